@@ -1,0 +1,1 @@
+"""Snapshot → case, pure: who is who, what moved, who waits for whom."""

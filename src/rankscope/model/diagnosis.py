@@ -1,0 +1,129 @@
+"""What follows from the evidence: findings, in order, and the verdict."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+from .gap import Gap
+from .process import Process, ProcessRef
+from .ranks import RankSet
+from .snapshot import Effort, Job
+
+
+class Certainty(str, enum.Enum):
+    """How sure a finding is; the order is certain > likely > possible."""
+
+    CERTAIN = "certain"
+    LIKELY = "likely"
+    POSSIBLE = "possible"
+
+
+class Kind(str, enum.Enum):
+    """What a finding is in the story."""
+
+    CAUSE = "cause"
+    SYMPTOM = "symptom"
+    NOTE = "note"
+
+
+class State(str, enum.Enum):
+    """How the job as a whole fares."""
+
+    STUCK = "stuck"
+    MOVING = "moving"
+    SLOW = "slow"
+    EXITED = "exited"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One sentence and the evidence it rests on."""
+
+    text: str
+    evidence: str = ""
+    process: ProcessRef | None = None
+
+
+@dataclass(frozen=True)
+class CollectiveState:
+    """One collective that did not complete (or differs), over the ranks of its group.
+
+    ``kind`` is missing_rank, collective_mismatch, size_mismatch, dtype_mismatch, argument_mismatch, p2p_unmatched,
+    circular_wait, stuck_in_flight, no_evidence_rank, straggler or no_hang. ``seq`` is None for P2P.
+    """
+
+    group: str
+    desc: str
+    ranks: tuple[int, ...]
+    op: str
+    seq: int | None
+    kind: str
+    arrived: RankSet
+    missing: RankSet
+    culprits: RankSet
+    detail: str = ""
+    found: tuple[tuple[str, RankSet], ...] = ()  # what the culprits did instead, and who did it
+    input_sizes: tuple[tuple[int, ...], ...] = ()
+    output_sizes: tuple[tuple[int, ...], ...] = ()
+    dtype: str = ""
+    waiting: RankSet = field(default_factory=RankSet)
+    deadline_s: float | None = None  # until the first watchdog of a waiting rank fires
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a rule says: one cause, symptom or note, who it concerns, why we think so, and what to do next."""
+
+    rule: str
+    cls: str
+    kind: Kind
+    certainty: Certainty
+    title: str
+    ranks: RankSet = field(default_factory=RankSet)
+    processes: tuple[Process, ...] = ()
+    because: tuple[Reason, ...] = ()
+    against: tuple[str, ...] = ()
+    next: tuple[str, ...] = ()
+    collective: CollectiveState | None = None
+
+
+@dataclass(frozen=True)
+class Wait:
+    """``waiter`` cannot go on before ``target`` does something; ``since_s`` is how long it has waited."""
+
+    waiter: ProcessRef
+    target: ProcessRef | None
+    why: str
+    since_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The first cause in one line."""
+
+    cls: str
+    ranks: RankSet
+    title: str
+    certainty: Certainty
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Findings in order; the first cause is the verdict."""
+
+    job: Job
+    state: State
+    world_size: int | None
+    ranks: RankSet
+    hosts: tuple[str, ...]
+    verdict: Verdict | None
+    findings: tuple[Finding, ...] = ()
+    collectives: tuple[CollectiveState, ...] = ()
+    waits: tuple[Wait, ...] = ()
+    cycles: tuple[tuple[ProcessRef, ...], ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    effort: Effort = field(default_factory=Effort)
+    processes: int = 0
+    evidence_weak: bool = False  # not enough evidence to say either way: exit code 3

@@ -1,0 +1,24 @@
+"""Open file descriptors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from . import evidence
+
+
+@dataclass(frozen=True)
+class OpenFile:
+    """One descriptor and what it points to, as the link in /proc/PID/fd reads (``pipe:[17]``, ``/data/x``)."""
+
+    fd: int
+    target: str
+
+
+@evidence("files")
+@dataclass(frozen=True)
+class OpenFiles:
+    """The descriptors of one process, in order."""
+
+    files: tuple[OpenFile, ...]
+    truncated: bool = False

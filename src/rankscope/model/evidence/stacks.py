@@ -1,0 +1,81 @@
+"""Stacks of a process: Python frames, and native ones where somebody asked for them. Root first, always."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from . import evidence
+
+
+class Trust(str, enum.Enum):
+    """How far a stack can be believed."""
+
+    EXACT = "exact"  # the thread did not run while it was read
+    LIKELY = "likely"  # it ran, or we cannot tell; the frames may be torn
+    REPORTED = "reported"  # another tool printed it
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One frame: qualified name where known, file as the code object has it, current line (0 = unknown).
+
+    ``library`` is set for native frames only: the shared object they stand in.
+    """
+
+    function: str
+    file: str
+    line: int = 0
+    library: str | None = None
+
+
+class Stack(tuple):  # type: ignore[type-arg]
+    """Frames, root first. A tuple of its own type, because snapshots write equal ones once."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Local:
+    """One scalar local variable. ``depth`` counts frames from the root; ``value`` is its repr, cut to a sane length."""
+
+    depth: int
+    name: str
+    value: str
+    type: str = ""
+
+
+@dataclass(frozen=True)
+class PythonThread:
+    """One Python thread. ``tid`` is the kernel's thread id in our pid namespace, None where the evidence lacks it."""
+
+    tid: int | None
+    stack: Stack
+    name: str | None = None
+    trust: Trust = Trust.LIKELY
+    holds_gil: bool = False
+    active: bool | None = None  # on CPU at that moment, when the source says so
+    locals: tuple[Local, ...] = ()
+
+
+@evidence("python-stacks")
+@dataclass(frozen=True)
+class PythonStacks:
+    """All Python threads of one process at one moment, and which engine read them."""
+
+    threads: tuple[PythonThread, ...]
+    engine: str
+    python: str | None = None
+    paused_ms: float = 0.0
+    finalizing: bool = False  # the interpreter is shutting down
+    gil_waiters: tuple[int, ...] = ()
+
+
+@evidence("native-stacks")
+@dataclass(frozen=True)
+class NativeStacks:
+    """C and C++ frames (with the Python frames between them where the engine gives both)."""
+
+    threads: tuple[PythonThread, ...]
+    engine: str
+    paused_ms: float = 0.0

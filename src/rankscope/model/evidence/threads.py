@@ -1,0 +1,42 @@
+"""What the kernel says of a process and each of its threads (proc(5)); readable without stopping anybody."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from . import evidence
+
+
+@dataclass(frozen=True)
+class KernelThread:
+    """One thread as the kernel sees it.
+
+    ``state`` is the letter of proc(5): R running, S sleeping, D uninterruptible, T stopped, t traced, Z zombie.
+    ``still_s`` is the time since it last ran, in seconds; None where the kernel does not tell.
+    ``syscall`` holds the number and its arguments, or is empty; ``kernel_stack`` is outermost last, as the kernel prints it.
+    """
+
+    tid: int
+    comm: str
+    state: str
+    wchan: str = ""
+    syscall: tuple[int, ...] = ()
+    kernel_stack: tuple[str, ...] = ()
+    cpu_s: float = 0.0
+    voluntary: int = -1  # context switches; -1 where unreadable
+    involuntary: int = -1
+    still_s: float | None = None
+
+
+@evidence("threads")
+@dataclass(frozen=True)
+class Threads:
+    """A process and its threads at one moment. The main thread is the one whose tid equals the pid."""
+
+    threads: tuple[KernelThread, ...]
+    tracer: int = 0  # pid of the tracer, 0 for none
+    frozen: bool = False  # its cgroup is frozen
+    ns_pid: int | None = None  # its pid inside its own pid namespace, when that differs
+    pending_stop: bool = False  # a SIGSTOP waits to be delivered
+    uptime_s: float | None = None  # since the process started
+    rss_bytes: int | None = None

@@ -1,0 +1,68 @@
+"""Processes of a job and what part they play in it."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+
+class Role(str, enum.Enum):
+    """What part a process plays in the job."""
+
+    LAUNCHER = "launcher"  # starts and watches the ranks: torchrun's agent, mpirun, the parent of mp.spawn
+    RANK = "rank"  # takes part in collectives
+    DATALOADER_WORKER = "dataloader-worker"  # loads batches for one rank
+    COMPILE_WORKER = "compile-worker"  # compiles kernels for one rank (Inductor, Triton)
+    CHECKPOINT_WRITER = "checkpoint-writer"  # writes checkpoints for one rank
+    HELPER = "helper"  # multiprocessing's resource tracker, forkserver and semaphore tracker
+    OTHER = "other"  # any other member of the job's process tree
+
+
+@dataclass(frozen=True)
+class ProcessRef:
+    """One process of the job; the start time tells it from a later owner of the same pid.
+
+    ``started`` is in clock ticks since boot (proc(5), field 22 of stat); 0 where the evidence does not say.
+    """
+
+    host: str
+    pid: int
+    started: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.pid}"
+
+    @property
+    def key(self) -> str:
+        """The reference as one string, as snapshots write it; ``parse`` reads it back."""
+        return f"{self.host}:{self.pid}:{self.started}"
+
+    @classmethod
+    def parse(cls, key: str) -> ProcessRef:
+        """Read a ``key``; raise ValueError when it is not one."""
+        host, pid, started = key.rsplit(":", 2)
+        return cls(host, int(pid), int(started))
+
+
+@dataclass(frozen=True)
+class Process:
+    """One member of a job, as found on its host (or as named by a file of evidence).
+
+    ``rank`` … ``world_size`` are None where neither the environment nor the evidence tells them. ``owner`` is the pid
+    of the rank that a worker or helper serves; ``worker`` is the loader worker's id.
+    """
+
+    ref: ProcessRef
+    role: Role
+    parent: int = 0
+    comm: str = ""
+    command: tuple[str, ...] = ()
+    executable: str | None = None
+    python: str | None = None
+    uid: int = -1
+    rank: int | None = None
+    local_rank: int | None = None
+    world_size: int | None = None
+    owner: int | None = None
+    worker: int | None = None
+    label: str | None = None  # what the source called it, when evidence comes from files

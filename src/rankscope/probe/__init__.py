@@ -1,0 +1,1 @@
+"""Runs beside the sick process. Standard library only, so that it can be sent to a bare node as one file."""
