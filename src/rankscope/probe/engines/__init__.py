@@ -1,1 +1,16 @@
-"""One file per engine that reads stacks; each has ``make(proc)`` and the test for whether it can serve at all."""
+"""One file per engine that reads stacks; each has ``make(proc) -> Engine``."""
+
+from __future__ import annotations
+
+import importlib
+
+from ..engine import Engine
+
+# The names a user may type, and the file each stands for.
+NAMES = {"memory": "memory", "py-spy": "pyspy", "pystack": "pystack"}
+
+
+def make(name: str, proc: str = "/proc") -> Engine:
+    """The engine of one name; raise KeyError for an unknown one."""
+    engine: Engine = importlib.import_module(f"{__name__}.{NAMES[name]}").make(proc)
+    return engine

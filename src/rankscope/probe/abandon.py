@@ -1,0 +1,157 @@
+"""Work that may stand still, done in a child that can be left behind.
+
+A read of /proc/PID/mem, cmdline or maps can block for ever when the target holds its own locks in state D. The steps run
+in a forked child; when one does not end by its deadline, the child is killed and forgotten (if it is in state D itself
+it dies later, by itself), the step is reported as blocked, and a new child goes on with the next one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import mmap
+import os
+import select
+import signal
+import struct
+import time
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Callable, Generic, NoReturn, TypeVar
+
+T = TypeVar("T")
+Send = Callable[[bytes], None]
+
+_FRAME = struct.Struct("<II")  # number of the step, length of what follows
+_MARK = struct.Struct("<qd")  # number of the step at work, and since when (monotonic seconds)
+_POLL_S = 0.05
+
+
+@dataclass(frozen=True)
+class Blocked:
+    """A step that did not end by its deadline, or whose child died on it."""
+
+    reason: str
+    after_s: float
+
+
+@dataclass(frozen=True)
+class Answer(Generic[T]):
+    """What one step said; a step may say several things."""
+
+    step: T
+    said: bytes | Blocked
+
+
+def guarded(
+    steps: Sequence[T], work: Callable[[T, Send], None], deadline_s: Callable[[T], float]
+) -> Iterator[Answer[T]]:
+    """Run ``work`` on each step in order and yield what it sends, whatever the steps do.
+
+    ``work(step, send)`` runs in the child. It shares nothing with us but what it sends; between steps of one child it
+    may keep things in memory.
+    """
+    mark = mmap.mmap(-1, mmap.PAGESIZE)
+    left: list[int] = []
+    at = 0
+    try:
+        while at < len(steps):
+            child = _Child(steps, at, work, mark)
+            try:
+                yield from child.answers(deadline_s)
+            finally:
+                child.leave()
+                if not child.reaped:
+                    left.append(child.pid)
+            at = child.next_step
+    finally:
+        for pid in left:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
+        mark.close()
+
+
+class _Child(Generic[T]):
+    """One forked child that works from step ``first`` on."""
+
+    def __init__(self, steps: Sequence[T], first: int, work: Callable[[T, Send], None], mark: mmap.mmap) -> None:
+        self.steps, self.next_step, self.reaped, self._mark = steps, first, False, mark
+        self._pipe, write_end = os.pipe()
+        mark[: _MARK.size] = _MARK.pack(first, time.monotonic())
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.close(self._pipe)
+            _work(steps, first, work, mark, write_end)
+        os.close(write_end)
+
+    def answers(self, deadline_s: Callable[[T], float]) -> Iterator[Answer[T]]:
+        """What the child says until it ends, is stuck, or dies."""
+        buffer = b""
+        while True:
+            ready, _, _ = select.select([self._pipe], [], [], _POLL_S)
+            if ready:
+                chunk = os.read(self._pipe, 1 << 20)
+                if not chunk:
+                    break
+                buffer = yield from self._split(buffer + chunk)
+                continue
+            step, since = self._progress()
+            if step < len(self.steps) and time.monotonic() - since > deadline_s(self.steps[step]):
+                self.next_step = step + 1
+                yield Answer(self.steps[step], Blocked("no answer before the deadline", time.monotonic() - since))
+                return
+        step, since = self._progress()
+        self.next_step = step + 1
+        if step < len(self.steps):
+            yield Answer(self.steps[step], Blocked("the reading process died", time.monotonic() - since))
+
+    def leave(self) -> None:
+        """End the child if it can be ended; one in state D stays behind until it wakes."""
+        os.close(self._pipe)
+        with contextlib.suppress(ProcessLookupError, ChildProcessError):
+            os.kill(self.pid, signal.SIGKILL)
+            for _ in range(20):
+                if os.waitpid(self.pid, os.WNOHANG)[0]:
+                    self.reaped = True
+                    return
+                time.sleep(0.001)  # a killed child is gone within a tick; one in D is not, and nobody waits for it
+
+    def _progress(self) -> tuple[int, float]:
+        step, since = _MARK.unpack_from(self._mark, 0)
+        return int(step), float(since)
+
+    def _split(self, buffer: bytes) -> Generator[Answer[T], None, bytes]:
+        """Yield the whole frames of a buffer and return what is left of it."""
+        at = 0
+        while len(buffer) - at >= _FRAME.size:
+            step, size = _FRAME.unpack_from(buffer, at)
+            if len(buffer) - at - _FRAME.size < size:
+                break
+            at += _FRAME.size
+            yield Answer(self.steps[step], buffer[at : at + size])
+            at += size
+        return buffer[at:]
+
+
+def _work(steps: Sequence[T], first: int, work: Callable[[T, Send], None], mark: mmap.mmap, pipe: int) -> NoReturn:
+    """The child: never returns, never raises, ignores Ctrl-C (the parent decides when it ends)."""
+    status = 1
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        gc.disable()  # short-lived, and a collection would copy the pages we share with the parent
+        for number in range(first, len(steps)):
+            mark[: _MARK.size] = _MARK.pack(number, time.monotonic())
+            work(steps[number], _sender(pipe, number))
+        mark[: _MARK.size] = _MARK.pack(len(steps), time.monotonic())
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _sender(pipe: int, step: int) -> Send:
+    def send(data: bytes) -> None:
+        view = memoryview(_FRAME.pack(step, len(data)) + data)
+        while view:
+            view = view[os.write(pipe, view) :]
+
+    return send

@@ -1,0 +1,69 @@
+"""What every way of gathering one kind of evidence offers: one file per kind in ``collectors/``."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import importlib
+import pkgutil
+from dataclasses import dataclass, field
+from typing import Any, Callable
+
+from ..model.gap import Gap
+from ..model.process import Process, Role
+from .engine import StackOptions
+
+
+class Touch(str, enum.Enum):
+    """What gathering does to the job."""
+
+    PASSIVE = "looks"  # reads /proc or memory; the job cannot tell
+    ASKS = "asks"  # sends a read-only request to a server of the job
+    PAUSES = "pauses"  # stops the process for a moment
+
+
+@dataclass(frozen=True)
+class Target:
+    """One process to look at, and how. ``before`` is this collector's record of the last sweep; ``seen`` holds what other
+    collectors read of this process in this sweep, by kind; ``shelf`` is the collector's own memory for this host."""
+
+    process: Process
+    proc: str = "/proc"
+    before: Any = None
+    seen: dict[str, Any] = field(default_factory=dict)
+    shelf: dict[str, Any] = field(default_factory=dict)
+    options: StackOptions = field(default_factory=StackOptions)
+    engine: str = "auto"
+
+    @property
+    def path(self) -> str:
+        return f"{self.proc}/{self.process.ref.pid}"
+
+
+@dataclass(frozen=True)
+class Collector:
+    """``collect(target)`` gives one record or a Gap (or several, or None for "nothing of this kind here").
+
+    It may raise OSError, which becomes a gap with the kernel's reason. Lower ``order`` goes first; ``every_sweep`` is
+    False for what does not change; ``roles`` bounds whose evidence is worth its cost.
+    """
+
+    kind: str
+    touch: Touch
+    deadline_s: float
+    collect: Callable[[Target], Any | Gap | None]
+    every_sweep: bool = True
+    roles: frozenset[Role] | None = None
+    order: int = 50
+
+
+@functools.cache
+def collectors() -> tuple[Collector, ...]:
+    """All collectors, in the order in which they work."""
+    from . import collectors as package
+
+    found = [
+        importlib.import_module(f"{package.__name__}.{info.name}").COLLECTOR
+        for info in pkgutil.iter_modules(package.__path__)
+    ]
+    return tuple(sorted(found, key=lambda collector: (collector.order, collector.kind)))

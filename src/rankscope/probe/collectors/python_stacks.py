@@ -1,0 +1,55 @@
+"""Python stacks of every process, by the best engine that can serve it: our own reader, else py-spy; nobody is paused.
+
+A process in state D, stopped or traced is read like any other, since reading memory does not touch it.
+"""
+
+from __future__ import annotations
+
+from ...model.evidence.stacks import NativeStacks, PythonStacks
+from ...model.evidence.threads import Threads
+from ...model.gap import Gap, Why
+from ...model.process import Process
+from .. import engines
+from ..collector import Collector, Target, Touch
+from ..engine import Engine
+
+# In this order; the first that can serve a process does. Only a layout it does not know is worth a second opinion:
+# a refusal by the kernel is the same for all.
+_AUTO = ("memory", "py-spy")
+_NEXT_ON = {Why.UNKNOWN_LAYOUT, Why.UNSUPPORTED, Why.MISSING, Why.FAILED}
+
+
+def collect(target: Target) -> PythonStacks | NativeStacks | Gap | None:
+    if not _may_be_python(target.process):
+        return None
+    gap: Gap | None = None
+    for name in _AUTO if target.engine == "auto" else (target.engine,):
+        answer = _engine(target, name).stacks(
+            target.process.ref, target.seen.get(Threads.KIND), _before(target, name), target.options  # type: ignore[attr-defined]
+        )  # fmt: skip
+        if not isinstance(answer, Gap):
+            return answer
+        gap = gap or answer
+        if answer.why not in _NEXT_ON:
+            break
+    return gap
+
+
+def _may_be_python(process: Process) -> bool:
+    name = (process.executable or (process.command[0] if process.command else "") or process.comm).rsplit("/", 1)[-1]
+    return name.startswith(("python", "pypy", "ray::", "pt_")) or process.comm.startswith(("pt_", "ray::", "python"))
+
+
+def _before(target: Target, engine: str) -> PythonStacks | None:
+    before = target.before
+    return before if isinstance(before, PythonStacks) and before.engine == engine else None
+
+
+def _engine(target: Target, name: str) -> Engine:
+    made: dict[str, Engine] = target.shelf.setdefault("engines", {})
+    if name not in made:
+        made[name] = engines.make(name, target.proc)
+    return made[name]
+
+
+COLLECTOR = Collector("python-stacks", Touch.PASSIVE, 8.0, collect, order=20)

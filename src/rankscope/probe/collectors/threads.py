@@ -1,0 +1,134 @@
+"""State, wait channel, system call, CPU time, switches and stillness of every thread, from /proc/PID/task (proc(5)).
+
+The age of stillness is the scheduler's clock now minus ``se.exec_start`` of /proc/PID/task/TID/sched, the moment the
+thread last ran. The clock is read off our own thread, which is running at this very moment.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+
+from ...model.evidence.threads import KernelThread, Threads
+from .. import procfs
+from ..collector import Collector, Target, Touch
+
+_EXEC_START = re.compile(rb"se\.exec_start\s*:\s*([0-9.]+)")
+_STATUS = {
+    name: re.compile(rb"^" + name + rb":\s*(.+)$", re.MULTILINE)
+    for name in (
+        b"TracerPid",
+        b"NSpid",
+        b"SigPnd",
+        b"ShdPnd",
+        b"voluntary_ctxt_switches",
+        b"nonvoluntary_ctxt_switches",
+    )
+}
+_STOP_BIT = 1 << 18  # SIGSTOP is 19; the masks of status count from 1
+MAX_THREADS = 4096
+
+
+def collect(target: Target) -> Threads:
+    path = target.path
+    stat = procfs.stat(target.proc, target.process.ref.pid)
+    status = procfs.read(f"{path}/status")
+    clock = _scheduler_clock_ms(target.proc)
+    threads = []
+    for tid in sorted(map(int, os.listdir(f"{path}/task")))[:MAX_THREADS]:
+        try:
+            threads.append(_thread(f"{path}/task/{tid}", tid, clock))
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it ended while we looked
+    ns_pids = _field(status, b"NSpid").split()
+    pending = int(_field(status, b"SigPnd") or "0", 16) | int(_field(status, b"ShdPnd") or "0", 16)
+    return Threads(
+        tuple(threads), tracer=int(_field(status, b"TracerPid") or 0), frozen=_frozen(path),
+        ns_pid=int(ns_pids[-1]) if len(ns_pids) > 1 else None, pending_stop=bool(pending & _STOP_BIT),
+        uptime_s=_uptime(target.proc) - stat.started / procfs.TICKS, rss_bytes=stat.rss_pages * 4096,
+    )  # fmt: skip
+
+
+def _thread(path: str, tid: int, clock_ms: float | None) -> KernelThread:
+    stat = procfs.parse_stat(procfs.read(f"{path}/stat"))
+    status = procfs.read(f"{path}/status")
+    return KernelThread(
+        tid=tid, comm=stat.comm, state=stat.state, wchan=_text(f"{path}/wchan"), syscall=_syscall(f"{path}/syscall"),
+        kernel_stack=_kernel_stack(f"{path}/stack") if stat.state == "D" else (), cpu_s=stat.cpu / procfs.TICKS,
+        voluntary=int(_field(status, b"voluntary_ctxt_switches") or -1),
+        involuntary=int(_field(status, b"nonvoluntary_ctxt_switches") or -1),
+        still_s=_still(path, clock_ms) if stat.state not in "RZX" else (0.0 if stat.state == "R" else None),
+    )  # fmt: skip
+
+
+def _field(status: bytes, name: bytes) -> str:
+    found = _STATUS[name].search(status)
+    return found.group(1).decode("ascii", "replace").strip() if found else ""
+
+
+def _text(path: str) -> str:
+    """One small file as text; the kernel writes 0 for "not waiting" and "not allowed" alike."""
+    try:
+        text = procfs.read(path, 256).decode("ascii", "replace").strip()
+    except OSError:
+        return ""
+    return "" if text == "0" else text
+
+
+def _syscall(path: str) -> tuple[int, ...]:
+    """Number and six arguments of the system call a thread waits in; empty when it runs or we may not know."""
+    parts = _text(path).split()
+    if len(parts) < 7 or not parts[0].isdigit():
+        return ()
+    return (int(parts[0]), *(int(part, 16) for part in parts[1:7]))
+
+
+def _kernel_stack(path: str) -> tuple[str, ...]:
+    """Function names, innermost first; only root may read them."""
+    try:
+        lines = procfs.read(path, 1 << 14).decode("ascii", "replace").splitlines()
+    except OSError:
+        return ()
+    return tuple(line.split("]", 1)[-1].strip().split("+")[0] for line in lines[:24] if "]" in line)
+
+
+def _still(path: str, clock_ms: float | None) -> float | None:
+    if clock_ms is None:
+        return None
+    ran = _exec_start_ms(f"{path}/sched")
+    return max(0.0, round((clock_ms - ran) / 1000, 3)) if ran else None
+
+
+def _exec_start_ms(path: str) -> float | None:
+    try:
+        found = _EXEC_START.search(procfs.read(path, 4096))
+    except OSError:
+        return None
+    return float(found.group(1)) if found else None
+
+
+def _scheduler_clock_ms(proc: str) -> float | None:
+    return _exec_start_ms(f"{proc}/self/task/{threading.get_native_id()}/sched")
+
+
+def _uptime(proc: str) -> float:
+    return float(procfs.read(f"{proc}/uptime").split()[0])
+
+
+def _frozen(path: str) -> bool:
+    """Whether the process's cgroup is frozen, version 2 or 1 (cgroups(7))."""
+    try:
+        lines = procfs.read(f"{path}/cgroup", 1 << 14).decode("utf-8", "replace").splitlines()
+    except OSError:
+        return False
+    for line in lines:
+        number, controllers, group = line.split(":", 2)
+        if number == "0" and "frozen 1" in _text(f"/sys/fs/cgroup{group}/cgroup.events"):
+            return True
+        if "freezer" in controllers.split(",") and group != "/":
+            return _text(f"/sys/fs/cgroup/freezer{group}/freezer.state") == "FROZEN"
+    return False
+
+
+COLLECTOR = Collector("threads", Touch.PASSIVE, 2.0, collect, order=10)

@@ -1,0 +1,103 @@
+"""Which jobs run on this host, and who is who in them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..model.gap import Gap, Why
+from ..model.process import Process, ProcessRef, Role
+from ..model.snapshot import Job
+from .launcher import Claim, launchers, with_descendants
+from .redact import redact
+from .table import Seen, Table
+
+
+@dataclass(frozen=True)
+class Found:
+    """A job on this host: its processes, and the local ranks that should be here and are not."""
+
+    job: Job
+    processes: tuple[Process, ...]
+    gaps: tuple[Gap, ...] = ()
+
+
+def jobs(table: Table) -> tuple[Found, ...]:
+    """Every distributed Python job among the processes of a host."""
+    return tuple(_found(table, claim) for claim in _claims(table))
+
+
+def job_of(table: Table, pid: int) -> Found | None:
+    """The job a process belongs to, launcher or member; the process alone when it belongs to none. None: no such process."""
+    if pid not in table.seen:
+        return None
+    for claim in _claims(table):
+        if pid == claim.root or pid in claim.members:
+            return _found(table, claim)
+    return _found(table, Claim("none", pid, {}, with_descendants(table, (pid,))))
+
+
+def _claims(table: Table) -> Iterable[Claim]:
+    free = frozenset(table.seen)
+    for launcher in launchers():
+        for claim in list(launcher.find(table, free)):
+            free -= {*claim.members, claim.root}
+            yield claim
+
+
+def _found(table: Table, claim: Claim) -> Found:
+    root = table.seen.get(claim.root) if claim.root is not None else None
+    processes = tuple(_process(table, claim, table.seen[pid]) for pid in claim.members if pid in table.seen)
+    job = Job(claim.launcher, _ref(table, root) if root else None, claim.world_size, _name(table, claim))
+    gaps = tuple(
+        Gap("environ", Why.DENIED, seen.unreadable, "run as the job's user or root", process=_ref(table, seen))
+        for seen in (table.seen[pid] for pid in claim.members if pid in table.seen)
+        if seen.unreadable and seen.state not in "ZX"
+    )
+    return Found(job, processes, gaps)
+
+
+def _ref(table: Table, seen: Seen) -> ProcessRef:
+    return ProcessRef(table.host, seen.pid, seen.started)
+
+
+def _process(table: Table, claim: Claim, seen: Seen) -> Process:
+    place = claim.ranks.get(seen.pid)
+    owner = (
+        next((above.pid for above in table.above(seen.pid) if above.pid in claim.ranks), None) if not place else None
+    )
+    served = claim.ranks.get(owner) if owner is not None else None
+    return Process(
+        ref=_ref(table, seen), role=_role(claim, seen), parent=seen.parent, comm=seen.comm,
+        command=redact(seen.command), executable=seen.executable, uid=seen.uid,
+        rank=place.rank if place else (served.rank if served else None),
+        local_rank=place.local_rank if place else None, world_size=place.world_size if place else None, owner=owner,
+    )  # fmt: skip
+
+
+def _role(claim: Claim, seen: Seen) -> Role:
+    if seen.pid in claim.ranks:
+        return Role.RANK
+    if seen.pid == claim.root:
+        return Role.LAUNCHER
+    command = " ".join(seen.command)
+    if seen.comm.startswith("pt_data_worker"):
+        return Role.DATALOADER_WORKER
+    if any(name in command for name in ("multiprocessing.resource_tracker", "multiprocessing.forkserver",
+                                        "multiprocessing.semaphore_tracker")):  # fmt: skip
+        return Role.HELPER
+    if "_inductor/compile_worker" in command or "_inductor.compile_worker" in command:
+        return Role.COMPILE_WORKER
+    return Role.OTHER
+
+
+def _name(table: Table, claim: Claim) -> str:
+    """What a user calls the job: the script of its ranks, else of its root."""
+    for pid in (*claim.ranks, *((claim.root,) if claim.root is not None else ())):
+        seen = table.seen.get(pid)
+        for part in seen.command[1:] if seen else ():
+            if part.endswith(".py"):
+                return os.path.basename(part)
+    root = table.seen.get(claim.root) if claim.root is not None else None
+    return root.comm if root else claim.launcher

@@ -1,0 +1,35 @@
+"""Any launcher that puts RANK and WORLD_SIZE into the environment: deepspeed, scripts under ssh, containers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+from ..launcher import Claim, Launcher, Place, number, ranks_by_environ, with_descendants
+from ..table import Table
+
+
+def _place(environ: Mapping[str, str]) -> Place | None:
+    rank, world = number(environ, "RANK"), number(environ, "WORLD_SIZE")
+    if rank is None or world is None or rank >= world:
+        return None
+    return Place(rank, number(environ, "LOCAL_RANK"), world, number(environ, "LOCAL_WORLD_SIZE"))
+
+
+def find(table: Table, free: frozenset[int]) -> Iterator[Claim]:
+    jobs: dict[tuple[str, str, int | None], dict[int, Place]] = defaultdict(dict)
+    for pid, place in ranks_by_environ(table, free, _place).items():
+        environ = table.seen[pid].environ or {}
+        # Two jobs on one host differ in their meeting point.
+        jobs[environ.get("MASTER_ADDR", ""), environ.get("MASTER_PORT", ""), place.world_size][pid] = place
+    for (_, _, world), places in jobs.items():
+        parents = {table.seen[pid].parent for pid in places}
+        root = parents.pop() if len(parents) == 1 else None
+        if root is not None and (root not in free or not table.seen[root].python):
+            root = None
+        members = with_descendants(table, tuple(places))
+        members = tuple(sorted({*members, root})) if root is not None else members
+        yield Claim("environment", root, places, members, world_size=world)
+
+
+LAUNCHER = Launcher("environment", 50, find)

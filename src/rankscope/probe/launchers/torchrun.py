@@ -1,0 +1,68 @@
+"""torchrun, ``python -m torch.distributed.run`` and everything built on torch's elastic agent (accelerate launch).
+
+The agent has no RANK; torch 2.13 names it ``pt_elastic``. Its ranks carry RANK, WORLD_SIZE and TORCHELASTIC_RUN_ID from
+exec on, and so do their loader workers, spawned or forked. Ranks outlive an agent that was killed: then the job has no root.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+from ..launcher import Claim, Launcher, Place, number, ranks_by_environ, with_descendants
+from ..table import Seen, Table
+
+
+def _place(environ: Mapping[str, str]) -> Place | None:
+    rank = number(environ, "RANK")
+    if rank is None or "TORCHELASTIC_RUN_ID" not in environ:
+        return None
+    return Place(
+        rank, number(environ, "LOCAL_RANK"), number(environ, "WORLD_SIZE"), number(environ, "LOCAL_WORLD_SIZE")
+    )
+
+
+def _is_agent(seen: Seen) -> bool:
+    if seen.comm == "pt_elastic":
+        return True
+    names = [os.path.basename(part) for part in seen.command[:3]]
+    module = seen.command[seen.command.index("-m") + 1 :][:1] if "-m" in seen.command else ()
+    return seen.python and (
+        "torchrun" in names
+        or tuple(module) in {("torch.distributed.run",), ("torch.distributed.launch",), ("accelerate.commands.launch",)}
+        or ("accelerate" in names and "launch" in seen.command)
+    )
+
+
+def find(table: Table, free: frozenset[int]) -> Iterator[Claim]:
+    ranks = ranks_by_environ(table, free, _place)
+    jobs: dict[tuple[int | None, str], dict[int, Place]] = defaultdict(dict)
+    for pid, place in ranks.items():
+        agent = next((seen.pid for seen in table.above(pid) if _is_agent(seen)), None)
+        run_id = (table.seen[pid].environ or {}).get("TORCHELASTIC_RUN_ID", "")
+        jobs[agent, run_id if agent is None else ""][pid] = place
+    for pid in free:
+        if _is_agent(table.seen[pid]) and not any(_is_agent(seen) for seen in table.above(pid)):
+            jobs.setdefault((pid, ""), {})  # an agent without ranks: waiting at the rendezvous, or its ranks are gone
+    for (agent, _), places in jobs.items():
+        roots = (*places, agent) if agent is not None else tuple(places)
+        yield Claim(
+            "torchrun", agent, places, with_descendants(table, roots),
+            world_size=max((place.world_size or 0 for place in places.values()), default=0) or None,
+            local_world_size=max((place.local_world_size or 0 for place in places.values()), default=0)
+            or (_asked_for(table.seen[agent].command) if agent is not None else None),
+        )  # fmt: skip
+
+
+def _asked_for(command: tuple[str, ...]) -> int | None:
+    """``--nproc-per-node N`` on the agent's own command line."""
+    for i, part in enumerate(command):
+        name, _, value = part.partition("=")
+        if name.replace("_", "-") in {"--nproc-per-node", "--num-processes"}:
+            value = value or "".join(command[i + 1 : i + 2])
+            return int(value) if value.isdigit() else None
+    return None
+
+
+LAUNCHER = Launcher("torchrun", 10, find)

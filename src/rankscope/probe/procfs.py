@@ -1,0 +1,92 @@
+"""The files of /proc that tell who is running, read with as few system calls as possible (proc(5))."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+TICKS = os.sysconf("SC_CLK_TCK")
+_CHUNK = 1 << 16
+
+
+def read(path: str, limit: int = 1 << 20) -> bytes:
+    """The bytes of one /proc file, at most ``limit``; raise OSError as the kernel does."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        chunk = os.read(handle, min(_CHUNK, limit))
+        if len(chunk) < 4096:  # files of /proc hand out whole records; a short one is the whole file
+            return chunk
+        parts, size = [chunk], len(chunk)
+        while chunk and size < limit:
+            chunk = os.read(handle, min(_CHUNK, limit - size))
+            parts.append(chunk)
+            size += len(chunk)
+        return b"".join(parts)
+    finally:
+        os.close(handle)
+
+
+@dataclass(frozen=True)
+class Stat:
+    """The fields of /proc/PID/stat (or of a thread's) that matter here; times are in clock ticks."""
+
+    pid: int
+    comm: str
+    state: str
+    parent: int
+    group: int
+    session: int
+    flags: int
+    cpu: int  # user + system time
+    started: int
+    rss_pages: int
+
+
+def parse_stat(raw: bytes) -> Stat:
+    """Read one stat line; the name may hold any byte, so the last parenthesis ends it."""
+    head, _, tail = raw.rpartition(b")")
+    pid, _, comm = head.partition(b"(")
+    f = tail.split()
+    return Stat(
+        int(pid), comm.decode("utf-8", "replace"), f[0].decode("ascii", "replace"), int(f[1]), int(f[2]), int(f[3]),
+        int(f[6]), int(f[11]) + int(f[12]), int(f[19]), int(f[21]),
+    )  # fmt: skip
+
+
+def stat(proc: str, pid: int) -> Stat:
+    """What /proc/PID/stat says now; raise OSError when the process is gone."""
+    return parse_stat(read(f"{proc}/{pid}/stat"))
+
+
+def pids(proc: str) -> list[int]:
+    """All process ids visible to us, ascending."""
+    return sorted(int(name) for name in os.listdir(proc) if name.isdigit())
+
+
+def command(proc: str, pid: int) -> tuple[str, ...]:
+    """The argument list of a process; empty for kernel threads and zombies."""
+    raw = read(f"{proc}/{pid}/cmdline", 1 << 17)
+    # A process that renamed itself (setproctitle) leaves one string padded with zeros.
+    return tuple(part.decode("utf-8", "replace") for part in raw.rstrip(b"\0").split(b"\0")) if raw else ()
+
+
+def environ(proc: str, pid: int) -> dict[str, str]:
+    """The environment at exec. What the process set on itself later is not in it."""
+    pairs = (item.partition(b"=") for item in read(f"{proc}/{pid}/environ").split(b"\0") if b"=" in item)
+    return {key.decode("utf-8", "replace"): value.decode("utf-8", "replace") for key, _, value in pairs}
+
+
+def executable(proc: str, pid: int) -> str | None:
+    """The path of the running program, None when we may not know or there is none."""
+    try:
+        return os.readlink(f"{proc}/{pid}/exe")
+    except OSError:
+        return None
+
+
+def boot_id(proc: str) -> str:
+    """The id of this boot, which tells two hosts of one name apart."""
+    try:
+        return read(f"{proc}/sys/kernel/random/boot_id").decode("ascii", "replace").strip()
+    except OSError:
+        return ""

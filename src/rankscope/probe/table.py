@@ -1,0 +1,124 @@
+"""All processes of this host as discovery needs them; read step by step, since any one of them may block."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from ..model.gap import Gap, Why
+from ..model.process import ProcessRef
+from . import procfs
+from .abandon import Blocked, Send, guarded
+
+# What discovery and reports may know of a process's environment; nothing else is ever read out of it.
+ALLOWED = re.compile(
+    r"^(RANK|LOCAL_RANK|NODE_RANK|GROUP_RANK|ROLE_RANK|ROLE_NAME|WORLD_SIZE|LOCAL_WORLD_SIZE|GROUP_WORLD_SIZE"
+    r"|MASTER_ADDR|MASTER_PORT|TORCHELASTIC_(RUN_ID|RESTART_COUNT|MAX_RESTARTS|ERROR_FILE)"
+    r"|SLURM_(PROCID|LOCALID|NODEID|NTASKS|NNODES|JOB_ID|JOBID|STEP_ID|ARRAY_JOB_ID|ARRAY_TASK_ID|NODELIST|JOB_NODELIST)"
+    r"|OMPI_COMM_WORLD_(RANK|LOCAL_RANK|SIZE|LOCAL_SIZE|NODE_RANK)|OMPI_MCA_orte_node_regex"
+    r"|PMI_(RANK|SIZE|LOCAL_RANK)|PMIX_(RANK|NAMESPACE)|MPI_LOCALRANKID|MPI_LOCALNRANKS"
+    r"|NCCL_(?!.*(?:TOKEN|SECRET|KEY|PASSWORD))[A-Z0-9_]+|GLOO_[A-Z_]+|TORCH_[A-Z0-9_]+|TP_SOCKET_IFNAME"
+    r"|CUDA_(VISIBLE_DEVICES|LAUNCH_BLOCKING|MODULE_LOADING|DEVICE_ORDER)|HIP_VISIBLE_DEVICES|ROCR_VISIBLE_DEVICES"
+    r"|OMP_NUM_THREADS|MKL_NUM_THREADS|PYTHONFAULTHANDLER|TOKENIZERS_PARALLELISM|ACCELERATE_[A-Z_]+|RAY_JOB_ID)$"
+)
+_KERNEL_THREAD = 0x00200000  # PF_KTHREAD in the flags of proc(5)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One process as discovery sees it; ``environ`` holds the allowed variables, None when we may not read it."""
+
+    pid: int
+    parent: int
+    group: int
+    session: int
+    started: int
+    comm: str
+    state: str
+    uid: int
+    command: tuple[str, ...] = ()
+    executable: str | None = None
+    environ: Mapping[str, str] | None = None
+    unreadable: str = ""  # why something is missing
+
+    @property
+    def python(self) -> bool:
+        """Whether this looks like a Python interpreter (its executable says so, else its command line)."""
+        name = os.path.basename(self.executable or (self.command[0] if self.command else ""))
+        return name.startswith(("python", "pypy")) or self.comm.startswith(("pt_elastic", "pt_data_worker", "ray::"))
+
+
+@dataclass(frozen=True)
+class Table:
+    """Every process of one host, by pid, and the children of each."""
+
+    host: str
+    seen: Mapping[int, Seen]
+    gaps: tuple[Gap, ...] = ()
+    children: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+
+    def below(self, pid: int) -> Iterator[Seen]:
+        """All descendants of a process, nearest first."""
+        queue = list(self.children.get(pid, ()))
+        met = {pid}
+        while queue:
+            child = queue.pop(0)
+            if child not in met and child in self.seen:
+                met.add(child)
+                yield self.seen[child]
+                queue.extend(self.children.get(child, ()))
+
+    def above(self, pid: int) -> Iterator[Seen]:
+        """The ancestors of a process, nearest first."""
+        met = {pid}
+        at = self.seen.get(pid)
+        while at is not None and at.parent not in met:
+            met.add(at.parent)
+            at = self.seen.get(at.parent)
+            if at is not None:
+                yield at
+
+
+def read_table(host: str, proc: str = "/proc", deadline_s: float = 1.0) -> Table:
+    """Look at every process once; what blocks or is refused becomes a gap."""
+    seen: dict[int, Seen] = {}
+    gaps = []
+    for answer in guarded(procfs.pids(proc), lambda pid, send: _look(proc, pid, send), lambda _: deadline_s):
+        if isinstance(answer.said, Blocked):
+            gaps.append(Gap("process", Why.BLOCKED, f"/proc/{answer.step}: {answer.said.reason}",
+                            process=ProcessRef(host, answer.step)))  # fmt: skip
+        else:
+            body = json.loads(answer.said)
+            body["command"] = tuple(body["command"])
+            seen[answer.step] = Seen(**body)
+    children: dict[int, list[int]] = {}
+    for one in seen.values():
+        children.setdefault(one.parent, []).append(one.pid)
+    return Table(host, seen, tuple(gaps), {pid: tuple(sorted(below)) for pid, below in children.items()})
+
+
+def _look(proc: str, pid: int, send: Send) -> None:
+    """Runs in the guarded child: one process, as JSON; a process that is gone says nothing."""
+    try:
+        stat = procfs.stat(proc, pid)
+        uid = os.stat(f"{proc}/{pid}").st_uid
+    except (OSError, ValueError, IndexError):
+        return
+    if stat.flags & _KERNEL_THREAD:
+        return
+    command: tuple[str, ...] = ()
+    environ: dict[str, str] | None = None
+    unreadable = ""
+    try:
+        command = procfs.command(proc, pid)
+        environ = {name: value for name, value in procfs.environ(proc, pid).items() if ALLOWED.match(name)}
+    except OSError as error:
+        unreadable = error.strerror or str(error)
+    send(json.dumps({
+        "pid": pid, "parent": stat.parent, "group": stat.group, "session": stat.session, "started": stat.started,
+        "comm": stat.comm, "state": stat.state, "uid": uid, "command": command,
+        "executable": procfs.executable(proc, pid), "environ": environ, "unreadable": unreadable,
+    }).encode())  # fmt: skip
