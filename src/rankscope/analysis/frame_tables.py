@@ -1,0 +1,444 @@
+"""What a frame waits for, looked up: Python by (file, function), native code by function name.
+
+A file is matched as a suffix of whole path components, so that a shortened or a full path both fit.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+
+
+class Kind(str, enum.Enum):
+    """What a thread is waiting for or busy with."""
+
+    COLLECTIVE = "collective"  # a collective of a process group
+    P2P = "p2p"  # a send or receive between two ranks
+    STORE = "store"  # the key-value store of the job
+    RENDEZVOUS = "rendezvous"  # joining the job or a new group
+    DATA = "data"  # the next batch of a loader
+    QUEUE = "queue"  # an item of a queue, or room in one
+    LOCK = "lock"  # a mutex
+    CONDITION = "condition"  # a condition, event, semaphore or future
+    CHILD = "child"  # the end of a process or thread
+    PIPE = "pipe"  # a pipe or a connection between processes
+    SOCKET = "socket"  # a network peer
+    DEVICE = "device"  # work on the GPU
+    STORAGE = "storage"  # a file system
+    GIL = "gil"  # the interpreter lock
+    IMPORT_LOCK = "import-lock"  # a module that another thread imports
+    FILE_LOCK = "file-lock"  # an advisory lock on a file
+    FILE_BATON = "file-baton"  # a lock file that its builder deletes
+    SLEEP = "sleep"  # the clock
+    INPUT = "input"  # a person: input() or a debugger prompt
+    COMPILE = "compile"  # a compiler or its helper process
+    CHECKPOINT = "checkpoint"  # writing or reading a checkpoint
+    EXIT = "exit"  # the end of the program
+    BACKWARD = "backward"  # autograd, in which gradient collectives may run
+    IDLE = "idle"  # a helper thread without work
+    USER = "user"  # running code of the job itself
+    LIBRARY = "library"  # running code of a library
+    UNKNOWN = "unknown"  # no frames
+
+
+# The more a kind says, the higher; an outer library frame outranks an inner one that says less.
+STRENGTH = {
+    Kind.SLEEP: 1, Kind.LOCK: 1, Kind.CONDITION: 1, Kind.SOCKET: 1, Kind.PIPE: 1, Kind.STORAGE: 1,
+    Kind.QUEUE: 2, Kind.CHILD: 3, Kind.STORE: 3, Kind.BACKWARD: 3, Kind.CHECKPOINT: 2, Kind.IDLE: 3,
+    Kind.DATA: 4, Kind.RENDEZVOUS: 4, Kind.COMPILE: 4, Kind.DEVICE: 4,
+    Kind.COLLECTIVE: 5, Kind.P2P: 5, Kind.FILE_BATON: 5, Kind.FILE_LOCK: 5, Kind.IMPORT_LOCK: 5, Kind.INPUT: 5,
+    Kind.EXIT: 5, Kind.GIL: 6,
+}  # fmt: skip
+
+_COLLECTIVES = """
+    all_reduce all_reduce_coalesced all_gather all_gather_into_tensor all_gather_object all_gather_coalesced
+    _all_gather_base all_to_all all_to_all_single broadcast broadcast_object_list gather gather_object reduce
+    reduce_scatter reduce_scatter_tensor _reduce_scatter_base reduce_multigpu scatter scatter_object_list
+    barrier monitored_barrier broadcast_coalesced _broadcast_coalesced broadcast_multigpu allreduce allgather
+    alltoall all_gather_list
+"""
+_P2P_OPS = "send recv isend irecv batch_isend_irecv send_object_list recv_object_list sendrecv Sendrecv Send Recv"
+COLLECTIVES, P2P_OPS = tuple(_COLLECTIVES.split()), tuple(_P2P_OPS.split())
+
+# A file, then for each kind its functions; "*" stands for every function of the file.
+_PYTHON = """
+torch/distributed/distributed_c10d.py
+    collective: @collectives _object_to_tensor_wait wait
+    p2p: @p2p
+    rendezvous: init_process_group new_group new_subgroups new_subgroups_by_enumeration
+        _new_process_group_helper _new_group_with_tag _store_based_barrier split_group _world_is_ready
+    exit: destroy_process_group _shutdown_backend _abort_process_group
+torch/distributed/rendezvous.py
+    rendezvous: *
+torch/distributed/device_mesh.py
+    rendezvous: init_device_mesh _init_process_groups __init__
+torch/distributed/_functional_collectives.py
+    collective: @collectives wait_tensor all_gather_tensor wait
+torch/distributed/nn/functional.py
+    collective: @collectives
+torch/distributed/utils.py
+    collective: _sync_module_states _sync_params_and_buffers _verify_param_shape_across_processes
+torch/nn/parallel/distributed.py
+    collective: _sync_buffers _sync_module_buffers _default_broadcast_coalesced _distributed_broadcast_coalesced
+torch/nn/parallel/comm.py
+    collective: broadcast broadcast_coalesced reduce_add reduce_add_coalesced gather scatter
+torch/distributed/_symmetric_memory/__init__.py
+    rendezvous: rendezvous
+    collective: barrier
+torch/distributed/algorithms/join.py
+    collective: __exit__ notify_join_context
+torch/distributed/pipelining/schedules.py
+    p2p: _batch_p2p _sorted_batch_p2p _wait_batch_p2p
+torch/distributed/pipelining/stage.py
+    p2p: _prepare_forward_infra _shape_inference
+torch/distributed/elastic/utils/store.py
+    store: *
+torch/distributed/elastic/rendezvous/dynamic_rendezvous.py
+    rendezvous: *
+torch/distributed/elastic/rendezvous/static_tcp_rendezvous.py
+    rendezvous: *
+torch/distributed/elastic/rendezvous/c10d_rendezvous_backend.py
+    rendezvous: *
+torch/distributed/elastic/agent/server/api.py
+    child: _invoke_run run _monitor_workers
+    rendezvous: _rendezvous
+    store: _exit_barrier
+torch/distributed/elastic/multiprocessing/api.py
+    child: wait join _poll
+torch/distributed/checkpoint/state_dict_saver.py
+    checkpoint: *
+torch/distributed/checkpoint/state_dict_loader.py
+    checkpoint: *
+torch/distributed/checkpoint/filesystem.py
+    checkpoint: *
+torch/distributed/checkpoint/_async_process_executor.py
+    checkpoint: *
+torch/distributed/rpc/api.py
+    exit: shutdown _wait_all_workers _all_gather
+    socket: rpc_sync remote rpc_async
+    rendezvous: _init_rpc_backend
+torch/serialization.py
+    checkpoint: save load _save _load _legacy_save _legacy_load persistent_load load_tensor
+torch/multiprocessing/spawn.py
+    child: join
+torch/utils/data/dataloader.py
+    data: _try_get_data _get_data _next_data __next__ _reset __init__
+    exit: _shutdown_workers __del__
+torch/utils/data/_utils/pin_memory.py
+    idle: _pin_memory_loop do_one_step
+torch/utils/data/_utils/worker.py
+    idle: _worker_loop
+torch/utils/file_baton.py
+    file-baton: wait try_acquire
+torch/utils/cpp_extension.py
+    compile: _run_ninja_build _write_ninja_file_and_build_library _compile_cpp
+torch/cuda/__init__.py
+    device: synchronize _lazy_init
+torch/cuda/streams.py
+    device: synchronize wait
+torch/cuda/memory.py
+    device: empty_cache
+torch/autograd/__init__.py
+    backward: backward grad
+torch/autograd/graph.py
+    backward: _engine_run_backward
+torch/_tensor.py
+    backward: backward
+torch/_inductor/async_compile.py
+    compile: *
+torch/_inductor/compile_worker/subproc_pool.py
+    compile: *
+torch/_inductor/compile_worker/__main__.py
+    compile: main
+torch/_inductor/codecache.py
+    compile: *
+torch/_inductor/compile_fx.py
+    compile: *
+torch/_dynamo/convert_frame.py
+    compile: *
+triton/compiler/compiler.py
+    compile: *
+triton/runtime/autotuner.py
+    compile: *
+triton/runtime/build.py
+    compile: *
+cutlass/base_dsl/dsl.py
+    compile: *
+numba/core/compiler.py
+    compile: *
+horovod/torch/mpi_ops.py
+    collective: *
+horovod/common/basics.py
+    rendezvous: init
+    exit: shutdown
+mpi4py/MPI.pyx
+    collective: Allreduce allreduce Allgather allgather Allgatherv Alltoall alltoall Alltoallv Barrier barrier
+        Bcast bcast Gather gather Gatherv Reduce reduce Scatter scatter Scatterv Scan scan
+    p2p: Send Recv send recv Sendrecv Probe Wait Waitall
+    rendezvous: Split Create Dup
+deepspeed/comm/comm.py
+    collective: @collectives
+    p2p: @p2p
+    rendezvous: init_distributed new_group
+deepspeed/comm/torch.py
+    collective: @collectives
+    p2p: @p2p
+    rendezvous: init_process_group __init__ new_group
+deepspeed/runtime/pipe/p2p.py
+    p2p: *
+deepspeed/runtime/zero/stage3.py
+    collective: __reduce_and_partition_ipg_grads
+megatron/core/pipeline_parallel/p2p_communication.py
+    p2p: *
+megatron/p2p_communication.py
+    p2p: *
+vllm/distributed/parallel_state.py
+    collective: @collectives broadcast_object broadcast_tensor_dict
+    p2p: @p2p send_tensor_dict recv_tensor_dict send_object recv_object
+    rendezvous: init_distributed_environment initialize_model_parallel init_model_parallel_group
+vllm/distributed/device_communicators/shm_broadcast.py
+    queue: acquire_read acquire_write dequeue enqueue wait_until_ready
+vllm/distributed/device_communicators/pynccl.py
+    collective: @collectives
+    rendezvous: __init__
+sglang/srt/distributed/parallel_state.py
+    collective: @collectives broadcast_object
+    p2p: @p2p
+accelerate/state.py
+    collective: wait_for_everyone
+ray/_private/worker.py
+    condition: get wait get_objects
+ray/util/collective/collective.py
+    collective: @collectives
+    p2p: @p2p
+filelock/_api.py
+    file-lock: acquire
+filelock/_unix.py
+    file-lock: *
+filelock.py
+    file-lock: acquire
+datasets/utils/filelock.py
+    file-lock: acquire
+portalocker/utils.py
+    file-lock: acquire
+fasteners/process_lock.py
+    file-lock: acquire
+oslo_concurrency/lockutils.py
+    file-lock: *
+threading.py
+    condition: wait wait_for
+    lock: acquire __enter__
+    child: join _wait_for_tstate_lock start
+    exit: _shutdown
+queue.py
+    queue: get put join
+multiprocessing/queues.py
+    queue: get put _feed join
+    child: join_thread _finalize_join
+multiprocessing/connection.py
+    pipe: recv recv_bytes recv_bytes_into send send_bytes poll _poll _recv _recv_bytes _send _send_bytes wait
+        accept
+    socket: SocketClient answer_challenge deliver_challenge
+multiprocessing/synchronize.py
+    lock: __enter__ acquire
+    condition: wait wait_for
+multiprocessing/process.py
+    child: join
+multiprocessing/popen_fork.py
+    child: wait poll
+multiprocessing/popen_spawn_posix.py
+    child: wait poll
+multiprocessing/popen_forkserver.py
+    child: wait poll
+multiprocessing/pool.py
+    condition: get wait map starmap apply next
+    child: join _terminate_pool _help_stuff_finish
+    idle: worker _handle_workers _handle_tasks _handle_results _wait_for_updates
+multiprocessing/util.py
+    exit: _exit_function _run_finalizers _flush_std_streams
+multiprocessing/managers.py
+    socket: _callmethod
+multiprocessing/resource_sharer.py
+    pipe: detach
+    idle: _serve
+multiprocessing/resource_tracker.py
+    idle: main
+multiprocessing/forkserver.py
+    idle: main
+    pipe: connect_to_new_process ensure_running
+concurrent/futures/_base.py
+    condition: result wait exception as_completed result_iterator
+concurrent/futures/thread.py
+    idle: _worker
+    exit: _python_exit
+    child: shutdown
+concurrent/futures/process.py
+    idle: wait_result_broken_or_wakeup _process_worker
+    exit: _python_exit
+    child: shutdown join_executor_internals
+subprocess.py
+    child: wait _wait _try_wait communicate _communicate call run check_output check_call
+os.py
+    child: _spawnvef
+selectors.py
+    socket: select
+socketserver.py
+    idle: serve_forever
+asyncio/base_events.py
+    idle: _run_once run_forever
+uvloop/loop.pyx
+    idle: *
+socket.py
+    socket: readinto accept connect create_connection getaddrinfo recv
+ssl.py
+    socket: read recv recv_into do_handshake write sendall
+http/client.py
+    socket: getresponse begin _read_status read readinto _safe_read connect
+urllib3/connectionpool.py
+    socket: urlopen _make_request
+requests/sessions.py
+    socket: send request
+grpc/_channel.py
+    socket: _blocking _next result _consume_request_iterator
+botocore/httpsession.py
+    socket: send
+zmq/sugar/socket.py
+    socket: recv_multipart recv_pyobj send_multipart poll
+importlib/_bootstrap.py
+    import-lock: acquire _lock_unlock_module
+logging/__init__.py
+    lock: acquire _acquireLock
+pdb.py
+    input: *
+bdb.py
+    input: interaction
+cmd.py
+    input: cmdloop
+code.py
+    input: interact raw_input
+getpass.py
+    input: *
+ipdb/__main__.py
+    input: *
+IPython/terminal/debugger.py
+    input: *
+pudb/debugger.py
+    input: *
+prompt_toolkit/shortcuts/prompt.py
+    input: prompt
+pydevd.py
+    input: do_wait_suspend _do_wait_suspend
+debugpy/server/api.py
+    input: wait_for_client listen
+torch/distributed/__init__.py
+    input: breakpoint interaction
+tqdm/_monitor.py
+    idle: run
+"""
+
+# Builtins that some readers show as a frame of their own, whatever the file.
+BUILTINS: dict[str, Kind] = {
+    "time.sleep": Kind.SLEEP, "sleep": Kind.SLEEP, "builtins.input": Kind.INPUT, "input": Kind.INPUT,
+    "builtin_input": Kind.INPUT, "select.poll": Kind.SOCKET, "select.select": Kind.SOCKET,
+}  # fmt: skip
+
+# Native functions, without arguments, template parameters and symbol versions; a trailing "*" is a prefix.
+_NATIVE = """
+gil: take_gil PyEval_AcquireThread PyEval_RestoreThread PyEval_AcquireLock PyGILState_Ensure
+    _PyThreadState_Attach pybind11::gil_scoped_acquire* pybind11::detail::gil_scoped_acquire* torch::PyGILGuard*
+    nanobind::gil_scoped_acquire* __pyx_gilstate_ensure
+lock: __lll_lock_wait __lll_lock_wait_private __GI___lll_lock_wait ___pthread_mutex_lock __pthread_mutex_lock
+    __GI___pthread_mutex_lock pthread_mutex_lock __pthread_mutex_lock_full __pthread_mutex_cond_lock
+    futex_abstimed_wait std::mutex::lock std::lock_guard* std::unique_lock* SpinLockDelay
+    AbslInternalSpinLockDelay* absl::base_internal::SpinLock* SpinLock::SlowLock base::internal::SpinLockDelay
+    je_malloc_mutex_lock_slow malloc_mutex_lock_slow __kmp_lock_suspend_mx __kmp_acquire_bootstrap_lock
+    __kmp_acquire_queuing_lock __kmp_acquire_ticket_lock PyThread_acquire_lock_timed PyThread_acquire_lock
+    acquire_timed lock_PyThread_acquire_lock _enter_buffered_busy _PyMutex_LockTimed PyMutex_Lock
+    _PyRWMutex_Lock pthread_rwlock_wrlock pthread_rwlock_rdlock __pthread_rwlock_wrlock __pthread_rwlock_rdlock
+    absl::Mutex::Lock* absl::lts* parking_lot::raw_mutex* std::sys::sync::mutex* __tsan_mutex* arena_get2*
+    _dl_add_to_namespace_list
+condition: pthread_cond_wait pthread_cond_timedwait __pthread_cond_wait ___pthread_cond_wait
+    __pthread_cond_timedwait ___pthread_cond_timedwait pthread_cond_clockwait ___pthread_cond_clockwait64
+    ___pthread_cond_timedwait64 __pthread_cond_wait_common futex_wait_cancelable __futex_abstimed_wait_common
+    __futex_abstimed_wait_common64 __futex_abstimed_wait_cancelable64 std::condition_variable::wait* sem_wait
+    sem_timedwait do_futex_wait __new_sem_wait_slow __new_sem_wait_slow64 std::__future_base* rayon_core::latch*
+    rayon_core::registry::Registry::in_worker_cold std::thread::park gomp_team_barrier_wait_end
+    gomp_barrier_wait_end do_wait gomp_simple_barrier_wait __kmp_hyper_barrier_release __kmp_fork_barrier
+    __kmp_suspend_64 __kmp_suspend_template* __kmp_join_barrier __kmp_hyper_barrier_gather
+    c10::ivalue::Future::wait* c10::ThreadPool* at::internal::invoke_parallel* at::parallel_for* GOMP_parallel
+    __kmp_fork_call
+child: waitpid __waitpid wait4 __wait4 __GI___wait4 waitid pthread_join __pthread_timedjoin_ex
+    __pthread_clockjoin_ex std::thread::join pthread_timedjoin_np os_waitpid
+sleep: nanosleep clock_nanosleep __clock_nanosleep clock_nanosleep@* usleep sleep time_sleep pysleep
+    __GI___nanosleep __nanosleep
+socket: accept accept4 connect __connect recv recvfrom recvmsg __libc_recv __recv send sendmsg __libc_send poll
+    __poll __GI___poll ppoll select __select __GI___select epoll_wait epoll_pwait select_poll_poll
+    select_epoll_poll select_select sock_recv sock_accept sock_recv_into internal_select getaddrinfo
+    __res_context_send send_dg
+storage: fsync __fsync fdatasync openat __openat open64 __open64 pread64 __pread64 pwrite64 fstat statx
+    __xstat64 getdents64 io_getevents syncfs rename unlink
+pipe: read __read __GI___read __libc_read write __write __GI___write __libc_write os_read os_write _Py_read
+    _Py_write
+file-lock: flock __flock fcntl_flock fcntl_lockf lockf
+input: builtin_input PyOS_Readline readline_until_enter_or_signal call_readline my_fgets
+store: c10d::TCPStore::* c10d::detail::TCPClient::* c10d::detail::Socket* c10d::PrefixStore::*
+    c10d::FileStore::* c10d::Store::*
+device: cudaStreamSynchronize cuStreamSynchronize cudaDeviceSynchronize cuCtxSynchronize cudaEventSynchronize
+    cuEventSynchronize cudaMemcpy cudaMemcpyAsync cuMemcpy* cudaMalloc cudaMallocAsync cuMemAlloc* cudaFree
+    cuMemFree* cudaFreeHost cudaHostAlloc cudaLaunchKernel cudaLaunchKernelExC cuLaunchKernel* cudaEventDestroy
+    cuEventDestroy* cudaEventQuery cuEventQuery cudaStreamDestroy cuStreamDestroy* cuModuleLoad* cudaModuleLoad*
+    cuLibraryLoad* cuModuleUnload cuCtxCreate* cuInit cuDevicePrimaryCtxRetain cudaIpcOpenMemHandle
+    cudaHostRegister at::native::_local_scalar_dense_cuda c10::cuda::memcpy_and_sync* at::cuda::memcpy_and_sync*
+    memcpy_and_sync c10::cuda::device_synchronize hipStreamSynchronize hipDeviceSynchronize hipEventSynchronize
+    hipMemcpy hipMemcpyWithStream hipMalloc hipFree hipLaunchKernel at::native::copy_kernel_cuda
+    aclrtSynchronizeStream* aclrtSynchronizeDevice*
+collective: gloo::allreduce gloo::allgather* gloo::alltoall* gloo::barrier gloo::broadcast gloo::gather*
+    gloo::reduce* gloo::scatter gloo::*::waitRecv gloo::*::waitSend
+    gloo::transport::tcp::UnboundBuffer::waitRecv gloo::transport::tcp::UnboundBuffer::waitSend
+    gloo::transport::uv::UnboundBuffer::waitRecv c10d::ProcessGroupGloo::AsyncWork* c10d::Work::wait
+    c10d::ProcessGroupNCCL::WorkNCCL::wait c10d::ProcessGroupNCCL::WorkNCCL::synchronize*
+    c10d::ProcessGroupNCCL::WorkNCCL::blockingWait c10d::Reducer::finalize_backward c10d::ops::* ncclGroupEnd
+    ncclGroupEndInternal ncclAllReduce ncclAllGather ncclReduceScatter ncclBroadcast ncclBcast ncclReduce
+    ncclLaunchKernel PMPI_Allreduce MPI_Allreduce PMPI_Bcast MPI_Bcast PMPI_Barrier MPI_Barrier PMPI_Allgather*
+    MPI_Allgather* PMPI_Alltoall* MPI_Alltoall* PMPI_Reduce* MPI_Reduce* PMPI_Gather* MPI_Gather* PMPI_Scatter*
+    MPI_Scatter* MPI_Ibarrier
+p2p: ncclSend ncclRecv MPI_Send MPI_Recv PMPI_Send PMPI_Recv PMPI_Ssend MPI_Sendrecv PMPI_Sendrecv PMPI_Wait
+    PMPI_Waitall PMPI_Probe c10d::ProcessGroupGloo::SendWork::wait c10d::ProcessGroupGloo::RecvWork::wait
+rendezvous: ncclCommInitRank* ncclCommInitAll ncclCommSplit bootstrapInit bootstrapAllGather bootstrapBarrier
+    gloo::rendezvous::* MPI_Init* PMPI_Init* MPI_Comm_split PMPI_Comm_split* PMPI_Comm_dup MPI_Comm_spawn
+exit: __run_exit_handlers __GI_exit __cxa_finalize Py_FinalizeEx Py_Finalize Py_RunMain_finalize
+    finalize_modules _PyGC_CollectNoFail wait_for_thread_shutdown atexit_callfuncs MPI_Finalize PMPI_Finalize
+    ncclCommAbort ncclCommDestroy ncclCommFinalize c10d::ProcessGroupNCCL::shutdown
+    c10d::ProcessGroupNCCL::abort* c10d::ProcessGroupNCCL::~ProcessGroupNCCL _dl_fini
+compile: llvm::* mlir::* triton::* nvrtcCompileProgram nvPTXCompilerCompile ptxas cuLinkComplete
+backward: torch::autograd::Engine::execute torch::autograd::python::PythonEngine::execute THPEngine_run_backward
+idle: torch::autograd::Engine::thread_main torch::autograd::Engine::thread_init c10::ThreadPool::main_loop
+    ncclProxyService* ncclProxyProgress c10d::ProcessGroupNCCL::ncclCommWatchdog
+    c10d::ProcessGroupNCCL::watchdogHandler c10d::ProcessGroupNCCL::heartbeatMonitor
+    c10d::ProcessGroupGloo::runLoop c10d::detail::TCPStoreMasterDaemon::run gloo::transport::tcp::Loop::run
+    blas_thread_server cuda_event_handler
+"""
+
+
+def _names(text: str) -> dict[Kind, list[str]]:
+    """Lines of ``kind: name name …``; a line that starts deeper goes on with the names of the one before."""
+    table: dict[Kind, list[str]] = {}
+    for line in text.splitlines():
+        head, colon, rest = line.strip().partition(": ")
+        if colon and " " not in head:
+            names = table.setdefault(Kind(head), [])
+        else:
+            rest = line
+        for name in rest.split():
+            names.extend(COLLECTIVES if name == "@collectives" else P2P_OPS if name == "@p2p" else [name])
+    return table
+
+
+def _files(text: str) -> dict[str, dict[Kind, list[str]]]:
+    """Blocks that begin with a file at the margin."""
+    blocks = re.findall(r"^(\S+)\n((?:[ ]+.*\n)+)", text, re.MULTILINE)
+    return {file: _names(body) for file, body in blocks}
+
+
+PYTHON = _files(_PYTHON)
+NATIVE = _names(_NATIVE)

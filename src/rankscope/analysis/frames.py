@@ -1,0 +1,139 @@
+"""What a thread waits for, read from its frames: the tables of ``frame_tables``, from the deepest frame outward."""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+
+from ..model.evidence.stacks import Frame, Stack
+from .frame_tables import BUILTINS, NATIVE, PYTHON, STRENGTH, Kind
+from .origin import Origin, is_user, module_path, origin
+
+__all__ = ["Kind", "WaitState", "deepest_user", "has", "kind_of", "plain_name", "wait_of"]
+
+
+@dataclass(frozen=True)
+class WaitState:
+    """What a thread does: ``index`` is the frame that decided, ``user`` the deepest one of the job's own code (or -1)."""
+
+    kind: Kind
+    op: str = ""
+    index: int = -1
+    user: int = -1
+    user_frame: Frame | None = None
+
+
+def _by_file() -> dict[str, list[tuple[str, dict[str, Kind]]]]:
+    """The Python table by last path component, so that one lookup finds the few candidates."""
+    table: dict[str, list[tuple[str, dict[str, Kind]]]] = {}
+    for suffix, kinds in PYTHON.items():
+        functions = {name: kind for kind, names in kinds.items() for name in names}
+        table.setdefault(suffix.rsplit("/", 1)[-1], []).append((suffix, functions))
+    for candidates in table.values():
+        candidates.sort(key=lambda item: -len(item[0]))
+    return table
+
+
+_PYTHON = _by_file()
+_EXACT = {name: kind for kind, names in NATIVE.items() for name in names if not name.endswith("*")}
+_PREFIX = sorted(
+    ((name[:-1], kind) for kind, names in NATIVE.items() for name in names if name.endswith("*")),
+    key=lambda item: -len(item[0]),
+)
+_TAIL = re.compile(r"@@?[\w.]+$|\.(?:part|isra|constprop|cold|lto_priv)\.?\d*.*$|\s*\[clone [^\]]*\]")
+
+
+@functools.lru_cache(maxsize=65536)
+def plain_name(function: str) -> str:
+    """A native function without arguments, template parameters, return type and symbol version."""
+    name = _TAIL.sub("", function.strip())
+    name = name.replace("(anonymous namespace)", "_anon_")
+    out, depth = [], 0
+    for char in name:
+        if char in "<(":
+            depth += 1
+        elif char in ">)":
+            depth = max(0, depth - 1)
+        elif depth == 0:
+            out.append(char)
+    words = "".join(out).removesuffix(" const").split()
+    return words[-1].replace("_anon_", "(anonymous namespace)") if words else ""
+
+
+@functools.lru_cache(maxsize=65536)
+def _native_kind(function: str) -> Kind | None:
+    name = plain_name(function)
+    found = _EXACT.get(name)
+    if found is not None:
+        return found
+    for prefix, kind in _PREFIX:
+        if name.startswith(prefix):
+            return kind
+    return None
+
+
+@functools.lru_cache(maxsize=65536)
+def _python_kind(function: str, file: str) -> Kind | None:
+    path = module_path(file)
+    name = function.rsplit(".", 1)[-1]
+    for suffix, functions in _PYTHON.get(path.rsplit("/", 1)[-1], ()):
+        if _ends_with(path, suffix):
+            return functions.get(name) or functions.get("*")
+    return BUILTINS.get(function) if not file or file.startswith("<") else None
+
+
+def _ends_with(path: str, suffix: str) -> bool:
+    """Whether a path is the suffix, or ends with it at a component; one-file modules must stand at the top."""
+    if path == suffix:
+        return True
+    return "/" in suffix and path.endswith("/" + suffix)
+
+
+def kind_of(frame: Frame) -> Kind | None:
+    """What this frame alone says its thread waits for; None when it says nothing."""
+    if frame.library is not None or (not frame.file and not frame.line):
+        return _native_kind(frame.function)
+    return _python_kind(frame.function, frame.file)
+
+
+def has(stack: Stack, kind: Kind) -> int | None:
+    """The index of the deepest frame of one kind, None where there is none."""
+    for index in range(len(stack) - 1, -1, -1):
+        if kind_of(stack[index]) is kind:
+            return index
+    return None
+
+
+def deepest_user(stack: Stack) -> int:
+    """The index of the deepest frame of the job's own code, -1 where there is none."""
+    for index in range(len(stack) - 1, -1, -1):
+        if is_user(stack[index]):
+            return index
+    return -1
+
+
+@functools.lru_cache(maxsize=65536)
+def wait_of(stack: Stack) -> WaitState:
+    """What a thread waits for: the frame between its end and the job's own code that says most, deeper ones first."""
+    if not stack:
+        return WaitState(Kind.UNKNOWN)
+    user = deepest_user(stack)
+    frame = stack[user] if user >= 0 else None
+    best: tuple[int, Kind, int] | None = None
+    for index in range(len(stack) - 1, user, -1):
+        kind = kind_of(stack[index])
+        if kind is not None and (best is None or STRENGTH[kind] > best[0]):
+            best = (STRENGTH[kind], kind, index)
+    if best is not None:
+        return WaitState(best[1], _op(stack[best[2]]), best[2], user, frame)
+    last = stack[-1]
+    kind = Kind.USER if user == len(stack) - 1 else Kind.LIBRARY
+    if origin(last) is Origin.NATIVE and user < 0:
+        kind = Kind.UNKNOWN
+    return WaitState(kind, last.function, len(stack) - 1, user, frame)
+
+
+def _op(frame: Frame) -> str:
+    name = plain_name(frame.function) if frame.library is not None or not frame.file else frame.function
+    return name.rsplit("::", 1)[-1].rsplit(".", 1)[-1]
