@@ -1,0 +1,51 @@
+"""Shared fixtures: patients that are always ended, and our own merged stacks when a test of one fails."""
+
+from __future__ import annotations
+
+import importlib.util
+import pathlib
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from harness import judging
+from harness import patient as patients
+from harness.patient import Patient
+
+ADMITTED = pytest.StashKey[list[Patient]]()
+
+
+@pytest.fixture
+def admit(request: pytest.FixtureRequest) -> Iterator[Callable[..., Patient]]:
+    """Start a patient by name; it and everything it started is ended with the test."""
+    admitted = request.node.stash.setdefault(ADMITTED, [])
+
+    def start(name: str, **options: Any) -> Patient:
+        card = patients.card(name)
+        if card.torch and not importlib.util.find_spec("torch"):
+            pytest.skip(f"{name} needs torch, which is not installed")
+        admitted.append(patients.start(card.path, **options))
+        return admitted[-1]
+
+    yield start
+    left = set().union(*(patient.end() for patient in admitted))
+    assert not left, f"processes {sorted(left)} could not be ended"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+    """Attach what our own tool sees of the patients to a test that failed or ran out of time."""
+    report = yield
+    if report.when == "call" and report.failed:
+        for patient in item.stash.get(ADMITTED, []):
+            report.sections.append(("merged stacks", merged_stacks(patient)))
+    return report
+
+
+def merged_stacks(patient: Patient) -> str:
+    """What ``rankscope stacks`` says of the patient now: we are our own first user."""
+    return judging.text("stacks", f"pid:{patient.target}", "--children", "--color", "never")

@@ -1,0 +1,178 @@
+"""What every patient shares: it moves to a neutral place, starts its ranks, waits for the others, and says that it is sick.
+
+A patient runs as ``train.py`` in a directory of its own, so that nothing a tool reads from it (command line, frames,
+working directory) tells what is wrong with it. Standard library only, Python 3.9+; torch is imported where it is used.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+Main = Callable[[int, int, "Crew"], None]
+
+
+class Crew:
+    """One rank's view of the whole: where the ranks leave word for each other, and the way to say "ready"."""
+
+    def __init__(self, rank: int, world: int, truth: dict[str, Any]) -> None:
+        self.rank, self.world, self.truth = rank, world, truth
+        self.place = pathlib.Path(os.environ["PATIENT_PLACE"])
+
+    def arrive(self, word: str = "there") -> None:
+        """Leave word that this rank is about to take its last step."""
+        draft = self.place / f".{word}.{self.rank}.{os.getpid()}"
+        draft.write_text(str(os.getpid()))
+        draft.rename(self.place / f"{word}.{self.rank}")
+
+    def pid_of(self, rank: int, word: str = "there") -> int | None:
+        """The pid a rank left with its word, None before it did."""
+        try:
+            return int((self.place / f"{word}.{rank}").read_text())
+        except (OSError, ValueError):
+            return None
+
+    def await_others(self, word: str = "there", ranks: Iterable[int] | None = None) -> None:
+        """Wait until the other ranks left word and their main threads stand still."""
+        others = [rank for rank in (range(self.world) if ranks is None else ranks) if rank != self.rank]
+        wait_until(lambda: all(self.pid_of(rank, word) for rank in others))
+        await_still([pid for pid in (self.pid_of(rank, word) for rank in others) if pid])
+
+    def ready(self, truth: dict[str, Any] | None = None, **more: Any) -> None:
+        """Say, as one JSON line, that the patient is sick now and what is true."""
+        target = int(os.environ["PATIENT_TARGET"])
+        message = {"ready": True, "truth": truth or self.truth, "target_pid": target, "place": str(self.place), **more}
+        with open(os.environ["PATIENT_READY"], "a") as out:
+            out.write(json.dumps(message) + "\n")
+
+
+def wait_until(condition: Callable[[], Any], within: float = 60.0) -> None:
+    """Ask again and again until the condition holds; end the program when it never does."""
+    end = time.monotonic() + within
+    while not condition():
+        if time.monotonic() > end:
+            sys.exit("patient: gave up waiting for its own ranks")
+        time.sleep(0.02)
+
+
+def await_still(pids: Iterable[int], tids: Iterable[int] = ()) -> None:
+    """Wait until the main threads of these processes sleep and have not run for a third of a second."""
+    tasks = [f"/proc/{pid}/task/{pid}" for pid in pids] + [f"/proc/{os.getpid()}/task/{tid}" for tid in tids]
+    last: list[Any] = [None, time.monotonic()]
+
+    def still() -> bool:
+        now = [_runs(task) for task in tasks]
+        if now != last[0] or any(state != "S" for state, _ in now):
+            last[:] = [now, time.monotonic()]
+        return time.monotonic() - last[1] > 0.33
+
+    wait_until(still)
+
+
+def _runs(task: str) -> tuple[str, str]:
+    """A thread's state letter and its context switch counts (proc(5))."""
+    with open(f"{task}/status") as file:
+        lines = file.read().splitlines()
+    state = next(line.split()[1] for line in lines if line.startswith("State:"))
+    return state, " ".join(line for line in lines if "ctxt_switches" in line)
+
+
+def join_group(rank: int, world: int) -> Any:
+    """Import torch, join the default gloo group, and give ``torch.distributed``."""
+    import torch
+    import torch.distributed as dist
+
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    dist.init_process_group("gloo", rank=rank, world_size=world)
+    return dist
+
+
+def start(main: Main, truth: dict[str, Any], world: int = 1, launchers: tuple[str, ...] = ("alone",)) -> None:
+    """Move to a neutral place, then start ``main(rank, world, crew)`` under a launcher (PATIENT_LAUNCHER, or the first)."""
+    if "PATIENT_PLACE" not in os.environ:
+        _move()
+    elif "RANK" in os.environ:
+        rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+        main(rank, world, Crew(rank, world, truth))
+    else:
+        _LAUNCHERS[os.environ.get("PATIENT_LAUNCHER") or launchers[0]](main, truth, world)
+
+
+def _move() -> None:
+    """Copy the program to a directory of its own under a neutral name and go on there as the same process."""
+    place = pathlib.Path(os.environ.pop("PATIENT_HOME", "") or tempfile.mkdtemp(prefix="job-"))
+    home = pathlib.Path(__file__).parent
+    shutil.copy(os.path.abspath(sys.argv[0]), place / "train.py")
+    for shared in home.glob("_*.py"):
+        shutil.copy(shared, place / shared.name)
+    fd = int(os.environ.get("RANKSCOPE_READY_FD", "1"))
+    os.set_inheritable(fd, True)
+    pid = os.getpid()
+    os.environ.update(PATIENT_PLACE=str(place), PATIENT_READY=f"/proc/{pid}/fd/{fd}", PATIENT_TARGET=str(pid))
+    sys.stdout.flush()
+    os.chdir(place)
+    os.execv(sys.executable, [sys.executable, str(place / "train.py")])
+
+
+def _alone(main: Main, truth: dict[str, Any], world: int) -> None:
+    main(0, 1, Crew(0, 1, truth))
+
+
+def _torchrun(main: Main, truth: dict[str, Any], world: int) -> None:
+    args = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(world)]
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.execv(sys.executable, [sys.executable, *args, os.path.abspath(sys.argv[0])])
+
+
+def _spawn(main: Main, truth: dict[str, Any], world: int) -> None:
+    import torch.multiprocessing as mp
+
+    _meeting_point()
+    mp.spawn(_spawned, args=(main, truth, world), nprocs=world)
+
+
+def _spawned(rank: int, main: Main, truth: dict[str, Any], world: int) -> None:
+    main(rank, world, Crew(rank, world, truth))
+
+
+def _forked(main: Main, truth: dict[str, Any], world: int) -> None:
+    """A plain parent whose children carry no rank in their environment."""
+    _meeting_point()
+    context = multiprocessing.get_context("fork")
+    ranks = [context.Process(target=_spawned, args=(rank, main, truth, world)) for rank in range(world)]
+    for rank in ranks:
+        rank.start()
+    for rank in ranks:
+        rank.join()
+
+
+def _shell(main: Main, truth: dict[str, Any], world: int) -> None:
+    """A plain parent that gives each child RANK and WORLD_SIZE, as a start script does."""
+    _meeting_point()
+    command = [sys.executable, os.path.abspath(sys.argv[0])]
+    ranks = []
+    for rank in range(world):
+        about = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(world)}
+        ranks.append(subprocess.Popen(command, env={**os.environ, **about}))
+    for process in ranks:
+        process.wait()
+
+
+_LAUNCHERS = {"alone": _alone, "torchrun": _torchrun, "spawn": _spawn, "forked": _forked, "shell": _shell}
+
+
+def _meeting_point() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free.getsockname()[1]))

@@ -1,0 +1,109 @@
+"""The matrix of patients × launchers: what the tool says of each, what is true, and whether they agree (``make patients``)."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import pathlib
+import shutil
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests"))
+
+from harness import judging, patient
+
+ABLE = {
+    "torch": lambda: importlib.util.find_spec("torch") is not None,
+    "root": lambda: os.geteuid() == 0,
+    "fuse": lambda: os.access("/dev/fuse", os.W_OK),
+    "loop": lambda: os.path.exists("/dev/loop-control"),
+}
+
+
+def main() -> int:
+    options = _options()
+    rows = [(card, launcher) for card in _chosen(options) for launcher in _launchers(card, options)]
+    wrong = skipped = 0
+    for _ in range(options.runs):
+        for card, launcher in rows:
+            missing = _missing(card, options)
+            if missing:
+                skipped += 1
+                print(f"skip   {card.name:28} {launcher:9} needs {', '.join(missing)}", flush=True)
+            else:
+                wrong += not _examine(card, launcher, options)
+    total = len(rows) * options.runs
+    print(f"{total - wrong - skipped} right, {wrong} wrong, {skipped} skipped of {total}")
+    return 1 if wrong else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=1, help="how often the whole matrix is gone through")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME", help="only patients with NAME in theirs")
+    parser.add_argument("--launcher", help="only this launcher")
+    parser.add_argument("--first", action="store_true", help="only the first launcher of each patient")
+    parser.add_argument("--python", default=sys.executable, help="interpreter of the patients")
+    parser.add_argument("--no-torch", action="store_true", help="only patients of the standard library")
+    parser.add_argument("--keep", type=pathlib.Path, metavar="DIR", help="keep each diagnosis as JSON in DIR")
+    return parser.parse_args()
+
+
+def _chosen(options: argparse.Namespace) -> list[patient.Card]:
+    cards = [card for card in patient.cards() if not (options.no_torch and card.torch)]
+    return [card for card in cards if not options.only or any(part in card.name for part in options.only)]
+
+
+def _launchers(card: patient.Card, options: argparse.Namespace) -> tuple[str, ...]:
+    if options.launcher:
+        return tuple(name for name in card.launchers if name == options.launcher)
+    return card.launchers[:1] if options.first else card.launchers
+
+
+def _missing(card: patient.Card, options: argparse.Namespace) -> list[str]:
+    """What the patient needs and this machine has not."""
+    return [need for need in card.needs if not (ABLE[need]() if need in ABLE else shutil.which(need))]
+
+
+def _examine(card: patient.Card, launcher: str, options: argparse.Namespace) -> bool:
+    """Start, look, compare, end; print one line."""
+    begin = time.monotonic()
+    try:
+        running = patient.start(card.path, launcher, options.python)
+    except patient.NotReady as error:
+        print(f"WRONG  {card.name:28} {launcher:9} {error}", flush=True)
+        return False
+    try:
+        look = judging.diagnose(running)
+        errors = judging.mistakes(look, running.truth)
+    finally:
+        left = running.end()
+    if left:
+        errors.append(f"left behind: {sorted(left)}")
+    _print(card.name, launcher, running.truth, look, errors, time.monotonic() - begin)
+    _keep(options.keep, card.name, launcher, running.truth, look, errors)
+    return not errors
+
+
+def _print(name: str, launcher: str, truth: dict, look: judging.Look, errors: list[str], took_s: float) -> None:
+    verdict = (look.diagnosis or {}).get("verdict")
+    said = f"{verdict['class']} {verdict['ranks']} {verdict['certainty']}" if verdict else "nothing"
+    true = f"{truth['class']} {truth['ranks']}" if truth["class"] else truth["state"]
+    word = "WRONG" if errors else "right"
+    print(f"{word}  {name:28} {launcher:9} {said} | {true} | {look.took_s:.1f} of {took_s:.1f} s", flush=True)
+    for error in errors:
+        print(f"         {error}", flush=True)
+
+
+def _keep(folder: pathlib.Path | None, name: str, launcher: str, truth: dict, look: judging.Look, errors: list) -> None:
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
+        record = {"truth": truth, "mistakes": errors, "code": look.code, "stderr": look.errors, "said": look.diagnosis}
+        (folder / f"{name}-{launcher}.json").write_text(json.dumps(record, indent=1))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
