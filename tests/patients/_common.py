@@ -29,6 +29,11 @@ class Crew:
         self.rank, self.world, self.truth = rank, world, truth
         self.place = pathlib.Path(os.environ["PATIENT_PLACE"])
 
+    @property
+    def sick(self) -> bool:
+        """Whether this rank is the one that falls sick; alone, it always is."""
+        return self.world == 1 or self.rank in self.truth["ranks"]
+
     def arrive(self, word: str = "there") -> None:
         """Leave word that this rank is about to take its last step."""
         draft = self.place / f".{word}.{self.rank}.{os.getpid()}"
@@ -48,12 +53,20 @@ class Crew:
         wait_until(lambda: all(self.pid_of(rank, word) for rank in others))
         await_still([pid for pid in (self.pid_of(rank, word) for rank in others) if pid])
 
-    def ready(self, truth: dict[str, Any] | None = None, **more: Any) -> None:
-        """Say, as one JSON line, that the patient is sick now and what is true."""
+    def ready(self, pids: Iterable[int] = (), **more: Any) -> None:
+        """Say, as one JSON line, that the patient is sick now and what is true; ``pids`` are to blame as well."""
+        truth = {**self.truth, "pids": list(pids)} if pids else self.truth
         target = int(os.environ["PATIENT_TARGET"])
-        message = {"ready": True, "truth": truth or self.truth, "target_pid": target, "place": str(self.place), **more}
+        message = {"ready": True, "truth": truth, "target_pid": target, "place": str(self.place), **more}
         with open(os.environ["PATIENT_READY"], "a") as out:
             out.write(json.dumps(message) + "\n")
+
+
+def outside(code: str, *args: object) -> None:
+    """Start a Python program that is nobody's child and no member of the job; its directory is the patient's."""
+    env = {name: value for name, value in os.environ.items() if not name.endswith(("RANK", "WORLD_SIZE"))}
+    command = ["setsid", "--fork", sys.executable, "-c", code, *map(str, args)]
+    subprocess.run(command, env=env, check=True, stdin=subprocess.DEVNULL)
 
 
 def wait_until(condition: Callable[[], Any], within: float = 60.0) -> None:
@@ -65,14 +78,14 @@ def wait_until(condition: Callable[[], Any], within: float = 60.0) -> None:
         time.sleep(0.02)
 
 
-def await_still(pids: Iterable[int], tids: Iterable[int] = ()) -> None:
-    """Wait until the main threads of these processes sleep and have not run for a third of a second."""
-    tasks = [f"/proc/{pid}/task/{pid}" for pid in pids] + [f"/proc/{os.getpid()}/task/{tid}" for tid in tids]
+def await_still(pids: Iterable[int], states: str = "S") -> None:
+    """Wait until these threads (a pid is its main thread) sleep and have not run for a third of a second."""
+    tasks = [f"/proc/{pid}/task/{pid}" for pid in pids]
     last: list[Any] = [None, time.monotonic()]
 
     def still() -> bool:
         now = [_runs(task) for task in tasks]
-        if now != last[0] or any(state != "S" for state, _ in now):
+        if now != last[0] or any(state not in states for state, _ in now):
             last[:] = [now, time.monotonic()]
         return time.monotonic() - last[1] > 0.33
 
@@ -126,7 +139,8 @@ def _move() -> None:
 
 
 def _alone(main: Main, truth: dict[str, Any], world: int) -> None:
-    main(0, 1, Crew(0, 1, truth))
+    """One process without a rank: the process is named instead."""
+    main(0, 1, Crew(0, 1, {"pids": [os.getpid()], **truth, "ranks": []} if truth["class"] else truth))
 
 
 def _torchrun(main: Main, truth: dict[str, Any], world: int) -> None:

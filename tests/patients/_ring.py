@@ -13,6 +13,9 @@ class Ring:
 
     def __init__(self, rank: int, world: int) -> None:
         self.rank, self.world = rank, world
+        self.peers: list[socket.socket] = []
+        if world == 1:
+            return
         address = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
         self.peers = _accept(address, world - 1) if rank == 0 else [_connect(address)]
 
