@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..model.diagnosis import CollectiveState, State, Wait
 from ..model.evidence.events import Event
 from ..model.process import Process, ProcessRef, Role
 from ..model.ranks import RankSet
 from ..model.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from .standing import Standing
 
 T = TypeVar("T")
 
@@ -61,6 +65,29 @@ class Member:
 
 
 @dataclass(frozen=True)
+class Root:
+    """Somebody others wait for and who waits for nobody: where the chain ends.
+
+    ``waiters`` are the processes that reach it, ``ranks`` their ranks; ``age_s`` how long the longest of them, or the
+    root itself, has stood still, None where nothing tells.
+    """
+
+    ref: ProcessRef
+    waiters: tuple[ProcessRef, ...] = ()
+    ranks: RankSet = field(default_factory=RankSet)
+    age_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Who waits for whom; where it ends (roots), and where it bites its own tail (cycles)."""
+
+    waits: tuple[Wait, ...] = ()
+    roots: tuple[Root, ...] = ()
+    cycles: tuple[tuple[ProcessRef, ...], ...] = ()
+
+
+@dataclass(frozen=True)
 class Case:
     """Everything a rule may look at."""
 
@@ -68,7 +95,8 @@ class Case:
     members: tuple[Member, ...]
     events: tuple[Event, ...] = ()
     collectives: tuple[CollectiveState, ...] = ()
-    waits: tuple[Wait, ...] = ()
+    standings: Mapping[ProcessRef, Standing] = field(default_factory=dict)
+    graph: Graph = field(default_factory=Graph)
     state: State = State.UNKNOWN
     stuck_after_s: float = 30.0
     world_size: int | None = None
@@ -80,8 +108,21 @@ class Case:
     def with_role(self, role: Role) -> tuple[Member, ...]:
         return tuple(member for member in self.members if member.role is role)
 
-    def member(self, ref: ProcessRef) -> Member | None:
-        for member in self.members:
-            if member.ref == ref:
-                return member
-        return None
+    @functools.cached_property
+    def by_ref(self) -> Mapping[ProcessRef, Member]:
+        """Members by reference."""
+        return {member.ref: member for member in self.members}
+
+    @functools.cached_property
+    def by_rank(self) -> Mapping[int, Member]:
+        """The rank processes by world rank."""
+        return {member.rank: member for member in self.members if member.role is Role.RANK and member.rank is not None}
+
+    def of_rank(self, rank: int) -> tuple[Process, ...]:
+        """The process of a rank, as findings name it; empty when the rank has none."""
+        member = self.by_rank.get(rank)
+        return (member.process,) if member else ()
+
+    def stuck(self, age_s: float | None) -> bool:
+        """Whether something this old counts as stuck."""
+        return age_s is not None and age_s >= self.stuck_after_s

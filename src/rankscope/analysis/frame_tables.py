@@ -339,6 +339,7 @@ tqdm/_monitor.py
 # Builtins that some readers show as a frame of their own, whatever the file.
 BUILTINS: dict[str, Kind] = {
     "time.sleep": Kind.SLEEP, "sleep": Kind.SLEEP, "builtins.input": Kind.INPUT, "input": Kind.INPUT,
+    "Waiting for the GIL": Kind.GIL,
     "builtin_input": Kind.INPUT, "select.poll": Kind.SOCKET, "select.select": Kind.SOCKET,
 }  # fmt: skip
 

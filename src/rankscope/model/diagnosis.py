@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .gap import Gap
@@ -126,4 +127,5 @@ class Diagnosis:
     gaps: tuple[Gap, ...] = ()
     effort: Effort = field(default_factory=Effort)
     processes: int = 0
+    roster: Mapping[ProcessRef, int] = field(default_factory=dict)  # world ranks of the rank processes
     evidence_weak: bool = False  # not enough evidence to say either way: exit code 3

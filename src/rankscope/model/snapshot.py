@@ -25,12 +25,16 @@ class Host:
 
 @dataclass(frozen=True)
 class Job:
-    """All processes of one run. ``world_size`` is what the launcher promised, None where nobody says."""
+    """All processes of one run. ``world_size`` is what the launcher promised, None where nobody says.
+
+    ``expected`` are the ranks that should run on the hosts that were looked at, as folded text; empty where unknown.
+    """
 
     launcher: str
     root: ProcessRef | None = None
     world_size: int | None = None
     name: str = ""
+    expected: str = ""
 
 
 @dataclass(frozen=True)

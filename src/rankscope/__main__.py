@@ -1,0 +1,5 @@
+"""``python -m rankscope`` is the command."""
+
+from .cli.main import main
+
+main()

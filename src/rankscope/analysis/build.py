@@ -1,0 +1,115 @@
+"""Snapshot → case: everything that follows from the evidence before a rule looks at it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from ..model.diagnosis import State
+from ..model.evidence.events import Event, Events
+from ..model.evidence.stacks import PythonStacks
+from ..model.evidence.threads import Threads
+from ..model.process import ProcessRef, Role
+from ..model.ranks import RankSet
+from ..model.snapshot import Snapshot
+from . import graph
+from .case import Case, Member
+from .identity import resolve
+from .scene import Scene
+from .standing import Standing, stand
+
+
+def build(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Case:
+    """The case of a snapshot."""
+    members = _members(snapshot)
+    standings = {member.ref: stand(member) for member in members}
+    by_rank = {
+        member.rank: member.ref
+        for member in members
+        if member.role is Role.RANK and member.rank is not None and not _dead(member)
+    }
+    missing = _expected(snapshot, members) - RankSet(by_rank)
+    scene = Scene({member.ref: member for member in members}, standings, by_rank, missing)
+    case = Case(
+        snapshot, members, events=_events(snapshot), standings=standings, graph=graph.build(scene),
+        stuck_after_s=stuck_after_s, world_size=_world_size(snapshot, members), ranks=RankSet(by_rank) | missing,
+    )  # fmt: skip
+    return dataclasses.replace(case, state=_state(case))
+
+
+def _members(snapshot: Snapshot) -> tuple[Member, ...]:
+    looks: dict[ProcessRef, list[dict[type[Any], Any]]] = {
+        process.ref: [{} for _ in snapshot.sweeps] for process in snapshot.processes
+    }
+    for number, sweep in enumerate(snapshot.sweeps):
+        for item in sweep.items:
+            if item.process in looks:
+                looks[item.process][number][type(item.record)] = item.record
+    stacks: dict[object, PythonStacks] = {}
+    for ref, seen in looks.items():
+        found = next((look[PythonStacks] for look in reversed(seen) if PythonStacks in look), None)
+        if found is not None:
+            stacks[ref] = found
+    present = [frozenset(sweep.present) for sweep in snapshot.sweeps]
+    return tuple(
+        Member(
+            process,
+            tuple(looks[process.ref]),
+            tuple(process.ref in alive for alive in present) if snapshot.live else (),
+        )
+        for process in resolve(snapshot.processes, stacks)
+    )
+
+
+def _dead(member: Member) -> bool:
+    kernel = member.latest(Threads)
+    return member.gone or bool(kernel and kernel.threads and all(task.state in "ZX" for task in kernel.threads))
+
+
+def _expected(snapshot: Snapshot, members: tuple[Member, ...]) -> RankSet:
+    """The ranks that should be on the hosts we looked at."""
+    if snapshot.job.expected:
+        return RankSet.parse(snapshot.job.expected)
+    return RankSet(m.rank for m in members if m.role is Role.RANK and m.rank is not None)
+
+
+def _world_size(snapshot: Snapshot, members: tuple[Member, ...]) -> int | None:
+    if snapshot.job.world_size:
+        return snapshot.job.world_size
+    ranks = [member.rank for member in members if member.role is Role.RANK and member.rank is not None]
+    return max(ranks) + 1 if ranks else None
+
+
+def _events(snapshot: Snapshot) -> tuple[Event, ...]:
+    sweeps = snapshot.sweeps[:1] if snapshot.live else snapshot.sweeps
+    return tuple(
+        event
+        for sweep in sweeps
+        for item in sweep.items
+        if isinstance(item.record, Events)
+        for event in item.record.events
+    )  # fmt: skip
+
+
+def _state(case: Case) -> State:
+    """How the job fares: stuck when somebody has been waited for too long and does not move."""
+    if not case.snapshot.live:
+        return State.UNKNOWN
+    alive = [standing for standing in case.standings.values() if not _dead(standing.member)]
+    workers = [standing for standing in alive if standing.member.role in (Role.RANK, Role.OTHER)]
+    if case.snapshot.processes and not workers and not alive:
+        return State.EXITED
+    for root in case.graph.roots:
+        if case.stuck(root.age_s):
+            standing = case.standings.get(root.ref)
+            return State.SLOW if standing is not None and advancing(standing) else State.STUCK
+    if case.graph.cycles:
+        return State.STUCK
+    if any(standing.moved or standing.ran for standing in workers):
+        return State.MOVING
+    return State.UNKNOWN
+
+
+def advancing(standing: Standing) -> bool:
+    """Whether a process gets on with its work: it moved between the sweeps to other frames, not round one line."""
+    return bool(standing.moved) and standing.state not in ("T", "t", "D", "Z")

@@ -1,0 +1,139 @@
+"""Who is who: ranks and workers that the environment does not name, told by their stacks.
+
+A child of ``torch.multiprocessing.spawn`` has no RANK in its environment; its frame ``_wrap`` holds its index. A loader
+worker's frame ``_worker_loop`` holds its id, and what lies below that frame it inherited from the rank it was forked from.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+
+from ..model.evidence.stacks import Frame, PythonStacks, PythonThread, Stack
+from ..model.process import Process, Role
+from .frame_tables import Kind
+from .frames import has
+from .origin import is_user, module_path
+
+# Where a process begins a life of its own; frames further out belong to the parent it was forked from.
+_BIRTH = {
+    ("multiprocessing/process.py", "_bootstrap"),
+    ("torch/utils/data/_utils/worker.py", "_worker_loop"),
+    ("torch/multiprocessing/spawn.py", "_wrap"),
+    ("multiprocessing/forkserver.py", "_serve_one"),
+}
+
+
+def _name(frame: Frame) -> tuple[str, str]:
+    return module_path(frame.file), frame.function.rsplit(".", 1)[-1]
+
+
+def birth(stack: Stack) -> int:
+    """The index of the frame where this process's own life begins, 0 when it was not forked from Python."""
+    return max((i for i, frame in enumerate(stack) if _name(frame) in _BIRTH), default=0)
+
+
+def own(stack: Stack) -> Stack:
+    """The stack without the frames inherited from the parent."""
+    start = birth(stack)
+    return Stack(stack[start:]) if start else stack
+
+
+def main_thread(stacks: PythonStacks, pid: int) -> PythonThread | None:
+    """The main thread: its tid is the pid, else it is called so, else the first."""
+    for thread in stacks.threads:
+        if thread.tid == pid:
+            return thread
+    for thread in stacks.threads:
+        if thread.name == "MainThread":
+            return thread
+    return stacks.threads[0] if stacks.threads else None
+
+
+def local_of(thread: PythonThread, file: str, function: str, *names: str) -> int | None:
+    """A whole-number local of the deepest frame of one function."""
+    for depth in range(len(thread.stack) - 1, -1, -1):
+        if _name(thread.stack[depth]) == (file, function):
+            for local in thread.locals:
+                if local.depth == depth and local.name in names and local.value.lstrip("-").isdigit():
+                    return int(local.value)
+    return None
+
+
+def resolve(processes: tuple[Process, ...], stacks: dict[object, PythonStacks]) -> tuple[Process, ...]:
+    """The processes with the roles and ranks that their stacks tell; keyed by ``process.ref``."""
+    told = [_by_stack(process, stacks.get(process.ref)) for process in processes]
+    if not any(process.role is Role.RANK for process in told):
+        told = list(_by_name(told, stacks))
+    owners = {process.ref.pid: process for process in told if process.role is Role.RANK}
+    return tuple(_served(process, owners) for process in told)
+
+
+def _by_stack(process: Process, stacks: PythonStacks | None) -> Process:
+    thread = main_thread(stacks, process.ref.pid) if stacks else None
+    if thread is None or process.role not in (Role.OTHER, Role.DATALOADER_WORKER):
+        return process
+    names = [_name(frame) for frame in thread.stack]
+    if ("torch/utils/data/_utils/worker.py", "_worker_loop") in names:
+        worker = local_of(thread, "torch/utils/data/_utils/worker.py", "_worker_loop", "worker_id")
+        return dataclasses.replace(
+            process, role=Role.DATALOADER_WORKER, worker=worker, owner=process.owner or process.parent
+        )
+    if ("torch/multiprocessing/spawn.py", "_wrap") in names and process.rank is None:
+        index = local_of(thread, "torch/multiprocessing/spawn.py", "_wrap", "i", "rank")
+        if index is not None:
+            return dataclasses.replace(process, role=Role.RANK, rank=index, local_rank=index)
+    return process
+
+
+def _by_name(processes: list[Process], stacks: dict[object, PythonStacks]) -> Iterator[Process]:
+    """Siblings that take part in collectives and hold a local called rank, each another number, are ranks."""
+    claims: dict[int, list[Process]] = {}
+    for process in processes:
+        rank = _rank_in_user_frames(process, stacks.get(process.ref))
+        if rank is not None and process.role is Role.OTHER:
+            claims.setdefault(rank, []).append(process)
+    sole = {group[0].ref: rank for rank, group in claims.items() if len(group) == 1}
+    unclear = any(len(group) > 1 for group in claims.values())
+    for process in processes:
+        if process.ref in sole and not unclear and len(sole) > 1:
+            yield dataclasses.replace(process, role=Role.RANK, rank=sole[process.ref])
+        else:
+            yield process
+
+
+def _rank_in_user_frames(process: Process, stacks: PythonStacks | None) -> int | None:
+    thread = main_thread(stacks, process.ref.pid) if stacks else None
+    if thread is None:
+        return None
+    start = birth(thread.stack)
+    for local in thread.locals:
+        if start <= local.depth < len(thread.stack) and local.name in (
+            "rank",
+            "global_rank",
+            "world_rank",
+            "local_rank",
+        ):
+            frame = thread.stack[local.depth]
+            if local.value.isdigit() and (is_user(frame) or "distributed" in frame.file):
+                return int(local.value)
+    return None
+
+
+def _served(process: Process, owners: dict[int, Process]) -> Process:
+    """A worker or helper of a rank carries that rank's number."""
+    if process.role is Role.RANK or process.rank is not None:
+        return process
+    owner = owners.get(process.owner if process.owner is not None else process.parent)
+    if owner is None:
+        return process
+    return dataclasses.replace(process, owner=owner.ref.pid, rank=owner.rank)
+
+
+def takes_part(threads: Iterable[PythonThread]) -> bool:
+    """Whether any thread stands in a collective, a P2P call or the rendezvous."""
+    return any(
+        has(own(thread.stack), kind) is not None
+        for thread in threads
+        for kind in (Kind.COLLECTIVE, Kind.P2P, Kind.RENDEZVOUS)
+    )

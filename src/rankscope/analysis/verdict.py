@@ -1,0 +1,95 @@
+"""Findings → diagnosis: order them, fold what another one explains, and take the first cause as the verdict."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+
+from ..model.diagnosis import Certainty, Diagnosis, Finding, Kind, State, Verdict
+from ..model.ranks import RankSet
+from .case import Case
+
+_ORDER = {Certainty.CERTAIN: 0, Certainty.LIKELY: 1, Certainty.POSSIBLE: 2}
+_SLOW = {"not-a-hang-slow", "straggler-slow-rank"}
+
+# A finding that names who is absent from a collective is explained by any finding that says why that rank is absent.
+_EXPLAINABLE = {
+    "collective-missed-by-rank",
+    "dead-rank",
+    "stuck-below-program",
+    "collective-cycle",
+    "rank-never-joined",
+}
+
+
+def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
+    """The diagnosis of a case from everything its rules said (in the order in which rules speak)."""
+    ordered = _fold(sorted(findings, key=lambda finding: _ORDER[finding.certainty]))
+    causes = [finding for finding in ordered if finding.kind is Kind.CAUSE]
+    notes = [finding for finding in ordered if finding.kind is Kind.NOTE and finding.cls in _SLOW]
+    state = _state(case, causes, notes)
+    verdict = _verdict(causes) or (_of_note(notes[0]) if notes and state is State.SLOW else None)
+    snapshot = case.snapshot
+    return Diagnosis(
+        job=snapshot.job, state=state, world_size=case.world_size, ranks=case.ranks,
+        hosts=tuple(host.name for host in snapshot.hosts), verdict=verdict,
+        findings=(*causes, *(f for f in ordered if f.kind is Kind.SYMPTOM), *(f for f in ordered if f.kind is Kind.NOTE)),
+        collectives=case.collectives, waits=case.graph.waits, cycles=case.graph.cycles, gaps=snapshot.gaps,
+        effort=snapshot.effort, processes=len(snapshot.processes),
+        roster={member.ref: rank for rank, member in case.by_rank.items()}, evidence_weak=verdict is None and _weak(case),
+    )  # fmt: skip
+
+
+def _fold(findings: list[Finding]) -> list[Finding]:
+    """A cause that only says who is missing becomes a symptom of the one that says why."""
+    out: list[Finding] = []
+    for finding in findings:
+        others = [one for one in findings if one is not finding and one.kind is Kind.CAUSE and one.cls != finding.cls]
+        explained = (
+            finding.kind is Kind.CAUSE and finding.cls in _EXPLAINABLE and any(_explains(o, finding) for o in others)
+        )
+        out.append(dataclasses.replace(finding, kind=Kind.SYMPTOM) if explained else finding)
+    return out
+
+
+def _explains(reason: Finding, finding: Finding) -> bool:
+    """Whether one cause tells why the ranks of another are where they are, and is not weaker by more than a word."""
+    if reason.cls in _EXPLAINABLE and not (finding.cls == "stuck-below-program" and reason.cls != finding.cls):
+        return False
+    if _ORDER[reason.certainty] > max(_ORDER[finding.certainty], _ORDER[Certainty.LIKELY]):
+        return False
+    concerned = {process.rank for process in reason.processes if process.rank is not None} | set(reason.ranks)
+    return not finding.ranks or bool(concerned & set(finding.ranks))
+
+
+def _verdict(causes: list[Finding]) -> Verdict | None:
+    if not causes:
+        return None
+    first = causes[0]
+    ranks = RankSet()
+    for cause in causes:
+        if cause.certainty is first.certainty and (cause.certainty is not Certainty.POSSIBLE or cause is first):
+            ranks = ranks | cause.ranks
+    return Verdict(first.cls, ranks, first.title, first.certainty)
+
+
+def _of_note(note: Finding) -> Verdict:
+    return Verdict(note.cls, note.ranks, note.title, note.certainty)
+
+
+def _state(case: Case, causes: list[Finding], notes: list[Finding]) -> State:
+    if not case.snapshot.live:
+        return State.EXITED if case.state is State.EXITED else State.UNKNOWN
+    if any(cause.certainty is not Certainty.POSSIBLE for cause in causes) and case.state is not State.EXITED:
+        return State.STUCK
+    if not causes and notes and case.state is not State.EXITED:
+        return State.SLOW
+    return case.state
+
+
+def _weak(case: Case) -> bool:
+    """Whether "nothing found" only means that nothing could be seen."""
+    if not case.snapshot.live:
+        return not case.snapshot.processes and not case.events
+    seen = [standing for standing in case.standings.values() if standing.thread is not None]
+    return bool(case.members) and not seen

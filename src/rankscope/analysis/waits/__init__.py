@@ -1,0 +1,28 @@
+"""Who waits for whom: one file per kind of edge, each with ``find(scene) -> Iterator[Wait]``."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator
+
+from ...model.diagnosis import Wait
+from ..scene import Scene
+
+Finder = Callable[[Scene], Iterator[Wait]]
+
+
+@functools.cache
+def finders() -> tuple[Finder, ...]:
+    """Every kind of edge of this folder."""
+    return tuple(importlib.import_module(f"{__name__}.{info.name}").find for info in pkgutil.iter_modules(__path__))
+
+
+def find(scene: Scene) -> tuple[Wait, ...]:
+    """All edges, each once."""
+    seen: dict[tuple[object, object], Wait] = {}
+    for finder in finders():
+        for wait in finder(scene):
+            seen.setdefault((wait.waiter, wait.target), wait)
+    return tuple(seen.values())

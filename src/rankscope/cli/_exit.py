@@ -1,0 +1,37 @@
+"""Exit codes, in the manner of grep and ruff, and the one line a user sees when we are wrong."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+
+from ..model.diagnosis import Diagnosis, State
+
+NOTHING_FOUND, FOUND, COULD_NOT, NOT_ENOUGH, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+def code_of(diagnoses: list[Diagnosis], interrupted: bool = False) -> int:
+    """One code for several jobs: the first of found, not enough evidence, nothing found."""
+    if interrupted:
+        return INTERRUPTED
+    if any(one.verdict is not None and one.state is not State.SLOW for one in diagnoses):
+        return FOUND
+    return NOT_ENOUGH if any(one.evidence_weak for one in diagnoses) else NOTHING_FOUND
+
+
+def bug(error: Exception) -> str:
+    """What a user sees of a defect of ours; the traceback only on request."""
+    if os.environ.get("RANKSCOPE_TRACEBACK"):
+        traceback.print_exc()
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    return (
+        f"rankscope: this is a defect of rankscope: {type(error).__name__}: {error}"
+        f" ({os.path.basename(where.filename)}:{where.lineno})\n"
+        "  try      RANKSCOPE_TRACEBACK=1 in front of the same command, and report what it prints"
+    )
+
+
+def close_quietly() -> None:
+    """After a broken pipe: keep the interpreter from complaining once more when it flushes."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

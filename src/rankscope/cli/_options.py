@@ -1,0 +1,103 @@
+"""Options that several commands share: each means the same everywhere because it is written once."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from ..model.ranks import RankSet
+from ..probe.engine import StackOptions
+from ..probe.engines import NAMES
+from ..probe.sweep import Plan
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Ranks(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """A set of ranks such as 0-3,7."""
+
+    name = "ranks"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> RankSet:
+        if isinstance(value, RankSet):
+            return value
+        try:
+            return RankSet.parse(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def looking(function: F) -> F:
+    """How to look at a live job."""
+    for option in reversed((
+        click.option("--sweeps", type=click.IntRange(1, 20), default=2, show_default=True, help="How often to look."),
+        click.option("--interval", type=click.FloatRange(0.0, 600), default=1.0, show_default=True, metavar="SECONDS",
+                     help="Time between two looks."),
+        click.option("--engine", type=click.Choice(["auto", *NAMES]), default="auto", show_default=True,
+                     help="Who reads the Python stacks."),
+        click.option("--allow-pause", is_flag=True, help="May stop a process for a moment where that shows more."),
+        click.option("--deadline", type=click.FloatRange(1, 3600), default=20.0, show_default=True, metavar="SECONDS",
+                     help="Answer by then with what is there."),
+    )):  # fmt: skip
+        function = option(function)
+    return function
+
+
+def judging(function: F) -> F:
+    """How to judge."""
+    return click.option(
+        "--stuck-after", type=click.FloatRange(0.1, 86400), default=30.0, show_default=True, metavar="SECONDS",
+        help="Stillness that counts as stuck.",
+    )(function)  # fmt: skip
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="JSON Lines, one object per job.")
+color_option = click.option(
+    "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colour (default: when a terminal)."
+)
+ranks_option = click.option("--ranks", type=Ranks(), metavar="0-3,7", help="Only these ranks.")
+
+
+def plan(sweeps: int, interval: float, engine: str, allow_pause: bool, deadline: float, **stack: bool) -> Plan:
+    """The sweep plan that these options describe."""
+    return Plan(
+        sweeps, interval, StackOptions(pause=allow_pause, **stack), engine, deadline_s=deadline + sweeps * interval
+    )
+
+
+def use_colour(choice: str) -> bool:
+    """--color, then NO_COLOR, then FORCE_COLOR, then the terminal decide."""
+    if choice != "auto":
+        return choice == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or sys.stdout.isatty()
+
+
+def width() -> int:
+    """The terminal's width, at most 100; 80 where there is no terminal."""
+    try:
+        return max(60, min(100, os.get_terminal_size(sys.stdout.fileno()).columns))
+    except (OSError, ValueError):
+        return 80
+
+
+class Progress:
+    """One line on standard error, only on a terminal, rewritten in place."""
+
+    def __init__(self) -> None:
+        self._shown = sys.stderr.isatty()
+
+    def __call__(self, text: str) -> None:
+        if self._shown:
+            sys.stderr.write(f"\r\x1b[Klooking at {text} …")
+            sys.stderr.flush()
+
+    def done(self) -> None:
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()

@@ -1,0 +1,92 @@
+"""rankscope diagnose: a live look at the jobs of this host, and the verdict."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..errors import RankscopeError
+from ..model.diagnosis import Diagnosis
+from ..model.snapshot import Snapshot
+from . import _exit, _options, _snapshots, _target
+
+
+@click.command(
+    "diagnose",
+    epilog="""\b
+Examples:
+  $ rankscope diagnose                      every job on this host
+  $ rankscope diagnose pid:4587             the job this process belongs to
+  $ rankscope diagnose -o job.snap          and keep the evidence
+  $ rankscope diagnose --stuck-after 120    a job with long steps
+  $ rankscope diagnose --json | jq .verdict""",
+)
+@click.argument("target", required=False)
+@_options.looking
+@_options.judging
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Keep the snapshot in this file.")
+@_options.json_option
+@_options.color_option
+def command(
+    target: str | None, stuck_after: float, output: Path | None, as_json: bool, color: str, **look: Any
+) -> None:
+    """Say which rank hangs a job, and why.
+
+    TARGET is nothing (every distributed Python job on this host), pid:N (the job that process N belongs to) or a
+    snapshot file. Looks twice, reads only, pauses nobody. Exit code: 0 nothing wrong found, 1 something found, 2 could
+    not do it, 3 not enough evidence, 130 interrupted.
+    """
+    from .. import pipeline
+
+    chosen = _target.parse(target)
+    progress = _options.Progress()
+    seen: list[tuple[Snapshot, Diagnosis]] = []
+    interrupted = False
+    if chosen.file is not None:
+        snapshot = _snapshots.load(chosen.file)
+        seen.append((snapshot, pipeline.judge(snapshot, stuck_after)))
+        show(seen[0][1], as_json, color)
+    else:
+        wanted = pipeline.Look(chosen.pid, _options.plan(**look))
+        try:
+            for one in pipeline.diagnose(wanted, stuck_after, progress):
+                progress.done()
+                seen.append(one)
+                show(one[1], as_json, color)
+                interrupted = interrupted or not one[0].complete
+        except KeyboardInterrupt:
+            interrupted = True
+        if not seen and not interrupted:
+            raise no_job(chosen)
+    if interrupted:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second Ctrl-C leaves at once
+        click.echo("rankscope: interrupted; this is what was in hand", err=True)
+    if output is not None:
+        _snapshots.write(output, [snapshot for snapshot, _ in seen])
+        click.echo(f"snapshot kept in {output}", err=True)
+    raise click.exceptions.Exit(_exit.code_of([diagnosis for _, diagnosis in seen], interrupted))
+
+
+def show(diagnosis: Diagnosis, as_json: bool, color: str) -> None:
+    """Print one diagnosis the way the user wants it."""
+    if as_json:
+        from ..report import json_lines
+
+        click.echo(json_lines.render(diagnosis))
+    else:
+        from ..report import screen
+
+        click.echo(screen.render(diagnosis, _options.width(), _options.use_colour(color)), color=True)
+
+
+def no_job(chosen: _target.Target) -> RankscopeError:
+    """What was looked for when nothing was found."""
+    return RankscopeError(
+        "no distributed Python job found on this host",
+        "looked for torchrun, python -m torch.distributed.run, accelerate, RANK/WORLD_SIZE in the environment,\n"
+        "           and Python programs with Python children",
+        "rankscope diagnose pid:N      with the pid of one of its processes",
+    )

@@ -1,0 +1,100 @@
+"""The whole story in order: find → sweep → snapshot → case → diagnosis.
+
+``look`` takes live evidence on this host, ``judge`` draws the conclusions; a snapshot file joins the two, so that both
+can run on different machines.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from .analysis.build import build
+from .analysis.case import Case
+from .analysis.verdict import conclude
+from .formats.snapshot import Reader
+from .model import wire
+from .model.diagnosis import Diagnosis
+from .model.snapshot import Effort, Host, Snapshot
+from .probe import discover, host
+from .probe.discover import Found
+from .probe.sweep import Plan, run
+from .probe.table import read_table
+from .rules import rules
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Look:
+    """What to look at and how; ``pid`` is None for every job of this host."""
+
+    pid: int | None = None
+    plan: Plan = field(default_factory=Plan)
+    proc: str = "/proc"
+
+
+def find(look: Look) -> tuple[Host, tuple[Found, ...]]:
+    """The jobs on this host (or the one that a pid belongs to)."""
+    here = host.describe(look.proc)
+    table = read_table(here.name, look.proc)
+    if look.pid is None:
+        return here, discover.jobs(table)
+    found = discover.job_of(table, look.pid)
+    return here, (found,) if found else ()
+
+
+def sweep(here: Host, found: Found, plan: Plan, progress: Progress = lambda _: None) -> Snapshot:
+    """Look at one job; an interruption keeps what has been gathered."""
+    reader = Reader()
+    writer = wire.Writer(lambda line: reader.feed(line.encode()))
+    writer.header("rankscope", found.job, (here,))
+    for process in found.processes:
+        writer.process(process)
+    for gap in found.gaps:
+        writer.gap(gap)
+    began = time.monotonic()
+    complete = True
+    try:
+        for lines in run(plan, found.processes):
+            for line in lines.splitlines(keepends=True):
+                reader.feed(line.encode())
+            progress(f"{len(found.processes)} processes")
+    except KeyboardInterrupt:
+        complete = False
+    took = time.monotonic() - began
+    slept = max(0.0, plan.interval_s * (plan.sweeps - 1))
+    writer.end(Effort(round(took, 3), round(min(slept, took), 3), _paused(reader.snapshot())), complete)
+    return reader.snapshot()
+
+
+def _paused(snapshot: Snapshot) -> float:
+    return max(
+        (getattr(item.record, "paused_ms", 0.0) for sweep in snapshot.sweeps for item in sweep.items), default=0.0
+    )
+
+
+def judge(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Diagnosis:
+    """The diagnosis of a snapshot, wherever it came from."""
+    case = build(snapshot, stuck_after_s)
+    return conclude(case, (finding for rule in rules() for finding in rule.check(case)))
+
+
+def case_of(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Case:
+    """The case alone, for reports that show stacks."""
+    return build(snapshot, stuck_after_s)
+
+
+def diagnose(
+    look: Look, stuck_after_s: float, progress: Progress = lambda _: None
+) -> Iterator[tuple[Snapshot, Diagnosis]]:
+    """One snapshot and one diagnosis per job on this host."""
+    began = time.monotonic()
+    here, jobs = find(look)
+    for found in jobs:
+        snapshot = sweep(here, found, look.plan, progress)
+        diagnosis = judge(snapshot, stuck_after_s)
+        took = round(time.monotonic() - began, 3)
+        yield snapshot, replace(diagnosis, effort=replace(snapshot.effort, took_s=took))
+        began = time.monotonic()

@@ -1,0 +1,32 @@
+"""Text from strangers, made safe to print: no control characters, no terminal escapes, no endless lines."""
+
+from __future__ import annotations
+
+import re
+
+# Escape sequences (ECMA-48), then single control characters, then characters that reorder text.
+_CONTROL = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)"
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
+    r"|[\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+
+
+def clean(text: str, limit: int = 2000) -> str:
+    """One line of text without anything a terminal would act on."""
+    safe = _CONTROL.sub("", text.replace("\t", " ").replace("\n", " "))
+    return safe if len(safe) <= limit else safe[: limit - 1] + "…"
+
+
+def seconds(value: float | None) -> str:
+    """A span of time as people say it."""
+    if value is None:
+        return "an unknown time"
+    if value < 10:
+        return f"{value:.1f} s"
+    if value < 120:
+        return f"{value:.0f} s"
+    minutes, rest = divmod(int(value), 60)
+    if minutes < 120:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,130 @@
+"""A diagnosis as one screen for a terminal: verdict, evidence, who waits, what to type next, what was not seen.
+
+Plain lines with a word in the left margin; colour only repeats that word.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Iterator
+
+from ..model.diagnosis import Diagnosis, Finding, Kind, State
+from ..model.gap import Gap
+from ..model.process import ProcessRef
+from ..model.ranks import RankSet, ranks_phrase
+from .plain import clean, seconds
+
+MARGIN = 9
+_COLOURS = {
+    "cause": "1;31", "possible": "33", "waiting": "36", "next": "1;32", "unseen": "33", "job": "1", "clean": "1;32",
+    "slow": "1;33", "note": "34", "against": "33",
+}  # fmt: skip
+
+
+def render(diagnosis: Diagnosis, width: int = 80, colour: bool = False) -> str:
+    """The whole screen, ending in a newline."""
+    out = []
+    for word, text in _lines(diagnosis):
+        out.extend(_wrap(word, clean(text), width, colour))
+    return "\n".join(out) + "\n"
+
+
+def _lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
+    yield "job", _job(diagnosis)
+    causes = [finding for finding in diagnosis.findings if finding.kind is Kind.CAUSE]
+    if not causes:
+        yield from _no_cause(diagnosis)
+    for finding in causes[:4]:
+        yield from _cause(finding)
+    if len(causes) > 4:
+        yield "", f"… and {len(causes) - 4} more causes: --json shows all"
+    yield from _waiting(diagnosis)
+    for finding in [f for f in diagnosis.findings if f.kind is not Kind.CAUSE][:4]:
+        yield "note", f"{finding.title}"
+    yield from (("unseen", text) for text in _unseen(diagnosis.gaps))
+    for command in _next(diagnosis):
+        yield "next", command
+    yield "cost", _cost(diagnosis)
+
+
+def _job(diagnosis: Diagnosis) -> str:
+    ranks = f"{len(diagnosis.ranks)} ranks" if diagnosis.ranks else f"{diagnosis.processes} processes"
+    if diagnosis.world_size and len(diagnosis.ranks) != diagnosis.world_size:
+        ranks = f"{len(diagnosis.ranks)} of {diagnosis.world_size} ranks"
+    where = f" on {', '.join(diagnosis.hosts[:4])}" if diagnosis.hosts else ""
+    return f"{diagnosis.job.name} ({diagnosis.job.launcher}), {ranks}{where}: {diagnosis.state.value}"
+
+
+def _no_cause(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
+    if diagnosis.verdict is not None:
+        yield "slow", f"{diagnosis.verdict.title}  [{diagnosis.verdict.cls}]"
+    elif diagnosis.evidence_weak:
+        yield "unknown", "not enough evidence to say anything; see what was not seen, and why"
+    elif diagnosis.state is State.MOVING:
+        yield "clean", "nothing wrong found: the job moves"
+    else:
+        yield "clean", "nothing wrong found"
+
+
+def _cause(finding: Finding) -> Iterator[tuple[str, str]]:
+    yield "cause", f"{finding.title}  [{finding.cls}, {finding.certainty.value}]"
+    for reason in finding.because:
+        yield "", reason.text
+    for text in finding.against:
+        yield "against", text
+
+
+def _waiting(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
+    """Equal waits folded: who waits for what, and since when."""
+    folded: dict[tuple[str, str], list[ProcessRef]] = {}
+    since: dict[tuple[str, str], float] = {}
+    for wait in diagnosis.waits:
+        rank = diagnosis.roster.get(wait.target) if wait.target else None
+        key = (wait.why, f"rank {rank}" if rank is not None else str(wait.target))
+        folded.setdefault(key, []).append(wait.waiter)
+        if wait.since_s is not None:
+            since[key] = max(since.get(key, 0.0), wait.since_s)
+    for (why, target), waiters in sorted(folded.items(), key=lambda item: -len(item[1]))[:5]:
+        age = f", for {seconds(since[why, target])}" if (why, target) in since else ""
+        yield "waiting", f"{_who(diagnosis, waiters)} for {target}: {why}{age}"
+    for cycle in diagnosis.cycles[:2]:
+        yield "cycle", " → ".join([*(str(ref) for ref in cycle[:6]), str(cycle[0])])
+
+
+def _who(diagnosis: Diagnosis, waiters: list[ProcessRef]) -> str:
+    ranks = RankSet(r for r in (diagnosis.roster.get(ref) for ref in waiters) if r is not None)
+    if len(ranks) == len(waiters):
+        return ranks_phrase(ranks)
+    return ", ".join(map(str, waiters[:3])) + (f" and {len(waiters) - 3} more" if len(waiters) > 3 else "")
+
+
+def _unseen(gaps: tuple[Gap, ...]) -> Iterator[str]:
+    """Gaps folded by kind and reason."""
+    counted = Counter((gap.what, gap.why.value, gap.detail, gap.hint) for gap in gaps)
+    for (what, why, detail, hint), count in counted.most_common(5):
+        times = f" of {count} processes" if count > 1 else ""
+        yield f"{what}{times}: {why}{f' ({detail})' if detail else ''}{f'; {hint}' if hint else ''}"
+    if len(counted) > 5:
+        yield f"… and {len(counted) - 5} more kinds of gaps: --json shows all"
+
+
+def _next(diagnosis: Diagnosis) -> list[str]:
+    commands: list[str] = []
+    for finding in diagnosis.findings:
+        if finding.kind is Kind.CAUSE or diagnosis.verdict is not None:
+            commands.extend(command for command in finding.next if command not in commands)
+    return commands[:4]
+
+
+def _cost(diagnosis: Diagnosis) -> str:
+    effort = diagnosis.effort
+    pause = "nobody was paused" if not effort.paused_ms_max else f"longest pause {effort.paused_ms_max:.1f} ms"
+    return f"{effort.took_s:.1f} s ({effort.slept_s:.1f} s of it between the sweeps), {diagnosis.processes} processes, {pause}"
+
+
+def _wrap(word: str, text: str, width: int, colour: bool) -> list[str]:
+    lines = textwrap.wrap(text, max(20, width - MARGIN), break_long_words=False, break_on_hyphens=False) or [""]
+    head = f"\x1b[{_COLOURS[word]}m{word}\x1b[0m" if colour and word in _COLOURS else word
+    first = head + " " * (MARGIN - len(word)) + lines[0]
+    return [first.rstrip(), *(" " * MARGIN + line for line in lines[1:])]
