@@ -1,0 +1,97 @@
+"""Offsets that a process carries itself: ``_Py_DebugOffsets``, first thing in ``_PyRuntime`` since CPython 3.13.
+
+The record grows from one minor version to the next, so each has its order of fields here; within a minor version it is
+fixed. What it does not tell comes from the measured table of 3.13.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+
+from . import py313
+from .layout import Layout
+
+COOKIE = b"xdebugpy"
+SIZE = 1024
+
+# A dash stands for fields we have no use for.
+_FIELDS = {
+    13: """
+        runtime: - finalizing head
+        interp: - - next threads - modules - - gil - - - -
+        thread: - - next interp frame ident native - -
+        frame: - back code instruction values owner
+        code: - file - name lines first_line - local_names local_kinds instructions
+        object: - type
+        type: - name - flags
+        tuple: - items -
+        list: - items -
+        dict: - keys values
+        float: - value
+        int: - size digits
+        bytes: - - data
+        text: - state length ascii
+    """,
+    14: """
+        runtime: - finalizing head
+        interp: - - next threads - - modules - - gil - - - - - -
+        thread: - - next interp frame ident native - -
+        frame: - back code instruction values owner - -
+        code: - file - name lines first_line - local_names local_kinds instructions -
+        object: - type
+        type: - name - flags
+        tuple: - items -
+        list: - items -
+        set: - - - -
+        dict: - keys values
+        float: - value
+        int: - size digits
+        bytes: - - data
+        text: - state length ascii
+    """,
+}
+
+
+def _order(text: str) -> list[str]:
+    order: list[str] = []
+    for line in text.split("\n"):
+        structure, _, names = line.strip().partition(":")
+        order.extend("" if name == "-" else f"{structure}_{name}" for name in names.split())
+    return order
+
+
+def carried(head: bytes) -> tuple[int, int] | None:
+    """The version of the interpreter that this ``_PyRuntime`` describes, None for one without the record."""
+    if head[:8] != COOKIE or len(head) < 24:
+        return None
+    (number,) = struct.unpack_from("<Q", head, 8)
+    return number >> 24 & 0xFF, number >> 16 & 0xFF
+
+
+def layout(head: bytes) -> Layout | None:
+    """The layout that the record at the start of ``_PyRuntime`` tells; None for a version we do not know."""
+    version = carried(head)
+    fields = _FIELDS.get(version[1]) if version and version[0] == 3 else None
+    if version is None or fields is None:
+        return None
+    order = _order(fields)
+    (free_threaded,) = struct.unpack_from("<Q", head, 16)
+    values = struct.unpack_from(f"<{len(order)}Q", head, 24)
+    told = {name: value for name, value in zip(order, values) if name and hasattr(py313.LAYOUT, name)}
+    if any(value >= 1 << 24 for value in told.values()):
+        return None
+    base = replace(py313.LAYOUT, version=version, free_threaded=bool(free_threaded))
+    return _joined(replace(base, **told))
+
+
+def _joined(told: Layout) -> Layout:
+    """Fill in what follows from the rest."""
+    # The size of every structure with a count in it lies right behind the object's head, before its items.
+    return replace(
+        told,
+        thread_size=max(told.thread_native, told.thread_frame, told.thread_ident) + 8,
+        frame_size=told.frame_values,
+        code_size=told.code_instructions,
+        sized_size=told.object_type + 8,
+    )

@@ -1,0 +1,68 @@
+"""What the program calls its threads: ``threading.Thread.name``, found through the frame every such thread begins with."""
+
+from __future__ import annotations
+
+from . import dicts
+from .code import Code
+from .frames import RawFrame
+from .interpreter import ThreadState
+from .objects import U64, Objects
+from .runtime import Family
+from .source import Unreadable
+
+NAME_LIMIT = 100
+_FILE = "/threading.py"
+_BOOTSTRAP = ("_bootstrap", "Thread._bootstrap")
+_MODULE = "threading"
+
+
+class Names:
+    """Reads thread names of one process."""
+
+    def __init__(self, objects: Objects, family: Family) -> None:
+        self._objects, self._family = objects, family
+        self._registry: dict[int, int] | None = None
+
+    def of(self, state: ThreadState, root: RawFrame | None, code: Code | None) -> str | None:
+        """The name of a thread whose outermost frame is ``root``; None when the program gave it none."""
+        try:
+            thread = self._thread(root, code) or self._registered(state)
+            name = dicts.attribute(self._objects, thread, "_name") if thread else 0
+            return self._objects.text(name, NAME_LIMIT) if name else None
+        except Unreadable:
+            return None
+
+    def _thread(self, root: RawFrame | None, code: Code | None) -> int:
+        """The Thread object: ``self`` of the frame every started thread begins with."""
+        if root is None or code is None or code.name not in _BOOTSTRAP or not code.file.endswith(_FILE):
+            return 0
+        return self._objects.pointer(root.address + self._objects.layout.frame_values) & ~7
+
+    def _registered(self, state: ThreadState) -> int:
+        """The Thread object under its ident in ``threading._active``; the main thread is found there only."""
+        if self._registry is None:
+            self._registry = dict(self._active(state.interpreter))
+        return self._registry.get(state.ident, 0)
+
+    def _active(self, interpreter: int) -> list[tuple[int, int]]:
+        where = self._family.names.get("threading._active") or self._find_active(interpreter)
+        if not where:
+            return []
+        self._family.names["threading._active"] = where
+        return [(self._ident(key), value) for key, value in dicts.entries(self._objects, where, 4096)]
+
+    def _ident(self, key: int) -> int:
+        layout = self._objects.layout
+        raw = self._objects.memory.read(key + layout.int_digits, 12)
+        return sum(int.from_bytes(raw[4 * i : 4 * i + 4], "little") << 30 * i for i in range(self._digits(key)))
+
+    def _digits(self, key: int) -> int:
+        (size,) = U64(self._objects.memory.read(key + self._objects.layout.int_size, 8))
+        return min(int(size) >> 3 if self._objects.layout.version >= (3, 12) else int(size), 3)
+
+    def _find_active(self, interpreter: int) -> int:
+        objects, layout = self._objects, self._objects.layout
+        modules = objects.pointer(interpreter + layout.interp_modules)
+        module = dicts.lookup(objects, modules, _MODULE) if modules else 0
+        namespace = objects.pointer(module + layout.module_dict) if module else 0
+        return dicts.lookup(objects, namespace, "_active", 512) if namespace else 0

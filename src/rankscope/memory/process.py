@@ -1,0 +1,242 @@
+"""All Python threads of one process at one moment, read without stopping it, each with how far it can be believed.
+
+A thread that did not run between two looks at its switch counts was read exactly. One that did is read again, up to
+three times in all; then the best reading is given as likely. A thread that has not run since it was last read exactly
+is not read again.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from ..model.evidence.stacks import Local, PythonStacks, PythonThread, Stack, Trust
+from . import frames, interpreter, runtime, tasks
+from .code import Code, CodeReader, NotCode, frame_of
+from .frames import RawFrame
+from .interpreter import Lock, ThreadState
+from .names import Names
+from .objects import Objects
+from .runtime import Families, Family, Runtime, UnknownLayout
+from .source import Memory, ProcessMemory, Unreadable
+from .tasks import Task
+from .values import Values
+
+ATTEMPTS = 3
+ENGINE = "memory"
+_GONE = ("Z", "X")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to read besides the frames, and where threads stand in futex calls, by their ids (for who waits for the GIL)."""
+
+    locals: bool = True
+    strings: bool = False
+    futexes: Mapping[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A process as it was read, and how the kernel counted its threads right after."""
+
+    tasks: Mapping[int, Task]
+    stacks: PythonStacks
+
+
+@dataclass(frozen=True)
+class Draft:
+    """One thread as read once; ``whole`` when its chain of frames came to a regular end and every frame has code."""
+
+    stack: Stack
+    whole: bool
+    name: str | None = None
+    locals: tuple[Local, ...] = ()
+
+
+EMPTY = Draft(Stack(), False)
+
+
+def read(
+    proc: str,
+    pid: int,
+    families: Families,
+    wanted: Wanted,
+    looked: Mapping[int, Task] | None = None,
+    before: Seen | None = None,
+) -> Seen:
+    """Read one process; ``looked`` is how the kernel counted its threads a moment ago, ``before`` the last reading.
+
+    Raises OSError as the kernel does, NoInterpreter, or UnknownLayout.
+    """
+    looked = looked or tasks.read(proc, pid)
+    kept = _still(before, looked)
+    if before is not None and len(kept) == len(before.stacks.threads) and looked.keys() == before.tasks.keys():
+        natives = looked.keys() - kept.keys()
+        if all(tasks.slept(before.tasks.get(tid), looked[tid]) for tid in natives):
+            return Seen(looked, before.stacks)
+    with _open(proc, pid, looked) as memory:
+        family = families.of(proc, pid, memory)
+        found = family.runtime
+        if found is None or not _fits(memory, found, looked):
+            found = family.runtime = _find(proc, pid, memory, looked)
+        return _Reading(proc, pid, memory, family, found, wanted).all(looked, kept)
+
+
+def _still(before: Seen | None, looked: Mapping[int, Task]) -> dict[int, PythonThread]:
+    """Threads that were read exactly and have not run since."""
+    threads = before.stacks.threads if before else ()
+    return {
+        thread.tid: thread
+        for thread in threads
+        if thread.tid is not None
+        and thread.trust is Trust.EXACT
+        and before is not None
+        and tasks.slept(before.tasks.get(thread.tid), looked.get(thread.tid))
+    }
+
+
+def _open(proc: str, pid: int, looked: Mapping[int, Task]) -> ProcessMemory:
+    """Open the memory; when the main thread has exited, only its sisters lead to it."""
+    alive = [tid for tid, task in looked.items() if task.state not in _GONE]
+    if looked and not alive:
+        raise ProcessLookupError(3, "the process has exited", f"{proc}/{pid}")
+    return ProcessMemory(proc, pid if pid in alive or not alive else alive[0])
+
+
+def _find(proc: str, pid: int, memory: ProcessMemory, looked: Mapping[int, Task]) -> Runtime:
+    """The first reading of the interpreter that fits what the kernel says of the process."""
+    tried: Runtime | None = None
+    for tried in runtime.locate(proc, memory.pid, memory):
+        if _fits(memory, tried, looked):
+            return tried
+    what = f"Python {tried.version}" if tried else "a Python"
+    raise UnknownLayout(f"the memory of this process does not look like {what} as we know it")
+
+
+def _fits(memory: Memory, found: Runtime, looked: Mapping[int, Task]) -> bool:
+    """Whether an interpreter read so has threads, and at least one of them is alive."""
+    alive = frozenset(task.inner for task in looked.values())
+    try:
+        states = interpreter.threads(memory, found.layout, found.address)
+    except (Unreadable, struct.error):
+        return False
+    return any(interpreter.find_native(memory, state, alive) for state in states)
+
+
+class _Reading:
+    """One process while it is being read."""
+
+    def __init__(self, proc: str, pid: int, memory: Memory, family: Family, found: Runtime, wanted: Wanted) -> None:
+        self._proc, self._pid, self._memory = proc, pid, memory
+        self._found, self._layout, self._wanted = found, found.layout, wanted
+        self._objects = Objects(memory, found.layout, family.static_types)
+        self._codes = CodeReader(self._objects, family.codes)
+        self._names = Names(self._objects, family)
+        self._values = Values(self._objects, wanted.strings)
+
+    def all(self, looked: Mapping[int, Task], kept: Mapping[int, PythonThread]) -> Seen:
+        """Read all threads but those kept, and again those that ran meanwhile."""
+        states = self._states(looked)
+        drafts = {tid: self._draft(state) for tid, state in states.items() if tid not in kept}
+        lock = self._lock(states)
+        after = tasks.read(self._proc, self._pid)
+        exact = {tid: after[tid] for tid in drafts if tasks.slept(looked.get(tid), after.get(tid))}
+        self._check([drafts[tid] for tid in exact])
+        for tid in drafts.keys() - exact.keys():
+            self._retry(states[tid], tid, drafts, exact)
+        threads = [kept.get(tid) or self._thread(tid, drafts[tid], tid in exact, after.get(tid)) for tid in states]
+        sure = {tid: looked[tid] for tid in kept}
+        return Seen({**after, **exact, **sure}, self._stacks(threads, states, lock))
+
+    def _states(self, looked: Mapping[int, Task]) -> dict[int, ThreadState]:
+        """The interpreter's threads by the kernel's id of them, oldest first; those not alive are left out."""
+        outer = {task.inner: task.tid for task in looked.values()}
+        alive = frozenset(outer)
+        found: dict[int, ThreadState] = {}
+        try:
+            states = interpreter.threads(self._memory, self._layout, self._found.address)
+        except Unreadable as error:
+            # It fitted a moment ago: the list was changed under our eyes, or the process is going.
+            raise UnknownLayout(f"the list of threads cannot be followed: {error}") from None
+        for state in reversed(states):
+            native = interpreter.find_native(self._memory, state, alive)
+            if native:
+                found[outer[native]] = state
+        return found
+
+    def _draft(self, state: ThreadState) -> Draft:
+        """Read one thread once."""
+        try:
+            chain = frames.walk(self._memory, self._layout, frames.top(self._memory, self._layout, state.frame))
+            codes = [self._codes.at(frame.code) for frame in chain.frames]
+        except (Unreadable, NotCode, struct.error):
+            return EMPTY
+        stack = [frame_of(self._layout, code, raw.instruction) for raw, code in zip(chain.frames, codes)]
+        stack.reverse()
+        root = (chain.frames[-1], codes[-1]) if codes else (None, None)
+        return Draft(Stack(stack), chain.whole, self._names.of(state, *root), tuple(self._locals(chain.frames, codes)))
+
+    def _locals(self, raws: tuple[RawFrame, ...], codes: list[Code]) -> Iterator[Local]:
+        if self._wanted.locals:
+            for depth, (raw, code) in enumerate(zip(reversed(raws), reversed(codes))):
+                yield from self._values.of(depth, raw, code)
+
+    def _check(self, exact: list[Draft]) -> None:
+        """Refuse a layout under which threads that stood still cannot be read."""
+        if any(not draft.whole for draft in exact):
+            raise UnknownLayout("the frames of a thread that stood still cannot be followed")
+
+    def _retry(self, state: ThreadState, tid: int, drafts: dict[int, Draft], exact: dict[int, Task]) -> None:
+        """Read a thread that ran again and again, each time between two looks of its own."""
+        for _ in range(ATTEMPTS - 1):
+            before = tasks.read(self._proc, self._pid, (tid,))
+            try:
+                state, _ = interpreter.thread(self._memory, self._layout, state.address)
+                alive = interpreter.find_native(self._memory, state, frozenset(task.inner for task in before.values()))
+            except Unreadable:
+                alive = 0
+            if not alive:
+                return
+            self._codes.forget()
+            draft = self._draft(state)
+            after = tasks.read(self._proc, self._pid, (tid,))
+            if draft.whole or not drafts[tid].whole:
+                drafts[tid] = draft
+            if draft.whole and tasks.slept(before.get(tid), after.get(tid)):
+                exact[tid] = after[tid]
+                return
+
+    def _thread(self, tid: int, draft: Draft, exact: bool, task: Task | None) -> PythonThread:
+        return PythonThread(
+            tid,
+            draft.stack if draft.whole else Stack(),
+            draft.name,
+            Trust.EXACT if exact else Trust.LIKELY,
+            active=task.state == "R" if task else None,
+            locals=draft.locals if draft.whole else (),
+        )
+
+    def _lock(self, states: Mapping[int, ThreadState]) -> Lock | None:
+        first = next(iter(states.values()), None)
+        if first is None:
+            return None
+        return interpreter.lock(self._memory, self._layout, self._found.address, first.interpreter)
+
+    def _stacks(
+        self, threads: list[PythonThread], states: Mapping[int, ThreadState], lock: Lock | None
+    ) -> PythonStacks:
+        holder = next((tid for tid, state in states.items() if lock and state.address == lock.holder), None)
+        inside = range(lock.address, lock.address + lock.size) if lock else range(0)
+        return PythonStacks(
+            tuple(replace(each, holds_gil=True) if each.tid == holder else _without(each) for each in threads),
+            ENGINE,
+            self._found.version,
+            finalizing=interpreter.finalizing(self._memory, self._layout, self._found.address),
+            gil_waiters=tuple(tid for tid in states if self._wanted.futexes.get(tid, -1) in inside),
+        )
+
+
+def _without(thread: PythonThread) -> PythonThread:
+    return replace(thread, holds_gil=False) if thread.holds_gil else thread

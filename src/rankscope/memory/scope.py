@@ -1,0 +1,30 @@
+"""Whose local variables are worth reading: the job's own, and those of the few libraries that say who waits for whom."""
+
+from __future__ import annotations
+
+import functools
+
+_INSTALLED = ("/site-packages/", "/dist-packages/", "/lib/python", "/lib64/python", "<frozen ")
+# In these the locals name a rank, a peer, a worker, a key or a child.
+_TELLING = (
+    "/torch/distributed/",
+    "/torch/multiprocessing/",
+    "/torch/utils/data/",
+    "/torch/utils/file_baton.py",
+    "/multiprocessing/",
+    "/subprocess.py",
+    "/filelock/",
+    "/concurrent/futures/",
+)
+
+
+@functools.lru_cache(maxsize=65536)
+def installed(file: str) -> bool:
+    """Whether a file belongs to an installed library or to the interpreter, by its path."""
+    return any(part in file for part in _INSTALLED)
+
+
+@functools.lru_cache(maxsize=65536)
+def telling(file: str) -> bool:
+    """Whether the locals of code in this file are worth reading."""
+    return not installed(file) or any(part in file for part in _TELLING)

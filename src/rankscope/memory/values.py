@@ -1,0 +1,177 @@
+"""Scalar local variables of frames, and the globals of ``<module>`` frames, where a loop at module level keeps its own.
+
+Only the interpreter's built-in types are read, never anything that a job's class could fake; strings only on request,
+since they may hold secrets.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+from ..model.evidence.stacks import Local
+from . import dicts, scope
+from .code import NAMES_LIMIT, Code
+from .frames import RawFrame
+from .objects import I64, U64, Objects
+from .source import Unreadable
+
+VALUE_LIMIT = 100
+LOCALS_LIMIT = 64  # of one frame
+GLOBALS_LIMIT = 1024  # names looked at in a module
+ITEMS_LIMIT = 16
+DIGITS_LIMIT = 32
+_CELL, _FREE, _HIDDEN = 0x40, 0x80, 0x10
+_POINTER_MARKS = 7
+
+
+class Values:
+    """Reads the values that one process's frames hold."""
+
+    def __init__(self, objects: Objects, strings: bool) -> None:
+        self._objects, self._strings = objects, strings
+        self._names: dict[int, tuple[tuple[str, int, bool], ...]] = {}
+
+    def of(self, depth: int, frame: RawFrame, code: Code) -> Iterator[Local]:
+        """Yield the scalar locals of a frame; what cannot be read is left out."""
+        if not scope.telling(code.file):
+            return
+        try:
+            pairs = self._globals(frame) if code.name == "<module>" else self._fast(frame, code)
+            for count, (name, value, kind) in enumerate(pairs):
+                if count >= LOCALS_LIMIT:
+                    return
+                yield Local(depth, name, value, kind)
+        except (Unreadable, struct.error):
+            return
+
+    def _fast(self, frame: RawFrame, code: Code) -> Iterator[tuple[str, str, str]]:
+        slots = self._slots(code)
+        if not slots:
+            return
+        layout, objects = self._objects.layout, self._objects
+        raw = objects.memory.read(frame.address + layout.frame_values, 8 * (slots[-1][1] + 1))
+        for name, index, is_cell in slots:
+            pointer = U64(raw, 8 * index)[0] & ~_POINTER_MARKS
+            shown = self._show(pointer, is_cell)
+            if shown:
+                yield (name, *shown)
+
+    def _slots(self, code: Code) -> tuple[tuple[str, int, bool], ...]:
+        """Name, place and whether it is a cell, of each local of a code object."""
+        slots = self._names.get(code.address)
+        if slots is None:
+            try:
+                slots = tuple(self._read_slots(code))
+            except Unreadable:
+                slots = ()
+            self._names[code.address] = slots
+        return slots
+
+    def _read_slots(self, code: Code) -> Iterator[tuple[str, int, bool]]:
+        layout, objects, header = self._objects.layout, self._objects, code.header
+        names = objects.items(U64(header, layout.code_local_names)[0], NAMES_LIMIT)
+        if layout.code_local_kinds >= 0:
+            kinds = objects.data(U64(header, layout.code_local_kinds)[0], NAMES_LIMIT)
+            for index, (name, kind) in enumerate(zip(names, kinds)):
+                if not kind & _HIDDEN:
+                    yield objects.text(name), index, bool(kind & (_CELL | _FREE))
+            return
+        for where in (layout.code_cells, layout.code_frees):
+            names += objects.items(U64(header, where)[0], NAMES_LIMIT)
+        (count,) = struct.unpack_from("<i", header, layout.code_local_count)
+        for index, name in enumerate(names):
+            yield objects.text(name), index, index >= count
+
+    def _globals(self, frame: RawFrame) -> Iterator[tuple[str, str, str]]:
+        where = self._objects.pointer(frame.address + self._objects.layout.frame_globals)
+        for key, value in dicts.entries(self._objects, where, GLOBALS_LIMIT):
+            shown = self._show(value, False)
+            if shown:
+                name = self._objects.text(key)
+                if not name.startswith("__"):
+                    yield (name, *shown)
+
+    def _show(self, pointer: int, is_cell: bool) -> tuple[str, str] | None:
+        """A value as its repr and its type; None for what is no scalar or cannot be read."""
+        if not pointer:
+            return None
+        try:
+            if is_cell and self._kind(pointer) == "cell":
+                pointer = self._objects.pointer(pointer + self._objects.layout.cell_value)
+            return self._value(pointer, 1) if pointer else None
+        except (Unreadable, struct.error):
+            return None
+
+    def _kind(self, pointer: int) -> str:
+        kind = self._objects.pointer(pointer + self._objects.layout.object_type)
+        return self._objects.type_name(kind) if self._objects.built_in(kind) else ""
+
+    def _value(self, pointer: int, nesting: int) -> tuple[str, str] | None:
+        kind = self._kind(pointer)
+        if kind in ("list", "tuple"):
+            text = self._sequence(pointer, kind, nesting)
+        elif kind == "dict":
+            text = self._dict(pointer, nesting)
+        else:
+            text = self._scalar(pointer, kind)
+        return None if text is None else (_cut(text), kind)
+
+    def _scalar(self, pointer: int, kind: str) -> str | None:
+        if kind == "NoneType":
+            return "None"
+        if kind == "bool":
+            return "True" if self._integer(pointer) else "False"
+        if kind == "int":
+            return str(self._integer(pointer))
+        if kind == "float":
+            layout = self._objects.layout
+            return repr(struct.unpack("<d", self._objects.memory.read(pointer + layout.float_value, 8))[0])
+        return repr(self._objects.text(pointer, VALUE_LIMIT)) if kind == "str" and self._strings else None
+
+    def _integer(self, pointer: int) -> int:
+        layout = self._objects.layout
+        raw = self._objects.memory.read(pointer + layout.int_size, layout.int_digits - layout.int_size)
+        if layout.version >= (3, 12):
+            (tag,) = U64(raw)
+            count, negative = tag >> 3, tag & 3 == 2
+        else:
+            (signed,) = I64(raw)
+            count, negative = abs(signed), signed < 0
+        if count > DIGITS_LIMIT:
+            raise Unreadable("a number of this size is no counter")
+        digits = self._objects.memory.read(pointer + layout.int_digits, 4 * count) if count else b""
+        value: int = sum(digit << 30 * place for place, digit in enumerate(struct.unpack(f"<{count}I", digits)))
+        return -value if negative else value
+
+    def _sequence(self, pointer: int, kind: str, nesting: int) -> str | None:
+        layout, objects = self._objects.layout, self._objects
+        (count,) = U64(objects.memory.read(pointer + layout.sized_size, 8))
+        if nesting <= 0 or count > ITEMS_LIMIT:
+            return None
+        first = pointer + layout.tuple_items if kind == "tuple" else objects.pointer(pointer + layout.list_items)
+        raw = objects.memory.read(first, 8 * count) if count else b""
+        items = [self._value(item, nesting - 1) for item in struct.unpack(f"<{count}Q", raw)]
+        if None in items:
+            return None
+        body = ", ".join(item[0] for item in items if item)
+        if kind == "list":
+            return f"[{body}]"
+        return f"({body},)" if count == 1 else f"({body})"
+
+    def _dict(self, pointer: int, nesting: int) -> str | None:
+        layout, objects = self._objects.layout, self._objects
+        (count,) = U64(objects.memory.read(pointer + layout.dict_used, 8))
+        if nesting <= 0 or count > ITEMS_LIMIT:
+            return None
+        shown = []
+        for pair in dicts.entries(objects, pointer, 4 * ITEMS_LIMIT):
+            key, value = (self._value(each, nesting - 1) for each in pair)
+            if key is None or value is None:
+                return None
+            shown.append(f"{key[0]}: {value[0]}")
+        return "{" + ", ".join(shown) + "}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= VALUE_LIMIT else text[: VALUE_LIMIT - 1] + "…"

@@ -1,0 +1,172 @@
+"""py-spy as a reader of stacks: one child for each process, with a deadline, and by default without pausing anybody.
+
+It knows Python versions that our own reader does not, and is the cross-check for those that both know.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ...memory import tasks
+from ...model.evidence.stacks import Frame, Local, NativeStacks, PythonStacks, PythonThread, Stack, Trust
+from ...model.evidence.threads import Threads
+from ...model.gap import Gap, Why
+from ...model.process import ProcessRef
+from .. import child
+from ..engine import StackOptions
+
+NAME = "py-spy"
+_WHAT = PythonStacks.KIND  # type: ignore[attr-defined]
+VALUE_LIMIT = 100
+_GLIMPSE = re.compile(r"^(?:[-+]?[\d.]+(?:e[-+]?\d+)?|nan|-?inf|True|False|None)$")
+_ENDED = ("Z", "X")
+_UNSAFE = {"D", "T", "t"}
+_WORDS = (
+    ("ermission denied", Why.DENIED, "run as the job's user or root (rankscope explain ptrace)"),
+    ("Operation not permitted", Why.DENIED, "run as the job's user or root (rankscope explain ptrace)"),
+    ("Failed to find python version", Why.UNSUPPORTED, ""),
+    ("Failed to find a python interpreter", Why.UNSUPPORTED, ""),
+)
+
+
+def make(proc: str = "/proc") -> PySpyEngine:
+    """The engine for the processes under this proc."""
+    return PySpyEngine(proc, executable())
+
+
+def executable() -> str | None:
+    """The py-spy installed beside us, else the first on the path."""
+    beside = Path(sys.executable).parent / "py-spy"
+    return str(beside) if os.access(beside, os.X_OK) else shutil.which("py-spy")
+
+
+class PySpyEngine:
+    """Runs ``py-spy dump`` and reads what it says."""
+
+    name = NAME
+
+    def __init__(self, proc: str, program: str | None) -> None:
+        self._proc, self._program = proc, program
+
+    def stacks(
+        self, ref: ProcessRef, kernel: Threads | None, before: PythonStacks | None, options: StackOptions
+    ) -> PythonStacks | NativeStacks | Gap:
+        """Read one process; pause it only when allowed, and never while one of its threads cannot be paused."""
+        if self._program is None:
+            return Gap(_WHAT, Why.MISSING, "py-spy is not installed", "pip install py-spy", ref)
+        looked = _look(self._proc, ref.pid)
+        if all(task.state in _ENDED for task in looked.values()):
+            return Gap(_WHAT, Why.GONE, "the process ended", process=ref)
+        pausing = options.pause or options.native
+        if pausing:
+            refusal = _refusal(looked, kernel)
+            if refusal:
+                return Gap(_WHAT, Why.SKIPPED, f"it was not paused: {refusal}", process=ref)
+        return self._dump(ref, looked, options, pausing)
+
+    def _dump(
+        self, ref: ProcessRef, looked: dict[int, tasks.Task], options: StackOptions, pausing: bool
+    ) -> PythonStacks | NativeStacks | Gap:
+        assert self._program is not None
+        arguments = [self._program, "dump", "--json", "--pid", str(_living(ref.pid, looked))]
+        arguments += ["--locals"] if options.locals else []
+        arguments += ["--native"] if options.native else []
+        arguments += [] if pausing else ["--nonblocking"]
+        try:
+            told = child.run(arguments, options.deadline_s, {"PATH": "/usr/bin:/bin", "RUST_BACKTRACE": "0"})
+        except OSError as error:
+            return Gap(_WHAT, Why.MISSING, f"py-spy cannot be started: {error.strerror}", process=ref)
+        if told.status != 0:
+            return _gap(ref, told, self._proc)
+        # Exactly how long it held the process is its secret; the process stood still for no longer than this.
+        paused_ms = told.took_s * 1e3 if pausing else 0.0
+        after = _look(self._proc, ref.pid)
+        try:
+            threads = parse(told.output, looked, after, options.strings, exact=not pausing)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            return Gap(_WHAT, Why.DAMAGED, f"py-spy's answer cannot be read: {type(error).__name__}", process=ref)
+        if options.native:
+            return NativeStacks(threads, NAME, paused_ms)
+        return PythonStacks(threads, NAME, paused_ms=paused_ms)
+
+
+def _look(proc: str, pid: int) -> dict[int, tasks.Task]:
+    try:
+        return tasks.read(proc, pid)
+    except OSError:
+        return {}
+
+
+def _living(pid: int, looked: dict[int, tasks.Task]) -> int:
+    """The process by a thread that lives: when the main thread has exited, only its sisters lead to the memory."""
+    alive = [tid for tid, task in looked.items() if task.state not in _ENDED]
+    return pid if pid in alive or not alive else alive[0]
+
+
+def _refusal(looked: dict[int, tasks.Task], kernel: Threads | None) -> str:
+    """Why a process must not be attached to; an attach would hang, fail, or leave it stopped for good."""
+    if kernel is not None and kernel.tracer:
+        return f"process {kernel.tracer} traces it"
+    if kernel is not None and kernel.frozen:
+        return "its cgroup is frozen"
+    states = {task.state for task in looked.values()} & _UNSAFE
+    return f"a thread of it is in state {min(states)}" if states else ""
+
+
+def _gap(ref: ProcessRef, told: child.Told, proc: str) -> Gap:
+    if not os.path.exists(f"{proc}/{ref.pid}"):
+        return Gap(_WHAT, Why.GONE, "the process ended", process=ref)
+    if told.status is None:
+        return Gap(_WHAT, Why.TIMEOUT, f"py-spy gave no answer within {told.took_s:.1f} s", process=ref)
+    for words, why, hint in _WORDS:
+        if words in told.errors:
+            return Gap(_WHAT, why, f"py-spy: {_first_line(told.errors)}", hint, ref)
+    return Gap(_WHAT, Why.FAILED, f"py-spy: {_first_line(told.errors)}", process=ref)
+
+
+def _first_line(errors: str) -> str:
+    return errors.strip().split("\n", 1)[0][:200]
+
+
+def parse(
+    output: bytes, before: dict[int, tasks.Task], after: dict[int, tasks.Task], strings: bool, exact: bool
+) -> tuple[PythonThread, ...]:
+    """Read ``py-spy dump --json``; ids are turned into ours, and a thread that slept all the while was read exactly."""
+    outer = {task.inner: task.tid for task in before.values()}
+    threads = []
+    for each in json.loads(output):
+        tid = outer.get(each["os_thread_id"], each["os_thread_id"])
+        slept = exact and tasks.slept(before.get(tid), after.get(tid))
+        frames = list(reversed(each["frames"]))
+        threads.append(
+            PythonThread(
+                tid,
+                Stack(_frame(frame) for frame in frames),
+                each["thread_name"],
+                Trust.EXACT if slept or not exact else Trust.LIKELY,
+                bool(each["owns_gil"]),
+                each["active"],
+                tuple(_locals(frames, strings)),
+            )
+        )
+    return tuple(sorted(threads, key=lambda thread: thread.tid or 0))
+
+
+def _frame(frame: dict[str, Any]) -> Frame:
+    library = frame["module"] if frame["module"] and not frame["filename"].endswith(".py") else None
+    return Frame(frame["name"], frame["filename"], max(int(frame["line"]), 0), library)
+
+
+def _locals(frames: list[dict[str, Any]], strings: bool) -> Iterator[Local]:
+    for depth, frame in enumerate(frames):
+        for each in frame["locals"] or ():
+            text = each["repr"] or ""
+            if _GLIMPSE.match(text) or (strings and text.startswith('"')):
+                yield Local(depth, each["name"], text[:VALUE_LIMIT])
