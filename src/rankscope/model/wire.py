@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Callable
 
 from .evidence.stacks import Stack
@@ -66,7 +66,7 @@ class Writer:
             return value.value if isinstance(value, enum.Enum) else value
         if isinstance(value, Stack):
             return self._stack(value)
-        if isinstance(value, (tuple, list)):
+        if isinstance(value, Sequence):
             return [self.plain(item) for item in value]
         if isinstance(value, Mapping):
             return {str(key): self.plain(item) for key, item in value.items()}

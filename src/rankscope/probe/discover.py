@@ -49,7 +49,9 @@ def _claims(table: Table) -> Iterable[Claim]:
 def _found(table: Table, claim: Claim) -> Found:
     root = table.seen.get(claim.root) if claim.root is not None else None
     processes = tuple(_process(table, claim, table.seen[pid]) for pid in claim.members if pid in table.seen)
-    job = Job(claim.launcher, _ref(table, root) if root else None, claim.world_size, _name(table, claim))
+    job = Job(
+        claim.launcher, _ref(table, root) if root else None, claim.world_size, _name(table, claim), _expected(claim)
+    )  # fmt: skip
     gaps = tuple(
         Gap("environ", Why.DENIED, seen.unreadable, "run as the job's user or root", process=_ref(table, seen))
         for seen in (table.seen[pid] for pid in claim.members if pid in table.seen)
@@ -90,6 +92,15 @@ def _role(claim: Claim, seen: Seen) -> Role:
     if "_inductor/compile_worker" in command or "_inductor.compile_worker" in command:
         return Role.COMPILE_WORKER
     return Role.OTHER
+
+
+def _expected(claim: Claim) -> str:
+    """The ranks that should run on this host, folded: local ranks are numbered without holes from the node's first."""
+    for place in claim.ranks.values():
+        if place.local_rank is not None and claim.local_world_size:
+            first = place.rank - place.local_rank
+            return f"{first}-{first + claim.local_world_size - 1}"
+    return ""
 
 
 def _name(table: Table, claim: Claim) -> str:

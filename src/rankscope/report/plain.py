@@ -16,17 +16,3 @@ def clean(text: str, limit: int = 2000) -> str:
     """One line of text without anything a terminal would act on."""
     safe = _CONTROL.sub("", text.replace("\t", " ").replace("\n", " "))
     return safe if len(safe) <= limit else safe[: limit - 1] + "…"
-
-
-def seconds(value: float | None) -> str:
-    """A span of time as people say it."""
-    if value is None:
-        return "an unknown time"
-    if value < 10:
-        return f"{value:.1f} s"
-    if value < 120:
-        return f"{value:.0f} s"
-    minutes, rest = divmod(int(value), 60)
-    if minutes < 120:
-        return f"{minutes} min {rest} s"
-    return f"{minutes // 60} h {minutes % 60} min"

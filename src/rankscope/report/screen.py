@@ -13,7 +13,8 @@ from ..model.diagnosis import Diagnosis, Finding, Kind, State
 from ..model.gap import Gap
 from ..model.process import ProcessRef
 from ..model.ranks import RankSet, ranks_phrase
-from .plain import clean, seconds
+from ..model.words import span
+from .plain import clean
 
 MARGIN = 9
 _COLOURS = {
@@ -86,7 +87,7 @@ def _waiting(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
         if wait.since_s is not None:
             since[key] = max(since.get(key, 0.0), wait.since_s)
     for (why, target), waiters in sorted(folded.items(), key=lambda item: -len(item[1]))[:5]:
-        age = f", for {seconds(since[why, target])}" if (why, target) in since else ""
+        age = f", for {span(since[why, target])}" if (why, target) in since else ""
         yield "waiting", f"{_who(diagnosis, waiters)} for {target}: {why}{age}"
     for cycle in diagnosis.cycles[:2]:
         yield "cycle", " → ".join([*(str(ref) for ref in cycle[:6]), str(cycle[0])])

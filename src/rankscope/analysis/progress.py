@@ -1,0 +1,63 @@
+"""Does a thread get on? Frames and scalar locals of two sweeps, compared from the outside in."""
+
+from __future__ import annotations
+
+from ..model.evidence.stacks import PythonStacks, PythonThread
+from .identity import birth
+from .standing import Standing
+
+
+def advances(standing: Standing) -> bool:
+    """Whether the work of the deciding thread moved on between the first and the last look.
+
+    Another function than before, or a changed local in a frame *outside* the innermost one, is progress: a loop above
+    it has turned. Another line or a changed local of the innermost frame alone is not: a loop that polls does that too.
+    """
+    looks = _looks(standing)
+    if len(looks) < 2:
+        return False
+    first, last = looks[0], looks[-1]
+    return _functions(first) != _functions(last) or _outer_locals(first) != _outer_locals(last)
+
+
+def _looks(standing: Standing) -> list[PythonThread]:
+    if standing.thread is None:
+        return []
+    tid = standing.thread.tid
+    return [
+        thread
+        for stacks in standing.member.over_time(PythonStacks)
+        for thread in stacks.threads
+        if thread.tid == tid
+    ]  # fmt: skip
+
+
+def _own_depths(thread: PythonThread) -> range:
+    return range(birth(thread.stack), len(thread.stack))
+
+
+def _functions(thread: PythonThread) -> list[tuple[str, str]]:
+    return [(thread.stack[i].file, thread.stack[i].function) for i in _own_depths(thread)]
+
+
+def _outer_locals(thread: PythonThread) -> list[tuple[int, str, str]]:
+    innermost = len(thread.stack) - 1
+    return [
+        (local.depth, local.name, local.value)
+        for local in thread.locals
+        if birth(thread.stack) <= local.depth < innermost
+    ]  # fmt: skip
+
+
+def counters(standing: Standing) -> dict[tuple[str, str, str], int]:
+    """Whole-number locals of the job's own frames: (file, function, name) → value; they place ranks in a loop."""
+    thread = standing.thread
+    if thread is None:
+        return {}
+    user = standing.wait.user + birth(thread.stack)
+    out = {}
+    for local in thread.locals:
+        if birth(thread.stack) <= local.depth <= user and local.value.lstrip("-").isdigit():
+            frame = thread.stack[local.depth]
+            out[frame.file, frame.function, local.name] = int(local.value)
+    return out

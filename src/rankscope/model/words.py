@@ -1,0 +1,17 @@
+"""Spans of time as people say them."""
+
+from __future__ import annotations
+
+
+def span(seconds: float | None) -> str:
+    """``4.2 s``, ``85 s``, ``12 min 5 s``, ``3 h 4 min``."""
+    if seconds is None:
+        return "an unknown time"
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    if minutes < 120:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,93 @@
+"""Phrases and judgements that rules about live jobs share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.case import Case, Root
+from ..analysis.frame_tables import Kind
+from ..analysis.scene import is_absent
+from ..analysis.standing import Standing
+from ..model.diagnosis import Certainty, Reason
+from ..model.evidence.stacks import Frame
+from ..model.process import Process, ProcessRef, Role
+from ..model.ranks import RankSet, ranks_phrase
+from ..model.words import span
+
+
+def roots(case: Case) -> Iterator[tuple[Root, Standing]]:
+    """Where chains of waiting end in a living process."""
+    for root in case.graph.roots:
+        standing = case.standings.get(root.ref)
+        if standing is not None and not is_absent(root.ref):
+            yield root, standing
+
+
+def old_roots(case: Case) -> Iterator[tuple[Root, Standing]]:
+    """Those that have been waited for long enough to count, or for an unknown time."""
+    for root, standing in roots(case):
+        if root.age_s is None or case.stuck(root.age_s):
+            yield root, standing
+
+
+def certainty(case: Case, root: Root, best: Certainty = Certainty.LIKELY) -> Certainty:
+    """The best a rule can say, or *possible* when nothing tells how long this has lasted."""
+    return best if case.stuck(root.age_s) else Certainty.POSSIBLE
+
+
+def who(process: Process) -> str:
+    """A process as people name it."""
+    where = f"pid {process.ref.pid} on {process.ref.host}"
+    if process.role is Role.RANK and process.rank is not None:
+        return f"rank {process.rank} ({where})"
+    if process.role is Role.DATALOADER_WORKER:
+        number = f" {process.worker}" if process.worker is not None else ""
+        owner = f" of rank {process.rank}" if process.rank is not None else ""
+        return f"loader worker{number}{owner} ({where})"
+    if process.rank is not None:
+        return f"{process.comm or 'a process'} of rank {process.rank} ({where})"
+    return f"{process.comm or 'process'} ({where})"
+
+
+def name(case: Case, ref: ProcessRef) -> str:
+    """A member by reference, as people name it."""
+    member = case.by_ref.get(ref)
+    return who(member.process) if member else (f"rank {ref.pid}" if is_absent(ref) else str(ref))
+
+
+def at(frame: Frame | None) -> str:
+    """A place in the code."""
+    if frame is None:
+        return "a place outside the job's own code"
+    return f"{frame.function} ({frame.file.rsplit('/', 1)[-1]}:{frame.line})"
+
+
+def stands(standing: Standing) -> Reason:
+    """Where a process stands and since when, as a reason."""
+    age = f"has not run for {span(standing.still_s)}" if standing.still_s and not standing.ran else "is scheduled"
+    doing = {
+        Kind.SLEEP: "sleeps", Kind.USER: "runs", Kind.LIBRARY: "is", Kind.LOCK: "waits for a lock or condition",
+        Kind.INPUT: "waits for input", Kind.SOCKET: "waits on a socket or poll", Kind.PIPE: "waits on a pipe",
+        Kind.STORAGE: "waits for a file system",
+    }.get(standing.kind, f"is in {standing.wait.op or standing.kind.value}")  # fmt: skip
+    return Reason(f"{who(standing.member.process)} {doing} in {at(standing.user_frame)}; its thread {age}",
+                  "python-stack", standing.member.ref)  # fmt: skip
+
+
+def waited_for(root: Root) -> list[Reason]:
+    """Who waits for it, and since when."""
+    if not root.waiters:
+        return []
+    whom = (
+        ranks_phrase(root.ranks) + " wait" + ("s" if len(root.ranks) == 1 else "")
+        if root.ranks
+        else f"{len(root.waiters)} processes wait"
+    )
+    since = f" (the longest for {span(root.age_s)})" if root.age_s is not None else ""
+    return [Reason(f"{whom} for it{since}", "wait-for graph")]
+
+
+def ranks_of(standing: Standing) -> RankSet:
+    """The rank a process is or serves, as a set."""
+    rank = standing.member.rank
+    return RankSet([rank] if rank is not None else [])

@@ -1,0 +1,73 @@
+"""A process waits for a file system that does not answer.
+
+## What it means
+A thread is inside the kernel, waiting for storage: a network file system whose server is gone, a FUSE daemon that hangs, a
+frozen or overloaded disk. It cannot be killed while it waits, and tools that attach to it hang as well.
+
+## How it is recognised
+State D (or a FUSE request) with a wait channel or kernel stack of a file system, unchanged between two looks. The path comes
+from its open files and its stack.
+
+## What to do
+Find the mount (`cat /proc/PID/stack`, `ls -l /proc/PID/fd`), see whether the server answers (`stat -f MOUNT` in a shell you
+can lose), bring it back or unmount it (`umount -l`). The process goes on by itself when the file system does.
+
+## How to prevent it
+Soft mounts for data that can be read again, local caches, checkpoints written by a helper process with a time limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.case import Case
+from ..analysis.frame_tables import Kind as Wait
+from ..analysis.standing import Standing
+from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.evidence.threads import Threads
+from ..model.process import Role
+from . import Rule
+from ._say import at, ranks_of, roots, waited_for, who
+
+# vfork shows state D too while the child has not yet called exec; freezing shows D with the old wait channel.
+_NOT_STORAGE = ("kernel_clone", "futex", "do_signal_stop", "refrigerator", "__refrigerator", "hrtimer")
+_FUSE = ("request_wait_answer", "fuse_")
+
+
+def check(case: Case) -> Iterator[Finding]:
+    reached = {root.ref: root for root, _ in roots(case)}
+    for standing in case.standings.values():
+        if standing.member.gone or standing.member.role is Role.HELPER or not _stalled(standing):
+            continue
+        root = reached.get(standing.member.ref)
+        old = case.stuck(standing.still_s if root is None else (root.age_s or standing.still_s))
+        if not old or (root is None and standing.member.role is Role.OTHER and case.ranks):
+            continue
+        yield Finding(
+            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=Certainty.CERTAIN if root else Certainty.LIKELY,
+            title=f"{who(standing.member.process)} waits for a file system in {at(standing.user_frame)}",
+            ranks=ranks_of(standing), processes=(standing.member.process,),
+            because=(_kernel(standing), *(waited_for(root) if root else ())),
+            next=(f"sudo cat /proc/{standing.member.ref.pid}/stack; ls -l /proc/{standing.member.ref.pid}/fd",
+                  "grep -E 'nfs|fuse|lustre|gpfs|ceph' /proc/mounts"),
+        )  # fmt: skip
+
+
+def _stalled(standing: Standing) -> bool:
+    kernel = standing.member.latest(Threads)
+    task = standing.kernel
+    if kernel is None or task is None or kernel.frozen or standing.kind not in (Wait.STORAGE, Wait.CHECKPOINT):
+        return False
+    if task.state == "D":
+        return not task.wchan.startswith(_NOT_STORAGE)
+    return task.state == "S" and task.wchan.startswith(_FUSE)
+
+
+def _kernel(standing: Standing) -> Reason:
+    task = standing.kernel
+    stack = f", kernel stack {' < '.join(task.kernel_stack[:4])}" if task and task.kernel_stack else ""
+    state = f"state {task.state}, wait channel {task.wchan or 'unknown'}{stack}" if task else "state unknown"
+    return Reason(f"its thread is in {state}", "kernel", standing.member.ref)
+
+
+RULE = Rule(id="filesystem-stall", cls="filesystem-stall", check=check, page=__doc__ or "", order=12)

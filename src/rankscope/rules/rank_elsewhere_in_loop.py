@@ -1,0 +1,69 @@
+"""Ranks of one group stand in different collectives.
+
+## What it means
+Some ranks took another path through the program: a collective under `if rank == 0:`, an exception caught on one rank, a batch
+skipped, an early `break`. Each side waits in its own collective for the other, which will never come.
+
+## How it is recognised
+All ranks wait in collectives, but their call paths differ. The larger group is taken for the common path; the last common
+frame and the first line that differs are shown with both sides. With a flight recorder the sequence numbers decide instead.
+
+## What to do
+Read the line where the paths part: the condition there differs between ranks. Make the decision on one rank and broadcast it,
+or let every rank take part.
+
+## How to prevent it
+No collective behind a condition that only this rank knows; reduce the condition first; equal numbers of batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.case import Case
+from ..analysis.divergence import part
+from ..analysis.sites import Site, by_site
+from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.ranks import RankSet, ranks_phrase
+from ..model.words import span
+from . import Rule
+
+
+def check(case: Case) -> Iterator[Finding]:
+    if case.collectives or not case.snapshot.live:
+        return  # recorders know exactly
+    sites = by_site(case)
+    if len(sites) < 2 or any(not site.waiting for site in sites):
+        return
+    age = max((site.still_s for site in sites if site.still_s is not None), default=None)
+    if age is not None and not case.stuck(age):
+        return
+    common, *others = sorted(sites, key=lambda site: (-len(site.ranks), site.ranks and min(site.ranks)))
+    odd = RankSet(rank for site in others for rank in site.ranks)
+    tie = len(odd) >= len(common.ranks)
+    yield Finding(
+        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE,
+        certainty=Certainty.POSSIBLE if tie or age is None else Certainty.LIKELY,
+        title=f"{ranks_phrase(odd)} left the common path: in {_there(others[0])}, while {ranks_phrase(common.ranks)} "
+              f"wait{'s' if len(common.ranks) == 1 else ''} in {_there(common)}",
+        ranks=odd, processes=tuple(process for rank in odd for process in case.of_rank(rank)),
+        because=tuple(_reasons(common, others, age)),
+        against=("the groups are equally large: which of them is wrong the stacks cannot say",) if tie else (),
+        next=("rankscope stacks --source",),
+    )  # fmt: skip
+
+
+def _there(site: Site) -> str:
+    where = site.frame
+    return f"{site.op}" + (f" ({where.file.rsplit('/', 1)[-1]}:{where.line})" if where else "")
+
+
+def _reasons(common: Site, others: list[Site], age: float | None) -> Iterator[Reason]:
+    fork = part(common.stack, others[0].stack)
+    if fork is not None:
+        yield Reason(f"the paths part in {fork.common}: {ranks_phrase(common.ranks)} at {fork.one}, "
+                     f"{ranks_phrase(others[0].ranks)} at {fork.other}", "python-stack")  # fmt: skip
+    yield Reason(f"nobody has moved for {span(age)}", "kernel")
+
+
+RULE = Rule(id="rank-elsewhere-in-loop", cls="collective-missed-by-rank", check=check, page=__doc__ or "", order=40)

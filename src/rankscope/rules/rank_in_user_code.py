@@ -1,0 +1,75 @@
+"""A rank stands in the job's own code while the others wait for it in a collective.
+
+## What it means
+One rank left the common path: it sleeps, loops, waits for a person, a remote service or a condition that does not come. The
+others entered the next collective and wait for it.
+
+## How it is recognised
+The rank's thread ends in a frame of the job itself (or in a sleep, input or poll called from there), it has not arrived where
+its peers wait, and this has lasted longer than `--stuck-after`. A rank whose outer loops advance between the two looks is
+slow, not stuck, and is reported as a straggler.
+
+## What to do
+Read the line that is shown. A loop that polls needs a limit; a remote call needs a time-out; work that only one rank does
+belongs before the collective, with the others told how long it may take.
+
+## How to prevent it
+Time-outs on everything outside the job; no `input()` or `breakpoint()` in code that runs under a launcher; `rankscope.step`
+marks in the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.case import Case
+from ..analysis.frame_tables import Kind as Wait
+from ..analysis.progress import advances
+from ..analysis.standing import Standing
+from ..model.diagnosis import Certainty, Finding, Kind
+from ..model.process import Role
+from . import Rule
+from ._say import at, certainty, old_roots, ranks_of, stands, waited_for, who
+
+_OWN = {Wait.USER, Wait.SLEEP, Wait.INPUT, Wait.SOCKET, Wait.LIBRARY, Wait.PIPE}
+
+
+def check(case: Case) -> Iterator[Finding]:
+    for root, standing in old_roots(case):
+        if standing.member.role not in (Role.RANK, Role.OTHER) or standing.kind not in _OWN:
+            continue
+        if standing.state in ("T", "t", "D", "Z") or (
+            standing.user_frame is None and standing.kind is not Wait.LIBRARY
+        ):
+            continue
+        if advances(standing):
+            continue
+        yield Finding(
+            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, _best(standing)),
+            title=f"{who(standing.member.process)} {_doing(standing)} in {at(standing.user_frame)}; its peers wait for it",
+            ranks=ranks_of(standing), processes=(standing.member.process,), because=(stands(standing), *waited_for(root)),
+            against=tuple(_against(standing)),
+            next=(f"rankscope stacks pid:{standing.member.ref.pid} --source",),
+        )  # fmt: skip
+
+
+def _best(standing: Standing) -> Certainty:
+    """Standing still in one's own code is seen, not inferred; running could be long work."""
+    if standing.kind in (Wait.SLEEP, Wait.INPUT) and not standing.moved:
+        return Certainty.CERTAIN
+    return Certainty.LIKELY
+
+
+def _doing(standing: Standing) -> str:
+    return {
+        Wait.SLEEP: "sleeps", Wait.INPUT: "waits for input", Wait.SOCKET: "waits on a socket or poll",
+        Wait.PIPE: "waits on a pipe", Wait.LIBRARY: f"is in {standing.wait.op}, called",
+    }.get(standing.kind, "spins" if standing.busy > 0.5 else "stands")  # fmt: skip
+
+
+def _against(standing: Standing) -> Iterator[str]:
+    if standing.kind in (Wait.USER, Wait.LIBRARY) and standing.busy > 0.5:
+        yield f"it uses {standing.busy:.0%} of a CPU: it may be long work; look again with --sweeps 3 --interval 10"
+
+
+RULE = Rule(id="rank-in-user-code", cls="rank-stuck-in-user-code", check=check, page=__doc__ or "", order=30)

@@ -1,0 +1,47 @@
+"""One rank is behind, works, and the others wait for it: slow, not stuck.
+
+## What it means
+The ranks that wait do so for a rank that gets on with its work: loading data, saving a checkpoint, compiling, evaluating. They
+will go on when it arrives.
+
+## How it is recognised
+The awaited rank's stack or the counters of its outer loops changed between the two looks, or it stands in a compiler or a
+checkpoint with CPU or I/O going on.
+
+## What to do
+Nothing, if the limit of the process group is longer than the work; otherwise move the work before the collective, share it
+among the ranks, or raise the time-out of that one group.
+
+## How to prevent it
+Prepare and cache data before the launch; write checkpoints asynchronously; balance the shards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.case import Case
+from ..analysis.frame_tables import Kind as Wait
+from ..analysis.progress import advances
+from ..model.diagnosis import Certainty, Finding, Kind
+from ..model.process import Role
+from . import Rule
+from ._say import at, ranks_of, roots, stands, waited_for, who
+
+
+def check(case: Case) -> Iterator[Finding]:
+    for root, standing in roots(case):
+        if standing.member.role not in (Role.RANK, Role.DATALOADER_WORKER) or not case.stuck(root.age_s):
+            continue
+        working = standing.kind in (Wait.COMPILE, Wait.CHECKPOINT) and standing.state != "D" and bool(standing.ran)
+        if not advances(standing) and not working:
+            continue
+        yield Finding(
+            rule=RULE.id, cls=RULE.cls, kind=Kind.NOTE, certainty=Certainty.LIKELY,
+            title=f"{who(standing.member.process)} is behind but works, in {at(standing.user_frame)}",
+            ranks=ranks_of(standing), processes=(standing.member.process,), because=(stands(standing), *waited_for(root)),
+            next=("rankscope diagnose --sweeps 3 --interval 10",),
+        )  # fmt: skip
+
+
+RULE = Rule(id="straggler", cls="straggler-slow-rank", check=check, page=__doc__ or "", order=90)
