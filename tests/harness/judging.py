@@ -12,6 +12,7 @@ from typing import Any
 from .patient import Patient
 
 STUCK_AFTER_S = 2.0
+SLOW = ("straggler-slow-rank", "not-a-hang-slow")  # verdicts that accuse nobody: notes, exit code 0
 TOOL = (sys.executable, "-c", "import sys; from rankscope.cli.main import main; sys.exit(main())")
 
 
@@ -68,7 +69,7 @@ def mistakes(look: Look, truth: dict[str, Any]) -> list[str]:
     """Where a diagnosis differs from the truth; empty when it is right."""
     if look.diagnosis is None:
         return [f"no diagnosis (exit code {look.code}): {look.errors.strip()[-400:]}"]
-    if truth["class"] is None:
+    if truth["class"] in (None, *SLOW):
         return _accusations(look, truth)
     return _misses(look.code, look.diagnosis, truth)
 
@@ -78,8 +79,10 @@ def _accusations(look: Look, truth: dict[str, Any]) -> list[str]:
     said = look.diagnosis or {}
     verdict, state = said["verdict"], said["job"]["state"]
     wrong = [f"accused: {f['class']} {f['certainty']}" for f in said["findings"] if f["kind"] == "cause"]
-    if verdict and verdict["class"] not in truth.get("accept", ()):
+    if verdict and verdict["class"] not in {truth["class"], *truth.get("accept", ())}:
         wrong.append(f"verdict {verdict['class']} of a healthy job")
+    if truth["class"] and (not verdict or sorted(verdict["ranks"]) != truth["ranks"]):
+        wrong.append(f"ranks {verdict and verdict['ranks']}, true: {truth['ranks']}")
     if state not in {"moving": ("moving",), "slow": ("slow", "moving")}[truth["state"]]:
         wrong.append(f"state {state}, true: {truth['state']}")
     return wrong + ([f"exit code {look.code}, expected 0"] if look.code else [])

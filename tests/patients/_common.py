@@ -47,11 +47,15 @@ class Crew:
         except (OSError, ValueError):
             return None
 
-    def await_others(self, word: str = "there", ranks: Iterable[int] | None = None) -> None:
-        """Wait until the other ranks left word and their main threads stand still."""
-        others = [rank for rank in (range(self.world) if ranks is None else ranks) if rank != self.rank]
-        wait_until(lambda: all(self.pid_of(rank, word) for rank in others))
-        await_still([pid for pid in (self.pid_of(rank, word) for rank in others) if pid])
+    def await_word(self, word: str, ranks: Iterable[int]) -> list[int]:
+        """Wait until these ranks left word, and give their pids."""
+        ranks = tuple(ranks)
+        wait_until(lambda: all(self.pid_of(rank, word) for rank in ranks))
+        return [pid for pid in (self.pid_of(rank, word) for rank in ranks) if pid]
+
+    def await_others(self, word: str = "there") -> None:
+        """Wait until all other ranks left word and their main threads stand still."""
+        await_still(self.await_word(word, (rank for rank in range(self.world) if rank != self.rank)))
 
     def ready(self, pids: Iterable[int] = (), **more: Any) -> None:
         """Say, as one JSON line, that the patient is sick now and what is true; ``pids`` are to blame as well."""
@@ -133,6 +137,8 @@ def _move() -> None:
     os.set_inheritable(fd, True)
     pid = os.getpid()
     os.environ.update(PATIENT_PLACE=str(place), PATIENT_READY=f"/proc/{pid}/fd/{fd}", PATIENT_TARGET=str(pid))
+    (place / "tmp").mkdir()
+    os.environ["TMPDIR"] = str(place / "tmp")
     sys.stdout.flush()
     os.chdir(place)
     os.execv(sys.executable, [sys.executable, str(place / "train.py")])
@@ -171,19 +177,26 @@ def _forked(main: Main, truth: dict[str, Any], world: int) -> None:
         rank.join()
 
 
-def _shell(main: Main, truth: dict[str, Any], world: int) -> None:
+def _shell(main: Main, truth: dict[str, Any], world: int, missing: int = 0) -> None:
     """A plain parent that gives each child RANK and WORLD_SIZE, as a start script does."""
     _meeting_point()
     command = [sys.executable, os.path.abspath(sys.argv[0])]
     ranks = []
-    for rank in range(world):
+    for rank in range(world - missing):
         about = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(world)}
         ranks.append(subprocess.Popen(command, env={**os.environ, **about}))
     for process in ranks:
         process.wait()
 
 
-_LAUNCHERS = {"alone": _alone, "torchrun": _torchrun, "spawn": _spawn, "forked": _forked, "shell": _shell}
+def _short(main: Main, truth: dict[str, Any], world: int) -> None:
+    """A start script that leaves out the last rank."""
+    _shell(main, truth, world, missing=1)
+
+
+_LAUNCHERS = {
+    "alone": _alone, "torchrun": _torchrun, "spawn": _spawn, "forked": _forked, "shell": _shell, "short": _short,
+}  # fmt: skip
 
 
 def _meeting_point() -> None:
