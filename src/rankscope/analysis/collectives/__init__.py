@@ -1,0 +1,66 @@
+"""What the ranks did, compared: who is missing from which collective, over all groups, exactly.
+
+Recorders in, an account out; nothing is fetched. The steps: groups (``groups``), each rank reduced (``ranks``), calls
+that are not complete (``calls``), the wait-for graph (``graph``), its roots judged (``judge``), two moments (``progress``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...model.evidence.recorder import Recorder
+from ...model.ranks import RankSet
+from . import graph, groups, progress, ranks
+from .calls import Pending, pending
+from .judge import Judge, label
+from .records import CollectiveAnalysis, Edge, Facts
+
+__all__ = ["CollectiveAnalysis", "Edge", "Facts", "find"]
+
+_NOTHING_KNOWN = Facts()
+
+
+def find(
+    recorders: Mapping[int, Recorder], world_size: int | None = None, facts: Facts = _NOTHING_KNOWN
+) -> CollectiveAnalysis:
+    """Compare the recorders of a job, by world rank."""
+    usable = {rank: recorder for rank, recorder in sorted(recorders.items()) if _usable(recorder)}
+    if not usable:
+        return CollectiveAnalysis(weak=("no rank has a recorder with entries",) if recorders else ())
+    known = groups.resolve(usable, world_size, facts)
+    views = _views(usable, known)
+    calls = pending(views, known)
+    waits = graph.build(calls, views)
+    ruling = Judge(waits, graph.roots(waits), views, known, facts).rule()
+    waiting = RankSet(rank for rank, view in views.items() if view.open)
+    mismatched = bool(ruling.states) and ruling.states[0].kind.endswith("mismatch")
+    found = CollectiveAnalysis(
+        states=ruling.states,
+        culprits=ruling.culprits,
+        waiting=waiting if mismatched else waiting - ruling.culprits,
+        edges=tuple(_edge(call, known) for call in calls if call.missing or call.silent),
+        cycles=ruling.cycles,
+        ages=progress.ages(usable, views, facts.now_ns),
+        rhythm=progress.rhythm(views),
+        silent=RankSet(range(known.world)) - RankSet(usable),
+        weak=known.doubts,
+        total=len(calls),
+    )
+    return progress.compare(found, views, facts.earlier)
+
+
+def _usable(recorder: Recorder) -> bool:
+    """A recorder that was switched off says nothing about its rank; an empty one that was on says it did nothing."""
+    return recorder.enabled and (bool(len(recorder.entries)) or bool(recorder.status) or bool(recorder.groups))
+
+
+def _views(recorders: Mapping[int, Recorder], known: groups.Groups) -> dict[int, ranks.RankView]:
+    p2p_groups: set[int] = set()
+    views = {rank: ranks.view(rank, recorder, known, p2p_groups) for rank, recorder in recorders.items()}
+    for rank, recorder in recorders.items():
+        ranks.add_counters(views[rank], recorder, known, p2p_groups)
+    return views
+
+
+def _edge(call: Pending, known: groups.Groups) -> Edge:
+    return Edge(RankSet(call.waiting), RankSet(call.missing or call.silent), label(call, known))

@@ -1,0 +1,137 @@
+"""Calls whose members did not issue the same: who is the odd one, and was the call swapped, skipped or extra?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .calls import Pending
+from .compare import Mismatch, Signature, mismatch, numel, signature
+from .groups import Groups
+from .ranks import RankView
+
+_MOST_COMPARED = 8192  # members whose finished entries are looked up as well
+
+
+@dataclass(frozen=True)
+class Clash:
+    """A mismatch at one incomplete call; ``story`` says what the odd ranks did, where their other calls tell."""
+
+    kind: str
+    odd: tuple[int, ...]
+    expected: Signature | None
+    found: tuple[tuple[str, tuple[int, ...]], ...]
+    story: str = ""
+    tie: bool = False
+
+
+def clash(call: Pending, views: Mapping[int, RankView], groups: Groups) -> Clash | None:
+    """Compare what the members of one call issued."""
+    if call.peer is not None:
+        return _message_clash(call)
+    if call.seq is None or len(call.waiting) + len(call.done) < 2:
+        return None
+    issued = _issued(call, call.seq, views, groups)
+    found = mismatch(issued, len(call.members))
+    if found is None:
+        return None
+    if found.tie:
+        found = mismatch(issued, len(call.members), _habits(call, call.seq, views, groups)) or found
+    kind, story = _neighbours(call, call.seq, found, issued, views, groups)
+    told = tuple((str(one), ranks) for one, ranks in found.found.items())
+    return Clash(kind, found.odd, found.expected, told, story, found.tie)
+
+
+def _issued(call: Pending, seq: int, views: Mapping[int, RankView], groups: Groups) -> dict[int, Signature]:
+    made: dict[int, Signature] = {}
+    cache: dict[tuple[int, ...], Signature] = {}
+    look = [*call.waiting, *call.done] if len(call.members) <= _MOST_COMPARED else list(call.waiting)
+    for rank in look:
+        op = call.waiting.get(rank)
+        view = views[rank]
+        single = op is not None and seq not in view.coalesced.get(call.group, ())
+        calls = (op.call,) if single and op is not None else view.calls_at(groups, call.group, seq)
+        if calls:
+            key = tuple(map(id, calls))
+            if key not in cache:
+                cache[key] = signature(calls)
+            made[rank] = cache[key]
+    return made
+
+
+def _habits(call: Pending, seq: int, views: Mapping[int, RankView], groups: Groups) -> Counter[object]:
+    """How often each call was made before in this group, and by groups of the same description at this number."""
+    seen: Counter[object] = Counter()
+    for rank in call.members[:64]:
+        if rank in views:
+            for before in range(max(0, seq - 256), seq):
+                calls = views[rank].calls_at(groups, call.group, before)
+                if calls:
+                    seen[signature(calls).key] += 1
+    desc = groups.all[call.group].desc
+    for other, group in enumerate(groups.all):
+        if other != call.group and group.desc == desc and desc:
+            for rank in group.ranks[:8]:
+                calls = views[rank].calls_at(groups, other, seq) if rank in views else ()
+                if calls:
+                    seen[signature(calls).key] += 1000
+    return seen
+
+
+def _neighbours(
+    call: Pending,
+    seq: int,
+    found: Mismatch,
+    issued: Mapping[int, Signature],
+    views: Mapping[int, RankView],
+    groups: Groups,
+) -> tuple[str, str]:
+    """Do the odd rank's calls fit when moved by one? Then a call was swapped, skipped or added, whatever its type."""
+    if not found.odd or found.tie:
+        return found.kind, ""
+    usual = next(rank for rank, one in issued.items() if one.same(found.expected))
+
+    def made(rank: int, number: int) -> Signature | None:
+        calls = views[rank].calls_at(groups, call.group, number)
+        return signature(calls) if calls else None
+
+    stories = {_story(made(rank, seq), made(rank, seq + 1), made(usual, seq), made(usual, seq + 1), made(usual, seq + 2),
+                      made(rank, seq + 2)) for rank in found.odd}  # fmt: skip
+    if len(stories) == 1 and (story := stories.pop()):
+        return "collective_mismatch", story
+    return found.kind, ""
+
+
+def _story(
+    odd: Signature | None,
+    odd_next: Signature | None,
+    usual: Signature | None,
+    usual_next: Signature | None,
+    usual_second: Signature | None,
+    odd_second: Signature | None,
+) -> str:
+    def same(a: Signature | None, b: Signature | None) -> bool:
+        return a is not None and b is not None and a.same(b)
+
+    if same(odd, usual_next) and same(odd_next, usual):
+        return "issued this call and the next in the opposite order"
+    if same(odd, usual_next) and same(odd_next, usual_second):
+        return "left this call out: what it issued is what the others issue next"
+    if same(odd_next, usual) and (same(odd_second, usual_next) or odd_second is None or usual_next is None):
+        return "issued a call more: what the others issue here is its next"
+    return ""
+
+
+def _message_clash(call: Pending) -> Clash | None:
+    """A send and its receive whose sizes or types differ."""
+    if len(call.waiting) < 2 or call.peer is None:
+        return None
+    source, target = call.peer
+    sent, received = call.waiting[source].call, call.waiting[target].call
+    given, wanted = sent.input_sizes or sent.output_sizes, received.output_sizes or received.input_sizes
+    if numel(given) == numel(wanted) and set(sent.input_dtypes) == set(received.output_dtypes or received.input_dtypes):
+        return None
+    one, other = signature((sent,)), signature((received,))
+    told = ((str(one), (source,)), (str(other), (target,)))
+    return Clash("p2p_unmatched", (source, target), one, told, "send and receive differ in size or type", tie=True)

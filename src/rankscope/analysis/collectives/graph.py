@@ -1,0 +1,144 @@
+"""Who waits for whom, over all groups at once, and where that ends: at a rank that waits for nobody, at a call that
+everybody joined, or in a circle.
+
+Nodes are ranks and incomplete calls. A call waits for each member that has not issued it, and for what its other members
+have unfinished before it, since devices work in order. A rank that has to issue something waits for its own first
+unfinished step. Whatever can be reached from nowhere else is a consequence; the ends are the roots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .calls import Pending
+from .ranks import RankView
+
+Node = int  # calls are 0, 1, 2 …; rank r is -1 - r
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Edges by node; ``because`` names the rank whose order of calls makes one call wait for another."""
+
+    calls: list[Pending]
+    edges: dict[Node, list[Node]]
+    because: dict[tuple[Node, Node], set[int]]
+
+
+@dataclass(frozen=True)
+class Root:
+    """An end of the graph: one rank, one call, or a circle (more than one node)."""
+
+    ranks: tuple[int, ...]
+    calls: tuple[int, ...]
+
+    @property
+    def circle(self) -> bool:
+        return len(self.ranks) + len(self.calls) > 1
+
+
+def rank_node(rank: int) -> Node:
+    """The node of a rank."""
+    return -1 - rank
+
+
+def build(calls: list[Pending], views: Mapping[int, RankView]) -> Graph:
+    """The wait-for graph."""
+    first = _first_steps(calls, views)
+    edges: dict[Node, list[Node]] = {}
+    because: dict[tuple[Node, Node], set[int]] = {}
+    for at, call in enumerate(calls):
+        targets = edges.setdefault(at, [])
+        # A rank without a recorder may have joined; it is suspected only where nobody else is known to be missing.
+        targets.extend(rank_node(rank) for rank in (call.missing or call.silent))
+        for rank in call.missing or call.silent:
+            edges.setdefault(rank_node(rank), first.get(rank, []))
+        earlier: set[Node] = set()
+        for rank, op in call.waiting.items():
+            if op.step != views[rank].open[0].step:
+                for before in first.get(rank, ()):
+                    earlier.add(before)
+                    because.setdefault((at, before), set()).add(rank)
+        earlier.discard(at)
+        targets.extend(sorted(earlier))
+    return Graph(calls, edges, because)
+
+
+def _first_steps(calls: list[Pending], views: Mapping[int, RankView]) -> dict[int, list[Node]]:
+    """The calls that each rank is at: those of its first unfinished step."""
+    first: dict[int, list[Node]] = {}
+    for at, call in enumerate(calls):
+        for rank, op in call.waiting.items():
+            if op.step == views[rank].open[0].step:
+                first.setdefault(rank, []).append(at)
+    return first
+
+
+def roots(graph: Graph) -> list[Root]:
+    """Components that wait for nothing outside themselves."""
+    component = _components(graph.edges)
+    leaving = {component[node] for node, targets in graph.edges.items()
+               for target in targets if component[target] != component[node]}  # fmt: skip
+    members: dict[int, list[Node]] = {}
+    for node, number in component.items():
+        if number not in leaving:
+            members.setdefault(number, []).append(node)
+    return [Root(tuple(sorted(-1 - n for n in nodes if n < 0)), tuple(sorted(n for n in nodes if n >= 0)))
+            for nodes in members.values()]  # fmt: skip
+
+
+def reachable(graph: Graph, starts: list[Node]) -> set[Node]:
+    """Everything that the given nodes wait for, directly or not, and themselves."""
+    seen, queue = set(starts), list(starts)
+    while queue:
+        for target in graph.edges.get(queue.pop(), ()):
+            if target not in seen:
+                seen.add(target)
+                queue.append(target)
+    return seen
+
+
+def _components(edges: Mapping[Node, list[Node]]) -> dict[Node, int]:
+    """Strongly connected components (Tarjan 1972), without recursion: graphs are deeper than Python's stack."""
+    index: dict[Node, int] = {}
+    low: dict[Node, int] = {}
+    out: dict[Node, int] = {}
+    stack: list[Node] = []
+    for start in edges:
+        if start in index:
+            continue
+        work = [(start, iter(edges.get(start, ())))]
+        index[start] = low[start] = len(index)
+        stack.append(start)
+        while work:
+            node, targets = work[-1]
+            for target in targets:
+                if target not in index:
+                    index[target] = low[target] = len(index)
+                    stack.append(target)
+                    work.append((target, iter(edges.get(target, ()))))
+                    break
+                if target not in out:
+                    low[node] = min(low[node], index[target])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    while True:
+                        member = stack.pop()
+                        out[member] = node
+                        if member == node:
+                            break
+    return out
+
+
+def circle_ranks(graph: Graph, root: Root) -> tuple[int, ...]:
+    """The ranks that keep a circle closed: those that others in it wait for, or whose order of calls ties two calls."""
+    inside = set(root.calls)
+    ranks = set(root.ranks)
+    for (a, b), who in graph.because.items():
+        if a in inside and b in inside:
+            ranks |= who
+    return tuple(sorted(ranks))

@@ -1,0 +1,170 @@
+"""Which process group an entry belongs to: its name alone does not say, and gloo does not tell the members.
+
+A group is its name and its members: torch gives split groups of different ranks one name. NCCL dumps list the members of
+the groups that a rank is in; gloo's list one nameless group whose ranks mean nothing, so there the members are those
+that recorded the name, completed from groups of the same description (all tensor-parallel groups have one size).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ...model.evidence.recorder import Recorder
+from ...model.ring import Ring
+from .records import Facts
+
+
+@dataclass(frozen=True)
+class Group:
+    """One process group of the job. ``known`` is False where the members were inferred."""
+
+    name: str
+    desc: str
+    ranks: tuple[int, ...]
+    known: bool = True
+
+    @property
+    def label(self) -> str:
+        """What people call it."""
+        return self.desc if self.desc not in ("", "undefined") else f"group {self.name}"
+
+
+@dataclass(frozen=True)
+class Groups:
+    """All groups, and which one a rank means by a name."""
+
+    all: tuple[Group, ...]
+    of: Mapping[tuple[int, str], int]
+    world: int
+    doubts: tuple[str, ...] = ()
+
+
+@dataclass
+class _Name:
+    """What is known of one name: who declares which members, and who only recorded operations under it."""
+
+    desc: str = ""
+    declared: dict[tuple[int, ...], list[int]] = field(default_factory=lambda: defaultdict(list))
+    loose: list[int] = field(default_factory=list)
+
+    def everybody(self) -> set[int]:
+        return set(self.loose).union(*self.declared.values()) if self.declared else set(self.loose)
+
+
+def resolve(recorders: Mapping[int, Recorder], world_size: int | None, facts: Facts) -> Groups:
+    """Give every (rank, name) its group."""
+    used: dict[str, _Name] = defaultdict(_Name)
+    for rank, recorder in recorders.items():
+        _collect(used, rank, recorder)
+    world = world_size or _world(used, recorders)
+    made: list[Group] = []
+    of: dict[tuple[int, str], int] = {}
+    doubts: list[str] = []
+    for name in sorted(used, key=lambda name: (len(name), name)):
+        for group, members in _split(name, used[name], world, doubts):
+            for rank in members:
+                of[rank, name] = len(made)
+            made.append(group)
+    return Groups(tuple(_complete(made, world, facts)), of, world, tuple(doubts))
+
+
+def _collect(used: dict[str, _Name], rank: int, recorder: Recorder) -> None:
+    recorded: dict[str, str] = {}
+    for call in set(Ring.of(recorder.entries).calls):
+        recorded[call.group] = call.desc
+    declared = {config.name: config for config in recorder.groups if config.name and rank in config.ranks}
+    for name, config in declared.items():
+        used[name].desc = used[name].desc or config.desc
+        used[name].declared[config.ranks].append(rank)
+    for name, desc in recorded.items():
+        used[name].desc = used[name].desc or desc
+        if name not in declared:
+            used[name].loose.append(rank)
+
+
+def _world(used: Mapping[str, _Name], recorders: Mapping[int, Recorder]) -> int:
+    """The world size that the dumps imply: no rank of any of them is left out."""
+    named = [max(ranks) for name in used.values() for ranks in name.declared if ranks]
+    nameless = [max(config.ranks) for recorder in recorders.values() for config in recorder.groups if config.ranks]
+    return max([*named, *nameless, *recorders, -1]) + 1
+
+
+def _split(name: str, what: _Name, world: int, doubts: list[str]) -> Iterable[tuple[Group, list[int]]]:
+    """The groups that go by one name, each with the ranks that mean it."""
+    everywhere = what.desc == "default_pg" or (name in ("0", "default_pg") and not what.desc)
+    if not what.declared:
+        ranks = tuple(range(world)) if everywhere else tuple(sorted(what.loose))
+        yield Group(name, what.desc, ranks, known=everywhere), what.loose
+        return
+    meant, strays = _claims(what)
+    if strays:
+        doubts.append(f"ranks disagree about the members of {what.desc or name}")
+        ranks = max(what.declared, key=lambda ranks: (len(what.declared[ranks]), len(ranks)))
+        everybody = what.everybody()
+        if everywhere or not _disjoint(what.declared):
+            ranks = tuple(range(world)) if everywhere else (*ranks, *sorted(everybody.difference(ranks)))
+            yield Group(name, what.desc, ranks), sorted(everybody)
+            return
+        yield Group(name, what.desc, tuple(sorted(strays)), known=False), sorted(strays)
+    for ranks, members in meant.items():
+        yield Group(name, what.desc, ranks), members
+
+
+def _claims(what: _Name) -> tuple[dict[tuple[int, ...], list[int]], set[int]]:
+    """Members by declared list, and the ranks that contradict the list they are on (or are on none)."""
+    meant = {ranks: list(claimants) for ranks, claimants in what.declared.items()}
+    strays: set[int] = set()
+    for rank in what.loose:
+        lists = [ranks for ranks in meant if rank in ranks]
+        if len(lists) == 1:
+            meant[lists[0]].append(rank)
+        else:
+            strays.add(rank)
+    if len(meant) > 1 and not _disjoint(meant):
+        strays.update(what.everybody())
+    return meant, strays
+
+
+def _disjoint(lists: Iterable[tuple[int, ...]]) -> bool:
+    counted = Counter(rank for ranks in lists for rank in set(ranks))
+    return not counted or max(counted.values()) == 1
+
+
+def _complete(made: list[Group], world: int, facts: Facts) -> list[Group]:
+    """Add to inferred groups the members that recorded nothing in them yet, where their siblings leave one way."""
+    by_desc: dict[str, list[int]] = defaultdict(list)
+    for at, group in enumerate(made):
+        if group.desc and group.desc != "default_pg":
+            by_desc[group.desc].append(at)
+    out = list(made)
+    for siblings in by_desc.values():
+        if any(not made[at].known for at in siblings):
+            _fill(out, siblings, world, facts)
+    return out
+
+
+def _fill(out: list[Group], siblings: list[int], world: int, facts: Facts) -> None:
+    size = max([len(out[at].ranks) for at in siblings] + [facts.sizes.get(out[at].name, 0) for at in siblings])
+    pattern = next((out[at].ranks for at in siblings if len(out[at].ranks) == size), ())
+    free = set(range(world)).difference(*(out[at].ranks for at in siblings))
+    short = [at for at in siblings if not out[at].known and len(out[at].ranks) < facts.sizes.get(out[at].name, size)]
+    for at in short:
+        have = set(out[at].ranks)
+        ways = _shifts(pattern, have, free) if pattern else []
+        if len(short) == 1 and len(have) + len(free) == size:
+            ways = [tuple(sorted(have | free))]
+        if len(set(ways)) == 1:
+            out[at] = Group(out[at].name, out[at].desc, ways[0], known=False)
+            free.difference_update(ways[0])
+
+
+def _shifts(pattern: tuple[int, ...], have: set[int], free: set[int]) -> list[tuple[int, ...]]:
+    """The sibling's pattern moved so that it covers the members seen and otherwise only ranks that are free."""
+    ways = []
+    for base in pattern:
+        moved = tuple(rank - base + min(have) for rank in pattern)
+        if have.issubset(moved) and set(moved).difference(have) <= free:
+            ways.append(moved)
+    return ways

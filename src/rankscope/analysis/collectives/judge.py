@@ -1,0 +1,226 @@
+"""Roots of the wait-for graph → states: what kind of failure each is, and whose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ...model.diagnosis import CollectiveState
+from ...model.ranks import RankSet, ranks_phrase
+from ...model.ring import Call
+from .calls import Pending
+from .clash import Clash, clash
+from .graph import Graph, Root, circle_ranks, rank_node, reachable
+from .groups import Groups
+from .ranks import RankView
+from .records import Facts
+
+_ROOTED = frozenset({"broadcast", "reduce", "gather", "scatter", "_broadcast_oop", "_reduce_oop"})
+_MOST_STATES = 200
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """States in order, the ranks at fault, and the circles."""
+
+    states: tuple[CollectiveState, ...]
+    culprits: RankSet
+    cycles: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class _Cause:
+    """One root, judged. ``call`` is the call in question, ``first`` orders causes (lower speaks first)."""
+
+    kind: str
+    call: int
+    culprits: tuple[int, ...]
+    first: int
+    detail: str = ""
+    clash: Clash | None = None
+    circle: tuple[int, ...] = ()
+
+
+class Judge:
+    """Judges the roots of one graph."""
+
+    def __init__(self, graph: Graph, roots: list[Root], views: Mapping[int, RankView], groups: Groups, facts: Facts):
+        self._graph, self._roots, self._views, self._groups, self._facts = graph, roots, views, groups, facts
+        self._absent: dict[int, list[int]] = {}  # calls that wait for a rank
+        for at, call in enumerate(graph.calls):
+            for rank in call.missing or call.silent:
+                self._absent.setdefault(rank, []).append(at)
+        self._ahead = {at for at, call in enumerate(graph.calls)
+                       if any(op.step == views[rank].open[0].step for rank, op in call.waiting.items())}  # fmt: skip
+
+    def rule(self) -> Ruling:
+        """All causes, what follows from them, and who is at fault."""
+        causes = sorted(self._causes(), key=lambda cause: (cause.first, self._order(cause.call), cause.call))
+        culprits = RankSet(rank for cause in causes for rank in cause.culprits)
+        states = [self._state(cause) for cause in self._joined(causes)]
+        states.extend(self._consequences({cause.call for cause in causes}, culprits, _MOST_STATES - len(states)))
+        cycles = tuple(cause.circle for cause in causes if cause.circle)
+        return Ruling(tuple(states), culprits, tuple(dict.fromkeys(cycles)))
+
+    def _order(self, at: int) -> tuple[bool, int]:
+        """Calls at which somebody stands first come before those queued behind; then the earliest."""
+        return at not in self._ahead, self._graph.calls[at].created_ns
+
+    def _causes(self) -> Iterator[_Cause]:
+        clashes = dict(self._clashes())
+        below = reachable(self._graph, list(clashes))
+        yield from (self._clash_cause(at, found) for at, found in clashes.items())
+        for root in self._roots:
+            if set(root.calls) & set(clashes) or (clashes and self._explained(root, below)):
+                continue
+            yield from self._cause(root)
+
+    def _clashes(self) -> Iterator[tuple[int, Clash]]:
+        """Mismatches at calls where a rank stands first; those queued behind another mismatch follow from it."""
+        found = {}
+        for at in sorted(self._ahead, key=self._order):
+            one = clash(self._graph.calls[at], self._views, self._groups)
+            if one is not None:
+                found[at] = one
+        for at, one in found.items():
+            others = set(found) - {at}
+            if not others & reachable(self._graph, [at]):
+                yield at, one
+
+    def _explained(self, root: Root, below: set[int]) -> bool:
+        """Does a mismatch account for this root: is it only reached through one?"""
+        nodes = {*root.calls, *(rank_node(rank) for rank in root.ranks)}
+        return bool(nodes & below)
+
+    def _clash_cause(self, at: int, found: Clash) -> _Cause:
+        odd = found.odd
+        who = ranks_phrase(RankSet(odd)) if odd else "the members"
+        detail = f"{who} {found.story}" if found.story else ""
+        return _Cause(found.kind, at, odd, 0, detail, found)
+
+    def _cause(self, root: Root) -> Iterator[_Cause]:
+        if root.circle:
+            yield from self._circle(root)
+        elif root.ranks:
+            yield from self._absentee(root.ranks[0])
+        else:
+            yield from self._joined_call(root.calls[0])
+
+    def _circle(self, root: Root) -> Iterator[_Cause]:
+        ranks = circle_ranks(self._graph, root)
+        for at in root.calls:
+            yield _Cause(
+                "circular_wait", at, (), 1, f"{ranks_phrase(RankSet(ranks))} wait for each other", circle=ranks
+            )
+
+    def _absentee(self, rank: int) -> Iterator[_Cause]:
+        """A rank that waits for nothing while others wait for it."""
+        at = self._first_awaited(rank)
+        if at is None:
+            return
+        if rank not in self._views or rank in self._facts.gone:
+            yield _Cause(
+                "no_evidence_rank", at, (rank,), 1, "it left no record: its process may be dead or unreachable"
+            )
+            return
+        only_messages = all(self._graph.calls[call].peer is not None for call in self._absent[rank]
+                            if call in self._ahead)  # fmt: skip
+        message = self._graph.calls[at].peer is not None
+        yield _Cause("p2p_unmatched" if message and only_messages else "missing_rank", at, (rank,), 1)
+
+    def _first_awaited(self, rank: int) -> int | None:
+        """The call that the rank would have had to issue next.
+
+        That is the earliest one in which somebody waits; but messages are posted long before their time comes, so a
+        collective in which more ranks wait than in messages to this rank goes before them.
+        """
+        calls = sorted(self._absent.get(rank, ()), key=lambda at: (*self._order(at), at))
+        ahead = [at for at in calls if at in self._ahead]
+        collectives = [at for at in ahead if self._graph.calls[at].peer is None]
+        posted = {other for at in ahead if at not in collectives for other in self._graph.calls[at].waiting}
+        if posted and collectives and len(self._graph.calls[collectives[0]].waiting) > len(posted):
+            return collectives[0]
+        return calls[0] if calls else None
+
+    def _joined_call(self, at: int) -> Iterator[_Cause]:
+        """Every member issued the call."""
+        call = self._graph.calls[at]
+        behind = [rank for rank in call.waiting if rank in self._absent]
+        if call.done and call.op.call.op in _ROOTED and call.op.call.backend == "gloo":
+            detail = "all members issued it and some are through: a root or argument differs, or data was lost"
+            yield _Cause("argument_mismatch", at, (), 2, detail)
+        elif call.done and behind and 2 * len(call.waiting) < len(call.members):
+            # Nobody passes such a call before all have come: it is over everywhere but on these ranks.
+            for rank in behind:
+                awaited = self._first_awaited(rank)
+                if awaited is not None:
+                    label = f"{call.op.call.op} #{call.seq}" if call.seq is not None else call.op.call.op
+                    detail = f"its own device never finished {label}, which is over on the other members"
+                    yield _Cause("missing_rank", awaited, (rank,), 1, detail)
+        else:
+            yield _Cause(
+                "stuck_in_flight", at, (), 3, "every member issued it and none can go on: network, device or library"
+            )
+
+    def _joined(self, causes: list[_Cause]) -> Iterator[_Cause]:
+        """Causes of one kind at one call speak as one."""
+        merged: dict[tuple[str, int], list[_Cause]] = {}
+        for cause in causes:
+            merged.setdefault((cause.kind, cause.call), []).append(cause)
+        for same in merged.values():
+            ranks = tuple(sorted({rank for cause in same for rank in cause.culprits}))
+            details = tuple(dict.fromkeys(cause.detail for cause in same if cause.detail))
+            one = same[0]
+            yield _Cause(one.kind, one.call, ranks, one.first, "; ".join(details), one.clash, one.circle)
+
+    def _consequences(self, judged: set[int], culprits: RankSet, room: int) -> Iterator[CollectiveState]:
+        """Incomplete calls that only follow from the causes: those at which some rank stands first."""
+        rest = sorted(self._ahead - judged, key=lambda at: (*self._order(at), at))
+        for at in rest[: max(0, room)]:
+            call = self._graph.calls[at]
+            at_fault = tuple(rank for rank in (*call.missing, *call.silent) if rank in culprits)
+            kind = "missing_rank" if call.missing else "no_evidence_rank" if call.silent else "stuck_in_flight"
+            yield self._state(_Cause(kind, at, at_fault, 9, "follows from another wait"))
+
+    def _state(self, cause: _Cause) -> CollectiveState:
+        call = self._graph.calls[cause.call]
+        group = self._groups.all[call.group]
+        model = cause.clash.expected.call if cause.clash and cause.clash.expected else self._usual(call)
+        found = cause.clash.found if cause.clash else ()
+        return CollectiveState(
+            group=group.name,
+            desc=group.desc,
+            ranks=group.ranks,
+            op=model.op,
+            seq=call.seq,
+            kind=cause.kind,
+            arrived=RankSet((*call.waiting, *call.done)),
+            missing=RankSet((*call.missing, *call.silent)),
+            culprits=RankSet(cause.culprits),
+            detail=cause.detail,
+            found=tuple((text, RankSet(ranks)) for text, ranks in found),
+            input_sizes=model.input_sizes,
+            output_sizes=model.output_sizes,
+            dtype=(model.input_dtypes or model.output_dtypes or ("",))[0],
+            waiting=RankSet(call.waiting),
+            deadline_s=self._deadline(call),
+        )
+
+    @staticmethod
+    def _usual(call: Pending) -> Call:
+        return min(call.waiting.values(), key=lambda op: op.created_ns).call
+
+    def _deadline(self, call: Pending) -> float | None:
+        """Seconds until the first watchdog of those who wait gives up."""
+        now = self._facts.now_ns
+        ends = [op.created_ns + op.call.timeout_ms * 1_000_000 for op in call.waiting.values()
+                if op.created_ns and op.call.timeout_ms]  # fmt: skip
+        return (min(ends) - now) / 1e9 if now and ends else None
+
+
+def label(call: Pending, groups: Groups) -> str:
+    """``all_reduce #41 of default_pg`` or ``send 0->3 of pp``."""
+    name = groups.all[call.group].label
+    if call.peer is not None:
+        return f"{call.op.call.op} {call.peer[0]}->{call.peer[1]} of {name}"
+    return f"{call.op.call.op} #{call.seq} of {name}"
