@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import struct
+
 from . import dicts
 from .code import Code
 from .frames import RawFrame
 from .interpreter import ThreadState
-from .objects import U64, Objects
+from .objects import U32, Objects, int_shape
 from .runtime import Family
 from .source import Unreadable
 
@@ -29,7 +31,7 @@ class Names:
             thread = self._thread(root, code) or self._registered(state)
             name = dicts.attribute(self._objects, thread, "_name") if thread else 0
             return self._objects.text(name, NAME_LIMIT) if name else None
-        except Unreadable:
+        except (Unreadable, struct.error):
             return None
 
     def _thread(self, root: RawFrame | None, code: Code | None) -> int:
@@ -53,12 +55,9 @@ class Names:
 
     def _ident(self, key: int) -> int:
         layout = self._objects.layout
-        raw = self._objects.memory.read(key + layout.int_digits, 12)
-        return sum(int.from_bytes(raw[4 * i : 4 * i + 4], "little") << 30 * i for i in range(self._digits(key)))
-
-    def _digits(self, key: int) -> int:
-        (size,) = U64(self._objects.memory.read(key + self._objects.layout.int_size, 8))
-        return min(int(size) >> 3 if self._objects.layout.version >= (3, 12) else int(size), 3)
+        raw = self._objects.memory.read_some(key, layout.int_digits + 12)
+        digits = range(min(int_shape(layout, raw)[0], 3))
+        return sum(int(U32(raw, layout.int_digits + 4 * place)[0]) << 30 * place for place in digits)
 
     def _find_active(self, interpreter: int) -> int:
         objects, layout = self._objects, self._objects.layout

@@ -98,3 +98,12 @@ class Objects:
         if not rest and len(raw) == TYPE_NAME_LIMIT:
             raise Unreadable(f"no name at {address:#x}")
         return raw.decode("utf-8", "replace")
+
+
+def int_shape(layout: Layout, raw: bytes) -> tuple[int, bool]:
+    """How many digits of 30 bits an int has, and whether it is negative, from its first bytes."""
+    if layout.version >= (3, 12):
+        (tag,) = U64(raw, layout.int_size)
+        return tag >> 3, tag & 3 == 2
+    (signed,) = I64(raw, layout.int_size)
+    return abs(signed), signed < 0

@@ -8,13 +8,12 @@ is not read again.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ..model.evidence.stacks import Local, PythonStacks, PythonThread, Stack, Trust
 from . import frames, interpreter, runtime, tasks
-from .code import Code, CodeReader, NotCode, frame_of
-from .frames import RawFrame
+from .code import CodeReader, NotCode, frame_of
 from .interpreter import Lock, ThreadState
 from .names import Names
 from .objects import Objects
@@ -173,15 +172,10 @@ class _Reading:
             codes = [self._codes.at(frame.code) for frame in chain.frames]
         except (Unreadable, NotCode, struct.error):
             return EMPTY
-        stack = [frame_of(self._layout, code, raw.instruction) for raw, code in zip(chain.frames, codes)]
-        stack.reverse()
-        root = (chain.frames[-1], codes[-1]) if codes else (None, None)
-        return Draft(Stack(stack), chain.whole, self._names.of(state, *root), tuple(self._locals(chain.frames, codes)))
-
-    def _locals(self, raws: tuple[RawFrame, ...], codes: list[Code]) -> Iterator[Local]:
-        if self._wanted.locals:
-            for depth, (raw, code) in enumerate(zip(reversed(raws), reversed(codes))):
-                yield from self._values.of(depth, raw, code)
+        raws, codes = chain.frames[::-1], codes[::-1]
+        stack = Stack(frame_of(self._layout, code, raw.instruction) for raw, code in zip(raws, codes))
+        name = self._names.of(state, raws[0] if raws else None, codes[0] if codes else None)
+        return Draft(stack, chain.whole, name, tuple(self._values.of(raws, codes)) if self._wanted.locals else ())
 
     def _check(self, exact: list[Draft]) -> None:
         """Refuse a layout under which threads that stood still cannot be read."""

@@ -7,13 +7,13 @@ since they may hold secrets.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ..model.evidence.stacks import Local
 from . import dicts, scope
 from .code import NAMES_LIMIT, Code
 from .frames import RawFrame
-from .objects import I64, U64, Objects
+from .objects import U32, U64, Objects, int_shape
 from .source import Unreadable
 
 VALUE_LIMIT = 100
@@ -23,6 +23,11 @@ ITEMS_LIMIT = 16
 DIGITS_LIMIT = 32
 _CELL, _FREE, _HIDDEN = 0x40, 0x80, 0x10
 _POINTER_MARKS = 7
+# One read of this many bytes brings most scalars whole.
+_HEAD = 64
+_SCALARS = frozenset({"NoneType", "bool", "int", "float", "str"})
+# Of a deep recursion only the outermost and the innermost frames are asked for their locals.
+_OUTER, _INNER = 16, 32
 
 
 class Values:
@@ -32,10 +37,15 @@ class Values:
         self._objects, self._strings = objects, strings
         self._names: dict[int, tuple[tuple[str, int, bool], ...]] = {}
 
-    def of(self, depth: int, frame: RawFrame, code: Code) -> Iterator[Local]:
-        """Yield the scalar locals of a frame; what cannot be read is left out."""
-        if not scope.telling(code.file):
-            return
+    def of(self, frames: Sequence[RawFrame], codes: Sequence[Code]) -> Iterator[Local]:
+        """Yield the scalar locals of a thread, outermost frame first; what cannot be read is left out."""
+        telling = [depth for depth, code in enumerate(codes) if scope.telling(code.file)]
+        if len(telling) > _OUTER + _INNER:
+            telling = telling[:_OUTER] + telling[-_INNER:]
+        for depth in telling:
+            yield from self._of_frame(depth, frames[depth], codes[depth])
+
+    def _of_frame(self, depth: int, frame: RawFrame, code: Code) -> Iterator[Local]:
         try:
             pairs = self._globals(frame) if code.name == "<module>" else self._fast(frame, code)
             for count, (name, value, kind) in enumerate(pairs):
@@ -97,57 +107,58 @@ class Values:
         if not pointer:
             return None
         try:
-            if is_cell and self._kind(pointer) == "cell":
-                pointer = self._objects.pointer(pointer + self._objects.layout.cell_value)
+            if is_cell:
+                pointer = self._inside(pointer)
             return self._value(pointer, 1) if pointer else None
         except (Unreadable, struct.error):
             return None
 
-    def _kind(self, pointer: int) -> str:
-        kind = self._objects.pointer(pointer + self._objects.layout.object_type)
+    def _inside(self, pointer: int) -> int:
+        """What a cell holds; the slot of an argument holds the value itself until the cell is made."""
+        raw = self._objects.memory.read_some(pointer, _HEAD)
+        return int(U64(raw, self._objects.layout.cell_value)[0]) if self._kind(raw) == "cell" else pointer
+
+    def _kind(self, raw: bytes) -> str:
+        kind = U64(raw, self._objects.layout.object_type)[0]
         return self._objects.type_name(kind) if self._objects.built_in(kind) else ""
 
     def _value(self, pointer: int, nesting: int) -> tuple[str, str] | None:
-        kind = self._kind(pointer)
-        if kind in ("list", "tuple"):
+        raw = self._objects.memory.read_some(pointer, _HEAD)
+        kind = self._kind(raw)
+        text = self._scalar(pointer, raw, kind) if kind in _SCALARS else None
+        if nesting and kind in ("list", "tuple"):
             text = self._sequence(pointer, kind, nesting)
-        elif kind == "dict":
+        elif nesting and kind == "dict":
             text = self._dict(pointer, nesting)
-        else:
-            text = self._scalar(pointer, kind)
         return None if text is None else (_cut(text), kind)
 
-    def _scalar(self, pointer: int, kind: str) -> str | None:
+    def _scalar(self, pointer: int, raw: bytes, kind: str) -> str | None:
         if kind == "NoneType":
             return "None"
         if kind == "bool":
-            return "True" if self._integer(pointer) else "False"
+            return "True" if self._integer(pointer, raw) else "False"
         if kind == "int":
-            return str(self._integer(pointer))
+            return str(self._integer(pointer, raw))
         if kind == "float":
-            layout = self._objects.layout
-            return repr(struct.unpack("<d", self._objects.memory.read(pointer + layout.float_value, 8))[0])
-        return repr(self._objects.text(pointer, VALUE_LIMIT)) if kind == "str" and self._strings else None
+            return repr(struct.unpack_from("<d", raw, self._objects.layout.float_value)[0])
+        return repr(self._objects.text(pointer, VALUE_LIMIT)) if self._strings else None
 
-    def _integer(self, pointer: int) -> int:
+    def _integer(self, pointer: int, raw: bytes) -> int:
         layout = self._objects.layout
-        raw = self._objects.memory.read(pointer + layout.int_size, layout.int_digits - layout.int_size)
-        if layout.version >= (3, 12):
-            (tag,) = U64(raw)
-            count, negative = tag >> 3, tag & 3 == 2
-        else:
-            (signed,) = I64(raw)
-            count, negative = abs(signed), signed < 0
+        count, negative = int_shape(layout, raw)
         if count > DIGITS_LIMIT:
             raise Unreadable("a number of this size is no counter")
-        digits = self._objects.memory.read(pointer + layout.int_digits, 4 * count) if count else b""
-        value: int = sum(digit << 30 * place for place, digit in enumerate(struct.unpack(f"<{count}I", digits)))
+        if layout.int_digits + 4 * count > len(raw):
+            raw = self._objects.memory.read(pointer, layout.int_digits + 4 * count)
+        value = 0
+        for place in range(count):
+            value |= U32(raw, layout.int_digits + 4 * place)[0] << 30 * place
         return -value if negative else value
 
     def _sequence(self, pointer: int, kind: str, nesting: int) -> str | None:
         layout, objects = self._objects.layout, self._objects
         (count,) = U64(objects.memory.read(pointer + layout.sized_size, 8))
-        if nesting <= 0 or count > ITEMS_LIMIT:
+        if count > ITEMS_LIMIT:
             return None
         first = pointer + layout.tuple_items if kind == "tuple" else objects.pointer(pointer + layout.list_items)
         raw = objects.memory.read(first, 8 * count) if count else b""
@@ -162,7 +173,7 @@ class Values:
     def _dict(self, pointer: int, nesting: int) -> str | None:
         layout, objects = self._objects.layout, self._objects
         (count,) = U64(objects.memory.read(pointer + layout.dict_used, 8))
-        if nesting <= 0 or count > ITEMS_LIMIT:
+        if count > ITEMS_LIMIT:
             return None
         shown = []
         for pair in dicts.entries(objects, pointer, 4 * ITEMS_LIMIT):
