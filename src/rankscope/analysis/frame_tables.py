@@ -226,6 +226,7 @@ fasteners/process_lock.py
 oslo_concurrency/lockutils.py
     file-lock: *
 threading.py
+    collective: Barrier.wait Barrier._wait _wait
     condition: wait wait_for
     lock: acquire __enter__
     child: join _wait_for_tstate_lock start

@@ -134,6 +134,11 @@ def wait_of(stack: Stack) -> WaitState:
     return WaitState(kind, last.function, len(stack) - 1, user, frame)
 
 
+# Inner functions whose callers people know by another name.
+_CALLED = {"_wait": "barrier"}  # threading.Barrier
+
+
 def _op(frame: Frame) -> str:
     name = plain_name(frame.function) if frame.library is not None or not frame.file else frame.function
-    return name.rsplit("::", 1)[-1].rsplit(".", 1)[-1]
+    last = name.rsplit("::", 1)[-1].rsplit(".", 1)[-1]
+    return _CALLED.get(last, last)

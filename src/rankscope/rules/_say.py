@@ -64,7 +64,7 @@ def at(frame: Frame | None) -> str:
 
 def stands(standing: Standing) -> Reason:
     """Where a process stands and since when, as a reason."""
-    age = f"has not run for {span(standing.still_s)}" if standing.still_s and not standing.ran else "is scheduled"
+    age = _age(standing)
     doing = {
         Kind.SLEEP: "sleeps", Kind.USER: "runs", Kind.LIBRARY: "is", Kind.LOCK: "waits for a lock or condition",
         Kind.INPUT: "waits for input", Kind.SOCKET: "waits on a socket or poll", Kind.PIPE: "waits on a pipe",
@@ -72,6 +72,14 @@ def stands(standing: Standing) -> Reason:
     }.get(standing.kind, f"is in {standing.wait.op or standing.kind.value}")  # fmt: skip
     return Reason(f"{who(standing.member.process)} {doing} in {at(standing.user_frame)}; its thread {age}",
                   "python-stack", standing.member.ref)  # fmt: skip
+
+
+def _age(standing: Standing) -> str:
+    if standing.busy > 0.5:
+        return f"uses {standing.busy:.0%} of a CPU"
+    if standing.ran:
+        return "wakes from time to time but does not leave this place"
+    return f"has not run for {span(standing.still_s)}"
 
 
 def waited_for(root: Root) -> list[Reason]:

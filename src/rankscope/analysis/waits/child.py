@@ -20,12 +20,13 @@ def find(scene: Scene) -> Iterator[Wait]:
     for standing in scene.standings.values():
         if standing.kind is not Kind.CHILD:
             continue
+        minds = standing.member.role is Role.LAUNCHER  # watching its ranks is its work, not a wait
         children = [child for child in scene.children_of(standing.member.ref.pid, standing.member.ref.host)
                     if child.member.role is not Role.HELPER]  # fmt: skip
         named = _named(standing)
         for child in children:
             if named is None or child.member.ref.pid == named:
-                if named is None and idle_worker(child):
+                if (named is None and idle_worker(child)) or (minds and child.member.role is Role.RANK):
                     continue
                 yield Wait(standing.member.ref, child.member.ref, "the end of this child process", standing.still_s)
 
