@@ -1,0 +1,105 @@
+"""Who is meant by a label such as ``ranks 0-3,7``, ``TP1_stack`` or ``rank 0, DataLoader worker (pid 26346)``."""
+
+# ruff: noqa: E501  (a pattern or a row of a table is one line)
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from ..model.process import Role
+from ..model.ranks import RankSet
+
+# A label that names more ranks than this is a mistake of ours.
+_MOST = 1 << 20
+
+_NUMBER = r"\d{1,7}"
+_RANKS = re.compile(
+    rf"(?:world[ _-]?|global[ _-]?)?ranks[ _:=#-]*(?P<list>{_NUMBER}(?:(?: ?(?:-|,|&|/|to|and|–)+ ?)+{_NUMBER}(?![ \d]*(?:minutes?|seconds?|hours?|min|ms|s)\b))*)",
+    re.I,
+)
+_RANK = re.compile(
+    rf"(?<![a-z])(?:world[ _-]?|global[ _-]?)?rank[ _:=#-]*(?P<list>{_NUMBER}(?:[/ ]{_NUMBER}(?![\d:.]| ?(?:min|sec|hour|of|ms)))*)(?!\d)",
+    re.I,
+)
+_PARALLEL = re.compile(r"(?<![A-Za-z])(?P<kind>TP|DP|PP|EP|CP|SP)[ _-]?(?:rank[ _-]?)?(?P<number>\d{1,5})(?!\d)")
+_SPAN = re.compile(r"(?<![A-Za-z])(?:TP|DP|PP|EP|CP|SP)[ _-]?(\d{1,5})-(?:TP|DP|PP|EP|CP|SP)?(\d{1,5})(?!\d)")
+_COUNT = re.compile(
+    r"(?:^|[ _(])(?P<count>\d{1,6}|two|three|four|five|six|seven|eight|all|both|every|each|other) (?:other |remaining )?(?:ranks?|workers?|processes|gpus)\b",
+    re.I,
+)
+_PID = re.compile(r"\bpid[ _=:]*(\d{1,10})", re.I)
+_LATER = re.compile(
+    r"\b(?:second|2nd|later|again|after|another sample|minutes|next sample|t1|sample[ _-]?[2-9])\b", re.I
+)
+_WORDS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "both": 2}
+
+_ROLES = (
+    (Role.DATALOADER_WORKER, r"data ?loader[ _-]?worker|loader[ _-]worker|data[ _-]worker|worker.*data ?loader"),
+    (Role.COMPILE_WORKER, r"compile[ _-]?(?:worker|helper|sidecar)|inductor worker"),
+    (Role.CHECKPOINT_WRITER, r"checkpoint (?:writer|process)"),
+    (Role.LAUNCHER, r"launcher|torchrun|elastic agent|mpirun|srun"),
+)
+
+
+@dataclass(frozen=True)
+class Who:
+    """What a label says; ``count`` is how many ranks it speaks of when it names none."""
+
+    ranks: RankSet = field(default_factory=RankSet)
+    pid: int | None = None
+    role: Role | None = None
+    count: int | None = None
+    later: bool = False
+    thread: bool = False  # it speaks of one thread of a process
+    text: str = ""
+
+
+def who(label: str) -> Who:
+    """Read a label; underscores count as blanks, because file names have no others."""
+    text = re.sub(r"_+", " ", label).strip()
+    ranks = _ranks(text)
+    pid, role = _PID.search(text), None
+    for candidate, words in _ROLES:
+        if re.search(words, text, re.I):
+            role = candidate
+            break
+    return Who(
+        ranks, int(pid.group(1)) if pid else None, role, None if ranks else _count(text), bool(_LATER.search(text)),
+        bool(re.search(r"\bthread\b", text, re.I)), text,
+    )  # fmt: skip
+
+
+def _ranks(text: str) -> RankSet:
+    found = RankSet()
+    for pattern in (_RANKS, _RANK):
+        for match in pattern.finditer(text):
+            found = found | _listed(match["list"])
+    if found:
+        return found
+    kinds: dict[str, set[int]] = {}
+    for match in _PARALLEL.finditer(text):
+        kinds.setdefault(match["kind"], set()).add(int(match["number"]))
+    for span in _SPAN.finditer(text):
+        low, high = int(span.group(1)), int(span.group(2))
+        if low <= high < _MOST:
+            kinds.setdefault(text[span.start() : span.start() + 2], set()).update(range(low, high + 1))
+    # A place in one group is a rank only where no other group is named.
+    return RankSet(next(iter(kinds.values()))) if len(kinds) == 1 else RankSet()
+
+
+def _listed(text: str) -> RankSet:
+    folded = re.sub(r"\s*(?:to|–|-)\s*", "-", text)
+    folded = re.sub(r"\s*(?:,|&|/|and|\s)+\s*", ",", folded)
+    try:
+        found = RankSet.parse(folded)
+    except ValueError:
+        return RankSet()
+    return found if len(found) <= _MOST else RankSet()
+
+
+def _count(text: str) -> int | None:
+    found = _COUNT.search(text)
+    if found is None:
+        return None
+    word = found["count"].lower()
+    return int(word) if word.isdigit() else _WORDS.get(word)

@@ -1,0 +1,124 @@
+"""Python's tracebacks and exceptions, also chained, grouped, indented or interleaved by source, and its warnings."""
+
+# ruff: noqa: E501  (a pattern is one line, so that it can be compared with the format string it was made from)
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from ...model.evidence.events import Event
+from ..lines import Line
+from ._table import Fields, event
+
+NAME = "python"
+NEEDLES = (
+    "Traceback (most recent call last)",
+    "Error",
+    "Exception",
+    "Interrupt",
+    "Exit",
+    'File "',
+    "Timeout",
+    "Warning",
+    "NotFound",
+    "Failed",
+)
+
+_HEAD = re.compile(r"(?P<indent>^[\s|+]*).*?Traceback \(most recent call last\):")
+_FRAME = re.compile(r'^[\s|+]*File "(?P<file>[^"]+)", line (?P<line>\d+|\?+)(?:, in (?P<name>.+?))?\s*$')
+_EXCEPTION = re.compile(
+    r"^[\s|+]*(?:what\(\):\s+)?(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|Expired|NotFound|Failure|Failed|Warning|Stop\w*|Group|Empty|Full|Killed|Died|Closed|Aborted|Unavailable|NotMet))(?:\[[^\]]*\])?(?:: ?(?P<message>.*))?$"
+)
+_ANY = re.compile(r"^(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*)(?:: (?P<message>.*))?$")
+_LOGGED = re.compile(
+    r"\b(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Timeout))(?:\[[^\]]*\])?: (?P<message>.*)$"
+)
+_WARNING = re.compile(r"(?P<type>[A-Z]\w*Warning): (?P<message>.*)$")
+_IGNORED = re.compile(r"^Exception ignored in:? (?P<where>.*)$")
+_LOGGER_HEAD = re.compile(r"^(?:\w+ )?(?:\[?[A-Z]+\]?|[EWIF]\d{4}) .*?\w+\.(?:py|cpp|cc):\d+\] ?")
+_FRAMES_KEPT = 64
+
+
+@dataclass
+class _Open:
+    """One traceback while its lines come in."""
+
+    head: Line
+    indent: int
+    frames: list[str] = field(default_factory=list)
+    lines: int = 0
+
+
+class Reader:
+    """One open traceback per source of lines, so that interleaved ranks do not mix."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, _Open] = {}
+        self._ignored: dict[str, str] = {}
+
+    def waits(self, source: str) -> bool:
+        return source in self._open
+
+    def feed(self, line: Line) -> Iterator[Event]:
+        text = _LOGGER_HEAD.sub("", line.text) if "] " in line.text else line.text
+        if head := _HEAD.match(text):
+            yield from self._cut(line.source)
+            if len(self._open) < 65536:
+                self._open[line.source] = _Open(line, len(head["indent"]))
+        elif line.source in self._open:
+            yield from self._inside(self._open[line.source], line, text)
+        else:
+            yield from self._outside(line, text)
+
+    def _inside(self, open_: _Open, line: Line, text: str) -> Iterator[Event]:
+        open_.lines += 1
+        if frame := _FRAME.match(text):
+            if len(open_.frames) < _FRAMES_KEPT * 2:
+                open_.frames.append(f"{frame['file']}:{frame['line']} {frame['name'] or ''}".rstrip())
+            return
+        bare = text.strip().strip("|").strip()
+        if not bare or set(bare) <= set("^~ -+") or bare.startswith("[Previous line repeated"):
+            return
+        indent = len(text) - len(text.lstrip(" |"))
+        found = _EXCEPTION.match(text) or (_ANY.match(text.strip()) if indent <= open_.indent else None)
+        if found and (indent <= open_.indent + 1 or not open_.frames) and not _looks_like_code(text):
+            del self._open[line.source]
+            yield self._exception(line, found["type"], found["message"] or "", open_.frames, open_)
+        elif (indent <= open_.indent and open_.frames) or open_.lines > 4000:
+            yield from self._cut(line.source)
+            yield from self._outside(line, text)
+
+    def _outside(self, line: Line, text: str) -> Iterator[Event]:
+        if ignored := _IGNORED.match(text):
+            yield event("python.ignored", line, {"where": ignored["where"]})
+        elif found := _EXCEPTION.match(text.strip()) if not text[:1].isspace() else None:
+            if found["type"].endswith("Warning"):
+                yield event("python.warning", line, {"type": found["type"], "message": (found["message"] or "")[:2000]})
+            elif found["message"] or "." in found["type"]:
+                yield self._exception(line, found["type"], found["message"] or "", [], None)
+        elif warning := _WARNING.search(text):
+            yield event("python.warning", line, {"type": warning["type"], "message": warning["message"][:2000]})
+        elif logged := _LOGGED.search(text):
+            yield self._exception(line, logged["type"], logged["message"], [], None)
+
+    def _exception(self, line: Line, kind: str, message: str, frames: list[str], open_: _Open | None) -> Event:
+        fields: Fields = {"type": kind, "message": message[:2000]}
+        if frames:
+            fields["frames"] = tuple(frames[-_FRAMES_KEPT:])
+        if open_ is not None:
+            fields["began"] = open_.head.number
+        return event("python.exception", line, fields)
+
+    def _cut(self, source: str) -> Iterator[Event]:
+        """A traceback whose exception never came."""
+        open_ = self._open.pop(source, None)
+        if open_ is not None and open_.frames:
+            yield event("python.traceback", open_.head, {"frames": tuple(open_.frames[-_FRAMES_KEPT:])})
+
+    def close(self) -> Iterable[Event]:
+        return tuple(item for source in list(self._open) for item in self._cut(source))
+
+
+def _looks_like_code(text: str) -> bool:
+    return text.rstrip().endswith(("(", ",", "\\", "):")) and not re.match(r"^\S*(?:Error|Exception)\b", text.strip())

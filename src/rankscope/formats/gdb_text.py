@@ -1,0 +1,132 @@
+"""Backtraces of C debuggers: gdb (``bt``, ``thread apply all bt``, ``info threads``), gstack, pstack, eu-stack, lldb."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from ..model.evidence.stacks import Frame
+from .building import Building
+from .lines import Line
+from .records import Record, read_all
+
+NAME = "gdb backtrace"
+
+_LWP = re.compile(r"\bLWP (\d+)")
+_THREAD_NAME = re.compile(r'"([^"]*)"')
+_TID = re.compile(r"^TID (\d+)(?: \"?(.*?)\"?)?:$")
+_LLDB_THREAD = re.compile(r"^\s*\*? ?thread #(\d+)(?:: tid = (\d+|0x[0-9a-f]+))?.*?(?:name = '([^']*)')?")
+_FRAME = re.compile(r"^\s*(?:\(gdb\) )?#(\d+)\s+(?:0x[0-9a-fA-F]+\s+)?(?:in\s+)?(\S.*)$")
+_LLDB_FRAME = re.compile(r"^\s*\*? ?frame #(\d+): 0x[0-9a-fA-F]+ (\S+?)`(.+?)(?: \+ \d+)?(?: at (\S+?):(\d+).*)?$")
+_INFO = re.compile(
+    r'^\*?\s*(\d+)\s+(?:Thread|LWP|process) .*?(?:\(LWP (\d+)\)|LWP (\d+))?\)?\s*(?:"([^"]*)")\s+(\S.*)$'
+)
+_AT = re.compile(r"^(?P<call>.*?) at (?P<file>[^\s()]+):(?P<line>\d+)(?::\d+)?$")
+_FROM = re.compile(r"^(?P<call>.*?) from (?P<library>\S+)$")
+_DASH = re.compile(r"^(?P<call>.*?) - (?P<library>/\S+|\S+\.so\S*)$")
+_PY_FRAME = re.compile(r"Frame 0x[0-9a-f]+, for file (\S+), line (\d+), in (\S+)")
+_PID = re.compile(r"^(?:Attaching to (?:program: .*, )?process|PID) (\d+)\b|^\[New LWP (\d+)\]")
+
+
+def recognises(text: str) -> bool:
+    """Whether a text holds a backtrace of native frames."""
+    return bool(re.search(r"(?m)^\s*(?:\(gdb\) )?#\d+\s+(?:0x[0-9a-f]+ |\S+ \()|^\s*\*? ?frame #\d+: 0x", text))
+
+
+class Reader:
+    """Takes lines and yields a dump per thread; a frame that wraps goes on in the next line."""
+
+    def __init__(self) -> None:
+        self._open: Building | None = None
+        self._frame: str | None = None
+        self._pid: int | None = None
+
+    def feed(self, line: Line) -> Iterator[Record]:
+        text = line.text
+        frame = _FRAME.match(text)
+        if frame and not _comment(text):
+            yield from self._next_frame(line, int(frame.group(1)), frame.group(2))
+        elif lldb := _LLDB_FRAME.match(text):
+            yield from self._next_frame(line, int(lldb.group(1)), None)
+            self._add_lldb(lldb)
+        elif self._frame is not None and text[:1].isspace() and text.strip() and not _INFO.match(text):
+            self._frame += " " + text.strip()
+        else:
+            yield from self.close()
+            yield from self._head(line)
+
+    def _head(self, line: Line) -> Iterator[Record]:
+        text = line.text
+        if found := _PID.match(text):
+            self._pid = int(found.group(1) or 0) or self._pid
+        elif info := _INFO.match(text):
+            tid = info.group(2) or info.group(3)
+            self._open = self._new(line, int(tid) if tid else None, info.group(4))
+            self._frame = re.sub(r"^0x[0-9a-f]+ in ", "", info.group(5))
+        elif text.startswith(("Thread ", "[Switching to thread", "thread ")) and "most recent call" not in text:
+            lwp, name = _LWP.search(text), _THREAD_NAME.search(text)
+            if lwp:
+                self._open = self._new(line, int(lwp.group(1)), name.group(1) if name else None)
+        elif tid_line := _TID.match(text):
+            self._open = self._new(line, int(tid_line.group(1)), tid_line.group(2) or None)
+        elif (lldb := _LLDB_THREAD.match(text)) and "#" in text:
+            self._open = self._new(line, None, lldb.group(3))
+        return iter(())
+
+    def _new(self, line: Line, tid: int | None, name: str | None) -> Building:
+        return Building(NAME, line, native=True, tid=tid, name=name or None, pid=self._pid)
+
+    def _next_frame(self, line: Line, number: int, call: str | None) -> Iterator[Record]:
+        self._flush()
+        if number == 0 and self._open is not None and self._open.frames:
+            yield from self.close()
+        if self._open is None:
+            self._open = self._new(line, None, None)
+        self._frame = call
+
+    def _add_lldb(self, found: re.Match[str]) -> None:
+        assert self._open is not None
+        _, library, name, file, number = found.groups()
+        self._open.add(Frame(name, file or "", int(number or 0), library))
+
+    def _flush(self) -> None:
+        call, self._frame = self._frame, None
+        if call is not None and self._open is not None:
+            self._open.add(parse_call(call))
+
+    def close(self) -> Iterable[Record]:
+        self._flush()
+        done, self._open = self._open, None
+        return (done.done(),) if done is not None and done.frames else ()
+
+
+def _comment(text: str) -> bool:
+    """A ``#1`` of prose (an issue, a heading) rather than of a stack."""
+    return not re.search(r"[(`]|\bfrom\b| - /|0x[0-9a-f]|\?\?", text)
+
+
+def parse_call(call: str) -> Frame:
+    """``name (args) at file:line`` or ``name (args) from library`` as a frame."""
+    call = call.strip()
+    if python := _PY_FRAME.search(call):
+        return Frame(python.group(3), python.group(1), int(python.group(2)))
+    for pattern in (_AT, _FROM, _DASH):
+        if found := pattern.match(call):
+            told = found.groupdict()
+            library = told.get("library") or "?"
+            return Frame(_name(told["call"]), told.get("file") or "", int(told.get("line") or 0), library)
+    return Frame(_name(call), "", 0, "?")
+
+
+def _name(call: str) -> str:
+    """The function of a call: gdb writes its arguments behind a blank, C++ signatures have theirs before it."""
+    head, blank, rest = call.strip().rpartition(" (")
+    while blank and rest.count(")") - rest.count("(") > 1 and " (" in head:
+        head, _, more = head.rpartition(" (")
+        rest = more + " (" + rest
+    return (head if blank and rest.endswith(")") else call).strip()[:500]
+
+
+def read(text: str) -> Iterator[Record]:
+    """All threads of a text."""
+    return read_all(Reader(), text)

@@ -1,0 +1,145 @@
+"""One line of somebody's text, without what launchers, log collectors and terminals put around it.
+
+Prefixes known: torchrun ``[default0]:`` and ``[rank0]:``, ``srun -l``, mpirun ``--tag-output``, Ray, vLLM, docker and CRI,
+kubectl ``--prefix``, compose, pdsh, syslog, and the usual time stamps. Markdown quotes and colours fall away.
+"""
+
+# ruff: noqa: E501  (a pattern or a row of a table is one line)
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+
+# A line may not be longer than this; the rest is another program's data.
+LINE_LIMIT = 64 << 10
+
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One cleaned line: 1-based number, text, and what the prefixes said of its origin."""
+
+    number: int
+    text: str
+    rank: int | None = None
+    local_rank: int | None = None
+    host: str | None = None
+    pid: int | None = None
+    source: str = ""  # the prefixes as one string: lines of one source belong together
+    at_s: float | None = None
+
+
+_DATE = r"(?P<date>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)"
+_SYSLOG = r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d (?P<host>[\w.-]+) (?:[\w./-]+(?:\[(?P<pid>\d+)\])?: )"
+# Each takes one prefix off; a group named rank, local, host, pid or date says what it told.
+_PREFIXES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"\[rank(?P<rank>\d{1,7})\]: ?",
+        r"\[(?!rank)[A-Za-z_][\w-]*?(?P<local>\d{1,5})\]: ?",
+        r"\[\d+,(?P<rank>\d{1,7})\](?:<std(?:out|err|diag)>)?: ?",
+        r"(?P<rank>\d{1,6}): (?=\S|$| {2,})",
+        r"\((?P<actor>[A-Za-z_][\w.:<>-]*) (?:rank=(?P<rank>\d+)[ ,]*)?pid=(?P<pid>\d+)(?:, ip=(?P<host>[\w.:-]+))?\) ?",
+        r"\((?P<actor>[A-Za-z_][\w.-]*), (?P<host>ip=[\w.:-]+)\) ?",
+        r"\[(?:pod/)?(?P<host>[\w.-]+)/[\w.-]+\] ",
+        r"(?P<actor>[\w.-]+[-_]\d+) +\| ",
+        _DATE + r" (?:stdout|stderr) [FP] ",
+        r"\[" + _DATE + r"\][,:]? ?",
+        _DATE + r" ?(?:\| )?",
+        _SYSLOG,
+        r"(?:> ?)+(?=\S)",
+    )
+)
+_MAYBE_PREFIX = re.compile(
+    r"\[(?:rank|[A-Za-z_]+\d|\d+,|pod/|[\w.-]+/[\w.-]+\]|\d{4}-)|\d{1,6}: |\d{4}-\d\d-|\([A-Za-z_]|[A-Z][a-z]{2} [ \d]\d \d\d:|>|[\w.-]+[-_]\d+ +\|"
+)
+
+
+def clean(number: int, raw: str) -> Line:
+    """A line without noise."""
+    text = raw.rstrip("\r\n")
+    if "\x1b" in text:
+        text = _ANSI.sub("", text)
+    if "\r" in text:
+        text = " ".join(part for part in text.split("\r") if part.strip())
+    text = _CONTROL.sub("", text[:LINE_LIMIT])
+    if text.startswith('{"'):
+        text = _unwrap_json(text)
+    line = Line(number, text)
+    for _ in range(6):
+        shorter = _strip_one(line)
+        if shorter is None:
+            break
+        line = shorter
+    return line
+
+
+def _strip_one(line: Line) -> Line | None:
+    if not _MAYBE_PREFIX.match(line.text):
+        return None
+    for pattern in _PREFIXES:
+        found = pattern.match(line.text)
+        if found and found.end():
+            return _without(line, found)
+    return None
+
+
+def _without(line: Line, found: re.Match[str]) -> Line:
+    told = found.groupdict()
+    rank, local, pid, host = told.get("rank"), told.get("local"), told.get("pid"), told.get("host")
+    date = told.get("date")
+    return replace(
+        line,
+        text=line.text[found.end() :],
+        rank=int(rank) if rank else line.rank,
+        local_rank=int(local) if local else line.local_rank,
+        pid=int(pid) if pid else line.pid,
+        host=host.removeprefix("ip=") if host else line.host,
+        source=line.source if date else line.source + found.group().strip(),
+        at_s=seconds(date) if date else line.at_s,
+    )
+
+
+def _unwrap_json(text: str) -> str:
+    """The message of a line of docker's or fluentd's JSON; other JSON stays as it is."""
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    if not isinstance(body, dict):
+        return text
+    for key in ("log", "MESSAGE", "textPayload"):
+        inner = body.get(key)
+        if isinstance(inner, str) and len(body) <= 12:
+            return inner.rstrip("\r\n")
+    return text
+
+
+def seconds(stamp: str) -> float | None:
+    """A time stamp as seconds since the epoch; without a zone it is taken as UTC. None when it is no time."""
+    text = stamp.replace(",", ".").replace("Z", "+00:00")
+    text = re.sub(r"(\.\d{6})\d+", r"\1", text)
+    text = re.sub(r"\.(\d{1,5})(?=\D|$)", lambda found: "." + found.group(1).ljust(6, "0"), text)
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (when if when.tzinfo else when.replace(tzinfo=timezone.utc)).timestamp()
+
+
+def lines_of(text: str) -> Iterator[Line]:
+    """The cleaned lines of a whole text; Markdown fences are left out but counted."""
+    yield from cleaned(text.split("\n"))
+
+
+def cleaned(raw: Iterable[str]) -> Iterator[Line]:
+    """Cleaned lines in order."""
+    for number, line in enumerate(raw, 1):
+        if line.startswith(("```", "~~~")):
+            continue
+        yield clean(number, line)

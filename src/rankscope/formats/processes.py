@@ -1,0 +1,92 @@
+"""Tables of processes: ``ps`` in its many layouts, ``top``, and what /proc/PID says when somebody pastes it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from ..model.evidence.events import Event, Value
+from .lines import Line
+from .records import Record, read_all
+
+NAME = "process table"
+
+_HEADS = {"STAT", "S", "STATE"}
+_WCHAN = re.compile(r"^(?:\$ ?cat )?/proc/(?P<pid>\d+)/(?:task/\d+/)?wchan:? *(?P<wchan>\w+)")
+_STATUS = re.compile(r"^State:\s+(?P<state>[RSDTtZXI])(?: \((?P<words>[\w -]+)\))?")
+_TRACER = re.compile(r"^TracerPid:\s+(?P<tracer>[1-9]\d*)")
+_KSTACK = re.compile(r"^\[<[0-9a-f]+>\] (?P<function>[\w.]+)")
+_DEFUNCT = re.compile(r"^(?:.*?\s)?(?P<pid>\d+)\s.*<defunct>")
+
+
+def recognises(text: str) -> bool:
+    """Whether a text is such a table."""
+    return any(_header(line) for line in text.splitlines()[:50]) or bool(re.search(r"(?m)^State:\s+[RSDTtZ] \(", text))
+
+
+def _header(text: str) -> list[str] | None:
+    words = text.split()
+    return words if "PID" in words and (_HEADS & set(words) or "WCHAN" in words) else None
+
+
+class Reader:
+    """Rows below a header whose columns are known."""
+
+    def __init__(self) -> None:
+        self._columns: list[str] | None = None
+        self._kernel: list[str] = []
+        self._at: Line | None = None
+
+    def feed(self, line: Line) -> Iterator[Record]:
+        text = line.text.strip()
+        frame = _KSTACK.match(text)
+        if frame:
+            self._at = self._at or line
+            if len(self._kernel) < 64:
+                self._kernel.append(frame["function"])
+            return
+        yield from self.close()
+        head = _header(text)
+        if head:
+            self._columns = head
+        elif found := _WCHAN.match(text):
+            yield _event(line, "proc.wchan", {"wchan": found["wchan"]}, int(found["pid"]))
+        elif found := _STATUS.match(text):
+            yield _event(line, "proc.state", {"state": found["state"]}, None)
+        elif found := _TRACER.match(text):
+            yield _event(line, "proc.tracer", {"tracer": int(found["tracer"])}, None)
+        elif self._columns:
+            yield from self._row(line, text)
+        elif found := _DEFUNCT.match(text):
+            yield _event(line, "proc.row", {"state": "Z", "command": text[-200:]}, int(found["pid"]))
+
+    def _row(self, line: Line, text: str) -> Iterator[Record]:
+        columns = self._columns or []
+        words = text.split(None, len(columns) - 1)
+        if len(words) < len(columns) - 1:
+            self._columns = None
+            return
+        row = dict(zip(columns, words))
+        pid = row.get("PID", "")
+        state = next((row[name] for name in ("STAT", "S", "STATE") if name in row), "")
+        if not pid.isdigit():
+            self._columns = None
+            return
+        fields = {"state": state, "command": words[-1][:200]}
+        if row.get("WCHAN", "-") not in ("-", "0"):
+            fields["wchan"] = row["WCHAN"]
+        yield _event(line, "proc.row", fields, int(pid))
+
+    def close(self) -> Iterable[Record]:
+        functions, at = self._kernel, self._at
+        self._kernel, self._at = [], None
+        return (_event(at, "proc.kernel_stack", {"functions": tuple(functions)}, None),) if at is not None else ()
+
+
+def _event(line: Line, name: str, fields: Mapping[str, Value], pid: int | None) -> Event:
+    return Event(name, line=line.number, rank=line.rank, host=line.host, pid=pid, text=line.text, fields=fields)
+
+
+def read(text: str) -> Iterator[Record]:
+    """All rows of a text."""
+    return read_all(Reader(), text)

@@ -1,0 +1,98 @@
+"""``py-spy dump`` as text: with and without ``--native`` and ``--locals``, whole or the few frames somebody pasted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from ..model.evidence.stacks import Frame
+from .building import Building
+from .lines import Line
+from .records import Record, read_all
+
+NAME = "py-spy dump"
+
+_PROCESS = re.compile(r"^Process (\d+): ?(.*)$")
+_PYTHON = re.compile(r"^Python v(\d+\.\d+[\w.+-]*)")
+_THREAD = re.compile(r"^\s*Thread (0x[0-9a-fA-F]+|\d+)(?:/0x[0-9a-fA-F]+)? ?\(([a-z+]+)\)(?:: ?\"(.*)\"?)?:?\s*$")
+_FRAME = re.compile(r"^\s+(?P<name>\S.*?) \((?P<file>[^()]*?(?:\([^()]*\)[^()]*?)??)(?::(?P<line>\d+))?\)$")
+# Without a header only a Python file with a line is taken for a frame: prose has parentheses too.
+_BARE = re.compile(
+    r"^\s{0,12}(?P<name>[\w<>.]+(?: \[[\w.]+\])?) \((?P<file>[\w./<>@+~ -]*(?:\.pyx?|>)):(?P<line>\d+)\)$"
+)
+_GAP = re.compile(r"^\s*(?:\.\.\.|…|\[\.\.\.\])\s*$")
+_LOCAL = re.compile(r"^\s{6,}([A-Za-z_]\w*): (.*)$")
+_SHOUT = re.compile(r"^\s+(?:Arguments|Locals):$")
+
+
+def recognises(text: str) -> bool:
+    """Whether a text holds a py-spy dump."""
+    return bool(re.search(r"(?m)^\s*Thread (?:0x[0-9a-fA-F]+|\d+)\S* ?\([a-z+]+\)", text)) or bool(_BARE.match(text))
+
+
+class Reader:
+    """Takes lines and yields a dump per thread."""
+
+    def __init__(self) -> None:
+        self._open: Building | None = None
+        self._headed = False
+        self._pid: int | None = None
+        self._command: str | None = None
+        self._python: str | None = None
+        self._order = 0
+
+    def feed(self, line: Line) -> Iterator[Record]:
+        text = line.text
+        process, thread = _PROCESS.match(text), _THREAD.match(text)
+        if process:
+            yield from self.close()
+            self._pid, self._command, self._order = int(process.group(1)), process.group(2) or None, self._order + 1
+        elif thread:
+            yield from self.close()
+            self._start(line, thread)
+        elif version := _PYTHON.match(text):
+            self._python = version.group(1)
+        elif not self._take(line):
+            yield from self.close()
+
+    def _start(self, line: Line, found: re.Match[str]) -> None:
+        tid, status, name = found.groups()
+        self._headed = True
+        self._open = Building(
+            NAME, line, tid=None if tid.startswith("0x") else int(tid), name=(name or "").rstrip('"') or None,
+            pid=self._pid, python=self._python, command=self._command, active="active" in status,
+            gil="gil" in status, order=self._order,
+        )  # fmt: skip
+
+    def _take(self, line: Line) -> bool:
+        """Whether the line belongs to the open thread, or opens one without a header."""
+        found = (_FRAME if self._open and self._headed else _BARE).match(line.text)
+        if found:
+            if self._open is None:
+                self._headed = False
+                self._open = Building(NAME, line, pid=self._pid, order=self._order)
+            self._open.add(_frame(found))
+            return True
+        if self._open is None:
+            return False
+        if local := _LOCAL.match(line.text):
+            self._open.locals.append((len(self._open.frames) - 1, local.group(1), local.group(2)[:200]))
+            return True
+        return bool(_SHOUT.match(line.text) or _GAP.match(line.text))
+
+    def close(self) -> Iterable[Record]:
+        done, self._open = self._open, None
+        if done is not None and (done.frames or self._headed):
+            return (done.done(),)
+        return ()
+
+
+def _frame(found: re.Match[str]) -> Frame:
+    file, line = found["file"], int(found["line"] or 0)
+    python = file.endswith((".py", ".pyx", ".pyc", ".ipynb")) or file.startswith("<") or (line and "." not in file)
+    return Frame(found["name"], file if python or line else "", line, None if python else file or "?")
+
+
+def read(text: str) -> Iterator[Record]:
+    """All threads of a text."""
+    return read_all(Reader(), text)

@@ -1,0 +1,59 @@
+"""``pystack remote`` and ``pystack core``: Python, native and hybrid stacks, root first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from ..model.evidence.stacks import Frame
+from .building import Building
+from .lines import Line
+from .records import Record, read_all
+
+NAME = "pystack"
+
+_HEAD = re.compile(r"^\s*Traceback for thread (\d+)(?: \((.*?)\))? \[(.*?)\] \(most recent call last\):")
+_FRAME = re.compile(
+    r'^\s*\((?P<kind>C|Python)\) File "(?P<file>.*?)", line (?P<line>\d+|\?+), in (?P<name>.+?)(?: \((?P<library>[^()]*)\))?$'
+)
+
+
+def recognises(text: str) -> bool:
+    """Whether a text holds such stacks."""
+    return bool(re.search(r"(?m)^\s*Traceback for thread \d+|^\s*\((?:C|Python)\) File \"", text))
+
+
+class Reader:
+    """Takes lines and yields a dump per thread."""
+
+    def __init__(self) -> None:
+        self._open: Building | None = None
+
+    def feed(self, line: Line) -> Iterator[Record]:
+        head, frame = _HEAD.match(line.text), _FRAME.match(line.text)
+        if head:
+            yield from self.close()
+            tid, name, state = head.groups()
+            self._open = Building(NAME, line, deepest_first=False, tid=int(tid), name=name or None)
+            self._open.gil = "Has the GIL" in state
+        elif frame:
+            self._open = self._open or Building(NAME, line, deepest_first=False)
+            self._open.add(_frame(frame))
+        elif not (self._open and line.text.startswith("        ")):
+            yield from self.close()
+
+    def close(self) -> Iterable[Record]:
+        done, self._open = self._open, None
+        return (done.done(),) if done is not None else ()
+
+
+def _frame(found: re.Match[str]) -> Frame:
+    number = int(found["line"]) if found["line"].isdigit() else 0
+    if found["kind"] == "Python":
+        return Frame(found["name"], found["file"], number)
+    return Frame(found["name"], found["file"].strip("?"), number, found["library"] or "?")
+
+
+def read(text: str) -> Iterator[Record]:
+    """All threads of a text."""
+    return read_all(Reader(), text)

@@ -1,0 +1,95 @@
+"""Any text, line by line: every reader sees the lines that may concern it, and one file may hold many kinds."""
+
+# ruff: noqa: E501  (a pattern or a row of a table is one line)
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ..model.evidence.events import Event
+from . import faulthandler, gdb_text, native_sample, processes, pybt, pyspy_text, pystack_text, strace
+from .events import families
+from .lines import Line, clean
+from .records import Record
+from .versions import versions_of
+
+DUMPS = (pyspy_text, faulthandler, pybt, pystack_text, gdb_text, native_sample, strace, processes)
+
+# A text up to this size is kept line by line as well, so that rules can read what no reader knows.
+SMALL_LINES = 3000
+
+# Any line with which a dump may begin or go on; others reach the dump readers only to close an open stack.
+_DUMP_LINE = re.compile(
+    r'\s*(?:\(gdb\) |\[Switching )?(?:#\d|Thread |Current thread|thread #|\* thread|TID \d|Process \d|Python v\d|Traceback |File "|'
+    r"\((?:C|Python)\) |Timeout \(|Fatal Python|Garbage-|Waiting for |<built-in|frame #|\* frame|\[pid|strace|USER |PID |\d+ +\d|F +S |\[<|[\w-]+ +\d+ )"
+    r"|.*\)\s*$|.*\(in |\w+\(.*|\d+ +[\w.]+\("
+)
+
+
+class TextReader:
+    """All readers at once."""
+
+    def __init__(self, small: bool = True) -> None:
+        self._dumps = [module.Reader() for module in DUMPS]
+        self._families = [(_any(module.NEEDLES), module.Reader()) for module in families()]
+        needles = {needle for module in families() for needle in module.NEEDLES}
+        self._needles = _any(needles)
+        self._small = small
+        self._dumping = False
+
+    def feed(self, number: int, raw: str) -> Iterator[Record]:
+        """All records that a line completes."""
+        interesting = self._needles.search(raw) is not None
+        waiting = [
+            reader
+            for _, reader in self._families
+            if getattr(reader, "_open", None)
+            or getattr(reader, "_held", None)
+            or getattr(reader, "_last_error", None)
+            or getattr(reader, "_fields", None)
+        ]
+        if not (interesting or self._small or self._dumping or waiting or _DUMP_LINE.match(raw)):
+            return
+        line = clean(number, raw)
+        if line.text.startswith(("```", "~~~")):
+            return
+        if self._small and line.text.strip():
+            yield _plain(line)
+            yield from versions_of(line)
+        yield from self._dump(line)
+        for needles, reader in self._families:
+            if (interesting and needles.search(line.text)) or reader in waiting:
+                yield from reader.feed(line)
+
+    def _dump(self, line: Line) -> Iterator[Record]:
+        if not (self._dumping or self._small or _DUMP_LINE.match(line.text)):
+            return
+        for reader in self._dumps:
+            yield from reader.feed(line)
+        self._dumping = any(getattr(reader, "_open", None) is not None for reader in self._dumps)
+
+    def close(self) -> Iterator[Record]:
+        """What was still open at the end."""
+        readers: list[Any] = [*self._dumps, *(reader for _, reader in self._families)]
+        for reader in readers:
+            yield from reader.close()
+
+
+def _any(words: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(re.escape(word) for word in sorted(words, key=len, reverse=True)))
+
+
+def _plain(line: Line) -> Event:
+    return Event(
+        "text.line", line=line.number, rank=line.rank, host=line.host, pid=line.pid, at_s=line.at_s, text=line.text
+    )
+
+
+def read(text: str) -> Iterator[Record]:
+    """All records of a text held in memory."""
+    raw = text.split("\n")
+    reader = TextReader(small=len(raw) <= SMALL_LINES)
+    for number, line in enumerate(raw, 1):
+        yield from reader.feed(number, line)
+    yield from reader.close()

@@ -1,0 +1,55 @@
+"""Compare what is read from log samples with what their manifests expect: ``python tools/events_check.py DIR``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from rankscope.formats.gather import events
+from rankscope.model.evidence.events import Event
+
+
+def flat(event: Event) -> dict[str, Any]:
+    """An event as one object, as ``rankscope analyze --events`` prints it."""
+    body: dict[str, Any] = {
+        "line": event.line,
+        "event": event.event,
+        "rank": event.rank,
+        "host": event.host,
+        "pid": event.pid,
+    }
+    body.update(event.fields)
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in body.items()}
+
+
+def missed(expected: dict[str, Any], read: list[dict[str, Any]]) -> str | None:
+    """Why an expected fact was not read, None when it was."""
+    same = [item for item in read if item["line"] == expected["line"] and item["event"] == expected["event"]]
+    for item in same:
+        if all(item.get(key) == value for key, value in expected.items()):
+            return None
+    return f"{expected} but read {same or [item['event'] for item in read if item['line'] == expected['line']]}"
+
+
+def main(folder: Path) -> int:
+    wanted = hit = 0
+    for manifest in sorted(folder.glob("manifest*.json")):
+        for log in json.loads(manifest.read_text())["logs"]:
+            read = [flat(event) for event in events([folder / log["file"]])]
+            named = {fact["line"] for fact in log["expect"]}
+            for fact in log["expect"]:
+                why = missed(fact, read)
+                wanted, hit = wanted + 1, hit + (why is None)
+                if why is not None:
+                    print(f"missed  {log['file']}: {why}")
+            extra = [item for item in read if item["line"] not in named and "-v" in sys.argv]
+            for item in extra:
+                print(f"extra   {log['file']}: {str(item)[:200]}")
+    print(f"{hit} of {wanted} facts read")
+    return 0 if hit == wanted else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
