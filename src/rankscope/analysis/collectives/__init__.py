@@ -38,7 +38,7 @@ def find(
         states=ruling.states,
         culprits=ruling.culprits,
         waiting=waiting if mismatched else waiting - ruling.culprits,
-        edges=tuple(_edge(call, known) for call in calls if call.missing or call.silent),
+        edges=tuple(_edge(call, known) for call in calls if call.awaited),
         cycles=ruling.cycles,
         ages=progress.ages(usable, views, facts.now_ns),
         rhythm=progress.rhythm(views),
@@ -63,4 +63,4 @@ def _views(recorders: Mapping[int, Recorder], known: groups.Groups) -> dict[int,
 
 
 def _edge(call: Pending, known: groups.Groups) -> Edge:
-    return Edge(RankSet(call.waiting), RankSet(call.missing or call.silent), label(call, known))
+    return Edge(RankSet(call.waiting), RankSet(call.awaited), label(call, known))

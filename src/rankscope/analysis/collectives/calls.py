@@ -28,6 +28,12 @@ class Pending:
     done: list[int] = field(default_factory=list)
     missing: list[int] = field(default_factory=list)
     silent: list[int] = field(default_factory=list)
+    maybe: list[int] = field(default_factory=list)  # could be the members that must be missing
+
+    @property
+    def awaited(self) -> list[int]:
+        """Whom it waits for. A rank without a recorder may have come; it is suspected where nobody else is missing."""
+        return self.missing or self.silent or self.maybe
 
     @property
     def created_ns(self) -> int:
@@ -74,6 +80,8 @@ def _collective(group: Group, gid: int, seq: int, ops: dict[int, Op], views: Map
             made.done.append(rank)
         else:
             made.missing.append(rank)
+    if not made.missing and not made.silent:
+        made.maybe.extend(group.maybe)
     return made
 
 
@@ -94,9 +102,7 @@ def _messages(views: Mapping[int, RankView], groups: Groups) -> Iterable[Pending
         _collect_messages(view, groups, sends, receives, partners)
         open_ops.update(((view.rank, op.at), op) for op in view.open if op.call.is_p2p)
     for key in sorted({*sends, *receives}):
-        group, source, target = key
-        solo = partners[group, source] <= {target} and partners[group, target] <= {source}
-        yield from _pair(key, sends.get(key), receives.get(key), solo, views, open_ops)
+        yield from _pair(key, sends.get(key), receives.get(key), views, partners, open_ops)
 
 
 def _collect_messages(
@@ -128,13 +134,13 @@ def _pair(
     key: tuple[int, int, int],
     send: _Side | None,
     receive: _Side | None,
-    solo: bool,
     views: Mapping[int, RankView],
+    partners: Mapping[tuple[int, int], set[int]],
     open_ops: Mapping[tuple[int, int], Op],
 ) -> Iterable[Pending]:
     """The first message that the sender, and the first that the receiver, is not through with."""
     group, source, target = key
-    numbers = _numbering((source, target), solo, views)
+    numbers = _numbering(key, send, receive, views, partners)
     sides = {}
     for rank, side in ((source, send), (target, receive)):
         sides[rank] = {} if side is None else dict(zip(numbers(side), side.at, strict=True))
@@ -154,19 +160,30 @@ def _pair(
             yield made
 
 
-def _numbering(ranks: tuple[int, int], solo: bool, views: Mapping[int, RankView]) -> Callable[[_Side], Sequence[int]]:
+def _numbering(
+    key: tuple[int, int, int],
+    send: _Side | None,
+    receive: _Side | None,
+    views: Mapping[int, RankView],
+    partners: Mapping[tuple[int, int], set[int]],
+) -> Callable[[_Side], Sequence[int]]:
     """How to count the messages of a pair so that equal numbers on both sides mean one message.
 
     Rings that go back to the start are simply counted. Rings that do not are matched by torch's own number of sends and
     receives in the group, where the two talk to nobody else in it; otherwise by the first unfinished one of each side.
     """
-    if all(views[rank].whole for rank in ranks if rank in views):
+    group, source, target = key
+    if all(views[rank].whole for rank in (source, target) if rank in views):
         return lambda side: range(len(side.at))
-    if solo:
-        return lambda side: [side.view.ring.p2p_seqs[at] for at in side.at]
+
+    def own_number(side: _Side) -> list[int]:
+        return [side.view.ring.p2p_seqs[at] for at in side.at]
 
     def from_first_open(side: _Side) -> range:
         opened = next((i for i, at in enumerate(side.at) if not side.view.ring.done[at]), len(side.at))
         return range(-opened, len(side.at) - opened)
 
+    solo = partners.get((group, source), set()) <= {target} and partners.get((group, target), set()) <= {source}
+    if solo and (send is None or receive is None or set(own_number(send)) & set(own_number(receive))):
+        return own_number
     return from_first_open

@@ -11,6 +11,7 @@ from .compare import Mismatch, Signature, mismatch, numel, signature
 from .groups import Groups
 from .ranks import RankView
 
+_LOOK_AHEAD = 8
 _MOST_COMPARED = 8192  # members whose finished entries are looked up as well
 
 
@@ -92,35 +93,34 @@ def _neighbours(
         return found.kind, ""
     usual = next(rank for rank, one in issued.items() if one.same(found.expected))
 
-    def made(rank: int, number: int) -> Signature | None:
-        calls = views[rank].calls_at(groups, call.group, number)
-        return signature(calls) if calls else None
+    def made(rank: int) -> list[Signature | None]:
+        issued = (views[rank].calls_at(groups, call.group, seq + k) for k in range(_LOOK_AHEAD))
+        return [signature(calls) if calls else None for calls in issued]
 
-    stories = {_story(made(rank, seq), made(rank, seq + 1), made(usual, seq), made(usual, seq + 1), made(usual, seq + 2),
-                      made(rank, seq + 2)) for rank in found.odd}  # fmt: skip
+    stories = {_story(made(rank), made(usual)) for rank in found.odd}
     if len(stories) == 1 and (story := stories.pop()):
         return "collective_mismatch", story
     return found.kind, ""
 
 
-def _story(
-    odd: Signature | None,
-    odd_next: Signature | None,
-    usual: Signature | None,
-    usual_next: Signature | None,
-    usual_second: Signature | None,
-    odd_second: Signature | None,
-) -> str:
-    def same(a: Signature | None, b: Signature | None) -> bool:
-        return a is not None and b is not None and a.same(b)
-
-    if same(odd, usual_next) and same(odd_next, usual):
+def _story(odd: list[Signature | None], usual: list[Signature | None]) -> str:
+    """Lay the odd rank's calls from here on beside the usual ones, moved by one or not, and see which way they fit."""
+    if _fits(odd[:1], usual[1:2]) == 1 == _fits(odd[1:2], usual[:1]):
         return "issued this call and the next in the opposite order"
-    if same(odd, usual_next) and same(odd_next, usual_second):
+    # That repeated calls fit when moved means nothing, so only one call differs unless that explains less.
+    stays = _fits(odd[1:], usual[1:])
+    skipped, added = _fits(odd, usual[1:]), _fits(odd[1:], usual)
+    if skipped > max(stays, added, 1):
         return "left this call out: what it issued is what the others issue next"
-    if same(odd_next, usual) and (same(odd_second, usual_next) or odd_second is None or usual_next is None):
+    if added > max(stays, 0):
         return "issued a call more: what the others issue here is its next"
     return ""
+
+
+def _fits(odd: list[Signature | None], usual: list[Signature | None]) -> int:
+    """How many calls of two rows are equal; -1 when one pair differs."""
+    pairs = [(a, b) for a, b in zip(odd, usual) if a is not None and b is not None]
+    return len(pairs) if all(a.same(b) for a, b in pairs) else -1
 
 
 def _message_clash(call: Pending) -> Clash | None:

@@ -50,9 +50,8 @@ def build(calls: list[Pending], views: Mapping[int, RankView]) -> Graph:
     because: dict[tuple[Node, Node], set[int]] = {}
     for at, call in enumerate(calls):
         targets = edges.setdefault(at, [])
-        # A rank without a recorder may have joined; it is suspected only where nobody else is known to be missing.
-        targets.extend(rank_node(rank) for rank in (call.missing or call.silent))
-        for rank in call.missing or call.silent:
+        targets.extend(rank_node(rank) for rank in call.awaited)
+        for rank in call.awaited:
             edges.setdefault(rank_node(rank), first.get(rank, []))
         earlier: set[Node] = set()
         for rank, op in call.waiting.items():

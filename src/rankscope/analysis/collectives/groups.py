@@ -9,21 +9,26 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ...model.evidence.recorder import Recorder
 from ...model.ring import Ring
+from .compare import numel
 from .records import Facts
 
 
 @dataclass(frozen=True)
 class Group:
-    """One process group of the job. ``known`` is False where the members were inferred."""
+    """One process group of the job. ``known`` is False where the members were inferred.
+
+    ``maybe`` are ranks that could be members as well, where some must be missing and the evidence does not say which.
+    """
 
     name: str
     desc: str
     ranks: tuple[int, ...]
     known: bool = True
+    maybe: tuple[int, ...] = ()
 
     @property
     def label(self) -> str:
@@ -67,7 +72,9 @@ def resolve(recorders: Mapping[int, Recorder], world_size: int | None, facts: Fa
             for rank in members:
                 of[rank, name] = len(made)
             made.append(group)
-    return Groups(tuple(_complete(made, world, facts)), of, world, tuple(doubts))
+    sizes = {**_sizes_told(recorders), **facts.sizes} if not all(group.known for group in made) else {}
+    silent = set(range(world)) - set(recorders)
+    return Groups(tuple(_complete(made, world, sizes, silent)), of, world, tuple(doubts))
 
 
 def _collect(used: dict[str, _Name], rank: int, recorder: Recorder) -> None:
@@ -132,24 +139,26 @@ def _disjoint(lists: Iterable[tuple[int, ...]]) -> bool:
     return not counted or max(counted.values()) == 1
 
 
-def _complete(made: list[Group], world: int, facts: Facts) -> list[Group]:
+def _complete(made: list[Group], world: int, sizes: Mapping[str, int], silent: set[int]) -> list[Group]:
     """Add to inferred groups the members that recorded nothing in them yet, where their siblings leave one way."""
     by_desc: dict[str, list[int]] = defaultdict(list)
     for at, group in enumerate(made):
-        if group.desc and group.desc != "default_pg":
-            by_desc[group.desc].append(at)
+        if group.desc != "default_pg":
+            by_desc[group.desc or group.name].append(at)
     out = list(made)
     for siblings in by_desc.values():
         if any(not made[at].known for at in siblings):
-            _fill(out, siblings, world, facts)
+            _fill(out, siblings, world, sizes, silent)
     return out
 
 
-def _fill(out: list[Group], siblings: list[int], world: int, facts: Facts) -> None:
-    size = max([len(out[at].ranks) for at in siblings] + [facts.sizes.get(out[at].name, 0) for at in siblings])
+def _fill(out: list[Group], siblings: list[int], world: int, sizes: Mapping[str, int], silent: set[int]) -> None:
+    size = max(max(len(out[at].ranks), sizes.get(out[at].name, 2)) for at in siblings)
+    if len(siblings) > 1 and out[siblings[0]].desc not in ("", "undefined") and world % len(siblings) == 0:
+        size = max(size, world // len(siblings))  # groups of one kind usually divide the world between them
     pattern = next((out[at].ranks for at in siblings if len(out[at].ranks) == size), ())
     free = set(range(world)).difference(*(out[at].ranks for at in siblings))
-    short = [at for at in siblings if not out[at].known and len(out[at].ranks) < facts.sizes.get(out[at].name, size)]
+    short = [at for at in siblings if not out[at].known and len(out[at].ranks) < sizes.get(out[at].name, size)]
     for at in short:
         have = set(out[at].ranks)
         ways = _shifts(pattern, have, free) if pattern else []
@@ -158,6 +167,13 @@ def _fill(out: list[Group], siblings: list[int], world: int, facts: Facts) -> No
         if len(set(ways)) == 1:
             out[at] = Group(out[at].name, out[at].desc, ways[0], known=False)
             free.difference_update(ways[0])
+        else:
+            out[at] = replace(out[at], maybe=tuple(sorted(free)))
+    if len(siblings) == 1 and not short and not out[siblings[0]].known and free & silent:
+        # The only group of its kind, and some ranks left no recorder: they may well belong to it.
+        only = siblings[0]
+        if out[only].name not in sizes:
+            out[only] = replace(out[only], ranks=tuple(sorted({*out[only].ranks, *(free & silent)})))
 
 
 def _shifts(pattern: tuple[int, ...], have: set[int], free: set[int]) -> list[tuple[int, ...]]:
@@ -168,3 +184,14 @@ def _shifts(pattern: tuple[int, ...], have: set[int], free: set[int]) -> list[tu
         if have.issubset(moved) and set(moved).difference(have) <= free:
             ways.append(moved)
     return ways
+
+
+def _sizes_told(recorders: Mapping[int, Recorder]) -> dict[str, int]:
+    """Numbers of members that tensor sizes tell: an all-gather's output is its input times the members."""
+    told: dict[str, Counter[int]] = defaultdict(Counter)
+    for call in {call for recorder in recorders.values() for call in set(Ring.of(recorder.entries).calls)}:
+        if call.op in ("_all_gather_base", "_allgather_base", "_reduce_scatter_base"):
+            sizes = sorted((numel(call.input_sizes), numel(call.output_sizes)))
+            if sizes[0] and sizes[1] % sizes[0] == 0:
+                told[call.group][sizes[1] // sizes[0]] += 1
+    return {name: counted.most_common(1)[0][0] for name, counted in told.items()}

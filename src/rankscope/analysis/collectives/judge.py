@@ -48,7 +48,7 @@ class Judge:
         self._graph, self._roots, self._views, self._groups, self._facts = graph, roots, views, groups, facts
         self._absent: dict[int, list[int]] = {}  # calls that wait for a rank
         for at, call in enumerate(graph.calls):
-            for rank in call.missing or call.silent:
+            for rank in call.awaited:
                 self._absent.setdefault(rank, []).append(at)
         self._ahead = {at for at, call in enumerate(graph.calls)
                        if any(op.step == views[rank].open[0].step for rank, op in call.waiting.items())}  # fmt: skip
