@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Iterator
 
 from ...model.diagnosis import Wait
+from ...model.evidence.blocked import Blocked
 from ...model.process import Role
 from ..frame_tables import Kind
 from ..scene import Scene
 from ..standing import Standing, idle_worker
-
-# wait4 and waitid by architecture (syscall(2) tables); the pid is the first, respectively the second argument.
-_WAIT4 = {"x86_64": 61, "aarch64": 260}.get(platform.machine(), 61)
-_WAITID = {"x86_64": 247, "aarch64": 95}.get(platform.machine(), 247)
 
 
 def find(scene: Scene) -> Iterator[Wait]:
@@ -33,9 +29,6 @@ def find(scene: Scene) -> Iterator[Wait]:
 
 def _named(standing: Standing) -> int | None:
     """The pid that the system call waits for, None for any or unknown."""
-    call = standing.kernel.syscall if standing.kernel else ()
-    if len(call) >= 3 and call[0] == _WAIT4 and 0 < call[1] < 1 << 31:
-        return call[1]
-    if len(call) >= 3 and call[0] == _WAITID and call[1] == 1:
-        return call[2]
-    return None
+    blocked = standing.member.latest(Blocked)
+    tid = standing.kernel.tid if standing.kernel else 0
+    return next((call.child for call in blocked.calls if call.tid == tid and call.child), None) if blocked else None

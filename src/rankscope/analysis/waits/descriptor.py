@@ -1,0 +1,103 @@
+"""A process blocked on a pipe or a socket waits for the process that holds the other end.
+
+Pipe ends share an inode; sockets of one host name each other's; sockets of two hosts are matched by their four addresses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...model.diagnosis import Wait
+from ...model.evidence.blocked import Blocked
+from ...model.evidence.files import OpenFiles
+from ...model.evidence.sockets import Socket, Sockets
+from ...model.process import ProcessRef, Role
+from ..frame_tables import Kind
+from ..scene import Scene
+from ..standing import Standing, idle_worker
+
+# Where the frames already say whom a process waits for, its descriptors only blur it.
+_SAID = {Kind.COLLECTIVE, Kind.BACKWARD, Kind.DATA, Kind.IDLE, Kind.STORE, Kind.RENDEZVOUS, Kind.COMPILE}
+# Waiting on many descriptors at once is what servers and agents do all day.
+_MAX_FDS = 8
+
+
+def find(scene: Scene) -> Iterator[Wait]:
+    pipes, by_inode, by_pair = _pipe_holders(scene), _socket_holders(scene), _by_addresses(scene)
+    for standing in scene.standings.values():
+        ref = standing.member.ref
+        if standing.kind in _SAID or standing.member.role is Role.HELPER or idle_worker(standing):
+            continue
+        for target in _blocked_on(standing):
+            if isinstance(target, Socket):
+                others = by_inode.get((ref.host, target.peer_inode), ()) or by_pair.get((target.peer, target.local), ())
+                what = (
+                    f"its peer on {target.kind} {target.local} → {target.peer}"
+                    if target.peer
+                    else f"its {target.kind} peer"
+                )
+            else:
+                others, what = pipes.get((ref.host, target), ()), f"the other end of {target}"
+            for other in others:
+                if (
+                    other != ref
+                    and scene.members[other].role is not Role.HELPER
+                    and not _shared(scene, standing, other, target)
+                ):
+                    yield Wait(ref, other, what, standing.still_s)
+
+
+def _blocked_on(standing: Standing) -> Iterator[Socket | str]:
+    blocked, files = standing.member.latest(Blocked), standing.member.latest(OpenFiles)
+    if blocked is None or files is None or standing.kernel is None:
+        return
+    call = next((call for call in blocked.calls if call.tid == standing.kernel.tid), None)
+    if call is None or not call.fds or len(call.fds) > _MAX_FDS:
+        return
+    targets = {one.fd: one.target for one in files.files}
+    known = {one.inode: one for one in found.sockets} if (found := standing.member.latest(Sockets)) else {}
+    for fd in call.fds:
+        target = targets.get(fd, "")
+        if target.startswith("pipe:["):
+            yield target
+        elif target.startswith("socket:[") and int(target[8:-1]) in known:
+            yield known[int(target[8:-1])]
+
+
+def _shared(scene: Scene, standing: Standing, other: ProcessRef, target: Socket | str) -> bool:
+    """Whether the other process is a forked child that merely inherited this end (it has both, or our own socket)."""
+    if isinstance(target, str):
+        parent = scene.members[other].process.parent == standing.member.ref.pid
+        inherited = standing.member.process.parent == other.pid
+        return (parent or inherited) and scene.standings[other].kind in (Kind.COLLECTIVE, Kind.BACKWARD, Kind.IDLE)
+    return False
+
+
+def _pipe_holders(scene: Scene) -> dict[tuple[str, str], list[ProcessRef]]:
+    found: dict[tuple[str, str], list[ProcessRef]] = {}
+    for ref, member in scene.members.items():
+        files = member.latest(OpenFiles)
+        for target in {one.target for one in files.files if one.target.startswith("pipe:")} if files else ():
+            found.setdefault((ref.host, target), []).append(ref)
+    return found
+
+
+def _socket_holders(scene: Scene) -> dict[tuple[str, int], list[ProcessRef]]:
+    found: dict[tuple[str, int], list[ProcessRef]] = {}
+    for ref, member in scene.members.items():
+        files = member.latest(OpenFiles)
+        for one in files.files if files else ():
+            if one.target.startswith("socket:["):
+                found.setdefault((ref.host, int(one.target[8:-1])), []).append(ref)
+    return found
+
+
+def _by_addresses(scene: Scene) -> dict[tuple[str, str], list[ProcessRef]]:
+    """Who has a TCP socket with this (local, peer) pair; loopback addresses mean something on one host only."""
+    found: dict[tuple[str, str], list[ProcessRef]] = {}
+    for ref, member in scene.members.items():
+        sockets = member.latest(Sockets)
+        for one in sockets.sockets if sockets else ():
+            if one.kind == "tcp" and one.peer and not one.peer.startswith(("127.", "[::1]")):
+                found.setdefault((one.local, one.peer), []).append(ref)
+    return found

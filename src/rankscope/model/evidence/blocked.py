@@ -1,0 +1,41 @@
+"""System calls that threads wait in, and on which descriptors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from . import evidence
+
+
+@dataclass(frozen=True)
+class BlockedCall:
+    """One thread inside a system call. ``fds`` are the descriptors it waits on (several for poll and epoll).
+
+    ``address`` is the futex word, 0 for other calls; ``timed`` says that the kernel will wake it by itself.
+    """
+
+    tid: int
+    call: str
+    fds: tuple[int, ...] = ()
+    address: int = 0
+    timed: bool = False
+    child: int = 0  # the pid that wait4 or waitid asks for, 0 for any
+
+
+@dataclass(frozen=True)
+class HeldLock:
+    """A file lock somebody waits for (/proc/locks): its kind, the file, and who holds it."""
+
+    tid: int
+    kind: str
+    path: str
+    holders: tuple[int, ...]
+
+
+@evidence("blocked")
+@dataclass(frozen=True)
+class Blocked:
+    """Where the threads of one process wait in the kernel."""
+
+    calls: tuple[BlockedCall, ...]
+    locks: tuple[HeldLock, ...] = ()

@@ -1,0 +1,30 @@
+"""Sockets of a process and who is at their other end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from . import evidence
+
+
+@dataclass(frozen=True)
+class Socket:
+    """One socket, by inode. Addresses read ``10.1.2.3:29500`` (or a path for unix sockets); ``peer_inode`` is 0 where
+    the other end is on another host or unknown. Queues are in bytes."""
+
+    inode: int
+    kind: str  # tcp, unix
+    local: str = ""
+    peer: str = ""
+    state: str = ""
+    receive_queue: int = 0
+    send_queue: int = 0
+    peer_inode: int = 0
+
+
+@evidence("sockets")
+@dataclass(frozen=True)
+class Sockets:
+    """The TCP and unix sockets that one process has open."""
+
+    sockets: tuple[Socket, ...]

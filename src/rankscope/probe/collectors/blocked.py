@@ -1,0 +1,110 @@
+"""On which descriptors, children and file locks the threads of a process wait, from their system calls (proc(5)).
+
+The arguments of poll lie in the process's memory and are read from there; those of epoll are in its fdinfo.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+
+from ...model.evidence.blocked import Blocked, BlockedCall, HeldLock
+from ...model.evidence.threads import KernelThread, Threads
+from .. import procfs
+from ..collector import Collector, Target, Touch
+from ..syscalls import EPOLL, NAMES, ON_FIRST_FD, POLL
+
+_EPOLL_TARGET = re.compile(rb"^tfd:\s*(\d+)", re.MULTILINE)
+_MAX_FDS = 64
+_FUTEX_COMMAND = 0x7F  # without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME (futex(2))
+
+
+def collect(target: Target) -> Blocked | None:
+    kernel = target.seen.get("threads")
+    if not isinstance(kernel, Threads):
+        return None
+    calls = tuple(call for call in (_call(target, task) for task in kernel.threads if task.syscall) if call is not None)
+    return Blocked(calls, _file_locks(target, kernel)) if calls else None
+
+
+def _call(target: Target, task: KernelThread) -> BlockedCall | None:
+    number, *args = task.syscall
+    name = NAMES.get(number)
+    if name is None:
+        return None
+    if name in ON_FIRST_FD:
+        return BlockedCall(task.tid, name, (args[0],))
+    if name in POLL:
+        return BlockedCall(task.tid, name, _polled(target, args[0], args[1]), timed=_timed(name, args))
+    if name in EPOLL:
+        return BlockedCall(task.tid, name, _epolled(target, args[0]), timed=args[3] < 1 << 31)
+    if name == "futex":
+        return BlockedCall(task.tid, name, address=args[0], timed=bool(args[3]) and args[1] & _FUTEX_COMMAND in (0, 9))
+    if name in ("wait4", "waitid"):
+        pid = args[0] if name == "wait4" else (args[1] if args[0] == 1 else 0)
+        return BlockedCall(task.tid, name, child=pid if 0 < pid < 1 << 31 else 0)
+    return BlockedCall(task.tid, name, timed=name in ("nanosleep", "clock_nanosleep"))
+
+
+def _timed(name: str, args: list[int]) -> bool:
+    return bool(args[2]) if name == "ppoll" else args[2] < 1 << 31
+
+
+def _polled(target: Target, address: int, count: int) -> tuple[int, ...]:
+    """The descriptors of a ``struct pollfd`` array (poll(2))."""
+    if not 0 < count <= _MAX_FDS:
+        return ()
+    try:
+        handle = os.open(f"{target.path}/mem", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return ()
+    try:
+        raw = os.pread(handle, 8 * count, address)
+    except (OSError, OverflowError):
+        return ()
+    finally:
+        os.close(handle)
+    return tuple(fd for fd, _, _ in struct.iter_unpack("<ihh", raw[: len(raw) // 8 * 8]) if fd >= 0)
+
+
+def _epolled(target: Target, fd: int) -> tuple[int, ...]:
+    try:
+        raw = procfs.read(f"{target.path}/fdinfo/{fd}", 1 << 16)
+    except OSError:
+        return ()
+    return tuple(map(int, _EPOLL_TARGET.findall(raw)))[:_MAX_FDS]
+
+
+def _file_locks(target: Target, kernel: Threads) -> tuple[HeldLock, ...]:
+    """Locks of /proc/locks that a thread of this process waits for, with their holders."""
+    pid = target.process.ref.pid
+    if not any("lock" in task.wchan or "flock" in task.wchan or "setlk" in task.wchan for task in kernel.threads):
+        return ()
+    holders: dict[str, tuple[str, int, str]] = {}
+    found = []
+    for line in procfs.read(f"{target.proc}/locks", 1 << 20).decode("ascii", "replace").splitlines():
+        number, *fields = line.split()
+        waiting = fields[:1] == ["->"]
+        kind, _, _, owner, inode = (fields[1:] if waiting else fields)[:5]
+        if not waiting:
+            holders[number] = (kind, int(owner), inode)
+        elif number in holders and int(owner) in {pid, *(task.tid for task in kernel.threads)}:
+            found.append(HeldLock(pid, kind, _path(target, inode), (holders[number][1],)))
+    return tuple(found)
+
+
+def _path(target: Target, device_inode: str) -> str:
+    """The open file of this process with that inode; else the inode itself."""
+    inode = int(device_inode.rsplit(":", 1)[-1])
+    for fd in os.listdir(f"{target.path}/fd"):
+        link = f"{target.path}/fd/{fd}"
+        try:
+            if os.stat(link).st_ino == inode:
+                return os.readlink(link)
+        except OSError:
+            continue
+    return f"inode {device_inode}"
+
+
+COLLECTOR = Collector("blocked", Touch.PASSIVE, 2.0, collect, order=12)
