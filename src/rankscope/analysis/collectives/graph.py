@@ -8,7 +8,7 @@ unfinished step. Whatever can be reached from nowhere else is a consequence; the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from .calls import Pending
@@ -96,6 +96,27 @@ def reachable(graph: Graph, starts: list[Node]) -> set[Node]:
                 seen.add(target)
                 queue.append(target)
     return seen
+
+
+def islands(graph: Graph, groups: Iterable[tuple[int, ...]]) -> dict[Node, Node]:
+    """Nodes by the part of the job they are in: parts that share no incomplete call and none of the given groups have
+    nothing to do with each other."""
+    parent: dict[Node, Node] = {}
+
+    def find(node: Node) -> Node:
+        parent.setdefault(node, node)
+        while parent[node] != node:
+            parent[node] = node = parent[parent[node]]
+        return node
+
+    for node, targets in graph.edges.items():
+        waiting = [rank_node(rank) for rank in graph.calls[node].waiting] if node >= 0 else []
+        for other in (*targets, *waiting):
+            parent[find(other)] = find(node)
+    for ranks in groups:
+        for rank in ranks[1:]:
+            parent[find(rank_node(rank))] = find(rank_node(ranks[0]))
+    return {node: find(node) for node in list(parent)}
 
 
 def _components(edges: Mapping[Node, list[Node]]) -> dict[Node, int]:

@@ -10,7 +10,7 @@ from ...model.ranks import RankSet, ranks_phrase
 from ...model.ring import Call
 from .calls import Pending
 from .clash import Clash, clash
-from .graph import Graph, Root, circle_ranks, rank_node, reachable
+from .graph import Graph, Root, circle_ranks, islands, rank_node, reachable
 from .groups import Groups
 from .ranks import RankView
 from .records import Facts
@@ -55,7 +55,9 @@ class Judge:
 
     def rule(self) -> Ruling:
         """All causes, what follows from them, and who is at fault."""
-        causes = sorted(self._causes(), key=lambda cause: (cause.first, self._order(cause.call), cause.call))
+        causes = sorted(
+            self._believed(list(self._causes())), key=lambda cause: (cause.first, self._order(cause.call), cause.call)
+        )
         culprits = RankSet(rank for cause in causes for rank in cause.culprits)
         states = [self._state(cause) for cause in self._joined(causes)]
         states.extend(self._consequences({cause.call for cause in causes}, culprits, _MOST_STATES - len(states)))
@@ -74,6 +76,21 @@ class Judge:
             if set(root.calls) & set(clashes) or (clashes and self._explained(root, below)):
                 continue
             yield from self._cause(root)
+
+    def _believed(self, causes: list[_Cause]) -> list[_Cause]:
+        """A rank without a recorder is suspected only where nothing else explains the same part of the job.
+
+        Dumps get lost more often than two ranks fail at once.
+        """
+        if all(cause.kind != "no_evidence_rank" for cause in causes):
+            return causes
+        part = islands(
+            self._graph, [group.ranks for group in self._groups.all if len(group.ranks) < self._groups.world]
+        )
+        explained = {
+            part.get(cause.call) for cause in causes if cause.kind not in ("no_evidence_rank", "stuck_in_flight")
+        }
+        return [cause for cause in causes if cause.kind != "no_evidence_rank" or part.get(cause.call) not in explained]
 
     def _clashes(self) -> Iterator[tuple[int, Clash]]:
         """Mismatches at calls where a rank stands first; those queued behind another mismatch follow from it."""
