@@ -19,6 +19,7 @@ ABLE = {
     "torch": lambda: importlib.util.find_spec("torch") is not None,
     "root": lambda: os.geteuid() == 0,
     "fuse": lambda: os.access("/dev/fuse", os.W_OK),
+    "cgroup-memory": lambda: os.access("/sys/fs/cgroup/memory/memory.limit_in_bytes", os.W_OK),
     "loop": lambda: os.path.exists("/dev/loop-control"),
 }
 
