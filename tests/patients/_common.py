@@ -167,9 +167,17 @@ def _spawned(rank: int, main: Main, truth: dict[str, Any], world: int) -> None:
 
 
 def _forked(main: Main, truth: dict[str, Any], world: int) -> None:
+    _children("fork", main, truth, world)
+
+
+def _spawned_plainly(main: Main, truth: dict[str, Any], world: int) -> None:
+    _children("spawn", main, truth, world)
+
+
+def _children(method: str, main: Main, truth: dict[str, Any], world: int) -> None:
     """A plain parent whose children carry no rank in their environment."""
     _meeting_point()
-    context = multiprocessing.get_context("fork")
+    context = multiprocessing.get_context(method)
     ranks = [context.Process(target=_spawned, args=(rank, main, truth, world)) for rank in range(world)]
     for rank in ranks:
         rank.start()
@@ -195,7 +203,8 @@ def _short(main: Main, truth: dict[str, Any], world: int) -> None:
 
 
 _LAUNCHERS = {
-    "alone": _alone, "torchrun": _torchrun, "spawn": _spawn, "forked": _forked, "shell": _shell, "short": _short,
+    "alone": _alone, "torchrun": _torchrun, "spawn": _spawn, "forked": _forked, "spawned": _spawned_plainly,
+    "shell": _shell, "short": _short,
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from _common import await_still, start
 from _ring import Ring
 
 TRUTH = {"class": "process-stopped", "ranks": [1], "state": "stuck"}
-LAUNCHERS = ("shell", "alone")
+LAUNCHERS = ("shell", "alone", "spawned")
 
 
 def convert(out):

@@ -10,7 +10,7 @@ from _common import start
 from _ring import Ring
 
 TRUTH = {"class": None, "ranks": [], "state": "moving"}
-LAUNCHERS = ("shell", "alone", "forked")
+LAUNCHERS = ("shell", "alone", "forked", "spawned")
 
 gates = (threading.Lock(), threading.Lock())
 

@@ -7,7 +7,7 @@ from _common import await_still, start
 from _ring import Ring
 
 TRUTH = {"class": "lock-order-deadlock", "ranks": [2], "state": "stuck"}
-LAUNCHERS = ("shell", "alone")
+LAUNCHERS = ("shell", "alone", "spawned")
 
 
 def move(source, target, meet):

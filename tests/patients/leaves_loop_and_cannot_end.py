@@ -6,7 +6,7 @@ from _common import await_still, start, wait_until
 from _ring import Ring
 
 TRUTH = {"class": "exit-hang", "ranks": [1], "state": "stuck"}
-LAUNCHERS = ("shell", "alone", "forked")
+LAUNCHERS = ("shell", "alone")
 
 
 def upload(orders):

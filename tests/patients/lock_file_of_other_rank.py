@@ -7,7 +7,7 @@ from _common import start
 from _ring import Ring
 
 TRUTH = {"class": "rank-stuck-in-user-code", "ranks": [2], "state": "stuck"}
-LAUNCHERS = ("shell", "forked")
+LAUNCHERS = ("shell", "forked", "spawned")
 
 
 def prepare(crew):

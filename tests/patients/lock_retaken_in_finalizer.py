@@ -7,7 +7,7 @@ from _common import start
 from _ring import Ring
 
 TRUTH = {"class": "lock-order-deadlock", "ranks": [1], "state": "stuck"}
-LAUNCHERS = ("shell", "alone")
+LAUNCHERS = ("shell", "alone", "spawned")
 
 
 class Pool:

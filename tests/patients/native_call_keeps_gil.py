@@ -7,7 +7,7 @@ from _common import start
 from _ring import Ring
 
 TRUTH = {"class": "gil-deadlock", "ranks": [1], "state": "stuck"}
-LAUNCHERS = ("shell", "alone")
+LAUNCHERS = ("shell", "alone", "spawned")
 
 
 def flush(crew):
