@@ -6,7 +6,8 @@ that are not complete (``calls``), the wait-for graph (``graph``), its roots jud
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from ...model.evidence.recorder import Recorder
 from ...model.ranks import RankSet
@@ -27,6 +28,8 @@ def find(
     usable = {rank: recorder for rank, recorder in sorted(recorders.items()) if _usable(recorder)}
     if not usable:
         return CollectiveAnalysis(weak=("no rank has a recorder with entries",) if recorders else ())
+    if not facts.now_ns:
+        facts = replace(facts, now_ns=max(recorder.read_at_ns for recorder in usable.values()))
     known = groups.resolve(usable, world_size, facts)
     views = _views(usable, known)
     calls = pending(views, known)
@@ -38,7 +41,7 @@ def find(
         states=ruling.states,
         culprits=ruling.culprits,
         waiting=waiting if mismatched else waiting - ruling.culprits,
-        edges=tuple(_edge(call, known) for call in calls if call.awaited),
+        edges=tuple(_edges(calls, views, known)),
         cycles=ruling.cycles,
         ages=progress.ages(usable, views, facts.now_ns),
         rhythm=progress.rhythm(views),
@@ -62,5 +65,10 @@ def _views(recorders: Mapping[int, Recorder], known: groups.Groups) -> dict[int,
     return views
 
 
-def _edge(call: Pending, known: groups.Groups) -> Edge:
-    return Edge(RankSet(call.waiting), RankSet(call.awaited), label(call, known))
+def _edges(calls: list[Pending], views: Mapping[int, ranks.RankView], known: groups.Groups) -> Iterator[Edge]:
+    """Who waits, for whom: members that have not come, and members that are held up before they can."""
+    for call in calls:
+        first = RankSet(rank for rank, op in call.waiting.items() if op.step == views[rank].open[0].step)
+        held_up = RankSet(call.waiting) - first
+        if first and (call.awaited or held_up):
+            yield Edge(first, RankSet(call.awaited) | held_up, label(call, known))

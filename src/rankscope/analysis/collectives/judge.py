@@ -135,6 +135,9 @@ class Judge:
         at = self._first_awaited(rank)
         if at is None:
             return
+        if rank not in self._views and rank in self._facts.unseen:
+            yield _Cause("no_evidence_rank", at, (), 2, "the ranks it waits for were not looked at")
+            return
         if rank not in self._views or rank in self._facts.gone:
             yield _Cause(
                 "no_evidence_rank", at, (rank,), 1, "it left no record: its process may be dead or unreachable"

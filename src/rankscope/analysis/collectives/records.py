@@ -14,12 +14,14 @@ from ...model.ranks import RankSet
 class Facts:
     """What is known besides the recorders.
 
-    ``earlier`` are recorders of a moment before; ``gone`` are ranks whose process is known to have ended; ``sizes``
-    are numbers of members by group name (from the store); ``now_ns`` is when the recorders were taken, 0 if unknown.
+    ``earlier`` are recorders of a moment before; ``gone`` are ranks whose process is known to have ended; ``unseen``
+    are ranks that nobody looked at, whose silence means nothing; ``sizes`` are numbers of members by group name (from
+    the store); ``now_ns`` is when the recorders were taken, 0 if unknown.
     """
 
     earlier: Mapping[int, Recorder] = field(default_factory=dict)
     gone: RankSet = field(default_factory=RankSet)
+    unseen: RankSet = field(default_factory=RankSet)
     sizes: Mapping[str, int] = field(default_factory=dict)
     now_ns: int = 0
 
