@@ -1,7 +1,7 @@
 """The whole story in order: find → sweep → snapshot → case → diagnosis.
 
-``look`` takes live evidence on this host, ``judge`` draws the conclusions; a snapshot file joins the two, so that both
-can run on different machines.
+``gather`` takes live evidence on this host or on all hosts of a job, ``judge`` draws the conclusions; a snapshot file
+joins the two, so that both can run on different machines.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from .probe import discover, host
 from .probe.discover import Found
 from .probe.sweep import Plan, run
 from .probe.table import read_table
+from .reach.gather import Remote
+from .reach.gather import gather as gather_remote
 from .rules import rules
 
 Progress = Callable[[str], None]
@@ -28,11 +30,12 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Look:
-    """What to look at and how; ``pid`` is None for every job of this host."""
+    """What to look at and how; ``pid`` is None for every job of this host, ``remote`` a job on other hosts."""
 
     pid: int | None = None
     plan: Plan = field(default_factory=Plan)
     proc: str = "/proc"
+    remote: Remote | None = None
 
 
 def find(look: Look) -> tuple[Host, tuple[Found, ...]]:
@@ -86,14 +89,22 @@ def case_of(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Case:
     return build(snapshot, stuck_after_s)
 
 
+def gather(look: Look, progress: Progress = lambda _: None) -> Iterator[Snapshot]:
+    """One snapshot per job: of this host, or joined from all hosts of a target."""
+    if look.remote is not None:
+        yield from gather_remote(look.remote, look.plan, progress)
+        return
+    here, jobs = find(look)
+    for found in jobs:
+        yield sweep(here, found, look.plan, progress)
+
+
 def diagnose(
     look: Look, stuck_after_s: float, progress: Progress = lambda _: None
 ) -> Iterator[tuple[Snapshot, Diagnosis]]:
-    """One snapshot and one diagnosis per job on this host."""
+    """One snapshot and one diagnosis per job."""
     began = time.monotonic()
-    here, jobs = find(look)
-    for found in jobs:
-        snapshot = sweep(here, found, look.plan, progress)
+    for snapshot in gather(look, progress):
         diagnosis = judge(snapshot, stuck_after_s)
         took = round(time.monotonic() - began, 3)
         yield snapshot, replace(diagnosis, effort=replace(snapshot.effort, took_s=took))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -13,6 +14,10 @@ from ..model.ranks import RankSet
 from ..probe.engine import StackOptions
 from ..probe.engines import NAMES
 from ..probe.sweep import Plan
+from ._target import Target
+
+if TYPE_CHECKING:
+    from ..reach.gather import Remote
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -45,6 +50,30 @@ def looking(function: F) -> F:
     )):  # fmt: skip
         function = option(function)
     return function
+
+
+def reaching(function: F) -> F:
+    """How to get to other hosts."""
+    for option in reversed((
+        click.option("--ssh-options", default="", metavar="TEXT", help="Further options for ssh, such as '-l USER'."),
+        click.option("--sudo", is_flag=True, help="Look as root on the nodes (sudo -n)."),
+        click.option("--remote-python", default="", metavar="PATH", help="The Python 3.9+ to use on the nodes."),
+        click.option("--env-setup", default="", metavar="COMMAND", help="Run this first there ('conda activate x')."),
+        click.option("--fanout", type=click.IntRange(1, 1024), default=64, show_default=True, help="Hosts at once."),
+        click.option("--raw-dir", type=click.Path(file_okay=False, path_type=Path), help="Keep what each node said."),
+    )):  # fmt: skip
+        function = option(function)
+    return function
+
+
+def reach(target: Target, given: dict[str, Any]) -> Remote | None:
+    """The hosts to look at, None for this one; takes the options of ``reaching`` out of ``given``."""
+    from ..reach.gather import Remote
+    from ..reach.transport import Options
+
+    names = ("ssh_options", "sudo", "remote_python", "env_setup", "fanout", "raw_dir")
+    options = Options(**{name: given.pop(name) for name in names})
+    return Remote(*target.remote, options) if target.remote is not None else None
 
 
 def judging(function: F) -> F:

@@ -1,4 +1,4 @@
-"""TARGET: what to look at. Nothing (this host), ``pid:N``, or a snapshot file."""
+"""TARGET: what to look at. Nothing (this host), ``pid:N``, other hosts (``ssh:node[1-8]``, ``slurm:JOBID`` …), a file."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from ..errors import RankscopeError
 
 @dataclass(frozen=True)
 class Target:
-    """Either a process of this host, or a snapshot file, or (neither) the whole host."""
+    """A process of this host, a snapshot file, a job on other hosts (transport and what follows its colon), or this host."""
 
     pid: int | None = None
     file: Path | None = None
+    remote: tuple[str, str] | None = None
 
 
 def parse(text: str | None) -> Target:
@@ -24,13 +25,19 @@ def parse(text: str | None) -> Target:
     kind, colon, rest = text.partition(":")
     if colon and kind == "pid":
         return Target(pid=_pid(rest))
+    if colon and kind.isidentifier():
+        from ..reach.transport import transports
+
+        if kind in transports():
+            return Target(remote=(kind, rest))
     if text.isdigit():
         return Target(pid=_pid(text))
     if os.path.isfile(text):
         return Target(file=Path(text))
     raise RankscopeError(
-        f"I do not understand the target {text!r}", "it is neither pid:N nor an existing snapshot file",
-        "rankscope diagnose            or   rankscope diagnose pid:1234",
+        f"I do not understand the target {text!r}",
+        "it is neither pid:N, slurm:JOBID, ssh:HOSTS, hostfile:PATH, mpi:PID nor an existing snapshot file",
+        "rankscope diagnose            or   rankscope diagnose 'ssh:node[1-8]'",
     )  # fmt: skip
 
 

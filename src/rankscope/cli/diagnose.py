@@ -1,4 +1,4 @@
-"""rankscope diagnose: a live look at the jobs of this host, and the verdict."""
+"""rankscope diagnose: a live look at a job, on this host or on all of its hosts, and the verdict."""
 
 from __future__ import annotations
 
@@ -20,12 +20,15 @@ from . import _exit, _options, _snapshots, _target
 Examples:
   $ rankscope diagnose                      every job on this host
   $ rankscope diagnose pid:4587             the job this process belongs to
+  $ rankscope diagnose slurm:2180718        a Slurm job on all of its nodes
+  $ rankscope diagnose 'ssh:node[1-8]'      the job on these hosts
   $ rankscope diagnose -o job.snap          and keep the evidence
   $ rankscope diagnose --stuck-after 120    a job with long steps
   $ rankscope diagnose --json | jq .verdict""",
 )
 @click.argument("target", required=False)
 @_options.looking
+@_options.reaching
 @_options.judging
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Keep the snapshot in this file.")
 @_options.json_option
@@ -35,13 +38,15 @@ def command(
 ) -> None:
     """Say which rank hangs a job, and why.
 
-    TARGET is nothing (every distributed Python job on this host), pid:N (the job that process N belongs to) or a
-    snapshot file. Looks twice, reads only, pauses nobody. Exit code: 0 nothing wrong found, 1 something found, 2 could
-    not do it, 3 not enough evidence, 130 interrupted.
+    TARGET is nothing (every distributed Python job on this host), pid:N (the job that process N belongs to),
+    slurm:JOBID, ssh:HOSTS, hostfile:PATH or mpi:PID (a job on all of its hosts), or a snapshot file. Looks twice, reads
+    only, pauses nobody. Exit code: 0 nothing wrong found, 1 something found, 2 could not do it, 3 not enough evidence,
+    130 interrupted.
     """
     from .. import pipeline
 
     chosen = _target.parse(target)
+    remote = _options.reach(chosen, look)
     progress = _options.Progress()
     seen: list[tuple[Snapshot, Diagnosis]] = []
     interrupted = False
@@ -50,7 +55,7 @@ def command(
         seen.append((snapshot, pipeline.judge(snapshot, stuck_after)))
         show(seen[0][1], as_json, color)
     else:
-        wanted = pipeline.Look(chosen.pid, _options.plan(**look))
+        wanted = pipeline.Look(chosen.pid, _options.plan(**look), remote=remote)
         try:
             for one in pipeline.diagnose(wanted, stuck_after, progress):
                 progress.done()

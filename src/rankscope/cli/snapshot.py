@@ -21,6 +21,7 @@ Examples:
 )
 @click.argument("target", required=False)
 @_options.looking
+@_options.reaching
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The file to write."
 )
@@ -34,16 +35,15 @@ def command(target: str | None, output: Path, **look: Any) -> None:
 
     chosen = _target.parse(target)
     progress = _options.Progress()
-    here, jobs = pipeline.find(pipeline.Look(chosen.pid))
-    if not jobs:
-        raise no_job(chosen)
-    plan = _options.plan(**look)
+    remote = _options.reach(chosen, look)
     snapshots = []
-    for found in jobs:
-        snapshots.append(pipeline.sweep(here, found, plan, progress))
-        if not snapshots[-1].complete:
+    for snapshot in pipeline.gather(pipeline.Look(chosen.pid, _options.plan(**look), remote=remote), progress):
+        snapshots.append(snapshot)
+        if not snapshot.complete:
             break
     progress.done()
+    if not snapshots:
+        raise no_job(chosen)
     _snapshots.write(output, snapshots)
     click.echo(
         f"{sum(len(one.processes) for one in snapshots)} processes of {len(snapshots)} job(s) kept in {output}",

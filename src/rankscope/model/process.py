@@ -22,7 +22,8 @@ class Role(str, enum.Enum):
 class ProcessRef:
     """One process of the job; the start time tells it from a later owner of the same pid.
 
-    ``started`` is in clock ticks since boot (proc(5), field 22 of stat); 0 where the evidence does not say.
+    ``started`` is in clock ticks since boot (proc(5), field 22 of stat); 0 where the evidence does not say. Pid 0 stands
+    for the host as a whole, where it does not answer and its processes have no names.
     """
 
     host: str
@@ -30,7 +31,7 @@ class ProcessRef:
     started: int = 0
 
     def __str__(self) -> str:
-        return f"{self.host}:{self.pid}"
+        return f"{self.host}:{self.pid}" if self.pid else self.host
 
     @property
     def key(self) -> str:

@@ -28,6 +28,7 @@ class Job:
     """All processes of one run. ``world_size`` is what the launcher promised, None where nobody says.
 
     ``expected`` are the ranks that should run on the hosts that were looked at, as folded text; empty where unknown.
+    ``meeting`` tells this run from others on every one of its hosts: meeting point, run id, Slurm step.
     """
 
     launcher: str
@@ -35,6 +36,7 @@ class Job:
     world_size: int | None = None
     name: str = ""
     expected: str = ""
+    meeting: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

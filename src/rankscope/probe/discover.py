@@ -10,6 +10,7 @@ from ..model.gap import Gap, Why
 from ..model.process import Process, ProcessRef, Role
 from ..model.snapshot import Job
 from .launcher import Claim, launchers, with_descendants
+from .meeting import meeting
 from .redact import redact
 from .table import Seen, Table
 
@@ -49,8 +50,10 @@ def _claims(table: Table) -> Iterable[Claim]:
 def _found(table: Table, claim: Claim) -> Found:
     root = table.seen.get(claim.root) if claim.root is not None else None
     processes = tuple(_process(table, claim, table.seen[pid]) for pid in claim.members if pid in table.seen)
+    environs = [table.seen[pid].environ or {} for pid in claim.ranks]
     job = Job(
-        claim.launcher, _ref(table, root) if root else None, claim.world_size, _name(table, claim), _expected(claim)
+        claim.launcher, _ref(table, root) if root else None, claim.world_size, _name(table, claim), _expected(claim),
+        meeting(environs, root.command if root else ()),
     )  # fmt: skip
     gaps = tuple(
         Gap("environ", Why.DENIED, seen.unreadable, "run as the job's user or root", process=_ref(table, seen))

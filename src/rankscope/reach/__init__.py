@@ -1,0 +1,1 @@
+"""Getting to the nodes: one file per transport, each on an existing engine; the agent of ``probe`` travels as one file."""

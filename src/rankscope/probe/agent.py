@@ -1,0 +1,227 @@
+"""The far end: runs on a node as one file, looks at the jobs there, writes what it saw to its standard output, and ends.
+
+Its answer is lines of text, since it travels through tools that think in lines: a ``begin`` line, lines that start with a
+colon and hold base64 of one compressed stream of the wire, an ``end`` line. What a login script prints in between is not
+ours and is passed over. Nothing is written to the node; an alarm ends the agent even when nobody listens any more.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import dataclasses
+import json
+import os
+import platform
+import resource
+import signal
+import sys
+import time
+import zlib
+from dataclasses import dataclass
+from typing import Any, Callable, NoReturn
+
+from ..model import wire
+from ..model.gap import Gap, Why
+from ..model.snapshot import Effort, Host, Job
+from . import discover, host
+from .discover import Found
+from .engine import StackOptions
+from .sweep import Plan, run
+from .table import Table, read_table
+
+MARK = "rankscope-agent"
+PROTOCOL = 1
+LINE_BYTES = 2940  # 3920 characters of base64: fan-out engines are fastest with lines of about 4,000
+OUTPUT_LIMIT = 64 << 20  # of compressed bytes; a thousand ranks need a few hundred thousand
+MEMORY_LIMIT = 4 << 30  # of address space: the agent may live inside the memory limit of the job it looks at
+_FLUSH_S = 0.3
+_SKEW_S = 5.0  # clocks further apart than this are not trusted to start together
+
+Send = Callable[[bytes], object]
+
+
+@dataclass(frozen=True)
+class Errand:
+    """What the agent is asked to do. ``sent_s`` and ``start_s`` are the sender's wall clock."""
+
+    sweeps: int = 2
+    interval_s: float = 1.0
+    engine: str = "auto"
+    only: tuple[str, ...] | None = None
+    stacks: dict[str, Any] = dataclasses.field(default_factory=dict)
+    sent_s: float = 0.0
+    start_s: float = 0.0
+    deadline_s: float = 15.0
+    alarm_s: int = 30
+    slurm_job: str = ""
+    pid: int | None = None
+    proc: str = "/proc"
+
+    @classmethod
+    def parse(cls, text: str) -> Errand:
+        """Read an errand; raise ValueError when it is none. Words of a newer sender are passed over."""
+        body = json.loads(text)
+        if not isinstance(body, dict):
+            raise ValueError("an errand is an object")
+        names = {field.name for field in dataclasses.fields(cls)}
+        body = {name: value for name, value in body.items() if name in names}
+        body["only"] = tuple(body["only"]) if body.get("only") is not None else None
+        return cls(**body)
+
+    def plan(self, now_s: float) -> Plan:
+        """The sweeps to make; a clock that is far from the sender's starts at once."""
+        together = abs(now_s - self.sent_s) < _SKEW_S
+        known = {field.name for field in dataclasses.fields(StackOptions)}
+        options = StackOptions(**{name: value for name, value in self.stacks.items() if name in known})
+        return Plan(
+            self.sweeps, self.interval_s, options, self.engine, frozenset(self.only) if self.only is not None else None,
+            self.proc, min(self.start_s, now_s + _SKEW_S) if together else 0.0, self.deadline_s,
+        )  # fmt: skip
+
+
+class Post:
+    """Packs lines of the wire and sends them off, some at a time, so that an answer that breaks off is worth reading."""
+
+    def __init__(self, send: Send) -> None:
+        self._send, self._packer = send, zlib.compressobj(6)
+        self._held, self._sent, self._last = b"", 0, time.monotonic()
+        self.full = False
+
+    def begin(self, name: str) -> None:
+        about = {"host": name, "now": time.time(), "python": platform.python_version(), "uid": os.getuid()}
+        self._send(f"{MARK} {PROTOCOL} begin {json.dumps(about)}\n".encode())
+
+    def text(self, lines: str) -> None:
+        if self.full:
+            return
+        self._held += self._packer.compress(lines.encode("utf-8", "surrogateescape"))
+        if time.monotonic() - self._last > _FLUSH_S:
+            self.flush()
+
+    def flush(self) -> None:
+        self._ship(self._held + self._packer.flush(zlib.Z_SYNC_FLUSH))
+
+    def end(self) -> None:
+        self._ship(self._held + self._packer.flush(zlib.Z_FINISH))
+        self._send(f"{MARK} {PROTOCOL} end {self._sent}\n".encode())
+
+    def _ship(self, packed: bytes) -> None:
+        self._held, self._last = b"", time.monotonic()
+        lines = [
+            b":" + base64.b64encode(packed[at : at + LINE_BYTES]) + b"\n" for at in range(0, len(packed), LINE_BYTES)
+        ]
+        self._sent += len(packed)
+        self.full = self._sent > OUTPUT_LIMIT
+        self._send(b"".join(lines))
+
+
+def look(errand: Errand, send: Send) -> None:
+    """Do the errand: find the jobs, sweep over all their processes, send everything as it comes."""
+    began = time.monotonic()
+    plan = errand.plan(time.time())
+    here = host.describe(errand.proc)
+    post = Post(send)
+    post.begin(here.name)
+    table = read_table(here.name, errand.proc)
+    found = tuple(wanted(errand, table))
+    _introduce(post, here, table, found)
+    post.flush()
+    processes = tuple(process for one in found for process in one.processes)
+    for lines in run(plan, processes) if processes else ():
+        post.text(lines)
+        if post.full:
+            break
+    writer = wire.Writer(post.text)
+    if post.full:
+        post.full = False
+        writer.gap(Gap("sweep", Why.SKIPPED, f"the answer of {here.name} grew beyond {OUTPUT_LIMIT >> 20} MiB"))
+    slept = plan.interval_s * (plan.sweeps - 1) if processes else 0.0
+    writer.end(Effort(round(time.monotonic() - began, 3), slept))
+    post.end()
+
+
+def wanted(errand: Errand, table: Table) -> tuple[Found, ...]:
+    """The jobs on this node that the errand is about."""
+    if errand.pid is not None:
+        one = discover.job_of(table, errand.pid)
+        return (one,) if one else ()
+    found = discover.jobs(table)
+    if errand.slurm_job:
+        found = tuple(one for one in found if _in_slurm_job(errand, table, one))
+    return found
+
+
+def _in_slurm_job(errand: Errand, table: Table, found: Found) -> bool:
+    """Whether a process of it was started by this Slurm job: by its environment, else by its control group."""
+    for process in found.processes:
+        seen = table.seen.get(process.ref.pid)
+        if seen is not None and (seen.environ or {}).get("SLURM_JOB_ID") == errand.slurm_job:
+            return True
+    return any(_cgroup_names(errand, process.ref.pid) for process in found.processes[:3])
+
+
+def _cgroup_names(errand: Errand, pid: int) -> bool:
+    try:
+        with open(f"{errand.proc}/{pid}/cgroup", encoding="utf-8", errors="replace") as file:
+            return any(f"job_{errand.slurm_job}" in line.split("/") for line in file.read(1 << 16).splitlines())
+    except OSError:
+        return False
+
+
+def _introduce(post: Post, here: Host, table: Table, found: tuple[Found, ...]) -> None:
+    """One header for each job, its processes and gaps behind it; a host without a job says so."""
+    writer = wire.Writer(post.text)
+    for one in found or (Found(Job("none"), ()),):
+        writer.header("rankscope-agent", one.job, (here,))
+        for process in one.processes:
+            writer.process(process)
+        for gap in (*one.gaps, *(table.gaps if one is (found or (one,))[0] else ())):
+            writer.gap(gap)
+
+
+def bound(alarm_s: int) -> None:
+    """Limits that hold whatever happens: time, memory, no core file, and a low claim on the CPU the job needs."""
+    with contextlib.suppress(OSError):
+        os.setpgid(0, 0)
+    signal.signal(signal.SIGALRM, _stop)
+    signal.alarm(max(1, alarm_s))
+    for which, limit in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_AS, MEMORY_LIMIT)):
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(which, (limit, resource.getrlimit(which)[1]))
+    with contextlib.suppress(OSError):
+        os.nice(5)
+
+
+def _stop(*_: object) -> NoReturn:
+    """Time is up: end with everybody we started."""
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    if os.getpgid(0) == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(124)
+
+
+def _write(data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(1, view) :]
+
+
+def main(text: str | None = None) -> None:
+    """Do the errand given as JSON: by our loader, as the first argument, or on standard input."""
+    try:
+        errand = Errand.parse(text or (sys.argv[1] if len(sys.argv) > 1 else sys.stdin.readline(1 << 20)))
+    except (ValueError, TypeError) as error:
+        sys.exit(f"{MARK}: not an errand: {error}")
+    bound(errand.alarm_s)
+    try:
+        look(errand, _write)
+    except BrokenPipeError:
+        os._exit(0)  # nobody listens any more; nothing is left to say
+    except Exception as error:
+        _write(f"\n{MARK} {PROTOCOL} failed {json.dumps(f'{type(error).__name__}: {error}'[:300])}\n".encode())
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""The agent as one file, and the line of shell that receives and starts it on a node with nothing installed.
+
+The loader travels in the command; it reads one line (how many bytes follow, and the errand) and the archive from its
+standard input, keeps the archive in memory (memfd_create(2)) and imports from there: no byte touches the node's disks.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import io
+import json
+import zipfile
+from pathlib import Path
+
+from ..probe.agent import MARK, PROTOCOL
+
+ROOMS = ("model", "memory", "probe")
+SHEBANG = b"#!/usr/bin/env python3\n"
+# The oldest Python the agent runs on; an older one is told apart before it meets newer syntax.
+OLDEST = (3, 9)
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+_MAIN = "from rankscope.probe.agent import main\n\nmain()\n"
+
+# Runs on any Python 3.
+_LOADER = """
+import sys,os,json,signal
+signal.alarm(30)
+if sys.version_info<%(oldest)r:
+    sys.stdout.write("%(mark)s %(protocol)d refuse only Python %%d.%%d\\n"%%sys.version_info[:2]);sys.exit(0)
+i=sys.stdin.buffer
+h=json.loads(i.readline())
+signal.alarm(int(h["alarm_s"]))
+b=i.read(h["size"])
+if len(b)!=h["size"]:sys.exit("%(mark)s: the program arrived in part")
+f=os.memfd_create("rankscope-agent")
+m=memoryview(b)
+while m:m=m[os.write(f,m):]
+sys.dont_write_bytecode=True
+sys.path.insert(0,"/proc/self/fd/%%d"%%f)
+from rankscope.probe.agent import main
+main(json.dumps(h["errand"]))
+"""
+
+
+@functools.cache
+def archive() -> bytes:
+    """The rooms that run beside a sick process, as one zip file; equal sources give equal bytes."""
+    home = Path(__file__).resolve().parent.parent
+    files = {"rankscope/__init__.py": home / "__init__.py"}
+    for room in ROOMS:
+        for path in (home / room).rglob("*.py"):
+            files[f"rankscope/{path.relative_to(home).as_posix()}"] = path
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as pack:
+        for name in sorted(files):
+            _add(pack, name, files[name].read_bytes())
+        _add(pack, "__main__.py", _MAIN.encode())
+    return out.getvalue()
+
+
+def _add(pack: zipfile.ZipFile, name: str, data: bytes) -> None:
+    about = zipfile.ZipInfo(name, _EPOCH)
+    about.compress_type = zipfile.ZIP_DEFLATED
+    about.external_attr = 0o644 << 16
+    pack.writestr(about, data)
+
+
+def pyz() -> bytes:
+    """The archive as a program that can be carried to a node by hand: ``python3 rankscope-agent.pyz '{}'``."""
+    return SHEBANG + archive()
+
+
+def parcel(errand: dict[str, object], alarm_s: int) -> bytes:
+    """What is written to the loader's standard input."""
+    pack = archive()
+    head = {"size": len(pack), "alarm_s": alarm_s, "errand": {**errand, "alarm_s": alarm_s}}
+    return json.dumps(head).encode() + b"\n" + pack
+
+
+def loader() -> str:
+    """The Python that receives the parcel: one word without quotes, so that it survives any shell on its way."""
+    source = _LOADER % {"mark": MARK, "protocol": PROTOCOL, "oldest": OLDEST}
+    return base64.b64encode(source.encode()).decode()
+
+
+def script(python: str = "", sudo: bool = False) -> str:
+    """A line for ``sh`` without single quotes. ``python`` is the user's own words and goes in as it is.
+
+    Without ``python`` the first interpreter on the node's path that is not too old is taken.
+    """
+    prefix = "sudo -n " if sudo else ""
+    start = f'-c "import base64,sys;exec(base64.b64decode(sys.argv[1]))" {loader()}'
+    if python:
+        return f"exec {prefix}{python} {start}"
+    names = " ".join(["python3", *(f"python3.{minor}" for minor in range(14, OLDEST[1] - 1, -1))])
+    test = f'-c "import sys;sys.exit(sys.version_info<({OLDEST[0]},{OLDEST[1]}))"'
+    return (
+        f"for p in {names}; do command -v $p >/dev/null 2>&1 && $p {test} 2>/dev/null && exec {prefix}$p {start}; done; "
+        f"echo {MARK} {PROTOCOL} refuse no Python {OLDEST[0]}.{OLDEST[1]} or newer on the path"
+    )
+
+
+def shell_line(python: str = "", env_setup: str = "", sudo: bool = False) -> str:
+    """The command for a remote login shell of any kind; ``env_setup`` runs first, as the user wrote it."""
+    setup = f"{env_setup} && " if env_setup else ""
+    return f"{setup}exec sh -c '{script(python, sudo)}'"

@@ -1,0 +1,117 @@
+"""``ssh:node[1-8]``: the hosts of a set, reached by the site's own ssh, many at once (ClusterShell, direct mode).
+
+ssh asks for nothing and accepts nothing on its own: no password (BatchMode), no unknown host key; the user's ssh_config
+holds. Tree mode stays off: a gateway that dies takes the answers of its nodes with it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+from ..errors import RankscopeError
+from ..model.gap import Why
+from . import hostnames
+from .answers import Answers
+from .reasons import of_ssh
+from .ship import shell_line
+from .transport import Call, Hosts, Options, Transport
+
+# A host that vanishes in the middle is noticed by ssh itself, before our deadline where that is generous.
+_ALIVE = "-oServerAliveInterval=5 -oServerAliveCountMax=2"
+_CONNECT_S = 5.0
+_GRACE_S = 0.5
+
+
+def find(spec: str, options: Options) -> Hosts:
+    """The hosts of a set; without one, those of the file that WCOLL names, as pdsh has it."""
+    if not spec and os.environ.get("WCOLL"):
+        from .hostfile import read_hosts
+
+        return Hosts(read_hosts(os.environ["WCOLL"]))
+    if not spec:
+        raise RankscopeError("ssh: needs hosts", "none stand behind the colon, and WCOLL is not set", "ssh:node[1-8]")
+    return Hosts(hostnames.expand(spec))
+
+
+def ask(call: Call, answers: Answers) -> None:
+    """Send the parcel to every host and take what comes until all have ended or the deadline has passed."""
+    from ClusterShell.Task import Task, task_self
+
+    task = task_self()
+    _set_up(task, call)
+    gather = _gatherer()(answers, call)
+    options = call.options
+    worker = task.shell(
+        shell_line(options.remote_python, options.env_setup, options.sudo), nodes=",".join(call.hosts.names),
+        handler=gather, timeout=call.deadline_s, stdin=True, tree=False,
+    )  # fmt: skip
+    worker.write(call.parcel)
+    worker.set_write_eof()
+    task.timer(0.5, handler=gather, interval=0.5, autoclose=True)
+    try:
+        task.resume(call.deadline_s + _GRACE_S)
+    except KeyboardInterrupt:
+        answers.complete = False
+    except Exception as error:
+        # The engine's own time-out, or a node that confuses it: what has come so far counts.
+        if type(error).__name__ != "TimeoutError":
+            for host in answers.waiting():
+                answers.missing(host, Why.FAILED, f"{type(error).__name__}: {error}"[:200])
+    finally:
+        task.abort()
+        assert isinstance(task, Task)
+
+
+def _set_up(task: Any, call: Call) -> None:
+    user, prefix = call.options.ssh_options, ""
+    if os.environ.get("PDSH_SSH_ARGS_APPEND") and not user:
+        user = os.environ["PDSH_SSH_ARGS_APPEND"]
+    task.set_default("auto_tree", False)
+    task.set_default("stderr", True)
+    task.set_default("stdout_msgtree", False)
+    task.set_default("stderr_msgtree", False)
+    task.set_info("fanout", int(os.environ.get("FANOUT", "") or call.options.fanout))
+    task.set_info("connect_timeout", max(1, int(min(_CONNECT_S, call.deadline_s * 0.4))))
+    task.set_info("command_timeout", 0)
+    task.set_info("ssh_options", " ".join(part for part in (prefix, user, _ALIVE) if part))
+
+
+def _gatherer() -> type:
+    """The receiver of ClusterShell's events; made late, so that a look at this host alone does not load the engine."""
+    from ClusterShell.Event import EventHandler
+
+    class Gather(EventHandler):  # type: ignore[misc,unused-ignore]
+        def __init__(self, answers: Answers, call: Call) -> None:
+            super().__init__()
+            self._answers, self._call = answers, call
+            self._errors: dict[str, list[str]] = {}
+            self._end = time.monotonic() + call.deadline_s
+
+        def ev_read(self, worker: Any, node: str, sname: str, msg: bytes) -> None:
+            if sname == worker.SNAME_STDOUT:
+                self._answers.feed(node, msg)
+            elif sname == worker.SNAME_STDERR:
+                said = self._errors.setdefault(node, [])
+                said.append(msg.decode("utf-8", "replace")[:300])
+                del said[:-20]
+
+        def ev_hup(self, worker: Any, node: str, rc: int | None) -> None:
+            inbox = self._answers.inboxes.get(node)
+            if inbox is not None and not inbox.ended and not inbox.refused:
+                why, detail, hint = of_ssh(rc, self._errors.get(node, []))
+                if inbox.answered:
+                    detail = f"its answer broke off: {detail}"
+                self._answers.missing(node, why, detail, hint)
+
+        def ev_timer(self, timer: Any) -> None:
+            waiting = self._answers.waiting()
+            if waiting:
+                left = max(0.0, self._end - time.monotonic())
+                self._call.progress(f"{hostnames.fold(waiting)}: waiting, {left:.0f} s left")
+
+    return Gather
+
+
+TRANSPORT = Transport("ssh", "ssh:node[1-8]", find, ask)

@@ -1,0 +1,76 @@
+"""What every way of reaching the nodes offers: one file per transport in this folder, with ``TRANSPORT``."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..model.gap import Gap
+from .answers import Answers
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How the user wants the nodes to be reached; texts are the user's own words and go in as they are."""
+
+    ssh_options: str = ""
+    sudo: bool = False
+    remote_python: str = ""
+    env_setup: str = ""
+    fanout: int = 64
+    raw_dir: Path | None = None
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """Who is to be asked. ``gaps`` are hosts of the job that it is no use to ask; ``whole`` says these are all of them."""
+
+    names: tuple[str, ...]
+    gaps: tuple[Gap, ...] = ()
+    slurm_job: str = ""
+    whole: bool = False
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        return (*self.names, *(gap.host for gap in self.gaps if gap.host is not None))
+
+
+@dataclass(frozen=True)
+class Call:
+    """One parcel on its way to many nodes."""
+
+    parcel: bytes
+    hosts: Hosts
+    deadline_s: float
+    options: Options
+    progress: Progress = lambda _: None
+
+
+@dataclass(frozen=True)
+class Transport:
+    """``find(spec, options)`` says which hosts a target stands for; ``ask(call, answers)`` fills the answers and returns by
+    the deadline, whatever the nodes do."""
+
+    name: str
+    example: str
+    find: Callable[[str, Options], Hosts]
+    ask: Callable[[Call, Answers], None]
+
+
+@functools.cache
+def transports() -> dict[str, Transport]:
+    """All transports by the word that stands before the colon of a target."""
+    from .. import reach
+
+    found = {}
+    for info in pkgutil.iter_modules(reach.__path__):
+        transport = getattr(importlib.import_module(f"{reach.__name__}.{info.name}"), "TRANSPORT", None)
+        if transport is not None:
+            found[transport.name] = transport
+    return found
