@@ -14,6 +14,7 @@ from ..model.ranks import RankSet
 from ..model.snapshot import Snapshot
 from . import graph
 from .case import Case, Member
+from .collectives.of_case import account, rank_edges
 from .identity import resolve
 from .scene import Scene
 from .standing import Standing, stand
@@ -29,10 +30,13 @@ def build(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Case:
         if member.role is Role.RANK and member.rank is not None and not _dead(member)
     }
     missing = _expected(snapshot, members) - RankSet(by_rank)
-    scene = Scene({member.ref: member for member in members}, standings, by_rank, missing)
+    world_size = _world_size(snapshot, members)
+    compared = account(members, world_size, missing, snapshot.live)
+    scene = Scene({member.ref: member for member in members}, standings, by_rank, missing, rank_edges(compared))
     case = Case(
-        snapshot, members, events=_events(snapshot), standings=standings, graph=graph.build(scene),
-        stuck_after_s=stuck_after_s, world_size=_world_size(snapshot, members), ranks=RankSet(by_rank) | missing,
+        snapshot, members, events=_events(snapshot), collectives=compared.states if compared.hang else (),
+        comparison=compared, standings=standings, graph=graph.build(scene), stuck_after_s=stuck_after_s,
+        world_size=world_size, ranks=RankSet(by_rank) | missing,
     )  # fmt: skip
     return dataclasses.replace(case, state=_state(case))
 
@@ -100,7 +104,7 @@ def _state(case: Case) -> State:
     if case.snapshot.processes and not workers and not alive:
         return State.EXITED
     for root in case.graph.roots:
-        if case.stuck(root.age_s):
+        if root.waiters and case.stuck(root.age_s):
             standing = case.standings.get(root.ref)
             return State.SLOW if standing is not None and advancing(standing) else State.STUCK
     if case.graph.cycles:

@@ -12,6 +12,7 @@ from ..model.evidence.events import Event
 from ..model.process import Process, ProcessRef, Role
 from ..model.ranks import RankSet
 from ..model.snapshot import Snapshot
+from .collectives.records import CollectiveAnalysis
 
 if TYPE_CHECKING:
     from .standing import Standing
@@ -95,6 +96,7 @@ class Case:
     members: tuple[Member, ...]
     events: tuple[Event, ...] = ()
     collectives: tuple[CollectiveState, ...] = ()
+    comparison: CollectiveAnalysis = field(default_factory=CollectiveAnalysis)  # what the recorders say, compared
     standings: Mapping[ProcessRef, Standing] = field(default_factory=dict)
     graph: Graph = field(default_factory=Graph)
     state: State = State.UNKNOWN
