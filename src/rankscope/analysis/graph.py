@@ -8,6 +8,7 @@ from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
 from .case import Graph, Root
 from .scene import Scene, is_absent
+from .standing import Standing, idle_worker
 from .waits import find
 
 
@@ -22,8 +23,17 @@ def build(scene: Scene) -> Graph:
             before.setdefault(wait.target, []).append(wait.waiter)
     cycles = tuple(group for group in components(after) if len(group) > 1 and not _leaves(group, after))
     sinks = [ref for ref in before if ref not in after]
-    roots = [_root(scene, ref, _reach(ref, before)) for ref in sinks]
+    alone = [
+        ref for ref, standing in scene.standings.items() if ref not in after and ref not in before and _halts(standing)
+    ]
+    roots = [_root(scene, ref, _reach(ref, before)) for ref in (*sinks, *alone)]
     return Graph(waits, tuple(sorted(roots, key=lambda root: (-len(root.waiters), str(root.ref)))), cycles)
+
+
+def _halts(standing: Standing) -> bool:
+    """Whether a process that nobody waits for stands still by itself: it may be sick all the same."""
+    role = standing.member.role
+    return not standing.member.gone and not standing.moved and role is not Role.HELPER and not idle_worker(standing)
 
 
 def _root(scene: Scene, ref: ProcessRef, waiters: tuple[ProcessRef, ...]) -> Root:

@@ -24,6 +24,11 @@ _BIRTH = {
 }
 
 
+def module_path_of(frame: Frame) -> str:
+    """The file of a frame below the directory it is imported from."""
+    return module_path(frame.file)
+
+
 def _name(frame: Frame) -> tuple[str, str]:
     return module_path(frame.file), frame.function.rsplit(".", 1)[-1]
 

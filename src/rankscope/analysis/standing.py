@@ -6,6 +6,8 @@ import dataclasses
 import functools
 from dataclasses import dataclass
 
+from ..model.evidence.blocked import Blocked
+from ..model.evidence.files import OpenFiles
 from ..model.evidence.stacks import Frame, PythonStacks, PythonThread, Stack
 from ..model.evidence.threads import KernelThread, Threads
 from ..model.process import Role
@@ -81,7 +83,7 @@ def stand(member: Member) -> Standing:
     thread = deciding_thread(stacks, member.ref.pid) if stacks else None
     task = _task(kernel, thread.tid if thread and thread.tid else member.ref.pid)
     wait = wait_of(own(thread.stack)) if thread else WaitState(Kind.UNKNOWN)
-    wait = refine(wait, task)
+    wait = refine(wait, task, _descriptor(member, task))
     before = _first_task(member, task)
     return Standing(
         member, wait, thread, task, state=task.state if task else "", still_s=task.still_s if task else None,
@@ -104,7 +106,22 @@ def deciding_thread(stacks: PythonStacks, pid: int) -> PythonThread | None:
     return main
 
 
-def refine(wait: WaitState, task: KernelThread | None) -> WaitState:
+# What a descriptor points to says more than the wait channel: terminals, pipes and sockets share some of those.
+_TARGETS = (("/dev/pts/", Kind.INPUT), ("/dev/tty", Kind.INPUT), ("pipe:", Kind.PIPE), ("socket:", Kind.SOCKET))
+
+
+def _descriptor(member: Member, task: KernelThread | None) -> str:
+    """What the one descriptor points to that a thread's system call waits on, empty when it is none or several."""
+    blocked, files = member.latest(Blocked), member.latest(OpenFiles)
+    if blocked is None or files is None or task is None:
+        return ""
+    call = next((call for call in blocked.calls if call.tid == task.tid), None)
+    if call is None or len(call.fds) != 1:
+        return ""
+    return next((one.target for one in files.files if one.fd == call.fds[0]), "")
+
+
+def refine(wait: WaitState, task: KernelThread | None, target: str = "") -> WaitState:
     """Add what the kernel knows where the frames end in the job's own code or in a library."""
     if task is None or wait.kind not in (Kind.USER, Kind.LIBRARY, Kind.UNKNOWN, Kind.STORAGE, Kind.CHECKPOINT):
         return wait
@@ -112,6 +129,9 @@ def refine(wait: WaitState, task: KernelThread | None) -> WaitState:
         return dataclasses.replace(wait, kind=Kind.STORAGE, op=task.wchan)
     if task.state != "S" or wait.kind in (Kind.STORAGE, Kind.CHECKPOINT):
         return wait
+    for start, kind in _TARGETS:
+        if target.startswith(start):
+            return dataclasses.replace(wait, kind=kind)
     for starts, kind in _WCHAN:
         if task.wchan.startswith(starts):
             return dataclasses.replace(wait, kind=kind, op=wait.op)

@@ -21,6 +21,12 @@ _EXPLAINABLE = {
     "rank-never-joined",
 }
 
+# Who is missing is vaguer than where it stands, and that is vaguer than whom it waits for there.
+_VAGUE = {
+    "stuck-below-program": 4, "collective-cycle": 3, "rank-never-joined": 3, "collective-missed-by-rank": 3, "exit-hang": 2,
+    "rank-stuck-in-user-code": 1, "dead-rank": 0,
+}  # fmt: skip
+
 
 def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
     """The diagnosis of a case from everything its rules said (in the order in which rules speak)."""
@@ -54,7 +60,7 @@ def _fold(findings: list[Finding]) -> list[Finding]:
 
 def _explains(reason: Finding, finding: Finding) -> bool:
     """Whether one cause tells why the ranks of another are where they are, and is not weaker by more than a word."""
-    if reason.cls in _EXPLAINABLE and not (finding.cls == "stuck-below-program" and reason.cls != finding.cls):
+    if reason.cls in _EXPLAINABLE and _VAGUE.get(reason.cls, 0) >= _VAGUE.get(finding.cls, 0):
         return False
     if _ORDER[reason.certainty] > max(_ORDER[finding.certainty], _ORDER[Certainty.LIKELY]):
         return False

@@ -17,7 +17,7 @@ _STATES = {1: "established", 7: "unconnected", 10: "listen"}
 def unix_peers() -> dict[int, tuple[int, str, int, int]]:
     """inode → (peer inode, state, receive queue, send queue) of every unix socket of this network namespace."""
     found: dict[int, tuple[int, str, int, int]] = {}
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as channel:  # type: ignore[attr-defined]
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as channel:
         channel.settimeout(1.0)
         ask = struct.pack("<BBHIIIII", socket.AF_UNIX, 0, 0, 0xFFFFFFFF, 0, _SHOW_PEER | _SHOW_RQLEN, 0, 0)
         channel.send(struct.pack("<IHHII", 16 + len(ask), _SOCK_DIAG_BY_FAMILY, _REQUEST_DUMP, 1, 0) + ask)

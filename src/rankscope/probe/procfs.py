@@ -13,14 +13,12 @@ def read(path: str, limit: int = 1 << 20) -> bytes:
     """The bytes of one /proc file, at most ``limit``; raise OSError as the kernel does."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        chunk = os.read(handle, min(_CHUNK, limit))
-        if len(chunk) < 4096:  # files of /proc hand out whole records; a short one is the whole file
-            return chunk
-        parts, size = [chunk], len(chunk)
-        while chunk and size < limit:
-            chunk = os.read(handle, min(_CHUNK, limit - size))
-            parts.append(chunk)
-            size += len(chunk)
+        # Tables such as net/tcp come a page at a time, so only an empty read is the end.
+        parts = [os.read(handle, min(_CHUNK, limit))]
+        size = len(parts[0])
+        while parts[-1] and size < limit:
+            parts.append(os.read(handle, min(_CHUNK, limit - size)))
+            size += len(parts[-1])
         return b"".join(parts)
     finally:
         os.close(handle)

@@ -33,7 +33,10 @@ def check(case: Case) -> Iterator[Finding]:
     roots = {root.ref: root for root in case.graph.roots}
     for member in case:
         kernel = member.latest(Threads)
-        how = _halted(kernel) if kernel and not member.gone else None
+        # A running program under strace is held for an instant at each call: only one that never ran is stopped.
+        looks = member.over_time(Threads)
+        ran = case.standings[member.ref].ran
+        how = _halted(kernel) if kernel and not member.gone and not ran and all(map(_halted, looks)) else None
         if how is None or member.role is Role.HELPER:
             continue
         root = roots.get(member.ref)

@@ -32,18 +32,20 @@ from . import Rule
 from ._say import at, certainty, old_roots, ranks_of, stands, waited_for, who
 
 _OWN = {Wait.USER, Wait.SLEEP, Wait.INPUT, Wait.SOCKET, Wait.LIBRARY, Wait.PIPE}
+# Waits for another thread or program; a rule that knows whom it waits for explains this one away.
+_SECOND_PARTY = {Wait.QUEUE, Wait.CONDITION, Wait.LOCK, Wait.CHILD, Wait.FILE_LOCK}
 
 
 def check(case: Case) -> Iterator[Finding]:
     for root, standing in old_roots(case):
-        if standing.member.role not in (Role.RANK, Role.OTHER) or standing.kind not in _OWN:
+        if standing.member.role not in (Role.RANK, Role.OTHER) or standing.kind not in _OWN | _SECOND_PARTY:
             continue
         if standing.state in ("T", "t", "D", "Z") or (
             standing.user_frame is None and standing.kind is not Wait.LIBRARY
         ):
             continue
-        if advances(standing):
-            continue
+        if advances(standing) or not (root.waiters or standing.kind is Wait.INPUT):
+            continue  # nobody waits for it: a process may sleep as long as it likes
         yield Finding(
             rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, _best(standing)),
             title=f"{who(standing.member.process)} {_doing(standing)} in {at(standing.user_frame)}; its peers wait for it",
@@ -63,7 +65,9 @@ def _best(standing: Standing) -> Certainty:
 def _doing(standing: Standing) -> str:
     return {
         Wait.SLEEP: "sleeps", Wait.INPUT: "waits for input", Wait.SOCKET: "waits on a socket or poll",
-        Wait.PIPE: "waits on a pipe", Wait.LIBRARY: f"is in {standing.wait.op}, called",
+        Wait.PIPE: "waits on a pipe", Wait.QUEUE: "waits for a queue", Wait.CONDITION: "waits for a condition",
+        Wait.LOCK: "waits for a lock", Wait.CHILD: "waits for a thread or process to end",
+        Wait.FILE_LOCK: "waits for a file lock", Wait.LIBRARY: f"is in {standing.wait.op}, called",
     }.get(standing.kind, "spins" if standing.busy > 0.5 else "stands")  # fmt: skip
 
 

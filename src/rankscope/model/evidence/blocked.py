@@ -20,6 +20,7 @@ class BlockedCall:
     address: int = 0
     timed: bool = False
     child: int = 0  # the pid that wait4 or waitid asks for, 0 for any
+    owner: int = 0  # tid that holds the pthread mutex behind the futex, 0 where there is none or it cannot be told
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,10 @@ def _call(target: Target, task: KernelThread) -> BlockedCall | None:
     if name in EPOLL:
         return BlockedCall(task.tid, name, _epolled(target, args[0]), timed=args[3] < 1 << 31)
     if name == "futex":
-        return BlockedCall(task.tid, name, address=args[0], timed=bool(args[3]) and args[1] & _FUTEX_COMMAND in (0, 9))
+        return BlockedCall(
+            task.tid, name, address=args[0], timed=bool(args[3]) and args[1] & _FUTEX_COMMAND in (0, 9),
+            owner=_mutex_owner(target, args[0]),
+        )  # fmt: skip
     if name in ("wait4", "waitid"):
         pid = args[0] if name == "wait4" else (args[1] if args[0] == 1 else 0)
         return BlockedCall(task.tid, name, child=pid if 0 < pid < 1 << 31 else 0)
@@ -55,17 +58,34 @@ def _polled(target: Target, address: int, count: int) -> tuple[int, ...]:
     """The descriptors of a ``struct pollfd`` array (poll(2))."""
     if not 0 < count <= _MAX_FDS:
         return ()
+    raw = _memory(target, address, 8 * count)
+    return tuple(fd for fd, _, _ in struct.iter_unpack("<ihh", raw[: len(raw) // 8 * 8]) if fd >= 0)
+
+
+def _mutex_owner(target: Target, address: int) -> int:
+    """The owner of a contended glibc mutex: ``{int lock; unsigned count; int owner; …}``, lock 2 when somebody waits
+    (nptl, ``struct __pthread_mutex_s``). Anything else that is a futex has no such word, so a living thread must bear it.
+    A forked child has a copy of its parent's mutexes: there the owner may be a thread of the parent."""
+    raw = _memory(target, address, 12)
+    if len(raw) < 12:
+        return 0
+    lock, _, owner = struct.unpack("<iIi", raw)
+    if lock != 2 or not 0 < owner < 1 << 22:
+        return 0
+    return owner if os.path.exists(f"{target.proc}/{owner}/stat") else 0
+
+
+def _memory(target: Target, address: int, size: int) -> bytes:
     try:
         handle = os.open(f"{target.path}/mem", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
-        return ()
+        return b""
     try:
-        raw = os.pread(handle, 8 * count, address)
+        return os.pread(handle, size, address)
     except (OSError, OverflowError):
-        return ()
+        return b""
     finally:
         os.close(handle)
-    return tuple(fd for fd, _, _ in struct.iter_unpack("<ihh", raw[: len(raw) // 8 * 8]) if fd >= 0)
 
 
 def _epolled(target: Target, fd: int) -> tuple[int, ...]:

@@ -1,0 +1,83 @@
+"""All threads of one process side by side: what Python says of each, what the kernel says, and what it waits for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..model.evidence.blocked import Blocked, BlockedCall
+from ..model.evidence.stacks import PythonStacks, PythonThread, Stack
+from ..model.evidence.threads import KernelThread, Threads
+from .case import Member
+from .frame_tables import Kind
+from .frames import WaitState, wait_of
+from .identity import module_path_of, own
+from .standing import refine
+
+
+@dataclass(frozen=True)
+class ThreadView:
+    """One Python thread; ``call`` is the system call it waits in."""
+
+    python: PythonThread
+    task: KernelThread | None
+    wait: WaitState
+    call: BlockedCall | None
+
+    @property
+    def stack(self) -> Stack:
+        return own(self.python.stack)
+
+    @property
+    def name(self) -> str:
+        label = self.python.name or (f"thread {self.python.tid}" if self.python.tid else "a thread")
+        return f"{label} ({self.python.tid})" if self.python.name and self.python.tid else label
+
+    @property
+    def asleep(self) -> bool:
+        return self.task is None or self.task.state in ("S", "D")
+
+    @property
+    def lock_word(self) -> int:
+        """The address of the futex it waits on without a time limit, 0 when it does not."""
+        return self.call.address if self.call and self.call.call == "futex" and not self.call.timed else 0
+
+    @property
+    def wants_lock(self) -> bool:
+        """Whether it waits for a mutex itself, not for a condition, a queue or another thread built on one."""
+        return self.wait.kind is Kind.LOCK and self.asleep and (self.call is None or bool(self.lock_word))
+
+
+def views(member: Member) -> tuple[ThreadView, ...]:
+    """The Python threads of a process at its last look."""
+    stacks, kernel, blocked = member.latest(PythonStacks), member.latest(Threads), member.latest(Blocked)
+    tasks = {task.tid: task for task in kernel.threads} if kernel else {}
+    calls = {call.tid: call for call in blocked.calls} if blocked else {}
+    out = []
+    for thread in stacks.threads if stacks else ():
+        task = tasks.get(thread.tid or -1)
+        out.append(ThreadView(thread, task, refine(wait_of(own(thread.stack)), task), calls.get(thread.tid or -1)))
+    return tuple(out)
+
+
+# Waits of helper threads that hold nothing anybody needs.
+_HARMLESS = {Kind.IDLE, Kind.LOCK, Kind.CHILD, Kind.UNKNOWN}
+
+
+def possible_holders(all_views: tuple[ThreadView, ...]) -> tuple[ThreadView, ...]:
+    """Threads that are neither waiting for a lock, nor for another thread, nor idle: they may hold what others want."""
+    return tuple(view for view in all_views if view.wait.kind not in _HARMLESS and view.stack)
+
+
+def forked(member: Member) -> bool:
+    """Whether the process was forked from a running Python, so that it has a copy of every lock of its parent."""
+    stacks = member.latest(PythonStacks)
+    for thread in stacks.threads if stacks else ():
+        names = {(module_path_of(frame), frame.function.rsplit(".", 1)[-1]) for frame in thread.stack}
+        if ("multiprocessing/spawn.py", "spawn_main") in names or ("multiprocessing/forkserver.py", "main") in names:
+            return False
+        if names & {
+            ("multiprocessing/popen_fork.py", "_launch"),
+            ("torch/utils/data/_utils/worker.py", "_worker_loop"),
+        }:
+            return True
+    return False

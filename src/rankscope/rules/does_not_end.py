@@ -1,0 +1,68 @@
+"""A process has finished its work but does not end.
+
+## What it means
+The program's last line has run; the interpreter is shutting down and waits: for a non-daemon thread, in an atexit handler, for
+a helper of a logging or tracking library, or for peers in `destroy_process_group`.
+
+## How it is recognised
+The main thread stands in the interpreter's shutdown (`threading._shutdown`, `atexit`, multiprocessing's exit function) or in
+the tear-down of a process group, and has not run, or the interpreter says that it is finalizing.
+
+## What to do
+The thread or handler that is waited for is shown; end it with a time limit, make it a daemon, or leave with `os._exit` after
+flushing.
+
+## How to prevent it
+Tear down on all ranks at the same place; time-limited handlers; close trackers before the last collective.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.case import Case, Member
+from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frames import has
+from ..analysis.standing import Standing
+from ..analysis.threads import views
+from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.evidence.stacks import PythonStacks
+from ..model.process import Role
+from ..model.ranks import RankSet
+from ..model.words import span
+from . import Rule
+from ._say import at, certainty, old_roots, waited_for, who
+
+
+def check(case: Case) -> Iterator[Finding]:
+    for root, standing in old_roots(case):
+        member = standing.member
+        if member.role not in (Role.RANK, Role.OTHER, Role.LAUNCHER) or not _ending(standing):
+            continue
+        yield Finding(
+            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, Certainty.LIKELY),
+            title=f"{who(member.process)} has finished but does not end: it waits in {_where(standing)}",
+            ranks=RankSet([member.rank] if member.rank is not None else []), processes=(member.process,),
+            because=(Reason(f"its main thread has not run for {span(standing.still_s)}", "kernel", member.ref),
+                     *_others(member), *waited_for(root)),
+            next=(f"rankscope stacks pid:{member.ref.pid} --raw",),
+        )  # fmt: skip
+
+
+def _ending(standing: Standing) -> bool:
+    stacks = standing.member.latest(PythonStacks)
+    return standing.kind is Wait.EXIT or has(standing.own_stack, Wait.EXIT) is not None or bool(stacks and stacks.finalizing)
+
+
+def _where(standing: Standing) -> str:
+    return at(standing.user_frame) if standing.user_frame else (standing.stack[-1].function if standing.stack else "shutdown")
+
+
+def _others(member: Member) -> Iterator[Reason]:
+    """The threads that keep it alive."""
+    for view in views(member)[1:4]:
+        if view.python.tid != member.ref.pid and view.stack:
+            yield Reason(f"{view.name} still stands in {at(view.wait.user_frame)}", "python-stack", member.ref)
+
+
+RULE = Rule(id="does-not-end", cls="exit-hang", check=check, page=__doc__ or "", order=29)

@@ -1,0 +1,89 @@
+"""A process cannot end because its queue's feeder thread is blocked in a full pipe that its parent does not read.
+
+## What it means
+`multiprocessing.Queue` writes through a background thread into a pipe of 64 KiB. A process that has put more than that joins
+this thread before it ends; a parent that joins the process before it has emptied the queue waits for ever.
+
+## How it is recognised
+A thread stands in the queue's `_feed` and is blocked writing to a pipe, and the process that holds the reading end waits for
+the end of that process (or of somebody who waits for it).
+
+## What to do
+Read everything from the queue before joining its writers; or send a marker as the last item and read until it comes.
+
+## How to prevent it
+Results through `concurrent.futures` or `Pool`; `Queue.cancel_join_thread()` where losing the rest is fine; files for large data.
+
+## Links
+https://docs.python.org/3/library/multiprocessing.html#programming-guidelines
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.case import Case, Member
+from ..analysis.frame_tables import Kind as Wait
+from ..analysis.threads import ThreadView, views
+from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.evidence.files import OpenFiles
+from ..model.process import ProcessRef
+from ..model.ranks import RankSet
+from . import Rule
+from ._say import name, waited_for, who
+
+_WRITES = ("write", "writev", "sendto", "sendmsg")
+
+
+def check(case: Case) -> Iterator[Finding]:
+    for member in case:
+        for view in views(member) if not member.gone else ():
+            still = view.task.still_s if view.task else None
+            pipe = _full_pipe(member, view)
+            if pipe is None or not case.stuck(still):
+                continue
+            joiner = _joiner(case, member, pipe)
+            if joiner is None:
+                continue
+            root = next((root for root in case.graph.roots if root.ref == member.ref), None)
+            rank = joiner.rank if joiner.rank is not None else member.rank
+            yield Finding(
+                rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=Certainty.CERTAIN,
+                title=f"{who(member.process)} cannot end: its queue feeder is blocked in a full pipe that {who(joiner.process)} "
+                      "does not read",
+                ranks=RankSet([rank] if rank is not None else []), processes=(joiner.process, member.process),
+                because=(Reason(f"{view.name} is blocked writing to {pipe}", "kernel", member.ref),
+                         Reason(f"{name(case, joiner.ref)} holds the reading end and waits for that process to end", "kernel",
+                                joiner.ref), *(waited_for(root) if root else ())),
+                next=("read the queue until it is empty before join()",),
+            )  # fmt: skip
+            break
+
+
+def _full_pipe(member: Member, view: ThreadView) -> str | None:
+    """The pipe that this feeder thread is blocked on, None when it is no feeder or not blocked in a write."""
+    feeding = any(frame.function.rsplit(".", 1)[-1] == "_feed" for frame in view.stack)
+    files = member.latest(OpenFiles)
+    if not feeding or view.call is None or view.call.call not in _WRITES or files is None:
+        return None
+    return next((f.target for f in files.files if view.call and f.fd in view.call.fds), None)
+
+
+def _joiner(case: Case, member: Member, pipe: str) -> Member | None:
+    """Who holds the other end and waits for this process: directly, or as its parent in join."""
+    for other in case:
+        files = other.latest(OpenFiles)
+        if other is member or files is None or not any(f.target == pipe for f in files.files):
+            continue
+        if _reaches(case, other.ref, member.ref) or (
+            member.process.parent == other.ref.pid and case.standings[other.ref].kind is Wait.CHILD
+        ):
+            return other
+    return None
+
+
+def _reaches(case: Case, start: ProcessRef, goal: ProcessRef) -> bool:
+    return any(wait.waiter == start and wait.target == goal for wait in case.graph.waits)
+
+
+RULE = Rule(id="feeder-blocked", cls="queue-pipe-full", check=check, page=__doc__ or "", order=17)

@@ -1,0 +1,64 @@
+"""A thread holds the GIL while it sleeps in native code, so no other Python thread of its process can run.
+
+## What it means
+A C extension blocks without releasing the interpreter lock: a driver call, a mutex, a sleep, a communication call. Watchdog
+and heartbeat threads that need Python stand still as well; if the blocked call waits for one of them, it never ends.
+
+## How it is recognised
+The interpreter's memory names the thread that holds the GIL; the kernel shows it asleep, and it did not run between two looks.
+
+## What to do
+Look at the native frames of that thread (`rankscope stacks pid:PID --native`, which pauses it). The binding has to release the
+GIL around the blocking call (`Py_BEGIN_ALLOW_THREADS`, `py::call_guard<py::gil_scoped_release>`); update the library.
+
+## How to prevent it
+No blocking native calls under the GIL; `ctypes.CDLL` instead of `ctypes.PyDLL`; no Python callbacks from native threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.case import Case
+from ..analysis.threads import ThreadView, views
+from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.evidence.stacks import PythonStacks, Trust
+from ..model.ranks import RankSet
+from ..model.words import span
+from . import Rule
+from ._say import at, waited_for, who
+
+
+def check(case: Case) -> Iterator[Finding]:
+    roots = {root.ref: root for root in case.graph.roots}
+    for member in case:
+        looks = member.over_time(PythonStacks)
+        for view in views(member):
+            still = view.task.still_s if view.task else None
+            if not _holds_throughout(view, looks) or not view.asleep or not case.stuck(still):
+                continue
+            others = sum(1 for other in looks[-1].threads if other.tid != view.python.tid)
+            root = roots.get(member.ref)
+            yield Finding(
+                rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=_sure(view),
+                title=f"{who(member.process)}: {view.name} holds the GIL and sleeps in native code, called in "
+                      f"{at(view.wait.user_frame)}",
+                ranks=RankSet([member.rank] if member.rank is not None else []), processes=(member.process,),
+                because=(Reason(f"the interpreter names {view.name} as the holder; the kernel shows it asleep "
+                                f"({view.task.wchan if view.task else '?'}) for {span(still)}", "memory", member.ref),
+                         Reason(f"{others} other Python threads of this process cannot run", "memory", member.ref),
+                         *(waited_for(root) if root else ())),
+                next=(f"rankscope stacks pid:{member.ref.pid} --native",),
+            )  # fmt: skip
+
+
+def _holds_throughout(view: ThreadView, looks: tuple[PythonStacks, ...]) -> bool:
+    held = [thread.holds_gil for look in looks for thread in look.threads if thread.tid == view.python.tid]
+    return len(held) == len(looks) and all(held) and bool(held)
+
+
+def _sure(view: ThreadView) -> Certainty:
+    return Certainty.CERTAIN if view.python.trust is Trust.EXACT else Certainty.LIKELY
+
+
+RULE = Rule(id="gil-held-asleep", cls="gil-deadlock", check=check, page=__doc__ or "", order=14)

@@ -1,0 +1,90 @@
+"""A forked child waits for a lock whose holder exists only in its parent.
+
+## What it means
+`fork` copies the memory of a process, its locks included, but only the thread that called it. A lock that another thread held
+at that moment stays locked in the child for ever: a logging handler's, an allocator's, that of a native thread pool.
+
+## How it is recognised
+The process was forked from a running Python with several threads; it waits for a lock, and no thread of its own can hold it.
+Where the mutex names its owner, that owner is a thread of the parent.
+
+## What to do
+Start the workers with `spawn` or `forkserver` (`multiprocessing_context="spawn"` for a DataLoader), or before anything starts
+threads. The library is named by the frames above the lock.
+
+## How to prevent it
+`multiprocessing.set_start_method("spawn")`; no clients, thread pools or background loggers before the fork. Python 3.12 and
+later warn: "use of fork() may lead to deadlocks in the child".
+
+## Links
+https://github.com/python/cpython/issues/84559
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.case import Case, Member
+from ..analysis.frame_tables import Kind as Wait
+from ..analysis.threads import ThreadView, forked, possible_holders, views
+from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.evidence.threads import Threads
+from ..model.process import ProcessRef
+from ..model.ranks import RankSet
+from ..model.words import span
+from . import Rule
+from ._say import at, waited_for, who
+
+_BLOCKED = {Wait.LOCK, Wait.IMPORT_LOCK}
+
+
+def check(case: Case) -> Iterator[Finding]:
+    roots = {root.ref: root for root in case.graph.roots}
+    for member in case:
+        if member.gone or not forked(member):
+            continue
+        everybody = views(member)
+        for view in everybody:
+            still = view.task.still_s if view.task else None
+            if view.wait.kind not in _BLOCKED or not view.asleep or not case.stuck(still):
+                continue
+            parent = case.by_ref.get(_parent(case, member))
+            owner = _owner_in_parent(view, parent)
+            if not owner and (possible_holders(everybody) or _threads(parent) == 1):
+                continue
+            root = roots.get(member.ref)
+            yield Finding(
+                rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=Certainty.CERTAIN if owner else Certainty.LIKELY,
+                title=f"{who(member.process)} waits for a lock that was held in its parent when it was forked",
+                ranks=RankSet([member.rank] if member.rank is not None else []), processes=(member.process,),
+                because=(Reason(f"{view.name} waits in {at(view.wait.user_frame)} for {span(still)}", "python-stack", member.ref),
+                         Reason(_why(owner, parent), "kernel", member.ref), *(waited_for(root) if root else ())),
+                next=("start the workers with spawn or forkserver", f"rankscope stacks pid:{member.ref.pid} --raw"),
+            )  # fmt: skip
+            break
+
+
+def _parent(case: Case, member: Member) -> ProcessRef:
+    pid = member.process.parent
+    return next((ref for ref in case.by_ref if ref.pid == pid and ref.host == member.ref.host), member.ref)
+
+
+def _threads(parent: Member | None) -> int:
+    kernel = parent.latest(Threads) if parent else None
+    return len(kernel.threads) if kernel else 0
+
+
+def _owner_in_parent(view: ThreadView, parent: Member | None) -> int:
+    kernel = parent.latest(Threads) if parent else None
+    owner = view.call.owner if view.call else 0
+    return owner if kernel and owner in {task.tid for task in kernel.threads} else 0
+
+
+def _why(owner: int, parent: Member | None) -> str:
+    if owner:
+        return f"the mutex says that thread {owner} holds it: a thread of the parent"
+    count = _threads(parent)
+    return "no thread of this process can hold it" + (f"; its parent has {count} threads" if count else "")
+
+
+RULE = Rule(id="lock-copied-by-fork", cls="fork-with-threads", check=check, page=__doc__ or "", order=16)

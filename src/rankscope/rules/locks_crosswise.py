@@ -1,0 +1,115 @@
+"""Threads of one process wait for locks of each other, or one waits for a lock it holds itself.
+
+## What it means
+Two threads took two locks in opposite order, or a thread took a lock that is not re-entrant a second time: in a finalizer
+(`__del__`, a weakref callback), in a signal handler, or through a call that came back. Nothing inside the process can undo it.
+
+## How it is recognised
+For a native mutex its owner is read from memory, and the owners form a cycle. For Python's locks, which have no owner: two
+threads wait for two different locks and no thread is left that could hold them; or one thread waits and every other thread is
+idle or absent; or the function that waits stands in the same stack a second time.
+
+## What to do
+Read both stacks (`rankscope stacks pid:PID --raw`) and take the locks in one order everywhere. A lock that finalizers or
+signal handlers need must be an `RLock`, or they must only leave a note for somebody else.
+
+## How to prevent it
+One global order of locks; no locks in `__del__` and signal handlers; `with` blocks that call nothing foreign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.case import Case, Member
+from ..analysis.frame_tables import Kind as Wait
+from ..analysis.threads import ThreadView, forked, possible_holders, views
+from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.process import Role
+from ..model.ranks import RankSet
+from ..model.words import span
+from . import Rule
+from ._say import at, waited_for, who
+
+
+def check(case: Case) -> Iterator[Finding]:
+    roots = {root.ref: root for root in case.graph.roots}
+    for member in case:
+        if member.gone or member.role is Role.HELPER:
+            continue
+        all_views = views(member)
+        stuck = [view for view in all_views if view.wants_lock and case.stuck(_still(view))]
+        how = _deadlock(member, all_views, stuck) if stuck else None
+        if how is None:
+            continue
+        text, certainty = how
+        root = roots.get(member.ref)
+        yield Finding(
+            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty, title=f"{who(member.process)}: {text}",
+            ranks=RankSet([member.rank] if member.rank is not None else []), processes=(member.process,),
+            because=(*(_stand(member, view) for view in stuck[:4]), *(waited_for(root) if root else ())),
+            next=(f"rankscope stacks pid:{member.ref.pid} --raw --source",),
+        )  # fmt: skip
+
+
+def _still(view: ThreadView) -> float | None:
+    return view.task.still_s if view.task else None
+
+
+def _deadlock(
+    member: Member, everybody: tuple[ThreadView, ...], stuck: list[ThreadView]
+) -> tuple[str, Certainty] | None:
+    """What kind of deadlock this is and how sure; None when somebody may still let go."""
+    cycle = _owner_cycle(stuck)
+    if cycle:
+        if len(cycle) == 1:
+            return f"{cycle[0].name} waits for a mutex that it holds itself", Certainty.CERTAIN
+        return (
+            f"threads {', '.join(view.name for view in cycle)} hold mutexes that the others wait for",
+            Certainty.CERTAIN,
+        )
+    for view in stuck:
+        if _reentered(view):
+            return f"{view.name} takes a lock again that it holds, in {at(view.wait.user_frame)}", Certainty.LIKELY
+    words = {view.lock_word or id(view) for view in stuck}
+    if forked(member) or possible_holders(everybody):
+        return None
+    if len(stuck) >= 2 and len(words) >= 2:
+        return f"threads {' and '.join(view.name for view in stuck[:3])} wait for locks of each other", Certainty.LIKELY
+    if len(stuck) == 1:
+        return f"{stuck[0].name} waits for a lock that no other thread can hold: it holds it itself", Certainty.LIKELY
+    return None
+
+
+def _owner_cycle(stuck: list[ThreadView]) -> list[ThreadView]:
+    """Threads whose mutexes are owned in a circle (or by the waiter itself)."""
+    by_tid = {view.python.tid: view for view in stuck}
+    for view in stuck:
+        path, seen = view, [view]
+        while path.call and path.call.owner in by_tid:
+            path = by_tid[path.call.owner]
+            if path is view:
+                return seen
+            if path in seen:
+                break
+            seen.append(path)
+    return []
+
+
+def _reentered(view: ThreadView) -> bool:
+    """Whether the code that waits is further out in the same stack: a finalizer or handler came back into it."""
+    own = view.stack
+    user = view.wait.user
+    if user < 0 or view.wait.kind is not Wait.LOCK:
+        return False
+    inner = own[user]
+    return any((frame.file, frame.function) == (inner.file, inner.function) for frame in own[:user])
+
+
+def _stand(member: Member, view: ThreadView) -> Reason:
+    held = f", held by thread {view.call.owner}" if view.call and view.call.owner else ""
+    return Reason(f"{view.name} waits for a lock in {at(view.wait.user_frame)}{held}, for {span(_still(view))}",
+                  "python-stack", member.ref)  # fmt: skip
+
+
+RULE = Rule(id="locks-crosswise", cls="lock-order-deadlock", check=check, page=__doc__ or "", order=18)
