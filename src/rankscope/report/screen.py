@@ -43,7 +43,7 @@ def _lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     yield from _waiting(diagnosis)
     for finding in [f for f in diagnosis.findings if f.kind is not Kind.CAUSE][:4]:
         yield "note", f"{finding.title}"
-    yield from (("unseen", text) for text in _unseen(diagnosis.gaps))
+    yield from (("unseen", text) for text in unseen(diagnosis.gaps))
     for command in _next(diagnosis):
         yield "next", command
     yield "cost", _cost(diagnosis)
@@ -100,7 +100,7 @@ def _who(diagnosis: Diagnosis, waiters: list[ProcessRef]) -> str:
     return ", ".join(map(str, waiters[:3])) + (f" and {len(waiters) - 3} more" if len(waiters) > 3 else "")
 
 
-def _unseen(gaps: tuple[Gap, ...]) -> Iterator[str]:
+def unseen(gaps: tuple[Gap, ...]) -> Iterator[str]:
     """Gaps folded by kind and reason."""
     counted = Counter((gap.what, gap.why.value, gap.detail, gap.hint) for gap in gaps)
     for (what, why, detail, hint), count in counted.most_common(5):

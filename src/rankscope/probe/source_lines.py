@@ -1,0 +1,199 @@
+"""Lines of source files that a process names, read as if by the process's own user inside its own root.
+
+The job is not trusted: a path may name a device, a pipe, a link out of its container, or a file system that does not
+answer. So the file is opened in a child that can be abandoned, below /proc/PID/root (openat2(2), RESOLVE_IN_ROOT), with the
+rights of the job's user, and only if it is a regular file of a sane size.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import json
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..model.process import ProcessRef
+from . import procfs
+from .abandon import Blocked, Send, guarded
+
+SIZE_LIMIT = 4 << 20
+DEADLINE_S = 2.0
+_LINE_LIMIT = 300
+_LINKS_LIMIT = 40
+_OPENAT2 = 437  # the same number on every architecture (syscalls(2))
+_NO_MAGICLINKS, _IN_ROOT = 0x02, 0x10
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of a file as a process knows it."""
+
+    ref: ProcessRef
+    file: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Numbered lines around a place, or the reason why there are none. ``newer``: the file changed after the process began."""
+
+    lines: tuple[tuple[int, str], ...] = ()
+    missing: str = ""
+    newer: bool = False
+
+
+def read(places: Sequence[Place], around: int = 2, proc: str = "/proc") -> dict[Place, Lines]:
+    """The lines around each place; what blocks is left behind and reported."""
+    out: dict[Place, Lines] = {}
+    for answer in guarded(places, lambda place, send: _look(proc, place, around, send), lambda _: DEADLINE_S):
+        if isinstance(answer.said, Blocked):
+            out[answer.step] = Lines(missing=f"reading {answer.step.file} did not end: {answer.said.reason}")
+        else:
+            said = json.loads(answer.said)
+            out[answer.step] = Lines(tuple((n, text) for n, text in said["lines"]), said["missing"], said["newer"])
+    return out
+
+
+def _look(proc: str, place: Place, around: int, send: Send) -> None:
+    """Runs in the guarded child."""
+    said = Lines()
+    try:
+        said = _lines(proc, place, around)
+    except OSError as error:
+        said = Lines(missing=f"{place.file}: {error.strerror or error}")
+    except ValueError as error:
+        said = Lines(missing=str(error))
+    send(json.dumps({"lines": said.lines, "missing": said.missing, "newer": said.newer}).encode())
+
+
+def _lines(proc: str, place: Place, around: int) -> Lines:
+    now = procfs.stat(proc, place.ref.pid)
+    if now.started != place.ref.started:
+        raise ValueError("the process ended")
+    if not place.file or place.file.startswith("<"):
+        raise ValueError(f"{place.file or 'the frame'} has no file")
+    path = place.file
+    if not path.startswith("/"):
+        path = f"{os.readlink(f'{proc}/{place.ref.pid}/cwd')}/{path}"
+    root = os.open(f"{proc}/{place.ref.pid}/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with _rights_of(proc, place.ref.pid):
+            text, changed = _text(root, path)
+    finally:
+        os.close(root)
+    began = float(_boot_time(proc)) + now.started / procfs.TICKS
+    first = max(1, place.line - around)
+    chosen = text.split("\n")[first - 1 : place.line + around]
+    if not chosen or place.line < 1:
+        raise ValueError(f"{place.file} has no line {place.line}")
+    return Lines(tuple(enumerate((line[:_LINE_LIMIT].rstrip() for line in chosen), first)), newer=changed > began + 1)
+
+
+def _boot_time(proc: str) -> int:
+    """Seconds since the epoch at which this machine started (proc(5), btime of /proc/stat)."""
+    for line in procfs.read(f"{proc}/stat").splitlines():
+        if line.startswith(b"btime "):
+            return int(line.split()[1])
+    return 0
+
+
+@contextlib.contextmanager
+def _rights_of(proc: str, pid: int) -> Iterator[None]:
+    """As root, open files with no more rights than the process has (its file system ids, proc(5))."""
+    if os.geteuid() != 0:
+        yield
+        return
+    said = dict(
+        line.split(":", 1)
+        for line in procfs.read(f"{proc}/{pid}/status").decode("utf-8", "replace").splitlines()
+        if line.startswith(("Uid:", "Gid:", "Groups:"))
+    )
+    uid, gid = int(said["Uid"].split()[3]), int(said["Gid"].split()[3])
+    groups = os.getgroups()
+    os.setgroups([int(group) for group in said.get("Groups", "").split()][:64])
+    os.setegid(gid)
+    os.seteuid(uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.setgroups(groups)
+
+
+def _text(root: int, path: str) -> tuple[str, float]:
+    """The text of a regular file below a root, and when it was last changed."""
+    handle = open_below(root, path)
+    try:
+        about = os.fstat(handle)
+        if not stat.S_ISREG(about.st_mode):
+            raise ValueError(f"{path} is no regular file")
+        if about.st_size > SIZE_LIMIT:
+            raise ValueError(f"{path} is too large for a source file ({about.st_size} bytes)")
+        file = os.open(f"/proc/self/fd/{handle}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    finally:
+        os.close(handle)
+    try:
+        parts, size = [], 0
+        while size < SIZE_LIMIT and (chunk := os.read(file, 1 << 18)):
+            parts.append(chunk)
+            size += len(chunk)
+        return b"".join(parts).decode("utf-8", "replace"), about.st_mtime
+    finally:
+        os.close(file)
+
+
+class _How(ctypes.Structure):
+    """struct open_how of openat2(2)."""
+
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+def open_below(root: int, path: str) -> int:
+    """A handle (O_PATH) of a file, with every link and every ``..`` resolved as if ``root`` were ``/``."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    how = _How(os.O_PATH | os.O_CLOEXEC, 0, _IN_ROOT | _NO_MAGICLINKS)
+    got: int = libc.syscall(
+        ctypes.c_long(_OPENAT2), ctypes.c_int(root), ctypes.c_char_p(os.fsencode(path)), ctypes.byref(how),
+        ctypes.c_size_t(ctypes.sizeof(how)),
+    )  # fmt: skip
+    if got >= 0:
+        return got
+    failed = ctypes.get_errno()
+    if failed in (errno.ENOSYS, errno.EPERM):  # older than Linux 5.6, or a seccomp filter that does not know it
+        return walk_below(root, path)
+    raise OSError(failed, os.strerror(failed))
+
+
+def walk_below(root: int, path: str) -> int:
+    """The same, one component at a time; never leaves ``root``."""
+    line = [os.dup(root)]
+    todo = [part for part in reversed(path.split("/")) if part not in ("", ".")]
+    links = 0
+    try:
+        while todo:
+            part = todo.pop()
+            if part == "..":
+                if len(line) > 1:
+                    os.close(line.pop())
+                continue
+            here = os.open(part, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=line[-1])
+            if not stat.S_ISLNK(os.fstat(here).st_mode):
+                line.append(here)
+                continue
+            target = os.readlink("", dir_fd=here)
+            os.close(here)
+            links += 1
+            if links > _LINKS_LIMIT:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+            while target.startswith("/") and len(line) > 1:
+                os.close(line.pop())
+            todo.extend(one for one in reversed(target.split("/")) if one not in ("", "."))
+        return os.dup(line[-1])
+    finally:
+        for handle in line:
+            os.close(handle)
