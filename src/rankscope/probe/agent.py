@@ -32,7 +32,7 @@ from .table import Table, read_table
 
 MARK = "rankscope-agent"
 PROTOCOL = 1
-LINE_BYTES = 2940  # 3920 characters of base64: fan-out engines are fastest with lines of about 4,000
+LINE_BYTES = 735  # 980 characters of base64: srun --label cuts lines at 1,024, and short lines make fan-out engines slow
 OUTPUT_LIMIT = 64 << 20  # of compressed bytes; a thousand ranks need a few hundred thousand
 MEMORY_LIMIT = 4 << 30  # of address space: the agent may live inside the memory limit of the job it looks at
 _FLUSH_S = 0.3
@@ -146,10 +146,16 @@ def wanted(errand: Errand, table: Table) -> tuple[Found, ...]:
     if errand.pid is not None:
         one = discover.job_of(table, errand.pid)
         return (one,) if one else ()
-    found = discover.jobs(table)
+    found = discover.jobs(_without_us(table))
     if errand.slurm_job:
         found = tuple(one for one in found if _in_slurm_job(errand, table, one))
     return found
+
+
+def _without_us(table: Table) -> Table:
+    """The table without this process and its children: inside a Slurm job we look like one of its tasks."""
+    ours = {os.getpid(), *(seen.pid for seen in table.below(os.getpid()))}
+    return dataclasses.replace(table, seen={pid: seen for pid, seen in table.seen.items() if pid not in ours})
 
 
 def _in_slurm_job(errand: Errand, table: Table, found: Found) -> bool:

@@ -175,7 +175,7 @@ class Answers:
     def close(self, waited_s: float) -> None:
         """Nothing more will come: give every host without a whole answer its reason."""
         for name, inbox in self.inboxes.items():
-            if inbox.trouble() and not inbox.ended:
+            if inbox.trouble() and (not inbox.ended or not inbox.answered):
                 self.gaps[name] = _refused(name, inbox.trouble())
             elif name not in self.gaps and not inbox.ended:
                 self.missing(name, Why.TIMEOUT, _silence(inbox, waited_s), "a longer --deadline, or look at that node")

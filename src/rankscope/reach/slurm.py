@@ -1,0 +1,257 @@
+"""``slurm:JOBID``: the nodes of a Slurm job, reached by an overlapping step of the job itself; no ssh is needed.
+
+``--overlap`` shares what the job's own step holds, ``--gres=none`` leaves its devices alone (srun(1)); without the first
+the step would wait for ever behind the one that hangs. Slurm older than 20.11 overlaps by default and has no such option.
+A step is refused as a whole when one of its nodes is down, so nodes that Slurm has given up are not asked.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import re
+import selectors
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..errors import RankscopeError
+from ..model.gap import Gap, Why
+from ..probe import child
+from . import hostnames
+from .answers import Answers
+from .ship import script
+from .transport import Call, Hosts, Options, Transport
+
+_JOB = re.compile(r"me|\d+(?:[_+]\d+)?")
+_TOOL_S = 10.0  # slurmctld answers in milliseconds, or is in trouble
+_OVERLAP = (20, 11)
+_DOWN = ("down", "fail", "power", "unk", "inval")
+_NODE_FAILED = re.compile(r"(?:Task launch for .* failed on node|launch failed on node|error: Node) ([^\s:]+)[: ]*(.*)")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A line of squeue: what Slurm calls the job now, where it runs, and its state."""
+
+    id: str
+    nodes: str
+    state: str
+    name: str
+    shown: str  # as a user writes it: 12_3 for a task of an array, 12+1 for a part of a heterogeneous job
+
+
+def find(spec: str, options: Options) -> Hosts:
+    """The nodes of a running job; those that Slurm says are down come as gaps."""
+    job = _the_job(spec)
+    names = hostnames.expand(job.nodes)
+    dead = _dead(job.nodes)
+    return Hosts(tuple(name for name in names if name not in dead), tuple(dead.values()), slurm_job=job.id, whole=True)
+
+
+def _the_job(spec: str) -> Job:
+    if not _JOB.fullmatch(spec):
+        raise RankscopeError(
+            f"this is not a Slurm job: {spec[:40]!r}", "", "slurm:2180718, slurm:12_3, slurm:12+1 or slurm:me"
+        )
+    who = ["-u", getpass.getuser(), "-t", "RUNNING"] if spec == "me" else ["-j", spec]
+    told = tool("squeue", "-h", "-o", "%A|%N|%T|%j|%i", *who)
+    if told.status != 0:
+        raise RankscopeError(f"Slurm knows no job {spec}", told.errors.strip()[:200], "squeue --me")
+    jobs = [
+        Job(*line.split("|", 4)) for line in told.output.decode("utf-8", "replace").splitlines() if line.count("|") >= 4
+    ]
+    return choose(spec, jobs)
+
+
+def choose(spec: str, jobs: list[Job]) -> Job:
+    """The one running job that is meant; raise RankscopeError with the list when that is not clear."""
+    running = [job for job in jobs if job.nodes and job.state in ("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED")]
+    exact = [job for job in running if spec in (job.id, job.shown)]
+    if len(exact) == 1 or len(running) == 1:
+        return (exact or running)[0]
+    if not running:
+        states = ", ".join(f"{job.shown} is {job.state}" for job in jobs[:4])
+        raise RankscopeError(f"there is no running Slurm job {spec}", states or "squeue shows none", "squeue --me")
+    lines = "\n           ".join(f"slurm:{job.shown}   {job.name} on {job.nodes}" for job in running[:20])
+    raise RankscopeError(f"slurm:{spec} stands for {len(running)} jobs; choose one", lines)
+
+
+def tool(name: str, *arguments: str) -> child.Told:
+    """What one of Slurm's own commands says; raise RankscopeError when there is none or it is silent."""
+    path = shutil.which(name)
+    if path is None:
+        raise RankscopeError(
+            f"{name} is not installed here", "this needs Slurm's own commands", "on a login node, or ssh:HOSTS"
+        )
+    told = child.run([path, *arguments], _TOOL_S, {**os.environ, "SLURM_TIME_FORMAT": "standard"})
+    if told.status is None:
+        raise RankscopeError(
+            f"{name} gave no answer within {_TOOL_S:g} s", "slurmctld may be down", "ssh:HOSTS does without it"
+        )
+    return told
+
+
+def _dead(nodes: str) -> dict[str, Gap]:
+    """Nodes of the job that Slurm does not hear from any more; a star after the state means just that (sinfo(1))."""
+    told = tool("sinfo", "-h", "-N", "-n", nodes, "-o", "%N|%T")
+    found = {}
+    for line in told.output.decode("utf-8", "replace").splitlines():
+        name, _, state = line.strip().partition("|")
+        if state.endswith("*") or state.lower().startswith(_DOWN):
+            found[name] = Gap("host", Why.UNREACHABLE, f"Slurm says {state}: its slurmd does not answer", host=name)
+    return found
+
+
+def version() -> tuple[int, int]:
+    """The installed Slurm, (0, 0) where it does not say."""
+    words = tool("srun", "--version").output.decode("utf-8", "replace").split()
+    numbers = re.match(r"(\d+)\.(\d+)", words[-1]) if words else None
+    return (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)
+
+
+def step(call: Call, names: tuple[str, ...], release: tuple[int, int]) -> list[str]:
+    """The command that starts one agent on each node, inside the job."""
+    options = call.options
+    line = (f"{options.env_setup} && " if options.env_setup else "") + script(options.remote_python, options.sudo)
+    return [
+        "srun", f"--jobid={call.hosts.slurm_job}", *(["--overlap"] if release >= _OVERLAP or release == (0, 0) else []),
+        "--gres=none", f"--nodes={len(names)}", f"--ntasks={len(names)}", "--ntasks-per-node=1", "--cpus-per-task=1",
+        f"--nodelist={','.join(names)}", "--label", "--input=all", "--mpi=none", "--cpu-bind=none",
+        "--kill-on-bad-exit=0", "--wait=0", "--quiet", "--job-name=rankscope", "--chdir=/", "--export=ALL", "sh", "-c",
+        f"echo rankscope-node $SLURMD_NODENAME; {line}",
+    ]  # fmt: skip
+
+
+def ask(call: Call, answers: Answers) -> None:
+    """Start the step and take what comes; where the launch fails on some nodes, ask the living ones once more."""
+    end = time.monotonic() + call.deadline_s
+    release = version()
+    names = call.hosts.names
+    for _ in range(2):
+        listen = Listener(answers)
+        _run_step(step(call, names, release), call, answers, listen, end)
+        failed = listen.failed
+        for name, detail in failed.items():
+            answers.missing(name, Why.UNREACHABLE, f"Slurm cannot start a task there: {detail or 'no answer'}")
+        left = tuple(name for name in answers.waiting() if name in names)
+        silent = left and not any(answers.inboxes[name].answered for name in names)
+        if not (failed and silent and end - time.monotonic() > 1.0 and answers.complete):
+            break
+        names = left
+    for name in answers.waiting():
+        if listen.said:
+            answers.missing(name, Why.FAILED, f"srun: {listen.said[-1][:200]}")
+
+
+class Listener:
+    """Sorts the labelled lines of srun to the nodes they come from: each task first says which node it is on."""
+
+    def __init__(self, answers: Answers) -> None:
+        self._answers = answers
+        self._nodes: dict[bytes, str] = {}
+        self.failed: dict[str, str] = {}
+        self.said: list[str] = []
+
+    def output(self, line: bytes) -> None:
+        label, colon, rest = line.partition(b": ")
+        if not colon or not label.strip().isdigit():
+            return
+        if rest.startswith(b"rankscope-node "):
+            self._nodes[label.strip()] = rest.split()[1].decode("ascii", "replace") if len(rest.split()) > 1 else ""
+        else:
+            self._answers.feed(self._nodes.get(label.strip(), ""), rest)
+
+    def errors(self, line: bytes) -> None:
+        text = line.decode("utf-8", "replace").strip()
+        found = _NODE_FAILED.search(text)
+        if found:
+            self.failed[found[1]] = found[2][:200]
+        label, colon, rest = text.partition(": ")
+        if text and not (colon and label.isdigit()):
+            self.said = [*self.said[-20:], text]
+        elif rest:
+            self._answers.feed(self._nodes.get(label.encode(), ""), rest.encode())
+
+
+def _run_step(
+    command: list[str], call: Call, answers: Answers, listen: Listener, end: float
+) -> None:  # fmt: skip
+    """Run srun until it ends, every node has answered, or the deadline has come; then end our step, and only that."""
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               start_new_session=True)  # fmt: skip
+    try:
+        _converse(process, call, answers, listen, end)
+    except KeyboardInterrupt:
+        answers.complete = False
+    finally:
+        _end(process)
+
+
+def _converse(
+    process: subprocess.Popen[bytes], call: Call, answers: Answers, listen: Listener, end: float
+) -> None:  # fmt: skip
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    for stream in (process.stdin, process.stdout, process.stderr):
+        os.set_blocking(stream.fileno(), False)
+    takers: dict[int, Callable[[bytes], None]] = {
+        process.stdout.fileno(): listen.output, process.stderr.fileno(): listen.errors
+    }  # fmt: skip
+    rest = dict.fromkeys(takers, b"")
+    parcel = memoryview(call.parcel)
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdin, selectors.EVENT_WRITE)
+        selector.register(process.stdout, selectors.EVENT_READ)
+        selector.register(process.stderr, selectors.EVENT_READ)
+        while takers and answers.waiting() and (left := end - time.monotonic()) > 0:
+            for key, _ in selector.select(min(left, 0.5)):
+                if key.fileobj is process.stdin:
+                    parcel = _write(process, parcel, selector)
+                    continue
+                chunk = os.read(key.fd, 1 << 16)
+                *lines, rest[key.fd] = (rest[key.fd] + chunk).split(b"\n")
+                for line in lines:
+                    takers[key.fd](line)
+                if not chunk:
+                    selector.unregister(key.fileobj)
+                    del takers[key.fd]
+            waiting = answers.waiting()
+            if waiting:
+                call.progress(f"{hostnames.fold(waiting)}: waiting, {max(0.0, left):.0f} s left")
+
+
+def _write(
+    process: subprocess.Popen[bytes], parcel: memoryview, selector: selectors.BaseSelector
+) -> memoryview:  # fmt: skip
+    assert process.stdin is not None
+    try:
+        parcel = parcel[os.write(process.stdin.fileno(), parcel[: 1 << 16]) :]
+    except BrokenPipeError:
+        parcel = parcel[:0]
+    if not parcel:
+        selector.unregister(process.stdin)
+        process.stdin.close()
+    return parcel
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End srun, which ends the step's tasks; ask, then insist."""
+    for word in (None, signal.SIGTERM, signal.SIGKILL):
+        if word is not None and process.poll() is None:
+            os.killpg(process.pid, word)
+        try:
+            process.wait(0.2 if word is None else 1.0)
+            break
+        except subprocess.TimeoutExpired:
+            continue
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None and not stream.closed:
+            stream.close()
+
+
+TRANSPORT = Transport("slurm", "slurm:JOBID", find, ask)
