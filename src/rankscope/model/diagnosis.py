@@ -71,6 +71,8 @@ class CollectiveState:
     dtype: str = ""
     waiting: RankSet = field(default_factory=RankSet)
     deadline_s: float | None = None  # until the first watchdog of a waiting rank fires
+    pair: tuple[int, int] | None = None  # source and destination of a message, as world ranks
+    consequence: bool = False  # it only follows from another wait
 
 
 @dataclass(frozen=True)

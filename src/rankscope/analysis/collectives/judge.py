@@ -17,6 +17,7 @@ from .records import Facts
 
 _ROOTED = frozenset({"broadcast", "reduce", "gather", "scatter", "_broadcast_oop", "_reduce_oop"})
 _MOST_STATES = 200
+_CONSEQUENCE = 9
 
 
 @dataclass(frozen=True)
@@ -200,7 +201,7 @@ class Judge:
             call = self._graph.calls[at]
             at_fault = tuple(rank for rank in (*call.missing, *call.silent) if rank in culprits)
             kind = "missing_rank" if call.missing else "no_evidence_rank" if call.silent else "stuck_in_flight"
-            yield self._state(_Cause(kind, at, at_fault, 9, "follows from another wait"))
+            yield self._state(_Cause(kind, at, at_fault, _CONSEQUENCE, "follows from another wait"))
 
     def _state(self, cause: _Cause) -> CollectiveState:
         call = self._graph.calls[cause.call]
@@ -224,6 +225,8 @@ class Judge:
             dtype=(model.input_dtypes or model.output_dtypes or ("",))[0],
             waiting=RankSet(call.waiting),
             deadline_s=self._deadline(call),
+            pair=call.peer,
+            consequence=cause.first == _CONSEQUENCE,
         )
 
     @staticmethod

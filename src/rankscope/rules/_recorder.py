@@ -1,0 +1,118 @@
+"""What the rules about recorders share: words for a call, where it was issued, and how sure one may be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.case import Case
+from ..analysis.origin import Origin, origin
+from ..model.diagnosis import Certainty, CollectiveState, Reason
+from ..model.evidence.recorder import Recorder, RecorderEntry
+from ..model.evidence.stacks import Frame
+from ..model.ranks import RankSet, ranks_phrase
+from ..model.words import span
+
+_RHYTHMS = 10  # a wait is old when it is ten times as long as the pauses this job makes
+
+
+def causes(case: Case, *kinds: str) -> Iterator[CollectiveState]:
+    """The calls that the account takes for causes, of the kinds given.
+
+    What only follows from them is left out, and so is, in a running job, a wait that is too young to mean anything.
+    """
+    if case.comparison.hang:
+        for state in case.comparison.states:
+            if state.kind in kinds and not state.consequence and (not case.snapshot.live or old(case, state)):
+                yield state
+
+
+def old(case: Case, state: CollectiveState) -> bool:
+    """Has a call been waited in for long, by the user's word and by the job's own rhythm?"""
+    waited = age(case, state)
+    rhythm = max((case.comparison.rhythm.get(rank, 0.0) for rank in state.waiting), default=0.0)
+    return waited is not None and case.stuck(waited) and waited >= _RHYTHMS * rhythm
+
+
+def call(state: CollectiveState) -> str:
+    """``all_reduce #41 of dp``, ``send 0→3 of pp``."""
+    group = state.desc if state.desc not in ("", "undefined") else f"group {state.group}"
+    if state.seq is None:
+        pair = f" {state.pair[0]}→{state.pair[1]}" if state.pair else ""
+        return f"{state.op}{pair} of {group}"
+    return f"{state.op} #{state.seq} of {group}"
+
+
+def age(case: Case, state: CollectiveState) -> float | None:
+    """How long the longest waiting rank of a call has waited, where times tell."""
+    ages = [case.comparison.ages[rank] for rank in state.waiting if rank in case.comparison.ages]
+    return max(ages, default=None)
+
+
+def certainty(case: Case, state: CollectiveState) -> Certainty:
+    """Recorders of a running job with an old wait are certain; files have no age, and members may be inferred."""
+    if case.snapshot.live:
+        return Certainty.LIKELY if case.comparison.weak else Certainty.CERTAIN
+    return Certainty.POSSIBLE if case.comparison.weak else Certainty.LIKELY
+
+
+def waits(case: Case, state: CollectiveState) -> Iterator[Reason]:
+    """Who waits in the call, since when, where they issued it, and how long they will go on."""
+    if not state.waiting:
+        return
+    waited = age(case, state)
+    since = f", the longest for {span(waited)}" if waited is not None else ""
+    verb = "waits" if len(state.waiting) == 1 else "wait"
+    yield Reason(f"{ranks_phrase(state.waiting)} issued {call(state)} and {verb} in it{since}", "recorder")
+    issued = site(case, state, state.waiting - state.culprits)
+    if issued:
+        yield Reason(f"issued at {issued}", "recorder")
+    if state.deadline_s is not None and state.deadline_s > 0:
+        yield Reason(f"the first watchdog ends the job in {span(state.deadline_s)}", "recorder")
+
+
+def last_done(case: Case, state: CollectiveState, rank: int) -> Reason | None:
+    """What a rank that did not come did last in that group."""
+    member = case.by_rank.get(rank)
+    recorder = member.latest(Recorder) if member else None
+    if recorder is None or state.seq is None:
+        return None
+    mine = [entry for entry in reversed(recorder.entries[-512:]) if entry.group == state.group and not entry.is_p2p]
+    if not mine:
+        return Reason(f"rank {rank} recorded no call in this group", "recorder", member.ref if member else None)
+    entry = mine[0]
+    ended = "which is over" if entry.done else "which is not over"
+    where = user_frame(entry)
+    place = f", at {place_of(where)}" if where else ""
+    return Reason(f"the last call of rank {rank} there is {entry.op} #{entry.seq}, {ended}{place}", "recorder",
+                  member.ref if member else None)  # fmt: skip
+
+
+def site(case: Case, state: CollectiveState, ranks: RankSet) -> str:
+    """The line of the job's own code from which the first of these ranks issued the call."""
+    for rank in ranks:
+        member = case.by_rank.get(rank)
+        recorder = member.latest(Recorder) if member else None
+        for entry in reversed(recorder.entries[-512:] if recorder else ()):
+            if entry.group == state.group and entry.seq == state.seq and entry.op == state.op and entry.frames:
+                frame = user_frame(entry)
+                return f"{place_of(frame)} (rank {rank})" if frame else ""
+        if recorder is not None:
+            return ""
+    return ""
+
+
+def user_frame(entry: RecorderEntry) -> Frame | None:
+    """The innermost recorded frame that is the job's own."""
+    return next((frame for frame in entry.frames if origin(frame) is Origin.USER), None)
+
+
+def place_of(frame: Frame) -> str:
+    return f"{frame.function} ({frame.file.rsplit('/', 1)[-1]}:{frame.line})"
+
+
+def look_next(case: Case, ranks: RankSet) -> tuple[str, ...]:
+    """Commands that would tell more."""
+    if not case.snapshot.live:
+        return (f"rankscope diagnose   (on the running job: what {ranks_phrase(ranks)} does instead)",) if ranks else ()
+    refs = [case.by_rank[rank].ref for rank in ranks if rank in case.by_rank]
+    return tuple(f"rankscope stacks pid:{ref.pid} --source" for ref in refs[:3])

@@ -1,0 +1,47 @@
+"""Every member issued the same call, and none finished it.
+
+## What it means
+The program did what it should: all ranks came, with equal arguments. What does not end is below it: a network path, a device, a
+driver, the communication library, or a rank whose device still runs something else.
+
+## How it is recognised
+At the first call that did not end, the recorders of all members agree, and no member has anything unfinished before it.
+
+## What to do
+Ask the library (`NCCL_DEBUG`, RAS on port 28028), look at NIC and GPU counters and at the native stack of one rank; run
+`rankscope preflight` over the hosts of the group to find the pair that cannot talk.
+
+## How to prevent it
+Test the nodes before a run; watch link and ECC counters; set a time-out for each process group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.case import Case
+from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.ranks import ranks_phrase
+from . import Rule
+from ._recorder import call, causes, certainty, waits
+
+
+def check(case: Case) -> Iterator[Finding]:
+    for state in causes(case, "stuck_in_flight"):
+        reasons = (Reason(f"all of {ranks_phrase(state.arrived)} issued {call(state)}, with equal arguments", "recorder"),
+                   *list(waits(case, state))[:2])  # fmt: skip
+        yield Finding(
+            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=min_certainty(certainty(case, state)),
+            title=f"{call(state)} was issued by every member and does not end: look below the program", because=reasons,
+            against=("recorders hold neither root nor reduction: a call that differs only there looks the same",
+                     *case.comparison.weak),
+            next=("rankscope preflight", "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET  (in the next run)"), collective=state,
+        )  # fmt: skip
+
+
+def min_certainty(found: Certainty) -> Certainty:
+    """At most likely: what lies below the program was not seen."""
+    return Certainty.LIKELY if found is Certainty.CERTAIN else found
+
+
+RULE = Rule(id="recorder-in-flight", cls="stuck-below-program", check=check, page=__doc__ or "", order=60)

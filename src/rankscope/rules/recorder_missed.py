@@ -1,0 +1,49 @@
+"""Ranks wait in a collective that another rank never issued.
+
+## What it means
+A collective ends when every member of its group has come. The flight recorders show which call is the first that did not
+end, who issued it, and who did not: those ranks went another way, stopped, or are late.
+
+## How it is recognised
+Every rank's recorder is compared, group by group and over all groups at once: of all ranks that have not come, the one
+that itself waits for nobody is named. Ranks that are late only because they wait elsewhere are not. The first call that
+it would have had to issue is shown, with the last one it did issue.
+
+## What to do
+Look at the stack of the named rank: what it does instead is the reason. Typical: a collective under a condition that only
+some ranks meet, an exception that was caught, unequal numbers of batches.
+
+## How to prevent it
+No collective behind a rank-local condition: agree on the condition first. Let ranks without data take part with a dummy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.case import Case
+from ..analysis.progress import advances
+from ..model.diagnosis import Finding, Kind, Reason
+from ..model.ranks import ranks_phrase
+from . import Rule
+from ._recorder import call, causes, certainty, last_done, look_next, waits
+
+
+def check(case: Case) -> Iterator[Finding]:
+    for state in causes(case, "missing_rank"):
+        culprits = state.culprits
+        standings = [case.standings.get(process.ref) for rank in culprits for process in case.of_rank(rank)]
+        if standings and all(standing is not None and advances(standing) for standing in standings):
+            continue  # it is on its way: the rule about stragglers speaks
+        reasons = [*waits(case, state), *filter(None, (last_done(case, state, rank) for rank in list(culprits)[:4]))]
+        if state.detail:
+            reasons.append(Reason(state.detail, "recorder"))
+        yield Finding(
+            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, state),
+            title=f"{ranks_phrase(culprits)} never reached {call(state)}", ranks=culprits,
+            processes=tuple(process for rank in culprits for process in case.of_rank(rank)), because=tuple(reasons),
+            against=case.comparison.weak, next=look_next(case, culprits), collective=state,
+        )  # fmt: skip
+
+
+RULE = Rule(id="recorder-missed", cls="collective-missed-by-rank", check=check, page=__doc__ or "", order=60)

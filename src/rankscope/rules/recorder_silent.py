@@ -1,0 +1,42 @@
+"""The rank that everybody waits for left no recorder.
+
+## What it means
+All members of a group that left evidence issued a call; one member left none. Dumps are written by living processes: that
+rank has probably died, or its host cannot be reached.
+
+## How it is recognised
+Recorders name the members of a group. The call that did not end was issued by all members with a recorder, nothing else
+explains the wait, and for the remaining members there is no dump at all.
+
+## What to do
+Find out why it is silent: does its process exist, does its host answer, what is the last line of its log?
+
+## How to prevent it
+A launcher that ends all ranks when one fails; a dump directory that all hosts can write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.case import Case
+from ..model.diagnosis import Finding, Kind
+from ..model.ranks import ranks_phrase
+from . import Rule
+from ._recorder import call, causes, certainty, waits
+
+
+def check(case: Case) -> Iterator[Finding]:
+    for state in causes(case, "no_evidence_rank"):
+        if not state.culprits:
+            continue
+        yield Finding(
+            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, state),
+            title=f"{ranks_phrase(state.culprits)} left no record, and {call(state)} waits for it", ranks=state.culprits,
+            processes=tuple(process for rank in state.culprits for process in case.of_rank(rank)),
+            because=tuple(waits(case, state)), against=("its dump may only be lost", *case.comparison.weak),
+            next=("look for its process, its host and the end of its log",), collective=state,
+        )  # fmt: skip
+
+
+RULE = Rule(id="recorder-silent", cls="dead-rank", check=check, page=__doc__ or "", order=60)
