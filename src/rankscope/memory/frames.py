@@ -11,6 +11,8 @@ from .source import PAGE, Memory, Unreadable
 
 # Python's own recursion limit is 1,000; programs raise it, but a chain longer than this is a ring.
 FRAMES_LIMIT = 50_000
+# Of one process, so that many rings cost no more than one.
+ALL_FRAMES_LIMIT = 500_000
 # Owners from here on are the interpreter's own marks between calls from C, not Python frames.
 OWNER_SHIM = 3
 
@@ -38,22 +40,22 @@ def top(memory: Memory, layout: Layout, pointer: int) -> int:
     return int(U64(memory.read(pointer + layout.cframe_frame, 8))[0])
 
 
-def walk(memory: Memory, layout: Layout, address: int) -> Chain:
-    """Follow the frames from the innermost one outwards."""
+def walk(memory: Memory, layout: Layout, address: int, limit: int = FRAMES_LIMIT) -> Chain:
+    """Follow the frames from the innermost one outwards, at most ``limit`` of them."""
     out: list[RawFrame] = []
     try:
-        whole = (_on_heap if layout.frame_owner < 0 else _on_stack)(memory, layout, address, out)
+        whole = (_on_heap if layout.frame_owner < 0 else _on_stack)(memory, layout, address, out, limit)
     except Unreadable:
         whole = False
     return Chain(tuple(out), whole)
 
 
-def _on_heap(memory: Memory, layout: Layout, address: int, out: list[RawFrame]) -> bool:
+def _on_heap(memory: Memory, layout: Layout, address: int, out: list[RawFrame], limit: int) -> bool:
     """Up to 3.10 every frame is an object of its own."""
     size, back, code, instruction = (
         layout.frame_size, layout.frame_back, layout.frame_code, layout.frame_instruction,
     )  # fmt: skip
-    for _ in range(FRAMES_LIMIT):
+    for _ in range(limit):
         if not address:
             return True
         raw = memory.read(address, size)
@@ -62,13 +64,13 @@ def _on_heap(memory: Memory, layout: Layout, address: int, out: list[RawFrame]) 
     return False
 
 
-def _on_stack(memory: Memory, layout: Layout, address: int, out: list[RawFrame]) -> bool:
+def _on_stack(memory: Memory, layout: Layout, address: int, out: list[RawFrame], limit: int) -> bool:
     """From 3.11 the frames of a thread lie behind one another in its own chunks, so a page brings several."""
     size, back, code, instruction, owner = (
         layout.frame_size, layout.frame_back, layout.frame_code, layout.frame_instruction, layout.frame_owner,
     )  # fmt: skip
     start, page = 0, b""
-    for _ in range(FRAMES_LIMIT):
+    for _ in range(limit):
         if not address:
             return True
         at = address - start

@@ -47,11 +47,17 @@ class Names:
         return self._registry.get(state.ident, 0)
 
     def _active(self, interpreter: int) -> list[tuple[int, int]]:
-        where = self._family.names.get("threading._active") or self._find_active(interpreter)
-        if not where:
+        where = self._family.names.get("threading._active", 0)
+        if not self._is_dict(where):
+            where = self._find_active(interpreter)
+        if not self._is_dict(where):
             return []
         self._family.names["threading._active"] = where
         return [(self._ident(key), value) for key, value in dicts.entries(self._objects, where, 4096)]
+
+    def _is_dict(self, address: int) -> bool:
+        objects = self._objects
+        return bool(address) and objects.type_name(objects.pointer(address + objects.layout.object_type)) == "dict"
 
     def _ident(self, key: int) -> int:
         layout = self._objects.layout

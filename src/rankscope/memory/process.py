@@ -134,6 +134,7 @@ class _Reading:
         self._codes = CodeReader(self._objects, family.codes)
         self._names = Names(self._objects, family)
         self._values = Values(self._objects, wanted.strings)
+        self._left = frames.ALL_FRAMES_LIMIT
 
     def all(self, looked: Mapping[int, Task], kept: Mapping[int, PythonThread]) -> Seen:
         """Read all threads but those kept, and again those that ran meanwhile."""
@@ -168,7 +169,9 @@ class _Reading:
     def _draft(self, state: ThreadState) -> Draft:
         """Read one thread once."""
         try:
-            chain = frames.walk(self._memory, self._layout, frames.top(self._memory, self._layout, state.frame))
+            innermost = frames.top(self._memory, self._layout, state.frame)
+            chain = frames.walk(self._memory, self._layout, innermost, min(self._left, frames.FRAMES_LIMIT))
+            self._left -= len(chain.frames)
             codes = [self._codes.at(frame.code) for frame in chain.frames]
         except (Unreadable, NotCode, struct.error):
             return EMPTY

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ...memory import tasks
+from ...memory import interpreter, source, tasks
 from ...model.evidence.stacks import Frame, Local, NativeStacks, PythonStacks, PythonThread, Stack, Trust
 from ...model.evidence.threads import Threads
 from ...model.gap import Gap, Why
@@ -89,7 +89,9 @@ class PySpyEngine:
         paused_ms = told.took_s * 1e3 if pausing else 0.0
         after = _look(self._proc, ref.pid)
         try:
-            threads = parse(told.output, looked, after, options.strings, exact=not pausing)
+            said = json.loads(told.output)
+            ids = _ids(self._proc, ref.pid, looked, said)
+            threads = parse(said, ids, looked, after, options.strings, paused=pausing)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             return Gap(_WHAT, Why.DAMAGED, f"py-spy's answer cannot be read: {type(error).__name__}", process=ref)
         if options.native:
@@ -135,22 +137,40 @@ def _first_line(errors: str) -> str:
     return errors.strip().split("\n", 1)[0][:200]
 
 
+def _ids(proc: str, pid: int, looked: dict[int, tasks.Task], said: list[dict[str, Any]]) -> dict[int, int]:
+    """Our ids of the threads by what py-spy calls them; up to 3.10 it tells the C library's handle of a thread only."""
+    outer = {task.inner: task.tid for task in looked.values()}
+    ids = {}
+    try:
+        with source.ProcessMemory(proc, _living(pid, looked)) as memory:
+            for each in said:
+                state = interpreter.ThreadState(0, each["thread_id"], each["os_thread_id"] or 0, 0, 0)
+                ids[state.ident] = outer.get(interpreter.find_native(memory, state, frozenset(outer)), 0)
+    except OSError:
+        return {}
+    return {ident: tid for ident, tid in ids.items() if tid}
+
+
 def parse(
-    output: bytes, before: dict[int, tasks.Task], after: dict[int, tasks.Task], strings: bool, exact: bool
+    said: list[dict[str, Any]],
+    ids: dict[int, int],
+    before: dict[int, tasks.Task],
+    after: dict[int, tasks.Task],
+    strings: bool,
+    paused: bool,
 ) -> tuple[PythonThread, ...]:
-    """Read ``py-spy dump --json``; ids are turned into ours, and a thread that slept all the while was read exactly."""
-    outer = {task.inner: task.tid for task in before.values()}
+    """Turn ``py-spy dump --json`` into threads; one that slept all the while, or was paused, was read exactly."""
     threads = []
-    for each in json.loads(output):
-        tid = outer.get(each["os_thread_id"], each["os_thread_id"])
-        slept = exact and tasks.slept(before.get(tid), after.get(tid))
+    for each in said:
+        tid = ids.get(each["thread_id"])
+        exact = paused or (tid is not None and tasks.slept(before.get(tid), after.get(tid)))
         frames = list(reversed(each["frames"]))
         threads.append(
             PythonThread(
                 tid,
                 Stack(_frame(frame) for frame in frames),
                 each["thread_name"],
-                Trust.EXACT if slept or not exact else Trust.LIKELY,
+                Trust.EXACT if exact else Trust.LIKELY,
                 bool(each["owns_gil"]),
                 each["active"],
                 tuple(_locals(frames, strings)),
