@@ -13,6 +13,7 @@ from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
 from ..model.snapshot import Snapshot
 from . import graph
+from .away import away
 from .case import Case, Member
 from .collectives.of_case import account, rank_edges
 from .identity import resolve
@@ -32,7 +33,8 @@ def build(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Case:
     missing = _expected(snapshot, members) - RankSet(by_rank)
     world_size = _world_size(snapshot, members)
     compared = account(members, world_size, missing, snapshot.live)
-    scene = Scene({member.ref: member for member in members}, standings, by_rank, missing, rank_edges(compared))
+    scene = Scene({member.ref: member for member in members}, standings, by_rank, missing, rank_edges(compared),
+                  away(snapshot, world_size))  # fmt: skip
     case = Case(
         snapshot, members, events=_events(snapshot), collectives=compared.states if compared.hang else (),
         comparison=compared, standings=standings, graph=graph.build(scene), stuck_after_s=stuck_after_s,

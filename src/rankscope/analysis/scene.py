@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
+from .away import Away
 from .case import Member
 from .standing import Standing
 
@@ -32,6 +33,7 @@ class Scene:
     ranks: Mapping[int, ProcessRef]
     missing: RankSet = field(default_factory=RankSet)
     rank_edges: Mapping[int, tuple[tuple[int, str], ...]] = field(default_factory=dict)  # from recorders, exact
+    away: tuple[Away, ...] = ()  # hosts that gave no answer
 
     def of_role(self, role: Role) -> list[Standing]:
         return [standing for standing in self.standings.values() if standing.member.role is role]

@@ -11,7 +11,7 @@ SSH_FAILED = 255
 
 _SSH = (
     ("could not resolve hostname", Why.MISSING, "its name is not known here", "check the spelling, or /etc/hosts and DNS"),
-    ("connection refused", Why.UNREACHABLE, "it refuses ssh: the host is up, no sshd listens", "start sshd there"),
+    ("connection refused", Why.DENIED, "it refuses ssh: the host is up, no sshd listens", "start sshd there"),
     ("during banner exchange", Why.TIMEOUT, "it accepts the connection, but its sshd does not speak", ""),
     ("no route to host", Why.UNREACHABLE, "no route to it: switched off, or its link is down", ""),
     ("network is unreachable", Why.UNREACHABLE, "no network leads to it", ""),
@@ -23,9 +23,9 @@ _SSH = (
     ("too many authentication failures", Why.DENIED, "it refuses our keys", "--ssh-options '-oIdentitiesOnly=yes'"),
     ("a password is required", Why.DENIED, "sudo there wants a password", "without --sudo, or a rule in its sudoers"),
     ("not in the sudoers", Why.DENIED, "sudo is not allowed there", "without --sudo"),
-    ("connection reset", Why.UNREACHABLE, "the connection was reset", ""),
-    ("connection closed", Why.UNREACHABLE, "the connection was closed", ""),
-    ("broken pipe", Why.UNREACHABLE, "the connection broke", ""),
+    ("connection reset", Why.FAILED, "the connection was reset", ""),
+    ("connection closed", Why.FAILED, "the connection was closed", ""),
+    ("broken pipe", Why.FAILED, "the connection broke", ""),
     ("memoryerror", Why.FAILED, "there is no memory for the agent", ""),
     ("cannot allocate memory", Why.FAILED, "there is no memory for the agent", ""),
 )  # fmt: skip
@@ -42,7 +42,7 @@ def of_ssh(status: int | None, errors: Sequence[str]) -> tuple[Why, str, str]:
     if status == 127:
         return Why.MISSING, "no Python found there", "--remote-python PATH, or --env-setup 'conda activate NAME'"
     if status == SSH_FAILED:
-        return Why.UNREACHABLE, f"ssh failed: {_last(errors)}" if errors else "the connection broke", ""
+        return Why.FAILED, f"ssh failed: {_last(errors)}" if errors else "the connection broke", ""
     if status > 128:
         return Why.FAILED, f"the agent was ended by signal {status - 128}", ""
     return Why.FAILED, f"the agent ended with status {status}" + (f": {_last(errors)}" if errors else ""), ""

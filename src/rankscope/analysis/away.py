@@ -1,0 +1,82 @@
+"""Hosts that gave no answer, and which ranks run there as far as the answers of the others tell.
+
+Ranks are numbered host by host by torchrun, srun and mpirun's default: where the hosts that answered hold blocks of one
+size in the order of their names, the blocks that are missing belong to the hosts that are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..model.gap import Gap, Why
+from ..model.process import ProcessRef, Role
+from ..model.ranks import RankSet
+from ..model.snapshot import Snapshot
+
+# Reasons that say "this host did not speak to us"; a host that says that nothing runs there did.
+_SILENT = {Why.UNREACHABLE, Why.TIMEOUT, Why.DENIED, Why.MISSING, Why.FAILED}
+
+
+@dataclass(frozen=True)
+class Away:
+    """One host that did not answer. ``ranks`` may be empty where nobody can tell; ``sure`` is False where they were told
+    by the order of host names. ``dark`` says that no packet came back, not even a refusal."""
+
+    gap: Gap
+    ranks: RankSet
+    sure: bool = True
+
+    @property
+    def host(self) -> str:
+        return self.gap.host or ""
+
+    @property
+    def dark(self) -> bool:
+        return self.gap.why is Why.UNREACHABLE
+
+    @property
+    def ref(self) -> ProcessRef:
+        """The host's stand-in in the wait-for graph."""
+        return ProcessRef(self.host, 0, -1)
+
+
+def away(snapshot: Snapshot, world_size: int | None) -> tuple[Away, ...]:
+    """The silent hosts of a job."""
+    heard = {process.ref.host for process in snapshot.processes} | {host.name for host in snapshot.hosts}
+    gaps = {gap.host: gap for gap in snapshot.gaps if gap.what == "host" and gap.host and gap.why in _SILENT}
+    silent = [gap for name, gap in sorted(gaps.items(), key=lambda item: _natural(item[0] or "")) if name not in heard]
+    if not silent or not world_size:
+        return tuple(Away(gap, RankSet()) for gap in silent)
+    blocks = _blocks(snapshot)
+    unseen = RankSet(range(world_size)) - RankSet(r for held in blocks.values() for r in held)
+    unseen = unseen - (RankSet.parse(snapshot.job.expected) if snapshot.job.expected else RankSet())
+    size = max((len(held) for held in blocks.values()), default=0)
+    if len(silent) == 1 and len(unseen) <= max(size, 1):
+        return (Away(silent[0], unseen),)
+    told = _by_order(blocks, [gap.host or "" for gap in silent], size, unseen)
+    return tuple(Away(gap, told.get(gap.host or "", RankSet()), sure=False) for gap in silent)
+
+
+def _blocks(snapshot: Snapshot) -> dict[str, RankSet]:
+    """The ranks that each host holds."""
+    held: dict[str, list[int]] = {}
+    for process in snapshot.processes:
+        if process.role is Role.RANK and process.rank is not None:
+            held.setdefault(process.ref.host, []).append(process.rank)
+    return {host: RankSet(ranks) for host, ranks in held.items()}
+
+
+def _by_order(blocks: Mapping[str, RankSet], silent: list[str], size: int, unseen: RankSet) -> dict[str, RankSet]:
+    """The ranks of silent hosts by the order of names, when every host that spoke holds just the block of its place."""
+    names = sorted([*blocks, *silent], key=_natural)
+    places = {name: RankSet(range(i * size, (i + 1) * size)) for i, name in enumerate(names)}
+    if any(places[name] != held for name, held in blocks.items()):
+        return {}
+    return {name: places[name] for name in silent if not (places[name] - unseen)}
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """``node10`` after ``node9``."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name) if part]

@@ -1,0 +1,91 @@
+"""A host of the job does not answer, and its ranks are the ones that the others wait for.
+
+## What it means
+Every rank that could be looked at waits for ranks of a host that is silent: switched off, crashed, cut off from the network,
+or so busy that it does not even accept a login. A host that loses power closes no connection, so its peers learn nothing and
+wait for as long as they are allowed to.
+
+## How it is recognised
+Asking the host brought no answer (the reason is shown), while the recorders or stacks of the others say that nobody else holds
+them up. A host that refuses the login, or has no Python for us, is alive: then only its ranks are named, and what they do is
+unknown. Without recorders the ranks of a silent host are told by the order of host names, and the report says so.
+
+## What to do
+Look at the host by another way: its console or management controller, `ping`, the switch, `scontrol show node`. When it is
+gone, end the job and start again without it. When it is alive, run `rankscope diagnose` on it.
+
+## How to prevent it
+Health checks before the start (`rankscope preflight`), shorter time-outs of the process group, TCP keepalive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.away import Away, away
+from ..analysis.case import Case, Root
+from ..analysis.scene import is_absent
+from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.ranks import RankSet, ranks_phrase
+from . import Rule
+from ._say import waited_for
+
+
+def check(case: Case) -> Iterator[Finding]:
+    silent = away(case.snapshot, case.world_size) if case.snapshot.live else ()
+    for dark in (True, False):
+        hosts = [host for host in silent if host.dark is dark]
+        if hosts:
+            yield _finding(case, hosts, dark, _waited(case, hosts, silent))
+
+
+def _waited(case: Case, hosts: list[Away], silent: tuple[Away, ...]) -> list[Root]:
+    """Where chains of waiting end in one of these hosts, or in a rank that can only run on one of them."""
+    refs = {host.ref for host in hosts}
+    theirs = RankSet(rank for host in hosts for rank in host.ranks)
+    known = all(host.ranks for host in silent)
+    unseen = RankSet(range(case.world_size or 0)) - case.ranks
+    return [
+        root
+        for root in case.graph.roots
+        if root.ref in refs
+        or (is_absent(root.ref) and (root.ref.pid in theirs or (not known and root.ref.pid in unseen)))
+    ]
+
+
+def _finding(case: Case, hosts: list[Away], dark: bool, roots: list[Root]) -> Finding:
+    names = ", ".join(host.host for host in hosts[:8]) + (f" and {len(hosts) - 8} more" if len(hosts) > 8 else "")
+    ranks = RankSet(rank for host in hosts for rank in host.ranks)
+    whose = ranks or RankSet(root.ref.pid for root in roots if is_absent(root.ref))
+    stuck = [root for root in roots if root.age_s is None or case.stuck(root.age_s)]
+    run = f"; {ranks_phrase(whose)} {'runs' if len(whose) == 1 else 'run'} there" if whose else ""
+    verb = ("does not answer" if dark else "could not be looked at") if len(hosts) == 1 else (
+        "do not answer" if dark else "could not be looked at")  # fmt: skip
+    held = ", and nobody else holds the job up" if stuck else ""
+    return Finding(
+        rule=RULE.id, cls=RULE.cls if dark else "collective-missed-by-rank", kind=Kind.CAUSE if stuck else Kind.NOTE,
+        certainty=_certainty(case, stuck, dark), title=f"{names} {verb}{run}{held}", ranks=whose if stuck else RankSet(),
+        because=(*map(_silence, hosts[:8]), *(waited_for(stuck[0]) if stuck else ())), against=tuple(_against(hosts, dark)),
+        next=(f"ping -c 3 {hosts[0].host}", f"rankscope diagnose ssh:{hosts[0].host} --deadline 60"),
+    )  # fmt: skip
+
+
+def _certainty(case: Case, roots: list[Root], dark: bool) -> Certainty:
+    """Never certain: what the ranks over there do, nobody has seen."""
+    named = any(is_absent(root.ref) for root in roots)
+    old = any(case.stuck(root.age_s) for root in roots)
+    return Certainty.LIKELY if old and (dark or named) else Certainty.POSSIBLE
+
+
+def _silence(host: Away) -> Reason:
+    return Reason(f"{host.host}: {host.gap.detail}", "host")
+
+
+def _against(hosts: list[Away], dark: bool) -> Iterator[str]:
+    if any(host.ranks and not host.sure for host in hosts):
+        yield "which ranks run there was told by the order of the host names"
+    if not dark:
+        yield "the host is alive; what its ranks do was not seen"
+
+
+RULE = Rule(id="host-unreachable", cls="network-blackhole", check=check, page=__doc__ or "", order=8)
