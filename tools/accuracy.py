@@ -75,9 +75,8 @@ def main(folder: Path, only: list[str]) -> int:
     for form, count in marks.items():
         total = sum(count.values())
         if total:
-            print(
-                f"{form}: {count['right']}/{total} right ({count['right'] / total:.0%}), {count['wrong']} wrong, {count['undecided']} undecided"
-            )
+            right = f"{count['right']}/{total} right ({count['right'] / total:.0%})"
+            print(f"{form}: {right}, {count['wrong']} wrong, {count['undecided']} undecided")
     for (truth, said), number in sorted(confusion.items()):
         print(f"confused: {truth} taken for {said}: {number}")
     print(f"wrong and certain: {wrong_certain}")

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ..analysis.accounts import stem
 from ..analysis.labels import Who, who
 from ..errors import RankscopeError
 from ..model.evidence.events import Event, Events
@@ -72,7 +73,7 @@ def events(paths: Iterable[str | Path]) -> Iterator[Event]:
 
 
 def _read(source: Source, small: bool | None = None) -> FileEvidence | Snapshot:
-    evidence = FileEvidence(source, who(_stem(source.name)))
+    evidence = FileEvidence(source, who(stem(source.name)))
     try:
         with open_source(source) as stream:
             head = head_of(stream)
@@ -130,14 +131,6 @@ def _size(source: Source) -> int:
         return os.stat(source.path).st_size
     except OSError:
         return 0
-
-
-def _stem(name: str) -> str:
-    """A file's name without folders, order number and ending, as a label."""
-    stem = name.rsplit("/", 1)[-1]
-    for ending in (".gz", ".txt", ".log", ".json", ".out", ".err", ".dump"):
-        stem = stem.removesuffix(ending)
-    return stem
 
 
 @dataclass

@@ -1,0 +1,314 @@
+# ruff: noqa: E501  (a row of a table is one line)
+"""Accounts: what the evidence says of one subject (a process, some ranks, a file), as stacks and as text that can be searched.
+
+Stacks are written out as text too, deepest frame first, so that one pattern finds a mechanism in a live process, in a
+pasted dump and in a sentence about one.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from ..model.evidence.events import Event, Events
+from ..model.evidence.stacks import Frame, NativeStacks, PythonStacks, PythonThread, Stack
+from ..model.process import ProcessRef, Role
+from ..model.ranks import RankSet
+from .case import Case, Member
+from .frame_tables import Kind
+from .frames import wait_of
+from .labels import Who, who
+from .origin import module_path
+
+# A text longer than this is a log: its events are searched, not all its lines.
+TEXT_LIMIT = 512 << 10
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One thread's stack as somebody saw it."""
+
+    thread: PythonThread
+    native: bool = False
+    moment: int = 0
+
+    @property
+    def stack(self) -> Stack:
+        return self.thread.stack
+
+    @property
+    def text(self) -> str:
+        return written(self.thread.stack)
+
+
+@functools.lru_cache(maxsize=65536)
+def written(stack: Stack) -> str:
+    """A stack as text, deepest frame first, paths below their package."""
+    return "\n".join(map(_frame, reversed(stack)))
+
+
+def _frame(frame: Frame) -> str:
+    where = module_path(frame.file) if frame.file and frame.library is None else frame.library or frame.file
+    return f"{frame.function} ({where}:{frame.line})" if where else frame.function
+
+
+@dataclass(frozen=True)
+class Account:
+    """One subject: who it is, its stacks, its events in order, and all of it as text."""
+
+    label: str
+    who: Who
+    refs: tuple[ProcessRef, ...] = ()
+    seen: tuple[Seen, ...] = ()
+    events: tuple[Event, ...] = ()
+    role: Role | None = None
+
+    @functools.cached_property
+    def ranks(self) -> RankSet:
+        return self.who.ranks
+
+    @functools.cached_property
+    def text(self) -> str:
+        """What there is to search: the label, the stacks, then what was said, line by line."""
+        lines: dict[tuple[str, int, str], None] = {}
+        for event in self.events:
+            lines[event.file, event.line, event.text] = None
+        said = "\n".join(line for _, _, line in lines)[:TEXT_LIMIT]
+        stacks = "\n\n".join(dict.fromkeys(seen.text for seen in self.seen))
+        # A file's name has underscores both for blanks and for what no name may hold; settings need them kept.
+        return f"{self.label}\n{self.label.replace(' ', '_')}\n\n{stacks}\n\n{said}"
+
+    @functools.cached_property
+    def said(self) -> str:
+        """The text without label and stacks."""
+        return "\n".join(dict.fromkeys(event.text for event in self.events))[:TEXT_LIMIT]
+
+    def find(self, pattern: str) -> str | None:
+        """The line in which a pattern is found first (case does not matter, ^ and $ are lines), None where it is not."""
+        found = compiled(pattern).search(self.text)
+        return line_at(self.text, found.start()) if found else None
+
+    def named(self, *names: str) -> tuple[Event, ...]:
+        """Its events of some names."""
+        return tuple(event for event in self.events if event.event in names)
+
+
+@functools.lru_cache(maxsize=4096)
+def compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern as rules write it."""
+    return re.compile(pattern, re.IGNORECASE | re.MULTILINE)
+
+
+def line_at(text: str, at: int) -> str:
+    """The line around a position, cut to a sane length."""
+    start = text.rfind("\n", 0, at) + 1
+    end = text.find("\n", at)
+    return text[start : end if end >= 0 else len(text)].strip()[:300]
+
+
+def accounts(case: Case) -> tuple[Account, ...]:
+    """All subjects of a case: one per label of files, one per process of a live job."""
+    found: tuple[Account, ...] | None = case.__dict__.get("_accounts")
+    if found is None:
+        found = tuple(_live(case) if case.snapshot.live else _files(case))
+        case.__dict__["_accounts"] = found
+    return found
+
+
+def _live(case: Case) -> Iterator[Account]:
+    """Of a live job only those in whom a chain of waiting ends, and for long enough: others wait rightly."""
+    stuck = {root.ref for root in case.graph.roots if case.stuck(root.age_s)} | {
+        ref for cycle in case.graph.cycles for ref in cycle
+    }
+    for member in case.members:
+        if member.ref not in stuck:
+            continue
+        rank = RankSet([member.rank]) if member.rank is not None else RankSet()
+        told = tuple(event for look in member.looks if Events in look for event in look[Events].events)
+        yield Account(
+            str(member.ref),
+            Who(ranks=rank, pid=member.ref.pid, role=member.role),
+            (member.ref,),
+            tuple(_seen(member)),
+            told,
+            member.role,
+        )
+    if case.events:
+        yield Account("job", Who(), (), (), case.events)
+
+
+@dataclass
+class _Open:
+    who: Who
+    refs: list[ProcessRef] = field(default_factory=list)
+    seen: list[Seen] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    ranks: set[int] = field(default_factory=set)
+    role: Role | None = None
+
+
+def _files(case: Case) -> Iterator[Account]:
+    """Files of one label are one subject; a label with several ranks is one subject too."""
+    opened: dict[str, _Open] = {}
+    for member in case.members:
+        label = member.process.label or str(member.ref)
+        one = opened.setdefault(label, _Open(who(label)))
+        one.refs.append(member.ref)
+        one.role = member.role
+        if member.rank is not None:
+            one.ranks.add(member.rank)
+        known = {(seen.stack, seen.moment) for seen in one.seen}
+        one.seen.extend(seen for seen in _seen(member) if (seen.stack, seen.moment) not in known)
+    for event in case.events:
+        label = who(stem(event.file)).text or event.file
+        opened.setdefault(label, _Open(who(label))).events.append(event)
+    for label, one in opened.items():
+        told = replace(one.who, ranks=RankSet(one.ranks)) if one.ranks else one.who
+        yield Account(label, told, tuple(one.refs), tuple(one.seen), tuple(one.events), one.role)
+
+
+def stem(name: str) -> str:
+    """A file's name without folders and endings, as a label; the order number in front stays off."""
+    base = name.rsplit("/", 1)[-1]
+    for ending in (".gz", ".txt", ".log", ".json", ".out", ".err", ".dump"):
+        base = base.removesuffix(ending)
+    return re.sub(r"^\d{2}_(?=\D)", "", base)
+
+
+def _seen(member: Member) -> Iterator[Seen]:
+    for moment, look in enumerate(member.looks):
+        for record, native in ((PythonStacks, False), (NativeStacks, True)):
+            for thread in look[record].threads if record in look else ():
+                yield Seen(thread, native, moment)
+
+
+# --- what a subject does -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Doing:
+    """What a subject was doing: ``kind`` is a Kind's value or exception, dead, silent, done; ``site`` tells places apart."""
+
+    kind: str
+    op: str = ""
+    site: str = ""
+    ranks: RankSet = field(default_factory=RankSet)
+    count: int | None = None
+    text: str = ""
+    account: Account | None = None
+
+
+_COLLECTIVE = r"(?:all[_-]?reduce|all[_-]?gather\w*|all[_-]?to[_-]?all\w*|reduce[_-]?scatter\w*|broadcast\w*|barrier|allgather|alltoall\w*|collective|bcast)"
+# In order: the first pattern found in a sentence says what its subject does.
+_SENTENCES: tuple[tuple[str, str], ...] = (
+    (
+        "silent",
+        r"\b(?:silent|no (?:output|log|pending|stack|answer|response|process)|says nothing|nothing (?:printed|logged|in the log)|not responding)\b",
+    ),
+    ("exception", r"\b(?:[A-Z]\w*(?:Error|Exception)\b|out of memory|exception|traceback|raised|failed with|errors?:)"),
+    ("dead", r"\b(?:killed|crashed|died|segfault|core dumped|exited|gone|SIGKILL|exit code|terminated|defunct)\b"),
+    (
+        Kind.DEVICE.value,
+        r"(?:cuda\w*Synchronize|synchronize\(\)|memcpy_and_sync|\.item\(\)|\.tolist\(\)|\.cpu\(\)|cudaMalloc|cudaFree|cuModuleLoad\w*|torch\.cuda\.synchronize|device[- ]?(?:wide )?sync)",
+    ),
+    (
+        Kind.P2P.value,
+        r"(?:send/rec\w*|\b(?:batch_)?i?(?:send|recv)(?:_forward|_backward|_object_list)?\b|receive from|send to|point[- ]to[- ]point|\bp2p\b|ncclSend|ncclRecv)",
+    ),
+    (Kind.COLLECTIVE.value, _COLLECTIVE),
+    (Kind.RENDEZVOUS.value, r"(?:init_process_group|new_group|rendezvous|ncclCommInitRank|init_distributed)"),
+    (Kind.STORE.value, r"(?:store[.-]>?get|TCPStore|key[- ]value store)"),
+    (
+        Kind.DATA.value,
+        r"(?:data ?loader|next batch|_next_data|data iterator|loading data|fetching batch|tokeniz\w+ (?:the )?data)",
+    ),
+    (
+        Kind.COMPILE.value,
+        r"(?:compil(?:e|ing|ation)|triton|inductor|ptxas|nvcc|autotun\w+|warm-?up|cuda graph capture)",
+    ),
+    (Kind.CHECKPOINT.value, r"(?:saving|save_checkpoint|torch\.save|uploading|writing (?:the )?checkpoint)"),
+    (Kind.INPUT.value, r"(?:\bpdb\b|breakpoint|input\(|\(Pdb\)|ipdb)"),
+    (Kind.EXIT.value, r"(?:destroy_process_group|atexit|at exit|shutting down|finaliz\w+)"),
+    ("done", r"\b(?:finished|completed|done|already left|left the loop|100%)\b"),
+    (Kind.LOCK.value, r"(?:\block\b|mutex|futex|acquire)"),
+)
+_SUBJECT = re.compile(
+    r"^\W*(?:(?:all|the) )?(?P<word>ranks?|TP|DP|PP|EP|workers?)[ #-]*\[?(?P<list>\d[\d,\s-]*?(?: and \d+)?)\]?(?:\s*[:—–]\s*|\s+(?=[a-z]))(?P<rest>.+)$",
+    re.IGNORECASE,
+)
+
+
+def doings(case: Case) -> tuple[Doing, ...]:
+    """What each subject was doing, one entry per subject that a file names in its lines."""
+    return tuple(doing for account in accounts(case) for doing in _doing(account))
+
+
+def _doing(account: Account) -> Iterator[Doing]:
+    main = main_thread(account)
+    if main is not None:
+        yield of_stack(account, main)
+        return
+    subjects = list(_subjects(account))
+    if subjects:
+        yield from subjects
+    else:
+        yield of_text(account, account.said)
+
+
+def main_thread(account: Account) -> Seen | None:
+    """The thread that does the work: the main one, else the one that says most, else the first; its last moment."""
+    if not account.seen:
+        return None
+    latest = max(seen.moment for seen in account.seen)
+    now = [seen for seen in account.seen if seen.moment == latest] or list(account.seen)
+    for seen in now:
+        if seen.thread.name and re.search("main", seen.thread.name, re.I):
+            return seen
+    for seen in now:
+        if account.refs and seen.thread.tid == account.refs[0].pid:
+            return seen
+    return now[0]
+
+
+def of_stack(account: Account, seen: Seen) -> Doing:
+    """A subject by its stack; the site is the chain of frames outside the interpreter."""
+    wait = wait_of(seen.stack)
+    deciding = seen.stack[: wait.index + 1] if wait.index >= 0 else seen.stack
+    site = " < ".join(frame.function for frame in reversed(deciding[-6:]))
+    return Doing(wait.kind.value, wait.op, site, account.ranks, account.who.count, account.label, account)
+
+
+def of_text(account: Account, text: str) -> Doing:
+    """A subject by sentences about it."""
+    for kind, pattern in _SENTENCES:
+        found = compiled(pattern).search(text)
+        if found:
+            return Doing(
+                kind,
+                found.group().lower().rstrip("("),
+                line_at(text, found.start()),
+                account.ranks,
+                account.who.count,
+                line_at(text, found.start()),
+                account,
+            )
+    return Doing(
+        "unknown", "", text[:200], account.ranks, account.who.count, text.strip().split("\n", 1)[0][:300], account
+    )
+
+
+def _subjects(account: Account) -> Iterator[Doing]:
+    for line in account.said.splitlines():
+        found = _SUBJECT.match(line)
+        if found is None:
+            continue
+        ranks = who("ranks " + found["list"].strip(" ,-")).ranks
+        if ranks:
+            yield replace(of_text(account, found["rest"]), ranks=ranks, count=len(ranks), text=line.strip()[:300])
+
+
+def in_kind(found: Iterable[Doing], *kinds: str) -> list[Doing]:
+    """Those that do one of some things."""
+    return [doing for doing in found if doing.kind in kinds]

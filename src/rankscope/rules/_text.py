@@ -1,0 +1,139 @@
+"""Rules that rest on wordings and frames: a table of signs, and one finding from all of them that are there."""
+
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from ..analysis.accounts import Account, accounts
+from ..analysis.case import Case
+from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.evidence.events import Event
+from ..model.process import Process
+from ..model.ranks import RankSet
+from . import Rule
+
+LIKELY, POSSIBLE, CERTAIN = Certainty.LIKELY, Certainty.POSSIBLE, Certainty.CERTAIN
+_RANKING = {CERTAIN: 0, LIKELY: 1, POSSIBLE: 2}
+
+
+@dataclass(frozen=True)
+class Sign:
+    """One wording or frame that gives a mechanism away.
+
+    ``pattern`` and all of ``also`` must be found in one subject, ``anywhere`` somewhere in the case, ``unless`` nowhere
+    in it. ``speaker`` says that whoever shows the sign is at fault.
+    """
+
+    pattern: str
+    says: str
+    certainty: Certainty = LIKELY
+    also: tuple[str, ...] = ()
+    anywhere: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
+    speaker: bool = True
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A sign that is there, in whose account, and the line that shows it."""
+
+    sign: Sign
+    account: Account
+    line: str
+
+
+def hits(case: Case, signs: Iterable[Sign], live_stacks: bool = False) -> Iterator[Hit]:
+    """Every sign that is there, once per subject; of a live job the stacks count only for rules that ask for them."""
+    found = tuple(one for one in accounts(case) if live_stacks or not case.snapshot.live or not one.refs)
+    for sign in signs:
+        if any(one.find(pattern) for pattern in sign.unless for one in found):
+            continue
+        if not all(any(one.find(pattern) for one in found) for pattern in sign.anywhere):
+            continue
+        for one in found:
+            line = one.find(sign.pattern)
+            if line is not None and all(one.find(pattern) for pattern in sign.also):
+                yield Hit(sign, one, line)
+
+
+def finding(
+    rule: Rule, case: Case, found: list[Hit], title: str, next_steps: tuple[str, ...], against: tuple[str, ...] = ()
+) -> Finding:
+    """One cause from all signs of a rule."""
+    best = min((hit.sign.certainty for hit in found), key=_RANKING.__getitem__)
+    strong = [hit for hit in found if hit.sign.certainty is best]
+    ranks, processes = RankSet(), dict[Process, None]()
+    for hit in strong:
+        if hit.sign.speaker:
+            ranks = ranks | hit.account.ranks | ranks_said(hit.account, hit.sign.pattern)
+            processes.update(dict.fromkeys(members(case, hit.account)))
+    return Finding(
+        rule=rule.id, cls=rule.cls, kind=Kind.CAUSE, certainty=best, title=title, ranks=ranks,
+        processes=tuple(processes)[:16], because=tuple(reasons(found))[:6], against=against, next=next_steps,
+    )  # fmt: skip
+
+
+def members(case: Case, account: Account) -> list[Process]:
+    """The processes a subject stands for."""
+    return [case.by_ref[ref].process for ref in account.refs[:64] if ref in case.by_ref]
+
+
+def ranks_said(account: Account, pattern: str) -> RankSet:
+    """The ranks whose own lines show a sign, when the subject is a console of many."""
+    from ..analysis.accounts import compiled
+
+    look = compiled(pattern)
+    return RankSet(event.rank for event in account.events if event.rank is not None and look.search(event.text))
+
+
+def reasons(found: Iterable[Hit]) -> Iterator[Reason]:
+    """Why, each once, with the line it rests on."""
+    told: set[str] = set()
+    for hit in found:
+        if hit.sign.says in told:
+            continue
+        told.add(hit.sign.says)
+        yield Reason(f"{hit.sign.says}: {hit.line[:200]}" if hit.line else hit.sign.says, hit.account.label[:80])
+
+
+def text_rule(
+    module: str, page: str | None, cls: str, order: int, title: str, signs: tuple[Sign, ...], steps: tuple[str, ...],
+    live_stacks: bool = False,
+) -> Rule:  # fmt: skip
+    """A rule that is nothing but its signs."""
+
+    def check(case: Case) -> Iterator[Finding]:
+        found = list(hits(case, signs, live_stacks))
+        if found:
+            yield finding(rule, case, found, title, steps)
+
+    rule = Rule(id=rule_id(module), cls=cls, check=check, page=page or "", order=order)
+    return rule
+
+
+def rule_id(module: str) -> str:
+    """A rule is called as its file is."""
+    return module.rsplit(".", 1)[-1].replace("_", "-")
+
+
+def make_rule(module: str, page: str | None, cls: str, order: int, check: Callable[[Case], Iterator[Finding]]) -> Rule:
+    """A rule with a check of its own."""
+    return Rule(id=rule_id(module), cls=cls, check=check, page=page or "", order=order)
+
+
+def simple(
+    rule: Rule, title: str, certainty: Certainty, because: Iterable[str], steps: tuple[str, ...] = (),
+    ranks: RankSet | None = None, kind: Kind = Kind.CAUSE, against: tuple[str, ...] = (), source: str = "text",
+) -> Finding:  # fmt: skip
+    """A finding from plain sentences."""
+    return Finding(
+        rule=rule.id, cls=rule.cls, kind=kind, certainty=certainty, title=title, ranks=ranks or RankSet(),
+        because=tuple(Reason(text[:300], source) for text in because), against=against, next=steps,
+    )  # fmt: skip
+
+
+def events(case: Case, *names: str) -> list[Event]:
+    """The events of some names, in order."""
+    return [event for event in case.events if event.event in names]

@@ -1,0 +1,72 @@
+"""Every member issued the same call and none finished: network, device or library.
+
+## What it means
+The program is in order: all ranks stand in the same collective. What does not work is below it, and the program's stacks cannot say what.
+
+## How it is recognised
+Equal stacks on all ranks in one collective (or equal time-outs with the same sequence number, operation and size from every rank), and nobody elsewhere.
+
+## What to do
+Ask below: `ncclras`, `NCCL_DEBUG=INFO`, counters of the cards, `dmesg`, native stacks of one rank. Then halve: one node, two nodes, `NCCL_P2P_DISABLE=1`,
+`NCCL_IB_DISABLE=1`, `NCCL_SHM_DISABLE=1`, `all_reduce_perf` on the same hosts.
+
+## How to prevent it
+A test of all pairs before the run (`rankscope preflight`).
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.accounts import doings, in_kind
+from ..analysis.case import Case
+from ..analysis.frame_tables import Kind as Wait
+from ..model.diagnosis import Finding
+from ._text import LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, simple
+
+_STEPS = (
+    "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET torchrun …",
+    "all_reduce_perf -b 8 -e 1G -f 2   # on the same hosts",
+    "ncclras   # NCCL 2.24 and later",
+)
+_SIGNS = (
+    Sign(r"(?:all|every|each|both) (?:\d+ )?(?:the )?(?:ranks?|gpus?|processes|workers|nodes)\b[^\n]{0,60}(?:same|identical|equal)[^\n]{0,40}(?:stack|place|collective|call|line|op|all_?reduce|barrier)", "all ranks are in the same place"),
+    Sign(r"(?:all|every|both) (?:\d+ )?(?:the )?(?:ranks?|gpus?|processes|workers)\b[^\n]{0,60}(?:stuck|hang|block|wait|spin|stop|in)\w*[^\n]{0,30}(?:all_?reduce|all_?gather|broadcast|barrier|reduce_?scatter|all_?to_?all|ncclAllReduce|first collective)", "all ranks are in the same collective", POSSIBLE),
+)  # fmt: skip
+
+
+def check(case: Case) -> Iterator[Finding]:
+    found = [doing for doing in doings(case) if doing.kind not in ("unknown", Wait.IDLE.value)]
+    waiting = in_kind(found, Wait.COLLECTIVE.value, Wait.DEVICE.value)
+    size = sum(len(doing.ranks) or doing.count or 1 for doing in waiting)
+    if waiting and len(waiting) == len(found) and size > 1 and len({doing.site for doing in waiting}) == 1:
+        yield simple(
+            RULE,
+            f"all {size} ranks that were seen stand in the same {waiting[0].op}",
+            LIKELY,
+            [waiting[0].site],
+            _STEPS,
+        )
+        return
+    timeouts = {
+        event.rank: (event.fields.get("seq"), event.fields.get("op"), event.fields.get("numel_in"))
+        for event in events(case, "torch.watchdog_timeout")
+        if event.rank is not None
+    }
+    if len(timeouts) > 1 and len(set(timeouts.values())) == 1 and set(timeouts) == set(range(len(timeouts))):
+        seq, op, _ = next(iter(timeouts.values()))
+        yield simple(
+            RULE,
+            f"all {len(timeouts)} ranks timed out in the same {op} #{seq}",
+            LIKELY,
+            ["every rank reports the same operation and number"],
+            _STEPS,
+        )
+        return
+    signs = list(hits(case, _SIGNS))
+    if signs:
+        yield finding(RULE, case, signs, "every rank stands in the same call", _STEPS)
+
+
+RULE = make_rule(__name__, __doc__, "stuck-below-program", 90, check)

@@ -1,0 +1,249 @@
+"""Some ranks call a collective that the others do not call, or not as often.
+
+## What it means
+The ranks took different paths: a call under `if rank == 0`, a decision from local files or caches, an empty batch, an exception that leaves a function before its
+closing barrier, an uneven number of batches. The ranks that call wait for those that do not.
+
+## How it is recognised
+Stacks in two groups, one of them already in the next step or in another collective; a roll call that names an odd rank; time-outs with different sequence
+numbers; a report that some ranks did not join; a one-element all-reduce (a barrier or flag) that times out on some ranks only.
+
+## What to do
+Look at the branch between the last common call and the first different line (`rankscope diagnose` shows both). No collective behind a rank-local condition: reduce or
+broadcast the condition first; let idle ranks take part; catch, exchange flags, and fail together.
+
+## How to prevent it
+Equal step counts (`drop_last`, padding, `Join`); save and log on all ranks where the library does it collectively.
+Cases: https://github.com/speechbrain/speechbrain/issues/2401, https://github.com/sgl-project/sglang/issues/30760
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.accounts import Doing, doings, in_kind
+from ..analysis.case import Case
+from ..analysis.frame_tables import Kind as Wait
+from ..model.diagnosis import Finding
+from ..model.ranks import RankSet, ranks_phrase
+from ._text import LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, simple
+from .calls_differ import lonely_call
+
+_STEPS = (
+    "rankscope diagnose   # shows the last common call and the first different line",
+    "TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun …",
+)
+_WAITING = (Wait.COLLECTIVE.value, Wait.BACKWARD.value)
+_SIGNS = (
+    Sign(r"\b(?:only|just) (?:on |by )?(?:the )?(?:rank ?(?:0|zero)|main process|master|global[_ ]zero|one rank|some ranks|part of the ranks|rank \d+)\b[^\n]{0,60}(?:call|enter|reach|issue|execut|run|save|join|broadcast|reduc|gather|barrier|log|valid|eval)", "a collective is called on some ranks only"),
+    Sign(r"if (?:self\.|trainer\.|args\.|accelerator\.)?(?:local_?)?(?:rank == 0|rank==0|is_global_zero|is_main_process|is_master|is_rank_zero|get_rank\(\) == 0|is_local_main_process)", "a section belongs to one rank only", anywhere=(r"hang|stuck|time-?out|timed out|barrier|all_?reduce|broadcast|collective|gather",)),
+    Sign(r"(?:never|not|did(?:n't| not)|does(?:n't| not)|fails? to|without|skip\w*|miss\w*|left|leave\w*|bypass\w*|exit\w* early|return\w* early|early (?:return|exit)|break\w* out)\b[^\n]{0,40}\b(?:call|enter|reach|join|issue|participat|arriv|post|the (?:barrier|collective|all_?reduce|loop)|before the (?:barrier|collective))\w*[^\n]{0,60}(?:barrier|collective|all_?reduce|all_?gather|broadcast|all_?to_?all|reduce_?scatter|exchange|sync\w*)", "ranks do not reach a collective"),
+    Sign(r"(?:uneven|unequal|different (?:number|count|amount)s? of|fewer|more|one (?:more|less|extra|fewer)|extra|odd number of|not (?:evenly )?divisible|ran? out of|runs? out of|exhaust\w*)[^\n]{0,40}(?:batch\w*|steps?|iterations?|samples?|data|calls?|micro-?batch\w*|collectives?|barriers?|shards?|epochs?|all_?reduces?|all_?gathers?)[^\n]{0,60}", "ranks make a different number of steps", anywhere=(r"rank|gpu|worker|ddp|hang|stuck|timeout",)),
+    Sign(r"(?:collective|all_?reduce|barrier|operation|op|launched|seq\w*)[^\n]{0,30}(?:counts?|counters?|numbers?) (?:differ|are different|diverge|do not match)|(?:launched|issued|completed|executed|enqueued)[^\n]{0,20}\d+[^\n]{0,40}(?:others?|rest|peers?|rank \d+)[^\n]{0,20}\d+", "the ranks' counts of calls differ"),
+    Sign(r"(?:missing|absent|not joined|has not joined|have not joined|did not join|not yet (?:entered|joined)|INCOMPLETE|not communicating)[^\n]{0,40}rank", "a report names ranks that are absent"),
+)  # fmt: skip
+
+
+def check(case: Case) -> Iterator[Finding]:
+    for judge in (_desync, _fingerprints, _sequence, _roll_call, _two_places, _left_by_exception, _barrier):
+        made = judge(case)
+        if made is not None:
+            yield made
+            return
+    found = list(hits(case, _SIGNS))
+    if found:
+        yield finding(RULE, case, found, "some ranks call a collective that the others do not call", _STEPS)
+
+
+def _desync(case: Case) -> Finding | None:
+    said = events(case, "torch.desync")
+    if not said:
+        return None
+    missing = RankSet(rank for event in said for rank in _ints(event.fields.get("ranks")))
+    number = said[0].fields.get("missing")
+    return simple(
+        RULE,
+        f"{ranks_phrase(missing)} did not join collective #{number}",
+        LIKELY,
+        [event.text for event in said[:2]],
+        _STEPS,
+        missing,
+    )
+
+
+def _ints(value: object) -> tuple[int, ...]:
+    return tuple(item for item in value if isinstance(item, int)) if isinstance(value, tuple) else ()
+
+
+def _fingerprints(case: Case) -> Finding | None:
+    said = events(case, "torch.detail_mismatch")
+    lonely = lonely_call(said)
+    if lonely is None:
+        return None
+    rank, op = lonely
+    title = f"{'rank ' + str(rank) if rank is not None else 'one side'} calls {op} while the others are in another collective"
+    return simple(
+        RULE, title, LIKELY, [event.text for event in said[:2]], _STEPS, RankSet([rank] if rank is not None else [])
+    )
+
+
+def _sequence(case: Case) -> Finding | None:
+    """Time-outs of one group at different numbers, or from all ranks but some."""
+    seqs: dict[int, int] = {}
+    lines = []
+    for event in events(case, "torch.watchdog_timeout"):
+        number = event.fields.get("seq")
+        if event.rank is not None and isinstance(number, int) and event.rank not in seqs:
+            seqs[event.rank] = number
+            lines.append(event.text)
+    if len(set(seqs.values())) > 1:
+        low, high = min(seqs.values()), max(seqs.values())
+        behind = RankSet(rank for rank, seq in seqs.items() if seq == low)
+        return simple(
+            RULE,
+            f"{ranks_phrase(behind)} stand{'s' if len(behind) == 1 else ''} at #{low}, others at #{high}",
+            LIKELY,
+            lines[:3],
+            _STEPS,
+            behind,
+        )
+    missing = RankSet(range(max(seqs) + 1)) - RankSet(seqs) if len(seqs) > 2 else RankSet()
+    if missing and len(missing) * 4 <= len(seqs) + 3:
+        title = f"every rank but {missing} waits at #{next(iter(seqs.values()))}; {ranks_phrase(missing)} report{'s' if len(missing) == 1 else ''} nothing"
+        return simple(RULE, title, LIKELY, lines[:3], _STEPS, missing)
+    return None
+
+
+def _roll_call(case: Case) -> Finding | None:
+    """One account that says for several groups of ranks where each stands."""
+    for account_doings in _by_account(case).values():
+        sites = {doing.text.split("]")[-1].strip(): doing for doing in account_doings if doing.ranks}
+        if len(sites) > 1 and len({_place(doing.text) for doing in account_doings}) > 1:
+            odd = min(account_doings, key=lambda doing: len(doing.ranks))
+            if _blames_another(account_doings):
+                continue
+            return simple(
+                RULE,
+                f"{ranks_phrase(odd.ranks)} stand{'s' if len(odd.ranks) == 1 else ''} elsewhere than the others",
+                LIKELY,
+                [doing.text for doing in account_doings[:3]],
+                _STEPS,
+                odd.ranks,
+            )
+    return None
+
+
+def _place(text: str) -> str:
+    return text.split("]", 1)[-1].strip().lower()
+
+
+def _blames_another(found: list[Doing]) -> bool:
+    return bool(in_kind(found, "exception", "dead", Wait.DATA.value, "silent", Wait.DEVICE.value, Wait.P2P.value))
+
+
+def _by_account(case: Case) -> dict[str, list[Doing]]:
+    out: dict[str, list[Doing]] = {}
+    for doing in doings(case):
+        if doing.account is not None and not doing.account.seen:
+            out.setdefault(doing.account.label, []).append(doing)
+    return {label: found for label, found in out.items() if len(found) > 1}
+
+
+def _two_places(case: Case) -> Finding | None:
+    """Subjects in different collectives, or in a collective and somewhere that is not waiting for anybody."""
+    found = [doing for doing in doings(case) if doing.account is not None and _is_rank(doing)]
+    waiting = in_kind(found, *_WAITING)
+    places = {doing.site: doing for doing in waiting}
+    if len(places) > 1 and len({_signature(doing) for doing in waiting}) > 1:
+        odd = min(places.values(), key=_size)
+        because = [f"{doing.account.label if doing.account else ''}: {doing.site}" for doing in places.values()][:4]
+        return simple(
+            RULE,
+            f"{_name(odd)} stand{'s' if _size(odd) == 1 else ''} in another collective ({odd.op}) than the others",
+            LIKELY,
+            because,
+            _STEPS,
+            odd.ranks,
+        )
+    stuck = [
+        doing for doing in found if doing.text.lower().startswith(("stuck in", "hangs in", "blocked in", "waiting in"))
+    ]
+    if len(stuck) > 1 and len({doing.text for doing in stuck}) > 1 and not _blames_another(stuck):
+        odd = min(stuck, key=_size)
+        return simple(
+            RULE,
+            "groups of ranks stand in two different places",
+            LIKELY,
+            [doing.text for doing in stuck[:4]],
+            _STEPS,
+            odd.ranks,
+        )
+    return None
+
+
+def _signature(doing: Doing) -> str:
+    return doing.site if doing.account is not None and doing.account.seen else doing.op
+
+
+def _is_rank(doing: Doing) -> bool:
+    account = doing.account
+    return account is not None and (
+        bool(account.ranks) or account.who.count is not None or bool(account.find(r"^[^\n]*\branks?\b"))
+    )
+
+
+def _size(doing: Doing) -> int:
+    return len(doing.ranks) or doing.count or 1
+
+
+def _name(doing: Doing) -> str:
+    return ranks_phrase(doing.ranks) if doing.ranks else doing.account.label if doing.account else "a group of ranks"
+
+
+def _left_by_exception(case: Case) -> Finding | None:
+    """Ranks failed inside a routine that ends with a barrier, and the others wait in that barrier."""
+    found = [doing for doing in doings(case) if _is_rank(doing)]
+    waiting = [
+        doing
+        for doing in in_kind(found, *_WAITING, Wait.CHECKPOINT.value)
+        if "barrier" in doing.text.lower() or "barrier" in doing.op
+    ]
+    failed = [
+        doing
+        for doing in found
+        if doing not in waiting
+        and doing.account
+        and doing.account.find(r"upload|save|checkpoint|s3|bucket|write|export|evaluat|metric|download|cache|log")
+    ]
+    if not waiting or not failed:
+        return None
+    if any(
+        doing.account and doing.account.find(r"out of memory|SIGKILL|killed|segfault|illegal memory|Xid")
+        for doing in failed
+    ):
+        return None
+    ranks = RankSet(rank for doing in failed for rank in doing.ranks)
+    return simple(
+        RULE,
+        "ranks left a routine by an error before its closing barrier, in which the others wait",
+        LIKELY,
+        [doing.text for doing in (*failed, *waiting)][:4],
+        _STEPS,
+        ranks,
+    )
+
+
+def _barrier(case: Case) -> Finding | None:
+    """A one-element all-reduce timed out: a barrier or flag that part of the ranks enter."""
+    for event in events(case, "torch.watchdog_timeout"):
+        if event.fields.get("numel_in") == 1 and event.fields.get("op") in ("ALLREDUCE", "BARRIER", "BROADCAST"):
+            title = "a barrier or flag (one element) timed out: only part of the ranks entered it"
+            return simple(
+                RULE, title, LIKELY, [event.text], _STEPS, against=("a rank that is only late looks the same",)
+            )
+    maybe = events(case, "nccl.maybe_hanging")
+    return simple(RULE, "NCCL guesses that calls do not match", POSSIBLE, [maybe[0].text], _STEPS) if maybe else None
+
+
+RULE = make_rule(__name__, __doc__, "collective-missed-by-rank", 45, check)

@@ -1,0 +1,143 @@
+"""All ranks call a collective, but type, size, dtype, order or root differ.
+
+## What it means
+The ranks meet in one call and bring different things. NCCL then waits for ever or reads too much; gloo aborts; PyTorch's DETAIL mode says what differs.
+
+## How it is recognised
+`Detected mismatch between collectives` or `inconsistent collective` with two fingerprints; gloo's `op.preamble.length <= op.nbytes. A vs B`; time-outs at one
+sequence number with different operations or sizes; `message truncated`, `Mismatched collective detected`; recorders that differ at one number.
+
+## What to do
+`TORCH_DISTRIBUTED_DEBUG=DETAIL` names both sides. Find what makes the sequence of calls depend on local data: a modality that a batch lacks, dropped samples,
+experts without tokens, keys logged on some ranks. Pad, use dummy inputs times zero, broadcast the decision.
+
+## How to prevent it
+Make the calls a function of shared data only. Case: https://github.com/modelscope/ms-swift/pull/9443
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from ..analysis.case import Case
+from ..model.diagnosis import Certainty, Finding
+from ..model.evidence.events import Event
+from ..model.ranks import RankSet, ranks_phrase
+from ._text import LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, simple
+
+_STEPS = ("TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun …   # names both sides", "rankscope collectives DUMPS…")
+# Calls that carry a decision or a size rather than data: whoever makes one alone has entered a section of its own.
+_CONTROL = {"BROADCAST", "BARRIER", "GATHER", "SCATTER", "ALLGATHER_COALESCED"}
+_SIGNS = (
+    Sign(r"Mismatched collective|[Mm]ismatch between collectives|inconsistent collective", "the library says that calls differ", unless=(r"CollectiveFingerPrint",)),
+    Sign(r"message truncated|receiv\w+ \d+ bytes instead of \d+|Message truncated|MPI_ERR_TRUNCATE|buffer sizes? (?:do(?:es)? not|don't) match|size mismatch[^\n]{0,40}(?:collective|all_?gather|all_?reduce|rank|recv)", "a rank received more or less than it expected"),
+    Sign(r"(?:ranks?|workers?|processes)\b[^\n]{0,80}\b(?:different|differing|unequal|mismatch\w*)\b[^\n]{0,40}\b(?:shapes?|sizes?|dtypes?|numel|splits?|lengths?|roots?|buckets?|tensors?|number of (?:tensors|buckets|params|parameters|experts|gradients|elements))", "ranks bring different shapes"),
+    Sign(r"(?:shapes?|sizes?|dtypes?|numel|input[_ ]split\w*|tensor counts?|roots?|src|order of (?:the )?collectives?|sequence of (?:the )?collectives?)\b[^\n]{0,50}\b(?:differ|mismatch\w*|not (?:the same|equal|identical)|inconsistent|disagree|diverge)\w*", "ranks bring different shapes or orders"),
+    Sign(r"(?:unused|missing|no) (?:parameters?|gradients?|grads?|tokens?|images?|modalit\w+)[^\n]{0,60}(?:on|for|in) (?:one|some|a|rank|this) ?(?:rank|ranks|batch|gpu|worker)?", "a rank lacks what others have", POSSIBLE),
+    Sign(r"Expected to have finished reduction in the prior iteration|find_unused_parameters", "gradients of some parameters are missing", POSSIBLE),
+)  # fmt: skip
+
+
+def check(case: Case) -> Iterator[Finding]:
+    for judge in (_fingerprints, _gloo, _watchdogs):
+        made = judge(case)
+        if made is not None:
+            yield made
+            return
+    found = list(hits(case, _SIGNS))
+    if found:
+        yield finding(
+            RULE,
+            case,
+            found,
+            "ranks call the same collective with different arguments, or in a different order",
+            _STEPS,
+        )
+
+
+def _fingerprints(case: Case) -> Finding | None:
+    said = events(case, "torch.detail_mismatch")
+    if not said or lonely_call(said) is not None:
+        return None
+    sides: dict[int, str] = {}
+    for event in said:
+        for rank, prefix in ((event.rank, ""), (event.fields.get("other"), "other_")):
+            if isinstance(rank, int):
+                shape = event.fields.get(prefix + "shape") or ()
+                sides[rank] = f"{event.fields.get(prefix + 'op')} {list(shape) if isinstance(shape, tuple) else shape}"
+    odd = minority(sides)
+    what = "; ".join(f"rank {rank}: {text}" for rank, text in sorted(sides.items())[:4])
+    who = f"{ranks_phrase(odd)} differ{'s' if len(odd) == 1 else ''}" if odd else "ranks differ"
+    return simple(
+        RULE,
+        f"{who} in what the collective is called with ({what})",
+        LIKELY,
+        [event.text for event in said[:2]],
+        _STEPS,
+        odd,
+    )
+
+
+def minority(sides: dict[int, str]) -> RankSet:
+    """The ranks that do what fewest do; nobody when there is a tie."""
+    counts = Counter(sides.values()).most_common()
+    if len(counts) < 2 or counts[0][1] == counts[-1][1]:
+        return RankSet()
+    return RankSet(rank for rank, text in sides.items() if text != counts[0][0])
+
+
+def lonely_call(said: list[Event]) -> tuple[int | None, str] | None:
+    """The rank that makes a call of its own rather than the same call with other arguments."""
+    for event in said:
+        mine, other = str(event.fields.get("op", "")), str(event.fields.get("other_op", ""))
+        if not other:
+            continue
+        apart = isinstance(event.fields.get("seq"), int) and event.fields.get("seq") != event.fields.get("other_seq")
+        if mine == other and not apart:
+            continue
+        for rank, op, shape in (
+            (event.rank, mine, event.fields.get("shape")),
+            (event.fields.get("other"), other, event.fields.get("other_shape")),
+        ):
+            if op in _CONTROL or (mine != other and shape in ((1,), (), None)):
+                return (rank if isinstance(rank, int) else None), op
+        if apart:
+            return None, mine
+    return None
+
+
+def _gloo(case: Case) -> Finding | None:
+    said = events(case, "gloo.size_enforce")
+    if not said:
+        return None
+    fields = said[0].fields
+    title = f"two ranks meet in a call with different sizes: {fields.get('received')} against {fields.get('expected')} bytes"
+    aborted = [
+        event
+        for event in events(case, "elastic.root_cause", "elastic.worker_failed")
+        if event.fields.get("exitcode") == -6
+    ]
+    ranks = RankSet(event.rank for event in aborted[:1] if event.rank is not None)
+    against = ("the rank that aborts has the smaller buffer; it may be the innocent one",)
+    return simple(RULE, title, LIKELY, [said[0].text], _STEPS, ranks, against=against)
+
+
+def _watchdogs(case: Case) -> Finding | None:
+    """Time-outs at one number with different operations, or with sizes of which one is odd."""
+    groups: dict[object, dict[int, str]] = {}
+    for event in events(case, "torch.watchdog_timeout"):
+        if event.rank is not None and "seq" in event.fields:
+            groups.setdefault(event.fields["seq"], {})[event.rank] = str(event.fields.get("op"))
+    for seq, sides in groups.items():
+        if len(set(sides.values())) > 1:
+            odd = minority(sides)
+            ops = ", ".join(sorted(set(sides.values())))
+            title = f"{ranks_phrase(odd) if odd else 'ranks'} call{'s' if len(odd) == 1 else ''} another operation at #{seq}: {ops}"
+            lines = [f"#{seq}: rank {rank} {op}" for rank, op in sorted(sides.items())[:4]]
+            return simple(RULE, title, Certainty.LIKELY, lines, _STEPS, odd)
+    return None
+
+
+RULE = make_rule(__name__, __doc__, "collective-mismatch", 44, check)

@@ -1,0 +1,37 @@
+"""A compiler or its helper process is stuck or gone, and its parent waits.
+
+## What it means
+Kernels are compiled in helper processes (Inductor's subprocess pool, Triton, ninja). When a helper dies without closing its pipe, or hangs, the
+futures of the parent never resolve; the other ranks wait in the next collective.
+
+## How it is recognised
+The rank stands in `async_compile.wait`, `SubprocPool._read_thread → _recv_msg`, a future of the compile pool or of Triton, and the helper
+is gone, defunct or does not use the CPU. If the compiler works (stacks move), the job is only slow.
+
+## What to do
+`ps -ef | grep compile_worker`; `dmesg | grep -i kill`. `TORCHINDUCTOR_COMPILE_THREADS=1`, `TORCHINDUCTOR_WORKER_START=spawn`, clear the cache directory,
+update PyTorch.
+
+## How to prevent it
+Compile once on one rank with a shared cache, or warm up before the first collective. Mechanism: https://github.com/pytorch/pytorch/pull/189290
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from ._text import POSSIBLE, Sign, text_rule
+
+_SIGNS = (
+    Sign(r"SubprocPool|subproc_pool|_recv_msg|compile_worker|AsyncCompile|async_compile|compile (?:worker|helper|sidecar|subprocess|pool)|_inductor/codecache|parallel compile",
+         "a rank waits for compiled kernels", also=(r"(?:wait|never|hang|stuck|result|blocked|futures?|read|recv|dead|died|gone|idle|select|poll|broken)",),
+         unless=(r"llvm::|mlir::|ptxas info|compil\w+ (?:is )?(?:slow|progress|still)|second sample|moving",)),
+    Sign(r"(?:ptxas|nvcc|ninja|cicc|triton|inductor)\b[^\n]{0,60}(?:<defunct>|zombie|killed|crash\w*|hang\w*|hung|stuck|died|segfault)", "a compiler died or hangs"),
+    Sign(r"BrokenProcessPool", "a pool of compilers broke", also=(r"compil|inductor|triton",)),
+    Sign(r"(?:result|wait|_wait) \((?:[^\n]*/)?concurrent/futures/_base\.py[^\n]*\n(?:[^\n]+\n){0,6}?[^\n]*(?:inductor|triton|dynamo|codecache|compile)", "a rank waits for a future of the compiler"),
+    Sign(r"(?:wait|communicate|_try_wait|poll) \(subprocess\.py[^\n]*\n(?:[^\n]+\n){0,6}?[^\n]*(?:triton|cpp_extension|ninja|nvcc|compile|build)", "a rank waits for a compiler process", POSSIBLE),
+)  # fmt: skip
+
+RULE = text_rule(
+    __name__, __doc__, "compile-worker", 34, "a compiler helper is stuck or gone, and its parent waits", _SIGNS,
+    ("ps -ef | grep -e compile_worker -e ptxas -e ninja", "TORCHINDUCTOR_COMPILE_THREADS=1 torchrun …"),
+)  # fmt: skip

@@ -1,0 +1,35 @@
+"""There is no space or quota left where the job writes.
+
+## What it means
+A checkpoint, cache, log or spill file cannot be written. The writing rank fails or tries again for ever; the others wait in the
+barrier behind the write.
+
+## How it is recognised
+`No space left on device` or `Disk quota exceeded` about a file that is not shared memory; a table of file systems at 100 %.
+
+## What to do
+`df -h PATH; df -i PATH; quota -s`. Free space or point the checkpoint, `TMPDIR`, `HF_HOME`, `TORCHINDUCTOR_CACHE_DIR` and
+`TRITON_CACHE_DIR` elsewhere. Then resume from the last complete checkpoint.
+
+## How to prevent it
+Keep fewer checkpoints, check the free space before writing, let a failed write fail on all ranks.
+"""
+
+# ruff: noqa: E501, S108  (a sign is one line, and speaks of /dev/shm)
+from __future__ import annotations
+
+from ._text import POSSIBLE, Sign, text_rule
+
+_SHM = r"/dev/shm|shared memory|shm_open|posix_fallocate|insufficient shm|inotify"
+_SIGNS = (
+    Sign(r"No space left on device|\bENOSPC\b|\[Errno 28\]", "a write found no space", unless=(_SHM,)),
+    Sign(r"Disk quota exceeded|\bEDQUOT\b|\[Errno 122\]|quota (?:is )?(?:exceeded|reached|full)", "a write went over the quota"),
+    Sign(r"\s100% +/(?!dev|sys|proc|run|snap|boot)\S*$|disk (?:is )?full|filesystem (?:is )?full|out of (?:disk )?(?:space|inodes)|no (?:free )?(?:disk )?space",
+         "a file system is full", unless=(r"/dev/shm",)),
+    Sign(r"PytorchStreamWriter failed writing|unexpected pos \d+ vs \d+|write failed[^\n]*file too short", "a checkpoint could not be written", POSSIBLE),
+)  # fmt: skip
+
+RULE = text_rule(
+    __name__, __doc__, "storage-full", 12, "no space or quota is left where the job writes", _SIGNS,
+    ("df -h . ; df -i . ; quota -s", "du -xsh CHECKPOINT_DIR"),
+)  # fmt: skip

@@ -1,0 +1,40 @@
+"""The driver, or a service it needs, is not up.
+
+## What it means
+On machines with NVSwitch CUDA works only when the fabric manager runs in exactly the driver's version; elsewhere the kernel module is not
+loaded, or the driver was updated under running libraries. Every rank of that node fails or waits at its first CUDA call.
+
+## How it is recognised
+`system not yet initialized` (802), `system driver mismatch` (803), a fabric state that is not completed, `NVIDIA-SMI has failed`,
+`Driver/library version mismatch`, a fabric manager that is inactive or of another version.
+
+## What to do
+`systemctl status nvidia-fabricmanager; nvidia-smi -q | grep -A2 Fabric; cat /proc/driver/nvidia/version`. Install
+nvidia-fabricmanager in the driver's version and start it; reboot after a driver update.
+
+## How to prevent it
+Pin both packages together; a node check before the scheduler hands the node out.
+The error: https://github.com/pytorch/pytorch/issues/35710
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from ._text import POSSIBLE, Sign, text_rule
+
+_SIGNS = (
+    Sign(r"system not yet initialized|SYSTEM_NOT_READY|cudaErrorSystemNotReady|(?:Error|failure|code|returned|error=) ?\(?802\b", "CUDA says that the system is not ready"),
+    Sign(r"system (?:has|not|driver)[^\n]{0,30}driver[^\n]{0,20}mismatch|SYSTEM_DRIVER_MISMATCH|(?:Error|failure) 803\b|Driver/library version mismatch", "driver and library do not fit"),
+    Sign(r"fabric ?manager[^\n]{0,80}(?:not (?:running|installed|started|active)|inactive|dead|failed|fail|stopped|mismatch|different|older|newer|missing|version)|(?:not running|failed to start|inactive|missing)[^\n]{0,40}fabric ?manager",
+         "the fabric manager does not run, or not in the driver's version"),
+    Sign(r"Fabric\b[^\n]{0,40}(?:In Progress|Not Started|incomplete|never reported|Failure)|\bState\s*:\s*In Progress", "the fabric is not set up"),
+    Sign(r"NVIDIA-SMI has failed because it couldn't communicate|Failed to initialize NVML|nvidia\.ko|modprobe[^\n]*nvidia|No devices were found|/dev/nvidia\w*[^\n]*(?:No such file|missing)",
+         "the driver is not loaded"),
+    Sign(r"nvidia-peermem|nv_peer_mem", "GPUDirect's kernel module is named", POSSIBLE, also=(r"not loaded|missing|fail|No such",)),
+    Sign(r"imex[^\n]{0,60}(?:not running|fail|timed? out|inactive|unavailable)", "the IMEX service does not run"),
+)  # fmt: skip
+
+RULE = text_rule(
+    __name__, __doc__, "driver-not-ready", 17, "the driver or its fabric manager is not ready", _SIGNS,
+    ("systemctl status nvidia-fabricmanager", "nvidia-smi -q | grep -A2 Fabric; cat /proc/driver/nvidia/version", "journalctl -u nvidia-fabricmanager -b"),
+)  # fmt: skip

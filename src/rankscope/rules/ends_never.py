@@ -1,0 +1,45 @@
+"""The program is over but does not end.
+
+## What it means
+The work is done; what remains is tear-down: destructors of communicators in an order that differs between ranks, `atexit` handlers, threads and pools that
+are joined, a tracker that uploads. One of them waits for a peer that is already gone, or for a thread that never ends.
+
+## How it is recognised
+Stacks in `Py_FinalizeEx`, `atexit`, `threading._shutdown`, `_python_exit`, `multiprocessing.util._exit_function`, `ncclCommAbort`, `ncclCommDestroy` or
+`destroy_process_group`; the log's last words are that the run finished. Some ranks have ended, others have not.
+
+## What to do
+`rankscope stacks pid:PID --native` names what is joined. Call `dist.destroy_process_group()` on all ranks at the same point after a barrier; shut
+pools down explicitly; daemon threads; abort, not destroy, after an error. As a last resort `os._exit(0)` after the last barrier.
+
+## How to prevent it
+Explicit tear-down with a time limit. Mechanism: https://github.com/pytorch/pytorch/issues/119215, https://github.com/pytorch/pytorch/issues/75097
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from ._text import POSSIBLE, Sign, text_rule
+
+_END = (
+    r"(?:Py_FinalizeEx|Py_Finalize\b|Py_Exit|Py_RunMain|__run_exit_handlers|_dl_fini|__cxa_finalize|atexit_\w+|_run_exitfuncs|finalize_modules|"
+    r"wait_for_thread_shutdown|_python_exit|_shutdown \((?:[^\n]*/)?threading|_exit_function|_run_finalizers|_terminate_pool|ncclCommAbort|ncclCommDestroy|"
+    r"ncclCommFinalize|~ProcessGroup\w*|ProcessGroupNCCL::(?:shutdown|abort|~)|destroy_process_group|_shutdown_backend|_shutdown_workers|MPI_Finalize|"
+    r"cuDevicePrimaryCtxRelease|cudart::\S*~|globalState::~|_PyGC_CollectNoFail|PyImport_Cleanup|rpc\.shutdown|_teardown|atexit)"
+)
+_SIGNS = (
+    Sign(_END, "the stack stands in the end of the program", unless=(r"_flush_std_streams|fork\w*_child|Out of memory|out of memory|exitcode: -9",)),
+    Sign(r"(?:hang|hung|stuck|stall|freez|never (?:exit|end|return|terminat)|does(?:n't| not) (?:exit|end|terminate|return|quit))\w*[^\n]{0,60}(?:at|on|during|after|in)[^\n]{0,30}(?:exit|shutdown|teardown|tear-down|interpreter (?:exit|shutdown)|finaliz\w+|the end|clean-?up|(?:training|program|script|test|run|job)\w* (?:finish|complet|end|is done|has finished))",
+         "somebody says that it does not end"),
+    Sign(r"(?:training|job|run|script|program|epochs?|tests?|evaluation|all (?:steps|work))\b[^\n]{0,60}(?:finished|complete[d]?|done|succeeded|passed)[^\n]{0,120}(?:but|then|and|yet|however)[^\n]{0,60}(?:hang|never exit|not exit|stuck|remain|still (?:running|alive)|does not (?:end|exit|return)|keeps? running)",
+         "the work is done and the process stays"),
+    Sign(r"process group has NOT been destroyed before", "the groups were not destroyed in order", POSSIBLE),
+    Sign(r"Exception ignored in:? <(?:module 'threading'|function _?(?:after|at)|bound method)[^\n]*", "something failed while the interpreter ended", POSSIBLE, also=(r"_shutdown|atexit|exit",)),
+    Sign(r"(?:wandb|mlflow|neptune|comet|tensorboard)[^\n]{0,60}(?:finish|waiting for|uploading|sync\w*|shutdown|teardown)", "a tracker is being closed", POSSIBLE),
+    Sign(r"`?Trainer\.fit`? stopped|Training (?:finished|completed|complete)|train_runtime", "the training is over", POSSIBLE, unless=(r"Watchdog|timeout|Timed out|Error",)),
+)  # fmt: skip
+
+RULE = text_rule(
+    __name__, __doc__, "exit-hang", 48, "the program is over but does not end", _SIGNS,
+    ("rankscope stacks pid:PID --native   # names what is joined", "dist.barrier(); dist.destroy_process_group()   # on all ranks, at the end of main"),
+)  # fmt: skip

@@ -1,0 +1,85 @@
+"""A rank failed or left, and the others wait for it.
+
+## What it means
+One rank raised an exception, ran out of device memory, crashed or ended early. The others notice only when a limit expires, and their messages are what people see.
+
+## How it is recognised
+The first error in time is an exception that is not a consequence (not a closed connection, not a time-out); a launcher that names a process with an exit code; ranks that clean up while their
+peers wait in a send, receive or collective; a process that is simply not there any more.
+
+## What to do
+Read the first exception (`rankscope analyze LOGS` names it) and fix that. Let failure end the job: `torchrun` with `--max-restarts=0`, `TORCH_NCCL_ASYNC_ERROR_HANDLING=1`, abort the
+groups instead of destroying them.
+
+## How to prevent it
+`@record` on `main`, so that the first error is written to a file; no `except: pass` around training steps.
+Case: https://github.com/NVIDIA-NeMo/Megatron-Bridge/pull/5283
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ..analysis.case import Case
+from ..model.diagnosis import Finding
+from ..model.evidence.events import Event
+from ..model.ranks import RankSet
+from ._text import LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, simple
+
+_STEPS = (
+    "rankscope analyze LOGS   # first error in time",
+    "read that rank's own log above the first message of NCCL or gloo",
+)
+# Exceptions that only pass on what happened elsewhere.
+_CASCADE = re.compile(
+    r"Connection (?:closed|reset|refused)|closed by peer|Broken pipe|ChildFailedError|DistBackendError|DistStoreError|DistNetworkError|NCCL (?:error|communicator)|ncclRemoteError|ncclSystemError|"
+    r"Timed out|timed? ?out|Timeout|Watchdog|gloo|SIGTERM|SignalException|KeyboardInterrupt|ProcessExitedException|ProcessRaisedException|CalledProcessError|Engine core|EngineDead|ActorDied|ActorUnavailable|"
+    r"ActorHandleNotFound|RayActorError|RayTaskError|WorkerCrashed|EOFError|Rendezvous|wait timeout|Exception ignored|monitoredBarrier|collective|shutdown|peer|remote", re.I
+)  # fmt: skip
+_SIGNS = (
+    Sign(r"(?:CUDA|HIP|NPU) out of memory|OutOfMemoryError|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|CUDA error: out of memory|Cuda failure '?out of memory", "a rank ran out of device memory"),
+    Sign(r"(?:rank|worker|node|gpu|process|stage|replica|pod|actor)s?\b ?#?\d*[^\n]{0,60}\b(?:crash\w*|died|dead|killed|exited|terminated|failed|raised|gone|left|disappeared|lost|evicted|preempted|restarted|aborted|segfault\w*)\b", "a rank is gone",
+         anywhere=(r"(?:others?|rest|remaining|peers?|ranks?|stage|workers?)\b[^\n]{0,80}(?:wait|hang|hung|stuck|block|time-?out|timed out|continue)",)),
+    Sign(r"(?:exit ?code|exitcode|returncode)\W{0,4}(?:-11|139|-6|134|-7|135|-4|-8|1\b|2\b)|Segmentation fault|SIGSEGV|SIGABRT|exited on signal|core dumped", "a process ended with an error", POSSIBLE),
+    Sign(r"Connection (?:closed|reset) by (?:remote )?peer|remote process exited|ncclRemoteError|Connection closed by remote peer", "a peer has gone", POSSIBLE),
+)  # fmt: skip
+
+
+def check(case: Case) -> Iterator[Finding]:
+    first = first_error(case)
+    if first is not None:
+        name = f"rank {first.rank}" if first.rank is not None else "a process"
+        title = f"{name} failed first: {first.fields.get('type')}: {str(first.fields.get('message'))[:80]}"
+        ranks = RankSet([first.rank] if first.rank is not None else [])
+        certainty = (
+            LIKELY
+            if first.rank is not None or events(case, "elastic.root_cause", "elastic.worker_failed")
+            else POSSIBLE
+        )
+        yield simple(RULE, title, certainty, [first.text], _STEPS, ranks)
+        return
+    found = list(hits(case, _SIGNS))
+    if found:
+        yield finding(RULE, case, found, "a rank failed or left, and the others wait for it", _STEPS)
+
+
+def first_error(case: Case) -> Event | None:
+    """The earliest exception that is not a consequence of another; by time where lines have one, else by order."""
+    said = [event for event in events(case, "python.exception") if not _consequence(event)]
+    timed = [event for event in said if event.at_s is not None]
+    if timed and len(timed) == len(said):
+        return min(timed, key=lambda event: event.at_s or 0.0)
+    return said[0] if said else None
+
+
+def _consequence(event: Event) -> bool:
+    text = f"{event.fields.get('type')}: {event.fields.get('message')}"
+    kind = str(event.fields.get("type", "")).rsplit(".", 1)[-1]
+    return (
+        bool(_CASCADE.search(text)) or kind.endswith("Warning") or kind in ("Exception", "SystemExit", "StopIteration")
+    )
+
+
+RULE = make_rule(__name__, __doc__, "dead-rank", 60, check)

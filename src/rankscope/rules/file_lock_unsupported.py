@@ -1,0 +1,38 @@
+"""The file system cannot lock, and the program keeps trying.
+
+## What it means
+Download caches, dataset builders and compilers take an advisory lock on a file. Some network, cloud and FUSE mounts do not implement
+`flock` or `fcntl` locks; the call fails every time, and lock classes with a polling loop never give up.
+
+## How it is recognised
+A debug log repeats `Lock … not acquired … waiting 0.05 seconds` for one lock and no other holder is seen; `flock` or `lockf`
+answers `Function not implemented` (38), `No locks available` (37) or `Operation not supported` (95).
+
+## What to do
+`flock -n PATH/test true; echo $?` on that mount. Put the cache on a local disk (`HF_HOME`, `HF_DATASETS_CACHE`, `TORCH_EXTENSIONS_DIR`,
+`TRITON_CACHE_DIR`), or mount with locking (`-o flock`, `local_lock=all`); HDF5: `HDF5_USE_FILE_LOCKING=FALSE`.
+
+## How to prevent it
+Local caches per node by default. Cases: https://github.com/huggingface/datasets/issues/329 and /6744
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from ._text import LIKELY, POSSIBLE, Sign, text_rule
+
+_SIGNS = (
+    Sign(r"lock[^\n]*not acquired[^\n]*waiting|(?:could not|unable to|failed to) (?:acquire|obtain|get) (?:the )?(?:file )?lock[^\n]*(?:retry|again|waiting)",
+         "the same lock is tried again and again", unless=(r"file_baton",)),
+    Sign(r"(?:flock|lockf|fcntl|F_SETLK\w*|filelock|file lock|lock(?:ing)? (?:a |the )?file|\.lock\b)[^\n]*(?:\bENOSYS\b|\bENOLCK\b|\bENOTSUP\b|EOPNOTSUPP|Errno 3[78]|Errno 95|Errno 524|Function not implemented|No locks available|not (?:supported|implemented))",
+         "locking is refused by the file system"),
+    Sign(r"(?:Function not implemented|No locks available|\[Errno 3[78]\]|\[Errno 524\])", "the call that failed can be a lock",
+         LIKELY, also=(r"lock",)),
+    Sign(r"unable to lock file[^\n]*errno = (?:11|37|38|95)", "HDF5 could not lock its file", LIKELY),
+    Sign(r"(?:acquire|_acquire|lock) \((?:[^\n]*/)?(?:filelock|portalocker|fasteners)[^\n]*\)", "a thread waits in a file lock", POSSIBLE),
+)  # fmt: skip
+
+RULE = text_rule(
+    __name__, __doc__, "file-lock-unsupported", 14, "the file system does not support locks, and the program keeps trying", _SIGNS,
+    ("flock -n PATH/.probe true; echo $?", "df -T PATH; mount | grep PATH", "export HF_HOME=/local/cache TORCH_EXTENSIONS_DIR=/local/ext"),
+)  # fmt: skip

@@ -1,0 +1,122 @@
+"""A forked child waits for a lock or a thread that exists only in its parent.
+
+## What it means
+`fork` copies memory, not threads. A lock that another thread of the parent held at that moment stays locked in the child for ever, and a
+thread pool that was running is empty in the child. The child stops at its first use of that lock or pool; the parent waits for the child.
+
+## How it is recognised
+The child (a loader worker, pool worker, pre-forked web worker) ends in a lock below a library: a named global lock of an allocator
+(`heap_lock`, `freelist_lock`, `arena_get2`), of OpenMP (`__kmp_*`), of the dynamic linker, of the log (`logging`), of an output buffer
+(`_flush_std_streams`, `_enter_buffered_busy`); or in an operation of a library that keeps threads (Polars, OpenMP kernels of a CPU tensor,
+gRPC, an asyncio loop that runs in the parent). Python 3.12 warns: "use of fork() may lead to deadlocks in the child".
+
+## What to do
+`multiprocessing_context="spawn"` or `"forkserver"` (DataLoader, ProcessPoolExecutor, Pool), or fork before the first thread and before the first
+use of the library; web servers without `--preload`; `torch.set_num_threads(1)` before the fork where only OpenMP is concerned.
+
+## How to prevent it
+Spawn by default (Python 3.14 does); no clients, loggers with threads or tensors at import time of what is forked.
+Cases: https://github.com/pytorch/pytorch/issues/75147, https://github.com/Lightning-AI/litData/issues/823,
+https://github.com/wandb/wandb/issues/12079, https://github.com/benoitc/gunicorn/issues/2478
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.accounts import Account, Seen, accounts
+from ..analysis.case import Case
+from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frames import kind_of
+from ..model.diagnosis import Finding
+from ..model.process import Role
+from ._text import LIKELY, POSSIBLE, Hit, Sign, finding, hits, make_rule
+
+_STEPS = (
+    "multiprocessing_context='spawn'   # or 'forkserver', for the loader, pool or executor",
+    "rankscope stacks pid:CHILD --native   # names the lock",
+)
+
+_CHILD_FRAMES = (
+    r"(?:_bootstrap|_launch|_Popen|_worker_loop|_process_worker|os_fork\w*|worker \((?:.*/)?multiprocessing/pool|spawn_worker|init_process|fork_worker|"
+    r"run_subprocess|_main \((?:.*/)?multiprocessing|forked?_child|popen_fork)"
+)
+_CHILD_WORDS = r"\bfork(?:ed|s|ing)?\b|\bchild(?:ren)?\b|data ?loader[ _-]?worker|pool worker|\bworkers?\b|sub-?process|pre-?fork|gunicorn|uwsgi|celery|--preload|ProcessPool|multiprocessing"
+_GLOBAL_LOCKS = (
+    r"(?:heap_lock|freelist_lock|extent_mutex|malloc_mutex|arena_get2|ptmalloc\w*|_int_malloc|__libc_malloc|tcache_init|je_\w+|tc_malloc|tcmalloc|CentralFreeList|"
+    r"SpinLock(?:Delay|Holder|::\w*Lock)?|SlowLock|_dl_add_to_namespace_list|_rtld_global|_dl_open|dl_iterate_phdr|__cxa_atexit|__kmp_\w+|gomp_\w+|omp_\w+|"
+    r"__tls_get_addr|getaddrinfo|_IO_lock|_IO_flockfile|__tz_convert|localtime_r|setenv|pthread_atfork|fork_handler|rayon\w*|std::sys::\S*mutex|"
+    r"grpc_\w+|absl::\S*Mutex|tbb::\S+|blas_\w+|mkl_\w+)"
+)
+_POOLS = (
+    r"(?:polars|rayon|pyarrow|tokenizers|numexpr|jax|xla|tensorflow|grpc|opencv|cv2|mkl|openblas|onednn|dnnl|omp|iomp|gomp|tbb|faiss|numba|torch|duckdb|pyvips|lance|"
+    r"s3fs|fsspec|gcsfs|aiohttp|boto|botocore|pymongo|kafka|zarr|h5py|pydicom|decord|ffmpeg|av)"
+)
+
+_SIGNS = (
+    Sign(r"_flush_std_streams|_enter_buffered_busy", "a child waits for the lock of an output buffer that the parent held", also=(_CHILD_FRAMES,)),
+    Sign(r"(?:_acquireLock|acquire|_lock|createLock|emit|flush|handle) \((?:[^\n]*/)?logging/(?:__init__|handlers)\.py", "a child waits for the lock of the log", also=(_CHILD_FRAMES,)),
+    Sign(r"may lead to deadlocks in the child|os\.fork\(\) is incompatible with multithreaded|process just got forked, after parallelism|fork\(\) (?:called )?(?:from|in) (?:a )?multi-?threaded",
+         "the interpreter or a library warned of this fork", anywhere=(r"futex|lock|hang|stuck|wait|stop|sleep|never",)),
+    Sign(r"may lead to deadlocks in the child|os\.fork\(\) is incompatible with multithreaded|process just got forked, after parallelism", "the interpreter or a library warned of this fork", POSSIBLE),
+    Sign(_GLOBAL_LOCKS, "a child waits for a lock that belongs to the whole process", also=(_CHILD_WORDS, r"lll_lock|mutex_lock|SpinLock|SlowLock|futex|lock_slow|park|_lock\b|spin")),
+    Sign(r"(?:inherit\w*|copied|held|taken|owned|locked)[^\n]{0,60}(?:lock|mutex)[^\n]{0,60}(?:fork|parent)|(?:lock|mutex)[^\n]{0,80}(?:held|owned|taken|locked)[^\n]{0,40}(?:at (?:the )?(?:time of )?fork|by (?:a |the )?(?:thread (?:id )?(?:of|in) )?(?:the )?parent|when (?:it|the process) forked|thread that does not exist|does not exist in the child)",
+         "a lock was held when the process was forked"),
+    Sign(r"(?:weakref|finaliz\w+|__del__|gc|garbage)[^\n]*(?:\n.*){0,8}(?:future|result\(\)|run_coroutine_threadsafe|asyncer|event loop|Future\.result)", "a finalizer in a child waits for a thread of its parent", also=(_CHILD_WORDS,)),
+    Sign(rf"(?:collect|_collect|par_iter|read_parquet|scan|sink|join_context|in_worker_cold|install) \((?:[^\n]*/)?(?:polars|rayon)|\b{_POOLS}\b[^\n]{{0,60}}\bthread ?pool|thread ?pool[^\n]{{0,60}}(?:fork|child|missing|empty|gone|no threads)",
+         "a library with a thread pool of its own is used in a child", also=(_CHILD_WORDS,)),
+    Sign(r"at::(?:native|cpu|_ops|parallel_for|internal)[^\n]*|libgomp|libiomp|\bc10::|torch::autograd::THPVariable", "a CPU operator does not return in a worker of a process that forks",
+         also=(r"(?:hung|stuck|forked|blocked|hang\w*)[^\n]{0,20}worker|worker[^\n]{0,30}(?:hung|stuck|forked|hang)|gunicorn|uwsgi|pre-?fork|celery|--preload",)),
+    Sign(r"(?:before|after|across|prior to|at|on|since|through)[^\n]{0,24}\b(?:os\.)?fork\w*\b[^\n]{0,80}(?:thread|lock|mutex|pool|hang|deadlock|stuck)|\b(?:os\.)?fork\w*\b[^\n]{0,60}(?:while|when|with)[^\n]{0,60}(?:thread|lock)",
+         "somebody says that threads and fork are mixed"),
+    Sign(r"(?:gunicorn|uwsgi|celery)[^\n]{0,60}(?:--preload|preload|prefork|pre-fork)|--preload", "a server forks its workers after loading", POSSIBLE),
+    Sign(r"(?:spawn|forkserver)[^\n]{0,60}(?:work|fix|fine|ok|help|solv|no hang|not hang|resolv)|(?:work|fine|ok)\w*[^\n]{0,40}(?:with|using|under) (?:the )?[\"'`]?(?:spawn|forkserver)", "it works with spawn"),
+)  # fmt: skip
+
+
+def check(case: Case) -> Iterator[Finding]:
+    found = [*hits(case, _SIGNS), *_locked_children(case)]
+    if found:
+        yield finding(
+            RULE, case, found, "a forked child waits for a lock or thread that exists only in its parent", _STEPS
+        )
+
+
+def _locked_children(case: Case) -> Iterator[Hit]:
+    """Children whose stack ends in a lock that is not one of the loader's own."""
+    for account in accounts(case):
+        if case.snapshot.live:
+            return  # whether the holder lives is known there, and other rules ask it
+        if not _is_child(account):
+            continue
+        for seen in account.seen:
+            depth = _lock_depth(seen)
+            if depth:
+                says = "a worker stands in a lock below a library" if seen.native else "a worker stands in a lock"
+                certainty = LIKELY if seen.native or account.role is Role.DATALOADER_WORKER else POSSIBLE
+                yield Hit(Sign("", says, certainty), account, seen.text.split("\n", 1)[0])
+                break
+
+
+def _is_child(account: Account) -> bool:
+    text = account.label + "\n" + "\n".join(seen.text for seen in account.seen)
+    return (
+        account.role is Role.DATALOADER_WORKER
+        or bool(Account(text, account.who).find(_CHILD_FRAMES))
+        or (bool(Account(account.label, account.who).find(r"fork|child|loader[ _-]?worker|pool worker")))
+    )
+
+
+def _lock_depth(seen: Seen) -> int:
+    """How many of the innermost frames are locks; conditions and queues are where idle workers stand."""
+    depth = 0
+    for frame in reversed(seen.stack[-4:]):
+        kind = kind_of(frame)
+        if kind in (Wait.CONDITION, Wait.QUEUE, Wait.PIPE, Wait.SOCKET, Wait.IDLE):
+            return 0
+        depth += kind is Wait.LOCK
+    return depth
+
+
+RULE = make_rule(__name__, __doc__, "fork-with-threads", 30, check)

@@ -1,0 +1,47 @@
+"""A thread waits for the interpreter lock (GIL) while its holder waits for that thread, or never lets go.
+
+## What it means
+Native code took a lock of its own (the driver's, the allocator's, an RPC library's) and then wants the GIL for a Python callback or to
+free a Python object; the thread that has the GIL is in a native call that wants that lock. Or a thread polls without letting the GIL go,
+and the background thread that would finish the work cannot run.
+
+## How it is recognised
+`take_gil`, `PyGILState_Ensure`, `PyEval_AcquireThread` or `gil_scoped_acquire` above (inside) a native frame of another library; `Waiting for
+the GIL` in `py-bt`; another thread in a native lock or with the GIL inside a native call. In logs: `Could not acquire GIL within 300 ms on
+exit`, or a watchdog that got stuck.
+
+## What to do
+`py-spy dump --native` or `rankscope stacks --native` on that rank: who holds the GIL, in which call. Release the GIL around blocking native
+calls (`Py_BEGIN_ALLOW_THREADS`, `py::call_guard<py::gil_scoped_release>`); no Python callbacks from native threads that hold a lock;
+update the binding that is named.
+
+## How to prevent it
+Bindings that never call Python under their own lock.
+Cases: https://github.com/pytorch/pytorch/issues/97833, https://github.com/rapidsai/ucx-py/issues/187, https://github.com/horovod/horovod/issues/3352
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from ._text import POSSIBLE, Sign, text_rule
+
+_WANT = r"(?:take_gil|PyGILState_Ensure|PyEval_AcquireThread|PyEval_AcquireLock|PyEval_RestoreThread|_PyThreadState_Attach|gil_scoped_acquire|PyThreadState_Acquire|__pyx_gilstate_ensure)"
+_FOREIGN = r"(?:cu[A-Z]\w+|cuda\w+|c10::|c10d::|torch::|at::|std::|ucp_|uct_|grpc|absl::|horovod|ffi_\w+|nccl\w+|MPI_\w+|PMPI|omp_|tbb|boost::|pybind11::|rmm::|arrow::|gloo::|tensorpipe|_M_dispose|ompi_|Napi|jni|PyInit|dlopen|_dl_)"
+_SIGNS = (
+    Sign(rf"{_WANT}[^\n]*\n(?:[^\n]+\n){{0,4}}?[^\n]*{_FOREIGN}", "native code waits for the GIL inside another library"),
+    Sign(r"PyGILState_Ensure|gil_scoped_acquire|PyEval_AcquireThread", "a native callback waits for the GIL", also=(r"cond_timedwait|take_gil|cond_wait|futex",)),
+    Sign(r"Waiting for the GIL", "the interpreter says that a thread waits for the GIL", also=(r"mutex_lock|cuda|malloc|rpc|lock|nccl|allocator|c10|synchronize",)),
+    Sign(r"(?:wait(?:s|ing|ed)?|block(?:s|ed)?|stuck|want(?:s)?|need(?:s)?|acquir\w+|re-?acquir\w+|tak\w+)\b[^\n]{0,40}\b(?:the |for the |to get the )?GIL\b", "a thread waits for the GIL",
+         anywhere=(r"(?:hold\w*|keep\w*|own\w*|held|has|owns)\b[^\n]{0,30}\bGIL\b|\bGIL\b[^\n]{0,40}(?:held|holder|owner|not released)|active\+gil|without releasing",)),
+    Sign(r"GIL\b[^\n]{0,60}(?:deadlock|held (?:by|while|in|during)|not released|never released|without releas\w+)|without releasing the GIL|hold(?:s|ing) the GIL", "the GIL is held by a thread that waits"),
+    Sign(r"Could not acquire GIL within", "a rank could not take the GIL when it was asked to end"),
+    Sign(r"\(idle\+gil\)|idle\+gil", "a thread that does not run keeps the GIL"),
+    Sign(r"watchdog got stuck for \d+ ?seconds", "the watchdog thread itself stands still", POSSIBLE),
+    Sign(r"pthread_mutex_lock[^\n]*\n[^\n]*(?:CachingAllocator|cuda\w+|cu[A-Z]\w+)", "a thread waits for a lock of the driver or allocator", POSSIBLE, anywhere=(_WANT,)),
+    Sign(rf"{_WANT}", "a thread waits for the GIL", POSSIBLE, also=(r"hang|stuck|deadlock|mutex",)),
+)  # fmt: skip
+
+RULE = text_rule(
+    __name__, __doc__, "gil-deadlock", 31, "a thread waits for the GIL, and its holder waits for that thread", _SIGNS,
+    ("rankscope stacks pid:PID --native", "py-spy dump --native --pid PID   # the thread marked +gil is the holder"),
+)  # fmt: skip

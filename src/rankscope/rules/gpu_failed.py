@@ -1,0 +1,46 @@
+"""A GPU, its link or its memory has failed, and everything that talks to it waits.
+
+## What it means
+The device stopped answering: it fell off the bus, has memory errors that cannot be corrected, or its NVLink or PCIe link is
+broken. The process that uses it hangs in the driver, the others wait for that process, and NCCL's time-out comes much later.
+
+## How it is recognised
+The kernel's log has an Xid that stands for hardware (48, 62-64, 74, 79, 92, 94, 95, 119, 120, 140, 143, 149, 154 …), a fatal
+SXid of a switch, or PCIe errors on the device's port; `nvidia-smi` cannot open one GPU or shows `ERR!`; a program reports an
+uncorrectable ECC or NVLink error. Xids 13, 31, 43 and 45 usually come from the program and do not count.
+
+## What to do
+Drain the node: `nvidia-smi -q -i BUSID`, `dmesg -T | grep -i -e xid -e nvrm -e aer`, `dcgmi diag -r 3`, then reset or replace the
+GPU. Restart the job elsewhere; nothing in the job's code is at fault.
+
+## How to prevent it
+A health check before each run (`rankscope preflight`), and alarms on Xid, row remapping and PCIe replay counters.
+The numbers are explained in https://docs.nvidia.com/deploy/xid-errors/index.html; a case: https://github.com/rwth-i6/returnn/issues/1486
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from ._text import POSSIBLE, Sign, text_rule
+
+_HARD = "(?:48|62|63|64|74|79|92|94|95|109|110|119|120|121|123|136|137|140|143|144|145|149|150|151|154|155|156)"
+_SIGNS = (
+    Sign(r"(?:gpu|device) (?:has )?fallen off the bus|\bGPU is lost\b|gpu (?:is )?lost\b", "a GPU fell off its bus"),
+    Sign(rf"Xid[^\n]{{0,40}}(?:\): |[ :=#(])\b{_HARD}\b", "the kernel reports an Xid that stands for hardware"),
+    Sign(r"Unable to determine the device handle", "the driver cannot open a GPU any more"),
+    Sign(r"uncorrectable (?:volatile )?(?:ECC|NVLink|memory)|double[- ]bit (?:ECC )?error|ECC_UNCORRECTABLE|NvlinkUncorrectable",
+         "memory or link errors that cannot be corrected"),
+    Sign(r"row[- ]remap\w*[^\n]{0,20}(?:fail|pending)|Remapping Failure Occurred *: *Yes", "memory rows could not be remapped"),
+    Sign(r"nvswitch[^\n]*SXid[^\n]*(?:fatal|\b(?:1[12]\d{3}|2\d{4})\b)", "an NVSwitch reports an error"),
+    Sign(r"\bERR!", "nvidia-smi cannot read a value of a GPU"),
+    Sign(r"hardware stack error|CUDA_ERROR_HARDWARE|GSP (?:RPC )?(?:timeout|error)|Timeout after \d+s of waiting for RPC response from GPU",
+         "the GPU's own processor does not answer"),
+    Sign(r"PCIe Bus Error: severity=(?:Uncorrected|Fatal)", "PCIe errors that could not be corrected"),
+    Sign(r"PCIe Bus Error: severity=Corrected", "the PCIe link corrects errors again and again", POSSIBLE),
+    Sign(r"NVLink?\b[^\n]{0,60}\b(?:inactive|is down|replay error|fatal)", "an NVLink is down"),
+)  # fmt: skip
+
+RULE = text_rule(
+    __name__, __doc__, "gpu-hardware-fault", 8, "a GPU or its link has failed", _SIGNS,
+    ("dmesg -T | grep -i -e xid -e nvrm -e 'pcie bus error'", "nvidia-smi -q | grep -i -A3 -e 'bus id' -e ecc -e remap", "dcgmi diag -r 3"),
+)  # fmt: skip

@@ -1,0 +1,34 @@
+"""Ranks wait for each other in a cycle over groups; nobody is simply absent.
+
+## What it means
+Some ranks entered group A first and then B, others B first and then A. Each group is half full, and everybody waits for somebody who waits.
+
+## How it is recognised
+Ranks stand in collectives of different groups; the recorder shows (A, n) joined by one side and (B, m) by the other; a report says that each waits for the
+other.
+
+## What to do
+One global order of groups (`rankscope collectives DUMPS…` prints the cycle); no rank-local choice of which group goes first; groups with own streams only
+where they cannot wait for each other.
+
+## How to prevent it
+Issue collectives of all groups from one thread in the order of the program.
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from ._text import LIKELY, POSSIBLE, Sign, text_rule
+
+_NAMES = r"(?:TP|DP|PP|EP|CP|SP|tensor|data|pipeline|expert|context|mesh_\w+|dp\w*|tp\w*|ep\w*|pp\w*|intra|inter|row|col(?:umn)?|default_pg|replicate|shard)"
+_SIGNS = (
+    Sign(r"circular(?:ly)? (?:wait|dependency|deadlock)|cyclic wait|wait(?:s|ing)? (?:for each other )?in a (?:cycle|circle|ring)|deadlock cycle|each (?:group|side|half) (?:is )?wait\w*", "the evidence itself speaks of a cycle", anywhere=(r"group|pg\b|communicator|comm\b|collective|all_?reduce|all_?gather",)),
+    Sign(rf"\b{_NAMES}[ _-]?(?:group|pg|comm\w*)\b[^\n]*(?:all_?\w+|reduce\w*|broadcast|barrier|collective)", "ranks stand in different groups", LIKELY, anywhere=(r"(?:half|other (?:group|order|half)|opposite order|different order|inverse order|before the other|first the|order of (?:the )?groups?|interleav\w+)",)),
+    Sign(r"(?:opposite|different|inverse|reverse|inconsistent|swapped)\b[^\n]{0,30}order[^\n]{0,60}(?:groups?|communicators?|comms?|process groups?|collectives on)|two (?:process groups|communicators)[^\n]{0,80}(?:order|interleav|deadlock|concurrent)", "groups are used in different orders"),
+    Sign(r"multiple (?:communicators|process groups)[^\n]{0,60}(?:concurrent|deadlock|same time)|collectives on (?:two|different|multiple) (?:communicators|groups)[^\n]{0,60}(?:concurrent|deadlock|overlap)", "several groups are used at once", POSSIBLE),
+)  # fmt: skip
+
+RULE = text_rule(
+    __name__, __doc__, "collective-cycle", 43, "ranks wait for each other in a cycle over groups", _SIGNS,
+    ("rankscope collectives DUMPS…   # prints the cycle", "issue the groups in one global order"),
+)  # fmt: skip

@@ -1,0 +1,66 @@
+"""An InfiniBand or RoCE transfer fails.
+
+## What it means
+The card gave up on a transfer: the peer did not acknowledge (status 12), was not ready (13), refused access (10), or the port went down.
+Status 5 (flush) only says that the connection had failed before.
+
+## How it is recognised
+NCCL's `Got completion with error 12 … vendor err 129` or the named form `IBV_WC_RETRY_EXC_ERR`; async events of the device; UCX or
+libfabric errors on a transport. At the first transfer it is the GID index, MTU or routing; later it is the link or a dead peer.
+
+## What to do
+`ibstat; ibv_devinfo -v; show_gids; perfquery`; prove the path with `ib_write_bw -d mlx5_0 -x GID HOST` under the same settings.
+`NCCL_IB_GID_INDEX=3` on RoCE v2, equal MTU, `NCCL_IB_HCA=` with the cards that are cabled, `NCCL_IB_TIMEOUT=22` for long paths.
+
+## How to prevent it
+Check all pairs before the run. Cases: https://github.com/NVIDIA/nccl/issues/426 and https://github.com/pytorch/pytorch/issues/81628
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.case import Case
+from ..model.diagnosis import Finding, Kind
+from ._text import POSSIBLE, Sign, events, finding, hits, make_rule, simple
+
+_STEPS = (
+    "ibstat; show_gids; perfquery -x",
+    "ib_write_bw -d mlx5_0 -x 3 PEER   # with the job's own settings",
+    "export NCCL_IB_GID_INDEX=3",
+)
+_SIGNS = (
+    Sign(r"Got completion[^\n]*(?:error |status=)(?!5\b|IBV_WC_WR_FLUSH)\S*", "a transfer failed in the card"),
+    Sign(r"IBV_WC_(?!WR_FLUSH|SUCCESS)\w+|transport retry counter exceeded|RNR retry (?:counter )?exceeded|local (?:QP operation|protection|length) error|remote (?:access|operation|invalid request) error|work request flushed error",
+         "a transfer failed in the card"),
+    Sign(r"Got async (?:fatal )?event|IBV_EVENT_\w+|(?:port|QP) (?:error|fatal)|local catastrophic error", "the card reports an event"),
+    Sign(r"(?:mlx[45]|bnxt|irdma|roce|rdma|ib)\w*[^\n]{0,80}(?:link (?:is )?down|port (?:is )?down|Port module event|Cable|flapp\w+|symbol error)", "a link of the fabric is down"),
+    Sign(r"ibv_(?:modify_qp|create_ah|post_send|poll_cq|query_\w+)[^\n]*(?:fail|error|Invalid argument|timed out|No route|110|22\b|61)|Call to ibv_\w+ failed", "the verbs library refuses",
+         unless=(r"ibv_(?:reg|create)\w*[^\n]*Cannot allocate memory",)),
+    Sign(r"(?:UCX|ucp|uct)\b[^\n]*(?:Endpoint timeout|Connection reset|Transport retry|unreachable destination|Input/output error)|fi_cq_readerr|(?:EFA|ofi|libfabric)[^\n]*(?:Unresponsive|unreachable|RNR|completion with error)",
+         "the transport library reports a failed transfer"),
+    Sign(r"\bGID\b[^\n]{0,60}(?:index|mismatch|wrong|not found)|NCCL_IB_GID_INDEX[^\n]*(?:fix|work|solv|help)", "the GID index decides"),
+    Sign(r"NCCL_IB_DISABLE=1[^\n]{0,60}(?:work|fix|fine|help|ok|no hang|pass)|(?:work|fine|ok|pass)\w*[^\n]{0,40}(?:with|when|using|if) NCCL_IB_DISABLE=1", "it works without InfiniBand"),
+)  # fmt: skip
+
+
+def check(case: Case) -> Iterator[Finding]:
+    found = list(hits(case, _SIGNS))
+    if found:
+        yield finding(RULE, case, found, "an InfiniBand or RoCE transfer failed", _STEPS)
+        return
+    flushed = [event for event in events(case, "nccl.ib_completion") if event.fields.get("status") == 5]
+    if flushed:
+        title = "transfers were flushed: the connection had failed before, and the first failure is not shown"
+        yield simple(
+            RULE,
+            title,
+            POSSIBLE,
+            [flushed[0].text],
+            ("look for the first error on this connection, on the other side too",),
+            kind=Kind.CAUSE,
+        )
+
+
+RULE = make_rule(__name__, __doc__, "ib-transport-error", 27, check)

@@ -1,0 +1,35 @@
+"""A thread waits for a module that another thread is importing, and that thread waits for it.
+
+## What it means
+Each module has a lock while it is imported. A package that starts a thread in its `__init__` and waits for it blocks for ever when that thread
+imports anything of the package; two threads that import two modules in opposite order do the same.
+
+## How it is recognised
+`_ModuleLock.acquire`, `_lock_unlock_module` or `acquire (<frozen importlib._bootstrap>)` at the end of a stack, while the main thread is
+inside a package's `<module>` frame and waits for a thread, future or process.
+
+## What to do
+Find the `<module>` frame that waits (`rankscope stacks pid:PID`), and move the thread's start or the wait out of the import; import what the thread
+needs before it starts. Take import hooks (tracers, profilers) away to prove it.
+
+## How to prevent it
+No threads, pools or network calls at import time. Case: https://github.com/DataDog/dd-trace-py/pull/17742
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from ._text import POSSIBLE, Sign, text_rule
+
+_SIGNS = (
+    Sign(r"_lock_unlock_module|_ModuleLock\b|_ModuleLockManager|acquire \(importlib/_bootstrap|acquire \(<frozen importlib|_DeadlockError|import[- ]lock(?:\b|s\b)|_imp\.acquire_lock|imp_lock|_PyImport_(?:Acquire|Lock)\w*",
+         "a thread waits for the lock of a module that is being imported"),
+    Sign(r"(?:import\w*|module)[^\n]{0,60}(?:deadlock|lock)[^\n]{0,60}thread|thread[^\n]{0,80}(?:waits?|blocked)[^\n]{0,40}import", "a thread and an import wait for each other"),
+    Sign(r"<module> \((?:[^\n]*/)?__init__\.py", "a package waits for something while it is imported", POSSIBLE,
+         also=(r"(?:join|wait|result|get|_wait_for_tstate_lock|start) \((?:threading|concurrent/futures/_base|queue|multiprocessing/\w+)\.py",)),
+)  # fmt: skip
+
+RULE = text_rule(
+    __name__, __doc__, "import-lock", 33, "a thread waits for a module that is being imported by a thread which waits for it", _SIGNS,
+    ("rankscope stacks pid:PID   # find the <module> frame that waits", "python -X importtime …"),
+)  # fmt: skip

@@ -1,0 +1,39 @@
+"""A kernel failed on the device, and the message surfaced somewhere else.
+
+## What it means
+CUDA errors are asynchronous and sticky: a kernel reads out of bounds, and the next call that happens to ask the device gets the error. In
+distributed jobs that is often the NCCL watchdog, so that a memory bug in a model looks like a failure of the network.
+
+## How it is recognised
+`an illegal memory access was encountered`, `device-side assert triggered`, `unspecified launch failure` or `misaligned address`, also
+when raised in `watchdogHandler`, `isCompleted`, `cudaEventQuery` or `ncclCommWatchdog`.
+
+## What to do
+Run once with `CUDA_LAUNCH_BLOCKING=1` (the stack then points at the kernel), or under `compute-sanitizer --target-processes all`; switch off
+custom kernels one by one (attention backend, fused optimizers, CUDA graphs). Leave the communication library alone.
+
+## How to prevent it
+Check indices and labels on the host in debug runs; update the kernel's library. Case: https://github.com/vllm-project/vllm/pull/9532
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from ._text import POSSIBLE, Sign, text_rule
+
+_SIGNS = (
+    Sign(r"illegal memory access|cudaErrorIllegalAddress|CUDA_ERROR_ILLEGAL_ADDRESS|Warp Out-of-range|CUDA_EXCEPTION_\d+|Warp Illegal", "a kernel touched memory that is not its own"),
+    Sign(r"device-side assert|cudaErrorAssert\b|indexSelectSmallIndex|Assertion `?(?:srcIndex|t >= 0|idx|index)\b[^\n]*failed", "a kernel's own check failed"),
+    Sign(r"unspecified launch failure|CUDA_ERROR_LAUNCH_FAILED|cudaErrorLaunchFailure|misaligned address|illegal instruction was encountered|invalid program counter|an illegal instruction",
+         "a kernel failed"),
+    Sign(r"Memory access fault by GPU|HSA_STATUS_ERROR|hipErrorIllegalAddress|aicore (?:exception|error)|AICPU exception|vector core exception", "a kernel failed"),
+    Sign(r"CUBLAS_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR)|CUDNN_STATUS_(?:EXECUTION_FAILED|MAPPING_ERROR|INTERNAL_ERROR)", "a library's kernel failed", POSSIBLE),
+    Sign(r"Xid[^\n]*(?:\): |[ :])(?:13|31|43|45)\b", "the kernel's log shows a fault of a program on the GPU"),
+    Sign(r"(?:watchdogHandler|ncclCommWatchdog|isCompleted|finishedGPUExecutionInternal)", "the watchdog met a CUDA error", POSSIBLE,
+         also=(r"CUDA error|CUDA kernel errors|cuda\w+Error",)),
+)  # fmt: skip
+
+RULE = text_rule(
+    __name__, __doc__, "cuda-async-error", 20, "a kernel failed earlier; the message only surfaced here", _SIGNS,
+    ("CUDA_LAUNCH_BLOCKING=1 torchrun …", "compute-sanitizer --target-processes all torchrun …"),
+)  # fmt: skip

@@ -1,0 +1,40 @@
+"""A kernel on the device never ends, and not because a peer is missing.
+
+## What it means
+A hand-written communication kernel (custom all-reduce, fused attention with flags, symmetric memory) polls a flag that will not come: two streams use one
+communicator at once, ranks launched different grids, or blocks that wait for each other do not fit on the device together.
+
+## How it is recognised
+cuda-gdb or a GPU core shows threads in a polling load (`ld.volatile`, `ld_acquire`, `wait_flag`, `spin`, `multi_gpu_barrier`); all ranks are at 100 % GPU in the
+same kernel, all of them arrived; it goes away with another backend or with the custom kernel off.
+
+## What to do
+`cuda-gdb -p PID`, `info cuda kernels`. Switch the custom kernel off (`--disable-custom-all-reduce`), use one stream per communicator, update the
+library that owns the kernel.
+
+## How to prevent it
+Cooperative launches for kernels whose blocks wait for each other; bounded polling.
+Case: https://github.com/sgl-project/sglang/issues/31117
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from ._text import POSSIBLE, Sign, text_rule
+
+_POLL = r"(?:ld[._]volatile|ld[._]acquire|ld\.global|st_flag|ld_flag|wait_flag|multi_gpu_barrier|waitPeer|block_barrier|grid_sync|grid\.sync|spin\w*|poll\w*|busy[- ]?wait\w*|barrier_at_\w+|flag\b|nanosleep|trap)"
+_SIGNS = (
+    Sign(r"(?:cuda-gdb|\(cuda-gdb\)|rocgdb|Switching focus to CUDA kernel|info cuda kernels|CUDA kernel \d|block \(\d+,\d+,\d+\), thread|BlockIdx|wave \d+)", "the debugger shows a kernel that still runs", also=(_POLL,)),
+    Sign(r"(?:custom|one[- ]shot|two[- ]shot|symm(?:etric)?[- _]?mem\w*|quick|fused|multimem|nvls|cross_device|nvshmem|deepep|push)\w*[- _]?(?:all[- _]?reduce|reduce|kernel|barrier|dispatch|combine)\w*[^\n]{0,100}(?:spin|poll|hang|hung|stuck|deadlock|never|100 ?%|flag|wait)",
+         "a hand-written communication kernel does not end"),
+    Sign(r"(?:disable[-_]custom[-_]all[-_]reduce|without (?:the )?custom|custom all-?reduce (?:off|disabled))[^\n]{0,80}(?:work|fix|fine|help|solv|no hang|resolv|disappear)|(?:work|fix|fine|no hang|disappear|help)\w*[^\n]{0,60}disable[-_]custom[-_]all[-_]reduce", "it works without the custom kernel"),
+    Sign(r"kernel\b[^\n]{0,80}\b(?:never (?:ends?|returns?|finish\w*|completes?|exits?)|spins? (?:for ?ever|indefinitely|in|on)|infinite loop|does not (?:end|terminate|finish)|(?:is )?stuck|resident for)", "a kernel never ends"),
+    Sign(r"two (?:cuda )?streams[^\n]{0,60}(?:same|one) (?:communicator|comm\b|buffer)|(?:different|unequal|mismatch\w*) (?:grid|block|launch)(?: size| config\w*|s)?", "the kernel's ranks do not fit each other"),
+    Sign(r"the launch timed out and was terminated|CUDA_ERROR_LAUNCH_TIMEOUT", "the driver ended a kernel that ran too long"),
+    Sign(_POLL + r"[^\n]*\.cuh?\b", "device code polls", POSSIBLE),
+)  # fmt: skip
+
+RULE = text_rule(
+    __name__, __doc__, "gpu-kernel-hang", 39, "a kernel on the device never ends", _SIGNS,
+    ("cuda-gdb -p PID -ex 'info cuda kernels' -batch", "--disable-custom-all-reduce   # or the option of your library"),
+)  # fmt: skip

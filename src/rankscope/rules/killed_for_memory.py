@@ -1,0 +1,43 @@
+"""The kernel, a container limit or the scheduler killed a process because memory ran out.
+
+## What it means
+A process got SIGKILL. It could not print anything; the others notice that it is gone only when they next talk to it.
+
+## How it is recognised
+The kernel's log names the victim (`Out of memory: Killed process`, `oom-kill:constraint=CONSTRAINT_MEMCG`), the scheduler says
+`oom-kill` or `OOMKilled`, a launcher reports exit code -9 or 137, or a loader worker was `killed by signal: Killed`. Exit
+code -9 alone can also be the launcher's own clean-up, so it counts only where no earlier error is seen.
+
+## What to do
+`dmesg -T | grep -i -e oom -e 'killed process'` on that node, `sacct -j JOB --format=JobID,State,MaxRSS`, or
+`kubectl describe pod`. Fewer loader workers, smaller prefetch, no copy of the data set per rank, more memory for the step.
+
+## How to prevent it
+Watch the resident memory of workers (`rankscope top`), set `--mem` with room to spare, and load checkpoints rank by rank.
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from ._text import POSSIBLE, Sign, text_rule
+
+_OTHER = r"^(?!.*(?:ChildFailedError|exitcode|worker|Killed)).*\b(?!Warning)\w+(?:Error|Exception): |Watchdog caught|Xid|segfault|CUDA error"
+_SIGNS = (
+    Sign(r"(?:Out of memory|Memory cgroup out of memory): Kill(?:ed)? process", "the kernel killed a process for memory"),
+    Sign(r"oom-kill:constraint|invoked oom-killer|oom_reaper: reaped|oom_kill_process", "the kernel's OOM killer ran"),
+    Sign(r"OOMKilled|oom[-_ ]kill event|Detected \d+ oom|OUT_OF_MEMORY\b|systemd-oomd? killed|exceeded memory limit",
+         "the scheduler or container runtime killed it for memory"),
+    Sign(r"killed by signal: Killed", "a loader worker got SIGKILL"),
+    Sign(r"(?:killed|terminated) (?:\w+ )*due to (?:the )?(?:node |host )?(?:running low on |low |out[- ]of[- ])?memory|memory (?:usage )?(?:above|exceed\w*) the (?:threshold|limit)",
+         "a memory monitor killed it"),
+    Sign(r"(?:exit ?code|exitcode|returncode|exit status)\W{0,4}\s?(?:-9|137)\b|\bSIGKILL\b|Signal 9\b|signal 9\b",
+         "a process ended with SIGKILL and without a word of its own", unless=(_OTHER,)),
+    Sign(r"(?:exit ?code|exitcode|returncode|exit status)\W{0,4}\s?(?:-9|137)\b", "a process ended with SIGKILL", POSSIBLE),
+    Sign(r"DefaultCPUAllocator: (?:can't|not enough) (?:allocate )?memory|^MemoryError", "host memory ran out", POSSIBLE),
+)  # fmt: skip
+
+RULE = text_rule(
+    __name__, __doc__, "oom-kill", 10, "a process was killed because memory ran out", _SIGNS,
+    ("dmesg -T | grep -i -e oom -e 'killed process'", "sacct -j JOBID --format=JobID,State,ExitCode,MaxRSS,ReqMem",
+     "cat /sys/fs/cgroup/memory.events"),
+)  # fmt: skip

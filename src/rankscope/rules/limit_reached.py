@@ -1,0 +1,40 @@
+"""A limit of the process, user or node is reached: open files, processes, locked memory, maps.
+
+## What it means
+The kernel refuses a descriptor, a thread or pinned memory although the machine has plenty. Tensors passed between processes keep
+one descriptor each; InfiniBand needs locked memory; thread pools of many workers add up.
+
+## How it is recognised
+`[Errno 24] Too many open files`, `received 0 items of ancdata`, `can't start new thread`, `pthread_create failed … Resource
+temporarily unavailable`, `ibv_reg_mr … Cannot allocate memory`, `Call to ibv_create_cq failed`.
+
+## What to do
+`cat /proc/PID/limits`, `ls /proc/PID/fd | wc -l`. `ulimit -n 65536`; `torch.multiprocessing.set_sharing_strategy("file_system")`;
+`memlock unlimited` in limits.conf, the container and slurmd's unit; `OMP_NUM_THREADS`, more pids for the cgroup.
+
+## How to prevent it
+Do not keep batches that came from workers; check limits before the run. See https://github.com/pytorch/pytorch/issues/973
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from ._text import LIKELY, POSSIBLE, Sign, text_rule
+
+_SIGNS = (
+    Sign(r"Too many open files|\[Errno 24\]|\bEMFILE\b|\bENFILE\b", "the limit of open files is reached"),
+    Sign(r"received 0 items of ancdata|ancdata", "a descriptor could not be passed on: the limit of open files is reached"),
+    Sign(r"can't start new thread|pthread_create(?: failed|[^\n]*(?:Resource temporarily|EAGAIN))|fork: (?:retry: )?Resource temporarily unavailable|"
+         r"Resource temporarily unavailable[^\n]*(?:thread|fork|process)|libgomp: Thread creation failed|OpenBLAS blas_thread_init[^\n]*failed|RLIMIT_NPROC|pids?\.max",
+         "no more threads or processes are allowed"),
+    Sign(r"ibv_(?:reg_\w*mr\w*|create_\w+|modify_\w+|alloc_\w+)[^\n]*(?:Cannot allocate memory|\b12\b|memory)", "memory for the network card cannot be locked"),
+    Sign(r"(?:max )?locked memory[^\n]*(?:limit|\b64\b|8192|low)|memlock[^\n]*(?:limit|too|low|exceed|64|8192)|RLIMIT_MEMLOCK", "the limit of locked memory is low"),
+    Sign(r"vm\.max_map_count|unable to mmap[^\n]*Cannot allocate memory", "the limit of memory maps is reached", LIKELY),
+    Sign(r"inotify[^\n]*(?:limit|No space left)|user\.max_\w+", "a limit of the user is reached"),
+    Sign(r"\bulimit\b[^\n]*(?:1024|exceed|reached|too (?:low|small))", "a ulimit is named", POSSIBLE),
+)  # fmt: skip
+
+RULE = text_rule(
+    __name__, __doc__, "resource-limit", 11, "a limit (open files, threads or locked memory) is reached", _SIGNS,
+    ("cat /proc/PID/limits; ls /proc/PID/fd | wc -l", "ulimit -n 65536; ulimit -l unlimited"),
+)  # fmt: skip

@@ -1,0 +1,43 @@
+"""A rank waits for its own input and no deeper reason is visible, while the others wait for that rank.
+
+## What it means
+The rank's loader does not deliver: a worker is stuck or gone. The other ranks are in the next collective.
+
+## How it is recognised
+One rank stands in `_try_get_data`, `_next_data` or an iterator's `queue.get`, the others in a collective; or the loader itself reports that a worker exited
+unexpectedly or that it timed out; or it goes away with `num_workers=0`. If a worker's stack shows a lock, a dead mount or a kill, the
+finding is called after that.
+
+## What to do
+Look into the workers: `rankscope stacks pid:RANK --children`. `DataLoader(timeout=120)`, `num_workers=0` to confirm, `multiprocessing_context="spawn"`,
+`torch.multiprocessing.set_sharing_strategy("file_system")`.
+
+## How to prevent it
+Time-outs on remote reads in the data set; no threads before the workers start. Case: https://github.com/facebookresearch/fairseq/issues/4816
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from ._text import POSSIBLE, Sign, text_rule
+
+_COLLECTIVE = (
+    r"all_?reduce|all_?gather|reduce_?scatter|broadcast|barrier|all_?to_?all|backward|watchdog|NCCL|collective"
+)
+_DATA_WAIT = (
+    r"(?:_try_get_data|_get_data|_next_data) \((?:[^\n]*/)?dataloader\.py|(?:_try_get_data|_next_data)\b|"
+    r"get \((?:[^\n]*/)?(?:queue|multiprocessing/queues)\.py[^\n]*\n(?:[^\n]+\n){0,3}?[^\n]*(?:__next__|__iter__|next\w*|\w*fetch\w*|\w*prefetch\w*|get_batch\w*) \((?:[^\n]*/)?\w*(?:iterator|loader|data|sampler|prefetch|fetch|stream|batch|pipe)\w*"
+)
+_SIGNS = (
+    Sign(_DATA_WAIT, "a rank waits for its next batch", anywhere=(_COLLECTIVE,)),
+    Sign(_DATA_WAIT, "a process waits for its next batch"),
+    Sign(r"DataLoader timed out after|DataLoader worker \(pid\(?s?\)? ?[\d, ]+\) exited unexpectedly|worker_result_queue|Caught \w+ in DataLoader worker", "the loader itself reports its workers"),
+    Sign(r"num_workers ?[=:>]+ ?0[^\n]{0,60}(?:work|fix|fine|ok|help|solv|no hang|not hang|disappear|resolv|go)|(?:work|fine|ok|fix|disappear|no hang|not hang|resolv|never happens?)\w*[^\n]{0,60}(?:with|when|if|by|using|setting)[^\n]{0,12}num_workers ?[=:]+ ?0", "it goes away without workers"),
+    Sign(r"(?:data ?loader|loader worker|data worker|prefetch\w*|data iterator|dataset worker)\b[^\n]{0,80}\b(?:hang|hung|stuck|stall|deadlock|freez|frozen|block|never|not deliver|stopped delivering|dead)", "somebody says that the loader does not deliver"),
+    Sign(r"(?:worker|pin_memory)\w*[^\n]{0,40}data_queue|_pin_memory_loop", "the loader's own threads are named", POSSIBLE),
+)  # fmt: skip
+
+RULE = text_rule(
+    __name__, __doc__, "dataloader-worker-deadlock", 40, "a loader does not deliver, and its rank waits for the next batch", _SIGNS,
+    ("rankscope stacks pid:RANK --children", "DataLoader(…, num_workers=0)   # to confirm", "DataLoader(…, timeout=120)"),
+)  # fmt: skip

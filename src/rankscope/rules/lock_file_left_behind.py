@@ -1,0 +1,39 @@
+"""A lock file was left behind by a builder that is gone, and everybody waits for somebody to delete it.
+
+## What it means
+Some tools lock by the mere existence of a file: PyTorch's extension builder (`file_baton`), some download caches, package builders.
+If the builder is killed, the file stays, and each later process polls for its removal for ever.
+
+## How it is recognised
+`wait (torch/utils/file_baton.py)` or a soft lock's polling loop at the end of a stack; the last line of the log says that an extensions
+root is used; nobody builds. The fix in the field is to delete the file.
+
+## What to do
+`ls -la ~/.cache/torch_extensions/*/*/lock`; if no compiler runs on any host that shares the directory, delete the lock file (or the
+whole build directory) and start again.
+
+## How to prevent it
+A cache directory per node (`TORCH_EXTENSIONS_DIR`), prebuilt extensions, no kill -9 during the first step.
+Case: https://github.com/PASSIONLab/OpenEquivariance/issues/156
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from ._text import LIKELY, POSSIBLE, Sign, text_rule
+
+_BUILDING = r"^(?:.*/)?(?:ninja|nvcc|c\+\+|g\+\+|cicc|ptxas|cc1plus)\b|\[\d+/\d+\] "
+_SIGNS = (
+    Sign(r"\bwait \(?(?:[^\n]*/)?file_baton|file_baton\.py[^\n]*wait|FileBaton", "a thread polls for the removal of a lock file", unless=(_BUILDING,)),
+    Sign(r"SoftFileLock|soft_?lock|O_EXCL[^\n]*lock", "a lock that is only a file is waited for", LIKELY),
+    Sign(r"(?:stale|left[- ]?over|orphan\w*|left behind|dead|leftover)[^\n]{0,40}\block\b|\block(?: file)?\b[^\n]{0,40}(?:stale|left[- ]?over|orphan\w*|left behind)",
+         "a lock file is said to be left over"),
+    Sign(r"(?:rm|remov\w+|delet\w+)[^\n]{0,60}(?:\.lock\b|lock file|torch_extensions)[^\n]*(?:help|fix|work|solv|continu)", "removing the lock file helped"),
+    Sign(r"Using \S+ as PyTorch extensions root", "the log ends where an extension is built", POSSIBLE, unless=(r"Building extension|ninja: |Loading extension",)),
+    Sign(r"waiting (?:for|on) (?:the )?(?:lock|other process)[^\n]*(?:\.lock|lock file)|Another process is (?:already )?building", "a process waits for another one's build", POSSIBLE),
+)  # fmt: skip
+
+RULE = text_rule(
+    __name__, __doc__, "file-lock-stale", 15, "a lock file was left behind and is waited for", _SIGNS,
+    ("find ~/.cache/torch_extensions -name lock -ls", "rm the lock file when no builder runs on any host that shares it"),
+)  # fmt: skip

@@ -1,0 +1,90 @@
+"""A thread takes a lock that it holds already, or two threads hold what the other wants.
+
+## What it means
+A finalizer, a weak-reference callback or a signal handler ran in the middle of code that held a lock, and called code that takes the same lock.
+Or two threads take two locks in opposite order. Nobody can go on.
+
+## How it is recognised
+One stack shows the same function twice with the collector, `weakref` or `__del__` in between (`Garbage-collecting` in faulthandler output); a
+`<signal handler called>` above a lock; two threads of a process in a lock, each below a frame that holds the other's.
+
+## What to do
+`py-spy dump --locals --native` shows both. Re-entrant lock (`RLock`), or no lock in finalizers and handlers: put the object on a queue that the
+normal path empties. Keep one order of locks. `gc.disable()` around the critical part proves it.
+
+## How to prevent it
+`__del__`, `weakref` callbacks and signal handlers only set a flag. Cases: https://github.com/getappmap/appmap-python/issues/333,
+https://github.com/ray-project/ray/issues/25115
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.accounts import accounts
+from ..analysis.case import Case
+from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frames import wait_of
+from ..model.diagnosis import Finding
+from ..model.evidence.stacks import Stack
+from ._text import LIKELY, Hit, Sign, finding, hits, make_rule
+
+_STEPS = ("py-spy dump --locals --native --pid PID", "python -X faulthandler …; kill -ABRT PID")
+_LOCK = r"(?:with (?:self\.)?\w*lock|\.acquire\(|acquire \(|_lock\b|mutex|Lock\b|lock_\w+)"
+_SIGNS = (
+    Sign(r"__del__(?:[^\n]*\n){0,14}?[^\n]*" + _LOCK, "a destructor takes a lock"),
+    Sign(r"(?:__dealloc__|tp_dealloc|finaliz\w+|weakref|_weakref_cb|weakref_cb|remove_callback)(?:[^\n]*\n){0,10}?[^\n]*" + _LOCK, "a finalizer takes a lock", also=(r"hang|stuck|deadlock|wait|idle|block",)),
+    Sign(r"Garbage-collecting(?:[^\n]*\n){0,12}?[^\n]*(?:lock|acquire|put|emit|add_)", "the collector runs finalizers inside code that uses a lock", also=(r"__del__|weakref|lock|acquire",)),
+    Sign(_LOCK + r"[^\n]*\n(?:[^\n]+\n){0,12}?[^\n]*<signal handler called>|<signal handler called>(?:[^\n]*\n){1,12}[^\n]*(?:lll_lock|mutex_lock|malloc)", "a signal handler interrupted code that held the lock it wants"),
+    Sign(r"reentrant call inside <_io\.\w+>", "a signal handler re-entered an output buffer"),
+    Sign(r"lock-order[- ]inversion|potential deadlock|ABBA|opposite order|lock (?:order|inversion)|lock ordering", "locks are taken in opposite orders"),
+    Sign(r"(?:already (?:hold|held|own)\w*|re-?enter\w*|recursiv\w*|same thread|itself|non-?re-?entrant|not re-?entrant|twice)[^\n]{0,60}\b(?:lock|mutex)|\b(?:lock|mutex)\b[^\n]{0,60}(?:already held by (?:this|the same)|held by (?:itself|the same thread)|non-?re-?entrant|recursively)",
+         "a lock is taken by a thread that holds it"),
+    Sign(r"thread (?:\w+ )?(?:A|1|one)\b[^\n]*hold\w*[^\n]*(?:wait|want)\w*(?:[^\n]*\n){0,6}?[^\n]*thread (?:\w+ )?(?:B|2|two)\b[^\n]*hold\w*[^\n]*(?:wait|want)", "two threads each hold what the other wants"),
+    Sign(r"(?:hold|own)\w* (?:the )?(?:lock|mutex) ?(?:A|1|\w+)[^\n]{0,60}(?:wait|block)\w* (?:for|on) (?:the )?(?:lock|mutex)", "a thread holds one lock and waits for another", also=(r"(?:hold|own)\w*(?:[^\n]*\n)+[^\n]*(?:hold|own)\w*",)),
+)  # fmt: skip
+
+
+def check(case: Case) -> Iterator[Finding]:
+    found = [*hits(case, _SIGNS), *_twice(case)]
+    if found:
+        yield finding(
+            RULE,
+            case,
+            found,
+            "a lock is taken by a thread that holds it, or locks are taken in opposite orders",
+            _STEPS,
+        )
+
+
+def _twice(case: Case) -> Iterator[Hit]:
+    """Stacks in which a function stands twice with a finalizer between, and which end in a lock or where they were."""
+    for account in accounts(case):
+        for seen in account.seen:
+            name = reentered(seen.stack)
+            if name is not None:
+                yield Hit(
+                    Sign("", f"{name} stands twice in one stack, with a finalizer in between", LIKELY), account, name
+                )
+                break
+
+
+def reentered(stack: Stack) -> str | None:
+    """The function that runs again inside itself through a finalizer, None where there is none."""
+    first: dict[tuple[str, str], int] = {}
+    finalizer = -1
+    for at, frame in enumerate(stack):
+        if (
+            frame.function in ("__del__", "__call__", "_callback", "_remove", "__delitem__")
+            and ("weakref" in frame.file or frame.function == "__del__")
+        ) or (frame.function == "Garbage-collecting" and at < len(stack) - 1):
+            finalizer = at
+        key = (frame.function, frame.file)
+        if key in first and first[key] < finalizer < at and (at >= len(stack) - 3 or wait_of(stack).kind is Wait.LOCK):
+            return str(frame.function)
+        first.setdefault(key, at)
+    return None
+
+
+RULE = make_rule(__name__, __doc__, "lock-order-deadlock", 32, check)

@@ -1,0 +1,52 @@
+"""The meeting point is taken, or left over from another run.
+
+## What it means
+The port of the store already belongs to another job, or the file used with `file://` still holds the counters of an earlier run. Ranks then
+meet a stranger, count too many workers, or cannot listen at all.
+
+## How it is recognised
+`Address already in use` (98) on the master port, `File already exists` with a count of workers above the world size, a rendezvous that
+is closed already.
+
+## What to do
+`ss -ltnp | grep :PORT`; end the other job or take `--rdzv-endpoint=host:0`, `--master-port=RANDOM`. With `file://` delete the file before
+each run. Give each run its own `--rdzv-id`.
+
+## How to prevent it
+Free ports (`--standalone`), a fresh file per run. Case: https://github.com/epfml/powersgd/issues/21
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.case import Case
+from ..model.diagnosis import Finding
+from ._text import LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, simple
+
+_STEPS = ("ss -ltnp | grep :29500", "torchrun --rdzv-backend=c10d --rdzv-endpoint=$HOST:0 --rdzv-id=$RANDOM …")
+_SIGNS = (
+    Sign(r"EADDRINUSE|[Aa]ddress already in use|errno: 98\b|\[Errno 98\]|port[^\n]{0,30}(?:already|is) (?:in use|taken|occupied)|failed to bind|bind\(\) failed|Address in use",
+         "the port is taken"),
+    Sign(r"RendezvousClosedError|rendezvous[^\n]{0,40}(?:is |has been |already )closed", "the rendezvous was closed before"),
+    Sign(r"(?:old|previous|earlier|another|other|stale|last)[^\n]{0,30}(?:run|job|process|server|store)[^\n]{0,60}(?:port|rendezvous|rdzv|store|same (?:id|key|file))", "something of another run is in the way"),
+    Sign(r"(?:same|identical|duplicate)[^\n]{0,20}(?:rdzv[-_ ]?id|job[-_ ]?id|master[-_ ]?port|MASTER_PORT|port)", "two runs share a meeting point"),
+    Sign(r"File already exists", "a file of an earlier run is used again", LIKELY, also=(r"init|rank|rendezvous|dist",)),
+    Sign(r"magic number|unexpected (?:message|handshake|token)|wrong cookie|invalid cookie", "a stranger answers at the meeting point", POSSIBLE, also=(r"store|rendezvous|bootstrap|connect",)),
+)  # fmt: skip
+
+
+def check(case: Case) -> Iterator[Finding]:
+    for event in events(case, "store.barrier_timeout", "store.barrier_waiting"):
+        joined, world = event.fields.get("joined"), event.fields.get("world_size")
+        if isinstance(joined, int) and isinstance(world, int) and joined > world:
+            title = f"the store counts {joined} workers for a world of {world}: it was used by another run"
+            yield simple(RULE, title, LIKELY, [event.text], ("rm the file of init_method=file://…", *_STEPS))
+            return
+    found = list(hits(case, _SIGNS))
+    if found:
+        yield finding(RULE, case, found, "the meeting point is taken or left over from another run", _STEPS)
+
+
+RULE = make_rule(__name__, __doc__, "rendezvous-port", 24, check)

@@ -1,0 +1,94 @@
+"""One rank does long work that the others wait for until a limit expires.
+
+## What it means
+Rank 0 tokenises, downloads, builds an index, evaluates or saves while the others stand in a barrier. The work is fine; the limit of the wait (30 or 10 minutes) is shorter.
+
+## How it is recognised
+A progress bar in the same console stands at about the limit (29:5x, 10:0x) or has hours to go; `main_process_first`, `wait_for_everyone` or a barrier above data preparation
+in a traceback; a monitored barrier that names the rank that is still busy.
+
+## What to do
+Do the work before the launch and cache it, or on every rank its share; a longer limit for that one wait (`init_process_group(timeout=…)`, a separate
+gloo group for long waits).
+
+## How to prevent it
+Data preparation as a job of its own. Case: https://github.com/hiyouga/LlamaFactory/issues/360
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.accounts import accounts
+from ..analysis.case import Case
+from ..model.diagnosis import Finding
+from ..model.ranks import RankSet
+from ._text import LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, simple
+
+_STEPS = (
+    "prepare the data before the launch, and cache it",
+    "init_process_group(timeout=timedelta(hours=4))   # for that one wait",
+)
+_FIRST = r"main_process_first|local_main_process_first|rank_zero_first|torch_distributed_zero_first|zero_first|main_rank_first|wait_for_everyone|on_main_process"
+_WORK = r"(?:tokeniz\w+|map(?:ping)?|preprocess\w*|prepar\w+|download\w*|building|index\w*|pack\w*|convert\w*|load\w* (?:the )?(?:checkpoint|model|data\w*)|generat\w+|evaluat\w+|validat\w+|saving|merg\w+|compil\w+|extract\w*)"
+_SIGNS = (
+    Sign(_FIRST, "the others wait while one rank goes first", also=(r"time|\d+%|Timed out|timeout|barrier|__enter__|dataset|map|token",)),
+    Sign(rf"{_WORK}[^\n]{{0,80}}(?:rank ?(?:0|zero)|main process|one rank|master)|(?:rank ?(?:0|zero)|main process|one rank|master|rank \d+)[^\n]{{0,80}}\b(?:still|busy|slow|long|takes?|spends?|alone|needs?)\b[^\n]{{0,60}}(?:{_WORK}|minutes|hours)", "one rank still works while the others wait", anywhere=(r"barrier|wait|time-?out|timed out",)),
+    Sign(r"\b(?:straggler|lagging|slowest rank|slow rank|slower than (?:the )?(?:others|rest)|much slower|load imbalance|imbalanced?|skew\w*)\b", "a rank is slower than the others"),
+    Sign(r"(?:throttl\w+|clock(?:s)? (?:dropped|reduced|low)|thermal|power (?:cap|brake)|HW Slowdown|SW Power Cap)[^\n]*", "a device is slowed down", POSSIBLE),
+)  # fmt: skip
+
+
+def check(case: Case) -> Iterator[Finding]:
+    busy = list(_busy_bars(case))
+    waited = any(
+        one.find(r"timed? ?out|time-?out|monitoredBarrier|Watchdog caught|barrier|Traceback|main_process_first")
+        for one in accounts(case)
+    )
+    named = events(case, "torch.monitored_barrier_failed")
+    missing = RankSet(rank for event in named for rank in (event.fields.get("missing") or ()) if isinstance(rank, int))  # type: ignore[union-attr]
+    if busy and waited:
+        ranks = missing or RankSet([0])
+        title = f"rank {ranks} is still at work ({busy[0]}) while the others wait"
+        yield simple(RULE, title, LIKELY, [*busy[:2], *(event.text for event in named[:1])], _STEPS, ranks)
+        return
+    if named:
+        yield simple(
+            RULE,
+            f"ranks {missing} did not reach a monitored barrier in time",
+            LIKELY,
+            [named[0].text],
+            _STEPS,
+            missing,
+            against=("they may have failed: look at their logs",),
+        )
+        return
+    found = list(hits(case, _SIGNS))
+    if found:
+        yield finding(RULE, case, found, "one rank does long work that the others wait for", _STEPS)
+
+
+def _busy_bars(case: Case) -> Iterator[str]:
+    """Progress bars that are not done and have run for minutes: somebody works."""
+    last: dict[str, tuple[int, str]] = {}
+    for event in events(case, "progress.bar"):
+        percent, elapsed = event.fields.get("percent"), _seconds(str(event.fields.get("elapsed", "")))
+        label = str(event.fields.get("label", ""))[:60].strip() or "progress"
+        if isinstance(percent, int):
+            last[label] = (
+                (elapsed, f"{label} {percent}% after {event.fields.get('elapsed')}") if percent < 100 else (0, "")
+            )
+    for elapsed, text in last.values():
+        if elapsed >= 240:
+            yield text
+
+
+def _seconds(text: str) -> int:
+    total = 0
+    for part in text.split(":"):
+        total = total * 60 + (int(part) if part.isdigit() else 0)
+    return total
+
+
+RULE = make_rule(__name__, __doc__, "straggler-slow-rank", 41, check)

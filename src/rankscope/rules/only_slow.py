@@ -1,0 +1,87 @@
+"""The job moves, only slowly.
+
+## What it means
+Nothing is stuck. A compiler, a cold cache, an autotuner or a slow file system makes one step take minutes.
+
+## How it is recognised
+Two samples of the same thread stand in different frames, above all inside a compiler (Triton, LLVM, ptxas, Inductor, cutlass); CPU time grows; a progress bar moves.
+
+## What to do
+Wait and look again after a minute. Keep the compilers' caches (`TORCHINDUCTOR_CACHE_DIR`, `TRITON_CACHE_DIR`), compile before serving, limit autotuning.
+
+## How to prevent it
+Warm up with all shapes; share caches between nodes by copying, not over the network file system. Case: https://github.com/vllm-project/vllm/pull/41834
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.accounts import Account, accounts, main_thread
+from ..analysis.case import Case
+from ..model.diagnosis import Finding
+from ._text import LIKELY, POSSIBLE, Sign, finding, hits, make_rule, simple
+
+_STEPS = (
+    "look again after a minute: rankscope diagnose --sweeps 3 --interval 20",
+    "keep TORCHINDUCTOR_CACHE_DIR and TRITON_CACHE_DIR on a local disk",
+)
+_COMPILER = r"llvm::|mlir::|libtriton|\bLLVM\b|ptxas|cicc|nvrtc|AssemblyWriter|make_(?:llir|ttir|ttgir|ptx|cubin)|compile_and_jit|base_dsl|codegen|_inductor|triton/compiler|autotun\w+|torch\.compile|lowering|nvcc|JIT (?:compil\w+|cuda)|ninja"
+_SIGNS = (
+    Sign(r"(?:second|next|later|another|following|both|two|repeated|successive|consecutive)[^\n]{0,30}(?:sample|dump|stack|look|snapshot)s?[^\n]{0,60}(?:differ|other|moved|moving|changed|different)", "two samples differ"),
+    Sign(r"(?:not (?:a )?(?:dead)?(?:lock|hang)|just slow|only slow|very slow|extremely slow|slow(?:ly)? but|still (?:making )?progress\w*|makes progress|eventually (?:finish|complet|continu|return|start)\w*|after (?:\d+|several|a few|ten|some) minutes (?:it )?(?:continu|finish|complet|start|proceed|works)\w*)", "it moves, only slowly"),
+    Sign(_COMPILER, "a compiler is at work", LIKELY, anywhere=(r"slow|minutes|warm-?up|first (?:step|batch|request|iteration)|pause\w*|compil\w+",), unless=(r"deadlock|defunct|died|never resolve|broken|watchdog",)),
+    Sign(_COMPILER, "a compiler is at work", POSSIBLE),
+)  # fmt: skip
+
+
+def check(case: Case) -> Iterator[Finding]:
+    if case.snapshot.live:
+        return
+    moved = _moved(case)
+    if moved is not None:
+        yield simple(
+            RULE,
+            f"{moved} moves: two samples of it stand in different places",
+            LIKELY,
+            ["the stacks of two moments differ"],
+            _STEPS,
+        )
+        return
+    found = list(hits(case, _SIGNS))
+    if found:
+        yield finding(RULE, case, found, "the job moves, only slowly", _STEPS)
+
+
+def _moved(case: Case) -> str | None:
+    """A subject whose thread stands in different frames at two moments."""
+    found = [one for one in accounts(case) if one.ranks or one.seen]
+    for one in found:
+        moments = {seen.moment for seen in one.seen}
+        if len(moments) > 1 and _differs(one):
+            return one.label
+    for later in found:
+        if not later.who.later:
+            continue
+        for before in found:
+            same = before is not later and before.ranks == later.ranks and not before.who.later
+            if same and before.said and later.said and _words(before).isdisjoint(_words(later)):
+                return later.label
+    return None
+
+
+def _differs(account: Account) -> bool:
+    by_moment: dict[int, list[str]] = {}
+    for seen in account.seen:
+        by_moment.setdefault(seen.moment, []).append(seen.text)
+    main = main_thread(account)
+    texts = [stacks for _, stacks in sorted(by_moment.items())]
+    return main is not None and not set(texts[0]) & set(texts[-1])
+
+
+def _words(account: Account) -> set[str]:
+    return {line.strip() for line in account.said.splitlines() if line.strip()}
+
+
+RULE = make_rule(__name__, __doc__, "not-a-hang-slow", 37, check)

@@ -1,0 +1,36 @@
+"""Connections stand, but data does not arrive.
+
+## What it means
+A firewall, a NAT table with an idle limit, a wrong MTU or a broken path drops packets silently. Small messages and the set-up work; large or late ones never complete.
+
+## How it is recognised
+Sockets with a full send queue and retransmissions (`ss -ti`), `Connection timed out` (110) or `No route to host` (113) in the middle of a run, transfers that hang from
+one size on between two hosts, while each host alone works.
+
+## What to do
+`ping -M do -s 8972 PEER` (MTU), `nc -l`/`iperf3` on the data ports, `ss -tin dst PEER`, `tcpdump -ni IF host PEER`; open all ports between the nodes; equal MTU
+on all links; TCP keep-alive below the NAT's limit.
+
+## How to prevent it
+A test of all pairs with large messages before the run (`rankscope preflight`).
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from ._text import POSSIBLE, Sign, text_rule
+
+_SIGNS = (
+    Sign(r"(?:firewall|iptables|nftables|security group|ufw|network ?policy|conntrack|NAT\b|idle (?:time-?out|connection)|MTU|jumbo|packet loss|dropp\w+ packets|packets? (?:are |is )?(?:dropped|lost)|black-?hol\w+|retransmi\w+)", "a path between the hosts drops packets",
+         anywhere=(r"hang|stuck|time-?out|timed out|never|block|not arrive|no response|no data",), unless=(r"Got completion with|NCCL_IB_GID",)),
+    Sign(r"No route to host|errno[:= ]+113|Network is unreachable|errno[:= ]+101|EHOSTUNREACH", "a host cannot be reached", unless=(r"Using interface (?:lo|docker)|127\.0\.0\.1",)),
+    Sign(r"Connection timed out|errno[:= ]+110\b|ETIMEDOUT|returned 110", "a connection timed out", POSSIBLE),
+    Sign(r"timer:\(on,|Send-Q[^\n]*\n(?:[^\n]*\n)*?[^\n]*ESTAB +\d+ +[1-9]\d{3,}|unacked:\d+|lost:\d+|backoff:\d+", "data waits in a socket and is sent again and again"),
+    Sign(r"(?:small|tiny|short|<=? ?\d+ ?[KMk]?i?B)\b[^\n]{0,60}(?:work|pass|fine|ok|complet)\w*[^\n]{0,80}(?:large|big|bigger|larger|> ?\d+)[^\n]{0,40}(?:hang|never|stuck|time-?out|block)", "small messages pass and large ones do not", anywhere=(r"node|host|network|inter|socket|tcp|eth|nic",)),
+    Sign(r"(?:single|one|each|same)[- ](?:node|host|machine)[^\n]{0,40}(?:work|fine|ok|pass)\w*[^\n]{0,80}(?:two|multi|across|between|2|inter)[- ]?(?:nodes?|hosts?|machines?)?[^\n]{0,40}(?:hang|stuck|time-?out|fail|block)", "it works on one host and not between hosts", POSSIBLE),
+)  # fmt: skip
+
+RULE = text_rule(
+    __name__, __doc__, "network-blackhole", 58, "connections stand, but data does not arrive", _SIGNS,
+    ("ping -M do -s 8972 PEER   # MTU", "ss -tin dst PEER; iperf3 -c PEER", "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=NET torchrun …"),
+)  # fmt: skip

@@ -1,0 +1,39 @@
+"""Direct transfers between the GPUs of a machine do not work (IOMMU, ACS, topology).
+
+## What it means
+With the IOMMU or PCIe access control on, transfers from GPU to GPU are sent through the root complex, where they are lost or damaged. The
+driver still says that peers can reach each other, so the first collective hangs with all GPUs at 100 %.
+
+## How it is recognised
+It works with `NCCL_P2P_DISABLE=1`; `lspci -vvv` shows `ACSCtl: SrcValid+ … ReqRedir+` on bridges; the kernel logs IO_PAGE_FAULT or DMAR
+faults; a peer test gives a wrong or odd matrix. NCCL's hint of a "collective mismatch" is misleading here.
+
+## What to do
+`p2pBandwidthLatencyTest` or `rankscope preflight --p2p`; switch the IOMMU off or to pass-through (`iommu=pt`, BIOS), switch ACS off on the
+bridges (`setpci`); until then `NCCL_P2P_DISABLE=1`.
+
+## How to prevent it
+Make the bus test part of the machine's acceptance. Case: https://github.com/NVIDIA/nccl/issues/257
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from ._text import LIKELY, POSSIBLE, Sign, text_rule
+
+_SIGNS = (
+    Sign(r"(?:work|fine|ok|pass|complete|no hang|run|help|fix|solv|resolv|go(?:es)? away|disappear)\w*[^\n]{0,60}(?:NCCL_P2P_DISABLE ?= ?1|P2P (?:is )?(?:disabled|off)|without P2P|disabl\w+ P2P)|"
+         r"(?:NCCL_P2P_DISABLE ?= ?1|disabl\w+ P2P|P2P (?:is )?(?:disabled|off)|without P2P)[^\n]{0,80}(?:work|fine|\bok\b|pass|complete|no hang|run|help|fix|solv|resolv|finish|success)", "it works without peer-to-peer transfers"),
+    Sign(r"(?:hang|hung|stuck|fail|corrupt)\w*[^\n]{0,40}(?:only )?(?:with|when|if)[^\n]{0,20}(?:P2P|peer[- ]to[- ]peer)[^\n]{0,20}(?:on|enabled)", "it hangs only with peer-to-peer transfers"),
+    Sign(r"ACSCtl:[^\n]*(?:SrcValid\+|ReqRedir\+)", "PCIe access control redirects transfers between devices"),
+    Sign(r"IO_PAGE_FAULT|DMAR:[^\n]*fault", "the IOMMU refused a transfer", LIKELY),
+    Sign(r"(?:IOMMU|ACS|VT-d|AMD-Vi)\b[^\n]{0,60}(?:enabled|on\b|turned on|active|disabl\w+[^\n]{0,30}(?:fix|work|solv|help))", "the IOMMU or access control is on"),
+    Sign(r"CAN(?:NOT)? Access Peer Device", "the matrix of peers was asked for", LIKELY, anywhere=(r"CANNOT Access Peer|hang|stuck",)),
+    Sign(r"(?:simpleP2P|p2pBandwidthLatencyTest|Verification error)[^\n]{0,80}(?:fail|hang|error|Nan|0\.00)", "the test of peers fails"),
+    Sign(r"P2P/(?:direct pointer|IPC|CUMEM)|via P2P", "peers are used", POSSIBLE, also=(r"hang|stuck",), anywhere=(r"\b(?:4090|3090|1080|2080|A4000|A5000|A6000|RTX)\b",)),
+)  # fmt: skip
+
+RULE = text_rule(
+    __name__, __doc__, "p2p-iommu-hardware", 28, "direct transfers between the GPUs of this machine do not work", _SIGNS,
+    ("NCCL_P2P_DISABLE=1 torchrun …   # proves it", "lspci -vvv | grep -e ACSCtl; dmesg | grep -i -e iommu -e dmar", "p2pBandwidthLatencyTest"),
+)  # fmt: skip

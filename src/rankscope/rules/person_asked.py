@@ -1,0 +1,38 @@
+"""A rank stands in code of the job itself: at a debugger's prompt, in input(), in a loop or a call without a time-out.
+
+## What it means
+One rank left the common path and does not come back by itself. The others entered the next collective.
+
+## How it is recognised
+A debugger's prompt or `input()` in the log or at the end of a stack; one rank ends in a frame of the job (a `while` loop, `sleep`, a request without
+a time-out) while its peers are in a collective.
+
+## What to do
+Answer the prompt or take `breakpoint()` out; give the loop a limit, the request a time-out. `rankscope stacks --ranks N` shows the line.
+
+## How to prevent it
+No prompts under a launcher (`PYTHONBREAKPOINT=0`); time-outs on all that is outside the job.
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from ._text import LIKELY, POSSIBLE, Sign, text_rule
+
+_PEERS = (
+    r"all_?reduce|all_?gather|reduce_?scatter|broadcast|barrier|all_?to_?all|watchdog|collective|init_process_group"
+)
+_SIGNS = (
+    Sign(r"^\W*\(?(?:I?Pdb|ipdb|rpdb|pudb)\)?>? ?$|^\(Pdb\)|^ipdb>|\(Pdb\+*\)|^-> ?\w[^\n]*\n\(Pdb\)|Entering (?:pdb|interactive)|breakpoint\(\)|set_trace|post_mortem", "a debugger asks somebody"),
+    Sign(r"(?:interaction|cmdloop|_cmdloop|raw_input|do_wait_suspend|wait_for_client|set_trace) \(", "a debugger asks somebody"),
+    Sign(r"\b(?:builtin_)?input\b ?\((?!s?\b[^)]*=)|PyOS_Readline|my_fgets|getpass|\[y/N\]|\(y/n\)|\[Y/n\]|Press (?:enter|any key)|Enter (?:passphrase|password|your choice)|wandb: Enter your choice", "the program asks somebody"),
+    Sign(r"(?:while True|while not|busy[- ]?wait\w*|infinite loop|endless loop|spin(?:s|ning)? (?:in|on)|polls? (?:for ever|forever|without)|retry loop|retries? (?:for ever|forever|indefinitely))", "a loop has no end", LIKELY, also=(_PEERS,)),
+    Sign(r"(?:while True|infinite loop|endless loop|retry loop|retries? (?:for ever|forever|indefinitely))", "a loop has no end", POSSIBLE),
+    Sign(r"(?:time\.)?sleep\(\d{3,}|\bsleep\b \(|time\.sleep", "a rank sleeps", POSSIBLE, anywhere=(_PEERS,)),
+    Sign(r"(?:request|http|rpc|grpc|remote (?:call|server|api)|api call|reward (?:model|server)|urlopen|socket\.recv)\b[^\n]{0,80}(?:without (?:a )?time-?out|no time-?out|never (?:returns?|answers?)|hangs?|timeout=None)", "a remote call has no time-out", LIKELY),
+)  # fmt: skip
+
+RULE = text_rule(
+    __name__, __doc__, "rank-stuck-in-user-code", 42, "a rank stands in code of the job itself", _SIGNS,
+    ("rankscope stacks pid:PID --source", "PYTHONBREAKPOINT=0 torchrun …"),
+)  # fmt: skip

@@ -1,0 +1,42 @@
+"""A writer is blocked in a full pipe or queue whose reader waits for the writer.
+
+## What it means
+A pipe holds 64 KB. A child that has put more on a queue does not exit before its feeder thread has written it all; a parent that joins the
+child before it reads waits for ever. The same happens with `subprocess` and a pipe that nobody reads, and with bounded queues used both ways.
+
+## How it is recognised
+The child is in `_feed → _send_bytes → write` (kernel: `pipe_write`) or waits for its feeder (`_finalize_join`); the parent is in `join` or `wait`. Small
+results work, those above some 64 KB do not.
+
+## What to do
+Read the queue before `join` (`queue.get()` until all results are there), or hand large results over by file or shared memory; `communicate()`
+instead of `wait()` with pipes.
+
+## How to prevent it
+`concurrent.futures` instead of a bare Process and Queue. The documentation: https://docs.python.org/3/library/multiprocessing.html
+("Joining processes that use queues"); case: https://github.com/n8n-io/n8n/pull/19084
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from ._text import POSSIBLE, Sign, text_rule
+
+_JOIN = r"(?:Process\.join|join \((?:[^\n]*/)?multiprocessing/(?:process|pool)|\bjoin\b|wait \((?:[^\n]*/)?(?:subprocess|popen_\w+)|waitpid|wait4|\.wait\(\))"
+_SIZE = r"\d+(?:\.\d+)? ?(?:k|m|g)i?b\b"
+_SIGNS = (
+    Sign(r"(?:_send|_send_bytes|send_bytes|_feed) \((?:[^\n]*/)?multiprocessing/(?:connection|queues)|pipe_write|anon_pipe_write|\b_feed\b[^\n]*(?:send|write|pipe)", "a feeder is blocked writing to a pipe", anywhere=(_JOIN,)),
+    Sign(r"_finalize_join|join_thread \((?:[^\n]*/)?multiprocessing/queues|_finalize_join", "a process waits at its end for its feeder to write all"),
+    Sign(rf"{_SIZE}[^\n]*(?:finish\w*|work\w*|\bok\b|fine|pass\w*|complet\w*|succe\w+|return\w*)(?:[^\n]*\n)*?[^\n]*{_SIZE}[^\n]*(?:hang\w*|never|stuck|minutes|hours|block\w*|timeout|0% ?cpu|forever|does not)",
+         "small results work, large ones do not", anywhere=(_JOIN,)),
+    Sign(r"(?:pipe|queue)[^\n]{0,60}(?:is |was )?(?:full|fills? up|64 ?k|65536|capacity|buffer limit)|(?:64 ?k|65536)[^\n]{0,60}(?:pipe|buffer|bytes?)", "a pipe or queue is full"),
+    Sign(r"join(?:s|ed|ing)?\b[^\n]{0,60}before[^\n]{0,40}(?:get|read|drain|consum|empty)|(?:before|without)[^\n]{0,30}(?:draining|reading|emptying|consuming)[^\n]{0,40}(?:queue|pipe)", "the process is joined before its queue is read"),
+    Sign(r"write\(1?\d,[^\n]*(?:unfinished|$)", "a write to a pipe does not return", POSSIBLE, also=(r"pipe:\[|wait4|strace",)),
+    Sign(r"put \((?:[^\n]*/)?(?:queue|multiprocessing/queues)\.py", "a thread waits for room in a queue", POSSIBLE, anywhere=(r"get \((?:[^\n]*/)?(?:queue|multiprocessing/queues)\.py|join|put \(",)),
+    Sign(r"(?:stdout|stderr)=(?:subprocess\.)?PIPE", "a child's output goes to a pipe", POSSIBLE, anywhere=(r"wait|hang|stuck",)),
+)  # fmt: skip
+
+RULE = text_rule(
+    __name__, __doc__, "queue-pipe-full", 29, "a writer is blocked in a full pipe or queue whose reader waits for the writer", _SIGNS,
+    ("read the queue before join()", "cat /proc/CHILD/wchan   # pipe_write"),
+)  # fmt: skip

@@ -1,0 +1,132 @@
+"""A rank did not arrive at init_process_group, new_group or the rendezvous.
+
+## What it means
+The others meet and count; one is missing. It was never started, is still importing or downloading, stands before the call, or looks for another address.
+
+## How it is recognised
+The store counts fewer clients than the world has (`2/4 clients joined`), or waits for a key that ends in the missing rank; some ranks print `Init START` and never `Init COMPLETE`;
+ranks stand in `init_process_group` or the rendezvous.
+
+## What to do
+Find the process of the rank that is named: does it run, what is its stack? Compare `--nnodes`, `--nproc-per-node`, `WORLD_SIZE` and the node list with what was started; check that
+`MASTER_ADDR:MASTER_PORT` is the same everywhere and can be reached.
+
+## How to prevent it
+One launcher for all nodes; a short time-out for the first meeting.
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.accounts import doings, in_kind
+from ..analysis.case import Case
+from ..analysis.frame_tables import Kind as Wait
+from ..model.diagnosis import Finding
+from ..model.ranks import RankSet, ranks_phrase
+from ._text import LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, simple
+
+_STEPS = (
+    "rankscope diagnose   # on the host of the missing rank",
+    "echo $MASTER_ADDR $MASTER_PORT $WORLD_SIZE $RANK   # on every node",
+)
+_SIGNS = (
+    Sign(r"(?:one|some|two|\d+)\b[^\n]{0,30}(?:nodes?|ranks?|workers?|pods?|processes)\b[^\n]{0,40}(?:never|not|did(?:n't| not)|fail\w* to|yet to|missing)[^\n]{0,30}(?:start|launch|join|arriv|connect|register|come up|reach|show)\w*", "somebody did not arrive"),
+    Sign(r"(?:waiting|waits?|blocked|stuck|hang\w*|hung)\b[^\n]{0,40}(?:init_process_group|new_group|rendezvous|_store_based_barrier|init_device_mesh|ncclCommInitRank|all (?:nodes|ranks|workers|peers) to (?:join|connect|arrive))", "ranks wait in the meeting"),
+    Sign(r"(?:nnodes|nproc[_-]per[_-]node|world[_ ]size|WORLD_SIZE|node[_ ]rank)\b[^\n]{0,60}(?:wrong|mismatch|differ|expect\w*|but only|instead of|not equal)", "counts do not fit"),
+    Sign(r"RendezvousTimeoutError|[Rr]endezvous[^\n]{0,30}timed out|Timed out[^\n]{0,40}(?:waiting for|joining)[^\n]{0,40}(?:clients|workers|nodes|peers|rendezvous)", "the meeting timed out"),
+    Sign(r"client socket has timed out after|failed to connect to \[?[\w.:-]+\]?:\d+ \(errno", "the meeting point was not reached", POSSIBLE),
+    Sign(r"(?:_store_based_barrier|init_process_group|_rendezvous|next_rendezvous|_new_process_group_helper|new_group) \(", "a rank stands in the meeting", POSSIBLE),
+)  # fmt: skip
+
+
+def check(case: Case) -> Iterator[Finding]:
+    for judge in (_counted, _key, _initialising, _standing):
+        made = judge(case)
+        if made is not None:
+            yield made
+            return
+    found = list(hits(case, _SIGNS))
+    if found:
+        yield finding(RULE, case, found, "a rank did not arrive at the meeting", _STEPS)
+
+
+def _counted(case: Case) -> Finding | None:
+    for event in events(case, "store.clients_missing", "store.barrier_timeout", "store.barrier_waiting"):
+        joined, world = event.fields.get("joined"), event.fields.get("expected", event.fields.get("world_size"))
+        if isinstance(joined, int) and isinstance(world, int) and joined < world:
+            return simple(RULE, f"only {joined} of {world} arrived", LIKELY, [event.text], _STEPS)
+    return None
+
+
+def _key(case: Case) -> Finding | None:
+    said = [
+        event for event in events(case, "store.key_wait_timeout") if isinstance(event.fields.get("missing_rank"), int)
+    ]
+    ranks = RankSet(event.fields["missing_rank"] for event in said if isinstance(event.fields["missing_rank"], int))
+    if not ranks:
+        return None
+    return simple(
+        RULE,
+        f"{ranks_phrase(ranks)} never came to init_process_group: the others wait for its key",
+        LIKELY,
+        [said[0].text],
+        _STEPS,
+        ranks,
+    )
+
+
+def _initialising(case: Case) -> Finding | None:
+    """A communicator of which some members began or finished the initialisation and others did not."""
+    comms: dict[object, tuple[set[int], set[int], int]] = {}
+    for event in events(case, "nccl.comm_init_start", "nccl.comm_init_complete"):
+        number, size = event.fields.get("comm_id", event.fields.get("nranks")), event.fields.get("nranks")
+        if event.rank is None or not isinstance(size, int):
+            continue
+        started, done, _ = comms.setdefault(number, (set(), set(), size))
+        (done if event.event.endswith("complete") else started).add(event.rank)
+    for started, done, size in comms.values():
+        absent = RankSet(range(size)) - RankSet(started | done)
+        unfinished = RankSet(started - done) if done else RankSet()
+        if unfinished and len(unfinished) <= size // 2:
+            return simple(
+                RULE,
+                f"{ranks_phrase(unfinished)} began to initialise a communicator and never finished",
+                LIKELY,
+                ["the others report Init COMPLETE"],
+                _STEPS,
+                unfinished,
+            )
+        if absent and started and len(absent) <= size // 2 and not done:
+            return simple(
+                RULE,
+                f"{ranks_phrase(absent)} never began to initialise the communicator of {size}",
+                POSSIBLE,
+                ["the others report Init START"],
+                _STEPS,
+                absent,
+            )
+    return None
+
+
+def _standing(case: Case) -> Finding | None:
+    found = [doing for doing in doings(case) if doing.kind != "unknown"]
+    meeting = in_kind(found, Wait.RENDEZVOUS.value)
+    others = [doing for doing in found if doing not in meeting]
+    if not meeting or case.snapshot.live:
+        return None
+    late = RankSet(rank for doing in others for rank in doing.ranks)
+    if others and len(others) <= len(meeting):
+        return simple(
+            RULE,
+            f"{ranks_phrase(late) if late else 'a rank'} stands before the meeting, in which the others wait",
+            LIKELY,
+            [doing.text for doing in others[:2]],
+            _STEPS,
+            late,
+        )
+    return None
+
+
+RULE = make_rule(__name__, __doc__, "rank-never-joined", 55, check)

@@ -1,0 +1,59 @@
+"""Sends and receives are posted in an order that cannot complete.
+
+## What it means
+NCCL's send may block until the matching receive is posted. If both sides send first (or both receive first), or a middle stage posts them in another order
+than its neighbours, nobody can go on. A send without its receive looks the same from one side.
+
+## How it is recognised
+All ranks that were seen stand in a send or receive, no one in a collective and none failed; two neighbours are both in `send` or both in `recv`; the recorder shows
+P2P entries without their partner.
+
+## What to do
+Order by parity (even ranks send first), or post both in one `batch_isend_irecv` (NCCL: one group call). Check shapes and tags that are exchanged before.
+
+## How to prevent it
+One function for the exchange of two stages, used by both. Explained in https://github.com/NVIDIA/nccl/issues/479 and /584
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.accounts import doings, in_kind
+from ..analysis.case import Case
+from ..analysis.frame_tables import Kind as Wait
+from ..model.diagnosis import Finding
+from ._text import LIKELY, POSSIBLE, Sign, finding, hits, make_rule, simple
+
+_STEPS = (
+    "dist.batch_isend_irecv([...])   # both directions in one call",
+    "rankscope stacks --ranks A,B --locals   # shows src and dst",
+)
+_SIGNS = (
+    Sign(r"both (?:ranks|sides|stages|gpus|processes|peers|of them)?[^\n]{0,40}\b(?:send\w*|recv|receiv\w*)\b|each (?:rank|side|stage|other)?[^\n]{0,40}\b(?:send|recv|receiv)\w*[^\n]{0,40}(?:first|before|other)", "both sides do the same"),
+    Sign(r"(?:send|recv|receive)s?\b[^\n]{0,60}\b(?:order\w*|unmatched|without (?:a )?(?:matching|corresponding)|no matching|deadlock|mismatch\w*|cross(?:ed|ing)?|not paired|tag)", "sends and receives do not meet"),
+    Sign(r"(?:isend|irecv|ncclSend|ncclRecv|batch_isend_irecv|send_forward|recv_forward|send_backward|recv_backward|P2POp|p2p_communication)[^\n]*", "ranks stand in sends and receives", POSSIBLE, anywhere=(r"hang|stuck|deadlock|wait|timeout|timed out",), unless=(r"out of memory|killed|exitcode|illegal memory|Xid|refused",)),
+)  # fmt: skip
+
+
+def check(case: Case) -> Iterator[Finding]:
+    found = [doing for doing in doings(case) if doing.account is not None and doing.kind not in ("unknown", "silent")]
+    p2p = in_kind(found, Wait.P2P.value)
+    if len(p2p) > 1 and len(p2p) == len(found):
+        ops = sorted({doing.op for doing in p2p})
+        title = "every rank that was seen stands in a send or receive (" + ", ".join(ops[:4]) + ")"
+        yield simple(
+            RULE,
+            title,
+            LIKELY,
+            [f"{doing.account.label if doing.account else ''}: {doing.op}" for doing in p2p][:5],
+            _STEPS,
+        )
+        return
+    signs = list(hits(case, _SIGNS))
+    if signs:
+        yield finding(RULE, case, signs, "sends and receives are posted in an order that cannot complete", _STEPS)
+
+
+RULE = make_rule(__name__, __doc__, "p2p-order-deadlock", 46, check)

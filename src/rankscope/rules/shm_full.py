@@ -1,0 +1,41 @@
+"""Shared memory (/dev/shm) is full or too small.
+
+## What it means
+NCCL, PyTorch's loaders and queues put buffers into /dev/shm. A container has 64 MB of it unless told otherwise. Who cannot get a
+segment fails or dies with a bus error; the others see closed connections.
+
+## How it is recognised
+NCCL's `Error while creating shared memory segment`, `posix_fallocate failed: No space left on device`, PyTorch's
+`unable to write to file </torch_…>` or `insufficient shared memory (shm)`, and workers `killed by signal: Bus error`.
+
+## What to do
+`df -h /dev/shm; ls -l /dev/shm`. Docker: `--shm-size=16g` or `--ipc=host`; Kubernetes: an `emptyDir` with `medium: Memory` on
+/dev/shm. Remove segments that dead jobs left behind. For the moment: `NCCL_SHM_DISABLE=1`, fewer workers.
+
+## How to prevent it
+Check the size before the run (`rankscope preflight`). The mechanism: https://github.com/NVIDIA/nccl/issues/342
+"""
+
+# ruff: noqa: E501, S108  (a sign is one line, and speaks of /dev/shm)
+from __future__ import annotations
+
+from ._text import POSSIBLE, Sign, text_rule
+
+_FILES = r"Errno 24|Too many open files|ancdata"
+_SIGNS = (
+    Sign(r"(?:creating|attaching to|extend\w*|open\w*) (?:shared memory segment|/dev/shm/)[^\n]*", "NCCL could not get a segment",
+         also=(r"No space left|size \d+|\(28\)|Cannot allocate",)),
+    Sign(r"posix_fallocate[^\n]*No space left|fallocate[^\n]*No space left", "a segment could not be filled with memory"),
+    Sign(r"insufficient shared memory|out of shared memory|increas\w* (?:the )?(?:shm|shared memory)(?: size|[- ]limit)?",
+         "the loader says that shared memory is too small"),
+    Sign(r"Bus error[^\n]*(?:shm|shared memory|worker)|killed by signal: Bus error|unexpected bus error", "a process died writing to shared memory"),
+    Sign(r"unable to (?:write to|open|mmap|resize|allocate)[^\n]*(?:file </?torch|shared memory)", "PyTorch could not get a segment",
+         unless=(_FILES,)),
+    Sign(r"/dev/shm\b[^\n]*(?:No space left|\b100%|full\b)|(?:No space left)[^\n]*/dev/shm", "/dev/shm is full"),
+    Sign(r"shm_open[^\n]*failed|/dev/shm[^\n]*\b64M\b", "shared memory may be too small", POSSIBLE),
+)  # fmt: skip
+
+RULE = text_rule(
+    __name__, __doc__, "shm-exhausted", 11, "shared memory (/dev/shm) is full or too small", _SIGNS,
+    ("df -h /dev/shm; ls -l /dev/shm", "docker run --shm-size=16g …   (or --ipc=host)"),
+)  # fmt: skip

@@ -1,0 +1,51 @@
+"""A file system does not answer, and who touches it stands still.
+
+## What it means
+A network, parallel or FUSE file system lost its server or connection. Every access blocks inside the kernel (state D), often also
+`ls`, `py-spy` and the kill command. The rank or loader worker that reads there is the culprit's victim; the mount is the culprit.
+
+## How it is recognised
+The kernel says `nfs: server … not responding`, `blocked for more than 120 seconds`, Lustre or GPFS lost a connection; processes in
+state D whose wait channel or kernel stack belongs to a file system (rpc_wait_bit_killable, fuse_, nfs, ll_, cl_, ceph, xfs, jbd2);
+`Stale file handle`, `Transport endpoint is not connected`; strace shows a call on a path that does not return.
+
+## What to do
+`cat /proc/PID/stack /proc/PID/wchan`, `timeout 5 stat PATH`, `dmesg -T | tail -50`, `mount | grep PATH`. Bring the server back, or
+`umount -f -l` the mount; processes in state D cannot be killed before that.
+
+## How to prevent it
+Soft mounts with time-outs for data that can be read again, staging to local disks, limits on small-file access.
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from ._text import LIKELY, POSSIBLE, Sign, text_rule
+
+_KERNEL = (
+    r"(?:rpc_wait_bit_killable|nfs\w*_\w+|nfs4?_\w+|__fuse_\w+|fuse_\w+|request_wait_answer|ll_\w+|cl_(?:sync|lock|io)\w*|ldlm_\w+|osc_\w+|ptlrpc_\w+|"
+    r"cxiWait\w*|gpfs\w*|mmfs\w*|ceph_\w+|cifs_\w+|SendReceive2|beegfs\w*|wait_on_page_bit\w*|folio_wait_bit\w*|io_schedule|blkdev_\w+|xfs_\w+|jbd2_\w+|"
+    r"cv_wait_common|txg_wait\w*|zil_commit|p9_client_rpc|virtio_fs\w*|wait_for_common_io|xlog_wait|rwsem_down_(?:read|write)_slowpath)"
+)
+_SIGNS = (
+    Sign(r"(?:nfs: server \S+|server \S+) (?:is )?not responding", "a file server does not answer"),
+    Sign(r"(?:Lustre|LustreError|MDS|OST)[^\n]*(?:Connection[^\n]*lost|not responding|timed out|evicted)|ceph[^\n]*(?:hung|stuck|slow ops)|"
+         r"(?:mmfs|GPFS)[^\n]*(?:deadlock|waiter|lost|expel)|beegfs[^\n]*(?:timed? ?out|unreachable)", "a parallel file system lost its connection"),
+    Sign(_KERNEL, "the kernel stands in a file system", also=(r"\bD[sl<N+]*\b|state[: ]+D\b|blocked for more|uninterruptible|/proc/\d+/(?:stack|wchan)|\[<0",)),
+    Sign(r"\b(?:state|stat)\b[^\n]{0,10}\bD\b|\bD state\b|\bD \(disk sleep\)|uninterruptible sleep|disk sleep", "a process is in uninterruptible sleep"),
+    Sign(r"^\s*\S+\s+(?:\d+\s+){1,3}.*\sD[sl<N+]{0,4}\s", "ps shows a process in state D", LIKELY, also=(r"\bSTAT\b|\bWCHAN\b|\bS\b +\bPID\b|PID +\w+",)),
+    Sign(r"INFO: task \S+ blocked for more than \d+ seconds", "the kernel reports a task that is blocked"),
+    Sign(r"Stale (?:NFS )?file handle|\[Errno 116\]|\bESTALE\b|Transport endpoint is not connected|\[Errno 107\]", "a mount went away"),
+    Sign(r"^\s*(?:\[pid +\d+\] |\d+ +)?(?:openat?|stat|lstat|newfstatat|statx|pread64|read|getdents64|unlink|rename|fsync|close|access)\([^\n]*(?:\"/|</)[^\n]*(?:unfinished|$)",
+         "a call on a file does not return", POSSIBLE, also=(r"strace|unfinished",)),
+    Sign(r"(?:nfs|lustre|gpfs|weka|beegfs|ceph|fuse|s3fs|goofys|gcsfuse|efs|fsx|cifs|smb|glusterfs|juicefs|jfs|mount(?:ed)?(?: point)?|file ?system|filesystem|storage)\b"
+         r"[^\n]{0,60}\b(?:hang|hung|hangs|unresponsive|not respond|stall|stuck|frozen|unreachable|blocks|blocked|never returns?)",
+         "somebody says that storage does not answer"),
+    Sign(r"Input/output error|\[Errno 5\]|I/O error, dev", "storage answers with errors", POSSIBLE),
+    Sign(r"load average: *\d{3,}|load (?:average )?(?:of|is|at) \d{3,}", "the load is high", POSSIBLE, also=(r"idle|wa\b|iowait|0\.\d+ us",)),
+)  # fmt: skip
+
+RULE = text_rule(
+    __name__, __doc__, "filesystem-stall", 12, "a file system does not answer", _SIGNS,
+    ("cat /proc/PID/stack /proc/PID/wchan", "timeout 5 stat PATH; dmesg -T | tail -50", "mount | grep -e nfs -e lustre -e fuse -e gpfs"),
+)  # fmt: skip

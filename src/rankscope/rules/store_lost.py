@@ -1,0 +1,33 @@
+"""The key-value store does not answer, or its process has gone.
+
+## What it means
+Rank 0 (or the launcher) holds the store. When it ends or is overloaded, every other rank fails at its next look into the store. Mostly this is the consequence of something
+else: of a rank 0 that was slow, or that failed first.
+
+## How it is recognised
+`Socket Timeout`, `Broken pipe`, `Connection reset by peer`, `recvValue failed` or `failed to recv, got 0 bytes` from TCPStore, and no other error before.
+
+## What to do
+Read rank 0's log first: is its process there, did it end early? Keep rank 0 alive until the last rank has left (`dist.barrier()` before exit). Thousands of ranks: the
+libuv store (`USE_LIBUV=1`), more file descriptors for rank 0.
+
+## How to prevent it
+A store outside the ranks (`torchrun` holds it), tear-down in order.
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from ._text import LIKELY, POSSIBLE, Sign, text_rule
+
+_SIGNS = (
+    Sign(r"(?:TCPStore|TCPClient|store|\[c10d\])[^\n]{0,160}(?:Broken pipe|Connection reset|recvValue(?:WithTimeout)? failed|sendBytes failed|[Ff]ailed to recv|got 0 bytes|Connection was likely closed|Socket Timeout|socket is not connected|timed out)", "the store does not answer any more"),
+    Sign(r"store->get\(|Socket Timeout|wait timeout after \d+ms, keys|recvValue", "a rank waited in vain for a key", POSSIBLE),
+    Sign(r"(?:store|master|rank ?0|coordinator|etcd|redis|MASTER_ADDR)\b[^\n]{0,60}\b(?:exited|gone|died|down|closed|killed|lost|unreachable|not reachable|overload\w*|terminated)\b", "the store's owner is gone", LIKELY, anywhere=(r"store|rendezvous|etcd|MASTER_ADDR|TCPStore|coordinator",)),
+    Sign(r"DistStoreError|DistNetworkError", "the store failed", POSSIBLE),
+)  # fmt: skip
+
+RULE = text_rule(
+    __name__, __doc__, "store-timeout", 70, "the key-value store does not answer", _SIGNS,
+    ("read rank 0's log first", "dist.barrier() before rank 0 exits"),
+)  # fmt: skip

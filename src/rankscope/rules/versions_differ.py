@@ -1,0 +1,62 @@
+"""Versions that must be equal differ between ranks, hosts or components.
+
+## What it means
+One node has another image, or one library was loaded from another place (`LD_LIBRARY_PATH`, a system package). Protocols, message sizes or defaults then
+differ, and ranks hang or fail although each is right by itself.
+
+## How it is recognised
+Logs of different hosts or ranks name different versions of one library; messages such as `Version mismatch: The cluster was started with`, `Mismatched …
+version`, `message truncated : receiving N bytes instead of M`, `undefined symbol`.
+
+## What to do
+`rankscope versions` or `python -c "import torch; print(torch.__version__, torch.cuda.nccl.version())"` on every node; one image for all; empty
+`LD_LIBRARY_PATH`, check `ldd libtorch_cuda.so | grep nccl`.
+
+## How to prevent it
+Start all ranks from one image by digest; compare versions before the run (`rankscope preflight`).
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.case import Case
+from ..model.diagnosis import Certainty, Finding
+from ..model.ranks import RankSet
+from ._text import POSSIBLE, Sign, events, finding, hits, make_rule, simple
+
+_STEPS = (
+    'python -c "import torch; print(torch.__version__, torch.cuda.nccl.version())"   # on every node',
+    "ldd $(python -c 'import torch,os;print(os.path.dirname(torch.__file__))')/lib/libtorch_cuda.so | grep nccl",
+)
+_LIB = r"(?:nccl|torch|pytorch|cuda|driver|python|ray|mpi|openmpi|ucx|libfabric|ofed|firmware|gloo|image|container|package|library|protobuf|transformers|vllm|glibc|cudnn|release|build)"
+_SIGNS = (
+    Sign(r"Version mismatch: The cluster was started with|version mismatch|mismatch\w* versions?|versions? (?:do(?:es)? not|don't) match|incompatible (?:protocol|version|peer)|differing versions?", "a version mismatch is reported"),
+    Sign(rf"(?:different|differing|two|other|mixed|unequal|inconsistent|mismatch\w*)[^\n]{{0,24}}\b{_LIB}\b[^\n]{{0,20}}\bversions?|versions? of {_LIB}[^\n]{{0,40}}(?:differ|different|not the same)|\b{_LIB}\b[^\n]{{0,30}}versions?[^\n]{{0,30}}(?:differ|different|not (?:the same|equal|identical)|mismatch)", "somebody says that versions differ"),
+    Sign(r"(?:message truncated|truncated)[^\n]*receiv\w+ (?P<a>\d+) bytes instead of \d+", "two ranks expect messages of different size", POSSIBLE),
+    Sign(r"undefined symbol|symbol lookup error|version `?\w+_[\d.]+' not found", "libraries of different builds are mixed", POSSIBLE),
+    Sign(r"driver version is insufficient|forward compatibility was attempted|NVIDIA driver on your system is too old|PTX was compiled with an unsupported toolchain|no kernel image is available", "driver, toolkit and GPU do not fit each other"),
+)  # fmt: skip
+
+
+def check(case: Case) -> Iterator[Finding]:
+    found = list(hits(case, _SIGNS))
+    if found:
+        yield finding(RULE, case, found, "versions that must be equal differ", _STEPS)
+        return
+    by_version: dict[str, list[str]] = {}
+    ranks: dict[str, set[int]] = {}
+    for event in events(case, "nccl.version"):
+        version = str(event.fields.get("version"))
+        by_version.setdefault(version, []).append(event.text)
+        if event.rank is not None:
+            ranks.setdefault(version, set()).add(event.rank)
+    if len(by_version) > 1:
+        odd = min(by_version, key=lambda version: len(by_version[version]))
+        title = f"ranks run NCCL {' and '.join(sorted(by_version))}"
+        because = [lines[0] for lines in by_version.values()]
+        yield simple(RULE, title, Certainty.LIKELY, because, _STEPS, RankSet(ranks.get(odd, ())))
+
+
+RULE = make_rule(__name__, __doc__, "version-mismatch", 18, check)

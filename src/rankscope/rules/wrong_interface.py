@@ -1,0 +1,44 @@
+"""A rank announces an address that the others cannot reach.
+
+## What it means
+The library picked loopback, a docker bridge or another interface whose address means nothing on the other hosts. They connect to
+themselves or to nowhere.
+
+## How it is recognised
+A log of several hosts shows `Using interface lo:127.0.0.1`, `remote=[127.0.0.1]` or `172.17.0.1`, then refused or timed-out connections;
+`no socket interface found`; `No interface found in the same subnet`; gloo's `Unable to find address for: ^lo` (gloo knows no
+exclusions).
+
+## What to do
+`ip -br addr` on each host; `NCCL_SOCKET_IFNAME=eth0`, `GLOO_SOCKET_IFNAME=eth0` with the name of the interface between the hosts; make
+`getent hosts $(hostname)` answer with an address others can reach, not 127.0.1.1.
+
+## How to prevent it
+Name the interface in the job's environment; check the pairs before the run (`rankscope preflight`).
+Cases: https://github.com/horovod/horovod/issues/584 and https://github.com/aws-samples/aws-do-eks/pull/69
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from ._text import LIKELY, POSSIBLE, Sign, text_rule
+
+_LOCAL = r"(?:127\.0\.[01]\.1|::1|localhost|\blo\b|docker0|virbr\d|172\.1[78]\.0\.\d|169\.254\.)"
+_MANY = r"(?:nodes?|hosts?|machines?|pods?|instances?)\b|size=(?:[2-9]|\d\d)|nranks|--nnodes|node\d|host\w* \w+:"
+_SIGNS = (
+    Sign(rf"Using (?:\w+ )?(?:interface )?(?:\[0\])?(?:lo|docker0|virbr\d):|Using interface {_LOCAL}|Bootstrap ?: Using (?:lo|docker0|virbr\d|tun\d)", "the library took an interface that others cannot reach",
+         also=(r"refused|timeout|timed out|No route|fail|unreachable|hang|stuck|2 nodes|nodes",)),
+    Sign(rf"(?:remote|peer|to)[= ]\[?{_LOCAL}\]?[^\n]*(?:local=\[{_LOCAL}|size=)|local=\[{_LOCAL}\]", "ranks announce a loopback address", also=(r"refused|timed out|fail|connect",)),
+    Sign(r"(?:SO_ERROR: )?Connection refused[^\n]*remote=\[127\.0\.0\.1\]|connectFullMesh[^\n]*127\.0\.0\.1", "a rank connects to itself instead of its peer"),
+    Sign(r"[Nn]o (?:socket )?interface found|No interface found in the same subnet|Unable to find (?:address|interface) for: ?\S+|Unable to (?:resolve|find)[^\n]*interface|no such interface|No usable interface",
+         "no interface fits the setting"),
+    Sign(r"(?:NCCL|GLOO|TP|UCX|OMPI)_?(?:SOCKET_IFNAME|NET_DEVICES|IFNAME)[^\n]{0,120}(?:fix|work|solv|help|wrong|did not exist|not exist|mismatch)", "the setting of the interface decides"),
+    Sign(r"hostname[^\n]{0,60}resol\w+[^\n]{0,60}(?:127\.|loopback|localhost)|/etc/hosts[^\n]{0,60}127\.0\.1\.1", "the host's own name leads to loopback"),
+    Sign(r"connecting to address [^\n]* with family \d+ is neither|ncclSocketInit[^\n]*family", "a peer announced no usable address", LIKELY),
+    Sign(rf"(?:connect|connection)[^\n]*{_LOCAL}[^\n]*(?:refused|timed out|failed)", "a connection goes to a local address", POSSIBLE, also=(_MANY,)),
+)  # fmt: skip
+
+RULE = text_rule(
+    __name__, __doc__, "wrong-interface", 25, "a rank announces an address that the others cannot reach", _SIGNS,
+    ("ip -br addr; getent hosts $(hostname)", "export NCCL_SOCKET_IFNAME=eth0 GLOO_SOCKET_IFNAME=eth0   # the name of the interface between the hosts"),
+)  # fmt: skip
