@@ -70,7 +70,7 @@ def resolve(processes: tuple[Process, ...], stacks: dict[object, PythonStacks]) 
     told = [_by_stack(process, stacks.get(process.ref)) for process in processes]
     if not any(process.role is Role.RANK for process in told):
         told = list(_by_name(told, stacks))
-    owners = {process.ref.pid: process for process in told if process.role is Role.RANK}
+    owners = {(process.ref.host, process.ref.pid): process for process in told if process.role is Role.RANK}
     return tuple(_served(process, owners) for process in told)
 
 
@@ -125,11 +125,11 @@ def _rank_in_user_frames(process: Process, stacks: PythonStacks | None) -> int |
     return None
 
 
-def _served(process: Process, owners: dict[int, Process]) -> Process:
+def _served(process: Process, owners: dict[tuple[str, int], Process]) -> Process:
     """A worker or helper of a rank carries that rank's number."""
     if process.role is Role.RANK or process.rank is not None:
         return process
-    owner = owners.get(process.owner if process.owner is not None else process.parent)
+    owner = owners.get((process.ref.host, process.owner if process.owner is not None else process.parent))
     if owner is None:
         return process
     return dataclasses.replace(process, owner=owner.ref.pid, rank=owner.rank)
