@@ -33,5 +33,5 @@ _SIGNS = (
 
 RULE = text_rule(
     __name__, __doc__, "compile-worker", 34, "a compiler helper is stuck or gone, and its parent waits", _SIGNS,
-    ("ps -ef | grep -e compile_worker -e ptxas -e ninja", "TORCHINDUCTOR_COMPILE_THREADS=1 torchrun …"),
+    ("ps -ef | grep -e compile_worker -e ptxas -e ninja", "TORCHINDUCTOR_COMPILE_THREADS=1 torchrun …"), live_stacks=True,
 )  # fmt: skip

@@ -76,7 +76,7 @@ _SIGNS = (
 
 
 def check(case: Case) -> Iterator[Finding]:
-    found = [*hits(case, _SIGNS), *_locked_children(case)]
+    found = [*hits(case, _SIGNS, live_stacks=True), *_locked_children(case)]
     if found:
         yield finding(
             RULE, case, found, "a forked child waits for a lock or thread that exists only in its parent", _STEPS

@@ -43,5 +43,5 @@ _SIGNS = (
 
 RULE = text_rule(
     __name__, __doc__, "gil-deadlock", 31, "a thread waits for the GIL, and its holder waits for that thread", _SIGNS,
-    ("rankscope stacks pid:PID --native", "py-spy dump --native --pid PID   # the thread marked +gil is the holder"),
+    ("rankscope stacks pid:PID --native", "py-spy dump --native --pid PID   # the thread marked +gil is the holder"), live_stacks=True,
 )  # fmt: skip

@@ -31,5 +31,5 @@ _SIGNS = (
 
 RULE = text_rule(
     __name__, __doc__, "import-lock", 33, "a thread waits for a module that is being imported by a thread which waits for it", _SIGNS,
-    ("rankscope stacks pid:PID   # find the <module> frame that waits", "python -X importtime …"),
+    ("rankscope stacks pid:PID   # find the <module> frame that waits", "python -X importtime …"), live_stacks=True,
 )  # fmt: skip

@@ -47,7 +47,7 @@ _SIGNS = (
 
 
 def check(case: Case) -> Iterator[Finding]:
-    found = [*hits(case, _SIGNS), *_twice(case)]
+    found = [*hits(case, _SIGNS, live_stacks=True), *_twice(case)]
     if found:
         yield finding(
             RULE,

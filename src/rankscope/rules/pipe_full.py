@@ -38,5 +38,5 @@ _SIGNS = (
 
 RULE = text_rule(
     __name__, __doc__, "queue-pipe-full", 29, "a writer is blocked in a full pipe or queue whose reader waits for the writer", _SIGNS,
-    ("read the queue before join()", "cat /proc/CHILD/wchan   # pipe_write"),
+    ("read the queue before join()", "cat /proc/CHILD/wchan   # pipe_write"), live_stacks=True,
 )  # fmt: skip
