@@ -211,7 +211,9 @@ def training(groups: Mapping[str, tuple[str, tuple[int, ...]]], rank: int, steps
         if "tp" in own:
             size = len(groups[own["tp"]][1])
             for layer in range(3):
-                program.append(Do(own["tp"], "_all_gather_base", (32, 4), (32 * size, 4), frame=("forward", "net.py", layer)))
+                program.append(
+                    Do(own["tp"], "_all_gather_base", (32, 4), (32 * size, 4), frame=("forward", "net.py", layer))
+                )
                 program.append(Do(own["tp"], "_reduce_scatter_base", (32 * size, 4), (32, 4)))
         if "dp" in own:
             program += [Do(own["dp"], "all_reduce", (4096,)), Do(own["dp"], "all_reduce", (512,))]

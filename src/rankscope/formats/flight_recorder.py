@@ -59,7 +59,7 @@ def _gap(name: str, detail: str) -> Gap:
 
 
 def _recorder(raw: Any, name: str, pool: Pool) -> Recorder:
-    if isinstance(raw, list):  # before format 2.0 a dump was the bare list of entries
+    if isinstance(raw, list) and raw and isinstance(raw[0], dict):  # before 2.0 a dump was the bare list of entries
         raw = {"entries": raw, "version": "1"}
     if not isinstance(raw, dict) or not any(mark.decode() in raw for mark in _MARKS):
         raise plain.Refused("it holds no flight recorder")
