@@ -37,18 +37,21 @@ def find(spec: str, options: Options) -> Hosts:
 
 def ask(call: Call, answers: Answers) -> None:
     """Send the parcel to every host and take what comes until all have ended or the deadline has passed."""
-    from ClusterShell.Task import Task, task_self
+    from ClusterShell.Task import task_self
 
     task = task_self()
     _set_up(task, call)
     gather = _gatherer()(answers, call)
-    options = call.options
-    worker = task.shell(
-        shell_line(options.remote_python, options.env_setup, options.sudo), nodes=",".join(call.hosts.names),
-        handler=gather, timeout=call.deadline_s, stdin=True, tree=False,
-    )  # fmt: skip
-    worker.write(call.parcel)
-    worker.set_write_eof()
+    line = shell_line(call.options.remote_python, call.options.env_setup, call.options.sudo)
+    common = {"handler": gather, "timeout": call.deadline_s, "stdin": True}
+    here = os.uname().nodename
+    others = [name for name in call.hosts.names if name != here]
+    # Our own host needs no ssh: not every login node lets its users log in to where they are.
+    workers = [task.shell(line, key=here, **common)] if len(others) < len(call.hosts.names) else []
+    workers += [task.shell(line, nodes=",".join(others), tree=False, **common)] if others else []
+    for worker in workers:
+        worker.write(call.parcel)
+        worker.set_write_eof()
     task.timer(0.5, handler=gather, interval=0.5, autoclose=True)
     try:
         task.resume(call.deadline_s + _GRACE_S)
@@ -61,11 +64,10 @@ def ask(call: Call, answers: Answers) -> None:
                 answers.missing(host, Why.FAILED, f"{type(error).__name__}: {error}"[:200])
     finally:
         task.abort()
-        assert isinstance(task, Task)
 
 
 def _set_up(task: Any, call: Call) -> None:
-    user, prefix = call.options.ssh_options, ""
+    user = call.options.ssh_options
     if os.environ.get("PDSH_SSH_ARGS_APPEND") and not user:
         user = os.environ["PDSH_SSH_ARGS_APPEND"]
     task.set_default("auto_tree", False)
@@ -75,7 +77,7 @@ def _set_up(task: Any, call: Call) -> None:
     task.set_info("fanout", int(os.environ.get("FANOUT", "") or call.options.fanout))
     task.set_info("connect_timeout", max(1, int(min(_CONNECT_S, call.deadline_s * 0.4))))
     task.set_info("command_timeout", 0)
-    task.set_info("ssh_options", " ".join(part for part in (prefix, user, _ALIVE) if part))
+    task.set_info("ssh_options", f"{user} {_ALIVE}".strip())
 
 
 def _gatherer() -> type:

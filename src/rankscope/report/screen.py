@@ -101,8 +101,17 @@ def _who(diagnosis: Diagnosis, waiters: list[ProcessRef]) -> str:
 
 
 def unseen(gaps: tuple[Gap, ...]) -> Iterator[str]:
-    """Gaps folded by kind and reason."""
-    counted = Counter((gap.what, gap.why.value, gap.detail, gap.hint) for gap in gaps)
+    """Silent hosts first, by reason; then gaps folded by kind and reason."""
+    hosts: dict[tuple[str, str, str], list[str]] = {}
+    for gap in gaps:
+        if gap.what == "host" and gap.host:
+            hosts.setdefault((gap.why.value, gap.detail, gap.hint), []).append(gap.host)
+    for (why, detail, hint), names in hosts.items():
+        more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+        yield f"{', '.join(names[:8])}{more}: {detail or why}{f'; {hint}' if hint else ''}"
+    counted = Counter(
+        (gap.what, gap.why.value, gap.detail, gap.hint) for gap in gaps if gap.what != "host" or not gap.host
+    )
     for (what, why, detail, hint), count in counted.most_common(5):
         times = f" of {count} processes" if count > 1 else ""
         yield f"{what}{times}: {why}{f' ({detail})' if detail else ''}{f'; {hint}' if hint else ''}"
