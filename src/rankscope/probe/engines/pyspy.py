@@ -26,7 +26,7 @@ NAME = "py-spy"
 _WHAT = PythonStacks.KIND  # type: ignore[attr-defined]
 VALUE_LIMIT = 100
 _GLIMPSE = re.compile(r"^(?:[-+]?[\d.]+(?:e[-+]?\d+)?|nan|-?inf|True|False|None)$")
-_ENDED = ("Z", "X")
+ENDED = ("Z", "X")
 _UNSAFE = {"D", "T", "t"}
 _WORDS = (
     ("ermission denied", Why.DENIED, "run as the job's user or root (rankscope explain ptrace)"),
@@ -61,14 +61,14 @@ class PySpyEngine:
         """Read one process; pause it only when allowed, and never while one of its threads cannot be paused."""
         if self._program is None:
             return Gap(_WHAT, Why.MISSING, "py-spy is not installed", "pip install py-spy", ref)
-        looked = _look(self._proc, ref.pid)
-        if all(task.state in _ENDED for task in looked.values()):
+        looked = look(self._proc, ref.pid)
+        if all(task.state in ENDED for task in looked.values()):
             return Gap(_WHAT, Why.GONE, "the process ended", process=ref)
         pausing = options.pause or options.native
         if pausing:
-            refusal = _refusal(looked, kernel)
-            if refusal:
-                return Gap(_WHAT, Why.SKIPPED, f"it was not paused: {refusal}", process=ref)
+            reason = refusal(looked, kernel)
+            if reason:
+                return Gap(_WHAT, Why.SKIPPED, f"it was not paused: {reason}", process=ref)
         return self._dump(ref, looked, options, pausing)
 
     def _dump(
@@ -87,7 +87,7 @@ class PySpyEngine:
             return _gap(ref, told, self._proc)
         # Exactly how long it held the process is its secret; the process stood still for no longer than this.
         paused_ms = told.took_s * 1e3 if pausing else 0.0
-        after = _look(self._proc, ref.pid)
+        after = look(self._proc, ref.pid)
         try:
             said = json.loads(told.output)
             ids = _ids(self._proc, ref.pid, looked, said)
@@ -99,7 +99,7 @@ class PySpyEngine:
         return PythonStacks(threads, NAME, paused_ms=paused_ms)
 
 
-def _look(proc: str, pid: int) -> dict[int, tasks.Task]:
+def look(proc: str, pid: int) -> dict[int, tasks.Task]:
     try:
         return tasks.read(proc, pid)
     except OSError:
@@ -108,11 +108,11 @@ def _look(proc: str, pid: int) -> dict[int, tasks.Task]:
 
 def _living(pid: int, looked: dict[int, tasks.Task]) -> int:
     """The process by a thread that lives: when the main thread has exited, only its sisters lead to the memory."""
-    alive = [tid for tid, task in looked.items() if task.state not in _ENDED]
+    alive = [tid for tid, task in looked.items() if task.state not in ENDED]
     return pid if pid in alive or not alive else alive[0]
 
 
-def _refusal(looked: dict[int, tasks.Task], kernel: Threads | None) -> str:
+def refusal(looked: dict[int, tasks.Task], kernel: Threads | None) -> str:
     """Why a process must not be attached to; an attach would hang, fail, or leave it stopped for good."""
     if kernel is not None and kernel.tracer:
         return f"process {kernel.tracer} traces it"
