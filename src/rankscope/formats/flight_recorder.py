@@ -45,9 +45,9 @@ def read(data: bytes, name: str = "", pool: Pool | None = None) -> Recorder | Ga
     if not data:
         return _gap(name, "the file is empty")
     try:
-        pickled = data[:1] == b"\x80"
-        raw = plain.unpickle(data) if pickled else plain.parse_json(data)
-        return _recorder(raw, name, pool or Pool())
+        with plain.no_collection():
+            raw = plain.unpickle(data) if data[:1] == b"\x80" else plain.parse_json(data)
+            return _recorder(raw, name, pool or Pool())
     except plain.Refused as refusal:
         return _gap(name, str(refusal))
     except (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError, RecursionError) as error:

@@ -7,6 +7,7 @@ text and containers are all that ever reaches the stack of the decoder (pickleto
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import json
 import pickle
@@ -36,13 +37,27 @@ class _Plain(pickle.Unpickler):
 def unpickle(data: bytes) -> Any:
     """The plain object of a pickle; raise Refused otherwise."""
     with _bounded(len(data)):
-        return _guarded(lambda: _Plain(io.BytesIO(data)).load())
+        # Without a buffer to peek into, the decoder asks the file for every few bytes: four times slower.
+        stream = io.BufferedReader(io.BytesIO(data), min(max(len(data), 4096), 1 << 20))
+        return _guarded(lambda: _Plain(stream).load())
 
 
 def parse_json(data: bytes) -> Any:
     """The object of a JSON text; raise Refused otherwise."""
     with _bounded(len(data)):
         return _guarded(lambda: json.loads(data))
+
+
+@contextlib.contextmanager
+def no_collection() -> Iterator[None]:
+    """Keep the garbage collector still while millions of small objects are made that have no cycles."""
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()
 
 
 def _guarded(decode: Any) -> Any:
