@@ -62,7 +62,7 @@ def main() -> None:
     except RankscopeError as error:
         click.echo(str(error), err=True)
         code = _exit.COULD_NOT
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # click turns a broken pipe, and nothing else, into SystemExit
         _exit.close_quietly()
         code = 0
     except Exception as error:

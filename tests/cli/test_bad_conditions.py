@@ -1,0 +1,136 @@
+"""What goes wrong is said in plain words with what to type next; everything else is still reported."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+from conftest_cli import begin, rankscope, sleeps_between_sweeps
+
+from harness.waiting import wait_until
+
+ROOT = os.geteuid() == 0
+
+
+def test_no_job_says_what_was_looked_for() -> None:
+    """An empty host is not an error of the job, but nothing could be done."""
+    alone = ("unshare", "--pid", "--fork", "--mount-proc")
+    if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no right to make a pid namespace")
+    said = rankscope("diagnose", before=alone)
+    assert said.code == 2
+    assert "no distributed Python job" in said.err
+    assert "looked for torchrun" in said.err
+    assert "try" in said.err
+
+
+@pytest.mark.parametrize("command", ["diagnose", "stacks"])
+def test_a_pid_that_is_not_there_says_so(command: str) -> None:
+    said = rankscope(command, "pid:4194399")
+    assert (said.code, said.out) == (2, "")
+    assert "there is no process" in said.err
+
+
+@pytest.mark.parametrize("target", ["kubernetes-please", "pid:", "pid:x1", "slurm", "/nowhere/job.snap"])
+def test_a_target_that_is_none_says_what_would_be(target: str) -> None:
+    said = rankscope("diagnose", target)
+    assert said.code == 2
+    assert "rankscope diagnose" in said.err
+    assert "Traceback" not in said.err
+
+
+def test_a_file_that_is_no_snapshot_is_refused(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "photo.snap").write_bytes(os.urandom(500))
+    said = rankscope("stacks", str(tmp_path / "photo.snap"))
+    assert said.code == 2
+    assert "not a snapshot" in said.err
+
+
+@pytest.mark.skipif(not ROOT or not shutil.which("setpriv"), reason="needs root and setpriv")
+def test_a_job_of_another_user_is_seen_from_outside_only(job: subprocess.Popen[bytes]) -> None:
+    """What the kernel shows to everybody is shown; what it refuses is named, with what would help."""
+    # The one capability kept lets the interpreter find its own files; it gives no right to look into processes.
+    nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all,+dac_read_search",
+              "--bounding-set=-all,+dac_read_search", "--ambient-caps=+dac_read_search")  # fmt: skip
+    said = rankscope("diagnose", f"pid:{job.pid}", "--json", before=nobody)
+    assert said.code == 3, said.err
+    answer = json.loads(said.out)
+    assert answer["cost"]["processes"] == 5
+    denied = [gap for gap in answer["gaps"] if gap["reason"] == "denied"]
+    assert {gap["what"] for gap in denied} >= {"python-stacks", "environ"}
+    assert all("root" in gap["hint"] for gap in denied if gap["what"] == "python-stacks")
+    assert answer["verdict"] is None
+
+
+def test_an_interruption_reports_what_is_in_hand(job: subprocess.Popen[bytes]) -> None:
+    """Ctrl-C between the sweeps gives the diagnosis of the first one and exit code 130."""
+    tool = begin("diagnose", f"pid:{job.pid}", "--json", "--interval", "500")
+    wait_until(lambda: sleeps_between_sweeps(tool), within=30)
+    tool.send_signal(signal.SIGINT)
+    out, err = tool.communicate(timeout=30)
+    assert tool.returncode == 130
+    assert "interrupted" in err
+    answer = json.loads(out)
+    assert answer["job"]["ranks"] == [0, 1, 2, 3]
+    assert answer["cost"]["processes"] == 5
+
+
+def test_a_job_that_ends_while_we_look_is_no_crash() -> None:
+    """Its processes are gone in the second sweep; that is told, not raised."""
+    program = "import os, signal\nfor _ in range(3):\n  if not os.fork(): signal.pause()\nprint('up', flush=True)\nsignal.pause()"
+    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, start_new_session=True)
+    assert child.stdout is not None
+    assert child.stdout.readline() == b"up\n"
+    tool = begin("diagnose", f"pid:{child.pid}", "--json", "--interval", "4")
+    try:
+        wait_until(lambda: sleeps_between_sweeps(tool), within=30)
+    finally:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+    out, err = tool.communicate(timeout=60)
+    assert tool.returncode in (0, 1, 3), err
+    assert json.loads(out)["cost"]["processes"] == 4
+    assert "Traceback" not in err
+
+
+def test_five_hundred_processes_are_all_reported() -> None:
+    """A full host is looked at in one go, and nobody is left out."""
+    program = (
+        "import os, signal, time\n"
+        "for number in range(500):\n"
+        "    if not os.fork():\n"
+        "        signal.pause()\n"
+        "print('up', flush=True)\n"
+        "signal.pause()\n"
+    )
+    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, start_new_session=True)
+    try:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"up\n"
+        said = rankscope("diagnose", f"pid:{child.pid}", "--json", "--interval", "0.1", within=120)
+        shown = rankscope("stacks", f"pid:{child.pid}", within=120)
+    finally:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+    answer = json.loads(said.out)
+    assert answer["cost"]["processes"] == 501
+    assert not [gap for gap in answer["gaps"] if gap["what"] == "python-stacks"]
+    assert "500" in shown.out or "501" in shown.out
+    assert len(shown.out.splitlines()) < 40
+
+
+def test_a_closed_pipe_is_no_error(job: subprocess.Popen[bytes]) -> None:
+    """``rankscope … | head -1`` ends quietly."""
+    tool = begin("stacks", f"pid:{job.pid}", "--raw")
+    assert tool.stdout is not None
+    tool.stdout.close()
+    assert tool.stderr is not None
+    err = tool.stderr.read()
+    assert tool.wait(timeout=30) == 0
+    assert err == ""

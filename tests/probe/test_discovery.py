@@ -1,0 +1,121 @@
+"""Jobs, ranks and roles are found from the process table alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rankscope.model.process import Role
+from rankscope.probe.discover import Found, job_of, jobs
+from rankscope.probe.table import Seen, Table
+
+PYTHON = "/usr/bin/python3.11"
+
+
+def seen(
+    pid: int, parent: int, *command: str, environ: Mapping[str, str] | None = None, comm: str = "python", group: int = 0,
+    executable: str | None = PYTHON, state: str = "S",
+) -> Seen:  # fmt: skip
+    return Seen(pid, parent, group or pid, 1, pid * 10, comm, state, 1000, command, executable, environ or {})
+
+
+def table(*processes: Seen) -> Table:
+    children: dict[int, list[int]] = {}
+    for one in processes:
+        children.setdefault(one.parent, []).append(one.pid)
+    return Table("node1", {one.pid: one for one in processes}, (), {pid: tuple(c) for pid, c in children.items()})
+
+
+def rank(number: int, world: int = 4, **more: str) -> dict[str, str]:
+    return {"RANK": str(number), "LOCAL_RANK": str(number), "WORLD_SIZE": str(world), "LOCAL_WORLD_SIZE": str(world),
+            "TORCHELASTIC_RUN_ID": "none", **more}  # fmt: skip
+
+
+def roles(found: Found) -> dict[int, tuple[Role, int | None]]:
+    return {process.ref.pid: (process.role, process.rank) for process in found.processes}
+
+
+def torchrun(missing: int | None = None) -> list[Seen]:
+    agent = seen(100, 1, PYTHON, "-m", "torch.distributed.run", "--nproc-per-node", "4", "train.py")
+    return [agent, *(seen(101 + n, 100, PYTHON, "train.py", environ=rank(n)) for n in range(4) if n != missing)]
+
+
+def test_torchrun_and_its_ranks_are_one_job() -> None:
+    """The agent is the launcher; ranks are numbered by their environment."""
+    (found,) = jobs(table(seen(1, 0, "init", executable="/sbin/init"), *torchrun()))
+    assert (found.job.launcher, found.job.world_size, found.job.name) == ("torchrun", 4, "train.py")
+    assert roles(found) == {100: (Role.LAUNCHER, None), **{101 + n: (Role.RANK, n) for n in range(4)}}
+
+
+def test_a_rank_without_a_process_is_still_expected() -> None:
+    """A launcher that promised four ranks is held to it."""
+    (found,) = jobs(table(*torchrun(missing=3)))
+    assert found.job.expected == "0-3"
+    assert sum(role is Role.RANK for role, _ in roles(found).values()) == 3
+
+
+def test_loader_workers_serve_the_rank_whose_environment_they_inherit() -> None:
+    """A worker has its rank's RANK and is no rank itself."""
+    worker = seen(200, 103, PYTHON, "train.py", environ=rank(2), comm="pt_data_worker")
+    tracker = seen(201, 103, PYTHON, "-c", "from multiprocessing.resource_tracker import main", environ=rank(2))
+    (found,) = jobs(table(*torchrun(), worker, tracker))
+    assert roles(found)[200] == (Role.DATALOADER_WORKER, 2)
+    assert roles(found)[201] == (Role.HELPER, 2)
+    assert {process.owner for process in found.processes if process.ref.pid in (200, 201)} == {103}
+
+
+def test_ranks_that_outlived_their_agent_are_one_job() -> None:
+    """Orphans belong together by their run id; the job has no root then."""
+    orphans = [seen(101 + n, 1, PYTHON, "train.py", environ=rank(n, TORCHELASTIC_RUN_ID="run7")) for n in range(4)]
+    (found,) = jobs(table(seen(1, 0, "init", executable="/sbin/init"), *orphans))
+    assert found.job.root is None
+    assert {number for _, number in roles(found).values()} == {0, 1, 2, 3}
+
+
+def test_two_runs_side_by_side_are_two_jobs() -> None:
+    """Each agent has its own ranks."""
+    second = [
+        seen(300, 1, PYTHON, "-m", "torch.distributed.run", "other.py"),
+        seen(301, 300, PYTHON, "other.py", environ=rank(0, 1)),
+    ]
+    found = jobs(table(*torchrun(), *second))
+    assert sorted(len(one.processes) for one in found) == [2, 5]
+
+
+def test_a_parent_with_python_children_is_a_job_without_ranks() -> None:
+    """multiprocessing puts no rank into the environment; the stacks will tell."""
+    parent = seen(50, 1, PYTHON, "spawn.py", group=50)
+    children = [seen(51 + n, 50, PYTHON, "-c", "spawn_main()", group=50) for n in range(3)]
+    (found,) = jobs(table(parent, *children))
+    assert found.job.launcher == "plain"
+    assert roles(found)[50] == (Role.LAUNCHER, None)
+    assert {role for pid, (role, _) in roles(found).items() if pid != 50} == {Role.OTHER}
+
+
+def test_processes_that_are_no_python_are_no_job() -> None:
+    """A shell with children is left alone."""
+    shell = seen(70, 1, "bash", executable="/bin/bash", comm="bash")
+    assert jobs(table(shell, seen(71, 70, "sleep", "9", executable="/bin/sleep", comm="sleep"))) == ()
+
+
+def test_any_member_leads_to_its_job() -> None:
+    """A pid of a launcher, a rank or a worker names the same job."""
+    worker = seen(200, 103, PYTHON, "train.py", environ=rank(2), comm="pt_data_worker")
+    whole = table(*torchrun(), worker)
+    members = {pid: job_of(whole, pid) for pid in (100, 102, 200)}
+    assert len({found.job.root for found in members.values() if found}) == 1
+    assert all(members.values())
+
+
+def test_a_process_of_no_job_is_looked_at_alone() -> None:
+    """Somebody who names a pid wants to see it."""
+    found = job_of(table(seen(80, 1, PYTHON, "alone.py")), 80)
+    assert found is not None
+    assert [process.ref.pid for process in found.processes] == [80]
+    assert job_of(table(), 80) is None
+
+
+def test_a_zombie_is_no_rank() -> None:
+    """Its environment is gone, and so is its part in the job."""
+    dead = seen(101, 100, environ=rank(0), state="Z")
+    (found,) = jobs(table(*[one for one in torchrun() if one.pid != 101], dead))
+    assert roles(found)[101][0] is not Role.RANK

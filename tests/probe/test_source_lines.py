@@ -1,0 +1,119 @@
+"""Source files that a job names are read carefully: inside its root, only regular files, and never for long."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from rankscope.model.process import ProcessRef
+from rankscope.probe import procfs, source_lines
+from rankscope.probe.source_lines import Lines, Place, open_below, walk_below
+
+
+@pytest.fixture
+def process() -> Iterator[ProcessRef]:
+    """A living process of ours."""
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    yield ProcessRef("here", child.pid, procfs.stat("/proc", child.pid).started)
+    child.communicate(b"\n")
+
+
+def look(ref: ProcessRef, file: pathlib.Path | str, line: int = 2) -> Lines:
+    place = Place(ref, str(file), line)
+    return source_lines.read([place], around=1)[place]
+
+
+def test_the_lines_around_a_place_are_read(process: ProcessRef, tmp_path: pathlib.Path) -> None:
+    """One line before, one after, with their numbers."""
+    tmp_path.chmod(0o755)
+    file = tmp_path / "train.py"
+    file.write_text("one\ntwo\nthree\nfour\n")
+    assert look(process, file).lines == ((1, "one"), (2, "two"), (3, "three"))
+
+
+def test_a_file_changed_after_the_process_began_is_called_newer(process: ProcessRef, tmp_path: pathlib.Path) -> None:
+    """Its line numbers may not fit any more."""
+    file = tmp_path / "train.py"
+    file.write_text("one\ntwo\n")
+    os.utime(file, (2**31, 2**31))
+    assert look(process, file).newer
+
+
+def test_a_pipe_is_not_opened(process: ProcessRef, tmp_path: pathlib.Path) -> None:
+    """Opening one could block, or wake somebody."""
+    os.mkfifo(tmp_path / "pipe.py")
+    assert "no regular file" in look(process, tmp_path / "pipe.py").missing
+
+
+def test_a_device_is_not_opened(process: ProcessRef) -> None:
+    assert "no regular file" in look(process, "/dev/zero").missing
+
+
+def test_a_huge_file_is_not_read(process: ProcessRef, tmp_path: pathlib.Path) -> None:
+    with (tmp_path / "huge.py").open("wb") as file:
+        file.truncate(source_lines.SIZE_LIMIT + 1)
+    assert "too large" in look(process, tmp_path / "huge.py").missing
+
+
+@pytest.mark.parametrize("file", ["<string>", "<frozen importlib._bootstrap>", "", "/nowhere/train.py"])
+def test_what_has_no_file_says_so(process: ProcessRef, file: str) -> None:
+    assert look(process, file).missing
+
+
+def test_a_line_beyond_the_end_says_so(process: ProcessRef, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "short.py").write_text("one\n")
+    assert "no line 99" in look(process, tmp_path / "short.py", 99).missing
+
+
+def test_a_process_that_is_gone_lends_nobody_its_pid(process: ProcessRef) -> None:
+    """A later process with the same pid has another root and other files."""
+    other = ProcessRef(process.host, process.pid, process.started + 1)
+    assert look(other, __file__).missing == "the process ended"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has more rights than the job")
+def test_root_reads_no_more_than_the_jobs_user_may(tmp_path: pathlib.Path) -> None:
+    """A job that names /etc/shadow as its source does not get it shown to root."""
+    child = subprocess.Popen(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "sleep", "60"])
+    try:
+        ref = ProcessRef("here", child.pid, procfs.stat("/proc", child.pid).started)
+        secret = pathlib.Path("/etc/shadow")
+        from harness.waiting import wait_until
+
+        wait_until(lambda: os.stat(f"/proc/{child.pid}").st_uid == 65534)
+        answer = look(ref, secret, 1)
+        assert not answer.lines
+        assert "ermission denied" in answer.missing
+        assert look(ref, "/etc/passwd", 1).lines
+    finally:
+        child.kill()
+        child.wait()
+
+
+@pytest.mark.parametrize("opener", [open_below, walk_below])
+def test_links_never_lead_out_of_the_root(opener: object, tmp_path: pathlib.Path) -> None:
+    """Absolute links and dots are resolved as if the root were the whole world."""
+    root = tmp_path / "root"
+    (root / "etc").mkdir(parents=True)
+    (tmp_path / "secret").write_text("outside")
+    (root / "secret").write_text("inside")
+    (root / "etc" / "up").symlink_to("../../../../secret")
+    (root / "etc" / "absolute").symlink_to("/secret")
+    (root / "loop").symlink_to("loop")
+    handle = os.open(root, os.O_PATH)
+    try:
+        for path in ("/secret", "../secret", "etc/up", "/etc/absolute", "etc/../../../secret"):
+            found = opener(handle, path)  # type: ignore[operator]
+            assert pathlib.Path(f"/proc/self/fd/{found}").read_text() == "inside", path
+            os.close(found)
+        with pytest.raises(OSError, match="symbolic links"):
+            opener(handle, "loop")  # type: ignore[operator]
+        with pytest.raises(FileNotFoundError):
+            opener(handle, "etc/none")  # type: ignore[operator]
+    finally:
+        os.close(handle)
