@@ -64,10 +64,16 @@ class Target:
 
 
 @contextmanager
-def standing(*shapes: str, python: str = sys.executable, prefix: tuple[str, ...] = ()) -> Iterator[Target]:
+def standing(
+    *shapes: str, python: str = sys.executable, prefix: tuple[str, ...] = (), environment: dict[str, str] | None = None
+) -> Iterator[Target]:
     """Run the target in some shapes until the block ends."""
     child = subprocess.Popen(
-        [*prefix, python, "-X", "utf8", str(TARGET), *shapes], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [*prefix, python, "-X", "utf8", str(TARGET), *shapes],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **(environment or {})},
     )
     try:
         assert child.stdout is not None
