@@ -57,7 +57,7 @@ def _members(snapshot: Snapshot) -> tuple[Member, ...]:
         if found is not None:
             stacks[ref] = found
     present = [frozenset(sweep.present) for sweep in snapshot.sweeps]
-    return tuple(
+    members = tuple(
         Member(
             process,
             tuple(looks[process.ref]),
@@ -65,6 +65,23 @@ def _members(snapshot: Snapshot) -> tuple[Member, ...]:
         )
         for process in resolve(snapshot.processes, stacks)
     )
+    return _with_bodies(members)
+
+
+def _with_bodies(members: tuple[Member, ...]) -> tuple[Member, ...]:
+    """A dead sibling of the ranks, whose environment and stack are gone, bears the one number missing among them."""
+    ranks = [member for member in members if member.role is Role.RANK and member.rank is not None]
+    parents = {member.process.parent for member in ranks}
+    bodies = [m for m in members if m.role is Role.OTHER and m.process.parent in parents and m.rank is None and _dead(m)]
+    numbers = RankSet(member.rank for member in ranks if member.rank is not None)
+    holes = RankSet(range(max(numbers, default=-1) + 1)) - numbers
+    if not holes and bodies and ranks:
+        holes = RankSet([len(numbers)])  # the last one is gone
+    if len(bodies) != 1 or len(holes) != 1:
+        return members
+    body, hole = bodies[0], next(iter(holes))
+    named = dataclasses.replace(body, process=dataclasses.replace(body.process, role=Role.RANK, rank=hole))
+    return tuple(named if member is body else member for member in members)
 
 
 def _dead(member: Member) -> bool:
@@ -76,7 +93,12 @@ def _expected(snapshot: Snapshot, members: tuple[Member, ...]) -> RankSet:
     """The ranks that should be on the hosts we looked at."""
     if snapshot.job.expected:
         return RankSet.parse(snapshot.job.expected)
-    return RankSet(m.rank for m in members if m.role is Role.RANK and m.rank is not None)
+    return RankSet(m.rank for m in members if m.role is Role.RANK and m.rank is not None and not _left(m))
+
+
+def _left(member: Member) -> bool:
+    """Gone between the looks without a trace, where nobody promised it: it may simply have finished."""
+    return member.gone
 
 
 def _world_size(snapshot: Snapshot, members: tuple[Member, ...]) -> int | None:

@@ -42,14 +42,14 @@ def _root(scene: Scene, ref: ProcessRef, waiters: tuple[ProcessRef, ...]) -> Roo
         for one in waiters
         if scene.members[one].role is Role.RANK and scene.members[one].process.rank is not None
     )
-    return Root(ref, waiters, ranks, age(scene, (ref, *waiters)))
+    return Root(ref, waiters, ranks, oldest(scene.standings, (ref, *waiters)))
 
 
-def age(scene: Scene, refs: Iterable[ProcessRef]) -> float | None:
+def oldest(standings: Mapping[ProcessRef, Standing], refs: Iterable[ProcessRef]) -> float | None:
     """How long the longest of these has stood still; those that moved do not count."""
     ages = [
         standing.still_s
-        for standing in (scene.standings.get(ref) for ref in refs if not is_absent(ref))
+        for standing in (standings.get(ref) for ref in refs if not is_absent(ref))
         if standing is not None and standing.still_s is not None and not standing.moved
     ]
     return max(ages, default=None)

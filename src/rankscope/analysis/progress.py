@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..model.evidence.stacks import PythonStacks, PythonThread
+from ..model.evidence.threads import Threads
 from .identity import birth
 from .standing import Standing
 
@@ -17,7 +18,21 @@ def advances(standing: Standing) -> bool:
     if len(looks) < 2:
         return False
     first, last = looks[0], looks[-1]
+    if _transferred(standing) >= MUCH_BYTES:
+        return True
     return _functions(first) != _functions(last) or _outer_locals(first) != _outer_locals(last)
+
+
+# What a loop that polls reads or logs in a second is less than this; loading data or saving a checkpoint is more.
+MUCH_BYTES = 256 << 10
+
+
+def _transferred(standing: Standing) -> int:
+    """Bytes that the process read and wrote by system calls between the looks."""
+    first, last = standing.member.first(Threads), standing.member.latest(Threads)
+    if first is None or last is None or first.written_bytes < 0 or last.written_bytes < 0:
+        return 0
+    return last.written_bytes - first.written_bytes + last.read_bytes - first.read_bytes
 
 
 def _looks(standing: Standing) -> list[PythonThread]:

@@ -26,7 +26,7 @@ from ..analysis.frames import has
 from ..analysis.standing import Standing
 from ..analysis.threads import views
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
-from ..model.evidence.stacks import PythonStacks
+from ..model.evidence.stacks import PythonStacks, Trust
 from ..model.process import Role
 from ..model.ranks import RankSet
 from ..model.words import span
@@ -51,7 +51,18 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _ending(standing: Standing) -> bool:
     stacks = standing.member.latest(PythonStacks)
+    if _called_at_exit(standing):
+        return True
     return standing.kind is Wait.EXIT or has(standing.own_stack, Wait.EXIT) is not None or bool(stacks and stacks.finalizing)
+
+
+def _called_at_exit(standing: Standing) -> bool:
+    """Whether the main thread's stack has no program below it: the interpreter itself called this function, as atexit does."""
+    thread = standing.thread
+    if thread is None or not thread.stack or thread.tid != standing.member.ref.pid or thread.trust is Trust.LIKELY:
+        return False
+    root = thread.stack[0]
+    return root.function != "<module>" and not root.file.startswith("<") and "runpy" not in root.file
 
 
 def _where(standing: Standing) -> str:

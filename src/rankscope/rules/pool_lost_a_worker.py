@@ -27,6 +27,7 @@ from ..analysis.case import Case, Member, Root
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.standing import Standing
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.evidence.stacks import PythonStacks
 from ..model.evidence.threads import Threads
 from ..model.process import Role
 from ..model.ranks import RankSet
@@ -43,7 +44,7 @@ def check(case: Case) -> Iterator[Finding]:
         if standing.kind not in _AWAITS_RESULT or standing.member.role is Role.DATALOADER_WORKER:
             continue
         children = [m for m in case if m.process.parent == root.ref.pid and m.ref.host == root.ref.host
-                    and m.role is not Role.HELPER]  # fmt: skip
+                    and m.role not in (Role.HELPER, Role.RANK)]  # fmt: skip
         lost = _lost(standing, children)
         if lost is not None:
             yield _finding(case, root, standing, *lost)
@@ -55,12 +56,25 @@ def _lost(standing: Standing, children: list[Member]) -> tuple[Member, str] | No
             return child, f"its child pid {child.ref.pid} is " + ("gone" if child.gone else "a zombie that nobody has reaped")
     if not any("multiprocessing/pool.py" in frame.file for frame in standing.own_stack):
         return None
+    for child in children:
+        if _replacement(child):
+            return child, f"pool worker pid {child.ref.pid} was forked by the pool's maintenance thread: it replaces one that ended"
     ages = {m.ref: kernel.uptime_s for m in children if (kernel := m.latest(Threads)) and kernel.uptime_s is not None}
     if len(ages) >= 2 and max(ages.values()) - min(ages.values()) > _MUCH_LATER_S:
         young = min(children, key=lambda m: ages.get(m.ref, 1e9))
         return young, f"pool worker pid {young.ref.pid} started {max(ages.values()) - min(ages.values()):.1f} s after its " \
                       "siblings: it replaces one that died with its task"  # fmt: skip
     return None
+
+
+def _replacement(child: Member) -> bool:
+    """Whether the frames it inherited at fork are those in which a pool makes up for a worker that ended."""
+    stacks = child.latest(PythonStacks)
+    return any(
+        frame.function.endswith(("_maintain_pool", "_handle_workers")) and "multiprocessing/pool.py" in frame.file
+        for thread in (stacks.threads if stacks else ())
+        for frame in thread.stack
+    )
 
 
 def _dead(member: Member) -> bool:

@@ -5,7 +5,7 @@ Pipe ends share an inode; sockets of one host name each other's; sockets of two 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ...model.diagnosis import Wait
 from ...model.evidence.blocked import Blocked
@@ -31,13 +31,14 @@ def find(scene: Scene) -> Iterator[Wait]:
         for target in _blocked_on(standing):
             if isinstance(target, Socket):
                 others = by_inode.get((ref.host, target.peer_inode), ()) or by_pair.get((target.peer, target.local), ())
+                others = _eldest(scene, others)
                 what = (
                     f"its peer on {target.kind} {target.local} → {target.peer}"
                     if target.peer
                     else f"its {target.kind} peer"
                 )
             else:
-                others, what = pipes.get((ref.host, target), ()), f"the other end of {target}"
+                others, what = pipes.get((ref.host, target, _wanted(standing)), ()), f"the other end of {target}"
             for other in others:
                 if (
                     other != ref
@@ -64,6 +65,17 @@ def _blocked_on(standing: Standing) -> Iterator[Socket | str]:
             yield known[int(target[8:-1])]
 
 
+def ancestors(scene: Scene, ref: ProcessRef) -> set[int]:
+    """The pids of a process's parent, its parent, and so on, inside the job."""
+    by_pid = {(one.host, one.pid): one for one in scene.members}
+    found: set[int] = set()
+    at: ProcessRef | None = ref
+    while at is not None and at.pid not in found:
+        found.add(at.pid)
+        at = by_pid.get((at.host, scene.members[at].process.parent))
+    return found - {ref.pid}
+
+
 def _shared(scene: Scene, standing: Standing, other: ProcessRef, target: Socket | str) -> bool:
     """Whether the other process is a forked child that merely inherited this end (it has both, or our own socket)."""
     if isinstance(target, str):
@@ -73,12 +85,27 @@ def _shared(scene: Scene, standing: Standing, other: ProcessRef, target: Socket 
     return False
 
 
-def _pipe_holders(scene: Scene) -> dict[tuple[str, str], list[ProcessRef]]:
-    found: dict[tuple[str, str], list[ProcessRef]] = {}
+def _eldest(scene: Scene, holders: Sequence[ProcessRef]) -> list[ProcessRef]:
+    """Without those that inherited the socket from another holder: a pool's workers have copies of all their parent's."""
+    pids = {ref.pid for ref in holders}
+    return [ref for ref in holders if scene.members[ref].process.parent not in pids]
+
+
+def _wanted(standing: Standing) -> str:
+    """Which end the other side must hold: who reads waits for a writer."""
+    blocked = standing.member.latest(Blocked)
+    call = next((c for c in blocked.calls if standing.kernel and c.tid == standing.kernel.tid), None) if blocked else None
+    return "r" if call is not None and call.call.startswith(("write", "send")) else "w"
+
+
+def _pipe_holders(scene: Scene) -> dict[tuple[str, str, str], list[ProcessRef]]:
+    """Who holds each end of each pipe: (host, pipe, r or w)."""
+    found: dict[tuple[str, str, str], list[ProcessRef]] = {}
     for ref, member in scene.members.items():
         files = member.latest(OpenFiles)
-        for target in {one.target for one in files.files if one.target.startswith("pipe:")} if files else ():
-            found.setdefault((ref.host, target), []).append(ref)
+        ends = {(one.target, end) for one in files.files if one.target.startswith("pipe:") for end in one.mode} if files else ()
+        for target, end in ends:
+            found.setdefault((ref.host, target, end), []).append(ref)
     return found
 
 

@@ -31,6 +31,7 @@ class HeldLock:
     kind: str
     path: str
     holders: tuple[int, ...]
+    holder_name: str = ""  # what the first holder runs
 
 
 @evidence("blocked")

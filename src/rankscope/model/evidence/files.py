@@ -9,10 +9,11 @@ from . import evidence
 
 @dataclass(frozen=True)
 class OpenFile:
-    """One descriptor and what it points to, as the link in /proc/PID/fd reads (``pipe:[17]``, ``/data/x``)."""
+    """One descriptor and what it points to, as the link in /proc/PID/fd reads (``pipe:[17]``, ``/data/x``), and how open."""
 
     fd: int
     target: str
+    mode: str = ""  # r, w or rw
 
 
 @evidence("files")

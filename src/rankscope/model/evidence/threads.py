@@ -40,3 +40,5 @@ class Threads:
     pending_stop: bool = False  # a SIGSTOP waits to be delivered
     uptime_s: float | None = None  # since the process started
     rss_bytes: int | None = None
+    read_bytes: int = -1  # by read calls of any kind, since it started; -1 where we may not know
+    written_bytes: int = -1

@@ -110,8 +110,16 @@ def _file_locks(target: Target, kernel: Threads) -> tuple[HeldLock, ...]:
         if not waiting:
             holders[number] = (kind, int(owner), inode)
         elif number in holders and int(owner) in {pid, *(task.tid for task in kernel.threads)}:
-            found.append(HeldLock(pid, kind, _path(target, inode), (holders[number][1],)))
+            holder = holders[number][1]
+            found.append(HeldLock(pid, kind, _path(target, inode), (holder,), _comm(target, holder)))
     return tuple(found)
+
+
+def _comm(target: Target, pid: int) -> str:
+    try:
+        return procfs.stat(target.proc, pid).comm
+    except (OSError, ValueError, IndexError):
+        return ""
 
 
 def _path(target: Target, device_inode: str) -> str:

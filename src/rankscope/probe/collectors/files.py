@@ -16,10 +16,16 @@ def collect(target: Target) -> OpenFiles:
     found = []
     for fd in numbers[:MAX_FILES]:
         try:
-            found.append(OpenFile(fd, os.readlink(f"{folder}/{fd}")))
+            found.append(OpenFile(fd, os.readlink(f"{folder}/{fd}"), _mode(f"{folder}/{fd}")))
         except FileNotFoundError:
             continue  # closed while we looked
     return OpenFiles(tuple(found), truncated=len(numbers) > MAX_FILES)
+
+
+def _mode(link: str) -> str:
+    """How the descriptor is open: the owner's bits of the link itself say so (proc(5))."""
+    bits = os.lstat(link).st_mode
+    return ("r" if bits & 0o400 else "") + ("w" if bits & 0o200 else "")
 
 
 COLLECTOR = Collector("files", Touch.PASSIVE, 2.0, collect, every_sweep=False, order=30)

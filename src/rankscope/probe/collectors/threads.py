@@ -43,8 +43,9 @@ def collect(target: Target) -> Threads:
             continue  # it ended while we looked
     ns_pids = _field(status, b"NSpid").split()
     pending = int(_field(status, b"SigPnd") or "0", 16) | int(_field(status, b"ShdPnd") or "0", 16)
+    read, written = _io(path)
     return Threads(
-        tuple(threads), tracer=int(_field(status, b"TracerPid") or 0), frozen=_frozen(path),
+        tuple(threads), read_bytes=read, written_bytes=written, tracer=int(_field(status, b"TracerPid") or 0), frozen=_frozen(path),
         ns_pid=int(ns_pids[-1]) if len(ns_pids) > 1 else None, pending_stop=bool(pending & _STOP_BIT),
         uptime_s=_uptime(target.proc) - stat.started / procfs.TICKS, rss_bytes=stat.rss_pages * 4096,
     )  # fmt: skip
@@ -114,6 +115,15 @@ def _scheduler_clock_ms(proc: str) -> float | None:
 
 def _uptime(proc: str) -> float:
     return float(procfs.read(f"{proc}/uptime").split()[0])
+
+
+def _io(path: str) -> tuple[int, int]:
+    """Bytes read and written by system calls (rchar, wchar), -1 where the kernel refuses."""
+    try:
+        fields = procfs.read(f"{path}/io", 1024).split()
+        return int(fields[1]), int(fields[3])
+    except (OSError, IndexError, ValueError):
+        return -1, -1
 
 
 def _frozen(path: str) -> bool:

@@ -1,0 +1,81 @@
+"""Processes wait for each other in a circle.
+
+## What it means
+Nobody is absent: each member of the circle waits for the next one. Two ranks that both send first (and whose messages are too
+large to be buffered), both receive first, or that took two groups or two file locks in opposite order never get on.
+
+## How it is recognised
+The wait-for graph has a closed circle from which no wait leads out, and its members have stood still for longer than
+`--stuck-after`.
+
+## What to do
+Break the circle at its definition: order sends and receives by parity or put both into one `batch_isend_irecv`; use one global
+order of groups and of locks on all ranks.
+
+## How to prevent it
+No choice of order that depends on the rank; non-blocking sends; time-outs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.case import Case
+from ..analysis.frame_tables import Kind as Wait
+from ..analysis.graph import oldest
+from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.evidence.blocked import Blocked
+from ..model.process import ProcessRef
+from ..model.words import span
+from . import Rule
+from ._say import name
+
+_LOCKS = {Wait.FILE_LOCK, Wait.FILE_BATON, Wait.LOCK}
+_TALK = {Wait.P2P, Wait.SOCKET, Wait.PIPE}
+
+
+def check(case: Case) -> Iterator[Finding]:
+    for cycle in case.graph.cycles:
+        age = oldest(case.standings, cycle)
+        cls = _class(case, cycle)
+        if cls is None or (age is not None and not case.stuck(age)):
+            continue
+        yield Finding(
+            rule=RULE.id, cls=cls, kind=Kind.CAUSE, certainty=Certainty.LIKELY if age is not None else Certainty.POSSIBLE,
+            title=f"{len(cycle)} processes wait for each other in a circle: " + ", ".join(name(case, ref) for ref in cycle[:4]),
+            processes=tuple(case.by_ref[ref].process for ref in cycle if ref in case.by_ref),
+            because=(*_steps(case, cycle), Reason(f"nobody in the circle has moved for {span(age)}", "kernel")),
+            next=("rankscope stacks --source",),
+        )  # fmt: skip
+
+
+def _class(case: Case, cycle: tuple[ProcessRef, ...]) -> str | None:
+    standings = [case.standings[ref] for ref in cycle if ref in case.standings]
+    kinds = {standing.kind for standing in standings}
+    if kinds & _LOCKS:
+        return "lock-order-deadlock"
+    if kinds <= _TALK:
+        return None if _silent(case, cycle) else "p2p-order-deadlock"
+    if kinds & {Wait.COLLECTIVE, Wait.BACKWARD}:
+        return None if case.collectives else "collective-cycle"  # recorders name the groups
+    return None
+
+
+def _silent(case: Case, cycle: tuple[ProcessRef, ...]) -> bool:
+    """Whether data is under way between the members but does not arrive: then the network is to blame, not the order."""
+    from .connection_silent import stalled_pairs
+
+    return any(pair.sender in cycle and pair.receiver in cycle for pair in stalled_pairs(case))
+
+
+def _steps(case: Case, cycle: tuple[ProcessRef, ...]) -> Iterator[Reason]:
+    inside = set(cycle)
+    for wait in case.graph.waits:
+        if wait.waiter in inside and wait.target in inside:
+            blocked = case.by_ref[wait.waiter].latest(Blocked)
+            call = f" (in {blocked.calls[0].call})" if blocked and blocked.calls else ""
+            yield Reason(f"{name(case, wait.waiter)} waits for {name(case, wait.target)}: {wait.why}{call}", "wait-for graph",
+                         wait.waiter)  # fmt: skip
+
+
+RULE = Rule(id="wait-cycle", cls="p2p-order-deadlock", check=check, page=__doc__ or "", order=45)
