@@ -7,6 +7,7 @@ from typing import Any
 
 from ..model.diagnosis import State
 from ..model.evidence.events import Event, Events
+from ..model.evidence.ras import RasReport
 from ..model.evidence.stacks import PythonStacks
 from ..model.evidence.threads import Threads
 from ..model.process import ProcessRef, Role
@@ -32,7 +33,8 @@ def build(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Case:
     }
     missing = _expected(snapshot, members) - RankSet(by_rank)
     world_size = _world_size(snapshot, members)
-    compared = account(members, world_size, missing, snapshot.live)
+    asked = [item.record for sweep in snapshot.sweeps for item in sweep.items if isinstance(item.record, RasReport)]
+    compared = account(members, world_size, missing, snapshot.live, asked)
     scene = Scene({member.ref: member for member in members}, standings, by_rank, missing, rank_edges(compared),
                   away(snapshot, world_size))  # fmt: skip
     case = Case(

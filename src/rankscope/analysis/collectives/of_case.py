@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ...model.evidence.ras import RasReport
 from ...model.evidence.recorder import Recorder
 from ...model.process import Role
 from ...model.ranks import RankSet
-from . import find
+from . import find, ras
 from .records import CollectiveAnalysis, Facts
 
 if TYPE_CHECKING:
@@ -18,9 +20,13 @@ _MOST_TARGETS = 16
 
 
 def account(
-    members: Iterable[Member], world_size: int | None, gone: RankSet | None = None, live: bool = True
+    members: Sequence[Member],
+    world_size: int | None,
+    gone: RankSet | None = None,
+    live: bool = True,
+    reports: Sequence[RasReport] = (),
 ) -> CollectiveAnalysis:
-    """Compare the recorders of all ranks; ``gone`` are ranks without a living process.
+    """Compare the recorders of all ranks; ``gone`` are ranks without a living process, ``reports`` what RAS answered.
 
     Of a running job, a rank that left no recorder may be alive on a host that nobody looked at: it is not suspected.
     """
@@ -35,7 +41,20 @@ def account(
                 earlier[member.rank] = seen[0]
     gone = gone or RankSet()
     unseen = RankSet(range(world_size or 0)) - RankSet(latest) - gone if live else RankSet()
-    return find(latest, world_size, Facts(earlier=earlier, gone=gone, unseen=unseen))
+    found = find(latest, world_size, Facts(earlier=earlier, gone=gone, unseen=unseen))
+    return _with_ras(found, members, reports) if reports else found
+
+
+def _with_ras(found: CollectiveAnalysis, members: Sequence[Member], reports: Sequence[RasReport]) -> CollectiveAnalysis:
+    """Add what NCCL says itself; it decides only where no recorder does."""
+    world = {(member.ref.host, member.ref.pid): member.rank for member in members if member.rank is not None}
+    states = ras.judge(reports, world)
+    if found.states or not states:
+        return replace(found, states=(*found.states, *(replace(state, consequence=True) for state in states)))
+    once = ("RAS was asked once: counts that differ may be skew",) if len(reports) < 2 else ()
+    culprits = RankSet(rank for state in states for rank in state.culprits)
+    waiting = RankSet(rank for state in states for rank in state.waiting) - culprits
+    return replace(found, states=states, culprits=culprits, waiting=waiting, weak=(*found.weak, *once))
 
 
 def rank_edges(found: CollectiveAnalysis) -> Mapping[int, tuple[tuple[int, str], ...]]:

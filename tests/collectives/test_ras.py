@@ -1,0 +1,129 @@
+"""NCCL's RAS, as text and JSON of several releases."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rankscope.analysis.collectives.ras import judge
+from rankscope.formats import ras
+from rankscope.model.evidence.ras import RasReport
+from rankscope.model.gap import Gap
+
+
+def rank(number: int, reduces: int, pid: int | None = None) -> dict:
+    return {"rank": number, "host": "10.0.0.1", "pid": pid or 500 + number, "cuda_dev": number,
+            "status": {"init_state": 0, "async_error": 0}, "collective_counts": {"AllReduce": reduces, "Broadcast": 1}}  # fmt: skip
+
+
+def communicator(name: str, ranks: list[dict], missing: list[dict] | None = None) -> dict:
+    return {"hash": name, "size": len(ranks) + len(missing or []), "ranks": ranks, "missing_ranks": missing or []}
+
+
+def report(*communicators: dict) -> RasReport:
+    found = ras.read(json.dumps({"nccl_version": "2.28.7", "communicators": list(communicators)}, indent=1).encode())
+    assert isinstance(found, RasReport), found
+    return found
+
+
+def test_equal_counts_accuse_nobody():
+    assert judge([report(communicator("0xa", [rank(n, 7) for n in range(4)]))]) == ()
+
+
+def test_the_rank_with_fewer_launches_is_behind():
+    (state,) = judge([report(communicator("0xa", [rank(n, 7 - (n == 2)) for n in range(4)]))])
+    assert (state.kind, state.op, state.seq, list(state.culprits)) == ("missing_rank", "AllReduce", 7, [2])
+    assert "skew" in state.detail
+
+
+def test_two_equal_reports_are_a_hang_and_a_moving_rank_is_late():
+    behind = report(communicator("0xa", [rank(n, 7 - (n == 2)) for n in range(4)]))
+    earlier = report(communicator("0xa", [rank(n, 7 - 2 * (n == 2)) for n in range(4)]))
+    assert judge([behind, behind])[0].kind == "missing_rank"
+    assert judge([earlier, behind])[0].kind == "straggler"
+
+
+def test_ranks_of_a_small_communicator_are_named_as_ranks_of_the_job():
+    everybody = communicator("0xworld", [rank(n, 1) for n in range(4)])
+    pair = communicator("0xpair", [rank(0, 9, pid=501), rank(1, 8, pid=503)])
+    (state,) = judge([report(everybody, pair)])
+    assert (list(state.culprits), state.ranks) == ([3], (1, 3))
+
+
+def test_a_rank_that_does_not_answer_is_without_evidence():
+    silent = {"rank": 3, "host": "10.0.0.1", "pid": 503, "status": {"unresponsive": True, "considered_dead": True}}
+    (state,) = judge([report(communicator("0xa", [rank(n, 7) for n in range(3)], [silent]))])
+    assert (state.kind, list(state.culprits), state.detail) == ("no_evidence_rank", [3], "considered dead by RAS")
+
+
+def test_the_comma_that_one_release_forgets_is_put_back():
+    silent = {"rank": 3, "host": "10.0.0.1", "nvml_dev": 3, "status": {"unresponsive": True}}
+    good = json.dumps({"communicators": [communicator("0xa", [rank(0, 7)], [silent])]}, indent=2)
+    bad = good.replace('"nvml_dev": 3,', '"nvml_dev": 3')
+    assert bad != good
+    assert ras.read(bad.encode()) == ras.read(good.encode())
+
+
+TEXT = """\
+Communicators... (0.00s)
+=============
+Group     Comms     Nodes     Ranks     Ranks     Ranks    Status  Errors
+    #  in group  per comm  per node  per comm  in group
+    0         1         2         4         8         8   RUNNING  MISMATCH
+Warnings
+========
+#0-0 (78db921d1c117b4a) MISMATCH
+  Communicator ranks have different {op} operation counts
+{lines}
+"""
+ONE = "  7 ranks have launched up to operation 64\n  Rank 5 has launched up to operation 60 -- GPU 1 managed by process 77 on node n1"
+MANY = (
+    "  6 ranks have launched up to operation 64\n  2 ranks have launched up to operation 63\n"
+    "  Rank 1 -- GPU 1 managed by process 71 on node n0\n  Rank 4 -- GPU 0 managed by process 76 on node n1"
+)
+
+
+@pytest.mark.parametrize(("op", "lines", "ranks"), [("AllReduce", ONE, [5]), ("collective", MANY, [1, 4])])
+def test_the_text_form_names_outliers(op, lines, ranks):
+    raw = TEXT.format(op=op, lines=lines).encode()
+    assert ras.recognises(raw)
+    found = ras.read(raw)
+    assert isinstance(found, RasReport)
+    (state,) = judge([found])
+    assert (state.kind, state.seq, list(state.culprits)) == ("missing_rank", 64, ranks)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.binary(max_size=200) | st.text(alphabet='{}[]":,0123 #()RankGPUhas\n', max_size=300).map(str.encode))
+def test_any_bytes_are_survived(raw):
+    for start in (b"", b"{", b'{"communicators": ['):
+        found = ras.read(start + raw)
+        assert isinstance(found, (RasReport, Gap))
+        if isinstance(found, RasReport):
+            judge([found, found])
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.text(max_size=5),
+        lambda x: (
+            st.lists(x, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(
+                    ["rank", "size", "ranks", "missing_ranks", "status", "pid", "host", "collective_counts"]
+                ),
+                x,
+                max_size=4,
+            )
+        ),
+    )
+)
+def test_any_fields_are_survived(value):  # fmt: skip
+    found = ras.read(json.dumps({"communicators": [value, {"ranks": [value], "missing_ranks": value}]}).encode())
+    assert isinstance(found, (RasReport, Gap))
+    if isinstance(found, RasReport):
+        judge([found])
