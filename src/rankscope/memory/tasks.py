@@ -42,7 +42,7 @@ def _field(raw: bytes, name: bytes) -> bytes:
     if start < 0:
         return b""
     start += len(name)
-    return raw[start : raw.find(b"\n", start)].strip()
+    return raw[start:].partition(b"\n")[0].strip()
 
 
 def read(proc: str, pid: int, only: Iterable[int] | None = None) -> dict[int, Task]:

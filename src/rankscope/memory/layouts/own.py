@@ -7,7 +7,7 @@ fixed. What it does not tell comes from the measured table of 3.13.
 from __future__ import annotations
 
 import struct
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from . import py313
 from .layout import Layout
@@ -72,10 +72,12 @@ def carried(head: bytes) -> tuple[int, int] | None:
 def layout(head: bytes) -> Layout | None:
     """The layout that the record at the start of ``_PyRuntime`` tells; None for a version we do not know."""
     version = carried(head)
-    fields = _FIELDS.get(version[1]) if version and version[0] == 3 else None
-    if version is None or fields is None:
+    text = _FIELDS.get(version[1]) if version and version[0] == 3 else None
+    if version is None or text is None:
         return None
-    order = _order(fields)
+    order = _order(text)
+    if len(head) < 24 + 8 * len(order):
+        return None
     (free_threaded,) = struct.unpack_from("<Q", head, 16)
     values = struct.unpack_from(f"<{len(order)}Q", head, 24)
     told = {name: value for name, value in zip(order, values) if name and hasattr(py313.LAYOUT, name)}
@@ -90,8 +92,14 @@ def _joined(told: Layout) -> Layout:
     # The size of every structure with a count in it lies right behind the object's head, before its items.
     return replace(
         told,
-        thread_size=max(told.thread_native, told.thread_frame, told.thread_ident) + 8,
-        frame_size=told.frame_values,
-        code_size=told.code_instructions,
+        thread_size=_end(told, "thread"),
+        frame_size=_end(told, "frame"),
+        code_size=_end(told, "code"),
         sized_size=told.object_type + 8,
     )
+
+
+def _end(told: Layout, structure: str) -> int:
+    """Where the last field that we read of a structure ends."""
+    names = (each.name for each in fields(told) if each.name.startswith(f"{structure}_") and each.name[-5:] != "_size")
+    return max(int(getattr(told, name)) for name in names) + 8

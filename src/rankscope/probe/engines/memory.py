@@ -6,6 +6,8 @@ and in any namespace, wherever the kernel lets us read /proc/PID/mem (ptrace(2),
 
 from __future__ import annotations
 
+import struct
+
 from ...memory import process, runtime, source, tasks
 from ...model.evidence.stacks import PythonStacks
 from ...model.evidence.threads import Threads
@@ -42,7 +44,7 @@ class MemoryEngine:
         last = self._seen.get(ref) if before is not None else None
         try:
             seen = process.read(self._proc, ref.pid, self._families, wanted, _looked(kernel), last)
-        except runtime.UnknownLayout as error:
+        except (runtime.UnknownLayout, struct.error) as error:
             return Gap(_WHAT, Why.UNKNOWN_LAYOUT, str(error), "py-spy may know it: --engine py-spy", ref)
         except runtime.NoInterpreter as error:
             return Gap(_WHAT, Why.UNSUPPORTED, str(error), process=ref)
