@@ -36,6 +36,6 @@ _SIGNS = (
 )  # fmt: skip
 
 RULE = text_rule(
-    __name__, __doc__, "implicit-sync-deadlock", 43, "a device-wide synchronisation stands behind a collective whose peers wait for this rank", _SIGNS,
+    __name__, __doc__, "implicit-sync-deadlock", 35, "a device-wide synchronisation stands behind a collective whose peers wait for this rank", _SIGNS,
     ("CUDA_MODULE_LOADING=EAGER torchrun …", "rankscope stacks --native   # on one rank of each group of equal stacks"),
 )  # fmt: skip

@@ -68,6 +68,11 @@ _SIGNS = (
          "a library with a thread pool of its own is used in a child", also=(_CHILD_WORDS,)),
     Sign(r"at::(?:native|cpu|_ops|parallel_for|internal)[^\n]*|libgomp|libiomp|\bc10::|torch::autograd::THPVariable", "a CPU operator does not return in a worker of a process that forks",
          also=(r"(?:hung|stuck|forked|blocked|hang\w*)[^\n]{0,20}worker|worker[^\n]{0,30}(?:hung|stuck|forked|hang)|gunicorn|uwsgi|pre-?fork|celery|--preload",)),
+    Sign(rf"\b(?:stuck|hang\w*|hung|never|block\w*|wait\w*|freez\w*|stop\w*|idle)\b[^\n]{{0,60}}\b(?:{_POOLS[3:-1]}|parallel_for|svd|matmul|dgetrf|linalg|blas|lapack|scipy|numpy|np\.)|\b(?:{_POOLS[3:-1]}|svd|dgetrf|linalg|blas|lapack|scipy|numpy)\b[^\n]{{0,60}}\b(?:stuck|hang\w*|hung|never (?:return|finish|complete)\w*|block\w*|freez\w*)", "a library with threads of its own does not return in a child",
+         also=(_CHILD_WORDS, r"parent|before|already|fork|child|spawn|OMP_NUM_THREADS|thread"), unless=(r"out of memory|killed by signal|No space left|all_?reduce|watchdog",)),
+    Sign(r"(?:sync|wrapper) \((?:[^\n]*/)?fsspec/asyn\.py|run_coroutine_threadsafe|_blocking \((?:[^\n]*/)?grpc/|(?:result|_result_or_cancel) \((?:[^\n]*/)?concurrent/futures/_base\.py", "a child waits for a thread that would have to run in its parent", also=(r"_worker_loop|popen_fork|_launch \(|os_fork|forked",)),
+    Sign(r"with (?:self\.)?\w*lock\w*:|\.acquire\(", "a child waits for a lock", also=(r"\bforked?\b|\bchild\b|prefork|os\.fork|gunicorn|celery|uwsgi",)),
+    Sign(r"OMP_NUM_THREADS ?= ?1[^\n]{0,40}(?:work|fix|fine|help|solv|no hang)|(?:work|fine|fix|no hang|solv)\w*[^\n]{0,30}OMP_NUM_THREADS ?= ?1", "it works with one thread", also=(_CHILD_WORDS,)),
     Sign(r"(?:before|after|across|prior to|at|on|since|through)[^\n]{0,24}\b(?:os\.)?fork\w*\b[^\n]{0,80}(?:thread|lock|mutex|pool|hang|deadlock|stuck)|\b(?:os\.)?fork\w*\b[^\n]{0,60}(?:while|when|with)[^\n]{0,60}(?:thread|lock)",
          "somebody says that threads and fork are mixed"),
     Sign(r"(?:gunicorn|uwsgi|celery)[^\n]{0,60}(?:--preload|preload|prefork|pre-fork)|--preload", "a server forks its workers after loading", POSSIBLE),
@@ -85,10 +90,11 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _locked_children(case: Case) -> Iterator[Hit]:
     """Children whose stack ends in a lock that is not one of the loader's own."""
+    forks = any(one.find(_CHILD_FRAMES + r"|\bfork|DataLoader|ProcessPool|multiprocessing") for one in accounts(case))
     for account in accounts(case):
         if case.snapshot.live:
             return  # whether the holder lives is known there, and other rules ask it
-        if not _is_child(account):
+        if not _is_child(account, forks):
             continue
         for seen in account.seen:
             depth = _lock_depth(seen)
@@ -99,13 +105,12 @@ def _locked_children(case: Case) -> Iterator[Hit]:
                 break
 
 
-def _is_child(account: Account) -> bool:
+def _is_child(account: Account, forks: bool) -> bool:
     text = account.label + "\n" + "\n".join(seen.text for seen in account.seen)
-    return (
-        account.role is Role.DATALOADER_WORKER
-        or bool(Account(text, account.who).find(_CHILD_FRAMES))
-        or (bool(Account(account.label, account.who).find(r"fork|child|loader[ _-]?worker|pool worker")))
-    )
+    if account.role is Role.DATALOADER_WORKER or Account(text, account.who).find(_CHILD_FRAMES):
+        return True
+    words = r"fork|child|loader[ _-]?worker|pool worker" + (r"|\bworker" if forks else "")
+    return bool(Account(account.label, account.who).find(words))
 
 
 def _lock_depth(seen: Seen) -> int:

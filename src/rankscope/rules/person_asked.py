@@ -17,7 +17,14 @@ No prompts under a launcher (`PYTHONBREAKPOINT=0`); time-outs on all that is out
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
-from ._text import LIKELY, POSSIBLE, Sign, text_rule
+from collections.abc import Iterator
+
+from ..analysis.accounts import doings, in_kind
+from ..analysis.case import Case
+from ..analysis.frame_tables import Kind as Wait
+from ..model.diagnosis import Finding
+from ..model.ranks import RankSet, ranks_phrase
+from ._text import LIKELY, POSSIBLE, Sign, finding, hits, make_rule, simple
 
 _PEERS = (
     r"all_?reduce|all_?gather|reduce_?scatter|broadcast|barrier|all_?to_?all|watchdog|collective|init_process_group"
@@ -26,13 +33,36 @@ _SIGNS = (
     Sign(r"^\W*\(?(?:I?Pdb|ipdb|rpdb|pudb)\)?>? ?$|^\(Pdb\)|^ipdb>|\(Pdb\+*\)|^-> ?\w[^\n]*\n\(Pdb\)|Entering (?:pdb|interactive)|breakpoint\(\)|set_trace|post_mortem", "a debugger asks somebody"),
     Sign(r"(?:interaction|cmdloop|_cmdloop|raw_input|do_wait_suspend|wait_for_client|set_trace) \(", "a debugger asks somebody"),
     Sign(r"\b(?:builtin_)?input\b ?\((?!s?\b[^)]*=)|PyOS_Readline|my_fgets|getpass|\[y/N\]|\(y/n\)|\[Y/n\]|Press (?:enter|any key)|Enter (?:passphrase|password|your choice)|wandb: Enter your choice", "the program asks somebody"),
-    Sign(r"(?:while True|while not|busy[- ]?wait\w*|infinite loop|endless loop|spin(?:s|ning)? (?:in|on)|polls? (?:for ever|forever|without)|retry loop|retries? (?:for ever|forever|indefinitely))", "a loop has no end", LIKELY, also=(_PEERS,)),
+    Sign(r"(?:while True|while not|busy[- ]?wait\w*|infinite loop|endless loop|polls? (?:for ever|forever|without)|retry loop|retries? (?:for ever|forever|indefinitely))", "a loop has no end", LIKELY, also=(_PEERS,)),
     Sign(r"(?:while True|infinite loop|endless loop|retry loop|retries? (?:for ever|forever|indefinitely))", "a loop has no end", POSSIBLE),
     Sign(r"(?:time\.)?sleep\(\d{3,}|\bsleep\b \(|time\.sleep", "a rank sleeps", POSSIBLE, anywhere=(_PEERS,)),
     Sign(r"(?:request|http|rpc|grpc|remote (?:call|server|api)|api call|reward (?:model|server)|urlopen|socket\.recv)\b[^\n]{0,80}(?:without (?:a )?time-?out|no time-?out|never (?:returns?|answers?)|hangs?|timeout=None)", "a remote call has no time-out", LIKELY),
 )  # fmt: skip
 
-RULE = text_rule(
-    __name__, __doc__, "rank-stuck-in-user-code", 42, "a rank stands in code of the job itself", _SIGNS,
-    ("rankscope stacks pid:PID --source", "PYTHONBREAKPOINT=0 torchrun …"),
-)  # fmt: skip
+_STEPS = ("rankscope stacks pid:PID --source", "PYTHONBREAKPOINT=0 torchrun …")
+
+
+def check(case: Case) -> Iterator[Finding]:
+    found = list(hits(case, _SIGNS))
+    if found:
+        yield finding(RULE, case, found, "a rank stands in code of the job itself", _STEPS)
+    elif not case.snapshot.live:
+        yield from _alone(case)
+
+
+def _alone(case: Case) -> Iterator[Finding]:
+    """One subject in its own code, a request or a sleep, while others are in a collective."""
+    found = [doing for doing in doings(case) if doing.account is not None]
+    waiting = in_kind(found, Wait.COLLECTIVE.value, Wait.BACKWARD.value, Wait.P2P.value)
+    odd = in_kind(found, Wait.USER.value, Wait.SOCKET.value, Wait.SLEEP.value, Wait.INPUT.value, Wait.PIPE.value)
+    odd = [doing for doing in odd if doing.account is not None and doing.account.seen]
+    if waiting and odd and len(odd) <= len(waiting):
+        ranks = RankSet(rank for doing in odd for rank in doing.ranks)
+        place = odd[0].site.split(" < ")[0]
+        title = (
+            f"{ranks_phrase(ranks) if ranks else 'a process'} is in {place}, while the others are in {waiting[0].op}"
+        )
+        yield simple(RULE, title, LIKELY, [doing.site for doing in (*odd[:2], waiting[0])], _STEPS, ranks)
+
+
+RULE = make_rule(__name__, __doc__, "rank-stuck-in-user-code", 42, check)

@@ -25,10 +25,10 @@ _SIGNS = (
     Sign(r"TracerPid:\s*[1-9]\d*", "a tracer is attached"),
     Sign(r"do_signal_stop|ptrace_stop|__refrigerator|do_freezer_trap|get_signal[^\n]*freez", "the kernel holds the process"),
     Sign(r"^\s*\S+\s+(?:\d+\s+){1,2}.*\s[Tt][sl<N+]{0,4}\s+\S", "ps shows a process in state T", also=(r"\bSTAT\b|\bS\b +UID|PID +\w+",)),
-    Sign(r"\bfrozen 1\b|\bFROZEN\b|freezer\.state|cgroup\.freeze|docker pause|\(Paused\)|\bpaused container", "the control group is frozen"),
+    Sign(r"\bfrozen 1\b|^\W*FROZEN\W*$|freezer\.state|cgroup\.freeze|docker pause|\(Paused\)|\bpaused container", "the control group is frozen"),
     Sign(r"SIGSTOP|SIGTSTP|SIGTTIN|SIGTTOU|suspended \(tty|^\[\d+\][+-]?\s+Stopped|kill -STOP|kill -19", "a stop signal was sent"),
     Sign(r"(?:scontrol suspend|JobState=SUSPENDED|\bSUSPENDED\b|preempt\w*[^\n]{0,30}suspend)", "the scheduler suspended the job"),
-    Sign(r"(?:process|rank|worker)\b[^\n]{0,40}\b(?:is |was |got )?(?:stopped by|suspended|paused|traced by|attached (?:by|to) (?:a )?(?:gdb|strace|debugger|py-spy))|(?:gdb|strace|debugger|py-spy)[^\n]{0,30}(?:still |left )?attached",
+    Sign(r"(?:process|rank|worker)\b[^\n]{0,40}\b(?:is |was |got )?(?:stopped by|suspended|paused|traced by|held by (?:a )?(?:gdb|strace|debugger|py-spy))|(?:gdb|strace|debugger|py-spy)[^\n]{0,30}(?:still|left) (?:attached|running)",
          "somebody stopped or traces a process", POSSIBLE),
 )  # fmt: skip
 
