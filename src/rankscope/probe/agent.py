@@ -143,10 +143,11 @@ def look(errand: Errand, send: Send) -> None:
 
 def wanted(errand: Errand, table: Table) -> tuple[Found, ...]:
     """The jobs on this node that the errand is about."""
+    table = _without_us(table)
     if errand.pid is not None:
         one = discover.job_of(table, errand.pid)
         return (one,) if one else ()
-    found = discover.jobs(_without_us(table))
+    found = discover.jobs(table)
     if errand.slurm_job:
         found = tuple(one for one in found if _in_slurm_job(errand, table, one))
     return found

@@ -1,0 +1,159 @@
+"""The agent as it travels: one file, run by the oldest Python it serves, beside a process it has never seen."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from rankscope.model.evidence.stacks import PythonStacks
+from rankscope.model.evidence.threads import Threads
+from rankscope.model.process import Process
+from rankscope.model.snapshot import Snapshot
+from rankscope.probe.agent import Errand
+from rankscope.reach import ship
+from rankscope.reach.answers import Inbox
+
+SLEEPER = """
+import sys, time
+def rest_for_ever():
+    print("ready", flush=True)
+    while True:
+        time.sleep(3600)
+rest_for_ever()
+"""
+
+
+def pythons(version: str) -> Iterator[str]:
+    """Interpreters of one version: on the path, or among those that pyenv installed."""
+    found = shutil.which(f"python{version}")
+    # A shim of pyenv exists even where the version is not chosen.
+    yield from [found] if found and "/shims/" not in found else []
+    for path in sorted(pathlib.Path("~/.pyenv/versions").expanduser().glob(f"{version}*/bin/python{version}")):
+        yield str(path)
+
+
+@pytest.fixture(params=["3.9", "3.10", "3.11", "3.12", "3.13"])
+def python(request: pytest.FixtureRequest) -> str:
+    found = next(pythons(request.param), None)
+    if found is None:
+        pytest.skip(f"no Python {request.param} here")
+    return found
+
+
+@pytest.fixture(scope="module")
+def pyz(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    path = tmp_path_factory.mktemp("agent") / "rankscope-agent.pyz"
+    path.write_bytes(ship.pyz())
+    return path
+
+
+@pytest.fixture(scope="module")
+def rank() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that looks like a rank and stands still."""
+    env = {**os.environ, "RANK": "3", "WORLD_SIZE": "7", "LOCAL_RANK": "1", "MASTER_ADDR": "node1", "MASTER_PORT": "29500",
+           "API_TOKEN": "do-not-tell"}  # fmt: skip
+    process = subprocess.Popen([sys.executable, "-c", SLEEPER], env=env, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    yield process
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+def read(raw: bytes) -> Inbox:
+    inbox = Inbox("here")
+    for line in raw.split(b"\n"):
+        inbox.feed(line)
+    return inbox
+
+
+def find(snapshot: Snapshot, pid: int) -> Process:
+    """The process among those of its job: the test runner that started it counts as its launcher."""
+    return next(process for process in snapshot.processes if process.ref.pid == pid)
+
+
+def test_one_file_tells_the_rank_and_its_stack_on_every_python(
+    python: str, pyz: pathlib.Path, rank: subprocess.Popen[bytes]
+) -> None:
+    errand = json.dumps({"pid": rank.pid, "interval_s": 0.05})
+    done = subprocess.run([python, "-I", str(pyz), errand], capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr.decode()
+    inbox = read(done.stdout)
+    (part,) = inbox.parts()
+    process = find(part.snapshot, rank.pid)
+    assert inbox.ended
+    assert (process.ref.pid, process.rank, process.world_size) == (rank.pid, 3, 7)
+    assert part.job.meeting == ("master:node1:29500",)
+    kinds = {type(item.record) for sweep in part.snapshot.sweeps for item in sweep.items}
+    assert {PythonStacks, Threads} <= kinds
+    stacks = next(
+        item.record
+        for item in part.snapshot.sweeps[0].items
+        if item.process == process.ref and isinstance(item.record, PythonStacks)
+    )
+    assert "rest_for_ever" in [frame.function for frame in stacks.threads[0].stack]
+
+
+def test_the_agent_leaves_nothing_on_the_disk_and_tells_no_secret(
+    pyz: pathlib.Path, rank: subprocess.Popen[bytes], tmp_path: pathlib.Path
+) -> None:
+    """The loader is given the archive on its standard input, in an empty home that must stay empty."""
+    parcel = ship.parcel({"pid": rank.pid, "sweeps": 1}, 30)
+    env = {
+        "PATH": f"{pathlib.Path(sys.executable).parent}:/usr/bin:/bin",
+        "HOME": str(tmp_path),
+        "TMPDIR": str(tmp_path),
+    }
+    done = subprocess.run(["/bin/sh", "-c", ship.shell_line(sys.executable)], input=parcel, capture_output=True, timeout=60,
+                          env=env, cwd=tmp_path)  # fmt: skip
+    (part,) = read(done.stdout).parts()
+    assert find(part.snapshot, rank.pid).rank == 3
+    assert list(tmp_path.iterdir()) == []
+    assert "do-not-tell" not in str(part.snapshot)
+
+
+def test_a_host_without_a_job_still_answers(pyz: pathlib.Path) -> None:
+    done = subprocess.run([sys.executable, str(pyz), '{"slurm_job": "987654321"}'], capture_output=True, timeout=60)
+    inbox = read(done.stdout)
+    assert inbox.ended
+    assert [part.snapshot.processes for part in inbox.parts()] == [()]
+
+
+def test_the_alarm_ends_an_agent_that_nobody_waits_for(pyz: pathlib.Path, rank: subprocess.Popen[bytes]) -> None:
+    errand = json.dumps({"pid": rank.pid, "sweeps": 2, "interval_s": 300, "deadline_s": 600, "alarm_s": 1})
+    done = subprocess.run([sys.executable, str(pyz), errand], capture_output=True, timeout=30)
+    assert done.returncode in (-9, 124)
+    assert not read(done.stdout).ended
+
+
+def test_an_agent_whose_reader_is_gone_ends(pyz: pathlib.Path, rank: subprocess.Popen[bytes]) -> None:
+    errand = json.dumps({"pid": rank.pid, "sweeps": 20, "interval_s": 0.2, "alarm_s": 60})
+    process = subprocess.Popen([sys.executable, str(pyz), errand], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.stdout.close()
+    _, errors = process.communicate(timeout=20)
+    assert b"Traceback" not in errors
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"sweeps": {}}', '{"only": 3}'])
+def test_what_is_no_errand_is_refused_in_one_line(pyz: pathlib.Path, text: str) -> None:
+    done = subprocess.run([sys.executable, str(pyz), text], input=b"", capture_output=True, timeout=30)
+    assert done.returncode != 0
+    assert b"Traceback" not in done.stderr
+
+
+def test_hosts_with_one_time_start_together_and_a_wrong_clock_starts_at_once() -> None:
+    errand = Errand(sent_s=1000.0, start_s=1001.0)
+    assert errand.plan(1000.3).start_s == 1001.0
+    assert errand.plan(9000.0).start_s == 0.0
+    assert time.time() > 9000.0

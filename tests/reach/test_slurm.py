@@ -1,0 +1,103 @@
+"""Jobs of Slurm: which one is meant, which nodes are asked, and what happens when the step fails on one."""
+
+from __future__ import annotations
+
+import pytest
+
+from rankscope.errors import RankscopeError
+from rankscope.model.gap import Why
+from rankscope.model.snapshot import Snapshot
+from rankscope.probe.sweep import Plan
+from rankscope.reach import slurm
+from rankscope.reach.answers import Answers
+from rankscope.reach.gather import Remote, find, gather
+
+from .conftest import Site
+
+
+def job(number: str, nodes: str = "node[1-2]", state: str = "RUNNING", shown: str = "") -> slurm.Job:
+    return slurm.Job(number, nodes, state, "train", shown or number)
+
+
+def look(spec: str, deadline_s: float = 20.0) -> list[Snapshot]:
+    return list(gather(Remote("slurm", spec), Plan(deadline_s=deadline_s)))
+
+
+def test_the_only_running_job_is_meant() -> None:
+    assert slurm.choose("me", [job("7"), job("8", "", "PENDING")]).id == "7"
+
+
+def test_a_task_of_an_array_is_asked_by_the_number_slurm_gave_it() -> None:
+    tasks = [job("9", shown="7_1"), job("10", shown="7_2")]
+    assert slurm.choose("7_2", tasks).id == "10"
+
+
+def test_when_several_jobs_are_meant_they_are_listed() -> None:
+    with pytest.raises(RankscopeError) as error:
+        slurm.choose("7", [job("9", shown="7_1"), job("10", shown="7_2")])
+    assert "slurm:7_1" in str(error.value)
+    assert "slurm:7_2" in str(error.value)
+
+
+def test_a_job_that_does_not_run_yet_is_said_to_be_pending() -> None:
+    with pytest.raises(RankscopeError, match="no running Slurm job"):
+        slurm.choose("7", [job("7", "", "PENDING")])
+
+
+@pytest.mark.parametrize("spec", ["", "7;x", "--all", "7_1_2", "x"])
+def test_what_is_no_job_id_never_reaches_slurm(site: Site, spec: str) -> None:
+    with pytest.raises(RankscopeError, match="not a Slurm job"):
+        find(Remote("slurm", spec))
+
+
+def test_all_nodes_of_a_job_are_asked_in_one_step_of_it(site: Site) -> None:
+    site.say("squeue", "7|node[1-2]|RUNNING|train|7\n")
+    site.host("node1", (0, 1))
+    site.host("node2", (2, 3))
+    (seen,) = look("7")
+    assert sorted(process.rank for process in seen.processes) == [0, 1, 2, 3]
+    asked = (site.folder / "srun.asked").read_text()
+    assert "--jobid=7 --overlap --gres=none --nodes=2" in asked
+
+
+def test_an_old_slurm_has_no_overlap_option(site: Site) -> None:
+    site.say("squeue", "7|node1|RUNNING|train|7\n")
+    site.say("version", "slurm 20.02.7")
+    site.host("node1", (0, 1))
+    look("7")
+    assert "--overlap" not in (site.folder / "srun.asked").read_text()
+
+
+def test_a_node_that_slurm_has_given_up_is_not_asked_and_is_named(site: Site) -> None:
+    site.say("squeue", "7|node[1-2]|RUNNING|train|7\n")
+    site.say("sinfo", "node1|mixed\nnode2|down*\n")
+    site.host("node1", (0, 1), world=4)
+    (seen,) = look("7")
+    assert [(gap.host, gap.why) for gap in seen.gaps] == [("node2", Why.UNREACHABLE)]
+    assert "--nodelist=node1" in (site.folder / "srun.asked").read_text()
+
+
+def test_where_the_launch_fails_on_one_node_the_others_still_count(site: Site) -> None:
+    site.say("squeue", "7|node[1-3]|RUNNING|train|7\n")
+    site.host("node1", (0, 1))
+    site.host("node2", (2, 3), "dark")
+    site.host("node3", (4, 5))
+    (seen,) = look("7")
+    assert sorted(process.rank for process in seen.processes) == [0, 1, 4, 5]
+    assert [(gap.host, gap.why) for gap in seen.gaps] == [("node2", Why.UNREACHABLE)]
+
+
+def test_lines_of_srun_are_sorted_by_the_node_that_each_task_names() -> None:
+    answers = Answers(("node1", "node2"))
+    listen = slurm.Listener(answers)
+    for line in (
+        b"1: rankscope-node node1",
+        b"0: rankscope-node node2",
+        b"1: hello",
+        b"srun: noise",
+        b"0: world",
+        b"9: x",
+    ):
+        listen.output(line)
+    assert answers.inboxes["node1"].noise == b"hello\n"
+    assert answers.inboxes["node2"].noise == b"world\n"

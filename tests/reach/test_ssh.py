@@ -1,0 +1,109 @@
+"""The hosts of a set through ssh, with a stand-in that refuses, hangs, makes noise or breaks off."""
+
+from __future__ import annotations
+
+import pytest
+
+from rankscope.errors import RankscopeError
+from rankscope.model.gap import Why
+from rankscope.model.snapshot import Snapshot
+from rankscope.probe.sweep import Plan
+from rankscope.reach import hostfile
+from rankscope.reach.gather import Remote, gather
+from rankscope.reach.transport import Options
+
+from .conftest import Site
+
+
+def look(spec: str, deadline_s: float = 20.0, options: Options | None = None) -> list[Snapshot]:
+    return list(gather(Remote("ssh", spec, options or Options()), Plan(deadline_s=deadline_s)))
+
+
+def test_all_hosts_answer(site: Site) -> None:
+    site.host("node1", (0, 1), "noise")
+    site.host("node2", (2, 3))
+    (job,) = look("node[1-2]")
+    assert sorted(process.rank for process in job.processes) == [0, 1, 2, 3]
+    assert not [gap for gap in job.gaps if gap.what == "host"]
+    assert job.complete
+
+
+@pytest.mark.parametrize(
+    ("mode", "why", "words"),
+    [
+        ("refuse", Why.DENIED, "refuses ssh"),
+        ("dark", Why.UNREACHABLE, "does not answer"),
+        ("unknown-key", Why.DENIED, "host key is not known"),
+        ("old", Why.MISSING, "only Python 3.6"),
+        ("bare", Why.MISSING, "no Python"),
+    ],
+)
+def test_a_host_that_cannot_be_looked_at_is_named_with_its_reason(site: Site, mode: str, why: Why, words: str) -> None:
+    site.host("node1", (0, 1))
+    site.host("node2", (2, 3), mode)
+    (job,) = look("node[1-2]")
+    assert [(gap.host, gap.why) for gap in job.gaps] == [("node2", why)]
+    assert words in job.gaps[0].detail
+    assert sorted(process.rank for process in job.processes) == [0, 1]
+
+
+def test_a_host_that_hangs_costs_the_deadline_and_not_the_answer(site: Site) -> None:
+    site.host("node1", (0, 1))
+    site.host("node2", (2, 3), "hang")
+    (job,) = look("node[1-2]", deadline_s=3.0)
+    assert [(gap.host, gap.why) for gap in job.gaps] == [("node2", Why.TIMEOUT)]
+    assert len(job.processes) == 2
+
+
+@pytest.mark.parametrize("mode", ["cut", "stall"])
+def test_an_answer_that_breaks_off_counts_as_far_as_it_came(site: Site, mode: str) -> None:
+    site.host("node1", (0, 1))
+    site.host("node2", (2, 3), mode)
+    (job,) = look("node[1-2]", deadline_s=3.0)
+    assert sorted(process.rank for process in job.processes) == [0, 1, 2, 3]
+    assert [gap.host for gap in job.gaps if gap.what == "host"] == ["node2"]
+    assert "broke off" in job.gaps[-1].detail
+
+
+def test_when_nobody_answers_the_error_names_every_host_and_why(site: Site) -> None:
+    site.host("node1", (0,), "refuse")
+    site.host("node2", (1,), "dark")
+    with pytest.raises(RankscopeError) as error:
+        look("node[1-2]")
+    assert "node1: it refuses ssh" in str(error.value)
+    assert "node2: it does not answer" in str(error.value)
+
+
+def test_the_command_for_a_node_never_asks_and_keeps_the_users_words(site: Site) -> None:
+    site.host("node1", (0, 1))
+    look(
+        "node1",
+        options=Options(ssh_options="-l alice", env_setup="conda activate x", remote_python="/opt/p/bin/python"),
+    )
+    asked = site.asked("node1")
+    assert "conda activate x && exec sh -c 'exec /opt/p/bin/python -c " in asked
+
+
+def test_answers_of_nodes_are_kept_when_asked_for(site: Site) -> None:
+    site.host("node1", (0, 1))
+    raw = site.folder / "raw"
+    look("node1", options=Options(raw_dir=raw))
+    kept = raw / "node1.txt"
+    assert kept.read_bytes().startswith(b"rankscope-agent 1 begin")
+    assert kept.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_host_file_is_asked_through_ssh(site: Site) -> None:
+    site.host("node1", (0, 1))
+    site.host("node2", (2, 3))
+    site.say("hosts", "node1 slots=2\nnode2 slots=2\n")
+    (job,) = gather(Remote("hostfile", str(site.folder / "hosts")), Plan())
+    assert len(job.processes) == 4
+
+
+def test_pdsh_users_may_name_their_hosts_in_wcoll(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.host("node1", (0, 1))
+    site.say("hosts", "node1\n")
+    monkeypatch.setenv("WCOLL", str(site.folder / "hosts"))
+    assert len(look("")) == 1
+    assert hostfile.read_hosts(str(site.folder / "hosts")) == ("node1",)
