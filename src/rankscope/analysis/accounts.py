@@ -235,7 +235,7 @@ _SENTENCES: tuple[tuple[str, str], ...] = (
     (Kind.LOCK.value, r"(?:\block\b|mutex|futex|acquire)"),
 )
 _SUBJECT = re.compile(
-    r"^\W*(?:(?:all|the) )?(?P<word>ranks?|TP|DP|PP|EP|workers?)[ #-]*\[?(?P<list>\d[\d,\s-]*?(?: and \d+)?)\]?(?:\s*[:—–]\s*|\s+(?=[a-z]))(?P<rest>.+)$",
+    r"^\W*(?:(?:all|the) )?(?P<word>ranks?|TP|DP|PP|EP|workers?)[ #-]*\[?(?P<list>\d[\d,\s-]*?(?: and \d+)?)\]?(?:\s*[:—–]\s*|\s+(?=(?:stopped|stuck|in|is|are|at|waits?|waiting|blocked|hangs?|has|have|stands?|enters?|entered|calls?|called|never|finish\w*|left|did|does|was|were|timed|reach\w*|behind|launch\w*|joined|not)\b))(?P<rest>.+)$",
     re.IGNORECASE,
 )
 

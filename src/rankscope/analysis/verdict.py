@@ -34,7 +34,7 @@ def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
     causes = [finding for finding in ordered if finding.kind is Kind.CAUSE]
     notes = [finding for finding in ordered if finding.kind is Kind.NOTE and finding.cls in _SLOW]
     state = _state(case, causes, notes)
-    verdict = _verdict(causes) or (_of_note(notes[0]) if notes and state is State.SLOW else None)
+    verdict = _verdict(causes, case.snapshot.live) or (_of_note(notes[0]) if notes and state is State.SLOW else None)
     snapshot = case.snapshot
     return Diagnosis(
         job=snapshot.job, state=state, world_size=case.world_size, ranks=case.ranks,
@@ -68,12 +68,15 @@ def _explains(reason: Finding, finding: Finding) -> bool:
     return not finding.ranks or bool(concerned & set(finding.ranks))
 
 
-def _verdict(causes: list[Finding]) -> Verdict | None:
+def _verdict(causes: list[Finding], live: bool = True) -> Verdict | None:
     if not causes:
         return None
     first = causes[0]
     ranks = RankSet()
     for cause in causes:
+        # Of what people saved, several causes are rather several explanations; only those of one kind belong together.
+        if not live and cause.cls != first.cls:
+            continue
         if cause.certainty is first.certainty and (cause.certainty is not Certainty.POSSIBLE or cause is first):
             ranks = ranks | cause.ranks
     return Verdict(first.cls, ranks, first.title, first.certainty)

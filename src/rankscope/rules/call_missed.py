@@ -49,7 +49,7 @@ _SIGNS = (
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live:
         return  # who stands where is known there, and other rules ask the graph
-    for judge in (_desync, _fingerprints, _sequence, _roll_call, _two_places, _left_by_exception, _barrier):
+    for judge in (_desync, _fingerprints, _sequence, _roll_call, _left_by_exception, _two_places, _barrier):
         made = judge(case)
         if made is not None:
             yield made

@@ -25,7 +25,7 @@ _SIGNS = (
     Sign(r"No space left on device|\bENOSPC\b|\[Errno 28\]", "a write found no space", unless=(_SHM,)),
     Sign(r"Disk quota exceeded|\bEDQUOT\b|\[Errno 122\]|quota (?:is )?(?:exceeded|reached|full)", "a write went over the quota"),
     Sign(r"\s100% +/(?!dev|sys|proc|run|snap|boot)\S*$|disk (?:is )?full|filesystem (?:is )?full|out of (?:disk )?(?:space|inodes)|no (?:free )?(?:disk )?space",
-         "a file system is full", unless=(r"/dev/shm",)),
+         "a file system is full", unless=(_SHM,)),
     Sign(r"PytorchStreamWriter failed writing|unexpected pos \d+ vs \d+|write failed[^\n]*file too short", "a checkpoint could not be written", POSSIBLE),
 )  # fmt: skip
 
