@@ -62,7 +62,7 @@ def main() -> None:
     except RankscopeError as error:
         click.echo(str(error), err=True)
         code = _exit.COULD_NOT
-    except (BrokenPipeError, SystemExit):  # click turns a broken pipe, and nothing else, into SystemExit
+    except (BrokenPipeError, SystemExit):  # click ends so after a broken pipe, and after completing for a shell
         _exit.close_quietly()
         code = 0
     except Exception as error:

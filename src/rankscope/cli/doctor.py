@@ -1,0 +1,120 @@
+"""rankscope doctor: what can be seen here and what not, and what to do about it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import RankscopeError
+from ..model.evidence.stacks import PythonStacks
+from ..model.gap import Gap
+from ..model.process import Process, ProcessRef
+from ..model.snapshot import Snapshot
+from ..probe.sweep import Plan
+from . import _exit, _options, _target
+from .diagnose import no_job
+
+if TYPE_CHECKING:
+    from ..probe.access import Access, Check
+
+SCHEMA, VERSION = "rankscope/doctor", 1
+
+
+@click.command(
+    "doctor",
+    epilog="""\b
+Examples:
+  $ rankscope doctor              this host: rights, kernel settings, tools
+  $ rankscope doctor pid:4587     and each process of this job
+  $ rankscope doctor --json""",
+)
+@click.argument("target", required=False)
+@_options.json_option
+def command(target: str | None, as_json: bool) -> None:
+    """Say what rankscope can see here and what not, and what to do about each.
+
+    TARGET is nothing (this host) or pid:N (and every process of the job that N belongs to: which engine reads its stacks,
+    or why none can). Exit code: 0 all can be seen, 1 something cannot, 2 could not look.
+    """
+    from .. import pipeline
+    from ..probe import access
+
+    chosen = _target.parse(target)
+    if chosen.file is not None or (target is not None and chosen.pid is None):
+        raise RankscopeError("doctor looks at living processes of this host", hint="rankscope doctor pid:N")
+    checks = list(access.host())
+    found: list[tuple[Access, Process, str]] = []
+    if chosen.pid is not None:
+        here, jobs = pipeline.find(pipeline.Look(chosen.pid))
+        if not jobs:
+            raise no_job(chosen)
+        plan = Plan(sweeps=1, interval_s=0.0, only=frozenset({"threads", "python-stacks"}))
+        snapshot = pipeline.sweep(here, jobs[0], plan)
+        served = _served(snapshot)
+        members = {member.ref: member.process for member in pipeline.case_of(snapshot).members}
+        seen = access.processes(tuple(members))
+        found = [(one, members[one.ref], served.get(one.ref, "is no Python program")) for one in seen]
+    for line in [_json(checks, found)] if as_json else [*_lines(checks), *_process_lines(found)]:
+        click.echo(line)
+    well = all(check.fine for check in checks) and not any(one.refused for one, _, _ in found)
+    raise click.exceptions.Exit(_exit.NOTHING_FOUND if well else _exit.FOUND)
+
+
+def _served(snapshot: Snapshot) -> dict[ProcessRef | None, str]:
+    """How the stacks of each process were read, or why not."""
+    out: dict[ProcessRef | None, str] = {
+        gap.process: _refusal(gap) for gap in snapshot.gaps if gap.what == "python-stacks"
+    }
+    for sweep in snapshot.sweeps:
+        for item in sweep.items:
+            if isinstance(item.record, PythonStacks):
+                version = f"Python {item.record.python}" if item.record.python else "Python of unknown version"
+                out[item.process] = f"{version}, stacks by {item.record.engine}"
+    return out
+
+
+def _refusal(gap: Gap) -> str:
+    return f"no stacks: {gap.why.value}{f' ({gap.detail})' if gap.detail else ''}"
+
+
+def _lines(checks: list[Check]) -> Iterator[str]:
+    for check in checks:
+        yield f"{'ok' if check.fine else 'LIMITED':<9}{check.name:<11}{check.text}"
+        if check.do:
+            yield f"{'':<9}{'try':<11}{check.do}"
+
+
+def _process_lines(found: list[tuple[Access, Process, str]]) -> Iterator[str]:
+    """Processes of which the same is true, together."""
+    from ..report.people import phrase
+
+    groups: dict[tuple[str, str, bool], list[Process]] = {}
+    for one, process, served in found:
+        told = f"{served}{_where(one)}" if not one.refused else f"{one.refused}: {one.because}"
+        groups.setdefault((told, one.do, not one.refused), []).append(process)
+    for (told, do, fine), processes in groups.items():
+        yield f"{'ok' if fine else 'LIMITED':<9}{phrase(processes)}: {told}"
+        if do:
+            yield f"{'':<9}{'try':<11}{do}"
+
+
+def _where(one: Access) -> str:
+    if one.other_pids:
+        return " in a container of its own"
+    return " with files of its own (another mount namespace)" if one.other_files else ""
+
+
+def _json(checks: list[Check], found: list[tuple[Access, Process, str]]) -> str:
+    processes: list[dict[str, Any]] = [
+        {"host": one.ref.host, "pid": one.ref.pid, "role": process.role.value, "rank": process.rank, "uid": one.uid,
+         "readable": not one.refused, "refused": one.refused, "because": one.because, "do": one.do,
+         "other_pid_namespace": one.other_pids, "other_mount_namespace": one.other_files, "stacks": served}
+        for one, process, served in found
+    ]  # fmt: skip
+    body = {"schema": SCHEMA, "version": VERSION, "checks": [dataclasses.asdict(check) for check in checks],
+            "processes": processes}  # fmt: skip
+    return json.dumps(body, ensure_ascii=False)
