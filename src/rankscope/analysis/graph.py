@@ -46,13 +46,13 @@ def _root(scene: Scene, ref: ProcessRef, waiters: tuple[ProcessRef, ...]) -> Roo
 
 
 def oldest(standings: Mapping[ProcessRef, Standing], refs: Iterable[ProcessRef]) -> float | None:
-    """How long the longest of these has stood still; those that moved do not count."""
+    """How long the longest of these has stood still; those that moved count as young. None: nothing tells."""
     ages = [
-        standing.still_s
+        0.0 if standing.moved else standing.still_s
         for standing in (standings.get(ref) for ref in refs if not is_absent(ref))
-        if standing is not None and standing.still_s is not None and not standing.moved
+        if standing is not None and (standing.moved or standing.still_s is not None)
     ]
-    return max(ages, default=None)
+    return max((one for one in ages if one is not None), default=None)
 
 
 def _reach(start: ProcessRef, before: Mapping[ProcessRef, list[ProcessRef]]) -> tuple[ProcessRef, ...]:

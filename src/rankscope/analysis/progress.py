@@ -12,13 +12,16 @@ def advances(standing: Standing) -> bool:
     """Whether the work of the deciding thread moved on between the first and the last look.
 
     Another function than before, or a changed local in a frame *outside* the innermost one, is progress: a loop above
-    it has turned. Another line or a changed local of the innermost frame alone is not: a loop that polls does that too.
+    it has turned. Another line or a changed local of the innermost frame alone is not, since a loop that polls does that
+    too; but a whole number that grows there while the CPU is busy is a loop that works through its items.
     """
     looks = _looks(standing)
     if len(looks) < 2:
         return False
     first, last = looks[0], looks[-1]
     if _transferred(standing) >= MUCH_BYTES:
+        return True
+    if standing.busy > 0.5 and _counts(first, last):
         return True
     return _functions(first) != _functions(last) or _outer_locals(first) != _outer_locals(last)
 
@@ -45,6 +48,19 @@ def _looks(standing: Standing) -> list[PythonThread]:
         for thread in stacks.threads
         if thread.tid == tid
     ]  # fmt: skip
+
+
+def _counts(first: PythonThread, last: PythonThread) -> bool:
+    """Whether a whole-number local of the innermost frame has grown."""
+    innermost = len(last.stack) - 1
+    before = {local.name: local.value for local in first.locals if local.depth == innermost}
+    return len(first.stack) == len(last.stack) and any(
+        local.depth == innermost
+        and local.value.isdigit()
+        and before.get(local.name, "").isdigit()
+        and int(local.value) > int(before[local.name])
+        for local in last.locals
+    )
 
 
 def _own_depths(thread: PythonThread) -> range:

@@ -39,7 +39,10 @@ def find(scene: Scene) -> Iterator[Wait]:
                 )
             else:
                 others, what = pipes.get((ref.host, target, _wanted(standing)), ()), f"the other end of {target}"
+            servant = _wanted(standing) == "w" and standing.member.role is not Role.RANK
             for other in others:
+                if servant and other.pid in _ancestors(scene, ref):
+                    continue  # a child that reads from its parent waits for work, not for a result
                 if (
                     other != ref
                     and scene.members[other].role is not Role.HELPER
@@ -65,7 +68,7 @@ def _blocked_on(standing: Standing) -> Iterator[Socket | str]:
             yield known[int(target[8:-1])]
 
 
-def ancestors(scene: Scene, ref: ProcessRef) -> set[int]:
+def _ancestors(scene: Scene, ref: ProcessRef) -> set[int]:
     """The pids of a process's parent, its parent, and so on, inside the job."""
     by_pid = {(one.host, one.pid): one for one in scene.members}
     found: set[int] = set()
