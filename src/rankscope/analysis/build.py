@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, TypeVar
 
 from ..model.diagnosis import State
 from ..model.evidence.events import Event, Events
 from ..model.evidence.ras import RasReport
 from ..model.evidence.stacks import PythonStacks
+from ..model.evidence.store import StoreKeys
 from ..model.evidence.threads import Threads
 from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
@@ -20,6 +21,8 @@ from .collectives.of_case import account, rank_edges
 from .identity import resolve
 from .scene import Scene
 from .standing import Standing, stand
+
+T = TypeVar("T")
 
 
 def build(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Case:
@@ -33,8 +36,9 @@ def build(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Case:
     }
     missing = _expected(snapshot, members) - RankSet(by_rank)
     world_size = _world_size(snapshot, members)
-    asked = [item.record for sweep in snapshot.sweeps for item in sweep.items if isinstance(item.record, RasReport)]
-    compared = account(members, world_size, missing, snapshot.live, asked)
+    compared = account(
+        members, world_size, missing, snapshot.live, _of_job(snapshot, RasReport), _of_job(snapshot, StoreKeys)
+    )
     scene = Scene({member.ref: member for member in members}, standings, by_rank, missing, rank_edges(compared),
                   away(snapshot, world_size))  # fmt: skip
     case = Case(
@@ -43,6 +47,11 @@ def build(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Case:
         world_size=world_size, ranks=RankSet(by_rank) | missing,
     )  # fmt: skip
     return dataclasses.replace(case, state=_state(case))
+
+
+def _of_job(snapshot: Snapshot, kind: type[T]) -> list[T]:
+    """All records of one kind, whoever they are about."""
+    return [item.record for sweep in snapshot.sweeps for item in sweep.items if isinstance(item.record, kind)]
 
 
 def _members(snapshot: Snapshot) -> tuple[Member, ...]:
@@ -74,7 +83,9 @@ def _with_bodies(members: tuple[Member, ...]) -> tuple[Member, ...]:
     """A dead sibling of the ranks, whose environment and stack are gone, bears the one number missing among them."""
     ranks = [member for member in members if member.role is Role.RANK and member.rank is not None]
     parents = {member.process.parent for member in ranks}
-    bodies = [m for m in members if m.role is Role.OTHER and m.process.parent in parents and m.rank is None and _dead(m)]
+    bodies = [
+        m for m in members if m.role is Role.OTHER and m.process.parent in parents and m.rank is None and _dead(m)
+    ]
     numbers = RankSet(member.rank for member in ranks if member.rank is not None)
     holes = RankSet(range(max(numbers, default=-1) + 1)) - numbers
     if not holes and bodies and ranks:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from ...model.evidence.ras import RasReport
 from ...model.evidence.recorder import Recorder
+from ...model.evidence.store import StoreKeys
 from ...model.process import Role
 from ...model.ranks import RankSet
 from . import find, ras
+from .meeting import arrivals
 from .records import CollectiveAnalysis, Facts
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ def account(
     gone: RankSet | None = None,
     live: bool = True,
     reports: Sequence[RasReport] = (),
+    stores: Sequence[StoreKeys] = (),
 ) -> CollectiveAnalysis:
     """Compare the recorders of all ranks; ``gone`` are ranks without a living process, ``reports`` what RAS answered.
 
@@ -41,7 +44,7 @@ def account(
                 earlier[member.rank] = seen[0]
     gone = gone or RankSet()
     unseen = RankSet(range(world_size or 0)) - RankSet(latest) - gone if live else RankSet()
-    found = find(latest, world_size, Facts(earlier=earlier, gone=gone, unseen=unseen))
+    found = find(latest, world_size, Facts(earlier, gone, unseen, sizes=arrivals(stores).sizes))
     return _with_ras(found, members, reports) if reports else found
 
 
