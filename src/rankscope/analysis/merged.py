@@ -81,7 +81,7 @@ def _threads(member: Member, native: bool) -> Iterator[tuple[str, Seen]]:
 
 def _named(stack: Stack) -> Stack:
     """Without native frames that have no name: their addresses differ from process to process and say nothing."""
-    return Stack(frame for frame in stack if frame.library is None or not frame.function.startswith("0x"))
+    return Stack(frame for frame in stack if frame.library is None or not frame.function.startswith(("0x", "?")))
 
 
 def _title(thread: PythonThread, task: KernelThread | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import click
 from ..errors import RankscopeError
 from ..model.evidence.stacks import PythonStacks
 from ..model.gap import Gap
-from ..model.process import Process, ProcessRef
+from ..model.process import Process, ProcessRef, Role
 from ..model.snapshot import Snapshot
 from ..probe.sweep import Plan
 from . import _exit, _options, _target
@@ -83,23 +84,36 @@ def _refusal(gap: Gap) -> str:
 
 def _lines(checks: list[Check]) -> Iterator[str]:
     for check in checks:
-        yield f"{'ok' if check.fine else 'LIMITED':<9}{check.name:<11}{check.text}"
+        yield from _wrapped("ok" if check.fine else "LIMITED", check.name, check.text)
         if check.do:
-            yield f"{'':<9}{'try':<11}{check.do}"
+            yield from _wrapped("", "try", check.do)
+
+
+def _wrapped(word: str, name: str, text: str) -> list[str]:
+    margin = " " * (20 if name else 9)
+    head = f"{word:<9}{name:<11}" if name else f"{word:<9}"
+    return textwrap.wrap(
+        text,
+        _options.width(),
+        initial_indent=head,
+        subsequent_indent=margin,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _process_lines(found: list[tuple[Access, Process, str]]) -> Iterator[str]:
     """Processes of which the same is true, together."""
     from ..report.people import phrase
 
-    groups: dict[tuple[str, str, bool], list[Process]] = {}
+    groups: dict[tuple[str, str, bool, Role], list[Process]] = {}
     for one, process, served in found:
         told = f"{served}{_where(one)}" if not one.refused else f"{one.refused}: {one.because}"
-        groups.setdefault((told, one.do, not one.refused), []).append(process)
-    for (told, do, fine), processes in groups.items():
-        yield f"{'ok' if fine else 'LIMITED':<9}{phrase(processes)}: {told}"
+        groups.setdefault((told, one.do, not one.refused, process.role), []).append(process)
+    for (told, do, fine, _), processes in groups.items():
+        yield from _wrapped("ok" if fine else "LIMITED", "", f"{phrase(processes)}: {told}")
         if do:
-            yield f"{'':<9}{'try':<11}{do}"
+            yield from _wrapped("", "try", do)
 
 
 def _where(one: Access) -> str:

@@ -12,6 +12,8 @@ from ..analysis.origin import Origin, module_path, origin
 from ..model.evidence.stacks import Frame
 from .plain import clean
 
+_RUNTIME = re.compile(r"^(lib)?(c|pthread|stdc\+\+|python[\d.]*\w?)$|^ld-linux")
+
 
 @dataclass(frozen=True)
 class Run:
@@ -35,7 +37,9 @@ def fold(frames: Sequence[Frame], names: dict[str, str]) -> Iterator[Run]:
 def _key(frame: Frame, at: int) -> tuple[str, int]:
     kind = origin(frame)
     if kind is Origin.NATIVE:
-        return _soname(frame.library or ""), at  # who asks for native frames wants to see them
+        home = _soname(frame.library or "")
+        # Who asks for native frames wants to see them, but not how the C library and the interpreter start and wait.
+        return home, -1 if _RUNTIME.match(home) else at
     if kind is Origin.STDLIB:
         return "python", -1
     if kind is Origin.LIBRARY:
