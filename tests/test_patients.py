@@ -11,18 +11,34 @@ import pytest
 
 from harness import judging
 from harness import patient as patients
+from memory.standing import label, pythons
 
 NAMED = (
     ("user_code_sleeps", "torchrun"),
     ("user_code_spins", "forked"),
-    ("branch_skips_all_reduce", "torchrun"),
-    ("same_line_next_iteration", "spawn"),
     ("rank_killed", "forked"),
     ("rank_stopped", "spawn"),
     ("loader_worker_stands", "torchrun"),
+    ("loader_forked_with_held_lock", "torchrun"),
     ("extension_lock_left", "torchrun"),
+    ("groups_in_opposite_order", "spawn"),
     ("healthy_fast", "torchrun"),
-    ("healthy_slow", "torchrun"),
+)
+
+# Without torch; each also on another Python than ours, in turn.
+NAMED_STDLIB = (
+    ("two_locks_crosswise", "shell"),
+    ("lock_retaken_in_finalizer", "alone"),
+    ("import_waits_for_thread", "shell"),
+    ("native_call_keeps_gil", "shell"),
+    ("native_mutexes_crosswise", "shell"),
+    ("forked_with_held_lock", "shell"),
+    ("joins_child_in_deadlock", "spawned"),
+    ("joins_before_draining_queue", "shell"),
+    ("child_stopped", "alone"),
+    ("lock_file_of_other_rank", "shell"),
+    ("both_send_first", "forked"),
+    ("healthy_odd_household", "forked"),
 )
 
 
@@ -31,8 +47,28 @@ NAMED = (
 @pytest.mark.parametrize(("name", "launcher"), [pytest.param(*row, id="-".join(row)) for row in NAMED])
 def test_the_verdict_on_a_patient_is_the_truth(admit, name, launcher):
     """The class and the ranks of the verdict are those the patient states; a healthy one is not accused."""
-    pytest.importorskip("rankscope.cli.main")
-    patient = admit(name, launcher=launcher)
+    _examine(admit(name, launcher=launcher))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "launcher"), [pytest.param(*row, id="-".join(row)) for row in NAMED_STDLIB])
+def test_the_verdict_needs_no_torch(admit, name, launcher):
+    """Jobs of the standard library are diagnosed as well."""
+    _examine(admit(name, launcher=launcher))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", range(len(NAMED_STDLIB)))
+def test_the_verdict_does_not_depend_on_the_python_of_the_job(admit, place):
+    """The job may run on another Python than rankscope: the patients go round all that are on this machine."""
+    others = [path for path in pythons() if not label(path).startswith("3.8") and path != sys.executable]
+    if not others:
+        pytest.skip("there is no other Python on this machine; name some in RANKSCOPE_PYTHONS")
+    name, launcher = NAMED_STDLIB[place]
+    _examine(admit(name, launcher=launcher, python=others[place % len(others)]))
+
+
+def _examine(patient):
     look = judging.diagnose(patient)
     assert judging.mistakes(look, patient.truth) == [], look.diagnosis
 
