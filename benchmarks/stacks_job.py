@@ -7,23 +7,37 @@ Prints the pids of all its processes on one line when everybody stands still, an
 
 from __future__ import annotations
 
+import copy
 import os
 import signal
 import subprocess
 import sys
 import threading
 
-DEPTH = 14
+DEPTH = 7
 HELPERS = 2
 
 
+class Hung:
+    """What the library below us calls in the end, and never comes back from."""
+
+    def __deepcopy__(self, memo: object) -> None:
+        threading.Event().wait()
+
+
 def wait_for_ever(depth: int) -> None:
-    """Stand still under a stack of some depth, as a rank in a collective does."""
-    if depth:
-        step, loss = depth, depth / 2
-        wait_for_ever(depth - 1)
-        print(step, loss)
-    threading.Event().wait()
+    """Stand still as a rank in a collective does: a few frames of our own, many of a library, a wait in C."""
+    epoch, steps, rate = 3, depth * 100, 1e-4
+    step(epoch, steps, rate, depth)
+
+
+def step(epoch: int, number: int, rate: float, depth: int) -> None:
+    """One training step that does not end."""
+    batch: object = Hung()
+    for _ in range(depth):
+        batch = [batch]
+    copy.deepcopy(batch)
+    print(epoch, number, rate)
 
 
 def helpers() -> None:
@@ -58,7 +72,9 @@ def rank(workers: int, heavy: bool) -> None:
 def launcher(ranks: int, workers: int, heavy: bool) -> None:
     """Start the ranks, gather their pids, and end them all when nobody needs us any more."""
     command = [sys.executable, __file__, "rank", str(workers), *(["torch"] if heavy else [])]
-    children = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) for _ in range(ranks)]
+    children = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) for _ in range(ranks)
+    ]
     pids = [os.getpid()]
     for child in children:
         assert child.stdout is not None
