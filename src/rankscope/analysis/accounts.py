@@ -22,6 +22,20 @@ from .frames import wait_of
 from .labels import Who, who
 from .origin import module_path
 
+# What programs add to their messages for every case alike: advice and guesses, never evidence.
+_ADVICE = re.compile(
+    r"This is most likely caused by incorrect usages.*|Additionally, this can be caused by.*|This typically indicates.*|If you suspect the watchdog.*|"
+    r"This is typically caused by a remote worker.*|Check the logs of the remote.*|Some NCCL operations have failed or timed out.*|To avoid (?:data )?inconsistency.*|"
+    r"To our best knowledge, the lagging.*|\(maybe TCPStore server has shut down too early\)|CUDA kernel errors might be asynchronously.*|"
+    r"For debugging,? consider passing CUDA_LAUNCH_BLOCKING.*|Compile with `?TORCH_USE_CUDA_DSA.*|\(run with NCCL_DEBUG=\w+ for details\)|run with NCCL_DEBUG=INFO for details|"
+    r"It can be also caused by unexpected exit.*|System call \(e\.g\. socket, malloc\).*|A call failed possibly due to a network error.*|possibly due to a network error.*|"
+    r"Is there a distributed collective mismatch in your code\??|Setting OMP_NUM_THREADS environment variable.*|This can potentially cause a hang if this rank to GPU mapping.*|"
+    r"In rare cases this process can exit before.*|This constraint has always been present.*|This usually reflects invalid usage.*|or other deadlock-prone behaviors.*|"
+    r"typically caused by .*|Possible causes?:.*|we will try our best to dump.*|remote process exited or there was a network error|mapping is incorrect.*|"
+    r"This may indicate a possible application crash.*|which (?:may|might) be due to .*|The above exception was the direct cause.*",
+    re.IGNORECASE,
+)
+
 # A text longer than this is a log: its events are searched, not all its lines.
 TEXT_LIMIT = 512 << 10
 
@@ -78,12 +92,12 @@ class Account:
         said = "\n".join(line for _, _, line in lines)[:TEXT_LIMIT]
         stacks = "\n\n".join(dict.fromkeys(seen.text for seen in self.seen))
         # A file's name has underscores both for blanks and for what no name may hold; settings need them kept.
-        return f"{self.label}\n{self.label.replace(' ', '_')}\n\n{stacks}\n\n{said}"
+        return f"{self.label}\n{self.label.replace(' ', '_')}\n\n{stacks}\n\n{_ADVICE.sub('', said)}"
 
     @functools.cached_property
     def said(self) -> str:
         """The text without label and stacks."""
-        return "\n".join(dict.fromkeys(event.text for event in self.events))[:TEXT_LIMIT]
+        return _ADVICE.sub("", "\n".join(dict.fromkeys(event.text for event in self.events))[:TEXT_LIMIT])
 
     def find(self, pattern: str) -> str | None:
         """The line in which a pattern is found first (case does not matter, ^ and $ are lines), None where it is not."""
@@ -99,6 +113,11 @@ class Account:
 def compiled(pattern: str) -> re.Pattern[str]:
     """A pattern as rules write it."""
     return re.compile(pattern, re.IGNORECASE | re.MULTILINE)
+
+
+def evidence_of(text: str) -> str:
+    """A message without the advice that its program adds to it."""
+    return _ADVICE.sub("", text)
 
 
 def line_at(text: str, at: int) -> str:

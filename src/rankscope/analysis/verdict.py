@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable
 
 from ..model.diagnosis import Certainty, Diagnosis, Finding, Kind, State, Verdict
+from ..model.evidence.events import Event
 from ..model.ranks import RankSet
 from .case import Case
 
@@ -96,9 +97,26 @@ def _state(case: Case, causes: list[Finding], notes: list[Finding]) -> State:
     return case.state
 
 
+# What says that something went wrong without saying what.
+_TROUBLE = {
+    "torch.watchdog_timeout", "torch.heartbeat_timeout", "torch.heartbeat_stuck", "torch.dist_backend_error", "gloo.op_timeout",
+    "gloo.closed_by_peer", "gloo.read_error", "gloo.full_mesh_failed", "gloo.connect_failed", "nccl.socket_error", "nccl.warn",
+    "nccl.last_error", "store.key_wait_timeout", "store.connect_timeout", "elastic.worker_failed", "elastic.root_cause", "python.exception",
+}  # fmt: skip
+
+
+def told(event: Event) -> bool:
+    """Whether an event is more than a line of text that nobody knows."""
+    return not event.event.startswith("text.")
+
+
 def _weak(case: Case) -> bool:
     """Whether "nothing found" only means that nothing could be seen."""
     if not case.snapshot.live:
-        return not case.snapshot.processes and not case.events
+        return (
+            not case.snapshot.processes
+            and not any(told(event) for event in case.events)
+            or any(event.event in _TROUBLE for event in case.events)
+        )
     seen = [standing for standing in case.standings.values() if standing.thread is not None]
     return bool(case.members) and not seen

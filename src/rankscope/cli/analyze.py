@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
-from . import _exit, _options, _snapshots
+from ..errors import RankscopeError
+from ..model.evidence.events import Event
+from . import _exit, _options
 from .diagnose import show
 
 
@@ -15,16 +22,53 @@ from .diagnose import show
     epilog="""\b
 Examples:
   $ rankscope analyze job.snap
-  $ rankscope analyze --json job.snap | jq .verdict""",
+  $ rankscope analyze logs/ dumps/ dmesg.txt
+  $ rankscope analyze --json job.snap | jq .verdict
+  $ kubectl logs worker-3 | rankscope analyze -
+  $ rankscope analyze --events train.log""",
 )
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--events", "as_events", is_flag=True, help="Only print what was read, as JSON lines.")
 @_options.judging
 @_options.json_option
 @_options.color_option
-def command(files: tuple[Path, ...], stuck_after: float, as_json: bool, color: str) -> None:
-    """Judge the evidence in FILES as one job."""
-    from .. import pipeline
+def command(files: tuple[Path, ...], as_events: bool, stuck_after: float, as_json: bool, color: str) -> None:
+    """Judge the evidence in FILES as one job.
 
-    diagnosis = pipeline.judge(_snapshots.load(files[0]), stuck_after)
+    Snapshots, stacks (py-spy, gdb, pystack, faulthandler), flight recorder dumps, RAS reports, logs of any kind and
+    directories of them, in any mix; - is stdin.
+    """
+    from .. import pipeline
+    from ..formats.gather import events, gather
+
+    _exist(files)
+    if as_events:
+        for event in events(files):
+            click.echo(json.dumps(flat(event), ensure_ascii=False))
+        return
+    diagnosis = pipeline.judge(gather(files, _progress()), stuck_after)
     show(diagnosis, as_json, color)
     raise click.exceptions.Exit(_exit.code_of([diagnosis]))
+
+
+def flat(event: Event) -> dict[str, Any]:
+    """An event as one object: where it stands, what it is, and its fields."""
+    body: dict[str, Any] = {"file": event.file, "line": event.line, "event": event.event}
+    for name in ("rank", "host", "pid", "at_s"):
+        if getattr(event, name) is not None:
+            body[name] = getattr(event, name)
+    return body | {name: list(value) if isinstance(value, tuple) else value for name, value in event.fields.items()}
+
+
+def _exist(files: tuple[Path, ...]) -> None:
+    for path in files:
+        if str(path) != "-" and not path.exists():
+            raise RankscopeError(f"cannot read {path}", "there is no such file or directory", f"ls -l {path.parent}")
+        if str(path) != "-" and not os.access(path, os.R_OK):
+            raise RankscopeError(f"cannot read {path}", "permission denied", f"sudo -E rankscope analyze {path}")
+
+
+def _progress() -> Callable[[str, int], None] | None:
+    if not sys.stderr.isatty():
+        return None
+    return lambda name, _: click.echo(f"\r\x1b[K{name[:100]}", nl=False, err=True)

@@ -15,11 +15,13 @@ from ..analysis.accounts import stem
 from ..analysis.labels import Who, who
 from ..errors import RankscopeError
 from ..model.evidence.events import Event, Events
+from ..model.evidence.ras import RasReport
+from ..model.evidence.recorder import Recorder
 from ..model.evidence.stacks import NativeStacks, PythonStacks, PythonThread, Stack
 from ..model.gap import Gap, Why
 from ..model.process import Process, ProcessRef, Role
 from ..model.snapshot import Item, Job, Snapshot, Sweep
-from . import error_json, pyspy_json
+from . import error_json, flight_recorder, names, pyspy_json, ras
 from . import snapshot as own
 from .files import Source, head_of, is_text, open_source, sources, text_lines
 from .records import Dump, Record, Version
@@ -43,7 +45,8 @@ class FileEvidence:
     who: Who
     dumps: list[Dump] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
-    records: list[tuple[int | None, Any]] = field(default_factory=list)  # (rank, record) of binary formats
+    recorders: list[Recorder] = field(default_factory=list)
+    reports: list[RasReport] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
 
 
@@ -51,15 +54,16 @@ def gather(paths: Iterable[str | Path], progress: Progress | None = None) -> Sna
     """One snapshot of everything the files hold; a single snapshot file comes back as it is."""
     found: list[FileEvidence] = []
     snapshots: list[Snapshot] = []
+    pool = flight_recorder.Pool()
     for source in sources(paths):
         if progress is not None:
             progress(source.name, 0)
-        read = _read(source)
+        read = _read(source, pool=pool)
         if isinstance(read, Snapshot):
             snapshots.append(read)
         else:
             found.append(read)
-    if len(snapshots) == 1 and not any(one.dumps or one.events or one.records for one in found):
+    if len(snapshots) == 1 and not any(one.dumps or one.events or one.recorders or one.reports for one in found):
         return snapshots[0]
     return _Joiner().join(found, snapshots)
 
@@ -72,13 +76,18 @@ def events(paths: Iterable[str | Path]) -> Iterator[Event]:
             yield from read.events
 
 
-def _read(source: Source, small: bool | None = None) -> FileEvidence | Snapshot:
+def _read(
+    source: Source, small: bool | None = None, pool: flight_recorder.Pool | None = None
+) -> FileEvidence | Snapshot:
     evidence = FileEvidence(source, who(stem(source.name)))
     try:
         with open_source(source) as stream:
             head = head_of(stream)
             if own.recognises(head):
                 return own.read(stream)
+            if flight_recorder.recognises(head):
+                _keep(evidence, flight_recorder.read(stream.read(WHOLE_LIMIT), source.name, pool))
+                return evidence
             if not is_text(head):
                 evidence.gaps.append(Gap(source.name, Why.UNSUPPORTED, "neither text nor a format that is known"))
                 return evidence
@@ -87,6 +96,11 @@ def _read(source: Source, small: bool | None = None) -> FileEvidence | Snapshot:
                 if module.recognises(start):
                     _take(evidence, module.read(stream.read(WHOLE_LIMIT).decode("utf-8", "replace")))
                     return evidence
+            if ras.recognises(head):
+                data = stream.read(WHOLE_LIMIT)
+                _keep(evidence, ras.read(data, source.name))
+                _take(evidence, _text(data.decode("utf-8", "replace").splitlines(), len(data) <= SMALL_BYTES))
+                return evidence
             if small is None:
                 small = _size(source) <= SMALL_BYTES
             _take(evidence, _text(text_lines(stream), small))
@@ -97,6 +111,15 @@ def _read(source: Source, small: bool | None = None) -> FileEvidence | Snapshot:
             Gap(source.name, Why.DENIED if isinstance(error, PermissionError) else Why.FAILED, str(error))
         )
     return evidence
+
+
+def _keep(evidence: FileEvidence, record: Recorder | RasReport | Gap) -> None:
+    if isinstance(record, Recorder):
+        evidence.recorders.append(record)
+    elif isinstance(record, RasReport):
+        evidence.reports.append(record)
+    else:
+        evidence.gaps.append(record)
 
 
 def _text(lines: Iterable[str], small: bool) -> Iterator[Record]:
@@ -140,6 +163,7 @@ class _Being:
     process: Process
     python: list[dict[Any, tuple[PythonThread, str]]] = field(default_factory=list)
     native: list[dict[Any, tuple[PythonThread, str]]] = field(default_factory=list)
+    recorders: list[Recorder] = field(default_factory=list)
 
 
 class _Joiner:
@@ -154,8 +178,10 @@ class _Joiner:
         gaps = [gap for one in found for gap in one.gaps]
         for one in found:
             refs = self._file(one)
+            self._items.extend(Item(None, report) for report in one.reports)
             if one.events:
                 self._items.append(Item(refs[0] if len(refs) == 1 else None, Events(tuple(one.events))))
+        self._recorders(found)
         processes = tuple(being.process for being in self._beings.values())
         return _with(self._snapshot(processes, gaps), snapshots)
 
@@ -180,6 +206,23 @@ class _Joiner:
             for rank in one.who.ranks:
                 refs[self._being(one, one.who.pid, rank, None).process.ref] = None
         return list(refs)
+
+    def _recorders(self, found: list[FileEvidence]) -> None:
+        """Give every recorder to its rank; a rank that has two was dumped at two moments."""
+        held = [(one, recorder) for one in found for recorder in one.recorders]
+        by_name = names.rank_from_names([one.source.name for one, recorder in held if recorder.rank is None])
+        held.sort(key=lambda pair: (_newest(pair[1]), pair[0].source.name))
+        for one, recorder in held:
+            rank = recorder.rank if recorder.rank is not None else by_name.get(one.source.name)
+            being = next(
+                (
+                    b
+                    for b in self._beings.values()
+                    if rank is not None and b.process.rank == rank and b.process.role is Role.RANK
+                ),
+                None,
+            )
+            (being or self._being(one, None, rank, None)).recorders.append(recorder)
 
     def _being(self, one: FileEvidence, pid: int | None, rank: int | None, dump: Dump | None) -> _Being:
         host = (dump.host if dump else None) or UNKNOWN_HOST
@@ -218,7 +261,7 @@ class _Joiner:
 
     def _snapshot(self, processes: tuple[Process, ...], gaps: list[Gap]) -> Snapshot:
         present = tuple(process.ref for process in processes)
-        depth = max([1, *(max(len(b.python), len(b.native)) for b in self._beings.values())])
+        depth = max([1, *(max(len(b.python), len(b.native), len(b.recorders)) for b in self._beings.values())])
         sweeps = [Sweep(at, float(at), present, tuple(self._look(at))) for at in range(depth)]
         sweeps[0] = replace(sweeps[0], items=sweeps[0].items + tuple(self._items))
         return Snapshot(Job("files"), processes=processes, sweeps=tuple(sweeps), gaps=tuple(gaps), live=False)
@@ -230,6 +273,12 @@ class _Joiner:
                     held = list(moments[at].values())
                     threads = tuple(thread for thread, _ in held)
                     yield Item(being.process.ref, record(threads, engine=held[0][1]))
+            if at < len(being.recorders):
+                yield Item(being.process.ref, being.recorders[at])
+
+
+def _newest(recorder: Recorder) -> int:
+    return max((entry.created_ns for entry in recorder.entries[-50:]), default=0)
 
 
 def _with(joined: Snapshot, others: list[Snapshot]) -> Snapshot:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from ..analysis.accounts import Account, accounts
+from ..analysis.accounts import Account, accounts, compiled, evidence_of
 from ..analysis.case import Case
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.events import Event
@@ -82,10 +82,10 @@ def members(case: Case, account: Account) -> list[Process]:
 
 def ranks_said(account: Account, pattern: str) -> RankSet:
     """The ranks whose own lines show a sign, when the subject is a console of many."""
-    from ..analysis.accounts import compiled
-
     look = compiled(pattern)
-    return RankSet(event.rank for event in account.events if event.rank is not None and look.search(event.text))
+    return RankSet(
+        event.rank for event in account.events if event.rank is not None and look.search(evidence_of(event.text))
+    )
 
 
 def reasons(found: Iterable[Hit]) -> Iterator[Reason]:

@@ -49,7 +49,17 @@ _SIGNS = (
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live:
         return  # who stands where is known there, and other rules ask the graph
-    for judge in (_desync, _fingerprints, _sequence, _roll_call, _left_by_exception, _two_places, _barrier):
+    for judge in (
+        _desync,
+        _fingerprints,
+        _sequence,
+        _silent,
+        _launched,
+        _roll_call,
+        _left_by_exception,
+        _two_places,
+        _barrier,
+    ):
         made = judge(case)
         if made is not None:
             yield made
@@ -115,6 +125,45 @@ def _sequence(case: Case) -> Finding | None:
     if missing and len(missing) * 4 <= len(seqs) + 3:
         title = f"every rank but {missing} waits at #{next(iter(seqs.values()))}; {ranks_phrase(missing)} report{'s' if len(missing) == 1 else ''} nothing"
         return simple(RULE, title, LIKELY, lines[:3], _STEPS, missing)
+    return None
+
+
+def _silent(case: Case) -> Finding | None:
+    """Ranks that report no time-out although the others of the same run do: they were not in the call."""
+    said = events(case, "gloo.op_timeout", "torch.watchdog_timeout")
+    waited = RankSet(event.rank for event in said if event.rank is not None)
+    known = RankSet(
+        event.rank
+        for event in events(case, "elastic.failure", "elastic.root_cause", "gloo.op_timeout", "torch.watchdog_timeout")
+        if event.rank is not None
+    )
+    missing = (known | RankSet(range(max(known, default=0) + 1))) - waited
+    failed = RankSet(
+        event.rank for event in events(case, "python.exception") if event.rank is not None and event.rank in missing
+    )
+    if len(waited) < 2 or not missing or failed or len(missing) > len(waited):
+        return None
+    title = f"{ranks_phrase(waited)} timed out in a collective; {ranks_phrase(missing)} {'was' if len(missing) == 1 else 'were'} not in it"
+    return simple(RULE, title, LIKELY, [event.text for event in said[:3]], _STEPS, missing)
+
+
+def _launched(case: Case) -> Finding | None:
+    """NCCL's own count of launched operations, the last one per process of one communicator size."""
+    last: dict[object, dict[tuple[str | None, int | None], tuple[int, str]]] = {}
+    for event in events(case, "nccl.coll"):
+        number = event.fields.get("op_count")
+        if isinstance(number, int):
+            who = (event.host, event.pid)
+            before = last.setdefault(event.fields.get("nranks"), {}).get(who, (-1, ""))
+            last[event.fields.get("nranks")][who] = max(before, (number, event.text))
+    for counts in last.values():
+        low, high = min(value[0] for value in counts.values()), max(value[0] for value in counts.values())
+        behind = [who for who, value in counts.items() if value[0] == low]
+        if low < high and len(counts) > 2 and len(behind) * 2 <= len(counts):
+            names = ", ".join(f"pid {pid} on {host}" for host, pid in behind[:4])
+            return simple(
+                RULE, f"{names} launched up to #{low}, the others up to #{high}", LIKELY, [counts[behind[0]][1]], _STEPS
+            )
     return None
 
 

@@ -119,7 +119,7 @@ def _gloo(case: Case) -> Finding | None:
         for event in events(case, "elastic.root_cause", "elastic.worker_failed")
         if event.fields.get("exitcode") == -6
     ]
-    ranks = RankSet(event.rank for event in aborted[:1] if event.rank is not None)
+    ranks = RankSet([event.rank for event in aborted if event.rank is not None][:1])
     against = ("the rank that aborts has the smaller buffer; it may be the innocent one",)
     return simple(RULE, title, LIKELY, [said[0].text], _STEPS, ranks, against=against)
 
