@@ -1,7 +1,8 @@
 """The agent as one file, and the line of shell that receives and starts it on a node with nothing installed.
 
 The loader travels in the command; it reads one line (how many bytes follow, and the errand) and the archive from its
-standard input, keeps the archive in memory (memfd_create(2)) and imports from there: no byte touches the node's disks.
+standard input (or from its arguments, where an engine brings input to nobody while one node is silent), keeps the archive
+in memory (memfd_create(2)) and imports from there: no byte touches the node's disks.
 """
 
 from __future__ import annotations
@@ -19,16 +20,17 @@ ROOMS = ("model", "memory", "probe")
 SHEBANG = b"#!/usr/bin/env python3\n"
 # The oldest Python the agent runs on; an older one is told apart before it meets newer syntax.
 OLDEST = (3, 9)
+_ARGUMENT = 120_000
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _MAIN = "from rankscope.probe.agent import main\n\nmain()\n"
 
 # Runs on any Python 3.
 _LOADER = """
-import sys,os,json,signal
+import sys,os,io,json,signal,base64
 signal.alarm(30)
 if sys.version_info<%(oldest)r:
     sys.stdout.write("%(mark)s %(protocol)d refuse only Python %%d.%%d\\n"%%sys.version_info[:2]);sys.exit(0)
-i=sys.stdin.buffer
+i=io.BytesIO(base64.b64decode("".join(sys.argv[2:]))) if sys.argv[2:] else sys.stdin.buffer
 h=json.loads(i.readline())
 signal.alarm(int(h["alarm_s"]))
 b=i.read(h["size"])
@@ -78,6 +80,12 @@ def parcel(errand: dict[str, object], alarm_s: int) -> bytes:
     return json.dumps(head).encode() + b"\n" + pack
 
 
+def as_arguments(data: bytes) -> list[str]:
+    """A parcel as arguments of the script; one argument may have 128 KiB (execve(2), MAX_ARG_STRLEN)."""
+    text = base64.b64encode(data).decode()
+    return [text[at : at + _ARGUMENT] for at in range(0, len(text), _ARGUMENT)]
+
+
 def loader() -> str:
     """The Python that receives the parcel: one word without quotes, so that it survives any shell on its way."""
     source = _LOADER % {"mark": MARK, "protocol": PROTOCOL, "oldest": OLDEST}
@@ -90,7 +98,7 @@ def script(python: str = "", sudo: bool = False) -> str:
     Without ``python`` the first interpreter on the node's path that is not too old is taken.
     """
     prefix = "sudo -n " if sudo else ""
-    start = f'-c "import base64,sys;exec(base64.b64decode(sys.argv[1]))" {loader()}'
+    start = f'-c "import base64,sys;exec(base64.b64decode(sys.argv[1]))" {loader()} "$@"'
     if python:
         return f"exec {prefix}{python} {start}"
     names = " ".join(["python3", *(f"python3.{minor}" for minor in range(14, OLDEST[1] - 1, -1))])

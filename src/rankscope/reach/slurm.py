@@ -2,7 +2,8 @@
 
 ``--overlap`` shares what the job's own step holds, ``--gres=none`` leaves its devices alone (srun(1)); without the first
 the step would wait for ever behind the one that hangs. Slurm older than 20.11 overlaps by default and has no such option.
-A step is refused as a whole when one of its nodes is down, so nodes that Slurm has given up are not asked.
+A step is refused as a whole when one of its nodes is down, so nodes that Slurm has given up are not asked. The agent
+travels in the arguments: srun brings standard input to nobody while one of the nodes is silent (seen with 22.05).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from ..model.gap import Gap, Why
 from ..probe import child
 from . import hostnames
 from .answers import Answers
-from .ship import script
+from .ship import as_arguments, script
 from .transport import Call, Hosts, Options, Transport
 
 _JOB = re.compile(r"me|\d+(?:[_+]\d+)?")
@@ -120,9 +121,9 @@ def step(call: Call, names: tuple[str, ...], release: tuple[int, int]) -> list[s
     return [
         "srun", f"--jobid={call.hosts.slurm_job}", *(["--overlap"] if release >= _OVERLAP or release == (0, 0) else []),
         "--gres=none", f"--nodes={len(names)}", f"--ntasks={len(names)}", "--ntasks-per-node=1", "--cpus-per-task=1",
-        f"--nodelist={','.join(names)}", "--label", "--input=all", "--mpi=none", "--cpu-bind=none",
+        f"--nodelist={','.join(names)}", "--label", "--input=none", "--mpi=none", "--cpu-bind=none",
         "--kill-on-bad-exit=0", "--wait=0", "--quiet", "--job-name=rankscope", "--chdir=/", "--export=ALL", "sh", "-c",
-        f"echo rankscope-node $SLURMD_NODENAME; {line}",
+        f"echo rankscope-node $SLURMD_NODENAME; {line}", "sh", *as_arguments(call.parcel),
     ]  # fmt: skip
 
 
@@ -177,11 +178,9 @@ class Listener:
             self._answers.feed(self._nodes.get(label.encode(), ""), rest.encode())
 
 
-def _run_step(
-    command: list[str], call: Call, answers: Answers, listen: Listener, end: float
-) -> None:  # fmt: skip
+def _run_step(command: list[str], call: Call, answers: Answers, listen: Listener, end: float) -> None:
     """Run srun until it ends, every node has answered, or the deadline has come; then end our step, and only that."""
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                start_new_session=True)  # fmt: skip
     try:
         _converse(process, call, answers, listen, end)
@@ -191,28 +190,18 @@ def _run_step(
         _end(process)
 
 
-def _converse(
-    process: subprocess.Popen[bytes], call: Call, answers: Answers, listen: Listener, end: float
-) -> None:  # fmt: skip
-    assert process.stdin is not None
+def _converse(process: subprocess.Popen[bytes], call: Call, answers: Answers, listen: Listener, end: float) -> None:
     assert process.stdout is not None
     assert process.stderr is not None
-    for stream in (process.stdin, process.stdout, process.stderr):
-        os.set_blocking(stream.fileno(), False)
     takers: dict[int, Callable[[bytes], None]] = {
         process.stdout.fileno(): listen.output, process.stderr.fileno(): listen.errors
     }  # fmt: skip
     rest = dict.fromkeys(takers, b"")
-    parcel = memoryview(call.parcel)
     with selectors.DefaultSelector() as selector:
-        selector.register(process.stdin, selectors.EVENT_WRITE)
         selector.register(process.stdout, selectors.EVENT_READ)
         selector.register(process.stderr, selectors.EVENT_READ)
         while takers and answers.waiting() and (left := end - time.monotonic()) > 0:
             for key, _ in selector.select(min(left, 0.5)):
-                if key.fileobj is process.stdin:
-                    parcel = _write(process, parcel, selector)
-                    continue
                 chunk = os.read(key.fd, 1 << 16)
                 *lines, rest[key.fd] = (rest[key.fd] + chunk).split(b"\n")
                 for line in lines:
@@ -225,20 +214,6 @@ def _converse(
                 call.progress(f"{hostnames.fold(waiting)}: waiting, {max(0.0, left):.0f} s left")
 
 
-def _write(
-    process: subprocess.Popen[bytes], parcel: memoryview, selector: selectors.BaseSelector
-) -> memoryview:  # fmt: skip
-    assert process.stdin is not None
-    try:
-        parcel = parcel[os.write(process.stdin.fileno(), parcel[: 1 << 16]) :]
-    except BrokenPipeError:
-        parcel = parcel[:0]
-    if not parcel:
-        selector.unregister(process.stdin)
-        process.stdin.close()
-    return parcel
-
-
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End srun, which ends the step's tasks; ask, then insist."""
     for word in (None, signal.SIGTERM, signal.SIGKILL):
@@ -249,7 +224,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             break
         except subprocess.TimeoutExpired:
             continue
-    for stream in (process.stdin, process.stdout, process.stderr):
+    for stream in (process.stdout, process.stderr):
         if stream is not None and not stream.closed:
             stream.close()
 
