@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from rankscope.formats import flight_recorder
 from rankscope.memory import recorder as reader
 from rankscope.memory.buildid import SymbolCache
+from rankscope.memory.runtime import Families
 from rankscope.memory.source import BytesMemory, Unreadable
 from rankscope.model.evidence.recorder import GroupConfig, GroupStatus, Recorder
 from rankscope.model.gap import Gap, Why
@@ -228,14 +229,17 @@ def test_the_two_rings_of_one_process_are_laid_side_by_side():
 
 
 CHILD = """
-import json, sys, torch, torch.distributed as dist
+import json, pickle, sys, torch, torch.distributed as dist
 dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
 group = dist.new_group([0], group_desc="some group with a long description")
 for number in range(2100):
     dist.all_reduce(torch.ones(number % 7 + 1, 3), group=group if number % 2 else None)
 dist.barrier()
 dist.all_gather([torch.ones(2, dtype=torch.bfloat16)], torch.ones(2, dtype=torch.bfloat16))
-print(json.dumps({"dump": torch._C._distributed_c10d._dump_fr_trace_json(includeCollectives=True).decode()}), flush=True)
+c10d = torch._C._distributed_c10d
+sites = pickle.loads(c10d._dump_fr_trace(includeStackTraces=True))["entries"][-20:]
+sites = [[[frame["filename"], frame["line"]] for frame in entry["frames"]] for entry in sites]
+print(json.dumps({"dump": c10d._dump_fr_trace_json(includeCollectives=True).decode(), "sites": sites}), flush=True)
 sys.stdin.read()
 """
 
@@ -249,11 +253,16 @@ def test_a_real_process_reads_as_its_own_dump_says(tmp_path):
         assert child.stdout is not None
         line = child.stdout.readline()
         found = reader.read_recorder(child.pid, cache=cache, tail=10_000)
+        sited = reader.read_recorder(child.pid, cache=cache, families=Families())
         child.stdin.close()  # type: ignore[union-attr]
     if isinstance(found, Gap):
         pytest.skip(found.detail)
-    dump = flight_recorder.read(json.loads(line)["dump"].encode())
+    said = json.loads(line)
+    dump = flight_recorder.read(said["dump"].encode())
     assert isinstance(dump, Recorder)
+    assert isinstance(sited, Recorder)
+    places = [[[frame.file, frame.line] for frame in entry.frames] for entry in sited.entries[-20:]]
+    assert places == said["sites"]
     assert len(found.entries) == len(dump.entries) == 2000
     assert list(found.entries) == list(dump.entries)
     assert found.status == dump.status

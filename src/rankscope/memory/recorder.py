@@ -16,11 +16,14 @@ from ..model.evidence.recorder import GroupConfig, GroupStatus, Recorder, Record
 from ..model.gap import Gap, Why
 from . import cpp, elf, maps
 from .buildid import SymbolCache
+from .runtime import Families
 from .source import Memory, ProcessMemory, Unreadable
+from .tracebacks import Tracebacks
 
 ATTEMPTS = 4
 TAIL = 128  # finished entries that are read besides the unfinished ones
 MOST_OPEN = 4096
+SITES = 24  # the newest entries whose call sites are resolved
 MOST_ENTRIES = 1 << 20
 
 _SYMBOL = "_ZZN4c10d14FlightRecorder{}3getEvE8instance"
@@ -97,11 +100,21 @@ class Head:
         )
 
 
-def read_recorder(pid: int, proc: str = "/proc", cache: SymbolCache | None = None, tail: int = TAIL) -> Recorder | Gap:
-    """The recorder of one process: all unfinished operations and the last ``tail`` finished ones."""
+def read_recorder(
+    pid: int,
+    proc: str = "/proc",
+    cache: SymbolCache | None = None,
+    tail: int = TAIL,
+    families: Families | None = None,
+) -> Recorder | Gap:
+    """The recorder of one process: all unfinished operations and the last ``tail`` finished ones.
+
+    With ``families`` (interpreters met so far) the newest entries come with their call sites.
+    """
     try:
         with ProcessMemory(proc, pid) as memory:
-            return _read(memory, proc, pid, cache or SymbolCache(), tail)
+            sites = Tracebacks.of(proc, pid, memory, families) if families is not None else None
+            return _read(memory, proc, pid, cache or SymbolCache(), tail, sites)
     except (Unreadable, UnknownLayout, struct.error) as error:
         return Gap("recorder", Why.UNKNOWN_LAYOUT, f"the flight recorder does not look as expected: {error}")
     except elf.BadElf as error:
@@ -122,7 +135,9 @@ def _refused(error: OSError) -> Gap:
     return Gap("recorder", Why.FAILED, str(error))
 
 
-def _read(memory: ProcessMemory, proc: str, pid: int, cache: SymbolCache, tail: int) -> Recorder | Gap:
+def _read(
+    memory: ProcessMemory, proc: str, pid: int, cache: SymbolCache, tail: int, sites: Tracebacks | None
+) -> Recorder | Gap:
     found, loaded = [], False
     for image in _images(proc, pid):
         loaded = True
@@ -130,7 +145,7 @@ def _read(memory: ProcessMemory, proc: str, pid: int, cache: SymbolCache, tail: 
         for offset in symbols.values():
             (instance,) = struct.unpack("<Q", memory.read(image.start + offset, 8))
             if instance:
-                found.append(_Reading(memory, instance, tail).recorder())
+                found.append(_Reading(memory, instance, tail, sites).recorder())
     if not loaded:
         return Gap("recorder", Why.MISSING, "no torch is loaded")
     if not found:
@@ -163,8 +178,8 @@ def joined(recorders: list[Recorder]) -> Recorder:
 class _Reading:
     """One ring while it is read."""
 
-    def __init__(self, memory: Memory, at: int, tail: int) -> None:
-        self._memory, self._at, self._tail = memory, at, tail
+    def __init__(self, memory: Memory, at: int, tail: int, sites: Tracebacks | None = None) -> None:
+        self._memory, self._at, self._tail, self._sites = memory, at, tail, sites
 
     def recorder(self) -> Recorder:
         for _ in range(ATTEMPTS):
@@ -216,7 +231,9 @@ class _Reading:
         opened = [at for at in order if not self._over(raw, at, layout)]
         chosen = {*(order[-self._tail :] if self._tail else ()), *opened[-MOST_OPEN:]}
         read_at = time.time_ns()
-        entries = tuple(self._entry(raw, at, head.begin, layout) for at in order if at in chosen)
+        kept = [at for at in order if at in chosen]
+        sited = {*opened[:1], *kept[-SITES:]}
+        entries = tuple(self._entry(raw, at, head.begin, layout, at in sited) for at in kept)
         if any(after.id <= before.id for before, after in zip(entries, entries[1:])):
             raise Torn
         status = dict(self._status(layout))
@@ -233,7 +250,7 @@ class _Reading:
     def _over(self, raw: bytes, at: int, layout: Layout) -> bool:
         return bool(raw[at + layout.entry - 8] or raw[at + 224 + layout.shift])
 
-    def _entry(self, raw: bytes, at: int, begin: int, layout: Layout) -> RecorderEntry:
+    def _entry(self, raw: bytes, at: int, begin: int, layout: Layout, sited: bool) -> RecorderEntry:
         (identity,) = struct.unpack_from("<Q", raw, at)
         at_id, at = at, at + layout.shift
         memory = self._memory
@@ -269,6 +286,7 @@ class _Reading:
             completed_ns=completed if has_completed else 0,
             timeout_ms=timeout,
             thread=cpp.string(memory, raw, at + 464, begin),
+            frames=self._sites.frames(struct.unpack_from("<Q", raw, at + 136)[0]) if sited and self._sites else (),
         )
 
     def _dtypes(self, raw: bytes, at: int) -> tuple[str, ...]:

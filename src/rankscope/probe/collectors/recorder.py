@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ...memory.buildid import SymbolCache
 from ...memory.recorder import read_recorder
+from ...memory.runtime import Families
 from ...model.evidence.recorder import Recorder
 from ...model.gap import Gap, Why
 from ...model.process import Role
@@ -15,7 +16,8 @@ from ..collector import Collector, Target, Touch
 
 def collect(target: Target) -> Recorder | Gap | None:
     cache = target.shelf.setdefault("symbols", SymbolCache())
-    found = read_recorder(target.process.ref.pid, target.proc, cache)
+    families = target.shelf.setdefault("families", Families())
+    found = read_recorder(target.process.ref.pid, target.proc, cache, families=families)
     if isinstance(found, Gap) and found.why is Why.MISSING:
         return None  # no torch, or no process group: nothing is missing here
     return found
