@@ -12,6 +12,7 @@ from .source import Unreadable
 
 TABLE_LIMIT = 4 << 20
 NAMES_LIMIT = 4096
+COPY_DISTANCE = 1 << 24
 _LINE_OF = {Lines.LNOTAB: lines.lnotab, Lines.RANGES: lines.ranges, Lines.LOCATIONS: lines.locations}
 
 
@@ -101,7 +102,9 @@ def frame_of(layout: Layout, code: Code, instruction: int) -> Frame:
     at = offset_of(layout, code.address, instruction)
     frame = code.frames.get(at)
     if frame is None:
-        line = _LINE_OF[layout.lines](code.table, code.first_line, at)
+        # A free-threaded build runs copies of the instructions, which lie elsewhere; then the line is not known.
+        known = not layout.free_threaded or 0 <= at < COPY_DISTANCE
+        line = _LINE_OF[layout.lines](code.table, code.first_line, at) if known else 0
         frame = code.frames[at] = Frame(code.name, code.file, max(line, 0))
     return frame
 

@@ -144,6 +144,7 @@ class _Reading:
         after = tasks.read(self._proc, self._pid)
         exact = {tid: after[tid] for tid in drafts if tasks.slept(looked.get(tid), after.get(tid))}
         self._check([drafts[tid] for tid in exact])
+        exact = {tid: task for tid, task in exact.items() if drafts[tid].whole}
         for tid in drafts.keys() - exact.keys():
             self._retry(states[tid], tid, drafts, exact)
         threads = [kept.get(tid) or self._thread(tid, drafts[tid], tid in exact, after.get(tid)) for tid in states]
@@ -162,8 +163,9 @@ class _Reading:
             raise UnknownLayout(f"the list of threads cannot be followed: {error}") from None
         for state in reversed(states):
             native = interpreter.find_native(self._memory, state, alive)
+            # A thread that works in a subinterpreter has a second state; the first holds the frames it came from.
             if native:
-                found[outer[native]] = state
+                found.setdefault(outer[native], state)
         return found
 
     def _draft(self, state: ThreadState) -> Draft:
@@ -181,9 +183,12 @@ class _Reading:
         return Draft(stack, chain.whole, name, tuple(self._values.of(raws, codes)) if self._wanted.locals else ())
 
     def _check(self, exact: list[Draft]) -> None:
-        """Refuse a layout under which threads that stood still cannot be read."""
-        if any(not draft.whole for draft in exact):
-            raise UnknownLayout("the frames of a thread that stood still cannot be followed")
+        """Refuse a layout under which no thread that stood still can be read.
+
+        One alone may stand in a page fault with its frames half linked; that is no reason to doubt the others.
+        """
+        if exact and not any(draft.whole for draft in exact):
+            raise UnknownLayout("the frames of threads that stood still cannot be followed")
 
     def _retry(self, state: ThreadState, tid: int, drafts: dict[int, Draft], exact: dict[int, Task]) -> None:
         """Read a thread that ran again and again, each time between two looks of its own."""

@@ -20,6 +20,8 @@ from .objects import U64
 from .source import Memory, Unreadable
 
 AT_RANDOM = 25
+# A watch over days meets many; the oldest is looked for again if it is still there.
+FAMILIES_LIMIT = 1024
 _AUXV = struct.Struct("<QQ")
 _LIBRARY = re.compile(r"^libpython(\d)\.(\d+)")
 _PROGRAM = re.compile(r"^python(\d)\.(\d+)")
@@ -66,6 +68,8 @@ class Families:
             mark = _exec_mark(proc, pid, memory)
         except (OSError, Unreadable, struct.error):
             return Family()
+        if len(self._known) >= FAMILIES_LIMIT and mark not in self._known:
+            self._known.pop(next(iter(self._known)))
         return self._known.setdefault(mark, Family())
 
 

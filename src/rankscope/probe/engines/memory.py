@@ -19,6 +19,7 @@ NAME = "memory"
 _WHAT = PythonStacks.KIND  # type: ignore[attr-defined]
 # Numbers of futex(2) on x86-64 and on aarch64.
 _FUTEX = {202, 98}
+SEEN_LIMIT = 16384
 
 
 def make(proc: str = "/proc") -> MemoryEngine:
@@ -44,19 +45,31 @@ class MemoryEngine:
         last = self._seen.get(ref) if before is not None else None
         try:
             seen = process.read(self._proc, ref.pid, self._families, wanted, _looked(kernel), last)
-        except (runtime.UnknownLayout, struct.error) as error:
-            return Gap(_WHAT, Why.UNKNOWN_LAYOUT, str(error), "py-spy may know it: --engine py-spy", ref)
-        except runtime.NoInterpreter as error:
-            return Gap(_WHAT, Why.UNSUPPORTED, str(error), process=ref)
-        except PermissionError:
-            return Gap(_WHAT, Why.DENIED, "the kernel does not let us read its memory",
-                       "run as the job's user or root (rankscope explain ptrace)", ref)  # fmt: skip
-        except (FileNotFoundError, ProcessLookupError):
-            return Gap(_WHAT, Why.GONE, "the process ended", process=ref)
-        except (OSError, source.Unreadable) as error:
-            return Gap(_WHAT, Why.FAILED, str(error)[:200], process=ref)
+        except Exception as error:
+            return self._gap(ref, error)
+        if len(self._seen) >= SEEN_LIMIT and ref not in self._seen:
+            self._seen.pop(next(iter(self._seen)))
         self._seen[ref] = seen
         return seen.stacks
+
+    def _gap(self, ref: ProcessRef, error: Exception) -> Gap:
+        """Why a process could not be read; one that ended meanwhile fails in many ways, all of them its end."""
+        if isinstance(error, PermissionError):
+            return Gap(_WHAT, Why.DENIED, "the kernel does not let us read its memory",
+                       "run as the job's user or root (rankscope explain ptrace)", ref)  # fmt: skip
+        if isinstance(error, (FileNotFoundError, ProcessLookupError)) or self._gone(ref.pid):
+            return Gap(_WHAT, Why.GONE, "the process ended", process=ref)
+        if isinstance(error, runtime.NoInterpreter):
+            return Gap(_WHAT, Why.UNSUPPORTED, str(error), process=ref)
+        if isinstance(error, (runtime.UnknownLayout, source.Unreadable, struct.error)):
+            return Gap(_WHAT, Why.UNKNOWN_LAYOUT, str(error), "py-spy may know it: --engine py-spy", ref)
+        return Gap(_WHAT, Why.FAILED, f"{type(error).__name__}: {error}"[:200], process=ref)
+
+    def _gone(self, pid: int) -> bool:
+        try:
+            return all(task.state in ("Z", "X") for task in tasks.read(self._proc, pid).values())
+        except OSError:
+            return True
 
 
 def _looked(kernel: Threads | None) -> dict[int, tasks.Task] | None:
