@@ -1,0 +1,108 @@
+"""Scalar locals and module globals are read on every Python; strings only when somebody asks for them."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from standing import label, pythons
+
+from rankscope.memory.scope import telling
+from rankscope.model.evidence.stacks import PythonStacks
+from rankscope.model.process import ProcessRef
+from rankscope.probe.engine import StackOptions
+from rankscope.probe.engines import memory
+
+PROGRAM = """
+import sys, time
+class Config:
+    lr = 0.1
+password = "hunter2"
+limit = 23
+def work(step, *rest, flag=False, **more):
+    loss, nothing, big, small, text = 0.25, None, 3 << 70, -7, "secret"
+    shape, sizes, table = (2, 3), [1, 2, 3], {1: 2.5}
+    words, nested, long, config = ["a"], [[1]], list(range(100)), Config()
+    infinite, empty, one = float("-inf"), (), (True,)
+    def inner(unused=None):
+        return small
+    del text
+    sys.stdout.write("ready\\n"); sys.stdout.flush()
+    time.sleep(1000)
+for step in range(41, 43):
+    work(step)
+"""
+EXPECTED = {
+    "step": "41",
+    "rest": "()",
+    "flag": "False",
+    "more": "{}",
+    "loss": "0.25",
+    "nothing": "None",
+    "big": str(3 << 70),
+    "small": "-7",
+    "shape": "(2, 3)",
+    "sizes": "[1, 2, 3]",
+    "table": "{1: 2.5}",
+    "infinite": "-inf",
+    "empty": "()",
+    "one": "(True,)",
+}
+
+
+@contextmanager
+def program(python: str, folder: Path) -> Iterator[int]:
+    """Run the program until the block ends; yields its pid."""
+    path = folder / "train.py"
+    path.write_text(PROGRAM)
+    child = subprocess.Popen([python, str(path)], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    try:
+        assert child.stdout.readline() == "ready\n"
+        yield child.pid
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
+
+
+def locals_at(pid: int, depth: int, options: StackOptions) -> dict[str, str]:
+    """Name and value of the locals of one frame of the main thread."""
+    answer = memory.make().stacks(ProcessRef("here", pid), None, None, options)
+    assert isinstance(answer, PythonStacks), answer
+    return {each.name: each.value for each in answer.threads[0].locals if each.depth == depth}
+
+
+@pytest.mark.parametrize("python", pythons(), ids=label)
+def test_scalars_are_read_and_nothing_else(python: str, tmp_path: Path) -> None:
+    """Numbers, None and small containers of them; no strings, no objects, no deep or long containers."""
+    with program(python, tmp_path) as pid:
+        assert locals_at(pid, 1, StackOptions()) == EXPECTED
+        assert locals_at(pid, 1, StackOptions(locals=False)) == {}
+
+
+@pytest.mark.parametrize("python", pythons(), ids=label)
+def test_a_loop_at_module_level_keeps_its_counter_among_the_globals(python: str, tmp_path: Path) -> None:
+    """The globals of a module frame are its locals; strings among them stay where they are."""
+    with program(python, tmp_path) as pid:
+        assert locals_at(pid, 0, StackOptions()) == {"limit": "23", "step": "41"}
+
+
+@pytest.mark.parametrize("python", pythons(), ids=label)
+def test_strings_are_read_on_request_only(python: str, tmp_path: Path) -> None:
+    """They may hold secrets."""
+    with program(python, tmp_path) as pid:
+        asked = StackOptions(strings=True)
+        assert locals_at(pid, 0, asked)["password"] == "'hunter2'"
+        assert locals_at(pid, 1, asked)["words"] == "['a']"
+
+
+def test_locals_of_libraries_are_left_alone() -> None:
+    """But for those whose locals say who waits for whom."""
+    assert telling("/home/me/train.py")
+    assert not telling("/env/lib/python3.11/site-packages/torch/nn/modules/module.py")
+    assert telling("/env/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py")
+    assert telling("/usr/lib/python3.11/multiprocessing/process.py")
