@@ -9,6 +9,7 @@ import pytest
 
 from rankscope.model import wire
 from rankscope.model.evidence.stacks import Frame, PythonStacks, PythonThread, Stack, Trust
+from rankscope.model.evidence.threads import KernelThread, Threads
 from rankscope.model.process import Process, ProcessRef, Role
 from rankscope.model.snapshot import Effort, Host, Job
 from rankscope.probe.agent import Post
@@ -16,11 +17,12 @@ from rankscope.probe.agent import Post
 STUBS = pathlib.Path(__file__).resolve().parents[1] / "stubs"
 FRAMES = (Frame("<module>", "/home/u/train.py", 30), Frame("train", "/home/u/train.py", 12))
 ALL_REDUCE = Frame("all_reduce", "/v/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py", 2500)
+WAIT_FOR_FLAG = Frame("wait_for_flag", "/home/u/train.py", 7)
 
 
 def answer(
     host: str, ranks: tuple[int, ...], world: int = 6, meeting: tuple[str, ...] = ("master:node1:29500",),
-    sweeps: int = 2, missing: tuple[int, ...] = (),
+    sweeps: int = 2, missing: tuple[int, ...] = (), still_s: float = 90.0, asleep: tuple[int, ...] = (),
 ) -> bytes:  # fmt: skip
     """What an agent on a host with these ranks sends; ``missing`` disappear between the sweeps."""
     out: list[bytes] = []
@@ -38,9 +40,12 @@ def answer(
         alive = {rank: ref for rank, ref in refs.items() if not (number and rank in missing)}
         writer.sweep(number, 1000.0 + number)
         writer.present(tuple(alive.values()))
-        for ref in alive.values():
-            thread = PythonThread(ref.pid, Stack((*FRAMES, ALL_REDUCE)), "MainThread", Trust.EXACT)
+        for rank, ref in alive.items():
+            last = WAIT_FOR_FLAG if rank in asleep else ALL_REDUCE
+            thread = PythonThread(ref.pid, Stack((*FRAMES, last)), "MainThread", Trust.EXACT)
             writer.evidence(ref, PythonStacks((thread,), "memory"))
+            task = KernelThread(ref.pid, "python", "S", "futex_wait_queue", voluntary=9, involuntary=1, still_s=still_s)
+            writer.evidence(ref, Threads((task,), uptime_s=500.0))
         post.flush()
     writer.end(Effort(1.2, 1.0))
     post.end()

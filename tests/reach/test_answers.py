@@ -32,7 +32,7 @@ def test_a_whole_answer_holds_the_job_its_processes_and_both_sweeps() -> None:
     assert inbox.ended
     assert part.host.name == "node1"
     assert [process.rank for process in part.snapshot.processes] == [0, 1]
-    assert [len(sweep.items) for sweep in part.snapshot.sweeps] == [2, 2]
+    assert [len(sweep.items) for sweep in part.snapshot.sweeps] == [4, 4]
 
 
 @given(st.integers(0, len(WHOLE)))
