@@ -47,8 +47,8 @@ _SIGNS = (
 
 
 def check(case: Case) -> Iterator[Finding]:
-    if case.snapshot.live:
-        return  # who stands where is known there, and other rules ask the graph
+    if case.snapshot.live or case.collectives:
+        return  # who stands where is known there, and other rules ask the graph and the recorders
     for judge in (
         _desync,
         _fingerprints,
