@@ -29,10 +29,10 @@ _GLIMPSE = re.compile(r"^(?:[-+]?[\d.]+(?:e[-+]?\d+)?|nan|-?inf|True|False|None)
 ENDED = ("Z", "X")
 _UNSAFE = {"D", "T", "t"}
 _WORDS = (
-    ("ermission denied", Why.DENIED, "run as the job's user or root (rankscope explain ptrace)"),
-    ("Operation not permitted", Why.DENIED, "run as the job's user or root (rankscope explain ptrace)"),
-    ("Failed to find python version", Why.UNSUPPORTED, ""),
-    ("Failed to find a python interpreter", Why.UNSUPPORTED, ""),
+    ("permission denied", Why.DENIED, "run as the job's user or root (rankscope explain ptrace)"),
+    ("operation not permitted", Why.DENIED, "run as the job's user or root (rankscope explain ptrace)"),
+    ("failed to find python version", Why.UNSUPPORTED, ""),
+    ("failed to find a python interpreter", Why.UNSUPPORTED, ""),
 )
 
 
@@ -90,6 +90,8 @@ class PySpyEngine:
         after = look(self._proc, ref.pid)
         try:
             said = json.loads(told.output)
+            if not isinstance(said, list):
+                raise TypeError("no list of threads")
             ids = _ids(self._proc, ref.pid, looked, said)
             threads = parse(said, ids, looked, after, options.strings, paused=pausing)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -128,7 +130,7 @@ def _gap(ref: ProcessRef, told: child.Told, proc: str) -> Gap:
     if told.status is None:
         return Gap(_WHAT, Why.TIMEOUT, f"py-spy gave no answer within {told.took_s:.1f} s", process=ref)
     for words, why, hint in _WORDS:
-        if words in told.errors:
+        if words in told.errors.lower():
             return Gap(_WHAT, why, f"py-spy: {_first_line(told.errors)}", hint, ref)
     return Gap(_WHAT, Why.FAILED, f"py-spy: {_first_line(told.errors)}", process=ref)
 

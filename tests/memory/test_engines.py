@@ -1,0 +1,182 @@
+"""The engines made of other tools: their answers become our records, and their hangs and failures gaps."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from standing import standing
+
+from rankscope.memory import tasks
+from rankscope.memory.tasks import Task
+from rankscope.model.evidence.stacks import Frame, NativeStacks, PythonStacks, Trust
+from rankscope.model.evidence.threads import Threads
+from rankscope.model.gap import Gap, Why
+from rankscope.model.process import ProcessRef
+from rankscope.probe import child
+from rankscope.probe.engine import StackOptions
+from rankscope.probe.engines import pyspy, pystack
+
+EVAL, OTHER, IGNORED = 1, 3, 0
+
+
+def test_a_tool_is_heard_to_its_end() -> None:
+    """Output, errors and status come back whole."""
+    told = child.run([sys.executable, "-c", "import sys; print('a' * 200_000); sys.exit('bad')"], 30)
+    assert (told.status, len(told.output), told.errors) == (1, 200_001, "bad\n")
+
+
+def test_a_tool_that_hangs_is_left_at_its_deadline() -> None:
+    """Neither a tool that never ends, nor one whose children keep its pipes, nor one deaf to SIGTERM holds us up."""
+    for program in (
+        "import time; time.sleep(1000)",
+        "import subprocess; subprocess.Popen(['sleep', '1000'])",
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True); time.sleep(1000)",
+    ):
+        began = time.monotonic()
+        told = child.run([sys.executable, "-c", program], 0.3)
+        assert told.status is None
+        assert time.monotonic() - began < 10
+
+
+def test_a_tool_that_is_missing_is_an_error_of_the_kernel() -> None:
+    """The engine turns it into a gap."""
+    with pytest.raises(FileNotFoundError):
+        child.run(["/no/such/tool"], 1)
+    engine = pyspy.PySpyEngine("/proc", "/no/such/tool")
+    gap = engine.stacks(ProcessRef("here", os.getpid()), None, None, StackOptions())
+    assert isinstance(gap, Gap)
+    assert gap.why is Why.MISSING
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ("echo 'Error: Permission Denied: try sudo' >&2; exit 1", Why.DENIED),
+        ("echo 'Error: Failed to find python version from target process' >&2; exit 1", Why.UNSUPPORTED),
+        ("echo 'Error: something new' >&2; exit 1", Why.FAILED),
+        ("echo 'not json'", Why.DAMAGED),
+        ("echo '[{\"frames\": 1}]'", Why.DAMAGED),
+        ("echo '{}'", Why.DAMAGED),
+        ("sleep 1000", Why.TIMEOUT),
+    ],
+)
+def test_what_py_spy_could_not_do_is_a_gap(script: str, why: Why, tmp_path: Path) -> None:
+    """Each failure has its reason."""
+    stub = tmp_path / "py-spy"
+    stub.write_text(f"#!/bin/sh\n{script}\n")
+    stub.chmod(0o755)
+    engine = pyspy.PySpyEngine("/proc", str(stub))
+    gap = engine.stacks(ProcessRef("here", os.getpid()), None, None, StackOptions(deadline_s=0.5))
+    assert isinstance(gap, Gap), gap
+    assert gap.why is why
+
+
+def test_py_spy_answers_become_threads_with_our_ids() -> None:
+    """Root first, ids of our namespace, scalars only, exact when the thread slept all the while."""
+    frames = [
+        {"name": "inner", "filename": "a.py", "module": None, "line": 3, "locals": [
+            {"name": "n", "repr": "-7"}, {"name": "s", "repr": '"secret"'}, {"name": "o", "repr": "<A at 0x1>"}]},
+        {"name": "outer", "filename": "a.py", "module": None, "line": 9, "locals": None},
+    ]  # fmt: skip
+    said = [
+        {"thread_id": 77, "os_thread_id": 5, "thread_name": "T", "owns_gil": True, "active": False, "frames": frames}
+    ]
+    looked = {4005: Task(4005, 5, "S", 1, 1)}
+    [thread] = pyspy.parse(said, {77: 4005}, looked, looked, strings=False, paused=False)
+    assert thread.tid == 4005
+    assert thread.stack == (Frame("outer", "a.py", 9), Frame("inner", "a.py", 3))
+    assert [(each.depth, each.name, each.value) for each in thread.locals] == [(1, "n", "-7")]
+    assert (thread.trust, thread.holds_gil) == (Trust.EXACT, True)
+    ran = {4005: Task(4005, 5, "S", 2, 1)}
+    [thread] = pyspy.parse(said, {77: 4005}, looked, ran, strings=True, paused=False)
+    assert thread.trust is Trust.LIKELY
+    assert [each.name for each in thread.locals] == ["n", "s"]
+
+
+def test_native_frames_give_way_to_the_python_frames_they_evaluate() -> None:
+    """Each call of the evaluator runs the Python frames up to the next entry."""
+    python = [["main", "a.py", 9, True, False], ["step", "a.py", 5, False, False], ["key", "a.py", 2, True, False]]
+    native = [
+        ["_start", "", 0, "python", OTHER], ["_PyEval_EvalFrameDefault", "", 0, "python", EVAL],
+        ["_PyFunction_Vectorcall", "", 0, "python", IGNORED], ["list_sort", "l.c", 7, "python", OTHER],
+        ["_PyEval_EvalFrameDefault", "", 0, "python", EVAL], ["futex", "", 0, "libc", OTHER],
+    ]  # fmt: skip
+    names = [frame.function for frame in pystack.join(python, native)]
+    assert names == ["_start", "main", "step", "list_sort", "key", "futex"]
+
+
+def test_frames_that_do_not_pair_are_all_kept() -> None:
+    """Better all Python frames in one place than some in the wrong one."""
+    python = [["main", "a.py", 9, True, False], ["key", "a.py", 2, True, False]]
+    native = [
+        ["_start", "", 0, "p", OTHER],
+        ["_PyEval_EvalFrameDefault", "", 0, "p", EVAL],
+        ["futex", "", 0, "c", OTHER],
+    ]
+    assert [frame.function for frame in pystack.join(python, native)] == ["_start", "main", "key", "futex"]
+    assert [frame.function for frame in pystack.join(python, [])] == ["main", "key"]
+    assert [frame.function for frame in pystack.join([], native)] == ["_start", "futex"]
+
+
+@pytest.mark.skipif(not pystack.installed(), reason="pystack is not installed")
+def test_native_stacks_show_the_call_below_python_and_what_it_cost() -> None:
+    """The pause is measured, and the process goes on as before."""
+    with standing("plain") as target:
+        answer = pystack.make().stacks(
+            ProcessRef("here", target.pid), None, None, StackOptions(native=True, deadline_s=60)
+        )
+        assert isinstance(answer, NativeStacks), answer
+        [main] = [thread for thread in answer.threads if thread.tid == target.pid]
+        names = [frame.function for frame in main.stack]
+        assert names.index("plain") + 1 == names.index("block")
+        assert main.stack[-1].library is not None
+        assert answer.paused_ms > 0
+        assert Path(f"/proc/{target.pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
+
+
+def test_nobody_is_paused_who_could_not_be_let_go() -> None:
+    """A stopped, traced or frozen process is left alone by engines that attach."""
+    with standing("plain") as target:
+        os.kill(target.pid, signal.SIGSTOP)
+        while tasks.read("/proc", target.pid)[target.pid].state != "T":
+            time.sleep(0.001)
+        for engine in (pyspy.make(), pystack.make()):
+            for kernel in (None, Threads((), tracer=1), Threads((), frozen=True)):
+                gap = engine.stacks(ProcessRef("here", target.pid), kernel, None, StackOptions(native=True))
+                assert isinstance(gap, Gap)
+                assert gap.why in (Why.SKIPPED, Why.MISSING)
+
+
+@pytest.mark.skipif(pyspy.executable() is None, reason="py-spy is not installed")
+def test_a_pause_is_reported() -> None:
+    """A consistent read of a running thread is had by stopping it, and the record says so."""
+    with standing("busy") as target:
+        answer = pyspy.make().stacks(
+            ProcessRef("here", target.pid), None, None, StackOptions(pause=True, deadline_s=30)
+        )
+        assert isinstance(answer, PythonStacks), answer
+        assert answer.paused_ms > 0
+        assert {thread.trust for thread in answer.threads} == {Trust.EXACT}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_offset_tables_are_as_measured() -> None:
+    """The tables in the tree are what the headers of the interpreters here say."""
+    from standing import pythons
+
+    code = "import sys; print(sys.base_prefix)"
+    found = {subprocess.run([each, "-c", code], capture_output=True, text=True).stdout.strip() for each in pythons()}
+    prefixes = [each for each in found if any(Path(each).glob("include/python3.*/internal/pycore_runtime.h"))]
+    if not prefixes:
+        pytest.skip("no interpreter here has its internal headers")
+    script = Path(__file__).parents[2] / "tools" / "offsets.py"
+    done = subprocess.run([sys.executable, script, "--check", *prefixes], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
