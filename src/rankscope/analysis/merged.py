@@ -72,7 +72,7 @@ def _threads(member: Member, native: bool) -> Iterator[tuple[str, Seen]]:
     tasks = {task.tid: task for task in kernel.threads} if kernel else {}
     main = main_thread(chosen, member.ref.pid) if isinstance(chosen, PythonStacks) else None
     for thread in chosen.threads:
-        is_main = thread is main or thread.tid == member.ref.pid
+        is_main = thread.tid == member.ref.pid or thread.name == "MainThread" or (thread is main and thread.tid is None)
         task = tasks.get(thread.tid) if thread.tid is not None else None
         title = MAIN if is_main else _title(thread, task)
         shown = dataclasses.replace(thread, stack=_named(thread.stack)) if stacks else thread
