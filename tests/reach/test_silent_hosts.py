@@ -98,6 +98,12 @@ def test_a_host_that_is_alive_and_could_not_be_looked_at_is_at_most_possible(why
     assert finding.against
 
 
+def test_nothing_wrong_on_the_others_is_not_enough_evidence() -> None:
+    said = judge(seen({"node1": (0, 1), "node2": (2, 3)}, {"node3": DARK}, 6, still_s=0.4))
+    assert said.verdict is None
+    assert said.evidence_weak
+
+
 def test_without_silent_hosts_the_rule_says_nothing() -> None:
     said = judge(seen({"node1": (0, 1), "node2": (2, 3)}, {}, 4))
     assert [one for one in said.findings if one.rule == "host-unreachable"] == []

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from ..model.diagnosis import Certainty, Diagnosis, Finding, Kind, State, Verdict
 from ..model.evidence.events import Event
 from ..model.ranks import RankSet
+from .away import away
 from .case import Case
 
 _ORDER = {Certainty.CERTAIN: 0, Certainty.LIKELY: 1, Certainty.POSSIBLE: 2}
@@ -118,5 +119,7 @@ def _weak(case: Case) -> bool:
             and not any(told(event) for event in case.events)
             or any(event.event in _TROUBLE for event in case.events)
         )
+    if case.state is not State.MOVING and away(case.snapshot, case.world_size):
+        return True  # nothing wrong on the hosts that answered says nothing of those that did not
     seen = [standing for standing in case.standings.values() if standing.thread is not None]
     return bool(case.members) and not seen
