@@ -12,9 +12,9 @@ from . import _exit
     "completion",
     epilog="""\b
 Examples:
-  $ rankscope completion bash > ~/.local/share/bash-completion/completions/rankscope
+  $ eval "$(rankscope completion bash)"              in ~/.bashrc
   $ rankscope completion zsh > ~/.zfunc/_rankscope
-  $ rankscope completion fish > ~/.config/fish/completions/rankscope.fish""",
+  $ rankscope completion fish | source""",
 )
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
