@@ -249,6 +249,9 @@ class _Joiner:
         return self._next_pid - 1
 
     def _place(self, being: _Being, dump: Dump, later: bool, number: int) -> None:
+        python = Stack(frame for frame in dump.thread.stack if frame.library is None)
+        if dump.native and python and len(python) < len(dump.thread.stack):
+            self._place(being, replace(dump, native=False, thread=replace(dump.thread, stack=python)), later, number)
         moments = being.native if dump.native else being.python
         identity = dump.thread.tid or dump.thread.name or None
         at = len(moments) - 1

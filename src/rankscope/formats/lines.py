@@ -46,13 +46,13 @@ _PREFIXES = tuple(
         r"(?P<rank>\d{1,6}): (?=\S|$| {2,})",
         r"\((?P<actor>[A-Za-z_][\w.:<>-]*) (?:rank=(?P<rank>\d+)[ ,]*)?pid=(?P<pid>\d+)(?:, ip=(?P<host>[\w.:-]+))?\) ?",
         r"\((?P<actor>[A-Za-z_][\w.-]*), (?P<host>ip=[\w.:-]+)\) ?",
-        r"\[(?:pod/)?(?P<host>[\w.-]+)/[\w.-]+\] ",
+        r"\[(?:pod/)?(?P<host>[A-Za-z][\w.-]*)/[\w.-]+\] ",
         r"(?P<actor>[\w.-]+[-_]\d+) +\| ",
         _DATE + r" (?:stdout|stderr) [FP] ",
         r"\[" + _DATE + r"\][,:]? ?",
         _DATE + r" ?(?:\| )?",
         _SYSLOG,
-        r"(?:> ?)+(?=\S)",
+        r"(?:> ?)+",
     )
 )
 _MAYBE_PREFIX = re.compile(

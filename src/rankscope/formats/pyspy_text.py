@@ -14,7 +14,7 @@ NAME = "py-spy dump"
 
 _PROCESS = re.compile(r"^Process (\d+): ?(.*)$")
 _PYTHON = re.compile(r"^Python v(\d+\.\d+[\w.+-]*)")
-_THREAD = re.compile(r"^\s*Thread (0x[0-9a-fA-F]+|\d+)(?:/0x[0-9a-fA-F]+)? ?\(([a-z+]+)\)(?:: ?\"(.*)\"?)?:?\s*$")
+_THREAD = re.compile(r'^\s*Thread (0x[0-9a-fA-F]+|\d+)(?:/0x[0-9a-fA-F]+)? ?\(([a-z+]+)\)(?:: (?:"(.*)"|(.*?)))?:?\s*$')
 _FRAME = re.compile(r"^\s+(?P<name>\S.*?) \((?P<file>[^()]*?(?:\([^()]*\)[^()]*?)??)(?::(?P<line>\d+))?\)$")
 # Without a header only a Python file with a line is taken for a frame: prose has parentheses too.
 _BARE = re.compile(
@@ -56,10 +56,10 @@ class Reader:
             yield from self.close()
 
     def _start(self, line: Line, found: re.Match[str]) -> None:
-        tid, status, name = found.groups()
+        tid, status, quoted, bare = found.groups()
         self._headed = True
         self._open = Building(
-            NAME, line, tid=None if tid.startswith("0x") else int(tid), name=(name or "").rstrip('"') or None,
+            NAME, line, tid=None if tid.startswith("0x") else int(tid), name=(quoted or (bare or "").strip('"')) or None,
             pid=self._pid, python=self._python, command=self._command, active="active" in status,
             gil="gil" in status, order=self._order,
         )  # fmt: skip

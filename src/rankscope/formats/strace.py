@@ -16,7 +16,7 @@ _CALL = re.compile(
     r"^\s*(?:\[pid +(?P<pid>\d+)\] |(?P<pid2>\d+) +)?(?:\d\d:\d\d:\d\d(?:\.\d+)? |\d+\.\d{6} )?(?P<call>[a-z_0-9]{2,30})\((?P<args>.*?)(?P<end>\)\s+= (?P<result>-?\w+).*|<unfinished \.\.\.>|\)?\s*)$"
 )
 _RESUMED = re.compile(r"^\s*(?:\[pid +(?P<pid>\d+)\] |(?P<pid2>\d+) +)?.*<\.\.\. (?P<call>\w+) resumed>")
-_ATTACH = re.compile(r"^strace: Process (\d+) (?:attached|detached)")
+_ATTACH = re.compile(r"^strace: Process (\d+) attached")
 _CALL_NAMES = """
     futex read write pread64 pwrite64 readv writev recvfrom recvmsg sendto sendmsg poll ppoll select pselect6 epoll_wait epoll_pwait
     accept accept4 connect wait4 waitid waitpid nanosleep clock_nanosleep flock fcntl openat open close stat fstat newfstatat statx lstat

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from ..model.ranks import RankSet
 from . import Rule
 
 LIKELY, POSSIBLE, CERTAIN = Certainty.LIKELY, Certainty.POSSIBLE, Certainty.CERTAIN
+_INFO = re.compile(r"(?:\S+ ){0,5}\W?INFO\b(?!.*(?:rror|fail|timed out))(?<!NCCL INFO)")
 _RANKING = {CERTAIN: 0, LIKELY: 1, POSSIBLE: 2}
 
 
@@ -54,8 +56,13 @@ def hits(case: Case, signs: Iterable[Sign], live_stacks: bool = False) -> Iterat
             continue
         for one in found:
             line = one.find(sign.pattern)
-            if line is not None and all(one.find(pattern) for pattern in sign.also):
+            if line is not None and not routine(line) and all(one.find(pattern) for pattern in sign.also):
                 yield Hit(sign, one, line)
+
+
+def routine(line: str) -> bool:
+    """Whether a line only informs: a logger's INFO, but not NCCL's, which is all that NCCL says of its network."""
+    return bool(_INFO.match(line))
 
 
 def finding(

@@ -24,7 +24,7 @@ _SHM = r"/dev/shm|shared memory|shm_open|posix_fallocate|insufficient shm|inotif
 _SIGNS = (
     Sign(r"No space left on device|\bENOSPC\b|\[Errno 28\]", "a write found no space", unless=(_SHM,)),
     Sign(r"Disk quota exceeded|\bEDQUOT\b|\[Errno 122\]|quota (?:is )?(?:exceeded|reached|full)", "a write went over the quota"),
-    Sign(r"\s100% +/(?!dev|sys|proc|run|snap|boot)\S*$|disk (?:is )?full|filesystem (?:is )?full|out of (?:disk )?(?:space|inodes)|no (?:free )?(?:disk )?space",
+    Sign(r"\s100% +/(?!dev|sys|proc|run|snap|boot)\S*$|disk (?:is )?full|filesystem (?:is )?full|out of (?:disk )?(?:space|inodes)|no (?:free )?(?:disk )?space (?:left|on|available|remain)\w*",
          "a file system is full", unless=(_SHM,)),
     Sign(r"PytorchStreamWriter failed writing|unexpected pos \d+ vs \d+|write failed[^\n]*file too short", "a checkpoint could not be written", POSSIBLE),
 )  # fmt: skip

@@ -59,7 +59,7 @@ def _ending(standing: Standing) -> bool:
 def _called_at_exit(standing: Standing) -> bool:
     """Whether the main thread's stack has no program below it: the interpreter itself called this function, as atexit does."""
     thread = standing.thread
-    if thread is None or not thread.stack or thread.tid != standing.member.ref.pid or thread.trust is Trust.LIKELY:
+    if thread is None or not thread.stack or thread.tid != standing.member.ref.pid or thread.trust is not Trust.EXACT:
         return False
     root = thread.stack[0]
     return root.function != "<module>" and not root.file.startswith("<") and "runpy" not in root.file

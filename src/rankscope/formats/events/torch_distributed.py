@@ -45,6 +45,8 @@ _FINGERPRINT = re.compile(
 
 def _mismatch(found: re.Match[str], fields: Fields) -> Fields:
     prints = list(_FINGERPRINT.finditer(found.string))
+    if not prints:
+        return fields
     fields = _print(prints[0])
     if len(prints) > 1:
         fields.update({f"other_{name}": value for name, value in _print(prints[1]).items()})

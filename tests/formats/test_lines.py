@@ -1,0 +1,67 @@
+"""Prefixes of launchers and collectors tell who spoke, and fall away."""
+
+from __future__ import annotations
+
+import pytest
+
+from rankscope.analysis.labels import who
+from rankscope.formats.lines import clean, seconds
+
+LINES = [
+    ("[rank3]: boom", {"text": "boom", "rank": 3}),
+    ("[default2]:[rank10]: boom", {"text": "boom", "rank": 10, "local_rank": 2}),
+    ("17: boom", {"text": "boom", "rank": 17}),
+    ("[1,12]<stderr>: boom", {"text": "boom", "rank": 12}),
+    ("(RayTrainWorker pid=81, ip=10.0.0.4) boom", {"text": "boom", "pid": 81, "host": "10.0.0.4"}),
+    ("(VllmWorkerProcess pid=77) boom", {"text": "boom", "pid": 77}),
+    ("2026-02-11T04:10:27.5Z stderr F boom", {"text": "boom", "at_s": 1770783027.5}),
+    ("[2026-02-11 04:10:27] boom", {"text": "boom", "at_s": 1770783027.0}),
+    ('{"log":"[rank1]: boom\\n","stream":"stderr"}', {"text": "boom", "rank": 1}),
+    ("Nov 21 09:00:01 node7 kernel: boom", {"text": "boom", "host": "node7"}),
+    ("\x1b[31mboom\x1b[0m\r\n", {"text": "boom"}),
+    ("10%|#\r20%|## boom", {"text": "10%|# 20%|## boom"}),
+    ("[12/40] Building x", {"text": "[12/40] Building x", "rank": None}),
+    ("12:30:01 boom", {"text": "12:30:01 boom", "rank": None}),
+]
+
+
+@pytest.mark.parametrize(("raw", "expected"), LINES)
+def test_a_line_without_its_prefixes(raw: str, expected: dict[str, object]) -> None:
+    """What a prefix says is kept beside the text."""
+    line = clean(1, raw)
+    assert {name: getattr(line, name) for name in expected} == expected
+
+
+def test_times_with_zones() -> None:
+    """A zone is honoured; without one a time is UTC."""
+    assert seconds("2026-02-11T06:10:27+02:00") == seconds("2026-02-11 04:10:27") == 1770783027.0
+    assert seconds("2026-99-99 04:10:27") is None
+
+
+LABELS = [
+    ("ranks_0-3,7", "0-3,7"),
+    ("rank_12", "12"),
+    ("rank_8_of_16,_earlier_in_the_log", "8"),
+    ("ranks_0,_2_and_3_on_two_hosts", "0,2-3"),
+    ("rank_0_1_console", "0-1"),
+    ("rank_9,_30_minutes_later", "9"),
+    ("TP1,_TP2,_TP3", "1-3"),
+    ("worker_TP0_EP3", ""),
+    ("62_ranks", ""),
+    ("frank_3", ""),
+    ("rank7_stack", "7"),
+]
+
+
+@pytest.mark.parametrize(("label", "ranks"), LABELS)
+def test_ranks_of_a_label(label: str, ranks: str) -> None:
+    """A label names ranks the way people write them."""
+    assert str(who(label).ranks) == ranks
+
+
+def test_what_else_a_label_says() -> None:
+    """A pid, a role, a count, and whether it is a later look."""
+    assert who("DataLoader_worker_pid_26346_").pid == 26346
+    assert who("rank_0,_DataLoader_worker").role.value == "dataloader-worker"  # type: ignore[union-attr]
+    assert who("62_ranks").count == 62
+    assert who("rank_0,_about_3_minutes_later").later
