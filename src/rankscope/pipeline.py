@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from .analysis.build import build
 from .analysis.case import Case
@@ -21,9 +22,10 @@ from .probe import discover, host
 from .probe.discover import Found
 from .probe.sweep import Plan, run
 from .probe.table import read_table
-from .reach.gather import Remote
-from .reach.gather import gather as gather_remote
 from .rules import rules
+
+if TYPE_CHECKING:
+    from .reach.gather import Remote
 
 Progress = Callable[[str], None]
 
@@ -92,6 +94,8 @@ def case_of(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Case:
 def gather(look: Look, progress: Progress = lambda _: None) -> Iterator[Snapshot]:
     """One snapshot per job: of this host, or joined from all hosts of a target."""
     if look.remote is not None:
+        from .reach.gather import gather as gather_remote  # only where a target names other hosts
+
         yield from gather_remote(look.remote, look.plan, progress)
         return
     here, jobs = find(look)

@@ -68,12 +68,14 @@ def reaching(function: F) -> F:
 
 def reach(target: Target, given: dict[str, Any]) -> Remote | None:
     """The hosts to look at, None for this one; takes the options of ``reaching`` out of ``given``."""
+    names = ("ssh_options", "sudo", "remote_python", "env_setup", "fanout", "raw_dir")
+    chosen = {name: given.pop(name) for name in names}
+    if target.remote is None:
+        return None
     from ..reach.gather import Remote
     from ..reach.transport import Options
 
-    names = ("ssh_options", "sudo", "remote_python", "env_setup", "fanout", "raw_dir")
-    options = Options(**{name: given.pop(name) for name in names})
-    return Remote(*target.remote, options) if target.remote is not None else None
+    return Remote(*target.remote, Options(**chosen))
 
 
 def judging(function: F) -> F:

@@ -1,0 +1,40 @@
+"""A command imports what it needs and nothing else: the start is part of what a look costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {"torch", "numpy", "ClusterShell", "pystack", "yaml", "rich", "hypothesis", "asyncio"}
+MODULES = (
+    "import sys; {do}; print(' '.join(sorted({{name.partition('.')[0] for name in sys.modules}} & set({heavy!r}))))"
+)
+LOOK = "import rankscope.cli.diagnose, rankscope.pipeline, rankscope.rules; rankscope.rules.rules()"
+
+
+def loaded(do: str) -> str:
+    script = MODULES.format(do=do, heavy=sorted(HEAVY))
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("do", ["import rankscope.cli.main", LOOK])
+def test_nothing_heavy_is_imported(do: str) -> None:
+    """Neither PyTorch nor what only other hosts or native frames need."""
+    assert loaded(do) == ""
+
+
+def test_a_look_at_this_host_does_not_import_the_way_to_others() -> None:
+    script = f"import sys; {LOOK}; print([name for name in sys.modules if name.startswith('rankscope.reach.')])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_help_loads_no_other_command() -> None:
+    """Completion asks on every keystroke."""
+    rooms = ("rankscope.rules", "rankscope.probe", "msgspec")
+    script = f"import sys, rankscope.cli.main; print([name for name in sys.modules if name.startswith({rooms!r})])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
