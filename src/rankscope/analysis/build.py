@@ -20,7 +20,7 @@ from .case import Case, Member
 from .collectives.of_case import account, rank_edges
 from .identity import resolve
 from .scene import Scene
-from .standing import Standing, stand
+from .standing import Standing, align, stand
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ T = TypeVar("T")
 def build(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Case:
     """The case of a snapshot."""
     members = _members(snapshot)
-    standings = {member.ref: stand(member) for member in members}
+    standings = align({member.ref: stand(member) for member in members})
     by_rank = {
         member.rank: member.ref
         for member in members

@@ -10,11 +10,12 @@ from ..model.evidence.blocked import Blocked
 from ..model.evidence.files import OpenFiles
 from ..model.evidence.stacks import Frame, PythonStacks, PythonThread, Stack
 from ..model.evidence.threads import KernelThread, Threads
-from ..model.process import Role
+from ..model.process import ProcessRef, Role
 from .case import Member
 from .frame_tables import Kind
 from .frames import WaitState, wait_of
 from .identity import main_thread, own
+from .origin import is_user
 
 # Kinds that say a thread is part of the work of the job, strongest first; a main thread that only minds others yields.
 _WORK = (
@@ -76,11 +77,12 @@ class Standing:
         return self.wait.user_frame
 
 
-def stand(member: Member) -> Standing:
-    """How a process stands after the last sweep that saw it."""
+def stand(member: Member, thread: PythonThread | None = None) -> Standing:
+    """How a process stands after the last sweep that saw it, judged by one thread (or the one that decides)."""
     kernel = member.latest(Threads)
     stacks = member.latest(PythonStacks)
-    thread = deciding_thread(stacks, member.ref.pid) if stacks else None
+    if thread is None and stacks is not None:
+        thread = deciding_thread(stacks, member.ref.pid)
     task = _task(kernel, thread.tid if thread and thread.tid else member.ref.pid)
     wait = wait_of(own(thread.stack)) if thread else WaitState(Kind.UNKNOWN)
     wait = refine(wait, task, _descriptor(member, task))
@@ -89,6 +91,38 @@ def stand(member: Member) -> Standing:
         member, wait, thread, task, state=task.state if task else "", still_s=task.still_s if task else None,
         ran=_ran(before, task), moved=_moved(member, thread), busy=_busy(member, before, task),
     )  # fmt: skip
+
+
+def align(standings: dict[ProcessRef, Standing]) -> dict[ProcessRef, Standing]:
+    """Let every rank be judged by the thread that does the work on the others.
+
+    Under Ray and in servers the training runs in a thread of its own. On a rank that is in trouble there, its main thread
+    looks like everybody's, so the work thread is found by where it began: the first frame of the job's own code.
+    """
+    ranks = [one for one in standings.values() if one.member.role is Role.RANK and one.thread is not None]
+    begun = {key for one in ranks if not _on_main(one) and (key := _beginning(one.thread)) is not None}
+    if not begun:
+        return standings
+    out = dict(standings)
+    for one in ranks:
+        stacks = one.member.latest(PythonStacks)
+        if _on_main(one) and one.kind in _MINDING | {Kind.SLEEP, Kind.LOCK} and stacks is not None:
+            worker = next((thread for thread in stacks.threads if _beginning(thread) in begun), None)
+            if worker is not None and worker is not one.thread:
+                out[one.member.ref] = stand(one.member, worker)
+    return out
+
+
+def _on_main(standing: Standing) -> bool:
+    return standing.thread is None or standing.thread.tid in (standing.member.ref.pid, None)
+
+
+def _beginning(thread: PythonThread | None) -> tuple[str, str] | None:
+    """The outermost frame of the job's own code in a thread that is not the program's main line."""
+    frames = own(thread.stack) if thread is not None else ()
+    if not frames or not frames[0].function.endswith("_bootstrap"):
+        return None
+    return next(((frame.file, frame.function) for frame in frames if is_user(frame)), None)
 
 
 def deciding_thread(stacks: PythonStacks, pid: int) -> PythonThread | None:

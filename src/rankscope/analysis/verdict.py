@@ -26,7 +26,7 @@ _EXPLAINABLE = {
 # Who is missing is vaguer than where it stands, and that is vaguer than whom it waits for there.
 _VAGUE = {
     "stuck-below-program": 4, "collective-cycle": 3, "rank-never-joined": 3, "collective-missed-by-rank": 3, "exit-hang": 2,
-    "rank-stuck-in-user-code": 1, "dead-rank": 0,
+    "rank-stuck-in-user-code": 1, "dataloader-worker-deadlock": 1, "dead-rank": 0,
 }  # fmt: skip
 
 
@@ -115,8 +115,8 @@ def _weak(case: Case) -> bool:
     """Whether "nothing found" only means that nothing could be seen."""
     if not case.snapshot.live:
         return (
-            not case.snapshot.processes
-            and not any(told(event) for event in case.events)
+            (not case.snapshot.processes
+            and not any(told(event) for event in case.events))
             or any(event.event in _TROUBLE for event in case.events)
         )
     if case.state is not State.MOVING and away(case.snapshot, case.world_size):

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case
-from ..model.diagnosis import CollectiveState, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, CollectiveState, Finding, Kind, Reason
 from ..model.ranks import RankSet, ranks_phrase
 from . import Rule
 from ._recorder import call, causes, certainty, look_next, site
@@ -32,6 +32,9 @@ def check(case: Case) -> Iterator[Finding]:
         inside = set(ranks)
         states = [state for state in causes(case, "circular_wait") if inside & set(state.waiting)]
         if not states:
+            continue
+        if (alone := _lone_side(states)) is not None:
+            yield _left_the_path(case, alone, states)
             continue
         reasons = [_leg(state) for state in states[:12]]
         places = (site(case, state, state.waiting) for state in states[:4])
@@ -44,6 +47,34 @@ def check(case: Case) -> Iterator[Finding]:
             processes=tuple(process for rank in ranks[:64] for process in case.of_rank(rank)),
             next=look_next(case, RankSet(ranks[:2])), collective=states[0],
         )  # fmt: skip
+
+
+def _lone_side(states: list[CollectiveState]) -> CollectiveState | None:
+    """Of two calls of the same ranks that wait for each other, the one in which a clear minority stands."""
+    if len(states) != 2 or any(state.pair is not None for state in states):
+        return None
+    one, other = sorted(states, key=lambda state: len(state.waiting))
+    same_ranks = set(one.ranks) == set(other.ranks) and one.missing == other.waiting and other.missing == one.waiting
+    return one if same_ranks and len(one.waiting) * 2 < len(other.waiting) + len(one.waiting) else None
+
+
+def _left_the_path(case: Case, alone: CollectiveState, states: list[CollectiveState]) -> Finding:
+    """A few ranks in one call and all others in another: the few took another branch."""
+    common = next(state for state in states if state is not alone)
+    who = ranks_phrase(alone.waiting)
+    return Finding(
+        rule=RULE.id, cls="collective-missed-by-rank", kind=Kind.CAUSE, certainty=min_certainty(certainty(case, common)),
+        title=f"{who} left the common path: in {call(alone)}, while {ranks_phrase(common.waiting)} wait in {call(common)}",
+        ranks=alone.waiting, processes=tuple(p for rank in alone.waiting for p in case.of_rank(rank)),
+        because=tuple(_leg(state) for state in (common, alone)),
+        against=("both sides wait for each other: if all ranks make both calls, their order differs instead",),
+        next=look_next(case, alone.waiting), collective=common,
+    )  # fmt: skip
+
+
+def min_certainty(one: Certainty) -> Certainty:
+    """At most likely: the minority is not always wrong."""
+    return Certainty.LIKELY if one is Certainty.CERTAIN else one
 
 
 def _leg(state: CollectiveState) -> Reason:
