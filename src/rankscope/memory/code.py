@@ -20,23 +20,55 @@ class NotCode(Exception):
     """What a frame points to is no code object: torn, or not the layout we think."""
 
 
-@dataclass(frozen=True)
-class Code:
-    """One code object. ``address`` is where it lies; ``frames`` keeps a Frame for each offset seen."""
+Slots = tuple[tuple[str, int, bool], ...]
+Key = tuple[str, str, int, bytes]
 
-    address: int
+
+@dataclass(frozen=True)
+class Body:
+    """What a code object says, wherever it lies. ``frames`` keeps a Frame for each offset seen, ``slots`` its locals."""
+
     file: str
     name: str
     first_line: int
     table: bytes
-    header: bytes
     frames: dict[int, Frame] = field(default_factory=dict, compare=False)
+    slots: list[Slots] = field(default_factory=list, compare=False)
+
+
+@dataclass(frozen=True)
+class Code:
+    """One code object where it lies."""
+
+    address: int
+    header: bytes
+    body: Body
+
+    @property
+    def file(self) -> str:
+        return self.body.file
+
+    @property
+    def name(self) -> str:
+        return self.body.name
+
+    @property
+    def first_line(self) -> int:
+        return self.body.first_line
+
+    @property
+    def table(self) -> bytes:
+        return self.body.table
 
 
 @dataclass
 class Codes:
-    """The code objects known so far, for one family of processes; ``kind`` is the address of the type ``code``."""
+    """The code objects known so far, for one family of processes; ``kind`` is the address of the type ``code``.
 
+    ``bodies`` is shared by all processes of a host: equal code of one file is decoded once.
+    """
+
+    bodies: dict[Key, Body] = field(default_factory=dict)
     known: dict[tuple[int, bytes], Code] = field(default_factory=dict)
     kind: int = 0
 
@@ -87,25 +119,30 @@ class CodeReader:
 
     def _decode(self, address: int, header: bytes) -> Code:
         layout, objects = self._layout, self._objects
-        return Code(
-            address,
-            objects.text(U64(header, layout.code_file)[0]),
-            objects.text(U64(header, layout.code_name)[0]),
-            I32(header, layout.code_first_line)[0],
-            objects.data(U64(header, layout.code_lines)[0], TABLE_LIMIT),
-            header,
-        )
+        file = objects.text(U64(header, layout.code_file)[0])
+        name = objects.text(U64(header, layout.code_name)[0])
+        first = I32(header, layout.code_first_line)[0]
+        table = objects.data(U64(header, layout.code_lines)[0], TABLE_LIMIT)
+        key = (file, name, first, table)
+        if not file.startswith("/"):
+            # Not from a file: another with the same text may have other local variables.
+            return Code(address, header, Body(*key))
+        body = self._codes.bodies.get(key)
+        if body is None:
+            body = self._codes.bodies[key] = Body(*key)
+        return Code(address, header, body)
 
 
 def frame_of(layout: Layout, code: Code, instruction: int) -> Frame:
     """The frame that stands on this instruction of this code; ``instruction`` is as the interpreter's frame holds it."""
     at = offset_of(layout, code.address, instruction)
-    frame = code.frames.get(at)
+    body = code.body
+    frame = body.frames.get(at)
     if frame is None:
         # A free-threaded build runs copies of the instructions, which lie elsewhere; then the line is not known.
         known = not layout.free_threaded or 0 <= at < COPY_DISTANCE
-        line = _LINE_OF[layout.lines](code.table, code.first_line, at) if known else 0
-        frame = code.frames[at] = Frame(code.name, code.file, max(line, 0))
+        line = _LINE_OF[layout.lines](body.table, body.first_line, at) if known else 0
+        frame = body.frames[at] = Frame(body.name, body.file, max(line, 0))
     return frame
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from . import elf, layouts, maps
-from .code import Codes
+from .code import Body, Codes, Key
 from .layouts import Layout, own
 from .objects import U64
 from .source import Memory, Unreadable
@@ -61,16 +61,20 @@ class Families:
 
     def __init__(self) -> None:
         self._known: dict[bytes, Family] = {}
+        self._bodies: dict[Key, Body] = {}
 
     def of(self, proc: str, pid: int, memory: Memory) -> Family:
         """The family a process belongs to; a family of its own when the kernel does not tell."""
         try:
             mark = _exec_mark(proc, pid, memory)
         except (OSError, Unreadable, struct.error):
-            return Family()
+            return self._new()
         if len(self._known) >= FAMILIES_LIMIT and mark not in self._known:
             self._known.pop(next(iter(self._known)))
-        return self._known.setdefault(mark, Family())
+        return self._known.setdefault(mark, self._new())
+
+    def _new(self) -> Family:
+        return Family(codes=Codes(self._bodies))
 
 
 def _exec_mark(proc: str, pid: int, memory: Memory) -> bytes:

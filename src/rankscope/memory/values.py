@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from ..model.evidence.stacks import Local
 from . import dicts, scope
-from .code import NAMES_LIMIT, Code
+from .code import NAMES_LIMIT, Code, Slots
 from .frames import RawFrame
 from .objects import U32, U64, Objects, int_shape
 from .source import Unreadable
@@ -35,7 +35,6 @@ class Values:
 
     def __init__(self, objects: Objects, strings: bool) -> None:
         self._objects, self._strings = objects, strings
-        self._names: dict[int, tuple[tuple[str, int, bool], ...]] = {}
 
     def of(self, frames: Sequence[RawFrame], codes: Sequence[Code]) -> Iterator[Local]:
         """Yield the scalar locals of a thread, outermost frame first; what cannot be read is left out."""
@@ -67,16 +66,14 @@ class Values:
             if shown:
                 yield (name, *shown)
 
-    def _slots(self, code: Code) -> tuple[tuple[str, int, bool], ...]:
+    def _slots(self, code: Code) -> Slots:
         """Name, place and whether it is a cell, of each local of a code object."""
-        slots = self._names.get(code.address)
-        if slots is None:
+        if not code.body.slots:
             try:
-                slots = tuple(self._read_slots(code))
+                code.body.slots.append(tuple(self._read_slots(code)))
             except Unreadable:
-                slots = ()
-            self._names[code.address] = slots
-        return slots
+                return ()
+        return code.body.slots[0]
 
     def _read_slots(self, code: Code) -> Iterator[tuple[str, int, bool]]:
         layout, objects, header = self._objects.layout, self._objects, code.header
