@@ -119,7 +119,7 @@ def _shown(snapshot: Snapshot, wish: Wish, plan: Plan, local: bool, color: str) 
 
 def _wanted(case: Case, member: Member, wish: Wish) -> bool:
     """Ranks; their helpers when asked for; where nobody has a rank, every process that works."""
-    if member.ref.pid == wish.pid and member.role in _HELPERS:
+    if member.ref.pid == wish.pid and member.role not in (Role.RANK, Role.LAUNCHER):
         return True
     if wish.ranks is not None and member.rank not in wish.ranks:
         return False
@@ -196,13 +196,16 @@ def _with_native(case: Case, wish: Wish, plan: Plan) -> Snapshot:
     from ..probe.discover import Found
     from ..report.people import phrase
 
-    groups = alike(case, lambda member: _wanted(case, member, wish))[:MOST_PAUSED]
+    found = alike(case, lambda member: _wanted(case, member, wish))
+    groups = found[:MOST_PAUSED]
     if not groups:
         return case.snapshot
     chosen = [group[0].process for group in groups]
     for group in groups:
         click.echo(f"pausing {phrase([group[0].process])} (pid {group[0].ref.pid}) for its native frames"
                    + (f"; it stands for {phrase(m.process for m in group)}" if len(group) > 1 else ""), err=True)  # fmt: skip
+    if len(found) > len(groups):
+        click.echo(f"{len(found) - len(groups)} more groups stay without native frames: choose with --ranks", err=True)
     wanted = replace(
         plan, engine=_native_engine(), only=frozenset({"threads", "python-stacks"}),
         options=replace(plan.options, native=True, pause=True, deadline_s=30.0),

@@ -75,7 +75,7 @@ def _name(frame: Frame) -> str:
 
 
 def _soname(library: str) -> str:
-    return re.sub(r"\.so[\d.]*$", "", library.rsplit("/", 1)[-1]) or "native"
+    return re.sub(r"(?:\.cpython-[\w-]*|\.abi3)?\.so[\d.]*$", "", library.rsplit("/", 1)[-1]) or "native"
 
 
 def short_names(files: Iterable[str]) -> dict[str, str]:
