@@ -46,12 +46,35 @@ class Groups:
     doubts: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class _List:
+    """One declared list of members; equal lists are one object, because hashing a hundred thousand ranks costs."""
+
+    ranks: tuple[int, ...]
+    members: frozenset[int]
+
+
+class _Lists:
+    """All lists that recorders declare."""
+
+    def __init__(self) -> None:
+        self._by_object: dict[int, tuple[tuple[int, ...], _List]] = {}
+        self._by_value: dict[tuple[int, ...], _List] = {}
+
+    def of(self, ranks: tuple[int, ...]) -> _List:
+        known = self._by_object.get(id(ranks))
+        if known is None:
+            one = self._by_value.setdefault(ranks, _List(ranks, frozenset(ranks)))
+            known = self._by_object[id(ranks)] = (ranks, one)  # kept, so that no other object gets its address
+        return known[1]
+
+
 @dataclass
 class _Name:
     """What is known of one name: who declares which members, and who only recorded operations under it."""
 
     desc: str = ""
-    declared: dict[tuple[int, ...], list[int]] = field(default_factory=lambda: defaultdict(list))
+    declared: dict[_List, list[int]] = field(default_factory=lambda: defaultdict(list))
     loose: list[int] = field(default_factory=list)
 
     def everybody(self) -> set[int]:
@@ -61,8 +84,9 @@ class _Name:
 def resolve(recorders: Mapping[int, Recorder], world_size: int | None, facts: Facts) -> Groups:
     """Give every (rank, name) its group."""
     used: dict[str, _Name] = defaultdict(_Name)
+    lists = _Lists()
     for rank, recorder in recorders.items():
-        _collect(used, rank, recorder)
+        _collect(used, lists, rank, recorder)
     world = world_size or _world(used, recorders)
     made: list[Group] = []
     of: dict[tuple[int, str], int] = {}
@@ -77,14 +101,16 @@ def resolve(recorders: Mapping[int, Recorder], world_size: int | None, facts: Fa
     return Groups(tuple(_complete(made, world, sizes, silent)), of, world, tuple(doubts))
 
 
-def _collect(used: dict[str, _Name], rank: int, recorder: Recorder) -> None:
+def _collect(used: dict[str, _Name], lists: _Lists, rank: int, recorder: Recorder) -> None:
     recorded: dict[str, str] = {}
     for call in set(Ring.of(recorder.entries).calls):
         recorded[call.group] = call.desc
-    declared = {config.name: config for config in recorder.groups if config.name and rank in config.ranks}
-    for name, config in declared.items():
-        used[name].desc = used[name].desc or config.desc
-        used[name].declared[config.ranks].append(rank)
+    declared = set()
+    for config in recorder.groups:
+        if config.name and config.ranks and rank in (one := lists.of(config.ranks)).members:
+            declared.add(config.name)
+            used[config.name].desc = used[config.name].desc or config.desc
+            used[config.name].declared[one].append(rank)
     for name, desc in recorded.items():
         used[name].desc = used[name].desc or desc
         if name not in declared:
@@ -93,8 +119,10 @@ def _collect(used: dict[str, _Name], rank: int, recorder: Recorder) -> None:
 
 def _world(used: Mapping[str, _Name], recorders: Mapping[int, Recorder]) -> int:
     """The world size that the dumps imply: no rank of any of them is left out."""
-    named = [max(ranks) for name in used.values() for ranks in name.declared if ranks]
-    nameless = [max(config.ranks) for recorder in recorders.values() for config in recorder.groups if config.ranks]
+    named = [max(one.ranks) for name in used.values() for one in name.declared]
+    # Gloo's only list has no name: its members mean nothing, but none of them can be beyond the world.
+    nameless = [max(config.ranks) for recorder in recorders.values() for config in recorder.groups
+                if config.ranks and not config.name]  # fmt: skip
     return max([*named, *nameless, *recorders, -1]) + 1
 
 
@@ -108,23 +136,24 @@ def _split(name: str, what: _Name, world: int, doubts: list[str]) -> Iterable[tu
     meant, strays = _claims(what)
     if strays:
         doubts.append(f"ranks disagree about the members of {what.desc or name}")
-        ranks = max(what.declared, key=lambda ranks: (len(what.declared[ranks]), len(ranks)))
+        most = max(what.declared, key=lambda one: (len(what.declared[one]), len(one.ranks)))
+        ranks = most.ranks
         everybody = what.everybody()
         if everywhere or not _disjoint(what.declared):
             ranks = tuple(range(world)) if everywhere else (*ranks, *sorted(everybody.difference(ranks)))
             yield Group(name, what.desc, ranks), sorted(everybody)
             return
         yield Group(name, what.desc, tuple(sorted(strays)), known=False), sorted(strays)
-    for ranks, members in meant.items():
-        yield Group(name, what.desc, ranks), members
+    for one, members in meant.items():
+        yield Group(name, what.desc, one.ranks), members
 
 
-def _claims(what: _Name) -> tuple[dict[tuple[int, ...], list[int]], set[int]]:
+def _claims(what: _Name) -> tuple[dict[_List, list[int]], set[int]]:
     """Members by declared list, and the ranks that contradict the list they are on (or are on none)."""
-    meant = {ranks: list(claimants) for ranks, claimants in what.declared.items()}
+    meant = {one: list(claimants) for one, claimants in what.declared.items()}
     strays: set[int] = set()
     for rank in what.loose:
-        lists = [ranks for ranks in meant if rank in ranks]
+        lists = [one for one in meant if rank in one.members]
         if len(lists) == 1:
             meant[lists[0]].append(rank)
         else:
@@ -134,8 +163,8 @@ def _claims(what: _Name) -> tuple[dict[tuple[int, ...], list[int]], set[int]]:
     return meant, strays
 
 
-def _disjoint(lists: Iterable[tuple[int, ...]]) -> bool:
-    counted = Counter(rank for ranks in lists for rank in set(ranks))
+def _disjoint(lists: Iterable[_List]) -> bool:
+    counted = Counter(rank for one in lists for rank in one.members)
     return not counted or max(counted.values()) == 1
 
 

@@ -18,6 +18,7 @@ from .records import Facts
 _ROOTED = frozenset({"broadcast", "reduce", "gather", "scatter", "_broadcast_oop", "_reduce_oop"})
 _MOST_STATES = 200
 _CONSEQUENCE = 9
+_MOST_MEMBERS = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,9 @@ class Judge:
         )
         culprits = RankSet(rank for cause in causes for rank in cause.culprits)
         states = [self._state(cause) for cause in self._joined(causes)]
-        states.extend(self._consequences({cause.call for cause in causes}, culprits, _MOST_STATES - len(states)))
+        # Each state names all members of its group: of a hundred thousand ranks, twenty are enough.
+        room = min(_MOST_STATES, 1 + _MOST_MEMBERS // max(1, self._groups.world)) - len(states)
+        states.extend(self._consequences({cause.call for cause in causes}, culprits, room))
         cycles = tuple(cause.circle for cause in causes if cause.circle)
         return Ruling(tuple(states), culprits, tuple(dict.fromkeys(cycles)))
 
