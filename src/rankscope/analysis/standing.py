@@ -21,6 +21,7 @@ from .origin import is_user
 _WORK = (
     Kind.COLLECTIVE, Kind.P2P, Kind.BACKWARD, Kind.RENDEZVOUS, Kind.STORE, Kind.FILE_BATON, Kind.DATA, Kind.CHECKPOINT,
 )  # fmt: skip
+_TOGETHER = (Kind.COLLECTIVE, Kind.P2P, Kind.BACKWARD)
 _MINDING = {Kind.IDLE, Kind.CONDITION, Kind.CHILD, Kind.QUEUE, Kind.SOCKET, Kind.UNKNOWN}
 
 # What the kernel says where the frames end in a C call of unknown purpose (wchan names: Linux 5.x–6.x).
@@ -106,7 +107,7 @@ def align(standings: dict[ProcessRef, Standing]) -> dict[ProcessRef, Standing]:
     out = dict(standings)
     for one in ranks:
         stacks = one.member.latest(PythonStacks)
-        if _on_main(one) and one.kind in _MINDING | {Kind.SLEEP, Kind.LOCK} and stacks is not None:
+        if _on_main(one) and one.kind in _MINDING | {Kind.SLEEP, Kind.LOCK, Kind.USER} and stacks is not None:
             worker = next((thread for thread in stacks.threads if _beginning(thread) in begun), None)
             if worker is not None and worker is not one.thread:
                 out[one.member.ref] = stand(one.member, worker)
@@ -130,10 +131,10 @@ def deciding_thread(stacks: PythonStacks, pid: int) -> PythonThread | None:
     main = main_thread(stacks, pid)
     if main is None or len(stacks.threads) == 1:
         return main
-    if wait_of(own(main.stack)).kind not in _MINDING:
-        return main
+    minding = wait_of(own(main.stack)).kind in _MINDING
     kinds = {id(thread): wait_of(own(thread.stack)).kind for thread in stacks.threads}
-    for kind in _WORK:
+    # A main thread that does something of its own yields only to one that stands in a collective itself.
+    for kind in _WORK if minding else _TOGETHER if kinds[id(main)] in (Kind.USER, Kind.SLEEP) else ():
         for thread in stacks.threads:
             if thread is not main and kinds[id(thread)] is kind:
                 return thread
