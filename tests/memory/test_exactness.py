@@ -102,3 +102,14 @@ def test_a_status_file_is_read_for_state_counts_and_inner_id() -> None:
     raw = b"Name:\tx\nState:\tD (disk sleep)\nNSpid:\t4711\t23\nvoluntary_ctxt_switches:\t5\nnonvoluntary_ctxt_switches:\t7\n"
     assert tasks.parse(4711, raw) == Task(4711, 23, "D", 5, 7)
     assert tasks.parse(4711, b"") == Task(4711, 4711, "", -1, -1)
+
+
+def test_an_earlier_look_is_brought_up_to_date() -> None:
+    """Threads that came since it was taken are looked at now; those that have gone are dropped."""
+    with standing("plain", "generators") as target:
+        looked = tasks.read("/proc", target.pid)
+        known = {target.pid: looked[target.pid], 99_999_999: Task(99_999_999, 1, "S", 1, 1)}
+        renewed = tasks.renewed("/proc", target.pid, known)
+        assert renewed.keys() == looked.keys()
+        assert renewed[target.pid] is known[target.pid]
+        assert tasks.renewed("/proc", target.pid, looked) == looked

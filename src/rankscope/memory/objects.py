@@ -88,10 +88,13 @@ class Objects:
             known[kind] = name
         return name
 
-    def built_in(self, kind: int) -> bool:
-        """Whether a type is one of the interpreter's own, and no class of the program."""
-        self.type_name(kind)
-        return kind in self._static
+    def built_in(self, kind: int) -> str:
+        """The name of a type that is the interpreter's own; empty for a class of the program."""
+        name = self._static.get(kind)
+        if name is None and kind not in self._types:
+            self.type_name(kind)
+            name = self._static.get(kind)
+        return name or ""
 
     def _c_string(self, address: int) -> str:
         raw, _, rest = self.memory.read_some(address, TYPE_NAME_LIMIT).partition(b"\0")

@@ -69,7 +69,7 @@ def read(
 
     Raises OSError as the kernel does, NoInterpreter, or UnknownLayout.
     """
-    looked = looked or tasks.read(proc, pid)
+    looked = tasks.renewed(proc, pid, looked)
     kept = _still(before, looked)
     if before is not None and len(kept) == len(before.stacks.threads) and looked.keys() == before.tasks.keys():
         natives = looked.keys() - kept.keys()
@@ -147,7 +147,11 @@ class _Reading:
         exact = {tid: task for tid, task in exact.items() if drafts[tid].whole}
         for tid in drafts.keys() - exact.keys():
             self._retry(states[tid], tid, drafts, exact)
-        threads = [kept.get(tid) or self._thread(tid, drafts[tid], tid in exact, after.get(tid)) for tid in states]
+        threads = [
+            kept.get(tid) or self._thread(tid, drafts[tid], tid in exact, after.get(tid))
+            for tid in states
+            if tid in after
+        ]
         sure = {tid: looked[tid] for tid in kept}
         return Seen({**after, **exact, **sure}, self._stacks(threads, states, lock))
 

@@ -7,7 +7,7 @@ it would have had to be switched to, and away again.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 TASKS_LIMIT = 16384
@@ -62,6 +62,15 @@ def read(proc: str, pid: int, only: Iterable[int] | None = None) -> dict[int, Ta
         finally:
             os.close(handle)
     return tasks
+
+
+def renewed(proc: str, pid: int, looked: Mapping[int, Task] | None) -> dict[int, Task]:
+    """An earlier look, with the threads that have come since and without those that have gone."""
+    if not looked:
+        return read(proc, pid)
+    now = {int(name) for name in os.listdir(f"{proc}/{pid}/task")[:TASKS_LIMIT]}
+    kept = {tid: task for tid, task in looked.items() if tid in now}
+    return {**kept, **read(proc, pid, now - kept.keys())} if len(kept) < len(now) else kept
 
 
 def slept(before: Task | None, after: Task | None) -> bool:

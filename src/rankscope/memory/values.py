@@ -116,8 +116,7 @@ class Values:
         return int(U64(raw, self._objects.layout.cell_value)[0]) if self._kind(raw) == "cell" else pointer
 
     def _kind(self, raw: bytes) -> str:
-        kind = U64(raw, self._objects.layout.object_type)[0]
-        return self._objects.type_name(kind) if self._objects.built_in(kind) else ""
+        return self._objects.built_in(U64(raw, self._objects.layout.object_type)[0])
 
     def _value(self, pointer: int, nesting: int) -> tuple[str, str] | None:
         raw = self._objects.memory.read_some(pointer, _HEAD)
