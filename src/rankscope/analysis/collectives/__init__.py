@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from ...model.evidence.recorder import Recorder
 from ...model.ranks import RankSet
+from ...model.ring import Ring
 from . import graph, groups, progress, ranks
 from .calls import Pending, pending
 from .judge import Judge, label
@@ -25,7 +26,7 @@ def find(
     recorders: Mapping[int, Recorder], world_size: int | None = None, facts: Facts = _NOTHING_KNOWN
 ) -> CollectiveAnalysis:
     """Compare the recorders of a job, by world rank."""
-    usable = {rank: recorder for rank, recorder in sorted(recorders.items()) if _usable(recorder)}
+    usable = {rank: _in_columns(recorder) for rank, recorder in sorted(recorders.items()) if _usable(recorder)}
     if not usable:
         return CollectiveAnalysis(weak=("no rank has a recorder with entries",) if recorders else ())
     if not facts.now_ns:
@@ -55,6 +56,12 @@ def find(
 def _usable(recorder: Recorder) -> bool:
     """A recorder that was switched off says nothing about its rank; an empty one that was on says it did nothing."""
     return recorder.enabled and (bool(len(recorder.entries)) or bool(recorder.status) or bool(recorder.groups))
+
+
+def _in_columns(recorder: Recorder) -> Recorder:
+    if isinstance(recorder.entries, Ring):
+        return recorder
+    return replace(recorder, entries=Ring.of(recorder.entries))  # type: ignore[arg-type]  # a sequence like any other
 
 
 def _views(recorders: Mapping[int, Recorder], known: groups.Groups) -> dict[int, ranks.RankView]:
