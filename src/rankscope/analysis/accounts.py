@@ -154,7 +154,8 @@ def _live(case: Case) -> Iterator[Account]:
             told,
             member.role,
         )
-    if case.events:
+    # A log remembers troubles that are over: of a job that moves it proves nothing.
+    if case.events and (stuck or RankSet(case.ranks) - RankSet(case.by_rank)):
         yield Account("job", Who(), (), (), case.events)
 
 

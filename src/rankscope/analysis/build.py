@@ -18,6 +18,7 @@ from . import graph
 from .away import away
 from .case import Case, Member
 from .collectives.of_case import account, rank_edges
+from .collectives.records import CollectiveAnalysis
 from .identity import resolve
 from .scene import Scene
 from .standing import Standing, align, stand
@@ -42,8 +43,9 @@ def build(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Case:
     scene = Scene({member.ref: member for member in members}, standings, by_rank, missing, rank_edges(compared),
                   away(snapshot, world_size))  # fmt: skip
     case = Case(
-        snapshot, members, events=_events(snapshot), collectives=compared.states if compared.hang else (),
-        comparison=compared, standings=standings, graph=graph.build(scene), stuck_after_s=stuck_after_s,
+        snapshot, members, events=_events(snapshot), collectives=compared.states if compared.hang or compared.late else (),
+        comparison=compared, standings=standings, graph=graph.build(scene),
+        stuck_after_s=max(stuck_after_s, RHYTHMS * _rhythm(compared, snapshot)),
         world_size=world_size, ranks=RankSet(by_rank) | missing,
     )  # fmt: skip
     return dataclasses.replace(case, state=_state(case))
@@ -52,6 +54,15 @@ def build(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Case:
 def _of_job(snapshot: Snapshot, kind: type[T]) -> list[T]:
     """All records of one kind, whoever they are about."""
     return [item.record for sweep in snapshot.sweeps for item in sweep.items if isinstance(item.record, kind)]
+
+
+# Still for ten times the job's own rhythm is stuck, however small --stuck-after is.
+RHYTHMS = 10
+
+
+def _rhythm(compared: CollectiveAnalysis, snapshot: Snapshot) -> float:
+    """The usual time between collectives of a live job, in seconds; 0 where no recorder tells."""
+    return max(compared.rhythm.values(), default=0.0) if snapshot.live else 0.0
 
 
 def _members(snapshot: Snapshot) -> tuple[Member, ...]:
@@ -148,6 +159,8 @@ def _state(case: Case) -> State:
         return State.STUCK
     if any(standing.moved or standing.ran for standing in workers):
         return State.MOVING
+    if case.comparison.rhythm and not case.stuck(max(case.comparison.ages.values(), default=0.0)):
+        return State.MOVING  # its last collective is younger than its rhythm allows
     return State.UNKNOWN
 
 

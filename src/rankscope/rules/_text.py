@@ -76,6 +76,8 @@ def finding(
         if hit.sign.speaker:
             ranks = ranks | hit.account.ranks | ranks_said(hit.account, hit.sign.pattern)
             processes.update(dict.fromkeys(members(case, hit.account)))
+    if case.snapshot.live and not ranks:
+        ranks = RankSet(case.ranks) - RankSet(case.by_rank)  # a log of the job speaks of those that ended, if any did
     return Finding(
         rule=rule.id, cls=rule.cls, kind=Kind.CAUSE, certainty=best, title=title, ranks=ranks,
         processes=tuple(processes)[:16], because=tuple(reasons(found))[:6], against=against, next=next_steps,

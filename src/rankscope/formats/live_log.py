@@ -1,0 +1,40 @@
+"""What the ends of a live job's logs say, as events beside the evidence of its processes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..model.evidence.events import Event, Events
+from ..model.evidence.log import Logs, LogTail
+from ..model.process import ProcessRef
+from ..model.snapshot import Item, Snapshot
+from .text import TextReader
+
+
+def with_events(snapshot: Snapshot) -> Snapshot:
+    """The snapshot with the events of its log tails; a log that several processes share speaks for the job."""
+    if not snapshot.live or not snapshot.sweeps:
+        return snapshot
+    tails: dict[tuple[str, str], tuple[LogTail, set[ProcessRef]]] = {}
+    for sweep in snapshot.sweeps:
+        for item in sweep.items:
+            if isinstance(item.record, Logs) and item.process is not None:
+                for tail in item.record.logs:
+                    users = tails.get((item.process.host, tail.path), (tail, set()))[1]
+                    tails[item.process.host, tail.path] = (tail, users | {item.process})
+    found = tuple(
+        Item(next(iter(users)) if len(users) == 1 else None, Events(said))
+        for tail, users in tails.values()
+        if (said := _events(tail))
+    )
+    if not found:
+        return snapshot
+    first, *rest = snapshot.sweeps
+    return replace(snapshot, sweeps=(replace(first, items=(*first.items, *found)), *rest))
+
+
+def _events(tail: LogTail) -> tuple[Event, ...]:
+    reader = TextReader(small=False)
+    records = [record for number, line in enumerate(tail.tail, 1) for record in reader.feed(number, line)]
+    records.extend(reader.close())
+    return tuple(replace(one, file=tail.path) for one in records if isinstance(one, Event))

@@ -1,0 +1,79 @@
+"""The same rank arrives last in every collective, and the others wait for it each time: slow, not stuck.
+
+## What it means
+The job gets on, at the pace of one rank: more data, a slower device, a noisy neighbour, extra work (logging, evaluation).
+
+## How it is recognised
+The recorders of all ranks hold the moment at which each issued each call. In the last calls one rank was last nearly always,
+by a good part of the time between calls. Only ranks of one host are compared, since clocks differ.
+
+## What to do
+Profile that rank (`py-spy record -p PID`), compare its shard sizes, its device's clocks and temperature, and the other processes
+on its cores.
+
+## How to prevent it
+Balance the shards; pin processes; watch step times per rank, not their mean.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Iterator
+
+from ..analysis.case import Case
+from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.evidence.recorder import Recorder
+from ..model.ranks import RankSet
+from ..model.words import span
+from . import Rule
+from ._say import who
+
+_LAST_CALLS = 40
+_ENOUGH = 5
+_SHARE = 0.8  # of the calls in which the same rank is last
+_PART = 0.3  # of the time between calls that the others spend waiting for it
+_WORTH_S = 0.05
+
+
+def check(case: Case) -> Iterator[Finding]:
+    calls = _calls(case)
+    if not case.snapshot.live or len(case.snapshot.hosts) != 1 or len(calls) < _ENOUGH:
+        return
+    lasts = Counter(max(call, key=call.__getitem__) for call in calls)
+    rank, count = lasts.most_common(1)[0]
+    late = statistics.median(_lateness(call, rank) for call in calls)
+    firsts = sorted(min(call.values()) for call in calls)
+    pause = statistics.median(b - a for a, b in zip(firsts, firsts[1:]))
+    if count < _SHARE * len(calls) or late < max(_WORTH_S, _PART * pause):
+        return
+    process = case.by_rank[rank].process
+    yield Finding(
+        rule=RULE.id, cls=RULE.cls, kind=Kind.NOTE, certainty=Certainty.LIKELY,
+        title=f"{who(process)} arrives last in {count} of the last {len(calls)} calls, by {span(late)}; the others wait for it",
+        ranks=RankSet([rank]), processes=(process,),
+        because=(Reason(f"one call every {span(pause)}, of which {span(late)} is waiting for rank {rank}", "recorder"),),
+        next=(f"py-spy record --nonblocking -d 30 -o rank{rank}.svg -p {process.ref.pid}",),
+    )  # fmt: skip
+
+
+def _lateness(call: dict[int, float], rank: int) -> float:
+    """How long after the last of the others this rank came, in seconds."""
+    return call[rank] - max((at for one, at in call.items() if one != rank), default=call[rank])
+
+
+def _calls(case: Case) -> list[dict[int, float]]:
+    """For each of the last calls that all ranks made: when each issued it, in seconds."""
+    rings = {rank: found for rank, member in case.by_rank.items() if (found := member.latest(Recorder))}
+    if len(rings) < 2 or len(rings) != len(case.ranks):
+        return []
+    issued: dict[tuple[str, str, int], dict[int, float]] = {}
+    for rank, ring in rings.items():
+        for entry in ring.entries:
+            if not entry.is_p2p and entry.created_ns:
+                issued.setdefault((entry.group, entry.desc, entry.seq), {})[rank] = entry.created_ns / 1e9
+    whole = [call for call in issued.values() if len(call) == len(rings)]
+    return sorted(whole, key=lambda call: min(call.values()))[-_LAST_CALLS:]
+
+
+RULE = Rule(id="arrives-last", cls="straggler-slow-rank", check=check, page=__doc__ or "", order=91)
