@@ -272,15 +272,24 @@ def test_a_rank_whose_device_is_behind_is_named_although_it_waits_too(judge):
     assert (found.kind, list(found.culprits), found.states[0].seq) == ("missing_rank", [1, 2], 11)
 
 
-def test_two_looks_tell_a_late_rank_from_a_lost_one():
+def moment(*stops: int):
     groups, programs = flat(4, 30)
-    early = read(Job(groups, [list(p) for p in programs], stops={0: 11, 1: 11, 2: 11, 3: 8}, ahead=1))
-    same = read(Job(groups, [list(p) for p in programs], stops={0: 20, 1: 20, 2: 20, 3: 8}, ahead=1))
-    later = read(Job(groups, [list(p) for p in programs], stops={0: 20, 1: 20, 2: 20, 3: 15}, ahead=1))
-    assert find(same, 4, Facts(earlier=early)).moving is False
-    assert find(same, 4, Facts(earlier=same)).kind == "missing_rank"
-    moved = find(later, 4, Facts(earlier=early))
-    assert (moved.moving, moved.hang, moved.kind) == (True, False, "no_hang")
+    return read(Job(groups, programs, stops=dict(enumerate(stops)), ahead=1))
+
+
+def test_two_equal_looks_are_a_hang():
+    found = find(moment(20, 20, 20, 8), 4, Facts(earlier=moment(20, 20, 20, 8)))
+    assert (found.moving, found.hang, found.kind) == (False, True, "missing_rank")
+
+
+def test_two_looks_at_different_calls_are_a_job_that_moves():
+    found = find(moment(20, 15, 20, 20), 4, Facts(earlier=moment(11, 11, 11, 8)))
+    assert (found.moving, found.hang, found.kind) == (True, False, "no_hang")
+
+
+def test_a_rank_that_all_wait_for_in_both_looks_while_it_moves_is_late():
+    found = find(moment(20, 20, 20, 15), 4, Facts(earlier=moment(11, 11, 11, 8)))
+    assert (found.moving, found.hang, found.kind, list(found.culprits)) == (True, False, "straggler", [3])
 
 
 def test_no_recorder_or_a_recorder_that_was_off_says_nothing(judge):

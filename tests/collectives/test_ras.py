@@ -15,8 +15,9 @@ from rankscope.model.gap import Gap
 
 
 def rank(number: int, reduces: int, pid: int | None = None) -> dict:
+    counts = {"AllReduce": reduces, "Broadcast": 1}
     return {"rank": number, "host": "10.0.0.1", "pid": pid or 500 + number, "cuda_dev": number,
-            "status": {"init_state": 0, "async_error": 0}, "collective_counts": {"AllReduce": reduces, "Broadcast": 1}}  # fmt: skip
+            "status": {"init_state": 0}, "collective_counts": counts}  # fmt: skip
 
 
 def communicator(name: str, ranks: list[dict], missing: list[dict] | None = None) -> dict:
@@ -79,7 +80,10 @@ Warnings
   Communicator ranks have different {op} operation counts
 {lines}
 """
-ONE = "  7 ranks have launched up to operation 64\n  Rank 5 has launched up to operation 60 -- GPU 1 managed by process 77 on node n1"
+ONE = (
+    "  7 ranks have launched up to operation 64\n"
+    "  Rank 5 has launched up to operation 60 -- GPU 1 managed by process 77 on node n1"
+)
 MANY = (
     "  6 ranks have launched up to operation 64\n  2 ranks have launched up to operation 63\n"
     "  Rank 1 -- GPU 1 managed by process 71 on node n0\n  Rank 4 -- GPU 0 managed by process 76 on node n1"

@@ -1,4 +1,4 @@
-"""Directories of dumps, from the files to the verdict: each kind of fault gets its class, its ranks, and no certainty too many."""
+"""Directories of dumps, from the files to the verdict: each kind of fault gets its class and its ranks."""
 
 from __future__ import annotations
 
@@ -103,8 +103,15 @@ def test_a_healthy_job_has_no_verdict(tmp_path):
 
 def test_two_folders_are_two_moments(tmp_path):
     write(tmp_path / "1", Job(*flat(4, 30), stops={0: 11, 1: 11, 2: 11, 3: 8}, ahead=1))
-    write(tmp_path / "2", Job(*flat(4, 30), stops={0: 20, 1: 20, 2: 20, 3: 15}, ahead=1))
+    write(tmp_path / "2", Job(*flat(4, 30), stops={0: 20, 1: 15, 2: 20, 3: 20}, ahead=1))
     assert diagnosis(tmp_path).verdict is None
+
+
+def test_a_rank_that_is_late_twice_is_a_note(tmp_path):
+    write(tmp_path / "1", Job(*flat(4, 30), stops={0: 11, 1: 11, 2: 11, 3: 8}, ahead=1))
+    write(tmp_path / "2", Job(*flat(4, 30), stops={0: 20, 1: 20, 2: 20, 3: 15}, ahead=1))
+    (note,) = diagnosis(tmp_path).findings
+    assert (note.cls, note.kind, list(note.ranks)) == ("straggler-slow-rank", Kind.NOTE, [3])
 
 
 def test_broken_files_are_gaps_and_the_rest_is_judged(tmp_path):

@@ -26,8 +26,6 @@ from ._recorder import call, certainty, waits
 
 
 def check(case: Case) -> Iterator[Finding]:
-    if not case.comparison.hang:
-        return
     for state in case.comparison.states:
         if state.kind == "straggler" and not state.consequence:
             yield Finding(

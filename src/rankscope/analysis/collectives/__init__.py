@@ -50,7 +50,10 @@ def find(
         weak=known.doubts,
         total=len(calls),
     )
-    return progress.compare(found, views, facts.earlier)
+    found = progress.compare(found, views, facts.earlier)
+    if found.moving and found.culprits:
+        return progress.late_twice(found, find(facts.earlier, world_size))
+    return found
 
 
 def _usable(recorder: Recorder) -> bool:

@@ -58,6 +58,14 @@ def compare(
     return dataclasses.replace(found, moving=False)
 
 
+def late_twice(found: CollectiveAnalysis, before: CollectiveAnalysis) -> CollectiveAnalysis:
+    """The job moves, but at both moments all waited for the same few ranks: those are slow, each time."""
+    same = found.culprits == before.culprits and {found.states[0].kind, before.states[0].kind} == {"missing_rank"}
+    if not same or 2 * len(found.culprits) > len(found.waiting):
+        return found
+    return dataclasses.replace(found, states=tuple(_behind(state, found.culprits) for state in found.states))
+
+
 def _moved(before: Ring, now: Ring) -> bool:
     """Did a rank issue or finish anything?"""
     if len(before) != len(now) or not len(now):

@@ -63,6 +63,11 @@ class CollectiveAnalysis:
         return bool(self.states) and self.moving is not True
 
     @property
+    def late(self) -> bool:
+        """Do ranks wait for one that is on its way?"""
+        return bool(self.states) and self.states[0].kind == "straggler"
+
+    @property
     def kind(self) -> str:
         """The kind of the decisive call; no_hang where there is none."""
-        return self.states[0].kind if self.hang else "no_hang"
+        return self.states[0].kind if self.hang or self.late else "no_hang"
