@@ -36,13 +36,14 @@ _STEPS = (
 )
 _WAITING = (Wait.COLLECTIVE.value, Wait.BACKWARD.value)
 _SIGNS = (
+    Sign(r"submitted to be reduced, gathered or broadcasted by subset of ranks|Stalled (?:ops|ranks)|\[(?:missing|ready) ranks: ", "a stall report says that only part of the ranks submitted a tensor", speaker=False),
     Sign(r"\b(?:only|just) (?:on |by )?(?:the )?(?:rank ?(?:0|zero)|main process|master|global[_ ]zero|one rank|some ranks|part of the ranks|rank \d+)\b[^\n]{0,60}(?:call|enter|reach|issue|execut|run|save|join|broadcast|reduc|gather|barrier|log|valid|eval)", "a collective is called on some ranks only"),
     Sign(r"if (?:self\.|trainer\.|args\.|accelerator\.)?(?:local_?)?(?:rank == 0|rank==0|is_global_zero|is_main_process|is_master|is_rank_zero|get_rank\(\) == 0|is_local_main_process)", "a section belongs to one rank only", anywhere=(r"hang|stuck|time-?out|timed out|barrier|all_?reduce|broadcast|collective|gather",)),
-    Sign(r"(?:never|not|did(?:n't| not)|does(?:n't| not)|fails? to|without|skip\w*|miss\w*|left|leave\w*|bypass\w*|exit\w* early|return\w* early|early (?:return|exit)|break\w* out)\b[^\n]{0,40}\b(?:call|enter|reach|join|issue|participat|arriv|post|the (?:barrier|collective|all_?reduce|loop)|before the (?:barrier|collective))\w*[^\n]{0,60}(?:barrier|collective|all_?reduce|all_?gather|broadcast|all_?to_?all|reduce_?scatter|exchange|sync\w*)", "ranks do not reach a collective"),
+    Sign(r"\b(?:never|not|did(?:n't| not)|does(?:n't| not)|fails? to|without|skip\w*|miss\w*|left|leave\w*|bypass\w*|exit\w* early|return\w* early|early (?:return|exit)|break\w* out)\b[^\n]{0,40}\b(?:call|enter|reach|join|issue|participat|arriv|post|the (?:barrier|collective|all_?reduce|loop)|before the (?:barrier|collective))\w*[^\n]{0,60}(?:barrier|collective|all_?reduce|all_?gather|broadcast|all_?to_?all|reduce_?scatter|exchange|sync\w*)", "ranks do not reach a collective"),
     Sign(r"\b(?:skip\w*|miss(?:es|ed|ing)|omit\w*|bypass\w*|lacks?)\b[^\n]{0,50}(?:barrier|collective|all_?reduce|all_?gather|broadcast|all_?to_?all|reduce_?scatter)", "ranks skip a collective"),
-    Sign(r"(?:uneven|unequal|different (?:number|count|amount)s? of|fewer|more|one (?:more|less|extra|fewer)|extra|odd number of|not (?:evenly )?divisible|ran? out of|runs? out of|exhaust\w*)[^\n]{0,40}(?:batch\w*|steps?|iterations?|samples?|data|calls?|micro-?batch\w*|collectives?|barriers?|shards?|epochs?|all_?reduces?|all_?gathers?)[^\n]{0,60}", "ranks make a different number of steps", anywhere=(r"rank|gpu|worker|ddp|hang|stuck|timeout",)),
-    Sign(r"(?:collective|all_?reduce|barrier|operation|op|launched|seq\w*)[^\n]{0,30}(?:counts?|counters?|numbers?) (?:differ|are different|diverge|do not match)|(?:launched|issued|completed|executed|enqueued)[^\n]{0,20}\d+[^\n]{0,40}(?:others?|rest|peers?|rank \d+)[^\n]{0,20}\d+", "the ranks' counts of calls differ"),
-    Sign(r"(?:missing|absent|not joined|has not joined|have not joined|did not join|not yet (?:entered|joined)|INCOMPLETE|not communicating)[^\n]{0,40}rank", "a report names ranks that are absent"),
+    Sign(r"\b(?:uneven|unequal|different (?:number|count|amount)s? of|fewer|more|one (?:more|less|extra|fewer)|extra\b|odd number of|not (?:evenly )?divisible|ran? out of|runs? out of|exhaust\w*)[^\n]{0,40}(?:batch\w*|steps?|iterations?|samples?|data|calls?|micro-?batch\w*|collectives?|barriers?|shards?|epochs?|all_?reduces?|all_?gathers?)[^\n]{0,60}", "ranks make a different number of steps", anywhere=(r"rank|gpu|worker|ddp|hang|stuck|timeout",)),
+    Sign(r"\b(?:collective|all_?reduce|barrier|operation|op|launched|seq\w*)[^\n]{0,30}(?:counts?|counters?|numbers?) (?:differ|are different|diverge|do not match)|(?:launched|issued|completed|executed|enqueued)[^\n]{0,20}\d+[^\n]{0,40}(?:others?|rest|peers?|rank \d+)[^\n]{0,20}\d+", "the ranks' counts of calls differ"),
+    Sign(r"\b(?:missing|absent|not joined|has not joined|have not joined|did not join|not yet (?:entered|joined)|INCOMPLETE|not communicating)[^\n]{0,40}rank", "a report names ranks that are absent"),
 )  # fmt: skip
 
 
@@ -232,6 +233,15 @@ def _two_places(case: Case) -> Finding | None:
             odd.ranks,
         )
     return None
+
+
+def _shares_a_caller(some: list[Doing], others: list[Doing]) -> bool:
+    """Whether stacks of both groups come from the same function of the program."""
+    return bool(_callers(some) & _callers(others))
+
+
+def _callers(found: list[Doing]) -> set[str]:
+    return {frame.function for doing in found if doing.account for seen in doing.account.seen for frame in seen.stack}
 
 
 def _signature(doing: Doing) -> str:

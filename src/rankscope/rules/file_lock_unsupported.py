@@ -22,14 +22,15 @@ from __future__ import annotations
 from ._text import LIKELY, POSSIBLE, Sign, text_rule
 
 _SIGNS = (
+    Sign(r"database is locked|disk I/O error[^\n]*sqlite|sqlite3\.OperationalError", "a database file cannot be locked", POSSIBLE),
     Sign(r"lock[^\n]*not acquired[^\n]*waiting|(?:could not|unable to|failed to) (?:acquire|obtain|get) (?:the )?(?:file )?lock[^\n]*(?:retry|again|waiting)",
          "the same lock is tried again and again", unless=(r"file_baton",)),
-    Sign(r"(?:flock|lockf|fcntl|F_SETLK\w*|filelock|file lock|lock(?:ing)? (?:a |the )?file|\.lock\b)[^\n]*(?:\bENOSYS\b|\bENOLCK\b|\bENOTSUP\b|EOPNOTSUPP|Errno 3[78]|Errno 95|Errno 524|Function not implemented|No locks available|not (?:supported|implemented))",
+    Sign(r"\b(?:flock|lockf|fcntl|F_SETLK\w*|filelock|file lock|lock(?:ing)? (?:a |the )?file|\.lock\b)[^\n]*(?:\bENOSYS\b|\bENOLCK\b|\bENOTSUP\b|EOPNOTSUPP|Errno 3[78]|Errno 95|Errno 524|Function not implemented|No locks available|not (?:supported|implemented))",
          "locking is refused by the file system"),
-    Sign(r"(?:Function not implemented|No locks available|\[Errno 3[78]\]|\[Errno 524\])", "the call that failed can be a lock",
+    Sign(r"\b(?:Function not implemented|No locks available|\[Errno 3[78]\]|\[Errno 524\])", "the call that failed can be a lock",
          LIKELY, also=(r"lock",)),
     Sign(r"unable to lock file[^\n]*errno = (?:11|37|38|95)", "HDF5 could not lock its file", LIKELY),
-    Sign(r"(?:acquire|_acquire|lock) \((?:[^\n]*/)?(?:filelock|portalocker|fasteners)[^\n]*\)", "a thread waits in a file lock", POSSIBLE),
+    Sign(r"\b(?:acquire|_acquire|lock) \((?:[^\n]*/)?(?:filelock|portalocker|fasteners)[^\n]*\)", "a thread waits in a file lock", POSSIBLE),
 )  # fmt: skip
 
 RULE = text_rule(

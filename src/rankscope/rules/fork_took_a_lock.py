@@ -51,32 +51,34 @@ _GLOBAL_LOCKS = (
 )
 _POOLS = (
     r"(?:polars|rayon|pyarrow|tokenizers|numexpr|jax|xla|tensorflow|grpc|opencv|cv2|mkl|openblas|onednn|dnnl|omp|iomp|gomp|tbb|faiss|numba|torch|duckdb|pyvips|lance|"
-    r"s3fs|fsspec|gcsfs|aiohttp|boto|botocore|pymongo|kafka|zarr|h5py|pydicom|decord|ffmpeg|av)"
+    r"s3fs|fsspec|gcsfs|aiohttp|boto|botocore|pymongo|kafka|zarr|h5py|pydicom|decord)"
 )
 
 _SIGNS = (
+    Sign(r"\((?:[^\n]*/)?(?:grpc|polars|pyarrow|pymongo|tensorflow|jax|jaxlib|numexpr|tokenizers|duckdb|lance|rasterio|confluent_kafka|prometheus_client|opentelemetry|ddtrace|sentry_sdk|newrelic)/", "a child is inside a library that keeps threads", also=(r"worker|child|fork",), anywhere=(r"\bfork\w*\b|prefork|popen_fork|_launch \(|_worker_loop",)),
+    Sign(r"cv2\.setNumThreads\(0\)[^\n]{0,60}(?:work|fix|solv|help|resolv)|(?:work|fix|solv|help|resolv)\w*[^\n]{0,60}(?:cv2\.setNumThreads|set_num_threads\(1\)|TOKENIZERS_PARALLELISM|POLARS_\w+|OPENBLAS_NUM_THREADS|MKL_NUM_THREADS)", "it works when a library has no threads"),
     Sign(r"_flush_std_streams|_enter_buffered_busy", "a child waits for the lock of an output buffer that the parent held", also=(_CHILD_FRAMES,)),
     Sign(r"(?:_acquireLock|acquire|_lock|createLock|emit|flush|handle) \((?:[^\n]*/)?logging/(?:__init__|handlers)\.py", "a child waits for the lock of the log", also=(_CHILD_FRAMES,)),
     Sign(r"may lead to deadlocks in the child|os\.fork\(\) is incompatible with multithreaded|process just got forked, after parallelism|fork\(\) (?:called )?(?:from|in) (?:a )?multi-?threaded",
          "the interpreter or a library warned of this fork", anywhere=(r"futex|lock|hang|stuck|wait|stop|sleep|never",)),
     Sign(r"may lead to deadlocks in the child|os\.fork\(\) is incompatible with multithreaded|process just got forked, after parallelism", "the interpreter or a library warned of this fork", POSSIBLE),
     Sign(_GLOBAL_LOCKS, "a child waits for a lock that belongs to the whole process", also=(_CHILD_WORDS, r"lll_lock|mutex_lock|SpinLock|SlowLock|futex|lock_slow|park|_lock\b|spin")),
-    Sign(r"(?:inherit\w*|copied|held|taken|owned|locked)[^\n]{0,60}(?:lock|mutex)[^\n]{0,60}(?:fork|parent)|(?:lock|mutex)[^\n]{0,80}(?:held|owned|taken|locked)[^\n]{0,40}(?:at (?:the )?(?:time of )?fork|by (?:a |the )?(?:thread (?:id )?(?:of|in) )?(?:the )?parent|when (?:it|the process) forked|thread that does not exist|does not exist in the child)",
+    Sign(r"\b(?:inherit\w*|copied|held|taken|owned|locked)[^\n]{0,60}(?:lock|mutex)[^\n]{0,60}(?:fork|parent)|(?:lock|mutex)[^\n]{0,80}(?:held|owned|taken|locked)[^\n]{0,40}(?:at (?:the )?(?:time of )?fork|by (?:a |the )?(?:thread (?:id )?(?:of|in) )?(?:the )?parent|when (?:it|the process) forked|thread that does not exist|does not exist in the child)",
          "a lock was held when the process was forked"),
-    Sign(r"(?:weakref|finaliz\w+|__del__|gc|garbage)[^\n]*(?:\n.*){0,8}(?:future|result\(\)|run_coroutine_threadsafe|asyncer|event loop|Future\.result)", "a finalizer in a child waits for a thread of its parent", also=(_CHILD_WORDS,)),
-    Sign(rf"(?:collect|_collect|par_iter|read_parquet|scan|sink|join_context|in_worker_cold|install) \((?:[^\n]*/)?(?:polars|rayon)|\b{_POOLS}\b[^\n]{{0,60}}\bthread ?pool|thread ?pool[^\n]{{0,60}}(?:fork|child|missing|empty|gone|no threads)",
+    Sign(r"\b(?:weakref|finaliz\w+|__del__|gc|garbage)[^\n]*(?:\n.*){0,8}(?:future|result\(\)|run_coroutine_threadsafe|asyncer|event loop|Future\.result)", "a finalizer in a child waits for a thread of its parent", also=(_CHILD_WORDS,)),
+    Sign(rf"\b(?:collect|_collect|par_iter|read_parquet|scan|sink|join_context|in_worker_cold|install) \((?:[^\n]*/)?(?:polars|rayon)|\b{_POOLS}\b[^\n]{{0,60}}\bthread ?pool|thread ?pool[^\n]{{0,60}}(?:fork|child|missing|empty|gone|no threads)",
          "a library with a thread pool of its own is used in a child", also=(_CHILD_WORDS,)),
     Sign(r"at::(?:native|cpu|_ops|parallel_for|internal)[^\n]*|libgomp|libiomp|\bc10::|torch::autograd::THPVariable", "a CPU operator does not return in a worker of a process that forks",
          also=(r"(?:hung|stuck|forked|blocked|hang\w*)[^\n]{0,20}worker|worker[^\n]{0,30}(?:hung|stuck|forked|hang)|gunicorn|uwsgi|pre-?fork|celery|--preload",)),
     Sign(rf"\b(?:stuck|hang\w*|hung|never|block\w*|wait\w*|freez\w*|stop\w*|idle)\b[^\n]{{0,60}}\b(?:{_POOLS[3:-1]}|parallel_for|svd|matmul|dgetrf|linalg|blas|lapack|scipy|numpy|np\.)|\b(?:{_POOLS[3:-1]}|svd|dgetrf|linalg|blas|lapack|scipy|numpy)\b[^\n]{{0,60}}\b(?:stuck|hang\w*|hung|never (?:return|finish|complete)\w*|block\w*|freez\w*)", "a library with threads of its own does not return in a child",
          also=(_CHILD_WORDS, r"parent|before|already|fork|child|spawn|OMP_NUM_THREADS|thread"), unless=(r"out of memory|killed by signal|No space left|all_?reduce|watchdog",)),
-    Sign(r"(?:sync|wrapper) \((?:[^\n]*/)?fsspec/asyn\.py|run_coroutine_threadsafe|_blocking \((?:[^\n]*/)?grpc/|(?:result|_result_or_cancel) \((?:[^\n]*/)?concurrent/futures/_base\.py", "a child waits for a thread that would have to run in its parent", also=(r"_worker_loop|popen_fork|_launch \(|os_fork|forked",)),
+    Sign(r"\b(?:sync|wrapper) \((?:[^\n]*/)?fsspec/asyn\.py|run_coroutine_threadsafe|_blocking \((?:[^\n]*/)?grpc/|(?:result|_result_or_cancel) \((?:[^\n]*/)?concurrent/futures/_base\.py", "a child waits for a thread that would have to run in its parent", also=(r"_worker_loop|popen_fork|_launch \(|os_fork|forked",)),
     Sign(r"with (?:self\.)?\w*lock\w*:|\.acquire\(", "a child waits for a lock", also=(r"\bforked?\b|\bchild\b|prefork|os\.fork|gunicorn|celery|uwsgi",)),
     Sign(r"OMP_NUM_THREADS ?= ?1[^\n]{0,40}(?:work|fix|fine|help|solv|no hang)|(?:work|fine|fix|no hang|solv)\w*[^\n]{0,30}OMP_NUM_THREADS ?= ?1", "it works with one thread", also=(_CHILD_WORDS,)),
-    Sign(r"(?:before|after|across|prior to|at|on|since|through)[^\n]{0,24}\b(?:os\.)?fork\w*\b[^\n]{0,80}(?:thread|lock|mutex|pool|hang|deadlock|stuck)|\b(?:os\.)?fork\w*\b[^\n]{0,60}(?:while|when|with)[^\n]{0,60}(?:thread|lock)",
+    Sign(r"\b(?:before|after|across|prior to|at|on|since|through)[^\n]{0,24}\b(?:os\.)?fork\w*\b[^\n]{0,80}(?:thread|lock|mutex|pool|hang|deadlock|stuck)|\b(?:os\.)?fork\w*\b[^\n]{0,60}(?:while|when|with)[^\n]{0,60}(?:thread|lock)",
          "somebody says that threads and fork are mixed"),
-    Sign(r"(?:gunicorn|uwsgi|celery)[^\n]{0,60}(?:--preload|preload|prefork|pre-fork)|--preload", "a server forks its workers after loading", POSSIBLE),
-    Sign(r"(?:spawn|forkserver)[^\n]{0,60}(?:work|fix|fine|ok|help|solv|no hang|not hang|resolv)|(?:work|fine|ok)\w*[^\n]{0,40}(?:with|using|under) (?:the )?[\"'`]?(?:spawn|forkserver)", "it works with spawn"),
+    Sign(r"\b(?:gunicorn|uwsgi|celery)[^\n]{0,60}(?:--preload|preload|prefork|pre-fork)|--preload", "a server forks its workers after loading", POSSIBLE),
+    Sign(r"\b(?:spawn|forkserver)[^\n]{0,60}(?:work|fix|fine|ok|help|solv|no hang|not hang|resolv)|(?:work|fine|ok)\w*[^\n]{0,40}(?:with|using|under) (?:the )?[\"'`]?(?:spawn|forkserver)", "it works with spawn"),
 )  # fmt: skip
 
 

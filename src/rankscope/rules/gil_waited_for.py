@@ -31,7 +31,7 @@ _SIGNS = (
     Sign(rf"{_WANT}[^\n]*\n(?:[^\n]+\n){{0,4}}?[^\n]*{_FOREIGN}", "native code waits for the GIL inside another library"),
     Sign(r"PyGILState_Ensure|gil_scoped_acquire|PyEval_AcquireThread", "a native callback waits for the GIL", also=(r"cond_timedwait|take_gil|cond_wait|futex",)),
     Sign(r"Waiting for the GIL", "the interpreter says that a thread waits for the GIL", also=(r"mutex_lock|cuda|malloc|rpc|nccl|allocator|c10|synchronize",)),
-    Sign(r"(?:wait(?:s|ing|ed)?|block(?:s|ed)?|stuck|want(?:s)?|need(?:s)?|acquir\w+|re-?acquir\w+|tak\w+)\b[^\n]{0,40}\b(?:the |for the |to get the )?GIL\b", "a thread waits for the GIL",
+    Sign(r"\b(?:wait(?:s|ing|ed)?|block(?:s|ed)?|stuck|want(?:s)?|need(?:s)?|acquir\w+|re-?acquir\w+|tak\w+)\b[^\n]{0,40}\b(?:the |for the |to get the )?GIL\b", "a thread waits for the GIL",
          anywhere=(r"(?:hold\w*|keep\w*|own\w*|held|has|owns)\b[^\n]{0,30}\bGIL\b|\bGIL\b[^\n]{0,40}(?:held|holder|owner|not released)|active\+gil|without releasing",)),
     Sign(r"GIL\b[^\n]{0,60}(?:deadlock|held (?:by|while|in|during)|not released|never released|without releas\w+)|without releasing the GIL|hold(?:s|ing) the GIL", "the GIL is held by a thread that waits"),
     Sign(r"Could not acquire GIL within", "a rank could not take the GIL when it was asked to end"),

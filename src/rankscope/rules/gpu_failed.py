@@ -25,7 +25,7 @@ from ._text import POSSIBLE, Sign, text_rule
 
 _HARD = "(?:48|62|63|64|74|79|92|94|95|109|110|119|120|121|123|136|137|140|143|144|145|149|150|151|154|155|156)"
 _SIGNS = (
-    Sign(r"(?:gpu|device) (?:has )?fallen off the bus|\bGPU is lost\b|gpu (?:is )?lost\b", "a GPU fell off its bus"),
+    Sign(r"\b(?:gpu|device) (?:has )?fallen off the bus|\bGPU is lost\b|gpu (?:is )?lost\b", "a GPU fell off its bus"),
     Sign(rf"Xid[^\n]{{0,40}}(?:\): |[ :=#(])\b{_HARD}\b", "the kernel reports an Xid that stands for hardware"),
     Sign(r"Unable to determine the device handle", "the driver cannot open a GPU any more"),
     Sign(r"uncorrectable (?:volatile )?(?:ECC|NVLink|memory)|double[- ]bit (?:ECC )?error|ECC_UNCORRECTABLE|NvlinkUncorrectable",

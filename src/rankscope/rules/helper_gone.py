@@ -18,21 +18,45 @@ Parents that watch their children; PR_SET_PDEATHSIG for children that must not o
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
-from ._text import POSSIBLE, Sign, text_rule
+from collections.abc import Iterator
+
+from ..analysis.accounts import accounts
+from ..analysis.case import Case
+from ..model.diagnosis import Finding
+from ._text import POSSIBLE, Hit, Sign, finding, hits, make_rule
 
 _WAIT = r"(?:join|wait|recv|get|waitpid|wait4|poll|select|hang|stuck|block)\w*"
 _SIGNS = (
+    Sign(r"\b(?:worker|child|process|helper|sub-?process)\w*\b[^\n]{0,40}\b(?:missing (?:from|in) (?:ps|the process|the list)|(?:is|was) not (?:in|listed in) (?:ps|the process)|no longer (?:in|shows))|segfault[^\n]{0,40}(?:for|of|in) (?:its|the|that|a) (?:pid|child|worker|process)", "a child is not there any more"),
     Sign(r"<defunct>|\bzombie\b|\bZ[sl+<N]{0,3}\b +\S*python|state[: ]+Z\b", "a child has ended and was not collected", anywhere=(_WAIT,)),
     Sign(r"process in the process pool was terminated abruptly|BrokenProcessPool|A worker process (?:was|has been) (?:unexpectedly )?(?:terminated|died)|TerminatedWorkerError|worker process managed by the executor was unexpectedly terminated",
          "a pool says that a worker is gone"),
-    Sign(r"(?:child|worker|helper|sub-?process|process|server|manager|actor|simulator|env(?:ironment)?)\b[^\n]{0,60}\b(?:died|dead|is gone|was gone|crashed|segfault\w*|no longer (?:exists|alive|running)|exited (?:with|unexpectedly)|terminated|killed|vanished|disappeared)",
+    Sign(r"\b(?:child|worker|helper|sub-?process|process|server|manager|actor|simulator|env(?:ironment)?)\b[^\n]{0,60}\b(?:died|dead|is gone|was gone|crashed|segfault\w*|no longer (?:exists|alive|running)|exited (?:with|unexpectedly)|terminated|killed|vanished|disappeared)",
          "a child or helper is gone", anywhere=(r"(?:parent|main|rank|driver|master|caller)[^\n]{0,80}" + _WAIT,)),
-    Sign(r"(?:exit ?code|exitcode|returncode)\W{0,4}(?:-11|139|-6|134|-7|135|-4|132|-8)\b|Segmentation fault|SIGSEGV|SIGABRT|core dumped", "a process crashed", POSSIBLE),
+    Sign(r"\b(?:exit ?code|exitcode|returncode)\W{0,4}(?:-11|139|-6|134|-7|135|-4|132|-8)\b|Segmentation fault|SIGSEGV|SIGABRT|core dumped", "a process crashed", POSSIBLE),
     Sign(r"\bSIGCHLD\b|wait4\([^\n]*unfinished|waitid\(", "a parent waits for a child", POSSIBLE),
-    Sign(r"(?:EOFError|ConnectionResetError|BrokenPipeError|ConnectionRefusedError)(?:[^\n]*\n)?[^\n]*(?:managers|multiprocessing)|multiprocessing/managers\.py(?:[^\n]*\n){0,8}[^\n]*(?:EOFError|ConnectionResetError|BrokenPipeError|ConnectionRefusedError)", "a manager's process is gone"),
+    Sign(r"\b(?:EOFError|ConnectionResetError|BrokenPipeError|ConnectionRefusedError)(?:[^\n]*\n)?[^\n]*(?:managers|multiprocessing)|multiprocessing/managers\.py(?:[^\n]*\n){0,8}[^\n]*(?:EOFError|ConnectionResetError|BrokenPipeError|ConnectionRefusedError)", "a manager's process is gone"),
 )  # fmt: skip
 
-RULE = text_rule(
-    __name__, __doc__, "child-dead", 38, "a parent waits for a child process that is gone", _SIGNS,
-    ("ps -ef --forest | grep -e defunct -e python", "dmesg -T | grep -i -e segfault -e oom"),
-)  # fmt: skip
+_STEPS = ("ps -ef --forest | grep -e defunct -e python", "dmesg -T | grep -i -e segfault -e oom")
+_LOCKED = r"(?:__enter__|acquire) \((?:[^\n]*/)?multiprocessing/synchronize\.py[^\n]*\n(?:[^\n]+\n){0,2}?[^\n]*(?:get|worker|_process_worker|put) \((?:[^\n]*/)?(?:multiprocessing/(?:queues|pool)|concurrent/futures/process)"
+_READING = r"(?:_recv|recv|recv_bytes|_recv_bytes|read|poll) \((?:[^\n]*/)?multiprocessing/connection\.py"
+
+
+def check(case: Case) -> Iterator[Finding]:
+    found = list(hits(case, _SIGNS))
+    if not case.snapshot.live:
+        found.extend(_nobody_reads(case))
+    if found:
+        yield finding(RULE, case, found, "a parent waits for a child process that is gone", _STEPS)
+
+
+def _nobody_reads(case: Case) -> Iterator[Hit]:
+    """Every worker waits for the lock of the queue and none reads from it: its holder died."""
+    locked = [one for one in accounts(case) if one.find(_LOCKED)]
+    reading = [one for one in accounts(case) if one.find(_READING)]
+    if len(locked) > 1 and not reading:
+        yield Hit(Sign("", "all workers wait for the lock of their queue, and nobody reads from it"), locked[0], "")
+
+
+RULE = make_rule(__name__, __doc__, "child-dead", 38, check)

@@ -31,14 +31,15 @@ _STEPS = (
     "export NCCL_IB_GID_INDEX=3",
 )
 _SIGNS = (
+    Sign(r"ibv_open_device failed|Unable to open device (?:mlx|erdma|bnxt|irdma|efa)\w*|libibverbs: (?:Warning|Could)[^\n]*", "the card cannot be opened", POSSIBLE),
     Sign(r"Got completion[^\n]*(?:error |status=)(?!5\b|IBV_WC_WR_FLUSH)\S*", "a transfer failed in the card"),
     Sign(r"IBV_WC_(?!WR_FLUSH|SUCCESS)\w+|transport retry counter exceeded|RNR retry (?:counter )?exceeded|local (?:QP operation|protection|length) error|remote (?:access|operation|invalid request) error|work request flushed error",
          "a transfer failed in the card"),
     Sign(r"Got async (?:fatal )?event|IBV_EVENT_\w+|(?:port|QP) (?:error|fatal)|local catastrophic error", "the card reports an event"),
-    Sign(r"(?:mlx[45]|bnxt|irdma|roce|rdma|ib)\w*[^\n]{0,80}(?:link (?:is )?down|port (?:is )?down|Port module event|Cable|flapp\w+|symbol error)", "a link of the fabric is down"),
+    Sign(r"\b(?:mlx[45]|bnxt|irdma|roce|rdma|ib)\w*[^\n]{0,80}(?:link (?:is )?down|port (?:is )?down|Port module event|Cable|flapp\w+|symbol error)", "a link of the fabric is down"),
     Sign(r"ibv_(?:modify_qp|create_ah|post_send|poll_cq|query_\w+)[^\n]*(?:fail|error|Invalid argument|timed out|No route|110|22\b|61)|Call to ibv_\w+ failed", "the verbs library refuses",
          unless=(r"ibv_(?:reg|create)\w*[^\n]*Cannot allocate memory",)),
-    Sign(r"(?:UCX|ucp|uct)\b[^\n]*(?:Endpoint timeout|Connection reset|Transport retry|unreachable destination|Input/output error)|fi_cq_readerr|(?:EFA|ofi|libfabric)[^\n]*(?:Unresponsive|unreachable|RNR|completion with error)",
+    Sign(r"\b(?:UCX|ucp|uct)\b[^\n]*(?:Endpoint timeout|Connection reset|Transport retry|unreachable destination|Input/output error)|fi_cq_readerr|(?:EFA|ofi|libfabric)[^\n]*(?:Unresponsive|unreachable|RNR|completion with error)",
          "the transport library reports a failed transfer"),
     Sign(r"\bGID\b[^\n]{0,60}(?:index|mismatch|wrong|not found)|NCCL_IB_GID_INDEX[^\n]*(?:fix|work|solv|help)", "the GID index decides"),
     Sign(r"NCCL_IB_DISABLE=1[^\n]{0,60}(?:work|fix|fine|help|ok|no hang|pass)|(?:work|fine|ok|pass)\w*[^\n]{0,40}(?:with|when|using|if) NCCL_IB_DISABLE=1", "it works without InfiniBand"),

@@ -29,7 +29,7 @@ _SIGNS = (
     Sign(r"Memory access fault by GPU|HSA_STATUS_ERROR|hipErrorIllegalAddress|aicore (?:exception|error)|AICPU exception|vector core exception", "a kernel failed"),
     Sign(r"CUBLAS_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR)|CUDNN_STATUS_(?:EXECUTION_FAILED|MAPPING_ERROR|INTERNAL_ERROR)", "a library's kernel failed", POSSIBLE),
     Sign(r"Xid[^\n]*(?:\): |[ :])(?:13|31|43|45)\b", "the kernel's log shows a fault of a program on the GPU"),
-    Sign(r"(?:watchdogHandler|ncclCommWatchdog|isCompleted|finishedGPUExecutionInternal)", "the watchdog met a CUDA error", POSSIBLE,
+    Sign(r"\b(?:watchdogHandler|ncclCommWatchdog|isCompleted|finishedGPUExecutionInternal)", "the watchdog met a CUDA error", POSSIBLE,
          also=(r"CUDA error|CUDA kernel errors|cuda\w+Error",)),
 )  # fmt: skip
 

@@ -22,13 +22,14 @@ from __future__ import annotations
 from ._text import LIKELY, POSSIBLE, Sign, text_rule
 
 _SIGNS = (
+    Sign(r"\b(?:fork|os\.fork|Popen|pthread_create|spawn)[^\n]*(?:\n[^\n]*){0,4}(?:\[Errno 1[12]\]|Cannot allocate memory|Resource temporarily unavailable)|BlockingIOError: \[Errno 11\]", "no process or thread could be made"),
     Sign(r"Too many open files|\[Errno 24\]|\bEMFILE\b|\bENFILE\b", "the limit of open files is reached"),
     Sign(r"received 0 items of ancdata|ancdata", "a descriptor could not be passed on: the limit of open files is reached"),
     Sign(r"can't start new thread|pthread_create(?: failed|[^\n]*(?:Resource temporarily|EAGAIN))|fork: (?:retry: )?Resource temporarily unavailable|"
          r"Resource temporarily unavailable[^\n]*(?:thread|fork|process)|libgomp: Thread creation failed|OpenBLAS blas_thread_init[^\n]*failed|RLIMIT_NPROC|pids?\.max",
          "no more threads or processes are allowed"),
     Sign(r"ibv_(?:reg_\w*mr\w*|create_\w+|modify_\w+|alloc_\w+)[^\n]*(?:Cannot allocate memory|\b12\b|memory)", "memory for the network card cannot be locked"),
-    Sign(r"(?:max )?locked memory[^\n]*(?:limit|\b64\b|8192|low)|memlock[^\n]*(?:limit|too|low|exceed|64|8192)|RLIMIT_MEMLOCK", "the limit of locked memory is low"),
+    Sign(r"\b(?:max )?locked memory[^\n]*(?:limit|\b64\b|8192|low)|memlock[^\n]*(?:limit|too|low|exceed|64|8192)|RLIMIT_MEMLOCK", "the limit of locked memory is low"),
     Sign(r"vm\.max_map_count|unable to mmap[^\n]*Cannot allocate memory", "the limit of memory maps is reached", LIKELY),
     Sign(r"inotify[^\n]*(?:limit|No space left)|user\.max_\w+", "a limit of the user is reached"),
     Sign(r"\bulimit\b[^\n]*(?:1024|exceed|reached|too (?:low|small))", "a ulimit is named", POSSIBLE),

@@ -24,7 +24,7 @@ from ..analysis.accounts import accounts
 from ..analysis.case import Case
 from ..model.diagnosis import Finding
 from ..model.ranks import RankSet
-from ._text import LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, simple
+from ._text import LIKELY, POSSIBLE, Hit, Sign, events, finding, hits, make_rule, simple
 
 _STEPS = (
     "prepare the data before the launch, and cache it",
@@ -33,10 +33,11 @@ _STEPS = (
 _FIRST = r"main_process_first|local_main_process_first|rank_zero_first|torch_distributed_zero_first|zero_first|main_rank_first|wait_for_everyone|on_main_process"
 _WORK = r"(?:tokeniz\w+|map(?:ping)?|preprocess\w*|prepar\w+|download\w*|building|index\w*|pack\w*|convert\w*|load\w* (?:the )?(?:checkpoint|model|data\w*)|generat\w+|evaluat\w+|validat\w+|saving|merg\w+|compil\w+|extract\w*)"
 _SIGNS = (
+    Sign(r"Saving (?:latest |model |full )?checkpoint|Running (?:Evaluation|Prediction|Validation|evaluation|validation)|Getting full model state dict|saving model weights|push(?:ing)? to (?:the )?hub", "a rank saves or evaluates while the others wait", POSSIBLE, anywhere=(r"Watchdog caught|timed out|Timeout\(ms\)",)),
     Sign(_FIRST, "the others wait while one rank goes first", also=(r"time|\d+%|Timed out|timeout|barrier|__enter__|dataset|map|token",)),
     Sign(rf"{_WORK}[^\n]{{0,80}}(?:rank ?(?:0|zero)|main process|one rank|master)|(?:rank ?(?:0|zero)|main process|one rank|master|rank \d+)[^\n]{{0,80}}\b(?:still|busy|slow|long|takes?|spends?|alone|needs?)\b[^\n]{{0,60}}(?:{_WORK}|minutes|hours)", "one rank still works while the others wait", anywhere=(r"barrier|wait|time-?out|timed out",)),
     Sign(r"\b(?:straggler|slowest rank|slow rank|slower than (?:the )?(?:others|rest)|much slower|load imbalance|imbalanced?|skew\w*)\b", "a rank is slower than the others"),
-    Sign(r"(?:throttl\w+|clock(?:s)? (?:dropped|reduced|low)|thermal|power (?:cap|brake)|HW Slowdown|SW Power Cap)[^\n]*", "a device is slowed down", POSSIBLE),
+    Sign(r"\b(?:throttl\w+|clock(?:s)? (?:dropped|reduced|low)|thermal|power (?:cap|brake)|HW Slowdown|SW Power Cap)[^\n]*", "a device is slowed down", POSSIBLE),
 )  # fmt: skip
 
 
@@ -64,9 +65,29 @@ def check(case: Case) -> Iterator[Finding]:
             against=("they may have failed: look at their logs",),
         )
         return
-    found = list(hits(case, _SIGNS))
+    found = [*hits(case, _SIGNS), *_at_work(case)]
     if found:
         yield finding(RULE, case, found, "one rank does long work that the others wait for", _STEPS)
+
+
+def _at_work(case: Case) -> Iterator[Hit]:
+    """One rank whose own account speaks of long work, while somebody waits for it."""
+    waits = any(
+        one.find(r"barrier|times? out|timed out|time-?out|others? wait|wait\w* for rank|main_process_first")
+        for one in accounts(case)
+    )
+    for one in accounts(case):
+        alone = len(one.ranks) == 1 or one.find(r"^(?:rank ?0|main process|master|one rank)")
+        line = one.find(
+            rf"\b{_WORK}\b[^\n]{{0,60}}(?:data\w*|shards?|files?|GB|TB|model|index|cache|samples|tokens|minutes|hours|checkpoint)"
+        )
+        if (
+            waits
+            and alone
+            and line is not None
+            and not one.find(r"rror\b|killed|out of memory|all_?reduce|stuck|deadlock|ENOSPC|No space")
+        ):
+            yield Hit(Sign("", "one rank does long work while the others wait", LIKELY), one, line)
 
 
 def _busy_bars(case: Case) -> Iterator[str]:

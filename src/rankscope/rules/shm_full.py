@@ -23,7 +23,7 @@ from ._text import POSSIBLE, Sign, text_rule
 
 _FILES = r"Errno 24|Too many open files|ancdata"
 _SIGNS = (
-    Sign(r"(?:creating|attaching to|extend\w*|open\w*) (?:shared memory segment|/dev/shm/)[^\n]*", "NCCL could not get a segment",
+    Sign(r"\b(?:creating|attaching to|extend\w*|open\w*) (?:shared memory segment|/dev/shm/)[^\n]*", "NCCL could not get a segment",
          also=(r"No space left|size \d+|\(28\)|Cannot allocate",)),
     Sign(r"posix_fallocate[^\n]*No space left|fallocate[^\n]*No space left", "a segment could not be filled with memory"),
     Sign(r"insufficient shared memory|out of shared memory|increas\w* (?:the )?(?:shm|shared memory)(?: size|[- ]limit)?",

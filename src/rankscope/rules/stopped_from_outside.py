@@ -21,14 +21,15 @@ from __future__ import annotations
 from ._text import POSSIBLE, Sign, text_rule
 
 _SIGNS = (
+    Sign(r"\b(?:left|still)\b[^\n]{0,24}\b(?:gdb|strace|debugger|py-spy|pdb)\b[^\n]{0,16}attached|\bstate:? [Tt]\b(?![\w'-])", "a process is stopped or traced"),
     Sign(r"\bT \(stopped\)|\bt \(tracing stop\)|\(tracing stop\)|State:\s*[Tt]\b", "a process is stopped or traced"),
     Sign(r"TracerPid:\s*[1-9]\d*", "a tracer is attached"),
     Sign(r"do_signal_stop|ptrace_stop|__refrigerator|do_freezer_trap|get_signal[^\n]*freez", "the kernel holds the process"),
     Sign(r"^\s*\S+\s+(?:\d+\s+){1,2}.*\s[Tt][sl<N+]{0,4}\s+\S", "ps shows a process in state T", also=(r"\bSTAT\b|\bS\b +UID|PID +\w+",)),
     Sign(r"\bfrozen 1\b|^\W*FROZEN\W*$|freezer\.state|cgroup\.freeze|docker pause|\(Paused\)|\bpaused container", "the control group is frozen"),
     Sign(r"SIGSTOP|SIGTSTP|SIGTTIN|SIGTTOU|suspended \(tty|^\[\d+\][+-]?\s+Stopped|kill -STOP|kill -19", "a stop signal was sent"),
-    Sign(r"(?:scontrol suspend|JobState=SUSPENDED|\bSUSPENDED\b|preempt\w*[^\n]{0,30}suspend)", "the scheduler suspended the job"),
-    Sign(r"(?:process|rank|worker)\b[^\n]{0,40}\b(?:is |was |got )?(?:stopped by|suspended|paused|traced by|held by (?:a )?(?:gdb|strace|debugger|py-spy))|(?:gdb|strace|debugger|py-spy)[^\n]{0,30}(?:still|left) (?:attached|running)",
+    Sign(r"\b(?:scontrol suspend|JobState=SUSPENDED|\bSUSPENDED\b|preempt\w*[^\n]{0,30}suspend)", "the scheduler suspended the job"),
+    Sign(r"\b(?:process|rank|worker)\b[^\n]{0,40}\b(?:is |was |got )?(?:stopped by|suspended|paused|traced by|held by (?:a )?(?:gdb|strace|debugger|py-spy))|(?:gdb|strace|debugger|py-spy)[^\n]{0,30}(?:still|left) (?:attached|running)",
          "somebody stopped or traces a process", POSSIBLE),
 )  # fmt: skip
 
