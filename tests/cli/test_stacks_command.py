@@ -97,3 +97,12 @@ def test_native_frames_pause_one_of_each_group_and_say_so(job: subprocess.Popen[
     assert "it stands for ranks 0-2" in said.err
     assert "longest pause" in said.out
     assert "├─ ranks 0-2: " in said.out
+
+
+def test_a_file_with_nothing_in_it_says_that_nothing_fits(tmp_path: pathlib.Path) -> None:
+    """A snapshot that broke off after its first line."""
+    (tmp_path / "short.snap").write_text('{"is":"snapshot","schema":"rankscope/snapshot","version":1}\n')
+    said = rankscope("stacks", str(tmp_path / "short.snap"))
+    assert said.code == 2
+    assert "0 processes" in said.err
+    assert "Traceback" not in said.err

@@ -77,7 +77,7 @@ def command(
     from .. import pipeline
 
     chosen = _target.parse(target)
-    remote = _options.reach(chosen, reaching)
+    where = _options.where(chosen, reaching)
     wish = Wish(ranks, children, native, show_locals, source, raw, chosen.pid)
     options = StackOptions(strings=strings)
     plan = Plan(sweeps=1, interval_s=0.0, options=options, engine=engine, only=_KINDS)
@@ -85,10 +85,10 @@ def command(
     looks = (
         iter([_snapshots.load(chosen.file)])
         if chosen.file is not None
-        else pipeline.gather(pipeline.Look(chosen.pid, plan, remote=remote))
+        else pipeline.gather(pipeline.Look(chosen.pid, plan, **where))
     )
     for snapshot in looks:
-        for line in _shown(snapshot, wish, plan, local=chosen.file is None and remote is None, color=color):
+        for line in _shown(snapshot, wish, plan, local=chosen.file is None and not where, color=color):
             click.echo(line, color=True)
         shown, complete = shown + 1, complete and (snapshot.complete or chosen.file is not None)
     if not shown:
@@ -103,6 +103,8 @@ def _shown(snapshot: Snapshot, wish: Wish, plan: Plan, local: bool, color: str) 
 
     case = pipeline.case_of(snapshot)
     if wish.native:
+        if not local:
+            click.echo("native frames are taken on this host only; shown are those that the evidence holds", err=True)
         snapshot = _with_native(case, wish, plan) if local else snapshot
         case = pipeline.case_of(snapshot)
     members = [member for member in case.members if _wanted(case, member, wish)]
@@ -133,9 +135,9 @@ def _wanted(case: Case, member: Member, wish: Wish) -> bool:
 
 def _who_there_is(case: Case) -> str:
     hosts = ", ".join(host.name for host in case.snapshot.hosts[:4])
+    on = f" on {hosts}" if hosts else ""
     ranks = case.with_role(Role.RANK)
-    what = f"{len(ranks)} ranks" if ranks else f"{len(case.members)} processes, none of them known as a rank"
-    return what + (f" on {hosts}" if hosts else "")
+    return f"{len(ranks)} ranks{on}" if ranks else f"{len(case.members)} processes{on}, none of them known as a rank"
 
 
 def _trees(case: Case, members: list[Member], wish: Wish, color: str) -> Iterator[str]:
