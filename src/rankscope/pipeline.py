@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from .analysis.build import build
 from .analysis.case import Case
 from .analysis.verdict import conclude
+from .formats.live_log import with_events
 from .formats.snapshot import Reader
 from .model import wire
 from .model.diagnosis import Diagnosis
@@ -26,18 +27,21 @@ from .rules import rules
 
 if TYPE_CHECKING:
     from .reach.gather import Remote
+    from .reach.transport import Options
 
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Look:
-    """What to look at and how; ``pid`` is None for every job of this host, ``remote`` a job on other hosts."""
+    """What to look at and how; ``pid`` is None for every job of this host, ``remote`` a job on other hosts, ``follow`` how
+    to get to the hosts that a job of this host names (None: only name them)."""
 
     pid: int | None = None
     plan: Plan = field(default_factory=Plan)
     proc: str = "/proc"
     remote: Remote | None = None
+    follow: Options | None = None
 
 
 def find(look: Look) -> tuple[Host, tuple[Found, ...]]:
@@ -82,7 +86,7 @@ def _paused(snapshot: Snapshot) -> float:
 
 def judge(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Diagnosis:
     """The diagnosis of a snapshot, wherever it came from."""
-    case = build(snapshot, stuck_after_s)
+    case = build(with_events(snapshot), stuck_after_s)
     return conclude(case, (finding for rule in rules() for finding in rule.check(case)))
 
 
@@ -98,9 +102,11 @@ def gather(look: Look, progress: Progress = lambda _: None) -> Iterator[Snapshot
 
         yield from gather_remote(look.remote, look.plan, progress)
         return
+    from .reach import learn
+
     here, jobs = find(look)
     for found in jobs:
-        yield sweep(here, found, look.plan, progress)
+        yield from learn.follow(sweep(here, found, look.plan, progress), look.plan, look.follow, progress)
 
 
 def diagnose(

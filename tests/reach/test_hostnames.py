@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rankscope.errors import RankscopeError
@@ -34,6 +34,7 @@ def test_no_allowed_name_holds_what_a_shell_reads(name: str) -> None:
 
 
 @given(st.text(alphabet="nod[]0123456789-,/@^!&*", max_size=20))
+@example("@0:0")
 def test_any_set_gives_hosts_or_a_reason(text: str) -> None:
     with contextlib.suppress(RankscopeError):
         assert all(map(hostnames.valid, hostnames.expand(text)))

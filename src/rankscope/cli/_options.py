@@ -61,21 +61,30 @@ def reaching(function: F) -> F:
         click.option("--env-setup", default="", metavar="COMMAND", help="Run this first there ('conda activate x')."),
         click.option("--fanout", type=click.IntRange(1, 1024), default=64, show_default=True, help="Hosts at once."),
         click.option("--raw-dir", type=click.Path(file_okay=False, path_type=Path), help="Keep what each node said."),
+        click.option("--follow-hosts", is_flag=True, help="Also ask the hosts that the job itself names (ssh)."),
     )):  # fmt: skip
         function = option(function)
     return function
 
 
 def reach(target: Target, given: dict[str, Any]) -> Remote | None:
-    """The hosts to look at, None for this one; takes the options of ``reaching`` out of ``given``."""
+    """The hosts to look at, None for this one."""
+    found: Remote | None = where(target, given).get("remote")
+    return found
+
+
+def where(target: Target, given: dict[str, Any]) -> dict[str, Any]:
+    """``remote`` (the hosts to look at) or ``follow``, as a look wants them; takes ``reaching`` out of ``given``."""
     names = ("ssh_options", "sudo", "remote_python", "env_setup", "fanout", "raw_dir")
     chosen = {name: given.pop(name) for name in names}
-    if target.remote is None:
-        return None
+    follow = given.pop("follow_hosts")
+    if target.remote is None and not follow:
+        return {}
     from ..reach.gather import Remote
     from ..reach.transport import Options
 
-    return Remote(*target.remote, Options(**chosen))
+    options = Options(**chosen)
+    return {"remote": Remote(*target.remote, options)} if target.remote is not None else {"follow": options}
 
 
 def judging(function: F) -> F:

@@ -46,7 +46,7 @@ def command(
     from .. import pipeline
 
     chosen = _target.parse(target)
-    remote = _options.reach(chosen, look)
+    where = _options.where(chosen, look)
     progress = _options.Progress()
     seen: list[tuple[Snapshot, Diagnosis]] = []
     interrupted = False
@@ -55,7 +55,7 @@ def command(
         seen.append((snapshot, pipeline.judge(snapshot, stuck_after)))
         show(seen[0][1], as_json, color)
     else:
-        wanted = pipeline.Look(chosen.pid, _options.plan(**look), remote=remote)
+        wanted = pipeline.Look(chosen.pid, _options.plan(**look), **where)
         try:
             for one in pipeline.diagnose(wanted, stuck_after, progress):
                 progress.done()

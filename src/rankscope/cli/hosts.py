@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from ..errors import RankscopeError
@@ -22,7 +24,7 @@ Examples:
 @click.option("--hostfile", is_flag=True, help="As a host file for DeepSpeed or MPI.")
 @click.option("--slots", type=click.IntRange(1, 4096), help="Slots of each host in the host file.")
 @_options.reaching
-def command(target: str, expand: bool, hostfile: bool, slots: int | None, **look: object) -> None:
+def command(target: str, expand: bool, hostfile: bool, slots: int | None, **look: Any) -> None:
     """Print the hosts that TARGET stands for: slurm:JOBID, ssh:HOSTS, hostfile:PATH or mpi:PID.
 
     Hosts that Slurm has given up are left out of what is printed, and named on standard error. Nobody is contacted but

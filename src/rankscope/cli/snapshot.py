@@ -35,9 +35,9 @@ def command(target: str | None, output: Path, **look: Any) -> None:
 
     chosen = _target.parse(target)
     progress = _options.Progress()
-    remote = _options.reach(chosen, look)
+    where = _options.where(chosen, look)
     snapshots = []
-    for snapshot in pipeline.gather(pipeline.Look(chosen.pid, _options.plan(**look), remote=remote), progress):
+    for snapshot in pipeline.gather(pipeline.Look(chosen.pid, _options.plan(**look), **where), progress):
         snapshots.append(snapshot)
         if not snapshot.complete:
             break

@@ -32,7 +32,9 @@ from .table import Table, read_table
 
 MARK = "rankscope-agent"
 PROTOCOL = 1
-LINE_BYTES = 735  # 980 characters of base64: srun --label cuts lines at 1,024, and short lines make fan-out engines slow
+LINE_BYTES = (
+    735  # 980 characters of base64: srun --label cuts lines at 1,024, and short lines make fan-out engines slow
+)
 OUTPUT_LIMIT = 64 << 20  # of compressed bytes; a thousand ranks need a few hundred thousand
 MEMORY_LIMIT = 4 << 30  # of address space: the agent may live inside the memory limit of the job it looks at
 _FLUSH_S = 0.3
@@ -185,6 +187,10 @@ def _introduce(post: Post, here: Host, table: Table, found: tuple[Found, ...]) -
             writer.process(process)
         for gap in (*one.gaps, *(table.gaps if one is (found or (one,))[0] else ())):
             writer.gap(gap)
+    closed = [seen for seen in table.seen.values() if seen.python and seen.environ is None and seen.state not in "ZX"]
+    if closed and not found:
+        detail = f"{len(closed)} Python processes of other users could not be looked at"
+        writer.gap(Gap("environ", Why.DENIED, detail, "as the job's user, or --sudo"))
 
 
 def bound(alarm_s: int) -> None:

@@ -14,7 +14,7 @@ from ..model.snapshot import Snapshot
 from ..probe.sweep import Plan
 from .answers import Answers
 from .hostnames import fold
-from .join import join, nobody
+from .join import denied, join, nobody
 from .ship import parcel
 from .transport import Call, Hosts, Options, Progress, transports
 
@@ -88,7 +88,8 @@ def _writer(file: io.FileIO) -> Callable[[bytes], object]:
 def _nothing(hosts: Hosts, answers: Answers) -> RankscopeError:
     """Nobody has a job for us: who answered, and who did not."""
     heard = fold(host.name for host in nobody(answers))
-    because = [f"{heard}: no distributed Python job runs there"] if heard else []
+    because = [f"{heard}: no distributed Python job was found there"] if heard else []
+    because += sorted({f"{gap.detail}; {gap.hint}" for gap in denied(answers)})[:4]
     reasons: dict[str, list[str]] = {}
     for name, gap in answers.gaps.items():
         reasons.setdefault(f"{gap.detail}" + (f" ({gap.hint})" if gap.hint else ""), []).append(name)

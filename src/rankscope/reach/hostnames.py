@@ -36,12 +36,13 @@ def check(names: Iterable[str]) -> tuple[str, ...]:
 def expand(text: str) -> tuple[str, ...]:
     """The hosts of a set such as ``node[1-8,12],login`` or ``@group``; raise RankscopeError when it is none."""
     from ClusterShell.NodeSet import NodeSet, NodeSetException
+    from ClusterShell.NodeUtils import GroupResolverError, GroupSourceError
 
     if text.lstrip().startswith("-"):
         check([text])
     try:
         names = [str(node) for node in NodeSet(text)]
-    except (NodeSetException, ValueError) as error:
+    except (NodeSetException, GroupResolverError, GroupSourceError, ValueError) as error:
         raise RankscopeError(
             f"I do not understand the hosts {text[:80]!r}", str(error)[:200], "ssh:node[1-8]     or   ssh:node1,node7"
         ) from error

@@ -15,6 +15,9 @@ from ..model.ranks import RankSet
 from ..model.snapshot import Host, Job, Snapshot, Sweep
 from .answers import Answers, Part, refs_of, total
 
+# Below this an offset may as well be the time that the first line took to reach us.
+_CLOCK_S = 2.0
+
 
 def join(answers: Answers, whole: bool = False) -> Iterator[Snapshot]:
     """One snapshot for each job, largest first. ``whole`` says that the hosts asked are all the job has."""
@@ -70,6 +73,7 @@ def _ranks(parts: Iterable[Part]) -> RankSet:
 def _joined(group: list[Part], idle: tuple[Part, ...], answers: Answers, whole: bool) -> Snapshot:
     hosts = tuple({part.host.name: part.host for part in (*group, *idle)}.values())
     gaps = [gap for part in group for gap in part.snapshot.gaps]
+    gaps += [gap for host in hosts for gap in _clock(host)]
     gaps += [Gap("host", Why.MISSING, "no process of this job runs there", host=part.host.name) for part in idle]
     if whole:
         gaps += list(answers.gaps.values())
@@ -79,6 +83,14 @@ def _joined(group: list[Part], idle: tuple[Part, ...], answers: Answers, whole: 
         sweeps=_sweeps(group), gaps=tuple(gaps), effort=total(part.snapshot.effort for part in group),
         complete=answers.complete,
     )  # fmt: skip
+
+
+def _clock(host: Host) -> Iterator[Gap]:
+    """A wrong clock is worth a word: log times and recorder times of that host are not those of the others."""
+    off = host.clock_offset_s or 0.0
+    if abs(off) > _CLOCK_S:
+        word = "ahead of" if off > 0 else "behind"
+        yield Gap("clock", Why.DAMAGED, f"the clock of {host.name} is {abs(off):.1f} s {word} ours", host=host.name)
 
 
 def _job(group: list[Part], idle: tuple[Part, ...], answers: Answers, whole: bool) -> Job:
@@ -119,3 +131,10 @@ def _at(part: Part, number: int) -> float:
 def nobody(answers: Answers) -> tuple[Host, ...]:
     """The hosts that answered and have no job."""
     return tuple(part.host for name in answers.hosts for part in answers.inboxes[name].parts())
+
+
+def denied(answers: Answers) -> Iterator[Gap]:
+    """What hosts without a job were not allowed to see."""
+    for name in answers.hosts:
+        for part in answers.inboxes[name].parts():
+            yield from (gap for gap in part.snapshot.gaps if gap.why is Why.DENIED and gap.process is None)

@@ -1,0 +1,84 @@
+"""Hosts that a job names itself, for a job without a scheduler or from inside one of its containers.
+
+The other ends of its ranks' connections, and its meeting point. They are told to the user, and asked only on request: the
+job is not trusted, and names from it must not send anybody's keys around.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from ..errors import RankscopeError
+from ..model.evidence.environ import Environ
+from ..model.evidence.sockets import Sockets
+from ..model.gap import Gap, Why
+from ..model.process import Role
+from ..model.ranks import RankSet, ranks_phrase
+from ..model.snapshot import Snapshot
+from ..probe.sweep import Plan
+from .hostnames import valid
+
+if TYPE_CHECKING:
+    from .transport import Options, Progress
+
+_HERE = ("127.", "localhost", "0.0.0.0", "::1", "::")  # noqa: S104 - addresses that mean this host
+
+
+def elsewhere(snapshot: Snapshot) -> RankSet:
+    """The ranks of a job that do not run on the hosts that were looked at."""
+    here = RankSet.parse(snapshot.job.expected) if snapshot.job.expected else RankSet()
+    seen = RankSet(p.rank for p in snapshot.processes if p.role is Role.RANK and p.rank is not None)
+    return RankSet(range(snapshot.job.world_size or 0)) - here - seen if seen else RankSet()
+
+
+def hosts(snapshot: Snapshot) -> tuple[str, ...]:
+    """The other hosts that the job's ranks are connected to, or want to meet at; by name first, then by address."""
+    local: set[str] = {host.name for host in snapshot.hosts}
+    found: dict[str, None] = {}
+    records = [item.record for sweep in snapshot.sweeps for item in sweep.items]
+    for record in records:
+        if isinstance(record, Environ):
+            found[record.values.get("MASTER_ADDR", "")] = None
+        elif isinstance(record, Sockets):
+            tcp = [socket for socket in record.sockets if socket.kind == "tcp" and socket.peer]
+            local.update(_address(socket.local) for socket in tcp)
+            found.update(dict.fromkeys(_address(socket.peer) for socket in tcp))
+    return tuple(name for name in found if name not in local and not name.startswith(_HERE) and name and valid(name))
+
+
+def _address(text: str) -> str:
+    """The host part of ``10.1.2.3:29500`` or ``[fe80::1]:29500``; IPv4 in IPv6 clothes is IPv4."""
+    address = text.rpartition(":")[0].strip("[]")
+    return address[7:] if address.startswith("::ffff:") and "." in address else address
+
+
+def follow(snapshot: Snapshot, plan: Plan, options: Options | None, progress: Progress) -> Iterator[Snapshot]:
+    """The snapshot with a word on where its other ranks run; with ``options`` those hosts are asked as well."""
+    away, others = elsewhere(snapshot), hosts(snapshot)
+    if not away or not snapshot.complete:
+        yield snapshot
+        return
+    where = f" on other hosts: {', '.join(others[:16])}" if others else " on hosts that were not asked"
+    hint = (
+        "--follow-hosts asks them through ssh" if others else "rankscope diagnose ssh:HOSTS, with all hosts of the job"
+    )
+    word = Gap("other hosts", Why.SKIPPED, f"{ranks_phrase(away)} of this job run{'s' * (len(away) == 1)}{where}", hint)
+    if options is None or not others:
+        yield dataclasses.replace(snapshot, gaps=(*snapshot.gaps, word))
+        return
+    from .gather import Remote, gather  # only where other hosts are asked
+
+    names = ",".join([*(host.name for host in snapshot.hosts), *others])
+    try:
+        mine = {process.ref for process in snapshot.processes}
+        joined = [
+            one
+            for one in gather(Remote("ssh", names, options), plan, progress)
+            if mine & {p.ref for p in one.processes}
+        ]
+    except RankscopeError as error:
+        word = dataclasses.replace(word, why=Why.FAILED, detail=f"{word.detail}: {error.what}", hint="")
+        joined = []
+    yield from joined or [dataclasses.replace(snapshot, gaps=(*snapshot.gaps, word))]

@@ -1,0 +1,69 @@
+"""Hosts that a job names itself: told to the user, asked only with --follow-hosts."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from rankscope.model.evidence.environ import Environ
+from rankscope.model.evidence.sockets import Socket, Sockets
+from rankscope.model.snapshot import Item, Snapshot
+from rankscope.probe.sweep import Plan
+from rankscope.reach import learn
+from rankscope.reach.transport import Options
+
+from .conftest import Site, answer
+from .test_join import gathered, ranks
+
+
+def local(world: int = 4, **environ: str) -> Snapshot:
+    """A look at node1 alone, whose ranks have connections."""
+    (job,) = gathered({"node1": answer("node1", (0, 1), world=world)})
+    ref = job.processes[0].ref
+    sockets = Sockets((
+        Socket(1, "tcp", "10.0.0.1:29500", "10.0.0.2:40000"), Socket(2, "tcp", "[::ffff:10.0.0.1]:9", "[::ffff:10.0.0.3]:9"),
+        Socket(3, "tcp", "127.0.0.1:5", "127.0.0.1:6"), Socket(4, "tcp", "10.0.0.1:7", "10.0.0.1:8"), Socket(5, "unix"),
+    ))  # fmt: skip
+    first = job.sweeps[0]
+    items = (*first.items, Item(ref, sockets), Item(ref, Environ(environ)))
+    return dataclasses.replace(job, sweeps=(dataclasses.replace(first, items=items), *job.sweeps[1:]))
+
+
+def followed(snapshot: Snapshot, options: Options | None = None) -> Snapshot:
+    (one,) = learn.follow(snapshot, Plan(), options, lambda _: None)
+    return one
+
+
+def test_the_other_ends_of_connections_are_the_jobs_other_hosts() -> None:
+    assert learn.hosts(local(MASTER_ADDR="node9")) == ("10.0.0.2", "10.0.0.3", "node9")
+
+
+def test_names_that_a_job_made_up_to_do_harm_are_no_hosts() -> None:
+    assert learn.hosts(local(MASTER_ADDR="-oProxyCommand=touch /x")) == ("10.0.0.2", "10.0.0.3")
+
+
+def test_ranks_elsewhere_are_told_with_their_hosts_and_nobody_is_asked(site: Site) -> None:
+    told = followed(local())
+    (gap,) = [gap for gap in told.gaps if gap.what == "other hosts"]
+    assert "ranks 2-3" in gap.detail
+    assert "10.0.0.2, 10.0.0.3" in gap.detail
+    assert site.asked("10.0.0.2") == ""
+
+
+def test_a_job_that_is_all_here_needs_no_word() -> None:
+    assert not [gap for gap in followed(local(world=2)).gaps if gap.what == "other hosts"]
+
+
+def test_hosts_are_asked_on_request_and_joined(site: Site) -> None:
+    for name, held in (("node1", (0, 1)), ("10.0.0.2", (2,)), ("10.0.0.3", (3,))):
+        site.host(name, held, world=4)
+    joined = followed(local(), Options())
+    assert ranks(joined) == [0, 1, 2, 3]
+    assert not [gap for gap in joined.gaps if gap.what == "other hosts"]
+
+
+def test_when_none_of_them_answers_the_look_at_this_host_remains(site: Site) -> None:
+    for name in ("node1", "10.0.0.2", "10.0.0.3"):
+        site.host(name, mode="refuse")
+    alone = followed(local(), Options())
+    assert ranks(alone) == [0, 1]
+    assert [gap.what for gap in alone.gaps] == ["other hosts"]
