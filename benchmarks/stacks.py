@@ -84,8 +84,10 @@ def timed(command: list[str] | str) -> tuple[float, float, float]:
     child = subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, shell=isinstance(command, str)
     )
-    _, _, usage = os.wait4(child.pid, 0)
-    child.returncode = 0
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode not in (0, 1, 3):
+        sys.exit(f"{command[:200]} failed: {child.returncode}")
     return time.perf_counter() - began, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
@@ -145,7 +147,7 @@ def report_cost(pids: list[int], repeat: int) -> None:
 
 
 def report_gaps(repeat: int) -> None:
-    """Print how long a process stands still; the shortest of several worst gaps, since neighbours only lengthen them."""
+    """Print how long a process stands still: the median of several worst gaps."""
     spy = str(TOOLS / "py-spy")
     for name, command in {
         "nobody": None,
@@ -154,7 +156,7 @@ def report_gaps(repeat: int) -> None:
         "rankscope's reader": [sys.executable, "-c", READ, "PID"],
     }.items():
         gaps = [gap_under(command) for _ in range(repeat)]
-        print(f"{name:42} {min(gaps):7.2f} ms")
+        print(f"{name:42} {statistics.median(gaps):7.2f} ms")
 
 
 def main() -> None:
