@@ -17,6 +17,7 @@ from .objects import U32, U64, Objects, int_shape
 from .source import Unreadable
 
 VALUE_LIMIT = 100
+PATH_LIMIT = 1024
 LOCALS_LIMIT = 64  # of one frame
 GLOBALS_LIMIT = 1024  # names looked at in a module
 ITEMS_LIMIT = 16
@@ -51,8 +52,22 @@ class Values:
                 if count >= LOCALS_LIMIT:
                     return
                 yield Local(depth, name, value, kind)
+            yield from self._lock_path(depth, frame, code)
         except (Unreadable, struct.error):
             return
+
+    def _lock_path(self, depth: int, frame: RawFrame, code: Code) -> Iterator[Local]:
+        """The lock file that a known waiting function polls, as a local called ``lock file``."""
+        place = scope.lock_path(code.file, code.name)
+        objects = self._objects
+        for name, index, is_cell in self._slots(code) if place else ():
+            if place and name == place[0]:
+                pointer = objects.pointer(frame.address + objects.layout.frame_values + 8 * index) & ~_POINTER_MARKS
+                pointer = self._inside(pointer) if is_cell and pointer else pointer
+                if place[1] and pointer:
+                    pointer = dicts.attribute(objects, pointer, place[1])
+                if pointer and self._kind(objects.memory.read_some(pointer, _HEAD)) == "str":
+                    yield Local(depth, "lock file", objects.text(pointer, PATH_LIMIT), "path")
 
     def _fast(self, frame: RawFrame, code: Code) -> Iterator[tuple[str, str, str]]:
         slots = self._slots(code)

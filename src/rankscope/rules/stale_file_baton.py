@@ -26,17 +26,19 @@ from ..analysis.case import Case, Member
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.standing import Standing
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.evidence.blocked import Blocked
 from ..model.evidence.lock_files import LockFile, LockFiles
 from ..model.process import Role
 from ..model.words import span
 from . import Rule
 from ._say import name, ranks_of, waited_for, who
 
+_POLLS = {Wait.FILE_BATON, Wait.FILE_LOCK}
 _BUILDERS = ("ninja", "cc1plus", "cc1", "nvcc", "cicc", "ptxas", "g++", "gcc", "c++", "clang", "ld", "hipcc")
 
 
 def check(case: Case) -> Iterator[Finding]:
-    waiting = [s for s in case.standings.values() if s.kind is Wait.FILE_BATON and not s.member.gone]
+    waiting = [s for s in case.standings.values() if s.kind in _POLLS and not s.member.gone and _soft(s)]
     if not waiting or any(_builds(member) for member in case):
         return
     roots = {root.ref: root for root in case.graph.roots}
@@ -53,11 +55,21 @@ def check(case: Case) -> Iterator[Finding]:
             title=f"{who(standing.member.process)} waits for a lock file that nobody will delete"
                   + (f": {file.path}" if file else ""),
             ranks=ranks_of(standing), processes=(standing.member.process,),
-            because=(Reason(f"{name(case, standing.member.ref)} polls in {standing.wait.op} of torch's FileBaton", "python-stack",
+            because=(Reason(f"{name(case, standing.member.ref)} polls for the removal of a lock file, in {standing.wait.op}", "python-stack",
                             standing.member.ref),
                      *_about(file), *(waited_for(root) if root else ())),
             next=(f"rm {file.path}" if file else "rm -r ${TORCH_EXTENSIONS_DIR:-~/.cache/torch_extensions}/*/*/lock",),
         )  # fmt: skip
+
+
+def _soft(standing: Standing) -> bool:
+    """Whether the lock is the existence of a file: torch's baton, or a lock file that is polled and not locked."""
+    file = _file(standing)
+    soft = any(frame.function.startswith("SoftFileLock") or "filelock/_soft" in frame.file for frame in standing.own_stack)
+    blocked = standing.member.latest(Blocked)
+    return standing.kind is Wait.FILE_BATON or (
+        file is not None and file.age_s is not None and (soft or not (blocked and blocked.locks))
+    )
 
 
 def _builds(member: Member) -> bool:
