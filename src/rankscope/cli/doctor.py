@@ -21,6 +21,7 @@ from .diagnose import no_job
 
 if TYPE_CHECKING:
     from ..probe.access import Access, Check
+    from ..reach.gather import Remote
 
 SCHEMA, VERSION = "rankscope/doctor", 1
 
@@ -31,20 +32,27 @@ SCHEMA, VERSION = "rankscope/doctor", 1
 Examples:
   $ rankscope doctor              this host: rights, kernel settings, tools
   $ rankscope doctor pid:4587     and each process of this job
+  $ rankscope doctor 'ssh:node[1-8]'     how far the way to each host leads
   $ rankscope doctor --json""",
 )
 @click.argument("target", required=False)
+@_options.reaching
 @_options.json_option
-def command(target: str | None, as_json: bool) -> None:
+def command(target: str | None, as_json: bool, **reaching: Any) -> None:
     """Say what rankscope can see here and what not, and what to do about each.
 
-    TARGET is nothing (this host) or pid:N (and every process of the job that N belongs to: which engine reads its stacks,
-    or why none can). Exit code: 0 all can be seen, 1 something cannot, 2 could not look.
+    TARGET is nothing (this host), pid:N (and every process of the job that N belongs to: which engine reads its stacks, or
+    why none can) or other hosts (slurm:JOBID, ssh:HOSTS, hostfile:PATH, mpi:PID: at which step the way to each ends: reach
+    the host, start Python, see processes of a job, read their stacks). Exit code: 0 all can be seen, 1 something cannot, 2
+    could not look.
     """
     from .. import pipeline
     from ..probe import access
 
     chosen = _target.parse(target)
+    remote = _options.reach(chosen, reaching)
+    if remote is not None:
+        raise click.exceptions.Exit(_walk(remote, as_json))
     if chosen.file is not None or (target is not None and chosen.pid is None):
         raise RankscopeError("doctor looks at living processes of this host", hint="rankscope doctor pid:N")
     checks = list(access.host())
@@ -63,6 +71,30 @@ def command(target: str | None, as_json: bool) -> None:
         click.echo(line)
     well = all(check.fine for check in checks) and not any(one.refused for one, _, _ in found)
     raise click.exceptions.Exit(_exit.NOTHING_FOUND if well else _exit.FOUND)
+
+
+def _walk(remote: Remote, as_json: bool) -> int:
+    """The way to each host, hosts of which the same is true together; the exit code."""
+    from ..reach.hostnames import fold
+    from ..reach.walk import Step, walk
+
+    progress = _options.Progress()
+    ways = list(walk(remote, progress=progress))
+    progress.done()
+    if as_json:
+        click.echo(
+            json.dumps({"schema": SCHEMA, "version": VERSION, "ways": [dataclasses.asdict(way) for way in ways]})
+        )
+    groups: dict[tuple[Step, str, str], list[str]] = {}
+    for way in () if as_json else ways:
+        groups.setdefault((way.step, way.detail, way.hint), []).append(way.host)
+    for (step, detail, hint), hosts in groups.items():
+        told = detail if step is Step.DONE else f"stops at: {step.value}: {detail}"
+        for line in _wrapped("ok" if step is Step.DONE else "LIMITED", "", f"{fold(hosts)}: {told}"):
+            click.echo(line)
+        for line in _wrapped("", "try", hint) if hint else ():
+            click.echo(line)
+    return _exit.NOTHING_FOUND if all(way.step is Step.DONE for way in ways) else _exit.FOUND
 
 
 def _served(snapshot: Snapshot) -> dict[ProcessRef | None, str]:

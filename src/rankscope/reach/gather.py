@@ -45,14 +45,19 @@ def gather(remote: Remote, plan: Plan, progress: Progress = lambda _: None) -> I
     _keep_raw(answers, remote.options.raw_dir)
     began = time.monotonic()
     progress(f"{fold(hosts.names)}")
-    if hosts.names:
-        call = Call(_parcel(hosts, plan), hosts, max(1.0, plan.deadline_s - _PACK_S), remote.options, progress)
-        transports()[remote.transport].ask(call, answers)
+    send(remote, hosts, plan, answers, progress)
     answers.close(time.monotonic() - began)
     found = list(join(answers, hosts.whole))
     if not found and answers.complete:
         raise _nothing(hosts, answers)
     yield from found
+
+
+def send(remote: Remote, hosts: Hosts, plan: Plan, answers: Answers, progress: Progress) -> None:
+    """Send the errand to every host that can be asked, and take the answers."""
+    if hosts.names:
+        call = Call(_parcel(hosts, plan), hosts, max(1.0, plan.deadline_s - _PACK_S), remote.options, progress)
+        transports()[remote.transport].ask(call, answers)
 
 
 def _parcel(hosts: Hosts, plan: Plan) -> bytes:
