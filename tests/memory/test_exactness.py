@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 
 import pytest
@@ -113,3 +115,34 @@ def test_an_earlier_look_is_brought_up_to_date() -> None:
         assert renewed.keys() == looked.keys()
         assert renewed[target.pid] is known[target.pid]
         assert tasks.renewed("/proc", target.pid, looked) == looked
+
+
+CHURN = """
+import threading, time
+print("ready", flush=True)
+while True:
+    threads = [threading.Thread(target=time.sleep, args=(0.0003,)) for _ in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+"""
+
+
+def test_threads_that_come_and_go_do_not_hide_the_others() -> None:
+    """The interpreter relinks its list of threads all the time; the main thread is found and right all the same."""
+    child = subprocess.Popen([sys.executable, "-c", CHURN], stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    try:
+        child.stdout.readline()
+        engine = memory.make()
+        answers = [engine.stacks(ProcessRef("here", child.pid), None, None, StackOptions()) for _ in range(300)]
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
+    read = [each for each in answers if isinstance(each, PythonStacks)]
+    assert len(read) >= 298
+    for each in read:
+        main = main_of(each, child.pid)
+        assert main.trust is not Trust.EXACT or main.stack[0].function == "<module>"

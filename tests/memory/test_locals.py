@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from standing import label, pythons
@@ -53,12 +51,12 @@ EXPECTED = {
 }
 
 
-@contextmanager
-def program(python: str, folder: Path) -> Iterator[int]:
-    """Run the program until the block ends; yields its pid."""
-    path = folder / "train.py"
+@pytest.fixture(scope="module", params=pythons(), ids=label)
+def pid(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The program, running on each Python."""
+    path = tmp_path_factory.mktemp("job") / "train.py"
     path.write_text(PROGRAM)
-    child = subprocess.Popen([python, str(path)], stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen([request.param, str(path)], stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     try:
         assert child.stdout.readline() == "ready\n"
@@ -76,28 +74,22 @@ def locals_at(pid: int, depth: int, options: StackOptions) -> dict[str, str]:
     return {each.name: each.value for each in answer.threads[0].locals if each.depth == depth}
 
 
-@pytest.mark.parametrize("python", pythons(), ids=label)
-def test_scalars_are_read_and_nothing_else(python: str, tmp_path: Path) -> None:
+def test_scalars_are_read_and_nothing_else(pid: int) -> None:
     """Numbers, None and small containers of them; no strings, no objects, no deep or long containers."""
-    with program(python, tmp_path) as pid:
-        assert locals_at(pid, 1, StackOptions()) == EXPECTED
-        assert locals_at(pid, 1, StackOptions(locals=False)) == {}
+    assert locals_at(pid, 1, StackOptions()) == EXPECTED
+    assert locals_at(pid, 1, StackOptions(locals=False)) == {}
 
 
-@pytest.mark.parametrize("python", pythons(), ids=label)
-def test_a_loop_at_module_level_keeps_its_counter_among_the_globals(python: str, tmp_path: Path) -> None:
+def test_a_loop_at_module_level_keeps_its_counter_among_the_globals(pid: int) -> None:
     """The globals of a module frame are its locals; strings among them stay where they are."""
-    with program(python, tmp_path) as pid:
-        assert locals_at(pid, 0, StackOptions()) == {"limit": "23", "step": "41"}
+    assert locals_at(pid, 0, StackOptions()) == {"limit": "23", "step": "41"}
 
 
-@pytest.mark.parametrize("python", pythons(), ids=label)
-def test_strings_are_read_on_request_only(python: str, tmp_path: Path) -> None:
+def test_strings_are_read_on_request_only(pid: int) -> None:
     """They may hold secrets."""
-    with program(python, tmp_path) as pid:
-        asked = StackOptions(strings=True)
-        assert locals_at(pid, 0, asked)["password"] == "'hunter2'"
-        assert locals_at(pid, 1, asked)["words"] == "['a']"
+    asked = StackOptions(strings=True)
+    assert locals_at(pid, 0, asked)["password"] == "'hunter2'"
+    assert locals_at(pid, 1, asked)["words"] == "['a']"
 
 
 def test_locals_of_libraries_are_left_alone() -> None:

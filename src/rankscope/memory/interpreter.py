@@ -10,6 +10,7 @@ from .source import Memory, Unreadable
 
 INTERPRETERS_LIMIT = 64
 THREADS_LIMIT = 8192
+ATTEMPTS = 4
 # glibc's struct pthread keeps the kernel's id of the thread here; musl keeps it there. Up to 3.10 Python knows only the
 # address of that structure. Elsewhere it is searched for (see find_native).
 _NATIVE_AT = (720, 48, 208)
@@ -37,7 +38,19 @@ class Lock:
 
 
 def threads(memory: Memory, layout: Layout, runtime: int) -> tuple[ThreadState, ...]:
-    """List the threads of all interpreters; raise Unreadable when the list leads nowhere."""
+    """List the threads of all interpreters; raise Unreadable when the list leads nowhere, each time it is tried.
+
+    A job that starts and ends threads all the time may relink the list under our eyes, seldom several times in a row.
+    """
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return _threads(memory, layout, runtime)
+        except Unreadable:
+            continue
+    return _threads(memory, layout, runtime)
+
+
+def _threads(memory: Memory, layout: Layout, runtime: int) -> tuple[ThreadState, ...]:
     found: dict[int, ThreadState] = {}
     interpreter = int(U64(memory.read(runtime + layout.runtime_head, 8))[0])
     for _ in range(INTERPRETERS_LIMIT):

@@ -167,9 +167,10 @@ class _Reading:
             raise UnknownLayout(f"the list of threads cannot be followed: {error}") from None
         for state in reversed(states):
             native = interpreter.find_native(self._memory, state, alive)
-            # A thread that works in a subinterpreter has a second state; the first holds the frames it came from.
-            if native:
-                found.setdefault(outer[native], state)
+            # A thread that works in a subinterpreter has a second state; the first holds the frames it came from. One
+            # without frames may be what is left of an ended thread whose handle a new thread was given.
+            if native and not (outer[native] in found and found[outer[native]].frame):
+                found[outer[native]] = state
         return found
 
     def _draft(self, state: ThreadState) -> Draft:

@@ -23,6 +23,7 @@ _TELLING = (
 _LOCK_PATHS = {
     ("/torch/utils/file_baton.py", "wait"): ("self", "lock_file_path"),
     ("/filelock/_api.py", "acquire"): ("lock_filename", ""),
+    ("/filelock/_api.py", "_poll_until_acquired"): ("lock_filename", ""),
 }
 
 
