@@ -33,13 +33,14 @@ def check(case: Case) -> Iterator[Finding]:
     looks = [
         item.record for sweep in case.snapshot.sweeps for item in sweep.items if isinstance(item.record, StoreKeys)
     ]
-    missing = arrivals(looks).missing(case.world_size or 0) if looks else RankSet()
-    come = RankSet(range(case.world_size or 0)) - missing
-    waiting = [standing for rank, member in case.by_rank.items() if rank in come
-               and (standing := case.standings.get(member.ref)) is not None and standing.kind is Wait.RENDEZVOUS]  # fmt: skip
+    waiting = {rank: standing for rank, member in case.by_rank.items()
+               if (standing := case.standings.get(member.ref)) is not None and standing.kind is Wait.RENDEZVOUS}  # fmt: skip
+    keyless = arrivals(looks).missing(case.world_size or 0) if looks else RankSet()
+    missing = keyless - RankSet(waiting)  # the store's host waits for all before it writes a key of its own
+    come = RankSet(range(case.world_size or 0)) - keyless
     if not missing or not waiting:
         return
-    ages = [standing.still_s for standing in waiting if standing.still_s is not None]
+    ages = [standing.still_s for standing in waiting.values() if standing.still_s is not None]
     if case.snapshot.live and ages and not case.stuck(max(ages)):
         return
     has = "has" if len(missing) == 1 else "have"
@@ -48,9 +49,9 @@ def check(case: Case) -> Iterator[Finding]:
         certainty=Certainty.CERTAIN if case.snapshot.live and ages else Certainty.LIKELY,
         title=f"{ranks_phrase(missing)} {has} not come to init_process_group", ranks=missing,
         processes=tuple(process for rank in missing for process in case.of_rank(rank)),
-        because=(Reason(f"the store at {looks[-1].address} has keys of {ranks_phrase(come)} and none of {ranks_phrase(missing)}",
+        because=(Reason(f"the store at {looks[-1].address} has keys of {ranks_phrase(come)} and none of {ranks_phrase(keyless)}",
                         "store"),
-                 Reason(f"{len(waiting)} of the ranks that came wait in the meeting", "python-stack")),
+                 Reason(f"{ranks_phrase(RankSet(waiting))} {'waits' if len(waiting) == 1 else 'wait'} in the meeting", "python-stack")),
         next=("rankscope diagnose   (on the host of the missing rank)",),
     )  # fmt: skip
 
