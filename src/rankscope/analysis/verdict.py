@@ -23,6 +23,9 @@ _EXPLAINABLE = {
     "rank-never-joined",
 }
 
+# In a running job the same holds for where a rank stands: whom it waits for there says more.
+_EXPLAINABLE_LIVE = _EXPLAINABLE | {"rank-stuck-in-user-code", "exit-hang", "dataloader-worker-deadlock"}
+
 # Who is missing is vaguer than where it stands, and that is vaguer than whom it waits for there.
 _VAGUE = {
     "stuck-below-program": 4, "collective-cycle": 3, "rank-never-joined": 3, "collective-missed-by-rank": 3, "exit-hang": 2,
@@ -32,7 +35,8 @@ _VAGUE = {
 
 def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
     """The diagnosis of a case from everything its rules said (in the order in which rules speak)."""
-    ordered = _fold(sorted(findings, key=lambda finding: _ORDER[finding.certainty]))
+    explainable = _EXPLAINABLE_LIVE if case.snapshot.live else _EXPLAINABLE
+    ordered = _fold(sorted(findings, key=lambda finding: _ORDER[finding.certainty]), explainable)
     causes = [finding for finding in ordered if finding.kind is Kind.CAUSE]
     notes = [finding for finding in ordered if finding.kind is Kind.NOTE and finding.cls in _SLOW]
     state = _state(case, causes, notes)
@@ -48,21 +52,23 @@ def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
     )  # fmt: skip
 
 
-def _fold(findings: list[Finding]) -> list[Finding]:
+def _fold(findings: list[Finding], explainable: set[str]) -> list[Finding]:
     """A cause that only says who is missing becomes a symptom of the one that says why."""
     out: list[Finding] = []
     for finding in findings:
         others = [one for one in findings if one is not finding and one.kind is Kind.CAUSE and one.cls != finding.cls]
         explained = (
-            finding.kind is Kind.CAUSE and finding.cls in _EXPLAINABLE and any(_explains(o, finding) for o in others)
+            finding.kind is Kind.CAUSE
+            and finding.cls in explainable
+            and any(_explains(one, finding, explainable) for one in others)
         )
         out.append(dataclasses.replace(finding, kind=Kind.SYMPTOM) if explained else finding)
     return out
 
 
-def _explains(reason: Finding, finding: Finding) -> bool:
+def _explains(reason: Finding, finding: Finding, explainable: set[str]) -> bool:
     """Whether one cause tells why the ranks of another are where they are, and is not weaker by more than a word."""
-    if reason.cls in _EXPLAINABLE and _VAGUE.get(reason.cls, 0) >= _VAGUE.get(finding.cls, 0):
+    if reason.cls in explainable and _VAGUE.get(reason.cls, 0) >= _VAGUE.get(finding.cls, 0):
         return False
     if _ORDER[reason.certainty] > max(_ORDER[finding.certainty], _ORDER[Certainty.LIKELY]):
         return False

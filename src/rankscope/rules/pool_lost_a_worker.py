@@ -58,7 +58,7 @@ def _lost(standing: Standing, children: list[Member]) -> tuple[Member, str] | No
         return None
     for child in children:
         if _replacement(child):
-            return child, f"pool worker pid {child.ref.pid} was forked by the pool's maintenance thread: it replaces one that ended"
+            return child, f"pool worker pid {child.ref.pid} was forked by the pool's maintenance thread: it replaces one"
     ages = {m.ref: kernel.uptime_s for m in children if (kernel := m.latest(Threads)) and kernel.uptime_s is not None}
     if len(ages) >= 2 and max(ages.values()) - min(ages.values()) > _MUCH_LATER_S:
         young = min(children, key=lambda m: ages.get(m.ref, 1e9))
@@ -85,7 +85,8 @@ def _dead(member: Member) -> bool:
 def _finding(case: Case, root: Root, standing: Standing, child: Member, text: str) -> Finding:
     member = standing.member
     return Finding(
-        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, Certainty.LIKELY),
+        rule=RULE.id, cls="compile-worker" if child.role is Role.COMPILE_WORKER else RULE.cls, kind=Kind.CAUSE,
+        certainty=certainty(case, root, Certainty.LIKELY),
         title=f"{who(member.process)} waits for a result of a child that died, in {at(standing.user_frame)}",
         ranks=RankSet([member.rank] if member.rank is not None else []), processes=(member.process, child.process),
         because=(Reason(text, "kernel", child.ref), *waited_for(root)),

@@ -26,7 +26,6 @@ from ..analysis.case import Case, Member
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.standing import Standing
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
-from ..model.evidence.blocked import Blocked
 from ..model.evidence.lock_files import LockFile, LockFiles
 from ..model.process import Role
 from ..model.words import span
@@ -63,13 +62,9 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _soft(standing: Standing) -> bool:
-    """Whether the lock is the existence of a file: torch's baton, or a lock file that is polled and not locked."""
+    """Whether the lock is the existence of a file: torch's baton, or a lock file that is there and that nobody holds."""
     file = _file(standing)
-    soft = any(frame.function.startswith("SoftFileLock") or "filelock/_soft" in frame.file for frame in standing.own_stack)
-    blocked = standing.member.latest(Blocked)
-    return standing.kind is Wait.FILE_BATON or (
-        file is not None and file.age_s is not None and (soft or not (blocked and blocked.locks))
-    )
+    return standing.kind is Wait.FILE_BATON or (file is not None and file.age_s is not None and not file.holders)
 
 
 def _builds(member: Member) -> bool:

@@ -1,11 +1,13 @@
 """Lock files that a thread polls (torch's FileBaton, soft locks): how old they are and who has them open.
 
-The path comes from the waiting frame; the file is opened below the process's own root and never read.
+The path comes from the waiting frame; the file is opened below the process's own root. Of its content only a pid and a
+host name at its beginning are used, as soft locks write them.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 import time
 
 from ...model.evidence.lock_files import LockFile, LockFiles
@@ -40,10 +42,28 @@ def _look(target: Target, path: str) -> LockFile:
         os.close(root)
     try:
         about = os.fstat(handle)
+        owner = _owner(handle) if stat.S_ISREG(about.st_mode) else 0
     finally:
         os.close(handle)
     age = round(max(0.0, time.time() - about.st_mtime), 1)
-    return LockFile(path, age, tuple(_holders(target, about.st_dev, about.st_ino)))
+    holders = _holders(target, about.st_dev, about.st_ino)
+    if owner and os.path.exists(f"{target.proc}/{owner}/stat"):
+        holders.append(owner)
+    return LockFile(path, age, tuple(dict.fromkeys(holders)))
+
+
+def _owner(handle: int) -> int:
+    """The pid that a soft lock names as its owner on this host, 0 where it names none."""
+    try:
+        file = os.open(f"/proc/self/fd/{handle}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return 0
+    try:
+        lines = os.read(file, 256).decode("ascii", "replace").split("\n")
+    finally:
+        os.close(file)
+    here = len(lines) > 1 and lines[1].strip() == os.uname().nodename
+    return int(lines[0]) if here and lines[0].strip().isdigit() else 0
 
 
 def _holders(target: Target, device: int, inode: int) -> list[int]:
