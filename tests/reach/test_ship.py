@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
+import pathlib
+import pwd
+import shutil
 import subprocess
 import zipfile
 
@@ -40,3 +44,30 @@ def test_a_node_without_python_says_so_in_words() -> None:
         ["/bin/sh", "-c", ship.script()], input=b"", capture_output=True, timeout=30, env={"PATH": "/nonexistent"}
     )
     assert done.stdout.startswith(b"rankscope-agent 1 refuse no Python")
+
+
+def test_without_a_python_on_the_path_the_jobs_own_is_used_by_its_user_and_never_by_root(
+    tmp_path: pathlib.Path,
+) -> None:
+    """A path with three small tools and no Python, and a job whose interpreter can be seen in /proc."""
+    python = "/usr/bin/python3"
+    if os.geteuid() != 0 or not os.path.exists(python):
+        pytest.skip("needs root, to become two users, and a Python that both may run")
+    for tool in ("sh", "id", "readlink"):
+        (tmp_path / tool).symlink_to(str(shutil.which(tool)))
+    for folder in (tmp_path, *tmp_path.parents):
+        if str(folder).startswith("/tmp/pytest"):
+            folder.chmod(0o755)
+    nobody = pwd.getpwnam("nobody").pw_uid
+    job = subprocess.Popen([python, "-c", "import time; time.sleep(60)"], user=nobody)
+    try:
+        said = {
+            user: subprocess.run(["/bin/sh", "-c", ship.script()], input=b'{"size": 5, "alarm_s": 5}\n', capture_output=True,
+                                 timeout=30, env={"PATH": str(tmp_path)}, user=user)
+            for user in (nobody, 0)
+        }  # fmt: skip
+    finally:
+        job.kill()
+        job.wait()
+    assert b"the program arrived in part" in said[nobody].stderr
+    assert b"refuse no Python" in said[0].stdout

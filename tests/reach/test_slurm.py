@@ -39,6 +39,12 @@ def test_when_several_jobs_are_meant_they_are_listed() -> None:
     assert "slurm:7_2" in str(error.value)
 
 
+def test_the_number_of_a_whole_array_or_heterogeneous_job_is_not_taken_for_one_part() -> None:
+    for parts in ([job("7", shown="7_2"), job("9", shown="7_1")], [job("7", shown="7+0"), job("8", shown="7+1")]):
+        with pytest.raises(RankscopeError, match="stands for 2 jobs"):
+            slurm.choose("7", parts)
+
+
 def test_a_job_that_does_not_run_yet_is_said_to_be_pending() -> None:
     with pytest.raises(RankscopeError, match="no running Slurm job"):
         slurm.choose("7", [job("7", "", "PENDING")])

@@ -81,7 +81,7 @@ def test_the_command_for_a_node_never_asks_and_keeps_the_users_words(site: Site)
         options=Options(ssh_options="-l alice", env_setup="conda activate x", remote_python="/opt/p/bin/python"),
     )
     asked = site.asked("node1")
-    assert "conda activate x && exec sh -c 'exec /opt/p/bin/python -c " in asked
+    assert "conda activate x && exec sh -c 'exec /opt/p/bin/python -I -S -c " in asked
 
 
 def test_answers_of_nodes_are_kept_when_asked_for(site: Site) -> None:

@@ -95,17 +95,22 @@ def loader() -> str:
 def script(python: str = "", sudo: bool = False) -> str:
     """A line for ``sh`` without single quotes. ``python`` is the user's own words and goes in as it is.
 
-    Without ``python`` the first interpreter on the node's path that is not too old is taken.
+    Without ``python`` the first interpreter on the node's path that is not too old is taken, else one that a job of the
+    same user runs; as root nobody else's interpreter is ever started.
     """
     prefix = "sudo -n " if sudo else ""
-    start = f'-c "import base64,sys;exec(base64.b64decode(sys.argv[1]))" {loader()} "$@"'
+    start = f'-I -S -c "import base64,sys;exec(base64.b64decode(sys.argv[1]))" {loader()} "$@"'
     if python:
         return f"exec {prefix}{python} {start}"
     names = " ".join(["python3", *(f"python3.{minor}" for minor in range(14, OLDEST[1] - 1, -1))])
-    test = f'-c "import sys;sys.exit(sys.version_info<({OLDEST[0]},{OLDEST[1]}))"'
+    test = f'-I -S -c "import sys;sys.exit(sys.version_info<({OLDEST[0]},{OLDEST[1]}))" 2>/dev/null'
+    ours = (
+        'if [ "$(id -u)" != 0 ]; then for e in /proc/[0-9]*/exe; do p=$(readlink $e 2>/dev/null); case $p in '
+        f'*/python3.9|*/python3.1[0-9]) "$p" {test} && exec {prefix}"$p" {start};; esac; done; fi; '
+    )
     return (
-        f"for p in {names}; do command -v $p >/dev/null 2>&1 && $p {test} 2>/dev/null && exec {prefix}$p {start}; done; "
-        f"echo {MARK} {PROTOCOL} refuse no Python {OLDEST[0]}.{OLDEST[1]} or newer on the path"
+        f"for p in {names}; do command -v $p >/dev/null 2>&1 && $p {test} && exec {prefix}$p {start}; done; "
+        f"{'' if sudo else ours}echo {MARK} {PROTOCOL} refuse no Python {OLDEST[0]}.{OLDEST[1]} or newer on the path"
     )
 
 

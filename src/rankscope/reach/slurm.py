@@ -71,7 +71,8 @@ def _the_job(spec: str) -> Job:
 def choose(spec: str, jobs: list[Job]) -> Job:
     """The one running job that is meant; raise RankscopeError with the list when that is not clear."""
     running = [job for job in jobs if job.nodes and job.state in ("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED")]
-    exact = [job for job in running if spec in (job.id, job.shown)]
+    # The number of an array or of a heterogeneous job is also that of one of its parts: not to be taken for it.
+    exact = [job for job in running if spec == job.shown]
     if len(exact) == 1 or len(running) == 1:
         return (exact or running)[0]
     if not running:
