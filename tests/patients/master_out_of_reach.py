@@ -6,6 +6,7 @@ from _common import join_group, start, wait_until
 
 TRUTH = {
     "class": "wrong-interface", "ranks": [1, 2], "state": "stuck", "accept": ["rank-never-joined", "network-blackhole"],
+    "accept_ranks": [],
 }  # fmt: skip
 LAUNCHERS = ("shell",)
 NEEDS = ("torch",)
