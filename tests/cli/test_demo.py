@@ -1,0 +1,77 @@
+"""The demo hangs a real job, gets its verdict right, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import signal
+import subprocess
+import sys
+import uuid
+
+import pytest
+from conftest_cli import begin, rankscope
+
+from harness.waiting import wait_until
+
+
+@pytest.fixture
+def mark(monkeypatch: pytest.MonkeyPatch) -> bytes:
+    """A variable that everything inherits which a test starts."""
+    value = str(uuid.uuid4())
+    monkeypatch.setenv("RANKSCOPE_TEST_MARK", value)
+    return value.encode()
+
+
+def running(mark: bytes) -> set[int]:
+    """The living processes with this mark that run the demo's job."""
+    found = set()
+    for entry in pathlib.Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and mark in (entry / "environ").read_bytes():
+                if b"demo/train_" in (entry / "cmdline").read_bytes():
+                    found.add(int(entry.name))
+    return found
+
+
+def test_the_demo_without_pytorch_names_the_rank(mark: bytes) -> None:
+    """Expected and found are the same, and the exit code says so."""
+    said = rankscope("demo", "--no-torch")
+    assert said.code == 0, said.out + said.err
+    assert "expected rank-stuck-in-user-code of ranks 3" in said.out
+    assert "right" in said.out
+    assert not running(mark)
+
+
+@pytest.mark.torch
+def test_the_demo_with_pytorch_names_the_rank(mark: bytes) -> None:
+    """A real torchrun training with loader workers."""
+    pytest.importorskip("torch")
+    said = rankscope("demo", "--torch", within=150)
+    assert said.code == 0, said.out + said.err
+    assert "right" in said.out
+    assert not running(mark)
+
+
+def test_an_interrupted_demo_ends_what_it_started(mark: bytes) -> None:
+    """Ctrl-C takes the job away too."""
+    tool = begin("demo", "--no-torch")
+    wait_until(lambda: len(running(mark)) >= 5, within=30)
+    tool.send_signal(signal.SIGINT)
+    _, err = tool.communicate(timeout=30)
+    assert tool.returncode == 130, err
+    wait_until(lambda: not running(mark), within=10)
+
+
+def test_the_demo_says_when_pytorch_is_missing() -> None:
+    """It offers the one that needs nothing."""
+    blocked = (
+        "import importlib.util, sys\n"
+        "importlib.util.find_spec = lambda name, *_: None\n"
+        "sys.argv[1:] = ['demo', '--torch']\n"
+        "from rankscope.cli.main import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", blocked], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "rankscope demo --no-torch" in done.stderr
