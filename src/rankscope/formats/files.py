@@ -16,6 +16,8 @@ from typing import IO, Any
 from .lines import LINE_LIMIT
 
 HEAD = 64 << 10
+# No text is full of these; escape, tab and the line ends are not among them.
+_CONTROL = bytes(byte for byte in range(32) if byte not in b"\t\n\v\f\r\x1b")
 STDIN = "-"
 
 
@@ -67,10 +69,10 @@ def head_of(stream: IO[bytes]) -> bytes:
 
 
 def is_text(head: bytes) -> bool:
-    """Whether bytes look like text of an encoding that has no NUL, or UTF-16 with its mark."""
+    """Whether bytes look like text of an encoding that has ASCII in it, or UTF-16 with its mark."""
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return True
-    return head.count(b"\0") * 200 <= len(head)
+    return len(head) - len(head.translate(None, _CONTROL)) <= len(head) // 50
 
 
 def text_lines(stream: IO[bytes]) -> Iterator[str]:

@@ -6,6 +6,7 @@ The rank comes from content, else from the file's name. Two dumps of one thread 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,8 +24,9 @@ from ..model.process import Process, ProcessRef, Role
 from ..model.snapshot import Item, Job, Snapshot, Sweep
 from . import error_json, flight_recorder, names, pyspy_json, ras
 from . import snapshot as own
-from .files import Source, head_of, is_text, open_source, sources, text_lines
+from .files import STDIN, Source, head_of, is_text, open_source, sources, text_lines
 from .records import Dump, Record, Version
+from .sieve import WORTH_BYTES, sieve
 from .text import TextReader
 
 UNKNOWN_HOST = "file"
@@ -101,6 +103,11 @@ def _read(
                 _keep(evidence, ras.read(data, source.name))
                 _take(evidence, _text(data.decode("utf-8", "replace").splitlines(), len(data) <= SMALL_BYTES))
                 return evidence
+            if head[:2] == b"\x1f\x8b" or source.path == STDIN or _size(source) < WORTH_BYTES:
+                pass
+            elif (sieved := _sieved(source)) is not None:
+                _take(evidence, sieved)
+                return evidence
             if small is None:
                 small = _size(source) <= SMALL_BYTES
             _take(evidence, _text(text_lines(stream), small))
@@ -126,6 +133,23 @@ def _text(lines: Iterable[str], small: bool) -> Iterator[Record]:
     reader = TextReader(small)
     for number, line in enumerate(lines, 1):
         yield from reader.feed(number, line)
+    yield from reader.close()
+
+
+def _sieved(source: Source) -> Iterator[Record] | None:
+    """The records of a big file, of which only the lines that matter are read; None where there is no grep."""
+    if shutil.which("grep") is None:
+        return None
+    return _from_sieve(source)
+
+
+def _from_sieve(source: Source) -> Iterator[Record]:
+    reader = TextReader(small=False)
+    for numbered in sieve(source.path):
+        if numbered is None:
+            yield from reader.gap()
+        else:
+            yield from reader.feed(*numbered)
     yield from reader.close()
 
 

@@ -41,14 +41,7 @@ class TextReader:
     def feed(self, number: int, raw: str) -> Iterator[Record]:
         """All records that a line completes."""
         interesting = self._needles.search(raw) is not None
-        waiting = [
-            reader
-            for _, reader in self._families
-            if getattr(reader, "_open", None)
-            or getattr(reader, "_held", None)
-            or getattr(reader, "_last_error", None)
-            or getattr(reader, "_fields", None)
-        ]
+        waiting = self._waits()
         if not (interesting or self._small or self._dumping or waiting or _DUMP_LINE.match(raw)):
             return
         line = clean(number, raw)
@@ -68,6 +61,16 @@ class TextReader:
         for reader in self._dumps:
             yield from reader.feed(line)
         self._dumping = any(getattr(reader, "_open", None) is not None for reader in self._dumps)
+
+    def gap(self) -> Iterator[Record]:
+        """Lines were left out here: what is open does not go on behind them."""
+        if self._dumping or self._waits():
+            yield from self.close()
+            self._dumping = False
+
+    def _waits(self) -> list[Any]:
+        names = ("_open", "_held", "_last_error", "_fields")
+        return [reader for _, reader in self._families if any(getattr(reader, name, None) for name in names)]
 
     def close(self) -> Iterator[Record]:
         """What was still open at the end."""

@@ -219,6 +219,13 @@ def _two_places(case: Case) -> Finding | None:
             _STEPS,
             odd.ranks,
         )
+    other = in_kind(found, Wait.LIBRARY.value, Wait.DEVICE.value)
+    other = [doing for doing in other if doing.account is not None and doing.account.seen]
+    if waiting and other and _shares_a_caller(waiting, other):
+        odd = min(other, key=_size)
+        title = f"{_name(odd)} is in {odd.op}, while the others are in {waiting[0].op}: their paths parted"
+        against = ("it may only be slower: look again",)
+        return simple(RULE, title, LIKELY, [waiting[0].site, odd.site], _STEPS, odd.ranks, against=against)
     stuck = [
         doing for doing in found if doing.text.lower().startswith(("stuck in", "hangs in", "blocked in", "waiting in"))
     ]
@@ -305,7 +312,33 @@ def _barrier(case: Case) -> Finding | None:
                 RULE, title, LIKELY, [event.text], _STEPS, against=("a rank that is only late looks the same",)
             )
     maybe = events(case, "nccl.maybe_hanging")
-    return simple(RULE, "NCCL guesses that calls do not match", POSSIBLE, [maybe[0].text], _STEPS) if maybe else None
+    if maybe:
+        return simple(RULE, "NCCL guesses that calls do not match", POSSIBLE, [maybe[0].text], _STEPS)
+    return _only_waiting(case)
+
+
+def _only_waiting(case: Case) -> Finding | None:
+    """Nothing but ranks that wait in a collective: whoever is not seen may be missing from it."""
+    found = [
+        doing
+        for doing in in_kind(doings(case), *_WAITING)
+        if doing.account
+        and (doing.account.seen or doing.account.find(r"stuck|hang|hung|wait|block|never|timed? ?out|frozen|freez"))
+    ]
+    timeouts = events(case, "torch.watchdog_timeout", "gloo.op_timeout")
+    if not found and not timeouts:
+        return None
+    because = [doing.site or doing.text for doing in found[:2]] + [event.text for event in timeouts[:2]]
+    steps = ("rankscope analyze with the stacks or logs of all ranks, also of those that say nothing", *_STEPS)
+    title = "ranks wait in a collective, and what the others do is not shown"
+    return simple(
+        RULE,
+        title,
+        POSSIBLE,
+        because,
+        steps,
+        against=("one side of the story: the reason may be any that keeps a rank away",),
+    )
 
 
 RULE = make_rule(__name__, __doc__, "collective-missed-by-rank", 45, check)

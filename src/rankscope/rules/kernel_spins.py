@@ -31,6 +31,7 @@ _SIGNS = (
     Sign(r"kernel\b[^\n]{0,80}\b(?:never (?:ends?|returns?|finish\w*|completes?|exits?)|spins? (?:for ?ever|indefinitely|in|on)|infinite loop|does not (?:end|terminate|finish)|(?:is )?stuck|resident for)", "a kernel never ends"),
     Sign(r"two (?:cuda )?streams[^\n]{0,60}(?:same|one) (?:communicator|comm\b|buffer)|(?:different|unequal|mismatch\w*) (?:grid|block|launch)(?: size| config\w*|s)?", "the kernel's ranks do not fit each other"),
     Sign(r"the launch timed out and was terminated|CUDA_ERROR_LAUNCH_TIMEOUT", "the driver ended a kernel that ran too long"),
+    Sign(r"\b(?:cudaStreamSynchronize|cudaDeviceSynchronize|cuStreamSynchronize|cudaEventSynchronize|cuCtxSynchronize|hipStreamSynchronize|hipDeviceSynchronize)\b", "a rank waits for its device, and nothing says for what", POSSIBLE),
     Sign(_POLL + r"[^\n]*\w\.cuh?:\d+", "device code polls", POSSIBLE),
 )  # fmt: skip
 

@@ -28,7 +28,7 @@ from ..analysis.frame_tables import Kind as Wait
 from ..analysis.frames import wait_of
 from ..model.diagnosis import Finding
 from ..model.evidence.stacks import Stack
-from ._text import LIKELY, Hit, Sign, finding, hits, make_rule
+from ._text import LIKELY, POSSIBLE, Hit, Sign, finding, hits, make_rule
 
 _STEPS = ("py-spy dump --locals --native --pid PID", "python -X faulthandler …; kill -ABRT PID")
 _LOCK = r"(?:with (?:self\.)?\w*lock|\.acquire\(|acquire \(|_lock\b|mutex|Lock\b|lock_\w+)"
@@ -50,6 +50,8 @@ _SIGNS = (
 
 def check(case: Case) -> Iterator[Finding]:
     found = [*hits(case, _SIGNS, live_stacks=True), *_twice(case)]
+    if not found and not case.snapshot.live:
+        found = list(_locked(case))
     if found:
         yield finding(
             RULE,
@@ -58,6 +60,19 @@ def check(case: Case) -> Iterator[Finding]:
             "a lock is taken by a thread that holds it, or locks are taken in opposite orders",
             _STEPS,
         )
+
+
+def _locked(case: Case) -> Iterator[Hit]:
+    """Threads that end in a lock although nobody says who holds it."""
+    for account in accounts(case):
+        for seen in account.seen:
+            if wait_of(seen.stack).kind is Wait.LOCK:
+                yield Hit(
+                    Sign("", "a thread stands in a lock whose holder is not shown", POSSIBLE),
+                    account,
+                    seen.text.split("\n", 1)[0],
+                )
+                return
 
 
 def _twice(case: Case) -> Iterator[Hit]:

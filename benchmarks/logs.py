@@ -1,0 +1,47 @@
+"""How fast a big log is judged, and in how much memory: ``python benchmarks/logs.py [MEGABYTES]``."""
+
+from __future__ import annotations
+
+import pathlib
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+
+STEP = "2026-02-11 04:10:27,{:03d} INFO step {} loss 1.2345 lr 1e-4 tokens/s 15001 grad_norm 0.71\n"
+TROUBLE = (
+    "[rank{0}]:[E ProcessGroupNCCL.cpp:563] [Rank {0}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=77, "
+    "OpType=ALLREDUCE, NumelIn=100, NumelOut=800, Timeout(ms)=600000) ran for 600520 milliseconds before timing out.\n"
+)
+
+
+def make(path: pathlib.Path, megabytes: int) -> None:
+    """A log of one rank after another, with one message of trouble per thousand lines."""
+    block = "".join(STEP.format(number % 1000, number) for number in range(1000))
+    with path.open("w") as file:
+        written = number = 0
+        while written < megabytes << 20:
+            written += file.write(block) + file.write(TROUBLE.format(number % 7))
+            number += 1
+
+
+def main(megabytes: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        log = pathlib.Path(folder) / "train.log"
+        make(log, megabytes)
+        for name, call in (
+            ("rankscope analyze", [sys.executable, "-m", "rankscope.cli.main", "analyze", str(log)]),
+            ("cat (peer)", ["cat", str(log)]),
+        ):
+            began = time.perf_counter()
+            subprocess.run(call, stdout=subprocess.DEVNULL, check=False)
+            took = time.perf_counter() - began
+            peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+            print(
+                f"{name:20} {megabytes} MB in {took:.1f} s: {megabytes / took:.0f} MB/s, peak of children so far {peak:.0f} MB"
+            )
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1024)

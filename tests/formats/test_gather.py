@@ -1,0 +1,103 @@
+"""Files in any mix become one snapshot: who is who, what is one process, and what is another moment."""
+
+from __future__ import annotations
+
+import gzip
+import pathlib
+import shutil
+
+import pytest
+
+from rankscope.formats import gather as module
+from rankscope.formats.gather import events, gather
+from rankscope.model.evidence.stacks import NativeStacks, PythonStacks
+from rankscope.model.process import Role
+from rankscope.model.snapshot import Snapshot
+
+STACK = 'Thread 0x7F0 (idle): "MainThread"\n    step (train.py:{})\n    main (train.py:9)\n'
+
+
+def write(folder: pathlib.Path, **files: str) -> pathlib.Path:
+    for name, body in files.items():
+        (folder / f"{name}.txt").write_text(body)
+    return folder
+
+
+def stacks(snapshot: Snapshot) -> list[tuple[int, int | None, int]]:
+    """(sweep, rank, depth) of every Python stack."""
+    ranks = {process.ref: process.rank for process in snapshot.processes}
+    return [
+        (sweep.index, ranks[item.process], len(thread.stack))
+        for sweep in snapshot.sweeps
+        for item in sweep.items
+        if isinstance(item.record, PythonStacks) and item.process is not None
+        for thread in item.record.threads
+    ]
+
+
+def test_a_label_with_several_ranks_is_several_processes(tmp_path: pathlib.Path) -> None:
+    """Each of the ranks has the stack that the file shows for all of them."""
+    found = gather([write(tmp_path, **{"00_ranks_1-3": STACK.format(5), "01_rank_0": STACK.format(7)})])
+    assert sorted(stacks(found)) == [(0, 0, 2), (0, 1, 2), (0, 2, 2), (0, 3, 2)]
+    assert {process.role for process in found.processes} == {Role.RANK}
+    assert not found.live
+
+
+def test_two_looks_at_one_rank_are_two_moments(tmp_path: pathlib.Path) -> None:
+    """The same thread again is the next sweep, not another process."""
+    first, later = STACK.format(5), STACK.format(6)
+    found = gather([write(tmp_path, **{"00_rank_2,_first": first, "01_rank_2,_a_minute_later": later})])
+    assert stacks(found) == [(0, 2, 2), (1, 2, 2)]
+    assert len(found.processes) == 1
+
+
+def test_the_pid_of_a_dump_joins_its_threads(tmp_path: pathlib.Path) -> None:
+    """A Python dump and a native one of one pid are one process."""
+    python = 'Process 41: python\nPython v3.11.4 (/usr/bin/python)\n\nThread 41 (idle): "MainThread"\n    f (a.py:1)\n'
+    native = 'Process 41: python\n\nThread 41 (idle): "MainThread"\n    poll (libc.so.6)\n    f (a.py:1)\n'
+    found = gather([write(tmp_path, a=python, b=native)])
+    assert [process.ref.pid for process in found.processes] == [41]
+    assert {type(item.record) for sweep in found.sweeps for item in sweep.items} >= {PythonStacks, NativeStacks}
+
+
+def test_what_cannot_be_read_is_a_gap(tmp_path: pathlib.Path) -> None:
+    """A picture among the files costs nothing but a word."""
+    (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n" + bytes(range(256)) * 20)
+    write(tmp_path, rank_0=STACK.format(1))
+    found = gather([tmp_path])
+    assert [gap.what for gap in found.gaps] == ["a.png"]
+    assert len(found.processes) == 1
+
+
+def test_gzip_is_opened(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "rank_4.txt.gz").write_bytes(gzip.compress(STACK.format(3).encode()))
+    assert stacks(gather([tmp_path])) == [(0, 4, 2)]
+
+
+@pytest.mark.skipif(shutil.which("grep") is None, reason="grep is not here")
+def test_a_sieved_log_says_the_same(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether grep looks first or our readers see every line, the events are equal."""
+    filler = "".join(f"step {number} loss 1.5 tokens/s 9000\n" for number in range(400))
+    trouble = "\n".join(
+        [
+            "[rank3]: Traceback (most recent call last):",
+            '[rank3]:   File "/job/train.py", line 3, in main',
+            "[rank3]:     load(x)",
+            "[rank3]: ValueError: shard 17",
+            "[Rank 0] Watchdog caught collective operation timeout:",
+            "  WorkNCCL(SeqNum=5, OpType=ALLREDUCE, NumelIn=1, Timeout(ms)=600)",
+            "  ran for 700 milliseconds before timing out.",
+            "Root Cause (first observed failure):",
+            "[0]:",
+            "  time      : x",
+            "  rank      : 3 (local_rank: 3)",
+            "  exitcode  : 1 (pid: 25)",
+            "",
+        ]
+    )
+    (tmp_path / "big.log").write_text((filler + trouble) * 20)
+    monkeypatch.setattr(module, "WORTH_BYTES", 1)
+    sieved = list(events([tmp_path / "big.log"]))
+    monkeypatch.setattr(module, "WORTH_BYTES", 1 << 40)
+    assert sieved == list(events([tmp_path / "big.log"]))
+    assert len(sieved) == 3 * 20
