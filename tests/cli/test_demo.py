@@ -28,9 +28,9 @@ def running(mark: bytes) -> set[int]:
     found = set()
     for entry in pathlib.Path("/proc").iterdir():
         with contextlib.suppress(OSError):
-            if entry.name.isdigit() and mark in (entry / "environ").read_bytes():
-                if b"demo/train_" in (entry / "cmdline").read_bytes():
-                    found.add(int(entry.name))
+            ours = entry.name.isdigit() and mark in (entry / "environ").read_bytes()
+            if ours and b"demo/train_" in (entry / "cmdline").read_bytes():
+                found.add(int(entry.name))
     return found
 
 
