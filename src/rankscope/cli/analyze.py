@@ -13,6 +13,8 @@ import click
 
 from ..errors import RankscopeError
 from ..model.evidence.events import Event
+from ..model.ranks import RankSet
+from ..report.entries import lines as timeline
 from . import _exit, _options
 from .diagnose import show
 
@@ -25,14 +27,18 @@ Examples:
   $ rankscope analyze logs/ dumps/ dmesg.txt
   $ rankscope analyze --json job.snap | jq .verdict
   $ kubectl logs worker-3 | rankscope analyze -
-  $ rankscope analyze --events train.log""",
+  $ rankscope analyze --events train.log
+  $ rankscope analyze --entries 0,5 dumps/""",
 )
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--events", "as_events", is_flag=True, help="Only print what was read, as JSON lines.")
+@click.option("--entries", metavar="RANKS", help="Only print the recorder entries of these ranks (0-3,7).")
 @_options.judging
 @_options.json_option
 @_options.color_option
-def command(files: tuple[Path, ...], as_events: bool, stuck_after: float, as_json: bool, color: str) -> None:
+def command(
+    files: tuple[Path, ...], as_events: bool, entries: str | None, stuck_after: float, as_json: bool, color: str
+) -> None:
     """Judge the evidence in FILES as one job.
 
     Snapshots, stacks (py-spy, gdb, pystack, faulthandler), flight recorder dumps, RAS reports, logs of any kind and
@@ -46,9 +52,23 @@ def command(files: tuple[Path, ...], as_events: bool, stuck_after: float, as_jso
         for event in events(files):
             click.echo(json.dumps(flat(event), ensure_ascii=False))
         return
+    if entries is not None:
+        for line in timeline(gather(files, _progress()), ranks_of(entries)):
+            click.echo(line)
+        return
     diagnosis = pipeline.judge(gather(files, _progress()), stuck_after)
     show(diagnosis, as_json, color)
     raise click.exceptions.Exit(_exit.code_of([diagnosis]))
+
+
+def ranks_of(text: str) -> RankSet:
+    """The ranks that somebody asked for."""
+    try:
+        return RankSet.parse(text)
+    except ValueError as error:
+        raise RankscopeError(
+            str(error), "ranks are written 0-3,7", "rankscope analyze --entries 0-3,7 dumps/"
+        ) from None
 
 
 def flat(event: Event) -> dict[str, Any]:

@@ -49,11 +49,14 @@ def check(case: Case) -> Iterator[Finding]:
         certainty=Certainty.CERTAIN if case.snapshot.live and ages else Certainty.LIKELY,
         title=f"{ranks_phrase(missing)} {has} not come to init_process_group", ranks=missing,
         processes=tuple(process for rank in missing for process in case.of_rank(rank)),
-        because=(Reason(f"the store at {looks[-1].address} has keys of {ranks_phrase(come)} and none of {ranks_phrase(keyless)}",
-                        "store"),
-                 Reason(f"{ranks_phrase(RankSet(waiting))} {'waits' if len(waiting) == 1 else 'wait'} in the meeting", "python-stack")),
+        because=(Reason(f"the store at {looks[-1].address} has keys of {ranks_phrase(come)}, none of {ranks_phrase(keyless)}",
+                        "store"), Reason(_waits(RankSet(waiting)), "python-stack")),
         next=("rankscope diagnose   (on the host of the missing rank)",),
     )  # fmt: skip
+
+
+def _waits(ranks: RankSet) -> str:
+    return f"{ranks_phrase(ranks)} {'waits' if len(ranks) == 1 else 'wait'} in the meeting"
 
 
 RULE = Rule(id="store-lacks-rank", cls="rank-never-joined", check=check, page=__doc__ or "", order=54)
