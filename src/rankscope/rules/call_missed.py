@@ -22,12 +22,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..analysis.accounts import Doing, doings, in_kind
+from ..analysis.accounts import Doing, compiled, doings, in_kind
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Finding
 from ..model.ranks import RankSet, ranks_phrase
-from ._text import LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, simple
+from ._text import LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, routine, simple
 from .calls_differ import lonely_call
 
 _STEPS = (
@@ -242,6 +242,13 @@ def _two_places(case: Case) -> Finding | None:
     return None
 
 
+def _stands(doing: Doing) -> bool:
+    """Whether it is said, not only mentioned, that somebody is in the call."""
+    words = f"{doing.account.label if doing.account else ''} {doing.text}"
+    said = compiled(r"stuck|hang|hung|wait|block|never|times? ?out|timed out|frozen|freez").search(words)
+    return bool(doing.account and doing.account.seen) or bool(said and not routine(doing.text))
+
+
 def _shares_a_caller(some: list[Doing], others: list[Doing]) -> bool:
     """Whether stacks of both groups come from the same function of the program."""
     return bool(_callers(some) & _callers(others))
@@ -319,12 +326,7 @@ def _barrier(case: Case) -> Finding | None:
 
 def _only_waiting(case: Case) -> Finding | None:
     """Nothing but ranks that wait in a collective: whoever is not seen may be missing from it."""
-    found = [
-        doing
-        for doing in in_kind(doings(case), *_WAITING)
-        if doing.account
-        and (doing.account.seen or doing.account.find(r"stuck|hang|hung|wait|block|never|timed? ?out|frozen|freez"))
-    ]
+    found = [doing for doing in in_kind(doings(case), *_WAITING) if doing.account and _stands(doing)]
     timeouts = events(case, "torch.watchdog_timeout", "gloo.op_timeout")
     if not found and not timeouts:
         return None
