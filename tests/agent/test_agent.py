@@ -15,7 +15,7 @@ import pytest
 
 from rankscope.model.evidence.stacks import PythonStacks
 from rankscope.model.evidence.threads import Threads
-from rankscope.model.process import Process
+from rankscope.model.process import Process, ProcessRef, Role
 from rankscope.model.snapshot import Snapshot
 from rankscope.probe.agent import Errand
 from rankscope.reach import ship
@@ -157,3 +157,22 @@ def test_hosts_with_one_time_start_together_and_a_wrong_clock_starts_at_once() -
     assert errand.plan(1000.3).start_s == 1001.0
     assert errand.plan(9000.0).start_s == 0.0
     assert time.time() > 9000.0
+
+
+def test_processes_of_a_slurm_job_are_told_by_environment_or_control_group(tmp_path: pathlib.Path) -> None:
+    """A container may hide the variables; the control group of the step still names the job."""
+    from rankscope.model.snapshot import Job
+    from rankscope.probe.agent import _in_slurm_job
+    from rankscope.probe.discover import Found
+    from rankscope.probe.table import Seen, Table
+
+    def in_job(numbers: str, environ: dict[str, str]) -> bool:
+        seen = Seen(10, 1, 1, 1, 1, "python", "S", 0, environ=environ)
+        found = Found(Job("slurm"), (Process(ProcessRef("here", 10, 1), Role.RANK),))
+        return _in_slurm_job(Errand(slurm_job=numbers, proc=str(tmp_path)), Table("here", {10: seen}), found)
+
+    (tmp_path / "10").mkdir()
+    (tmp_path / "10" / "cgroup").write_text("0::/system.slice/slurmstepd.scope/job_71/step_0/user/task_0\n")
+    assert in_job("7,8", {"SLURM_JOB_ID": "8"})
+    assert in_job("71", {})
+    assert not in_job("7", {})

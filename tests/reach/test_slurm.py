@@ -107,3 +107,10 @@ def test_lines_of_srun_are_sorted_by_the_node_that_each_task_names() -> None:
         listen.output(line)
     assert answers.inboxes["node1"].noise == b"hello\n"
     assert answers.inboxes["node2"].noise == b"world\n"
+
+
+def test_a_part_of_a_heterogeneous_job_is_asked_through_its_leader(site: Site) -> None:
+    site.say("squeue", "8|node2|RUNNING|train|7+1\n")
+    site.host("node2", (0, 1))
+    look("7+1")
+    assert "--jobid=7 --het-group=1 " in (site.folder / "srun.asked").read_text()

@@ -56,7 +56,7 @@ class Errand:
     start_s: float = 0.0
     deadline_s: float = 15.0
     alarm_s: int = 30
-    slurm_job: str = ""
+    slurm_job: str = ""  # the numbers by which Slurm knows the job on the node, with commas
     pid: int | None = None
     proc: str = "/proc"
 
@@ -165,7 +165,7 @@ def _in_slurm_job(errand: Errand, table: Table, found: Found) -> bool:
     """Whether a process of it was started by this Slurm job: by its environment, else by its control group."""
     for process in found.processes:
         seen = table.seen.get(process.ref.pid)
-        if seen is not None and (seen.environ or {}).get("SLURM_JOB_ID") == errand.slurm_job:
+        if seen is not None and (seen.environ or {}).get("SLURM_JOB_ID") in errand.slurm_job.split(","):
             return True
     return any(_cgroup_names(errand, process.ref.pid) for process in found.processes[:3])
 
@@ -173,7 +173,8 @@ def _in_slurm_job(errand: Errand, table: Table, found: Found) -> bool:
 def _cgroup_names(errand: Errand, pid: int) -> bool:
     try:
         with open(f"{errand.proc}/{pid}/cgroup", encoding="utf-8", errors="replace") as file:
-            return any(f"job_{errand.slurm_job}" in line.split("/") for line in file.read(1 << 16).splitlines())
+            names = {name for line in file.read(1 << 16).splitlines() for name in line.split("/")}
+            return any(f"job_{number}" in names for number in errand.slurm_job.split(","))
     except OSError:
         return False
 

@@ -68,7 +68,7 @@ def _parcel(hosts: Hosts, plan: Plan) -> bytes:
         "sweeps": plan.sweeps, "interval_s": plan.interval_s, "engine": plan.engine, "stacks": stacks,
         "only": sorted(plan.only) if plan.only is not None else None, "sent_s": now,
         "start_s": now + min(3.0, 0.35 + 0.01 * len(hosts.names)), "deadline_s": max(1.0, plan.deadline_s * 0.75),
-        "slurm_job": hosts.slurm_job,
+        "slurm_job": ",".join(hosts.slurm_job),
     }  # fmt: skip
     return parcel(errand, alarm_s=int(plan.deadline_s) + 5)
 

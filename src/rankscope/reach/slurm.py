@@ -50,7 +50,11 @@ def find(spec: str, options: Options) -> Hosts:
     job = _the_job(spec)
     names = hostnames.expand(job.nodes)
     dead = _dead(job.nodes)
-    return Hosts(tuple(name for name in names if name not in dead), tuple(dead.values()), slurm_job=job.id, whole=True)
+    living = tuple(name for name in names if name not in dead)
+    leader, plus, part = job.shown.partition("+")
+    # A step of a heterogeneous job is started by its leader's number (srun(1), --het-group).
+    numbers = (leader, job.id) if plus else (job.id,)
+    return Hosts(living, tuple(dead.values()), numbers, part, whole=True)
 
 
 def _the_job(spec: str) -> Job:
@@ -119,8 +123,10 @@ def step(call: Call, names: tuple[str, ...], release: tuple[int, int]) -> list[s
     """The command that starts one agent on each node, inside the job."""
     options = call.options
     line = (f"{options.env_setup} && " if options.env_setup else "") + script(options.remote_python, options.sudo)
+    part = [f"--het-group={call.hosts.slurm_part}"] if call.hosts.slurm_part else []
+    overlap = ["--overlap"] if release >= _OVERLAP or release == (0, 0) else []
     return [
-        "srun", f"--jobid={call.hosts.slurm_job}", *(["--overlap"] if release >= _OVERLAP or release == (0, 0) else []),
+        "srun", f"--jobid={call.hosts.slurm_job[0]}", *part, *overlap,
         "--gres=none", f"--nodes={len(names)}", f"--ntasks={len(names)}", "--ntasks-per-node=1", "--cpus-per-task=1",
         f"--nodelist={','.join(names)}", "--label", "--input=none", "--mpi=none", "--cpu-bind=none",
         "--kill-on-bad-exit=0", "--wait=0", "--quiet", "--job-name=rankscope", "--chdir=/", "--export=ALL", "sh", "-c",

@@ -29,11 +29,16 @@ class Options:
 
 @dataclass(frozen=True)
 class Hosts:
-    """Who is to be asked. ``gaps`` are hosts of the job that it is no use to ask; ``whole`` says these are all of them."""
+    """Who is to be asked. ``gaps`` are hosts of the job that it is no use to ask; ``whole`` says these are all of them.
+
+    ``slurm_job`` are the numbers of a Slurm job, the one to start a step in first; ``slurm_part`` is the part of a
+    heterogeneous job.
+    """
 
     names: tuple[str, ...]
     gaps: tuple[Gap, ...] = ()
-    slurm_job: str = ""
+    slurm_job: tuple[str, ...] = ()
+    slurm_part: str = ""
     whole: bool = False
 
     @property
