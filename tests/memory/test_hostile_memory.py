@@ -55,7 +55,7 @@ def test_arbitrary_memory_is_walked_within_bounds(piece: bytes, layout: Layout, 
         lambda: dicts.attribute(objects, address, "_name"),
         lambda: shown._show(address, True),
         lambda: shown._show(address, False),
-        lambda: list(shown._globals(raw)),
+        lambda: list(shown._globals(raw, True)),
         lambda: Names(objects, family).of(interpreter.ThreadState(address, 1, 1, address, address), None, None),
     ):
         try:

@@ -21,6 +21,7 @@ class Config:
 password = "hunter2"
 limit = 23
 def work(step, *rest, flag=False, **more):
+    global_rank = 5
     loss, nothing, big, small, text = 0.25, None, 3 << 70, -7, "secret"
     shape, sizes, table = (2, 3), [1, 2, 3], {1: 2.5}
     words, nested, long, config = ["a"], [[1]], list(range(100)), Config()
@@ -34,6 +35,7 @@ for step in range(41, 43):
     work(step)
 """
 EXPECTED = {
+    "global_rank": "5",
     "step": "41",
     "rest": "()",
     "flag": "False",
@@ -77,7 +79,8 @@ def locals_at(pid: int, depth: int, options: StackOptions) -> dict[str, str]:
 def test_scalars_are_read_and_nothing_else(pid: int) -> None:
     """Numbers, None and small containers of them; no strings, no objects, no deep or long containers."""
     assert locals_at(pid, 1, StackOptions()) == EXPECTED
-    assert locals_at(pid, 1, StackOptions(locals=False)) == {}
+    assert locals_at(pid, 1, StackOptions(locals=False)) == {"global_rank": "5"}
+    assert locals_at(pid, 0, StackOptions(locals=False)) == {}
 
 
 def test_a_loop_at_module_level_keeps_its_counter_among_the_globals(pid: int) -> None:

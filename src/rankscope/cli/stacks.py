@@ -79,7 +79,7 @@ def command(
     chosen = _target.parse(target)
     where = _options.where(chosen, reaching)
     wish = Wish(ranks, children, native, show_locals, source, raw, chosen.pid)
-    options = StackOptions(strings=strings)
+    options = StackOptions(locals=show_locals, strings=strings)
     plan = Plan(sweeps=1, interval_s=0.0, options=options, engine=engine, only=_KINDS)
     shown, complete = 0, True
     looks = (

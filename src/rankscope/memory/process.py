@@ -29,7 +29,10 @@ _GONE = ("Z", "X")
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to read besides the frames, and where threads stand in futex calls, by their ids (for who waits for the GIL)."""
+    """What to read besides the frames, and where threads stand in futex calls, by their ids (for who waits for the GIL).
+
+    Without ``locals`` only those are read that tell which rank a process is.
+    """
 
     locals: bool = True
     strings: bool = False
@@ -133,7 +136,7 @@ class _Reading:
         self._objects = Objects(memory, found.layout, family.static_types)
         self._codes = CodeReader(self._objects, family.codes)
         self._names = Names(self._objects, family)
-        self._values = Values(self._objects, wanted.strings)
+        self._values = Values(self._objects, wanted.strings, wanted.locals)
         self._left = frames.ALL_FRAMES_LIMIT
 
     def all(self, looked: Mapping[int, Task], kept: Mapping[int, PythonThread]) -> Seen:
@@ -185,7 +188,7 @@ class _Reading:
         raws, codes = chain.frames[::-1], codes[::-1]
         stack = Stack(frame_of(self._layout, code, raw.instruction) for raw, code in zip(raws, codes))
         name = self._names.of(state, raws[0] if raws else None, codes[0] if codes else None)
-        return Draft(stack, chain.whole, name, tuple(self._values.of(raws, codes)) if self._wanted.locals else ())
+        return Draft(stack, chain.whole, name, tuple(self._values.of(raws, codes)))
 
     def _check(self, exact: list[Draft]) -> None:
         """Refuse a layout under which no thread that stood still can be read.

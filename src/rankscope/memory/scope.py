@@ -35,6 +35,10 @@ def lock_path(file: str, function: str) -> tuple[str, str] | None:
     return None
 
 
+# What a job calls the number of a process in it; read of every frame, since a process without it is nobody.
+IDENTITY = frozenset({"rank", "global_rank", "world_rank", "local_rank"})
+
+
 @functools.lru_cache(maxsize=65536)
 def installed(file: str) -> bool:
     """Whether a file belongs to an installed library or to the interpreter, by its path."""

@@ -34,8 +34,8 @@ _OUTER, _INNER = 16, 32
 class Values:
     """Reads the values that one process's frames hold."""
 
-    def __init__(self, objects: Objects, strings: bool) -> None:
-        self._objects, self._strings = objects, strings
+    def __init__(self, objects: Objects, strings: bool, all_names: bool = True) -> None:
+        self._objects, self._strings, self._all = objects, strings, all_names
 
     def of(self, frames: Sequence[RawFrame], codes: Sequence[Code]) -> Iterator[Local]:
         """Yield the scalar locals of a thread, outermost frame first; what cannot be read is left out."""
@@ -47,7 +47,8 @@ class Values:
 
     def _of_frame(self, depth: int, frame: RawFrame, code: Code) -> Iterator[Local]:
         try:
-            pairs = self._globals(frame) if code.name == "<module>" else self._fast(frame, code)
+            every = self._all or scope.installed(code.file)
+            pairs = self._globals(frame, every) if code.name == "<module>" else self._fast(frame, code, every)
             for count, (name, value, kind) in enumerate(pairs):
                 if count >= LOCALS_LIMIT:
                     return
@@ -69,13 +70,15 @@ class Values:
                 if pointer and self._kind(objects.memory.read_some(pointer, _HEAD)) == "str":
                     yield Local(depth, "lock file", objects.text(pointer, PATH_LIMIT), "path")
 
-    def _fast(self, frame: RawFrame, code: Code) -> Iterator[tuple[str, str, str]]:
+    def _fast(self, frame: RawFrame, code: Code, every: bool) -> Iterator[tuple[str, str, str]]:
         slots = self._slots(code)
         if not slots:
             return
         layout, objects = self._objects.layout, self._objects
         raw = objects.memory.read(frame.address + layout.frame_values, 8 * (slots[-1][1] + 1))
         for name, index, is_cell in slots:
+            if not every and name not in scope.IDENTITY:
+                continue
             pointer = U64(raw, 8 * index)[0] & ~_POINTER_MARKS
             shown = self._show(pointer, is_cell)
             if shown:
@@ -105,9 +108,11 @@ class Values:
         for index, name in enumerate(names):
             yield objects.text(name), index, index >= count
 
-    def _globals(self, frame: RawFrame) -> Iterator[tuple[str, str, str]]:
+    def _globals(self, frame: RawFrame, every: bool) -> Iterator[tuple[str, str, str]]:
         where = self._objects.pointer(frame.address + self._objects.layout.frame_globals)
         for key, value in dicts.entries(self._objects, where, GLOBALS_LIMIT):
+            if not every and self._objects.text(key) not in scope.IDENTITY:
+                continue
             shown = self._show(value, False)
             if shown:
                 name = self._objects.text(key)

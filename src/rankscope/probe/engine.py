@@ -13,7 +13,8 @@ from ..model.process import ProcessRef
 
 @dataclass(frozen=True)
 class StackOptions:
-    """How much to read. ``strings`` lets string values of locals through, which may hold secrets."""
+    """How much to read. Without ``locals`` only those that tell which rank a process is; ``strings`` lets string values
+    of locals through, which may hold secrets."""
 
     locals: bool = True
     strings: bool = False
