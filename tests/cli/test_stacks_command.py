@@ -27,6 +27,12 @@ def test_ranks_that_went_another_way_are_a_fork_in_the_tree(job: subprocess.Pope
     assert "asleep" in out
 
 
+def test_frames_inherited_from_the_parent_are_left_out(job: subprocess.Popen[bytes]) -> None:
+    """A forked rank begins where its own life begins, not in the launcher's main."""
+    assert "│ python: BaseProcess._bootstrap" in stacks(job).out
+    assert "main (train_plain.py" not in stacks(job).out
+
+
 def test_inside_libraries_frames_are_folded(job: subprocess.Popen[bytes]) -> None:
     """What the interpreter does inside a barrier takes one line."""
     assert "python: Barrier.wait … Condition.wait" in stacks(job).out
