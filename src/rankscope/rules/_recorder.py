@@ -8,7 +8,7 @@ from ..analysis.case import Case
 from ..analysis.origin import Origin, origin
 from ..model.diagnosis import Certainty, CollectiveState, Reason
 from ..model.evidence.recorder import Recorder, RecorderEntry
-from ..model.evidence.stacks import Frame
+from ..model.evidence.stacks import Frame, PythonStacks
 from ..model.ranks import RankSet, ranks_phrase
 from ..model.words import span
 
@@ -53,6 +53,11 @@ def certainty(case: Case, state: CollectiveState) -> Certainty:
     if case.snapshot.live:
         return Certainty.LIKELY if case.comparison.weak else Certainty.CERTAIN
     return Certainty.POSSIBLE if case.comparison.weak else Certainty.LIKELY
+
+
+def min_certainty(found: Certainty) -> Certainty:
+    """At most likely: part of the story was not recorded."""
+    return Certainty.LIKELY if found is Certainty.CERTAIN else found
 
 
 def waits(case: Case, state: CollectiveState) -> Iterator[Reason]:
@@ -108,6 +113,40 @@ def user_frame(entry: RecorderEntry) -> Frame | None:
 
 def place_of(frame: Frame) -> str:
     return f"{frame.function} ({frame.file.rsplit('/', 1)[-1]}:{frame.line})"
+
+
+def absentees(case: Case, state: CollectiveState) -> RankSet:
+    """The ranks at fault that do not themselves wait for somebody, as far as stacks tell.
+
+    Recorders of gloo hold no messages: a rank that stands in a receive looks idle there.
+    """
+    waiters = {wait.waiter for wait in case.graph.waits if wait.target is not None}
+    held = RankSet(rank for rank in state.culprits if (member := case.by_rank.get(rank)) and member.ref in waiters)
+    return state.culprits - held
+
+
+_ROOTED = frozenset({"broadcast", "reduce", "gather", "scatter"})
+_ROOT_NAMES = ("group_src", "group_dst", "src", "dst")
+
+
+def roots_passed(case: Case, state: CollectiveState) -> dict[str, RankSet]:
+    """The root that each waiting rank passed to a call that has one, from the locals of torch's own frames."""
+    found: dict[str, list[int]] = {}
+    for rank in state.waiting if state.op.strip("_") in _ROOTED else ():
+        member = case.by_rank.get(rank)
+        stacks = member.latest(PythonStacks) if member else None
+        for thread in stacks.threads if stacks else ():
+            frames = [
+                depth
+                for depth, frame in enumerate(thread.stack)
+                if frame.function.split(".")[-1] == state.op.strip("_")
+            ]
+            values = {one.name: one.value for one in thread.locals if one.depth in frames}
+            value = next((values[name] for name in _ROOT_NAMES if values.get(name, "None") != "None"), None)
+            if value is not None:
+                found.setdefault(value, []).append(rank)
+                break
+    return {value: RankSet(ranks) for value, ranks in found.items()}
 
 
 def look_next(case: Case, ranks: RankSet) -> tuple[str, ...]:

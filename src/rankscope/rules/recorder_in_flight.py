@@ -20,14 +20,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Finding, Kind, Reason
 from ..model.ranks import ranks_phrase
 from . import Rule
-from ._recorder import call, causes, certainty, waits
+from ._recorder import call, causes, certainty, min_certainty, roots_passed, waits
 
 
 def check(case: Case) -> Iterator[Finding]:
     for state in causes(case, "stuck_in_flight"):
+        if len(roots_passed(case, state)) > 1:
+            continue  # they differ after all, in what recorders do not hold
         reasons = (Reason(f"all of {ranks_phrase(state.arrived)} issued {call(state)}, with equal arguments", "recorder"),
                    *list(waits(case, state))[:2])  # fmt: skip
         yield Finding(
@@ -37,11 +39,6 @@ def check(case: Case) -> Iterator[Finding]:
                      *case.comparison.weak),
             next=("rankscope preflight", "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET  (in the next run)"), collective=state,
         )  # fmt: skip
-
-
-def min_certainty(found: Certainty) -> Certainty:
-    """At most likely: what lies below the program was not seen."""
-    return Certainty.LIKELY if found is Certainty.CERTAIN else found
 
 
 RULE = Rule(id="recorder-in-flight", cls="stuck-below-program", check=check, page=__doc__ or "", order=60)

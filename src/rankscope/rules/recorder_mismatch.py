@@ -20,12 +20,13 @@ Make the sequence of calls a function of shared data; `TORCH_DISTRIBUTED_DEBUG=D
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ..analysis.case import Case
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, CollectiveState, Finding, Kind, Reason
 from ..model.ranks import RankSet, ranks_phrase
 from . import Rule
-from ._recorder import call, causes, certainty, look_next, site, waits
+from ._recorder import call, causes, certainty, look_next, min_certainty, roots_passed, site, waits
 
 _WORDS = {
     "collective_mismatch": "issued another call than its peers",
@@ -36,30 +37,61 @@ _WORDS = {
 
 
 def check(case: Case) -> Iterator[Finding]:
-    for state in causes(case, *_WORDS):
-        who = ranks_phrase(state.culprits) if state.culprits else "some members"
-        reasons = [
-            Reason(f"{ranks_phrase(ranks)} issued {text} as #{state.seq}", "recorder") for text, ranks in state.found
-        ]
-        rest = state.arrived - state.culprits
-        if rest:
-            sizes = " ".join(str(list(dims)) for dims in (state.input_sizes or state.output_sizes)[:2])
-            reasons.insert(
-                0, Reason(f"{ranks_phrase(rest)} issued {call(state)} {sizes} {state.dtype}".rstrip(), "recorder")
-            )
-        if state.detail:
-            reasons.append(Reason(state.detail, "recorder"))
-        odd = state.culprits & state.waiting
-        sites = [site(case, state, RankSet([rank])) for rank in (*list(rest)[:1], *list(odd)[:2])]
-        reasons.extend(Reason(f"issued at {place}", "recorder") for place in dict.fromkeys(sites) if place)
-        sure = Certainty.POSSIBLE if state.kind == "argument_mismatch" else certainty(case, state)
-        yield Finding(
-            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=sure,
-            title=f"{who} {_WORDS[state.kind]} at {call(state)}", ranks=state.culprits,
-            processes=tuple(process for rank in state.culprits for process in case.of_rank(rank)),
-            because=(*reasons, *list(waits(case, state))[:1]), against=case.comparison.weak,
-            next=look_next(case, state.culprits), collective=state,
-        )  # fmt: skip
+    for state in causes(case, *_WORDS, "stuck_in_flight"):
+        passed = roots_passed(case, state)
+        if len(passed) > 1:
+            yield _roots(case, state, passed)
+        elif state.kind in _WORDS:
+            yield _recorded(case, state)
+
+
+def _recorded(case: Case, state: CollectiveState) -> Finding:
+    """The recorder shows the difference (or, for an argument it does not hold, its trace)."""
+    who = ranks_phrase(state.culprits) if state.culprits else "some members"
+    sure = Certainty.POSSIBLE if state.kind == "argument_mismatch" else certainty(case, state)
+    return Finding(
+        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=sure,
+        title=f"{who} {_WORDS[state.kind]} at {call(state)}", ranks=state.culprits,
+        processes=tuple(process for rank in state.culprits for process in case.of_rank(rank)),
+        because=(*_usual(state), *_odd(state), *_places(case, state), *list(waits(case, state))[:1]),
+        against=case.comparison.weak, next=look_next(case, state.culprits), collective=state,
+    )  # fmt: skip
+
+
+def _usual(state: CollectiveState) -> Iterator[Reason]:
+    rest = state.arrived - state.culprits
+    if rest:
+        sizes = " ".join(str(list(dims)) for dims in (state.input_sizes or state.output_sizes)[:2])
+        yield Reason(f"{ranks_phrase(rest)} issued {call(state)} {sizes} {state.dtype}".rstrip(), "recorder")
+
+
+def _odd(state: CollectiveState) -> Iterator[Reason]:
+    for text, ranks in state.found:
+        yield Reason(f"{ranks_phrase(ranks)} issued {text} as #{state.seq}", "recorder")
+    if state.detail:
+        yield Reason(state.detail, "recorder")
+
+
+def _places(case: Case, state: CollectiveState) -> Iterator[Reason]:
+    """Where one of the usual ranks and the odd ones issued their calls."""
+    asked = (*list(state.arrived - state.culprits)[:1], *list(state.culprits & state.waiting)[:2])
+    places = dict.fromkeys(site(case, state, RankSet([rank])) for rank in asked)
+    return (Reason(f"issued at {place}", "recorder") for place in places if place)
+
+
+def _roots(case: Case, state: CollectiveState, passed: dict[str, RankSet]) -> Finding:
+    """The stacks of ranks that wait in the call show different roots; the smaller party is named, if one is smaller."""
+    parties = sorted(passed.items(), key=lambda party: -len(party[1]))
+    odd = RankSet(rank for _, ranks in parties[1:] for rank in ranks)
+    fault = odd if len(parties[0][1]) > len(odd) else RankSet()
+    said = tuple(Reason(f"{ranks_phrase(ranks)} passed {root} as the root", "python-stack") for root, ranks in parties)
+    return Finding(
+        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=min_certainty(certainty(case, state)), ranks=fault,
+        title=f"{ranks_phrase(state.waiting)} passed different roots to {call(state)}",
+        processes=tuple(process for rank in fault for process in case.of_rank(rank)),
+        because=(*said, *waits(case, state)), against=case.comparison.weak, next=look_next(case, odd),
+        collective=replace(state, kind="argument_mismatch", culprits=fault),
+    )  # fmt: skip
 
 
 RULE = Rule(id="recorder-mismatch", cls="collective-mismatch", check=check, page=__doc__ or "", order=60)

@@ -26,12 +26,14 @@ from ..analysis.progress import advances
 from ..model.diagnosis import Finding, Kind, Reason
 from ..model.ranks import ranks_phrase
 from . import Rule
-from ._recorder import call, causes, certainty, last_done, look_next, waits
+from ._recorder import absentees, call, causes, certainty, last_done, look_next, waits
 
 
 def check(case: Case) -> Iterator[Finding]:
     for state in causes(case, "missing_rank"):
-        culprits = state.culprits
+        culprits = absentees(case, state)
+        if not culprits:
+            continue  # they wait themselves, in something that recorders do not hold
         standings = [case.standings.get(process.ref) for rank in culprits for process in case.of_rank(rank)]
         if standings and all(standing is not None and advances(standing) for standing in standings):
             continue  # it is on its way: the rule about stragglers speaks
