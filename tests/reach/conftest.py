@@ -23,6 +23,7 @@ WAIT_FOR_FLAG = Frame("wait_for_flag", "/home/u/train.py", 7)
 def answer(
     host: str, ranks: tuple[int, ...], world: int = 6, meeting: tuple[str, ...] = ("master:node1:29500",),
     sweeps: int = 2, missing: tuple[int, ...] = (), still_s: float = 90.0, asleep: tuple[int, ...] = (),
+    boot: str = "",
 ) -> bytes:  # fmt: skip
     """What an agent on a host with these ranks sends; ``missing`` disappear between the sweeps."""
     out: list[bytes] = []
@@ -30,7 +31,7 @@ def answer(
     post.begin(host)
     writer = wire.Writer(post.text)
     job = Job("torchrun", None, world, "train.py", ",".join(map(str, ranks)), meeting)
-    writer.header("test", job, (Host(host, "6.1", f"boot-of-{host}", 8),))
+    writer.header("test", job, (Host(host, "6.1", boot or f"boot-of-{host}", 8),))
     # Pids are equal on all hosts on purpose: only host and pid together name a process.
     refs = {rank: ProcessRef(host, 100 + i, 5) for i, rank in enumerate(ranks)}
     for rank, ref in refs.items():

@@ -81,17 +81,19 @@ def test_silent_hosts_are_gaps_of_the_job() -> None:
     assert [(gap.host, gap.why) for gap in job.gaps] == [("node2", Why.UNREACHABLE)]
 
 
-def test_a_host_without_processes_is_named_and_what_it_should_hold_is_expected() -> None:
+def test_a_host_without_processes_is_named() -> None:
     (job,) = gathered({"node1": answer("node1", (0, 1), world=4), "node2": answer("node2", ())}, whole=True)
-    assert Gap("host", Why.MISSING, "no process of this job runs there", host="node2") in job.gaps
-    assert RankSet.parse(job.job.expected) == RankSet(range(4))
-
-
-def test_nothing_is_expected_of_ranks_that_may_run_on_a_silent_host() -> None:
-    (job,) = gathered(
-        {"node1": answer("node1", (0, 1), world=6), "node2": answer("node2", ())}, silent=["node3"], whole=True
-    )
+    assert Gap("host", Why.GONE, "no process of this job runs there", host="node2") in job.gaps
     assert RankSet.parse(job.job.expected) == RankSet(range(2))
+
+
+def test_two_machines_that_bear_one_name_are_told_apart() -> None:
+    """Containers are often all called the same; their processes may even have the same pids."""
+    (job,) = gathered({"a": answer("box", (0, 1), boot="aaaa"), "b": answer("box", (2, 3), boot="bbbb")})
+    assert ranks(job) == [0, 1, 2, 3]
+    assert len({process.ref for process in job.processes}) == 4
+    assert [len(sweep.present) for sweep in job.sweeps] == [4, 4]
+    assert len({item.process for item in job.sweeps[0].items}) == 4
 
 
 def test_one_machine_under_two_names_counts_once() -> None:

@@ -104,6 +104,31 @@ def test_nothing_wrong_on_the_others_is_not_enough_evidence() -> None:
     assert said.evidence_weak
 
 
+def test_a_silent_host_has_no_part_in_a_job_whose_ranks_are_all_seen() -> None:
+    said = judge(seen({"node1": (0, 1), "node2": (2, 3)}, {"node3": DARK}, 4))
+    assert [one for one in said.findings if one.rule == "host-unreachable"] == []
+
+
+def test_a_host_that_lost_its_processes_is_the_verdict_when_its_ranks_are_missing() -> None:
+    said = judge(seen({"node1": (0, 1), "node2": (2, 3), "node3": ()}, {}, 6))
+    assert said.verdict is not None
+    assert said.verdict.cls == "dead-rank"
+    assert said.verdict.ranks == RankSet.parse("4-5")
+    assert said.verdict.certainty is not Certainty.CERTAIN
+
+
+def test_a_spare_host_without_processes_is_nobodys_fault() -> None:
+    said = judge(seen({"node1": (0, 1), "node2": (2, 3), "node3": ()}, {}, 4))
+    assert [one for one in said.findings if one.rule == "host-unreachable"] == []
+
+
+def test_beside_a_silent_host_a_spare_one_is_not_accused() -> None:
+    said = judge(seen({"node1": (0, 1), "node2": (2, 3), "node4": ()}, {"node3": DARK}, 6))
+    assert said.verdict is not None
+    assert said.verdict.cls == "network-blackhole"
+    assert findings(said, Kind.CAUSE) == ["network-blackhole"]
+
+
 def test_without_silent_hosts_the_rule_says_nothing() -> None:
     said = judge(seen({"node1": (0, 1), "node2": (2, 3)}, {}, 4))
     assert [one for one in said.findings if one.rule == "host-unreachable"] == []

@@ -15,14 +15,16 @@ from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
 from ..model.snapshot import Snapshot
 
-# Reasons that say "this host did not speak to us"; a host that says that nothing runs there did.
+# Reasons that say "this host did not speak to us". A host that says that nothing of the job runs there (GONE) did.
 _SILENT = {Why.UNREACHABLE, Why.TIMEOUT, Why.DENIED, Why.MISSING, Why.FAILED}
 
 
 @dataclass(frozen=True)
 class Away:
-    """One host that did not answer. ``ranks`` may be empty where nobody can tell; ``sure`` is False where they were told
-    by the order of host names. ``dark`` says that no packet came back, not even a refusal."""
+    """One host that did not answer, or that has no process of the job any more.
+
+    ``ranks`` may be empty where nobody can tell; ``sure`` is False where they were told by the order of host names.
+    """
 
     gap: Gap
     ranks: RankSet
@@ -34,7 +36,13 @@ class Away:
 
     @property
     def dark(self) -> bool:
+        """No packet came back from it, not even a refusal."""
         return self.gap.why is Why.UNREACHABLE
+
+    @property
+    def empty(self) -> bool:
+        """It answered, and nothing of the job runs there."""
+        return self.gap.why is Why.GONE
 
     @property
     def ref(self) -> ProcessRef:
@@ -43,15 +51,23 @@ class Away:
 
 
 def away(snapshot: Snapshot, world_size: int | None) -> tuple[Away, ...]:
-    """The silent hosts of a job."""
+    """The hosts of a job of which nothing was seen."""
     heard = {process.ref.host for process in snapshot.processes} | {host.name for host in snapshot.hosts}
-    gaps = {gap.host: gap for gap in snapshot.gaps if gap.what == "host" and gap.host and gap.why in _SILENT}
-    silent = [gap for name, gap in sorted(gaps.items(), key=lambda item: _natural(item[0] or "")) if name not in heard]
+    gaps = {
+        gap.host: gap for gap in snapshot.gaps if gap.what == "host" and gap.host and gap.why in (*_SILENT, Why.GONE)
+    }
+    silent = [
+        gap
+        for name, gap in sorted(gaps.items(), key=lambda item: _natural(item[0] or ""))
+        if name not in heard or gap.why is Why.GONE
+    ]
     if not silent or not world_size:
-        return tuple(Away(gap, RankSet()) for gap in silent)
+        return tuple(Away(gap, RankSet()) for gap in silent if gap.why is not Why.GONE)
     blocks = _blocks(snapshot)
     unseen = RankSet(range(world_size)) - RankSet(r for held in blocks.values() for r in held)
     unseen = unseen - (RankSet.parse(snapshot.job.expected) if snapshot.job.expected else RankSet())
+    if not unseen:
+        return ()  # every rank is accounted for: those hosts have no part in this job
     size = max((len(held) for held in blocks.values()), default=0)
     if len(silent) == 1 and len(unseen) <= max(size, 1):
         return (Away(silent[0], unseen),)

@@ -10,9 +10,9 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 
 from ..model.gap import Gap, Why
-from ..model.process import Role
+from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
-from ..model.snapshot import Host, Job, Snapshot, Sweep
+from ..model.snapshot import Host, Item, Job, Snapshot, Sweep
 from .answers import Answers, Part, refs_of, total
 
 # Below this an offset may as well be the time that the first line took to reach us.
@@ -29,12 +29,39 @@ def join(answers: Answers, whole: bool = False) -> Iterator[Snapshot]:
 
 
 def _distinct(parts: Iterable[Part]) -> list[Part]:
-    """Each host once: one machine may have been asked under two names."""
+    """Each host once: one machine may have been asked under two names, two machines may bear one."""
     seen: dict[tuple[str, str, object], Part] = {}
+    boots: dict[str, str] = {}
     for part in parts:
+        if boots.setdefault(part.host.name, part.host.boot_id) != part.host.boot_id:
+            part = renamed(part, f"{part.host.name}~{part.host.boot_id[:8]}")
         root = part.job.root or (part.snapshot.processes[0].ref if part.snapshot.processes else None)
         seen.setdefault((part.host.name, part.host.boot_id, root), part)
     return list(seen.values())
+
+
+def renamed(part: Part, name: str) -> Part:
+    """The same part under another name of its host."""
+
+    def of(ref: ProcessRef) -> ProcessRef:
+        return dataclasses.replace(ref, host=name)
+
+    whole, root = part.snapshot, part.job.root
+    job = dataclasses.replace(part.job, root=of(root) if root else None)
+    sweeps = tuple(
+        dataclasses.replace(
+            sweep,
+            present=tuple(map(of, sweep.present)),
+            items=tuple(Item(of(item.process) if item.process else None, item.record) for item in sweep.items),
+        )
+        for sweep in whole.sweeps
+    )
+    snapshot = dataclasses.replace(
+        whole, job=job, sweeps=sweeps,
+        processes=tuple(dataclasses.replace(process, ref=of(process.ref)) for process in whole.processes),
+        gaps=tuple(dataclasses.replace(gap, process=of(gap.process) if gap.process else None) for gap in whole.gaps),
+    )  # fmt: skip
+    return Part(dataclasses.replace(part.host, name=name), job, snapshot, part.ended)
 
 
 def jobs(parts: list[Part]) -> list[list[Part]]:
@@ -74,11 +101,11 @@ def _joined(group: list[Part], idle: tuple[Part, ...], answers: Answers, whole: 
     hosts = tuple({part.host.name: part.host for part in (*group, *idle)}.values())
     gaps = [gap for part in group for gap in part.snapshot.gaps]
     gaps += [gap for host in hosts for gap in _clock(host)]
-    gaps += [Gap("host", Why.MISSING, "no process of this job runs there", host=part.host.name) for part in idle]
+    gaps += [Gap("host", Why.GONE, "no process of this job runs there", host=part.host.name) for part in idle]
     if whole:
         gaps += list(answers.gaps.values())
     return Snapshot(
-        job=_job(group, idle, answers, whole), hosts=hosts,
+        job=_job(group), hosts=hosts,
         processes=tuple(process for part in group for process in part.snapshot.processes),
         sweeps=_sweeps(group), gaps=tuple(gaps), effort=total(part.snapshot.effort for part in group),
         complete=answers.complete,
@@ -93,16 +120,12 @@ def _clock(host: Host) -> Iterator[Gap]:
         yield Gap("clock", Why.DAMAGED, f"the clock of {host.name} is {abs(off):.1f} s {word} ours", host=host.name)
 
 
-def _job(group: list[Part], idle: tuple[Part, ...], answers: Answers, whole: bool) -> Job:
+def _job(group: list[Part]) -> Job:
     """The job as the hosts together know it: the largest promise of its size, the expected ranks of all."""
     first = max(group, key=lambda part: (part.job.world_size or 0, len(part.snapshot.processes)))
     expected = RankSet()
     for part in group:
         expected = expected | (RankSet.parse(part.job.expected) if part.job.expected else _ranks([part]))
-    world = first.job.world_size
-    if whole and world and idle and not answers.gaps:
-        # Everybody was heard, and some hosts hold nothing: what is not here is nowhere.
-        expected = expected | RankSet(range(world))
     meeting = sorted({word for part in group for word in part.job.meeting})
     return dataclasses.replace(first.job, expected=str(expected), meeting=tuple(meeting))
 

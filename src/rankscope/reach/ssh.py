@@ -74,7 +74,7 @@ def _set_up(task: Any, call: Call) -> None:
     task.set_default("stderr", True)
     task.set_default("stdout_msgtree", False)
     task.set_default("stderr_msgtree", False)
-    task.set_info("fanout", int(os.environ.get("FANOUT", "") or call.options.fanout))
+    task.set_info("fanout", call.options.fanout)
     task.set_info("connect_timeout", max(1, int(min(_CONNECT_S, call.deadline_s * 0.4))))
     task.set_info("command_timeout", 0)
     task.set_info("ssh_options", f"{user} {_ALIVE}".strip())

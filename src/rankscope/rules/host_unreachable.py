@@ -1,4 +1,4 @@
-"""A host of the job does not answer, and its ranks are the ones that the others wait for.
+"""A host of the job does not answer or has lost its processes, and its ranks are what the others wait for.
 
 ## What it means
 Every rank that could be looked at waits for ranks of a host that is silent: switched off, crashed, cut off from the network,
@@ -8,7 +8,8 @@ wait for as long as they are allowed to.
 ## How it is recognised
 Asking the host brought no answer (the reason is shown), while the recorders or stacks of the others say that nobody else holds
 them up. A host that refuses the login, or has no Python for us, is alive: then only its ranks are named, and what they do is
-unknown. Without recorders the ranks of a silent host are told by the order of host names, and the report says so.
+unknown. A host that answers and has no process of the job any more has restarted, or its processes were ended. Without
+recorders the ranks of a host are told by the order of host names, and the report says so.
 
 ## What to do
 Look at the host by another way: its console or management controller, `ping`, the switch, `scontrol show node`. When it is
@@ -21,6 +22,7 @@ Health checks before the start (`rankscope preflight`), shorter time-outs of the
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from ..analysis.away import Away, away
 from ..analysis.case import Case, Root
@@ -33,59 +35,81 @@ from ._say import waited_for
 
 def check(case: Case) -> Iterator[Finding]:
     silent = away(case.snapshot, case.world_size) if case.snapshot.live else ()
-    for dark in (True, False):
-        hosts = [host for host in silent if host.dark is dark]
+    for sort in _SORTS:
+        hosts = [host for host in silent if _sort(host) is sort]
         if hosts:
-            yield _finding(case, hosts, dark, _waited(case, hosts, silent))
+            yield _finding(case, hosts, sort, _waited(case, hosts, silent))
+
+
+@dataclass(frozen=True)
+class _Sort:
+    """A way of not being seen: the class it points to, and the words for one host and for several."""
+
+    cls: str
+    one: str
+    many: str
+    against: str = ""
+
+
+_DARK = _Sort("network-blackhole", "does not answer", "do not answer")
+_EMPTY = _Sort("dead-rank", "has no process of this job", "have no process of this job")
+_CLOSED = _Sort("collective-missed-by-rank", "could not be looked at", "could not be looked at",
+                "the host is alive; what its ranks do was not seen")  # fmt: skip
+_SORTS = (_DARK, _EMPTY, _CLOSED)
+
+
+def _sort(host: Away) -> _Sort:
+    return _DARK if host.dark else _EMPTY if host.empty else _CLOSED
 
 
 def _waited(case: Case, hosts: list[Away], silent: tuple[Away, ...]) -> list[Root]:
     """Where chains of waiting end in one of these hosts, or in a rank that can only run on one of them."""
     refs = {host.ref for host in hosts}
     theirs = RankSet(rank for host in hosts for rank in host.ranks)
-    known = all(host.ranks for host in silent)
-    unseen = RankSet(range(case.world_size or 0)) - case.ranks
+    told = RankSet(rank for host in silent for rank in host.ranks)
+    # A rank that no host is known to hold may run on any of those of which nothing is known.
+    open_ = (
+        RankSet(range(case.world_size or 0)) - case.ranks - told if not all(host.ranks for host in hosts) else RankSet()
+    )
     return [
         root
         for root in case.graph.roots
-        if root.ref in refs
-        or (is_absent(root.ref) and (root.ref.pid in theirs or (not known and root.ref.pid in unseen)))
+        if root.ref in refs or (is_absent(root.ref) and (root.ref.pid in theirs or root.ref.pid in open_))
     ]
 
 
-def _finding(case: Case, hosts: list[Away], dark: bool, roots: list[Root]) -> Finding:
+def _finding(case: Case, hosts: list[Away], sort: _Sort, roots: list[Root]) -> Finding:
     names = ", ".join(host.host for host in hosts[:8]) + (f" and {len(hosts) - 8} more" if len(hosts) > 8 else "")
     ranks = RankSet(rank for host in hosts for rank in host.ranks)
     whose = ranks or RankSet(root.ref.pid for root in roots if is_absent(root.ref))
     stuck = [root for root in roots if root.age_s is None or case.stuck(root.age_s)]
-    run = f"; {ranks_phrase(whose)} {'runs' if len(whose) == 1 else 'run'} there" if whose else ""
-    verb = ("does not answer" if dark else "could not be looked at") if len(hosts) == 1 else (
-        "do not answer" if dark else "could not be looked at")  # fmt: skip
+    belong = f"; {ranks_phrase(whose)} {'belongs' if len(whose) == 1 else 'belong'} there" if whose else ""
     held = ", and nobody else holds the job up" if stuck else ""
     return Finding(
-        rule=RULE.id, cls=RULE.cls if dark else "collective-missed-by-rank", kind=Kind.CAUSE if stuck else Kind.NOTE,
-        certainty=_certainty(case, stuck, dark), title=f"{names} {verb}{run}{held}", ranks=whose if stuck else RankSet(),
-        because=(*map(_silence, hosts[:8]), *(waited_for(stuck[0]) if stuck else ())), against=tuple(_against(hosts, dark)),
-        next=(f"ping -c 3 {hosts[0].host}", f"rankscope diagnose ssh:{hosts[0].host} --deadline 60"),
+        rule=RULE.id, cls=sort.cls, kind=Kind.CAUSE if stuck else Kind.NOTE, certainty=_certainty(case, stuck, sort),
+        title=f"{names} {sort.one if len(hosts) == 1 else sort.many}{belong}{held}", ranks=whose if stuck else RankSet(),
+        because=(*map(_silence, hosts[:8]), *(waited_for(stuck[0]) if stuck else ())), against=tuple(_against(hosts, sort)),
+        next=(f"ping -c 3 {hosts[0].host}", f"rankscope diagnose ssh:{hosts[0].host} --deadline 60") if sort is not _EMPTY
+        else (f"ssh {hosts[0].host} 'uptime; dmesg -T | tail'",),
     )  # fmt: skip
 
 
-def _certainty(case: Case, roots: list[Root], dark: bool) -> Certainty:
+def _certainty(case: Case, roots: list[Root], sort: _Sort) -> Certainty:
     """Never certain: what the ranks over there do, nobody has seen."""
     named = any(is_absent(root.ref) for root in roots)
     old = any(case.stuck(root.age_s) for root in roots)
-    return Certainty.LIKELY if old and (dark or named) else Certainty.POSSIBLE
+    return Certainty.LIKELY if old and (sort is _DARK or named) else Certainty.POSSIBLE
 
 
 def _silence(host: Away) -> Reason:
     return Reason(f"{host.host}: {host.gap.detail}", "host")
 
 
-def _against(hosts: list[Away], dark: bool) -> Iterator[str]:
+def _against(hosts: list[Away], sort: _Sort) -> Iterator[str]:
     if any(host.ranks and not host.sure for host in hosts):
-        yield "which ranks run there was told by the order of the host names"
-    if not dark:
-        yield "the host is alive; what its ranks do was not seen"
+        yield "which ranks belong there was told by the order of the host names"
+    if sort.against:
+        yield sort.against
 
 
 RULE = Rule(id="host-unreachable", cls="network-blackhole", check=check, page=__doc__ or "", order=8)

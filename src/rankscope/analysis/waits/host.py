@@ -17,8 +17,9 @@ def find(scene: Scene) -> Iterator[Wait]:
     ranks = [standing for standing in scene.of_role(Role.RANK) if standing.member.rank is not None]
     if not scene.away or scene.missing or not all(arrived(standing) for standing in ranks):
         return
+    hosts = [host for host in scene.away if host.ranks] or scene.away
     for standing in ranks:
         if standing.member.rank in scene.rank_edges:
             continue
-        for host in scene.away:
+        for host in hosts:
             yield Wait(standing.member.ref, host.ref, what(standing), standing.still_s)
