@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,8 @@ from memory.standing import label, pythons
 NAMED = (
     ("user_code_sleeps", "torchrun"),
     ("user_code_spins", "forked"),
+    ("branch_skips_all_reduce", "torchrun"),
+    ("same_line_next_iteration", "spawn"),
     ("rank_killed", "forked"),
     ("rank_stopped", "spawn"),
     ("loader_worker_stands", "torchrun"),
@@ -66,6 +69,28 @@ def test_the_verdict_does_not_depend_on_the_python_of_the_job(admit, place):
         pytest.skip("there is no other Python on this machine; name some in RANKSCOPE_PYTHONS")
     name, launcher = NAMED_STDLIB[place]
     _examine(admit(name, launcher=launcher, python=others[place % len(others)]))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root, to give up the right to ptrace"
+)
+def test_what_the_kernel_shows_is_said_without_the_right_to_ptrace(admit):
+    """Without that right a stopped process is still named, and what could not be seen is listed."""
+    patient = admit("child_stopped", launcher="shell")
+    look = judging.diagnose(patient, before=judging.WITHOUT_PTRACE)
+    assert judging.mistakes(look, patient.truth) == [], look.diagnosis
+    assert {gap["reason"] for gap in look.diagnosis["gaps"] if gap["what"] == "python-stacks"} == {"denied"}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root, to give up the right to ptrace"
+)
+def test_nobody_is_accused_without_evidence(admit):
+    """Where only the stacks could tell and they are denied, the answer is "not enough evidence": exit code 3."""
+    look = judging.diagnose(admit("two_locks_crosswise", launcher="shell"), before=judging.WITHOUT_PTRACE)
+    assert (look.code, look.diagnosis["verdict"]) == (3, None), look.diagnosis
 
 
 def _examine(patient):

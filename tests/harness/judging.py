@@ -12,6 +12,8 @@ from typing import Any
 from .patient import Patient
 
 STUCK_AFTER_S = 2.0
+# Root without the right to look into other processes, as an ordinary user is towards jobs of others.
+WITHOUT_PTRACE = ("setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace")
 SLOW = ("straggler-slow-rank", "not-a-hang-slow")  # verdicts that accuse nobody: notes, exit code 0
 TOOL = (sys.executable, "-c", "import sys; from rankscope.cli.main import main; sys.exit(main())")
 
@@ -26,31 +28,31 @@ class Look:
     errors: str
 
 
-def diagnose(patient: Patient, *more: str, within: float = 60.0) -> Look:
-    """Let the sickness reach the age that counts as stuck, then look once."""
+def diagnose(patient: Patient, *more: str, within: float = 60.0, before: tuple[str, ...] = ()) -> Look:
+    """Let the sickness reach the age that counts as stuck, then look once; ``before`` goes in front of the command."""
     stuck_after = float(patient.message.get("stuck_after", STUCK_AFTER_S))
     if patient.truth["class"] is not None:
         time.sleep(max(0.0, stuck_after + 0.5 - patient.age()))
     return run("diagnose", "--json", f"pid:{patient.target}", "--stuck-after", f"{stuck_after:g}", "--interval", "0.7",
-               *more, within=within)  # fmt: skip
+               *more, within=within, before=before)  # fmt: skip
 
 
-def run(*args: str, within: float = 60.0) -> Look:
+def run(*args: str, within: float = 60.0, before: tuple[str, ...] = ()) -> Look:
     """Run our command line in a child; a tool that hangs is a look that says so."""
     begin = time.monotonic()
-    code, out, errors = _call(args, within)
+    code, out, errors = _call((*before, *TOOL, *args), within)
     return Look(code, _first(out), time.monotonic() - begin, errors[-3000:])
 
 
 def text(*args: str, within: float = 30.0) -> str:
     """What our command line prints."""
-    _, out, errors = _call(args, within)
+    _, out, errors = _call((*TOOL, *args), within)
     return out or errors
 
 
-def _call(args: tuple[str, ...], within: float) -> tuple[int, str, str]:
+def _call(command: tuple[str, ...], within: float) -> tuple[int, str, str]:
     try:
-        done = subprocess.run([*TOOL, *args], capture_output=True, text=True, timeout=within, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=within, check=False)
     except subprocess.TimeoutExpired as late:
         return 124, "", f"no answer within {within:g} s\n{late.stderr or ''}"
     return done.returncode, done.stdout, done.stderr
