@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +14,7 @@ from rankscope.analysis.collectives.ras import judge
 from rankscope.formats import ras
 from rankscope.model.evidence.ras import RasReport
 from rankscope.model.gap import Gap
+from rankscope.probe import ras as probe_ras
 
 
 def rank(number: int, reduces: int, pid: int | None = None) -> dict:
@@ -131,3 +134,28 @@ def test_any_fields_are_survived(value):  # fmt: skip
     assert isinstance(found, (RasReport, Gap))
     if isinstance(found, RasReport):
         judge([found])
+
+
+def test_the_live_report_is_asked_with_one_fixed_question():
+    asked = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                asked.append(connection.recv(4096))
+                connection.sendall(b"SERVER PROTOCOL 2\n" + TEXT.format(op="AllReduce", lines=ONE).encode())
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        found = probe_ras.ask(f"127.0.0.1:{listener.getsockname()[1]}")
+        thread.join(5)
+    assert isinstance(found, RasReport)
+    assert list(judge([found])[0].culprits) == [5]
+    assert asked == [b"CLIENT PROTOCOL 2\nTIMEOUT 3\nVERBOSE STATUS\n"]
+
+
+def test_no_ras_is_no_gap():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    assert probe_ras.ask(f"127.0.0.1:{port}") is None
