@@ -121,6 +121,20 @@ def test_the_agent_leaves_nothing_on_the_disk_and_tells_no_secret(
     assert "do-not-tell" not in str(part.snapshot)
 
 
+def test_what_the_agent_looks_up_is_not_kept_in_the_users_home(tmp_path: pathlib.Path) -> None:
+    """On a workstation symbols are remembered between looks; an agent is a guest."""
+    code = (
+        "from rankscope.probe import agent; from rankscope.memory.buildid import SymbolCache\n"
+        "if {}: agent.bound(20)\n"
+        "cache = SymbolCache(); cache._known = {{'abcd': {{'name': 1}}}}; cache._store()"
+    )
+    env = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    subprocess.run([sys.executable, "-c", code.format(True)], env=env, check=True, timeout=30)
+    assert list(tmp_path.iterdir()) == []
+    subprocess.run([sys.executable, "-c", code.format(False)], env=env, check=True, timeout=30)
+    assert list(tmp_path.iterdir()) != []
+
+
 def test_a_host_without_a_job_still_answers(pyz: pathlib.Path) -> None:
     done = subprocess.run([sys.executable, str(pyz), '{"slurm_job": "987654321"}'], capture_output=True, timeout=60)
     inbox = read(done.stdout)

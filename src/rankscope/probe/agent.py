@@ -195,7 +195,9 @@ def _introduce(post: Post, here: Host, table: Table, found: tuple[Found, ...]) -
 
 
 def bound(alarm_s: int) -> None:
-    """Limits that hold whatever happens: time, memory, no core file, and a low claim on the CPU the job needs."""
+    """Limits that hold whatever happens: time, memory, no core file, no trace on disk, a low claim on the job's CPU."""
+    # What is looked up here is forgotten with us; a home on a dead server would hold us up besides.
+    os.environ["XDG_CACHE_HOME"] = os.devnull
     with contextlib.suppress(OSError):
         os.setpgid(0, 0)
     signal.signal(signal.SIGALRM, _stop)
