@@ -349,7 +349,8 @@ _NATIVE = """
 gil: take_gil PyEval_AcquireThread PyEval_RestoreThread PyEval_AcquireLock PyGILState_Ensure
     _PyThreadState_Attach pybind11::gil_scoped_acquire* pybind11::detail::gil_scoped_acquire* torch::PyGILGuard*
     nanobind::gil_scoped_acquire* __pyx_gilstate_ensure
-lock: __lll_lock_wait __lll_lock_wait_private __GI___lll_lock_wait ___pthread_mutex_lock __pthread_mutex_lock
+lock: __psynch_mutexwait _pthread_mutex_firstfit_lock_wait _pthread_mutex_firstfit_lock_slow __lll_lock_wait
+    __lll_lock_wait_private __GI___lll_lock_wait ___pthread_mutex_lock __pthread_mutex_lock
     __GI___pthread_mutex_lock pthread_mutex_lock __pthread_mutex_lock_full __pthread_mutex_cond_lock
     futex_abstimed_wait std::mutex::lock std::lock_guard* std::unique_lock* SpinLockDelay
     AbslInternalSpinLockDelay* absl::base_internal::SpinLock* SpinLock::SlowLock base::internal::SpinLockDelay
@@ -359,7 +360,7 @@ lock: __lll_lock_wait __lll_lock_wait_private __GI___lll_lock_wait ___pthread_mu
     _PyRWMutex_Lock pthread_rwlock_wrlock pthread_rwlock_rdlock __pthread_rwlock_wrlock __pthread_rwlock_rdlock
     absl::Mutex::Lock* absl::lts* parking_lot::raw_mutex* std::sys::sync::mutex* __tsan_mutex* arena_get2*
     _dl_add_to_namespace_list
-condition: pthread_cond_wait pthread_cond_timedwait __pthread_cond_wait ___pthread_cond_wait
+condition: __psynch_cvwait _pthread_cond_wait pthread_cond_wait pthread_cond_timedwait __pthread_cond_wait ___pthread_cond_wait
     __pthread_cond_timedwait ___pthread_cond_timedwait pthread_cond_clockwait ___pthread_cond_clockwait64
     ___pthread_cond_timedwait64 __pthread_cond_wait_common futex_wait_cancelable __futex_abstimed_wait_common
     __futex_abstimed_wait_common64 __futex_abstimed_wait_cancelable64 std::condition_variable::wait* sem_wait

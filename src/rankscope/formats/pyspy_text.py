@@ -13,6 +13,7 @@ from .records import Record, read_all
 NAME = "py-spy dump"
 
 _PROCESS = re.compile(r"^Process (\d+): ?(.*)$")
+_RANK = re.compile(r"^This is rank (\d+) on \S+$")  # ``rankscope stacks --raw`` says so below the header
 _PYTHON = re.compile(r"^Python v(\d+\.\d+[\w.+-]*)")
 _THREAD = re.compile(r'^\s*Thread (0x[0-9a-fA-F]+|\d+)(?:/0x[0-9a-fA-F]+)? ?\(([a-z+]+)\)(?:: (?:"(.*)"|(.*?)))?:?\s*$')
 _FRAME = re.compile(r"^\s+(?P<name>\S.*?) \((?P<file>[^()]*?(?:\([^()]*\)[^()]*?)??)(?::(?P<line>\d+))?\)$")
@@ -39,6 +40,7 @@ class Reader:
         self._pid: int | None = None
         self._command: str | None = None
         self._python: str | None = None
+        self._rank: int | None = None
         self._order = 0
 
     def feed(self, line: Line) -> Iterator[Record]:
@@ -47,11 +49,14 @@ class Reader:
         if process:
             yield from self.close()
             self._pid, self._command, self._order = int(process.group(1)), process.group(2) or None, self._order + 1
+            self._rank = None
         elif thread:
             yield from self.close()
             self._start(line, thread)
         elif version := _PYTHON.match(text):
             self._python = version.group(1)
+        elif rank := _RANK.match(text):
+            self._rank = int(rank.group(1))
         elif not self._take(line):
             yield from self.close()
 
@@ -60,7 +65,7 @@ class Reader:
         self._headed = True
         self._open = Building(
             NAME, line, tid=None if tid.startswith("0x") else int(tid), name=(quoted or (bare or "").strip('"')) or None,
-            pid=self._pid, python=self._python, command=self._command, active="active" in status,
+            pid=self._pid, rank=self._rank, python=self._python, command=self._command, active="active" in status,
             gil="gil" in status, order=self._order,
         )  # fmt: skip
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..analysis.accounts import doings, in_kind
+from ..analysis.accounts import Doing, doings, in_kind
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Finding
@@ -42,7 +42,13 @@ def check(case: Case) -> Iterator[Finding]:
     found = [doing for doing in doings(case) if doing.kind not in ("unknown", Wait.IDLE.value)]
     waiting = in_kind(found, Wait.COLLECTIVE.value, Wait.DEVICE.value)
     size = sum(len(doing.ranks) or doing.count or 1 for doing in waiting)
-    if waiting and len(waiting) == len(found) and size > 1 and len({doing.site for doing in waiting}) == 1:
+    if (
+        waiting
+        and len(waiting) == len(found)
+        and size > 1
+        and _shown(waiting)
+        and len({doing.site for doing in waiting}) == 1
+    ):
         yield simple(
             RULE,
             f"all {size} ranks that were seen stand in the same {waiting[0].op}",
@@ -69,6 +75,11 @@ def check(case: Case) -> Iterator[Finding]:
     signs = list(hits(case, _SIGNS))
     if signs:
         yield finding(RULE, case, signs, "every rank stands in the same call", _STEPS)
+
+
+def _shown(waiting: list[Doing]) -> bool:
+    """Whether it rests on stacks, or on more than one sentence."""
+    return len(waiting) > 1 or any(doing.account and doing.account.seen for doing in waiting)
 
 
 RULE = make_rule(__name__, __doc__, "stuck-below-program", 90, check)

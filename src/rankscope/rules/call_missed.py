@@ -36,6 +36,7 @@ _STEPS = (
 )
 _WAITING = (Wait.COLLECTIVE.value, Wait.BACKWARD.value)
 _SIGNS = (
+    Sign(r"out of memory, skipping (?:the )?batch|skipp?(?:ing|ed) (?:the )?(?:batch|step|update|backward)[^\n]{0,40}(?:on|in|at)? ?(?:this |one |rank)?", "a rank skips a step that the others make", anywhere=(r"all_?reduce|barrier|hang|stuck|timeout|timed out|collective|wait",)),
     Sign(r"submitted to be reduced, gathered or broadcasted by subset of ranks|Stalled (?:ops|ranks)|\[(?:missing|ready) ranks: ", "a stall report says that only part of the ranks submitted a tensor", speaker=False),
     Sign(r"\b(?:only|just) (?:on |by )?(?:the )?(?:rank ?(?:0|zero)|main process|master|global[_ ]zero|one rank|some ranks|part of the ranks|rank \d+)\b[^\n]{0,60}(?:call|enter|reach|issue|execut|run|save|join|broadcast|reduc|gather|barrier|log|valid|eval)", "a collective is called on some ranks only"),
     Sign(r"if (?:self\.|trainer\.|args\.|accelerator\.)?(?:local_?)?(?:rank == 0|rank==0|is_global_zero|is_main_process|is_master|is_rank_zero|get_rank\(\) == 0|is_local_main_process)", "a section belongs to one rank only", anywhere=(r"hang|stuck|time-?out|timed out|barrier|all_?reduce|broadcast|collective|gather",)),

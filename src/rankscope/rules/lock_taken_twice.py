@@ -33,6 +33,7 @@ from ._text import LIKELY, POSSIBLE, Hit, Sign, finding, hits, make_rule
 _STEPS = ("py-spy dump --locals --native --pid PID", "python -X faulthandler …; kill -ABRT PID")
 _LOCK = r"(?:with (?:self\.)?\w*lock|\.acquire\(|acquire \(|_lock\b|mutex|Lock\b|lock_\w+)"
 _SIGNS = (
+    Sign(r"\bhold(?:s|ing)?\b[^\n]{0,40}\b(?:lock|mutex)\b[^\n]{0,40}\b(?:waits?|waiting|wants?|blocked)\b[^\n]{0,40}\b(?:lock|mutex)\b[^\n]*(?:\n[^\n]*){0,2}?\bhold(?:s|ing)?\b", "two threads each hold what the other wants", unless=(r"\bGIL\b",)),
     Sign(r"\b(?:logger|logging|log|print|emit|write)[^\n]{0,60}(?:in|from|inside|during) (?:a |the )?(?:__del__|destructor|finali[sz]er|signal handler|weakref callback|gc callback)|(?:__del__|destructor|finali[sz]er|signal handler|garbage collect\w+)[^\n]{0,80}(?:log(?:s|ger|ging)?\b|print|emit|acquire|lock)", "a finalizer or handler uses what its own thread holds", also=(r"lock|deadlock|hang|stuck|wait|acquire",), unless=(r"\bfork(?:ed|s|ing)?\b|\bGIL\b|DataLoader",)),
     Sign(r"_removeHandlerRef(?:[^\n]*\n){0,6}?[^\n]*(?:acquire|lock)|(?:acquire|_acquireLock)[^\n]*\n(?:[^\n]+\n){0,6}?[^\n]*_removeHandlerRef", "a weak-reference callback wants the lock of the log while it is being released"),
     Sign(r"__del__(?:[^\n]*\n){0,14}?[^\n]*" + _LOCK, "a destructor takes a lock"),
