@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case
+from ..analysis.collectives.parallel import coordinates
 from ..analysis.origin import Origin, origin
 from ..model.diagnosis import Certainty, CollectiveState, Reason
 from ..model.evidence.recorder import Recorder, RecorderEntry
@@ -92,6 +93,16 @@ def last_done(case: Case, state: CollectiveState, rank: int) -> Reason | None:
                   member.ref if member else None)  # fmt: skip
 
 
+def place(case: Case, ranks: RankSet) -> Iterator[Reason]:
+    """Where the first of these ranks stand in the job's parallelism."""
+    for rank in list(ranks)[:4]:
+        member = case.by_rank.get(rank)
+        recorder = member.latest(Recorder) if member else None
+        where = coordinates(recorder, rank) if recorder else ""
+        if where:
+            yield Reason(f"rank {rank} is {where}", "recorder", member.ref if member else None)
+
+
 def site(case: Case, state: CollectiveState, ranks: RankSet) -> str:
     """The line of the job's own code from which the first of these ranks issued the call."""
     for rank in ranks:
@@ -152,6 +163,6 @@ def roots_passed(case: Case, state: CollectiveState) -> dict[str, RankSet]:
 def look_next(case: Case, ranks: RankSet) -> tuple[str, ...]:
     """Commands that would tell more."""
     if not case.snapshot.live:
-        return (f"rankscope diagnose   (on the running job: what {ranks_phrase(ranks)} does instead)",) if ranks else ()
+        return (f"rankscope diagnose   (on the running job: what {ranks_phrase(ranks)} {"does" if len(ranks) == 1 else "do"} instead)",) if ranks else ()
     refs = [case.by_rank[rank].ref for rank in ranks if rank in case.by_rank]
     return tuple(f"rankscope stacks pid:{ref.pid} --source" for ref in refs[:3])

@@ -26,7 +26,7 @@ from ..analysis.progress import advances
 from ..model.diagnosis import Finding, Kind, Reason
 from ..model.ranks import ranks_phrase
 from . import Rule
-from ._recorder import absentees, call, causes, certainty, last_done, look_next, waits
+from ._recorder import absentees, call, causes, certainty, last_done, look_next, place, waits
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -38,6 +38,7 @@ def check(case: Case) -> Iterator[Finding]:
         if standings and all(standing is not None and advances(standing) for standing in standings):
             continue  # it is on its way: the rule about stragglers speaks
         reasons = [*waits(case, state), *filter(None, (last_done(case, state, rank) for rank in list(culprits)[:4]))]
+        reasons.extend(place(case, culprits))
         if state.detail:
             reasons.append(Reason(state.detail, "recorder"))
         yield Finding(
