@@ -163,6 +163,9 @@ def roots_passed(case: Case, state: CollectiveState) -> dict[str, RankSet]:
 def look_next(case: Case, ranks: RankSet) -> tuple[str, ...]:
     """Commands that would tell more."""
     if not case.snapshot.live:
-        return (f"rankscope diagnose   (on the running job: what {ranks_phrase(ranks)} {"does" if len(ranks) == 1 else "do"} instead)",) if ranks else ()
+        verb = "does" if len(ranks) == 1 else "do"
+        return (
+            (f"rankscope diagnose   (on the running job: what {ranks_phrase(ranks)} {verb} instead)",) if ranks else ()
+        )
     refs = [case.by_rank[rank].ref for rank in ranks if rank in case.by_rank]
     return tuple(f"rankscope stacks pid:{ref.pid} --source" for ref in refs[:3])
