@@ -87,6 +87,15 @@ def test_raw_dumps_can_be_read_like_any_other_tools(job: subprocess.Popen[bytes]
     assert {dump.thread.stack[-1].function for dump in dumps} == {"Condition.wait", "wait_for_shard"}
 
 
+def test_dumps_that_somebody_pasted_are_merged_too(job: subprocess.Popen[bytes], tmp_path: pathlib.Path) -> None:
+    """A file of raw dumps gives the tree again, ranks included."""
+    (tmp_path / "pasted.txt").write_text(stacks(job, "--raw").out)
+    said = rankscope("stacks", str(tmp_path / "pasted.txt"))
+    assert said.code == 0
+    assert "├─ ranks 0-2: train (train_plain.py:" in said.out
+    assert "└─ rank 3: train (train_plain.py:" in said.out
+
+
 def test_a_snapshot_file_shows_what_it_holds(job: subprocess.Popen[bytes], tmp_path: pathlib.Path) -> None:
     """Without source lines: they belong to living processes."""
     kept = tmp_path / "job.snap"
@@ -107,7 +116,9 @@ def test_native_frames_pause_one_of_each_group_and_say_so(job: subprocess.Popen[
 
 def test_a_file_with_nothing_in_it_says_that_nothing_fits(tmp_path: pathlib.Path) -> None:
     """A snapshot that broke off after its first line."""
-    (tmp_path / "short.snap").write_text('{"is":"snapshot","schema":"rankscope/snapshot","version":1}\n')
+    (tmp_path / "short.snap").write_text(
+        '{"is":"snapshot","schema":"rankscope/snapshot","version":1,"job":{"launcher":"x"}}\n'
+    )
     said = rankscope("stacks", str(tmp_path / "short.snap"))
     assert said.code == 2
     assert "0 processes" in said.err

@@ -16,7 +16,7 @@ from ..model.ranks import RankSet
 from ..model.snapshot import Item, Snapshot
 from ..probe.engine import StackOptions
 from ..probe.sweep import Plan
-from . import _exit, _options, _snapshots, _target
+from . import _exit, _options, _target
 from .diagnose import no_job
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ Examples:
   $ rankscope stacks                          every job on this host, merged
   $ rankscope stacks pid:4587 --ranks 0-3,7   these ranks of one job
   $ rankscope stacks pid:4587 --children --source
-  $ rankscope stacks job.snap --locals        the evidence of a file
+  $ rankscope stacks job.snap --locals        a snapshot, or anybody's dumps
   $ rankscope stacks pid:4587 --raw           one dump per thread""",
 )
 @click.argument("target", required=False)
@@ -75,6 +75,7 @@ def command(
     code: 0 shown, 2 could not do it, 130 interrupted.
     """  # fmt: skip
     from .. import pipeline
+    from ..formats.gather import gather
 
     chosen = _target.parse(target)
     where = _options.where(chosen, reaching)
@@ -83,7 +84,7 @@ def command(
     plan = Plan(sweeps=1, interval_s=0.0, options=options, engine=engine, only=_KINDS)
     shown, complete = 0, True
     looks = (
-        iter([_snapshots.load(chosen.file)])
+        iter([gather((chosen.file,))])
         if chosen.file is not None
         else pipeline.gather(pipeline.Look(chosen.pid, plan, **where))
     )
@@ -109,8 +110,11 @@ def _shown(snapshot: Snapshot, wish: Wish, plan: Plan, local: bool, color: str) 
         case = pipeline.case_of(snapshot)
     members = [member for member in case.members if _wanted(case, member, wish)]
     if not members:
-        raise RankscopeError(f"no process of {snapshot.job.name or 'this job'} fits",
-                             f"it has {_who_there_is(case)}", "rankscope stacks --children")  # fmt: skip
+        gap = next(iter(snapshot.gaps), None) if not case.members else None
+        because = f"{gap.what}: {gap.detail}" if gap else f"it has {_who_there_is(case)}"
+        raise RankscopeError(
+            f"no process of {snapshot.job.name or 'this job'} fits", because, "rankscope stacks --children"
+        )
     yield f"{snapshot.job.name or 'job'} ({snapshot.job.launcher}), {_who_there_is(case)}\n"
     yield from _raw(case, members, wish) if wish.raw else _trees(case, members, wish, color)
     for text in screen.unseen(tuple(gap for gap in snapshot.gaps if gap.what != "environ")):

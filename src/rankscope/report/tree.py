@@ -148,7 +148,9 @@ class _View:
         if stretch.ends:
             if not stretch.frames and not stretch.depth:
                 yield "no Python frames"
-            yield f"· {self._state(stretch.ends)}"
+            told = self._state(stretch.ends)
+            if told:
+                yield f"· {told}"
 
     def _about(self, stretch: _Stretch, run: Run, stands: int | None) -> Iterator[str]:
         if run.user and self._options.locals:
@@ -188,7 +190,9 @@ def state(seen: list[Seen]) -> str:
     """What the kernel says of threads that stand in one place: state, where they wait, for how long."""
     tasks = [one.kernel for one in seen if one.kernel is not None]
     if not tasks:
-        return "nothing known of the thread itself"
+        active = {one.thread.active for one in seen}
+        words: dict[bool | None, str] = {True: "active, as the dump says", False: "idle, as the dump says"}
+        return words.get(active.pop(), "") if len(active) == 1 else ""
     letters = Counter(task.state for task in tasks)
     told = ", ".join(
         _STATES.get(letter, letter) if len(letters) == 1 else f"{count} {_STATES.get(letter, letter)}"
