@@ -60,6 +60,14 @@ def test_faults_of_one_host_after_the_other(training: Lab) -> None:
     assert said["verdict"]["ranks"] == [1]
     lab.on("node2", "pkill", "-CONT", "-f", "lab/train.py$")
 
+    # A switch drops what two hosts send each other; both can be reached from here, and both ends of the connection are seen.
+    lab.bed("partition", "node2", "node3", script="net.sh")
+    age(3.5)
+    said = lab.diagnose("ssh:node[1-3]")
+    lab.bed("heal", script="net.sh")
+    assert said["verdict"]["class"] == "network-blackhole"
+    assert {process["host"] for process in said["findings"][0]["processes"]} == {"node2", "node3"}
+
     # One host loses its power: it is the verdict, since its rank is what the others wait for.
     lab.bed("poweroff", "node3")
     age(2.5)
