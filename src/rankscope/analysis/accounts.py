@@ -32,9 +32,17 @@ _ADVICE = re.compile(
     r"Is there a distributed collective mismatch in your code\??|Setting OMP_NUM_THREADS environment variable.*|This can potentially cause a hang if this rank to GPU mapping.*|"
     r"In rare cases this process can exit before.*|This constraint has always been present.*|This usually reflects invalid usage.*|or other deadlock-prone behaviors.*|"
     r"typically caused by .*|Possible causes?:.*|we will try our best to dump.*|remote process exited or there was a network error|mapping is incorrect.*|"
-    r"This may indicate a possible application crash.*|which (?:may|might) be due to .*|The above exception was the direct cause.*",
+    r"On normal program exit, the application should call.*|This may indicate a possible application crash.*|which (?:may|might) be due to .*|The above exception was the direct cause.*",
     re.IGNORECASE,
 )
+
+# What no person writes: time stamps, levels, places in the source, rows of tables, package lists, variables.
+_LOGGED = re.compile(
+    r"\s*(?:\[?\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d/\d{4}|[A-Z][a-z]{2} +\d+ \d\d:\d\d|\[\s*\d+\.\d{3,}\]|\[?(?:INFO|DEBUG|WARN(?:ING)?|ERROR|CRITICAL|NOTICE)\b|"
+    r"\[[WEIF]\d*\s|[WEIF]\d{4} |\S+:\d+:\d+ \[\d+\] NCCL|\S+ +\d+ +\d+\.\d +\d+\.\d |(?:Selecting|Preparing|Unpacking|Setting up|Install|Commandline|Get:\d)\b|"
+    r"\S+=\S+ \S+=\S+|\{['\"]|<\d+>)"
+)
+PROSE_LINES = 80
 
 # A text longer than this is a log: its events are searched, not all its lines.
 TEXT_LIMIT = 512 << 10
@@ -95,14 +103,23 @@ class Account:
         return f"{self.label}\n{self.label.replace(' ', '_')}\n\n{stacks}\n\n{_ADVICE.sub('', said)}"
 
     @functools.cached_property
+    def prose(self) -> str:
+        """Label, stacks, and what a person may have written: a short text without the lines of logs and tables."""
+        lines = [line for line in self.said.splitlines() if not _LOGGED.match(line)]
+        stacks = "\n\n".join(dict.fromkeys(seen.text for seen in self.seen))
+        written_by_people = "\n".join(lines) if len(lines) <= PROSE_LINES else ""
+        return f"{self.label}\n\n{stacks}\n\n{written_by_people}"
+
+    @functools.cached_property
     def said(self) -> str:
         """The text without label and stacks."""
         return _ADVICE.sub("", "\n".join(dict.fromkeys(event.text for event in self.events))[:TEXT_LIMIT])
 
-    def find(self, pattern: str) -> str | None:
+    def find(self, pattern: str, prose: bool = False) -> str | None:
         """The line in which a pattern is found first (case does not matter, ^ and $ are lines), None where it is not."""
-        found = compiled(pattern).search(self.text)
-        return line_at(self.text, found.start()) if found else None
+        text = self.prose if prose else self.text
+        found = compiled(pattern).search(text)
+        return line_at(text, found.start()) if found else None
 
     def named(self, *names: str) -> tuple[Event, ...]:
         """Its events of some names."""

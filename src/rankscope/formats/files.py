@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from . import packed
 from .lines import LINE_LIMIT
 
 HEAD = 64 << 10
@@ -23,14 +24,31 @@ STDIN = "-"
 
 @dataclass(frozen=True)
 class Source:
-    """One file: ``name`` is how reports call it, ``path`` where it is (``-`` for stdin)."""
+    """One file: ``name`` is how reports call it, ``path`` where it is (``-`` for stdin), ``data`` what a packed one holds."""
 
     name: str
     path: str
+    data: bytes | None = None
 
 
 def sources(paths: Iterable[str | Path]) -> Iterator[Source]:
-    """Every regular file behind the paths, directories in order of their names; links inside directories are not followed."""
+    """Every regular file behind the paths, directories in order of their names; links inside directories are not followed.
+
+    An archive counts as a directory of what is packed in it.
+    """
+    for source in _files(paths):
+        if not packed.is_archive(source.name):
+            yield source
+            continue
+        empty = True
+        for name, data in packed.members(source.path):
+            empty = False
+            yield Source(f"{source.name}/{name}", source.path, data)
+        if empty:
+            yield source
+
+
+def _files(paths: Iterable[str | Path]) -> Iterator[Source]:
     for given in paths:
         path = str(given)
         if path != STDIN and os.path.isdir(path):
@@ -53,7 +71,12 @@ def _regular(path: str) -> bool:
 
 def open_source(source: Source) -> IO[bytes]:
     """The bytes of a source, decompressed; its first bytes can be looked at with ``peek``."""
-    raw: Any = sys.stdin.buffer if source.path == STDIN else open(source.path, "rb", buffering=1 << 20)  # noqa: SIM115
+    if source.data is not None:
+        raw: Any = io.BytesIO(source.data)
+    elif source.path == STDIN:
+        raw = sys.stdin.buffer
+    else:
+        raw = open(source.path, "rb", buffering=1 << 20)  # noqa: SIM115
     buffered: Any = raw if hasattr(raw, "peek") else io.BufferedReader(raw, 1 << 20)
     if buffered.peek(2)[:2] == b"\x1f\x8b":
         return io.BufferedReader(gzip.GzipFile(fileobj=buffered), 1 << 20)

@@ -19,10 +19,11 @@ from ..model.evidence.events import Event, Events
 from ..model.evidence.ras import RasReport
 from ..model.evidence.recorder import Recorder
 from ..model.evidence.stacks import NativeStacks, PythonStacks, PythonThread, Stack
+from ..model.evidence.store import StoreKeys
 from ..model.gap import Gap, Why
 from ..model.process import Process, ProcessRef, Role
 from ..model.snapshot import Item, Job, Snapshot, Sweep
-from . import error_json, flight_recorder, names, pyspy_json, ras
+from . import error_json, flight_recorder, names, pyspy_json, ras, store_keys
 from . import snapshot as own
 from .files import STDIN, Source, head_of, is_text, open_source, sources, text_lines
 from .records import Dump, Record, Version
@@ -48,7 +49,7 @@ class FileEvidence:
     dumps: list[Dump] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     recorders: list[Recorder] = field(default_factory=list)
-    reports: list[RasReport] = field(default_factory=list)
+    reports: list[RasReport | StoreKeys] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
 
 
@@ -81,7 +82,7 @@ def events(paths: Iterable[str | Path]) -> Iterator[Event]:
 def _read(
     source: Source, small: bool | None = None, pool: flight_recorder.Pool | None = None
 ) -> FileEvidence | Snapshot:
-    evidence = FileEvidence(source, who(stem(source.name)))
+    evidence = FileEvidence(replace(source, data=None), who(stem(source.name)))
     try:
         with open_source(source) as stream:
             head = head_of(stream)
@@ -98,12 +99,20 @@ def _read(
                 if module.recognises(start):
                     _take(evidence, module.read(stream.read(WHOLE_LIMIT).decode("utf-8", "replace")))
                     return evidence
+            if store_keys.recognises(head):
+                _keep(evidence, store_keys.read(stream.read(WHOLE_LIMIT), source.name))
+                return evidence
             if ras.recognises(head):
                 data = stream.read(WHOLE_LIMIT)
                 _keep(evidence, ras.read(data, source.name))
                 _take(evidence, _text(data.decode("utf-8", "replace").splitlines(), len(data) <= SMALL_BYTES))
                 return evidence
-            if head[:2] == b"\x1f\x8b" or source.path == STDIN or _size(source) < WORTH_BYTES:
+            if (
+                source.data is not None
+                or head[:2] == b"\x1f\x8b"
+                or source.path == STDIN
+                or _size(source) < WORTH_BYTES
+            ):
                 pass
             elif (sieved := _sieved(source)) is not None:
                 _take(evidence, sieved)
@@ -120,10 +129,10 @@ def _read(
     return evidence
 
 
-def _keep(evidence: FileEvidence, record: Recorder | RasReport | Gap) -> None:
+def _keep(evidence: FileEvidence, record: Recorder | RasReport | StoreKeys | Gap) -> None:
     if isinstance(record, Recorder):
         evidence.recorders.append(record)
-    elif isinstance(record, RasReport):
+    elif isinstance(record, (RasReport, StoreKeys)):
         evidence.reports.append(record)
     else:
         evidence.gaps.append(record)
@@ -174,6 +183,8 @@ def _take(evidence: FileEvidence, records: Iterable[Record]) -> None:
 
 
 def _size(source: Source) -> int:
+    if source.data is not None:
+        return len(source.data)
     try:
         return os.stat(source.path).st_size
     except OSError:

@@ -35,6 +35,7 @@ class Sign:
     anywhere: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
     speaker: bool = True
+    prose: bool = False  # it is understood from stacks and from what people write, not from logs
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def hits(case: Case, signs: Iterable[Sign], live_stacks: bool = False) -> Iterat
         if not all(any(one.find(pattern) for one in found) for pattern in sign.anywhere):
             continue
         for one in found:
-            line = one.find(sign.pattern)
+            line = one.find(sign.pattern, sign.prose)
             if line is not None and not routine(line) and all(one.find(pattern) for pattern in sign.also):
                 yield Hit(sign, one, line)
 

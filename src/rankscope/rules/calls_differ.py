@@ -33,9 +33,9 @@ _CONTROL = {"BROADCAST", "BARRIER", "GATHER", "SCATTER", "ALLGATHER_COALESCED"}
 _SIGNS = (
     Sign(r"Mismatched collective|[Mm]ismatch between collectives|inconsistent collective", "the library says that calls differ", unless=(r"CollectiveFingerPrint",)),
     Sign(r"message truncated|receiv\w+ \d+ bytes instead of \d+|Message truncated|MPI_ERR_TRUNCATE|buffer sizes? (?:do(?:es)? not|don't) match|size mismatch[^\n]{0,40}(?:collective|all_?gather|all_?reduce|rank|recv)", "a rank received more or less than it expected"),
-    Sign(r"\b(?:ranks?|workers?|processes)\b[^\n]{0,80}\b(?:different|differing|unequal|mismatch\w*)\b[^\n]{0,40}\b(?:shapes?|sizes?|dtypes?|numel|splits?|lengths?|roots?|buckets?|tensors?|number of (?:tensors|buckets|params|parameters|experts|gradients|elements))", "ranks bring different shapes"),
-    Sign(r"\b(?:shapes?|sizes?|dtypes?|numel|input[_ ]split\w*|tensor counts?|roots?|src|order of (?:the )?collectives?|sequence of (?:the )?collectives?)\b[^\n]{0,50}\b(?:differ|mismatch\w*|not (?:the same|equal|identical)|inconsistent|disagree|diverge)\w*", "ranks bring different shapes or orders"),
-    Sign(r"\b(?:unused|missing|no) (?:parameters?|gradients?|grads?|tokens?|images?|modalit\w+)[^\n]{0,60}(?:on|for|in) (?:one|some|a|rank|this) ?(?:rank|ranks|batch|gpu|worker)?", "a rank lacks what others have", POSSIBLE),
+    Sign(r"\b(?:ranks?|workers?|processes)\b[^\n]{0,80}\b(?:different|differing|unequal|mismatch\w*)\b[^\n]{0,40}\b(?:shapes?|sizes?|dtypes?|numel|splits?|lengths?|roots?|buckets?|tensors?|number of (?:tensors|buckets|params|parameters|experts|gradients|elements))", "ranks bring different shapes", prose=True),
+    Sign(r"\b(?:shapes?|sizes?|dtypes?|numel|input[_ ]split\w*|tensor counts?|roots?|src|order of (?:the )?collectives?|sequence of (?:the )?collectives?)\b[^\n]{0,50}\b(?:differ|mismatch\w*|not (?:the same|equal|identical)|inconsistent|disagree|diverge)\w*", "ranks bring different shapes or orders", prose=True),
+    Sign(r"\b(?:unused|missing|no) (?:parameters?|gradients?|grads?|tokens?|images?|modalit\w+)[^\n]{0,60}(?:on|for|in) (?:one|some|a|rank|this) ?(?:rank|ranks|batch|gpu|worker)?", "a rank lacks what others have", POSSIBLE, prose=True),
     Sign(r"Expected to have finished reduction in the prior iteration|find_unused_parameters", "gradients of some parameters are missing", POSSIBLE),
 )  # fmt: skip
 

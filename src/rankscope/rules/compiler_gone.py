@@ -25,7 +25,7 @@ _SIGNS = (
     Sign(r"SubprocPool|subproc_pool|_recv_msg|compile_worker|AsyncCompile|async_compile|compile (?:worker|helper|sidecar|subprocess|pool)|_inductor/codecache|parallel compile",
          "a rank waits for compiled kernels", also=(r"(?:wait|never|hang|stuck|result|blocked|futures?|read|recv|dead|died|gone|idle|select|poll|broken)",),
          unless=(r"llvm::|mlir::|ptxas info|compil\w+ (?:is )?(?:slow|progress|still)|second sample|moving",)),
-    Sign(r"\b(?:ptxas|nvcc|ninja|cicc|triton|inductor)\b[^\n]{0,60}(?:<defunct>|zombie|killed|crash\w*|hang\w*|hung|stuck|died|segfault)", "a compiler died or hangs"),
+    Sign(r"\b(?:ptxas|nvcc|ninja|cicc|triton|inductor)\b[^\n]{0,60}(?:<defunct>|zombie|killed|crash\w*|hang\w*|hung|stuck|died|segfault)", "a compiler died or hangs", prose=True),
     Sign(r"BrokenProcessPool", "a pool of compilers broke", also=(r"compil|inductor|triton",)),
     Sign(r"\b(?:result|wait|_wait) \((?:[^\n]*/)?concurrent/futures/_base\.py[^\n]*\n(?:[^\n]+\n){0,6}?[^\n]*(?:inductor|triton|dynamo|codecache|compile)", "a rank waits for a future of the compiler"),
     Sign(r"\b(?:wait|communicate|_try_wait|poll) \(subprocess\.py[^\n]*\n(?:[^\n]+\n){0,6}?[^\n]*(?:triton|cpp_extension|ninja|nvcc|compile|build)", "a rank waits for a compiler process", POSSIBLE),

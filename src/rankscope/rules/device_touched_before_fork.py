@@ -28,7 +28,7 @@ _SIGNS = (
          "the network library warns of a fork"),
     Sign(r"\b(?:CUDA error: |cuda\w*Error\w*: ?|cuda failure[^\n]*)initialization error|cudaErrorInitializationError|CUDA_ERROR_NOT_INITIALIZED", "CUDA cannot be initialised in a child",
          also=(r"fork|worker|subprocess|child|_bootstrap|multiprocess",)),
-    Sign(r"\b(?:CUDA|cuda|GPU)[^\n]{0,60}(?:before|prior to)[^\n]{0,20}\bfork|\bfork\w*[^\n]{0,40}after[^\n]{0,30}(?:CUDA|cuda) (?:init|context)", "a device was used before the fork"),
+    Sign(r"\b(?:CUDA|cuda|GPU)[^\n]{0,60}(?:before|prior to)[^\n]{0,20}\bfork|\bfork\w*[^\n]{0,40}after[^\n]{0,30}(?:CUDA|cuda) (?:init|context)", "a device was used before the fork", prose=True),
     Sign(r"_lazy_init[^\n]*\n(?:.*\n){0,12}.*(?:_worker_loop|popen_fork)", "a forked child initialises a device", POSSIBLE),
 )  # fmt: skip
 

@@ -26,13 +26,13 @@ _GROUP = r"all_?to_?all|all_?reduce|all_?gather|reduce_?scatter|broadcast|nccl|c
 _SYNC = r"(?:synchronize\(?\)?|memcpy_and_sync|\.item\(\)|\.tolist\(\)|\.cpu\(\)|cudaStreamSynchronize|cudaDeviceSynchronize|cuStreamSynchronize|_local_scalar_dense|cudaEventSynchronize|nonzero|cudaMemcpy\b)"
 _SIGNS = (
     Sign(r"\b(?:cuModuleLoad\w*|cuLibraryLoad\w*|cuModuleGetFunction|cudaFuncGetAttributes|cuKernelGetFunction|lazy (?:loading|module)|CUDA_MODULE_LOADING|cuModuleUnload|cuLibraryUnload)", "a module is loaded, which waits for the whole device",
-         LIKELY, anywhere=(_GROUP,)),
+         LIKELY, anywhere=(_GROUP,), prose=True),
     Sign(_SYNC + r"[^\n]*(?:wait|behind|block|pending|not scheduled|for the|stuck)[^\n]*(?:" + _GROUP + r")|(?:" + _GROUP + r")[^\n]*(?:scheduled|pending|queued|enqueued|launched|outstanding|in flight)[^\n]*(?:host )?(?:blocked|stuck|waits?|waiting)[^\n]*" + _SYNC,
-         "a synchronisation stands behind a collective", LIKELY),
+         "a synchronisation stands behind a collective", LIKELY, prose=True),
     Sign(r"\b(?:cudaMalloc|cudaFree|cudaHostAlloc|cudaFreeHost|cuMemAlloc|cuMemFree|cudaEventDestroy|cudaStreamDestroy|cudaMallocAsync|empty_cache|cudaHostRegister|cuMemMap|cudaFreeAsync|cudaIpc\w+)\b", "memory is allocated or freed, which waits for the whole device",
-         LIKELY, anywhere=(r"nccl|collective|all_?reduce|all_?gather", r"deadlock|hang|stuck|spin|blocked|waits?\b|in flight|pending|kernel"), unless=(r"take_gil|GIL\b|PyGILState|illegal memory|initialization error",)),
-    Sign(r"\b(?:implicit|device[- ]wide|hidden) (?:device )?sync\w*|synchroni[sz]\w+[^\n]{0,60}(?:deadlock|circular|cycle)", "a device-wide synchronisation is named"),
-    Sign(_SYNC, "a rank waits for its device", POSSIBLE, anywhere=(r"process group|\bpg\b|different group|two groups|mesh|stream", r"deadlock|not scheduled|blocked|wait")),
+         LIKELY, anywhere=(r"nccl|collective|all_?reduce|all_?gather", r"deadlock|hang|stuck|spin|blocked|waits?\b|in flight|pending|kernel"), unless=(r"take_gil|GIL\b|PyGILState|illegal memory|initialization error",), prose=True),
+    Sign(r"\b(?:implicit|device[- ]wide|hidden) (?:device )?sync\w*|synchroni[sz]\w+[^\n]{0,60}(?:deadlock|circular|cycle)", "a device-wide synchronisation is named", prose=True),
+    Sign(_SYNC, "a rank waits for its device", POSSIBLE, anywhere=(r"process group|\bpg\b|different group|two groups|mesh|stream", r"deadlock|not scheduled|blocked|wait"), prose=True),
 )  # fmt: skip
 
 RULE = text_rule(

@@ -30,7 +30,7 @@ _SIGNS = (
     Sign(r"Fabric\b[^\n]{0,40}(?:In Progress|Not Started|incomplete|never reported|Failure)|\bState\s*:\s*In Progress", "the fabric is not set up"),
     Sign(r"NVIDIA-SMI has failed because it couldn't communicate|Failed to initialize NVML|nvidia\.ko|modprobe[^\n]*nvidia|No devices were found|/dev/nvidia\w*[^\n]*(?:No such file|missing)",
          "the driver is not loaded"),
-    Sign(r"nvidia-peermem|nv_peer_mem", "GPUDirect's kernel module is named", POSSIBLE, also=(r"not loaded|missing|fail|No such",)),
+    Sign(r"nvidia-peermem|nv_peer_mem", "GPUDirect's kernel module is named", POSSIBLE, also=(r"not loaded|missing|fail|No such",), prose=True),
     Sign(r"imex[^\n]{0,60}(?:not running|fail|timed? out|inactive|unavailable)", "the IMEX service does not run"),
 )  # fmt: skip
 

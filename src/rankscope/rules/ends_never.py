@@ -29,14 +29,14 @@ _END = (
 )
 _SIGNS = (
     Sign(r"Exception ignored in:? <module 'threading'[^\n]*(?:\n[^\n]*){0,8}(?:_shutdown|KeyboardInterrupt)|Error in atexit\._run_exitfuncs", "the interpreter was interrupted while it ended"),
-    Sign(_END, "the stack stands in the end of the program", unless=(r"_flush_std_streams|fork\w*_child|Out of memory|out of memory|exitcode: -9",)),
+    Sign(_END, "the stack stands in the end of the program", unless=(r"_flush_std_streams|fork\w*_child|Out of memory|out of memory|exitcode: -9",), prose=True),
     Sign(r"\b(?:hang|hung|stuck|stall|freez|never (?:exit|end|return|terminat)|does(?:n't| not) (?:exit|end|terminate|return|quit))\w*[^\n]{0,60}(?:at|on|during|after|in)[^\n]{0,30}(?:exit|shutdown|teardown|tear-down|interpreter (?:exit|shutdown)|finaliz\w+|the end|clean-?up|(?:training|program|script|test|run|job)\w* (?:finish|complet|end|is done|has finished))",
-         "somebody says that it does not end"),
+         "somebody says that it does not end", prose=True),
     Sign(r"\b(?:training|job|run|script|program|epochs?|tests?|evaluation|all (?:steps|work))\b[^\n]{0,60}(?:finished|complete[d]?|done|succeeded|passed)[^\n]{0,120}(?:but|then|and|yet|however)[^\n]{0,60}(?:hang|never exit|not exit|stuck|remain|still (?:running|alive)|does not (?:end|exit|return)|keeps? running)",
-         "the work is done and the process stays"),
+         "the work is done and the process stays", prose=True),
     Sign(r"process group has NOT been destroyed before", "the groups were not destroyed in order", POSSIBLE),
     Sign(r"Exception ignored in:? <(?:module 'threading'|function _?(?:after|at)|bound method)[^\n]*", "something failed while the interpreter ended", POSSIBLE, also=(r"_shutdown|atexit|exit",)),
-    Sign(r"\b(?:wandb|mlflow|neptune|comet|tensorboard)[^\n]{0,60}(?:finish|waiting for|uploading|sync\w*|shutdown|teardown)", "a tracker is being closed", POSSIBLE),
+    Sign(r"\b(?:wandb|mlflow|neptune|comet|tensorboard)[^\n]{0,60}(?:finish|waiting for|uploading|sync\w*|shutdown|teardown)", "a tracker is being closed", POSSIBLE, prose=True),
     Sign(r"`?Trainer\.fit`? stopped|Training (?:finished|completed|complete)|train_runtime", "the training is over", POSSIBLE, unless=(r"Watchdog|timeout|Timed out|Error",)),
 )  # fmt: skip
 

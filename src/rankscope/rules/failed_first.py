@@ -44,7 +44,7 @@ _SIGNS = (
     Sign(r"got signal: \d+|Received \d+ death signal|SignalException", "the launcher got a signal and ended its ranks"),
     Sign(r"\b(?:CUDA|HIP|NPU) out of memory|OutOfMemoryError|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|CUDA error: out of memory|Cuda failure '?out of memory", "a rank ran out of device memory"),
     Sign(r"\b(?:rank|worker|node|gpu|process|stage|replica|pod|actor)s?\b ?#?\d*[^\n]{0,60}\b(?:crash\w*|died|dead|killed|exited|terminated|failed|raised|gone|left|disappeared|lost|evicted|preempted|restarted|aborted|segfault\w*)\b", "a rank is gone",
-         anywhere=(r"(?:others?|rest|remaining|peers?|ranks?|stage|workers?)\b[^\n]{0,80}(?:wait|hang|hung|stuck|block|time-?out|timed out|continue)",)),
+         anywhere=(r"(?:others?|rest|remaining|peers?|ranks?|stage|workers?)\b[^\n]{0,80}(?:wait|hang|hung|stuck|block|time-?out|timed out|continue)",), prose=True),
     Sign(r"\b(?:exit ?code|exitcode|returncode)\W{0,4}(?:-11|139|-6|134|-7|135|-4|-8|1\b|2\b)|Segmentation fault|SIGSEGV|SIGABRT|exited on signal|core dumped", "a process ended with an error", POSSIBLE),
     Sign(r"Connection (?:closed|reset) by (?:remote )?peer|remote process exited|ncclRemoteError|Connection closed by remote peer", "a peer has gone", POSSIBLE),
 )  # fmt: skip

@@ -23,10 +23,10 @@ from ._text import LIKELY, POSSIBLE, Sign, text_rule
 _NAMES = r"(?:TP|DP|PP|EP|CP|SP|tensor|data|pipeline|expert|context|mesh_\w+|dp\w*|tp\w*|ep\w*|pp\w*|intra|inter|row|col(?:umn)?|default_pg|replicate|shard)"
 _SIGNS = (
     Sign(r"\bgroup (\w+)\b[^\n]*\bgroup (?!\1\b)\w+\b[^\n]*\b(?:needs?|waits? for|requires?)\b|\bgroup (\w+) (?:needs?|waits? for)[^\n]*\bgroup (?!\2\b)\w+ (?:needs?|waits? for)", "two groups need each other's members"),
-    Sign(r"circular(?:ly)? (?:wait|dependency|deadlock)|cyclic wait|wait(?:s|ing)? (?:for each other )?in a (?:cycle|circle|ring)|deadlock cycle|each (?:group|side|half) (?:is )?wait\w*", "the evidence itself speaks of a cycle", anywhere=(r"\b(?:tp|dp|pp|ep|rank)s?\b|group|pg\b|communicator|comm\b|collective|all_?reduce|all_?gather",)),
+    Sign(r"circular(?:ly)? (?:wait|dependency|deadlock)|cyclic wait|wait(?:s|ing)? (?:for each other )?in a (?:cycle|circle|ring)|deadlock cycle|each (?:group|side|half) (?:is )?wait\w*", "the evidence itself speaks of a cycle", anywhere=(r"\b(?:tp|dp|pp|ep|rank)s?\b|group|pg\b|communicator|comm\b|collective|all_?reduce|all_?gather",), prose=True),
     Sign(rf"\b{_NAMES}[ _-]?(?:group|pg|comm\w*)\b[^\n]*(?:all_?\w+|reduce\w*|broadcast|barrier|collective)", "ranks stand in different groups", LIKELY, anywhere=(r"(?:half|other (?:group|order|half)|opposite order|different order|inverse order|before the other|first the|order of (?:the )?groups?|interleav\w+)",)),
-    Sign(r"\bgroups?\b[^\n]{0,80}(?:opposite|different|inverse|reverse) order|(?:opposite|different|inverse|reverse|inconsistent|swapped)\b[^\n]{0,30}order[^\n]{0,60}(?:groups?|communicators?|comms?|process groups?|collectives on)|two (?:process groups|communicators)[^\n]{0,80}(?:order|interleav|deadlock|concurrent)", "groups are used in different orders"),
-    Sign(r"multiple (?:communicators|process groups)[^\n]{0,60}(?:concurrent|deadlock|same time)|collectives on (?:two|different|multiple) (?:communicators|groups)[^\n]{0,60}(?:concurrent|deadlock|overlap)", "several groups are used at once", POSSIBLE),
+    Sign(r"\bgroups?\b[^\n]{0,80}(?:opposite|different|inverse|reverse) order|(?:opposite|different|inverse|reverse|inconsistent|swapped)\b[^\n]{0,30}order[^\n]{0,60}(?:groups?|communicators?|comms?|process groups?|collectives on)|two (?:process groups|communicators)[^\n]{0,80}(?:order|interleav|deadlock|concurrent)", "groups are used in different orders", prose=True),
+    Sign(r"multiple (?:communicators|process groups)[^\n]{0,60}(?:concurrent|deadlock|same time)|collectives on (?:two|different|multiple) (?:communicators|groups)[^\n]{0,60}(?:concurrent|deadlock|overlap)", "several groups are used at once", POSSIBLE, prose=True),
 )  # fmt: skip
 
 RULE = text_rule(

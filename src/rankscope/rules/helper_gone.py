@@ -27,12 +27,12 @@ from ._text import POSSIBLE, Hit, Sign, finding, hits, make_rule
 
 _WAIT = r"(?:join|wait|recv|get|waitpid|wait4|poll|select|hang|stuck|block)\w*"
 _SIGNS = (
-    Sign(r"\b(?:worker|child|process|helper|sub-?process)\w*\b[^\n]{0,40}\b(?:missing (?:from|in) (?:ps|the process|the list)|(?:is|was) not (?:in|listed in) (?:ps|the process)|no longer (?:in|shows))|segfault[^\n]{0,40}(?:for|of|in) (?:its|the|that|a) (?:pid|child|worker|process)", "a child is not there any more"),
+    Sign(r"\b(?:worker|child|process|helper|sub-?process)\w*\b[^\n]{0,40}\b(?:missing (?:from|in) (?:ps|the process|the list)|(?:is|was) not (?:in|listed in) (?:ps|the process)|no longer (?:in|shows))|segfault[^\n]{0,40}(?:for|of|in) (?:its|the|that|a) (?:pid|child|worker|process)", "a child is not there any more", prose=True),
     Sign(r"<defunct>|\bzombie\b|\bZ[sl+<N]{0,3}\b +\S*python|state[: ]+Z\b", "a child has ended and was not collected", anywhere=(_WAIT,)),
     Sign(r"process in the process pool was terminated abruptly|BrokenProcessPool|A worker process (?:was|has been) (?:unexpectedly )?(?:terminated|died)|TerminatedWorkerError|worker process managed by the executor was unexpectedly terminated",
          "a pool says that a worker is gone"),
     Sign(r"\b(?:child|worker|helper|sub-?process|process|server|manager|actor|simulator|env(?:ironment)?)\b[^\n]{0,60}\b(?:died|dead|is gone|was gone|crashed|segfault\w*|no longer (?:exists|alive|running)|exited (?:with|unexpectedly)|terminated|killed|vanished|disappeared)",
-         "a child or helper is gone", anywhere=(r"(?:parent|main|rank|driver|master|caller)[^\n]{0,80}" + _WAIT,)),
+         "a child or helper is gone", anywhere=(r"(?:parent|main|rank|driver|master|caller)[^\n]{0,80}" + _WAIT,), prose=True),
     Sign(r"\b(?:exit ?code|exitcode|returncode)\W{0,4}(?:-11|139|-6|134|-7|135|-4|132|-8)\b|Segmentation fault|SIGSEGV|SIGABRT|core dumped", "a process crashed", POSSIBLE),
     Sign(r"\bSIGCHLD\b|wait4\([^\n]*unfinished|waitid\(", "a parent waits for a child", POSSIBLE),
     Sign(r"\b(?:EOFError|ConnectionResetError|BrokenPipeError|ConnectionRefusedError)(?:[^\n]*\n)?[^\n]*(?:managers|multiprocessing)|multiprocessing/managers\.py(?:[^\n]*\n){0,8}[^\n]*(?:EOFError|ConnectionResetError|BrokenPipeError|ConnectionRefusedError)", "a manager's process is gone"),

@@ -41,8 +41,8 @@ _SIGNS = (
          unless=(r"ibv_(?:reg|create)\w*[^\n]*Cannot allocate memory",)),
     Sign(r"\b(?:UCX|ucp|uct)\b[^\n]*(?:Endpoint timeout|Connection reset|Transport retry|unreachable destination|Input/output error)|fi_cq_readerr|(?:EFA|ofi|libfabric)[^\n]*(?:Unresponsive|unreachable|RNR|completion with error)",
          "the transport library reports a failed transfer"),
-    Sign(r"\bGID\b[^\n]{0,60}(?:index|mismatch|wrong|not found)|NCCL_IB_GID_INDEX[^\n]*(?:fix|work|solv|help)", "the GID index decides"),
-    Sign(r"NCCL_IB_DISABLE=1[^\n]{0,60}(?:work|fix|fine|help|ok|no hang|pass)|(?:work|fine|ok|pass)\w*[^\n]{0,40}(?:with|when|using|if) NCCL_IB_DISABLE=1", "it works without InfiniBand"),
+    Sign(r"\bGID\b[^\n]{0,60}(?:index|mismatch|wrong|not found)|NCCL_IB_GID_INDEX[^\n]*(?:fix|work|solv|help)", "the GID index decides", prose=True),
+    Sign(r"NCCL_IB_DISABLE=1[^\n]{0,60}(?:work|fix|fine|help|ok|no hang|pass)|(?:work|fine|ok|pass)\w*[^\n]{0,40}(?:with|when|using|if) NCCL_IB_DISABLE=1", "it works without InfiniBand", prose=True),
 )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from ._text import POSSIBLE, Sign, text_rule
 _SIGNS = (
     Sign(r"_lock_unlock_module|_ModuleLock\b|_ModuleLockManager|acquire \(importlib/_bootstrap|acquire \(<frozen importlib|_DeadlockError|import[- ]lock(?:\b|s\b)|_imp\.acquire_lock|imp_lock|_PyImport_(?:Acquire|Lock)\w*",
          "a thread waits for the lock of a module that is being imported"),
-    Sign(r"\b(?:import\w*|module)[^\n]{0,60}(?:deadlock|lock)[^\n]{0,60}thread|thread[^\n]{0,80}(?:waits?|blocked)[^\n]{0,40}import", "a thread and an import wait for each other"),
+    Sign(r"\b(?:import\w*|module)[^\n]{0,60}(?:deadlock|lock)[^\n]{0,60}thread|thread[^\n]{0,80}(?:waits?|blocked)[^\n]{0,40}import", "a thread and an import wait for each other", prose=True),
     Sign(r"<module> \((?:[^\n]*/)?__init__\.py", "a package waits for something while it is imported", POSSIBLE,
          also=(r"(?:join|wait|result|get|_wait_for_tstate_lock|start) \((?:threading|concurrent/futures/_base|queue|multiprocessing/\w+)\.py",)),
 )  # fmt: skip

@@ -26,12 +26,12 @@ _POLL = r"(?:ld[._]volatile|ld[._]acquire|ld\.global|st_flag|ld_flag|wait_flag|m
 _SIGNS = (
     Sign(r"\b(?:cuda-gdb|\(cuda-gdb\)|rocgdb|Switching focus to CUDA kernel|info cuda kernels|CUDA kernel \d|block \(\d+,\d+,\d+\), thread|BlockIdx|wave \d+)", "the debugger shows a kernel that still runs", also=(_POLL,)),
     Sign(r"\b(?:custom|one[- ]shot|two[- ]shot|symm(?:etric)?[- _]?mem\w*|quick|fused|multimem|nvls|cross_device|nvshmem|deepep|push)\w*[- _]?(?:all[- _]?reduce|reduce|kernel|barrier|dispatch|combine)\w*[^\n]{0,100}(?:spin|poll|hang|hung|stuck|deadlock|never|100 ?%|flag|wait)",
-         "a hand-written communication kernel does not end"),
-    Sign(r"\b(?:disable[-_]custom[-_]all[-_]reduce|without (?:the )?custom|custom all-?reduce (?:off|disabled))[^\n]{0,80}(?:work|fix|fine|help|solv|no hang|resolv|disappear)|(?:work|fix|fine|no hang|disappear|help)\w*[^\n]{0,60}disable[-_]custom[-_]all[-_]reduce", "it works without the custom kernel"),
-    Sign(r"kernel\b[^\n]{0,80}\b(?:never (?:ends?|returns?|finish\w*|completes?|exits?)|spins? (?:for ?ever|indefinitely|in|on)|infinite loop|does not (?:end|terminate|finish)|(?:is )?stuck|resident for)", "a kernel never ends"),
-    Sign(r"two (?:cuda )?streams[^\n]{0,60}(?:same|one) (?:communicator|comm\b|buffer)|(?:different|unequal|mismatch\w*) (?:grid|block|launch)(?: size| config\w*|s)?", "the kernel's ranks do not fit each other"),
+         "a hand-written communication kernel does not end", prose=True),
+    Sign(r"\b(?:disable[-_]custom[-_]all[-_]reduce|without (?:the )?custom|custom all-?reduce (?:off|disabled))[^\n]{0,80}(?:work|fix|fine|help|solv|no hang|resolv|disappear)|(?:work|fix|fine|no hang|disappear|help)\w*[^\n]{0,60}disable[-_]custom[-_]all[-_]reduce", "it works without the custom kernel", prose=True),
+    Sign(r"kernel\b[^\n]{0,80}\b(?:never (?:ends?|returns?|finish\w*|completes?|exits?)|spins? (?:for ?ever|indefinitely|in|on)|infinite loop|does not (?:end|terminate|finish)|(?:is )?stuck|resident for)", "a kernel never ends", prose=True),
+    Sign(r"two (?:cuda )?streams[^\n]{0,60}(?:same|one) (?:communicator|comm\b|buffer)|(?:different|unequal|mismatch\w*) (?:grid|block|launch)(?: size| config\w*|s)?", "the kernel's ranks do not fit each other", prose=True),
     Sign(r"the launch timed out and was terminated|CUDA_ERROR_LAUNCH_TIMEOUT", "the driver ended a kernel that ran too long"),
-    Sign(r"\b(?:cudaStreamSynchronize|cudaDeviceSynchronize|cuStreamSynchronize|cudaEventSynchronize|cuCtxSynchronize|hipStreamSynchronize|hipDeviceSynchronize)\b", "a rank waits for its device, and nothing says for what", POSSIBLE),
+    Sign(r"\b(?:cudaStreamSynchronize|cudaDeviceSynchronize|cuStreamSynchronize|cudaEventSynchronize|cuCtxSynchronize|hipStreamSynchronize|hipDeviceSynchronize)\b", "a rank waits for its device, and nothing says for what", POSSIBLE, prose=True),
     Sign(_POLL + r"[^\n]*\w\.cuh?:\d+", "device code polls", POSSIBLE),
 )  # fmt: skip
 

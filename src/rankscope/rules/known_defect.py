@@ -55,16 +55,16 @@ DEFECTS = (
 
 # Stacks that identify the defect even where nobody names the version.
 _SIGNS = (
-    Sign(r"\b(?:NCCL_(?:CUMEM_ENABLE|NVLS_ENABLE|CUMEM_HOST_ENABLE|GRAPH_REGISTER|LAUNCH_ORDER_IMPLICIT|WORK_FIFO_DEPTH) ?= ?\d|NCCL_(?:ALGO|PROTO) ?= ?\w+|NCCL_LL_THRESHOLD ?= ?0)[^\n]{0,80}(?:work|fix|solv|help|resolv|no hang|disappear|pass|avoid)|(?:work|fix|solv|help|resolv|no hang|disappear|pass|avoid)\w*[^\n]{0,60}NCCL_(?:CUMEM_ENABLE|NVLS_ENABLE|ALGO|PROTO|LL_THRESHOLD|GRAPH_REGISTER)", "one path of the library is broken: it works when it is switched off"),
+    Sign(r"\b(?:NCCL_(?:CUMEM_ENABLE|NVLS_ENABLE|CUMEM_HOST_ENABLE|GRAPH_REGISTER|LAUNCH_ORDER_IMPLICIT|WORK_FIFO_DEPTH) ?= ?\d|NCCL_(?:ALGO|PROTO) ?= ?\w+|NCCL_LL_THRESHOLD ?= ?0)[^\n]{0,80}(?:work|fix|solv|help|resolv|no hang|disappear|pass|avoid)|(?:work|fix|solv|help|resolv|no hang|disappear|pass|avoid)\w*[^\n]{0,60}NCCL_(?:CUMEM_ENABLE|NVLS_ENABLE|ALGO|PROTO|LL_THRESHOLD|GRAPH_REGISTER)", "one path of the library is broken: it works when it is switched off", prose=True),
     Sign(r"cudaLaunchKernel[^\n]*\n(?:[^\n]+\n){0,4}?[^\n]*ncclLaunchKernel|ncclStrongStreamLaunchKernel", "every rank waits in the launch of a collective's kernel", anywhere=(r"CUDA_LAUNCH_BLOCKING",)),
     Sign(r"Failed to find reverse path|Could not find NET with id \d|Could not find real path of /sys/class[^\n]*GPU|Failed to find (?:CPU|GPU|NET|NVLink) node", "the library's topology search fails"),
     Sign(r"Detected kernel version [\d.]+, which is below the recommended minimum", "the kernel is older than the library needs"),
     Sign(r"^(?![^\n]*(?:NCCL error in|for details))[^\n]*?(?:pass|work|succeed|fix|fine|resolv|gone|go away|goes away|disappear|no (?:hang|crash|failure|error)|not reproduc\w*|complete)\w*[^\n]{0,60}(?:with|in|on|after|by|using|from|to|under)[^\n]{0,40}\b(?:newer|older|latest|previous|earlier|upgrad\w+|downgrad\w+|revert\w+|nightly|main branch|v?\d+\.\d+(?:\.\d+)+\S*)",
-         "the same test works with another version", unless=(r"NCCL_P2P_DISABLE|NCCL_IB_DISABLE",)),
-    Sign(r"\b(?:upgrad|downgrad|updat|revert|roll\w* back|pinn?|switch)\w*[^\n]{0,60}(?:nccl|torch|cuda|driver|kernel|vllm|glibc|python|triton|ray|library|version|release|\d+\.\d+)[^\n]{0,60}(?:fix|solv|help|work|cure|resolv|disappear|gone)", "another version cures it"),
-    Sign(r"\b(?:regress\w+|since (?:the )?(?:upgrade|update|version|release)|started (?:with|after|in) (?:the )?(?:upgrade|update|version|release|v?\d+\.\d+)|after (?:upgrading|updating)|introduced in|first bad (?:commit|version)|bisect\w*)", "it began with a release", POSSIBLE),
-    Sign(r"\b(?:up to|below|smaller than|<=?|through) \d+[^\n]{0,40}(?:bytes|[KM]i?B)?[^\n]{0,40}(?:fail|crash|hang)\w*[^\n]{0,30}(?:at|from|above|starting|beyond) \d+", "it begins exactly at one size"),
-    Sign(r"known (?:bug|issue|defect|regression) (?:in|of|with)|is a bug in|fixed (?:in|by) (?:v?\d+\.\d+|release|version|the next)", "a known defect is named"),
+         "the same test works with another version", unless=(r"NCCL_P2P_DISABLE|NCCL_IB_DISABLE",), prose=True),
+    Sign(r"\b(?:upgrad|downgrad|updat|revert|roll\w* back|pinn?|switch)\w*[^\n]{0,60}(?:nccl|torch|cuda|driver|kernel|vllm|glibc|python|triton|ray|library|version|release|\d+\.\d+)[^\n]{0,60}(?:fix|solv|help|work|cure|resolv|disappear|gone)", "another version cures it", prose=True),
+    Sign(r"\b(?:regress\w+|since (?:the )?(?:upgrade|update|version|release)|started (?:with|after|in) (?:the )?(?:upgrade|update|version|release|v?\d+\.\d+)|after (?:upgrading|updating)|introduced in|first bad (?:commit|version)|bisect\w*)", "it began with a release", POSSIBLE, prose=True),
+    Sign(r"\b(?:up to|below|smaller than|<=?|through) \d+[^\n]{0,40}(?:bytes|[KM]i?B)?[^\n]{0,40}(?:fail|crash|hang)\w*[^\n]{0,30}(?:at|from|above|starting|beyond) \d+", "it begins exactly at one size", prose=True),
+    Sign(r"known (?:bug|issue|defect|regression) (?:in|of|with)|is a bug in|fixed (?:in|by) (?:v?\d+\.\d+|release|version|the next)", "a known defect is named", prose=True),
 )  # fmt: skip
 
 

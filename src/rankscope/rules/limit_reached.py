@@ -32,7 +32,7 @@ _SIGNS = (
     Sign(r"\b(?:max )?locked memory[^\n]*(?:limit|\b64\b|8192|low)|memlock[^\n]*(?:limit|too|low|exceed|64|8192)|RLIMIT_MEMLOCK", "the limit of locked memory is low"),
     Sign(r"vm\.max_map_count|unable to mmap[^\n]*Cannot allocate memory", "the limit of memory maps is reached", LIKELY),
     Sign(r"inotify[^\n]*(?:limit|No space left)|user\.max_\w+", "a limit of the user is reached"),
-    Sign(r"\bulimit\b[^\n]*(?:1024|exceed|reached|too (?:low|small))", "a ulimit is named", POSSIBLE),
+    Sign(r"\bulimit\b[^\n]*(?:1024|exceed|reached|too (?:low|small))", "a ulimit is named", POSSIBLE, prose=True),
 )  # fmt: skip
 
 RULE = text_rule(

@@ -33,19 +33,19 @@ from ._text import LIKELY, POSSIBLE, Hit, Sign, finding, hits, make_rule
 _STEPS = ("py-spy dump --locals --native --pid PID", "python -X faulthandler …; kill -ABRT PID")
 _LOCK = r"(?:with (?:self\.)?\w*lock|\.acquire\(|acquire \(|_lock\b|mutex|Lock\b|lock_\w+)"
 _SIGNS = (
-    Sign(r"\bhold(?:s|ing)?\b[^\n]{0,40}\b(?:lock|mutex)\b[^\n]{0,40}\b(?:waits?|waiting|wants?|blocked)\b[^\n]{0,40}\b(?:lock|mutex)\b[^\n]*(?:\n[^\n]*){0,2}?\bhold(?:s|ing)?\b", "two threads each hold what the other wants", unless=(r"\bGIL\b",)),
-    Sign(r"\b(?:logger|logging|log|print|emit|write)[^\n]{0,60}(?:in|from|inside|during) (?:a |the )?(?:__del__|destructor|finali[sz]er|signal handler|weakref callback|gc callback)|(?:__del__|destructor|finali[sz]er|signal handler|garbage collect\w+)[^\n]{0,80}(?:log(?:s|ger|ging)?\b|print|emit|acquire|lock)", "a finalizer or handler uses what its own thread holds", also=(r"lock|deadlock|hang|stuck|wait|acquire",), unless=(r"\bfork(?:ed|s|ing)?\b|\bGIL\b|DataLoader",)),
+    Sign(r"\bhold(?:s|ing)?\b[^\n]{0,40}\b(?:lock|mutex)\b[^\n]{0,40}\b(?:waits?|waiting|wants?|blocked)\b[^\n]{0,40}\b(?:lock|mutex)\b[^\n]*(?:\n[^\n]*){0,2}?\bhold(?:s|ing)?\b", "two threads each hold what the other wants", unless=(r"\bGIL\b",), prose=True),
+    Sign(r"\b(?:logger|logging|log|print|emit|write)[^\n]{0,60}(?:in|from|inside|during) (?:a |the )?(?:__del__|destructor|finali[sz]er|signal handler|weakref callback|gc callback)|(?:__del__|destructor|finali[sz]er|signal handler|garbage collect\w+)[^\n]{0,80}(?:log(?:s|ger|ging)?\b|print|emit|acquire|lock)", "a finalizer or handler uses what its own thread holds", also=(r"lock|deadlock|hang|stuck|wait|acquire",), unless=(r"\bfork(?:ed|s|ing)?\b|\bGIL\b|DataLoader",), prose=True),
     Sign(r"_removeHandlerRef(?:[^\n]*\n){0,6}?[^\n]*(?:acquire|lock)|(?:acquire|_acquireLock)[^\n]*\n(?:[^\n]+\n){0,6}?[^\n]*_removeHandlerRef", "a weak-reference callback wants the lock of the log while it is being released"),
-    Sign(r"__del__(?:[^\n]*\n){0,14}?[^\n]*" + _LOCK, "a destructor takes a lock"),
-    Sign(r"(?:__dealloc__|tp_dealloc|finaliz\w+|weakref|_weakref_cb|weakref_cb|remove_callback)(?:[^\n]*\n){0,10}?[^\n]*" + _LOCK, "a finalizer takes a lock", also=(r"hang|stuck|deadlock|wait|idle|block",)),
+    Sign(r"__del__(?:[^\n]*\n){0,14}?[^\n]*" + _LOCK, "a destructor takes a lock", prose=True),
+    Sign(r"(?:__dealloc__|tp_dealloc|finaliz\w+|weakref|_weakref_cb|weakref_cb|remove_callback)(?:[^\n]*\n){0,10}?[^\n]*" + _LOCK, "a finalizer takes a lock", also=(r"hang|stuck|deadlock|wait|idle|block",), prose=True),
     Sign(r"Garbage-collecting(?:[^\n]*\n){0,12}?[^\n]*(?:lock|acquire|put|emit|add_)", "the collector runs finalizers inside code that uses a lock", also=(r"__del__|weakref|lock|acquire",)),
-    Sign(_LOCK + r"[^\n]*\n(?:[^\n]+\n){0,12}?[^\n]*<signal handler called>|<signal handler called>(?:[^\n]*\n){1,12}[^\n]*(?:lll_lock|mutex_lock|malloc)", "a signal handler interrupted code that held the lock it wants"),
+    Sign(_LOCK + r"[^\n]*\n(?:[^\n]+\n){0,12}?[^\n]*<signal handler called>|<signal handler called>(?:[^\n]*\n){1,12}[^\n]*(?:lll_lock|mutex_lock|malloc)", "a signal handler interrupted code that held the lock it wants", prose=True),
     Sign(r"reentrant call inside <_io\.", "a signal handler re-entered an output buffer"),
     Sign(r"lock-order[- ]inversion|potential deadlock|\bABBA\b|lock (?:order|inversion)|lock ordering|lock hierarchy|(?:opposite|reverse|inverse) (?:lock )?order[^\n]*(?:lock|mutex)|(?:lock|mutex)[^\n]*(?:opposite|reverse|inverse) order", "locks are taken in opposite orders"),
     Sign(r"\b(?:already (?:hold|held|own)\w*|re-?enter\w*|recursiv\w*|same thread|itself|non-?re-?entrant|not re-?entrant|twice)[^\n]{0,60}\b(?:lock|mutex)|\b(?:lock|mutex)\b[^\n]{0,60}(?:already held by (?:this|the same)|held by (?:itself|the same thread)|non-?re-?entrant|recursively)",
-         "a lock is taken by a thread that holds it"),
+         "a lock is taken by a thread that holds it", prose=True),
     Sign(r"thread (?:\w+ )?(?:A|1|one)\b[^\n]*hold\w*[^\n]*(?:wait|want)\w*(?:[^\n]*\n){0,6}?[^\n]*thread (?:\w+ )?(?:B|2|two)\b[^\n]*hold\w*[^\n]*(?:wait|want)", "two threads each hold what the other wants"),
-    Sign(r"\b(?:hold|own)\w* (?:the )?(?:lock|mutex) ?(?:A|1|\w+)[^\n]{0,60}(?:wait|block)\w* (?:for|on) (?:the )?(?:lock|mutex)", "a thread holds one lock and waits for another", also=(r"(?:hold|own)\w*(?:[^\n]*\n)+[^\n]*(?:hold|own)\w*",)),
+    Sign(r"\b(?:hold|own)\w* (?:the )?(?:lock|mutex) ?(?:A|1|\w+)[^\n]{0,60}(?:wait|block)\w* (?:for|on) (?:the )?(?:lock|mutex)", "a thread holds one lock and waits for another", also=(r"(?:hold|own)\w*(?:[^\n]*\n)+[^\n]*(?:hold|own)\w*",), prose=True),
 )  # fmt: skip
 
 

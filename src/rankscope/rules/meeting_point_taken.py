@@ -30,8 +30,8 @@ _SIGNS = (
     Sign(r"EADDRINUSE|[Aa]ddress already in use|errno: 98\b|\[Errno 98\]|port[^\n]{0,30}(?:already|is) (?:in use|taken|occupied)|failed to bind|bind\(\) failed|Address in use",
          "the port is taken"),
     Sign(r"RendezvousClosedError|rendezvous[^\n]{0,40}(?:is |has been |already )closed", "the rendezvous was closed before"),
-    Sign(r"\b(?:old|previous|earlier|another|other|stale|last)[^\n]{0,30}(?:run|job|process|server|store)[^\n]{0,60}(?:port|rendezvous|rdzv|store|same (?:id|key|file))", "something of another run is in the way"),
-    Sign(r"\b(?:same|identical|duplicate)[^\n]{0,20}(?:rdzv[-_ ]?id|job[-_ ]?id|master[-_ ]?port|MASTER_PORT|port)", "two runs share a meeting point"),
+    Sign(r"\b(?:old|previous|earlier|another|other|stale|last)[^\n]{0,30}(?:run|job|process|server|store)[^\n]{0,60}(?:port|rendezvous|rdzv|store|same (?:id|key|file))", "something of another run is in the way", prose=True),
+    Sign(r"\b(?:same|identical|duplicate)[^\n]{0,20}(?:rdzv[-_ ]?id|job[-_ ]?id|master[-_ ]?port|MASTER_PORT|port)", "two runs share a meeting point", prose=True),
     Sign(r"File already exists", "a file of an earlier run is used again", LIKELY, also=(r"init|rank|rendezvous|dist",)),
     Sign(r"magic number|unexpected (?:message|handshake|token)|wrong cookie|invalid cookie", "a stranger answers at the meeting point", POSSIBLE, also=(r"store|rendezvous|bootstrap|connect",)),
 )  # fmt: skip

@@ -33,12 +33,12 @@ _STEPS = (
 _FIRST = r"main_process_first|local_main_process_first|rank_zero_first|torch_distributed_zero_first|zero_first|main_rank_first|wait_for_everyone|on_main_process"
 _WORK = r"(?:tokeniz\w+|map(?:ping)?|preprocess\w*|prepar\w+|download\w*|building|index\w*|pack\w*|convert\w*|load\w* (?:the )?(?:checkpoint|model|data\w*)|generat\w+|evaluat\w+|validat\w+|saving|merg\w+|compil\w+|extract\w*)"
 _SIGNS = (
-    Sign(r"\bslow (?:disk|node|gpu|storage|nic|cpu|rank|host|machine|loader)\b|takes \d+ ?\w+ longer|(?:\d+|several|many) times slower", "one rank is slower than the others", also=(r"rank|node|gpu|host|worker",)),
+    Sign(r"\bslow (?:disk|node|gpu|storage|nic|cpu|rank|host|machine|loader)\b|takes \d+ ?\w+ longer|(?:\d+|several|many) times slower", "one rank is slower than the others", also=(r"rank|node|gpu|host|worker",), prose=True),
     Sign(r"Saving (?:latest |model |full )?checkpoint|Running (?:Evaluation|Prediction|Validation|evaluation|validation)|Getting full model state dict|saving model weights|push(?:ing)? to (?:the )?hub", "a rank saves or evaluates while the others wait", POSSIBLE, anywhere=(r"Watchdog caught|timed out|Timeout\(ms\)",)),
     Sign(_FIRST, "the others wait while one rank goes first", also=(r"time|\d+%|Timed out|timeout|barrier|__enter__|dataset|map|token",)),
-    Sign(rf"{_WORK}[^\n]{{0,80}}(?:rank ?(?:0|zero)|main process|one rank|master)|(?:rank ?(?:0|zero)|main process|one rank|master|rank \d+)[^\n]{{0,80}}\b(?:still|busy|slow|long|takes?|spends?|alone|needs?)\b[^\n]{{0,60}}(?:{_WORK}|minutes|hours)", "one rank still works while the others wait", anywhere=(r"barrier|wait|time-?out|timed out",)),
-    Sign(r"\b(?:straggler|slowest rank|slow rank|slower than (?:the )?(?:others|rest)|much slower|load imbalance|imbalanced?|skew\w*)\b", "a rank is slower than the others"),
-    Sign(r"\b(?:throttl\w+|clock(?:s)? (?:dropped|reduced|low)|thermal|power (?:cap|brake)|HW Slowdown|SW Power Cap)[^\n]*", "a device is slowed down", POSSIBLE),
+    Sign(rf"{_WORK}[^\n]{{0,80}}(?:rank ?(?:0|zero)|main process|one rank|master)|(?:rank ?(?:0|zero)|main process|one rank|master|rank \d+)[^\n]{{0,80}}\b(?:still|busy|slow|long|takes?|spends?|alone|needs?)\b[^\n]{{0,60}}(?:{_WORK}|minutes|hours)", "one rank still works while the others wait", anywhere=(r"barrier|wait|time-?out|timed out",), prose=True),
+    Sign(r"\b(?:straggler|slowest rank|slow rank|slower than (?:the )?(?:others|rest)|much slower|load imbalance|imbalanced?|skew\w*)\b", "a rank is slower than the others", prose=True),
+    Sign(r"\b(?:throttl\w+|clock(?:s)? (?:dropped|reduced|low)|thermal|power (?:cap|brake)|HW Slowdown|SW Power Cap)[^\n]*", "a device is slowed down", POSSIBLE, prose=True),
 )  # fmt: skip
 
 

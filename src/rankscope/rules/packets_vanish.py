@@ -22,12 +22,12 @@ from ._text import POSSIBLE, Sign, text_rule
 
 _SIGNS = (
     Sign(r"\b(?:firewall|iptables|nftables|security group|ufw|network ?policy|conntrack|NAT\b|idle (?:time-?out|connection)|MTU|jumbo|packet loss|dropp\w+ packets|packets? (?:are |is )?(?:dropped|lost)|black-?hol\w+|retransmi\w+)", "a path between the hosts drops packets",
-         anywhere=(r"hang|stuck|time-?out|timed out|never|block|not arrive|no response|no data",), unless=(r"Got completion with|NCCL_IB_GID",)),
+         anywhere=(r"hang|stuck|time-?out|timed out|never|block|not arrive|no response|no data",), unless=(r"Got completion with|NCCL_IB_GID",), prose=True),
     Sign(r"No route to host|errno[:= ]+113|Network is unreachable|errno[:= ]+101|EHOSTUNREACH", "a host cannot be reached", POSSIBLE, unless=(r"Using interface (?:lo|docker)|127\.0\.0\.1",)),
     Sign(r"Connection timed out|errno[:= ]+110\b|ETIMEDOUT|returned 110", "a connection timed out", POSSIBLE),
     Sign(r"timer:\(on,|Send-Q[^\n]*\n(?:[^\n]*\n)*?[^\n]*ESTAB +\d+ +[1-9]\d{3,}|unacked:\d+|lost:\d+|backoff:\d+", "data waits in a socket and is sent again and again"),
-    Sign(r"\b(?:small|tiny|short|<=? ?\d+ ?[KMk]?i?B)\b[^\n]{0,60}(?:work|pass|fine|ok|complet)\w*[^\n]{0,80}(?:large|big|bigger|larger|> ?\d+)[^\n]{0,40}(?:hang|never|stuck|time-?out|block)", "small messages pass and large ones do not", anywhere=(r"node|host|network|inter|socket|tcp|eth|nic",)),
-    Sign(r"\b(?:single|one|each|same)[- ](?:node|host|machine)[^\n]{0,40}(?:work|fine|ok|pass)\w*[^\n]{0,80}(?:two|multi|across|between|2|inter)[- ]?(?:nodes?|hosts?|machines?)?[^\n]{0,40}(?:hang|stuck|time-?out|fail|block)", "it works on one host and not between hosts", POSSIBLE),
+    Sign(r"\b(?:small|tiny|short|<=? ?\d+ ?[KMk]?i?B)\b[^\n]{0,60}(?:work|pass|fine|ok|complet)\w*[^\n]{0,80}(?:large|big|bigger|larger|> ?\d+)[^\n]{0,40}(?:hang|never|stuck|time-?out|block)", "small messages pass and large ones do not", anywhere=(r"node|host|network|inter|socket|tcp|eth|nic",), prose=True),
+    Sign(r"\b(?:single|one|each|same)[- ](?:node|host|machine)[^\n]{0,40}(?:work|fine|ok|pass)\w*[^\n]{0,80}(?:two|multi|across|between|2|inter)[- ]?(?:nodes?|hosts?|machines?)?[^\n]{0,40}(?:hang|stuck|time-?out|fail|block)", "it works on one host and not between hosts", POSSIBLE, prose=True),
 )  # fmt: skip
 
 RULE = text_rule(

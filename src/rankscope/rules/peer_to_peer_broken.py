@@ -22,16 +22,16 @@ from __future__ import annotations
 from ._text import LIKELY, POSSIBLE, Sign, text_rule
 
 _SIGNS = (
-    Sign(r"iommu=(?:pt|soft|off)[^\n]{0,60}(?:work|fix|solv|help|resolv)|(?:work|fix|solv|help|resolv)\w*[^\n]{0,60}(?:iommu=(?:pt|soft|off)|NCCL_NET_GDR_(?:LEVEL|DISABLE|READ)|HSA_ENABLE_SDMA ?= ?0|disabl\w+ ACS)|NCCL_NET_GDR_(?:LEVEL|DISABLE) ?= ?\w+[^\n]{0,60}(?:work|fix|solv|help|resolv)", "it works when devices do not talk directly"),
+    Sign(r"iommu=(?:pt|soft|off)[^\n]{0,60}(?:work|fix|solv|help|resolv)|(?:work|fix|solv|help|resolv)\w*[^\n]{0,60}(?:iommu=(?:pt|soft|off)|NCCL_NET_GDR_(?:LEVEL|DISABLE|READ)|HSA_ENABLE_SDMA ?= ?0|disabl\w+ ACS)|NCCL_NET_GDR_(?:LEVEL|DISABLE) ?= ?\w+[^\n]{0,60}(?:work|fix|solv|help|resolv)", "it works when devices do not talk directly", prose=True),
     Sign(r"peer access is not supported|cudaErrorPeerAccess\w+|peer mapping resources exhausted", "a device cannot reach its peer"),
     Sign(r"\b(?:work|fine|ok|pass|complete|no hang|run|help|fix|solv|resolv|go(?:es)? away|disappear)\w*[^\n]{0,60}(?:NCCL_P2P_DISABLE ?= ?1|P2P (?:is )?(?:disabled|off)|without P2P|disabl\w+ P2P)|"
-         r"(?:NCCL_P2P_DISABLE ?= ?1|disabl\w+ P2P|P2P (?:is )?(?:disabled|off)|without P2P)[^\n]{0,80}(?:work|fine|\bok\b|pass|complete|no hang|run|help|fix|solv|resolv|finish|success)", "it works without peer-to-peer transfers"),
-    Sign(r"\b(?:hang|hung|stuck|fail|corrupt)\w*[^\n]{0,40}(?:only )?(?:with|when|if)[^\n]{0,20}(?:P2P|peer[- ]to[- ]peer)[^\n]{0,20}(?:on|enabled)", "it hangs only with peer-to-peer transfers"),
+         r"(?:NCCL_P2P_DISABLE ?= ?1|disabl\w+ P2P|P2P (?:is )?(?:disabled|off)|without P2P)[^\n]{0,80}(?:work|fine|\bok\b|pass|complete|no hang|run|help|fix|solv|resolv|finish|success)", "it works without peer-to-peer transfers", prose=True),
+    Sign(r"\b(?:hang|hung|stuck|fail|corrupt)\w*[^\n]{0,40}(?:only )?(?:with|when|if)[^\n]{0,20}(?:P2P|peer[- ]to[- ]peer)[^\n]{0,20}(?:on|enabled)", "it hangs only with peer-to-peer transfers", prose=True),
     Sign(r"ACSCtl:[^\n]*(?:SrcValid\+|ReqRedir\+)", "PCIe access control redirects transfers between devices"),
     Sign(r"IO_PAGE_FAULT|DMAR:[^\n]*fault", "the IOMMU refused a transfer", LIKELY),
-    Sign(r"\b(?:IOMMU|ACS|VT-d|AMD-Vi)\b[^\n]{0,60}(?:enabled|on\b|turned on|active|disabl\w+[^\n]{0,30}(?:fix|work|solv|help))", "the IOMMU or access control is on"),
+    Sign(r"\b(?:IOMMU|ACS|VT-d|AMD-Vi)\b[^\n]{0,60}(?:enabled|on\b|turned on|active|disabl\w+[^\n]{0,30}(?:fix|work|solv|help))", "the IOMMU or access control is on", prose=True),
     Sign(r"CAN(?:NOT)? Access Peer Device", "the matrix of peers was asked for", LIKELY, anywhere=(r"CANNOT Access Peer|hang|stuck",)),
-    Sign(r"\b(?:simpleP2P|p2pBandwidthLatencyTest|Verification error)[^\n]{0,80}(?:fail|hang|error|Nan|0\.00)", "the test of peers fails"),
+    Sign(r"\b(?:simpleP2P|p2pBandwidthLatencyTest|Verification error)[^\n]{0,80}(?:fail|hang|error|Nan|0\.00)", "the test of peers fails", prose=True),
     Sign(r"P2P/(?:direct pointer|IPC|CUMEM)|via P2P", "peers are used", POSSIBLE, also=(r"hang|stuck",), anywhere=(r"\b(?:4090|3090|1080|2080|A4000|A5000|A6000|RTX)\b",)),
 )  # fmt: skip
 

@@ -25,14 +25,14 @@ from ._text import POSSIBLE, Sign, text_rule
 _JOIN = r"(?:Process\.join|join \((?:[^\n]*/)?multiprocessing/(?:process|pool)|\bjoin\b|wait \((?:[^\n]*/)?(?:subprocess|popen_\w+)|waitpid|wait4|\.wait\(\))"
 _SIZE = r"\d+(?:\.\d+)? ?(?:k|m|g)i?b\b"
 _SIGNS = (
-    Sign(r"\bjoin\(\)[^\n]{0,30}(?:first|then|,)[^\n]{0,30}\b(?:q\w*\.)?(?:get|read|recv)|\b(?:get|read|recv|drain)\w*\(?\)?[^\n]{0,20}before[^\n]{0,10}join[^\n]{0,30}(?:work|fix|help|solv)", "the process is joined before its queue is read"),
+    Sign(r"\bjoin\(\)[^\n]{0,30}(?:first|then|,)[^\n]{0,30}\b(?:q\w*\.)?(?:get|read|recv)|\b(?:get|read|recv|drain)\w*\(?\)?[^\n]{0,20}before[^\n]{0,10}join[^\n]{0,30}(?:work|fix|help|solv)", "the process is joined before its queue is read", prose=True),
     Sign(r"\b(?:anon_)?pipe_write\b", "the kernel says that a write to a pipe waits for a reader"),
     Sign(r"(?:_send|_send_bytes|send_bytes|_feed) \((?:[^\n]*/)?multiprocessing/(?:connection|queues)|pipe_write|anon_pipe_write|\b_feed\b[^\n]*(?:send|write|pipe)", "a feeder is blocked writing to a pipe", anywhere=(_JOIN,)),
     Sign(r"_finalize_join|join_thread \((?:[^\n]*/)?multiprocessing/queues|_finalize_join", "a process waits at its end for its feeder to write all"),
     Sign(rf"{_SIZE}[^\n]*(?:finish\w*|work\w*|\bok\b|fine|pass\w*|complet\w*|succe\w+|return\w*)(?:[^\n]*\n)*?[^\n]*{_SIZE}[^\n]*(?:hang\w*|never|stuck|minutes|hours|block\w*|timeout|0% ?cpu|forever|does not)",
          "small results work, large ones do not", anywhere=(_JOIN,)),
-    Sign(r"\b(?:pipe|queue)[^\n]{0,60}(?:is |was )?(?:full|fills? up|64 ?k|65536|capacity|buffer limit)|(?:64 ?k|65536)[^\n]{0,60}(?:pipe|buffer|bytes?)", "a pipe or queue is full"),
-    Sign(r"join(?:s|ed|ing)?\b[^\n]{0,60}before[^\n]{0,40}(?:get|read|drain|consum|empty)|(?:before|without)[^\n]{0,30}(?:draining|reading|emptying|consuming)[^\n]{0,40}(?:queue|pipe)", "the process is joined before its queue is read"),
+    Sign(r"\b(?:pipe|queue)[^\n]{0,60}(?:is |was )?(?:full|fills? up|64 ?k|65536|capacity|buffer limit)|(?:64 ?k|65536)[^\n]{0,60}(?:pipe|buffer|bytes?)", "a pipe or queue is full", prose=True),
+    Sign(r"join(?:s|ed|ing)?\b[^\n]{0,60}before[^\n]{0,40}(?:get|read|drain|consum|empty)|(?:before|without)[^\n]{0,30}(?:draining|reading|emptying|consuming)[^\n]{0,40}(?:queue|pipe)", "the process is joined before its queue is read", prose=True),
     Sign(r"write\(1?\d,[^\n]*(?:unfinished|$)", "a write to a pipe does not return", POSSIBLE, also=(r"pipe:\[|wait4|strace",)),
     Sign(r"put \((?:[^\n]*/)?(?:queue|multiprocessing/queues)\.py", "a thread waits for room in a queue", POSSIBLE, anywhere=(r"get \((?:[^\n]*/)?(?:queue|multiprocessing/queues)\.py|join|put \(",)),
     Sign(r"\b(?:stdout|stderr)=(?:subprocess\.)?PIPE", "a child's output goes to a pipe", POSSIBLE, anywhere=(r"wait|hang|stuck",)),

@@ -35,9 +35,9 @@ _SIGNS = (
     Sign(r"Duplicate GPU detected", "NCCL found two ranks on one GPU", CERTAIN),
     Sign(r"device(?:s)? used by this process (?:is|are) currently unknown|Guessing device ID based on global rank", "a barrier had to guess its device"),
     Sign(r"invalid device ordinal", "a rank asked for a GPU that it cannot see"),
-    Sign(r"\b(?:all|every|both|two|several|multiple) (?:\d+ )?(?:ranks?|processes|workers)[^\n]{0,60}(?:same (?:gpu|device)|GPU ?0|cuda:0|device 0)", "several ranks use one GPU"),
-    Sign(r"\b(?:same|one) (?:GPU|CUDA device|device)[^\n]{0,40}(?:two|both|multiple|several|all) (?:ranks|processes)", "several ranks use one GPU"),
-    Sign(r"\b(?:nvidia-smi|GPU ?0)[^\n]{0,60}(?:all|eight|four|\d) (?:processes|ranks|contexts)", "the table of GPUs shows several ranks on one", POSSIBLE),
+    Sign(r"\b(?:all|every|both|two|several|multiple) (?:\d+ )?(?:ranks?|processes|workers)[^\n]{0,60}(?:same (?:gpu|device)|GPU ?0|cuda:0|device 0)", "several ranks use one GPU", prose=True),
+    Sign(r"\b(?:same|one) (?:GPU|CUDA device|device)[^\n]{0,40}(?:two|both|multiple|several|all) (?:ranks|processes)", "several ranks use one GPU", prose=True),
+    Sign(r"\b(?:nvidia-smi|GPU ?0)[^\n]{0,60}(?:all|eight|four|\d) (?:processes|ranks|contexts)", "the table of GPUs shows several ranks on one", POSSIBLE, prose=True),
 )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 from ._text import POSSIBLE, Sign, text_rule
 
 _SIGNS = (
-    Sign(r"\b(?:left|still)\b[^\n]{0,24}\b(?:gdb|strace|debugger|py-spy|pdb)\b[^\n]{0,16}attached|\bstate:? [Tt]\b(?![\w'-])", "a process is stopped or traced"),
+    Sign(r"\b(?:left|still)\b[^\n]{0,24}\b(?:gdb|strace|debugger|py-spy|pdb)\b[^\n]{0,16}attached|\bstate:? [Tt]\b(?![\w'-])", "a process is stopped or traced", prose=True),
     Sign(r"\bT \(stopped\)|\bt \(tracing stop\)|\(tracing stop\)|State:\s*[Tt]\b", "a process is stopped or traced"),
     Sign(r"TracerPid:\s*[1-9]\d*", "a tracer is attached"),
     Sign(r"do_signal_stop|ptrace_stop|__refrigerator|do_freezer_trap|get_signal[^\n]*freez", "the kernel holds the process"),
@@ -30,7 +30,7 @@ _SIGNS = (
     Sign(r"SIGSTOP|SIGTSTP|SIGTTIN|SIGTTOU|suspended \(tty|^\[\d+\][+-]?\s+Stopped|kill -STOP|kill -19", "a stop signal was sent"),
     Sign(r"\b(?:scontrol suspend|JobState=SUSPENDED|\bSUSPENDED\b|preempt\w*[^\n]{0,30}suspend)", "the scheduler suspended the job"),
     Sign(r"\b(?:process|rank|worker)\b[^\n]{0,40}\b(?:is |was |got )?(?:stopped by|suspended|paused|traced by|held by (?:a )?(?:gdb|strace|debugger|py-spy))|(?:gdb|strace|debugger|py-spy)[^\n]{0,30}(?:still|left) (?:attached|running)",
-         "somebody stopped or traces a process", POSSIBLE),
+         "somebody stopped or traces a process", POSSIBLE, prose=True),
 )  # fmt: skip
 
 RULE = text_rule(

@@ -32,9 +32,9 @@ _SIGNS = (
     Sign(r"\b(?:SO_ERROR: )?Connection refused[^\n]*remote=\[127\.0\.0\.1\]|connectFullMesh[^\n]*127\.0\.0\.1", "a rank connects to itself instead of its peer"),
     Sign(r"[Nn]o (?:socket )?interface found|No interface found in the same subnet|Unable to find (?:address|interface) for: ?\S+|Unable to (?:resolve|find)[^\n]*interface|no such interface|No usable interface",
          "no interface fits the setting"),
-    Sign(r"\b(?:NCCL|GLOO|TP|UCX|OMPI)_?(?:SOCKET_IFNAME|NET_DEVICES|IFNAME)[^\n]{0,120}(?:fix|work|solv|help|wrong|did not exist|not exist|mismatch)", "the setting of the interface decides"),
+    Sign(r"\b(?:NCCL|GLOO|TP|UCX|OMPI)_?(?:SOCKET_IFNAME|NET_DEVICES|IFNAME)[^\n]{0,120}(?:fix|work|solv|help|wrong|did not exist|not exist|mismatch)", "the setting of the interface decides", prose=True),
     Sign(r"connectFullMesh failed", "the ranks could not connect to each other", POSSIBLE),
-    Sign(r"hostname[^\n]{0,60}resol\w+[^\n]{0,60}(?:127\.|loopback|localhost)|/etc/hosts[^\n]{0,60}127\.0\.1\.1", "the host's own name leads to loopback"),
+    Sign(r"hostname[^\n]{0,60}resol\w+[^\n]{0,60}(?:127\.|loopback|localhost)|/etc/hosts[^\n]{0,60}127\.0\.1\.1", "the host's own name leads to loopback", prose=True),
     Sign(r"connecting to address [^\n]* with family \d+ is neither|ncclSocketInit[^\n]*family", "a peer announced no usable address", LIKELY),
     Sign(rf"\b(?:connect|connection)[^\n]*{_LOCAL}[^\n]*(?:refused|timed out|failed)", "a connection goes to a local address", POSSIBLE, also=(_MANY,)),
 )  # fmt: skip
