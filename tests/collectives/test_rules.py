@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import tarfile
 from dataclasses import replace
 
 import pytest
@@ -151,3 +152,20 @@ def test_the_json_of_a_collective_has_its_fields(tmp_path):
     assert {"group", "desc", "ranks", "op", "seq", "kind", "arrived_folded", "missing_folded", "culprits"} <= set(
         line["collectives"][0]
     )
+
+
+@pytest.mark.parametrize("ending", ["tar", "tar.gz", "tgz"])
+def test_an_archive_is_a_directory(tmp_path, ending):
+    write(tmp_path / "dumps", stalled())
+    with tarfile.open(tmp_path / f"evidence.{ending}", "w" if ending == "tar" else "w:gz") as archive:
+        archive.add(tmp_path / "dumps", "dumps")
+    found = pipeline.judge(gather([tmp_path / f"evidence.{ending}"]))
+    assert found.verdict is not None
+    assert list(found.verdict.ranks) == [2]
+
+
+def test_a_broken_archive_is_a_gap(tmp_path):
+    (tmp_path / "x.tar").write_bytes(b"\0\1\2" * 999)
+    found = pipeline.judge(gather([tmp_path / "x.tar"]))
+    assert found.verdict is None
+    assert found.gaps
