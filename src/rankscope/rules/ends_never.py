@@ -34,10 +34,10 @@ _SIGNS = (
          "somebody says that it does not end", prose=True),
     Sign(r"\b(?:training|job|run|script|program|epochs?|tests?|evaluation|all (?:steps|work))\b[^\n]{0,60}(?:finished|complete[d]?|done|succeeded|passed)[^\n]{0,120}(?:but|then|and|yet|however)[^\n]{0,60}(?:hang|never exit|not exit|stuck|remain|still (?:running|alive)|does not (?:end|exit|return)|keeps? running)",
          "the work is done and the process stays", prose=True),
-    Sign(r"process group has NOT been destroyed before", "the groups were not destroyed in order", POSSIBLE),
+    Sign(r"process group has NOT been destroyed before", "the groups were not destroyed in order", POSSIBLE, anywhere=(r"hang|hung|stuck|not exit|does(?:n't| not) (?:exit|end)|never|still (?:running|alive|there)|time-?out|stays|killed by hand|Ctrl-?C|KeyboardInterrupt",)),
     Sign(r"Exception ignored in:? <(?:module 'threading'|function _?(?:after|at)|bound method)[^\n]*", "something failed while the interpreter ended", POSSIBLE, also=(r"_shutdown|atexit|exit",)),
-    Sign(r"\b(?:wandb|mlflow|neptune|comet|tensorboard)[^\n]{0,60}(?:finish|waiting for|uploading|sync\w*|shutdown|teardown)", "a tracker is being closed", POSSIBLE, prose=True),
-    Sign(r"`?Trainer\.fit`? stopped|Training (?:finished|completed|complete)|train_runtime", "the training is over", POSSIBLE, unless=(r"Watchdog|timeout|Timed out|Error",)),
+    Sign(r"\b(?:wandb|mlflow|neptune|comet|tensorboard)[^\n]{0,60}(?:finish|waiting for|uploading|sync\w*|shutdown|teardown)", "a tracker is being closed", POSSIBLE, anywhere=(r"hang|hung|stuck|not exit|does(?:n't| not) (?:exit|end)|never|still (?:running|alive|there)|time-?out|stays|killed by hand|Ctrl-?C|KeyboardInterrupt",), prose=True),
+    Sign(r"`?Trainer\.fit`? stopped|Training (?:finished|completed|complete)|train_runtime", "the training is over", POSSIBLE, anywhere=(r"hang|hung|stuck|not exit|does(?:n't| not) (?:exit|end)|never|still (?:running|alive|there)|time-?out|stays|killed by hand|Ctrl-?C|KeyboardInterrupt",), unless=(r"Watchdog|timeout|Timed out|Error",)),
 )  # fmt: skip
 
 RULE = text_rule(

@@ -54,6 +54,8 @@ _POOLS = (
     r"s3fs|fsspec|gcsfs|aiohttp|boto|botocore|pymongo|kafka|zarr|h5py|pydicom|decord)"
 )
 
+# The warning alone is in many healthy logs.
+_STANDS = r"futex|hang|hung|stuck|wait(?:s|ing)? (?:for|in|on)\b(?![^\n]*(?:finish|success))|sleep(?:s|ing)\b|never|frozen|freez|mutex|_lock\b|idle\)|Timeout \(|no progress|does not (?:start|finish|return)"
 _SIGNS = (
     Sign(r"\bfork (?:start method|context|mode)\b[^\n]{0,60}(?:hang|never|stuck|block|deadlock|freez)|(?:hang|never|stuck|block|deadlock|freez)\w*[^\n]{0,60}\bfork (?:start method|context|mode)", "it stands still with fork", prose=True),
     Sign(r"fork\(\) called from a process already using (?:GNU )?OpenMP|Other threads are currently calling into gRPC, skipping fork\(\) handlers|gRPC[^\n]{0,60}fork\(\)|fork_posix\.cc|OMP: (?:Error|Info) #\d+[^\n]*fork|prefork_posix", "a library complains of the fork"),
@@ -62,8 +64,7 @@ _SIGNS = (
     Sign(r"_flush_std_streams|_enter_buffered_busy", "a child waits for the lock of an output buffer that the parent held", also=(_CHILD_FRAMES,)),
     Sign(r"(?:_acquireLock|acquire|_lock|createLock|emit|flush|handle) \((?:[^\n]*/)?logging/(?:__init__|handlers)\.py", "a child waits for the lock of the log", also=(_CHILD_FRAMES,)),
     Sign(r"may lead to deadlocks in the child|os\.fork\(\) is incompatible with multithreaded|process just got forked, after parallelism|fork\(\) (?:called )?(?:from|in) (?:a )?multi-?threaded",
-         "the interpreter or a library warned of this fork", anywhere=(r"futex|lock|hang|stuck|wait|stop|sleep|never",)),
-    Sign(r"may lead to deadlocks in the child|os\.fork\(\) is incompatible with multithreaded|process just got forked, after parallelism", "the interpreter or a library warned of this fork", POSSIBLE),
+         "the interpreter or a library warned of this fork", anywhere=(_STANDS,)),
     Sign(_GLOBAL_LOCKS, "a child waits for a lock that belongs to the whole process", also=(_CHILD_WORDS, r"lll_lock|mutex_lock|SpinLock|SlowLock|futex|lock_slow|park|_lock\b|spin"), prose=True),
     Sign(r"\b(?:inherit\w*|copied|held|taken|owned|locked)[^\n]{0,60}(?:lock|mutex)[^\n]{0,60}(?:fork|parent)|(?:lock|mutex)[^\n]{0,80}(?:held|owned|taken|locked)[^\n]{0,40}(?:at (?:the )?(?:time of )?fork|by (?:a |the )?(?:thread (?:id )?(?:of|in) )?(?:the )?parent|when (?:it|the process) forked|thread that does not exist|does not exist in the child)",
          "a lock was held when the process was forked", prose=True),
@@ -79,7 +80,7 @@ _SIGNS = (
     Sign(r"OMP_NUM_THREADS ?= ?1[^\n]{0,40}(?:work|fix|fine|help|solv|no hang)|(?:work|fine|fix|no hang|solv)\w*[^\n]{0,30}OMP_NUM_THREADS ?= ?1", "it works with one thread", also=(_CHILD_WORDS,), prose=True),
     Sign(r"\b(?:before|after|across|prior to|at|on|since|through)[^\n]{0,24}\b(?:os\.)?fork\w*\b[^\n]{0,80}(?:thread|lock|mutex|pool|hang|deadlock|stuck)|\b(?:os\.)?fork\w*\b[^\n]{0,60}(?:while|when|with)[^\n]{0,60}(?:thread|lock)",
          "somebody says that threads and fork are mixed", prose=True),
-    Sign(r"\b(?:gunicorn|uwsgi|celery)[^\n]{0,60}(?:--preload|preload|prefork|pre-fork)|--preload", "a server forks its workers after loading", POSSIBLE, prose=True),
+    Sign(r"\b(?:gunicorn|uwsgi|celery)[^\n]{0,60}(?:--preload|preload|prefork|pre-fork)", "a server forks its workers after loading", POSSIBLE, prose=True),
     Sign(r"\b(?:spawn|forkserver)[^\n]{0,60}(?:work|fix|fine|ok|help|solv|no hang|not hang|resolv)|(?:work|fine|ok)\w*[^\n]{0,40}(?:with|using|under) (?:the )?[\"'`]?(?:spawn|forkserver)", "it works with spawn", prose=True),
 )  # fmt: skip
 

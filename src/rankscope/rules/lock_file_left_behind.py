@@ -30,7 +30,7 @@ _SIGNS = (
     Sign(r"\b(?:stale|left[- ]?over|orphan\w*|left behind|dead|leftover)[^\n]{0,40}\block\b|\block(?: file)?\b[^\n]{0,40}(?:stale|left[- ]?over|orphan\w*|left behind)",
          "a lock file is said to be left over", prose=True),
     Sign(r"\b(?:rm|remov\w+|delet\w+)[^\n]{0,60}(?:\.lock\b|lock file|torch_extensions)[^\n]*(?:help|fix|work|solv|continu)", "removing the lock file helped", prose=True),
-    Sign(r"Using \S+ as PyTorch extensions root", "the log ends where an extension is built", POSSIBLE, unless=(r"Building extension|ninja: |Loading extension",)),
+    Sign(r"Using \S+ as PyTorch extensions root[^\n]*(?:\n[^\n]*PyTorch extensions root[^\n]*)*\s*\Z", "the log ends where an extension is built", POSSIBLE, unless=(r"Building extension|ninja: |Loading extension",)),
     Sign(r"waiting (?:for|on) (?:the )?(?:lock|other process)[^\n]*(?:\.lock|lock file)|Another process is (?:already )?building", "a process waits for another one's build", POSSIBLE),
 )  # fmt: skip
 
