@@ -17,7 +17,7 @@ BEHIND = SAMPLES / "torch-2.13.0" / "gloo-one-rank-behind"
 
 @pytest.mark.parametrize("path", sorted(SAMPLES.rglob("*.pickle")), ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_pickle_and_json_of_one_process_say_the_same(path):
-    twin = path.with_suffix(".json")
+    twin = path.with_suffix(".jsondump")
     assert flight_recorder.recognises(path.read_bytes()[:8192])
     assert flight_recorder.recognises(twin.read_bytes()[:8192])
     one, other = flight_recorder.read(path.read_bytes()), flight_recorder.read(twin.read_bytes())
