@@ -1,6 +1,6 @@
 """Rules that rest on wordings and frames: a table of signs, and one finding from all of them that are there."""
 
-
+# ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
 import re
@@ -16,6 +16,11 @@ from ..model.ranks import RankSet
 from . import Rule
 
 LIKELY, POSSIBLE, CERTAIN = Certainty.LIKELY, Certainty.POSSIBLE, Certainty.CERTAIN
+# What lies below the program: who reports it is not at fault.
+_BELOW = {
+    "ib-transport-error", "network-blackhole", "p2p-iommu-hardware", "store-timeout", "rendezvous-port", "wrong-interface", "version-bug",
+    "driver-not-ready", "shm-exhausted", "stuck-below-program", "collective-cycle",
+}  # fmt: skip
 _INFO = re.compile(r"(?:\S+ ){0,5}\W?INFO\b(?!.*(?:rror|fail|timed out))(?<!NCCL INFO)")
 _RANKING = {CERTAIN: 0, LIKELY: 1, POSSIBLE: 2}
 
@@ -74,7 +79,7 @@ def finding(
     strong = [hit for hit in found if hit.sign.certainty is best]
     ranks, processes = RankSet(), dict[Process, None]()
     for hit in strong:
-        if hit.sign.speaker:
+        if hit.sign.speaker and rule.cls not in _BELOW:
             ranks = ranks | hit.account.ranks | ranks_said(hit.account, hit.sign.pattern)
             processes.update(dict.fromkeys(members(case, hit.account)))
     if case.snapshot.live and not ranks:

@@ -55,7 +55,8 @@ def check(case: Case) -> Iterator[Finding]:
     if first is not None:
         name = f"rank {first.rank}" if first.rank is not None else "a process"
         title = f"{name} failed first: {first.fields.get('type')}: {str(first.fields.get('message'))[:80]}"
-        ranks = RankSet([first.rank] if first.rank is not None else [])
+        alike = [event for event in events(case, "python.exception") if _same(event, first)]
+        ranks = RankSet(event.rank for event in alike if event.rank is not None)
         certainty = (
             LIKELY
             if first.rank is not None or events(case, "elastic.root_cause", "elastic.worker_failed")
@@ -66,6 +67,11 @@ def check(case: Case) -> Iterator[Finding]:
     found = list(hits(case, _SIGNS))
     if found:
         yield finding(RULE, case, found, "a rank failed or left, and the others wait for it", _STEPS)
+
+
+def _same(event: Event, first: Event) -> bool:
+    """Whether two ranks failed with one and the same words."""
+    return all(event.fields.get(name) == first.fields.get(name) for name in ("type", "message"))
 
 
 def first_error(case: Case) -> Event | None:

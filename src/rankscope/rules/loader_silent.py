@@ -19,7 +19,7 @@ Time-outs on remote reads in the data set; no threads before the workers start. 
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
-from ._text import POSSIBLE, Sign, text_rule
+from ._text import Sign, text_rule
 
 _COLLECTIVE = (
     r"all_?reduce|all_?gather|reduce_?scatter|broadcast|barrier|all_?to_?all|backward|watchdog|NCCL|collective"
@@ -35,7 +35,6 @@ _SIGNS = (
     Sign(r"DataLoader timed out after|DataLoader worker \(pid\(?s?\)? ?[\d, ]+\) exited unexpectedly|worker_result_queue|Caught \w+ in DataLoader worker", "the loader itself reports its workers"),
     Sign(r"num_workers ?[=:>]+ ?0[^\n]{0,60}(?:work|fix|fine|ok|help|solv|no hang|not hang|disappear|resolv|go)|(?:work|fine|ok|fix|disappear|no hang|not hang|resolv|never happens?)\w*[^\n]{0,60}(?:with|when|if|by|using|setting)[^\n]{0,12}num_workers ?[=:]+ ?0", "it goes away without workers", prose=True),
     Sign(r"\b(?:data ?loader|loader worker|data worker|prefetch\w*|data iterator|dataset worker)\b[^\n]{0,80}\b(?:hang|hung|stuck|stall|deadlock|freez|frozen|block|never|not deliver|stopped delivering|dead)", "somebody says that the loader does not deliver", prose=True),
-    Sign(r"\b(?:worker|pin_memory)\w*[^\n]{0,40}data_queue|_pin_memory_loop", "the loader's own threads are named", POSSIBLE, prose=True),
 )  # fmt: skip
 
 RULE = text_rule(

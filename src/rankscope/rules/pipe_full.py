@@ -27,7 +27,7 @@ _SIZE = r"\d+(?:\.\d+)? ?(?:k|m|g)i?b\b"
 _SIGNS = (
     Sign(r"\bjoin\(\)[^\n]{0,30}(?:first|then|,)[^\n]{0,30}\b(?:q\w*\.)?(?:get|read|recv)|\b(?:get|read|recv|drain)\w*\(?\)?[^\n]{0,20}before[^\n]{0,10}join[^\n]{0,30}(?:work|fix|help|solv)", "the process is joined before its queue is read", prose=True),
     Sign(r"\b(?:anon_)?pipe_write\b", "the kernel says that a write to a pipe waits for a reader"),
-    Sign(r"(?:_send|_send_bytes|send_bytes|_feed) \((?:[^\n]*/)?multiprocessing/(?:connection|queues)|pipe_write|anon_pipe_write|\b_feed\b[^\n]*(?:send|write|pipe)", "a feeder is blocked writing to a pipe", anywhere=(_JOIN,)),
+    Sign(r"(?:_send|_send_bytes|send_bytes) \((?:[^\n]*/)?multiprocessing/connection|pipe_write|anon_pipe_write|\b_feed\b[^\n]*(?:send|write|pipe)", "a feeder is blocked writing to a pipe", anywhere=(_JOIN,)),
     Sign(r"_finalize_join|join_thread \((?:[^\n]*/)?multiprocessing/queues|_finalize_join", "a process waits at its end for its feeder to write all"),
     Sign(rf"{_SIZE}[^\n]*(?:finish\w*|work\w*|\bok\b|fine|pass\w*|complet\w*|succe\w+|return\w*)(?:[^\n]*\n)*?[^\n]*{_SIZE}[^\n]*(?:hang\w*|never|stuck|minutes|hours|block\w*|timeout|0% ?cpu|forever|does not)",
          "small results work, large ones do not", anywhere=(_JOIN,)),
