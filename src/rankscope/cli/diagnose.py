@@ -89,6 +89,12 @@ def show(diagnosis: Diagnosis, as_json: bool, color: str) -> None:
 
 def no_job(chosen: _target.Target) -> RankscopeError:
     """What was looked for when nothing was found."""
+    if chosen.pid is not None:
+        return RankscopeError(
+            f"process {chosen.pid} belongs to no distributed Python job",
+            "it is no Python program, and below it there is no job, or more than one",
+            "rankscope diagnose            (finds the jobs by itself)",
+        )
     return RankscopeError(
         "no distributed Python job found on this host",
         "looked for torchrun, python -m torch.distributed.run, accelerate, RANK/WORLD_SIZE in the environment,\n"

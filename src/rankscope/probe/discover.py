@@ -30,12 +30,24 @@ def jobs(table: Table) -> tuple[Found, ...]:
 
 
 def job_of(table: Table, pid: int) -> Found | None:
-    """The job a process belongs to, launcher or member; the process alone when it belongs to none. None: no such process."""
+    """The job a process belongs to: as launcher, as member, or as the shell or script that started it.
+
+    A Python program of no job is looked at alone, with its descendants. None: no such process, or nothing of Python in
+    or below it (process 1 has everything below it: more than one job there is no answer).
+    """
     if pid not in table.seen:
         return None
+    below = {seen.pid for seen in table.below(pid)}
+    inside = []
     for claim in _claims(table):
         if pid == claim.root or pid in claim.members:
             return _found(table, claim)
+        if below & {claim.root, *claim.members}:
+            inside.append(claim)
+    if len(inside) == 1:
+        return _found(table, inside[0])
+    if inside or not table.seen[pid].python:
+        return None
     return _found(table, Claim("none", pid, {}, with_descendants(table, (pid,))))
 
 

@@ -64,6 +64,8 @@ def _no_cause(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
         yield "unknown", "not enough evidence to say anything; see what was not seen, and why"
     elif diagnosis.state is State.MOVING:
         yield "clean", "nothing wrong found: the job moves"
+    elif diagnosis.state is State.UNKNOWN:
+        yield "clean", "nothing wrong found: nothing moved while we looked, but nobody has been stuck for long enough to say so"
     else:
         yield "clean", "nothing wrong found"
 

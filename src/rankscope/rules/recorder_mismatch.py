@@ -24,9 +24,10 @@ from dataclasses import replace
 
 from ..analysis.case import Case
 from ..model.diagnosis import Certainty, CollectiveState, Finding, Kind, Reason
+from ..model.evidence.recorder import Recorder
 from ..model.ranks import RankSet, ranks_phrase
 from . import Rule
-from ._recorder import call, causes, certainty, look_next, min_certainty, roots_passed, site, waits
+from ._recorder import call, causes, certainty, look_next, min_certainty, roots_passed, site, user_frame, waits
 
 _WORDS = {
     "collective_mismatch": "issued another call than its peers",
@@ -50,12 +51,32 @@ def _recorded(case: Case, state: CollectiveState) -> Finding:
     who = ranks_phrase(state.culprits) if state.culprits else "some members"
     sure = Certainty.POSSIBLE if state.kind == "argument_mismatch" else certainty(case, state)
     return Finding(
-        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=sure,
+        rule=RULE.id, cls=_class(case, state), kind=Kind.CAUSE, certainty=sure,
         title=f"{who} {_WORDS[state.kind]} at {call(state)}", ranks=state.culprits,
         processes=tuple(process for rank in state.culprits for process in case.of_rank(rank)),
-        because=(*_usual(state), *_odd(state), *_places(case, state), *list(waits(case, state))[:1]),
+        because=(*_usual(state), *_odd(state), *_places(case, state), *list(waits(case, replace(state, waiting=state.waiting - state.culprits)))[:1]),
         against=case.comparison.weak, next=look_next(case, state.culprits), collective=state,
     )  # fmt: skip
+
+
+def _class(case: Case, state: CollectiveState) -> str:
+    """Another operation issued from another line is another path through the program: the others' call was missed.
+    Another one from the same line, or another size or type, is the same call made differently."""
+    if state.kind != "collective_mismatch" or not state.culprits:
+        return RULE.cls
+    usual = {_line(case, state, rank) for rank in list(state.arrived - state.culprits)[:8]} - {None}
+    odd = {_line(case, state, rank) for rank in list(state.culprits)[:8]} - {None}
+    return "collective-missed-by-rank" if usual and odd and not usual & odd else RULE.cls
+
+
+def _line(case: Case, state: CollectiveState, rank: int) -> tuple[str, int] | None:
+    """The line of the job's own code from which a rank issued its call of this number; None where nothing tells."""
+    member = case.by_rank.get(rank)
+    recorder = member.latest(Recorder) if member else None
+    entries = recorder.entries[-512:] if recorder else ()
+    mine = [e for e in entries if e.group == state.group and e.seq == state.seq and not e.is_p2p]
+    frame = user_frame(mine[-1]) if mine else None
+    return (frame.file, frame.line) if frame else None
 
 
 def _usual(state: CollectiveState) -> Iterator[Reason]:
@@ -74,9 +95,13 @@ def _odd(state: CollectiveState) -> Iterator[Reason]:
 
 def _places(case: Case, state: CollectiveState) -> Iterator[Reason]:
     """Where one of the usual ranks and the odd ones issued their calls."""
-    asked = (*list(state.arrived - state.culprits)[:1], *list(state.culprits & state.waiting)[:2])
-    places = dict.fromkeys(site(case, state, RankSet([rank])) for rank in asked)
-    return (Reason(f"issued at {place}", "recorder") for place in places if place)
+    usual = site(case, state, state.arrived - state.culprits)
+    if usual:
+        yield Reason(f"{call(state)} is issued at {usual}", "recorder")
+    for rank in list(state.culprits)[:2]:
+        line = _line(case, state, rank)
+        if line is not None:
+            yield Reason(f"rank {rank} issued its call at {line[0].rsplit('/', 1)[-1]}:{line[1]}", "recorder")
 
 
 def _roots(case: Case, state: CollectiveState, passed: dict[str, RankSet]) -> Finding:

@@ -9,18 +9,31 @@ from ...memory.buildid import SymbolCache
 from ...memory.recorder import read_recorder
 from ...memory.runtime import Families
 from ...model.evidence.recorder import Recorder
+from ...model.evidence.stacks import PythonStacks
 from ...model.gap import Gap, Why
-from ...model.process import Role
+from ...model.process import ProcessRef, Role
 from ..collector import Collector, Target, Touch
 
 
 def collect(target: Target) -> Recorder | Gap | None:
+    without: set[ProcessRef] = target.shelf.setdefault("without torch", set())
+    if target.process.ref in without or (target.process.role is not Role.RANK and not _runs_torch(target)):
+        return None
     cache = target.shelf.setdefault("symbols", SymbolCache())
     families = target.shelf.setdefault("families", Families())
     found = read_recorder(target.process.ref.pid, target.proc, cache, families=families)
     if isinstance(found, Gap) and found.why is Why.MISSING:
+        without.add(target.process.ref)
         return None  # no torch, or no process group: nothing is missing here
     return found
+
+
+def _runs_torch(target: Target) -> bool:
+    """Whether a process that is not known as a rank stands in torch: most helpers do not, and asking costs a millisecond."""
+    stacks = target.seen.get("python-stacks")
+    return isinstance(stacks, PythonStacks) and any(
+        "/torch/" in frame.file for thread in stacks.threads for frame in thread.stack
+    )
 
 
 COLLECTOR = Collector(
