@@ -161,6 +161,15 @@ def test_opposite_orders_of_groups_are_one_circle(judge, shape, ahead, backend):
     assert len(found.cycles[0]) >= 2
 
 
+def test_one_rank_that_goes_another_way_than_all_others_is_named_in_the_circle(judge):
+    groups = {"0": ("default_pg", (0, 1, 2, 3)), "1": ("logs", (0, 1, 2, 3))}
+    programs = [[Do(group, sizes=(step + 1,)) for step in range(5) for group in ("0", "1")] for _ in range(4)]
+    del programs[2][6]
+    found = judge(Job(groups, programs, ahead=1))
+    assert (found.kind, list(found.culprits), found.cycles) == ("circular_wait", [2], ((0, 1, 2, 3),))
+    assert {found.states[0].seq, found.states[1].seq} == {4}
+
+
 def test_two_stalls_that_have_nothing_in_common_are_both_named(judge):
     groups = {name: group for name, group in mesh(2, 4).items() if group[0] == "tp"}
     programs = [training(groups, rank, 4) for rank in range(8)]

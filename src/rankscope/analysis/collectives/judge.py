@@ -129,10 +129,23 @@ class Judge:
 
     def _circle(self, root: Root) -> Iterator[_Cause]:
         ranks = circle_ranks(self._graph, root)
+        odd = self._deviators(root)
+        detail = f"{ranks_phrase(RankSet(ranks))} wait for each other"
+        if odd:
+            detail += f"; {ranks_phrase(RankSet(odd))} went another way than all others"
         for at in root.calls:
-            yield _Cause(
-                "circular_wait", at, (), 1, f"{ranks_phrase(RankSet(ranks))} wait for each other", circle=ranks
-            )
+            yield _Cause("circular_wait", at, odd, 1, detail, circle=ranks)
+
+    def _deviators(self, root: Root) -> tuple[int, ...]:
+        """Of two calls of the same members that wait for each other, the clear minority that stands in one of them.
+
+        It left a call out or made the two in another order; where the sides are equal, nobody can be named.
+        """
+        if len(root.calls) != 2:
+            return ()
+        few, many = sorted((self._graph.calls[at] for at in root.calls), key=lambda call: len(call.waiting))
+        split = set(few.members) == set(many.members) == {*few.waiting, *many.waiting} and few.peer is None
+        return tuple(sorted(few.waiting)) if split and len(few.waiting) < len(many.waiting) else ()
 
     def _absentee(self, rank: int) -> Iterator[_Cause]:
         """A rank that waits for nothing while others wait for it."""
