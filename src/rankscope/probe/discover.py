@@ -46,7 +46,7 @@ def job_of(table: Table, pid: int) -> Found | None:
             inside.append(claim)
     if len(inside) == 1:
         return _found(table, inside[0])
-    if inside or not table.seen[pid].python:
+    if not table.seen[pid].python:
         return None
     return _found(table, Claim("none", pid, {}, with_descendants(table, (pid,))))
 
