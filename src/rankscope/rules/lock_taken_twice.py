@@ -20,6 +20,7 @@ https://github.com/ray-project/ray/issues/25115
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ..analysis.accounts import accounts
@@ -27,14 +28,15 @@ from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.frames import wait_of
 from ..model.diagnosis import Finding
-from ..model.evidence.stacks import Stack
+from ..model.evidence.stacks import Frame, Stack
 from ._text import LIKELY, POSSIBLE, Hit, Sign, finding, hits, make_rule
 
+_HANDLER = re.compile(r"sig(?:nal)?_?handler|handle_?(?:sig|term|int\b|usr)|on_(?:signal|sig)|_signal$", re.IGNORECASE)
 _STEPS = ("py-spy dump --locals --native --pid PID", "python -X faulthandler …; kill -ABRT PID")
 _LOCK = r"(?:with (?:self\.)?\w*lock|\.acquire\(|acquire \(|_lock\b|mutex|Lock\b|lock_\w+)"
 _SIGNS = (
     Sign(r"\bhold(?:s|ing)?\b[^\n]{0,40}\b(?:lock|mutex)\b[^\n]{0,40}\b(?:waits?|waiting|wants?|blocked)\b[^\n]{0,40}\b(?:lock|mutex)\b[^\n]*(?:\n[^\n]*){0,2}?\bhold(?:s|ing)?\b", "two threads each hold what the other wants", unless=(r"\bGIL\b",), prose=True),
-    Sign(r"\b(?:logger|logging|log|print|emit|write)[^\n]{0,60}(?:in|from|inside|during) (?:a |the )?(?:__del__|destructor|finali[sz]er|signal handler|weakref callback|gc callback)|(?:__del__|destructor|finali[sz]er|signal handler|garbage collect\w+)[^\n]{0,80}(?:log(?:s|ger|ging)?\b|print|emit|acquire|lock)", "a finalizer or handler uses what its own thread holds", also=(r"lock|deadlock|hang|stuck|wait|acquire",), unless=(r"\bfork(?:ed|s|ing)?\b|\bGIL\b|DataLoader",), prose=True),
+    Sign(r"\b(?:logger|logging|log|print|emit|write)[^\n]{0,60}(?:in|from|inside|during) (?:a |the )?(?:__del__|destructor|finali[sz]er|signal handler|weakref callback|gc callback)|(?:__del__|destructor|finali[sz]er|signal handler|SIG\\w+ handler|garbage collect\w+)[^\n]{0,80}(?:log(?:s|ger|ging)?\b|print|emit|acquire|lock)", "a finalizer or handler uses what its own thread holds", also=(r"lock|deadlock|hang|stuck|wait|acquire",), unless=(r"\bfork(?:ed|s|ing)?\b|\bGIL\b|DataLoader",), prose=True),
     Sign(r"_removeHandlerRef(?:[^\n]*\n){0,6}?[^\n]*(?:acquire|lock)|(?:acquire|_acquireLock)[^\n]*\n(?:[^\n]+\n){0,6}?[^\n]*_removeHandlerRef", "a weak-reference callback wants the lock of the log while it is being released"),
     Sign(r"__del__(?:[^\n]*\n){0,14}?[^\n]*" + _LOCK, "a destructor takes a lock", prose=True),
     Sign(r"(?:__dealloc__|tp_dealloc|finaliz\w+|weakref|_weakref_cb|weakref_cb|remove_callback)(?:[^\n]*\n){0,10}?[^\n]*" + _LOCK, "a finalizer takes a lock", also=(r"hang|stuck|deadlock|wait|idle|block",), prose=True),
@@ -93,16 +95,20 @@ def reentered(stack: Stack) -> str | None:
     first: dict[tuple[str, str], int] = {}
     finalizer = -1
     for at, frame in enumerate(stack):
-        if (
-            frame.function in ("__del__", "__call__", "_callback", "_remove", "__delitem__")
-            and ("weakref" in frame.file or frame.function == "__del__")
-        ) or (frame.function == "Garbage-collecting" and at < len(stack) - 1):
+        if _interrupts(frame) and at < len(stack) - 1:
             finalizer = at
         key = (frame.function, frame.file)
         if key in first and first[key] < finalizer < at and (at >= len(stack) - 3 or wait_of(stack).kind is Wait.LOCK):
             return str(frame.function)
         first.setdefault(key, at)
     return None
+
+
+def _interrupts(frame: Frame) -> bool:
+    """Whether a frame runs in the middle of other code: a finalizer, a weak reference's callback, a signal's handler."""
+    if frame.function in ("__del__", "Garbage-collecting", "<signal handler called>"):
+        return True
+    return "weakref" in frame.file or bool(_HANDLER.search(frame.function))
 
 
 RULE = make_rule(__name__, __doc__, "lock-order-deadlock", 32, check)

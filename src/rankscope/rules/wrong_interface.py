@@ -26,6 +26,7 @@ from ._text import LIKELY, POSSIBLE, Sign, text_rule
 _LOCAL = r"(?:127\.0\.[01]\.1|::1|localhost|\blo\b|docker0|virbr\d|172\.1[78]\.0\.\d|169\.254\.)"
 _MANY = r"(?:nodes?|hosts?|machines?|pods?|instances?)\b|size=(?:[2-9]|\d\d)|nranks|--nnodes|node\d|host\w* \w+:"
 _SIGNS = (
+    Sign(r"\b(?:MASTER_ADDR|host|name|node|address)\w*\b[^\n]{0,40}\bresolv\w+ to (?:127\.|localhost|::1|169\.254)", "a name leads to loopback", prose=True),
     Sign(rf"Using (?:\w+ )?(?:interface )?(?:\[0\])?(?:lo|docker0|virbr\d):|Using interface {_LOCAL}|Bootstrap ?: Using (?:lo|docker0|virbr\d|tun\d)", "the library took an interface that others cannot reach",
          also=(r"refused|timeout|timed out|No route|fail|unreachable|hang|stuck|2 nodes|nodes",)),
     Sign(rf"\b(?:remote|peer|to)[= ]\[?{_LOCAL}\]?[^\n]*(?:local=\[{_LOCAL}|size=)|local=\[{_LOCAL}\]", "ranks announce a loopback address", also=(r"refused|timed out|fail|connect",)),
