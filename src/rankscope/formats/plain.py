@@ -82,7 +82,11 @@ def _bounded(size: int) -> Iterator[None]:
         raise Refused(f"it has {size} bytes; the most that is read is {MOST_BYTES}")
     with _limit_lock:
         soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-        most = _address_space() + _SLACK_BYTES + size * _BYTES_PER_BYTE
+        used = _address_space()
+        if not used:  # not Linux: no way to bound it, and nothing to put back
+            yield
+            return
+        most = used + _SLACK_BYTES + size * _BYTES_PER_BYTE
         if soft != resource.RLIM_INFINITY:
             most = min(most, soft)
         resource.setrlimit(resource.RLIMIT_AS, (most, hard))
@@ -93,6 +97,9 @@ def _bounded(size: int) -> Iterator[None]:
 
 
 def _address_space() -> int:
-    """What this process has mapped (proc(5), statm)."""
-    with open("/proc/self/statm", "rb") as statm:
-        return int(statm.read().split()[0]) * resource.getpagesize()
+    """What this process has mapped (proc(5), statm); 0 where the system does not say."""
+    try:
+        with open("/proc/self/statm", "rb") as statm:
+            return int(statm.read().split()[0]) * resource.getpagesize()
+    except OSError:
+        return 0
