@@ -11,10 +11,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from .analysis.build import build
-from .analysis.case import Case
-from .analysis.verdict import conclude
-from .formats.live_log import with_events
 from .formats.snapshot import Reader
 from .model import wire
 from .model.diagnosis import Diagnosis
@@ -23,9 +19,9 @@ from .probe import discover, host
 from .probe.discover import Found
 from .probe.sweep import Plan, run
 from .probe.table import read_table
-from .rules import rules
 
 if TYPE_CHECKING:
+    from .analysis.case import Case
     from .reach.gather import Remote
     from .reach.transport import Options
 
@@ -66,7 +62,9 @@ def sweep(here: Host, found: Found, plan: Plan, progress: Progress = lambda _: N
     began = time.monotonic()
     complete = True
     try:
-        for lines in run(plan, found.processes):
+        for number, lines in enumerate(run(plan, found.processes)):
+            if number == 0 and plan.sweeps > 1:
+                _make_ready()
             for line in lines.splitlines(keepends=True):
                 reader.feed(line.encode())
             progress(f"{len(found.processes)} processes")
@@ -78,6 +76,14 @@ def sweep(here: Host, found: Found, plan: Plan, progress: Progress = lambda _: N
     return reader.snapshot()
 
 
+def _make_ready() -> None:
+    """Load what judges while the child looks: it costs a seventh of a second, and the first answers can wait in the pipe."""
+    from .analysis import build, verdict  # noqa: F401
+    from .rules import rules
+
+    rules()
+
+
 def _paused(snapshot: Snapshot) -> float:
     return max(
         (getattr(item.record, "paused_ms", 0.0) for sweep in snapshot.sweeps for item in sweep.items), default=0.0
@@ -86,12 +92,19 @@ def _paused(snapshot: Snapshot) -> float:
 
 def judge(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Diagnosis:
     """The diagnosis of a snapshot, wherever it came from."""
+    from .analysis.build import build
+    from .analysis.verdict import conclude
+    from .formats.live_log import with_events
+    from .rules import rules
+
     case = build(with_events(snapshot), stuck_after_s)
     return conclude(case, (finding for rule in rules() for finding in rule.check(case)))
 
 
 def case_of(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Case:
     """The case alone, for reports that show stacks."""
+    from .analysis.build import build
+
     return build(snapshot, stuck_after_s)
 
 

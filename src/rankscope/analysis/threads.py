@@ -65,7 +65,9 @@ _HARMLESS = {Kind.IDLE, Kind.LOCK, Kind.CHILD, Kind.UNKNOWN}
 
 def possible_holders(all_views: tuple[ThreadView, ...]) -> tuple[ThreadView, ...]:
     """Threads that are neither waiting for a lock, nor for another thread, nor idle: they may hold what others want."""
-    return tuple(view for view in all_views if view.wait.kind not in _HARMLESS and view.stack and not _idle_feeder(view))
+    return tuple(
+        view for view in all_views if view.wait.kind not in _HARMLESS and view.stack and not _idle_feeder(view)
+    )
 
 
 def _idle_feeder(view: ThreadView) -> bool:

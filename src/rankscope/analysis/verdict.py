@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ..model.diagnosis import Certainty, Diagnosis, Finding, Kind, State, Verdict
 from ..model.evidence.events import Event
+from ..model.evidence.stacks import NativeStacks, PythonStacks
 from ..model.ranks import RankSet
 from .away import away
 from .case import Case
@@ -49,7 +50,32 @@ def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
         collectives=case.collectives, waits=case.graph.waits, cycles=case.graph.cycles, gaps=snapshot.gaps,
         effort=snapshot.effort, processes=len(snapshot.processes),
         roster={member.ref: rank for rank, member in case.by_rank.items()}, evidence_weak=verdict is None and _weak(case),
+        next=_next(case, ordered, verdict),
     )  # fmt: skip
+
+
+def _next(case: Case, findings: list[Finding], verdict: Verdict | None) -> tuple[str, ...]:
+    """The commands of the findings, each once; without a verdict, those that would bring what is missing."""
+    steps = dict.fromkeys(
+        step for finding in findings if finding.kind is Kind.CAUSE or verdict for step in finding.next
+    )
+    if verdict is None and _weak(case):
+        steps.update(dict.fromkeys(_would_decide(case)))
+    return tuple(steps)
+
+
+def _would_decide(case: Case) -> Iterator[str]:
+    """What to gather when the evidence does not decide."""
+    if case.snapshot.live:
+        yield "sudo -E rankscope diagnose        # as the job's user or root"
+        yield "rankscope doctor                  # says what can be seen here, and why not"
+        return
+    if not any(member.latest(PythonStacks) or member.latest(NativeStacks) for member in case):
+        yield "rankscope diagnose pid:N          # while it hangs, on each of its hosts (or slurm:JOBID, ssh:HOSTS)"
+        yield "py-spy dump --nonblocking --pid N # of every rank; then rankscope analyze DIR"
+    else:
+        yield "the same stacks once more, a minute later, of all ranks: what did not move is what hangs"
+        yield "rankscope snapshot -o job.snap    # stacks, recorder, locks and sockets of all ranks in one look"
 
 
 def _fold(findings: list[Finding], explainable: set[str]) -> list[Finding]:
@@ -108,7 +134,8 @@ def _state(case: Case, causes: list[Finding], notes: list[Finding]) -> State:
 _TROUBLE = {
     "torch.watchdog_timeout", "torch.heartbeat_timeout", "torch.heartbeat_stuck", "torch.dist_backend_error", "gloo.op_timeout",
     "gloo.closed_by_peer", "gloo.read_error", "gloo.full_mesh_failed", "gloo.connect_failed", "nccl.socket_error", "nccl.warn",
-    "nccl.last_error", "store.key_wait_timeout", "store.connect_timeout", "elastic.worker_failed", "elastic.root_cause", "python.exception",
+    "nccl.last_error", "store.key_wait_timeout", "store.connect_timeout", "elastic.worker_failed",
+    "elastic.root_cause", "python.exception",
 }  # fmt: skip
 
 
@@ -120,10 +147,8 @@ def told(event: Event) -> bool:
 def _weak(case: Case) -> bool:
     """Whether "nothing found" only means that nothing could be seen."""
     if not case.snapshot.live:
-        return (
-            (not case.snapshot.processes
-            and not any(told(event) for event in case.events))
-            or any(event.event in _TROUBLE for event in case.events)
+        return (not case.snapshot.processes and not any(told(event) for event in case.events)) or any(
+            event.event in _TROUBLE for event in case.events
         )
     if case.state is not State.MOVING and away(case.snapshot, case.world_size):
         return True  # nothing wrong on the hosts that answered says nothing of those that did not

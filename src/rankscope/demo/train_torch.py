@@ -22,7 +22,9 @@ class Points(Dataset):  # type: ignore[type-arg]
 
 
 def train(rank: int, world: int) -> None:
-    model = DistributedDataParallel(torch.nn.Sequential(torch.nn.Linear(2, 16), torch.nn.ReLU(), torch.nn.Linear(16, 2)))
+    model = DistributedDataParallel(
+        torch.nn.Sequential(torch.nn.Linear(2, 16), torch.nn.ReLU(), torch.nn.Linear(16, 2))
+    )
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
     data = Points()
     loader = DataLoader(data, 32, sampler=DistributedSampler(data, world, rank), num_workers=1)

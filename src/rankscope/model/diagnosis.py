@@ -130,4 +130,5 @@ class Diagnosis:
     effort: Effort = field(default_factory=Effort)
     processes: int = 0
     roster: Mapping[ProcessRef, int] = field(default_factory=dict)  # world ranks of the rank processes
+    next: tuple[str, ...] = ()  # what to type next, or what would decide where nothing can be said
     evidence_weak: bool = False  # not enough evidence to say either way: exit code 3

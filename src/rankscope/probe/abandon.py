@@ -8,6 +8,7 @@ it dies later, by itself), the step is reported as blocked, and a new child goes
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import gc
 import mmap
 import os
@@ -25,6 +26,7 @@ Send = Callable[[bytes], None]
 _FRAME = struct.Struct("<II")  # number of the step, length of what follows
 _MARK = struct.Struct("<qd")  # number of the step at work, and since when (monotonic seconds)
 _POLL_S = 0.05
+_F_SETPIPE_SZ = 1031  # fcntl(2); Python names it from 3.10 on
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,8 @@ class _Child(Generic[T]):
     def __init__(self, steps: Sequence[T], first: int, work: Callable[[T, Send], None], mark: mmap.mmap) -> None:
         self.steps, self.next_step, self.reaped, self._mark = steps, first, False, mark
         self._pipe, write_end = os.pipe()
+        with contextlib.suppress(OSError):  # so that the child need not wait while its parent does something else
+            fcntl.fcntl(write_end, _F_SETPIPE_SZ, 1 << 20)
         mark[: _MARK.size] = _MARK.pack(first, time.monotonic())
         self.pid = os.fork()
         if self.pid == 0:

@@ -47,6 +47,7 @@ def to_dict(diagnosis: Diagnosis) -> dict[str, Any]:
             "title": verdict.title,
             "certainty": verdict.certainty.value,
         },
+        "next": list(diagnosis.next),
         "findings": [_finding(finding) for finding in diagnosis.findings],
         "collectives": [_collective(state) for state in diagnosis.collectives],
         "waits": [

@@ -44,7 +44,7 @@ def _lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     for finding in [f for f in diagnosis.findings if f.kind is not Kind.CAUSE][:4]:
         yield "note", f"{finding.title}"
     yield from (("unseen", text) for text in unseen(diagnosis.gaps))
-    for command in _next(diagnosis):
+    for command in diagnosis.next[:4]:
         yield "next", command
     yield "cost", _cost(diagnosis)
 
@@ -65,7 +65,10 @@ def _no_cause(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     elif diagnosis.state is State.MOVING:
         yield "clean", "nothing wrong found: the job moves"
     elif diagnosis.state is State.UNKNOWN:
-        yield "clean", "nothing wrong found: nothing moved while we looked, but nobody has been stuck for long enough to say so"
+        yield (
+            "clean",
+            "nothing wrong found: nothing moved while we looked, but nobody has been stuck for long enough to say so",
+        )
     else:
         yield "clean", "nothing wrong found"
 
@@ -119,14 +122,6 @@ def unseen(gaps: tuple[Gap, ...]) -> Iterator[str]:
         yield f"{what}{times}: {why}{f' ({detail})' if detail else ''}{f'; {hint}' if hint else ''}"
     if len(counted) > 5:
         yield f"… and {len(counted) - 5} more kinds of gaps: --json shows all"
-
-
-def _next(diagnosis: Diagnosis) -> list[str]:
-    commands: list[str] = []
-    for finding in diagnosis.findings:
-        if finding.kind is Kind.CAUSE or diagnosis.verdict is not None:
-            commands.extend(command for command in finding.next if command not in commands)
-    return commands[:4]
 
 
 def _cost(diagnosis: Diagnosis) -> str:

@@ -53,7 +53,11 @@ def _ending(standing: Standing) -> bool:
     stacks = standing.member.latest(PythonStacks)
     if _called_at_exit(standing):
         return True
-    return standing.kind is Wait.EXIT or has(standing.own_stack, Wait.EXIT) is not None or bool(stacks and stacks.finalizing)
+    return (
+        standing.kind is Wait.EXIT
+        or has(standing.own_stack, Wait.EXIT) is not None
+        or bool(stacks and stacks.finalizing)
+    )
 
 
 def _called_at_exit(standing: Standing) -> bool:
@@ -66,7 +70,11 @@ def _called_at_exit(standing: Standing) -> bool:
 
 
 def _where(standing: Standing) -> str:
-    return at(standing.user_frame) if standing.user_frame else (standing.stack[-1].function if standing.stack else "shutdown")
+    return (
+        at(standing.user_frame)
+        if standing.user_frame
+        else (standing.stack[-1].function if standing.stack else "shutdown")
+    )
 
 
 def _others(member: Member) -> Iterator[Reason]:

@@ -53,12 +53,17 @@ def check(case: Case) -> Iterator[Finding]:
 def _lost(standing: Standing, children: list[Member]) -> tuple[Member, str] | None:
     for child in children:
         if _dead(child):
-            return child, f"its child pid {child.ref.pid} is " + ("gone" if child.gone else "a zombie that nobody has reaped")
+            return child, f"its child pid {child.ref.pid} is " + (
+                "gone" if child.gone else "a zombie that nobody has reaped"
+            )
     if not any("multiprocessing/pool.py" in frame.file for frame in standing.own_stack):
         return None
     for child in children:
         if _replacement(child):
-            return child, f"pool worker pid {child.ref.pid} was forked by the pool's maintenance thread: it replaces one"
+            return (
+                child,
+                f"pool worker pid {child.ref.pid} was forked by the pool's maintenance thread: it replaces one",
+            )
     ages = {m.ref: kernel.uptime_s for m in children if (kernel := m.latest(Threads)) and kernel.uptime_s is not None}
     if len(ages) >= 2 and max(ages.values()) - min(ages.values()) > _MUCH_LATER_S:
         young = min(children, key=lambda m: ages.get(m.ref, 1e9))

@@ -54,7 +54,7 @@ def _recorded(case: Case, state: CollectiveState) -> Finding:
         rule=RULE.id, cls=_class(case, state), kind=Kind.CAUSE, certainty=sure,
         title=f"{who} {_WORDS[state.kind]} at {call(state)}", ranks=state.culprits,
         processes=tuple(process for rank in state.culprits for process in case.of_rank(rank)),
-        because=(*_usual(state), *_odd(state), *_places(case, state), *list(waits(case, replace(state, waiting=state.waiting - state.culprits)))[:1]),
+        because=(*_usual(state), *_odd(state), *_places(case, state), *_waiting(case, state)),
         against=case.comparison.weak, next=look_next(case, state.culprits), collective=state,
     )  # fmt: skip
 
@@ -77,6 +77,10 @@ def _line(case: Case, state: CollectiveState, rank: int) -> tuple[str, int] | No
     mine = [e for e in entries if e.group == state.group and e.seq == state.seq and not e.is_p2p]
     frame = user_frame(mine[-1]) if mine else None
     return (frame.file, frame.line) if frame else None
+
+
+def _waiting(case: Case, state: CollectiveState) -> list[Reason]:
+    return list(waits(case, replace(state, waiting=state.waiting - state.culprits)))[:1]
 
 
 def _usual(state: CollectiveState) -> Iterator[Reason]:

@@ -54,8 +54,8 @@ def check(case: Case) -> Iterator[Finding]:
             title=f"{who(standing.member.process)} waits for a lock file that nobody will delete"
                   + (f": {file.path}" if file else ""),
             ranks=ranks_of(standing), processes=(standing.member.process,),
-            because=(Reason(f"{name(case, standing.member.ref)} polls for the removal of a lock file, in {standing.wait.op}", "python-stack",
-                            standing.member.ref),
+            because=(Reason(f"{name(case, standing.member.ref)} polls for the removal of a lock file, in {standing.wait.op}",
+                            "python-stack", standing.member.ref),
                      *_about(file), *(waited_for(root) if root else ())),
             next=(f"rm {file.path}" if file else "rm -r ${TORCH_EXTENSIONS_DIR:-~/.cache/torch_extensions}/*/*/lock",),
         )  # fmt: skip

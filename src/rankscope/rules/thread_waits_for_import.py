@@ -35,7 +35,9 @@ def check(case: Case) -> Iterator[Finding]:
     roots = {root.ref: root for root in case.graph.roots}
     for member in case:
         everybody = views(member) if not member.gone else ()
-        waiting = [v for v in everybody if v.wait.kind is Wait.IMPORT_LOCK and case.stuck(v.task.still_s if v.task else None)]
+        waiting = [
+            v for v in everybody if v.wait.kind is Wait.IMPORT_LOCK and case.stuck(v.task.still_s if v.task else None)
+        ]
         importing = [v for v in everybody if _imports(v) and v.wait.kind in _WAITS and v not in waiting[:1]]
         if not waiting or not importing:
             continue
@@ -54,7 +56,8 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _imports(view: ThreadView) -> bool:
     return any(
-        module_path_of(frame) == "importlib/_bootstrap.py" and frame.function.endswith("_load_unlocked") for frame in view.stack
+        module_path_of(frame) == "importlib/_bootstrap.py" and frame.function.endswith("_load_unlocked")
+        for frame in view.stack
     )
 
 

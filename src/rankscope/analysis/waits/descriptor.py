@@ -97,7 +97,9 @@ def _eldest(scene: Scene, holders: Sequence[ProcessRef]) -> list[ProcessRef]:
 def _wanted(standing: Standing) -> str:
     """Which end the other side must hold: who reads waits for a writer."""
     blocked = standing.member.latest(Blocked)
-    call = next((c for c in blocked.calls if standing.kernel and c.tid == standing.kernel.tid), None) if blocked else None
+    call = (
+        next((c for c in blocked.calls if standing.kernel and c.tid == standing.kernel.tid), None) if blocked else None
+    )
     return "r" if call is not None and call.call.startswith(("write", "send")) else "w"
 
 
@@ -106,7 +108,11 @@ def _pipe_holders(scene: Scene) -> dict[tuple[str, str, str], list[ProcessRef]]:
     found: dict[tuple[str, str, str], list[ProcessRef]] = {}
     for ref, member in scene.members.items():
         files = member.latest(OpenFiles)
-        ends = {(one.target, end) for one in files.files if one.target.startswith("pipe:") for end in one.mode} if files else ()
+        ends = (
+            {(one.target, end) for one in files.files if one.target.startswith("pipe:") for end in one.mode}
+            if files
+            else ()
+        )
         for target, end in ends:
             found.setdefault((ref.host, target, end), []).append(ref)
     return found

@@ -24,7 +24,9 @@ def find(scene: Scene) -> Iterator[Wait]:
             continue
         peer = peer_of(standing)
         if peer is not None and peer != rank and (peer in scene.ranks or peer in scene.missing):
-            yield Wait(standing.member.ref, scene.rank_ref(peer), f"{standing.wait.op} with rank {peer}", standing.still_s)
+            yield Wait(
+                standing.member.ref, scene.rank_ref(peer), f"{standing.wait.op} with rank {peer}", standing.still_s
+            )
 
 
 def peer_of(standing: Standing) -> int | None:

@@ -45,7 +45,8 @@ def collect(target: Target) -> Threads:
     pending = int(_field(status, b"SigPnd") or "0", 16) | int(_field(status, b"ShdPnd") or "0", 16)
     read, written = _io(path)
     return Threads(
-        tuple(threads), read_bytes=read, written_bytes=written, tracer=int(_field(status, b"TracerPid") or 0), frozen=_frozen(path),
+        tuple(threads), read_bytes=read, written_bytes=written,
+        tracer=int(_field(status, b"TracerPid") or 0), frozen=_frozen(path),
         ns_pid=int(ns_pids[-1]) if len(ns_pids) > 1 else None, pending_stop=bool(pending & _STOP_BIT),
         uptime_s=_uptime(target.proc) - stat.started / procfs.TICKS, rss_bytes=stat.rss_pages * 4096,
     )  # fmt: skip
