@@ -10,7 +10,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, Dataset, DistributedSampler
 
 
-class Points(Dataset):  # type: ignore[type-arg]
+class Points(Dataset):
     """Points in the plane; the label tells which side of a line they lie on."""
 
     def __len__(self) -> int:
@@ -34,7 +34,7 @@ def train(rank: int, world: int) -> None:
             if shard_finished(rank, step):
                 break
         optimizer.zero_grad()
-        cross_entropy(model(points), labels).backward()  # type: ignore[no-untyped-call,unused-ignore]
+        cross_entropy(model(points), labels).backward()
         optimizer.step()
     dist.barrier()
 
