@@ -7,7 +7,6 @@ from _common import join_group, start
 TRUTH = {"class": None, "ranks": [], "state": "moving", "accept": ["not-a-hang-slow", "straggler-slow-rank"]}
 LAUNCHERS = ("torchrun",)
 NEEDS = ("torch",)
-STUCK_AFTER = 30
 
 
 def compute(seconds):
