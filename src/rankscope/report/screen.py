@@ -40,7 +40,8 @@ def _lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
         yield from _cause(finding)
     if len(causes) > 4:
         yield "", f"… and {len(causes) - 4} more causes: --json shows all"
-    yield from _waiting(diagnosis)
+    if diagnosis.verdict is not None or diagnosis.state is not State.MOVING:
+        yield from _waiting(diagnosis)
     for finding in [f for f in diagnosis.findings if f.kind is not Kind.CAUSE][:4]:
         yield "note", f"{finding.title}"
     yield from (("unseen", text) for text in unseen(diagnosis.gaps))

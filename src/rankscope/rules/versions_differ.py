@@ -9,7 +9,7 @@ Logs of different hosts or ranks name different versions of one library; message
 version`, `message truncated : receiving N bytes instead of M`, `undefined symbol`.
 
 ## What to do
-`rankscope versions` or `python -c "import torch; print(torch.__version__, torch.cuda.nccl.version())"` on every node; one image for all; empty
+`python -c "import torch; print(torch.__version__, torch.cuda.nccl.version())"` on every node; one image for all; empty
 `LD_LIBRARY_PATH`, check `ldd libtorch_cuda.so | grep nccl`.
 
 ## How to prevent it
