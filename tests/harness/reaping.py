@@ -41,7 +41,8 @@ def end(mark: bytes, known: set[int], within: float = 10.0) -> set[int]:
         for pid in left | known:
             _reap(pid)
         known.update(left)
-        return not any(_alive(pid) for pid in known)
+        # A pool may have forked a new worker between our look and our blow: only a fresh look says that all are gone.
+        return not any(_alive(pid) for pid in known) and not any(map(_alive, marked(mark)))
 
     with contextlib.suppress(NeverHappened):
         wait_until(gone, within)
