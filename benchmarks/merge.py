@@ -69,9 +69,13 @@ def main() -> None:
     verdict = pipeline.judge(made).verdict
     at_end = time.process_time()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    assert verdict is not None and tuple(verdict.ranks) == (ODD % ranks,), verdict
-    print(f"{ranks} ranks: tree {at_tree - began:.2f} s ({sum(1 for _ in tree.groups(merged))} distinct stacks), "
-          f"case and verdict {at_end - at_tree:.2f} s CPU; the snapshot took {before >> 10} MiB, judging it to {peak >> 10} MiB")  # fmt: skip
+    if verdict is None or tuple(verdict.ranks) != (ODD % ranks,):
+        raise SystemExit(f"wrong verdict: {verdict}")
+    distinct = sum(1 for _ in tree.groups(merged))
+    print(
+        f"{ranks} ranks: tree of {distinct} distinct stacks {at_tree - began:.2f} s, case and verdict {at_end - at_tree:.2f} s CPU"
+    )
+    print(f"the snapshot took {before >> 10} MiB, judging it {peak >> 10} MiB in all")
 
 
 if __name__ == "__main__":
