@@ -73,7 +73,7 @@ def main() -> None:
         raise SystemExit(f"wrong verdict: {verdict}")
     distinct = sum(1 for _ in tree.groups(merged))
     print(
-        f"{ranks} ranks: tree of {distinct} distinct stacks {at_tree - began:.2f} s, case and verdict {at_end - at_tree:.2f} s CPU"
+        f"{ranks} ranks: tree of {distinct} stacks {at_tree - began:.2f} s, case and verdict {at_end - at_tree:.2f} s CPU"
     )
     print(f"the snapshot took {before >> 10} MiB, judging it {peak >> 10} MiB in all")
 

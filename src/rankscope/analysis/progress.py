@@ -21,7 +21,7 @@ def advances(standing: Standing) -> bool:
     first, last = looks[0], looks[-1]
     if _transferred(standing) >= MUCH_BYTES:
         return True
-    if standing.busy > 0.5 and _counts(first, last):
+    if _computes(standing) and _counts(first, last):
         return True
     return _functions(first) != _functions(last) or _outer_locals(first) != _outer_locals(last)
 
@@ -48,6 +48,17 @@ def _looks(standing: Standing) -> list[PythonThread]:
         for thread in stacks.threads
         if thread.tid == tid
     ]  # fmt: skip
+
+
+def _computes(standing: Standing) -> bool:
+    """Whether the thread wants the CPU: it has it, waits for it, or was made to give it up between the looks."""
+    if standing.busy > 0.3 or standing.state == "R":
+        return True
+    first, last = standing.member.first(Threads), standing.member.latest(Threads)
+    tid = standing.kernel.tid if standing.kernel else 0
+    before = next((task for task in first.threads if task.tid == tid), None) if first else None
+    now = next((task for task in last.threads if task.tid == tid), None) if last else None
+    return before is not None and now is not None and now.involuntary > before.involuntary + 5
 
 
 def _counts(first: PythonThread, last: PythonThread) -> bool:

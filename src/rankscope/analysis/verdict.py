@@ -29,8 +29,8 @@ _EXPLAINABLE_LIVE = _EXPLAINABLE | {"rank-stuck-in-user-code", "exit-hang", "dat
 
 # Who is missing is vaguer than where it stands, and that is vaguer than whom it waits for there.
 _VAGUE = {
-    "stuck-below-program": 4, "collective-cycle": 3, "rank-never-joined": 3, "collective-missed-by-rank": 3, "exit-hang": 2,
-    "rank-stuck-in-user-code": 1, "dataloader-worker-deadlock": 1, "dead-rank": 0,
+    "stuck-below-program": 4, "collective-cycle": 3, "rank-never-joined": 3, "collective-missed-by-rank": 3,
+    "rank-stuck-in-user-code": 2, "exit-hang": 1, "dataloader-worker-deadlock": 1, "dead-rank": 0,
 }  # fmt: skip
 
 

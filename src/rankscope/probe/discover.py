@@ -15,6 +15,9 @@ from .redact import redact
 from .table import Seen, Table
 
 
+ALONE = "none"  # the launcher of a program that belongs to no job
+
+
 @dataclass(frozen=True)
 class Found:
     """A job on this host: its processes, and the local ranks that should be here and are not."""
@@ -48,7 +51,7 @@ def job_of(table: Table, pid: int) -> Found | None:
         return _found(table, inside[0])
     if not table.seen[pid].python:
         return None
-    return _found(table, Claim("none", pid, {}, with_descendants(table, (pid,))))
+    return _found(table, Claim(ALONE, pid, {}, with_descendants(table, (pid,))))
 
 
 def _claims(table: Table) -> Iterable[Claim]:
@@ -96,7 +99,7 @@ def _process(table: Table, claim: Claim, seen: Seen) -> Process:
 def _role(claim: Claim, seen: Seen) -> Role:
     if seen.pid in claim.ranks:
         return Role.RANK
-    if seen.pid == claim.root:
+    if seen.pid == claim.root and claim.launcher != ALONE:
         return Role.LAUNCHER
     command = " ".join(seen.command)
     if seen.comm.startswith("pt_data_worker"):

@@ -33,26 +33,44 @@ from ._say import at, certainty, old_roots, ranks_of, stands, waited_for, who
 
 _OWN = {Wait.USER, Wait.SLEEP, Wait.INPUT, Wait.SOCKET, Wait.LIBRARY, Wait.PIPE}
 # Waits for another thread or program; a rule that knows whom it waits for explains this one away.
-_SECOND_PARTY = {Wait.QUEUE, Wait.CONDITION, Wait.LOCK, Wait.CHILD, Wait.FILE_LOCK}
+_SECOND_PARTY = {Wait.QUEUE, Wait.CONDITION, Wait.LOCK, Wait.CHILD, Wait.FILE_LOCK, Wait.IDLE, Wait.STORE}
+# In these a program may rightly stand for as long as it likes when nobody waits for it.
+_PATIENT = {Wait.SLEEP, Wait.IDLE, Wait.CONDITION, Wait.QUEUE, Wait.CHILD, Wait.LIBRARY, Wait.STORE}
 
 
 def check(case: Case) -> Iterator[Finding]:
     for root, standing in old_roots(case):
-        if standing.member.role not in (Role.RANK, Role.OTHER) or standing.kind not in _OWN | _SECOND_PARTY:
+        if not _works(case, standing) or standing.kind not in _OWN | _SECOND_PARTY:
             continue
         if standing.state in ("T", "t", "D", "Z") or (
             standing.user_frame is None and standing.kind is not Wait.LIBRARY
         ):
             continue
-        if advances(standing) or not (root.waiters or standing.kind is Wait.INPUT):
-            continue  # nobody waits for it: a process may sleep as long as it likes
+        if advances(standing) or not (root.waiters or _sick_alone(case, standing)):
+            continue
+        peers = "; its peers wait for it" if root.waiters else ""
         yield Finding(
             rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, _best(standing)),
-            title=f"{who(standing.member.process)} {_doing(standing)} in {at(standing.user_frame)}; its peers wait for it",
+            title=f"{who(standing.member.process)} {_doing(standing)} in {at(standing.user_frame)}{peers}",
             ranks=ranks_of(standing), processes=(standing.member.process,), because=(stands(standing), *waited_for(root)),
             against=tuple(_against(standing)),
             next=(f"rankscope stacks pid:{standing.member.ref.pid} --source",),
         )  # fmt: skip
+
+
+def _works(case: Case, standing: Standing) -> bool:
+    """Whether the process does the job's work: a rank, another member, or the program itself where there are no ranks."""
+    role = standing.member.role
+    return role in (Role.RANK, Role.OTHER) or (role is Role.LAUNCHER and not case.ranks)
+
+
+def _sick_alone(case: Case, standing: Standing) -> bool:
+    """Whether standing still is wrong although nobody waits for it: at a prompt, or in an endless wait of a program that
+    somebody pointed at."""
+    if standing.kind is Wait.INPUT:
+        return True
+    pointed_at = case.snapshot.job.launcher == "none" and standing.member.ref == case.snapshot.job.root
+    return pointed_at and standing.kind not in _PATIENT and standing.busy < 0.5
 
 
 def _best(standing: Standing) -> Certainty:

@@ -1,0 +1,71 @@
+"""A process waits for a command that it started and that does not end.
+
+## What it means
+The job called another program (`subprocess.run`, `os.system`, a shell script, a build, a copy to storage) and waits for its end
+without a time limit. That program waits in turn: for input, for the network, for a lock.
+
+## How it is recognised
+A process of the job waits for the end of a child that is no Python program, which has not ended and has neither used the CPU nor
+moved data between the two looks.
+
+## What to do
+See what the command waits for: `cat /proc/PID/wchan`, `ls -l /proc/PID/fd`, `strace -p PID`. End it with `kill PID`; the job
+then sees its exit code.
+
+## How to prevent it
+`subprocess.run(…, timeout=…, stdin=subprocess.DEVNULL)`; no commands between collectives on some ranks only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.case import Case, Member
+from ..analysis.standing import Standing
+from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.evidence.stacks import PythonStacks
+from ..model.evidence.threads import Threads
+from ..model.process import Process, Role
+from ..model.ranks import RankSet
+from . import Rule
+from ._say import certainty, name, old_roots, waited_for, who
+
+
+def check(case: Case) -> Iterator[Finding]:
+    for root, standing in old_roots(case):
+        member = standing.member
+        parent = next((one for one in case if one.ref.pid == member.process.parent and one.ref in root.waiters), None)
+        if parent is None or not _foreign(member) or _works(standing):
+            continue
+        rank = parent.rank
+        yield Finding(
+            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, Certainty.LIKELY),
+            title=f"{who(parent.process)} waits for the command {_command(member.process)} (pid {member.ref.pid})",
+            ranks=RankSet([rank] if rank is not None else []), processes=(parent.process, member.process),
+            because=(Reason(f"{name(case, parent.ref)} waits for the end of pid {member.ref.pid}", "kernel", parent.ref),
+                     Reason(f"that process is in state {standing.state}, wait channel "
+                            f"{standing.kernel.wchan if standing.kernel else '?'}, and has not moved", "kernel", member.ref),
+                     *waited_for(root)),
+            next=(f"cat /proc/{member.ref.pid}/wchan; ls -l /proc/{member.ref.pid}/fd", f"kill {member.ref.pid}"),
+        )  # fmt: skip
+
+
+def _foreign(member: Member) -> bool:
+    return member.role is Role.OTHER and member.latest(PythonStacks) is None and not member.gone
+
+
+def _works(standing: Standing) -> bool:
+    """Whether the command computes or moves data."""
+    first, last = standing.member.first(Threads), standing.member.latest(Threads)
+    moved = 0
+    if first and last and first.written_bytes >= 0 and last.written_bytes >= 0:
+        moved = last.written_bytes + last.read_bytes - first.written_bytes - first.read_bytes
+    return standing.busy > 0.2 or moved > 0 or standing.state in ("R", "D", "T", "t", "Z")
+
+
+def _command(process: Process) -> str:
+    program = process.command[0] if process.command else process.comm
+    return program.rsplit("/", 1)[-1]
+
+
+RULE = Rule(id="command-runs-on", cls="rank-stuck-in-user-code", check=check, page=__doc__ or "", order=27)
