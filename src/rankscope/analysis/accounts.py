@@ -21,6 +21,7 @@ from .frame_tables import Kind
 from .frames import wait_of
 from .labels import Who, who
 from .origin import module_path
+from .progress import advances
 
 # What programs add to their messages for every case alike: advice and guesses, never evidence.
 _ADVICE = re.compile(
@@ -153,9 +154,15 @@ def accounts(case: Case) -> tuple[Account, ...]:
     return found
 
 
+def _works(case: Case, ref: ProcessRef) -> bool:
+    """Whether the end of a chain gets on with its work: then it is slow, and its stack is no evidence of a hang."""
+    standing = case.standings.get(ref)
+    return standing is not None and advances(standing)
+
+
 def _live(case: Case) -> Iterator[Account]:
     """Of a live job only those in whom a chain of waiting ends, and for long enough: others wait rightly."""
-    stuck = {root.ref for root in case.graph.roots if case.stuck(root.age_s)} | {
+    stuck = {root.ref for root in case.graph.roots if case.stuck(root.age_s) and not _works(case, root.ref)} | {
         ref for cycle in case.graph.cycles for ref in cycle
     }
     for member in case.members:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..model.evidence.stacks import PythonStacks, PythonThread
 from ..model.evidence.threads import Threads
+from .frame_tables import Kind
 from .identity import birth
 from .standing import Standing
 
@@ -19,7 +20,7 @@ def advances(standing: Standing) -> bool:
     if len(looks) < 2:
         return False
     first, last = looks[0], looks[-1]
-    if _transferred(standing) >= MUCH_BYTES:
+    if _transferred(standing) >= MUCH_BYTES or _works_below(standing):
         return True
     if _computes(standing) and _counts(first, last):
         return True
@@ -28,6 +29,17 @@ def advances(standing: Standing) -> bool:
 
 # What a loop that polls reads or logs in a second is less than this; loading data or saving a checkpoint is more.
 MUCH_BYTES = 256 << 10
+# Waits in which the work is done by processes below.
+_AWAIT_WORK = {Kind.COMPILE, Kind.CHILD, Kind.CONDITION, Kind.PIPE, Kind.CHECKPOINT, Kind.QUEUE}
+
+
+def _works_below(standing: Standing) -> bool:
+    """Whether the processes it started used the CPU between the looks: a build, a compiler, a command at work."""
+    first, last = standing.member.first(Threads), standing.member.latest(Threads)
+    if first is None or last is None or first.below_cpu_s < 0 or last.below_cpu_s < 0:
+        return False
+    passed = (last.uptime_s or 0.0) - (first.uptime_s or 0.0)
+    return standing.kind in _AWAIT_WORK and passed > 0 and (last.below_cpu_s - first.below_cpu_s) / passed > 0.2
 
 
 def _transferred(standing: Standing) -> int:

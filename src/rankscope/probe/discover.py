@@ -14,7 +14,6 @@ from .meeting import meeting
 from .redact import redact
 from .table import Seen, Table
 
-
 ALONE = "none"  # the launcher of a program that belongs to no job
 
 

@@ -29,7 +29,6 @@ from ..analysis.frame_tables import Kind as Wait
 from ..analysis.threads import ThreadView, forked, possible_holders, views
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.threads import Threads
-from ..model.process import ProcessRef
 from ..model.ranks import RankSet
 from ..model.words import span
 from . import Rule
@@ -44,11 +43,16 @@ def check(case: Case) -> Iterator[Finding]:
         if member.gone or not forked(member):
             continue
         everybody = views(member)
+        words = {view.lock_word for view in everybody if view.wants_lock and view.lock_word}
+        if len(words) >= 2 and not any(
+            view.call and _owner_in_parent(view, _parent_of(case, member)) for view in everybody
+        ):
+            continue  # two threads of its own wait for two locks: that is between them
         for view in everybody:
             still = view.task.still_s if view.task else None
             if view.wait.kind not in _BLOCKED or not view.asleep or not case.stuck(still):
                 continue
-            parent = case.by_ref.get(_parent(case, member))
+            parent = _parent_of(case, member)
             owner = _owner_in_parent(view, parent)
             if not owner and (possible_holders(everybody) or _threads(parent) == 1):
                 continue
@@ -64,9 +68,9 @@ def check(case: Case) -> Iterator[Finding]:
             break
 
 
-def _parent(case: Case, member: Member) -> ProcessRef:
+def _parent_of(case: Case, member: Member) -> Member | None:
     pid = member.process.parent
-    return next((ref for ref in case.by_ref if ref.pid == pid and ref.host == member.ref.host), member.ref)
+    return next((one for ref, one in case.by_ref.items() if ref.pid == pid and ref.host == member.ref.host), None)
 
 
 def _threads(parent: Member | None) -> int:

@@ -72,8 +72,8 @@ def _deadlock(
         if _reentered(view):
             return f"{view.name} takes a lock again that it holds, in {at(view.wait.user_frame)}", Certainty.LIKELY
     words = {view.lock_word or id(view) for view in stuck}
-    if forked(member) or possible_holders(everybody):
-        return None
+    if possible_holders(everybody) or (forked(member) and len(words) < 2):
+        return None  # somebody may let go, or the lock may be a copy whose holder stayed in the parent
     if len(stuck) >= 2 and len(words) >= 2:
         return f"threads {' and '.join(view.name for view in stuck[:3])} wait for locks of each other", Certainty.LIKELY
     if len(stuck) == 1:

@@ -41,6 +41,8 @@ def find(scene: Scene) -> Iterator[Wait]:
                 others, what = pipes.get((ref.host, target, _wanted(standing)), ()), f"the other end of {target}"
             servant = _wanted(standing) == "w" and standing.member.role is not Role.RANK
             for other in others:
+                if _serves(scene, other):
+                    continue
                 if servant and other.pid in _ancestors(scene, ref):
                     continue  # a child that reads from its parent waits for work, not for a result
                 if (
@@ -86,6 +88,13 @@ def _shared(scene: Scene, standing: Standing, other: ProcessRef, target: Socket 
         inherited = standing.member.process.parent == other.pid
         return (parent or inherited) and scene.standings[other].kind in (Kind.COLLECTIVE, Kind.BACKWARD, Kind.IDLE)
     return False
+
+
+def _serves(scene: Scene, other: ProcessRef) -> bool:
+    """Whether the other end is a launcher that minds its ranks: its store answers, so nobody waits for it but for a key."""
+    standing = scene.standings.get(other)
+    minds = standing is not None and standing.member.role is Role.LAUNCHER and standing.kind is Kind.CHILD
+    return minds and standing is not None and bool(standing.ran) and standing.state not in ("T", "t", "D")
 
 
 def _eldest(scene: Scene, holders: Sequence[ProcessRef]) -> list[ProcessRef]:

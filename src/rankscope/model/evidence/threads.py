@@ -42,3 +42,4 @@ class Threads:
     rss_bytes: int | None = None
     read_bytes: int = -1  # by read calls of any kind, since it started; -1 where we may not know
     written_bytes: int = -1
+    below_cpu_s: float = -1.0  # CPU time of its descendants, dead or alive; -1 where not looked at

@@ -11,6 +11,7 @@ import re
 import threading
 
 from ...model.evidence.threads import KernelThread, Threads
+from ...model.process import Role
 from .. import procfs
 from ..collector import Collector, Target, Touch
 
@@ -28,6 +29,8 @@ _STATUS = {
 }
 _STOP_BIT = 1 << 18  # SIGSTOP is 19; the masks of status count from 1
 MAX_THREADS = 4096
+_PARENTS = frozenset({Role.RANK, Role.LAUNCHER})
+_MAX_BELOW = 64
 
 
 def collect(target: Target) -> Threads:
@@ -44,8 +47,9 @@ def collect(target: Target) -> Threads:
     ns_pids = _field(status, b"NSpid").split()
     pending = int(_field(status, b"SigPnd") or "0", 16) | int(_field(status, b"ShdPnd") or "0", 16)
     read, written = _io(path)
+    below = _below(target.proc, target.process.ref.pid) if target.process.role in _PARENTS else -1.0
     return Threads(
-        tuple(threads), read_bytes=read, written_bytes=written,
+        tuple(threads), read_bytes=read, written_bytes=written, below_cpu_s=below,
         tracer=int(_field(status, b"TracerPid") or 0), frozen=_frozen(path),
         ns_pid=int(ns_pids[-1]) if len(ns_pids) > 1 else None, pending_stop=bool(pending & _STOP_BIT),
         uptime_s=_uptime(target.proc) - stat.started / procfs.TICKS, rss_bytes=stat.rss_pages * 4096,
@@ -116,6 +120,23 @@ def _scheduler_clock_ms(proc: str) -> float | None:
 
 def _uptime(proc: str) -> float:
     return float(procfs.read(f"{proc}/uptime").split()[0])
+
+
+def _below(proc: str, pid: int) -> float:
+    """CPU seconds of all descendants: of those that ended and were waited for (in their parent's own account), and of
+    those that live. Commands and compilers come and go between two looks, so that only their sum shows them at work."""
+    ticks, todo, met = 0, [pid], 0
+    while todo and met < _MAX_BELOW:
+        one = todo.pop()
+        met += 1
+        try:
+            fields = procfs.read(f"{proc}/{one}/stat").rpartition(b")")[2].split()
+            ticks += int(fields[13]) + int(fields[14]) + (int(fields[11]) + int(fields[12]) if one != pid else 0)
+            for tid in os.listdir(f"{proc}/{one}/task")[:64]:
+                todo.extend(map(int, procfs.read(f"{proc}/{one}/task/{tid}/children", 1 << 14).split()))
+        except (OSError, ValueError, IndexError):
+            continue  # it ended, or this kernel has no list of children
+    return ticks / procfs.TICKS
 
 
 def _io(path: str) -> tuple[int, int]:
