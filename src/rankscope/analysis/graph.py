@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
 from .case import Graph, Root
+from .frame_tables import Kind
 from .scene import Scene, is_absent
 from .standing import Standing, idle_worker
 from .waits import find
@@ -42,7 +43,9 @@ def _root(scene: Scene, ref: ProcessRef, waiters: tuple[ProcessRef, ...]) -> Roo
         for one in waiters
         if scene.members[one].role is Role.RANK and scene.members[one].process.rank is not None
     )
-    return Root(ref, waiters, ranks, oldest(scene.standings, (ref, *waiters)))
+    # A parent joins its child for as long as the child works: that alone makes nobody late.
+    impatient = [one for one in waiters if one in scene.standings and scene.standings[one].kind is not Kind.CHILD]
+    return Root(ref, waiters, ranks, oldest(scene.standings, (ref, *impatient)))
 
 
 def oldest(standings: Mapping[ProcessRef, Standing], refs: Iterable[ProcessRef]) -> float | None:

@@ -8,6 +8,7 @@ import pkgutil
 from collections.abc import Callable, Iterator
 
 from ...model.diagnosis import Wait
+from ...model.process import Role
 from ..scene import Scene
 
 Finder = Callable[[Scene], Iterator[Wait]]
@@ -19,10 +20,18 @@ def finders() -> tuple[Finder, ...]:
     return tuple(importlib.import_module(f"{__name__}.{info.name}").find for info in pkgutil.iter_modules(__path__))
 
 
+def _minds(scene: Scene, wait: Wait) -> bool:
+    """Whether this is a launcher that watches its ranks: that is its work, not a wait."""
+    waiter, target = scene.members.get(wait.waiter), scene.members.get(wait.target) if wait.target else None
+    return waiter is not None and target is not None and waiter.role is Role.LAUNCHER and target.role is Role.RANK
+
+
 def find(scene: Scene) -> tuple[Wait, ...]:
     """All edges, each once."""
     seen: dict[tuple[object, object], Wait] = {}
     for finder in finders():
         for wait in finder(scene):
+            if _minds(scene, wait):
+                continue
             seen.setdefault((wait.waiter, wait.target), wait)
     return tuple(seen.values())
