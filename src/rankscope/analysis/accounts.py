@@ -194,11 +194,12 @@ class _Open:
 
 
 def _files(case: Case) -> Iterator[Account]:
-    """Files of one label are one subject; a label with several ranks is one subject too."""
+    """Files of one label are one subject, unless they tell of several processes by their numbers or ranks."""
     opened: dict[str, _Open] = {}
+    keys = _keys(case)
     for member in case.members:
         label = member.process.label or str(member.ref)
-        one = opened.setdefault(label, _Open(who(label)))
+        one = opened.setdefault(keys.get((label, member.ref), label), _Open(who(label)))
         one.refs.append(member.ref)
         one.role = member.role
         if member.rank is not None:
@@ -207,10 +208,37 @@ def _files(case: Case) -> Iterator[Account]:
         one.seen.extend(seen for seen in _seen(member) if (seen.stack, seen.moment) not in known)
     for event in case.events:
         label = who(stem(event.file)).text or event.file
-        opened.setdefault(label, _Open(who(label))).events.append(event)
+        key = keys.get((label, event.pid)) or keys.get((label, ("rank", event.rank))) or label
+        opened.setdefault(key, _Open(who(label))).events.append(event)
     for label, one in opened.items():
         told = replace(one.who, ranks=RankSet(one.ranks)) if one.ranks else one.who
         yield Account(label, told, tuple(one.refs), tuple(one.seen), tuple(one.events), one.role)
+
+
+def _keys(case: Case) -> dict[tuple[str, object], str]:
+    """For labels that several processes share: the subject of each process, by its identity, number and rank."""
+    sharing: dict[str, list[Member]] = {}
+    for member in case.members:
+        sharing.setdefault(member.process.label or str(member.ref), []).append(member)
+    keys: dict[tuple[str, object], str] = {}
+    for label, members in sharing.items():
+        # A label of one rank speaks of that rank and its helpers; a label of many with one stack is one subject.
+        told = {
+            member.ref for member in members if any(PythonStacks in one or NativeStacks in one for one in member.looks)
+        }
+        if len(told) < 2 or len(who(label).ranks) == 1 or _alike(members):
+            continue
+        for member in members:
+            name = f"rank {member.rank}" if member.rank is not None else f"pid {member.ref.pid}"
+            keys[label, member.ref] = keys[label, member.ref.pid] = f"{label}, {name}"
+            if member.rank is not None:
+                keys[label, ("rank", member.rank)] = f"{label}, {name}"
+    return keys
+
+
+def _alike(members: Iterable[Member]) -> bool:
+    """Whether all have the very same stacks."""
+    return len({tuple(seen.stack for seen in _seen(member)) for member in members}) == 1
 
 
 def stem(name: str) -> str:
@@ -351,6 +379,20 @@ def _subjects(account: Account) -> Iterator[Doing]:
         ranks = who("ranks " + found["list"].strip(" ,-")).ranks
         if ranks:
             yield replace(of_text(account, found["rest"]), ranks=ranks, count=len(ranks), text=line.strip()[:300])
+
+
+def gathered(found: Iterable[Doing]) -> list[Doing]:
+    """Subjects whose stacks stand in the same place become one; what people write about others stays apart."""
+    places: dict[tuple[str, str] | int, Doing] = {}
+    for number, doing in enumerate(found):
+        key = (doing.kind, doing.site) if doing.account is not None and doing.account.seen else number
+        if (before := places.get(key)) is None:
+            places[key] = doing
+        else:
+            both = before.ranks | doing.ranks
+            size = (len(before.ranks) or before.count or 1) + (len(doing.ranks) or doing.count or 1)
+            places[key] = replace(before, ranks=both, count=len(both) or size)
+    return list(places.values())
 
 
 def in_kind(found: Iterable[Doing], *kinds: str) -> list[Doing]:

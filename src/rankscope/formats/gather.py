@@ -28,6 +28,7 @@ from . import snapshot as own
 from .files import STDIN, Source, head_of, is_text, open_source, sources, text_lines
 from .records import Dump, Record, Version
 from .sieve import WORTH_BYTES, sieve
+from .subjects import with_pids
 from .text import TextReader
 
 UNKNOWN_HOST = "file"
@@ -224,7 +225,7 @@ class _Joiner:
         """Place all threads of a file; the processes it is about."""
         refs: dict[ProcessRef, None] = {}
         seen_native_only = 0
-        for number, dump in enumerate(one.dumps):
+        for number, dump in enumerate(with_pids(one.dumps)):
             ranks = (
                 (dump.rank,)
                 if dump.rank is not None

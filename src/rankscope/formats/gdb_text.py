@@ -13,6 +13,7 @@ from .records import Record, read_all
 NAME = "gdb backtrace"
 
 _LWP = re.compile(r"\bLWP (\d+)")
+_NUMBER = re.compile(r"^Thread (\d+) \(")
 _THREAD_NAME = re.compile(r'"([^"]*)"')
 _TID = re.compile(r"^TID (\d+)(?: \"?(.*?)\"?)?:$")
 _LLDB_THREAD = re.compile(r"^\s*\*? ?thread #(\d+)(?:: tid = (\d+|0x[0-9a-f]+))?.*?(?:name = '([^']*)')?")
@@ -40,6 +41,8 @@ class Reader:
         self._open: Building | None = None
         self._frame: str | None = None
         self._pid: int | None = None
+        self._order = 0
+        self._numbers: set[int] = set()
 
     def feed(self, line: Line) -> Iterator[Record]:
         text = line.text
@@ -59,6 +62,7 @@ class Reader:
         text = line.text
         if found := _PID.match(text):
             self._pid = int(found.group(1) or 0) or self._pid
+            self._numbers.clear()
         elif info := _INFO.match(text):
             tid = info.group(2) or info.group(3)
             self._open = self._new(line, int(tid) if tid else None, info.group(4))
@@ -66,15 +70,28 @@ class Reader:
         elif text.startswith(("Thread ", "[Switching to thread", "thread ")) and "most recent call" not in text:
             lwp, name = _LWP.search(text), _THREAD_NAME.search(text)
             if lwp:
+                number = self._numbered(text)
                 self._open = self._new(line, int(lwp.group(1)), name.group(1) if name else None)
+                self._open.first = number == 1
         elif tid_line := _TID.match(text):
             self._open = self._new(line, int(tid_line.group(1)), tid_line.group(2) or None)
         elif (lldb := _LLDB_THREAD.match(text)) and "#" in text:
             self._open = self._new(line, None, lldb.group(3))
         return iter(())
 
+    def _numbered(self, text: str) -> int | None:
+        """The thread's number in its dump; a number that comes again begins another dump."""
+        found = _NUMBER.match(text)
+        number = int(found.group(1)) if found else None
+        if number in self._numbers:
+            self._numbers.clear()
+            self._order += 1
+        if number is not None:
+            self._numbers.add(number)
+        return number
+
     def _new(self, line: Line, tid: int | None, name: str | None) -> Building:
-        return Building(NAME, line, native=True, tid=tid, name=name or None, pid=self._pid)
+        return Building(NAME, line, native=True, tid=tid, name=name or None, pid=self._pid, order=self._order)
 
     def _next_frame(self, line: Line, number: int, call: str | None) -> Iterator[Record]:
         self._flush()

@@ -25,6 +25,7 @@ class Dump:
     python: str | None = None
     command: str | None = None
     order: int = 0  # which dump of the file it belongs to, when several run together
+    first: bool = False  # it is the thread that started its process
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from . import faulthandler, gdb_text, native_sample, processes, pybt, pyspy_text
 from .events import families
 from .lines import Line, clean
 from .records import Record
+from .subjects import Section, per_rank, placed, section_of
 from .versions import versions_of
 
 DUMPS = (pyspy_text, faulthandler, pybt, pystack_text, gdb_text, native_sample, strace, processes)
@@ -36,6 +37,7 @@ class TextReader:
         needles = {needle for module in families() for needle in module.NEEDLES}
         self._needles = _any(needles)
         self._small = small
+        self._section = Section()
         self._dumping = False
 
     def feed(self, number: int, raw: str) -> Iterator[Record]:
@@ -47,6 +49,11 @@ class TextReader:
         line = clean(number, raw)
         if line.text.startswith(("```", "~~~")):
             return
+        section = section_of(line, self._section)
+        if section is not self._section:
+            yield from self._close_dumps()
+            self._section = section
+        line = placed(line, section)
         if self._small and line.text.strip():
             yield _plain(line)
             yield from versions_of(line)
@@ -59,7 +66,8 @@ class TextReader:
         if not (self._dumping or self._small or _DUMP_LINE.match(line.text)):
             return
         for reader in self._dumps:
-            yield from reader.feed(line)
+            for record in reader.feed(line):
+                yield from per_rank(record, self._section)
         self._dumping = any(getattr(reader, "_open", None) is not None for reader in self._dumps)
 
     def gap(self) -> Iterator[Record]:
@@ -72,10 +80,15 @@ class TextReader:
         names = ("_open", "_held", "_last_error", "_fields")
         return [reader for _, reader in self._families if any(getattr(reader, name, None) for name in names)]
 
+    def _close_dumps(self) -> Iterator[Record]:
+        for reader in self._dumps:
+            for record in reader.close():
+                yield from per_rank(record, self._section)
+
     def close(self) -> Iterator[Record]:
         """What was still open at the end."""
-        readers: list[Any] = [*self._dumps, *(reader for _, reader in self._families)]
-        for reader in readers:
+        yield from self._close_dumps()
+        for _, reader in self._families:
             yield from reader.close()
 
 

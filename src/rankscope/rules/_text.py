@@ -141,11 +141,12 @@ def make_rule(module: str, page: str | None, cls: str, order: int, check: Callab
 def simple(
     rule: Rule, title: str, certainty: Certainty, because: Iterable[str], steps: tuple[str, ...] = (),
     ranks: RankSet | None = None, kind: Kind = Kind.CAUSE, against: tuple[str, ...] = (), source: str = "text",
+    processes: Iterable[Process] = (),
 ) -> Finding:  # fmt: skip
     """A finding from plain sentences."""
     return Finding(
         rule=rule.id, cls=rule.cls, kind=kind, certainty=certainty, title=title, ranks=ranks or RankSet(),
-        because=tuple(Reason(text[:300], source) for text in because), against=against, next=steps,
+        processes=tuple(processes)[:16], because=tuple(Reason(text[:300], source) for text in because), against=against, next=steps,
     )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..analysis.accounts import Doing, compiled, doings, in_kind
+from ..analysis.accounts import Doing, compiled, doings, gathered, in_kind
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Finding
@@ -206,7 +206,7 @@ def _by_account(case: Case) -> dict[str, list[Doing]]:
 
 def _two_places(case: Case) -> Finding | None:
     """Subjects in different collectives, or in a collective and somewhere that is not waiting for anybody."""
-    found = [doing for doing in doings(case) if doing.account is not None and _is_rank(doing)]
+    found = gathered(doing for doing in doings(case) if doing.account is not None and _is_rank(doing))
     waiting = in_kind(found, *_WAITING)
     places = {doing.site: doing for doing in waiting}
     if len(places) > 1 and len({_signature(doing) for doing in waiting}) > 1:
@@ -224,7 +224,7 @@ def _two_places(case: Case) -> Finding | None:
     other = [doing for doing in other if doing.account is not None and doing.account.seen]
     if waiting and other and _shares_a_caller(waiting, other):
         odd = min(other, key=_size)
-        title = f"{_name(odd)} is in {odd.op}, while the others are in {waiting[0].op}: their paths parted"
+        title = f"{_name(odd)} {'is' if _size(odd) == 1 else 'are'} in {odd.op}, while the others are in {waiting[0].op}: their paths parted"
         against = ("it may only be slower: look again",)
         return simple(RULE, title, LIKELY, [waiting[0].site, odd.site], _STEPS, odd.ranks, against=against)
     stuck = [

@@ -24,7 +24,7 @@ from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Finding
 from ..model.ranks import RankSet, ranks_phrase
-from ._text import LIKELY, POSSIBLE, Sign, finding, hits, make_rule, simple
+from ._text import LIKELY, POSSIBLE, Sign, finding, hits, make_rule, members, simple
 
 _PEERS = (
     r"all_?reduce|all_?gather|reduce_?scatter|broadcast|barrier|all_?to_?all|watchdog|collective|init_process_group"
@@ -59,10 +59,11 @@ def _alone(case: Case) -> Iterator[Finding]:
     if waiting and odd and len(odd) <= len(waiting):
         ranks = RankSet(rank for doing in odd for rank in doing.ranks)
         place = odd[0].site.split(" < ")[0]
-        title = (
-            f"{ranks_phrase(ranks) if ranks else 'a process'} is in {place}, while the others are in {waiting[0].op}"
-        )
-        yield simple(RULE, title, LIKELY, [doing.site for doing in (*odd[:2], waiting[0])], _STEPS, ranks)
+        told = [process for doing in odd if doing.account for process in members(case, doing.account)]
+        name = ranks_phrase(ranks) if ranks else f"process {told[0].ref.pid}" if len(told) == 1 else "a process"
+        title = f"{name} is in {place}, while the others are in {waiting[0].op}"
+        because = [doing.site for doing in (*odd[:2], waiting[0])]
+        yield simple(RULE, title, LIKELY, because, _STEPS, ranks, processes=told)
 
 
 RULE = make_rule(__name__, __doc__, "rank-stuck-in-user-code", 42, check)

@@ -1,0 +1,110 @@
+"""One file about several processes: which lines are about whom, by headers of dumps and headings that people write."""
+
+# ruff: noqa: E501  (a pattern is one line)
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from ..analysis.labels import who
+from ..model.ranks import RankSet
+from .lines import Line
+from .records import Dump, Record
+
+# A heading that names more ranks than this is a mistake, or not worth a copy of the stack for each.
+MOST_RANKS = 4096
+
+_PROCESS = re.compile(
+    r"^(?:Process (?P<pyspy>\d+):(?: |$)|Attaching to (?:program: .*, )?process (?P<gdb>\d+)\b|PID (?P<elf>\d+) - |Attaching to process ID (?P<pystack>\d+)\b"
+    r"|\S* ?(?:\$|#) (?:sudo (?:-\w+ )*)?(?:py-spy dump|gdb|pystack remote|gstack|pstack|eu-stack)\b[^|\d]*?(?<= )(?P<typed>\d{2,10})\b|(?P<gstack>\d{2,10}): +/\S+)"
+)
+_OURS = re.compile(r"^This is rank (\d+) on \S+$")
+_WORDS = (
+    r"(?:\([^()]{0,60}\)|stack(?: ?trace)?s?|traceback|dump|backtrace|main(?: ?thread)?|process|py-spy|gdb|log|output)"
+)
+_HEADING = re.compile(
+    rf"^[\W_]*(?:{_WORDS}\s+)*(?:(?:of|for|from|on)\s+)?(?P<ranks>(?:global |world )?ranks?(?:[ _#=]|: | #)?\d{{1,6}}(?:(?: ?(?:-|–|,|&|to|and) ?)+(?:rank )?\d{{1,6}})*)"
+    rf"(?:[\s,(]+(?:pid[ =:]*(?P<pid>\d{{1,10}})\)?|{_WORDS}))*[\s:=*#\])_-]*$",
+    re.IGNORECASE,
+)
+_OTHER_HEADING = re.compile(
+    r"^(?:#{1,6} \S|={3,} ?\S.*={3,}$|-{3,} ?[^-\s].*-{3,}$|\W*(?:all |the )?(?:other|remaining) (?:\d+ )?(?:ranks|workers|processes)\W*:?\s*$)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Section:
+    """Whom the lines below a header are about."""
+
+    pid: int | None = None
+    ranks: RankSet = field(default_factory=RankSet)
+
+
+def section_of(line: Line, before: Section) -> Section:
+    """The section that a line opens, or the one it stands in."""
+    text = line.text
+    if found := _PROCESS.match(text):
+        pid = int(next(value for value in found.groups() if value))
+        # Below a heading that names a rank, the first process is that rank's.
+        return Section(pid, before.ranks if before.pid is None else RankSet())
+    if found := _OURS.match(text):
+        return replace(before, ranks=RankSet([int(found.group(1))]))
+    if len(text) < 160 and (found := _HEADING.match(text)):
+        return Section(int(found["pid"]) if found["pid"] else None, who(found["ranks"]).ranks)
+    if len(text) < 160 and _OTHER_HEADING.match(text):
+        return Section()
+    return before
+
+
+def placed(line: Line, section: Section) -> Line:
+    """The line with what its section says of its origin, where its own prefix says nothing."""
+    rank = next(iter(section.ranks)) if len(section.ranks) == 1 else None
+    if line.pid is None and line.rank is None and (section.pid is not None or rank is not None):
+        return replace(line, pid=section.pid, rank=rank)
+    return line
+
+
+def per_rank(record: Record, section: Section) -> Iterator[Record]:
+    """A stack below a heading such as ``ranks 1-7`` is the stack of each."""
+    if isinstance(record, Dump) and 1 < len(section.ranks) <= MOST_RANKS and record.rank is None:
+        for rank in section.ranks:
+            yield replace(record, rank=rank)
+    else:
+        yield record
+
+
+def with_pids(dumps: Iterable[Dump]) -> list[Dump]:
+    """Dumps that run together without any header: the thread that started a process has the process's number.
+
+    The first thread is called MainThread by py-spy and has number 1 in gdb (its notes are in ``order`` per dump).
+    """
+    found = list(dumps)
+    leaders = [one.thread.tid for one in found if _leads(one)]
+    if len(set(leaders)) < 2:
+        return found
+    return list(_by_leader(found))
+
+
+def _leads(dump: Dump) -> bool:
+    return (
+        dump.pid is None
+        and dump.rank is None
+        and dump.thread.tid is not None
+        and (dump.thread.name == "MainThread" or dump.first)
+    )
+
+
+def _by_leader(dumps: list[Dump]) -> Iterator[Dump]:
+    """Each dump with the number of its leader: in gdb's text it comes last, in py-spy's it comes first."""
+    of_order = {(one.engine, one.order): one.thread.tid for one in dumps if _leads(one) and one.first}
+    last: int | None = None
+    for one in dumps:
+        if one.pid is not None or one.rank is not None:
+            yield one
+            continue
+        if _leads(one) and not one.first:
+            last = one.thread.tid
+        pid = of_order.get((one.engine, one.order), last)
+        yield one if pid is None else replace(one, pid=pid)
