@@ -119,3 +119,12 @@ def test_a_zombie_is_no_rank() -> None:
     dead = seen(101, 100, environ=rank(0), state="Z")
     (found,) = jobs(table(*[one for one in torchrun() if one.pid != 101], dead))
     assert roles(found)[101][0] is not Role.RANK
+
+
+def test_a_rank_that_ended_unreaped_belongs_to_the_job_of_its_start_script() -> None:
+    """Its environment is gone with it; its parent still has it."""
+    script = seen(400, 1, PYTHON, "start.py")
+    ranks = [seen(401 + n, 400, PYTHON, "train.py", environ={"RANK": str(n), "WORLD_SIZE": "3"}) for n in (0, 2)]
+    (found,) = jobs(table(script, *ranks, seen(402, 400, state="Z", executable=None)))
+    assert found.job.launcher == "environment"
+    assert 402 in roles(found)

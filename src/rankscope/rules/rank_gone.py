@@ -20,23 +20,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..analysis.case import Case, Member
+from ..analysis.case import Case
 from ..analysis.scene import is_absent
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
-from ..model.evidence.threads import Threads
 from ..model.process import Process, Role
 from ..model.ranks import RankSet, ranks_phrase
 from . import Rule
+from ._death import dead, ended
 from ._say import waited_for
 
 
 def check(case: Case) -> Iterator[Finding]:
     gone = RankSet(case.ranks) - RankSet(case.by_rank) | RankSet(
-        member.rank for member in case.with_role(Role.RANK) if member.rank is not None and _dead(member)
+        member.rank for member in case.with_role(Role.RANK) if member.rank is not None and dead(member)
     )
-    if not gone or not case.snapshot.live or not any(not _dead(member) for member in case.with_role(Role.RANK)):
+    if not gone or not case.snapshot.live or not any(not dead(member) for member in case.with_role(Role.RANK)):
         return
-    bodies = tuple(member.process for member in case if _dead(member) and member.role in (Role.RANK, Role.OTHER))
+    bodies = tuple(member.process for member in case if dead(member) and member.role in (Role.RANK, Role.OTHER))
     roots = [root for root in case.graph.roots if is_absent(root.ref) or root.ref in {body.ref for body in bodies}]
     yield Finding(
         rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=Certainty.CERTAIN if roots else Certainty.LIKELY,
@@ -49,16 +49,10 @@ def check(case: Case) -> Iterator[Finding]:
 def _seen(case: Case, gone: RankSet, bodies: tuple[Process, ...]) -> Iterator[Reason]:
     for body in bodies:
         member = case.by_ref[body.ref]
-        what = "disappeared between the looks" if member.gone else "is a zombie that nobody has reaped"
-        yield Reason(f"pid {body.ref.pid} on {body.ref.host} {what}", "kernel", body.ref)
+        yield Reason(f"pid {body.ref.pid} on {body.ref.host} {ended(member)}", "kernel", body.ref)
     if not bodies:
         alive = RankSet(case.by_rank)
         yield Reason(f"the launcher started ranks {case.ranks}; only {ranks_phrase(alive)} are alive", "processes")
-
-
-def _dead(member: Member) -> bool:
-    kernel = member.latest(Threads)
-    return member.gone or bool(kernel and kernel.threads and all(task.state in "ZX" for task in kernel.threads))
 
 
 RULE = Rule(id="rank-gone", cls="dead-rank", check=check, page=__doc__ or "", order=10)

@@ -42,4 +42,5 @@ class Threads:
     rss_bytes: int | None = None
     read_bytes: int = -1  # by read calls of any kind, since it started; -1 where we may not know
     written_bytes: int = -1
+    exit_status: int | None = None  # of a zombie, as wait(2) gives it; 0 also stands for "we may not know"
     below_cpu_s: float = -1.0  # CPU time of its descendants, dead or alive; -1 where not looked at

@@ -53,6 +53,7 @@ def collect(target: Target) -> Threads:
         tracer=int(_field(status, b"TracerPid") or 0), frozen=_frozen(path),
         ns_pid=int(ns_pids[-1]) if len(ns_pids) > 1 else None, pending_stop=bool(pending & _STOP_BIT),
         uptime_s=_uptime(target.proc) - stat.started / procfs.TICKS, rss_bytes=stat.rss_pages * 4096,
+        exit_status=stat.exit_status if stat.state in "ZX" else None,
     )  # fmt: skip
 
 

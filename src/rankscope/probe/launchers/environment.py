@@ -28,8 +28,13 @@ def find(table: Table, free: frozenset[int]) -> Iterator[Claim]:
         if root is not None and (root not in free or not table.seen[root].python):
             root = None
         members = with_descendants(table, tuple(places))
-        members = tuple(sorted({*members, root})) if root is not None else members
+        members = tuple(sorted({*members, root, *_bodies(table, root, free)})) if root is not None else members
         yield Claim("environment", root, places, members, world_size=world)
+
+
+def _bodies(table: Table, root: int, free: frozenset[int]) -> Iterator[int]:
+    """Children that ended and were not collected: their environment is gone, but one may have been a rank."""
+    return (pid for pid in table.children.get(root, ()) if pid in free and table.seen[pid].state in "ZX")
 
 
 LAUNCHER = Launcher("environment", 50, find)

@@ -1,0 +1,66 @@
+"""How a process ended, as far as the kernel tells: shared by the rules that name the dead."""
+
+from __future__ import annotations
+
+import signal
+
+from ..analysis.case import Case, Member
+from ..model.evidence.cgroup import ControlGroup
+from ..model.evidence.threads import Threads
+
+
+def dead(member: Member) -> bool:
+    """Whether it is a zombie, or went away between the looks."""
+    kernel = member.latest(Threads)
+    return member.gone or bool(kernel and kernel.threads and all(task.state in "ZX" for task in kernel.threads))
+
+
+def status(member: Member) -> int | None:
+    """The exit status in the shape of wait(2); None where it is unknown (0 is also what the kernel says to strangers)."""
+    kernel = member.latest(Threads)
+    return kernel.exit_status or None if kernel is not None and not member.gone else None
+
+
+def ended(member: Member) -> str:
+    """How it ended, in words that follow a name: ``disappeared between the looks``, ``was killed by SIGKILL …``."""
+    if member.gone:
+        return "disappeared between the looks"
+    code = status(member)
+    if code is None:
+        return "is a zombie that nobody has reaped"
+    if code & 0x7F:
+        return f"was killed by {signal_name(code & 0x7F)} and is a zombie that nobody has reaped"
+    return f"ended with exit code {code >> 8} and is a zombie that nobody has reaped"
+
+
+def signal_name(number: int) -> str:
+    """``SIGKILL`` for 9."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def killed(member: Member) -> bool | None:
+    """Whether SIGKILL ended it; None where nobody tells."""
+    code = status(member)
+    return None if code is None else code & 0x7F == signal.SIGKILL
+
+
+def oom_kills(case: Case, member: Member) -> tuple[ControlGroup, int] | None:
+    """The dead one's control group where the kernel killed for memory, and by how much its count grew while we looked.
+
+    One that left no trace counts with the group of its nearest relatives: its parent's or its siblings'.
+    """
+    for one in (member, *_relatives(case, member)):
+        looks = one.over_time(ControlGroup)
+        if looks:
+            return (looks[-1], looks[-1].oom_kills - max(0, looks[0].oom_kills)) if looks[-1].oom_kills > 0 else None
+    return None
+
+
+def _relatives(case: Case, member: Member) -> list[Member]:
+    here = [one for one in case if one.ref.host == member.ref.host and one is not member]
+    return [one for one in here if one.ref.pid == member.process.parent] + [
+        one for one in here if one.process.parent == member.process.parent
+    ]  # fmt: skip
