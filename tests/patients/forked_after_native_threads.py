@@ -34,7 +34,7 @@ def train(rank, world, crew):
 
     torch.set_num_threads(2)
     torch.sin(torch.ones(5_000_011))
-    for batch in DataLoader(Waves(crew), batch_size=4, num_workers=1):
+    for batch in DataLoader(Waves(crew), batch_size=4, num_workers=1, multiprocessing_context="fork"):
         crew.arrive()
         dist.all_reduce(batch)
 

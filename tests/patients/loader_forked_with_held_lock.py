@@ -40,7 +40,7 @@ def train(rank, world, crew):
     data = Pictures(crew)
     if rank == 1:
         threading.Thread(target=data.read_ahead, daemon=True).start()
-    for batch in DataLoader(data, batch_size=4, num_workers=2):
+    for batch in DataLoader(data, batch_size=4, num_workers=2, multiprocessing_context="fork"):
         crew.arrive()
         dist.all_reduce(batch)
 

@@ -33,7 +33,9 @@ def train(rank, world, crew):
     dist = join_group(rank, world)
     from torch.utils.data import DataLoader
 
-    for step, batch in enumerate(DataLoader(Pictures(crew), batch_size=4, num_workers=2, prefetch_factor=2)):
+    for step, batch in enumerate(
+        DataLoader(Pictures(crew), batch_size=4, num_workers=2, multiprocessing_context="fork")
+    ):
         if step == 5:
             crew.arrive()
         dist.all_reduce(batch)

@@ -6,8 +6,10 @@ import dataclasses
 from typing import Any, TypeVar
 
 from ..model.diagnosis import State
+from ..model.evidence.calls import Calls
 from ..model.evidence.events import Event, Events
 from ..model.evidence.ras import RasReport
+from ..model.evidence.recorder import Recorder
 from ..model.evidence.stacks import PythonStacks
 from ..model.evidence.store import StoreKeys
 from ..model.evidence.threads import Threads
@@ -18,8 +20,9 @@ from . import graph
 from .away import away
 from .case import Case, Member
 from .collectives.of_case import account, rank_edges
-from .collectives.records import CollectiveAnalysis
+from .collectives.prepared import join
 from .identity import resolve
+from .rhythm import rhythm
 from .scene import Scene
 from .standing import Standing, align, stand
 
@@ -45,7 +48,7 @@ def build(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Case:
     case = Case(
         snapshot, members, events=_events(snapshot), collectives=compared.states if compared.hang or compared.late else (),
         comparison=compared, standings=standings, graph=graph.build(scene),
-        stuck_after_s=max(stuck_after_s, RHYTHMS * _rhythm(compared, snapshot)),
+        stuck_after_s=max(stuck_after_s, RHYTHMS * _beat_s(members, snapshot)),
         world_size=world_size, ranks=RankSet(by_rank) | missing,
     )  # fmt: skip
     return dataclasses.replace(case, state=_state(case))
@@ -60,9 +63,10 @@ def _of_job(snapshot: Snapshot, kind: type[T]) -> list[T]:
 RHYTHMS = 10
 
 
-def _rhythm(compared: CollectiveAnalysis, snapshot: Snapshot) -> float:
+def _beat_s(members: tuple[Member, ...], snapshot: Snapshot) -> float:
     """The usual time between collectives of a live job, in seconds; 0 where no recorder tells."""
-    return max(compared.rhythm.values(), default=0.0) if snapshot.live else 0.0
+    beat = rhythm(members) if snapshot.live else None
+    return beat.beat_s if beat is not None else 0.0
 
 
 def _members(snapshot: Snapshot) -> tuple[Member, ...]:
@@ -87,7 +91,20 @@ def _members(snapshot: Snapshot) -> tuple[Member, ...]:
         )
         for process in resolve(snapshot.processes, stacks)
     )
-    return _with_bodies(members)
+    return tuple(_completed(member) for member in _with_bodies(members))
+
+
+def _completed(member: Member) -> Member:
+    """Where a rank noted its own calls, its recorder with them."""
+    rank = member.rank
+    if rank is None or member.role is not Role.RANK or not any(Calls in look for look in member.looks):
+        return member
+    looks = []
+    for look in member.looks:
+        noted = look.get(Calls)
+        joined = join(look.get(Recorder), noted, rank) if noted is not None else None
+        looks.append({**look, Recorder: joined} if joined is not None else look)
+    return dataclasses.replace(member, looks=tuple(looks))
 
 
 def _with_bodies(members: tuple[Member, ...]) -> tuple[Member, ...]:
@@ -159,7 +176,8 @@ def _state(case: Case) -> State:
         return State.STUCK
     if any(standing.moved or standing.ran for standing in workers):
         return State.MOVING
-    if case.comparison.rhythm and not case.stuck(max(case.comparison.ages.values(), default=0.0)):
+    beat = rhythm(case.members)
+    if beat is not None and not case.stuck(beat.silent_s):
         return State.MOVING  # its last collective is younger than its rhythm allows
     return State.UNKNOWN
 

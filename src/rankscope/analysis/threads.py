@@ -79,15 +79,13 @@ def _idle_feeder(view: ThreadView) -> bool:
 
 
 def forked(member: Member) -> bool:
-    """Whether the process was forked from a running Python, so that it has a copy of every lock of its parent."""
+    """Whether the process was forked from a running Python, so that it has a copy of every lock of its parent.
+
+    The frame in which its parent forked it is still on its stack; a spawned process has none.
+    """
     stacks = member.latest(PythonStacks)
-    for thread in stacks.threads if stacks else ():
-        names = {(module_path_of(frame), frame.function.rsplit(".", 1)[-1]) for frame in thread.stack}
-        if ("multiprocessing/spawn.py", "spawn_main") in names or ("multiprocessing/forkserver.py", "main") in names:
-            return False
-        if names & {
-            ("multiprocessing/popen_fork.py", "_launch"),
-            ("torch/utils/data/_utils/worker.py", "_worker_loop"),
-        }:
-            return True
-    return False
+    return any(
+        (module_path_of(frame), frame.function.rsplit(".", 1)[-1]) == ("multiprocessing/popen_fork.py", "_launch")
+        for thread in (stacks.threads if stacks else ())
+        for frame in thread.stack
+    )
