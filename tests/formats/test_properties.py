@@ -14,10 +14,12 @@ from rankscope.analysis.labels import who
 from rankscope.formats import (
     error_json,
     faulthandler,
+    folded,
     gdb_text,
     native_sample,
     processes,
     pybt,
+    pylist,
     pyspy_json,
     pyspy_text,
     pystack_text,
@@ -32,7 +34,8 @@ from rankscope.model.evidence.stacks import Frame, Stack
 from rankscope.pipeline import judge
 
 READERS = [
-    error_json, faulthandler, gdb_text, native_sample, processes, pybt, pyspy_json, pyspy_text, pystack_text, strace, text,
+    error_json, faulthandler, folded, gdb_text, native_sample, processes, pybt, pylist, pyspy_json, pyspy_text,
+    pystack_text, strace, text,
 ]  # fmt: skip
 # Words of the formats themselves, so that what is invented comes near to what is real.
 WORDS = st.sampled_from(
@@ -55,6 +58,13 @@ WORDS = st.sampled_from(
         "[pid 3] read(3, <unfinished ...>",
         "PID STAT COMMAND",
         "1 D x",
+        "f@a.py:1@0-3|4-7;g@b.py:2@0|1 1",
+        "  1    x = 1",
+        " >2    y = 2",
+        "|   0  NVIDIA A100   On  |   00000000:07:00.0 Off |",
+        "|  1MiB / 2MiB |  ERR! |",
+        "JobState=FAILED Reason=x",
+        "  Reason:   OOMKilled",
         "\x1b[31m",
         "\r",
         "\t",

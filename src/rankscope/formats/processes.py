@@ -72,7 +72,9 @@ class Reader:
         if not pid.isdigit():
             self._columns = None
             return
-        fields = {"state": state, "command": words[-1][:200]}
+        fields: dict[str, Value] = {"state": state, "command": words[-1][:200]}
+        if re.fullmatch(r"\d{1,6}(?:\.\d+)?", row.get("%CPU", "")):
+            fields["cpu"] = float(row["%CPU"])
         if row.get("WCHAN", "-") not in ("-", "0"):
             fields["wchan"] = row["WCHAN"]
         yield _event(line, "proc.row", fields, int(pid))

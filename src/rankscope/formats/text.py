@@ -8,14 +8,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..model.evidence.events import Event
-from . import faulthandler, gdb_text, native_sample, processes, pybt, pyspy_text, pystack_text, strace
+from . import faulthandler, folded, gdb_text, native_sample, processes, pybt, pylist, pyspy_text, pystack_text, strace
 from .events import families
 from .lines import Line, clean
 from .records import Record
 from .subjects import Section, per_rank, placed, section_of
 from .versions import versions_of
 
-DUMPS = (pyspy_text, faulthandler, pybt, pystack_text, gdb_text, native_sample, strace, processes)
+DUMPS = (pyspy_text, faulthandler, pybt, pystack_text, gdb_text, native_sample, strace, processes, folded, pylist)
 
 # A text up to this size is kept line by line as well, so that rules can read what no reader knows.
 SMALL_LINES = 3000
@@ -24,7 +24,7 @@ SMALL_LINES = 3000
 _DUMP_LINE = re.compile(
     r'\s*(?:\(gdb\) |\[Switching )?(?:#\d|Thread |Current thread|thread #|\* thread|TID \d|Process \d|Python v\d|Traceback |File "|'
     r"\((?:C|Python)\) |Timeout \(|Fatal Python|Garbage-|Waiting for |<built-in|frame #|\* frame|\[pid|strace|USER |PID |\d+ +\d|F +S |\[<|[\w-]+ +\d+ )"
-    r"|.*\)\s*$|.*\(in |\w+\(.*|\d+ +[\w.]+\("
+    r"|[^@\s]+@[^@]*@\d|.*\)\s*$|.*\(in |\w+\(.*|\d+ +[\w.]+\("
 )
 
 

@@ -1,0 +1,51 @@
+"""``nvidia-smi``: use and memory per GPU, processes on GPUs, values that cannot be read, and the matrix of ``topo -m``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from ...model.evidence.events import Event
+from ..lines import Line
+from ._table import event, fields_of
+
+NAME = "nvidia-smi"
+NEEDLES = ("MiB", "ERR!", "Off |", "On  |", "On |", "N/A |", "\tSYS", "\tNODE", "\tPHB", "\tPXB", "\tPIX", "\tNV")
+
+_NAMED = re.compile(r"^\|\s+(?P<gpu>\d{1,3})\s+\S.*?(?:On|Off|N/A)\s+\|\s+[0-9A-Fa-f]{8}:[0-9A-Fa-f:.]+")
+_LOAD = re.compile(
+    r"^\|\s*(?P<first>[^|]*?)\|\s*(?P<used_mib>\d+)MiB\s*/\s*(?P<total_mib>\d+)MiB\s*\|\s*(?P<util>\d+%|N/A|ERR!)"
+)
+_PROCESS = re.compile(
+    r"^\|\s+(?P<gpu>\d{1,3})\s+(?:N/A\s+N/A\s+|\d+\s+\d+\s+)?(?P<pid>\d{1,10})\s+(?P<type>C\+G|C|G|M\+C)\s+(?P<name>\S.*?)\s+(?:(?P<used_mib>\d+)MiB|N/A)\s*\|$"
+)
+_TOPO = re.compile(
+    r"^(?P<gpu>GPU\d{1,3}|NIC\d{1,3}|mlx5_\d{1,3})\s+(?P<links>(?:X|SYS|NODE|PHB|PXB|PIX|NV\d+)(?:\s+(?:X|SYS|NODE|PHB|PXB|PIX|NV\d+))*)\b"
+)
+
+
+class Reader:
+    """A GPU has two rows: the first says which one it is, the second what it does."""
+
+    def __init__(self) -> None:
+        self._gpu: int | None = None
+
+    def feed(self, line: Line) -> Iterator[Event]:
+        text = line.text.strip()
+        if found := _NAMED.match(text):
+            self._gpu = int(found["gpu"])
+        elif found := _LOAD.match(text):
+            fields = {**fields_of(found), "gpu": self._gpu}
+            util = found["util"]
+            fields["util"] = int(util[:-1]) if util.endswith("%") else util
+            fields.pop("first")
+            yield event("gpu.load", line, fields)
+        elif found := _PROCESS.match(text):
+            yield event("gpu.process", line, fields_of(found))
+        elif found := _TOPO.match(text):
+            yield event("gpu.topology", line, {"device": found["gpu"], "links": tuple(found["links"].split())})
+        if "ERR!" in text and _LOAD.match(text):
+            yield event("gpu.unreadable", line, {"gpu": self._gpu})
+
+    def close(self) -> Iterable[Event]:
+        return ()
