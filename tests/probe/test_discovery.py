@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 
 from rankscope.model.process import Role
@@ -125,6 +126,9 @@ def test_a_rank_that_ended_unreaped_belongs_to_the_job_of_its_start_script() -> 
     """Its environment is gone with it; its parent still has it."""
     script = seen(400, 1, PYTHON, "start.py")
     ranks = [seen(401 + n, 400, PYTHON, "train.py", environ={"RANK": str(n), "WORLD_SIZE": "3"}) for n in (0, 2)]
-    (found,) = jobs(table(script, *ranks, seen(402, 400, state="Z", executable=None)))
+    failed = dataclasses.replace(seen(402, 400, state="Z", executable=None), exit_status=9)
+    finished = dataclasses.replace(failed, pid=403, exit_status=0)
+    (found,) = jobs(table(script, *ranks, failed, finished))
     assert found.job.launcher == "environment"
     assert 402 in roles(found)
+    assert 403 not in roles(found)

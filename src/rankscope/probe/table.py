@@ -43,6 +43,7 @@ class Seen:
     executable: str | None = None
     environ: Mapping[str, str] | None = None
     unreadable: str = ""  # why something is missing
+    exit_status: int = 0  # of a zombie, as wait(2) gives it, where we may know
 
     @property
     def python(self) -> bool:
@@ -121,4 +122,5 @@ def _look(proc: str, pid: int, send: Send) -> None:
         "pid": pid, "parent": stat.parent, "group": stat.group, "session": stat.session, "started": stat.started,
         "comm": stat.comm, "state": stat.state, "uid": uid, "command": command,
         "executable": procfs.executable(proc, pid), "environ": environ, "unreadable": unreadable,
+        "exit_status": stat.exit_status if stat.state in "ZX" else 0,
     }).encode())  # fmt: skip

@@ -6,6 +6,7 @@ barrier behind the write.
 
 ## How it is recognised
 `No space left on device` or `Disk quota exceeded` about a file that is not shared memory; a table of file systems at 100 %.
+Of a running job: the file system itself, where the process that others wait for has a file open to write, has nothing left.
 
 ## What to do
 `df -h PATH; df -i PATH; quota -s`. Free space or point the checkpoint, `TMPDIR`, `HF_HOME`, `TORCHINDUCTOR_CACHE_DIR` and
@@ -18,7 +19,12 @@ Keep fewer checkpoints, check the free space before writing, let a failed write 
 # ruff: noqa: E501, S108  (a sign is one line, and speaks of /dev/shm)
 from __future__ import annotations
 
-from ._text import POSSIBLE, Sign, text_rule
+from collections.abc import Iterator
+
+from ..analysis.case import Case
+from ..model.diagnosis import Finding
+from . import _room
+from ._text import POSSIBLE, Sign, finding, hits, make_rule
 
 _SHM = r"/dev/shm|shared memory|shm_open|posix_fallocate|insufficient shm|inotify"
 _SIGNS = (
@@ -29,7 +35,15 @@ _SIGNS = (
     Sign(r"PytorchStreamWriter failed writing|unexpected pos \d+ vs \d+|write failed[^\n]*file too short", "a checkpoint could not be written", POSSIBLE),
 )  # fmt: skip
 
-RULE = text_rule(
-    __name__, __doc__, "storage-full", 12, "no space or quota is left where the job writes", _SIGNS,
-    ("df -h . ; df -i . ; quota -s", "du -xsh CHECKPOINT_DIR"),
-)  # fmt: skip
+_STEPS = ("df -h . ; df -i . ; quota -s", "du -xsh CHECKPOINT_DIR")
+
+
+def check(case: Case) -> Iterator[Finding]:
+    said = list(hits(case, _SIGNS))
+    if said:
+        yield finding(RULE, case, said, "no space or quota is left where the job writes", _STEPS)
+    if case.snapshot.live:
+        yield from _room.findings(case, RULE, False, bool(said), _STEPS)
+
+
+RULE = make_rule(__name__, __doc__, "storage-full", 12, check)

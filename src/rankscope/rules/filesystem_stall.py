@@ -24,6 +24,7 @@ from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.standing import Standing
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.evidence.space import WaitedMounts
 from ..model.evidence.threads import Threads
 from ..model.process import Role
 from . import Rule
@@ -47,7 +48,7 @@ def check(case: Case) -> Iterator[Finding]:
             rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=Certainty.CERTAIN if root else Certainty.LIKELY,
             title=f"{who(standing.member.process)} waits for a file system in {at(standing.user_frame)}",
             ranks=ranks_of(standing), processes=(standing.member.process,),
-            because=(_kernel(standing), *(waited_for(root) if root else ())),
+            because=(_kernel(standing), *_behind(standing), *(waited_for(root) if root else ())),
             next=(f"sudo cat /proc/{standing.member.ref.pid}/stack; ls -l /proc/{standing.member.ref.pid}/fd",
                   "grep -E 'nfs|fuse|lustre|gpfs|ceph' /proc/mounts"),
         )  # fmt: skip
@@ -68,6 +69,14 @@ def _kernel(standing: Standing) -> Reason:
     stack = f", kernel stack {' < '.join(task.kernel_stack[:4])}" if task and task.kernel_stack else ""
     state = f"state {task.state}, wait channel {task.wchan or 'unknown'}{stack}" if task else "state unknown"
     return Reason(f"its thread is in {state}", "kernel", standing.member.ref)
+
+
+def _behind(standing: Standing) -> Iterator[Reason]:
+    """The mounts it waits for, or those that it may."""
+    waited = standing.member.latest(WaitedMounts)
+    for mount in waited.mounts[:4] if waited else ():
+        sure = "the file it waits on lies on" if waited and waited.known else "it may wait for"
+        yield Reason(f"{sure} {mount.place} ({mount.kind} from {mount.source})", "mounts", standing.member.ref)
 
 
 RULE = Rule(id="filesystem-stall", cls="filesystem-stall", check=check, page=__doc__ or "", order=12)

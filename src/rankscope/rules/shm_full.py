@@ -19,7 +19,12 @@ Check the size before the run (`rankscope preflight`). The mechanism: https://gi
 # ruff: noqa: E501, S108  (a sign is one line, and speaks of /dev/shm)
 from __future__ import annotations
 
-from ._text import POSSIBLE, Sign, text_rule
+from collections.abc import Iterator
+
+from ..analysis.case import Case
+from ..model.diagnosis import Finding
+from . import _room
+from ._text import POSSIBLE, Sign, finding, hits, make_rule
 
 _FILES = r"Errno 24|Too many open files|ancdata"
 _SIGNS = (
@@ -35,7 +40,15 @@ _SIGNS = (
     Sign(r"shm_open[^\n]*failed|/dev/shm[^\n]*\b64M\b", "shared memory may be too small", POSSIBLE),
 )  # fmt: skip
 
-RULE = text_rule(
-    __name__, __doc__, "shm-exhausted", 11, "shared memory (/dev/shm) is full or too small", _SIGNS,
-    ("df -h /dev/shm; ls -l /dev/shm", "docker run --shm-size=16g …   (or --ipc=host)"),
-)  # fmt: skip
+_STEPS = ("df -h /dev/shm; ls -l /dev/shm", "docker run --shm-size=16g …   (or --ipc=host)")
+
+
+def check(case: Case) -> Iterator[Finding]:
+    said = list(hits(case, _SIGNS))
+    if said:
+        yield finding(RULE, case, said, "shared memory (/dev/shm) is full or too small", _STEPS)
+    if case.snapshot.live:
+        yield from _room.findings(case, RULE, True, bool(said), _STEPS)
+
+
+RULE = make_rule(__name__, __doc__, "shm-exhausted", 11, check)

@@ -33,8 +33,11 @@ def find(table: Table, free: frozenset[int]) -> Iterator[Claim]:
 
 
 def _bodies(table: Table, root: int, free: frozenset[int]) -> Iterator[int]:
-    """Children that ended and were not collected: their environment is gone, but one may have been a rank."""
-    return (pid for pid in table.children.get(root, ()) if pid in free and table.seen[pid].state in "ZX")
+    """Children that failed and were not collected: their environment is gone, but one may have been a rank.
+
+    One that ended well has done its part; a script that waits for its ranks in order collects it late.
+    """
+    return (pid for pid in table.children.get(root, ()) if pid in free and table.seen[pid].exit_status)
 
 
 LAUNCHER = Launcher("environment", 50, find)

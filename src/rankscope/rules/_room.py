@@ -1,0 +1,61 @@
+"""File systems without space in a live job, for the rules about disks and shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.case import Case
+from ..analysis.standing import Standing
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, State
+from ..model.evidence.space import Room, Space
+from . import Rule
+from ._say import old_roots, ranks_of, waited_for, who
+
+
+def findings(case: Case, rule: Rule, shm: bool, told: bool, steps: tuple[str, ...]) -> Iterator[Finding]:
+    """One finding per process that others wait for and that writes where nothing fits; else one note.
+
+    ``told`` says that a text speaks of it already.
+    """
+    blamed = False
+    for root, standing in old_roots(case) if case.state is not State.MOVING else ():
+        room = _full(standing, shm)
+        # A full /dev/shm or working directory alone explains nothing: the process must hold a file there open to write.
+        if room is not None and room.used_for.startswith("/"):
+            blamed = True
+            yield Finding(
+                rule=rule.id, cls=rule.cls, kind=Kind.CAUSE, certainty=Certainty.POSSIBLE if shm else Certainty.LIKELY,
+                title=f"{who(standing.member.process)} writes {room.used_for[:80]} where no space is left",
+                ranks=ranks_of(standing), processes=(standing.member.process,),
+                because=(Reason(says(room), "file system", root.ref), *waited_for(root)), next=steps,
+            )  # fmt: skip
+    if not blamed and not told:
+        yield from _note(case, rule, shm, steps)
+
+
+def _note(case: Case, rule: Rule, shm: bool, steps: tuple[str, ...]) -> Iterator[Finding]:
+    for standing in case.standings.values():
+        room = _full(standing, shm)
+        if room is not None:
+            yield Finding(
+                rule=rule.id, cls=rule.cls, kind=Kind.NOTE, certainty=Certainty.POSSIBLE,
+                title=f"no space is left on {room.mount.place} of {standing.member.ref.host}",
+                because=(Reason(says(room), "file system", standing.member.ref),), next=steps,
+            )  # fmt: skip
+            return
+
+
+def _full(standing: Standing, shm: bool) -> Room | None:
+    space = standing.member.latest(Space)
+    rooms = space.rooms if space is not None else ()
+    return next((room for room in rooms if room.full and (room.mount.place == "/dev/shm") is shm), None)  # noqa: S108
+
+
+def says(room: Room) -> str:
+    """What is left, in words."""
+    what = (
+        "no free file numbers"
+        if room.free_files == 0
+        else f"{room.free_bytes} bytes free of {room.size_bytes >> 20} MiB"
+    )
+    return f"{room.mount.place} ({room.mount.kind}, {room.mount.source}) has {what}"
