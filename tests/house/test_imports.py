@@ -24,6 +24,7 @@ MAY_USE = {
     "rules": {"model", "analysis"},
     "report": {"model", "analysis"},
     "demo": set(),
+    "prepare": {"model"},  # lives inside the job
 }
 # What a room needs beyond its direction, file by file, each with its reason.
 EXCEPTIONS = {
@@ -34,9 +35,9 @@ EXCEPTIONS = {
 # Rooms that no other room may use: they stand at the top.
 TOP = {"cli", "pipeline", "demo"}
 # Rooms that are sent to a bare node, or that only think, stand on the standard library alone.
-STANDARD_LIBRARY_ONLY = ("model", "memory", "probe", "analysis", "rules", "report", "errors")
+STANDARD_LIBRARY_ONLY = ("model", "memory", "probe", "analysis", "rules", "report", "errors", "prepare")
 OTHERS = {"formats": {"msgspec"}, "reach": {"ClusterShell", "msgspec"}, "cli": {"click", "msgspec", "ClusterShell"}}
-OLD_SYNTAX = ("model", "memory", "probe")
+OLD_SYNTAX = ("model", "memory", "probe", "prepare")
 
 FILES = sorted(HOME.rglob("*.py"))
 

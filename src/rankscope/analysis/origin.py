@@ -21,6 +21,7 @@ class Origin(str, enum.Enum):
 
 _INSTALLED = re.compile(r".*(?:site|dist)-packages/+")
 _STDLIB_DIR = re.compile(r".*(?:^|/)(?:lib(?:64)?/+)?(?:python|pypy)3?(?:\.\d+)?t?/+(?:lib-dynload/+)?", re.IGNORECASE)
+_OURS = re.compile(r"(?:.*/)?rankscope/prepare/")  # wrappers in a prepared job, wherever they were put
 _FROZEN = re.compile(r"<frozen ([\w.]+)>")
 # Deepest directories from which people run code of their own although its path says python.
 _NOT_STDLIB = frozenset({"test", "tests", "this", "idlelib", "antigravity", "__main__", "__hello__"})
@@ -63,7 +64,7 @@ def origin_of_file(file: str) -> Origin:
     if _FROZEN.match(file):
         return Origin.STDLIB
     path = file.replace("\\", "/")
-    if _INSTALLED.match(path):
+    if _INSTALLED.match(path) or _OURS.match(path):
         return Origin.LIBRARY
     top = re.sub(r"\.pyc?$|\.pyx$", "", module_path(file).split("/", 1)[0])
     if _STDLIB_DIR.match(path):

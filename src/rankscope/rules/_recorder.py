@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ..analysis.case import Case
 from ..analysis.collectives.parallel import coordinates
 from ..analysis.origin import Origin, origin
 from ..model.diagnosis import Certainty, CollectiveState, Reason
+from ..model.evidence.calls import Calls, NotedCall
 from ..model.evidence.recorder import Recorder, RecorderEntry
 from ..model.evidence.stacks import Frame, PythonStacks
 from ..model.ranks import RankSet, ranks_phrase
@@ -109,7 +110,8 @@ def site(case: Case, state: CollectiveState, ranks: RankSet) -> str:
         member = case.by_rank.get(rank)
         recorder = member.latest(Recorder) if member else None
         for entry in reversed(recorder.entries[-512:] if recorder else ()):
-            if entry.group == state.group and entry.seq == state.seq and entry.op == state.op and entry.frames:
+            same = not entry.done if state.pair else entry.seq == state.seq
+            if entry.group == state.group and same and entry.op == state.op and entry.frames:
                 frame = user_frame(entry)
                 return f"{place_of(frame)} (rank {rank})" if frame else ""
         if recorder is not None:
@@ -134,6 +136,27 @@ def absentees(case: Case, state: CollectiveState) -> RankSet:
     waiters = {wait.waiter for wait in case.graph.waits if wait.target is not None}
     held = RankSet(rank for rank in state.culprits if (member := case.by_rank.get(rank)) and member.ref in waiters)
     return state.culprits - held
+
+
+def noted(case: Case, state: CollectiveState) -> dict[int, NotedCall]:
+    """The calls that prepared ranks noted under the number at which those who wait stand, by rank."""
+    calls = {rank: found.calls for rank, member in case.by_rank.items() if (found := member.latest(Calls))}
+    op = state.op.strip("_")
+    numbers = {call.n for rank in state.waiting for call in calls.get(rank, ())
+               if call.state in ("inside", "waiting") and (call.group, call.op) == (state.group, op)}  # fmt: skip
+    if len(numbers) != 1:
+        return {}
+    (number,) = numbers
+    return {rank: call for rank, made in calls.items() for call in made
+            if (call.group, call.n, call.op) == (state.group, number, op)}  # fmt: skip
+
+
+def parties(values: Mapping[int, str]) -> dict[str, RankSet]:
+    """Ranks by what they passed, the largest party first."""
+    found: dict[str, list[int]] = {}
+    for rank, value in values.items():
+        found.setdefault(value, []).append(rank)
+    return {value: RankSet(ranks) for value, ranks in sorted(found.items(), key=lambda party: -len(party[1]))}
 
 
 _ROOTED = frozenset({"broadcast", "reduce", "gather", "scatter"})

@@ -6,7 +6,8 @@ another order, or with another size, the other side waits for ever; in a pipelin
 
 ## How it is recognised
 The recorders' sends and receives of each pair are laid side by side and counted; the first that stands alone is shown, with
-the rank that should have posted the other half and itself waits for nothing. Recorders of the gloo backend do not hold messages.
+the rank that should have posted the other half and itself waits for nothing. Recorders of the gloo backend do not hold
+messages; ranks that were prepared (`rankscope.prepare`) note them themselves.
 
 ## What to do
 Look at the stack of the named rank, and at the order of sends and receives of the pair.

@@ -7,7 +7,8 @@ size or type, its call meets another call of its peers: they hang, abort, or go 
 ## How it is recognised
 At the first number that did not end, the recorders of the members show different operations, element counts or types. The
 smaller party is named; where both are equally large, what the group usually does decides, else both sides are shown. The
-calls that follow tell whether one was left out, added or swapped.
+calls that follow tell whether one was left out, added or swapped. Ranks that were
+prepared (`rankscope.prepare`) also note which root they passed.
 
 ## What to do
 Compare the two call sites that are shown. Look for a branch on rank-local data before them, for tensors whose size
@@ -27,7 +28,19 @@ from ..model.diagnosis import Certainty, CollectiveState, Finding, Kind, Reason
 from ..model.evidence.recorder import Recorder
 from ..model.ranks import RankSet, ranks_phrase
 from . import Rule
-from ._recorder import call, causes, certainty, look_next, min_certainty, roots_passed, site, user_frame, waits
+from ._recorder import (
+    call,
+    causes,
+    certainty,
+    look_next,
+    min_certainty,
+    noted,
+    parties,
+    roots_passed,
+    site,
+    user_frame,
+    waits,
+)
 
 _WORDS = {
     "collective_mismatch": "issued another call than its peers",
@@ -39,11 +52,21 @@ _WORDS = {
 
 def check(case: Case) -> Iterator[Finding]:
     for state in causes(case, *_WORDS, "stuck_in_flight"):
-        passed = roots_passed(case, state)
+        said = _roots_noted(case, state)
+        passed = said if len(said) > 1 else roots_passed(case, state)
         if len(passed) > 1:
-            yield _roots(case, state, passed)
+            yield _roots(case, state, passed, certain=passed is said)
         elif state.kind in _WORDS:
             yield _recorded(case, state)
+
+
+def _roots_noted(case: Case, state: CollectiveState) -> dict[str, RankSet]:
+    """The roots that prepared ranks noted, those that are through with the call included."""
+    found = {
+        rank: f"rank {state.ranks[call.root]}" for rank, call in noted(case, state).items()
+        if call.root is not None and call.root < len(state.ranks)
+    }  # fmt: skip
+    return parties(found)
 
 
 def _recorded(case: Case, state: CollectiveState) -> Finding:
@@ -108,15 +131,18 @@ def _places(case: Case, state: CollectiveState) -> Iterator[Reason]:
             yield Reason(f"rank {rank} issued its call at {line[0].rsplit('/', 1)[-1]}:{line[1]}", "recorder")
 
 
-def _roots(case: Case, state: CollectiveState, passed: dict[str, RankSet]) -> Finding:
-    """The stacks of ranks that wait in the call show different roots; the smaller party is named, if one is smaller."""
-    parties = sorted(passed.items(), key=lambda party: -len(party[1]))
-    odd = RankSet(rank for _, ranks in parties[1:] for rank in ranks)
-    fault = odd if len(parties[0][1]) > len(odd) else RankSet()
-    said = tuple(Reason(f"{ranks_phrase(ranks)} passed {root} as the root", "python-stack") for root, ranks in parties)
+def _roots(case: Case, state: CollectiveState, passed: dict[str, RankSet], certain: bool) -> Finding:
+    """Ranks passed different roots, as they noted or as their stacks show; the smaller party is named, if one is smaller."""
+    sides = sorted(passed.items(), key=lambda party: -len(party[1]))
+    odd = RankSet(rank for _, ranks in sides[1:] for rank in ranks)
+    fault = odd if len(sides[0][1]) > len(odd) else RankSet()
+    source = "calls" if certain else "python-stack"
+    said = tuple(Reason(f"{ranks_phrase(ranks)} passed {root} as the root", source) for root, ranks in sides)
+    everybody = RankSet(rank for _, ranks in sides for rank in ranks)
+    sure = certainty(case, state)
     return Finding(
-        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=min_certainty(certainty(case, state)), ranks=fault,
-        title=f"{ranks_phrase(state.waiting)} passed different roots to {call(state)}",
+        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=sure if certain else min_certainty(sure), ranks=fault,
+        title=f"{ranks_phrase(everybody)} passed different roots to {call(state)}",
         processes=tuple(process for rank in fault for process in case.of_rank(rank)),
         because=(*said, *waits(case, state)), against=case.comparison.weak, next=look_next(case, odd),
         collective=replace(state, kind="argument_mismatch", culprits=fault),

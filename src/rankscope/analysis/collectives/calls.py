@@ -10,6 +10,9 @@ from .groups import Group, Groups
 from .ranks import Op, RankView
 
 _MOST_PER_GROUP = 256
+# Messages noted by a prepared process are numbered per pair, direction and tag; the tag stands above the number.
+NOTED = "noted"
+TAG_SHIFT = 40
 
 
 @dataclass(eq=False)
@@ -152,12 +155,16 @@ def _pair(
             at = of.get(number)
             if at is not None and (rank, at) in open_ops:
                 made.waiting[rank] = open_ops[rank, at]
-            elif at is not None or (of and number < min(of)):
+            elif at is not None or number < min(_of_tag(of, number), default=number):
                 made.done.append(rank)
             else:
                 (made.missing if rank in views else made.silent).append(rank)
         if made.waiting:
             yield made
+
+
+def _of_tag(numbers: Iterable[int], like: int) -> list[int]:
+    return [number for number in numbers if number >> TAG_SHIFT == like >> TAG_SHIFT]
 
 
 def _numbering(
@@ -173,6 +180,9 @@ def _numbering(
     receives in the group, where the two talk to nobody else in it; otherwise by the first unfinished one of each side.
     """
     group, source, target = key
+    sides = [side for side in (send, receive) if side is not None]
+    if all(side.view.ring.calls[at].backend == NOTED for side in sides for at in side.at[:1]):
+        return lambda side: [side.view.ring.p2p_seqs[at] for at in side.at]
     if all(views[rank].whole for rank in (source, target) if rank in views):
         return lambda side: range(len(side.at))
 

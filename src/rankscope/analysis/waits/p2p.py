@@ -1,6 +1,7 @@
 """A rank in a send or receive waits for the peer that the call names (``src`` or ``dst`` among its locals).
 
-gloo's recorder has no sends and receives, so the arguments of the blocked call are all there is.
+Where recorders hold messages (NCCL's, and those of prepared ranks), they decide. gloo's has none, so the arguments of the
+blocked call are all there is.
 """
 
 from __future__ import annotations
@@ -20,7 +21,11 @@ _PEERS = ("src", "dst", "group_src", "group_dst", "peer", "source", "dest")
 def find(scene: Scene) -> Iterator[Wait]:
     for standing in scene.of_role(Role.RANK):
         rank = standing.member.rank
-        if standing.kind is not Kind.P2P or rank is None or rank in scene.rank_edges:
+        if standing.kind is not Kind.P2P or rank is None:
+            continue
+        if rank in scene.rank_edges:
+            for target, why in scene.rank_edges[rank]:
+                yield Wait(standing.member.ref, scene.rank_ref(target), why, standing.still_s)
             continue
         peer = peer_of(standing)
         if peer is not None and peer != rank and (peer in scene.ranks or peer in scene.missing):
