@@ -45,7 +45,8 @@ class Collector:
     """``collect(target)`` gives one record or a Gap (or several, or None for "nothing of this kind here").
 
     It may raise OSError, which becomes a gap with the kernel's reason. Lower ``order`` goes first; ``every_sweep`` is
-    False for what does not change; ``roles`` bounds whose evidence is worth its cost.
+    False for what does not change; ``roles`` bounds whose evidence is worth its cost; ``per_host``
+    is True for what is told once, beside the first process that is there.
     """
 
     kind: str
@@ -55,6 +56,7 @@ class Collector:
     every_sweep: bool = True
     roles: frozenset[Role] | None = None
     order: int = 50
+    per_host: bool = False
 
 
 @functools.cache

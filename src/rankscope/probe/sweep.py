@@ -55,7 +55,7 @@ def steps(plan: Plan, processes: tuple[Process, ...]) -> tuple[Step, ...]:
                 continue
             out.extend(
                 Step(sweep, process, collector)
-                for process in first
+                for process in (first[:1] if collector.per_host else first)
                 if collector.roles is None or process.role in collector.roles
             )
     return tuple(out)
