@@ -20,6 +20,7 @@ Cases: https://github.com/speechbrain/speechbrain/issues/2401, https://github.co
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ..analysis.accounts import Doing, compiled, doings, gathered, in_kind
@@ -171,7 +172,10 @@ def _launched(case: Case) -> Finding | None:
 
 def _roll_call(case: Case) -> Finding | None:
     """One account that says for several groups of ranks where each stands."""
-    for account_doings in _by_account(case).values():
+    for known in _by_account(case).values():
+        account_doings = [doing for doing in known if re.search("[A-Za-z]{3}", doing.text.split(":", 1)[-1])]
+        if len(account_doings) < 2:
+            continue
         sites = {doing.text.split("]")[-1].strip(): doing for doing in account_doings if doing.ranks}
         if len(sites) > 1 and len({_place(doing.text) for doing in account_doings}) > 1:
             odd = min(account_doings, key=lambda doing: len(doing.ranks))

@@ -30,6 +30,8 @@ from ._text import LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, sim
 _STEPS = ("TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun …   # names both sides", "rankscope collectives DUMPS…")
 # Calls that carry a decision or a size rather than data: whoever makes one alone has entered a section of its own.
 _CONTROL = {"BROADCAST", "BARRIER", "GATHER", "SCATTER", "ALLGATHER_COALESCED"}
+# Calls in which every rank brings as many elements as the others.
+_EVEN = {"ALLREDUCE", "BROADCAST", "REDUCE", "_ALLGATHER_BASE", "_REDUCE_SCATTER_BASE", "ALLREDUCE_COALESCED"}
 _SIGNS = (
     Sign(r"Mismatched collective|[Mm]ismatch between collectives|inconsistent collective", "the library says that calls differ", unless=(r"CollectiveFingerPrint",)),
     Sign(r"message truncated|receiv\w+ \d+ bytes instead of \d+|Message truncated|MPI_ERR_TRUNCATE|buffer sizes? (?:do(?:es)? not|don't) match|size mismatch[^\n]{0,40}(?:collective|all_?gather|all_?reduce|rank|recv)", "a rank received more or less than it expected"),
@@ -137,6 +139,23 @@ def _watchdogs(case: Case) -> Finding | None:
             title = f"{ranks_phrase(odd) if odd else 'ranks'} call{'s' if len(odd) == 1 else ''} another operation at #{seq}: {ops}"
             lines = [f"#{seq}: rank {rank} {op}" for rank, op in sorted(sides.items())[:4]]
             return simple(RULE, title, Certainty.LIKELY, lines, _STEPS, odd)
+    return _sizes(case)
+
+
+def _sizes(case: Case) -> Finding | None:
+    """Time-outs of one operation at one number, of one group as far as it is named, with different sizes."""
+    meetings: dict[object, dict[int, str]] = {}
+    for event in events(case, "torch.watchdog_timeout"):
+        told, size = event.fields, event.fields.get("numel_in")
+        if event.rank is not None and isinstance(size, int) and told.get("op") in _EVEN:
+            meetings.setdefault((told.get("pg"), told.get("seq"), told.get("op")), {})[event.rank] = str(size)
+    for (_, seq, op), sides in ((key, sides) for key, sides in meetings.items() if isinstance(key, tuple)):
+        if len(set(sides.values())) == 2:
+            odd = minority(sides)
+            title = f"ranks call {op} #{seq} with different sizes: {', '.join(sorted(set(sides.values())))} elements"
+            lines = [f"#{seq}: rank {rank} {size} elements" for rank, size in sorted(sides.items())[:4]]
+            against = ("ranks of different groups may rightly differ; the message does not name the group",)
+            return simple(RULE, title, LIKELY, lines, _STEPS, odd, against=against)
     return None
 
 

@@ -24,13 +24,13 @@ from ._text import POSSIBLE, Sign, text_rule
 _END = (
     r"(?:Py_FinalizeEx|Py_Finalize\b|Py_Exit|Py_RunMain|__run_exit_handlers|_dl_fini|__cxa_finalize|atexit_\w+|_run_exitfuncs|finalize_modules|"
     r"wait_for_thread_shutdown|_python_exit|_shutdown \((?:[^\n]*/)?threading|_exit_function|_run_finalizers|_terminate_pool|ncclCommAbort|ncclCommDestroy|"
-    r"ncclCommFinalize|~ProcessGroup\w*|ProcessGroupNCCL::(?:shutdown|abort|~)|destroy_process_group|_shutdown_backend|_shutdown_workers|MPI_Finalize|"
+    r"ncclCommFinalize|~ProcessGroup\w*|ProcessGroupNCCL::(?:shutdown|abort|~)|destroy_process_group|_shutdown_backend|MPI_Finalize|"
     r"cuDevicePrimaryCtxRelease|cudart::\S*~|globalState::~|_PyGC_CollectNoFail|PyImport_Cleanup|rpc\.shutdown|_teardown|atexit)"
 )
 _SIGNS = (
     Sign(r"Exception ignored in:? <module 'threading'[^\n]*(?:\n[^\n]*){0,8}(?:_shutdown|KeyboardInterrupt)|Error in atexit\._run_exitfuncs", "the interpreter was interrupted while it ended"),
     Sign(_END, "the stack stands in the end of the program", unless=(r"_flush_std_streams|fork\w*_child|Out of memory|out of memory|exitcode: -9",), prose=True),
-    Sign(r"\b(?:hang|hung|stuck|stall|freez|never (?:exit|end|return|terminat)|does(?:n't| not) (?:exit|end|terminate|return|quit))\w*[^\n]{0,60}(?:at|on|during|after|in)[^\n]{0,30}(?:exit|shutdown|teardown|tear-down|interpreter (?:exit|shutdown)|finaliz\w+|the end|clean-?up|(?:training|program|script|test|run|job)\w* (?:finish|complet|end|is done|has finished))",
+    Sign(r"\b(?:hang|hung|stuck|stall|freez|never (?:exit|end|return|terminat)|does(?:n't| not) (?:exit|end|terminate|return|quit))\w*[^\n.]{0,60}(?:at|on|during|after|in)\b[^\n.]{0,30}(?:exit|shutdown|teardown|tear-down|interpreter (?:exit|shutdown)|finaliz\w+|the end|clean-?up|(?:training|program|script|test|run|job)\w* (?:finish|complet|end|is done|has finished))",
          "somebody says that it does not end", prose=True),
     Sign(r"\b(?:training|job|run|script|program|epochs?|tests?|evaluation|all (?:steps|work))\b[^\n]{0,60}(?:finished|complete[d]?|done|succeeded|passed)[^\n]{0,120}(?:but|then|and|yet|however)[^\n]{0,60}(?:hang|never exit|not exit|stuck|remain|still (?:running|alive)|does not (?:end|exit|return)|keeps? running)",
          "the work is done and the process stays", prose=True),

@@ -39,6 +39,8 @@ _CASCADE = re.compile(
     r"ActorHandleNotFound|RayActorError|RayTaskError|WorkerCrashed|EOFError|Rendezvous|wait timeout|Exception ignored|monitoredBarrier|collective|shutdown|peer|remote", re.I
 )  # fmt: skip
 _SIGNS = (
+    Sign(r"\bsrun: error: \S+: tasks? [\d,-]+: (?!Killed|Out Of Memory)\w|exited on signal (?!9\b|15\b)\d+|(?:Signal: |Caught signal )(?:Segmentation|Aborted|Bus|Floating)", "the launcher says which task ended with an error"),
+    Sign(r"\b(?:worker|actor|task|raylet)\b[^\n]{0,60}\b(?:died|was killed|exits?|exited|crashed)\b[^\n]{0,60}\bunexpected|unexpectedly exits|ActorDiedError|ActorUnavailableError|WorkerCrashedError", "the framework says that a worker died"),
     Sign(r"DeadlockDetectedException|Deadlock detected from rank", "a trainer saw that one of its ranks had failed"),
     Sign(r"\b(?:node|host|worker|actor|raylet|pod|instance)\b[^\n]{0,80}(?:marked (?:as )?dead|missed too many heartbeats|preempted|evicted|NotReady|lost contact|node failure|NODE_FAIL|drained|rebooted)", "a node or worker was declared dead"),
     Sign(r"got signal: \d+|Received \d+ death signal|SignalException", "the launcher got a signal and ended its ranks"),

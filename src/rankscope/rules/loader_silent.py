@@ -29,6 +29,7 @@ _DATA_WAIT = (
     r"get \((?:[^\n]*/)?(?:queue|multiprocessing/queues)\.py[^\n]*\n(?:[^\n]+\n){0,3}?[^\n]*(?:__next__|__iter__|next\w*|\w*fetch\w*|\w*prefetch\w*|get_batch\w*) \((?:[^\n]*/)?\w*(?:iterator|loader|data|sampler|prefetch|fetch|stream|batch|pipe)\w*"
 )
 _SIGNS = (
+    Sign(r"_shutdown_workers \((?:[^\n]*/)?dataloader\.py", "a rank waits for the workers of a loader to end", unless=(r"Py_Finalize|atexit|_run_exitfuncs|_exit_function|threading\.py[^\n]*_shutdown|_shutdown \((?:[^\n]*/)?threading",)),
     Sign(r"Pin memory thread exited unexpectedly", "the loader's own thread is gone"),
     Sign(_DATA_WAIT, "a rank waits for its next batch", anywhere=(_COLLECTIVE,)),
     Sign(_DATA_WAIT, "a process waits for its next batch"),

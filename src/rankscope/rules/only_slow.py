@@ -31,7 +31,7 @@ _COMPILER = r"llvm::|mlir::|libtriton|\bLLVM\b|ptxas|cicc|nvrtc|AssemblyWriter|m
 _SIGNS = (
     Sign(r"\b(?:step|iteration|progress|counter|epoch|log|bar)\w*\b[^\n]{0,40}\b(?:grows?|advances?|increas\w+|moves?|goes on|continues?|keeps? (?:going|moving|growing))\b|\b(?:one|each|every) (?:step|iteration|batch) takes \d+ ?(?:min|s\b|sec|hour)", "the job gets on", LIKELY, unless=(r"others? wait|Watchdog|deadlock|longer (?:there|than)",), prose=True),
     Sign(r"\b(?:second|next|later|another|following|both|two|repeated|successive|consecutive)[^\n]{0,30}(?:sample|dump|stack|look|snapshot)s?[^\n]{0,60}(?:differ|other|moved|moving|changed|different)", "two samples differ", prose=True),
-    Sign(r"\b(?:not (?:a )?(?:dead)?(?:lock|hang)|just slow|only slow|very slow|extremely slow|slow(?:ly)? but|still (?:making )?progress\w*|makes progress|eventually (?:finish|complet|continu|return|start)\w*|after (?:\d+|several|a few|ten|some) minutes (?:it )?(?:continu|finish|complet|start|proceed|works)\w*)", "it moves, only slowly"),
+    Sign(r"\b(?:(?:is|was|it's)(?: really| actually)? not (?:a )?(?:dead)?(?:lock|hang)|not a (?:dead)?(?:lock|hang)|just slow|only slow|very slow|extremely slow|slow(?:ly)? but|still (?:making )?progress\w*|makes progress|eventually (?:finish|complet|continu|return|start)\w*|after (?:\d+|several|a few|ten|some) minutes (?:it )?(?:continu|finish|complet|start|proceed|works)\w*)", "it moves, only slowly"),
     Sign(_COMPILER, "a compiler is at work", LIKELY, anywhere=(r"slow|minutes|warm-?up|first (?:step|batch|request|iteration)|pause\w*|compil\w+",), unless=(r"deadlock|defunct|died|never resolve|broken|watchdog",), prose=True),
     Sign(_COMPILER, "a compiler is at work", POSSIBLE, prose=True),
 )  # fmt: skip
