@@ -11,6 +11,7 @@ from ..model.evidence.stacks import NativeStacks, PythonStacks
 from ..model.ranks import RankSet
 from .away import away
 from .case import Case
+from .collectives.paths import diverge
 
 _ORDER = {Certainty.CERTAIN: 0, Certainty.LIKELY: 1, Certainty.POSSIBLE: 2}
 _SLOW = {"not-a-hang-slow", "straggler-slow-rank"}
@@ -50,7 +51,7 @@ def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
         collectives=case.collectives, waits=case.graph.waits, cycles=case.graph.cycles, gaps=snapshot.gaps,
         effort=snapshot.effort, processes=len(snapshot.processes),
         roster={member.ref: rank for rank, member in case.by_rank.items()}, evidence_weak=verdict is None and _weak(case),
-        next=_next(case, ordered, verdict),
+        next=_next(case, ordered, verdict), parted=diverge(case, RankSet(rank for one in causes for rank in one.ranks)),
     )  # fmt: skip
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import RankscopeError
-from ..model.diagnosis import Diagnosis
+from ..model.diagnosis import Diagnosis, Divergence
 from ..model.snapshot import Snapshot
 from . import _exit, _options, _snapshots, _target
+
+if TYPE_CHECKING:
+    from ..report.paths import Place
 
 
 @click.command(
@@ -84,7 +87,23 @@ def show(diagnosis: Diagnosis, as_json: bool, color: str) -> None:
     else:
         from ..report import screen
 
-        click.echo(screen.render(diagnosis, _options.width(), _options.use_colour(color)), color=True)
+        source = _source(diagnosis.parted) if diagnosis.parted is not None else {}
+        click.echo(screen.render(diagnosis, _options.width(), _options.use_colour(color), source), color=True)
+
+
+def _source(parted: Divergence) -> dict[Place, str]:
+    """The lines of the job's own files that the paths name, from processes of this host that still run."""
+    from ..probe import host, source_lines
+    from ..report import paths
+
+    here = host.describe().name
+    asked = {
+        place: source_lines.Place(*place)
+        for place in paths.places(parted)
+        if place[0].host == here and place[0].started
+    }
+    read = source_lines.read(tuple(dict.fromkeys(asked.values())), around=0)
+    return {place: lines.lines[0][1] for place, one in asked.items() if (lines := read.get(one)) and lines.lines}
 
 
 def no_job(chosen: _target.Target) -> RankscopeError:

@@ -6,6 +6,7 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from .evidence.stacks import Frame
 from .gap import Gap
 from .process import Process, ProcessRef
 from .ranks import RankSet
@@ -93,6 +94,24 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class CallPath:
+    """How some ranks came to a call: ``frames`` are those of the job's own code, root first; ``process`` has their source."""
+
+    ranks: RankSet
+    what: str
+    frames: tuple[Frame, ...] = ()
+    process: ProcessRef | None = None
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """Where the ranks parted: the last call they made in common, and what each side did then."""
+
+    sides: tuple[CallPath, ...]
+    common: CallPath | None = None
+
+
+@dataclass(frozen=True)
 class Wait:
     """``waiter`` cannot go on before ``target`` does something; ``since_s`` is how long it has waited."""
 
@@ -131,4 +150,5 @@ class Diagnosis:
     processes: int = 0
     roster: Mapping[ProcessRef, int] = field(default_factory=dict)  # world ranks of the rank processes
     next: tuple[str, ...] = ()  # what to type next, or what would decide where nothing can be said
+    parted: Divergence | None = None  # where recorders tell how the ranks at fault left the path of the others
     evidence_weak: bool = False  # not enough evidence to say either way: exit code 3

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from ..model.diagnosis import CollectiveState, Diagnosis, Finding
+from ..model.diagnosis import CallPath, CollectiveState, Diagnosis, Divergence, Finding
 from ..model.gap import Gap
 from ..model.process import Process
 from ..model.ranks import RankSet
@@ -60,6 +60,7 @@ def to_dict(diagnosis: Diagnosis) -> dict[str, Any]:
             for wait in diagnosis.waits[:MAX_WAITS]
         ],
         "cycles": [[str(ref) for ref in cycle] for cycle in diagnosis.cycles],
+        "parted": _parted(diagnosis.parted) if diagnosis.parted else None,
         "gaps": [_gap(gap) for gap in diagnosis.gaps],
         "cost": {
             "took_s": diagnosis.effort.took_s,
@@ -122,6 +123,15 @@ def _collective(state: CollectiveState) -> dict[str, Any]:
         "dtype": state.dtype,
         "deadline_s": state.deadline_s,
     }
+
+
+def _parted(parted: Divergence) -> dict[str, Any]:
+    return {"common": _path(parted.common) if parted.common else None, "sides": [_path(side) for side in parted.sides]}
+
+
+def _path(path: CallPath) -> dict[str, Any]:
+    frames = [{"function": frame.function, "file": frame.file, "line": frame.line} for frame in path.frames]
+    return {**_ranks(path.ranks), "what": path.what, "frames": frames}
 
 
 def _gap(gap: Gap) -> dict[str, Any]:

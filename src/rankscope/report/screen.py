@@ -7,26 +7,33 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from ..model.diagnosis import Diagnosis, Finding, Kind, State
 from ..model.gap import Gap
 from ..model.process import ProcessRef
 from ..model.ranks import RankSet, ranks_phrase
 from ..model.words import span
+from . import paths
 from .plain import clean
 
 MARGIN = 9
 _COLOURS = {
     "cause": "1;31", "possible": "33", "waiting": "36", "next": "1;32", "unseen": "33", "job": "1", "clean": "1;32",
-    "slow": "1;33", "note": "34", "against": "33",
+    "slow": "1;33", "note": "34", "against": "33", "paths": "36",
 }  # fmt: skip
 
 
-def render(diagnosis: Diagnosis, width: int = 80, colour: bool = False) -> str:
-    """The whole screen, ending in a newline."""
+def render(
+    diagnosis: Diagnosis, width: int = 80, colour: bool = False, source: Mapping[paths.Place, str] | None = None
+) -> str:
+    """The whole screen, ending in a newline; ``source`` has lines of the job's own files by place."""
     out = []
     for word, text in _lines(diagnosis):
+        out.extend(_wrap(word, clean(text), width, colour))
+    if diagnosis.parted is not None:
+        out.extend(_beside("paths", paths.render(diagnosis.parted, source or {}, max(40, width - MARGIN)), colour))
+    for word, text in _after(diagnosis):
         out.extend(_wrap(word, clean(text), width, colour))
     return "\n".join(out) + "\n"
 
@@ -44,6 +51,9 @@ def _lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
         yield from _waiting(diagnosis)
     for finding in [f for f in diagnosis.findings if f.kind is not Kind.CAUSE][:4]:
         yield "note", f"{finding.title}"
+
+
+def _after(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     yield from (("unseen", text) for text in unseen(diagnosis.gaps))
     for command in diagnosis.next[:4]:
         yield "next", command
@@ -131,8 +141,18 @@ def _cost(diagnosis: Diagnosis) -> str:
     return f"{effort.took_s:.1f} s ({effort.slept_s:.1f} s of it between the sweeps), {diagnosis.processes} processes, {pause}"
 
 
+def _beside(word: str, lines: Iterable[str], colour: bool) -> Iterator[str]:
+    """Lines as they are, the word before the first."""
+    for number, line in enumerate(lines):
+        yield (_head(word, colour) if number == 0 else " " * MARGIN) + line
+
+
+def _head(word: str, colour: bool) -> str:
+    head = f"\x1b[{_COLOURS[word]}m{word}\x1b[0m" if colour and word in _COLOURS else word
+    return head + " " * (MARGIN - len(word))
+
+
 def _wrap(word: str, text: str, width: int, colour: bool) -> list[str]:
     lines = textwrap.wrap(text, max(20, width - MARGIN), break_long_words=False, break_on_hyphens=False) or [""]
-    head = f"\x1b[{_COLOURS[word]}m{word}\x1b[0m" if colour and word in _COLOURS else word
-    first = head + " " * (MARGIN - len(word)) + lines[0]
+    first = _head(word, colour) + lines[0]
     return [first.rstrip(), *(" " * MARGIN + line for line in lines[1:])]

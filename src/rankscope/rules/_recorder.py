@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from ..analysis.case import Case
 from ..analysis.collectives.parallel import coordinates
+from ..analysis.collectives.paths import part
 from ..analysis.origin import Origin, origin
 from ..model.diagnosis import Certainty, CollectiveState, Reason
 from ..model.evidence.calls import Calls, NotedCall
@@ -92,6 +93,17 @@ def last_done(case: Case, state: CollectiveState, rank: int) -> Reason | None:
     place = f", at {place_of(where)}" if where else ""
     return Reason(f"the last call of rank {rank} there is {entry.op} #{entry.seq}, {ended}{place}", "recorder",
                   member.ref if member else None)  # fmt: skip
+
+
+def shared(case: Case, state: CollectiveState) -> Iterator[Reason]:
+    """The last call that both sides made before they parted."""
+    parted = part(case, state)
+    if parted is not None and parted.common is not None:
+        frames = parted.common.frames
+        at = f", at {place_of(frames[-1])}" if frames else ""
+        yield Reason(
+            f"the last call that {ranks_phrase(parted.common.ranks)} share is {parted.common.what}{at}", "recorder"
+        )
 
 
 def place(case: Case, ranks: RankSet) -> Iterator[Reason]:

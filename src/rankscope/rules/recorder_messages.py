@@ -24,7 +24,7 @@ from ..analysis.case import Case
 from ..model.diagnosis import Finding, Kind, Reason
 from ..model.ranks import ranks_phrase
 from . import Rule
-from ._recorder import call, causes, certainty, look_next, waits
+from ._recorder import call, causes, certainty, look_next, shared, waits
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -37,6 +37,7 @@ def check(case: Case) -> Iterator[Finding]:
         )
         reasons = [
             *waits(case, state),
+            *shared(case, state),
             *(Reason(f"{ranks_phrase(ranks)}: {text}", "recorder") for text, ranks in state.found),
         ]
         yield Finding(

@@ -37,6 +37,7 @@ from ._recorder import (
     noted,
     parties,
     roots_passed,
+    shared,
     site,
     user_frame,
     waits,
@@ -77,7 +78,7 @@ def _recorded(case: Case, state: CollectiveState) -> Finding:
         rule=RULE.id, cls=_class(case, state), kind=Kind.CAUSE, certainty=sure,
         title=f"{who} {_WORDS[state.kind]} at {call(state)}", ranks=state.culprits,
         processes=tuple(process for rank in state.culprits for process in case.of_rank(rank)),
-        because=(*_usual(state), *_odd(state), *_places(case, state), *_waiting(case, state)),
+        because=(*_usual(state), *_odd(state), *_places(case, state), *shared(case, state), *_waiting(case, state)),
         against=case.comparison.weak, next=look_next(case, state.culprits), collective=state,
     )  # fmt: skip
 
