@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
+from ..model.evidence.error_files import ErrorFiles
 from ..model.evidence.events import Event, Events
 from ..model.evidence.log import Logs, LogTail
 from ..model.process import ProcessRef
 from ..model.snapshot import Item, Snapshot
+from . import error_json
 from .text import TextReader
 
 
@@ -27,10 +30,21 @@ def with_events(snapshot: Snapshot) -> Snapshot:
         for tail, users in tails.values()
         if (said := _events(tail))
     )
+    found = (*found, *_error_files(snapshot))
     if not found:
         return snapshot
     first, *rest = snapshot.sweeps
     return replace(snapshot, sweeps=(replace(first, items=(*first.items, *found)), *rest))
+
+
+def _error_files(snapshot: Snapshot) -> Iterator[Item]:
+    """What failed ranks under torchrun left in their error files; the files speak for the job."""
+    for sweep in snapshot.sweeps:
+        for item in sweep.items:
+            if isinstance(item.record, ErrorFiles):
+                said = [replace(event, file=one.path, rank=one.rank) for one in item.record.files
+                        for event in error_json.read(one.text) if isinstance(event, Event)]  # fmt: skip
+                yield Item(None, Events(tuple(said)))
 
 
 def _events(tail: LogTail) -> tuple[Event, ...]:

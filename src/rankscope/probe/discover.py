@@ -48,9 +48,14 @@ def job_of(table: Table, pid: int) -> Found | None:
             inside.append(claim)
     if len(inside) == 1:
         return _found(table, inside[0])
-    if not table.seen[pid].python:
+    if not table.seen[pid].python and not _was_python(table.seen[pid]):
         return None
     return _found(table, Claim(ALONE, pid, {}, with_descendants(table, (pid,))))
+
+
+def _was_python(seen: Seen) -> bool:
+    """A zombie has neither program nor command line; its name is left."""
+    return seen.state in "ZX" and seen.comm.startswith(("python", "pt_"))
 
 
 def _claims(table: Table) -> Iterable[Claim]:

@@ -125,6 +125,16 @@ def _rights_of(proc: str, pid: int) -> Iterator[None]:
         os.setgroups(groups)
 
 
+def text_of(proc: str, pid: int, path: str) -> str:
+    """A small text file as a process would see it; raise OSError or ValueError when there is none to read."""
+    root = os.open(f"{proc}/{pid}/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with _rights_of(proc, pid):
+            return _text(root, path)[0]
+    finally:
+        os.close(root)
+
+
 def _text(root: int, path: str) -> tuple[str, float]:
     """The text of a regular file below a root, and when it was last changed."""
     handle = open_below(root, path)
