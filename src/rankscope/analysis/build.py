@@ -166,7 +166,8 @@ def _state(case: Case) -> State:
         return State.UNKNOWN
     alive = [standing for standing in case.standings.values() if not _dead(standing.member)]
     workers = [standing for standing in alive if standing.member.role in (Role.RANK, Role.OTHER)]
-    if case.snapshot.processes and not workers and not alive:
+    bodies = any(_dead(member) and member.role in (Role.RANK, Role.OTHER) for member in case.members)
+    if case.snapshot.processes and not workers and (not alive or bodies):
         return State.EXITED
     for root in case.graph.roots:
         if root.waiters and case.stuck(root.age_s):
