@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from .formats.snapshot import Reader
 from .model import wire
-from .model.diagnosis import Diagnosis
+from .model.diagnosis import Diagnosis, Finding
+from .model.gap import Gap, Why
 from .model.snapshot import Effort, Host, Snapshot
 from .probe import discover, host
 from .probe.discover import Found
@@ -98,7 +99,17 @@ def judge(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Diagnosis:
     from .rules import rules
 
     case = build(with_events(snapshot), stuck_after_s)
-    return conclude(case, (finding for rule in rules() for finding in rule.check(case)))
+    findings: list[Finding] = []
+    defects = []
+    for rule in rules():
+        try:
+            findings.extend(rule.check(case))
+        except Exception as error:  # one rule's defect must not cost what the others see
+            defects.append(
+                Gap(f"rule {rule.id}", Why.FAILED, f"{type(error).__name__}: {error}"[:200], "please report this")
+            )
+    diagnosis = conclude(case, findings)
+    return replace(diagnosis, gaps=(*diagnosis.gaps, *defects)) if defects else diagnosis
 
 
 def case_of(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Case:

@@ -5,8 +5,8 @@ A worker process was killed or crashed in the middle of its task. `multiprocessi
 task is lost and `get()` or `map()` waits for ever; a hand-made protocol over queues or pipes does not notice at all.
 
 ## How it is recognised
-A process waits for a result, and one of its children is a zombie, or disappeared between the looks, or was started much later
-than its siblings: a replacement.
+A process waits for a result, and one of its children is a zombie that ended badly, or disappeared between the looks, or still
+bears the frames in which a pool makes up for a worker that ended.
 
 ## What to do
 Find why the child died (`dmesg` for the OOM killer, its core file, its last output). Use `concurrent.futures`, which raises
@@ -27,6 +27,7 @@ from ..analysis.case import Case, Member, Root
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.standing import Standing
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.evidence.blocked import Blocked
 from ..model.evidence.stacks import PythonStacks
 from ..model.evidence.threads import Threads
 from ..model.process import Role
@@ -35,8 +36,6 @@ from . import Rule
 from ._say import at, certainty, old_roots, waited_for, who
 
 _AWAITS_RESULT = {Wait.CONDITION, Wait.QUEUE, Wait.PIPE, Wait.SOCKET, Wait.CHILD, Wait.LOCK}
-# Workers of one pool start within a breath of each other.
-_MUCH_LATER_S = 0.5
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -51,33 +50,42 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _lost(standing: Standing, children: list[Member]) -> tuple[Member, str] | None:
+    if _named_child(standing):
+        return None  # wait4 returns at once for a dead child: this one is waited for because it lives
     for child in children:
-        if _dead(child):
-            return child, f"its child pid {child.ref.pid} is " + (
-                "gone" if child.gone else "a zombie that nobody has reaped"
-            )
-    if not any("multiprocessing/pool.py" in frame.file for frame in standing.own_stack):
-        return None
-    for child in children:
+        if _dead(child) and _badly(child):
+            state = "gone" if child.gone else "a zombie that nobody has reaped"
+            return child, f"its child pid {child.ref.pid} is {state}"
+    for child in children if any("multiprocessing/pool.py" in frame.file for frame in standing.own_stack) else ():
         if _replacement(child):
             return (
                 child,
                 f"pool worker pid {child.ref.pid} was forked by the pool's maintenance thread: it replaces one",
             )
-    ages = {m.ref: kernel.uptime_s for m in children if (kernel := m.latest(Threads)) and kernel.uptime_s is not None}
-    if len(ages) >= 2 and max(ages.values()) - min(ages.values()) > _MUCH_LATER_S:
-        young = min(children, key=lambda m: ages.get(m.ref, 1e9))
-        return young, f"pool worker pid {young.ref.pid} started {max(ages.values()) - min(ages.values()):.1f} s after its " \
-                      "siblings: it replaces one that died with its task"  # fmt: skip
     return None
 
 
+def _named_child(standing: Standing) -> bool:
+    blocked = standing.member.latest(Blocked)
+    tid = standing.kernel.tid if standing.kernel else 0
+    return any(call.tid == tid and call.child for call in (blocked.calls if blocked else ()))
+
+
+def _badly(child: Member) -> bool:
+    """Whether it may have ended badly: a zombie's exit status 0 is a good end where the kernel lets us read it."""
+    kernel = child.latest(Threads)
+    return kernel is None or kernel.exit_status != 0 or child.gone
+
+
 def _replacement(child: Member) -> bool:
-    """Whether the frames it inherited at fork are those in which a pool makes up for a worker that ended."""
+    """Whether the frames it inherited at fork are those in which a pool makes up for a worker that ended, and no limit of
+    tasks per worker explains that."""
     stacks = child.latest(PythonStacks)
-    return any(
+    threads = stacks.threads if stacks else ()
+    limited = any(local.name == "maxtasks" and local.value != "None" for thread in threads for local in thread.locals)
+    return not limited and any(
         frame.function.endswith(("_maintain_pool", "_handle_workers")) and "multiprocessing/pool.py" in frame.file
-        for thread in (stacks.threads if stacks else ())
+        for thread in threads
         for frame in thread.stack
     )
 
