@@ -25,7 +25,8 @@ def collect(target: Target) -> Blocked | None:
     if not isinstance(kernel, Threads):
         return None
     calls = tuple(call for call in (_call(target, task) for task in kernel.threads if task.syscall) if call is not None)
-    return Blocked(calls, _file_locks(target, kernel)) if calls else None
+    locks = _file_locks(target, kernel)
+    return Blocked(calls, locks) if calls or locks else None
 
 
 def _call(target: Target, task: KernelThread) -> BlockedCall | None:
@@ -96,10 +97,16 @@ def _epolled(target: Target, fd: int) -> tuple[int, ...]:
     return tuple(map(int, _EPOLL_TARGET.findall(raw)))[:_MAX_FDS]
 
 
+def _may_wait_for_lock(task: KernelThread) -> bool:
+    """By its wait channel; to those who may not see that one, the list of locks is open all the same."""
+    hidden = not task.wchan and not task.syscall and task.state == "S"
+    return hidden or any(word in task.wchan for word in ("lock", "setlk"))
+
+
 def _file_locks(target: Target, kernel: Threads) -> tuple[HeldLock, ...]:
     """Locks of /proc/locks that a thread of this process waits for, with their holders."""
     pid = target.process.ref.pid
-    if not any("lock" in task.wchan or "flock" in task.wchan or "setlk" in task.wchan for task in kernel.threads):
+    if not any(map(_may_wait_for_lock, kernel.threads)):
         return ()
     holders: dict[str, tuple[str, int, str]] = {}
     found = []
@@ -125,7 +132,11 @@ def _comm(target: Target, pid: int) -> str:
 def _path(target: Target, device_inode: str) -> str:
     """The open file of this process with that inode; else the inode itself."""
     inode = int(device_inode.rsplit(":", 1)[-1])
-    for fd in os.listdir(f"{target.path}/fd"):
+    try:
+        fds = os.listdir(f"{target.path}/fd")
+    except OSError:
+        fds = []
+    for fd in fds:
         link = f"{target.path}/fd/{fd}"
         try:
             if os.stat(link).st_ino == inode:
