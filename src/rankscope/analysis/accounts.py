@@ -40,7 +40,7 @@ _ADVICE = re.compile(
 # What no person writes: time stamps, levels, places in the source, rows of tables, package lists, variables.
 _LOGGED = re.compile(
     r"\s*(?:\[?\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d/\d{4}|[A-Z][a-z]{2} +\d+ \d\d:\d\d|\[\s*\d+\.\d{3,}\]|\[?(?:INFO|DEBUG|WARN(?:ING)?|ERROR|CRITICAL|NOTICE)\b|"
-    r"\[[WEIF]\d*\s|[WEIF]\d{4} |\S+:\d+:\d+ \[\d+\] NCCL|\S+ +\d+ +\d+\.\d +\d+\.\d |(?:Selecting|Preparing|Unpacking|Setting up|Install|Commandline|Get:\d)\b|"
+    r"\[[WEIF]\d*\s|[WEIF]\d{4} |(?:wandb|mlflow|neptune): |\S+:\d+:\d+ \[\d+\] NCCL|\S+ +\d+ +\d+\.\d +\d+\.\d |(?:Selecting|Preparing|Unpacking|Setting up|Install|Commandline|Get:\d)\b|"
     r"\S+=\S+ \S+=\S+|\{['\"]|<\d+>)"
 )
 PROSE_LINES = 80
@@ -239,6 +239,25 @@ def _keys(case: Case) -> dict[tuple[str, object], str]:
 def _alike(members: Iterable[Member]) -> bool:
     """Whether all have the very same stacks."""
     return len({tuple(seen.stack for seen in _seen(member)) for member in members}) == 1
+
+
+STEP = re.compile(r"\b(?:global[_ ]?step|step|iteration|iter|batch)\W{0,3}(\d{1,9})\b", re.IGNORECASE)
+
+
+def outlived(case: Case, event: Event) -> bool:
+    """Whether its log goes on with at least three more steps afterwards: what was said then is over."""
+    steps = case.__dict__.get("_steps")
+    if steps is None:
+        steps = case.__dict__["_steps"] = {}
+        for said in case.events:
+            if found := STEP.search(said.text):
+                steps.setdefault(said.file, {})[said.line] = (said.rank, int(found.group(1)))
+    later = [
+        number
+        for line, (rank, number) in steps.get(event.file, {}).items()
+        if line > event.line and (event.rank is None or rank is None or rank == event.rank)
+    ]
+    return len(later) > 2 and all(a <= b for a, b in zip(later, later[1:])) and later[0] < later[-1]
 
 
 def stem(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ..analysis.accounts import STEP
 from ..model.evidence.error_files import ErrorFiles
 from ..model.evidence.events import Event, Events
 from ..model.evidence.log import Logs, LogTail
@@ -51,4 +52,10 @@ def _events(tail: LogTail) -> tuple[Event, ...]:
     reader = TextReader(small=False)
     records = [record for number, line in enumerate(tail.tail, 1) for record in reader.feed(number, line)]
     records.extend(reader.close())
+    # Steps that follow a message tell that it was outlived.
+    records.extend(
+        Event("progress.step", line=number, text=line[:500])
+        for number, line in enumerate(tail.tail, 1)
+        if STEP.search(line)
+    )
     return tuple(replace(one, file=tail.path) for one in records if isinstance(one, Event))

@@ -22,7 +22,7 @@ from __future__ import annotations
 from ._text import POSSIBLE, Sign, text_rule
 
 _SIGNS = (
-    Sign(r"SubprocPool|subproc_pool|_recv_msg|compile_worker|AsyncCompile|async_compile|compile (?:worker|helper|sidecar|subprocess|pool)|_inductor/codecache|parallel compile",
+    Sign(r"SubprocPool|subproc_pool|_recv_msg|compile_worker|AsyncCompile|async_compile|compile (?:worker|helper|sidecar|subprocess|pool)|(?:wait|result|_wait_futures|load_by_key_path|future) \((?:[^\n]*/)?_inductor/codecache|parallel compile",
          "a rank waits for compiled kernels", also=(r"(?:wait|never|hang|stuck|result|blocked|futures?|read|recv|dead|died|gone|idle|select|poll|broken)",),
          unless=(r"llvm::|mlir::|ptxas info|compil\w+ (?:is )?(?:slow|progress|still)|second sample|moving",)),
     Sign(r"\b(?:ptxas|nvcc|ninja|cicc|triton|inductor)\b[^\n]{0,60}(?:<defunct>|zombie|killed|crash\w*|hang\w*|hung|stuck|died|segfault)", "a compiler died or hangs", prose=True),

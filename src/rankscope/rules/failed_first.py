@@ -22,11 +22,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..analysis.accounts import accounts, compiled, outlived
 from ..analysis.case import Case
 from ..model.diagnosis import Finding
 from ..model.evidence.events import Event
 from ..model.ranks import RankSet
-from ._text import LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, simple
+from ._text import LIKELY, POSSIBLE, Hit, Sign, events, finding, hits, make_rule, simple
 
 _STEPS = (
     "rankscope analyze LOGS   # first error in time",
@@ -39,6 +40,7 @@ _CASCADE = re.compile(
     r"ActorHandleNotFound|RayActorError|RayTaskError|WorkerCrashed|EOFError|Rendezvous|wait timeout|Exception ignored|monitoredBarrier|collective|shutdown|peer|remote", re.I
 )  # fmt: skip
 _SIGNS = (
+    Sign(r"srun: error: Node failure on|DUE TO NODE FAILURE|^\s*(?:Warning|Normal) +(?:\S+ +){0,2}NodeNotReady\b", "the scheduler lost a node"),
     Sign(r"\bsrun: error: \S+: tasks? [\d,-]+: (?!Killed|Out Of Memory)\w|exited on signal (?!9\b|15\b)\d+|(?:Signal: |Caught signal )(?:Segmentation|Aborted|Bus|Floating)", "the launcher says which task ended with an error"),
     Sign(r"\b(?:worker|actor|task|raylet)\b[^\n]{0,60}\b(?:died|was killed|exits?|exited|crashed)\b[^\n]{0,60}\bunexpected|unexpectedly exits|ActorDiedError|ActorUnavailableError|WorkerCrashedError", "the framework says that a worker died"),
     Sign(r"DeadlockDetectedException|Deadlock detected from rank", "a trainer saw that one of its ranks had failed"),
@@ -48,11 +50,13 @@ _SIGNS = (
     Sign(r"\b(?:rank|worker|node|gpu|process|stage|replica|pod|actor)s?\b ?#?\d*[^\n]{0,60}\b(?:crash\w*|died|dead|killed|exited|terminated|failed|raised|gone|left|disappeared|lost|evicted|preempted|restarted|aborted|segfault\w*)\b", "a rank is gone",
          anywhere=(r"(?:others?|rest|remaining|peers?|ranks?|stage|workers?)\b[^\n]{0,80}(?:wait|hang|hung|stuck|block|time-?out|timed out|continue)",), prose=True),
     Sign(r"\b(?:exit ?code|exitcode|returncode)\W{0,4}(?:-11|139|-6|134|-7|135|-4|-8|1\b|2\b)|Segmentation fault|SIGSEGV|SIGABRT|exited on signal|core dumped", "a process ended with an error", POSSIBLE),
-    Sign(r"Connection (?:closed|reset) by (?:remote )?peer|remote process exited|ncclRemoteError|Connection closed by remote peer", "a peer has gone", POSSIBLE),
+    Sign(r"^(?![^\n]*\b[Rr]etr(?:y|ies|ying)\b)[^\n]*(?:Connection (?:closed|reset) by (?:remote )?peer)|remote process exited|ncclRemoteError|Connection closed by remote peer", "a peer has gone", POSSIBLE),
 )  # fmt: skip
 
 
 def check(case: Case) -> Iterator[Finding]:
+    if case.snapshot.live and not accounts(case):
+        return  # nobody stands or is missing: what its log says is over
     first = first_error(case)
     if first is not None:
         name = f"rank {first.rank}" if first.rank is not None else "a process"
@@ -66,9 +70,16 @@ def check(case: Case) -> Iterator[Finding]:
         )
         yield simple(RULE, title, certainty, [first.text], _STEPS, ranks)
         return
-    found = list(hits(case, _SIGNS))
+    found = [hit for hit in hits(case, _SIGNS) if not _over(case, hit)]
     if found:
         yield finding(RULE, case, found, "a rank failed or left, and the others wait for it", _STEPS)
+
+
+def _over(case: Case, hit: Hit) -> bool:
+    """Whether every line that shows a sign was followed by more steps."""
+    look = compiled(hit.sign.pattern)
+    said = [event for event in hit.account.events if look.search(event.text)]
+    return bool(said) and all(outlived(case, event) for event in said)
 
 
 def _same(event: Event, first: Event) -> bool:
@@ -78,7 +89,7 @@ def _same(event: Event, first: Event) -> bool:
 
 def first_error(case: Case) -> Event | None:
     """The earliest exception that is not a consequence of another; by time where lines have one, else by order."""
-    said = [event for event in events(case, "python.exception") if not _consequence(event)]
+    said = [event for event in events(case, "python.exception") if not (_consequence(event) or outlived(case, event))]
     timed = [event for event in said if event.at_s is not None]
     if timed and len(timed) == len(said):
         return min(timed, key=lambda event: event.at_s or 0.0)

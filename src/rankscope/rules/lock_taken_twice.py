@@ -35,6 +35,7 @@ _HANDLER = re.compile(r"sig(?:nal)?_?handler|handle_?(?:sig|term|int\b|usr)|on_(
 _STEPS = ("py-spy dump --locals --native --pid PID", "python -X faulthandler …; kill -ABRT PID")
 _LOCK = r"(?:with (?:self\.)?\w*lock|\.acquire\(|acquire \(|_lock\b|mutex|Lock\b|lock_\w+)"
 _SIGNS = (
+    Sign(r"\b(?:each|both|two)\b[^\n]{0,30}\bholds?\b[^\n]{0,30}\b(?:locks?|mutex\w*)\b[^\n]{0,40}\b(?:waits?|wants?|needs?)\b", "each of two threads holds what the other wants", unless=(r"\bGIL\b",), prose=True),
     Sign(r"\bholds?\b[^\n]{0,40}\b\w*(?:lock|mutex)\w*[^\n]{0,30}\b(?:while|and|when)\b[^\n]{0,30}\b(?:joins?|waits? for)\b[^\n]{0,60}\b(?:waits?|blocks?|blocked|wants?|needs?|acquir\w+)\b[^\n]{0,40}\b\w*(?:lock|mutex)", "a thread holds a lock and waits for one that wants it", unless=(r"\bGIL\b",), prose=True),
     Sign(r"^(?:acquire|__enter__|lock|_acquire_restore) \([^\n]*\n(\w+) \(([^\n:]+\.py):\d+\)\n(?:[^\n]+\n){1,12}?\1 \(\2:\d+\)", "a function that takes a lock was entered again below itself", also=(r"\n(?:on_\w+|_?handle\w*|\w*handler\w*|\w*signal\w*|__del__|\w*callback\w*|_?emit|_?finali\w+) \(",)),
     Sign(r"\bhold(?:s|ing)?\b[^\n]{0,40}\b(?:lock|mutex)\b[^\n]{0,40}\b(?:waits?|waiting|wants?|blocked)\b[^\n]{0,40}\b(?:lock|mutex)\b[^\n]*(?:\n[^\n]*){0,2}?\bhold(?:s|ing)?\b", "two threads each hold what the other wants", unless=(r"\bGIL\b",), prose=True),

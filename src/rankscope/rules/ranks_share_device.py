@@ -33,7 +33,7 @@ _STEPS = (
 )
 _SIGNS = (
     Sign(r"Duplicate GPU detected", "NCCL found two ranks on one GPU", CERTAIN),
-    Sign(r"device(?:s)? used by this process (?:is|are) currently unknown|Guessing device ID based on global rank", "a barrier had to guess its device"),
+    Sign(r"device(?:s)? used by this process (?:is|are) currently unknown|Guessing device ID based on global rank", "a barrier had to guess its device", anywhere=(r"\b(?:hangs?|hung|stuck|frozen|freezes|idle|deadlocked)\b|timed out|Watchdog caught|in barrier\b|processes on (?:one )?GPU|Duplicate GPU|same GPU|barrier \([^\n]*distributed_c10d",)),
     Sign(r"invalid device ordinal", "a rank asked for a GPU that it cannot see"),
     Sign(r"\b(?:all|every|both|two|several|multiple) (?:\d+ )?(?:ranks?|processes|workers)[^\n]{0,60}(?:same (?:gpu|device)|GPU ?0|cuda:0|device 0)", "several ranks use one GPU", prose=True),
     Sign(r"\b(?:same|one) (?:GPU|CUDA device|device)[^\n]{0,40}(?:two|both|multiple|several|all) (?:ranks|processes)", "several ranks use one GPU", prose=True),
