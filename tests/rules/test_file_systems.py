@@ -35,7 +35,7 @@ with open(sys.argv[1], "ab", buffering=0) as out:
             if not full:
                 print("full", flush=True)
             full = True
-            time.sleep(0.05)
+            time.sleep(30)
 '''
 child = subprocess.Popen([sys.executable, "-c", code, sys.argv[1]], stdout=subprocess.PIPE)
 child.stdout.readline()
