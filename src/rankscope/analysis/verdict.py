@@ -12,6 +12,7 @@ from ..model.ranks import RankSet
 from .away import away
 from .case import Case
 from .collectives.paths import diverge
+from .doors import doors
 
 _ORDER = {Certainty.CERTAIN: 0, Certainty.LIKELY: 1, Certainty.POSSIBLE: 2}
 _SLOW = {"not-a-hang-slow", "straggler-slow-rank"}
@@ -62,6 +63,8 @@ def _next(case: Case, findings: list[Finding], verdict: Verdict | None) -> tuple
     )
     if verdict is None and _weak(case):
         steps.update(dict.fromkeys(_would_decide(case)))
+    if (verdict is None and _weak(case)) or any(finding.collective for finding in findings):
+        steps.update(dict.fromkeys(doors(case)))
     return tuple(steps)
 
 

@@ -163,6 +163,16 @@ def noted(case: Case, state: CollectiveState) -> dict[int, NotedCall]:
             if (call.group, call.n, call.op) == (state.group, number, op)}  # fmt: skip
 
 
+def roots_noted(case: Case, state: CollectiveState) -> dict[str, RankSet]:
+    """The roots that prepared ranks noted, those that are through with the call included."""
+    found = {
+        rank: f"rank {state.ranks[call.root]}"
+        for rank, call in noted(case, state).items()
+        if call.root is not None and call.root < len(state.ranks)
+    }
+    return parties(found)
+
+
 def parties(values: Mapping[int, str]) -> dict[str, RankSet]:
     """Ranks by what they passed, the largest party first."""
     found: dict[str, list[int]] = {}

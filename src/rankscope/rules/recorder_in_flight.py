@@ -23,12 +23,12 @@ from ..analysis.case import Case
 from ..model.diagnosis import Finding, Kind, Reason
 from ..model.ranks import ranks_phrase
 from . import Rule
-from ._recorder import call, causes, certainty, min_certainty, roots_passed, waits
+from ._recorder import call, causes, certainty, min_certainty, roots_noted, roots_passed, waits
 
 
 def check(case: Case) -> Iterator[Finding]:
     for state in causes(case, "stuck_in_flight"):
-        if len(roots_passed(case, state)) > 1:
+        if len(roots_noted(case, state)) > 1 or len(roots_passed(case, state)) > 1:
             continue  # they differ after all, in what recorders do not hold
         reasons = (Reason(f"all of {ranks_phrase(state.arrived)} issued {call(state)}, with equal arguments", "recorder"),
                    *list(waits(case, state))[:2])  # fmt: skip

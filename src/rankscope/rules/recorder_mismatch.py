@@ -34,8 +34,7 @@ from ._recorder import (
     certainty,
     look_next,
     min_certainty,
-    noted,
-    parties,
+    roots_noted,
     roots_passed,
     shared,
     site,
@@ -53,21 +52,12 @@ _WORDS = {
 
 def check(case: Case) -> Iterator[Finding]:
     for state in causes(case, *_WORDS, "stuck_in_flight"):
-        said = _roots_noted(case, state)
+        said = roots_noted(case, state)
         passed = said if len(said) > 1 else roots_passed(case, state)
         if len(passed) > 1:
             yield _roots(case, state, passed, certain=passed is said)
         elif state.kind in _WORDS:
             yield _recorded(case, state)
-
-
-def _roots_noted(case: Case, state: CollectiveState) -> dict[str, RankSet]:
-    """The roots that prepared ranks noted, those that are through with the call included."""
-    found = {
-        rank: f"rank {state.ranks[call.root]}" for rank, call in noted(case, state).items()
-        if call.root is not None and call.root < len(state.ranks)
-    }  # fmt: skip
-    return parties(found)
 
 
 def _recorded(case: Case, state: CollectiveState) -> Finding:
