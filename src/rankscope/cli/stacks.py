@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -75,7 +76,6 @@ def command(
     code: 0 shown, 2 could not do it, 130 interrupted.
     """  # fmt: skip
     from .. import pipeline
-    from ..formats.gather import gather
 
     chosen = _target.parse(target)
     where = _options.where(chosen, reaching)
@@ -84,7 +84,7 @@ def command(
     plan = Plan(sweeps=1, interval_s=0.0, options=options, engine=engine, only=_KINDS)
     shown, complete = 0, True
     looks = (
-        iter([gather((chosen.file,))])
+        iter([_files(chosen.file)])
         if chosen.file is not None
         else pipeline.gather(pipeline.Look(chosen.pid, plan, **where))
     )
@@ -95,6 +95,13 @@ def command(
     if not shown:
         raise no_job(chosen)
     raise click.exceptions.Exit(_exit.NOTHING_FOUND if complete else _exit.INTERRUPTED)
+
+
+def _files(path: Path) -> Snapshot:
+    """A snapshot or anybody's dumps; their readers are loaded only where a file is named."""
+    from ..formats.gather import gather
+
+    return gather((path,))
 
 
 def _shown(snapshot: Snapshot, wish: Wish, plan: Plan, local: bool, color: str) -> Iterator[str]:

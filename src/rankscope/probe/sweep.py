@@ -50,8 +50,8 @@ def steps(plan: Plan, processes: tuple[Process, ...]) -> tuple[Step, ...]:
     out = []
     for sweep in range(plan.sweeps):
         out.append(Step(sweep))
-        for collector in collectors():
-            if (sweep and not collector.every_sweep) or (plan.only is not None and collector.kind not in plan.only):
+        for collector in collectors(plan.only):
+            if sweep and not collector.every_sweep:
                 continue
             out.extend(
                 Step(sweep, process, collector)
