@@ -63,9 +63,7 @@ def sweep(here: Host, found: Found, plan: Plan, progress: Progress = lambda _: N
     began = time.monotonic()
     complete = True
     try:
-        for number, lines in enumerate(run(plan, found.processes)):
-            if number == 0 and plan.sweeps > 1:
-                _make_ready()
+        for lines in run(plan, found.processes, idle=_make_ready if plan.sweeps > 1 else _nothing):
             for line in lines.splitlines(keepends=True):
                 reader.feed(line.encode())
             progress(f"{len(found.processes)} processes")
@@ -77,8 +75,12 @@ def sweep(here: Host, found: Found, plan: Plan, progress: Progress = lambda _: N
     return reader.snapshot()
 
 
+def _nothing() -> None:
+    """What there is to do while a single look runs."""
+
+
 def _make_ready() -> None:
-    """Load what judges while the child looks: it costs a seventh of a second, and the first answers can wait in the pipe."""
+    """Load what judges while the child sleeps between its sweeps: it costs a seventh of a second, once."""
     from .analysis import build, verdict  # noqa: F401
     from .rules import rules
 

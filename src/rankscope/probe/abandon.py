@@ -46,12 +46,15 @@ class Answer(Generic[T]):
 
 
 def guarded(
-    steps: Sequence[T], work: Callable[[T, Send], None], deadline_s: Callable[[T], float]
+    steps: Sequence[T],
+    work: Callable[[T, Send], None],
+    deadline_s: Callable[[T], float],
+    idle: Callable[[], None] = lambda: None,
 ) -> Iterator[Answer[T]]:
     """Run ``work`` on each step in order and yield what it sends, whatever the steps do.
 
     ``work(step, send)`` runs in the child. It shares nothing with us but what it sends; between steps of one child it
-    may keep things in memory.
+    may keep things in memory. ``idle`` is called here whenever the child has said nothing for a moment.
     """
     mark = mmap.mmap(-1, mmap.PAGESIZE)
     left: list[int] = []
@@ -60,7 +63,7 @@ def guarded(
         while at < len(steps):
             child = _Child(steps, at, work, mark)
             try:
-                yield from child.answers(deadline_s)
+                yield from child.answers(deadline_s, idle)
             finally:
                 child.leave()
                 if not child.reaped:
@@ -88,7 +91,7 @@ class _Child(Generic[T]):
             _work(steps, first, work, mark, write_end)
         os.close(write_end)
 
-    def answers(self, deadline_s: Callable[[T], float]) -> Iterator[Answer[T]]:
+    def answers(self, deadline_s: Callable[[T], float], idle: Callable[[], None]) -> Iterator[Answer[T]]:
         """What the child says until it ends, is stuck, or dies."""
         buffer = b""
         while True:
@@ -99,6 +102,7 @@ class _Child(Generic[T]):
                     break
                 buffer = yield from self._split(buffer + chunk)
                 continue
+            idle()
             step, since = self._progress()
             if step < len(self.steps) and time.monotonic() - since > deadline_s(self.steps[step]):
                 self.next_step = step + 1

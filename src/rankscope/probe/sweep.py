@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Callable
 
 from ..model import wire
 from ..model.gap import Gap, Why
@@ -61,12 +61,12 @@ def steps(plan: Plan, processes: tuple[Process, ...]) -> tuple[Step, ...]:
     return tuple(out)
 
 
-def run(plan: Plan, processes: tuple[Process, ...]) -> Iterator[str]:
-    """Lines of the wire as they come, until the plan is done or its deadline has passed."""
+def run(plan: Plan, processes: tuple[Process, ...], idle: Callable[[], None] = lambda: None) -> Iterator[str]:
+    """Lines of the wire as they come, until the plan is done or its deadline has passed; ``idle`` is called in between."""
     todo = steps(plan, processes)
     end = time.monotonic() + plan.deadline_s
     worker = _Worker(plan, processes)
-    for answer in guarded(todo, worker.work, lambda step: _deadline(step, plan, end)):
+    for answer in guarded(todo, worker.work, lambda step: _deadline(step, plan, end), idle):
         if isinstance(answer.said, Blocked):
             yield from _line_of_gap(_gap(answer.step, answer.said))
         else:
