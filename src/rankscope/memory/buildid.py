@@ -32,7 +32,8 @@ def build_id(memory: Memory, base: int) -> str:
         if size != elf.SEGMENT.size or not 0 < count <= 256:
             return ""
         segments = list(elf.SEGMENT.iter_unpack(memory.read(base + offset, size * count)))
-        first = min(s[3] - s[2] for s in segments if s[0] == elf.PT_LOAD)
+        lowest = min((s[3], s[2]) for s in segments if s[0] == elf.PT_LOAD)  # appended segments say nothing (elf.py)
+        first = lowest[0] - lowest[1]
         for segment in segments:
             if segment[0] == _PT_NOTE and 0 < segment[6] <= 65536:
                 found = _note(memory.read(base + segment[3] - first, segment[6]))

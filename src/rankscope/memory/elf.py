@@ -112,7 +112,10 @@ def _layout(read: Callable[[int, int], bytes]) -> tuple[int, tuple[int, int] | N
         raise BadElf("odd program headers")
     segments = list(SEGMENT.iter_unpack(read(offset, size * count)))
     loads = [(s[3], s[5], s[2]) for s in segments if s[0] == PT_LOAD]
-    first = min((address - offset for address, _, offset in loads), default=0)
+    # Only the lowest segment says where the image begins: tools that rewrite libraries (patchelf, the CUDA wheels of torch)
+    # append segments whose place in the file lies behind their address.
+    lowest = min(loads, default=(0, 0, 0))
+    first = lowest[0] - lowest[2]
     dynamic = next(((s[3] - first, s[6]) for s in segments if s[0] == PT_DYNAMIC), None)
     return first, dynamic, [(address - first, length, offset) for address, length, offset in loads]
 
