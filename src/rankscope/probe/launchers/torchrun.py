@@ -43,7 +43,8 @@ def find(table: Table, free: frozenset[int]) -> Iterator[Claim]:
         run_id = (table.seen[pid].environ or {}).get("TORCHELASTIC_RUN_ID", "")
         jobs[agent, run_id if agent is None else ""][pid] = place
     for pid in free:
-        if _is_agent(table.seen[pid]) and not any(_is_agent(seen) for seen in table.above(pid)):
+        living = table.seen[pid].state not in "ZX"  # one that nobody reaped is no job any more
+        if living and _is_agent(table.seen[pid]) and not any(_is_agent(seen) for seen in table.above(pid)):
             jobs.setdefault((pid, ""), {})  # an agent without ranks: waiting at the rendezvous, or its ranks are gone
     for (agent, _), places in jobs.items():
         roots = (*places, agent) if agent is not None else tuple(places)
