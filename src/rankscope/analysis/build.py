@@ -134,12 +134,8 @@ def _expected(snapshot: Snapshot, members: tuple[Member, ...]) -> RankSet:
     """The ranks that should be on the hosts we looked at."""
     if snapshot.job.expected:
         return RankSet.parse(snapshot.job.expected)
-    return RankSet(m.rank for m in members if m.role is Role.RANK and m.rank is not None and not _left(m))
-
-
-def _left(member: Member) -> bool:
-    """Gone between the looks without a trace, where nobody promised it: it may simply have finished."""
-    return member.gone
+    # One that went between the looks, where nobody promised it, may simply have finished.
+    return RankSet(m.rank for m in members if m.role is Role.RANK and m.rank is not None and not m.gone)
 
 
 def _world_size(snapshot: Snapshot, members: tuple[Member, ...]) -> int | None:

@@ -7,12 +7,10 @@ worker's frame ``_worker_loop`` holds its id, and what lies below that frame it 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from ..model.evidence.stacks import Frame, PythonStacks, PythonThread, Stack
 from ..model.process import Process, Role
-from .frame_tables import Kind
-from .frames import has
 from .origin import is_user, module_path
 
 # Where a process begins a life of its own; frames further out belong to the parent it was forked from.
@@ -133,12 +131,3 @@ def _served(process: Process, owners: dict[tuple[str, int], Process]) -> Process
     if owner is None:
         return process
     return dataclasses.replace(process, owner=owner.ref.pid, rank=owner.rank)
-
-
-def takes_part(threads: Iterable[PythonThread]) -> bool:
-    """Whether any thread stands in a collective, a P2P call or the rendezvous."""
-    return any(
-        has(own(thread.stack), kind) is not None
-        for thread in threads
-        for kind in (Kind.COLLECTIVE, Kind.P2P, Kind.RENDEZVOUS)
-    )

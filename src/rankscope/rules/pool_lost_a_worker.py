@@ -33,6 +33,7 @@ from ..model.evidence.threads import Threads
 from ..model.process import Role
 from ..model.ranks import RankSet
 from . import Rule
+from ._death import dead
 from ._say import at, certainty, old_roots, waited_for, who
 
 _AWAITS_RESULT = {Wait.CONDITION, Wait.QUEUE, Wait.PIPE, Wait.SOCKET, Wait.CHILD, Wait.LOCK}
@@ -53,7 +54,7 @@ def _lost(standing: Standing, children: list[Member]) -> tuple[Member, str] | No
     if _named_child(standing):
         return None  # wait4 returns at once for a dead child: this one is waited for because it lives
     for child in children:
-        if _dead(child) and _badly(child):
+        if dead(child) and _badly(child):
             state = "gone" if child.gone else "a zombie that nobody has reaped"
             return child, f"its child pid {child.ref.pid} is {state}"
     for child in children if any("multiprocessing/pool.py" in frame.file for frame in standing.own_stack) else ():
@@ -88,11 +89,6 @@ def _replacement(child: Member) -> bool:
         for thread in threads
         for frame in thread.stack
     )
-
-
-def _dead(member: Member) -> bool:
-    kernel = member.latest(Threads)
-    return member.gone or bool(kernel and kernel.threads and all(task.state in "ZX" for task in kernel.threads))
 
 
 def _finding(case: Case, root: Root, standing: Standing, child: Member, text: str) -> Finding:
