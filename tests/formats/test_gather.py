@@ -8,7 +8,7 @@ import shutil
 
 import pytest
 
-from rankscope.formats import gather as module
+from rankscope.formats import files
 from rankscope.formats.gather import events, gather
 from rankscope.model.evidence.stacks import NativeStacks, PythonStacks
 from rankscope.model.process import Role
@@ -96,8 +96,8 @@ def test_a_sieved_log_says_the_same(tmp_path: pathlib.Path, monkeypatch: pytest.
         ]
     )
     (tmp_path / "big.log").write_text((filler + trouble) * 20)
-    monkeypatch.setattr(module, "WORTH_BYTES", 1)
+    monkeypatch.setattr(files, "BUFFER", 4096)
     sieved = list(events([tmp_path / "big.log"]))
-    monkeypatch.setattr(module, "WORTH_BYTES", 1 << 40)
+    monkeypatch.setattr(files, "BUFFER", 1 << 24)
     assert sieved == list(events([tmp_path / "big.log"]))
     assert len(sieved) == 3 * 20

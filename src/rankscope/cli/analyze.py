@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import click
 from ..errors import RankscopeError
 from ..model.evidence.events import Event
 from ..model.ranks import RankSet
+from ..report import plain
 from ..report.entries import lines as timeline
 from . import _exit, _options
 from .diagnose import show
@@ -52,11 +54,13 @@ def command(
         for event in events(files):
             click.echo(json.dumps(flat(event), ensure_ascii=False))
         return
+    with _reading() as progress:
+        snapshot = gather(files, progress)
     if entries is not None:
-        for line in timeline(gather(files, _progress()), ranks_of(entries)):
+        for line in timeline(snapshot, ranks_of(entries)):
             click.echo(line)
         return
-    diagnosis = pipeline.judge(gather(files, _progress()), stuck_after)
+    diagnosis = pipeline.judge(snapshot, stuck_after)
     show(diagnosis, as_json, color)
     raise click.exceptions.Exit(_exit.code_of([diagnosis]))
 
@@ -88,7 +92,18 @@ def _exist(files: tuple[Path, ...]) -> None:
             raise RankscopeError(f"cannot read {path}", "permission denied", f"sudo -E rankscope analyze {path}")
 
 
-def _progress() -> Callable[[str, int], None] | None:
-    if not sys.stderr.isatty():
-        return None
-    return lambda name, _: click.echo(f"\r\x1b[K{name[:100]}", nl=False, err=True)
+@contextmanager
+def _reading() -> Iterator[Callable[[str, int], None]]:
+    """Says on a terminal which file is read and how far, a few times a second."""
+    progress, last = _options.Progress(), 0.0
+
+    def tell(name: str, done: int) -> None:
+        nonlocal last
+        if time.monotonic() - last > 0.2:
+            last = time.monotonic()
+            progress(f"{plain.clean(name, 60)}, {done >> 20} MB read")
+
+    try:
+        yield tell
+    finally:
+        progress.done()

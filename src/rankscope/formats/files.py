@@ -1,14 +1,16 @@
-"""The files somebody names: directories walked in order, gzip and stdin opened, text streamed in bounded pieces."""
+"""The files somebody names: directories walked in order, compressed ones and stdin opened, text streamed in bounded pieces."""
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
+import lzma
 import os
 import stat
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -16,10 +18,17 @@ from typing import IO, Any
 from . import packed
 from .lines import LINE_LIMIT
 
+# A file that fits into the buffer is read as it is; for a bigger one the sieve is worth its start.
+BUFFER = 2 << 20
 HEAD = 64 << 10
 # No text is full of these; escape, tab and the line ends are not among them.
 _CONTROL = bytes(byte for byte in range(32) if byte not in b"\t\n\v\f\r\x1b")
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 STDIN = "-"
+# What damaged or cut-off compressed data raises.
+BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError)
+
+Progress = Callable[[str, int], None]
 
 
 @dataclass(frozen=True)
@@ -69,48 +78,89 @@ def _regular(path: str) -> bool:
         return False
 
 
-def open_source(source: Source) -> IO[bytes]:
-    """The bytes of a source, decompressed; its first bytes can be looked at with ``peek``."""
+class Tap(io.RawIOBase):
+    """A stream of bytes that tells how far it is, and ends where the data under it is damaged; ``damage`` says how."""
+
+    def __init__(self, raw: Any, tell: Callable[[int], None] | None = None) -> None:
+        self._raw, self._tell = raw, tell
+        self._done = 0
+        self.damage: str | None = None
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, into: Any) -> int:
+        """Fill the whole buffer: the first line that a slow pipe brings does not yet say what a text is."""
+        filled, room = 0, memoryview(into)
+        while filled < len(room) and self.damage is None:
+            try:
+                piece = self._raw.read1(len(room) - filled)  # unlike read, it loses nothing before damage
+            except BROKEN as error:
+                self.damage = str(error) or type(error).__name__
+                break
+            if not piece:
+                break
+            room[filled : filled + len(piece)] = piece
+            filled += len(piece)
+        self._done += filled
+        if self._tell is not None:
+            self._tell(self._done)
+        return filled
+
+    def close(self) -> None:
+        if self._raw is not sys.stdin.buffer:
+            self._raw.close()
+        super().close()
+
+
+def open_source(source: Source, progress: Progress | None = None) -> tuple[io.BufferedReader, Tap]:
+    """The bytes of a source, decompressed, which can be looked at with ``peek``; and the tap they come through."""
     if source.data is not None:
         raw: Any = io.BytesIO(source.data)
     elif source.path == STDIN:
         raw = sys.stdin.buffer
     else:
-        raw = open(source.path, "rb", buffering=1 << 20)  # noqa: SIM115
-    buffered: Any = raw if hasattr(raw, "peek") else io.BufferedReader(raw, 1 << 20)
-    if buffered.peek(2)[:2] == b"\x1f\x8b":
-        return io.BufferedReader(gzip.GzipFile(fileobj=buffered), 1 << 20)
-    return buffered  # type: ignore[no-any-return]
+        raw = open(source.path, "rb", buffering=BUFFER)  # noqa: SIM115
+    tap = Tap(_unpacked(raw), None if progress is None else lambda done: progress(source.name, done))
+    return io.BufferedReader(tap, BUFFER), tap
+
+
+def _unpacked(raw: Any) -> Any:
+    buffered: Any = raw if hasattr(raw, "peek") else io.BufferedReader(raw, BUFFER)
+    magic = buffered.peek(6)[:6]
+    if magic.startswith(b"\x1f\x8b"):
+        return gzip.GzipFile(fileobj=buffered)
+    if magic.startswith(b"BZh"):
+        return bz2.BZ2File(buffered)
+    if magic == b"\xfd7zXZ\x00":
+        return lzma.LZMAFile(buffered)
+    return buffered
 
 
 def head_of(stream: IO[bytes]) -> bytes:
     """The first bytes, left in place."""
     try:
         return stream.peek(HEAD)[:HEAD]  # type: ignore[attr-defined,no-any-return]
-    except (OSError, EOFError, zlib.error):
+    except BROKEN:
         return b""
 
 
 def is_text(head: bytes) -> bool:
     """Whether bytes look like text of an encoding that has ASCII in it, or UTF-16 with its mark."""
-    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return True
-    return len(head) - len(head.translate(None, _CONTROL)) <= len(head) // 50
+    return is_utf16(head) or len(head) - len(head.translate(None, _CONTROL)) <= len(head) // 50
+
+
+def is_utf16(head: bytes) -> bool:
+    """Whether bytes begin with the mark of UTF-16."""
+    return head[:2] in _UTF16_MARKS
 
 
 def text_lines(stream: IO[bytes]) -> Iterator[str]:
     """Lines decoded as UTF-8 (or marked UTF-16), what is neither kept as replacement characters; long lines are cut."""
-    head = head_of(stream)
-    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+    if is_utf16(head_of(stream)):
         yield from io.TextIOWrapper(stream, "utf-16", errors="replace")
         return
-    while True:
-        try:
-            line = stream.readline(LINE_LIMIT)
-        except (OSError, EOFError, zlib.error):
-            return
-        if not line:
-            return
+    while line := stream.readline(LINE_LIMIT):
         while not line.endswith(b"\n") and len(line) >= LINE_LIMIT:
             rest = stream.readline(LINE_LIMIT)
             if not rest or rest.endswith(b"\n"):

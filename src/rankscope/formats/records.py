@@ -28,16 +28,7 @@ class Dump:
     first: bool = False  # it is the thread that started its process
 
 
-@dataclass(frozen=True)
-class Version:
-    """A text says that a library has a version."""
-
-    name: str
-    version: str
-    line: int = 0
-
-
-Record = Union[Dump, Event, Version]
+Record = Union[Dump, Event]
 
 
 class LineReader(Protocol):

@@ -1,6 +1,6 @@
 """Big logs are sieved by ``grep`` first: it looks for all that our readers know at some hundred megabytes a second.
 
-Where there is no grep, or the text comes through a pipe, the readers see every line themselves, only slower.
+Where there is no grep the readers see every line themselves, only slower.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator
+from typing import IO
 
 from .events import families
 from .files import text_lines
 
-# Below this size starting a process costs more than it saves.
-WORTH_BYTES = 8 << 20
 # Lines after a hit that are kept: the source below a frame, and the exception below that.
 AFTER = 3
 # Frames and heads of stacks, as extended regular expressions; everything else is a fixed word of a family.
@@ -37,20 +37,36 @@ def patterns() -> list[str]:
     return [re.sub(r"([.\[\]{}()*+?^$|\\])", r"\\\1", one) for one in short] + list(_STACKS)
 
 
-def sieve(path: str) -> Iterator[tuple[int, str] | None]:
-    """Numbered lines worth reading, None between runs of them; raise FileNotFoundError where grep is missing."""
+def sieve(stream: IO[bytes]) -> Iterator[tuple[int, str] | None] | None:
+    """Numbered lines worth reading, None between runs of them; None in all where there is no grep."""
     grep = shutil.which("grep")
-    if grep is None:
-        raise FileNotFoundError("grep")
+    return None if grep is None else _through(grep, stream)
+
+
+def _through(grep: str, stream: IO[bytes]) -> Iterator[tuple[int, str] | None]:
     with tempfile.NamedTemporaryFile("w", suffix=".patterns") as held:
         held.write("\n".join(patterns()) + "\n")
         held.flush()
-        call = [grep, "-aEn", f"-A{AFTER}", "-f", held.name, "--", path]
-        with subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={"LC_ALL": "C"}) as child:
+        call = [grep, "-aEn", f"-A{AFTER}", "-f", held.name]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(call, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env={"LC_ALL": "C"}) as child:
+            assert child.stdin is not None
             assert child.stdout is not None
+            feeder = threading.Thread(target=_feed, args=(stream, child.stdin), daemon=True)
+            feeder.start()
             try:
                 for line in text_lines(child.stdout):
                     found = _LINE.match(line)
                     yield (int(found.group(1)), found.group(3)) if found else None
             finally:
                 child.kill()
+                feeder.join()
+
+
+def _feed(stream: IO[bytes], into: IO[bytes]) -> None:
+    """Give grep the whole stream; it closes its end early only when nobody reads on."""
+    try:
+        shutil.copyfileobj(stream, into, 1 << 20)
+        into.close()
+    except BrokenPipeError:
+        pass

@@ -18,6 +18,9 @@ from . import paths
 from .plain import clean
 
 MARGIN = 9
+FILES = "files"  # the launcher of what was joined from anybody's files
+# Of a line of somebody's log this much is enough to find it again; --json has the whole.
+LONGEST = 300
 _COLOURS = {
     "cause": "1;31", "possible": "33", "waiting": "36", "next": "1;32", "unseen": "33", "job": "1", "clean": "1;32",
     "slow": "1;33", "note": "34", "against": "33", "paths": "36",
@@ -57,15 +60,23 @@ def _after(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     yield from (("unseen", text) for text in unseen(diagnosis.gaps))
     for command in diagnosis.next[:4]:
         yield "next", command
-    yield "cost", _cost(diagnosis)
+    if diagnosis.effort.took_s:
+        yield "cost", _cost(diagnosis)
 
 
 def _job(diagnosis: Diagnosis) -> str:
+    if diagnosis.job.launcher == FILES:
+        ended = f": {diagnosis.state.value}" if diagnosis.state is State.EXITED else ""
+        return "read from files" + (f", {_how_many(diagnosis)}" if diagnosis.processes else "") + ended
+    where = f" on {', '.join(diagnosis.hosts[:4])}" if diagnosis.hosts else ""
+    return f"{diagnosis.job.name} ({diagnosis.job.launcher}), {_how_many(diagnosis)}{where}: {diagnosis.state.value}"
+
+
+def _how_many(diagnosis: Diagnosis) -> str:
     ranks = f"{len(diagnosis.ranks)} ranks" if diagnosis.ranks else f"{diagnosis.processes} processes"
     if diagnosis.world_size and len(diagnosis.ranks) != diagnosis.world_size:
         ranks = f"{len(diagnosis.ranks)} of {diagnosis.world_size} ranks"
-    where = f" on {', '.join(diagnosis.hosts[:4])}" if diagnosis.hosts else ""
-    return f"{diagnosis.job.name} ({diagnosis.job.launcher}), {ranks}{where}: {diagnosis.state.value}"
+    return ranks
 
 
 def _no_cause(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
@@ -73,6 +84,8 @@ def _no_cause(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
         yield "slow", f"{diagnosis.verdict.title}  [{diagnosis.verdict.cls}]"
     elif diagnosis.evidence_weak:
         yield "unknown", "not enough evidence to say anything; see what was not seen, and why"
+    elif diagnosis.job.launcher == FILES:
+        yield "clean", "nothing wrong found in it"
     elif diagnosis.state is State.MOVING:
         yield "clean", "nothing wrong found: the job moves"
     elif diagnosis.state is State.UNKNOWN:
@@ -86,8 +99,8 @@ def _no_cause(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
 
 def _cause(finding: Finding) -> Iterator[tuple[str, str]]:
     yield "cause", f"{finding.title}  [{finding.cls}, {finding.certainty.value}]"
-    for reason in finding.because:
-        yield "", reason.text
+    for text in dict.fromkeys(reason.text for reason in finding.because):
+        yield "", clean(text, LONGEST)
     for text in finding.against:
         yield "against", text
 

@@ -1,0 +1,173 @@
+"""What all files said → one snapshot: joined by rank, pid and host; two dumps of one thread are two moments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..model.evidence.events import Events
+from ..model.evidence.recorder import Recorder
+from ..model.evidence.stacks import NativeStacks, PythonStacks, PythonThread, Stack
+from ..model.gap import Gap
+from ..model.process import Process, ProcessRef, Role
+from ..model.snapshot import Item, Job, Snapshot, Sweep
+from . import names
+from .reading import FileEvidence
+from .records import Dump
+from .subjects import with_pids
+
+UNKNOWN_HOST = "file"
+
+
+@dataclass
+class _Being:
+    """One process while files are joined; ``moments`` holds its threads per look."""
+
+    process: Process
+    python: list[dict[Any, tuple[PythonThread, str]]] = field(default_factory=list)
+    native: list[dict[Any, tuple[PythonThread, str]]] = field(default_factory=list)
+    recorders: list[Recorder] = field(default_factory=list)
+
+
+class Joiner:
+    """Finds for every thread the process it belongs to, and for every process its moments."""
+
+    def __init__(self) -> None:
+        self._beings: dict[Any, _Being] = {}
+        self._next_pid = 1
+        self._items: list[Item] = []
+
+    def join(self, found: list[FileEvidence], snapshots: list[Snapshot]) -> Snapshot:
+        gaps = [gap for one in found for gap in one.gaps]
+        for one in found:
+            refs = self._file(one)
+            self._items.extend(Item(None, report) for report in one.reports)
+            if one.events:
+                self._items.append(Item(refs[0] if len(refs) == 1 else None, Events(tuple(one.events))))
+        self._recorders(found)
+        processes = tuple(being.process for being in self._beings.values())
+        return _with(self._snapshot(processes, gaps), snapshots)
+
+    def _file(self, one: FileEvidence) -> list[ProcessRef]:
+        """Place all threads of a file; the processes it is about."""
+        refs: dict[ProcessRef, None] = {}
+        seen_native_only = 0
+        for number, dump in enumerate(with_pids(one.dumps)):
+            ranks = (
+                (dump.rank,)
+                if dump.rank is not None
+                else tuple(one.who.ranks)
+                if dump.pid is None or len(one.who.ranks) == 1
+                else ()
+            )
+            for rank in ranks or (None,):
+                being = self._being(one, dump.pid if dump.pid is not None else one.who.pid, rank, dump)
+                self._place(being, dump, one.who.later, number)
+                refs[being.process.ref] = None
+            seen_native_only += dump.native
+        if not one.dumps:
+            for rank in one.who.ranks:
+                refs[self._being(one, one.who.pid, rank, None).process.ref] = None
+        return list(refs)
+
+    def _recorders(self, found: list[FileEvidence]) -> None:
+        """Give every recorder to its rank; a rank that has two was dumped at two moments."""
+        held = [(one, recorder) for one in found for recorder in one.recorders]
+        by_name = names.rank_from_names([one.source.name for one, recorder in held if recorder.rank is None])
+        held.sort(key=lambda pair: (_newest(pair[1]), pair[0].source.name))
+        for one, recorder in held:
+            rank = recorder.rank if recorder.rank is not None else by_name.get(one.source.name)
+            being = next(
+                (
+                    b
+                    for b in self._beings.values()
+                    if rank is not None and b.process.rank == rank and b.process.role is Role.RANK
+                ),
+                None,
+            )
+            (being or self._being(one, None, rank, None)).recorders.append(recorder)
+
+    def _being(self, one: FileEvidence, pid: int | None, rank: int | None, dump: Dump | None) -> _Being:
+        host = (dump.host if dump else None) or UNKNOWN_HOST
+        role = one.who.role or (Role.RANK if rank is not None else Role.OTHER)
+        key: Any = (
+            ("pid", host, pid)
+            if pid is not None
+            else ("rank", host, rank, role)
+            if rank is not None
+            else ("file", one.source.name)
+        )
+        being = self._beings.get(key)
+        if being is None:
+            ref = ProcessRef(host, pid if pid is not None else self._free_pid(), 0)
+            process = Process(
+                ref=ref, role=role, rank=rank, label=one.who.text or one.source.name,
+                command=tuple((dump.command or "").split()) if dump else (), python=dump.python if dump else None,
+            )  # fmt: skip
+            being = self._beings[key] = _Being(process)
+        return being
+
+    def _free_pid(self) -> int:
+        self._next_pid += 1
+        return self._next_pid - 1
+
+    def _place(self, being: _Being, dump: Dump, later: bool, number: int) -> None:
+        python = Stack(frame for frame in dump.thread.stack if frame.library is None)
+        if dump.native and python and len(python) < len(dump.thread.stack):
+            self._place(being, replace(dump, native=False, thread=replace(dump.thread, stack=python)), later, number)
+        moments = being.native if dump.native else being.python
+        identity = dump.thread.tid or dump.thread.name or None
+        at = len(moments) - 1
+        same = at >= 0 and identity is not None and identity in moments[at]
+        if at < 0 or same or (later and number == 0):
+            moments.append({})
+            at += 1
+        key = identity if identity is not None else ("unnamed", len(moments[at]))
+        moments[at][key] = (dump.thread, dump.engine)
+
+    def _snapshot(self, processes: tuple[Process, ...], gaps: list[Gap]) -> Snapshot:
+        present = tuple(process.ref for process in processes)
+        depth = max([1, *(max(len(b.python), len(b.native), len(b.recorders)) for b in self._beings.values())])
+        sweeps = [Sweep(at, float(at), present, tuple(self._look(at))) for at in range(depth)]
+        sweeps[0] = replace(sweeps[0], items=sweeps[0].items + tuple(self._items))
+        return Snapshot(Job("files"), processes=processes, sweeps=tuple(sweeps), gaps=tuple(gaps), live=False)
+
+    def _look(self, at: int) -> Iterator[Item]:
+        for being in self._beings.values():
+            for moments, record in ((being.python, PythonStacks), (being.native, NativeStacks)):
+                if at < len(moments) and moments[at]:
+                    held = list(moments[at].values())
+                    threads = tuple(thread for thread, _ in held)
+                    yield Item(being.process.ref, record(threads, engine=held[0][1]))
+            if at < len(being.recorders):
+                yield Item(being.process.ref, being.recorders[at])
+
+
+def _newest(recorder: Recorder) -> int:
+    return max((entry.created_ns for entry in recorder.entries[-50:]), default=0)
+
+
+def _with(joined: Snapshot, others: list[Snapshot]) -> Snapshot:
+    """Snapshots that lay beside other files: their processes and sweeps are put to the joined ones."""
+    for other in others:
+        joined = replace(
+            joined,
+            hosts=joined.hosts + other.hosts,
+            processes=joined.processes + other.processes,
+            sweeps=tuple(_beside(joined.sweeps, other.sweeps)),
+            gaps=joined.gaps + other.gaps,
+        )
+    return joined
+
+
+def _beside(mine: tuple[Sweep, ...], theirs: tuple[Sweep, ...]) -> Iterator[Sweep]:
+    for at in range(max(len(mine), len(theirs))):
+        if at >= len(mine):
+            yield replace(theirs[at], index=at)
+        elif at >= len(theirs):
+            yield mine[at]
+        else:
+            yield replace(
+                mine[at], present=mine[at].present + theirs[at].present, items=mine[at].items + theirs[at].items
+            )

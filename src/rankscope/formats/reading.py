@@ -1,0 +1,158 @@
+"""One file → what it says: its content decides who reads it; texts are read line by line, big ones through the sieve."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Union
+
+from ..analysis.accounts import stem
+from ..analysis.labels import Who, who
+from ..model.evidence.events import Event
+from ..model.evidence.ras import RasReport
+from ..model.evidence.recorder import Recorder
+from ..model.evidence.stacks import Stack
+from ..model.evidence.store import StoreKeys
+from ..model.gap import Gap, Why
+from ..model.snapshot import Snapshot
+from . import error_json, files, flight_recorder, pyspy_json, ras, store_keys
+from . import snapshot as own
+from .files import Progress, Source, head_of, is_text, is_utf16, open_source, text_lines
+from .records import Dump, Record
+from .sieve import sieve
+from .text import TextReader
+
+# Beyond these a file says the same again and again; what is left out is told as a gap.
+EVENTS_PER_KIND = 5000
+DUMPS_PER_FILE = 200_000
+WHOLE_LIMIT = 256 << 20
+SMALL_BYTES = 1 << 20
+
+Said = Union[Record, Recorder, RasReport, StoreKeys, Gap]
+
+
+@dataclass
+class FileEvidence:
+    """All that one file said."""
+
+    source: Source
+    who: Who
+    dumps: list[Dump] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    recorders: list[Recorder] = field(default_factory=list)
+    reports: list[RasReport | StoreKeys] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.dumps or self.events or self.recorders or self.reports)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """How a file is read: every line kept as text too (None: when it is small), calls shared by all recorders, who is told."""
+
+    keep_lines: bool | None = None
+    pool: flight_recorder.Pool | None = None
+    progress: Progress | None = None
+
+
+def read(source: Source, wish: Wish) -> FileEvidence | Snapshot:
+    """What a file says; a snapshot of ours comes back as one. What cannot be read is a gap."""
+    evidence = FileEvidence(replace(source, data=None), who(stem(source.name)))
+    try:
+        stream, tap = open_source(source, wish.progress)
+        with stream:
+            if own.recognises(head_of(stream)):
+                return own.read(stream)
+            _take(evidence, _said(stream, source.name, wish))
+            if tap.damage is not None:
+                evidence.gaps.append(Gap(source.name, Why.DAMAGED, f"it ends early: {tap.damage}"))
+    except OSError as error:
+        why = Why.DENIED if isinstance(error, PermissionError) else Why.FAILED
+        evidence.gaps.append(Gap(source.name, why, str(error)))
+    return evidence
+
+
+def _said(stream: io.BufferedReader, name: str, wish: Wish) -> Iterable[Said]:
+    head = head_of(stream)
+    if flight_recorder.recognises(head):
+        return [flight_recorder.read(stream.read(WHOLE_LIMIT), name, wish.pool)]
+    if not is_text(head):
+        return [Gap(name, Why.UNSUPPORTED, "neither text nor a format that is known")]
+    for recognises, whole in _WHOLE:
+        if recognises(head):
+            return whole(stream.read(WHOLE_LIMIT), name)
+    return _text(stream, wish.keep_lines)
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _ras(data: bytes, name: str) -> Iterator[Said]:
+    """A report, and the lines around it."""
+    yield ras.read(data, name)
+    yield from _lines(_decoded(data).splitlines(), len(data) <= SMALL_BYTES)
+
+
+# Formats that are read in one piece, in the order in which they are tried.
+_WHOLE: tuple[tuple[Callable[[bytes], bool], Callable[[bytes, str], Iterable[Said]]], ...] = (
+    (lambda head: pyspy_json.recognises(_decoded(head[:4096])), lambda data, _: pyspy_json.read(_decoded(data))),
+    (lambda head: error_json.recognises(_decoded(head[:4096])), lambda data, _: error_json.read(_decoded(data))),
+    (store_keys.recognises, lambda data, name: [store_keys.read(data, name)]),
+    (ras.recognises, _ras),
+)
+
+
+def _text(stream: io.BufferedReader, keep_lines: bool | None) -> Iterator[Said]:
+    """A text that fits into the buffer line by line; a bigger one as far as the sieve lets it through."""
+    head = stream.peek()
+    whole = len(head) < files.BUFFER
+    sieved = None if whole or is_utf16(head) else sieve(stream)
+    if sieved is not None:
+        return _sieved(sieved)
+    return _lines(text_lines(stream), whole and len(head) <= SMALL_BYTES if keep_lines is None else keep_lines)
+
+
+def _lines(lines: Iterable[str], small: bool) -> Iterator[Record]:
+    reader = TextReader(small)
+    for number, line in enumerate(lines, 1):
+        yield from reader.feed(number, line)
+    yield from reader.close()
+
+
+def _sieved(lines: Iterable[tuple[int, str] | None]) -> Iterator[Record]:
+    reader = TextReader(small=False)
+    for numbered in lines:
+        if numbered is None:
+            yield from reader.gap()
+        else:
+            yield from reader.feed(*numbered)
+    yield from reader.close()
+
+
+def _take(evidence: FileEvidence, said: Iterable[Said]) -> None:
+    """Put everything where it belongs, within bounds; equal stacks are kept once."""
+    counts: dict[str, int] = {}
+    stacks: dict[Stack, Stack] = {}
+    for one in said:
+        if isinstance(one, Event):
+            counts[one.event] = counts.get(one.event, 0) + 1
+            if counts[one.event] <= EVENTS_PER_KIND:
+                evidence.events.append(replace(one, file=evidence.source.name))
+        elif isinstance(one, Dump):
+            if len(evidence.dumps) < DUMPS_PER_FILE:
+                stack = stacks.setdefault(one.thread.stack, one.thread.stack)
+                evidence.dumps.append(replace(one, thread=replace(one.thread, stack=stack)))
+        elif isinstance(one, Recorder):
+            evidence.recorders.append(one)
+        elif isinstance(one, Gap):
+            evidence.gaps.append(one)
+        else:
+            evidence.reports.append(one)
+    evidence.events.sort(key=lambda event: event.line)
+    for name, count in counts.items():
+        if count > EVENTS_PER_KIND and not name.startswith("text."):
+            detail = f"{count - EVENTS_PER_KIND} more {name} left out"
+            evidence.gaps.append(Gap(evidence.source.name, Why.SKIPPED, detail))

@@ -1,0 +1,58 @@
+"""Files as people keep them: compressed in any way, cut off, or coming slowly through a pipe."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import pathlib
+from collections.abc import Callable
+
+import pytest
+
+from rankscope.formats.files import Source, Tap, head_of, open_source, text_lines
+from rankscope.formats.gather import gather
+from rankscope.model.gap import Why
+
+TEXT = "".join(f"line {number}\n" for number in range(20_000))
+
+
+class Slow(io.RawIOBase):
+    """Brings one line at a time, as a pipe does."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = iter(text.encode().splitlines(keepends=True))
+
+    def read1(self, _: int = -1) -> bytes:
+        return next(self._lines, b"")
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_compressed_by_content_not_by_name(tmp_path: pathlib.Path, pack: Callable[[bytes], bytes]) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(pack(TEXT.encode()))
+    stream, tap = open_source(Source("log", str(path)))
+    assert "".join(text_lines(stream)) == TEXT
+    assert tap.damage is None
+
+
+def test_what_was_cut_off_is_read_as_far_as_it_goes(tmp_path: pathlib.Path) -> None:
+    """The lines before the damage count, and the damage is told."""
+    path = tmp_path / "log.gz"
+    path.write_bytes(gzip.compress(TEXT.encode())[:-2000])
+    stream, tap = open_source(Source("log.gz", str(path)))
+    lines = list(text_lines(stream))
+    assert TEXT.startswith("".join(lines))
+    assert len(lines) > 1000
+    assert tap.damage is not None
+    assert [gap.why for gap in gather([path]).gaps] == [Why.DAMAGED]
+
+
+def test_a_slow_pipe_is_looked_at_whole() -> None:
+    """What a text is shows in its first kilobytes, not in the first line that arrives."""
+    told: list[int] = []
+    stream = io.BufferedReader(Tap(Slow(TEXT), told.append), 1 << 20)
+    assert head_of(stream).count(b"\n") > 1000
+    assert stream.read() == TEXT.encode()
+    assert told[-1] == len(TEXT)
