@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..model.evidence.events import Events
+from ..model.evidence.events import Event, Events
 from ..model.evidence.recorder import Recorder
 from ..model.evidence.stacks import NativeStacks, PythonStacks, PythonThread, Stack
 from ..model.gap import Gap
@@ -44,7 +44,7 @@ class Joiner:
             refs = self._file(one)
             self._items.extend(Item(None, report) for report in one.reports)
             if one.events:
-                self._items.append(Item(refs[0] if len(refs) == 1 else None, Events(tuple(one.events))))
+                self._items.append(Item(refs[0] if len(refs) == 1 else None, Events(tuple(_named(one)))))
         self._recorders(found)
         processes = tuple(being.process for being in self._beings.values())
         return _with(self._snapshot(processes, gaps), snapshots)
@@ -142,6 +142,13 @@ class Joiner:
                     yield Item(being.process.ref, record(threads, engine=held[0][1]))
             if at < len(being.recorders):
                 yield Item(being.process.ref, being.recorders[at])
+
+
+def _named(one: FileEvidence) -> Iterator[Event]:
+    """The events of a file; where a line does not say whose it is, the file's name does, if it names one rank."""
+    rank = next(iter(one.who.ranks)) if len(one.who.ranks) == 1 else None
+    for event in one.events:
+        yield event if event.rank is not None or rank is None else replace(event, rank=rank)
 
 
 def _newest(recorder: Recorder) -> int:

@@ -24,6 +24,7 @@ from collections.abc import Iterator
 
 from ..analysis.accounts import accounts, compiled, outlived
 from ..analysis.case import Case
+from ..analysis.clocks import offsets, source_of
 from ..model.diagnosis import Finding
 from ..model.evidence.events import Event
 from ..model.ranks import RankSet
@@ -68,7 +69,7 @@ def check(case: Case) -> Iterator[Finding]:
             if first.rank is not None or events(case, "elastic.root_cause", "elastic.worker_failed")
             else POSSIBLE
         )
-        yield simple(RULE, title, certainty, [first.text], _STEPS, ranks)
+        yield simple(RULE, title, certainty, [first.text, *_clocks(case)], _STEPS, ranks)
         return
     found = [hit for hit in hits(case, _SIGNS) if not _over(case, hit)]
     if found:
@@ -92,8 +93,15 @@ def first_error(case: Case) -> Event | None:
     said = [event for event in events(case, "python.exception") if not (_consequence(event) or outlived(case, event))]
     timed = [event for event in said if event.at_s is not None]
     if timed and len(timed) == len(said):
-        return min(timed, key=lambda event: event.at_s or 0.0)
+        ahead = offsets(case.events) if len(timed) > 1 else {}
+        return min(timed, key=lambda event: (event.at_s or 0.0) - ahead.get(source_of(event), 0.0))
     return said[0] if said else None
+
+
+def _clocks(case: Case) -> Iterator[str]:
+    for source, ahead in sorted(offsets(case.events).items()):
+        word = "ahead" if ahead > 0 else "behind"
+        yield f"the clock of {source} is {abs(ahead):.0f} s {word}, by the steps that the logs have in common"
 
 
 def _consequence(event: Event) -> bool:
