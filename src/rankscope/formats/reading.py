@@ -16,7 +16,7 @@ from ..model.evidence.stacks import Stack
 from ..model.evidence.store import StoreKeys
 from ..model.gap import Gap, Why
 from ..model.snapshot import Snapshot
-from . import error_json, files, flight_recorder, pyspy_json, ras, store_keys
+from . import dlrover, error_json, files, flight_recorder, pyspy_json, ras, store_keys
 from . import snapshot as own
 from .files import Progress, Source, head_of, is_text, is_utf16, open_source, text_lines
 from .records import Dump, Record
@@ -78,6 +78,8 @@ def _said(stream: io.BufferedReader, name: str, wish: Wish) -> Iterable[Said]:
     head = head_of(stream)
     if flight_recorder.recognises(head):
         return [flight_recorder.read(stream.read(WHOLE_LIMIT), name, wish.pool)]
+    if dlrover.recognises(head):
+        return dlrover.read(stream.read(WHOLE_LIMIT), name)
     if not is_text(head):
         return [Gap(name, Why.UNSUPPORTED, "neither text nor a format that is known")]
     for recognises, whole in _WHOLE:

@@ -1,4 +1,7 @@
-"""``nvidia-smi``: use and memory per GPU, processes on GPUs, values that cannot be read, and the matrix of ``topo -m``."""
+"""``nvidia-smi``: use and memory per GPU, processes on GPUs, values that cannot be read, and the matrix of ``topo -m``.
+
+As a table, and as ``--query-gpu=… --format=csv[,noheader…]`` prints it where its header is there.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,22 @@ from ..lines import Line
 from ._table import event, fields_of
 
 NAME = "nvidia-smi"
-NEEDLES = ("MiB", "ERR!", "Off |", "On  |", "On |", "N/A |", "\tSYS", "\tNODE", "\tPHB", "\tPXB", "\tPIX", "\tNV")
+NEEDLES = (
+    "MiB",
+    "ERR!",
+    "Off |",
+    "On  |",
+    "On |",
+    "N/A |",
+    "\tSYS",
+    "\tNODE",
+    "\tPHB",
+    "\tPXB",
+    "\tPIX",
+    "\tNV",
+    "utilization.gpu",
+    "memory.used",
+)
 
 _NAMED = re.compile(r"^\|\s+(?P<gpu>\d{1,3})\s+\S.*?(?:On|Off|N/A)\s+\|\s+[0-9A-Fa-f]{8}:[0-9A-Fa-f:.]+")
 _LOAD = re.compile(
@@ -22,6 +40,8 @@ _PROCESS = re.compile(
 _TOPO = re.compile(
     r"^(?P<gpu>GPU\d{1,3}|NIC\d{1,3}|mlx5_\d{1,3})\s+(?P<links>(?:X|SYS|NODE|PHB|PXB|PIX|NV\d+)(?:\s+(?:X|SYS|NODE|PHB|PXB|PIX|NV\d+))*)\b"
 )
+# Columns of --query-gpu (nvidia-smi --help-query-gpu) that say what the table says.
+_COLUMNS = {"index": "gpu", "memory.used": "used_mib", "memory.total": "total_mib", "utilization.gpu": "util"}
 
 
 class Reader:
@@ -29,9 +49,12 @@ class Reader:
 
     def __init__(self) -> None:
         self._gpu: int | None = None
+        self._fields: list[str] = []  # the columns of CSV, while its rows come
 
     def feed(self, line: Line) -> Iterator[Event]:
         text = line.text.strip()
+        if self._fields or "utilization.gpu" in text or "memory.used" in text:
+            yield from self._row(line, [cell.strip() for cell in text.split(",")])
         if found := _NAMED.match(text):
             self._gpu = int(found["gpu"])
         elif found := _LOAD.match(text):
@@ -47,5 +70,22 @@ class Reader:
         if "ERR!" in text and _LOAD.match(text):
             yield event("gpu.unreadable", line, {"gpu": self._gpu})
 
+    def _row(self, line: Line, cells: list[str]) -> Iterator[Event]:
+        """A line of CSV: the header opens a table, a line of another width ends it."""
+        names = [cell.partition(" [")[0] for cell in cells]
+        if {"utilization.gpu", "memory.used"} & set(names):
+            self._fields = names
+        elif len(cells) != len(self._fields):
+            self._fields = []
+        else:
+            fields = {ours: _number(cell) for name, cell in zip(self._fields, cells) if (ours := _COLUMNS.get(name))}
+            yield event("gpu.load", line, fields)
+
     def close(self) -> Iterable[Event]:
         return ()
+
+
+def _number(cell: str) -> int | str:
+    """The number before a unit; what is no number (``[N/A]``, ``ERR!``) as it is."""
+    word = cell.split(" ")[0]
+    return int(word) if word.isdigit() else word[:40]
