@@ -75,6 +75,43 @@ def sweep(here: Host, found: Found, plan: Plan, progress: Progress = lambda _: N
     return reader.snapshot()
 
 
+# What tells whether a thread moved; and how long to wait between two looks at one that may.
+_MOVES = frozenset({"threads", "python-stacks"})
+_PATIENCE_S = 4.0
+
+
+def _longer(
+    here: Host, found: Found, plan: Plan, snapshot: Snapshot, stuck_after_s: float, progress: Progress
+) -> Snapshot:
+    """Look on at a lone program that computes on one instruction, until it moves or has been there long enough to count."""
+    from .analysis.progress import spins_s
+
+    root = found.job.root
+    while snapshot.complete and snapshot.sweeps and root is not None:
+        case = case_of(snapshot, stuck_after_s)
+        lasted = spins_s(case.standings[root]) if root in case.standings else None
+        if lasted is None or case.stuck(lasted):
+            break
+        wait = min(_PATIENCE_S, case.stuck_after_s - lasted + 0.1)
+        progress(
+            f"process {root.pid}, which computes at one place; {case.stuck_after_s - lasted:.0f} s more tell whether for ever"
+        )
+        again = replace(
+            plan, sweeps=1, interval_s=wait, start_s=time.time() + wait, deadline_s=wait + 10.0, only=_MOVES
+        )
+        snapshot = _joined(snapshot, sweep(here, found, again))
+    return snapshot
+
+
+def _joined(snapshot: Snapshot, later: Snapshot) -> Snapshot:
+    """A snapshot and the sweeps that followed."""
+    first = len(snapshot.sweeps)
+    more = tuple(replace(one, index=first + place) for place, one in enumerate(later.sweeps))
+    took, slept = later.effort.took_s, min(later.effort.took_s, _PATIENCE_S)
+    effort = replace(snapshot.effort, took_s=snapshot.effort.took_s + took, slept_s=snapshot.effort.slept_s + slept)
+    return replace(snapshot, sweeps=(*snapshot.sweeps, *more), complete=later.complete, effort=effort)
+
+
 def _nothing() -> None:
     """What there is to do while a single look runs."""
 
@@ -121,8 +158,11 @@ def case_of(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Case:
     return build(snapshot, stuck_after_s)
 
 
-def gather(look: Look, progress: Progress = lambda _: None) -> Iterator[Snapshot]:
-    """One snapshot per job: of this host, or joined from all hosts of a target."""
+def gather(look: Look, progress: Progress = lambda _: None, stuck_after_s: float | None = None) -> Iterator[Snapshot]:
+    """One snapshot per job: of this host, or joined from all hosts of a target.
+
+    With ``stuck_after_s``, a look at a lone program may last until that time is over.
+    """
     if look.remote is not None:
         from .reach.gather import gather as gather_remote  # only where a target names other hosts
 
@@ -132,7 +172,10 @@ def gather(look: Look, progress: Progress = lambda _: None) -> Iterator[Snapshot
 
     here, jobs = find(look)
     for found in jobs:
-        yield from learn.follow(sweep(here, found, look.plan, progress), look.plan, look.follow, progress)
+        snapshot = sweep(here, found, look.plan, progress)
+        if stuck_after_s is not None and found.job.launcher == discover.ALONE and look.plan.sweeps > 1:
+            snapshot = _longer(here, found, look.plan, snapshot, stuck_after_s, progress)
+        yield from learn.follow(snapshot, look.plan, look.follow, progress)
 
 
 def diagnose(
@@ -140,7 +183,7 @@ def diagnose(
 ) -> Iterator[tuple[Snapshot, Diagnosis]]:
     """One snapshot and one diagnosis per job."""
     began = time.monotonic()
-    for snapshot in gather(look, progress):
+    for snapshot in gather(look, progress, stuck_after_s):
         diagnosis = judge(snapshot, stuck_after_s)
         took = round(time.monotonic() - began, 3)
         yield snapshot, replace(diagnosis, effort=replace(snapshot.effort, took_s=took))

@@ -22,9 +22,10 @@ from .case import Case, Member
 from .collectives.of_case import account, rank_edges
 from .collectives.prepared import join
 from .identity import resolve
+from .progress import works
 from .rhythm import rhythm
 from .scene import Scene
-from .standing import Standing, align, stand
+from .standing import align, stand
 
 T = TypeVar("T")
 
@@ -168,7 +169,7 @@ def _state(case: Case) -> State:
     for root in case.graph.roots:
         if root.waiters and case.stuck(root.age_s):
             standing = case.standings.get(root.ref)
-            return State.SLOW if standing is not None and advancing(standing) else State.STUCK
+            return State.SLOW if standing is not None and works(standing) else State.STUCK
     if case.graph.cycles:
         return State.STUCK
     if any(standing.moved or standing.ran for standing in workers):
@@ -177,8 +178,3 @@ def _state(case: Case) -> State:
     if beat is not None and not case.stuck(beat.silent_s):
         return State.MOVING  # its last collective is younger than its rhythm allows
     return State.UNKNOWN
-
-
-def advancing(standing: Standing) -> bool:
-    """Whether a process gets on with its work: it moved between the sweeps to other frames, not round one line."""
-    return bool(standing.moved) and standing.state not in ("T", "t", "D", "Z")

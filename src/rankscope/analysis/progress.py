@@ -9,6 +9,12 @@ from .identity import birth
 from .standing import Standing
 
 
+def works(standing: Standing) -> bool:
+    """Whether a process that is waited for is at work: it advances, or it runs now and then in a compiler or checkpoint."""
+    patient = standing.kind in (Kind.COMPILE, Kind.CHECKPOINT) and standing.state != "D" and bool(standing.ran)
+    return patient or advances(standing)
+
+
 def advances(standing: Standing) -> bool:
     """Whether the work of the deciding thread moved on between the first and the last look.
 
@@ -17,7 +23,7 @@ def advances(standing: Standing) -> bool:
     too; but a whole number that grows there while the CPU is busy is a loop that works through its items.
     """
     looks = _looks(standing)
-    if len(looks) < 2:
+    if len(looks) < 2 or standing.state in ("T", "t", "D", "Z"):
         return False
     first, last = looks[0], looks[-1]
     if _transferred(standing) >= MUCH_BYTES or _works_below(standing):
@@ -48,6 +54,17 @@ def _transferred(standing: Standing) -> int:
     if first is None or last is None or first.written_bytes < 0 or last.written_bytes < 0:
         return 0
     return last.written_bytes - first.written_bytes + last.read_bytes - first.read_bytes
+
+
+def spins_s(standing: Standing) -> float | None:
+    """For how long a thread was seen at one instruction, with the same values, using the CPU and holding the GIL.
+
+    None where it was not: one that computes lets others have the GIL, calls something, or changes a number.
+    """
+    looks, times = _looks(standing), [one.uptime_s for one in standing.member.over_time(Threads)]
+    if len(looks) < 2 or standing.moved or standing.busy < 0.5 or not all(one.holds_gil for one in looks):
+        return None
+    return times[-1] - times[0] if times[0] is not None and times[-1] is not None else None
 
 
 def _looks(standing: Standing) -> list[PythonThread]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..analysis.case import Case
+from ..analysis.case import Case, Root
+from ..analysis.frame_tables import Kind as Wait
+from ..analysis.progress import advances
 from ..analysis.standing import Standing
 from ..model.diagnosis import Certainty, Finding, Kind, Reason, State
 from ..model.evidence.space import Room, Space
 from . import Rule
-from ._say import old_roots, ranks_of, waited_for, who
+from ._say import old_roots, pointed_at, ranks_of, stands, waited_for, who
 
 
 def findings(case: Case, rule: Rule, shm: bool, told: bool, steps: tuple[str, ...]) -> Iterator[Finding]:
@@ -18,7 +20,7 @@ def findings(case: Case, rule: Rule, shm: bool, told: bool, steps: tuple[str, ..
     ``told`` says that a text speaks of it already.
     """
     blamed = False
-    for root, standing in old_roots(case) if case.state is not State.MOVING else ():
+    for root, standing in _suspects(case):
         room = _full(standing, shm)
         # A full /dev/shm or working directory alone explains nothing: the process must hold a file there open to write.
         if room is not None and room.used_for.startswith("/"):
@@ -27,10 +29,19 @@ def findings(case: Case, rule: Rule, shm: bool, told: bool, steps: tuple[str, ..
                 rule=rule.id, cls=rule.cls, kind=Kind.CAUSE, certainty=Certainty.POSSIBLE if shm else Certainty.LIKELY,
                 title=f"{who(standing.member.process)} writes {room.used_for[:80]} where no space is left",
                 ranks=ranks_of(standing), processes=(standing.member.process,),
-                because=(Reason(says(room), "file system", root.ref), *waited_for(root)), next=steps,
+                because=(Reason(says(room), "file system", root.ref), stands(standing), *waited_for(root)), next=steps,
             )  # fmt: skip
     if not blamed and not told:
         yield from _note(case, rule, shm, steps)
+
+
+def _suspects(case: Case) -> Iterator[tuple[Root, Standing]]:
+    """Those that others wait for; and the one program that somebody pointed at, where it pauses and tries again."""
+    if case.state is not State.MOVING:
+        yield from old_roots(case)
+    for standing in case.standings.values():
+        if pointed_at(case, standing) and standing.ran and standing.kind is Wait.SLEEP and not advances(standing):
+            yield Root(standing.member.ref), standing
 
 
 def _note(case: Case, rule: Rule, shm: bool, steps: tuple[str, ...]) -> Iterator[Finding]:

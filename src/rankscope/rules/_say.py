@@ -30,6 +30,11 @@ def old_roots(case: Case) -> Iterator[tuple[Root, Standing]]:
             yield root, standing
 
 
+def pointed_at(case: Case, standing: Standing) -> bool:
+    """Whether this is the one program of no job that somebody asked about."""
+    return case.snapshot.job.launcher == "none" and standing.member.ref == case.snapshot.job.root
+
+
 def certainty(case: Case, root: Root, best: Certainty = Certainty.LIKELY) -> Certainty:
     """The best a rule can say, or *possible* when nothing tells how long this has lasted."""
     return best if case.stuck(root.age_s) else Certainty.POSSIBLE

@@ -7,7 +7,8 @@ others entered the next collective and wait for it.
 ## How it is recognised
 The rank's thread ends in a frame of the job itself (or in a sleep, input or poll called from there), it has not arrived where
 its peers wait, and this has lasted longer than `--stuck-after`. A rank whose outer loops advance between the two looks is
-slow, not stuck, and is reported as a straggler.
+slow, not stuck, and is reported as a straggler. Of a program of no job: the only Python thread it has waits for a queue or a
+lock of its own process, so that nobody is left who could end the wait.
 
 ## What to do
 Read the line that is shown. A loop that polls needs a limit; a remote call needs a time-out; work that only one rank does
@@ -26,10 +27,11 @@ from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.progress import advances
 from ..analysis.standing import Standing
-from ..model.diagnosis import Certainty, Finding, Kind
+from ..analysis.threads import views
+from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.process import Role
 from . import Rule
-from ._say import at, certainty, old_roots, ranks_of, stands, waited_for, who
+from ._say import at, certainty, old_roots, pointed_at, ranks_of, stands, waited_for, who
 
 _OWN = {Wait.USER, Wait.SLEEP, Wait.INPUT, Wait.SOCKET, Wait.LIBRARY, Wait.PIPE}
 # Waits for another thread or program; a rule that knows whom it waits for explains this one away.
@@ -52,7 +54,8 @@ def check(case: Case) -> Iterator[Finding]:
         yield Finding(
             rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, _best(standing)),
             title=f"{who(standing.member.process)} {_doing(standing)} in {at(standing.user_frame)}{peers}",
-            ranks=ranks_of(standing), processes=(standing.member.process,), because=(stands(standing), *waited_for(root)),
+            ranks=ranks_of(standing), processes=(standing.member.process,),
+            because=(stands(standing), *_alone(standing), *waited_for(root)),
             against=tuple(_against(standing)),
             next=(f"rankscope stacks pid:{standing.member.ref.pid} --source",),
         )  # fmt: skip
@@ -69,8 +72,26 @@ def _sick_alone(case: Case, standing: Standing) -> bool:
     somebody pointed at."""
     if standing.kind is Wait.INPUT:
         return True
-    pointed_at = case.snapshot.job.launcher == "none" and standing.member.ref == case.snapshot.job.root
-    return pointed_at and standing.kind not in _PATIENT and standing.busy < 0.5
+    if not pointed_at(case, standing):
+        return False
+    return (standing.kind not in _PATIENT and standing.busy < 0.5) or _nobody_else(standing)
+
+
+def _nobody_else(standing: Standing) -> bool:
+    """Whether it waits without limit for something that only another thread of its process could bring, and there is none."""
+    threads = views(standing.member)
+    return (
+        standing.kind in (Wait.QUEUE, Wait.LOCK)
+        and len(threads) == 1
+        and bool(threads[0].lock_word)
+        and threads[0].asleep
+    )
+
+
+def _alone(standing: Standing) -> Iterator[Reason]:
+    if _nobody_else(standing):
+        yield Reason("it is the only Python thread of its process: nobody is left who could end this wait", "python-stack",
+                     standing.member.ref)  # fmt: skip
 
 
 def _best(standing: Standing) -> Certainty:

@@ -21,8 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case
-from ..analysis.frame_tables import Kind as Wait
-from ..analysis.progress import advances
+from ..analysis.progress import works
 from ..model.diagnosis import Certainty, Finding, Kind
 from ..model.process import Role
 from . import Rule
@@ -33,8 +32,7 @@ def check(case: Case) -> Iterator[Finding]:
     for root, standing in roots(case):
         if standing.member.role not in (Role.RANK, Role.DATALOADER_WORKER) or not case.stuck(root.age_s):
             continue
-        working = standing.kind in (Wait.COMPILE, Wait.CHECKPOINT) and standing.state != "D" and bool(standing.ran)
-        if not advances(standing) and not working:
+        if not works(standing):
             continue
         yield Finding(
             rule=RULE.id, cls=RULE.cls, kind=Kind.NOTE, certainty=Certainty.LIKELY,

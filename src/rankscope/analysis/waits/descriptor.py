@@ -20,6 +20,7 @@ from ..standing import Standing, idle_worker
 _SAID = {Kind.COLLECTIVE, Kind.BACKWARD, Kind.DATA, Kind.IDLE, Kind.STORE, Kind.RENDEZVOUS, Kind.COMPILE}
 # Waiting on many descriptors at once is what servers and agents do all day.
 _MAX_FDS = 8
+_READS = ("read", "recv", "poll", "ppoll", "epoll", "select", "pselect")
 
 
 def find(scene: Scene) -> Iterator[Wait]:
@@ -31,7 +32,7 @@ def find(scene: Scene) -> Iterator[Wait]:
         for target in _blocked_on(standing):
             if isinstance(target, Socket):
                 others = by_inode.get((ref.host, target.peer_inode), ()) or by_pair.get((target.peer, target.local), ())
-                others = _eldest(scene, others)
+                others = [one for one in _eldest(scene, others) if not _listens_aside(scene.standings.get(one), target)]
                 what = (
                     f"its peer on {target.kind} {target.local} → {target.peer}"
                     if target.peer
@@ -95,6 +96,18 @@ def _serves(scene: Scene, other: ProcessRef) -> bool:
     standing = scene.standings.get(other)
     minds = standing is not None and standing.member.role is Role.LAUNCHER and standing.kind is Kind.CHILD
     return minds and standing is not None and bool(standing.ran) and standing.state not in ("T", "t", "D")
+
+
+def _listens_aside(other: Standing | None, target: Socket) -> bool:
+    """Whether a thread of the peer other than its deciding one waits to read from this connection: a store or server that
+    runs in a rank. It is the asker's turn there, whatever the rank itself does."""
+    if other is None or other.kernel is None or other.state in ("T", "t", "D"):
+        return False
+    blocked, files = other.member.latest(Blocked), other.member.latest(OpenFiles)
+    wanted = f"socket:[{target.peer_inode}]"
+    fds = {one.fd for one in files.files if one.target == wanted} if files and target.peer_inode else set()
+    calls = blocked.calls if blocked else ()
+    return any(fds & set(call.fds) for call in calls if call.tid != other.kernel.tid and call.call.startswith(_READS))
 
 
 def _eldest(scene: Scene, holders: Sequence[ProcessRef]) -> list[ProcessRef]:

@@ -1,0 +1,102 @@
+"""A program of no job is only called sick where nobody could help it any more."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from rankscope.analysis.progress import spins_s, works
+from rankscope.model.diagnosis import Finding, Kind, State
+from rankscope.model.evidence.blocked import Blocked, BlockedCall
+from rankscope.model.evidence.space import Mount, Room, Space
+from rankscope.model.evidence.stacks import Frame, Local, PythonStacks, PythonThread, Stack
+from rankscope.model.evidence.threads import KernelThread, Threads
+from rankscope.model.process import Process, ProcessRef, Role
+from rankscope.model.snapshot import Item, Job, Snapshot, Sweep
+from rankscope.pipeline import case_of, judge
+
+REF = ProcessRef("n1", 70, 1)
+TAKES = Stack([Frame("main", "/job/run.py", 9), Frame("get", "/usr/lib/python3.11/queue.py", 171)])
+CLEANS = Stack([Frame("main", "/job/run.py", 9), Frame("sub", "/usr/lib/python3.11/re/__init__.py", 185)])
+PAUSES = Stack([Frame("main", "/job/run.py", 9)])
+
+
+def lone(stack: Stack, *more: object, threads: int = 1, took_s: float = 1.0, busy: bool = False, naps: bool = False,
+         holds: bool = True, timed: bool = False, locals: tuple[str, ...] = ("3", "3")) -> Snapshot:  # fmt: skip
+    """Two looks at one process, whose main thread stands in this stack."""
+
+    def look(place: int) -> tuple[Item, ...]:
+        run = 3 + (place if busy or naps else 0)
+        task = KernelThread(70, "python", "R" if busy else "S", cpu_s=place * took_s * busy, voluntary=run, involuntary=0,
+                            still_s=0.0 if busy or naps else 99.0, wchan="hrtimer_nanosleep" if naps else "futex")  # fmt: skip
+        main = PythonThread(70, stack, "MainThread", holds_gil=busy and holds, locals=(Local(0, "n", locals[place]),))
+        others = tuple(PythonThread(71 + n, Stack([Frame("run", "/job/run.py", 30)])) for n in range(threads - 1))
+        call = BlockedCall(70, "futex", address=0x100, timed=timed)
+        kernel = Threads((task,), uptime_s=9.0 + place * took_s)
+        records = [kernel, PythonStacks((main, *others), engine="test"), Blocked((call,)), *more]
+        return tuple(Item(REF, record) for record in records)
+
+    process = Process(REF, Role.OTHER, parent=1, comm="python", command=("python", "run.py"))
+    sweeps = tuple(Sweep(place, place * took_s, (REF,), look(place)) for place in (0, 1))
+    return Snapshot(Job("none", root=REF), processes=(process,), sweeps=sweeps)
+
+
+def causes(snapshot: Snapshot) -> list[Finding]:
+    return [finding for finding in judge(snapshot).findings if finding.kind is Kind.CAUSE]
+
+
+def test_the_only_thread_waits_for_a_queue_of_its_own_process() -> None:
+    """Nobody is left who could put something in."""
+    (cause,) = causes(lone(TAKES))
+    assert cause.rule == "rank-in-user-code"
+    assert any("nobody is left" in reason.text for reason in cause.because)
+
+
+@pytest.mark.parametrize("how", [{"threads": 2}, {"timed": True}])
+def test_one_who_can_be_woken_is_not_sick(how: dict[str, int]) -> None:
+    """Another thread may bring something; a time limit ends the wait by itself."""
+    assert causes(lone(TAKES, **how)) == []  # type: ignore[arg-type]
+
+
+def test_one_instruction_that_keeps_cpu_and_gil_for_long_is_named() -> None:
+    snapshot = lone(CLEANS, busy=True, took_s=31.0)
+    (cause,) = causes(snapshot)
+    assert (cause.rule, judge(snapshot).state) == ("instruction-never-ends", State.STUCK)
+
+
+@pytest.mark.parametrize(
+    "how", [{"took_s": 2.0}, {"took_s": 31.0, "holds": False}, {"took_s": 31.0, "locals": ("3", "4")}]
+)
+def test_work_that_is_young_or_shares_the_gil_or_counts_is_not(how: dict[str, float]) -> None:
+    assert causes(lone(CLEANS, busy=True, **how)) == []  # type: ignore[arg-type]
+
+
+def test_the_time_at_one_instruction_needs_two_looks() -> None:
+    snapshot = lone(CLEANS, busy=True, took_s=5.0)
+    once = dataclasses.replace(snapshot, sweeps=snapshot.sweeps[:1])
+    assert [spins_s(case_of(one).standings[REF]) for one in (snapshot, once)] == [5.0, None]
+
+
+FULL = Space((Room(Mount("/out", "tmpfs"), "/out/part0.bin", 0, 1 << 20),))
+
+
+def test_a_program_that_tries_again_on_a_full_disk_is_named_without_an_age() -> None:
+    (cause,) = causes(lone(PAUSES, FULL, naps=True))
+    assert (cause.cls, cause.processes[0].ref) == ("storage-full", REF)
+
+
+def test_a_program_whose_loops_advance_is_not_stopped_by_a_full_disk() -> None:
+    """Only a note remains: a frame outside the innermost one holds a number that grew."""
+    deeper = Stack([*PAUSES, Frame("nap", "/job/run.py", 20)])
+    snapshot = lone(deeper, FULL, naps=True, locals=("3", "4"))
+    assert works(case_of(snapshot).standings[REF])
+    assert causes(snapshot) == []
+    assert [finding.cls for finding in judge(snapshot).findings] == ["storage-full"]
+
+
+def test_a_stopped_process_is_not_at_work_whatever_its_frames_say() -> None:
+    deeper = Stack([*PAUSES, Frame("nap", "/job/run.py", 20)])
+    standing = case_of(lone(deeper, naps=True, locals=("3", "4"))).standings[REF]
+    assert works(standing)
+    assert not works(dataclasses.replace(standing, state="T"))
