@@ -11,7 +11,7 @@ Ask below: `ncclras`, `NCCL_DEBUG=INFO`, counters of the cards, `dmesg`, native 
 `NCCL_IB_DISABLE=1`, `NCCL_SHM_DISABLE=1`, `all_reduce_perf` on the same hosts.
 
 ## How to prevent it
-A test of all pairs before the run (`rankscope preflight`).
+A test of all pairs of hosts before the run (`all_reduce_perf` of nccl-tests).
 """
 
 # ruff: noqa: E501  (a sign is one line)

@@ -27,7 +27,7 @@ from ..model.evidence.events import Event
 from ..model.ranks import RankSet, ranks_phrase
 from ._text import LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, simple
 
-_STEPS = ("TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun …   # names both sides", "rankscope collectives DUMPS…")
+_STEPS = ("TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun …   # names both sides", "rankscope analyze DUMPS…")
 # Calls that carry a decision or a size rather than data: whoever makes one alone has entered a section of its own.
 _CONTROL = {"BROADCAST", "BARRIER", "GATHER", "SCATTER", "ALLGATHER_COALESCED"}
 # Calls in which every rank brings as many elements as the others.

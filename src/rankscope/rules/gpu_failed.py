@@ -14,7 +14,7 @@ Drain the node: `nvidia-smi -q -i BUSID`, `dmesg -T | grep -i -e xid -e nvrm -e 
 GPU. Restart the job elsewhere; nothing in the job's code is at fault.
 
 ## How to prevent it
-A health check before each run (`rankscope preflight`), and alarms on Xid, row remapping and PCIe replay counters.
+A health check before each run (`dcgmi diag -r 2`), and alarms on Xid, row remapping and PCIe replay counters.
 The numbers are explained in https://docs.nvidia.com/deploy/xid-errors/index.html; a case: https://github.com/rwth-i6/returnn/issues/1486
 """
 

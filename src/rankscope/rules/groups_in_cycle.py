@@ -8,7 +8,7 @@ Ranks stand in collectives of different groups; the recorder shows (A, n) joined
 other.
 
 ## What to do
-One global order of groups (`rankscope collectives DUMPS…` prints the cycle); no rank-local choice of which group goes first; groups with own streams only
+One global order of groups (`rankscope analyze DUMPS…` prints the cycle); no rank-local choice of which group goes first; groups with own streams only
 where they cannot wait for each other.
 
 ## How to prevent it
@@ -31,5 +31,5 @@ _SIGNS = (
 
 RULE = text_rule(
     __name__, __doc__, "collective-cycle", 43, "ranks wait for each other in a cycle over groups", _SIGNS,
-    ("rankscope collectives DUMPS…   # prints the cycle", "issue the groups in one global order"),
+    ("rankscope analyze DUMPS…   # prints the cycle", "issue the groups in one global order"),
 )  # fmt: skip

@@ -16,7 +16,7 @@ Look at the host by another way: its console or management controller, `ping`, t
 gone, end the job and start again without it. When it is alive, run `rankscope diagnose` on it.
 
 ## How to prevent it
-Health checks before the start (`rankscope preflight`), shorter time-outs of the process group, TCP keepalive.
+Health checks before the start (Slurm's `HealthCheckProgram`), shorter time-outs of the process group, TCP keepalive.
 """
 
 from __future__ import annotations

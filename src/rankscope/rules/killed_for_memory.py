@@ -13,7 +13,7 @@ code -9 alone can also be the launcher's own clean-up, so it counts only where n
 `kubectl describe pod`. Fewer loader workers, smaller prefetch, no copy of the data set per rank, more memory for the step.
 
 ## How to prevent it
-Watch the resident memory of workers (`rankscope top`), set `--mem` with room to spare, and load checkpoints rank by rank.
+Watch the resident memory of workers (`memory.current` and `memory.events` of their cgroup, `ps -eo rss,pid,args --sort -rss`), set `--mem` with room to spare, and load checkpoints rank by rank.
 """
 
 # ruff: noqa: E501  (a sign is one line)

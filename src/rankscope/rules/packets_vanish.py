@@ -12,7 +12,7 @@ one size on between two hosts, while each host alone works.
 on all links; TCP keep-alive below the NAT's limit.
 
 ## How to prevent it
-A test of all pairs with large messages before the run (`rankscope preflight`).
+A test of all pairs with large messages before the run (`iperf3`, `all_reduce_perf -b 1M -e 1G` of nccl-tests).
 """
 
 # ruff: noqa: E501  (a sign is one line)

@@ -9,7 +9,7 @@ It works with `NCCL_P2P_DISABLE=1`; `lspci -vvv` shows `ACSCtl: SrcValid+ … Re
 faults; a peer test gives a wrong or odd matrix. NCCL's hint of a "collective mismatch" is misleading here.
 
 ## What to do
-`p2pBandwidthLatencyTest` or `rankscope preflight --p2p`; switch the IOMMU off or to pass-through (`iommu=pt`, BIOS), switch ACS off on the
+`p2pBandwidthLatencyTest` of the CUDA samples; switch the IOMMU off or to pass-through (`iommu=pt`, BIOS), switch ACS off on the
 bridges (`setpci`); until then `NCCL_P2P_DISABLE=1`.
 
 ## How to prevent it

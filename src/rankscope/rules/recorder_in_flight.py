@@ -9,7 +9,7 @@ At the first call that did not end, the recorders of all members agree, and no m
 
 ## What to do
 Ask the library (`NCCL_DEBUG`, RAS on port 28028), look at NIC and GPU counters and at the native stack of one rank; run
-`rankscope preflight` over the hosts of the group to find the pair that cannot talk.
+`all_reduce_perf` of nccl-tests over pairs of the group's hosts to find the pair that cannot talk.
 
 ## How to prevent it
 Test the nodes before a run; watch link and ECC counters; set a time-out for each process group.
@@ -37,7 +37,7 @@ def check(case: Case) -> Iterator[Finding]:
             title=f"{call(state)} was issued by every member and does not end: look below the program", because=reasons,
             against=("recorders hold neither root nor reduction: a call that differs only there looks the same",
                      *case.comparison.weak),
-            next=("rankscope preflight", "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET  (in the next run)"), collective=state,
+            next=("all_reduce_perf -b 8 -e 1G -f 2  (nccl-tests, on the hosts of this group)", "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET  (in the next run)"), collective=state,
         )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ NCCL's `Error while creating shared memory segment`, `posix_fallocate failed: No
 /dev/shm. Remove segments that dead jobs left behind. For the moment: `NCCL_SHM_DISABLE=1`, fewer workers.
 
 ## How to prevent it
-Check the size before the run (`rankscope preflight`). The mechanism: https://github.com/NVIDIA/nccl/issues/342
+Check the size before the run (`df -h /dev/shm` inside the container). The mechanism: https://github.com/NVIDIA/nccl/issues/342
 """
 
 # ruff: noqa: E501, S108  (a sign is one line, and speaks of /dev/shm)

@@ -13,7 +13,7 @@ version`, `message truncated : receiving N bytes instead of M`, `undefined symbo
 `LD_LIBRARY_PATH`, check `ldd libtorch_cuda.so | grep nccl`.
 
 ## How to prevent it
-Start all ranks from one image by digest; compare versions before the run (`rankscope preflight`).
+Start all ranks from one image by digest; compare versions before the run (`srun pip freeze | sort | uniq -c`).
 """
 
 # ruff: noqa: E501  (a sign is one line)

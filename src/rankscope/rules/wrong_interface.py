@@ -14,7 +14,7 @@ exclusions).
 `getent hosts $(hostname)` answer with an address others can reach, not 127.0.1.1.
 
 ## How to prevent it
-Name the interface in the job's environment; check the pairs before the run (`rankscope preflight`).
+Name the interface in the job's environment; check before the run that every host reaches that address of every other (`ping -I IF PEER`).
 Cases: https://github.com/horovod/horovod/issues/584 and https://github.com/aws-samples/aws-do-eks/pull/69
 """
 
