@@ -37,7 +37,8 @@ def check(case: Case) -> Iterator[Finding]:
             title=f"{call(state)} was issued by every member and does not end: look below the program", because=reasons,
             against=("recorders hold neither root nor reduction: a call that differs only there looks the same",
                      *case.comparison.weak),
-            next=("all_reduce_perf -b 8 -e 1G -f 2  (nccl-tests, on the hosts of this group)", "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET  (in the next run)"), collective=state,
+            next=("all_reduce_perf -b 8 -e 1G -f 2  (nccl-tests, on the hosts of this group)",
+                  "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET  (in the next run)"), collective=state,
         )  # fmt: skip
 
 
