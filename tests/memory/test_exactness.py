@@ -99,10 +99,10 @@ def test_only_a_thread_that_was_switched_has_run() -> None:
     assert not tasks.slept(None, asleep)
 
 
-def test_a_status_file_is_read_for_state_counts_and_inner_id() -> None:
+def test_a_status_file_is_read_for_state_counts_inner_id_and_name() -> None:
     """The id inside the thread's own pid namespace is the last of NSpid."""
     raw = b"Name:\tx\nState:\tD (disk sleep)\nNSpid:\t4711\t23\nvoluntary_ctxt_switches:\t5\nnonvoluntary_ctxt_switches:\t7\n"
-    assert tasks.parse(4711, raw) == Task(4711, 23, "D", 5, 7)
+    assert tasks.parse(4711, raw) == Task(4711, 23, "D", 5, 7, "x")
     assert tasks.parse(4711, b"") == Task(4711, 4711, "", -1, -1)
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
+from typing import TYPE_CHECKING
 
-from ..model.diagnosis import Diagnosis, State
+if TYPE_CHECKING:
+    from ..model.diagnosis import Diagnosis
 
 NOTHING_FOUND, FOUND, COULD_NOT, NOT_ENOUGH, INTERRUPTED = 0, 1, 2, 3, 130
 
 
 def code_of(diagnoses: list[Diagnosis], interrupted: bool = False) -> int:
     """One code for several jobs: the first of found, not enough evidence, nothing found."""
+    from ..model.diagnosis import State  # a thirtieth of a second that most commands need not spend
+
     if interrupted:
         return INTERRUPTED
     if any(one.verdict is not None and one.state is not State.SLOW for one in diagnoses):
@@ -22,6 +25,8 @@ def code_of(diagnoses: list[Diagnosis], interrupted: bool = False) -> int:
 
 def bug(error: Exception) -> str:
     """What a user sees of a defect of ours; the traceback only on request."""
+    import traceback
+
     if os.environ.get("RANKSCOPE_TRACEBACK"):
         traceback.print_exc()
     where = traceback.extract_tb(error.__traceback__)[-1]

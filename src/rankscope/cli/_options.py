@@ -36,14 +36,19 @@ class Ranks(click.ParamType):  # type: ignore[type-arg,unused-ignore]
             self.fail(str(error), param, ctx)
 
 
+engine_option = click.option(
+    "--engine", type=click.Choice(["auto", *NAMES]), default="auto", show_default=True,
+    help="Who reads the Python stacks.",
+)  # fmt: skip
+
+
 def looking(function: F) -> F:
     """How to look at a live job."""
     for option in reversed((
         click.option("--sweeps", type=click.IntRange(1, 20), default=2, show_default=True, help="How often to look."),
         click.option("--interval", type=click.FloatRange(0.0, 600), default=1.0, show_default=True, metavar="SECONDS",
                      help="Time between two looks."),
-        click.option("--engine", type=click.Choice(["auto", *NAMES]), default="auto", show_default=True,
-                     help="Who reads the Python stacks."),
+        engine_option,
         click.option("--allow-pause", is_flag=True, help="May stop a process for a moment where that shows more."),
         click.option("--deadline", type=click.FloatRange(1, 3600), default=20.0, show_default=True, metavar="SECONDS",
                      help="Answer by then with what is there."),

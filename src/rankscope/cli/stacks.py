@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import RankscopeError
-from ..model.evidence.stacks import NativeStacks
-from ..model.process import Role
+from ..model.evidence.stacks import NativeStacks, PythonStacks
+from ..model.process import Process, Role
 from ..model.ranks import RankSet
-from ..model.snapshot import Item, Snapshot
+from ..model.snapshot import Snapshot
 from ..probe.engine import StackOptions
 from ..probe.sweep import Plan
 from . import _exit, _options, _target
-from .diagnose import no_job
 
 if TYPE_CHECKING:
     from ..analysis.case import Case, Member
     from ..report.tree import Place
 
-# A dump of one process costs an engine up to a second; more representatives than this are no summary any more.
-MOST_PAUSED = 16
 _KINDS = frozenset({"threads", "python-stacks", "versions"})
+_DUMP_KINDS = frozenset({"python-stacks"})
 _HELPERS = (Role.DATALOADER_WORKER, Role.COMPILE_WORKER, Role.CHECKPOINT_WRITER, Role.HELPER)
 
 
@@ -41,6 +38,11 @@ class Wish:
     source: bool = False
     raw: bool = False
     pid: int | None = None
+
+    @property
+    def plain_dumps(self) -> bool:
+        """Dumps as they were read: nothing is compared, nobody is paused."""
+        return self.raw and not self.native and not self.source
 
 
 @click.command(
@@ -61,8 +63,7 @@ Examples:
 @click.option("--strings", is_flag=True, help="Strings among the locals too; they may hold secrets.")
 @click.option("--source", is_flag=True, help="The source lines where the job's own code stands.")
 @click.option("--raw", is_flag=True, help="One dump per thread, as py-spy prints it.")
-@click.option("--engine", type=click.Choice(["auto", "memory", "py-spy"]), default="auto", show_default=True,
-              help="Who reads the Python stacks.")  # fmt: skip
+@_options.engine_option
 @_options.reaching
 @_options.color_option
 def command(
@@ -81,7 +82,8 @@ def command(
     where = _options.where(chosen, reaching)
     wish = Wish(ranks, children, native, show_locals, source, raw, chosen.pid)
     options = StackOptions(locals=show_locals, strings=strings)
-    plan = Plan(sweeps=1, interval_s=0.0, options=options, engine=engine, only=_KINDS)
+    only = _DUMP_KINDS if wish.plain_dumps else _KINDS
+    plan = Plan(sweeps=1, interval_s=0.0, options=options, engine=engine, only=only)
     shown, complete = 0, True
     looks = (
         iter([_files(chosen.file)])
@@ -93,6 +95,8 @@ def command(
             click.echo(line, color=True)
         shown, complete = shown + 1, complete and (snapshot.complete or chosen.file is not None)
     if not shown:
+        from .diagnose import no_job
+
         raise no_job(chosen)
     raise click.exceptions.Exit(_exit.NOTHING_FOUND if complete else _exit.INTERRUPTED)
 
@@ -106,49 +110,93 @@ def _files(path: Path) -> Snapshot:
 
 def _shown(snapshot: Snapshot, wish: Wish, plan: Plan, local: bool, color: str) -> Iterator[str]:
     """The text of one job, piece by piece."""
+    if wish.plain_dumps:
+        yield from _dumps(snapshot, wish)
+        return
     from .. import pipeline
-    from ..report import screen
 
     case = pipeline.case_of(snapshot)
+    processes = tuple(member.process for member in case.members)
+    chosen = _wanted(processes, wish)
     if wish.native:
+        from ._native import with_native
+
         if not local:
             click.echo("native frames are taken on this host only; shown are those that the evidence holds", err=True)
-        snapshot = _with_native(case, wish, plan) if local else snapshot
+        snapshot = with_native(case, chosen, plan) if local else snapshot
         case = pipeline.case_of(snapshot)
-    members = [member for member in case.members if _wanted(case, member, wish)]
-    if not members:
-        gap = next(iter(snapshot.gaps), None) if not case.members else None
-        because = f"{gap.what}: {gap.detail}" if gap else f"it has {_who_there_is(case)}"
-        raise RankscopeError(
-            f"no process of {snapshot.job.name or 'this job'} fits", because, "rankscope stacks --children"
-        )
-    yield f"{snapshot.job.name or 'job'} ({snapshot.job.launcher}), {_who_there_is(case)}\n"
+    members = [case.by_ref[process.ref] for process in chosen]
+    yield _title(snapshot, processes, bool(members))
     yield from _raw(case, members, wish) if wish.raw else _trees(case, members, wish, color)
-    for text in screen.unseen(tuple(gap for gap in snapshot.gaps if gap.what != "environ")):
-        yield f"unseen   {text}"
+    yield from _foot(snapshot)
+
+
+def _dumps(snapshot: Snapshot, wish: Wish) -> Iterator[str]:
+    """One dump after another. Half of what the command costs otherwise is what this leaves out: no case is built."""
+    from ..analysis.identity import resolve
+    from ..report import raw
+
+    stacks: dict[object, PythonStacks] = {
+        item.process: item.record
+        for sweep in snapshot.sweeps for item in sweep.items if isinstance(item.record, PythonStacks)
+    }  # fmt: skip
+    processes = resolve(snapshot.processes, stacks)
+    chosen = _wanted(processes, wish)
+    yield _title(snapshot, processes, bool(chosen))
+    for process in _in_order(chosen):
+        read = stacks.get(process.ref)
+        yield raw.render(raw.Shown(process, read, read.python if read else None, wish.locals))
+    yield from _foot(snapshot)
+
+
+def _in_order(processes: Iterable[Process]) -> list[Process]:
+    return sorted(processes, key=lambda one: (one.rank is None, one.rank or 0, one.ref.pid))
+
+
+def _title(snapshot: Snapshot, processes: tuple[Process, ...], fits: bool) -> str:
+    """The first line of a job, or that nobody of it is to be shown."""
+    name, there = snapshot.job.name, _who_there_is(snapshot, processes)
+    if not fits:
+        gap = next(iter(snapshot.gaps), None) if not processes else None
+        because = f"{gap.what}: {gap.detail}" if gap else f"it has {there}"
+        raise RankscopeError(f"no process of {name or 'this job'} fits", because, "rankscope stacks --children")
+    return f"{name or 'job'} ({snapshot.job.launcher}), {there}\n"
+
+
+def _foot(snapshot: Snapshot) -> Iterator[str]:
+    """What could not be had, and what the look cost the job."""
+    gaps = tuple(gap for gap in snapshot.gaps if gap.what != "environ")
+    if gaps:
+        from ..report import screen
+
+        yield from (f"unseen   {text}" for text in screen.unseen(gaps))
     if snapshot.effort.paused_ms_max:
         yield f"cost     longest pause {snapshot.effort.paused_ms_max:.0f} ms"
 
 
-def _wanted(case: Case, member: Member, wish: Wish) -> bool:
+def _wanted(processes: tuple[Process, ...], wish: Wish) -> tuple[Process, ...]:
     """Ranks; their helpers when asked for; where nobody has a rank, every process that works."""
-    if member.ref.pid == wish.pid and member.role not in (Role.RANK, Role.LAUNCHER):
+    ranks = any(process.role is Role.RANK for process in processes)
+    return tuple(process for process in processes if _fits(process, wish, ranks))
+
+
+def _fits(process: Process, wish: Wish, ranks: bool) -> bool:
+    if process.ref.pid == wish.pid and process.role not in (Role.RANK, Role.LAUNCHER):
         return True
-    if wish.ranks is not None and member.rank not in wish.ranks:
+    if wish.ranks is not None and process.rank not in wish.ranks:
         return False
-    if member.role is Role.RANK:
+    if process.role is Role.RANK:
         return True
-    if member.role in _HELPERS or member.process.owner is not None:
+    if process.role in _HELPERS or process.owner is not None:
         return wish.children
-    ranks = bool(case.with_role(Role.RANK))
-    return wish.children if ranks else True
+    return wish.children or not ranks
 
 
-def _who_there_is(case: Case) -> str:
-    hosts = ", ".join(host.name for host in case.snapshot.hosts[:4])
+def _who_there_is(snapshot: Snapshot, processes: tuple[Process, ...]) -> str:
+    hosts = ", ".join(host.name for host in snapshot.hosts[:4])
     on = f" on {hosts}" if hosts else ""
-    ranks = case.with_role(Role.RANK)
-    return f"{len(ranks)} ranks{on}" if ranks else f"{len(case.members)} processes{on}, none of them known as a rank"
+    ranks = sum(process.role is Role.RANK for process in processes)
+    return f"{ranks} ranks{on}" if ranks else f"{len(processes)} processes{on}, none of them known as a rank"
 
 
 def _trees(case: Case, members: list[Member], wish: Wish, color: str) -> Iterator[str]:
@@ -174,8 +222,11 @@ def _raw(case: Case, members: list[Member], wish: Wish) -> Iterator[str]:
     if wish.source:
         places = {place for one in sections(case, lambda m: m.ref in chosen) for place in tree.places(one)}
     source = _source(case, places)
-    for member in sorted(members, key=lambda one: (one.rank is None, one.rank or 0, one.ref.pid)):
-        yield raw.render(member, wish.native, wish.locals, source)
+    for process in _in_order(member.process for member in members):
+        member = case.by_ref[process.ref]
+        read = member.latest(PythonStacks)
+        stacks = (member.latest(NativeStacks) if wish.native else None) or read
+        yield raw.render(raw.Shown(process, stacks, read.python if read else None, wish.locals, source))
 
 
 def _source(case: Case, places: set[Place]) -> dict[Place, tuple[str, ...]]:
@@ -199,59 +250,3 @@ def _numbered(lines: Any, at: int) -> tuple[str, ...]:
         return (f"(no source: {lines.missing})",)
     newer = ("(the file was changed after the process began: lines may not fit)",) if lines.newer else ()
     return (*newer, *(f"{'>' if number == at else ' '} {number:>4}  {text}".rstrip() for number, text in lines.lines))
-
-
-def _with_native(case: Case, wish: Wish, plan: Plan) -> Snapshot:
-    """The snapshot with native stacks: one process per group of equal Python stacks is paused and stands for the others."""
-    from .. import pipeline
-    from ..analysis.merged import alike
-    from ..probe import host
-    from ..probe.discover import Found
-    from ..report.people import phrase
-
-    found = alike(case, lambda member: _wanted(case, member, wish))
-    groups = found[:MOST_PAUSED]
-    if not groups:
-        return case.snapshot
-    chosen = [group[0].process for group in groups]
-    for group in groups:
-        click.echo(f"pausing {phrase([group[0].process])} (pid {group[0].ref.pid}) for its native frames"
-                   + (f"; it stands for {phrase(m.process for m in group)}" if len(group) > 1 else ""), err=True)  # fmt: skip
-    if len(found) > len(groups):
-        click.echo(f"{len(found) - len(groups)} more groups stay without native frames: choose with --ranks", err=True)
-    wanted = replace(
-        plan, engine=_native_engine(), only=frozenset({"threads", "python-stacks"}),
-        options=replace(plan.options, native=True, pause=True, deadline_s=30.0),
-    )  # fmt: skip
-    seen = pipeline.sweep(host.describe(), Found(case.snapshot.job, tuple(chosen)), wanted)
-    return _joined(case.snapshot, seen, groups)
-
-
-def _native_engine() -> str:
-    """pystack shows the threads that Python does not know as well; it is an extra, and has no build for every machine."""
-    both = all(map(importlib.util.find_spec, ("pystack", "rankscope.probe.engines.pystack")))
-    return "pystack" if both else "py-spy"
-
-
-def _joined(snapshot: Snapshot, native: Snapshot, groups: list[tuple[Member, ...]]) -> Snapshot:
-    """The native stacks of each representative, said of its whole group."""
-    found = {item.process: item.record for sweep in native.sweeps for item in sweep.items
-             if isinstance(item.record, NativeStacks)}  # fmt: skip
-    items = tuple(
-        Item(member.ref, _said_of(found[group[0].ref], group[0], member))
-        for group in groups if group[0].ref in found for member in group
-    )  # fmt: skip
-    last = snapshot.sweeps[-1]
-    effort = replace(snapshot.effort, paused_ms_max=max(snapshot.effort.paused_ms_max, native.effort.paused_ms_max))
-    return replace(
-        snapshot, sweeps=(*snapshot.sweeps[:-1], replace(last, items=last.items + items)), effort=effort,
-        gaps=snapshot.gaps + native.gaps, complete=snapshot.complete and native.complete,
-    )  # fmt: skip
-
-
-def _said_of(record: NativeStacks, of: Member, member: Member) -> NativeStacks:
-    from ..analysis.merged import stand_in
-
-    return record if of is member else replace(
-        record, threads=tuple(stand_in(thread, of, member) for thread in record.threads)
-    )  # fmt: skip

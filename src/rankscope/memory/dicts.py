@@ -68,17 +68,38 @@ def _shape(objects: Objects, keys: int) -> tuple[int, int, int]:
 
 def lookup(objects: Objects, address: int, name: str, limit: int = ENTRIES_LIMIT) -> int:
     """The address of the value that a dict has under a string key, 0 for none."""
-    return _named(objects, entries(objects, address, limit), name)
+    raw = objects.memory.read(address, objects.layout.dict_values + _WORD)
+    values = U64(raw, objects.layout.dict_values)[0]
+    return _value(
+        objects, U64(raw, objects.layout.dict_keys)[0], values and values + _values_start(objects), name, limit
+    )
 
 
-def _named(objects: Objects, pairs: Iterator[tuple[int, int]], name: str) -> int:
-    for key, value in pairs:
+def _value(objects: Objects, keys: int, values: int, name: str, limit: int = ENTRIES_LIMIT) -> int:
+    """The value under a name in a table of keys, 0 for none; as with ``_table``, it may lie in an array of its own."""
+    start, count, width = _shape(objects, keys)
+    raw = objects.memory.read(start, min(count, limit) * width) if count else b""
+    place = _place(objects, raw, width, name)
+    if place < 0:
+        return 0
+    return objects.pointer(values + place * _WORD) if values else int(U64(raw, place * width + width - _WORD)[0])
+
+
+def _place(objects: Objects, raw: bytes, width: int, name: str) -> int:
+    """Which entry of a table has this name as its key, -1 for none."""
+    word = objects.word(name)
+    at = raw.find(word.to_bytes(_WORD, "little")) if word else -1
+    if at >= 0 and at % width == width - 2 * _WORD:
+        return at // width
+    for place in range(len(raw) // width):
+        key = U64(raw, place * width + width - 2 * _WORD)[0]
         try:
-            if objects.text(key, len(name) + 1) == name:
-                return value
+            if key and objects.text(key, len(name) + 1) == name:
+                objects.met(name, key)
+                return place
         except Unreadable:
             continue
-    return 0
+    return -1
 
 
 def attribute(objects: Objects, address: int, name: str) -> int:
@@ -95,7 +116,7 @@ def attribute(objects: Objects, address: int, name: str) -> int:
     before = memory.read(address - 4 * _WORD, 2 * _WORD)
     bare, held = _managed(objects, address, flags, U64(before, 0)[0], U64(before, _WORD)[0])
     if bare:
-        return _named(objects, _table(objects, keys, bare, 256), name)
+        return _value(objects, keys, bare, name, 256)
     return lookup(objects, held, name) if held else 0
 
 

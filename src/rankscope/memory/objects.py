@@ -21,12 +21,16 @@ _CODECS = {1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}
 
 
 class Objects:
-    """Reads the simplest objects; ``static_types`` may be shared by processes forked from one another."""
+    """Reads the simplest objects; ``static_types`` and ``words`` may be shared by processes forked from one another."""
 
-    def __init__(self, memory: Memory, layout: Layout, static_types: dict[int, str]) -> None:
+    def __init__(
+        self, memory: Memory, layout: Layout, static_types: dict[int, str], words: dict[str, int] | None = None
+    ) -> None:
         self.memory, self.layout = memory, layout
         self._static = static_types
         self._types: dict[int, str] = {}
+        self._words = {} if words is None else words
+        self._checked: dict[str, int] = {}
 
     def pointer(self, address: int) -> int:
         """Read one pointer."""
@@ -46,6 +50,23 @@ class Objects:
         size = kind * min(length, limit)
         data = head[start : start + size] if start + size <= len(head) else self._long(address + start, size)
         return data.decode(_CODECS[kind], "replace")
+
+    def word(self, text: str) -> int:
+        """Where a relative of this process keeps its one copy of a name, if this one does too; 0 when that is not known.
+
+        The interpreter keeps names only once, so a key of a dict is compared by its address, without reading it.
+        """
+        if text not in self._checked:
+            address = self._words.get(text, 0)
+            try:
+                self._checked[text] = address if address and self.text(address, len(text) + 1) == text else 0
+            except Unreadable:
+                self._checked[text] = 0
+        return self._checked[text]
+
+    def met(self, text: str, address: int) -> None:
+        """Remember where a name was found."""
+        self._words[text] = self._checked[text] = address
 
     def _state(self, state: int) -> tuple[int, bool, bool]:
         bits = state >> self.layout.text_kind_shift

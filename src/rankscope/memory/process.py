@@ -18,7 +18,7 @@ from .interpreter import Lock, ThreadState
 from .names import Names
 from .objects import Objects
 from .runtime import Families, Family, Runtime, UnknownLayout
-from .source import Memory, ProcessMemory, Unreadable
+from .source import Memory, Pages, ProcessMemory, Unreadable
 from .tasks import Task
 from .values import Values
 
@@ -131,12 +131,12 @@ class _Reading:
     """One process while it is being read."""
 
     def __init__(self, proc: str, pid: int, memory: Memory, family: Family, found: Runtime, wanted: Wanted) -> None:
-        self._proc, self._pid, self._memory = proc, pid, memory
+        self._proc, self._pid, self._memory = proc, pid, Pages(memory)
         self._found, self._layout, self._wanted = found, found.layout, wanted
-        self._objects = Objects(memory, found.layout, family.static_types)
+        self._objects = Objects(self._memory, found.layout, family.static_types, family.words)
         self._codes = CodeReader(self._objects, family.codes)
         self._names = Names(self._objects, family)
-        self._values = Values(self._objects, wanted.strings, wanted.locals)
+        self._values = Values(self._objects, wanted.strings, wanted.locals, family.telling)
         self._left = frames.ALL_FRAMES_LIMIT
 
     def all(self, looked: Mapping[int, Task], kept: Mapping[int, PythonThread]) -> Seen:
@@ -202,6 +202,7 @@ class _Reading:
         """Read a thread that ran again and again, each time between two looks of its own."""
         for _ in range(ATTEMPTS - 1):
             before = tasks.read(self._proc, self._pid, (tid,))
+            self._memory.forget()
             try:
                 state, _ = interpreter.thread(self._memory, self._layout, state.address)
                 alive = interpreter.find_native(self._memory, state, frozenset(task.inner for task in before.values()))
@@ -226,6 +227,7 @@ class _Reading:
             Trust.EXACT if exact else Trust.LIKELY,
             active=task.state == "R" if task else None,
             locals=draft.locals if draft.whole else (),
+            comm=task.comm or None if task and not draft.name else None,
         )
 
     def _lock(self, states: Mapping[int, ThreadState]) -> Lock | None:

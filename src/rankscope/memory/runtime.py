@@ -54,6 +54,8 @@ class Family:
     codes: Codes = field(default_factory=Codes)
     static_types: dict[int, str] = field(default_factory=dict)
     names: dict[str, int] = field(default_factory=dict)  # addresses of well-known objects
+    words: dict[str, int] = field(default_factory=dict)  # addresses of names that dicts are searched for
+    telling: dict[tuple[int, ...], tuple[int, ...]] = field(default_factory=dict)  # see values.py
 
 
 class Families:

@@ -76,6 +76,39 @@ class ProcessMemory:
         return data
 
 
+class Pages:
+    """Memory whose pages are fetched once: what belongs together mostly lies together, and a page costs what a word does.
+
+    For one look at a process only: after ``forget`` everything is fetched anew.
+    """
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._pages: dict[int, bytes] = {}
+
+    def forget(self) -> None:
+        """Begin another look."""
+        self._pages.clear()
+
+    def read(self, address: int, size: int) -> bytes:
+        """Return exactly ``size`` bytes, or raise Unreadable."""
+        offset = address % PAGE
+        if 0 < size <= PAGE - offset:
+            page = self._pages.get(address - offset) or self._fetch(address - offset)
+            return page[offset : offset + size]
+        return self._memory.read(address, size)
+
+    def read_some(self, address: int, size: int) -> bytes:
+        """Return up to ``size`` bytes; a range that runs into an unmapped page comes back short."""
+        if 0 < size <= PAGE - address % PAGE:
+            return self.read(address, size)
+        return self._memory.read_some(address, size)
+
+    def _fetch(self, start: int) -> bytes:
+        page = self._pages[start] = self._memory.read(start, PAGE)
+        return page
+
+
 class BytesMemory:
     """Memory made of given pieces, for files and tests: ``{address: bytes}``."""
 

@@ -23,6 +23,7 @@ class Task:
     state: str
     voluntary: int
     involuntary: int
+    comm: str = ""
 
 
 def parse(tid: int, raw: bytes) -> Task:
@@ -34,6 +35,7 @@ def parse(tid: int, raw: bytes) -> Task:
         _field(raw, b"\nState:")[:1].decode("ascii", "replace"),
         int(_field(raw, b"\nvoluntary_ctxt_switches:") or -1),
         int(_field(raw, b"\nnonvoluntary_ctxt_switches:") or -1),
+        raw[len(b"Name:\t") : max(raw.find(b"\n"), 0)].decode("utf-8", "replace"),
     )
 
 

@@ -26,6 +26,7 @@ _CELL, _FREE, _HIDDEN = 0x40, 0x80, 0x10
 _POINTER_MARKS = 7
 # One read of this many bytes brings most scalars whole.
 _HEAD = 64
+Telling = dict[tuple[int, ...], tuple[int, ...]]
 _SCALARS = frozenset({"NoneType", "bool", "int", "float", "str"})
 # Of a deep recursion only the outermost and the innermost frames are asked for their locals.
 _OUTER, _INNER = 16, 32
@@ -34,8 +35,9 @@ _OUTER, _INNER = 16, 32
 class Values:
     """Reads the values that one process's frames hold."""
 
-    def __init__(self, objects: Objects, strings: bool, all_names: bool = True) -> None:
+    def __init__(self, objects: Objects, strings: bool, all_names: bool = True, telling: Telling | None = None) -> None:
         self._objects, self._strings, self._all = objects, strings, all_names
+        self._telling: Telling = {} if telling is None else telling
 
     def of(self, frames: Sequence[RawFrame], codes: Sequence[Code]) -> Iterator[Local]:
         """Yield the scalar locals of a thread, outermost frame first; what cannot be read is left out."""
@@ -71,14 +73,12 @@ class Values:
                     yield Local(depth, "lock file", objects.text(pointer, PATH_LIMIT), "path")
 
     def _fast(self, frame: RawFrame, code: Code, every: bool) -> Iterator[tuple[str, str, str]]:
-        slots = self._slots(code)
+        slots = [slot for slot in self._slots(code) if every or slot[0] in scope.IDENTITY]
         if not slots:
             return
         layout, objects = self._objects.layout, self._objects
         raw = objects.memory.read(frame.address + layout.frame_values, 8 * (slots[-1][1] + 1))
         for name, index, is_cell in slots:
-            if not every and name not in scope.IDENTITY:
-                continue
             pointer = U64(raw, 8 * index)[0] & ~_POINTER_MARKS
             shown = self._show(pointer, is_cell)
             if shown:
@@ -110,14 +110,21 @@ class Values:
 
     def _globals(self, frame: RawFrame, every: bool) -> Iterator[tuple[str, str, str]]:
         where = self._objects.pointer(frame.address + self._objects.layout.frame_globals)
-        for key, value in dicts.entries(self._objects, where, GLOBALS_LIMIT):
-            if not every and self._objects.text(key) not in scope.IDENTITY:
-                continue
+        pairs = list(dicts.entries(self._objects, where, GLOBALS_LIMIT))
+        for key, value in pairs if every else self._identifying(pairs):
             shown = self._show(value, False)
             if shown:
                 name = self._objects.text(key)
-                if not name.startswith("__"):
+                if not name.startswith("__") and (every or name in scope.IDENTITY):
                     yield (name, *shown)
+
+    def _identifying(self, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Those of the globals that tell which rank this is; a fork with the same names need not spell them out again."""
+        keys = tuple(key for key, _ in pairs)
+        if keys not in self._telling:
+            texts = [self._objects.text(key) for key in keys]
+            self._telling[keys] = tuple(place for place, text in enumerate(texts) if text in scope.IDENTITY)
+        return [pairs[place] for place in self._telling[keys]]
 
     def _show(self, pointer: int, is_cell: bool) -> tuple[str, str] | None:
         """A value as its repr and its type; None for what is no scalar or cannot be read."""

@@ -14,5 +14,7 @@ _CONTROL = re.compile(
 
 def clean(text: str, limit: int = 2000) -> str:
     """One line of text without anything a terminal would act on."""
+    if len(text) <= limit and text.isprintable():
+        return text  # nearly all of it, and a dump of a host has ten thousand lines
     safe = _CONTROL.sub("", text.replace("\t", " ").replace("\n", " "))
     return safe if len(safe) <= limit else safe[: limit - 1] + "…"

@@ -5,61 +5,62 @@ The layout is that of ``py-spy dump``, so that everything that reads those reads
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ..analysis.case import Member
 from ..model.evidence.stacks import Frame, NativeStacks, PythonStacks, PythonThread
-from ..model.evidence.threads import KernelThread, Threads
-from ..model.evidence.versions import Versions
+from ..model.process import Process
 from .people import phrase
 from .plain import clean
-from .tree import Place
+
+if TYPE_CHECKING:
+    from .tree import Place
 
 
-def render(
-    member: Member, native: bool = False, show_locals: bool = False, source: dict[Place, tuple[str, ...]] | None = None
-) -> str:
+@dataclass(frozen=True)
+class Shown:
+    """What is shown of one process; ``version`` is that of its Python, ``source`` has lines of its own files by place."""
+
+    process: Process
+    stacks: PythonStacks | NativeStacks | None
+    version: str | None = None
+    locals: bool = False
+    source: Mapping[Place, tuple[str, ...]] | None = None
+
+
+def render(shown: Shown) -> str:
     """All threads of one process, ending in an empty line."""
-    return "\n".join((*_head(member), "", *_threads(member, native, show_locals, source or {}))) + "\n"
+    return "\n".join((*_head(shown), "", *_threads(shown))) + "\n"
 
 
-def _head(member: Member) -> Iterator[str]:
-    process = member.process
+def _head(shown: Shown) -> Iterator[str]:
+    process = shown.process
     yield clean(f"Process {process.ref.pid}: {' '.join(process.command) or process.comm}")
-    versions = member.latest(Versions)
-    python = member.latest(PythonStacks)
-    version = (
-        (python.python if python else None) or process.python or (versions.versions.get("python") if versions else None)
-    )
-    yield clean(f"Python v{version or '?'} ({process.executable or 'executable unknown'})")
+    yield clean(f"Python v{shown.version or process.python or '?'} ({process.executable or 'executable unknown'})")
     yield clean(f"This is {phrase([process])} on {process.ref.host}")
 
 
-def _threads(member: Member, native: bool, show_locals: bool, source: dict[Place, tuple[str, ...]]) -> Iterator[str]:
-    stacks = (member.latest(NativeStacks) if native else None) or member.latest(PythonStacks)
-    kernel = member.latest(Threads)
-    tasks = {task.tid: task for task in kernel.threads} if kernel else {}
-    if stacks is None:
+def _threads(shown: Shown) -> Iterator[str]:
+    if shown.stacks is None:
         yield "no stacks: see the reasons below"
-    for thread in stacks.threads if stacks else ():
-        task = tasks.get(thread.tid) if thread.tid is not None else None
-        yield _title(thread, task)
+    for thread in shown.stacks.threads if shown.stacks else ():
+        yield _title(thread)
         for depth in range(len(thread.stack) - 1, -1, -1):
             frame = thread.stack[depth]
             yield clean(f"    {_frame(frame)}")
-            if show_locals:
+            if shown.locals:
                 yield from _locals(thread, depth)
-            yield from (
-                f"            {clean(line, 200)}" for line in source.get((member.ref, frame.file, frame.line), ())
-            )
+            if shown.source:
+                lines = shown.source.get((shown.process.ref, frame.file, frame.line), ())
+                yield from (f"            {clean(line, 200)}" for line in lines)
         yield ""
 
 
-def _title(thread: PythonThread, task: KernelThread | None) -> str:
-    running = thread.active if thread.active is not None else (task.state == "R" if task else False)
-    status = ("active" if running else "idle") + ("+gil" if thread.holds_gil else "")
+def _title(thread: PythonThread) -> str:
+    status = ("active" if thread.active else "idle") + ("+gil" if thread.holds_gil else "")
     title = f"Thread {thread.tid if thread.tid is not None else '0x0'} ({status})"
-    name = thread.name or (task.comm if task else None)
+    name = thread.name or thread.comm
     return clean(title + (f': "{name}"' if name else ""))
 
 

@@ -56,6 +56,7 @@ class PythonThread:
     holds_gil: bool = False
     active: bool | None = None  # on CPU at that moment, when the source says so
     locals: tuple[Local, ...] = ()
+    comm: str | None = None  # what the kernel calls it, of a thread that Python has no name for
 
 
 @evidence("python-stacks")

@@ -77,7 +77,7 @@ def _looked(kernel: Threads | None) -> dict[int, tasks.Task] | None:
     if kernel is None or kernel.ns_pid is not None or not kernel.threads:
         return None
     return {
-        thread.tid: tasks.Task(thread.tid, thread.tid, thread.state, thread.voluntary, thread.involuntary)
+        thread.tid: tasks.Task(thread.tid, thread.tid, thread.state, thread.voluntary, thread.involuntary, thread.comm)
         for thread in kernel.threads
     }
 

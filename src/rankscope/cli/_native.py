@@ -1,0 +1,79 @@
+"""Native stacks for ``rankscope stacks``: one process of each group of equal Python stacks is paused, no other."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import replace
+
+import click
+
+from .. import pipeline
+from ..analysis.case import Case, Member
+from ..analysis.merged import alike, stand_in
+from ..model.evidence.stacks import NativeStacks
+from ..model.process import Process
+from ..model.snapshot import Item, Snapshot
+from ..probe import host
+from ..probe.discover import Found
+from ..probe.sweep import Plan
+from ..report.people import phrase
+
+# A dump of one process costs an engine up to a second; more representatives than this are no summary any more.
+MOST_PAUSED = 16
+# An engine that is ended while it holds a process may leave it stopped, so it is given far more time than it needs.
+DEADLINE_S = 30.0
+
+
+def with_native(case: Case, wanted: tuple[Process, ...], plan: Plan) -> Snapshot:
+    """The snapshot with native stacks: one process per group of equal Python stacks is paused and stands for the others."""
+    refs = {process.ref for process in wanted}
+    found = alike(case, lambda member: member.ref in refs)
+    groups = found[:MOST_PAUSED]
+    if not groups:
+        return case.snapshot
+    chosen = [group[0].process for group in groups]
+    for group in groups:
+        click.echo(f"pausing {phrase([group[0].process])} (pid {group[0].ref.pid}) for its native frames"
+                   + (f"; it stands for {phrase(m.process for m in group)}" if len(group) > 1 else ""), err=True)  # fmt: skip
+    if len(found) > len(groups):
+        click.echo(f"{len(found) - len(groups)} more groups stay without native frames: choose with --ranks", err=True)
+    seen = pipeline.sweep(host.describe(), Found(case.snapshot.job, tuple(chosen)), _with_pause(plan, len(chosen)))
+    return _joined(case.snapshot, seen, groups)
+
+
+def _with_pause(plan: Plan, processes: int) -> Plan:
+    return replace(
+        plan, engine=_engine(plan.engine), only=frozenset({"threads", "python-stacks"}),
+        options=replace(plan.options, native=True, pause=True, deadline_s=DEADLINE_S),
+        deadline_s=plan.deadline_s + processes * DEADLINE_S,
+    )  # fmt: skip
+
+
+def _engine(asked: str) -> str:
+    """pystack shows the threads that Python does not know as well; it is an extra, and has no build for every machine."""
+    if asked in ("pystack", "py-spy"):
+        return asked
+    both = all(map(importlib.util.find_spec, ("pystack", "rankscope.probe.engines.pystack")))
+    return "pystack" if both else "py-spy"
+
+
+def _joined(snapshot: Snapshot, native: Snapshot, groups: list[tuple[Member, ...]]) -> Snapshot:
+    """The native stacks of each representative, said of its whole group."""
+    found = {item.process: item.record for sweep in native.sweeps for item in sweep.items
+             if isinstance(item.record, NativeStacks)}  # fmt: skip
+    items = tuple(
+        Item(member.ref, _said_of(found[group[0].ref], group[0], member))
+        for group in groups if group[0].ref in found for member in group
+    )  # fmt: skip
+    last = snapshot.sweeps[-1]
+    effort = replace(snapshot.effort, paused_ms_max=max(snapshot.effort.paused_ms_max, native.effort.paused_ms_max))
+    return replace(
+        snapshot, sweeps=(*snapshot.sweeps[:-1], replace(last, items=last.items + items)), effort=effort,
+        gaps=snapshot.gaps + native.gaps, complete=snapshot.complete and native.complete,
+    )  # fmt: skip
+
+
+def _said_of(record: NativeStacks, of: Member, member: Member) -> NativeStacks:
+    return record if of is member else replace(
+        record, threads=tuple(stand_in(thread, of, member) for thread in record.threads)
+    )  # fmt: skip

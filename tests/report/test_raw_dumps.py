@@ -1,0 +1,63 @@
+"""One dump per thread, in the words that every reader of dumps knows."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankscope.model.evidence.stacks import Frame, Local, PythonStacks, PythonThread, Stack
+from rankscope.model.process import Process, ProcessRef, Role
+from rankscope.report import plain, raw
+
+RANK = Process(
+    ProcessRef("node1", 17), Role.RANK, command=("python", "train.py"), executable="/usr/bin/python3", rank=3
+)
+MAIN = PythonThread(
+    17, Stack((Frame("<module>", "train.py", 9), Frame("step", "train.py", 5))), "MainThread", holds_gil=True,
+    active=True, locals=(Local(1, "epoch", "2"),),
+)  # fmt: skip
+WATCH = PythonThread(18, Stack((Frame("poll", "watch.py", 0),)), comm="pt_watchdog")
+
+
+def test_a_dump_is_laid_out_as_readers_expect_it() -> None:
+    """Deepest frame first; a thread that Python has no name for has the kernel's."""
+    shown = raw.Shown(
+        RANK,
+        PythonStacks((MAIN, WATCH), "memory"),
+        "3.11.7",
+        locals=True,
+        source={(RANK.ref, "train.py", 5): ("> 5 x",)},
+    )
+    assert (
+        raw.render(shown)
+        == """\
+Process 17: python train.py
+Python v3.11.7 (/usr/bin/python3)
+This is rank 3 on node1
+
+Thread 17 (active+gil): "MainThread"
+    step (train.py:5)
+        Locals:
+            epoch: 2
+            > 5 x
+    <module> (train.py:9)
+
+Thread 18 (idle): "pt_watchdog"
+    poll (watch.py)
+
+"""
+    )
+
+
+def test_a_process_without_stacks_says_so() -> None:
+    assert raw.render(raw.Shown(RANK, None)).endswith("\nno stacks: see the reasons below\n")
+
+
+@given(st.text())
+def test_nothing_that_a_terminal_acts_on_gets_through(text: str) -> None:
+    """Whatever name a job chose, it is one line of visible text; what is harmless stays as it is."""
+    said = plain.clean(text)
+    assert not any(ord(mark) < 32 or 127 <= ord(mark) < 160 for mark in said)
+    assert plain.clean(said) == said
+    if text.isprintable():
+        assert said == text[: len(said)]
