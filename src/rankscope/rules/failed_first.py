@@ -27,13 +27,10 @@ from ..analysis.case import Case
 from ..analysis.clocks import offsets, source_of
 from ..model.diagnosis import Finding
 from ..model.evidence.events import Event
-from ..model.ranks import RankSet
+from ..model.ranks import RankSet, ranks_phrase
 from ._text import LIKELY, POSSIBLE, Hit, Sign, events, finding, hits, make_rule, simple
 
-_STEPS = (
-    "rankscope analyze LOGS   # first error in time",
-    "read that rank's own log above the first message of NCCL or gloo",
-)
+_STEPS = ("read that rank's own log above this error, and above the first message of NCCL or gloo",)
 # Exceptions that only pass on what happened elsewhere.
 _CASCADE = re.compile(
     r"Connection (?:closed|reset|refused)|closed by peer|Broken pipe|ChildFailedError|DistBackendError|DistStoreError|DistNetworkError|NCCL (?:error|communicator)|ncclRemoteError|ncclSystemError|"
@@ -60,20 +57,38 @@ def check(case: Case) -> Iterator[Finding]:
         return  # nobody stands or is missing: what its log says is over
     first = first_error(case)
     if first is not None:
-        name = f"rank {first.rank}" if first.rank is not None else "a process"
-        title = f"{name} failed first: {first.fields.get('type')}: {str(first.fields.get('message'))[:80]}"
-        alike = [event for event in events(case, "python.exception") if _same(event, first)]
-        ranks = RankSet(event.rank for event in alike if event.rank is not None)
-        certainty = (
-            LIKELY
-            if first.rank is not None or events(case, "elastic.root_cause", "elastic.worker_failed")
-            else POSSIBLE
-        )
-        yield simple(RULE, title, certainty, [first.text, *_clocks(case)], _STEPS, ranks)
+        yield _failed(case, first)
         return
     found = [hit for hit in hits(case, _SIGNS) if not _over(case, hit)]
     if found:
         yield finding(RULE, case, found, "a rank failed or left, and the others wait for it", _STEPS)
+
+
+def _failed(case: Case, first: Event) -> Finding:
+    alike = [event for event in events(case, "python.exception") if _same(event, first)]
+    ranks = RankSet(event.rank for event in alike if event.rank is not None)
+    who = ranks_phrase(ranks) if ranks else "a process"
+    followers = tuple(_followers(case, ranks))
+    how = "failed first" if followers or len(ranks) < 2 else "failed alike"
+    title = f"{who} {how}: {first.fields.get('type')}: {str(first.fields.get('message'))[:80]}"
+    told = ranks or events(case, "elastic.root_cause", "elastic.worker_failed")
+    reasons = [first.text, *_place(first), *followers, *_clocks(case)]
+    return simple(RULE, title, LIKELY if told else POSSIBLE, reasons, _STEPS, ranks)
+
+
+def _place(first: Event) -> Iterator[str]:
+    frames = first.fields.get("frames")
+    if isinstance(frames, tuple) and frames:
+        yield f"it was raised in {frames[-1]}"
+
+
+def _followers(case: Case, ranks: RankSet) -> Iterator[str]:
+    """Those whose own error only says that somebody else was gone."""
+    late = [event for event in events(case, "python.exception") if event.rank is not None and _consequence(event)]
+    others = RankSet(event.rank for event in late if event.rank is not None) - ranks
+    if others:
+        kinds = dict.fromkeys(str(event.fields.get("type")).rsplit(".", 1)[-1] for event in late)
+        yield f"the errors of {ranks_phrase(others)} ({', '.join(list(kinds)[:3])}) follow from it"
 
 
 def _over(case: Case, hit: Hit) -> bool:

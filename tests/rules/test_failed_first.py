@@ -1,0 +1,37 @@
+"""The first error over many logs: who, where, and whose errors only follow from it."""
+
+from __future__ import annotations
+
+import pathlib
+
+from rankscope import pipeline
+from rankscope.formats.gather import gather
+from rankscope.model.diagnosis import Diagnosis
+
+FAILED = 'Traceback (most recent call last):\n  File "/app/train.py", line {}, in step\n    run()\n{}\n'
+GONE = "torch.distributed.DistBackendError: NCCL error: remote process exited or there was a network error"
+
+
+def judged(folder: pathlib.Path, errors: dict[int, str]) -> Diagnosis:
+    for rank, error in errors.items():
+        (folder / f"rank_{rank}.log").write_text(FAILED.format(70 + (rank == 5), error))
+    return pipeline.judge(gather([folder]), 30.0)
+
+
+def test_whose_errors_follow_is_said(tmp_path: pathlib.Path) -> None:
+    """One rank has a reason of its own; the others only miss it."""
+    errors = {rank: GONE for rank in range(32)} | {5: "ValueError: vocabulary of 7"}
+    diagnosis = judged(tmp_path, errors)
+    assert diagnosis.verdict is not None
+    assert (diagnosis.verdict.cls, list(diagnosis.verdict.ranks)) == ("dead-rank", [5])
+    reasons = [reason.text for reason in diagnosis.findings[0].because]
+    assert "it was raised in /app/train.py:71 step" in reasons
+    assert "the errors of ranks 0-4,6-31 (DistBackendError) follow from it" in reasons
+
+
+def test_one_error_of_all_ranks_is_one_finding(tmp_path: pathlib.Path) -> None:
+    """A thousand equal tracebacks are one with a set of ranks."""
+    diagnosis = judged(tmp_path, {rank: "ValueError: vocabulary of 7" for rank in range(1000)})
+    causes = [finding for finding in diagnosis.findings if finding.cls == "dead-rank"]
+    assert len(causes) == 1
+    assert causes[0].title.startswith("ranks 0-999 failed alike: ValueError")
