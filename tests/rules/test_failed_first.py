@@ -20,7 +20,7 @@ def judged(folder: pathlib.Path, errors: dict[int, str]) -> Diagnosis:
 
 def test_whose_errors_follow_is_said(tmp_path: pathlib.Path) -> None:
     """One rank has a reason of its own; the others only miss it."""
-    errors = {rank: GONE for rank in range(32)} | {5: "ValueError: vocabulary of 7"}
+    errors = dict.fromkeys(range(32), GONE) | {5: "ValueError: vocabulary of 7"}
     diagnosis = judged(tmp_path, errors)
     assert diagnosis.verdict is not None
     assert (diagnosis.verdict.cls, list(diagnosis.verdict.ranks)) == ("dead-rank", [5])
@@ -31,7 +31,7 @@ def test_whose_errors_follow_is_said(tmp_path: pathlib.Path) -> None:
 
 def test_one_error_of_all_ranks_is_one_finding(tmp_path: pathlib.Path) -> None:
     """A thousand equal tracebacks are one with a set of ranks."""
-    diagnosis = judged(tmp_path, {rank: "ValueError: vocabulary of 7" for rank in range(1000)})
+    diagnosis = judged(tmp_path, dict.fromkeys(range(1000), "ValueError: vocabulary of 7"))
     causes = [finding for finding in diagnosis.findings if finding.cls == "dead-rank"]
     assert len(causes) == 1
     assert causes[0].title.startswith("ranks 0-999 failed alike: ValueError")
