@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from ..model.evidence.events import Event
@@ -34,8 +35,7 @@ class TextReader:
     def __init__(self, small: bool = True) -> None:
         self._dumps = [module.Reader() for module in DUMPS]
         self._families = [(_any(module.NEEDLES), module.Reader()) for module in families()]
-        needles = {needle for module in families() for needle in module.NEEDLES}
-        self._needles = _any(needles)
+        self._needles = _all_needles()
         self._small = small
         self._section = Section()
         self._dumping = False
@@ -92,7 +92,13 @@ class TextReader:
             yield from reader.close()
 
 
-def _any(words: Iterable[str]) -> re.Pattern[str]:
+@cache
+def _all_needles() -> re.Pattern[str]:
+    return _any(tuple({needle for module in families() for needle in module.NEEDLES}))
+
+
+@cache
+def _any(words: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(re.escape(word) for word in sorted(words, key=len, reverse=True)))
 
 
