@@ -16,7 +16,7 @@ _LWP = re.compile(r"\bLWP (\d+)")
 _NUMBER = re.compile(r"^Thread (\d+) \(")
 _THREAD_NAME = re.compile(r'"([^"]*)"')
 _TID = re.compile(r"^TID (\d+)(?: \"?(.*?)\"?)?:$")
-_LLDB_THREAD = re.compile(r"^\s*\*? ?thread #(\d+)(?:: tid = (\d+|0x[0-9a-f]+))?.*?(?:name = '([^']*)')?")
+_LLDB_THREAD = re.compile(r"^\s*\*? ?thread #(\d+)(?:[:,] tid = (\d+|0x[0-9a-f]+))?(?:.*?name = '([^']*)')?")
 _FRAME = re.compile(r"^\s*(?:\(gdb\) )?#(\d+)\s+(?:0x[0-9a-fA-F]+\s+)?(?:in\s+)?(\S.*)$")
 _LLDB_FRAME = re.compile(r"^\s*\*? ?frame #(\d+): 0x[0-9a-fA-F]+ (\S+?)`(.+?)(?: \+ \d+)?(?: at (\S+?):(\d+).*)?$")
 _INFO = re.compile(
@@ -24,9 +24,12 @@ _INFO = re.compile(
 )
 _AT = re.compile(r"^(?P<call>.*?) at (?P<file>[^\s()]+):(?P<line>\d+)(?::\d+)?$")
 _FROM = re.compile(r"^(?P<call>.*?) from (?P<library>\S+)$")
-_DASH = re.compile(r"^(?P<call>.*?) - (?P<library>/\S+|\S+\.so\S*)$")
+# eu-stack: the library with -m, the source on a line of its own with -s.
+_DASH = re.compile(r"^(?P<call>.*?) - (?P<library>/\S+|\S+\.so\S*)(?: (?P<file>\S+?):(?P<line>\d+)(?::\d+)?)?$")
+_BEHIND = re.compile(r"^(?P<call>.*\S) (?P<file>[^\s()]+\.\w+):(?P<line>\d+):\d+$")
+_LLDB_ARGUMENTS = re.compile(r"\((?:\w+=.*)?\)$")
 _PY_FRAME = re.compile(r"Frame 0x[0-9a-f]+, for file (\S+), line (\d+), in (\S+)")
-_PID = re.compile(r"^(?:Attaching to (?:program: .*, )?process|PID) (\d+)\b|^\[New LWP (\d+)\]")
+_PID = re.compile(r"^(?:Attaching to (?:program: .*, )?process|PID|Process(?= \d+ stopped)) (\d+)\b|^\[New LWP (\d+)\]")
 
 
 def recognises(text: str) -> bool:
@@ -43,6 +46,7 @@ class Reader:
         self._pid: int | None = None
         self._order = 0
         self._numbers: set[int] = set()
+        self._listing = False  # lldb says where it stopped, before anybody asks it for backtraces
 
     def feed(self, line: Line) -> Iterator[Record]:
         text = line.text
@@ -60,7 +64,10 @@ class Reader:
 
     def _head(self, line: Line) -> Iterator[Record]:
         text = line.text
-        if found := _PID.match(text):
+        if text.startswith("(lldb) "):
+            self._listing = False
+        elif found := _PID.match(text):
+            self._listing = text.startswith("Process ")
             self._pid = int(found.group(1) or 0) or self._pid
             self._numbers.clear()
         elif info := _INFO.match(text):
@@ -76,19 +83,25 @@ class Reader:
         elif tid_line := _TID.match(text):
             self._open = self._new(line, int(tid_line.group(1)), tid_line.group(2) or None)
         elif (lldb := _LLDB_THREAD.match(text)) and "#" in text:
-            self._open = self._new(line, None, lldb.group(3))
+            told = lldb.groups()
+            self._count(int(told[0]))
+            self._open = self._new(line, int(told[1], 0) if told[1] else None, told[2])
         return iter(())
 
     def _numbered(self, text: str) -> int | None:
-        """The thread's number in its dump; a number that comes again begins another dump."""
+        """The thread's number in its dump."""
         found = _NUMBER.match(text)
         number = int(found.group(1)) if found else None
+        if number is not None:
+            self._count(number)
+        return number
+
+    def _count(self, number: int) -> None:
+        """A number that comes again begins another dump."""
         if number in self._numbers:
             self._numbers.clear()
             self._order += 1
-        if number is not None:
-            self._numbers.add(number)
-        return number
+        self._numbers.add(number)
 
     def _new(self, line: Line, tid: int | None, name: str | None) -> Building:
         return Building(NAME, line, native=True, tid=tid, name=name or None, pid=self._pid, order=self._order)
@@ -104,7 +117,8 @@ class Reader:
     def _add_lldb(self, found: re.Match[str]) -> None:
         assert self._open is not None
         _, library, name, file, number = found.groups()
-        self._open.add(Frame(name, file or "", int(number or 0), library))
+        inner = _LLDB_ARGUMENTS.sub("", name.rpartition("[inlined] ")[2])
+        self._open.add(Frame(inner[:500], file or "", int(number or 0), library))
 
     def _flush(self) -> None:
         call, self._frame = self._frame, None
@@ -114,7 +128,7 @@ class Reader:
     def close(self) -> Iterable[Record]:
         self._flush()
         done, self._open = self._open, None
-        return (done.done(),) if done is not None and done.frames else ()
+        return (done.done(),) if done is not None and done.frames and not self._listing else ()
 
 
 def _comment(text: str) -> bool:
@@ -127,7 +141,7 @@ def parse_call(call: str) -> Frame:
     call = call.strip()
     if python := _PY_FRAME.search(call):
         return Frame(python.group(3), python.group(1), int(python.group(2)))
-    for pattern in (_AT, _FROM, _DASH):
+    for pattern in (_AT, _FROM, _DASH, _BEHIND):
         if found := pattern.match(call):
             told = found.groupdict()
             library = told.get("library") or "?"

@@ -20,13 +20,22 @@ from .subjects import with_pids
 UNKNOWN_HOST = "file"
 
 
+@dataclass(frozen=True)
+class _Seen:
+    """A thread, who wrote it down, and in which dump of which file."""
+
+    thread: PythonThread
+    engine: str
+    dump: tuple[str, int]
+
+
 @dataclass
 class _Being:
     """One process while files are joined; ``moments`` holds its threads per look."""
 
     process: Process
-    python: list[dict[Any, tuple[PythonThread, str]]] = field(default_factory=list)
-    native: list[dict[Any, tuple[PythonThread, str]]] = field(default_factory=list)
+    python: list[dict[Any, _Seen]] = field(default_factory=list)
+    native: list[dict[Any, _Seen]] = field(default_factory=list)
     recorders: list[Recorder] = field(default_factory=list)
 
 
@@ -63,7 +72,7 @@ class Joiner:
             )
             for rank in ranks or (None,):
                 being = self._being(one, dump.pid if dump.pid is not None else one.who.pid, rank, dump)
-                self._place(being, dump, one.who.later, number)
+                self._place(being, dump, one, number)
                 refs[being.process.ref] = None
             seen_native_only += dump.native
         if not one.dumps:
@@ -112,19 +121,20 @@ class Joiner:
         self._next_pid += 1
         return self._next_pid - 1
 
-    def _place(self, being: _Being, dump: Dump, later: bool, number: int) -> None:
+    def _place(self, being: _Being, dump: Dump, one: FileEvidence, number: int) -> None:
         python = Stack(frame for frame in dump.thread.stack if frame.library is None)
         if dump.native and python and len(python) < len(dump.thread.stack):
-            self._place(being, replace(dump, native=False, thread=replace(dump.thread, stack=python)), later, number)
+            self._place(being, replace(dump, native=False, thread=replace(dump.thread, stack=python)), one, number)
         moments = being.native if dump.native else being.python
+        seen = _Seen(dump.thread, dump.engine, (one.source.name, dump.order))
         identity = dump.thread.tid or dump.thread.name or None
-        at = len(moments) - 1
-        same = at >= 0 and identity is not None and identity in moments[at]
-        if at < 0 or same or (later and number == 0):
+        before = moments[-1].get(identity) if moments and identity is not None else None
+        # Threads that share a name in one dump are several threads, not one thread seen twice.
+        namesakes = before is not None and dump.thread.tid is None and before.dump == seen.dump
+        if not moments or (before is not None and not namesakes) or (one.who.later and number == 0):
             moments.append({})
-            at += 1
-        key = identity if identity is not None else ("unnamed", len(moments[at]))
-        moments[at][key] = (dump.thread, dump.engine)
+        key = identity if identity is not None and not namesakes else ("unnamed", len(moments[-1]))
+        moments[-1][key] = seen
 
     def _snapshot(self, processes: tuple[Process, ...], gaps: list[Gap]) -> Snapshot:
         present = tuple(process.ref for process in processes)
@@ -138,8 +148,8 @@ class Joiner:
             for moments, record in ((being.python, PythonStacks), (being.native, NativeStacks)):
                 if at < len(moments) and moments[at]:
                     held = list(moments[at].values())
-                    threads = tuple(thread for thread, _ in held)
-                    yield Item(being.process.ref, record(threads, engine=held[0][1]))
+                    threads = tuple(seen.thread for seen in held)
+                    yield Item(being.process.ref, record(threads, engine=held[0].engine))
             if at < len(being.recorders):
                 yield Item(being.process.ref, being.recorders[at])
 

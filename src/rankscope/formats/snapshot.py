@@ -11,7 +11,7 @@ from typing import Any, Callable, TypeVar
 import msgspec
 
 from ..errors import RankscopeError
-from ..model.evidence import kinds
+from ..model.evidence import kind
 from ..model.evidence.stacks import Frame, Stack
 from ..model.gap import Gap, Why
 from ..model.process import Process, ProcessRef
@@ -70,7 +70,6 @@ class Reader:
     """Takes lines one at a time and builds the snapshot; ``snapshot()`` gives what has come so far."""
 
     def __init__(self) -> None:
-        self._kinds = kinds()
         self._stacks: dict[int, Stack] = {}
         self._frames: dict[tuple[Any, ...], Frame] = {}
         self._decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
@@ -144,7 +143,7 @@ class Reader:
     def _take_evidence(self, line: bytes) -> None:
         body = self._decode(line, _Evidence)
         process = self._ref(body.process) if body.process is not None else None
-        cls = self._kinds.get(body.of)
+        cls = kind(body.of)
         if cls is None:
             self._gap(body.of[:60], Why.UNSUPPORTED, "a kind of evidence of a newer rankscope; left out", process)
             return
