@@ -30,6 +30,7 @@ class Building:
     gil: bool = False
     order: int = 0
     first: bool = False
+    ident: str | None = None
     frames: list[Frame] = field(default_factory=list)
     locals: list[tuple[int, str, str]] = field(default_factory=list)
 
@@ -50,5 +51,5 @@ class Building:
         return Dump(
             thread, self.engine, self.line.number, self.native, self.pid if self.pid is not None else self.line.pid,
             self.rank if self.rank is not None else self.line.rank, self.line.host, self.python, self.command, self.order,
-            self.first,
+            self.first, self.ident,
         )  # fmt: skip

@@ -38,7 +38,7 @@ class Reader:
         text = line.text
         if head := _HEAD.match(text):
             yield from self.close()
-            self._open = Building(NAME, line, name=head.group(3), order=self._order)
+            self._open = Building(NAME, line, name=head.group(3), order=self._order, ident=head.group(2))
             self._open.active = True if head.group(1) == "Current thread" else None
         elif fatal := _FATAL.match(text):
             yield from self._trigger(line, "python.fatal", {"error": fatal.group(1), "message": fatal.group(2) or ""})

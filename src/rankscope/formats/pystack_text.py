@@ -16,6 +16,8 @@ _HEAD = re.compile(r"^\s*Traceback for thread (\d+)(?: \((.*?)\))? \[(.*?)\] \(m
 _FRAME = re.compile(
     r'^\s*\((?P<kind>C|Python)\) File "(?P<file>.*?)", line (?P<line>\d+|\?+), in (?P<name>.+?)(?: \((?P<library>[^()]*)\))?$'
 )
+_HELD = re.compile(r"^\s+(?:Arguments|Locals):$")
+_LOCAL = re.compile(r"^ {8}([^\W\d]\w*): (.*)$")
 
 
 def recognises(text: str) -> bool:
@@ -28,6 +30,7 @@ class Reader:
 
     def __init__(self) -> None:
         self._open: Building | None = None
+        self._held = False  # what follows are the frame's variables, not its source
 
     def feed(self, line: Line) -> Iterator[Record]:
         head, frame = _HEAD.match(line.text), _FRAME.match(line.text)
@@ -39,8 +42,18 @@ class Reader:
         elif frame:
             self._open = self._open or Building(NAME, line, deepest_first=False)
             self._open.add(_frame(frame))
-        elif not (self._open and line.text.startswith("        ")):
+            self._held = False
+        elif self._open is None or not self._below_frame(self._open, line.text):
             yield from self.close()
+
+    def _below_frame(self, one: Building, text: str) -> bool:
+        """The source of a frame, or its variables under a word of their own."""
+        if _HELD.match(text):
+            self._held = True
+            return True
+        if self._held and (local := _LOCAL.match(text)):
+            one.locals.append((len(one.frames) - 1, local.group(1), local.group(2)[:200]))
+        return text.startswith("        ")
 
     def close(self) -> Iterable[Record]:
         done, self._open = self._open, None
@@ -51,7 +64,7 @@ def _frame(found: re.Match[str]) -> Frame:
     number = int(found["line"]) if found["line"].isdigit() else 0
     if found["kind"] == "Python":
         return Frame(found["name"], found["file"], number)
-    return Frame(found["name"], found["file"].strip("?"), number, found["library"] or "?")
+    return Frame(found["name"].removesuffix(" (inlined)"), found["file"].strip("?"), number, found["library"] or "?")
 
 
 def read(text: str) -> Iterator[Record]:
