@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from rankscope.cli.main import cli
+from rankscope.cli._group import cli
 from rankscope.report import pages
 from rankscope.rules import rules
 

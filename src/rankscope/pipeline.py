@@ -11,18 +11,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from .formats.snapshot import Reader
 from .model import wire
-from .model.diagnosis import Diagnosis, Finding
 from .model.gap import Gap, Why
 from .model.snapshot import Effort, Host, Snapshot
-from .probe import discover, host
+from .probe import discover, engines, host
 from .probe.discover import Found
+from .probe.launcher import launchers
 from .probe.sweep import Plan, run
 from .probe.table import read_table
 
 if TYPE_CHECKING:
     from .analysis.case import Case
+    from .formats.snapshot import Reader
+    from .model.diagnosis import Diagnosis, Finding
     from .reach.gather import Remote
     from .reach.transport import Options
 
@@ -44,15 +45,43 @@ class Look:
 def find(look: Look) -> tuple[Host, tuple[Found, ...]]:
     """The jobs on this host (or the one that a pid belongs to)."""
     here = host.describe(look.proc)
-    table = read_table(here.name, look.proc)
+    table = read_table(here.name, look.proc, meanwhile=_make_ready_to_look)
     if look.pid is None:
         return here, discover.jobs(table)
     found = discover.job_of(table, look.pid)
     return here, (found,) if found else ()
 
 
+def _make_ready_to_look() -> None:
+    """Load what the next steps need while a child reads the list of processes; its own child will find it loaded."""
+    launchers()
+    engines.load("memory")
+
+
 def sweep(here: Host, found: Found, plan: Plan, progress: Progress = lambda _: None) -> Snapshot:
     """Look at one job; an interruption keeps what has been gathered."""
+    began = time.monotonic()
+    reader, complete = None, True
+    try:
+        for lines in run(plan, found.processes, idle=_make_ready_to_judge if plan.sweeps > 1 else _nothing):
+            reader = reader or _reader(here, found)
+            for line in lines.splitlines(keepends=True):
+                reader.feed(line.encode())
+            progress(f"{len(found.processes)} processes")
+    except KeyboardInterrupt:
+        complete = False
+    reader = reader or _reader(here, found)
+    took = time.monotonic() - began
+    slept = max(0.0, plan.interval_s * (plan.sweeps - 1))
+    effort = Effort(round(took, 3), round(min(slept, took), 3), _paused(reader.snapshot()))
+    wire.Writer(lambda line: reader.feed(line.encode())).end(effort, complete)
+    return reader.snapshot()
+
+
+def _reader(here: Host, found: Found) -> Reader:
+    """What takes the lines of a sweep and knows who is there; loaded while the child that sends them is at work."""
+    from .formats.snapshot import Reader
+
     reader = Reader()
     writer = wire.Writer(lambda line: reader.feed(line.encode()))
     writer.header("rankscope", found.job, (here,))
@@ -60,19 +89,7 @@ def sweep(here: Host, found: Found, plan: Plan, progress: Progress = lambda _: N
         writer.process(process)
     for gap in found.gaps:
         writer.gap(gap)
-    began = time.monotonic()
-    complete = True
-    try:
-        for lines in run(plan, found.processes, idle=_make_ready if plan.sweeps > 1 else _nothing):
-            for line in lines.splitlines(keepends=True):
-                reader.feed(line.encode())
-            progress(f"{len(found.processes)} processes")
-    except KeyboardInterrupt:
-        complete = False
-    took = time.monotonic() - began
-    slept = max(0.0, plan.interval_s * (plan.sweeps - 1))
-    writer.end(Effort(round(took, 3), round(min(slept, took), 3), _paused(reader.snapshot())), complete)
-    return reader.snapshot()
+    return reader
 
 
 # What tells whether a thread moved; and how long to wait between two looks at one that may.
@@ -116,7 +133,7 @@ def _nothing() -> None:
     """What there is to do while a single look runs."""
 
 
-def _make_ready() -> None:
+def _make_ready_to_judge() -> None:
     """Load what judges while the child sleeps between its sweeps: it costs a seventh of a second, once."""
     from .analysis import build, verdict  # noqa: F401
     from .rules import rules

@@ -87,6 +87,23 @@ def test_raw_dumps_can_be_read_like_any_other_tools(job: subprocess.Popen[bytes]
     assert {dump.thread.stack[-1].function for dump in dumps} == {"Condition.wait", "wait_for_shard"}
 
 
+def test_the_short_way_to_raw_dumps_says_what_the_long_one_says(job: subprocess.Popen[bytes]) -> None:
+    """Without options it takes a way that loads less; with one it does not."""
+    target = f"pid:{job.pid}"
+    for words in (("--raw",), ("--raw", "--children")):
+        short, long = rankscope("stacks", target, *words), rankscope("stacks", target, *words, "--engine", "auto")
+        assert short == long
+        assert short.code == 0
+
+
+def test_the_short_way_fails_as_the_long_one_does() -> None:
+    """No such process, and a process of no job."""
+    for target in ("pid:99999999", "pid:1"):
+        short, long = rankscope("stacks", target, "--raw"), rankscope("stacks", target, "--raw", "--engine", "auto")
+        assert short == long
+        assert short.code == 2
+
+
 def test_dumps_that_somebody_pasted_are_merged_too(job: subprocess.Popen[bytes], tmp_path: pathlib.Path) -> None:
     """A file of raw dumps gives the tree again, ranks included."""
     (tmp_path / "pasted.txt").write_text(stacks(job, "--raw").out)

@@ -8,7 +8,7 @@ import re
 import click
 import pytest
 
-from rankscope.cli.main import cli
+from rankscope.cli._group import cli
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2] / "src" / "rankscope"
 # A command as it stands in a page or among the next steps: behind a quote, a backtick, a prompt or sudo.

@@ -13,7 +13,7 @@ import pytest
 import rankscope.probe.collectors
 import rankscope.probe.launchers
 import rankscope.rules
-from rankscope.cli.main import cli
+from rankscope.cli._group import cli
 from rankscope.model.classes import CLASSES
 from rankscope.model.evidence import kinds
 from rankscope.probe.collector import Collector, collectors

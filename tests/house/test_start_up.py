@@ -38,3 +38,15 @@ def test_help_loads_no_other_command() -> None:
     script = f"import sys, rankscope.cli.main; print([name for name in sys.modules if name.startswith({rooms!r})])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_raw_dumps_load_neither_the_commands_nor_the_judges() -> None:
+    """They are asked for in a hurry, and on many processes."""
+    script = (
+        "import os, sys; sys.argv = ['rankscope', 'stacks', '--raw', str(os.getppid())]\n"
+        "from rankscope.cli.main import main\ntry: main()\nexcept SystemExit: pass\n"
+        "rooms = ('click', 'rankscope.rules', 'rankscope.analysis.case', 'rankscope.model.diagnosis', 'ClusterShell')\n"
+        "print('loaded', [name for name in sys.modules if name.startswith(rooms)])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "loaded []", done.stdout[-500:]

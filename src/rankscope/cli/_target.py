@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import RankscopeError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -30,9 +33,11 @@ def parse(text: str | None) -> Target:
 
         if kind in transports():
             return Target(remote=(kind, rest))
-    if text.isdigit():
+    if text.isdecimal():
         return Target(pid=_pid(text))
     if os.path.isfile(text):
+        from pathlib import Path
+
         return Target(file=Path(text))
     raise RankscopeError(
         f"I do not understand the target {text!r}",
@@ -42,7 +47,7 @@ def parse(text: str | None) -> Target:
 
 
 def _pid(text: str) -> int:
-    if not text.isdigit() or not os.path.isdir(f"/proc/{int(text)}"):
+    if not text.isdecimal() or not os.path.isdir(f"/proc/{int(text)}"):
         raise RankscopeError(
             f"there is no process {text[:20]!r} on this host", "/proc has no such entry",
             "rankscope diagnose            (finds the jobs by itself)",

@@ -19,7 +19,7 @@ Examples:
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
     """Print what SHELL needs to complete our commands and options."""
-    from .main import cli
+    from ._group import cli
 
     found = get_completion_class(shell)
     assert found is not None

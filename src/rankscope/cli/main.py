@@ -1,74 +1,47 @@
-"""The ``rankscope`` command: finds its sub-commands in this folder and turns every outcome into an exit code."""
+"""The ``rankscope`` command: does what is asked and turns every outcome into an exit code."""
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import sys
 
-import click
-
-from .. import __version__
 from ..errors import RankscopeError
 from . import _exit
-
-_OWN = {"main"}
-
-
-class Commands(click.Group):
-    """Loads a command's module only when it is asked for, so that ``--help`` and completion are quick."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        from .. import cli
-
-        names = (info.name for info in pkgutil.iter_modules(cli.__path__))
-        return sorted(name.replace("_", "-") for name in names if name not in _OWN and not name.startswith("_"))
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in self.list_commands(ctx):
-            return None
-        command: click.Command = importlib.import_module(f"rankscope.cli.{name.replace('-', '_')}").command
-        return command
-
-
-@click.command(
-    cls=Commands,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
-    epilog="""\b
-Examples:
-  $ rankscope diagnose                 every distributed Python job on this host
-  $ rankscope diagnose pid:4587        the job that this process belongs to
-  $ rankscope snapshot -o job.snap     keep the evidence; judge it anywhere
-  $ rankscope analyze job.snap""",
-)
-@click.version_option(__version__, prog_name="rankscope")
-def cli() -> None:
-    """Find the rank that hangs, kills or slows a distributed Python job, and why."""
 
 
 def main() -> None:
     """Run the command line and exit: 0 nothing found, 1 something found, 2 could not, 3 not enough evidence, 130 stopped."""
     try:
-        code = cli.main(standalone_mode=False)
+        code = _run(sys.argv[1:])
         sys.stdout.flush()
-    except click.exceptions.Exit as done:
-        code = done.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("rankscope: interrupted", err=True)
+    except KeyboardInterrupt:
+        print("rankscope: interrupted", file=sys.stderr)
         code = _exit.INTERRUPTED
-    except click.ClickException as error:
-        error.show()
-        code = _exit.COULD_NOT
     except RankscopeError as error:
-        click.echo(str(error), err=True)
+        print(error, file=sys.stderr)
         code = _exit.COULD_NOT
     except (BrokenPipeError, SystemExit):  # click ends so after a broken pipe, and after completing for a shell
         _exit.close_quietly()
         code = 0
     except Exception as error:
-        click.echo(_exit.bug(error), err=True)
+        print(_exit.bug(error), file=sys.stderr)
         code = _exit.COULD_NOT
-    sys.exit(code if isinstance(code, int) else 0)
+    sys.exit(code)
+
+
+def _run(words: list[str]) -> int:
+    rest = [word for word in words[1:] if word not in ("--raw", "--children")]
+    if words[:1] == ["stacks"] and "--raw" in words and _near(rest):
+        from . import _dumps  # without the commands and the library they are made of, which are a tenth of its cost
+
+        return _dumps.run(rest[0] if rest else None, "--children" in words)
+    from ._group import run
+
+    return run()
+
+
+def _near(words: list[str]) -> bool:
+    """Whether these words name no more than a process of this host."""
+    return not words or (len(words) == 1 and words[0].removeprefix("pid:").isdecimal())
 
 
 if __name__ == "__main__":

@@ -2,47 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import RankscopeError
 from ..model.evidence.stacks import NativeStacks, PythonStacks
-from ..model.process import Process, Role
 from ..model.ranks import RankSet
 from ..model.snapshot import Snapshot
 from ..probe.engine import StackOptions
 from ..probe.sweep import Plan
-from . import _exit, _options, _target
+from . import _dumps, _exit, _options, _target
+from ._dumps import Wish
 
 if TYPE_CHECKING:
     from ..analysis.case import Case, Member
     from ..report.tree import Place
 
 _KINDS = frozenset({"threads", "python-stacks", "versions"})
-_DUMP_KINDS = frozenset({"python-stacks"})
-_HELPERS = (Role.DATALOADER_WORKER, Role.COMPILE_WORKER, Role.CHECKPOINT_WRITER, Role.HELPER)
-
-
-@dataclass(frozen=True)
-class Wish:
-    """What the user wants to see of a job; ``pid`` is shown whatever part it plays."""
-
-    ranks: RankSet | None = None
-    children: bool = False
-    native: bool = False
-    locals: bool = False
-    source: bool = False
-    raw: bool = False
-    pid: int | None = None
-
-    @property
-    def plain_dumps(self) -> bool:
-        """Dumps as they were read: nothing is compared, nobody is paused."""
-        return self.raw and not self.native and not self.source
 
 
 @click.command(
@@ -82,7 +60,7 @@ def command(
     where = _options.where(chosen, reaching)
     wish = Wish(ranks, children, native, show_locals, source, raw, chosen.pid)
     options = StackOptions(locals=show_locals, strings=strings)
-    only = _DUMP_KINDS if wish.plain_dumps else _KINDS
+    only = _dumps.KINDS if wish.plain_dumps else _KINDS
     plan = Plan(sweeps=1, interval_s=0.0, options=options, engine=engine, only=only)
     shown, complete = 0, True
     looks = (
@@ -111,13 +89,13 @@ def _files(path: Path) -> Snapshot:
 def _shown(snapshot: Snapshot, wish: Wish, plan: Plan, local: bool, color: str) -> Iterator[str]:
     """The text of one job, piece by piece."""
     if wish.plain_dumps:
-        yield from _dumps(snapshot, wish)
+        yield from _dumps.show(snapshot, wish)
         return
     from .. import pipeline
 
     case = pipeline.case_of(snapshot)
     processes = tuple(member.process for member in case.members)
-    chosen = _wanted(processes, wish)
+    chosen = _dumps.wanted(processes, wish)
     if wish.native:
         from ._native import with_native
 
@@ -126,77 +104,9 @@ def _shown(snapshot: Snapshot, wish: Wish, plan: Plan, local: bool, color: str) 
         snapshot = with_native(case, chosen, plan) if local else snapshot
         case = pipeline.case_of(snapshot)
     members = [case.by_ref[process.ref] for process in chosen]
-    yield _title(snapshot, processes, bool(members))
+    yield _dumps.title(snapshot, processes, bool(members))
     yield from _raw(case, members, wish) if wish.raw else _trees(case, members, wish, color)
-    yield from _foot(snapshot)
-
-
-def _dumps(snapshot: Snapshot, wish: Wish) -> Iterator[str]:
-    """One dump after another. Half of what the command costs otherwise is what this leaves out: no case is built."""
-    from ..analysis.identity import resolve
-    from ..report import raw
-
-    stacks: dict[object, PythonStacks] = {
-        item.process: item.record
-        for sweep in snapshot.sweeps for item in sweep.items if isinstance(item.record, PythonStacks)
-    }  # fmt: skip
-    processes = resolve(snapshot.processes, stacks)
-    chosen = _wanted(processes, wish)
-    yield _title(snapshot, processes, bool(chosen))
-    for process in _in_order(chosen):
-        read = stacks.get(process.ref)
-        yield raw.render(raw.Shown(process, read, read.python if read else None, wish.locals))
-    yield from _foot(snapshot)
-
-
-def _in_order(processes: Iterable[Process]) -> list[Process]:
-    return sorted(processes, key=lambda one: (one.rank is None, one.rank or 0, one.ref.pid))
-
-
-def _title(snapshot: Snapshot, processes: tuple[Process, ...], fits: bool) -> str:
-    """The first line of a job, or that nobody of it is to be shown."""
-    name, there = snapshot.job.name, _who_there_is(snapshot, processes)
-    if not fits:
-        gap = next(iter(snapshot.gaps), None) if not processes else None
-        because = f"{gap.what}: {gap.detail}" if gap else f"it has {there}"
-        raise RankscopeError(f"no process of {name or 'this job'} fits", because, "rankscope stacks --children")
-    return f"{name or 'job'} ({snapshot.job.launcher}), {there}\n"
-
-
-def _foot(snapshot: Snapshot) -> Iterator[str]:
-    """What could not be had, and what the look cost the job."""
-    gaps = tuple(gap for gap in snapshot.gaps if gap.what != "environ")
-    if gaps:
-        from ..report import screen
-
-        yield from (f"unseen   {text}" for text in screen.unseen(gaps))
-    if snapshot.effort.paused_ms_max:
-        yield f"cost     longest pause {snapshot.effort.paused_ms_max:.0f} ms"
-
-
-def _wanted(processes: tuple[Process, ...], wish: Wish) -> tuple[Process, ...]:
-    """Ranks; their helpers when asked for; where nobody has a rank, every process that works."""
-    ranks = any(process.role is Role.RANK for process in processes)
-    return tuple(process for process in processes if _fits(process, wish, ranks))
-
-
-def _fits(process: Process, wish: Wish, ranks: bool) -> bool:
-    if process.ref.pid == wish.pid and process.role not in (Role.RANK, Role.LAUNCHER):
-        return True
-    if wish.ranks is not None and process.rank not in wish.ranks:
-        return False
-    if process.role is Role.RANK:
-        return True
-    if process.role in _HELPERS or process.owner is not None:
-        return wish.children
-    return wish.children or not ranks
-
-
-def _who_there_is(snapshot: Snapshot, processes: tuple[Process, ...]) -> str:
-    hosts = ", ".join(host.name for host in snapshot.hosts[:4])
-    on = f" on {hosts}" if hosts else ""
-    ranks = sum(process.role is Role.RANK for process in processes)
-    return f"{ranks} ranks{on}" if ranks else f"{len(processes)} processes{on}, none of them known as a rank"
+    yield from _dumps.foot(snapshot)
 
 
 def _trees(case: Case, members: list[Member], wish: Wish, color: str) -> Iterator[str]:
@@ -222,7 +132,7 @@ def _raw(case: Case, members: list[Member], wish: Wish) -> Iterator[str]:
     if wish.source:
         places = {place for one in sections(case, lambda m: m.ref in chosen) for place in tree.places(one)}
     source = _source(case, places)
-    for process in _in_order(member.process for member in members):
+    for process in _dumps.in_order(member.process for member in members):
         member = case.by_ref[process.ref]
         read = member.latest(PythonStacks)
         stacks = (member.latest(NativeStacks) if wish.native else None) or read

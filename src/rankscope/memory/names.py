@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 
+from ..model.evidence.stacks import Frame
 from . import dicts
-from .code import Code
 from .frames import RawFrame
 from .interpreter import ThreadState
 from .objects import U32, Objects, int_shape
@@ -25,18 +25,18 @@ class Names:
         self._objects, self._family = objects, family
         self._registry: dict[int, int] | None = None
 
-    def of(self, state: ThreadState, root: RawFrame | None, code: Code | None) -> str | None:
+    def of(self, state: ThreadState, root: RawFrame | None, frame: Frame | None) -> str | None:
         """The name of a thread whose outermost frame is ``root``; None when the program gave it none."""
         try:
-            thread = self._thread(root, code) or self._registered(state)
+            thread = self._thread(root, frame) or self._registered(state)
             name = dicts.attribute(self._objects, thread, "_name") if thread else 0
             return self._objects.text(name, NAME_LIMIT) if name else None
         except (Unreadable, struct.error):
             return None
 
-    def _thread(self, root: RawFrame | None, code: Code | None) -> int:
+    def _thread(self, root: RawFrame | None, frame: Frame | None) -> int:
         """The Thread object: ``self`` of the frame every started thread begins with."""
-        if root is None or code is None or code.name not in _BOOTSTRAP or not code.file.endswith(_FILE):
+        if root is None or frame is None or frame.function not in _BOOTSTRAP or not frame.file.endswith(_FILE):
             return 0
         return self._objects.pointer(root.address + self._objects.layout.frame_values) & ~7
 

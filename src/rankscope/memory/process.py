@@ -11,9 +11,10 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from ..model.evidence.stacks import Local, PythonStacks, PythonThread, Stack, Trust
+from ..model.evidence.stacks import Frame, Local, PythonStacks, PythonThread, Stack, Trust
 from . import frames, interpreter, runtime, tasks
 from .code import CodeReader, NotCode, frame_of
+from .frames import RawFrame
 from .interpreter import Lock, ThreadState
 from .names import Names
 from .objects import Objects
@@ -79,11 +80,13 @@ def read(
         if all(tasks.slept(before.tasks.get(tid), looked[tid]) for tid in natives):
             return Seen(looked, before.stacks)
     with _open(proc, pid, looked) as memory:
-        family = families.of(proc, pid, memory)
+        pages, family = Pages(memory), families.of(proc, pid, memory)
         found = family.runtime
-        if found is None or not _fits(memory, found, looked):
-            found = family.runtime = _find(proc, pid, memory, looked)
-        return _Reading(proc, pid, memory, family, found, wanted).all(looked, kept)
+        states = _states(pages, found, looked) if found else {}
+        if found is None or not states:
+            found, states = _find(proc, memory, pages, looked)
+            family.runtime = found
+        return _Reading(proc, pid, pages, family, found, wanted).all(states, looked, kept)
 
 
 def _still(before: Seen | None, looked: Mapping[int, Task]) -> dict[int, PythonThread]:
@@ -107,41 +110,58 @@ def _open(proc: str, pid: int, looked: Mapping[int, Task]) -> ProcessMemory:
     return ProcessMemory(proc, pid if pid in alive or not alive else alive[0])
 
 
-def _find(proc: str, pid: int, memory: ProcessMemory, looked: Mapping[int, Task]) -> Runtime:
-    """The first reading of the interpreter that fits what the kernel says of the process."""
+def _find(
+    proc: str, memory: ProcessMemory, pages: Pages, looked: Mapping[int, Task]
+) -> tuple[Runtime, dict[int, ThreadState]]:
+    """The first reading of the interpreter that fits what the kernel says of the process, and its threads."""
     tried: Runtime | None = None
     for tried in runtime.locate(proc, memory.pid, memory):
-        if _fits(memory, tried, looked):
-            return tried
+        pages.forget()
+        states = _states(pages, tried, looked)
+        if states:
+            return tried, states
     what = f"Python {tried.version}" if tried else "a Python"
     raise UnknownLayout(f"the memory of this process does not look like {what} as we know it")
 
 
-def _fits(memory: Memory, found: Runtime, looked: Mapping[int, Task]) -> bool:
-    """Whether an interpreter read so has threads, and at least one of them is alive."""
-    alive = frozenset(task.inner for task in looked.values())
+def _states(memory: Memory, found: Runtime, looked: Mapping[int, Task]) -> dict[int, ThreadState]:
+    """The interpreter's threads by the kernel's id of them, oldest first; those not alive are left out.
+
+    There is at least one, or the interpreter was not read as it should be.
+    """
+    outer = {task.inner: task.tid for task in looked.values()}
+    alive = frozenset(outer)
+    states: dict[int, ThreadState] = {}
     try:
-        states = interpreter.threads(memory, found.layout, found.address)
+        listed = interpreter.threads(memory, found.layout, found.address)
     except (Unreadable, struct.error):
-        return False
-    return any(interpreter.find_native(memory, state, alive) for state in states)
+        return {}
+    for state in reversed(listed):
+        native = interpreter.find_native(memory, state, alive)
+        # A thread that works in a subinterpreter has a second state; the first holds the frames it came from. One
+        # without frames may be what is left of an ended thread whose handle a new thread was given.
+        if native and not (outer[native] in states and states[outer[native]].frame):
+            states[outer[native]] = state
+    return states
 
 
 class _Reading:
     """One process while it is being read."""
 
-    def __init__(self, proc: str, pid: int, memory: Memory, family: Family, found: Runtime, wanted: Wanted) -> None:
-        self._proc, self._pid, self._memory = proc, pid, Pages(memory)
+    def __init__(self, proc: str, pid: int, memory: Pages, family: Family, found: Runtime, wanted: Wanted) -> None:
+        self._proc, self._pid, self._memory = proc, pid, memory
         self._found, self._layout, self._wanted = found, found.layout, wanted
         self._objects = Objects(self._memory, found.layout, family.static_types, family.words)
         self._codes = CodeReader(self._objects, family.codes)
         self._names = Names(self._objects, family)
         self._values = Values(self._objects, wanted.strings, wanted.locals, family.telling)
+        self._met: dict[tuple[object, ...], Frame] = {}
         self._left = frames.ALL_FRAMES_LIMIT
 
-    def all(self, looked: Mapping[int, Task], kept: Mapping[int, PythonThread]) -> Seen:
+    def all(
+        self, states: Mapping[int, ThreadState], looked: Mapping[int, Task], kept: Mapping[int, PythonThread]
+    ) -> Seen:
         """Read all threads but those kept, and again those that ran meanwhile."""
-        states = self._states(looked)
         drafts = {tid: self._draft(state) for tid, state in states.items() if tid not in kept}
         lock = self._lock(states)
         after = tasks.read(self._proc, self._pid)
@@ -158,37 +178,25 @@ class _Reading:
         sure = {tid: looked[tid] for tid in kept}
         return Seen({**after, **exact, **sure}, self._stacks(threads, states, lock))
 
-    def _states(self, looked: Mapping[int, Task]) -> dict[int, ThreadState]:
-        """The interpreter's threads by the kernel's id of them, oldest first; those not alive are left out."""
-        outer = {task.inner: task.tid for task in looked.values()}
-        alive = frozenset(outer)
-        found: dict[int, ThreadState] = {}
-        try:
-            states = interpreter.threads(self._memory, self._layout, self._found.address)
-        except Unreadable as error:
-            # It fitted a moment ago: the list was changed under our eyes, or the process is going.
-            raise UnknownLayout(f"the list of threads cannot be followed: {error}") from None
-        for state in reversed(states):
-            native = interpreter.find_native(self._memory, state, alive)
-            # A thread that works in a subinterpreter has a second state; the first holds the frames it came from. One
-            # without frames may be what is left of an ended thread whose handle a new thread was given.
-            if native and not (outer[native] in found and found[outer[native]].frame):
-                found[outer[native]] = state
-        return found
-
     def _draft(self, state: ThreadState) -> Draft:
         """Read one thread once."""
         try:
             innermost = frames.top(self._memory, self._layout, state.frame)
             chain = frames.walk(self._memory, self._layout, innermost, min(self._left, frames.FRAMES_LIMIT))
             self._left -= len(chain.frames)
-            codes = [self._codes.at(frame.code) for frame in chain.frames]
+            raws = chain.frames[::-1]
+            stack = Stack(map(self._frame, raws))
         except (Unreadable, NotCode, struct.error):
             return EMPTY
-        raws, codes = chain.frames[::-1], codes[::-1]
-        stack = Stack(frame_of(self._layout, code, raw.instruction) for raw, code in zip(raws, codes))
-        name = self._names.of(state, raws[0] if raws else None, codes[0] if codes else None)
-        return Draft(stack, chain.whole, name, tuple(self._values.of(raws, codes)))
+        name = self._names.of(state, raws[0] if raws else None, stack[0] if stack else None)
+        return Draft(stack, chain.whole, name, tuple(self._values.of(raws, stack, self._codes)))
+
+    def _frame(self, raw: RawFrame) -> Frame:
+        """A frame decoded; threads of one pool, and the levels of a recursion, stand at the same places."""
+        frame = self._met.get(raw[1:])
+        if frame is None:
+            frame = self._met[raw[1:]] = frame_of(self._layout, self._codes.at(raw.code), raw.instruction)
+        return frame
 
     def _check(self, exact: list[Draft]) -> None:
         """Refuse a layout under which no thread that stood still can be read.
@@ -211,6 +219,7 @@ class _Reading:
             if not alive:
                 return
             self._codes.forget()
+            self._met.clear()
             draft = self._draft(state)
             after = tasks.read(self._proc, self._pid, (tid,))
             if draft.whole or not drafts[tid].whole:

@@ -95,7 +95,10 @@ class Pages:
         offset = address % PAGE
         if 0 < size <= PAGE - offset:
             page = self._pages.get(address - offset) or self._fetch(address - offset)
-            return page[offset : offset + size]
+            data = page[offset : offset + size]
+            if len(data) == size:
+                return data
+            raise Unreadable(f"{size} bytes at {address:#x}: only {len(data)}")
         return self._memory.read(address, size)
 
     def read_some(self, address: int, size: int) -> bytes:
@@ -105,7 +108,7 @@ class Pages:
         return self._memory.read_some(address, size)
 
     def _fetch(self, start: int) -> bytes:
-        page = self._pages[start] = self._memory.read(start, PAGE)
+        page = self._pages[start] = self._memory.read_some(start, PAGE)
         return page
 
 

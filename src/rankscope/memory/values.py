@@ -9,9 +9,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 
-from ..model.evidence.stacks import Local
+from ..model.evidence.stacks import Frame, Local
 from . import dicts, scope
-from .code import NAMES_LIMIT, Code, Slots
+from .code import NAMES_LIMIT, Code, CodeReader, Slots
 from .frames import RawFrame
 from .objects import U32, U64, Objects, int_shape
 from .source import Unreadable
@@ -39,13 +39,13 @@ class Values:
         self._objects, self._strings, self._all = objects, strings, all_names
         self._telling: Telling = {} if telling is None else telling
 
-    def of(self, frames: Sequence[RawFrame], codes: Sequence[Code]) -> Iterator[Local]:
+    def of(self, raws: Sequence[RawFrame], stack: Sequence[Frame], codes: CodeReader) -> Iterator[Local]:
         """Yield the scalar locals of a thread, outermost frame first; what cannot be read is left out."""
-        telling = [depth for depth, code in enumerate(codes) if scope.telling(code.file)]
+        telling = [depth for depth, frame in enumerate(stack) if scope.telling(frame.file)]
         if len(telling) > _OUTER + _INNER:
             telling = telling[:_OUTER] + telling[-_INNER:]
         for depth in telling:
-            yield from self._of_frame(depth, frames[depth], codes[depth])
+            yield from self._of_frame(depth, raws[depth], codes.at(raws[depth].code))
 
     def _of_frame(self, depth: int, frame: RawFrame, code: Code) -> Iterator[Local]:
         try:

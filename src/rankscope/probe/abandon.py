@@ -50,11 +50,13 @@ def guarded(
     work: Callable[[T, Send], None],
     deadline_s: Callable[[T], float],
     idle: Callable[[], None] = lambda: None,
+    meanwhile: Callable[[], object] = lambda: None,
 ) -> Iterator[Answer[T]]:
     """Run ``work`` on each step in order and yield what it sends, whatever the steps do.
 
     ``work(step, send)`` runs in the child. It shares nothing with us but what it sends; between steps of one child it
-    may keep things in memory. ``idle`` is called here whenever the child has said nothing for a moment.
+    may keep things in memory. ``idle`` is called here whenever the child has said nothing for a moment, ``meanwhile``
+    once, as soon as the first child is at work.
     """
     mark = mmap.mmap(-1, mmap.PAGESIZE)
     left: list[int] = []
@@ -63,6 +65,8 @@ def guarded(
         while at < len(steps):
             child = _Child(steps, at, work, mark)
             try:
+                if not at:
+                    meanwhile()
                 yield from child.answers(deadline_s, idle)
             finally:
                 child.leave()

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Callable
 
 from ..model.gap import Gap, Why
 from ..model.process import ProcessRef
@@ -83,11 +84,16 @@ class Table:
                 yield at
 
 
-def read_table(host: str, proc: str = "/proc", deadline_s: float = 1.0) -> Table:
-    """Look at every process once; what blocks or is refused becomes a gap."""
+def read_table(
+    host: str, proc: str = "/proc", deadline_s: float = 1.0, meanwhile: Callable[[], object] = lambda: None
+) -> Table:
+    """Look at every process once; what blocks or is refused becomes a gap. ``meanwhile`` is called while the child looks."""
     seen: dict[int, Seen] = {}
     gaps = []
-    for answer in guarded(procfs.pids(proc), lambda pid, send: _look(proc, pid, send), lambda _: deadline_s):
+    looks = guarded(
+        procfs.pids(proc), lambda pid, send: _look(proc, pid, send), lambda _: deadline_s, meanwhile=meanwhile
+    )
+    for answer in looks:
         if isinstance(answer.said, Blocked):
             gaps.append(Gap("process", Why.BLOCKED, f"/proc/{answer.step}: {answer.said.reason}",
                             process=ProcessRef(host, answer.step)))  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import pkgutil
 from typing import Any, Callable, TypeVar
@@ -21,8 +22,14 @@ def evidence(kind: str) -> Callable[[type[T]], type[T]]:
     return register
 
 
+@functools.lru_cache(maxsize=1)
 def kinds() -> dict[str, type[Any]]:
     """Every kind of evidence and its record class."""
     for module in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{module.name}")
     return dict(_KINDS)
+
+
+def kind(name: str) -> type[Any] | None:
+    """The record class of one kind of evidence; others are not loaded for its sake where it is known already."""
+    return _KINDS.get(name) or kinds().get(name)

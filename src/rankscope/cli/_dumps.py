@@ -1,0 +1,131 @@
+"""Stacks as they were read, one dump after another: what ``rankscope stacks --raw`` shows when nothing has to be compared.
+
+Nothing here needs the library of the command line, no case is built and nobody is judged, so the look itself is most of
+what it costs. Somebody who types this is in a hurry: in seconds a watchdog may end what there is to see.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..errors import RankscopeError
+from ..model.evidence.stacks import PythonStacks
+from ..model.process import Process, Role
+from ..model.snapshot import Snapshot
+from ..probe.engine import StackOptions
+from ..probe.sweep import Plan
+from . import _exit, _target
+
+if TYPE_CHECKING:
+    from ..model.ranks import RankSet
+
+KINDS = frozenset({"python-stacks"})
+_HELPERS = (Role.DATALOADER_WORKER, Role.COMPILE_WORKER, Role.CHECKPOINT_WRITER, Role.HELPER)
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the user wants to see of a job; ``pid`` is shown whatever part it plays."""
+
+    ranks: RankSet | None = None
+    children: bool = False
+    native: bool = False
+    locals: bool = False
+    source: bool = False
+    raw: bool = False
+    pid: int | None = None
+
+    @property
+    def plain_dumps(self) -> bool:
+        """Dumps as they were read: nothing is compared, nobody is paused."""
+        return self.raw and not self.native and not self.source
+
+
+def run(target: str | None, children: bool) -> int:
+    """The whole command for one target on this host; its exit code."""
+    from .. import pipeline
+
+    chosen = _target.parse(target)
+    plan = Plan(sweeps=1, interval_s=0.0, options=StackOptions(locals=False), only=KINDS)
+    wish = Wish(children=children, raw=True, pid=chosen.pid)
+    complete: bool | None = None
+    for snapshot in pipeline.gather(pipeline.Look(chosen.pid, plan)):
+        for text in show(snapshot, wish):
+            sys.stdout.write(f"{text}\n")
+        complete = complete is not False and snapshot.complete
+    if complete is None:
+        from .diagnose import no_job
+
+        raise no_job(chosen)
+    return _exit.NOTHING_FOUND if complete else _exit.INTERRUPTED
+
+
+def show(snapshot: Snapshot, wish: Wish) -> Iterator[str]:
+    """One dump after another. Half of what the command costs otherwise is what this leaves out: no case is built."""
+    from ..analysis.identity import resolve
+    from ..report import raw
+
+    stacks: dict[object, PythonStacks] = {
+        item.process: item.record
+        for sweep in snapshot.sweeps for item in sweep.items if isinstance(item.record, PythonStacks)
+    }  # fmt: skip
+    processes = resolve(snapshot.processes, stacks)
+    chosen = wanted(processes, wish)
+    yield title(snapshot, processes, bool(chosen))
+    for process in in_order(chosen):
+        read = stacks.get(process.ref)
+        yield raw.render(raw.Shown(process, read, read.python if read else None, wish.locals))
+    yield from foot(snapshot)
+
+
+def in_order(processes: Iterable[Process]) -> list[Process]:
+    return sorted(processes, key=lambda one: (one.rank is None, one.rank or 0, one.ref.pid))
+
+
+def title(snapshot: Snapshot, processes: tuple[Process, ...], fits: bool) -> str:
+    """The first line of a job, or that nobody of it is to be shown."""
+    name, there = snapshot.job.name, _who_there_is(snapshot, processes)
+    if not fits:
+        gap = next(iter(snapshot.gaps), None) if not processes else None
+        because = f"{gap.what}: {gap.detail}" if gap else f"it has {there}"
+        raise RankscopeError(f"no process of {name or 'this job'} fits", because, "rankscope stacks --children")
+    return f"{name or 'job'} ({snapshot.job.launcher}), {there}\n"
+
+
+def foot(snapshot: Snapshot) -> Iterator[str]:
+    """What could not be had, and what the look cost the job."""
+    gaps = tuple(gap for gap in snapshot.gaps if gap.what != "environ")
+    if gaps:
+        from ..report import screen
+
+        yield from (f"unseen   {text}" for text in screen.unseen(gaps))
+    if snapshot.effort.paused_ms_max:
+        yield f"cost     longest pause {snapshot.effort.paused_ms_max:.0f} ms"
+
+
+def wanted(processes: tuple[Process, ...], wish: Wish) -> tuple[Process, ...]:
+    """Ranks; their helpers when asked for; where nobody has a rank, every process that works."""
+    ranks = any(process.role is Role.RANK for process in processes)
+    return tuple(process for process in processes if _fits(process, wish, ranks))
+
+
+def _fits(process: Process, wish: Wish, ranks: bool) -> bool:
+    if process.ref.pid == wish.pid and process.role not in (Role.RANK, Role.LAUNCHER):
+        return True
+    if wish.ranks is not None and process.rank not in wish.ranks:
+        return False
+    if process.role is Role.RANK:
+        return True
+    if process.role in _HELPERS or process.owner is not None:
+        return wish.children
+    return wish.children or not ranks
+
+
+def _who_there_is(snapshot: Snapshot, processes: tuple[Process, ...]) -> str:
+    hosts = ", ".join(host.name for host in snapshot.hosts[:4])
+    on = f" on {hosts}" if hosts else ""
+    ranks = sum(process.role is Role.RANK for process in processes)
+    return f"{ranks} ranks{on}" if ranks else f"{len(processes)} processes{on}, none of them known as a rank"

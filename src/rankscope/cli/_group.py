@@ -1,0 +1,58 @@
+"""The commands: one file of this folder each, loaded when it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import click
+
+from .. import __version__
+from . import _exit
+
+_OWN = {"main"}
+
+
+class Commands(click.Group):
+    """Loads a command's module only when it is asked for, so that ``--help`` and completion are quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        from .. import cli
+
+        names = (info.name for info in pkgutil.iter_modules(cli.__path__))
+        return sorted(name.replace("_", "-") for name in names if name not in _OWN and not name.startswith("_"))
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in self.list_commands(ctx):
+            return None
+        command: click.Command = importlib.import_module(f"rankscope.cli.{name.replace('-', '_')}").command
+        return command
+
+
+@click.command(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+    epilog="""\b
+Examples:
+  $ rankscope diagnose                 every distributed Python job on this host
+  $ rankscope diagnose pid:4587        the job that this process belongs to
+  $ rankscope snapshot -o job.snap     keep the evidence; judge it anywhere
+  $ rankscope analyze job.snap""",
+)
+@click.version_option(__version__, prog_name="rankscope")
+def cli() -> None:
+    """Find the rank that hangs, kills or slows a distributed Python job, and why."""
+
+
+def run() -> int:
+    """Do what the command line says; the exit code."""
+    try:
+        code = cli.main(standalone_mode=False)
+    except click.exceptions.Exit as done:
+        code = done.exit_code
+    except click.Abort:
+        raise KeyboardInterrupt from None
+    except click.ClickException as error:
+        error.show()
+        code = _exit.COULD_NOT
+    return code if isinstance(code, int) else 0
