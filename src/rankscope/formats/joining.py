@@ -15,7 +15,7 @@ from ..model.snapshot import Item, Job, Snapshot, Sweep
 from . import names
 from .reading import FileEvidence
 from .records import Dump
-from .subjects import with_pids
+from .subjects import of_tasks, with_pids
 
 UNKNOWN_HOST = "file"
 
@@ -62,7 +62,7 @@ class Joiner:
         """Place all threads of a file; the processes it is about."""
         refs: dict[ProcessRef, None] = {}
         seen_native_only = 0
-        for number, dump in enumerate(with_pids(one.dumps)):
+        for number, dump in enumerate(of_tasks(with_pids(one.dumps))):
             ranks = (
                 (dump.rank,)
                 if dump.rank is not None
@@ -100,6 +100,8 @@ class Joiner:
     def _being(self, one: FileEvidence, pid: int | None, rank: int | None, dump: Dump | None) -> _Being:
         host = (dump.host if dump else None) or UNKNOWN_HOST
         role = one.who.role or (Role.RANK if rank is not None else Role.OTHER)
+        if role is Role.LAUNCHER and dump is not None and dump.rank is not None:
+            role = Role.RANK  # the file is called after the launcher that collected the output of ranks
         key: Any = (
             ("pid", host, pid)
             if pid is not None
@@ -108,6 +110,9 @@ class Joiner:
             else ("file", one.source.name)
         )
         being = self._beings.get(key)
+        if being is not None and rank is not None and being.process.rank not in (None, rank):
+            key = (*key, rank)  # two hosts, of which nobody said the names, have a process of this number each
+            being = self._beings.get(key)
         if being is None:
             ref = ProcessRef(host, pid if pid is not None else self._free_pid(), 0)
             process = Process(

@@ -60,6 +60,11 @@ _MAYBE_PREFIX = re.compile(
 )
 
 
+def may_have_prefix(raw: str) -> bool:
+    """Whether a line may begin with what a launcher or collector put there; quick, and sometimes wrong."""
+    return _MAYBE_PREFIX.match(raw) is not None
+
+
 def clean(number: int, raw: str) -> Line:
     """A line without noise."""
     text = raw.rstrip("\r\n")

@@ -154,6 +154,7 @@ def _take(evidence: FileEvidence, said: Iterable[Said]) -> None:
         else:
             evidence.reports.append(one)
     evidence.events.sort(key=lambda event: event.line)
+    evidence.dumps.sort(key=lambda dump: dump.line)
     for name, count in counts.items():
         if count > EVENTS_PER_KIND and not name.startswith("text."):
             detail = f"{count - EVENTS_PER_KIND} more {name} left out"

@@ -75,6 +75,26 @@ def per_rank(record: Record, section: Section) -> Iterator[Record]:
         yield record
 
 
+# Below these a process is a helper of some rank, not a rank.
+_HELPERS = frozenset({"_worker_loop", "_do_spawn", "fork_helper", "_main_loop"})
+
+
+def of_tasks(dumps: Iterable[Dump]) -> list[Dump]:
+    """``srun -l`` numbers tasks: a task that shows several processes that may be ranks is a node, and its number no rank."""
+    found = list(dumps)
+    pids: dict[int, set[int]] = {}
+    helpers = {one.pid for one in found if any(frame.function in _HELPERS for frame in one.thread.stack)}
+    for one in found:
+        if one.rank is not None and one.pid is not None and one.pid not in helpers:
+            pids.setdefault(one.rank, set()).add(one.pid)
+    nodes = {rank for rank, several in pids.items() if len(several) > 1}
+    return [_of_node(one) if one.rank in nodes else one for one in found]
+
+
+def _of_node(dump: Dump) -> Dump:
+    return replace(dump, rank=None, host=dump.host or f"task{dump.rank}")
+
+
 def with_pids(dumps: Iterable[Dump]) -> list[Dump]:
     """Dumps that run together without any header: the thread that started a process has the process's number.
 

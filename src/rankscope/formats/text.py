@@ -11,7 +11,7 @@ from typing import Any
 from ..model.evidence.events import Event
 from . import faulthandler, folded, gdb_text, native_sample, processes, pybt, pylist, pyspy_text, pystack_text, strace
 from .events import families
-from .lines import Line, clean
+from .lines import Line, clean, may_have_prefix
 from .records import Record
 from .subjects import Section, per_rank, placed, section_of
 from .versions import versions_of
@@ -29,65 +29,90 @@ _DUMP_LINE = re.compile(
 )
 
 
+# Sources whose lines are told apart; lines of any more are read as one.
+MOST_SOURCES = 2048
+
+
+class _Voice:
+    """The lines of one source: what dump it is in the middle of, and whom it speaks about."""
+
+    def __init__(self) -> None:
+        self._readers = [module.Reader() for module in DUMPS]
+        self.section = Section()
+        self.dumping = False
+
+    def feed(self, line: Line) -> Iterator[Record]:
+        for reader in self._readers:
+            for record in reader.feed(line):
+                yield from per_rank(record, self.section)
+        self.dumping = any(getattr(reader, "_open", None) is not None for reader in self._readers)
+
+    def close(self) -> Iterator[Record]:
+        for reader in self._readers:
+            for record in reader.close():
+                yield from per_rank(record, self.section)
+        self.dumping = False
+
+
 class TextReader:
-    """All readers at once."""
+    """All readers at once; what several ranks wrote into one file line by line is told apart by their prefixes."""
 
     def __init__(self, small: bool = True) -> None:
-        self._dumps = [module.Reader() for module in DUMPS]
+        self._voices: dict[str, _Voice] = {}
         self._families = [(_any(module.NEEDLES), module.Reader()) for module in families()]
         self._needles = _all_needles()
         self._small = small
-        self._section = Section()
-        self._dumping = False
+        self._dumping: set[_Voice] = set()
 
     def feed(self, number: int, raw: str) -> Iterator[Record]:
         """All records that a line completes."""
         interesting = self._needles.search(raw) is not None
         waiting = self._waits()
-        if not (interesting or self._small or self._dumping or waiting or _DUMP_LINE.match(raw)):
+        if not (
+            interesting or self._small or self._dumping or waiting or _DUMP_LINE.match(raw) or may_have_prefix(raw)
+        ):
             return
         line = clean(number, raw)
         if line.text.startswith(("```", "~~~")):
             return
-        section = section_of(line, self._section)
-        if section is not self._section:
-            yield from self._close_dumps()
-            self._section = section
+        voice = self._voice(line.source)
+        section = section_of(line, voice.section)
+        if section is not voice.section:
+            yield from voice.close()
+            voice.section = section
         line = placed(line, section)
         if self._small and line.text.strip():
             yield _plain(line)
             yield from versions_of(line)
-        yield from self._dump(line)
+        yield from self._dump(voice, line)
         for needles, reader in self._families:
             if (interesting and needles.search(line.text)) or reader in waiting:
                 yield from reader.feed(line)
 
-    def _dump(self, line: Line) -> Iterator[Record]:
-        if not (self._dumping or self._small or _DUMP_LINE.match(line.text)):
-            return
-        for reader in self._dumps:
-            for record in reader.feed(line):
-                yield from per_rank(record, self._section)
-        self._dumping = any(getattr(reader, "_open", None) is not None for reader in self._dumps)
+    def _voice(self, source: str) -> _Voice:
+        if source not in self._voices and len(self._voices) >= MOST_SOURCES:
+            source = ""
+        return self._voices.setdefault(source, _Voice())
+
+    def _dump(self, voice: _Voice, line: Line) -> Iterator[Record]:
+        if voice.dumping or self._small or _DUMP_LINE.match(line.text):
+            yield from voice.feed(line)
+            (self._dumping.add if voice.dumping else self._dumping.discard)(voice)
 
     def gap(self) -> Iterator[Record]:
         """Lines were left out here: what is open does not go on behind them."""
         if self._dumping or self._waits():
             yield from self.close()
-            self._dumping = False
 
     def _waits(self) -> list[Any]:
         names = ("_open", "_held", "_last_error", "_fields")
         return [reader for _, reader in self._families if any(getattr(reader, name, None) for name in names)]
 
-    def _close_dumps(self) -> Iterator[Record]:
-        for reader in self._dumps:
-            for record in reader.close():
-                yield from per_rank(record, self._section)
-
     def close(self) -> Iterator[Record]:
         """What was still open at the end."""
-        yield from self._close_dumps()
+        for voice in self._voices.values():
+            yield from voice.close()
+        self._dumping.clear()
         for _, reader in self._families:
             yield from reader.close()
 
