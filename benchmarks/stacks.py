@@ -1,14 +1,16 @@
 """What it costs to see every Python stack of a host: ours against py-spy, over the same processes in the same run.
 
-    python benchmarks/stacks.py [--ranks 8] [--workers 16] [--torch] [--repeat 3]
+    python benchmarks/stacks.py [--ranks 8] [--workers 16] [--torch] [--rounds 5]
 
-Prints seconds, the ratio to the usual ``pgrep | xargs py-spy dump`` loop, peak memory of the command, and how long a
-target that measures its own gaps stood still under each.
+Each round runs every command once, so that a busy neighbour disturbs all alike; shown are medians over the rounds, and
+the ratio to the usual ``pgrep | xargs py-spy dump`` loop of the same round. Then it is shown who stops a process: a
+target that never sleeps tells how often and how long it stood still, and why.
 """
 
 from __future__ import annotations
 
 import argparse
+import compileall
 import os
 import resource
 import statistics
@@ -19,26 +21,40 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import rankscope
+
 HERE = Path(__file__).parent
 JOB = HERE / "stacks_job.py"
 TOOLS = Path(sys.executable).parent
+# As the tools run for their users: compiled when they were installed, their output buffered.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
 
-# A target of twelve threads, one of which spins and tells the longest gap it saw since it was last asked.
+# A target of twelve threads, one of which never sleeps. Each gap in its time has a reason: the kernel counts it as an
+# involuntary switch when somebody else got the CPU, and as a voluntary one only when the thread was stopped from outside.
 SPINNER = """
-import os, sys, threading, time
+import os, resource, sys, threading, time
 os.set_blocking(0, False)
 def down(depth):
     down(depth - 1) if depth else threading.Event().wait()
 for _ in range(11):
     threading.Thread(target=down, args=(40,), daemon=True).start()
 sys.setswitchinterval(1000)
+def switches():
+    used = resource.getrusage(resource.RUSAGE_THREAD)
+    return used.ru_nvcsw, used.ru_nivcsw
 def spin():
-    worst, last = 0.0, time.perf_counter()
+    stops, stopped, other = 0, 0.0, 0.0
+    before, last = switches(), time.perf_counter()
     while True:
         for _ in range(2000):
             now = time.perf_counter()
-            if now - last > worst:
-                worst = now - last
+            if now - last > 1e-4:
+                after = switches()
+                if after[0] > before[0]:
+                    stops, stopped = stops + after[0] - before[0], max(stopped, now - last)
+                else:
+                    other = max(other, now - last)
+                before, now = after, time.perf_counter()
             last = now
         try:
             if not os.read(0, 1):
@@ -46,8 +62,9 @@ def spin():
         except BlockingIOError:
             last = time.perf_counter()
             continue
-        os.write(1, b"%.3f\\n" % (worst * 1e3))
-        worst, last = 0.0, time.perf_counter()
+        os.write(1, b"%d %.3f %.3f\\n" % (stops, stopped * 1e3, other * 1e3))
+        stops, stopped, other = 0, 0.0, 0.0
+        before, last = switches(), time.perf_counter()
 spin()
 """
 
@@ -82,7 +99,11 @@ def timed(command: list[str] | str) -> tuple[float, float, float]:
     """Seconds by the clock, seconds of CPU, and peak memory (MiB) of a command; its output is dropped."""
     began = time.perf_counter()
     child = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, shell=isinstance(command, str)
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        shell=isinstance(command, str),
+        env=ENVIRONMENT,
     )
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
@@ -104,8 +125,9 @@ def commands(pids: list[int]) -> dict[str, list[str] | str]:
     }
 
 
-def gap_under(command: list[str] | None) -> float:
-    """The longest gap, in ms, that a spinning target sees while a command works on it."""
+def gaps_under(command: list[str] | None) -> tuple[int, float, float]:
+    """How often a spinning target was stopped while a command worked on it, the longest stop and the longest other gap
+    (ms); without a command, in a time of the same length."""
     child = subprocess.Popen([sys.executable, "-c", SPINNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
     assert child.stdin is not None
     assert child.stdout is not None
@@ -121,42 +143,59 @@ def gap_under(command: list[str] | None) -> float:
                 stderr=subprocess.DEVNULL,
                 preexec_fn=lambda: os.sched_setaffinity(0, set(cpus[:-1]) or set(cpus)),
                 check=False,
+                env=ENVIRONMENT,
             )
         else:
             time.sleep(0.2)
         child.stdin.write(b"?")
-        return float(child.stdout.readline())
+        stops, stopped, other = child.stdout.readline().split()
+        return int(stops), float(stopped), float(other)
     finally:
         child.kill()
         child.wait()
 
 
-def report_cost(pids: list[int], repeat: int) -> None:
+def report_cost(pids: list[int], rounds: int) -> None:
     """Print seconds, ratio and memory of each command; CPU seconds tell more when neighbours are at work."""
-    peer = [0.0, 0.0]
-    for name, command in commands(pids).items():
-        runs = [timed(command) for _ in range(repeat)]
-        clock = statistics.median(run[0] for run in runs) - (1.0 if "interval" in name else 0.0)
-        cpu = statistics.median(run[1] for run in runs)
-        peer = peer if any(peer) else [clock, cpu]
-        memory = max(run[2] for run in runs)
-        print(f"{name:42} {clock:7.3f} {clock / peer[0]:6.2f} {cpu:7.3f} {cpu / peer[1]:6.2f} {memory:6.0f} MiB")
+    asked = commands(pids)
+    runs: dict[str, list[tuple[float, float, float]]] = {name: [] for name in asked}
+    for _ in range(rounds):
+        for name, command in asked.items():
+            clock, cpu, memory = timed(command)
+            runs[name].append((clock - (1.0 if "interval" in name else 0.0), cpu, memory))
+    peer = next(iter(runs.values()))
+    for name, taken in runs.items():
+        clock, cpu = (statistics.median(run[which] for run in taken) for which in (0, 1))
+        ratios = sorted(run[0] / other[0] for run, other in zip(taken, peer, strict=True))
+        ratio_cpu = statistics.median(run[1] / other[1] for run, other in zip(taken, peer, strict=True))
+        spread = f"{ratios[0]:.2f}–{ratios[-1]:.2f}"
+        print(
+            f"{name:42} {clock:7.3f} {statistics.median(ratios):6.2f} {spread:>10} {cpu:7.3f} {ratio_cpu:6.2f}"
+            f" {max(run[2] for run in taken):6.0f} MiB"
+        )
     said = subprocess.run([sys.executable, "-c", READ, *map(str, pids)], capture_output=True, text=True, check=True)
     work, threads = said.stdout.split()
-    print(f"{'of that, the reading itself':42} {float(work):7.3f} {float(work) / peer[0]:6.2f}   ({threads} threads)")
+    print(f"{'of that, the reading itself':42} {float(work):7.3f} ({threads} threads)")
 
 
-def report_gaps(repeat: int) -> None:
-    """Print how long a process stands still: the median of several worst gaps."""
+def report_gaps(rounds: int) -> None:
+    """Print who stops a process, how often and for how long, and what the scheduler does to it anyway."""
     spy = str(TOOLS / "py-spy")
+    print(
+        f"\n{f'a target that never sleeps, {rounds} times under':42} {'stops':>7} {'longest':>10}  other gaps (scheduler)"
+    )
     for name, command in {
         "nobody": None,
         "py-spy dump": [spy, "dump", "--pid", "PID"],
         "py-spy dump --nonblocking": [spy, "dump", "--nonblocking", "--pid", "PID"],
         "rankscope's reader": [sys.executable, "-c", READ, "PID"],
     }.items():
-        gaps = [gap_under(command) for _ in range(repeat)]
-        print(f"{name:42} {statistics.median(gaps):7.2f} ms")
+        seen = [gaps_under(command) for _ in range(rounds)]
+        others = sorted(each[2] for each in seen)
+        print(
+            f"{name:42} {sum(each[0] for each in seen):7} {max(each[1] for each in seen):7.2f} ms"
+            f"  median {statistics.median(others):.2f}, worst {others[-1]:.2f} ms"
+        )
 
 
 def main() -> None:
@@ -165,15 +204,15 @@ def main() -> None:
     parser.add_argument("--ranks", type=int, default=8)
     parser.add_argument("--workers", type=int, default=16)
     parser.add_argument("--torch", action="store_true")
-    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     asked = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    compileall.compile_dir(Path(rankscope.__file__).parent, quiet=2)
     with job(asked.ranks, asked.workers, asked.torch) as pids:
         print(f"{len(pids)} processes" + (" with torch loaded" if asked.torch else ""))
-        print(f"{'':42} {'s':>7} {'ratio':>6} {'CPU s':>7} {'ratio':>6} {'peak':>7}")
-        report_cost(pids, asked.repeat)
-    print("\nlongest gap seen by the target under")
-    report_gaps(9)
+        print(f"{'':42} {'s':>7} {'ratio':>6} {'(spread)':>10} {'CPU s':>7} {'ratio':>6} {'peak':>7}")
+        report_cost(pids, asked.rounds)
+    report_gaps(20)
 
 
 if __name__ == "__main__":
