@@ -69,7 +69,10 @@ def _in_columns(recorder: Recorder) -> Recorder:
 
 def _views(recorders: Mapping[int, Recorder], known: groups.Groups) -> dict[int, ranks.RankView]:
     p2p_groups: set[int] = set()
-    views = {rank: ranks.view(rank, recorder, known, p2p_groups) for rank, recorder in recorders.items()}
+    batches = any(recorder.only_active for recorder in recorders.values()) and any(
+        ranks.posts_batches(Ring.of(recorder.entries)) for recorder in recorders.values()
+    )
+    views = {rank: ranks.view(rank, recorder, known, p2p_groups, batches) for rank, recorder in recorders.items()}
     for rank, recorder in recorders.items():
         ranks.add_counters(views[rank], recorder, known, p2p_groups)
     return views

@@ -79,7 +79,7 @@ def _collective(group: Group, gid: int, seq: int, ops: dict[int, Op], views: Map
         view = views.get(rank)
         if view is None:
             made.silent.append(rank)
-        elif view.last.get(gid, -1) >= seq:
+        elif view.last.get(gid, -1) >= seq or view.may_forget(gid, made.created_ns):
             made.done.append(rank)
         else:
             made.missing.append(rank)
@@ -159,8 +159,13 @@ def _pair(
                 made.done.append(rank)
             else:
                 (made.missing if rank in views else made.silent).append(rank)
-        if made.waiting:
+        if made.waiting and not (made.done and _kept_open(made, views)):
             yield made
+
+
+def _kept_open(made: Pending, views: Mapping[int, RankView]) -> bool:
+    """Is a message over at its other end, and open here only as part of a batch, which ends as one?"""
+    return all(sum(other.step == op.step for other in views[rank].open) > 1 for rank, op in made.waiting.items())
 
 
 def _of_tag(numbers: Iterable[int], like: int) -> list[int]:
@@ -177,7 +182,8 @@ def _numbering(
     """How to count the messages of a pair so that equal numbers on both sides mean one message.
 
     Rings that go back to the start are simply counted. Rings that do not are matched by torch's own number of sends and
-    receives in the group, where the two talk to nobody else in it; otherwise by the first unfinished one of each side.
+    receives in the group, where both sides agree on it; otherwise, and where finished ones were left out, by the first
+    unfinished one of each side.
     """
     group, source, target = key
     sides = [side for side in (send, receive) if side is not None]
@@ -194,6 +200,15 @@ def _numbering(
         return range(-opened, len(side.at) - opened)
 
     solo = partners.get((group, source), set()) <= {target} and partners.get((group, target), set()) <= {source}
-    if solo and (send is None or receive is None or set(own_number(send)) & set(own_number(receive))):
+    if any(side.view.only_active for side in sides):
+        return from_first_open
+    if solo and (send is None or receive is None or _mirrored(own_number(send), own_number(receive))):
         return own_number
     return from_first_open
+
+
+def _mirrored(sent: Sequence[int], received: Sequence[int]) -> bool:
+    """Do both sides give the same numbers to their halves, where both remember? So they do when each posts the other
+    half of what its partner posts, one by one."""
+    first, last = max(min(sent), min(received)), min(max(sent), max(received))
+    return first <= last and {n for n in sent if first <= n <= last} == {n for n in received if first <= n <= last}

@@ -34,11 +34,15 @@ def clash(call: Pending, views: Mapping[int, RankView], groups: Groups) -> Clash
     if call.seq is None or len(call.waiting) + len(call.done) < 2:
         return None
     issued = _issued(call, call.seq, views, groups)
-    found = mismatch(issued, len(call.members))
+    group = groups.all[call.group]
+    size = (
+        len(call.members) if group.known or len(views) == groups.world else 0
+    )  # 0: who else belongs to it is not known
+    found = mismatch(issued, size, None)
     if found is None:
         return None
     if found.tie:
-        found = mismatch(issued, len(call.members), _habits(call, call.seq, views, groups)) or found
+        found = mismatch(issued, size, _habits(call, call.seq, views, groups)) or found
     kind, story = _neighbours(call, call.seq, found, issued, views, groups)
     told = tuple((str(one), ranks) for one, ranks in found.found.items())
     return Clash(kind, found.odd, found.expected, told, story, found.tie)
@@ -62,22 +66,37 @@ def _issued(call: Pending, seq: int, views: Mapping[int, RankView], groups: Grou
 
 
 def _habits(call: Pending, seq: int, views: Mapping[int, RankView], groups: Groups) -> Counter[object]:
-    """How often each call was made before in this group, and by groups of the same description at this number."""
+    """How often each call was made where this one stands: in groups of the same description under the same number, else
+    in this group after the same calls as now."""
     seen: Counter[object] = Counter()
-    for rank in call.members[:64]:
-        if rank in views:
-            for before in range(max(0, seq - 256), seq):
-                calls = views[rank].calls_at(groups, call.group, before)
-                if calls:
-                    seen[signature(calls).key] += 1
     desc = groups.all[call.group].desc
     for other, group in enumerate(groups.all):
         if other != call.group and group.desc == desc and desc:
             for rank in group.ranks[:8]:
                 calls = views[rank].calls_at(groups, other, seq) if rank in views else ()
                 if calls:
-                    seen[signature(calls).key] += 1000
-    return seen
+                    seen[signature(calls).key] += 1
+    return seen or _after_the_same(_history(call, seq, views, groups))
+
+
+def _history(call: Pending, seq: int, views: Mapping[int, RankView], groups: Groups) -> list[object]:
+    """The calls of a group before one number, oldest first, from the member that remembers most."""
+    best: list[object] = []
+    for rank in call.members[:8]:
+        if rank in views:
+            made = (views[rank].calls_at(groups, call.group, before) for before in range(max(0, seq - 512), seq))
+            best = max(best, [signature(calls).key for calls in made if calls], key=len)
+    return best
+
+
+def _after_the_same(past: list[object]) -> Counter[object]:
+    """What followed, each time before, the calls that were made last: the longest row of them that was seen before."""
+    for length in (16, 8, 4, 2, 1):
+        row = past[-length:]
+        found = Counter(past[at] for at in range(length, len(past)) if past[at - length : at] == row)
+        if found and len(row) == length:
+            return found
+    return Counter(past)
 
 
 def _neighbours(

@@ -126,7 +126,8 @@ class Mismatch:
 def mismatch(
     issued: Mapping[int, Signature], group_size: int, prefer: Counter[object] | None = None
 ) -> Mismatch | None:
-    """Compare what the members issued under one number. ``prefer`` counts how often a call was seen elsewhere."""
+    """Compare what the members issued under one number. ``prefer`` counts how often a call was seen elsewhere;
+    ``group_size`` is 0 where it is not known."""
     kinds: dict[object, list[int]] = {}
     example: dict[object, Signature] = {}
     for rank, one in issued.items():
@@ -174,7 +175,7 @@ def _seen(keys: Sequence[object], prefer: Counter[object] | None) -> int:
 def _totals(issued: Mapping[int, Signature], group_size: int) -> Mismatch | None:
     """all_to_all: what is sent in all must be what is received in all."""
     first = next(iter(issued.values()))
-    if first.ops != ("all_to_all",) or len(issued) < group_size:
+    if first.ops != ("all_to_all",) or not group_size or len(issued) < group_size:
         return None
     sent, received = (
         sum(map(numel, side)) for side in zip(*((s.inputs, s.outputs) for s in issued.values()), strict=True)

@@ -8,22 +8,13 @@ unfinished step. Whatever can be reached from nowhere else is a consequence; the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from .calls import Pending
 from .ranks import RankView
 
 Node = int  # calls are 0, 1, 2 …; rank r is -1 - r
-
-
-@dataclass(frozen=True)
-class Graph:
-    """Edges by node; ``because`` names the rank whose order of calls makes one call wait for another."""
-
-    calls: list[Pending]
-    edges: dict[Node, list[Node]]
-    because: dict[tuple[Node, Node], set[int]]
 
 
 @dataclass(frozen=True)
@@ -36,6 +27,22 @@ class Root:
     @property
     def circle(self) -> bool:
         return len(self.ranks) + len(self.calls) > 1
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Edges by node; ``because`` names the rank whose order of calls makes one call wait for another; ``batches`` are the
+    pairs of calls of which one waits for the other only as part of a batch."""
+
+    calls: list[Pending]
+    edges: dict[Node, list[Node]]
+    because: dict[tuple[Node, Node], set[int]]
+    batches: set[tuple[Node, Node]]
+
+    def only_batches(self, root: Root) -> bool:
+        """Does a circle of calls consist of batches alone, in which nobody is missing?"""
+        inside = set(root.calls)
+        return all((at, to) in self.batches for at in inside for to in self.edges.get(at, ()) if to in inside)
 
 
 def rank_node(rank: int) -> Node:
@@ -61,7 +68,21 @@ def build(calls: list[Pending], views: Mapping[int, RankView]) -> Graph:
                     because.setdefault((at, before), set()).add(rank)
         earlier.discard(at)
         targets.extend(sorted(earlier))
-    return Graph(calls, edges, because)
+    return Graph(calls, edges, because, set(_tie_batches(calls, views, first, edges)))
+
+
+def _tie_batches(
+    calls: list[Pending], views: Mapping[int, RankView], first: Mapping[int, list[Node]], edges: dict[Node, list[Node]]
+) -> Iterator[tuple[Node, Node]]:
+    for at, call in enumerate(calls):
+        if call.peer is None or call.awaited:
+            continue
+        for rank, op in call.waiting.items():
+            if op.step == views[rank].open[0].step:
+                for other in first.get(rank, ()):
+                    if other != at and other not in edges[at]:
+                        edges[at].append(other)
+                        yield at, other
 
 
 def _first_steps(calls: list[Pending], views: Mapping[int, RankView]) -> dict[int, list[Node]]:

@@ -76,6 +76,7 @@ class _Name:
     desc: str = ""
     declared: dict[_List, list[int]] = field(default_factory=lambda: defaultdict(list))
     loose: list[int] = field(default_factory=list)
+    completed: bool = False  # did a call of it ever end, as far as those tell who do not declare it?
 
     def everybody(self) -> set[int]:
         return set(self.loose).union(*self.declared.values()) if self.declared else set(self.loose)
@@ -115,6 +116,8 @@ def _collect(used: dict[str, _Name], lists: _Lists, rank: int, recorder: Recorde
         used[name].desc = used[name].desc or desc
         if name not in declared:
             used[name].loose.append(rank)
+            ring = Ring.of(recorder.entries)
+            used[name].completed |= any(over and call.group == name for call, over in zip(ring.calls, ring.done))
 
 
 def _world(used: Mapping[str, _Name], recorders: Mapping[int, Recorder]) -> int:
@@ -131,7 +134,10 @@ def _split(name: str, what: _Name, world: int, doubts: list[str]) -> Iterable[tu
     everywhere = what.desc == "default_pg" or (name in ("0", "default_pg") and not what.desc)
     if not what.declared:
         ranks = tuple(range(world)) if everywhere else tuple(sorted(what.loose))
-        yield Group(name, what.desc, ranks, known=everywhere), what.loose
+        # A group of nearly all in which nothing ever ended: those who are not in it may be missing.
+        rest = tuple(rank for rank in range(world) if rank not in set(ranks))
+        maybe = rest if not what.completed and 2 * len(rest) < len(ranks) else ()
+        yield Group(name, what.desc, ranks, known=everywhere, maybe=maybe), what.loose
         return
     meant, strays = _claims(what)
     if strays:
@@ -173,7 +179,7 @@ def _complete(made: list[Group], world: int, sizes: Mapping[str, int], silent: s
     by_desc: dict[str, list[int]] = defaultdict(list)
     for at, group in enumerate(made):
         if group.desc != "default_pg":
-            by_desc[group.desc or group.name].append(at)
+            by_desc[group.desc if group.desc not in ("", "undefined") else group.name].append(at)
     out = list(made)
     for siblings in by_desc.values():
         if any(not made[at].known for at in siblings):
@@ -197,7 +203,7 @@ def _fill(out: list[Group], siblings: list[int], world: int, sizes: Mapping[str,
             out[at] = Group(out[at].name, out[at].desc, ways[0], known=False)
             free.difference_update(ways[0])
         else:
-            out[at] = replace(out[at], maybe=tuple(sorted(free)))
+            out[at] = replace(out[at], maybe=tuple(sorted(free)) or out[at].maybe)
     if len(siblings) == 1 and not short and not out[siblings[0]].known and free & silent:
         # The only group of its kind, and some ranks left no recorder: they may well belong to it.
         only = siblings[0]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ...model.diagnosis import CollectiveState
 from ...model.ranks import RankSet, ranks_phrase
 from ...model.ring import Call
+from .awaited import Awaited
 from .calls import Pending
 from .clash import Clash, clash
 from .graph import Graph, Root, circle_ranks, islands, rank_node, reachable
@@ -48,12 +49,8 @@ class Judge:
 
     def __init__(self, graph: Graph, roots: list[Root], views: Mapping[int, RankView], groups: Groups, facts: Facts):
         self._graph, self._roots, self._views, self._groups, self._facts = graph, roots, views, groups, facts
-        self._absent: dict[int, list[int]] = {}  # calls that wait for a rank
-        for at, call in enumerate(graph.calls):
-            for rank in call.awaited:
-                self._absent.setdefault(rank, []).append(at)
-        self._ahead = {at for at, call in enumerate(graph.calls)
-                       if any(op.step == views[rank].open[0].step for rank, op in call.waiting.items())}  # fmt: skip
+        self._awaited = Awaited(graph, views, groups)
+        self._absent, self._ahead, self._order = self._awaited.absent, self._awaited.ahead, self._awaited.order
 
     def rule(self) -> Ruling:
         """All causes, what follows from them, and who is at fault."""
@@ -67,10 +64,6 @@ class Judge:
         states.extend(self._consequences({cause.call for cause in causes}, culprits, room))
         cycles = tuple(cause.circle for cause in causes if cause.circle)
         return Ruling(tuple(states), culprits, tuple(dict.fromkeys(cycles)))
-
-    def _order(self, at: int) -> tuple[bool, int]:
-        """Calls at which somebody stands first come before those queued behind; then the earliest."""
-        return at not in self._ahead, self._graph.calls[at].created_ns
 
     def _causes(self) -> Iterator[_Cause]:
         clashes = dict(self._clashes())
@@ -120,7 +113,9 @@ class Judge:
         return _Cause(found.kind, at, odd, 0, detail, found)
 
     def _cause(self, root: Root) -> Iterator[_Cause]:
-        if root.circle:
+        if root.circle and not root.ranks and self._graph.only_batches(root):
+            yield from self._joined_call(root.calls[0])
+        elif root.circle:
             yield from self._circle(root)
         elif root.ranks:
             yield from self._absentee(root.ranks[0])
@@ -143,13 +138,19 @@ class Judge:
         """
         if len(root.calls) != 2:
             return ()
-        few, many = sorted((self._graph.calls[at] for at in root.calls), key=lambda call: len(call.waiting))
-        split = set(few.members) == set(many.members) == {*few.waiting, *many.waiting} and few.peer is None
-        return tuple(sorted(few.waiting)) if split and len(few.waiting) < len(many.waiting) else ()
+        one, other = (self._graph.calls[at] for at in root.calls)
+        if one.peer is not None or set(one.members) != set(other.members) or other.peer is not None:
+            return ()
+        few, many = sorted((self._standing(one), self._standing(other)), key=len)
+        return tuple(sorted(few)) if few | many == set(one.members) and len(few) < len(many) else ()
+
+    def _standing(self, call: Pending) -> set[int]:
+        """Ranks that are at this call, not only queued for it."""
+        return {rank for rank, op in call.waiting.items() if op.step == self._views[rank].open[0].step}
 
     def _absentee(self, rank: int) -> Iterator[_Cause]:
         """A rank that waits for nothing while others wait for it."""
-        at = self._first_awaited(rank)
+        at = self._awaited.first(rank)
         if at is None:
             return
         if rank not in self._views and rank in self._facts.unseen:
@@ -165,39 +166,42 @@ class Judge:
         message = self._graph.calls[at].peer is not None
         yield _Cause("p2p_unmatched" if message and only_messages else "missing_rank", at, (rank,), 1)
 
-    def _first_awaited(self, rank: int) -> int | None:
-        """The call that the rank would have had to issue next.
-
-        That is the earliest one in which somebody waits; but messages are posted long before their time comes, so a
-        collective in which more ranks wait than in messages to this rank goes before them.
-        """
-        calls = sorted(self._absent.get(rank, ()), key=lambda at: (*self._order(at), at))
-        ahead = [at for at in calls if at in self._ahead]
-        collectives = [at for at in ahead if self._graph.calls[at].peer is None]
-        posted = {other for at in ahead if at not in collectives for other in self._graph.calls[at].waiting}
-        if posted and collectives and len(self._graph.calls[collectives[0]].waiting) > len(posted):
-            return collectives[0]
-        return calls[0] if calls else None
-
     def _joined_call(self, at: int) -> Iterator[_Cause]:
         """Every member issued the call."""
         call = self._graph.calls[at]
-        behind = [rank for rank in call.waiting if rank in self._absent]
-        if call.done and call.op.call.op in _ROOTED and call.op.call.backend == "gloo":
+        name = call.op.call.op
+        if call.done and name in _ROOTED and call.op.call.backend == "gloo":
             detail = "all members issued it and some are through: a root or argument differs, or data was lost"
             yield _Cause("argument_mismatch", at, (), 2, detail)
-        elif call.done and behind and 2 * len(call.waiting) < len(call.members):
-            # Nobody passes such a call before all have come: it is over everywhere but on these ranks.
-            for rank in behind:
-                awaited = self._first_awaited(rank)
-                if awaited is not None:
-                    label = f"{call.op.call.op} #{call.seq}" if call.seq is not None else call.op.call.op
-                    detail = f"its own device never finished {label}, which is over on the other members"
-                    yield _Cause("missing_rank", awaited, (rank,), 1, detail)
-        else:
+            return
+        held_up = self._held_up(at) if call.done and call.peer is None and name not in _ROOTED else {}
+        for rank, awaited in held_up.items():
+            detail = f"its own device never finished {name} #{call.seq}, which is over on the other members"
+            yield _Cause("missing_rank", awaited, (rank,), 1, detail)
+        if not held_up:
             yield _Cause(
                 "stuck_in_flight", at, (), 3, "every member issued it and none can go on: network, device or library"
             )
+
+    def _held_up(self, at: int) -> dict[int, int]:
+        """Nobody passes such a call before all have come: where it is over on some members, the devices of the others
+        stand. Those in whose next calls somebody waits are named, with the first of these calls."""
+        call, found = self._graph.calls[at], {}
+        for rank in call.waiting:
+            awaited = self._awaited.first(rank)
+            if awaited is None:
+                queued = [
+                    other
+                    for (other, before), who in self._graph.because.items()
+                    if before == at and rank in who and self._waited_by_others(other, rank)
+                ]
+                awaited = min(queued, key=lambda other: (*self._order(other), other), default=None)
+            if awaited is not None:
+                found[rank] = awaited
+        return found if len(found) <= len(call.members) // 2 else {}
+
+    def _waited_by_others(self, at: int, rank: int) -> bool:
+        return bool(self._standing(self._graph.calls[at]) - {rank})
 
     def _joined(self, causes: list[_Cause]) -> Iterator[_Cause]:
         """Causes of one kind at one call speak as one."""
