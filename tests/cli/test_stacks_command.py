@@ -140,3 +140,16 @@ def test_a_file_with_nothing_in_it_says_that_nothing_fits(tmp_path: pathlib.Path
     assert said.code == 2
     assert "0 processes" in said.err
     assert "Traceback" not in said.err
+
+
+def test_saved_dumps_of_a_directory_are_one_tree(tmp_path: pathlib.Path) -> None:
+    """A folder of somebody's py-spy dumps is a target like a snapshot."""
+    for rank in range(3):
+        text = (
+            f'Thread 0x7F0 (idle): "MainThread"\n    {"load" if rank == 1 else "reduce"} (train.py:{rank // 2 + 7})\n'
+        )
+        (tmp_path / f"rank_{rank}.txt").write_text(text)
+    said = rankscope("stacks", str(tmp_path))
+    assert said.code == 0, said.err
+    assert "3 ranks" in said.out
+    assert "load" in said.out

@@ -1,4 +1,4 @@
-"""Snapshot files: written with mode 0600 and in one piece, read back line by line."""
+"""What is saved: snapshot files, written with mode 0600 and in one piece, and anybody's evidence, read back."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 
 from .. import __version__
 from ..errors import RankscopeError
-from ..formats.snapshot import read
 from ..model import wire
 from ..model.snapshot import Snapshot
 
@@ -34,9 +33,9 @@ def _write(path: Path, snapshot: Snapshot) -> None:
 
 
 def load(path: Path) -> Snapshot:
-    """A snapshot file as it was written, or as much of it as there is."""
-    try:
-        with path.open("rb") as file:
-            return read(file)
-    except OSError as error:
-        raise RankscopeError(f"cannot read {path}", error.strerror or str(error)) from error
+    """What was saved: a snapshot file, or the dumps and logs of anybody in a file or directory."""
+    from ..formats.gather import gather
+
+    if not os.access(path, os.R_OK):
+        raise RankscopeError(f"cannot read {path}", "permission denied", f"ls -ld {path}")
+    return gather((path,))

@@ -1,4 +1,4 @@
-"""TARGET: what to look at. Nothing (this host), ``pid:N``, other hosts (``ssh:node[1-8]``, ``slurm:JOBID`` …), a file."""
+"""TARGET: what to look at: nothing (this host), ``pid:N``, hosts (``ssh:node[1-8]``, ``slurm:JOBID`` …), a file or folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Target:
-    """A process of this host, a snapshot file, a job on other hosts (transport and what follows its colon), or this host."""
+    """A process of this host, saved evidence, a job on other hosts (transport and what follows its colon), or this host."""
 
     pid: int | None = None
     file: Path | None = None
@@ -35,13 +35,13 @@ def parse(text: str | None) -> Target:
             return Target(remote=(kind, rest))
     if text.isdecimal():
         return Target(pid=_pid(text))
-    if os.path.isfile(text):
+    if os.path.exists(text):
         from pathlib import Path
 
         return Target(file=Path(text))
     raise RankscopeError(
         f"I do not understand the target {text!r}",
-        "it is neither pid:N, slurm:JOBID, ssh:HOSTS, hostfile:PATH, mpi:PID nor an existing snapshot file",
+        "it is neither pid:N, slurm:JOBID, ssh:HOSTS, hostfile:PATH, mpi:PID nor an existing file or directory",
         "rankscope diagnose            or   rankscope diagnose 'ssh:node[1-8]'",
     )  # fmt: skip
 

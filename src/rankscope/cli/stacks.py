@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -63,11 +62,12 @@ def command(
     only = _dumps.KINDS if wish.plain_dumps else _KINDS
     plan = Plan(sweeps=1, interval_s=0.0, options=options, engine=engine, only=only)
     shown, complete = 0, True
-    looks = (
-        iter([_files(chosen.file)])
-        if chosen.file is not None
-        else pipeline.gather(pipeline.Look(chosen.pid, plan, **where))
-    )
+    if chosen.file is not None:
+        from . import _snapshots
+
+        looks = iter([_snapshots.load(chosen.file)])
+    else:
+        looks = pipeline.gather(pipeline.Look(chosen.pid, plan, **where))
     for snapshot in looks:
         for line in _shown(snapshot, wish, plan, local=chosen.file is None and not where, color=color):
             click.echo(line, color=True)
@@ -77,13 +77,6 @@ def command(
 
         raise no_job(chosen)
     raise click.exceptions.Exit(_exit.NOTHING_FOUND if complete else _exit.INTERRUPTED)
-
-
-def _files(path: Path) -> Snapshot:
-    """A snapshot or anybody's dumps; their readers are loaded only where a file is named."""
-    from ..formats.gather import gather
-
-    return gather((path,))
 
 
 def _shown(snapshot: Snapshot, wish: Wish, plan: Plan, local: bool, color: str) -> Iterator[str]:
