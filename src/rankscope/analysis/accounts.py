@@ -21,7 +21,9 @@ from .frame_tables import Kind
 from .frames import wait_of
 from .labels import Who, who
 from .origin import module_path
+from .passages import stacks_told
 from .progress import advances
+from .sayings import sayings
 
 # What programs add to their messages for every case alike: advice and guesses, never evidence.
 _ADVICE = re.compile(
@@ -41,7 +43,7 @@ _ADVICE = re.compile(
 _LOGGED = re.compile(
     r"\s*(?:\[?\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d/\d{4}|[A-Z][a-z]{2} +\d+ \d\d:\d\d|\[\s*\d+\.\d{3,}\]|\[?(?:INFO|DEBUG|WARN(?:ING)?|ERROR|CRITICAL|NOTICE)\b|"
     r"\[[WEIF]\d*\s|[WEIF]\d{4} |(?:wandb|mlflow|neptune): |\S+:\d+:\d+ \[\d+\] NCCL|\S+ +\d+ +\d+\.\d +\d+\.\d |(?:Selecting|Preparing|Unpacking|Setting up|Install|Commandline|Get:\d)\b|"
-    r"\S+=\S+ \S+=\S+|\{['\"]|<\d+>)"
+    r"\S+=\S+ \S+=\S+|\{['\"]|<\d+>|File \"[^\"]+\", line)"
 )
 PROSE_LINES = 80
 
@@ -99,7 +101,7 @@ class Account:
         for event in self.events:
             lines[event.file, event.line, event.text] = None
         said = "\n".join(line for _, _, line in lines)[:TEXT_LIMIT]
-        stacks = "\n\n".join(dict.fromkeys(seen.text for seen in self.seen))
+        stacks = "\n\n".join(self._stacks)
         # A file's name has underscores both for blanks and for what no name may hold; settings need them kept.
         return f"{self.label}\n{self.label.replace(' ', '_')}\n\n{stacks}\n\n{_ADVICE.sub('', said)}"
 
@@ -107,9 +109,18 @@ class Account:
     def prose(self) -> str:
         """Label, stacks, and what a person may have written: a short text without the lines of logs and tables."""
         lines = [line for line in self.said.splitlines() if not _LOGGED.match(line)]
-        stacks = "\n\n".join(dict.fromkeys(seen.text for seen in self.seen))
+        stacks = "\n\n".join(self._stacks)
         written_by_people = "\n".join(lines) if len(lines) <= PROSE_LINES else ""
         return f"{self.label}\n\n{stacks}\n\n{written_by_people}"
+
+    @functools.cached_property
+    def told(self) -> dict[int | None, Stack]:
+        """Where its ranks waited by passages of its text, when nobody dumped their stacks."""
+        return {} if self.seen else stacks_told(self.events)
+
+    @property
+    def _stacks(self) -> Iterable[str]:
+        return dict.fromkeys([*(seen.text for seen in self.seen), *map(written, self.told.values())])
 
     @functools.cached_property
     def said(self) -> str:
@@ -291,7 +302,7 @@ class Doing:
     account: Account | None = None
 
 
-_COLLECTIVE = r"(?:all[_-]?reduce|all[_-]?gather\w*|all[_-]?to[_-]?all\w*|reduce[_-]?scatter\w*|broadcast\w*|barrier|allgather|alltoall\w*|collective|bcast)"
+_COLLECTIVE = r"(?:all[_-]?reduce\w*|all[_-]?gather\w*|all[_-]?to[_-]?all\w*|reduce[_-]?scatter\w*|broadcast\w*|barrier|bcast|all_?(?:sum|max|min)\b|psum|\bcollective|\b[\w.]*_gather\b|\b(?:gather|reduce|scatter)(?:_object)?\b(?! the\b)|wait_for_everyone)"
 # In order: the first pattern found in a sentence says what its subject does.
 _SENTENCES: tuple[tuple[str, str], ...] = (
     (
@@ -325,10 +336,6 @@ _SENTENCES: tuple[tuple[str, str], ...] = (
     ("done", r"\b(?:finished|completed|done|already left|left the loop|100%)\b"),
     (Kind.LOCK.value, r"(?:\block\b|mutex|futex|acquire)"),
 )
-_SUBJECT = re.compile(
-    r"^\W*(?:(?:all|the) )?(?P<word>ranks?|TP|DP|PP|EP|workers?)[ #-]*\[?(?P<list>\d[\d,\s-]*?(?: and \d+)?)\]?(?:\s*[:—–]\s*|\s+(?=(?:stopped|stuck|in|is|are|at|waits?|waiting|blocked|hangs?|has|have|stands?|enters?|entered|calls?|called|never|finish\w*|left|did|does|was|were|timed|reach\w*|behind|launch\w*|joined|not)\b))(?P<rest>.+)$",
-    re.IGNORECASE,
-)
 
 
 def doings(case: Case) -> tuple[Doing, ...]:
@@ -341,11 +348,22 @@ def _doing(account: Account) -> Iterator[Doing]:
     if main is not None:
         yield of_stack(account, main)
         return
+    if account.told:
+        yield from _told(account)
+        return
     subjects = list(_subjects(account))
     if subjects:
         yield from subjects
     else:
         yield of_text(account, account.said)
+
+
+def _told(account: Account) -> Iterator[Doing]:
+    """Each rank whose waiting a passage of the text shows, as if its stack had been seen."""
+    for rank, stack in account.told.items():
+        seen = Seen(PythonThread(None, stack))
+        subject = account.who if rank is None else replace(account.who, ranks=RankSet([rank]), count=None)
+        yield of_stack(replace(account, who=subject, seen=(seen,)), seen)
 
 
 def main_thread(account: Account) -> Seen | None:
@@ -378,7 +396,7 @@ def of_text(account: Account, text: str) -> Doing:
         if found:
             return Doing(
                 kind,
-                found.group().lower().rstrip("("),
+                _plain_op(found.group()),
                 line_at(text, found.start()),
                 account.ranks,
                 account.who.count,
@@ -390,14 +408,25 @@ def of_text(account: Account, text: str) -> Doing:
     )
 
 
+_CALL = re.compile(r"(all_?)?(reduce_?scatter|reduce|gather|to_?all|sum|max|min)|broadcast|bcast|barrier|scatter")
+
+
+def _plain_op(word: str) -> str:
+    """One name for the many spellings of a call."""
+    name = word.lower().rstrip("(").replace("-", "_")
+    found = _CALL.search(name)
+    if found is None:
+        return name
+    return (
+        ("all_" if found[1] else "") + found[2].replace("_", "") if found[2] else found[0].replace("bcast", "broadcast")
+    )
+
+
 def _subjects(account: Account) -> Iterator[Doing]:
     for line in account.said.splitlines():
-        found = _SUBJECT.match(line)
-        if found is None:
-            continue
-        ranks = who("ranks " + found["list"].strip(" ,-")).ranks
-        if ranks:
-            yield replace(of_text(account, found["rest"]), ranks=ranks, count=len(ranks), text=line.strip()[:300])
+        for subject, said in sayings(line):
+            count = len(subject.ranks) or subject.count
+            yield replace(of_text(account, said), ranks=subject.ranks, count=count, text=said[:300])
 
 
 def gathered(found: Iterable[Doing]) -> list[Doing]:

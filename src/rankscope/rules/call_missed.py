@@ -173,27 +173,35 @@ def _launched(case: Case) -> Finding | None:
 def _roll_call(case: Case) -> Finding | None:
     """One account that says for several groups of ranks where each stands."""
     for known in _by_account(case).values():
-        account_doings = [doing for doing in known if re.search("[A-Za-z]{3}", doing.text.split(":", 1)[-1])]
-        if len(account_doings) < 2:
+        placed = [doing for doing in known if _says_where(doing)]
+        if len(placed) < 2 or len({_place(doing) for doing in placed}) < 2 or _blames_another(placed):
             continue
-        sites = {doing.text.split("]")[-1].strip(): doing for doing in account_doings if doing.ranks}
-        if len(sites) > 1 and len({_place(doing.text) for doing in account_doings}) > 1:
-            odd = min(account_doings, key=lambda doing: len(doing.ranks))
-            if _blames_another(account_doings):
-                continue
-            return simple(
-                RULE,
-                f"{ranks_phrase(odd.ranks)} stand{'s' if len(odd.ranks) == 1 else ''} elsewhere than the others",
-                LIKELY,
-                [doing.text for doing in account_doings[:3]],
-                _STEPS,
-                odd.ranks,
-            )
+        if in_kind(placed, *_WAITING) or any(_HALTED.search(doing.text) for doing in placed):
+            odd = min(placed, key=_size)
+            title = f"{_name(odd)} stand{'s' if _size(odd) == 1 else ''} elsewhere than the others"
+            because = [f"{_name(doing)}: {doing.text}" for doing in placed[:3]]
+            return simple(RULE, title, LIKELY, because, _STEPS, odd.ranks)
     return None
 
 
-def _place(text: str) -> str:
-    return text.split("]", 1)[-1].strip().lower()
+_HALTED = re.compile(
+    r"\b(?:stopped|stuck|hangs?|hung|blocked|waits?|waiting|frozen|launched|up to (?:operation|#|seq)|behind)\b", re.I
+)
+_MEASURES = re.compile(r"\b(?:loss|time|memory|mem|tps|speed|lr|CPU)\b|\d ?(?:%|ms|s|GB|GiB|MiB)\b", re.I)
+
+
+def _says_where(doing: Doing) -> bool:
+    """Whether a sentence tells a place, not a measure or a row of a table."""
+    if doing.kind == "unknown":
+        return (
+            bool(re.search("[A-Za-z]{3}", doing.text)) and not _MEASURES.search(doing.text) and "pid" not in doing.text
+        )
+    return True
+
+
+def _place(doing: Doing) -> str:
+    """A place by the call, where one is named; otherwise by its words."""
+    return doing.op if doing.kind in _WAITING and doing.op else doing.text.split("]", 1)[-1].strip().lower()
 
 
 def _blames_another(found: list[Doing]) -> bool:
@@ -214,7 +222,7 @@ def _two_places(case: Case) -> Finding | None:
     waiting = in_kind(found, *_WAITING)
     places = {doing.site: doing for doing in waiting}
     if len(places) > 1 and len({_signature(doing) for doing in waiting}) > 1:
-        odd = min(places.values(), key=_size)
+        odd = min(waiting, key=_size)
         because = [f"{doing.account.label if doing.account else ''}: {doing.site}" for doing in places.values()][:4]
         return simple(
             RULE,
