@@ -9,6 +9,7 @@ Runs on every Python from 3.8 on. It prints one line of JSON: for each thread it
 
 import ast
 import asyncio
+import ctypes
 import functools
 import json
 import os
@@ -88,6 +89,17 @@ def async_generators():
 
 def through_c():
     sorted([3, 1, 2], key=lambda number: functools.reduce(lambda a, b: block(), [1, 2, number]))
+
+
+def called_back():
+    # Through a C extension that is no builtin, and back.
+    compare = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_int))
+    numbers = (ctypes.c_int * 2)(2, 1)
+    ctypes.CDLL(None).qsort(numbers, 2, ctypes.sizeof(ctypes.c_int), compare(lambda a, b: block()))
+
+
+def lambdas():
+    (lambda: (lambda number: [each(number) for each in (lambda n: block(),)])(1))()
 
 
 def executed():

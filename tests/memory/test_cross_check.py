@@ -15,8 +15,8 @@ from rankscope.probe.engine import StackOptions
 from rankscope.probe.engines import pyspy
 
 SHAPES = (
-    "plain", "deep", "generators", "coroutines", "async_generators", "through_c", "executed", "far_down",
-    "jumping_lines", "multi_line", "decorated", "größe_日本", "wide_frame", "handlers", "class_body", "finalizer",
+    "plain", "deep", "generators", "coroutines", "async_generators", "through_c", "called_back", "lambdas", "executed",
+    "far_down", "jumping_lines", "multi_line", "decorated", "größe_日本", "wide_frame", "handlers", "class_body", "finalizer",
     "comprehension", "properties",
 )  # fmt: skip
 # py-spy 0.4 gives line 0 in a function whose line table is longer than 64 KiB; the program itself says 20002, as we do.
@@ -77,6 +77,8 @@ def test_two_hundred_threads_are_told_apart(python: str) -> None:
         found = {each.tid: [[f.function, f.file, f.line] for f in each.stack] for each in read(target.pid).threads}
         del found[target.reporter]
         assert found == expected
+        if pyspy.executable() is not None:
+            assert by_name(read(target.pid)) == by_name(read(target.pid, "py-spy"))
 
 
 def test_installed_code_is_told_by_its_path() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import json
 import os
 import shutil
 import signal
@@ -11,16 +13,19 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from standing import READY_S, Target, label, pythons, standing
 
-from rankscope.memory import tasks
+from rankscope.memory import process, tasks
 from rankscope.model.evidence.stacks import PythonStacks, Trust
 from rankscope.model.gap import Gap, Why
-from rankscope.model.process import ProcessRef
-from rankscope.probe import engines
+from rankscope.model.process import Process, ProcessRef, Role
+from rankscope.probe import engines, procfs, sweep
+from rankscope.probe.collectors import python_stacks
 from rankscope.probe.engine import StackOptions
+from rankscope.probe.engines import pyspy, pystack
 
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
@@ -89,6 +94,23 @@ def test_a_traced_process_is_read_while_its_tracer_holds_it() -> None:
             tracer.wait()
 
 
+@pytest.mark.skipif(shutil.which("gdb") is None, reason="gdb is not installed")
+def test_a_process_in_a_debugger_is_read_while_it_stands_still() -> None:
+    """gdb stops all threads (state t); nobody else may attach, and nobody needs to."""
+    with standing("plain") as target:
+        debugger = subprocess.Popen(
+            ["gdb", "-nx", "-q", "-p", str(target.pid)],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        try:
+            wait_until(lambda: state(target.pid) == "t")
+            assert functions(ask(target.pid), "MainThread")[-2:] == ["plain", "block"]
+            assert state(target.pid) == "t"
+        finally:
+            debugger.kill()
+            debugger.communicate()
+
+
 def test_threads_are_read_after_the_main_thread_has_gone() -> None:
     """The process is a zombie by name while its other threads work on; they lead to the memory."""
     program = """
@@ -129,12 +151,12 @@ print("ready", flush=True)
         assert answer.finalizing
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-def test_a_thread_in_state_d_is_read_exactly(tmp_path: Path) -> None:
-    """A thread that waits for a vfork child cannot be stopped; what attaches to it hangs."""
-    source = tmp_path / "d.c"
+@contextlib.contextmanager
+def writing_in_state_d(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """A program with a thread that waits for a vfork child: it cannot be stopped, and what attaches to it hangs."""
+    source = folder / "d.c"
     source.write_text("#include <unistd.h>\nvoid stick(void) { if (!vfork()) { pause(); _exit(0); } }\n")
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "d.so", source], check=True)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "d.so", source], check=True)
     program = """
 import ctypes, sys, threading, time
 def write_checkpoint():
@@ -143,20 +165,49 @@ threading.Thread(target=write_checkpoint, name="writer", daemon=True).start()
 print("ready", flush=True)
 time.sleep(1000)
 """
-    with running(program, str(tmp_path / "d.so")) as child:
+    with running(program, str(folder / "d.so")) as child:
         wait_until(lambda: "D" in {task.state for task in tasks.read("/proc", child.pid).values()})
+        try:
+            yield child
+        finally:
+            for task in Path(f"/proc/{child.pid}/task").iterdir():
+                for stuck in (task / "children").read_text().split():
+                    os.kill(int(stuck), signal.SIGKILL)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_a_thread_in_state_d_is_read_exactly(tmp_path: Path) -> None:
+    """Its sisters too; and no engine that would pause it tries to."""
+    with writing_in_state_d(tmp_path) as child:
         answer = ask(child.pid)
         assert functions(answer, "writer")[-1] == "write_checkpoint"
         assert isinstance(answer, PythonStacks)
         assert {thread.trust for thread in answer.threads} == {Trust.EXACT}
-        # Nor does any engine that would pause it try to.
         for engine in ("py-spy", "pystack"):
             refused = ask(child.pid, engine, StackOptions(native=True))
             assert isinstance(refused, Gap)
             assert refused.why in (Why.SKIPPED, Why.MISSING)
-        for task in Path(f"/proc/{child.pid}/task").iterdir():
-            for stuck in (task / "children").read_text().split():
-                os.kill(int(stuck), signal.SIGKILL)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_a_stop_that_a_helper_left_behind_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread went to state D after we looked; the helper waits for it, is ended, and its SIGSTOP stays pending."""
+    attach = """
+import ctypes, os, sys, time
+for tid in map(int, os.listdir(f"/proc/{sys.argv[1]}/task")):
+    if open(f"/proc/{tid}/stat").read().rpartition(")")[2].split()[0] == "D":
+        assert ctypes.CDLL(None).ptrace(16, tid, 0, 0) == 0
+time.sleep(1000)
+"""
+    monkeypatch.setattr(pystack, "_SCRIPT", attach)
+    monkeypatch.setattr(pystack, "installed", lambda: True)
+    monkeypatch.setattr(pyspy, "refusal", lambda *_: "")
+    with writing_in_state_d(tmp_path) as child:
+        gap = ask(child.pid, "pystack", StackOptions(native=True, deadline_s=1.0))
+        assert isinstance(gap, Gap)
+        assert gap.why is Why.TIMEOUT
+        assert "the process is stopped now" in gap.detail
+        assert gap.hint == f"kill -CONT {child.pid}"
 
 
 def test_a_deleted_interpreter_is_read(tmp_path: Path) -> None:
@@ -170,6 +221,19 @@ def test_a_deleted_interpreter_is_read(tmp_path: Path) -> None:
     with standing("generators", python=str(copy), environment={"PYTHONHOME": home.stdout.strip()}) as target:
         copy.unlink()
         assert functions(ask(target.pid), "MainThread")[-1] == "block"
+
+
+@pytest.mark.parametrize("python", pythons(), ids=label)
+def test_an_interpreter_without_any_symbol_is_found_by_its_shape(python: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A static build that was stripped names nothing; what its memory looks like is checked against the living threads."""
+    from rankscope.memory import runtime
+
+    monkeypatch.setattr(runtime, "_symbols", lambda *_: {})
+    with standing("plain", "generators", python=python) as target:
+        answer = ask(target.pid)
+        assert functions(answer, "MainThread") == ["<module>", "plain", "block"]
+        assert isinstance(answer, PythonStacks)
+        assert {thread.trust for thread in answer.threads if thread.tid != target.reporter} == {Trust.EXACT}
 
 
 def _shared(python: str) -> bool:
@@ -190,6 +254,55 @@ def test_ids_are_ours_for_a_process_in_a_pid_namespace_of_its_own() -> None:
             int(each.name) for each in Path(f"/proc/{pid}/task").iterdir()
         }
         assert functions(answer, "MainThread")[-2:] == ["plain", "block"]
+
+
+@ROOT
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="unshare is not installed")
+def test_an_interpreter_whose_files_only_its_container_has_is_read(tmp_path: Path) -> None:
+    """In a mount namespace of its own a program runs from files that this host cannot see."""
+    single = next((each for each in pythons() if not _shared(each)), None)
+    if single is None:
+        pytest.skip("every interpreter here is linked against a libpython")
+    hidden = tmp_path / Path(os.path.realpath(single)).name
+    script = 'mount -t tmpfs none "$1" && cp "$2" "$3" && shift 2 && exec "$@"'
+    prefix = ("unshare", "--mount", "sh", "-ec", script, "sh", str(tmp_path), os.path.realpath(single))
+    home = subprocess.run([single, "-c", "import sys; print(sys.base_prefix)"], capture_output=True, text=True)
+    with standing(
+        "generators", python=str(hidden), prefix=prefix, environment={"PYTHONHOME": home.stdout.strip()}
+    ) as target:
+        assert not hidden.exists()
+        assert functions(ask(target.pid), "MainThread")[-1] == "block"
+
+
+@ROOT
+def test_a_process_of_ones_own_is_read_unless_it_refuses() -> None:
+    """Without any capability: what ptrace(2) allows; a program that is not dumpable denies it."""
+    program = """
+import ctypes, sys, os, time
+os.setresgid(65534, 65534, 65534); os.setresuid(65534, 65534, 65534)
+ctypes.CDLL(None).prctl(4, int(sys.argv[1]), 0, 0, 0)
+print("ready", flush=True)
+time.sleep(1000)
+"""
+    for dumpable, expected in ((1, "read"), (0, "denied")):
+        with running(program, str(dumpable)) as child:
+            assert _said_to_user(65534, child.pid) == expected
+
+
+def _said_to_user(user: int, pid: int) -> str:
+    """What a child of ours without capabilities is told of a process."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
+        gap = ask(pid)
+        os.write(writing, gap.why.value.encode() if isinstance(gap, Gap) else b"read")
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(writing)
+    with open(reading) as said:
+        return said.read()
 
 
 def _children(pid: int) -> list[int]:
@@ -227,17 +340,7 @@ def test_a_process_that_has_ended_is_a_gap() -> None:
 def test_another_users_process_is_denied_to_an_ordinary_user() -> None:
     """The reason is the kernel's, and the hint says who may."""
     with standing("plain") as target:
-        reading, writing = os.pipe()
-        child = os.fork()
-        if not child:
-            os.setresuid(65534, 65534, 65534)
-            gap = ask(target.pid)
-            os.write(writing, gap.why.value.encode() if isinstance(gap, Gap) else b"read")
-            os._exit(0)
-        os.waitpid(child, 0)
-        assert os.read(reading, 100) == b"denied"
-        os.close(reading)
-        os.close(writing)
+        assert _said_to_user(65534, target.pid) == "denied"
 
 
 def test_a_fork_shares_what_was_learned_of_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,6 +375,33 @@ time.sleep(1000)
         finally:
             for pid in pids[1:]:
                 os.kill(pid, signal.SIGKILL)
+
+
+def test_a_read_that_never_comes_back_costs_one_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page of a process may be on a dead server: the reading child is left behind, the others are read by the next."""
+    read = process.read
+
+    def stuck_on_the_first(proc: str, pid: int, *rest: Any) -> process.Seen:
+        if pid == first.pid:
+            signal.pause()
+        return read(proc, pid, *rest)
+
+    hasty = dataclasses.replace(python_stacks.COLLECTOR, deadline_s=0.2)
+    monkeypatch.setattr(process, "read", stuck_on_the_first)
+    monkeypatch.setattr(sweep, "collectors", lambda _: (hasty,))
+    with standing("plain") as first, standing("plain") as second:
+        pair = tuple(_member(each.pid) for each in (first, second))
+        plan = sweep.Plan(sweeps=1, options=StackOptions(deadline_s=0.2))
+        lines = [json.loads(line) for text in sweep.run(plan, pair) for line in text.splitlines()]
+        [gap] = [line for line in lines if line["is"] == "gap"]
+        assert (gap["why"], gap["process"]["pid"]) == (Why.BLOCKED.value, first.pid)
+        [read_of] = [line["process"] for line in lines if line["is"] == "evidence"]
+        assert read_of == pair[1].ref.key
+
+
+def _member(pid: int) -> Process:
+    ref = ProcessRef("here", pid, procfs.stat("/proc", pid).started)
+    return Process(ref, Role.RANK, comm="python", executable=sys.executable)
 
 
 def test_who_holds_the_lock_is_told() -> None:

@@ -12,7 +12,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rankscope.memory import dicts, elf, frames, interpreter, layouts, lines, maps, runtime, source, tasks, values
+from rankscope.memory import (
+    dicts,
+    elf,
+    frames,
+    interpreter,
+    layouts,
+    lines,
+    maps,
+    runtime,
+    search,
+    source,
+    tasks,
+    values,
+)
 from rankscope.memory.code import CodeReader, Codes, NotCode
 from rankscope.memory.frames import RawFrame
 from rankscope.memory.layouts import Layout, own
@@ -63,6 +76,16 @@ def test_arbitrary_memory_is_walked_within_bounds(piece: bytes, layout: Layout, 
         except REFUSALS:
             continue
     assert memory.reads < 100_000
+
+
+@QUICK
+@given(PIECES, LAYOUTS)
+def test_arbitrary_memory_is_searched_within_bounds(piece: bytes, layout: Layout) -> None:
+    """What looks like an interpreter is an address in the piece or just before it; the search ends."""
+    memory, mapping = BytesMemory({BASE: piece}), maps.Mapping(BASE, BASE + len(piece), "rw-p", 0, "0:0", 0, "")
+    for address in (*search.shaped(memory, [mapping], [mapping], layout), *search.marked(memory, [mapping])):
+        assert BASE - 4096 < address < BASE + len(piece)
+    assert memory.reads < 2000
 
 
 @QUICK
@@ -121,12 +144,12 @@ def test_damaged_images_are_refused_or_searched(image: bytes, changes: list[tupl
 
 def with_symbols(data: bytes) -> None:
     """Search an image, as a file and as loaded."""
-    for search in (
+    for look in (
         lambda: elf.in_bytes(data, ["_PyRuntime", "hidden", "nonesuch"]),
         lambda: elf.in_memory(BytesMemory({BASE: data}), BASE, ["_PyRuntime"]),
     ):
         try:
-            search()
+            look()
         except elf.BadElf:
             continue
 

@@ -13,7 +13,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from . import elf, layouts, maps
+from . import elf, layouts, maps, search
 from .code import Body, Codes, Key
 from .layouts import Layout, own
 from .objects import U64
@@ -89,14 +89,36 @@ def _exec_mark(proc: str, pid: int, memory: Memory) -> bytes:
 def locate(proc: str, pid: int, memory: Memory) -> Iterator[Runtime]:
     """Yield every reading of the process's interpreter that is worth a try, the surest first."""
     mappings = list(maps.parse(maps.read(proc, pid)))
+    candidates = _candidates(mappings)
     seen = False
-    for image, parts in _candidates(mappings):
+    for image, parts in candidates:
         symbols = _symbols(proc, pid, memory, image, parts)
         if "_PyRuntime" in symbols:
             seen = True
             yield from _readings(memory, image, symbols)
+    for image, parts in () if seen else candidates:
+        for found in _searched(memory, image, search.data_of(parts, mappings), mappings):
+            seen = True
+            yield found
     if not seen:
-        raise NoInterpreter("no image of this process has an interpreter's symbols")
+        raise NoInterpreter("no image of this process has an interpreter's symbols, nor looks like one")
+
+
+def _searched(
+    memory: Memory, image: maps.Mapping, data: list[maps.Mapping], mappings: list[maps.Mapping]
+) -> Iterator[Runtime]:
+    """What looks like an interpreter in an image that does not name it."""
+    for address in search.marked(memory, data):
+        layout = own.layout(memory.read_some(address, own.SIZE))
+        if layout:
+            yield Runtime(address, layout, "{}.{}".format(*layout.version))
+    match = _LIBRARY.match(image.name) or _PROGRAM.match(image.name)
+    named = (int(match[1]), int(match[2])) if match else None
+    for version in (named,) if named else layouts.TABLES[:-1]:
+        table = layouts.table(version)
+        if table:
+            for address in search.shaped(memory, data, mappings, table):
+                yield Runtime(address, table, "{}.{}".format(*version))
 
 
 def _candidates(mappings: list[maps.Mapping]) -> list[tuple[maps.Mapping, tuple[maps.Mapping, ...]]]:

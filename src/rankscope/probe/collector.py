@@ -46,7 +46,8 @@ class Collector:
 
     It may raise OSError, which becomes a gap with the kernel's reason. Lower ``order`` goes first; ``every_sweep`` is
     False for what does not change; ``roles`` bounds whose evidence is worth its cost; ``per_host``
-    is True for what is told once, beside the first process that is there.
+    is True for what is told once, beside the first process that is there; ``by_engine`` is True where an engine does the
+    work, whose own deadline then comes on top.
     """
 
     kind: str
@@ -57,6 +58,7 @@ class Collector:
     roles: frozenset[Role] | None = None
     order: int = 50
     per_host: bool = False
+    by_engine: bool = False
 
 
 @functools.cache

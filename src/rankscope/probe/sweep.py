@@ -78,6 +78,9 @@ def run(plan: Plan, processes: tuple[Process, ...], idle: Callable[[], None] = l
 
 def _deadline(step: Step, plan: Plan, end: float) -> float:
     wanted = step.collector.deadline_s if step.collector else plan.interval_s + 5.0
+    if step.collector and step.collector.by_engine:
+        # A helper that is left alone while it holds a process may leave it stopped: its own deadline comes first.
+        wanted += plan.options.deadline_s
     return max(0.1, min(wanted, end - time.monotonic()))
 
 

@@ -52,4 +52,4 @@ def _engine(target: Target, name: str) -> Engine:
     return made[name]
 
 
-COLLECTOR = Collector("python-stacks", Touch.PASSIVE, 8.0, collect, order=20)
+COLLECTOR = Collector("python-stacks", Touch.PASSIVE, 3.0, collect, order=20, by_engine=True)

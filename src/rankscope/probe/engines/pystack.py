@@ -12,6 +12,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from ...memory import tasks
@@ -85,9 +86,8 @@ class PystackEngine:
                 return pyspy.make(self._proc).stacks(ref, kernel, before, options)
             return Gap(what, Why.MISSING, "pystack is not installed", "pip install 'rankscope[native]'", ref)
         answer = self._run(ref, what, looked, options)
-        warning = self._left_stopped(ref.pid)
-        if warning and isinstance(answer, Gap):
-            return Gap(what, answer.why, f"{answer.detail}; {warning}", f"kill -CONT {ref.pid}", ref)
+        if isinstance(answer, Gap) and options.native and left_stopped(self._proc, ref.pid):
+            return Gap(what, answer.why, f"{answer.detail}; the process is stopped now", f"kill -CONT {ref.pid}", ref)
         return answer
 
     def _refusal(self, pid: int, looked: dict[int, tasks.Task], kernel: Threads | None, options: StackOptions) -> str:
@@ -113,12 +113,12 @@ class PystackEngine:
             return self._gap(ref, what, told.errors)
         try:
             said = json.loads(told.output)
-            outer = {task.inner: task.tid for task in looked.values()}
-            threads = tuple(_thread(each, outer) for each in said["threads"])
+            threads = _threads(said["threads"], looked, pyspy.look(self._proc, ref.pid), options.native)
             paused_ms = float(said["took_s"]) * 1e3
-        except (ValueError, KeyError, TypeError) as error:
+            version = next((_version(each["version"]) for each in said["threads"]), None)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             return Gap(what, Why.DAMAGED, f"pystack's answer cannot be read: {type(error).__name__}", process=ref)
-        return NativeStacks(threads, NAME, paused_ms) if options.native else PythonStacks(threads, NAME)
+        return NativeStacks(threads, NAME, paused_ms) if options.native else PythonStacks(threads, NAME, version)
 
     def _gap(self, ref: ProcessRef, what: str, errors: str) -> Gap:
         if not os.path.exists(f"{self._proc}/{ref.pid}"):
@@ -128,17 +128,24 @@ class PystackEngine:
         hint = "run as the job's user or root (rankscope explain ptrace)" if denied else ""
         return Gap(what, Why.DENIED if denied else Why.FAILED, f"pystack: {last}", hint, ref)
 
-    def _left_stopped(self, pid: int) -> str:
-        """What to warn of when the process was left stopped, or will stop as soon as it comes back from state D."""
+
+def left_stopped(proc: str, pid: int) -> bool:
+    """Whether a thread of a process is stopped, or will stop all of them as soon as it comes back from state D.
+
+    An attach sends SIGSTOP to one thread; when the tool dies before that is taken, it stays pending (ptrace(2)). A
+    process that was stopped before is never attached to, so what is stopped now was left so.
+    """
+    for path in Path(proc, str(pid), "task").glob("*/status"):
         try:
-            with open(f"{self._proc}/{pid}/status", encoding="utf-8", errors="replace") as file:
-                status = dict(line.split(":\t", 1) for line in file if ":\t" in line)
-        except OSError:
-            return ""
-        pending = int(status.get("SigPnd", "0"), 16) | int(status.get("ShdPnd", "0"), 16)
+            status = dict(
+                line.split(":\t", 1) for line in path.read_text(errors="replace").splitlines() if ":\t" in line
+            )
+            pending = int(status.get("SigPnd", "0"), 16) | int(status.get("ShdPnd", "0"), 16)
+        except (OSError, ValueError):
+            continue
         if status.get("State", "").startswith("T") or pending & _STOP_BIT:
-            return "the process is stopped now"
-        return ""
+            return True
+    return False
 
 
 def _namespace(proc: str, pid: str) -> str:
@@ -148,11 +155,24 @@ def _namespace(proc: str, pid: str) -> str:
         return ""
 
 
-def _thread(said: dict[str, Any], outer: dict[int, int]) -> PythonThread:
-    stack = Stack(join(said["python"], said["native"]))
-    tid = outer.get(said["tid"], said["tid"])
-    return PythonThread(tid, stack, said["name"] or None, Trust.EXACT if said["native"] else Trust.LIKELY,
-                        bool(said["gil"]))  # fmt: skip
+def _threads(
+    said: list[dict[str, Any]], before: dict[int, tasks.Task], after: dict[int, tasks.Task], paused: bool
+) -> tuple[PythonThread, ...]:
+    """pystack's threads as ours; it knows them by their ids inside their own pid namespace, and by the kernel's names."""
+    outer = {task.inner: task.tid for task in before.values()}
+    threads = []
+    for each in said:
+        tid = outer.get(each["tid"], each["tid"])
+        exact = paused or tasks.slept(before.get(tid), after.get(tid))
+        active = before[tid].state == "R" if tid in before else None
+        stack = Stack(join(each["python"], each["native"]))
+        trust = Trust.EXACT if exact else Trust.LIKELY
+        threads.append(PythonThread(tid, stack, None, trust, bool(each["gil"]), active, comm=each["name"] or None))
+    return tuple(threads)
+
+
+def _version(numbers: Sequence[int] | None) -> str | None:
+    return ".".join(map(str, numbers)) if numbers else None
 
 
 def join(python: Sequence[Sequence[Any]], native: Sequence[Sequence[Any]]) -> Iterator[Frame]:

@@ -1,0 +1,66 @@
+"""The environment of a process as it is now: what it set on itself after exec is not in /proc/PID/environ (environ(7)).
+
+The C library keeps it behind a pointer called ``environ``: an array of pointers to ``NAME=value``, ended by a null. A program
+that names the variable itself has it in its own image (a copy relocation), all others use that of the C library.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator
+
+from . import elf, maps
+from .source import Memory, Pages, ProcessMemory, Unreadable
+
+_SYMBOLS = ("environ", "__environ")
+_LIBRARIES = re.compile(r"(libc\.so\.6|libc-2\.\d+\.so|ld-musl-\w+\.so\.1|libc\.musl-\w+\.so\.1)$")
+_MOST = 4096
+_LONGEST = 256
+
+
+def read(proc: str, pid: int, names: frozenset[str]) -> dict[str, str]:
+    """The values of these names, as far as they are set; raises Unreadable where no environment can be found."""
+    with ProcessMemory(proc, pid) as memory:
+        pages = Pages(memory)
+        for address in _places(proc, pid, pages):
+            try:
+                return dict(_values(pages, _word(pages, address), names))
+            except Unreadable:
+                continue
+    raise Unreadable("no image of this process leads to its environment")
+
+
+def _places(proc: str, pid: int, memory: Memory) -> Iterator[int]:
+    """Where the pointer may be: in the program itself, else in the C library."""
+    images = list(maps.images(maps.parse(maps.read(proc, pid))))
+    for image, _ in images[:1] + [one for one in images if _LIBRARIES.match(one[0].name)]:
+        try:
+            found = elf.in_memory(memory, image.start, _SYMBOLS)
+        except elf.BadElf:
+            continue
+        yield from (image.start + found[name] for name in _SYMBOLS if name in found)
+
+
+def _word(memory: Memory, address: int) -> int:
+    return int(struct.unpack("<Q", memory.read(address, 8))[0])
+
+
+def _values(memory: Memory, array: int, names: frozenset[str]) -> Iterator[tuple[str, str]]:
+    for place in range(_MOST):
+        pointer = _word(memory, array + 8 * place)
+        if not pointer:
+            return
+        name, equals, value = _text(memory, pointer).partition("=")
+        if equals and name in names:
+            yield name, value
+    raise Unreadable("an environment without an end")
+
+
+def _text(memory: Memory, address: int) -> str:
+    """The beginning of a text, up to its end or a sane length."""
+    try:
+        raw = memory.read_some(address, _LONGEST)
+    except Unreadable:
+        return ""
+    return raw.split(b"\0", 1)[0].decode("utf-8", "replace")
