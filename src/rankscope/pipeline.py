@@ -22,6 +22,7 @@ from .probe.table import read_table
 
 if TYPE_CHECKING:
     from .analysis.case import Case
+    from .analysis.commands import Address
     from .formats.snapshot import Reader
     from .model.diagnosis import Diagnosis, Finding
     from .reach.gather import Remote
@@ -201,7 +202,35 @@ def diagnose(
     """One snapshot and one diagnosis per job."""
     began = time.monotonic()
     for snapshot in gather(look, progress, stuck_after_s):
-        diagnosis = judge(snapshot, stuck_after_s)
+        from .analysis.commands import addressed  # not before the job has been looked at
+
+        diagnosis = addressed(judge(snapshot, stuck_after_s), _address(look))
         took = round(time.monotonic() - began, 3)
         yield snapshot, replace(diagnosis, effort=replace(snapshot.effort, took_s=took))
         began = time.monotonic()
+
+
+def _address(look: Look) -> Address:
+    """Where the user sits who looks, and how the job is reached from there."""
+    import shlex
+
+    from .analysis.commands import Address
+
+    here = host.describe(look.proc).name
+    if look.remote is None:
+        return Address("", look.follow.words() if look.follow is not None else "", here, "ssh:{host}")
+    name, spec, options = look.remote.transport, look.remote.spec, look.remote.options.words()
+    target = shlex.quote(f"{name}:{spec}")
+    if name == "slurm":
+        inside = f"srun --jobid={spec} --overlap --gres=none -w {{host}} sh -c {{command}}"
+        return Address(target, options, here, "", inside if spec.isdigit() else "ssh {host} {command}")
+    return Address(target, options, here, "ssh:{host}")
+
+
+def from_file(diagnosis: Diagnosis, path: str) -> Diagnosis:
+    """The diagnosis of a snapshot file, with commands that read the same file."""
+    import shlex
+
+    from .analysis.commands import Address, addressed
+
+    return addressed(diagnosis, Address(shlex.quote(path), live=False))

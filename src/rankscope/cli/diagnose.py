@@ -55,7 +55,7 @@ def command(
     interrupted = False
     if chosen.file is not None:
         snapshot = _snapshots.load(chosen.file)
-        seen.append((snapshot, pipeline.judge(snapshot, stuck_after)))
+        seen.append((snapshot, pipeline.from_file(pipeline.judge(snapshot, stuck_after), str(chosen.file))))
         show(seen[0][1], as_json, color)
     else:
         wanted = pipeline.Look(chosen.pid, _options.plan(**look), **where)

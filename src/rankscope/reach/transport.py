@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,16 @@ class Options:
     env_setup: str = ""
     fanout: int = 64
     raw_dir: Path | None = None
+
+    def words(self) -> str:
+        """The same options as a shell reads them, to repeat them in a command that is shown."""
+        given = (
+            ("--ssh-options", self.ssh_options),
+            ("--remote-python", self.remote_python),
+            ("--env-setup", self.env_setup),
+        )
+        said = [f"{name}={value}" for name, value in given if value]
+        return shlex.join([*said, *(["--sudo"] if self.sudo else [])])
 
 
 @dataclass(frozen=True)

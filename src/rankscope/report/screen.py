@@ -21,6 +21,7 @@ MARGIN = 9
 FILES = "files"  # the launcher of what was joined from anybody's files
 # Of a line of somebody's log this much is enough to find it again; --json has the whole.
 LONGEST = 300
+_COMMANDS = ("rankscope ", "ssh ", "srun ", "sudo ", "py-spy ")
 _COLOURS = {
     "cause": "1;31", "possible": "33", "waiting": "36", "next": "1;32", "unseen": "33", "job": "1", "clean": "1;32",
     "slow": "1;33", "note": "34", "against": "33", "paths": "36",
@@ -166,6 +167,8 @@ def _head(word: str, colour: bool) -> str:
 
 
 def _wrap(word: str, text: str, width: int, colour: bool) -> list[str]:
+    if word == "next" and text.startswith(_COMMANDS):
+        return [_head(word, colour) + text]  # a command that is broken into lines cannot be pasted
     lines = textwrap.wrap(text, max(20, width - MARGIN), break_long_words=False, break_on_hyphens=False) or [""]
     first = _head(word, colour) + lines[0]
     return [first.rstrip(), *(" " * MARGIN + line for line in lines[1:])]
