@@ -17,6 +17,8 @@ from .writing import Style, dump, encoded, group_name
 def answer(scenario: Scenario, style: Style, seed: int = 0) -> CollectiveAnalysis:
     """Write the dumps, read them, compare them."""
     style = replace(style, capacity=max(style.capacity, 2 * scenario.job.window + 40))
+    if style.backend == "gloo" and (scenario.job.window > 1 or scenario.job.messages):
+        style = replace(style, backend="nccl", config="own")
     pool, found = flight_recorder.Pool(), {}
     for rank in range(len(scenario.job.programs)):
         if rank not in scenario.no_dump:
@@ -34,7 +36,9 @@ _NAMES = {"own": ["number", "number", "hash", "desc"], "all": ["number", "hash"]
 def style_for(seed: int, rnd: random.Random | None = None) -> Style:
     """A style drawn by a seed; no ring is so short that it forgets what is not over yet."""
     rnd = rnd or random.Random(f"style-{seed}")
-    backend = rnd.choice(["nccl", "nccl", "nccl", "nccl2", "xccl", "hccl", "mpi", "custom"])
+    backend = rnd.choice(["nccl", "nccl", "nccl", "gloo", "nccl2", "xccl", "hccl", "mpi", "custom"])
+    if backend == "gloo":
+        return Style(backend, "2.10", 2000, config="nameless", frames=rnd.random() < 0.7, json=rnd.random() < 0.3)
     only_active = rnd.random() < 0.2
     config = rnd.choice(["own", "own", "all"] if only_active else ["own", "own", "own", "all", "none", "nameless"])
     return Style(

@@ -185,5 +185,10 @@ class Job:
         other = self.groups[one.call.group][1][one.call.peer or 0]
         return (one.rank, other) if one.call.op == "send" else (other, one.rank)
 
+    @property
+    def messages(self) -> bool:
+        """Does the job send any?"""
+        return any(one.call.peer is not None for issued in self.issued for one in issued)
+
     def open(self, rank: int) -> list[Issued]:
         return [one for one in self.issued[rank] if not one.over]

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ...model.evidence.recorder import Recorder
-from ...model.ranks import RankSet
+from ...model.ranks import RankSet, ranks_phrase
 from ...model.ring import Ring
-from . import graph, groups, progress, ranks
+from . import graph, groups, progress, ranks, skew
 from .calls import Pending, pending
 from .judge import Judge, label
 from .records import CollectiveAnalysis, Edge, Facts
@@ -33,7 +33,13 @@ def find(
         facts = replace(facts, now_ns=max(recorder.read_at_ns for recorder in usable.values()))
     known = groups.resolve(usable, world_size, facts)
     views = _views(usable, known)
-    calls = pending(views, known)
+    skewed = skew.find(views, known)
+    everybody, views = views, {rank: view for rank, view in views.items() if rank not in skewed.early}
+    calls = pending(views, known, skewed.strangers)
+    dumped = not facts.earlier and not any(recorder.read_at_ns for recorder in usable.values())
+    if dumped and (late := skew.lagging(calls, views)):
+        told = f"{ranks_phrase(RankSet(late))} had not finished what is over everywhere else"
+        return CollectiveAnalysis(weak=(*known.doubts, *_of_skew(skewed), told), rhythm=progress.rhythm(views))
     waits = graph.build(calls, views)
     ruling = Judge(waits, graph.roots(waits), views, known, facts).rule()
     waiting = RankSet(rank for rank, view in views.items() if view.open)
@@ -47,13 +53,18 @@ def find(
         ages=progress.ages(usable, views, facts.now_ns),
         rhythm=progress.rhythm(views),
         silent=RankSet(range(known.world)) - RankSet(usable),
-        weak=known.doubts,
+        weak=(*known.doubts, *_of_skew(skewed)),
         total=len(calls),
     )
-    found = progress.compare(found, views, facts.earlier)
+    found = progress.compare(found, everybody, facts.earlier)
     if found.moving and found.culprits:
         return progress.late_twice(found, find(facts.earlier, world_size))
     return found
+
+
+def _of_skew(skewed: skew.Skew) -> Iterator[str]:
+    if skewed.early:
+        yield f"the records of {ranks_phrase(RankSet(skewed.early))} are of an earlier moment than the others'"
 
 
 def _usable(recorder: Recorder) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from .groups import Group, Groups
 from .ranks import Op, RankView
@@ -48,11 +48,16 @@ class Pending:
         return next(iter(self.waiting.values()))
 
 
-def pending(views: Mapping[int, RankView], groups: Groups) -> list[Pending]:
-    """All incomplete calls at which some rank stands first in some group."""
+def pending(
+    views: Mapping[int, RankView], groups: Groups, strangers: Collection[tuple[int, int]] = ()
+) -> list[Pending]:
+    """All incomplete calls at which some rank stands first in some group; ``strangers`` are listed as members but are none."""
     out: list[Pending] = []
     for (group, seq), ops in sorted(_first_open(views, groups).items()):
-        out.append(_collective(groups.all[group], group, seq, ops, views))
+        of = groups.all[group]
+        if strangers:
+            of = replace(of, ranks=tuple(rank for rank in of.ranks if (group, rank) not in strangers))
+        out.append(_collective(of, group, seq, ops, views))
     out.extend(_messages(views, groups))
     return out
 

@@ -157,9 +157,8 @@ class Judge:
             yield _Cause("no_evidence_rank", at, (), 2, "the ranks it waits for were not looked at")
             return
         if rank not in self._views or rank in self._facts.gone:
-            yield _Cause(
-                "no_evidence_rank", at, (rank,), 1, "it left no record: its process may be dead or unreachable"
-            )
+            detail = "it left no record of this moment: its process may be dead or unreachable"
+            yield _Cause("no_evidence_rank", at, (rank,), 1, detail)
             return
         only_messages = all(self._graph.calls[call].peer is not None for call in self._absent[rank]
                             if call in self._ahead)  # fmt: skip
