@@ -89,13 +89,18 @@ def layout(head: bytes) -> Layout | None:
 
 def _joined(told: Layout) -> Layout:
     """Fill in what follows from the rest."""
-    # The size of every structure with a count in it lies right behind the object's head, before its items.
+    # A free-threaded build has a longer head on every object; what these say first lies right behind it.
+    behind = told.object_type + 8
     return replace(
         told,
         thread_size=_end(told, "thread"),
         frame_size=_end(told, "frame"),
         code_size=_end(told, "code"),
-        sized_size=told.object_type + 8,
+        sized_size=behind,
+        dict_used=behind,
+        cell_value=behind,
+        module_dict=behind,
+        text_wide=told.text_ascii + 16,  # the length and place of its UTF-8 form come first
     )
 
 
