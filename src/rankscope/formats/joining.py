@@ -10,14 +10,12 @@ from ..model.evidence.events import Event, Events
 from ..model.evidence.recorder import Recorder
 from ..model.evidence.stacks import NativeStacks, PythonStacks, PythonThread, Stack
 from ..model.gap import Gap
-from ..model.process import Process, ProcessRef, Role
+from ..model.process import UNKNOWN_HOST, UNNUMBERED, Process, ProcessRef, Role
 from ..model.snapshot import Item, Job, Snapshot, Sweep
 from . import names
 from .reading import FileEvidence
 from .records import Dump
 from .subjects import of_tasks, with_pids
-
-UNKNOWN_HOST = "file"
 
 
 @dataclass(frozen=True)
@@ -114,7 +112,7 @@ class Joiner:
             key = (*key, rank)  # two hosts, of which nobody said the names, have a process of this number each
             being = self._beings.get(key)
         if being is None:
-            ref = ProcessRef(host, pid if pid is not None else self._free_pid(), 0)
+            ref = ProcessRef(host, pid) if pid is not None else ProcessRef(host, self._free_pid(), UNNUMBERED)
             process = Process(
                 ref=ref, role=role, rank=rank, label=one.who.text or one.source.name,
                 command=tuple((dump.command or "").split()) if dump else (), python=dump.python if dump else None,

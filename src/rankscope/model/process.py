@@ -18,6 +18,12 @@ class Role(str, enum.Enum):
     OTHER = "other"  # any other member of the job's process tree
 
 
+# The host of a process that a file tells of without a word where it ran, and the start time of one without a number:
+# then the pid is only ours, to tell it from others.
+UNKNOWN_HOST = "file"
+UNNUMBERED = -1
+
+
 @dataclass(frozen=True)
 class ProcessRef:
     """One process of the job; the start time tells it from a later owner of the same pid.
@@ -31,7 +37,15 @@ class ProcessRef:
     started: int = 0
 
     def __str__(self) -> str:
+        if self.host == UNKNOWN_HOST:
+            return f"pid {self.pid}" if self.started != UNNUMBERED else f"process {self.pid} of the files"
         return f"{self.host}:{self.pid}" if self.pid else self.host
+
+    @property
+    def spoken(self) -> str:
+        """Number and host, as far as they are known, as sentences need them."""
+        number = f"pid {self.pid}" if self.started != UNNUMBERED else ""
+        return " ".join(filter(None, (number, "" if self.host == UNKNOWN_HOST else f"on {self.host}")))
 
     @property
     def key(self) -> str:

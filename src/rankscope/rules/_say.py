@@ -42,16 +42,16 @@ def certainty(case: Case, root: Root, best: Certainty = Certainty.LIKELY) -> Cer
 
 def who(process: Process) -> str:
     """A process as people name it."""
-    where = f"pid {process.ref.pid} on {process.ref.host}"
+    where = f" ({process.ref.spoken})" if process.ref.spoken else ""
     if process.role is Role.RANK and process.rank is not None:
-        return f"rank {process.rank} ({where})"
+        return f"rank {process.rank}{where}"
     if process.role is Role.DATALOADER_WORKER:
         number = f" {process.worker}" if process.worker is not None else ""
         owner = f" of rank {process.rank}" if process.rank is not None else ""
-        return f"loader worker{number}{owner} ({where})"
+        return f"loader worker{number}{owner}{where}"
     if process.rank is not None:
-        return f"{process.comm or 'a process'} of rank {process.rank} ({where})"
-    return f"{process.comm or 'process'} ({where})"
+        return f"{process.comm or 'a process'} of rank {process.rank}{where}"
+    return f"{process.comm or 'process'}{where}"
 
 
 def name(case: Case, ref: ProcessRef) -> str:
