@@ -17,7 +17,7 @@ from ..model.evidence.stacks import Frame, NativeStacks, PythonStacks, PythonThr
 from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
 from .case import Case, Member
-from .frame_tables import Kind
+from .frame_tables import STRENGTH, Kind
 from .frames import wait_of
 from .labels import Who, who
 from .origin import module_path
@@ -372,6 +372,10 @@ def main_thread(account: Account) -> Seen | None:
         return None
     latest = max(seen.moment for seen in account.seen)
     now = [seen for seen in account.seen if seen.moment == latest] or list(account.seen)
+    return _below(_working(account, now), now)
+
+
+def _working(account: Account, now: list[Seen]) -> Seen:
     for seen in now:
         if seen.thread.name and re.search("main", seen.thread.name, re.I):
             return seen
@@ -379,6 +383,19 @@ def main_thread(account: Account) -> Seen | None:
         if account.refs and seen.thread.tid == account.refs[0].pid:
             return seen
     return now[0]
+
+
+def _below(main: Seen, now: list[Seen]) -> Seen:
+    """The native view of a thread of which both were written down, where that says more."""
+    for seen in now:
+        same = seen.native and not main.native and (seen.thread.tid, seen.thread.name) == _identity(main)
+        if same and STRENGTH.get(wait_of(seen.stack).kind, 0) > STRENGTH.get(wait_of(main.stack).kind, 0):
+            return seen
+    return main
+
+
+def _identity(seen: Seen) -> tuple[int | None, str | None]:
+    return seen.thread.tid, seen.thread.name
 
 
 def of_stack(account: Account, seen: Seen) -> Doing:

@@ -82,6 +82,26 @@ torch/nn/parallel/distributed.py
     collective: _sync_buffers _sync_module_buffers _default_broadcast_coalesced _distributed_broadcast_coalesced
 torch/nn/parallel/comm.py
     collective: broadcast broadcast_coalesced reduce_add reduce_add_coalesced gather scatter
+torch/distributed/_state_dict_utils.py
+    collective: _gather_state_dict _broadcast_tensors _broadcast_state_dict _distribute_tensors _distribute_state_dict
+torch/distributed/checkpoint/utils.py
+    collective: @collectives broadcast_object scatter_object
+torch/distributed/fsdp/_flat_param.py
+    collective: _all_gather_flat_param
+torch/distributed/fsdp/flat_param.py
+    collective: _all_gather_flat_param
+torch/distributed/fsdp/_runtime_utils.py
+    collective: _reduce_grad
+torch/distributed/fsdp/_optim_utils.py
+    collective: _all_gather_optim_state _allgather_state_info _communicate_optim_state _allgather_orig_param_states
+torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py
+    collective: foreach_all_gather foreach_reduce foreach_all_gather_copy_out
+torch/distributed/_composable/fsdp/_fsdp_collectives.py
+    collective: foreach_all_gather foreach_reduce foreach_all_gather_copy_out
+torch/distributed/tensor/_collective_utils.py
+    collective: mesh_broadcast mesh_scatter
+torch_xla/core/xla_model.py
+    collective: rendezvous all_reduce all_gather all_to_all reduce_scatter mesh_reduce reduce_gradients
 torch/distributed/_symmetric_memory/__init__.py
     rendezvous: rendezvous
     collective: barrier
@@ -187,7 +207,22 @@ deepspeed/comm/torch.py
 deepspeed/runtime/pipe/p2p.py
     p2p: *
 deepspeed/runtime/zero/stage3.py
-    collective: __reduce_and_partition_ipg_grads
+    collective: __reduce_and_partition_ipg_grads __avg_scatter_grads
+deepspeed/runtime/zero/stage_1_and_2.py
+    collective: allreduce_bucket average_tensor allreduce_and_scatter
+deepspeed/runtime/zero/partition_parameters.py
+    collective: all_gather_coalesced _all_gather_dtype _allgather_params _allgather_params_coalesced _dist_allgather_fn
+        _partition_gradient
+deepspeed/runtime/zero/partitioned_param_coordinator.py
+    collective: __all_gather_params __all_gather_params_
+deepspeed/runtime/comm/coalesced_collectives.py
+    collective: *
+megatron/core/tensor_parallel/mappings.py
+    collective: _reduce _gather_along_last_dim _gather_along_first_dim _reduce_scatter_along_first_dim
+megatron/core/distributed/param_and_grad_buffer.py
+    collective: start_grad_sync finish_grad_sync start_param_sync finish_param_sync
+megatron/core/distributed/finalize_model_grads.py
+    collective: *
 megatron/core/pipeline_parallel/p2p_communication.py
     p2p: *
 megatron/p2p_communication.py
@@ -204,10 +239,49 @@ vllm/distributed/device_communicators/pynccl.py
 sglang/srt/distributed/parallel_state.py
     collective: @collectives broadcast_object
     p2p: @p2p
+vllm/distributed/communication_op.py
+    collective: *
+sglang/srt/distributed/communication_op.py
+    collective: *
+sglang/srt/utils/common.py
+    collective: broadcast_pyobj
+sglang/srt/utils.py
+    collective: broadcast_pyobj
+tensorrt_llm/_torch/distributed/communicator.py
+    collective: @collectives tp_allgather tp_gather tp_broadcast pp_allgather pp_broadcast cp_allgather cp_broadcast
+    p2p: @p2p send_object recv_object isend_object
 accelerate/state.py
+    collective: wait_for_everyone _goes_first
+accelerate/accelerator.py
     collective: wait_for_everyone
+accelerate/utils/operations.py
+    collective: _gpu_gather _gpu_gather_object _gpu_broadcast gather gather_object broadcast broadcast_object_list
+        reduce
+transformers/trainer_pt_utils.py
+    collective: distributed_concat distributed_broadcast_scalars
+torchmetrics/utilities/distributed.py
+    collective: gather_all_tensors _simple_gather_all_tensors
+lightning_fabric/utilities/distributed.py
+    collective: _gather_all_tensors _sync_ddp _sync_ddp_if_available _all_gather_ddp_if_available
+pytorch_lightning/utilities/distributed.py
+    collective: gather_all_tensors sync_ddp sync_ddp_if_available all_gather_ddp_if_available
+fairseq/distributed/utils.py
+    collective: all_gather_list all_reduce all_reduce_dict broadcast_object broadcast_tensors
+detectron2/utils/comm.py
+    collective: synchronize gather all_gather reduce_dict
+mmengine/dist/dist.py
+    collective: @collectives all_reduce_dict all_reduce_params collect_results sync_random_seed
+mmcv/runner/dist_utils.py
+    collective: allreduce_params allreduce_grads
+horovod/tensorflow/mpi_ops.py
+    collective: *
+jax/experimental/multihost_utils.py
+    collective: sync_global_devices broadcast_one_to_all process_allgather assert_equal
+jax/_src/distributed.py
+    rendezvous: initialize
 ray/_private/worker.py
     condition: get wait get_objects
+    idle: main_loop
 ray/util/collective/collective.py
     collective: @collectives
     p2p: @p2p
@@ -386,7 +460,11 @@ file-lock: flock __flock fcntl_flock fcntl_lockf lockf
 input: builtin_input PyOS_Readline readline_until_enter_or_signal call_readline my_fgets
 store: c10d::TCPStore::* c10d::detail::TCPClient::* c10d::detail::Socket* c10d::PrefixStore::*
     c10d::FileStore::* c10d::Store::*
-device: cudaStreamSynchronize cuStreamSynchronize cudaDeviceSynchronize cuCtxSynchronize cudaEventSynchronize
+device: cuFreeHost cuMemFreeHost cuMemAllocHost* cuMemHostAlloc cuMemHostRegister* cudaMallocHost cudaFreeAsync
+    cuKernelSetAttribute cuKernelGetFunction cuFuncSetAttribute cuFuncGetAttribute* cudaFuncGetAttributes
+    cudaFuncSetAttribute cudaIpcCloseMemHandle cuIpcOpenMemHandle* cuGraphLaunch cudaGraphLaunch cublasCreate*
+    cublasLtCreate cuCtxDestroy* hipModuleLoad* hipMemcpyAsync hipHostFree hipHostMalloc
+    cudaStreamSynchronize cuStreamSynchronize cudaDeviceSynchronize cuCtxSynchronize cudaEventSynchronize
     cuEventSynchronize cudaMemcpy cudaMemcpyAsync cuMemcpy* cudaMalloc cudaMallocAsync cuMemAlloc* cudaFree
     cuMemFree* cudaFreeHost cudaHostAlloc cudaLaunchKernel cudaLaunchKernelExC cuLaunchKernel* cudaEventDestroy
     cuEventDestroy* cudaEventQuery cuEventQuery cudaStreamDestroy cuStreamDestroy* cuModuleLoad* cudaModuleLoad*
@@ -404,10 +482,12 @@ collective: gloo::allreduce gloo::allgather* gloo::alltoall* gloo::barrier gloo:
     ncclGroupEndInternal ncclAllReduce ncclAllGather ncclReduceScatter ncclBroadcast ncclBcast ncclReduce
     ncclLaunchKernel PMPI_Allreduce MPI_Allreduce PMPI_Bcast MPI_Bcast PMPI_Barrier MPI_Barrier PMPI_Allgather*
     MPI_Allgather* PMPI_Alltoall* MPI_Alltoall* PMPI_Reduce* MPI_Reduce* PMPI_Gather* MPI_Gather* PMPI_Scatter*
-    MPI_Scatter* MPI_Ibarrier
-p2p: ncclSend ncclRecv MPI_Send MPI_Recv PMPI_Send PMPI_Recv PMPI_Ssend MPI_Sendrecv PMPI_Sendrecv PMPI_Wait
+    MPI_Scatter* MPI_Ibarrier HcclAllReduce* HcclBroadcast* HcclAllGather* HcclReduceScatter* HcclAlltoAll* HcclBarrier
+    ccl::allreduce* ccl::barrier* xla::gpu::NcclCommunicator* xla::gpu::RunAllReduce* xla::gpu::RunAllGather*
+    xla::gpu::RunReduceScatter* xla::gpu::RunAllToAll*
+p2p: HcclSend HcclRecv ncclSend ncclRecv MPI_Send MPI_Recv PMPI_Send PMPI_Recv PMPI_Ssend MPI_Sendrecv PMPI_Sendrecv PMPI_Wait
     PMPI_Waitall PMPI_Probe c10d::ProcessGroupGloo::SendWork::wait c10d::ProcessGroupGloo::RecvWork::wait
-rendezvous: ncclCommInitRank* ncclCommInitAll ncclCommSplit bootstrapInit bootstrapAllGather bootstrapBarrier
+rendezvous: HcclCommInitRootInfo* HcclCommInitClusterInfo* ncclCommInitRank* ncclCommInitAll ncclCommSplit bootstrapInit bootstrapAllGather bootstrapBarrier
     gloo::rendezvous::* MPI_Init* PMPI_Init* MPI_Comm_split PMPI_Comm_split* PMPI_Comm_dup MPI_Comm_spawn
 exit: __run_exit_handlers __GI_exit __cxa_finalize Py_FinalizeEx Py_Finalize Py_RunMain_finalize
     finalize_modules _PyGC_CollectNoFail wait_for_thread_shutdown atexit_callfuncs MPI_Finalize PMPI_Finalize

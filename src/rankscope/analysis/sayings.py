@@ -29,7 +29,7 @@ _VERB = (
     r"timed|reach\w*|behind|launch\w*|joined|joins?|not|inside|runs?|ran|goes|went|moved|already|still|returns?|returned|skips?|skipped|only|keeps?|spins?|issued?|issues|posts?|posted|makes?|made|execut\w+)"
 )
 _TELLS = re.compile(
-    rf"^(?:[\w =./()+-]{{1,60}}: +)??\W*(?:only |while |whereas |but |and |then )*{_SUBJECT}(?:\s*(?:\([^)]{{0,60}}\))?\s*[:—–]\s*|\s+(?={_VERB}\b))(?P<said>.+)$",
+    rf"^(?:[\w =./()+-]{{1,60}}: +)??\W*(?:(?:\w+ ){{1,3}}(?:of|on|for|from) )?(?:only |while |whereas |but |and |then )*{_SUBJECT}(?:\s*(?:\([^)]{{0,60}}\))?\s*[:—–]\s*|\s+(?={_VERB}\b))(?P<said>.+)$",
     re.I | re.S,
 )
 _ANYBODY = re.sub(r"\?P<\w+>", "?:", _SUBJECT)

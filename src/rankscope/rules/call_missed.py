@@ -300,7 +300,7 @@ def _left_by_exception(case: Case) -> Finding | None:
     ]
     failed = [
         doing
-        for doing in found
+        for doing in in_kind(found, "exception", "dead")
         if doing not in waiting
         and doing.account
         and doing.account.find(r"upload|save|checkpoint|s3|bucket|write|export|evaluat|metric|download|cache|log")

@@ -18,10 +18,13 @@ Make the calls a function of shared data only. Case: https://github.com/modelsco
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
+from ..analysis.accounts import accounts
 from ..analysis.case import Case
+from ..analysis.sayings import sayings
 from ..model.diagnosis import Certainty, Finding
 from ..model.evidence.events import Event
 from ..model.ranks import RankSet, ranks_phrase
@@ -31,7 +34,9 @@ _STEPS = ("TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun …   # names both sides", "r
 # Calls that carry a decision or a size rather than data: whoever makes one alone has entered a section of its own.
 _CONTROL = {"BROADCAST", "BARRIER", "GATHER", "SCATTER", "ALLGATHER_COALESCED"}
 # Calls in which every rank brings as many elements as the others.
-_EVEN = {"ALLREDUCE", "BROADCAST", "REDUCE", "_ALLGATHER_BASE", "_REDUCE_SCATTER_BASE", "ALLREDUCE_COALESCED"}
+_EVEN = {
+    "ALLREDUCE", "BROADCAST", "REDUCE", "_ALLGATHER_BASE", "_REDUCE_SCATTER_BASE", "ALLREDUCE_COALESCED", "ALLGATHER", "REDUCE_SCATTER",
+}  # fmt: skip
 _SIGNS = (
     Sign(r"Mismatched collective|[Mm]ismatch between collectives|inconsistent collective", "the library says that calls differ", unless=(r"CollectiveFingerPrint",)),
     Sign(r"message truncated|receiv\w+ \d+ bytes instead of \d+|Message truncated|MPI_ERR_TRUNCATE|buffer sizes? (?:do(?:es)? not|don't) match|size mismatch[^\n]{0,40}(?:collective|all_?gather|all_?reduce|rank|recv)", "a rank received more or less than it expected"),
@@ -43,7 +48,7 @@ _SIGNS = (
 
 
 def check(case: Case) -> Iterator[Finding]:
-    for judge in (_fingerprints, _gloo, _watchdogs):
+    for judge in (_fingerprints, _gloo, _watchdogs, _logged, _told_apart):
         made = judge(case)
         if made is not None:
             yield made
@@ -156,6 +161,49 @@ def _sizes(case: Case) -> Finding | None:
             lines = [f"#{seq}: rank {rank} {size} elements" for rank, size in sorted(sides.items())[:4]]
             against = ("ranks of different groups may rightly differ; the message does not name the group",)
             return simple(RULE, title, LIKELY, lines, _STEPS, odd, against=against)
+    return None
+
+
+def _logged(case: Case) -> Finding | None:
+    """NCCL's own log: one number of communicators of one size, with different calls or counts."""
+    calls: dict[tuple[object, object], dict[tuple[str | None, int | None], tuple[str, object]]] = {}
+    comms: dict[tuple[str | None, int | None, object], set[object]] = {}
+    for event in events(case, "nccl.coll"):
+        told, who = event.fields, (event.host, event.pid)
+        comms.setdefault((*who, told.get("nranks")), set()).add(told.get("comm"))
+        calls.setdefault((told.get("nranks"), told.get("op_count")), {})[who] = str(told.get("op")), told.get("count")
+    if any(len(own) > 1 for own in comms.values()):
+        return None  # numbers of several communicators of one size cannot be told apart
+    for (_, number), sides in calls.items():
+        if len(set(sides.values())) > 1 and not any(op in ("Send", "Recv") for op, _ in sides.values()):
+            lines = [f"pid {pid}: {op} of {count}" for (_, pid), (op, count) in list(sides.items())[:4]]
+            return simple(RULE, f"processes call different things at opCount {number}", LIKELY, lines, _STEPS)
+    return None
+
+
+_NUMBERS = re.compile(r"\d+(?:\.\d+)?")
+# What must be the same on all ranks, or the calls made of it are not.
+_MADE_OF = re.compile(
+    r"\b(?:\w*shapes?|\w*sizes?|numel|lengths?|len|blocks?|blocksizes|buckets?|operands?|param\w*|tensors?|num_params|experts?|modules?|layers?|dtypes?|splits?|hash|fingerprint|checksum|keys?|graphs?)\b",
+    re.IGNORECASE,
+)
+
+
+def _told_apart(case: Case) -> Finding | None:
+    """Two ranks that print the same words about what their calls are made of, with other numbers."""
+    by_words: dict[str, dict[int, str]] = {}
+    for account in accounts(case):
+        for line in account.said.splitlines():
+            if ".py" in line or ".cc" in line:
+                continue  # numbers of lines
+            for subject, said in list(sayings(line)) or [(account.who, line)]:
+                if len(subject.ranks) == 1 and _MADE_OF.search(re.sub(r"([a-z])([A-Z])|_", r"\1 \2", said)):
+                    by_words.setdefault(_NUMBERS.sub("#", said), {})[next(iter(subject.ranks))] = said
+    for words, sides in by_words.items():
+        if len(set(sides.values())) > 1 and words.count("#") < 12:
+            odd = minority(sides)
+            lines = [f"rank {rank}: {said}" for rank, said in sorted(sides.items())[:4]]
+            return simple(RULE, "ranks differ in what their calls are made of", LIKELY, lines, _STEPS, odd)
     return None
 
 

@@ -78,7 +78,12 @@ def _lists(found: re.Match[str], fields: Fields) -> Fields:
 _TABLE = (
     pattern(
         "torch.watchdog_timeout",
-        r"(?:\[Rank (?P<rank>\d+)\]\s*)?Watchdog caught collective operation timeout: Work\w+\((?P<body>.*)\)\s*ran for (?P<ran_ms>\d+) milliseconds",
+        r"(?:\[Rank (?P<rank>\d+)\]:?\s*)?(?:Watchdog c|C)aught collective operation timeout: Work\w+\((?P<body>.*)\)\s*ran for (?P<ran_ms>\d+) milliseconds",
+        _timeout,
+    ),
+    pattern(
+        "torch.watchdog_timeout",
+        r"(?:\[Rank (?P<rank>\d+)\]:?\s*)?(?:Work )?Work\w+\((?P<body>SeqNum=.*)\)\s*timed out in blocking wait",
         _timeout,
     ),
     pattern(
