@@ -16,7 +16,7 @@ from test_discovery import PYTHON, rank, roles, seen, table
 
 from rankscope.model.process import Role
 from rankscope.probe.discover import job_of, jobs
-from rankscope.probe.table import read_table
+from rankscope.probe.table import Seen, read_table
 
 
 def child(local: int, node: int = 0, world: int = 4) -> dict[str, str]:
@@ -52,7 +52,7 @@ def test_any_table_of_hosts_is_read_or_passed_over(info: str) -> None:
 def test_lightnings_parent_is_its_local_rank_0() -> None:
     """It has no variable of its own; loader workers inherit a number and are no ranks."""
     parent = seen(100, 1, PYTHON, "train.py", "--devices", "4")
-    children = [seen(100 + n, 100, PYTHON, "train.py", "--devices", "4", environ=child(n)) for n in (1, 2, 3)]
+    children = [seen(100 + n, 100, PYTHON, "/w/train.py", "--devices", "4", environ=child(n)) for n in (1, 2, 3)]
     workers = [
         seen(200, 102, PYTHON, "train.py", environ=child(2), comm="pt_data_worker"),
         seen(201, 100, PYTHON, "train.py", comm="pt_data_worker"),
@@ -71,17 +71,33 @@ def test_lightnings_second_node_counts_on() -> None:
     assert sorted(number for role, number in roles(found).values() if number is not None) == [2, 3]
 
 
+def ray(driver: int, *titles: str, job: dict[str, str] | None = None) -> list[Seen]:
+    """A raylet, pid 50, and workers from 60 on."""
+    raylet = seen(50, driver, "/x/raylet", executable="/x/raylet", comm="raylet")
+    environ = {"RAY_JOB_ID": "1"} if job is None else job
+    return [raylet, *(seen(60 + n, 50, title, environ=environ, comm=title[:15]) for n, title in enumerate(titles))]
+
+
+TRAINERS = ("ray::RayTrainWorker.execute",) * 3
+
+
 def test_rays_trainers_are_one_job_without_its_services() -> None:
-    """Idle workers, the raylet and other services are left out."""
-    raylet = seen(50, 1, "/x/raylet", executable="/x/raylet", comm="raylet")
-    trainers = [
-        seen(60 + n, 50, "ray::RayTrainWorker.execute", environ={"RAY_JOB_ID": "1"}, comm="ray::RayTrainWo")
-        for n in range(3)
-    ]
+    """Idle workers, the controller, and agents, which serve no job, are left out."""
     idle = seen(70, 50, "ray::IDLE", comm="ray::IDLE", environ={"RAY_JOB_ID": "1"})
-    service = seen(71, 50, PYTHON, "-u", "dashboard/agent.py", executable=PYTHON, group=50)
-    found = [one for one in jobs(table(raylet, *trainers, idle, service)) if one.job.launcher == "ray"]
-    assert [set(roles(one)) for one in found] == [{60, 61, 62}]
+    agent = seen(71, 50, "ray::DashboardAgent", comm="ray::DashboardA", environ={})
+    found = jobs(table(*ray(1, *TRAINERS, "ray::TrainController.run"), idle, agent))
+    assert [set(roles(one)) for one in found if one.job.launcher == "ray"] == [{60, 61, 62}]
+
+
+def test_the_program_that_started_ray_leads_to_its_trainers() -> None:
+    """Its other children are services, not a job of their own."""
+    driver = seen(40, 1, PYTHON, "train.py")
+    service = seen(41, 40, PYTHON, "dashboard.py")
+    everybody = table(driver, service, *ray(40, *TRAINERS))
+    (found,) = jobs(everybody)
+    assert (found.job.launcher, roles(found)[40][0]) == ("ray", Role.LAUNCHER)
+    assert set(roles(found)) == {40, 60, 61, 62}
+    assert job_of(everybody, 40) == found
 
 
 @pytest.mark.parametrize("missing", [0, 1])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from ..model.diagnosis import State
 from ..model.evidence.calls import Calls
+from ..model.evidence.environ_now import EnvironNow
 from ..model.evidence.events import Event, Events
 from ..model.evidence.ras import RasReport
 from ..model.evidence.recorder import Recorder
@@ -78,11 +80,7 @@ def _members(snapshot: Snapshot) -> tuple[Member, ...]:
         for item in sweep.items:
             if item.process in looks:
                 looks[item.process][number][type(item.record)] = item.record
-    stacks: dict[object, PythonStacks] = {}
-    for ref, seen in looks.items():
-        found = next((look[PythonStacks] for look in reversed(seen) if PythonStacks in look), None)
-        if found is not None:
-            stacks[ref] = found
+    stacks, environs = _latest(looks, PythonStacks), _latest(looks, EnvironNow)
     present = [frozenset(sweep.present) for sweep in snapshot.sweeps]
     members = tuple(
         Member(
@@ -90,9 +88,15 @@ def _members(snapshot: Snapshot) -> tuple[Member, ...]:
             tuple(looks[process.ref]),
             tuple(process.ref in alive for alive in present) if snapshot.live else (),
         )
-        for process in resolve(snapshot.processes, stacks)
+        for process in resolve(snapshot.processes, stacks, environs)
     )
     return tuple(_completed(member) for member in _with_bodies(members))
+
+
+def _latest(looks: Mapping[ProcessRef, Sequence[Mapping[type[Any], Any]]], kind: type[T]) -> dict[ProcessRef, T]:
+    """The last record of one kind of every process that has one."""
+    found = {ref: next((look[kind] for look in reversed(seen) if kind in look), None) for ref, seen in looks.items()}
+    return {ref: record for ref, record in found.items() if record is not None}
 
 
 def _completed(member: Member) -> Member:
@@ -143,7 +147,8 @@ def _world_size(snapshot: Snapshot, members: tuple[Member, ...]) -> int | None:
     if snapshot.job.world_size:
         return snapshot.job.world_size
     ranks = [member.rank for member in members if member.role is Role.RANK and member.rank is not None]
-    return max(ranks) + 1 if ranks else None
+    promised = [member.process.world_size or 0 for member in members if member.role is Role.RANK]
+    return max(*promised, max(ranks) + 1) if ranks else None
 
 
 def _events(snapshot: Snapshot) -> tuple[Event, ...]:

@@ -7,10 +7,12 @@ worker's frame ``_worker_loop`` holds its id, and what lies below that frame it 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+from ..model.evidence.environ_now import EnvironNow
 from ..model.evidence.stacks import Frame, PythonStacks, PythonThread, Stack
-from ..model.process import Process, Role
+from ..model.process import Process, ProcessRef, Role
 from .origin import is_user, module_path
 
 # Where a process begins a life of its own; frames further out belong to the parent it was forked from.
@@ -63,9 +65,15 @@ def local_of(thread: PythonThread, file: str, function: str, *names: str) -> int
     return None
 
 
-def resolve(processes: tuple[Process, ...], stacks: dict[object, PythonStacks]) -> tuple[Process, ...]:
-    """The processes with the roles and ranks that their stacks tell; keyed by ``process.ref``."""
+def resolve(
+    processes: tuple[Process, ...],
+    stacks: Mapping[Any, PythonStacks],
+    environs: Mapping[ProcessRef, EnvironNow] | None = None,
+) -> tuple[Process, ...]:
+    """The processes with the roles and ranks that their stacks or their environment tell; keyed by ``process.ref``."""
     told = [_by_stack(process, stacks.get(process.ref)) for process in processes]
+    if environs and not any(process.role is Role.RANK for process in told):
+        told = list(_by_environ(told, environs))
     if not any(process.role is Role.RANK for process in told):
         told = list(_by_name(told, stacks))
     owners = {(process.ref.host, process.ref.pid): process for process in told if process.role is Role.RANK}
@@ -89,7 +97,36 @@ def _by_stack(process: Process, stacks: PythonStacks | None) -> Process:
     return process
 
 
-def _by_name(processes: list[Process], stacks: dict[object, PythonStacks]) -> Iterator[Process]:
+def _by_environ(processes: list[Process], environs: Mapping[ProcessRef, EnvironNow]) -> Iterator[Process]:
+    """Processes that gave themselves a number after they were started, each another; a child may have its parent's."""
+    numbers = {ref: number for ref, one in environs.items() if (number := _place(one)) is not None}
+    parents = {(one.ref.host, one.ref.pid): numbers.get(one.ref) for one in processes}
+    claims: dict[int, list[ProcessRef]] = {}
+    for process in processes:
+        number = numbers.get(process.ref)
+        inherited = number is not None and parents.get((process.ref.host, process.parent)) == number
+        if number is not None and process.role is Role.OTHER and not inherited:
+            claims.setdefault(number, []).append(process.ref)
+    clear = len(claims) > 1 and all(len(refs) == 1 for refs in claims.values())
+    sole = {refs[0]: number for number, refs in claims.items()} if clear else {}
+    for process in processes:
+        if process.ref not in sole:
+            yield process
+            continue
+        place = environs[process.ref]
+        yield dataclasses.replace(
+            process, role=Role.RANK, rank=sole[process.ref], local_rank=place.number("LOCAL_RANK"),
+            world_size=place.number("WORLD_SIZE"),
+        )  # fmt: skip
+
+
+def _place(environ: EnvironNow) -> int | None:
+    """The rank that a process claims for itself, None where its numbers do not fit each other."""
+    rank, world = environ.number("RANK"), environ.number("WORLD_SIZE")
+    return rank if rank is not None and world is not None and rank < world else None
+
+
+def _by_name(processes: list[Process], stacks: Mapping[Any, PythonStacks]) -> Iterator[Process]:
     """Siblings that take part in collectives and hold a local called rank, each another number, are ranks."""
     claims: dict[int, list[Process]] = {}
     for process in processes:

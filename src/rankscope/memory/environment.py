@@ -25,7 +25,7 @@ def read(proc: str, pid: int, names: frozenset[str]) -> dict[str, str]:
         pages = Pages(memory)
         for address in _places(proc, pid, pages):
             try:
-                return dict(_values(pages, _word(pages, address), names))
+                return values(pages, _word(pages, address), names)
             except Unreadable:
                 continue
     raise Unreadable("no image of this process leads to its environment")
@@ -46,14 +46,16 @@ def _word(memory: Memory, address: int) -> int:
     return int(struct.unpack("<Q", memory.read(address, 8))[0])
 
 
-def _values(memory: Memory, array: int, names: frozenset[str]) -> Iterator[tuple[str, str]]:
+def values(memory: Memory, array: int, names: frozenset[str]) -> dict[str, str]:
+    """The values of these names in an array of texts; the first one counts, as for getenv."""
+    found: dict[str, str] = {}
     for place in range(_MOST):
         pointer = _word(memory, array + 8 * place)
         if not pointer:
-            return
+            return found
         name, equals, value = _text(memory, pointer).partition("=")
         if equals and name in names:
-            yield name, value
+            found.setdefault(name, value)
     raise Unreadable("an environment without an end")
 
 

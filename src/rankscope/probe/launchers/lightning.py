@@ -6,6 +6,7 @@ cannot show them, so it is known by its children: the same script, and every loc
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
@@ -55,7 +56,9 @@ def _same_program(table: Table, parent: int, children: Mapping[int, int]) -> boo
 
 
 def _script(seen: Seen) -> str:
-    return next((part for part in seen.command[1:] if part.endswith(".py") or not part.startswith("-")), "")
+    """The name of its file or module; Lightning gives its children the whole path, whatever the user typed."""
+    name = next((part for part in seen.command[1:] if part.endswith(".py") or not part.startswith("-")), "")
+    return os.path.basename(name)
 
 
 def _places(table: Table, parent: int, children: Mapping[int, int]) -> Iterator[tuple[int, Place]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from ..launcher import Claim, Launcher, with_descendants
+from ..launcher import Claim, Launcher, is_python_program, with_descendants
 from ..table import Seen, Table
 
 # comm is cut at 15 characters: "ray::RayTrainWorker" shows as "ray::RayTrainWo"; "ray::IDLE" waits for work.
@@ -24,15 +24,18 @@ def find(table: Table, free: frozenset[int]) -> Iterator[Claim]:
         if _works(seen):
             jobs[_raylet(table, pid), (seen.environ or {}).get("RAY_JOB_ID", "")].append(seen)
     for workers in jobs.values():
-        trainers = [one for one in workers if "train" in _title(one).lower()] or workers
+        trainers = [one for one in workers if "trainworker" in _title(one).lower()] or workers
         if len(trainers) > 1:
-            members = with_descendants(table, tuple(one.pid for one in trainers))
-            yield Claim("ray", None, {}, tuple(pid for pid in members if pid in free))
+            members = {*with_descendants(table, tuple(one.pid for one in trainers))} & free
+            driver = _driver(table, trainers[0].pid, free)
+            yield Claim("ray", driver, {}, tuple(sorted(members | ({driver} if driver is not None else set()))))
 
 
 def _works(seen: Seen) -> bool:
-    title = _title(seen)
-    return title.startswith(_TITLE) and not title.startswith(_NO_WORK) and seen.state not in "ZX"
+    """Whether it is a worker of some job; Ray's own agents bear titles too, but serve no job."""
+    title, environ = _title(seen), seen.environ
+    serves = environ is not None and "RAY_JOB_ID" not in environ
+    return title.startswith(_TITLE) and not title.startswith(_NO_WORK) and seen.state not in "ZX" and not serves
 
 
 def _title(seen: Seen) -> str:
@@ -43,6 +46,13 @@ def _title(seen: Seen) -> str:
 
 def _raylet(table: Table, pid: int) -> int | None:
     return next((seen.pid for seen in table.above(pid) if seen.comm == "raylet"), None)
+
+
+def _driver(table: Table, pid: int, free: frozenset[int]) -> int | None:
+    """The program that started Ray for itself (``ray.init`` without an address), and with it the raylet."""
+    raylet = _raylet(table, pid)
+    parent = table.seen.get(table.seen[raylet].parent) if raylet is not None else None
+    return parent.pid if parent is not None and parent.pid in free and is_python_program(parent) else None
 
 
 LAUNCHER = Launcher("ray", 48, find)
