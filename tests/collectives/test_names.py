@@ -25,3 +25,9 @@ def test_one_varying_number_over_a_directory_is_the_rank():
 @pytest.mark.parametrize("names", [["a_1_1", "a_1_2", "a_2_1"], ["x1.txt"], ["node1.txt", "other2.txt"]])
 def test_an_unclear_pattern_says_nothing(names):
     assert rank_from_names(names) == {}
+
+
+def test_the_rank_is_last_where_names_hold_the_host_too():
+    names = ["trace-node02_5", "trace-node02_6", "trace-node07_40"]
+    assert rank_from_names(names) == dict(zip(names, (5, 6, 40), strict=True))
+    assert rank_from_names(["run3_a1.txt", "run4_a1.txt", "run5_a2.txt"]) == {}

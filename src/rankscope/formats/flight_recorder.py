@@ -296,13 +296,13 @@ def _with_batches(ring: Ring) -> Ring:
     Torch records the members of a batch first and then one entry named ``coalesced`` with the same numbers, which
     alone carries the events (ProcessGroupNCCL::endCoalescing).
     """
-    if not any(call.op == "coalesced" for call in set(ring.calls)):
+    if not any(call.closes_batch for call in set(ring.calls)):
         return ring
     done = bytearray(ring.done)
     over: set[tuple[str, int, int]] = set()
     for at in range(len(ring) - 1, -1, -1):
         key = (ring.calls[at].group, ring.seqs[at], ring.p2p_seqs[at])
-        if ring.calls[at].op == "coalesced":
+        if ring.calls[at].closes_batch:
             if done[at]:
                 over.add(key)
         elif key in over:

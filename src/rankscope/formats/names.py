@@ -1,4 +1,4 @@
-"""The rank in a file's name: after a word that means it, or the one number in which a directory's names differ."""
+"""The rank in a file's name: after a word that means it, or the number in which a directory's names differ."""
 
 from __future__ import annotations
 
@@ -49,6 +49,10 @@ def _varying(siblings: Iterable[str]) -> dict[str, int]:
         return {}
     columns = list(zip(*numbers.values(), strict=True))
     varying = [at for at, column in enumerate(columns) if len(set(column)) > 1]
-    if len(varying) != 1 or len(set(columns[varying[0]])) != len(numbers):
+    # Where names hold the host too (torch's prefix with "%h"), the rank is what comes last and never twice.
+    if not varying or (len(varying) > 1 and varying[-1] != len(columns) - 1):
         return {}
-    return {name: int(found[varying[0]]) for name, found in numbers.items() if len(found[varying[0]]) <= 7}
+    rank = varying[-1]
+    if len(set(columns[rank])) != len(numbers):
+        return {}
+    return {name: int(found[rank]) for name, found in numbers.items() if len(found[rank]) <= 7}

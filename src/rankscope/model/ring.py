@@ -32,6 +32,11 @@ class Call:
     thread: str = ""
     frames: tuple[Frame, ...] = ()
 
+    @property
+    def closes_batch(self) -> bool:
+        """Is it torch's own entry for a whole batch (``coalesced``, ``ALLGATHER_coalesced``), written after its members?"""
+        return self.op == "coalesced" or (self.op.endswith("_coalesced") and self.op[:-10].isupper())
+
 
 def ints(values: Iterable[int] = ()) -> array[int]:
     """A column of 64-bit numbers."""

@@ -64,7 +64,7 @@ def _shapes(sizes: Sequence[Sequence[int]]) -> str:
 
 def signature(calls: Sequence[Call]) -> Signature:
     """What the entries under one sequence number amount to."""
-    parts = [call for call in calls if call.op != "coalesced"] or list(calls)
+    parts = [call for call in calls if not call.closes_batch] or list(calls)
     return Signature(
         tuple(_SAME.get(call.op.lower(), call.op) for call in parts),
         tuple(dims for call in parts for dims in call.input_sizes),

@@ -102,7 +102,7 @@ def _open(made: RankView, groups: Groups) -> Iterator[Op]:
         call = ring.calls[at]
         group = groups.of.get((made.rank, call.group))
         key = (call.group, ring.seqs[at], ring.p2p_seqs[at])
-        if group is not None and not (call.op == "coalesced" and call.is_p2p):
+        if group is not None and not (call.closes_batch and call.is_p2p):
             step += key != batch
             batch = key
             yield Op(at, group, ring.seqs[at], step, call, ring.created[at])
@@ -111,7 +111,7 @@ def _open(made: RankView, groups: Groups) -> Iterator[Op]:
 
 def posts_batches(ring: Ring) -> bool:
     """Does a rank post its messages in batches (``batch_isend_irecv``)?"""
-    if any(call.op == "coalesced" and call.is_p2p for call in set(ring.calls)):
+    if any(call.closes_batch and call.is_p2p for call in set(ring.calls)):
         return True
     keys = [(call.group, ring.p2p_seqs[at]) for at, call in enumerate(ring.calls) if call.peer is not None]
     return len(set(keys)) < len(keys)
@@ -125,7 +125,7 @@ def _without_finished_batches(ring: Ring, batches: bool) -> Ring:
     done = bytearray(ring.done)
     for places in seen.values():
         alone = len(places) == 1 and not (batches and ring.calls[places[0]].peer is not None)
-        if not alone and all(ring.calls[at].op != "coalesced" for at in places):
+        if not alone and not any(ring.calls[at].closes_batch for at in places):
             for at in places:
                 done[at] = 1
     return replace(ring, done=bytes(done))
