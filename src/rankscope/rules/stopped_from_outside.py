@@ -18,14 +18,21 @@ No background jobs that read the terminal, no py-spy or strace left attached.
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
-from ._text import POSSIBLE, Sign, text_rule
+import re
+from collections.abc import Iterator
+
+from ..analysis.case import Case
+from ..model.diagnosis import Finding
+from ..model.ranks import RankSet
+from ._text import LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, simple
 
 _SIGNS = (
     Sign(r"\b(?:left|still)\b[^\n]{0,24}\b(?:gdb|strace|debugger|py-spy|pdb)\b[^\n]{0,16}attached|\bstate:? [Tt]\b(?![\w'-])", "a process is stopped or traced", prose=True),
     Sign(r"\bT \(stopped\)|\bt \(tracing stop\)|\(tracing stop\)|State:\s*[Tt]\b", "a process is stopped or traced"),
-    Sign(r"TracerPid:\s*[1-9]\d*", "a tracer is attached"),
+    Sign(r"TracerPid:\s*[1-9]\d*", "a tracer is attached", unless=(r"\bState:\s*[DRS]\b",)),
+    Sign(r"TracerPid:\s*[1-9]\d*", "a tracer is attached", POSSIBLE),
+    Sign(r"^\s*\d+ +[\w.+-]+ +(?:-?\d+|rt) +-?\d+ +[\d.]+[kmgt]? +[\d.]+[kmgt]? +[\d.]+[kmgt]? +[Tt] +[\d.]+ +[\d.]+ ", "top shows a process in state T"),
     Sign(r"do_signal_stop|ptrace_stop|__refrigerator|do_freezer_trap|get_signal[^\n]*freez", "the kernel holds the process"),
-    Sign(r"^\s*\S+\s+(?:\d+\s+){1,2}.*\s[Tt][sl<N+]{0,4}\s+\S", "ps shows a process in state T", also=(r"\bSTAT\b|\bS\b +UID|PID +\w+",)),
     Sign(r"\bfrozen 1\b|^\W*FROZEN\W*$|freezer\.state|cgroup\.freeze|docker pause|\(Paused\)|\bpaused container", "the control group is frozen"),
     Sign(r"SIGSTOP|SIGTSTP|SIGTTIN|SIGTTOU|suspended \(tty|^\[\d+\][+-]?\s+Stopped|kill -STOP|kill -19", "a stop signal was sent"),
     Sign(r"\b(?:scontrol suspend|JobState=SUSPENDED|\bSUSPENDED\b|preempt\w*[^\n]{0,30}suspend)", "the scheduler suspended the job"),
@@ -33,7 +40,25 @@ _SIGNS = (
          "somebody stopped or traces a process", POSSIBLE, prose=True),
 )  # fmt: skip
 
-RULE = text_rule(
-    __name__, __doc__, "process-stopped", 18, "a process is stopped, traced or frozen from outside", _SIGNS,
-    ("grep -e State -e TracerPid /proc/PID/status", "kill -CONT PID"),
-)  # fmt: skip
+_STEPS = ("grep -e State -e TracerPid /proc/PID/status", "kill -CONT PID")
+_TITLE = "a process is stopped, traced or frozen from outside"
+# Programs of a job; an editor or pager that somebody put aside with Ctrl-Z is stopped too.
+_OF_A_JOB = re.compile(
+    r"python|torchrun|deepspeed|accelerate|mpirun|horovodrun|orted|prted|\bray\b|nccl|_perf\b|train", re.I
+)
+
+
+def check(case: Case) -> Iterator[Finding]:
+    rows = [event for event in events(case, "proc.row") if str(event.fields.get("state"))[:1] in ("T", "t")]
+    stopped = [event for event in rows if _OF_A_JOB.search(str(event.fields.get("command")))]
+    if stopped:
+        ranks = RankSet(event.rank for event in stopped if event.rank is not None)
+        pids = ", ".join(str(event.pid) for event in stopped[:4])
+        yield simple(RULE, f"{_TITLE}: pid {pids}", LIKELY, [event.text for event in stopped[:4]], _STEPS, ranks)
+        return
+    found = list(hits(case, _SIGNS))
+    if found:
+        yield finding(RULE, case, found, _TITLE, _STEPS)
+
+
+RULE = make_rule(__name__, __doc__, "process-stopped", 18, check)
