@@ -84,12 +84,7 @@ def _reader(here: Host, found: Found) -> Reader:
     from .formats.snapshot import Reader
 
     reader = Reader()
-    writer = wire.Writer(lambda line: reader.feed(line.encode()))
-    writer.header("rankscope", found.job, (here,))
-    for process in found.processes:
-        writer.process(process)
-    for gap in found.gaps:
-        writer.gap(gap)
+    reader.introduce(found.job, (here,), found.processes, found.gaps)
     return reader
 
 
@@ -184,7 +179,8 @@ def gather(look: Look, progress: Progress = lambda _: None, stuck_after_s: float
     if look.remote is not None:
         from .reach.gather import gather as gather_remote  # only where a target names other hosts
 
-        yield from gather_remote(look.remote, look.plan, progress)
+        idle = _make_ready_to_judge if look.plan.sweeps > 1 else _nothing
+        yield from gather_remote(look.remote, look.plan, progress, idle=idle)
         return
     from .reach import learn
 

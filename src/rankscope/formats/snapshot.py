@@ -87,6 +87,15 @@ class Reader:
             "same": self._take_same, "gap": self._take_gap, "end": self._take_end,
         }  # fmt: skip
 
+    def introduce(
+        self, job: Job, hosts: tuple[Host, ...], processes: tuple[Process, ...], gaps: tuple[Gap, ...] = ()
+    ) -> None:
+        """Take what the first lines would say, for a look that is taken here and now."""
+        self.header = _Header(SCHEMA, VERSION, hosts=hosts)
+        self._job = job
+        self._processes.update((process.ref, process) for process in processes)
+        self._gaps.extend(gaps)
+
     def feed(self, line: bytes) -> None:
         """Take one line; what cannot be read becomes a gap."""
         if not line.strip():
