@@ -18,8 +18,10 @@ from rankscope.memory.tasks import Task
 from rankscope.model.evidence.stacks import Frame, NativeStacks, PythonStacks, Trust
 from rankscope.model.evidence.threads import Threads
 from rankscope.model.gap import Gap, Why
-from rankscope.model.process import ProcessRef
+from rankscope.model.process import Process, ProcessRef, Role
 from rankscope.probe import child
+from rankscope.probe.collector import Target
+from rankscope.probe.collectors import python_stacks
 from rankscope.probe.engine import StackOptions
 from rankscope.probe.engines import pyspy, pystack
 
@@ -164,6 +166,18 @@ def test_a_pause_is_reported() -> None:
         assert isinstance(answer, PythonStacks), answer
         assert answer.paused_ms > 0
         assert {thread.trust for thread in answer.threads} == {Trust.EXACT}
+
+
+@pytest.mark.skipif(pyspy.executable() is None, reason="py-spy is not installed")
+def test_only_who_may_be_paused_and_ran_meanwhile_is_paused() -> None:
+    """A thread that stands still is read exactly without; one that runs is paused when the user allows it."""
+    for shape, allowed, engine in (("plain", True, "memory"), ("busy", False, "memory"), ("busy", True, "py-spy")):
+        with standing(shape) as target:
+            process = Process(ProcessRef("here", target.pid), Role.RANK, comm="python", executable=sys.executable)
+            options = StackOptions(pause=allowed, deadline_s=30)
+            answer = python_stacks.collect(Target(process, options=options))
+            assert isinstance(answer, PythonStacks), answer
+            assert (answer.engine, answer.paused_ms > 0) == (engine, engine == "py-spy")
 
 
 @pytest.mark.slow

@@ -1,11 +1,12 @@
-"""Python stacks of every process, by the best engine that can serve it: our own reader, else py-spy; nobody is paused.
+"""Python stacks of every process, by the best engine that can serve it: our own reader, else py-spy; nobody is paused
+unless the user allows it.
 
 A process in state D, stopped or traced is read like any other, since reading memory does not touch it.
 """
 
 from __future__ import annotations
 
-from ...model.evidence.stacks import NativeStacks, PythonStacks
+from ...model.evidence.stacks import NativeStacks, PythonStacks, Trust
 from ...model.evidence.threads import Threads
 from ...model.gap import Gap, Why
 from ...model.process import Process
@@ -28,11 +29,21 @@ def collect(target: Target) -> PythonStacks | NativeStacks | Gap | None:
             target.process.ref, target.seen.get(Threads.KIND), _before(target, name), target.options  # type: ignore[attr-defined]
         )  # fmt: skip
         if not isinstance(answer, Gap):
-            return answer
+            return _surer(target, answer)
         gap = gap or answer
         if answer.why not in _NEXT_ON:
             break
     return gap
+
+
+def _surer(target: Target, read: PythonStacks | NativeStacks) -> PythonStacks | NativeStacks:
+    """The same process read while it stands still, where a thread of it ran meanwhile and the user allows to pause it."""
+    running = any(thread.trust is not Trust.EXACT for thread in read.threads)
+    if not running or not target.options.pause or target.engine != "auto" or read.paused_ms:
+        return read
+    kernel = target.seen.get(Threads.KIND)  # type: ignore[attr-defined]
+    paused = _engine(target, "py-spy").stacks(target.process.ref, kernel, None, target.options)
+    return read if isinstance(paused, Gap) else paused
 
 
 def _may_be_python(process: Process) -> bool:
