@@ -313,7 +313,7 @@ _SENTENCES: tuple[tuple[str, str], ...] = (
     ("dead", r"\b(?:killed|crashed|died|segfault|core dumped|exited|gone|SIGKILL|exit code|terminated|defunct)\b"),
     (
         Kind.DEVICE.value,
-        r"(?:cuda\w*Synchronize|synchronize\(\)|memcpy_and_sync|\.item\(\)|\.tolist\(\)|\.cpu\(\)|cudaMalloc|cudaFree|cuModuleLoad\w*|torch\.cuda\.synchronize|device[- ]?(?:wide )?sync)",
+        r"(?:(?:cuda|cu|hip)\w*Synchronize|synchronize\(\)|memcpy_and_sync|\.item\(\)|\.tolist\(\)|\.cpu\(\)|(?:cuda|cu|hip)(?:Mem)?(?:Host)?(?:Malloc|Alloc|Free)\w*|cuModuleLoad\w*|cuLibraryLoad\w*|torch\.cuda\.synchronize|device[- ]?(?:wide )?sync)",
     ),
     (
         Kind.P2P.value,

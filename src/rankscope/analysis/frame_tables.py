@@ -487,7 +487,8 @@ collective: gloo::allreduce gloo::allgather* gloo::alltoall* gloo::barrier gloo:
     xla::gpu::RunReduceScatter* xla::gpu::RunAllToAll*
 p2p: HcclSend HcclRecv ncclSend ncclRecv MPI_Send MPI_Recv PMPI_Send PMPI_Recv PMPI_Ssend MPI_Sendrecv PMPI_Sendrecv PMPI_Wait
     PMPI_Waitall PMPI_Probe c10d::ProcessGroupGloo::SendWork::wait c10d::ProcessGroupGloo::RecvWork::wait
-rendezvous: HcclCommInitRootInfo* HcclCommInitClusterInfo* ncclCommInitRank* ncclCommInitAll ncclCommSplit bootstrapInit bootstrapAllGather bootstrapBarrier
+rendezvous: HcclCommInitRootInfo* HcclCommInitClusterInfo* ncclCommInitRank*
+    ncclCommInitAll ncclCommSplit bootstrapInit bootstrapAllGather bootstrapBarrier
     gloo::rendezvous::* MPI_Init* PMPI_Init* MPI_Comm_split PMPI_Comm_split* PMPI_Comm_dup MPI_Comm_spawn
 exit: __run_exit_handlers __GI_exit __cxa_finalize Py_FinalizeEx Py_Finalize Py_RunMain_finalize
     finalize_modules _PyGC_CollectNoFail wait_for_thread_shutdown atexit_callfuncs MPI_Finalize PMPI_Finalize

@@ -21,6 +21,8 @@ _BELOW = {
     "ib-transport-error", "network-blackhole", "p2p-iommu-hardware", "store-timeout", "rendezvous-port", "wrong-interface", "version-bug",
     "driver-not-ready", "shm-exhausted", "stuck-below-program", "collective-cycle",
 }  # fmt: skip
+# How people say that something does not go on.
+HALTS = r"\b(?:hangs?|hanging|hung|stuck|freez\w+|froze\w*|deadlock\w*|stall\w*|block(?:s|ed|ing)\b|locks? up|lockups?|never (?:returns?|ends?|finish\w*|completes?|comes? back|gets? (?:past|through))|does(?:n't| not) (?:return|continue|go on|finish|complete|proceed|progress|respond)|(?:no|without|nothing|any) (?:\w+ ){0,2}(?:progress|output|response|happens|sign of life)|stands? still|times? out|timed out|time-?outs?|Watchdog caught|waits? (?:for ?ever|indefinitely)|spins?\b|stops? (?:at|there|after|responding))"
 _INFO = re.compile(r"(?:\S+ ){0,5}\W?INFO\b(?!.*(?:rror|fail|timed out))(?<!NCCL INFO)")
 _RANKING = {CERTAIN: 0, LIKELY: 1, POSSIBLE: 2}
 

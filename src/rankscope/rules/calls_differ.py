@@ -184,7 +184,7 @@ def _logged(case: Case) -> Finding | None:
 _NUMBERS = re.compile(r"\d+(?:\.\d+)?")
 # What must be the same on all ranks, or the calls made of it are not.
 _MADE_OF = re.compile(
-    r"\b(?:\w*shapes?|\w*sizes?|numel|lengths?|len|blocks?|blocksizes|buckets?|operands?|param\w*|tensors?|num_params|experts?|modules?|layers?|dtypes?|splits?|hash|fingerprint|checksum|keys?|graphs?)\b",
+    r"\b(?:\w*shapes?|\w*sizes?|numel|lengths?|len|blocks?|blocksizes|buckets?|operands?|param\w*|experts?|dtypes?|splits?|hash|fingerprint|checksum)\b",
     re.IGNORECASE,
 )
 

@@ -20,22 +20,56 @@ A test step on all ranks before graphs, compilation or overlap are switched on. 
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
-from ._text import LIKELY, POSSIBLE, Sign, text_rule
+from collections.abc import Iterator
+
+from ..analysis.accounts import Doing, compiled, doings, in_kind
+from ..analysis.case import Case
+from ..analysis.frame_tables import Kind as Wait
+from ..model.diagnosis import Finding
+from ._text import HALTS, LIKELY, POSSIBLE, Sign, finding, hits, make_rule, simple
 
 _GROUP = r"all_?to_?all|all_?reduce|all_?gather|reduce_?scatter|broadcast|nccl|collective|process group|\bpg\b|comm\b"
 _SYNC = r"(?:synchronize\(?\)?|memcpy_and_sync|\.item\(\)|\.tolist\(\)|\.cpu\(\)|cudaStreamSynchronize|cudaDeviceSynchronize|cuStreamSynchronize|_local_scalar_dense|cudaEventSynchronize|nonzero|cudaMemcpy\b)"
 _SIGNS = (
-    Sign(r"\b(?:cuModuleLoad\w*|cuLibraryLoad\w*|cuModuleGetFunction|cudaFuncGetAttributes|cuKernelGetFunction|lazy (?:loading|module)|CUDA_MODULE_LOADING|cuModuleUnload|cuLibraryUnload)", "a module is loaded, which waits for the whole device",
+    Sign(r"\b(?:cuModuleLoad\w*|cuLibraryLoad\w*|cuModuleGetFunction|cu(?:da)?FuncGetAttributes?|cu(?:da)?FuncSetAttribute|cuKernel(?:GetFunction|SetAttribute)|lazy[- ](?:loading|module)|CUDA_MODULE_LOADING|cuModuleUnload|cuLibraryUnload|hipModuleLoad\w*)", "a module is loaded, which waits for the whole device",
          LIKELY, anywhere=(_GROUP,), prose=True),
     Sign(_SYNC + r"[^\n]*(?:wait|behind|block|pending|not scheduled|for the|stuck)[^\n]*(?:" + _GROUP + r")|(?:" + _GROUP + r")[^\n]*(?:scheduled|pending|queued|enqueued|launched|outstanding|in flight)[^\n]*(?:host )?(?:blocked|stuck|waits?|waiting)[^\n]*" + _SYNC,
          "a synchronisation stands behind a collective", LIKELY, prose=True),
-    Sign(r"\b(?:cudaMalloc|cudaFree|cudaHostAlloc|cudaFreeHost|cuMemAlloc|cuMemFree|cudaEventDestroy|cudaStreamDestroy|cudaMallocAsync|empty_cache|cudaHostRegister|cuMemMap|cudaFreeAsync|cudaIpc\w+)\b", "memory is allocated or freed, which waits for the whole device",
-         LIKELY, anywhere=(r"nccl|collective|all_?reduce|all_?gather", r"deadlock|hang|stuck|spin|blocked|waits?\b|in flight|pending|kernel"), unless=(r"take_gil|GIL\b|PyGILState|illegal memory|initialization error",), prose=True),
+    Sign(r"\b(?:(?:cuda|hip|cu)(?:Host)?(?:Malloc|Free|Alloc)(?:Host|Async|Managed)?|cu(?:da)?Mem(?:Alloc|Free)(?:Host|Async|Managed)?(?:_v\d)?|cudaHostAlloc|(?:cuda|cu)(?:Event|Stream)Destroy|empty_cache|release_cached_blocks|free_blocks|cu(?:da|Mem)HostRegister|cuMemMap|cuMemUnmap|cudaIpc\w+|ncclMemAlloc|ncclCommRegister)\b", "memory is allocated or freed, which waits for the whole device",
+         LIKELY, anywhere=(r"nccl|collective|all_?reduce|all_?gather", HALTS + r"|waits?\b|in flight|pending|kernel|resident"), unless=(r"take_gil|GIL\b|PyGILState|illegal memory|initialization error",), prose=True),
     Sign(r"\b(?:implicit|device[- ]wide|hidden) (?:device )?sync\w*|synchroni[sz]\w+[^\n]{0,60}(?:deadlock|circular|cycle)", "a device-wide synchronisation is named", prose=True),
     Sign(_SYNC, "a rank waits for its device", POSSIBLE, anywhere=(r"process group|\bpg\b|different group|two groups|mesh|stream", r"deadlock|not scheduled|blocked|wait"), prose=True),
 )  # fmt: skip
 
-RULE = text_rule(
-    __name__, __doc__, "implicit-sync-deadlock", 35, "a device-wide synchronisation stands behind a collective whose peers wait for this rank", _SIGNS,
-    ("CUDA_MODULE_LOADING=EAGER torchrun …", "rankscope stacks --native   # on one rank of each group of equal stacks"),
-)  # fmt: skip
+_TITLE = "a device-wide synchronisation stands behind a collective whose peers wait for this rank"
+_STEPS = (
+    "CUDA_MODULE_LOADING=EAGER torchrun …",
+    "rankscope stacks --native   # on one rank of each group of equal stacks",
+)
+# Calls that return only when everything on the device is done, or that hold the context's lock meanwhile.
+_WHOLE = r"malloc|free|alloc|destroy|module|library|func\w*attribute|kernelsetattribute|kernelgetfunction|ipc|register|empty_cache|unmap|cublas\w*create"
+
+
+def check(case: Case) -> Iterator[Finding]:
+    if not case.snapshot.live:
+        yield from _apart(case)
+    found = list(hits(case, _SIGNS))
+    if found:
+        yield finding(RULE, case, found, _TITLE, _STEPS)
+
+
+def _apart(case: Case) -> Iterator[Finding]:
+    """One subject allocates, frees or loads while others are in a collective or wait for their device."""
+    known = [doing for doing in doings(case) if doing.account is not None]
+    here = [doing for doing in in_kind(known, Wait.DEVICE.value) if _for_all(doing)]
+    there = [doing for doing in in_kind(known, Wait.COLLECTIVE.value, Wait.DEVICE.value) if doing not in here]
+    if here and there:
+        because = [f"{doing.text}: {doing.op}" for doing in (*here[:2], *there[:2])]
+        yield simple(RULE, _TITLE, LIKELY, because, _STEPS, here[0].ranks)
+
+
+def _for_all(doing: Doing) -> bool:
+    return compiled(_WHOLE).search(doing.op) is not None
+
+
+RULE = make_rule(__name__, __doc__, "implicit-sync-deadlock", 35, check)

@@ -41,6 +41,7 @@ _SIGNS = (
     Sign(r"srun: error: Node failure on|DUE TO NODE FAILURE|^\s*(?:Warning|Normal) +(?:\S+ +){0,2}NodeNotReady\b", "the scheduler lost a node"),
     Sign(r"\bsrun: error: \S+: tasks? [\d,-]+: (?!Killed|Out Of Memory)\w|exited on signal (?!9\b|15\b)\d+|(?:Signal: |Caught signal )(?:Segmentation|Aborted|Bus|Floating)", "the launcher says which task ended with an error"),
     Sign(r"\b(?:worker|actor|task|raylet)\b[^\n]{0,60}\b(?:died|was killed|exits?|exited|crashed)\b[^\n]{0,60}\bunexpected|unexpectedly exits|ActorDiedError|ActorUnavailableError|WorkerCrashedError", "the framework says that a worker died"),
+    Sign(r"\bno (?:such |living |running )?(?:python )?process (?:with|of|for|named|is)?[^\n]{0,12}\brank[ =:]*\d|\brank[ =:]*\d+\b[^\n]{0,20}\b(?:no (?:such |longer a )?process|is missing from ps|pid (?:is )?gone|not in (?:ps|the process list))", "a rank has no process any more"),
     Sign(r"DeadlockDetectedException|Deadlock detected from rank", "a trainer saw that one of its ranks had failed"),
     Sign(r"\b(?:node|host|worker|actor|raylet|pod|instance)\b[^\n]{0,80}(?:marked (?:as )?dead|missed too many heartbeats|preempted|evicted|NotReady|lost contact|node failure|NODE_FAIL|drained|rebooted)", "a node or worker was declared dead"),
     Sign(r"got signal: \d+|Received \d+ death signal|SignalException", "the launcher got a signal and ended its ranks"),
@@ -48,7 +49,7 @@ _SIGNS = (
     Sign(r"\b(?:rank|worker|node|gpu|process|stage|replica|pod|actor)s?\b ?#?\d*[^\n]{0,60}\b(?:crash\w*|died|dead|killed|exited|terminated|failed|raised|gone|left|disappeared|lost|evicted|preempted|restarted|aborted|segfault\w*)\b", "a rank is gone",
          anywhere=(r"(?:others?|rest|remaining|peers?|ranks?|stage|workers?)\b[^\n]{0,80}(?:wait|hang|hung|stuck|block|time-?out|timed out|continue)",), prose=True),
     Sign(r"\b(?:exit ?code|exitcode|returncode)\W{0,4}(?:-11|139|-6|134|-7|135|-4|-8|1\b|2\b)|Segmentation fault|SIGSEGV|SIGABRT|exited on signal|core dumped", "a process ended with an error", POSSIBLE),
-    Sign(r"^(?![^\n]*\b[Rr]etr(?:y|ies|ying)\b)[^\n]*(?:Connection (?:closed|reset) by (?:remote )?peer)|remote process exited|ncclRemoteError|Connection closed by remote peer", "a peer has gone", POSSIBLE),
+    Sign(r"^(?![^\n]*\b[Rr]etr(?:y|ies|ying)\b)[^\n]*(?:Connection (?:closed|reset) by (?:remote )?peer)|remote process exited|ncclRemoteError|Connection closed by remote peer", "a peer has gone", POSSIBLE, unless=(r"TCPStore\(|_create_c10d_store|client socket|socket\.cpp",)),
 )  # fmt: skip
 
 

@@ -30,8 +30,8 @@ _STEPS = (
     "prepare the data before the launch, and cache it",
     "init_process_group(timeout=timedelta(hours=4))   # for that one wait",
 )
-_FIRST = r"main_process_first|local_main_process_first|rank_zero_first|torch_distributed_zero_first|zero_first|main_rank_first|wait_for_everyone|on_main_process"
-_WORK = r"(?:tokeniz\w+|map(?:ping)?|preprocess\w*|prepar\w+|download\w*|building|index\w*|pack\w*|convert\w*|load\w* (?:the )?(?:checkpoint|model|data\w*)|generat\w+|evaluat\w+|validat\w+|saving|merg\w+|compil\w+|extract\w*)"
+_FIRST = r"main_process_first|local_main_process_first|rank_zero_first|torch_distributed_zero_first|zero_first|main_rank_first|wait_for_everyone|on_main_process|local_zero_first|rank_zero_only_first"
+_WORK = r"(?:tokeniz\w+|map(?:ping)?|preprocess\w*|prepar\w+|download\w*|building|index\w*|pack\w*|convert\w*|load\w* (?:the )?(?:checkpoint|model|data\w*)|generat\w+|evaluat\w+|validat\w+|saving|merg\w+|compil\w+|extract\w*|accumulat\w+|scor\w+|cop(?:y|ies|ying)|upload\w*|unpack\w*|quantiz\w+|shard\w*|filter\w*|sort\w*|hash\w*|cach\w+|calibrat\w+|warm\w* up)"
 _SIGNS = (
     Sign(r"\bslow (?:disk|node|gpu|storage|nic|cpu|rank|host|machine|loader)\b|takes \d+ ?\w+ longer|(?:\d+|several|many) times slower", "one rank is slower than the others", also=(r"rank|node|gpu|host|worker",), prose=True),
     Sign(r"Saving (?:latest |model |full )?checkpoint|Running (?:Evaluation|Prediction|Validation|evaluation|validation)|Getting full model state dict|saving model weights|push(?:ing)? to (?:the )?hub", "a rank saves or evaluates while the others wait", POSSIBLE, anywhere=(r"Watchdog caught|timed out|Timeout\(ms\)",)),

@@ -18,9 +18,10 @@ One launcher for all nodes; a short time-out for the first meeting.
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from ..analysis.accounts import doings, in_kind
+from ..analysis.accounts import Doing, accounts, doings, in_kind, line_at
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Finding
@@ -33,10 +34,10 @@ _STEPS = (
 )
 _SIGNS = (
     Sign(r"\b(?:tasks?|workers?|processes) (?:that )?(?:did not|have not|has not|haven't) (?:yet )?(?:reach|reached|connect|connected|join|joined|arrive|arrived)|Barrier timed out[^\n]*|Permission denied \(publickey|Are you sure you want to continue connecting|Host key verification failed", "a worker did not come to the meeting"),
-    Sign(r"\bnever (?:started|came up|launched|scheduled)|still (?:pulling|starting|queued|waiting for resources)|not (?:yet )?(?:started|launched|scheduled)\b", "a rank was not started"),
+    Sign(r"\bnever (?:started|came up|launched|scheduled)|still (?:pulling|starting|queued|waiting for resources)|queued and waiting for resources|waiting for (?:resources|allocation)|Waiting for job \d+ to start|not (?:yet )?(?:started|launched|scheduled)\b", "a rank was not started"),
     Sign(r"not enough slots available|No available node types|cannot be scheduled|insufficient (?:nvidia\.com/gpu|resources|cpu)|placement group[^\n]{0,60}(?:pending|not ready|timed out|infeasible)|\bPending\b[^\n]{0,40}pods?|pods?\b[^\n]{0,60}\b(?:Pending|ImagePullBackOff|ContainerCreating|CrashLoopBackOff|Init:)", "a rank could not be started"),
     Sign(r"\b(?:one|some|two|\d+)\b[^\n]{0,30}(?:nodes?|ranks?|workers?|pods?|processes)\b[^\n]{0,40}(?:never|not|did(?:n't| not)|fail\w* to|yet to)[^\n]{0,30}(?:start|launch|join|arriv|connect|register|come up|reach)\w*", "somebody did not arrive", prose=True),
-    Sign(r"\b(?:waiting|waits?|blocked|stuck|hang\w*|hung)\b[^\n]{0,40}(?:init_process_group|new_group|rendezvous|_store_based_barrier|init_device_mesh|ncclCommInitRank|all (?:nodes|ranks|workers|peers) to (?:join|connect|arrive))", "ranks wait in the meeting", prose=True),
+    Sign(r"\b(?:waiting|waits?|blocked|stuck|hang\w*|hung|stands?|stays?|sits?|stops?)\b[^\n]{0,40}(?:init_process_group|new_group|rendezvous|_store_based_barrier|init_device_mesh|ncclCommInitRank|all (?:nodes|ranks|workers|peers) to (?:join|connect|arrive))", "ranks wait in the meeting", prose=True),
     Sign(r"\b(?:nnodes|nproc[_-]per[_-]node|world[_ ]size|WORLD_SIZE|node[_ ]rank)\b[^\n]{0,60}(?:wrong|mismatch|differ|expect\w*|but only|instead of|not equal)", "counts do not fit", prose=True),
     Sign(r"RendezvousTimeoutError|[Rr]endezvous[^\n]{0,30}timed out|Timed out[^\n]{0,40}(?:waiting for|joining)[^\n]{0,40}(?:clients|workers|nodes|peers|rendezvous)", "the meeting timed out"),
     Sign(r"client socket has timed out after|failed to connect to \[?[\w.:-]+\]?:\d+ \(errno", "the meeting point was not reached", POSSIBLE),
@@ -45,7 +46,7 @@ _SIGNS = (
 
 
 def check(case: Case) -> Iterator[Finding]:
-    for judge in (_counted, _key, _initialising, _standing):
+    for judge in (_counted, _key, _initialising, _standing, _too_few):
         made = judge(case)
         if made is not None:
             yield made
@@ -114,7 +115,7 @@ def _initialising(case: Case) -> Finding | None:
 
 
 def _standing(case: Case) -> Finding | None:
-    found = [doing for doing in doings(case) if doing.kind != "unknown"]
+    found = [doing for doing in doings(case) if doing.kind != "unknown" and _is_rank(doing)]
     meeting = in_kind(found, Wait.RENDEZVOUS.value)
     others = [doing for doing in found if doing not in meeting]
     if not meeting or case.snapshot.live:
@@ -129,6 +130,32 @@ def _standing(case: Case) -> Finding | None:
             _STEPS,
             late,
         )
+    return None
+
+
+def _is_rank(doing: Doing) -> bool:
+    account = doing.account
+    return bool(doing.ranks or doing.count or (account and (account.seen or account.who.count)))
+
+
+_ARRIVED = re.compile(
+    r"\b(?P<have>\d{1,6}) ?(?:of|/|out of) ?(?P<want>\d{1,6}) (?:\w+ ){0,2}(?:workers?|ranks?|nodes?|clients?|peers?|processes|members?|hosts?|agents?|pods?|replicas?|tasks?)?"
+    r"(?: (?:are|is|have|has))? ?(?:ready|joined|connected|arrived|registered|up|started|running|checked in)\b|"
+    r"\b(?:ready|joined|connected|arrived|registered|alive)\W{1,3}(?P<have_>\d{1,6}) ?(?:of|/) ?(?P<want_>\d{1,6})\b",
+    re.IGNORECASE,
+)
+
+
+def _too_few(case: Case) -> Finding | None:
+    """A counter of those who came that stands below the number of those expected."""
+    for account in accounts(case):
+        found = list(_ARRIVED.finditer(account.said))
+        if not found:
+            continue
+        last = found[-1]
+        have, want = int(last["have"] or last["have_"]), int(last["want"] or last["want_"])
+        if have < want:
+            return simple(RULE, f"only {have} of {want} arrived", LIKELY, [line_at(account.said, last.start())], _STEPS)
     return None
 
 
