@@ -21,13 +21,21 @@ from __future__ import annotations
 
 from ._text import CERTAIN, POSSIBLE, Sign, text_rule
 
+_DEVICE = (
+    r"(?:torch\.cuda\.\w+|\.cuda\(|\.to\(.cuda|cuInit|cudaGetDeviceCount|cuda_?is_?available|get_device_\w+|device_count\(|jax\.(?:local_)?devices|jax\.device_count|"
+    r"make_gpu_client|tf\.config\.list_\w*devices|cupy|cudf|rmm\.|pycuda|hipInit|npu\.\w+|xpu\.\w+|CUDA context|the GPU|GPU context)"
+)
+_CHILD = r"\bfork|multiprocess|ProcessPool|\bPool\b|\bProcess\(|DataLoader|loader|popen_fork|_worker_loop|workers? (?:are|were|is|was) (?:made|started|created)"
+_STANDS = r"hang|hung|stuck|never|initialization error|NOT_INITIALIZED|fail|block|frozen|crash"
 _SIGNS = (
     Sign(r"should only be initialized inside your training function|notebook_launcher[^\n]*(?:CUDA|already)|CUDA (?:has been|was|is) (?:already )?initialized (?:before|prior)", "a device was used before the workers were started"),
     Sign(r"Cannot re-?initialize (?:CUDA|XPU|NPU|MUSA|HIP) in forked (?:sub)?process", "the library says so itself", CERTAIN, speaker=False),
     Sign(r"RDMAV?_FORK_SAFE|FI_EFA_FORK_SAFE|IBV_FORK|ibv_fork_init|fork[^\n]{0,80}(?:libfabric|EFA|ibverbs|rdma)|(?:libfabric|EFA|ibverbs)[^\n]{0,80}fork\(\)",
          "the network library warns of a fork"),
     Sign(r"\b(?:CUDA error: |cuda\w*Error\w*: ?|cuda failure[^\n]*)initialization error|cudaErrorInitializationError|CUDA_ERROR_NOT_INITIALIZED", "CUDA cannot be initialised in a child",
-         also=(r"fork|worker|subprocess|child|_bootstrap|multiprocess",)),
+         anywhere=(r"fork|worker|subprocess|child|_bootstrap|multiprocess|\bPool\b",)),
+    Sign(rf"{_DEVICE}[^\n]{{0,60}}\b(?:in|by|from) the (?:parent|main process|launcher|master|driver|caller)\b|\b(?:parent|main process|launcher|master|driver|application)\b[^\n]{{0,40}}(?:called|calls|ran|runs|used|uses|touched|touches|initiali[sz]ed|asked)\b[^\n]{{0,30}}{_DEVICE}",
+         "a device was used in the parent before its workers were made", anywhere=(_CHILD, _STANDS), unless=(r"\bspawn\b[^\n]{0,30}(?:is|was) (?:used|set)|OutOfMemory|out of memory",), prose=True),
     Sign(r"\b(?:CUDA|cuda|GPU)[^\n]{0,60}(?:before|prior to)[^\n]{0,20}\bfork|\bfork\w*[^\n]{0,40}after[^\n]{0,30}(?:CUDA|cuda) (?:init|context)", "a device was used before the fork", prose=True),
     Sign(r"_lazy_init[^\n]*\n(?:.*\n){0,12}.*(?:_worker_loop|popen_fork)", "a forked child initialises a device", POSSIBLE),
 )  # fmt: skip

@@ -37,6 +37,8 @@ _SIGNS = (
     Sign(r"process group has NOT been destroyed before", "the groups were not destroyed in order", POSSIBLE, anywhere=(r"hang|hung|stuck|not exit|does(?:n't| not) (?:exit|end)|never|still (?:running|alive|there)|time-?out|stays|killed by hand|Ctrl-?C|KeyboardInterrupt",)),
     Sign(r"Exception ignored in:? <(?:module 'threading'|function _?(?:after|at)|bound method)[^\n]*", "something failed while the interpreter ended", POSSIBLE, also=(r"_shutdown|atexit|exit",)),
     Sign(r"\b(?:wandb|mlflow|neptune|comet|tensorboard)[^\n]{0,60}(?:finish|waiting for|uploading|sync\w*|shutdown|teardown)", "a tracker is being closed", POSSIBLE, anywhere=(r"hang|hung|stuck|not exit|does(?:n't| not) (?:exit|end)|never|still (?:running|alive|there)|time-?out|stays|killed by hand|Ctrl-?C|KeyboardInterrupt",), prose=True),
+    Sign(r"^(?:finish|_on_finish|teardown|_teardown|_atexit_\w+|close|shutdown|stop|flush|join_\w+|__exit__|_cleanup) \((?:[^\n]*/)?(?:wandb|mlflow|neptune|comet_ml|clearml|tensorboard\w*|torch/utils/tensorboard|aim|sentry_sdk|opentelemetry|posthog|ray|dask|distributed|pyspark|vllm|sglang|lightning|pytorch_lightning|tritonclient)/", "a tracker or client is being closed",
+         anywhere=(r"\b(?:done|finished|complete[d]?|final|train_runtime|100%|stopped: `|saved|summary|passed)\b|Training (?:is )?(?:over|done)",), unless=(r"Watchdog caught|out of memory|fork\w*_child",)),
     Sign(r"`?Trainer\.fit`? stopped|Training (?:finished|completed|complete)|train_runtime", "the training is over", POSSIBLE, anywhere=(r"hang|hung|stuck|not exit|does(?:n't| not) (?:exit|end)|never|still (?:running|alive|there)|time-?out|stays|killed by hand|Ctrl-?C|KeyboardInterrupt",), unless=(r"Watchdog|timeout|Timed out|Error",)),
 )  # fmt: skip
 

@@ -26,8 +26,15 @@ from ..model.diagnosis import Finding
 from ._text import POSSIBLE, Hit, Sign, finding, hits, make_rule
 
 _WAIT = r"(?:join|wait|recv|get|waitpid|wait4|poll|select|hang|stuck|block)\w*"
+_STILL = r"hang|never|stuck|wait|not (?:executed|run|returned)|remain|get\(\)|for ?ever"
+_STILL_WAITS = r"^(?:recv\w*|_recv\w*|join|get|wait|poll|_poll|result|map) \((?:[^\n]*/)?(?:multiprocessing/\w+|threading|subprocess|selectors|concurrent/futures/\w+|queue)\.py|\b(?:recv|join|get|result|waitpid|wait4)\("
 _SIGNS = (
     Sign(r"\b(?:worker|child|process|helper|sub-?process)\w*\b[^\n]{0,40}\b(?:missing (?:from|in) (?:ps|the process|the list)|(?:is|was) not (?:in|listed in) (?:ps|the process)|no longer (?:in|shows))|segfault[^\n]{0,40}(?:for|of|in) (?:its|the|that|a) (?:pid|child|worker|process)", "a child is not there any more", prose=True),
+    Sign(r"\[DEBUG/\w+\] cleaning up worker \d+", "a pool replaced a worker that had ended", anywhere=(_STILL,)),
+    Sign(r"\bkill(?:ed|ing)?\b(?: -\d+| -KILL)?[^\n]{0,30}\b(?:workers?|child\w*|ForkPoolWorker\S*|SpawnPoolWorker\S*|sub-?process\w*|helper|simulator|actor)\b|\b(?:workers?|child\w*|sub-?process\w*|helper)\b[^\n]{0,20}\b(?:was|were|got|is) (?:kill|OOM-?kill|SIGKILL|terminat)", "a worker was killed", anywhere=(_STILL,), unless=(r"oom[-_]kill|Out of memory|Memory cgroup|<defunct>",), prose=True),
+    Sign(r"\bno (?:such )?process (?:with|of|for|has) (?:this|that|its|the)\b|\bpid \d+\b[^\n]{0,30}(?:does not|no longer|doesn't) exist|No such process", "a process is not there any more", anywhere=(_STILL_WAITS,), prose=True),
+    Sign(r"\w[\w.-]*\[\d+\]: segfault at |traps: \S+\[\d+\] (?:trap|general protection)|general protection fault", "the kernel tells of a crash of a helper", anywhere=(_STILL_WAITS,)),
+    Sign(r"<(?:Fork|Spawn)?(?:Server)?Process[^\n>]*(?:stopped\[|stopped exitcode=-|exitcode=-\d|, stopped)|WorkerLostError|Worker exited prematurely|exited with 'signal \d+|KilledWorker|Worker process \d+ was killed by signal", "a pool says that a worker is gone"),
     Sign(r"<defunct>|\bzombie\b|\bZ[sl+<N]{0,3}\b +\S*python|state[: ]+Z\b", "a child has ended and was not collected", anywhere=(_WAIT,)),
     Sign(r"process in the process pool was terminated abruptly|BrokenProcessPool|A worker process (?:was|has been) (?:unexpectedly )?(?:terminated|died)|TerminatedWorkerError|worker process managed by the executor was unexpectedly terminated",
          "a pool says that a worker is gone"),

@@ -21,10 +21,16 @@ from __future__ import annotations
 
 from ._text import POSSIBLE, Sign, text_rule
 
+_STARTED = (
+    r"ProcessPoolExecutor|ThreadPoolExecutor|Thread\(|\bPool\(|\.start\(\)|\.result\(|\.submit\(|\bthreads?\b|\bpool\b"
+)
 _SIGNS = (
     Sign(r"_lock_unlock_module|_ModuleLock\b|_ModuleLockManager|acquire \(importlib/_bootstrap|acquire \(<frozen importlib|_DeadlockError|import[- ]lock(?:\b|s\b)|_imp\.acquire_lock|imp_lock|_PyImport_(?:Acquire|Lock)\w*",
          "a thread waits for the lock of a module that is being imported"),
     Sign(r"\b(?:import\w*|module)[^\n]{0,60}(?:deadlock|lock)[^\n]{0,60}thread|thread[^\n]{0,80}(?:waits?|blocked)[^\n]{0,40}import", "a thread and an import wait for each other", prose=True),
+    Sign(r"\bpython[\d.]* -c ['\"]import \w+|\b(?:hangs?|hung|stuck|blocks?|freezes|never returns?)\b[^\n]{0,40}\b(?:when|while|if|on|at|during) (?:it is |being |we )?(?:import(?:ed|ing)?|the import)\b|\bimport\w*\b[^\n]{0,30}\b(?:hangs?|blocks? for ?ever|never returns?)\b",
+         "it hangs when it is imported, and starts a thread or pool there", anywhere=(_STARTED, r"hang|never|stuck|for ?ever|freez|block"), unless=(r"CUDA|NFS|nfs|network file|D state|State:\s*D|slow",), prose=True),
+    Sign(r"_find_and_load|_handle_fromlist|_call_with_frames_removed", "a thread waits while a module is imported", POSSIBLE, also=(r"(?:^|\n)(?:acquire|__enter__|_acquire_restore|wait|join|result|get) \(",), anywhere=(r"<module>",)),
     Sign(r"<module> \((?:[^\n]*/)?__init__\.py", "a package waits for something while it is imported", POSSIBLE,
          also=(r"(?:join|wait|result|get|_wait_for_tstate_lock|start) \((?:threading|concurrent/futures/_base|queue|multiprocessing/\w+)\.py",)),
 )  # fmt: skip

@@ -28,7 +28,14 @@ _DATA_WAIT = (
     r"(?:_try_get_data|_get_data|_next_data) \((?:[^\n]*/)?dataloader\.py|(?:_try_get_data|_next_data)\b|"
     r"get \((?:[^\n]*/)?(?:queue|multiprocessing/queues)\.py[^\n]*\n(?:[^\n]+\n){0,3}?[^\n]*(?:__next__|__iter__|next\w*|\w*fetch\w*|\w*prefetch\w*|get_batch\w*) \((?:[^\n]*/)?\w*(?:iterator|loader|data|sampler|prefetch|fetch|stream|batch|pipe)\w*"
 )
+# Loaders of other frameworks: where their main process waits for its workers.
+_OTHER_LOADERS = (
+    r"^(?:get|__next__|next|_get_data|_next_data|_get_next_batch|_try_get_next_batch|_try_put_indices|_thread_loop|wait|_wait_queue|__iter__) \((?:[^\n]*/)?(?:keras/(?:src/)?(?:\w+/)*(?:data_utils|data_adapter|py_dataset_adapter|data_adapter_utils)|"
+    r"gluon/data/dataloader|paddle/\S*dataloader\w*|fluid/\S*dataloader\w*|mmengine/\S*loader\w*|torchdata/\S+|webdataset/\S+|streaming/base/\S+|litdata/\S+|ffcv/\S+|nvidia/dali/\S+|petastorm/\S+|grain/\S+|fairseq/data/\S+|torchtext/\S+|chainer/\S*iterator\w*)\.py"
+)
 _SIGNS = (
+    Sign(_OTHER_LOADERS, "a process waits for its next batch"),
+    Sign(r"use_multiprocessing ?= ?False[^\n]{0,40}(?:go|work|run|fine|ok|help|fix)|(?:go|work|run|fine|fix)\w*[^\n]{0,40}use_multiprocessing ?= ?False|persistent_workers ?= ?\w+[^\n]{0,40}(?:run|work|fix|help|solv|go)", "it goes away with other workers", prose=True),
     Sign(r"_shutdown_workers \((?:[^\n]*/)?dataloader\.py", "a rank waits for the workers of a loader to end", unless=(r"Py_Finalize|atexit|_run_exitfuncs|_exit_function|threading\.py[^\n]*_shutdown|_shutdown \((?:[^\n]*/)?threading",)),
     Sign(r"Pin memory thread exited unexpectedly", "the loader's own thread is gone"),
     Sign(_DATA_WAIT, "a rank waits for its next batch", anywhere=(_COLLECTIVE,)),

@@ -27,6 +27,7 @@ from ..analysis.accounts import accounts
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.frames import wait_of
+from ..analysis.origin import Origin, origin
 from ..model.diagnosis import Finding
 from ..model.evidence.stacks import Frame, Stack
 from ._text import LIKELY, POSSIBLE, Hit, Sign, finding, hits, make_rule
@@ -34,12 +35,22 @@ from ._text import LIKELY, POSSIBLE, Hit, Sign, finding, hits, make_rule
 _HANDLER = re.compile(r"sig(?:nal)?_?handler|handle_?(?:sig|term|int\b|usr)|on_(?:signal|sig)|_signal$", re.IGNORECASE)
 _STEPS = ("py-spy dump --locals --native --pid PID", "python -X faulthandler …; kill -ABRT PID")
 _LOCK = r"(?:with (?:self\.)?\w*lock|\.acquire\(|acquire \(|_lock\b|mutex|Lock\b|lock_\w+)"
+# Where a thread waits for a mutex, and the frames in which Python runs code between two steps of other code.
+_LEAF = (
+    r"(?:acquire \((?:threading|logging|_thread|[^\n]*/logging/)|(?:acquire|__enter__) \(|wait for lock|(?:\w+::)*Mutex::Lock|lock_PyThread_acquire_lock|PyThread_acquire_lock\w*|__lll_lock_wait\w*|(?:___?|__GI_+)?pthread_mutex_lock|"
+    r"std::mutex::lock|acquire_timed|sem_(?:timed|clock)?wait\w*|absl::\S*Mutex::Lock|parking_lot::\S+|_PyMutex_LockTimed)"
+)
+_FINALIZER = (
+    r"(?:\b__del__\b|\b__dealloc__\b|weakref\.py|_weakref|handle_weakrefs|handle_callback|PyObject_ClearWeakRefs|slot_tp_finalize|PyObject_CallFinalizer\w*|invoke_gc_callback|"
+    r"collect_with_callback|collect_generations|gc_collect_\w+|finalize_garbage|delete_garbage|\(garbage collect\w*\)|Garbage-collecting|<signal handler called>|local_dealloc|_removeHandlerRef)"
+)
 _SIGNS = (
     Sign(r"\b(?:each|both|two)\b[^\n]{0,30}\bholds?\b[^\n]{0,30}\b(?:locks?|mutex\w*)\b[^\n]{0,40}\b(?:waits?|wants?|needs?)\b", "each of two threads holds what the other wants", unless=(r"\bGIL\b",), prose=True),
     Sign(r"\bholds?\b[^\n]{0,40}\b\w*(?:lock|mutex)\w*[^\n]{0,30}\b(?:while|and|when)\b[^\n]{0,30}\b(?:joins?|waits? for)\b[^\n]{0,60}\b(?:waits?|blocks?|blocked|wants?|needs?|acquir\w+)\b[^\n]{0,40}\b\w*(?:lock|mutex)", "a thread holds a lock and waits for one that wants it", unless=(r"\bGIL\b",), prose=True),
     Sign(r"^(?:acquire|__enter__|lock|_acquire_restore) \([^\n]*\n(\w+) \(([^\n:]+\.py):\d+\)\n(?:[^\n]+\n){1,12}?\1 \(\2:\d+\)", "a function that takes a lock was entered again below itself", also=(r"\n(?:on_\w+|_?handle\w*|\w*handler\w*|\w*signal\w*|__del__|\w*callback\w*|_?emit|_?finali\w+) \(",)),
     Sign(r"\bhold(?:s|ing)?\b[^\n]{0,40}\b(?:lock|mutex)\b[^\n]{0,40}\b(?:waits?|waiting|wants?|blocked)\b[^\n]{0,40}\b(?:lock|mutex)\b[^\n]*(?:\n[^\n]*){0,2}?\bhold(?:s|ing)?\b", "two threads each hold what the other wants", unless=(r"\bGIL\b",), prose=True),
     Sign(r"\b(?:logger|logging|log|print|emit|write)[^\n]{0,60}(?:in|from|inside|during) (?:a |the )?(?:__del__|destructor|finali[sz]er|signal handler|weakref callback|gc callback)|(?:__del__|destructor|finali[sz]er|signal handler|SIG\\w+ handler|garbage collect\w+)[^\n]{0,80}(?:log(?:s|ger|ging)?\b|print|emit|acquire|lock)", "a finalizer or handler uses what its own thread holds", also=(r"lock|deadlock|hang|stuck|wait|acquire",), unless=(r"\bfork(?:ed|s|ing)?\b|\bGIL\b|DataLoader",), prose=True),
+    Sign(rf"^\W*(?:#\d+ +)?(?:0x\w+ in )?{_LEAF}[^\n]*\n(?:[^\n]+\n){{0,24}}?[^\n]*{_FINALIZER}", "code that runs in the middle of other code (a finalizer, a weak reference's callback, the collector) waits for a lock", unless=(r"\bfork(?:ed|s|ing)?\b|popen_fork|take_gil|Waiting for the GIL",)),
     Sign(r"_removeHandlerRef(?:[^\n]*\n){0,6}?[^\n]*(?:acquire|lock)|(?:acquire|_acquireLock)[^\n]*\n(?:[^\n]+\n){0,6}?[^\n]*_removeHandlerRef", "a weak-reference callback wants the lock of the log while it is being released"),
     Sign(r"__del__(?:[^\n]*\n){0,14}?[^\n]*" + _LOCK, "a destructor takes a lock", prose=True),
     Sign(r"(?:__dealloc__|tp_dealloc|finaliz\w+|weakref|_weakref_cb|weakref_cb|remove_callback)(?:[^\n]*\n){0,10}?[^\n]*" + _LOCK, "a finalizer takes a lock", also=(r"hang|stuck|deadlock|wait|idle|block",), prose=True),
@@ -101,10 +112,18 @@ def reentered(stack: Stack) -> str | None:
         if _interrupts(frame) and at < len(stack) - 1:
             finalizer = at
         key = (frame.function, frame.file)
+        if finalizer > 0 and at == len(stack) - 1 and wait_of(stack).kind is Wait.LOCK and _same_file(stack, finalizer):
+            return str(stack[finalizer + 1].function)
         if key in first and first[key] < finalizer < at and (at >= len(stack) - 3 or wait_of(stack).kind is Wait.LOCK):
             return str(frame.function)
         first.setdefault(key, at)
     return None
+
+
+def _same_file(stack: Stack, finalizer: int) -> bool:
+    """Whether the code on both sides of a finalizer is of one file, which is no part of the interpreter."""
+    outer, inner = stack[finalizer - 1], stack[min(finalizer + 1, len(stack) - 1)]
+    return bool(outer.file) and outer.file == inner.file and origin(outer) in (Origin.USER, Origin.LIBRARY)
 
 
 def _interrupts(frame: Frame) -> bool:

@@ -27,13 +27,21 @@ _STEPS = (
     "look again after a minute: rankscope diagnose --sweeps 3 --interval 20",
     "keep TORCHINDUCTOR_CACHE_DIR and TRITON_CACHE_DIR on a local disk",
 )
-_COMPILER = r"llvm::|mlir::|libtriton|\bLLVM\b|ptxas|cicc|nvrtc|AssemblyWriter|make_(?:llir|ttir|ttgir|ptx|cubin)|compile_and_jit|base_dsl|codegen|_inductor|triton/compiler|autotun\w+|torch\.compile|lowering|nvcc|JIT (?:compil\w+|cuda)|ninja"
+_COMPILER = r"llvm::|mlir::|libtriton|\bLLVM\b|ptxas|cicc|nvrtc|AssemblyWriter|make_(?:llir|ttir|ttgir|ptx|cubin)|compile_and_jit|base_dsl|codegen|_inductor|triton/compiler|autotun\w+|torch\.compile|lowering|nvcc|JIT (?:compil\w+|cuda)|ninja(?!: no work)|[Cc]apturing CUDA graph|cuda ?graph capture"
+_FIRST = (
+    r"\bfirst (?:step|batch|request|iteration|call|run|epoch|launch|query|start)\b[^\n]{0,60}(?:\d+ ?(?:s|sec\w*|m|min\w*|h|hours?)\b|slow|long|minutes)"
+    r"[^\n]{0,80}\b(?:next|later|second|following|subsequent|other|after(?:wards)?)\b"
+)
+# What an error, a dead process or a broken lock says is not slowness.
+_OVER = r"deadlock|defunct|died|never resolve|broken|watchdog|\w+Error: |exits? with|return code|Killing subprocess|closed pool|did not complete within"
 _SIGNS = (
     Sign(r"\b(?:step|iteration|progress|counter|epoch|log|bar)\w*\b[^\n]{0,40}\b(?:grows?|advances?|increas\w+|moves?|goes on|continues?|keeps? (?:going|moving|growing))\b|\b(?:one|each|every) (?:step|iteration|batch) takes \d+ ?(?:min|s\b|sec|hour)", "the job gets on", LIKELY, unless=(r"others? wait|Watchdog|deadlock|longer (?:there|than)",), prose=True),
     Sign(r"\b(?:second|next|later|another|following|both|two|repeated|successive|consecutive)[^\n]{0,30}(?:sample|dump|stack|look|snapshot)s?[^\n]{0,60}(?:differ|other|moved|moving|changed|different)", "two samples differ", prose=True),
     Sign(r"\b(?:(?:is|was|it's)(?: really| actually)? not (?:a )?(?:dead)?(?:lock|hang)|not a (?:dead)?(?:lock|hang)|just slow|only slow|very slow|extremely slow|slow(?:ly)? but|still (?:making )?progress\w*|makes progress|eventually (?:finish|complet|continu|return|start)\w*|after (?:\d+|several|a few|ten|some) minutes (?:it )?(?:continu|finish|complet|start|proceed|works)\w*)", "it moves, only slowly"),
-    Sign(_COMPILER, "a compiler is at work", LIKELY, anywhere=(r"slow|minutes|warm-?up|first (?:step|batch|request|iteration)|pause\w*|compil\w+",), unless=(r"deadlock|defunct|died|never resolve|broken|watchdog",), prose=True),
-    Sign(_COMPILER, "a compiler is at work", POSSIBLE, prose=True),
+    Sign(_FIRST, "the first time takes long, later ones do not", prose=True),
+    Sign(r"\b(?:bar|counter|percentage|queue|memory|loss|index)\b (?:still )?(?:advance[ds]|moved?s? on|went on|goes on|grew|kept (?:growing|moving|advancing))\b|\bCPU time (?:grows|increases|keeps growing)|\b(?:finishes|completes|returns|starts|continues) after (?:about |some )?\d+ (?:min|hour|s\b)", "it gets on while one waits", unless=(_OVER,), prose=True),
+    Sign(_COMPILER, "a compiler is at work", LIKELY, anywhere=(r"slow|minutes|warm-?up|first (?:step|batch|request|iteration|call)|pause\w*|\bactive\b|CPU",), unless=(_OVER,), prose=True),
+    Sign(_COMPILER, "a compiler is at work", POSSIBLE, unless=(_OVER,), prose=True),
 )  # fmt: skip
 
 

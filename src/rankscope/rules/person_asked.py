@@ -34,9 +34,9 @@ _SIGNS = (
     Sign(r"\b(?:interaction|cmdloop|_cmdloop|raw_input|do_wait_suspend|wait_for_client|set_trace) \(", "a debugger asks somebody"),
     Sign(r"\b(?:builtin_)?input\b ?\((?!s?\b[^)]*=)|PyOS_Readline|my_fgets|getpass|\[y/N\]|\(y/n\)|\[Y/n\]|Press (?:enter|any key)|Enter (?:passphrase|password|your choice)|wandb: Enter your choice", "the program asks somebody"),
     Sign(r"\b(?:while True|while not|busy[- ]?wait\w*|infinite loop|endless loop|polls? (?:for ever|forever|without)|retry loop|retries? (?:for ever|forever|indefinitely))", "a loop has no end", LIKELY, also=(_PEERS,), prose=True),
-    Sign(r"\b(?:while True|infinite loop|endless loop|retry loop|retries? (?:for ever|forever|indefinitely))", "a loop has no end", POSSIBLE, prose=True),
+    Sign(r"\b(?:infinite loop|endless loop|retry loop|retries? (?:for ever|forever|indefinitely))", "a loop has no end", POSSIBLE, prose=True),
     Sign(r"\b(?:time\.)?sleep\(\d{3,}|\bsleep\b \(|time\.sleep", "a rank sleeps", POSSIBLE, anywhere=(_PEERS,)),
-    Sign(r"\b(?:request|http|rpc|grpc|remote (?:call|server|api)|api call|reward (?:model|server)|urlopen|socket\.recv)\b[^\n]{0,80}(?:without (?:a )?time-?out|no time-?out|never (?:returns?|answers?)|hangs?|timeout=None)", "a remote call has no time-out", LIKELY, prose=True),
+    Sign(r"\b(?:request|http|rpc|grpc|remote (?:call|server|api)|api call|reward (?:model|server)|urlopen|socket\.recv)\b[^\n]{0,80}(?:without (?:a )?time-?out|no time-?out|never (?:returns?|answers?)|timeout=None)", "a remote call has no time-out", LIKELY, prose=True),
 )  # fmt: skip
 
 _STEPS = ("rankscope stacks pid:PID --source", "PYTHONBREAKPOINT=0 torchrun …")

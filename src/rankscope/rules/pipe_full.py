@@ -20,25 +20,54 @@ instead of `wait()` with pipes.
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
-from ._text import POSSIBLE, Sign, text_rule
+from collections.abc import Iterator
+
+from ..analysis.accounts import accounts
+from ..analysis.case import Case
+from ..model.diagnosis import Finding
+from ._text import POSSIBLE, Hit, Sign, finding, hits, make_rule
 
 _JOIN = r"(?:Process\.join|join \((?:[^\n]*/)?multiprocessing/(?:process|pool)|\bjoin\b|wait \((?:[^\n]*/)?(?:subprocess|popen_\w+)|waitpid|wait4|\.wait\(\))"
 _SIZE = r"\d+(?:\.\d+)? ?(?:k|m|g)i?b\b"
+_STOPS = r"\b(?:hangs?|hung|never|stuck|stays?|blocks?|freezes|does not (?:return|end|finish)|for ?ever)\b"
+_WRITES = (
+    r"^(?:write|__write|_send|_send_bytes|sendall|send) \((?:[^\n]*/)?(?:multiprocessing/connection|libc|libpthread)"
+)
 _SIGNS = (
     Sign(r"\bjoin\(\)[^\n]{0,30}(?:first|then|,)[^\n]{0,30}\b(?:q\w*\.)?(?:get|read|recv)|\b(?:get|read|recv|drain)\w*\(?\)?[^\n]{0,20}before[^\n]{0,10}join[^\n]{0,30}(?:work|fix|help|solv)", "the process is joined before its queue is read", prose=True),
-    Sign(r"\b(?:anon_)?pipe_write\b", "the kernel says that a write to a pipe waits for a reader"),
+    Sign(r"\b(?:anon_)?pipe_w(?:r|ri|rit|rite)?\b", "the kernel says that a write to a pipe waits for a reader"),
     Sign(r"(?:_send|_send_bytes|send_bytes) \((?:[^\n]*/)?multiprocessing/connection|pipe_write|anon_pipe_write|\b_feed\b[^\n]*(?:send|write|pipe)", "a feeder is blocked writing to a pipe", anywhere=(_JOIN,)),
     Sign(r"_finalize_join|join_thread \((?:[^\n]*/)?multiprocessing/queues|_finalize_join", "a process waits at its end for its feeder to write all"),
     Sign(rf"{_SIZE}[^\n]*(?:finish\w*|work\w*|\bok\b|fine|pass\w*|complet\w*|succe\w+|return\w*)(?:[^\n]*\n)*?[^\n]*{_SIZE}[^\n]*(?:hang\w*|never|stuck|minutes|hours|block\w*|timeout|0% ?cpu|forever|does not)",
          "small results work, large ones do not", anywhere=(_JOIN,)),
     Sign(r"\b(?:pipe|queue)[^\n]{0,60}(?:is |was )?(?:full|fills? up|64 ?k|65536|capacity|buffer limit)|(?:64 ?k|65536)[^\n]{0,60}(?:pipe|buffer|bytes?)", "a pipe or queue is full", prose=True),
     Sign(r"join(?:s|ed|ing)?\b[^\n]{0,60}before[^\n]{0,40}(?:get|read|drain|consum|empty)|(?:before|without)[^\n]{0,30}(?:draining|reading|emptying|consuming)[^\n]{0,40}(?:queue|pipe)", "the process is joined before its queue is read", prose=True),
+    Sign(r"\bwrite\(\d+, [^\n]*(?:unfinished[^\n]*|\"\.{0,3}(?:, \d+)?|[^)\s])$", "a write does not return, and its parent waits for the end of the writer", anywhere=(r"\b(?:wait4|waitid|waitpid)\([^\n]*(?:unfinished[^\n]*|, ?)$",), unless=(r"write\([^\n]*(?:socket|TCP|UNIX)",)),
+    Sign(r"\b(?:stdout|stderr)=(?:subprocess\.|sp\.)?PIPE", "a child's output goes to a pipe and its parent only waits", anywhere=(r"\.(?:wait|poll)\(\)|wait \((?:[^\n]*/)?subprocess\.py|waitpid", r"hang|never|stuck|stay|block|does not (?:return|end|finish)|forever|for ever"), unless=(r"communicate\(", )),
+    Sign(rf"\b(?:big|large|huge|long|lots? of|much|verbose|many|a lot|more|bigger|larger)\b[^\n]{{0,40}}\b(?:output|results?|messages?|lines?|log\w*|arrays?|items?|print\w*|records?)\b[^\n]{{0,60}}{_STOPS}|\bprints? (?:a lot|much|many)\b[^\n]{{0,30}}{_STOPS}", "much output hangs, little does not",
+         anywhere=(r"subprocess|Popen|\bPIPE\b|Queue|\bjoin\b|waitpid|wait4|\bpipe\b",), unless=(r"out of memory|/dev/shm|No space left|\bfork(?:ed|ing)\b",), prose=True),
     Sign(r"write\(1?\d,[^\n]*(?:unfinished|$)", "a write to a pipe does not return", POSSIBLE, also=(r"pipe:\[|wait4|strace",)),
     Sign(r"put \((?:[^\n]*/)?(?:queue|multiprocessing/queues)\.py", "a thread waits for room in a queue", POSSIBLE, anywhere=(r"get \((?:[^\n]*/)?(?:queue|multiprocessing/queues)\.py|join|put \(",)),
     Sign(r"\b(?:stdout|stderr)=(?:subprocess\.)?PIPE", "a child's output goes to a pipe", POSSIBLE, anywhere=(r"wait|hang|stuck",)),
 )  # fmt: skip
 
-RULE = text_rule(
-    __name__, __doc__, "queue-pipe-full", 29, "a writer is blocked in a full pipe or queue whose reader waits for the writer", _SIGNS,
-    ("read the queue before join()", "cat /proc/CHILD/wchan   # pipe_write"), live_stacks=True,
-)  # fmt: skip
+_TITLE = "a writer is blocked in a full pipe or queue whose reader waits for the writer"
+_STEPS = ("read the queue before join()", "cat /proc/CHILD/wchan   # pipe_write")
+
+
+def check(case: Case) -> Iterator[Finding]:
+    found = [*hits(case, _SIGNS, live_stacks=True), *_both_write(case)]
+    if found:
+        yield finding(RULE, case, found, _TITLE, _STEPS)
+
+
+def _both_write(case: Case) -> Iterator[Hit]:
+    """Two processes that both stand in a write to a connection: neither reads what the other sends."""
+    if case.snapshot.live:
+        return  # there the pipes themselves are known
+    writing = [one for one in accounts(case) if one.find(_WRITES)]
+    if len(writing) > 1 and len(writing) == len([one for one in accounts(case) if one.seen or one.told]):
+        yield Hit(Sign("", "both ends stand in a write to their connection, and nobody reads"), writing[0], "")
+
+
+RULE = make_rule(__name__, __doc__, "queue-pipe-full", 29, check)
