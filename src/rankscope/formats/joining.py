@@ -85,15 +85,17 @@ class Joiner:
         held.sort(key=lambda pair: (_newest(pair[1]), pair[0].source.name))
         for one, recorder in held:
             rank = recorder.rank if recorder.rank is not None else by_name.get(one.source.name)
-            being = next(
-                (
-                    b
-                    for b in self._beings.values()
-                    if rank is not None and b.process.rank == rank and b.process.role is Role.RANK
-                ),
-                None,
-            )
-            (being or self._being(one, None, rank, None)).recorders.append(recorder)
+            being = self._of_rank(rank) if rank is not None else None
+            being = being or self._being(one, None, rank, None)
+            if being.recorders and _same_moment(being.recorders[-1], recorder):
+                being.recorders[-1] = max(being.recorders[-1], recorder, key=_sited)
+            else:
+                being.recorders.append(recorder)
+
+    def _of_rank(self, rank: int) -> _Being | None:
+        """The process of a rank: of several, the one with stacks, whose pid is known."""
+        held = [one for one in self._beings.values() if one.process.rank == rank and one.process.role is Role.RANK]
+        return max(held, key=lambda one: bool(one.python or one.native), default=None)
 
     def _being(self, one: FileEvidence, pid: int | None, rank: int | None, dump: Dump | None) -> _Being:
         host = (dump.host if dump else None) or UNKNOWN_HOST
@@ -162,6 +164,17 @@ def _named(one: FileEvidence) -> Iterator[Event]:
     rank = next(iter(one.who.ranks)) if len(one.who.ranks) == 1 else None
     for event in one.events:
         yield event if event.rank is not None or rank is None else replace(event, rank=rank)
+
+
+def _same_moment(one: Recorder, other: Recorder) -> bool:
+    """Are these the pickle and the JSON of one dump? JSON has no call sites, all else is equal."""
+    same = (len(one.entries), _newest(one)) == (len(other.entries), _newest(other)) and _sited(one) != _sited(other)
+    return same and all((a.id, a.state, a.done) == (b.id, b.state, b.done) for a, b in zip(one.entries, other.entries))
+
+
+def _sited(recorder: Recorder) -> bool:
+    """Does it say where calls were made?"""
+    return any(entry.frames for entry in recorder.entries[-50:])
 
 
 def _newest(recorder: Recorder) -> int:
