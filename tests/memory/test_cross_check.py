@@ -8,11 +8,11 @@ import pytest
 from standing import Target, label, pythons, standing
 
 from rankscope.memory.scope import installed
-from rankscope.model.evidence.stacks import PythonStacks, Trust
+from rankscope.model.evidence.stacks import PythonStacks, PythonThread, Trust
 from rankscope.model.process import ProcessRef
 from rankscope.probe import engines
 from rankscope.probe.engine import StackOptions
-from rankscope.probe.engines import pyspy
+from rankscope.probe.engines import pyspy, pystack
 
 SHAPES = (
     "plain", "deep", "generators", "coroutines", "async_generators", "through_c", "called_back", "lambdas", "executed",
@@ -24,9 +24,9 @@ PY_SPY_ERRS = ("far_down",)
 PYTHONS = pytest.mark.parametrize("python", pythons(), ids=label)
 
 
-def read(pid: int, engine: str = "memory") -> PythonStacks:
+def read(pid: int, engine: str = "memory", deadline_s: float = 5.0) -> PythonStacks:
     """Read a process with one engine."""
-    stacks = engines.make(engine).stacks(ProcessRef("here", pid), None, None, StackOptions())
+    stacks = engines.make(engine).stacks(ProcessRef("here", pid), None, None, StackOptions(deadline_s=deadline_s))
     assert isinstance(stacks, PythonStacks), stacks
     return stacks
 
@@ -60,6 +60,29 @@ def test_frames_are_those_py_spy_sees(target: Target) -> None:
     """Two readers that share no code agree, but for what docs/how/memory-reader.md lists."""
     ours, theirs = (by_name(read(target.pid, engine), ("reporter", *PY_SPY_ERRS)) for engine in ("memory", "py-spy"))
     assert ours == theirs
+
+
+@pytest.mark.skipif(not pystack.installed(), reason="pystack is not installed")
+def test_frames_are_those_pystack_sees(target: Target) -> None:
+    """It gives functions their short names, and leaves out those whose names need more than a byte a character."""
+    ours, theirs = (
+        {
+            each.tid: short(each)
+            for each in read(target.pid, engine, deadline_s=60).threads
+            if each.tid != target.reporter
+        }
+        for engine in ("memory", "pystack")
+    )
+    assert ours == theirs
+
+
+def short(thread: PythonThread) -> list[tuple[str, str, int]]:
+    """The frames of a thread as pystack tells them."""
+    return [
+        (frame.function.rsplit(".", 1)[-1], frame.file, frame.line)
+        for frame in thread.stack
+        if max(frame.function) < "\u0100"
+    ]
 
 
 @PYTHONS
