@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import pathlib
 import sys
 from collections.abc import Callable, Iterator
@@ -12,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
-from harness import judging
+from harness import able, judging
 from harness import patient as patients
 from harness.patient import Patient
 
@@ -26,8 +25,10 @@ def admit(request: pytest.FixtureRequest) -> Iterator[Callable[..., Patient]]:
 
     def start(name: str, **options: Any) -> Patient:
         card = patients.card(name)
-        if card.torch and not importlib.util.find_spec("torch"):
-            pytest.skip(f"{name} needs torch, which is not installed")
+        launcher = options.get("launcher") or card.launchers[0]
+        lacking = able.missing(card, launcher, options.get("python", sys.executable))
+        if lacking:
+            pytest.skip(f"{name} under {launcher} needs {', '.join(lacking)}, which this machine has not")
         admitted.append(patients.start(card.path, **options))
         return admitted[-1]
 

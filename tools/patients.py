@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
-import os
 import pathlib
-import shutil
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests"))
 
-from harness import judging, patient
-
-ABLE = {
-    "torch": lambda: importlib.util.find_spec("torch") is not None,
-    "root": lambda: os.geteuid() == 0,
-    "fuse": lambda: os.access("/dev/fuse", os.W_OK),
-    "cgroup-memory": lambda: os.access("/sys/fs/cgroup/memory/memory.limit_in_bytes", os.W_OK),
-    "cgroup-freezer": lambda: os.access("/sys/fs/cgroup/freezer/cgroup.procs", os.W_OK),
-    "loop": lambda: os.path.exists("/dev/loop-control"),
-}
+from harness import able, judging, patient
 
 
 def main() -> int:
@@ -31,7 +19,7 @@ def main() -> int:
     wrong = skipped = 0
     for _ in range(options.runs):
         for card, launcher in rows:
-            missing = _missing(card, options)
+            missing = able.missing(card, launcher, options.python)
             if missing:
                 skipped += 1
                 print(f"skip   {card.name:28} {launcher:9} needs {', '.join(missing)}", flush=True)
@@ -63,11 +51,6 @@ def _launchers(card: patient.Card, options: argparse.Namespace) -> tuple[str, ..
     if options.launcher:
         return tuple(name for name in card.launchers if name == options.launcher)
     return card.launchers[:1] if options.first else card.launchers
-
-
-def _missing(card: patient.Card, options: argparse.Namespace) -> list[str]:
-    """What the patient needs and this machine has not."""
-    return [need for need in card.needs if not (ABLE[need]() if need in ABLE else shutil.which(need))]
 
 
 def _examine(card: patient.Card, launcher: str, options: argparse.Namespace) -> bool:

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 Main = Callable[[int, int, "Crew"], None]
+Launch = Callable[[Main, "dict[str, Any]", int], None]
 
 
 class Crew:
@@ -115,15 +116,25 @@ def join_group(rank: int, world: int) -> Any:
     return dist
 
 
-def start(main: Main, truth: dict[str, Any], world: int = 1, launchers: tuple[str, ...] = ("alone",)) -> None:
-    """Move to a neutral place, then start ``main(rank, world, crew)`` under a launcher (PATIENT_LAUNCHER, or the first)."""
+def start(main: Main, truth: dict[str, Any], world: int = 1, launchers: tuple[str, ...] = ("alone",),
+          by: Launch | None = None) -> None:  # fmt: skip
+    """Move to a neutral place, then start ``main(rank, world, crew)`` under a launcher (PATIENT_LAUNCHER, or the first);
+    ``by`` is the patient's own way to start its ranks."""
     if "PATIENT_PLACE" not in os.environ:
         _move()
-    elif "RANK" in os.environ:
-        rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    elif _numbered():
+        rank, world = _numbered()
         main(rank, world, Crew(rank, world, truth))
     else:
-        _LAUNCHERS[os.environ.get("PATIENT_LAUNCHER") or launchers[0]](main, truth, world)
+        (by or _LAUNCHERS[os.environ.get("PATIENT_LAUNCHER") or launchers[0]])(main, truth, world)
+
+
+def _numbered() -> tuple[int, ...]:
+    """Rank and world size as the launcher gave them, nothing where it gave none."""
+    for names in (("RANK", "WORLD_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")):
+        if names[0] in os.environ:
+            return tuple(int(os.environ[name]) for name in names)
+    return ()
 
 
 def _move() -> None:
@@ -153,6 +164,31 @@ def _torchrun(main: Main, truth: dict[str, Any], world: int) -> None:
     args = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(world)]
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.execv(sys.executable, [sys.executable, *args, os.path.abspath(sys.argv[0])])
+
+
+def _accelerate(main: Main, truth: dict[str, Any], world: int) -> None:
+    """``accelerate launch``; its agent binds the port itself."""
+    _meeting_point()
+    args = ["-m", "accelerate.commands.launch", "--multi_gpu", "--num_machines", "1", "--mixed_precision", "no",
+            "--dynamo_backend", "no", "--num_processes", str(world), "--main_process_port",
+            os.environ["MASTER_PORT"]]  # fmt: skip
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.execv(sys.executable, [sys.executable, *args, os.path.abspath(sys.argv[0])])
+
+
+def _deepspeed(main: Main, truth: dict[str, Any], world: int) -> None:
+    _meeting_point()
+    args = ["-m", "deepspeed.launcher.runner", "--num_gpus", str(world), "--master_port", os.environ["MASTER_PORT"]]
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.execv(sys.executable, [sys.executable, *args, os.path.abspath(sys.argv[0])])
+
+
+def _mpirun(main: Main, truth: dict[str, Any], world: int) -> None:
+    """Open MPI; its ranks know their number from its own variables only."""
+    _meeting_point()
+    program = shutil.which("mpirun") or "mpirun"
+    args = ["--allow-run-as-root", "--oversubscribe", "-np", str(world), sys.executable, os.path.abspath(sys.argv[0])]
+    os.execv(program, [program, *args])
 
 
 def _spawn(main: Main, truth: dict[str, Any], world: int) -> None:
@@ -204,7 +240,7 @@ def _short(main: Main, truth: dict[str, Any], world: int) -> None:
 
 _LAUNCHERS = {
     "alone": _alone, "torchrun": _torchrun, "spawn": _spawn, "forked": _forked, "spawned": _spawned_plainly,
-    "shell": _shell, "short": _short,
+    "shell": _shell, "short": _short, "accelerate": _accelerate, "deepspeed": _deepspeed, "mpirun": _mpirun,
 }  # fmt: skip
 
 

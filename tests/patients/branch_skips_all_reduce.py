@@ -3,7 +3,7 @@
 from _common import join_group, start
 
 TRUTH = {"class": "collective-missed-by-rank", "ranks": [2], "state": "stuck"}
-LAUNCHERS = ("torchrun", "spawn")
+LAUNCHERS = ("torchrun", "spawn", "accelerate", "deepspeed", "mpirun")
 NEEDS = ("torch",)
 
 

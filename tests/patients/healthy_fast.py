@@ -5,7 +5,7 @@ import time
 from _common import join_group, start
 
 TRUTH = {"class": None, "ranks": [], "state": "moving"}
-LAUNCHERS = ("torchrun", "spawn")
+LAUNCHERS = ("torchrun", "spawn", "accelerate", "deepspeed", "mpirun")
 NEEDS = ("torch",)
 
 

@@ -6,7 +6,7 @@ from _common import start
 from _ring import Ring
 
 TRUTH = {"class": None, "ranks": [], "state": "moving"}
-LAUNCHERS = ("shell", "forked", "spawned")
+LAUNCHERS = ("shell", "forked", "spawned", "mpirun")
 
 
 def train(rank, world, crew):
