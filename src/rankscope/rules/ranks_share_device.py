@@ -22,10 +22,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..analysis.accounts import accounts
 from ..analysis.case import Case
 from ..model.diagnosis import Certainty, Finding
 from ..model.ranks import RankSet
-from ._text import CERTAIN, POSSIBLE, Sign, events, finding, hits, make_rule, simple
+from ._text import CERTAIN, HALTS, LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, simple
 
 _STEPS = (
     "torch.cuda.set_device(int(os.environ['LOCAL_RANK']))   # before init_process_group(device_id=…)",
@@ -34,6 +35,12 @@ _STEPS = (
 _SIGNS = (
     Sign(r"Duplicate GPU detected", "NCCL found two ranks on one GPU", CERTAIN),
     Sign(r"device(?:s)? used by this process (?:is|are) currently unknown|Guessing device ID based on global rank", "a barrier had to guess its device", anywhere=(r"\b(?:hangs?|hung|stuck|frozen|freezes|idle|deadlocked)\b|timed out|Watchdog caught|in barrier\b|processes on (?:one )?GPU|Duplicate GPU|same GPU|barrier \([^\n]*distributed_c10d",)),
+    Sign(r"\b(?:no|without|missing|lacks?|forgot\w*|never calls?|not call\w*|does(?:n't| not) call|did(?:n't| not) call|before(?: any)?|omits?)\b[^\n]{0,40}\b(?:torch\.cuda\.|cuda\.|npu\.)?set_device\b|\bset_device(?:\([^\n)]*\))? (?:is |was )?(?:missing|absent|not called|never called|only (?:later|after)|commented out|after)|\bno device_ids?\b", "the program does not bind its device in time",
+         anywhere=(HALTS + r"|barrier|SeqNum=1\b|first collective|same GPU|GPU 0",)),
+    Sign(r"\bbarrier\b[^\n]{0,60}\b(?:before any (?:other )?|is the first |as the first |first )(?:communication|collective|operation|call)|\b(?:communication|collective|all_?reduce|broadcast)\b[^\n]{0,40}\bbefore the (?:first )?barrier[^\n]{0,40}(?:work|fine|help|no hang|cure|goes away)", "only a barrier that comes first hangs: it had to guess its device", anywhere=(r"init_process_group|nproc|GPUs?\b|set_device",)),
+    Sign(r"\b(?:memory|process(?:es)?|contexts?|allocat\w+|MiB)\b[^\n]{0,40}\b(?:GPU|cuda:|device|card) ?#?\d+[^\n]{0,30}\b(?:as well|too|also|although|was not (?:chosen|selected|requested)|not (?:chosen|selected|requested|assigned)|of (?:all|every|each|both))\b|\b(?:every|each|all|both)\b[^\n]{0,30}\b(?:ranks?|processes|workers?)\b[^\n]{0,40}\b(?:context|memory|allocat\w+|MiB)[^\n]{0,20}\bon (?:GPU|cuda:|device) ?0\b", "memory is in use on a device that the rank should not touch", anywhere=(HALTS,), prose=True),
+    Sign(r"\b(?:ranks?|process(?:es)?|nproc\w*|workers?)\b[^\n]{0,30}\b(?:more|exceeds?|greater|larger)\b[^\n]{0,30}\b(?:than )?(?:\w+ )?(?:GPUs?|devices?|device_count)\b", "there are more ranks than devices", prose=True),
+    Sign(r"CUDA_VISIBLE_DEVICES[^\n]{0,60}\b(?:same|equal|identical)\b[^\n]{0,40}\b(?:all|every|both|each)\b|\b(?:all|every|both|each)\b[^\n]{0,40}(?:ranks?|process\w*|workers?|actors?|tasks?)\b[^\n]{0,40}CUDA_VISIBLE_DEVICES ?= ?0\b", "all ranks see the same device", prose=True),
     Sign(r"invalid device ordinal", "a rank asked for a GPU that it cannot see"),
     Sign(r"\b(?:all|every|both|two|several|multiple) (?:\d+ )?(?:ranks?|processes|workers)[^\n]{0,60}(?:same (?:gpu|device)|GPU ?0|cuda:0|device 0)", "several ranks use one GPU", prose=True),
     Sign(r"\b(?:same|one) (?:GPU|CUDA device|device)[^\n]{0,40}(?:two|both|multiple|several|all) (?:ranks|processes)", "several ranks use one GPU", prose=True),
@@ -53,9 +60,34 @@ def check(case: Case) -> Iterator[Finding]:
         title = f"ranks {ranks} use one GPU (bus id {said[0].fields.get('bus_id')})"
         yield simple(RULE, title, Certainty.CERTAIN, [event.text for event in said[:3]], _STEPS, ranks)
         return
+    yield from _crowded(case)
     found = list(hits(case, _SIGNS))
     if found:
         yield finding(RULE, case, found, "ranks are not bound to a device of their own", _STEPS)
+
+
+def _crowded(case: Case) -> Iterator[Finding]:
+    """The table of processes of a job that waits: several of one program on one device, and none on another."""
+    held: dict[object, set[object]] = {}
+    names: dict[object, set[object]] = {}
+    for event in events(case, "gpu.process"):
+        if str(event.fields.get("type", "C")).startswith("C") and event.fields.get("used_mib") not in (0, None):
+            held.setdefault(event.fields.get("gpu"), set()).add(event.pid)
+            names.setdefault(event.fields.get("gpu"), set()).add(event.fields.get("name"))
+    crowded = [gpu for gpu, pids in held.items() if len(pids) > 1 and len(names[gpu]) == 1]
+    if (
+        len(held) == 1
+        and crowded
+        and any(one.find(HALTS + r"|barrier|all_?reduce|init_process_group") for one in accounts(case))
+    ):
+        title = f"{len(held[crowded[0]])} processes of one program use GPU {crowded[0]}, and no other is in use"
+        yield simple(
+            RULE,
+            title,
+            LIKELY,
+            [f"GPU {crowded[0]}: pids {', '.join(map(str, sorted(map(str, held[crowded[0]]))[:8]))}"],
+            _STEPS,
+        )
 
 
 RULE = make_rule(__name__, __doc__, "device-mapping", 16, check)
