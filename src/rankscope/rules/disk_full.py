@@ -26,12 +26,16 @@ from ..model.diagnosis import Finding
 from . import _room
 from ._text import POSSIBLE, Sign, finding, hits, make_rule
 
-_SHM = r"/dev/shm|shared memory|shm_open|posix_fallocate|insufficient shm|inotify"
+_SHM = r"/dev/shm|shared memory|shm_open|shared_memory\.py|_posixshmem|multiprocessing\.SemLock\(|posix_fallocate|insufficient shm|inotify|\b(?:semget|shmget)\b"
 _SIGNS = (
     Sign(r"No space left on device|\bENOSPC\b|\[Errno 28\]", "a write found no space", unless=(_SHM,)),
     Sign(r"Disk quota exceeded|\bEDQUOT\b|\[Errno 122\]|quota (?:is )?(?:exceeded|reached|full)", "a write went over the quota"),
     Sign(r"\s100% +/(?!dev|sys|proc|run|snap|boot)\S*$|disk (?:is )?full|filesystem (?:is )?full|out of (?:disk )?(?:space|inodes)|no (?:free )?(?:disk )?space (?:left|on|available|remain)\w*",
          "a file system is full", unless=(_SHM,)),
+    Sign(r"database or disk is full|SQLITE_FULL|StorageFull|os error 28|errno ?[=:] ?28\b|Not enough (?:free )?disk space|Insufficient disk space|cannot create temp file for here-document|No usable temporary directory",
+         "a program says that its disk is full", unless=(_SHM,)),
+    Sign(r"low on resource: ephemeral-storage|ephemeral[- ]storage[^\n]{0,60}exceed\w*|\bDiskPressure\b[^\n]*\bTrue\b|EvictionThresholdMet[^\n]*(?:storage|disk|nodefs|imagefs)", "the node's disk is full for its containers"),
+    Sign(r"is over 9\d% full|\s9[89]% +/(?!dev|sys|proc|run|snap|boot)\S*$", "a file system is nearly full", POSSIBLE, unless=(_SHM,)),
     Sign(r"PytorchStreamWriter failed writing|unexpected pos \d+ vs \d+|write failed[^\n]*file too short", "a checkpoint could not be written", POSSIBLE),
 )  # fmt: skip
 

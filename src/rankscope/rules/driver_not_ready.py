@@ -23,7 +23,16 @@ from __future__ import annotations
 from ._text import POSSIBLE, Sign, text_rule
 
 _SIGNS = (
-    Sign(r"system not yet initialized|SYSTEM_NOT_READY|cudaErrorSystemNotReady|(?:Error|failure|code|returned|error=) ?\(?802\b", "CUDA says that the system is not ready"),
+    Sign(r"nvls\.cc[^\n]*Cuda failure|(?:bind|creat\w*|allocat\w*)[^\n]{0,40}(?:NVLink SHARP|NVLS|[Mm]ulticast)[^\n]*(?:fail|error|memory)|(?:NVLS|NVLink SHARP|[Mm]ulticast)[^\n]{0,60}(?:CUDA error|Cuda failure|\b401\b|failed)|system or configuration error in the Fabric Manager",
+         "memory of the switches cannot be had: the fabric manager was restarted or is not complete"),
+    Sign(r"Error 803|unsupported display driver / cuda driver combination|API mismatch: the client has the version|kernel module[^\n]{0,40}version[^\n]{0,60}(?:does not match|mismatch|but this)", "kernel module and library of the driver are of two releases"),
+    Sign(r"Found no NVIDIA driver|no NVIDIA driver on your system|NVIDIA driver is not loaded|driver not loaded|nvidia-container-cli: (?:initialization|detection|mount) error|could not select device driver|Failed to load NVML|libnvidia-ml\.so[^\n]*(?:not found|No such)|libcuda\.so[^\n]*(?:cannot open|not found|No such)",
+         "the driver is not there for the program"),
+    Sign(r"cuInit\b[^\n]{0,60}(?:fail|error|unknown|returned)|CUDA driver initialization failed|CUDA unknown error|cudaErrorUnknown|CUDA_ERROR_UNKNOWN|Unexpected error from cudaGetDeviceCount|cudaErrorInitializationError", "CUDA cannot start", POSSIBLE, unless=(r"forked subprocess|\bfork\b",)),
+    Sign(r"no CUDA-capable device is detected|CUDA_ERROR_NO_DEVICE|cudaErrorNoDevice|No HIP GPUs are available|No CUDA GPUs are available", "no device is seen", POSSIBLE),
+    Sign(r"/dev/kfd[^\n]*(?:Permission denied|No such|unable|fail)|amdgpu[^\n]*not (?:loaded|found)|ROCk module is NOT loaded|dcmi (?:module|model) initialize failed|drvErr=87|TsdOpen failed|/dev/davinci\w*[^\n]*(?:No such|fail)|TPU is already in use by process|/dev/accel\d[^\n]*busy",
+         "the device's driver does not let the program in"),
+    Sign(r"system not yet initialized|SYSTEM_NOT_READY|cudaErrorSystemNotReady|(?:Error|failure|code|returned|error=) ?[\(\[]?802\b", "CUDA says that the system is not ready"),
     Sign(r"system (?:has|not|driver)[^\n]{0,30}driver[^\n]{0,20}mismatch|SYSTEM_DRIVER_MISMATCH|(?:Error|failure) 803\b|Driver/library version mismatch", "driver and library do not fit"),
     Sign(r"fabric ?manager[^\n]{0,80}(?:not (?:running|installed|started|active)|inactive|dead|failed|fail|stopped|mismatch|different|older|newer|missing|version)|(?:not running|failed to start|inactive|missing)[^\n]{0,40}fabric ?manager",
          "the fabric manager does not run, or not in the driver's version"),

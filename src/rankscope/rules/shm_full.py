@@ -28,6 +28,10 @@ from ._text import POSSIBLE, Sign, finding, hits, make_rule
 
 _FILES = r"Errno 24|Too many open files|ancdata"
 _SIGNS = (
+    Sign(r"multiprocessing\.SemLock\((?:[^\n]*\n){1,3}?[^\n]*(?:\[Errno 28\]|No space left)|(?:_posixshmem|shm_open|ftruncate|shared_memory\.py)[^\n]*(?:\n[^\n]*){0,4}?(?:\[Errno 28\]|No space left|\[Errno 12\]|Cannot allocate)", "semaphores and segments of multiprocessing lie in /dev/shm, and there is no space"),
+    Sign(r"^(?:shm|tmpfs|none)\s.*\s(?:9[89]|100)% +/dev/shm\b|(?:9[89]|100)% +/dev/shm\b", "/dev/shm is full"),
+    Sign(r"not enough (?:space|memory)[^\n]{0,60}(?:/dev/shm|shared[- ]memory|backing file)|Please check that /dev/shm|cannot allocate (?:\w+ )?shared memory|Failed to (?:allocate|create|map) (?:\w+ )*(?:shared memory|shm)\b|mm_posix\.c[^\n]*(?:No space|Not enough|fail)",
+         "a library could not get a segment"),
     Sign(r"\b(?:creating|attaching to|extend\w*|open\w*) (?:shared memory segment|/dev/shm/)[^\n]*", "NCCL could not get a segment",
          also=(r"No space left|size \d+|\(28\)|Cannot allocate",)),
     Sign(r"posix_fallocate[^\n]*No space left|fallocate[^\n]*No space left", "a segment could not be filled with memory"),
@@ -37,6 +41,9 @@ _SIGNS = (
     Sign(r"unable to (?:write to|open|mmap|resize|allocate)[^\n]*(?:file </?torch|shared memory)", "PyTorch could not get a segment",
          unless=(_FILES,)),
     Sign(r"/dev/shm\b[^\n]*(?:No space left|\b100%|full\b)|(?:No space left)[^\n]*/dev/shm", "/dev/shm is full"),
+    Sign(r"\bbus error\b|\bSIGBUS\b|exit(?:ed)?(?: with)?(?: code| status)?\W{1,3}(?:-7|135)\b", "a process died of a bus error, as one does that writes to shared memory without space", POSSIBLE),
+    Sign(r"shm[-_]size[^\n]{0,60}(?:fix|work|solv|help|resolv|enough|cure)|(?:fix|work|solv|help|resolv)\w*[^\n]{0,60}(?:shm[-_]size|--ipc ?=? ?host)", "it works with more shared memory", prose=True),
+    Sign(r"/dev/shm has only \d+ bytes", "shared memory is small", POSSIBLE),
     Sign(r"shm_open[^\n]*failed|/dev/shm[^\n]*\b64M\b", "shared memory may be too small", POSSIBLE),
 )  # fmt: skip
 
