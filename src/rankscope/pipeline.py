@@ -7,7 +7,7 @@ joins the two, so that both can run on different machines.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .analysis.commands import Address
     from .formats.snapshot import Reader
     from .model.diagnosis import Diagnosis, Finding
+    from .probe.source_lines import Lines, Place
     from .reach.gather import Remote
     from .reach.transport import Options
 
@@ -190,6 +191,29 @@ def gather(look: Look, progress: Progress = lambda _: None, stuck_after_s: float
         if stuck_after_s is not None and found.job.launcher == discover.ALONE and look.plan.sweeps > 1:
             snapshot = _longer(here, found, look.plan, snapshot, stuck_after_s, progress)
         yield from learn.follow(snapshot, look.plan, look.follow, progress)
+
+
+def look_again(look: Look, found: Found, plan: Plan) -> Snapshot:
+    """Look once more at some processes of a job, wherever they run."""
+    if look.remote is None:
+        return sweep(host.describe(look.proc), found, plan)
+    from .reach import again
+
+    return again.look(look.remote, [process.ref for process in found.processes], plan)
+
+
+def source(look: Look, places: Sequence[Place], around: int) -> dict[Place, Lines]:
+    """The lines around places where processes stand: of this host, and of those that the look went to."""
+    from .probe import source_lines
+
+    here = host.describe(look.proc).name
+    read = source_lines.read([place for place in places if place.ref.host == here], around, look.proc)
+    away = [place for place in places if place.ref.host != here]
+    if away and look.remote is not None:
+        from .reach import again
+
+        read.update(again.source(look.remote, away, around))
+    return read
 
 
 def diagnose(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pathlib
@@ -9,16 +10,19 @@ import shutil
 import subprocess
 import sys
 import time
+import zipfile
+import zlib
 from collections.abc import Iterator
 
 import pytest
 
+from rankscope.model.evidence.source import SourceLines
 from rankscope.model.evidence.stacks import PythonStacks
 from rankscope.model.evidence.threads import Threads
 from rankscope.model.process import Process, ProcessRef, Role
 from rankscope.model.snapshot import Snapshot
 from rankscope.probe.agent import Errand
-from rankscope.reach import ship
+from rankscope.reach import gather, ship
 from rankscope.reach.answers import Inbox
 
 SLEEPER = """
@@ -190,3 +194,70 @@ def test_processes_of_a_slurm_job_are_told_by_environment_or_control_group(tmp_p
     assert in_job("7,8", {"SLURM_JOB_ID": "8"})
     assert in_job("71", {})
     assert not in_job("7", {})
+
+
+def sent(parcel: bytes, python: str = sys.executable, **environ: str) -> Snapshot:
+    """What comes back when a parcel is sent the way it travels to a node."""
+    line = ["/bin/sh", "-c", ship.shell_line(python)]
+    env = {"PATH": "/usr/bin:/bin", **environ}
+    done = subprocess.run(line, input=parcel, capture_output=True, timeout=60, env=env)
+    (part,) = read(done.stdout).parts()
+    assert part.ended, done.stderr
+    return part.snapshot
+
+
+def test_bytecode_that_travels_along_serves_its_own_python_and_hurts_no_other(
+    python: str, rank: subprocess.Popen[bytes]
+) -> None:
+    plain = sent(ship.parcel({"pid": rank.pid, "sweeps": 1}, 30), python)
+    quick = sent(ship.parcel({"pid": rank.pid, "sweeps": 1}, 30, bytecode=True), python)
+    assert find(quick, rank.pid) == find(plain, rank.pid)
+
+
+def test_a_node_with_our_python_takes_the_bytecode_and_not_the_sources(rank: subprocess.Popen[bytes]) -> None:
+    """The sources of a parcel are made unreadable; what still answers did not need them."""
+    parcel = ship.parcel({"pid": rank.pid, "sweeps": 1}, 30, bytecode=True)
+    head, _, packed = parcel.partition(b"\n")
+    raw = zlib.decompress(packed)
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(raw)) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name) if name.endswith("c") else b"this is no Python")
+    spoilt = zlib.compress(out.getvalue())
+    changed = {**json.loads(head), "size": len(spoilt)}
+    assert find(sent(json.dumps(changed).encode() + b"\n" + spoilt), rank.pid).rank == 3
+
+
+def test_a_py_spy_that_travels_along_is_used_from_memory_and_leaves_nothing(
+    rank: subprocess.Popen[bytes], tmp_path: pathlib.Path
+) -> None:
+    """The node has no py-spy on its path; the errand asks for that engine."""
+    tool = gather.py_spy()
+    if not tool:
+        pytest.skip("py-spy is not installed here")
+    errand = {"pid": rank.pid, "sweeps": 1, "engine": "py-spy"}
+    python = next(path for path in ("/usr/bin/python3", sys.executable) if os.path.exists(path))
+    seen = sent(ship.parcel(errand, 30, tool=tool), python, TMPDIR=str(tmp_path), HOME=str(tmp_path))
+    engines = {item.record.engine for item in seen.sweeps[0].items if isinstance(item.record, PythonStacks)}
+    assert engines == {"py-spy"}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_source_lines_are_read_beside_the_process(tmp_path: pathlib.Path) -> None:
+    program = tmp_path / "train.py"
+    program.write_text(SLEEPER)
+    env = {**os.environ, "RANK": "0", "WORLD_SIZE": "1"}
+    with subprocess.Popen([sys.executable, str(program)], env=env, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            first = sent(ship.parcel({"pid": process.pid, "sweeps": 1}, 30))
+            key = find(first, process.pid).ref.key
+            errand = {"pid": process.pid, "refs": [key], "source": [[key, str(program), 3]], "around": 0}
+            seen = sent(ship.parcel(errand, 30))
+        finally:
+            process.kill()
+    (record,) = [item.record for sweep in seen.sweeps for item in sweep.items]
+    assert isinstance(record, SourceLines)
+    assert record.excerpts[0].lines == ((3, "def rest_for_ever():"),)
+    assert [one.ref.key for one in seen.processes] == [key]

@@ -10,6 +10,7 @@ import pytest
 from rankscope.model import wire
 from rankscope.model.evidence.stacks import Frame, PythonStacks, PythonThread, Stack, Trust
 from rankscope.model.evidence.threads import KernelThread, Threads
+from rankscope.model.gap import Gap, Why
 from rankscope.model.process import Process, ProcessRef, Role
 from rankscope.model.snapshot import Effort, Host, Job
 from rankscope.probe.agent import Post
@@ -23,9 +24,10 @@ WAIT_FOR_FLAG = Frame("wait_for_flag", "/home/u/train.py", 7)
 def answer(
     host: str, ranks: tuple[int, ...], world: int = 6, meeting: tuple[str, ...] = ("master:node1:29500",),
     sweeps: int = 2, missing: tuple[int, ...] = (), still_s: float = 90.0, asleep: tuple[int, ...] = (),
-    boot: str = "",
+    boot: str = "", unread: bool = False, engine: str = "memory",
 ) -> bytes:  # fmt: skip
-    """What an agent on a host with these ranks sends; ``missing`` disappear between the sweeps."""
+    """What an agent on a host with these ranks sends; ``missing`` disappear between the sweeps, nobody's stacks
+    can be read when ``unread``."""
     out: list[bytes] = []
     post = Post(out.append)
     post.begin(host)
@@ -44,7 +46,10 @@ def answer(
         for rank, ref in alive.items():
             last = WAIT_FOR_FLAG if rank in asleep else ALL_REDUCE
             thread = PythonThread(ref.pid, Stack((*FRAMES, last)), "MainThread", Trust.EXACT)
-            writer.evidence(ref, PythonStacks((thread,), "memory"))
+            if unread:
+                writer.gap(Gap("python-stacks", Why.UNSUPPORTED, "Python 3.7 is not known", process=ref))
+            else:
+                writer.evidence(ref, PythonStacks((thread,), engine))
             task = KernelThread(ref.pid, "python", "S", "futex_wait_queue", voluntary=9, involuntary=1, still_s=still_s)
             writer.evidence(ref, Threads((task,), uptime_s=500.0))
         post.flush()
@@ -63,6 +68,10 @@ class Site:
         (self.folder / f"{name}.answer").write_bytes(answer(name, ranks, **about))  # type: ignore[arg-type]
         if mode:
             (self.folder / f"{name}.mode").write_text(mode)
+
+    def second(self, name: str, ranks: tuple[int, ...] = (), **about: object) -> None:
+        """What a host answers when it is asked once more."""
+        (self.folder / f"{name}.again").write_bytes(answer(name, ranks, **about))  # type: ignore[arg-type]
 
     def say(self, name: str, text: str) -> None:
         (self.folder / name).write_text(text)

@@ -21,6 +21,7 @@ _TOOLS = frozenset(
     "cat cuda-gdb curl df dmesg echo fuser gdb ip kill ls lslocks lsof nvidia-smi pgrep ping ps py-spy pystack ss strace sudo"
     .split()
 )  # fmt: skip
+_OF_A_HOST = re.compile(r"grep .*/(?:proc|sys|var/log)/")
 _PID = re.compile(r"\bpid:(\d+|[A-Z]+\b)")
 _PLACE = re.compile(r"(?<=--pid |-ABRT )[A-Z]+\b|(?<=-p )[A-Z]+\b|(?<=/proc/)PID\b")
 _RANKS = re.compile(r"(?<=--ranks )[A-Z]+(?:,[A-Z]+)*\b")
@@ -67,7 +68,7 @@ def _step(step: str, finding: Finding | None, diagnosis: Diagnosis, to: Address)
     """One step: its command for the reader, its remark behind ``#``."""
     found = _REMARK.search(step)
     command, remark = (step[: found.start()], found[1]) if found else (step, "")
-    if command.split(" ", 1)[0] not in _TOOLS | {"rankscope"}:
+    if command.split(" ", 1)[0] not in _TOOLS | {"rankscope"} and not _OF_A_HOST.match(command):
         return step
     about = _about(command, finding)
     if finding is not None and finding.ranks:

@@ -13,7 +13,6 @@ from ..analysis.merged import alike, stand_in
 from ..model.evidence.stacks import NativeStacks
 from ..model.process import Process
 from ..model.snapshot import Item, Snapshot
-from ..probe import host
 from ..probe.discover import Found
 from ..probe.sweep import Plan
 from ..report.people import phrase
@@ -24,7 +23,7 @@ MOST_PAUSED = 16
 DEADLINE_S = 30.0
 
 
-def with_native(case: Case, wanted: tuple[Process, ...], plan: Plan) -> Snapshot:
+def with_native(case: Case, wanted: tuple[Process, ...], plan: Plan, look: pipeline.Look) -> Snapshot:
     """The snapshot with native stacks: one process per group of equal Python stacks is paused and stands for the others."""
     refs = {process.ref for process in wanted}
     found = alike(case, lambda member: member.ref in refs)
@@ -33,12 +32,17 @@ def with_native(case: Case, wanted: tuple[Process, ...], plan: Plan) -> Snapshot
         return case.snapshot
     chosen = [group[0].process for group in groups]
     for group in groups:
-        click.echo(f"pausing {phrase([group[0].process])} (pid {group[0].ref.pid}) for its native frames"
+        click.echo(f"pausing {phrase([group[0].process])} (pid {group[0].ref.pid}{_where(group[0], look)}) for its native frames"
                    + (f"; it stands for {phrase(m.process for m in group)}" if len(group) > 1 else ""), err=True)  # fmt: skip
     if len(found) > len(groups):
         click.echo(f"{len(found) - len(groups)} more groups stay without native frames: choose with --ranks", err=True)
-    seen = pipeline.sweep(host.describe(), Found(case.snapshot.job, tuple(chosen)), _with_pause(plan, len(chosen)))
+    plan = replace(plan, engine="py-spy") if look.remote is not None else plan  # what travels with the agent
+    seen = pipeline.look_again(look, Found(case.snapshot.job, tuple(chosen)), _with_pause(plan, len(chosen)))
     return _joined(case.snapshot, seen, groups)
+
+
+def _where(member: Member, look: pipeline.Look) -> str:
+    return f" on {member.ref.host}" if look.remote is not None else ""
 
 
 def _with_pause(plan: Plan, processes: int) -> Plan:

@@ -62,7 +62,7 @@ def command(torch: bool | None, color: str) -> None:
         click.echo(f"$ rankscope diagnose pid:{job.pid} --stuck-after {STUCK_AFTER_S:g}\n", err=True)
         look = pipeline.Look(job.pid)
         for _, diagnosis in pipeline.diagnose(look, STUCK_AFTER_S):
-            show(diagnosis, as_json=False, color=color)
+            show(diagnosis, as_json=False, color=color, look=look)
     verdict = diagnosis.verdict
     found = f"{verdict.cls} of ranks {verdict.ranks}" if verdict else "nothing"
     right = verdict is not None and verdict.cls == chosen.cls and tuple(verdict.ranks) == chosen.ranks

@@ -14,6 +14,7 @@ from ..model.snapshot import Snapshot
 from . import _exit, _options, _snapshots, _target
 
 if TYPE_CHECKING:
+    from ..pipeline import Look
     from ..report.paths import Place
 
 
@@ -63,7 +64,7 @@ def command(
             for one in pipeline.diagnose(wanted, stuck_after, progress):
                 progress.done()
                 seen.append(one)
-                show(one[1], as_json, color)
+                show(one[1], as_json, color, wanted)
                 interrupted = interrupted or not one[0].complete
         except KeyboardInterrupt:
             interrupted = True
@@ -78,7 +79,7 @@ def command(
     raise click.exceptions.Exit(_exit.code_of([diagnosis for _, diagnosis in seen], interrupted))
 
 
-def show(diagnosis: Diagnosis, as_json: bool, color: str) -> None:
+def show(diagnosis: Diagnosis, as_json: bool, color: str, look: Look | None = None) -> None:
     """Print one diagnosis the way the user wants it."""
     if as_json:
         from ..report import json_lines
@@ -87,22 +88,18 @@ def show(diagnosis: Diagnosis, as_json: bool, color: str) -> None:
     else:
         from ..report import screen
 
-        source = _source(diagnosis.parted) if diagnosis.parted is not None else {}
+        source = _source(diagnosis.parted, look) if diagnosis.parted is not None and look is not None else {}
         click.echo(screen.render(diagnosis, _options.width(), _options.use_colour(color), source), color=True)
 
 
-def _source(parted: Divergence) -> dict[Place, str]:
-    """The lines of the job's own files that the paths name, from processes of this host that still run."""
-    from ..probe import host, source_lines
+def _source(parted: Divergence, look: Look) -> dict[Place, str]:
+    """The lines of the job's own files that the paths name, from processes that still run."""
+    from .. import pipeline
+    from ..probe import source_lines
     from ..report import paths
 
-    here = host.describe().name
-    asked = {
-        place: source_lines.Place(*place)
-        for place in paths.places(parted)
-        if place[0].host == here and place[0].started
-    }
-    read = source_lines.read(tuple(dict.fromkeys(asked.values())), around=0)
+    asked = {place: source_lines.Place(*place) for place in paths.places(parted) if place[0].started}
+    read = pipeline.source(look, tuple(dict.fromkeys(asked.values())), around=0)
     return {place: lines.lines[0][1] for place, one in asked.items() if (lines := read.get(one)) and lines.lines}
 
 

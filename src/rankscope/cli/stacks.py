@@ -17,6 +17,7 @@ from ._dumps import Wish
 
 if TYPE_CHECKING:
     from ..analysis.case import Case, Member
+    from ..pipeline import Look
     from ..report.tree import Place
 
 _KINDS = frozenset({"threads", "python-stacks", "versions"})
@@ -65,11 +66,12 @@ def command(
     if chosen.file is not None:
         from . import _snapshots
 
-        looks = iter([_snapshots.load(chosen.file)])
+        look, looks = None, iter([_snapshots.load(chosen.file)])
     else:
-        looks = pipeline.gather(pipeline.Look(chosen.pid, plan, **where))
+        look = pipeline.Look(chosen.pid, plan, **where)
+        looks = pipeline.gather(look)
     for snapshot in looks:
-        for line in _shown(snapshot, wish, plan, local=chosen.file is None and not where, color=color):
+        for line in _shown(snapshot, wish, plan, look, color):
             click.echo(line, color=True)
         shown, complete = shown + 1, complete and (snapshot.complete or chosen.file is not None)
     if not shown:
@@ -79,7 +81,7 @@ def command(
     raise click.exceptions.Exit(_exit.NOTHING_FOUND if complete else _exit.INTERRUPTED)
 
 
-def _shown(snapshot: Snapshot, wish: Wish, plan: Plan, local: bool, color: str) -> Iterator[str]:
+def _shown(snapshot: Snapshot, wish: Wish, plan: Plan, look: Look | None, color: str) -> Iterator[str]:
     """The text of one job, piece by piece."""
     if wish.plain_dumps:
         yield from _dumps.show(snapshot, wish)
@@ -92,17 +94,17 @@ def _shown(snapshot: Snapshot, wish: Wish, plan: Plan, local: bool, color: str) 
     if wish.native:
         from ._native import with_native
 
-        if not local:
-            click.echo("native frames are taken on this host only; shown are those that the evidence holds", err=True)
-        snapshot = with_native(case, chosen, plan) if local else snapshot
+        if look is None:
+            click.echo("native frames are taken of living processes; shown are those that the evidence holds", err=True)
+        snapshot = with_native(case, chosen, plan, look) if look is not None else snapshot
         case = pipeline.case_of(snapshot)
     members = [case.by_ref[process.ref] for process in chosen]
     yield _dumps.title(snapshot, processes, bool(members))
-    yield from _raw(case, members, wish) if wish.raw else _trees(case, members, wish, color)
+    yield from _raw(case, members, wish, look) if wish.raw else _trees(case, members, wish, look, color)
     yield from _dumps.foot(snapshot)
 
 
-def _trees(case: Case, members: list[Member], wish: Wish, color: str) -> Iterator[str]:
+def _trees(case: Case, members: list[Member], wish: Wish, look: Look | None, color: str) -> Iterator[str]:
     from ..analysis.merged import sections
     from ..report import tree
 
@@ -111,12 +113,12 @@ def _trees(case: Case, members: list[Member], wish: Wish, color: str) -> Iterato
     if not made:
         yield "no stacks could be read\n"
     places = {place for section in made for place in tree.places(section)} if wish.source else set()
-    options = tree.Options(_options.width(), _options.use_colour(color), wish.locals, _source(case, places))
+    options = tree.Options(_options.width(), _options.use_colour(color), wish.locals, _source(look, places))
     for section in made:
         yield tree.render(section, options)
 
 
-def _raw(case: Case, members: list[Member], wish: Wish) -> Iterator[str]:
+def _raw(case: Case, members: list[Member], wish: Wish, look: Look | None) -> Iterator[str]:
     from ..analysis.merged import sections
     from ..report import raw, tree
 
@@ -124,7 +126,7 @@ def _raw(case: Case, members: list[Member], wish: Wish) -> Iterator[str]:
     places: set[Place] = set()
     if wish.source:
         places = {place for one in sections(case, lambda m: m.ref in chosen) for place in tree.places(one)}
-    source = _source(case, places)
+    source = _source(look, places)
     for process in _dumps.in_order(member.process for member in members):
         member = case.by_ref[process.ref]
         read = member.latest(PythonStacks)
@@ -132,19 +134,19 @@ def _raw(case: Case, members: list[Member], wish: Wish) -> Iterator[str]:
         yield raw.render(raw.Shown(process, stacks, read.python if read else None, wish.locals, source))
 
 
-def _source(case: Case, places: set[Place]) -> dict[Place, tuple[str, ...]]:
+def _source(look: Look | None, places: set[Place]) -> dict[Place, tuple[str, ...]]:
     """The lines around each place, from the processes' own files; a file of evidence has no processes."""
     if not places:
         return {}
-    from ..probe import host, source_lines
+    from .. import pipeline
+    from ..probe import source_lines
 
-    here = host.describe().name
+    asked = {place: source_lines.Place(*place) for place in places if look is not None and place[0].started}
+    read = pipeline.source(look, tuple(asked.values()), around=1) if look is not None else {}
     out: dict[Place, tuple[str, ...]] = {}
-    asked = {place: source_lines.Place(*place) for place in places if place[0].host == here and place[0].started}
-    read = source_lines.read(tuple(asked.values()), around=1)
     for place in places:
         lines = read.get(asked[place]) if place in asked else None
-        out[place] = _numbered(lines, place[2]) if lines else ("(no source: the process is not on this host)",)
+        out[place] = _numbered(lines, place[2]) if lines else ("(no source: the process cannot be reached from here)",)
     return out
 
 

@@ -18,11 +18,14 @@ import signal
 import sys
 import time
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Callable, NoReturn
 
 from ..model import wire
+from ..model.evidence.source import Excerpt, SourceLines
 from ..model.gap import Gap, Why
+from ..model.process import Process
 from ..model.snapshot import Effort, Host, Job
 from . import discover, host
 from .discover import Found
@@ -38,6 +41,7 @@ LINE_BYTES = (
 OUTPUT_LIMIT = 64 << 20  # of compressed bytes; a thousand ranks need a few hundred thousand
 MEMORY_LIMIT = 4 << 30  # of address space: the agent may live inside the memory limit of the job it looks at
 _FLUSH_S = 0.3
+_MOST_PLACES = 200
 _SKEW_S = 5.0  # clocks further apart than this are not trusted to start together
 
 Send = Callable[[bytes], object]
@@ -58,6 +62,10 @@ class Errand:
     alarm_s: int = 30
     slurm_job: str = ""  # the numbers by which Slurm knows the job on the node, with commas
     pid: int | None = None
+    refs: tuple[str, ...] | None = None  # only these processes, by their keys; None for all
+    source: tuple[tuple[str, str, int], ...] = ()  # instead of a look: lines around a process's key, file and line
+    around: int = 1
+    py_spy: str = ""  # where the loader keeps a py-spy that came along
     proc: str = "/proc"
 
     @classmethod
@@ -68,7 +76,9 @@ class Errand:
             raise ValueError("an errand is an object")
         names = {field.name for field in dataclasses.fields(cls)}
         body = {name: value for name, value in body.items() if name in names}
-        body["only"] = tuple(body["only"]) if body.get("only") is not None else None
+        for name in ("only", "refs"):
+            body[name] = tuple(body[name]) if body.get(name) is not None else None
+        body["source"] = tuple((str(key), str(file), int(line)) for key, file, line in body.get("source") or ())
         return cls(**body)
 
     def plan(self, now_s: float) -> Plan:
@@ -91,7 +101,8 @@ class Post:
         self.full = False
 
     def begin(self, name: str) -> None:
-        about = {"host": name, "now": time.time(), "python": platform.python_version(), "uid": os.getuid()}
+        about = {"host": name, "now": time.time(), "python": platform.python_version(), "uid": os.getuid(),
+                 "machine": platform.machine()}  # fmt: skip
         self._send(f"{MARK} {PROTOCOL} begin {json.dumps(about)}\n".encode())
 
     def text(self, lines: str) -> None:
@@ -130,7 +141,7 @@ def look(errand: Errand, send: Send) -> None:
     _introduce(post, here, table, found)
     post.flush()
     processes = tuple(process for one in found for process in one.processes)
-    for lines in run(plan, processes) if processes else ():
+    for lines in _seen(errand, plan, processes) if processes else ():
         post.text(lines)
         if post.full:
             break
@@ -143,8 +154,42 @@ def look(errand: Errand, send: Send) -> None:
     post.end()
 
 
+def _seen(errand: Errand, plan: Plan, processes: tuple[Process, ...]) -> Iterator[str]:
+    """The lines of the look, or of the sources that were asked for instead."""
+    return _sources(errand, processes) if errand.source else run(plan, processes)
+
+
+def _sources(errand: Errand, processes: tuple[Process, ...]) -> Iterator[str]:
+    """The lines around the places that the errand names in processes of this host."""
+    from . import source_lines  # seldom asked for
+
+    lines: list[str] = []
+    writer = wire.Writer(lines.append)
+    writer.sweep(0, time.time())
+    writer.present(tuple(process.ref for process in processes))
+    places = {
+        source_lines.Place(process.ref, file, line)
+        for process in processes for key, file, line in errand.source[:_MOST_PLACES] if key == process.ref.key
+    }  # fmt: skip
+    read = source_lines.read(tuple(places), errand.around, errand.proc)
+    for ref in {place.ref for place in read}:
+        told = [(place, said) for place, said in read.items() if place.ref == ref]
+        writer.evidence(ref, SourceLines(tuple(
+            Excerpt(place.file, place.line, said.lines, said.missing, said.newer) for place, said in told
+        )))  # fmt: skip
+    yield from lines
+
+
 def wanted(errand: Errand, table: Table) -> tuple[Found, ...]:
-    """The jobs on this node that the errand is about."""
+    """The jobs on this node that the errand is about, with the processes that it is about."""
+    found = _jobs(errand, table)
+    if errand.refs is None:
+        return found
+    chosen = (tuple(one for one in each.processes if one.ref.key in (errand.refs or ())) for each in found)
+    return tuple(dataclasses.replace(each, processes=some) for each, some in zip(found, chosen) if some)
+
+
+def _jobs(errand: Errand, table: Table) -> tuple[Found, ...]:
     table = _without_us(table)
     if errand.pid is not None:
         one = discover.job_of(table, errand.pid)
@@ -230,6 +275,10 @@ def main(text: str | None = None) -> None:
     except (ValueError, TypeError) as error:
         sys.exit(f"{MARK}: not an errand: {error}")
     bound(errand.alarm_s)
+    if errand.py_spy:
+        from .engines import pyspy
+
+        pyspy.brought = errand.py_spy
     try:
         look(errand, _write)
     except BrokenPipeError:

@@ -53,7 +53,7 @@ class Inbox:
         self._jobs: list[tuple[Job, int]] = []  # each job, and how many processes were known before it
         self._unpack = zlib.decompressobj()
         self._rest, self._size = b"", 0
-        self._broken = ""
+        self._broken = self._torn = ""
 
     def feed(self, line: bytes) -> None:
         """Take one line of the node's standard output."""
@@ -75,7 +75,7 @@ class Inbox:
         elif word in ("refuse", "failed"):
             self.refused = detail[:300]
         elif word == "end":
-            self.ended = True
+            self.ended, self._broken = True, self._broken or self._torn
 
     def _begin(self, detail: str) -> None:
         try:
@@ -87,13 +87,15 @@ class Inbox:
             self.refused = "its first line is damaged"
 
     def _data(self, packed: bytes) -> None:
+        self._broken = self._broken or self._torn
         if self._broken:
             return
         try:
             data = base64.b64decode(packed.strip(), validate=True)
             text = self._unpack.decompress(data, UNPACKED_LIMIT - self._size + 1)
         except (binascii.Error, ValueError, zlib.error) as error:
-            self._broken = f"its answer was damaged on the way: {error}"
+            # The last line of an answer that broke off is torn as well; only what comes behind it shows damage.
+            self._torn = f"its answer was damaged on the way: {error}"
             return
         self._size += len(text)
         if self._size > UNPACKED_LIMIT:

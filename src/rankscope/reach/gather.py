@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import os
+import platform
 import time
+import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..errors import RankscopeError
+from ..model.gap import Why
 from ..model.snapshot import Snapshot
+from ..probe.engines import pyspy
 from ..probe.sweep import Plan
 from .answers import Answers
 from .hostnames import fold
@@ -19,6 +24,11 @@ from .ship import parcel
 from .transport import Call, Hosts, Options, Progress, transports
 
 _PACK_S = 1.0  # what joining and judging may take of the deadline
+_BYTECODE_HOSTS = 256  # for more hosts the bytes through the login node cost more than the nodes save
+_SECOND_S = 3.0  # what must be left of the deadline for a second errand with py-spy
+_PY_SPY_LIMIT = 64 << 20
+# What our own reader says of a Python that py-spy may know.
+_UNREAD = {Why.UNKNOWN_LAYOUT, Why.UNSUPPORTED, Why.MISSING, Why.FAILED}
 
 
 @dataclass(frozen=True)
@@ -30,14 +40,36 @@ class Remote:
     options: Options = field(default_factory=Options)
 
 
+@dataclass(frozen=True)
+class Wish:
+    """What an errand is about beyond the plan: only some processes (their keys), or source lines instead of a look.
+
+    ``hosts`` are those to ask, by the names they give themselves; empty for all.
+    """
+
+    refs: tuple[str, ...] | None = None
+    source: tuple[tuple[str, str, int], ...] = ()
+    around: int = 1
+    hosts: frozenset[str] = frozenset()
+
+    def narrow(self, hosts: Hosts) -> Hosts:
+        """Those of the hosts that the errand is for; all of them where their names tell nothing."""
+        names = tuple(name for name in hosts.names if {name, name.split(".")[0], name.rpartition("@")[2]} & self.hosts)
+        return replace(hosts, names=names, gaps=()) if names else hosts
+
+
 def find(remote: Remote) -> Hosts:
     """The hosts that a target stands for."""
     return transports()[remote.transport].find(remote.spec, remote.options)
 
 
-def gather(remote: Remote, plan: Plan, progress: Progress = lambda _: None) -> Iterator[Snapshot]:
+def gather(
+    remote: Remote, plan: Plan, progress: Progress = lambda _: None, wish: Wish | None = None,
+    idle: Callable[[], None] = lambda: None,
+) -> Iterator[Snapshot]:  # fmt: skip
     """Ask every host at once; one snapshot for each job, with a gap for each host that stays silent."""
-    hosts = find(remote)
+    wish = wish or Wish()
+    hosts = wish.narrow(find(remote))
     answers = Answers(hosts.all)
     for gap in hosts.gaps:
         if gap.host is not None:
@@ -45,7 +77,10 @@ def gather(remote: Remote, plan: Plan, progress: Progress = lambda _: None) -> I
     _keep_raw(answers, remote.options.raw_dir)
     began = time.monotonic()
     progress(f"{fold(hosts.names)}")
-    send(remote, hosts, plan, answers, progress)
+    tool = py_spy() if remote.options.send_py_spy and plan.engine == "py-spy" else b""
+    _send(Errand(remote, hosts, plan, wish, tool, progress, idle), answers)
+    if not tool:
+        _second(Errand(remote, hosts, plan, wish, b"", progress, idle), answers, began + plan.deadline_s)
     answers.close(time.monotonic() - began)
     found = list(join(answers, hosts.whole))
     if not found and answers.complete:
@@ -53,24 +88,79 @@ def gather(remote: Remote, plan: Plan, progress: Progress = lambda _: None) -> I
     yield from found
 
 
+@dataclass(frozen=True)
+class Errand:
+    """Everything that is known before the first byte is sent."""
+
+    remote: Remote
+    hosts: Hosts
+    plan: Plan
+    wish: Wish
+    tool: bytes
+    progress: Progress
+    idle: Callable[[], None]
+
+
 def send(remote: Remote, hosts: Hosts, plan: Plan, answers: Answers, progress: Progress) -> None:
-    """Send the errand to every host that can be asked, and take the answers."""
+    """Send a plain errand to every host that can be asked, and take the answers."""
+    _send(Errand(remote, hosts, plan, Wish(), b"", progress, lambda: None), answers)
+
+
+def _send(errand: Errand, answers: Answers) -> None:
+    hosts, remote = errand.hosts, errand.remote
     if hosts.names:
-        call = Call(_parcel(hosts, plan), hosts, max(1.0, plan.deadline_s - _PACK_S), remote.options, progress)
+        time_s = max(1.0, errand.plan.deadline_s - _PACK_S)
+        call = Call(_parcel(errand), hosts, time_s, remote.options, errand.progress, errand.idle)
         transports()[remote.transport].ask(call, answers)
 
 
-def _parcel(hosts: Hosts, plan: Plan) -> bytes:
+def _second(errand: Errand, answers: Answers, end: float) -> None:
+    """Ask hosts whose Pythons our own reader does not know once more, with a py-spy that fits them, while there is time."""
+    left = end - time.monotonic()
+    needy = tuple(name for name in errand.hosts.names if answers.inboxes[name].ended and _needs_py_spy(answers, name))
+    if not needy or left < _SECOND_S or not errand.remote.options.send_py_spy or not answers.complete or not py_spy():
+        return
+    again = Answers(needy)
+    for name in needy:
+        again.inboxes[name].raw = answers.inboxes[name].raw
+    hosts = replace(errand.hosts, names=needy, gaps=())
+    _send(replace(errand, hosts=hosts, plan=replace(errand.plan, deadline_s=left), tool=py_spy()), again)
+    answers.inboxes.update({name: inbox for name, inbox in again.inboxes.items() if inbox.ended and inbox.answered})
+    answers.complete = answers.complete and again.complete
+
+
+def _needs_py_spy(answers: Answers, name: str) -> bool:
+    inbox = answers.inboxes[name]
+    same = (inbox.about or {}).get("machine") == platform.machine()
+    gaps = (gap for part in inbox.parts() for gap in part.snapshot.gaps)
+    return same and any(gap.what == "python-stacks" and gap.why in _UNREAD for gap in gaps)
+
+
+@functools.cache
+def py_spy() -> bytes:
+    """The py-spy installed here, packed; empty where there is none that could run elsewhere."""
+    path = pyspy.executable()
+    try:
+        with open(path or "", "rb") as file:
+            program = file.read(_PY_SPY_LIMIT + 1)
+    except OSError:
+        return b""
+    fits = program.startswith(b"\x7fELF") and len(program) <= _PY_SPY_LIMIT
+    return zlib.compress(program, 1) if fits else b""
+
+
+def _parcel(errand: Errand) -> bytes:
     """The errand for all: they start together, a moment from now that grows with their number."""
-    now = time.time()
+    now, plan, hosts, wish = time.time(), errand.plan, errand.hosts, errand.wish
     stacks = {name: getattr(plan.options, name) for name in ("locals", "strings", "native", "pause", "deadline_s")}
-    errand: dict[str, object] = {
+    body: dict[str, object] = {
         "sweeps": plan.sweeps, "interval_s": plan.interval_s, "engine": plan.engine, "stacks": stacks,
         "only": sorted(plan.only) if plan.only is not None else None, "sent_s": now,
         "start_s": now + min(3.0, 0.35 + 0.01 * len(hosts.names)), "deadline_s": max(1.0, plan.deadline_s * 0.75),
-        "slurm_job": ",".join(hosts.slurm_job),
+        "slurm_job": ",".join(hosts.slurm_job), "refs": wish.refs, "source": wish.source, "around": wish.around,
     }  # fmt: skip
-    return parcel(errand, alarm_s=int(plan.deadline_s) + 5)
+    bytecode = len(hosts.names) <= _BYTECODE_HOSTS and not hosts.slurm_job
+    return parcel(body, int(plan.deadline_s) + 5, bytecode, errand.tool)
 
 
 def _keep_raw(answers: Answers, folder: Path | None) -> None:

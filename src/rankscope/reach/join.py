@@ -107,9 +107,16 @@ def _joined(group: list[Part], idle: tuple[Part, ...], answers: Answers, whole: 
     return Snapshot(
         job=_job(group), hosts=hosts,
         processes=tuple(process for part in group for process in part.snapshot.processes),
-        sweeps=_sweeps(group), gaps=tuple(gaps), effort=total(part.snapshot.effort for part in group),
+        sweeps=_sweeps(group), gaps=tuple(gaps),
+        effort=dataclasses.replace(total(part.snapshot.effort for part in group), paused_ms_max=_paused(group)),
         complete=answers.complete,
     )  # fmt: skip
+
+
+def _paused(group: list[Part]) -> float:
+    """The longest pause of a process, as each record tells it."""
+    items = (item for part in group for sweep in part.snapshot.sweeps for item in sweep.items)
+    return max((getattr(item.record, "paused_ms", 0.0) for item in items), default=0.0)
 
 
 def _clock(host: Host) -> Iterator[Gap]:

@@ -30,6 +30,7 @@ from .transport import Call, Hosts, Options, Transport
 _JOB = re.compile(r"me|\d+(?:[_+]\d+)?")
 _TOOL_S = 10.0  # slurmctld answers in milliseconds, or is in trouble
 _OVERLAP = (20, 11)
+_ARGUMENTS = 1 << 20  # the kernel takes two megabytes with a stack limit of eight (execve(2)), and base64 adds a third
 _DOWN = ("down", "fail", "power", "unk", "inval")
 _NODE_FAILED = re.compile(r"(?:Task launch for .* failed on node|launch failed on node|error: Node) ([^\s:]+)[: ]*(.*)")
 
@@ -130,8 +131,26 @@ def step(call: Call, names: tuple[str, ...], release: tuple[int, int]) -> list[s
         "--gres=none", f"--nodes={len(names)}", f"--ntasks={len(names)}", "--ntasks-per-node=1", "--cpus-per-task=1",
         f"--nodelist={','.join(names)}", "--label", "--input=none", "--mpi=none", "--cpu-bind=none",
         "--kill-on-bad-exit=0", "--wait=0", "--quiet", "--job-name=rankscope", "--chdir=/", "--export=ALL", "sh", "-c",
-        f"echo rankscope-node $SLURMD_NODENAME; {line}", "sh", *as_arguments(call.parcel),
+        f"echo rankscope-node $SLURMD_NODENAME; {line}", "sh",
+        *([] if _is_large(call) else as_arguments(call.parcel)),
     ]  # fmt: skip
+
+
+def _is_large(call: Call) -> bool:
+    """Whether a parcel is more than arguments may hold; only nodes that have answered already are sent one."""
+    return len(call.parcel) > _ARGUMENTS
+
+
+def _input(call: Call) -> int:
+    """Where srun reads from: nothing, or a large parcel in a file that has no name."""
+    if not _is_large(call):
+        return os.open(os.devnull, os.O_RDONLY)
+    file = os.memfd_create("rankscope-parcel")
+    view = memoryview(call.parcel)
+    while view:
+        view = view[os.write(file, view) :]
+    os.lseek(file, 0, os.SEEK_SET)
+    return file
 
 
 def ask(call: Call, answers: Answers) -> None:
@@ -187,8 +206,12 @@ class Listener:
 
 def _run_step(command: list[str], call: Call, answers: Answers, listen: Listener, end: float) -> None:
     """Run srun until it ends, every node has answered, or the deadline has come; then end our step, and only that."""
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               start_new_session=True)  # fmt: skip
+    file = _input(call)
+    try:
+        process = subprocess.Popen(command, stdin=file, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   start_new_session=True)  # fmt: skip
+    finally:
+        os.close(file)
     try:
         _converse(process, call, answers, listen, end)
     except KeyboardInterrupt:
@@ -216,6 +239,7 @@ def _converse(process: subprocess.Popen[bytes], call: Call, answers: Answers, li
                 if not chunk:
                     selector.unregister(key.fileobj)
                     del takers[key.fd]
+            call.idle()
             waiting = answers.waiting()
             if waiting:
                 call.progress(f"{hostnames.fold(waiting)}: waiting, {max(0.0, left):.0f} s left")

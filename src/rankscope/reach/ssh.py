@@ -108,6 +108,7 @@ def _gatherer() -> type:
                 self._answers.missing(node, why, detail, hint)
 
         def ev_timer(self, timer: Any) -> None:
+            self._call.idle()
             waiting = self._answers.waiting()
             if waiting:
                 left = max(0.0, self._end - time.monotonic())

@@ -26,6 +26,7 @@ class Options:
     env_setup: str = ""
     fanout: int = 64
     raw_dir: Path | None = None
+    send_py_spy: bool = True
 
     def words(self) -> str:
         """The same options as a shell reads them, to repeat them in a command that is shown."""
@@ -35,7 +36,8 @@ class Options:
             ("--env-setup", self.env_setup),
         )
         said = [f"{name}={value}" for name, value in given if value]
-        return shlex.join([*said, *(["--sudo"] if self.sudo else [])])
+        said += ["--sudo"] if self.sudo else []
+        return shlex.join([*said, *([] if self.send_py_spy else ["--no-send-py-spy"])])
 
 
 @dataclass(frozen=True)
@@ -59,13 +61,14 @@ class Hosts:
 
 @dataclass(frozen=True)
 class Call:
-    """One parcel on its way to many nodes."""
+    """One parcel on its way to many nodes; ``idle`` is called while everybody is waited for."""
 
     parcel: bytes
     hosts: Hosts
     deadline_s: float
     options: Options
     progress: Progress = lambda _: None
+    idle: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True)

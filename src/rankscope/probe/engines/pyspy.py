@@ -41,8 +41,14 @@ def make(proc: str = "/proc") -> PySpyEngine:
     return PySpyEngine(proc, executable())
 
 
+# A py-spy that came with the agent, where there is one.
+brought = ""
+
+
 def executable() -> str | None:
-    """The py-spy installed beside us, else the first on the path."""
+    """The py-spy that was brought along, else the one installed beside us, else the first on the path."""
+    if brought:
+        return brought
     beside = Path(sys.executable).parent / "py-spy"
     return str(beside) if os.access(beside, os.X_OK) else shutil.which("py-spy")
 
