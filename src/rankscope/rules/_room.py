@@ -26,13 +26,19 @@ def findings(case: Case, rule: Rule, shm: bool, told: bool, steps: tuple[str, ..
         if room is not None and room.used_for.startswith("/"):
             blamed = True
             yield Finding(
-                rule=rule.id, cls=rule.cls, kind=Kind.CAUSE, certainty=Certainty.POSSIBLE if shm else Certainty.LIKELY,
+                rule=rule.id, cls=rule.cls, kind=Kind.CAUSE, certainty=_sure(standing, shm),
                 title=f"{who(standing.member.process)} writes {room.used_for[:80]} where no space is left",
                 ranks=ranks_of(standing), processes=(standing.member.process,),
                 because=(Reason(says(room), "file system", root.ref), stands(standing), *waited_for(root)), next=steps,
             )  # fmt: skip
     if not blamed and not told:
         yield from _note(case, rule, shm, steps)
+
+
+def _sure(standing: Standing, shm: bool) -> Certainty:
+    """Shared memory may rightly be used up to its end; one that pauses or stands in a write there tries in vain."""
+    tries = standing.kind in (Wait.SLEEP, Wait.STORAGE, Wait.USER) and not advances(standing)
+    return Certainty.LIKELY if tries or not shm else Certainty.POSSIBLE
 
 
 def _suspects(case: Case) -> Iterator[tuple[Root, Standing]]:
