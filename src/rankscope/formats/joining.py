@@ -9,6 +9,7 @@ from typing import Any
 from ..model.evidence.events import Event, Events
 from ..model.evidence.recorder import Recorder
 from ..model.evidence.stacks import NativeStacks, PythonStacks, PythonThread, Stack
+from ..model.evidence.threads import Threads
 from ..model.gap import Gap
 from ..model.process import UNKNOWN_HOST, UNNUMBERED, Process, ProcessRef, Role
 from ..model.snapshot import Item, Job, Snapshot, Sweep
@@ -35,6 +36,7 @@ class _Being:
     python: list[dict[Any, _Seen]] = field(default_factory=list)
     native: list[dict[Any, _Seen]] = field(default_factory=list)
     recorders: list[Recorder] = field(default_factory=list)
+    kernel: list[Threads] = field(default_factory=list)
 
 
 class Joiner:
@@ -49,7 +51,7 @@ class Joiner:
         gaps = [gap for one in found for gap in one.gaps]
         for one in found:
             refs = self._file(one)
-            self._items.extend(Item(None, report) for report in one.reports)
+            self._items.extend(Item(None, report) for report in one.reports if not isinstance(report, Threads))
             if one.events:
                 self._items.append(Item(refs[0] if len(refs) == 1 else None, Events(tuple(_named(one)))))
         self._recorders(found)
@@ -73,7 +75,12 @@ class Joiner:
                 self._place(being, dump, one, number)
                 refs[being.process.ref] = None
             seen_native_only += dump.native
-        if not one.dumps:
+        for report in one.reports:
+            if isinstance(report, Threads):
+                being = self._being(one, report.threads[0].tid, next(iter(one.who.ranks), None), None)
+                being.kernel.append(report)
+                refs[being.process.ref] = None
+        if not one.dumps and not refs:
             for rank in one.who.ranks:
                 refs[self._being(one, one.who.pid, rank, None).process.ref] = None
         return list(refs)
@@ -143,7 +150,9 @@ class Joiner:
 
     def _snapshot(self, processes: tuple[Process, ...], gaps: list[Gap]) -> Snapshot:
         present = tuple(process.ref for process in processes)
-        depth = max([1, *(max(len(b.python), len(b.native), len(b.recorders)) for b in self._beings.values())])
+        depth = max(
+            [1, *(max(len(b.python), len(b.native), len(b.recorders), len(b.kernel)) for b in self._beings.values())]
+        )
         sweeps = [Sweep(at, float(at), present, tuple(self._look(at))) for at in range(depth)]
         sweeps[0] = replace(sweeps[0], items=sweeps[0].items + tuple(self._items))
         return Snapshot(Job("files"), processes=processes, sweeps=tuple(sweeps), gaps=tuple(gaps), live=False)
@@ -157,6 +166,8 @@ class Joiner:
                     yield Item(being.process.ref, record(threads, engine=held[0].engine))
             if at < len(being.recorders):
                 yield Item(being.process.ref, being.recorders[at])
+            if at < len(being.kernel):
+                yield Item(being.process.ref, being.kernel[at])
 
 
 def _named(one: FileEvidence) -> Iterator[Event]:

@@ -14,9 +14,10 @@ from ..model.evidence.ras import RasReport
 from ..model.evidence.recorder import Recorder
 from ..model.evidence.stacks import Stack
 from ..model.evidence.store import StoreKeys
+from ..model.evidence.threads import Threads
 from ..model.gap import Gap, Why
 from ..model.snapshot import Snapshot
-from . import dlrover, error_json, files, flight_recorder, pyspy_json, ras, store_keys
+from . import dlrover, error_json, files, flight_recorder, process_facts, pyspy_json, ras, store_keys
 from . import snapshot as own
 from .files import Progress, Source, head_of, is_text, is_utf16, open_source, text_lines
 from .records import Dump, Record
@@ -29,7 +30,7 @@ DUMPS_PER_FILE = 200_000
 WHOLE_LIMIT = 256 << 20
 SMALL_BYTES = 1 << 20
 
-Said = Union[Record, Recorder, RasReport, StoreKeys, Gap]
+Said = Union[Record, Recorder, RasReport, StoreKeys, Threads, Gap]
 
 
 @dataclass
@@ -41,7 +42,7 @@ class FileEvidence:
     dumps: list[Dump] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     recorders: list[Recorder] = field(default_factory=list)
-    reports: list[RasReport | StoreKeys] = field(default_factory=list)
+    reports: list[RasReport | StoreKeys | Threads] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
 
     def __bool__(self) -> bool:
@@ -103,6 +104,7 @@ _WHOLE: tuple[tuple[Callable[[bytes], bool], Callable[[bytes, str], Iterable[Sai
     (lambda head: pyspy_json.recognises(_decoded(head[:4096])), lambda data, _: pyspy_json.read(_decoded(data))),
     (lambda head: error_json.recognises(_decoded(head[:4096])), lambda data, _: error_json.read(_decoded(data))),
     (store_keys.recognises, lambda data, name: [store_keys.read(data, name)]),
+    (process_facts.recognises, process_facts.read),
     (ras.recognises, _ras),
 )
 

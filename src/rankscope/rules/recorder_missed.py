@@ -24,9 +24,12 @@ from collections.abc import Iterator
 from ..analysis.case import Case
 from ..analysis.progress import advances
 from ..model.diagnosis import Finding, Kind, Reason
-from ..model.ranks import ranks_phrase
+from ..model.evidence.threads import Threads
+from ..model.ranks import RankSet, ranks_phrase
 from . import Rule
 from ._recorder import absentees, call, causes, certainty, last_done, look_next, place, waits
+
+_RUNS_S = 0.05
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -39,14 +42,28 @@ def check(case: Case) -> Iterator[Finding]:
             continue  # it is on its way: the rule about stragglers speaks
         reasons = [*waits(case, state), *filter(None, (last_done(case, state, rank) for rank in list(culprits)[:4]))]
         reasons.extend(place(case, culprits))
+        busy = RankSet(rank for rank in culprits if runs(case, rank))
+        if busy:
+            reasons.append(
+                Reason(f"{ranks_phrase(busy)} used CPU time between two looks: running, not blocked", "threads")
+            )
         if state.detail:
             reasons.append(Reason(state.detail, "recorder"))
         yield Finding(
             rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, state),
-            title=f"{ranks_phrase(culprits)} never reached {call(state)}", ranks=culprits,
+            title=f"{ranks_phrase(culprits)} never reached {call(state)}{', but runs on the CPU' if busy else ''}",
+            ranks=culprits,
             processes=tuple(process for rank in culprits for process in case.of_rank(rank)), because=tuple(reasons),
             against=case.comparison.weak, next=look_next(case, culprits), collective=state,
         )  # fmt: skip
+
+
+def runs(case: Case, rank: int) -> bool:
+    """Did the rank's process use CPU time between the first and the last look?"""
+    member = case.by_rank.get(rank)
+    looks = member.over_time(Threads) if member else ()
+    spent = [sum(thread.cpu_s for thread in look.threads) for look in looks]
+    return len(spent) > 1 and spent[-1] - spent[0] >= _RUNS_S
 
 
 RULE = Rule(id="recorder-missed", cls="collective-missed-by-rank", check=check, page=__doc__ or "", order=60)

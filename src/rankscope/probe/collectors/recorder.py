@@ -16,14 +16,17 @@ from ..collector import Collector, Target, Touch
 
 
 def collect(target: Target) -> Recorder | Gap | None:
+    # A rank is asked in every sweep: it may make its first group between two of them.
+    helper = target.process.role is not Role.RANK
     without: set[ProcessRef] = target.shelf.setdefault("without torch", set())
-    if target.process.ref in without or (target.process.role is not Role.RANK and not _runs_torch(target)):
+    if helper and (target.process.ref in without or not _runs_torch(target)):
         return None
     cache = target.shelf.setdefault("symbols", SymbolCache())
     families = target.shelf.setdefault("families", Families())
     found = read_recorder(target.process.ref.pid, target.proc, cache, families=families)
     if isinstance(found, Gap) and found.why is Why.MISSING:
-        without.add(target.process.ref)
+        if helper:
+            without.add(target.process.ref)
         return None  # no torch, or no process group: nothing is missing here
     return found
 
