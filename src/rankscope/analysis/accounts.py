@@ -20,6 +20,7 @@ from .case import Case, Member
 from .frame_tables import STRENGTH, Kind
 from .frames import wait_of
 from .labels import Who, who
+from .listed import stacks_listed
 from .origin import module_path
 from .passages import stacks_told
 from .progress import advances
@@ -118,9 +119,21 @@ class Account:
         """Where its ranks waited by passages of its text, when nobody dumped their stacks."""
         return {} if self.seen else stacks_told(self.events)
 
+    @functools.cached_property
+    def listed(self) -> tuple[Stack, ...]:
+        """Stacks that somebody wrote down frame by frame, where no tool's dump was read."""
+        if self.seen or self.told:
+            return ()
+        return stacks_listed(event.text for event in self.events if event.event == "text.line")
+
+    @property
+    def stacks(self) -> tuple[Stack, ...]:
+        """All stacks there are of it, seen, told or listed, root first."""
+        return (*(seen.stack for seen in self.seen), *self.told.values(), *self.listed)
+
     @property
     def _stacks(self) -> Iterable[str]:
-        return dict.fromkeys([*(seen.text for seen in self.seen), *map(written, self.told.values())])
+        return dict.fromkeys([*(seen.text for seen in self.seen), *map(written, (*self.told.values(), *self.listed))])
 
     @functools.cached_property
     def said(self) -> str:
@@ -354,6 +367,9 @@ def _doing(account: Account) -> Iterator[Doing]:
     subjects = list(_subjects(account))
     if subjects:
         yield from subjects
+    elif len(account.listed) == 1 and account.ranks:
+        seen = Seen(PythonThread(None, account.listed[0]))
+        yield of_stack(replace(account, seen=(seen,)), seen)
     else:
         yield of_text(account, account.said)
 
