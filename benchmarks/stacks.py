@@ -43,15 +43,16 @@ def switches():
     used = resource.getrusage(resource.RUSAGE_THREAD)
     return used.ru_nvcsw, used.ru_nivcsw
 def spin():
-    stops, stopped, other = 0, 0.0, 0.0
-    before, last = switches(), time.perf_counter()
+    stopped, other = 0.0, 0.0
+    first = before = switches()
+    last = time.perf_counter()
     while True:
         for _ in range(2000):
             now = time.perf_counter()
             if now - last > 1e-4:
                 after = switches()
                 if after[0] > before[0]:
-                    stops, stopped = stops + after[0] - before[0], max(stopped, now - last)
+                    stopped = max(stopped, now - last)
                 else:
                     other = max(other, now - last)
                 before, now = after, time.perf_counter()
@@ -62,9 +63,10 @@ def spin():
         except BlockingIOError:
             last = time.perf_counter()
             continue
-        os.write(1, b"%d %.3f %.3f\\n" % (stops, stopped * 1e3, other * 1e3))
-        stops, stopped, other = 0, 0.0, 0.0
-        before, last = switches(), time.perf_counter()
+        os.write(1, b"%d %.3f %.3f\\n" % (switches()[0] - first[0], stopped * 1e3, other * 1e3))
+        stopped, other = 0.0, 0.0
+        first = before = switches()
+        last = time.perf_counter()
 spin()
 """
 

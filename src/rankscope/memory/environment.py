@@ -11,6 +11,7 @@ import struct
 from collections.abc import Iterator
 
 from . import elf, maps
+from .runtime import exec_mark
 from .source import Memory, Pages, ProcessMemory, Unreadable
 
 _SYMBOLS = ("environ", "__environ")
@@ -19,15 +20,22 @@ _MOST = 4096
 _LONGEST = 256
 
 
-def read(proc: str, pid: int, names: frozenset[str]) -> dict[str, str]:
-    """The values of these names, as far as they are set; raises Unreadable where no environment can be found."""
+def read(proc: str, pid: int, names: frozenset[str], known: dict[bytes, int] | None = None) -> dict[str, str]:
+    """The values of these names, as far as they are set; raises Unreadable where no environment can be found.
+
+    ``known`` keeps where the pointer lies, for processes forked from one another: finding it is most of the work.
+    """
+    known = {} if known is None else known
     with ProcessMemory(proc, pid) as memory:
-        pages = Pages(memory)
-        for address in _places(proc, pid, pages):
+        pages, mark = Pages(memory), exec_mark(proc, pid, memory)
+        for address in [known[mark]] if mark in known else _places(proc, pid, pages):
             try:
-                return values(pages, _word(pages, address), names)
+                found = values(pages, _word(pages, address), names)
             except Unreadable:
                 continue
+            if mark:
+                known[mark] = address
+            return found
     raise Unreadable("no image of this process leads to its environment")
 
 

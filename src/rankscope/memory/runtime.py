@@ -67,9 +67,8 @@ class Families:
 
     def of(self, proc: str, pid: int, memory: Memory) -> Family:
         """The family a process belongs to; a family of its own when the kernel does not tell."""
-        try:
-            mark = _exec_mark(proc, pid, memory)
-        except (OSError, Unreadable, struct.error):
+        mark = exec_mark(proc, pid, memory)
+        if not mark:
             return self._new()
         if len(self._known) >= FAMILIES_LIMIT and mark not in self._known:
             self._known.pop(next(iter(self._known)))
@@ -79,11 +78,15 @@ class Families:
         return Family(codes=Codes(self._bodies))
 
 
-def _exec_mark(proc: str, pid: int, memory: Memory) -> bytes:
-    with open(f"{proc}/{pid}/auxv", "rb", buffering=0) as file:
-        raw = file.read(4096)
-    pairs = dict(_AUXV.iter_unpack(raw[: len(raw) // 16 * 16]))
-    return memory.read(pairs.get(AT_RANDOM, 0), 16)
+def exec_mark(proc: str, pid: int, memory: Memory) -> bytes:
+    """What a process shares with those forked from it since its last exec, and with no other; empty when nobody tells."""
+    try:
+        with open(f"{proc}/{pid}/auxv", "rb", buffering=0) as file:
+            raw = file.read(4096)
+        pairs = dict(_AUXV.iter_unpack(raw[: len(raw) // 16 * 16]))
+        return memory.read(pairs.get(AT_RANDOM, 0), 16)
+    except (OSError, Unreadable, struct.error):
+        return b""
 
 
 def locate(proc: str, pid: int, memory: Memory) -> Iterator[Runtime]:

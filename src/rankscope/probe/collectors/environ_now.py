@@ -19,7 +19,7 @@ def collect(target: Target) -> EnvironNow | None:
     if not isinstance(target.seen.get("python-stacks"), PythonStacks):
         return None  # no Python, or one that may not be read: the gap of its stacks says so
     try:
-        values = environment.read(target.proc, target.process.ref.pid, _NAMES)
+        values = environment.read(target.proc, target.process.ref.pid, _NAMES, target.shelf.setdefault("known", {}))
     except Unreadable:
         return None  # who it is can be told in other ways
     return EnvironNow(values) if values else None
