@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from standing import standing
 
-from rankscope.memory import tasks
+from rankscope.memory import runtime, tasks
 from rankscope.memory.tasks import Task
 from rankscope.model.evidence.stacks import Frame, NativeStacks, PythonStacks, Trust
 from rankscope.model.evidence.threads import Threads
@@ -178,6 +178,26 @@ def test_only_who_may_be_paused_and_ran_meanwhile_is_paused() -> None:
             answer = python_stacks.collect(Target(process, options=options))
             assert isinstance(answer, PythonStacks), answer
             assert (answer.engine, answer.paused_ms > 0) == (engine, engine == "py-spy")
+
+
+@pytest.mark.skipif(pyspy.executable() is None, reason="py-spy is not installed")
+def test_who_has_an_unknown_layout_is_read_by_the_next_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our reader refuses to guess; py-spy is asked without pausing; where it is missing, the first reason stays."""
+
+    def nothing_fits(*_: object) -> object:
+        raise runtime.UnknownLayout("the memory of this process does not look like a Python as we know it")
+
+    monkeypatch.setattr(runtime, "locate", nothing_fits)
+    with standing("plain") as target:
+        process = Process(ProcessRef("here", target.pid), Role.RANK, comm="python", executable=sys.executable)
+        answer = python_stacks.collect(Target(process))
+        assert isinstance(answer, PythonStacks), answer
+        assert (answer.engine, answer.paused_ms) == ("py-spy", 0.0)
+        alone = python_stacks.collect(Target(process, engine="memory"))
+        monkeypatch.setattr(pyspy, "executable", lambda: None)
+        for gap in (alone, python_stacks.collect(Target(process))):
+            assert isinstance(gap, Gap)
+            assert gap.why is Why.UNKNOWN_LAYOUT
 
 
 @pytest.mark.slow

@@ -95,20 +95,19 @@ class Pages:
         offset = address % PAGE
         if 0 < size <= PAGE - offset:
             page = self._pages.get(address - offset) or self._fetch(address - offset)
-            data = page[offset : offset + size]
-            if len(data) == size:
-                return data
-            raise Unreadable(f"{size} bytes at {address:#x}: only {len(data)}")
+            return page[offset : offset + size]
         return self._memory.read(address, size)
 
     def read_some(self, address: int, size: int) -> bytes:
         """Return up to ``size`` bytes; a range that runs into an unmapped page comes back short."""
-        if 0 < size <= PAGE - address % PAGE:
-            return self.read(address, size)
+        offset = address % PAGE
+        if 0 < size <= PAGE - offset:
+            page = self._pages.get(address - offset) or self._fetch(address - offset)
+            return page[offset : offset + size]
         return self._memory.read_some(address, size)
 
     def _fetch(self, start: int) -> bytes:
-        page = self._pages[start] = self._memory.read_some(start, PAGE)
+        page = self._pages[start] = self._memory.read(start, PAGE)
         return page
 
 
