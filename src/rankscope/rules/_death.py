@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import signal
+from collections.abc import Iterator
 
 from ..analysis.case import Case, Member
 from ..model.evidence.cgroup import ControlGroup
+from ..model.evidence.kernel_log import KernelLine, KernelLog
 from ..model.evidence.threads import Threads
 
 
@@ -45,6 +48,19 @@ def killed(member: Member) -> bool | None:
     """Whether SIGKILL ended it; None where nobody tells."""
     code = status(member)
     return None if code is None else code & 0x7F == signal.SIGKILL
+
+
+def kernel_lines(case: Case, host: str) -> Iterator[KernelLine]:
+    """What the kernel of a host said since the job began."""
+    for member in case:
+        found = member.latest(KernelLog) if member.ref.host == host else None
+        yield from found.lines if found is not None else ()
+
+
+def kill_line(case: Case, member: Member) -> str | None:
+    """The kernel's own word that it killed this process for memory, None where there is none."""
+    sign = re.compile(rf"[Kk]ill(?:ed)? process {member.ref.pid} \(")
+    return next((line.text for line in kernel_lines(case, member.ref.host) if sign.search(line.text)), None)
 
 
 def oom_kills(case: Case, member: Member) -> tuple[ControlGroup, int] | None:

@@ -5,8 +5,9 @@ The driver itself says that a GPU has fallen off the bus or needs a reset: what 
 that nothing has begun: no work and a few megabytes in use mean that no rank has created a context there yet.
 
 ## How it is recognised
-NVML answers "GPU is lost" or "requires reset"; the count of uncorrected ECC errors is above zero; use is 0 % and the memory in
-use is below 64 MiB on a GPU while ranks of the job run on this host (a note: the job never started to compute).
+NVML answers "GPU is lost" or "requires reset"; the kernel logged an Xid that stands for hardware and names a process of the job
+(a note where it names another); the count of uncorrected ECC errors is above zero; use is 0 % and the memory in use is below
+64 MiB on a GPU while ranks of the job run on this host (a note: the job never started to compute).
 
 ## What to do
 `nvidia-smi -q -i INDEX`, `dmesg -T | grep -i xid`; drain the node and have it reset. Where nothing has begun, look at what the
@@ -18,6 +19,7 @@ Health checks before each job (`dcgmi diag -r 1`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ..analysis.case import Case, Member
@@ -27,6 +29,7 @@ from ..model.evidence.gpus import Gpu, Gpus
 from ..model.process import Role
 from ..model.ranks import RankSet
 from . import Rule
+from ._death import kernel_lines
 
 _IDLE_BYTES = 64 << 20
 
@@ -48,6 +51,40 @@ def check(case: Case) -> Iterator[Finding]:
                     gpu,
                 )
         yield from _never_started(case, member, seen)
+    if case.snapshot.live:
+        yield from _xids(case)
+
+
+# Numbers that stand for a device or its link; 13, 31, 43 and 45 come from programs (docs.nvidia.com/deploy/xid-errors).
+_HARD = frozenset(
+    map(
+        int,
+        "48 62 63 64 74 79 92 94 95 109 110 119 120 121 123 136 137 140 143 144 145 149 150 151 154 155 156".split(),
+    )
+)
+_XID = re.compile(r"Xid \(PCI:(?P<pci>[0-9a-fA-F:.]+)\): (?P<number>\d+)(?:, pid='?(?P<pid>\d+))?")
+
+
+def _xids(case: Case) -> Iterator[Finding]:
+    """Hardware errors that the kernel logged since the job began: a cause where they name a process of it."""
+    by_pid = {(one.ref.host, one.ref.pid): one for one in case}
+    for host in dict.fromkeys(one.ref.host for one in case):
+        for line in kernel_lines(case, host):
+            said = _XID.search(line.text)
+            if said is None or int(said["number"]) not in _HARD:
+                continue
+            user = by_pid.get((host, int(said["pid"] or 0)))
+            mine = user is not None and case.state is not State.MOVING
+            yield Finding(
+                rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE if mine else Kind.NOTE,
+                certainty=Certainty.LIKELY if mine else Certainty.POSSIBLE,
+                title=f"GPU {said['pci']} of {host} reported Xid {said['number']}",
+                ranks=RankSet([user.rank] if mine and user is not None and user.rank is not None else []),
+                processes=(user.process,) if user is not None else (),
+                because=(Reason(f"kernel log: {line.text}", "kernel-log", user.ref if user is not None else None),),
+                next=("nvidia-smi -q; dmesg -T | grep -i xid",) if mine else (),
+            )  # fmt: skip
+            return
 
 
 def _lost(case: Case, member: Member, gpu: Gpu) -> Finding:

@@ -7,7 +7,8 @@ kernel kills one of them with SIGKILL; often it is a loader worker. It cannot sa
 ## How it is recognised
 A process of the job is dead (a zombie, or gone between two looks), did not end in another way than by SIGKILL, and its
 control group counts `oom_kill` (memory.events, version 1: memory.oom_control). The count has no time: an earlier kill in a
-group that was used before looks the same, so it is *certain* only where it grew while we looked.
+group that was used before looks the same, so it is *certain* only where it grew while we looked. Where the kernel's log may be
+read, its `Killed process PID` of this very process, after the job began, is certain as well.
 
 ## What to do
 `dmesg -T | grep -i 'killed process'` names the victim. Raise the limit (`--mem`, `resources.limits.memory`), use fewer loader
@@ -27,7 +28,7 @@ from ..model.evidence.cgroup import ControlGroup
 from ..model.process import Role
 from ..model.ranks import RankSet
 from . import Rule
-from ._death import dead, ended, killed, oom_kills
+from ._death import dead, ended, kill_line, killed, oom_kills
 from ._say import waited_for, who
 
 
@@ -38,8 +39,27 @@ def check(case: Case) -> Iterator[Finding]:
         if member.role is Role.HELPER or not dead(member) or killed(member) is False:
             continue
         found = oom_kills(case, member)
-        if found is not None:
+        line = kill_line(case, member)
+        if line is not None:
+            yield _told(case, member, line, found)
+        elif found is not None:
             yield _finding(case, member, *found)
+
+
+def _told(case: Case, member: Member, line: str, found: tuple[ControlGroup, int] | None) -> Finding:
+    """The kernel names the victim itself."""
+    root = next((root for root in case.graph.roots if root.ref == member.ref), None)
+    owner = _owner(case, member)
+    return Finding(
+        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=Certainty.CERTAIN,
+        title=f"{who(member.process)} was killed by the kernel because memory ran out",
+        ranks=RankSet([owner.rank] if owner.rank is not None else []),
+        processes=(member.process, *((owner.process,) if owner is not member else ())),
+        because=(Reason(f"it {ended(member)}", "kernel", member.ref),
+                 *((Reason(_says(*found), "cgroup", member.ref),) if found is not None else ()),
+                 Reason(f"kernel log: {line}", "kernel-log", member.ref), *(waited_for(root) if root else ())),
+        next=("dmesg -T | grep -i -e oom -e 'killed process' | tail",),
+    )  # fmt: skip
 
 
 def _finding(case: Case, member: Member, group: ControlGroup, grown: int) -> Finding:
