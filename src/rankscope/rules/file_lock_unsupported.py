@@ -29,6 +29,7 @@ _SIGNS = (
          "locking is refused by the file system"),
     Sign(r"\b(?:Function not implemented|No locks available|\[Errno 3[78]\]|\[Errno 524\])", "the call that failed can be a lock",
          LIKELY, also=(r"lock",)),
+    Sign(r"locking protocol\b|HDF5_USE_FILE_LOCKING ?=? ?[\"']?FALSE[^\n]{0,60}(?:work|fix|solv|help|resolv)|(?:work|fix|solv|help|resolv)\w*[^\n]{0,60}(?:HDF5_USE_FILE_LOCKING|use-file-locking|nolock\b|local_lock|localflock|-o flock)", "locks do not work on that file system"),
     Sign(r"unable to lock file[^\n]*errno = (?:11|37|38|95)", "HDF5 could not lock its file", LIKELY),
     Sign(r"\b(?:acquire|_acquire|lock) \((?:[^\n]*/)?(?:filelock|portalocker|fasteners)[^\n]*\)", "a thread waits in a file lock", POSSIBLE),
 )  # fmt: skip

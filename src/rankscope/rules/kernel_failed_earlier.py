@@ -27,6 +27,7 @@ _SIGNS = (
     Sign(r"unspecified launch failure|CUDA_ERROR_LAUNCH_FAILED|cudaErrorLaunchFailure|misaligned address|illegal instruction was encountered|invalid program counter|an illegal instruction",
          "a kernel failed"),
     Sign(r"Memory access fault by GPU|HSA_STATUS_ERROR|hipErrorIllegalAddress|aicore (?:exception|error)|AICPU exception|vector core exception", "a kernel failed"),
+    Sign(r"cudaErrorMisalignedAddress|CUDA_ERROR_(?:MISALIGNED_ADDRESS|ILLEGAL_INSTRUCTION|INVALID_PC|INVALID_ADDRESS_SPACE|ASSERT)|hipErrorLaunchFailure|an? illegal instruction|operation not supported on global/shared address space|\b(?:[Cc]uda|CUDA|Triton) (?:[Ee]rror|failure)\b[^\n]{0,20}\b(?:700|710|715|716|717|718|719)\b|(?:error|ret|code)\W{0,4}5070(?:11|15|35|57)\b|UR_RESULT_ERROR_DEVICE_LOST", "a kernel failed"),
     Sign(r"CUBLAS_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR)|CUDNN_STATUS_(?:EXECUTION_FAILED|MAPPING_ERROR|INTERNAL_ERROR)", "a library's kernel failed", POSSIBLE),
     Sign(r"Xid[^\n]*(?:\): |[ :])(?:13|31|43|45)\b", "the kernel's log shows a fault of a program on the GPU"),
     Sign(r"\b(?:watchdogHandler|ncclCommWatchdog|isCompleted|finishedGPUExecutionInternal)", "the watchdog met a CUDA error", POSSIBLE,

@@ -30,6 +30,7 @@ _SIGNS = (
     Sign(r"\b(?:disable[-_]custom[-_]all[-_]reduce|without (?:the )?custom|custom all-?reduce (?:off|disabled))[^\n]{0,80}(?:work|fix|fine|help|solv|no hang|resolv|disappear)|(?:work|fix|fine|no hang|disappear|help)\w*[^\n]{0,60}disable[-_]custom[-_]all[-_]reduce", "it works without the custom kernel", prose=True),
     Sign(r"kernel\b[^\n]{0,80}\b(?:never (?:ends?|returns?|finish\w*|completes?|exits?)|spins? (?:for ?ever|indefinitely|in|on)|infinite loop|does not (?:end|terminate|finish)|(?:is )?stuck|resident for)", "a kernel never ends", prose=True),
     Sign(r"two (?:cuda )?streams[^\n]{0,60}(?:same|one) (?:communicator|comm\b|buffer)|(?:different|unequal|mismatch\w*) (?:grid|block|launch)(?: size| config\w*|s)?", "the kernel's ranks do not fit each other", prose=True),
+    Sign(r"HW Exception by GPU[^\n]*GPU Hang|\bGPU Hang\b|DeepEP[^\n]*time-?out|(?:dispatch|combine)[^\n]{0,40}(?:receivers?|NVL|RDMA)[^\n]{0,40}time-?out|timeout check failed[^\n]*(?:kernel|barrier)|nvshmem_\w*wait_until|nvshmemi?_\w*(?:spin|poll)", "a kernel waited too long for a flag"),
     Sign(r"the launch timed out and was terminated|CUDA_ERROR_LAUNCH_TIMEOUT", "the driver ended a kernel that ran too long"),
     Sign(r"\b(?:cudaStreamSynchronize|cudaDeviceSynchronize|cuStreamSynchronize|cudaEventSynchronize|cuCtxSynchronize|hipStreamSynchronize|hipDeviceSynchronize)\b", "a rank waits for its device, and nothing says for what", POSSIBLE, prose=True),
     Sign(_POLL + r"[^\n]*\w\.cuh?:\d+", "device code polls", POSSIBLE),

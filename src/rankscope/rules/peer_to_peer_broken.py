@@ -23,6 +23,8 @@ from ._text import LIKELY, POSSIBLE, Sign, text_rule
 
 _SIGNS = (
     Sign(r"iommu=(?:pt|soft|off)[^\n]{0,60}(?:work|fix|solv|help|resolv)|(?:work|fix|solv|help|resolv)\w*[^\n]{0,60}(?:iommu=(?:pt|soft|off)|NCCL_NET_GDR_(?:LEVEL|DISABLE|READ)|HSA_ENABLE_SDMA ?= ?0|disabl\w+ ACS)|NCCL_NET_GDR_(?:LEVEL|DISABLE) ?= ?\w+[^\n]{0,60}(?:work|fix|solv|help|resolv)", "it works when devices do not talk directly", prose=True),
+    Sign(r"\b(?:work|fine|\bok\b|pass|complete|no hang|run|help|fix|solv|resolv)\w*[^\n]{0,60}NCCL_P2P_LEVEL ?= ?(?:NVL|LOC|0|PIX)|NCCL_P2P_LEVEL ?= ?(?:NVL|LOC|0|PIX)[^\n]{0,60}(?:work|fine|\bok\b|pass|complete|no hang|help|fix|solv|resolv)", "it works when only near devices talk directly", prose=True),
+    Sign(r"doesn't support faster communication broadband via P2P|Could not enable P2P between|cudaDeviceEnablePeerAccess[^\n]*(?:fail|error)|cudaIpcOpenMemHandle[^\n]*(?:fail|error|invalid)|mapping of buffer object failed|p2p\.cc[^\n]*Cuda failure", "a device cannot open its peer's memory"),
     Sign(r"peer access is not supported|cudaErrorPeerAccess\w+|peer mapping resources exhausted", "a device cannot reach its peer"),
     Sign(r"\b(?:work|fine|ok|pass|complete|no hang|run|help|fix|solv|resolv|go(?:es)? away|disappear)\w*[^\n]{0,60}(?:NCCL_P2P_DISABLE ?= ?1|P2P (?:is )?(?:disabled|off)|without P2P|disabl\w+ P2P)|"
          r"(?:NCCL_P2P_DISABLE ?= ?1|disabl\w+ P2P|P2P (?:is )?(?:disabled|off)|without P2P)[^\n]{0,80}(?:work|fine|\bok\b|pass|complete|no hang|run|help|fix|solv|resolv|finish|success)", "it works without peer-to-peer transfers", prose=True),

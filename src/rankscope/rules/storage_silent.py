@@ -43,6 +43,8 @@ _SIGNS = (
     Sign(r"\b(?:nfs|lustre|gpfs|weka|beegfs|ceph|fuse|s3fs|goofys|gcsfuse|efs|fsx|cifs|smb|glusterfs|juicefs|jfs|mount(?:ed)?(?: point)?|file ?system|filesystem|storage)\b"
          r"[^\n]{0,60}\b(?:hang|hung|hangs|unresponsive|not respond|stall|stuck|frozen|unreachable|blocks|blocked|never returns?)",
          "somebody says that storage does not answer", prose=True),
+    Sign(r"has not responded in \d+ seconds|libceph[^\n]*(?:osd|mds|mon)\d*[^\n]*(?:down|closed|hunting|socket error)|gluster\w*[^\n]*(?:disconnected|not connected|timed out)|rpc[^\n]{0,40}(?:timed out|not responding)[^\n]*|task:\S+\s+state:D\b", "a file server does not answer"),
+    Sign(r"metadata I/O error|EXT4-fs error|XFS[^\n]*(?:shut ?down|log I/O error)|Remounting filesystem read-only|Read-only file system", "a file system failed", POSSIBLE),
     Sign(r"Input/output error|\[Errno 5\]|I/O error, dev", "storage answers with errors", POSSIBLE),
     Sign(r"load average: *\d{3,}|load (?:average )?(?:of|is|at) \d{3,}", "the load is high", POSSIBLE, also=(r"idle|wa\b|iowait|0\.\d+ us",)),
 )  # fmt: skip

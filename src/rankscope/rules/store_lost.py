@@ -22,6 +22,8 @@ from ._text import LIKELY, POSSIBLE, Sign, text_rule
 
 _SIGNS = (
     Sign(r"\b(?:TCPStore|TCPClient|store|\[c10d\])[^\n]{0,160}(?:Broken pipe|Connection reset|recvValue(?:WithTimeout)? failed|sendBytes failed|[Ff]ailed to recv|got 0 bytes|Connection was likely closed|Socket Timeout|socket is not connected)", "the store does not answer any more"),
+    Sign(r"TCPStore\([^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*(?:Connection reset by peer|Broken pipe|Connection closed)", "the store refused a new connection: more ranks came at once than it takes"),
+    Sign(r"etcdserver:[^\n]*(?:timed out|no leader|too many requests)|Etcd(?:Connection|Watch|Lock)\w*(?:Failed|Error|Expired|TimedOut)|etcd[^\n]{0,60}(?:unhealthy|lost leader|unavailable)|\bGCS\b[^\n]{0,60}(?:is dead|not respond\w*|failed to reconnect|has failed|unavailable)|gcs_(?:rpc_)?client[^\n]*(?:timed out|Failed to connect|disconnected)", "the store outside does not answer"),
     Sign(r"store->get\(|Socket Timeout|wait timeout after \d+ms, keys|recvValue", "a rank waited in vain for a key", POSSIBLE),
     Sign(r"\b(?:store|master|rank ?0|coordinator|etcd|redis|MASTER_ADDR)\b[^\n]{0,60}\b(?:exited|gone|died|down|closed|killed|lost|unreachable|not reachable|overload\w*|terminated)\b", "the store's owner is gone", LIKELY, anywhere=(r"store|rendezvous|etcd|MASTER_ADDR|TCPStore|coordinator",), prose=True),
     Sign(r"DistStoreError|DistNetworkError", "the store failed", POSSIBLE),

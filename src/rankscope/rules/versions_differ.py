@@ -37,7 +37,9 @@ _SIGNS = (
     Sign(r"Version mismatch: The cluster was started with|version mismatch|mismatch\w* versions?|versions? (?:do(?:es)? not|don't) match|incompatible (?:protocol|version|peer)|differing versions?", "a version mismatch is reported"),
     Sign(rf"\b(?:different|differing|two|other|mixed|unequal|inconsistent|mismatch\w*)[^\n]{{0,24}}\b{_LIB}\b[^\n]{{0,20}}\bversions?|versions? of {_LIB}[^\n]{{0,40}}(?:differ|different|not the same)|\b{_LIB}\b[^\n]{{0,30}}versions?[^\n]{{0,30}}(?:differ|different|not (?:the same|equal|identical)|mismatch)", "somebody says that versions differ", prose=True),
     Sign(r"\b(?:message truncated|truncated)[^\n]*receiv\w+ (?P<a>\d+) bytes instead of \d+", "two ranks expect messages of different size", POSSIBLE),
-    Sign(r"undefined symbol|symbol lookup error|version `?\w+_[\d.]+' not found", "libraries of different builds are mixed", POSSIBLE),
+    Sign(r"undefined symbol: _?_?(?:nccl|cu[a-z]{2,}|cudnn|nvJitLink|hip|rccl|ucp?_|fi_|MPI_)\w*|^(?!.*NCCL INFO).*version [`'](?:FABRIC|EFA|UCX?|MLX5|IBVERBS|GLIBCXX|CXXABI|OMPI|libcudart\w*)_?[\d.]+' not found", "libraries of different builds are mixed"),
+    Sign(r"unsupported pickle protocol|PYTHON_VERSION_MISMATCH|Python in worker has different version|Mismatched versions found|were compiled with different CUDA versions|Descriptors cannot (?:not )?be created directly|(?:PMIx|PMI2?|ORTE|ABI|API|protocol|plugin|wire)[- ](?:server )?versions?[^\n]{0,40}(?:mismatch|not compatible|incompatible|differ|unsupported)", "a version mismatch is reported"),
+    Sign(r"^(?!.*(?:NCCL INFO|dlvsym)).*(?:undefined symbol|symbol lookup error|version `?\w+_[\d.]+' not found)", "libraries of different builds are mixed", POSSIBLE),
     Sign(r"driver version is insufficient|forward compatibility was attempted|NVIDIA driver on your system is too old|PTX was compiled with an unsupported toolchain|no kernel image is available", "driver, toolkit and GPU do not fit each other"),
 )  # fmt: skip
 

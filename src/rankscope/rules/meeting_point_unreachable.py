@@ -1,0 +1,52 @@
+"""The meeting point (store, coordinator, rendezvous) is never reached, or a stranger answers there.
+
+## What it means
+Ranks or launchers knock at an address of the form `host:port` and get no answer until their limit is over: the name of the host is not known here, the port is closed by
+a firewall, another release uses another default port, or the process that should hold the store was never started. Or something answers that is no store: then
+a rank reads garbage as a length and waits for bytes that never come.
+
+## How it is recognised
+`RendezvousConnectionError`, `The client socket has timed out … while trying to connect to`, `connect() timed out` in `TCPStore(`, `Name or service not known` (or `gai error`)
+of the master, `DEADLINE_EXCEEDED … RegisterTask`, a `recv` of an absurd length below `TCPStore`.
+
+## What to do
+From every host, with the job's own environment:
+
+    getent hosts $MASTER_ADDR; nc -zv $MASTER_ADDR ${MASTER_PORT:-29500}
+    ss -ltnp | grep :${MASTER_PORT:-29500}          # on the master: who listens, and at which address
+
+Put the names of all hosts into DNS or `/etc/hosts`, or give an address (`--rdzv-endpoint=10.0.0.1:29500`); open the port between the hosts; start the
+master's launcher first.
+
+## How to prevent it
+A check of the port from all hosts at the beginning of the batch script; endpoints with addresses from the scheduler's list.
+Case: https://github.com/pytorch/pytorch/issues/67547
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from ._text import POSSIBLE, Sign, text_rule
+
+_FAILED_FIRST = r"\b(?:ModuleNotFound|Import|Syntax|Name|Attribute|Key|Type|FileNotFound|Assertion|OutOfMemory)Error\b|out of memory|Traceback[^\n]*\n(?:[^\n]*\n){1,40}?(?:ValueError|IndexError)|Killed process|killed by signal|Address already in use|EADDRINUSE"
+_JOINED = r"\d+/\d+ clients joined|waiting for clients"
+_MEETING = r"rendezvous|rdzv|MASTER_ADDR|master_addr|TCPStore|init_process_group|torchrun|c10d|coordinator|gloo"
+_SIGNS = (
+    Sign(r"RendezvousConnectionError|connection to the C10d store has failed", "the rendezvous was not reached", unless=(_FAILED_FIRST, _JOINED)),
+    Sign(r"client socket has timed out after \d+ ?m?s? while trying to connect|TCPStore\([^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*(?:connect\(\) timed out|Connection refused|timed out|failed to connect)|(?:DistNetworkError|DistStoreError|TimeoutError|RuntimeError)[^\n]*(?:failed to connect to|while trying to connect to|connect\(\) timed out)",
+         "the store was not reached", unless=(_FAILED_FIRST, _JOINED)),
+    Sign(r"\bgai error\b|getaddrinfo\W|Name or service not known|Temporary failure in name resolution|No address associated with hostname|nodename nor servname|[Cc]ould not resolve host|UnknownHost",
+         "the name of a host is not known here", anywhere=(_MEETING,), unless=(_JOINED,)),
+    Sign(r"network addresses of \([^)]*\) cannot be retrieved", "the name of a host is not known here", POSSIBLE, unless=(_JOINED,)),
+    Sign(r"(?:DEADLINE_EXCEEDED|UNAVAILABLE|Deadline Exceeded)[^\n]*(?:\n[^\n]*){0,4}?(?:RegisterTask|CoordinationService|coordination service|failed to connect to all addresses)|(?:RegisterTask|CoordinationService)[^\n]*(?:DEADLINE|timed out|UNAVAILABLE)", "the coordinator was not reached", unless=(_FAILED_FIRST, r"heartbeat", r"BarrierTimeout|barrier")),
+    Sign(r"\bTCPStore::\w+|tcputil::recv\w+|recvVector|recvBytes", "a rank waits for an absurd number of bytes: no store answers there", also=(r"\b(?:len|length|n|size|count)=\d{9,}\b|bad_alloc|length_error|larger than max_size|_M_default_append",)),
+    Sign(r"unexpected magic|[Mm]agic number (?:mismatch|does not match)|[Vv]alidation magic|received an? (?:invalid|unexpected) (?:query|message|handshake)[^\n]*(?:store|TCPStore)|unknown (?:query|command)[^\n]*TCPStore", "no store of this job answers there"),
+    Sign(r"ORTE (?:was unable to reliably start|has lost communication|does not know how to route)|unable to contact (?:the )?(?:HNP|head node)|PMIX[^\n]*(?:UNREACH|unreachable)|PRTE[^\n]*unable to (?:reach|start)", "the launcher did not reach its daemons"),
+    Sign(r"[Ff]ailed to connect to GCS|Unable to connect to GCS|Timed out trying to connect to 'tcp://|Could not find any running Ray instance|Failed to connect to (?:the )?(?:scheduler|head node|master|coordinator|driver)", "the head of the cluster was not reached", POSSIBLE),
+    Sign(r"client socket has failed to connect to|\[c10d\][^\n]*(?:errno: 1(?:01|10|11|13)\b|Connection refused|timed out)", "a rank tries in vain to reach the store", POSSIBLE),
+)  # fmt: skip
+
+RULE = text_rule(
+    __name__, __doc__, "rendezvous-port", 26, "the meeting point was not reached", _SIGNS,
+    ("getent hosts $MASTER_ADDR; nc -zv $MASTER_ADDR 29500   # from every host", "ss -ltnp | grep :29500   # on the master"),
+)  # fmt: skip
