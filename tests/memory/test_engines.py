@@ -19,7 +19,7 @@ from rankscope.model.evidence.stacks import Frame, NativeStacks, PythonStacks, T
 from rankscope.model.evidence.threads import Threads
 from rankscope.model.gap import Gap, Why
 from rankscope.model.process import Process, ProcessRef, Role
-from rankscope.probe import child
+from rankscope.probe import child, engines
 from rankscope.probe.collector import Target
 from rankscope.probe.collectors import python_stacks
 from rankscope.probe.engine import StackOptions
@@ -91,15 +91,39 @@ def test_py_spy_answers_become_threads_with_our_ids() -> None:
         {"thread_id": 77, "os_thread_id": 5, "thread_name": "T", "owns_gil": True, "active": False, "frames": frames}
     ]
     looked = {4005: Task(4005, 5, "S", 1, 1)}
-    [thread] = pyspy.parse(said, {77: 4005}, looked, looked, strings=False, paused=False)
+    [thread] = pyspy.parse(said, {77: 4005}, looked, looked, StackOptions(), paused=False)
     assert thread.tid == 4005
     assert thread.stack == (Frame("outer", "a.py", 9), Frame("inner", "a.py", 3))
     assert [(each.depth, each.name, each.value) for each in thread.locals] == [(1, "n", "-7")]
     assert (thread.trust, thread.holds_gil) == (Trust.EXACT, True)
     ran = {4005: Task(4005, 5, "S", 2, 1)}
-    [thread] = pyspy.parse(said, {77: 4005}, looked, ran, strings=True, paused=False)
+    [thread] = pyspy.parse(said, {77: 4005}, looked, ran, StackOptions(strings=True), paused=False)
     assert thread.trust is Trust.LIKELY
     assert [each.name for each in thread.locals] == ["n", "s"]
+
+
+@pytest.mark.parametrize("name", ["memory", "py-spy", "pystack"])
+def test_every_engine_tells_which_rank_a_process_is(name: str, tmp_path: Path) -> None:
+    """Without locals only those are told that name a rank, whoever reads them; strings stay where they are."""
+    program = tmp_path / "train.py"
+    program.write_text("import time\ndef work(rank, step, word):\n    print('ready', flush=True)\n    time.sleep(1000)\n"
+                       "work(3, 41, 'secret')\n")  # fmt: skip
+    with subprocess.Popen([sys.executable, program], stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        engine = engines.make(name)
+        for options, expected in (
+            (StackOptions(locals=False, deadline_s=60), {"rank": "3"}),
+            (StackOptions(deadline_s=60), {"rank": "3", "step": "41"}),
+            (StackOptions(strings=True, deadline_s=60), {"rank": "3", "step": "41", "word": "secret"}),
+        ):
+            answer = engine.stacks(ProcessRef("here", child.pid), None, None, options)
+            if isinstance(answer, Gap) and answer.why is Why.MISSING:
+                pytest.skip(answer.detail)
+            assert isinstance(answer, PythonStacks), answer
+            told = {each.name: each.value.strip("'\"") for each in answer.threads[0].locals if each.depth == 1}
+            assert told == expected
+        child.kill()
 
 
 def test_native_frames_give_way_to_the_python_frames_they_evaluate() -> None:

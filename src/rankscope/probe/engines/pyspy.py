@@ -10,11 +10,11 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ...memory import interpreter, source, tasks
+from ...memory import interpreter, scope, source, tasks
 from ...model.evidence.stacks import Frame, Local, NativeStacks, PythonStacks, PythonThread, Stack, Trust
 from ...model.evidence.threads import Threads
 from ...model.gap import Gap, Why
@@ -82,7 +82,7 @@ class PySpyEngine:
     ) -> PythonStacks | NativeStacks | Gap:
         assert self._program is not None
         arguments = [self._program, "dump", "--json", "--pid", str(_living(ref.pid, looked))]
-        arguments += ["--locals"] if options.locals else []
+        arguments += [] if options.native else ["--locals"]
         arguments += ["--native"] if options.native else []
         arguments += [] if pausing else ["--nonblocking"]
         try:
@@ -99,7 +99,7 @@ class PySpyEngine:
             if not isinstance(said, list):
                 raise TypeError("no list of threads")
             ids = _ids(self._proc, ref.pid, looked, said)
-            threads = parse(said, ids, looked, after, options.strings, paused=pausing)
+            threads = parse(said, ids, looked, after, options, paused=pausing)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             return Gap(_WHAT, Why.DAMAGED, f"py-spy's answer cannot be read: {type(error).__name__}", process=ref)
         if options.native:
@@ -164,7 +164,7 @@ def parse(
     ids: dict[int, int],
     before: dict[int, tasks.Task],
     after: dict[int, tasks.Task],
-    strings: bool,
+    options: StackOptions,
     paused: bool,
 ) -> tuple[PythonThread, ...]:
     """Turn ``py-spy dump --json`` into threads; one that slept all the while, or was paused, was read exactly."""
@@ -181,7 +181,7 @@ def parse(
                 Trust.EXACT if exact else Trust.LIKELY,
                 bool(each["owns_gil"]),
                 each["active"],
-                tuple(_locals(frames, strings)),
+                tuple(_locals(frames, options)),
             )
         )
     return tuple(sorted(threads, key=lambda thread: thread.tid or 0))
@@ -192,9 +192,15 @@ def _frame(frame: dict[str, Any]) -> Frame:
     return Frame(frame["name"], frame["filename"], max(int(frame["line"]), 0), library)
 
 
-def _locals(frames: list[dict[str, Any]], strings: bool) -> Iterator[Local]:
+def _locals(frames: list[dict[str, Any]], options: StackOptions) -> Iterator[Local]:
     for depth, frame in enumerate(frames):
-        for each in frame["locals"] or ():
-            text = each["repr"] or ""
-            if _GLIMPSE.match(text) or (strings and text.startswith('"')):
-                yield Local(depth, each["name"], text[:VALUE_LIMIT])
+        held = ((each["name"], each["repr"] or "") for each in frame["locals"] or ())
+        yield from glimpses(depth, frame["filename"], held, options)
+
+
+def glimpses(depth: int, file: str, held: Iterable[tuple[str, str]], options: StackOptions) -> Iterator[Local]:
+    """Those of a frame's locals that our own reader would tell: scalars of frames whose locals mean something."""
+    for name, text in held if scope.telling(file) else ():
+        wanted = options.locals or name in scope.IDENTITY or scope.installed(file)
+        if wanted and (_GLIMPSE.match(text) or (options.strings and text[:1] in ('"', "'"))):
+            yield Local(depth, name, text[:VALUE_LIMIT])

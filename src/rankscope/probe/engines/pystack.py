@@ -38,16 +38,20 @@ from pystack.types import frame_type
 pid, native = int(sys.argv[1]), sys.argv[2] == "native"
 began = time.monotonic()
 mode = NativeReportingMode.ALL if native else NativeReportingMode.OFF
-threads = list(get_process_threads(pid, stop_process=native, native_mode=mode))
+threads = list(get_process_threads(pid, stop_process=native, native_mode=mode, locals=not native))
 took = time.monotonic() - began
 def python(frame):
     where = frame.code
     return [where.scope, where.filename, where.location.lineno, bool(frame.is_entry), bool(frame.is_shim)]
+def held(frame):
+    both = {**frame.arguments, **frame.locals}
+    return [frame.code.filename, [[name, text] for name, text in both.items() if len(text) <= 100]]
 def other(frame, version):
     return [frame.symbol, frame.path, frame.linenumber, frame.library, frame_type(frame, version).value]
 json.dump({"took_s": took, "threads": [{
     "tid": each.tid, "name": each.name, "gil": each.holds_the_gil > 0, "version": each.python_version,
     "python": [python(frame) for frame in each.all_frames],
+    "held": [held(frame) for frame in each.all_frames if not frame.is_shim],
     "native": [other(frame, each.python_version) for frame in each.native_frames]} for each in threads]}, sys.stdout)
 """
 
@@ -113,7 +117,7 @@ class PystackEngine:
             return self._gap(ref, what, told.errors)
         try:
             said = json.loads(told.output)
-            threads = _threads(said["threads"], looked, pyspy.look(self._proc, ref.pid), options.native)
+            threads = _threads(said["threads"], looked, pyspy.look(self._proc, ref.pid), options)
             paused_ms = float(said["took_s"]) * 1e3
             version = next((_version(each["version"]) for each in said["threads"]), None)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -156,18 +160,23 @@ def _namespace(proc: str, pid: str) -> str:
 
 
 def _threads(
-    said: list[dict[str, Any]], before: dict[int, tasks.Task], after: dict[int, tasks.Task], paused: bool
+    said: list[dict[str, Any]], before: dict[int, tasks.Task], after: dict[int, tasks.Task], options: StackOptions
 ) -> tuple[PythonThread, ...]:
     """pystack's threads as ours; it knows them by their ids inside their own pid namespace, and by the kernel's names."""
     outer = {task.inner: task.tid for task in before.values()}
     threads = []
     for each in said:
         tid = outer.get(each["tid"], each["tid"])
-        exact = paused or tasks.slept(before.get(tid), after.get(tid))
+        exact = options.native or tasks.slept(before.get(tid), after.get(tid))
         active = before[tid].state == "R" if tid in before else None
         stack = Stack(join(each["python"], each["native"]))
         trust = Trust.EXACT if exact else Trust.LIKELY
-        threads.append(PythonThread(tid, stack, None, trust, bool(each["gil"]), active, comm=each["name"] or None))
+        held = tuple(
+            local
+            for depth, (file, pairs) in enumerate(() if options.native else each["held"])
+            for local in pyspy.glimpses(depth, file, pairs, options)
+        )
+        threads.append(PythonThread(tid, stack, None, trust, bool(each["gil"]), active, held, each["name"] or None))
     return tuple(threads)
 
 
