@@ -9,6 +9,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
+from ..analysis.scene import is_absent
 from ..model.diagnosis import Diagnosis, Finding, Kind, State
 from ..model.gap import Gap
 from ..model.process import ProcessRef
@@ -112,6 +113,8 @@ def _waiting(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     since: dict[tuple[str, str], float] = {}
     for wait in diagnosis.waits:
         rank = diagnosis.roster.get(wait.target) if wait.target else None
+        if rank is None and wait.target is not None and is_absent(wait.target):
+            rank = wait.target.pid
         key = (wait.why, f"rank {rank}" if rank is not None else str(wait.target))
         folded.setdefault(key, []).append(wait.waiter)
         if wait.since_s is not None:

@@ -18,7 +18,7 @@ A preflight test of all pairs; open the ephemeral ports between the nodes; keep-
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ..analysis.case import Case, Member
@@ -26,7 +26,7 @@ from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.blocked import Blocked
 from ..model.evidence.files import OpenFiles
 from ..model.evidence.sockets import Socket, Sockets
-from ..model.process import ProcessRef
+from ..model.process import ProcessRef, Role
 from ..model.words import span
 from . import Rule
 from ._say import name
@@ -43,31 +43,61 @@ class Pair:
 
 
 def check(case: Case) -> Iterator[Finding]:
-    for pair in stalled_pairs(case):
-        if not case.stuck(pair.still_s):
-            continue
+    for pairs in _by_route(pair for pair in stalled_pairs(case) if case.stuck(pair.still_s)):
+        first = pairs[0]
+        refs = dict.fromkeys(ref for pair in pairs for ref in (pair.sender, pair.receiver))
         yield Finding(
-            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=Certainty.LIKELY,
-            title=f"data from {name(case, pair.sender)} does not reach {name(case, pair.receiver)}: "
-                  f"{pair.sending.local} → {pair.sending.peer}",
-            processes=tuple(case.by_ref[ref].process for ref in (pair.sender, pair.receiver)),
-            because=(Reason(f"{pair.sending.send_queue} bytes stand unacknowledged in the send queue; the receive queue of the "
-                            "other end is empty", "sockets", pair.sender),
-                     Reason(f"the other end has waited to read from it for {span(pair.still_s)}", "kernel", pair.receiver)),
-            next=("ss -tinp | grep -A1 " + pair.sending.peer, f"ping -c3 -M do -s 8972 {pair.sending.peer.rpartition(':')[0]}"),
+            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=Certainty.LIKELY, title=_title(case, pairs),
+            processes=tuple(case.by_ref[ref].process for ref in refs),
+            because=(Reason(f"{first.sending.send_queue} bytes stand unacknowledged in the send queue; the receive queue of the "
+                            "other end is empty", "sockets", first.sender),
+                     Reason(f"the other end has waited to read from it for {span(first.still_s)}", "kernel", first.receiver)),
+            next=("ss -tinp | grep -A1 " + first.sending.peer, f"ping -c3 -M do -s 8972 {first.sending.peer.rpartition(':')[0]}"),
         )  # fmt: skip
+
+
+def _by_route(pairs: Iterable[Pair]) -> list[list[Pair]]:
+    """Pairs whose data takes the same way: between the same two processes here, between the same two hosts elsewhere."""
+    routes: dict[frozenset[object], list[Pair]] = {}
+    for pair in pairs:
+        hosts = frozenset((pair.sender.host, pair.receiver.host))
+        routes.setdefault(hosts if len(hosts) == 2 else frozenset((pair.sender, pair.receiver)), []).append(pair)
+    return list(routes.values())
+
+
+def _title(case: Case, pairs: list[Pair]) -> str:
+    first, ends = pairs[0], {frozenset((pair.sender, pair.receiver)) for pair in pairs}
+    if len(ends) > 1:
+        hosts = sorted({first.sender.host, first.receiver.host})
+        many = f"{len(pairs)} connections of {len(ends)} pairs of ranks"
+        return f"data between {hosts[0]} and {hosts[1]} does not arrive, on {many}"
+    one, other = name(case, first.sender), name(case, first.receiver)
+    if len({pair.sender for pair in pairs}) > 1:
+        return f"what {one} and {other} send each other does not arrive: {first.sending.local} ↔ {first.sending.peer}"
+    return f"data from {one} does not reach {other}: {first.sending.local} → {first.sending.peer}"
 
 
 def stalled_pairs(case: Case) -> Iterator[Pair]:
     """Connections with bytes in the sender's queue, none in the receiver's, and a reader that waits for them."""
-    ends = {(s.local, s.peer): (member, s) for member in case for s in _sockets(member) if s.kind == "tcp" and s.peer}
-    for (local, peer), (member, sending) in ends.items():
-        other = ends.get((peer, local))
-        if sending.send_queue <= 0 or sending.state != "established" or other is None:
+    ends = _ends(case)
+    for (local, peer), holders in ends.items():
+        sender, sending = holders[0]
+        if sending.send_queue <= 0 or sending.state != "established":
             continue
-        receiver, receiving = other
-        if receiving.receive_queue == 0 and receiver.ref != member.ref and _reads(receiver, receiving):
-            yield Pair(member.ref, receiver.ref, sending, case.standings[receiver.ref].still_s)
+        for receiver, receiving in ends.get((peer, local), ()):
+            if receiving.receive_queue == 0 and receiver.ref != sender.ref and _reads(receiver, receiving):
+                yield Pair(sender.ref, receiver.ref, sending, case.standings[receiver.ref].still_s)
+                break
+
+
+def _ends(case: Case) -> dict[tuple[str, str], list[tuple[Member, Socket]]]:
+    """Every end of a connection with those who hold it: loader workers inherit the sockets of their rank, who comes first."""
+    ends: dict[tuple[str, str], list[tuple[Member, Socket]]] = {}
+    for member in sorted(case, key=lambda member: member.process.role is not Role.RANK):
+        for socket in _sockets(member):
+            if socket.kind == "tcp" and socket.peer:
+                ends.setdefault((socket.local, socket.peer), []).append((member, socket))
+    return ends
 
 
 def _sockets(member: Member) -> tuple[Socket, ...]:

@@ -20,34 +20,62 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..analysis.case import Case, Member
+from ..analysis.case import Case, Member, Root
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.threads import Threads
 from ..model.process import Role
-from ..model.ranks import RankSet
+from ..model.ranks import RankSet, ranks_phrase
 from . import Rule
 from ._say import name, waited_for, who
 
 
 def check(case: Case) -> Iterator[Finding]:
     roots = {root.ref: root for root in case.graph.roots}
+    groups: dict[tuple[str, str], list[Member]] = {}
     for member in case:
-        kernel = member.latest(Threads)
-        # A running program under strace is held for an instant at each call: only one that never ran is stopped.
-        looks = member.over_time(Threads)
-        ran = case.standings[member.ref].ran
-        how = _halted(kernel) if kernel and not member.gone and not ran and all(map(_halted, looks)) else None
-        if how is None or member.role is Role.HELPER:
-            continue
-        root = roots.get(member.ref)
-        yield Finding(
-            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=Certainty.CERTAIN if root else Certainty.LIKELY,
-            title=f"{who(member.process)} is {how}", ranks=RankSet([member.rank] if member.rank is not None else []),
-            processes=(member.process,),
-            because=(Reason(f"the kernel shows state {_states(kernel)} for {name(case, member.ref)}", "kernel", member.ref),
-                     *(waited_for(root) if root else ())),
-            next=(_next(member, kernel, how),),
-        )  # fmt: skip
+        how = _lasting(case, member)
+        if how is not None and member.role is not Role.HELPER:
+            groups.setdefault((member.ref.host, how), []).append(member)
+    for (_, how), members in groups.items():
+        yield _finding(case, members, how, [roots[one.ref] for one in members if one.ref in roots])
+
+
+def _lasting(case: Case, member: Member) -> str | None:
+    """How a process is halted. A running program under strace is held for an instant at each call: only one that never
+    ran is stopped."""
+    kernel = member.latest(Threads)
+    halted = kernel is not None and not member.gone and not case.standings[member.ref].ran
+    return _halted(kernel) if kernel and halted and all(map(_halted, member.over_time(Threads))) else None
+
+
+def _finding(case: Case, members: list[Member], how: str, roots: list[Root]) -> Finding:
+    """One finding for all that the same was done to on one host, ranks first."""
+    members = sorted(members, key=lambda member: (member.role is not Role.RANK, member.ref.pid))
+    first, kernel = members[0], members[0].latest(Threads)
+    return Finding(
+        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=Certainty.CERTAIN if roots else Certainty.LIKELY,
+        title=f"{_whom(members)} {'is' if len(members) == 1 else 'are'} {how}",
+        ranks=RankSet(member.rank for member in members if member.rank is not None),
+        processes=tuple(member.process for member in members),
+        because=(Reason(f"the kernel shows state {_states(kernel)} for {name(case, first.ref)}", "kernel", first.ref),
+                 *(waited_for(_longest(roots)) if roots else ())),
+        next=(_next(members, kernel, how),),
+    )  # fmt: skip
+
+
+def _longest(roots: list[Root]) -> Root:
+    return max(roots, key=lambda root: (len(root.ranks), root.age_s or 0.0))
+
+
+def _whom(members: list[Member]) -> str:
+    """One process by its name; several as the ranks they are, and how many others."""
+    if len(members) == 1:
+        return who(members[0].process)
+    ranks = RankSet(member.rank for member in members if member.role is Role.RANK and member.rank is not None)
+    others = sum(member.role is not Role.RANK or member.rank is None for member in members)
+    rest = f"{others} other process{'es' * (others > 1)} of the job"
+    host = f" on {members[0].ref.host}" if members[0].ref.host else ""
+    return " and ".join([*([ranks_phrase(ranks)] if ranks else []), *([rest] if others else [])]) + host
 
 
 def _halted(kernel: Threads) -> str | None:
@@ -65,12 +93,12 @@ def _states(kernel: Threads | None) -> str:
     return "/".join(sorted({task.state for task in kernel.threads})) if kernel else "?"
 
 
-def _next(member: Member, kernel: Threads | None, how: str) -> str:
+def _next(members: list[Member], kernel: Threads | None, how: str) -> str:
     if "cgroup" in how:
-        return f"cat /proc/{member.ref.pid}/cgroup        # then write 0 to its cgroup.freeze (v1: THAWED to freezer.state)"
+        return f"cat /proc/{members[0].ref.pid}/cgroup        # then write 0 to its cgroup.freeze (v1: THAWED to freezer.state)"
     if kernel and kernel.tracer:
         return f"ps -o pid,user,etime,args -p {kernel.tracer}        # then end it or let it detach"
-    return f"kill -CONT {member.ref.pid}"
+    return "kill -CONT " + " ".join(str(member.ref.pid) for member in members[:100])
 
 
 RULE = Rule(id="process-stopped", cls="process-stopped", check=check, page=__doc__ or "", order=10)
