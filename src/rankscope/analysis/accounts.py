@@ -47,6 +47,7 @@ _LOGGED = re.compile(
     r"\S+=\S+ \S+=\S+|\{['\"]|<\d+>|File \"[^\"]+\", line)"
 )
 PROSE_LINES = 80
+LISTED_LINES = 400
 
 # A text longer than this is a log: its events are searched, not all its lines.
 TEXT_LIMIT = 512 << 10
@@ -121,10 +122,13 @@ class Account:
 
     @functools.cached_property
     def listed(self) -> tuple[Stack, ...]:
-        """Stacks that somebody wrote down frame by frame, where no tool's dump was read."""
-        if self.seen or self.told:
+        """Stacks that somebody wrote down frame by frame, where no tool's dump was read, or only pieces of one."""
+        lines = [event.text for event in self.events if event.event == "text.line"]
+        if self.told or len(lines) > LISTED_LINES:
             return ()
-        return stacks_listed(event.text for event in self.events if event.event == "text.line")
+        found = stacks_listed(lines)
+        # A reader of dumps that met remarks behind its frames has seen but pieces of what is listed.
+        return found if sum(map(len, found)) > sum(len(seen.stack) for seen in self.seen) else ()
 
     @property
     def stacks(self) -> tuple[Stack, ...]:
@@ -153,7 +157,9 @@ class Account:
 
 @functools.lru_cache(maxsize=4096)
 def compiled(pattern: str) -> re.Pattern[str]:
-    """A pattern as rules write it."""
+    """A pattern as rules write it; the names of calls are written with and without lines between their words."""
+    for words in ("all_?reduce", "all_?gather", "all_?to_?all", "reduce_?scatter"):
+        pattern = pattern.replace(words, words.replace("_?", "[-_ ]?"))
     return re.compile(pattern, re.IGNORECASE | re.MULTILINE)
 
 
@@ -365,9 +371,10 @@ def _doing(account: Account) -> Iterator[Doing]:
         yield from _told(account)
         return
     subjects = list(_subjects(account))
-    if subjects:
-        yield from subjects
-    elif len(account.listed) == 1 and account.ranks:
+    yield from subjects
+    if any(doing.kind != "unknown" for doing in subjects):
+        return
+    if len(account.listed) == 1 and (account.ranks or account.who.count):
         seen = Seen(PythonThread(None, account.listed[0]))
         yield of_stack(replace(account, seen=(seen,)), seen)
     else:
@@ -458,8 +465,9 @@ def _plain_op(word: str) -> str:
 def _subjects(account: Account) -> Iterator[Doing]:
     for line in account.said.splitlines():
         for subject, said in sayings(line):
-            count = len(subject.ranks) or subject.count
-            yield replace(of_text(account, said), ranks=subject.ranks, count=count, text=said[:300])
+            told = replace(of_text(account, said), ranks=subject.ranks, text=said[:300])
+            if subject.ranks or told.kind != "unknown":
+                yield replace(told, count=len(subject.ranks) or subject.count)
 
 
 def gathered(found: Iterable[Doing]) -> list[Doing]:

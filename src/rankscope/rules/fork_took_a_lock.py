@@ -23,14 +23,17 @@ https://github.com/wandb/wandb/issues/12079, https://github.com/benoitc/gunicorn
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ..analysis.accounts import Account, Seen, accounts
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
-from ..analysis.frames import kind_of
+from ..analysis.frames import kind_of, wait_of
+from ..analysis.origin import module_path
 from ..model.diagnosis import Finding
 from ..model.process import Role
+from ._outcomes import cured_by
 from ._text import LIKELY, POSSIBLE, Hit, Sign, finding, hits, make_rule
 
 _STEPS = (
@@ -40,9 +43,10 @@ _STEPS = (
 
 _CHILD_FRAMES = (
     r"(?:_bootstrap|_launch|_Popen|_worker_loop|_process_worker|os_fork\w*|worker \((?:.*/)?multiprocessing/pool|spawn_worker|init_process|fork_worker|"
-    r"run_subprocess|_main \((?:.*/)?multiprocessing|forked?_child|popen_fork)"
+    r"run_subprocess|_main \((?:.*/)?multiprocessing|forked?_child|popen_fork|workloop \((?:.*/)?billiard|PyOS_AfterFork_Child|run_at_forkers|os_fork_impl|"
+    r"after_in_child|_after_fork|afterfork|postfork_child|__run_postfork_handlers|__libc_fork|__fork\b|subprocess_fork_exec|_posixsubprocess|do_fork_exec|grpc_postfork)"
 )
-_CHILD_WORDS = r"\bfork(?:ed|s|ing)?\b|\bchild(?:ren)?\b|data ?loader[ _-]?worker|pool worker|\bworkers?\b|sub-?process|pre-?fork|gunicorn|uwsgi|celery|--preload|ProcessPool|multiprocessing"
+_CHILD_WORDS = r"\bfork(?:ed|s|ing)?\b|\bchild(?:ren)?\b|data ?loader[ _-]?worker|pool worker|\bworkers?\b|sub-?process|pre-?fork|gunicorn|uwsgi|celery|--preload|ProcessPool|multiprocessing|PyOS_AfterFork|run_at_forkers|os_fork|__libc_fork|_posixsubprocess|subprocess_fork_exec"
 _GLOBAL_LOCKS = (
     r"(?:heap_lock|freelist_lock|extent_mutex|malloc_mutex|arena_get2|ptmalloc\w*|_int_malloc|__libc_malloc|tcache_init|je_\w+|tc_malloc|tcmalloc|CentralFreeList|"
     r"SpinLock(?:Delay|Holder|::\w*Lock)?|SlowLock|_dl_add_to_namespace_list|_rtld_global|_dl_open|dl_iterate_phdr|__cxa_atexit|__kmp_\w+|gomp_\w+|omp_\w+|"
@@ -55,7 +59,7 @@ _POOLS = (
 )
 
 # The warning alone is in many healthy logs.
-_STANDS = r"futex|hang|hung|stuck|wait(?:s|ing)? (?:for|in|on)\b(?![^\n]*(?:finish|success))|sleep(?:s|ing)\b|never|frozen|freez|mutex|_lock\b|idle\)|Timeout \(|no progress|does not (?:start|finish|return)"
+_STANDS = r"futex|hang|hung|stuck|wait(?:s|ing)? (?:for|in|on)\b(?![^\n]*(?:finish|success))|sleep(?:s|ing)\b|never|frozen|freez|mutex|_lock\b|idle\)|Timeout \(|no progress|no (?:further|more) output|nothing (?:more|further)|still running|silent|does not (?:start|finish|return)"
 _SIGNS = (
     Sign(r"\b(?:opened|created|initiali[sz]ed|used|started|imported|loaded|connected|warmed)\b[^\n]{0,40}\b(?:in the parent|before)\b[^\n]{0,40}\bfork\w*", "something of the parent was in use before the fork", unless=(r"\b(?:CUDA|cuda|GPU|ibv|RDMA|EFA)\b",), prose=True),
     Sign(r"\bfork (?:start method|context|mode)\b[^\n]{0,60}(?:hang|never|stuck|block|deadlock|freez)|(?:hang|never|stuck|block|deadlock|freez)\w*[^\n]{0,60}\bfork (?:start method|context|mode)", "it stands still with fork", prose=True),
@@ -79,7 +83,7 @@ _SIGNS = (
          also=(_CHILD_WORDS, r"parent|before|already|fork|child|spawn|OMP_NUM_THREADS|thread"), unless=(r"out of memory|killed by signal|No space left|all_?reduce|watchdog",), prose=True),
     Sign(r"\b(?:sync|wrapper) \((?:[^\n]*/)?fsspec/asyn\.py|run_coroutine_threadsafe|_blocking \((?:[^\n]*/)?grpc/|(?:result|_result_or_cancel) \((?:[^\n]*/)?concurrent/futures/_base\.py", "a child waits for a thread that would have to run in its parent", also=(r"_worker_loop|popen_fork|_launch \(|os_fork|forked",)),
     Sign(r"with (?:self\.)?\w*lock\w*:|\.acquire\(", "a child waits for a lock", also=(r"\bforked?\b|\bchild\b|prefork|os\.fork|gunicorn|celery|uwsgi",), prose=True),
-    Sign(r"OMP_NUM_THREADS ?= ?1[^\n]{0,40}(?:work|fix|fine|help|solv|no hang)|(?:work|fine|fix|no hang|solv)\w*[^\n]{0,30}OMP_NUM_THREADS ?= ?1", "it works with one thread", also=(_CHILD_WORDS,), prose=True),
+    Sign(cured_by(r"\b(?:OMP|OPENBLAS|MKL|NUMEXPR|VECLIB|RAYON|POLARS|BLIS|GOTO|TBB|ARROW|OPENCV\w*|TF)_\w*THREADS ?=? ?1\b|set_num_threads\(1\)|threadpool_limits|TOKENIZERS_PARALLELISM ?= ?\"?(?:false|0)|setNumThreads\([01]\)"), "it works with one thread", anywhere=(_CHILD_WORDS,), prose=True),
     Sign(r"\b(?:before|after|across|prior to|at|on|since|through)[^\n]{0,24}\b(?:os\.)?fork\w*\b[^\n]{0,80}(?:thread|lock|mutex|pool|hang|deadlock|stuck)|\b(?:os\.)?fork\w*\b[^\n]{0,60}(?:while|when|with)[^\n]{0,60}(?:thread|lock)",
          "somebody says that threads and fork are mixed", prose=True),
     Sign(r"\b(?:gunicorn|uwsgi|celery)[^\n]{0,60}(?:--preload|preload|prefork|pre-fork)", "a server forks its workers after loading", POSSIBLE, prose=True),
@@ -88,7 +92,7 @@ _SIGNS = (
 
 
 def check(case: Case) -> Iterator[Finding]:
-    found = [*hits(case, _SIGNS, live_stacks=True), *_locked_children(case)]
+    found = [*hits(case, _SIGNS, live_stacks=True), *_locked_children(case), *_waiting_children(case)]
     if found:
         yield finding(
             RULE, case, found, "a forked child waits for a lock or thread that exists only in its parent", _STEPS
@@ -110,6 +114,36 @@ def _locked_children(case: Case) -> Iterator[Hit]:
                 certainty = LIKELY if seen.native or account.role is Role.DATALOADER_WORKER else POSSIBLE
                 yield Hit(Sign("", says, certainty), account, seen.text.split("\n", 1)[0])
                 break
+
+
+# Where a worker runs what it was given, and where that waits for a thread of its own process.
+_LOOP = re.compile(
+    r"^(?:_worker_loop|_process_worker|worker|workloop|trace_task|_run_process|_worker_process|execute_job)$"
+)
+_POOLS_OWN = re.compile(
+    r"(?:^|/)(?:multiprocess(?:ing)?|billiard|concurrent/futures|joblib|loky|threading|queue|torch/utils/data)(?:/|\.py)"
+)
+
+
+def _waiting_children(case: Case) -> Iterator[Hit]:
+    """Children that wait, in the middle of a task, for another thread of their process."""
+    if case.snapshot.live:
+        return
+    for account in accounts(case):
+        for stack in account.stacks:
+            loop = next((at for at, frame in enumerate(stack) if _LOOP.match(frame.function)), -1)
+            task = [
+                frame for frame in stack[loop + 1 :] if frame.file and not _POOLS_OWN.search(module_path(frame.file))
+            ]
+            if loop >= 0 and task and wait_of(stack).kind is Wait.CONDITION and _threads_told(account):
+                says = "a child waits, in the middle of its task, for a thread of its own process"
+                yield Hit(Sign("", says, POSSIBLE), account, f"{task[-1].function} ({task[-1].file})")
+                return
+
+
+def _threads_told(account: Account) -> bool:
+    """Whether nobody else of the process is seen to work: it has but this stack, or only idle ones."""
+    return len(account.stacks) <= 2
 
 
 def _is_child(account: Account, forks: bool) -> bool:

@@ -30,8 +30,11 @@ _FOREIGN = r"(?:cu[A-Z]\w+|cuda\w+|c10::|c10d::|torch::|at::|std::|ucp_|uct_|grp
 _SIGNS = (
     Sign(rf"{_WANT}[^\n]*\n(?:[^\n]+\n){{0,4}}?[^\n]*{_FOREIGN}", "native code waits for the GIL inside another library"),
     Sign(r"PyGILState_Ensure|gil_scoped_acquire|PyEval_AcquireThread", "a native callback waits for the GIL", also=(r"cond_timedwait|take_gil|cond_wait|futex",)),
+    Sign(rf"{_WANT}|\bwaits? for (?:the )?(?:GIL|interpreter lock)|\bPyGIL", "a thread wants the GIL whose holder waits", anywhere=(r"\b(?:holds?|holding|with|has|keeps|owns|under)\b[^\n]{0,16}\b(?:GIL|interpreter lock)\b|\+gil\b",), unless=(r"\bfork(?:ed)?[_ ]child",)),
+    Sign(rf"{_WANT}", "a thread wants the GIL that somebody keeps while it joins or destroys", anywhere=(r"(?:std::(?:__1::)?thread::join|pthread_join|pthread_clockjoin_ex|pthread_timedjoin|~\w+)[^\n]*\n(?:[^\n]+\n){0,16}?[^\n]*(?:subtype_dealloc|dealloc|_Py_DECREF|_Py_Dealloc|PyObject_\w+|_PyEval\w+|\w+\.py|pybind11)",)),
+    Sign(rf"{_WANT}", "a thread wants the GIL, and another stands in a native lock", anywhere=(r"(?:pthread_mutex_lock|__lll_lock_wait|Mutex::[Ll]ock|Monitor::lock|std::mutex::lock|Q(?:Recursive)?Mutex::lock|CriticalSection|rwlock_\w+lock|SpinLock)[^\n]*\n(?:[^\n]+\n){0,24}?[^\n]*(?:_PyEval|PyObject_|_PyObject|PyCFunction|_wrap_|\w+\.py|pybind11|cython|__pyx|cfunction|method_vectorcall|jpype)",)),
     Sign(r"Waiting for the GIL", "the interpreter says that a thread waits for the GIL", also=(r"mutex_lock|cuda|malloc|rpc|nccl|allocator|c10|synchronize",)),
-    Sign(r"\b(?:wait(?:s|ing|ed)?|block(?:s|ed)?|stuck|want(?:s)?|need(?:s)?|acquir\w+|re-?acquir\w+|tak\w+)\b[^\n]{0,40}\b(?:the |for the |to get the )?GIL\b", "a thread waits for the GIL",
+    Sign(r"\b(?:wait(?:s|ing|ed)?|block(?:s|ed)?|stuck|want(?:s)?|need(?:s)?|acquir\w+|re-?acquir\w+|tak\w+)\b[^\n]{0,40}\b(?:the |for the |to get the )?(?:GIL|interpreter lock)\b", "a thread waits for the GIL",
          anywhere=(r"(?:hold\w*|keep\w*|own\w*|held|has|owns)\b[^\n]{0,30}\bGIL\b|\bGIL\b[^\n]{0,40}(?:held|holder|owner|not released)|active\+gil|without releasing",), prose=True),
     Sign(r"GIL\b[^\n]{0,60}(?:deadlock|held (?:by|while|in|during)|not released|never released|without releas\w+)|without releasing the GIL|hold(?:s|ing) the GIL", "the GIL is held by a thread that waits", prose=True),
     Sign(r"Could not acquire GIL within", "a rank could not take the GIL when it was asked to end"),

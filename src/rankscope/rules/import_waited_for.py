@@ -19,23 +19,54 @@ No threads, pools or network calls at import time. Case: https://github.com/Data
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
-from ._text import POSSIBLE, Sign, text_rule
+import re
+from collections.abc import Iterator
 
-_STARTED = (
-    r"ProcessPoolExecutor|ThreadPoolExecutor|Thread\(|\bPool\(|\.start\(\)|\.result\(|\.submit\(|\bthreads?\b|\bpool\b"
-)
+from ..analysis.accounts import accounts
+from ..analysis.case import Case
+from ..model.diagnosis import Finding
+from ._text import POSSIBLE, Hit, Sign, finding, hits, make_rule
+
+_STARTED = r"ProcessPoolExecutor|ThreadPoolExecutor|Thread\(|\bPool\(|\.start\(\)|\.result\(|\.submit\(|\bthreads?\b|\bpool\b|num_proc|n_jobs|Parallel\(|max_workers|asyncio\.run|subprocess\b|multiprocess"
+_STOPS = r"\b(?:hangs?|hung|never|stuck|for ?ever|freez\w+|blocks?|nothing more|no prompt|does not (?:return|end|come back))\b"
 _SIGNS = (
     Sign(r"_lock_unlock_module|_ModuleLock\b|_ModuleLockManager|acquire \(importlib/_bootstrap|acquire \(<frozen importlib|_DeadlockError|import[- ]lock(?:\b|s\b)|_imp\.acquire_lock|imp_lock|_PyImport_(?:Acquire|Lock)\w*",
          "a thread waits for the lock of a module that is being imported"),
     Sign(r"\b(?:import\w*|module)[^\n]{0,60}(?:deadlock|lock)[^\n]{0,60}thread|thread[^\n]{0,80}(?:waits?|blocked)[^\n]{0,40}import", "a thread and an import wait for each other", prose=True),
-    Sign(r"\bpython[\d.]* -c ['\"]import \w+|\b(?:hangs?|hung|stuck|blocks?|freezes|never returns?)\b[^\n]{0,40}\b(?:when|while|if|on|at|during) (?:it is |being |we )?(?:import(?:ed|ing)?|the import)\b|\bimport\w*\b[^\n]{0,30}\b(?:hangs?|blocks? for ?ever|never returns?)\b",
-         "it hangs when it is imported, and starts a thread or pool there", anywhere=(_STARTED, r"hang|never|stuck|for ?ever|freez|block"), unless=(r"CUDA|NFS|nfs|network file|D state|State:\s*D|slow",), prose=True),
+    Sign(r"\bpython[\d.]* -c ['\"]import \w+|^\W*>>> import \w+|\bimport time\b|\bat import\b|\bmodule (?:body|level|scope)\b|\b(?:hangs?|hung|stuck|blocks?|freezes|never returns?)\b[^\n]{0,40}\b(?:when|while|if|on|at|during) (?:it is |being |we )?(?:import(?:ed|ing)?|the import)\b|\bimport\w*\b[^\n]{0,30}\b(?:hangs?|blocks? for ?ever|never returns?)\b",
+         "it hangs when it is imported, and starts a thread or pool there", anywhere=(_STARTED, r"hang|never|stuck|for ?ever|freez|block|nothing more|no prompt|does not return"), unless=(r"CUDA|NFS|nfs|network file|D state|State:\s*D|slow",), prose=True),
     Sign(r"_find_and_load|_handle_fromlist|_call_with_frames_removed", "a thread waits while a module is imported", POSSIBLE, also=(r"(?:^|\n)(?:acquire|__enter__|_acquire_restore|wait|join|result|get) \(",), anywhere=(r"<module>",)),
     Sign(r"<module> \((?:[^\n]*/)?__init__\.py", "a package waits for something while it is imported", POSSIBLE,
          also=(r"(?:join|wait|result|get|_wait_for_tstate_lock|start) \((?:threading|concurrent/futures/_base|queue|multiprocessing/\w+)\.py",)),
 )  # fmt: skip
 
-RULE = text_rule(
-    __name__, __doc__, "import-lock", 33, "a thread waits for a module that is being imported by a thread which waits for it", _SIGNS,
-    ("rankscope stacks pid:PID   # find the <module> frame that waits", "python -X importtime …"), live_stacks=True,
-)  # fmt: skip
+_TITLE = "a thread waits for a module that is being imported by a thread which waits for it"
+_STEPS = ("rankscope stacks pid:PID   # find the <module> frame that waits", "python -X importtime …")
+
+
+def check(case: Case) -> Iterator[Finding]:
+    found = [*hits(case, _SIGNS, live_stacks=True), *_program_imported(case)]
+    if found:
+        yield finding(RULE, case, found, _TITLE, _STEPS)
+
+
+def _program_imported(case: Case) -> Iterator[Hit]:
+    """A file that starts threads or a pool in its body, and hangs when it is imported rather than run."""
+    if case.snapshot.live:
+        return
+    told = accounts(case)
+    if not all(any(one.find(words, prose=True) for one in told) for words in (_STARTED, _STOPS)):
+        return
+    names = {
+        name
+        for one in told
+        for name in re.findall(r"\b([A-Za-z_]\w*)\.py\b", f"{one.label.replace(' ', '_')}\n{one.prose}")
+    }
+    for one in told:
+        for name in names:
+            if line := one.find(rf"(?:^|-c ['\"])\W{{0,5}}import {name}\b", prose=True):
+                yield Hit(Sign("", "a program that starts threads or a pool hangs when it is imported"), one, line)
+                return
+
+
+RULE = make_rule(__name__, __doc__, "import-lock", 33, check)

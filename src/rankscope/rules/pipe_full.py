@@ -35,6 +35,7 @@ _WRITES = (
 )
 _SIGNS = (
     Sign(r"\bjoin\(\)[^\n]{0,30}(?:first|then|,)[^\n]{0,30}\b(?:q\w*\.)?(?:get|read|recv)|\b(?:get|read|recv|drain)\w*\(?\)?[^\n]{0,20}before[^\n]{0,10}join[^\n]{0,30}(?:work|fix|help|solv)", "the process is joined before its queue is read", prose=True),
+    Sign(r"^[^\n#]*\.put\([^\n]*(?:\n[^\n]*){1,40}?\n[^\n#]*\.join\(\)", "items are put on a queue whose process is joined", anywhere=(r"\bQueue\(|\bq(?:ueue)?\.get\(|multiprocessing|Process\(", r"\b(?:stays?|hangs?|never|stuck|blocks?|does not (?:end|exit|return))\b"), unless=(r"\b(?:spawn|forkserver)\b[^\n]{0,30}(?:works?|helps?)",)),
     Sign(r"\b(?:anon_)?pipe_w(?:r|ri|rit|rite)?\b", "the kernel says that a write to a pipe waits for a reader"),
     Sign(r"(?:_send|_send_bytes|send_bytes) \((?:[^\n]*/)?multiprocessing/connection|pipe_write|anon_pipe_write|\b_feed\b[^\n]*(?:send|write|pipe)", "a feeder is blocked writing to a pipe", anywhere=(_JOIN,)),
     Sign(r"_finalize_join|join_thread \((?:[^\n]*/)?multiprocessing/queues|_finalize_join", "a process waits at its end for its feeder to write all"),

@@ -52,6 +52,8 @@ _SIGNS = (
     Sign(rf"\b(?:post_?fork|worker_init_fn|register_at_fork|after_in_child|worker_process_init|postfork|lazy-apps|(?:opened?|created?|imported|made|initiali[sz]ed|moved?|moving|opening|creating|importing)\b[^\n]{{0,40}}\b(?:in|inside|into) (?:the|each|every) (?:workers?|child(?:ren)?))\b[^\n]{{0,60}}{_RUNS}",
          "it works when the library is opened in the worker", anywhere=(_FORKS, _HANG), prose=True),
     Sign(rf"\b(?:backend|prefer)\b ?=?[^\n]{{0,4}}(?:threads?|threading|loky|multithreading)\b[^\n]{{0,40}}{_RUNS}|{_RUNS}[^\n]{{0,40}}\b(?:backend|prefer)\b ?=?[^\n]{{0,4}}(?:threads?|threading|loky)\b", "it works with threads in place of forked processes", anywhere=(_HANG,), prose=True),
+    Sign(r"\b(?:made|created|opened|started|initiali[sz]ed|connected|constructed|built|instantiated|used|loaded|imported|global)\b[^\n]{0,50}\bbefore\b[^\n]{0,40}(?:ProcessPool\w*|\bPool\b|\bProcess\b|\bfork\w*|\bworkers?\b|\bDataLoader\b|multiprocess\w*|\bchild(?:ren)?\b|\bpool\b)",
+         "something of the parent was in use before its workers were made", anywhere=(_HANG + r"|_process_worker \(|_worker_loop \(|popen_fork",), unless=(_OTHER + r"|GPU|device|cupy|jax\.|\bspawn\b[^\n]{0,20}(?:too|as well|also)",), prose=True),
     Sign(rf"^\W*(?:the |a |each |every |all |one )?(?:fork\w* )?(?:child(?:ren)?|worker|sub-?process)\w*\b[^\n]{{0,60}}{_HANG}", "a child that was forked hangs where a library with threads is used", anywhere=(_FORKS, _THREADED), unless=(_OTHER,), prose=True),
     Sign(rf"^\W*(?:the |a |each |every |all |one )?(?:fork\w* )?(?:child(?:ren)?|sub-?process)\w*\b[^\n]{{0,60}}{_HANG}", "a child hangs", POSSIBLE, anywhere=(_FORKS,), unless=(_OTHER,), prose=True),
 )  # fmt: skip

@@ -1,0 +1,19 @@
+"""What people write when a change helped or did not: one vocabulary for all rules that read it."""
+
+# ruff: noqa: E501  (a list of words is one line)
+from __future__ import annotations
+
+GOOD = (
+    r"\b(?:works?|worked|working|runs?|ran|pass(?:es|ed)?|fine|ok|okay|cure[sd]?|helps?|helped|fix(?:es|ed)|solve[sd]?|resolve[sd]?|finish(?:es|ed)?|complete[sd]?|"
+    r"return(?:s|ed)?|end(?:s|ed)|exits?|succeeds?|goes (?:away|through|on)|gone|disappear(?:s|ed)?|vanish(?:es|ed)?|no (?:hang|deadlock|problem)|not (?:hang|show|happen|occur|block|reproduce\w*)\w*|"
+    r"never (?:hangs?|happens?|occurs?))\b"
+)
+BAD = (
+    r"\b(?:hangs?|hung|hanging|stuck|never (?!hangs?|happens?)|blocks?|blocked|freezes|frozen|stands? still|stays?|stays there|does(?:n't| not) (?:return|finish|end|exit|come back|answer)|no (?:further|more) output|nothing (?:more|further)|"
+    r"for ?ever|deadlock\w*|no progress|stalls?|stalled|sleeps for|idle since|no prompt|still (?:there|running|alive))\b"
+)
+
+
+def cured_by(what: str, within: int = 60) -> str:
+    """A pattern: something is mentioned next to words of success, in either order, in one line."""
+    return rf"(?:{what})[^\n]{{0,{within}}}{GOOD}|{GOOD}[^\n]{{0,{within}}}(?:{what})"

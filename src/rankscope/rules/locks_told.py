@@ -1,0 +1,92 @@
+"""Somebody wrote down who holds which lock and who wants it, and the two wait for each other.
+
+## What it means
+One thread holds a lock and waits: for a second lock, or for a thread to end or to answer. The other one holds that second lock, or is that
+thread, and wants the first lock. Each step is harmless by itself; the order of the steps differs between two paths of the program.
+
+## How it is recognised
+The same lock's name is held in one thread's lines (`with self.shutdown_lock`, `holds pool._mutex`, `has the head lock`) and wanted in another's
+(`acquire …`, `waits for …`, `blocked on …`), and the holder waits itself.
+
+## What to do
+Let go of the lock before joining or calling back; take the locks in one order everywhere. `py-spy dump --locals` or gdb's `info locals` prove
+who holds what.
+
+## How to prevent it
+No joins, callbacks or foreign code inside a `with lock:` block. Mechanism: https://github.com/python/cpython/issues/125451,
+https://github.com/python/cpython/issues/106883
+"""
+
+# ruff: noqa: E501  (a pattern is one line)
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ..analysis.accounts import Account, accounts
+from ..analysis.case import Case
+from ..model.diagnosis import Finding
+from ._text import Hit, Sign, finding, make_rule
+
+_NAME = r"[`'\"]?(?P<name>[\w.>:-]*(?:lock|mutex|mtx|_cv|cond(?:ition)?|guard|monitor)[\w.]*)[`'\"]?"
+_HELD = re.compile(
+    rf"\b(?:holds?|holding|held|has|owns?|owning|keeps|with|under|inside)\b(?: (?:the|its|a|self))*[ .]{_NAME}",
+    re.IGNORECASE,
+)
+_WANTED = re.compile(
+    rf"\b(?:acquir\w+|wants?|wait(?:s|ing)? (?:for|on|in)|blocked (?:on|in|by)|lock(?:s|ing)?|needs?|takes?|asks for|enters?)\b:?(?: (?:the|its|lock|a))*[ :.]{{1,2}}{_NAME}"
+    rf"|(?P<also>\w*(?:lock|mutex)\w*)(?:\.(?:acquire|lock)\b|\s*$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_WAITS = re.compile(
+    r"\b(?:join\w*|wait\w*|acquire\w*|blocked|wants?|result|recv|synchronize|lock)\b|_wait\b|Mutex::Lock", re.IGNORECASE
+)
+_NO_LOCK = re.compile(
+    r"^(?:self\.?|the|a|an|lock|locks?|mutex|unlock\w*|block\w*|deadlock\w*|clock|.*\bgil\b.*|condition|.*filelock.*|.*\.lock|flock|spinlock|conditions|guard|monitor)$",
+    re.IGNORECASE,
+)
+_STEPS = (
+    "py-spy dump --locals --pid PID   # both stacks and the locks' names",
+    "let go of the lock before join() or a callback",
+)
+
+
+def check(case: Case) -> Iterator[Finding]:
+    found = [] if case.snapshot.live else list(_crossed(case))
+    if found:
+        yield finding(RULE, case, found, "a thread holds a lock that another wants, and waits for that other", _STEPS)
+
+
+def _crossed(case: Case) -> Iterator[Hit]:
+    """A lock that is held in one passage, whose thread waits, and wanted in another."""
+    passages = [(one, part) for one in accounts(case) for part in _passages(one)]
+    for account, part in passages:
+        for name, line in _names(_HELD, part):
+            elsewhere = [text for _, text in passages if text is not part]
+            if _WAITS.search(_HELD.sub("", part)) and any(name in dict(_names(_WANTED, text)) for text in elsewhere):
+                yield Hit(Sign("", f"{name} is held by a thread that waits, and wanted by another"), account, line)
+                return
+
+
+def _passages(account: Account) -> list[str]:
+    """What is said of one thread: a line that names it, or all of a short text that lists frames."""
+    lines = account.prose.splitlines()
+    told = [
+        line
+        for line in lines
+        if re.match(r"\W*(?:[\w ]{0,24}\bthread|main|worker|T\d|[A-Z])\b[^:>]{0,40}[:>]", line, re.IGNORECASE)
+    ]
+    return told if len(told) > 1 else [account.prose]
+
+
+def _names(pattern: re.Pattern[str], text: str) -> Iterator[tuple[str, str]]:
+    for found in pattern.finditer(text):
+        groups = found.groupdict()
+        name = (
+            (groups.get("name") or groups.get("also") or "").strip(".").rsplit(".", 1)[-1].rsplit("->", 1)[-1].lower()
+        )
+        if len(name) > 3 and not _NO_LOCK.match(name):
+            yield name, found.group().strip()
+
+
+RULE = make_rule(__name__, __doc__, "lock-order-deadlock", 32, check)
