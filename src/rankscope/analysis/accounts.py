@@ -372,7 +372,7 @@ def _doing(account: Account) -> Iterator[Doing]:
         return
     subjects = list(_subjects(account))
     yield from subjects
-    if any(doing.kind != "unknown" for doing in subjects):
+    if subjects:
         return
     if len(account.listed) == 1 and (account.ranks or account.who.count):
         seen = Seen(PythonThread(None, account.listed[0]))

@@ -123,8 +123,9 @@ def wait_of(stack: Stack) -> WaitState:
     best: tuple[int, Kind, int] | None = None
     for index in range(len(stack) - 1, user, -1):
         kind = kind_of(stack[index])
-        if kind is not None and (best is None or STRENGTH[kind] > best[0]):
-            best = (STRENGTH[kind], kind, index)
+        weight = _weight(stack[index], kind) if kind is not None else 0
+        if kind is not None and (best is None or weight > best[0]):
+            best = (weight, kind, index)
     if best is not None:
         return WaitState(best[1], _op(stack[best[2]]), best[2], user, frame)
     last = stack[-1]
@@ -132,6 +133,11 @@ def wait_of(stack: Stack) -> WaitState:
     if origin(last) is Origin.NATIVE and user < 0:
         kind = Kind.UNKNOWN
     return WaitState(kind, last.function, len(stack) - 1, user, frame)
+
+
+def _weight(frame: Frame, kind: Kind) -> int:
+    """How much a frame says; gloo's transport serves collectives and sends alike, so that its caller says more."""
+    return min(STRENGTH[kind], 4) if frame.function.startswith("gloo::transport::") else STRENGTH[kind]
 
 
 # Inner functions whose callers people know by another name.

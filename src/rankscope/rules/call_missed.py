@@ -23,12 +23,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..analysis.accounts import Doing, compiled, doings, gathered, in_kind
+from ..analysis.accounts import Doing, accounts, compiled, doings, gathered, in_kind
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
+from ..analysis.sayings import sayings
 from ..model.diagnosis import Finding
 from ..model.ranks import RankSet, ranks_phrase
-from ._text import HALTS, LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, routine, simple
+from ._text import BELOW_IT, HALTS, LIKELY, ONE_RANK, POSSIBLE, Sign, events, finding, hits, make_rule, routine, simple
 from .calls_differ import lonely_call
 
 _STEPS = (
@@ -36,8 +37,7 @@ _STEPS = (
     "TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun …",
 )
 _WAITING = (Wait.COLLECTIVE.value, Wait.BACKWARD.value)
-# Conditions that hold on one rank, and calls that all ranks must make (of torch and of the trainers around it).
-_ONE_RANK = r"^[ \t+>|-]*(?:el)?if (?:not )?[\w.()\[\]'\" ]*(?:(?:(?:world_|global_|local_)?rank|get_rank\(\)|RANK|process_index(?:\(\))?) ?== ?0|is_global_zero|is_(?:local_)?main_process(?:\(\))?|is_world_process_zero(?:\(\))?|is_master(?:\(\))?|is_rank_zero|is_rank_0\(\)|is_main\b|main_process\b|should_save\b)"
+# Calls that all ranks must make (of torch and of the trainers around it).
 _COLLECTIVE_CALL = r"(?:(?:barrier|all_?reduce\w*|all_?gather\w*|broadcast\w*|reduce_scatter\w*|gather_object|gather_for_metrics|accelerator\.gather|wait_for_everyone|synchronize_between_processes|trainer\.save_checkpoint|full_optim_state_dict|consolidate_state_dict|new_group|trainer\.(?:test|validate))\(|self\.log(?:_dict)?\([^\n]*sync_dist ?= ?True)"
 # Calls that are collective where the parameters are split over the ranks.
 _GATHERS = r"(?:(?:\w*_)?state_dict|get_state_dict|save_model|save_checkpoint|save_pretrained|evaluate|validate|generate|forward|model)\("
@@ -46,13 +46,15 @@ _SIGNS = (
     Sign(r"out of memory, skipping (?:the )?batch|skipp?(?:ing|ed) (?:the )?(?:batch|step|update|backward)[^\n]{0,40}(?:on|in|at)? ?(?:this |one |rank)?", "a rank skips a step that the others make", anywhere=(r"all_?reduce|barrier|hang|stuck|timeout|timed out|collective|wait",), prose=True),
     Sign(r"submitted to be reduced, gathered or broadcasted by subset of ranks|Stalled (?:ops|ranks)|\[(?:missing|ready) ranks: ", "a stall report says that only part of the ranks submitted a tensor", speaker=False),
     Sign(r"\b(?:only|just) (?:on |by )?(?:the )?(?:rank ?(?:0|zero)|main process|master|global[_ ]zero|one rank|some ranks|part of the ranks|rank \d+)\b[^\n]{0,60}(?:call|enter|reach|issue|execut|run|save|join|broadcast|reduc|gather|barrier|log|valid|eval)", "a collective is called on some ranks only", prose=True),
-    Sign(r"if (?:self\.|trainer\.|args\.|accelerator\.)?(?:local_?)?(?:rank == 0|rank==0|is_global_zero|is_main_process|is_master|is_rank_zero|get_rank\(\) == 0|is_local_main_process)", "a section belongs to one rank only", anywhere=(r"hang|stuck|time-?out|timed out|barrier|all_?reduce|broadcast|collective|gather",)),
-    Sign(_ONE_RANK + r"[^\n]*:[ \t]*(?:#[^\n]*)?(?:\n[^\n]*){1,4}?(?<!def )\b" + _COLLECTIVE_CALL, "the code calls a collective on one rank only"),
-    Sign(_ONE_RANK + r"[^\n]*:[ \t]*(?:#[^\n]*)?(?:\n[^\n]*){1,4}?(?<!def )\b" + _GATHERS, "the code gathers what all ranks hold on one rank only", anywhere=(_SPLIT, HALTS)),
+    Sign(r"if (?:self\.|trainer\.|args\.|accelerator\.)?(?:local_?)?(?:rank == 0|rank==0|is_global_zero|is_main_process|is_master|is_rank_zero|get_rank\(\) == 0|is_local_main_process)", "a section belongs to one rank only", anywhere=(HALTS,)),
+    Sign(ONE_RANK + BELOW_IT + _COLLECTIVE_CALL, "the code calls a collective on one rank only"),
+    Sign(ONE_RANK + BELOW_IT + _GATHERS, "the code gathers what all ranks hold on one rank only", anywhere=(_SPLIT, HALTS)),
     Sign(r"\b(?:never|not|did(?:n't| not)|does(?:n't| not)|fails? to|without|skip\w*|miss\w*|left|leave\w*|bypass\w*|exit\w* early|return\w* early|early (?:return|exit)|break\w* out)\b[^\n]{0,40}\b(?:call|enter|reach|join|issue|participat|arriv|post|the (?:barrier|collective|all_?reduce|loop)|before the (?:barrier|collective))\w*[^\n]{0,60}(?:barrier|collective|all_?reduce|all_?gather|broadcast|all_?to_?all|reduce_?scatter|exchange|sync\w*)", "ranks do not reach a collective", prose=True),
     Sign(r"\b(?:skip\w*|miss(?:es|ed|ing)|omit\w*|bypass\w*|lacks?)\b[^\n]{0,50}(?:barrier|collective|all_?reduce|all_?gather|broadcast|all_?to_?all|reduce_?scatter)", "ranks skip a collective", prose=True),
     Sign(r"\b(?:uneven|unequal|different (?:number|count|amount)s? of|fewer|more|one (?:more|less|extra|fewer)|extra\b|odd number of|not (?:evenly )?divisible|ran? out of|runs? out of|exhaust\w*)[^\n]{0,40}(?:batch\w*|steps?|iterations?|samples?|data|calls?|micro-?batch\w*|collectives?|barriers?|shards?|epochs?|all_?reduces?|all_?gathers?)[^\n]{0,60}", "ranks make a different number of steps", anywhere=(r"rank|gpu|worker|ddp|hang|stuck|timeout",), prose=True),
     Sign(r"\b(?:collective|all_?reduce|barrier|operation|op|launched|seq\w*)[^\n]{0,30}(?:counts?|counters?|numbers?) (?:differ|are different|diverge|do not match)|(?:launched|issued|completed|executed|enqueued)[^\n]{0,20}\d+[^\n]{0,40}(?:others?|rest|peers?|rank \d+)[^\n]{0,20}\d+", "the ranks' counts of calls differ", prose=True),
+    Sign(r"\b(?:once|twice|\w+ times|not at all|never)\b[^\n]{0,20}\bon (?:the )?(?:rank|gpu|process|worker)\b[^\n]*\b(?:once|twice|\w+ times|not at all|never)\b[^\n]{0,20}\bon\b", "ranks make a call a different number of times", prose=True),
+    Sign(r"\b(?:out[- ]of[- ](?:sync|step|lock-?step)|de-?sync\w*|diverge[sd]?|divergen\w+|lock-?step)\b", "the ranks' sequences of calls part", anywhere=(r"ranks?\b|workers?\b|replicas?\b", r"all_?reduce|all_?gather|all_?to_?all|reduce_?scatter|broadcast|barrier|collective|gather"), prose=True),
     Sign(r"\b(?:missing|absent|not joined|has not joined|have not joined|did not join|not yet (?:entered|joined)|INCOMPLETE|not communicating)[^\n]{0,40}rank", "a report names ranks that are absent"),
 )  # fmt: skip
 
@@ -69,6 +71,7 @@ def check(case: Case) -> Iterator[Finding]:
         _roll_call,
         _left_by_exception,
         _two_places,
+        _lengths,
         _barrier,
     ):
         made = judge(case)
@@ -195,11 +198,14 @@ def _roll_call(case: Case) -> Finding | None:
 _HALTED = re.compile(
     r"\b(?:stopped|stuck|hangs?|hung|blocked|waits?|waiting|frozen|launched|up to (?:operation|#|seq)|behind)\b", re.I
 )
+_OVER = re.compile(r"\b(?:took|waited)\b", re.I)
 _MEASURES = re.compile(r"\b(?:loss|time|memory|mem|tps|speed|lr|CPU)\b|\d ?(?:%|ms|s|GB|GiB|MiB)\b", re.I)
 
 
 def _says_where(doing: Doing) -> bool:
-    """Whether a sentence tells a place, not a measure or a row of a table."""
+    """Whether a sentence tells a place, not a measure, a row of a table or what is over."""
+    if _OVER.search(doing.text):
+        return False
     if doing.kind == "unknown":
         return (
             bool(re.search("[A-Za-z]{3}", doing.text)) and not _MEASURES.search(doing.text) and "pid" not in doing.text
@@ -267,7 +273,9 @@ def _stands(doing: Doing) -> bool:
     """Whether it is said, not only mentioned, that somebody is in the call."""
     words = f"{doing.account.label if doing.account else ''} {doing.text}"
     said = compiled(r"stuck|hang|hung|wait|block|never|times? ?out|timed out|frozen|freez").search(words)
-    return bool(doing.account and doing.account.seen) or bool(said and not routine(doing.text))
+    return bool(doing.account and doing.account.seen) or bool(
+        said and not routine(doing.text) and not _OVER.search(doing.text)
+    )
 
 
 def _shares_a_caller(some: list[Doing], others: list[Doing]) -> bool:
@@ -286,7 +294,9 @@ def _signature(doing: Doing) -> str:
 def _is_rank(doing: Doing) -> bool:
     account = doing.account
     return account is not None and (
-        bool(account.ranks) or account.who.count is not None or bool(account.find(r"^[^\n]*\branks?\b"))
+        bool(account.ranks)
+        or account.who.count is not None
+        or bool(account.find(r"^[^\n]*\b(?:ranks?|(?:TP|PP|DP|EP|stage|worker|node|gpu|process|scheduler)[ _#]?\d)"))
     )
 
 
@@ -328,6 +338,34 @@ def _left_by_exception(case: Case) -> Finding | None:
         [doing.text for doing in (*failed, *waiting)][:4],
         _STEPS,
         ranks,
+    )
+
+
+_LENGTH = re.compile(
+    r"\b(?:(?P<count>\d+) (?:\w+ )?(?:batches|micro-?batches|steps|iterations|samples|shards|files)|(?:len\(\w*loader\w*\)|num_(?:batches|samples|steps)|(?:data ?)?(?:loader|set|sampler) (?:length|size)|batches|steps|iterations)\W{1,4}(?P<count_>\d+))\b",
+    re.I,
+)
+
+
+def _lengths(case: Case) -> Finding | None:
+    """Ranks that each say once how much they have to do, and it is not the same."""
+    if not any(account.find(HALTS) for account in accounts(case)):
+        return None
+    said: dict[int, list[tuple[int, str]]] = {}
+    for account in accounts(case):
+        for line in account.said.splitlines():
+            for subject, words in list(sayings(line)) or [(account.who, line)]:
+                if len(subject.ranks) == 1 and (found := _LENGTH.search(words)):
+                    number = int(found["count"] or found["count_"])
+                    said.setdefault(next(iter(subject.ranks)), []).append((number, words))
+    once = {rank: told[0] for rank, told in said.items() if len(told) == 1}
+    if len(once) < 2 or len(once) < len(said) or len({number for number, _ in once.values()}) < 2:
+        return None
+    fewest = min(number for number, _ in once.values())
+    short = RankSet(rank for rank, (number, _) in once.items() if number == fewest)
+    because = [f"rank {rank}: {words}" for rank, (_, words) in sorted(once.items())[:4]]
+    return simple(
+        RULE, f"{ranks_phrase(short)} have less to do than the others: {fewest}", LIKELY, because, _STEPS, short
     )
 
 

@@ -38,6 +38,7 @@ _EVEN = {
     "ALLREDUCE", "BROADCAST", "REDUCE", "_ALLGATHER_BASE", "_REDUCE_SCATTER_BASE", "ALLREDUCE_COALESCED", "ALLGATHER", "REDUCE_SCATTER",
 }  # fmt: skip
 _SIGNS = (
+    Sign(r"DDP expects same model across all ranks|has inconsistent \d+ params|appears not to match (?:sizes|strides) of the same param|Split sizes doesn't match total dim|Tensors must have (?:same|identical) (?:size|shape|number of elements)|inconsistent tensor size|Tensor list input to scatter/gather must match|All tensor operands to scatter/gather must have the same|invalid tensor size at index|Mismatched (?:all_?reduce|all_?gather|broadcast|data types?|\w+ operations?|\w+ tensor shapes|root rank)|Inconsistent (?:tensor )?(?:shape|size|dtype|type)s?\b[^\n]{0,40}(?:rank|process)", "the library says that the ranks' tensors differ"),
     Sign(r"Mismatched collective|[Mm]ismatch between collectives|inconsistent collective", "the library says that calls differ", unless=(r"CollectiveFingerPrint",)),
     Sign(r"message truncated|receiv\w+ \d+ bytes instead of \d+|Message truncated|MPI_ERR_TRUNCATE|buffer sizes? (?:do(?:es)? not|don't) match|size mismatch[^\n]{0,40}(?:collective|all_?gather|all_?reduce|rank|recv)", "a rank received more or less than it expected"),
     Sign(r"\b(?:ranks?|workers?|processes)\b[^\n]{0,80}\b(?:different|differing|unequal|mismatch\w*)\b[^\n]{0,40}\b(?:shapes?|sizes?|dtypes?|numel|splits?|lengths?|roots?|buckets?|tensors?|number of (?:tensors|buckets|params|parameters|experts|gradients|elements))", "ranks bring different shapes", prose=True),

@@ -60,9 +60,28 @@ def check(case: Case) -> Iterator[Finding]:
     if first is not None:
         yield _failed(case, first)
         return
+    yield from _signalled(case)
     found = [hit for hit in hits(case, _SIGNS) if not _over(case, hit)]
     if found:
         yield finding(RULE, case, found, "a rank failed or left, and the others wait for it", _STEPS)
+
+
+# Signals with which a process ends by a fault of its own; the others are sent by somebody.
+_FAULTS = (-11, -7, -4, -8, 139, 135)
+
+
+def _signalled(case: Case) -> Iterator[Finding]:
+    """A launcher that names a process ended by a fault, while others report that they waited."""
+    waited = events(case, "torch.watchdog_timeout", "torch.watchdog_status", "gloo.op_timeout", "gloo.closed_by_peer")
+    for event in events(case, "elastic.root_cause", "elastic.worker_failed"):
+        code = event.fields.get("exitcode")
+        if code in _FAULTS and waited:
+            ranks = RankSet([event.rank] if event.rank is not None else [])
+            title = (
+                f"{ranks_phrase(ranks) if ranks else 'a rank'} ended by a fault (exit code {code}); the others waited"
+            )
+            yield simple(RULE, title, LIKELY, [event.text], _STEPS, ranks)
+            return
 
 
 def _failed(case: Case, first: Event) -> Finding:

@@ -24,17 +24,18 @@ from ..analysis.accounts import accounts
 from ..analysis.case import Case
 from ..model.diagnosis import Finding
 from ..model.ranks import RankSet
-from ._text import LIKELY, POSSIBLE, Hit, Sign, events, finding, hits, make_rule, simple
+from ._text import BELOW_IT, HALTS, LIKELY, ONE_RANK, POSSIBLE, Hit, Sign, events, finding, hits, make_rule, simple
 
 _STEPS = (
     "prepare the data before the launch, and cache it",
     "init_process_group(timeout=timedelta(hours=4))   # for that one wait",
 )
 _FIRST = r"main_process_first|local_main_process_first|rank_zero_first|torch_distributed_zero_first|zero_first|main_rank_first|wait_for_everyone|on_main_process|local_zero_first|rank_zero_only_first"
-_WORK = r"(?:tokeniz\w+|map(?:ping)?|preprocess\w*|prepar\w+|download\w*|building|index\w*|pack\w*|convert\w*|load\w* (?:the )?(?:checkpoint|model|data\w*)|generat\w+|evaluat\w+|validat\w+|saving|merg\w+|compil\w+|extract\w*|accumulat\w+|scor\w+|cop(?:y|ies|ying)|upload\w*|unpack\w*|quantiz\w+|shard\w*|filter\w*|sort\w*|hash\w*|cach\w+|calibrat\w+|warm\w* up)"
+_WORK = r"(?:tokeniz\w+|map(?:ping)?|preprocess\w*|prepar\w+|download\w*|building|index\w*|pack\w*|convert\w*|load\w* (?:the )?(?:checkpoint|model|data\w*)|generat\w+|evaluat\w+|validat\w+|saving|merg\w+|compil\w+|extract\w*|consolidat\w+|serializ\w+|writ(?:es?|ing|ten)|accumulat\w+|scor\w+|cop(?:y|ies|ying)|upload\w*|unpack\w*|quantiz\w+|shard\w*|filter\w*|sort\w*|hash\w*|cach\w+|calibrat\w+|warm\w* up)"
 _SIGNS = (
     Sign(r"\bslow (?:disk|node|gpu|storage|nic|cpu|rank|host|machine|loader)\b|takes \d+ ?\w+ longer|(?:\d+|several|many) times slower", "one rank is slower than the others", also=(r"rank|node|gpu|host|worker",), prose=True),
     Sign(r"Saving (?:latest |model |full )?checkpoint|Running (?:Evaluation|Prediction|Validation|evaluation|validation)|Getting full model state dict|saving model weights|push(?:ing)? to (?:the )?hub", "a rank saves or evaluates while the others wait", POSSIBLE, anywhere=(r"Watchdog caught|timed out|Timeout\(ms\)",)),
+    Sign(ONE_RANK + BELOW_IT + rf"\w*{_WORK}\w*\(", "the code works on one rank while the others go on to the next call", anywhere=(HALTS, r"barrier|broadcast|wait_for_everyone|init_process_group|store"), unless=(r"FSDP|ZeRO|stage ?3|state_dict|sync_dist",)),
     Sign(_FIRST, "the others wait while one rank goes first", also=(r"time|\d+%|Timed out|timeout|barrier|__enter__|dataset|map|token",)),
     Sign(rf"{_WORK}[^\n]{{0,80}}(?:rank ?(?:0|zero)|main process|one rank|master)|(?:rank ?(?:0|zero)|main process|one rank|master|rank \d+)[^\n]{{0,80}}\b(?:still|busy|slow|long|takes?|spends?|alone|needs?)\b[^\n]{{0,60}}(?:{_WORK}|minutes|hours)", "one rank still works while the others wait", anywhere=(r"barrier|wait|time-?out|timed out",), prose=True),
     Sign(r"\b(?:straggler|slowest rank|slow rank|slower than (?:the )?(?:others|rest)|much slower|load imbalance|imbalanced?|skew\w*)\b", "a rank is slower than the others", prose=True),
@@ -74,7 +75,7 @@ def check(case: Case) -> Iterator[Finding]:
 def _at_work(case: Case) -> Iterator[Hit]:
     """One rank whose own account speaks of long work, while somebody waits for it."""
     waits = any(
-        one.find(r"barrier|times? out|timed out|time-?out|others? wait|wait\w* for rank|main_process_first")
+        one.find(HALTS + r"|times? out|timed out|time-?out|others? wait|wait\w* for rank|main_process_first")
         for one in accounts(case)
     )
     for one in accounts(case):

@@ -34,9 +34,10 @@ _STEPS = (
 )
 _SIGNS = (
     Sign(r"\b(?:tasks?|workers?|processes) (?:that )?(?:did not|have not|has not|haven't) (?:yet )?(?:reach|reached|connect|connected|join|joined|arrive|arrived)|Barrier timed out[^\n]*|Permission denied \(publickey|Are you sure you want to continue connecting|Host key verification failed", "a worker did not come to the meeting"),
-    Sign(r"\bnever (?:started|came up|launched|scheduled)|still (?:pulling|starting|queued|waiting for resources)|queued and waiting for resources|waiting for (?:resources|allocation)|Waiting for job \d+ to start|not (?:yet )?(?:started|launched|scheduled)\b", "a rank was not started"),
+    Sign(r"\bnever (?:started|came up|launched|scheduled)|(?:still|being) (?:being )?(?:pull(?:ing|ed)|starting|queued|waiting for resources)|queued and waiting for resources|waiting for (?:resources|allocation)|Waiting for job \d+ to start|not (?:yet )?(?:started|launched|scheduled)\b", "a rank was not started"),
     Sign(r"not enough slots available|No available node types|cannot be scheduled|insufficient (?:nvidia\.com/gpu|resources|cpu)|placement group[^\n]{0,60}(?:pending|not ready|timed out|infeasible)|\bPending\b[^\n]{0,40}pods?|pods?\b[^\n]{0,60}\b(?:Pending|ImagePullBackOff|ContainerCreating|CrashLoopBackOff|Init:)", "a rank could not be started"),
     Sign(r"\b(?:one|some|two|\d+)\b[^\n]{0,30}(?:nodes?|ranks?|workers?|pods?|processes)\b[^\n]{0,40}(?:never|not|did(?:n't| not)|fail\w* to|yet to)[^\n]{0,30}(?:start|launch|join|arriv|connect|register|come up|reach)\w*", "somebody did not arrive", prose=True),
+    Sign(r"\bonly (?:\d+|one|two|three|four|half|some)\b[^\n]{0,30}\b(?:processes|workers|ranks|nodes|tasks|of them)\b[^\n]{0,30}\b(?:started|launched|running|exists?|spawned|came)\b|\bwaiting for \d+ more\b", "fewer were started than are waited for", prose=True),
     Sign(r"\b(?:waiting|waits?|blocked|stuck|hang\w*|hung|stands?|stays?|sits?|stops?)\b[^\n]{0,40}(?:init_process_group|new_group|rendezvous|_store_based_barrier|init_device_mesh|ncclCommInitRank|all (?:nodes|ranks|workers|peers) to (?:join|connect|arrive))", "ranks wait in the meeting", prose=True),
     Sign(r"\b(?:nnodes|nproc[_-]per[_-]node|world[_ ]size|WORLD_SIZE|node[_ ]rank)\b[^\n]{0,60}(?:wrong|mismatch|differ|expect\w*|but only|instead of|not equal)", "counts do not fit", prose=True),
     Sign(r"RendezvousTimeoutError|[Rr]endezvous[^\n]{0,30}timed out|Timed out[^\n]{0,40}(?:waiting for|joining)[^\n]{0,40}(?:clients|workers|nodes|peers|rendezvous)", "the meeting timed out"),
@@ -46,7 +47,7 @@ _SIGNS = (
 
 
 def check(case: Case) -> Iterator[Finding]:
-    for judge in (_counted, _key, _initialising, _standing, _too_few):
+    for judge in (_counted, _key, _initialising, _standing, _too_few, _started):
         made = judge(case)
         if made is not None:
             yield made
@@ -136,6 +137,28 @@ def _standing(case: Case) -> Finding | None:
 def _is_rank(doing: Doing) -> bool:
     account = doing.account
     return bool(doing.ranks or doing.count or (account and (account.seen or account.who.count)))
+
+
+_WORLD = re.compile(r"\b(?:--)?world[-_ ]?size[ =:]{1,3}(\d+)\b|\bworld of (?:size )?(\d+)\b", re.IGNORECASE)
+_PER_NODE = re.compile(
+    r"--n(?:um)?_?proc(?:es(?:ses)?)?[-_]?(?:per[-_](?:node|machine))?[ =](\d+)\b|\bnprocs ?= ?(\d+)", re.IGNORECASE
+)
+_NODES = re.compile(r"--n?nodes[ =](\d+)\b|--num_machines[ =](\d+)\b", re.IGNORECASE)
+
+
+def _started(case: Case) -> Finding | None:
+    """A command that starts fewer processes than the size of the world that the program asks for."""
+    text = "\n".join(account.said for account in accounts(case))
+    world, each = _number(_WORLD, text), _number(_PER_NODE, text)
+    if world and each and world > each * (_number(_NODES, text) or 1):
+        title = f"a world of {world} is asked for, and {each} processes are started on a node"
+        return simple(RULE, title, LIKELY, [title], _STEPS)
+    return None
+
+
+def _number(pattern: re.Pattern[str], text: str) -> int | None:
+    found = pattern.search(text)
+    return next((int(one) for one in found.groups() if one), None) if found else None
 
 
 _ARRIVED = re.compile(
