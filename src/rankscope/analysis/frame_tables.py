@@ -474,7 +474,8 @@ device: cuFreeHost cuMemFreeHost cuMemAllocHost* cuMemHostAlloc cuMemHostRegiste
     hipMemcpy hipMemcpyWithStream hipMalloc hipFree hipLaunchKernel at::native::copy_kernel_cuda
     aclrtSynchronizeStream* aclrtSynchronizeDevice*
 collective: gloo::allreduce gloo::allgather* gloo::alltoall* gloo::barrier gloo::broadcast gloo::gather*
-    gloo::reduce* gloo::scatter gloo::transport::tcp::UnboundBuffer::* gloo::transport::uv::UnboundBuffer::* c10d::ProcessGroupGloo::AsyncWork* c10d::Work::wait
+    gloo::reduce* gloo::scatter gloo::transport::tcp::UnboundBuffer::* gloo::transport::uv::UnboundBuffer::*
+    c10d::ProcessGroupGloo::AsyncWork* c10d::Work::wait
     c10d::ProcessGroupNCCL::WorkNCCL::wait c10d::ProcessGroupNCCL::WorkNCCL::synchronize*
     c10d::ProcessGroupNCCL::WorkNCCL::blockingWait c10d::Reducer::finalize_backward c10d::ops::* ncclGroupEnd
     ncclGroupEndInternal ncclAllReduce ncclAllGather ncclReduceScatter ncclBroadcast ncclBcast ncclReduce
