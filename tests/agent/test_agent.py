@@ -261,3 +261,18 @@ def test_source_lines_are_read_beside_the_process(tmp_path: pathlib.Path) -> Non
     assert isinstance(record, SourceLines)
     assert record.excerpts[0].lines == ((3, "def rest_for_ever():"),)
     assert [one.ref.key for one in seen.processes] == [key]
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_rank_whose_environment_was_wiped_is_found_as_the_nodes_own_slurmd_lists_it(
+    rank: subprocess.Popen[bytes], tmp_path: pathlib.Path, listed: bool
+) -> None:
+    """It has neither SLURM_JOB_ID nor a control group of the job."""
+    tool = tmp_path / "scontrol"
+    line = f"{rank.pid} 987 0 1 3" if listed else "-1 987 0 - -"
+    tool.write_text(
+        f"#!/bin/sh\n[ $1 = listpids ] && [ $2 = 987 ] && echo 'PID JOBID STEPID LOCALID GLOBALID' && echo '{line}'\n"
+    )
+    tool.chmod(0o755)
+    seen = sent(ship.parcel({"slurm_job": "987", "sweeps": 1}, 30), PATH=f"{tmp_path}:/usr/bin:/bin")
+    assert (rank.pid in {process.ref.pid for process in seen.processes}) is listed

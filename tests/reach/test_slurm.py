@@ -11,6 +11,7 @@ from rankscope.probe.sweep import Plan
 from rankscope.reach import slurm
 from rankscope.reach.answers import Answers
 from rankscope.reach.gather import Remote, find, gather
+from rankscope.reach.transport import Call, Options
 
 from .conftest import Site
 
@@ -24,12 +25,12 @@ def look(spec: str, deadline_s: float = 20.0) -> list[Snapshot]:
 
 
 def test_the_only_running_job_is_meant() -> None:
-    assert slurm.choose("me", [job("7"), job("8", "", "PENDING")]).id == "7"
+    assert slurm.choose("me", [job("7"), job("8", "", "PENDING")]) == [job("7")]
 
 
 def test_a_task_of_an_array_is_asked_by_the_number_slurm_gave_it() -> None:
     tasks = [job("9", shown="7_1"), job("10", shown="7_2")]
-    assert slurm.choose("7_2", tasks).id == "10"
+    assert slurm.choose("7_2", tasks) == [tasks[1]]
 
 
 def test_when_several_jobs_are_meant_they_are_listed() -> None:
@@ -39,10 +40,18 @@ def test_when_several_jobs_are_meant_they_are_listed() -> None:
     assert "slurm:7_2" in str(error.value)
 
 
-def test_the_number_of_a_whole_array_or_heterogeneous_job_is_not_taken_for_one_part() -> None:
-    for parts in ([job("7", shown="7_2"), job("9", shown="7_1")], [job("7", shown="7+0"), job("8", shown="7+1")]):
-        with pytest.raises(RankscopeError, match="stands for 2 jobs"):
-            slurm.choose("7", parts)
+def test_the_number_of_a_whole_array_is_not_taken_for_one_task() -> None:
+    with pytest.raises(RankscopeError, match="stands for 2 jobs"):
+        slurm.choose("7", [job("7", shown="7_2"), job("9", shown="7_1")])
+
+
+def test_the_number_of_a_heterogeneous_job_stands_for_all_of_its_parts() -> None:
+    parts = [job("7", shown="7+0"), job("8", shown="7+1")]
+    assert slurm.choose("7", parts) == parts
+    assert slurm.choose("me", parts) == parts
+    assert slurm.choose("7+1", parts) == [parts[1]]
+    with pytest.raises(RankscopeError, match="stands for 3 jobs"):
+        slurm.choose("me", [*parts, job("9")])
 
 
 def test_a_job_that_does_not_run_yet_is_said_to_be_pending() -> None:
@@ -114,3 +123,33 @@ def test_a_part_of_a_heterogeneous_job_is_asked_through_its_leader(site: Site) -
     site.host("node2", (0, 1))
     look("7+1")
     assert "--jobid=7 --het-group=1 " in (site.folder / "srun.asked").read_text()
+
+
+def test_all_parts_of_a_heterogeneous_job_are_asked_at_once_and_joined(site: Site) -> None:
+    site.say("squeue", "7|node1|RUNNING|train|7+0\n8|node[2-3]|RUNNING|train|7+1\n")
+    for number in (1, 2, 3):
+        site.host(f"node{number}", (number - 1,), world=3)
+    (seen,) = look("7")
+    assert sorted(process.rank for process in seen.processes) == [0, 1, 2]
+    asked = sorted((site.folder / "srun.asked").read_text().splitlines())
+    assert [("--het-group=0 " in asked[0], "--nodelist=node1 " in asked[0])] == [(True, True)]
+    assert [("--het-group=1 " in asked[1], "--nodelist=node2,node3 " in asked[1])] == [(True, True)]
+
+
+def test_where_one_part_fails_the_other_still_counts(site: Site) -> None:
+    site.say("squeue", "7|node1|RUNNING|train|7+0\n8|node2|RUNNING|train|7+1\n")
+    site.host("node1", (0,), world=2)
+    site.host("node2", (1,), "dark")
+    (seen,) = look("7")
+    assert [process.rank for process in seen.processes] == [0]
+    assert [(gap.host, gap.why) for gap in seen.gaps] == [("node2", Why.UNREACHABLE)]
+
+
+def test_a_parcel_that_is_too_large_for_arguments_goes_to_standard_input(site: Site) -> None:
+    site.say("squeue", "7|node1|RUNNING|train|7\n")
+    site.host("node1", (0,))
+    hosts = find(Remote("slurm", "7"))
+    small, large = (Call(b"x" * size, hosts, 5.0, Options()) for size in (10, 2 << 20))
+    assert "--input=none" in slurm.step(small, ("node1",), (22, 5))
+    assert "--input=all" in slurm.step(large, ("node1",), (22, 5))
+    assert max(map(len, slurm.step(large, ("node1",), (22, 5)))) < 100_000

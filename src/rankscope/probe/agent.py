@@ -27,7 +27,7 @@ from ..model.evidence.source import Excerpt, SourceLines
 from ..model.gap import Gap, Why
 from ..model.process import Process
 from ..model.snapshot import Effort, Host, Job
-from . import discover, host
+from . import child, discover, host
 from .discover import Found
 from .engine import StackOptions
 from .sweep import Plan, run
@@ -41,6 +41,7 @@ LINE_BYTES = (
 OUTPUT_LIMIT = 64 << 20  # of compressed bytes; a thousand ranks need a few hundred thousand
 MEMORY_LIMIT = 4 << 30  # of address space: the agent may live inside the memory limit of the job it looks at
 _FLUSH_S = 0.3
+_LIST_S = 3.0
 _MOST_PLACES = 200
 _SKEW_S = 5.0  # clocks further apart than this are not trusted to start together
 
@@ -195,9 +196,27 @@ def _jobs(errand: Errand, table: Table) -> tuple[Found, ...]:
         one = discover.job_of(table, errand.pid)
         return (one,) if one else ()
     found = discover.jobs(table)
-    if errand.slurm_job:
-        found = tuple(one for one in found if _in_slurm_job(errand, table, one))
-    return found
+    if not errand.slurm_job:
+        return found
+    mine = tuple(one for one in found if _in_slurm_job(errand, table, one))
+    if found and not mine:
+        listed = _listed(errand.slurm_job)
+        mine = tuple(one for one in found if any(process.ref.pid in listed for process in one.processes))
+    return mine
+
+
+def _listed(numbers: str) -> frozenset[int]:
+    """The processes of a Slurm job as the node's own daemon lists them: for programs that wiped their environment, where
+    no control group tells either (scontrol(1), "listpids")."""
+    found: set[int] = set()
+    for number in numbers.split(","):
+        try:
+            told = child.run(["scontrol", "listpids", number], _LIST_S)
+        except OSError:
+            break
+        words = (line.split() for line in told.output.decode("utf-8", "replace").splitlines())
+        found.update(int(line[0]) for line in words if line and line[0].isdecimal())
+    return frozenset(found)
 
 
 def _without_us(table: Table) -> Table:
@@ -207,7 +226,7 @@ def _without_us(table: Table) -> Table:
 
 
 def _in_slurm_job(errand: Errand, table: Table, found: Found) -> bool:
-    """Whether a process of it was started by this Slurm job: by its environment, else by its control group."""
+    """Whether a process of it was started by this Slurm job: by its environment, or by its control group."""
     for process in found.processes:
         seen = table.seen.get(process.ref.pid)
         if seen is not None and (seen.environ or {}).get("SLURM_JOB_ID") in errand.slurm_job.split(","):

@@ -3,11 +3,13 @@
 ``--overlap`` shares what the job's own step holds, ``--gres=none`` leaves its devices alone (srun(1)); without the first
 the step would wait for ever behind the one that hangs. Slurm older than 20.11 overlaps by default and has no such option.
 A step is refused as a whole when one of its nodes is down, so nodes that Slurm has given up are not asked. The agent
-travels in the arguments: srun brings standard input to nobody while one of the nodes is silent (seen with 22.05).
+travels in the arguments: srun brings standard input to nobody while one of the nodes is silent (seen with 22.05). What is
+too large for that goes to standard input, of nodes that have answered before.
 """
 
 from __future__ import annotations
 
+import functools
 import getpass
 import os
 import re
@@ -16,7 +18,6 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..errors import RankscopeError
@@ -47,18 +48,19 @@ class Job:
 
 
 def find(spec: str, options: Options) -> Hosts:
-    """The nodes of a running job; those that Slurm says are down come as gaps."""
-    job = _the_job(spec)
-    names = hostnames.expand(job.nodes)
-    dead = _dead(job.nodes)
-    living = tuple(name for name in names if name not in dead)
-    leader, plus, part = job.shown.partition("+")
+    """The nodes of a running job, of all its parts when it is heterogeneous; those that Slurm says are down are gaps."""
+    jobs = _the_job(spec)
+    nodes = {job.id: hostnames.expand(job.nodes) for job in jobs}
+    dead = _dead(",".join(job.nodes for job in jobs))
+    living = tuple(dict.fromkeys(name for names in nodes.values() for name in names if name not in dead))
+    leader, plus, _ = jobs[0].shown.partition("+")
     # A step of a heterogeneous job is started by its leader's number (srun(1), --het-group).
-    numbers = (leader, job.id) if plus else (job.id,)
-    return Hosts(living, tuple(dead.values()), numbers, part, whole=True)
+    numbers = (leader, *nodes) if plus else (jobs[0].id,)
+    parts = tuple((job.shown.partition("+")[2], nodes[job.id]) for job in jobs) if plus else ()
+    return Hosts(living, tuple(dead.values()), tuple(dict.fromkeys(numbers)), parts, whole=True)
 
 
-def _the_job(spec: str) -> Job:
+def _the_job(spec: str) -> list[Job]:
     if not _JOB.fullmatch(spec):
         raise RankscopeError(
             f"this is not a Slurm job: {spec[:40]!r}", "", "slurm:2180718, slurm:12_3, slurm:12+1 or slurm:me"
@@ -73,18 +75,21 @@ def _the_job(spec: str) -> Job:
     return choose(spec, jobs)
 
 
-def choose(spec: str, jobs: list[Job]) -> Job:
-    """The one running job that is meant; raise RankscopeError with the list when that is not clear."""
+def choose(spec: str, jobs: list[Job]) -> list[Job]:
+    """The one running job that is meant, as all of its parts; raise RankscopeError with the list when that is not clear."""
     running = [job for job in jobs if job.nodes and job.state in ("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED")]
-    # The number of an array or of a heterogeneous job is also that of one of its parts: not to be taken for it.
+    # The number of an array is also that of one of its tasks: not to be taken for it.
     exact = [job for job in running if spec == job.shown]
     if len(exact) == 1 or len(running) == 1:
-        return (exact or running)[0]
+        return exact or running
     if not running:
         states = ", ".join(f"{job.shown} is {job.state}" for job in jobs[:4])
         raise RankscopeError(f"there is no running Slurm job {spec}", states or "squeue shows none", "squeue --me")
+    if len({job.shown.partition("+")[0] for job in running}) == 1 and all("+" in job.shown for job in running):
+        return running
     lines = "\n           ".join(f"slurm:{job.shown}   {job.name} on {job.nodes}" for job in running[:20])
-    raise RankscopeError(f"slurm:{spec} stands for {len(running)} jobs; choose one", lines)
+    more = f"\n           … and {len(running) - 20} more" if len(running) > 20 else ""
+    raise RankscopeError(f"slurm:{spec} stands for {len(running)} jobs; choose one", lines + more)
 
 
 def tool(name: str, *arguments: str) -> child.Told:
@@ -120,16 +125,17 @@ def version() -> tuple[int, int]:
     return (int(numbers[1]), int(numbers[2])) if numbers else (0, 0)
 
 
-def step(call: Call, names: tuple[str, ...], release: tuple[int, int]) -> list[str]:
-    """The command that starts one agent on each node, inside the job."""
+def step(call: Call, names: tuple[str, ...], release: tuple[int, int], part: str = "") -> list[str]:
+    """The command that starts one agent on each node, inside the job (or a part of it)."""
     options = call.options
     line = (f"{options.env_setup} && " if options.env_setup else "") + script(options.remote_python, options.sudo)
-    part = [f"--het-group={call.hosts.slurm_part}"] if call.hosts.slurm_part else []
+    group = [f"--het-group={part}"] if part else []
+    source = "all" if _is_large(call) else "none"
     overlap = ["--overlap"] if release >= _OVERLAP or release == (0, 0) else []
     return [
-        "srun", f"--jobid={call.hosts.slurm_job[0]}", *part, *overlap,
+        "srun", f"--jobid={call.hosts.slurm_job[0]}", *group, *overlap,
         "--gres=none", f"--nodes={len(names)}", f"--ntasks={len(names)}", "--ntasks-per-node=1", "--cpus-per-task=1",
-        f"--nodelist={','.join(names)}", "--label", "--input=none", "--mpi=none", "--cpu-bind=none",
+        f"--nodelist={','.join(names)}", "--label", f"--input={source}", "--mpi=none", "--cpu-bind=none",
         "--kill-on-bad-exit=0", "--wait=0", "--quiet", "--job-name=rankscope", "--chdir=/", "--export=ALL", "sh", "-c",
         f"echo rankscope-node $SLURMD_NODENAME; {line}", "sh",
         *([] if _is_large(call) else as_arguments(call.parcel)),
@@ -159,9 +165,10 @@ def ask(call: Call, answers: Answers) -> None:
     release = version()
     names = call.hosts.names
     for _ in range(2):
-        listen = Listener(answers)
-        _run_step(step(call, names, release), call, answers, listen, end)
-        failed = listen.failed
+        commands = [step(call, mine, release, part) for part, mine in _parts(call.hosts, names)]
+        listeners = [Listener(answers) for _ in commands]
+        _run_steps(commands, call, answers, listeners, end)
+        failed = {name: detail for listen in listeners for name, detail in listen.failed.items()}
         for name, detail in failed.items():
             answers.missing(name, Why.UNREACHABLE, f"Slurm cannot start a task there: {detail or 'no answer'}")
         left = tuple(name for name in answers.waiting() if name in names)
@@ -169,9 +176,17 @@ def ask(call: Call, answers: Answers) -> None:
         if not (failed and silent and end - time.monotonic() > 1.0 and answers.complete):
             break
         names = left
+    said = [line for listen in listeners for line in listen.said]
     for name in answers.waiting():
-        if listen.said:
-            answers.missing(name, Why.FAILED, f"srun: {listen.said[-1][:200]}")
+        if said:
+            answers.missing(name, Why.FAILED, f"srun: {said[-1][:200]}")
+
+
+def _parts(hosts: Hosts, names: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:
+    """The steps to start: one for the job, or one for each part of a heterogeneous one that has nodes to be asked."""
+    parts = hosts.slurm_parts or (("", names),)
+    mine = [(part, tuple(name for name in theirs if name in names)) for part, theirs in parts]
+    return [(part, theirs) for part, theirs in mine if theirs]
 
 
 class Listener:
@@ -204,41 +219,44 @@ class Listener:
             self._answers.feed(self._nodes.get(label.encode(), ""), rest.encode())
 
 
-def _run_step(command: list[str], call: Call, answers: Answers, listen: Listener, end: float) -> None:
-    """Run srun until it ends, every node has answered, or the deadline has come; then end our step, and only that."""
-    file = _input(call)
+def _run_steps(commands: list[list[str]], call: Call, answers: Answers, listeners: list[Listener], end: float) -> None:
+    """Run srun until it ends, every node has answered, or the deadline has come; then end our steps, and only those."""
+    processes: list[subprocess.Popen[bytes]] = []
     try:
-        process = subprocess.Popen(command, stdin=file, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   start_new_session=True)  # fmt: skip
-    finally:
-        os.close(file)
-    try:
-        _converse(process, call, answers, listen, end)
+        processes.extend(map(functools.partial(_start, call), commands))
+        _converse(dict(zip(processes, listeners)), call, answers, end)
     except KeyboardInterrupt:
         answers.complete = False
     finally:
-        _end(process)
+        for process in processes:
+            _end(process)
 
 
-def _converse(process: subprocess.Popen[bytes], call: Call, answers: Answers, listen: Listener, end: float) -> None:
-    assert process.stdout is not None
-    assert process.stderr is not None
-    takers: dict[int, Callable[[bytes], None]] = {
-        process.stdout.fileno(): listen.output, process.stderr.fileno(): listen.errors
-    }  # fmt: skip
-    rest = dict.fromkeys(takers, b"")
+def _start(call: Call, command: list[str]) -> subprocess.Popen[bytes]:
+    file = _input(call)
+    try:
+        return subprocess.Popen(
+            command, stdin=file, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        )
+    finally:
+        os.close(file)
+
+
+def _converse(processes: dict[subprocess.Popen[bytes], Listener], call: Call, answers: Answers, end: float) -> None:
+    rest: dict[int, bytes] = {}
     with selectors.DefaultSelector() as selector:
-        selector.register(process.stdout, selectors.EVENT_READ)
-        selector.register(process.stderr, selectors.EVENT_READ)
-        while takers and answers.waiting() and (left := end - time.monotonic()) > 0:
+        for process, listen in processes.items():
+            for stream, take in ((process.stdout, listen.output), (process.stderr, listen.errors)):
+                assert stream is not None
+                selector.register(stream, selectors.EVENT_READ, take)
+        while selector.get_map() and answers.waiting() and (left := end - time.monotonic()) > 0:
             for key, _ in selector.select(min(left, 0.5)):
                 chunk = os.read(key.fd, 1 << 16)
-                *lines, rest[key.fd] = (rest[key.fd] + chunk).split(b"\n")
+                *lines, rest[key.fd] = (rest.get(key.fd, b"") + chunk).split(b"\n")
                 for line in lines:
-                    takers[key.fd](line)
+                    key.data(line)
                 if not chunk:
                     selector.unregister(key.fileobj)
-                    del takers[key.fd]
             call.idle()
             waiting = answers.waiting()
             if waiting:

@@ -44,14 +44,14 @@ class Options:
 class Hosts:
     """Who is to be asked. ``gaps`` are hosts of the job that it is no use to ask; ``whole`` says these are all of them.
 
-    ``slurm_job`` are the numbers of a Slurm job, the one to start a step in first; ``slurm_part`` is the part of a
-    heterogeneous job.
+    ``slurm_job`` are the numbers of a Slurm job, the one to start a step in first; ``slurm_parts`` are the parts of a
+    heterogeneous job, each with its hosts.
     """
 
     names: tuple[str, ...]
     gaps: tuple[Gap, ...] = ()
     slurm_job: tuple[str, ...] = ()
-    slurm_part: str = ""
+    slurm_parts: tuple[tuple[str, tuple[str, ...]], ...] = ()
     whole: bool = False
 
     @property
