@@ -28,6 +28,15 @@ NAMED = (
     ("healthy_fast", "torchrun"),
 )
 
+# Skipped where the package, or mpirun, is not installed; their shapes in the process table are tested everywhere.
+FRAMEWORKS = (
+    ("branch_skips_all_reduce", "accelerate", "accelerate"),
+    ("branch_skips_all_reduce", "deepspeed", "deepspeed"),
+    ("branch_skips_all_reduce", "mpirun", "mpi"),
+    ("trains_under_lightning", "lightning", "lightning"),
+    ("trains_under_ray", "ray", "ray"),
+)
+
 # Without torch; each also on another Python than ours, in turn.
 NAMED_STDLIB = (
     ("two_locks_crosswise", "shell"),
@@ -58,6 +67,20 @@ def test_the_verdict_on_a_patient_is_the_truth(admit, name, launcher):
 def test_the_verdict_needs_no_torch(admit, name, launcher):
     """Jobs of the standard library are diagnosed as well."""
     _examine(admit(name, launcher=launcher))
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "launcher", "called"), [pytest.param(*row, id=row[1]) for row in FRAMEWORKS])
+def test_jobs_of_other_launchers_are_found_whole_and_named(admit, name, launcher, called):
+    """All ranks bear their numbers, the launcher its name, and the verdict is the truth."""
+    patient = admit(name, launcher=launcher)
+    look = judging.diagnose(patient)
+    assert judging.mistakes(look, patient.truth) == [], look.diagnosis
+    job = look.diagnosis["job"]
+    assert job["launcher"] == called
+    assert job["ranks"] == list(range(job["world_size"]))
+    assert job["world_size"] in (3, 4)
 
 
 @pytest.mark.slow

@@ -94,7 +94,7 @@ def _card(path: pathlib.Path) -> Card:
     return Card(path.stem, path, about, tuple(values.get("LAUNCHERS", ("alone",))), tuple(values.get("NEEDS", ())))
 
 
-def start(path: pathlib.Path, launcher: str = "", python: str = sys.executable, within: float = 60.0) -> Patient:
+def start(path: pathlib.Path, launcher: str = "", python: str = sys.executable, within: float = 120.0) -> Patient:
     """Start a patient and wait for its word; raise NotReady, with the end of its log, when it does not come."""
     reaping.adopt_orphans()
     mark = f"PATIENT_MARK={uuid.uuid4()}"

@@ -74,7 +74,7 @@ def outside(code: str, *args: object) -> None:
     subprocess.run(command, env=env, check=True, stdin=subprocess.DEVNULL)
 
 
-def wait_until(condition: Callable[[], Any], within: float = 60.0) -> None:
+def wait_until(condition: Callable[[], Any], within: float = 100.0) -> None:
     """Ask again and again until the condition holds; end the program when it never does."""
     end = time.monotonic() + within
     while not condition():
@@ -210,6 +210,10 @@ def _spawned_plainly(main: Main, truth: dict[str, Any], world: int) -> None:
     _children("spawn", main, truth, world)
 
 
+def _served(main: Main, truth: dict[str, Any], world: int) -> None:
+    _children("forkserver", main, truth, world)
+
+
 def _children(method: str, main: Main, truth: dict[str, Any], world: int) -> None:
     """A plain parent whose children carry no rank in their environment."""
     _meeting_point()
@@ -240,7 +244,7 @@ def _short(main: Main, truth: dict[str, Any], world: int) -> None:
 
 _LAUNCHERS = {
     "alone": _alone, "torchrun": _torchrun, "spawn": _spawn, "forked": _forked, "spawned": _spawned_plainly,
-    "shell": _shell, "short": _short, "accelerate": _accelerate, "deepspeed": _deepspeed, "mpirun": _mpirun,
+    "served": _served, "shell": _shell, "short": _short, "accelerate": _accelerate, "deepspeed": _deepspeed, "mpirun": _mpirun,
 }  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """Rank 1 of Ray Train sleeps in a thread that is not the main one; nothing but Ray itself has numbered the ranks."""
 
+import os
 import time
 
 from _common import Crew, start
@@ -28,6 +29,7 @@ def train(rank, world, crew):
 
 
 def launch(main, truth, world):
+    os.environ["RAY_memory_monitor_refresh_ms"] = "0"  # else Ray ends its workers when others fill the memory
     import ray
     import ray.train
     import ray.train.torch

@@ -24,11 +24,11 @@ def child(local: int, node: int = 0, world: int = 4) -> dict[str, str]:
 
 
 def test_accelerate_is_torchruns_agent_under_another_command() -> None:
-    """Its agent bears torch's name and its ranks torch's variables."""
+    """Its agent bears torch's name and its ranks torch's variables; the user is told what was typed."""
     agent = seen(100, 1, PYTHON, "/usr/bin/accelerate", "launch", "train.py", comm="pt_elastic")
     ranks = [seen(101 + n, 100, PYTHON, "train.py", environ=rank(n, 2)) for n in range(2)]
     (found,) = jobs(table(agent, *ranks))
-    assert (found.job.launcher, found.job.world_size) == ("torchrun", 2)
+    assert (found.job.launcher, found.job.world_size) == ("accelerate", 2)
 
 
 def test_deepspeed_promises_its_ranks_on_its_command_line() -> None:

@@ -35,6 +35,13 @@ def _is_agent(seen: Seen) -> bool:
     )
 
 
+def _called(table: Table, agent: int | None) -> str:
+    """What the user typed: accelerate runs torch's agent inside its own process."""
+    command = table.seen[agent].command if agent is not None else ()
+    words = {os.path.basename(part) for part in command[:3]}
+    return "accelerate" if words & {"accelerate", "accelerate.commands.launch"} else "torchrun"
+
+
 def find(table: Table, free: frozenset[int]) -> Iterator[Claim]:
     ranks = ranks_by_environ(table, free, _place)
     jobs: dict[tuple[int | None, str], dict[int, Place]] = defaultdict(dict)
@@ -49,7 +56,7 @@ def find(table: Table, free: frozenset[int]) -> Iterator[Claim]:
     for (agent, _), places in jobs.items():
         roots = (*places, agent) if agent is not None else tuple(places)
         yield Claim(
-            "torchrun", agent, places, with_descendants(table, roots),
+            _called(table, agent), agent, places, with_descendants(table, roots),
             world_size=max((place.world_size or 0 for place in places.values()), default=0) or None,
             local_world_size=max((place.local_world_size or 0 for place in places.values()), default=0)
             or (_asked_for(table.seen[agent].command) if agent is not None else None),
