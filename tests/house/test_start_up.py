@@ -42,11 +42,17 @@ def test_help_loads_no_other_command() -> None:
 
 def test_raw_dumps_load_neither_the_commands_nor_the_judges() -> None:
     """They are asked for in a hurry, and on many processes."""
+    rooms = ("click", "rankscope.rules", "rankscope.analysis.case", "rankscope.model.diagnosis", "ClusterShell")
     script = (
-        "import os, sys; sys.argv = ['rankscope', 'stacks', '--raw', str(os.getppid())]\n"
-        "from rankscope.cli.main import main\ntry: main()\nexcept SystemExit: pass\n"
-        "rooms = ('click', 'rankscope.rules', 'rankscope.analysis.case', 'rankscope.model.diagnosis', 'ClusterShell')\n"
-        "print('loaded', [name for name in sys.modules if name.startswith(rooms)])"
+        "import sys\nfrom rankscope.cli.main import main\ntry: main()\nexcept SystemExit: pass\n"
+        f"print('loaded', [name for name in sys.modules if name.startswith({rooms!r})])"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    program = "print('ready', flush=True); import time; time.sleep(1000)"
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as target:
+        assert target.stdout is not None
+        target.stdout.readline()
+        words = ("stacks", "--raw", str(target.pid))
+        done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=True)
+        target.kill()
+    assert "Thread" in done.stdout
     assert done.stdout.splitlines()[-1] == "loaded []", done.stdout[-500:]
