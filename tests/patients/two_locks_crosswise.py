@@ -6,7 +6,7 @@ from _common import await_still, start
 from _ring import Ring
 
 TRUTH = {"class": "lock-order-deadlock", "ranks": [1], "state": "stuck"}
-LAUNCHERS = ("shell", "alone", "forked", "spawned", "mpirun")
+LAUNCHERS = ("shell", "alone", "forked", "spawned", "served", "mpirun")
 
 
 class Cache:

@@ -132,3 +132,44 @@ def test_a_rank_that_ended_unreaped_belongs_to_the_job_of_its_start_script() -> 
     assert found.job.launcher == "environment"
     assert 402 in roles(found)
     assert 403 not in roles(found)
+
+
+def test_children_of_a_fork_server_are_the_programs_own() -> None:
+    """They are copies of the server, command line and all, but they were asked for by its parent."""
+    serves = (PYTHON, "-c", "from multiprocessing.forkserver import main; main(3, 5, ['__main__'])")
+    tracks = seen(501, 500, PYTHON, "-c", "from multiprocessing.resource_tracker import main;main(4)")
+    program, server, child = seen(500, 1, PYTHON, "train.py"), seen(502, 500, *serves), seen(503, 502, *serves)
+    (found,) = jobs(table(*(dataclasses.replace(one, group=500) for one in (program, tracks, server, child))))
+    assert [roles(found)[pid][0] for pid in (501, 502, 503)] == [Role.HELPER, Role.HELPER, Role.OTHER]
+    assert {process.ref.pid: process.parent for process in found.processes}[503] == 500
+
+
+def started(number: int, address: str, **more: str) -> Seen:
+    environ = {"RANK": str(number), "WORLD_SIZE": "3", "MASTER_ADDR": address, "MASTER_PORT": "29500", **more}
+    return seen(600 + number, 599, PYTHON, "train.py", environ=environ)
+
+
+def test_ranks_that_meet_at_an_address_of_this_host_alone_are_all_expected_here() -> None:
+    (found,) = jobs(table(started(0, "127.0.0.1"), started(2, "127.0.0.1")))
+    assert found.job.expected == "0-2"
+    (found,) = jobs(table(started(0, "node1"), started(2, "node1")))
+    assert found.job.expected == ""
+
+
+def test_ranks_of_one_script_that_disagree_about_their_meeting_point_are_one_job() -> None:
+    """Two jobs of one script have the same ranks twice."""
+    (found,) = jobs(table(started(0, "127.0.0.1"), started(1, "10.0.0.9"), started(2, "10.0.0.9")))
+    assert sorted(rank for _, rank in roles(found).values() if rank is not None) == [0, 1, 2]
+    twice = [dataclasses.replace(started(number, "10.0.0.9"), pid=700 + number) for number in range(3)]
+    assert len(jobs(table(*(started(number, "127.0.0.1") for number in range(3)), *twice))) == 2
+
+
+def test_a_start_script_whose_programs_are_closed_to_us_is_looked_at_with_all_of_them() -> None:
+    """Who may not read their environment still learns what the kernel says of them."""
+    shell = seen(800, 1, "bash", "start.sh", executable="/bin/bash", comm="bash")
+    closed = [
+        dataclasses.replace(seen(801 + n, 800, PYTHON, "train.py"), environ=None, unreadable="denied") for n in (0, 1)
+    ]
+    found = job_of(table(shell, *closed), 800)
+    assert found is not None
+    assert {process.ref.pid for process in found.processes} == {800, 801, 802}

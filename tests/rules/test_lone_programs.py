@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from rankscope.analysis.progress import spins_s, works
-from rankscope.model.diagnosis import Finding, Kind, State
+from rankscope.model.diagnosis import Certainty, Finding, Kind, State
 from rankscope.model.evidence.blocked import Blocked, BlockedCall
 from rankscope.model.evidence.space import Mount, Room, Space
 from rankscope.model.evidence.stacks import Frame, Local, PythonStacks, PythonThread, Stack
@@ -23,14 +23,14 @@ PAUSES = Stack([Frame("main", "/job/run.py", 9)])
 
 
 def lone(stack: Stack, *more: object, threads: int = 1, took_s: float = 1.0, busy: bool = False, naps: bool = False,
-         holds: bool = True, timed: bool = False, locals: tuple[str, ...] = ("3", "3")) -> Snapshot:  # fmt: skip
+         holds: bool = True, timed: bool = False, locals: tuple[str, ...] = ("3", "3"), name: str = "n") -> Snapshot:  # fmt: skip
     """Two looks at one process, whose main thread stands in this stack."""
 
     def look(place: int) -> tuple[Item, ...]:
         run = 3 + (place if busy or naps else 0)
         task = KernelThread(70, "python", "R" if busy else "S", cpu_s=place * took_s * busy, voluntary=run, involuntary=0,
                             still_s=0.0 if busy or naps else 99.0, wchan="hrtimer_nanosleep" if naps else "futex")  # fmt: skip
-        main = PythonThread(70, stack, "MainThread", holds_gil=busy and holds, locals=(Local(0, "n", locals[place]),))
+        main = PythonThread(70, stack, "MainThread", holds_gil=busy and holds, locals=(Local(0, name, locals[place]),))
         others = tuple(PythonThread(71 + n, Stack([Frame("run", "/job/run.py", 30)])) for n in range(threads - 1))
         call = BlockedCall(70, "futex", address=0x100, timed=timed)
         kernel = Threads((task,), uptime_s=9.0 + place * took_s)
@@ -100,3 +100,24 @@ def test_a_stopped_process_is_not_at_work_whatever_its_frames_say() -> None:
     standing = case_of(lone(deeper, naps=True, locals=("3", "4"))).standings[REF]
     assert works(standing)
     assert not works(dataclasses.replace(standing, state="T"))
+
+
+def test_who_wants_the_mutex_of_a_queue_that_it_holds_has_locked_itself_out() -> None:
+    """A signal handler puts into the queue that the interrupted code is putting into."""
+    queue = "/usr/lib/python3.11/queue.py"
+    handler = [
+        Frame("on_signal", "/job/run.py", 4),
+        Frame("put", queue, 133),
+        Frame("__enter__", "/usr/lib/python3.11/threading.py", 272),
+    ]
+    interrupted = [Frame("main", "/job/run.py", 9), Frame("put", queue, 150)]
+    sure = [one for one in causes(lone(Stack([*interrupted, *handler]))) if one.certainty is not Certainty.POSSIBLE]
+    assert {one.cls for one in sure} == {"lock-order-deadlock"}
+    assert "locks-crosswise" in {one.rule for one in sure}
+
+
+@pytest.mark.parametrize(("name", "moves"), [("piece", True), ("attempt", False), ("n_retries", False), ("_", False)])
+def test_a_number_that_grows_between_pauses_is_work_unless_it_counts_attempts(name: str, moves: bool) -> None:
+    """A loop that works piece by piece and one that asks in vain look alike but for this."""
+    snapshot = lone(PAUSES, naps=True, locals=("3", "4"), name=name)
+    assert works(case_of(snapshot).standings[REF]) is moves

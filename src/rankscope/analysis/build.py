@@ -175,7 +175,7 @@ def _state(case: Case) -> State:
         if root.waiters and case.stuck(root.age_s):
             standing = case.standings.get(root.ref)
             return State.SLOW if standing is not None and works(standing) else State.STUCK
-    if case.graph.cycles:
+    if any(_closed_long(case, cycle) for cycle in case.graph.cycles):
         return State.STUCK
     if any(standing.moved or standing.ran for standing in workers):
         return State.MOVING
@@ -183,3 +183,9 @@ def _state(case: Case) -> State:
     if beat is not None and not case.stuck(beat.silent_s):
         return State.MOVING  # its last collective is younger than its rhythm allows
     return State.UNKNOWN
+
+
+def _closed_long(case: Case, cycle: tuple[ProcessRef, ...]) -> bool:
+    """Whether a circle has stood for long, or for an unknown time: processes that talk to each other close one at any moment."""
+    age = graph.oldest(case.standings, cycle)
+    return age is None or case.stuck(age)

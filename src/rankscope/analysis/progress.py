@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ..model.evidence.stacks import PythonStacks, PythonThread
 from ..model.evidence.threads import Threads
 from .frame_tables import Kind
@@ -28,7 +30,7 @@ def advances(standing: Standing) -> bool:
     first, last = looks[0], looks[-1]
     if _transferred(standing) >= MUCH_BYTES or _works_below(standing):
         return True
-    if _computes(standing) and _counts(first, last):
+    if _counts(first, last, attempts=_computes(standing)):
         return True
     return _functions(first) != _functions(last) or _outer_locals(first) != _outer_locals(last)
 
@@ -90,8 +92,14 @@ def _computes(standing: Standing) -> bool:
     return before is not None and now is not None and now.involuntary > before.involuntary + 5
 
 
-def _counts(first: PythonThread, last: PythonThread) -> bool:
-    """Whether a whole-number local of the innermost frame has grown."""
+# What programs call a number that says how often or how long they have asked in vain.
+_ATTEMPTS = re.compile(
+    r"_+$|attempt|retr(?:y|ies)|tr(?:y|ies)(?:_|$)|wait|poll|elapsed|timeout|tick|spin|sleep|(?:^|_)ms$", re.I
+)
+
+
+def _counts(first: PythonThread, last: PythonThread, attempts: bool) -> bool:
+    """Whether a whole-number local of the innermost frame has grown; a count of attempts only where it may be one."""
     innermost = len(last.stack) - 1
     before = {local.name: local.value for local in first.locals if local.depth == innermost}
     return len(first.stack) == len(last.stack) and any(
@@ -99,6 +107,7 @@ def _counts(first: PythonThread, last: PythonThread) -> bool:
         and local.value.isdigit()
         and before.get(local.name, "").isdigit()
         and int(local.value) > int(before[local.name])
+        and (attempts or not _ATTEMPTS.search(local.name))
         for local in last.locals
     )
 

@@ -43,8 +43,25 @@ class ThreadView:
 
     @property
     def wants_lock(self) -> bool:
-        """Whether it waits for a mutex itself, not for a condition, a queue or another thread built on one."""
-        return self.wait.kind is Kind.LOCK and self.asleep and (self.call is None or bool(self.lock_word))
+        """Whether it waits for a mutex itself, not for a condition, a queue or another thread built on one.
+
+        A mutex whose owner was read from memory is one, whatever the frames say: native code leaves none of its own.
+        """
+        if not self.asleep:
+            return False
+        if self.call is not None and self.call.owner:
+            return bool(self.lock_word)
+        return (self.wait.kind is Kind.LOCK or self._enters_queue) and (self.call is None or bool(self.lock_word))
+
+    @property
+    def _enters_queue(self) -> bool:
+        """Whether it wants the mutex of a ``queue.Queue``: who waits for an item stands in its condition's wait."""
+        last = self.stack[-1] if self.stack else None
+        return (
+            self.wait.kind is Kind.QUEUE
+            and last is not None
+            and ((module_path_of(last), last.function.rsplit(".", 1)[-1]) == ("threading.py", "__enter__"))
+        )
 
 
 def views(member: Member) -> tuple[ThreadView, ...]:

@@ -15,6 +15,8 @@ from .redact import redact
 from .table import Seen, Table
 
 ALONE = "none"  # the launcher of a program that belongs to no job
+_FORK_SERVER = "multiprocessing.forkserver"
+_HELPERS = ("multiprocessing.resource_tracker", "multiprocessing.semaphore_tracker", _FORK_SERVER)
 
 
 @dataclass(frozen=True)
@@ -48,9 +50,13 @@ def job_of(table: Table, pid: int) -> Found | None:
             inside.append(claim)
     if len(inside) == 1:
         return _found(table, inside[0])
-    if not table.seen[pid].python and not _was_python(table.seen[pid]):
+    if table.seen[pid].python or _was_python(table.seen[pid]):
+        return _found(table, Claim(ALONE, pid, {}, with_descendants(table, (pid,))))
+    # A start script whose programs do not let us see which ranks they are: all of them together.
+    hidden = [seen for seen in table.below(pid) if seen.python and seen.environ is None and seen.state not in "ZX"]
+    if not hidden or inside or pid == 1:
         return None
-    return _found(table, Claim(ALONE, pid, {}, with_descendants(table, (pid,))))
+    return _found(table, Claim("plain", pid, {}, with_descendants(table, (pid,))))
 
 
 def _was_python(seen: Seen) -> bool:
@@ -71,7 +77,7 @@ def _found(table: Table, claim: Claim) -> Found:
     processes = tuple(_process(table, claim, table.seen[pid]) for pid in claim.members if pid in table.seen)
     environs = [table.seen[pid].environ or {} for pid in claim.ranks]
     job = Job(
-        claim.launcher, _ref(table, root) if root else None, claim.world_size, _name(table, claim), _expected(claim),
+        claim.launcher, _ref(table, root) if root else None, claim.world_size, _name(table, claim), _expected(table, claim),
         meeting(environs, root.command if root else ()),
     )  # fmt: skip
     gaps = tuple(
@@ -93,14 +99,25 @@ def _process(table: Table, claim: Claim, seen: Seen) -> Process:
     )
     served = claim.ranks.get(owner) if owner is not None else None
     return Process(
-        ref=_ref(table, seen), role=_role(claim, seen), parent=seen.parent, comm=seen.comm,
+        ref=_ref(table, seen), role=_role(table, claim, seen), parent=_parent(table, seen), comm=seen.comm,
         command=redact(seen.command), executable=seen.executable, uid=seen.uid,
         rank=place.rank if place else (served.rank if served else None),
         local_rank=place.local_rank if place else None, world_size=place.world_size if place else None, owner=owner,
     )  # fmt: skip
 
 
-def _role(claim: Claim, seen: Seen) -> Role:
+def _by_fork_server(table: Table, seen: Seen) -> bool:
+    """Whether a fork server made this process on behalf of its own parent: it is a copy, with the same command line."""
+    server = table.seen.get(seen.parent)
+    return server is not None and server.command == seen.command and _FORK_SERVER in " ".join(seen.command)
+
+
+def _parent(table: Table, seen: Seen) -> int:
+    """Who asked for this process: not the fork server that made it."""
+    return table.seen[seen.parent].parent if _by_fork_server(table, seen) else seen.parent
+
+
+def _role(table: Table, claim: Claim, seen: Seen) -> Role:
     if seen.pid in claim.ranks:
         return Role.RANK
     if seen.pid == claim.root and claim.launcher != ALONE:
@@ -108,21 +125,23 @@ def _role(claim: Claim, seen: Seen) -> Role:
     command = " ".join(seen.command)
     if seen.comm.startswith("pt_data_worker"):
         return Role.DATALOADER_WORKER
-    if any(name in command for name in ("multiprocessing.resource_tracker", "multiprocessing.forkserver",
-                                        "multiprocessing.semaphore_tracker")):  # fmt: skip
+    if any(name in command for name in _HELPERS) and not _by_fork_server(table, seen):
         return Role.HELPER
     if "_inductor/compile_worker" in command or "_inductor.compile_worker" in command:
         return Role.COMPILE_WORKER
     return Role.OTHER
 
 
-def _expected(claim: Claim) -> str:
-    """The ranks that should run on this host, folded: local ranks are numbered without holes from the node's first."""
+def _expected(table: Table, claim: Claim) -> str:
+    """The ranks that should run on this host, folded: local ranks are numbered without holes from the node's first, and
+    ranks that meet at an address that no other host can reach are all here."""
     for place in claim.ranks.values():
         if place.local_rank is not None and claim.local_world_size:
             first = place.rank - place.local_rank
             return f"{first}-{first + claim.local_world_size - 1}"
-    return ""
+    places = {(table.seen[pid].environ or {}).get("MASTER_ADDR", "") for pid in claim.ranks}
+    here = bool(places) and all(place == "localhost" or place.startswith(("127.", "::1")) for place in places)
+    return f"0-{claim.world_size - 1}" if here and claim.world_size else ""
 
 
 def _name(table: Table, claim: Claim) -> str:

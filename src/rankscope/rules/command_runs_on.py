@@ -6,7 +6,7 @@ without a time limit. That program waits in turn: for input, for the network, fo
 
 ## How it is recognised
 A process of the job waits for the end of a child that is no Python program, which has not ended and has neither used the CPU nor
-moved data between the two looks.
+moved data between the two looks. Below a build (a PyTorch extension, ninja) it is a compiler that stands.
 
 ## What to do
 See what the command waits for: `cat /proc/PID/wchan`, `ls -l /proc/PID/fd`, `strace -p PID`. End it with `kill PID`; the job
@@ -20,7 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..analysis.case import Case, Member
+from ..analysis.case import Case, Member, Root
+from ..analysis.frame_tables import Kind as Wait
 from ..analysis.standing import Standing
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.stacks import PythonStacks
@@ -39,7 +40,7 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         rank = parent.rank
         yield Finding(
-            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, Certainty.LIKELY),
+            rule=RULE.id, cls=_class(case, root), kind=Kind.CAUSE, certainty=certainty(case, root, Certainty.LIKELY),
             title=f"{who(parent.process)} waits for the command {_command(member.process)} (pid {member.ref.pid})",
             ranks=RankSet([rank] if rank is not None else []), processes=(parent.process, member.process),
             because=(Reason(f"{name(case, parent.ref)} waits for the end of pid {member.ref.pid}", "kernel", parent.ref),
@@ -48,6 +49,12 @@ def check(case: Case) -> Iterator[Finding]:
                      *waited_for(root)),
             next=(f"cat /proc/{member.ref.pid}/wchan; ls -l /proc/{member.ref.pid}/fd", f"kill {member.ref.pid}"),
         )  # fmt: skip
+
+
+def _class(case: Case, root: Root) -> str:
+    """A command that a build started is a compiler, whatever it is called."""
+    builds = any(case.standings[ref].kind is Wait.COMPILE for ref in root.waiters if ref in case.standings)
+    return "compile-worker" if builds else RULE.cls
 
 
 def _foreign(member: Member) -> bool:

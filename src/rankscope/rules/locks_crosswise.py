@@ -72,7 +72,8 @@ def _deadlock(
         if _reentered(view):
             return f"{view.name} takes a lock again that it holds, in {at(view.wait.user_frame)}", Certainty.LIKELY
     words = {view.lock_word or id(view) for view in stuck}
-    if possible_holders(everybody) or (forked(member) and len(words) < 2):
+    others = tuple(view for view in everybody if view not in stuck)
+    if possible_holders(others) or (forked(member) and len(words) < 2):
         return None  # somebody may let go, or the lock may be a copy whose holder stayed in the parent
     if len(stuck) >= 2 and len(words) >= 2:
         return f"threads {' and '.join(view.name for view in stuck[:3])} wait for locks of each other", Certainty.LIKELY
@@ -99,11 +100,10 @@ def _owner_cycle(stuck: list[ThreadView]) -> list[ThreadView]:
 def _reentered(view: ThreadView) -> bool:
     """Whether the code that waits is further out in the same stack: a finalizer or handler came back into it."""
     own = view.stack
-    user = view.wait.user
-    if user < 0 or view.wait.kind is not Wait.LOCK:
-        return False
-    inner = own[user]
-    return any((frame.file, frame.function) == (inner.file, inner.function) for frame in own[:user])
+    inner = view.wait.user if view.wait.kind is Wait.LOCK else view.wait.index if view.wait.kind is Wait.QUEUE else -1
+    return inner >= 0 and any(
+        (frame.file, frame.function) == (own[inner].file, own[inner].function) for frame in own[:inner]
+    )
 
 
 def _stand(member: Member, view: ThreadView) -> Reason:

@@ -7,8 +7,8 @@ the ranks that are at the right place wait for them.
 
 ## How it is recognised
 A rank stands in `init_process_group` or the rendezvous, and its connection is still half open (`SYN-SENT`): no host said yes
-or no. Where a rank of the same job listens at this very port under other addresses, the address is what is wrong; where nobody
-was seen to listen, the host may as well be down or shielded.
+or no. Or it has no connection at all, long after it was started. Where a rank of the same job listens at this very port under
+other addresses, the address is what is wrong; where nobody was seen to listen, the host may as well be down or shielded.
 
 ## What to do
 `getent hosts $MASTER_ADDR` and `ip route get ADDRESS` on the hosts of the named ranks; give all ranks an address of rank 0 that
@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from ..analysis.case import Case, Member
 from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.evidence.environ import Environ
 from ..model.evidence.sockets import Socket, Sockets
 from ..model.evidence.threads import Threads
 from ..model.ranks import RankSet, ranks_phrase
@@ -37,6 +38,8 @@ def check(case: Case) -> Iterator[Finding]:
         rank: member for rank, member in case.by_rank.items() if case.standings[member.ref].kind is Wait.RENDEZVOUS
     }
     knocking = {rank: one for rank, member in meeting.items() if (one := _half_open(member)) is not None}
+    if not knocking:
+        knocking = {rank: one for rank, member in meeting.items() if (one := _refused(case, member)) is not None}
     if not case.snapshot.live or not knocking:
         return
     first = next(iter(knocking.values()))
@@ -61,9 +64,12 @@ def _reasons(case: Case, knocking: dict[int, Socket], host: Member | None) -> It
     for rank, one in list(knocking.items())[:4]:
         ref = case.by_rank[rank].ref
         place = at(case.standings[ref].user_frame)
-        yield Reason(
-            f"{name(case, ref)} stands in {place}; its connection {one.local} → {one.peer} is half open", "sockets", ref
+        how = (
+            f"its connection {one.local} → {one.peer} is half open"
+            if one.local
+            else f"it has no connection to {one.peer}"
         )
+        yield Reason(f"{name(case, ref)} stands in {place}; {how}", "sockets", ref)
     if host is not None:
         text = f"{name(case, host.ref)} listens at this port, and the address is none of its connections'"
         yield Reason(text, "sockets", host.ref)
@@ -82,6 +88,18 @@ def _tcp(member: Member) -> tuple[Socket, ...]:
 
 def _half_open(member: Member) -> Socket | None:
     return next((one for one in _tcp(member) if one.state == "syn-sent"), None)
+
+
+def _refused(case: Case, member: Member) -> Socket | None:
+    """The connection that a rank still lacks long after it was started, where somebody of the job listens at that port:
+    the address has no route, or a machine without this port answers at it."""
+    environ = member.latest(Environ)
+    address, port = (environ.values.get(name, "") for name in ("MASTER_ADDR", "MASTER_PORT")) if environ else ("", "")
+    if not address or not port or not _old(case, member) or any(one.peer.endswith(f":{port}") for one in _tcp(member)):
+        return None
+    wanted = Socket(0, "tcp", peer=f"{address}:{port}")
+    host = _listener(case, wanted.peer)
+    return wanted if host is not None and host is not member else None
 
 
 def _listener(case: Case, peer: str) -> Member | None:

@@ -20,9 +20,14 @@ Free ports (`--standalone`), a fresh file per run. Case: https://github.com/epfm
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ..analysis.case import Case
-from ..model.diagnosis import Finding
+from ..analysis.frame_tables import Kind as Wait
+from ..model.diagnosis import Finding, Reason
+from ._outside import outsiders
+from ._outside import said as words
+from ._say import who
 from ._text import LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, simple
 
 _STEPS = ("ss -ltnp | grep :29500", "torchrun --rdzv-backend=c10d --rdzv-endpoint=$HOST:0 --rdzv-id=$RANDOM …")
@@ -46,7 +51,19 @@ def check(case: Case) -> Iterator[Finding]:
             return
     found = list(hits(case, _SIGNS))
     if found:
-        yield finding(RULE, case, found, "the meeting point is taken or left over from another run", _STEPS)
+        said = finding(RULE, case, found, "the meeting point is taken or left over from another run", _STEPS)
+        yield replace(said, because=(*said.because, *_stranger(case)))
+
+
+def _stranger(case: Case) -> Iterator[Reason]:
+    """Who answers at the meeting point, where ranks wait for a program that is no part of the job."""
+    for standing in case.standings.values():
+        if standing.kind in (Wait.RENDEZVOUS, Wait.STORE):
+            for one in outsiders(case, standing):
+                yield Reason(
+                    f"{who(standing.member.process)} is connected to {words(one)}", "sockets", standing.member.ref
+                )
+                return
 
 
 RULE = make_rule(__name__, __doc__, "rendezvous-port", 24, check)

@@ -6,7 +6,8 @@ closed connection and fail; with NCCL, or when nobody ends them, they wait until
 
 ## How it is recognised
 The launcher's numbers say which ranks should run here; one has no living process (none at all, or a zombie), or it
-disappeared between the two looks, while other ranks stand in a collective.
+disappeared between the two looks, while other ranks stand in a collective or wait for its key in the store. Where they all
+still stand in the first meeting and nobody saw it die, it may as well never have been started: *rank-never-joined*.
 
 ## What to do
 Look for its end: the first exception in its log, `dmesg` for "Out of memory" or "segfault", the exit code in the launcher's
@@ -20,9 +21,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..analysis.case import Case
+from ..analysis.case import Case, Member, Root
+from ..analysis.frame_tables import Kind as Wait
 from ..analysis.scene import is_absent
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.evidence.threads import Threads
 from ..model.process import Process, Role
 from ..model.ranks import RankSet, ranks_phrase
 from . import Rule
@@ -38,12 +41,43 @@ def check(case: Case) -> Iterator[Finding]:
         return
     bodies = tuple(member.process for member in case if dead(member) and member.role in (Role.RANK, Role.OTHER))
     roots = [root for root in case.graph.roots if is_absent(root.ref) or root.ref in {body.ref for body in bodies}]
+    if not bodies and not _missed(case, roots):
+        return  # it may have done its part, or be about to start
+    begun = bool(bodies) or not roots or not all(_meets(case, root) for root in roots)
     yield Finding(
-        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=Certainty.CERTAIN if roots else Certainty.LIKELY,
-        title=f"{ranks_phrase(gone)} {'is' if len(gone) == 1 else 'are'} gone: no living process",
+        rule=RULE.id, cls=RULE.cls if begun else "rank-never-joined", kind=Kind.CAUSE,
+        certainty=Certainty.CERTAIN if roots and begun else Certainty.LIKELY, title=_title(gone, begun),
         ranks=gone, processes=bodies, because=(*_seen(case, gone, bodies), *(waited_for(roots[0]) if roots else ())),
         next=("dmesg -T | grep -iE 'out of memory|oom|segfault' | tail", "look for the first exception in this rank's log"),
     )  # fmt: skip
+
+
+def _title(gone: RankSet, begun: bool) -> str:
+    one = len(gone) == 1
+    if begun:
+        return f"{ranks_phrase(gone)} {'is' if one else 'are'} gone: no living process"
+    has = "has" if one else "have"
+    return f"{ranks_phrase(gone)} {has} not come to the meeting, and {has} no process here"
+
+
+def _missed(case: Case, roots: list[Root]) -> bool:
+    """Whether somebody has lacked them for long: waits for them, or knocks at the meeting point since it was started."""
+    if any(case.stuck(root.age_s) for root in roots):
+        return True
+    living = [case.standings[member.ref] for member in case.by_rank.values() if not dead(member)]
+    return any(_meets(case, root) for root in roots) and all(_old(case, one.member) for one in living)
+
+
+def _meets(case: Case, root: Root) -> bool:
+    """Whether all who wait for it stand in the first meeting of the job: it never came, or came and went."""
+    waiters = [case.standings[ref] for ref in root.waiters if ref in case.standings]
+    return bool(waiters) and all(one.kind is Wait.RENDEZVOUS for one in waiters)
+
+
+def _old(case: Case, member: Member) -> bool:
+    """A rank that knocks at the meeting point never stands still, but its process has an age."""
+    seen = member.latest(Threads)
+    return seen is not None and case.stuck(seen.uptime_s)
 
 
 def _seen(case: Case, gone: RankSet, bodies: tuple[Process, ...]) -> Iterator[Reason]:

@@ -8,7 +8,7 @@ others entered the next collective and wait for it.
 The rank's thread ends in a frame of the job itself (or in a sleep, input or poll called from there), it has not arrived where
 its peers wait, and this has lasted longer than `--stuck-after`. A rank whose outer loops advance between the two looks is
 slow, not stuck, and is reported as a straggler. Of a program of no job: the only Python thread it has waits for a queue or a
-lock of its own process, so that nobody is left who could end the wait.
+lock of its own process, so that nobody is left who could end the wait; or its event loop has nothing left to wait for.
 
 ## What to do
 Read the line that is shown. A loop that polls needs a limit; a remote call needs a time-out; work that only one rank does
@@ -25,12 +25,18 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
+from ..analysis.identity import module_path_of
 from ..analysis.progress import advances
 from ..analysis.standing import Standing
 from ..analysis.threads import views
+from ..analysis.waits.store import asks_store
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.evidence.blocked import Blocked
+from ..model.evidence.files import OpenFiles
+from ..model.evidence.sockets import Sockets
 from ..model.process import Role
 from . import Rule
+from ._outside import outsiders, said
 from ._say import at, certainty, old_roots, pointed_at, ranks_of, stands, waited_for, who
 
 _OWN = {Wait.USER, Wait.SLEEP, Wait.INPUT, Wait.SOCKET, Wait.LIBRARY, Wait.PIPE}
@@ -44,6 +50,8 @@ def check(case: Case) -> Iterator[Finding]:
     for root, standing in old_roots(case):
         if not _works(case, standing) or standing.kind not in _OWN | _SECOND_PARTY:
             continue
+        if case.collectives and asks_store(case.members, standing):
+            continue  # it waits for a key of its peers: which call it missed says more
         if standing.state in ("T", "t", "D", "Z") or (
             standing.user_frame is None and standing.kind is not Wait.LIBRARY
         ):
@@ -55,7 +63,7 @@ def check(case: Case) -> Iterator[Finding]:
             rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, _best(standing)),
             title=f"{who(standing.member.process)} {_doing(standing)} in {at(standing.user_frame)}{peers}",
             ranks=ranks_of(standing), processes=(standing.member.process,),
-            because=(stands(standing), *_alone(standing), *waited_for(root)),
+            because=(stands(standing), *_alone(case, standing), *_peers(case, standing), *waited_for(root)),
             against=tuple(_against(standing)),
             next=(f"rankscope stacks pid:{standing.member.ref.pid} --source",),
         )  # fmt: skip
@@ -74,7 +82,11 @@ def _sick_alone(case: Case, standing: Standing) -> bool:
         return True
     if not pointed_at(case, standing):
         return False
-    return (standing.kind not in _PATIENT and standing.busy < 0.5) or _nobody_else(standing)
+    return (
+        (standing.kind not in _PATIENT and standing.busy < 0.5)
+        or _nobody_else(standing)
+        or _loop_of_nothing(case, standing)
+    )
 
 
 def _nobody_else(standing: Standing) -> bool:
@@ -88,10 +100,39 @@ def _nobody_else(standing: Standing) -> bool:
     )
 
 
-def _alone(standing: Standing) -> Iterator[Reason]:
+def _loop_of_nothing(case: Case, standing: Standing) -> bool:
+    """Whether it is an event loop that nothing will wake: no timer, no connection but its own wake-up pair, no thread at
+    work, no other process."""
+    member = standing.member
+    blocked, files, sockets = member.latest(Blocked), member.latest(OpenFiles), member.latest(Sockets)
+    if standing.kind is not Wait.IDLE or len(case.members) > 1 or not (blocked and files and sockets):
+        return False
+    call = next((one for one in blocked.calls if standing.kernel and one.tid == standing.kernel.tid), None)
+    if call is None or call.timed or not call.call.startswith("epoll") or not call.fds:
+        return False
+    inodes = {one.fd: one.target for one in files.files}
+    peers = {f"socket:[{one.inode}]": f"socket:[{one.peer_inode}]" for one in sockets.sockets if one.kind == "unix"}
+    own = set(inodes.values())
+    others = (view for view in views(member) if view.python is not standing.thread)
+    return all(peers.get(inodes.get(fd, "")) in own for fd in call.fds) and all(
+        one.wait.kind is Wait.IDLE for one in others
+    )
+
+
+def _alone(case: Case, standing: Standing) -> Iterator[Reason]:
+    if not pointed_at(case, standing):
+        return
+    if _loop_of_nothing(case, standing):
+        yield Reason("its event loop has no timer, no connection and no thread to wait for: each task awaits what another "
+                     "one should bring (a lock, a future, a queue)", "kernel", standing.member.ref)  # fmt: skip
     if _nobody_else(standing):
         yield Reason("it is the only Python thread of its process: nobody is left who could end this wait", "python-stack",
                      standing.member.ref)  # fmt: skip
+
+
+def _peers(case: Case, standing: Standing) -> Iterator[Reason]:
+    for one in list(outsiders(case, standing))[:2]:
+        yield Reason(f"the other end of what it waits on is held by {said(one)}", "kernel", standing.member.ref)
 
 
 def _best(standing: Standing) -> Certainty:
@@ -103,11 +144,23 @@ def _best(standing: Standing) -> Certainty:
 
 def _doing(standing: Standing) -> str:
     return {
-        Wait.SLEEP: "sleeps", Wait.INPUT: "waits for input", Wait.SOCKET: "waits on a socket or poll",
+        Wait.SLEEP: "sleeps", Wait.INPUT: _prompt(standing), Wait.SOCKET: "waits on a socket or poll",
         Wait.PIPE: "waits on a pipe", Wait.QUEUE: "waits for a queue", Wait.CONDITION: "waits for a condition",
         Wait.LOCK: "waits for a lock", Wait.CHILD: "waits for a thread or process to end",
-        Wait.FILE_LOCK: "waits for a file lock", Wait.LIBRARY: f"is in {standing.wait.op}, called",
+        Wait.STORE: "waits for a key in the job's store", Wait.FILE_LOCK: "waits for a file lock",
+        Wait.IDLE: "waits in its event loop", Wait.LIBRARY: f"is in {standing.wait.op}, called",
     }.get(standing.kind, "spins" if standing.busy > 0.5 else "stands")  # fmt: skip
+
+
+_DEBUGGERS = ("pdb.py", "bdb.py", "ipdb/", "IPython/terminal/debugger.py", "pudb/", "pydevd", "debugpy/")
+
+
+def _prompt(standing: Standing) -> str:
+    """A person is waited for: by a debugger, if one of its frames stands between the program and the prompt."""
+    files = [module_path_of(frame) for frame in standing.own_stack[standing.wait.user + 1 :]]
+    found = next((file for file in files if file.startswith(_DEBUGGERS)), None)
+    name = found.split("/")[0].removesuffix(".py").replace("bdb", "pdb") if found else ""
+    return f"stands at the prompt of a debugger ({name})" if found else "waits for input"
 
 
 def _against(standing: Standing) -> Iterator[str]:

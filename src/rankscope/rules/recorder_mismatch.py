@@ -25,7 +25,7 @@ from dataclasses import replace
 
 from ..analysis.case import Case
 from ..model.diagnosis import Certainty, CollectiveState, Finding, Kind, Reason
-from ..model.evidence.recorder import Recorder
+from ..model.evidence.recorder import Recorder, RecorderEntry
 from ..model.ranks import RankSet, ranks_phrase
 from . import Rule
 from ._recorder import (
@@ -75,21 +75,53 @@ def _recorded(case: Case, state: CollectiveState) -> Finding:
 
 def _class(case: Case, state: CollectiveState) -> str:
     """Another operation issued from another line is another path through the program: the others' call was missed.
-    Another one from the same line, or another size or type, is the same call made differently."""
+
+    Another one from the same line, or another size or type, is the same call made differently. So is one that a branch of
+    the same function makes in place of the usual one: of the same size, and from a line at which the others call nothing.
+    """
     if state.kind != "collective_mismatch" or not state.culprits:
         return RULE.cls
-    usual = {_line(case, state, rank) for rank in list(state.arrived - state.culprits)[:8]} - {None}
-    odd = {_line(case, state, rank) for rank in list(state.culprits)[:8]} - {None}
-    return "collective-missed-by-rank" if usual and odd and not usual & odd else RULE.cls
+    usual = [one for rank in list(state.arrived - state.culprits)[:8] if (one := _entry(case, state, rank))]
+    odd = [one for rank in list(state.culprits)[:8] if (one := _entry(case, state, rank))]
+    apart = {_line(one) for one in usual} - {None}, {_line(one) for one in odd} - {None}
+    if not all(apart) or apart[0] & apart[1] or _instead(case, state, usual, odd):
+        return RULE.cls
+    return "collective-missed-by-rank"
 
 
-def _line(case: Case, state: CollectiveState, rank: int) -> tuple[str, int] | None:
-    """The line of the job's own code from which a rank issued its call of this number; None where nothing tells."""
+def _instead(case: Case, state: CollectiveState, usual: list[RecorderEntry], odd: list[RecorderEntry]) -> bool:
+    """Whether the odd calls stand where the usual one should: none is a barrier, they move the same data from the same
+    function, and their lines are no calls of the others that came too early here."""
+    if any(one.op == "barrier" for one in (*usual, *odd)):
+        return False
+    if {one.input_sizes for one in odd} != {one.input_sizes for one in usual} or _functions(odd) != _functions(usual):
+        return False
+    lines = {_line(one) for one in odd}
+    return not any(
+        _line(one) in lines for rank in list(state.arrived - state.culprits)[:8] for one in _calls(case, rank)
+    )
+
+
+def _functions(entries: list[RecorderEntry]) -> set[tuple[str, str]]:
+    return {(frame.file, frame.function) for one in entries if (frame := user_frame(one))}
+
+
+def _calls(case: Case, rank: int) -> tuple[RecorderEntry, ...]:
+    """The last calls of a rank, in any group."""
     member = case.by_rank.get(rank)
     recorder = member.latest(Recorder) if member else None
-    entries = recorder.entries[-512:] if recorder else ()
-    mine = [e for e in entries if e.group == state.group and e.seq == state.seq and not e.is_p2p]
-    frame = user_frame(mine[-1]) if mine else None
+    return tuple(recorder.entries[-512:]) if recorder else ()
+
+
+def _entry(case: Case, state: CollectiveState, rank: int) -> RecorderEntry | None:
+    """What a rank issued as the call of this number in this group."""
+    mine = [e for e in _calls(case, rank) if e.group == state.group and e.seq == state.seq and not e.is_p2p]
+    return mine[-1] if mine else None
+
+
+def _line(entry: RecorderEntry) -> tuple[str, int] | None:
+    """The line of the job's own code from which a call was issued; None where nothing tells."""
+    frame = user_frame(entry)
     return (frame.file, frame.line) if frame else None
 
 
@@ -117,7 +149,8 @@ def _places(case: Case, state: CollectiveState) -> Iterator[Reason]:
     if usual:
         yield Reason(f"{call(state)} is issued at {usual}", "recorder")
     for rank in list(state.culprits)[:2]:
-        line = _line(case, state, rank)
+        entry = _entry(case, state, rank)
+        line = _line(entry) if entry else None
         if line is not None:
             yield Reason(f"rank {rank} issued its call at {line[0].rsplit('/', 1)[-1]}:{line[1]}", "recorder")
 

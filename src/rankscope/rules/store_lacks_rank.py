@@ -6,7 +6,7 @@ rank whose key is missing has not come: it was not started, died before, is stil
 
 ## How it is recognised
 The names of the store's keys are read (never their values, nothing is written): keys of some ranks are there, others are not,
-and ranks that came stand in the meeting.
+and ranks that came stand in the meeting. A rank that is on its way and works is a straggler, and is not named here.
 
 ## What to do
 Look at the process of the named rank: does it run, and where does it stand? If it does not run, compare the numbers given to
@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from ..analysis.case import Case
 from ..analysis.collectives.meeting import arrivals
 from ..analysis.frame_tables import Kind as Wait
+from ..analysis.progress import works
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.store import StoreKeys
 from ..model.ranks import RankSet, ranks_phrase
@@ -36,7 +37,10 @@ def check(case: Case) -> Iterator[Finding]:
     waiting = {rank: standing for rank, member in case.by_rank.items()
                if (standing := case.standings.get(member.ref)) is not None and standing.kind is Wait.RENDEZVOUS}  # fmt: skip
     keyless = arrivals(looks).missing(case.world_size or 0) if looks else RankSet()
-    missing = keyless - RankSet(waiting)  # the store's host waits for all before it writes a key of its own
+    at_work = RankSet(
+        rank for rank in keyless if _works(case, rank)
+    )  # late, not absent: the straggler's rule speaks of it
+    missing = keyless - RankSet(waiting) - at_work  # the store's host waits for all before it writes a key of its own
     come = RankSet(range(case.world_size or 0)) - keyless
     if not missing or not waiting:
         return
@@ -53,6 +57,12 @@ def check(case: Case) -> Iterator[Finding]:
                         "store"), Reason(_waits(RankSet(waiting)), "python-stack")),
         next=("rankscope diagnose   (on the host of the missing rank)",),
     )  # fmt: skip
+
+
+def _works(case: Case, rank: int) -> bool:
+    member = case.by_rank.get(rank)
+    standing = case.standings.get(member.ref) if member else None
+    return standing is not None and works(standing)
 
 
 def _waits(ranks: RankSet) -> str:

@@ -2,7 +2,8 @@
 
 ## What it means
 Nobody is absent: each member of the circle waits for the next one. Two ranks that both send first (and whose messages are too
-large to be buffered), both receive first, or that took two groups or two file locks in opposite order never get on.
+large to be buffered), both receive first, or that took two groups or two file locks in opposite order never get on. Neither
+do a parent that waits for the end of its child and the child that writes into a full pipe that the parent does not read.
 
 ## How it is recognised
 The wait-for graph has a closed circle from which no wait leads out, and its members have stood still for longer than
@@ -10,7 +11,7 @@ The wait-for graph has a closed circle from which no wait leads out, and its mem
 
 ## What to do
 Break the circle at its definition: order sends and receives by parity or put both into one `batch_isend_irecv`; use one global
-order of groups and of locks on all ranks.
+order of groups and of locks on all ranks; `communicate()` instead of `wait()` where a child's output goes into a pipe.
 
 ## How to prevent it
 No choice of order that depends on the rank; non-blocking sends; time-outs.
@@ -26,6 +27,7 @@ from ..analysis.graph import oldest
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.blocked import Blocked
 from ..model.process import ProcessRef
+from ..model.ranks import RankSet
 from ..model.words import span
 from . import Rule
 from ._say import name
@@ -43,10 +45,17 @@ def check(case: Case) -> Iterator[Finding]:
         yield Finding(
             rule=RULE.id, cls=cls, kind=Kind.CAUSE, certainty=Certainty.LIKELY if age is not None else Certainty.POSSIBLE,
             title=f"{len(cycle)} processes wait for each other in a circle: " + ", ".join(name(case, ref) for ref in cycle[:4]),
+            ranks=_ranks(case, cycle),
             processes=tuple(case.by_ref[ref].process for ref in cycle if ref in case.by_ref),
             because=(*_steps(case, cycle), Reason(f"nobody in the circle has moved for {span(age)}", "kernel")),
             next=("rankscope stacks --source",),
         )  # fmt: skip
+
+
+def _ranks(case: Case, cycle: tuple[ProcessRef, ...]) -> RankSet:
+    """The one rank that got into the circle with its own helpers; between ranks nobody is more at fault than another."""
+    ranks = RankSet(member.rank for ref in cycle if (member := case.by_ref.get(ref)) and member.rank is not None)
+    return ranks if len(ranks) == 1 else RankSet()
 
 
 def _class(case: Case, cycle: tuple[ProcessRef, ...]) -> str | None:
@@ -56,6 +65,10 @@ def _class(case: Case, cycle: tuple[ProcessRef, ...]) -> str | None:
         return "lock-order-deadlock"
     if kinds <= _TALK:
         return None if _silent(case, cycle) else "p2p-order-deadlock"
+    if Wait.CHILD in kinds and kinds <= {Wait.CHILD, Wait.PIPE}:
+        return "queue-pipe-full"  # who reads from its parent is waited for; in a circle it writes
+    if Wait.P2P in kinds and kinds <= {*_TALK, Wait.COLLECTIVE} and not case.comparison.cycles:
+        return "p2p-order-deadlock"  # a message and a collective: recorders of gloo hold only one of them
     if kinds & {Wait.COLLECTIVE, Wait.BACKWARD}:
         return None if case.collectives else "collective-cycle"  # recorders name the groups
     return None

@@ -1,4 +1,7 @@
-"""A parent in wait4 or join waits for its child; the system call names which one, else it is any that still lives."""
+"""A parent in wait4 or join waits for its child; the system call names which one, else it is any that still lives.
+
+A rank in a build waits for the commands of the build, and they for those that they started.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,8 @@ from ..standing import Standing, idle_worker
 
 def find(scene: Scene) -> Iterator[Wait]:
     for standing in scene.standings.values():
+        if standing.kind is Kind.COMPILE:
+            yield from _commands(scene, standing)
         if standing.kind is not Kind.CHILD:
             continue
         minds = standing.member.role is Role.LAUNCHER  # watching its ranks is its work, not a wait
@@ -25,6 +30,13 @@ def find(scene: Scene) -> Iterator[Wait]:
                 if (named is None and idle_worker(child)) or (minds and child.member.role is Role.RANK):
                     continue
                 yield Wait(standing.member.ref, child.member.ref, "the end of this child process", standing.still_s)
+
+
+def _commands(scene: Scene, standing: Standing) -> Iterator[Wait]:
+    """Who builds waits for the build tool and the compilers it started; a pool of compile workers is another matter."""
+    for child in scene.children_of(standing.member.ref.pid, standing.member.ref.host):
+        if child.member.role is Role.OTHER and child.thread is None and not child.member.gone:
+            yield Wait(standing.member.ref, child.member.ref, "the end of this build", standing.still_s)
 
 
 def _named(standing: Standing) -> int | None:

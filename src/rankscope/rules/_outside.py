@@ -1,0 +1,33 @@
+"""Who beside the job holds the other end of what a process waits on: shared by the rules that name such a process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.case import Case
+from ..analysis.standing import Standing
+from ..model.evidence.blocked import Blocked
+from ..model.evidence.outsiders import Outsider, Outsiders
+from ..model.process import Process, ProcessRef, Role
+
+
+def outsiders(case: Case, standing: Standing) -> Iterator[Outsider]:
+    """Processes beside the job at the other end of the one descriptor on which the deciding thread waits."""
+    member = standing.member
+    found, blocked = member.latest(Outsiders), member.latest(Blocked)
+    if found is None or blocked is None or standing.kernel is None:
+        return
+    fds = {call.fds for call in blocked.calls if call.tid == standing.kernel.tid}
+    ours = {ref.pid for ref in case.by_ref if ref.host == member.ref.host}
+    ends = {one.inode for one in found.found if one.pid in ours}  # an end that a member holds leads to that member
+    yield from (one for one in found.found if (one.fd,) in fds and one.inode not in ends)
+
+
+def process_of(standing: Standing, outsider: Outsider) -> Process:
+    """The outsider as findings name processes."""
+    return Process(ProcessRef(standing.member.ref.host, outsider.pid), Role.OTHER, comm=outsider.comm)
+
+
+def said(outsider: Outsider) -> str:
+    """The outsider in words."""
+    return f"pid {outsider.pid} ({outsider.comm}), which is no part of this job"

@@ -1,0 +1,109 @@
+"""Processes that are no part of the job: who stands at the other end of a pipe or connection, and who is left to write."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+
+from harness.waiting import wait_until
+from rankscope.model.diagnosis import Finding, Kind
+from rankscope.model.evidence.blocked import Blocked, BlockedCall
+from rankscope.model.evidence.files import OpenFile, OpenFiles
+from rankscope.model.evidence.outsiders import Outsider, Outsiders
+from rankscope.model.evidence.stacks import Frame, PythonStacks, PythonThread, Stack
+from rankscope.model.evidence.threads import KernelThread, Threads
+from rankscope.model.process import Process, ProcessRef, Role
+from rankscope.model.snapshot import Item, Job, Snapshot, Sweep
+from rankscope.pipeline import judge
+from rankscope.probe.collector import Target
+from rankscope.probe.collectors.outsiders import collect
+
+REF = ProcessRef("n1", 70, 1)
+READS = Stack([Frame("main", "/job/run.py", 9)])
+TAKES = Stack([*READS, Frame("get", "/usr/lib/python3.11/multiprocessing/queues.py", 102),
+               Frame("_recv", "/usr/lib/python3.11/multiprocessing/connection.py", 378)])  # fmt: skip
+
+
+def reader(stack: Stack, *more: object, ends: str = "r", still_s: float = 99.0) -> Snapshot:
+    """A lone program that has long been reading from a pipe, of which it has these ends open."""
+    task = KernelThread(70, "python", "S", voluntary=3, involuntary=0, still_s=still_s, wchan="pipe_read")
+    files = OpenFiles(tuple(OpenFile(5 + at, "pipe:[11]", end) for at, end in enumerate(ends)))
+    records = [Threads((task,), uptime_s=120.0), PythonStacks((PythonThread(70, stack, "MainThread"),), engine="test"),
+               Blocked((BlockedCall(70, "read", (5,)),)), files, *more]  # fmt: skip
+    sweeps = tuple(Sweep(at, float(at), (REF,), tuple(Item(REF, record) for record in records)) for at in (0, 1))
+    process = Process(REF, Role.OTHER, parent=1, comm="python", command=("python", "run.py"))
+    return Snapshot(Job("none", root=REF), processes=(process,), sweeps=sweeps)
+
+
+def first(snapshot: Snapshot) -> Finding | None:
+    return next((one for one in judge(snapshot).findings if one.kind is Kind.CAUSE), None)
+
+
+def beside(state: str) -> Outsiders:
+    return Outsiders((Outsider(99, "server", state, fd=5, inode=11),))
+
+
+def test_a_stopped_process_beside_the_job_is_named() -> None:
+    found = first(reader(READS, beside("T")))
+    assert found is not None
+    assert (found.rule, found.cls) == ("peer-stopped", "process-stopped")
+    assert "pid 99 (server)" in found.title
+    assert found.processes[0].ref.pid == 99
+
+
+def test_one_that_runs_is_mentioned_and_not_accused() -> None:
+    found = first(reader(READS, beside("S")))
+    assert found is not None
+    assert found.rule == "rank-in-user-code"
+    assert any("pid 99 (server)" in reason.text for reason in found.because)
+
+
+def test_a_young_wait_for_a_stopped_process_is_no_cause() -> None:
+    assert first(reader(READS, beside("T"), still_s=1.0)) is None
+
+
+def test_a_queue_whose_other_end_nobody_else_has_open_gets_no_more_items() -> None:
+    found = first(reader(TAKES, ends="rw"))
+    assert found is not None
+    assert (found.rule, found.cls) == ("nobody-writes", "child-dead")
+
+
+def test_somebody_beside_the_job_may_still_write() -> None:
+    found = first(reader(TAKES, beside("S"), ends="rw"))
+    assert found is None or found.cls != "child-dead"
+
+
+def test_a_reader_that_closed_its_writing_end_has_a_writer_somewhere() -> None:
+    """Else the kernel would have told it of the end."""
+    found = first(reader(TAKES, ends="r"))
+    assert found is None or found.cls != "child-dead"
+
+
+def test_who_holds_the_other_end_is_found_among_all_processes() -> None:
+    """A pipe to a real child that somebody stops."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        assert child.stdin is not None
+        fd = child.stdin.fileno()
+        try:
+            os.kill(child.pid, signal.SIGSTOP)
+            wait_until(lambda: _state(child.pid) == "T", within=5)
+            process = Process(ProcessRef("n1", os.getpid(), 1), Role.RANK)
+            seen = {"blocked": Blocked((BlockedCall(os.getpid(), "write", (fd,)),)),
+                    "files": OpenFiles((OpenFile(fd, os.readlink(f"/proc/self/fd/{fd}"), "w"),))}  # fmt: skip
+            found = collect(Target(process, seen=seen))
+            assert found is not None
+            assert [(one.pid, one.state, one.fd) for one in found.found] == [(child.pid, "T", fd)]
+            assert (
+                collect(dataclasses.replace(Target(process, seen=seen), seen={**seen, "blocked": Blocked(())})) is None
+            )
+        finally:
+            os.kill(child.pid, signal.SIGCONT)
+            child.kill()
+
+
+def _state(pid: int) -> str:
+    with open(f"/proc/{pid}/stat") as file:
+        return file.read().rpartition(")")[2].split()[0]
