@@ -24,14 +24,16 @@ _RANK = re.compile(
 _PARALLEL = re.compile(r"(?<![A-Za-z])(?P<kind>TP|DP|PP|EP|CP|SP)[ _-]?(?:rank[ _-]?)?(?P<number>\d{1,5})(?!\d)")
 _SPAN = re.compile(r"(?<![A-Za-z])(?:TP|DP|PP|EP|CP|SP)[ _-]?(\d{1,5})-(?:TP|DP|PP|EP|CP|SP)?(\d{1,5})(?!\d)")
 _COUNT = re.compile(
-    r"(?:^|[ _(])(?P<count>\d{1,6}|two|three|four|five|six|seven|eight|all|both|every|each|other) (?:other |remaining )?(?:ranks?|workers?|processes|gpus)\b",
+    r"(?:^|[ _(])(?P<count>\d{1,6}|two|three|four|five|six|seven|eight|all|both|every|each|other|several|some) (?:(?:one )?of (?:the|them) ?)?(?:other |remaining )?(?:(?:TP|DP|PP|EP|local|global) )?(?:ranks?|workers?|processes|gpus)\b",
     re.I,
 )
 _PID = re.compile(r"\bpid[ _=:]*(\d{1,10})", re.I)
 _LATER = re.compile(
-    r"\b(?:second|2nd|later|again|after|another sample|minutes|next sample|t1|sample[ _-]?[2-9])\b", re.I
+    r"\b(?:(?:second|2nd)(?! (?:worker|thread|process|rank|node|child|host|run|job|task|reader|writer|consumer|producer|gpu|machine|server|client|program|script))|later|again|after|another sample|minutes|next sample|t1|sample[ _-]?[2-9])\b", re.I
 )
 _WORDS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "both": 2}
+# Of these nobody says how many they are, only that they are several.
+_SEVERAL = {"all", "every", "each", "other", "several", "some"}
 
 _ROLES = (
     (Role.DATALOADER_WORKER, r"data ?loader[ _-]?worker|loader[ _-]worker|data[ _-]worker|worker.*data ?loader"),
@@ -102,4 +104,4 @@ def _count(text: str) -> int | None:
     if found is None:
         return None
     word = found["count"].lower()
-    return int(word) if word.isdigit() else _WORDS.get(word)
+    return int(word) if word.isdigit() else 2 if word in _SEVERAL else _WORDS.get(word)

@@ -15,5 +15,7 @@ BAD = (
 
 
 def cured_by(what: str, within: int = 60) -> str:
-    """A pattern: something is mentioned next to words of success, in either order, in one line."""
-    return rf"(?:{what})[^\n]{{0,{within}}}{GOOD}|{GOOD}[^\n]{{0,{within}}}(?:{what})"
+    """A pattern: something is mentioned next to words of success, in either order, in one line or as its heading."""
+    in_line = rf"(?:{what})[^\n]{{0,{within}}}{GOOD}|{GOOD}[^\n]{{0,{within}}}(?:{what})"
+    # The change may be the heading, and what came of it the text below.
+    return rf"{in_line}|\A[^\n]*(?:{what})[^\n]*\n(?:[^\n]*\n){{0,6}}?[^\n]{{0,160}}{GOOD}"

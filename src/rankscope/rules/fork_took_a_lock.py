@@ -33,7 +33,7 @@ from ..analysis.frames import kind_of, wait_of
 from ..analysis.origin import module_path
 from ..model.diagnosis import Finding
 from ..model.process import Role
-from ._outcomes import cured_by
+from ._outcomes import BAD, cured_by
 from ._text import LIKELY, POSSIBLE, Hit, Sign, finding, hits, make_rule
 
 _STEPS = (
@@ -43,7 +43,7 @@ _STEPS = (
 
 _CHILD_FRAMES = (
     r"(?:_bootstrap|_launch|_Popen|_worker_loop|_process_worker|os_fork\w*|worker \((?:.*/)?multiprocessing/pool|spawn_worker|init_process|fork_worker|"
-    r"run_subprocess|_main \((?:.*/)?multiprocessing|forked?_child|popen_fork|workloop \((?:.*/)?billiard|PyOS_AfterFork_Child|run_at_forkers|os_fork_impl|"
+    r"run_subprocess|_main \((?:.*/)?multiprocessing|forked?_child|popen_fork|workloop \((?:.*/)?billiard|\brun \((?:.*/)?(?:multiprocess(?:ing)?|billiard)/process|PyOS_AfterFork_Child|run_at_forkers|os_fork_impl|"
     r"after_in_child|_after_fork|afterfork|postfork_child|__run_postfork_handlers|__libc_fork|__fork\b|subprocess_fork_exec|_posixsubprocess|do_fork_exec|grpc_postfork)"
 )
 _CHILD_WORDS = r"\bfork(?:ed|s|ing)?\b|\bchild(?:ren)?\b|data ?loader[ _-]?worker|pool worker|\bworkers?\b|sub-?process|pre-?fork|gunicorn|uwsgi|celery|--preload|ProcessPool|multiprocessing|PyOS_AfterFork|run_at_forkers|os_fork|__libc_fork|_posixsubprocess|subprocess_fork_exec"
@@ -83,11 +83,11 @@ _SIGNS = (
          also=(_CHILD_WORDS, r"parent|before|already|fork|child|spawn|OMP_NUM_THREADS|thread"), unless=(r"out of memory|killed by signal|No space left|all_?reduce|watchdog",), prose=True),
     Sign(r"\b(?:sync|wrapper) \((?:[^\n]*/)?fsspec/asyn\.py|run_coroutine_threadsafe|_blocking \((?:[^\n]*/)?grpc/|(?:result|_result_or_cancel) \((?:[^\n]*/)?concurrent/futures/_base\.py", "a child waits for a thread that would have to run in its parent", also=(r"_worker_loop|popen_fork|_launch \(|os_fork|forked",)),
     Sign(r"with (?:self\.)?\w*lock\w*:|\.acquire\(", "a child waits for a lock", also=(r"\bforked?\b|\bchild\b|prefork|os\.fork|gunicorn|celery|uwsgi",), prose=True),
-    Sign(cured_by(r"\b(?:OMP|OPENBLAS|MKL|NUMEXPR|VECLIB|RAYON|POLARS|BLIS|GOTO|TBB|ARROW|OPENCV\w*|TF)_\w*THREADS ?=? ?1\b|set_num_threads\(1\)|threadpool_limits|TOKENIZERS_PARALLELISM ?= ?\"?(?:false|0)|setNumThreads\([01]\)"), "it works with one thread", anywhere=(_CHILD_WORDS,), prose=True),
+    Sign(cured_by(r"\b(?:OMP|OPENBLAS|MKL|NUMEXPR|VECLIB|RAYON|POLARS|BLIS|GOTO|TBB|ARROW|OPENCV\w*|TF)[_ ]\w*[_ ]?THREADS[ =_]{0,3}1\b|set_num_threads\(1\)|threadpool_limits|TOKENIZERS_PARALLELISM ?= ?\"?(?:false|0)|setNumThreads\([01]\)"), "it works with one thread", anywhere=(_CHILD_WORDS,), prose=True),
     Sign(r"\b(?:before|after|across|prior to|at|on|since|through)[^\n]{0,24}\b(?:os\.)?fork\w*\b[^\n]{0,80}(?:thread|lock|mutex|pool|hang|deadlock|stuck)|\b(?:os\.)?fork\w*\b[^\n]{0,60}(?:while|when|with)[^\n]{0,60}(?:thread|lock)",
          "somebody says that threads and fork are mixed", prose=True),
-    Sign(r"\b(?:gunicorn|uwsgi|celery)[^\n]{0,60}(?:--preload|preload|prefork|pre-fork)", "a server forks its workers after loading", POSSIBLE, prose=True),
-    Sign(r"\b(?:spawn|forkserver)[^\n]{0,60}(?:work|fix|fine|ok|help|solv|no hang|not hang|resolv)|(?:work|fine|ok)\w*[^\n]{0,40}(?:with|using|under) (?:the )?[\"'`]?(?:spawn|forkserver)", "it works with spawn", prose=True),
+    Sign(r"\b(?:gunicorn|uwsgi|celery)[^\n]{0,60}(?:--preload|preload|prefork|pre-fork)", "a server forks its workers after loading", POSSIBLE, anywhere=(BAD,), prose=True),
+    Sign(cured_by(r"\b(?:spawn|forkserver)\b"), "it works with spawn", anywhere=(_STANDS,), unless=(r"CUDA|cuda|initialization error",), prose=True),
 )  # fmt: skip
 
 

@@ -25,6 +25,8 @@ from collections.abc import Iterator
 
 from ..analysis.accounts import Account, accounts
 from ..analysis.case import Case
+from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frames import kind_of
 from ..model.diagnosis import Finding
 from ._text import Hit, Sign, finding, make_rule
 
@@ -45,6 +47,7 @@ _NO_LOCK = re.compile(
     r"^(?:self\.?|the|a|an|lock|locks?|mutex|unlock\w*|block\w*|deadlock\w*|clock|.*\bgil\b.*|condition|.*filelock.*|.*\.lock|flock|spinlock|conditions|guard|monitor)$",
     re.IGNORECASE,
 )
+_OWNS = re.compile(r"\b(?:holds?|holding|held|owns?|owning|has)\b[^\n]{0,30}\b\w*(?:lock|mutex)\w*", re.IGNORECASE)
 _STEPS = (
     "py-spy dump --locals --pid PID   # both stacks and the locks' names",
     "let go of the lock before join() or a callback",
@@ -52,7 +55,7 @@ _STEPS = (
 
 
 def check(case: Case) -> Iterator[Finding]:
-    found = [] if case.snapshot.live else list(_crossed(case))
+    found = [] if case.snapshot.live else [*_crossed(case), *_both_hold(case)]
     if found:
         yield finding(RULE, case, found, "a thread holds a lock that another wants, and waits for that other", _STEPS)
 
@@ -66,6 +69,17 @@ def _crossed(case: Case) -> Iterator[Hit]:
             if _WAITS.search(_HELD.sub("", part)) and any(name in dict(_names(_WANTED, text)) for text in elsewhere):
                 yield Hit(Sign("", f"{name} is held by a thread that waits, and wanted by another"), account, line)
                 return
+
+
+def _both_hold(case: Case) -> Iterator[Hit]:
+    """Two threads that each stand in a lock, and of each it is said that it holds one."""
+    found = [
+        one
+        for one in accounts(case)
+        if _OWNS.search(one.said) and any(kind_of(frame) is Wait.LOCK for stack in one.stacks for frame in stack[-3:])
+    ]
+    if len(found) > 1:
+        yield Hit(Sign("", "two threads each hold a lock and wait for one"), found[0], "")
 
 
 def _passages(account: Account) -> list[str]:

@@ -30,12 +30,11 @@ from ._text import POSSIBLE, Hit, Sign, finding, hits, make_rule
 _JOIN = r"(?:Process\.join|join \((?:[^\n]*/)?multiprocessing/(?:process|pool)|\bjoin\b|wait \((?:[^\n]*/)?(?:subprocess|popen_\w+)|waitpid|wait4|\.wait\(\))"
 _SIZE = r"\d+(?:\.\d+)? ?(?:k|m|g)i?b\b"
 _STOPS = r"\b(?:hangs?|hung|never|stuck|stays?|blocks?|freezes|does not (?:return|end|finish)|for ?ever)\b"
-_WRITES = (
-    r"^(?:write|__write|_send|_send_bytes|sendall|send) \((?:[^\n]*/)?(?:multiprocessing/connection|libc|libpthread)"
-)
+_WRITES = r"_(?:Billiard_)?conn_sendall|conn_send_string|^(?:write|__write|_send|_send_bytes|sendall|send) \((?:[^\n]*/)?(?:multiprocessing/connection|libc|libpthread)"
 _SIGNS = (
     Sign(r"\bjoin\(\)[^\n]{0,30}(?:first|then|,)[^\n]{0,30}\b(?:q\w*\.)?(?:get|read|recv)|\b(?:get|read|recv|drain)\w*\(?\)?[^\n]{0,20}before[^\n]{0,10}join[^\n]{0,30}(?:work|fix|help|solv)", "the process is joined before its queue is read", prose=True),
     Sign(r"^[^\n#]*\.put\([^\n]*(?:\n[^\n]*){1,40}?\n[^\n#]*\.join\(\)", "items are put on a queue whose process is joined", anywhere=(r"\bQueue\(|\bq(?:ueue)?\.get\(|multiprocessing|Process\(", r"\b(?:stays?|hangs?|never|stuck|blocks?|does not (?:end|exit|return))\b"), unless=(r"\b(?:spawn|forkserver)\b[^\n]{0,30}(?:works?|helps?)",)),
+    Sign(r"\bfor \w+ in \w+:\s*\w+\.join\(\)[\s\S]{0,200}?\.(?:get|get_nowait|empty)\(", "the processes are joined before their queue is read", anywhere=(r"Queue\(|multiprocess|Process\(|procs?\b",)),
     Sign(r"\b(?:anon_)?pipe_w(?:r|ri|rit|rite)?\b", "the kernel says that a write to a pipe waits for a reader"),
     Sign(r"(?:_send|_send_bytes|send_bytes) \((?:[^\n]*/)?multiprocessing/connection|pipe_write|anon_pipe_write|\b_feed\b[^\n]*(?:send|write|pipe)", "a feeder is blocked writing to a pipe", anywhere=(_JOIN,)),
     Sign(r"_finalize_join|join_thread \((?:[^\n]*/)?multiprocessing/queues|_finalize_join", "a process waits at its end for its feeder to write all"),
@@ -63,12 +62,14 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _both_write(case: Case) -> Iterator[Hit]:
-    """Two processes that both stand in a write to a connection: neither reads what the other sends."""
+    """Processes that stand in a write to a connection: nobody reads what they send."""
     if case.snapshot.live:
         return  # there the pipes themselves are known
     writing = [one for one in accounts(case) if one.find(_WRITES)]
-    if len(writing) > 1 and len(writing) == len([one for one in accounts(case) if one.seen or one.told]):
-        yield Hit(Sign("", "both ends stand in a write to their connection, and nobody reads"), writing[0], "")
+    if len(writing) > 1:
+        yield Hit(Sign("", "two processes stand in a write to a connection that nobody reads"), writing[0], "")
+    elif writing:
+        yield Hit(Sign("", "a process stands in a write to a connection that nobody reads", POSSIBLE), writing[0], "")
 
 
 RULE = make_rule(__name__, __doc__, "queue-pipe-full", 29, check)

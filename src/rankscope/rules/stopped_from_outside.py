@@ -31,6 +31,7 @@ _SIGNS = (
     Sign(r"\bT \(stopped\)|\bt \(tracing stop\)|\(tracing stop\)|State:\s*[Tt]\b", "a process is stopped or traced"),
     Sign(r"TracerPid:\s*[1-9]\d*", "a tracer is attached", unless=(r"\bState:\s*[DRS]\b",)),
     Sign(r"TracerPid:\s*[1-9]\d*", "a tracer is attached", POSSIBLE),
+    Sign(r"\b(?:python\d?|process|rank \d+|pid \d+|worker|trainer)(?:'s \w+)?\W{1,3}(?:is |shows |stands )?(?:in )?(?:the )?(?:stat(?:e|us) )?[\"'`]?T\b[\"'`]?(?=[,;.)\s]|$)", "a process is in state T", anywhere=(r"\b(?:top|htop|ps|/proc|state|stat|status)\b",), prose=True),
     Sign(r"^\s*\d+ +[\w.+-]+ +(?:-?\d+|rt) +-?\d+ +[\d.]+[kmgt]? +[\d.]+[kmgt]? +[\d.]+[kmgt]? +[Tt] +[\d.]+ +[\d.]+ ", "top shows a process in state T"),
     Sign(r"do_signal_stop|ptrace_stop|__refrigerator|do_freezer_trap|get_signal[^\n]*freez", "the kernel holds the process"),
     Sign(r"\bfrozen 1\b|^\W*FROZEN\W*$|freezer\.state|cgroup\.freeze|docker pause|\(Paused\)|\bpaused container", "the control group is frozen"),
