@@ -23,7 +23,8 @@ from rankscope.model.evidence.stacks import PythonStacks, Trust
 from rankscope.model.gap import Gap, Why
 from rankscope.model.process import Process, ProcessRef, Role
 from rankscope.probe import engines, procfs, sweep
-from rankscope.probe.collectors import python_stacks
+from rankscope.probe.collector import Target as Look
+from rankscope.probe.collectors import python_stacks, threads
 from rankscope.probe.engine import StackOptions
 from rankscope.probe.engines import pyspy, pystack
 
@@ -404,10 +405,11 @@ def _member(pid: int) -> Process:
     return Process(ref, Role.RANK, comm="python", executable=sys.executable)
 
 
-def test_who_holds_the_lock_is_told() -> None:
-    """A thread that computes without letting go holds the interpreter's lock."""
+@pytest.mark.parametrize("python", pythons(), ids=label)
+def test_who_holds_the_lock_is_told(python: str) -> None:
+    """A thread that computes without letting go holds the interpreter's lock; of threads that all wait nobody does."""
     program = "import threading, time\nprint('ready', flush=True)\nwhile True: pass\n"
-    with running(program) as child:
+    with running(program, python=python) as child:
         answer: object = None
 
         def holds() -> bool:
@@ -416,10 +418,36 @@ def test_who_holds_the_lock_is_told() -> None:
             return isinstance(answer, PythonStacks) and [thread.holds_gil for thread in answer.threads] == [True]
 
         wait_until(holds)
-    with standing("plain") as target:
+    with standing("plain", python=python) as target:
         answer = ask(target.pid)
         assert isinstance(answer, PythonStacks)
         assert not any(thread.holds_gil for thread in answer.threads if thread.tid != target.reporter)
+
+
+@pytest.mark.parametrize("python", pythons(), ids=label)
+def test_who_waits_for_the_lock_is_told(python: str) -> None:
+    """C code that sleeps without letting go: it holds the lock, and the other thread waits at a futex inside it."""
+    program = """
+import ctypes, threading, time
+def sleeps():
+    ctypes.PyDLL(None).sleep(1000)
+print("ready", flush=True)
+threading.Thread(target=sleeps, name="sleeper", daemon=True).start()
+while True:
+    time.sleep(0.01)
+"""
+    with running(program, python=python) as child:
+        member, answer = _member(child.pid), None
+
+        def told() -> bool:
+            nonlocal answer
+            kernel = threads.COLLECTOR.collect(Look(member))
+            answer = engines.make("memory").stacks(member.ref, kernel, None, StackOptions())
+            return isinstance(answer, PythonStacks) and answer.gil_waiters == (child.pid,)
+
+        wait_until(told)
+        assert isinstance(answer, PythonStacks)
+        assert [thread.name for thread in answer.threads if thread.holds_gil] == ["sleeper"]
 
 
 def test_targets_are_left_as_they_were() -> None:
