@@ -10,7 +10,7 @@ from _common import start
 from _ring import Ring
 
 TRUTH = {"class": "shm-exhausted", "ranks": [1], "state": "stuck"}
-LAUNCHERS = ("shell", "alone")
+LAUNCHERS = ("shell",)
 NEEDS = ("root",)
 
 NEWNS = 0x20000  # CLONE_NEWNS of unshare(2): mounts of our own, which end with us

@@ -20,7 +20,7 @@ def findings(case: Case, rule: Rule, shm: bool, told: bool, steps: tuple[str, ..
     ``told`` says that a text speaks of it already.
     """
     blamed = False
-    for root, standing in _suspects(case):
+    for root, standing in _suspects(case, shm):
         room = _full(standing, shm)
         # A full /dev/shm or working directory alone explains nothing: the process must hold a file there open to write.
         if room is not None and room.used_for.startswith("/"):
@@ -41,11 +41,14 @@ def _sure(standing: Standing, shm: bool) -> Certainty:
     return Certainty.LIKELY if tries or not shm else Certainty.POSSIBLE
 
 
-def _suspects(case: Case) -> Iterator[tuple[Root, Standing]]:
-    """Those that others wait for; and the one program that somebody pointed at, where it pauses and tries again."""
+def _suspects(case: Case, shm: bool) -> Iterator[tuple[Root, Standing]]:
+    """Those that others wait for; and the one program that somebody pointed at, where it pauses and tries again.
+
+    Not with shared memory: to have taken all of it is no sign of trouble in a program that nobody waits for.
+    """
     if case.state is not State.MOVING:
         yield from old_roots(case)
-    for standing in case.standings.values():
+    for standing in case.standings.values() if not shm else ():
         if pointed_at(case, standing) and standing.ran and standing.kind is Wait.SLEEP and not advances(standing):
             yield Root(standing.member.ref), standing
 
