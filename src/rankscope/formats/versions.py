@@ -18,6 +18,8 @@ _NAMES = {
     "openmpi": r"open ?mpi", "ofed": r"(?:mlnx[_-])?ofed", "numpy": r"numpy", "polars": r"polars", "wandb": r"wandb", "grpc": r"grpc(?:io)?",
     "rocm": r"rocm", "rccl": r"rccl", "gloo": r"gloo", "efa": r"(?:aws-)?ofi-nccl|libfabric", "cudnn": r"cudnn", "tensorflow": r"tensorflow",
     "jax": r"jax", "docker": r"docker", "slurm": r"slurm", "fabricmanager": r"fabric ?manager(?:[ _-]version)?",
+    "dask": r"dask(?:\[\w+\])?|distributed", "celery": r"celery", "kombu": r"kombu", "flashinfer": r"flashinfer(?:[ _-]python)?", "joblib": r"joblib", "loky": r"loky",
+    "ucx": r"ucx", "gunicorn": r"gunicorn", "pyarrow": r"pyarrow", "tokenizers": r"tokenizers",
 }  # fmt: skip
 _PATTERN = re.compile(
     r"(?<![\w./-])(?:" + "|".join(f"(?P<{name}>{words})" for name, words in _NAMES.items())

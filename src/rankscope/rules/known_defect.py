@@ -38,6 +38,8 @@ _SIGNS = (
     Sign(r"cudaLaunchKernel[^\n]*\n(?:[^\n]+\n){0,4}?[^\n]*ncclLaunchKernel|ncclStrongStreamLaunchKernel", "every rank waits in the launch of a collective's kernel", anywhere=(r"CUDA_LAUNCH_BLOCKING",)),
     Sign(r"Failed to find reverse path|Could not find NET with id \d|Could not find real path of /sys/class[^\n]*GPU|Failed to find (?:CPU|GPU|NET|NVLink) node|Could not find a path for pattern", "the library's topology search fails"),
     Sign(r"Detected kernel version [\d.]+, which is below the recommended minimum", "the kernel is older than the library recommends", POSSIBLE),
+    Sign(r"^(?:__)?(?:sched_yield|sched_yield\(\)|pthread_cond_\w*wait\w*|pthread_mutex_lock|___?lll_lock_wait\w*|futex\w*|nanosleep|clock_nanosleep|usleep)\b[^\n]*\n(?:[^\n]*\n){0,3}?(?:ncclLaunch\w*|ncclStrong\w*|waitWorkFifo\w*|uploadWork\w*|doLaunches|SaveProxy|ncclLocalOpAppend|ncclProxySave\w*|hostStreamPlanTask|ncclProxyStart)\b",
+         "the collective is not even launched: the library waits for itself in its own launch code", unless=(r"CUDA_LAUNCH_BLOCKING",)),
     Sign(r"\b(?:waitWorkFifoAvailable|ncclLocalOpAppend|SaveProxy|waitQueueSlot|ncclSpaceAlloc|cuMemCreateWithFallback)\b", "the library waits for room in a queue of its own", POSSIBLE),
     Sign(r"INTERNAL ASSERT FAILED at|Please report (?:a bug|this (?:bug|error|issue))|this is (?:most likely |probably |likely )?a bug in\b", "the library says that this must not happen", POSSIBLE),
 )  # fmt: skip

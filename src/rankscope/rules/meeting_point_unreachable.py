@@ -32,7 +32,7 @@ _FAILED_FIRST = r"\b(?:ModuleNotFound|Import|Syntax|Name|Attribute|Key|Type|File
 _JOINED = r"\d+/\d+ clients joined|waiting for clients"
 _MEETING = r"rendezvous|rdzv|MASTER_ADDR|master_addr|TCPStore|init_process_group|torchrun|c10d|coordinator|gloo"
 _SIGNS = (
-    Sign(r"RendezvousConnectionError|connection to the C10d store has failed", "the rendezvous was not reached", unless=(_FAILED_FIRST, _JOINED, r"\betcd")),
+    Sign(r"RendezvousConnectionError|connection to the C10d store has failed", "the rendezvous was not reached", unless=(_FAILED_FIRST, _JOINED, r"\betcd", r"keep-alive heartbeat|failed to shut ?down the rendezvous|num_nodes_waiting")),
     Sign(r"client socket has timed out after \d+ ?m?s? while trying to connect|TCPStore\([^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*(?:connect\(\) timed out|Connection refused|timed out|failed to connect)|(?:DistNetworkError|DistStoreError|TimeoutError|RuntimeError)[^\n]*(?:failed to connect to|while trying to connect to|connect\(\) timed out)",
          "the store was not reached", unless=(_FAILED_FIRST, _JOINED)),
     Sign(r"\bgai error\b|getaddrinfo\W|Name or service not known|Temporary failure in name resolution|No address associated with hostname|nodename nor servname|[Cc]ould not resolve host|UnknownHost",
