@@ -27,7 +27,7 @@ def lone(stack: Stack, *more: object, threads: int = 1, took_s: float = 1.0, bus
     """Two looks at one process, whose main thread stands in this stack."""
 
     def look(place: int) -> tuple[Item, ...]:
-        run = 3 + (place if busy or naps else 0)
+        run = 3 + (place if naps else 0)
         task = KernelThread(70, "python", "R" if busy else "S", cpu_s=place * took_s * busy, voluntary=run, involuntary=0,
                             still_s=0.0 if busy or naps else 99.0, wchan="hrtimer_nanosleep" if naps else "futex")  # fmt: skip
         main = PythonThread(70, stack, "MainThread", holds_gil=busy and holds, locals=(Local(0, name, locals[place]),))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ..model.evidence.stacks import PythonStacks, PythonThread
-from ..model.evidence.threads import Threads
+from ..model.evidence.threads import KernelThread, Threads
 from .frame_tables import Kind
 from .identity import birth
 from .standing import Standing
@@ -59,12 +59,15 @@ def _transferred(standing: Standing) -> int:
 
 
 def spins_s(standing: Standing) -> float | None:
-    """For how long a thread was seen at one instruction, with the same values, using the CPU and holding the GIL.
+    """For how long a thread was seen at one instruction, with the same values, wanting the CPU and holding the GIL.
 
-    None where it was not: one that computes lets others have the GIL, calls something, or changes a number.
+    None where it was not: one that computes lets others have the GIL, calls something, or changes a number. On a busy
+    machine it may get little of the CPU, so what counts is that it never went to sleep by itself.
     """
     looks, times = _looks(standing), [one.uptime_s for one in standing.member.over_time(Threads)]
-    if len(looks) < 2 or standing.moved or standing.busy < 0.5 or not all(one.holds_gil for one in looks):
+    tasks = [_task_of(standing, one) for one in standing.member.over_time(Threads)]
+    slept = len({task.voluntary for task in tasks if task is not None}) != 1
+    if len(looks) < 2 or standing.moved or slept or not _computes(standing) or not all(one.holds_gil for one in looks):
         return None
     return times[-1] - times[0] if times[0] is not None and times[-1] is not None else None
 
@@ -85,10 +88,7 @@ def _computes(standing: Standing) -> bool:
     """Whether the thread wants the CPU: it has it, waits for it, or was made to give it up between the looks."""
     if standing.busy > 0.3 or standing.state == "R":
         return True
-    first, last = standing.member.first(Threads), standing.member.latest(Threads)
-    tid = standing.kernel.tid if standing.kernel else 0
-    before = next((task for task in first.threads if task.tid == tid), None) if first else None
-    now = next((task for task in last.threads if task.tid == tid), None) if last else None
+    before, now = (_task_of(standing, one) for one in (standing.member.first(Threads), standing.member.latest(Threads)))
     return before is not None and now is not None and now.involuntary > before.involuntary + 5
 
 
@@ -96,6 +96,12 @@ def _computes(standing: Standing) -> bool:
 _ATTEMPTS = re.compile(
     r"_+$|attempt|retr(?:y|ies)|tr(?:y|ies)(?:_|$)|wait|poll|elapsed|timeout|tick|spin|sleep|(?:^|_)ms$", re.I
 )
+
+
+def _task_of(standing: Standing, threads: Threads | None) -> KernelThread | None:
+    """The deciding thread at one moment."""
+    tid = standing.kernel.tid if standing.kernel else 0
+    return next((task for task in threads.threads if task.tid == tid), None) if threads else None
 
 
 def _counts(first: PythonThread, last: PythonThread, attempts: bool) -> bool:
