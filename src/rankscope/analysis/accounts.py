@@ -46,6 +46,11 @@ _LOGGED = re.compile(
     r"\[[WEIF]\d*\s|[WEIF]\d{4} |(?:wandb|mlflow|neptune): |\S+:\d+:\d+ \[\d+\] NCCL|\S+ +\d+ +\d+\.\d +\d+\.\d |(?:Selecting|Preparing|Unpacking|Setting up|Install|Commandline|Get:\d)\b|"
     r"\S+=\S+ \S+=\S+|\{['\"]|<\d+>|File \"[^\"]+\", line)"
 )
+# Lines of somebody's dump: heads of processes and threads, frames, and the source below them.
+_DUMPED = re.compile(
+    r"\s*(?:Process \d+: |Python v\d|(?:Current )?[Tt]hread (?:0x)?[0-9a-fA-F#]+|Traceback |\((?:C|Python)\) File |\*? ?frame #|#\d+ +\S)"
+    r"|\s+\S.* \([^()\s]+(?::\d+)?\)\s*$"
+)
 PROSE_LINES = 80
 LISTED_LINES = 400
 
@@ -110,7 +115,7 @@ class Account:
     @functools.cached_property
     def prose(self) -> str:
         """Label, stacks, and what a person may have written: a short text without the lines of logs and tables."""
-        lines = [line for line in self.said.splitlines() if not _LOGGED.match(line)]
+        lines = [line for line in self.said.splitlines() if not (_LOGGED.match(line) or _DUMPED.match(line))]
         stacks = "\n\n".join(self._stacks)
         written_by_people = "\n".join(lines) if len(lines) <= PROSE_LINES else ""
         return f"{self.label}\n\n{stacks}\n\n{written_by_people}"
@@ -487,3 +492,16 @@ def gathered(found: Iterable[Doing]) -> list[Doing]:
 def in_kind(found: Iterable[Doing], *kinds: str) -> list[Doing]:
     """Those that do one of some things."""
     return [doing for doing in found if doing.kind in kinds]
+
+
+def of_ranks(doing: Doing) -> bool:
+    """Whether it is told of ranks, rather than of a file, a note or a piece of code."""
+    if doing.ranks or doing.account is None:
+        return bool(doing.ranks)
+    told = doing.account.who.count is not None or bool(doing.account.ranks)
+    return told or bool(compiled(_RANK_LABEL).search(doing.account.label) or compiled(_RANK_NAMED).search(doing.text))
+
+
+_NUMBERED = r"(?:TP|PP|DP|EP|stage|worker|node|gpu|process|scheduler)[ _#]?\d"
+_RANK_LABEL = rf"\b(?:ranks?\b|{_NUMBERED})"
+_RANK_NAMED = rf"\b(?:ranks?[ _#:=]*\d|{_NUMBERED}|(?:all|every|each|other|some|both) (?:\w+ )?ranks?\b|of the ranks\b)"
