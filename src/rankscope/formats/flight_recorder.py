@@ -119,8 +119,8 @@ def _calls(entries: Sequence[Mapping[str, Any]], pool: Pool) -> list[Call]:
             e["pg_id"],
             _sizes(e["input_sizes"]),
             _sizes(e["output_sizes"]),
-            tuple(e["input_dtypes"]),
-            tuple(e["output_dtypes"]),
+            _names(e["input_dtypes"]),
+            _names(e["output_dtypes"]),
             e["timeout_ms"],
             e["is_p2p"],
             e.get("thread_name"),
@@ -137,6 +137,10 @@ def _call(key: tuple[Any, ...]) -> Call:
     label, group, desc, pg_id, inputs, outputs, input_dtypes, output_dtypes, timeout, is_p2p, thread, frames = key
     if not (isinstance(label, str) and isinstance(group, str) and isinstance(desc, str)):
         raise TypeError("names are not text")
+    if not all(type(number) is int for sizes in (*inputs, *outputs) for number in sizes):
+        raise TypeError("sizes are not numbers")
+    if not all(type(name) is str for name in (*input_dtypes, *output_dtypes)):
+        raise TypeError("types are not text")
     backend, op, peer = label_parts(label[:512])
     return Call(
         group=group[:512],
@@ -175,6 +179,10 @@ def _sizes(value: Any) -> tuple[tuple[int, ...], ...]:
     if len(value) > 1 << 18 or any(len(dims) > 64 for dims in value):
         raise plain.Refused("it has tensors of more than 64 dimensions")
     return tuple(map(tuple, value))
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    return (value,) if type(value) is str else tuple(value)
 
 
 class _Sites:
