@@ -503,5 +503,5 @@ def of_ranks(doing: Doing) -> bool:
 
 
 _NUMBERED = r"(?:TP|PP|DP|EP|stage|worker|node|gpu|process|scheduler)[ _#]?\d"
-_RANK_LABEL = rf"\b(?:ranks?\b|{_NUMBERED})"
+_RANK_LABEL = rf"\b(?:ranks?\b|others?\b|peers?\b|the rest\b|remaining\b|{_NUMBERED})"
 _RANK_NAMED = rf"\b(?:ranks?[ _#:=]*\d|{_NUMBERED}|(?:all|every|each|other|some|both) (?:\w+ )?ranks?\b|of the ranks\b)"

@@ -29,7 +29,8 @@ _COUNT = re.compile(
 )
 _PID = re.compile(r"\bpid[ _=:]*(\d{1,10})", re.I)
 _LATER = re.compile(
-    r"\b(?:(?:second|2nd)(?! (?:worker|thread|process|rank|node|child|host|run|job|task|reader|writer|consumer|producer|gpu|machine|server|client|program|script))|later|again|after|another sample|minutes|next sample|t1|sample[ _-]?[2-9])\b", re.I
+    r"\b(?:(?:second|2nd)(?! (?:worker|thread|process|rank|node|child|host|run|job|task|reader|writer|consumer|producer|gpu|machine|server|client|program|script))|later|again|after|another sample|minutes|next sample|t1|sample[ _-]?[2-9])\b",
+    re.I,
 )
 _WORDS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "both": 2}
 # Of these nobody says how many they are, only that they are several.

@@ -98,6 +98,8 @@ def _fold(findings: list[Finding], explainable: set[str]) -> list[Finding]:
 
 def _explains(reason: Finding, finding: Finding, explainable: set[str]) -> bool:
     """Whether one cause tells why the ranks of another are where they are, and is not weaker by more than a word."""
+    if reason.cls == "not-a-hang-slow" and finding.certainty is not Certainty.POSSIBLE:
+        return False  # that something moves does not tell why ranks stand in different calls
     if reason.cls in explainable and _VAGUE.get(reason.cls, 0) >= _VAGUE.get(finding.cls, 0):
         return False
     if _ORDER[reason.certainty] > max(_ORDER[finding.certainty], _ORDER[Certainty.LIKELY]):

@@ -23,7 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..analysis.accounts import Doing, accounts, compiled, doings, gathered, in_kind
+from ..analysis.accounts import Doing, accounts, compiled, doings, gathered, in_kind, of_ranks
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.sayings import sayings
@@ -232,7 +232,7 @@ def _by_account(case: Case) -> dict[str, list[Doing]]:
 
 def _two_places(case: Case) -> Finding | None:
     """Subjects in different collectives, or in a collective and somewhere that is not waiting for anybody."""
-    found = gathered(doing for doing in doings(case) if doing.account is not None and _is_rank(doing))
+    found = gathered(doing for doing in doings(case) if doing.account is not None and of_ranks(doing))
     waiting = in_kind(found, *_WAITING)
     places = {doing.site: doing for doing in waiting}
     if len(places) > 1 and len({_signature(doing) for doing in waiting}) > 1:
@@ -291,15 +291,6 @@ def _signature(doing: Doing) -> str:
     return doing.site if doing.account is not None and doing.account.seen else doing.op
 
 
-def _is_rank(doing: Doing) -> bool:
-    account = doing.account
-    return account is not None and (
-        bool(account.ranks)
-        or account.who.count is not None
-        or bool(account.find(r"^[^\n]*\b(?:ranks?|(?:TP|PP|DP|EP|stage|worker|node|gpu|process|scheduler)[ _#]?\d)"))
-    )
-
-
 def _size(doing: Doing) -> int:
     return len(doing.ranks) or doing.count or 1
 
@@ -310,7 +301,7 @@ def _name(doing: Doing) -> str:
 
 def _left_by_exception(case: Case) -> Finding | None:
     """Ranks failed inside a routine that ends with a barrier, and the others wait in that barrier."""
-    found = [doing for doing in doings(case) if _is_rank(doing)]
+    found = [doing for doing in doings(case) if of_ranks(doing)]
     waiting = [
         doing
         for doing in in_kind(found, *_WAITING, Wait.CHECKPOINT.value)

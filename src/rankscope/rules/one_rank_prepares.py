@@ -20,10 +20,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..analysis.accounts import accounts
+from ..analysis.accounts import accounts, doings, in_kind, of_ranks
 from ..analysis.case import Case
+from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Finding
 from ..model.ranks import RankSet
+from ._outcomes import cured_by
 from ._text import BELOW_IT, HALTS, LIKELY, ONE_RANK, POSSIBLE, Hit, Sign, events, finding, hits, make_rule, simple
 
 _STEPS = (
@@ -36,6 +38,8 @@ _SIGNS = (
     Sign(r"\bslow (?:disk|node|gpu|storage|nic|cpu|rank|host|machine|loader)\b|takes \d+ ?\w+ longer|(?:\d+|several|many) times slower", "one rank is slower than the others", also=(r"rank|node|gpu|host|worker",), prose=True),
     Sign(r"Saving (?:latest |model |full )?checkpoint|Running (?:Evaluation|Prediction|Validation|evaluation|validation)|Getting full model state dict|saving model weights|push(?:ing)? to (?:the )?hub", "a rank saves or evaluates while the others wait", POSSIBLE, anywhere=(r"Watchdog caught|timed out|Timeout\(ms\)",)),
     Sign(ONE_RANK + BELOW_IT + rf"\w*{_WORK}\w*\(", "the code works on one rank while the others go on to the next call", anywhere=(HALTS, r"barrier|broadcast|wait_for_everyone|init_process_group|store"), unless=(r"FSDP|ZeRO|stage ?3|state_dict|sync_dist",)),
+    Sign(cured_by(r"\b(?:smaller|shorter|fewer|tiny|small|reduced|subset)\b[^\n]{0,30}\b(?:sets?|data\w*|samples?|files?|corpus|validation|split|subset|eval\w*)\b"), "it works when there is less to do", anywhere=(r"Watchdog caught|timed? ?out|Timeout\(ms\)|minute limit",), unless=(r"/dev/shm|out of memory|pipe",), prose=True),
+    Sign(cured_by(r"\b(?:larger|longer|higher|bigger|increas\w+|rais\w+|ddp_timeout|timeout=)\b[^\n]{0,30}time-?out"), "it works with a longer limit", anywhere=(r"Watchdog caught|timed? ?out|Timeout\(ms\)",), prose=True),
     Sign(_FIRST, "the others wait while one rank goes first", also=(r"time|\d+%|Timed out|timeout|barrier|__enter__|dataset|map|token",)),
     Sign(rf"{_WORK}[^\n]{{0,80}}(?:rank ?(?:0|zero)|main process|one rank|master)|(?:rank ?(?:0|zero)|main process|one rank|master|rank \d+)[^\n]{{0,80}}\b(?:still|busy|slow|long|takes?|spends?|alone|needs?)\b[^\n]{{0,60}}(?:{_WORK}|minutes|hours)", "one rank still works while the others wait", anywhere=(r"barrier|wait|time-?out|timed out",), prose=True),
     Sign(r"\b(?:straggler|slowest rank|slow rank|slower than (?:the )?(?:others|rest)|much slower|load imbalance|imbalanced?|skew\w*)\b", "a rank is slower than the others", prose=True),
@@ -67,7 +71,7 @@ def check(case: Case) -> Iterator[Finding]:
             against=("they may have failed: look at their logs",),
         )
         return
-    found = [*hits(case, _SIGNS), *_at_work(case)]
+    found = [*hits(case, _SIGNS), *_at_work(case), *_compiling(case)]
     if found:
         yield finding(RULE, case, found, "one rank does long work that the others wait for", _STEPS)
 
@@ -90,6 +94,15 @@ def _at_work(case: Case) -> Iterator[Hit]:
             and not one.find(r"rror\b|killed|out of memory|all_?reduce|stuck|deadlock|ENOSPC|No space")
         ):
             yield Hit(Sign("", "one rank does long work while the others wait", LIKELY), one, line)
+
+
+def _compiling(case: Case) -> Iterator[Hit]:
+    """Ranks that compile or save while others wait for them in a call."""
+    known = [doing for doing in doings(case) if doing.account is not None and of_ranks(doing)]
+    waiting = in_kind(known, Wait.COLLECTIVE.value, Wait.P2P.value, Wait.STORE.value, Wait.RENDEZVOUS.value)
+    for doing in in_kind(known, Wait.COMPILE.value, Wait.CHECKPOINT.value):
+        if waiting and doing.account is not None and doing.account.stacks and not case.snapshot.live:
+            yield Hit(Sign("", "ranks compile or save while others wait for them", LIKELY), doing.account, doing.site)
 
 
 def _busy_bars(case: Case) -> Iterator[str]:

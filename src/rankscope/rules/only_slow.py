@@ -16,6 +16,7 @@ Warm up with all shapes; share caches between nodes by copying, not over the net
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ..analysis.accounts import Account, accounts, main_thread
@@ -38,7 +39,10 @@ _SIGNS = (
     Sign(r"\b(?:step|iteration|progress|counter|epoch|log|bar)\w*\b[^\n]{0,40}\b(?:grows?|advances?|increas\w+|moves?|goes on|continues?|keeps? (?:going|moving|growing))\b|\b(?:one|each|every) (?:step|iteration|batch) takes \d+ ?(?:min|s\b|sec|hour)", "the job gets on", LIKELY, unless=(r"others? wait|Watchdog|deadlock|longer (?:there|than)",), prose=True),
     Sign(r"\b(?:second|next|later|another|following|both|two|repeated|successive|consecutive)[^\n]{0,30}(?:sample|dump|stack|look|snapshot)s?[^\n]{0,60}(?:differ|other|moved|moving|changed|different)", "two samples differ", prose=True),
     Sign(r"\b(?:(?:is|was|it's)(?: really| actually)? not (?:a )?(?:dead)?(?:lock|hang)|not a (?:dead)?(?:lock|hang)|just slow|only slow|very slow|extremely slow|slow(?:ly)? but|still (?:making )?progress\w*|makes progress|eventually (?:finish|complet|continu|return|start)\w*|after (?:\d+|several|a few|ten|some) minutes (?:it )?(?:continu|finish|complet|start|proceed|works)\w*)", "it moves, only slowly"),
-    Sign(r"\b(?:then|afterwards|after that|finally|eventually|in the end)\b[^\n]{0,40}\b(?:goes on|continues|proceeds|resumes|carries on|finishes|completes|starts|runs)\b", "it went on after all", anywhere=(r"\b(?:look(?:s|ed)|seem(?:s|ed)|appear(?:s|ed)) (?:like|to|as|stuck|hung|frozen)|compil|minutes|warm|cache|\d+ ?%|no output for",), unless=(_OVER, r"\bthen\b[^\n]{0,60}\b(?:hangs?|stuck|never)"), prose=True),
+    Sign(r"\b(?:then|afterwards|after that|finally|eventually|in the end)\b[^\n]{0,40}\b(?:goes on|continues|proceeds|resumes|carries on|finishes|completes|starts|runs)\b", "it went on after all", anywhere=(r"\b(?:look(?:s|ed)|seem(?:s|ed)|appear(?:s|ed)) (?:like|to|as|stuck|hung|frozen)|compil|minutes|warm|cache|\d+ ?%|no output for|for \d+(?:-\d+)? ?(?:s|sec\w*|min\w*)\b|each new|every (?:new|start)",), unless=(_OVER, r"\bthen\b[^\n]{0,60}\b(?:hangs?|stuck|never)"), prose=True),
+    Sign(r"\b(?:left alone|left running|if (?:one|you|they) waits?|after waiting|with (?:enough )?patience|given (?:enough )?time|reach(?:es|ed) 100 ?%|(?:finish\w*|complet\w*|start\w*|done|ready|serves|answers) (?:only )?after (?:about |some |roughly )?\d+ ?(?:min|hour|h\b|s\b|sec))", "it gets there when one waits", unless=(_OVER,), prose=True),
+    Sign(r"\b(?:compiles?|compiling|recompiles?|builds?|JIT)\b[^\n]{0,60}\b(?:every|each|again|first)\b[^\n]{0,60}\b\d+ ?(?:min|hour|s\b|sec)|\d+ ?(?:min|hours?)\b[^\n]{0,30}\bbefore the first (?:step|batch|iteration|token|request)", "long preparation before the first step", unless=(_OVER,), prose=True),
+    Sign(r"\b(?:Loading|Load|Compil|Captur|Graph|Initiali[sz]|Warm)\w*[^\n]{0,40}\b(?:took|finished in|takes|in) \d{3,}(?:\.\d+)? ?s", "a step of the start took minutes and ended", POSSIBLE, unless=(_OVER,)),
     Sign(_FIRST, "the first time takes long, later ones do not", prose=True),
     Sign(r"\b(?:bar|counter|percentage|queue|memory|loss|index)\b (?:still )?(?:advance[ds]|moved?s? on|went on|goes on|grew|kept (?:growing|moving|advancing))\b|\bCPU time (?:grows|increases|keeps growing)|\b(?:finishes|completes|returns|starts|continues) after (?:about |some )?\d+ (?:min|hour|s\b)", "it gets on while one waits", unless=(_OVER,), prose=True),
     Sign(_COMPILER, "a compiler is at work", LIKELY, anywhere=(r"slow|minutes|warm-?up|first (?:step|batch|request|iteration|call)|pause\w*|\bactive\b|CPU",), unless=(_OVER,), prose=True),
@@ -71,6 +75,8 @@ def _moved(case: Case) -> str | None:
         moments = {seen.moment for seen in one.seen}
         if len(moments) > 1 and _differs(one):
             return one.label
+    if (clocked := _by_clock(found)) is not None:
+        return clocked
     for later in found:
         if not later.who.later:
             continue
@@ -78,6 +84,27 @@ def _moved(case: Case) -> str | None:
             same = before is not later and before.ranks == later.ranks and not before.who.later
             if same and before.said and later.said and _words(before).isdisjoint(_words(later)):
                 return later.label
+    return None
+
+
+# What tells two dumps of one subject apart in their headings: the time of day, or which one it is.
+_WHEN = re.compile(
+    r"\b\d{1,2}[:_ h]\d\d(?:[:_ ]\d\d)?\b|\b(?:first|second|third|1st|2nd|3rd|next|one more|another|later|again|(?:a|one|two|\d+) (?:min\w*|seconds|s|hours?) later)\b|"
+    r"\b(?:dump|sample|look|snapshot|stack)s?[ _#]?\d\b|\bT\+?\d+\b",
+    re.IGNORECASE,
+)
+
+
+def _by_clock(found: list[Account]) -> str | None:
+    """A subject that was looked at twice, by its headings, and stood elsewhere the second time."""
+    moments: dict[str, list[Account]] = {}
+    for one in found:
+        if one.stacks and _WHEN.search(one.label):
+            moments.setdefault(" ".join(_WHEN.sub(" ", one.label).split()), []).append(one)
+    for seen in moments.values():
+        last = [{str(frame.function) for frame in stack[-3:]} for one in seen for stack in one.stacks[:1]]
+        if len(last) > 1 and all(before.isdisjoint(after) for before, after in zip(last, last[1:])):
+            return seen[0].label
     return None
 
 
@@ -94,4 +121,4 @@ def _words(account: Account) -> set[str]:
     return {line.strip() for line in account.said.splitlines() if line.strip()}
 
 
-RULE = make_rule(__name__, __doc__, "not-a-hang-slow", 37, check)
+RULE = make_rule(__name__, __doc__, "not-a-hang-slow", 47, check)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..analysis.accounts import doings, in_kind
+from ..analysis.accounts import doings, in_kind, of_ranks
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Finding
@@ -30,7 +30,7 @@ _PEERS = (
     r"all_?reduce|all_?gather|reduce_?scatter|broadcast|barrier|all_?to_?all|watchdog|collective|init_process_group"
 )
 _SIGNS = (
-    Sign(r"^\W*\(?(?:I?Pdb|ipdb|rpdb|pudb)\)?>? ?$|^\(Pdb\)|^ipdb>|\(Pdb\+*\)|^-> ?\w[^\n]*\n\(Pdb\)|Entering (?:pdb|interactive)|breakpoint\(\)|set_trace|post_mortem", "a debugger asks somebody"),
+    Sign(r"^\W*\(?(?:I?Pdb|ipdb|rpdb|pudb)\)?>? ?$|^\(Pdb\)|^ipdb>|\(Pdb\+*\)|^-> ?\w[^\n]*\n\(Pdb\)|Entering (?:pdb|interactive)|\bbreakpoint\([^)\n]*\)|set_trace|post_mortem", "a debugger asks somebody"),
     Sign(r"\b(?:interaction|cmdloop|_cmdloop|raw_input|do_wait_suspend|wait_for_client|set_trace) \(", "a debugger asks somebody"),
     Sign(r"\b(?:builtin_)?input\b ?\((?!s?\b[^)]*=)|PyOS_Readline|my_fgets|getpass|\[y/N\]|\(y/n\)|\[Y/n\]|Press (?:enter|any key)|Enter (?:passphrase|password|your choice)|wandb: Enter your choice", "the program asks somebody"),
     Sign(r"\b(?:while True|while not|busy[- ]?wait\w*|infinite loop|endless loop|polls? (?:for ever|forever|without)|retry loop|retries? (?:for ever|forever|indefinitely))", "a loop has no end", LIKELY, also=(_PEERS,), prose=True),
@@ -53,7 +53,9 @@ def check(case: Case) -> Iterator[Finding]:
 def _alone(case: Case) -> Iterator[Finding]:
     """One subject in its own code, a request or a sleep, while others are in a collective."""
     found = [doing for doing in doings(case) if doing.account is not None]
-    waiting = in_kind(found, Wait.COLLECTIVE.value, Wait.BACKWARD.value, Wait.P2P.value)
+    waiting = [
+        doing for doing in in_kind(found, Wait.COLLECTIVE.value, Wait.BACKWARD.value, Wait.P2P.value) if of_ranks(doing)
+    ]
     odd = in_kind(found, Wait.USER.value, Wait.SOCKET.value, Wait.SLEEP.value, Wait.INPUT.value, Wait.PIPE.value)
     odd = [doing for doing in odd if doing.account is not None and doing.account.seen]
     if waiting and odd and len(odd) <= len(waiting):
