@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from ..analysis.accounts import Account, accounts, compiled, evidence_of
+from ..analysis.accounts import Account, accounts, compiled, evidence_of, outlived
 from ..analysis.case import Case
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.events import Event
@@ -46,6 +46,7 @@ class Sign:
     unless: tuple[str, ...] = ()
     speaker: bool = True
     prose: bool = False  # it is understood from stacks and from what people write, not from logs
+    passing: bool = False  # it is over where its log goes on with steps
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,16 @@ def hits(case: Case, signs: Iterable[Sign], live_stacks: bool = False) -> Iterat
             continue
         for one in found:
             line = one.find(sign.pattern, sign.prose)
-            if line is not None and not routine(line) and all(one.find(pattern) for pattern in sign.also):
+            if line is None or routine(line) or not all(one.find(pattern) for pattern in sign.also):
+                continue
+            if not (sign.passing and _over(case, one, sign)):
                 yield Hit(sign, one, line)
+
+
+def _over(case: Case, account: Account, sign: Sign) -> bool:
+    """Whether every line that shows a sign was followed by more steps."""
+    said = [event for event in account.events if compiled(sign.pattern).search(event.text)]
+    return bool(said) and all(outlived(case, event) for event in said)
 
 
 def routine(line: str) -> bool:
