@@ -37,9 +37,24 @@ def stacks_listed(lines: Iterable[str]) -> tuple[Stack, ...]:
     return tuple(_upright(run) for run in _runs(lines) if any(map(_known, run)))
 
 
+_ARROW = re.compile(r"\s(?:->|→|=>|<-|←|<=|<)\s")
+
+
+def _arrowed(line: str) -> list[Frame]:
+    """The frames of a line that shows a stack with arrows, deepest first; none where it is no stack."""
+    parts = [part.strip(" .,;`") for part in _ARROW.split(line[:800])]
+    frames = [frame for part in parts if (frame := _frame(re.sub(r"^[^:]{0,40}(?<!:): (?!:)", "", part))) is not None]
+    if len(parts) < 3 or len(frames) < len(parts) - 1:
+        return []
+    return frames if re.search(r"<-|←|<=|\s<\s", line) else frames[::-1]
+
+
 def _runs(lines: Iterable[str]) -> Iterator[list[Frame]]:
     run: list[Frame] = []
     for line in lines:
+        if arrowed := _arrowed(line):
+            yield arrowed
+            continue
         frame = _frame(line)
         if frame is not None and len(run) < _MOST:
             run.append(frame)

@@ -27,13 +27,17 @@ _END = (
     r"ncclCommFinalize|~ProcessGroup\w*|ProcessGroupNCCL::(?:shutdown|abort|~)|destroy_process_group|_shutdown_backend|MPI_Finalize|"
     r"cuDevicePrimaryCtxRelease|cudart::\S*~|globalState::~|_PyGC_CollectNoFail|PyImport_Cleanup|rpc\.shutdown|_teardown|atexit)"
 )
-_LASTS = r"\b(?:no prompt|(?:hours?|minutes?) old|occupies|does(?:n't| not) quit|(?:minutes?|hours?|seconds?) later|never (?:exits?|ends?|returns?)|still (?:there|running|alive|in ps)|does(?:n't| not) (?:exit|end|return|quit)|stays?|remains|hangs?|hung|stuck|killed by hand|kill -9)\b"
+_DONE = (
+    r"\b(?:done training|training (?:is )?(?:done|finished|complete\w*)|all (?:tests? )?(?:done|passed|finished)|tests? (?:have )?pass(?:ed)?|\d+ passed\b|finished (?:training|successfully)|"
+    r"Program ended successfully|W&B process to finish|wandb: Synced|Best val\b|(?:prints?|printed) (?:its|the) last|last (?:line|statement|print)\b[^\n]{0,30}\b(?:reached|printed|executed)|job (?:is )?done|work is done)\b"
+)
+_LASTS = r"\b(?:no prompt|prompt (?:does(?:n't| not)|never)|process (?:remains|stays)|stays allocated|(?:hours?|minutes?) old|occupies|does(?:n't| not) quit|(?:minutes?|hours?|seconds?) later|never (?:exits?|ends?|returns?)|still (?:there|running|alive|in ps)|does(?:n't| not) (?:exit|end|return|quit)|stays?|remains|hangs?|hung|stuck|killed by hand|kill -9)\b"
 _SIGNS = (
     Sign(r"Exception ignored in:? <module 'threading'[^\n]*(?:\n[^\n]*){0,8}(?:_shutdown|KeyboardInterrupt)|Error in atexit\._run_exitfuncs", "the interpreter was interrupted while it ended"),
     Sign(_END, "the stack stands in the end of the program", unless=(r"_flush_std_streams|fork\w*_child|Out of memory|out of memory|exitcode: -9|PyGILState_Ensure|interpreter lock|gil_scoped",), prose=True),
     Sign(r"at interpreter shutdown, possibly due to daemon threads|Python runtime state: finalizing", "a thread is still at work while the interpreter ends"),
-    Sign(r"\b(?:done training|training (?:is )?(?:done|finished|complete\w*)|all (?:tests )?(?:done|passed)|finished (?:training|successfully|in \d)|Program ended successfully|wandb: Synced)\b[\s\S]{0,1500}?(?:\^C|KeyboardInterrupt)", "the work was done, and somebody had to interrupt it", unless=(r"Watchdog caught|out of memory",)),
-    Sign(r"Program ended successfully|\bdone training\b|training (?:is )?(?:done|finished|complete\w*)\b|W&B process to finish", "the work is done", anywhere=(_LASTS,), unless=(r"Watchdog caught|out of memory",)),
+    Sign(r"^\W*\^C|KeyboardInterrupt", "the work was done, and somebody had to interrupt it", also=(_DONE,), unless=(r"Watchdog caught|out of memory",)),
+    Sign(_DONE, "the work is done", anywhere=(_LASTS,), unless=(r"Watchdog caught|out of memory",)),
     Sign(r"^(?:\[[^\n]*\] |INFO:? +|\d[^\n]*INFO[^\n]{0,20})?(?:Worker exiting|Shutting down|Shutdown complete|Finished server process|Application shutdown complete|Exiting|Bye|Goodbye)\b|\b(?:passed|OK|succeeded)\b[^\n]{0,20} in \d[\d.]*s", "its last words are that it ends", anywhere=(_LASTS,), prose=True),
     Sign(r"\b(?:hang|hung|stuck|stall|freez|never (?:exit|end|return|terminat)|does(?:n't| not) (?:exit|end|terminate|return|quit))\w*[^\n.]{0,60}(?:at|on|during|after|in)\b[^\n.]{0,30}(?:exit|shutdown|teardown|tear-down|interpreter (?:exit|shutdown)|finaliz\w+|the end|clean-?up|(?:training|program|script|test|run|job)\w* (?:finish|complet|end|is done|has finished))",
          "somebody says that it does not end", prose=True),

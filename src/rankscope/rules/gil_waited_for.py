@@ -23,6 +23,7 @@ Cases: https://github.com/pytorch/pytorch/issues/97833, https://github.com/rapid
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
+from ._outcomes import cured_by
 from ._text import POSSIBLE, Sign, text_rule
 
 _WANT = r"(?:take_gil|PyGILState_Ensure|PyEval_AcquireThread|PyEval_AcquireLock|PyEval_RestoreThread|_PyThreadState_Attach|gil_scoped_acquire|PyThreadState_Acquire|__pyx_gilstate_ensure)"
@@ -33,6 +34,8 @@ _SIGNS = (
     Sign(rf"{_WANT}|\bwaits? for (?:the )?(?:GIL|interpreter lock)|\bPyGIL", "a thread wants the GIL whose holder waits", anywhere=(r"\b(?:holds?|holding|with|has|keeps|owns|under)\b[^\n]{0,16}\b(?:GIL|interpreter lock)\b|\+gil\b",), unless=(r"\bfork(?:ed)?[_ ]child",)),
     Sign(rf"{_WANT}", "a thread wants the GIL that somebody keeps while it joins or destroys", anywhere=(r"(?:std::(?:__1::)?thread::join|pthread_join|pthread_clockjoin_ex|pthread_timedjoin|~\w+)[^\n]*\n(?:[^\n]+\n){0,16}?[^\n]*(?:subtype_dealloc|dealloc|_Py_DECREF|_Py_Dealloc|PyObject_\w+|_PyEval\w+|\w+\.py|pybind11)",)),
     Sign(rf"{_WANT}", "a thread wants the GIL, and another stands in a native lock", anywhere=(r"(?:pthread_mutex_lock|__lll_lock_wait|Mutex::[Ll]ock|Monitor::lock|std::mutex::lock|Q(?:Recursive)?Mutex::lock|CriticalSection|rwlock_\w+lock|SpinLock)[^\n]*\n(?:[^\n]+\n){0,24}?[^\n]*(?:_PyEval|PyObject_|_PyObject|PyCFunction|_wrap_|\w+\.py|pybind11|cython|__pyx|cfunction|method_vectorcall|jpype)",)),
+    Sign(cured_by(r"ctypes\.CDLL|\bCDLL\b|\bnogil\b|gil_scoped_release|Py_BEGIN_ALLOW_THREADS|releas\w+ the (?:GIL|interpreter lock)|PYTHON_GIL ?= ?0|-X gil=0|without (?:holding )?the GIL"), "it works when the GIL is let go", prose=True),
+    Sign(r"possible GIL[- ]induced hang|GIL[- ]induced|GIL (?:checker|deadlock)", "the program itself suspects the GIL"),
     Sign(r"Waiting for the GIL", "the interpreter says that a thread waits for the GIL", also=(r"mutex_lock|cuda|malloc|rpc|nccl|allocator|c10|synchronize",)),
     Sign(r"\b(?:wait(?:s|ing|ed)?|block(?:s|ed)?|stuck|want(?:s)?|need(?:s)?|acquir\w+|re-?acquir\w+|tak\w+)\b[^\n]{0,40}\b(?:the |for the |to get the )?(?:GIL|interpreter lock)\b", "a thread waits for the GIL",
          anywhere=(r"(?:hold\w*|keep\w*|own\w*|held|has|owns)\b[^\n]{0,30}\bGIL\b|\bGIL\b[^\n]{0,40}(?:held|holder|owner|not released)|active\+gil|without releasing",), prose=True),

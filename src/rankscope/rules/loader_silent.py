@@ -19,6 +19,7 @@ Time-outs on remote reads in the data set; no threads before the workers start. 
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
+from ._outcomes import cured_by
 from ._text import Sign, text_rule
 
 _COLLECTIVE = (
@@ -34,6 +35,7 @@ _OTHER_LOADERS = (
     r"gluon/data/dataloader|paddle/\S*dataloader\w*|fluid/\S*dataloader\w*|mmengine/\S*loader\w*|torchdata/\S+|webdataset/\S+|streaming/base/\S+|litdata/\S+|ffcv/\S+|nvidia/dali/\S+|petastorm/\S+|grain/\S+|fairseq/data/\S+|torchtext/\S+|chainer/\S*iterator\w*)\.py"
 )
 _SIGNS = (
+    Sign(cured_by(r"\b(?:num_workers|dataloader_num_workers|n_workers|workers)\b\W{0,4}(?:\d+\W{1,8})?(?:to )?0\b"), "it goes away without workers", unless=(r"oom|Killed|No space left|/dev/shm|setNumThreads",), prose=True),
     Sign(_OTHER_LOADERS, "a process waits for its next batch"),
     Sign(r"use_multiprocessing ?= ?False[^\n]{0,40}(?:go|work|run|fine|ok|help|fix)|(?:go|work|run|fine|fix)\w*[^\n]{0,40}use_multiprocessing ?= ?False|persistent_workers ?= ?\w+[^\n]{0,40}(?:run|work|fix|help|solv|go)", "it goes away with other workers", prose=True),
     Sign(r"_shutdown_workers \((?:[^\n]*/)?dataloader\.py", "a rank waits for the workers of a loader to end", unless=(r"Py_Finalize|atexit|_run_exitfuncs|_exit_function|threading\.py[^\n]*_shutdown|_shutdown \((?:[^\n]*/)?threading",)),

@@ -23,7 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..analysis.accounts import Account, accounts
+from ..analysis.accounts import PROSE_LINES, Account, accounts
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.frames import kind_of
@@ -84,7 +84,7 @@ def _both_hold(case: Case) -> Iterator[Hit]:
 
 def _passages(account: Account) -> list[str]:
     """What is said of one thread: a line that names it, or all of a short text that lists frames."""
-    lines = account.prose.splitlines()
+    lines = account.said.splitlines()[:PROSE_LINES]
     told = [
         line
         for line in lines
