@@ -27,6 +27,7 @@ LOADER = "torch/utils/data/dataloader.py"
 PYTHON = [
     (Kind.COLLECTIVE, "all_reduce", f"train.py main | @torch/distributed/c10d_logger.py wrapper | @{C10D} all_reduce"),
     (Kind.COLLECTIVE, "barrier", f"@lightning/pytorch/trainer/trainer.py save | @{C10D} barrier"),
+    (Kind.COLLECTIVE, "_pre_forward", "train.py main | @torch/nn/parallel/distributed.py _pre_forward"),
     (Kind.DATA, "_get_data", f"/home/u/train.py main | {LOADER} __next__ | {LOADER} _get_data | queue.py get"),
     (Kind.RENDEZVOUS, "_store_based_barrier", f"x.py main | {C10D} init_process_group | {C10D} _store_based_barrier"),
     (Kind.FILE_BATON, "wait", "a.py <module> | @torch/utils/cpp_extension.py load | @torch/utils/file_baton.py wait"),

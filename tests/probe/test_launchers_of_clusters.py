@@ -45,6 +45,16 @@ def test_tasks_of_a_step_are_ranks_and_their_workers_are_not() -> None:
         10: (Role.RANK, 2), 11: (Role.RANK, 3), 20: (Role.DATALOADER_WORKER, 2)}  # fmt: skip
 
 
+def test_two_jobs_that_wiped_their_number_are_told_apart_by_the_daemon_above_them() -> None:
+    wiped = {name: value for name, value in task(0).items() if name != "SLURM_JOB_ID"}
+    table = host(
+        process(5, 1, {}, "slurmstepd", "slurmstepd: [7.0]"), process(10, 5, wiped),
+        process(6, 1, {}, "slurmstepd", "slurmstepd: [8.0]"), process(11, 6, wiped),
+    )  # fmt: skip
+    ranks = [[one.ref.pid for one in found.processes if one.role is Role.RANK] for found in discover.jobs(table)]
+    assert sorted(ranks) == [[10], [11]]
+
+
 def test_a_batch_script_is_no_task() -> None:
     environ = {"SLURM_JOB_ID": "7", "SLURM_PROCID": "0", "SLURM_NTASKS": "4"}
     assert discover.jobs(host(process(10, 1, environ))) == ()

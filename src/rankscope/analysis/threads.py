@@ -13,6 +13,9 @@ from .frames import WaitState, wait_of
 from .identity import module_path_of, own
 from .standing import refine
 
+# Code that waits in C++ for other ranks, devices and threads on the same system call as a lock does.
+_NATIVE_WAITS = ("torch/nn/", "torch/distributed/", "torch/autograd/")
+
 
 @dataclass(frozen=True)
 class ThreadView:
@@ -51,6 +54,8 @@ class ThreadView:
             return False
         if self.call is not None and self.call.owner:
             return bool(self.lock_word)
+        if self.stack and module_path_of(self.stack[-1]).startswith(_NATIVE_WAITS):
+            return False
         return (self.wait.kind is Kind.LOCK or self._enters_queue) and (self.call is None or bool(self.lock_word))
 
     @property

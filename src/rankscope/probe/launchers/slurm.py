@@ -25,11 +25,16 @@ def find(table: Table, free: frozenset[int]) -> Iterator[Claim]:
     for pid, place in ranks_by_environ(table, free, _place).items():
         environ = table.seen[pid].environ or {}
         if not _spawns(table, pid):
-            jobs[environ.get("SLURM_JOB_ID", ""), environ["SLURM_STEP_ID"]][pid] = place
+            jobs[environ.get("SLURM_JOB_ID") or _daemon(table, pid), environ["SLURM_STEP_ID"]][pid] = place
     for places in jobs.values():
         world = max(place.world_size or 0 for place in places.values())
         members = tuple(pid for pid in with_descendants(table, tuple(places)) if pid in free)
         yield Claim("slurm", None, places, members, world_size=world)
+
+
+def _daemon(table: Table, pid: int) -> str:
+    """The slurmstepd above a task, one for each step: what tells jobs apart where the environment does not."""
+    return next((str(seen.pid) for seen in table.above(pid) if seen.comm.startswith("slurmstepd")), "")
 
 
 def _spawns(table: Table, pid: int) -> bool:
