@@ -39,7 +39,7 @@ def check(case: Case) -> Iterator[Finding]:
         reasons = [_leg(state) for state in states[:12]]
         places = (site(case, state, state.waiting) for state in states[:4])
         reasons.extend(Reason(f"issued at {place}", "recorder") for place in dict.fromkeys(places) if place)
-        messages = all(state.pair is not None for state in states)
+        messages = any(state.pair is not None for state in states)
         yield Finding(
             rule=RULE.id, cls="p2p-order-deadlock" if messages else RULE.cls, kind=Kind.CAUSE,
             certainty=certainty(case, states[0]), because=tuple(reasons), against=case.comparison.weak,
@@ -51,24 +51,24 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _lone_side(states: list[CollectiveState]) -> CollectiveState | None:
     """Of two calls of the same ranks that wait for each other, the one in which a clear minority stands."""
-    if len(states) != 2 or any(state.pair is not None for state in states):
+    odd = states[0].culprits
+    if len(states) != 2 or not odd or any(state.pair is not None for state in states):
         return None
-    one, other = sorted(states, key=lambda state: len(state.waiting))
-    same_ranks = set(one.ranks) == set(other.ranks) and one.missing == other.waiting and other.missing == one.waiting
-    return one if same_ranks and len(one.waiting) * 2 < len(other.waiting) + len(one.waiting) else None
+    return next((state for state in states if not odd - state.waiting and not odd & state.missing), None)
 
 
 def _left_the_path(case: Case, alone: CollectiveState, states: list[CollectiveState]) -> Finding:
     """A few ranks in one call and all others in another: the few took another branch."""
     common = next(state for state in states if state is not alone)
-    who = ranks_phrase(alone.waiting)
+    odd = alone.culprits
+    who, rest = ranks_phrase(odd), ranks_phrase(common.waiting - odd)
     return Finding(
         rule=RULE.id, cls="collective-missed-by-rank", kind=Kind.CAUSE, certainty=min_certainty(certainty(case, common)),
-        title=f"{who} left the common path: in {call(alone)}, while {ranks_phrase(common.waiting)} wait in {call(common)}",
-        ranks=alone.waiting, processes=tuple(p for rank in alone.waiting for p in case.of_rank(rank)),
+        title=f"{who} left the common path: in {call(alone)}, while {rest} wait in {call(common)}",
+        ranks=odd, processes=tuple(p for rank in odd for p in case.of_rank(rank)),
         because=tuple(_leg(state) for state in (common, alone)),
         against=("both sides wait for each other: if all ranks make both calls, their order differs instead",),
-        next=look_next(case, alone.waiting), collective=common,
+        next=look_next(case, odd), collective=common,
     )  # fmt: skip
 
 
