@@ -1,12 +1,13 @@
 """What the kernel's log says of trouble since the job began: kills for memory, Xids, hung tasks; by syslog(2), action 3.
 
 Once per host. A user who may not read it (dmesg_restrict) loses nothing else, so that refusal is no gap: the rules that would
-profit print the command. Process ids in it are those of the outermost pid namespace (``ns_pid`` of others differs).
+profit print the command. Process ids in it are those of the outermost pid namespace, so that it is only read there.
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 from collections.abc import Iterator
 
@@ -16,6 +17,7 @@ from ..collector import Collector, Target, Touch
 
 _READ_ALL = 3  # the last bytes of the buffer; nothing is consumed
 _BYTES = 1 << 18
+_OUTERMOST = "pid:[4026531836]"  # PROC_PID_INIT_INO of include/linux/proc_ns.h
 _MOST = 64
 _LONGEST = 400
 _LINE = re.compile(rb"^(?:<\d+>)?\[ *(\d+\.\d+)\](?:\[[^\]]*\])? (.*)$")
@@ -26,11 +28,18 @@ _TROUBLE = re.compile(
 
 
 def collect(target: Target) -> KernelLog | None:
-    if target.proc != "/proc":
-        return None  # a copy of another machine: its log is not ours
+    if target.proc != "/proc" or not _outermost():
+        return None  # a copy of another machine, or a container: the numbers in the log are others
     raw = _read()
     lines = tuple(parse(raw, target.process.ref.started / procfs.TICKS))
     return KernelLog(lines) if lines else None
+
+
+def _outermost() -> bool:
+    try:
+        return os.readlink("/proc/self/ns/pid") == _OUTERMOST
+    except OSError:
+        return False
 
 
 def _read() -> bytes:
