@@ -18,7 +18,7 @@ from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
 from .case import Case, Member
 from .frame_tables import STRENGTH, Kind
-from .frames import wait_of
+from .frames import kind_of, wait_of
 from .labels import Who, who
 from .listed import stacks_listed
 from .origin import module_path
@@ -431,11 +431,26 @@ def of_stack(account: Account, seen: Seen) -> Doing:
     wait = wait_of(seen.stack)
     deciding = seen.stack[: wait.index + 1] if wait.index >= 0 else seen.stack
     site = " < ".join(frame.function for frame in reversed(deciding[-6:]))
-    return Doing(wait.kind.value, wait.op, site, account.ranks, account.who.count, account.label, account)
+    kind = Kind.P2P if wait.op == "wait" and _sends(deciding) else wait.kind
+    return Doing(kind.value, wait.op, site, account.ranks, account.who.count, account.label, account)
+
+
+_QUOTED = re.compile(r"\b(?P<name>[A-Za-z_]\w*) \((?P<file>[\w/.-]+\.pyx?):\d+\)")
+
+
+def _sends(stack: Iterable[Frame]) -> bool:
+    """Whether what is waited for was posted by a send or receive, as far as the callers' names tell."""
+    return any(re.search(r"send|recv|p2p", frame.function) for frame in tuple(stack)[-4:])
 
 
 def of_text(account: Account, text: str) -> Doing:
-    """A subject by sentences about it."""
+    """A subject by a frame that is quoted, or by sentences about it."""
+    for quoted in _QUOTED.finditer(text):
+        known = kind_of(Frame(quoted["name"], quoted["file"], 0))
+        if known is not None and STRENGTH.get(known, 0) > 3:
+            where = line_at(text, quoted.start())
+            op = _plain_op(quoted["name"])
+            return Doing(known.value, op, where, account.ranks, account.who.count, where, account)
     for kind, pattern in _SENTENCES:
         found = compiled(pattern).search(text)
         if found:
@@ -498,7 +513,7 @@ def of_ranks(doing: Doing) -> bool:
     """Whether it is told of ranks, rather than of a file, a note or a piece of code."""
     if doing.ranks or doing.account is None:
         return bool(doing.ranks)
-    told = doing.account.who.count is not None or bool(doing.account.ranks)
+    told = doing.account.role is Role.RANK or doing.account.who.count is not None or bool(doing.account.ranks)
     return told or bool(compiled(_RANK_LABEL).search(doing.account.label) or compiled(_RANK_NAMED).search(doing.text))
 
 

@@ -88,7 +88,7 @@ def _members(snapshot: Snapshot) -> tuple[Member, ...]:
             tuple(looks[process.ref]),
             tuple(process.ref in alive for alive in present) if snapshot.live else (),
         )
-        for process in resolve(snapshot.processes, stacks, environs)
+        for process in resolve(snapshot.processes, stacks, environs, saved=not snapshot.live)
     )
     return tuple(_completed(member) for member in _with_bodies(members))
 

@@ -13,7 +13,12 @@ from typing import Any
 from ..model.evidence.environ_now import EnvironNow
 from ..model.evidence.stacks import Frame, PythonStacks, PythonThread, Stack
 from ..model.process import Process, ProcessRef, Role
+from .frame_tables import Kind
+from .frames import wait_of
 from .origin import is_user, module_path
+
+# What ranks do together, or each for itself all the time.
+_TOGETHER = frozenset({Kind.COLLECTIVE, Kind.P2P, Kind.BACKWARD})
 
 # Where a process begins a life of its own; frames further out belong to the parent it was forked from.
 _BIRTH = {
@@ -69,6 +74,7 @@ def resolve(
     processes: tuple[Process, ...],
     stacks: Mapping[Any, PythonStacks],
     environs: Mapping[ProcessRef, EnvironNow] | None = None,
+    saved: bool = False,
 ) -> tuple[Process, ...]:
     """The processes with the roles and ranks that their stacks or their environment tell; keyed by ``process.ref``."""
     told = [_by_stack(process, stacks.get(process.ref)) for process in processes]
@@ -76,6 +82,8 @@ def resolve(
         told = list(_by_environ(told, environs))
     if not any(process.role is Role.RANK for process in told):
         told = list(_by_name(told, stacks))
+    if saved and not any(process.role is Role.RANK for process in told):
+        told = list(_by_kin(told, stacks))
     owners = {(process.ref.host, process.ref.pid): process for process in told if process.role is Role.RANK}
     return tuple(_served(process, owners) for process in told)
 
@@ -140,6 +148,30 @@ def _by_name(processes: list[Process], stacks: Mapping[Any, PythonStacks]) -> It
             yield dataclasses.replace(process, role=Role.RANK, rank=sole[process.ref])
         else:
             yield process
+
+
+def _by_kin(processes: list[Process], stacks: Mapping[Any, PythonStacks]) -> Iterator[Process]:
+    """Ranks without a number: who stands in a collective, and others of the same command or with its outermost frames."""
+    partners = [one for one in processes if one.role is Role.OTHER and _takes_part(stacks.get(one.ref))]
+    marks = {mark for one in partners for mark in _marks(one, stacks.get(one.ref))}
+    for process in processes:
+        kin = process.role is Role.OTHER and not marks.isdisjoint(_marks(process, stacks.get(process.ref)))
+        yield dataclasses.replace(process, role=Role.RANK) if kin else process
+
+
+def _takes_part(stacks: PythonStacks | None) -> bool:
+    return stacks is not None and any(wait_of(one.stack).kind in _TOGETHER for one in stacks.threads)
+
+
+def _marks(process: Process, stacks: PythonStacks | None) -> Iterator[tuple[object, ...]]:
+    """What processes of one program share: the command, and the two outermost frames of its own code; a fork is another."""
+    thread = main_thread(stacks, process.ref.pid) if stacks else None
+    forked = thread is not None and birth(thread.stack) > 0
+    if process.command:
+        yield forked, process.command
+    mine = [_name(frame) for frame in thread.stack if is_user(frame)][:2] if thread else []
+    if len(mine) == 2:
+        yield forked, *mine
 
 
 def _rank_in_user_frames(process: Process, stacks: PythonStacks | None) -> int | None:

@@ -29,7 +29,7 @@ from ..analysis.frame_tables import Kind as Wait
 from ..analysis.sayings import sayings
 from ..model.diagnosis import Finding
 from ..model.ranks import RankSet, ranks_phrase
-from ._text import BELOW_IT, HALTS, LIKELY, ONE_RANK, POSSIBLE, Sign, events, finding, hits, make_rule, routine, simple
+from ._text import BELOW_IT, HALTS, LIKELY, ONE_RANK, POSSIBLE, Sign, events, finding, halted, hits, make_rule, routine, simple
 from .calls_differ import lonely_call
 
 _STEPS = (
@@ -53,6 +53,7 @@ _SIGNS = (
     Sign(r"\b(?:skip\w*|miss(?:es|ed|ing)|omit\w*|bypass\w*|lacks?)\b[^\n]{0,50}(?:barrier|collective|all_?reduce|all_?gather|broadcast|all_?to_?all|reduce_?scatter)", "ranks skip a collective", prose=True),
     Sign(r"\b(?:uneven|unequal|different (?:number|count|amount)s? of|fewer|more|one (?:more|less|extra|fewer)|extra\b|odd number of|not (?:evenly )?divisible|ran? out of|runs? out of|exhaust\w*)[^\n]{0,40}(?:batch\w*|steps?|iterations?|samples?|data|calls?|micro-?batch\w*|collectives?|barriers?|shards?|epochs?|all_?reduces?|all_?gathers?)[^\n]{0,60}", "ranks make a different number of steps", anywhere=(r"rank|gpu|worker|ddp|hang|stuck|timeout",), prose=True),
     Sign(r"\b(?:collective|all_?reduce|barrier|operation|op|launched|seq\w*)[^\n]{0,30}(?:counts?|counters?|numbers?) (?:differ|are different|diverge|do not match)|(?:launched|issued|completed|executed|enqueued)[^\n]{0,20}\d+[^\n]{0,40}(?:others?|rest|peers?|rank \d+)[^\n]{0,20}\d+", "the ranks' counts of calls differ", prose=True),
+    Sign(r"\branks? ?\d+\b[^\n]*\bearly[- ]stop\w*|\bearly[- ]stop\w*[^\n]*\b(?:on|only|by) (?:one |a |some )?ranks?\b", "a rank stops early", anywhere=(HALTS,), prose=True),
     Sign(r"\b(?:once|twice|\w+ times|not at all|never)\b[^\n]{0,20}\bon (?:the )?(?:rank|gpu|process|worker)\b[^\n]*\b(?:once|twice|\w+ times|not at all|never)\b[^\n]{0,20}\bon\b", "ranks make a call a different number of times", prose=True),
     Sign(r"\b(?:out[- ]of[- ](?:sync|step|lock-?step)|de-?sync\w*|diverge[sd]?|divergen\w+|lock-?step)\b", "the ranks' sequences of calls part", anywhere=(r"ranks?\b|workers?\b|replicas?\b", r"all_?reduce|all_?gather|all_?to_?all|reduce_?scatter|broadcast|barrier|collective|gather"), prose=True),
     Sign(r"\b(?:missing|absent|not joined|has not joined|have not joined|did not join|not yet (?:entered|joined)|INCOMPLETE|not communicating)[^\n]{0,40}rank", "a report names ranks that are absent"),
@@ -184,7 +185,7 @@ def _launched(case: Case) -> Finding | None:
 def _roll_call(case: Case) -> Finding | None:
     """One account that says for several groups of ranks where each stands."""
     for known in _by_account(case).values():
-        placed = [doing for doing in known if _says_where(doing)]
+        placed = [doing for doing in _latest(known) if _says_where(doing)]
         if len(placed) < 2 or len({_place(doing) for doing in placed}) < 2 or _blames_another(placed):
             continue
         if in_kind(placed, *_WAITING) or any(_HALTED.search(doing.text) for doing in placed):
@@ -193,6 +194,11 @@ def _roll_call(case: Case) -> Finding | None:
             because = [f"{_name(doing)}: {doing.text}" for doing in placed[:3]]
             return simple(RULE, title, LIKELY, because, _STEPS, odd.ranks)
     return None
+
+
+def _latest(known: list[Doing]) -> list[Doing]:
+    """Of a log that tells several things of the same ranks, the last."""
+    return list({str(doing.ranks) if doing.ranks else (doing.text, doing.count): doing for doing in known}.values())
 
 
 _HALTED = re.compile(
@@ -296,7 +302,10 @@ def _size(doing: Doing) -> int:
 
 
 def _name(doing: Doing) -> str:
-    return ranks_phrase(doing.ranks) if doing.ranks else doing.account.label if doing.account else "a group of ranks"
+    if doing.ranks or doing.account is None:
+        return ranks_phrase(doing.ranks) if doing.ranks else "a group of ranks"
+    pid = doing.account.refs[0].spoken if len(doing.account.refs) == 1 else ""
+    return pid or doing.account.label
 
 
 def _left_by_exception(case: Case) -> Finding | None:
@@ -340,7 +349,7 @@ _LENGTH = re.compile(
 
 def _lengths(case: Case) -> Finding | None:
     """Ranks that each say once how much they have to do, and it is not the same."""
-    if not any(account.find(HALTS) for account in accounts(case)):
+    if not halted(case):
         return None
     said: dict[int, list[tuple[int, str]]] = {}
     for account in accounts(case):
