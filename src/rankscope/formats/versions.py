@@ -11,7 +11,7 @@ from .lines import Line
 
 # name as we write it → how people and programs write it before a version
 _NAMES = {
-    "torch": r"(?:py)?torch(?:[ _-]?version)?", "nccl": r"(?:lib)?nccl(?:[ _-]?version)?(?: code| runtime)?", "cuda": r"cuda(?:[ _-]?(?:version|runtime|toolkit))?",
+    "torch": r"(?:py)?torch(?:[ _-]?version)?", "nccl": r"(?:nvidia-)?(?:lib)?nccl(?:-cu\d+)?(?:[ _-]?version)?(?: code| runtime)?", "cuda": r"cuda(?:[ _-]?(?:version|runtime|toolkit))?",
     "driver": r"(?:nvidia[ -])?driver(?:[ _-]version)?", "python": r"(?:c?python)", "glibc": r"glibc", "kernel": r"(?:linux[ -])?kernel(?:[ _-]version)?",
     "vllm": r"vllm", "sglang": r"sglang", "ray": r"ray", "deepspeed": r"deepspeed", "megatron": r"megatron(?:-core|-lm)?", "transformers": r"transformers",
     "accelerate": r"accelerate", "lightning": r"(?:pytorch[ -]?)?lightning", "datasets": r"datasets", "triton": r"triton", "horovod": r"horovod",

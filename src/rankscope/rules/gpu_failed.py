@@ -28,7 +28,7 @@ _SIGNS = (
     Sign(r"\b(?:gpu|device) (?:has )?fallen off the bus|\bGPU is lost\b|gpu (?:is )?lost\b", "a GPU fell off its bus"),
     Sign(rf"Xid[^\n]{{0,40}}(?:\): |[ :=#(])\b{_HARD}\b", "the kernel reports an Xid that stands for hardware"),
     Sign(r"Unable to determine the device handle", "the driver cannot open a GPU any more"),
-    Sign(r"uncorrectable (?:volatile )?(?:ECC|NVLink|memory)|double[- ]bit (?:ECC )?error|ECC_UNCORRECTABLE|NvlinkUncorrectable",
+    Sign(r"uncorrectable (?:volatile )?(?:ECC|NVLink|memory)|double[- ]bit (?:ECC )?error|ECC_UNCORRECTABLE|NvlinkUncorrectable|CUDA_ERROR_CONTAINED|Invalid access of peer GPU memory over nvlink|NETIR_LINK_DOWN|cudaErrorContained",
          "memory or link errors that cannot be corrected"),
     Sign(r"row[- ]remap\w*[^\n]{0,20}(?:fail|pending)|Remapping Failure Occurred *: *Yes", "memory rows could not be remapped"),
     Sign(r"nvswitch[^\n]*SXid[^\n]*(?:fatal|\b(?:1[12]\d{3}|2\d{4})\b)", "an NVSwitch reports an error"),

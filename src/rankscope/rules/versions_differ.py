@@ -19,8 +19,10 @@ Start all ranks from one image by digest; compare versions before the run (`srun
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+from ..analysis.accounts import accounts
 from ..analysis.case import Case
 from ..model.diagnosis import Certainty, Finding
 from ..model.ranks import RankSet
@@ -30,6 +32,11 @@ _STEPS = (
     'python -c "import torch; print(torch.__version__, torch.cuda.nccl.version())"   # on every node',
     "ldd $(python -c 'import torch,os;print(os.path.dirname(torch.__file__))')/lib/libtorch_cuda.so | grep nccl",
 )
+# Labels that stand for one machine or rank, and libraries that must be of one version on all of them.
+_PLACE = re.compile(
+    r"(?<![a-z])(?:node|host|rank|worker|machine|master|head|driver|pod|vm|server)s?(?![a-z])", re.IGNORECASE
+)
+_MUST_AGREE = {"nccl", "rccl", "torch", "ray", "openmpi", "ucx", "efa", "dask", "horovod"}
 _LIB = r"(?:nccl|torch|pytorch|cuda|driver|python|ray|mpi|openmpi|ucx|libfabric|ofed|firmware|gloo|image|container|package|library|protobuf|transformers|vllm|glibc|cudnn|release|build)"
 _SIGNS = (
     Sign(rf"\b{_LIB}\b[ =v:]{{1,3}}\d+\.\d+[^\n]{{0,60}}\b(?:others?|rest|while|but|whereas|vs\.?|and (?:the )?(?:node|rank|host|other))\b[^\n]{{0,40}}\d+\.\d+", "one node has another version than the others", also=(r"node|host|rank|machine|pod|container",), unless=(r"\b(?:fixed|works?|fine|passes|downgrad\w+|upgrad\w+)\b",), prose=True),
@@ -38,6 +45,7 @@ _SIGNS = (
     Sign(rf"\b(?:different|differing|two|other|mixed|unequal|inconsistent|mismatch\w*)[^\n]{{0,24}}\b{_LIB}\b[^\n]{{0,20}}\bversions?|versions? of {_LIB}[^\n]{{0,40}}(?:differ|different|not the same)|\b{_LIB}\b[^\n]{{0,30}}versions?[^\n]{{0,30}}(?:differ|different|not (?:the same|equal|identical)|mismatch)", "somebody says that versions differ", prose=True),
     Sign(r"\b(?:message truncated|truncated)[^\n]*receiv\w+ (?P<a>\d+) bytes instead of \d+", "two ranks expect messages of different size", POSSIBLE),
     Sign(r"undefined symbol: _?_?(?:nccl|cu[a-z]{2,}|cudnn|nvJitLink|hip|rccl|ucp?_|fi_|MPI_)\w*|^(?!.*dlvsym).*version [`'](?:FABRIC|EFA|UCX?|MLX5|IBVERBS|GLIBCXX|CXXABI|OMPI|libcudart\w*)_?[\d.]+' not found", "libraries of different builds are mixed"),
+    Sign(r"connecting to address[^\n]*with family \d+ is neither AF_INET|(?:bootstrap|socket|proxy)[^\n]*(?:wrong (?:magic|type|version)|magic[^\n]{0,20}mismatch)|NCCL WARN[^\n]*[Mm]ismatch(?:ed)? (?:NCCL )?version", "a peer's first message makes no sense: another release speaks there"),
     Sign(r"unsupported pickle protocol|PYTHON_VERSION_MISMATCH|Python in worker has different version|Mismatched versions found|were compiled with different CUDA versions|Descriptors cannot (?:not )?be created directly|(?:PMIx|PMI2?|ORTE|ABI|API|protocol|plugin|wire)[- ](?:server )?versions?[^\n]{0,40}(?:mismatch|not compatible|incompatible|differ|unsupported)", "a version mismatch is reported"),
     Sign(r"^(?!.*(?:NCCL INFO|dlvsym)).*(?:undefined symbol|symbol lookup error|version `?\w+_[\d.]+' not found)", "libraries of different builds are mixed", POSSIBLE),
     Sign(r"driver version is insufficient|forward compatibility was attempted|NVIDIA driver on your system is too old|PTX was compiled with an unsupported toolchain|no kernel image is available", "driver, toolkit and GPU do not fit each other"),
@@ -49,6 +57,7 @@ def check(case: Case) -> Iterator[Finding]:
     if found:
         yield finding(RULE, case, found, "versions that must be equal differ", _STEPS)
         return
+    yield from _of_hosts(case)
     by_version: dict[str, list[str]] = {}
     ranks: dict[str, set[int]] = {}
     for event in events(case, "nccl.version"):
@@ -61,6 +70,27 @@ def check(case: Case) -> Iterator[Finding]:
         title = f"ranks run NCCL {' and '.join(sorted(by_version))}"
         because = [lines[0] for lines in by_version.values()]
         yield simple(RULE, title, Certainty.LIKELY, because, _STEPS, RankSet(ranks.get(odd, ())))
+
+
+def _of_hosts(case: Case) -> Iterator[Finding]:
+    """What is installed on hosts or ranks whose lists were saved one by one: the same library in two versions."""
+    named: dict[str, dict[str, set[str]]] = {}
+    for one in accounts(case):
+        for event in one.named("text.version") if _PLACE.search(one.label) else ():
+            library, version = str(event.fields.get("name")), str(event.fields.get("version"))
+            if library in _MUST_AGREE:
+                named.setdefault(library, {}).setdefault(one.label, set()).add(version)
+    for library, places in named.items():
+        (first, here), *others = places.items()
+        for place, there in others:
+            if not here & there:
+                title = f"{library} is {_list(here)} in {first!r} and {_list(there)} in {place!r}"
+                yield simple(RULE, title, Certainty.LIKELY, [title], _STEPS)
+                return
+
+
+def _list(versions: set[str]) -> str:
+    return " and ".join(sorted(versions)[:3])
 
 
 RULE = make_rule(__name__, __doc__, "version-mismatch", 18, check)
