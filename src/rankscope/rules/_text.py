@@ -22,7 +22,7 @@ _BELOW = {
     "driver-not-ready", "shm-exhausted", "stuck-below-program", "collective-cycle",
 }  # fmt: skip
 # How people say that something does not go on.
-HALTS = r"\b(?:hangs?|hanging|hung|stuck|freez\w+|froze\w*|deadlock\w*|stall\w*|block(?:s|ed|ing)\b|locks? up|lockups?|never (?:returns?|ends?|finish\w*|completes?|comes? back|gets? (?:past|through))|does(?:n't| not) (?:return|continue|go on|finish|complete|proceed|progress|respond)|(?:no|without|nothing|any) (?:\w+ ){0,2}(?:progress|output|response|happens|sign of life)|stands? still|times? out|timed out|time-?outs?|Watchdog caught|waits? (?:for ?ever|indefinitely)|spins?\b|stops? (?:at|there|after|responding))"
+HALTS = r"\b(?:hangs?|hanging|hung|stuck|freez\w+|froze\w*|deadlock\w*|stall\w*|block(?:s|ed|ing)\b|locks? up|lockups?|never (?:returns?|ends?|finish\w*|completes?|comes? back|gets? (?:past|through))|does(?:n't| not) (?:return|continue|go on|finish|complete|proceed|progress|respond)|(?:no|without|nothing|any) (?:\w+ ){0,2}(?:progress|output|response|happens|sign of life)|stands? still|times? out|timed out|time-?outs?|Watchdog caught|(?:after that|then|but) nothing\b|nothing (?:more|else|further)\b|unchanged for|waits? (?:for ?ever|indefinitely)|spins?\b|stops? (?:at|there|after|responding))"
 # Code that runs on one rank only: the condition, then the rest of its line or one of the next lines that are set deeper.
 ONE_RANK = r"^(?P<at>[ \t+>|-]*)(?:el)?if (?:not )?[\w.()\[\]'\" ]*(?:(?:(?:world_|global_|local_)?rank|get_rank\(\)|RANK|process_index(?:\(\))?) ?== ?0|is_global_zero|is_(?:local_)?main_process(?:\(\))?|is_world_process_zero(?:\(\))?|is_master(?:\(\))?|is_rank_zero|is_rank_0\(\)|is_main\b|main_process\b|should_save\b)"
 BELOW_IT = r"[^\n]*?:(?:[^\n]*|[^\n]*(?:\n(?P=at)[ \t]+[^\n]*){0,4}?\n(?P=at)[ \t]+[^\n]*)(?<!def )\b"
@@ -78,6 +78,11 @@ def _over(case: Case, account: Account, sign: Sign) -> bool:
     """Whether every line that shows a sign was followed by more steps."""
     said = [event for event in account.events if compiled(sign.pattern).search(event.text)]
     return bool(said) and all(outlived(case, event) for event in said)
+
+
+def halted(case: Case) -> bool:
+    """Whether the evidence is about something that does not go on: in words, or because somebody looked at stacks."""
+    return any(account.stacks or account.find(HALTS + r"|\w \([^()\s]+\.pyx?:\d+\)") for account in accounts(case))
 
 
 def routine(line: str) -> bool:

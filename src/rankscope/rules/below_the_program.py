@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..analysis.accounts import Doing, doings, in_kind
+from ..analysis.accounts import Doing, compiled, doings, in_kind, of_ranks
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Finding
-from ._text import LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, simple
+from ._text import LIKELY, POSSIBLE, Sign, events, finding, halted, hits, make_rule, simple
 
 _STEPS = (
     "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET torchrun …",
@@ -39,7 +39,9 @@ _SIGNS = (
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live:
         return  # who stands where is known there, and other rules ask the graph
-    found = [doing for doing in doings(case) if doing.kind not in ("unknown", Wait.IDLE.value)]
+    if not halted(case):
+        return
+    found = [doing for doing in doings(case) if of_ranks(doing) and doing.kind not in ("unknown", Wait.IDLE.value)]
     waiting = in_kind(found, Wait.COLLECTIVE.value, Wait.DEVICE.value)
     size = sum(len(doing.ranks) or doing.count or 1 for doing in waiting)
     if (
@@ -79,7 +81,14 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _shown(waiting: list[Doing]) -> bool:
     """Whether it rests on stacks, or on more than one sentence."""
-    return len(waiting) > 1 or any(doing.account and doing.account.seen for doing in waiting)
+    if len(waiting) > 1:
+        return True
+    return any(
+        doing.account and (doing.account.seen or compiled(_EACH).search(doing.account.label)) for doing in waiting
+    )
+
+
+_EACH = r"\b(?:all|every|each|both)\b"
 
 
 RULE = make_rule(__name__, __doc__, "stuck-below-program", 90, check)

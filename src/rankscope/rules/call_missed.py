@@ -29,7 +29,21 @@ from ..analysis.frame_tables import Kind as Wait
 from ..analysis.sayings import sayings
 from ..model.diagnosis import Finding
 from ..model.ranks import RankSet, ranks_phrase
-from ._text import BELOW_IT, HALTS, LIKELY, ONE_RANK, POSSIBLE, Sign, events, finding, halted, hits, make_rule, routine, simple
+from ._text import (
+    BELOW_IT,
+    HALTS,
+    LIKELY,
+    ONE_RANK,
+    POSSIBLE,
+    Sign,
+    events,
+    finding,
+    halted,
+    hits,
+    make_rule,
+    routine,
+    simple,
+)
 from .calls_differ import lonely_call
 
 _STEPS = (
@@ -387,7 +401,7 @@ def _only_waiting(case: Case) -> Finding | None:
     """Nothing but ranks that wait in a collective: whoever is not seen may be missing from it."""
     found = [doing for doing in in_kind(doings(case), *_WAITING) if doing.account and _stands(doing)]
     timeouts = events(case, "torch.watchdog_timeout", "gloo.op_timeout")
-    if not found and not timeouts:
+    if not timeouts and not (found and halted(case)):
         return None
     because = [doing.site or doing.text for doing in found[:2]] + [event.text for event in timeouts[:2]]
     steps = ("rankscope analyze with the stacks or logs of all ranks, also of those that say nothing", *_STEPS)

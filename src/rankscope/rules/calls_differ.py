@@ -28,7 +28,7 @@ from ..analysis.sayings import sayings
 from ..model.diagnosis import Certainty, Finding
 from ..model.evidence.events import Event
 from ..model.ranks import RankSet, ranks_phrase
-from ._text import LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, simple
+from ._text import LIKELY, POSSIBLE, Sign, events, finding, halted, hits, make_rule, simple
 
 _STEPS = ("TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun …   # names both sides", "rankscope analyze DUMPS…")
 # Calls that carry a decision or a size rather than data: whoever makes one alone has entered a section of its own.
@@ -37,12 +37,16 @@ _CONTROL = {"BROADCAST", "BARRIER", "GATHER", "SCATTER", "ALLGATHER_COALESCED"}
 _EVEN = {
     "ALLREDUCE", "BROADCAST", "REDUCE", "_ALLGATHER_BASE", "_REDUCE_SCATTER_BASE", "ALLREDUCE_COALESCED", "ALLGATHER", "REDUCE_SCATTER",
 }  # fmt: skip
+_CALLS = r"all_?reduce|broadcast|all_?gather|reduce_?scatter|all_?to_?all|collective|gather|scatter|reduce"
+_TYPES = r"float32|float16|bfloat16|float64|fp32|fp16|bf16|int64|int32|int8|uint8|half|long"
 _SIGNS = (
     Sign(r"DDP expects same model across all ranks|has inconsistent \d+ params|appears not to match (?:sizes|strides) of the same param|Split sizes doesn't match total dim|Tensors must have (?:same|identical) (?:size|shape|number of elements)|inconsistent tensor size|Tensor list input to scatter/gather must match|All tensor operands to scatter/gather must have the same|invalid tensor size at index|Mismatched (?:all_?reduce|all_?gather|broadcast|data types?|\w+ operations?|\w+ tensor shapes|root rank)|Inconsistent (?:tensor )?(?:shape|size|dtype|type)s?\b[^\n]{0,40}(?:rank|process)", "the library says that the ranks' tensors differ"),
+    Sign(rf"^(?=[^\n]*\branks?\b)(?=[^\n]*(?:{_CALLS}))[^\n]*\b({_TYPES})\b[^\n]*\b(?!\1\b)(?:{_TYPES})\b", "ranks bring different types", prose=True),
+    Sign(rf"\branks? ?\d+\b[^\n]*(?:{_CALLS})\([^\n)]*\b(?:src|root|dst) ?= ?(\d+)[^\n]*(?:\n[^\n]*)?\branks? ?\d+\b[^\n]*(?:{_CALLS})\([^\n)]*\b(?:src|root|dst) ?= ?(?!\1\b)\d", "ranks name different roots", prose=True),
     Sign(r"Mismatched collective|[Mm]ismatch between collectives|inconsistent collective", "the library says that calls differ", unless=(r"CollectiveFingerPrint",)),
     Sign(r"message truncated|receiv\w+ \d+ bytes instead of \d+|Message truncated|MPI_ERR_TRUNCATE|buffer sizes? (?:do(?:es)? not|don't) match|size mismatch[^\n]{0,40}(?:collective|all_?gather|all_?reduce|rank|recv)", "a rank received more or less than it expected"),
     Sign(r"\b(?:ranks?|workers?|processes)\b[^\n]{0,80}\b(?:different|differing|unequal|mismatch\w*)\b[^\n]{0,40}\b(?:shapes?|sizes?|dtypes?|numel|splits?|lengths?|roots?|buckets?|tensors?|number of (?:tensors|buckets|params|parameters|experts|gradients|elements))", "ranks bring different shapes", prose=True),
-    Sign(r"\b(?:shapes?|sizes?|dtypes?|numel|input[_ ]split\w*|tensor counts?|roots?|src|order of (?:the )?collectives?|sequence of (?:the )?collectives?)\b[^\n]{0,50}\b(?:differ|mismatch\w*|not (?:the same|equal|identical)|inconsistent|disagree|diverge)\w*", "ranks bring different shapes or orders", prose=True),
+    Sign(r"\b(?:shapes?|sizes?|dtypes?|numel|input[_ ]split\w*|tensor counts?|roots?|src|order of [^\n,;]{0,40}|sequence of (?:the )?collectives?)\b[^\n]{0,50}\b(?:differ|mismatch\w*|not (?:the same|equal|identical)|inconsistent|disagree|diverge)\w*", "ranks bring different shapes or orders", prose=True),
     Sign(r"\b(?:unused|missing|no) (?:parameters?|gradients?|grads?|tokens?|images?|modalit\w+)[^\n]{0,60}(?:on|for|in) (?:one|some|a|rank|this) ?(?:rank|ranks|batch|gpu|worker)?", "a rank lacks what others have", POSSIBLE, prose=True),
     Sign(r"Expected to have finished reduction in the prior iteration|find_unused_parameters", "gradients of some parameters are missing", POSSIBLE),
 )  # fmt: skip
@@ -192,6 +196,8 @@ _MADE_OF = re.compile(
 
 def _told_apart(case: Case) -> Finding | None:
     """Two ranks that print the same words about what their calls are made of, with other numbers."""
+    if not halted(case):
+        return None
     by_words: dict[str, dict[int, str]] = {}
     for account in accounts(case):
         for line in account.said.splitlines():

@@ -33,6 +33,7 @@ _SYNC = r"(?:synchronize\(?\)?|memcpy_and_sync|\.item\(\)|\.tolist\(\)|\.cpu\(\)
 _SIGNS = (
     Sign(r"\b(?:cuModuleLoad\w*|cuLibraryLoad\w*|cuModuleGetFunction|cu(?:da)?FuncGetAttributes?|cu(?:da)?FuncSetAttribute|cuKernel(?:GetFunction|SetAttribute)|lazy[- ](?:loading|module)|CUDA_MODULE_LOADING|cuModuleUnload|cuLibraryUnload|hipModuleLoad\w*)", "a module is loaded, which waits for the whole device",
          LIKELY, anywhere=(_GROUP,), prose=True),
+    Sign(_SYNC + r"[^\n]*(?:" + _GROUP + r")[^\n]*\b(?:pending|queued|outstanding|in flight|enqueued|not (?:yet )?issued)\b", "a synchronisation stands before a pending collective", prose=True),
     Sign(_SYNC + r"[^\n]*(?:wait|behind|block|pending|not scheduled|for the|stuck)[^\n]*(?:" + _GROUP + r")|(?:" + _GROUP + r")[^\n]*(?:scheduled|pending|queued|enqueued|launched|outstanding|in flight)[^\n]*(?:host )?(?:blocked|stuck|waits?|waiting)[^\n]*" + _SYNC,
          "a synchronisation stands behind a collective", LIKELY, prose=True),
     Sign(r"\b(?:(?:cuda|hip|cu)(?:Host)?(?:Malloc|Free|Alloc)(?:Host|Async|Managed)?|cu(?:da)?Mem(?:Alloc|Free)(?:Host|Async|Managed)?(?:_v\d)?|cudaHostAlloc|(?:cuda|cu)(?:Event|Stream)Destroy|empty_cache|release_cached_blocks|free_blocks|cu(?:da|Mem)HostRegister|cuMemMap|cuMemUnmap|cudaIpc\w+|ncclMemAlloc|ncclCommRegister)\b", "memory is allocated or freed, which waits for the whole device",

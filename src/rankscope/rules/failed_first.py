@@ -28,7 +28,7 @@ from ..analysis.clocks import offsets, source_of
 from ..model.diagnosis import Finding
 from ..model.evidence.events import Event
 from ..model.ranks import RankSet, ranks_phrase
-from ._text import LIKELY, POSSIBLE, Hit, Sign, events, finding, hits, make_rule, simple
+from ._text import HALTS, LIKELY, POSSIBLE, Hit, Sign, events, finding, hits, make_rule, simple
 
 _STEPS = ("read that rank's own log above this error, and above the first message of NCCL or gloo",)
 # Exceptions that only pass on what happened elsewhere.
@@ -42,6 +42,7 @@ _SIGNS = (
     Sign(r"\bsrun: error: \S+: tasks? [\d,-]+: (?!Killed|Out Of Memory)\w|exited on signal (?!9\b|15\b)\d+|(?:Signal: |Caught signal )(?:Segmentation|Aborted|Bus|Floating)", "the launcher says which task ended with an error"),
     Sign(r"\b(?:worker|actor|task|raylet)\b[^\n]{0,60}\b(?:died|was killed|exits?|exited|crashed)\b[^\n]{0,60}\bunexpected|unexpectedly exits|ActorDiedError|ActorUnavailableError|WorkerCrashedError", "the framework says that a worker died"),
     Sign(r"\bno (?:such |living |running )?(?:python )?process (?:with|of|for|named|is)?[^\n]{0,12}\brank[ =:]*\d|\brank[ =:]*\d+\b[^\n]{0,20}\b(?:no (?:such |longer a )?process|is missing from ps|pid (?:is )?gone|not in (?:ps|the process list))", "a rank has no process any more"),
+    Sign(r"\b(?:process|rank|worker|pid|actor)\b[^\n]{0,40}\b(?:is|was|are) (?:not there|no longer there|not running|gone|not alive)\b|\b(?:sys\.exit|os\._exit)\(\d*\)[^\n]*(?:rank|process|shard|early)|\b(?:rank|worker|process) ?\d*[^\n]{0,30}\bexit(?:s|ed)? (?:cleanly|normally|quietly|silently|early|alone|with (?:code|status) 0)", "a rank has left", anywhere=(HALTS,), prose=True),
     Sign(r"DeadlockDetectedException|Deadlock detected from rank", "a trainer saw that one of its ranks had failed"),
     Sign(r"\b(?:node|host|worker|actor|raylet|pod|instance)\b[^\n]{0,80}(?:marked (?:as )?dead|missed too many heartbeats|preempted|evicted|NotReady|lost contact|node failure|NODE_FAIL|drained|rebooted)", "a node or worker was declared dead"),
     Sign(r"got signal: \d+|Received \d+ death signal|SignalException", "the launcher got a signal and ended its ranks"),
@@ -139,8 +140,13 @@ def _clocks(case: Case) -> Iterator[str]:
         yield f"the clock of {source} is {abs(ahead):.0f} s {word}, by the steps that the logs have in common"
 
 
+_HANDLED = re.compile(r"\bWARN(?:ING)?\b|\b(?:skipp|ignor|retry|continu)(?:ing|ed)\b|\bretried\b|\bskip\b", re.I)
+
+
 def _consequence(event: Event) -> bool:
     text = f"{event.fields.get('type')}: {event.fields.get('message')}"
+    if _HANDLED.search(event.text):
+        return True  # the program said so and went on
     kind = str(event.fields.get("type", "")).rsplit(".", 1)[-1]
     return (
         bool(_CASCADE.search(text)) or kind.endswith("Warning") or kind in ("Exception", "SystemExit", "StopIteration")

@@ -15,14 +15,16 @@ gloo group for long waits).
 Data preparation as a job of its own. Case: https://github.com/hiyouga/LlamaFactory/issues/360
 """
 
-# ruff: noqa: E501, S108  (a sign is one line, and some name a directory)
+# ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ..analysis.accounts import accounts, doings, in_kind, of_ranks
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
+from ..analysis.sayings import sayings
 from ..model.diagnosis import Finding
 from ..model.ranks import RankSet
 from ._outcomes import cured_by
@@ -60,7 +62,8 @@ def check(case: Case) -> Iterator[Finding]:
         title = f"rank {ranks} is still at work ({busy[0]}) while the others wait"
         yield simple(RULE, title, LIKELY, [*busy[:2], *(event.text for event in named[:1])], _STEPS, ranks)
         return
-    if named:
+    elsewhere = [doing for doing in in_kind(doings(case), Wait.COLLECTIVE.value) if doing.ranks & missing]
+    if named and not elsewhere:
         yield simple(
             RULE,
             f"ranks {missing} did not reach a monitored barrier in time",
@@ -71,7 +74,7 @@ def check(case: Case) -> Iterator[Finding]:
             against=("they may have failed: look at their logs",),
         )
         return
-    found = [*hits(case, _SIGNS), *_at_work(case), *_compiling(case)]
+    found = [*hits(case, _SIGNS), *_at_work(case), *_compiling(case), *_step_times(case)]
     if found:
         yield finding(RULE, case, found, "one rank does long work that the others wait for", _STEPS)
 
@@ -103,6 +106,29 @@ def _compiling(case: Case) -> Iterator[Hit]:
     for doing in in_kind(known, Wait.COMPILE.value, Wait.CHECKPOINT.value):
         if waiting and doing.account is not None and doing.account.stacks and not case.snapshot.live:
             yield Hit(Sign("", "ranks compile or save while others wait for them", LIKELY), doing.account, doing.site)
+
+
+_TIME = re.compile(r"\b(?P<number>\d+(?:\.\d+)?) ?(?P<unit>ms|s|sec|seconds|min|minutes)\b", re.IGNORECASE)
+_UNITS = {"ms": 0.001, "s": 1.0, "sec": 1.0, "seconds": 1.0, "min": 60.0, "minutes": 60.0}
+_MUCH = 4  # times the others' time
+
+
+def _step_times(case: Case) -> Iterator[Hit]:
+    """Times that are told per rank, of which one is a multiple of the others'."""
+    for account in accounts(case):
+        times: dict[int, tuple[float, str]] = {}
+        for line in account.said.splitlines():
+            for subject, said in sayings(line):
+                found = _TIME.search(said)
+                if found and len(subject.ranks) == 1:
+                    times[next(iter(subject.ranks))] = (float(found["number"]) * _UNITS[found["unit"].lower()], said)
+        ordered = sorted(times.values(), reverse=True)
+        if (
+            len(ordered) > 2
+            and ordered[0][0] > _MUCH * ordered[1][0] > 0
+            and account.find(r"\bstep|iter|batch|load|took|takes")
+        ):
+            yield Hit(Sign("", "one rank takes much longer than the others", LIKELY), account, ordered[0][1])
 
 
 def _busy_bars(case: Case) -> Iterator[str]:

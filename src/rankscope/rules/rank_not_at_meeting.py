@@ -48,7 +48,7 @@ _SIGNS = (
 
 
 def check(case: Case) -> Iterator[Finding]:
-    for judge in (_counted, _key, _initialising, _standing, _too_few, _started):
+    for judge in (_counted, _key, _initialising, _standing, _too_few, _started, _resources):
         made = judge(case)
         if made is not None:
             yield made
@@ -138,6 +138,17 @@ def _standing(case: Case) -> Finding | None:
 def _is_rank(doing: Doing) -> bool:
     account = doing.account
     return bool(doing.ranks or doing.count or (account and (account.seen or account.who.count)))
+
+
+def _resources(case: Case) -> Finding | None:
+    """A framework that says again and again that it waits for the devices of its workers."""
+    for account in accounts(case):
+        line = account.find(
+            r"Waiting for creating a placement group|No available node types can fulfill|current node has no \w+ available|Insufficient (?:nvidia\.com/gpu|cpu|memory)"
+        )
+        if line is not None:
+            return simple(RULE, "the workers wait for devices that are not free", LIKELY, [line], _STEPS)
+    return None
 
 
 _WORLD = re.compile(r"\b(?:--)?world[-_ ]?size[ =:]{1,3}(\d+)\b|\bworld of (?:size )?(\d+)\b", re.IGNORECASE)
