@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .layouts import Layout
 from .objects import I32, U64
-from .source import Memory, Unreadable
+from .source import Memory, Pages, Unreadable
+from .tasks import Task
 
 INTERPRETERS_LIMIT = 64
 THREADS_LIMIT = 8192
@@ -37,20 +40,38 @@ class Lock:
     holder: int
 
 
-def threads(memory: Memory, layout: Layout, runtime: int) -> tuple[ThreadState, ...]:
-    """List the threads of all interpreters; raise Unreadable when the list leads nowhere, each time it is tried.
+def living(pages: Pages, layout: Layout, runtime: int, looked: Mapping[int, Task]) -> dict[int, ThreadState]:
+    """The interpreter's threads by the kernel's id of them, oldest first; those not alive are left out.
+
+    There is at least one, or the interpreter was not read as it should be.
+    """
+    outer = {task.inner: task.tid for task in looked.values()}
+    alive = frozenset(outer)
+    states: dict[int, ThreadState] = {}
+    for state in reversed(_listed(pages, layout, runtime)):
+        native = find_native(pages, state, alive)
+        # A thread that works in a subinterpreter has a second state; the first holds the frames it came from. One
+        # without frames may be what is left of an ended thread whose handle a new thread was given.
+        if native and not (outer[native] in states and states[outer[native]].frame):
+            states[outer[native]] = state
+    return states
+
+
+def _listed(pages: Pages, layout: Layout, runtime: int) -> tuple[ThreadState, ...]:
+    """The list of threads; empty when it leads nowhere, each time it is tried.
 
     A job that starts and ends threads all the time may relink the list under our eyes, seldom several times in a row.
     """
-    for _ in range(ATTEMPTS - 1):
+    for _ in range(ATTEMPTS):
         try:
-            return _threads(memory, layout, runtime)
-        except Unreadable:
-            continue
-    return _threads(memory, layout, runtime)
+            return threads(pages, layout, runtime)
+        except (Unreadable, struct.error):
+            pages.forget()
+    return ()
 
 
-def _threads(memory: Memory, layout: Layout, runtime: int) -> tuple[ThreadState, ...]:
+def threads(memory: Memory, layout: Layout, runtime: int) -> tuple[ThreadState, ...]:
+    """List the threads of all interpreters; raise Unreadable when the list leads nowhere."""
     found: dict[int, ThreadState] = {}
     interpreter = int(U64(memory.read(runtime + layout.runtime_head, 8))[0])
     for _ in range(INTERPRETERS_LIMIT):

@@ -19,7 +19,7 @@ from .interpreter import Lock, ThreadState
 from .names import Names
 from .objects import Objects
 from .runtime import Families, Family, Runtime, UnknownLayout
-from .source import Memory, Pages, ProcessMemory, Unreadable
+from .source import Pages, ProcessMemory, Unreadable
 from .tasks import Task
 from .values import Values
 
@@ -82,7 +82,7 @@ def read(
     with _open(proc, pid, looked) as memory:
         pages, family = Pages(memory), families.of(proc, pid, memory)
         found = family.runtime
-        states = _states(pages, found, looked) if found else {}
+        states = interpreter.living(pages, found.layout, found.address, looked) if found else {}
         if found is None or not states:
             found, states = _find(proc, memory, pages, looked)
             family.runtime = found
@@ -117,32 +117,11 @@ def _find(
     tried: Runtime | None = None
     for tried in runtime.locate(proc, memory.pid, memory):
         pages.forget()
-        states = _states(pages, tried, looked)
+        states = interpreter.living(pages, tried.layout, tried.address, looked)
         if states:
             return tried, states
     what = f"Python {tried.version}" if tried else "a Python"
     raise UnknownLayout(f"the memory of this process does not look like {what} as we know it")
-
-
-def _states(memory: Memory, found: Runtime, looked: Mapping[int, Task]) -> dict[int, ThreadState]:
-    """The interpreter's threads by the kernel's id of them, oldest first; those not alive are left out.
-
-    There is at least one, or the interpreter was not read as it should be.
-    """
-    outer = {task.inner: task.tid for task in looked.values()}
-    alive = frozenset(outer)
-    states: dict[int, ThreadState] = {}
-    try:
-        listed = interpreter.threads(memory, found.layout, found.address)
-    except (Unreadable, struct.error):
-        return {}
-    for state in reversed(listed):
-        native = interpreter.find_native(memory, state, alive)
-        # A thread that works in a subinterpreter has a second state; the first holds the frames it came from. One
-        # without frames may be what is left of an ended thread whose handle a new thread was given.
-        if native and not (outer[native] in states and states[outer[native]].frame):
-            states[outer[native]] = state
-    return states
 
 
 class _Reading:
