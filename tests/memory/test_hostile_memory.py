@@ -6,6 +6,7 @@ import shutil
 import struct
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ from rankscope.memory.frames import RawFrame
 from rankscope.memory.layouts import Layout, own
 from rankscope.memory.names import Names
 from rankscope.memory.objects import Objects
-from rankscope.memory.source import BytesMemory, ProcessMemory, Unreadable
+from rankscope.memory.source import BytesMemory, Pages, ProcessMemory, Unreadable
 
 BASE = 0x5000_0000
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -196,6 +197,37 @@ def test_reading_stops_at_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
         memory.read(BASE, 8)
     with pytest.raises(Unreadable):
         memory.read(BASE, 8)
+
+
+@QUICK
+@given(st.lists(st.tuples(st.integers(-64, 3 * 4096 + 64), st.integers(0, 9000)), max_size=20))
+def test_pages_hold_what_memory_holds(asked: list[tuple[int, int]]) -> None:
+    """Whatever is asked for, also beyond the end and across pages, is as without them, or refused as without them."""
+    memory = BytesMemory({BASE: bytes(range(256)) * 48})
+    pages = Pages(memory)
+    for at, size in asked:
+        for plain, kept in ((memory.read, pages.read), (memory.read_some, pages.read_some)):
+            assert outcome(kept, BASE + at, size) == outcome(plain, BASE + at, size)
+
+
+def outcome(read: Callable[[int, int], bytes], address: int, size: int) -> bytes | None:
+    try:
+        return read(address, size)
+    except Unreadable:
+        return None
+
+
+def test_a_page_is_fetched_once_until_the_look_is_over() -> None:
+    """After that it may hold something else."""
+    pieces = {BASE: bytes(4096)}
+    memory = BytesMemory(pieces)
+    pages = Pages(memory)
+    assert [pages.read(BASE + at, 8) for at in (0, 8, 4088)] == [bytes(8)] * 3
+    assert memory.reads == 1
+    memory._pieces = [(BASE, b"\1" * 4096)]
+    assert pages.read(BASE, 1) == b"\0"
+    pages.forget()
+    assert pages.read(BASE, 1) == b"\1"
 
 
 def test_addresses_beyond_memory_are_refused() -> None:
