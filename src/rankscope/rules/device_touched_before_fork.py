@@ -32,7 +32,7 @@ _SIGNS = (
     Sign(r"Cannot re-?initialize (?:CUDA|XPU|NPU|MUSA|HIP) in forked (?:sub)?process", "the library says so itself", CERTAIN, speaker=False),
     Sign(r"RDMAV?_FORK_SAFE|FI_EFA_FORK_SAFE|IBV_FORK|ibv_fork_init|fork[^\n]{0,80}(?:libfabric|EFA|ibverbs|rdma)|(?:libfabric|EFA|ibverbs)[^\n]{0,80}fork\(\)",
          "the network library warns of a fork"),
-    Sign(r"\b(?:CUDA|HIP|MUSA|cuda\w*Error\w*|hip\w*Error\w*|what\(\))\b[^\n]{0,60}initialization error|hipError(?:NotInitialized|InitializationError)|cudaErrorInitializationError|CUDA_ERROR_NOT_INITIALIZED", "CUDA cannot be initialised in a child",
+    Sign(r"(?:\b(?:CUDA|HIP|MUSA|cuda\w*|hip\w*|cu[A-Z]\w*|THCudaCheck|LogicError)\b|what\(\)|error ?= ?3)[^\n]{0,80}initialization error|hipError(?:NotInitialized|InitializationError)|cudaErrorInitializationError|CUDA_ERROR_NOT_INITIALIZED", "CUDA cannot be initialised in a child",
          anywhere=(r"fork|worker|subprocess|child|_bootstrap|multiprocess|\bPool\b|celery|gunicorn|uwsgi|preload|num_workers|joblib|n_jobs",)),
     Sign(rf"{_DEVICE}[^\n]{{0,60}}\b(?:in|by|from) the (?:parent|main process|launcher|master|driver|caller)\b|\b(?:parent|main process|launcher|master|driver|application)\b[^\n]{{0,40}}(?:called|calls|ran|runs|used|uses|touched|touches|initiali[sz]ed|asked)\b[^\n]{{0,30}}{_DEVICE}",
          "a device was used in the parent before its workers were made", anywhere=(_CHILD, _STANDS), unless=(r"\bspawn\b[^\n]{0,30}(?:is|was) (?:used|set)|OutOfMemory|out of memory",), prose=True),

@@ -19,13 +19,14 @@ Explicit tear-down with a time limit. Mechanism: https://github.com/pytorch/pyto
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
+from ._outcomes import BAD
 from ._text import POSSIBLE, Sign, text_rule
 
 _END = (
     r"(?:Py_FinalizeEx|Py_Finalize\b|Py_Exit|Py_RunMain|__run_exit_handlers|_dl_fini|__cxa_finalize|atexit_\w+|_run_exitfuncs|finalize_modules|"
     r"wait_for_thread_shutdown|_python_exit|_shutdown \((?:[^\n]*/)?threading|_exit_function|_run_finalizers|_terminate_pool|ncclCommAbort|ncclCommDestroy|"
     r"ncclCommFinalize|~ProcessGroup\w*|ProcessGroupNCCL::(?:shutdown|abort|~)|destroy_process_group|_shutdown_backend|MPI_Finalize|"
-    r"cuDevicePrimaryCtxRelease|cudart::\S*~|globalState::~|_PyGC_CollectNoFail|PyImport_Cleanup|rpc\.shutdown|_teardown|atexit)"
+    r"cuDevicePrimaryCtxRelease|cudart::\S*~|globalState::~|_PyGC_CollectNoFail|PyImport_Cleanup|rpc\.shutdown|_teardown|atexit|_exitfunc \(|(?:_stop_locked|__del__|_stop) \((?:[^\n]*/)?multiprocessing/resource_tracker)"
 )
 _DONE = (
     r"\b(?:done training|training (?:is )?(?:done|finished|complete\w*)|all (?:tests? )?(?:done|passed|finished)|tests? (?:have )?pass(?:ed)?|\d+ passed\b|finished (?:training|successfully)|"
@@ -37,6 +38,8 @@ _SIGNS = (
     Sign(_END, "the stack stands in the end of the program", unless=(r"_flush_std_streams|fork\w*_child|Out of memory|out of memory|exitcode: -9|PyGILState_Ensure|interpreter lock|gil_scoped",), prose=True),
     Sign(r"at interpreter shutdown, possibly due to daemon threads|Python runtime state: finalizing", "a thread is still at work while the interpreter ends"),
     Sign(r"^\W*\^C|KeyboardInterrupt", "the work was done, and somebody had to interrupt it", also=(_DONE,), unless=(r"Watchdog caught|out of memory",)),
+    Sign(r"\b(?:interpreter|process|script|program|python|shell|command|client|main)\b[^\n]{0,30}\b(?:does(?:n't| not)|never|will not|won't|fails? to|cannot) (?:exits?|terminates?|quits?)\b", "somebody says that it does not exit", unless=(r"\b(?:child|subprocess|worker)\b[^\n]{0,40}\b(?:put|queue|pipe)|Watchdog caught|out of memory",), prose=True),
+    Sign(r"\b(?:interpreter|python) (?:shutdown|shut-down|finali[sz]ation|exit)\b|\b(?:during|at|on) (?:shutdown|finali[sz]ation|interpreter exit|process exit)\b", "it happens while the interpreter ends", anywhere=(BAD,), unless=(r"Watchdog caught|out of memory",), prose=True),
     Sign(_DONE, "the work is done", anywhere=(_LASTS,), unless=(r"Watchdog caught|out of memory",)),
     Sign(r"^(?:\[[^\n]*\] |INFO:? +|\d[^\n]*INFO[^\n]{0,20})?(?:Worker exiting|Shutting down|Shutdown complete|Finished server process|Application shutdown complete|Exiting|Bye|Goodbye)\b|\b(?:passed|OK|succeeded)\b[^\n]{0,20} in \d[\d.]*s", "its last words are that it ends", anywhere=(_LASTS,), prose=True),
     Sign(r"\b(?:hang|hung|stuck|stall|freez|never (?:exit|end|return|terminat)|does(?:n't| not) (?:exit|end|terminate|return|quit))\w*[^\n.]{0,60}(?:at|on|during|after|in)\b[^\n.]{0,30}(?:exit|shutdown|teardown|tear-down|interpreter (?:exit|shutdown)|finaliz\w+|the end|clean-?up|(?:training|program|script|test|run|job)\w* (?:finish|complet|end|is done|has finished))",

@@ -109,13 +109,15 @@ def _locked_children(case: Case) -> Iterator[Hit]:
             continue
         for seen in account.seen:
             depth = _lock_depth(seen)
-            if depth:
+            if depth and not any(frame.function in _INTERRUPTS for frame in seen.stack):
                 says = "a worker stands in a lock below a library" if seen.native else "a worker stands in a lock"
                 certainty = LIKELY if seen.native or account.role is Role.DATALOADER_WORKER else POSSIBLE
                 yield Hit(Sign("", says, certainty), account, seen.text.split("\n", 1)[0])
                 break
 
 
+# Whoever waits for a lock below these waits for its own thread.
+_INTERRUPTS = {"<signal handler called>", "__del__", "Garbage-collecting", "_removeHandlerRef"}
 # Where a worker runs what it was given, and where that waits for a thread of its own process.
 _LOOP = re.compile(
     r"^(?:_worker_loop|_process_worker|worker|workloop|trace_task|_run_process|_worker_process|execute_job)$"
@@ -150,7 +152,7 @@ def _is_child(account: Account, forks: bool) -> bool:
     text = account.label + "\n" + "\n".join(seen.text for seen in account.seen)
     if account.role is Role.DATALOADER_WORKER or Account(text, account.who).find(_CHILD_FRAMES):
         return True
-    words = r"fork|child|loader[ _-]?worker|pool worker" + (r"|\bworker" if forks else "")
+    words = r"fork|child|loader[ _-]?worker|(?<!thread )pool worker" + (r"|\bworker" if forks else "")
     return bool(Account(account.label, account.who).find(words))
 
 

@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from ..analysis.accounts import accounts
 from ..analysis.case import Case
 from ..model.diagnosis import Finding
+from ._outcomes import BAD
 from ._text import POSSIBLE, Hit, Sign, finding, hits, make_rule
 
 _WAIT = r"(?:join|wait|recv|get|waitpid|wait4|poll|select|hang|stuck|block)\w*"
@@ -31,6 +32,8 @@ _STILL_WAITS = r"^(?:recv\w*|_recv\w*|join|get|wait|poll|_poll|result|map) \((?:
 _SIGNS = (
     Sign(r"\b(?:worker|child|process|helper|sub-?process)\w*\b[^\n]{0,40}\b(?:missing (?:from|in) (?:ps|the process|the list)|(?:is|was) not (?:in|listed in) (?:ps|the process)|no longer (?:in|shows))|segfault[^\n]{0,40}(?:for|of|in) (?:its|the|that|a) (?:pid|child|worker|process)", "a child is not there any more", prose=True),
     Sign(r"subprocesses has abruptly died|\b(?:worker|child|helper|core proc|process|engine|pool|simulator|env\w*)\b[^\n]{0,40}\b(?:died|exited|terminated|quit|ended|stopped|disappeared)\b[^\n]{0,16}\b(?:unexpectedly|abruptly|prematurely|silently)|\b(?:unexpected(?:ly)?|abrupt(?:ly)?)\b[^\n]{0,16}\b(?:died|exit|exited|terminated|termination|death)\b[^\n]{0,40}\b(?:worker|child|helper|process|engine)", "a child or helper ended without a word", unless=(r"oom[-_]kill|Out of memory|bus error|Bus error|shared memory|No space left|DataLoader worker",)),
+    Sign(r"\bRestarting worker\b|\bworker\b[^\n]{0,40}\b(?:was )?(?:restarted|respawned|replaced)\b", "a worker was replaced", anywhere=(BAD,), unless=(r"exceeded[^\n]{0,20}memory|oom[-_]kill|Out of memory",)),
+    Sign(r"^(?:get|wait|map|starmap|next|_get_result|result|as_completed|retrieve) \((?:[^\n]*/)?(?:multiprocess(?:ing)?/pool|concurrent/futures/_base|joblib/parallel|billiard/pool|pebble/\S+)\.py", "a parent waits for the result of a pool", POSSIBLE, anywhere=(BAD,), unless=(r"_inductor|triton|asyncio|import|fork",)),
     Sign(r"\[DEBUG/\w+\] cleaning up worker \d+", "a pool replaced a worker that had ended", anywhere=(_STILL,)),
     Sign(r"\bkill(?:ed|ing)?\b(?: -\d+| -KILL)?[^\n]{0,30}\b(?:workers?|child\w*|ForkPoolWorker\S*|SpawnPoolWorker\S*|sub-?process\w*|helper|simulator|actor)\b|\b(?:workers?|child\w*|sub-?process\w*|helper)\b[^\n]{0,20}\b(?:was|were|got|is) (?:kill|OOM-?kill|SIGKILL|terminat)", "a worker was killed", anywhere=(_STILL,), unless=(r"oom[-_]kill|Out of memory|Memory cgroup|<defunct>",), prose=True),
     Sign(r"\bno (?:such )?process (?:with|of|for|has) (?:this|that|its|the)\b|\bpid \d+\b[^\n]{0,30}(?:does not|no longer|doesn't) exist|No such process", "a process is not there any more", anywhere=(_STILL_WAITS,), prose=True),

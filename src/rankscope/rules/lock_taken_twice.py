@@ -130,6 +130,8 @@ def _interrupts(frame: Frame) -> bool:
     """Whether a frame runs in the middle of other code: a finalizer, a weak reference's callback, a signal's handler."""
     if frame.function in ("__del__", "Garbage-collecting", "<signal handler called>"):
         return True
+    if frame.function == "__call__" and frame.file.endswith("multiprocessing/util.py"):
+        return True  # a Finalize object that a weak reference called
     return "weakref" in frame.file or bool(_HANDLER.search(frame.function))
 
 

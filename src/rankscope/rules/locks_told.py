@@ -48,6 +48,7 @@ _NO_LOCK = re.compile(
     re.IGNORECASE,
 )
 _OWNS = re.compile(r"\b(?:holds?|holding|held|owns?|owning|has)\b[^\n]{0,30}\b\w*(?:lock|mutex)\w*", re.IGNORECASE)
+_OWN_LOCK = {"self.lock", "self._lock", "self.mutex", "this.mutex"}
 _STEPS = (
     "py-spy dump --locals --pid PID   # both stacks and the locks' names",
     "let go of the lock before join() or a callback",
@@ -96,10 +97,9 @@ def _passages(account: Account) -> list[str]:
 def _names(pattern: re.Pattern[str], text: str) -> Iterator[tuple[str, str]]:
     for found in pattern.finditer(text):
         groups = found.groupdict()
-        name = (
-            (groups.get("name") or groups.get("also") or "").strip(".").rsplit(".", 1)[-1].rsplit("->", 1)[-1].lower()
-        )
-        if len(name) > 3 and not _NO_LOCK.match(name):
+        full = (groups.get("name") or groups.get("also") or "").strip(".").replace("->", ".").lower()
+        name = full if full in _OWN_LOCK else full.rsplit(".", 1)[-1]
+        if name in _OWN_LOCK or (len(name) > 3 and not _NO_LOCK.match(name)):
             yield name, found.group().strip()
 
 
