@@ -89,6 +89,14 @@ def test_rays_trainers_are_one_job_without_its_services() -> None:
     assert [set(roles(one)) for one in found if one.job.launcher == "ray"] == [{60, 61, 62}]
 
 
+def test_a_worker_started_in_advance_joins_the_job_whose_class_it_runs() -> None:
+    """It was started before there was a job, and its environment says so for ever."""
+    early = seen(80, 50, "ray::Learner.fit", comm="ray::Learner.fi", environ={"RAY_JOB_ID": "ffffffff"})
+    other = [seen(90 + n, 50, "ray::Other.run", comm="ray::Other.run", environ={"RAY_JOB_ID": "2"}) for n in range(2)]
+    found = jobs(table(*ray(1, "ray::Learner.fit", "ray::Learner.fit"), early, *other))
+    assert sorted(sorted(roles(one)) for one in found if one.job.launcher == "ray") == [[60, 61, 80], [90, 91]]
+
+
 def test_the_program_that_started_ray_leads_to_its_trainers() -> None:
     """Its other children are services, not a job of their own."""
     driver = seen(40, 1, PYTHON, "train.py")

@@ -14,6 +14,7 @@ from ..table import Seen, Table
 
 # comm is cut at 15 characters: "ray::RayTrainWorker" shows as "ray::RayTrainWo"; "ray::IDLE" waits for work.
 _TITLE = "ray::"
+_NO_JOB = ("", "ffffffff")  # what RAY_JOB_ID reads at exec of a worker that waits for any job
 _NO_WORK = ("ray::IDLE", "ray::SPILL", "ray::RESTORE")
 
 
@@ -23,12 +24,24 @@ def find(table: Table, free: frozenset[int]) -> Iterator[Claim]:
         seen = table.seen[pid]
         if _works(seen):
             jobs[_raylet(table, pid), (seen.environ or {}).get("RAY_JOB_ID", "")].append(seen)
+    _adopt(jobs)
     for workers in jobs.values():
         trainers = [one for one in workers if "trainworker" in _title(one).lower()] or workers
         if len(trainers) > 1:
             members = {*with_descendants(table, tuple(one.pid for one in trainers))} & free
             driver = _driver(table, trainers[0].pid, free)
             yield Claim("ray", driver, {}, tuple(sorted(members | ({driver} if driver is not None else set()))))
+
+
+def _adopt(jobs: dict[tuple[int | None, str], list[Seen]]) -> None:
+    """Give workers that were started in advance, for no job yet, to the job that runs the same class, or to the only one."""
+    for raylet, number in [key for key in jobs if key[1] in _NO_JOB]:
+        others = [key for key in jobs if key[0] == raylet and key[1] not in _NO_JOB]
+        for seen in jobs[raylet, number][:]:
+            alike = [key for key in others if any(_title(one) == _title(seen) for one in jobs[key])]
+            if len(alike or others) == 1:
+                jobs[(alike or others)[0]].append(seen)
+                jobs[raylet, number].remove(seen)
 
 
 def _works(seen: Seen) -> bool:
