@@ -32,7 +32,7 @@ from ._text import Hit, Sign, finding, make_rule
 
 _NAME = r"[`'\"]?(?P<name>[\w.>:-]*(?:lock|mutex|mtx|_cv|cond(?:ition)?|guard|monitor)[\w.]*)[`'\"]?"
 _HELD = re.compile(
-    rf"\b(?:holds?|holding|held|has|owns?|owning|keeps|with|under|inside)\b(?: (?:the|its|a|self))*[ .]{_NAME}",
+    rf"\b(?:holds?|holding|held|has|owns?|owning|keeps|with|under|inside)\b(?: (?:the|its|a))* {_NAME}",
     re.IGNORECASE,
 )
 _WANTED = re.compile(
