@@ -28,7 +28,7 @@ _VERB = (
     r"(?:stopped|stuck|in|is|are|at|waits?|waiting|blocked|hangs?|has|have|stands?|stays?|sits?|enters?|entered|calls?|called|never|finish\w*|left|leaves?|did|does|do|was|were|"
     r"timed|reach\w*|behind|launch\w*|joined|joins?|not|inside|runs?|ran|goes|went|moved|already|still|returns?|returned|skips?|skipped|only|keeps?|spins?|issued?|issues|posts?|posted|makes?|made|execut\w+)"
 )
-_LEAD = r"(?:(?:\w+ ){1,3}(?:of|on|for|from) )?"
+_LEAD = r"(?:(?:\w+ ){1,3}(?:of|on|for|from) )??"
 _TELLS = re.compile(
     rf"^(?:[\w =./()+-]{{1,60}}: +)??\W*{_LEAD}(?:only |while |whereas |but |and |then )*{_SUBJECT}(?:\s*(?:\([^)]{{0,60}}\))?\s*[:—–]\s*|\s+(?={_VERB}\b))(?P<said>.+)$",
     re.I | re.S,
