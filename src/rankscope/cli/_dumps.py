@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import RankscopeError
+from ..model.evidence.environ_now import EnvironNow
 from ..model.evidence.stacks import PythonStacks
 from ..model.process import Process, Role
 from ..model.snapshot import Snapshot
@@ -22,7 +23,7 @@ from . import _exit, _target
 if TYPE_CHECKING:
     from ..model.ranks import RankSet
 
-KINDS = frozenset({"python-stacks"})
+KINDS = frozenset({"python-stacks", "environ-now"})
 _HELPERS = (Role.DATALOADER_WORKER, Role.COMPILE_WORKER, Role.CHECKPOINT_WRITER, Role.HELPER)
 
 
@@ -68,11 +69,10 @@ def show(snapshot: Snapshot, wish: Wish) -> Iterator[str]:
     from ..analysis.identity import resolve
     from ..report import raw
 
-    stacks: dict[object, PythonStacks] = {
-        item.process: item.record
-        for sweep in snapshot.sweeps for item in sweep.items if isinstance(item.record, PythonStacks)
-    }  # fmt: skip
-    processes = resolve(snapshot.processes, stacks)
+    items = [item for sweep in snapshot.sweeps for item in sweep.items]
+    stacks = {item.process: item.record for item in items if isinstance(item.record, PythonStacks)}
+    environs = {item.process: item.record for item in items if item.process and isinstance(item.record, EnvironNow)}
+    processes = resolve(snapshot.processes, stacks, environs)
     chosen = wanted(processes, wish)
     yield title(snapshot, processes, bool(chosen))
     for process in in_order(chosen):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..pipeline import Look
     from ..report.tree import Place
 
-_KINDS = frozenset({"threads", "python-stacks", "versions"})
+_KINDS = frozenset({"threads", "python-stacks", "environ-now", "versions"})
 
 
 @click.command(

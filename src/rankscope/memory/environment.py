@@ -57,20 +57,20 @@ def _word(memory: Memory, address: int) -> int:
 def values(memory: Memory, array: int, names: frozenset[str]) -> dict[str, str]:
     """The values of these names in an array of texts; the first one counts, as for getenv."""
     found: dict[str, str] = {}
+    wanted = {name.encode(): name for name in names}
     for place in range(_MOST):
         pointer = _word(memory, array + 8 * place)
         if not pointer:
             return found
-        name, equals, value = _text(memory, pointer).partition("=")
-        if equals and name in names:
-            found.setdefault(name, value)
+        name, equals, value = _text(memory, pointer).partition(b"=")
+        if equals and name in wanted:
+            found.setdefault(wanted[name], value.decode("utf-8", "replace"))
     raise Unreadable("an environment without an end")
 
 
-def _text(memory: Memory, address: int) -> str:
+def _text(memory: Memory, address: int) -> bytes:
     """The beginning of a text, up to its end or a sane length."""
     try:
-        raw = memory.read_some(address, _LONGEST)
+        return memory.read_some(address, _LONGEST).partition(b"\0")[0]
     except Unreadable:
-        return ""
-    return raw.split(b"\0", 1)[0].decode("utf-8", "replace")
+        return b""
