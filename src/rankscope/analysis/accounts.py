@@ -56,6 +56,9 @@ LISTED_LINES = 400
 
 # A text longer than this is a log: its events are searched, not all its lines.
 TEXT_LIMIT = 512 << 10
+# Of a text longer than this, lines that differ only in numbers are searched three times; its end is kept whole.
+SPARSE_ABOVE = 64 << 10
+_ALIKE, _END = 3, 50
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ class Account:
         lines: dict[tuple[str, int, str], None] = {}
         for event in self.events:
             lines[event.file, event.line, event.text] = None
-        said = "\n".join(line for _, _, line in lines)[:TEXT_LIMIT]
+        said = _joined([line for _, _, line in lines])
         stacks = "\n\n".join(self._stacks)
         # A file's name has underscores both for blanks and for what no name may hold; settings need them kept.
         return f"{self.label}\n{self.label.replace(' ', '_')}\n\n{stacks}\n\n{_ADVICE.sub('', said)}"
@@ -147,7 +150,7 @@ class Account:
     @functools.cached_property
     def said(self) -> str:
         """The text without label and stacks."""
-        return _ADVICE.sub("", "\n".join(dict.fromkeys(event.text for event in self.events))[:TEXT_LIMIT])
+        return _ADVICE.sub("", _joined(list(dict.fromkeys(event.text for event in self.events))))
 
     def find(self, pattern: str, prose: bool = False) -> str | None:
         """The line in which a pattern is found first (case does not matter, ^ and $ are lines), None where it is not."""
@@ -178,6 +181,23 @@ def line_at(text: str, at: int) -> str:
     start = text.rfind("\n", 0, at) + 1
     end = text.find("\n", at)
     return text[start : end if end >= 0 else len(text)].strip()[:300]
+
+
+def _joined(lines: list[str]) -> str:
+    """Lines as one text that can be searched in reasonable time."""
+    if sum(map(len, lines)) > SPARSE_ABOVE:
+        seen: dict[str, int] = {}
+        kept = []
+        for line in lines[:-_END]:
+            shape = _NUMBER.sub("0", line)
+            seen[shape] = seen.get(shape, 0) + 1
+            if seen[shape] <= _ALIKE:
+                kept.append(line)
+        lines = kept + lines[-_END:]
+    return "\n".join(lines)[:TEXT_LIMIT]
+
+
+_NUMBER = re.compile(r"\d+(?:\.\d+)?|0x[0-9a-f]+")
 
 
 def accounts(case: Case) -> tuple[Account, ...]:

@@ -21,7 +21,7 @@ Cases: https://github.com/horovod/horovod/issues/584 and https://github.com/aws-
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
-from ._text import LIKELY, POSSIBLE, Sign, text_rule
+from ._text import POSSIBLE, Sign, text_rule
 
 _LOCAL = r"(?:127\.0\.[01]\.1|::1|localhost|\blo\b|docker0|virbr\d|172\.1[78]\.0\.\d|169\.254\.)"
 _MANY = r"(?:nodes?|hosts?|machines?|pods?|instances?)\b|size=(?:[2-9]|\d\d)|nranks|--nnodes|node\d|host\w* \w+:"
