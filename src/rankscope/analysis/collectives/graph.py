@@ -183,3 +183,34 @@ def circle_ranks(graph: Graph, root: Root) -> tuple[int, ...]:
         if a in inside and b in inside:
             ranks |= who
     return tuple(sorted(ranks))
+
+
+def keystone(graph: Graph, root: Root) -> int | None:
+    """The one rank without which a circle would not be closed, in however many ways it goes round; None if there are
+    several such ranks, or none."""
+    cuts = [rank for rank in _on_one_way_round(graph, root) if not _closes_without(graph, root, rank)]
+    return cuts[0] if len(cuts) == 1 else None
+
+
+def _on_one_way_round(graph: Graph, root: Root) -> list[int]:
+    """The ranks on one way round: a rank that is on every way is on this one."""
+    inside = {*root.calls, *map(rank_node, root.ranks)}
+    node, order = root.calls[0], dict[Node, int]()
+    while node not in order:
+        order[node] = len(order)
+        node = next(target for target in graph.edges[node] if target in inside)
+    way = [one for one, at in order.items() if at >= order[node]]
+    found = {-1 - one for one in way if one < 0}
+    for one, following in zip(way, [*way[1:], way[0]]):
+        who = graph.because.get((one, following), set())
+        found |= who if len(who) == 1 else set()
+    return sorted(found)
+
+
+def _closes_without(graph: Graph, root: Root, rank: int) -> bool:
+    inside = {*root.calls, *map(rank_node, root.ranks)} - {rank_node(rank)}
+    edges = {
+        node: [to for to in graph.edges.get(node, ()) if to in inside and graph.because.get((node, to)) != {rank}]
+        for node in inside
+    }
+    return len(set(_components(edges).values())) < len(inside)

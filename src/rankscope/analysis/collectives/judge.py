@@ -11,7 +11,7 @@ from ...model.ring import Call
 from .awaited import Awaited
 from .calls import Pending
 from .clash import Clash, clash
-from .graph import Graph, Root, circle_ranks, islands, rank_node, reachable
+from .graph import Graph, Root, circle_ranks, islands, keystone, rank_node, reachable
 from .groups import Groups
 from .ranks import RankView
 from .records import Facts
@@ -132,17 +132,24 @@ class Judge:
             yield _Cause("circular_wait", at, odd, 1, detail, circle=ranks)
 
     def _deviators(self, root: Root) -> tuple[int, ...]:
-        """Of two calls of the same members that wait for each other, the clear minority that stands in one of them.
+        """Of two calls of the same members that wait for each other, the clear minority that stands in one of them; else
+        the one rank that closes the circle. It left a call out or made two in another order; where sides are equal,
+        nobody can be named."""
+        if len(root.calls) == 2:
+            one, other = (self._graph.calls[at] for at in root.calls)
+            if one.peer is None is other.peer and set(one.members) == set(other.members):
+                few, many = sorted((self._standing(one), self._standing(other)), key=len)
+                return tuple(sorted(few)) if few | many == set(one.members) and len(few) < len(many) else ()
+        alone = keystone(self._graph, root)
+        return (alone,) if alone is not None and self._stands_alone(alone, root) else ()
 
-        It left a call out or made the two in another order; where the sides are equal, nobody can be named.
-        """
-        if len(root.calls) != 2:
-            return ()
-        one, other = (self._graph.calls[at] for at in root.calls)
-        if one.peer is not None or set(one.members) != set(other.members) or other.peer is not None:
-            return ()
-        few, many = sorted((self._standing(one), self._standing(other)), key=len)
-        return tuple(sorted(few)) if few | many == set(one.members) and len(few) < len(many) else ()
+    def _stands_alone(self, rank: int, root: Root) -> bool:
+        """Is it, of all ranks of a circle, the only one that stands in a call of groups of that kind?"""
+        inside = set(circle_ranks(self._graph, root))
+        kinds = [(self._groups.all[call.group].label, call.peer is None, self._standing(call) & inside)
+                 for call in map(self._graph.calls.__getitem__, root.calls)]  # fmt: skip
+        own = {kind[:2] for kind in kinds if rank in kind[2]}
+        return bool(own) and all(kind[2] <= {rank} for kind in kinds if kind[:2] in own) and len(inside) > 2
 
     def _standing(self, call: Pending) -> set[int]:
         """Ranks that are at this call, not only queued for it."""
