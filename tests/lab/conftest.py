@@ -63,17 +63,30 @@ class Lab:
     def start(self, host: str, *command: str, **environ: str) -> None:
         """Start a program on a host; its output goes to the host's log."""
         about = {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "eth0", "PYTHONUNBUFFERED": "1", **environ}
+        env = {**self.env, "TB_AS": about.pop("TB_AS", "root")}
         words = [str(HERE / "testbed.sh"), "exec", host, "env", *(f"{k}={v}" for k, v in about.items()), *command]
         with self.log(host).open("ab") as out:
-            self.jobs.append(subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=self.env))
+            self.jobs.append(subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=env))
 
-    def torchrun(self, odd: int = -1, port: int = 29500) -> None:
+    def stand(self, user: str = "root") -> None:
+        """One process on each node that looks like a rank and stands still."""
+        python = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable
+        for number in range(1, self.nodes + 1):
+            self.log(f"node{number}").unlink(missing_ok=True)
+            about = {"RANK": str(number - 1), "WORLD_SIZE": str(self.nodes), "LOCAL_RANK": "0", "MASTER_ADDR": "node1",
+                     "MASTER_PORT": "29501", "TB_AS": user}  # fmt: skip
+            self.start(f"node{number}", python, str(HERE / "stand.py"), **about)
+        wait_until(
+            lambda: all("standing" in self.log(f"node{n}").read_text() for n in range(1, self.nodes + 1)), within=30
+        )
+
+    def torchrun(self, odd: int = -1, port: int = 29500, **environ: str) -> None:
         """One rank on each node, and wait until they train (and one of them is sick)."""
         for number in range(1, self.nodes + 1):
             self.log(f"node{number}").unlink(missing_ok=True)
             self.start(f"node{number}", sys.executable, "-m", "torch.distributed.run", "--nnodes", str(self.nodes),
                        "--nproc-per-node", "1", "--node-rank", str(number - 1), "--master-addr", "node1",
-                       "--master-port", str(port), str(HERE / "train.py"), ODD=str(odd))  # fmt: skip
+                       "--master-port", str(port), str(HERE / "train.py"), ODD=str(odd), **environ)  # fmt: skip
         word = "sick" if odd >= 0 else "together"
         wait_until(lambda: self.said(word), within=90, what=f"a rank that says {word!r}")
 
@@ -89,15 +102,19 @@ class Lab:
             job.wait()
         self.jobs.clear()
 
-    def rankscope(self, *words: str, host: str = "login", within: float = 60) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([str(HERE / "testbed.sh"), "exec", host, sys.executable, "-c", ENTRY, *words], env=self.env,
-                              capture_output=True, text=True, timeout=within)  # fmt: skip
+    def rankscope(
+        self, *words: str, host: str = "login", within: float = 60, user: str = "root"
+    ) -> subprocess.CompletedProcess[str]:
+        command = [str(HERE / "testbed.sh"), "exec", host, sys.executable, "-c", ENTRY, *words]
+        env = {**self.env, "TB_AS": user}
+        return subprocess.run(command, env=env, capture_output=True, text=True, timeout=within)
 
-    def diagnose(self, target: str, *more: str, stuck_after: float = 2.0) -> dict[str, Any]:
+    def diagnose(
+        self, target: str, *more: str, stuck_after: float = 2.0, user: str = "root", host: str = "login"
+    ) -> dict[str, Any]:
         """The diagnosis of the one job of a target."""
-        done = self.rankscope(
-            "diagnose", target, "--json", "--stuck-after", str(stuck_after), "--interval", "0.7", *more
-        )
+        done = self.rankscope("diagnose", *([target] if target else []), "--json", "--stuck-after", str(stuck_after),
+                              "--interval", "0.7", *more, user=user, host=host)  # fmt: skip
         assert done.stdout, done.stderr
         said = [json.loads(line) for line in done.stdout.splitlines()]
         assert len(said) == 1, [one["job"] for one in said]

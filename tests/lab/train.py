@@ -1,4 +1,5 @@
-"""A training loop over several hosts for the test bed; rank ODD leaves the common path at step 5.
+"""A training loop over several hosts for the test bed; rank ODD leaves the common path at step 5: it waits for a flag, or,
+where DEAD names a file, its loader worker reads that file.
 
 Ranks come from the environment: RANK (torchrun), else SLURM_PROCID, else OMPI_COMM_WORLD_RANK.
 """
@@ -7,9 +8,11 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 
 import torch
 import torch.distributed as dist
+from torch.utils.data import DataLoader, Dataset
 
 
 def number(*names: str) -> int:
@@ -22,10 +25,33 @@ def wait_for_a_file_that_never_comes() -> None:
         time.sleep(3600)
 
 
+class Shards(Dataset):
+    """Batches, one of which lies on a server that does not answer."""
+
+    def __init__(self, odd: bool) -> None:
+        self.odd = odd
+
+    def __len__(self) -> int:
+        return 10_000_000
+
+    def __getitem__(self, index: int) -> torch.Tensor:
+        if self.odd and index == 5:
+            print("sick", flush=True)
+            with open(os.environ["DEAD"], "rb") as shard:
+                shard.read()
+        return torch.ones(8)
+
+
+def batches(odd: bool) -> Iterator[torch.Tensor]:
+    if "DEAD" in os.environ:
+        yield from DataLoader(Shards(odd), batch_size=None, num_workers=1)
+    while True:
+        yield torch.ones(8)
+
+
 def train(rank: int, odd: int) -> None:
-    weights = torch.ones(8)
-    for step in range(10_000_000):
-        if rank == odd and step == 5:
+    for step, weights in enumerate(batches(rank == odd)):
+        if rank == odd and step == 5 and "DEAD" not in os.environ:
             wait_for_a_file_that_never_comes()
         dist.all_reduce(weights)
         weights /= dist.get_world_size()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 
 from rankscope.model.gap import Gap, Why
 from rankscope.model.ranks import RankSet
 from rankscope.model.snapshot import Snapshot
+from rankscope.probe.agent import Errand
 from rankscope.reach.answers import Answers
 from rankscope.reach.join import join
 
@@ -99,3 +101,24 @@ def test_two_machines_that_bear_one_name_are_told_apart() -> None:
 def test_one_machine_under_two_names_counts_once() -> None:
     (job,) = gathered({"node1": answer("node1", (0, 1)), "alias": answer("node1", (0, 1))})
     assert ranks(job) == [0, 1]
+
+
+def test_a_wrong_clock_is_measured_and_named_and_does_not_move_the_sweeps() -> None:
+    """Node2 thinks that it is an hour later; its sweeps are put where they were by our clock."""
+    answers = Answers(("node1", "node2"))
+    for name, ahead in (("node1", 0.0), ("node2", 3600.0)):
+        answers.inboxes[name]._now = lambda: 1000.0
+        _, *lines = answer(name, (0,) if name == "node1" else (1,), world=2).split(b"\n")
+        about = {"host": name, "now": 1000.0 + ahead}
+        for line in (f"rankscope-agent 1 begin {json.dumps(about)}".encode(), *lines):
+            answers.feed(name, line)
+    (job,) = join(answers)
+    assert {host.name: host.clock_offset_s for host in job.hosts} == {"node1": 0.0, "node2": 3600.0}
+    assert [gap.detail for gap in job.gaps if gap.what == "clock"] == ["the clock of node2 is 3600.0 s ahead of ours"]
+    assert job.sweeps[0].at_s < 1000.0
+
+
+def test_a_clock_that_is_far_off_starts_its_sweeps_at_once() -> None:
+    errand = Errand(sent_s=1000.0, start_s=1000.4)
+    assert errand.plan(1000.1).start_s == 1000.4
+    assert errand.plan(4600.0).start_s == 0.0

@@ -70,12 +70,25 @@ def _step(step: str, finding: Finding | None, diagnosis: Diagnosis, to: Address)
     command, remark = (step[: found.start()], found[1]) if found else (step, "")
     if command.split(" ", 1)[0] not in _TOOLS | {"rankscope"} and not _OF_A_HOST.match(command):
         return step
+    if command.startswith("sudo -E rankscope ") and to.target and to.live:
+        words = command.split()[2:]  # root here is not root there
+        return _step(
+            " ".join([*words, *(["--sudo"] if "--sudo" not in to.options else [])])
+            + "".join(f"   {one}" for one in _remarks(remark)),
+            finding,
+            diagnosis,
+            to,
+        )
     about = _about(command, finding)
     if finding is not None and finding.ranks:
         command = _RANKS.sub(str(finding.ranks), command)
     ours = command.startswith("rankscope ")
     command = _ours(command, about, diagnosis, to) if ours else _theirs(command, about, to)
-    return f"{command}   # {remark}" if remark else command
+    return "   ".join([command, *_remarks(remark)])
+
+
+def _remarks(remark: str) -> list[str]:
+    return [f"# {remark}"] if remark else []
 
 
 def _about(command: str, finding: Finding | None) -> Process | None:
@@ -98,8 +111,9 @@ def _ours(command: str, about: Process | None, diagnosis: Diagnosis, to: Address
     if named:
         return _PID.sub(lambda _: target, command, count=1)
     rest = command.split()[2:]
-    has_own = any(not word.startswith("-") and ":" in word for word in rest[:1])
-    return command if has_own else " ".join(["rankscope", verb, target, *rest]).rstrip()
+    if rest and not rest[0].startswith("-") and ":" in rest[0]:
+        return " ".join(["rankscope", verb, rest[0], *to.options.split(), *rest[1:]])
+    return " ".join(["rankscope", verb, target, *rest]).rstrip()
 
 
 def _target(about: Process | None, diagnosis: Diagnosis, to: Address) -> str:

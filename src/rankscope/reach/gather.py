@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import io
 import os
@@ -77,6 +78,7 @@ def gather(
     _keep_raw(answers, remote.options.raw_dir)
     began = time.monotonic()
     progress(f"{fold(hosts.names)}")
+    idle = _once(idle)
     tool = py_spy() if remote.options.send_py_spy and plan.engine == "py-spy" else b""
     _send(Errand(remote, hosts, plan, wish, tool, progress, idle), answers)
     if not tool:
@@ -104,6 +106,18 @@ class Errand:
 def send(remote: Remote, hosts: Hosts, plan: Plan, answers: Answers, progress: Progress) -> None:
     """Send a plain errand to every host that can be asked, and take the answers."""
     _send(Errand(remote, hosts, plan, Wish(), b"", progress, lambda: None), answers)
+
+
+def _once(work: Callable[[], None]) -> Callable[[], None]:
+    """Work for the time of waiting: done once, and its failure is no answer of a host."""
+    left = [work]
+
+    def idle() -> None:
+        if left:
+            with contextlib.suppress(Exception):
+                left.pop()()
+
+    return idle
 
 
 def _send(errand: Errand, answers: Answers) -> None:

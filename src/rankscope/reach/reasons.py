@@ -21,6 +21,7 @@ _SSH = (
     ("remote host identification has changed", Why.DENIED, "its host key has changed", "find out why before you go on"),
     ("permission denied", Why.DENIED, "it refuses our key", "ssh-add, or the right user: --ssh-options '-l USER'"),
     ("too many authentication failures", Why.DENIED, "it refuses our keys", "--ssh-options '-oIdentitiesOnly=yes'"),
+    ("account validation failure", Why.DENIED, "sudo there does not accept this account", "without --sudo"),
     ("a password is required", Why.DENIED, "sudo there wants a password", "without --sudo, or a rule in its sudoers"),
     ("not in the sudoers", Why.DENIED, "sudo is not allowed there", "without --sudo"),
     ("connection reset", Why.FAILED, "the connection was reset", ""),

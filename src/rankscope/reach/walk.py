@@ -56,7 +56,9 @@ def walk(remote: Remote, plan: Plan = PLAN, progress: Progress = lambda _: None)
 def _way(name: str, answers: Answers) -> Way:
     gap, inbox = answers.gaps.get(name), answers.inboxes[name]
     if gap is not None and not inbox.answered:
-        python = gap.why in (Why.MISSING, Why.FAILED) and (inbox.noise or "Python" in gap.detail)
+        python = "sudo" in gap.detail or (
+            gap.why in (Why.MISSING, Why.FAILED) and (inbox.noise or "Python" in gap.detail)
+        )
         return Way(name, Step.PYTHON if python else Step.REACH, gap.detail, gap.hint)
     parts = inbox.parts()
     processes = [process for part in parts for process in part.snapshot.processes]

@@ -5,6 +5,7 @@ Plain lines with a word in the left margin; colour only repeats that word.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,6 +23,7 @@ MARGIN = 9
 FILES = "files"  # the launcher of what was joined from anybody's files
 # Of a line of somebody's log this much is enough to find it again; --json has the whole.
 LONGEST = 300
+_PIDS = re.compile(r"/proc/\d+")
 _COMMANDS = ("rankscope ", "ssh ", "srun ", "sudo ", "py-spy ")
 _COLOURS = {
     "cause": "1;31", "possible": "33", "waiting": "36", "next": "1;32", "unseen": "33", "job": "1", "clean": "1;32",
@@ -75,7 +77,11 @@ def _job(diagnosis: Diagnosis) -> str:
 
 
 def _how_many(diagnosis: Diagnosis) -> str:
-    ranks = f"{len(diagnosis.ranks)} ranks" if diagnosis.ranks else f"{diagnosis.processes} processes"
+    ranks = (
+        f"{len(diagnosis.ranks)} rank{'s' * (len(diagnosis.ranks) != 1)}"
+        if diagnosis.ranks
+        else f"{diagnosis.processes} processes"
+    )
     if diagnosis.world_size and len(diagnosis.ranks) != diagnosis.world_size:
         ranks = f"{len(diagnosis.ranks)} of {diagnosis.world_size} ranks"
     return ranks
@@ -142,9 +148,10 @@ def unseen(gaps: tuple[Gap, ...]) -> Iterator[str]:
     for (why, detail, hint), names in hosts.items():
         more = f" and {len(names) - 8} more" if len(names) > 8 else ""
         yield f"{', '.join(names[:8])}{more}: {detail or why}{f'; {hint}' if hint else ''}"
-    counted = Counter(
-        (gap.what, gap.why.value, gap.detail, gap.hint) for gap in gaps if gap.what != "host" or not gap.host
-    )
+    # What was asked in every sweep was refused in every sweep: a process counts once.
+    told = {(gap.what, gap.why.value, _PIDS.sub("/proc/PID", gap.detail), gap.hint, gap.process or number)
+            for number, gap in enumerate(gaps) if gap.what != "host" or not gap.host}  # fmt: skip
+    counted = Counter(sorted(kind[:4] for kind in told))
     for (what, why, detail, hint), count in counted.most_common(5):
         times = f" of {count} processes" if count > 1 else ""
         yield f"{what}{times}: {why}{f' ({detail})' if detail else ''}{f'; {hint}' if hint else ''}"
