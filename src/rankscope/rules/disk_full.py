@@ -9,11 +9,15 @@ barrier behind the write.
 Of a running job: the file system itself, where the process that others wait for has a file open to write, has nothing left.
 
 ## What to do
-`df -h PATH; df -i PATH; quota -s`. Free space or point the checkpoint, `TMPDIR`, `HF_HOME`, `TORCHINDUCTOR_CACHE_DIR` and
+    df -h PATH; df -i PATH; quota -s; lfs quota -hu $USER PATH    # space, file numbers, quota
+    du -xsh CHECKPOINT_DIR ~/.cache $TMPDIR | sort -h
+
+Free space or point the checkpoint, `TMPDIR`, `HF_HOME`, `TORCHINDUCTOR_CACHE_DIR` and
 `TRITON_CACHE_DIR` elsewhere. Then resume from the last complete checkpoint.
 
 ## How to prevent it
 Keep fewer checkpoints, check the free space before writing, let a failed write fail on all ranks.
+Case: https://github.com/databrickslabs/dolly/issues/139
 """
 
 # ruff: noqa: E501, S108  (a sign is one line, and speaks of /dev/shm)
@@ -26,7 +30,7 @@ from ..model.diagnosis import Finding
 from . import _room
 from ._text import POSSIBLE, Sign, finding, hits, make_rule
 
-_SHM = r"/dev/shm|shared memory|shm_open|shared_memory\.py|_posixshmem|multiprocessing\.SemLock\(|posix_fallocate|insufficient shm|inotify|\b(?:semget|shmget)\b"
+_SHM = r"/dev/shm|file </?torch_|shared memory|shm_open|shared_memory\.py|_posixshmem|multiprocessing\.SemLock\(|posix_fallocate|insufficient shm|inotify|\b(?:semget|shmget)\b"
 _SIGNS = (
     Sign(r"No space left on device|\bENOSPC\b|\[Errno 28\]", "a write found no space", unless=(_SHM,)),
     Sign(r"Disk quota exceeded|\bEDQUOT\b|\[Errno 122\]|quota (?:is )?(?:exceeded|reached|full)", "a write went over the quota"),

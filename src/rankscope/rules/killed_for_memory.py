@@ -14,6 +14,7 @@ code -9 alone can also be the launcher's own clean-up, so it counts only where n
 
 ## How to prevent it
 Watch the resident memory of workers (`memory.current` and `memory.events` of their cgroup, `ps -eo rss,pid,args --sort -rss`), set `--mem` with room to spare, and load checkpoints rank by rank.
+Who waits for one that was killed: https://github.com/noxdafox/pebble/issues/97
 """
 
 # ruff: noqa: E501  (a sign is one line)

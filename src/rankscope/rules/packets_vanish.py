@@ -8,11 +8,17 @@ Sockets with a full send queue and retransmissions (`ss -ti`), `Connection timed
 one size on between two hosts, while each host alone works.
 
 ## What to do
-`ping -M do -s 8972 PEER` (MTU), `nc -l`/`iperf3` on the data ports, `ss -tin dst PEER`, `tcpdump -ni IF host PEER`; open all ports between the nodes; equal MTU
-on all links; TCP keep-alive below the NAT's limit.
+From one host to the other:
+
+    ping -c 3 -M do -s 8972 PEER || ping -c 3 -M do -s 1472 PEER    # which MTU gets through
+    nc -l 41000 & ssh PEER nc -zv $(hostname -I | cut -d' ' -f1) 41000  # do other ports than the master's pass
+    ss -tin dst PEER; tcpdump -ni IF host PEER -c 50
+
+Open all ports between the nodes (NCCL and gloo take any of `net.ipv4.ip_local_port_range`), equal MTU on all links.
 
 ## How to prevent it
 A test of all pairs with large messages before the run (`iperf3`, `all_reduce_perf -b 1M -e 1G` of nccl-tests).
+A hang by an MTU that did not fit: https://github.com/NVIDIA/nccl/issues/1957
 """
 
 # ruff: noqa: E501  (a sign is one line)

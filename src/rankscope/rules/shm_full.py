@@ -6,7 +6,8 @@ segment fails or dies with a bus error; the others see closed connections.
 
 ## How it is recognised
 NCCL's `Error while creating shared memory segment`, `posix_fallocate failed: No space left on device`, PyTorch's
-`unable to write to file </torch_…>` or `insufficient shared memory (shm)`, and workers `killed by signal: Bus error`.
+`unable to write to file </torch_…>` or `insufficient shared memory (shm)`, and workers `killed by signal: Bus error`; `[Errno 28]` from
+`_multiprocessing.SemLock` (semaphores lie there too) while the disks have space.
 
 ## What to do
 `df -h /dev/shm; ls -l /dev/shm`. Docker: `--shm-size=16g` or `--ipc=host`; Kubernetes: an `emptyDir` with `medium: Memory` on

@@ -15,6 +15,7 @@ state D whose wait channel or kernel stack belongs to a file system (rpc_wait_bi
 
 ## How to prevent it
 Soft mounts with time-outs for data that can be read again, staging to local disks, limits on small-file access.
+Cases: https://github.com/nfs-ganesha/nfs-ganesha/issues/1327 and https://github.com/aws/efs-utils/issues/374
 """
 
 # ruff: noqa: E501  (a sign is one line)

@@ -8,11 +8,15 @@ else: of a rank 0 that was slow, or that failed first.
 `Socket Timeout`, `Broken pipe`, `Connection reset by peer`, `recvValue failed` or `failed to recv, got 0 bytes` from TCPStore, and no other error before.
 
 ## What to do
+    pgrep -af torchrun; ss -ltnp | grep :29500          # on the store's host: is it there?
+    sysctl net.core.somaxconn; nstat -az | grep -i listen  # connections refused because the queue was full
+
 Read rank 0's log first: is its process there, did it end early? Keep rank 0 alive until the last rank has left (`dist.barrier()` before exit). Thousands of ranks: the
 libuv store (`USE_LIBUV=1`), more file descriptors for rank 0.
 
 ## How to prevent it
-A store outside the ranks (`torchrun` holds it), tear-down in order.
+A store outside the ranks (`torchrun` holds it; with elastic jobs on a host that stays), tear-down in order, `net.core.somaxconn` above the number of ranks.
+Cases: https://github.com/pytorch/pytorch/issues/76913 (more ranks than the queue takes) and https://github.com/pytorch/pytorch/issues/107177
 """
 
 # ruff: noqa: E501  (a sign is one line)

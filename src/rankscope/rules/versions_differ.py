@@ -9,11 +9,16 @@ Logs of different hosts or ranks name different versions of one library; message
 version`, `message truncated : receiving N bytes instead of M`, `undefined symbol`.
 
 ## What to do
-`python -c "import torch; print(torch.__version__, torch.cuda.nccl.version())"` on every node; one image for all; empty
-`LD_LIBRARY_PATH`, check `ldd libtorch_cuda.so | grep nccl`.
+Ask every node with the job's own environment and look for the odd one:
+
+    srun --ntasks-per-node=1 bash -c 'echo $(hostname) $(python -c "import torch; print(torch.__version__, torch.cuda.nccl.version())") $(cat /proc/driver/nvidia/version | head -1)' | sort -k2
+    srun --ntasks-per-node=1 pip freeze | sort | uniq -c | sort -n | head
+
+One image for all; empty `LD_LIBRARY_PATH`; check `ldd libtorch_cuda.so | grep nccl`.
 
 ## How to prevent it
 Start all ranks from one image by digest; compare versions before the run (`srun pip freeze | sort | uniq -c`).
+Case: https://github.com/NVIDIA/nccl/issues/1267
 """
 
 # ruff: noqa: E501  (a sign is one line)

@@ -11,7 +11,12 @@ exclusions).
 
 ## What to do
 `ip -br addr` on each host; `NCCL_SOCKET_IFNAME=eth0`, `GLOO_SOCKET_IFNAME=eth0` with the name of the interface between the hosts; make
-`getent hosts $(hostname)` answer with an address others can reach, not 127.0.1.1.
+`getent hosts $(hostname)` answer with an address others can reach, not 127.0.1.1. For every host:
+
+    ip -br addr; getent hosts $(hostname); ip route get PEER      # the interface that leads to a peer
+    export NCCL_SOCKET_IFNAME=eth0 GLOO_SOCKET_IFNAME=eth0 TP_SOCKET_IFNAME=eth0
+    mpirun --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 …   # Open MPI
+    export VLLM_HOST_IP=$(ip -4 -br addr show eth0 | awk '{print $3}' | cut -d/ -f1)
 
 ## How to prevent it
 Name the interface in the job's environment; check before the run that every host reaches that address of every other (`ping -I IF PEER`).
