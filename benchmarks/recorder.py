@@ -3,7 +3,7 @@
     $ python benchmarks/recorder.py [--ranks 64 256 1024] [--entries 2000] [--skip-torch]
 
 Tensor-parallel groups of eight, data-parallel groups across them, one rank that stops. Each tool runs in a process of its
-own; wall time and peak memory include starting the interpreter.
+own; wall time, CPU time and peak memory include starting the interpreter.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main() -> None:
     options.add_argument("--entries", type=int, default=2000)
     options.add_argument("--skip-torch", action="store_true")
     chosen = options.parse_args()
-    print(f"{'ranks':>6} {'MB':>6} {'tool':12} {'wall s':>8} {'peak MB':>8}  answer")
+    print(f"{'ranks':>6} {'MB':>6} {'tool':12} {'wall s':>8} {'CPU s':>8} {'peak MB':>8}  answer")
     for ranks in chosen.ranks:
         with tempfile.TemporaryDirectory() as folder:
             write(Path(folder), ranks, chosen.entries)
@@ -63,8 +63,8 @@ def row(ranks: int, size: float, tool: str, command: list[str]) -> None:
     answer = (
         said[-1] if tool == "rankscope" else next((x for x in said if "missing ranks" in x), said[-1] if said else "")
     )
-    print(f"{ranks:6} {size:6.0f} {tool:12} {time.monotonic() - before:8.2f} {usage.ru_maxrss / 1024:8.0f}  {answer[-70:]}",
-          flush=True)  # fmt: skip
+    took = f"{time.monotonic() - before:8.2f} {usage.ru_utime + usage.ru_stime:8.2f}"
+    print(f"{ranks:6} {size:6.0f} {tool:12} {took} {usage.ru_maxrss / 1024:8.0f}  {answer[-70:]}", flush=True)
 
 
 def write(folder: Path, ranks: int, entries: int) -> None:

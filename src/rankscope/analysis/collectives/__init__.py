@@ -1,7 +1,8 @@
 """What the ranks did, compared: who is missing from which collective, over all groups, exactly.
 
-Recorders in, an account out; nothing is fetched. The steps: groups (``groups``), each rank reduced (``ranks``), calls
-that are not complete (``calls``), the wait-for graph (``graph``), its roots judged (``judge``), two moments (``progress``).
+Recorders in, an account out; nothing is fetched. The steps: groups (``groups``), each rank reduced (``ranks``), records of
+other moments set aside (``skew``), calls that are not complete (``calls``), the wait-for graph (``graph``), its roots judged
+(``judge``, with ``clash`` for calls that differ and ``awaited`` for what came next), two moments (``progress``).
 """
 
 from __future__ import annotations
