@@ -41,8 +41,12 @@ class ThreadView:
 
     @property
     def lock_word(self) -> int:
-        """The address of the futex it waits on without a time limit, 0 when it does not."""
-        return self.call.address if self.call and self.call.call == "futex" and not self.call.timed else 0
+        """The address of the futex of its own process that it waits on without a time limit, 0 when it does not.
+
+        One that processes share may be held by any of them, so that this process's threads do not tell.
+        """
+        call = self.call
+        return call.address if call and call.call == "futex" and not call.timed and not call.shared else 0
 
     @property
     def wants_lock(self) -> bool:

@@ -17,6 +17,7 @@ from ..syscalls import EPOLL, NAMES, ON_FIRST_FD, POLL
 
 _EPOLL_TARGET = re.compile(rb"^tfd:\s*(\d+)", re.MULTILINE)
 _MAX_FDS = 64
+_FUTEX_PRIVATE = 0x80  # glibc sets it but for objects that processes share, as multiprocessing's locks are
 _FUTEX_COMMAND = 0x7F  # without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME (futex(2))
 
 
@@ -43,7 +44,7 @@ def _call(target: Target, task: KernelThread) -> BlockedCall | None:
     if name == "futex":
         return BlockedCall(
             task.tid, name, address=args[0], timed=bool(args[3]) and args[1] & _FUTEX_COMMAND in (0, 9),
-            owner=_mutex_owner(target, args[0]),
+            shared=not args[1] & _FUTEX_PRIVATE, owner=_mutex_owner(target, args[0]),
         )  # fmt: skip
     if name in ("wait4", "waitid"):
         pid = args[0] if name == "wait4" else (args[1] if args[0] == 1 else 0)
