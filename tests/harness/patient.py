@@ -116,6 +116,9 @@ def start(path: pathlib.Path, launcher: str = "", python: str = sys.executable, 
         tail = (place / "out.log").read_text(errors="replace")[-3000:]
         patient.end()
         raise NotReady(f"{error}\n{tail}") from None
+    except BaseException:  # Ctrl-C while it falls sick: nobody else would end it
+        patient.end()
+        raise
     finally:
         os.close(reader)
     return patient
