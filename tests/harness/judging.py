@@ -12,6 +12,7 @@ from typing import Any
 from .patient import Patient
 
 STUCK_AFTER_S = 2.0
+AGAIN_S = 10.0
 # Root without the right to look into other processes, as an ordinary user is towards jobs of others.
 WITHOUT_PTRACE = ("setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace")
 SLOW = ("straggler-slow-rank", "not-a-hang-slow")  # verdicts that accuse nobody: notes, exit code 0
@@ -29,12 +30,30 @@ class Look:
 
 
 def diagnose(patient: Patient, *more: str, within: float = 60.0, before: tuple[str, ...] = ()) -> Look:
-    """Let the sickness reach the age that counts as stuck, then look once; ``before`` goes in front of the command."""
+    """Let the sickness reach the age that counts as stuck, then look; ``before`` goes in front of the command.
+
+    What counts is at least ten times the job's own rhythm. On a busy machine that may be later: where the answer is "nobody
+    has been stuck for long enough", it is asked for once more.
+    """
     stuck_after = float(patient.message.get("stuck_after", STUCK_AFTER_S))
     if patient.truth["class"] is not None:
         time.sleep(max(0.0, stuck_after + 0.5 - patient.age()))
-    return run("diagnose", "--json", f"pid:{patient.target}", "--stuck-after", f"{stuck_after:g}", "--interval", "0.7",
-               *more, within=within, before=before)  # fmt: skip
+    args = (
+        "diagnose",
+        "--json",
+        f"pid:{patient.target}",
+        "--stuck-after",
+        f"{stuck_after:g}",
+        "--interval",
+        "0.7",
+        *more,
+    )
+    look = run(*args, within=within, before=before)
+    young = look.code == 0 and look.diagnosis is not None and look.diagnosis["job"]["state"] == "unknown"
+    if young and patient.truth["state"] == "stuck":
+        time.sleep(AGAIN_S)
+        look = run(*args, within=within, before=before)
+    return look
 
 
 def run(*args: str, within: float = 60.0, before: tuple[str, ...] = ()) -> Look:
