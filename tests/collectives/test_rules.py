@@ -169,3 +169,16 @@ def test_a_broken_archive_is_a_gap(tmp_path):
     found = pipeline.judge(gather([tmp_path / "x.tar"]))
     assert found.verdict is None
     assert found.gaps
+
+
+@pytest.mark.parametrize(("ahead", "steps"), [(1, 5), (3, 5), (1, 2)])
+def test_a_rank_that_left_the_common_path_is_named_and_its_own_habit_decides(tmp_path, ahead, steps):
+    """GIVEN two groups of the same ranks, used in turn, and rank 2, which leaves out a call of the first group,
+    THEN it is named; that it made both calls in the usual order before settles that it left one out."""
+    groups = {"0": ("default_pg", (0, 1, 2, 3)), "1": ("logs", (0, 1, 2, 3))}
+    programs = [[Do(group, sizes=(step + 1,)) for step in range(steps) for group in ("0", "1")] for _ in range(4)]
+    del programs[2][2 * steps - 2]
+    write(tmp_path, Job(groups, programs, ahead=ahead))
+    found = next(one for one in diagnosis(tmp_path).findings if one.rule == "recorder-cycle")
+    assert (found.cls, list(found.ranks)) == ("collective-missed-by-rank", [2])
+    assert (found.against == ()) is (steps > 2)

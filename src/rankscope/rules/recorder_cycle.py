@@ -22,6 +22,7 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case
 from ..model.diagnosis import Certainty, CollectiveState, Finding, Kind, Reason
+from ..model.evidence.recorder import Recorder
 from ..model.ranks import RankSet, ranks_phrase
 from . import Rule
 from ._recorder import call, causes, certainty, look_next, site
@@ -62,14 +63,33 @@ def _left_the_path(case: Case, alone: CollectiveState, states: list[CollectiveSt
     common = next(state for state in states if state is not alone)
     odd = alone.culprits
     who, rest = ranks_phrase(odd), ranks_phrase(common.waiting - odd)
+    against: tuple[str, ...] = (
+        "both sides wait for each other: if all ranks make both calls, their order differs instead",
+    )
+    sure, because = min_certainty(certainty(case, common)), [_leg(state) for state in (common, alone)]
+    if all(_used_to(case, rank, common, alone) for rank in odd):
+        sure, against = certainty(case, common), ()
+        text = f"until now, {who} too made {common.op} of the one group before each {alone.op} of the other"
+        because.append(Reason(text, "recorder"))
     return Finding(
-        rule=RULE.id, cls="collective-missed-by-rank", kind=Kind.CAUSE, certainty=min_certainty(certainty(case, common)),
+        rule=RULE.id, cls="collective-missed-by-rank", kind=Kind.CAUSE, certainty=sure,
         title=f"{who} left the common path: in {call(alone)}, while {rest} wait in {call(common)}",
-        ranks=odd, processes=tuple(p for rank in odd for p in case.of_rank(rank)),
-        because=tuple(_leg(state) for state in (common, alone)),
-        against=("both sides wait for each other: if all ranks make both calls, their order differs instead",),
-        next=look_next(case, odd), collective=common,
+        ranks=odd, processes=tuple(p for rank in odd for p in case.of_rank(rank)), because=tuple(because),
+        against=(*against, *case.comparison.weak), next=look_next(case, odd), collective=common,
     )  # fmt: skip
+
+
+def _used_to(case: Case, rank: int, first: CollectiveState, then: CollectiveState) -> bool:
+    """Did a rank, as far as its recorder goes back, always make the one call right before the other?"""
+    member = case.by_rank.get(rank)
+    recorder = member.latest(Recorder) if member else None
+    entries = recorder.entries[-512:] if recorder else ()
+    rows = [
+        (one.group, one.op, one.seq) for one in entries if one.group in (first.group, then.group) and not one.is_p2p
+    ]
+    before = [one[:2] for one, following in zip(rows, rows[1:])
+              if following[:2] == (then.group, then.op) and following[2] != then.seq]  # fmt: skip
+    return len(before) > 1 and set(before) == {(first.group, first.op)}
 
 
 def min_certainty(one: Certainty) -> Certainty:
