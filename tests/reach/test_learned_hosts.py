@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
+
 from rankscope.model.evidence.environ import Environ
 from rankscope.model.evidence.sockets import Socket, Sockets
 from rankscope.model.snapshot import Item, Snapshot
@@ -35,6 +37,14 @@ def followed(snapshot: Snapshot, options: Options | None = None) -> Snapshot:
 
 def test_the_other_ends_of_connections_are_the_jobs_other_hosts() -> None:
     assert learn.hosts(local(MASTER_ADDR="node9")) == ("10.0.0.2", "10.0.0.3", "node9")
+
+
+def test_hosts_are_called_as_this_site_calls_them(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = site.folder / "getent"
+    tool.write_text("#!/bin/sh\necho '10.0.0.2 node2 node2.example'\necho '10.0.0.3 -oBad'\nexit 2\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{site.folder}:/usr/bin:/bin")
+    assert learn.by_name(("10.0.0.2", "10.0.0.3", "node9")) == ("node2", "10.0.0.3", "node9")
 
 
 def test_names_that_a_job_made_up_to_do_harm_are_no_hosts() -> None:

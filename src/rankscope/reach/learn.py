@@ -17,12 +17,14 @@ from ..model.gap import Gap, Why
 from ..model.process import Role
 from ..model.ranks import RankSet, ranks_phrase
 from ..model.snapshot import Snapshot
+from ..probe import child
 from ..probe.sweep import Plan
 from .hostnames import valid
 
 if TYPE_CHECKING:
     from .transport import Options, Progress
 
+_NAMES_S = 1.0  # a site whose name service is slow has its hosts shown by address
 _HERE = ("127.", "localhost", "0.0.0.0", "::1", "::")  # noqa: S104 - addresses that mean this host
 
 
@@ -48,6 +50,19 @@ def hosts(snapshot: Snapshot) -> tuple[str, ...]:
     return tuple(name for name in found if name not in local and not name.startswith(_HERE) and name and valid(name))
 
 
+def by_name(addresses: tuple[str, ...]) -> tuple[str, ...]:
+    """The same hosts by the names that this site gives them, where it does: ssh knows keys and settings by name (getent(1))."""
+    if not addresses:
+        return ()
+    try:
+        told = child.run(["getent", "hosts", *addresses], _NAMES_S)
+    except OSError:
+        return addresses
+    lines = (line.split() for line in told.output.decode("utf-8", "replace").splitlines())
+    names = {line[0]: line[1] for line in lines if len(line) > 1 and valid(line[1]) and not line[1].startswith(_HERE)}
+    return tuple(dict.fromkeys(names.get(one, one) for one in addresses))
+
+
 def _address(text: str) -> str:
     """The host part of ``10.1.2.3:29500`` or ``[fe80::1]:29500``; IPv4 in IPv6 clothes is IPv4."""
     address = text.rpartition(":")[0].strip("[]")
@@ -56,10 +71,11 @@ def _address(text: str) -> str:
 
 def follow(snapshot: Snapshot, plan: Plan, options: Options | None, progress: Progress) -> Iterator[Snapshot]:
     """The snapshot with a word on where its other ranks run; with ``options`` those hosts are asked as well."""
-    away, others = elsewhere(snapshot), hosts(snapshot)
+    away = elsewhere(snapshot)
     if not away or not snapshot.complete:
         yield snapshot
         return
+    others = tuple(name for name in by_name(hosts(snapshot)) if name not in {host.name for host in snapshot.hosts})
     where = f" on other hosts: {', '.join(others[:16])}" if others else " on hosts that were not asked"
     hint = (
         "--follow-hosts asks them through ssh" if others else "rankscope diagnose ssh:HOSTS, with all hosts of the job"
