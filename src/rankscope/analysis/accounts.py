@@ -56,6 +56,7 @@ LISTED_LINES = 400
 
 # A text longer than this is a log: its events are searched, not all its lines.
 TEXT_LIMIT = 512 << 10
+LINE_LIMIT = 4000  # of a longer line the rest is data
 # Of a text longer than this, lines that differ only in numbers are searched three times; its end is kept whole.
 SPARSE_ABOVE = 64 << 10
 _ALIKE, _END = 3, 50
@@ -109,7 +110,7 @@ class Account:
         """What there is to search: the label, the stacks, then what was said, line by line."""
         lines: dict[tuple[str, int, str], None] = {}
         for event in self.events:
-            lines[event.file, event.line, event.text] = None
+            lines[event.file, event.line, event.text[:LINE_LIMIT]] = None
         said = _joined([line for _, _, line in lines])
         stacks = "\n\n".join(self._stacks)
         # A file's name has underscores both for blanks and for what no name may hold; settings need them kept.
@@ -384,7 +385,10 @@ _SENTENCES: tuple[tuple[str, str], ...] = (
 
 def doings(case: Case) -> tuple[Doing, ...]:
     """What each subject was doing, one entry per subject that a file names in its lines."""
-    return tuple(doing for account in accounts(case) for doing in _doing(account))
+    found: tuple[Doing, ...] | None = case.__dict__.get("_doings")
+    if found is None:
+        found = case.__dict__["_doings"] = tuple(doing for account in accounts(case) for doing in _doing(account))
+    return found
 
 
 def _doing(account: Account) -> Iterator[Doing]:

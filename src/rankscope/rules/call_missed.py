@@ -67,8 +67,8 @@ _SIGNS = (
     Sign(r"\b(?:skip\w*|miss(?:es|ed|ing)|omit\w*|bypass\w*|lacks?)\b[^\n]{0,50}(?:barrier|collective|all_?reduce|all_?gather|broadcast|all_?to_?all|reduce_?scatter)", "ranks skip a collective", prose=True),
     Sign(r"\b(?:uneven|unequal|different (?:number|count|amount)s? of|fewer|more|one (?:more|less|extra|fewer)|extra\b|odd number of|not (?:evenly )?divisible|ran? out of|runs? out of|exhaust\w*)[^\n]{0,40}(?:batch\w*|steps?|iterations?|samples?|data|calls?|micro-?batch\w*|collectives?|barriers?|shards?|epochs?|all_?reduces?|all_?gathers?)[^\n]{0,60}", "ranks make a different number of steps", anywhere=(r"rank|gpu|worker|ddp|hang|stuck|timeout",), prose=True),
     Sign(r"\b(?:collective|all_?reduce|barrier|operation|op|launched|seq\w*)[^\n]{0,30}(?:counts?|counters?|numbers?) (?:differ|are different|diverge|do not match)|(?:launched|issued|completed|executed|enqueued)[^\n]{0,20}\d+[^\n]{0,40}(?:others?|rest|peers?|rank \d+)[^\n]{0,20}\d+", "the ranks' counts of calls differ", prose=True),
-    Sign(r"\branks? ?\d+\b[^\n]*\bearly[- ]stop\w*|\bearly[- ]stop\w*[^\n]*\b(?:on|only|by) (?:one |a |some )?ranks?\b", "a rank stops early", anywhere=(HALTS,), prose=True),
-    Sign(r"\b(?:once|twice|\w+ times|not at all|never)\b[^\n]{0,20}\bon (?:the )?(?:rank|gpu|process|worker)\b[^\n]*\b(?:once|twice|\w+ times|not at all|never)\b[^\n]{0,20}\bon\b", "ranks make a call a different number of times", prose=True),
+    Sign(r"\branks? ?\d+\b[^\n]{0,120}\bearly[- ]stop\w*|\bearly[- ]stop\w*[^\n]{0,120}\b(?:on|only|by) (?:one |a |some )?ranks?\b", "a rank stops early", anywhere=(HALTS,), prose=True),
+    Sign(r"\b(?:once|twice|\w+ times|not at all|never)\b[^\n]{0,20}\bon (?:the )?(?:rank|gpu|process|worker)\b[^\n]{0,120}\b(?:once|twice|\w+ times|not at all|never)\b[^\n]{0,20}\bon\b", "ranks make a call a different number of times", prose=True),
     Sign(r"\b(?:out[- ]of[- ](?:sync|step|lock-?step)|de-?sync\w*|diverge[sd]?|divergen\w+|lock-?step)\b", "the ranks' sequences of calls part", anywhere=(r"ranks?\b|workers?\b|replicas?\b", r"all_?reduce|all_?gather|all_?to_?all|reduce_?scatter|broadcast|barrier|collective|gather"), prose=True),
     Sign(r"\b(?:missing|absent|not joined|has not joined|have not joined|did not join|not yet (?:entered|joined)|INCOMPLETE|not communicating)[^\n]{0,40}rank", "a report names ranks that are absent"),
 )  # fmt: skip
@@ -368,7 +368,7 @@ def _lengths(case: Case) -> Finding | None:
     said: dict[int, list[tuple[int, str]]] = {}
     for account in accounts(case):
         for line in account.said.splitlines():
-            for subject, words in list(sayings(line)) or [(account.who, line)]:
+            for subject, words in sayings(line) or ((account.who, line),):
                 if len(subject.ranks) == 1 and (found := _LENGTH.search(words)):
                     number = int(found["count"] or found["count_"])
                     said.setdefault(next(iter(subject.ranks)), []).append((number, words))

@@ -42,7 +42,7 @@ _TYPES = r"float32|float16|bfloat16|float64|fp32|fp16|bf16|int64|int32|int8|uint
 _SIGNS = (
     Sign(r"DDP expects same model across all ranks|has inconsistent \d+ params|appears not to match (?:sizes|strides) of the same param|Split sizes doesn't match total dim|Tensors must have (?:same|identical) (?:size|shape|number of elements)|inconsistent tensor size|Tensor list input to scatter/gather must match|All tensor operands to scatter/gather must have the same|invalid tensor size at index|Mismatched (?:all_?reduce|all_?gather|broadcast|data types?|\w+ operations?|\w+ tensor shapes|root rank)|Inconsistent (?:tensor )?(?:shape|size|dtype|type)s?\b[^\n]{0,40}(?:rank|process)", "the library says that the ranks' tensors differ"),
     Sign(rf"^(?=[^\n]*\branks?\b)(?=[^\n]*(?:{_CALLS}))[^\n]*\b({_TYPES})\b[^\n]*\b(?!\1\b)(?:{_TYPES})\b", "ranks bring different types", prose=True),
-    Sign(rf"\branks? ?\d+\b[^\n]*(?:{_CALLS})\([^\n)]*\b(?:src|root|dst) ?= ?(\d+)[^\n]*(?:\n[^\n]*)?\branks? ?\d+\b[^\n]*(?:{_CALLS})\([^\n)]*\b(?:src|root|dst) ?= ?(?!\1\b)\d", "ranks name different roots", prose=True),
+    Sign(rf"\branks? ?\d+\b[^\n]{{0,80}}(?:{_CALLS})\([^\n)]{{0,80}}\b(?:src|root|dst) ?= ?(\d+)[^\n]{{0,80}}(?:\n[^\n]{{0,80}})?\branks? ?\d+\b[^\n]{{0,80}}(?:{_CALLS})\([^\n)]{{0,80}}\b(?:src|root|dst) ?= ?(?!\1\b)\d", "ranks name different roots", prose=True),
     Sign(r"Mismatched collective|[Mm]ismatch between collectives|inconsistent collective", "the library says that calls differ", unless=(r"CollectiveFingerPrint",)),
     Sign(r"message truncated|receiv\w+ \d+ bytes instead of \d+|Message truncated|MPI_ERR_TRUNCATE|buffer sizes? (?:do(?:es)? not|don't) match|size mismatch[^\n]{0,40}(?:collective|all_?gather|all_?reduce|rank|recv)", "a rank received more or less than it expected"),
     Sign(r"\b(?:ranks?|workers?|processes)\b[^\n]{0,80}\b(?:different|differing|unequal|mismatch\w*)\b[^\n]{0,40}\b(?:shapes?|sizes?|dtypes?|numel|splits?|lengths?|roots?|buckets?|tensors?|number of (?:tensors|buckets|params|parameters|experts|gradients|elements))", "ranks bring different shapes", prose=True),
@@ -203,7 +203,7 @@ def _told_apart(case: Case) -> Finding | None:
         for line in account.said.splitlines():
             if ".py" in line or ".cc" in line:
                 continue  # numbers of lines
-            for subject, said in list(sayings(line)) or [(account.who, line)]:
+            for subject, said in sayings(line) or ((account.who, line),):
                 if len(subject.ranks) == 1 and _MADE_OF.search(re.sub(r"([a-z])([A-Z])|_", r"\1 \2", said)):
                     by_words.setdefault(_NUMBERS.sub("#", said), {})[next(iter(subject.ranks))] = said
     for words, sides in by_words.items():

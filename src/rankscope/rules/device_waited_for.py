@@ -33,8 +33,8 @@ _SYNC = r"(?:synchronize\(?\)?|memcpy_and_sync|\.item\(\)|\.tolist\(\)|\.cpu\(\)
 _SIGNS = (
     Sign(r"\b(?:cuModuleLoad\w*|cuLibraryLoad\w*|cuModuleGetFunction|cu(?:da)?FuncGetAttributes?|cu(?:da)?FuncSetAttribute|cuKernel(?:GetFunction|SetAttribute)|lazy[- ](?:loading|module)|CUDA_MODULE_LOADING|cuModuleUnload|cuLibraryUnload|hipModuleLoad\w*)", "a module is loaded, which waits for the whole device",
          LIKELY, anywhere=(_GROUP,), prose=True),
-    Sign(_SYNC + r"[^\n]*(?:" + _GROUP + r")[^\n]*\b(?:pending|queued|outstanding|in flight|enqueued|not (?:yet )?issued)\b", "a synchronisation stands before a pending collective", prose=True),
-    Sign(_SYNC + r"[^\n]*(?:wait|behind|block|pending|not scheduled|for the|stuck)[^\n]*(?:" + _GROUP + r")|(?:" + _GROUP + r")[^\n]*(?:scheduled|pending|queued|enqueued|launched|outstanding|in flight)[^\n]*(?:host )?(?:blocked|stuck|waits?|waiting)[^\n]*" + _SYNC,
+    Sign(_SYNC + r"[^\n]{0,160}(?:" + _GROUP + r")[^\n]{0,80}\b(?:pending|queued|outstanding|in flight|enqueued|not (?:yet )?issued)\b", "a synchronisation stands before a pending collective", prose=True),
+    Sign(_SYNC + r"[^\n]{0,160}(?:wait|behind|block|pending|not scheduled|for the|stuck)[^\n]{0,160}(?:" + _GROUP + r")|(?:" + _GROUP + r")[^\n]{0,160}(?:scheduled|pending|queued|enqueued|launched|outstanding|in flight)[^\n]{0,160}(?:host )?(?:blocked|stuck|waits?|waiting)[^\n]{0,160}" + _SYNC,
          "a synchronisation stands behind a collective", LIKELY, prose=True),
     Sign(r"\b(?:(?:cuda|hip|cu)(?:Host)?(?:Malloc|Free|Alloc)(?:Host|Async|Managed)?|cu(?:da)?Mem(?:Alloc|Free)(?:Host|Async|Managed)?(?:_v\d)?|cudaHostAlloc|(?:cuda|cu)(?:Event|Stream)Destroy|empty_cache|release_cached_blocks|free_blocks|cu(?:da|Mem)HostRegister|cuMemMap|cuMemUnmap|cudaIpc\w+|ncclMemAlloc|ncclCommRegister)\b", "memory is allocated or freed, which waits for the whole device",
          LIKELY, anywhere=(r"nccl|collective|all_?reduce|all_?gather", HALTS + r"|waits?\b|in flight|pending|kernel|resident"), unless=(r"take_gil|GIL\b|PyGILState|illegal memory|initialization error",), prose=True),
