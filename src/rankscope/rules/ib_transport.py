@@ -44,7 +44,7 @@ _SIGNS = (
     Sign(r"Transport retry count exceeded|RNR retry count exceeded|[Ll]ocal (?:access|protection) violation|Remote (?:access|operation|invalid request) (?:error )?on (?:mlx|rocep|bnxt)|NET/OFI[^\n]*completed with error|NET/(?:IB|OFI|UCX)[^\n]*WARN[^\n]*(?:fail|error)|unresponsive receiver|nvshmem[^\n]*(?:ibrc|ibgda|ibdevx|transport)[^\n]*(?:fail|error)",
          "the transport reports a failed transfer", unless=(r"Unable to register memory|ibv_(?:reg|create)\w*[^\n]*Cannot allocate memory",)),
     Sign(r"\bcqe\b[^\n]*(?:status|syndrome)\W{0,4}(?:0x)?(?:12|15|0?c|81)\b|mlx5_core[^\n]*(?:device's health compromised|firmware internal error|Link down|command failed|timeout)|hfi1[^\n]*(?:link (?:down|width)|error)|roce[^\n]*(?:PFC storm|pause storm)", "the adapter's driver reports an error"),
-    Sign(r"\bState:\s*(?:Down|Init(?:ializing)?)\b|Physical state:\s*(?:Polling|Disabled|LinkErrorRecovery|Sleep)|\bport state\b[^\n]{0,20}\b(?:DOWN|INIT)\b|PORT_DOWN", "a port of the fabric is down"),
+    Sign(r"\bState:\s*(?:Down|Init(?:ializing)?)\b|Physical state:\s*(?:Polling|Disabled|LinkErrorRecovery|Sleep)|\bport state\b[^\n]{0,20}\b(?:DOWN|INIT)\b|PORT_DOWN", "a port of the fabric is down", also=(r"ibstat|\bCA \W|mlx\d|hca_id|link_layer|Link layer|infiniband|rdma|\broce",)),
     Sign(r"\bGID\b[^\n]{0,60}(?:index|mismatch|wrong|not found)|NCCL_IB_GID_INDEX[^\n]*(?:fix|work|solv|help)", "the GID index decides", prose=True),
     Sign(r"NCCL_IB_DISABLE=1[^\n]{0,60}(?:work|fix|fine|help|ok|no hang|pass)|(?:work|fine|ok|pass)\w*[^\n]{0,40}(?:with|when|using|if) NCCL_IB_DISABLE=1", "it works without InfiniBand", prose=True),
 )  # fmt: skip

@@ -26,7 +26,7 @@ _REFUSED = r"(?:pthread_create|clone3?|thread)[^\n]*Operation not permitted"
 _SIGNS = (
     Sign(r"filedescriptor out of range in select|No file descriptors available|FD_SETSIZE", "more files are open than the call can handle"),
     Sign(r"\b(?:semget|shmget|shmat|semop)\b[^\n]*(?:No space left|Invalid argument|fail)|\b(?:kernel\.(?:sem|shmmni|pid_max|threads-max)|SEMMNI|SHMMNI|TasksMax|nproc)\b[^\n]{0,60}(?:limit|reach|exceed|too (?:low|small)|rais|increas)\w*", "a limit of the kernel or service is reached"),
-    Sign(r"(?:failed to|cannot|could not|unable to) (?:create|start|spawn|fork) (?:a |new |another |the |any )*(?:native )?(?:thread|process|child)|pthread_create\b[^\n]{0,60}(?:\b11\b|EAGAIN|fail)|Failed to create thread", "no thread or process could be made", unless=(_REFUSED,)),
+    Sign(r"(?:failed to|cannot|could not|unable to) (?:create|start|spawn|fork) (?:a |new |another |the |any )*(?:native |worker )?threads?\b|pthread_create\b[^\n]{0,60}(?:\b11\b|EAGAIN|fail)|Failed to create thread", "no thread or process could be made", unless=(_REFUSED,)),
     Sign(r"(?:allocate|alloc|reg\w*) (?:pd|mr|memory region)\W{0,2}\[?-12\b|(?:memory registration|register\w* memory|reg_mr)[^\n]{0,80}(?:ENOMEM|Cannot allocate memory|\berrno\W{1,3}12\b)", "memory for the network card cannot be locked"),
     Sign(r"\b(?:fork|os\.fork|Popen|pthread_create|spawn)[^\n]*(?:\n[^\n]*){0,4}(?:\[Errno 1[12]\]|Cannot allocate memory|Resource temporarily unavailable)|BlockingIOError: \[Errno 11\]", "no process or thread could be made"),
     Sign(r"Too many open files|\[Errno 24\]|\bEMFILE\b|\bENFILE\b", "the limit of open files is reached"),

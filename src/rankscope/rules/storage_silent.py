@@ -24,19 +24,19 @@ from __future__ import annotations
 from ._text import LIKELY, POSSIBLE, Sign, text_rule
 
 _KERNEL = (
-    r"(?:rpc_wait_bit_killable|nfs\w*_\w+|nfs4?_\w+|__fuse_\w+|fuse_\w+|request_wait_answer|ll_\w+|cl_(?:sync|lock|io)\w*|ldlm_\w+|osc_\w+|ptlrpc_\w+|"
+    r"(?<!\w)(?:rpc_wait_bit_killable|nfs\w*_\w+|nfs4?_\w+|__fuse_\w+|fuse_\w+|request_wait_answer|ll_\w+|cl_(?:sync|lock|io)\w*|ldlm_\w+|osc_\w+|ptlrpc_\w+|"
     r"cxiWait\w*|gpfs\w*|mmfs\w*|ceph_\w+|cifs_\w+|SendReceive2|beegfs\w*|wait_on_page_bit\w*|folio_wait_bit\w*|io_schedule|blkdev_\w+|xfs_\w+|jbd2_\w+|"
     r"cv_wait_common|txg_wait\w*|zil_commit|p9_client_rpc|virtio_fs\w*|wait_for_common_io|xlog_wait|rwsem_down_(?:read|write)_slowpath)"
 )
 _SIGNS = (
     Sign(r"network (?:drive|share|mount|storage)[^\n]{0,80}(?:lost|down|unstable|gone|disconnect\w*|unavailable)|(?:lost|losing) (?:its |the )?connection to (?:the )?(?:nfs|storage|file server|mount|share)", "a network drive was lost", prose=True),
-    Sign(r"\b(?:in|state|status) D\b(?![\w'-])", "a process is in uninterruptible sleep"),
+    Sign(r"\b(?:in|state|status) (?-i:D)\b(?![\w'-])", "a process is in uninterruptible sleep"),
     Sign(r"\b(?:nfs: server \S+|server \S+) (?:is )?not responding", "a file server does not answer"),
     Sign(r"\b(?:Lustre|LustreError|MDS|OST)[^\n]*(?:Connection[^\n]*lost|not responding|timed out|evicted)|ceph[^\n]*(?:hung|stuck|slow ops)|"
          r"(?:mmfs|GPFS)[^\n]*(?:deadlock|waiter|lost|expel)|beegfs[^\n]*(?:timed? ?out|unreachable)", "a parallel file system lost its connection"),
-    Sign(_KERNEL, "the kernel stands in a file system", also=(r"\bD[sl<N+]*\b|state[: ]+D\b|blocked for more|uninterruptible|/proc/\d+/(?:stack|wchan)|\[<0",)),
-    Sign(r"\b(?:state|stat)\b[^\n]{0,10}\bD\b|\bD state\b|\bD \(disk sleep\)|uninterruptible sleep|disk sleep", "a process is in uninterruptible sleep", prose=True),
-    Sign(r"^\s*\S+\s+(?:\d+\s+){1,3}.*\sD[sl<N+]{0,4}\s", "ps shows a process in state D", LIKELY, also=(r"\bSTAT\b|\bWCHAN\b|\bS\b +\bPID\b|PID +\w+",)),
+    Sign(_KERNEL, "the kernel stands in a file system", also=(r"(?-i:(?<![%\w])D[sl<N+]*(?!\w))|state[: ]+D\b|blocked for more|uninterruptible|/proc/\d+/(?:stack|wchan)|\[<0",)),
+    Sign(r"\b(?:state|stat)\b[^\n]{0,10}\b(?-i:D)\b|\b(?-i:D) state\b|\bD \(disk sleep\)|uninterruptible sleep|disk sleep", "a process is in uninterruptible sleep", prose=True),
+    Sign(r"^\s*\S+\s+(?:\d+\s+){1,3}.*\s(?-i:D[sl<N+]{0,4})\s", "ps shows a process in state D", LIKELY, also=(r"\bSTAT\b|\bWCHAN\b|\bS\b +\bPID\b|PID +\w+",)),
     Sign(r"INFO: task \S+ blocked for more than \d+ seconds", "the kernel reports a task that is blocked"),
     Sign(r"Stale (?:NFS )?file handle|\[Errno 116\]|\bESTALE\b|Transport endpoint is not connected|\[Errno 107\]", "a mount went away"),
     Sign(r"^\s*(?:\[pid +\d+\] |\d+ +)?(?:openat?|stat|lstat|newfstatat|statx|pread64|read|getdents64|unlink|rename|fsync|close|access)\([^\n]*(?:\"/|</)[^\n]*(?:unfinished|$)",
@@ -44,7 +44,7 @@ _SIGNS = (
     Sign(r"\b(?:nfs|lustre|gpfs|weka|beegfs|ceph|fuse|s3fs|goofys|gcsfuse|efs|fsx|cifs|smb|glusterfs|juicefs|jfs|mount(?:ed)?(?: point)?|file ?system|filesystem|storage)\b"
          r"[^\n]{0,60}\b(?:hang|hung|hangs|unresponsive|not respond|stall|stuck|frozen|unreachable|blocks|blocked|never returns?)",
          "somebody says that storage does not answer", prose=True),
-    Sign(r"has not responded in \d+ seconds|libceph[^\n]*(?:osd|mds|mon)\d*[^\n]*(?:down|closed|hunting|socket error)|gluster\w*[^\n]*(?:disconnected|not connected|timed out)|rpc[^\n]{0,40}(?:timed out|not responding)[^\n]*|task:\S+\s+state:D\b", "a file server does not answer"),
+    Sign(r"has not responded in \d+ seconds|libceph[^\n]*(?:osd|mds|mon)\d*[^\n]*(?:down|closed|hunting|socket error)|gluster\w*[^\n]*(?:disconnected|not connected|timed out)|(?:sunrpc|rpcbind|\bnfs\w*)\b[^\n]{0,40}(?:timed out|not responding)|task:\S+\s+state:D\b", "a file server does not answer"),
     Sign(r"metadata I/O error|EXT4-fs error|XFS[^\n]*(?:shut ?down|log I/O error)|Remounting filesystem read-only|Read-only file system", "a file system failed", POSSIBLE),
     Sign(r"Input/output error|\[Errno 5\]|I/O error, dev", "storage answers with errors", POSSIBLE),
     Sign(r"load average: *\d{3,}|load (?:average )?(?:of|is|at) \d{3,}", "the load is high", POSSIBLE, also=(r"idle|wa\b|iowait|0\.\d+ us",)),
