@@ -10,7 +10,7 @@ import sys
 
 from harness.waiting import wait_until
 from rankscope.model.diagnosis import Finding, Kind
-from rankscope.model.evidence.blocked import Blocked, BlockedCall
+from rankscope.model.evidence.blocked import Blocked, BlockedCall, HeldLock
 from rankscope.model.evidence.files import OpenFile, OpenFiles
 from rankscope.model.evidence.outsiders import Outsider, Outsiders
 from rankscope.model.evidence.stacks import Frame, PythonStacks, PythonThread, Stack
@@ -80,6 +80,29 @@ def test_a_reader_that_closed_its_writing_end_has_a_writer_somewhere() -> None:
     """Else the kernel would have told it of the end."""
     found = first(reader(TAKES, ends="r"))
     assert found is None or found.cls != "child-dead"
+
+
+def test_a_member_that_holds_a_file_lock_is_named_where_its_stack_is_closed_to_us() -> None:
+    """Anybody may read the kernel's list of locks."""
+    holder = ProcessRef("n1", 71, 1)
+
+    def look(at: int) -> Sweep:
+        items = []
+        for ref, wchan, extra in (
+            (REF, "locks_lock_inode_wait", (HeldLock(70, "FLOCK", "/job/lock", (71,)),)),
+            (holder, "pipe_read", ()),
+        ):
+            task = KernelThread(ref.pid, "python", "S", voluntary=3, involuntary=0, still_s=99.0, wchan=wchan)
+            items += [Item(ref, Threads((task,), uptime_s=120.0)), Item(ref, Blocked((), extra))]
+        return Sweep(at, float(at), (REF, holder), tuple(items))
+
+    processes = tuple(
+        Process(ref, Role.OTHER, parent=1, comm="python", command=("python", "run.py")) for ref in (REF, holder)
+    )
+    found = first(Snapshot(Job("plain"), processes=processes, sweeps=(look(0), look(1))))
+    assert found is not None
+    assert found.rule == "file-lock-held"
+    assert found.processes[0].ref == holder
 
 
 def test_who_holds_the_other_end_is_found_among_all_processes() -> None:

@@ -22,10 +22,16 @@ def advances(standing: Standing) -> bool:
 
     Another function than before, or a changed local in a frame *outside* the innermost one, is progress: a loop above
     it has turned. Another line or a changed local of the innermost frame alone is not, since a loop that polls does that
-    too; but a whole number that grows there while the CPU is busy is a loop that works through its items.
+    too; but a whole number that grows there while the CPU is busy is a loop that works through its items, and so is one
+    that grows between sleeps, unless it is called like a count of attempts. A program without Python works when it wants
+    the CPU.
     """
     looks = _looks(standing)
-    if len(looks) < 2 or standing.state in ("T", "t", "D", "Z"):
+    if standing.state in ("T", "t", "D", "Z"):
+        return False
+    if standing.thread is None and (standing.busy > 0.05 or _computes(standing)):
+        return True
+    if len(looks) < 2:
         return False
     first, last = looks[0], looks[-1]
     if _transferred(standing) >= MUCH_BYTES or _works_below(standing):

@@ -5,7 +5,8 @@
 left behind, an editor) has locked the file and does not let go.
 
 ## How it is recognised
-The kernel's list of locks (/proc/locks) shows the waiter under the line of the holder.
+The kernel's list of locks (/proc/locks) shows the waiter under the line of the holder. A holder inside the job is named here
+only where its stack could not be read; else what it does itself is the answer.
 
 ## What to do
 Look at the holder (`ps -fp PID`); wait for it, or end it if it was left behind.
@@ -21,6 +22,7 @@ from collections.abc import Iterator
 from ..analysis.case import Case
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.blocked import Blocked
+from ..model.process import ProcessRef
 from ..model.words import span
 from . import Rule
 from ._say import ranks_of, who
@@ -44,6 +46,30 @@ def check(case: Case) -> Iterator[Finding]:
                          Reason(f"it has waited for {span(standing.still_s)}", "kernel", member.ref)),
                 next=(f"ps -fp {outside[0]}",),
             )  # fmt: skip
+    yield from _closed(case)
+
+
+def _closed(case: Case) -> Iterator[Finding]:
+    """Holders inside the job of whom nothing but their locks can be seen (no right to read their stacks); each once."""
+    told: set[ProcessRef] = set()
+    for standing in case.standings.values():
+        blocked = standing.member.latest(Blocked)
+        for lock in blocked.locks if blocked and not standing.member.gone and case.stuck(standing.still_s) else ():
+            for pid in lock.holders:
+                holder = next((one for one in case.standings.values() if one.member.ref.pid == pid), None)
+                if holder is None or holder.thread is not None or holder.member.gone or holder.member.ref in told:
+                    continue
+                told.add(holder.member.ref)
+                yield Finding(
+                    rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=Certainty.LIKELY,
+                    title=f"{who(standing.member.process)} waits for the {lock.kind} lock on {lock.path}, held by "
+                          f"{who(holder.member.process)}", ranks=ranks_of(holder),
+                    processes=(holder.member.process, standing.member.process),
+                    because=(Reason(f"/proc/locks names pid {pid} as the holder; its stack could not be read", "locks",
+                                    holder.member.ref),
+                             Reason(f"it has waited for {span(standing.still_s)}", "kernel", standing.member.ref)),
+                    next=(f"sudo -E rankscope stacks pid:{pid}", f"ps -fp {pid}"),
+                )  # fmt: skip
 
 
 RULE = Rule(id="file-lock-held", cls="rank-stuck-in-user-code", check=check, page=__doc__ or "", order=21)

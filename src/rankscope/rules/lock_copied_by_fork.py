@@ -62,10 +62,23 @@ def check(case: Case) -> Iterator[Finding]:
                 title=f"{who(member.process)} waits for a lock that was held in its parent when it was forked",
                 ranks=RankSet([member.rank] if member.rank is not None else []), processes=(member.process,),
                 because=(Reason(f"{view.name} waits in {at(view.wait.user_frame)} for {span(still)}", "python-stack", member.ref),
+                         *_library(view, member),
                          Reason(_why(owner, parent), "kernel", member.ref), *(waited_for(root) if root else ())),
                 next=("start the workers with spawn or forkserver", f"rankscope stacks pid:{member.ref.pid} --raw"),
             )  # fmt: skip
             break
+
+
+# Files that name a pool of threads less well than people do.
+_KNOWN_AS = {"libgomp": "OpenMP of GCC", "libiomp5": "OpenMP of Intel", "libomp": "OpenMP of LLVM"}
+
+
+def _library(view: ThreadView, member: Member) -> Iterator[Reason]:
+    """The native library that waits, where it is not the interpreter itself."""
+    name = view.call.library if view.call else ""
+    if name and not name.startswith(("python", "libpython", "pypy")):
+        known = next((words for start, words in _KNOWN_AS.items() if name.startswith(start)), "")
+        yield Reason(f"the wait is inside {name}" + (f" ({known})" if known else ""), "kernel", member.ref)
 
 
 def _parent_of(case: Case, member: Member) -> Member | None:

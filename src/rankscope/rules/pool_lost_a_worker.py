@@ -6,7 +6,8 @@ task is lost and `get()` or `map()` waits for ever; a hand-made protocol over qu
 
 ## How it is recognised
 A process waits for a result, and one of its children is a zombie that ended badly, or disappeared between the looks, or still
-bears the frames in which a pool makes up for a worker that ended.
+bears the frames in which a pool makes up for a worker that ended. Or it waits in a lock, condition or barrier of
+multiprocessing, and another child of its parent is such a zombie.
 
 ## What to do
 Find why the child died (`dmesg` for the OOM killer, its core file, its last output). Use `concurrent.futures`, which raises
@@ -25,16 +26,17 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case, Member, Root
 from ..analysis.frame_tables import Kind as Wait
+from ..analysis.identity import module_path_of
 from ..analysis.standing import Standing
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.blocked import Blocked
 from ..model.evidence.stacks import PythonStacks
 from ..model.evidence.threads import Threads
-from ..model.process import Role
+from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
 from . import Rule
-from ._death import dead
-from ._say import at, certainty, old_roots, waited_for, who
+from ._death import dead, ended
+from ._say import at, certainty, old_roots, stands, waited_for, who
 
 _AWAITS_RESULT = {Wait.CONDITION, Wait.QUEUE, Wait.PIPE, Wait.SOCKET, Wait.CHILD, Wait.LOCK}
 
@@ -48,6 +50,37 @@ def check(case: Case) -> Iterator[Finding]:
         lost = _lost(standing, children)
         if lost is not None:
             yield _finding(case, root, standing, *lost)
+    yield from _siblings(case)
+
+
+def _siblings(case: Case) -> Iterator[Finding]:
+    """A lock, condition or barrier between children of one parent, of whom one has died; told once per dead child."""
+    told: set[ProcessRef] = set()
+    for standing in case.standings.values():
+        member = standing.member
+        if member.role is not Role.OTHER or not case.stuck(standing.still_s) or not _between_processes(standing):
+            continue
+        for other in case:
+            family = (other.process.parent, other.ref.host) == (member.process.parent, member.ref.host)
+            if other is member or not family or not (dead(other) and _badly(other)) or other.ref in told:
+                continue
+            told.add(other.ref)
+            yield Finding(
+                rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=Certainty.LIKELY,
+                title=f"{who(member.process)} waits in {at(standing.user_frame)} for what its dead sibling pid {other.ref.pid} "
+                      "should have done",
+                processes=(other.process, member.process),
+                because=(Reason(f"pid {other.ref.pid} {ended(other)}", "kernel", other.ref), stands(standing)),
+                next=("dmesg -T | grep -iE 'killed process|segfault' | tail",),
+            )  # fmt: skip
+
+
+def _between_processes(standing: Standing) -> bool:
+    """Whether it waits in one of multiprocessing's locks, conditions or barriers, and not for work."""
+    if standing.kind is Wait.IDLE:
+        return False
+    frames = standing.own_stack[standing.wait.user + 1 :]
+    return any(module_path_of(frame) == "multiprocessing/synchronize.py" for frame in frames)
 
 
 def _lost(standing: Standing, children: list[Member]) -> tuple[Member, str] | None:

@@ -25,6 +25,8 @@ from ..analysis.case import Case, Member, Root
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.scene import is_absent
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.evidence.environ import Environ
+from ..model.evidence.sockets import Sockets
 from ..model.evidence.threads import Threads
 from ..model.process import Process, Role
 from ..model.ranks import RankSet, ranks_phrase
@@ -44,6 +46,8 @@ def check(case: Case) -> Iterator[Finding]:
     if not bodies and not _missed(case, roots):
         return  # it may have done its part, or be about to start
     begun = bool(bodies) or not roots or not all(_meets(case, root) for root in roots)
+    if not begun and _stranger_answers(case):
+        return  # who should have opened the meeting point could not: it belongs to another program
     yield Finding(
         rule=RULE.id, cls=RULE.cls if begun else "rank-never-joined", kind=Kind.CAUSE,
         certainty=Certainty.CERTAIN if roots and begun else Certainty.LIKELY, title=_title(gone, begun),
@@ -66,6 +70,17 @@ def _missed(case: Case, roots: list[Root]) -> bool:
         return True
     living = [case.standings[member.ref] for member in case.by_rank.values() if not dead(member)]
     return any(_meets(case, root) for root in roots) and all(_old(case, one.member) for one in living)
+
+
+def _stranger_answers(case: Case) -> bool:
+    """Whether ranks are connected at their meeting point although nobody of the job listens there."""
+    environs = (member.latest(Environ) for member in case.by_rank.values())
+    ports = {environ.values.get("MASTER_PORT", "") for environ in environs if environ} - {""}
+    sockets = [
+        one for member in case if (found := member.latest(Sockets)) for one in found.sockets if one.kind == "tcp"
+    ]
+    listen = {one.local.rpartition(":")[2] for one in sockets if one.state == "listen"}
+    return any(one.state == "established" and one.peer.rpartition(":")[2] in ports - listen for one in sockets)
 
 
 def _meets(case: Case, root: Root) -> bool:

@@ -11,13 +11,14 @@ from ...model.diagnosis import Wait
 from ...model.evidence.blocked import Blocked
 from ...model.process import Role
 from ..frame_tables import Kind
+from ..progress import works
 from ..scene import Scene
 from ..standing import Standing, idle_worker
 
 
 def find(scene: Scene) -> Iterator[Wait]:
     for standing in scene.standings.values():
-        if standing.kind is Kind.COMPILE:
+        if standing.kind is Kind.COMPILE and not works(standing):
             yield from _commands(scene, standing)
         if standing.kind is not Kind.CHILD:
             continue
@@ -35,7 +36,12 @@ def find(scene: Scene) -> Iterator[Wait]:
 def _commands(scene: Scene, standing: Standing) -> Iterator[Wait]:
     """Who builds waits for the build tool and the compilers it started; a pool of compile workers is another matter."""
     for child in scene.children_of(standing.member.ref.pid, standing.member.ref.host):
-        if child.member.role is Role.OTHER and child.thread is None and not child.member.gone:
+        if (
+            child.member.role is Role.OTHER
+            and child.thread is None
+            and child.state not in ("Z", "X")
+            and not child.member.gone
+        ):
             yield Wait(standing.member.ref, child.member.ref, "the end of this build", standing.still_s)
 
 

@@ -11,7 +11,7 @@ import struct
 
 from ...model.evidence.blocked import Blocked, BlockedCall, HeldLock
 from ...model.evidence.threads import KernelThread, Threads
-from .. import procfs
+from .. import caller, procfs
 from ..collector import Collector, Target, Touch
 from ..syscalls import EPOLL, NAMES, ON_FIRST_FD, POLL
 
@@ -42,10 +42,9 @@ def _call(target: Target, task: KernelThread) -> BlockedCall | None:
     if name in EPOLL:
         return BlockedCall(task.tid, name, _epolled(target, args[0]), timed=args[3] < 1 << 31)
     if name == "futex":
-        return BlockedCall(
-            task.tid, name, address=args[0], timed=bool(args[3]) and args[1] & _FUTEX_COMMAND in (0, 9),
-            shared=not args[1] & _FUTEX_PRIVATE, owner=_mutex_owner(target, args[0]),
-        )  # fmt: skip
+        timed = bool(args[3]) and args[1] & _FUTEX_COMMAND in (0, 9)
+        return BlockedCall(task.tid, name, address=args[0], timed=timed, shared=not args[1] & _FUTEX_PRIVATE,
+                           owner=_mutex_owner(target, args[0]), library="" if timed else _library(target, task))  # fmt: skip
     if name in ("wait4", "waitid"):
         pid = args[0] if name == "wait4" else (args[1] if args[0] == 1 else 0)
         return BlockedCall(task.tid, name, child=pid if 0 < pid < 1 << 31 else 0)
@@ -75,6 +74,17 @@ def _mutex_owner(target: Target, address: int) -> int:
     if lock != 2 or not 0 < owner < 1 << 22:
         return 0
     return owner if os.path.exists(f"{target.proc}/{owner}/stat") else 0
+
+
+def _library(target: Target, task: KernelThread) -> str:
+    """Who called the kernel, for the main thread alone: helpers sleep in locks by the hundred."""
+    pid = target.process.ref.pid
+    fields = procfs.read(f"{target.path}/syscall", 512).split() if task.tid == pid else []
+    if len(fields) != 9 or int(fields[1], 16) != task.syscall[1]:
+        return ""  # it has left the call that was seen
+    return caller.library(
+        target.proc, pid, lambda at, size: _memory(target, at, size), int(fields[7], 16), int(fields[8], 16)
+    )
 
 
 def _memory(target: Target, address: int, size: int) -> bytes:

@@ -1,0 +1,49 @@
+"""The library from which a sleeping thread called the kernel is read beside it, without a pause."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.waiting import wait_until
+from rankscope.probe.caller import library
+
+LOCKS_ITSELF_OUT = (
+    "import threading; gate = threading.Lock(); gate.acquire(); print('there', flush=True); gate.acquire()"
+)
+
+
+def test_who_waits_for_a_lock_of_python_was_called_by_the_interpreter() -> None:
+    """The call itself is made by the C library."""
+    with subprocess.Popen([sys.executable, "-c", LOCKS_ITSELF_OUT], stdout=subprocess.PIPE) as child:
+        try:
+            assert child.stdout is not None
+            child.stdout.readline()
+            wait_until(lambda: len(_syscall(child.pid)) == 9, within=5)
+            stack, instruction = (int(word, 16) for word in _syscall(child.pid)[7:])
+            with open(f"/proc/{child.pid}/mem", "rb") as memory:
+                found = library(
+                    "/proc", child.pid, lambda at, size: os.pread(memory.fileno(), size, at), stack, instruction
+                )
+        finally:
+            child.kill()
+    assert found.startswith(("python", "libpython"))
+
+
+@settings(max_examples=50)
+@given(st.binary(max_size=900), st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
+def test_a_stack_of_any_bytes_tells_a_name_or_nothing(raw: bytes, stack: int, instruction: int) -> None:
+    assert isinstance(library("/proc", os.getpid(), lambda *_: raw, stack, instruction), str)
+
+
+def test_a_process_that_is_gone_tells_nothing() -> None:
+    assert library("/proc", 0, lambda *_: b"", 0, 0) == ""
+
+
+def _syscall(pid: int) -> list[str]:
+    with open(f"/proc/{pid}/syscall") as file:
+        return file.read().split()
