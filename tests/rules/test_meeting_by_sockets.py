@@ -6,6 +6,7 @@ import pytest
 
 from rankscope.model.diagnosis import Diagnosis, Kind
 from rankscope.model.evidence.blocked import Blocked, BlockedCall
+from rankscope.model.evidence.environ import Environ
 from rankscope.model.evidence.files import OpenFile, OpenFiles
 from rankscope.model.evidence.sockets import Socket, Sockets
 from rankscope.model.evidence.stacks import Frame, PythonStacks, PythonThread, Stack
@@ -55,7 +56,13 @@ def test_an_address_that_nobody_has_is_wrong_where_a_rank_listens_at_the_port() 
 
 
 def test_where_nobody_was_seen_to_listen_the_host_may_be_down() -> None:
-    assert out_of_reach(judge(job([MEETS] * 2, {1: (knocks(),)})))[0][0] == "rank-never-joined"
+    told = (knocks(), Environ({"MASTER_PORT": "29500"}))
+    assert out_of_reach(judge(job([MEETS] * 2, {1: told}))) == [("rank-never-joined", "likely", "0-1")]
+
+
+def test_a_connection_to_some_other_port_is_at_most_possibly_the_meeting() -> None:
+    """It may be that of a tracker which reports in the background."""
+    assert out_of_reach(judge(job([MEETS] * 2, {1: (knocks(),)})))[0][1] == "possible"
 
 
 def test_a_job_that_has_just_begun_may_find_its_peer_in_a_moment() -> None:

@@ -44,10 +44,11 @@ def check(case: Case) -> Iterator[Finding]:
         return
     first = next(iter(knocking.values()))
     host = _listener(case, first.peer)
+    meant = host is not None or first.peer.rpartition(":")[2] in _ports(case)
     lost = RankSet(knocking) | RankSet(rank for rank, member in meeting.items() if not _tcp(member))
     yield Finding(
         rule=RULE.id, cls="wrong-interface" if host is not None else RULE.cls, kind=Kind.CAUSE,
-        certainty=Certainty.LIKELY if all(_old(case, meeting[rank]) for rank in knocking) else Certainty.POSSIBLE,
+        certainty=Certainty.LIKELY if meant and all(_old(case, meeting[rank]) for rank in knocking) else Certainty.POSSIBLE,
         title=f"{ranks_phrase(lost)} {_verb(lost)} to reach the meeting point at {first.peer}, where nobody answers",
         ranks=lost, processes=tuple(process for rank in lost for process in case.of_rank(rank)),
         because=tuple(_reasons(case, knocking, host)),
@@ -79,6 +80,14 @@ def _old(case: Case, member: Member) -> bool:
     """Whether the process has run for longer than counts as stuck: one that has just begun may find its peer in a moment."""
     seen = member.latest(Threads)
     return seen is not None and case.stuck(seen.uptime_s)
+
+
+def _ports(case: Case) -> set[str]:
+    """The ports of the meeting point, as far as environments tell; another connection may be of a tracker or a store of data."""
+    found = (member.latest(Environ) for member in case)
+    return {
+        environ.values["MASTER_PORT"] for environ in found if environ is not None and "MASTER_PORT" in environ.values
+    }
 
 
 def _tcp(member: Member) -> tuple[Socket, ...]:
