@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rankscope import pipeline
 from rankscope.analysis.collectives.ras import judge
 from rankscope.formats import ras
+from rankscope.formats.gather import gather
 from rankscope.model.evidence.ras import RasReport
 from rankscope.model.gap import Gap
 from rankscope.probe import ras as probe_ras
@@ -159,3 +161,12 @@ def test_no_ras_is_no_gap():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     assert probe_ras.ask(f"127.0.0.1:{port}") is None
+
+
+def test_a_healthy_report_of_the_fields_missing_ranks_is_no_alarm(tmp_path):
+    ranks = [
+        {"rank": rank, "host": "n1", "pid": 70 + rank, "collective_counts": {"AllReduce": 41}} for rank in range(3)
+    ]
+    comm = {"hash": "0x7", "size": 3, "ranks_count": 3, "missing_ranks_count": 0, "ranks": ranks, "missing_ranks": []}
+    (tmp_path / "ras.json").write_text(json.dumps({"nccl_version": "2.28.7", "communicators": [comm]}, indent=1))
+    assert pipeline.judge(gather([tmp_path])).verdict is None

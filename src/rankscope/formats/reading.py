@@ -94,9 +94,11 @@ def _decoded(data: bytes) -> str:
 
 
 def _ras(data: bytes, name: str) -> Iterator[Said]:
-    """A report, and the lines around it."""
-    yield ras.read(data, name)
-    yield from _lines(_decoded(data).splitlines(), len(data) <= SMALL_BYTES)
+    """A report, and the lines around it; JSON has none, and the names of its fields are no words of anybody."""
+    report = ras.read(data, name)
+    yield report
+    if isinstance(report, Gap) or data.lstrip()[:1] != b"{":
+        yield from _lines(_decoded(data).splitlines(), len(data) <= SMALL_BYTES)
 
 
 # Formats that are read in one piece, in the order in which they are tried.
