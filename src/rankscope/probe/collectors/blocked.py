@@ -77,8 +77,12 @@ def _mutex_owner(target: Target, address: int) -> int:
 
 
 def _library(target: Target, task: KernelThread) -> str:
-    """Who called the kernel, for the main thread alone: helpers sleep in locks by the hundred."""
+    """Who called the kernel, for the main thread alone: helpers sleep in locks by the hundred. Read once per lock."""
     pid = target.process.ref.pid
+    if task.tid == pid and isinstance(target.before, Blocked):
+        for call in target.before.calls:
+            if call.tid == pid and call.name == "futex" and call.address == task.syscall[1]:
+                return call.library
     fields = procfs.read(f"{target.path}/syscall", 512).split() if task.tid == pid else []
     if len(fields) != 9 or int(fields[1], 16) != task.syscall[1]:
         return ""  # it has left the call that was seen
