@@ -60,7 +60,17 @@ NATIVE = [
         ["gloo::transport::tcp::UnboundBuffer::waitRecv(int*, std::ratio<1l, 1000l> >)", "pthread_cond_wait"],
     ),
     (Kind.EXIT, ["exit", "__run_exit_handlers", "pthread_join"]),
+    (Kind.GIL, ["pybind11::gil_scoped_acquire::gil_scoped_acquire()", "_PyThreadState_Attach", "tstate_wait_attach"]),
+    (Kind.LOCK, ["QMutex::lock()", "__lll_lock_wait"]),
+    (Kind.CONDITION, ["cblas_dgemm", "exec_blas", "GOMP_parallel_end", "do_spin"]),
+    (Kind.DEVICE, ["aclrtSynchronizeEvent", "poll"]),
 ]
+
+
+def test_copies_of_multiprocessing_are_known() -> None:
+    """The packages multiprocess and billiard have the same files and functions."""
+    for package in ("multiprocessing", "multiprocess", "billiard"):
+        assert wait_of(stack(f"a/b.py main|{package}/connection.py recv")).kind is Kind.PIPE
 
 
 @pytest.mark.parametrize(("kind", "names"), NATIVE)

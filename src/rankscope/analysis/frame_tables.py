@@ -329,7 +329,7 @@ multiprocessing/popen_forkserver.py
 multiprocessing/pool.py
     condition: get wait map starmap apply next
     child: join _terminate_pool _help_stuff_finish
-    idle: worker _handle_workers _handle_tasks _handle_results _wait_for_updates
+    idle: workloop _do_recv worker _handle_workers _handle_tasks _handle_results _wait_for_updates
 multiprocessing/util.py
     exit: _exit_function _run_finalizers _flush_std_streams
 multiprocessing/managers.py
@@ -352,6 +352,41 @@ concurrent/futures/process.py
     idle: wait_result_broken_or_wakeup _process_worker
     exit: _python_exit
     child: shutdown join_executor_internals
+loky/process_executor.py
+    idle: _process_worker wait_result_broken_or_wakeup
+    child: shutdown join_executor_internals
+    exit: _python_exit
+joblib/parallel.py
+    condition: retrieve _retrieve _get_outputs get_result
+gunicorn/arbiter.py
+    idle: sleep wait_for_signals run
+gunicorn/workers/sync.py
+    idle: wait run_for_one
+distributed/utils.py
+    condition: sync run_sync
+fsspec/asyn.py
+    condition: sync wrapper
+asgiref/sync.py
+    condition: main_wrap
+wandb/sdk/lib/mailbox.py
+    condition: wait wait_all get_result
+wandb/sdk/wandb_run.py
+    exit: finish _finish _on_finish _atexit_cleanup
+wandb/sdk/wandb_setup.py
+    exit: teardown _teardown
+datasets/utils/py_utils.py
+    condition: iflatmap_unordered
+keras/utils/data_utils.py
+    data: get
+keras/src/trainers/data_adapters/py_dataset_adapter.py
+    data: get
+mxnet/gluon/data/dataloader.py
+    data: __next__
+paddle/io/dataloader/dataloader_iter.py
+    data: __next__ _get_data
+pebble/pool/channel.py
+    lock: acquire lock
+    pipe: recv send poll
 subprocess.py
     child: wait _wait _try_wait communicate _communicate call run check_output check_call
 os.py
@@ -423,7 +458,8 @@ BUILTINS: dict[str, Kind] = {
 _NATIVE = """
 gil: take_gil PyEval_AcquireThread PyEval_RestoreThread PyEval_AcquireLock PyGILState_Ensure
     _PyThreadState_Attach pybind11::gil_scoped_acquire* pybind11::detail::gil_scoped_acquire* torch::PyGILGuard*
-    nanobind::gil_scoped_acquire* __pyx_gilstate_ensure
+    nanobind::gil_scoped_acquire* __pyx_gilstate_ensure __Pyx_PyGILState_Ensure __Pyx_GilEnsure tstate_wait_attach
+    pyo3::gil::GILGuard*
 lock: __psynch_mutexwait _pthread_mutex_firstfit_lock_wait _pthread_mutex_firstfit_lock_slow __lll_lock_wait
     __lll_lock_wait_private __GI___lll_lock_wait ___pthread_mutex_lock __pthread_mutex_lock
     __GI___pthread_mutex_lock pthread_mutex_lock __pthread_mutex_lock_full __pthread_mutex_cond_lock
@@ -434,7 +470,13 @@ lock: __psynch_mutexwait _pthread_mutex_firstfit_lock_wait _pthread_mutex_firstf
     acquire_timed lock_PyThread_acquire_lock _enter_buffered_busy _PyMutex_LockTimed PyMutex_Lock
     _PyRWMutex_Lock pthread_rwlock_wrlock pthread_rwlock_rdlock __pthread_rwlock_wrlock __pthread_rwlock_rdlock
     absl::Mutex::Lock* absl::lts* parking_lot::raw_mutex* std::sys::sync::mutex* __tsan_mutex* arena_get2*
-    _dl_add_to_namespace_list
+    _dl_add_to_namespace_list _os_unfair_lock_lock_slow os_unfair_lock_lock _dispatch_once_wait H5TS_mutex_lock
+    QMutex::lock QBasicMutex::lockInternal QRecursiveMutex::lock nsync_mu_lock* gpr_mu_lock
+    _IO_flockfile __flockfile flockfile boost::mutex::lock boost::unique_lock* boost::recursive_mutex::lock
+    std::recursive_mutex::lock std::shared_mutex::lock* std::shared_timed_mutex::lock* std::__1::mutex::lock
+    folly::SharedMutex* RtlEnterCriticalSection RtlpEnterCriticalSection* AcquireSRWLockExclusive
+    spin_mutex::lock pthread_spin_lock ucs_spin_lock* _L_lock_* _PyParkingLot_Park parking_lot_core::parking_lot*
+    rtld_lock_default_lock_recursive
 condition: __psynch_cvwait _pthread_cond_wait pthread_cond_wait pthread_cond_timedwait __pthread_cond_wait ___pthread_cond_wait
     __pthread_cond_timedwait ___pthread_cond_timedwait pthread_cond_clockwait ___pthread_cond_clockwait64
     ___pthread_cond_timedwait64 __pthread_cond_wait_common futex_wait_cancelable __futex_abstimed_wait_common
@@ -444,7 +486,12 @@ condition: __psynch_cvwait _pthread_cond_wait pthread_cond_wait pthread_cond_tim
     gomp_barrier_wait_end do_wait gomp_simple_barrier_wait __kmp_hyper_barrier_release __kmp_fork_barrier
     __kmp_suspend_64 __kmp_suspend_template* __kmp_join_barrier __kmp_hyper_barrier_gather
     c10::ivalue::Future::wait* c10::ThreadPool* at::internal::invoke_parallel* at::parallel_for* GOMP_parallel
-    __kmp_fork_call
+    __kmp_fork_call gpr_cv_wait nsync_cv_wait* absl::CondVar* _umtx_op __ulock_wait __ulock_wait2 sem_clockwait*
+    std::__1::condition_variable* boost::condition_variable* Eigen::EventCount* crossbeam_channel::*
+    tokio::runtime::park* tokio::park* std::sync::mpsc* NtWaitForAlertByThreadId NtWaitForSingleObject
+    ZwWaitForSingleObject WaitForSingleObject* NtWaitForMultipleObjects SleepConditionVariable* exec_blas
+    exec_blas_async_wait arrow::Future* gomp_barrier_wait gomp_team_end GOMP_parallel_end GOMP_barrier do_spin
+    __kmp_wait_template* __kmp_wait_4* cv::parallel_for_*
 child: waitpid __waitpid wait4 __wait4 __GI___wait4 waitid pthread_join __pthread_timedjoin_ex
     __pthread_clockjoin_ex std::thread::join pthread_timedjoin_np os_waitpid
 sleep: nanosleep clock_nanosleep __clock_nanosleep clock_nanosleep@* usleep sleep time_sleep pysleep
@@ -473,7 +520,9 @@ device: cuFreeHost cuMemFreeHost cuMemAllocHost* cuMemHostAlloc cuMemHostRegiste
     cudaHostRegister at::native::_local_scalar_dense_cuda c10::cuda::memcpy_and_sync* at::cuda::memcpy_and_sync*
     memcpy_and_sync c10::cuda::device_synchronize hipStreamSynchronize hipDeviceSynchronize hipEventSynchronize
     hipMemcpy hipMemcpyWithStream hipMalloc hipFree hipLaunchKernel at::native::copy_kernel_cuda
-    aclrtSynchronizeStream* aclrtSynchronizeDevice*
+    aclrtSynchronizeStream* aclrtSynchronizeDevice* aclrtSynchronizeEvent* aclrtMemcpy* hipEventQuery hipStreamWaitEvent
+    hipModuleLoad* hsa_signal_wait* rocr::core::InterruptSignal* cnrtQueueSync musaStreamSynchronize
+    zeEventHostSynchronize zeCommandQueueSynchronize
 collective: gloo::allreduce gloo::allgather* gloo::alltoall* gloo::barrier gloo::broadcast gloo::gather*
     gloo::reduce* gloo::scatter gloo::transport::tcp::UnboundBuffer::* gloo::transport::uv::UnboundBuffer::*
     c10d::ProcessGroupGloo::AsyncWork* c10d::Work::wait
@@ -500,7 +549,9 @@ idle: torch::autograd::Engine::thread_main torch::autograd::Engine::thread_init 
     ncclProxyService* ncclProxyProgress c10d::ProcessGroupNCCL::ncclCommWatchdog
     c10d::ProcessGroupNCCL::watchdogHandler c10d::ProcessGroupNCCL::heartbeatMonitor
     c10d::ProcessGroupGloo::runLoop c10d::detail::TCPStoreMasterDaemon::run gloo::transport::tcp::Loop::run
-    blas_thread_server cuda_event_handler
+    blas_thread_server cuda_event_handler gomp_thread_start __kmp_launch_worker Eigen::ThreadPoolTempl*
+    arrow::internal::WorkerLoop* rayon_core::registry::ThreadBuilder::run rayon_core::registry::WorkerThread::wait_until*
+    uv_run uv__io_poll background_thread_entry ncclRasThreadMain c10d::ProcessGroupNCCL::HeartbeatMonitor*
 """
 
 
@@ -524,5 +575,16 @@ def _files(text: str) -> dict[str, dict[Kind, list[str]]]:
     return {file: _names(body) for file, body in blocks}
 
 
-PYTHON = _files(_PYTHON)
+def _copied(table: dict[str, dict[Kind, list[str]]]) -> dict[str, dict[Kind, list[str]]]:
+    """The table with the packages that are copies of multiprocessing: multiprocess (dill's) and billiard (Celery's)."""
+    copies = {
+        file.replace("multiprocessing/", f"{name}/", 1): kinds
+        for file, kinds in table.items()
+        for name in ("multiprocess", "billiard")
+        if file.startswith("multiprocessing/")
+    }
+    return {**copies, **table}
+
+
+PYTHON = _copied(_files(_PYTHON))
 NATIVE = _names(_NATIVE)

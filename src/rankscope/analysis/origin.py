@@ -20,7 +20,9 @@ class Origin(str, enum.Enum):
 
 
 _INSTALLED = re.compile(r".*(?:site|dist)-packages/+")
-_STDLIB_DIR = re.compile(r".*(?:^|/)(?:lib(?:64)?/+)?(?:python|pypy)3?(?:\.\d+)?t?/+(?:lib-dynload/+)?", re.IGNORECASE)
+_STDLIB_DIR = re.compile(
+    r".*(?:^|(?<!tensorflow)/)(?:lib(?:64)?/+)?(?:python|pypy)3?(?:\.\d+)?t?/+(?:lib-dynload/+)?", re.IGNORECASE
+)
 _OURS = re.compile(r"(?:.*/)?rankscope/prepare/")  # wrappers in a prepared job, wherever they were put
 _FROZEN = re.compile(r"<frozen ([\w.]+)>")
 # Deepest directories from which people run code of their own although its path says python.
@@ -40,6 +42,8 @@ _LIBRARY_NAMES = """
     tensorrt_llm threadpoolctl timm tokenizers torch torch_xla torchaudio torchdata torchrec torchvision tornado
     tqdm transformer_engine transformers triton trl ucp urllib3 uvicorn uvloop vllm wandb webdataset werkzeug
     xformers xgboost zarr zmq
+    absl albumentations asgiref billiard celery ddtrace dill django eventlet flask gym gymnasium kafka kombu memray
+    opentelemetry pebble prometheus_client pymongo redis sqlalchemy stable_baselines3 torch_npu twisted
 """
 _LIBRARIES = frozenset(_LIBRARY_NAMES.split())
 

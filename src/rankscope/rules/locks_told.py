@@ -20,6 +20,7 @@ https://github.com/python/cpython/issues/106883
 # ruff: noqa: E501  (a pattern is one line)
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -48,6 +49,11 @@ _NO_LOCK = re.compile(
     re.IGNORECASE,
 )
 _OWNS = re.compile(r"\b(?:holds?|holding|held|owns?|owning|has)\b[^\n]{0,30}\b\w*(?:lock|mutex)\w*", re.IGNORECASE)
+_TAKEN = re.compile(
+    rf"\b(?:with|acquires?|takes?|locks?|holds?|lock_guard|scoped_lock)\b[ (:]{{1,3}}(?:the |its )?{_NAME}",
+    re.IGNORECASE,
+)
+_SHORT = 8000
 _OWN_LOCK = {"self.lock", "self._lock", "self.mutex", "this.mutex"}
 _STEPS = (
     "py-spy dump --locals --pid PID   # both stacks and the locks' names",
@@ -56,7 +62,7 @@ _STEPS = (
 
 
 def check(case: Case) -> Iterator[Finding]:
-    found = [] if case.snapshot.live else [*_crossed(case), *_both_hold(case)]
+    found = [] if case.snapshot.live else [*_crossed(case), *_both_hold(case), *_both_orders(case)]
     if found:
         yield finding(RULE, case, found, "a thread holds a lock that another wants, and waits for that other", _STEPS)
 
@@ -70,6 +76,19 @@ def _crossed(case: Case) -> Iterator[Hit]:
             if _WAITS.search(_HELD.sub("", part)) and any(name in dict(_names(_WANTED, text)) for text in elsewhere):
                 yield Hit(Sign("", f"{name} is held by a thread that waits, and wanted by another"), account, line)
                 return
+
+
+def _both_orders(case: Case) -> Iterator[Hit]:
+    """Two passages that take the same two locks, one in the opposite order of the other."""
+    orders: dict[tuple[str, str], str] = {}
+    for account in accounts(case):
+        for part in _passages(account) if len(account.said) < _SHORT else ():
+            taken = list(dict.fromkeys(name for name, _ in _names(_TAKEN, part)))
+            for first, second in itertools.combinations(taken, 2):
+                if orders.get((second, first), part) != part:
+                    yield Hit(Sign("", f"{first} and {second} are taken in both orders"), account, part[:200])
+                    return
+                orders[first, second] = part
 
 
 def _both_hold(case: Case) -> Iterator[Hit]:

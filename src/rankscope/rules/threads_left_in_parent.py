@@ -30,7 +30,7 @@ _FORKS = (
     r"\bfork|multiprocess|ProcessPool|\bPool\(|\bProcess\(|start[ _]method|preload|DataLoader|num_workers|num_proc|n_jobs|joblib|loky|celery|"
     r"gunicorn|uwsgi|billiard|concurrent\.futures|\bxdist\b|child process"
 )
-_HANG = r"\b(?:hangs?|hung|stuck|never|block(?:s|ed)|freezes|frozen|stands? still|does not (?:return|finish|end|come back)|no progress|0 ?% CPU|deadlock\w*)\b"
+_HANG = r"\b(?:hangs?|hung|stuck|never|block(?:s|ed)|freezes|frozen|stands? still|does not (?:return|finish|end|come back)|no progress|no \w+ (?:completes|finishes|returns|arrives)|0 ?% CPU|deadlock\w*)\b"
 _RUNS = r"\b(?:runs?|works?|fine|finish(?:es)?|pass(?:es)?|returns?|ok|completes?|succeeds?|goes (?:away|through|on)|no hang|disappears?|vanishes|helps?|fixe[sd])\b"
 _THREADED = (
     r"\b(?:jax|jnp|jaxlib|xla|tensorflow|tf\.|keras|torch|polars|pl\.|pyarrow|duckdb|tokenizers?|numpy|np\.|scipy|sklearn|xgboost|lightgbm|catboost|faiss|"
