@@ -39,6 +39,7 @@ DEFECTS = (
     Defect("nccl", "2.0", "2.15", (r"Failed to find reverse path|Could not find (?:a )?path",), "the topology search does not know this machine", "NCCL 2.15 or later"),
     Defect("nccl", "2.0", "2.16", (r"\bH100|H800|Hopper|sm_90",), "this release is older than the GPU's support", "NCCL 2.16 or later"),
     Defect("nccl", "2.0", "2.26", (r"\b(?:B200|GB200|B300|RTX 50[789]0|RTX PRO 6000|Blackwell|sm_1[02]0)", r"no kernel image|illegal memory access|unhandled cuda error|invalid device function|" + _HANGS), "this release is older than the GPU's support", "NCCL 2.26 or later"),
+    Defect("nccl", "2.3.0", "2.3.7", (r"bootstrap|ncclCommInit|MultiWorkerMirrored|init", _HANGS), "sockets that are used again let the set-up hang", "NCCL 2.3.7 or later", _GH + "tensorflow/tensorflow/issues/27207"),
     Defect("nccl", "2.4.2", "2.4.7", (r"hang|stuck|recv",), "hangs in socket transfers", "NCCL 2.4.7 or later; NCCL_LL_THRESHOLD=0 until then", _GH + "NVIDIA/nccl/issues/238"),
     Defect("nccl", "2.7.0", "2.7.6", (r"\bA100|GA100|sm_80", _HANGS), "it is not ready for the A100", "NCCL 2.7.6 or later", _GH + "pytorch/pytorch/pull/42645"),
     Defect("nccl", "2.8.0", "2.8.4", (r"all_?to_?all|ncclSend|ncclRecv|FinalizeGPUQueue",), "point-to-point calls in a group do not end", "NCCL 2.8.4 or later", _GH + "horovod/horovod/issues/2601"),

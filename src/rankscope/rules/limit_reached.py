@@ -31,7 +31,7 @@ _SIGNS = (
     Sign(r"\b(?:fork|os\.fork|Popen|pthread_create|spawn)[^\n]*(?:\n[^\n]*){0,4}(?:\[Errno 1[12]\]|Cannot allocate memory|Resource temporarily unavailable)|BlockingIOError: \[Errno 11\]", "no process or thread could be made"),
     Sign(r"Too many open files|\[Errno 24\]|\bEMFILE\b|\bENFILE\b", "the limit of open files is reached"),
     Sign(r"received 0 items of ancdata|ancdata", "a descriptor could not be passed on: the limit of open files is reached"),
-    Sign(r"can't start new thread|pthread_create(?: failed|[^\n]*(?:Resource temporarily|EAGAIN))|fork: (?:retry: )?Resource temporarily unavailable|"
+    Sign(r"can't start new thread|\bthread: Resource temporarily unavailable|pthread_create(?: failed|[^\n]*(?:Resource temporarily|EAGAIN))|fork: (?:retry: )?Resource temporarily unavailable|"
          r"Resource temporarily unavailable[^\n]*(?:thread|fork|process)|libgomp: Thread creation failed|OpenBLAS blas_thread_init[^\n]*failed|RLIMIT_NPROC|pids?\.max",
          "no more threads or processes are allowed", unless=(_REFUSED,)),
     Sign(r"ibv_(?:reg_\w*mr\w*|create_\w+|modify_\w+|alloc_\w+)[^\n]*(?:Cannot allocate memory|\b12\b|memory)", "memory for the network card cannot be locked"),

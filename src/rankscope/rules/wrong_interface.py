@@ -39,6 +39,7 @@ _SIGNS = (
     Sign(r"[Nn]o (?:socket )?interface found|No interface found in the same subnet|Unable to find (?:address|interface) for: ?\S+|Unable to (?:resolve|find)[^\n]*interface|no such interface|No usable interface",
          "no interface fits the setting"),
     Sign(r"\b(?:NCCL|GLOO|TP|UCX|OMPI)_?(?:SOCKET_IFNAME|NET_DEVICES|IFNAME)[^\n]{0,120}(?:fix|work|solv|help|wrong|did not exist|not exist|mismatch)", "the setting of the interface decides", prose=True),
+    Sign(r"Couldn't detect a suitable IP address[^\n]*defaulting to|Timed out connecting Nanny|(?:Waiting to connect to:\s+tcp://[^\n]*\n(?:[^\n]*\n){0,8}?){3}", "a worker announces an address of its own, and never reaches its scheduler"),
     Sign(r"Match incoming connection from[^\n]*(?:failed|not match)|dropped inbound connection|Unable to find reachable pairing between local and remote interfaces|btl[: ]tcp[^\n]*(?:unreachable proc|no route|invalid interface|does not match any)|HYDU_sock_connect[^\n]*(?:unable to connect|refused)|unable to connect from \S+ to \S+ \((?:Connection refused|No route)",
          "MPI advertised an address that its packets do not come from, or that leads nowhere"),
     Sign(r"Unable to resolve hostname to a \(?local\)? address|Using the loopback address as fallback", "the host's name leads to no address of its own, and loopback is announced"),
