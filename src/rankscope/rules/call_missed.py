@@ -5,8 +5,8 @@ The ranks took different paths: a call under `if rank == 0`, a decision from loc
 closing barrier, an uneven number of batches. The ranks that call wait for those that do not.
 
 ## How it is recognised
-Stacks in two groups, one of them already in the next step or in another collective; a roll call that names an odd rank; time-outs with different sequence
-numbers; a report that some ranks did not join; a one-element all-reduce (a barrier or flag) that times out on some ranks only.
+Code that calls a collective under a condition of one rank (also `state_dict()` of split parameters, `save_checkpoint`, `self.log(sync_dist=True)`); DETAIL mode with a call of
+its own on one rank; ranks that left a routine by an error before its closing barrier; a stall report; a one-element all-reduce (a barrier or flag) that times out.
 
 ## What to do
 Look at the branch between the last common call and the first different line (`rankscope diagnose` shows both). No collective behind a rank-local condition: reduce or
@@ -20,20 +20,20 @@ Cases: https://github.com/speechbrain/speechbrain/issues/2401, https://github.co
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from ..analysis.accounts import Doing, accounts, compiled, doings, gathered, in_kind, of_ranks
+from ..analysis.accounts import Doing, compiled, doings, in_kind, of_ranks
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
-from ..analysis.sayings import sayings
 from ..model.diagnosis import Finding
-from ..model.ranks import RankSet, ranks_phrase
+from ..model.ranks import RankSet
+from . import calls_counted, ranks_stand_apart
 from ._text import (
     BELOW_IT,
     HALTS,
     LIKELY,
     ONE_RANK,
+    OVER,
     POSSIBLE,
     Sign,
     events,
@@ -77,18 +77,9 @@ _SIGNS = (
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live or case.collectives:
         return  # who stands where is known there, and other rules ask the graph and the recorders
-    for judge in (
-        _desync,
-        _fingerprints,
-        _sequence,
-        _silent,
-        _launched,
-        _roll_call,
-        _left_by_exception,
-        _two_places,
-        _lengths,
-        _barrier,
-    ):
+    if calls_counted.told(case) is not None or ranks_stand_apart.told(case) is not None:
+        return
+    for judge in (_fingerprints, _left_by_exception, _barrier):
         made = judge(case)
         if made is not None:
             yield made
@@ -96,26 +87,6 @@ def check(case: Case) -> Iterator[Finding]:
     found = list(hits(case, _SIGNS))
     if found:
         yield finding(RULE, case, found, "some ranks call a collective that the others do not call", _STEPS)
-
-
-def _desync(case: Case) -> Finding | None:
-    said = events(case, "torch.desync")
-    if not said:
-        return None
-    missing = RankSet(rank for event in said for rank in _ints(event.fields.get("ranks")))
-    number = said[0].fields.get("missing")
-    return simple(
-        RULE,
-        f"{ranks_phrase(missing)} did not join collective #{number}",
-        LIKELY,
-        [event.text for event in said[:2]],
-        _STEPS,
-        missing,
-    )
-
-
-def _ints(value: object) -> tuple[int, ...]:
-    return tuple(item for item in value if isinstance(item, int)) if isinstance(value, tuple) else ()
 
 
 def _fingerprints(case: Case) -> Finding | None:
@@ -130,196 +101,13 @@ def _fingerprints(case: Case) -> Finding | None:
     )
 
 
-def _sequence(case: Case) -> Finding | None:
-    """Time-outs of one group at different numbers, or from all ranks but some."""
-    seqs: dict[int, int] = {}
-    lines = []
-    for event in events(case, "torch.watchdog_timeout"):
-        number = event.fields.get("seq")
-        if event.rank is not None and isinstance(number, int) and event.rank not in seqs:
-            seqs[event.rank] = number
-            lines.append(event.text)
-    if len(set(seqs.values())) > 1:
-        low, high = min(seqs.values()), max(seqs.values())
-        behind = RankSet(rank for rank, seq in seqs.items() if seq == low)
-        return simple(
-            RULE,
-            f"{ranks_phrase(behind)} stand{'s' if len(behind) == 1 else ''} at #{low}, others at #{high}",
-            LIKELY,
-            lines[:3],
-            _STEPS,
-            behind,
-        )
-    missing = RankSet(range(max(seqs) + 1)) - RankSet(seqs) if len(seqs) > 2 else RankSet()
-    if missing and len(missing) * 4 <= len(seqs) + 3:
-        title = f"every rank but {missing} waits at #{next(iter(seqs.values()))}; {ranks_phrase(missing)} report{'s' if len(missing) == 1 else ''} nothing"
-        return simple(RULE, title, LIKELY, lines[:3], _STEPS, missing)
-    return None
-
-
-def _silent(case: Case) -> Finding | None:
-    """Ranks that report no time-out although the others of the same run do: they were not in the call."""
-    said = events(case, "gloo.op_timeout", "torch.watchdog_timeout")
-    waited = RankSet(event.rank for event in said if event.rank is not None)
-    known = RankSet(
-        event.rank
-        for event in events(case, "elastic.failure", "elastic.root_cause", "gloo.op_timeout", "torch.watchdog_timeout")
-        if event.rank is not None
-    )
-    missing = (known | RankSet(range(max(known, default=0) + 1))) - waited
-    failed = RankSet(
-        event.rank for event in events(case, "python.exception") if event.rank is not None and event.rank in missing
-    )
-    if len(waited) < 2 or not missing or failed or len(missing) > len(waited):
-        return None
-    title = f"{ranks_phrase(waited)} timed out in a collective; {ranks_phrase(missing)} {'was' if len(missing) == 1 else 'were'} not in it"
-    return simple(RULE, title, LIKELY, [event.text for event in said[:3]], _STEPS, missing)
-
-
-def _launched(case: Case) -> Finding | None:
-    """NCCL's own count of launched operations, the last one per process of one communicator size."""
-    last: dict[object, dict[tuple[str | None, int | None], tuple[int, str]]] = {}
-    for event in events(case, "nccl.coll"):
-        number = event.fields.get("op_count")
-        if isinstance(number, int):
-            who = (event.host, event.pid)
-            before = last.setdefault(event.fields.get("nranks"), {}).get(who, (-1, ""))
-            last[event.fields.get("nranks")][who] = max(before, (number, event.text))
-    for counts in last.values():
-        low, high = min(value[0] for value in counts.values()), max(value[0] for value in counts.values())
-        behind = [who for who, value in counts.items() if value[0] == low]
-        if low < high and len(counts) > 2 and len(behind) * 2 <= len(counts):
-            names = ", ".join(f"pid {pid} on {host}" for host, pid in behind[:4])
-            return simple(
-                RULE, f"{names} launched up to #{low}, the others up to #{high}", LIKELY, [counts[behind[0]][1]], _STEPS
-            )
-    return None
-
-
-def _roll_call(case: Case) -> Finding | None:
-    """One account that says for several groups of ranks where each stands."""
-    for known in _by_account(case).values():
-        placed = [doing for doing in _latest(known) if _says_where(doing)]
-        if len(placed) < 2 or len({_place(doing) for doing in placed}) < 2 or _blames_another(placed):
-            continue
-        if in_kind(placed, *_WAITING) or any(_HALTED.search(doing.text) for doing in placed):
-            odd = min(placed, key=_size)
-            title = f"{_name(odd)} stand{'s' if _size(odd) == 1 else ''} elsewhere than the others"
-            because = [f"{_name(doing)}: {doing.text}" for doing in placed[:3]]
-            return simple(RULE, title, LIKELY, because, _STEPS, odd.ranks)
-    return None
-
-
-def _latest(known: list[Doing]) -> list[Doing]:
-    """Of a log that tells several things of the same ranks, the last."""
-    return list({str(doing.ranks) if doing.ranks else (doing.text, doing.count): doing for doing in known}.values())
-
-
-_HALTED = re.compile(
-    r"\b(?:stopped|stuck|hangs?|hung|blocked|waits?|waiting|frozen|launched|up to (?:operation|#|seq)|behind)\b", re.I
-)
-_OVER = re.compile(r"\b(?:took|waited)\b", re.I)
-_MEASURES = re.compile(r"\b(?:loss|time|memory|mem|tps|speed|lr|CPU)\b|\d ?(?:%|ms|s|GB|GiB|MiB)\b", re.I)
-
-
-def _says_where(doing: Doing) -> bool:
-    """Whether a sentence tells a place, not a measure, a row of a table or what is over."""
-    if _OVER.search(doing.text):
-        return False
-    if doing.kind == "unknown":
-        return (
-            bool(re.search("[A-Za-z]{3}", doing.text)) and not _MEASURES.search(doing.text) and "pid" not in doing.text
-        )
-    return True
-
-
-def _place(doing: Doing) -> str:
-    """A place by the call, where one is named; otherwise by its words."""
-    return doing.op if doing.kind in _WAITING and doing.op else doing.text.split("]", 1)[-1].strip().lower()
-
-
-def _blames_another(found: list[Doing]) -> bool:
-    return bool(in_kind(found, "exception", "dead", Wait.DATA.value, "silent", Wait.DEVICE.value, Wait.P2P.value))
-
-
-def _by_account(case: Case) -> dict[str, list[Doing]]:
-    out: dict[str, list[Doing]] = {}
-    for doing in doings(case):
-        if doing.account is not None and not doing.account.seen:
-            out.setdefault(doing.account.label, []).append(doing)
-    return {label: found for label, found in out.items() if len(found) > 1}
-
-
-def _two_places(case: Case) -> Finding | None:
-    """Subjects in different collectives, or in a collective and somewhere that is not waiting for anybody."""
-    found = gathered(doing for doing in doings(case) if doing.account is not None and of_ranks(doing))
-    waiting = in_kind(found, *_WAITING)
-    places = {doing.site: doing for doing in waiting}
-    if len(places) > 1 and len({_signature(doing) for doing in waiting}) > 1:
-        odd = min(waiting, key=_size)
-        because = [f"{doing.account.label if doing.account else ''}: {doing.site}" for doing in places.values()][:4]
-        return simple(
-            RULE,
-            f"{_name(odd)} stand{'s' if _size(odd) == 1 else ''} in another collective ({odd.op}) than the others",
-            LIKELY,
-            because,
-            _STEPS,
-            odd.ranks,
-        )
-    other = in_kind(found, Wait.LIBRARY.value, Wait.DEVICE.value)
-    other = [doing for doing in other if doing.account is not None and doing.account.seen]
-    if waiting and other and _shares_a_caller(waiting, other):
-        odd = min(other, key=_size)
-        title = f"{_name(odd)} {'is' if _size(odd) == 1 else 'are'} in {odd.op}, while the others are in {waiting[0].op}: their paths parted"
-        against = ("it may only be slower: look again",)
-        return simple(RULE, title, LIKELY, [waiting[0].site, odd.site], _STEPS, odd.ranks, against=against)
-    stuck = [
-        doing for doing in found if doing.text.lower().startswith(("stuck in", "hangs in", "blocked in", "waiting in"))
-    ]
-    if len(stuck) > 1 and len({doing.text for doing in stuck}) > 1 and not _blames_another(stuck):
-        odd = min(stuck, key=_size)
-        return simple(
-            RULE,
-            "groups of ranks stand in two different places",
-            LIKELY,
-            [doing.text for doing in stuck[:4]],
-            _STEPS,
-            odd.ranks,
-        )
-    return None
-
-
 def _stands(doing: Doing) -> bool:
     """Whether it is said, not only mentioned, that somebody is in the call."""
     words = f"{doing.account.label if doing.account else ''} {doing.text}"
     said = compiled(r"stuck|hang|hung|wait|block|never|times? ?out|timed out|frozen|freez").search(words)
     return bool(doing.account and doing.account.seen) or bool(
-        said and not routine(doing.text) and not _OVER.search(doing.text)
+        said and not routine(doing.text) and not OVER.search(doing.text)
     )
-
-
-def _shares_a_caller(some: list[Doing], others: list[Doing]) -> bool:
-    """Whether stacks of both groups come from the same function of the program."""
-    return bool(_callers(some) & _callers(others))
-
-
-def _callers(found: list[Doing]) -> set[str]:
-    return {frame.function for doing in found if doing.account for seen in doing.account.seen for frame in seen.stack}
-
-
-def _signature(doing: Doing) -> str:
-    return doing.site if doing.account is not None and doing.account.seen else doing.op
-
-
-def _size(doing: Doing) -> int:
-    return len(doing.ranks) or doing.count or 1
-
-
-def _name(doing: Doing) -> str:
-    if doing.ranks or doing.account is None:
-        return ranks_phrase(doing.ranks) if doing.ranks else "a group of ranks"
-    pid = doing.account.refs[0].spoken if len(doing.account.refs) == 1 else ""
-    return pid or doing.account.label
 
 
 def _left_by_exception(case: Case) -> Finding | None:
@@ -352,34 +140,6 @@ def _left_by_exception(case: Case) -> Finding | None:
         [doing.text for doing in (*failed, *waiting)][:4],
         _STEPS,
         ranks,
-    )
-
-
-_LENGTH = re.compile(
-    r"\b(?:(?P<count>\d+) (?:\w+ )?(?:batches|micro-?batches|steps|iterations|samples|shards|files)|(?:len\(\w*loader\w*\)|num_(?:batches|samples|steps)|(?:data ?)?(?:loader|set|sampler) (?:length|size)|batches|steps|iterations)\W{1,4}(?P<count_>\d+))\b",
-    re.I,
-)
-
-
-def _lengths(case: Case) -> Finding | None:
-    """Ranks that each say once how much they have to do, and it is not the same."""
-    if not halted(case):
-        return None
-    said: dict[int, list[tuple[int, str]]] = {}
-    for account in accounts(case):
-        for line in account.said.splitlines():
-            for subject, words in sayings(line) or ((account.who, line),):
-                if len(subject.ranks) == 1 and (found := _LENGTH.search(words)):
-                    number = int(found["count"] or found["count_"])
-                    said.setdefault(next(iter(subject.ranks)), []).append((number, words))
-    once = {rank: told[0] for rank, told in said.items() if len(told) == 1}
-    if len(once) < 2 or len(once) < len(said) or len({number for number, _ in once.values()}) < 2:
-        return None
-    fewest = min(number for number, _ in once.values())
-    short = RankSet(rank for rank, (number, _) in once.items() if number == fewest)
-    because = [f"rank {rank}: {words}" for rank, (_, words) in sorted(once.items())[:4]]
-    return simple(
-        RULE, f"{ranks_phrase(short)} have less to do than the others: {fewest}", LIKELY, because, _STEPS, short
     )
 
 

@@ -1,0 +1,169 @@
+"""The ranks stand in different calls: some have gone another way.
+
+## What it means
+One party of ranks waits in one collective, the rest in another one or somewhere in the same loop. Their paths parted before that, at a condition that was
+not the same on all of them. Nobody in the larger party is at fault.
+
+## How it is recognised
+Stacks in two groups (py-spy, pystack, gdb, a traceback of each rank), a roll call of a watchdog or of RAS, or a sentence: "seven ranks in
+all_reduce, one in broadcast". All stand; nobody has failed, and nobody is in a loader or at a prompt.
+
+## What to do
+Compare the two stacks from the outside in: the last common frame holds the branch (`rankscope analyze STACKS…` prints it). Look there for `if rank == 0`, a
+file that exists for some, an empty batch, an exception that was caught. Decide on one rank and broadcast the decision, or reduce the condition first.
+
+## How to prevent it
+No collective below a condition that is local to a rank; idle ranks take part with a dummy. Mechanism: https://github.com/EleutherAI/sparsify/pull/5
+"""
+
+# ruff: noqa: E501  (a pattern is one line)
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ..analysis.accounts import Doing, doings, gathered, in_kind, of_ranks
+from ..analysis.case import Case
+from ..analysis.frame_tables import Kind as Wait
+from ..model.diagnosis import Finding
+from ..model.ranks import ranks_phrase
+from . import calls_counted
+from ._text import LIKELY, OVER, make_rule, simple
+
+_STEPS = (
+    "rankscope diagnose   # shows the last common call and the first different line",
+    "TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun …",
+)
+_WAITING = (Wait.COLLECTIVE.value, Wait.BACKWARD.value)
+
+
+def check(case: Case) -> Iterator[Finding]:
+    found = told(case)
+    if found is not None:
+        yield found
+
+
+def told(case: Case) -> Finding | None:
+    """Where the ranks stand, if not in one place."""
+    if case.snapshot.live or case.collectives or calls_counted.told(case) is not None:
+        return None  # who stands where is known there, or the counts say it already
+    return _roll_call(case) or _two_places(case)
+
+
+def _roll_call(case: Case) -> Finding | None:
+    """One account that says for several groups of ranks where each stands."""
+    for known in _by_account(case).values():
+        placed = [doing for doing in _latest(known) if _says_where(doing)]
+        if len(placed) < 2 or len({_place(doing) for doing in placed}) < 2 or _blames_another(placed):
+            continue
+        if in_kind(placed, *_WAITING) or any(_HALTED.search(doing.text) for doing in placed):
+            odd = min(placed, key=_size)
+            title = f"{_name(odd)} stand{'s' if _size(odd) == 1 else ''} elsewhere than the others"
+            because = [f"{_name(doing)}: {doing.text}" for doing in placed[:3]]
+            return simple(RULE, title, LIKELY, because, _STEPS, odd.ranks)
+    return None
+
+
+def _latest(known: list[Doing]) -> list[Doing]:
+    """Of a log that tells several things of the same ranks, the last."""
+    return list({str(doing.ranks) if doing.ranks else (doing.text, doing.count): doing for doing in known}.values())
+
+
+_HALTED = re.compile(
+    r"\b(?:stopped|stuck|hangs?|hung|blocked|waits?|waiting|frozen|launched|up to (?:operation|#|seq)|behind)\b", re.I
+)
+_MEASURES = re.compile(r"\b(?:loss|time|memory|mem|tps|speed|lr|CPU)\b|\d ?(?:%|ms|s|GB|GiB|MiB)\b", re.I)
+
+
+def _says_where(doing: Doing) -> bool:
+    """Whether a sentence tells a place, not a measure, a row of a table or what is over."""
+    if OVER.search(doing.text):
+        return False
+    if doing.kind == "unknown":
+        return (
+            bool(re.search("[A-Za-z]{3}", doing.text)) and not _MEASURES.search(doing.text) and "pid" not in doing.text
+        )
+    return True
+
+
+def _place(doing: Doing) -> str:
+    """A place by the call, where one is named; otherwise by its words."""
+    return doing.op if doing.kind in _WAITING and doing.op else doing.text.split("]", 1)[-1].strip().lower()
+
+
+def _blames_another(found: list[Doing]) -> bool:
+    return bool(in_kind(found, "exception", "dead", Wait.DATA.value, "silent", Wait.DEVICE.value, Wait.P2P.value))
+
+
+def _by_account(case: Case) -> dict[str, list[Doing]]:
+    out: dict[str, list[Doing]] = {}
+    for doing in doings(case):
+        if doing.account is not None and not doing.account.seen:
+            out.setdefault(doing.account.label, []).append(doing)
+    return {label: found for label, found in out.items() if len(found) > 1}
+
+
+def _two_places(case: Case) -> Finding | None:
+    """Subjects in different collectives, or in a collective and somewhere that is not waiting for anybody."""
+    found = gathered(doing for doing in doings(case) if doing.account is not None and of_ranks(doing))
+    waiting = in_kind(found, *_WAITING)
+    places = {doing.site: doing for doing in waiting}
+    if len(places) > 1 and len({_signature(doing) for doing in waiting}) > 1:
+        odd = min(waiting, key=_size)
+        because = [f"{doing.account.label if doing.account else ''}: {doing.site}" for doing in places.values()][:4]
+        return simple(
+            RULE,
+            f"{_name(odd)} stand{'s' if _size(odd) == 1 else ''} in another collective ({odd.op}) than the others",
+            LIKELY,
+            because,
+            _STEPS,
+            odd.ranks,
+        )
+    other = in_kind(found, Wait.LIBRARY.value, Wait.DEVICE.value)
+    other = [doing for doing in other if doing.account is not None and doing.account.seen]
+    if waiting and other and _shares_a_caller(waiting, other):
+        odd = min(other, key=_size)
+        title = f"{_name(odd)} {'is' if _size(odd) == 1 else 'are'} in {odd.op}, while the others are in {waiting[0].op}: their paths parted"
+        against = ("it may only be slower: look again",)
+        return simple(RULE, title, LIKELY, [waiting[0].site, odd.site], _STEPS, odd.ranks, against=against)
+    stuck = [
+        doing for doing in found if doing.text.lower().startswith(("stuck in", "hangs in", "blocked in", "waiting in"))
+    ]
+    if len(stuck) > 1 and len({doing.text for doing in stuck}) > 1 and not _blames_another(stuck):
+        odd = min(stuck, key=_size)
+        return simple(
+            RULE,
+            "groups of ranks stand in two different places",
+            LIKELY,
+            [doing.text for doing in stuck[:4]],
+            _STEPS,
+            odd.ranks,
+        )
+    return None
+
+
+def _shares_a_caller(some: list[Doing], others: list[Doing]) -> bool:
+    """Whether stacks of both groups come from the same function of the program."""
+    return bool(_callers(some) & _callers(others))
+
+
+def _callers(found: list[Doing]) -> set[str]:
+    return {frame.function for doing in found if doing.account for seen in doing.account.seen for frame in seen.stack}
+
+
+def _signature(doing: Doing) -> str:
+    return doing.site if doing.account is not None and doing.account.seen else doing.op
+
+
+def _size(doing: Doing) -> int:
+    return len(doing.ranks) or doing.count or 1
+
+
+def _name(doing: Doing) -> str:
+    if doing.ranks or doing.account is None:
+        return ranks_phrase(doing.ranks) if doing.ranks else "a group of ranks"
+    pid = doing.account.refs[0].spoken if len(doing.account.refs) == 1 else ""
+    return pid or doing.account.label
+
+
+RULE = make_rule(__name__, __doc__, "collective-missed-by-rank", 45, check)
