@@ -5,7 +5,8 @@ The ranks meet in one call and bring different things. NCCL then waits for ever 
 
 ## How it is recognised
 `Detected mismatch between collectives` or `inconsistent collective` with two fingerprints; gloo's `op.preamble.length <= op.nbytes. A vs B`; time-outs at one
-sequence number with different operations or sizes; `message truncated`, `Mismatched collective detected`; recorders that differ at one number.
+sequence number with different operations or sizes; `message truncated`, `Mismatched collective detected`; recorders that differ at one number; two ranks that print
+other shapes, block sizes or numbers of parameters; one `opCount` with different counts in NCCL's log; different types or roots.
 
 ## What to do
 `TORCH_DISTRIBUTED_DEBUG=DETAIL` names both sides. Find what makes the sequence of calls depend on local data: a modality that a batch lacks, dropped samples,

@@ -7,7 +7,8 @@ issue next.
 
 ## How it is recognised
 Ranks are blocked in two different device waits behind collectives of different groups; or `cuModuleLoad`, `cuLibraryLoadData`, `cudaMalloc`,
-`cudaFree` or an event's destruction stands at the end of a stack while a collective's kernel spins.
+`cudaFree` or an event's destruction stands at the end of a stack while a collective's kernel spins. Also in one process with a thread per GPU: the thread that frees
+(`cuFreeHost`, `cuMemFree`) waits for kernels that wait for its part of the call.
 
 ## What to do
 Warm up every kernel on all ranks before the first overlap; `CUDA_MODULE_LOADING=EAGER`; no `.item()`/`.tolist()` between collectives of different groups;

@@ -5,7 +5,7 @@ Some ranks entered group A first and then B, others B first and then A. Each gro
 
 ## How it is recognised
 Ranks stand in collectives of different groups; the recorder shows (A, n) joined by one side and (B, m) by the other; a report says that each waits for the
-other.
+other. Or several threads or streams of a process use several communicators at once, and the devices run kernels of different ones.
 
 ## What to do
 One global order of groups (`rankscope analyze DUMPS…` prints the cycle); no rank-local choice of which group goes first; groups with own streams only

@@ -5,7 +5,7 @@ Rank 0 tokenises, downloads, builds an index, evaluates or saves while the other
 
 ## How it is recognised
 A progress bar in the same console stands at about the limit (29:5x, 10:0x) or has hours to go; `main_process_first`, `wait_for_everyone` or a barrier above data preparation
-in a traceback; a monitored barrier that names the rank that is still busy.
+in a traceback; a monitored barrier that names the rank that is still busy; ranks that compile or save while others stand in a collective; step times of which one is a multiple.
 
 ## What to do
 Do the work before the launch and cache it, or on every rank its share; a longer limit for that one wait (`init_process_group(timeout=…)`, a separate

@@ -5,7 +5,8 @@ The others meet and count; one is missing. It was never started, is still import
 
 ## How it is recognised
 The store counts fewer clients than the world has (`2/4 clients joined`), or waits for a key that ends in the missing rank; some ranks print `Init START` and never `Init COMPLETE`;
-ranks stand in `init_process_group` or the rendezvous.
+ranks stand in `init_process_group` or the rendezvous; a counter of those who came stands below the number expected; the launcher starts fewer
+processes than the world has; the local rank is passed as the rank on several nodes; a scheduler or Ray still waits for devices.
 
 ## What to do
 Find the process of the rank that is named: does it run, what is its stack? Compare `--nnodes`, `--nproc-per-node`, `WORLD_SIZE` and the node list with what was started; check that

@@ -6,7 +6,8 @@ the first collective hangs because two communicators wait on one device.
 
 ## How it is recognised
 `Duplicate GPU detected`, the warning that devices used by this process are currently unknown before a hang in the first barrier,
-`invalid device ordinal`, or a process table in which several ranks own memory of GPU 0.
+`invalid device ordinal`, or a process table in which several ranks own memory of GPU 0. A script that
+calls `init_process_group` and `barrier` before `set_device`; a barrier that hangs only when it is the first communication; memory on a device that was not chosen.
 
 ## What to do
 `torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))` before `init_process_group`, and pass `device_id=`. Start as many ranks per node as

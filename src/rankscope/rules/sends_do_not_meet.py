@@ -6,7 +6,7 @@ than its neighbours, nobody can go on. A send without its receive looks the same
 
 ## How it is recognised
 All ranks that were seen stand in a send or receive, no one in a collective and none failed; two neighbours are both in `send` or both in `recv`; the recorder shows
-P2P entries without their partner.
+P2P entries without their partner. It works up to a size (the eager limit of MPI, the buffers of NCCL) and hangs above it; a pipeline's schedule stands between `SEND` and `RECV` actions.
 
 ## What to do
 Order by parity (even ranks send first), or post both in one `batch_isend_irecv` (NCCL: one group call). Check shapes and tags that are exchanged before.
