@@ -35,17 +35,22 @@ _SIGNS = (
     Sign(r"\b(?:import\w*|module)[^\n]{0,60}(?:deadlock|lock)[^\n]{0,60}thread|thread[^\n]{0,80}(?:waits?|blocked)[^\n]{0,40}import", "a thread and an import wait for each other", prose=True),
     Sign(r"\bpython[\d.]* -c ['\"]import \w+|^\W*>>> import \w+|\bimport time\b|\bat import\b|\bmodule (?:body|level|scope)\b|\b(?:hangs?|hung|stuck|blocks?|freezes|never returns?)\b[^\n]{0,40}\b(?:when|while|if|on|at|during) (?:it is |being |we )?(?:import(?:ed|ing)?|the import)\b|\bimport\w*\b[^\n]{0,30}\b(?:hangs?|blocks? for ?ever|never returns?)\b",
          "it hangs when it is imported, and starts a thread or pool there", anywhere=(_STARTED, r"hang|never|stuck|for ?ever|freez|block|nothing more|no prompt|does not return"), unless=(r"CUDA|NFS|nfs|network file|D state|State:\s*D|slow",), prose=True),
-    Sign(r"_find_and_load|_handle_fromlist|_call_with_frames_removed", "a thread waits while a module is imported", POSSIBLE, also=(r"(?:^|\n)(?:acquire|__enter__|_acquire_restore|wait|join|result|get) \(",), anywhere=(r"<module>",)),
     Sign(r"<module> \((?:[^\n]*/)?__init__\.py", "a package waits for something while it is imported", POSSIBLE,
          also=(r"(?:join|wait|result|get|_wait_for_tstate_lock|start) \((?:threading|concurrent/futures/_base|queue|multiprocessing/\w+)\.py",)),
 )  # fmt: skip
 
+# In a running job a wait below an import may be any wait.
+_SAVED = (
+    Sign(r"_find_and_load|_handle_fromlist|_call_with_frames_removed", "a thread waits while a module is imported", POSSIBLE, also=(r"(?:^|\n)(?:acquire|__enter__|_acquire_restore|wait|join|result|get) \(",), anywhere=(r"<module>",)),
+)  # fmt: skip
 _TITLE = "a thread waits for a module that is being imported by a thread which waits for it"
 _STEPS = ("rankscope stacks pid:PID   # find the <module> frame that waits", "python -X importtime …")
 
 
 def check(case: Case) -> Iterator[Finding]:
     found = [*hits(case, _SIGNS, live_stacks=True), *_program_imported(case)]
+    if not case.snapshot.live:
+        found.extend(hits(case, _SAVED))
     if found:
         yield finding(RULE, case, found, _TITLE, _STEPS)
 
