@@ -8,6 +8,7 @@ import pytest
 
 from rankscope.model.evidence.stacks import PythonStacks
 from rankscope.model.snapshot import Snapshot
+from rankscope.probe.engines import pyspy
 from rankscope.probe.sweep import Plan
 from rankscope.reach import gather as errand
 from rankscope.reach.gather import Remote, gather
@@ -80,7 +81,7 @@ def test_what_is_sent_is_a_program_of_this_machine(tmp_path, monkeypatch: pytest
     script = tmp_path / "py-spy"
     for text, whole in ((b"#!/bin/sh\n", b""), (b"\x7fELF rest", b"\x7fELF rest")):
         script.write_bytes(text)
-        monkeypatch.setattr(errand.pyspy, "executable", lambda: str(script))
+        monkeypatch.setattr(pyspy, "executable", lambda: str(script))
         errand.py_spy.cache_clear()
         assert (zlib.decompress(errand.py_spy()) if whole else errand.py_spy()) == whole
     errand.py_spy.cache_clear()

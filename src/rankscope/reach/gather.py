@@ -16,7 +16,6 @@ from pathlib import Path
 from ..errors import RankscopeError
 from ..model.gap import Why
 from ..model.snapshot import Snapshot
-from ..probe.engines import pyspy
 from ..probe.sweep import Plan
 from .answers import Answers
 from .hostnames import fold
@@ -153,6 +152,8 @@ def _needs_py_spy(answers: Answers, name: str) -> bool:
 @functools.cache
 def py_spy() -> bytes:
     """The py-spy installed here, packed; empty where there is none that could run elsewhere."""
+    from ..probe.engines import pyspy  # seldom needed
+
     path = pyspy.executable()
     try:
         with open(path or "", "rb") as file:
@@ -167,10 +168,11 @@ def _parcel(errand: Errand) -> bytes:
     """The errand for all: they start together, a moment from now that grows with their number."""
     now, plan, hosts, wish = time.time(), errand.plan, errand.hosts, errand.wish
     stacks = {name: getattr(plan.options, name) for name in ("locals", "strings", "native", "pause", "deadline_s")}
+    start_s = now + min(3.0, 0.35 + 0.01 * len(hosts.names)) if len(hosts.names) > 1 else 0.0
     body: dict[str, object] = {
         "sweeps": plan.sweeps, "interval_s": plan.interval_s, "engine": plan.engine, "stacks": stacks,
         "only": sorted(plan.only) if plan.only is not None else None, "sent_s": now,
-        "start_s": now + min(3.0, 0.35 + 0.01 * len(hosts.names)), "deadline_s": max(1.0, plan.deadline_s * 0.75),
+        "start_s": start_s, "deadline_s": max(1.0, plan.deadline_s * 0.75),
         "slurm_job": ",".join(hosts.slurm_job), "refs": wish.refs, "source": wish.source, "around": wish.around,
     }  # fmt: skip
     bytecode = len(hosts.names) <= _BYTECODE_HOSTS and not hosts.slurm_job
