@@ -100,8 +100,11 @@ def _listed(text: str) -> RankSet:
     return found if len(found) <= _MOST else RankSet()
 
 
+_EACH_OF = re.compile(r"\b(?:all|both) (?P<count>\d{1,6}|two|three|four|five|six|seven|eight)\b", re.I)
+
+
 def _count(text: str) -> int | None:
-    found = _COUNT.search(text)
+    found = _COUNT.search(text) or _EACH_OF.search(text)
     if found is None:
         return None
     word = found["count"].lower()

@@ -23,7 +23,7 @@ _SUBJECT = (
     rf"(?:(?P<list>(?:(?:all|the|global|local|world) )?(?:ranks?|TP|DP|PP|EP|workers?|process(?:es)?|stages?|nodes?|gpus?)[ #:_-]*\[?\d[\d,\s-]*?(?: (?:and|to|&) (?:rank )?\d+)?\]?(?: of \d+)?)"
     rf"|(?P<zero>(?:the )?(?:rank[ -]?zero|main process|master(?: rank| process)?|global zero))"
     rf"|(?P<rest>(?:(?:all|every|the|its) )*(?:other|remaining)(?: (?P<some>{_COUNTED}))?(?: {_BEING}(?: stacks?)?)?|(?:(?:all|the) )*(?:(?P<more>{_COUNTED}) )?others|(?:all )?the rest(?: of the {_BEING})?|(?:its |all |the )*(?:(?P<mates>{_COUNTED}) )?(?:\w+ )?peers|every(?:body|one) else)"
-    rf"|(?P<count>(?:(?:the|all) )*{_COUNTED}(?: of (?:the )?{_COUNTED})?(?: {_BEING})?(?: on \w+)?))"
+    rf"|(?P<count>(?:(?:the|all) )*{_COUNTED} ?(?:[x×]\b|×)?(?: of (?:the )?{_COUNTED})?(?: {_BEING})?(?: on \w+)?))"
 )
 _VERB = (
     r"(?:stopped|stuck|in|is|are|at|waits?|waiting|blocked|hangs?|has|have|stands?|stays?|sits?|enters?|entered|calls?|called|never|finish\w*|left|leaves?|did|does|do|was|were|"
@@ -73,7 +73,7 @@ def _who(found: re.Match[str]) -> Who:
     if found["rest"]:
         return Who(count=_number(found["some"] or found["more"] or found["mates"]) or _MANY, text=found["rest"])
     return Who(
-        count=_number(re.split(r"\s", re.sub("(?i)^(?:(?:the|all) )+", "", found["count"]))[0]) or 1,
+        count=_number(re.split(r"\s|(?<=\d)[x×]", re.sub("(?i)^(?:(?:the|all) )+", "", found["count"]))[0]) or 1,
         text=found["count"],
     )
 

@@ -38,7 +38,7 @@ _SIGNS = (
     Sign(_SYNC + r"[^\n]{0,160}(?:wait|behind|block|pending|not scheduled|for the|stuck)[^\n]{0,160}(?:" + _GROUP + r")|(?:" + _GROUP + r")[^\n]{0,160}(?:scheduled|pending|queued|enqueued|launched|outstanding|in flight)[^\n]{0,160}(?:host )?(?:blocked|stuck|waits?|waiting)[^\n]{0,160}" + _SYNC,
          "a synchronisation stands behind a collective", LIKELY, prose=True),
     Sign(r"\b(?:(?:cuda|hip|cu)(?:Host)?(?:Malloc|Free|Alloc)(?:Host|Async|Managed)?|cu(?:da)?Mem(?:Alloc|Free)(?:Host|Async|Managed)?(?:_v\d)?|cudaHostAlloc|(?:cuda|cu)(?:Event|Stream)Destroy|empty_cache|release_cached_blocks|free_blocks|cu(?:da|Mem)HostRegister|cuMemMap|cuMemUnmap|cudaIpc\w+|ncclMemAlloc|ncclCommRegister)\b", "memory is allocated or freed, which waits for the whole device",
-         LIKELY, anywhere=(r"nccl|collective|all_?reduce|all_?gather", HALTS + r"|waits?\b|in flight|pending|kernel|resident"), unless=(r"take_gil|GIL\b|PyGILState|illegal memory|initialization error",), prose=True),
+         LIKELY, anywhere=(_GROUP, HALTS + r"|waits?\b|in flight|pending|kernel|resident"), unless=(r"take_gil|GIL\b|PyGILState|illegal memory|initialization error",), prose=True),
     Sign(r"\b(?:implicit|device[- ]wide|hidden) (?:device )?sync\w*|synchroni[sz]\w+[^\n]{0,60}(?:deadlock|circular|cycle)", "a device-wide synchronisation is named", prose=True),
     Sign(_SYNC, "a rank waits for its device", POSSIBLE, anywhere=(r"process group|\bpg\b|different group|two groups|mesh|stream", r"deadlock|not scheduled|blocked|wait"), prose=True),
 )  # fmt: skip
