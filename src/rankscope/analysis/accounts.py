@@ -155,9 +155,12 @@ class Account:
 
     def find(self, pattern: str, prose: bool = False) -> str | None:
         """The line in which a pattern is found first (case does not matter, ^ and $ are lines), None where it is not."""
-        text = self.prose if prose else self.text
-        found = compiled(pattern).search(text)
-        return line_at(text, found.start()) if found else None
+        known: dict[tuple[str, bool], str | None] = self.__dict__.setdefault("_found", {})
+        if (pattern, prose) not in known:  # many signs ask for the same words
+            text = self.prose if prose else self.text
+            found = compiled(pattern).search(text)
+            known[pattern, prose] = line_at(text, found.start()) if found else None
+        return known[pattern, prose]
 
     def named(self, *names: str) -> tuple[Event, ...]:
         """Its events of some names."""
