@@ -84,6 +84,28 @@ def test_the_command_for_a_node_never_asks_and_keeps_the_users_words(site: Site)
     assert "conda activate x && exec sh -c 'exec /opt/p/bin/python -I -S -c " in asked
 
 
+def test_ssh_asks_for_no_password_and_accepts_no_unknown_key_on_its_own(site: Site) -> None:
+    site.host("node1", (0, 1))
+    look("node1", options=Options(ssh_options="-l alice"))
+    given = (site.folder / "node1.options").read_text()
+    assert "-oBatchMode=yes" in given
+    assert "-oForwardAgent=no" in given
+    assert "StrictHostKeyChecking" not in given
+    assert "-l alice" in given
+
+
+def test_options_of_pdsh_users_are_taken_where_they_give_none_of_ours(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.host("node1", (0, 1))
+    monkeypatch.setenv("PDSH_SSH_ARGS_APPEND", "-p 2222")
+    look("node1")
+    look("node1", options=Options(ssh_options="-l alice"))
+    first, second = (site.folder / "node1.options").read_text().split("\n-")[:2]
+    assert "-p 2222" in first
+    assert "-p 2222" not in second
+
+
 def test_answers_of_nodes_are_kept_when_asked_for(site: Site) -> None:
     site.host("node1", (0, 1))
     raw = site.folder / "raw"
