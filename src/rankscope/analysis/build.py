@@ -24,7 +24,7 @@ from .case import Case, Member
 from .collectives.of_case import account, rank_edges
 from .collectives.prepared import join
 from .identity import resolve
-from .progress import works
+from .progress import helped, works
 from .rhythm import rhythm
 from .scene import Scene
 from .standing import align, stand
@@ -35,7 +35,7 @@ T = TypeVar("T")
 def build(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Case:
     """The case of a snapshot."""
     members = _members(snapshot)
-    standings = align({member.ref: stand(member) for member in members})
+    standings = helped(align({member.ref: stand(member) for member in members}))
     by_rank = {
         member.rank: member.ref
         for member in members

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
+from collections.abc import Mapping
 
 from ..model.evidence.stacks import PythonStacks, PythonThread
 from ..model.evidence.threads import KernelThread, Threads
+from ..model.process import ProcessRef, Role
 from .frame_tables import Kind
 from .identity import birth
-from .standing import Standing
+from .origin import module_path
+from .standing import Standing, stand
 
 
 def works(standing: Standing) -> bool:
@@ -34,7 +38,9 @@ def advances(standing: Standing) -> bool:
     if len(looks) < 2:
         return False
     first, last = looks[0], looks[-1]
-    if _transferred(standing) >= MUCH_BYTES or _works_below(standing):
+    if _transferred(standing) >= MUCH_BYTES or _works_below(standing) or _loop_turns(standing):
+        return True
+    if standing.helped and standing.kind in _AWAIT_WORK:
         return True
     if _counts(first, last, attempts=_computes(standing)):
         return True
@@ -44,7 +50,43 @@ def advances(standing: Standing) -> bool:
 # What a loop that polls reads or logs in a second is less than this; loading data or saving a checkpoint is more.
 MUCH_BYTES = 256 << 10
 # Waits in which the work is done by processes below.
-_AWAIT_WORK = {Kind.COMPILE, Kind.CHILD, Kind.CONDITION, Kind.PIPE, Kind.CHECKPOINT, Kind.QUEUE}
+_AWAIT_WORK = {
+    Kind.COMPILE, Kind.CHILD, Kind.CONDITION, Kind.PIPE, Kind.CHECKPOINT, Kind.QUEUE, Kind.SLEEP, Kind.IDLE, Kind.SOCKET,
+}  # fmt: skip
+
+
+def helped(standings: Mapping[ProcessRef, Standing]) -> dict[ProcessRef, Standing]:
+    """The standings, with a word at those whose own threads or children get on while they wait: theirs is the work."""
+    parents = {(one.member.ref.host, one.member.process.parent) for one in standings.values() if _gets_on(one)}
+    out = dict(standings)
+    for ref, one in standings.items():
+        if one.kind in _AWAIT_WORK and ((ref.host, ref.pid) in parents or _thread_computes(one)):
+            out[ref] = dataclasses.replace(one, helped=True)
+    return out
+
+
+def _gets_on(standing: Standing) -> bool:
+    """Whether a child is at its own work: it computes, or stands in code of the job, which moves."""
+    if standing.member.role is not Role.OTHER or standing.state in ("T", "t", "Z"):
+        return False
+    return standing.busy > 0.2 or (standing.wait.user >= 0 and advances(standing))
+
+
+def _thread_computes(standing: Standing) -> bool:
+    """Whether another Python thread of the process runs the job's code, uses the CPU and gets on."""
+    stacks = standing.member.latest(PythonStacks)
+    for thread in stacks.threads if stacks and standing.kind is not Kind.SLEEP else ():
+        if standing.thread is None or thread.tid != standing.thread.tid:
+            other = stand(standing.member, thread)
+            if other.wait.user >= 0 and (other.busy > 0.1 or other.state == "R") and advances(other):
+                return True
+    return False
+
+
+def _loop_turns(standing: Standing) -> bool:
+    """Whether it is an event loop that wakes: what its tasks do is not on its stack."""
+    loop = any(module_path(frame.file).startswith(("asyncio/", "uvloop/")) for frame in standing.own_stack)
+    return standing.kind is Kind.IDLE and bool(standing.ran) and loop
 
 
 def _works_below(standing: Standing) -> bool:

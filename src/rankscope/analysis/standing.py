@@ -42,7 +42,8 @@ _WCHAN = (
 @dataclass(frozen=True)
 class Standing:
     """``still_s`` is how long the deciding thread has not run, None where unknown. ``moved`` says whether its stack or
-    scalar locals changed between sweeps, ``ran`` whether it was scheduled at all, ``busy`` its share of one CPU."""
+    scalar locals changed between sweeps, ``ran`` whether it was scheduled at all, ``busy`` its share of one CPU;
+    ``helped`` that threads or children of its own get on while it waits."""
 
     member: Member
     wait: WaitState
@@ -53,6 +54,7 @@ class Standing:
     ran: bool | None = None
     moved: bool | None = None
     busy: float = 0.0
+    helped: bool = False
 
     @property
     def kind(self) -> Kind:
