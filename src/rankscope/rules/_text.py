@@ -64,7 +64,7 @@ def hits(case: Case, signs: Iterable[Sign], live_stacks: bool = False) -> Iterat
     """Every sign that is there, once per subject; of a live job the stacks count only for rules that ask for them."""
     found = tuple(one for one in accounts(case) if live_stacks or not case.snapshot.live or not one.refs)
     for sign in signs:
-        if not any(one.find(sign.pattern, sign.prose) for one in found):
+        if all(one.find(sign.pattern, sign.prose) is None for one in found):
             continue  # first what is rarely there: a long log is searched for each pattern
         if any(one.find(pattern) for pattern in sign.unless for one in found):
             continue
