@@ -10,7 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.waiting import wait_until
+from rankscope.model.evidence.blocked import Blocked, BlockedCall
+from rankscope.model.evidence.threads import KernelThread, Threads
+from rankscope.model.process import Process, ProcessRef, Role
 from rankscope.probe.caller import library
+from rankscope.probe.collector import Target
+from rankscope.probe.collectors.blocked import COLLECTOR
 
 LOCKS_ITSELF_OUT = (
     "import threading; gate = threading.Lock(); gate.acquire(); print('there', flush=True); gate.acquire()"
@@ -42,6 +47,24 @@ def test_a_stack_of_any_bytes_tells_a_name_or_nothing(raw: bytes, stack: int, in
 
 def test_a_process_that_is_gone_tells_nothing() -> None:
     assert library("/proc", 0, lambda *_: b"", 0, 0) == ""
+
+
+def test_who_called_a_lock_is_read_once() -> None:
+    """The second look takes over what the first one found, as long as the thread stands in the same lock."""
+    with subprocess.Popen([sys.executable, "-c", LOCKS_ITSELF_OUT], stdout=subprocess.PIPE) as child:
+        try:
+            assert child.stdout is not None
+            child.stdout.readline()
+            wait_until(lambda: len(_syscall(child.pid)) == 9, within=5)
+            number, address = int(_syscall(child.pid)[0]), int(_syscall(child.pid)[1], 16)
+            kernel = Threads((KernelThread(child.pid, "python", "S", syscall=(number, address, 0, 0, 0, 0, 0)),))
+            earlier = Blocked((BlockedCall(child.pid, "futex", address=address, library="libearlier.so"),))
+            process = Process(ProcessRef("here", child.pid), Role.RANK)
+            found = COLLECTOR.collect(Target(process, before=earlier, seen={"threads": kernel}))
+        finally:
+            child.kill()
+    assert isinstance(found, Blocked)
+    assert found.calls[0].library == "libearlier.so"
 
 
 def _syscall(pid: int) -> list[str]:

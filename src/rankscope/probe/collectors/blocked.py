@@ -81,7 +81,7 @@ def _library(target: Target, task: KernelThread) -> str:
     pid = target.process.ref.pid
     if task.tid == pid and isinstance(target.before, Blocked):
         for call in target.before.calls:
-            if call.tid == pid and call.name == "futex" and call.address == task.syscall[1]:
+            if call.tid == pid and call.call == "futex" and call.address == task.syscall[1]:
                 return call.library
     fields = procfs.read(f"{target.path}/syscall", 512).split() if task.tid == pid else []
     if len(fields) != 9 or int(fields[1], 16) != task.syscall[1]:
