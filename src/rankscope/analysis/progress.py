@@ -69,7 +69,7 @@ def _gets_on(standing: Standing) -> bool:
     """Whether a child is at its own work: it computes, or stands in code of the job, which moves."""
     if standing.member.role is not Role.OTHER or standing.state in ("T", "t", "Z"):
         return False
-    return standing.busy > 0.2 or (standing.wait.user >= 0 and advances(standing))
+    return standing.busy > 0.1 or _computes(standing) or (standing.wait.user >= 0 and advances(standing))
 
 
 def _thread_computes(standing: Standing) -> bool:
