@@ -19,8 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..analysis.accounts import Doing, compiled, doings, in_kind, of_ranks
+from ..analysis.accounts import compiled
 from ..analysis.case import Case
+from ..analysis.doings import Doing, doings, in_kind, of_ranks
 from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Finding
 from ._text import LIKELY, POSSIBLE, Sign, events, finding, halted, hits, make_rule, simple

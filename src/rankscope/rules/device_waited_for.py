@@ -23,8 +23,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..analysis.accounts import Doing, compiled, doings, in_kind
+from ..analysis.accounts import compiled
 from ..analysis.case import Case
+from ..analysis.doings import Doing, doings, in_kind
 from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Finding
 from ._text import HALTS, LIKELY, POSSIBLE, Sign, finding, hits, make_rule, simple

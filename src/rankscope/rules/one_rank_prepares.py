@@ -21,8 +21,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..analysis.accounts import accounts, doings, in_kind, of_ranks
+from ..analysis.accounts import accounts
 from ..analysis.case import Case
+from ..analysis.doings import doings, in_kind, of_ranks
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.sayings import sayings
 from ..model.diagnosis import Finding

@@ -19,8 +19,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..analysis.accounts import Account, accounts, main_thread
+from ..analysis.accounts import Account, accounts
 from ..analysis.case import Case
+from ..analysis.doings import main_thread
 from ..model.diagnosis import Finding
 from ._text import LIKELY, POSSIBLE, Sign, finding, hits, make_rule, simple
 

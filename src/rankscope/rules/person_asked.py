@@ -19,8 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..analysis.accounts import doings, in_kind, of_ranks
 from ..analysis.case import Case
+from ..analysis.doings import doings, in_kind, of_ranks
 from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Finding
 from ..model.ranks import RankSet, ranks_phrase

@@ -22,8 +22,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..analysis.accounts import Doing, accounts, doings, in_kind, line_at
+from ..analysis.accounts import accounts, line_at
 from ..analysis.case import Case
+from ..analysis.doings import Doing, doings, in_kind
 from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Finding
 from ..model.ranks import RankSet, ranks_phrase

@@ -22,8 +22,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..analysis.accounts import Doing, doings, gathered, in_kind, of_ranks
 from ..analysis.case import Case
+from ..analysis.doings import Doing, doings, gathered, in_kind, of_ranks
 from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Finding
 from ..model.ranks import ranks_phrase

@@ -20,8 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..analysis.accounts import doings, in_kind
 from ..analysis.case import Case
+from ..analysis.doings import doings, in_kind
 from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Finding
 from ._text import HALTS, LIKELY, POSSIBLE, Sign, finding, hits, make_rule, simple

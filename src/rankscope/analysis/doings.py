@@ -1,0 +1,229 @@
+"""What every subject of a case was doing: in a call with others, somewhere else, silent or gone; by stack or by sentence."""
+
+# ruff: noqa: E501  (a pattern is one line)
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from ..model.evidence.stacks import Frame, PythonThread
+from ..model.process import Role
+from ..model.ranks import RankSet
+from .accounts import Account, Seen, accounts, compiled, line_at
+from .case import Case
+from .frame_tables import STRENGTH, Kind
+from .frames import kind_of, wait_of
+from .sayings import sayings
+
+
+@dataclass(frozen=True)
+class Doing:
+    """What a subject was doing: ``kind`` is a Kind's value or exception, dead, silent, done; ``site`` tells places apart."""
+
+    kind: str
+    op: str = ""
+    site: str = ""
+    ranks: RankSet = field(default_factory=RankSet)
+    count: int | None = None
+    text: str = ""
+    account: Account | None = None
+
+
+_COLLECTIVE = r"(?:all[_-]?reduce\w*|all[_-]?gather\w*|all[_-]?to[_-]?all\w*|reduce[_-]?scatter\w*|broadcast\w*|barrier|bcast|all_?(?:sum|max|min)\b|psum|\bcollective|\b[\w.]*_gather\b|\b(?:gather|reduce|scatter)(?:_object)?\b(?! the\b)|wait_for_everyone)"
+# In order: the first pattern found in a sentence says what its subject does.
+_SENTENCES: tuple[tuple[str, str], ...] = (
+    (
+        "silent",
+        r"\b(?:silent|no (?:output|log|pending|stack|answer|response|process)|says nothing|nothing (?:printed|logged|in the log)|not responding)\b",
+    ),
+    ("exception", r"\b(?:[A-Z]\w*(?:Error|Exception)\b|out of memory|exception|traceback|raised|failed with|errors?:)"),
+    ("dead", r"\b(?:killed|crashed|died|segfault|core dumped|exited|gone|SIGKILL|exit code|terminated|defunct)\b"),
+    (
+        Kind.DEVICE.value,
+        r"(?:(?:cuda|cu|hip)\w*Synchronize|synchronize\(\)|memcpy_and_sync|\.item\(\)|\.tolist\(\)|\.cpu\(\)|(?:cuda|cu|hip)(?:Mem)?(?:Host)?(?:Malloc|Alloc|Free)\w*|cuModuleLoad\w*|cuLibraryLoad\w*|torch\.cuda\.synchronize|device[- ]?(?:wide )?sync)",
+    ),
+    (
+        Kind.P2P.value,
+        r"(?:send/rec\w*|\b(?:batch_)?i?(?:send|recv)(?:_forward|_backward|_object_list)?\b|receive from|send to|point[- ]to[- ]point|\bp2p\b|ncclSend|ncclRecv)",
+    ),
+    (Kind.COLLECTIVE.value, _COLLECTIVE),
+    (Kind.RENDEZVOUS.value, r"(?:init_process_group|new_group|rendezvous|ncclCommInitRank|init_distributed)"),
+    (Kind.STORE.value, r"(?:store[.-]>?get|TCPStore|key[- ]value store)"),
+    (
+        Kind.DATA.value,
+        r"(?:data ?loader|next batch|_next_data|data iterator|loading data|fetching batch|tokeniz\w+ (?:the )?data)",
+    ),
+    (
+        Kind.COMPILE.value,
+        r"(?:compil(?:e|ing|ation)|triton|inductor|ptxas|nvcc|autotun\w+|warm-?up|cuda graph capture)",
+    ),
+    (Kind.CHECKPOINT.value, r"(?:saving|save_checkpoint|torch\.save|uploading|writing (?:the )?checkpoint)"),
+    (Kind.INPUT.value, r"(?:\bpdb\b|breakpoint|input\(|\(Pdb\)|ipdb)"),
+    (Kind.EXIT.value, r"(?:destroy_process_group|atexit|at exit|shutting down|finaliz\w+)"),
+    ("done", r"\b(?:finished|completed|done|already left|left the loop|100%)\b"),
+    (Kind.LOCK.value, r"(?:\block\b|mutex|futex|acquire)"),
+)
+
+
+def doings(case: Case) -> tuple[Doing, ...]:
+    """What each subject was doing, one entry per subject that a file names in its lines."""
+    found: tuple[Doing, ...] | None = case.__dict__.get("_doings")
+    if found is None:
+        found = case.__dict__["_doings"] = tuple(doing for account in accounts(case) for doing in _doing(account))
+    return found
+
+
+def _doing(account: Account) -> Iterator[Doing]:
+    main = main_thread(account)
+    if main is not None:
+        yield of_stack(account, main)
+        return
+    if account.told:
+        yield from _told(account)
+        return
+    subjects = list(_subjects(account))
+    yield from subjects
+    if subjects:
+        return
+    if len(account.listed) == 1 and (account.ranks or account.who.count):
+        seen = Seen(PythonThread(None, account.listed[0]))
+        yield of_stack(replace(account, seen=(seen,)), seen)
+    else:
+        yield of_text(account, account.said)
+
+
+def _told(account: Account) -> Iterator[Doing]:
+    """Each rank whose waiting a passage of the text shows, as if its stack had been seen."""
+    for rank, stack in account.told.items():
+        seen = Seen(PythonThread(None, stack))
+        subject = account.who if rank is None else replace(account.who, ranks=RankSet([rank]), count=None)
+        yield of_stack(replace(account, who=subject, seen=(seen,)), seen)
+
+
+def main_thread(account: Account) -> Seen | None:
+    """The thread that does the work: the main one, else the one that says most, else the first; its last moment."""
+    if not account.seen:
+        return None
+    latest = max(seen.moment for seen in account.seen)
+    now = [seen for seen in account.seen if seen.moment == latest] or list(account.seen)
+    return _below(_working(account, now), now)
+
+
+def _working(account: Account, now: list[Seen]) -> Seen:
+    for seen in now:
+        if seen.thread.name and re.search("main", seen.thread.name, re.I):
+            return seen
+    for seen in now:
+        if account.refs and seen.thread.tid == account.refs[0].pid:
+            return seen
+    return now[0]
+
+
+def _below(main: Seen, now: list[Seen]) -> Seen:
+    """The native view of a thread of which both were written down, where that says more."""
+    for seen in now:
+        same = seen.native and not main.native and (seen.thread.tid, seen.thread.name) == _identity(main)
+        if same and STRENGTH.get(wait_of(seen.stack).kind, 0) > STRENGTH.get(wait_of(main.stack).kind, 0):
+            return seen
+    return main
+
+
+def _identity(seen: Seen) -> tuple[int | None, str | None]:
+    return seen.thread.tid, seen.thread.name
+
+
+def of_stack(account: Account, seen: Seen) -> Doing:
+    """A subject by its stack; the site is the chain of frames outside the interpreter."""
+    wait = wait_of(seen.stack)
+    deciding = seen.stack[: wait.index + 1] if wait.index >= 0 else seen.stack
+    site = " < ".join(frame.function for frame in reversed(deciding[-6:]))
+    kind = Kind.P2P if wait.op == "wait" and _sends(deciding) else wait.kind
+    return Doing(kind.value, wait.op, site, account.ranks, account.who.count, account.label, account)
+
+
+_QUOTED = re.compile(r"\b(?P<name>[A-Za-z_]\w*) \((?P<file>[\w/.-]+\.pyx?):\d+\)")
+
+
+def _sends(stack: Iterable[Frame]) -> bool:
+    """Whether what is waited for was posted by a send or receive, as far as the callers' names tell."""
+    return any(re.search(r"send|recv|p2p", frame.function) for frame in tuple(stack)[-4:])
+
+
+def of_text(account: Account, text: str) -> Doing:
+    """A subject by a frame that is quoted, or by sentences about it."""
+    for quoted in _QUOTED.finditer(text):
+        known = kind_of(Frame(quoted["name"], quoted["file"], 0))
+        if known is not None and STRENGTH.get(known, 0) > 3:
+            where = line_at(text, quoted.start())
+            op = _plain_op(quoted["name"])
+            return Doing(known.value, op, where, account.ranks, account.who.count, where, account)
+    for kind, pattern in _SENTENCES:
+        found = compiled(pattern).search(text)
+        if found:
+            return Doing(
+                kind,
+                _plain_op(found.group()),
+                line_at(text, found.start()),
+                account.ranks,
+                account.who.count,
+                line_at(text, found.start()),
+                account,
+            )
+    return Doing(
+        "unknown", "", text[:200], account.ranks, account.who.count, text.strip().split("\n", 1)[0][:300], account
+    )
+
+
+_CALL = re.compile(r"(all_?)?(reduce_?scatter|reduce|gather|to_?all|sum|max|min)|broadcast|bcast|barrier|scatter")
+
+
+def _plain_op(word: str) -> str:
+    """One name for the many spellings of a call."""
+    name = word.lower().rstrip("(").replace("-", "_")
+    found = _CALL.search(name)
+    if found is None:
+        return name
+    return (
+        ("all_" if found[1] else "") + found[2].replace("_", "") if found[2] else found[0].replace("bcast", "broadcast")
+    )
+
+
+def _subjects(account: Account) -> Iterator[Doing]:
+    for line in account.said.splitlines():
+        for subject, said in sayings(line):
+            told = replace(of_text(account, said), ranks=subject.ranks, text=said[:300])
+            if subject.ranks or told.kind != "unknown":
+                yield replace(told, count=len(subject.ranks) or subject.count)
+
+
+def gathered(found: Iterable[Doing]) -> list[Doing]:
+    """Subjects whose stacks stand in the same place become one; what people write about others stays apart."""
+    places: dict[tuple[str, str] | int, Doing] = {}
+    for number, doing in enumerate(found):
+        key = (doing.kind, doing.site) if doing.account is not None and doing.account.seen else number
+        if (before := places.get(key)) is None:
+            places[key] = doing
+        else:
+            both = before.ranks | doing.ranks
+            size = (len(before.ranks) or before.count or 1) + (len(doing.ranks) or doing.count or 1)
+            places[key] = replace(before, ranks=both, count=len(both) or size)
+    return list(places.values())
+
+
+def in_kind(found: Iterable[Doing], *kinds: str) -> list[Doing]:
+    """Those that do one of some things."""
+    return [doing for doing in found if doing.kind in kinds]
+
+
+def of_ranks(doing: Doing) -> bool:
+    """Whether it is told of ranks, rather than of a file, a note or a piece of code."""
+    if doing.ranks or doing.account is None:
+        return bool(doing.ranks)
+    told = doing.account.role is Role.RANK or doing.account.who.count is not None or bool(doing.account.ranks)
+    return told or bool(compiled(_RANK_LABEL).search(doing.account.label) or compiled(_RANK_NAMED).search(doing.text))
+
+
+_NUMBERED = r"(?:TP|PP|DP|EP|stage|worker|node|gpu|process|scheduler)[ _#]?\d"
+_RANK_LABEL = rf"\b(?:ranks?\b|others?\b|peers?\b|the rest\b|remaining\b|{_NUMBERED})"
+_RANK_NAMED = rf"\b(?:ranks?[ _#:=]*\d|{_NUMBERED}|(?:all|every|each|other|some|both) (?:\w+ )?ranks?\b|of the ranks\b)"
