@@ -116,6 +116,14 @@ class Case:
         return {member.ref: member for member in self.members}
 
     @functools.cached_property
+    def by_host(self) -> Mapping[str, tuple[Member, ...]]:
+        """Members by the host they run on."""
+        found: dict[str, list[Member]] = {}
+        for member in self.members:
+            found.setdefault(member.ref.host, []).append(member)
+        return {host: tuple(members) for host, members in found.items()}
+
+    @functools.cached_property
     def by_rank(self) -> Mapping[int, Member]:
         """The rank processes by world rank."""
         return {member.rank: member for member in self.members if member.role is Role.RANK and member.rank is not None}

@@ -27,6 +27,8 @@ _BIRTH = {
     ("torch/multiprocessing/spawn.py", "_wrap"),
     ("multiprocessing/forkserver.py", "_serve_one"),
 }
+# Most frames are told apart by their function alone.
+_BIRTH_NAMES = tuple(name for _, name in _BIRTH)
 
 
 def module_path_of(frame: Frame) -> str:
@@ -40,7 +42,10 @@ def _name(frame: Frame) -> tuple[str, str]:
 
 def birth(stack: Stack) -> int:
     """The index of the frame where this process's own life begins, 0 when it was not forked from Python."""
-    return max((i for i, frame in enumerate(stack) if _name(frame) in _BIRTH), default=0)
+    return max(
+        (i for i, frame in enumerate(stack) if frame.function.endswith(_BIRTH_NAMES) and _name(frame) in _BIRTH),
+        default=0,
+    )
 
 
 def own(stack: Stack) -> Stack:

@@ -52,8 +52,8 @@ def killed(member: Member) -> bool | None:
 
 def kernel_lines(case: Case, host: str) -> Iterator[KernelLine]:
     """What the kernel of a host said since the job began."""
-    for member in case:
-        found = member.latest(KernelLog) if member.ref.host == host else None
+    for member in case.by_host.get(host, ()):
+        found = member.latest(KernelLog)
         yield from found.lines if found is not None else ()
 
 
@@ -76,7 +76,7 @@ def oom_kills(case: Case, member: Member) -> tuple[ControlGroup, int] | None:
 
 
 def _relatives(case: Case, member: Member) -> list[Member]:
-    here = [one for one in case if one.ref.host == member.ref.host and one is not member]
+    here = [one for one in case.by_host[member.ref.host] if one is not member]
     return [one for one in here if one.ref.pid == member.process.parent] + [
         one for one in here if one.process.parent == member.process.parent
     ]  # fmt: skip

@@ -68,7 +68,7 @@ _XID = re.compile(r"Xid \(PCI:(?P<pci>[0-9a-fA-F:.]+)\): (?P<number>\d+)(?:, pid
 def _xids(case: Case) -> Iterator[Finding]:
     """Hardware errors that the kernel logged since the job began: a cause where they name a process of it."""
     by_pid = {(one.ref.host, one.ref.pid): one for one in case}
-    for host in dict.fromkeys(one.ref.host for one in case):
+    for host in case.by_host:
         for line in kernel_lines(case, host):
             said = _XID.search(line.text)
             if said is None or int(said["number"]) not in _HARD:
