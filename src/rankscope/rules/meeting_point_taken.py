@@ -25,6 +25,7 @@ from dataclasses import replace
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Finding, Reason
+from ..model.ranks import RankSet
 from ._outside import outsiders
 from ._outside import said as words
 from ._say import who
@@ -52,7 +53,9 @@ def check(case: Case) -> Iterator[Finding]:
     found = list(hits(case, _SIGNS))
     if found:
         said = finding(RULE, case, found, "the meeting point is taken or left over from another run", _STEPS)
-        yield replace(said, because=(*said.because, *_stranger(case)))
+        # In a running job the one who holds the port is to blame, not the rank whose log says so.
+        ranks = RankSet() if case.snapshot.live else said.ranks
+        yield replace(said, ranks=ranks, because=(*said.because, *_stranger(case)))
 
 
 def _stranger(case: Case) -> Iterator[Reason]:
