@@ -105,7 +105,7 @@ def finding(
         if hit.sign.speaker and rule.cls not in _BELOW:
             ranks = ranks | hit.account.ranks | ranks_said(hit.account, hit.sign.pattern)
             processes.update(dict.fromkeys(members(case, hit.account)))
-    if case.snapshot.live and not ranks:
+    if case.snapshot.live and not ranks and rule.cls not in _BELOW:
         ranks = RankSet(case.ranks) - RankSet(case.by_rank)  # a log of the job speaks of those that ended, if any did
     return Finding(
         rule=rule.id, cls=rule.cls, kind=Kind.CAUSE, certainty=best, title=title, ranks=ranks,
