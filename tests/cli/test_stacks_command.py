@@ -98,10 +98,14 @@ def test_the_short_way_to_raw_dumps_says_what_the_long_one_says(job: subprocess.
 
 def test_the_short_way_fails_as_the_long_one_does() -> None:
     """No such process, and a process of no job."""
-    for target in ("pid:99999999", "pid:1"):
-        short, long = rankscope("stacks", target, "--raw"), rankscope("stacks", target, "--raw", "--engine", "auto")
-        assert short == long
-        assert short.code == 2
+    with subprocess.Popen(["sleep", "60"]) as stranger:
+        try:
+            for target in ("pid:99999999", f"pid:{stranger.pid}"):
+                short, long = (rankscope("stacks", target, "--raw", *more) for more in ((), ("--engine", "auto")))
+                assert short == long
+                assert short.code == 2
+        finally:
+            stranger.kill()
 
 
 def test_dumps_that_somebody_pasted_are_merged_too(job: subprocess.Popen[bytes], tmp_path: pathlib.Path) -> None:
