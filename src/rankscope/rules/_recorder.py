@@ -17,15 +17,19 @@ from ..model.words import span
 
 _RHYTHMS = 10  # a wait is old when it is ten times as long as the pauses this job makes
 
+_NEVER_MEET = frozenset({"collective_mismatch", "dtype_mismatch"})
+
 
 def causes(case: Case, *kinds: str) -> Iterator[CollectiveState]:
     """The calls that the account takes for causes, of the kinds given.
 
-    What only follows from them is left out, and so is, in a running job, a wait that is too young to mean anything.
+    What only follows from them is left out, and so is, in a running job, a wait that is too young to mean anything;
+    calls that differ can never meet, however young they are.
     """
     if case.comparison.hang:
         for state in case.comparison.states:
-            if state.kind in kinds and not state.consequence and (not case.snapshot.live or old(case, state)):
+            ripe = not case.snapshot.live or state.kind in _NEVER_MEET or old(case, state)
+            if state.kind in kinds and not state.consequence and ripe:
                 yield state
 
 
