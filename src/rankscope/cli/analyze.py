@@ -61,6 +61,8 @@ def command(
             click.echo(line)
         return
     diagnosis = pipeline.judge(snapshot, stuck_after)
+    if len(files) == 1 and str(files[0]) != "-":
+        diagnosis = pipeline.from_file(diagnosis, str(files[0]))
     show(diagnosis, as_json, color)
     raise click.exceptions.Exit(_exit.code_of([diagnosis]))
 
