@@ -534,7 +534,8 @@ collective: gloo::allreduce gloo::allgather* gloo::alltoall* gloo::barrier gloo:
     MPI_Scatter* MPI_Ibarrier HcclAllReduce* HcclBroadcast* HcclAllGather* HcclReduceScatter* HcclAlltoAll* HcclBarrier
     ccl::allreduce* ccl::barrier* xla::gpu::NcclCommunicator* xla::gpu::RunAllReduce* xla::gpu::RunAllGather*
     xla::gpu::RunReduceScatter* xla::gpu::RunAllToAll*
-p2p: HcclSend HcclRecv ncclSend ncclRecv MPI_Send MPI_Recv PMPI_Send PMPI_Recv PMPI_Ssend MPI_Sendrecv PMPI_Sendrecv PMPI_Wait
+p2p: pt2pt_* ccl::pt2pt* ccl::send* ccl::recv* onecclSend onecclRecv
+    HcclSend HcclRecv ncclSend ncclRecv MPI_Send MPI_Recv PMPI_Send PMPI_Recv PMPI_Ssend MPI_Sendrecv PMPI_Sendrecv PMPI_Wait
     PMPI_Waitall PMPI_Probe c10d::ProcessGroupGloo::SendWork::wait c10d::ProcessGroupGloo::RecvWork::wait
 rendezvous: HcclCommInitRootInfo* HcclCommInitClusterInfo* ncclCommInitRank*
     ncclCommInitAll ncclCommSplit bootstrapInit bootstrapAllGather bootstrapBarrier

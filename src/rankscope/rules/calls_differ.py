@@ -54,7 +54,7 @@ _SIGNS = (
 
 
 def check(case: Case) -> Iterator[Finding]:
-    for judge in (_fingerprints, _gloo, _watchdogs, _logged, _told_apart):
+    for judge in (_fingerprints, _gloo, _watchdogs, _logged, _named_apart, _told_apart):
         made = judge(case)
         if made is not None:
             yield made
@@ -185,6 +185,40 @@ def _logged(case: Case) -> Finding | None:
             lines = [f"pid {pid}: {op} of {count}" for (_, pid), (op, count) in list(sides.items())[:4]]
             return simple(RULE, f"processes call different things at opCount {number}", LIKELY, lines, _STEPS)
     return None
+
+
+# Horovod's list of tensors that wait: a tensor and who has or lacks it, or (from 0.19 on) a rank and the tensors that it lacks.
+_STALLED = re.compile(r"(?P<name>[\w./:]+) \[(?P<how>ready|missing) ranks: ?(?P<ranks>[\d, ]+)\]")
+_LACKS = re.compile(r"^(?P<rank>\d+): \[(?P<names>[^\]\n]+)\]", re.MULTILINE)
+
+
+def _named_apart(case: Case) -> Finding | None:
+    """Horovod meets by name: ranks that each wait with a tensor that the others lack call theirs by other names."""
+    for account in accounts(case):
+        # A reader of logs takes the number before a list for the rank that speaks.
+        lines = [f"{said.rank}: {said.text}" if said.text[:1] == "[" else said.text for said in account.events]
+        _, *reports = re.split("Stalled ops|Missing ranks", "\n".join(lines))
+        tensors = _waiting_tensors(reports[-1]) if reports else {}
+        if any(how == other and not mine & theirs for how, mine in tensors for other, theirs in tensors):
+            title = "ranks wait with tensors that the others do not have: they name theirs differently"
+            return simple(RULE, title, LIKELY, list(tensors.values())[:4], _STEPS)
+    return None
+
+
+def _waiting_tensors(report: str) -> dict[tuple[str, frozenset[str]], str]:
+    """Who has, or lacks, tensors of Horovod's report, with one of them for each such set of ranks."""
+    lists = [(found["rank"], found["names"].split(", ")) for found in _LACKS.finditer(report)]
+    lacks: dict[str, set[str]] = {}
+    for rank, names in () if "..." in report else lists:  # a list that is cut short says nothing of the rest
+        for name in names:
+            lacks.setdefault(name, set()).add(rank)
+    who = {
+        ("missing", frozenset(ranks)): f"{name}: missing on {', '.join(sorted(ranks))}" for name, ranks in lacks.items()
+    }
+    for found in _STALLED.finditer(report):
+        ranks = frozenset(re.findall(r"\d+", found["ranks"]))
+        who[found["how"], ranks] = f"{found['name']}: {found['how']} on {', '.join(sorted(ranks))}"
+    return who
 
 
 _NUMBERS = re.compile(r"\d+(?:\.\d+)?")

@@ -40,6 +40,7 @@ _SIGNS = (
          "a synchronisation stands behind a collective", LIKELY, prose=True),
     Sign(r"\b(?:(?:cuda|hip|cu)(?:Host)?(?:Malloc|Free|Alloc)(?:Host|Async|Managed)?|cu(?:da)?Mem(?:Alloc|Free)(?:Host|Async|Managed)?(?:_v\d)?|cudaHostAlloc|(?:cuda|cu)(?:Event|Stream)Destroy|empty_cache|release_cached_blocks|free_blocks|cu(?:da|Mem)HostRegister|cuMemMap|cuMemUnmap|cudaIpc\w+|ncclMemAlloc|ncclCommRegister)\b", "memory is allocated or freed, which waits for the whole device",
          LIKELY, anywhere=(_GROUP, HALTS + r"|waits?\b|in flight|pending|kernel|resident"), unless=(r"take_gil|GIL\b|PyGILState|illegal memory|initialization error",), prose=True),
+    Sign(r"\b(?:CUDA|HIP|device)(?: memory)? (?:de)?allocation\b[^\n]{0,40}\b(?:does(?:n't| not)|never) returns?\b", "an allocation of device memory does not return while a kernel runs", anywhere=(r"\bkernels?\b[^\n]{0,60}\b(?:runs?|running|spins?|resident|in flight)\b", _GROUP), prose=True),
     Sign(r"\b(?:implicit|device[- ]wide|hidden) (?:device )?sync\w*|synchroni[sz]\w+[^\n]{0,60}(?:deadlock|circular|cycle)", "a device-wide synchronisation is named", prose=True),
     Sign(_SYNC, "a rank waits for its device", POSSIBLE, anywhere=(r"process group|\bpg\b|different group|two groups|mesh|stream", r"deadlock|not scheduled|blocked|wait"), prose=True),
 )  # fmt: skip

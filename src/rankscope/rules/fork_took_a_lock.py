@@ -89,7 +89,7 @@ _SIGNS = (
     Sign(r"\b(?:before|after|across|prior to|at|on|since|through)[^\n]{0,24}\b(?:os\.)?fork\w*\b[^\n]{0,80}(?:thread|lock|mutex|pool|hang|deadlock|stuck)|\b(?:os\.)?fork\w*\b[^\n]{0,60}(?:while|when|with)[^\n]{0,60}(?:thread|lock)",
          "somebody says that threads and fork are mixed", prose=True),
     Sign(r"\b(?:gunicorn|uwsgi|celery)[^\n]{0,60}(?:--preload|preload|prefork|pre-fork)", "a server forks its workers after loading", POSSIBLE, anywhere=(BAD,), prose=True),
-    Sign(cured_by(r"(?<!WORKER_START=)\b(?:spawn|forkserver)\b"), "it works with spawn", anywhere=(_STANDS,), unless=(r"CUDA|cuda|initialization error",), prose=True),
+    Sign(cured_by(r"(?<!WORKER_START=)(?<!mp\.)\b(?:spawn|forkserver)\b"), "it works with spawn", anywhere=(_STANDS,), unless=(r"CUDA|cuda|initialization error",), prose=True),
 )  # fmt: skip
 
 

@@ -22,11 +22,21 @@ from ._text import HALTS, LIKELY, POSSIBLE, Sign, text_rule
 
 _NAMES = r"(?:TP|DP|PP|EP|CP|SP|tensor|data|pipeline|expert|context|mesh_\w+|dp\w*|tp\w*|ep\w*|pp\w*|intra|inter|row|col(?:umn)?|default_pg|replicate|shard)"
 _CALL = r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast|barrier"
+# Two branches of the code: a collective and then a message in one, the other end of the message and then the collective in the other.
+_WHOLE = rf"^[^\n]*\b(?:{_CALL}|reduce|gather|scatter)\w*\([^\n]*\n"
+_MESSAGE = r"^[^\n]*\bi?%s\([^\n]*\n"
+_ELSE = r"(?:[^\n]*\n){0,3}?^[ \t]*(?:else|elif)\b[^\n]*\n"
+_BRANCHES = "|".join(
+    first + _ELSE + second
+    for one, other in ((_MESSAGE % "send", _MESSAGE % "recv"), (_MESSAGE % "recv", _MESSAGE % "send"))
+    for first, second in ((_WHOLE + one, other + _WHOLE), (one + _WHOLE, _WHOLE + other))
+)
 _SIGNS = (
     Sign(r"\bgroup (\w+)\b[^\n]{0,160}\bgroup (?!\1\b)\w+\b[^\n]{0,160}\b(?:needs?|waits? for|requires?)\b|\bgroup (\w+) (?:needs?|waits? for)[^\n]{0,160}\bgroup (?!\2\b)\w+ (?:needs?|waits? for)", "two groups need each other's members"),
     Sign(r"\b(?:communicator|comm|group|pg)s? ?[#:]?((?!is\b|are\b)\w+)\b[^\n]{0,120}\b(?:communicator|comm|group|pg)s? ?[#:]?(?!\1\b)(\w+)\b[^\n]{0,120}(?:\n[^\n]{0,200}){0,4}?\n[^\n]{0,120}\b(?:communicator|comm|group|pg)s? ?[#:]?\2\b[^\n]{0,120}\b(?:communicator|comm|group|pg)s? ?[#:]?\1\b", "the ranks use the groups in opposite orders", prose=True),
     Sign(rf"\b(?:{_CALL}) (?:of|on|over|in) (?:the )?(\w+)\b[^\n]{{0,120}}\b(?:{_CALL}) (?:of|on|over|in) (?:the )?(?!\1\b)(\w+)\b(?:\n[^\n]{{0,200}}){{0,4}}?\n[^\n]{{0,120}}\b(?:{_CALL}) (?:of|on|over|in) (?:the )?\2\b[^\n]{{0,120}}\b(?:{_CALL}) (?:of|on|over|in) (?:the )?\1\b", "the ranks use the groups in opposite orders", prose=True),
     Sign(r"\b\w+[ _](?:group|pg|comm)\b[^\n]{0,30}\b(?:contains?|includes?|needs?)\b[^\n]{0,20}\branks? ?\d", "each group has members that stand in the other", prose=True),
+    Sign(_BRANCHES, "one branch calls a collective before its send, the other receives before the collective", anywhere=(HALTS,)),
     Sign(r"circular(?:ly)? (?:wait|dependency|deadlock)|cyclic wait|wait(?:s|ing)? (?:for each other )?in a (?:cycle|circle|ring)|deadlock cycle|each (?:group|side|half) (?:is )?wait\w*", "the evidence itself speaks of a cycle", anywhere=(r"\b(?:tp|dp|pp|ep|rank)s?\b|group|pg\b|communicator|comm\b|collective|all_?reduce|all_?gather",), prose=True),
     Sign(rf"\b{_NAMES}[ _-]?(?:group|pg|comm\w*)\b[^\n]*(?:all_?\w+|reduce\w*|broadcast|barrier|collective)", "ranks stand in different groups", LIKELY, anywhere=(r"(?:half|other (?:group|order|half)|other way (?:a)?round|vice versa|opposite order|different order|inverse order|before the other|first the|order of (?:the )?groups?|interleav\w+)",)),
     Sign(r"\bgroups?\b[^\n]{0,80}(?:opposite|different|inverse|reverse) order|(?:opposite|different|inverse|reverse|inconsistent|swapped)\b[^\n]{0,30}order[^\n]{0,60}(?:groups?|communicators?|comms?|process groups?|collectives on)|two (?:process groups|communicators)[^\n]{0,80}(?:order|interleav|deadlock|concurrent)", "groups are used in different orders", prose=True),

@@ -40,6 +40,7 @@ _WORK = r"(?:tokeniz\w+|map(?:ping)?|preprocess\w*|prepar\w+|download\w*|buildin
 _SIGNS = (
     Sign(r"\bslow (?:disk|node|gpu|storage|nic|cpu|rank|host|machine|loader)\b|takes \d+ ?\w+ longer|(?:\d+|several|many) times slower", "one rank is slower than the others", also=(r"rank|node|gpu|host|worker",), prose=True),
     Sign(r"Saving (?:latest |model |full )?checkpoint|Running (?:Evaluation|Prediction|Validation|evaluation|validation)|Getting full model state dict|saving model weights|push(?:ing)? to (?:the )?hub", "a rank saves or evaluates while the others wait", POSSIBLE, anywhere=(r"Watchdog caught|timed out|Timeout\(ms\)",)),
+    Sign(r"\b(?:one|1|a single)\b[^\n]{0,30}\b(?:process|rank)\b[^\n]{0,30}\b(?:100 ?%|busy)[^\n]{0,60}\b(?:others?|rest)\b[^\n]{0,20}\b(?:idle|asleep|0 ?%)", "one process works on its CPU, the others are idle", anywhere=(rf"\b{_WORK}\b", r"Watchdog caught|timed? ?out|Timeout\(ms\)"), unless=(r"stuck|deadlock|spin|out of memory",), prose=True),
     Sign(ONE_RANK + BELOW_IT + rf"\w*{_WORK}\w*\(", "the code works on one rank while the others go on to the next call", anywhere=(HALTS, r"barrier|broadcast|wait_for_everyone|init_process_group|store"), unless=(r"FSDP|ZeRO|stage ?3|state_dict|sync_dist",)),
     Sign(cured_by(r"\b(?:smaller|shorter|fewer|tiny|small|reduced|subset)\b[^\n]{0,30}\b(?:sets?|data\w*|samples?|files?|corpus|validation|split|subset|eval\w*)\b"), "it works when there is less to do", anywhere=(r"Watchdog caught|timed? ?out|Timeout\(ms\)|minute limit",), unless=(r"dev/shm|out of memory|pipe",), prose=True),
     Sign(cured_by(r"\b(?:larger|longer|higher|bigger|increas\w+|rais\w+|ddp_timeout|timeout=)\b[^\n]{0,30}time-?out"), "it works with a longer limit", anywhere=(r"Watchdog caught|timed? ?out|Timeout\(ms\)",), prose=True),
@@ -138,10 +139,11 @@ def _busy_bars(case: Case) -> Iterator[str]:
     for event in events(case, "progress.bar"):
         percent, elapsed = event.fields.get("percent"), _seconds(str(event.fields.get("elapsed", "")))
         label = str(event.fields.get("label", ""))[:60].strip() or "progress"
-        if isinstance(percent, int):
-            last[label] = (
-                (elapsed, f"{label} {percent}% after {event.fields.get('elapsed')}") if percent < 100 else (0, "")
-            )
+        if percent == 100:
+            last[label] = (0, "")
+        # A bar of the same name that has run for less is that of another rank.
+        elif isinstance(percent, int) and elapsed >= last.get(label, (0, ""))[0]:
+            last[label] = (elapsed, f"{label} {percent}% after {event.fields.get('elapsed')}")
     for elapsed, text in last.values():
         if elapsed >= 240:
             yield text
