@@ -37,6 +37,7 @@ _SIGNS = (
     Sign(r"\bfor \w+ in \w+:\s*\w+\.join\(\)[\s\S]{0,200}?\.(?:get|get_nowait|empty)\(", "the processes are joined before their queue is read", anywhere=(r"Queue\(|multiprocess|Process\(|procs?\b",)),
     Sign(r"\b(?:anon_)?pipe_w(?:r|ri|rit|rite)?\b", "the kernel says that a write to a pipe waits for a reader"),
     Sign(r"(?:_send|_send_bytes|send_bytes) \((?:[^\n]*/)?multiprocessing/connection|pipe_write|anon_pipe_write|\b_feed\b[^\n]*(?:send|write|pipe)", "a feeder is blocked writing to a pipe", anywhere=(_JOIN,)),
+    Sign(r"\b_feed\b[^\n]*\n?[^\n]*\bsend_bytes\b|\bsend_bytes\b[^\n]*\n?[^\n]*\b_feed\b", "a feeder is blocked writing to workers that are gone, and the pool that broke waits for it", anywhere=(r"\bterminate_broken\b", r"\bjoin_executor_internals\b|\bjoin_thread\b"), prose=True),
     Sign(r"_finalize_join|join_thread \((?:[^\n]*/)?multiprocessing/queues|_finalize_join", "a process waits at its end for its feeder to write all"),
     Sign(rf"{_SIZE}[^\n]*(?:finish\w*|work\w*|\bok\b|fine|pass\w*|complet\w*|succe\w+|return\w*)(?:[^\n]*\n)*?[^\n]*{_SIZE}[^\n]*(?:hang\w*|never|stuck|minutes|hours|block\w*|timeout|0% ?cpu|forever|does not)",
          "small results work, large ones do not", anywhere=(_JOIN,)),

@@ -6,7 +6,7 @@ themselves or to nowhere.
 
 ## How it is recognised
 A log of several hosts shows `Using interface lo:127.0.0.1`, `remote=[127.0.0.1]` or `172.17.0.1`, then refused or timed-out connections;
-`no socket interface found`; `No interface found in the same subnet`; gloo's `Unable to find address for: ^lo` (gloo knows no
+`no socket interface found`; a Ray request for `node:ADDRESS` that no node of the cluster bears; `No interface found in the same subnet`; gloo's `Unable to find address for: ^lo` (gloo knows no
 exclusions).
 
 ## What to do
@@ -26,7 +26,13 @@ Cases: https://github.com/horovod/horovod/issues/584 and https://github.com/aws-
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
-from ._text import POSSIBLE, Sign, text_rule
+import re
+from collections.abc import Iterator
+
+from ..analysis.accounts import accounts
+from ..analysis.case import Case
+from ..model.diagnosis import Finding
+from ._text import POSSIBLE, Hit, Sign, finding, hits, make_rule
 
 _LOCAL = r"(?:127\.0\.[01]\.1|::1|localhost|\blo\b|docker0|virbr\d|172\.1[78]\.0\.\d|169\.254\.)"
 _MANY = r"(?:nodes?|hosts?|machines?|pods?|instances?)\b|size=(?:[2-9]|\d\d)|nranks|--nnodes|node\d|host\w* \w+:"
@@ -56,7 +62,34 @@ _SIGNS = (
     Sign(rf"\b(?:connect|connection)[^\n]*{_LOCAL}[^\n]*(?:refused|timed out|failed)", "a connection goes to a local address", POSSIBLE, also=(_MANY,)),
 )  # fmt: skip
 
-RULE = text_rule(
-    __name__, __doc__, "wrong-interface", 25, "a rank announces an address that the others cannot reach", _SIGNS,
-    ("ip -br addr; getent hosts $(hostname)", "export NCCL_SOCKET_IFNAME=eth0 GLOO_SOCKET_IFNAME=eth0   # the name of the interface between the hosts"),
-)  # fmt: skip
+_TITLE = "a rank announces an address that the others cannot reach"
+_STEPS = (
+    "ip -br addr; getent hosts $(hostname)",
+    "export NCCL_SOCKET_IFNAME=eth0 GLOO_SOCKET_IFNAME=eth0   # the name of the interface between the hosts",
+)
+# Ray gives each node a resource named after its address: a request for another address is never met.
+_REQUEST = r"(?:fulfill resource request|creating a placement group)[^\n]*(?:\n[^\n]*)?'node:(\d+\.\d+\.\d+)\.\d+'"
+_MEMBER = r"(?:Local node IP: ?|--node-ip-address[= ]|cluster was started with head )(\d+\.\d+\.\d+)\.\d+"
+_LEFT = r"\bnode\b[^\n]{0,60}\b(?:died|dead|removed|lost|left)\b"
+
+
+def check(case: Case) -> Iterator[Finding]:
+    found = [*hits(case, _SIGNS), *_asks_for_unknown_node(case)]
+    if found:
+        yield finding(RULE, case, found, _TITLE, _STEPS)
+
+
+def _asks_for_unknown_node(case: Case) -> Iterator[Hit]:
+    """A request for a node by an address of a network in which the cluster has no node."""
+    told = accounts(case)
+    networks = {network for one in told for network in re.findall(_MEMBER, one.text, re.I)}
+    if not networks or any(one.find(_LEFT) for one in told):
+        return
+    for one in told:
+        asked = re.search(_REQUEST, one.text)
+        if asked and asked.group(1) not in networks:
+            sign = Sign(_REQUEST, "a node is asked for by an address of a network in which the cluster has no node")
+            yield Hit(sign, one, " ".join(asked.group(0).split()))
+
+
+RULE = make_rule(__name__, __doc__, "wrong-interface", 25, check)
