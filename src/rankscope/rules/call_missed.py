@@ -69,6 +69,7 @@ _SIGNS = (
     Sign(r"\b(?:uneven|unequal|different (?:number|count|amount)s? of|fewer|more|one (?:more|less|extra|fewer)|extra\b|odd number of|not (?:evenly )?divisible|ran? out of|runs? out of|exhaust\w*)[^\n]{0,40}(?:batch\w*|steps?|iterations?|samples?|data|calls?|micro-?batch\w*|collectives?|barriers?|shards?|epochs?|all_?reduces?|all_?gathers?)[^\n]{0,60}", "ranks make a different number of steps", anywhere=(r"rank|gpu|worker|ddp|hang|stuck|timeout",), prose=True),
     Sign(r"\b(?:collective|all_?reduce|barrier|operation|op|launched|seq\w*)[^\n]{0,30}(?:counts?|counters?|numbers?) (?:differ|are different|diverge|do not match)|(?:launched|issued|completed|executed|enqueued)[^\n]{0,20}\d+[^\n]{0,40}(?:others?|rest|peers?|rank \d+)[^\n]{0,20}\d+", "the ranks' counts of calls differ", prose=True),
     Sign(r"\branks? ?\d+\b[^\n]{0,120}\bearly[- ]stop\w*|\bearly[- ]stop\w*[^\n]{0,120}\b(?:on|only|by) (?:one |a |some )?ranks?\b", "a rank stops early", anywhere=(HALTS,), prose=True),
+    Sign(r"\b(?:thread|rank|process|stage|worker)s?\b[^\n]{0,20}\b(?:not|nowhere) (?:in|inside|at) (?:the |that )?\w*(?:gather|reduce|barrier|broadcast|scatter|all_?to_?all)\w*\b(?! ?(?:group|list|pg|comm))", "a rank is not in the call in which others stand", anywhere=(HALTS,), prose=True),
     Sign(r"\b(?:once|twice|\w+ times|not at all|never)\b[^\n]{0,20}\bon (?:the )?(?:rank|gpu|process|worker)\b[^\n]{0,120}\b(?:once|twice|\w+ times|not at all|never)\b[^\n]{0,20}\bon\b", "ranks make a call a different number of times", prose=True),
     Sign(r"\b(?:out[- ]of[- ](?:sync|step|lock-?step)|de-?sync\w*|diverge[sd]?|divergen\w+|lock-?step)\b", "the ranks' sequences of calls part", anywhere=(r"ranks?\b|workers?\b|replicas?\b", r"all_?reduce|all_?gather|all_?to_?all|reduce_?scatter|broadcast|barrier|collective|gather"), prose=True),
     Sign(r"\b(?:missing|absent|not joined|has not joined|have not joined|did not join|not yet (?:entered|joined)|INCOMPLETE|not communicating)[^\n]{0,40}rank", "a report names ranks that are absent"),
@@ -86,7 +87,10 @@ def check(case: Case) -> Iterator[Finding]:
             yield made
             return
     found = list(hits(case, _SIGNS))
-    if found:
+    lonely = _only_waiting(case)
+    if lonely is not None and all(hit.sign.certainty is POSSIBLE for hit in found):
+        yield lonely
+    elif found:
         yield finding(RULE, case, found, "some ranks call a collective that the others do not call", _STEPS)
 
 
@@ -155,7 +159,7 @@ def _barrier(case: Case) -> Finding | None:
     maybe = events(case, "nccl.maybe_hanging")
     if maybe:
         return simple(RULE, "NCCL guesses that calls do not match", POSSIBLE, [maybe[0].text], _STEPS)
-    return _only_waiting(case)
+    return None
 
 
 def _only_waiting(case: Case) -> Finding | None:

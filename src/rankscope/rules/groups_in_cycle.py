@@ -44,7 +44,7 @@ _SIGNS = (
     Sign(r"\b(?:two|several|multiple|different|separate|both|another|second|\d+)\b (?:\w+ )?(?:communicators?|comms?|process groups?|groups|ProcessGroups?|ncclComm\w*)\b", "several communicators are used at once",
          anywhere=(r"concurrent\w*|simultaneous\w*|at (?:the same time|once)|in parallel|overlap\w*|(?:own|different|separate|one|two|multiple|each|both)\b[^\n]{0,30}\b(?:threads?|streams?)|interleav\w+|side stream", HALTS + r"|\bworks (?:with|when|if)\b"),
          unless=(r"\bCommAbort|destroy_process_group|Xid|out of memory",), prose=True),
-    Sign(r"\b(?:runs?|launched|executes?|in|holds?|resident)\b[^\n]{0,30}(?:kernel|collective|all_?reduce)[^\n]{0,30}(?:communicator|comm|group|pg) ?\w+[^\n]{0,60}(?:,|;|while|and)[^\n]{0,60}(?:communicator|comm|group|pg) ?\w+", "devices run kernels of different communicators", anywhere=(HALTS,), prose=True),
+    Sign(r"\b(?:runs?|launched|executes?|in|holds?|resident)\b[^\n]{0,30}(?:kernel|collective|all_?reduce)[^\n]{0,30}(?:communicator|comm|group|pg) ?(?!of\b|s\b)\w+[^\n]{0,60}(?:,|;|while|and)[^\n]{0,60}(?:communicator|comm|group|pg) ?(?!of\b|s\b)\w+", "devices run kernels of different communicators", anywhere=(HALTS,), prose=True),
     Sign(r"multiple (?:communicators|process groups)[^\n]{0,60}(?:concurrent|deadlock|same time)|collectives on (?:two|different|multiple) (?:communicators|groups)[^\n]{0,60}(?:concurrent|deadlock|overlap)", "several groups are used at once", POSSIBLE, prose=True),
 )  # fmt: skip
 
