@@ -33,7 +33,7 @@ from ..analysis.frames import kind_of, wait_of
 from ..analysis.origin import module_path
 from ..model.diagnosis import Finding
 from ..model.process import Role
-from ._outcomes import BAD, cured_by
+from ._outcomes import BAD, FORK_THEN_EXEC, cured_by
 from ._text import LIKELY, POSSIBLE, Hit, Sign, finding, hits, make_rule
 
 _STEPS = (
@@ -69,6 +69,8 @@ _SIGNS = (
     Sign(r"\((?:[^\n]*/)?(?:grpc|polars|pyarrow|pymongo|tensorflow|jax|jaxlib|numexpr|tokenizers|duckdb|lance|rasterio|confluent_kafka|prometheus_client|opentelemetry|ddtrace|sentry_sdk|newrelic)/", "a child is inside a library that keeps threads", also=(r"worker|child|fork",), anywhere=(r"\bfork\w*\b|prefork|popen_fork|_launch \(|_worker_loop",)),
     Sign(r"cv2\.setNumThreads\(0\)[^\n]{0,60}(?:work|fix|solv|help|resolv)|(?:work|fix|solv|help|resolv)\w*[^\n]{0,60}(?:cv2\.setNumThreads|set_num_threads\(1\)|TOKENIZERS_PARALLELISM|POLARS_\w+|OPENBLAS_NUM_THREADS|MKL_NUM_THREADS)", "it works when a library has no threads", prose=True),
     Sign(r"^(?:__enter__|acquire|lock|_lock) \([^\n]*(?:_objects|lock\w*|mutex\w*)\.pyx", "a child waits for a lock of an extension module", also=(_CHILD_FRAMES,)),
+    # Between fork and exec a child has one thread: nobody in it can be importing what it waits for.
+    Sign(r"\bimport[_-]lock\b|_PyImport_AcquireLock|_ModuleLock\b|_lock_unlock_module", "a child that has not reached its exec waits for the lock of an import that its parent was doing", anywhere=(FORK_THEN_EXEC, r"\bthreads?\b")),
     Sign(r"_flush_std_streams|_enter_buffered_busy", "a child waits for the lock of an output buffer that the parent held", also=(_CHILD_FRAMES,)),
     Sign(r"(?:_acquireLock|acquire|_lock|createLock|emit|flush|handle) \((?:[^\n]*/)?logging/(?:__init__|handlers)\.py", "a child waits for the lock of the log", also=(_CHILD_FRAMES,)),
     Sign(r"may lead to deadlocks in the child|os\.fork\(\) is incompatible with multithreaded|process just got forked, after parallelism|fork\(\) (?:called )?(?:from|in) (?:a )?multi-?threaded",

@@ -25,13 +25,14 @@ from collections.abc import Iterator
 from ..analysis.accounts import accounts
 from ..analysis.case import Case
 from ..model.diagnosis import Finding
+from ._outcomes import FORK_THEN_EXEC
 from ._text import POSSIBLE, Hit, Sign, finding, hits, make_rule
 
 _STARTED = r"ProcessPoolExecutor|ThreadPoolExecutor|Thread\(|\bPool\(|\.start\(\)|\.result\(|\.submit\(|\bthreads?\b|\bpool\b|num_proc|n_jobs|Parallel\(|max_workers|asyncio\.run|subprocess\b|multiprocess"
 _STOPS = r"\b(?:hangs?|hung|never|stuck|for ?ever|freez\w+|blocks?|nothing more|no prompt|does not (?:return|end|come back))\b"
 _SIGNS = (
     Sign(r"_lock_unlock_module|_ModuleLock\b|_ModuleLockManager|acquire \(importlib/_bootstrap|acquire \(<frozen importlib|_DeadlockError|import[- ]lock(?:\b|s\b)|_imp\.acquire_lock|imp_lock|_PyImport_(?:Acquire|Lock)\w*",
-         "a thread waits for the lock of a module that is being imported"),
+         "a thread waits for the lock of a module that is being imported", unless=(FORK_THEN_EXEC,)),
     Sign(r"\b(?:import\w*|module)[^\n]{0,60}(?:deadlock|lock)[^\n]{0,60}thread|thread[^\n]{0,80}(?:waits?|blocked)[^\n]{0,40}import", "a thread and an import wait for each other", prose=True),
     Sign(r"\bpython[\d.]* -c ['\"]import \w+|^\W*>>> import \w+|\bimport time\b|\bat import\b|\bmodule (?:body|level|scope)\b|\b(?:hangs?|hung|stuck|blocks?|freezes|never returns?)\b[^\n]{0,40}\b(?:when|while|if|on|at|during) (?:it is |being |we )?(?:import(?:ed|ing)?|the import)\b|\bimport\w*\b[^\n]{0,30}\b(?:hangs?|blocks? for ?ever|never returns?)\b",
          "it hangs when it is imported, and starts a thread or pool there", anywhere=(_STARTED, r"hang|never|stuck|for ?ever|freez|block|nothing more|no prompt|does not return"), unless=(r"CUDA|NFS|nfs|network file|D state|State:\s*D|slow",), prose=True),

@@ -69,7 +69,7 @@ _STEPS = (
 )
 # Ray gives each node a resource named after its address: a request for another address is never met.
 _REQUEST = r"(?:fulfill resource request|creating a placement group)[^\n]*(?:\n[^\n]*)?'node:(\d+\.\d+\.\d+)\.\d+'"
-_MEMBER = r"(?:Local node IP: ?|--node-ip-address[= ]|cluster was started with head )(\d+\.\d+\.\d+)\.\d+"
+_MEMBER = r"(?:Local node IP: ?|--node-ip-address[= ]|\b(?:ray|cluster|head|node)\b[^\n]{0,30}\b(?:started|joined|registered|formed|runs)\b[^\n]{0,24}?\b)(\d+\.\d+\.\d+)\.\d+"
 _LEFT = r"\bnode\b[^\n]{0,60}\b(?:died|dead|removed|lost|left)\b"
 
 
