@@ -19,7 +19,7 @@ Make the bus test part of the machine's acceptance. Case: https://github.com/NVI
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
-from ._text import LIKELY, POSSIBLE, Sign, text_rule
+from ._text import HALTS, LIKELY, POSSIBLE, Sign, text_rule
 
 _SIGNS = (
     Sign(r"iommu=(?:pt|soft|off)[^\n]{0,60}(?:work|fix|solv|help|resolv)|(?:work|fix|solv|help|resolv)\w*[^\n]{0,60}(?:iommu=(?:pt|soft|off)|NCCL_NET_GDR_(?:LEVEL|DISABLE|READ)|HSA_ENABLE_SDMA ?= ?0|disabl\w+ ACS)|NCCL_NET_GDR_(?:LEVEL|DISABLE) ?= ?\w+[^\n]{0,60}(?:work|fix|solv|help|resolv)", "it works when devices do not talk directly", prose=True),
@@ -30,6 +30,8 @@ _SIGNS = (
          r"(?:NCCL_P2P_DISABLE ?= ?1|disabl\w+ P2P|P2P (?:is )?(?:disabled|off)|without P2P)[^\n]{0,80}(?:work|fine|\bok\b|pass|complete|no hang|run|help|fix|solv|resolv|finish|success)", "it works without peer-to-peer transfers", prose=True),
     Sign(r"\b(?:hang|hung|stuck|fail|corrupt)\w*[^\n]{0,40}(?:only )?(?:with|when|if)[^\n]{0,20}(?:P2P|peer[- ]to[- ]peer)[^\n]{0,20}(?:on|enabled)", "it hangs only with peer-to-peer transfers", prose=True),
     Sign(r"ACSCtl:[^\n]*(?:SrcValid\+|ReqRedir\+)", "PCIe access control redirects transfers between devices"),
+    # RCCL warns so on every such machine, the well ones too, and its warning has the word hang.
+    Sign(r"Missing \"?(?:amd_)?iommu=(?:pt|on)\"? from kernel command line|^BOOT_IMAGE=(?![^\n]*iommu)", "the kernel was booted without iommu=pt", POSSIBLE, anywhere=(r"(?<!instability or )(?<!instablity or )" + HALTS, r"\bRCCL\b|\bAMD Instinct\b", r"IOMMU group: \d|Missing \"?(?:amd_)?iommu="), unless=(r"Avg bus bandwidth|Collective test concluded",)),
     Sign(r"IO_PAGE_FAULT|DMAR:[^\n]*fault", "the IOMMU refused a transfer", LIKELY),
     Sign(r"\b(?:IOMMU|ACS|VT-d|AMD-Vi)\b[^\n]{0,60}(?:enabled|on\b|turned on|active|disabl\w+[^\n]{0,30}(?:fix|work|solv|help))", "the IOMMU or access control is on", prose=True),
     Sign(r"CAN(?:NOT)? Access Peer Device", "the matrix of peers was asked for", LIKELY, anywhere=(r"CANNOT Access Peer|hang|stuck",)),
