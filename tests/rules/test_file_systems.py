@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import judging
+from harness.waiting import wait_until
 from rankscope.model.evidence.space import Mount
 from rankscope.probe import mounts
 
@@ -55,6 +56,7 @@ def writer(tmp_path: pathlib.Path) -> Iterator[tuple[int, int]]:
     try:
         assert parent.stdout is not None
         child = int(parent.stdout.readline())
+        wait_until(lambda: _place(parent.pid) == "do_wait" and "nanosleep" in _place(child), what="both stand")
         yield parent.pid, child
         subprocess.run(["kill", "-9", str(child)], check=False)
         parent.wait(10)
@@ -62,6 +64,11 @@ def writer(tmp_path: pathlib.Path) -> Iterator[tuple[int, int]]:
         parent.kill()
         parent.wait()
         subprocess.run(["umount", "-l", str(tmp_path)], check=False)
+
+
+def _place(pid: int) -> str:
+    """The function of the kernel in which a process sleeps (proc(5))."""
+    return pathlib.Path(f"/proc/{pid}/wchan").read_text()
 
 
 def test_a_full_disk_is_named_without_a_word_in_any_log(writer: tuple[int, int]) -> None:

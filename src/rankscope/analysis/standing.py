@@ -90,9 +90,10 @@ def stand(member: Member, thread: PythonThread | None = None) -> Standing:
     wait = wait_of(own(thread.stack)) if thread else WaitState(Kind.UNKNOWN)
     wait = refine(wait, task, _descriptor(member, task))
     before = _first_task(member, task)
+    ran = _ran(before, task)
     return Standing(
-        member, wait, thread, task, state=task.state if task else "", still_s=task.still_s if task else None,
-        ran=_ran(before, task), moved=_moved(member, thread), busy=_busy(member, before, task),
+        member, wait, thread, task, state=task.state if task else "", still_s=_still(member, task, ran),
+        ran=ran, moved=_moved(member, thread), busy=_busy(member, before, task),
     )  # fmt: skip
 
 
@@ -198,6 +199,15 @@ def _first_task(member: Member, task: KernelThread | None) -> KernelThread | Non
     if first is None or task is None or len(member.over_time(Threads)) < 2:
         return None
     return next((one for one in first.threads if one.tid == task.tid), None)
+
+
+def _still(member: Member, task: KernelThread | None, ran: bool | None) -> float | None:
+    """How long it has not run: what the kernel says, whose clocks may differ between CPUs, and at least since the first look."""
+    said = task.still_s if task else None
+    times = [one.uptime_s for one in member.over_time(Threads) if one.uptime_s is not None]
+    if said is None or ran is not False or len(times) < 2:
+        return said
+    return max(said, round(times[-1] - times[0], 3))
 
 
 def _ran(before: KernelThread | None, now: KernelThread | None) -> bool | None:
