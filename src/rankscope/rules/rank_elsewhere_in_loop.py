@@ -24,6 +24,7 @@ from ..analysis.case import Case
 from ..analysis.divergence import part
 from ..analysis.sites import Site, by_site
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.process import Role
 from ..model.ranks import RankSet, ranks_phrase
 from ..model.words import span
 from . import Rule
@@ -36,7 +37,7 @@ def check(case: Case) -> Iterator[Finding]:
     if len(sites) < 2 or any(not site.waiting for site in sites):
         return
     age = max((site.still_s for site in sites if site.still_s is not None), default=None)
-    if age is not None and not case.stuck(age):
+    if not case.stuck(age) if age is not None else _somebody_moves(case):
         return
     common, *others = sorted(sites, key=lambda site: (-len(site.ranks), site.ranks and min(site.ranks)))
     odd = RankSet(rank for site in others for rank in site.ranks)
@@ -51,6 +52,11 @@ def check(case: Case) -> Iterator[Finding]:
         against=("the groups are equally large: which of them is wrong the stacks cannot say",) if tie else (),
         next=("rankscope stacks --source",),
     )  # fmt: skip
+
+
+def _somebody_moves(case: Case) -> bool:
+    """Where no age is known because the ranks went on between the looks, two places are nothing but two steps."""
+    return any(one.ran or one.moved for one in case.standings.values() if one.member.role is Role.RANK)
 
 
 def _there(site: Site) -> str:
