@@ -1,0 +1,83 @@
+"""Python frames of libraries that compile, lock files, talk to services, keep pools, or ask a person."""
+
+from __future__ import annotations
+
+TABLE = """
+triton/compiler/compiler.py
+    compile: *
+triton/runtime/autotuner.py
+    compile: *
+triton/runtime/build.py
+    compile: *
+cutlass/base_dsl/dsl.py
+    compile: *
+numba/core/compiler.py
+    compile: *
+filelock/_api.py
+    file-lock: acquire
+filelock/_unix.py
+    file-lock: *
+filelock.py
+    file-lock: acquire
+datasets/utils/filelock.py
+    file-lock: acquire
+portalocker/utils.py
+    file-lock: acquire
+fasteners/process_lock.py
+    file-lock: acquire
+oslo_concurrency/lockutils.py
+    file-lock: *
+loky/process_executor.py
+    idle: _process_worker wait_result_broken_or_wakeup
+    child: shutdown join_executor_internals
+    exit: _python_exit
+joblib/parallel.py
+    condition: retrieve _retrieve _get_outputs get_result
+gunicorn/arbiter.py
+    idle: sleep wait_for_signals run
+gunicorn/workers/sync.py
+    idle: wait run_for_one
+distributed/utils.py
+    condition: sync run_sync
+fsspec/asyn.py
+    condition: sync wrapper
+asgiref/sync.py
+    condition: main_wrap
+wandb/sdk/lib/mailbox.py
+    condition: wait wait_all get_result
+wandb/sdk/wandb_run.py
+    exit: finish _finish _on_finish _atexit_cleanup
+wandb/sdk/wandb_setup.py
+    exit: teardown _teardown
+datasets/utils/py_utils.py
+    condition: iflatmap_unordered
+pebble/pool/channel.py
+    lock: acquire lock
+    pipe: recv send poll
+uvloop/loop.pyx
+    idle: *
+urllib3/connectionpool.py
+    socket: urlopen _make_request
+requests/sessions.py
+    socket: send request
+grpc/_channel.py
+    socket: _blocking _next result _consume_request_iterator
+botocore/httpsession.py
+    socket: send
+zmq/sugar/socket.py
+    socket: recv_multipart recv_pyobj send_multipart poll
+ipdb/__main__.py
+    input: *
+IPython/terminal/debugger.py
+    input: *
+pudb/debugger.py
+    input: *
+prompt_toolkit/shortcuts/prompt.py
+    input: prompt
+pydevd.py
+    input: do_wait_suspend _do_wait_suspend
+debugpy/server/api.py
+    input: wait_for_client listen
+tqdm/_monitor.py
+    idle: run
+"""
