@@ -19,7 +19,6 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BED = ROOT / "tests" / "lab" / "testbed.sh"
 TOOLS = pathlib.Path(sys.executable).parent
-STAND = "import time\ndef stand():\n    while True: time.sleep(3600)\nstand()\n"
 ENV = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TB_DIR": "/run/rankscope-lab"}
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 T0 = 1_790_000_000_000_000_000
@@ -227,12 +227,6 @@ def flat(world: int, steps: int) -> tuple[dict[str, tuple[str, tuple[int, ...]]]
              ("_reduce_scatter_base", (256,)), ("all_reduce", (77,))]  # fmt: skip
     program = [Do("0", *kinds[(step * step + step // 3) % len(kinds)]) for step in range(steps)]
     return {"0": ("default_pg", tuple(range(world)))}, [list(program) for _ in range(world)]
-
-
-def altered(job: Job, rank: int, at: int, **changes: Any) -> Job:
-    """The same job with one call of one rank changed."""
-    job.programs[rank][at] = replace(job.programs[rank][at], **changes)
-    return job
 
 
 def ranks_of(dumps: Sequence[int]) -> list[int]:

@@ -22,7 +22,7 @@ from rankscope.model.evidence.recorder import GroupConfig, GroupStatus, Recorder
 from rankscope.model.gap import Gap, Why
 
 AT, RING, HEAP = 0x10000, 0x200000, 0x900000
-MODERN, OLDER = reader.LAYOUTS
+MODERN = reader.LAYOUTS[0]
 
 
 class Process:

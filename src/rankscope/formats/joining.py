@@ -61,7 +61,6 @@ class Joiner:
     def _file(self, one: FileEvidence) -> list[ProcessRef]:
         """Place all threads of a file; the processes it is about."""
         refs: dict[ProcessRef, None] = {}
-        seen_native_only = 0
         for number, dump in enumerate(of_tasks(with_pids(one.dumps))):
             ranks = (
                 (dump.rank,)
@@ -74,7 +73,6 @@ class Joiner:
                 being = self._being(one, dump.pid if dump.pid is not None else one.who.pid, rank, dump)
                 self._place(being, dump, one, number)
                 refs[being.process.ref] = None
-            seen_native_only += dump.native
         for report in one.reports:
             if isinstance(report, Threads):
                 being = self._being(one, report.threads[0].tid, next(iter(one.who.ranks), None), None)

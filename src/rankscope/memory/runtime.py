@@ -94,8 +94,8 @@ def locate(proc: str, pid: int, memory: Memory) -> Iterator[Runtime]:
     mappings = list(maps.parse(maps.read(proc, pid)))
     candidates = _candidates(mappings)
     seen = False
-    for image, parts in candidates:
-        symbols = _symbols(proc, pid, memory, image, parts)
+    for image, _ in candidates:
+        symbols = _symbols(proc, pid, memory, image)
         if "_PyRuntime" in symbols:
             seen = True
             yield from _readings(memory, image, symbols)
@@ -132,9 +132,7 @@ def _candidates(mappings: list[maps.Mapping]) -> list[tuple[maps.Mapping, tuple[
     return libraries + images[:1] + others
 
 
-def _symbols(
-    proc: str, pid: int, memory: Memory, image: maps.Mapping, parts: tuple[maps.Mapping, ...]
-) -> dict[str, int]:
+def _symbols(proc: str, pid: int, memory: Memory, image: maps.Mapping) -> dict[str, int]:
     try:
         found = elf.in_memory(memory, image.start, _NAMES)
     except elf.BadElf:

@@ -64,6 +64,7 @@ class Ring:
         self._stamp(number, layout.WAITED_AT, time.time_ns())
 
     def waits_no_more(self, number: int) -> None:
+        """Note that who waited gave up; the call may still go on."""
         self._stamp(number, layout.WAITED_AT, 0)
 
     def ends(self, number: int) -> None:

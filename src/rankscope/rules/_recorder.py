@@ -55,15 +55,15 @@ def age(case: Case, state: CollectiveState) -> float | None:
     return max(ages, default=None)
 
 
-def certainty(case: Case, state: CollectiveState) -> Certainty:
+def certainty(case: Case) -> Certainty:
     """Recorders of a running job with an old wait are certain; files have no age, and members may be inferred."""
     if case.snapshot.live:
         return Certainty.LIKELY if case.comparison.weak else Certainty.CERTAIN
     return Certainty.POSSIBLE if case.comparison.weak else Certainty.LIKELY
 
 
-def min_certainty(found: Certainty) -> Certainty:
-    """At most likely: part of the story was not recorded."""
+def at_most_likely(found: Certainty) -> Certainty:
+    """The certainty of a conclusion that other evidence could still overturn."""
     return Certainty.LIKELY if found is Certainty.CERTAIN else found
 
 

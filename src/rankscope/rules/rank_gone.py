@@ -51,7 +51,7 @@ def check(case: Case) -> Iterator[Finding]:
     yield Finding(
         rule=RULE.id, cls=RULE.cls if begun else "rank-never-joined", kind=Kind.CAUSE,
         certainty=Certainty.CERTAIN if roots and begun else Certainty.LIKELY, title=_title(gone, begun),
-        ranks=gone, processes=bodies, because=(*_seen(case, gone, bodies), *(waited_for(roots[0]) if roots else ())),
+        ranks=gone, processes=bodies, because=(*_seen(case, bodies), *(waited_for(roots[0]) if roots else ())),
         next=("dmesg -T | grep -iE 'out of memory|oom|segfault' | tail", "look for the first exception in this rank's log"),
     )  # fmt: skip
 
@@ -95,7 +95,7 @@ def _old(case: Case, member: Member) -> bool:
     return seen is not None and case.stuck(seen.uptime_s)
 
 
-def _seen(case: Case, gone: RankSet, bodies: tuple[Process, ...]) -> Iterator[Reason]:
+def _seen(case: Case, bodies: tuple[Process, ...]) -> Iterator[Reason]:
     for body in bodies:
         member = case.by_ref[body.ref]
         yield Reason(f"pid {body.ref.pid} on {body.ref.host} {ended(member)}", "kernel", body.ref)

@@ -29,7 +29,7 @@ def check(case: Case) -> Iterator[Finding]:
     for state in case.comparison.states:
         if state.kind == "straggler" and not state.consequence:
             yield Finding(
-                rule=RULE.id, cls=RULE.cls, kind=Kind.NOTE, certainty=certainty(case, state),
+                rule=RULE.id, cls=RULE.cls, kind=Kind.NOTE, certainty=certainty(case),
                 title=f"{ranks_phrase(state.culprits)} is late for {call(state)}, but moves", ranks=state.culprits,
                 processes=tuple(process for rank in state.culprits for process in case.of_rank(rank)),
                 because=tuple(waits(case, state)), next=("rankscope diagnose --sweeps 3 --interval 10",), collective=state,

@@ -21,11 +21,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case
-from ..model.diagnosis import Certainty, CollectiveState, Finding, Kind, Reason
+from ..model.diagnosis import CollectiveState, Finding, Kind, Reason
 from ..model.evidence.recorder import Recorder
 from ..model.ranks import RankSet, ranks_phrase
 from . import Rule
-from ._recorder import call, causes, certainty, look_next, site
+from ._recorder import at_most_likely, call, causes, certainty, look_next, site
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -43,7 +43,7 @@ def check(case: Case) -> Iterator[Finding]:
         messages = any(state.pair is not None for state in states)
         yield Finding(
             rule=RULE.id, cls="p2p-order-deadlock" if messages else RULE.cls, kind=Kind.CAUSE,
-            certainty=certainty(case, states[0]), because=tuple(reasons), against=case.comparison.weak,
+            certainty=certainty(case), because=tuple(reasons), against=case.comparison.weak,
             title=f"{ranks_phrase(RankSet(ranks))} wait for each other in {len(states)} calls: a deadlock",
             processes=tuple(process for rank in ranks[:64] for process in case.of_rank(rank)),
             next=look_next(case, RankSet(ranks[:2])), collective=states[0],
@@ -66,9 +66,10 @@ def _left_the_path(case: Case, alone: CollectiveState, states: list[CollectiveSt
     against: tuple[str, ...] = (
         "both sides wait for each other: if all ranks make both calls, their order differs instead",
     )
-    sure, because = min_certainty(certainty(case, common)), [_leg(state) for state in (common, alone)]
+    # The minority is not always wrong.
+    sure, because = at_most_likely(certainty(case)), [_leg(state) for state in (common, alone)]
     if all(_used_to(case, rank, common, alone) for rank in odd):
-        sure, against = certainty(case, common), ()
+        sure, against = certainty(case), ()
         text = f"until now, {who} too made {common.op} of the one group before each {alone.op} of the other"
         because.append(Reason(text, "recorder"))
     return Finding(
@@ -90,11 +91,6 @@ def _used_to(case: Case, rank: int, first: CollectiveState, then: CollectiveStat
     before = [one[:2] for one, following in zip(rows, rows[1:])
               if following[:2] == (then.group, then.op) and following[2] != then.seq]  # fmt: skip
     return len(before) > 1 and set(before) == {(first.group, first.op)}
-
-
-def min_certainty(one: Certainty) -> Certainty:
-    """At most likely: the minority is not always wrong."""
-    return Certainty.LIKELY if one is Certainty.CERTAIN else one
 
 
 def _leg(state: CollectiveState) -> Reason:

@@ -23,7 +23,7 @@ from ..analysis.case import Case
 from ..model.diagnosis import Finding, Kind, Reason
 from ..model.ranks import ranks_phrase
 from . import Rule
-from ._recorder import call, causes, certainty, min_certainty, roots_noted, roots_passed, waits
+from ._recorder import at_most_likely, call, causes, certainty, roots_noted, roots_passed, waits
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -33,7 +33,7 @@ def check(case: Case) -> Iterator[Finding]:
         reasons = (Reason(f"all of {ranks_phrase(state.arrived)} issued {call(state)}, with equal arguments", "recorder"),
                    *list(waits(case, state))[:2])  # fmt: skip
         yield Finding(
-            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=min_certainty(certainty(case, state)),
+            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=at_most_likely(certainty(case)),
             title=f"{call(state)} was issued by every member and does not end: look below the program", because=reasons,
             against=("recorders hold neither root nor reduction: a call that differs only there looks the same",
                      *case.comparison.weak),

@@ -41,7 +41,7 @@ def check(case: Case) -> Iterator[Finding]:
             *(Reason(f"{ranks_phrase(ranks)}: {text}", "recorder") for text, ranks in state.found),
         ]
         yield Finding(
-            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, state), title=title, ranks=culprits,
+            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case), title=title, ranks=culprits,
             processes=tuple(process for rank in culprits for process in case.of_rank(rank)), because=tuple(reasons),
             against=case.comparison.weak, next=look_next(case, culprits), collective=state,
         )  # fmt: skip

@@ -29,11 +29,11 @@ from ..model.evidence.recorder import Recorder, RecorderEntry
 from ..model.ranks import RankSet, ranks_phrase
 from . import Rule
 from ._recorder import (
+    at_most_likely,
     call,
     causes,
     certainty,
     look_next,
-    min_certainty,
     roots_noted,
     roots_passed,
     shared,
@@ -63,7 +63,7 @@ def check(case: Case) -> Iterator[Finding]:
 def _recorded(case: Case, state: CollectiveState) -> Finding:
     """The recorder shows the difference (or, for an argument it does not hold, its trace)."""
     who = ranks_phrase(state.culprits) if state.culprits else "some members"
-    sure = Certainty.POSSIBLE if state.kind == "argument_mismatch" else certainty(case, state)
+    sure = Certainty.POSSIBLE if state.kind == "argument_mismatch" else certainty(case)
     return Finding(
         rule=RULE.id, cls=_class(case, state), kind=Kind.CAUSE, certainty=sure,
         title=f"{who} {_WORDS[state.kind]} at {call(state)}", ranks=state.culprits,
@@ -163,9 +163,9 @@ def _roots(case: Case, state: CollectiveState, passed: dict[str, RankSet], certa
     source = "calls" if certain else "python-stack"
     said = tuple(Reason(f"{ranks_phrase(ranks)} passed {root} as the root", source) for root, ranks in sides)
     everybody = RankSet(rank for _, ranks in sides for rank in ranks)
-    sure = certainty(case, state)
+    sure = certainty(case)
     return Finding(
-        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=sure if certain else min_certainty(sure), ranks=fault,
+        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=sure if certain else at_most_likely(sure), ranks=fault,
         title=f"{ranks_phrase(everybody)} passed different roots to {call(state)}",
         processes=tuple(process for rank in fault for process in case.of_rank(rank)),
         because=(*said, *waits(case, state)), against=case.comparison.weak, next=look_next(case, odd),

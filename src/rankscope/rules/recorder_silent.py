@@ -31,7 +31,7 @@ def check(case: Case) -> Iterator[Finding]:
         if not state.culprits:
             continue
         yield Finding(
-            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, state),
+            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case),
             title=f"{ranks_phrase(state.culprits)} left no record, and {call(state)} waits for it", ranks=state.culprits,
             processes=tuple(process for rank in state.culprits for process in case.of_rank(rank)),
             because=tuple(waits(case, state)), against=("its dump may only be lost", *case.comparison.weak),

@@ -53,7 +53,7 @@ def pending(
 ) -> list[Pending]:
     """All incomplete calls at which some rank stands first in some group; ``strangers`` are listed as members but are none."""
     out: list[Pending] = []
-    for (group, seq), ops in sorted(_first_open(views, groups).items()):
+    for (group, seq), ops in sorted(_first_open(views).items()):
         of = groups.all[group]
         if strangers:
             of = replace(of, ranks=tuple(rank for rank in of.ranks if (group, rank) not in strangers))
@@ -62,7 +62,7 @@ def pending(
     return out
 
 
-def _first_open(views: Mapping[int, RankView], groups: Groups) -> dict[tuple[int, int], dict[int, Op]]:
+def _first_open(views: Mapping[int, RankView]) -> dict[tuple[int, int], dict[int, Op]]:
     wanted: dict[int, set[int]] = defaultdict(set)
     for view in views.values():
         for group, seqs in view.open_seqs.items():

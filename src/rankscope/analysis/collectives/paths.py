@@ -37,7 +37,7 @@ def part(case: Case, state: CollectiveState) -> Divergence | None:
     if usual is None or odd is None:
         return None
     mine, theirs = _entries(usual), _entries(odd)
-    sides = (_side(case, usual, _at(mine, state), state), _side(case, odd, _at(theirs, state), state))
+    sides = (_side(case, usual, _at(mine, state)), _side(case, odd, _at(theirs, state)))
     if not all(side.frames for side in sides):
         return None
     return Divergence(sides, _common(mine, theirs, state, (usual, odd)))
@@ -61,7 +61,7 @@ def _at(entries: Sequence[RecorderEntry], state: CollectiveState) -> RecorderEnt
     return None
 
 
-def _side(case: Case, member: Member, entry: RecorderEntry | None, state: CollectiveState) -> CallPath:
+def _side(case: Case, member: Member, entry: RecorderEntry | None) -> CallPath:
     """The path of the call it issued; where it issued none, or its path was not recorded, the path on which it stands."""
     ranks = RankSet([member.rank] if member.rank is not None else [])
     frames = _own(reversed(entry.frames)) if entry is not None else ()

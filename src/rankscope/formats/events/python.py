@@ -55,7 +55,6 @@ class Reader:
 
     def __init__(self) -> None:
         self._open: dict[str, _Open] = {}
-        self._ignored: dict[str, str] = {}
 
     def waits(self, source: str) -> bool:
         return source in self._open

@@ -72,7 +72,6 @@ class Layout:
     sized_size: int
     type_name: int
     type_flags: int
-    type_basic_size: int
     type_dict_offset: int
     type_keys: int
     text_length: int

@@ -47,7 +47,6 @@ LAYOUT = Layout(
     sized_size=16,
     type_name=24,
     type_flags=168,
-    type_basic_size=32,
     type_dict_offset=288,
     type_keys=872,
     text_length=16,
