@@ -36,6 +36,7 @@ PYTHON = [
     (Kind.USER, "spin", "/job/train.py main | /job/train.py spin"),
     (Kind.LIBRARY, "forward", "/job/train.py main | @torch/nn/modules/linear.py forward"),
     (Kind.INPUT, "cmdloop", "/job/train.py main | ^pdb.py interaction | ^cmd.py cmdloop"),
+    (Kind.COLLECTIVE, "barrier", f"/job/train.py main | /src/pytorch/{C10D} barrier"),
     (Kind.IDLE, "_worker", "^threading.py run | ^concurrent/futures/thread.py _worker"),
 ]
 
@@ -96,6 +97,10 @@ def test_plain_names() -> None:
         ("threading.py", Origin.STDLIB),
         ("<frozen runpy>", Origin.STDLIB),
         ("/home/python/work/train.py", Origin.USER),
+        ("/opt/pytorch/torch/distributed/distributed_c10d.py", Origin.LIBRARY),  # built where it lies
+        ("/tmp/unpacked/torch/utils/data/dataloader.py", Origin.LIBRARY),
+        ("/home/u/examples/torch/distributed/train.py", Origin.USER),
+        ("/home/u/torch/train.py", Origin.USER),
         ("train.py", Origin.USER),
         ("<string>", Origin.USER),
     ],

@@ -20,6 +20,17 @@ class Origin(str, enum.Enum):
 
 
 _INSTALLED = re.compile(r".*(?:site|dist)-packages/+")
+# A torch that was built where it lies, or unpacked beside the program, is known by its own files only.
+_TORCH_TREE = re.compile(
+    r".*/(?=torch/(?:distributed/(?:_?\w*c10d\w*\.py|rendezvous\.py|run\.py|launch\.py|device_mesh\.py|utils\.py"
+    r"|collective_utils\.py|_functional_collectives\w*\.py|_state_dict_utils\.py|(?:_composable|_shard|_symmetric_memory|_tensor"
+    r"|_tools|algorithms|autograd|checkpoint|debug|elastic|fsdp|launcher|nn|optim|pipelining|rpc|tensor)/)"
+    r"|utils/(?:_\w+\.py|data/|checkpoint\.py|cpp_extension\.py|file_baton\.py|hooks\.py)"
+    r"|nn/(?:modules|parallel|attention|utils)/|nn/functional\.py|(?:_dynamo|_inductor|_functorch|_higher_order_ops)/"
+    r"|autograd/(?:__init__|function|functional|graph|grad_mode)\.py|cuda/(?:__init__|_utils|graphs|memory|streams)\.py"
+    r"|multiprocessing/(?:__init__|pool|queue|reductions|spawn)\.py|optim/(?:optimizer|lr_scheduler|adamw?|sgd)\.py"
+    r"|(?:_compile|_ops|_tensor|_utils|_jit_internal|functional|serialization|storage)\.py))"
+)
 _STDLIB_DIR = re.compile(
     r".*(?:^|(?<!tensorflow)/)(?:lib(?:64)?/+)?(?:python|pypy)3?(?:\.\d+)?t?/+(?:lib-dynload/+)?", re.IGNORECASE
 )
@@ -55,7 +66,7 @@ def module_path(file: str) -> str:
     if frozen:
         return frozen.group(1).replace(".", "/") + ".py"
     path = file.replace("\\", "/")
-    for marker in (_INSTALLED, _STDLIB_DIR):
+    for marker in (_INSTALLED, _TORCH_TREE, _STDLIB_DIR):
         found = marker.match(path)
         if found:
             return path[found.end() :]
@@ -68,7 +79,7 @@ def origin_of_file(file: str) -> Origin:
     if _FROZEN.match(file):
         return Origin.STDLIB
     path = file.replace("\\", "/")
-    if _INSTALLED.match(path) or _OURS.match(path):
+    if _INSTALLED.match(path) or _TORCH_TREE.match(path) or _OURS.match(path):
         return Origin.LIBRARY
     top = re.sub(r"\.pyc?$|\.pyx$", "", module_path(file).split("/", 1)[0])
     if _STDLIB_DIR.match(path):
