@@ -22,7 +22,6 @@ from .probe.table import read_table
 
 if TYPE_CHECKING:
     from .analysis.case import Case
-    from .analysis.commands import Address
     from .formats.snapshot import Reader
     from .model.diagnosis import Diagnosis, Finding
     from .probe.source_lines import Lines, Place
@@ -89,41 +88,25 @@ def _reader(here: Host, found: Found) -> Reader:
     return reader
 
 
-# What tells whether a thread moved; and how long to wait between two looks at one that may.
+# What tells whether a thread moved; and the longest wait between two looks at one that may.
 _MOVES = frozenset({"threads", "python-stacks"})
 _PATIENCE_S = 4.0
 
 
-def _longer(
+def _look_on(
     here: Host, found: Found, plan: Plan, snapshot: Snapshot, stuck_after_s: float, progress: Progress
 ) -> Snapshot:
-    """Look on at a lone program that computes on one instruction, until it moves or has been there long enough to count."""
-    from .analysis.progress import spins_s
+    """Look on at a lone program that computes at one place, until it moves or has been there long enough to count."""
+    from .analysis import patience
 
     root = found.job.root
-    while snapshot.complete and snapshot.sweeps and root is not None:
-        case = case_of(snapshot, stuck_after_s)
-        lasted = spins_s(case.standings[root]) if root in case.standings else None
-        if lasted is None or case.stuck(lasted):
-            break
-        wait = min(_PATIENCE_S, case.stuck_after_s - lasted + 0.1)
-        progress(
-            f"process {root.pid}, which computes at one place; {case.stuck_after_s - lasted:.0f} s more tell whether for ever"
-        )
-        again = replace(
-            plan, sweeps=1, interval_s=wait, start_s=time.time() + wait, deadline_s=wait + 10.0, only=_MOVES
-        )
-        snapshot = _joined(snapshot, sweep(here, found, again))
+    while root is not None and (left_s := patience.left_s(case_of(snapshot, stuck_after_s))) is not None:
+        wait_s = min(_PATIENCE_S, left_s + 0.1)
+        progress(f"process {root.pid}, which computes at one place; {left_s:.0f} s more tell whether for ever")
+        again = replace(plan, sweeps=1, interval_s=wait_s, start_s=time.time() + wait_s, deadline_s=wait_s + 10.0,
+                        only=_MOVES)  # fmt: skip
+        snapshot = patience.followed(snapshot, sweep(here, found, again), _PATIENCE_S)
     return snapshot
-
-
-def _joined(snapshot: Snapshot, later: Snapshot) -> Snapshot:
-    """A snapshot and the sweeps that followed."""
-    first = len(snapshot.sweeps)
-    more = tuple(replace(one, index=first + place) for place, one in enumerate(later.sweeps))
-    took, slept = later.effort.took_s, min(later.effort.took_s, _PATIENCE_S)
-    effort = replace(snapshot.effort, took_s=snapshot.effort.took_s + took, slept_s=snapshot.effort.slept_s + slept)
-    return replace(snapshot, sweeps=(*snapshot.sweeps, *more), complete=later.complete, effort=effort)
 
 
 def _nothing() -> None:
@@ -189,7 +172,7 @@ def gather(look: Look, progress: Progress = lambda _: None, stuck_after_s: float
     for found in jobs:
         snapshot = sweep(here, found, look.plan, progress)
         if stuck_after_s is not None and found.job.launcher == discover.ALONE and look.plan.sweeps > 1:
-            snapshot = _longer(here, found, look.plan, snapshot, stuck_after_s, progress)
+            snapshot = _look_on(here, found, look.plan, snapshot, stuck_after_s, progress)
         yield from learn.follow(snapshot, look.plan, look.follow, progress)
 
 
@@ -222,35 +205,17 @@ def diagnose(
     """One snapshot and one diagnosis per job."""
     began = time.monotonic()
     for snapshot in gather(look, progress, stuck_after_s):
-        from .analysis.commands import addressed  # not before the job has been looked at
-
-        diagnosis = addressed(judge(snapshot, stuck_after_s), _address(look))
+        diagnosis = _for_reader(judge(snapshot, stuck_after_s), look)
         took = round(time.monotonic() - began, 3)
         yield snapshot, replace(diagnosis, effort=replace(snapshot.effort, took_s=took))
         began = time.monotonic()
 
 
-def _address(look: Look) -> Address:
-    """Where the user sits who looks, and how the job is reached from there."""
-    import shlex
-
-    from .analysis.commands import Address
+def _for_reader(diagnosis: Diagnosis, look: Look) -> Diagnosis:
+    """The diagnosis with commands that reach the job from where the user sits."""
+    from .analysis.commands import addressed  # not before the job has been looked at
+    from .reach import address
 
     here = host.describe(look.proc).name
-    if look.remote is None:
-        return Address("", look.follow.words() if look.follow is not None else "", here, "ssh:{host}")
-    name, spec, options = look.remote.transport, look.remote.spec, look.remote.options.words()
-    target = shlex.quote(f"{name}:{spec}")
-    if name == "slurm":
-        inside = f"srun --jobid={spec} --overlap --gres=none -w {{host}} sh -c {{command}}"
-        return Address(target, options, here, "", inside if spec.isdigit() else "ssh {host} {command}")
-    return Address(target, options, here, "ssh:{host}")
-
-
-def from_file(diagnosis: Diagnosis, path: str) -> Diagnosis:
-    """The diagnosis of a snapshot file, with commands that read the same file."""
-    import shlex
-
-    from .analysis.commands import Address, addressed
-
-    return addressed(diagnosis, Address(shlex.quote(path), live=False))
+    remote = look.remote
+    return addressed(diagnosis, address.away(here, remote) if remote is not None else address.beside(here, look.follow))

@@ -6,7 +6,8 @@ import shlex
 
 import pytest
 
-from rankscope.analysis.commands import Address, addressed
+from rankscope.analysis.commands import addressed
+from rankscope.model.address import Address
 from rankscope.model.diagnosis import Certainty, Diagnosis, Finding, Kind, State
 from rankscope.model.process import Process, ProcessRef, Role
 from rankscope.model.ranks import RankSet

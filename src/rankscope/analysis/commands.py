@@ -1,7 +1,12 @@
 """The commands of a diagnosis, made ready to paste where it is read: on the right host, of the right process.
 
-A rule writes a step as if it stood beside the process (``rankscope stacks pid:4711 --raw``, ``kill -CONT 4711``, ``gdb -p
-PID``). Whoever reads it may sit on a login node, or have only a file.
+A rule writes a step as if it stood beside the process: ``rankscope stacks pid:4711 --raw``, ``kill -CONT 4711``, ``gdb -p
+PID   # who holds it``. Whoever reads it may sit on a login node, or have only a file. So each step is read as words and
+
+- a placeholder in capitals (``pid:CHILD``, ``-p PID``, ``--ranks A,B``) becomes the process or the ranks of its finding;
+- a command of ours gets the target that leads there: ``rankscope stacks slurm:7 --ranks 5 --raw``;
+- a command of the system is run on the host of its process: ``ssh node2 'kill -CONT 4711'``;
+- what is no command at all (code to change, advice) stays as it is.
 """
 
 from __future__ import annotations
@@ -10,8 +15,8 @@ import dataclasses
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from ..model.address import Address
 from ..model.diagnosis import Diagnosis, Finding
 from ..model.process import Process
 from ..model.ranks import RankSet
@@ -28,40 +33,24 @@ _RANKS = re.compile(r"(?<=--ranks )[A-Z]+(?:,[A-Z]+)*\b")
 _REMARK = re.compile(r"\s{2,}(?:#\s*|\()(.*?)\)?$")
 
 
-@dataclass(frozen=True)
-class Address:
-    """Where the reader of a diagnosis is, and how the job is reached from there.
-
-    ``target`` is the target as a shell reads it, empty for a job beside the reader; ``options`` come behind it. ``here``
-    is the reader's own host. ``host`` says how one host alone is looked at ({host} stands for it; empty: only the whole
-    target), ``shell`` how a command is run there ({host}, {command}).
-    """
-
-    target: str = ""
-    options: str = ""
-    here: str = ""
-    host: str = ""
-    shell: str = "ssh {host} {command}"
-    live: bool = True
-
-
 def addressed(diagnosis: Diagnosis, to: Address) -> Diagnosis:
     """The diagnosis with every step as its reader can paste it."""
-    steps = {id(one): tuple(_step(step, one, diagnosis, to) for step in one.next) for one in diagnosis.findings}
-    new: dict[str, dict[str, None]] = {}
-    for one in diagnosis.findings:
-        for old, step in zip(one.next, steps[id(one)]):
-            new.setdefault(old, {})[step] = None
-    return dataclasses.replace(
-        diagnosis,
-        findings=tuple(dataclasses.replace(one, next=steps[id(one)]) for one in diagnosis.findings),
-        next=tuple(dict.fromkeys(_all(diagnosis, new, to))),
+    findings = tuple(
+        dataclasses.replace(one, next=tuple(_step(step, one, diagnosis, to) for step in one.next))
+        for one in diagnosis.findings
     )
+    steps = dict.fromkeys(_steps(diagnosis, findings, to))
+    return dataclasses.replace(diagnosis, findings=findings, next=tuple(steps))
 
 
-def _all(diagnosis: Diagnosis, new: dict[str, dict[str, None]], to: Address) -> Iterator[str]:
-    for old in diagnosis.next:
-        yield from new.get(old) or (_step(old, None, diagnosis, to),)
+def _steps(diagnosis: Diagnosis, findings: tuple[Finding, ...], to: Address) -> Iterator[str]:
+    """The steps of the whole diagnosis; one that several findings share is one for each of their processes."""
+    made: dict[str, list[str]] = {}
+    for old, new in zip(diagnosis.findings, findings):
+        for step, ready in zip(old.next, new.next):
+            made.setdefault(step, []).append(ready)
+    for step in diagnosis.next:
+        yield from made.get(step) or [_step(step, None, diagnosis, to)]
 
 
 def _step(step: str, finding: Finding | None, diagnosis: Diagnosis, to: Address) -> str:
@@ -71,24 +60,19 @@ def _step(step: str, finding: Finding | None, diagnosis: Diagnosis, to: Address)
     if command.split(" ", 1)[0] not in _TOOLS | {"rankscope"} and not _OF_A_HOST.match(command):
         return step
     if command.startswith("sudo -E rankscope ") and to.target and to.live:
-        words = command.split()[2:]  # root here is not root there
-        return _step(
-            " ".join([*words, *(["--sudo"] if "--sudo" not in to.options else [])])
-            + "".join(f"   {one}" for one in _remarks(remark)),
-            finding,
-            diagnosis,
-            to,
-        )
-    about = _about(command, finding)
+        command = _as_root_there(command, to)
     if finding is not None and finding.ranks:
         command = _RANKS.sub(str(finding.ranks), command)
+    about = _about(command, finding)
     ours = command.startswith("rankscope ")
     command = _ours(command, about, diagnosis, to) if ours else _theirs(command, about, to)
-    return "   ".join([command, *_remarks(remark)])
+    return f"{command}   # {remark}" if remark else command
 
 
-def _remarks(remark: str) -> list[str]:
-    return [f"# {remark}"] if remark else []
+def _as_root_there(command: str, to: Address) -> str:
+    """A command as root: root here is not root there, so that ``--sudo`` takes the place of sudo."""
+    sudo = [] if "--sudo" in to.options else ["--sudo"]
+    return " ".join([*command.split()[2:], *sudo])
 
 
 def _about(command: str, finding: Finding | None) -> Process | None:
@@ -142,3 +126,8 @@ def _theirs(command: str, about: Process | None, to: Address) -> str:
     if not to.here or about.ref.host == to.here:
         return command
     return to.shell.format(host=about.ref.host, command=shlex.quote(command))
+
+
+def of_file(diagnosis: Diagnosis, path: str) -> Diagnosis:
+    """The diagnosis of a snapshot file, with commands that read the same file."""
+    return addressed(diagnosis, Address(shlex.quote(path), live=False))

@@ -47,6 +47,7 @@ def command(
     directories of them, in any mix; - is stdin.
     """
     from .. import pipeline
+    from ..analysis import commands
     from ..formats.gather import events, gather
 
     _exist(files)
@@ -62,7 +63,7 @@ def command(
         return
     diagnosis = pipeline.judge(snapshot, stuck_after)
     if len(files) == 1 and str(files[0]) != "-":
-        diagnosis = pipeline.from_file(diagnosis, str(files[0]))
+        diagnosis = commands.of_file(diagnosis, str(files[0]))
     show(diagnosis, as_json, color)
     raise click.exceptions.Exit(_exit.code_of([diagnosis]))
 

@@ -48,6 +48,7 @@ def command(
     130 interrupted.
     """
     from .. import pipeline
+    from ..analysis import commands
 
     chosen = _target.parse(target)
     where = _options.where(chosen, look)
@@ -56,7 +57,7 @@ def command(
     interrupted = False
     if chosen.file is not None:
         snapshot = _snapshots.load(chosen.file)
-        seen.append((snapshot, pipeline.from_file(pipeline.judge(snapshot, stuck_after), str(chosen.file))))
+        seen.append((snapshot, commands.of_file(pipeline.judge(snapshot, stuck_after), str(chosen.file))))
         show(seen[0][1], as_json, color)
     else:
         wanted = pipeline.Look(chosen.pid, _options.plan(**look), **where)

@@ -1,0 +1,30 @@
+"""How much longer to look at a lone program that computes at one place: two looks do not tell a long sum from an endless one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..model.snapshot import Snapshot
+from .case import Case
+from .progress import spins_s
+
+
+def left_s(case: Case) -> float | None:
+    """The seconds until a program that has not moved counts as stuck; None where it moves, or has been there so long."""
+    snapshot = case.snapshot
+    standing = case.standings.get(snapshot.job.root) if snapshot.job.root is not None else None
+    lasted = spins_s(standing) if standing is not None and snapshot.complete and snapshot.sweeps else None
+    return None if lasted is None or case.stuck(lasted) else case.stuck_after_s - lasted
+
+
+def followed(snapshot: Snapshot, later: Snapshot, slept_s: float) -> Snapshot:
+    """A snapshot and the sweeps that came after it; ``slept_s`` is how long the second look waited."""
+    first = len(snapshot.sweeps)
+    more = tuple(replace(one, index=first + place) for place, one in enumerate(later.sweeps))
+    took_s = later.effort.took_s
+    effort = replace(
+        snapshot.effort,
+        took_s=snapshot.effort.took_s + took_s,
+        slept_s=snapshot.effort.slept_s + min(took_s, slept_s),
+    )
+    return replace(snapshot, sweeps=(*snapshot.sweeps, *more), complete=later.complete, effort=effort)

@@ -1,0 +1,25 @@
+"""How the commands that are shown reach the hosts of a job."""
+
+from __future__ import annotations
+
+import shlex
+
+from ..model.address import Address
+from .gather import Remote
+from .transport import Options
+
+
+def beside(here: str, follow: Options | None) -> Address:
+    """The address of a job on the reader's own host, which may go on to others."""
+    return Address("", follow.words() if follow is not None else "", here, "ssh:{host}")
+
+
+def away(here: str, remote: Remote) -> Address:
+    """The address of a job on other hosts; a Slurm job of one number is entered by a step of its own."""
+    target, options = shlex.quote(f"{remote.transport}:{remote.spec}"), remote.options.words()
+    if remote.transport != "slurm":
+        return Address(target, options, here, "ssh:{host}")
+    if not remote.spec.isdigit():
+        return Address(target, options, here)
+    step = f"srun --jobid={remote.spec} --overlap --gres=none -w {{host}} sh -c {{command}}"
+    return Address(target, options, here, shell=step)

@@ -1,0 +1,52 @@
+"""A lone program that computes at one place is looked at for as long as it takes to tell, and no longer."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from rankscope.analysis.patience import followed, left_s
+from rankscope.model.evidence.stacks import Frame, PythonStacks, PythonThread, Stack
+from rankscope.model.evidence.threads import KernelThread, Threads
+from rankscope.model.process import Process, ProcessRef, Role
+from rankscope.model.snapshot import Effort, Item, Job, Snapshot, Sweep
+from rankscope.pipeline import case_of
+
+REF = ProcessRef("n1", 70, 1)
+
+
+def computing(took_s: float, line: int = 9) -> Snapshot:
+    """Two looks at a process that wants the CPU and never sleeps; ``line`` is where it stands at the second."""
+
+    def look(place: int) -> Sweep:
+        stack = Stack([Frame("main", "/job/run.py", line if place else 9)])
+        kernel = Threads(
+            (KernelThread(70, "python", "R", cpu_s=place * took_s, voluntary=3),), uptime_s=9 + place * took_s
+        )
+        stacks = PythonStacks((PythonThread(70, stack, "MainThread", holds_gil=True),), engine="test")
+        return Sweep(place, place * took_s, (REF,), (Item(REF, kernel), Item(REF, stacks)))
+
+    process = Process(REF, Role.OTHER, parent=1, comm="python", command=("python", "run.py"))
+    return Snapshot(Job("none", root=REF), processes=(process,), sweeps=(look(0), look(1)))
+
+
+def left(snapshot: Snapshot) -> float | None:
+    return left_s(case_of(snapshot, stuck_after_s=30.0))
+
+
+def test_what_is_left_is_the_time_until_it_counts_as_stuck() -> None:
+    assert left(computing(took_s=12.0)) == 18.0
+    assert left(computing(took_s=30.0)) is None
+
+
+def test_nothing_is_left_to_wait_for_where_it_moves_or_the_look_was_cut_short() -> None:
+    assert left(computing(took_s=12.0, line=10)) is None
+    assert left(dataclasses.replace(computing(took_s=12.0), complete=False)) is None
+    assert left(dataclasses.replace(computing(took_s=12.0), job=Job("none"))) is None
+
+
+def test_later_sweeps_are_numbered_on_and_their_cost_is_added() -> None:
+    first = dataclasses.replace(computing(1.0), effort=Effort(2.0, 1.0))
+    later = dataclasses.replace(computing(1.0), effort=Effort(5.0), complete=False)
+    joined = followed(first, later, slept_s=4.0)
+    assert [sweep.index for sweep in joined.sweeps] == [0, 1, 2, 3]
+    assert (joined.effort.took_s, joined.effort.slept_s, joined.complete) == (7.0, 5.0, False)
