@@ -14,21 +14,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankscope.formats import flight_recorder
-from rankscope.memory import recorder as reader
+from rankscope.memory import recorder
 from rankscope.memory.buildid import SymbolCache
+from rankscope.memory.recorder_entry import LAYOUTS, Layout, Torn
+from rankscope.memory.recorder_ring import Reading, UnknownLayout
 from rankscope.memory.runtime import Families
 from rankscope.memory.source import BytesMemory, Unreadable
 from rankscope.model.evidence.recorder import GroupConfig, GroupStatus, Recorder
 from rankscope.model.gap import Gap, Why
 
 AT, RING, HEAP = 0x10000, 0x200000, 0x900000
-MODERN = reader.LAYOUTS[0]
+MODERN = LAYOUTS[0]
 
 
 class Process:
     """Memory of a process that holds a flight recorder."""
 
-    def __init__(self, layout: reader.Layout, capacity: int = 8) -> None:
+    def __init__(self, layout: Layout, capacity: int = 8) -> None:
         self.layout, self.capacity = layout, capacity
         self.head = bytearray(512)
         self.entries: list[bytearray] = []
@@ -115,7 +117,7 @@ class Process:
         return BytesMemory({AT: bytes(self.head), RING: ring, HEAP: bytes(self.heap)})
 
 
-def filled(layout: reader.Layout, issued: int = 6, open_from: int = 5, capacity: int = 8) -> Process:
+def filled(layout: Layout, issued: int = 6, open_from: int = 5, capacity: int = 8) -> Process:
     process = Process(layout, capacity)
     for number in range(issued):
         process.issue("nccl:a_long_collective_name" if number % 2 else "gloo:all_reduce", number + 1,
@@ -124,10 +126,10 @@ def filled(layout: reader.Layout, issued: int = 6, open_from: int = 5, capacity:
 
 
 def read(process: Process, tail: int = 128) -> Recorder:
-    return reader._Reading(process.memory(), AT, tail).recorder()
+    return Reading(process.memory(), AT, tail).recorder()
 
 
-@pytest.mark.parametrize("layout", reader.LAYOUTS, ids=lambda layout: layout.name)
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
 def test_a_ring_of_either_era_is_read(layout):
     found = read(filled(layout))
     assert (found.version, found.library, found.capacity, found.source) == (layout.name, "2.27.5", 8, "memory")
@@ -145,7 +147,7 @@ def test_a_ring_of_either_era_is_read(layout):
     assert found.groups == (GroupConfig("0", "default_pg", (0, 1, 2, 3)),)
 
 
-@pytest.mark.parametrize("layout", reader.LAYOUTS, ids=lambda layout: layout.name)
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
 def test_a_ring_that_has_turned_comes_oldest_first(layout):
     found = read(filled(layout, issued=21, open_from=20, capacity=8))
     assert [entry.id for entry in found.entries] == list(range(13, 21))
@@ -170,8 +172,8 @@ def test_a_recorder_that_is_off_says_so():
     off = bytearray(process.head)
     off[0] = 0
     struct.pack_into("<QQQ", off, 48, 0, 0, 0)
-    assert not reader._Reading(BytesMemory({AT: bytes(off)}), AT, 8).recorder().enabled
-    assert reader._Reading(memory, AT, 8).recorder().enabled
+    assert not Reading(BytesMemory({AT: bytes(off)}), AT, 8).recorder().enabled
+    assert Reading(memory, AT, 8).recorder().enabled
 
 
 @settings(max_examples=200, deadline=None)
@@ -186,8 +188,8 @@ def test_foreign_or_damaged_memory_is_never_guessed_at(data):
         struct.pack_into("<Q", piece, at, data.draw(st.sampled_from([0, 1, AT, RING, HEAP, 1 << 40, (1 << 64) - 1])))
     memory = BytesMemory({at: bytes(piece) for at, piece in pieces.items()})
     try:
-        found = reader._Reading(memory, AT, 8).recorder()
-    except (reader.UnknownLayout, reader.Torn, Unreadable, struct.error):
+        found = Reading(memory, AT, 8).recorder()
+    except (UnknownLayout, Torn, Unreadable, struct.error):
         return
     assert isinstance(found, Recorder)
 
@@ -209,20 +211,20 @@ class Moving:
 
 
 def test_a_ring_that_moves_while_it_is_read_is_read_again():
-    assert reader._Reading(Moving(filled(MODERN, capacity=64), 3), AT, 8).recorder().entries[-1].op == "barrier"
-    with pytest.raises(reader.Torn):
-        reader._Reading(Moving(filled(MODERN, capacity=64), 1000), AT, 8).recorder()
+    assert Reading(Moving(filled(MODERN, capacity=64), 3), AT, 8).recorder().entries[-1].op == "barrier"
+    with pytest.raises(Torn):
+        Reading(Moving(filled(MODERN, capacity=64), 1000), AT, 8).recorder()
 
 
 def test_a_process_without_torch_has_no_recorder():
-    found = reader.read_recorder(os.getpid(), cache=SymbolCache("/nonexistent"))
+    found = recorder.read_recorder(os.getpid(), cache=SymbolCache("/nonexistent"))
     assert isinstance(found, Gap)
     assert found.why is Why.MISSING
 
 
 def test_the_two_rings_of_one_process_are_laid_side_by_side():
     nccl, gloo = filled(MODERN, issued=6), filled(MODERN, issued=2)
-    merged = reader.joined([read(nccl), read(gloo)])
+    merged = recorder.joined([read(nccl), read(gloo)])
     assert len(merged.entries) == 8
     assert [entry.id for entry in merged.entries] == list(range(8))
     assert {entry.group for entry in merged.entries} > {"0"}
@@ -252,8 +254,8 @@ def test_a_real_process_reads_as_its_own_dump_says(tmp_path):
     with subprocess.Popen([sys.executable, "-c", CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         line = child.stdout.readline()
-        found = reader.read_recorder(child.pid, cache=cache, tail=10_000)
-        sited = reader.read_recorder(child.pid, cache=cache, families=Families())
+        found = recorder.read_recorder(child.pid, cache=cache, tail=10_000)
+        sited = recorder.read_recorder(child.pid, cache=cache, families=Families())
         child.stdin.close()  # type: ignore[union-attr]
     if isinstance(found, Gap):
         pytest.skip(found.detail)

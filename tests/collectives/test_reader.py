@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankscope.formats import flight_recorder, plain
-from rankscope.model.evidence.recorder import Recorder
+from rankscope.model.evidence.recorder import Recorder, label_parts
 from rankscope.model.gap import Gap, Why
 from rankscope.model.ring import Ring
 
@@ -69,10 +69,11 @@ def test_numbers_written_as_text_and_bare_lists_are_read():
 @pytest.mark.parametrize(("label", "parts"), [
     ("nccl:recv 3<-0", ("nccl", "recv", (0, 3))), ("nccl:send 0->3", ("nccl", "send", (0, 3))),
     ("gloo:all_reduce", ("gloo", "all_reduce", None)), ("xccl:_all_gather_base", ("xccl", "_all_gather_base", None)),
+    ("send 2 -> 5", ("", "send", (2, 5))), ("recv ²<-0", ("", "recv ²<-0", None)), ("a->b", ("", "a->b", None)),
     ("all_reduce", ("", "all_reduce", None)), ("hccl:coalesced", ("hccl", "coalesced", None)),
 ])  # fmt: skip
 def test_a_label_is_taken_apart(label, parts):
-    assert flight_recorder.label_parts(label) == parts
+    assert label_parts(label) == parts
 
 
 def test_gloo_finishes_operations_although_their_state_never_changes():

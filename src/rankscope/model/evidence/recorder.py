@@ -77,3 +77,18 @@ class Recorder:
     read_at_ns: int = 0
     only_active: bool = False
     enabled: bool = True
+
+
+def label_parts(label: str) -> tuple[str, str, tuple[int, int] | None]:
+    """``nccl:recv 3<-0`` as backend, operation and (source, destination) in ranks of the group."""
+    backend, colon, op = label.partition(":")
+    if not colon:
+        backend, op = "", label
+    for arrow in ("->", "<-"):
+        before, found, right = op.partition(arrow)
+        name, space, left = before.rstrip().rpartition(" ")
+        left, right = left.strip(), right.strip()
+        if found and space and left.isdecimal() and right.isdecimal():
+            ends = (int(left), int(right))
+            return backend, name.rstrip(), ends if arrow == "->" else ends[::-1]
+    return backend, op, None
