@@ -14,7 +14,7 @@ from .records import Record, read_all
 NAME = "faulthandler"
 
 _HEAD = re.compile(r"^\s*(Current thread|Thread) (0x[0-9a-fA-F]+)(?: \[([^\]]*)\])? \(most recent call first\):")
-_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+|\?\?\?) in (?P<name>\S+)\s*$')
+_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+|\?\?\?)(?P<comma>,?) in (?P<name>\S+)\s*$')
 _MARK = re.compile(r"^\s*(Garbage-collecting|<no Python frame>|<invalid frame>|\.\.\.)\s*$")
 _FATAL = re.compile(r"^Fatal Python error: ([\w ]+?)(?:: (.*))?$")
 _TIMEOUT = re.compile(r"^Timeout \((\d+):(\d\d):(\d\d)(?:\.\d+)?\)!")
@@ -55,6 +55,8 @@ class Reader:
 
     def _take(self, line: Line) -> bool:
         frame, mark = _FRAME.match(line.text), _MARK.match(line.text)
+        if frame and frame["comma"] and self._open is None:
+            frame = None  # a traceback's; below the head of a thread people write it with a comma too
         if not frame and not (mark and (self._open or mark.group(1) == "Garbage-collecting")):
             return False
         if self._open is None:

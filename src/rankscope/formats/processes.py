@@ -77,6 +77,9 @@ class Reader:
             fields["cpu"] = float(row["%CPU"])
         if row.get("WCHAN", "-") not in ("-", "0"):
             fields["wchan"] = row["WCHAN"]
+        for column, field in (("PPID", "ppid"), ("NLWP", "threads"), ("THCNT", "threads")):
+            if row.get(column, "").isdigit():
+                fields[field] = int(row[column])
         yield _event(line, "proc.row", fields, int(pid))
 
     def close(self) -> Iterable[Record]:

@@ -33,6 +33,7 @@ from ..analysis.frames import kind_of, wait_of
 from ..analysis.origin import module_path
 from ..model.diagnosis import Finding
 from ..model.process import Role
+from ._forks import CHILD_FRAMES, CHILD_WORDS, is_child
 from ._outcomes import BAD, FORK_THEN_EXEC, cured_by
 from ._text import LIKELY, POSSIBLE, Hit, Sign, finding, hits, make_rule
 
@@ -41,12 +42,6 @@ _STEPS = (
     "rankscope stacks pid:CHILD --native   # names the lock",
 )
 
-_CHILD_FRAMES = (
-    r"(?:_bootstrap|_launch|_Popen|_worker_loop|_process_worker|os_fork\w*|worker \((?:.*/)?multiprocessing/pool|spawn_worker|init_process|fork_worker|"
-    r"run_subprocess|_main \((?:.*/)?multiprocessing|forked?_child|popen_fork|workloop \((?:.*/)?billiard|\brun \((?:.*/)?(?:multiprocess(?:ing)?|billiard)/process|PyOS_AfterFork_Child|run_at_forkers|os_fork_impl|"
-    r"after_in_child|_after_fork|afterfork|postfork_child|__run_postfork_handlers|__libc_fork|__fork\b|subprocess_fork_exec|_posixsubprocess|do_fork_exec|grpc_postfork)"
-)
-_CHILD_WORDS = r"\bfork(?:ed|s|ing)?\b|\bchild(?:ren)?\b|data ?loader[ _-]?worker|pool worker|\bworkers?\b|sub-?process|pre-?fork|gunicorn|uwsgi|celery|--preload|ProcessPool|multiprocessing|PyOS_AfterFork|run_at_forkers|os_fork|__libc_fork|_posixsubprocess|subprocess_fork_exec"
 _GLOBAL_LOCKS = (
     r"(?:heap_lock|freelist_lock|extent_mutex|malloc_mutex|arena_get2|ptmalloc\w*|_int_malloc|__libc_malloc|tcache_init|je_\w+|tc_malloc|tcmalloc|CentralFreeList|"
     r"SpinLock(?:Delay|Holder|::\w*Lock)?|SlowLock|_dl_add_to_namespace_list|_rtld_global|_dl_open|dl_iterate_phdr|__cxa_atexit|__kmp_\w+|gomp_\w+|omp_\w+|"
@@ -58,6 +53,8 @@ _POOLS = (
     r"s3fs|fsspec|gcsfs|aiohttp|boto|botocore|pymongo|kafka|zarr|h5py|pydicom|decord)"
 )
 
+# Threads of a library that were started in the process itself.
+_OWN_THREADS = r"^(?:gomp_thread_start|blas_thread_server|__kmp_launch_worker|__kmp_launch_thread)\b"
 # The warning alone is in many healthy logs.
 _STANDS = r"futex|hang|hung|stuck|wait(?:s|ing)? (?:for|in|on)\b(?![^\n]*(?:finish|success))|sleep(?:s|ing)\b|never|frozen|freez|mutex|_lock\b|idle\)|Timeout \(|no progress|no (?:further|more) output|nothing (?:more|further)|still running|silent|does not (?:start|finish|return)"
 _SIGNS = (
@@ -68,26 +65,26 @@ _SIGNS = (
     Sign(r"fork\(\) called from a process already using (?:GNU )?OpenMP|Other threads are currently calling into gRPC, skipping fork\(\) handlers|gRPC[^\n]{0,60}fork\(\)|fork_posix\.cc|OMP: (?:Error|Info) #\d+[^\n]*fork|prefork_posix", "a library complains of the fork"),
     Sign(r"\((?:[^\n]*/)?(?:grpc|polars|pyarrow|pymongo|tensorflow|jax|jaxlib|numexpr|tokenizers|duckdb|lance|rasterio|confluent_kafka|prometheus_client|opentelemetry|ddtrace|sentry_sdk|newrelic)/", "a child is inside a library that keeps threads", also=(r"worker|child|fork",), anywhere=(r"\bfork\w*\b|prefork|popen_fork|_launch \(|_worker_loop",)),
     Sign(r"cv2\.setNumThreads\(0\)[^\n]{0,60}(?:work|fix|solv|help|resolv)|(?:work|fix|solv|help|resolv)\w*[^\n]{0,60}(?:cv2\.setNumThreads|set_num_threads\(1\)|TOKENIZERS_PARALLELISM|POLARS_\w+|OPENBLAS_NUM_THREADS|MKL_NUM_THREADS)", "it works when a library has no threads", prose=True),
-    Sign(r"^(?:__enter__|acquire|lock|_lock) \([^\n]*(?:_objects|lock\w*|mutex\w*)\.pyx", "a child waits for a lock of an extension module", also=(_CHILD_FRAMES,)),
+    Sign(r"^(?:__enter__|acquire|lock|_lock) \([^\n]*(?:_objects|lock\w*|mutex\w*)\.pyx", "a child waits for a lock of an extension module", also=(CHILD_FRAMES,)),
     # Between fork and exec a child has one thread: nobody in it can be importing what it waits for.
     Sign(r"\bimport[_-]lock\b|_PyImport_AcquireLock|_ModuleLock\b|_lock_unlock_module", "a child that has not reached its exec waits for the lock of an import that its parent was doing", anywhere=(FORK_THEN_EXEC, r"\bthreads?\b")),
-    Sign(r"_flush_std_streams|_enter_buffered_busy", "a child waits for the lock of an output buffer that the parent held", also=(_CHILD_FRAMES,)),
-    Sign(r"(?:_acquireLock|acquire|_lock|createLock|emit|flush|handle) \((?:[^\n]*/)?logging/(?:__init__|handlers)\.py", "a child waits for the lock of the log", also=(_CHILD_FRAMES,)),
+    Sign(r"_flush_std_streams|_enter_buffered_busy", "a child waits for the lock of an output buffer that the parent held", also=(CHILD_FRAMES,)),
+    Sign(r"(?:_acquireLock|acquire|_lock|createLock|emit|flush|handle) \((?:[^\n]*/)?logging/(?:__init__|handlers)\.py", "a child waits for the lock of the log", also=(CHILD_FRAMES,)),
     Sign(r"may lead to deadlocks in the child|os\.fork\(\) is incompatible with multithreaded|process just got forked, after parallelism|fork\(\) (?:called )?(?:from|in) (?:a )?multi-?threaded",
          "the interpreter or a library warned of this fork", anywhere=(_STANDS,)),
-    Sign(_GLOBAL_LOCKS, "a child waits for a lock that belongs to the whole process", also=(_CHILD_WORDS, r"lll_lock|mutex_lock|SpinLock|SlowLock|futex|lock_slow|park|_lock\b|spin"), prose=True),
+    Sign(_GLOBAL_LOCKS, "a child waits for a lock that belongs to the whole process", also=(CHILD_WORDS, r"lll_lock|mutex_lock|SpinLock|SlowLock|futex|lock_slow|park|_lock\b|spin"), unless=(_OWN_THREADS,), prose=True),
     Sign(r"\b(?:inherit\w*|copied|held|taken|owned|locked)[^\n]{0,60}(?:lock|mutex)[^\n]{0,60}(?:fork|parent)|(?:lock|mutex)[^\n]{0,80}(?:held|owned|taken|locked)[^\n]{0,40}(?:at (?:the )?(?:time of )?fork|by (?:a |the )?(?:thread (?:id )?(?:of|in) )?(?:the )?parent|when (?:it|the process) forked|thread that does not exist|does not exist in the child)",
          "a lock was held when the process was forked", prose=True),
-    Sign(r"\b(?:weakref|finaliz\w+|__del__|gc|garbage)[^\n]*(?:\n.*){0,8}(?:future|result\(\)|run_coroutine_threadsafe|asyncer|event loop|Future\.result)", "a finalizer in a child waits for a thread of its parent", also=(_CHILD_WORDS,)),
+    Sign(r"\b(?:weakref|finaliz\w+|__del__|gc|garbage)[^\n]*(?:\n.*){0,8}(?:future|result\(\)|run_coroutine_threadsafe|asyncer|event loop|Future\.result)", "a finalizer in a child waits for a thread of its parent", also=(CHILD_WORDS,)),
     Sign(rf"\b(?:collect|_collect|par_iter|read_parquet|scan|sink|join_context|in_worker_cold|install) \((?:[^\n]*/)?(?:polars|rayon)|\b{_POOLS}\b[^\n]{{0,60}}\bthread ?pool|thread ?pool[^\n]{{0,60}}(?:fork|child|missing|empty|gone|no threads)",
-         "a library with a thread pool of its own is used in a child", also=(_CHILD_WORDS,), prose=True),
+         "a library with a thread pool of its own is used in a child", also=(CHILD_WORDS,), prose=True),
     Sign(r"at::(?:native|cpu|_ops|parallel_for|internal)[^\n]*|libgomp|libiomp|\bc10::|torch::autograd::THPVariable", "a CPU operator does not return in a worker of a process that forks",
          also=(r"(?:hung|stuck|forked|blocked|hang\w*)[^\n]{0,20}worker|worker[^\n]{0,30}(?:hung|stuck|forked|hang)|gunicorn|uwsgi|pre-?fork|celery|--preload",), prose=True),
     Sign(rf"\b(?:stuck|hang\w*|hung|never|block\w*|wait\w*|freez\w*|stop\w*|idle)\b[^\n]{{0,60}}\b(?:{_POOLS[3:-1]}|parallel_for|svd|matmul|dgetrf|linalg|blas|lapack|scipy|numpy|np\.)|\b(?:{_POOLS[3:-1]}|svd|dgetrf|linalg|blas|lapack|scipy|numpy)\b[^\n]{{0,60}}\b(?:stuck|hang\w*|hung|never (?:return|finish|complete)\w*|block\w*|freez\w*)", "a library with threads of its own does not return in a child",
-         also=(_CHILD_WORDS, r"parent|before|already|fork|child|spawn|OMP_NUM_THREADS|thread"), unless=(r"out of memory|killed by signal|No space left|all_?reduce|watchdog",), prose=True),
+         also=(CHILD_WORDS, r"parent|before|already|fork|child|spawn|OMP_NUM_THREADS|thread"), unless=(r"out of memory|killed by signal|No space left|all_?reduce|watchdog",), prose=True),
     Sign(r"\b(?:sync|wrapper) \((?:[^\n]*/)?fsspec/asyn\.py|run_coroutine_threadsafe|_blocking \((?:[^\n]*/)?grpc/|(?:result|_result_or_cancel) \((?:[^\n]*/)?concurrent/futures/_base\.py", "a child waits for a thread that would have to run in its parent", also=(r"_worker_loop|popen_fork|_launch \(|os_fork|forked",)),
     Sign(r"with (?:self\.)?\w*lock\w*:|\.acquire\(", "a child waits for a lock", also=(r"\bforked?\b|\bchild\b|prefork|os\.fork|gunicorn|celery|uwsgi",), prose=True),
-    Sign(cured_by(r"\b(?:OMP|OPENBLAS|MKL|NUMEXPR|VECLIB|RAYON|POLARS|BLIS|GOTO|TBB|ARROW|OPENCV\w*|TF)[_ ]\w*[_ ]?THREADS[ =_]{0,3}1\b|set_num_threads\(1\)|threadpool_limits|TOKENIZERS_PARALLELISM ?= ?\"?(?:false|0)|setNumThreads\([01]\)"), "it works with one thread", anywhere=(_CHILD_WORDS,), prose=True),
+    Sign(cured_by(r"\b(?:OMP|OPENBLAS|MKL|NUMEXPR|VECLIB|RAYON|POLARS|BLIS|GOTO|TBB|ARROW|OPENCV\w*|TF)[_ ]\w*[_ ]?THREADS[ =_]{0,3}1\b|set_num_threads\(1\)|threadpool_limits|TOKENIZERS_PARALLELISM ?= ?\"?(?:false|0)|setNumThreads\([01]\)"), "it works with one thread", anywhere=(CHILD_WORDS,), prose=True),
     Sign(r"\b(?:before|after|across|prior to|at|on|since|through)[^\n]{0,24}\b(?:os\.)?fork\w*\b[^\n]{0,80}(?:thread|lock|mutex|pool|hang|deadlock|stuck)|\b(?:os\.)?fork\w*\b[^\n]{0,60}(?:while|when|with)[^\n]{0,60}(?:thread|lock)",
          "somebody says that threads and fork are mixed", prose=True),
     Sign(r"\b(?:gunicorn|uwsgi|celery)[^\n]{0,60}(?:--preload|preload|prefork|pre-fork)", "a server forks its workers after loading", POSSIBLE, anywhere=(BAD,), prose=True),
@@ -105,11 +102,11 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _locked_children(case: Case) -> Iterator[Hit]:
     """Children whose stack ends in a lock that is not one of the loader's own."""
-    forks = any(one.find(_CHILD_FRAMES + r"|\bfork|DataLoader|ProcessPool|multiprocessing") for one in accounts(case))
+    forks = any(one.find(CHILD_FRAMES + r"|\bfork|DataLoader|ProcessPool|multiprocessing") for one in accounts(case))
     for account in accounts(case):
         if case.snapshot.live:
             return  # whether the holder lives is known there, and other rules ask it
-        if not _is_child(account, forks):
+        if not is_child(account, forks):
             continue
         for seen in account.seen:
             depth = _lock_depth(seen)
@@ -120,6 +117,8 @@ def _locked_children(case: Case) -> Iterator[Hit]:
                 break
 
 
+# How CPython takes a lock of threading; its semaphore looks like a condition's.
+_PYTHON_LOCK = {"lock_PyThread_acquire_lock", "acquire_timed", "rlock_acquire"}
 # Whoever waits for a lock below these waits for its own thread.
 _INTERRUPTS = {"<signal handler called>", "__del__", "Garbage-collecting", "_removeHandlerRef"}
 # Where a worker runs what it was given, and where that waits for a thread of its own process.
@@ -152,16 +151,10 @@ def _threads_told(account: Account) -> bool:
     return len(account.stacks) <= 2
 
 
-def _is_child(account: Account, forks: bool) -> bool:
-    text = account.label + "\n" + "\n".join(seen.text for seen in account.seen)
-    if account.role is Role.DATALOADER_WORKER or Account(text, account.who).find(_CHILD_FRAMES):
-        return True
-    words = r"fork|child|loader[ _-]?worker|(?<!thread )pool worker" + (r"|\bworker" if forks else "")
-    return bool(Account(account.label, account.who).find(words))
-
-
 def _lock_depth(seen: Seen) -> int:
     """How many of the innermost frames are locks; conditions and queues are where idle workers stand."""
+    if any(frame.function in _PYTHON_LOCK for frame in seen.stack[-9:]):
+        return 1  # an idle worker waits in a semaphore of multiprocessing or a read, never in a lock of threads
     depth = 0
     for frame in reversed(seen.stack[-4:]):
         kind = kind_of(frame)

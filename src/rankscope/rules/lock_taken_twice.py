@@ -30,9 +30,12 @@ from ..analysis.frames import wait_of
 from ..analysis.origin import Origin, origin
 from ..model.diagnosis import Finding
 from ..model.evidence.stacks import Frame, Stack
+from ._outcomes import cured_by
 from ._text import LIKELY, POSSIBLE, Hit, Sign, finding, hits, make_rule
 
-_HANDLER = re.compile(r"sig(?:nal)?_?handler|handle_?(?:sig|term|int\b|usr)|on_(?:signal|sig)|_signal$", re.IGNORECASE)
+_HANDLER = re.compile(
+    r"^_?handler$|sig(?:nal)?_?handler|handle_?(?:sig|term|int\b|usr)|on_(?:signal|sig)|_signal$", re.IGNORECASE
+)
 _STEPS = ("py-spy dump --locals --native --pid PID", "python -X faulthandler …; kill -ABRT PID")
 _LOCK = r"(?:with (?:self\.)?\w*lock|\.acquire\(|acquire \(|_lock\b|mutex|Lock\b|lock_\w+)"
 # Where a thread waits for a mutex, and the frames in which Python runs code between two steps of other code.
@@ -57,6 +60,11 @@ _SIGNS = (
     Sign(r"Garbage-collecting(?:[^\n]*\n){0,12}?[^\n]*(?:lock|acquire|put|emit|add_)", "the collector runs finalizers inside code that uses a lock", also=(r"__del__|weakref|lock|acquire",)),
     Sign(_LOCK + r"[^\n]*\n(?:[^\n]+\n){0,12}?[^\n]*<signal handler called>|<signal handler called>(?:[^\n]*\n){1,12}[^\n]*(?:lll_lock|mutex_lock|malloc)", "a signal handler interrupted code that held the lock it wants", prose=True),
     Sign(r"reentrant call inside <_io\.", "a signal handler re-entered an output buffer"),
+    Sign(r"Found one Java-level deadlock|waiting to lock monitor [^\n]*\n[^\n]*which is held by", "the Java machine found threads that wait for each other"),
+    Sign(cured_by(r"\bgc\.(?:disable|freeze)\(\)|gc\.disable\b"), "it works when the collector does not run", anywhere=(r"\block|acquire|deadlock|mutex",), unless=(r"\bslow(?:er)?\b",), prose=True),
+    Sign(cured_by(r"\bRLock\b"), "it works when the lock may be taken again", prose=True),
+    Sign(r"\b(?:takes?|acquires?|holds?|grabs?|locks?)\b[^\n]{0,40}\b\w*(?:lock|mutex)\b[^\n]{0,50}\b(?:then|first|before|while holding|and (?:then|in)|in a callback)\b[^\n]{0,60}\b\w*(?:lock|mutex)\b[^\n]*[;,.\n][^\n]*\b(?:takes?|acquires?|holds?|grabs?|locks?)\b[^\n]{0,40}\b\w*(?:lock|mutex)\b[^\n]{0,50}\b(?:then|first|before|while holding|and (?:then|in)|in a callback)\b",
+         "two paths take locks one after the other, in opposite orders", unless=(r"\bGIL\b",), prose=True),
     Sign(r"lock-order[- ]inversion|potential deadlock|\bABBA\b|lock (?:order|inversion)|lock ordering|lock hierarchy|(?:opposite|reverse|inverse) (?:lock )?order[^\n]*(?:lock|mutex)|(?:lock|mutex)[^\n]*(?:opposite|reverse|inverse) order", "locks are taken in opposite orders"),
     Sign(r"\b(?:already (?:hold|held|own)\w*|re-?enter\w*|recursiv\w*|same thread|itself|non-?re-?entrant|not re-?entrant|twice)[^\n]{0,60}\b(?:lock|mutex)|\b(?:lock|mutex)\b[^\n]{0,60}(?:already held by (?:this|the same)|held by (?:itself|the same thread)|non-?re-?entrant|recursively)",
          "a lock is taken by a thread that holds it", prose=True),
