@@ -29,6 +29,7 @@ from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Finding
 from ..model.ranks import RankSet
 from . import calls_counted, ranks_stand_apart
+from ._fingerprints import lonely_call
 from ._text import (
     BELOW_IT,
     HALTS,
@@ -45,7 +46,6 @@ from ._text import (
     routine,
     simple,
 )
-from .calls_differ import lonely_call
 
 _STEPS = (
     "rankscope diagnose   # shows the last common call and the first different line",

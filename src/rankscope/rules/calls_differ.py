@@ -27,13 +27,11 @@ from ..analysis.accounts import accounts
 from ..analysis.case import Case
 from ..analysis.sayings import sayings
 from ..model.diagnosis import Certainty, Finding
-from ..model.evidence.events import Event
 from ..model.ranks import RankSet, ranks_phrase
+from ._fingerprints import lonely_call
 from ._text import LIKELY, POSSIBLE, Sign, events, finding, halted, hits, make_rule, simple
 
 _STEPS = ("TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun …   # names both sides", "rankscope analyze DUMPS…")
-# Calls that carry a decision or a size rather than data: whoever makes one alone has entered a section of its own.
-_CONTROL = {"BROADCAST", "BARRIER", "GATHER", "SCATTER", "ALLGATHER_COALESCED"}
 # Calls in which every rank brings as many elements as the others.
 _EVEN = {
     "ALLREDUCE", "BROADCAST", "REDUCE", "_ALLGATHER_BASE", "_REDUCE_SCATTER_BASE", "ALLREDUCE_COALESCED", "ALLGATHER", "REDUCE_SCATTER",
@@ -54,7 +52,7 @@ _SIGNS = (
 
 
 def check(case: Case) -> Iterator[Finding]:
-    for judge in (_fingerprints, _gloo, _watchdogs, _logged, _named_apart, _told_apart):
+    for judge in (_fingerprints, _gloo, _watchdogs, _logged, _told_apart):
         made = judge(case)
         if made is not None:
             yield made
@@ -99,26 +97,6 @@ def minority(sides: dict[int, str]) -> RankSet:
     if len(counts) < 2 or counts[0][1] == counts[-1][1]:
         return RankSet()
     return RankSet(rank for rank, text in sides.items() if text != counts[0][0])
-
-
-def lonely_call(said: list[Event]) -> tuple[int | None, str] | None:
-    """The rank that makes a call of its own rather than the same call with other arguments."""
-    for event in said:
-        mine, other = str(event.fields.get("op", "")), str(event.fields.get("other_op", ""))
-        if not other:
-            continue
-        apart = isinstance(event.fields.get("seq"), int) and event.fields.get("seq") != event.fields.get("other_seq")
-        if mine == other and not apart:
-            continue
-        for rank, op, shape in (
-            (event.rank, mine, event.fields.get("shape")),
-            (event.fields.get("other"), other, event.fields.get("other_shape")),
-        ):
-            if op in _CONTROL or (mine != other and shape in ((1,), (), None)):
-                return (rank if isinstance(rank, int) else None), op
-        if apart:
-            return None, mine
-    return None
 
 
 def _gloo(case: Case) -> Finding | None:
@@ -185,40 +163,6 @@ def _logged(case: Case) -> Finding | None:
             lines = [f"pid {pid}: {op} of {count}" for (_, pid), (op, count) in list(sides.items())[:4]]
             return simple(RULE, f"processes call different things at opCount {number}", LIKELY, lines, _STEPS)
     return None
-
-
-# Horovod's list of tensors that wait: a tensor and who has or lacks it, or (from 0.19 on) a rank and the tensors that it lacks.
-_STALLED = re.compile(r"(?P<name>[\w./:]+) \[(?P<how>ready|missing) ranks: ?(?P<ranks>[\d, ]+)\]")
-_LACKS = re.compile(r"^(?P<rank>\d+): \[(?P<names>[^\]\n]+)\]", re.MULTILINE)
-
-
-def _named_apart(case: Case) -> Finding | None:
-    """Horovod meets by name: ranks that each wait with a tensor that the others lack call theirs by other names."""
-    for account in accounts(case):
-        # A reader of logs takes the number before a list for the rank that speaks.
-        lines = [f"{said.rank}: {said.text}" if said.text[:1] == "[" else said.text for said in account.events]
-        _, *reports = re.split("Stalled ops|Missing ranks", "\n".join(lines))
-        tensors = _waiting_tensors(reports[-1]) if reports else {}
-        if any(how == other and not mine & theirs for how, mine in tensors for other, theirs in tensors):
-            title = "ranks wait with tensors that the others do not have: they name theirs differently"
-            return simple(RULE, title, LIKELY, list(tensors.values())[:4], _STEPS)
-    return None
-
-
-def _waiting_tensors(report: str) -> dict[tuple[str, frozenset[str]], str]:
-    """Who has, or lacks, tensors of Horovod's report, with one of them for each such set of ranks."""
-    lists = [(found["rank"], found["names"].split(", ")) for found in _LACKS.finditer(report)]
-    lacks: dict[str, set[str]] = {}
-    for rank, names in () if "..." in report else lists:  # a list that is cut short says nothing of the rest
-        for name in names:
-            lacks.setdefault(name, set()).add(rank)
-    who = {
-        ("missing", frozenset(ranks)): f"{name}: missing on {', '.join(sorted(ranks))}" for name, ranks in lacks.items()
-    }
-    for found in _STALLED.finditer(report):
-        ranks = frozenset(re.findall(r"\d+", found["ranks"]))
-        who[found["how"], ranks] = f"{found['name']}: {found['how']} on {', '.join(sorted(ranks))}"
-    return who
 
 
 _NUMBERS = re.compile(r"\d+(?:\.\d+)?")
