@@ -19,7 +19,7 @@ from .conftest import Site
 
 @pytest.fixture(autouse=True)
 def tool(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(errand, "py_spy", lambda: b"packed")
+    monkeypatch.setattr(errand, "py_spy", lambda: zlib.compress(b"a py-spy"))
 
 
 def look(deadline_s: float = 20.0, send: bool = True) -> Snapshot:

@@ -14,6 +14,8 @@ import pytest
 
 from rankscope.reach import ship
 
+NOT_OURS = b'{"alarm_s": 5, "errand": {}, "files": [], "magic": "", "all": ["source"]}\n5\nabc'
+
 
 def test_equal_sources_give_equal_bytes() -> None:
     first = ship.archive()
@@ -31,9 +33,7 @@ def test_the_archive_holds_the_rooms_that_run_beside_a_sick_process_and_no_other
 def test_the_command_survives_every_login_shell(shell: str) -> None:
     """A parcel that is not ours makes the loader stop with its own message: so it was reached, whatever the shell."""
     try:
-        done = subprocess.run(
-            [shell, "-c", ship.shell_line()], input=b'{"size": 5, "alarm_s": 5}\nabc', capture_output=True, timeout=30
-        )
+        done = subprocess.run([shell, "-c", ship.shell_line()], input=NOT_OURS, capture_output=True, timeout=30)
     except FileNotFoundError:
         pytest.skip(f"{shell} is not installed")
     assert b"the program arrived in part" in done.stderr
@@ -62,7 +62,7 @@ def test_without_a_python_on_the_path_the_jobs_own_is_used_by_its_user_and_never
     job = subprocess.Popen([python, "-c", "import time; time.sleep(60)"], user=nobody)
     try:
         said = {
-            user: subprocess.run(["/bin/sh", "-c", ship.script()], input=b'{"size": 5, "alarm_s": 5}\n', capture_output=True,
+            user: subprocess.run(["/bin/sh", "-c", ship.script()], input=NOT_OURS, capture_output=True,
                                  timeout=30, env={"PATH": str(tmp_path)}, user=user)
             for user in (nobody, 0)
         }  # fmt: skip

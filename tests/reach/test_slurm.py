@@ -11,6 +11,7 @@ from rankscope.probe.sweep import Plan
 from rankscope.reach import slurm
 from rankscope.reach.answers import Answers
 from rankscope.reach.gather import Remote, find, gather
+from rankscope.reach.ship import Parcel
 from rankscope.reach.transport import Call, Options
 
 from .conftest import Site
@@ -149,7 +150,7 @@ def test_a_parcel_that_is_too_large_for_arguments_goes_to_standard_input(site: S
     site.say("squeue", "7|node1|RUNNING|train|7\n")
     site.host("node1", (0,))
     hosts = find(Remote("slurm", "7"))
-    small, large = (Call(b"x" * size, hosts, 5.0, Options()) for size in (10, 2 << 20))
+    small, large = (Call(Parcel({"only": "x" * size}, 5), hosts, 5.0, Options()) for size in (10, 2 << 20))
     assert "--input=none" in slurm.step(small, ("node1",), (22, 5))
     assert "--input=all" in slurm.step(large, ("node1",), (22, 5))
     assert max(map(len, slurm.step(large, ("node1",), (22, 5)))) < 100_000

@@ -14,6 +14,7 @@ import json
 import os
 import platform
 import resource
+import select
 import signal
 import sys
 import time
@@ -67,6 +68,8 @@ class Errand:
     source: tuple[tuple[str, str, int], ...] = ()  # instead of a look: lines around a process's key, file and line
     around: int = 1
     py_spy: str = ""  # where the loader keeps a py-spy that came along
+    line: bool = False  # whether the sender holds our standard input open for as long as it listens
+    installation: str = ""  # what the loader says of the installation on this node
     proc: str = "/proc"
 
     @classmethod
@@ -101,9 +104,9 @@ class Post:
         self._held, self._sent, self._last = b"", 0, time.monotonic()
         self.full = False
 
-    def begin(self, name: str) -> None:
+    def begin(self, name: str, installation: str = "") -> None:
         about = {"host": name, "now": time.time(), "python": platform.python_version(), "uid": os.getuid(),
-                 "machine": platform.machine()}  # fmt: skip
+                 "machine": platform.machine(), "installation": installation}  # fmt: skip
         self._send(f"{MARK} {PROTOCOL} begin {json.dumps(about)}\n".encode())
 
     def text(self, lines: str) -> None:
@@ -136,7 +139,7 @@ def look(errand: Errand, send: Send) -> None:
     plan = errand.plan(time.time())
     here = host.describe(errand.proc)
     post = Post(send)
-    post.begin(here.name)
+    post.begin(here.name, errand.installation)
     table = read_table(here.name, errand.proc)
     found = tuple(wanted(errand, table))
     _introduce(post, here, table, found)
@@ -157,7 +160,19 @@ def look(errand: Errand, send: Send) -> None:
 
 def _seen(errand: Errand, plan: Plan, processes: tuple[Process, ...]) -> Iterator[str]:
     """The lines of the look, or of the sources that were asked for instead."""
-    return _sources(errand, processes) if errand.source else run(plan, processes)
+    if errand.source:
+        return _sources(errand, processes)
+    return run(plan, processes, idle=_end_when_alone if errand.line else _stay)
+
+
+def _stay() -> None:
+    """What there is to do while nothing is said and nobody holds a line."""
+
+
+def _end_when_alone() -> None:
+    """End at once when the sender, or the connection to it, has ended: its end of our standard input closes then."""
+    if select.select([0], [], [], 0)[0] and not os.read(0, 1):
+        _stop()
 
 
 def _sources(errand: Errand, processes: tuple[Process, ...]) -> Iterator[str]:

@@ -174,6 +174,10 @@ class Answers:
         """Hosts of which neither an end nor a reason has come."""
         return tuple(name for name in self.hosts if not self.inboxes[name].ended and name not in self.gaps)
 
+    def begun(self) -> bool:
+        """Whether everybody who is waited for has begun to answer: they are at work, and the wire is quiet for a while."""
+        return all(self.inboxes[name].answered for name in self.waiting())
+
     def close(self, waited_s: float) -> None:
         """Nothing more will come: give every host without a whole answer its reason."""
         for name, inbox in self.inboxes.items():

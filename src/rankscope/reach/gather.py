@@ -20,7 +20,7 @@ from ..probe.sweep import Plan
 from .answers import Answers
 from .hostnames import fold
 from .join import denied, join, nobody
-from .ship import parcel
+from .ship import Parcel
 from .transport import Call, Hosts, Options, Progress, transports
 
 _PACK_S = 1.0  # what joining and judging may take of the deadline
@@ -149,14 +149,17 @@ def _needs_py_spy(answers: Answers, name: str) -> bool:
     return same and any(gap.what == "python-stacks" and gap.why in _UNREAD for gap in gaps)
 
 
+def _py_spy_path() -> str:
+    from ..probe.engines import pyspy  # seldom needed
+
+    return pyspy.executable() or ""
+
+
 @functools.cache
 def py_spy() -> bytes:
     """The py-spy installed here, packed; empty where there is none that could run elsewhere."""
-    from ..probe.engines import pyspy  # seldom needed
-
-    path = pyspy.executable()
     try:
-        with open(path or "", "rb") as file:
+        with open(_py_spy_path(), "rb") as file:
             program = file.read(_PY_SPY_LIMIT + 1)
     except OSError:
         return b""
@@ -164,7 +167,7 @@ def py_spy() -> bytes:
     return zlib.compress(program, 1) if fits else b""
 
 
-def _parcel(errand: Errand) -> bytes:
+def _parcel(errand: Errand) -> Parcel:
     """The errand for all: they start together, a moment from now that grows with their number."""
     now, plan, hosts, wish = time.time(), errand.plan, errand.hosts, errand.wish
     stacks = {name: getattr(plan.options, name) for name in ("locals", "strings", "native", "pause", "deadline_s")}
@@ -176,7 +179,7 @@ def _parcel(errand: Errand) -> bytes:
         "slurm_job": ",".join(hosts.slurm_job), "refs": wish.refs, "source": wish.source, "around": wish.around,
     }  # fmt: skip
     bytecode = len(hosts.names) <= _BYTECODE_HOSTS and not hosts.slurm_job
-    return parcel(body, int(plan.deadline_s) + 5, bytecode, errand.tool)
+    return Parcel(body, int(plan.deadline_s) + 5, errand.tool, _py_spy_path() if errand.tool else "", bytecode)
 
 
 def _keep_raw(answers: Answers, folder: Path | None) -> None:

@@ -1,9 +1,9 @@
-"""The agent as one file, and the line of shell that receives and starts it on a node with nothing installed.
+"""The agent as one parcel, and the line of shell that receives and starts it on a node with nothing installed.
 
-The loader travels in the command; it reads one line (how many bytes follow, and the errand) and the archive from its
-standard input (or from its arguments, where an engine brings input to nobody while one node is silent), keeps the archive
-in memory (memfd_create(2)) and imports from there: no byte touches the node's disks. Behind the archive py-spy may travel,
-and is started from memory the same way.
+The loader (``loader.py``) travels in the command. It reads the errand from its standard input, looks whether our own
+installation is there as well, and asks for what it has not got; where a node cannot ask back (arguments of srun, which
+brings input to nobody while one node is silent) everything comes along. The program is held in memory and imported from
+there, py-spy is started from memory (memfd_create(2)): no byte touches the node's disks.
 """
 
 from __future__ import annotations
@@ -15,43 +15,21 @@ import importlib.util
 import io
 import json
 import marshal
+import struct
 import zipfile
 import zlib
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..probe.agent import MARK, PROTOCOL
+from .loader import CODE_AT, OLDEST, digest
 
 ROOMS = ("model", "memory", "probe")
 SHEBANG = b"#!/usr/bin/env python3\n"
-# The oldest Python the agent runs on; an older one is told apart before it meets newer syntax.
-OLDEST = (3, 9)
 _ARGUMENT = 120_000
+_HEAD = struct.Struct("<III")  # flags, time and size of the source
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _MAIN = "from rankscope.probe.agent import main\n\nmain()\n"
-
-# Runs on any Python 3.
-_LOADER = """
-import sys,os,io,json,signal,base64,zlib
-signal.alarm(30)
-if sys.version_info<%(oldest)r:
-    sys.stdout.write("%(mark)s %(protocol)d refuse only Python %%d.%%d\\n"%%sys.version_info[:2]);sys.exit(0)
-i=io.BytesIO(base64.b64decode("".join(sys.argv[2:]))) if sys.argv[2:] else sys.stdin.buffer
-h=json.loads(i.readline())
-signal.alarm(int(h["alarm_s"]))
-b=i.read(h["size"])
-t=i.read(h.get("tool",0))
-if len(b)!=h["size"] or len(t)!=h.get("tool",0):sys.exit("%(mark)s: the program arrived in part")
-def keep(b,n):
-    f=os.memfd_create(n)
-    m=memoryview(zlib.decompress(b))
-    while m:m=m[os.write(f,m):]
-    return f
-sys.dont_write_bytecode=True
-sys.path.insert(0,"/proc/self/fd/%%d"%%keep(b,"rankscope-agent"))
-if t:h["errand"]["py_spy"]="/proc/%%d/fd/%%d"%%(os.getpid(),keep(t,"py-spy"))
-from rankscope.probe.agent import main
-main(json.dumps(h["errand"]))
-"""
 
 
 @functools.cache
@@ -77,25 +55,57 @@ def archive() -> bytes:
 
 
 @functools.cache
-def program(bytecode: bool = False) -> bytes:
-    """The same as one compressed stream. ``bytecode`` adds what our own version of Python made of the sources: a node with
-    the same version need not compile them again, which is half of what the agent costs there; others pass it over.
-    """
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as pack:
-        for name, path in _files().items():
-            _add(pack, name, path.read_bytes(), zipfile.ZIP_STORED)
-            if bytecode:
-                _add(pack, f"{name}c", _compiled(name, path), zipfile.ZIP_STORED)
-    return zlib.compress(out.getvalue(), 6)
+def _codes() -> tuple[bytes, ...]:
+    """What our own version of Python made of the sources, from the installation's own cache where it has one."""
+    kept = _kept()
+    return kept or tuple(_code(name, path) for name, path in _files().items())
 
 
-def _compiled(name: str, path: Path) -> bytes:
-    """The bytecode of a file, from the installation's own cache where it has one, with a head that asks for no check
-    against the source (PEP 552)."""
+def _code(name: str, path: Path) -> bytes:
     module = name[: -len(".py")].replace("/", ".")
-    code = importlib.machinery.SourceFileLoader(module, str(path)).get_code(module)
-    return importlib.util.MAGIC_NUMBER + (1).to_bytes(4, "little") + bytes(8) + marshal.dumps(code)
+    return marshal.dumps(importlib.machinery.SourceFileLoader(module, str(path)).get_code(module))
+
+
+@functools.cache
+def _kept() -> tuple[bytes, ...]:
+    """The same as the installation keeps it; empty where it does not keep all of it, or something out of date."""
+    try:
+        return tuple(map(_kept_code, _files().values()))
+    except (OSError, ValueError, NotImplementedError):
+        return ()
+
+
+def _kept_code(path: Path) -> bytes:
+    """The code behind the head of a cached file that names the time and size of its source (PEP 552)."""
+    data = Path(importlib.util.cache_from_source(str(path))).read_bytes()
+    about = path.stat()
+    right = (0, int(about.st_mtime) & 0xFFFFFFFF, about.st_size & 0xFFFFFFFF)
+    if data[:4] != importlib.util.MAGIC_NUMBER or _HEAD.unpack_from(data, 4) != right:
+        raise ValueError(f"{path} has changed")
+    return data[CODE_AT:]
+
+
+@functools.cache
+def _sources() -> tuple[bytes, ...]:
+    return tuple(path.read_bytes() for path in _files().values())
+
+
+@functools.cache
+def _digests() -> dict[str, str]:
+    """What tells whether an installation is the same as ours."""
+    return {"source": digest(_sources()), "code": digest(_kept()) if _kept() else ""}
+
+
+@functools.cache
+def _tool_digest(packed: bytes) -> str:
+    return digest([zlib.decompress(packed)])
+
+
+@functools.cache
+def _packed(kind: str) -> bytes:
+    """The program as the loader takes it: ``source`` for any Python, ``code`` for ours, which starts twice as fast."""
+    files = _sources() if kind == "source" else _codes()
+    return zlib.compress(json.dumps([len(data) for data in files]).encode() + b"\n" + b"".join(files), 6)
 
 
 def _add(pack: zipfile.ZipFile, name: str, data: bytes, how: int) -> None:
@@ -110,11 +120,56 @@ def pyz() -> bytes:
     return SHEBANG + archive()
 
 
+@dataclass(frozen=True)
+class Parcel:
+    """The errand, and how long the loader may live; ``tool`` is a py-spy to go along, packed, and where it is installed.
+
+    ``bytecode`` lets a node with our version of Python ask for what ours made of the sources: it starts in half the time,
+    for three times the bytes.
+    """
+
+    errand: dict[str, object]
+    alarm_s: int
+    tool: bytes = b""
+    tool_path: str = ""
+    bytecode: bool = True
+
+    def whole(self) -> bytes:
+        """Everything at once, for ways on which the node cannot ask back."""
+        kinds = ["source", *(["code"] if self.bytecode else []), *(["tool"] if self.tool else [])]
+        return _line({**self._head(), "all": kinds}) + b"".join(self.piece(kind) for kind in kinds)
+
+    def opening(self) -> bytes:
+        """What the node needs to know before it asks for what it has not got."""
+        body = {
+            "home": str(Path(__file__).resolve().parents[2]), "may_send_code": self.bytecode,
+            **_digests(),
+            "tool": {"path": self.tool_path, "hash": _tool_digest(self.tool)} if self.tool else None,
+        }  # fmt: skip
+        return _line({**self._head(), **body})
+
+    def piece(self, kind: str) -> bytes:
+        """One thing that a node asks for: ``source``, ``code`` or ``tool``."""
+        data = self.tool if kind == "tool" else _packed(kind)
+        return b"%d\n" % len(data) + data
+
+    def _head(self) -> dict[str, object]:
+        errand = {**self.errand, "alarm_s": self.alarm_s}
+        return {
+            "alarm_s": self.alarm_s,
+            "errand": errand,
+            "files": list(_files()),
+            "magic": importlib.util.MAGIC_NUMBER.hex(),
+        }
+
+
+def _line(body: dict[str, object]) -> bytes:
+    return json.dumps(body).encode() + b"\n"
+
+
 def parcel(errand: dict[str, object], alarm_s: int, bytecode: bool = False, tool: bytes = b"") -> bytes:
-    """What is written to the loader's standard input."""
-    pack = program(bytecode)
-    head = {"size": len(pack), "tool": len(tool), "alarm_s": alarm_s, "errand": {**errand, "alarm_s": alarm_s}}
-    return json.dumps(head).encode() + b"\n" + pack + tool
+    """Everything that the loader needs, as it is written to its standard input."""
+    return Parcel(errand, alarm_s, tool, bytecode=bytecode).whole()
 
 
 def as_arguments(data: bytes) -> list[str]:
@@ -123,10 +178,10 @@ def as_arguments(data: bytes) -> list[str]:
     return [text[at : at + _ARGUMENT] for at in range(0, len(text), _ARGUMENT)]
 
 
+@functools.cache
 def loader() -> str:
-    """The Python that receives the parcel: one word without quotes, so that it survives any shell on its way."""
-    source = _LOADER % {"mark": MARK, "protocol": PROTOCOL, "oldest": OLDEST}
-    return base64.b64encode(source.encode()).decode()
+    """The program that receives the parcel: one word without quotes, so that it survives any shell on its way."""
+    return base64.b64encode(zlib.compress(Path(__file__).with_name("loader.py").read_bytes(), 9)).decode()
 
 
 def script(python: str = "", sudo: bool = False) -> str:
@@ -136,7 +191,7 @@ def script(python: str = "", sudo: bool = False) -> str:
     same user runs; as root nobody else's interpreter is ever started.
     """
     prefix = "sudo -n " if sudo else ""
-    start = f'-I -S -c "import base64,sys;exec(base64.b64decode(sys.argv[1]))" {loader()} "$@"'
+    start = f'-I -S -c "import base64,sys,zlib;exec(zlib.decompress(base64.b64decode(sys.argv[1])))" {loader()} "$@"'
     if python:
         return f"exec {prefix}{python} {start}"
     names = " ".join(["python3", *(f"python3.{minor}" for minor in range(14, OLDEST[1] - 1, -1))])

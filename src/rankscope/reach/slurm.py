@@ -138,13 +138,13 @@ def step(call: Call, names: tuple[str, ...], release: tuple[int, int], part: str
         f"--nodelist={','.join(names)}", "--label", f"--input={source}", "--mpi=none", "--cpu-bind=none",
         "--kill-on-bad-exit=0", "--wait=0", "--quiet", "--job-name=rankscope", "--chdir=/", "--export=ALL", "sh", "-c",
         f"echo rankscope-node $SLURMD_NODENAME; {line}", "sh",
-        *([] if _is_large(call) else as_arguments(call.parcel)),
+        *([] if _is_large(call) else as_arguments(call.parcel.whole())),
     ]  # fmt: skip
 
 
 def _is_large(call: Call) -> bool:
     """Whether a parcel is more than arguments may hold; only nodes that have answered already are sent one."""
-    return len(call.parcel) > _ARGUMENTS
+    return len(call.parcel.whole()) > _ARGUMENTS
 
 
 def _input(call: Call) -> int:
@@ -152,7 +152,7 @@ def _input(call: Call) -> int:
     if not _is_large(call):
         return os.open(os.devnull, os.O_RDONLY)
     file = os.memfd_create("rankscope-parcel")
-    view = memoryview(call.parcel)
+    view = memoryview(call.parcel.whole())
     while view:
         view = view[os.write(file, view) :]
     os.lseek(file, 0, os.SEEK_SET)
@@ -250,14 +250,15 @@ def _converse(processes: dict[subprocess.Popen[bytes], Listener], call: Call, an
                 assert stream is not None
                 selector.register(stream, selectors.EVENT_READ, take)
         while selector.get_map() and answers.waiting() and (left := end - time.monotonic()) > 0:
-            for key, _ in selector.select(min(left, 0.5)):
+            for key, _ in selector.select(min(left, 0.2)):
                 chunk = os.read(key.fd, 1 << 16)
                 *lines, rest[key.fd] = (rest.get(key.fd, b"") + chunk).split(b"\n")
                 for line in lines:
                     key.data(line)
                 if not chunk:
                     selector.unregister(key.fileobj)
-            call.idle()
+            if answers.begun():
+                call.idle()
             waiting = answers.waiting()
             if waiting:
                 call.progress(f"{hostnames.fold(waiting)}: waiting, {max(0.0, left):.0f} s left")

@@ -6,12 +6,15 @@ holds. Tree mode stays off: a gateway that dies takes the answers of its nodes w
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from ..errors import RankscopeError
 from ..model.gap import Why
+from ..probe.agent import MARK, PROTOCOL
 from . import hostnames
 from .answers import Answers
 from .reasons import of_ssh
@@ -22,6 +25,9 @@ from .transport import Call, Hosts, Options, Transport
 _ALIVE = "-oServerAliveInterval=5 -oServerAliveCountMax=2"
 _CONNECT_S = 5.0
 _GRACE_S = 0.5
+_TICK_S = 0.2
+_WANT = f"{MARK} {PROTOCOL} want ".encode()  # what a node says that lacks something
+_PIECES = ("source", "code", "tool")
 
 
 def find(spec: str, options: Options) -> Hosts:
@@ -47,12 +53,11 @@ def ask(call: Call, answers: Answers) -> None:
     here = os.uname().nodename
     others = [name for name in call.hosts.names if name != here]
     # Our own host needs no ssh: not every login node lets its users log in to where they are.
-    workers = [task.shell(line, key=here, **common)] if len(others) < len(call.hosts.names) else []
-    workers += [task.shell(line, nodes=",".join(others), tree=False, **common)] if others else []
-    for worker in workers:
-        worker.write(call.parcel)
-        worker.set_write_eof()
-    task.timer(0.5, handler=gather, interval=0.5, autoclose=True)
+    if len(others) < len(call.hosts.names):
+        task.shell(line, key=here, **common)
+    for name in others:  # one worker each: what a node asks for is sent to that node alone
+        task.shell(line, nodes=name, tree=False, **common)
+    task.timer(_TICK_S, handler=gather, interval=_TICK_S, autoclose=True)
     try:
         task.resume(call.deadline_s + _GRACE_S)
     except KeyboardInterrupt:
@@ -80,6 +85,12 @@ def _set_up(task: Any, call: Call) -> None:
     task.set_info("ssh_options", f"{user} {_ALIVE}".strip())
 
 
+def _asked(line: bytes) -> Iterator[str]:
+    """The pieces of the parcel that a node has not got; whatever else it says is passed over."""
+    words = line[len(_WANT) :].decode("ascii", "replace").strip().split(",")
+    return (word for word in _PIECES if word in words)
+
+
 def _gatherer() -> type:
     """The receiver of ClusterShell's events; made late, so that a look at this host alone does not load the engine."""
     from ClusterShell.Event import EventHandler
@@ -92,12 +103,23 @@ def _gatherer() -> type:
             self._end = time.monotonic() + call.deadline_s
 
         def ev_read(self, worker: Any, node: str, sname: str, msg: bytes) -> None:
-            if sname == worker.SNAME_STDOUT:
+            if sname == worker.SNAME_STDOUT and msg.startswith(_WANT):
+                self._send(worker, b"".join(map(self._call.parcel.piece, _asked(msg))))
+            elif sname == worker.SNAME_STDOUT:
                 self._answers.feed(node, msg)
+                if self._answers.inboxes[node].ended and not self._answers.waiting():
+                    worker.task.abort()  # everything has been said: how the connections end interests nobody
             elif sname == worker.SNAME_STDERR:
                 said = self._errors.setdefault(node, [])
                 said.append(msg.decode("utf-8", "replace")[:300])
                 del said[:-20]
+
+        def ev_start(self, worker: Any) -> None:
+            self._send(worker, self._call.parcel.opening())
+
+        def _send(self, worker: Any, data: bytes) -> None:
+            with contextlib.suppress(OSError):  # it has ended; the reason comes with its end
+                worker.write(data)
 
         def ev_hup(self, worker: Any, node: str, rc: int | None) -> None:
             inbox = self._answers.inboxes.get(node)
@@ -108,8 +130,9 @@ def _gatherer() -> type:
                 self._answers.missing(node, why, detail, hint)
 
         def ev_timer(self, timer: Any) -> None:
-            self._call.idle()
             waiting = self._answers.waiting()
+            if self._answers.begun():  # before, this would hold up the lines that tell us their clocks
+                self._call.idle()
             if waiting:
                 left = max(0.0, self._end - time.monotonic())
                 self._call.progress(f"{hostnames.fold(waiting)}: waiting, {left:.0f} s left")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ..model.gap import Gap
 from .answers import Answers
+from .ship import Parcel
 
 Progress = Callable[[str], None]
 
@@ -61,9 +62,9 @@ class Hosts:
 
 @dataclass(frozen=True)
 class Call:
-    """One parcel on its way to many nodes; ``idle`` is called while everybody is waited for."""
+    """One parcel on its way to many nodes; ``idle`` is called now and then while everybody is waited for."""
 
-    parcel: bytes
+    parcel: Parcel
     hosts: Hosts
     deadline_s: float
     options: Options

@@ -79,4 +79,5 @@ def _read(name: str, inbox: Inbox, count: int) -> Way:
     if not read and refused:
         return Way(name, Step.READ, f"{count} processes: {refused[0].detail or refused[0].why.value}", refused[0].hint)
     unread = f", {len(refused)} could not be read" if refused else ""
-    return Way(name, Step.DONE, f"{python}; {count} processes, stacks of {read}{unread}")
+    shared = "; uses the installation there" if (inbox.about or {}).get("installation") == "used" else ""
+    return Way(name, Step.DONE, f"{python}; {count} processes, stacks of {read}{unread}{shared}")
