@@ -30,14 +30,17 @@ class Doing:
     account: Account | None = None
 
 
-_COLLECTIVE = r"(?:all[_-]?reduce\w*|all[_-]?gather\w*|all[_-]?to[_-]?all\w*|reduce[_-]?scatter\w*|broadcast\w*|barrier|bcast|all_?(?:sum|max|min)\b|psum|\bcollective|\b[\w.]*_gather\b|\b(?:gather|reduce|scatter)(?:_object)?\b(?! the\b)|wait_for_everyone)"
+_COLLECTIVE = r"(?:all[_-]?reduce\w*|all[_-]?gather\w*|all[_-]?to[_-]?all\w*|reduce[_-]?scatter\w*|broadcast\w*|(?<![a-z])barrier|bcast|all_?(?:sum|max|min)\b|psum|\bcollective|\b[\w.]*_gather\b|\b(?:gather|reduce|scatter)(?:_object)?\b(?! the\b)|wait_for_everyone)"
 # In order: the first pattern found in a sentence says what its subject does.
 _SENTENCES: tuple[tuple[str, str], ...] = (
     (
         "silent",
         r"\b(?:silent|no (?:output|log|pending|stack|answer|response|process)|says nothing|nothing (?:printed|logged|in the log)|not responding)\b",
     ),
-    ("exception", r"\b(?:[A-Z]\w*(?:Error|Exception)\b|out of memory|exception|traceback|raised|failed with|errors?:)"),
+    (
+        "exception",
+        r"(?<!no )(?<!without )(?<!without an )(?<!nor )\b(?:[A-Z]\w*(?:Error|Exception)\b|out of memory|exception|traceback|raised|failed with|errors?:)",
+    ),
     ("dead", r"\b(?:killed|crashed|died|segfault|core dumped|exited|gone|SIGKILL|exit code|terminated|defunct)\b"),
     (
         Kind.DEVICE.value,
@@ -178,6 +181,9 @@ def of_text(account: Account, text: str) -> Doing:
 _CALL = re.compile(r"(all_?)?(reduce_?scatter|reduce|gather|to_?all|sum|max|min)|broadcast|bcast|barrier|scatter")
 
 
+_ONE_WORD = {"toall": "to_all", "to_all": "to_all"}
+
+
 def _plain_op(word: str) -> str:
     """One name for the many spellings of a call."""
     name = word.lower().rstrip("(").replace("-", "_")
@@ -185,7 +191,9 @@ def _plain_op(word: str) -> str:
     if found is None:
         return name
     return (
-        ("all_" if found[1] else "") + found[2].replace("_", "") if found[2] else found[0].replace("bcast", "broadcast")
+        ("all_" if found[1] else "") + _ONE_WORD.get(found[2], found[2].replace("_", ""))
+        if found[2]
+        else found[0].replace("bcast", "broadcast")
     )
 
 

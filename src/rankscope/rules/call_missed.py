@@ -31,10 +31,8 @@ from ..model.ranks import RankSet
 from . import calls_counted, ranks_stand_apart
 from ._fingerprints import lonely_call
 from ._text import (
-    BELOW_IT,
     HALTS,
     LIKELY,
-    ONE_RANK,
     OVER,
     POSSIBLE,
     Sign,
@@ -52,18 +50,11 @@ _STEPS = (
     "TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun …",
 )
 _WAITING = (Wait.COLLECTIVE.value, Wait.BACKWARD.value)
-# Calls that all ranks must make (of torch and of the trainers around it).
-_COLLECTIVE_CALL = r"(?:(?:barrier|all_?reduce\w*|all_?gather\w*|broadcast\w*|reduce_scatter\w*|gather_object|gather_for_metrics|accelerator\.gather|wait_for_everyone|synchronize_between_processes|trainer\.save_checkpoint|full_optim_state_dict|consolidate_state_dict|new_group|trainer\.(?:test|validate))\(|self\.log(?:_dict)?\([^\n]*sync_dist ?= ?True)"
-# Calls that are collective where the parameters are split over the ranks.
-_GATHERS = r"(?:(?:\w*_)?state_dict|get_state_dict|save_model|save_checkpoint|save_pretrained|evaluate|validate|generate|forward|model)\("
-_SPLIT = r"\b(?:FSDP\w*|Fully ?Sharded\w*|fully_shard\w*|ZeRO\S*|zero[-_ ]?(?:stage)?[-_ ]?[23]|stage3|deepspeed|DTensor|tensor[- ]parallel|GatheredParameters|SyncBatchNorm|DistributedDataParallel)\b"
 _SIGNS = (
     Sign(r"out of memory, skipping (?:the )?batch|skipp?(?:ing|ed) (?:the )?(?:batch|step|update|backward)[^\n]{0,40}(?:on|in|at)? ?(?:this |one |rank)?", "a rank skips a step that the others make", anywhere=(r"all_?reduce|barrier|hang|stuck|timeout|timed out|collective|wait",), prose=True),
     Sign(r"submitted to be reduced, gathered or broadcasted by subset of ranks|Stalled (?:ops|ranks)|\[(?:missing|ready) ranks: ", "a stall report says that only part of the ranks submitted a tensor", speaker=False),
     Sign(r"\b(?:only|just) (?:on |by )?(?:the )?(?:rank ?(?:0|zero)|main process|master|global[_ ]zero|one rank|some ranks|part of the ranks|rank \d+)\b[^\n]{0,60}(?:call|enter|reach|issue|execut|run|save|join|broadcast|reduc|gather|barrier|log|valid|eval)", "a collective is called on some ranks only", prose=True),
-    Sign(r"if (?:self\.|trainer\.|args\.|accelerator\.)?(?:local_?)?(?:rank == 0|rank==0|is_global_zero|is_main_process|is_master|is_rank_zero|get_rank\(\) == 0|is_local_main_process)", "a section belongs to one rank only", anywhere=(HALTS,)),
-    Sign(ONE_RANK + BELOW_IT + _COLLECTIVE_CALL, "the code calls a collective on one rank only"),
-    Sign(ONE_RANK + BELOW_IT + _GATHERS, "the code gathers what all ranks hold on one rank only", anywhere=(_SPLIT, HALTS)),
+    Sign(r"if (?:self\.|trainer\.|args\.|accelerator\.)?(?:local_?)?(?:rank == 0|rank==0|is_global_zero|is_main_process|is_master|is_rank_zero|get_rank\(\) == 0|is_local_main_process)", "a section belongs to one rank only", POSSIBLE, anywhere=(HALTS,)),
     Sign(r"\b(?:never|not|did(?:n't| not)|does(?:n't| not)|fails? to|without|skip\w*|miss\w*|left|leave\w*|bypass\w*|exit\w* early|return\w* early|early (?:return|exit)|break\w* out)\b[^\n]{0,40}\b(?:call|enter|reach|join|issue|participat|arriv|post|the (?:barrier|collective|all_?reduce|loop)|before the (?:barrier|collective))\w*[^\n]{0,60}(?:barrier|collective|all_?reduce|all_?gather|broadcast|all_?to_?all|reduce_?scatter|exchange|sync\w*)", "ranks do not reach a collective", prose=True),
     Sign(r"\b(?:skip\w*|miss(?:es|ed|ing)|omit\w*|bypass\w*|lacks?)\b[^\n]{0,50}(?:barrier|collective|all_?reduce|all_?gather|broadcast|all_?to_?all|reduce_?scatter)", "ranks skip a collective", prose=True),
     Sign(r"\b(?:uneven|unequal|different (?:number|count|amount)s? of|fewer|more|one (?:more|less|extra|fewer)|extra\b|odd number of|not (?:evenly )?divisible|ran? out of|runs? out of|exhaust\w*)[^\n]{0,40}(?:batch\w*|steps?|iterations?|samples?|data|calls?|micro-?batch\w*|collectives?|barriers?|shards?|epochs?|all_?reduces?|all_?gathers?)[^\n]{0,60}", "ranks make a different number of steps", anywhere=(r"rank|gpu|worker|ddp|hang|stuck|timeout",), prose=True),

@@ -47,7 +47,7 @@ _SIGNS = (
     Sign(r"\b(?:ranks?|workers?|processes)\b[^\n]{0,80}\b(?:different|differing|unequal|mismatch\w*)\b[^\n]{0,40}\b(?:shapes?|sizes?|dtypes?|numel|splits?|lengths?|roots?|buckets?|tensors?|number of (?:tensors|buckets|params|parameters|experts|gradients|elements))", "ranks bring different shapes", prose=True),
     Sign(r"\b(?:shapes?|sizes?|dtypes?|numel|input[_ ]split\w*|tensor counts?|roots?|src|order of [^\n,;]{0,40}|sequence of (?:the )?collectives?)\b[^\n]{0,50}\b(?:differ|mismatch\w*|not (?:the same|equal|identical)|inconsistent|disagree|diverge)\w*", "ranks bring different shapes or orders", prose=True),
     Sign(r"\b(?:unused|missing|no) (?:parameters?|gradients?|grads?|tokens?|images?|modalit\w+)[^\n]{0,60}(?:on|for|in) (?:one|some|a|rank|this) ?(?:rank|ranks|batch|gpu|worker)?", "a rank lacks what others have", POSSIBLE, prose=True),
-    Sign(r"Expected to have finished reduction in the prior iteration|find_unused_parameters", "gradients of some parameters are missing", POSSIBLE),
+    Sign(r"Expected to have finished reduction in the prior iteration|Parameter indices which did not receive grad", "gradients of some parameters are missing", POSSIBLE),
 )  # fmt: skip
 
 

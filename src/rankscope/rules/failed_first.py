@@ -25,6 +25,8 @@ from collections.abc import Iterator
 from ..analysis.accounts import accounts, compiled, outlived
 from ..analysis.case import Case
 from ..analysis.clocks import offsets, source_of
+from ..analysis.doings import doings, in_kind
+from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Finding
 from ..model.evidence.events import Event
 from ..model.ranks import RankSet, ranks_phrase
@@ -94,9 +96,16 @@ def _failed(case: Case, first: Event) -> Finding:
     followers = tuple(_followers(case, ranks))
     how = "failed first" if followers or len(ranks) < 2 else "failed alike"
     title = f"{who} {how}: {first.fields.get('type')}: {str(first.fields.get('message'))[:80]}"
-    told = ranks or events(case, "elastic.root_cause", "elastic.worker_failed")
+    told = ranks or events(case, "elastic.root_cause", "elastic.worker_failed") or _waited_for(case, first)
     reasons = [first.text, *_place(first), *followers, *_clocks(case)]
     return simple(RULE, title, LIKELY if told else POSSIBLE, reasons, _STEPS, ranks)
+
+
+def _waited_for(case: Case, first: Event) -> bool:
+    """Whether somebody else stands in a call with others, or waits for a device: an error of one then tells of all."""
+    found = [doing for doing in doings(case) if doing.account is not None and doing.account.stacks]
+    waiting = in_kind(found, Wait.COLLECTIVE.value, Wait.BACKWARD.value, Wait.P2P.value, Wait.DEVICE.value)
+    return any(first not in doing.account.events for doing in waiting if doing.account is not None)
 
 
 def _place(first: Event) -> Iterator[str]:

@@ -36,7 +36,8 @@ _SIGNS = (
     Sign(r"\b(?:IOMMU|ACS|VT-d|AMD-Vi)\b[^\n]{0,60}(?:enabled|on\b|turned on|active|disabl\w+[^\n]{0,30}(?:fix|work|solv|help))", "the IOMMU or access control is on", prose=True),
     Sign(r"CAN(?:NOT)? Access Peer Device", "the matrix of peers was asked for", LIKELY, anywhere=(r"CANNOT Access Peer|hang|stuck",)),
     Sign(r"\b(?:simpleP2P|p2pBandwidthLatencyTest|Verification error)[^\n]{0,80}(?:fail|hang|error|Nan|0\.00)", "the test of peers fails", prose=True),
-    Sign(r"P2P/(?:direct pointer|IPC|CUMEM)|via P2P", "peers are used", POSSIBLE, also=(r"hang|stuck",), anywhere=(r"\b(?:4090|3090|1080|2080|A4000|A5000|A6000|RTX)\b",)),
+    Sign(r"P2P/(?:direct pointer|IPC|CUMEM)|via P2P|isAllDirectP2p 1", "peers are used directly, over the bus, and the first call hangs", POSSIBLE, anywhere=(HALTS + r"|neither (?:returns|finishes)|100 ?%", r"\b(?:[345]0[6789]0|[12]080|A\d000|A10G?|L40S?|L4|RTX|GTX|TITAN|GeForce|Ada)\b|^GPU\d\b[^\n]*\b(?:PHB|SYS|NODE|PXB|PIX)\b|\bno NVLink|without NVLink"), unless=(r"via NET/|^GPU\d\b[^\n]*\bNV\d+\b|SeqNum=\d{3,}|illegal memory|out of memory|Connection refused|Error while creating shared memory",)),
+    Sign(r"Init COMPLETE|Connected all (?:rings|trees)", "the communicator is up, and its first call hangs on cards without NVLink", POSSIBLE, anywhere=(HALTS + r"|neither (?:returns|finishes)|100 ?%", r"^GPU\d\b[^\n]*\b(?:PHB|SYS|NODE|PXB|PIX)\b|\b(?:4090|3090|5090|2080 ?Ti|RTX \w+)\b", r"P2P"), unless=(r"via NET/|^GPU\d\b[^\n]*\bNV\d+\b|SeqNum=\d{3,}|illegal memory|out of memory|Connection refused|Error while creating shared memory|Could not enable P2P|P2P is disabled",)),
 )  # fmt: skip
 
 RULE = text_rule(

@@ -44,6 +44,7 @@ _SIGNS = (
     Sign(r"CUDA_VISIBLE_DEVICES[^\n]{0,60}\b(?:same|equal|identical)\b[^\n]{0,40}\b(?:all|every|both|each)\b|\b(?:all|every|both|each)\b[^\n]{0,40}(?:ranks?|process\w*|workers?|actors?|tasks?)\b[^\n]{0,40}CUDA_VISIBLE_DEVICES ?= ?0\b", "all ranks see the same device", prose=True),
     Sign(r"invalid device ordinal", "a rank asked for a GPU that it cannot see"),
     Sign(r"\b(?:all|every|both|two|several|multiple|[2-9]|\d\d) (?:\d+ )?(?:\w+ )?(?:ranks?|processes|workers)[^\n]{0,60}(?:same (?:gpu|device)|GPU ?0|cuda:0|device 0)", "several ranks use one GPU", prose=True),
+    Sign(r"\b(?:GPU|device)s?(?: placement| assignment| mapping| binding| selection)? (?:is|are|was|were)? ?(?:wrong|incorrect|not (?:as expected|right))|\bwrong (?:GPU|device|card)\b|\b(?:same|equal|identical|duplicate) local[_ ]rank|\blocal[_ ]rank(?:\(\))? (?:is |are )?(?:always |all )?(?:0|zero) (?:on|for|in) (?:all|every|each|both)|\b(?:local[_ ]rank|LOCAL_RANK)\b[^\n]{0,40}\b(?:wrong|not set|unset|missing|empty|None|always 0)\b", "ranks are given the wrong device", prose=True),
     Sign(r"\b(?:same|one) (?:GPU|CUDA device|device)[^\n]{0,40}(?:two|both|multiple|several|all) (?:ranks|processes)", "several ranks use one GPU", prose=True),
     Sign(r"\b(?:nvidia-smi|GPU ?0)[^\n]{0,60}(?:all|eight|four|\d) (?:processes|ranks|contexts)", "the table of GPUs shows several ranks on one", POSSIBLE, prose=True),
 )  # fmt: skip

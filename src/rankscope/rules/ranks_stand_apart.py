@@ -28,7 +28,7 @@ from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Finding
 from ..model.ranks import ranks_phrase
 from . import calls_counted
-from ._text import LIKELY, OVER, make_rule, simple
+from ._text import LIKELY, OVER, POSSIBLE, make_rule, simple
 
 _STEPS = (
     "rankscope diagnose   # shows the last common call and the first different line",
@@ -139,7 +139,43 @@ def _two_places(case: Case) -> Finding | None:
             _STEPS,
             odd.ranks,
         )
-    return None
+    return _not_there(found, waiting)
+
+
+def _not_there(found: list[Doing], waiting: list[Doing]) -> Finding | None:
+    """Ranks of whom is told what they did instead of the call in which the others wait: they are through, or had nothing to do."""
+    away = [doing for doing in in_kind(found, "unknown", "done", Wait.EXIT.value) if _tells_of(doing)]
+    there = [doing for doing in waiting if doing not in away]
+    others = [doing for doing in found if doing not in away and doing not in there]
+    if not away or not there or _blames_another(found) or others or not _told_of_each(found):
+        return None
+    odd = min(away, key=_size)
+    through = odd.kind == "done" or _THROUGH.search(odd.account.said if odd.account else odd.text) is not None
+    title = f"not in the {there[0].op} in which the others wait: {_name(odd)}"
+    because = [f"{_name(doing)}: {doing.text}" for doing in (odd, there[0])]
+    return simple(RULE, title, LIKELY if through else POSSIBLE, because, _STEPS, odd.ranks)
+
+
+def _told_of_each(found: list[Doing]) -> bool:
+    """Whether there is one account per group of ranks, and none of them a log that goes on."""
+    labels = [doing.account.label for doing in found if doing.account is not None]
+    return len(set(labels)) > 1 and not any(_STEPS_ON.search(doing.account.said) for doing in found if doing.account)
+
+
+_STEPS_ON = re.compile(r"\b(?:epoch|step|iter\w*) \d+ (?:done|finished|loss|took)\b", re.I)
+
+
+def _tells_of(doing: Doing) -> bool:
+    """Whether somebody wrote down of ranks what they do, rather than a log or a table of theirs."""
+    account = doing.account
+    return account is not None and not account.stacks and bool(account.prose.split("\n\n", 2)[-1].strip())
+
+
+_THROUGH = re.compile(
+    r"\b(?:finished|done|completed|through|not (?:in|inside|at|entered|joined)|no (?:tokens?|gradients?|grads?|data|batch\w*|samples?|requests?|work|inputs?|images?|experts?)|0 (?:tokens?|samples?|requests?|batches)|empty|skip\w*|"
+    r"next (?:step|iteration|batch|epoch|loop)|already|left|returned|idle|went on|goes on|moved on|ahead|earlier|returns? early|alive)\b",
+    re.I,
+)
 
 
 def _shares_a_caller(some: list[Doing], others: list[Doing]) -> bool:

@@ -1,0 +1,152 @@
+"""Code of the program in a text: sections that not every rank runs, with what they hold and what comes after them.
+
+People paste the loop that hangs. Its indentation tells the blocks; nothing of it is executed or compiled, and what is left
+out (``...``) is no obstacle.
+"""
+
+# ruff: noqa: E501  (a pattern is one line)
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+LONGEST = 4000  # lines; a longer text is no pasted code
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of code: how deep it is set, and its text."""
+
+    depth: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """A block below a condition: who runs it (``one`` rank, ``rest``, or ``some`` by their own data), and what follows it."""
+
+    who: str
+    head: str
+    body: tuple[str, ...]
+    before: tuple[str, ...] = ()  # earlier lines of the same block, the block of a ``try``
+    after: tuple[str, ...] = ()  # later lines of the same function
+    otherwise: tuple[str, ...] = ()  # the block of its ``else``
+
+    @property
+    def leaves(self) -> str | None:
+        """The line by which the block leaves its loop or function, None where it runs through."""
+        return next((line for line in self.body if _LEAVES.match(line)), None)
+
+
+_LEAVES = re.compile(r"(?:return|continue|break|raise StopIteration|sys\.exit|exit\(|os\._exit)\b")
+_MARKS = re.compile(r"^(?:[+>|](?: |$)|-(?: {2,}|\t)|\s*\d{1,4}(?: {2,}|\t|: ))")
+_HEAD = re.compile(
+    r"(?:el)?if\b(?P<condition>.+?)(?<!lambda):(?P<tail>[^\]\"']*)$|else ?:\s*$|except\b[^:]*:(?P<handled>.*)$|@(?P<mark>[\w.]+)"
+)
+_RANK = r"(?:\b(?:[\w.]+[._])?(?:rank|RANK|gpu|local_gpu|gpu_id|gpu_idx|process_index|process_id|proc_id|ordinal|get_rank|Get_rank|local_rank|LOCAL_RANK|node_rank|replica_id|worker_id|device_id|idr)\b(?:\([^()]*\))?(?:\[[^\]]*\])?|environ\W+(?:get\W+)?['\"](?:LOCAL_|GLOBAL_)?RANK['\"][^=<>!]*)\)?"
+_FLAG = r"\b(?:[\w.]+[._])?(?:is_(?:\w+_)?(?:main|master|chief|root|primary|zero|coordinator|rank_?0|rank_?zero|first)(?:_\w+)?|(?:on_)?main_process|master_process|is_rank_zero_process|global_zero|should_save|should_log|rank_?zero|main_only|is_logger|local_main_process)\b(?:\([^()]*\))?"
+# The rank that is meant; -1 stands for a run without ranks.
+_ONE = re.compile(
+    rf"{_RANK} ?(?:==|is|<) ?[\"']?(?:0|1|\d+|MASTER_RANK|dst|src|root|last_rank|\w*world_size ?- ?1)\b|{_RANK} ?in ?[\[({{](?=[^\])}}]*\b0\b)|\b0 ?== ?{_RANK}|\bnot {_RANK}(?! ?(?:in|is)\b)|(?<!not ){_FLAG}"
+)
+_REST = re.compile(
+    rf"{_RANK} ?(?:!=|>) ?[\"']?0\b|{_RANK} ?not in ?[\[({{](?=[^\])}}]*\b0\b)|\bnot \(?{_FLAG}|\bif {_RANK} ?$|{_RANK} ?% ?\d+ ?[!=]= ?\d"
+)
+_RANK_MARKS = re.compile(
+    r"(?:\w+\.)*(?:rank_?zero_?only\w*|main_process_only|master_only|on_(?:local_)?main_process|main_only|only_(?:on_)?(?:main|master|rank\w*)|(?:run_)?on_(?:rank_?0|main|master)\w*|is_main\w*)$"
+)
+# Conditions on what a rank has by itself: its data, its clock, its luck; not on numbers that all ranks count alike.
+_OWN = re.compile(
+    r"isnan|isinf|isfinite|\bnan\b|is None|\blen\(|numel\(|\.any\(|\.all\(|\.sum\(|\.item\(|\bempty\b|time\.\w+\(\)|\brandom\b|rand\(|early_?stop\w*|patience|bad_\w+|overflow|skip\w*|\bnot (?:batch|data|samples?|items?|inputs?|outputs?|mask|tokens?|losses|out|results?|features|images?|labels?)\b|\b(?:loss|score|reward|metric|acc\w*|auc|num_\w+|n_\w+|\w*count|seq_?len\w*|\w*length) ?[<>=!]=? ?(?:0\b|1\b|best\w*|self\.best\w*|max_\w+|\w*threshold)|valid\b|has_\w+|found\b|finished|done\b|exhausted|StopIteration|\.size\(0\)|\.shape\[",
+    re.I,
+)
+
+
+def code_in(texts: Sequence[str]) -> tuple[Line, ...]:
+    """The lines of a text as code: marks of a diff or a listing stay off, blank lines and remarks too."""
+    if len(texts) > LONGEST:
+        return ()
+    bare = [_MARKS.sub(lambda found: " " * len(found[0]), text.rstrip().expandtabs(4)) for text in texts]
+    return tuple(
+        Line(len(text) - len(text.lstrip()), text.strip()) for text in bare if text.strip() and text.strip()[0] != "#"
+    )
+
+
+def sections(lines: Sequence[Line]) -> Iterator[Section]:
+    """Blocks that part of the ranks run, each with its surroundings."""
+    for at, line in enumerate(lines):
+        found = _HEAD.match(line.text)
+        if found is None or not (who := _who(line.text, found)):
+            continue
+        if found["mark"]:
+            yield Section(who, line.text, tuple(_text(_function(lines, at))))
+            continue
+        tail = (found["tail"] or found["handled"] or "").split("#")[0].strip()
+        body = (tail, *()) if tail else tuple(_text(_block(lines, at)))
+        end = at + 1 + (0 if tail else len(body))
+        yield Section(
+            who,
+            line.text,
+            body,
+            tuple(_text(_above(lines, at))),
+            tuple(_text(_rest(lines, end, line.depth))),
+            tuple(_text(_else(lines, end, line.depth))),
+        )
+
+
+def _who(text: str, found: re.Match[str]) -> str:
+    if found["mark"]:
+        return "one" if _RANK_MARKS.match(found["mark"]) else ""
+    if found["handled"] is not None:
+        return "some"
+    condition = found["condition"] or ""
+    if _REST.search(f"if {condition.strip()}"):
+        return "rest"
+    if _ONE.search(condition):
+        return "one"
+    return "some" if _OWN.search(condition) else ""
+
+
+def _text(lines: Sequence[Line]) -> Iterator[str]:
+    return (line.text for line in lines)
+
+
+def _block(lines: Sequence[Line], at: int) -> Sequence[Line]:
+    """The lines that are set deeper than a head, right below it."""
+    end = at + 1
+    while end < len(lines) and (lines[end].depth > lines[at].depth or lines[end].text[0] in ")]}"):
+        end += 1
+    return lines[at + 1 : end]
+
+
+def _function(lines: Sequence[Line], at: int) -> Sequence[Line]:
+    """The body of the function that a decorator stands above."""
+    below = next(
+        (n for n in range(at + 1, min(at + 4, len(lines))) if re.match(r"(?:async )?def ", lines[n].text)), None
+    )
+    return _block(lines, below) if below is not None else ()
+
+
+def _rest(lines: Sequence[Line], end: int, depth: int) -> Sequence[Line]:
+    """What follows a block until its function ends; in a loop the loop's first lines follow its last."""
+    stop = end
+    while stop < len(lines) and not (
+        re.match(r"(?:async )?def |class ", lines[stop].text) and lines[stop].depth < depth
+    ):
+        stop += 1
+    return lines[end:stop]
+
+
+def _else(lines: Sequence[Line], end: int, depth: int) -> Sequence[Line]:
+    if end < len(lines) and lines[end].depth == depth and re.match(r"(?:else|elif\b.*) ?:|elif\b", lines[end].text):
+        return _block(lines, end)
+    return ()
+
+
+def _above(lines: Sequence[Line], at: int) -> Sequence[Line]:
+    """The lines before a head that stand as deep as it or deeper, up to the function's or loop's own head."""
+    start = at
+    while start > 0 and lines[start - 1].depth >= lines[at].depth:
+        start -= 1
+    return lines[start:at]

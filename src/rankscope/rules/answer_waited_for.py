@@ -1,0 +1,89 @@
+"""A process waits for the answer of a service outside the job, without a limit.
+
+## What it means
+The program asked a server (storage, a model hub, a database, a tracker, a reward model, an API) and reads the answer. The connection stands, nothing
+comes, and nobody set a limit for the wait: it lasts as long as the connection seems alive, and the ranks that meet this one wait too.
+
+## How it is recognised
+The main thread ends in a read or connect of a socket (`recv_into`, `readinto`, `do_handshake`, `getaddrinfo`) below a client library: requests, urllib3, httpx,
+aiohttp, boto, azure, google, grpc, a database's or a tracker's client.
+
+## What to do
+See whom it talks to: `ss -tnp | grep pid=PID`; look at that service. End the connection (`ss -K dst HOST dport = PORT`), and most clients raise or retry.
+Give every call a limit: `requests.get(url, timeout=(5, 60))`, `socket.setdefaulttimeout(60)`, `botocore.config.Config(read_timeout=60)`.
+
+## How to prevent it
+Limits on everything outside the job; fetch before the first collective; trackers in a mode without network (`WANDB_MODE=offline`).
+Case: https://github.com/microsoft/planetary-computer-tasks/pull/183
+"""
+
+# ruff: noqa: E501  (a pattern is one line)
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ..analysis.accounts import Account, written
+from ..analysis.case import Case
+from ..analysis.doings import doings
+from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frames import has
+from ..model.diagnosis import Finding
+from ..model.evidence.stacks import Stack
+from ..model.process import Role
+from ..model.ranks import ranks_phrase
+from ._text import POSSIBLE, make_rule, members, simple
+
+_STEPS = (
+    "ss -tnp | grep pid=PID   # whom it talks to",
+    "socket.setdefaulttimeout(60)   # and timeout=… on each request",
+)
+# How deep a client goes when it waits for its server.
+_READS = re.compile(
+    r"^(?:read|readinto|recv|recv_into|recvfrom|do_handshake|connect|create_connection|getaddrinfo|_read_status|readline|begin|_next|_blocking|result|urlopen|send|sendall|poll|epoll|select|SSL_read|SSL_do_handshake|__recv|__libc_recv|recvmsg|wait)\b"
+)
+_CLIENT = re.compile(
+    r"\((?:[\w.+-]+/)*(?:requests|urllib3|urllib/request|http/client|httpx|httpcore|aiohttp|botocore|boto3|s3transfer|s3fs|gcsfs|fsspec|smart_open|azure|azure/storage|core/pipeline/transport|google/(?:api_core|cloud|auth|resumable_media)|grpc|tritonclient|"
+    r"psycopg2?|pymysql|MySQLdb|mysql/connector|asyncpg|redis|pymongo|sqlalchemy|pika|kombu|kafka|confluent_kafka|elasticsearch|cassandra|clickhouse\w*|snowflake|"
+    r"wandb/sdk/(?:lib|interface|internal)|mlflow|comet_ml|neptune|clearml|huggingface_hub|datasets/(?:download|utils/file_utils)|openai|anthropic|smtplib|ftplib|telnetlib|xmlrpc|paramiko|webdataset|streaming/base|zmq)[/.\w]*:\d+"
+)
+# Sockets of the job's own: its store, its servers, its pools.
+_OWN = re.compile(
+    r"torch/distributed|multiprocessing/|concurrent/futures|socketserver|http/server|uvicorn|gunicorn|tornado|ipykernel|selectors\.py[^\n]*\n[^\n]*(?:base_events|serve_forever)|werkzeug|ray/_private|dask|distributed/(?:comm|core|worker)"
+)
+
+
+def check(case: Case) -> Iterator[Finding]:
+    if case.snapshot.live:
+        return
+    for doing in doings(case):
+        account = doing.account
+        if account is None or account.role is Role.DATALOADER_WORKER or not account.seen:
+            continue
+        stack = _main(account)
+        if doing.kind not in (Wait.SOCKET.value, Wait.LIBRARY.value, Wait.UNKNOWN.value) or not _asks(stack):
+            continue
+        who = ranks_phrase(account.ranks) if account.ranks else "a process"
+        client = _CLIENT.search(written(stack))
+        place = client.group().strip("(").rsplit(":", 1)[0] if client else doing.op
+        title = f"{who} waits for the answer of a service outside the job (in {place})"
+        yield simple(RULE, title, POSSIBLE, [doing.site], _STEPS, account.ranks, processes=members(case, account))
+        return
+
+
+def _main(account: Account) -> Stack:
+    named = [seen for seen in account.seen if seen.thread.name and "main" in seen.thread.name.lower()]
+    return (named or list(account.seen))[-1].stack
+
+
+def _asks(stack: Stack) -> bool:
+    """Whether a stack ends in the reading or opening of a connection below a client."""
+    text = written(stack)
+    ends = (
+        any(_READS.match(frame.function.rsplit(".", 1)[-1]) for frame in stack[-2:])
+        or has(stack, Wait.SOCKET) is not None
+    )
+    return ends and _CLIENT.search(text) is not None and _OWN.search(text) is None
+
+
+RULE = make_rule(__name__, __doc__, "rank-stuck-in-user-code", 59, check)

@@ -1,0 +1,87 @@
+"""Pasted code is read by its indentation: who runs a block, what it holds, and what comes after it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankscope.analysis.pasted_code import Section, code_in, sections
+
+
+def read(text: str) -> list[Section]:
+    return list(sections(code_in(text.splitlines())))
+
+
+@pytest.mark.parametrize(
+    ("condition", "who"),
+    [
+        ("rank == 0", "one"),
+        ("self.local_rank == 0", "one"),
+        ("args.local_rank in [-1, 0]", "one"),
+        ("RANK in {-1, 0}", "one"),
+        ("accelerator.is_main_process", "one"),
+        ("trainer.is_global_zero and epoch > 3", "one"),
+        ("torch.distributed.get_rank() == 0", "one"),
+        ("int(os.environ['RANK']) == 0", "one"),
+        ("not rank", "one"),
+        ("hvd.rank() == 0", "one"),
+        ("jax.process_index() == 0", "one"),
+        ("rank == world_size - 1", "one"),
+        ("rank != 0", "rest"),
+        ("rank > 0", "rest"),
+        ("rank % 2 == 0", "rest"),
+        ("not is_main_process()", "rest"),
+        ("not dist.is_initialized()", ""),
+        ("local_rank != -1", ""),
+        ("rank == -1", ""),
+        ("world_size > 1", ""),
+        ("step >= max_steps", ""),
+        ("torch.isnan(loss)", "some"),
+        ("batch is None", "some"),
+    ],
+)
+def test_who_runs_a_block_is_told_by_its_condition(condition: str, who: str) -> None:
+    assert [section.who for section in read(f"if {condition}:\n    work()")] == ([who] if who else [])
+
+
+def test_a_block_has_its_surroundings() -> None:
+    """The body, the other branch, what stood before in the same loop and what follows in the function."""
+    lines = [
+        "def step():",
+        "    first()",
+        "    if rank == 0:",
+        "        a()",
+        "",
+        "        b()",
+        "    else:",
+        "        c()",
+    ]
+    (section,) = read("\n".join([*lines, "    last()", "def other():", "    d()"]))
+    assert section.body == ("a()", "b()")
+    assert section.otherwise == ("c()",)
+    assert section.before == ("first()",)
+    assert "last()" in section.after
+    assert "d()" not in section.after
+
+
+def test_a_line_may_hold_the_whole_block() -> None:
+    (section,) = read("if rank == 0: return  # only one\ndist.barrier()")
+    assert section.body == ("return",)
+    assert section.leaves == "return"
+
+
+def test_a_decorator_makes_a_section_of_its_function() -> None:
+    (section,) = read("@rank_zero_only\ndef log(self):\n    self.all_gather(x)\nother()")
+    assert (section.who, section.body) == ("one", ("self.all_gather(x)",))
+
+
+def test_marks_of_a_diff_and_of_a_listing_stay_off() -> None:
+    assert [section.body for section in read("+ if rank == 0:\n+     save()")] == [("save()",)]
+    assert [section.body for section in read("12:  if rank == 0:\n13:      save()")] == [("save()",)]
+
+
+@given(st.lists(st.text(max_size=60), max_size=40))
+def test_any_text_is_read_without_an_error(lines: list[str]) -> None:
+    for section in sections(code_in(lines)):
+        assert section.who in ("one", "rest", "some")
