@@ -21,19 +21,22 @@ _TYPES = (
 
 @dataclass(frozen=True)
 class Layout:
-    """Offsets of one era. ``shift`` is how much later in an entry everything stands that follows the first number."""
+    """Offsets of one era. ``shift`` is how much later in an entry everything stands that follows the first number;
+    ``library`` and ``thread`` are 0 where neither the library's version nor the thread's name is kept."""
 
     name: str
     entry: int
     shift: int
     status: int
     groups: int
-    library: int
+    library: int = 0
+    thread: int = 464
 
 
 LAYOUTS = (
     Layout("2.10", entry=512, shift=8, status=160, groups=208, library=256),  # with a number of resets
     Layout("2.9", entry=504, shift=0, status=96, groups=144, library=192),
+    Layout("2.4", entry=464, shift=0, status=96, groups=144, thread=0),  # torch 2.7: NCCL's recorder alone
 )
 
 
@@ -91,7 +94,7 @@ def entry(memory: Memory, raw: bytes, at: int, begin: int, layout: Layout, sites
         started_ns=started if has_started else 0,
         completed_ns=completed if has_completed else 0,
         timeout_ms=timeout,
-        thread=cpp.string(memory, raw, at + 464, begin),
+        thread=cpp.string(memory, raw, at + layout.thread, begin) if layout.thread else "",
         frames=sites.frames(struct.unpack_from("<Q", raw, at + 136)[0]) if sites else (),
     )
 

@@ -63,8 +63,10 @@ class Reading:
         self._memory, self._at, self._tail, self._sites = memory, at, tail, sites
 
     def recorder(self) -> Recorder:
+        heads = set()
         for _ in range(ATTEMPTS):
             head = Head.read(self._memory, self._at)
+            heads.add(head)
             if not head.enabled and head.begin == head.end:
                 return Recorder((), source="memory", enabled=False, read_at_ns=time.time_ns())
             layout = self._layout(head)
@@ -74,6 +76,8 @@ class Reading:
                 made = None
             if made is not None and Head.read(self._memory, self._at) == head:
                 return made
+        if len(heads) == 1 and made is None:
+            raise UnknownLayout("it stands still and yet makes no sense")
         raise Torn
 
     def _layout(self, head: Head) -> Layout:
@@ -137,5 +141,7 @@ class Reading:
             )
 
     def _library(self, layout: Layout) -> str:
+        if not layout.library:
+            return ""
         at = self._at + layout.library
         return cpp.string(self._memory, self._memory.read(at, 32), 0, at)
