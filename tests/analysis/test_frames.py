@@ -38,6 +38,18 @@ PYTHON = [
     (Kind.INPUT, "cmdloop", "/job/train.py main | ^pdb.py interaction | ^cmd.py cmdloop"),
     (Kind.COLLECTIVE, "barrier", f"/job/train.py main | /src/pytorch/{C10D} barrier"),
     (Kind.IDLE, "_worker", "^threading.py run | ^concurrent/futures/thread.py _worker"),
+    (
+        Kind.CONDITION,
+        "barrier",
+        "train.py main | ^threading.py Barrier.wait | ^threading.py Barrier._wait | "
+        "^threading.py Condition.wait_for | ^threading.py Condition.wait",
+    ),
+    (
+        Kind.COLLECTIVE,
+        "barrier",
+        "train.py main | ^threading.py Barrier.wait | ^threading.py Barrier._wait | "
+        "^multiprocessing/synchronize.py Condition.wait_for | ^multiprocessing/synchronize.py Condition.wait",
+    ),
 ]
 
 

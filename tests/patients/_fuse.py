@@ -15,7 +15,7 @@ READ, ENOSYS = 15, 38
 
 
 def about(node):
-    mode = 0o40755 if node == 1 else 0o100644
+    mode = 0o40755 if node == 1 else 0o100755
     return struct.pack("<6Q10I", node, 1 << 20, 2048, 0, 0, 0, 0, 0, 0, mode, 1, 0, 0, 0, 4096, 0)
 
 

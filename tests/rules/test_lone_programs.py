@@ -23,8 +23,9 @@ PAUSES = Stack([Frame("main", "/job/run.py", 9)])
 
 
 def lone(stack: Stack, *more: object, threads: int = 1, took_s: float = 1.0, busy: bool = False, naps: bool = False,
-         holds: bool = True, timed: bool = False, locals: tuple[str, ...] = ("3", "3"), name: str = "n") -> Snapshot:  # fmt: skip
-    """Two looks at one process, whose main thread stands in this stack."""
+         holds: bool = True, timed: bool = False, locals: tuple[str, ...] = ("3", "3"), name: str = "n",
+         other: str = "read") -> Snapshot:  # fmt: skip
+    """Two looks at one process, whose main thread stands in this stack; its other threads wait in the system call ``other``."""
 
     def look(place: int) -> tuple[Item, ...]:
         run = 3 + (place if naps else 0)
@@ -32,9 +33,11 @@ def lone(stack: Stack, *more: object, threads: int = 1, took_s: float = 1.0, bus
                             still_s=0.0 if busy or naps else 99.0, wchan="hrtimer_nanosleep" if naps else "futex")  # fmt: skip
         main = PythonThread(70, stack, "MainThread", holds_gil=busy and holds, locals=(Local(0, name, locals[place]),))
         others = tuple(PythonThread(71 + n, Stack([Frame("run", "/job/run.py", 30)])) for n in range(threads - 1))
-        call = BlockedCall(70, "futex", address=0x100, timed=timed)
-        kernel = Threads((task,), uptime_s=9.0 + place * took_s)
-        records = [kernel, PythonStacks((main, *others), engine="test"), Blocked((call,)), *more]
+        calls = (BlockedCall(70, "futex", address=0x100, timed=timed),
+                 *(BlockedCall(one.tid or 0, other, address=0x200) for one in others))  # fmt: skip
+        tasks = (task, *(KernelThread(one.tid or 0, "python", "S", still_s=99.0) for one in others))
+        kernel = Threads(tasks, uptime_s=9.0 + place * took_s)
+        records = [kernel, PythonStacks((main, *others), engine="test"), Blocked(calls), *more]
         return tuple(Item(REF, record) for record in records)
 
     process = Process(REF, Role.OTHER, parent=1, comm="python", command=("python", "run.py"))
@@ -51,6 +54,22 @@ def test_the_only_thread_waits_for_a_queue_of_its_own_process() -> None:
     (cause,) = causes(lone(TAKES))
     assert cause.rule == "rank-in-user-code"
     assert any("nobody is left" in reason.text for reason in cause.because)
+
+
+NOTIFIED = Stack([Frame("main", "/job/run.py", 9), Frame("Condition.wait", "/usr/lib/python3.11/threading.py", 320)])
+ANSWERED = Stack([*TAKES[:1], Frame("result", "/usr/lib/python3.11/concurrent/futures/_base.py", 451), NOTIFIED[-1]])
+
+
+@pytest.mark.parametrize(("stack", "threads"), [(TAKES, 3), (NOTIFIED, 2), (ANSWERED, 1)])
+def test_threads_that_all_wait_for_each_other_are_named(stack: Stack, threads: int) -> None:
+    """Every thread sleeps without a time limit on memory of this process alone; a future is never completed by nobody."""
+    (cause,) = causes(lone(stack, threads=threads, other="futex"))
+    assert cause.rule == "rank-in-user-code"
+
+
+def test_a_lone_thread_that_waits_for_a_signal_is_not_sick() -> None:
+    """Programs whose work is done in signal handlers stand in an event for as long as nothing is to do."""
+    assert causes(lone(NOTIFIED)) == []
 
 
 @pytest.mark.parametrize("how", [{"threads": 2}, {"timed": True}])

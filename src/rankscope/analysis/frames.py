@@ -127,12 +127,23 @@ def wait_of(stack: Stack) -> WaitState:
         if kind is not None and (best is None or weight > best[0]):
             best = (weight, kind, index)
     if best is not None:
-        return WaitState(best[1], _op(stack[best[2]]), best[2], user, frame)
+        kind = Kind.CONDITION if _of_threads(stack, best[2]) else best[1]
+        return WaitState(kind, _op(stack[best[2]]), best[2], user, frame)
     last = stack[-1]
     kind = Kind.USER if user == len(stack) - 1 else Kind.LIBRARY
     if origin(last) is Origin.NATIVE and user < 0:
         kind = Kind.UNKNOWN
     return WaitState(kind, last.function, len(stack) - 1, user, frame)
+
+
+def _of_threads(stack: Stack, index: int) -> bool:
+    """Whether a frame is of a barrier between threads of one process; that of processes waits in multiprocessing's condition."""
+    if stack[index].library is not None or module_path(stack[index].file) != "threading.py":
+        return False
+    inner = stack[index + 1 :]
+    return kind_of(stack[index]) is Kind.COLLECTIVE and any(
+        module_path(frame.file) == "threading.py" and frame.function.rsplit(".", 1)[-1] == "wait_for" for frame in inner
+    )
 
 
 def _weight(frame: Frame, kind: Kind) -> int:

@@ -163,8 +163,8 @@ def refine(wait: WaitState, task: KernelThread | None, target: str = "") -> Wait
     """Add what the kernel knows where the frames end in the job's own code or in a library."""
     if task is None or wait.kind not in (Kind.USER, Kind.LIBRARY, Kind.UNKNOWN, Kind.STORAGE, Kind.CHECKPOINT):
         return wait
-    if task.state == "D":
-        return dataclasses.replace(wait, kind=Kind.STORAGE, op=task.wchan)
+    if task.state == "D" or awaits_memory(task):
+        return dataclasses.replace(wait, kind=Kind.STORAGE, op=awaits_memory(task) or task.wchan)
     if task.state != "S" or wait.kind in (Kind.STORAGE, Kind.CHECKPOINT):
         return wait
     for start, kind in _TARGETS:
@@ -174,6 +174,16 @@ def refine(wait: WaitState, task: KernelThread | None, target: str = "") -> Wait
         if task.wchan.startswith(starts):
             return dataclasses.replace(wait, kind=kind, op=wait.op)
     return wait
+
+
+# Where the memory controller holds a thread: no page is left and nobody is killed; or the group is over what it should use.
+_OF_MEMORY = ("mem_cgroup_oom_synchronize", "mem_cgroup_handle_over_high")
+
+
+def awaits_memory(task: KernelThread | None) -> str:
+    """The place of the kernel in which a thread waits for memory of its control group, empty when it does not."""
+    seen = (task.wchan, *task.kernel_stack) if task is not None else ()
+    return next((place for place in _OF_MEMORY if place in seen), "")
 
 
 def idle_worker(standing: Standing) -> bool:

@@ -85,6 +85,19 @@ def views(member: Member) -> tuple[ThreadView, ...]:
     return tuple(out)
 
 
+def nobody_acts(member: Member, but: PythonThread | None = None) -> bool:
+    """Whether every thread of a process, native ones included (``but`` one), sleeps without a time limit on a word of memory
+    of this process alone: then none of them can wake another, and only a signal could."""
+    kernel, blocked = member.latest(Threads), member.latest(Blocked)
+    calls = {call.tid: call for call in blocked.calls} if blocked else {}
+    tids = [task.tid for task in kernel.threads if but is None or task.tid != but.tid] if kernel else []
+    return all(_asleep_alone(calls.get(tid)) for tid in tids) and (bool(tids) or but is not None)
+
+
+def _asleep_alone(call: BlockedCall | None) -> bool:
+    return call is not None and call.call == "futex" and not call.timed and not call.shared
+
+
 # Waits of helper threads that hold nothing anybody needs.
 _HARMLESS = {Kind.IDLE, Kind.LOCK, Kind.CHILD, Kind.UNKNOWN}
 

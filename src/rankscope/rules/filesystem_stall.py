@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
-from ..analysis.standing import Standing
+from ..analysis.standing import Standing, awaits_memory
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.space import WaitedMounts
 from ..model.evidence.threads import Threads
@@ -58,6 +58,8 @@ def _stalled(standing: Standing) -> bool:
     kernel = standing.member.latest(Threads)
     task = standing.kernel
     if kernel is None or task is None or kernel.frozen or standing.kind not in (Wait.STORAGE, Wait.CHECKPOINT):
+        return False
+    if awaits_memory(task):
         return False
     if task.state == "D":
         return not task.wchan.startswith(_NOT_STORAGE)

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case
+from ..analysis.standing import awaits_memory
 from ..analysis.threads import ThreadView, views
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.stacks import PythonStacks, Trust
@@ -35,7 +36,7 @@ def check(case: Case) -> Iterator[Finding]:
         looks = member.over_time(PythonStacks)
         for view in views(member):
             still = view.task.still_s if view.task else None
-            if not _holds_throughout(view, looks) or not view.asleep or not case.stuck(still):
+            if not _holds_throughout(view, looks) or not _sleeps(view) or not case.stuck(still):
                 continue
             others = sum(1 for other in looks[-1].threads if other.tid != view.python.tid)
             root = roots.get(member.ref)
@@ -55,6 +56,11 @@ def check(case: Case) -> Iterator[Finding]:
 def _holds_throughout(view: ThreadView, looks: tuple[PythonStacks, ...]) -> bool:
     held = [thread.holds_gil for look in looks for thread in look.threads if thread.tid == view.python.tid]
     return len(held) == len(looks) and all(held) and bool(held)
+
+
+def _sleeps(view: ThreadView) -> bool:
+    """Whether it waits by its own will: in state D it faulted in the middle of something, for storage or memory."""
+    return view.task is None or (view.task.state == "S" and not awaits_memory(view.task))
 
 
 def _sure(view: ThreadView) -> Certainty:

@@ -7,8 +7,9 @@ others entered the next collective and wait for it.
 ## How it is recognised
 The rank's thread ends in a frame of the job itself (or in a sleep, input or poll called from there), it has not arrived where
 its peers wait, and this has lasted longer than `--stuck-after`. A rank whose outer loops advance between the two looks is
-slow, not stuck, and is reported as a straggler. Of a program of no job: the only Python thread it has waits for a queue or a
-lock of its own process, so that nobody is left who could end the wait; or its event loop has nothing left to wait for.
+slow, not stuck, and is reported as a straggler. Of a program of no job: all its threads sleep without a time limit in locks,
+queues and conditions of its own process, so that nobody is left who could end the wait; or its event loop has nothing left to
+wait for.
 
 ## What to do
 Read the line that is shown. A loop that polls needs a limit; a remote call needs a time-out; work that only one rank does
@@ -28,7 +29,7 @@ from ..analysis.frame_tables import Kind as Wait
 from ..analysis.identity import module_path_of
 from ..analysis.progress import advances
 from ..analysis.standing import Standing
-from ..analysis.threads import views
+from ..analysis.threads import nobody_acts, views
 from ..analysis.waits.store import asks_store
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.blocked import Blocked
@@ -42,6 +43,8 @@ from ._say import at, certainty, old_roots, pointed_at, ranks_of, stands, waited
 _OWN = {Wait.USER, Wait.SLEEP, Wait.INPUT, Wait.SOCKET, Wait.LIBRARY, Wait.PIPE}
 # Waits for another thread or program; a rule that knows whom it waits for explains this one away.
 _SECOND_PARTY = {Wait.QUEUE, Wait.CONDITION, Wait.LOCK, Wait.CHILD, Wait.FILE_LOCK, Wait.IDLE, Wait.STORE}
+# Waits that only another thread of the process can end.
+_OF_THREADS = (Wait.QUEUE, Wait.LOCK, Wait.CONDITION, Wait.CHILD)
 # In these a program may rightly stand for as long as it likes when nobody waits for it.
 _PATIENT = {Wait.SLEEP, Wait.IDLE, Wait.CONDITION, Wait.QUEUE, Wait.CHILD, Wait.LIBRARY, Wait.STORE}
 
@@ -63,7 +66,7 @@ def check(case: Case) -> Iterator[Finding]:
             rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, _best(standing)),
             title=f"{who(standing.member.process)} {_doing(standing)} in {at(standing.user_frame)}{peers}",
             ranks=ranks_of(standing), processes=(standing.member.process,),
-            because=(stands(standing), *_alone(case, standing), *_peers(case, standing), *waited_for(root)),
+            because=(stands(standing), *_alone(case, standing), *_threads(standing), *_peers(case, standing), *waited_for(root)),
             against=tuple(_against(standing)),
             next=(f"rankscope stacks pid:{standing.member.ref.pid} --source",),
         )  # fmt: skip
@@ -90,14 +93,18 @@ def _sick_alone(case: Case, standing: Standing) -> bool:
 
 
 def _nobody_else(standing: Standing) -> bool:
-    """Whether it waits without limit for something that only another thread of its process could bring, and there is none."""
-    threads = views(standing.member)
-    return (
-        standing.kind in (Wait.QUEUE, Wait.LOCK)
-        and len(threads) == 1
-        and bool(threads[0].lock_word)
-        and threads[0].asleep
-    )
+    """Whether all threads of the process wait without limit for what only another of them could bring.
+
+    A lone thread in an event or condition is left out: programs that work in signal handlers alone stand like that.
+    """
+    alone = len(views(standing.member)) == 1
+    kinds = (Wait.QUEUE, Wait.LOCK) if alone and not _awaits_result(standing) else _OF_THREADS
+    return standing.kind in kinds and nobody_acts(standing.member)
+
+
+def _awaits_result(standing: Standing) -> bool:
+    """Whether it waits for a future, which somebody must complete."""
+    return any(module_path_of(frame) == "concurrent/futures/_base.py" for frame in standing.own_stack)
 
 
 def _loop_of_nothing(case: Case, standing: Standing) -> bool:
@@ -113,21 +120,28 @@ def _loop_of_nothing(case: Case, standing: Standing) -> bool:
     inodes = {one.fd: one.target for one in files.files}
     peers = {f"socket:[{one.inode}]": f"socket:[{one.peer_inode}]" for one in sockets.sockets if one.kind == "unix"}
     own = set(inodes.values())
-    others = (view for view in views(member) if view.python is not standing.thread)
-    return all(peers.get(inodes.get(fd, "")) in own for fd in call.fds) and all(
-        one.wait.kind is Wait.IDLE for one in others
-    )
+    return all(peers.get(inodes.get(fd, "")) in own for fd in call.fds) and nobody_acts(member, standing.thread)
 
 
 def _alone(case: Case, standing: Standing) -> Iterator[Reason]:
     if not pointed_at(case, standing):
         return
     if _loop_of_nothing(case, standing):
-        yield Reason("its event loop has no timer, no connection and no thread to wait for: each task awaits what another "
-                     "one should bring (a lock, a future, a queue)", "kernel", standing.member.ref)  # fmt: skip
+        yield Reason("its event loop has no timer and no connection to wait for, and no thread that runs: each task awaits what "
+                     "another one should bring (a lock, a future, a queue)", "kernel", standing.member.ref)  # fmt: skip
     if _nobody_else(standing):
-        yield Reason("it is the only Python thread of its process: nobody is left who could end this wait", "python-stack",
+        only = len(views(standing.member)) == 1
+        yield Reason("it is the only Python thread of its process: nobody is left who could end this wait" if only else
+                     "all threads of its process sleep without a time limit in waits for each other", "kernel",
                      standing.member.ref)  # fmt: skip
+
+
+def _threads(standing: Standing) -> Iterator[Reason]:
+    """Where other threads of the process stand in the job's code, when it waits for one of them."""
+    others = [view for view in views(standing.member) if view.python is not standing.thread and view.wait.user >= 0]
+    for view in others[:3] if standing.kind in _SECOND_PARTY else ():
+        if view.asleep:
+            yield Reason(f"{view.name} stands in {at(view.wait.user_frame)}", "python-stack", standing.member.ref)
 
 
 def _peers(case: Case, standing: Standing) -> Iterator[Reason]:

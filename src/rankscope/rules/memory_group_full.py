@@ -1,0 +1,62 @@
+"""A process waits inside the kernel for memory that its control group may not have.
+
+## What it means
+The group has used up its memory and nobody in it is killed: the killer is switched off (`memory.oom_control` of version 1,
+`--oom-kill-disable` of container runtimes), so that who needs one more page sleeps until somebody makes room. Or, in version 2,
+the group is over `memory.high`, and each of its threads is held back for seconds at every step.
+
+## How it is recognised
+State D or S with a wait channel or kernel stack of the memory controller (`mem_cgroup_oom_synchronize`,
+`mem_cgroup_handle_over_high`). What the group uses, and its limit, come from the group's own files.
+
+## What to do
+Raise the limit (`--mem`, `--memory`, `resources.limits.memory`, `memory.high`), or end another process of the group: who waits
+goes on by itself. Then use fewer loader workers, smaller prefetch, no copy of the data set per process.
+
+## How to prevent it
+Let the kernel kill, so that the job fails loudly; watch the use of the group against its limit.
+The kernel's documentation: https://docs.kernel.org/admin-guide/cgroup-v1/memory.html (memory.oom_control)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.case import Case
+from ..analysis.standing import Standing, awaits_memory
+from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.evidence.cgroup import ControlGroup
+from . import Rule
+from ._say import at, ranks_of, waited_for, who
+
+_NO_PAGE = "mem_cgroup_oom_synchronize"
+
+
+def check(case: Case) -> Iterator[Finding]:
+    roots = {root.ref: root for root in case.graph.roots}
+    for standing in case.standings.values():
+        place = awaits_memory(standing.kernel)
+        if standing.member.gone or not place or not case.stuck(standing.still_s):
+            continue
+        root = roots.get(standing.member.ref)
+        yield Finding(
+            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE,
+            certainty=Certainty.CERTAIN if place == _NO_PAGE else Certainty.LIKELY,
+            title=f"{who(standing.member.process)} waits for memory of its control group in {at(standing.user_frame)}",
+            ranks=ranks_of(standing), processes=(standing.member.process,),
+            because=(Reason(f"the kernel holds its thread in {place}", "kernel", standing.member.ref), *_group(standing),
+                     *(waited_for(root) if root else ())),
+            next=(f"cat /proc/{standing.member.ref.pid}/cgroup   # then usage and limit of its memory group",),
+        )  # fmt: skip
+
+
+def _group(standing: Standing) -> Iterator[Reason]:
+    group = standing.member.latest(ControlGroup)
+    if group is not None and group.usage_bytes is not None:
+        limit = f" of {group.limit_bytes >> 20} MiB" if group.limit_bytes is not None else ""
+        yield Reason(
+            f"control group {group.path} uses {group.usage_bytes >> 20} MiB{limit}", "cgroup", standing.member.ref
+        )
+
+
+RULE = Rule(id="memory-group-full", cls="resource-limit", check=check, page=__doc__ or "", order=9)
