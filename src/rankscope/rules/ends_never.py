@@ -32,7 +32,10 @@ _DONE = (
     r"\b(?:done training|training (?:is )?(?:done|finished|complete\w*)|all (?:tests? )?(?:done|passed|finished)|tests? (?:have )?pass(?:ed)?|\d+ passed\b|finished (?:training|successfully)|"
     r"Program ended successfully|W&B process to finish|wandb: Synced|Best val\b|(?:prints?|printed) (?:its|the) last|last (?:line|statement|print)\b[^\n]{0,30}\b(?:reached|printed|executed)|job (?:is )?done|work is done)\b"
 )
-_LASTS = r"\b(?:no prompt|prompt (?:does(?:n't| not)|never)|process (?:remains|stays)|stays allocated|(?:hours?|minutes?) old|occupies|does(?:n't| not) quit|(?:minutes?|hours?|seconds?) later|never (?:exits?|ends?|returns?)|still (?:there|running|alive|in ps)|does(?:n't| not) (?:exit|end|return|quit)|stays?|remains|hangs?|hung|stuck|killed by hand|kill -9)\b"
+# Who may be said to stay; a loss that stays at 2 and a check that found no hang do not count.
+_WHO = r"process(?:es)?|program|script|python|interpreter|job|run|ranks?|rank ?\d+|workers?|it|main|shell|command|launcher|torchrun|memory|gpus?"
+_LASTS = rf"\b(?:no prompt|prompt (?:does(?:n't| not)|never)|process (?:remains|stays)|stays allocated|(?:hours?|minutes?) old|occupies|does(?:n't| not) quit|(?:minutes?|hours?|seconds?) later|never (?:exits?|ends?|returns?)|still (?:there|running|alive|in ps)|does(?:n't| not) (?:exit|end|return|quit)|(?:{_WHO})\b[^\n]{{0,40}}\b(?:stays?|remains?|hangs?|hung|stuck)|^\W*(?:stays?|remains|hangs|hung|stuck)$|killed by hand|kill -9)\b"
+_STOPPED = r"|Ctrl-?C|KeyboardInterrupt"
 _SIGNS = (
     Sign(r"Exception ignored in:? <module 'threading'[^\n]*(?:\n[^\n]*){0,8}(?:_shutdown|KeyboardInterrupt)|Error in atexit\._run_exitfuncs", "the interpreter was interrupted while it ended"),
     Sign(_END, "the stack stands in the end of the program", unless=(r"_flush_std_streams|fork\w*_child|Out of memory|out of memory|exitcode: -9|PyGILState_Ensure|interpreter lock|gil_scoped",), prose=True),
@@ -46,12 +49,12 @@ _SIGNS = (
          "somebody says that it does not end", prose=True),
     Sign(r"\b(?:training|job|run|script|program|epochs|tests?|all (?:steps|work))\b[^\n]{0,60}(?:finished|complete[d]?|done|succeeded|passed)[^\n]{0,120}(?:but|then|and|yet|however)[^\n]{0,60}(?:hang|never exit|not exit|stuck|remain|still (?:running|alive)|does not (?:end|exit|return)|keeps? running)",
          "the work is done and the process stays", prose=True),
-    Sign(r"process group has NOT been destroyed before", "the groups were not destroyed in order", POSSIBLE, anywhere=(r"hang|hung|stuck|not exit|does(?:n't| not) (?:exit|end)|never|still (?:running|alive|there)|time-?out|stays|killed by hand|Ctrl-?C|KeyboardInterrupt",)),
+    Sign(r"process group has NOT been destroyed before", "the groups were not destroyed in order", POSSIBLE, anywhere=(_LASTS + _STOPPED,)),
     Sign(r"Exception ignored in:? <(?:module 'threading'|function _?(?:after|at)|bound method)[^\n]*", "something failed while the interpreter ended", POSSIBLE, also=(r"_shutdown|atexit|exit",)),
-    Sign(r"\b(?:wandb|mlflow|neptune|comet|tensorboard)[^\n]{0,60}(?:finish|waiting for|uploading|sync\w*|shutdown|teardown)", "a tracker is being closed", POSSIBLE, anywhere=(r"hang|hung|stuck|not exit|does(?:n't| not) (?:exit|end)|never|still (?:running|alive|there)|time-?out|stays|killed by hand|Ctrl-?C|KeyboardInterrupt",), prose=True),
+    Sign(r"\b(?:wandb|mlflow|neptune|comet|tensorboard)[^\n]{0,60}(?:finish|waiting for|uploading|sync\w*|shutdown|teardown)", "a tracker is being closed", POSSIBLE, anywhere=(_LASTS + _STOPPED,), prose=True),
     Sign(r"^(?:finish|_on_finish|teardown|_teardown|_atexit_\w+|close|shutdown|stop|flush|join_\w+|__exit__|_cleanup) \((?:[^\n]*/)?(?:wandb|mlflow|neptune|comet_ml|clearml|tensorboard\w*|torch/utils/tensorboard|aim|sentry_sdk|opentelemetry|posthog|ray|dask|distributed|pyspark|vllm|sglang|lightning|pytorch_lightning|tritonclient)/", "a tracker or client is being closed",
          anywhere=(r"\b(?:done|finished|complete[d]?|final|train_runtime|100%|stopped: `|saved|summary|passed)\b|Training (?:is )?(?:over|done)",), unless=(r"Watchdog caught|out of memory|fork\w*_child",)),
-    Sign(r"`?Trainer\.fit`? stopped|Training (?:finished|completed|complete)|train_runtime", "the training is over", POSSIBLE, anywhere=(r"hang|hung|stuck|not exit|does(?:n't| not) (?:exit|end)|never|still (?:running|alive|there)|time-?out|stays|killed by hand|Ctrl-?C|KeyboardInterrupt",), unless=(r"Watchdog|timeout|Timed out|Error",)),
+    Sign(r"`?Trainer\.fit`? stopped|Training (?:finished|completed|complete)|train_runtime", "the training is over", POSSIBLE, anywhere=(_LASTS,), unless=(r"Watchdog|timeout|Timed out|Error",)),
 )  # fmt: skip
 
 RULE = text_rule(
