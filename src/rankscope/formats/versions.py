@@ -1,4 +1,4 @@
-"""Versions of libraries wherever a text names them."""
+"""Versions of libraries wherever a text names them: lists of packages, reports of an environment, sentences, paths of libraries."""
 
 # ruff: noqa: E501  (a pattern or a row of a table is one line)
 from __future__ import annotations
@@ -11,27 +11,75 @@ from .lines import Line
 
 # name as we write it → how people and programs write it before a version
 _NAMES = {
-    "torch": r"(?:py)?torch(?:[ _-]?version)?", "nccl": r"(?:nvidia-)?(?:lib)?nccl(?:-cu\d+)?(?:[ _-]?version)?(?: code| runtime)?", "cuda": r"cuda(?:[ _-]?(?:version|runtime|toolkit))?",
-    "driver": r"(?:nvidia[ -])?driver(?:[ _-]version)?", "python": r"(?:c?python)", "glibc": r"glibc", "kernel": r"(?:linux[ -])?kernel(?:[ _-]version)?",
-    "vllm": r"vllm", "sglang": r"sglang", "ray": r"ray", "deepspeed": r"deepspeed", "megatron": r"megatron(?:-core|-lm)?", "transformers": r"transformers",
-    "accelerate": r"accelerate", "lightning": r"(?:pytorch[ -]?)?lightning", "datasets": r"datasets", "triton": r"triton", "horovod": r"horovod",
-    "openmpi": r"open ?mpi", "ofed": r"(?:mlnx[_-])?ofed", "numpy": r"numpy", "polars": r"polars", "wandb": r"wandb", "grpc": r"grpc(?:io)?",
-    "rocm": r"rocm", "rccl": r"rccl", "gloo": r"gloo", "efa": r"(?:aws-)?ofi-nccl|libfabric", "cudnn": r"cudnn", "tensorflow": r"tensorflow",
-    "jax": r"jax", "docker": r"docker", "slurm": r"slurm", "fabricmanager": r"fabric ?manager(?:[ _-]version)?",
-    "dask": r"dask(?:\[\w+\])?|distributed", "celery": r"celery", "kombu": r"kombu", "flashinfer": r"flashinfer(?:[ _-]python)?", "joblib": r"joblib", "loky": r"loky",
-    "ucx": r"ucx", "gunicorn": r"gunicorn", "pyarrow": r"pyarrow", "tokenizers": r"tokenizers",
+    "torch": r"(?:py)?torch", "nccl": r"(?:nvidia-)?(?:lib)?nccl2?(?:-cu\d+)?(?: code| runtime)?", "cuda": r"cuda(?:toolkit)?(?:[ _-](?:runtime|toolkit))?",
+    "driver": r"(?:nvidia[ _-])?driver|NVRM[^\n]{0,40}?Kernel Module|NVIDIA-SMI", "python": r"c?python3?", "glibc": r"glibc|ldd \(\w+ libc\)", "kernel": r"(?:linux[ -])?kernel|linux",
+    "vllm": r"vllm", "sglang": r"sglang", "ray": r"ray", "deepspeed": r"deepspeed(?: info)?", "megatron": r"megatron(?:[-_ ](?:core|lm))?", "transformers": r"transformers",
+    "accelerate": r"accelerate", "lightning": r"(?:pytorch[ _-]?)?lightning", "datasets": r"datasets", "triton": r"(?:pytorch-)?triton", "horovod": r"horovod",
+    "openmpi": r"open ?mpi\)?", "ofed": r"(?:mlnx[_-])?ofed", "numpy": r"numpy", "polars": r"polars", "wandb": r"wandb", "grpc": r"grpc(?:io)?",
+    "rocm": r"rocm", "rccl": r"rccl", "gloo": r"gloo", "efa": r"(?:aws-)?ofi-nccl", "libfabric": r"libfabric", "cudnn": r"cudnn", "tensorflow": r"tensorflow(?:-gpu)?",
+    "jax": r"jax(?:lib)?", "docker": r"docker", "slurm": r"slurm", "fabricmanager": r"fabric ?manager", "openblas": r"openblas", "mpi4py": r"mpi4py", "tensorrt_llm": r"tensorrt[-_ ]llm",
+    "dask": r"dask|distributed", "celery": r"celery", "kombu": r"kombu", "flashinfer": r"flashinfer(?:[ _-]python)?", "joblib": r"joblib", "loky": r"loky", "peft": r"peft", "trl": r"trl",
+    "ucx": r"uc[xt]", "gunicorn": r"gunicorn", "pyarrow": r"pyarrow", "tokenizers": r"tokenizers", "numba": r"numba", "mkl": r"mkl", "pmix": r"pmix", "gevent": r"gevent", "libgomp": r"libgomp",
 }  # fmt: skip
+_VERSION = r"\d+\.\d+(?:\.\d+)*(?:[+.-](?:cu|cuda|hip|rocm|post|rc|dev|a|b)[\w.]*)?(?![\w/])"
+_NO_UNIT = r"(?! ?(?:s|ms|secs?|seconds?|min|minutes?|h|hours?|[KMGT]i?B|%|x|it/s)\b)"
+# Between a name and its version: the word version, a sign, dots that lead to a column, quotes.
+_BETWEEN = (
+    r"(?:\[[\w,]+\])?[`\"']{0,2}(?:[ _-]?(?:API server|package|library|info)?[ _-]?version)?(?: \(\w+\??\))?[`\"']?,?\s*"
+    r"(?:[:=@]{1,2}|-|\.{3,}|is|>=|<=|>|<|\()?\s*[`\"']?v?"
+)
+_NAMED = "|".join(f"(?P<{name}>{words})" for name, words in _NAMES.items())
 _PATTERN = re.compile(
-    r"(?<![\w./-])(?:" + "|".join(f"(?P<{name}>{words})" for name, words in _NAMES.items())
-    + r")\s*(?:[:=@]{1,2}|-|is|>=|<=|>|<|v)?\s*v?(?P<version>\d+\.\d+(?:\.\d+)*(?:[+.-](?:cu|cuda|rocm|post|rc|dev|a|b)[\w.]*)?)(?![\w/])",
-    re.IGNORECASE,
+    rf"(?:(?<![\w./-])|(?<=-with-))(?:{_NAMED}){_BETWEEN}(?P<version>{_VERSION}){_NO_UNIT}"
+    rf"(?: ?(?:to|->|→|and) v?(?P<other>{_VERSION}){_NO_UNIT})?", re.IGNORECASE,
+)  # fmt: skip
+_CHANGED = re.compile(
+    rf"(?<![\w./-])(?:{_NAMED})[^\d\n.;]{{0,30}}\bfrom v?(?P<version>{_VERSION}) ?(?:to|->|→) ?v?(?P<other>{_VERSION})", re.IGNORECASE
+)  # fmt: skip
+# Names of files that bear a version: name as we write it → what stands around the version.
+_FILES = {
+    "nccl": r"libnccl\.so\.(\d+\.\d+(?:\.\d+)*)", "driver": r"lib(?:cuda|nvidia-[a-z]+|nvcuvid)\.so\.(\d{3}\.\d+(?:\.\d+)?)", "glibc": r"\b(?:libc|ld|libpthread|libdl)-(\d\.\d+)\.so",
+    "python": r"libpython(\d\.\d+)\w?\.so", "kernel": r"\bLinux-(\d+\.\d+\.\d+)", "ucx": r"/ucx-v?(\d+\.\d+(?:\.\d+)*)/", "openmpi": r"/openmpi[-/]v?(\d+\.\d+(?:\.\d+)*)/",
+    "cuda": r"/cuda-(\d+\.\d+)/", "rocm": r"/rocm-(\d+\.\d+(?:\.\d+)*)/", "openblas": r"libopenblas\w*\.so\.(\d+\.\d+\.\d+)",
+    "libfabric": r"/libfabric-(\d+\.\d+(?:\.\d+)*)/", "rccl": r"librccl\.so\.(\d+\.\d+\.\d+)",
+}  # fmt: skip
+_IN_FILES = tuple((name, re.compile(shape)) for name, shape in _FILES.items())
+# A wheel's own copy of OpenBLAS 0.3.5 is called libopenblasp-r0-HASH.3.5.so: the zero stands before the hash.
+_WHEEL = re.compile(r"libopenblas\w*-r(0)(?:-[0-9a-f]{8})?((?:\.\d+){2})")
+_LONGEST = 4000
+# A line that has none of these names no version: to look for plain words is much faster than to try all patterns.
+_NEEDLES = (
+    "torch", "nccl", "cuda", "driver", "nvrm", "nvidia", "python", "libc", "kernel", "linux", "vllm", "sglang", "ray", "deepspeed", "megatron", "transformers",
+    "accelerate", "lightning", "datasets", "triton", "horovod", "mpi", "ofed", "numpy", "polars", "wandb", "grpc", "rocm", "rccl", "gloo", "libfabric",
+    "cudnn", "tensor", "jax", "docker", "slurm", "fabric", "openblas", "dask", "distributed", "celery", "kombu", "flashinfer", "joblib", "loky", "peft",
+    "trl", "uc", "gunicorn", "pyarrow", "tokenizers", "numba", "mkl", "pmi", "gevent", "libgomp",
 )  # fmt: skip
 
 
 def versions_of(line: Line) -> Iterator[Event]:
     """An event per version named in a line."""
-    for found in _PATTERN.finditer(line.text[:4000]):
-        name = next(key for key in _NAMES if found[key])
-        yield Event(
-            "text.version", line=line.number, text=line.text, fields={"name": name, "version": found["version"]}
-        )
+    text = line.text[:_LONGEST]
+    lower = text.lower()
+    if "." not in text or not any(needle in lower for needle in _NEEDLES):
+        return
+    for name, version in dict.fromkeys((*_named(text), *_of_files(text))):
+        yield Event("text.version", line=line.number, text=line.text, fields={"name": name, "version": version})
+
+
+def _named(text: str) -> Iterator[tuple[str, str]]:
+    for pattern in (_PATTERN, _CHANGED):
+        for found in pattern.finditer(text):
+            name = next(key for key in _NAMES if found[key])
+            yield name, found["version"]
+            if found["other"]:
+                yield name, found["other"]
+
+
+def _of_files(text: str) -> Iterator[tuple[str, str]]:
+    if ".so" not in text and "/" not in text and "Linux-" not in text:
+        return
+    for name, shape in _IN_FILES:
+        for found in shape.finditer(text):
+            yield name, found[1]
+    for found in _WHEEL.finditer(text):
+        yield "openblas", found[1] + found[2]

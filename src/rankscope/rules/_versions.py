@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ..analysis.case import Case
+
+# The NCCL that a PyTorch for CUDA brings, by PyTorch's minor version (what torch.cuda.nccl.version() answers in its wheels).
+_BROUGHT = {
+    "1.7": "2.7.8", "1.8": "2.7.8", "1.9": "2.7.8", "1.10": "2.10.3", "1.11": "2.10.3", "1.12": "2.10.3", "1.13": "2.14.3", "2.0": "2.14.3", "2.1": "2.18.1",
+    "2.2": "2.19.3", "2.3": "2.20.5", "2.4": "2.20.5", "2.5": "2.21.5", "2.6": "2.21.5", "2.7": "2.26.2", "2.8": "2.27.3", "2.9": "2.27.5",
+}  # fmt: skip
 
 
 def named_versions(case: Case) -> dict[str, list[str]]:
@@ -19,6 +27,14 @@ def named_versions(case: Case) -> dict[str, list[str]]:
         if isinstance(name, str) and isinstance(version, str) and version not in found.setdefault(name, []):
             found[name].append(version)
     return found
+
+
+def brought(versions: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """What libraries that are named bring with them, where nobody names it."""
+    if versions.get("nccl") or versions.get("rocm"):
+        return {}
+    carried = (_BROUGHT.get(".".join(version.split(".")[:2])) for version in versions.get("torch", ()))
+    return {"nccl": list(dict.fromkeys(filter(None, carried)))}
 
 
 def in_range(version: str, first: str, fixed: str) -> bool:

@@ -25,13 +25,19 @@ https://github.com/python/cpython/issues/105829 (process pools), https://sourcew
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from ..analysis.accounts import accounts
 from ..analysis.case import Case
-from ..model.diagnosis import Finding
-from ._defects import DEFECTS, Defect
+from ..model.diagnosis import Certainty, Finding
+from ._defects import Defect
+from ._defects_libraries import LIBRARIES
+from ._defects_nccl import NCCL
+from ._defects_system import SYSTEM
 from ._text import LIKELY, POSSIBLE, Sign, finding, hits, make_rule, simple
-from ._versions import in_range, named_versions
+from ._versions import brought, in_range, named_versions
+
+DEFECTS = (*NCCL, *LIBRARIES, *SYSTEM)
 
 # Signs that identify a defect even where nobody names the version.
 _SIGNS = (
@@ -47,12 +53,12 @@ _SIGNS = (
 
 def check(case: Case) -> Iterator[Finding]:
     versions = named_versions(case)
-    for defect in DEFECTS:
-        version = next((v for v in versions.get(defect.library, ()) if in_range(v, defect.first, defect.fixed)), None)
-        known = version is not None or not defect.library
-        if (known or (defect.alone and defect.library not in versions)) and _shown(case, defect):
-            yield _found(defect, version, known)
-            return
+    shown = [
+        (defect, version) for defect in DEFECTS for version in _versions_with(defect, versions) if _shown(case, defect)
+    ]
+    if shown:
+        yield _found(*min(shown, key=_certainty_rank))
+        return
     found = list(hits(case, _SIGNS))
     if found:
         names = ", ".join(f"{name} {version}" for name, known_ in versions.items() for version in known_[:2])
@@ -60,21 +66,50 @@ def check(case: Case) -> Iterator[Finding]:
         yield finding(RULE, case, found, f"a release of a library has a defect ({names or 'version not shown'})", steps)
 
 
+@dataclass(frozen=True)
+class _Named:
+    """How we know that a release with the defect runs there."""
+
+    version: str = ""
+    brought: bool = False  # nobody names it, but something that is named brings it
+
+
+def _versions_with(defect: Defect, versions: dict[str, list[str]]) -> list[_Named]:
+    """The first version that has a defect, as far as the evidence tells."""
+    if not defect.library:
+        return [_Named()]
+    for named, how in ((versions, False), (brought(versions), True)):
+        for version in named.get(defect.library, ()):
+            if in_range(version, defect.first, defect.fixed):
+                return [_Named(version, how)]
+    return [_Named()] if defect.alone and defect.library not in versions else []
+
+
+def _certainty(defect: Defect, named: _Named) -> Certainty:
+    unknown = bool(defect.library) and not named.version
+    return POSSIBLE if defect.weak or named.brought or unknown else LIKELY
+
+
+def _certainty_rank(shown: tuple[Defect, _Named]) -> int:
+    return (LIKELY, POSSIBLE).index(_certainty(*shown))
+
+
 def _shown(case: Case, defect: Defect) -> bool:
     return all(any(one.find(shown) for one in accounts(case)) for shown in defect.shows)
 
 
-def _found(defect: Defect, version: str | None, known: bool) -> Finding:
-    name = f"{defect.library} {version}" if version else defect.library or "a plug-in"
+def _found(defect: Defect, named: _Named) -> Finding:
+    name = f"{defect.library} {named.version}".strip() or "a plug-in"
     because = [
-        f"the evidence names {name} and shows its signs"
-        if known
-        else f"signs of a defect of {name}; its version is not shown"
+        "signs of a defect of " + name + ("; its version is not shown" if defect.library and not named.version else "")
     ]
+    if named.version:
+        how = "what is named brings" if named.brought else "the evidence names"
+        because = [f"{how} {name} and shows its signs"]
     if defect.thread:
         because.append(f"known: {defect.thread}")
     title = f"{name} has a known defect: {defect.what}"
-    return simple(RULE, title, LIKELY if known else POSSIBLE, because, (defect.cure,))
+    return simple(RULE, title, _certainty(defect, named), because, (defect.cure,))
 
 
 RULE = make_rule(__name__, __doc__, "version-bug", 19, check)

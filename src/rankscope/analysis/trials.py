@@ -1,0 +1,132 @@
+"""Trials: what people report to have tried, and how it went: ``2.18 hangs, 2.17 is fine``, ``gone after downgrading``.
+
+Each clause of what somebody wrote is read for releases and for an outcome; a release goes with the outcome of its clause.
+"""
+
+# ruff: noqa: E501  (a pattern is one line)
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from .accounts import Account
+
+_GOOD_WORDS = (
+    r"works?|worked|working|fine|ok|okay|pass(?:es|ed)?|succe(?:ed\w*|ss\w*)|runs?|ran|complete[sd]?|finish(?:es|ed)?|clean(?:ly)?|stable|survive[sd]?|"
+    r"fix(?:es|ed)|solve[sd]?|resolve[sd]?|cure[sd]?|help(?:s|ed)?|avoid(?:s|ed)?|eliminate[sd]?|gone|goes away|went away|disappear(?:s|ed)?|vanish(?:es|ed)?|not reproducible|unaffected"
+)
+_BAD_WORDS = (
+    r"hangs?|hung|hanging|deadlock\w*|freez\w+|froze\w*|stuck|stall\w*|wedge[sd]?|crash\w*|fail\w*|broken?|breaks?|killed|time[sd]? ?-?out|timeouts?|stops?|stopped|segfault\w*|"
+    r"blocks?|blocked|affected|reproduce[sd]?|reproducible|reproduc\w+|never (?:ends?|returns?|finish\w*|completes?|gets past)|stands? still|regress\w*|problems?|errors?|issues?|bug|spins?|happens?|occurs?"
+)
+_NOT = r"(?:\b(?:not|never|no|without|nor|neither|cannot|none|don't|doesn't|didn't|isn't|hasn't|haven't|won't|can't|couldn't|wasn't|(?<![\d.])0)\b(?: \w+){0,3}? )"
+_OUTCOME = re.compile(rf"(?P<no>{_NOT})?\b(?:(?P<good>{_GOOD_WORDS})|(?P<bad>{_BAD_WORDS}))\b", re.I)
+_CURED = re.compile(
+    r"fix|solv|resolv|cure|help|avoid|eliminat|gone|goes away|went away|disappear|vanish|surviv|unaffected", re.I
+)
+_CURES = re.compile(
+    r"\b(?:fix(?:es|ed)|solve[sd]?|resolve[sd]?|cure[sd]?|help(?:s|ed)|avoids?|eliminate[sd]?) (?:\w+ ){0,2}?(?:it|this|that|problems?|issues?|hang\w*|deadlock\w*|freez\w*|stall\w*|crash\w*|wedge)\b|"
+    r"\b(?:it|this|that|problems?|issues?|hang\w*|deadlock\w*|freez\w*|stall\w*|crash\w*|wedge)\b (?:\w+ ){0,3}?(?:gone|goes away|went away|disappear\w*|vanish\w*|fixed|solved|resolved|cured)\b|\bnot (?:\w+ )?(?:hang|freeze|stall|deadlock)\w*\b[^\n]{0,12}any ?more",
+    re.I,
+)
+# What may be missing where something goes wrong nevertheless: it hangs without an error.
+_NOUN = re.compile(r"problem|error|issue|bug", re.I)
+_UNIT = r"(?! ?(?:s|ms|secs?|seconds?|min|minutes?|h|hours?|days?|[KMGT]i?B|[KMG]bps|GB/s|%|x|it/s|W)\b)"
+_NUMBER = rf"(?<![\w.:/-])v?\d+\.\d+(?:\.\d+)*(?:\.x|\+|[+-]?(?:rc|post|a|b|dev|cu)\w*)?(?!\w|\.\d|:\d|/){_UNIT}"
+_LIBRARY = (
+    r"(?:nccl|rccl|hccl|torch|pytorch|cuda|driver|kernel|vllm|sglang|glibc|py|python|triton|ray|jax(?:lib)?|tensorflow|deepspeed|transformers|accelerate|datasets|lightning|horovod|"
+    r"open ?mpi|mpi|ucx|openblas|numpy|scipy|grpc\w*|libfabric|efa|ofed|firmware|image|container|wheel|version|release|branch|library|package|build|dask|megatron|numba|flashinfer|tokenizers|wandb|rocm|os|ubuntu|rhel|centos)"
+)
+# What stands before a number that is a release: a library, or a word such as since or with; a number of three parts needs nothing.
+_BEFORE = re.compile(
+    rf"(?:^|\b(?:{_LIBRARY}s?|with|the|in|on|since|from|to|at|under|after|before|using|until|than|by|and|or|version)|[=<>~(,])[\s\"'`=<>~(]*$",
+    re.I,
+)
+# A release that is named by what it is beside the one in use.
+_OTHER = (
+    rf"(?:newer|older|latest|newest|previous|earlier|prior|next|last|another|other|system|distribution's|current|recent) (?:[\w.-]+ ){{0,2}}?{_LIBRARY}s?\b|"
+    r"\bnightl(?:y|ies)\b|\b(?:on|with|from|in) (?:master|main|trunk|HEAD|the (?:main|master|dev\w*) branch)\b|^\W*(?:main|master) and (?:the )?v?\d[\w.]*|"
+    r"\b(?:driver|cuda|ubuntu|rhel|branch) (?:version )?v?\d{2,3}\b(?![.\d])"
+)
+_CHANGE = re.compile(
+    rf"\b(?:upgrad\w+|downgrad\w+|updat(?:e[ds]?|ing)|bump\w*|roll(?:ed|ing)? back|revert\w*|pinn?(?:ed|ing)?|(?:re)?install(?:ed|ing)?|switch(?:ed|ing)?|mov(?:ed|ing)|went back|swap\w*|replac\w+|chang(?:ed|ing))\b(?=[^\n]{{0,60}}(?:{_LIBRARY}|{_NUMBER}|[=<>]=|\bcommit\b|nightl|\b(?:main|master)\b|libnccl))|\bbisect\w*|\bfirst bad\b",
+    re.I,
+)
+_RELEASE = re.compile(rf"(?P<number>{_NUMBER})|{_OTHER}", re.I)
+_PARTS = re.compile(
+    r"[;\n|]|(?<=\w)\.(?= |$)|,? (?:but|while|whereas|though|although|however)\b|, (?=(?:and |it |the |with |on |in |under |no |never |works|hangs|fine))|(?<=[a-z]), (?=(?:\w+ )?v?\d+\.\d)| and (?=(?:hangs?|works?|fails?|crash\w*|has|have|not|never|passes|is|the same)\b)| → | -> (?=\w+s\b)",
+    re.I,
+)
+_OPPOSITE = re.compile(r"^\W*(?:but )?not\b(?! \w+ing)", re.I)
+_SENTENCE = re.compile(r"[\n]|(?<=[a-z\d)])\.(?= [A-Z])")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One release that somebody ran, or a change of release, and whether that went well."""
+
+    subject: str
+    good: bool
+    line: str
+    change: bool = False
+    cures: bool = False  # it is said to have ended a trouble
+
+
+def trials(account: Account) -> tuple[Trial, ...]:
+    """All that a subject's text reports to have been tried."""
+    head = account.label.replace("_", " ")
+    lines = [line.strip() for line in account.prose.splitlines() if line.strip()]
+    if _RELEASE.search(head) and len(lines) > 1:
+        lines.insert(1, f"{head}: {lines[1]}")  # the release is the heading, and what came of it the text below
+    return tuple(trial for line in lines if len(line) < 1000 for trial in told(line))
+
+
+def told(line: str) -> Iterator[Trial]:
+    """The trials of one line; a release without an outcome of its own has that of its sentence."""
+    for sentence in _SENTENCE.split(line):
+        parts = [part for part in _PARTS.split(sentence) if part and part.strip()]
+        whole = _outcomes(sentence)
+        before: bool | None = None
+        for part in parts:
+            outcome = _outcome(part)
+            if outcome is None and before is not None:
+                outcome = not before if _OPPOSITE.search(part) else before
+            if outcome is None and len(whole) == 1:
+                outcome = next(iter(whole))
+            if outcome is not None:
+                before = outcome
+                yield from _of_part(part, outcome, line)
+
+
+def _of_part(part: str, outcome: bool, line: str) -> Iterable[Trial]:
+    changed = _CHANGE.search(part) is not None
+    mentioned = [found.group().strip() for found in _RELEASE.finditer(part) if _is_release(part, found)]
+    if changed and not mentioned:
+        mentioned = [part.strip()[:60]]
+    cures = outcome and _CURES.search(line) is not None
+    for subject in mentioned:
+        yield Trial(subject, outcome, line, changed, cures)
+
+
+def _is_release(part: str, found: re.Match[str]) -> bool:
+    number = found["number"]
+    return not number or number.startswith("v") or number.count(".") > 1 or bool(_BEFORE.search(part[: found.start()]))
+
+
+def _outcome(part: str) -> bool | None:
+    """Whether a part of a sentence tells of success or of failure; a cure outweighs the trouble that it cures."""
+    found = list(_OUTCOME.finditer(part))
+    if len(found) > 1:
+        found = [one for one in found if not (one["no"] and one["bad"] and _NOUN.match(one["bad"]))]
+    if not found:
+        return None
+    cures = [one for one in found if one["good"] and _CURED.match(one["good"])]
+    if cures:
+        return cures[-1]["no"] is None
+    good = [(one["good"] is not None) is (one["no"] is None) for one in found]
+    return good[0] or (good[-1] and found[-1]["bad"] is not None)
+
+
+def _outcomes(sentence: str) -> set[bool]:
+    return {outcome for part in _PARTS.split(sentence) if part and (outcome := _outcome(part)) is not None}

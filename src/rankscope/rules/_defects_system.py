@@ -1,0 +1,25 @@
+"""Defects of releases of the interpreter, the C library, drivers and runtimes of containers."""
+
+# ruff: noqa: E501  (a defect is one row)
+from __future__ import annotations
+
+from ._defects import GITHUB as _GH
+from ._defects import HANGS, Defect
+
+_WAKEUP = r"wakeup \(?(?:[^\n]*/)?concurrent/futures/process|_ThreadWakeup"
+_CLEARS = r"interpreter_clear|_PyThreadState_DeleteExcept|PyInterpreterState_(?:Clear|Delete)"
+
+SYSTEM = (
+    Defect("python", "3.7", "3.11.6", (_WAKEUP,), "ProcessPoolExecutor blocks in its own wake-up pipe when much is submitted", "Python 3.11.6, 3.12.1 or later", _GH + "python/cpython/issues/105829"),
+    Defect("python", "3.12.0", "3.12.1", (_WAKEUP,), "ProcessPoolExecutor blocks in its own wake-up pipe when much is submitted", "Python 3.12.1 or later", _GH + "python/cpython/issues/105829"),
+    Defect("python", "3.9", "3.10.11", (_CLEARS, r"Finalize|EndInterpreter"), "the end of an interpreter takes a lock twice", "Python 3.10.11, 3.11.3 or later", _GH + "python/cpython/issues/102126"),
+    Defect("python", "3.11.0", "3.11.3", (_CLEARS, r"Finalize|EndInterpreter"), "the end of an interpreter takes a lock twice", "Python 3.11.3 or later", _GH + "python/cpython/issues/102126"),
+    Defect("python", "3.9", "3.12", (r"PicklingError|Can't pickle|unpicklable", r"concurrent[./]futures|ProcessPoolExecutor", r"shutdown|cancel_futures|" + HANGS), "ProcessPoolExecutor does not end after a task that cannot be pickled", "Python 3.12 or later", _GH + "python/cpython/issues/116685"),
+    Defect("python", "3.11.0", "3.11.12", (r"_PyThread_Current(?:Frames|Exceptions)|sys\._current_frames", r"take_gil|HEAD_LOCK|new_threadstate|PyThreadState_New|" + HANGS), "looking at the frames of all threads may collect garbage with the interpreter's lock held", "Python 3.11.12, 3.12 or later", _GH + "python/cpython/pull/117332", weak=True),
+    Defect("glibc", "2.25", "2.41", (r"pthread_cond_(?:wait|signal|broadcast)[^\n]*\n(?:[^\n]+\n){0,40}?[^\n]*pthread_cond", r"lost wake-?up|missed (?:signal|wake)|__condvar|G1|cond_signal"),
+           "condition variables can lose a wake-up", "glibc 2.41 or a distribution's fix", "https://sourceware.org/bugzilla/show_bug.cgi?id=25847"),
+    Defect("glibc", "2.35", "2.37", (r"\bdlmopen\b", HANGS + r"|_dl_\w+"), "loading a library into a name space of its own does not end", "glibc 2.37 or a distribution's fix", "https://sourceware.org/bugzilla/show_bug.cgi?id=29600"),
+    Defect("driver", "361.0", "375.0", (r"Titan X|\bNCCL|nccl", HANGS), "copies between two GPUs hang with this driver", "a newer driver", _GH + "PaddlePaddle/Paddle/issues/246", weak=True),
+    Defect("driver", "560.0", "570.0", (r"P2P|peer[- ]to[- ]peer|NCCL_P2P_DISABLE", r"nccl", HANGS), "direct transfers between GPUs hang with this driver", "driver 570 or later; NCCL_P2P_DISABLE=1 until then", _GH + "dmlc/xgboost/issues/11242", weak=True),
+    Defect("", "", "", (r"(?:pthread_create|clone3?|spawn a new \w+ ?thread|start new thread)[^\n]*(?:\n[^\n]*){0,2}?Operation not permitted", ), "the seccomp filter of the container runtime does not know clone3, which newer systems make threads with", "Docker 20.10.10, Podman 3.4, runc 1.0.2 or later; --security-opt seccomp=unconfined until then", _GH + "podman-container-tools/podman/issues/11862"),
+)  # fmt: skip
