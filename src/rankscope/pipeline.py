@@ -6,6 +6,7 @@ joins the two, so that both can run on different machines.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from .reach.transport import Options
 
 Progress = Callable[[str], None]
+
+_FEW = 8  # processes to rehearse the verdict with
 
 
 @dataclass(frozen=True)
@@ -62,9 +65,15 @@ def _make_ready_to_look() -> None:
 def sweep(here: Host, found: Found, plan: Plan, progress: Progress = lambda _: None) -> Snapshot:
     """Look at one job; an interruption keeps what has been gathered."""
     began = time.monotonic()
-    reader, complete = None, True
+    reader: Reader | None = None
+    complete, rehearsal = True, _Rehearsal(plan)
+
+    def idle() -> None:
+        if reader is not None and rehearsal.due:
+            rehearsal(reader.snapshot())
+
     try:
-        for lines in run(plan, found.processes, idle=_make_ready_to_judge if plan.sweeps > 1 else _nothing):
+        for lines in run(plan, found.processes, idle=idle):
             reader = reader or _reader(here, found)
             for line in lines.splitlines(keepends=True):
                 reader.feed(line.encode())
@@ -109,16 +118,19 @@ def _look_on(
     return snapshot
 
 
-def _nothing() -> None:
-    """What there is to do while a single look runs."""
+class _Rehearsal:
+    """Judges a few processes while everybody sleeps between two sweeps: what judges is loaded then, and its patterns are
+    compiled, which is most of what a verdict costs."""
 
+    def __init__(self, plan: Plan) -> None:
+        self.due = plan.sweeps > 1
 
-def _make_ready_to_judge() -> None:
-    """Load what judges while the child sleeps between its sweeps: it costs a seventh of a second, once."""
-    from .analysis import build, verdict  # noqa: F401
-    from .rules import rules
+    def __call__(self, seen: Snapshot) -> None:
+        from .reach.answers import share
 
-    rules()
+        self.due = False
+        with contextlib.suppress(Exception):  # the verdict itself will show what is wrong
+            judge(share(seen, seen.job, 0, _FEW))
 
 
 def _paused(snapshot: Snapshot) -> float:
@@ -163,8 +175,8 @@ def gather(look: Look, progress: Progress = lambda _: None, stuck_after_s: float
     if look.remote is not None:
         from .reach.gather import gather as gather_remote  # only where a target names other hosts
 
-        idle = _make_ready_to_judge if look.plan.sweeps > 1 else _nothing
-        yield from gather_remote(look.remote, look.plan, progress, idle=idle)
+        rehearsal = _Rehearsal(look.plan) if look.plan.sweeps > 1 else None
+        yield from gather_remote(look.remote, look.plan, progress, rehearsal=rehearsal)
         return
     from .reach import learn
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import dataclasses
+import functools
 import json
 import os
 import platform
@@ -102,7 +103,7 @@ class Post:
     def __init__(self, send: Send) -> None:
         self._send, self._packer = send, zlib.compressobj(6)
         self._held, self._sent, self._last = b"", 0, time.monotonic()
-        self.full = False
+        self._unsent = self.full = False
 
     def begin(self, name: str, installation: str = "") -> None:
         about = {"host": name, "now": time.time(), "python": platform.python_version(), "uid": os.getuid(),
@@ -113,18 +114,20 @@ class Post:
         if self.full:
             return
         self._held += self._packer.compress(lines.encode("utf-8", "surrogateescape"))
+        self._unsent = True
         if time.monotonic() - self._last > _FLUSH_S:
             self.flush()
 
     def flush(self) -> None:
-        self._ship(self._held + self._packer.flush(zlib.Z_SYNC_FLUSH))
+        if self._unsent:
+            self._ship(self._held + self._packer.flush(zlib.Z_SYNC_FLUSH))
 
     def end(self) -> None:
         self._ship(self._held + self._packer.flush(zlib.Z_FINISH))
         self._send(f"{MARK} {PROTOCOL} end {self._sent}\n".encode())
 
     def _ship(self, packed: bytes) -> None:
-        self._held, self._last = b"", time.monotonic()
+        self._held, self._last, self._unsent = b"", time.monotonic(), False
         lines = [
             b":" + base64.b64encode(packed[at : at + LINE_BYTES]) + b"\n" for at in range(0, len(packed), LINE_BYTES)
         ]
@@ -145,7 +148,7 @@ def look(errand: Errand, send: Send) -> None:
     _introduce(post, here, table, found)
     post.flush()
     processes = tuple(process for one in found for process in one.processes)
-    for lines in _seen(errand, plan, processes) if processes else ():
+    for lines in _seen(errand, plan, processes, functools.partial(_idle, errand, post)) if processes else ():
         post.text(lines)
         if post.full:
             break
@@ -158,20 +161,16 @@ def look(errand: Errand, send: Send) -> None:
     post.end()
 
 
-def _seen(errand: Errand, plan: Plan, processes: tuple[Process, ...]) -> Iterator[str]:
+def _seen(errand: Errand, plan: Plan, processes: tuple[Process, ...], idle: Callable[[], None]) -> Iterator[str]:
     """The lines of the look, or of the sources that were asked for instead."""
-    if errand.source:
-        return _sources(errand, processes)
-    return run(plan, processes, idle=_end_when_alone if errand.line else _stay)
+    return _sources(errand, processes) if errand.source else run(plan, processes, idle)
 
 
-def _stay() -> None:
-    """What there is to do while nothing is said and nobody holds a line."""
-
-
-def _end_when_alone() -> None:
-    """End at once when the sender, or the connection to it, has ended: its end of our standard input closes then."""
-    if select.select([0], [], [], 0)[0] and not os.read(0, 1):
+def _idle(errand: Errand, post: Post) -> None:
+    """While the sweeps pause: send what is there; end when the sender, or the connection to it, is gone, since its end of
+    our standard input closes then."""
+    post.flush()
+    if errand.line and select.select([0], [], [], 0)[0] and not os.read(0, 1):
         _stop()
 
 

@@ -120,7 +120,7 @@ class Inbox:
         host = dataclasses.replace(host, clock_offset_s=self.offset_s)
         ends = [first for _, first in self._jobs[1:]] + [len(whole.processes)]
         return tuple(
-            Part(host, job, _share(whole, job, first, end), self.ended)
+            Part(host, job, share(whole, job, first, end), self.ended)
             for (job, first), end in zip(self._jobs, ends)
         )  # fmt: skip
 
@@ -134,8 +134,8 @@ class Inbox:
         return self._broken or self.refused
 
 
-def _share(whole: Snapshot, job: Job, first: int, end: int) -> Snapshot:
-    """The part of a host's answer that is about one of its jobs."""
+def share(whole: Snapshot, job: Job, first: int, end: int) -> Snapshot:
+    """The part of a snapshot that is about some of its processes, such as those of one job."""
     processes = whole.processes[first:end]
     mine = frozenset(process.ref for process in processes)
     sweeps = tuple(

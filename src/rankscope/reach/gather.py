@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import io
 import os
@@ -65,7 +64,7 @@ def find(remote: Remote) -> Hosts:
 
 def gather(
     remote: Remote, plan: Plan, progress: Progress = lambda _: None, wish: Wish | None = None,
-    idle: Callable[[], None] = lambda: None,
+    rehearsal: Callable[[Snapshot], object] | None = None,
 ) -> Iterator[Snapshot]:  # fmt: skip
     """Ask every host at once; one snapshot for each job, with a gap for each host that stays silent."""
     wish = wish or Wish()
@@ -77,7 +76,7 @@ def gather(
     _keep_raw(answers, remote.options.raw_dir)
     began = time.monotonic()
     progress(f"{fold(hosts.names)}")
-    idle = _once(idle)
+    idle = _idle(rehearsal, answers) if rehearsal else lambda: None
     tool = py_spy() if remote.options.send_py_spy and plan.engine == "py-spy" else b""
     _send(Errand(remote, hosts, plan, wish, tool, progress, idle), answers)
     if not tool:
@@ -107,14 +106,15 @@ def send(remote: Remote, hosts: Hosts, plan: Plan, answers: Answers, progress: P
     _send(Errand(remote, hosts, plan, Wish(), b"", progress, lambda: None), answers)
 
 
-def _once(work: Callable[[], None]) -> Callable[[], None]:
-    """Work for the time of waiting: done once, and its failure is no answer of a host."""
-    left = [work]
+def _idle(rehearsal: Callable[[Snapshot], object], answers: Answers) -> Callable[[], None]:
+    """Work for the time of waiting: once, with what the first host has told so far."""
+    left = [rehearsal]
 
     def idle() -> None:
-        if left:
-            with contextlib.suppress(Exception):
-                left.pop()()
+        parts = (part for name in answers.hosts if left for part in answers.inboxes[name].parts())
+        seen = next((part.snapshot for part in parts if any(sweep.items for sweep in part.snapshot.sweeps)), None)
+        if seen is not None:
+            left.pop()(seen)
 
     return idle
 
