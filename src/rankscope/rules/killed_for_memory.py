@@ -23,18 +23,22 @@ from __future__ import annotations
 from ._text import POSSIBLE, Sign, text_rule
 
 _OTHER = r"^(?!.*(?:ChildFailedError|exitcode|worker|Killed|SIGKILL|signal 9|BrokenProcessPool|ProcessExited|Terminated|EOFError|[Cc]onnection|BrokenPipe|CalledProcessError|returned non-zero|Actor|Engine)).*\b(?!Warning)\w+(?:Error|Exception): |Watchdog caught|Xid|segfault|CUDA error"
+# Servers kill workers that do not answer, and guess at memory themselves.
+_KEEPER = r"WORKER TIMEOUT|HARAKIRI|Hard time limit|TimeLimitExceeded"
 _SIGNS = (
     Sign(r"^\s*Killed\s*$|\b\d+ Killed\s+\S|line \d+:\s+\d+ Killed\b", "the shell says that a process was killed"),
     Sign(r"\b(?:Out of memory|Memory cgroup out of memory): Kill(?:ed)? process", "the kernel killed a process for memory"),
     Sign(r"oom-kill:constraint|invoked oom-killer|oom_reaper: reaped|oom_kill_process", "the kernel's OOM killer ran"),
     Sign(r"OOMKilled|oom[-_ ]kill event|Detected \d+ oom|OUT_OF_MEMORY\b|systemd-oomd? killed|exceeded (?:job |step |its )?memory limit|cgroup out-of-memory handler|TERM_MEMLIMIT|\boom_kill [1-9]|earlyoom[^\n]*(?:SIGTERM|SIGKILL)|job killed: (?:p?v?mem|ncpus)\b",
          "the scheduler or container runtime killed it for memory"),
+    Sign(r"tried to allocate more memory than is available|crashed after using all available (?:RAM|memory)|killed by the (?:Linux )?OOM[- ]?killer|\boom[- ]?killer (?:killed|kills|hit|ended|terminated)|terminated by signal (?:9\b|KILL)|[Kk]illed because (?:it )?(?:ran )?out of (?:host |system )?memory", "it is told that memory ran out", prose=False),
     Sign(r"killed by signal: Killed", "a loader worker got SIGKILL"),
-    Sign(r"exceeded \d+% memory budget|Perhaps out of memory|[Cc]ontainer[^\n]{0,60}(?:beyond|exceed\w*)[^\n]{0,20}memory limits?|Memory limit exceeded", "a memory monitor says so"),
+    Sign(r"exceeded \d+% memory budget|[Cc]ontainer[^\n]{0,60}(?:beyond|exceed\w*)[^\n]{0,20}memory limits?|Memory limit exceeded", "a memory monitor says so"),
+    Sign(r"Perhaps out of memory", "a server guesses so", unless=(_KEEPER,)),
     Sign(r"\b(?:killed|terminated) (?:\w+ )*due to (?:the )?(?:node |host )?(?:running low on |low |out[- ]of[- ])?memory|memory (?:usage )?(?:above|exceed\w*) the (?:threshold|limit)",
          "a memory monitor killed it"),
     Sign(r"\b(?:exit ?code|exitcode|return ?code|exit status|exited with|status)\W{0,4}\s?(?:-9|137)\b|\bSIGKILL\b|Signal 9\b|signal 9\b",
-         "a process ended with SIGKILL and without a word of its own", unless=(_OTHER,)),
+         "a process ended with SIGKILL and without a word of its own", unless=(_OTHER, _KEEPER)),
     Sign(r"\b(?:exit ?code|exitcode|return ?code|exit status)\W{0,4}\s?(?:-9|137)\b", "a process ended with SIGKILL", POSSIBLE),
     Sign(r"DefaultCPUAllocator: (?:can't|not enough) (?:allocate )?memory|^MemoryError", "host memory ran out", POSSIBLE),
 )  # fmt: skip

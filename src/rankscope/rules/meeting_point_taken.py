@@ -39,6 +39,7 @@ _SIGNS = (
     Sign(r"\b(?:old|previous|earlier|another|other|stale|last)[^\n]{0,30}(?:run|job|process|server|store)[^\n]{0,60}(?:port|rendezvous|rdzv|store|same (?:id|key|file))", "something of another run is in the way", prose=True),
     Sign(r"\b(?:same|identical|duplicate)[^\n]{0,20}(?:rdzv[-_ ]?id|job[-_ ]?id|master[-_ ]?port|MASTER_PORT|port)", "two runs share a meeting point", prose=True),
     Sign(r"File already exists", "a file of an earlier run is used again", LIKELY, also=(r"init|rank|rendezvous|dist",)),
+    Sign(r"Ping failed, invalid (?:value|nonce)|port must be 0-65535|server socket[^\n]*(?:errno: 13\b|Permission denied)", "something else answers at the meeting point, or nobody may listen there"),
     Sign(r"magic number|unexpected (?:message|handshake|token)|wrong cookie|invalid cookie", "a stranger answers at the meeting point", POSSIBLE, also=(r"store|rendezvous|bootstrap|connect",)),
 )  # fmt: skip
 

@@ -41,7 +41,7 @@ _STEPS = (
 _PLACE = re.compile(
     r"(?<![a-z])(?:node|host|rank|worker|machine|master|head|driver|pod|vm|server)s?(?![a-z])", re.IGNORECASE
 )
-_MUST_AGREE = {"nccl", "rccl", "torch", "ray", "openmpi", "ucx", "efa", "dask", "horovod"}
+_MUST_AGREE = {"nccl", "rccl", "torch", "ray", "openmpi", "ucx", "efa", "libfabric", "dask", "horovod"}
 _LIB = r"(?:nccl|torch|pytorch|cuda|driver|python|ray|mpi|openmpi|ucx|libfabric|ofed|firmware|gloo|image|container|package|library|protobuf|transformers|vllm|glibc|cudnn|release|build)"
 _SIGNS = (
     Sign(rf"\b{_LIB}\b[ =v:]{{1,3}}\d+\.\d+[^\n]{{0,60}}\b(?:others?|rest|while|but|whereas|vs\.?|and (?:the )?(?:node|rank|host|other))\b[^\n]{{0,40}}\d+\.\d+", "one node has another version than the others", also=(r"node|host|rank|machine|pod|container",), unless=(r"\b(?:fixed|works?|fine|passes|downgrad\w+|upgrad\w+)\b",), prose=True),
@@ -52,6 +52,8 @@ _SIGNS = (
     Sign(r"undefined symbol: _?_?(?:nccl|cu[a-z]{2,}|cudnn|nvJitLink|hip|rccl|ucp?_|fi_|MPI_)\w*|^(?!.*dlvsym).*version [`'](?:FABRIC|EFA|UCX?|MLX5|IBVERBS|GLIBCXX|CXXABI|OMPI|libcudart\w*)_?[\d.]+' not found", "libraries of different builds are mixed"),
     Sign(r"connecting to address[^\n]*with family \d+ is neither AF_INET|(?:bootstrap|socket|proxy)[^\n]*(?:wrong (?:magic|type|version)|magic[^\n]{0,20}mismatch)|NCCL WARN[^\n]*[Mm]ismatch(?:ed)? (?:NCCL )?version", "a peer's first message makes no sense: another release speaks there"),
     Sign(r"unsupported pickle protocol|PYTHON_VERSION_MISMATCH|Python in worker has different version|Mismatched versions found|were compiled with different CUDA versions|Descriptors cannot (?:not )?be created directly|(?:PMIx|PMI2?|ORTE|ABI|API|protocol|plugin|wire)[- ](?:server )?versions?[^\n]{0,40}(?:mismatch|not compatible|incompatible|differ|unsupported)", "a version mismatch is reported"),
+    Sign(r"Data unpack (?:would read past end of buffer|had inadequate space)|unpack(?:ing)? (?:failure|error)[^\n]*(?:orte|prte|pmix|ess)|(?:ORTE|PRTE)_ERROR_LOG: (?:Unpack|Data unpack)|compiled for (?:a different|another) (?:version|Open MPI)|component version does not match|unrecognized (?:PMI )?version|PMI version mismatch", "daemons of different releases do not understand each other"),
+    Sign(r"incompatible Protobuf Gencode/Runtime versions|Protobuf[^\n]{0,40}versions? when loading", "a library was generated for another release of protobuf"),
     Sign(r"^(?!.*(?:NCCL INFO|dlvsym)).*(?:undefined symbol|symbol lookup error|version `?\w+_[\d.]+' not found)", "libraries of different builds are mixed", POSSIBLE),
     Sign(r"driver version is insufficient|forward compatibility was attempted|NVIDIA driver on your system is too old|PTX was compiled with an unsupported toolchain|no kernel image is available", "driver, toolkit and GPU do not fit each other"),
 )  # fmt: skip
