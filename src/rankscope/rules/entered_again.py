@@ -41,6 +41,9 @@ _CALLED_BACK = re.compile(
     r"atexit|collect|garbage|trace|profile|audit|excepthook|emit|evict|__exit__|^release|^close|^remove|^reset|^pop",
     re.IGNORECASE,
 )
+_FINALIZES = re.compile(
+    r"\b__del__\b|weakref\.py|Garbage-collecting|_weakrefset\.py|signal_?handler|<signal handler", re.IGNORECASE
+)
 # Functions that call themselves as their work: trees, nested modules, wrappers, retries.
 _RECURSIVE = re.compile(
     r"^(?:_call_impl|_wrapped_call_impl|__call__|forward|wrapper|inner|wrapped|decorate_context|_fn|_apply|apply|walk|_walk|visit\w*|generic_visit|"
@@ -63,7 +66,7 @@ def check(case: Case) -> Iterator[Finding]:
 def _again(case: Case) -> Iterator[Hit]:
     for account in accounts(case):
         for seen in account.seen:
-            name = entered_again(seen.stack)
+            name = entered_again(seen.stack) or _came_back(seen.stack)
             if name and not seen.thread.active:
                 called_back, function = name
                 says = f"{function} is entered below itself, and stands before the line where its first call is"
@@ -84,6 +87,17 @@ def entered_again(stack: Stack) -> tuple[bool, str] | None:
             if stack[outer].line <= leaf.line or not strangers:
                 return None
             return any(_CALLED_BACK.search(f"{frame.function} {frame.file}") for frame in between), leaf.function
+    return None
+
+
+def _came_back(stack: Stack) -> tuple[bool, str] | None:
+    """The innermost function where a finalizer brought a thread back into the file it was in."""
+    at = _innermost(stack)
+    for finalizer in range(at - 1, max(at - 4, 0), -1):
+        if _FINALIZES.search(f"{stack[finalizer].function} {stack[finalizer].file}") and at > 0:
+            outer = stack[finalizer - 1]
+            same = (outer.file, outer.function) != (stack[at].file, stack[at].function) and outer.file == stack[at].file
+            return (True, stack[at].function) if same and _plain(outer) else None
     return None
 
 

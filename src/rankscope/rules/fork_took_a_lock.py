@@ -31,6 +31,7 @@ from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.frames import kind_of, wait_of
 from ..analysis.origin import module_path
+from ..analysis.threads import forked
 from ..model.diagnosis import Finding
 from ..model.process import Role
 from ._forks import CHILD_FRAMES, CHILD_WORDS, is_child
@@ -56,7 +57,7 @@ _POOLS = (
 # Threads of a library that were started in the process itself.
 _OWN_THREADS = r"^(?:gomp_thread_start|blas_thread_server|__kmp_launch_worker|__kmp_launch_thread)\b"
 # The warning alone is in many healthy logs.
-_STANDS = r"futex|hang|hung|stuck|wait(?:s|ing)? (?:for|in|on)\b(?![^\n]*(?:finish|success))|sleep(?:s|ing)\b|never|frozen|freez|mutex|_lock\b|idle\)|Timeout \(|no progress|no (?:further|more) output|nothing (?:more|further)|still running|silent|does not (?:start|finish|return)"
+_STANDS = r"futex|hang|hung|stuck|wait(?:s|ing)? (?:for|in|on)\b(?![^\n]*(?:finish|success))|sleep(?:s|ing)?\b|never|frozen|freez|mutex|_lock\b|idle\)|Timeout \(|\+{5,} Timeout \+{5,}|Failed: Timeout|timed out|times out|no progress|no (?:further|more) output|nothing (?:more|further|follows|else)|still running|silent|does not (?:start|finish|return)"
 _SIGNS = (
     Sign(r"\b(?:opened|created|initiali[sz]ed|used|started|imported|loaded|connected|warmed)\b[^\n]{0,40}\b(?:in the parent|before)\b[^\n]{0,40}\bfork\w*", "something of the parent was in use before the fork", unless=(r"\b(?:CUDA|cuda|GPU|ibv|RDMA|EFA)\b",), prose=True),
     # Glibc's mutex has the value 2 while somebody waits for it.
@@ -87,17 +88,35 @@ _SIGNS = (
     Sign(cured_by(r"\b(?:OMP|OPENBLAS|MKL|NUMEXPR|VECLIB|RAYON|POLARS|BLIS|GOTO|TBB|ARROW|OPENCV\w*|TF)[_ ]\w*[_ ]?THREADS[ =_]{0,3}1\b|set_num_threads\(1\)|threadpool_limits|TOKENIZERS_PARALLELISM ?= ?\"?(?:false|0)|setNumThreads\([01]\)"), "it works with one thread", anywhere=(CHILD_WORDS,), prose=True),
     Sign(r"\b(?:before|after|across|prior to|at|on|since|through)[^\n]{0,24}\b(?:os\.)?fork\w*\b[^\n]{0,80}(?:thread|lock|mutex|pool|hang|deadlock|stuck)|\b(?:os\.)?fork\w*\b[^\n]{0,60}(?:while|when|with)[^\n]{0,60}(?:thread|lock)",
          "somebody says that threads and fork are mixed", prose=True),
+    # A pool that idles while its parent waits has lost what it was given; one thread says that it was forked out of a program with more.
+    Sign(r"^(?:get|__enter__|recv) \((?:[^\n]*/)?multiprocessing/(?:queues|synchronize|connection)\.py", "a worker forked out of a running program idles while its parent waits for it", POSSIBLE, also=(r"_process_worker|\bworker \((?:[^\n]*/)?multiprocessing/pool",), anywhere=(r"Threads:\s*1\b", r"futex")),
     Sign(r"\b(?:gunicorn|uwsgi|celery)[^\n]{0,60}(?:--preload|preload|prefork|pre-fork)", "a server forks its workers after loading", POSSIBLE, anywhere=(BAD,), prose=True),
     Sign(cured_by(r"(?<!WORKER_START=)(?<!mp\.)\b(?:spawn|forkserver)\b"), "it works with spawn", anywhere=(_STANDS,), unless=(r"CUDA|cuda|initialization error",), prose=True),
 )  # fmt: skip
 
 
 def check(case: Case) -> Iterator[Finding]:
-    found = [*hits(case, _SIGNS, live_stacks=True), *_locked_children(case), *_waiting_children(case)]
+    said = (hit for hit in hits(case, _SIGNS, live_stacks=True) if _may_be_forked(case, hit.account))
+    found = [*said, *_locked_children(case), *_waiting_children(case)]
     if found:
         yield finding(
             RULE, case, found, "a forked child waits for a lock or thread that exists only in its parent", _STEPS
         )
+
+
+def _may_be_forked(case: Case, account: Account) -> bool:
+    """Whether a subject may be a forked child: of a live job, one that still bears its parent's frames or command."""
+    members = [case.by_ref[ref] for ref in account.refs if ref in case.by_ref] if case.snapshot.live else []
+    commands = {one.ref.pid: one.process.command for one in case} if members else {}
+    return not members or any(
+        forked(one)
+        or (
+            one.role is not Role.RANK
+            and one.process.command
+            and one.process.command == commands.get(one.process.parent)
+        )
+        for one in members
+    )
 
 
 def _locked_children(case: Case) -> Iterator[Hit]:
