@@ -100,10 +100,8 @@ class Pages:
 
     def read_some(self, address: int, size: int) -> bytes:
         """Return up to ``size`` bytes; a range that runs into an unmapped page comes back short."""
-        offset = address % PAGE
-        if 0 < size <= PAGE - offset:
-            page = self._pages.get(address - offset) or self._fetch(address - offset)
-            return page[offset : offset + size]
+        if 0 < size <= PAGE - address % PAGE:
+            return self.read(address, size)
         return self._memory.read_some(address, size)
 
     def _fetch(self, start: int) -> bytes:

@@ -72,6 +72,14 @@ def ranks_by_environ(
     return found
 
 
+def torch_place(environ: Mapping[str, str]) -> Place | None:
+    """The place that torch's own variables name (``init_method="env://"``)."""
+    rank, world = number(environ, "RANK"), number(environ, "WORLD_SIZE")
+    if rank is None or world is None or rank >= world:
+        return None
+    return Place(rank, number(environ, "LOCAL_RANK"), world, number(environ, "LOCAL_WORLD_SIZE"))
+
+
 def number(environ: Mapping[str, str], *names: str) -> int | None:
     """The first of these variables that holds a number."""
     for name in names:

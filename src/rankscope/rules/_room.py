@@ -12,9 +12,27 @@ from ..model.diagnosis import Certainty, Finding, Kind, Reason, State
 from ..model.evidence.space import Room, Space
 from . import Rule
 from ._say import old_roots, pointed_at, ranks_of, stands, waited_for, who
+from ._text import Sign, finding, hits, make_rule
 
 
-def findings(case: Case, rule: Rule, shm: bool, told: bool, steps: tuple[str, ...]) -> Iterator[Finding]:
+def room_rule(
+    module: str, page: str | None, cls: str, order: int, title: str, signs: tuple[Sign, ...], steps: tuple[str, ...],
+    shm: bool,
+) -> Rule:  # fmt: skip
+    """A rule of what texts say of a full file system, and what is seen of one in a live job."""
+
+    def check(case: Case) -> Iterator[Finding]:
+        told = list(hits(case, signs))
+        if told:
+            yield finding(rule, case, told, title, steps)
+        if case.snapshot.live:
+            yield from _seen(case, rule, shm, bool(told), steps)
+
+    rule = make_rule(module, page, cls, order, check)
+    return rule
+
+
+def _seen(case: Case, rule: Rule, shm: bool, told: bool, steps: tuple[str, ...]) -> Iterator[Finding]:
     """One finding per process that others wait for and that writes where nothing fits; else one note.
 
     ``told`` says that a text speaks of it already.

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from ..analysis.accounts import Account, accounts, compiled, evidence_of, outlived
 from ..analysis.case import Case
+from ..analysis.sayings import sayings
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.events import Event
 from ..model.process import Process
@@ -171,6 +172,15 @@ def simple(
         rule=rule.id, cls=rule.cls, kind=kind, certainty=certainty, title=title, ranks=ranks or RankSet(),
         processes=tuple(processes)[:16], because=tuple(Reason(text[:300], source) for text in because), against=against, next=steps,
     )  # fmt: skip
+
+
+def said_by_ranks(case: Case) -> Iterator[tuple[int, str, str]]:
+    """What is said of one rank alone: the rank, the words, and the line in which they stand."""
+    for account in accounts(case):
+        for line in account.said.splitlines():
+            for subject, words in sayings(line) or ((account.who, line),):
+                if len(subject.ranks) == 1:
+                    yield next(iter(subject.ranks)), words, line
 
 
 def events(case: Case, *names: str) -> list[Event]:

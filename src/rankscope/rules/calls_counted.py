@@ -23,12 +23,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..analysis.accounts import accounts
 from ..analysis.case import Case
-from ..analysis.sayings import sayings
 from ..model.diagnosis import Finding
 from ..model.ranks import RankSet, ranks_phrase
-from ._text import LIKELY, events, halted, make_rule, simple
+from ._text import LIKELY, events, halted, make_rule, said_by_ranks, simple
 
 _STEPS = (
     "rankscope diagnose   # shows the last common call and the first different line",
@@ -149,12 +147,9 @@ def _lengths(case: Case) -> Finding | None:
     if not halted(case):
         return None
     said: dict[int, list[tuple[int, str]]] = {}
-    for account in accounts(case):
-        for line in account.said.splitlines():
-            for subject, words in sayings(line) or ((account.who, line),):
-                if len(subject.ranks) == 1 and (found := _LENGTH.search(words)):
-                    number = int(found["count"] or found["count_"])
-                    said.setdefault(next(iter(subject.ranks)), []).append((number, words))
+    for rank, words, _ in said_by_ranks(case):
+        if found := _LENGTH.search(words):
+            said.setdefault(rank, []).append((int(found["count"] or found["count_"]), words))
     once = {rank: told[0] for rank, told in said.items() if len(told) == 1}
     if len(once) < 2 or len(once) < len(said) or len({number for number, _ in once.values()}) < 2:
         return None

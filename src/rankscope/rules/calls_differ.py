@@ -23,13 +23,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from ..analysis.accounts import accounts
 from ..analysis.case import Case
-from ..analysis.sayings import sayings
 from ..model.diagnosis import Certainty, Finding
 from ..model.ranks import RankSet, ranks_phrase
 from ._fingerprints import lonely_call
-from ._text import LIKELY, POSSIBLE, Sign, events, finding, halted, hits, make_rule, simple
+from ._text import LIKELY, POSSIBLE, Sign, events, finding, halted, hits, make_rule, said_by_ranks, simple
 
 _STEPS = ("TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun …   # names both sides", "rankscope analyze DUMPS…")
 # Calls in which every rank brings as many elements as the others.
@@ -178,13 +176,10 @@ def _told_apart(case: Case) -> Finding | None:
     if not halted(case):
         return None
     by_words: dict[str, dict[int, str]] = {}
-    for account in accounts(case):
-        for line in account.said.splitlines():
-            if ".py" in line or ".cc" in line:
-                continue  # numbers of lines
-            for subject, said in sayings(line) or ((account.who, line),):
-                if len(subject.ranks) == 1 and _MADE_OF.search(re.sub(r"([a-z])([A-Z])|_", r"\1 \2", said)):
-                    by_words.setdefault(_NUMBERS.sub("#", said), {})[next(iter(subject.ranks))] = said
+    for rank, said, line in said_by_ranks(case):
+        places = ".py" in line or ".cc" in line  # their numbers are those of lines
+        if not places and _MADE_OF.search(re.sub(r"([a-z])([A-Z])|_", r"\1 \2", said)):
+            by_words.setdefault(_NUMBERS.sub("#", said), {})[rank] = said
     for words, sides in by_words.items():
         if len(set(sides.values())) > 1 and words.count("#") < 12:
             odd = minority(sides)

@@ -23,12 +23,8 @@ Case: https://github.com/databrickslabs/dolly/issues/139
 # ruff: noqa: E501, S108  (a sign is one line, and speaks of /dev/shm)
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..analysis.case import Case
-from ..model.diagnosis import Finding
-from . import _room
-from ._text import POSSIBLE, Sign, finding, hits, make_rule
+from ._room import room_rule
+from ._text import POSSIBLE, Sign
 
 _SHM = r"/dev/shm|file </?torch_|shared memory|shm_open|shared_memory\.py|_posixshmem|multiprocessing\.SemLock\(|posix_fallocate|insufficient shm|inotify|\b(?:semget|shmget)\b"
 _SIGNS = (
@@ -46,12 +42,6 @@ _SIGNS = (
 _STEPS = ("df -h . ; df -i . ; quota -s", "du -xsh CHECKPOINT_DIR")
 
 
-def check(case: Case) -> Iterator[Finding]:
-    said = list(hits(case, _SIGNS))
-    if said:
-        yield finding(RULE, case, said, "no space or quota is left where the job writes", _STEPS)
-    if case.snapshot.live:
-        yield from _room.findings(case, RULE, False, bool(said), _STEPS)
-
-
-RULE = make_rule(__name__, __doc__, "storage-full", 12, check)
+RULE = room_rule(
+    __name__, __doc__, "storage-full", 12, "no space or quota is left where the job writes", _SIGNS, _STEPS, shm=False
+)  # fmt: skip

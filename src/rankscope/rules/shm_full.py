@@ -20,12 +20,8 @@ Check the size before the run (`df -h /dev/shm` inside the container). The mecha
 # ruff: noqa: E501, S108  (a sign is one line, and speaks of /dev/shm)
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ..analysis.case import Case
-from ..model.diagnosis import Finding
-from . import _room
-from ._text import POSSIBLE, Sign, finding, hits, make_rule
+from ._room import room_rule
+from ._text import POSSIBLE, Sign
 
 _FILES = r"Errno 24|Too many open files|ancdata"
 _SIGNS = (
@@ -51,12 +47,6 @@ _SIGNS = (
 _STEPS = ("df -h /dev/shm; ls -l /dev/shm", "docker run --shm-size=16g …   (or --ipc=host)")
 
 
-def check(case: Case) -> Iterator[Finding]:
-    said = list(hits(case, _SIGNS))
-    if said:
-        yield finding(RULE, case, said, "shared memory (/dev/shm) is full or too small", _STEPS)
-    if case.snapshot.live:
-        yield from _room.findings(case, RULE, True, bool(said), _STEPS)
-
-
-RULE = make_rule(__name__, __doc__, "shm-exhausted", 11, check)
+RULE = room_rule(
+    __name__, __doc__, "shm-exhausted", 11, "shared memory (/dev/shm) is full or too small", _SIGNS, _STEPS, shm=True
+)  # fmt: skip

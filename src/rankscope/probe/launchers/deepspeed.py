@@ -8,24 +8,17 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from ..launcher import Claim, Launcher, Place, number, ranks_by_environ, with_descendants
+from ..launcher import Claim, Launcher, ranks_by_environ, torch_place, with_descendants
 from ..table import Seen, Table
 
 _MODULE = "deepspeed.launcher.launch"
 _LIMIT = 1 << 16
 
 
-def _place(environ: Mapping[str, str]) -> Place | None:
-    rank, world = number(environ, "RANK"), number(environ, "WORLD_SIZE")
-    if rank is None or world is None or rank >= world:
-        return None
-    return Place(rank, number(environ, "LOCAL_RANK"), world, number(environ, "LOCAL_WORLD_SIZE"))
-
-
 def find(table: Table, free: frozenset[int]) -> Iterator[Claim]:
-    ranks = ranks_by_environ(table, free, _place)
+    ranks = ranks_by_environ(table, free, torch_place)
     for pid in sorted(free):
         seen = table.seen[pid]
         if not seen.python or _MODULE not in seen.command or _MODULE in _above(table, pid):

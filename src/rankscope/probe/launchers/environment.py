@@ -5,20 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from ..launcher import Claim, Launcher, Place, number, ranks_by_environ, with_descendants
+from ..launcher import Claim, Launcher, Place, ranks_by_environ, torch_place, with_descendants
 from ..table import Table
-
-
-def _place(environ: Mapping[str, str]) -> Place | None:
-    rank, world = number(environ, "RANK"), number(environ, "WORLD_SIZE")
-    if rank is None or world is None or rank >= world:
-        return None
-    return Place(rank, number(environ, "LOCAL_RANK"), world, number(environ, "LOCAL_WORLD_SIZE"))
 
 
 def find(table: Table, free: frozenset[int]) -> Iterator[Claim]:
     jobs: dict[tuple[str, str, int | None], dict[int, Place]] = defaultdict(dict)
-    for pid, place in ranks_by_environ(table, free, _place).items():
+    for pid, place in ranks_by_environ(table, free, torch_place).items():
         environ = table.seen[pid].environ or {}
         # Two jobs on one host differ in their meeting point.
         jobs[environ.get("MASTER_ADDR", ""), environ.get("MASTER_PORT", ""), place.world_size][pid] = place
