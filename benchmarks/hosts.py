@@ -3,7 +3,8 @@
     python benchmarks/hosts.py [--hosts 1,4,16] [--ranks 4]       needs root: hosts are namespaces of this machine
     python benchmarks/hosts.py --answers 1024 [--ranks 8]         joins and judges answers of that many hosts, made here
 
-The time slept between our two sweeps is taken out and shown apart; py-spy looks once.
+Each round runs both, one after the other, so that a busy neighbour disturbs both alike. The time slept between our two
+sweeps is taken out; py-spy looks once.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import os
 import pathlib
 import resource
+import statistics
 import subprocess
 import sys
 import time
@@ -19,6 +21,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BED = ROOT / "tests" / "lab" / "testbed.sh"
 TOOLS = pathlib.Path(sys.executable).parent
+SLEPT_S = 1.0
 ENV = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TB_DIR": "/run/rankscope-lab"}
 
 
@@ -43,28 +46,40 @@ def job(hosts: int, ranks: int) -> list[subprocess.Popen[bytes]]:
 
 
 def timed(*command: str) -> tuple[float, str]:
-    best, said = 1e9, ""
-    for _ in range(4):
-        began = time.perf_counter()
-        said = bed("exec", "login", *command).stdout
-        best = min(best, time.perf_counter() - began)
-    return best, said
+    began = time.perf_counter()
+    said = bed("exec", "login", *command).stdout
+    return time.perf_counter() - began, said
 
 
-def on_hosts(counts: list[int], ranks: int) -> None:
+def compared(names: str, rounds: int) -> tuple[list[float], list[float]]:
+    """Seconds of both in every round, one after the other; the first round warms up and does not count."""
+    ours, theirs = [], []
+    for number in range(rounds + 1):
+        mine, said = timed(str(TOOLS / "rankscope"), "diagnose", f"ssh:{names}", "--interval", str(SLEPT_S), "--json")
+        assert '"rankscope/diagnosis"' in said
+        other, said = timed(str(TOOLS / "clush"), "-n", "-w", names,
+                            f"pgrep -f time.sleep.3600 | xargs -n1 {TOOLS / 'py-spy'} dump --nonblocking --pid")  # fmt: skip
+        assert "Thread" in said
+        if number:
+            ours.append(mine - SLEPT_S)
+            theirs.append(other)
+    return ours, theirs
+
+
+def on_hosts(counts: list[int], ranks: int, rounds: int) -> None:
     bed("down")
     bed("up", str(max(counts)))
-    print(f"{'hosts':>6} {'ranks':>6} {'rankscope':>10} {'(slept)':>8} {'clush+py-spy':>13} {'ratio':>6}")
+    print(f"medians of {rounds} rounds; ours less the {SLEPT_S:g} s between its sweeps; the ratio is that of one round")
+    print(f"{'hosts':>6} {'ranks':>6} {'rankscope':>10} {'clush+py-spy':>13} {'ratio':>6} {'lowest-highest':>15}")
     try:
         for count in counts:
             started = job(count, ranks)
             names = f"node[1-{count}]"
-            ours, _ = timed(str(TOOLS / "rankscope"), "diagnose", f"ssh:{names}", "--interval", "1", "--json")
-            theirs, said = timed(str(TOOLS / "clush"), "-n", "-w", names,
-                                 f"pgrep -f time.sleep.3600 | xargs -n1 {TOOLS / 'py-spy'} dump --nonblocking --pid")  # fmt: skip
-            assert "Thread" in said
+            ours, theirs = compared(names, rounds)
+            ratios = sorted(mine / other for mine, other in zip(ours, theirs, strict=True))
             print(
-                f"{count:6} {count * ranks:6} {ours - 1.0:9.2f}s {1.0:7.1f}s {theirs:12.2f}s {(ours - 1.0) / theirs:6.2f}",
+                f"{count:6} {count * ranks:6} {statistics.median(ours):9.2f}s {statistics.median(theirs):12.2f}s "
+                f"{statistics.median(ratios):6.2f} {ratios[0]:9.2f}-{ratios[-1]:.2f}",
                 flush=True,
             )
             for host in range(count):
@@ -114,6 +129,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--hosts", default="1,4,16")
     parser.add_argument("--ranks", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--answers", type=int)
     given = parser.parse_args()
     if given.answers:
@@ -121,7 +137,7 @@ def main() -> None:
     elif os.geteuid():
         sys.exit("hosts made of namespaces need root; --answers does not")
     else:
-        on_hosts([int(count) for count in given.hosts.split(",")], given.ranks)
+        on_hosts([int(count) for count in given.hosts.split(",")], given.ranks, given.rounds)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ import os
 import stat
 import struct
 from collections.abc import Sequence
-from pathlib import Path
 
 from . import elf
 from .maps import Mapping
@@ -60,7 +59,7 @@ class SymbolCache:
 
     def __init__(self, folder: str | None = None) -> None:
         root = folder or os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-        self._path = Path(root) / "rankscope" / "symbols.json"
+        self._path = os.path.join(root, "rankscope", "symbols.json")
         self._known: dict[str, dict[str, int]] = self._load()
 
     def find(self, memory: Memory, image: Mapping, proc: str, pid: int, names: Sequence[str]) -> dict[str, int]:
@@ -91,9 +90,9 @@ class SymbolCache:
     def _store(self) -> None:
         """Keep what is known; a cache that cannot be written is only slower."""
         lasting = {identity: names for identity, names in self._known.items() if ":" not in identity}
-        draft = self._path.with_name(f"symbols.{os.getpid()}.tmp")
+        draft = os.path.join(os.path.dirname(self._path), f"symbols.{os.getpid()}.tmp")
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            os.makedirs(os.path.dirname(self._path), mode=0o700, exist_ok=True)
             fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             with open(fd, "w", encoding="utf-8") as file:
                 json.dump(lasting, file)

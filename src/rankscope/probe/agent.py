@@ -13,7 +13,6 @@ import dataclasses
 import functools
 import json
 import os
-import platform
 import resource
 import select
 import signal
@@ -106,8 +105,8 @@ class Post:
         self._unsent = self.full = False
 
     def begin(self, name: str, installation: str = "") -> None:
-        about = {"host": name, "now": time.time(), "python": platform.python_version(), "uid": os.getuid(),
-                 "machine": platform.machine(), "installation": installation}  # fmt: skip
+        about = {"host": name, "now": time.time(), "python": sys.version.split()[0], "uid": os.getuid(),
+                 "machine": os.uname().machine, "installation": installation}  # fmt: skip
         self._send(f"{MARK} {PROTOCOL} begin {json.dumps(about)}\n".encode())
 
     def text(self, lines: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import platform
+import os
 
 _X86_64 = {
     0: "read", 1: "write", 7: "poll", 17: "pread64", 19: "readv", 20: "writev", 23: "select", 34: "pause", 35: "nanosleep",
@@ -17,7 +17,7 @@ _AARCH64 = {
     211: "sendmsg", 212: "recvmsg", 242: "accept4", 260: "wait4", 441: "epoll_pwait2",
 }  # fmt: skip
 
-NAMES = {"x86_64": _X86_64, "aarch64": _AARCH64}.get(platform.machine(), {})
+NAMES = {"x86_64": _X86_64, "aarch64": _AARCH64}.get(os.uname().machine, {})
 
 ON_FIRST_FD = frozenset(
     "read write readv writev pread64 connect accept accept4 sendto recvfrom sendmsg recvmsg fcntl flock".split()
