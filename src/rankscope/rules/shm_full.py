@@ -38,6 +38,7 @@ _SIGNS = (
     Sign(r"unable to (?:write to|open|mmap|resize|allocate)[^\n]*(?:file </?torch|shared memory)", "PyTorch could not get a segment",
          unless=(_FILES,)),
     Sign(r"/dev/shm\b[^\n]*(?:No space left|\b100%|full\b)|(?:No space left)[^\n]*/dev/shm", "/dev/shm is full"),
+    Sign(r"\b(?:ncclShmOpen|shmOpen|shm(?:Send|Recv)\w*|THManagedMapAllocator|MapAllocator|_share_filename\w*|_new_shared\w*)\b[^\n]*", "a process dies while it fills a new segment", also=(r"[Bb]us error|SIGBUS",)),
     Sign(r"\bbus error\b|\bSIGBUS\b|exit(?:ed)?(?: with)?(?: code| status)?\W{1,3}(?:-7|135)\b", "a process died of a bus error, as one does that writes to shared memory without space", POSSIBLE),
     Sign(r"shm[-_]size[^\n]{0,60}(?:fix|work|solv|help|resolv|enough|cure)|(?:fix|work|solv|help|resolv)\w*[^\n]{0,60}(?:shm[-_]size|--ipc ?=? ?host)", "it works with more shared memory", prose=True),
     Sign(r"/dev/shm has only \d+ bytes", "shared memory is small", POSSIBLE),

@@ -35,6 +35,9 @@ from ..model.diagnosis import Finding
 from ._text import POSSIBLE, Hit, Sign, finding, hits, make_rule
 
 _LOCAL = r"(?:127\.0\.[01]\.1|::1|localhost|\blo\b|docker0|virbr\d|172\.1[78]\.0\.\d|169\.254\.)"
+# Addresses of bridges that container runtimes and virtual machines make on each host for itself, and those without a network.
+_BRIDGE = r"(?:172\.1[78]\.0\.\d+|192\.168\.122\.\d+|10\.88\.0\.\d+|169\.254\.\d+\.\d+|fe80:[\w:%]*)"
+_LOST = r"(?:refused|timed out|[Tt]imeout|failed|unreachable|No route|can ?not (?:be )?(?:reach|connect)\w*)"
 _MANY = r"(?:nodes?|hosts?|machines?|pods?|instances?)\b|size=(?:[2-9]|\d\d)|nranks|--nnodes|node\d|host\w* \w+:"
 _SIGNS = (
     Sign(r"\b(?:MASTER_ADDR|host|name|node|address)\w*\b[^\n]{0,40}\bresolv\w+ to (?:127\.|localhost|::1|169\.254)", "a name leads to loopback", prose=True),
@@ -45,7 +48,7 @@ _SIGNS = (
     Sign(r"[Nn]o (?:socket )?interface found|No interface found in the same subnet|Unable to find (?:address|interface) for: ?\S+|Unable to (?:resolve|find)[^\n]*interface|no such interface|No usable interface",
          "no interface fits the setting"),
     Sign(r"\b(?:NCCL|GLOO|TP|UCX|OMPI)_?(?:SOCKET_IFNAME|NET_DEVICES|IFNAME)[^\n]{0,120}(?:fix|work|solv|help|wrong|did not exist|not exist|mismatch)", "the setting of the interface decides", prose=True),
-    Sign(r"Couldn't detect a suitable IP address[^\n]*defaulting to|Timed out connecting Nanny|(?:Waiting to connect to:\s+tcp://[^\n]*\n(?:[^\n]*\n){0,8}?){3}", "a worker announces an address of its own, and never reaches its scheduler"),
+    Sign(r"Couldn't detect a suitable IP address[^\n]*defaulting to|Timed out connecting Nanny|Nanny failed to start|Failed to start nanny", "a worker announces an address of its own, and never reaches its scheduler"),
     Sign(r"Match incoming connection from[^\n]*(?:failed|not match)|dropped inbound connection|Unable to find reachable pairing between local and remote interfaces|btl[: ]tcp[^\n]*(?:unreachable proc|no route|invalid interface|does not match any)|HYDU_sock_connect[^\n]*(?:unable to connect|refused)|unable to connect from \S+ to \S+ \((?:Connection refused|No route)",
          "MPI advertised an address that its packets do not come from, or that leads nowhere"),
     Sign(r"Unable to resolve hostname to a \(?local\)? address|Using the loopback address as fallback", "the host's name leads to no address of its own, and loopback is announced"),
@@ -54,6 +57,7 @@ _SIGNS = (
     Sign(r"Every node should have a unique IP address|This node has an IP address of \S+[^\n]*(?:cannot|can not|could not) find|accepted a TCP connection from what appears to be a\w* another Open MPI process|received unexpected process identifier", "a framework says that the addresses of the nodes are not right"),
     Sign(r"(?:btl_tcp|oob_tcp)_if_(?:include|exclude)[^\n]{0,80}(?:fix|work|solv|help|resolv)|(?:fix|work|solv|help|resolv)\w*[^\n]{0,80}(?:(?:btl_tcp|oob_tcp)_if_(?:include|exclude)|NCCL_SOCKET_IFNAME|GLOO_SOCKET_IFNAME|HCCL_SOCKET_IFNAME|TP_SOCKET_IFNAME|VLLM_HOST_IP|UCX_NET_DEVICES|HCCL_IF_IP)|(?:VLLM_HOST_IP|HCCL_IF_IP)[^\n]{0,80}(?:fix|work|solv|help|wrong)", "naming the interface cures it", prose=True),
     Sign(r"Connect(?:ing)? to (?:172\.1[78]\.0\.\d+|169\.254\.\d+\.\d+|fe80:[\w:%]+)<?\S* (?:failed|timed out|refused)|(?:remote|peer|connect\w*)[^\n]{0,20}(?:fe80:|169\.254\.|172\.1[78]\.0\.1\b)[^\n]*(?:fail|refused|timed out|No route|unreachable)", "a connection goes to an address that only its own host knows"),
+    Sign(rf"{_LOST}[^\n]{{0,60}}(?:tcp://|//|to |address |\b)['\"(]?{_BRIDGE}|(?:tcp://|//|connect\w* (?:to )?|peer |remote[= ]\[?)['\"(]?{_BRIDGE}[^\n]{{0,60}}{_LOST}", "a connection goes to an address that only its own host knows"),
     Sign(r"gloo[^\n]*(?:getaddrinfo|Name or service not known|unable to resolve)|resolve hostname[^\n]*loopback|hostname[^\n]{0,30}(?:does not|cannot be|could not be|can't be) resolve", "the own name of a host leads nowhere", prose=False),
     Sign(r"connectFullMesh failed", "the ranks could not connect to each other", POSSIBLE),
     Sign(r"hostname[^\n]{0,60}resol\w+[^\n]{0,60}(?:127\.|loopback|localhost)|/etc/hosts[^\n]{0,60}127\.0\.1\.1", "the host's own name leads to loopback", prose=True),
@@ -70,13 +74,22 @@ _STEPS = (
 # Ray gives each node a resource named after its address: a request for another address is never met.
 _REQUEST = r"(?:fulfill resource request|creating a placement group)[^\n]*(?:\n[^\n]*)?'node:(\d+\.\d+\.\d+)\.\d+'"
 _MEMBER = r"(?:Local node IP: ?|--node-ip-address[= ]|\b(?:ray|cluster|head|node)\b[^\n]{0,30}\b(?:started|joined|registered|formed|runs)\b[^\n]{0,24}?\b)(\d+\.\d+\.\d+)\.\d+"
+_KNOCKS = re.compile(r"(?:Waiting|Trying) to connect to(?: scheduler)?: +tcp://")
 _LEFT = r"\bnode\b[^\n]{0,60}\b(?:died|dead|removed|lost|left)\b"
 
 
 def check(case: Case) -> Iterator[Finding]:
-    found = [*hits(case, _SIGNS), *_asks_for_unknown_node(case)]
+    found = [*hits(case, _SIGNS), *_asks_for_unknown_node(case), *_knocks(case)]
     if found:
         yield finding(RULE, case, found, _TITLE, _STEPS)
+
+
+def _knocks(case: Case) -> Iterator[Hit]:
+    """A worker that says again and again that it wants to reach its scheduler: each line alone is a matter of routine."""
+    for one in accounts(case):
+        said = [event.text for event in one.events if _KNOCKS.search(event.text)]
+        if len(said) > 2:
+            yield Hit(Sign(_KNOCKS.pattern, "a worker never reaches its scheduler"), one, said[-1])
 
 
 def _asks_for_unknown_node(case: Case) -> Iterator[Hit]:
