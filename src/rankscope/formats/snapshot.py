@@ -6,12 +6,14 @@ Unknown kinds of lines and evidence (a newer rankscope wrote them) become gaps; 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Callable, TypeVar
 
 import msgspec
 
 from ..errors import RankscopeError
 from ..model.evidence import kind
+from ..model.evidence.recorder_dump import RecorderDump
 from ..model.evidence.stacks import Frame, Stack
 from ..model.gap import Gap, Why
 from ..model.process import Process, ProcessRef
@@ -157,6 +159,13 @@ class Reader:
             self._gap(body.of[:60], Why.UNSUPPORTED, "a kind of evidence of a newer rankscope; left out", process)
             return
         record = self._decode(bytes(body.data), cls)
+        if isinstance(record, RecorderDump):
+            from . import recorder_told  # seldom met
+
+            record = recorder_told.read(record)
+            if isinstance(record, Gap):
+                self._gaps.append(replace(record, process=process))
+                return
         if process is not None:
             self._latest[process, body.of] = record
         self._sweeps[-1][2].append(Item(process, record))

@@ -84,6 +84,14 @@ def executable(proc: str, pid: int) -> str | None:
         return None
 
 
+def began_s(proc: str, started: int) -> float:
+    """When a process began, in seconds since the epoch, from its start in ticks since boot (proc(5), btime of /proc/stat)."""
+    for line in read(f"{proc}/stat").splitlines():
+        if line.startswith(b"btime "):
+            return int(line.split()[1]) + started / TICKS
+    return 0.0
+
+
 def boot_id(proc: str) -> str:
     """The id of this boot, which tells two hosts of one name apart."""
     try:

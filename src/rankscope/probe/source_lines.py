@@ -85,20 +85,12 @@ def _lines(proc: str, place: Place, around: int) -> Lines:
             text, changed = _text(root, path)
     finally:
         os.close(root)
-    began = float(_boot_time(proc)) + now.started / procfs.TICKS
+    began = procfs.began_s(proc, now.started)
     first = max(1, place.line - around)
     chosen = text.split("\n")[first - 1 : place.line + around]
     if not chosen or place.line < 1:
         raise ValueError(f"{place.file} has no line {place.line}")
     return Lines(tuple(enumerate((line[:_LINE_LIMIT].rstrip() for line in chosen), first)), newer=changed > began + 1)
-
-
-def _boot_time(proc: str) -> int:
-    """Seconds since the epoch at which this machine started (proc(5), btime of /proc/stat)."""
-    for line in procfs.read(f"{proc}/stat").splitlines():
-        if line.startswith(b"btime "):
-            return int(line.split()[1])
-    return 0
 
 
 @contextlib.contextmanager
@@ -127,32 +119,43 @@ def _rights_of(proc: str, pid: int) -> Iterator[None]:
 
 def text_of(proc: str, pid: int, path: str) -> str:
     """A small text file as a process would see it; raise OSError or ValueError when there is none to read."""
+    return bytes_of(proc, pid, path, SIZE_LIMIT)[0].decode("utf-8", "replace")
+
+
+def bytes_of(proc: str, pid: int, path: str, limit: int) -> tuple[bytes, float]:
+    """A file as a process would see it, and when it was last changed; raise OSError or ValueError as above."""
     root = os.open(f"{proc}/{pid}/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with _rights_of(proc, pid):
-            return _text(root, path)[0]
+            return _content(root, path, limit)
     finally:
         os.close(root)
 
 
 def _text(root: int, path: str) -> tuple[str, float]:
-    """The text of a regular file below a root, and when it was last changed."""
+    """The text of a source file below a root, and when it was last changed."""
+    data, changed = _content(root, path, SIZE_LIMIT)
+    return data.decode("utf-8", "replace"), changed
+
+
+def _content(root: int, path: str, limit: int) -> tuple[bytes, float]:
+    """The bytes of a regular file below a root, and when it was last changed."""
     handle = open_below(root, path)
     try:
         about = os.fstat(handle)
         if not stat.S_ISREG(about.st_mode):
             raise ValueError(f"{path} is no regular file")
-        if about.st_size > SIZE_LIMIT:
-            raise ValueError(f"{path} is too large for a source file ({about.st_size} bytes)")
+        if about.st_size > limit:
+            raise ValueError(f"{path} is too large to be read ({about.st_size} bytes)")
         file = os.open(f"/proc/self/fd/{handle}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     finally:
         os.close(handle)
     try:
         parts, size = [], 0
-        while size < SIZE_LIMIT and (chunk := os.read(file, 1 << 18)):
+        while size < limit and (chunk := os.read(file, 1 << 18)):
             parts.append(chunk)
             size += len(chunk)
-        return b"".join(parts).decode("utf-8", "replace"), about.st_mtime
+        return b"".join(parts), about.st_mtime
     finally:
         os.close(file)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,8 @@ from ...model.evidence.ras import RasReport
 from ...model.evidence.recorder import Recorder
 from ...model.evidence.store import StoreKeys
 from ...model.process import Role
-from ...model.ranks import RankSet
+from ...model.ranks import RankSet, ranks_phrase
+from ...model.words import span
 from . import find, ras
 from .meeting import arrivals
 from .records import CollectiveAnalysis, Facts
@@ -45,7 +46,18 @@ def account(
     gone = gone or RankSet()
     unseen = RankSet(range(world_size or 0)) - RankSet(latest) - gone if live else RankSet()
     found = find(latest, world_size, Facts(earlier, gone, unseen, sizes=arrivals(stores).sizes))
+    found = replace(found, weak=(*found.weak, *_filed(latest))) if live else found
     return _with_ras(found, members, reports) if reports else found
+
+
+def _filed(recorders: Mapping[int, Recorder]) -> Iterator[str]:
+    """Of a running job: whose recorder is a file, which tells of the moment at which it was written."""
+    now_ns = max((recorder.read_at_ns for recorder in recorders.values()), default=0)
+    ranks = RankSet(rank for rank, recorder in recorders.items() if recorder.source == "dump")
+    if ranks:
+        oldest = min(recorders[rank].read_at_ns for rank in ranks)
+        ago = f", {span((now_ns - oldest) / 1e9)} before the others" if now_ns - oldest > 1e9 else ""
+        yield f"the recorder of {ranks_phrase(ranks)} is a file, written when the watchdog dumped it{ago}"
 
 
 def _with_ras(found: CollectiveAnalysis, members: Sequence[Member], reports: Sequence[RasReport]) -> CollectiveAnalysis:
