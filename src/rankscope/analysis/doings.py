@@ -136,6 +136,12 @@ def _identity(seen: Seen) -> tuple[int | None, str | None]:
     return seen.thread.tid, seen.thread.name
 
 
+def way(doing: Doing) -> tuple[str, ...]:
+    """The functions through which a subject came to where it stands, outermost first; empty where no stack was seen."""
+    main = main_thread(doing.account) if doing.account is not None else None
+    return tuple(frame.function for frame in main.stack) if main is not None else ()
+
+
 def of_stack(account: Account, seen: Seen) -> Doing:
     """A subject by its stack; the site is the chain of frames outside the interpreter."""
     wait = wait_of(seen.stack)

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 from ..analysis.accounts import compiled
 from ..analysis.case import Case
-from ..analysis.doings import Doing, doings, in_kind, of_ranks
+from ..analysis.doings import Doing, doings, in_kind, of_ranks, way
 from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Finding
 from ._text import LIKELY, POSSIBLE, Sign, events, finding, halted, hits, make_rule, simple
@@ -51,6 +51,7 @@ def check(case: Case) -> Iterator[Finding]:
         and size > 1
         and _shown(waiting)
         and len({doing.site for doing in waiting}) == 1
+        and len({way(doing) for doing in waiting}) == 1
     ):
         yield simple(
             RULE,

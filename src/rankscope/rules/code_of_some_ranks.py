@@ -43,7 +43,7 @@ _CALL = re.compile(
     r"init_process_group|destroy_process_group|mesh_reduce|sync_global_devices|process_allgather|broadcast_one_to_all|accelerator\.(?:gather|reduce|get_state_dict|prepare|backward)|"
     r"(?:hvd|comm|COMM_WORLD|dist|xm|fabric|strategy|paddle\.distributed)\.(?:gather|reduce|scatter|rendezvous)|trainer\.(?:save_checkpoint|save_model|validate|test|predict|evaluate|train)|"
     r"(?:engine|model_engine|ds_engine|model|accelerator)\.save_(?:checkpoint|16bit_model|state)|(?:dcp|dist_cp|checkpoint|DCP)\.(?:save|load|async_save)|DistributedDataParallel|DDP|FullyShardedDataParallel|FSDP|fully_shard|deepspeed\.initialize)\(|"
-    r"self\.log(?:_dict)?\(.*sync_dist ?= ?True)"
+    r"self\.log(?:_dict)?\(.*sync_dist ?= ?True)|\btrainer\.(?:log_dir|strategy\.barrier)\b|\b(?:self\.)?\w*(?:metric|auroc|accuracy|f1|map)\w*\.compute\(\)"
 )
 # A pass through the model itself, which is one where the model is wrapped.
 _PASS = re.compile(
@@ -71,11 +71,10 @@ _PAIRED = re.compile(r"\b(?:isend|irecv|send|recv|Send|Recv)\(")
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live or case.collectives or not _hangs(case):
         return
-    for account in accounts(case):
-        for certainty, says, head, line in _found(case, account):
-            title = "the code lets some ranks make a call that the others do not make"
-            yield simple(RULE, title, certainty, [f"{says}: {head}", f"the call: {line}"], _STEPS)
-            return
+    found = [one for account in accounts(case) for one in _found(case, account)]
+    for certainty, says, head, line in sorted(found, key=lambda one: one[0] is not LIKELY)[:1]:
+        title = "the code lets some ranks make a call that the others do not make"
+        yield simple(RULE, title, certainty, [f"{says}: {head}", f"the call: {line}"], _STEPS)
 
 
 def _hangs(case: Case) -> bool:
@@ -116,6 +115,30 @@ def _alone(case: Case, section: Section, all_: list[Section]) -> Iterator[tuple[
             yield LIKELY, "a block of some ranks gathers what all ranks hold", section.head, line
         elif _PASS.search(line) and ".module" not in line and _any(case, _WRAPPED):
             yield LIKELY, "a block of some ranks runs the wrapped model", section.head, line
+    if section.who == "one" and not section.otherwise and _any(case, _WRAPPED):
+        yield from _unknown(section)
+
+
+def _unknown(section: Section) -> Iterator[tuple[Certainty, str, str, str]]:
+    """Calls of one rank of which nobody knows whether they meet others; printing and writing do not."""
+    for line in section.body:
+        if _OWN_CALL.search(line) and not _HARMLESS.search(line):
+            yield (
+                POSSIBLE,
+                "a block of one rank makes a call of the program, which may meet the others",
+                section.head,
+                line,
+            )
+            return
+
+
+_OWN_CALL = re.compile(
+    r"(?<!def )\b(?:self|trainer|model|engine|accelerator|callback\w*|runner|solver|pl_module)\.[\w.]+\("
+)
+_HARMLESS = re.compile(
+    r"^(?:print|log\w*|logger|tqdm|writer|wandb|mlflow|os|shutil|time|json|path|plt)\b|\.(?:info|debug|warning|error|print|write|add_scalar\w*|close|flush|update|append|set_postfix|set_description|item|mkdir|exists|format|join)\(|"
+    r"torch\.save\(|(?:optimizer|scheduler|scaler)\.state_dict"
+)
 
 
 def _name(pattern: re.Pattern[str], line: str) -> str:

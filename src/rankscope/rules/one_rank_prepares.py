@@ -23,7 +23,7 @@ from collections.abc import Iterator
 
 from ..analysis.accounts import accounts
 from ..analysis.case import Case
-from ..analysis.doings import doings, in_kind, of_ranks
+from ..analysis.doings import Doing, doings, in_kind, main_thread, of_ranks
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.sayings import sayings
 from ..model.diagnosis import Finding
@@ -113,9 +113,25 @@ def _compiling(case: Case) -> Iterator[Hit]:
     """Ranks that compile or save while others wait for them in a call."""
     known = [doing for doing in doings(case) if doing.account is not None and of_ranks(doing)]
     waiting = in_kind(known, Wait.COLLECTIVE.value, Wait.P2P.value, Wait.STORE.value, Wait.RENDEZVOUS.value)
-    for doing in in_kind(known, Wait.COMPILE.value, Wait.CHECKPOINT.value):
-        if waiting and doing.account is not None and doing.account.stacks and not case.snapshot.live:
+    waits = bool(waiting) or bool(events(case, "torch.watchdog_timeout", "gloo.op_timeout"))
+    at_work = [doing for doing in known if _WORK_FRAMES.search(" ".join(_paths(doing))) and doing not in waiting]
+    for doing in (*in_kind(known, Wait.COMPILE.value, Wait.CHECKPOINT.value), *at_work):
+        if waits and doing.account is not None and doing.account.stacks and not case.snapshot.live:
             yield Hit(Sign("", "ranks compile or save while others wait for them", LIKELY), doing.account, doing.site)
+
+
+# Files in which a process works for minutes when there is much to do.
+_WORK_FRAMES = re.compile(
+    r"(?:^| )(?:\S*/)?(?:safetensors/|huggingface_hub/|datasets/(?:arrow_dataset|arrow_writer|builder|fingerprint|iterable_dataset|table|formatting)|tokenizers/|transformers/(?:tokenization|modeling_utils|modeling_tf_utils)|pyarrow/|pandas/(?:io|core)|"
+    r"numpy/lib/(?:npyio|_npyio|format)|h5py/|tarfile\.py|zipfile|gzip\.py|bz2\.py|shutil\.py|json/(?:encoder|decoder|__init__)|pickle\.py|_?pickle|dill/|cloudpickle/|torch/serialization\.py|PIL/|matplotlib/|sklearn/|scipy/|pycocotools/|faiss/|nltk/|sacrebleu/|rouge\w*/|"
+    r"evaluate/|megatron/\S*(?:indexed_dataset|gpt_dataset|blended\w*dataset|helpers)|hashlib\.py|ijson|orjson|yaml/|sentencepiece/|librosa/|soundfile|cv2/|torchvision/datasets|xxhash|zstandard|lm_eval/|seqeval/|jiwer/|tensorstore|orbax/|zarr/|fsspec/implementations/local|smart_open|csv\.py|linecache)"
+)
+
+
+def _paths(doing: Doing) -> list[str]:
+    """The files of the deepest frames of a subject."""
+    main = main_thread(doing.account) if doing.account is not None else None
+    return [frame.file for frame in main.stack[-4:]] if main is not None else []
 
 
 _TIME = re.compile(r"\b(?P<number>\d+(?:\.\d+)?) ?(?P<unit>ms|s|sec|seconds|min|minutes)\b", re.IGNORECASE)

@@ -21,10 +21,12 @@ Case: https://github.com/Peterande/D-FINE/issues/289
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ..analysis.accounts import accounts
 from ..analysis.case import Case
+from ..analysis.pasted_code import code_in
 from ..model.diagnosis import Certainty, Finding
 from ..model.ranks import RankSet
 from ._text import CERTAIN, HALTS, LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, simple
@@ -63,9 +65,37 @@ def check(case: Case) -> Iterator[Finding]:
         yield simple(RULE, title, Certainty.CERTAIN, [event.text for event in said[:3]], _STEPS, ranks)
         return
     yield from _crowded(case)
+    yield from _unbound(case)
     found = list(hits(case, _SIGNS))
     if found:
         yield finding(RULE, case, found, "ranks are not bound to a device of their own", _STEPS)
+
+
+_MEETS = re.compile(r"(?<!def )\b(?:barrier|all_?reduce|broadcast|all_?gather\w*|DistributedDataParallel|DDP|FSDP)\(")
+_BINDS = re.compile(
+    r"set_device|device_ids?\b ?=|CUDA_VISIBLE_DEVICES|\.cuda\((?!\))|cuda:\{|[\"']cuda:[\"'] ?\+|torch\.device\([\"']cuda[\"'], ?|\.to\((?:\w+[._])*(?:rank|local_rank|gpu|device|device_id)\b|"
+    r"accelerat|Trainer\(|deepspeed|with torch\.cuda\.device|local_device_ids|set_per_process"
+)
+_DEFAULT_DEVICE = re.compile(r"\.cuda\(\)|device ?= ?[\"']cuda(?::0)?[\"']|\.to\([\"']cuda(?::0)?[\"']\)|cuda\.FloatTensor")
+
+
+def _unbound(case: Case) -> Iterator[Finding]:
+    """Code that starts a group on NCCL and meets before it chooses a device, or never chooses one."""
+    if not any(one.find(HALTS) for one in accounts(case)):
+        return
+    for account in accounts(case):
+        lines = [line.text for line in code_in([event.text for event in account.events])]
+        starts = [at for at, line in enumerate(lines) if re.search(r"(?<!def )init_process_group\(", line)]
+        text = "\n".join(lines)
+        if not starts or not re.search("nccl", text, re.I):
+            continue
+        meets = next((at for at in range(starts[0] + 1, len(lines)) if _MEETS.search(lines[at])), None)
+        binds = next((at for at, line in enumerate(lines) if _BINDS.search(line)), None)
+        if meets is None or not (_DEFAULT_DEVICE.search(text) if binds is None else binds > meets):
+            continue
+        title = "the program meets its peers before it chooses a device" if binds else "the program chooses no device"
+        yield simple(RULE, title, LIKELY, [f"the first meeting: {lines[meets]}"], _STEPS)
+        return
 
 
 def _crowded(case: Case) -> Iterator[Finding]:

@@ -19,11 +19,12 @@ No collective below a condition that is local to a rank; idle ranks take part wi
 # ruff: noqa: E501  (a pattern is one line)
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..analysis.case import Case
-from ..analysis.doings import Doing, doings, gathered, in_kind, of_ranks
+from ..analysis.doings import Doing, doings, gathered, in_kind, of_ranks, way
 from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Finding
 from ..model.ranks import ranks_phrase
@@ -119,6 +120,10 @@ def _two_places(case: Case) -> Finding | None:
             _STEPS,
             odd.ranks,
         )
+    if (
+        ways := _two_ways([doing for doing in doings(case) if doing.account is not None and of_ranks(doing)])
+    ) is not None:
+        return ways
     other = in_kind(found, Wait.LIBRARY.value, Wait.DEVICE.value)
     other = [doing for doing in other if doing.account is not None and doing.account.seen]
     if waiting and other and _shares_a_caller(waiting, other):
@@ -140,6 +145,32 @@ def _two_places(case: Case) -> Finding | None:
             odd.ranks,
         )
     return _not_there(found, waiting)
+
+
+def _two_ways(found: list[Doing]) -> Finding | None:
+    """Subjects in one and the same wait, to which different functions of the program led them."""
+    standing = [one for one in in_kind(found, *_WAITING, Wait.DEVICE.value) if one.ranks and way(one)]
+    ways = {way(one): one for one in standing}
+    if len(ways) < 2 or len(standing) < len(found) or any(one in two or two in one for one, two in _pairs(ways)):
+        return None
+    if len({one.op for one in standing}) > 1:
+        return None
+    odd = min(ways.values(), key=_size)
+    because = [f"{_name(one)}: {' < '.join(_own_part(path, ways))}" for path, one in list(ways.items())[:4]]
+    title = f"{_name(odd)} came to {odd.op} by another way than the others"
+    return simple(RULE, title, LIKELY, because, _STEPS, odd.ranks)
+
+
+def _pairs(ways: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, str]]:
+    """Each two ways as text: of a longer and a shorter excerpt of one stack, one is in the other."""
+    told = [" < ".join(reversed(one)) for one in ways]
+    return itertools.combinations(told, 2)
+
+
+def _own_part(path: tuple[str, ...], ways: Iterable[tuple[str, ...]]) -> list[str]:
+    """The functions of a way that not all ways have, deepest first."""
+    common = set.intersection(*(set(one) for one in ways))
+    return [name for name in reversed(path) if name not in common][:4]
 
 
 def _not_there(found: list[Doing], waiting: list[Doing]) -> Finding | None:

@@ -27,12 +27,13 @@ _PLACE = (
     r"\b(?:end|last (?:\w+ )?(?:step|batch|iteration)|start|beginning|final (?:step|batch|iteration)|completion) (?:of|in) (?:the |an? |each |every |its |one )?(?:\w+ )?(?:epochs?|validation|evaluation|training epoch)\b|"
     r"\b(?:after|before|during|when|while|at|on|in)\b[^\n.]{0,24}\b(?:validat\w+|evaluat\w+|eval\b|sav(?:e|es|ing)\b|checkpoint\w*|sanity check\w*|logging|metrics?|early stopping|(?:next|new|second|first|last) (?:epoch|evaluation|validation|batch))"
 )
-_STOPS = r"\b(?:hangs?|hung|hanging|stuck|freez\w+|froze\w*|stops?|stalls?|deadlock\w*|stands? still|blocks?|never (?:returns?|continues?|starts?)|nothing (?:more|happens))\b"
+_STOPS = r"\b(?:hangs?|hung|hanging|stuck|freez\w+|froze\w*|stops?|stalls?|deadlock\w*|stands? still|blocks?|never (?:returns?|continues?|starts?)|nothing\b|does not move|no longer moves)\b"
 _ELSE = r"data ?loader worker|pt_data_worker|out of memory|illegal memory|Xid|No space left|exitcode|SIGKILL|Address already in use|Connection refused|P2P_DISABLE|IB_DISABLE|\bfork(?:s|ed|ing)\b"
 _SIGNS = (
     Sign(rf"{_STOPS}[^\n]{{0,60}}{_PLACE}|{_PLACE}[^\n]{{0,60}}{_STOPS}|\balways\b[^\n]{{0,20}}{_PLACE}", "it stops where an epoch, an evaluation or a save begins or ends", POSSIBLE, anywhere=(_MANY, HALTS + r"|100 ?%"), unless=(_ELSE,), prose=True),
     Sign(r"^(?=[^\n]*\b(?:Epoch|Training|Train|Iteration)\b)[^\n]*(?:\b(?:[1-9]\d*)\b[^\n|]{0,12}: +0%\|[^\n]*\| 0/\d+ \[|: +100%\|[^\n]*\| (\d+)/\1 \[|:? +99%\|)", "the counter stands between two epochs", POSSIBLE, anywhere=(_MANY, HALTS + r"|\b(?:at|to) 100 ?%"), unless=(_ELSE, r"Traceback")),
     Sign(r"(?:Validation|Validating|Evaluat\w*|Eval|Testing|Validation DataLoader 0|Sanity Checking)[^\n|]{0,30}: +(?:100|9\d)%\|", "the counter stands at the end of an evaluation", POSSIBLE, anywhere=(_MANY, HALTS), unless=(_ELSE, r"Traceback")),
+    Sign(r"\b(?:only )?(?:\d+|one|two|three|four|five|six|seven|some|half) (?:of (?:the )?\w+ )?(?:ranks|processes|gpus|workers)\b[^\n]{0,20}\b(?:print(?:s|ed)?|finish(?:es|ed)?|reach(?:es|ed)?|complete[sd]?|log(?:s|ged)?|get|got|pass(?:es|ed)?|leave|left|are done|report(?:s|ed)?|return(?:s|ed)?)\b", "only part of the ranks got to a place", POSSIBLE, anywhere=(HALTS,), unless=(_ELSE,), prose=True),
     Sign(cured_by(r"\b(?:without|no|disabl\w+|skip\w*|commenting out|remov\w+|turn\w* off)\b[^\n]{0,24}\b(?:validation|evaluation|eval|checkpoint\w*|sav(?:e|ing)|logging|metrics?|early stopping|callback\w*|limit_val_batches|do_eval)\b|limit_val_batches ?= ?0|eval(?:uation)?_strategy ?= ?[\"']?no|save_strategy ?= ?[\"']?no"), "it works without evaluating, saving or logging", POSSIBLE, anywhere=(_MANY,), prose=True),
 )  # fmt: skip
 
