@@ -57,7 +57,7 @@ _POOLS = (
 # Threads of a library that were started in the process itself.
 _OWN_THREADS = r"^(?:gomp_thread_start|blas_thread_server|__kmp_launch_worker|__kmp_launch_thread)\b"
 # The warning alone is in many healthy logs.
-_STANDS = r"futex|hang|hung|stuck|wait(?:s|ing)? (?:for|in|on)\b(?![^\n]*(?:finish|success))|sleep(?:s|ing)?\b|never|frozen|freez|mutex|_lock\b|idle\)|Timeout \(|\+{5,} Timeout \+{5,}|Failed: Timeout|timed out|times out|no progress|no (?:further|more) output|nothing (?:more|further|follows|else)|still running|silent|does not (?:start|finish|return)"
+_STANDS = r"futex|hang|hung|stuck|wait(?:s|ing)? (?:for|in|on)\b(?![^\n]*(?:finish|success))|sleep(?:s|ing)?\b|never|is ever (?:printed|reached|written|returned)|frozen|freez|mutex|_lock\b|idle\)|Timeout \(|\+{5,} Timeout \+{5,}|Failed: Timeout|timed out|times out|no progress|no (?:further|more) output|nothing (?:more|further|follows|else)|still running|silent|does not (?:start|finish|return)"
 _SIGNS = (
     Sign(r"\b(?:opened|created|initiali[sz]ed|used|started|imported|loaded|connected|warmed)\b[^\n]{0,40}\b(?:in the parent|before)\b[^\n]{0,40}\bfork\w*", "something of the parent was in use before the fork", unless=(r"\b(?:CUDA|cuda|GPU|ibv|RDMA|EFA)\b",), prose=True),
     # Glibc's mutex has the value 2 while somebody waits for it.

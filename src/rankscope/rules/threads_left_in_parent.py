@@ -27,10 +27,10 @@ from ._text import POSSIBLE, Sign, text_rule
 
 _PARENT = r"(?:parent|main process|launcher|master|driver|notebook|server process|caller)"
 _FORKS = (
-    r"\bfork|multiprocess|ProcessPool|\bPool\(|\bProcess\(|start[ _]method|preload|DataLoader|num_workers|num_proc|n_jobs|joblib|loky|celery|"
+    r"(?<![A-Za-z])fork|multiprocess|ProcessPool|\bPool\(|(?<!thread )\bpool (?:workers?|process)|\bProcess\(|start[ _]method|preload|DataLoader|num_workers|num_proc|n_jobs|joblib|loky|celery|"
     r"gunicorn|uwsgi|billiard|concurrent\.futures|\bxdist\b|child process"
 )
-_HANG = r"\b(?:hangs?|hung|stuck|never|block(?:s|ed)|freezes|frozen|stands? still|does not (?:return|finish|end|come back)|no progress|no \w+ (?:completes|finishes|returns|arrives)|0 ?% CPU|deadlock\w*)\b"
+_HANG = r"\b(?:hangs?|hung|stuck|never|block(?:s|ed)|freezes|frozen|stands? still|does not (?:return|finish|end|come back)|no progress|no \w+ (?:completes|finishes|returns|arrives)|[01]0{0,2} ?% (?:of )?(?:one |a |its )?CPU|burns?|spins?|deadlock\w*)\b"
 _RUNS = r"\b(?:runs?|works?|fine|finish(?:es)?|pass(?:es)?|returns?|ok|completes?|succeeds?|goes (?:away|through|on)|no hang|disappears?|vanishes|helps?|fixe[sd])\b"
 _THREADED = (
     r"\b(?:jax|jnp|jaxlib|xla|tensorflow|tf\.|keras|torch|polars|pl\.|pyarrow|duckdb|tokenizers?|numpy|np\.|scipy|sklearn|xgboost|lightgbm|catboost|faiss|"
@@ -54,6 +54,9 @@ _SIGNS = (
     Sign(rf"\b(?:backend|prefer)\b ?=?[^\n]{{0,4}}(?:threads?|threading|loky|multithreading)\b[^\n]{{0,40}}{_RUNS}|{_RUNS}[^\n]{{0,40}}\b(?:backend|prefer)\b ?=?[^\n]{{0,4}}(?:threads?|threading|loky)\b", "it works with threads in place of forked processes", anywhere=(_HANG,), prose=True),
     Sign(r"\b(?:made|created|opened|started|initiali[sz]ed|connected|constructed|built|instantiated|used|loaded|imported|global)\b[^\n]{0,50}\bbefore\b[^\n]{0,40}(?:ProcessPool\w*|\bPool\b|\bProcess\b|\bfork\w*|\bworkers?\b|\bDataLoader\b|multiprocess\w*|\bchild(?:ren)?\b|\bpool\b)",
          "something of the parent was in use before its workers were made", anywhere=(_HANG + r"|_process_worker \(|_worker_loop \(|popen_fork",), unless=(_OTHER + r"|GPU|device|cupy|jax\.|\bspawn\b[^\n]{0,20}(?:too|as well|also)",), prose=True),
+    Sign(rf"\b(?:when|if|without|once|unless|as soon as)\b[^\n]{{0,80}}\b(?:removed|commented(?: out)?|left out|deleted|skipped|not called|not imported|is gone|taken (?:out|away))\b[^\n]{{0,40}}(?:{_RUNS}|\b(?:all|every)\b[^\n]{{0,20}}\b(?:come|pass|run|work|return|finish))", "it works when a call before the workers is taken away", anywhere=(_FORKS, _THREADED), unless=(_OTHER, r"\bimport\b[^\n]{{0,20}}removed"), prose=True),
+    Sign(rf"{_RUNS}[^\n]{{0,40}}\b(?:when|if|without|once|unless)\b[^\n]{{0,80}}\b(?:removed|commented(?: out)?|left out|deleted|skipped|not called|is gone|taken (?:out|away))\b", "it works when a call before the workers is taken away", anywhere=(_FORKS, _THREADED, _HANG), unless=(_OTHER,), prose=True),
+    Sign(r"\b(?:handler|logger|client|tracker|monitor|agent|profiler|tracer|exporter|reporter|hook|listener|recorder|sdk|watchdog|sampler)\b[^\n]{0,40}\b(?:with|has|starts|uses|runs|keeps|owns|and its)\b[^\n]{0,12}\bthreads?\b", "something that keeps a thread is in use where processes are made", anywhere=(r"process(?:es)?\b|" + _FORKS, _HANG + r"|\bstops?\b"), unless=(_OTHER + r"|\bGIL\b|\bspawn\b",), prose=True),
     Sign(rf"^\W*(?:the |a |each |every |all |one )?(?:fork\w* )?(?:child(?:ren)?|worker|sub-?process)\w*\b[^\n]{{0,60}}{_HANG}", "a child that was forked hangs where a library with threads is used", anywhere=(_FORKS, _THREADED), unless=(_OTHER,), prose=True),
     Sign(rf"^\W*(?:the |a |each |every |all |one )?(?:fork\w* )?(?:child(?:ren)?|sub-?process)\w*\b[^\n]{{0,60}}{_HANG}", "a child hangs", POSSIBLE, anywhere=(_FORKS,), unless=(_OTHER,), prose=True),
 )  # fmt: skip
