@@ -11,6 +11,7 @@ from rankscope.model.evidence.sockets import Socket, Sockets
 from rankscope.model.snapshot import Item, Snapshot
 from rankscope.probe.sweep import Plan
 from rankscope.reach import learn
+from rankscope.reach.gather import Remote, gather
 from rankscope.reach.transport import Options
 
 from .conftest import Site, answer
@@ -77,3 +78,12 @@ def test_when_none_of_them_answers_the_look_at_this_host_remains(site: Site) -> 
     alone = followed(local(), Options())
     assert ranks(alone) == [0, 1]
     assert [gap.what for gap in alone.gaps] == ["other hosts"]
+
+
+def test_hosts_of_a_set_that_are_not_all_of_the_job_are_said_to_be_so(site: Site) -> None:
+    """Two of four ranks were asked for: the others are elsewhere, and that is told."""
+    site.host("node1", (0, 1), world=4)
+    (job,) = gather(Remote("ssh", "node1"), Plan())
+    (gap,) = [gap for gap in job.gaps if gap.what == "other hosts"]
+    assert "ranks 2-3" in gap.detail
+    assert "ssh:HOSTS" in gap.hint

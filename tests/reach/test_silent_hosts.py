@@ -66,6 +66,11 @@ def test_ranks_of_hosts_that_were_not_asked_are_not_put_on_the_silent_one() -> N
     assert theirs(job, 8) == {"node2": "2-3"}
 
 
+def test_a_silent_host_with_hosts_between_is_given_no_ranks_of_those_that_were_not_asked() -> None:
+    assert theirs(seen({"node1": (0, 1)}, {"node3": DARK}, 8), 8) == {"node3": ""}
+    assert theirs(seen({"node1": (0, 1)}, {"nodeX": DARK}, 8), 8) == {"nodeX": ""}
+
+
 def test_a_silent_host_that_everybody_waits_for_is_the_verdict() -> None:
     said = judge(seen({"node1": (0, 1), "node2": (2, 3)}, {"node3": DARK}, 6))
     assert said.verdict is not None

@@ -85,12 +85,23 @@ def _blocks(snapshot: Snapshot) -> dict[str, RankSet]:
 
 
 def _by_order(blocks: Mapping[str, RankSet], silent: list[str], size: int, unseen: RankSet) -> dict[str, RankSet]:
-    """The ranks of silent hosts by the order of names, when every host that spoke holds just the block of its place."""
+    """The ranks of silent hosts by the order of names, when every host that spoke holds just the block of its place. Ranks
+    that are left over run on hosts that were not asked: then the names must leave no room between them."""
     names = sorted([*blocks, *silent], key=_natural)
     places = {name: RankSet(range(i * size, (i + 1) * size)) for i, name in enumerate(names)}
     if any(places[name] != held for name, held in blocks.items()):
         return {}
+    if unseen - RankSet(rank for name in silent for rank in places[name]) and not _in_a_row(names):
+        return {}
     return {name: places[name] for name in silent if not (places[name] - unseen)}
+
+
+def _in_a_row(names: list[str]) -> bool:
+    """``node7``, ``node8``, ``node9``: no name fits between them."""
+    parts = [re.fullmatch(r"(.*?)(\d+)(\D*)", name) for name in names]
+    numbers = [int(part[2]) for part in parts if part]
+    frames = {(part[1], part[3]) for part in parts if part}
+    return len(frames) == 1 and numbers == list(range(numbers[0], numbers[0] + len(names)))
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

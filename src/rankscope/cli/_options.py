@@ -90,7 +90,7 @@ def where(target: Target, given: dict[str, Any]) -> dict[str, Any]:
     from ..reach.gather import Remote
     from ..reach.transport import Options
 
-    options = Options(**chosen)
+    options = Options(**chosen, follow=follow)
     return {"remote": Remote(*target.remote, options)} if target.remote is not None else {"follow": options}
 
 

@@ -6,6 +6,7 @@ import functools
 import io
 import os
 import platform
+import shlex
 import time
 import zlib
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from ..errors import RankscopeError
 from ..model.gap import Why
 from ..model.snapshot import Snapshot
 from ..probe.sweep import Plan
+from . import learn
 from .answers import Answers
 from .hostnames import fold
 from .join import denied, join, nobody
@@ -84,8 +86,12 @@ def gather(
     answers.close(time.monotonic() - began)
     found = list(join(answers, hosts.whole))
     if not found and answers.complete:
-        raise _nothing(hosts, answers)
-    yield from found
+        raise _nothing(remote, hosts, answers)
+    # What hosts were asked is all the job has, or the silent ones may be where its other ranks are: no more to learn.
+    whole = hosts.whole or bool(answers.gaps) or wish != Wish()
+    options = remote.options if remote.options.follow else None
+    for snapshot in found:
+        yield from [snapshot] if whole else learn.follow(snapshot, plan, options, progress)
 
 
 @dataclass(frozen=True)
@@ -199,7 +205,7 @@ def _writer(file: io.FileIO) -> Callable[[bytes], object]:
     return lambda line: file.write(line + b"\n")
 
 
-def _nothing(hosts: Hosts, answers: Answers) -> RankscopeError:
+def _nothing(remote: Remote, hosts: Hosts, answers: Answers) -> RankscopeError:
     """Nobody has a job for us: who answered, and who did not."""
     heard = fold(host.name for host in nobody(answers))
     because = [f"{heard}: no distributed Python job was found there"] if heard else []
@@ -209,6 +215,6 @@ def _nothing(hosts: Hosts, answers: Answers) -> RankscopeError:
         reasons.setdefault(f"{gap.detail}" + (f" ({gap.hint})" if gap.hint else ""), []).append(name)
     because += [f"{fold(names)}: {reason}" for reason, names in list(reasons.items())[:8]]
     what = f"found no job on {fold(hosts.all)}" if heard else f"no host of {fold(hosts.all)} answered"
-    return RankscopeError(
-        what, "\n           ".join(because), "rankscope hosts TARGET        shows what a target stands for"
-    )
+    target, words = shlex.quote(f"{remote.transport}:{remote.spec}"), remote.options.words()
+    hint = f"rankscope doctor {target}{' ' * bool(words)}{words}        at which step the way to each host ends"
+    return RankscopeError(what, "\n           ".join(because), hint)

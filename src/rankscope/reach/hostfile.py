@@ -33,7 +33,8 @@ def read_hosts(path: str) -> tuple[str, ...]:
         with open(os.path.expanduser(path), encoding="utf-8", errors="replace") as file:
             text = file.read(SIZE_LIMIT)
     except OSError as error:
-        raise RankscopeError(f"cannot read the host file {path}", error.strerror or str(error)) from error
+        hint = "hostfile:PATH, or ssh:node[1-8]"
+        raise RankscopeError(f"cannot read the host file {path}", error.strerror or str(error), hint) from error
     names = hostnames.check(parse(text))
     if not names:
         raise RankscopeError(

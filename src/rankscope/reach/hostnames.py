@@ -47,7 +47,11 @@ def expand(text: str) -> tuple[str, ...]:
             f"I do not understand the hosts {text[:80]!r}", str(error)[:200], "ssh:node[1-8]     or   ssh:node1,node7"
         ) from error
     if not names:
-        raise RankscopeError("the set of hosts is empty", f"{text[:80]!r} names none", "ssh:node[1-8]")
+        raise RankscopeError(
+            "the set of hosts is empty",
+            f"{text[:80]!r} names none",
+            "ssh:node[1-8]     or a group of ClusterShell (nodeset -L)",
+        )
     return check(names)
 
 

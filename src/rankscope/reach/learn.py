@@ -91,7 +91,7 @@ def follow(snapshot: Snapshot, plan: Plan, options: Options | None, progress: Pr
         mine = {process.ref for process in snapshot.processes}
         joined = [
             one
-            for one in gather(Remote("ssh", names, options), plan, progress)
+            for one in gather(Remote("ssh", names, dataclasses.replace(options, follow=False)), plan, progress)
             if mine & {p.ref for p in one.processes}
         ]
     except RankscopeError as error:

@@ -9,13 +9,19 @@ from ..model.gap import Why
 # ssh ends with this status for its own errors; a remote program may do so as well, hence the words.
 SSH_FAILED = 255
 
+_POWER = "ping it; its power and console (ipmitool, scontrol show node), the switch"
+_CONSOLE = "its console: it may be out of memory, or hang on a file system"
+
 _SSH = (
     ("could not resolve hostname", Why.MISSING, "its name is not known here", "check the spelling, or /etc/hosts and DNS"),
-    ("connection refused", Why.DENIED, "it refuses ssh: the host is up, no sshd listens", "start sshd there"),
-    ("during banner exchange", Why.TIMEOUT, "it accepts the connection, but its sshd does not speak", ""),
-    ("no route to host", Why.UNREACHABLE, "no route to it: switched off, or its link is down", ""),
-    ("network is unreachable", Why.UNREACHABLE, "no network leads to it", ""),
-    ("timed out", Why.UNREACHABLE, "it does not answer: switched off, or its packets are dropped", ""),
+    ("connection refused", Why.DENIED, "it refuses ssh: the host is up, no sshd listens",
+     "start sshd there, or look on its console"),
+    ("during banner exchange", Why.TIMEOUT, "it accepts the connection, but its sshd does not speak",
+     _CONSOLE),
+    ("no route to host", Why.UNREACHABLE, "no route to it: switched off, or its link is down", _POWER),
+    ("network is unreachable", Why.UNREACHABLE, "no network leads to it", "ip route: is this the right login node?"),
+    ("timed out", Why.UNREACHABLE, "it does not answer: switched off, or its packets are dropped",
+     _POWER),
     ("host key verification failed", Why.DENIED, "its host key is not known, and unknown keys are not accepted",
      "ssh to it once and check the key"),
     ("remote host identification has changed", Why.DENIED, "its host key has changed", "find out why before you go on"),

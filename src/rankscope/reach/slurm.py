@@ -68,11 +68,20 @@ def _the_job(spec: str) -> list[Job]:
     who = ["-u", getpass.getuser(), "-t", "RUNNING"] if spec == "me" else ["-j", spec]
     told = tool("squeue", "-h", "-o", "%A|%N|%T|%j|%i", *who)
     if told.status != 0:
-        raise RankscopeError(f"Slurm knows no job {spec}", told.errors.strip()[:200], "squeue --me")
+        raise _refused(spec, told.errors.strip())
     jobs = [
         Job(*line.split("|", 4)) for line in told.output.decode("utf-8", "replace").splitlines() if line.count("|") >= 4
     ]
     return choose(spec, jobs)
+
+
+def _refused(spec: str, said: str) -> RankscopeError:
+    """Why squeue told nothing: it knows no such job (any more), or it cannot work here."""
+    if "Invalid job id" in said:
+        because = "it has ended (sacct may still know it), or the number is another one"
+        return RankscopeError(f"Slurm knows no job {spec}", because, "squeue --me")
+    return RankscopeError("squeue gives no list of jobs here", said[:300].replace("\n", "\n           "),
+                          "on a login node of that cluster, or ssh:HOSTS, which does without Slurm")  # fmt: skip
 
 
 def choose(spec: str, jobs: list[Job]) -> list[Job]:

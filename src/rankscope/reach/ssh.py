@@ -7,6 +7,7 @@ holds. Tree mode stays off: a gateway that dies takes the answers of its nodes w
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import time
 from collections.abc import Iterator
@@ -75,6 +76,8 @@ def _set_up(task: Any, call: Call) -> None:
     user = call.options.ssh_options
     if os.environ.get("PDSH_SSH_ARGS_APPEND") and not user:
         user = os.environ["PDSH_SSH_ARGS_APPEND"]
+    # What the engine would print of a connection that breaks is said by our own report.
+    logging.getLogger("ClusterShell").setLevel(logging.CRITICAL)
     task.set_default("auto_tree", False)
     task.set_default("stderr", True)
     task.set_default("stdout_msgtree", False)

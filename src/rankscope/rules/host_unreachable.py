@@ -89,18 +89,19 @@ def _finding(case: Case, hosts: list[Away], sort: _Sort, roots: list[Root]) -> F
         rule=RULE.id, cls=sort.cls, kind=Kind.CAUSE if stuck else Kind.NOTE, certainty=_certainty(case, stuck, sort),
         title=f"{names} {sort.one if len(hosts) == 1 else sort.many}{belong}{held}", ranks=whose if stuck else RankSet(),
         because=(*map(_silence, hosts[:8]), *(waited_for(stuck[0]) if stuck else ())), against=tuple(_against(hosts, sort)),
-        next=_steps(hosts[0].host, sort),
+        next=_steps([host.host for host in hosts], sort),
     )  # fmt: skip
 
 
-def _steps(host: str, sort: _Sort) -> tuple[str, ...]:
+def _steps(names: list[str], sort: _Sort) -> tuple[str, ...]:
+    host, all_ = names[0], ",".join(names[:16])
     if sort is _EMPTY:
         return (f"ssh {host} 'uptime; dmesg -T | tail'",)
     if sort is _CLOSED:
         return (
-            f"rankscope doctor ssh:{host}   # at which step the way there ends; or rankscope diagnose on its console",
+            f"rankscope doctor ssh:{all_}   # at which step the way there ends; or rankscope diagnose on its console",
         )
-    return (f"ping -c 3 {host}", f"rankscope diagnose ssh:{host} --deadline 60")
+    return (f"ping -c 3 {host}", f"rankscope diagnose ssh:{all_} --deadline 60")
 
 
 def _certainty(case: Case, roots: list[Root], sort: _Sort) -> Certainty:
