@@ -46,7 +46,7 @@ def test_what_was_cut_off_is_read_as_far_as_it_goes(tmp_path: pathlib.Path) -> N
     assert TEXT.startswith("".join(lines))
     assert len(lines) > 1000
     assert tap.damage is not None
-    assert [gap.why for gap in gather([path]).gaps] == [Why.DAMAGED]
+    assert gather([path]).gaps[0].why is Why.DAMAGED
 
 
 def test_a_slow_pipe_is_looked_at_whole() -> None:

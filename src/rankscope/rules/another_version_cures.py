@@ -27,7 +27,7 @@ from ..analysis.accounts import accounts
 from ..analysis.case import Case
 from ..analysis.trials import trials
 from ..model.diagnosis import Finding
-from ._text import HALTS, LIKELY, POSSIBLE, Hit, Sign, finding, halted, hits, make_rule
+from ._text import HALTS, LIKELY, POSSIBLE, Hit, Sign, finding, hits, make_rule, troubled
 from ._versions import named_versions
 
 _GOOD = r"\b(?:pass(?:es|ed)?|works?|worked|working|succeed\w*|fix(?:es|ed)?|fine|ok|resolve[sd]?|gone|go(?:es)? away|disappear\w*|no (?:hang|crash|failure|error)s?|not reproduc\w*|complete[sd]?|runs? through)\b"
@@ -38,11 +38,10 @@ _SIGNS = (
     Sign(r"\b(?:regress\w+|since (?:the )?(?:upgrade|update|version|release)|started (?:with|after|in) (?:the )?(?:upgrade|update|version|release|v?\d+\.\d+)|after (?:an? |the )?(?:\w+ )?(?:upgrad|updat)\w+|introduced in|first bad (?:commit|version)|bisect\w*)", "it began with a release", POSSIBLE, prose=True),
     Sign(r"\b(?:up to|below|smaller than|<=?|through) \d+[^\n]{0,40}(?:bytes|[KM]i?B)?[^\n]{0,40}(?:fail|crash|hang)\w*[^\n]{0,30}(?:at|from|above|starting|beyond) \d+", "it begins exactly at one size", prose=True),
     Sign(r"(?:--(?:disable|no|enforce|enable|use)-[\w-]+|\b(?!OMP_|MKL_|OPENBLAS_|NCCL_|GLOO_|CUDA_VISIBLE|MASTER_|PYTHON)[A-Z][A-Z0-9]+_[A-Z0-9_]+ ?= ?\w+)[^\n]{0,50}\b(?:avoids?|cures?|fix(?:es|ed)|solve[sd]?|prevents?|works? around|makes? (?:it|the hang) (?:go away|disappear))\b", "one path of the library is broken: it works when it is switched off", POSSIBLE, prose=True),
-    Sign(r"known (?:bug|issue|defect|regression) (?:in|of|with)|is a bug in|\b(?:fixed|solved|resolved|gone|repaired) (?:in|by|since|with|from) (?:(?:[\w-]+ ){0,2}v?\d+\.\d+|release|version|the next)", "a known defect is named", prose=True),
+    Sign(r"known (?:bug|issue|defect|regression) (?:in|of|with)|is a bug in|\b(?:fixed|solved|resolved|gone|repaired) (?:in|by|since|with|from) (?:(?:[\w-]+ ){0,2}v?\d+\.\d+|release|version|the next)", "a known defect is named", anywhere=(HALTS,), prose=True),
 )  # fmt: skip
 # Where another setting than the release is known to cure it, that setting tells more.
 _P2P = r"NCCL_P2P_DISABLE|NCCL_IB_DISABLE"
-_TROUBLE = HALTS + r"|\b(?:crash\w*|fail(?:s|ed|ure)|errors?\b|illegal memory|segfault|killed)"
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -61,7 +60,7 @@ def _compared(case: Case) -> Iterator[Hit]:
         return
     tried = [(one, trial) for one in told for trial in trials(one)]
     yield from (Hit(Sign("", "another release cures it"), one, trial.line) for one, trial in tried if trial.cures)
-    if not (halted(case) or any(one.find(_TROUBLE) for one in told)):
+    if not troubled(case):
         return
     good = [(one, trial) for one, trial in tried if trial.good]
     bad = [(one, trial) for one, trial in tried if not trial.good]

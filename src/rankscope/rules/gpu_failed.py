@@ -36,7 +36,7 @@ _SIGNS = (
     Sign(r"hardware stack error|CUDA_ERROR_HARDWARE|GSP (?:RPC )?(?:timeout|error)|Timeout after \d+s of waiting for RPC response from GPU",
          "the GPU's own processor does not answer"),
     Sign(r"GPU (?:requires|needs|is in need of) (?:a )?reset|Reset Required *: *Yes|RmInitAdapter failed|rm_init_adapter failed|Pending page blacklist\s*:\s*Yes|NVRM:[^\n]*(?:GPU at PCI\S* has fallen|failed to (?:allocate|copy)|Assertion failed: Sysmemdesc)", "the driver cannot bring a GPU up"),
-    Sign(r"amdgpu[^\n]*(?:GPU reset (?:begin|failed)|ring \S+ timeout|RAS\b[^\n]*(?:error|fatal)|uncorrectable|device lost|failed to (?:recover|reset))|(?:HBM|device)[^\n]{0,20}(?:multi[- ]bit|uncorrectable)[^\n]{0,10}ECC|npu[^\n]{0,40}(?:lost|fault|unhealthy|offline)", "an accelerator's driver reports a fault"),
+    Sign(r"amdgpu[^\n]*(?:GPU reset (?:begin|failed)|ring \S+ timeout|RAS\b[^\n]*(?:error|fatal)|uncorrectable|device lost|failed to (?:recover|reset))|(?:HBM|device)[^\n]{0,20}(?:multi[- ]bit|uncorrectable)[^\n]{0,10}ECC|\bnpu\b[^\n]{0,40}\b(?:lost|fault|unhealthy|offline)", "an accelerator's driver reports a fault"),
     Sign(r"mce: \[Hardware Error\]|EDAC[^\n]*\bUE\b|Machine check|Hardware Error[^\n]*[Ff]atal", "the machine reports a hardware error"),
     Sign(r"\b(?:replac|swapp|reseat|exchang)\w*[^\n]{0,40}\b(?:GPU|card|riser|cable|PSU|power supply|NVLink bridge|board|motherboard)\b[^\n]{0,60}(?:fix|solv|work|cure|resolv|gone|help)|(?:fix|solv|work|cure|resolv|gone)\w*[^\n]{0,40}\b(?:replac|swapp|reseat)\w*[^\n]{0,30}\b(?:GPU|card|riser|cable|PSU|power supply|NVLink bridge)", "another part cured it", prose=True),
     Sign(r"PCIe Bus Error: severity=(?:Uncorrected|Fatal)", "PCIe errors that could not be corrected"),

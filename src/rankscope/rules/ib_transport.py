@@ -35,7 +35,7 @@ _SIGNS = (
     Sign(r"Got completion[^\n]*(?:error |status=)(?!5\b|IBV_WC_WR_FLUSH)\S*", "a transfer failed in the card"),
     Sign(r"IBV_WC_(?!WR_FLUSH|SUCCESS)\w+|transport retry counter exceeded|RNR retry (?:counter )?exceeded|local (?:QP operation|protection|length) error|remote (?:access|operation|invalid request) error|work request flushed error",
          "a transfer failed in the card"),
-    Sign(r"Got async (?:fatal )?event|IBV_EVENT_\w+|(?:port|QP) (?:error|fatal)|local catastrophic error", "the card reports an event"),
+    Sign(r"Got async (?:fatal )?event|IBV_EVENT_\w+|\b(?:port|QP) (?:error|fatal)\b|local catastrophic error", "the card reports an event"),
     Sign(r"\b(?:mlx[45]|bnxt|irdma|roce|rdma|ib)\w*[^\n]{0,80}(?:link (?:is )?down|port (?:is )?down|Port module event|Cable|flapp\w+|symbol error)", "a link of the fabric is down"),
     Sign(r"ibv_(?:modify_qp|create_ah|post_send|poll_cq|query_\w+)[^\n]*(?:fail|error|Invalid argument|timed out|No route|110|22\b|61)|Call to ibv_\w+ failed", "the verbs library refuses",
          unless=(r"ibv_(?:reg|create)\w*[^\n]*Cannot allocate memory",)),
@@ -48,6 +48,8 @@ _SIGNS = (
          "the transport reports a failed transfer", unless=(r"Unable to register memory|ibv_(?:reg|create)\w*[^\n]*Cannot allocate memory",)),
     Sign(r"\bcqe\b[^\n]*(?:status|syndrome)\W{0,4}(?:0x)?(?:12|15|0?c|81)\b|mlx5_core[^\n]*(?:device's health compromised|firmware internal error|Link down|command failed|timeout)|hfi1[^\n]*(?:link (?:down|width)|error)|roce[^\n]*(?:PFC storm|pause storm)", "the adapter's driver reports an error"),
     Sign(r"\bState:\s*(?:Down|Init(?:ializing)?)\b|Physical state:\s*(?:Polling|Disabled|LinkErrorRecovery|Sleep)|\bport state\b[^\n]{0,20}\b(?:DOWN|INIT)\b|PORT_DOWN", "a port of the fabric is down", also=(r"ibstat|\bCA \W|mlx\d|hca_id|link_layer|Link layer|infiniband|rdma|\broce",)),
+    Sign(r"\bNCCL_IB_(?:GID_INDEX|HCA|TIMEOUT|RETRY_CNT|TC|SL|DISABLE|QPS_PER_CONNECTION|ADAPTIVE_ROUTING|PCI_RELAXED_ORDERING)\b|\bNCCL_CROSS_NIC\b|\bNCCL_NET(?:_PLUGIN)?=(?:Socket|none)|\bNCCL_NET_GDR_LEVEL\b|\bUCX_TLS=|\bUCX_IB_\w+|\bFI_PROVIDER=tcp|--mca (?:pml ob1|btl \^openib|mtl \^)|\b(?:without|over sockets instead of) (?:InfiniBand|IB|RoCE|RDMA)\b", "a setting of the fabric cures it", cures=True),
+    Sign(r"failed to create a queue pair|run out of queue pairs", "the card makes no more connections"),
     Sign(r"\bGID\b[^\n]{0,60}(?:index|mismatch|wrong|not found)|NCCL_IB_GID_INDEX[^\n]*(?:fix|work|solv|help)", "the GID index decides", prose=True),
     Sign(r"NCCL_IB_DISABLE=1[^\n]{0,60}(?:work|fix|fine|help|ok|no hang|pass)|(?:work|fine|ok|pass)\w*[^\n]{0,40}(?:with|when|using|if) NCCL_IB_DISABLE=1", "it works without InfiniBand", prose=True),
 )  # fmt: skip

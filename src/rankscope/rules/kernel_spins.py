@@ -24,7 +24,7 @@ from ._text import POSSIBLE, Sign, text_rule
 
 _POLL = r"(?:ld[._]volatile|ld[._]acquire|ld\.global|st_flag|ld_flag|wait_flag|multi_gpu_barrier|waitPeer|block_barrier|grid_sync|grid\.sync|spin\w*|poll\w*|busy[- ]?wait\w*|barrier_at_\w+|flag\b|nanosleep|trap)"
 _SIGNS = (
-    Sign(r"\b(?:cuda-gdb|\(cuda-gdb\)|rocgdb|Switching focus to CUDA kernel|info cuda kernels|CUDA kernel \d|block \(\d+,\d+,\d+\), thread|BlockIdx|wave \d+)", "the debugger shows a kernel that still runs", also=(_POLL,)),
+    Sign(r"\b(?:cuda-gdb|\(cuda-gdb\)|\(rocgdb|rocgdb -p|Switching focus to CUDA kernel|info cuda kernels|CUDA kernel \d|block \(\d+,\d+,\d+\), thread|BlockIdx|wave \d+)", "the debugger shows a kernel that still runs", also=(_POLL,)),
     Sign(r"\b(?:custom|one[- ]?shot|two[- ]?shot|lamport|mnnvl|trtllm|symm(?:etric)?[- _]?mem\w*|quick|fused|multimem|nvls|cross_device|nvshmem|deepep|push)\w*[- _]?(?:all[- _]?reduce|reduce|kernel|barrier|dispatch|combine)\w*[^\n]{0,100}(?:spin|poll|hang|hung|stuck|deadlock|never|100 ?%|flag|wait)",
          "a hand-written communication kernel does not end", prose=True),
     Sign(r"\b(?:disable[-_]custom[-_]all[-_]reduce|without (?:the )?custom|custom all-?reduce (?:off|disabled))[^\n]{0,80}(?:work|fix|fine|help|solv|no hang|resolv|disappear|\bstarts?\b|\bruns?\b|\bserves?\b|goes on)|(?:work|fix|fine|no hang|disappear|help)\w*[^\n]{0,60}disable[-_]custom[-_]all[-_]reduce", "it works without the custom kernel", prose=True),

@@ -33,12 +33,15 @@ from ._text import LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, sim
 
 _STEPS = ("ss -ltnp | grep :29500", "torchrun --rdzv-backend=c10d --rdzv-endpoint=$HOST:0 --rdzv-id=$RANDOM …")
 _SIGNS = (
-    Sign(r"EADDRINUSE|[Aa]ddress already in use|errno: 98\b|\[Errno 98\]|port[^\n]{0,30}(?:already|is) (?:in use|taken|occupied)|failed to bind|bind\(\) failed|Address in use",
+    Sign(r"EADDRINUSE|[Aa]ddress already in use|errno[ :=]+98\b|address and port have been bound|\[Errno 98\]|port[^\n]{0,30}(?:already|is) (?:in use|taken|occupied)|failed to bind|bind\(\) failed|Address in use",
          "the port is taken"),
     Sign(r"RendezvousClosedError|rendezvous[^\n]{0,40}(?:is |has been |already )closed", "the rendezvous was closed before"),
     Sign(r"\b(?:old|previous|earlier|another|other|stale|last)[^\n]{0,30}(?:run|job|process|server|store)[^\n]{0,60}(?:port|rendezvous|rdzv|store|same (?:id|key|file))", "something of another run is in the way", prose=True),
-    Sign(r"\b(?:same|identical|duplicate)[^\n]{0,20}(?:rdzv[-_ ]?id|job[-_ ]?id|master[-_ ]?port|MASTER_PORT|port)", "two runs share a meeting point", prose=True),
-    Sign(r"File already exists", "a file of an earlier run is used again", LIKELY, also=(r"init|rank|rendezvous|dist",)),
+    Sign(r"\b(?:zombie|orphan\w*|left-?over|stale|yesterday'?s?|killed|dead|previous|old)\b[^\n]{0,40}\b(?:still )?(?:listen\w*|holds?|holding|owns?|occup\w+|bound|binds?|keeps?)\b", "a process of another run holds the meeting point", anywhere=(r"port|:\d{4,5}\b|socket|rendezvous|store",), prose=True),
+    Sign(r"\b(?:two|both|second|several|another|other) (?:\w+ )?(?:jobs?|runs?|sweeps?|experiments?|trainings?|services?|launch\w*)\b[^\n]{0,80}\b(?:MASTER_PORT|master[-_ ]port|port 29500|:29500|same port|one port)", "two runs share a meeting point", prose=True),
+    Sign(r"\b(?:MASTER_PORT|--?master[-_]port|--rdzv[-_]endpoint|--standalone|free port|other port|random port|rdzv[-_]id)\b", "another port or identity cures it", cures=True),
+    Sign(r"\b(?:same|identical|duplicate)[^\n]{0,20}(?:rdzv[-_ ]?id|job[-_ ]?id|master[-_ ]?port|MASTER_PORT|ports?\b)", "two runs share a meeting point", prose=True),
+    Sign(r"File already exists", "a file of an earlier run is used again", LIKELY, also=(r"\binit_?method|init_process_group|\branks?\b|rendezvous|FileStore",)),
     Sign(r"Ping failed, invalid (?:value|nonce)|port must be 0-65535|server socket[^\n]*(?:errno: 13\b|Permission denied)", "something else answers at the meeting point, or nobody may listen there"),
     Sign(r"magic number|unexpected (?:message|handshake|token)|wrong cookie|invalid cookie", "a stranger answers at the meeting point", POSSIBLE, also=(r"store|rendezvous|bootstrap|connect",)),
 )  # fmt: skip

@@ -1,0 +1,40 @@
+# ruff: noqa: E501  (a row of a pattern is one line)
+"""Documents: texts that lie beside the evidence and say nothing of the job: program sources, change logs, manuals.
+
+They are full of the words that rules look for, in no role. What a program printed shows marks of running: time stamps,
+levels, steps, frames, shares of a bar. A person's report is short.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ..model.evidence.events import Event
+
+# A report or a pasted example is shorter; more lines than this are a file of its own.
+LONG = 100
+_SOURCE = re.compile(
+    r"\s*(?:def |class |import |from \S+ import|return\b|@\w|#|//|/?\*+(?:\s|/|$)|\.\. |\"\"\"|'''|(?:el)?if .*[:{]$|else\b ?[:{]?$|for .*[:{]$|with .*:$|"
+    r"while .*[:{]$|try:|except\b.*:$|[\])}]+[;,:]?$|</?\w|\w[\w.]* ?[-+|]?= |#include|.*[;{]$)"
+)  # fmt: skip
+_RUNNING = re.compile(
+    r"^\s*\[?\d{4}[-/]\d\d[-/]\d\d[ T]\d|\b\d\d:\d\d:\d\d\b|^\s*\[\s*\d+\.\d{3,}\]|^\[?(?:INFO|DEBUG|WARN(?:ING)?|ERROR|CRITICAL)\b|^[WEIF]\d{4} |"
+    r"\d%\||\bit/s\b|^Traceback |^\s+File \"[^\"]+\", line \d|^(?:Process|Thread|Current thread) (?:0x)?\d|\bRank ?\d|\brank\W{0,2}\d|"
+    r"\b(?:step|epoch|iter(?:ation)?)\W{0,3}\d"
+)  # fmt: skip
+
+
+DOCUMENT = "the source of a program or a manual, not what a job said; if it does speak of the job, give that part alone"
+
+
+def is_document(events: Sequence[Event], frames: int = 0) -> bool:
+    """Whether the lines of a text, of which some are frames, are a source or manual and not what a job or its user said."""
+    said = [event for event in events if event.event == "text.line" and event.text.strip()]
+    if len(said) < LONG:
+        return False
+    source = sum(_SOURCE.match(event.text) is not None for event in said)
+    running = frames + sum(
+        event.at_s is not None or event.rank is not None or _RUNNING.search(event.text) is not None for event in said
+    )
+    return running * 50 < len(said) or (2 * source > len(said) and running * 10 < len(said))
