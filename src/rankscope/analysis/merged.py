@@ -21,12 +21,14 @@ _ORDER = (Role.RANK, Role.OTHER, Role.LAUNCHER)
 
 @dataclass(frozen=True)
 class Seen:
-    """One thread of one process. ``cut`` counts the outermost frames that it inherited from its parent."""
+    """One thread of one process. ``cut`` counts the outermost frames that it inherited from its parent; ``deadline_s``
+    is when the call in which its rank waits times out."""
 
     process: Process
     thread: PythonThread
     kernel: KernelThread | None = None
     cut: int = 0
+    deadline_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ def sections(case: Case, wanted: Callable[[Member], bool], native: bool = False)
     groups: dict[tuple[Role, str], list[Seen]] = {}
     for member in sorted(filter(wanted, case.members), key=_place):
         for title, seen in _threads(member, native):
+            if title == MAIN and member.rank is not None and case.snapshot.live:
+                seen = dataclasses.replace(seen, deadline_s=case.comparison.deadlines.get(member.rank))
             groups.setdefault((member.role, title), []).append(seen)
     made = [_section(role, title, tuple(seen)) for (role, title), seen in groups.items()]
     return tuple(sorted(made, key=_importance))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Iterator
 
 from ..model.diagnosis import Certainty, Diagnosis, Finding, Kind, State, Verdict
@@ -52,8 +53,18 @@ def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
         collectives=case.collectives, waits=case.graph.waits, cycles=case.graph.cycles, gaps=snapshot.gaps,
         effort=snapshot.effort, processes=len(snapshot.processes),
         roster={member.ref: rank for rank, member in case.by_rank.items()}, evidence_weak=verdict is None and _weak(case),
-        next=_next(case, ordered, verdict), parted=diverge(case, RankSet(rank for one in causes for rank in one.ranks)),
+        deadlines=tuple(_deadlines(case)), next=_next(case, ordered, verdict),
+        parted=diverge(case, RankSet(rank for one in causes for rank in one.ranks)),
     )  # fmt: skip
+
+
+def _deadlines(case: Case) -> Iterator[tuple[float, RankSet]]:
+    """Ranks whose watchdogs give up in the same second, of a job that still runs."""
+    by_second: dict[int, list[int]] = {}
+    for rank, left in case.comparison.deadlines.items() if case.snapshot.live else ():
+        by_second.setdefault(math.floor(left), []).append(rank)
+    for second, ranks in sorted(by_second.items()):
+        yield float(second), RankSet(ranks)
 
 
 def _next(case: Case, findings: list[Finding], verdict: Verdict | None) -> tuple[str, ...]:

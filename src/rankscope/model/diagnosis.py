@@ -151,4 +151,5 @@ class Diagnosis:
     roster: Mapping[ProcessRef, int] = field(default_factory=dict)  # world ranks of the rank processes
     next: tuple[str, ...] = ()  # what to type next, or what would decide where nothing can be said
     parted: Divergence | None = None  # where recorders tell how the ranks at fault left the path of the others
+    deadlines: tuple[tuple[float, RankSet], ...] = ()  # seconds until the watchdogs of ranks give up, the first first
     evidence_weak: bool = False  # not enough evidence to say either way: exit code 3

@@ -128,8 +128,25 @@ def _waiting(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     for (why, target), waiters in sorted(folded.items(), key=lambda item: -len(item[1]))[:5]:
         age = f", for {span(since[why, target])}" if (why, target) in since else ""
         yield "waiting", f"{_who(diagnosis, waiters)} for {target}: {why}{age}"
+    yield from _time_left(diagnosis)
     for cycle in diagnosis.cycles[:2]:
         yield "cycle", " → ".join([*(str(ref) for ref in cycle[:6]), str(cycle[0])])
+
+
+def _time_left(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
+    """How long until waiting ranks give up by themselves: the first, and the last where that is another matter."""
+    ahead = [(left, ranks) for left, ranks in diagnosis.deadlines if left > 0]
+    if not ahead:
+        return
+    (first, early), (last, late) = ahead[0], ahead[-1]
+    if last - first <= 60:
+        everybody = RankSet(rank for _, ranks in ahead for rank in ranks)
+        yield "left", f"{span(first)} until the calls of {ranks_phrase(everybody)} time out"
+    else:
+        yield (
+            "left",
+            f"{span(first)} until the calls of {ranks_phrase(early)} time out, {span(last)} of {ranks_phrase(late)}",
+        )
 
 
 def _who(diagnosis: Diagnosis, waiters: list[ProcessRef]) -> str:

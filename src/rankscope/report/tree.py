@@ -203,7 +203,8 @@ def state(seen: list[Seen]) -> str:
     extra = "; holds the GIL" if any(one.thread.holds_gil for one in seen) else ""
     torn = any(one.thread.trust is Trust.LIKELY and one.kernel and one.kernel.state == "R" for one in seen)
     return clean(
-        f"{told}{where}{_age(seen)}{extra}" + ("; it ran while it was read, frames may be torn" if torn else "")
+        f"{told}{where}{_age(seen)}{_left(seen)}{extra}"
+        + ("; it ran while it was read, frames may be torn" if torn else "")
     )
 
 
@@ -215,6 +216,12 @@ def _age(seen: list[Seen]) -> str:
         return ""
     low, high = span(min(ages)), span(max(ages))
     return f" for {high}" if low == high else f" for {low} to {high}"
+
+
+def _left(seen: list[Seen]) -> str:
+    """How long until the first call in which they wait times out."""
+    ahead = [one.deadline_s for one in seen if one.deadline_s is not None and one.deadline_s > 0]
+    return f"; times out in {span(min(ahead))}" if ahead else ""
 
 
 def _wrap(text: str, width: int) -> Iterator[str]:

@@ -68,7 +68,7 @@ def at_most_likely(found: Certainty) -> Certainty:
 
 
 def waits(case: Case, state: CollectiveState) -> Iterator[Reason]:
-    """Who waits in the call, since when, where they issued it, and how long they will go on."""
+    """Who waits in the call, since when, and where they issued it."""
     if not state.waiting:
         return
     waited = age(case, state)
@@ -78,8 +78,6 @@ def waits(case: Case, state: CollectiveState) -> Iterator[Reason]:
     issued = site(case, state, state.waiting - state.culprits)
     if issued:
         yield Reason(f"issued at {issued}", "recorder")
-    if state.deadline_s is not None and state.deadline_s > 0:
-        yield Reason(f"the first watchdog ends the job in {span(state.deadline_s)}", "recorder")
 
 
 def last_done(case: Case, state: CollectiveState, rank: int) -> Reason | None:

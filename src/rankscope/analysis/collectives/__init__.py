@@ -53,6 +53,7 @@ def find(
         cycles=ruling.cycles,
         ages=progress.ages(usable, views, facts.now_ns),
         rhythm=progress.rhythm(views),
+        deadlines=progress.deadlines(views, facts.now_ns),
         silent=RankSet(range(known.world)) - RankSet(usable),
         weak=(*known.doubts, *_of_skew(skewed)),
         total=len(calls),

@@ -13,6 +13,7 @@ from .calls import Pending
 from .clash import Clash, clash
 from .graph import Graph, Root, circle_ranks, islands, keystone, rank_node, reachable
 from .groups import Groups
+from .progress import time_left
 from .ranks import RankView
 from .records import Facts
 
@@ -261,10 +262,8 @@ class Judge:
 
     def _deadline(self, call: Pending) -> float | None:
         """Seconds until the first watchdog of those who wait gives up."""
-        now = self._facts.now_ns
-        ends = [op.created_ns + op.call.timeout_ms * 1_000_000 for op in call.waiting.values()
-                if op.created_ns and op.call.timeout_ms]  # fmt: skip
-        return (min(ends) - now) / 1e9 if now and ends else None
+        left = [time_left(op, self._views[rank].read_at_ns or self._facts.now_ns) for rank, op in call.waiting.items()]
+        return min((one for one in left if one is not None), default=None)
 
 
 def label(call: Pending, groups: Groups) -> str:

@@ -10,7 +10,7 @@ from ...model.diagnosis import CollectiveState
 from ...model.evidence.recorder import Recorder
 from ...model.ranks import RankSet
 from ...model.ring import Ring
-from .ranks import RankView
+from .ranks import Op, RankView
 from .records import CollectiveAnalysis
 
 _RECENT = 64
@@ -25,6 +25,23 @@ def ages(recorders: Mapping[int, Recorder], views: Mapping[int, RankView], now_n
         if created and read_at:
             out[rank] = max(0.0, (read_at - min(created)) / 1e9)
     return out
+
+
+def deadlines(views: Mapping[int, RankView], now_ns: int) -> dict[int, float]:
+    """Seconds until each rank's watchdog gives up the first of its unfinished operations; negative when that is over."""
+    out = {}
+    for rank, view in views.items():
+        left = [one for op in view.open if (one := time_left(op, view.read_at_ns or now_ns)) is not None]
+        if left:
+            out[rank] = min(left)
+    return out
+
+
+def time_left(op: Op, now_ns: int) -> float | None:
+    """Seconds from now, by the clock that issued it, until an operation times out; None where something is not known."""
+    if not (now_ns and op.created_ns and op.call.timeout_ms > 0):
+        return None
+    return (op.created_ns - now_ns) / 1e9 + op.call.timeout_ms / 1e3
 
 
 def rhythm(views: Mapping[int, RankView]) -> dict[int, float]:

@@ -34,6 +34,7 @@ class RankView:
     ring: Ring
     whole: bool  # the ring goes back to the first operation, and nothing was left out
     only_active: bool = False
+    read_at_ns: int = 0  # by the clock of its own host
     last: dict[int, int] = field(default_factory=dict)
     open: list[Op] = field(default_factory=list)
     open_seqs: dict[int, set[int]] = field(default_factory=dict)
@@ -77,7 +78,7 @@ def view(rank: int, recorder: Recorder, groups: Groups, p2p_groups: set[int], ba
     if recorder.only_active:
         ring = _without_finished_batches(ring, batches)
     whole = not recorder.only_active and (not len(ring) or ring.ids[0] == 0)
-    made = RankView(rank, ring, whole, recorder.only_active)
+    made = RankView(rank, ring, whole, recorder.only_active, recorder.read_at_ns)
     last: dict[str, int] = {}
     for call, seq in zip(ring.calls, ring.seqs):
         if not call.is_p2p and seq > last.get(call.group, -1):

@@ -41,8 +41,8 @@ class CollectiveAnalysis:
 
     ``states`` has the decisive call first. ``moving`` is True when the job got on between two moments, False when it
     did not, None when there was one moment. ``ages`` is the age of each rank's oldest unfinished operation and
-    ``rhythm`` the usual time between its operations, in seconds, for ranks where the times are known. ``behind`` are
-    ranks that others wait for and that moved between two moments. ``weak`` says why the answer is not sure.
+    ``rhythm`` the usual time between its operations, ``deadlines`` the time until its watchdog gives up, in seconds, for
+    ranks where the times are known. ``weak`` says why the answer is not sure.
     """
 
     states: tuple[CollectiveState, ...] = ()
@@ -53,6 +53,7 @@ class CollectiveAnalysis:
     moving: bool | None = None
     ages: Mapping[int, float] = field(default_factory=dict)
     rhythm: Mapping[int, float] = field(default_factory=dict)
+    deadlines: Mapping[int, float] = field(default_factory=dict)
     silent: RankSet = field(default_factory=RankSet)
     weak: tuple[str, ...] = ()
     total: int = 0  # unfinished calls in all, of which ``states`` shows the first
