@@ -51,6 +51,15 @@ class Sign:
     prose: bool = False  # it is understood from stacks and from what people write, not from logs
     passing: bool = False  # it is over where its log goes on with steps
 
+    @property
+    def passes(self) -> bool:
+        """Whether it is over where its log goes on with steps: also what people write, and what may be a sign.
+
+        A program's own error is not: stdout is buffered and stderr is not, so that steps come out after it which were
+        made before.
+        """
+        return self.passing or self.prose or self.certainty is POSSIBLE
+
 
 @dataclass(frozen=True)
 class Hit:
@@ -75,7 +84,7 @@ def hits(case: Case, signs: Iterable[Sign], live_stacks: bool = False) -> Iterat
             line = one.find(sign.pattern, sign.prose)
             if line is None or routine(line) or not all(one.find(pattern) for pattern in sign.also):
                 continue
-            if not (sign.passing and _over(case, one, sign)):
+            if not (sign.passes and _over(case, one, sign)):
                 yield Hit(sign, one, line)
 
 

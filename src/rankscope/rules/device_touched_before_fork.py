@@ -28,7 +28,7 @@ _DEVICE = (
 _CHILD = r"\bfork|multiprocess|ProcessPool|\bPool\b|\bProcess\(|DataLoader|loader|popen_fork|_worker_loop|workers? (?:are|were|is|was) (?:made|started|created)"
 _STANDS = r"hang|hung|stuck|never|initialization error|NOT_INITIALIZED|fail|block|frozen|crash"
 _SIGNS = (
-    Sign(r"should only be initialized inside your training function|notebook_launcher[^\n]*(?:CUDA|already)|CUDA (?:has been|was|is) (?:already )?initialized (?:before|prior)", "a device was used before the workers were started"),
+    Sign(r"should only be initialized inside your training function|notebook_launcher[^\n]*(?:CUDA|already)|CUDA (?:has been|was|is) (?:already )?initialized (?:before|prior)[^\n]{0,40}(?:launch|fork|spawn|subprocess|process|worker|train\w* function)", "a device was used before the workers were started"),
     Sign(r"Cannot re-?initialize (?:CUDA|XPU|NPU|MUSA|HIP) in forked (?:sub)?process", "the library says so itself", CERTAIN, speaker=False),
     Sign(r"RDMAV?_FORK_SAFE|FI_EFA_FORK_SAFE|IBV_FORK|ibv_fork_init|fork[^\n]{0,80}(?:libfabric|EFA|ibverbs|rdma)|(?:libfabric|EFA|ibverbs)[^\n]{0,80}fork\(\)",
          "the network library warns of a fork"),

@@ -35,7 +35,7 @@ _SIGNS = (
          r"Resource temporarily unavailable[^\n]*(?:thread|fork|process)|libgomp: Thread creation failed|OpenBLAS blas_thread_init[^\n]*failed|RLIMIT_NPROC|pids?\.max",
          "no more threads or processes are allowed", unless=(_REFUSED,)),
     Sign(r"ibv_(?:reg_\w*mr\w*|create_\w+|modify_\w+|alloc_\w+)[^\n]*(?:Cannot allocate memory|\b12\b|memory)", "memory for the network card cannot be locked"),
-    Sign(r"\b(?:max )?locked memory[^\n]*(?:limit|\b64\b|8192|low)|memlock[^\n]*(?:limit|too|low|exceed|64|8192)|RLIMIT_MEMLOCK", "the limit of locked memory is low"),
+    Sign(r"\b(?:max )?locked memory[^\n]*(?:\blimit\b|\b64\b|\b8192\b|\b65536\b|\blow\b)|memlock[^\n]*(?:\blimit\b|\btoo\b|\blow\b|exceed|\b64\b|\b8192\b|\b65536\b)|RLIMIT_MEMLOCK[^\n]*(?:\blimit\b|\btoo\b|\blow\b|exceed|small|rais|\b(?:64|8192|65536)\b)", "the limit of locked memory is low"),
     Sign(r"file-max limit \d+ reached|cgroup: fork rejected by pids controller|neighbou?r(?:: arp_cache:)? (?:neighbor )?table overflow|nf_conntrack: table full|Failed to allocate some locked memory|trying to allocate some locked memory|(?:raise|increase|set)[^\n]{0,40}(?:max )?locked memory", "the kernel or a library names the limit"),
     Sign(r"vm\.max_map_count|unable to mmap[^\n]*Cannot allocate memory", "the limit of memory maps is reached", LIKELY),
     Sign(r"inotify[^\n]*(?:limit|No space left)|user\.max_\w+", "a limit of the user is reached"),

@@ -41,7 +41,7 @@ _SIGNS = (
     Sign(r"\b(?:two|both|second|several|another|other) (?:\w+ )?(?:jobs?|runs?|sweeps?|experiments?|trainings?|services?|launch\w*)\b[^\n]{0,80}\b(?:MASTER_PORT|master[-_ ]port|port 29500|:29500|same port|one port)", "two runs share a meeting point", prose=True),
     Sign(r"\b(?:MASTER_PORT|--?master[-_]port|--rdzv[-_]endpoint|--standalone|free port|other port|random port|rdzv[-_]id)\b", "another port or identity cures it", cures=True),
     Sign(r"\b(?:same|identical|duplicate)[^\n]{0,20}(?:rdzv[-_ ]?id|job[-_ ]?id|master[-_ ]?port|MASTER_PORT|ports?\b)", "two runs share a meeting point", prose=True),
-    Sign(r"File already exists", "a file of an earlier run is used again", LIKELY, also=(r"\binit_?method|init_process_group|\branks?\b|rendezvous|FileStore",)),
+    Sign(r"File already exists", "a file of an earlier run is used again", LIKELY, also=(r"\binit_?method|init_process_group|\branks?\b|rendezvous|FileStore",), passing=True),
     Sign(r"Ping failed, invalid (?:value|nonce)|port must be 0-65535|server socket[^\n]*(?:errno: 13\b|Permission denied)", "something else answers at the meeting point, or nobody may listen there"),
     Sign(r"magic number|unexpected (?:message|handshake|token)|wrong cookie|invalid cookie", "a stranger answers at the meeting point", POSSIBLE, also=(r"store|rendezvous|bootstrap|connect",)),
 )  # fmt: skip

@@ -37,7 +37,7 @@ _SIGNS = (
     Sign(r"do_signal_stop|ptrace_stop|__refrigerator|do_freezer_trap|get_signal[^\n]*freez", "the kernel holds the process"),
     Sign(r"\bfrozen 1\b|^\W*FROZEN\W*$|freezer\.state|cgroup\.freeze|docker pause|\(Paused\)|\bpaused container", "the control group is frozen"),
     Sign(r"(?<!stop reason = signal )(?<!received signal )SIGSTOP|SIGTSTP|SIGTTIN|SIGTTOU|suspended \(tty|^\[\d+\][+-]?\s+Stopped|kill -STOP|kill -19", "a stop signal was sent"),
-    Sign(r"\b(?:scontrol suspend|JobState=SUSPENDED|\bSUSPENDED\b|preempt\w*[^\n]{0,30}suspend)", "the scheduler suspended the job"),
+    Sign(r"\b(?:scontrol suspend|JobState=SUSPENDED|preempt\w*[^\n]{0,30}suspend)|\b(?-i:SUSPENDED)\b", "the scheduler suspended the job"),
     Sign(r"\b(?:process|rank|worker)\b[^\n]{0,40}\b(?:is |was |got )?(?:stopped by|suspended|paused|traced by|held by (?:a )?(?:gdb|strace|debugger|py-spy))|(?:gdb|strace|debugger|py-spy)[^\n]{0,30}(?:still|left) (?:attached|running)",
          "somebody stopped or traces a process", POSSIBLE, prose=True),
 )  # fmt: skip

@@ -39,7 +39,7 @@ _SIGNS = (
     Sign(r"\b(?:state|stat)\b[^\n]{0,10}\b(?-i:D)\b|\b(?-i:D) state\b|\bD \(disk sleep\)|uninterruptible sleep|disk sleep", "a process is in uninterruptible sleep", prose=True),
     Sign(r"^\s*\S+\s+(?:\d+\s+){1,3}.*\s(?-i:D[sl<N+]{0,4})\s", "ps shows a process in state D", LIKELY, also=(r"\bSTAT\b|\bWCHAN\b|\bS\b +\bPID\b|PID +\w+",)),
     Sign(r"INFO: task \S+ blocked for more than \d+ seconds", "the kernel reports a task that is blocked"),
-    Sign(r"Stale (?:NFS )?file handle|\[Errno 116\]|\bESTALE\b|Transport endpoint is not connected|\[Errno 107\]", "a mount went away"),
+    Sign(r"Stale (?:NFS )?file handle|\[Errno 116\]|\bESTALE\b|/[^\s:]*['\"]?: Transport endpoint is not connected|Transport endpoint is not connected:? ['\"]/", "a mount went away"),
     Sign(r"^\s*(?:\[pid +\d+\] |\d+ +)?(?:openat?|stat|lstat|newfstatat|statx|pread64|read|getdents64|unlink|rename|fsync|close|access)\([^\n]*(?:\"/|</)[^\n]*(?:unfinished|$)",
          "a call on a file does not return", POSSIBLE, also=(r"strace|unfinished",)),
     Sign(r"\b(?:nfs|lustre|gpfs|weka|beegfs|ceph|fuse|s3fs|goofys|gcsfuse|efs|fsx|cifs|smb|glusterfs|juicefs|jfs|mount(?:ed)?(?: point)?|file ?system|filesystem|storage)\b"
