@@ -168,6 +168,8 @@ def _state(case: Case) -> State:
         return State.UNKNOWN
     alive = [standing for standing in case.standings.values() if not _dead(standing.member)]
     workers = [standing for standing in alive if standing.member.role in (Role.RANK, Role.OTHER)]
+    if not case.ranks:  # the children of a parent that gets on may come and go
+        workers += [one for one in alive if one.member.role is Role.LAUNCHER and (one.helped or one.moved)]
     bodies = any(_dead(member) and member.role in (Role.RANK, Role.OTHER) for member in case.members)
     if case.snapshot.processes and not workers and (not alive or bodies):
         return State.EXITED
@@ -177,7 +179,7 @@ def _state(case: Case) -> State:
             return State.SLOW if standing is not None and works(standing) else State.STUCK
     if any(_closed_long(case, cycle) for cycle in case.graph.cycles):
         return State.STUCK
-    if any(standing.moved or standing.ran for standing in workers):
+    if any(standing.moved or standing.ran or standing.helped for standing in workers):
         return State.MOVING
     beat = rhythm(case.members)
     if beat is not None and not case.stuck(beat.silent_s):

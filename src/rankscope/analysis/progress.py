@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from ..model.evidence.stacks import PythonStacks, PythonThread
 from ..model.evidence.threads import KernelThread, Threads
 from ..model.process import ProcessRef, Role
+from .case import Member
 from .frame_tables import Kind
 from .identity import birth
 from .origin import module_path
@@ -58,11 +59,25 @@ _AWAIT_WORK = {
 def helped(standings: Mapping[ProcessRef, Standing]) -> dict[ProcessRef, Standing]:
     """The standings, with a word at those whose own threads or children get on while they wait: theirs is the work."""
     parents = {(one.member.ref.host, one.member.process.parent) for one in standings.values() if _gets_on(one)}
+    gone = {(one.member.ref.host, one.member.process.parent) for one in standings.values() if one.member.gone}
+    parents |= {
+        (one.member.ref.host, one.member.ref.pid) for one in standings.values() if renews_workers(one.member)
+    } & gone
     out = dict(standings)
     for ref, one in standings.items():
         if one.kind in _AWAIT_WORK and ((ref.host, ref.pid) in parents or _thread_computes(one)):
             out[ref] = dataclasses.replace(one, helped=True)
     return out
+
+
+def renews_workers(member: Member) -> bool:
+    """Whether a process has a pool that replaces its workers after a number of tasks."""
+    stacks = member.latest(PythonStacks)
+    return any(
+        local.name == "maxtasksperchild" and local.value.isdigit()
+        for thread in (stacks.threads if stacks else ())
+        for local in thread.locals
+    )
 
 
 def _gets_on(standing: Standing) -> bool:
@@ -78,9 +93,16 @@ def _thread_computes(standing: Standing) -> bool:
     for thread in stacks.threads if stacks and standing.kind is not Kind.SLEEP else ():
         if standing.thread is None or thread.tid != standing.thread.tid:
             other = stand(standing.member, thread)
-            if other.wait.user >= 0 and (other.busy > 0.1 or other.state == "R") and advances(other):
+            at_work = other.busy > 0.1 or other.state == "R" or (other.ran and _has_tasks(other))
+            if other.wait.user >= 0 and at_work and advances(other):
                 return True
     return False
+
+
+def _has_tasks(standing: Standing) -> bool:
+    """Whether a thread does tasks of a pool: it gets on where its task does, however little CPU that takes."""
+    inner = {(module_path(frame.file), frame.function.rsplit(".", 1)[-1]) for frame in standing.own_stack}
+    return bool(inner & {("multiprocessing/pool.py", "worker"), ("concurrent/futures/thread.py", "_worker")})
 
 
 def _loop_turns(standing: Standing) -> bool:
@@ -95,7 +117,9 @@ def _works_below(standing: Standing) -> bool:
     if first is None or last is None or first.below_cpu_s < 0 or last.below_cpu_s < 0:
         return False
     passed = (last.uptime_s or 0.0) - (first.uptime_s or 0.0)
-    return standing.kind in _AWAIT_WORK and passed > 0 and (last.below_cpu_s - first.below_cpu_s) / passed > 0.2
+    # Workers that come and go live by their tasks; others may tick now and then for ever.
+    least = 0.02 if renews_workers(standing.member) else 0.2
+    return standing.kind in _AWAIT_WORK and passed > 0 and (last.below_cpu_s - first.below_cpu_s) / passed > least
 
 
 def _transferred(standing: Standing) -> int:

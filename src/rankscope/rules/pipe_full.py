@@ -63,7 +63,7 @@ _STEPS = ("read the queue before join()", "cat /proc/CHILD/wchan   # pipe_write"
 
 
 def check(case: Case) -> Iterator[Finding]:
-    found = [*hits(case, _SIGNS, live_stacks=True), *_both_write(case)]
+    found = [*hits(case, _SIGNS), *_both_write(case)]
     if found:
         yield finding(RULE, case, found, _TITLE, _STEPS)
 

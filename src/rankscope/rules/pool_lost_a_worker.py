@@ -6,8 +6,9 @@ task is lost and `get()` or `map()` waits for ever; a hand-made protocol over qu
 
 ## How it is recognised
 A process waits for a result, and one of its children is a zombie that ended badly, or disappeared between the looks, or still
-bears the frames in which a pool makes up for a worker that ended. Or it waits in a lock, condition or barrier of
-multiprocessing, and another child of its parent is such a zombie.
+bears the frames in which a pool makes up for a worker that ended; or it waits for a pool of processes of which none lives,
+because each new one fails before its first task. Or it waits in a lock, condition or barrier of multiprocessing, and another
+child of its parent is such a zombie; a lock of a manager is waited for by the thread that serves the one who asks.
 
 ## What to do
 Find why the child died (`dmesg` for the OOM killer, its core file, its last output). Use `concurrent.futures`, which raises
@@ -26,14 +27,17 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case, Member, Root
 from ..analysis.frame_tables import Kind as Wait
-from ..analysis.identity import module_path_of
+from ..analysis.identity import module_path_of, own
+from ..analysis.progress import renews_workers
 from ..analysis.standing import Standing
+from ..analysis.threads import ThreadView, views
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.blocked import Blocked
 from ..model.evidence.stacks import PythonStacks
 from ..model.evidence.threads import Threads
 from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
+from ..model.words import span
 from . import Rule
 from ._death import dead, ended
 from ._say import at, certainty, old_roots, stands, waited_for, who
@@ -50,7 +54,12 @@ def check(case: Case) -> Iterator[Finding]:
         lost = _lost(standing, children)
         if lost is not None:
             yield _finding(case, root, standing, *lost)
+        elif _pool_is_empty(case, standing):
+            yield _finding(
+                case, root, standing, None, "its pool has no worker that lives: each one ends before its first task"
+            )
     yield from _siblings(case)
+    yield from _managed(case)
 
 
 def _siblings(case: Case) -> Iterator[Finding]:
@@ -75,6 +84,39 @@ def _siblings(case: Case) -> Iterator[Finding]:
             )  # fmt: skip
 
 
+def _managed(case: Case) -> Iterator[Finding]:
+    """A manager whose thread waits, on behalf of a process, for a lock, while another process of this family has died."""
+    for member in case:
+        served = next((view for view in views(member) if _serves(view) and view.wants_lock), None)
+        still = served.task.still_s if served is not None and served.task is not None else None
+        if served is None or not case.stuck(still):
+            continue
+        family = (
+            one for one in case if one.process.parent == member.process.parent and one.ref.host == member.ref.host
+        )
+        lost = next((one for one in family if one is not member and dead(one) and _badly(one)), None)
+        if lost is not None:
+            root = next((root for root in case.graph.roots if root.ref == member.ref), None)
+            asks = (case.by_ref[wait.waiter].process for wait in case.graph.waits if wait.target == member.ref)
+            yield Finding(
+                rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=Certainty.LIKELY,
+                title=f"{who(member.process)} manages a lock that its dead sibling pid {lost.ref.pid} seems to hold",
+                ranks=RankSet([member.rank] if member.rank is not None else []), processes=(lost.process, member.process, *asks),
+                because=(Reason(f"pid {lost.ref.pid} {ended(lost)}", "kernel", lost.ref),
+                         Reason(f"{served.name} has waited for {span(still)} for a lock that somebody asked for", "python-stack",
+                                member.ref), *(waited_for(root) if root else ())),
+                next=("dmesg -T | grep -iE 'killed process|segfault' | tail",),
+            )  # fmt: skip
+
+
+def _serves(view: ThreadView) -> bool:
+    """Whether a thread answers one client of a manager."""
+    return any(
+        (module_path_of(frame), frame.function.rsplit(".", 1)[-1]) == ("multiprocessing/managers.py", "serve_client")
+        for frame in view.stack
+    )
+
+
 def _between_processes(standing: Standing) -> bool:
     """Whether it waits in one of multiprocessing's locks, conditions or barriers, and not for work."""
     if standing.kind is Wait.IDLE:
@@ -87,7 +129,7 @@ def _lost(standing: Standing, children: list[Member]) -> tuple[Member, str] | No
     if _named_child(standing):
         return None  # wait4 returns at once for a dead child: this one is waited for because it lives
     for child in children:
-        if dead(child) and _badly(child):
+        if dead(child) and _badly(child) and not (child.gone and _reaped_rightly(standing.member)):
             state = "gone" if child.gone else "a zombie that nobody has reaped"
             return child, f"its child pid {child.ref.pid} is {state}"
     for child in children if any("multiprocessing/pool.py" in frame.file for frame in standing.own_stack) else ():
@@ -97,6 +139,41 @@ def _lost(standing: Standing, children: list[Member]) -> tuple[Member, str] | No
                 f"pool worker pid {child.ref.pid} was forked by the pool's maintenance thread: it replaces one",
             )
     return None
+
+
+def _pool_is_empty(case: Case, standing: Standing) -> bool:
+    """Whether a process waits for a pool that should have workers, and none that was there is left.
+
+    A pool of threads has its workers inside; one with a limit of tasks per worker replaces them all the time.
+    """
+    member = standing.member
+    frames = [frame for frame in standing.own_stack if module_path_of(frame) == "multiprocessing/pool.py"]
+    stacks = member.latest(PythonStacks)
+    threads = stacks.threads if stacks else ()
+    inside = {frame.function.rsplit(".", 1)[-1] for thread in threads for frame in own(thread.stack)
+              if module_path_of(frame) == "multiprocessing/pool.py"}  # fmt: skip
+    if not frames or "_handle_workers" not in inside or "worker" in inside or renews_workers(member):
+        return False
+    return not any(one.role is Role.OTHER and not dead(one) for one in _below(case, member))
+
+
+def _below(case: Case, member: Member) -> Iterator[Member]:
+    """Its children and theirs: the workers of a fork server are grandchildren."""
+    above = {member.ref.pid}
+    for _ in range(3):
+        found = [
+            one for one in case.by_host[member.ref.host] if one.process.parent in above and one.ref.pid not in above
+        ]
+        yield from found
+        above = {one.ref.pid for one in found}
+
+
+def _reaped_rightly(member: Member) -> bool:
+    """Whether a child that went away may have ended well: another thread of the process looks after its children, and is no
+    pool that makes up for one that it lost."""
+    frames = [frame for view in views(member) for frame in view.stack]
+    pool = any(module_path_of(frame) == "multiprocessing/pool.py" for frame in frames)
+    return renews_workers(member) if pool else len(views(member)) > 1
 
 
 def _named_child(standing: Standing) -> bool:
@@ -124,14 +201,15 @@ def _replacement(child: Member) -> bool:
     )
 
 
-def _finding(case: Case, root: Root, standing: Standing, child: Member, text: str) -> Finding:
-    member = standing.member
+def _finding(case: Case, root: Root, standing: Standing, child: Member | None, text: str) -> Finding:
+    member, compiles = standing.member, child is not None and child.role is Role.COMPILE_WORKER
     return Finding(
-        rule=RULE.id, cls="compile-worker" if child.role is Role.COMPILE_WORKER else RULE.cls, kind=Kind.CAUSE,
+        rule=RULE.id, cls="compile-worker" if compiles else RULE.cls, kind=Kind.CAUSE,
         certainty=certainty(case, root, Certainty.LIKELY),
         title=f"{who(member.process)} waits for a result of a child that died, in {at(standing.user_frame)}",
-        ranks=RankSet([member.rank] if member.rank is not None else []), processes=(member.process, child.process),
-        because=(Reason(text, "kernel", child.ref), *waited_for(root)),
+        ranks=RankSet([member.rank] if member.rank is not None else []),
+        processes=(member.process, *((child.process,) if child is not None else ())),
+        because=(Reason(text, "kernel", child.ref if child is not None else member.ref), *waited_for(root)),
         next=("dmesg -T | grep -iE 'killed process|segfault' | tail",),
     )  # fmt: skip
 

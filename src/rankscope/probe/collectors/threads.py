@@ -29,7 +29,7 @@ _STATUS = {
 }
 _STOP_BIT = 1 << 18  # SIGSTOP is 19; the masks of status count from 1
 MAX_THREADS = 4096
-_PARENTS = frozenset({Role.RANK, Role.LAUNCHER})
+_PARENTS = frozenset({Role.RANK, Role.LAUNCHER, Role.OTHER})
 _MAX_BELOW = 64
 
 

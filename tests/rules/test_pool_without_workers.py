@@ -1,0 +1,83 @@
+"""A pool that keeps no worker alive, a manager's lock that a dead process holds; and the healthy ones that look alike."""
+
+from __future__ import annotations
+
+from rankscope.model.diagnosis import Kind
+from rankscope.model.evidence.blocked import Blocked, BlockedCall
+from rankscope.model.evidence.stacks import Frame, Local, PythonStacks, PythonThread, Stack
+from rankscope.model.evidence.threads import KernelThread, Threads
+from rankscope.model.process import Process, ProcessRef, Role
+from rankscope.model.snapshot import Item, Job, Snapshot, Sweep
+from rankscope.pipeline import judge
+
+STD = "/usr/lib/python3.11/"
+POOL, MANAGERS = STD + "multiprocessing/pool.py", STD + "multiprocessing/managers.py"
+MAIN, CHILD, OTHER = (ProcessRef("n1", pid, 1) for pid in (70, 71, 72))
+WAITS = Stack([Frame("main", "/job/run.py", 9), Frame("ApplyResult.get", POOL, 768),
+               Frame("Event.wait", STD + "threading.py", 629)])  # fmt: skip
+MINDS = Stack([Frame("Pool._handle_workers", POOL, 522)])
+TASK = Stack([Frame("worker", POOL, 125), Frame("convert", "/job/run.py", 20)])
+ASKS = Stack([Frame("main", "/job/run.py", 9), Frame("AcquirerProxy.acquire", MANAGERS, 1052),
+              Frame("Connection._recv", STD + "multiprocessing/connection.py", 395)])  # fmt: skip
+SERVES = Stack([Frame("Server.serve_client", MANAGERS, 273)])
+
+
+def lock(stack: Stack) -> Stack:
+    """A thread that ends in a lock, as the interpreter shows one taken by ``with``."""
+    return Stack([*stack, Frame("Condition.__enter__", STD + "threading.py", 271)])
+
+
+def process(ref: ProcessRef, role: Role = Role.OTHER, parent: int = 70) -> Process:
+    return Process(ref, role, parent=parent, comm="python", command=("python", "run.py"), rank=1)
+
+
+def look(ref: ProcessRef, *stacks: Stack, state: str = "S", exit_status: int | None = None,
+         tasks: str = "None") -> tuple[Item, ...]:  # fmt: skip
+    """What one look says of a process whose threads stand in these stacks."""
+    tids = [ref.pid, *(ref.pid * 10 + n for n in range(1, len(stacks)))]
+    kernel = Threads(tuple(KernelThread(tid, "python", state, voluntary=3, involuntary=0, still_s=99.0) for tid in tids),
+                     exit_status=exit_status)  # fmt: skip
+    named = (Local(0, "maxtasksperchild", tasks, "int"),)
+    pythons = tuple(PythonThread(tid, stack, locals=named) for tid, stack in zip(tids, stacks, strict=False))
+    calls = Blocked(tuple(BlockedCall(tid, "futex", address=0x100 + tid) for tid in tids))
+    return tuple(Item(ref, record) for record in (kernel, PythonStacks(pythons, engine="test"), calls))
+
+
+def causes(
+    processes: tuple[Process, ...], items: tuple[Item, ...], gone: frozenset[ProcessRef] = frozenset()
+) -> set[str]:
+    """The rules that name a cause in two equal looks; those ``gone`` are there in the first one only."""
+    refs = tuple(one.ref for one in processes)
+    later = tuple(ref for ref in refs if ref not in gone)
+    sweeps = (Sweep(0, 0.0, refs, items), Sweep(1, 1.0, later, tuple(one for one in items if one.process in later)))
+    snapshot = Snapshot(Job("none", root=MAIN), processes=processes, sweeps=sweeps)
+    return {one.rule for one in judge(snapshot).findings if one.kind is Kind.CAUSE}
+
+
+def test_a_pool_of_which_no_worker_lives() -> None:
+    assert "pool-lost-a-worker" in causes((process(MAIN, parent=1),), look(MAIN, WAITS, MINDS))
+
+
+def test_a_pool_of_threads_has_its_workers_inside() -> None:
+    assert "pool-lost-a-worker" not in causes((process(MAIN, parent=1),), look(MAIN, WAITS, MINDS, TASK))
+
+
+def test_a_pool_with_a_worker_that_lives_or_with_a_limit_of_tasks_is_well() -> None:
+    both = (process(MAIN, parent=1), process(CHILD))
+    assert "pool-lost-a-worker" not in causes(both, (*look(MAIN, WAITS, MINDS), *look(CHILD, TASK)))
+    items = (*look(MAIN, WAITS, MINDS, tasks="2"), *look(CHILD, TASK))
+    assert causes(both, items, frozenset({CHILD})) == set()
+
+
+def test_a_worker_that_went_between_the_looks_was_lost_where_the_pool_has_no_limit() -> None:
+    both = (process(MAIN, parent=1), process(CHILD))
+    assert "pool-lost-a-worker" in causes(both, (*look(MAIN, WAITS, MINDS), *look(CHILD, TASK)), frozenset({CHILD}))
+
+
+def test_the_lock_of_a_manager_whose_other_client_died() -> None:
+    """While that one lives it may give the lock back, and nobody is accused."""
+    three = (process(MAIN, parent=1), process(CHILD), process(OTHER))
+    asks = (*look(MAIN, ASKS), *look(CHILD, Stack([Frame("Server.serve_forever", MANAGERS, 176)]), lock(SERVES)))
+    killed = (*asks, *look(OTHER, state="Z", exit_status=9))
+    assert "pool-lost-a-worker" in causes(three, killed)
+    assert "pool-lost-a-worker" not in causes(three, (*asks, *look(OTHER, TASK)))
