@@ -58,3 +58,28 @@ def test_a_message_is_understood(message: str, tmp_path: pathlib.Path) -> None:
     (tmp_path / "rank_3.log").write_text(f"epoch 1 step 1 loss 2.3\n{line}\n")
     found = judge(gather([tmp_path])).findings
     assert rule in {finding.rule for finding in found}
+
+
+# The same words where another part of the text gives them another meaning; the rule of the words keeps silent.
+OTHERWISE = {
+    "killed-for-memory": "[CRITICAL] WORKER TIMEOUT (pid:7)\n[ERROR] Worker (pid:7) was sent SIGKILL! Perhaps out of memory?",
+    "limit-reached": "RuntimeError: can't start new thread: failed to create thread\npthread_create: Operation not permitted",
+    "shm-full": "RuntimeError: unable to open shared memory object </torch_7> in read-write mode: Too many open files (24)",
+    "lock-file-left-behind": "Detected CUDA files, compiling and loading fused kernels\nTime to load fused_adam op: 2.1 seconds",
+    "ib-transport": "NCCL WARN Call to ibv_reg_mr failed\nNCCL WARN Call to ibv_reg_mr failed with error Cannot allocate memory",
+    "peer-to-peer-broken": (
+        'NCCL WARN Missing "iommu=pt" from kernel command line\nRCCL version 2.18\nsomebody asked why it hangs\n'
+        "# Avg bus bandwidth    : 41.2"
+    ),
+    "packets-vanish": "NCCL INFO Bootstrap : Using interface lo\nconnect: No route to host",
+    "ends-never": "training finished\nthe process stays\nWatchdog caught collective operation timeout",
+    "helper-gone": "Restarting worker 3, which never returned\noom_kill 1",
+    "meeting-point-unreachable": "rendezvous at head:29500\nName or service not known\n7/8 clients joined, waiting for clients",
+    "driver-not-ready": "CUDA unknown error\nCannot re-initialize CUDA in forked subprocess",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rule", OTHERWISE)
+def test_words_with_another_meaning_beside_them(rule: str, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "rank_3.log").write_text(OTHERWISE[rule] + "\n")
+    assert rule not in {finding.rule for finding in judge(gather([tmp_path])).findings}
