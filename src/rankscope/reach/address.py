@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from typing import TYPE_CHECKING
 
 from ..model.address import Address
-from .gather import Remote
-from .transport import Options
+
+if TYPE_CHECKING:  # every diagnosis is addressed, also that of a host that nobody needs to reach
+    from .gather import Remote
+    from .transport import Options
 
 
 def beside(here: str, follow: Options | None) -> Address:
