@@ -83,6 +83,7 @@ _ASLEEP = re.compile(
 _RANK_WAITS = (Wait.COLLECTIVE, Wait.P2P, Wait.DEVICE, Wait.RENDEZVOUS, Wait.STORE, Wait.GIL, Wait.CHILD)
 # A new program: it has no copies of its parent's locks.
 _FRESH = r"spawn_main|multiprocessing/spawn\.py|popen_spawn|forkserver|popen_loky|\bspawned\b|\bspawn\b[^\n]{0,20}(?:context|method|process|worker)"
+_FORKED = r"\bos\.fork\b|\bfork\(\)|\bfork(?:ed|s)\b"
 _DEPTH = 24
 # Frames of the interpreter: what lies further out called the library, and is not part of it.
 _PYTHON = re.compile(
@@ -109,13 +110,19 @@ def check(case: Case) -> Iterator[Finding]:
 def _in_libraries(case: Case) -> Iterator[Hit]:
     forks = any(one.find(CHILD_FRAMES + r"|\bfork|DataLoader|ProcessPool|multiprocessing") for one in accounts(case))
     for account in accounts(case):
-        if not is_child(account, forks) or account.find(_FRESH):
+        if not (is_child(account, forks) or _lonely(case, account)) or account.find(_FRESH):
             continue
         for stack in account.stacks:
             name = library_waited_in(stack)
             if name and not _has_helpers(account):
                 yield Hit(Sign("", f"a child waits inside {name}"), account, written(stack).split("\n", 1)[0])
                 break
+
+
+def _lonely(case: Case, account: Account) -> bool:
+    """Whether it has but one thread, and somebody says that a process of the case was forked."""
+    one = account.find(r"\b(?:one|single|1|only one) thread\b|\bThreads:\s*1\b")
+    return bool(one) and any(other.find(_FORKED, prose=True) for other in accounts(case))
 
 
 def library_waited_in(stack: Stack) -> str:

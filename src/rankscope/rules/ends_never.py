@@ -19,7 +19,7 @@ Explicit tear-down with a time limit. Mechanism: https://github.com/pytorch/pyto
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
-from ._outcomes import BAD
+from ._outcomes import BAD, cured_by
 from ._text import POSSIBLE, Sign, text_rule
 
 _END = (
@@ -30,11 +30,11 @@ _END = (
 )
 _DONE = (
     r"\b(?:done training|training (?:is )?(?:done|finished|complete\w*)|all (?:tests? )?(?:done|passed|finished)|tests? (?:have )?pass(?:ed)?|\d+ passed\b|finished (?:training|successfully)|"
-    r"Program ended successfully|W&B process to finish|wandb: Synced|Best val\b|(?:prints?|printed) (?:its|the) last|last (?:line|statement|print)\b[^\n]{0,30}\b(?:reached|printed|executed)|job (?:is )?done|work is done)\b"
+    r"Program ended successfully|W&B process to finish|wandb: Synced|Best val\b|(?:prints?|printed) (?:its|the) last|last (?:line|statement|print)\b[^\n]{0,30}\b(?:reached|printed|executed)|job (?:is )?done|work is done|(?:run|main|everything|script|program) (?:is )?(?:done|finished|complete[d]?|over))\b"
 )
 # Who may be said to stay; a loss that stays at 2 and a check that found no hang do not count.
 _WHO = r"process(?:es)?|program|script|python|interpreter|job|run|ranks?|rank ?\d+|workers?|it|main|shell|command|launcher|torchrun|memory|gpus?"
-_LASTS = rf"\b(?:no prompt|prompt (?:does(?:n't| not)|never)|process (?:remains|stays)|stays allocated|(?:hours?|minutes?) old|occupies|does(?:n't| not) quit|(?:minutes?|hours?|seconds?) later|never (?:exits?|ends?|returns?)|still (?:there|running|alive|in ps)|does(?:n't| not) (?:exit|end|return|quit)|(?:{_WHO})\b[^\n]{{0,40}}\b(?:stays?|remains?|hangs?|hung|stuck)|^\W*(?:stays?|remains|hangs|hung|stuck)$|killed by hand|kill -9)\b"
+_LASTS = rf"\b(?:no prompt|until (?:its|the) time limit|(?:squeue|qstat|kubectl)\b[^\n]{{0,40}}\b(?:R|Running|running)\b|keeps? (?:its|the|their) (?:nodes?|GPUs?|job|allocation)|prompt (?:does(?:n't| not)|never)|process (?:remains|stays)|stays allocated|(?:hours?|minutes?) old|occupies|does(?:n't| not) quit|(?:minutes?|hours?|seconds?) later|never (?:exits?|ends?|returns?)|still (?:there|running|alive|in ps)|does(?:n't| not) (?:exit|end|return|quit)|(?:{_WHO})\b[^\n]{{0,40}}\b(?:stays?|remains?|hangs?|hung|stuck)|^\W*(?:stays?|remains|hangs|hung|stuck)$|killed by hand|kill -9)\b"
 _STOPPED = r"|Ctrl-?C|KeyboardInterrupt"
 _SIGNS = (
     Sign(r"Exception ignored in:? <module 'threading'[^\n]*(?:\n[^\n]*){0,8}(?:_shutdown|KeyboardInterrupt)|Error in atexit\._run_exitfuncs", "the interpreter was interrupted while it ended"),
@@ -44,6 +44,8 @@ _SIGNS = (
     Sign(r"\b(?:interpreter|process|script|program|python|shell|command|client|main)\b[^\n]{0,30}\b(?:does(?:n't| not)|never|will not|won't|fails? to|cannot) (?:exits?|terminates?|quits?)\b", "somebody says that it does not exit", unless=(r"\b(?:child|subprocess|worker)\b[^\n]{0,40}\b(?:put|queue|pipe)|Watchdog caught|out of memory",), prose=True),
     Sign(r"\b(?:interpreter|python) (?:shutdown|shut-down|finali[sz]ation|exit)\b|\b(?:during|at|on) (?:shutdown|finali[sz]ation|interpreter exit|process exit)\b", "it happens while the interpreter ends", anywhere=(BAD,), unless=(r"Watchdog caught|out of memory",), prose=True),
     Sign(r"\b(?:worker|child|sub-?process|process|helper|target|function|loop|\w+_(?:fn|func|loop|main|worker))\b[^\n]{0,20}\b(?:has|have) (?:left its loop|returned|come to its end|run to its end|reached its last line)|\bafter its last (?:line|statement|print)\b", "its work is done, and it is waited for", anywhere=(r"\bjoin\(?\)?|waitpid|Waiting (?:on|for)|" + _LASTS,), unless=(r"\b(?:put|queue|pipe)\b[^\n]{0,40}(?:MB|KB|large|full)|Watchdog caught|out of memory",), prose=True),
+    Sign(cured_by(r"\.(?:finish|close|shutdown|stop|cleanup|quit|end|terminate|destroy\w*)\(\)"), "it ends when something is closed by hand", anywhere=(r"\bjoin\b|\bexit|\bend\b|never comes? back|" + _LASTS,), unless=(r"Watchdog caught|out of memory|\block\b",), prose=True),
+    Sign(r"\bno prompt\b|\bprompt (?:does(?:n't| not)|never) (?:come|return|appear)|\bafter (?:its |the )?last (?:line|print|output)\b", "nothing is left to do, and it does not end", anywhere=(_DONE,), unless=(r"Watchdog caught|out of memory",), prose=True),
     Sign(_DONE, "the work is done", anywhere=(_LASTS,), unless=(r"Watchdog caught|out of memory",), passing=True),
     Sign(r"^(?:\[[^\n]*\] |INFO:? +|\d[^\n]*INFO[^\n]{0,20})?(?:Worker exiting|Shutting down|Shutdown complete|Finished server process|Application shutdown complete|Exiting|Bye|Goodbye)\b|\b(?:passed|OK|succeeded)\b[^\n]{0,20} in \d[\d.]*s", "its last words are that it ends", anywhere=(_LASTS,), prose=True),
     Sign(r"\b(?:hang|hung|stuck|stall|freez|never (?:exit|end|return|terminat)|does(?:n't| not) (?:exit|end|terminate|return|quit))\w*[^\n.]{0,60}(?:at|on|during|after|in)\b[^\n.]{0,30}(?:exit|shutdown|teardown|tear-down|interpreter (?:exit|shutdown)|finaliz\w+|the (?:very )?end(?! of (?:\w+ ){0,3}(?:epoch|step|batch|iteration|validation|evaluation|round|phase|loop|stage))|clean-?up|(?:training|program|script|test|run|job)\w* (?:finish|complet|end|is done|has finished))",

@@ -27,7 +27,7 @@ _SIGNS = (
          "the same lock is tried again and again", unless=(r"file_baton",)),
     Sign(r"\b(?:flock|lockf|fcntl|F_SETLK\w*|filelock|file lock|lock(?:ing)? (?:a |the )?file|\.lock\b)[^\n]*(?:\bENOSYS\b|\bENOLCK\b|\bENOTSUP\b|EOPNOTSUPP|Errno 3[78]|Errno 95|Errno 524|Function not implemented|No locks available|not (?:supported|implemented))",
          "locking is refused by the file system"),
-    Sign(r"\b(?:Function not implemented|No locks available|\[Errno 3[78]\]|\[Errno 524\])", "the call that failed can be a lock",
+    Sign(r"\b(?:Function not implemented|No locks available)|\[Errno (?:3[78]|524)\]|Unknown error 524", "the call that failed can be a lock",
          LIKELY, also=(r"lock",)),
     Sign(r"locking protocol\b|HDF5_USE_FILE_LOCKING ?=? ?[\"']?FALSE[^\n]{0,60}(?:work|fix|solv|help|resolv)|(?:work|fix|solv|help|resolv)\w*[^\n]{0,60}(?:HDF5_USE_FILE_LOCKING|use-file-locking|nolock\b|local_lock|localflock|-o flock)", "locks do not work on that file system"),
     Sign(r"unable to lock file[^\n]*errno = (?:11|37|38|95)", "HDF5 could not lock its file", LIKELY),

@@ -40,6 +40,7 @@ _SIGNS = (
     Sign(r"\+gil\b[^\n]{0,60}\b(?:zero|no|0 ?%)[^\n]{0,8}CPU|\bGIL\b[^\n]{0,60}\b(?:zero|no|0 ?%)[^\n]{0,8}CPU", "a thread that does not run keeps the GIL", prose=True),
     Sign(r"\b(?:all|other|every|no other)\b (?:of the |the )?(?:other )?(?:python )?threads?\b[^\n]{0,40}\b(?:stops?|freez\w+|frozen|stand still|do(?:es)? not run|don't run|cannot run|runs|starv\w+)\b[^\n]{0,60}\b(?:while|during|until|as long as|when|at once|together|also|too)\b",
          "no thread of the interpreter runs while one is in native code", POSSIBLE, anywhere=(r"\b(?:extension|native|C\+\+|binding|ctrl-?c|py-spy|gdb|library|heartbeat)\b",), unless=(r"\bfork(?:ed)?\b|stopped by|SIGSTOP|TracerPid",), prose=True),
+    Sign(r"\b(?:callback|hook|handler)\b[^\n]{0,60}\bPython\b[^\n]{0,60}\bnever (?:runs?|(?:is )?(?:called|invoked|entered|executed))", "a callback in Python never gets the interpreter", anywhere=(r"\+gil\b|\bholds? the GIL\b|[Ss]ynchronize",), unless=(r"\bfork(?:ed)?\b",), prose=True),
     Sign(r"possible GIL[- ]induced hang|GIL[- ]induced|GIL (?:checker|deadlock)", "the program itself suspects the GIL"),
     Sign(r"Waiting for the GIL", "the interpreter says that a thread waits for the GIL", also=(r"mutex_lock|cuda|malloc|rpc|nccl|allocator|c10|synchronize",)),
     Sign(r"\b(?:wait(?:s|ing|ed)?|block(?:s|ed)?|stuck|want(?:s)?|need(?:s)?|acquir\w+|re-?acquir\w+|tak\w+)\b[^\n]{0,40}\b(?:the |for the |to get the )?(?:GIL|interpreter lock)\b", "a thread waits for the GIL",

@@ -23,6 +23,7 @@ from __future__ import annotations
 from ._text import LIKELY, POSSIBLE, Sign, text_rule
 
 _BUILDING = r"^(?:.*/)?(?:ninja|nvcc|c\+\+|g\+\+|cicc|ptxas|cc1plus)\b|\[\d+/\d+\] "
+_EXTENSION = r"cpp_extension|torch_extensions|load_inline|JIT(?:-| )compil|extension module|triton[_ ]cache|\.cache/|ninja|fused[_ ]kernels"
 _SIGNS = (
     Sign(r"compiling and loading fused kernels|Loading extension module \S+\.\.\.\s*\Z|Building extension module \S+\.\.\.\s*\Z", "the log ends where an extension is built or loaded", LIKELY, unless=(r"done with compiling|Time to load|ninja: (?:error|no work)|FAILED:|rror:",)),
     Sign(r"\bwait \(?(?:[^\n]*/)?file_baton|file_baton\.py[^\n]*wait|FileBaton", "a thread polls for the removal of a lock file", unless=(_BUILDING,)),
@@ -31,6 +32,10 @@ _SIGNS = (
     Sign(r"index\.lock'?: File exists|Another git process seems to be running|(?:pid ?file|lock ?file|\.lock\b|\.pid\b)[^\n]{0,80}(?:already exists|still exists|is present)|(?:already (?:locked|running)|locked by)[^\n]{0,40}\bpid\b[^\n]{0,40}(?:not running|dead|no such|gone)|Could not get lock /var/lib", "a lock file is in the way"),
     Sign(r"\b(?:stale|left[- ]?over|orphan\w*|left behind|dead|leftover)[^\n]{0,40}\block\b|\block(?: file)?\b[^\n]{0,40}(?:stale|left[- ]?over|orphan\w*|left behind)",
          "a lock file is said to be left over", prose=True),
+    Sign(r"\b(?:lock|\.lock|pid) ?(?:file)?\b[^\n]{0,80}\b(?:exists?|present|found)\b[^\n]{0,20}(?:waiting|sleeping|retry)", "a lock file is there and is waited for", unless=(_BUILDING,)),
+    Sign(r"\bpid \d+\b[^\n]{0,30}\b(?:does not exist|no longer|is gone|is dead|not running|doesn't exist|ended)|(?:no|nobody|none)\b[^\n]{0,30}\b(?:owns?|owner|holds? (?:it|the lock))", "who took the lock is gone", anywhere=(r"\block\b[^\n]{0,80}\b(?:held|owned|taken|acquired|waiting)|\.lock\b",), unless=(r"\b(?:mutex|threading|RLock)\b",), prose=True),
+    Sign(r"\bno (?:\w+ (?:or|and) )?(?:nvcc|ninja|compiler|builder|build|cicc|gcc|hipcc)\b[^\n]{0,30}\b(?:in ps|runs?|running|process|is seen|at work|alive)", "an extension is waited for, and nobody builds it", anywhere=(_EXTENSION,), prose=True),
+    Sign(r"\b(?:earlier|previous|first|last|prior|one)\b[^\n]{0,20}\b(?:run|build|import|start|job|attempt|compilation)\b[^\n]{0,30}\b(?:interrupted|killed|cancell?ed|stopped|aborted|died|crashed|preempted)", "an earlier build was cut off", anywhere=(_EXTENSION,), unless=(_BUILDING,), prose=True),
     Sign(r"\b(?:rm|remov\w+|delet\w+)[^\n]{0,60}(?:\.lock\b|lock file|torch_extensions)[^\n]*(?:help|fix|work|solv|continu)", "removing the lock file helped", prose=True),
     Sign(r"Using \S+ as PyTorch extensions root[^\n]*(?:\n[^\n]*PyTorch extensions root[^\n]*)*\s*\Z", "the log ends where an extension is built", POSSIBLE, unless=(r"Building extension|ninja: |Loading extension",)),
     Sign(r"waiting (?:for|on) (?:the )?(?:lock|other process)[^\n]*(?:\.lock|lock file)|Another process is (?:already )?building", "a process waits for another one's build", POSSIBLE),

@@ -28,7 +28,7 @@ from ._text import LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, sim
 
 _SIGNS = (
     Sign(r"\b(?:left|still)\b[^\n]{0,24}\b(?:gdb|strace|debugger|py-spy|pdb)\b[^\n]{0,16}attached|\bstate:? [Tt]\b(?![\w'-])", "a process is stopped or traced", prose=True),
-    Sign(r"\bT \(stopped\)|\bt \(tracing stop\)|\(tracing stop\)|State:\s*[Tt]\b", "a process is stopped or traced"),
+    Sign(r"\bT \(stopped\)|\bt \(tracing stop\)|\(tracing stop\)|[\"'`]tracing stop[\"'`]|State:\s*[Tt]\b", "a process is stopped or traced"),
     Sign(r"TracerPid:\s*[1-9]\d*", "a tracer is attached", unless=(r"\bState:\s*[DRS]\b",)),
     Sign(r"TracerPid:\s*[1-9]\d*", "a tracer is attached", POSSIBLE),
     Sign(r"\b(?:gdb|lldb|strace|py-spy|cuda-gdb|debugger)\b[^\n]{0,80}\b(?:left|forgotten|still (?:open|running|attached|at)|never (?:quit|detached))|\b(?:left|forgot\w*)\b[^\n]{0,40}\b(?:gdb|lldb|strace|debugger|\(gdb\))|\b(?:resum\w+|went on|continued)\b[^\n]{0,20}\b(?:after|when|with|by)\b[^\n]{0,20}\b(?:quit\w*|detach\w*|SIGCONT|kill -CONT|fg\b|thaw\w*|unpause|scontrol resume)", "a debugger or a signal held the process", prose=True),
