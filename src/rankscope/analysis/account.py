@@ -1,0 +1,199 @@
+# ruff: noqa: E501  (a row of a table is one line)
+"""An account: what the evidence says of one subject (a process, some ranks, a file), as stacks and as text to be searched.
+
+Stacks are written out as text too, deepest frame first, so that one pattern finds a mechanism in a live process, in a
+pasted dump and in a sentence about one.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..model.evidence.events import Event
+from ..model.evidence.stacks import Frame, PythonThread, Stack
+from ..model.process import ProcessRef, Role
+from ..model.ranks import RankSet
+from .labels import Who
+from .listed import stacks_listed
+from .origin import module_path
+from .passages import stacks_told
+
+# What programs add to their messages for every case alike: advice and guesses, never evidence.
+_ADVICE = re.compile(
+    r"This is most likely caused by incorrect usages.*|Additionally, this can be caused by.*|This typically indicates.*|If you suspect the watchdog.*|"
+    r"This is typically caused by a remote worker.*|Check the logs of the remote.*|Some NCCL operations have failed or timed out.*|To avoid (?:data )?inconsistency.*|"
+    r"To our best knowledge, the lagging.*|\(maybe TCPStore server has shut down too early\)|CUDA kernel errors might be asynchronously.*|"
+    r"For debugging,? consider passing CUDA_LAUNCH_BLOCKING.*|Compile with `?TORCH_USE_CUDA_DSA.*|\(run with NCCL_DEBUG=\w+ for details\)|run with NCCL_DEBUG=INFO for details|"
+    r"It can be also caused by unexpected exit.*|System call \(e\.g\. socket, malloc\).*|A call failed possibly due to a network error.*|possibly due to a network error.*|"
+    r"Is there a distributed collective mismatch in your code\??|Setting OMP_NUM_THREADS environment variable.*|This can potentially cause a hang if this rank to GPU mapping.*|"
+    r"In rare cases this process can exit before.*|This constraint has always been present.*|This usually reflects invalid usage.*|or other deadlock-prone behaviors.*|"
+    r"typically caused by .*|Possible causes?:.*|we will try our best to dump.*|remote process exited or there was a network error|mapping is incorrect.*|"
+    r"On normal program exit, the application should call.*|This may indicate a possible application crash.*|which (?:may|might) be due to .*|The above exception was the direct cause.*",
+    re.IGNORECASE,
+)
+
+# What no person writes: time stamps, levels, places in the source, rows of tables, package lists, variables.
+_LOGGED = re.compile(
+    r"\s*(?:\[?\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d/\d{4}|[A-Z][a-z]{2} +\d+ \d\d:\d\d|\[\s*\d+\.\d{3,}\]|\[?(?:INFO|DEBUG|WARN(?:ING)?|ERROR|CRITICAL|NOTICE)\b|"
+    r"\[[WEIF]\d*\s|[WEIF]\d{4} |(?:wandb|mlflow|neptune): |\S+:\d+:\d+ \[\d+\] NCCL|\S+ +\d+ +\d+\.\d +\d+\.\d |(?:Selecting|Preparing|Unpacking|Setting up|Install|Commandline|Get:\d)\b|"
+    r"\S+=\S+ \S+=\S+|\{['\"]|<\d+>|File \"[^\"]+\", line)"
+)
+# Lines of somebody's dump: heads of processes and threads, frames, and the source below them.
+_DUMPED = re.compile(
+    r"\s*(?:Process \d+: |Python v\d|(?:Current )?[Tt]hread (?:0x)?[0-9a-fA-F#]+|Traceback |\((?:C|Python)\) File |\*? ?frame #|#\d+ +\S)"
+    r"|\s+\S.* \([^()\s]+(?::\d+)?\)\s*$"
+)
+PROSE_LINES = 80
+LISTED_LINES = 400
+
+# A text longer than this is a log: its events are searched, not all its lines.
+TEXT_LIMIT = 512 << 10
+LINE_LIMIT = 4000  # of a longer line the rest is data
+# Of a text longer than this, lines that differ only in numbers are searched three times; its end is kept whole.
+SPARSE_ABOVE = 64 << 10
+_ALIKE, _END = 3, 50
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One thread's stack as somebody saw it."""
+
+    thread: PythonThread
+    native: bool = False
+    moment: int = 0
+
+    @property
+    def stack(self) -> Stack:
+        return self.thread.stack
+
+    @property
+    def text(self) -> str:
+        return written(self.thread.stack)
+
+
+@functools.lru_cache(maxsize=65536)
+def written(stack: Stack) -> str:
+    """A stack as text, deepest frame first, paths below their package."""
+    return "\n".join(map(_frame, reversed(stack)))
+
+
+def _frame(frame: Frame) -> str:
+    where = module_path(frame.file) if frame.file and frame.library is None else frame.library or frame.file
+    return f"{frame.function} ({where}:{frame.line})" if where else frame.function
+
+
+@dataclass(frozen=True)
+class Account:
+    """One subject: who it is, its stacks, its events in order, and all of it as text."""
+
+    label: str
+    who: Who
+    refs: tuple[ProcessRef, ...] = ()
+    seen: tuple[Seen, ...] = ()
+    events: tuple[Event, ...] = ()
+    role: Role | None = None
+
+    @functools.cached_property
+    def ranks(self) -> RankSet:
+        return self.who.ranks
+
+    @functools.cached_property
+    def text(self) -> str:
+        """What there is to search: the label, the stacks, then what was said, line by line."""
+        lines: dict[tuple[str, int, str], None] = {}
+        for event in self.events:
+            lines[event.file, event.line, event.text[:LINE_LIMIT]] = None
+        said = _joined([line for _, _, line in lines])
+        stacks = "\n\n".join(self._stacks)
+        # A file's name has underscores both for blanks and for what no name may hold; settings need them kept.
+        return f"{self.label}\n{self.label.replace(' ', '_')}\n\n{stacks}\n\n{_ADVICE.sub('', said)}"
+
+    @functools.cached_property
+    def prose(self) -> str:
+        """Label, stacks, and what a person may have written: a short text without the lines of logs and tables."""
+        lines = [line for line in self.said.splitlines() if not (_LOGGED.match(line) or _DUMPED.match(line))]
+        stacks = "\n\n".join(self._stacks)
+        written_by_people = "\n".join(lines) if len(lines) <= PROSE_LINES else ""
+        return f"{self.label}\n\n{stacks}\n\n{written_by_people}"
+
+    @functools.cached_property
+    def told(self) -> dict[int | None, Stack]:
+        """Where its ranks waited by passages of its text, when nobody dumped their stacks."""
+        return {} if self.seen else stacks_told(self.events)
+
+    @functools.cached_property
+    def listed(self) -> tuple[Stack, ...]:
+        """Stacks that somebody wrote down frame by frame, where no tool's dump was read, or only pieces of one."""
+        lines = [event.text for event in self.events if event.event == "text.line"]
+        if self.told or len(lines) > LISTED_LINES:
+            return ()
+        found = stacks_listed(lines)
+        # A reader of dumps that met remarks behind its frames has seen but pieces of what is listed.
+        return found if sum(map(len, found)) > sum(len(seen.stack) for seen in self.seen) else ()
+
+    @property
+    def stacks(self) -> tuple[Stack, ...]:
+        """All stacks there are of it, seen, told or listed, root first."""
+        return (*(seen.stack for seen in self.seen), *self.told.values(), *self.listed)
+
+    @property
+    def _stacks(self) -> Iterable[str]:
+        return dict.fromkeys([*(seen.text for seen in self.seen), *map(written, (*self.told.values(), *self.listed))])
+
+    @functools.cached_property
+    def said(self) -> str:
+        """The text without label and stacks."""
+        return _ADVICE.sub("", _joined(list(dict.fromkeys(event.text for event in self.events))))
+
+    def find(self, pattern: str, prose: bool = False) -> str | None:
+        """The line in which a pattern is found first (case does not matter, ^ and $ are lines), None where it is not."""
+        known: dict[tuple[str, bool], str | None] = self.__dict__.setdefault("_found", {})
+        if (pattern, prose) not in known:  # many signs ask for the same words
+            text = self.prose if prose else self.text
+            found = compiled(pattern).search(text)
+            known[pattern, prose] = line_at(text, found.start()) if found else None
+        return known[pattern, prose]
+
+    def named(self, *names: str) -> tuple[Event, ...]:
+        """Its events of some names."""
+        return tuple(event for event in self.events if event.event in names)
+
+
+@functools.lru_cache(maxsize=4096)
+def compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern as rules write it; the names of calls are written with and without lines between their words."""
+    for words in ("all_?reduce", "all_?gather", "all_?to_?all", "reduce_?scatter"):
+        pattern = pattern.replace(words, words.replace("_?", "[-_ ]?"))
+    return re.compile(pattern, re.IGNORECASE | re.MULTILINE)
+
+
+def evidence_of(text: str) -> str:
+    """A message without the advice that its program adds to it."""
+    return _ADVICE.sub("", text)
+
+
+def line_at(text: str, at: int) -> str:
+    """The line around a position, cut to a sane length."""
+    start = text.rfind("\n", 0, at) + 1
+    end = text.find("\n", at)
+    return text[start : end if end >= 0 else len(text)].strip()[:300]
+
+
+def _joined(lines: list[str]) -> str:
+    """Lines as one text that can be searched in reasonable time."""
+    if sum(map(len, lines)) > SPARSE_ABOVE:
+        seen: dict[str, int] = {}
+        kept = []
+        for line in lines[:-_END]:
+            shape = _NUMBER.sub("0", line)
+            seen[shape] = seen.get(shape, 0) + 1
+            if seen[shape] <= _ALIKE:
+                kept.append(line)
+        lines = kept + lines[-_END:]
+    return "\n".join(lines)[:TEXT_LIMIT]
+
+
+_NUMBER = re.compile(r"\d+(?:\.\d+)?|0x[0-9a-f]+")
