@@ -14,6 +14,7 @@ from .accounts import Account, Seen, accounts, compiled, line_at
 from .case import Case
 from .frame_tables import STRENGTH, Kind
 from .frames import kind_of, wait_of
+from .pasted_code import mostly_code
 from .sayings import sayings
 
 
@@ -87,13 +88,16 @@ def _doing(account: Account) -> Iterator[Doing]:
         return
     subjects = list(_subjects(account))
     yield from subjects
-    if subjects:
-        return
+    if subjects or (not account.listed and mostly_code(account.said.splitlines()[:_LINES])):
+        return  # code says what is to be done, not what is done
     if len(account.listed) == 1 and (account.ranks or account.who.count):
         seen = Seen(PythonThread(None, account.listed[0]))
         yield of_stack(replace(account, seen=(seen,)), seen)
     else:
         yield of_text(account, account.said)
+
+
+_LINES = 200  # of a longer text the beginning tells what it is
 
 
 def _told(account: Account) -> Iterator[Doing]:
@@ -147,16 +151,19 @@ def of_stack(account: Account, seen: Seen) -> Doing:
     wait = wait_of(seen.stack)
     deciding = seen.stack[: wait.index + 1] if wait.index >= 0 else seen.stack
     site = " < ".join(frame.function for frame in reversed(deciding[-6:]))
-    kind = Kind.P2P if wait.op == "wait" and _sends(deciding) else wait.kind
+    kind = Kind.P2P if wait.op in _WAITS_FOR and _sends(deciding) else wait.kind
     return Doing(kind.value, wait.op, site, account.ranks, account.who.count, account.label, account)
 
 
 _QUOTED = re.compile(r"\b(?P<name>[A-Za-z_]\w*) \((?P<file>[\w/.-]+\.pyx?):\d+\)")
 
 
+_WAITS_FOR = ("wait", "synchronize", "wait_stream")
+
+
 def _sends(stack: Iterable[Frame]) -> bool:
     """Whether what is waited for was posted by a send or receive, as far as the callers' names tell."""
-    return any(re.search(r"send|recv|p2p", frame.function) for frame in tuple(stack)[-4:])
+    return any(re.search(r"send|recv|p2p", f"{frame.function} {frame.file}") for frame in tuple(stack)[-4:])
 
 
 def of_text(account: Account, text: str) -> Doing:
@@ -238,6 +245,6 @@ def of_ranks(doing: Doing) -> bool:
     return told or bool(compiled(_RANK_LABEL).search(doing.account.label) or compiled(_RANK_NAMED).search(doing.text))
 
 
-_NUMBERED = r"(?:TP|PP|DP|EP|stage|worker|node|gpu|process|scheduler)[ _#]?\d"
+_NUMBERED = r"(?:TP|PP|DP|EP|stages?|workers?|nodes?|gpus?|process(?:es)?|schedulers?)[ _#]?\d"
 _RANK_LABEL = rf"\b(?:ranks?\b|others?\b|peers?\b|the rest\b|remaining\b|{_NUMBERED})"
 _RANK_NAMED = rf"\b(?:ranks?[ _#:=]*\d|{_NUMBERED}|(?:all|every|each|other|some|both) (?:\w+ )?ranks?\b|of the ranks\b)"

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 LONGEST = 4000  # lines; a longer text is no pasted code
+_WIDEST = 300  # of a longer line the rest is data
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ _ONE = re.compile(
     rf"{_RANK} ?(?:==|is|<) ?[\"']?(?:0|1|\d+|MASTER_RANK|dst|src|root|last_rank|\w*world_size ?- ?1)\b|{_RANK} ?in ?[\[({{](?=[^\])}}]*\b0\b)|\b0 ?== ?{_RANK}|\bnot {_RANK}(?! ?(?:in|is)\b)|(?<!not ){_FLAG}"
 )
 _REST = re.compile(
-    rf"{_RANK} ?(?:!=|>) ?[\"']?0\b|{_RANK} ?not in ?[\[({{](?=[^\])}}]*\b0\b)|\bnot \(?{_FLAG}|\bif {_RANK} ?$|{_RANK} ?% ?\d+ ?[!=]= ?\d"
+    rf"{_RANK} (?:not )?in [A-Za-z_][\w.]*|{_RANK} ?(?:!=|>) ?[\"']?0\b|{_RANK} ?not in ?[\[({{](?=[^\])}}]*\b0\b)|\bnot \(?{_FLAG}|\bif {_RANK} ?$|{_RANK} ?% ?\d+ ?[!=]= ?\d"
 )
 _RANK_MARKS = re.compile(
     r"(?:\w+\.)*(?:rank_?zero_?only\w*|main_process_only|master_only|on_(?:local_)?main_process|main_only|only_(?:on_)?(?:main|master|rank\w*)|(?:run_)?on_(?:rank_?0|main|master)\w*|is_main\w*)$"
@@ -63,11 +64,29 @@ _OWN = re.compile(
 )
 
 
+_CODE = re.compile(
+    r"(?:(?:async )?def |class |for .+ in .+:|if .+:|elif .+:|else ?:|try:|except\b.*:|finally:|while .+:|with .+:|return\b|import |from \S+ import |raise |assert |@\w|#|[\])}]+,?$|[\w.]+(?:\[[^\]]*\])?(?:, ?[\w.]+(?:\[[^\]]*\])?)*,? ?[-+*/]?=(?!=) ?\S|await |yield |"
+    r"[\w.\[\]'\"]+\(.*\);?$|[\w.]+\($|\.\.\.$|global |del |pass$|continue$|break$|[\"'].*[\"'],?$)"
+)
+_FEWEST = 3  # lines; fewer are a quotation in a sentence
+
+
+def is_code(line: str) -> bool:
+    """Whether a line reads like one of a program."""
+    return _CODE.match(line.strip()[:_WIDEST]) is not None
+
+
+def mostly_code(lines: Sequence[str]) -> bool:
+    """Whether a text is a piece of a program rather than words about what it does."""
+    told = [line for line in lines if line.strip()]
+    return len(told) >= _FEWEST and 3 * sum(map(is_code, told)) >= 2 * len(told)
+
+
 def code_in(texts: Sequence[str]) -> tuple[Line, ...]:
     """The lines of a text as code: marks of a diff or a listing stay off, blank lines and remarks too."""
     if len(texts) > LONGEST:
         return ()
-    bare = [_MARKS.sub(lambda found: " " * len(found[0]), text.rstrip().expandtabs(4)) for text in texts]
+    bare = [_MARKS.sub(lambda found: " " * len(found[0]), text[:_WIDEST].rstrip().expandtabs(4)) for text in texts]
     return tuple(
         Line(len(text) - len(text.lstrip()), text.strip()) for text in bare if text.strip() and text.strip()[0] != "#"
     )

@@ -70,12 +70,18 @@ def _ints(value: object) -> tuple[int, ...]:
     return tuple(item for item in value if isinstance(item, int)) if isinstance(value, tuple) else ()
 
 
+# Sends and receives are counted by pair: their numbers say nothing over ranks.
+_PAIRS = ("SEND", "RECV", "COALESCED")
+
+
 def _sequence(case: Case) -> Finding | None:
     """Time-outs of one group at different numbers, or from all ranks but some."""
     seqs: dict[int, int] = {}
     lines = []
     for event in events(case, "torch.watchdog_timeout"):
         number = event.fields.get("seq")
+        if event.fields.get("op") in _PAIRS:
+            continue
         if event.rank is not None and isinstance(number, int) and event.rank not in seqs:
             seqs[event.rank] = number
             lines.append(event.text)
@@ -99,7 +105,9 @@ def _sequence(case: Case) -> Finding | None:
 
 def _silent(case: Case) -> Finding | None:
     """Ranks that report no time-out although the others of the same run do: they were not in the call."""
-    said = events(case, "gloo.op_timeout", "torch.watchdog_timeout")
+    said = [
+        one for one in events(case, "gloo.op_timeout", "torch.watchdog_timeout") if one.fields.get("op") not in _PAIRS
+    ]
     waited = RankSet(event.rank for event in said if event.rank is not None)
     known = RankSet(
         event.rank

@@ -27,6 +27,7 @@ from ..analysis.accounts import compiled
 from ..analysis.case import Case
 from ..analysis.doings import Doing, doings, in_kind
 from ..analysis.frame_tables import Kind as Wait
+from ..analysis.pasted_code import is_code
 from ..model.diagnosis import Finding
 from ._text import HALTS, LIKELY, POSSIBLE, Sign, finding, hits, make_rule, simple
 
@@ -57,7 +58,7 @@ _WHOLE = r"malloc|free|alloc|destroy|module|library|func\w*attribute|kernelsetat
 def check(case: Case) -> Iterator[Finding]:
     if not case.snapshot.live:
         yield from _apart(case)
-    found = list(hits(case, _SIGNS))
+    found = [hit for hit in hits(case, _SIGNS) if not is_code(hit.line)]
     if found:
         yield finding(RULE, case, found, _TITLE, _STEPS)
 

@@ -19,6 +19,7 @@ One launcher for all nodes; a short time-out for the first meeting.
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -26,9 +27,10 @@ from ..analysis.accounts import accounts, line_at
 from ..analysis.case import Case
 from ..analysis.doings import Doing, doings, in_kind
 from ..analysis.frame_tables import Kind as Wait
+from ..analysis.pasted_code import code_in, sections
 from ..model.diagnosis import Finding
 from ..model.ranks import RankSet, ranks_phrase
-from ._text import LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, simple
+from ._text import HALTS, LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, simple
 
 _STEPS = (
     "rankscope diagnose   # on the host of the missing rank",
@@ -50,7 +52,7 @@ _SIGNS = (
 
 
 def check(case: Case) -> Iterator[Finding]:
-    for judge in (_counted, _key, _initialising, _standing, _too_few, _started, _resources):
+    for judge in (_counted, _key, _initialising, _standing, _too_few, _started, _resources, _own_port, _waits_first):
         made = judge(case)
         if made is not None:
             yield made
@@ -150,6 +152,43 @@ def _resources(case: Case) -> Finding | None:
         )
         if line is not None:
             return simple(RULE, "the workers wait for devices that are not free", LIKELY, [line], _STEPS)
+    return None
+
+
+# A port that each process finds for itself.
+_OWN_PORT = re.compile(
+    r"MASTER_PORT['\"]?\]? ?=.*(?:free_port|find_port|open_port|random|randint|getsockname|unused_port)|tcp://.*(?:free_port|find_port|open_port|randint)",
+    re.I,
+)
+
+
+def _own_port(case: Case) -> Finding | None:
+    """Code in which every process chooses the port of the meeting by itself, right before it goes there."""
+    for account in accounts(case):
+        lines = [line.text for line in code_in([event.text for event in account.events])]
+        for at, line in enumerate(lines):
+            near = " ".join(itertools.takewhile(lambda one: not one.startswith("def "), lines[at : at + 8]))
+            if _OWN_PORT.search(line) and re.search(r"init_process_group\(|init_distributed|TCPStore\(", near):
+                return simple(RULE, "each process chooses another port to meet at", LIKELY, [line], _STEPS)
+    return None
+
+
+_BLOCKS = re.compile(r"\.(?:wait|result|get|join|recv|communicate)\(|rpc_sync\(|\binput\(|sleep\(|while .*:$")
+_JOINS = re.compile(
+    r"(?<!def )\b(?:init_process_group|new_group|init_rpc|init_distributed|TCPStore|hvd\.init|barrier)\("
+)
+
+
+def _waits_first(case: Case) -> Finding | None:
+    """Code in which one rank waits for something before it goes to the meeting of all."""
+    if not any(one.find(HALTS) for one in accounts(case)):
+        return None
+    for account in accounts(case):
+        for section in sections(code_in([event.text for event in account.events])):
+            waits = next((line for line in section.body if _BLOCKS.search(line)), None)
+            joins = next((line for line in section.after if _JOINS.search(line)), None)
+            if section.who == "one" and waits and joins and "init" in joins:
+                return simple(RULE, "one rank waits before it joins", LIKELY, [waits, f"then: {joins}"], _STEPS)
     return None
 
 

@@ -24,7 +24,8 @@ from ..analysis.case import Case
 from ..analysis.doings import doings, in_kind
 from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Finding
-from ._text import HALTS, LIKELY, POSSIBLE, Sign, finding, hits, make_rule, simple
+from ._text import HALTS, LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, simple
+from .failed_first import first_error
 
 _STEPS = (
     "dist.batch_isend_irecv([...])   # both directions in one call",
@@ -46,7 +47,7 @@ def check(case: Case) -> Iterator[Finding]:
         return  # who stands where is known there, and other rules ask the graph
     found = [doing for doing in doings(case) if doing.account is not None and doing.kind not in ("unknown", "silent")]
     p2p = in_kind(found, Wait.P2P.value)
-    if len(p2p) > 1 and len(p2p) == len(found):
+    if sum(len(doing.ranks) or doing.count or 1 for doing in p2p) > 1 and len(p2p) == len(found):
         ops = sorted({doing.op for doing in p2p})
         title = "every rank that was seen stands in a send or receive (" + ", ".join(ops[:4]) + ")"
         yield simple(
@@ -56,6 +57,13 @@ def check(case: Case) -> Iterator[Finding]:
             [f"{doing.account.label if doing.account else ''}: {doing.op}" for doing in p2p][:5],
             _STEPS,
         )
+        return
+    timeouts = events(case, "torch.watchdog_timeout")
+    if timeouts and all(event.fields.get("op") in ("SEND", "RECV") for event in timeouts) and not first_error(case):
+        ranks = {event.rank for event in timeouts}
+        certainty = LIKELY if len(ranks) > 1 else POSSIBLE
+        title = "what timed out are sends and receives, which had no partner"
+        yield simple(RULE, title, certainty, [event.text for event in timeouts[:3]], _STEPS)
         return
     signs = list(hits(case, _SIGNS))
     if signs:

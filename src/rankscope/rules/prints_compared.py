@@ -1,0 +1,101 @@
+"""By what the ranks printed last, some did not get as far as the others.
+
+## What it means
+People put prints into the loop and read which rank says what last. A rank whose last line is one that the others left behind stands between that line and the next one
+of the others; the others stand in what comes after theirs.
+
+## How it is recognised
+Lines of several ranks that are the same but for the rank and numbers; the job is said to hang; the last line of a minority is one that the others printed before
+their own last, or a rank that the others name never printed the line at all.
+
+## What to do
+Look at the code between the last line of the rank that is behind and its next line: that is where it stands. `rankscope diagnose` shows it without prints.
+
+## How to prevent it
+`faulthandler.dump_traceback_later(600)` in each rank tells the same without prints. Mechanism: https://github.com/pytorch/pytorch/issues/141069
+"""
+
+# ruff: noqa: E501  (a pattern is one line)
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ..analysis.accounts import accounts
+from ..analysis.case import Case
+from ..model.diagnosis import Finding
+from ..model.ranks import RankSet, ranks_phrase
+from ._text import HALTS, LIKELY, POSSIBLE, events, make_rule, simple
+
+_STEPS = ("rankscope diagnose   # shows where each rank stands, without prints",)
+_SPEAKS = re.compile(
+    r"^\W{0,3}(?:\[?default\d+\]:)?\W{0,2}(?:\(\w+ pid=\d+\) )?\[?(?:global[ _]?|local[ _]?|world[ _]?)?(?:rank|RANK|Rank|GPU|gpu|proc(?:ess)?|worker|device)[ _:=#]{0,2}(?P<rank>\d{1,5})(?: ?(?:/|of) ?\d+)?\]?\W{0,3}(?P<said>.*)$|"
+    r"^(?P<said_>.{2,80}?)[ ,:;(]+(?:(?:on|from|in|for|by) )?(?:rank|gpu|process|worker)[ _:=#]{0,2}(?P<rank_>\d{1,5})\)?\W*$",
+    re.I,
+)
+_NUMBER = re.compile(r"0x[0-9a-f]+|\d+(?:[.:]\d+)*(?:e-?\d+)?")
+_LOUD = re.compile(
+    r"Watchdog|ProcessGroup|NCCL (?:INFO|WARN)|Traceback|Error|Timeout|File \"|frame #|terminate called|\.cpp:\d|\bstuck|\bwaits?\b|\bhangs?\b|\bin\b \w+\(",
+    re.I,
+)
+_FEWEST = 2  # ranks that speak
+
+
+def check(case: Case) -> Iterator[Finding]:
+    if case.snapshot.live or case.collectives or not any(one.find(HALTS) for one in accounts(case)):
+        return
+    told = _told(case)
+    lasts = {rank: lines[-1] for rank, lines in told.items() if lines}
+    if len(lasts) < _FEWEST or events(case, "python.exception"):
+        return
+    shapes = {rank: _shape(line) for rank, line in lasts.items()}
+    behind = RankSet(
+        rank
+        for rank, shape in shapes.items()
+        if any(shape in map(_shape, told[other][:-1]) and shape != shapes[other] for other in told if other != rank)
+        and not any(shapes[other] in map(_shape, told[rank][:-1]) for other in told if other != rank)
+    )
+    if behind and 2 * len(behind) <= len(lasts):
+        ahead = next(rank for rank in lasts if rank not in behind)
+        first = next(iter(behind))
+        because = [f"last of rank {first}: {lasts[first]}", f"last of rank {ahead}: {lasts[ahead]}"]
+        yield simple(RULE, f"{ranks_phrase(behind)} did not get as far as the others", LIKELY, because, _STEPS, behind)
+        return
+    yield from _counted(told, lasts)
+
+
+def _told(case: Case) -> dict[int, list[str]]:
+    """What each rank printed, without what libraries and launchers say of it."""
+    out: dict[int, list[str]] = {}
+    for account in accounts(case):
+        for event in account.events:
+            found = _SPEAKS.match(event.text.strip()[:300])
+            if found is None or _LOUD.search(event.text):
+                continue
+            said = (found["said"] if found["rank"] else found["said_"]).strip()
+            if said:
+                out.setdefault(int(found["rank"] or found["rank_"]), []).append(said)
+    return out
+
+
+def _shape(line: str) -> str:
+    """A line without its numbers, except those that count steps and batches."""
+    return _NUMBER.sub("0", line).lower()
+
+
+_STEP = re.compile(r"\b(?:batch|step|iter(?:ation)?|sample|epoch|idx|micro\w*)(?: number| index)?\W{0,3}(\d+)", re.I)
+
+
+def _counted(told: dict[int, list[str]], lasts: dict[int, str]) -> Iterator[Finding]:
+    """Ranks that print the same words to the end, and one of which counts less far than the others."""
+    counts = {rank: int(found.group(1)) for rank, line in lasts.items() if (found := _STEP.search(line))}
+    if len(counts) < len(told) or len(counts) < _FEWEST or len(set(counts.values())) < 2:
+        return
+    low, high = min(counts.values()), max(counts.values())
+    behind = RankSet(rank for rank, number in counts.items() if number == low)
+    because = [f"last of rank {rank}: {line}" for rank, line in sorted(lasts.items())[:4]]
+    title = f"{ranks_phrase(behind)} counted to {low}, others to {high}"
+    yield simple(RULE, title, POSSIBLE, because, _STEPS, behind)
+
+
+RULE = make_rule(__name__, __doc__, "collective-missed-by-rank", 49, check)
