@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pathlib
+import re
 import shutil
 from collections.abc import Iterator
 
@@ -119,3 +121,22 @@ def test_the_environment_of_a_node_is_set_up_before_its_python_is_sought(standin
     said = lab.diagnose("ssh:node[1-3]", "--env-setup", 'test "$(hostname)" != node2', "--deadline", "8")
     assert ranks(said) == [0, 2]
     assert list(silent(said)) == ["node2"]
+
+
+def test_a_host_with_a_wrong_clock_is_looked_at_in_step_and_its_clock_told(standing: Lab) -> None:
+    lab = standing
+    library = next(iter(pathlib.Path("/usr/lib").glob("*/faketime/libfaketime.so.1")), None)
+    if library is None:
+        pytest.skip("faketime is not installed")
+    wrong = lab.folder / "python-of-yesterday"
+    wrong.write_text(
+        f'#!/bin/sh\n[ "$(hostname)" = node2 ] && export LD_PRELOAD={library} FAKETIME=-1d\nexec /usr/bin/python3 "$@"\n'
+    )
+    wrong.chmod(0o755)
+    said = lab.diagnose("ssh:node[1-3]", "--remote-python", str(wrong))
+    way = lab.rankscope("doctor", "ssh:node[1-3]", "--remote-python", str(wrong))
+    clocks = {gap["host"]: gap["detail"] for gap in said["gaps"] if gap["what"] == "clock"}
+    assert ranks(said) == [0, 1, 2]
+    assert list(clocks) == ["node2"]
+    assert re.fullmatch(r"the clock of node2 is 86[34]\d\d\.\d s behind ours", clocks["node2"])
+    assert "its clock is 86" in way.stdout.replace("\n         ", " ")

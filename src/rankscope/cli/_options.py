@@ -19,6 +19,7 @@ from ._target import Target
 if TYPE_CHECKING:
     from ..reach.gather import Remote
 
+_LOOK_S = 8.0  # what the sweeps take besides the time between them
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -111,9 +112,8 @@ ranks_option = click.option("--ranks", type=Ranks(), metavar="0-3,7", help="Only
 
 def plan(sweeps: int, interval: float, engine: str, allow_pause: bool, deadline: float, **stack: bool) -> Plan:
     """The sweep plan that these options describe."""
-    return Plan(
-        sweeps, interval, StackOptions(pause=allow_pause, **stack), engine, deadline_s=deadline + sweeps * interval
-    )
+    needed = (sweeps - 1) * interval + _LOOK_S
+    return Plan(sweeps, interval, StackOptions(pause=allow_pause, **stack), engine, deadline_s=max(deadline, needed))
 
 
 def use_colour(choice: str) -> bool:

@@ -24,6 +24,7 @@ from .join import denied, join, nobody
 from .ship import Parcel
 from .transport import Call, Hosts, Options, Progress, transports
 
+_WAY_S = 5.0  # what the way to a node and back may take of a long deadline
 _PACK_S = 1.0  # what joining and judging may take of the deadline
 _BYTECODE_HOSTS = 256  # for more hosts the bytes through the login node cost more than the nodes save
 _SECOND_S = 3.0  # what must be left of the deadline for a second errand with py-spy
@@ -181,7 +182,7 @@ def _parcel(errand: Errand) -> Parcel:
     body: dict[str, object] = {
         "sweeps": plan.sweeps, "interval_s": plan.interval_s, "engine": plan.engine, "stacks": stacks,
         "only": sorted(plan.only) if plan.only is not None else None, "sent_s": now,
-        "start_s": start_s, "deadline_s": max(1.0, plan.deadline_s * 0.75),
+        "start_s": start_s, "deadline_s": max(1.0, plan.deadline_s * 0.75, plan.deadline_s - _WAY_S),
         "slurm_job": ",".join(hosts.slurm_job), "refs": wish.refs, "source": wish.source, "around": wish.around,
     }  # fmt: skip
     bytecode = len(hosts.names) <= _BYTECODE_HOSTS and not hosts.slurm_job

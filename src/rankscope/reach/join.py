@@ -121,10 +121,19 @@ def _paused(group: list[Part]) -> float:
 
 def _clock(host: Host) -> Iterator[Gap]:
     """A wrong clock is worth a word: log times and recorder times of that host are not those of the others."""
-    off = host.clock_offset_s or 0.0
-    if abs(off) > _CLOCK_S:
-        word = "ahead of" if off > 0 else "behind"
-        yield Gap("clock", Why.DAMAGED, f"the clock of {host.name} is {abs(off):.1f} s {word} ours", host=host.name)
+    if skewed(host.clock_offset_s):
+        detail = f"the clock of {host.name} is {ahead(host.clock_offset_s or 0.0)}"
+        hint = "times in its logs are not those of the others (chronyc tracking, timedatectl)"
+        yield Gap("clock", Why.DAMAGED, detail, hint, host=host.name)
+
+
+def skewed(offset_s: float | None) -> bool:
+    return abs(offset_s or 0.0) > _CLOCK_S
+
+
+def ahead(offset_s: float) -> str:
+    """How far a clock is from ours, in words."""
+    return f"{abs(offset_s):.1f} s {'ahead of' if offset_s > 0 else 'behind'} ours"
 
 
 def _job(group: list[Part]) -> Job:

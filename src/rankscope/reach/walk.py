@@ -15,6 +15,7 @@ from ..model.gap import Why
 from ..probe.sweep import Plan
 from .answers import Answers, Inbox
 from .gather import Remote, find, send
+from .join import ahead, skewed
 from .transport import Progress
 
 PLAN = Plan(sweeps=1, interval_s=0.0, only=frozenset({"threads", "python-stacks"}), deadline_s=15.0)
@@ -80,4 +81,5 @@ def _read(name: str, inbox: Inbox, count: int) -> Way:
         return Way(name, Step.READ, f"{count} processes: {refused[0].detail or refused[0].why.value}", refused[0].hint)
     unread = f", {len(refused)} could not be read" if refused else ""
     shared = "; uses the installation there" if (inbox.about or {}).get("installation") == "used" else ""
-    return Way(name, Step.DONE, f"{python}; {count} processes, stacks of {read}{unread}{shared}")
+    clock = f"; its clock is {ahead(inbox.offset_s or 0.0)}" if skewed(inbox.offset_s) else ""
+    return Way(name, Step.DONE, f"{python}; {count} processes, stacks of {read}{unread}{shared}{clock}")
