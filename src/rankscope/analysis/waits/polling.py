@@ -1,0 +1,53 @@
+"""Ranks that ask again and again at one place of the job's code wait for those that stand still elsewhere.
+
+What they ask (a counter in a store, a file, a flag in shared memory) nothing shows; that most ranks ask it at the same place,
+get no further, and nobody else moves tells that they wait for the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...model.diagnosis import Wait
+from ...model.process import Role
+from ..frame_tables import Kind
+from ..progress import advances
+from ..scene import Scene
+from ..standing import Standing
+
+_ASKS = {Kind.SLEEP, Kind.USER, Kind.LIBRARY, Kind.STORE, Kind.SOCKET}
+# Where somebody stands who waits for no rank that polls.
+_STANDS = {
+    Kind.CONDITION,
+    Kind.LOCK,
+    Kind.QUEUE,
+    Kind.CHILD,
+    Kind.SLEEP,
+    Kind.INPUT,
+    Kind.USER,
+    Kind.LIBRARY,
+    Kind.PIPE,
+}
+
+
+def find(scene: Scene) -> Iterator[Wait]:
+    ranks = [one for one in scene.of_role(Role.RANK) if not one.member.gone and one.member.rank is not None]
+    askers = [one for one in ranks if _asks(one)]
+    still = [one for one in ranks if _stands(one)]
+    places = {tuple((file, function) for file, function, _ in one.site) for one in askers}
+    together = len(places) == 1 and len(askers) + len(still) == len(ranks) and len(askers) > len(still)
+    for asker in askers if together else ():
+        frame = asker.user_frame
+        place = f"{frame.function} ({frame.file.rsplit('/', 1)[-1]}:{frame.line})" if frame is not None else "one place"
+        for other in still:
+            yield Wait(asker.member.ref, other.member.ref, f"what it asks again and again in {place}", None)
+
+
+def _asks(standing: Standing) -> bool:
+    """Whether it runs now and then at one place of the job's code and gets no further."""
+    polls = bool(standing.ran) and standing.busy < 0.5 and standing.kind in _ASKS and standing.wait.user >= 0
+    return polls and not advances(standing)
+
+
+def _stands(standing: Standing) -> bool:
+    return standing.ran is False and standing.kind in _STANDS and standing.wait.user >= 0 and not advances(standing)
