@@ -12,21 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-T0 = 1_790_000_000_000_000_000
+from harness.paper import T0
+from harness.paper import Call as Do
 
-
-@dataclass(frozen=True)
-class Do:
-    """One call of a program: a collective of a group, or a message to (from) a peer given as rank of the group."""
-
-    group: str
-    op: str = "all_reduce"
-    sizes: tuple[int, ...] = (64,)
-    out: tuple[int, ...] | None = None
-    dtype: str = "Float"
-    peer: int | None = None
-    batch: int = 0
-    frame: tuple[str, str, int] = ("step", "train.py", 10)
+__all__ = ["T0", "Do"]
 
 
 @dataclass
@@ -165,7 +154,7 @@ class Job:
             "retired": done,
             "timeout_ms": 600000,
             "is_p2p": do.peer is not None,
-            "frames": [dict(zip(("name", "filename", "line"), do.frame, strict=True))],
+            "frames": [dict(zip(("name", "filename", "line"), do.site, strict=True))],
         }
 
     def dumps(self) -> dict[int, dict[str, Any]]:
@@ -212,7 +201,7 @@ def training(groups: Mapping[str, tuple[str, tuple[int, ...]]], rank: int, steps
             size = len(groups[own["tp"]][1])
             for layer in range(3):
                 program.append(
-                    Do(own["tp"], "_all_gather_base", (32, 4), (32 * size, 4), frame=("forward", "net.py", layer))
+                    Do(own["tp"], "_all_gather_base", (32, 4), (32 * size, 4), site=("forward", "net.py", layer))
                 )
                 program.append(Do(own["tp"], "_reduce_scatter_base", (32 * size, 4), (32, 4)))
         if "dp" in own:

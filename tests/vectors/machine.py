@@ -10,23 +10,17 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-T0 = 1_790_000_000_000_000_000
+from harness import paper
+from harness.paper import T0
+
 TICK = 1_000_000
 
 
 @dataclass(frozen=True)
-class Call:
-    """A collective (no ``peer``) or a message to or from a rank of the group; ``batch`` ties messages together."""
+class Call(paper.Call):
+    """One for which the program may or may not wait."""
 
-    group: str
-    op: str = "all_reduce"
-    sizes: tuple[int, ...] = (64,)
-    out: tuple[int, ...] | None = None
-    dtype: str = "Float"
-    peer: int | None = None
-    batch: int = 0
     waits: bool = True
-    site: tuple[str, str, int] = ("step", "train.py", 10)
 
     @property
     def fits(self) -> tuple[object, ...]:
