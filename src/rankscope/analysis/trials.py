@@ -59,6 +59,12 @@ _PARTS = re.compile(
     re.I,
 )
 _OPPOSITE = re.compile(r"^\W*(?:but )?not\b(?! \w+ing)", re.I)
+# What somebody advises has not been tried.
+_ADVISED = re.compile(
+    r"^\W*(?:if|set|use|try|run|add|make sure|check|consider|see|note|please)\b(?! (?:\w+ ){0,6}(?:and|then) (?:it|the))|\b(?:please|try (?:to|setting)|consider|you (?:can|may|could|should|need|might)|should|might|may|could (?:you|be)|to (?:avoid|fix|solve|resolve|work around|prevent))\b",
+    re.I,
+)
+_UNTIL = re.compile(r"\b(?:until|unless|without|before|if not|no)\b(?: \w+){0,4}[^\w]*$", re.I)
 _SENTENCE = re.compile(r"[\n]|(?<=[a-z\d)])\.(?= [A-Z])")
 
 
@@ -75,16 +81,40 @@ class Trial:
 
 def trials(account: Account) -> tuple[Trial, ...]:
     """All that a subject's text reports to have been tried."""
+    return tuple(trial for line in _lines(account, _RELEASE) for trial in told(line))
+
+
+def cured(account: Account, change: re.Pattern[str]) -> str | None:
+    """The line that tells that a change ended the trouble: it works with it, it hangs until it is made."""
+    for line in _lines(account, change):
+        for sentence in _SENTENCE.split(line):
+            whole = _outcomes(sentence)
+            for part in filter(None, _PARTS.split(sentence)):
+                found = change.search(part)
+                if found is None or _ADVISED.search(sentence):
+                    continue
+                outcome = _outcome(part)
+                if outcome is None and len(whole) == 1:
+                    outcome = next(iter(whole))
+                if outcome is not None and outcome is not bool(_UNTIL.search(part[: found.start()])):
+                    return line[:300]
+    return None
+
+
+def _lines(account: Account, about: re.Pattern[str]) -> list[str]:
+    """What people wrote, line by line; where the heading names what was tried, it stands before the text below."""
     head = account.label.replace("_", " ")
     lines = [line.strip() for line in account.prose.splitlines() if line.strip()]
-    if _RELEASE.search(head) and len(lines) > 1:
-        lines.insert(1, f"{head}: {lines[1]}")  # the release is the heading, and what came of it the text below
-    return tuple(trial for line in lines if len(line) < 1000 for trial in told(line))
+    if about.search(head) and len(lines) > 1:
+        lines.insert(1, f"{head}: {lines[1]}")
+    return [line for line in lines if len(line) < 1000]
 
 
 def told(line: str) -> Iterator[Trial]:
     """The trials of one line; a release without an outcome of its own has that of its sentence."""
     for sentence in _SENTENCE.split(line):
+        if _ADVISED.search(sentence):
+            continue
         parts = [part for part in _PARTS.split(sentence) if part and part.strip()]
         whole = _outcomes(sentence)
         before: bool | None = None

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from ..analysis.accounts import Account, accounts, compiled, evidence_of, outlived
 from ..analysis.case import Case
 from ..analysis.sayings import sayings
+from ..analysis.trials import cured
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.events import Event
 from ..model.process import Process
@@ -23,10 +24,11 @@ _BELOW = {
     "driver-not-ready", "shm-exhausted", "stuck-below-program", "collective-cycle",
 }  # fmt: skip
 # How people say that something does not go on.
-HALTS = r"\b(?:hangs?|hanging|hung|stuck|freez\w+|froze\w*|deadlock\w*|stall\w*|block(?:s|ed|ing)\b|locks? up|lockups?|never (?:returns?|ends?|finish\w*|completes?|comes? back|gets? (?:past|through))|does(?:n't| not) (?:return|continue|go on|finish|complete|proceed|progress|respond)|(?:no|without|nothing|any) (?:\w+ ){0,2}(?:progress|output|response|happens|sign of life)|stands? still|times? out|timed out|time-?outs?|Watchdog caught|(?:after that|then|but) nothing\b|nothing (?:more|else|further)\b|unchanged for|waits? (?:for ?ever|indefinitely)|spins?\b|stops? (?:at|there|after|responding|moving|dead)|(?:does(?:n't| not)|no longer|not) mov(?:e|es|ing)\b|nothing (?:is )?(?:printed|logged)|(?:then|but) (?:there is )?silence|goes? silent|unresponsive|is (?:ever|never) (?:printed|reached|written|returned|called|shown))"
+HALTS = r"\b(?:hangs?|hanging|hung|stuck|freez\w+|froze\w*|deadlock\w*|stall\w*|block(?:s|ed|ing)\b|locks? up|lockups?|never (?:returns?|ends?|finish\w*|completes?|comes? back|gets? (?:past|through))|does(?:n't| not) (?:return|continue|go on|finish|complete|proceed|progress|respond)|(?:no|without|nothing|any) (?:\w+ ){0,2}(?:progress|output|response|happens|sign of life)|stands? (?:still|there|at)\b|stays? (?:there|at)\b|times? out|timed out|time-?outs?|Watchdog caught|(?:after that|then|but) nothing\b|nothing (?:more|else|further)\b|unchanged for|waits? (?:for ?ever|indefinitely)|spins?\b|stops? (?:at|there|after|responding|moving|dead)|(?:does(?:n't| not)|no longer|not) mov(?:e|es|ing)\b|nothing (?:is )?(?:printed|logged)|(?:then|but) (?:there is )?silence|goes? silent|unresponsive|is (?:ever|never) (?:printed|reached|written|returned|called|shown))"
 # Code that runs on one rank only: the condition, then the rest of its line or one of the next lines that are set deeper.
 ONE_RANK = r"^(?P<at>[ \t+>|-]*)(?:el)?if (?:not )?[\w.()\[\]'\" ]*(?:(?:(?:world_|global_|local_)?rank|get_rank\(\)|RANK|process_index(?:\(\))?) ?== ?0|is_global_zero|is_(?:local_)?main_process(?:\(\))?|is_world_process_zero(?:\(\))?|is_master(?:\(\))?|is_rank_zero|is_rank_0\(\)|is_main\b|main_process\b|should_save\b)"
 BELOW_IT = r"[^\n]*?:(?:[^\n]*|[^\n]*(?:\n(?P=at)[ \t]+[^\n]*){0,4}?\n(?P=at)[ \t]+[^\n]*)(?<!def )\b"
+_TROUBLE = r"\b(?:crash\w*|fail(?:s|ed|ure)|errors?\b|illegal memory|segfault|killed|refused|timed out|timeouts?|waits?|for ?ever|bus error|problem|issue|trouble)\b"
 # What is told as past.
 OVER = re.compile(r"\b(?:took|waited)\b", re.I)
 _INFO = re.compile(r"(?:\S+ ){0,5}\W?INFO\b(?!: task |.*(?:rror|fail|timed out))(?<!NCCL INFO)")
@@ -50,6 +52,7 @@ class Sign:
     speaker: bool = True
     prose: bool = False  # it is understood from stacks and from what people write, not from logs
     passing: bool = False  # it is over where its log goes on with steps
+    cures: bool = False  # it is a change that somebody made, and counts where it ended the trouble
 
     @property
     def passes(self) -> bool:
@@ -74,18 +77,23 @@ def hits(case: Case, signs: Iterable[Sign], live_stacks: bool = False) -> Iterat
     """Every sign that is there, once per subject; of a live job the stacks count only for rules that ask for them."""
     found = tuple(one for one in accounts(case) if live_stacks or not case.snapshot.live or not one.refs)
     for sign in signs:
-        if all(one.find(sign.pattern, sign.prose) is None for one in found):
+        if (sign.cures and not troubled(case)) or all(_line_of(one, sign) is None for one in found):
             continue  # first what is rarely there: a long log is searched for each pattern
         if any(one.find(pattern) for pattern in sign.unless for one in found):
             continue
         if not all(any(one.find(pattern) for one in found) for pattern in sign.anywhere):
             continue
         for one in found:
-            line = one.find(sign.pattern, sign.prose)
+            line = _line_of(one, sign)
             if line is None or routine(line) or not all(one.find(pattern) for pattern in sign.also):
                 continue
             if not (sign.passes and _over(case, one, sign)):
                 yield Hit(sign, one, line)
+
+
+def _line_of(account: Account, sign: Sign) -> str | None:
+    """The line in which one subject shows a sign."""
+    return cured(account, compiled(sign.pattern)) if sign.cures else account.find(sign.pattern, sign.prose)
 
 
 def _over(case: Case, account: Account, sign: Sign) -> bool:
@@ -97,6 +105,11 @@ def _over(case: Case, account: Account, sign: Sign) -> bool:
 def halted(case: Case) -> bool:
     """Whether the evidence is about something that does not go on: in words, or because somebody looked at stacks."""
     return any(account.stacks or account.find(HALTS + r"|\w \([^()\s]+\.pyx?:\d+\)") for account in accounts(case))
+
+
+def troubled(case: Case) -> bool:
+    """Whether the evidence is about any trouble at all."""
+    return halted(case) or any(account.find(_TROUBLE) for account in accounts(case))
 
 
 def routine(line: str) -> bool:

@@ -50,8 +50,7 @@ _SIGNS = (
     Sign(r"\bState:\s*(?:Down|Init(?:ializing)?)\b|Physical state:\s*(?:Polling|Disabled|LinkErrorRecovery|Sleep)|\bport state\b[^\n]{0,20}\b(?:DOWN|INIT)\b|PORT_DOWN", "a port of the fabric is down", also=(r"ibstat|\bCA \W|mlx\d|hca_id|link_layer|Link layer|infiniband|rdma|\broce",)),
     Sign(r"\bNCCL_IB_(?:GID_INDEX|HCA|TIMEOUT|RETRY_CNT|TC|SL|DISABLE|QPS_PER_CONNECTION|ADAPTIVE_ROUTING|PCI_RELAXED_ORDERING)\b|\bNCCL_CROSS_NIC\b|\bNCCL_NET(?:_PLUGIN)?=(?:Socket|none)|\bNCCL_NET_GDR_LEVEL\b|\bUCX_TLS=|\bUCX_IB_\w+|\bFI_PROVIDER=tcp|--mca (?:pml ob1|btl \^openib|mtl \^)|\b(?:without|over sockets instead of) (?:InfiniBand|IB|RoCE|RDMA)\b", "a setting of the fabric cures it", cures=True),
     Sign(r"failed to create a queue pair|run out of queue pairs", "the card makes no more connections"),
-    Sign(r"\bGID\b[^\n]{0,60}(?:index|mismatch|wrong|not found)|NCCL_IB_GID_INDEX[^\n]*(?:fix|work|solv|help)", "the GID index decides", prose=True),
-    Sign(r"NCCL_IB_DISABLE=1[^\n]{0,60}(?:work|fix|fine|help|ok|no hang|pass)|(?:work|fine|ok|pass)\w*[^\n]{0,40}(?:with|when|using|if) NCCL_IB_DISABLE=1", "it works without InfiniBand", prose=True),
+    Sign(r"\bGID\b[^\n]{0,60}(?:index|mismatch|wrong|not found)", "the GID index decides", prose=True),
 )  # fmt: skip
 
 

@@ -32,6 +32,8 @@ _SIGNS = (
     Sign(r"OOMKilled|oom[-_ ]kill event|Detected \d+ oom|OUT_OF_MEMORY\b|systemd-oomd? killed|exceeded (?:job |step |its )?memory limit|cgroup out-of-memory handler|TERM_MEMLIMIT|\boom_kill [1-9]|earlyoom[^\n]*(?:SIGTERM|SIGKILL)|job killed: (?:p?v?mem|ncpus)\b",
          "the scheduler or container runtime killed it for memory"),
     Sign(r"tried to allocate more memory than is available|crashed after using all available (?:RAM|memory)|killed by the (?:Linux )?OOM[- ]?killer|\boom[- ]?killer (?:killed|kills|hit|ended|terminated)|terminated by signal (?:9\b|KILL)|[Kk]illed because (?:it )?(?:ran )?out of (?:host |system )?memory", "it is told that memory ran out", prose=False),
+    Sign(r"\b(?:host |system |CPU |container |node )?(?:RAM|memory|RSS)\b[^\n]{0,60}\b(?:climb|grow|rise|rose|increas|fill|exhaust|reach)\w*[^\n]{0,100}\b(?:killed|restarted|dies|died|gone|evicted|reboot\w*|vanish\w*|disappear\w*)\b", "host memory grew until something was killed", unless=(r"CUDA out of memory",), prose=True),
+    Sign(r"\b(?:--mem(?:-per-cpu|ory)?[= ]|more (?:host |system )?(?:RAM|memory)|larger (?:instance|node)|(?:bigger|higher) memory (?:limit|request))", "more host memory cures it", unless=(r"CUDA out of memory|shm",), cures=True),
     Sign(r"killed by signal: Killed", "a loader worker got SIGKILL"),
     Sign(r"exceeded \d+% memory budget|[Cc]ontainer[^\n]{0,60}(?:beyond|exceed\w*)[^\n]{0,20}memory limits?|Memory limit exceeded", "a memory monitor says so"),
     Sign(r"Perhaps out of memory", "a server guesses so", unless=(_KEEPER,)),

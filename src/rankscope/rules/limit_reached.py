@@ -28,7 +28,7 @@ _SIGNS = (
     Sign(r"\b(?:semget|shmget|shmat|semop)\b[^\n]*(?:No space left|Invalid argument|fail)|\b(?:kernel\.(?:sem|shmmni|pid_max|threads-max)|SEMMNI|SHMMNI|TasksMax|nproc)\b[^\n]{0,60}(?:limit|reach|exceed|too (?:low|small)|rais|increas)\w*", "a limit of the kernel or service is reached"),
     Sign(r"(?:failed to|cannot|could not|unable to) (?:create|start|spawn|fork) (?:a |new |another |the |any )*(?:native |worker )?threads?\b|pthread_create\b[^\n]{0,60}(?:\b11\b|EAGAIN|fail)|Failed to create thread", "no thread or process could be made", unless=(_REFUSED,)),
     Sign(r"(?:allocate|alloc|reg\w*) (?:pd|mr|memory region)\W{0,2}\[?-12\b|(?:memory registration|register\w* memory|reg_mr)[^\n]{0,80}(?:ENOMEM|Cannot allocate memory|\berrno\W{1,3}12\b)", "memory for the network card cannot be locked"),
-    Sign(r"\b(?:fork|os\.fork|Popen|pthread_create|spawn)[^\n]*(?:\n[^\n]*){0,4}(?:\[Errno 1[12]\]|Cannot allocate memory|Resource temporarily unavailable)|BlockingIOError: \[Errno 11\]", "no process or thread could be made"),
+    Sign(r"\b(?:fork|os\.fork|Popen|pthread_create|spawn)[^\n]*(?:\n[^\n]*){0,4}(?:\[Errno 1[12]\]|Cannot allocate memory|Resource temporarily unavailable)|BlockingIOError: \[Errno 11\](?![^\n]*lock)", "no process or thread could be made"),
     Sign(r"Too many open files|\[Errno 24\]|\bEMFILE\b|\bENFILE\b", "the limit of open files is reached"),
     Sign(r"received 0 items of ancdata|ancdata", "a descriptor could not be passed on: the limit of open files is reached"),
     Sign(r"can't start new thread|\bthread: Resource temporarily unavailable|pthread_create(?: failed|[^\n]*(?:Resource temporarily|EAGAIN))|fork: (?:retry: )?Resource temporarily unavailable|"
@@ -39,6 +39,7 @@ _SIGNS = (
     Sign(r"file-max limit \d+ reached|cgroup: fork rejected by pids controller|neighbou?r(?:: arp_cache:)? (?:neighbor )?table overflow|nf_conntrack: table full|Failed to allocate some locked memory|trying to allocate some locked memory|(?:raise|increase|set)[^\n]{0,40}(?:max )?locked memory", "the kernel or a library names the limit"),
     Sign(r"vm\.max_map_count|unable to mmap[^\n]*Cannot allocate memory", "the limit of memory maps is reached", LIKELY),
     Sign(r"inotify[^\n]*(?:limit|No space left)|user\.max_\w+", "a limit of the user is reached"),
+    Sign(r"\bulimit -[nuls]\b|\b(?:nofile|memlock|nproc|pids[-_.]limit|TasksMax|LimitNOFILE|max_map_count)\b|set_sharing_strategy|--ulimit\b", "raising a limit cures it", cures=True),
     Sign(r"\bulimit\b[^\n]*(?:1024|exceed|reached|too (?:low|small))", "a ulimit is named", POSSIBLE, prose=True),
 )  # fmt: skip
 

@@ -42,8 +42,10 @@ _SIGNS = (
     Sign(r"\bTCPStore::\w+|tcputil::recv\w+|recvVector|recvBytes", "a rank waits for an absurd number of bytes: no store answers there", also=(r"\b(?:len|length|n|size|count)=\d{9,}\b|bad_alloc|length_error|larger than max_size|_M_default_append",)),
     Sign(r"unexpected magic|[Mm]agic number (?:mismatch|does not match)|[Vv]alidation magic|received an? (?:invalid|unexpected) (?:query|message|handshake)[^\n]*(?:store|TCPStore)|unknown (?:query|command)[^\n]*TCPStore", "no store of this job answers there"),
     Sign(r"ORTE (?:was unable to reliably start|does not know how to route)|unable to contact (?:the )?(?:HNP|head node)|PMIX[^\n]*(?:UNREACH|unreachable)|PRTE[^\n]*unable to (?:reach|start)", "the launcher did not reach its daemons"),
-    Sign(r"Failed to add any wildcard listeners|No address added out of total \d+ resolved|Failed to (?:start|create) (?:the )?(?:gRPC|RPC) server", "a server could not listen at its port"),
+    Sign(r"Failed to add any wildcard listeners|No address added out of total \d+ resolved|(?:Failed to|Could not) (?:start|create) (?:the )?(?:gRPC|RPC) server", "a server could not listen at its port"),
     Sign(r"[Ff]ailed to connect to GCS|Unable to connect to GCS|Timed out trying to connect to 'tcp://|Could not find any running Ray instance|Failed to connect to (?:the )?(?:scheduler|head node|master|coordinator|driver)", "the head of the cluster was not reached", POSSIBLE),
+    Sign(r"environment variable (?:MASTER_ADDR|MASTER_PORT|RANK|WORLD_SIZE) expected, but not set", "nobody said where to meet"),
+    Sign(r"[Uu]nable to connect to (?:the )?(?:coordinator|coordination service|head|rendezvous|master)\b", "the coordinator was not reached", unless=(_FAILED_FIRST,)),
     Sign(r"client socket has failed to connect to|\[c10d\][^\n]*(?:errno: 1(?:01|10|11|13)\b|Connection refused|timed out)", "a rank tries in vain to reach the store", POSSIBLE, passing=True),
 )  # fmt: skip
 

@@ -28,7 +28,8 @@ from ._text import POSSIBLE, Sign, text_rule
 
 _SIGNS = (
     Sign(r"\b(?:firewall|iptables|nftables|security group|ufw|network ?policy|conntrack|NAT\b|idle (?:time-?out|connection)|MTU|jumbo|packet loss|dropp\w+ packets|packets? (?:are |is )?(?:dropped|lost)|black-?hol\w+|retransmi\w+)", "a path between the hosts drops packets",
-         anywhere=(r"hang|stuck|time-?out|timed out|never|block|not arrive|no response|no data",), unless=(r"Got completion with|NCCL_IB_GID",), prose=True),
+         anywhere=(r"hang|stuck|time-?out|timed out|never|block|not arrive|no response|no data|\bdead\b|waits? (?:in|for)",), unless=(r"Got completion with|NCCL_IB_GID",), prose=True),
+    Sign(r"\b(?:firewall\w*|iptables|nftables|ufw|security groups?|network ?polic\w+|(?:opening|allowing|open|allow)(?:ed|ing)? (?:all )?(?:tcp |the |high )*(?:ports?|tcp|traffic)|MTU|jumbo frames?|tcp_keepalive\w*|keep-?alives?)\b", "a change of the path between the hosts cures it", cures=True),
     Sign(r"NCCL WARN[^\n]*[Cc]onnect[^\n]*(?:timed out|No route to host)|\b(?:gloo|ucx|tcp)\b[^\n]*[Cc]onnect[^\n]*(?:No route to host|timed out)[^\n]*", "a rank cannot reach its peer: a firewall or a missing route", unless=(r"Using (?:\[0\])?(?:interface )?(?:lo|docker\d|virbr\d)\b|127\.0\.[01]\.1|169\.254\.|fe80:",)),
     Sign(r"Max retries exceeded with url[^\n]*(?:timed out|unreachable|NewConnectionError|ConnectTimeout)|(?:huggingface\.co|hf\.co|pypi\.org|s3\.\S*amazonaws)[^\n]{0,80}(?:timed out|unreachable|No route)", "a server outside does not answer from here", POSSIBLE),
     Sign(r"No route to host|errno[:= ]+113|Network is unreachable|errno[:= ]+101|EHOSTUNREACH", "a host cannot be reached", POSSIBLE, unless=(r"Using interface (?:lo|docker)|127\.0\.0\.1",)),

@@ -40,7 +40,7 @@ _SIGNS = (
     Sign(r"/dev/shm\b[^\n]*(?:No space left|\b100%|full\b)|(?:No space left)[^\n]*/dev/shm", "/dev/shm is full"),
     Sign(r"\b(?:ncclShmOpen|shmOpen|shm(?:Send|Recv)\w*|THManagedMapAllocator|MapAllocator|_share_filename\w*|_new_shared\w*)\b[^\n]*", "a process dies while it fills a new segment", also=(r"[Bb]us error|SIGBUS",)),
     Sign(r"\bbus error\b|\bSIGBUS\b|exit(?:ed)?(?: with)?(?: code| status)?\W{1,3}(?:-7|135)\b", "a process died of a bus error, as one does that writes to shared memory without space", POSSIBLE),
-    Sign(r"shm[-_]size[^\n]{0,60}(?:fix|work|solv|help|resolv|enough|cure)|(?:fix|work|solv|help|resolv)\w*[^\n]{0,60}(?:shm[-_]size|--ipc ?=? ?host)", "it works with more shared memory", prose=True),
+    Sign(r"--?shm[-_]size\b|\bshm_size\b|--ipc[= ]?host\b|\bhostIPC\b|\b(?:medium: ?Memory|emptyDir)\b[^\n]*|(?:larger|bigger|more|remount\w*|mount\w*)[^\n]{0,30}(?:/dev/shm|\bshm\b|shared memory)|NCCL_SHM_DISABLE ?= ?1", "it works with more shared memory", cures=True),
     Sign(r"/dev/shm has only \d+ bytes", "shared memory is small", POSSIBLE),
     Sign(r"shm_open[^\n]*failed|/dev/shm[^\n]*\b64M\b", "shared memory may be too small", POSSIBLE),
 )  # fmt: skip

@@ -54,6 +54,8 @@ _SIGNS = (
     Sign(r"unsupported pickle protocol|PYTHON_VERSION_MISMATCH|Python in worker has different version|Mismatched versions found|were compiled with different CUDA versions|Descriptors cannot (?:not )?be created directly|(?:PMIx|PMI2?|ORTE|ABI|API|protocol|plugin|wire)[- ](?:server )?versions?[^\n]{0,40}(?:mismatch|not compatible|incompatible|differ|unsupported)", "a version mismatch is reported"),
     Sign(r"Data unpack (?:would read past end of buffer|had inadequate space)|unpack(?:ing)? (?:failure|error)[^\n]*(?:orte|prte|pmix|ess)|(?:ORTE|PRTE)_ERROR_LOG: (?:Unpack|Data unpack)|compiled for (?:a different|another) (?:version|Open MPI)|component version does not match|unrecognized (?:PMI )?version|PMI version mismatch", "daemons of different releases do not understand each other"),
     Sign(r"incompatible Protobuf Gencode/Runtime versions|Protobuf[^\n]{0,40}versions? when loading", "a library was generated for another release of protobuf"),
+    Sign(r"does not support the kernel ABI of|kernel ABI version mismatch", "user library and kernel module of the cards are of different age"),
+    Sign(r"\b(?:same|identical|one|equal|uniform)\b (?:\w+ ){0,2}?(?:image|version|release|environment|env|container|build|driver|nccl|torch|pytorch|python)s?\b[^\n]{0,40}\b(?:all|both|every|each|everywhere)\b|\b(?:all|both|every|each)\b[^\n]{0,40}\b(?:the )?(?:same|identical) (?:\w+ ){0,2}?(?:image|version|release|environment|env|container|build|driver|nccl|torch|pytorch|python)s?\b", "one version on all hosts cures it", cures=True),
     Sign(r"^(?!.*(?:NCCL INFO|dlvsym)).*(?:undefined symbol|symbol lookup error|version `?\w+_[\d.]+' not found)", "libraries of different builds are mixed", POSSIBLE),
     Sign(r"driver version is insufficient|forward compatibility was attempted|NVIDIA driver on your system is too old|PTX was compiled with an unsupported toolchain|no kernel image is available", "driver, toolkit and GPU do not fit each other"),
 )  # fmt: skip
@@ -63,6 +65,10 @@ def check(case: Case) -> Iterator[Finding]:
     found = list(hits(case, _SIGNS))
     if found:
         yield finding(RULE, case, found, "versions that must be equal differ", _STEPS)
+        return
+    told = next(_of_sentences(case), None)
+    if told is not None:
+        yield simple(RULE, told, Certainty.LIKELY, [told], _STEPS)
         return
     yield from _of_hosts(case)
     by_version: dict[str, list[str]] = {}
@@ -77,6 +83,26 @@ def check(case: Case) -> Iterator[Finding]:
         title = f"ranks run NCCL {' and '.join(sorted(by_version))}"
         because = [lines[0] for lines in by_version.values()]
         yield simple(RULE, title, Certainty.LIKELY, because, _STEPS, RankSet(ranks.get(odd, ())))
+
+
+_AT = re.compile(
+    r"\b(?:nodes?|hosts?|ranks?|workers?|machines?|head|master|server|client|login|driver node|pods?|containers?)\b[ -]?(?:node|[A-Z]\b|\d[\d,-]*|\w{0,12}\d)?",
+    re.I,
+)
+_HAS = re.compile(rf"\b(?P<library>{_LIB})\b[^\d\n;,]{{0,12}}(?P<version>\d+\.\d+[\w.]*)", re.I)
+
+
+def _of_sentences(case: Case) -> Iterator[str]:
+    """Lines that name one library in two versions, each with a place of its own: node A: nccl 2.18, node B: nccl 2.19."""
+    for one in accounts(case):
+        for line in one.prose.splitlines():
+            named: dict[str, dict[str, str]] = {}
+            for part in re.split(r"[;,|]|\band\b|\bbut\b|\bwhile\b", line[:1000]):
+                place, has = _AT.search(part), _HAS.search(part)
+                if place and has:
+                    named.setdefault(has["library"].lower(), {})[place.group().strip().lower()] = has["version"]
+            if any(len(set(places.values())) > 1 for places in named.values()):
+                yield line.strip()[:200]
 
 
 def _of_hosts(case: Case) -> Iterator[Finding]:

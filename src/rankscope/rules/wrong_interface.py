@@ -32,7 +32,7 @@ from collections.abc import Iterator
 from ..analysis.accounts import accounts
 from ..analysis.case import Case
 from ..model.diagnosis import Finding
-from ._text import POSSIBLE, Hit, Sign, finding, hits, make_rule
+from ._text import HALTS, POSSIBLE, Hit, Sign, finding, hits, make_rule
 
 _LOCAL = r"(?:127\.0\.[01]\.1|::1|localhost|\blo\b|docker0|virbr\d|172\.1[78]\.0\.\d|169\.254\.)"
 # Addresses of bridges that container runtimes and virtual machines make on each host for itself, and those without a network.
@@ -47,7 +47,7 @@ _SIGNS = (
     Sign(r"\b(?:SO_ERROR: )?Connection refused[^\n]*remote=\[127\.0\.0\.1\]|connectFullMesh[^\n]*127\.0\.0\.1", "a rank connects to itself instead of its peer"),
     Sign(r"[Nn]o (?:socket )?interface found|No interface found in the same subnet|Unable to find (?:address|interface) for: ?\S+|Unable to (?:resolve|find)[^\n]*interface|no such interface|No usable interface",
          "no interface fits the setting"),
-    Sign(r"\b(?:NCCL|GLOO|TP|UCX|OMPI)_?(?:SOCKET_IFNAME|NET_DEVICES|IFNAME)[^\n]{0,120}(?:fix|work|solv|help|wrong|did not exist|not exist|mismatch)", "the setting of the interface decides", prose=True),
+    Sign(r"\b(?:NCCL|GLOO|TP|UCX|OMPI)_?(?:SOCKET_IFNAME|NET_DEVICES|IFNAME)[^\n]{0,120}(?:wrong|did not exist|not exist|mismatch)", "the setting of the interface is wrong", prose=True),
     Sign(r"Couldn't detect a suitable IP address[^\n]*defaulting to|Timed out connecting Nanny|Nanny failed to start|Failed to start nanny", "a worker announces an address of its own, and never reaches its scheduler"),
     Sign(r"Match incoming connection from[^\n]*(?:failed|not match)|dropped inbound connection|Unable to find reachable pairing between local and remote interfaces|btl[: ]tcp[^\n]*(?:unreachable proc|no route|invalid interface|does not match any)|HYDU_sock_connect[^\n]*(?:unable to connect|refused)|unable to connect from \S+ to \S+ \((?:Connection refused|No route)",
          "MPI advertised an address that its packets do not come from, or that leads nowhere"),
@@ -55,7 +55,8 @@ _SIGNS = (
     Sign(r"connectFullMesh failed[^\n]*no error", "the ranks could not connect to each other", unless=(r"Connection (?:refused|reset)|Killed|out of memory",)),
     Sign(r"(?:bind|listen|server socket)[^\n]*(?:Cannot assign requested address|errno:? ?99\b|EADDRNOTAVAIL)|(?:Cannot assign requested address|\[Errno 99\])[^\n]*(?:bind|listen)", "the address to listen at is none of this host's"),
     Sign(r"Every node should have a unique IP address|This node has an IP address of \S+[^\n]*(?:cannot|can not|could not) find|accepted a TCP connection from what appears to be a\w* another Open MPI process|received unexpected process identifier", "a framework says that the addresses of the nodes are not right"),
-    Sign(r"(?:btl_tcp|oob_tcp)_if_(?:include|exclude)[^\n]{0,80}(?:fix|work|solv|help|resolv)|(?:fix|work|solv|help|resolv)\w*[^\n]{0,80}(?:(?:btl_tcp|oob_tcp)_if_(?:include|exclude)|NCCL_SOCKET_IFNAME|GLOO_SOCKET_IFNAME|HCCL_SOCKET_IFNAME|TP_SOCKET_IFNAME|VLLM_HOST_IP|UCX_NET_DEVICES|HCCL_IF_IP)|(?:VLLM_HOST_IP|HCCL_IF_IP)[^\n]{0,80}(?:fix|work|solv|help|wrong)", "naming the interface cures it", prose=True),
+    Sign(r"\b(?:NCCL|GLOO|TP|HCCL|BKCL|MSCCL|UCCL)_SOCKET_IFNAME\b|\bUCX_NET_DEVICES\b|\b(?:VLLM_HOST|HCCL_IF|SGLANG_HOST|RAY_NODE)_IP\b|\b(?:btl|oob)_tcp_if_\w+|--(?:interface|node-ip-address|network-interface)\b|\binterface=|\bcontact[-_]address\b|(?:--net(?:work)?[= ]host\b)|/etc/hosts\b", "naming the interface or address cures it", cures=True),
+    Sign(r"\b(?:NCCL|gloo|MPI|ray|UCX|HCCL|RCCL|it|library|framework)\b[^\n]{0,16}\b(?:took|takes|picks?|picked|chooses?|chose|selects?|selected|binds?(?: to)?|bound(?: to)?|settles? on)\b[^\n]{0,24}\b(?:ib\d+|docker\d?|virbr\d|lo|loopback|wlan\d|tun\d|br-\w+|veth\w+|cni\d|flannel\S*|eth\d+|en[ops]\w+|bond\d)\b", "the library took an interface that others cannot reach", anywhere=(HALTS,), prose=True),
     Sign(r"Connect(?:ing)? to (?:172\.1[78]\.0\.\d+|169\.254\.\d+\.\d+|fe80:[\w:%]+)<?\S* (?:failed|timed out|refused)|(?:remote|peer|connect\w*)[^\n]{0,20}(?:fe80:|169\.254\.|172\.1[78]\.0\.1\b)[^\n]*(?:fail|refused|timed out|No route|unreachable)", "a connection goes to an address that only its own host knows"),
     Sign(rf"{_LOST}[^\n]{{0,60}}(?:tcp://|//|to |address |\b)['\"(]?{_BRIDGE}|(?:tcp://|//|connect\w* (?:to )?|peer |remote[= ]\[?)['\"(]?{_BRIDGE}[^\n]{{0,60}}{_LOST}", "a connection goes to an address that only its own host knows"),
     Sign(r"gloo[^\n]*(?:getaddrinfo|Name or service not known|unable to resolve)|resolve hostname[^\n]*loopback|hostname[^\n]{0,30}(?:does not|cannot be|could not be|can't be) resolve", "the own name of a host leads nowhere", prose=False),
@@ -63,7 +64,7 @@ _SIGNS = (
     Sign(r"hostname[^\n]{0,60}resol\w+[^\n]{0,60}(?:127\.|loopback|localhost)|/etc/hosts[^\n]{0,60}127\.0\.1\.1", "the host's own name leads to loopback", prose=True),
     Sign(r"connecting to address [^\n]* with family \d+ is neither|ncclSocketInit[^\n]*family", "a peer announced no usable address", POSSIBLE),
     Sign(r"connect\(\) to (?:127\.|172\.1[78]\.0\.1\b|169\.254\.)[\d.]* failed|connect \[?127\.0\.1\.1\]?:\d+: Connection refused", "a connection goes to an address of the own host"),
-    Sign(rf"\b(?:connect|connection)[^\n]*{_LOCAL}[^\n]*(?:refused|timed out|failed)", "a connection goes to a local address", POSSIBLE, also=(_MANY,)),
+    Sign(rf"\b(?:connect|connection)[^\n]{{0,160}}{_LOCAL}[^\n]{{0,160}}(?:refused|timed out|failed)", "a connection goes to a local address", POSSIBLE, also=(_MANY,)),
 )  # fmt: skip
 
 _TITLE = "a rank announces an address that the others cannot reach"
