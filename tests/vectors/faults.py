@@ -159,6 +159,19 @@ def device_dead(rnd: random.Random, window: int) -> Scenario:
     return Scenario(f"device {kind}", job, Expect(True, ("missing_rank", "stuck_in_flight"), ((rank,),)))
 
 
+def device_held(rnd: random.Random, window: int) -> Scenario:
+    """One rank's device never begins a collective that the devices of all others have begun."""
+    kind, groups, rows = world(rnd)
+    rank = rnd.randrange(len(rows))
+    at = _late(rnd, rows[rank], lambda call: call.peer is None)
+    job = Job(groups, rows, window, dies={rank: at}).run()
+    one = next((one for one in job.issued[rank] if one.step == at), None)
+    if one is None or not job.open(rank):
+        return Scenario(f"held {kind}", job, healthy())
+    call = (one.call.group, one.seq, one.call.op)
+    return Scenario(f"held {kind}", job, Expect(True, ("stuck_in_flight",), ((rank,), ()), call))
+
+
 def changed(rnd: random.Random, window: int) -> Scenario:
     """One rank passes another size, type or operation to a collective."""
     kind, groups, rows = world(rnd)
@@ -283,10 +296,10 @@ def crossed(rnd: random.Random, window: int) -> Scenario:
     return Scenario(f"crossed {size}", job, Expect(True, ("circular_wait",), ((),), cycle=True))
 
 
-def message_lost(rnd: random.Random, window: int) -> Scenario:
+def message_lost(rnd: random.Random, window: int, steps: int = 3) -> Scenario:
     """A pipeline in which one rank leaves out a message (or a whole exchange with its neighbour)."""
     stages = rnd.choice([2, 4])
-    groups, rows = programs.mesh_of(1, stages, rnd.choice([1, 2]), 3, batched=False)
+    groups, rows = programs.mesh_of(1, stages, rnd.choice([1, 2]), steps, batched=False)
     rank = rnd.randrange(len(rows))
     at = _late(rnd, rows[rank], lambda call: call.peer is not None and not call.batch)
     call = rows[rank][at]
@@ -328,8 +341,8 @@ def early(rnd: random.Random, window: int) -> Scenario:
 
 FAULTS: dict[str, Callable[[random.Random, int], Scenario]] = {
     one.__name__: one  # type: ignore[attr-defined]
-    for one in (stop, two_stop, finished, dead, broken, device_dead, changed, skipped, extra, swapped, crossed, message_lost,
-                two_islands, early)
+    for one in (stop, two_stop, finished, dead, broken, device_dead, device_held, changed, skipped, extra, swapped, crossed,
+                message_lost, two_islands, early)
 }  # fmt: skip
 
 

@@ -121,7 +121,8 @@ def _waiting(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
         rank = diagnosis.roster.get(wait.target) if wait.target else None
         if rank is None and wait.target is not None and is_absent(wait.target):
             rank = wait.target.pid
-        key = (wait.why, f"rank {rank}" if rank is not None else str(wait.target))
+        who = f"rank {rank}" if rank is not None else str(wait.target or "nobody")
+        key = (wait.why, who)
         folded.setdefault(key, []).append(wait.waiter)
         if wait.since_s is not None:
             since[key] = max(since.get(key, 0.0), wait.since_s)

@@ -6,7 +6,8 @@ can go on. Nobody is absent, and no rank is more to blame than another.
 
 ## How it is recognised
 The recorders of all ranks give a graph of who waits for whom; a part of it that leads nowhere else and closes on itself is a
-deadlock, and is shown as one: every call in it, who has come and who is kept elsewhere.
+deadlock, and is shown as one: every call in it, who has come and who is kept elsewhere. Programs repeat themselves: where one
+rank left what it did in every step before, and all others kept it, that is said, and of messages the rank is named.
 
 ## What to do
 Look at the lines that are shown: the same two calls stand in different order on different ranks.
@@ -37,17 +38,27 @@ def check(case: Case) -> Iterator[Finding]:
         if (alone := _lone_side(states)) is not None:
             yield _left_the_path(case, alone, states)
             continue
-        reasons = [_leg(state) for state in states[:12]]
-        places = (site(case, state, state.waiting) for state in states[:4])
-        reasons.extend(Reason(f"issued at {place}", "recorder") for place in dict.fromkeys(places) if place)
-        messages = any(state.pair is not None for state in states)
-        yield Finding(
-            rule=RULE.id, cls="p2p-order-deadlock" if messages else RULE.cls, kind=Kind.CAUSE,
-            certainty=certainty(case), because=tuple(reasons), against=case.comparison.weak,
-            title=f"{ranks_phrase(RankSet(ranks))} wait for each other in {len(states)} calls: a deadlock",
-            processes=tuple(process for rank in ranks[:64] for process in case.of_rank(rank)),
-            next=look_next(case, RankSet(ranks[:2])), collective=states[0],
-        )  # fmt: skip
+        yield _round(case, RankSet(ranks), states)
+
+
+def _round(case: Case, ranks: RankSet, states: list[CollectiveState]) -> Finding:
+    """The circle, and the one rank that left what it used to do, if there is one."""
+    odd, who = states[0].culprits, ranks_phrase(ranks)
+    story = states[0].detail.partition("; ")[2]
+    reasons = [Reason(story, "recorder")] if story else []
+    reasons.extend(_leg(state) for state in states[:12])
+    places = (site(case, state, state.waiting) for state in states[:4])
+    reasons.extend(Reason(f"issued at {place}", "recorder") for place in dict.fromkeys(places) if place)
+    messages = any(state.pair is not None for state in states)
+    why = f", since {ranks_phrase(odd)} left the common path" if odd else ""
+    concerned = odd or RankSet(list(ranks)[:64])
+    return Finding(
+        rule=RULE.id, cls="p2p-order-deadlock" if messages else RULE.cls, kind=Kind.CAUSE,
+        certainty=at_most_likely(certainty(case)) if odd else certainty(case), ranks=odd,
+        title=f"{who} wait for each other in {len(states)} calls: a deadlock{why}", because=tuple(reasons),
+        processes=tuple(process for rank in concerned for process in case.of_rank(rank)), against=case.comparison.weak,
+        next=look_next(case, RankSet(list(concerned)[:2])), collective=states[0],
+    )  # fmt: skip
 
 
 def _lone_side(states: list[CollectiveState]) -> CollectiveState | None:

@@ -5,7 +5,8 @@ The program did what it should: all ranks came, with equal arguments. What does 
 driver, the communication library, or a rank whose device still runs something else.
 
 ## How it is recognised
-At the first call that did not end, the recorders of all members agree, and no member has anything unfinished before it.
+At the first call that did not end, the recorders of all members agree, and no member has anything unfinished before it. Where
+they tell that a device began a call (`TORCH_NCCL_ENABLE_TIMING`), the few whose device did not are named.
 
 ## What to do
 Ask the library (`NCCL_DEBUG`, RAS on port 28028), look at NIC and GPU counters and at the native stack of one rank; run
@@ -20,16 +21,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case
-from ..model.diagnosis import Finding, Kind, Reason
+from ..model.diagnosis import CollectiveState, Finding, Kind, Reason
 from ..model.ranks import ranks_phrase
 from . import Rule
-from ._recorder import at_most_likely, call, causes, certainty, roots_noted, roots_passed, waits
+from ._recorder import at_most_likely, call, causes, certainty, look_next, place, roots_noted, roots_passed, waits
 
 
 def check(case: Case) -> Iterator[Finding]:
     for state in causes(case, "stuck_in_flight"):
         if len(roots_noted(case, state)) > 1 or len(roots_passed(case, state)) > 1:
             continue  # they differ after all, in what recorders do not hold
+        if state.culprits:
+            yield _held_by_its_device(case, state)
+            continue
         reasons = (Reason(f"all of {ranks_phrase(state.arrived)} issued {call(state)}, with equal arguments", "recorder"),
                    *list(waits(case, state))[:2])  # fmt: skip
         yield Finding(
@@ -40,6 +44,21 @@ def check(case: Case) -> Iterator[Finding]:
             next=("all_reduce_perf -b 8 -e 1G -f 2  (nccl-tests, on the hosts of this group)",
                   "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET  (in the next run)"), collective=state,
         )  # fmt: skip
+
+
+def _held_by_its_device(case: Case, state: CollectiveState) -> Finding:
+    """The devices of all other members began the call: these still work on something before it."""
+    who = ranks_phrase(state.culprits)
+    reasons = (Reason(f"the devices of {ranks_phrase(state.waiting - state.culprits)} began {call(state)}", "recorder"),
+               *list(waits(case, state))[:2], *place(case, state.culprits))  # fmt: skip
+    return Finding(
+        rule=RULE.id, cls="gpu-kernel-hang", kind=Kind.CAUSE, certainty=at_most_likely(certainty(case)),
+        title=f"the device of {who} never began {call(state)}, which all members issued: what came before holds it",
+        ranks=state.culprits, processes=tuple(p for rank in state.culprits for p in case.of_rank(rank)), because=reasons,
+        against=("work of other streams on that device shows nowhere in recorders", *case.comparison.weak),
+        next=(f"nvidia-smi   (on the host of {who}: is its device at work?)", *look_next(case, state.culprits)),
+        collective=state,
+    )  # fmt: skip
 
 
 RULE = Rule(id="recorder-in-flight", cls="stuck-below-program", check=check, page=__doc__ or "", order=60)

@@ -42,6 +42,7 @@ def check(case: Case) -> Iterator[Finding]:
             continue  # it is on its way: the rule about stragglers speaks
         reasons = [*waits(case, state), *filter(None, (last_done(case, state, rank) for rank in list(culprits)[:4]))]
         reasons.extend(place(case, culprits))
+        reasons.extend(_own_waits(case, culprits))
         busy = RankSet(rank for rank in culprits if runs(case, rank))
         if busy:
             reasons.append(
@@ -56,6 +57,14 @@ def check(case: Case) -> Iterator[Finding]:
             processes=tuple(process for rank in culprits for process in case.of_rank(rank)), because=tuple(reasons),
             against=case.comparison.weak, next=look_next(case, culprits), collective=state,
         )  # fmt: skip
+
+
+def _own_waits(case: Case, culprits: RankSet) -> Iterator[Reason]:
+    """What a rank at fault itself waits for, where that can come from nobody."""
+    ranks = {process.ref: rank for rank in culprits for process in case.of_rank(rank)}
+    for wait in case.graph.waits:
+        if wait.target is None and wait.waiter in ranks:
+            yield Reason(f"rank {ranks[wait.waiter]} stands in a {wait.why}", "python-stack", wait.waiter)
 
 
 def runs(case: Case, rank: int) -> bool:

@@ -10,8 +10,9 @@ from ...model.ranks import RankSet, ranks_phrase
 from ...model.ring import Call
 from .awaited import Awaited
 from .calls import Pending
+from .circle import Circles, standing
 from .clash import Clash, clash
-from .graph import Graph, Root, circle_ranks, islands, keystone, rank_node, reachable
+from .graph import Graph, Root, islands, rank_node, reachable
 from .groups import Groups
 from .progress import time_left
 from .ranks import RankView
@@ -51,6 +52,7 @@ class Judge:
     def __init__(self, graph: Graph, roots: list[Root], views: Mapping[int, RankView], groups: Groups, facts: Facts):
         self._graph, self._roots, self._views, self._groups, self._facts = graph, roots, views, groups, facts
         self._awaited = Awaited(graph, views, groups)
+        self._circles = Circles(graph, views, groups)
         self._absent, self._ahead, self._order = self._awaited.absent, self._awaited.ahead, self._awaited.order
 
     def rule(self) -> Ruling:
@@ -124,37 +126,12 @@ class Judge:
             yield from self._joined_call(root.calls[0])
 
     def _circle(self, root: Root) -> Iterator[_Cause]:
-        ranks = circle_ranks(self._graph, root)
-        odd = self._deviators(root)
-        detail = f"{ranks_phrase(RankSet(ranks))} wait for each other"
-        if odd:
-            detail += f"; {ranks_phrase(RankSet(odd))} went another way than all others"
+        found = self._circles.judge(root)
+        if found.lost is not None:
+            yield _Cause("p2p_unmatched", found.lost, found.odd, 1, found.detail)
+            return
         for at in root.calls:
-            yield _Cause("circular_wait", at, odd, 1, detail, circle=ranks)
-
-    def _deviators(self, root: Root) -> tuple[int, ...]:
-        """Of two calls of the same members that wait for each other, the clear minority that stands in one of them; else
-        the one rank that closes the circle. It left a call out or made two in another order; where sides are equal,
-        nobody can be named."""
-        if len(root.calls) == 2:
-            one, other = (self._graph.calls[at] for at in root.calls)
-            if one.peer is None is other.peer and set(one.members) == set(other.members):
-                few, many = sorted((self._standing(one), self._standing(other)), key=len)
-                return tuple(sorted(few)) if few | many == set(one.members) and len(few) < len(many) else ()
-        alone = keystone(self._graph, root)
-        return (alone,) if alone is not None and self._stands_alone(alone, root) else ()
-
-    def _stands_alone(self, rank: int, root: Root) -> bool:
-        """Is it, of all ranks of a circle, the only one that stands in a call of groups of that kind?"""
-        inside = set(circle_ranks(self._graph, root))
-        kinds = [(self._groups.all[call.group].label, call.peer is None, self._standing(call) & inside)
-                 for call in map(self._graph.calls.__getitem__, root.calls)]  # fmt: skip
-        own = {kind[:2] for kind in kinds if rank in kind[2]}
-        return bool(own) and all(kind[2] <= {rank} for kind in kinds if kind[:2] in own) and len(inside) > 2
-
-    def _standing(self, call: Pending) -> set[int]:
-        """Ranks that are at this call, not only queued for it."""
-        return {rank for rank, op in call.waiting.items() if op.step == self._views[rank].open[0].step}
+            yield _Cause("circular_wait", at, found.odd, 1, found.detail, circle=found.ranks)
 
     def _absentee(self, rank: int) -> Iterator[_Cause]:
         """A rank that waits for nothing while others wait for it."""
@@ -185,10 +162,23 @@ class Judge:
         for rank, awaited in held_up.items():
             detail = f"its own device never finished {name} #{call.seq}, which is over on the other members"
             yield _Cause("missing_rank", awaited, (rank,), 1, detail)
-        if not held_up:
+        idle = self._not_begun(call) if not held_up else ()
+        if idle:
+            detail = f"the devices of the others began {name} #{call.seq}: there, something else still runs"
+            yield _Cause("stuck_in_flight", at, idle, 2, detail)
+        elif not held_up:
             yield _Cause(
                 "stuck_in_flight", at, (), 3, "every member issued it and none can go on: network, device or library"
             )
+
+    def _not_begun(self, call: Pending) -> tuple[int, ...]:
+        """The few members whose device has not begun a call that the devices of all others have, where recorders time it
+        (TORCH_NCCL_ENABLE_TIMING): a device works in order, so theirs is held by what came before."""
+        if call.peer is not None or call.done or call.awaited:
+            return ()
+        idle = [rank for rank, op in call.waiting.items() if not self._views[rank].ring.states[op.at]]
+        timed = all(any(self._views[rank].ring.started) or rank not in idle for rank in call.waiting)
+        return tuple(sorted(idle)) if timed and 2 * len(idle) <= len(call.waiting) else ()
 
     def _held_up(self, at: int) -> dict[int, int]:
         """Nobody passes such a call before all have come: where it is over on some members, the devices of the others
@@ -208,7 +198,7 @@ class Judge:
         return found if len(found) <= len(call.members) // 2 else {}
 
     def _waited_by_others(self, at: int, rank: int) -> bool:
-        return bool(self._standing(self._graph.calls[at]) - {rank})
+        return bool(standing(self._graph.calls[at], self._views) - {rank})
 
     def _joined(self, causes: list[_Cause]) -> Iterator[_Cause]:
         """Causes of one kind at one call speak as one."""

@@ -1,7 +1,7 @@
 """A rank in a send or receive waits for the peer that the call names (``src`` or ``dst`` among its locals).
 
 Where recorders hold messages (NCCL's, and those of prepared ranks), they decide. gloo's has none, so the arguments of the
-blocked call are all there is.
+blocked call are all there is. A receive from any source waits for whoever still goes about something else.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from ..frame_tables import Kind
 from ..identity import birth
 from ..scene import Scene
 from ..standing import Standing
+from .collective import arrived
 
+_SOURCES = ("src", "group_src")
 _PEERS = ("src", "dst", "group_src", "group_dst", "peer", "source", "dest")
 
 
@@ -32,6 +34,29 @@ def find(scene: Scene) -> Iterator[Wait]:
             yield Wait(
                 standing.member.ref, scene.rank_ref(peer), f"{standing.wait.op} with rank {peer}", standing.still_s
             )
+        elif peer is None and from_anybody(standing):
+            yield from _possible_senders(scene, standing)
+
+
+def _possible_senders(scene: Scene, receiver: Standing) -> Iterator[Wait]:
+    """Ranks that wait for something themselves send nothing; where all do, there is nobody to wait for."""
+    others = [one for one in scene.of_role(Role.RANK) if one is not receiver and one.member.rank is not None]
+    free = [one.member.ref for one in others if not arrived(one) and one.kind is not Kind.P2P]
+    for target in (*free, *map(scene.rank_ref, scene.missing)):
+        yield Wait(receiver.member.ref, target, f"{receiver.wait.op} from any rank", receiver.still_s)
+    if not free and not scene.missing:
+        why = f"{receiver.wait.op} from any rank, while all others wait themselves"
+        yield Wait(receiver.member.ref, None, why, receiver.still_s)
+
+
+def from_anybody(standing: Standing) -> bool:
+    """Whether the blocked call is a receive that names no source."""
+    thread = standing.thread
+    if thread is None or "recv" not in standing.wait.op:
+        return False
+    user = standing.wait.user + birth(thread.stack)
+    told = {local.value for local in thread.locals if local.depth > user and local.name in _SOURCES}
+    return told == {"None"}
 
 
 def peer_of(standing: Standing) -> int | None:
