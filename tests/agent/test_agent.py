@@ -17,9 +17,10 @@ import pytest
 from rankscope.model.evidence.source import SourceLines
 from rankscope.model.evidence.stacks import PythonStacks
 from rankscope.model.evidence.threads import Threads
-from rankscope.model.process import Process, ProcessRef, Role
+from rankscope.model.process import Process
 from rankscope.model.snapshot import Snapshot
-from rankscope.probe.agent import Errand
+from rankscope.probe.agent import Errand, _in_slurm_job
+from rankscope.probe.table import Seen, Table
 from rankscope.reach import gather, ship
 from rankscope.reach.answers import Inbox
 
@@ -175,23 +176,22 @@ def test_hosts_with_one_time_start_together_and_a_wrong_clock_starts_at_once() -
     assert time.time() > 9000.0
 
 
-def test_processes_of_a_slurm_job_are_told_by_environment_or_control_group(tmp_path: pathlib.Path) -> None:
-    """A container may hide the variables; the control group of the step still names the job."""
-    from rankscope.model.snapshot import Job
-    from rankscope.probe.agent import _in_slurm_job
-    from rankscope.probe.discover import Found
-    from rankscope.probe.table import Seen, Table
+def test_processes_of_a_slurm_job_are_told_by_control_group_else_by_environment(tmp_path: pathlib.Path) -> None:
+    """A container may hide the variables, a script may export those of another job; nobody changes the control group."""
 
     def in_job(numbers: str, environ: dict[str, str]) -> bool:
         seen = Seen(10, 1, 1, 1, 1, "python", "S", 0, environ=environ)
-        found = Found(Job("slurm"), (Process(ProcessRef("here", 10, 1), Role.RANK),))
-        return _in_slurm_job(Errand(slurm_job=numbers, proc=str(tmp_path)), Table("here", {10: seen}), found)
+        return _in_slurm_job(Errand(slurm_job=numbers, proc=str(tmp_path)), Table("here", {10: seen}), 10)
 
+    assert in_job("7,8", {"SLURM_JOB_ID": "8"})
+    assert not in_job("71", {})
     (tmp_path / "10").mkdir()
     (tmp_path / "10" / "cgroup").write_text("0::/system.slice/slurmstepd.scope/job_71/step_0/user/task_0\n")
-    assert in_job("7,8", {"SLURM_JOB_ID": "8"})
     assert in_job("71", {})
-    assert not in_job("7", {})
+    assert in_job("71", {"SLURM_JOB_ID": "8"})
+    assert not in_job("7,8", {"SLURM_JOB_ID": "8"})
+    (tmp_path / "10" / "cgroup").write_text("0::/user.slice/user-0.slice/session-3.scope\n")
+    assert in_job("8", {"SLURM_JOB_ID": "8"})
 
 
 def sent(parcel: bytes, python: str = sys.executable, **environ: str) -> Snapshot:
@@ -268,3 +268,16 @@ def test_a_rank_whose_environment_was_wiped_is_found_as_the_nodes_own_slurmd_lis
     tool.chmod(0o755)
     seen = sent(ship.parcel({"slurm_job": "987", "sweeps": 1}, 30), PATH=f"{tmp_path}:/usr/bin:/bin")
     assert (rank.pid in {process.ref.pid for process in seen.processes}) is listed
+
+
+def test_a_program_of_a_slurm_job_that_is_no_distributed_job_is_looked_at_alone() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", SLEEPER], env={"SLURM_JOB_ID": "987"}, stdout=subprocess.PIPE
+    ) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            seen = sent(ship.parcel({"slurm_job": "987", "sweeps": 1}, 30))
+        finally:
+            process.kill()
+    assert [one.ref.pid for one in seen.processes] == [process.pid]

@@ -211,11 +211,22 @@ def _jobs(errand: Errand, table: Table) -> tuple[Found, ...]:
     found = discover.jobs(table)
     if not errand.slurm_job:
         return found
-    mine = tuple(one for one in found if _in_slurm_job(errand, table, one))
-    if found and not mine:
-        listed = _listed(errand.slurm_job)
-        mine = tuple(one for one in found if any(process.ref.pid in listed for process in one.processes))
-    return mine
+    mine = tuple(
+        one for one in found if any(_in_slurm_job(errand, table, process.ref.pid) for process in one.processes)
+    )
+    if mine:
+        return mine
+    listed = _listed(errand.slurm_job)
+    mine = tuple(one for one in found if any(process.ref.pid in listed for process in one.processes))
+    return mine or _programs(errand, table, listed)
+
+
+def _programs(errand: Errand, table: Table, listed: frozenset[int]) -> tuple[Found, ...]:
+    """Python programs of a Slurm job that are no distributed job: looked at alone, each with its descendants."""
+    theirs = {seen.pid for seen in table.seen.values() if seen.python
+              and (seen.pid in listed or _in_slurm_job(errand, table, seen.pid))}  # fmt: skip
+    first = [pid for pid in sorted(theirs) if not theirs & {above.pid for above in table.above(pid)}]
+    return tuple(one for pid in first if (one := discover.job_of(table, pid)) is not None)
 
 
 def _listed(numbers: str) -> frozenset[int]:
@@ -238,22 +249,23 @@ def _without_us(table: Table) -> Table:
     return dataclasses.replace(table, seen={pid: seen for pid, seen in table.seen.items() if pid not in ours})
 
 
-def _in_slurm_job(errand: Errand, table: Table, found: Found) -> bool:
-    """Whether a process of it was started by this Slurm job: by its environment, or by its control group."""
-    for process in found.processes:
-        seen = table.seen.get(process.ref.pid)
-        if seen is not None and (seen.environ or {}).get("SLURM_JOB_ID") in errand.slurm_job.split(","):
-            return True
-    return any(_cgroup_names(errand, process.ref.pid) for process in found.processes[:3])
+def _in_slurm_job(errand: Errand, table: Table, pid: int) -> bool:
+    """Whether a process was started by this Slurm job: by its control group, which nobody can change, else by its
+    environment, which a script may have taken along from another job."""
+    wanted = set(errand.slurm_job.split(","))
+    told = _cgroup_jobs(errand, pid)
+    seen = table.seen.get(pid)
+    return bool(wanted & told) if told else seen is not None and (seen.environ or {}).get("SLURM_JOB_ID") in wanted
 
 
-def _cgroup_names(errand: Errand, pid: int) -> bool:
+def _cgroup_jobs(errand: Errand, pid: int) -> set[str]:
+    """The numbers of Slurm jobs in the names of a process's control groups: ``job_71``."""
     try:
         with open(f"{errand.proc}/{pid}/cgroup", encoding="utf-8", errors="replace") as file:
             names = {name for line in file.read(1 << 16).splitlines() for name in line.split("/")}
-            return any(f"job_{number}" in names for number in errand.slurm_job.split(","))
     except OSError:
-        return False
+        return set()
+    return {name[4:] for name in names if name.startswith("job_") and name[4:].isdecimal()}
 
 
 def _introduce(post: Post, here: Host, table: Table, found: tuple[Found, ...]) -> None:

@@ -128,7 +128,7 @@ def _idle(rehearsal: Callable[[Snapshot], object], answers: Answers) -> Callable
 
 def _send(errand: Errand, answers: Answers) -> None:
     hosts, remote = errand.hosts, errand.remote
-    if hosts.names:
+    if hosts.names or hosts.gaps:
         time_s = max(1.0, errand.plan.deadline_s - _PACK_S)
         call = Call(_parcel(errand), hosts, time_s, remote.options, errand.progress, errand.idle)
         transports()[remote.transport].ask(call, answers)

@@ -10,121 +10,39 @@ too large for that goes to standard input, of nodes that have answered before.
 from __future__ import annotations
 
 import functools
-import getpass
 import os
 import re
 import selectors
-import shutil
 import signal
 import subprocess
 import time
-from dataclasses import dataclass
+from dataclasses import replace
 
-from ..errors import RankscopeError
-from ..model.gap import Gap, Why
-from ..probe import child
-from . import hostnames
+from ..model.gap import Why
+from . import hostnames, ssh
 from .answers import Answers
 from .ship import as_arguments, script
+from .slurm_queue import given_up, the_job, tool
 from .transport import Call, Hosts, Options, Transport
 
-_JOB = re.compile(r"me|\d+(?:[_+]\d+)?")
-_TOOL_S = 10.0  # slurmctld answers in milliseconds, or is in trouble
 _OVERLAP = (20, 11)
+_SSH_S = 2.0  # what must be left of the deadline to go another way
 _ARGUMENTS = 1 << 20  # the kernel takes two megabytes with a stack limit of eight (execve(2)), and base64 adds a third
-_DOWN = ("down", "fail", "power", "unk", "inval")
 _NODE_FAILED = re.compile(r"(?:Task launch for .* failed on node|launch failed on node|error: Node) ([^\s:]+)[: ]*(.*)")
-
-
-@dataclass(frozen=True)
-class Job:
-    """A line of squeue: what Slurm calls the job now, where it runs, and its state."""
-
-    id: str
-    nodes: str
-    state: str
-    name: str
-    shown: str  # as a user writes it: 12_3 for a task of an array, 12+1 for a part of a heterogeneous job
 
 
 def find(spec: str, options: Options) -> Hosts:
     """The nodes of a running job, of all its parts when it is heterogeneous; those that Slurm says are down are gaps."""
-    jobs = _the_job(spec)
+    jobs = the_job(spec)
     nodes = {job.id: hostnames.expand(job.nodes) for job in jobs}
-    dead = _dead(",".join(job.nodes for job in jobs))
+    dead = given_up(",".join(job.nodes for job in jobs))
     living = tuple(dict.fromkeys(name for names in nodes.values() for name in names if name not in dead))
     leader, plus, _ = jobs[0].shown.partition("+")
     # A step of a heterogeneous job is started by its leader's number (srun(1), --het-group).
     numbers = (leader, *nodes) if plus else (jobs[0].id,)
     parts = tuple((job.shown.partition("+")[2], nodes[job.id]) for job in jobs) if plus else ()
-    return Hosts(living, tuple(dead.values()), tuple(dict.fromkeys(numbers)), parts, whole=True)
-
-
-def _the_job(spec: str) -> list[Job]:
-    if not _JOB.fullmatch(spec):
-        raise RankscopeError(
-            f"this is not a Slurm job: {spec[:40]!r}", "", "slurm:2180718, slurm:12_3, slurm:12+1 or slurm:me"
-        )
-    who = ["-u", getpass.getuser(), "-t", "RUNNING"] if spec == "me" else ["-j", spec]
-    told = tool("squeue", "-h", "-o", "%A|%N|%T|%j|%i", *who)
-    if told.status != 0:
-        raise _refused(spec, told.errors.strip())
-    jobs = [
-        Job(*line.split("|", 4)) for line in told.output.decode("utf-8", "replace").splitlines() if line.count("|") >= 4
-    ]
-    return choose(spec, jobs)
-
-
-def _refused(spec: str, said: str) -> RankscopeError:
-    """Why squeue told nothing: it knows no such job (any more), or it cannot work here."""
-    if "Invalid job id" in said:
-        because = "it has ended (sacct may still know it), or the number is another one"
-        return RankscopeError(f"Slurm knows no job {spec}", because, "squeue --me")
-    return RankscopeError("squeue gives no list of jobs here", said[:300].replace("\n", "\n           "),
-                          "on a login node of that cluster, or ssh:HOSTS, which does without Slurm")  # fmt: skip
-
-
-def choose(spec: str, jobs: list[Job]) -> list[Job]:
-    """The one running job that is meant, as all of its parts; raise RankscopeError with the list when that is not clear."""
-    running = [job for job in jobs if job.nodes and job.state in ("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED")]
-    # The number of an array is also that of one of its tasks: not to be taken for it.
-    exact = [job for job in running if spec == job.shown]
-    if len(exact) == 1 or len(running) == 1:
-        return exact or running
-    if not running:
-        states = ", ".join(f"{job.shown} is {job.state}" for job in jobs[:4])
-        raise RankscopeError(f"there is no running Slurm job {spec}", states or "squeue shows none", "squeue --me")
-    if len({job.shown.partition("+")[0] for job in running}) == 1 and all("+" in job.shown for job in running):
-        return running
-    lines = "\n           ".join(f"slurm:{job.shown}   {job.name} on {job.nodes}" for job in running[:20])
-    more = f"\n           … and {len(running) - 20} more" if len(running) > 20 else ""
-    raise RankscopeError(f"slurm:{spec} stands for {len(running)} jobs; choose one", lines + more)
-
-
-def tool(name: str, *arguments: str) -> child.Told:
-    """What one of Slurm's own commands says; raise RankscopeError when there is none or it is silent."""
-    path = shutil.which(name)
-    if path is None:
-        raise RankscopeError(
-            f"{name} is not installed here", "this needs Slurm's own commands", "on a login node, or ssh:HOSTS"
-        )
-    told = child.run([path, *arguments], _TOOL_S, {**os.environ, "SLURM_TIME_FORMAT": "standard"})
-    if told.status is None:
-        raise RankscopeError(
-            f"{name} gave no answer within {_TOOL_S:g} s", "slurmctld may be down", "ssh:HOSTS does without it"
-        )
-    return told
-
-
-def _dead(nodes: str) -> dict[str, Gap]:
-    """Nodes of the job that Slurm does not hear from any more; a star after the state means just that (sinfo(1))."""
-    told = tool("sinfo", "-h", "-N", "-n", nodes, "-o", "%N|%T")
-    found = {}
-    for line in told.output.decode("utf-8", "replace").splitlines():
-        name, _, state = line.strip().partition("|")
-        if state.endswith("*") or state.lower().startswith(_DOWN):
-            found[name] = Gap("host", Why.UNREACHABLE, f"Slurm says {state}: its slurmd does not answer", host=name)
-    return found
+    numbers = tuple(dict.fromkeys(numbers))
+    return Hosts(living, tuple(dead.values()), numbers, parts, jobs[0].owner, whole=True)
 
 
 def version() -> tuple[int, int]:
@@ -169,10 +87,20 @@ def _input(call: Call) -> int:
 
 
 def ask(call: Call, answers: Answers) -> None:
-    """Start the step and take what comes; where the launch fails on some nodes, ask the living ones once more."""
+    """Start the step and take what comes; where the launch fails on some nodes, ask the living ones once more, and by ssh
+    those that Slurm cannot start anything on: a dead slurmd is no dead node."""
     end = time.monotonic() + call.deadline_s
-    release = version()
-    names = call.hosts.names
+    said = _ask_by_steps(call, answers, end) if call.hosts.names else []
+    for name in answers.waiting():
+        if said:
+            why, detail, hint = _of_srun(said[-1], call.hosts)
+            answers.missing(name, why, detail, hint)
+    _ask_by_ssh(call, answers, end)
+
+
+def _ask_by_steps(call: Call, answers: Answers, end: float) -> list[str]:
+    """Two tries at most; what srun said of itself."""
+    release, names = version(), call.hosts.names
     for _ in range(2):
         commands = [step(call, mine, release, part) for part, mine in _parts(call.hosts, names)]
         listeners = [Listener(answers) for _ in commands]
@@ -185,10 +113,34 @@ def ask(call: Call, answers: Answers) -> None:
         if not (failed and silent and end - time.monotonic() > 1.0 and answers.complete):
             break
         names = left
-    said = [line for listen in listeners for line in listen.said]
-    for name in answers.waiting():
-        if said:
-            answers.missing(name, Why.FAILED, f"srun: {said[-1][:200]}")
+    return [line for listen in listeners for line in listen.said]
+
+
+def _of_srun(said: str, hosts: Hosts) -> tuple[Why, str, str]:
+    """Why no step could be started, from the last words of srun."""
+    if "ermission denied" not in said:
+        return Why.FAILED, said[:200], ""
+    nodes = hostnames.fold(hosts.names)
+    hint = f"sudo -u {hosts.slurm_owner or 'OWNER'}, or rankscope diagnose 'ssh:{nodes}' --sudo"
+    return Why.DENIED, "Slurm lets nobody but the owner of a job start a step in it", hint
+
+
+def _ask_by_ssh(call: Call, answers: Answers, end: float) -> None:
+    """The other way to nodes that Slurm has lost; where that fails as well, both reasons count."""
+    left = end - time.monotonic()
+    lost = {name: gap for name, gap in answers.gaps.items() if not answers.inboxes[name].answered}
+    if not lost or left < _SSH_S or not answers.complete:
+        return
+    answers.gaps = {name: gap for name, gap in answers.gaps.items() if name not in lost}
+    ssh.ask(replace(call, hosts=Hosts(tuple(lost)), deadline_s=left), answers)
+    for name, gap in lost.items():
+        told = answers.gaps.get(name)
+        if not answers.inboxes[name].ended and told is not None:
+            # A name that ssh does not know says nothing of the node.
+            why = gap.why if told.why in (Why.MISSING, Why.FAILED) else told.why
+            answers.gaps[name] = replace(
+                gap, why=why, detail=f"{gap.detail}; by ssh: {told.detail}", hint=gap.hint or told.hint
+            )
 
 
 def _parts(hosts: Hosts, names: tuple[str, ...]) -> list[tuple[str, tuple[str, ...]]]:

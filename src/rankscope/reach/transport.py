@@ -48,13 +48,14 @@ class Hosts:
     """Who is to be asked. ``gaps`` are hosts of the job that it is no use to ask; ``whole`` says these are all of them.
 
     ``slurm_job`` are the numbers of a Slurm job, the one to start a step in first; ``slurm_parts`` are the parts of a
-    heterogeneous job, each with its hosts.
+    heterogeneous job, each with its hosts; ``slurm_owner`` is the user whose job it is.
     """
 
     names: tuple[str, ...]
     gaps: tuple[Gap, ...] = ()
     slurm_job: tuple[str, ...] = ()
     slurm_parts: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    slurm_owner: str = ""
     whole: bool = False
 
     @property
