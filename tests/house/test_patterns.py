@@ -52,7 +52,7 @@ def give_up(number: int, frame: FrameType | None) -> None:
     raise TimeoutError
 
 
-@pytest.mark.parametrize("module", modules(), ids=lambda module: module.__name__.removeprefix("rankscope."))
+@pytest.mark.parametrize("module", tuple(modules()), ids=lambda module: module.__name__.removeprefix("rankscope."))
 def test_every_pattern_gives_up_soon(module: ModuleType) -> None:
     before = signal.signal(signal.SIGALRM, give_up)
     try:
