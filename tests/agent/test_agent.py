@@ -19,7 +19,8 @@ from rankscope.model.evidence.stacks import PythonStacks
 from rankscope.model.evidence.threads import Threads
 from rankscope.model.process import Process
 from rankscope.model.snapshot import Snapshot
-from rankscope.probe.agent import Errand, _in_slurm_job
+from rankscope.probe import slurm_job
+from rankscope.probe.agent import Errand
 from rankscope.probe.table import Seen, Table
 from rankscope.reach import gather, ship
 from rankscope.reach.answers import Inbox
@@ -181,7 +182,7 @@ def test_processes_of_a_slurm_job_are_told_by_control_group_else_by_environment(
 
     def in_job(numbers: str, environ: dict[str, str]) -> bool:
         seen = Seen(10, 1, 1, 1, 1, "python", "S", 0, environ=environ)
-        return _in_slurm_job(Errand(slurm_job=numbers, proc=str(tmp_path)), Table("here", {10: seen}), 10)
+        return slurm_job.is_of(Table("here", {10: seen}), numbers, 10, str(tmp_path))
 
     assert in_job("7,8", {"SLURM_JOB_ID": "8"})
     assert not in_job("71", {})

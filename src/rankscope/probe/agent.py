@@ -28,7 +28,7 @@ from ..model.evidence.source import Excerpt, SourceLines
 from ..model.gap import Gap, Why
 from ..model.process import Process
 from ..model.snapshot import Effort, Host, Job
-from . import child, discover, host
+from . import discover, host
 from .discover import Found
 from .engine import StackOptions
 from .sweep import Plan, run
@@ -42,7 +42,6 @@ LINE_BYTES = (
 OUTPUT_LIMIT = 64 << 20  # of compressed bytes; a thousand ranks need a few hundred thousand
 MEMORY_LIMIT = 4 << 30  # of address space: the agent may live inside the memory limit of the job it looks at
 _FLUSH_S = 0.3
-_LIST_S = 3.0
 _MOST_PLACES = 200
 _SKEW_S = 5.0  # clocks further apart than this are not trusted to start together
 
@@ -208,64 +207,17 @@ def _jobs(errand: Errand, table: Table) -> tuple[Found, ...]:
     if errand.pid is not None:
         one = discover.job_of(table, errand.pid)
         return (one,) if one else ()
-    found = discover.jobs(table)
     if not errand.slurm_job:
-        return found
-    mine = tuple(
-        one for one in found if any(_in_slurm_job(errand, table, process.ref.pid) for process in one.processes)
-    )
-    if mine:
-        return mine
-    listed = _listed(errand.slurm_job)
-    mine = tuple(one for one in found if any(process.ref.pid in listed for process in one.processes))
-    return mine or _programs(errand, table, listed)
+        return discover.jobs(table)
+    from . import slurm_job
 
-
-def _programs(errand: Errand, table: Table, listed: frozenset[int]) -> tuple[Found, ...]:
-    """Python programs of a Slurm job that are no distributed job: looked at alone, each with its descendants."""
-    theirs = {seen.pid for seen in table.seen.values() if seen.python
-              and (seen.pid in listed or _in_slurm_job(errand, table, seen.pid))}  # fmt: skip
-    first = [pid for pid in sorted(theirs) if not theirs & {above.pid for above in table.above(pid)}]
-    return tuple(one for pid in first if (one := discover.job_of(table, pid)) is not None)
-
-
-def _listed(numbers: str) -> frozenset[int]:
-    """The processes of a Slurm job as the node's own daemon lists them: for programs that wiped their environment, where
-    no control group tells either (scontrol(1), "listpids")."""
-    found: set[int] = set()
-    for number in numbers.split(","):
-        try:
-            told = child.run(["scontrol", "listpids", number], _LIST_S)
-        except OSError:
-            break
-        words = (line.split() for line in told.output.decode("utf-8", "replace").splitlines())
-        found.update(int(line[0]) for line in words if line and line[0].isdecimal())
-    return frozenset(found)
+    return slurm_job.jobs(table, errand.slurm_job, errand.proc)
 
 
 def _without_us(table: Table) -> Table:
     """The table without this process and its children: inside a Slurm job we look like one of its tasks."""
     ours = {os.getpid(), *(seen.pid for seen in table.below(os.getpid()))}
     return dataclasses.replace(table, seen={pid: seen for pid, seen in table.seen.items() if pid not in ours})
-
-
-def _in_slurm_job(errand: Errand, table: Table, pid: int) -> bool:
-    """Whether a process was started by this Slurm job: by its control group, which nobody can change, else by its
-    environment, which a script may have taken along from another job."""
-    wanted = set(errand.slurm_job.split(","))
-    told = _cgroup_jobs(errand, pid)
-    seen = table.seen.get(pid)
-    return bool(wanted & told) if told else seen is not None and (seen.environ or {}).get("SLURM_JOB_ID") in wanted
-
-
-def _cgroup_jobs(errand: Errand, pid: int) -> set[str]:
-    """The numbers of Slurm jobs in the names of a process's control groups: ``job_71``."""
-    try:
-        with open(f"{errand.proc}/{pid}/cgroup", encoding="utf-8", errors="replace") as file:
-            names = {name for line in file.read(1 << 16).splitlines() for name in line.split("/")}
-    except OSError:
-        return set()
-    return {name[4:] for name in names if name.startswith("job_") and name[4:].isdecimal()}
 
 
 def _introduce(post: Post, here: Host, table: Table, found: tuple[Found, ...]) -> None:

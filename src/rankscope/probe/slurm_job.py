@@ -1,0 +1,61 @@
+"""Which jobs of a node belong to a Slurm job: by control group, by environment, by what the node's own daemon lists."""
+
+from __future__ import annotations
+
+from . import child, discover
+from .discover import Found
+from .table import Table
+
+_LIST_S = 3.0
+
+
+def jobs(table: Table, numbers: str, proc: str = "/proc") -> tuple[Found, ...]:
+    """The jobs on this node that were started by a Slurm job; ``numbers`` are those by which Slurm knows it, with commas."""
+    found = discover.jobs(table)
+    mine = tuple(one for one in found if any(is_of(table, numbers, each.ref.pid, proc) for each in one.processes))
+    if mine:
+        return mine
+    listed = _listed(numbers)
+    mine = tuple(one for one in found if any(each.ref.pid in listed for each in one.processes))
+    return mine or _programs(table, numbers, listed, proc)
+
+
+def is_of(table: Table, numbers: str, pid: int, proc: str) -> bool:
+    """Whether a process was started by this Slurm job: by its control group, which nobody can change, else by its
+    environment, which a script may have taken along from another job."""
+    wanted = set(numbers.split(","))
+    told = _of_cgroups(pid, proc)
+    seen = table.seen.get(pid)
+    return bool(wanted & told) if told else seen is not None and (seen.environ or {}).get("SLURM_JOB_ID") in wanted
+
+
+def _programs(table: Table, numbers: str, listed: frozenset[int], proc: str) -> tuple[Found, ...]:
+    """Python programs of a Slurm job that are no distributed job: looked at alone, each with its descendants."""
+    theirs = {seen.pid for seen in table.seen.values() if seen.python
+              and (seen.pid in listed or is_of(table, numbers, seen.pid, proc))}  # fmt: skip
+    first = [pid for pid in sorted(theirs) if not theirs & {above.pid for above in table.above(pid)}]
+    return tuple(one for pid in first if (one := discover.job_of(table, pid)) is not None)
+
+
+def _listed(numbers: str) -> frozenset[int]:
+    """The processes of a Slurm job as the node's own daemon lists them: for programs that wiped their environment, where
+    no control group tells either (scontrol(1), "listpids")."""
+    found: set[int] = set()
+    for number in numbers.split(","):
+        try:
+            told = child.run(["scontrol", "listpids", number], _LIST_S)
+        except OSError:
+            break
+        words = (line.split() for line in told.output.decode("utf-8", "replace").splitlines())
+        found.update(int(line[0]) for line in words if line and line[0].isdecimal())
+    return frozenset(found)
+
+
+def _of_cgroups(pid: int, proc: str) -> set[str]:
+    """The numbers of Slurm jobs in the names of a process's control groups: ``job_71``."""
+    try:
+        with open(f"{proc}/{pid}/cgroup", encoding="utf-8", errors="replace") as file:
+            names = {name for line in file.read(1 << 16).splitlines() for name in line.split("/")}
+    except OSError:
+        return set()
+    return {name[4:] for name in names if name.startswith("job_") and name[4:].isdecimal()}
