@@ -19,7 +19,8 @@ class OpenFile:
 @evidence("files")
 @dataclass(frozen=True)
 class OpenFiles:
-    """The descriptors of one process, in order."""
+    """The descriptors of one process, in order; ``limit`` is how many it may have, 0 where that is unknown."""
 
     files: tuple[OpenFile, ...]
     truncated: bool = False
+    limit: int = 0
