@@ -35,7 +35,7 @@ def check(case: Case) -> Iterator[Finding]:
         blocked = member.latest(Blocked)
         for lock in blocked.locks if blocked and not member.gone else ():
             outside = [pid for pid in lock.holders if (member.ref.host, pid) not in pids]
-            if not outside or not case.stuck(standing.still_s):
+            if lock.asked or not outside or not case.stuck(standing.still_s):
                 continue
             holder = f"pid {outside[0]}" + (f" ({lock.holder_name})" if lock.holder_name else "")
             yield Finding(
@@ -55,7 +55,7 @@ def _closed(case: Case) -> Iterator[Finding]:
     for standing in case.standings.values():
         blocked = standing.member.latest(Blocked)
         for lock in blocked.locks if blocked and not standing.member.gone and case.stuck(standing.still_s) else ():
-            for pid in lock.holders:
+            for pid in lock.holders if not lock.asked else ():
                 holder = next((one for one in case.standings.values() if one.member.ref.pid == pid), None)
                 if holder is None or holder.thread is not None or holder.member.gone or holder.member.ref in told:
                     continue

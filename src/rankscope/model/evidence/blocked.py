@@ -27,13 +27,17 @@ class BlockedCall:
 
 @dataclass(frozen=True)
 class HeldLock:
-    """A file lock somebody waits for (/proc/locks): its kind, the file, and who holds it."""
+    """A file lock somebody waits for (/proc/locks): its kind, the file, and who holds it.
+
+    ``asked`` says that nobody waits for it in the kernel: the process has the file open and pauses, as one that polls.
+    """
 
     tid: int
     kind: str
     path: str
     holders: tuple[int, ...]
     holder_name: str = ""  # what the first holder runs
+    asked: bool = False
 
 
 @evidence("blocked")

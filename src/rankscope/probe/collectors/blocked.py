@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import struct
+from collections.abc import Iterator
 
 from ...model.evidence.blocked import Blocked, BlockedCall, HeldLock
 from ...model.evidence.threads import KernelThread, Threads
@@ -16,7 +17,9 @@ from ..collector import Collector, Target, Touch
 from ..syscalls import EPOLL, NAMES, ON_FIRST_FD, POLL
 
 _EPOLL_TARGET = re.compile(rb"^tfd:\s*(\d+)", re.MULTILINE)
+_INODE = re.compile(rb"^ino:\s*(\d+)", re.MULTILINE)
 _MAX_FDS = 64
+_MAX_FILES = 1024
 _FUTEX_PRIVATE = 0x80  # glibc sets it but for objects that processes share, as multiprocessing's locks are
 _FUTEX_COMMAND = 0x7F  # without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME (futex(2))
 
@@ -26,7 +29,7 @@ def collect(target: Target) -> Blocked | None:
     if not isinstance(kernel, Threads):
         return None
     calls = tuple(call for call in (_call(target, task) for task in kernel.threads if task.syscall) if call is not None)
-    locks = _file_locks(target, kernel)
+    locks = _file_locks(target, kernel) or _asked(target, kernel)
     return Blocked(calls, locks) if calls or locks else None
 
 
@@ -135,6 +138,37 @@ def _file_locks(target: Target, kernel: Threads) -> tuple[HeldLock, ...]:
             holder = holders[number][1]
             found.append(HeldLock(pid, kind, _path(target, inode), (holder,), _comm(target, holder)))
     return tuple(found)
+
+
+def _asked(target: Target, kernel: Threads) -> tuple[HeldLock, ...]:
+    """Files that this process has open, and another one has locked for writing, while the main thread takes a nap: programs
+    that never wait in the kernel (SQLite) ask again and again. Locks of flock(2) are left out, since children inherit them."""
+    pid = target.process.ref.pid
+    if not any(task.tid == pid and "nanosleep" in task.wchan for task in kernel.threads):
+        return ()
+    held = {}
+    for line in procfs.read(f"{target.proc}/locks", 1 << 20).decode("ascii", "replace").splitlines():
+        fields = line.split()
+        if len(fields) > 5 and fields[1] == "POSIX" and fields[3] == "WRITE" and int(fields[4]) not in (pid, -1):
+            held[int(fields[5].rsplit(":", 1)[-1])] = fields
+    found = []
+    for inode, path in _open_inodes(target) if held else ():
+        if inode in held:
+            holder = int(held[inode][4])
+            found.append(HeldLock(pid, "POSIX", path, (holder,), _comm(target, holder), asked=True))
+    return tuple(dict.fromkeys(found))
+
+
+def _open_inodes(target: Target) -> Iterator[tuple[int, str]]:
+    """Inode and path of each open file, without touching the file: fdinfo tells the inode since Linux 5.14 (proc(5))."""
+    for fd in os.listdir(f"{target.path}/fd")[:_MAX_FILES]:
+        try:
+            found = _INODE.search(procfs.read(f"{target.path}/fdinfo/{fd}", 4096))
+            path = os.readlink(f"{target.path}/fd/{fd}") if found else ""
+        except OSError:
+            continue
+        if found:
+            yield int(found.group(1)), path
 
 
 def _comm(target: Target, pid: int) -> str:

@@ -1,0 +1,65 @@
+"""A lock on a file that a process has open and asks for again and again is told with its holder."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pathlib
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from harness.waiting import wait_until
+from rankscope.model.evidence.blocked import Blocked, HeldLock
+from rankscope.model.process import Process, ProcessRef, Role
+from rankscope.probe.collector import Target
+from rankscope.probe.collectors import blocked, threads
+
+NAPS = "import sys, time; kept = open(sys.argv[1], 'a'); print('there', flush=True); time.sleep(100)"
+
+
+@pytest.fixture
+def napping(tmp_path: pathlib.Path) -> Iterator[int]:
+    """A process that has ``index`` open and sleeps."""
+    process = subprocess.Popen([sys.executable, "-c", NAPS, str(tmp_path / "index")], stdout=subprocess.PIPE)
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        place = pathlib.Path(f"/proc/{process.pid}/wchan")
+        wait_until(lambda: "nanosleep" in place.read_text(), what="it sleeps")
+        yield process.pid
+    finally:
+        process.kill()
+        process.wait()
+
+
+def asked(pid: int) -> list[HeldLock]:
+    """What the collectors say of locks that this process asks for."""
+    process = Process(ProcessRef("here", pid, 0), Role.RANK)
+    found = blocked.collect(Target(process, seen={"threads": threads.collect(Target(process))}))
+    return list(found.locks) if isinstance(found, Blocked) else []
+
+
+@pytest.mark.parametrize(("how", "told"), [(fcntl.LOCK_EX, True), (None, False)])
+def test_a_lock_for_writing_by_another_process(
+    napping: int, tmp_path: pathlib.Path, how: int | None, told: bool
+) -> None:
+    with open(tmp_path / "index", "a") as index:
+        if how is not None:
+            fcntl.lockf(index, how)
+        wanted = [HeldLock(napping, "POSIX", str(tmp_path / "index"), (os.getpid(),), holder_name(), asked=True)]
+        assert asked(napping) == (wanted if told else [])
+
+
+def test_a_lock_for_reading_or_of_flock_keeps_nobody_waiting(napping: int, tmp_path: pathlib.Path) -> None:
+    """Readers share; flock's locks belong to the open file, which children inherit."""
+    with open(tmp_path / "index") as index, open(tmp_path / "index", "a") as again:
+        fcntl.lockf(index, fcntl.LOCK_SH)
+        fcntl.flock(again, fcntl.LOCK_EX)
+        assert asked(napping) == []
+
+
+def holder_name() -> str:
+    return pathlib.Path("/proc/self/comm").read_text().strip()
