@@ -80,6 +80,9 @@ class Reader:
         for column, field in (("PPID", "ppid"), ("NLWP", "threads"), ("THCNT", "threads")):
             if row.get(column, "").isdigit():
                 fields[field] = int(row[column])
+        started = next((row[column] for column in ("STARTED", "START", "STIME") if column in row), "")
+        if re.fullmatch(r"\d\d:\d\d(?::\d\d)?", started):
+            fields["started"] = started
         yield _event(line, "proc.row", fields, int(pid))
 
     def close(self) -> Iterable[Record]:

@@ -70,14 +70,14 @@ _FAMILIES = (
     ("V8", r"\bv8::"),
     ("macOS", r"\b_?dispatch_\w+|\bxpc_\w+|\bnotify_\w+|_os_log\w*|SCDynamicStore\w*|CFPreferences\w*|\bobjc_\w+|NSXPC|get_proxies"),
     ("the allocator", r"\b(?:je_|mi_|_mi_|tc_)\w*|\btcmalloc::|\barena_get\w*|\b_int_(?:malloc|free)|\bptmalloc\w*|(?:__libc_)?(?:malloc|calloc|realloc|free)\b|mmap_lock"),
-    ("the C library", r"\b(?:__tz_convert|localtime|getaddrinfo|__res_\w+|__nss_\w+|getpw\w+|getgr\w+|setenv|putenv|__add_to_environ|_IO_\w+|__?v?syslog\w*|__dcigettext|setlocale|__new_exitfn|__cxa_atexit|__cxa_guard_acquire|__pthread_once\w*|std::call_once|__run_\w*fork_handlers)"),
+    ("the C library", r"\b(?:__tz_convert|localtime|getaddrinfo|__res_\w+|__nss_\w+|getpw\w+|getgr\w+|setenv|putenv|__add_to_environ|_IO_\w+|__?v?syslog\w*|__dcigettext|setlocale|__new_exitfn|__cxa_atexit|__internal_atexit|__cxa_guard_acquire|__pthread_once\w*|std::call_once|__run_\w*fork_handlers)"),
     ("the dynamic linker", r"\b_dl_\w+|\bdl_iterate_phdr|\bdlopen\w*|_Unwind_Find_FDE|\b_rtld\w*"),
     ("the interpreter's own locks", r"\b(?:PyThreadState_New|new_threadstate|_PyThreadState_\w+|PyInterpreterState_\w+|_enter_buffered_busy|_PyMutex_LockTimed|PyMutex_Lock|_PyImport_\w+|tstate_\w+)"),
 )  # fmt: skip
 _LIBRARIES = tuple((name, re.compile(pattern)) for name, pattern in _FAMILIES)
 # Where a thread sleeps or spins, whatever for.
 _ASLEEP = re.compile(
-    r"^(?:.*(?:futex|lll_lock|mutex|cond_\w*wait|sem_\w*wait|Semaphore\w*|sched_yield|nanosleep|psynch|ulock|semaphore|rwlock|once_slow|guard_acquire|spin|Spin|barrier|Barrier|_wait\b|Wait\w*|park|Park|Notification|Block\w*|latch|usleep|thr_yield).*|syscall|do_wait|do_spin|__lock|__timedwait\w*|wait\w*|runtime\.(?:futex|gopark|notesleep).*)$",
+    r"^(?:.*(?:futex|lll_lock|mutex|cond_\w*wait|sem_\w*wait|Semaphore\w*|sched_yield|nanosleep|psynch|ulock|semaphore|rwlock|once_slow|guard_acquire|spin|Spin|barrier|Barrier|_wait\b|Wait\w*|park|Park|Notification|Block\w*|latch|usleep|thr_yield).*|syscall|do_wait|do_spin|__lock|__timedwait\w*|wait\w*|__internal_atexit|__new_exitfn|__cxa_atexit|arena_get2\S*|_dl_add_to_namespace_list|__tz_convert|ptmalloc_lock_all|tcache_init\S*|_IO_(?:lock|flock)\w*|runtime\.(?:futex|gopark|notesleep).*)$",
     re.IGNORECASE,
 )
 _RANK_WAITS = (Wait.COLLECTIVE, Wait.P2P, Wait.DEVICE, Wait.RENDEZVOUS, Wait.STORE, Wait.GIL, Wait.CHILD)
@@ -132,7 +132,8 @@ def library_waited_in(stack: Stack) -> str:
         return ""
     if not any(_ASLEEP.match(frame.function) for frame in inner[:5]) or any(kind_of(one) is Wait.IDLE for one in inner):
         return ""
-    names = [f"{frame.function} ({frame.library})" if frame.library else frame.function for frame in inner]
+    bare = [frame.function.removeprefix("__GI_") for frame in inner]
+    names = [f"{name} ({frame.library})" if frame.library else name for name, frame in zip(bare, inner)]
     return next((name for name, pattern in _LIBRARIES if any(pattern.search(one) for one in names)), "")
 
 

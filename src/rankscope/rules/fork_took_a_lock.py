@@ -56,6 +56,8 @@ _POOLS = (
 
 # Threads of a library that were started in the process itself.
 _OWN_THREADS = r"^(?:gomp_thread_start|blas_thread_server|__kmp_launch_worker|__kmp_launch_thread)\b"
+# It is the parent that hangs, later: then it is no copy of a lock.
+_IN_PARENT = r"\b(?:hangs?|hung|stuck|blocks?|freezes)\b[^\n]{0,30}\bin the parent\b[^\n]{0,20}\b(?:after|once|when)\b"
 # The warning alone is in many healthy logs.
 _STANDS = r"futex|hang|hung|stuck|wait(?:s|ing)? (?:for|in|on)\b(?![^\n]*(?:finish|success))|sleep(?:s|ing)?\b|never|is ever (?:printed|reached|written|returned)|frozen|freez|mutex|_lock\b|idle\)|Timeout \(|\+{5,} Timeout \+{5,}|Failed: Timeout|timed out|times out|no progress|no (?:further|more) output|nothing (?:more|further|follows|else)|still running|silent|does not (?:start|finish|return)"
 _SIGNS = (
@@ -75,7 +77,7 @@ _SIGNS = (
     Sign(r"(?:_acquireLock|acquire|_lock|createLock|emit|flush|handle) \((?:[^\n]*/)?logging/(?:__init__|handlers)\.py", "a child waits for the lock of the log", also=(CHILD_FRAMES,)),
     Sign(r"may lead to deadlocks in the child|os\.fork\(\) is incompatible with multithreaded|process just got forked, after parallelism|fork\(\) (?:called )?(?:from|in) (?:a )?multi-?threaded",
          "the interpreter or a library warned of this fork", anywhere=(_STANDS,)),
-    Sign(_GLOBAL_LOCKS, "a child waits for a lock that belongs to the whole process", also=(CHILD_WORDS, r"lll_lock|mutex_lock|SpinLock|SlowLock|futex|lock_slow|park|_lock\b|spin"), unless=(_OWN_THREADS,), prose=True),
+    Sign(_GLOBAL_LOCKS, "a child waits for a lock that belongs to the whole process", also=(CHILD_WORDS, r"lll_lock|mutex_lock|SpinLock|SlowLock|futex|lock_slow|park|_lock\b|spin"), unless=(_OWN_THREADS, _IN_PARENT), prose=True),
     Sign(r"\b(?:inherit\w*|copied|held|taken|owned|locked)[^\n]{0,60}(?:lock|mutex)[^\n]{0,60}(?:fork|parent)|(?:lock|mutex)[^\n]{0,80}(?:held|owned|taken|locked)[^\n]{0,40}(?:at (?:the )?(?:time of )?fork|by (?:a |the )?(?:thread (?:id )?(?:of|in) )?(?:the )?parent|when (?:it|the process) forked|thread that does not exist|does not exist in the child)",
          "a lock was held when the process was forked", prose=True),
     Sign(r"\b(?:weakref|finaliz\w+|__del__|gc|garbage)[^\n]*(?:\n.*){0,8}(?:future|result\(\)|run_coroutine_threadsafe|asyncer|event loop|Future\.result)", "a finalizer in a child waits for a thread of its parent", also=(CHILD_WORDS,)),
@@ -84,12 +86,14 @@ _SIGNS = (
     Sign(r"at::(?:native|cpu|_ops|parallel_for|internal)[^\n]*|libgomp|libiomp|\bc10::|torch::autograd::THPVariable", "a CPU operator does not return in a worker of a process that forks",
          also=(r"(?:hung|stuck|forked|blocked|hang\w*)[^\n]{0,20}worker|worker[^\n]{0,30}(?:hung|stuck|forked|hang)|gunicorn|uwsgi|pre-?fork|celery|--preload",), prose=True),
     Sign(rf"\b(?:stuck|hang\w*|hung|never|block\w*|wait\w*|freez\w*|stop\w*|idle)\b[^\n]{{0,60}}\b(?:{_POOLS[3:-1]}|parallel_for|svd|matmul|dgetrf|linalg|blas|lapack|scipy|numpy|np\.)|\b(?:{_POOLS[3:-1]}|svd|dgetrf|linalg|blas|lapack|scipy|numpy)\b[^\n]{{0,60}}\b(?:stuck|hang\w*|hung|never (?:return|finish|complete)\w*|block\w*|freez\w*)", "a library with threads of its own does not return in a child",
-         also=(CHILD_WORDS, r"parent|before|already|fork|child|spawn|OMP_NUM_THREADS|thread"), unless=(r"out of memory|killed by signal|No space left|all_?reduce|watchdog",), prose=True),
+         also=(CHILD_WORDS, r"parent|before|already|fork|child|spawn|OMP_NUM_THREADS|thread"), unless=(_IN_PARENT, r"out of memory|killed by signal|No space left|all_?reduce|watchdog",), prose=True),
     Sign(r"\b(?:sync|wrapper) \((?:[^\n]*/)?fsspec/asyn\.py|run_coroutine_threadsafe|_blocking \((?:[^\n]*/)?grpc/|(?:result|_result_or_cancel) \((?:[^\n]*/)?concurrent/futures/_base\.py", "a child waits for a thread that would have to run in its parent", also=(r"_worker_loop|popen_fork|_launch \(|os_fork|forked",)),
+    # The locks of a queue (_rlock, _wlock) are where idle workers stand.
+    Sign(r"^\s*with (?:\w+\.)*(?!_?[rw]lock\b)\w*lock\w*:\s*$|Lock\(owner=SomeOther(?:Process|Thread)\)", "a worker of a process that forks waits for a lock", anywhere=(r"multiprocessing/(?:forking|popen_fork)\.py|os\.fork\(", r"\bworker|\bchild")),
     Sign(r"with (?:self\.)?\w*lock\w*:|\.acquire\(", "a child waits for a lock", also=(r"\bforked?\b|\bchild\b|prefork|os\.fork|gunicorn|celery|uwsgi",), prose=True),
     Sign(cured_by(r"\b(?:OMP|OPENBLAS|MKL|NUMEXPR|VECLIB|RAYON|POLARS|BLIS|GOTO|TBB|ARROW|OPENCV\w*|TF)[_ ]\w*[_ ]?THREADS[ =_]{0,3}1\b|set_num_threads\(1\)|threadpool_limits|TOKENIZERS_PARALLELISM ?= ?\"?(?:false|0)|setNumThreads\([01]\)"), "it works with one thread", anywhere=(CHILD_WORDS,), prose=True),
     Sign(r"\b(?:before|after|across|prior to|at|on|since|through)[^\n]{0,24}\b(?:os\.)?fork\w*\b[^\n]{0,80}(?:thread|lock|mutex|pool|hang|deadlock|stuck)|\b(?:os\.)?fork\w*\b[^\n]{0,60}(?:while|when|with)[^\n]{0,60}(?:thread|lock)",
-         "somebody says that threads and fork are mixed", prose=True),
+         "somebody says that threads and fork are mixed", unless=(_IN_PARENT,), prose=True),
     # A pool that idles while its parent waits has lost what it was given; one thread says that it was forked out of a program with more.
     Sign(r"^(?:get|__enter__|recv) \((?:[^\n]*/)?multiprocessing/(?:queues|synchronize|connection)\.py", "a worker forked out of a running program idles while its parent waits for it", POSSIBLE, also=(r"_process_worker|\bworker \((?:[^\n]*/)?multiprocessing/pool",), anywhere=(r"Threads:\s*1\b", r"futex")),
     Sign(r"\b(?:gunicorn|uwsgi|celery)[^\n]{0,60}(?:--preload|preload|prefork|pre-fork)", "a server forks its workers after loading", POSSIBLE, anywhere=(BAD,), prose=True),

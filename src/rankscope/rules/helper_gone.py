@@ -24,7 +24,7 @@ from ..analysis.accounts import accounts
 from ..analysis.case import Case
 from ..model.diagnosis import Finding
 from ._outcomes import BAD
-from ._text import POSSIBLE, Hit, Sign, finding, hits, make_rule
+from ._text import POSSIBLE, Hit, Sign, events, finding, hits, make_rule
 
 _WAIT = r"(?:join|wait|recv|get|waitpid|wait4|poll|select|hang|stuck|block)\w*"
 _STILL = r"hang|never|stuck|wait|not (?:executed|run|returned)|remain|get\(\)|for ?ever|locks? up|no (?:new )?(?:task|line|output|progress)|idle"
@@ -32,11 +32,12 @@ _POOL = r"\bPool\b|\bpool\b|ProcessPool|\bprocesses\b|n_jobs|num_proc|max_worker
 _STILL_WAITS = r"^(?:recv\w*|_recv\w*|join|get|wait|poll|_poll|result|map) \((?:[^\n]*/)?(?:multiprocessing/\w+|threading|subprocess|selectors|concurrent/futures/\w+|queue)\.py|\b(?:recv|join|get|result|waitpid|wait4)\("
 _SIGNS = (
     Sign(r"\b(?:worker|child|process|helper|sub-?process)\w*\b[^\n]{0,40}\b(?:missing (?:from|in) (?:ps|the process|the list)|(?:is|was) not (?:in|listed in) (?:ps|the process)|no longer (?:in|shows))|segfault[^\n]{0,40}(?:for|of|in) (?:its|the|that|a) (?:pid|child|worker|process)", "a child is not there any more", prose=True),
-    Sign(r"subprocesses has abruptly died|\b(?:worker|child|helper|core proc|process|engine|pool|simulator|env\w*)\b[^\n]{0,40}\b(?:died|exited|terminated|quit|ended|stopped|disappeared)\b[^\n]{0,16}\b(?:unexpectedly|abruptly|prematurely|silently)|\b(?:unexpected(?:ly)?|abrupt(?:ly)?)\b[^\n]{0,16}\b(?:died|exit|exited|terminated|termination|death)\b[^\n]{0,40}\b(?:worker|child|helper|process|engine)", "a child or helper ended without a word", unless=(r"oom[-_]kill|Out of memory|bus error|Bus error|shared memory|No space left|DataLoader worker",)),
+    Sign(r"subprocesses has abruptly died|\b(?:worker|child|helper|core proc|process|engine\w*|\w+(?-i:Worker|Process|Actor)|pool|simulator|env\w*)\b[^\n]{0,40}\b(?:died|exited|terminated|quit|ended|stopped|disappeared)\b[^\n]{0,16}\b(?:unexpectedly|abruptly|prematurely|silently)|\b(?:unexpected(?:ly)?|abrupt(?:ly)?)\b[^\n]{0,16}\b(?:died|exit|exited|terminated|termination|death)\b[^\n]{0,40}\b(?:worker|child|helper|process|engine)", "a child or helper ended without a word", unless=(r"oom[-_]kill|Out of memory|bus error|Bus error|shared memory|No space left|DataLoader worker",)),
     Sign(r"\bRestarting worker\b|\bworker\b[^\n]{0,40}\b(?:was )?(?:restarted|respawned|replaced)\b", "a worker was replaced", anywhere=(BAD,), unless=(r"exceeded[^\n]{0,20}memory|oom[-_]kill|Out of memory",)),
     Sign(r"^(?:get|wait|map|starmap|next|_get_result|result|as_completed|retrieve) \((?:[^\n]*/)?(?:multiprocess(?:ing)?/pool|concurrent/futures/_base|joblib/parallel|billiard/pool|pebble/\S+)\.py", "a parent waits for the result of a pool", POSSIBLE, anywhere=(BAD,), unless=(r"_inductor|triton|asyncio|import|fork",)),
     Sign(r"\b(?:younger|newer|later|recent|fresh)\b[^\n]{0,24}\b(?:start(?:ed)?(?: time)?|pid|process id|age)\b[^\n]{0,40}|\bone (?:of (?:them|the workers)|worker)\b[^\n]{0,40}\b(?:newer|younger|started (?:later|after|minutes|hours))", "a worker is younger than the others: it replaced one", anywhere=(_STILL, _POOL), prose=True),
     Sign(r"\b(?:little|low (?:on )?|not enough|small|limited|less|out of|memory pressure|under (?:\w+ ){0,2}memory)\b ?(?:RAM|memory|pressure)?\b[^\n]{0,60}", "a pool stands still when memory is short: one of its workers may have been killed", POSSIBLE, anywhere=(_STILL, _POOL, r"\b(?:RAM|memory)\b"), unless=(r"CUDA|GPU memory|/dev/shm|shared memory|\bfork(?:ed|s)?\b|Cannot allocate",), prose=True),
+    Sign(r"\bonly (?:\d+|one|two|three|\w+) of (?:the |its |all )?(?:\d+|\w+) (?:\w+ ){0,2}(?:are|is|were) (?:still )?(?:in ps|left|alive|running|listed|there|present)|\bone (?:of (?:the|its) \w+|\w+)? ?(?:is|was) missing (?:in|from) (?:ps|the process)", "not all of its children are there", anywhere=(_STILL_WAITS + r"|" + BAD,), unless=(r"\branks?\b[^\n]{0,20}(?:joined|arrived)|nodes?\b",), prose=True),
     Sign(r"\[DEBUG/\w+\] cleaning up worker \d+", "a pool replaced a worker that had ended", anywhere=(_STILL,)),
     Sign(r"\bkill(?:s|ed|ing)?\b(?: -\d+| -KILL)?[^\n]{0,30}\b(?:workers?|child\w*|ForkPoolWorker\S*|SpawnPoolWorker\S*|sub-?process\w*|helper|simulator|actor)\b|\b(?:workers?|child\w*|sub-?process\w*|helper)\b[^\n]{0,20}\b(?:was|were|got|is) (?:kill|OOM-?kill|SIGKILL|terminat)", "a worker was killed", anywhere=(_STILL,), unless=(r"oom[-_]kill|Out of memory|Memory cgroup|<defunct>",), prose=True),
     Sign(r"\bno (?:such )?process (?:with|of|for|has) (?:this|that|its|the)\b|\bpid \d+\b[^\n]{0,30}(?:does not|no longer|doesn't) exist|No such process", "a process is not there any more", anywhere=(_STILL_WAITS,), prose=True),
@@ -47,7 +48,7 @@ _SIGNS = (
     Sign(r"process in the process pool was terminated abruptly|BrokenProcessPool|A worker process (?:was|has been) (?:unexpectedly )?(?:terminated|died)|TerminatedWorkerError|worker process managed by the executor was unexpectedly terminated",
          "a pool says that a worker is gone"),
     Sign(r"\b(?:child|worker|helper|sub-?process|process|server|manager|actor|simulator|env(?:ironment)?)\b[^\n]{0,60}\b(?:died|dead|is gone|was gone|crashed|segfault\w*|no longer (?:exists|alive|running)|exited (?:with|unexpectedly)|terminated|killed|vanished|disappeared)",
-         "a child or helper is gone", anywhere=(r"(?:parent|main|rank|driver|master|caller)[^\n]{0,80}" + _WAIT,), prose=True),
+         "a child or helper is gone", anywhere=(r"(?:parent|main|rank|driver|master|caller|trainer|program|launcher|client|server)\b[^\n]{0,80}" + _WAIT,), prose=True),
     Sign(r"\b(?:exit ?code|exitcode|returncode)\W{0,4}(?:-11|139|-6|134|-7|135|-4|132|-8)\b|Segmentation fault|SIGSEGV|SIGABRT|core dumped", "a process crashed", POSSIBLE),
     Sign(r"\bSIGCHLD\b|wait4\([^\n]*unfinished|waitid\(", "a parent waits for a child", POSSIBLE),
     Sign(r"\b(?:EOFError|ConnectionResetError|BrokenPipeError|ConnectionRefusedError)(?:[^\n]*\n)?[^\n]*(?:managers|multiprocessing)|multiprocessing/managers\.py(?:[^\n]*\n){0,8}[^\n]*(?:EOFError|ConnectionResetError|BrokenPipeError|ConnectionRefusedError)", "a manager's process is gone"),
@@ -62,6 +63,7 @@ def check(case: Case) -> Iterator[Finding]:
     found = list(hits(case, _SIGNS))
     if not case.snapshot.live:
         found.extend(_nobody_reads(case))
+        found.extend(_replaced(case))
     if found:
         yield finding(RULE, case, found, "a parent waits for a child process that is gone", _STEPS)
 
@@ -72,6 +74,28 @@ def _nobody_reads(case: Case) -> Iterator[Hit]:
     reading = [one for one in accounts(case) if one.find(_READING)]
     if len(locked) > 1 and not reading:
         yield Hit(Sign("", "all workers wait for the lock of their queue, and nobody reads from it"), locked[0], "")
+
+
+_POOL_WAITS = r"(?:get|wait|map|starmap|next|imap\w*) \((?:[^\n]*/)?(?:multiprocess(?:ing)?|billiard)/pool\.py"
+
+
+def _replaced(case: Case) -> Iterator[Hit]:
+    """A pool whose caller waits, and of whose workers ``ps`` shows one or two that were started long after the others."""
+    waiting = next((one for one in accounts(case) if one.find(_POOL_WAITS)), None)
+    families: dict[tuple[object, object], list[str]] = {}
+    for row in events(case, "proc.row"):
+        if "started" in row.fields:
+            families.setdefault((row.fields.get("ppid"), row.fields.get("command")), []).append(
+                str(row.fields["started"])[:5]
+            )
+    for times in families.values():
+        usual = max(set(times), key=times.count)
+        late = [one for one in times if one > usual]
+        if waiting is not None and len(times) > 2 and late and 3 * len(late) <= len(times):
+            yield Hit(
+                Sign("", f"a worker was started at {late[0]}, the others at {usual}: it replaced one"), waiting, ""
+            )
+            return
 
 
 RULE = make_rule(__name__, __doc__, "child-dead", 38, check)

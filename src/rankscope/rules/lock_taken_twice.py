@@ -60,6 +60,7 @@ _SIGNS = (
     Sign(r"Garbage-collecting(?:[^\n]*\n){0,12}?[^\n]*(?:lock|acquire|put|emit|add_)", "the collector runs finalizers inside code that uses a lock", also=(r"__del__|weakref|lock|acquire",)),
     Sign(_LOCK + r"[^\n]*\n(?:[^\n]+\n){0,12}?[^\n]*<signal handler called>|<signal handler called>(?:[^\n]*\n){1,12}[^\n]*(?:lll_lock|mutex_lock|malloc)", "a signal handler interrupted code that held the lock it wants", prose=True),
     Sign(r"reentrant call inside <_io\.", "a signal handler re-entered an output buffer"),
+    Sign(r"^[^\n]*\b(\w*(?:lock|mutex)\w*) locked\b[^\n]*\n(?![\s\S]*\1 (?:un|re)?locked\b)(?:[^\n]*\n){0,3}[^\n]*\Z", "the trace ends where a lock was taken and not let go", also=(r"\b\w*(?:lock|mutex)\w* unlocked\b",)),
     Sign(r"Found one Java-level deadlock|waiting to lock monitor [^\n]*\n[^\n]*which is held by", "the Java machine found threads that wait for each other"),
     Sign(cured_by(r"\bgc\.(?:disable|freeze)\(\)|gc\.disable\b"), "it works when the collector does not run", anywhere=(r"\block|acquire|deadlock|mutex",), unless=(r"\bslow(?:er)?\b",), prose=True),
     Sign(cured_by(r"\bRLock\b"), "it works when the lock may be taken again", prose=True),

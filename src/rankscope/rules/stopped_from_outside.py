@@ -34,6 +34,7 @@ _SIGNS = (
     Sign(r"\b(?:gdb|lldb|strace|py-spy|cuda-gdb|debugger)\b[^\n]{0,80}\b(?:left|forgotten|still (?:open|running|attached|at)|never (?:quit|detached))|\b(?:left|forgot\w*)\b[^\n]{0,40}\b(?:gdb|lldb|strace|debugger|\(gdb\))|\b(?:resum\w+|went on|continued)\b[^\n]{0,20}\b(?:after|when|with|by)\b[^\n]{0,20}\b(?:quit\w*|detach\w*|SIGCONT|kill -CONT|fg\b|thaw\w*|unpause|scontrol resume)", "a debugger or a signal held the process", prose=True),
     Sign(r"\b(?:python\d?|process|rank \d+|pid \d+|worker|trainer)(?:'s \w+)?\W{1,3}(?:is |shows |stands )?(?:in )?(?:the )?(?:stat(?:e|us) )?[\"'`]?T\b[\"'`]?(?=[,;.)\s]|$)", "a process is in state T", anywhere=(r"\b(?:top|htop|ps|/proc|state|stat|status)\b",), prose=True),
     Sign(r"^\s*\d+ +[\w.+-]+ +(?:-?\d+|rt) +-?\d+ +[\d.]+[kmgt]? +[\d.]+[kmgt]? +[\d.]+[kmgt]? +[Tt] +[\d.]+ +[\d.]+ ", "top shows a process in state T"),
+    Sign(r"JOBID[^\n]*\bST\b[^\n]*\n(?:[^\n]*\n){0,5}?\s*\d+ +\S+ +\S+ +\S+ +S +[\d:-]+", "the scheduler suspended the job"),
     Sign(r"do_signal_stop|ptrace_stop|__refrigerator|do_freezer_trap|get_signal[^\n]*freez", "the kernel holds the process"),
     Sign(r"\bfrozen 1\b|^\W*FROZEN\W*$|freezer\.state|cgroup\.freeze|docker pause|\(Paused\)|\bpaused container", "the control group is frozen"),
     Sign(r"(?<!stop reason = signal )(?<!received signal )SIGSTOP|SIGTSTP|SIGTTIN|SIGTTOU|suspended \(tty|^\[\d+\][+-]?\s+Stopped|kill -STOP|kill -19", "a stop signal was sent"),

@@ -30,6 +30,8 @@ _KERNEL = (
 )
 _SIGNS = (
     Sign(r"network (?:drive|share|mount|storage)[^\n]{0,80}(?:lost|down|unstable|gone|disconnect\w*|unavailable)|(?:lost|losing) (?:its |the )?connection to (?:the )?(?:nfs|storage|file server|mount|share)", "a network drive was lost", prose=True),
+    Sign(r"\b(?:df|ls|stat|lsof|du|find|cat|cd|mount|touch)\b (?:[^\s,;]+ ){0,4}?(?:on (?:it|that node|the mount) )?(?:hangs?|blocks?|never returns?|does not return|stands? still)|\b(?:hangs?|blocks?)\b[^\n]{0,20}\b(?:df|ls)\b", "plain commands on files hang", prose=True),
+    Sign(r"\bwaiting \d+(?:\.\d+)? sec(?:onds)?, \w+: on \w+|\bmmdiag\b[^\n]*waiters", "GPFS has long waiters"),
     Sign(r"\b(?:in|state|status) (?-i:D)\b(?![\w'-])", "a process is in uninterruptible sleep"),
     Sign(r"\b(?:nfs: server \S+|server \S+) (?:is )?not responding", "a file server does not answer"),
     Sign(r"\b(?:Lustre|LustreError|MDS|OST)[^\n]*(?:Connection[^\n]*lost|not responding|timed out|evicted)|ceph[^\n]*(?:hung|stuck|slow ops)|"
@@ -44,7 +46,7 @@ _SIGNS = (
          "a call on a file does not return", POSSIBLE, also=(r"strace|unfinished",)),
     Sign(r"\b(?:nfs|lustre|gpfs|weka|beegfs|ceph|fuse|s3fs|goofys|gcsfuse|efs|fsx|cifs|smb|glusterfs|juicefs|jfs|mount(?:ed)?(?: point)?|file ?system|filesystem|storage)\b"
          r"[^\n]{0,60}\b(?:hang|hung|hangs|unresponsive|not respond|stall|stuck|frozen|unreachable|blocks|blocked|never returns?)",
-         "somebody says that storage does not answer", prose=True),
+         "somebody says that storage does not answer", unless=(r"\bflock\b|file ?lock\b",), prose=True),
     Sign(r"has not responded in \d+ seconds|libceph[^\n]*(?:osd|mds|mon)\d*[^\n]*(?:down|closed|hunting|socket error)|gluster\w*[^\n]*(?:disconnected|not connected|timed out)|(?:sunrpc|rpcbind|\bnfs\w*)\b[^\n]{0,40}(?:timed out|not responding)|task:\S+\s+state:D\b", "a file server does not answer"),
     Sign(r"metadata I/O error|EXT4-fs error|XFS[^\n]*(?:shut ?down|log I/O error)|Remounting filesystem read-only|Read-only file system", "a file system failed", POSSIBLE),
     Sign(r"Input/output error|\[Errno 5\]|I/O error, dev", "storage answers with errors", POSSIBLE),
