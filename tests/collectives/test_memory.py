@@ -162,6 +162,19 @@ def test_old_finished_operations_are_left_out_and_unfinished_ones_never():
     assert [entry.id for entry in read(process, tail=4).entries] == [3, 26, 27, 28, 29]
 
 
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
+def test_members_of_a_batch_are_over_when_the_batch_is(layout):
+    """Torch never marks them: only the entry that follows them, with the same numbers."""
+    process = Process(layout, capacity=64)
+    for number in range(3):
+        over = number < 2
+        process.issue("nccl:send 0->1", number, [[4]], done=False, p2p=True)
+        process.issue("nccl:recv 0<-1", number, [[4]], done=False, p2p=True)
+        process.issue("nccl:coalesced", number, [], done=over, p2p=True)
+    assert [entry.done for entry in read(process).entries] == [True] * 6 + [False] * 3
+    assert [entry.id for entry in read(process, tail=1).entries] == [6, 7, 8]
+
+
 def test_messages_name_both_ends():
     process = Process(MODERN)
     process.issue("nccl:recv 3<-0", 0, [[4]], done=False, p2p=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..model.evidence.recorder import RecorderEntry, label_parts
@@ -57,6 +57,21 @@ def is_row(memory: Memory, raw: bytes, begin: int, ids: int, layout: Layout) -> 
 def over(raw: bytes, at: int, layout: Layout) -> bool:
     """Is the operation retired, or was its end seen?"""
     return bool(raw[at + layout.entry - 8] or raw[at + 224 + layout.shift])
+
+
+def with_their_batch(raw: bytes, order: Sequence[int], layout: Layout) -> set[int]:
+    """The members of batches that are over, of entries in order of time: torch writes one more entry with their numbers
+    behind them, which alone is ever marked (ProcessGroupNCCL::endCoalescing)."""
+    found, ended = set(), set()
+    for at in reversed(order):
+        key = struct.unpack_from("<Q", raw, at + 8 + layout.shift) + struct.unpack_from(
+            "<QQ", raw, at + 80 + layout.shift
+        )
+        if over(raw, at, layout):
+            ended.add(key)
+        elif key in ended:
+            found.add(at)
+    return found
 
 
 def entry(memory: Memory, raw: bytes, at: int, begin: int, layout: Layout, sites: Tracebacks | None) -> RecorderEntry:

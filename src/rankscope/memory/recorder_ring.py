@@ -9,11 +9,11 @@ from __future__ import annotations
 import struct
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..model.evidence.recorder import GroupConfig, GroupStatus, Recorder
 from . import cpp
-from .recorder_entry import LAYOUTS, Layout, Torn, entry, is_row, over
+from .recorder_entry import LAYOUTS, Layout, Torn, entry, is_row, over, with_their_batch
 from .source import Memory, Unreadable
 from .tracebacks import Tracebacks
 
@@ -101,13 +101,16 @@ class Reading:
         # The ring turns at ``next``: what follows it is older than what precedes it.
         turn = head.next if count == head.capacity and head.next < count else 0
         order = [at * layout.entry for at in (*range(turn, count), *range(turn))]
-        opened = [at for at in order if not over(raw, at, layout)]
+        settled = with_their_batch(raw, order, layout)
+        opened = [at for at in order if not over(raw, at, layout) and at not in settled]
         chosen = {*(order[-self._tail :] if self._tail else ()), *opened[-MOST_OPEN:]}
         read_at = time.time_ns()
         kept = [at for at in order if at in chosen]
         sited = {*opened[:1], *kept[-SITES:]}
         entries = tuple(
-            entry(self._memory, raw, at, head.begin, layout, self._sites if at in sited else None) for at in kept
+            replace(one, done=one.done or at in settled)
+            for at in kept
+            for one in [entry(self._memory, raw, at, head.begin, layout, self._sites if at in sited else None)]
         )
         if any(after.id <= before.id for before, after in zip(entries, entries[1:])):
             raise Torn

@@ -8,7 +8,8 @@ size or type, its call meets another call of its peers: they hang, abort, or go 
 At the first number that did not end, the recorders of the members show different operations, element counts or types. The
 smaller party is named; where both are equally large, what the group usually does decides, else both sides are shown. The
 calls that follow tell whether one was left out, added or swapped. Ranks that were
-prepared (`rankscope.prepare`) also note which root they passed.
+prepared (`rankscope.prepare`) also note which root they passed. Where nothing waits, calls that are over and were
+not the same are told as possible: their data is wrong.
 
 ## What to do
 Compare the two call sites that are shown. Look for a branch on rank-local data before them, for tensors whose size
@@ -58,6 +59,20 @@ def check(case: Case) -> Iterator[Finding]:
             yield _roots(case, state, passed, certain=passed is said)
         elif state.kind in _WORDS:
             yield _recorded(case, state)
+    for state in case.comparison.differ if case.comparison.moving is not True else ():
+        yield _finished(case, state)
+
+
+def _finished(case: Case, state: CollectiveState) -> Finding:
+    """The calls are over, so nobody waits: what arrived is cut, stale or misread."""
+    who = ranks_phrase(state.culprits) if state.culprits else "some members"
+    return Finding(
+        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=Certainty.POSSIBLE, ranks=state.culprits,
+        title=f"{who} {_WORDS[state.kind]} at {call(state)}, which is over: its data is wrong",
+        processes=tuple(process for rank in state.culprits for process in case.of_rank(rank)),
+        because=(*_usual(state), *_odd(state), *_places(case, state)), against=case.comparison.weak,
+        next=look_next(case, state.culprits), collective=state,
+    )  # fmt: skip
 
 
 def _recorded(case: Case, state: CollectiveState) -> Finding:

@@ -2,7 +2,8 @@
 
 Recorders in, an account out; nothing is fetched. The steps: groups (``groups``), each rank reduced (``ranks``), records of
 other moments set aside (``skew``), calls that are not complete (``calls``), the wait-for graph (``graph``), its roots judged
-(``judge``, with ``clash`` for calls that differ and ``awaited`` for what came next), two moments (``progress``).
+(``judge``, with ``clash`` for calls that differ, ``awaited`` for what came next, ``circle`` for those who wait for each other),
+two moments (``progress``). Where nothing waits, what is over is compared too (``finished``).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import replace
 from ...model.evidence.recorder import Recorder
 from ...model.ranks import RankSet, ranks_phrase
 from ...model.ring import Ring
-from . import graph, groups, progress, ranks, skew
+from . import finished, graph, groups, progress, ranks, skew
 from .calls import Pending, pending
 from .judge import Judge, label
 from .records import CollectiveAnalysis, Edge, Facts
@@ -58,6 +59,9 @@ def find(
         weak=(*known.doubts, *_of_skew(skewed)),
         total=len(calls),
     )
+    if not found.states:
+        differ = tuple(finished.differing(views, known))
+        found = replace(found, differ=differ, culprits=RankSet(rank for one in differ for rank in one.culprits))
     found = progress.compare(found, everybody, facts.earlier)
     if found.moving and found.culprits:
         return progress.late_twice(found, find(facts.earlier, world_size))

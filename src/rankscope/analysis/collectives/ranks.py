@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from ...model.evidence.recorder import Recorder
-from ...model.ring import Call, Ring
+from ...model.ring import STATES, Call, Ring
 from .groups import Groups
 
 
@@ -75,6 +75,7 @@ def view(rank: int, recorder: Recorder, groups: Groups, p2p_groups: set[int], ba
     """Reduce one recorder. ``p2p_groups`` collects the groups whose counters also count sends and receives; ``batches``
     says that the job posts its messages in batches."""
     ring = Ring.of(recorder.entries)
+    ring = _without_timed_out(ring)
     if recorder.only_active:
         ring = _without_finished_batches(ring, batches)
     whole = not recorder.only_active and (not len(ring) or ring.ids[0] == 0)
@@ -129,6 +130,27 @@ def _without_finished_batches(ring: Ring, batches: bool) -> Ring:
         if not alone and not any(ring.calls[at].closes_batch for at in places):
             for at in places:
                 done[at] = 1
+    return replace(ring, done=bytes(done))
+
+
+def _without_timed_out(ring: Ring) -> Ring:
+    """Operations that were given up are not over: retired, and yet their end was never seen where ends are seen.
+
+    Torch says so itself (FlightRecorder.hpp: "a retired but not completed event has timed out"); gloo never sees an end.
+    """
+    completed = STATES.index("completed")
+    doubtful = [at for at, over in enumerate(ring.done) if over and ring.states[at] != completed]
+    if not doubtful or completed not in ring.states:
+        return ring
+    seen = {ring.calls[at].backend for at, state in enumerate(ring.states) if state == completed}
+    batches = {
+        (call.group, ring.seqs[at], ring.p2p_seqs[at]) for at, call in enumerate(ring.calls) if call.closes_batch
+    }
+    done = bytearray(ring.done)
+    for at in doubtful:
+        call = ring.calls[at]
+        if call.backend in seen and (call.group, ring.seqs[at], ring.p2p_seqs[at]) not in batches:
+            done[at] = 0
     return replace(ring, done=bytes(done))
 
 

@@ -56,6 +56,7 @@ class CollectiveAnalysis:
     deadlines: Mapping[int, float] = field(default_factory=dict)
     silent: RankSet = field(default_factory=RankSet)
     weak: tuple[str, ...] = ()
+    differ: tuple[CollectiveState, ...] = ()  # calls that are over, and yet were not the same: the data is wrong
     total: int = 0  # unfinished calls in all, of which ``states`` shows the first
 
     @property
@@ -71,4 +72,6 @@ class CollectiveAnalysis:
     @property
     def kind(self) -> str:
         """The kind of the decisive call; no_hang where there is none."""
-        return self.states[0].kind if self.hang or self.late else "no_hang"
+        if self.hang or self.late:
+            return self.states[0].kind
+        return self.differ[0].kind if self.differ else "no_hang"
