@@ -31,7 +31,7 @@ def is_of(table: Table, numbers: str, pid: int, proc: str) -> bool:
 
 def _programs(table: Table, numbers: str, listed: frozenset[int], proc: str) -> tuple[Found, ...]:
     """Python programs of a Slurm job that are no distributed job: looked at alone, each with its descendants."""
-    theirs = {seen.pid for seen in table.seen.values() if seen.python
+    theirs = {seen.pid for seen in table.seen.values() if seen.python and seen.environ is not None
               and (seen.pid in listed or is_of(table, numbers, seen.pid, proc))}  # fmt: skip
     first = [pid for pid in sorted(theirs) if not theirs & {above.pid for above in table.above(pid)}]
     return tuple(one for pid in first if (one := discover.job_of(table, pid)) is not None)
