@@ -35,14 +35,17 @@ _COLLECTIVE = r"(?:all[_-]?reduce\w*|all[_-]?gather\w*|all[_-]?to[_-]?all\w*|red
 # In order: the first pattern found in a sentence says what its subject does.
 _SENTENCES: tuple[tuple[str, str], ...] = (
     (
-        "silent",
-        r"\b(?:silent|no (?:output|log|pending|stack|answer|response|process)|says nothing|nothing (?:printed|logged|in the log)|not responding)\b",
-    ),
-    (
         "exception",
         r"(?<!no )(?<!without )(?<!without an )(?<!nor )\b(?:[A-Z]\w*(?:Error|Exception)\b|out of memory|exception|traceback|raised|failed with|errors?:)",
     ),
-    ("dead", r"\b(?:killed|crashed|died|segfault|core dumped|exited|gone|SIGKILL|exit code|terminated|defunct)\b"),
+    (
+        "dead",
+        r"\b(?:killed|crashed|died|segfault|core dumped|exited|gone|SIGKILL|exit code|terminated|defunct|no longer running|not running any ?more)\b",
+    ),
+    (
+        "silent",
+        r"\b(?:silent|no (?:output|log|pending|stack|answer|response|process)|says nothing|nothing (?:printed|logged|in the log)|not responding)\b",
+    ),
     (
         Kind.DEVICE.value,
         r"(?:(?:cuda|cu|hip)\w*Synchronize|synchronize\(\)|memcpy_and_sync|\.item\(\)|\.tolist\(\)|\.cpu\(\)|(?:cuda|cu|hip)(?:Mem)?(?:Host)?(?:Malloc|Alloc|Free)\w*|cuModuleLoad\w*|cuLibraryLoad\w*|torch\.cuda\.synchronize|device[- ]?(?:wide )?sync)",

@@ -25,7 +25,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Section:
-    """A block below a condition: who runs it (``one`` rank, ``rest``, or ``some`` by their own data), and what follows it."""
+    """A block below a condition: who runs it (``one`` rank, ``rest``, ``some`` by their own data, or each as often as its ``own`` things are many), and what follows it."""
 
     who: str
     head: str
@@ -43,7 +43,7 @@ class Section:
 _LEAVES = re.compile(r"(?:return|continue|break|raise StopIteration|sys\.exit|exit\(|os\._exit)\b")
 _MARKS = re.compile(r"^(?:[+>|](?: |$)|-(?: {2,}|\t)|\s*\d{1,4}(?: {2,}|\t|: ))")
 _HEAD = re.compile(
-    r"(?:el)?if\b(?P<condition>.+?)(?<!lambda):(?P<tail>[^\]\"']*)$|else ?:\s*$|except\b[^:]*:(?P<handled>.*)$|@(?P<mark>[\w.]+)"
+    r"(?:el)?if\b(?P<condition>.+?)(?<!lambda):(?P<tail>[^\]\"']*)$|else ?:\s*$|except\b[^:]*:(?P<handled>.*)$|(?:for\b.+?\bin\b|while\b)(?P<over>.+):\s*$|@(?P<mark>[\w.]+)"
 )
 _RANK = r"(?:\b(?:[\w.]+[._])?(?:rank|RANK|gpu|local_gpu|gpu_id|gpu_idx|process_index|process_id|proc_id|ordinal|get_rank|Get_rank|local_rank|LOCAL_RANK|node_rank|replica_id|worker_id|device_id|idr)\b(?:\([^()]*\))?(?:\[[^\]]*\])?|environ\W+(?:get\W+)?['\"](?:LOCAL_|GLOBAL_)?RANK['\"][^=<>!]*)\)?"
 _FLAG = r"\b(?:[\w.]+[._])?(?:is_(?:\w+_)?(?:main|master|chief|root|primary|zero|coordinator|rank_?0|rank_?zero|first)(?:_\w+)?|(?:on_)?main_process|master_process|is_rank_zero_process|global_zero|should_save|should_log|rank_?zero|main_only|is_logger|local_main_process)\b(?:\([^()]*\))?"
@@ -80,6 +80,17 @@ def mostly_code(lines: Sequence[str]) -> bool:
     """Whether a text is a piece of a program rather than words about what it does."""
     told = [line for line in lines if line.strip()]
     return len(told) >= _FEWEST and 3 * sum(map(is_code, told)) >= 2 * len(told)
+
+
+# What a rank may have more or less of than its peers; what all have alike.
+_MINE = re.compile(
+    r"pending|local|queue|waiting|finished|done\b|metrics|\.items\(\)|\.keys\(\)|sorted\(|requests?\b|reqs\b|buffers?\b|experts?\b|samples\b|seqs?\b|sequences\b|unfinished|remaining|todo|shards?\b|files\b|glob|listdir",
+    re.I,
+)
+_SHARED = re.compile(
+    r"range\((?!len)|world_size|loader|epochs?\b|named_parameters|parameters\(\)|modules\(\)|layers\b|all_\w+|groups?\b|state_dict",
+    re.I,
+)
 
 
 def code_in(texts: Sequence[str]) -> tuple[Line, ...]:
@@ -119,6 +130,8 @@ def _who(text: str, found: re.Match[str]) -> str:
         return "one" if _RANK_MARKS.match(found["mark"]) else ""
     if found["handled"] is not None:
         return "some"
+    if found["over"] is not None:
+        return "own" if _MINE.search(found["over"]) and not _SHARED.search(found["over"]) else ""
     condition = found["condition"] or ""
     if _REST.search(f"if {condition.strip()}"):
         return "rest"

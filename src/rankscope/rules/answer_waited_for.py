@@ -6,7 +6,8 @@ comes, and nobody set a limit for the wait: it lasts as long as the connection s
 
 ## How it is recognised
 The main thread ends in a read or connect of a socket (`recv_into`, `readinto`, `do_handshake`, `getaddrinfo`) below a client library: requests, urllib3, httpx,
-aiohttp, boto, azure, google, grpc, a database's or a tracker's client.
+aiohttp, boto, azure, google, grpc, a database's or a tracker's client; or a worker thread does, for which the main thread waits. From outside: a
+connection in `CLOSE_WAIT`, or one that stands and brings nothing.
 
 ## What to do
 See whom it talks to: `ss -tnp | grep pid=PID`; look at that service. End the connection (`ss -K dst HOST dport = PORT`), and most clients raise or retry.
@@ -27,12 +28,12 @@ from ..analysis.accounts import Account, written
 from ..analysis.case import Case
 from ..analysis.doings import doings
 from ..analysis.frame_tables import Kind as Wait
-from ..analysis.frames import has
+from ..analysis.frames import has, wait_of
 from ..model.diagnosis import Finding
 from ..model.evidence.stacks import Stack
 from ..model.process import Role
 from ..model.ranks import ranks_phrase
-from ._text import POSSIBLE, make_rule, members, simple
+from ._text import POSSIBLE, Sign, finding, hits, make_rule, members, simple
 
 _STEPS = (
     "ss -tnp | grep pid=PID   # whom it talks to",
@@ -53,6 +54,15 @@ _OWN = re.compile(
 )
 
 
+# Somebody looked at the process from outside, or reads its log.
+_REMOTE = r"\b(?:https?|:443|CDN|S3|bucket|hub|hugging ?face|cloudfront|download\w*|upload\w*|remote|endpoint|proxy|database|redis|server|API)\b"
+_SIGNS = (
+    Sign(r"\bTCP\b[^\n]*\(CLOSE_WAIT\)|^\W*CLOSE[_-]WAIT\b[^\n]*:\d+|\btcp\w*\b[^\n]*:\d+[^\n]*\bCLOSE_WAIT\b", "the other end has closed the connection, and the program still reads", POSSIBLE),
+    Sign(r"\b(?:no (?:more )?(?:bytes|data|packets|traffic)|zero bytes|nothing (?:arrives|comes|is received)|0 bytes|do(?:es)? not grow|stops? growing)\b", "connections stand, and nothing comes through them", POSSIBLE, anywhere=(_REMOTE, r"\bESTAB\w*|connections?\b|socket"), unless=(r"all_?reduce|NCCL|gloo",), prose=True),
+    Sign(r"\b(?:download|upload|fetch|snapshot_download|hf_hub_download|from_pretrained|load_dataset|s3|api call|request)\w*\b[^\n]{0,60}\b(?:hangs?|hung|stuck|stalls?|stalled|never (?:finish\w*|returns?|ends?|completes?)|freezes?|blocks?|for ?ever)\b|\b(?:hangs?|hung|stuck|stalls?|stalled|freezes?|blocks?)\b[^\n]{0,40}\b(?:download|upload|fetch|snapshot_download|hf_hub_download|from_pretrained)\w*\b", "a transfer from outside does not end", POSSIBLE, unless=(r"all_?reduce|Watchdog|num_workers",), prose=True),
+)  # fmt: skip
+
+
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live:
         return
@@ -60,20 +70,47 @@ def check(case: Case) -> Iterator[Finding]:
         account = doing.account
         if account is None or account.role is Role.DATALOADER_WORKER or not account.seen:
             continue
-        stack = _main(account)
-        if doing.kind not in (Wait.SOCKET.value, Wait.LIBRARY.value, Wait.UNKNOWN.value) or not _asks(stack):
+        stack = _asking(account, doing.kind)
+        if stack is None:
             continue
         who = ranks_phrase(account.ranks) if account.ranks else "a process"
         client = _CLIENT.search(written(stack))
         place = client.group().strip("(").rsplit(":", 1)[0] if client else doing.op
         title = f"{who} waits for the answer of a service outside the job (in {place})"
-        yield simple(RULE, title, POSSIBLE, [doing.site], _STEPS, account.ranks, processes=members(case, account))
+        yield simple(
+            RULE,
+            title,
+            POSSIBLE,
+            [written(stack).split("\n")[0]],
+            _STEPS,
+            account.ranks,
+            processes=members(case, account),
+        )
         return
+    found = list(hits(case, _SIGNS))
+    if found:
+        yield finding(RULE, case, found, "the program waits for the answer of a service outside the job", _STEPS)
 
 
-def _main(account: Account) -> Stack:
+_JOINS = (Wait.CHILD.value, Wait.CONDITION.value, Wait.QUEUE.value, Wait.LOCK.value, Wait.IDLE.value)
+_ITSELF = (Wait.SOCKET.value, Wait.LIBRARY.value, Wait.UNKNOWN.value, Wait.CONDITION.value, Wait.FILE_LOCK.value)
+
+
+def _asking(account: Account, kind: str) -> Stack | None:
+    """The stack that waits for a service: of the main thread, or of a worker for which the main thread waits."""
     named = [seen for seen in account.seen if seen.thread.name and "main" in seen.thread.name.lower()]
-    return (named or list(account.seen))[-1].stack
+    main = (named or list(account.seen))[-1]
+    if kind in _ITSELF and _asks(main.stack):
+        return main.stack
+    others = [seen.stack for seen in account.seen if seen is not main and not _TRACKER.search(written(seen.stack))]
+    joined = kind in _JOINS or wait_of(main.stack).kind.value in _JOINS
+    return next((stack for stack in others if _asks(stack)), None) if joined else None
+
+
+# Threads that read from a service for as long as a program runs.
+_TRACKER = re.compile(
+    r"wandb|mlflow|comet_ml|neptune|clearml|sentry|posthog|opentelemetry|tensorboard|prometheus|datadog|ddtrace|pika|kafka|asyncio/"
+)
 
 
 def _asks(stack: Stack) -> bool:
@@ -82,6 +119,7 @@ def _asks(stack: Stack) -> bool:
     ends = (
         any(_READS.match(frame.function.rsplit(".", 1)[-1]) for frame in stack[-2:])
         or has(stack, Wait.SOCKET) is not None
+        or _CLIENT.search(text.split("\n", 1)[0]) is not None
     )
     return ends and _CLIENT.search(text) is not None and _OWN.search(text) is None
 

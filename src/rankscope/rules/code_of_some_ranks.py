@@ -25,9 +25,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from ..analysis.accounts import Account, accounts
+from ..analysis.accounts import STEP, Account, accounts
 from ..analysis.case import Case
-from ..analysis.pasted_code import Section, code_in, sections
+from ..analysis.pasted_code import Section, code_in, mostly_code, sections
 from ..model.diagnosis import Certainty, Finding
 from ._text import HALTS, LIKELY, POSSIBLE, events, make_rule, simple
 
@@ -69,16 +69,26 @@ _PAIRED = re.compile(r"\b(?:isend|irecv|send|recv|Send|Recv)\(")
 
 
 def check(case: Case) -> Iterator[Finding]:
-    if case.snapshot.live or case.collectives or not _hangs(case):
+    if case.snapshot.live or case.collectives or not (_hangs(case) or _asked(case)):
         return
     found = [one for account in accounts(case) for one in _found(case, account)]
     for certainty, says, head, line in sorted(found, key=lambda one: one[0] is not LIKELY)[:1]:
         title = "the code lets some ranks make a call that the others do not make"
+        certainty = certainty if _hangs(case) else POSSIBLE
         yield simple(RULE, title, certainty, [f"{says}: {head}", f"the call: {line}"], _STEPS)
 
 
 def _hangs(case: Case) -> bool:
     return bool(events(case, "torch.watchdog_timeout", "gloo.op_timeout")) or _any(case, HALTS)
+
+
+def _asked(case: Case) -> bool:
+    """Whether somebody gave code with a short note or excerpt beside it, in which nothing goes on."""
+    notes = [one for one in accounts(case) if 0 < len(one.said) < _NOTE and not mostly_code(one.said.splitlines())]
+    return any(not one.find(STEP.pattern + r"|\bloss\b") for one in notes)
+
+
+_NOTE = 1500  # characters; more are a log
 
 
 def _any(case: Case, pattern: str) -> bool:
@@ -88,7 +98,9 @@ def _any(case: Case, pattern: str) -> bool:
 def _found(case: Case, account: Account) -> Iterator[tuple[Certainty, str, str, str]]:
     found = list(sections(code_in([event.text for event in account.events])))
     for section in found:
-        if section.who == "some":
+        if section.who == "own":
+            yield from _loops(section)
+        elif section.who == "some":
             yield from _skips(case, section)
         else:
             yield from _alone(case, section, found)
@@ -157,6 +169,14 @@ def _skips(case: Case, section: Section) -> Iterator[tuple[Certainty, str, str, 
         return
     certainty = LIKELY if _any(case, _WRAPPED + r"|\branks?\b|all_?reduce|Watchdog") else POSSIBLE
     yield certainty, f"a rank leaves ({left}) by its own data, before a step that the others make", section.head, coming
+
+
+def _loops(section: Section) -> Iterator[tuple[Certainty, str, str, str]]:
+    """A loop over what a rank has by itself, with a call of all in it."""
+    for line in section.body:
+        if _CALL.search(line) and "group=" not in line:
+            yield POSSIBLE, "a call of all ranks stands in a loop over what one rank has", section.head, line
+            return
 
 
 def _first(lines: Iterable[str], pattern: re.Pattern[str]) -> str | None:

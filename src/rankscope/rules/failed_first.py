@@ -44,9 +44,10 @@ _SIGNS = (
     Sign(r"\bsrun: error: \S+: tasks? [\d,-]+: (?!Killed|Out Of Memory)\w|exited on signal (?!9\b|15\b)\d+|(?:Signal: |Caught signal )(?:Segmentation|Aborted|Bus|Floating)", "the launcher says which task ended with an error"),
     Sign(r"\b(?:worker|actor|task|raylet)\b[^\n]{0,60}\b(?:died|was killed|exits?|exited|crashed)\b[^\n]{0,60}\bunexpected|unexpectedly exits|ActorDiedError|ActorUnavailableError|WorkerCrashedError", "the framework says that a worker died"),
     Sign(r"\bno (?:such |living |running )?(?:python )?process (?:with|of|for|named|is)?[^\n]{0,12}\brank[ =:]*\d|\brank[ =:]*\d+\b[^\n]{0,20}\b(?:no (?:such |longer a )?process|is missing from ps|pid (?:is )?gone|not in (?:ps|the process list))", "a rank has no process any more"),
-    Sign(r"\b(?:process|rank|worker|pid|actor)\b[^\n]{0,40}\b(?:is|was|are) (?:not there|no longer there|not running|gone|not alive)\b|\b(?:sys\.exit|os\._exit)\(\d*\)[^\n]*(?:rank|process|shard|early)|\b(?:rank|worker|process) ?\d*[^\n]{0,30}\bexit(?:s|ed)? (?:cleanly|normally|quietly|silently|early|alone|with (?:code|status) 0)", "a rank has left", anywhere=(HALTS,), prose=True),
+    Sign(r"\b(?:process|rank|worker|pid|actor)(?:es|s)?\b[^\n]{0,40}(?:\b(?:is|was|are)\b|:) ?(?:not there|no longer (?:there|running|alive)|not running|gone|not alive)\b|\b(?:sys\.exit|os\._exit)\(\d*\)[^\n]*(?:rank|process|shard|early)|\b(?:rank|worker|process) ?\d*[^\n]{0,30}\bexit(?:s|ed)? (?:cleanly|normally|quietly|silently|early|alone|with (?:code|status) 0)", "a rank has left", anywhere=(HALTS,), prose=True),
     Sign(r"\b(?:pid|process|rank|worker)\b[^\n]{0,30}\b(?:(?:does not|doesn't) exist any ?more|no longer exists?)\b", "a process does not exist any more", anywhere=(HALTS + r"|(?:[sS]ynchronize|all_?reduce|all_?gather|broadcast|barrier)\w* ?\(",), prose=True),
     Sign(r"\b[A-Z]\w*(?:Error|Exception)\b (?:of|on|from) (?:rank|process|replica) ?\d", "an exception of one rank is told", anywhere=(r"waiting for all participants to arrive|" + HALTS,), unless=(r"Timed? ?out|out of memory",), prose=True),
+    Sign(r"\b(?:another|one|some other|a different|the other|rank \d+|process \d+|worker \d+)\b(?: (?:rank|process|worker|one))?[^\n]{0,20}\b(?:has|had|raises|raised|hits|hit|shows?|gets|got|fails? with|failed with|ends with|prints) (?:an? |its own )?(?:\w+ ){0,2}(?:exception|error|traceback)\b", "another rank has an error of its own", unless=(r"[Tt]imed? ?out|Watchdog caught|out of memory",), prose=True),
     Sign(r"DeadlockDetectedException|Deadlock detected from rank", "a trainer saw that one of its ranks had failed"),
     Sign(r"\b(?:node|host|worker|actor|raylet|pod|instance)\b[^\n]{0,80}(?:marked (?:as )?dead|missed too many heartbeats|preempted|evicted|NotReady|lost contact|node failure|NODE_FAIL|drained|rebooted)", "a node or worker was declared dead"),
     Sign(r"got signal: \d+|Received \d+ death signal|SignalException", "the launcher got a signal and ended its ranks"),
@@ -67,8 +68,22 @@ def check(case: Case) -> Iterator[Finding]:
         return
     yield from _signalled(case)
     found = [hit for hit in hits(case, _SIGNS) if not _over(case, hit)]
-    if found:
+    if not found and not case.snapshot.live and (left := _left(case)) is not None:
+        yield left
+    elif found:
         yield finding(RULE, case, found, "a rank failed or left, and the others wait for it", _STEPS)
+
+
+def _left(case: Case) -> Finding | None:
+    """Somebody who is said to be gone, while somebody else is in a call that needs them."""
+    told = [doing for doing in doings(case) if doing.account is not None]
+    gone = in_kind(told, "dead")
+    waiting = in_kind(told, Wait.COLLECTIVE.value, Wait.BACKWARD.value, Wait.P2P.value)
+    if not gone or not waiting:
+        return None
+    ranks = RankSet(rank for doing in gone for rank in doing.ranks)
+    title = f"{ranks_phrase(ranks) if ranks else 'a rank'} is gone, and others are in {waiting[0].op}"
+    return simple(RULE, title, POSSIBLE, [gone[0].text, waiting[0].text], _STEPS, ranks)
 
 
 # Signals with which a process ends by a fault of its own; the others are sent by somebody.

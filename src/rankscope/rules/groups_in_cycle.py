@@ -18,7 +18,14 @@ Issue collectives of all groups from one thread in the order of the program.
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
-from ._text import HALTS, LIKELY, POSSIBLE, Sign, text_rule
+import itertools
+import re
+from collections.abc import Iterator
+
+from ..analysis.accounts import accounts
+from ..analysis.case import Case
+from ..model.diagnosis import Finding
+from ._text import HALTS, LIKELY, POSSIBLE, Sign, finding, hits, make_rule, simple
 
 _NAMES = r"(?:TP|DP|PP|EP|CP|SP|tensor|data|pipeline|expert|context|mesh_\w+|dp\w*|tp\w*|ep\w*|pp\w*|intra|inter|row|col(?:umn)?|default_pg|replicate|shard)"
 _CALL = r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast|barrier"
@@ -48,7 +55,48 @@ _SIGNS = (
     Sign(r"multiple (?:communicators|process groups)[^\n]{0,60}(?:concurrent|deadlock|same time)|collectives on (?:two|different|multiple) (?:communicators|groups)[^\n]{0,60}(?:concurrent|deadlock|overlap)", "several groups are used at once", POSSIBLE, prose=True),
 )  # fmt: skip
 
-RULE = text_rule(
-    __name__, __doc__, "collective-cycle", 43, "ranks wait for each other in a cycle over groups", _SIGNS,
-    ("rankscope analyze DUMPS…   # prints the cycle", "issue the groups in one global order"),
-)  # fmt: skip
+_TITLE = "ranks wait for each other in a cycle over groups"
+_STEPS = ("rankscope analyze DUMPS…   # prints the cycle", "issue the groups in one global order")
+
+
+def check(case: Case) -> Iterator[Finding]:
+    if not case.snapshot.live and (told := _crosswise(case)) is not None:
+        yield simple(RULE, _TITLE, LIKELY, told, _STEPS)
+        return
+    found = list(hits(case, _SIGNS))
+    if found:
+        yield finding(RULE, case, found, _TITLE, _STEPS)
+
+
+_NAME = re.compile(
+    r"\b[A-Za-z]\w*[_-]\w+\b|\b[A-Za-z]+\d\w*\b|\b(?:group|comm|communicator|pg|mesh|stream) \w+\b|\b[A-Z]\b", re.I
+)
+_SHORT = 400
+
+
+def _crosswise(case: Case) -> list[str] | None:
+    """Two subjects of whom the same is told with two names in exchanged places: one holds the first and waits for the second."""
+    told = [
+        " ".join(one.said.split()) for one in accounts(case) if one.said and len(one.said) < _SHORT and not one.stacks
+    ]
+    for mine, yours in itertools.combinations(told, 2):
+        names = [dict.fromkeys(found.group() for found in _NAME.finditer(text)) for text in (mine, yours)]
+        both = [name for name in names[0] if name in names[1]]
+        for first, second in itertools.combinations(both, 2):
+            if _exchanged(mine, first, second) == yours and _WAITS.search(mine):
+                return [mine, yours]
+    return None
+
+
+_WAITS = re.compile(
+    r"\b(?:waits?|waiting|queued|blocked|pending|behind|needs?|next|then|before|holds?|not yet)\b", re.I
+)
+
+
+def _exchanged(text: str, first: str, second: str) -> str:
+    return re.sub(
+        rf"\b(?:{re.escape(first)}|{re.escape(second)})\b", lambda found: second if found[0] == first else first, text
+    )
+
+
+RULE = make_rule(__name__, __doc__, "collective-cycle", 43, check)

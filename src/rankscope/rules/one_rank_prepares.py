@@ -167,10 +167,18 @@ def _busy_bars(case: Case) -> Iterator[str]:
             last[label] = (0, "")
         # A bar of the same name that has run for less is that of another rank.
         elif isinstance(percent, int) and elapsed >= last.get(label, (0, ""))[0]:
-            last[label] = (elapsed, f"{label} {percent}% after {event.fields.get('elapsed')}")
+            # Items of a data set that is prepared, and long to go: the limit may expire long before.
+            ahead = _seconds(_TO_GO.search(event.text)[1]) if _ITEMS.search(event.text) else 0  # type: ignore[index]
+            last[label] = (max(elapsed, ahead), f"{label} {percent}% after {event.fields.get('elapsed')}")
     for elapsed, text in last.values():
         if elapsed >= 240:
             yield text
+
+
+_ITEMS = re.compile(
+    r"\d:\d\d<(?:\d+:)?\d+:\d\d, [^\]]*(?:examples|files|shards|docs|lines|rows|tokens|samples|MB|GB)/s"
+)
+_TO_GO = re.compile(r"<((?:\d+:)?\d+:\d\d)")
 
 
 def _seconds(text: str) -> int:

@@ -21,8 +21,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..analysis.accounts import accounts
+from ..analysis.accounts import Account, accounts
 from ..analysis.case import Case
+from ..analysis.pasted_code import mostly_code
 from ..model.diagnosis import Finding
 from ..model.ranks import RankSet, ranks_phrase
 from ._text import HALTS, LIKELY, POSSIBLE, events, make_rule, simple
@@ -42,7 +43,7 @@ _FEWEST = 2  # ranks that speak
 
 
 def check(case: Case) -> Iterator[Finding]:
-    if case.snapshot.live or case.collectives or not any(one.find(HALTS) for one in accounts(case)):
+    if case.snapshot.live or case.collectives or not any(one.find(HALTS) or _with_calls(one) for one in accounts(case)):
         return
     told = _told(case)
     lasts = {rank: lines[-1] for rank, lines in told.items() if lines}
@@ -59,9 +60,19 @@ def check(case: Case) -> Iterator[Finding]:
         ahead = next(rank for rank in lasts if rank not in behind)
         first = next(iter(behind))
         because = [f"last of rank {first}: {lasts[first]}", f"last of rank {ahead}: {lasts[ahead]}"]
-        yield simple(RULE, f"{ranks_phrase(behind)} did not get as far as the others", LIKELY, because, _STEPS, behind)
+        yield simple(
+            RULE, f"{ranks_phrase(behind)} stopped at a line that others passed", LIKELY, because, _STEPS, behind
+        )
         return
     yield from _counted(told, lasts)
+
+
+def _with_calls(account: Account) -> bool:
+    """Whether somebody pasted code with a call in which ranks meet."""
+    return mostly_code(account.said.splitlines()[:80]) and account.find(_MEETS) is not None
+
+
+_MEETS = r"\b(?:\w+\.)*(?:barrier|all_?reduce\w*|all_?gather\w*|gather\w*|broadcast\w*|reduce\w*|wait_for_everyone)\("
 
 
 def _told(case: Case) -> dict[int, list[str]]:

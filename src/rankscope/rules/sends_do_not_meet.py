@@ -33,12 +33,13 @@ _STEPS = (
 )
 _SIGNS = (
     Sign(r"\b(?:sends?|recvs?|receives?)\b[^\n]{0,40}\b(?:then|before|and only then|first)\b[^\n]*[;,\n][^\n]*\b(?:sends?|recvs?|receives?)\b[^\n]{0,40}\b(?:then|before|first)\b", "two sides post in an order that cannot complete", prose=True),
+    Sign(r"\b(?:sends?|recvs?|receives?)\b[^\n]{0,60}\b(?:comes? )?only (?:after|when|once)\b[^\n]{0,60}", "a send or receive is posted only after something that waits for it", anywhere=(HALTS + r"|not (?:yet )?(?:complete|issued|posted)",), prose=True),
     Sign(r"\beager (?:limit|threshold|size)\b|\b(?:works?|passes|fine)\b[^\n]{0,20}\b(?:small|short) (?:messages?|tensors?|sizes?)\b[^\n]{0,120}(?:hang|stuck|deadlock|block)", "a send waits for its receive from a certain size on", anywhere=(r"send",)),
     Sign(r"\bi?send\b[^\n;]*[;\n][^\n;]*\.wait\(\)[^\n;]*[;\n][^\n;]*\bi?recv\b", "a send is waited for before the receive is posted", anywhere=(HALTS + r"|\bwait \(",)),
     Sign(r"\b\d+_?(?:SEND|RECV)_?[FB]\d+\b[^\n]{0,200}\b\d+_?(?:RECV|SEND)_?[FB]\d+", "a pipeline's schedule stands between sends and receives", anywhere=(r"hang|stuck|deadlock|wait|time-?out|timed out|freez",)),
     Sign(r"both (?:ranks|sides|stages|gpus|processes|peers|of them)?[^\n]{0,40}\b(?:send\w*|recv|receiv\w*)\b|each (?:rank|side|stage|other)?[^\n]{0,40}\b(?:send|recv|receiv)\w*[^\n]{0,40}(?:first|before|other)", "both sides do the same", prose=True),
     Sign(r"\b(?:send|recv|receive)s?\b[^\n]{0,60}\b(?:order\w*|unmatched|without (?:a )?(?:matching|corresponding)|no matching|deadlock|mismatch\w*|cross(?:ed|ing)?|not paired|tag)", "sends and receives do not meet", prose=True),
-    Sign(r"\b(?:isend|irecv|ncclSend|ncclRecv|batch_isend_irecv|send_forward|recv_forward|send_backward|recv_backward|P2POp|p2p_communication)[^\n]*", "ranks stand in sends and receives", POSSIBLE, anywhere=(r"\bhang|stuck|deadlock|(?<!\.)\bwait|timeout|timed out",), unless=(r"out of memory|killed|exitcode|illegal memory|Xid|refused",), prose=True),
+    Sign(r"\b(?:isend|irecv|ncclSend|ncclRecv|batch_isend_irecv|send_forward|recv_forward|send_backward|recv_backward|P2POp|p2p_communication)[^\n]*", "ranks stand in sends and receives", POSSIBLE, anywhere=(r"\bhang|stuck|deadlock|(?<!\.)\bwait|timeout|timed out|not (?:yet )?(?:complete|issued|posted|matched)|incomplete|outstanding",), unless=(r"out of memory|killed|exitcode|illegal memory|Xid|refused",), prose=True),
 )  # fmt: skip
 
 
