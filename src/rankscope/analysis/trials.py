@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from .accounts import Account
 
 _GOOD_WORDS = (
-    r"works?|worked|working|fine|ok|okay|pass(?:es|ed)?|succe(?:ed\w*|ss\w*)|runs?|ran|complete[sd]?|finish(?:es|ed)?|clean(?:ly)?|stable|survive[sd]?|"
+    r"works?|worked|working|fine|ok|okay|pass(?:es|ed)?|succe(?:ed\w*|ss\w*)|runs|ran|run (?:through|fine|clean\w*|ok|to the end)|complete[sd]?|finish(?:es|ed)?|clean(?:ly)?|stable|survive[sd]?|"
     r"fix(?:es|ed)|solve[sd]?|resolve[sd]?|cure[sd]?|help(?:s|ed)?|avoid(?:s|ed)?|eliminate[sd]?|gone|goes away|went away|disappear(?:s|ed)?|vanish(?:es|ed)?|not reproducible|unaffected"
 )
 _BAD_WORDS = (
@@ -21,7 +21,7 @@ _BAD_WORDS = (
     r"blocks?|blocked|affected|reproduce[sd]?|reproducible|reproduc\w+|never (?:ends?|returns?|finish\w*|completes?|gets past)|stands? still|regress\w*|problems?|errors?|issues?|bug|spins?|happens?|occurs?"
 )
 _NOT = r"(?:\b(?:not|never|no|without|nor|neither|cannot|none|don't|doesn't|didn't|isn't|hasn't|haven't|won't|can't|couldn't|wasn't|(?<![\d.])0)\b(?: \w+){0,3}? )"
-_OUTCOME = re.compile(rf"(?P<no>{_NOT})?\b(?:(?P<good>{_GOOD_WORDS})|(?P<bad>{_BAD_WORDS}))\b", re.I)
+_OUTCOME = re.compile(rf"(?P<no>{_NOT})?(?<![\w./=-])(?:(?P<good>{_GOOD_WORDS})|(?P<bad>{_BAD_WORDS}))\b", re.I)
 _CURED = re.compile(
     r"fix|solv|resolv|cure|help|avoid|eliminat|gone|goes away|went away|disappear|vanish|surviv|unaffected", re.I
 )

@@ -24,7 +24,7 @@ Case: https://github.com/databrickslabs/dolly/issues/139
 from __future__ import annotations
 
 from ._room import room_rule
-from ._text import POSSIBLE, Sign
+from ._text import LIKELY, POSSIBLE, Sign
 
 _SHM = r"/dev/shm|file </?torch_|shared memory|shm_open|shared_memory\.py|_posixshmem|multiprocessing\.SemLock\(|posix_fallocate|insufficient shm|inotify|\b(?:semget|shmget)\b"
 _SIGNS = (
@@ -34,6 +34,7 @@ _SIGNS = (
          "a file system is full", unless=(_SHM,)),
     Sign(r"\bdf\b[^\n]{0,80}\b(?:100 ?%|IUse% 100)|IUse%\W{0,3}(?:is )?100|\b(?:IUse%|inodes?)\b[^\n]{0,24}100 ?%|(?<![\w.])/(?!dev/shm)[\w./-]+ (?:is |at |was )*(?:100 ?%|full\b)", "a file system is full", unless=(_SHM,), prose=True),
     Sign(r"\b(?:free(?:d|ing) (?:up )?(?:disk )?space|delet\w+ (?:old )?(?:checkpoints|files|caches?)|clear\w* (?:the )?cache|(?:TMPDIR|HF_HOME|TRITON_CACHE_DIR|TORCHINDUCTOR_CACHE_DIR|XDG_CACHE_HOME)=)", "space elsewhere cures it", POSSIBLE, cures=True),
+    Sign(r"\b\d+ requested and \d+ written\b|MDB_MAP_FULL|MapFullError|OUT-OF-RESOURCE[^\n]*(?:space|/tmp)|basic_ios::clear: iostream error", "a write found no space", LIKELY),
     Sign(r"database or disk is full|SQLITE_FULL|StorageFull|os error 28|errno ?[=:] ?28\b|Not enough (?:free )?disk space|Insufficient disk space|cannot create temp file for here-document|No usable temporary directory",
          "a program says that its disk is full", unless=(_SHM,)),
     Sign(r"low on resource: ephemeral-storage|ephemeral[- ]storage[^\n]{0,60}exceed\w*|\bDiskPressure\b[^\n]*\bTrue\b|EvictionThresholdMet[^\n]*(?:storage|disk|nodefs|imagefs)", "the node's disk is full for its containers"),

@@ -49,6 +49,7 @@ _SIGNS = (
     Sign(r"\bcqe\b[^\n]*(?:status|syndrome)\W{0,4}(?:0x)?(?:12|15|0?c|81)\b|mlx5_core[^\n]*(?:device's health compromised|firmware internal error|Link down|command failed|timeout)|hfi1[^\n]*(?:link (?:down|width)|error)|roce[^\n]*(?:PFC storm|pause storm)", "the adapter's driver reports an error"),
     Sign(r"\bState:\s*(?:Down|Init(?:ializing)?)\b|Physical state:\s*(?:Polling|Disabled|LinkErrorRecovery|Sleep)|\bport state\b[^\n]{0,20}\b(?:DOWN|INIT)\b|PORT_DOWN", "a port of the fabric is down", also=(r"ibstat|\bCA \W|mlx\d|hca_id|link_layer|Link layer|infiniband|rdma|\broce",)),
     Sign(r"\bNCCL_IB_(?:GID_INDEX|HCA|TIMEOUT|RETRY_CNT|TC|SL|DISABLE|QPS_PER_CONNECTION|ADAPTIVE_ROUTING|PCI_RELAXED_ORDERING)\b|\bNCCL_CROSS_NIC\b|\bNCCL_NET(?:_PLUGIN)?=(?:Socket|none)|\bNCCL_NET_GDR_LEVEL\b|\bUCX_TLS=|\bUCX_IB_\w+|\bFI_PROVIDER=tcp|--mca (?:pml ob1|btl \^openib|mtl \^)|\b(?:without|over sockets instead of) (?:InfiniBand|IB|RoCE|RDMA)\b", "a setting of the fabric cures it", cures=True),
+    Sign(r"initializing an OpenFabrics device|No OpenFabrics connection schemes|[Aa]sync fatal event|work queue catastrophic|catastrophic error", "the card reports an event"),
     Sign(r"failed to create a queue pair|run out of queue pairs", "the card makes no more connections"),
     Sign(r"\bGID\b[^\n]{0,60}(?:index|mismatch|wrong|not found)", "the GID index decides", prose=True),
 )  # fmt: skip

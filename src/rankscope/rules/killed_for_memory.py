@@ -25,13 +25,15 @@ from ._text import POSSIBLE, Sign, text_rule
 _OTHER = r"^(?!.*(?:ChildFailedError|exitcode|worker|Killed|SIGKILL|signal 9|BrokenProcessPool|ProcessExited|Terminated|EOFError|[Cc]onnection|BrokenPipe|CalledProcessError|returned non-zero|Actor|Engine)).*\b(?!Warning)\w+(?:Error|Exception): |Watchdog caught|Xid|segfault|CUDA error"
 # Servers kill workers that do not answer, and guess at memory themselves.
 _KEEPER = r"WORKER TIMEOUT|HARAKIRI|Hard time limit|TimeLimitExceeded"
+# Somebody who kills what hangs tells of it.
+_BY_HAND = r"\bkill(?:all)? -(?:9|KILL)\b|\b(?:only|needs?|has to|have to|must|had to|until) (?:be )?(?:a )?(?:kill\w* )?(?:by |with |a )?(?:kill -9|SIGKILL)|kill\w* (?:it |them )?(?:by hand|manually)|os\.kill\("
 _SIGNS = (
     Sign(r"^\s*Killed\s*$|\b\d+ Killed\s+\S|line \d+:\s+\d+ Killed\b", "the shell says that a process was killed"),
     Sign(r"\b(?:Out of memory|Memory cgroup out of memory): Kill(?:ed)? process", "the kernel killed a process for memory"),
     Sign(r"oom-kill:constraint|invoked oom-killer|oom_reaper: reaped|oom_kill_process", "the kernel's OOM killer ran"),
     Sign(r"OOMKilled|oom[-_ ]kill event|Detected \d+ oom|OUT_OF_MEMORY\b|systemd-oomd? killed|exceeded (?:job |step |its )?memory limit|cgroup out-of-memory handler|TERM_MEMLIMIT|\boom_kill [1-9]|earlyoom[^\n]*(?:SIGTERM|SIGKILL)|job killed: (?:p?v?mem|ncpus)\b",
          "the scheduler or container runtime killed it for memory"),
-    Sign(r"tried to allocate more memory than is available|crashed after using all available (?:RAM|memory)|killed by the (?:Linux )?OOM[- ]?killer|\boom[- ]?killer (?:killed|kills|hit|ended|terminated)|terminated by signal (?:9\b|KILL)|[Kk]illed because (?:it )?(?:ran )?out of (?:host |system )?memory", "it is told that memory ran out", prose=False),
+    Sign(r"tried to allocate more memory than is available|crashed after using all available (?:RAM|memory)|killed by the (?:kernel'?s? |Linux )*(?:OOM|out[- ]of[- ]memory)[- ]?killer|out[- ]of[- ]memory killer (?:killed|ended|hit|took|chose)|\boom[- ]?killer (?:killed|kills|hit|ended|terminated)|terminated by signal (?:9\b|KILL)|[Kk]illed because (?:it )?(?:ran )?out of (?:host |system )?memory", "it is told that memory ran out", prose=False),
     Sign(r"\b(?:host |system |CPU |container |node )?(?:RAM|memory|RSS)\b[^\n]{0,60}\b(?:climb|grow|rise|rose|increas|fill|exhaust|reach)\w*[^\n]{0,100}\b(?:killed|restarted|dies|died|gone|evicted|reboot\w*|vanish\w*|disappear\w*)\b", "host memory grew until something was killed", unless=(r"CUDA out of memory",), prose=True),
     Sign(r"\b(?:--mem(?:-per-cpu|ory)?[= ]|more (?:host |system )?(?:RAM|memory)|larger (?:instance|node)|(?:bigger|higher) memory (?:limit|request))", "more host memory cures it", unless=(r"CUDA out of memory|shm",), cures=True),
     Sign(r"killed by signal: Killed", "a loader worker got SIGKILL"),
@@ -39,8 +41,9 @@ _SIGNS = (
     Sign(r"Perhaps out of memory", "a server guesses so", unless=(_KEEPER,)),
     Sign(r"\b(?:killed|terminated) (?:\w+ )*due to (?:the )?(?:node |host )?(?:running low on |low |out[- ]of[- ])?memory|memory (?:usage )?(?:above|exceed\w*) the (?:threshold|limit)",
          "a memory monitor killed it"),
-    Sign(r"\b(?:exit ?code|exitcode|return ?code|exit status|exited with|status)\W{0,4}\s?(?:-9|137)\b|\bSIGKILL\b|Signal 9\b|signal 9\b",
-         "a process ended with SIGKILL and without a word of its own", unless=(_OTHER, _KEEPER)),
+    Sign(r"\b(?:exit ?code|exitcode|return ?code|exit status|exited with|status)\W{0,4}\s?(?:-9|137)\b|\b(?:died|ended|terminated|killed|exit\w*|fail\w*|crash\w*)\b[^\n]{0,40}\b(?:SIGKILL|signal 9)\b",
+         "a process ended with SIGKILL and without a word of its own", unless=(_OTHER, _KEEPER, _BY_HAND)),
+    Sign(r"\b(?:SIGKILL|signal 9)\b", "a process got SIGKILL", POSSIBLE, unless=(_OTHER, _KEEPER, _BY_HAND)),
     Sign(r"\b(?:exit ?code|exitcode|return ?code|exit status)\W{0,4}\s?(?:-9|137)\b", "a process ended with SIGKILL", POSSIBLE),
     Sign(r"DefaultCPUAllocator: (?:can't|not enough) (?:allocate )?memory|^MemoryError", "host memory ran out", POSSIBLE),
 )  # fmt: skip

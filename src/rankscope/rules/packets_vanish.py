@@ -24,12 +24,18 @@ A hang by an MTU that did not fit: https://github.com/NVIDIA/nccl/issues/1957
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
-from ._text import POSSIBLE, Sign, text_rule
+from ._text import HALTS, POSSIBLE, Sign, text_rule
+
+_HOSTS = r"--?nnodes[ =:]*(?:[2-9]|\d\d)|--?node[-_]rank\b|\b(?:two|three|four|both|several|other|\d+) (?:\w+ )?(?:machines|nodes|hosts|servers|VMs)\b|\b(?:machine|node|host|server)[ _-]?[12]\b"
 
 _SIGNS = (
-    Sign(r"\b(?:firewall|iptables|nftables|security group|ufw|network ?policy|conntrack|NAT\b|idle (?:time-?out|connection)|MTU|jumbo|packet loss|dropp\w+ packets|packets? (?:are |is )?(?:dropped|lost)|black-?hol\w+|retransmi\w+)", "a path between the hosts drops packets",
+    Sign(r"\b(?:firewall|iptables|nftables|security group|ufw|network ?policy|conntrack|NAT\b|idle (?:time-?out|connection)|(?<!_)MTU(?!\w|\W{0,3}\d+ *$)|jumbo|packet loss|dropp\w+ packets|packets? (?:are |is )?(?:dropped|lost)|black-?hol\w+|retransmi\w+)", "a path between the hosts drops packets",
          anywhere=(r"hang|stuck|time-?out|timed out|never|block|not arrive|no response|no data|\bdead\b|waits? (?:in|for)",), unless=(r"Got completion with|NCCL_IB_GID",), prose=True),
     Sign(r"\b(?:firewall\w*|iptables|nftables|ufw|security groups?|network ?polic\w+|(?:opening|allowing|open|allow)(?:ed|ing)? (?:all )?(?:tcp |the |high )*(?:ports?|tcp|traffic)|MTU|jumbo frames?|tcp_keepalive\w*|keep-?alives?)\b", "a change of the path between the hosts cures it", cures=True),
+    Sign(r"unable to complete a TCP connection|usually caused by a firewall|socketStartConnect: exceeded retries|exceeded error retry count|table full, dropping packet", "a rank cannot reach its peer: a firewall or a missing route"),
+    Sign(r"\bping\w*\b[^\n]{0,30}\b(?:works?|pass(?:es)?|ok|fine|succeeds?|answer\w*|replies|reachable)\b[^\n]*\b(?:but|yet|while|only|other ports?|high ports?)\b|\b(?:random|high|ephemeral|back[- ]?connect\w*) (?:high )?ports?\b", "the hosts reach each other, but not at every port", anywhere=(HALTS + r"|refused|fail\w*|no difference", _HOSTS), prose=True),
+    Sign(r"\bping\w*\b[^\n]{0,30}\b(?:works?|pass(?:es)?|ok|fine|succeeds?|answer\w*|replies|reachable)\b", "the hosts reach each other by ping, and yet their ranks do not go on", POSSIBLE, anywhere=(_HOSTS,), prose=True),
+    Sign(r"NETDEV WATCHDOG|transmit queue \d+ timed out|link status definitely down|\b(?:eth\d+|en[ops]\w+|bond\d+|ens\w+)\b[^\n]{0,24}(?:NIC )?Link is Down", "the network card of a host does not send"),
     Sign(r"NCCL WARN[^\n]*[Cc]onnect[^\n]*(?:timed out|No route to host)|\b(?:gloo|ucx|tcp)\b[^\n]*[Cc]onnect[^\n]*(?:No route to host|timed out)[^\n]*", "a rank cannot reach its peer: a firewall or a missing route", unless=(r"Using (?:\[0\])?(?:interface )?(?:lo|docker\d|virbr\d)\b|127\.0\.[01]\.1|169\.254\.|fe80:",)),
     Sign(r"Max retries exceeded with url[^\n]*(?:timed out|unreachable|NewConnectionError|ConnectTimeout)|(?:huggingface\.co|hf\.co|pypi\.org|s3\.\S*amazonaws)[^\n]{0,80}(?:timed out|unreachable|No route)", "a server outside does not answer from here", POSSIBLE),
     Sign(r"No route to host|errno[:= ]+113|Network is unreachable|errno[:= ]+101|EHOSTUNREACH", "a host cannot be reached", POSSIBLE, unless=(r"Using interface (?:lo|docker)|127\.0\.0\.1",)),
