@@ -20,6 +20,9 @@ RANKS = f"""#!/bin/sh
 export MASTER_ADDR=node1 MASTER_PORT=29511
 exec srun --no-kill env SLURM_JOB_ID=4711 WORLD_SIZE=2 {PYTHON} {HERE / "stand.py"}
 """
+MPI = f"""#!/bin/sh
+exec mpirun --allow-run-as-root --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 {PYTHON} {HERE / "stand.py"}
+"""
 ALONE = f"""#!/bin/sh
 exec {PYTHON} {HERE / "stand.py"}
 """
@@ -118,3 +121,18 @@ def test_a_node_whose_slurmd_died_is_looked_at_by_ssh_and_one_that_lost_the_netw
     assert dark["job"]["ranks"] == [0]
     assert gap["host"] == "node2"
     assert "by ssh: it does not answer" in gap["detail"]
+
+
+def test_mpirun_inside_an_allocation_is_found_from_outside_and_from_inside(cluster: Lab) -> None:
+    """There its daemons are started through srun."""
+    lab = cluster
+    if not shutil.which("mpirun"):
+        pytest.skip("mpirun is not installed")
+    number = submit(lab, MPI, "-N2", "--ntasks-per-node=2", tasks=4)
+    outside = lab.diagnose(f"slurm:{number}")
+    pid = lab.on("node1", "pgrep", "-x", "mpirun").split()[0]
+    inside = lab.diagnose(f"mpi:{pid}", host="node1")
+    followed = lab.diagnose("", "--follow-hosts", host="node2")
+    cancel(lab, number)
+    assert outside["job"]["launcher"] == "mpi"
+    assert outside["job"]["ranks"] == inside["job"]["ranks"] == followed["job"]["ranks"] == [0, 1, 2, 3]

@@ -40,6 +40,12 @@ def test_the_other_ends_of_connections_are_the_jobs_other_hosts() -> None:
     assert learn.hosts(local(MASTER_ADDR="node9")) == ("10.0.0.2", "10.0.0.3", "node9")
 
 
+def test_hosts_that_the_launcher_told_its_ranks_are_the_jobs_as_well() -> None:
+    told = learn.hosts(local(SLURM_JOB_NODELIST="node[7-8]", OMPI_MCA_orte_node_regex="login,node[1:3-4]@0(3)"))
+    assert {"login", "node3", "node4", "node7", "node8"} <= set(told)
+    assert set(learn.hosts(local(SLURM_JOB_NODELIST="node[1-99999999999]"))) == {"10.0.0.2", "10.0.0.3"}
+
+
 def test_hosts_are_called_as_this_site_calls_them(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = site.folder / "getent"
     tool.write_text("#!/bin/sh\necho '10.0.0.2 node2 node2.example'\necho '10.0.0.3 -oBad'\nexit 2\n")

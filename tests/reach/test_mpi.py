@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pathlib
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rankscope.errors import RankscopeError
 from rankscope.probe.table import Seen, Table
-from rankscope.reach import mpi
+from rankscope.reach import mpi, orte
+from rankscope.reach.hostnames import valid
 from rankscope.reach.transport import Options
 
 
@@ -52,3 +56,35 @@ def test_a_process_that_is_no_mpirun_is_refused() -> None:
         mpi.find("1", Options())
     with pytest.raises(RankscopeError, match="not a process"):
         mpi.find("$(x)", Options())
+
+
+@pytest.mark.parametrize(
+    ("text", "nodes", "names"),
+    [
+        ("login,node[1:1-3]@0(4)", "", "login node1 node2 node3"),
+        ("login,node[1:1-3]@0(4)", "3", "node1 node2 node3"),
+        ("gpu[3:7,9-11].ib,other@0(5)", "5", "gpu007.ib gpu009.ib gpu010.ib gpu011.ib other"),
+        ("-oProxyCommand=x,node1@0(2)", "", "node1"),
+        ("node[1:1-99999999999]", "", ""),
+        ("", "", ""),
+    ],
+)
+def test_hosts_that_open_mpi_told_its_daemons(text: str, nodes: str, names: str) -> None:
+    assert orte.hosts(text, nodes) == tuple(names.split())
+
+
+@given(st.text(max_size=60))
+def test_any_text_of_a_job_gives_host_names_or_nothing(text: str) -> None:
+    assert all(valid(name) for name in orte.hosts(text))
+
+
+def test_ranks_below_a_daemon_name_the_hosts_of_the_whole_job() -> None:
+    told = {"OMPI_MCA_orte_node_regex": "login,node[1:1-2]@0(3)", "OMPI_MCA_orte_num_nodes": "2"}
+    rank = dataclasses.replace(seen(11, 10, "python", "python t.py"), environ=told)
+    table = Table("node1", {10: seen(10, 1, "orted", "orted -mca x"), 11: rank}, children={1: (10,), 10: (11,)})
+    assert list(mpi.hosts_of(table, 10)) == ["node1", "node2"]
+
+
+def test_daemons_that_were_started_through_srun_are_on_the_nodes_of_its_list() -> None:
+    command = "srun --ntasks-per-node=1 --kill-on-bad-exit --nodelist=node[1-2],node4 --ntasks=3 orted -mca x"
+    assert mpi.targets(command.split()) == ("node1", "node2", "node4")

@@ -10,6 +10,7 @@ from ..errors import RankscopeError
 # A name that began with a dash would be an option of ssh; anything else a shell or ssh might read has no place in one.
 _ALLOWED = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:-]{0,252}")
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}@")
+_RANGES = re.compile(r"(\d{1,18})-(\d{1,18})")
 LIMIT = 100_000
 
 
@@ -40,6 +41,8 @@ def expand(text: str) -> tuple[str, ...]:
 
     if text.lstrip().startswith("-"):
         check([text])
+    if any(int(last) - int(first) >= LIMIT for first, last in _RANGES.findall(text)):
+        raise RankscopeError(f"these are more hosts than I ask at once: {text[:80]!r}", f"the limit is {LIMIT}")
     try:
         names = [str(node) for node in NodeSet(text)]
     except (NodeSetException, GroupResolverError, GroupSourceError, ValueError) as error:

@@ -1,13 +1,14 @@
 """Hosts that a job names itself, for a job without a scheduler or from inside one of its containers.
 
-The other ends of its ranks' connections, and its meeting point. They are told to the user, and asked only on request: the
-job is not trusted, and names from it must not send anybody's keys around.
+The other ends of its ranks' connections, its meeting point, and what its launcher told its ranks. They are told to the user,
+and asked only on request: the job is not trusted, and names from it must not send anybody's keys around.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ..errors import RankscopeError
@@ -19,6 +20,7 @@ from ..model.ranks import RankSet, ranks_phrase
 from ..model.snapshot import Snapshot
 from ..probe import child
 from ..probe.sweep import Plan
+from . import hostnames, orte
 from .hostnames import valid
 
 if TYPE_CHECKING:
@@ -37,17 +39,26 @@ def elsewhere(snapshot: Snapshot) -> RankSet:
 
 def hosts(snapshot: Snapshot) -> tuple[str, ...]:
     """The other hosts that the job's ranks are connected to, or want to meet at; by name first, then by address."""
-    local: set[str] = {host.name for host in snapshot.hosts}
+    local: set[str] = {name for host in snapshot.hosts for name in (host.name, host.name.partition(".")[0])}
     found: dict[str, None] = {}
     records = [item.record for sweep in snapshot.sweeps for item in sweep.items]
     for record in records:
         if isinstance(record, Environ):
-            found[record.values.get("MASTER_ADDR", "")] = None
+            found.update(dict.fromkeys(_told(record.values)))
         elif isinstance(record, Sockets):
             tcp = [socket for socket in record.sockets if socket.kind == "tcp" and socket.peer]
             local.update(_address(socket.local) for socket in tcp)
             found.update(dict.fromkeys(_address(socket.peer) for socket in tcp))
     return tuple(name for name in found if name not in local and not name.startswith(_HERE) and name and valid(name))
+
+
+def _told(values: Mapping[str, str]) -> Iterator[str]:
+    """The hosts that a rank was told when it was started: where all meet, and the lists of Slurm and Open MPI."""
+    yield values.get("MASTER_ADDR", "")
+    yield from orte.hosts(values.get("OMPI_MCA_orte_node_regex", ""), values.get("OMPI_MCA_orte_num_nodes", ""))
+    listed = values.get("SLURM_JOB_NODELIST") or values.get("SLURM_NODELIST")
+    with contextlib.suppress(RankscopeError):
+        yield from hostnames.expand(listed) if listed else ()
 
 
 def by_name(addresses: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """``mpi:PID``: the hosts of a running ``mpirun`` (or ``prterun``, ``mpiexec``), from its command line and its daemons.
 
-Open MPI starts one daemon per host through ssh, as a child of mpirun; ``-H`` and ``--hostfile`` name the hosts as well. The
-daemon on our own host has no ssh: mpirun itself starts the ranks there.
+Open MPI starts one daemon per host through ssh (in a Slurm allocation: all of them through srun), as a child of mpirun;
+``-H`` and ``--hostfile`` name the hosts as well. The daemon on our own host has none: mpirun itself starts the ranks there.
+On another host of the job, the pid of its daemon or of one of its ranks will do: Open MPI tells them all the hosts.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from ..errors import RankscopeError
 from ..probe import host
 from ..probe.launchers.mpi import DAEMONS
 from ..probe.table import Table, read_table
-from . import hostnames, ssh
+from . import hostnames, orte, ssh
 from .hostfile import read_hosts
 from .transport import Hosts, Options, Transport
 
@@ -48,8 +49,24 @@ def _mpirun(table: Table, pid: int) -> int | None:
 
 def hosts_of(table: Table, pid: int) -> Iterator[str]:
     """The hosts that a running mpirun reaches: the targets of its ssh children, else those that its options name."""
-    reached = [name for seen in table.below(pid) if (name := ssh_target(seen.command)) is not None]
-    yield from reached or named(table.seen[pid].command, _cwd(pid))
+    reached = [name for seen in table.below(pid) for name in targets(seen.command)]
+    yield from reached or told(table, pid) or named(table.seen[pid].command, _cwd(pid))
+
+
+def told(table: Table, pid: int) -> tuple[str, ...]:
+    """What Open MPI has told the ranks below a daemon."""
+    about = [seen.environ or {} for seen in table.below(pid)]
+    known = next((one for one in about if "OMPI_MCA_orte_node_regex" in one), {})
+    return orte.hosts(known.get("OMPI_MCA_orte_node_regex", ""), known.get("OMPI_MCA_orte_num_nodes", ""))
+
+
+def targets(command: Sequence[str]) -> tuple[str, ...]:
+    """The hosts on which a child of mpirun starts daemons: one through ssh, all through srun."""
+    if command and os.path.basename(command[0]) == "srun":
+        listed = next((word.partition("=")[2] for word in command if word.startswith("--nodelist=")), "")
+        return hostnames.expand(listed) if listed else ()
+    name = ssh_target(command)
+    return (name,) if name is not None else ()
 
 
 def _cwd(pid: int) -> str:
