@@ -49,7 +49,8 @@ def build(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Case:
     scene = Scene({member.ref: member for member in members}, standings, by_rank, missing, rank_edges(compared),
                   away(snapshot, world_size))  # fmt: skip
     case = Case(
-        snapshot, members, events=_events(snapshot), collectives=compared.states if compared.hang or compared.late else compared.differ,
+        snapshot, members, events=_events(snapshot),
+        collectives=compared.states if compared.hang or compared.late else compared.differ,
         comparison=compared, standings=standings, graph=graph.build(scene),
         stuck_after_s=max(stuck_after_s, RHYTHMS * _beat_s(members, snapshot)),
         world_size=world_size, ranks=RankSet(by_rank) | missing,

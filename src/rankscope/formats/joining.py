@@ -13,8 +13,9 @@ from ..model.evidence.threads import Threads
 from ..model.gap import Gap
 from ..model.process import UNKNOWN_HOST, UNNUMBERED, Process, ProcessRef, Role
 from ..model.snapshot import Item, Job, Snapshot, Sweep
-from . import names
+from . import recorder_files
 from .reading import FileEvidence
+from .recorder_files import newest
 from .records import Dump
 from .subjects import of_tasks, with_pids
 
@@ -54,7 +55,7 @@ class Joiner:
             self._items.extend(Item(None, report) for report in one.reports if not isinstance(report, Threads))
             if one.events:
                 self._items.append(Item(refs[0] if len(refs) == 1 else None, Events(tuple(_named(one)))))
-        self._recorders(found)
+        gaps.extend(self._recorders(found))
         processes = tuple(being.process for being in self._beings.values())
         return _with(self._snapshot(processes, gaps), snapshots)
 
@@ -83,19 +84,19 @@ class Joiner:
                 refs[self._being(one, one.who.pid, rank, None).process.ref] = None
         return list(refs)
 
-    def _recorders(self, found: list[FileEvidence]) -> None:
+    def _recorders(self, found: list[FileEvidence]) -> list[Gap]:
         """Give every recorder to its rank; a rank that has two was dumped at two moments."""
-        held = [(one, recorder) for one in found for recorder in one.recorders]
-        by_name = names.rank_from_names([one.source.name for one, recorder in held if recorder.rank is None])
-        held.sort(key=lambda pair: (_newest(pair[1]), pair[0].source.name))
-        for one, recorder in held:
-            rank = recorder.rank if recorder.rank is not None else by_name.get(one.source.name)
-            being = self._of_rank(rank) if rank is not None else None
-            being = being or self._being(one, None, rank, None)
-            if being.recorders and _same_moment(being.recorders[-1], recorder):
-                being.recorders[-1] = max(being.recorders[-1], recorder, key=_sited)
+        files = {one.source.name: one for one in found if one.recorders}
+        dumped = recorder_files.ranked([(name, recorder) for name, one in files.items() for recorder in one.recorders])
+        kept, gaps = recorder_files.of_one_run(dumped)
+        for one in kept:
+            being = self._of_rank(one.rank) if one.rank is not None else None
+            being = being or self._being(files[one.name], None, one.rank, None)
+            if being.recorders and _same_moment(being.recorders[-1], one.recorder):
+                being.recorders[-1] = max(being.recorders[-1], one.recorder, key=_sited)
             else:
-                being.recorders.append(recorder)
+                being.recorders.append(one.recorder)
+        return gaps
 
     def _of_rank(self, rank: int) -> _Being | None:
         """The process of a rank: of several, the one with stacks, whose pid is known."""
@@ -177,17 +178,13 @@ def _named(one: FileEvidence) -> Iterator[Event]:
 
 def _same_moment(one: Recorder, other: Recorder) -> bool:
     """Are these the pickle and the JSON of one dump? JSON has no call sites, all else is equal."""
-    same = (len(one.entries), _newest(one)) == (len(other.entries), _newest(other)) and _sited(one) != _sited(other)
+    same = (len(one.entries), newest(one)) == (len(other.entries), newest(other)) and _sited(one) != _sited(other)
     return same and all((a.id, a.state, a.done) == (b.id, b.state, b.done) for a, b in zip(one.entries, other.entries))
 
 
 def _sited(recorder: Recorder) -> bool:
     """Does it say where calls were made?"""
     return any(entry.frames for entry in recorder.entries[-50:])
-
-
-def _newest(recorder: Recorder) -> int:
-    return max((entry.created_ns for entry in recorder.entries[-50:]), default=0)
 
 
 def _with(joined: Snapshot, others: list[Snapshot]) -> Snapshot:

@@ -27,7 +27,7 @@ from ..model.diagnosis import Finding, Kind, Reason
 from ..model.evidence.threads import Threads
 from ..model.ranks import RankSet, ranks_phrase
 from . import Rule
-from ._recorder import absentees, call, causes, certainty, last_done, look_next, place, waits
+from ._recorder import absentees, at_most_likely, call, causes, certainty, last_done, look_next, place, waits
 
 _RUNS_S = 0.05
 
@@ -50,12 +50,15 @@ def check(case: Case) -> Iterator[Finding]:
             )
         if state.detail:
             reasons.append(Reason(state.detail, "recorder"))
+        few = len(state.waiting) < len(culprits)
+        doubt = (f"only {ranks_phrase(state.waiting)} issued it: it may be a call too many there",) if few else ()
         yield Finding(
-            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case),
+            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE,
+            certainty=at_most_likely(certainty(case)) if few else certainty(case),
             title=f"{ranks_phrase(culprits)} never reached {call(state)}{', but runs on the CPU' if busy else ''}",
             ranks=culprits,
             processes=tuple(process for rank in culprits for process in case.of_rank(rank)), because=tuple(reasons),
-            against=case.comparison.weak, next=look_next(case, culprits), collective=state,
+            against=(*doubt, *case.comparison.weak), next=look_next(case, culprits), collective=state,
         )  # fmt: skip
 
 

@@ -40,12 +40,26 @@ def clash(call: Pending, views: Mapping[int, RankView], groups: Groups) -> Clash
     )  # 0: who else belongs to it is not known
     found = mismatch(issued, size, None)
     if found is None:
-        return None
+        return _roots_clash(issued, size)
     if found.tie:
         found = mismatch(issued, size, _habits(call, call.seq, views, groups)) or found
     kind, story = _neighbours(call, call.seq, found, issued, views, groups)
     told = tuple((str(one), ranks) for one, ranks in found.found.items())
     return Clash(kind, found.odd, found.expected, told, story, found.tie)
+
+
+def _roots_clash(issued: Mapping[int, Signature], size: int) -> Clash | None:
+    """A gather has an output at its root alone, a scatter an input: more than one means that roots differ."""
+    one = next(iter(issued.values()))
+    if one.ops not in (("gather",), ("scatter",)) or not size or len(issued) < size:
+        return None
+    sides = {rank: made.outputs if one.ops == ("gather",) else made.inputs for rank, made in issued.items()}
+    roots = tuple(rank for rank, side in sides.items() if len(side) > 1 or numel(dims for dims in side if dims))
+    if not 1 < len(roots) < size:  # some backends record the same of all
+        return None
+    return Clash(
+        "argument_mismatch", (), one, ((f"{one.ops[0]} as its root", roots),), "passed different roots", tie=True
+    )
 
 
 def _issued(call: Pending, seq: int, views: Mapping[int, RankView], groups: Groups) -> dict[int, Signature]:

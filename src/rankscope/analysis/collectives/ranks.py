@@ -136,10 +136,12 @@ def _without_finished_batches(ring: Ring, batches: bool) -> Ring:
 def _without_timed_out(ring: Ring) -> Ring:
     """Operations that were given up are not over: retired, and yet their end was never seen where ends are seen.
 
-    Torch says so itself (FlightRecorder.hpp: "a retired but not completed event has timed out"); gloo never sees an end.
+    Torch says so itself (FlightRecorder.hpp: "a retired but not completed event has timed out"); gloo never sees an end. What
+    was given up long ago holds nobody up: the rank has finished others since.
     """
     completed = STATES.index("completed")
-    doubtful = [at for at, over in enumerate(ring.done) if over and ring.states[at] != completed]
+    last = ring.states.rfind(completed)
+    doubtful = [at for at in range(last + 1, len(ring)) if ring.done[at] and ring.states[at] != completed]
     if not doubtful or completed not in ring.states:
         return ring
     seen = {ring.calls[at].backend for at, state in enumerate(ring.states) if state == completed}
