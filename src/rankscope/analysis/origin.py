@@ -32,7 +32,7 @@ _TORCH_TREE = re.compile(
     r"|(?:_compile|_ops|_tensor|_utils|_jit_internal|functional|serialization|storage)\.py))"
 )
 _STDLIB_DIR = re.compile(
-    r".*(?:^|(?<!tensorflow)/)(?:lib(?:64)?/+)?(?:python|pypy)3?(?:\.\d+)?t?/+(?:lib-dynload/+)?", re.IGNORECASE
+    r".*(?:^|(?<!tensorflow)/)(?:lib(?:64)?/+)?(?:python|pypy)[23]?(?:\.\d+)?t?/+(?:lib-dynload/+)?", re.IGNORECASE
 )
 _OURS = re.compile(r"(?:.*/)?rankscope/prepare/")  # wrappers in a prepared job, wherever they were put
 _FROZEN = re.compile(r"<frozen ([\w.]+)>")

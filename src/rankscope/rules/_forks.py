@@ -19,5 +19,8 @@ def is_child(account: Account, forks: bool) -> bool:
     text = account.label + "\n" + "\n".join(seen.text for seen in account.seen)
     if account.role is Role.DATALOADER_WORKER or Account(text, account.who).find(CHILD_FRAMES):
         return True
-    words = r"fork|child|loader[ _-]?worker|(?<!thread )pool worker" + (r"|\bworker" if forks else "")
+    words = (
+        r"fork|child|loader[ _-]?worker|\b(?:train\w*|val\w*|eval\w*|data|dataset|fetch\w*|prefetch\w*|decod\w*|augment\w*|preproc\w*)[ _-]worker|(?<!thread )pool worker"
+        + (r"|\bworker" if forks else "")
+    )
     return bool(Account(account.label, account.who).find(words))

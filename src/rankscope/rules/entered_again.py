@@ -65,9 +65,10 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _again(case: Case) -> Iterator[Hit]:
     for account in accounts(case):
-        for seen in account.seen:
-            name = entered_again(seen.stack) or _came_back(seen.stack)
-            if name and not seen.thread.active:
+        working = {id(seen.stack) for seen in account.seen if seen.thread.active}
+        for stack in account.stacks:
+            name = entered_again(stack) or _came_back(stack)
+            if name and id(stack) not in working:
                 called_back, function = name
                 says = f"{function} is entered below itself, and stands before the line where its first call is"
                 yield Hit(Sign("", says, LIKELY if called_back else POSSIBLE), account, function)

@@ -97,7 +97,7 @@ _SIGNS = (
     # A pool that idles while its parent waits has lost what it was given; one thread says that it was forked out of a program with more.
     Sign(r"^(?:get|__enter__|recv) \((?:[^\n]*/)?multiprocessing/(?:queues|synchronize|connection)\.py", "a worker forked out of a running program idles while its parent waits for it", POSSIBLE, also=(r"_process_worker|\bworker \((?:[^\n]*/)?multiprocessing/pool",), anywhere=(r"Threads:\s*1\b", r"futex")),
     Sign(r"\b(?:gunicorn|uwsgi|celery)[^\n]{0,60}(?:--preload|preload|prefork|pre-fork)", "a server forks its workers after loading", POSSIBLE, anywhere=(BAD,), prose=True),
-    Sign(cured_by(r"(?<!WORKER_START=)(?<!mp\.)\b(?:spawn|forkserver)\b"), "it works with spawn", anywhere=(_STANDS,), unless=(r"CUDA|cuda|initialization error",), prose=True),
+    Sign(cured_by(r"(?<!WORKER_START=)(?<!mp\.)\b(?:spawn|forkserver)\b"), "it works with spawn", unless=(r"CUDA|cuda|initialization error",), prose=True),
 )  # fmt: skip
 
 

@@ -49,14 +49,14 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _only_joins(case: Case) -> Iterator[Hit]:
     for account in accounts(case):
-        for seen in account.seen:
-            if joins_alone(seen.stack):
-                helper = _idle_helper(account, seen.stack)
+        for stack in account.stacks:
+            if joins_alone(stack):
+                helper = _idle_helper(account, stack)
                 sign = Sign(
                     "", "the main thread joins, with no line of the program below", LIKELY if helper else POSSIBLE
                 )
                 yield Hit(
-                    sign, account, f"the thread that is left stands in {helper}" if helper else seen.stack[-1].function
+                    sign, account, f"the thread that is left stands in {helper}" if helper else stack[-1].function
                 )
                 break
 

@@ -33,7 +33,7 @@ from ..analysis.accounts import accounts
 from ..analysis.case import Case
 from ..analysis.pasted_code import Line, code_in
 from ..model.diagnosis import Finding
-from ._text import LIKELY, Hit, Sign, finding, halted, make_rule
+from ._text import LIKELY, POSSIBLE, Hit, Sign, finding, halted, make_rule
 
 _FAMILIES = tuple(
     (name, re.compile(pattern))
@@ -58,10 +58,12 @@ _FAMILIES = tuple(
     )
 )  # fmt: skip
 _STARTS = re.compile(
-    r"\b(?:ProcessPoolExecutor|(?:mp|multiprocess(?:ing)?|torch\.multiprocessing|ctx|billiard)\.(?:Pool|Process)|Pool|Process)\(|\bos\.fork\(\)|\bDataLoader\(.*num_workers ?= ?[1-9]|num_workers ?= ?[1-9]|num_proc ?= ?(?:[2-9]|1\d)|Parallel\([^)]*(?:multiprocessing|n_jobs)"
+    r"\b(?:ProcessPoolExecutor|(?:mp|multiprocess(?:ing)?|torch\.multiprocessing|ctx|billiard)\.(?:Pool|Process)|Pool|Process)\(|\bos\.fork\(\)|\bDataLoader\(.*num_workers ?= ?[1-9]|num_workers ?= ?[1-9]|num_proc ?= ?(?:[2-9]|1\d)|\b(?:SubprocVecEnv|SubprocVectorEnv|AsyncVectorEnv|AsyncVecEnv|ProcessPool)\(|Parallel\([^)]*(?:multiprocessing|n_jobs)"
 )
 # Loader workers do operators of PyTorch all the time; it makes them use one thread itself.
 _LOADER = re.compile(r"num_workers|DataLoader")
+# These do nothing at all in a child of a process that has used them.
+_NEVER_AFTER_A_FORK = {"JAX", "TensorFlow", "gRPC"}
 _NOT_FORK = re.compile(r"^(?!.*(?:works?|fine|prints?|passes|ok|helps?|finish\w*)).*(?:spawn|forkserver)", re.I)
 _DEF = re.compile(r"(?:async )?def (\w+)\(|class (\w+)")
 _NO_CALL = re.compile(r"(?:from|import|def|class|@|#|return$|print\(['\"])")
@@ -81,7 +83,7 @@ class Used:
 
 
 def check(case: Case) -> Iterator[Finding]:
-    found = [] if case.snapshot.live or not halted(case) else list(_used(case))
+    found = [] if case.snapshot.live else list(_used(case))
     if found:
         yield finding(RULE, case, found, "a library was in use when the workers that use it were forked", _STEPS)
 
@@ -89,8 +91,10 @@ def check(case: Case) -> Iterator[Finding]:
 def _used(case: Case) -> Iterator[Hit]:
     for account in accounts(case):
         lines = code_in([event.text for event in account.events if event.event == "text.line"])
-        if used := used_before_fork(lines):
-            yield Hit(Sign("", f"{used.library} is used before the workers are forked", LIKELY), account, used.call)
+        used = used_before_fork(lines)
+        if used is not None and (halted(case) or used.library in _NEVER_AFTER_A_FORK):
+            sure = LIKELY if halted(case) else POSSIBLE
+            yield Hit(Sign("", f"{used.library} is used before the workers are forked", sure), account, used.call)
             return
 
 
@@ -108,9 +112,17 @@ def used_before_fork(lines: Sequence[Line]) -> Used | None:
         calls = [at for at, line in enumerate(lines) if pattern.search(line.text) and not _NO_CALL.match(line.text)]
         parent = [at for at in calls if at < start and owners[at] in ("", owners[start])]
         worker = [at for at in calls if owners[at] and owners[at] != owners[start]]
+        if worker and not parent:
+            parent = [at for at in range(start) if _runs(lines[at].text, {owners[one] for one in worker}, owners[at])]
         if parent and worker:
             return Used(library, lines[parent[0]].text, lines[start].text)
     return None
+
+
+def _runs(text: str, functions: set[str], owner: str) -> bool:
+    """Whether a line of the parent itself calls one of these functions."""
+    called = re.match(r"(?:\w+ ?= ?)?(\w+)\(", text)
+    return not owner and called is not None and called.group(1) in functions
 
 
 def _owners(lines: Sequence[Line]) -> list[str]:

@@ -23,7 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..analysis.accounts import accounts
+from ..analysis.accounts import accounts, written
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.frames import wait_of
@@ -34,7 +34,8 @@ from ._outcomes import cured_by
 from ._text import LIKELY, POSSIBLE, Hit, Sign, finding, hits, make_rule
 
 _HANDLER = re.compile(
-    r"^_?handler$|sig(?:nal)?_?handler|handle_?(?:sig|term|int\b|usr)|on_(?:signal|sig)|_signal$", re.IGNORECASE
+    r"^_?handler$|^sig(?:term|int|hup|break|chld|usr\d|quit|alrm)\w*$|sig(?:nal)?_?handler|handle_?(?:sig|term|int\b|usr)|on_(?:signal|sig)|_signal$",
+    re.IGNORECASE,
 )
 _STEPS = ("py-spy dump --locals --native --pid PID", "python -X faulthandler …; kill -ABRT PID")
 _LOCK = r"(?:with (?:self\.)?\w*lock|\.acquire\(|acquire \(|_lock\b|mutex|Lock\b|lock_\w+)"
@@ -91,14 +92,33 @@ def check(case: Case) -> Iterator[Finding]:
 def _locked(case: Case) -> Iterator[Hit]:
     """Threads that end in a lock although nobody says who holds it."""
     for account in accounts(case):
-        for seen in account.seen:
-            if wait_of(seen.stack).kind is Wait.LOCK:
-                yield Hit(
-                    Sign("", "a thread stands in a lock whose holder is not shown", POSSIBLE),
-                    account,
-                    seen.text.split("\n", 1)[0],
-                )
+        for stack in account.stacks:
+            if wait_of(stack).kind is Wait.LOCK or _lock_of_an_extension(stack):
+                says = "a thread stands in a lock whose holder is not shown"
+                yield Hit(Sign("", says, POSSIBLE), account, written(stack).split("\n", 1)[0])
                 return
+
+
+def _lock_of_an_extension(stack: Stack) -> bool:
+    """Whether an extension module waits for a lock of the interpreter's kind, not the interpreter for its own or a program's."""
+    for at in range(len(stack) - 1, max(len(stack) - 9, 0), -1):
+        if stack[at].function.startswith("PyThread_acquire_lock"):
+            caller = stack[at - 1].function
+            return not caller.startswith(
+                (
+                    "lock_",
+                    "_lock",
+                    "acquire",
+                    "rlock_",
+                    "take_gil",
+                    "PyEval",
+                    "_PyImport",
+                    "PyThread",
+                    "tstate",
+                    "wait_for",
+                )
+            )
+    return False
 
 
 def _twice(case: Case) -> Iterator[Hit]:

@@ -62,7 +62,11 @@ _STEPS = (
 
 
 def check(case: Case) -> Iterator[Finding]:
-    found = [] if case.snapshot.live else [*_crossed(case), *_both_hold(case), *_both_orders(case)]
+    found = (
+        []
+        if case.snapshot.live
+        else [*_crossed(case), *_both_hold(case), *_both_orders(case), *_below_each_other(case)]
+    )
     if found:
         yield finding(RULE, case, found, "a thread holds a lock that another wants, and waits for that other", _STEPS)
 
@@ -89,6 +93,24 @@ def _both_orders(case: Case) -> Iterator[Hit]:
                     yield Hit(Sign("", f"{first} and {second} are taken in both orders"), account, part[:200])
                     return
                 orders[first, second] = part
+
+
+_BELOW = re.compile(
+    r"\b(?:with|in|at|for|on|acquires?|wants?|takes?) [`'\"]?(?:with )?(?P<inner>[\w.]*(?:lock|mutex)\w*)[`'\"]?[^;\n]{0,60}?\b(?:below|inside|under|while (?:holding|inside|in)|within|holding)\b[^;\n]{0,20}?[`'\"]?(?:with )?(?P<outer>[\w.]*(?:lock|mutex)\w*)",
+    re.IGNORECASE,
+)
+
+
+def _below_each_other(case: Case) -> Iterator[Hit]:
+    """One lock is taken inside another, and elsewhere the other way round."""
+    orders: set[tuple[str, str]] = set()
+    for account in accounts(case):
+        for found in _BELOW.finditer(account.prose):
+            inner, outer = found["inner"].lower(), found["outer"].lower()
+            if inner != outer and (outer, inner) in orders:
+                yield Hit(Sign("", f"{inner} and {outer} are taken inside each other"), account, found.group()[:200])
+                return
+            orders.add((inner, outer))
 
 
 def _both_hold(case: Case) -> Iterator[Hit]:

@@ -60,6 +60,18 @@ urllib3/connectionpool.py
     socket: urlopen _make_request
 requests/sessions.py
     socket: send request
+ddtrace/profiling/collector/_lock.py
+    lock: _acquire __enter__ acquire
+gevent/thread.py
+    lock: acquire __enter__
+eventlet/semaphore.py
+    lock: acquire __enter__
+fasteners/lock.py
+    lock: acquire_read_lock acquire_write_lock read_lock write_lock
+readerwriterlock/rwlock.py
+    lock: acquire
+h5py/_objects.pyx
+    lock: __enter__
 grpc/_channel.py
     socket: _blocking _next result _consume_request_iterator
 botocore/httpsession.py
