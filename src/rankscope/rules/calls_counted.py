@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from ..analysis.case import Case
 from ..model.diagnosis import Finding
 from ..model.ranks import RankSet, ranks_phrase
-from ._text import LIKELY, events, halted, make_rule, said_by_ranks, simple
+from ._text import LIKELY, POSSIBLE, events, halted, make_rule, said_by_ranks, simple
 
 _STEPS = (
     "rankscope diagnose   # shows the last common call and the first different line",
@@ -120,8 +120,10 @@ def _silent(case: Case) -> Finding | None:
     )
     if len(waited) < 2 or not missing or failed or len(missing) > len(waited):
         return None
+    # A report cut by who posted it may lack ranks that were there.
+    sure = LIKELY if 2 * len(missing) <= len(waited) or len(missing) == 1 or set(missing) <= set(known) else POSSIBLE
     title = f"{ranks_phrase(waited)} timed out in a collective; {ranks_phrase(missing)} {'was' if len(missing) == 1 else 'were'} not in it"
-    return simple(RULE, title, LIKELY, [event.text for event in said[:3]], _STEPS, missing)
+    return simple(RULE, title, sure, [event.text for event in said[:3]], _STEPS, missing)
 
 
 def _launched(case: Case) -> Finding | None:
@@ -150,14 +152,22 @@ _LENGTH = re.compile(
 )
 
 
+_BARE = re.compile(
+    r"(?:only )?(?:reads?|has|have|gets?|sees|runs?|does|did|makes?|made|got|had|with|processes)? ?(?:only )?(\d+)\W*$",
+    re.I,
+)
+
+
 def _lengths(case: Case) -> Finding | None:
     """Ranks that each say once how much they have to do, and it is not the same."""
     if not halted(case):
         return None
     said: dict[int, list[tuple[int, str]]] = {}
-    for rank, words, _ in said_by_ranks(case):
+    for rank, words, line in said_by_ranks(case):
         if found := _LENGTH.search(words):
             said.setdefault(rank, []).append((int(found["count"] or found["count_"]), words))
+        elif _LENGTH.search(line) and (bare := _BARE.match(words)):
+            said.setdefault(rank, []).append((int(bare[1]), words))  # what is counted was said of the rank before
     once = {rank: told[0] for rank, told in said.items() if len(told) == 1}
     if len(once) < 2 or len(once) < len(said) or len({number for number, _ in once.values()}) < 2:
         return None

@@ -136,7 +136,9 @@ def _sizes(case: Case) -> Finding | None:
         told, size = event.fields, event.fields.get("numel_in")
         if event.rank is not None and isinstance(size, int) and told.get("op") in _EVEN:
             meetings.setdefault((told.get("pg"), told.get("seq"), told.get("op")), {})[event.rank] = str(size)
-    for (_, seq, op), sides in ((key, sides) for key, sides in meetings.items() if isinstance(key, tuple)):
+    for (_, seq, op), sides in (
+        (key, sides) for key, sides in {**meetings, **_empty(case)}.items() if isinstance(key, tuple)
+    ):
         if len(set(sides.values())) == 2:
             odd = minority(sides)
             title = f"ranks call {op} #{seq} with different sizes: {', '.join(sorted(set(sides.values())))} elements"
@@ -144,6 +146,16 @@ def _sizes(case: Case) -> Finding | None:
             against = ("ranks of different groups may rightly differ; the message does not name the group",)
             return simple(RULE, title, LIKELY, lines, _STEPS, odd, against=against)
     return None
+
+
+def _empty(case: Case) -> dict[object, dict[int, str]]:
+    """Exchanges of all with all to which some ranks brought nothing, and the others one and the same size."""
+    meetings: dict[object, dict[int, str]] = {}
+    for event in events(case, "torch.watchdog_timeout"):
+        told, size = event.fields, event.fields.get("numel_in")
+        if event.rank is not None and isinstance(size, int) and str(told.get("op")).startswith("ALLTOALL"):
+            meetings.setdefault((told.get("pg"), told.get("seq"), told.get("op")), {})[event.rank] = str(size)
+    return {key: sides for key, sides in meetings.items() if "0" in sides.values()}
 
 
 def _logged(case: Case) -> Finding | None:

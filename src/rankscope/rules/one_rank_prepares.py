@@ -36,7 +36,7 @@ _STEPS = (
     "init_process_group(timeout=timedelta(hours=4))   # for that one wait",
 )
 _FIRST = r"main_process_first|local_main_process_first|rank_zero_first|torch_distributed_zero_first|zero_first|main_rank_first|wait_for_everyone|on_main_process|local_zero_first|rank_zero_only_first"
-_WORK = r"(?:tokeniz\w+|map(?:ping)?|preprocess\w*|prepar\w+|download\w*|building|index\w*|pack\w*|convert\w*|load\w* (?:the )?(?:checkpoint|model|data\w*)|generat\w+|evaluat\w+|validat\w+|saving|merg\w+|compil\w+|extract\w*|consolidat\w+|serializ\w+|writ(?:es?|ing|ten)|accumulat\w+|scor\w+|cop(?:y|ies|ying)|upload\w*|unpack\w*|quantiz\w+|shard\w*|filter\w*|sort\w*|hash\w*|cach\w+|calibrat\w+|warm\w* up)"
+_WORK = r"(?:tokeniz\w+|map(?:ping)?|preprocess\w*|prepar\w+|download\w*|building|index\w*|pack\w*|convert\w*|load\w* (?:the )?(?:checkpoint|model|data\w*)|generat\w+|evaluat\w+|validat\w+|saving|merg\w+|compil\w+|extract\w*|consolidat\w+|serializ\w+|writ(?:es?|ing|ten)|accumulat\w+|scor\w+|cop(?:y|ies|ying)|upload\w*|unpack\w*|quantiz\w+|shard(?:ing|ed)|filter\w*|sort\w*|hash\w*|cach\w+|calibrat\w+|warm\w* up)"
 # What programs themselves print while they do something that takes long.
 _LOGGED_WORK = (
     r"JIT compilation during inference|Compiling (?:a |the )?(?:graph|kernel|model|function|\d+ )|[Aa]utotun(?:e|ing)\b|AUTOTUNE \w+\(|Capturing (?:the )?(?:CUDA|cuda) ?graphs?|torch\.compile takes|Dynamo bytecode transform time|"

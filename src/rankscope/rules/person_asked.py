@@ -24,7 +24,7 @@ from ..analysis.doings import doings, in_kind, of_ranks
 from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Finding
 from ..model.ranks import RankSet, ranks_phrase
-from ._text import LIKELY, POSSIBLE, Sign, finding, hits, make_rule, members, simple
+from ._text import HALTS, LIKELY, POSSIBLE, Sign, finding, hits, make_rule, members, simple
 
 _PEERS = (
     r"all_?reduce|all_?gather|reduce_?scatter|broadcast|barrier|all_?to_?all|watchdog|collective|init_process_group"
@@ -34,6 +34,7 @@ _SIGNS = (
     Sign(r"\b(?:interaction|cmdloop|_cmdloop|raw_input|do_wait_suspend|wait_for_client|set_trace) \([^()\n]*\.py\w?:\d", "a debugger asks somebody"),
     Sign(r"\bbuiltin_input\b|(?<!`)\binput ?\((?=[\"\'\)]|<\w+>:|[^\s()]+\.pyx?:\d)|PyOS_Readline|my_fgets|\bgetpass \(|unix_getpass|\[y/N\]|\(y/n\)|\[Y/n\]|Press (?:enter|any key)|Enter (?:passphrase|password|your choice)|wandb: Enter your choice", "the program asks somebody"),
     Sign(r"\b(?:while True|while not (?!v?\d)|busy[- ]?wait\w*|infinite loop|endless loop|polls? (?:for ever|forever|without)|retry loop|retries? (?:for ever|forever|indefinitely))", "a loop has no end", LIKELY, also=(_PEERS,), prose=True),
+    Sign(r"^[^\n#]*\bwhile (?:not )?[^\n:]*(?:exists|isfile|is_file|isdir|is_dir|getsize|listdir|glob)\w*\([^\n]*:[^\n]*(?:\n[^\n]*){0,2}?(?:sleep\(|pass\b|continue\b)", "a loop waits for a file that does not come", anywhere=(HALTS,)),
     Sign(r"\b(?:infinite loop|endless loop|retry loop|retries? (?:for ever|forever|indefinitely))", "a loop has no end", POSSIBLE, prose=True),
     Sign(r"\b(?:time\.)?sleep\(\d{3,}|\bsleep\b \(|time\.sleep", "a rank sleeps", POSSIBLE, anywhere=(_PEERS,)),
     Sign(r"\b(?:request|http|rpc|grpc|remote (?:call|server|api)|api call|reward (?:model|server)|urlopen|socket\.recv)\b[^\n]{0,80}(?:without (?:a )?time-?out|no time-?out|never (?:returns?|answers?)|timeout=None)", "a remote call has no time-out", LIKELY, prose=True),
