@@ -43,6 +43,11 @@ _BEFORE = re.compile(
     rf"(?:^|\b(?:{_LIBRARY}s?|with|the|in|on|since|from|to|at|under|after|before|using|until|than|by|and|or|version)|[=<>~(,])[\s\"'`=<>~(]*$",
     re.I,
 )
+# Any other name will do too, but not what is measured.
+_NAME = re.compile(
+    r"\b(?!(?:loss|lr|rate|acc\w*|ratio|scores?|temperature|top_p|eps\w*|dropout|gamma|beta|momentum|decay|grad\w*|norm|memory|took|about|for|usage|util\w*|load|average|mean|times?|factor|threshold|section|figure|table|chapter|step|epoch|speed\w*|is|was|only|around|of|exactly|over|below|above|up|down|every|each|within|size|p)\b)[A-Za-z][\w+-]{1,24} $",
+    re.I,
+)
 # A release that is named by what it is beside the one in use.
 _OTHER = (
     rf"(?:newer|older|latest|newest|previous|earlier|prior|next|last|another|other|system|distribution's|current|recent) (?:[\w.-]+ ){{0,2}}?{_LIBRARY}s?\b|"
@@ -55,7 +60,7 @@ _CHANGE = re.compile(
 )
 _RELEASE = re.compile(rf"(?P<number>{_NUMBER})|{_OTHER}", re.I)
 _PARTS = re.compile(
-    r"[;\n|]|(?<=\w)\.(?= |$)|,? (?:but|while|whereas|though|although|however)\b|, (?=(?:and |it |the |with |on |in |under |no |never |works|hangs|fine))|(?<=[a-z]), (?=(?:\w+ )?v?\d+\.\d)| and (?=(?:hangs?|works?|fails?|crash\w*|has|have|not|never|passes|is|the same)\b)| → | -> (?=\w+s\b)",
+    r"[;\n|]|(?<=\w)\.(?= |$)|,? (?:but|while|whereas|though|although|however)\b|, (?=(?:and |it |the |with |on |in |under |no |never |works|hangs|fine|runs|passes|completes|fails|crashes|succeeds|stalls|does|is |was ))|(?<=[a-z]), (?=(?:\w+ )?v?\d+\.\d)| and (?=(?:hangs?|works?|fails?|crash\w*|has|have|not|never|passes|is|the same)\b)| → | -> (?=\w+s\b)",
     re.I,
 )
 _OPPOSITE = re.compile(r"^\W*(?:but )?not\b(?! \w+ing)", re.I)
@@ -107,7 +112,21 @@ def _lines(account: Account, about: re.Pattern[str]) -> list[str]:
     lines = [line.strip() for line in account.prose.splitlines() if line.strip()]
     if about.search(head) and len(lines) > 1:
         lines.insert(1, f"{head}: {lines[1]}")
-    return [line for line in lines if len(line) < 1000]
+    return [line for line in _joined(lines, about) if len(line) < 1000]
+
+
+def _joined(lines: list[str], about: re.Pattern[str]) -> Iterator[str]:
+    """A line that names what was tried and no outcome goes with the outcome on the next line."""
+    for line, after in zip(lines, [*lines[1:], ""]):
+        if (
+            after
+            and about.search(line)
+            and _OUTCOME.search(after)
+            and not (_OUTCOME.search(line) or about.search(after))
+        ):
+            yield f"{line}: {after}"
+        else:
+            yield line
 
 
 def told(line: str) -> Iterator[Trial]:
@@ -141,7 +160,12 @@ def _of_part(part: str, outcome: bool, line: str) -> Iterable[Trial]:
 
 def _is_release(part: str, found: re.Match[str]) -> bool:
     number = found["number"]
-    return not number or number.startswith("v") or number.count(".") > 1 or bool(_BEFORE.search(part[: found.start()]))
+    return (
+        not number
+        or number.startswith("v")
+        or number.count(".") > 1
+        or bool(_BEFORE.search(part[: found.start()]) or _NAME.search(part[: found.start()]))
+    )
 
 
 def _outcome(part: str) -> bool | None:
