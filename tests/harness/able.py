@@ -13,6 +13,7 @@ _HERE = {
     "root": lambda: os.geteuid() == 0,
     "fuse": lambda: os.access("/dev/fuse", os.W_OK),
     "cgroup-memory": lambda: os.access("/sys/fs/cgroup/memory/memory.limit_in_bytes", os.W_OK),
+    "cgroup-cpu": lambda: os.access("/sys/fs/cgroup/cpu/cgroup.procs", os.W_OK),
     "cgroup-freezer": lambda: os.access("/sys/fs/cgroup/freezer/cgroup.procs", os.W_OK),
     "loop": lambda: os.path.exists("/dev/loop-control"),
 }

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from rankscope.analysis.progress import works
 from rankscope.model.diagnosis import Kind
 from rankscope.model.evidence.blocked import Blocked, BlockedCall
 from rankscope.model.evidence.stacks import Frame, Local, PythonStacks, PythonThread, Stack
 from rankscope.model.evidence.threads import KernelThread, Threads
 from rankscope.model.process import Process, ProcessRef, Role
 from rankscope.model.snapshot import Item, Job, Snapshot, Sweep
-from rankscope.pipeline import judge
+from rankscope.pipeline import case_of, judge
 
 STD = "/usr/lib/python3.11/"
 POOL, MANAGERS = STD + "multiprocessing/pool.py", STD + "multiprocessing/managers.py"
@@ -81,3 +82,24 @@ def test_the_lock_of_a_manager_whose_other_client_died() -> None:
     killed = (*asks, *look(OTHER, state="Z", exit_status=9))
     assert "pool-lost-a-worker" in causes(three, killed)
     assert "pool-lost-a-worker" not in causes(three, (*asks, *look(OTHER, TASK)))
+
+
+def test_a_manager_that_answers_is_at_work() -> None:
+    """Its main thread only waits; one of its threads has run between the looks."""
+    main, server = process(MAIN, parent=1), process(CHILD)
+    items = []
+    for place in (0, 1):
+        serve = KernelThread(711, "python", "S", voluntary=3 + place, involuntary=0, still_s=0.1)
+        idle = KernelThread(71, "python", "S", voluntary=3, involuntary=0, still_s=99.0)
+        stacks = (
+            Stack([Frame("Server.serve_forever", MANAGERS, 176), Frame("Event.wait", STD + "threading.py", 629)]),
+            SERVES,
+        )
+        pythons = tuple(PythonThread(tid, stack) for tid, stack in zip((71, 711), stacks, strict=True))
+        records = Threads((idle, serve)), PythonStacks(pythons, engine="test")
+        items.append((*look(MAIN, ASKS), *(Item(CHILD, record) for record in records)))
+    sweeps = tuple(Sweep(place, float(place), (MAIN, CHILD), items[place]) for place in (0, 1))
+    case = case_of(Snapshot(Job("none", root=MAIN), processes=(main, server), sweeps=sweeps))
+    assert works(case.standings[CHILD])
+    once = case_of(Snapshot(Job("none", root=MAIN), processes=(main, server), sweeps=sweeps[:1]))
+    assert not works(once.standings[CHILD])

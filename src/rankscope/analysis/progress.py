@@ -65,17 +65,17 @@ def helped(standings: Mapping[ProcessRef, Standing]) -> dict[ProcessRef, Standin
     } & gone
     out = dict(standings)
     for ref, one in standings.items():
-        if one.kind in _AWAIT_WORK and ((ref.host, ref.pid) in parents or _thread_computes(one)):
+        if one.kind in _AWAIT_WORK and ((ref.host, ref.pid) in parents or _thread_computes(one) or _serves(one)):
             out[ref] = dataclasses.replace(one, helped=True)
     return out
 
 
 def renews_workers(member: Member) -> bool:
     """Whether a process has a pool that replaces its workers after a number of tasks."""
-    stacks = member.latest(PythonStacks)
     return any(
         local.name == "maxtasksperchild" and local.value.isdigit()
-        for thread in (stacks.threads if stacks else ())
+        for stacks in member.over_time(PythonStacks)  # its thread may run at one of the looks, and cannot be read then
+        for thread in stacks.threads
         for local in thread.locals
     )
 
@@ -97,6 +97,17 @@ def _thread_computes(standing: Standing) -> bool:
             if other.wait.user >= 0 and at_work and advances(other):
                 return True
     return False
+
+
+def _serves(standing: Standing) -> bool:
+    """Whether it is a manager of multiprocessing that answers: one of its other threads has run."""
+    manages = any(module_path(frame.file) == "multiprocessing/managers.py" and frame.function.endswith("serve_forever")
+                  for frame in standing.own_stack)  # fmt: skip
+    stacks = standing.member.latest(PythonStacks) if manages else None
+    others = (
+        one for one in (stacks.threads if stacks else ()) if standing.thread is None or one.tid != standing.thread.tid
+    )
+    return any(stand(standing.member, one).ran for one in others)
 
 
 def _has_tasks(standing: Standing) -> bool:
