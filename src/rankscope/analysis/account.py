@@ -18,6 +18,7 @@ from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
 from .labels import Who
 from .listed import stacks_listed
+from .needles import Haystack
 from .origin import module_path
 from .passages import stacks_told
 
@@ -152,22 +153,22 @@ class Account:
         """The line in which a pattern is found first (case does not matter, ^ and $ are lines), None where it is not."""
         known: dict[tuple[str, bool], str | None] = self.__dict__.setdefault("_found", {})
         if (pattern, prose) not in known:  # many signs ask for the same words
-            text = self.prose if prose else self.text
-            found = compiled(pattern).search(text)
-            known[pattern, prose] = line_at(text, found.start()) if found else None
+            hay = self._prose_hay if prose else self._hay
+            found = hay.search(pattern)
+            known[pattern, prose] = line_at(hay.text, found.start()) if found else None
         return known[pattern, prose]
+
+    @functools.cached_property
+    def _hay(self) -> Haystack:
+        return Haystack(self.text)
+
+    @functools.cached_property
+    def _prose_hay(self) -> Haystack:
+        return Haystack(self.prose)
 
     def named(self, *names: str) -> tuple[Event, ...]:
         """Its events of some names."""
         return tuple(event for event in self.events if event.event in names)
-
-
-@functools.lru_cache(maxsize=4096)
-def compiled(pattern: str) -> re.Pattern[str]:
-    """A pattern as rules write it; the names of calls are written with and without lines between their words."""
-    for words in ("all_?reduce", "all_?gather", "all_?to_?all", "reduce_?scatter"):
-        pattern = pattern.replace(words, words.replace("_?", "[-_ ]?"))
-    return re.compile(pattern, re.IGNORECASE | re.MULTILINE)
 
 
 def evidence_of(text: str) -> str:

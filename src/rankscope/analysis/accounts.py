@@ -10,9 +10,10 @@ from ..model.evidence.events import Event, Events
 from ..model.evidence.stacks import NativeStacks, PythonStacks
 from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
-from .account import PROSE_LINES, Account, Seen, compiled, evidence_of, line_at, written
+from .account import PROSE_LINES, Account, Seen, evidence_of, line_at, written
 from .case import Case, Member
 from .labels import Who, who
+from .needles import compiled
 from .progress import advances
 
 __all__ = [
