@@ -1,5 +1,6 @@
 """What a known defect of a release is, and the tables of those that public threads have established."""
 
+# ruff: noqa: E501  (a list of words is one line)
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -11,8 +12,8 @@ GITHUB = "https://github.com/"
 class Defect:
     """Versions from ``first`` up to, not including, ``fixed`` have it; all of ``shows`` must be in the evidence.
 
-    Without a library the versions are part of ``shows``. ``alone`` says that its signs identify it even where nobody names a version,
-    ``weak`` that other things show the same signs too.
+    Without a library the versions are part of ``shows``. ``alone`` says that its signs identify it even where nobody names
+    a version, ``weak`` that other things show the same signs too.
     """
 
     library: str

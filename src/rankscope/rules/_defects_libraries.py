@@ -24,6 +24,7 @@ LIBRARIES = (
     Defect("openblas", "0.2.0", "0.2.20", (r"exec_blas\w*|inner_thread|blas_thread_server",), "its thread server can lose the signal that a worker is done, and the caller waits for ever", "OpenBLAS 0.2.20 or later; OPENBLAS_NUM_THREADS=1 until then", _GH + "OpenMathLib/OpenBLAS/issues/937"),
     Defect("openblas", "0.3.0", "0.3.4", (_BLAS, HANGS + r"|sched_yield|pthread_mutex_lock|lll_lock_wait"), "its threads can wait for each other", "OpenBLAS 0.3.4 or later; OPENBLAS_NUM_THREADS=1 until then", _GH + "MacPython/scipy-wheels/pull/42"),
     Defect("openblas", "0.3.26", "0.3.27", (_BLAS + r"|openblas", HANGS), "its threads can wait for each other", "OpenBLAS 0.3.27 or later; OPENBLAS_NUM_THREADS=1 until then", _GH + "scikit-learn/scikit-learn/pull/28774"),
+    Defect("mkl", "2018.0", "2019.1", (r"\bfork\w*|multiprocessing|sub-?process|child|exec_command", HANGS + r"|sched_yield"), "its OpenMP runtime hangs in a child that was forked", "a later MKL; KMP_INIT_AT_FORK=FALSE or MKL_THREADING_LAYER=TBB until then", _GH + "numpy/numpy/issues/10993", weak=True),
     # --- RPC, queues, schedulers
     Defect("grpc", "1.48.0", "1.48.2", (_RAY, HANGS), "connections of this release hang", "grpcio 1.48.2 or an older one", _GH + "ray-project/ray/issues/27299"),
     Defect("grpc", "1.52.0", "1.53", (_RAY, HANGS), "connections of this release hang", "another release of grpcio", _GH + "ray-project/ray/pull/32245"),

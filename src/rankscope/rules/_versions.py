@@ -1,5 +1,6 @@
 """Which versions the evidence names, and how they compare: shared by the rules about releases."""
 
+# ruff: noqa: E501  (a table is as wide as it is)
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -7,7 +7,8 @@ job, even where nobody knows yet which defect it is.
 ## How it is recognised
 Sentences of the evidence that compare two versions or settings (`hangs with 2.18.1, works with 2.17.1`, `gone after downgrading`, a bisect that ends at one
 release, a hang from one message size on), that a hang ends when a debugger touches the process (a wake-up got lost below the program), or that it goes
-away with an algorithm, protocol or feature of the library switched off.
+away with an algorithm, protocol or feature of the library switched off. Each clause is read for a release and an outcome (`2.18.6 has no problems; 2.19.1 hangs`),
+also where the release stands in the heading or in the command of a run. Advice (`please upgrade to …`) counts for nothing.
 
 ## What to do
 Pin the version that works (`pip install nvidia-nccl-cu12==…`, `torch==…`), or keep the setting; report both versions with the stacks.

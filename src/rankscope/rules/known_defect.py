@@ -5,7 +5,7 @@ The job's code and the machine are in order; a library of this version stands st
 
 ## How it is recognised
 A table of defects (library, versions, what the evidence must show), compared with the versions that the evidence names. Where the evidence names
-no version, a few signs that only one defect leaves still give *possible*: a search of the topology that fails, a queue of the library that is never emptied.
+no version, what is named may bring it (a PyTorch its NCCL), and a few signs that only one defect leaves still give *possible*: a search of the topology that fails, a queue of the library that is never emptied.
 
 ## What to do
 Go from the version that is named to the one that is named (`pip install nvidia-nccl-cu12==…`, `LD_PRELOAD` of a newer libnccl, a newer kernel), or set the

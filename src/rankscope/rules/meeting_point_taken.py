@@ -6,7 +6,7 @@ meet a stranger, count too many workers, or cannot listen at all.
 
 ## How it is recognised
 `Address already in use` (98) on the master port, `File already exists` with a count of workers above the world size, a rendezvous that
-is closed already.
+is closed already. `wrong magic` whose digits are text: a scraper or scanner knocked. `has already checked in`: one rank came twice.
 
 ## What to do
 `ss -ltnp | grep :PORT`; end the other job or take `--rdzv-endpoint=host:0`, `--master-port=RANDOM`. With `file://` delete the file before

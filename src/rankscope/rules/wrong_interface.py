@@ -7,7 +7,8 @@ themselves or to nowhere.
 ## How it is recognised
 A log of several hosts shows `Using interface lo:127.0.0.1`, `remote=[127.0.0.1]` or `172.17.0.1`, then refused or timed-out connections;
 `no socket interface found`; a Ray request for `node:ADDRESS` that no node of the cluster bears; `No interface found in the same subnet`; gloo's `Unable to find address for: ^lo` (gloo knows no
-exclusions).
+exclusions); several hosts told to meet at `localhost`; a worker that says again and again that it wants to reach its scheduler; somebody's word that it works once the
+interface is named.
 
 ## What to do
 `ip -br addr` on each host; `NCCL_SOCKET_IFNAME=eth0`, `GLOO_SOCKET_IFNAME=eth0` with the name of the interface between the hosts; make

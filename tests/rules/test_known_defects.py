@@ -1,0 +1,54 @@
+"""The table of defects: each row is about a range of releases, and speaks only of those."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from rankscope.formats.gather import gather
+from rankscope.model.diagnosis import Certainty, Finding
+from rankscope.pipeline import judge
+from rankscope.rules._defects import Defect
+from rankscope.rules._versions import brought, in_range
+from rankscope.rules.known_defect import DEFECTS
+
+
+def found(text: str, folder: pathlib.Path) -> list[Finding]:
+    (folder / "notes.txt").write_text(text)
+    return [one for one in judge(gather([folder])).findings if one.rule == "known-defect"]
+
+
+@pytest.mark.parametrize("defect", DEFECTS, ids=lambda one: f"{one.library or 'plug-in'}-{one.first}-{one.what[:30]}")
+def test_a_row_has_a_range_and_says_what_cures_it(defect: Defect) -> None:
+    assert defect.shows
+    assert defect.cure
+    assert not defect.thread or defect.thread.startswith("https://")
+    if defect.library:
+        assert in_range(defect.first, defect.first, defect.fixed)
+        assert not in_range(defect.fixed, defect.first, defect.fixed)
+
+
+@pytest.mark.parametrize(
+    ("release", "known"), [("2.18.1", False), ("2.19.3", True), ("2.21.5", True), ("2.22.3", False)]
+)
+def test_only_releases_in_its_range_have_a_defect(release: str, known: bool, tmp_path: pathlib.Path) -> None:
+    text = f"NCCL version {release}\nstuck in ncclStrongStreamWaitStream below ncclAllReduce\n"
+    assert bool([one for one in found(text, tmp_path) if "captured" in one.title]) is known
+
+
+def test_what_a_torch_brings_is_only_possible(tmp_path: pathlib.Path) -> None:
+    """Somebody may have replaced the NCCL that came with it."""
+    told = found("torch==2.3.1\nstuck in ncclStrongStreamWaitStream below ncclAllReduce\n", tmp_path)
+    assert [one.certainty for one in told] == [Certainty.POSSIBLE]
+
+
+def test_a_named_release_outranks_the_one_that_is_brought() -> None:
+    assert brought({"torch": ["2.3.1"], "nccl": ["2.22.3"]}) == {}
+    assert brought({"torch": ["2.3.1"]}) == {"nccl": ["2.20.5"]}
+
+
+def test_the_surest_of_several_rows_is_told(tmp_path: pathlib.Path) -> None:
+    text = "8x GB200, aarch64, nvidia-nccl-cu13 2.28.9: hangs in ncclLocalOpAppend after minutes\n"
+    told = found(text, tmp_path)
+    assert [one.certainty for one in told] == [Certainty.LIKELY]
