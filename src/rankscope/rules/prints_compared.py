@@ -34,12 +34,14 @@ _SPEAKS = re.compile(
     r"^(?P<said_>.{2,80}?)[ ,:;(]+(?:(?:on|from|in|for|by) )?(?:rank|gpu|process|worker)[ _:=#]{0,2}(?P<rank_>\d{1,5})\)?\W*$",
     re.I,
 )
+_TRACED = re.compile(r"\s*(?:File \"|Traceback|frame #)")
 _NUMBER = re.compile(r"0x[0-9a-f]+|\d+(?:[.:]\d+)*(?:e-?\d+)?")
 _LOUD = re.compile(
     r"Watchdog|ProcessGroup|NCCL (?:INFO|WARN)|Traceback|Error|Timeout|File \"|frame #|terminate called|\.cpp:\d|\bstuck|\bwaits?\b|\bhangs?\b|\bin\b \w+\(",
     re.I,
 )
 _FEWEST = 2  # ranks that speak
+_LATEST = 400  # lines of a rank
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -50,11 +52,12 @@ def check(case: Case) -> Iterator[Finding]:
     if len(lasts) < _FEWEST or events(case, "python.exception"):
         return
     shapes = {rank: _shape(line) for rank, line in lasts.items()}
+    before = {rank: {_shape(line) for line in lines[-_LATEST:-1]} for rank, lines in told.items()}
     behind = RankSet(
         rank
         for rank, shape in shapes.items()
-        if any(shape in map(_shape, told[other][:-1]) and shape != shapes[other] for other in told if other != rank)
-        and not any(shapes[other] in map(_shape, told[rank][:-1]) for other in told if other != rank)
+        if any(shape in before[other] and shape != shapes[other] for other in shapes)
+        and not any(shapes[other] in before[rank] for other in shapes if other != rank)
     )
     if behind and 2 * len(behind) <= len(lasts):
         ahead = next(rank for rank in lasts if rank not in behind)
@@ -79,13 +82,20 @@ def _told(case: Case) -> dict[int, list[str]]:
     """What each rank printed, without what libraries and launchers say of it."""
     out: dict[int, list[str]] = {}
     for account in accounts(case):
+        # Lines of tracebacks and sources come from where they fail, not from prints.
+        prefixed = not any(_TRACED.match(event.text) for event in account.events)
         for event in account.events:
-            found = _SPEAKS.match(event.text.strip()[:300])
-            if found is None or _LOUD.search(event.text):
+            if _LOUD.search(event.text):
                 continue
-            said = (found["said"] if found["rank"] else found["said_"]).strip()
-            if said:
-                out.setdefault(int(found["rank"] or found["rank_"]), []).append(said)
+            found = _SPEAKS.match(event.text.strip()[:300])
+            if found is not None:
+                rank, said = int(found["rank"] or found["rank_"]), found["said"] if found["rank"] else found["said_"]
+            elif prefixed and event.rank is not None and event.event == "text.line":
+                rank, said = event.rank, event.text  # the prefix of a launcher tells who speaks
+            else:
+                continue
+            if said.strip():
+                out.setdefault(rank, []).append(said.strip())
     return out
 
 
