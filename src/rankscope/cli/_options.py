@@ -65,7 +65,9 @@ def reaching(function: F) -> F:
         click.option("--sudo", is_flag=True, help="Look as root on the nodes (sudo -n)."),
         click.option("--remote-python", default="", metavar="PATH", help="The Python 3.9+ to use on the nodes."),
         click.option("--env-setup", default="", metavar="COMMAND", help="Run this first there ('conda activate x')."),
-        click.option("--fanout", type=click.IntRange(1, 1024), default=64, show_default=True, help="Hosts at once."),
+        click.option("--fanout", type=click.IntRange(1, 1024), default=64, show_default=True, envvar="FANOUT",
+                     help="Hosts at once."),
+        click.option("--tree", is_flag=True, help="Through ClusterShell's gateways (topology.conf)."),
         click.option("--raw-dir", type=click.Path(file_okay=False, path_type=Path), help="Keep what each node said."),
         click.option("--send-py-spy/--no-send-py-spy", default=True,
                      help="Send our py-spy where a node's Python needs it."),
@@ -83,7 +85,7 @@ def reach(target: Target, given: dict[str, Any]) -> Remote | None:
 
 def where(target: Target, given: dict[str, Any]) -> dict[str, Any]:
     """``remote`` (the hosts to look at) or ``follow``, as a look wants them; takes ``reaching`` out of ``given``."""
-    names = ("ssh_options", "sudo", "remote_python", "env_setup", "fanout", "raw_dir", "send_py_spy")
+    names = ("ssh_options", "sudo", "remote_python", "env_setup", "fanout", "raw_dir", "send_py_spy", "tree")
     chosen = {name: given.pop(name) for name in names}
     follow = given.pop("follow_hosts")
     if target.remote is None and not follow:

@@ -1,7 +1,7 @@
 """``ssh:node[1-8]``: the hosts of a set, reached by the site's own ssh, many at once (ClusterShell, direct mode).
 
 ssh asks for nothing and accepts nothing on its own: no password (BatchMode), no unknown host key; the user's ssh_config
-holds. Tree mode stays off: a gateway that dies takes the answers of its nodes with it.
+holds. Tree mode is off unless it is asked for (``tree.py``). Variables of pdsh: WCOLL, PDSH_SSH_ARGS_APPEND, FANOUT.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .transport import Call, Hosts, Options, Transport
 _ALIVE = "-oServerAliveInterval=5 -oServerAliveCountMax=2"
 _CONNECT_S = 5.0
 _GRACE_S = 0.5
-_TICK_S = 0.2
+TICK_S = 0.2
 _WANT = f"{MARK} {PROTOCOL} want ".encode()  # what a node says that lacks something
 _PIECES = ("source", "code", "tool")
 
@@ -44,11 +44,16 @@ def find(spec: str, options: Options) -> Hosts:
 
 def ask(call: Call, answers: Answers) -> None:
     """Send the parcel to every host and take what comes until all have ended or the deadline has passed."""
+    if call.options.tree:
+        from . import tree  # seldom asked for
+
+        tree.ask(call, answers)
+        return
     from ClusterShell.Task import task_self
 
     task = task_self()
-    _set_up(task, call)
-    gather = _gatherer()(answers, call)
+    set_up(task, call)
+    gather = gatherer()(answers, call)
     line = shell_line(call.options.remote_python, call.options.env_setup, call.options.sudo)
     common = {"handler": gather, "timeout": call.deadline_s, "stdin": True}
     here = os.uname().nodename
@@ -58,7 +63,7 @@ def ask(call: Call, answers: Answers) -> None:
         task.shell(line, key=here, **common)
     for name in others:  # one worker each: what a node asks for is sent to that node alone
         task.shell(line, nodes=name, tree=False, **common)
-    task.timer(_TICK_S, handler=gather, interval=_TICK_S, autoclose=True)
+    task.timer(TICK_S, handler=gather, interval=TICK_S, autoclose=True)
     try:
         task.resume(call.deadline_s + _GRACE_S)
     except KeyboardInterrupt:
@@ -72,7 +77,7 @@ def ask(call: Call, answers: Answers) -> None:
         task.abort()
 
 
-def _set_up(task: Any, call: Call) -> None:
+def set_up(task: Any, call: Call) -> None:
     user = call.options.ssh_options
     if os.environ.get("PDSH_SSH_ARGS_APPEND") and not user:
         user = os.environ["PDSH_SSH_ARGS_APPEND"]
@@ -94,13 +99,14 @@ def _asked(line: bytes) -> Iterator[str]:
     return (word for word in _PIECES if word in words)
 
 
-def _gatherer() -> type:
+def gatherer() -> type:
     """The receiver of ClusterShell's events; made late, so that a look at this host alone does not load the engine."""
     from ClusterShell.Event import EventHandler
 
     class Gather(EventHandler):  # type: ignore[misc,unused-ignore]
-        def __init__(self, answers: Answers, call: Call) -> None:
+        def __init__(self, answers: Answers, call: Call, whole: bool = False) -> None:
             super().__init__()
+            self._whole = whole  # no node can ask back
             self._answers, self._call = answers, call
             self._errors: dict[str, list[str]] = {}
             self._end = time.monotonic() + call.deadline_s
@@ -118,7 +124,10 @@ def _gatherer() -> type:
                 del said[:-20]
 
         def ev_start(self, worker: Any) -> None:
-            self._send(worker, self._call.parcel.opening())
+            parcel = self._call.parcel
+            self._send(worker, parcel.whole() if self._whole else parcel.opening())
+            if self._whole:
+                worker.set_write_eof()
 
         def _send(self, worker: Any, data: bytes) -> None:
             with contextlib.suppress(OSError):  # it has ended; the reason comes with its end

@@ -29,6 +29,7 @@ class Options:
     raw_dir: Path | None = None
     send_py_spy: bool = True
     follow: bool = False
+    tree: bool = False
 
     def words(self) -> str:
         """The same options as a shell reads them, to repeat them in a command that is shown."""
@@ -40,6 +41,7 @@ class Options:
         said = [f"{name}={value}" for name, value in given if value]
         said += ["--sudo"] if self.sudo else []
         said += ["--follow-hosts"] if self.follow else []
+        said += ["--tree"] if self.tree else []
         return shlex.join([*said, *([] if self.send_py_spy else ["--no-send-py-spy"])])
 
 
