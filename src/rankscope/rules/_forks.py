@@ -21,6 +21,6 @@ def is_child(account: Account, forks: bool) -> bool:
         return True
     words = (
         r"fork|child|loader[ _-]?worker|\b(?:train\w*|val\w*|eval\w*|data|dataset|fetch\w*|prefetch\w*|decod\w*|augment\w*|preproc\w*)[ _-]worker|(?<!thread )pool worker"
-        + (r"|\bworker" if forks else "")
+        + (r"|\bworker(?!s? thread)" if forks else "")
     )
     return bool(Account(account.label, account.who).find(words))
