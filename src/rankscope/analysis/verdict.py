@@ -126,11 +126,16 @@ def _verdict(causes: list[Finding], live: bool = True) -> Verdict | None:
     ranks = RankSet()
     for cause in causes:
         # Of what people saved, several causes are rather several explanations; only those of one kind belong together.
-        if not live and cause.cls != first.cls:
+        # What recorders show was told apart from what follows from it: their causes are independent.
+        if not live and cause.cls != first.cls and not (_of_recorders(cause) and _of_recorders(first)):
             continue
         if cause.certainty is first.certainty and (cause.certainty is not Certainty.POSSIBLE or cause is first):
             ranks = ranks | cause.ranks
     return Verdict(first.cls, ranks, first.title, first.certainty)
+
+
+def _of_recorders(finding: Finding) -> bool:
+    return finding.rule.startswith("recorder-") and finding.collective is not None
 
 
 def _of_note(note: Finding) -> Verdict:

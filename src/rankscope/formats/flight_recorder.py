@@ -7,7 +7,8 @@ empty. The entries themselves are read by ``recorder_entries``.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..model.evidence.recorder import GroupConfig, GroupStatus, Recorder
@@ -17,16 +18,19 @@ from . import names, plain
 from .recorder_entries import Pool, ring_of
 from .recorder_eras import number, text
 
-__all__ = ["MOST_ENTRIES", "Pool", "read", "recognises"]
+__all__ = ["MOST_ENTRIES", "Pool", "read", "read_all", "recognises"]
 
 MOST_ENTRIES = 200_000
+MOST_RANKS = 131_072
+_BOM = b"\xef\xbb\xbf"
+_RANK_KEY = re.compile(r"(?:rank|Rank)?[ _-]?\d{1,7}")
 _MARKS = (b"pg_config", b"pg_status", b"entries", b"profiling_name")
 
 
 def recognises(head: bytes) -> bool:
     """Does a file begin like a dump: a pickled or JSON dictionary with the recorder's keys?"""
     pickled = head[:1] == b"\x80" and head[2:3] in (b"}", b"(", b"\x95", b"]")
-    if not pickled and head.lstrip()[:1] not in (b"{", b"["):
+    if not pickled and head.removeprefix(_BOM).lstrip()[:1] not in (b"{", b"["):
         return False
     return any(mark in head[:8192] for mark in _MARKS)
 
@@ -37,8 +41,46 @@ def read(data: bytes, name: str = "", pool: Pool | None = None) -> Recorder | Ga
         return _gap(name, "the file is empty")
     try:
         with plain.no_collection():
-            raw = plain.unpickle(data) if data[:1] == b"\x80" else plain.parse_json(data)
-            return _recorder(raw, name, pool or Pool())
+            return _understood(_plain(data), name, pool or Pool())
+    except plain.Refused as refusal:
+        return _gap(name, str(refusal))
+
+
+def read_all(data: bytes, name: str = "", pool: Pool | None = None) -> Iterator[Recorder | Gap]:
+    """All dumps of a file: one, or those of a job by rank, as some who gather them write it."""
+    if data[:1] == b"\x80" or not data:
+        yield read(data, name, pool)
+        return
+    pool = pool or Pool()
+    try:
+        with plain.no_collection():
+            raw = _plain(data)
+    except plain.Refused as refusal:
+        yield _gap(name, str(refusal))
+        return
+    if not _by_rank(raw):
+        yield _understood(raw, name, pool)
+        return
+    for key, one in list(raw.items())[:MOST_RANKS]:
+        found = _understood(one, f"{name} of rank {key}", pool)
+        yield replace(found, rank=int(re.findall(r"\d+", key)[-1])) if isinstance(found, Recorder) else found
+
+
+def _by_rank(raw: Any) -> bool:
+    """Is it a dictionary of dumps, each called after its rank?"""
+    return isinstance(raw, dict) and len(raw) > 0 and all(
+        isinstance(key, str) and _RANK_KEY.fullmatch(key) and isinstance(one, dict) and "pg_config" in one
+        for key, one in raw.items()
+    )  # fmt: skip
+
+
+def _plain(data: bytes) -> Any:
+    return plain.unpickle(data) if data[:1] == b"\x80" else plain.parse_json(data.removeprefix(_BOM))
+
+
+def _understood(raw: Any, name: str, pool: Pool) -> Recorder | Gap:
+    try:
+        return _recorder(raw, name, pool)
     except plain.Refused as refusal:
         return _gap(name, str(refusal))
     except (TypeError, ValueError, KeyError, AttributeError, IndexError, OverflowError, RecursionError) as error:

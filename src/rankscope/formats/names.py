@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 
-_WORDED = re.compile(r"(?<![A-Za-z])(?:global[_-]?rank|rank|TP|trace_|dump_)[_\- =.]?(\d{1,7})(?!\d)", re.IGNORECASE)
+_WORDED = re.compile(r"(?<![A-Za-z])(global[_-]?rank|rank|TP|trace_|dump_)[_\- =.]?(\d{1,7})(?!\d)", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+")
 _ENDINGS = re.compile(r"(?:\.(?:pickle|pkl|json|txt|log|gz|bin|trace|out|err|dump|locals))+$", re.IGNORECASE)
 
@@ -27,8 +27,8 @@ def rank_in(name: str) -> int | None:
     """The rank that one name says by itself; the last part of a path that says so counts."""
     for part in reversed(name.split("/")):
         said = _WORDED.findall(_words(part))
-        if said:
-            return int(said[-1])
+        if said:  # "rank5_tp1" is rank 5: its place in a group is another number
+            return int(next((number for word, number in reversed(said) if "rank" in word.lower()), said[-1][1]))
     return None
 
 

@@ -84,7 +84,7 @@ def read(source: Source, wish: Wish) -> FileEvidence | Snapshot:
 def _said(stream: io.BufferedReader, name: str, wish: Wish) -> Iterable[Said]:
     head = head_of(stream)
     if flight_recorder.recognises(head):
-        return [flight_recorder.read(stream.read(WHOLE_LIMIT), name, wish.pool)]
+        return flight_recorder.read_all(stream.read(WHOLE_LIMIT), name, wish.pool)
     if dlrover.recognises(head):
         return dlrover.read(stream.read(WHOLE_LIMIT), name)
     if not is_text(head):

@@ -6,7 +6,7 @@ rank has probably died, or its host cannot be reached.
 
 ## How it is recognised
 Recorders name the members of a group. The call that did not end was issued by all members with a recorder, nothing else
-explains the wait, and for the remaining members there is no dump at all.
+explains the wait, and for the remaining members there is no dump at all. Where that is most of them, nobody is named.
 
 ## What to do
 Find out why it is silent: does its process exist, does its host answer, what is the last line of its log?
@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case
-from ..model.diagnosis import Finding, Kind
+from ..model.diagnosis import Certainty, CollectiveState, Finding, Kind
 from ..model.ranks import ranks_phrase
 from . import Rule
 from ._recorder import call, causes, certainty, waits
@@ -29,6 +29,8 @@ from ._recorder import call, causes, certainty, waits
 def check(case: Case) -> Iterator[Finding]:
     for state in causes(case, "no_evidence_rank"):
         if not state.culprits:
+            if not case.snapshot.live and state.missing:
+                yield _undecided(case, state)
             continue
         yield Finding(
             rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case),
@@ -37,6 +39,16 @@ def check(case: Case) -> Iterator[Finding]:
             because=tuple(waits(case, state)), against=("its dump may only be lost", *case.comparison.weak),
             next=("look for its process, its host and the end of its log",), collective=state,
         )  # fmt: skip
+
+
+def _undecided(case: Case, state: CollectiveState) -> Finding:
+    """Of most members nothing was gathered: whoever is missing is among them, and more than that cannot be said."""
+    return Finding(
+        rule=RULE.id, cls="collective-missed-by-rank", kind=Kind.CAUSE, certainty=Certainty.POSSIBLE,
+        title=f"{call(state)} waits for somebody of {ranks_phrase(state.missing)}, of whom there is no record",
+        because=tuple(waits(case, state)), against=("records of too few members to tell who is missing", *case.comparison.weak),
+        next=(f"gather the recorders of {ranks_phrase(state.missing)}",), collective=state,
+    )  # fmt: skip
 
 
 RULE = Rule(id="recorder-silent", cls="dead-rank", check=check, page=__doc__ or "", order=60)

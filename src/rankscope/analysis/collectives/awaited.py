@@ -66,12 +66,12 @@ class Awaited:
             own = self._calls[other].waiting.get(peer)
             if own is None and call.peer is not None:
                 continue  # the other end of a message is another stage of a pipeline, which counts otherwise
-            told = own.at < op.at if own is not None else self._counterpart(rank, peer, self._calls[other], op.at)
+            told = own.at < op.at if own is not None else self.counterpart(rank, peer, self._calls[other], op.at)
             if told is not None:
                 said.append(told)
         return all(said) if said and len(set(said)) == 1 else None
 
-    def _counterpart(self, rank: int, peer: int, call: Pending, before: int) -> bool | None:
+    def counterpart(self, rank: int, peer: int, call: Pending, before: int) -> bool | None:
         """Did a peer issue, before a place in its ring, what a call is in its own group of the same description?"""
         group = self._own_group(peer, call)
         if group is None:

@@ -1,7 +1,7 @@
 """Ranks that wait for each other: is one of them to blame?
 
 Sides of equal size are not. A rank is, where it alone keeps the circle closed or went another way than all others, or where its
-messages alone left what it did in every step before.
+messages alone left what it did in every step before. So is one that left out what its peers in other groups made.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from ...model.ranks import RankSet, ranks_phrase
 from ...model.ring import Call
+from .awaited import Awaited
 from .calls import Pending
 from .graph import Graph, Root, circle_ranks, keystone
 from .groups import Groups
@@ -18,11 +19,12 @@ from .habit import habit
 from .ranks import RankView
 
 _MOST_WITH_HABITS = 16
+_MOST_ASKED = 16
 
 
 @dataclass(frozen=True)
 class Circle:
-    """The ranks that keep it closed, those at fault, and the message that the one at fault did not post, if that is it."""
+    """The ranks that keep it closed, those at fault, and the call that the one at fault left out, if that is it."""
 
     ranks: tuple[int, ...]
     odd: tuple[int, ...]
@@ -33,8 +35,8 @@ class Circle:
 class Circles:
     """Judges the circles of one graph."""
 
-    def __init__(self, graph: Graph, views: Mapping[int, RankView], groups: Groups):
-        self._graph, self._views, self._groups = graph, views, groups
+    def __init__(self, graph: Graph, views: Mapping[int, RankView], groups: Groups, awaited: Awaited):
+        self._graph, self._views, self._groups, self._awaited = graph, views, groups, awaited
 
     def judge(self, root: Root) -> Circle:
         """Who is at fault, and why we think so."""
@@ -43,6 +45,12 @@ class Circles:
         odd = self._deviators(root)
         if odd:
             return Circle(ranks, odd, f"{detail}; {ranks_phrase(RankSet(odd))} went another way than all others")
+        left = self._left_out(root)
+        if left is not None:
+            rank, call = left
+            who = self._groups.all[self._graph.calls[call].group].label
+            story = f"those who stand beside rank {rank} have made their counterpart of this call of {who} before"
+            return Circle(ranks, (rank,), story, call)
         stray, story = self._stray(ranks)
         if stray is None:
             return Circle(ranks, (), detail)
@@ -71,6 +79,21 @@ class Circles:
                  for call in map(self._graph.calls.__getitem__, root.calls)]  # fmt: skip
         own = {kind[:2] for kind in kinds if rank in kind[2]}
         return bool(own) and all(kind[2] <= {rank} for kind in kinds if kind[:2] in own) and len(inside) > 2
+
+    def _left_out(self, root: Root) -> tuple[int, int] | None:
+        """The one rank that is missing in a call of a circle although all who stand where it stands, members of other groups
+        of that kind, have theirs behind them; and that call."""
+        found = set()
+        for at in root.calls:
+            call = self._graph.calls[at]
+            for rank in call.missing if call.peer is None else ():
+                told = [self._awaited.counterpart(rank, other, call, beside.waiting[other].at)
+                        for beside in map(self._graph.calls.__getitem__, root.calls) if beside.peer is None
+                        for here in [standing(beside, self._views)] if rank in here
+                        for other in sorted(here.difference(call.members))[:_MOST_ASKED]]  # fmt: skip
+                if told and all(told):
+                    found.add((rank, at))
+        return found.pop() if len(found) == 1 else None
 
     def _stray(self, ranks: tuple[int, ...]) -> tuple[int | None, str]:
         """The one rank that left its habit while all others keep theirs, and how; else nobody."""

@@ -52,7 +52,7 @@ class Judge:
     def __init__(self, graph: Graph, roots: list[Root], views: Mapping[int, RankView], groups: Groups, facts: Facts):
         self._graph, self._roots, self._views, self._groups, self._facts = graph, roots, views, groups, facts
         self._awaited = Awaited(graph, views, groups)
-        self._circles = Circles(graph, views, groups)
+        self._circles = Circles(graph, views, groups, self._awaited)
         self._absent, self._ahead, self._order = self._awaited.absent, self._awaited.ahead, self._awaited.order
 
     def rule(self) -> Ruling:
@@ -128,7 +128,8 @@ class Judge:
     def _circle(self, root: Root) -> Iterator[_Cause]:
         found = self._circles.judge(root)
         if found.lost is not None:
-            yield _Cause("p2p_unmatched", found.lost, found.odd, 1, found.detail)
+            kind = "missing_rank" if self._graph.calls[found.lost].peer is None else "p2p_unmatched"
+            yield _Cause(kind, found.lost, found.odd, 1, found.detail)
             return
         for at in root.calls:
             yield _Cause("circular_wait", at, found.odd, 1, found.detail, circle=found.ranks)
@@ -140,6 +141,16 @@ class Judge:
             return
         if rank not in self._views and rank in self._facts.unseen:
             yield _Cause("no_evidence_rank", at, (), 2, "the ranks it waits for were not looked at")
+            return
+        silent = [other for other in self._graph.calls[at].members if other not in self._views]
+        if (
+            rank not in self._views
+            and rank not in self._facts.gone
+            and 2 * len(silent) > len(self._graph.calls[at].members)
+        ):
+            yield _Cause(
+                "no_evidence_rank", at, (), 2, "most of its members left no record: too few to tell who is missing"
+            )
             return
         if rank not in self._views or rank in self._facts.gone:
             detail = "it left no record of this moment: its process may be dead or unreachable"

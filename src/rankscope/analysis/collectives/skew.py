@@ -70,4 +70,6 @@ def _newest_over(view: RankView, groups: Groups, gid: int) -> Iterator[tuple[int
 
 def _would_show(view: RankView, created_ns: int) -> bool:
     """Would a record hold what was issued then?"""
-    return view.whole or (not view.only_active and len(view.ring) > 0 and view.ring.created[0] < created_ns)
+    if not len(view.ring) or view.only_active:
+        return False
+    return view.whole or view.ring.created[0] < created_ns
