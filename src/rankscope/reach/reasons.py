@@ -9,7 +9,7 @@ from ..model.gap import Why
 # ssh ends with this status for its own errors; a remote program may do so as well, hence the words.
 SSH_FAILED = 255
 
-_POWER = "ping it; its power and console (ipmitool, scontrol show node), the switch"
+_POWER = "ping it; look at its power, its console, the switch"
 _CONSOLE = "its console: it may be out of memory, or hang on a file system"
 
 _SSH = (
