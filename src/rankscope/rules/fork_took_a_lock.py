@@ -89,7 +89,7 @@ _SIGNS = (
          also=(CHILD_WORDS, r"parent|before|already|fork|child|spawn|OMP_NUM_THREADS|thread"), unless=(_IN_PARENT, r"out of memory|killed by signal|No space left|all_?reduce|watchdog",), prose=True),
     Sign(r"\b(?:sync|wrapper) \((?:[^\n]*/)?fsspec/asyn\.py|run_coroutine_threadsafe|_blocking \((?:[^\n]*/)?grpc/|(?:result|_result_or_cancel) \((?:[^\n]*/)?concurrent/futures/_base\.py", "a child waits for a thread that would have to run in its parent", also=(r"_worker_loop|popen_fork|_launch \(|os_fork|forked",)),
     # The locks of a queue (_rlock, _wlock) are where idle workers stand.
-    Sign(r"^\s*with (?:\w+\.)*(?!_?[rw]lock\b)\w*lock\w*:\s*$|Lock\(owner=SomeOther(?:Process|Thread)\)", "a worker of a process that forks waits for a lock", anywhere=(r"multiprocessing/(?:forking|popen_fork)\.py|os\.fork\(", r"\bworker|\bchild")),
+    Sign(r"^[^\S\n]*with (?:\w+\.)*(?!_?[rw]lock\b)\w*lock\w*:\s*$|Lock\(owner=SomeOther(?:Process|Thread)\)", "a worker of a process that forks waits for a lock", anywhere=(r"multiprocessing/(?:forking|popen_fork)\.py|os\.fork\(", r"\bworker|\bchild")),
     Sign(r"with (?:self\.)?\w*lock\w*:|\.acquire\(", "a child waits for a lock", also=(r"\bforked?\b|\bchild\b|prefork|os\.fork|gunicorn|celery|uwsgi",), prose=True),
     Sign(cured_by(r"\b(?:OMP|OPENBLAS|MKL|NUMEXPR|VECLIB|RAYON|POLARS|BLIS|GOTO|TBB|ARROW|OPENCV\w*|TF)[_ ]\w*[_ ]?THREADS[ =_]{0,3}1\b|set_num_threads\(1\)|threadpool_limits|TOKENIZERS_PARALLELISM ?= ?\"?(?:false|0)|setNumThreads\([01]\)"), "it works with one thread", anywhere=(CHILD_WORDS,), prose=True),
     Sign(r"\b(?:before|after|across|prior to|at|on|since|through)[^\n]{0,24}\b(?:os\.)?fork\w*\b[^\n]{0,80}(?:thread|lock|mutex|pool|hang|deadlock|stuck)|\b(?:os\.)?fork\w*\b[^\n]{0,60}(?:while|when|with)[^\n]{0,60}(?:thread|lock)",
@@ -97,7 +97,7 @@ _SIGNS = (
     # A pool that idles while its parent waits has lost what it was given; one thread says that it was forked out of a program with more.
     Sign(r"^(?:get|__enter__|recv) \((?:[^\n]*/)?multiprocessing/(?:queues|synchronize|connection)\.py", "a worker forked out of a running program idles while its parent waits for it", POSSIBLE, also=(r"_process_worker|\bworker \((?:[^\n]*/)?multiprocessing/pool",), anywhere=(r"Threads:\s*1\b", r"futex")),
     Sign(r"\b(?:gunicorn|uwsgi|celery)[^\n]{0,60}(?:--preload|preload|prefork|pre-fork)", "a server forks its workers after loading", POSSIBLE, anywhere=(BAD,), prose=True),
-    Sign(cured_by(r"(?<!WORKER_START=)(?<!mp\.)\b(?:spawn|forkserver)\b"), "it works with spawn", unless=(r"CUDA|cuda|initialization error",), prose=True),
+    Sign(cured_by(r"(?<!WORKER_START=)(?<!mp\.)\b(?:spawn|forkserver)\b", within=140), "it works with spawn", unless=(r"CUDA|cuda|initialization error",), prose=True),
 )  # fmt: skip
 
 
@@ -185,7 +185,7 @@ def _lock_depth(seen: Seen) -> int:
         kind = kind_of(frame)
         if kind in (Wait.CONDITION, Wait.QUEUE, Wait.PIPE, Wait.SOCKET, Wait.IDLE):
             return 0
-        depth += kind is Wait.LOCK
+        depth += kind in (Wait.LOCK, Wait.IMPORT_LOCK)
     return depth
 
 

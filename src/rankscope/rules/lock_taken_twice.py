@@ -62,6 +62,7 @@ _SIGNS = (
     Sign(_LOCK + r"[^\n]*\n(?:[^\n]+\n){0,12}?[^\n]*<signal handler called>|<signal handler called>(?:[^\n]*\n){1,12}[^\n]*(?:lll_lock|mutex_lock|malloc)", "a signal handler interrupted code that held the lock it wants", prose=True),
     Sign(r"reentrant call inside <_io\.", "a signal handler re-entered an output buffer"),
     Sign(r"^[^\n]*\b(\w*(?:lock|mutex)\w*) locked\b[^\n]*\n(?![\s\S]*\1 (?:un|re)?locked\b)(?:[^\n]*\n){0,3}[^\n]*\Z", "the trace ends where a lock was taken and not let go", also=(r"\b\w*(?:lock|mutex)\w* unlocked\b",)),
+    Sign(r"\b(?:callbacks?|handlers?|events?|listeners?|hooks?|observers?|dispatch\w*|signals?|user code)\b[^\n]{0,60}\b(?:inside|under|within|while (?:holding|inside|it holds)|holding|with)\b[^\n]{0,30}[\"'`]?(?:async )?(?:with )?[\w.]*_?lock\b", "what is called back runs inside a lock that it takes too", anywhere=(r"\bnever\b|hang|deadlock|stuck|block",), unless=(r"\bGIL\b|\bfork(?:ed|s)?\b|file ?lock|\.lock\b",), prose=True),
     Sign(r"Found one Java-level deadlock|waiting to lock monitor [^\n]*\n[^\n]*which is held by", "the Java machine found threads that wait for each other"),
     Sign(cured_by(r"\bgc\.(?:disable|freeze)\(\)|gc\.disable\b"), "it works when the collector does not run", anywhere=(r"\block|acquire|deadlock|mutex",), unless=(r"\bslow(?:er)?\b",), prose=True),
     Sign(cured_by(r"\bRLock\b"), "it works when the lock may be taken again", prose=True),
@@ -78,7 +79,7 @@ _SIGNS = (
 def check(case: Case) -> Iterator[Finding]:
     found = [*hits(case, _SIGNS, live_stacks=True), *_twice(case)]
     if not found and not case.snapshot.live:
-        found = list(_locked(case))
+        found = [*_locked(case), *_at_told_locks(case)]
     if found:
         yield finding(
             RULE,
@@ -97,6 +98,28 @@ def _locked(case: Case) -> Iterator[Hit]:
                 says = "a thread stands in a lock whose holder is not shown"
                 yield Hit(Sign("", says, POSSIBLE), account, written(stack).split("\n", 1)[0])
                 return
+
+
+def _at_told_locks(case: Case) -> Iterator[Hit]:
+    """Two idle threads at lines that show no wait, of which somebody says which locks they take: two or more."""
+    names = {name.lower() for one in accounts(case) for name in _LOCK_NAMES.findall(one.prose)}
+    for account in accounts(case) if len(names) > 1 else ():
+        idle = {
+            seen.stack[-1].function
+            for seen in account.seen
+            if seen.thread.active is False and _shows_no_wait(seen.stack)
+        }
+        if len(idle) > 1:
+            says = "threads stand at lines that take locks, as it is told"
+            yield Hit(Sign("", says, POSSIBLE), account, ", ".join(sorted(idle)))
+            return
+
+
+_LOCK_NAMES = re.compile(r"\b((?:\w+\.)?_?\w+_(?:lock|mutex)|(?:\w+\.)_lock)\b", re.IGNORECASE)
+
+
+def _shows_no_wait(stack: Stack) -> bool:
+    return bool(stack) and stack[-1].library is None and wait_of(stack).kind in (Wait.USER, Wait.LIBRARY)
 
 
 def _lock_of_an_extension(stack: Stack) -> bool:

@@ -43,7 +43,7 @@ _OTHER = (
     r"CUDA|cuda|No module|all_?reduce|nccl"
 )
 _SIGNS = (
-    Sign(r"may have been in progress in another thread when fork\(\) was called|OBJC_DISABLE_INITIALIZE_FORK_SAFETY|__THE_PROCESS_HAS_FORKED", "the system library complains of a fork with threads"),
+    Sign(r"may have been in progress in another thread when fork\(\) was called|OBJC_DISABLE_INITIALIZE_FORK_SAFETY|__THE_PROCESS_HAS_FORKED|crashed on child side of fork|multi-threaded process forked|OS_ACTIVITY_MODE ?= ?disable|objc_initializeAfterForkError", "the system library complains of a fork with threads"),
     Sign(rf"(?:with(?:out)?|if|when|unless|as long as|commenting|remov\w+|mov\w+|once)\b[^\n]{{0,80}}\b(?:in|from|by) the {_PARENT}\b[^\n]{{0,60}}\b(?:commented|removed|left out|skipped|deleted|gone|moved|not (?:called|made|used|run))[^\n]{{0,60}}{_RUNS}",
          "it works when its parent has not used the library", anywhere=(_FORKS,), unless=(r"\b(?:cuInit|CUDA_ERROR|initialization error)",), prose=True),
     Sign(rf"{_RUNS}[^\n]{{0,40}}\b(?:if|when|as long as|unless|once)\b[^\n]{{0,20}}\bthe {_PARENT}\b[^\n]{{0,30}}\b(?:does not|has not|never|did not|is not|avoids|first)\b", "it works when its parent has not used the library", anywhere=(_FORKS, _HANG), prose=True),
@@ -58,8 +58,8 @@ _SIGNS = (
     Sign(rf"{_RUNS}[^\n]{{0,40}}\b(?:when|if|without|once|unless)\b[^\n]{{0,80}}\b(?:removed|commented(?: out)?|left out|deleted|skipped|not called|is gone|taken (?:out|away))\b", "it works when a call before the workers is taken away", anywhere=(_FORKS, _THREADED, _HANG), unless=(_OTHER,), prose=True),
     Sign(rf"\b(?:start|run|keep|launch|create|open)\w*\b[^\n]{{0,50}}\bthreads?\b[^\n]{{0,60}}\b(?:then|before|prior to|and only then|and afterwards)\b[^\n]{{0,60}}(?:{_FORKS})", "a thread is started before the processes are made", anywhere=(_HANG,), unless=(_OTHER + r"|\bspawn\b",), prose=True),
     Sign(r"\b(?:handler|logger|client|tracker|monitor|agent|profiler|tracer|exporter|reporter|hook|listener|recorder|sdk|watchdog|sampler)\b[^\n]{0,40}\b(?:with|has|starts|uses|runs|keeps|owns|and its)\b[^\n]{0,12}\bthreads?\b", "something that keeps a thread is in use where processes are made", anywhere=(r"process(?:es)?\b|" + _FORKS, _HANG + r"|\bstops?\b"), unless=(_OTHER + r"|\bGIL\b|\bspawn\b",), prose=True),
-    Sign(rf"^\W*(?:the |a |each |every |all |one )?(?:fork\w* )?(?:child(?:ren)?|worker|sub-?process)\w*\b[^\n]{{0,60}}{_HANG}", "a child that was forked hangs where a library with threads is used", anywhere=(_FORKS, _THREADED), unless=(_OTHER,), prose=True),
-    Sign(rf"^\W*(?:the |a |each |every |all |one )?(?:fork\w* )?(?:child(?:ren)?|sub-?process)\w*\b[^\n]{{0,60}}{_HANG}", "a child hangs", POSSIBLE, anywhere=(_FORKS,), unless=(_OTHER,), prose=True),
+    Sign(rf"^[^\w\n]*(?:the |a |each |every |all |one )?(?:fork\w* )?(?:child(?:ren)?|worker|sub-?process)\w*\b[^\n]{{0,60}}{_HANG}", "a child that was forked hangs where a library with threads is used", anywhere=(_FORKS, _THREADED), unless=(_OTHER,), prose=True),
+    Sign(rf"^[^\w\n]*(?:the |a |each |every |all |one )?(?:fork\w* )?(?:child(?:ren)?|sub-?process)\w*\b[^\n]{{0,60}}{_HANG}", "a child hangs", POSSIBLE, anywhere=(_FORKS,), unless=(_OTHER,), prose=True),
 )  # fmt: skip
 
 RULE = text_rule(
