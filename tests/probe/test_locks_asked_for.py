@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -63,3 +64,31 @@ def test_a_lock_for_reading_or_of_flock_keeps_nobody_waiting(napping: int, tmp_p
 
 def holder_name() -> str:
     return pathlib.Path("/proc/self/comm").read_text().strip()
+
+
+LEAVES = """
+import fcntl, os, subprocess, sys
+index = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)
+fcntl.flock(index, fcntl.LOCK_EX)
+keeper = subprocess.Popen(["sleep", "100"], pass_fds=[index], stdout=-3, stderr=-3)
+print(keeper.pid, flush=True)
+"""
+WAITS = "import fcntl, sys; fcntl.flock(open(sys.argv[1]), fcntl.LOCK_EX)"
+
+
+def test_a_flock_is_held_by_who_inherited_its_file(tmp_path: pathlib.Path) -> None:
+    """/proc/locks goes on to name the process that took it, also after its end."""
+    took = subprocess.run(
+        [sys.executable, "-c", LEAVES, str(tmp_path / "index")], capture_output=True, text=True, check=True
+    )
+    keeper = int(took.stdout)
+    waiter = subprocess.Popen([sys.executable, "-c", WAITS, str(tmp_path / "index")])
+    try:
+        place = pathlib.Path(f"/proc/{waiter.pid}/wchan")
+        wait_until(lambda: "lock" in place.read_text(), what="it waits for the lock")
+        (lock,) = asked(waiter.pid)
+        assert (lock.kind, lock.holders, lock.holder_name, lock.asked) == ("FLOCK", (keeper,), "sleep", False)
+    finally:
+        os.kill(keeper, signal.SIGKILL)
+        waiter.kill()
+        waiter.wait()

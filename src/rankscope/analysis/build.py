@@ -122,7 +122,7 @@ def _with_bodies(members: tuple[Member, ...]) -> tuple[Member, ...]:
     ]
     numbers = RankSet(member.rank for member in ranks if member.rank is not None)
     holes = RankSet(range(max(numbers, default=-1) + 1)) - numbers
-    if not holes and bodies and ranks:
+    if not holes and bodies and len(numbers) != max((m.process.world_size or 0 for m in ranks), default=0):
         holes = RankSet([len(numbers)])  # the last one is gone
     if len(bodies) != 1 or len(holes) != 1:
         return members

@@ -1,5 +1,6 @@
 """A process that waits for flock or fcntl waits for the process that /proc/locks names as the holder; and so does one that pauses
-in the job's code, gets no further, and has a file open which another process of the job has locked."""
+in the job's code, gets no further, and has a file open which another process of the job has locked, or that polls for a lock file
+which another one has open."""
 
 from __future__ import annotations
 
@@ -7,16 +8,20 @@ from collections.abc import Iterator
 
 from ...model.diagnosis import Wait
 from ...model.evidence.blocked import Blocked
+from ...model.evidence.lock_files import LockFiles
 from ...model.process import ProcessRef
 from ..frame_tables import Kind
 from ..progress import advances
 from ..scene import Scene
 from ..standing import Standing
 
+_POLLS = (Kind.FILE_LOCK, Kind.FILE_BATON)
+
 
 def find(scene: Scene) -> Iterator[Wait]:
     by_pid = {(ref.host, ref.pid): ref for ref in scene.members}
     for standing in scene.standings.values():
+        yield from _by_name(scene, standing)
         blocked = standing.member.latest(Blocked)
         for lock in blocked.locks if blocked else ():
             if lock.asked and not _polls(standing):
@@ -25,6 +30,17 @@ def find(scene: Scene) -> Iterator[Wait]:
                 holder = by_pid.get((standing.member.ref.host, pid), ProcessRef(standing.member.ref.host, pid))
                 if holder != standing.member.ref and (holder in scene.members or not lock.asked):
                     yield Wait(standing.member.ref, holder, f"the {lock.kind} lock on {lock.path}", standing.still_s)
+
+
+def _by_name(scene: Scene, standing: Standing) -> Iterator[Wait]:
+    """Who polls for a lock file that its stack names waits for the other processes of the job that have this file open."""
+    found = standing.member.latest(LockFiles) if standing.kind in _POLLS else None
+    for file in found.files if found else ():
+        for pid in file.holders:
+            holder = next((one for ref, one in scene.standings.items()
+                           if (ref.host, ref.pid) == (standing.member.ref.host, pid)), None)  # fmt: skip
+            if holder is not None and holder is not standing and holder.kind not in _POLLS:
+                yield Wait(standing.member.ref, holder.member.ref, f"the lock file {file.path}", standing.still_s)
 
 
 def _polls(standing: Standing) -> bool:

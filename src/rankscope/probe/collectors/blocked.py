@@ -20,6 +20,7 @@ _EPOLL_TARGET = re.compile(rb"^tfd:\s*(\d+)", re.MULTILINE)
 _INODE = re.compile(rb"^ino:\s*(\d+)", re.MULTILINE)
 _MAX_FDS = 64
 _MAX_FILES = 1024
+_MAX_PROCESSES = 4096
 _FUTEX_PRIVATE = 0x80  # glibc sets it but for objects that processes share, as multiprocessing's locks are
 _FUTEX_COMMAND = 0x7F  # without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME (futex(2))
 
@@ -135,9 +136,27 @@ def _file_locks(target: Target, kernel: Threads) -> tuple[HeldLock, ...]:
         if not waiting:
             holders[number] = (kind, int(owner), inode)
         elif number in holders and int(owner) in {pid, *(task.tid for task in kernel.threads)}:
-            holder = holders[number][1]
-            found.append(HeldLock(pid, kind, _path(target, inode), (holder,), _comm(target, holder)))
+            keepers = _keepers(target, holders[number][1], inode)
+            found.append(HeldLock(pid, kind, _path(target, inode), keepers, _comm(target, keepers[0])))
     return tuple(found)
+
+
+def _keepers(target: Target, taker: int, device_inode: str) -> tuple[int, ...]:
+    """Who holds a lock: its taker; where that has ended, those that inherited the open file, to which flock's locks belong
+    (flock(2)). The kernel shows the lock beside such a descriptor in fdinfo (proc(5))."""
+    if os.path.exists(f"{target.proc}/{taker}/stat"):
+        return (taker,)
+    inode = device_inode.rsplit(":", 1)[-1].encode()
+    mark = re.compile(rb"^lock:.*:" + re.escape(inode) + rb"\s", re.MULTILINE)
+    found = [pid for pid in procfs.pids(target.proc)[:_MAX_PROCESSES] if _bears(f"{target.proc}/{pid}/fdinfo", mark)]
+    return tuple(found) or (taker,)
+
+
+def _bears(folder: str, mark: re.Pattern[bytes]) -> bool:
+    try:
+        return any(mark.search(procfs.read(f"{folder}/{fd}", 4096)) for fd in os.listdir(folder)[:_MAX_FILES])
+    except OSError:
+        return False  # not ours to see, or gone
 
 
 def _asked(target: Target, kernel: Threads) -> tuple[HeldLock, ...]:
