@@ -15,7 +15,9 @@ def train(rank, world, crew):
     ring = Ring(rank, world)
     helper = None
     if rank == world // 2:
-        helper = subprocess.Popen([sys.executable, "-c", HELPER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        helper = subprocess.Popen(
+            [sys.executable, "-c", HELPER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
     for step in range(1_000_003):
         if helper is not None:
             helper.stdin.write(f"{step}\n")
