@@ -228,8 +228,10 @@ def read_files(paths: "list[str]", wanted: str) -> "list[bytes]":
     """The content of some files; raise ValueError where others could have written them, or it is not what is wanted."""
     trusted, out = set(), []  # type: set[str], list[bytes]
     for path in paths:
-        folder = os.path.dirname(os.path.realpath(path))
-        check(folder, trusted)
+        folder = os.path.dirname(path)
+        if folder not in trusted:
+            check(os.path.realpath(folder), trusted)
+            trusted.add(folder)
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         with os.fdopen(handle, "rb") as file:
             about = os.fstat(handle)
