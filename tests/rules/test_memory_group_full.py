@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from rankscope.model.diagnosis import Certainty, Finding, Kind
@@ -16,7 +18,9 @@ REF = ProcessRef("n1", 70, 1)
 GROUP = ControlGroup("/job_7", 1, limit_bytes=64 << 20, usage_bytes=64 << 20)
 
 
-def faulting(state: str, wchan: str, *kernel_stack: str, still_s: float = 99.0) -> list[Finding]:
+def faulting(
+    state: str, wchan: str, *kernel_stack: str, still_s: float = 99.0, group: ControlGroup = GROUP
+) -> list[Finding]:
     """The causes told of a rank whose main thread holds the GIL and sleeps in the kernel, seen twice."""
     main = PythonThread(70, Stack([Frame("main", "/job/run.py", 9)]), "MainThread", trust=Trust.EXACT, holds_gil=True)
 
@@ -24,7 +28,7 @@ def faulting(state: str, wchan: str, *kernel_stack: str, still_s: float = 99.0) 
         task = KernelThread(
             70, "python", state, wchan, kernel_stack=kernel_stack, voluntary=3, involuntary=0, still_s=still_s
         )
-        records = Threads((task,), uptime_s=200.0 + place), PythonStacks((main,), engine="test"), GROUP
+        records = Threads((task,), uptime_s=200.0 + place), PythonStacks((main,), engine="test"), group
         return Sweep(place, float(place), (REF,), tuple(Item(REF, record) for record in records))
 
     process = Process(REF, Role.RANK, parent=1, comm="python", rank=3)
@@ -63,3 +67,11 @@ def test_a_wait_for_storage_is_none_for_memory() -> None:
 
 def test_a_short_wait_for_memory_is_no_cause() -> None:
     assert faulting("D", "mem_cgroup_oom_synchronize", still_s=0.2) == []
+
+
+def test_what_waits_is_told_apart_without_the_right_to_see_where() -> None:
+    """The group's own file says that it waits; without that, state D is at most likely a file system."""
+    (memory,) = faulting("D", "", group=dataclasses.replace(GROUP, waits=True))
+    assert (memory.rule, memory.certainty) == ("memory-group-full", Certainty.LIKELY)
+    (storage,) = faulting("D", "")
+    assert (storage.rule, storage.certainty) == ("filesystem-stall", Certainty.LIKELY)

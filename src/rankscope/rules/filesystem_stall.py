@@ -24,6 +24,7 @@ from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.standing import Standing, awaits_memory
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.evidence.cgroup import ControlGroup
 from ..model.evidence.space import WaitedMounts
 from ..model.evidence.threads import Threads
 from ..model.process import Role
@@ -45,7 +46,8 @@ def check(case: Case) -> Iterator[Finding]:
         if not old or (root is None and standing.member.role is Role.OTHER and case.ranks):
             continue
         yield Finding(
-            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=Certainty.CERTAIN if root else Certainty.LIKELY,
+            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE,
+            certainty=Certainty.CERTAIN if root and standing.kernel and standing.kernel.wchan else Certainty.LIKELY,
             title=f"{who(standing.member.process)} waits for a file system in {at(standing.user_frame)}",
             ranks=ranks_of(standing), processes=(standing.member.process,),
             because=(_kernel(standing), *_behind(standing), *(waited_for(root) if root else ())),
@@ -59,7 +61,8 @@ def _stalled(standing: Standing) -> bool:
     task = standing.kernel
     if kernel is None or task is None or kernel.frozen or standing.kind not in (Wait.STORAGE, Wait.CHECKPOINT):
         return False
-    if awaits_memory(task):
+    group = standing.member.latest(ControlGroup)
+    if awaits_memory(task) or (not task.wchan and group is not None and group.waits):
         return False
     if task.state == "D":
         return not task.wchan.startswith(_NOT_STORAGE)

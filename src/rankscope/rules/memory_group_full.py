@@ -7,7 +7,8 @@ the group is over `memory.high`, and each of its threads is held back for second
 
 ## How it is recognised
 State D or S with a wait channel or kernel stack of the memory controller (`mem_cgroup_oom_synchronize`,
-`mem_cgroup_handle_over_high`). What the group uses, and its limit, come from the group's own files.
+`mem_cgroup_handle_over_high`), or state D in a group of which the kernel says that it waits. What the group uses, and its
+limit, come from the group's own files.
 
 ## What to do
 Raise the limit (`--mem`, `--memory`, `resources.limits.memory`, `memory.high`), or end another process of the group: who waits
@@ -35,7 +36,7 @@ _NO_PAGE = "mem_cgroup_oom_synchronize"
 def check(case: Case) -> Iterator[Finding]:
     roots = {root.ref: root for root in case.graph.roots}
     for standing in case.standings.values():
-        place = awaits_memory(standing.kernel)
+        place = _place(standing)
         if standing.member.gone or not place or not case.stuck(standing.still_s):
             continue
         root = roots.get(standing.member.ref)
@@ -48,6 +49,13 @@ def check(case: Case) -> Iterator[Finding]:
                      *(waited_for(root) if root else ())),
             next=(f"cat /proc/{standing.member.ref.pid}/cgroup   # then usage and limit of its memory group",),
         )  # fmt: skip
+
+
+def _place(standing: Standing) -> str:
+    """Where in the kernel it waits for memory; to those who may not see that, state D in a group that waits says as much."""
+    group, task = standing.member.latest(ControlGroup), standing.kernel
+    hidden = task is not None and task.state == "D" and not task.wchan
+    return awaits_memory(task) or ("state D" if hidden and group is not None and group.waits else "")
 
 
 def _group(standing: Standing) -> Iterator[Reason]:

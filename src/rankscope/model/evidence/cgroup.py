@@ -12,7 +12,8 @@ from . import evidence
 class ControlGroup:
     """``oom_kills`` counts processes of the group that the kernel killed for memory; -1 where it does not tell.
 
-    ``reached`` counts how often the limit was hit. ``limit_bytes`` is None without a limit.
+    ``reached`` counts how often the limit was hit. ``limit_bytes`` is None without a limit. ``waits`` says that processes of
+    the group wait for memory, since nobody is killed (version 1).
     """
 
     path: str
@@ -22,3 +23,4 @@ class ControlGroup:
     limit_bytes: int | None = None
     usage_bytes: int | None = None
     oom_score: int | None = None
+    waits: bool = False

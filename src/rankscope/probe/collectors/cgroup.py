@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 
 from ...model.evidence.cgroup import ControlGroup
 from .. import procfs
@@ -28,10 +29,9 @@ def collect(target: Target) -> ControlGroup | None:
     if known is None or time.monotonic() - at > _FRESH_S:
         known = look(*place)
         target.shelf[key] = (time.monotonic(), known)
-    if known is None:
+    if not isinstance(known, ControlGroup):
         return None
-    return ControlGroup(known.path, known.version, known.oom_kills, known.reached, known.limit_bytes, known.usage_bytes,
-                        _number(f"{target.path}/oom_score"))  # fmt: skip
+    return replace(known, oom_score=_number(f"{target.path}/oom_score"))
 
 
 def _ended(target: Target) -> bool:
@@ -68,6 +68,7 @@ def look(version: int, path: str, mount: str = MOUNT) -> ControlGroup | None:
     return ControlGroup(
         path, version, events.get("oom_kill", -1), -1 if reached is None else reached,
         None if limit is None or limit >= _NO_LIMIT else limit, _number(f"{folder}/{names[2]}"),
+        waits=events.get("under_oom") == 1,
     )  # fmt: skip
 
 
