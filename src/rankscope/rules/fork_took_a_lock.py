@@ -36,7 +36,7 @@ from ..model.diagnosis import Finding
 from ..model.process import Role
 from ._forks import CHILD_FRAMES, CHILD_WORDS, is_child
 from ._outcomes import BAD, FORK_THEN_EXEC, cured_by
-from ._text import LIKELY, POSSIBLE, Hit, Sign, finding, hits, make_rule
+from ._text import HALTS, LIKELY, POSSIBLE, Hit, Sign, finding, hits, make_rule
 
 _STEPS = (
     "multiprocessing_context='spawn'   # or 'forkserver', for the loader, pool or executor",
@@ -97,7 +97,7 @@ _SIGNS = (
     # A pool that idles while its parent waits has lost what it was given; one thread says that it was forked out of a program with more.
     Sign(r"^(?:get|__enter__|recv) \((?:[^\n]*/)?multiprocessing/(?:queues|synchronize|connection)\.py", "a worker forked out of a running program idles while its parent waits for it", POSSIBLE, also=(r"_process_worker|\bworker \((?:[^\n]*/)?multiprocessing/pool",), anywhere=(r"Threads:\s*1\b", r"futex")),
     Sign(r"\b(?:gunicorn|uwsgi|celery)[^\n]{0,60}(?:--preload|preload|prefork|pre-fork)", "a server forks its workers after loading", POSSIBLE, anywhere=(BAD,), prose=True),
-    Sign(cured_by(r"(?<!WORKER_START=)(?<!mp\.)\b(?:spawn|forkserver)\b", within=140), "it works with spawn", unless=(r"CUDA|cuda|initialization error",), prose=True),
+    Sign(cured_by(r"(?<!WORKER_START=)(?<!mp\.)\b(?:spawn|forkserver)\b", within=140), "it works with spawn", anywhere=(rf"{HALTS}|{BAD}|no more\b|without end|\bsits? in\b|{_STANDS}",), unless=(r"CUDA|cuda|initialization error",), prose=True),
 )  # fmt: skip
 
 

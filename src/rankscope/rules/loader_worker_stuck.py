@@ -36,6 +36,8 @@ def check(case: Case) -> Iterator[Finding]:
     for root, standing in old_roots(case):
         if standing.member.role is not Role.DATALOADER_WORKER or idle_worker(standing) or advances(standing):
             continue
+        if not case.snapshot.live and standing.thread is not None and standing.thread.active:
+            continue  # one look at a thread that computes
         if standing.state in ("T", "t", "D", "Z") or standing.kind in _ELSEWHERE:
             continue
         process = standing.member.process

@@ -52,12 +52,12 @@ _SIGNS = (
     Sign(rf"\b(?:big|large|huge|long|lots? of|much|verbose|many|a lot|more|bigger|larger)\b[^\n]{{0,40}}\b(?:output|results?|messages?|lines?|log\w*|arrays?|items?|print\w*|records?)\b[^\n]{{0,60}}{_STOPS}|\bprints? (?:a lot|much|many)\b[^\n]{{0,30}}{_STOPS}", "much output hangs, little does not",
          anywhere=(r"subprocess|Popen|\bPIPE\b|Queue|\bjoin\b|waitpid|wait4|\bpipe\b",), unless=(r"out of memory|/dev/shm|No space left|\bfork(?:ed|ing)\b",), prose=True),
     Sign(r"\b(?:stdout|stderr|output)\b[^\n]{0,30}\bPIPE\b[^\n]{0,60}\b(?:wait|poll|join)\b|\b(?:wait|poll|join)\(\)[^\n]{0,60}\bPIPE\b", "a child's output goes to a pipe and its parent only waits", anywhere=(rf"{_STOPS}|does not terminate|no control|never gets",), unless=(r"communicate\(\) (?:too|also|hangs)",), prose=True),
-    Sign(r"\b(?:less|little|fewer|short|without|no|suppress\w*|quiet\w*|redirect\w*)\b[^\n]{0,30}\b(?:stdout|stderr|output|prints?|lines)\b[^\n]{0,60}\b(?:well|fine|works?|returns?|ends?|finish\w*|ok)\b", "with less output it works", anywhere=(r"subprocess|Popen|\bPIPE\b|\bpipe\b",), prose=True),
+    Sign(r"\b(?:less|little|fewer|short|without|no|suppress\w*|quiet\w*|redirect\w*)\b[^\n]{0,30}\b(?:stdout|stderr|output|prints?|lines)\b[^\n]{0,60}\b(?:well|fine|works?|returns?|ends?|finish\w*|ok)\b", "with less output it works", anywhere=(r"subprocess|Popen|\bPIPE\b|\bpipe\b", rf"{_STOPS}|does not terminate|does not end|never gets"), prose=True),
     Sign(rf"\b(?:short|small|few|little|tiny)\b[^\n]{{0,60}}\b(?:returns?|works?|fine|ok|ends?|finish\w*|comes? back)\b[^\n]{{0,80}}\b(?:long|large|big|many|huge|thousands?|\d[\d,]{{3,}}|\d+k)\b[^\n]{{0,40}}(?:{_STOPS}|does not|doesn't|not\b)", "little comes through, much does not",
          anywhere=(r"subprocess|Popen|\bPIPE\b|Queue\(|\bjoin\(|waitpid|wait4|subprocess\.py",), unless=(r"out of memory|/dev/shm|No space left|\bfork(?:ed|ing)\b|all_?reduce|NCCL|nodes?\b|GPUs?\b",), prose=True),
     Sign(r"write\(1?\d,[^\n]*(?:unfinished|$)", "a write to a pipe does not return", POSSIBLE, also=(r"pipe:\[|wait4|strace",)),
     Sign(r"put \((?:[^\n]*/)?(?:queue|multiprocessing/queues)\.py", "a thread waits for room in a queue", POSSIBLE, anywhere=(r"get \((?:[^\n]*/)?(?:queue|multiprocessing/queues)\.py|join|put \(",)),
-    Sign(r"\b(?:stdout|stderr)=(?:subprocess\.)?PIPE", "a child's output goes to a pipe", POSSIBLE, anywhere=(r"wait|hang|stuck",)),
+    Sign(r"\b(?:stdout|stderr)=(?:subprocess\.)?PIPE", "a child's output goes to a pipe", POSSIBLE, anywhere=(r"wait|hang|stuck",), unless=(r"communicate\(",)),
 )  # fmt: skip
 
 _TITLE = "a writer is blocked in a full pipe or queue whose reader waits for the writer"
