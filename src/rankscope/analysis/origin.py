@@ -55,6 +55,8 @@ _LIBRARY_NAMES = """
     xformers xgboost zarr zmq
     absl albumentations asgiref billiard celery ddtrace dill django eventlet flask gym gymnasium kafka kombu memray
     opentelemetry pebble prometheus_client pymongo redis sqlalchemy stable_baselines3 torch_npu twisted
+    bagua byteps colossalai composer cupyx deep_ep detectron2 dgl flashinfer httpcore httpx lmdeploy mindspore monai mxnet
+    neuronx_distributed oneccl_bindings_for_pytorch openai paddle psycopg2 pymysql tritonclient tutel vllm_ascend
 """
 _LIBRARIES = frozenset(_LIBRARY_NAMES.split())
 

@@ -52,14 +52,14 @@ _ONE = re.compile(
     rf"{_RANK} ?(?:==|is|<) ?[\"']?(?:0|1|\d+|MASTER_RANK|dst|src|root|last_rank|\w*world_size ?- ?1)\b|{_RANK} ?in ?[\[({{](?=[^\])}}]*\b0\b)|\b0 ?== ?{_RANK}|\bnot {_RANK}(?! ?(?:in|is)\b)|(?<!not ){_FLAG}"
 )
 _REST = re.compile(
-    rf"{_RANK} (?:not )?in [A-Za-z_][\w.]*|{_RANK} ?(?:!=|>) ?[\"']?0\b|{_RANK} ?not in ?[\[({{](?=[^\])}}]*\b0\b)|\bnot \(?{_FLAG}|\bif {_RANK} ?$|{_RANK} ?% ?\d+ ?[!=]= ?\d"
+    rf"{_RANK} (?:not )?in [A-Za-z_][\w.]*|{_RANK} ?(?:!=|>) ?[\"']?\d|{_RANK} ?not in ?[\[({{](?=[^\])}}]*\b0\b)|\bnot \(?{_FLAG}|\bif {_RANK} ?$|{_RANK} ?% ?\d+ ?[!=]= ?\d"
 )
 _RANK_MARKS = re.compile(
     r"(?:\w+\.)*(?:rank_?zero_?only\w*|main_process_only|master_only|on_(?:local_)?main_process|main_only|only_(?:on_)?(?:main|master|rank\w*)|(?:run_)?on_(?:rank_?0|main|master)\w*|is_main\w*)$"
 )
 # Conditions on what a rank has by itself: its data, its clock, its luck; not on numbers that all ranks count alike.
 _OWN = re.compile(
-    r"isnan|isinf|isfinite|\bnan\b|is None|\blen\(|numel\(|\.any\(|\.all\(|\.sum\(|\.item\(|\bempty\b|time\.\w+\(\)|\brandom\b|rand\(|early_?stop\w*|patience|bad_\w+|overflow|skip\w*|\bnot (?:batch|data|samples?|items?|inputs?|outputs?|mask|tokens?|losses|out|results?|features|images?|labels?)\b|\b(?:loss|score|reward|metric|acc\w*|auc|num_\w+|n_\w+|\w*count|seq_?len\w*|\w*length) ?[<>=!]=? ?(?:0\b|1\b|best\w*|self\.best\w*|max_\w+|\w*threshold)|valid\b|has_\w+|found\b|finished|done\b|exhausted|StopIteration|\.size\(0\)|\.shape\[",
+    r"isnan|isinf|isfinite|\bnan\b|is None|\blen\(|numel\(|\.any\(|\.all\(|\.sum\(|\.item\(|\bempty\b|time\.\w+\(\)|\brandom\b|rand\(|early_?stop\w*|patience|bad_\w+|overflow|skip\w*|\bnot (?:[\w.]*_)?(?:batch|data|samples?|items?|inputs?|outputs?|mask|tokens?|losses|out|results?|features|images?|labels?|requests?|reqs)\b|\b(?:loss|score|reward|metric|acc\w*|auc|num_\w+|n_\w+|\w*count|seq_?len\w*|\w*length) ?[<>=!]=? ?(?:0\b|1\b|best\w*|self\.best\w*|max_\w+|\w*threshold)|valid\b|has_\w+|found\b|finished|done\b|exhausted|StopIteration|\.size\(0\)|\.shape\[",
     re.I,
 )
 

@@ -43,12 +43,13 @@ _CALL = re.compile(
     r"init_process_group|destroy_process_group|mesh_reduce|sync_global_devices|process_allgather|broadcast_one_to_all|accelerator\.(?:gather|reduce|get_state_dict|prepare|backward)|"
     r"(?:hvd|comm|COMM_WORLD|dist|xm|fabric|strategy|paddle\.distributed)\.(?:gather|reduce|scatter|rendezvous)|trainer\.(?:save_checkpoint|save_model|validate|test|predict|evaluate|train)|"
     r"(?:engine|model_engine|ds_engine|model|accelerator)\.save_(?:checkpoint|16bit_model|state)|(?:dcp|dist_cp|checkpoint|DCP)\.(?:save|load|async_save)|DistributedDataParallel|DDP|FullyShardedDataParallel|FSDP|fully_shard|deepspeed\.initialize)\(|"
-    r"self\.log(?:_dict)?\(.*sync_dist ?= ?True)|\btrainer\.(?:log_dir|strategy\.barrier)\b|\b(?:self\.)?\w*(?:metric|auroc|accuracy|f1|map)\w*\.compute\(\)"
+    r"self\.log(?:_dict)?\(.*sync_dist ?= ?True)|\btrainer\.(?:log_dir|strategy\.barrier)\b|\b(?:self\.)?\w*(?:metric|auroc|accuracy|f1|map)\w*\.compute\(\)",
+    re.IGNORECASE,
 )
 # A pass through the model itself, which is one where the model is wrapped.
 _PASS = re.compile(
     r"(?<!def )(?<!\.module)(?<!\.)\b(?:self\.)?(?:(?:\w+_)?(?:model|net|network|engine|generator|student|encoder|decoder|policy|unet|transformer|vae|backbone)\w*|netG|netD)(?:\.generate|\.sample|\.forward|\.infer\w*)?\(|"
-    r"(?<!def )\b(?:\w+\.)*(?:evaluate|validate|validation|eval|val|test|run_eval\w*|run_validation|eval_\w+|evaluate_\w+|validate_\w+|do_eval\w*|\w+_evaluate|\w+_validate|log_validation|do_test|do_validation|compute_metrics|inference_on_dataset|generate|sample)\((?=.*(?:model|net\b|loader|trainer|engine|generator|\(\)))|"
+    r"(?<!def )\b(?:\w+\.)*(?:evaluate|validate|validation|eval|val|test|run_eval\w*|run_validation|eval_\w+|evaluate_\w+|validate_\w+|do_eval\w*|\w+_evaluate|\w+_validate|log_validation|do_test|do_validation|compute_metrics|inference_on_dataset|generate|sample)\((?=\)|.*(?:model|net\b|loader|trainer|engine|generator|\(\)))|"
     r"\bfor\b.*\bin\b.*(?:val|test|eval|dev)\w*(?:loader|_dl|_data\w*|_iter\w*)\b"
 )
 _STATE = re.compile(
@@ -64,6 +65,7 @@ _MANY = (
     r"\b(?:ranks?|world_size|nproc\w*|num_processes|torchrun|init_process_group|GPUs\b|[2-9]\d? ?[x×]? ?\w*gpus?|Watchdog|all_?reduce)\b|"
     + _WRAPPED
 )
+_GROUPED = r"\b(?:torch\.distributed|dist)\.(?:barrier|get_rank|all_reduce|init_process_group)\b"
 # Work that all ranks do alike although a condition stands above it.
 _PAIRED = re.compile(r"\b(?:isend|irecv|send|recv|Send|Recv)\(")
 
@@ -110,9 +112,10 @@ def _alone(case: Case, section: Section, all_: list[Section]) -> Iterator[tuple[
     """A call in a block of one rank, or of the others, without a counterpart."""
     twins = [line for other in all_ if other.who in ("one", "rest") and other.who != section.who for line in other.body]
     elsewhere = {name for line in (*section.otherwise, *twins) if (name := _name(_CALL, line))}
+    members = re.search(r"\bin [A-Za-z_]", section.head) is not None
     for line in section.body:
         name = _name(_CALL, line)
-        if name and name not in elsewhere:
+        if name and name not in elsewhere and not (members and "group" in line):
             yield LIKELY, "a block of some ranks calls what all must call", section.head, line
     left = section.leaves
     if left is not None and not any(_CALL.search(line) or _PAIRED.search(line) for line in section.body):
@@ -125,8 +128,13 @@ def _alone(case: Case, section: Section, all_: list[Section]) -> Iterator[tuple[
     for line in section.body:
         if _STATE.search(line) and _any(case, _SPLIT) and "torch.save(model.module" not in line:
             yield LIKELY, "a block of some ranks gathers what all ranks hold", section.head, line
-        elif _PASS.search(line) and ".module" not in line and _any(case, _WRAPPED):
-            yield LIKELY, "a block of some ranks runs the wrapped model", section.head, line
+        elif _PASS.search(line) and ".module" not in line and _any(case, _WRAPPED + "|" + _GROUPED):
+            yield (
+                LIKELY if _any(case, _WRAPPED) else POSSIBLE,
+                "a block of some ranks runs the wrapped model",
+                section.head,
+                line,
+            )
     if section.who == "one" and not section.otherwise and _any(case, _WRAPPED):
         yield from _unknown(section)
 

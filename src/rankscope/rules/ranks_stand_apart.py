@@ -124,6 +124,12 @@ def _two_places(case: Case) -> Finding | None:
         ways := _two_ways([doing for doing in doings(case) if doing.account is not None and of_ranks(doing)])
     ) is not None:
         return ways
+    idle = [one for one in in_kind(found, *_RESTS) if _SERVES & set(way(one))]
+    if waiting and idle:
+        title = (
+            f"{_name(idle[0])} wait{'s' if _size(idle[0]) == 1 else ''} for work, while others are in {waiting[0].op}"
+        )
+        return simple(RULE, title, LIKELY, [waiting[0].site, idle[0].site], _STEPS, idle[0].ranks)
     other = in_kind(found, Wait.LIBRARY.value, Wait.DEVICE.value)
     other = [doing for doing in other if doing.account is not None and doing.account.seen]
     if waiting and other and _shares_a_caller(waiting, other):
@@ -145,6 +151,14 @@ def _two_places(case: Case) -> Finding | None:
             odd.ranks,
         )
     return _not_there(found, waiting)
+
+
+_RESTS = (Wait.QUEUE.value, Wait.IDLE.value, Wait.SOCKET.value, Wait.CONDITION.value, Wait.PIPE.value)
+# Loops of servers in which a rank waits for its next piece of work.
+_SERVES = {
+    "worker_busy_loop", "run_busy_loop", "_process_input_queue", "recv_requests", "recv_reqs", "_execute_model_loop", "start_worker_execution_loop",
+    "event_loop_normal", "event_loop_overlap", "remote_worker_loop", "main_loop", "serve_forever",
+}  # fmt: skip
 
 
 def _two_ways(found: list[Doing]) -> Finding | None:

@@ -6,12 +6,12 @@ of frames; ``grammar`` says how they are written.
 
 from __future__ import annotations
 
-from . import frameworks, grammar, libraries, native_job, native_system, standard_library, torch
+from . import frameworks, grammar, libraries, meetings, native_job, native_system, standard_library, torch
 from .kinds import STRENGTH, Kind
 from .standard_library import BUILTINS
 
 __all__ = ["BUILTINS", "NATIVE", "PYTHON", "STRENGTH", "Kind"]
 
-PYTHON = grammar.by_file(torch.TABLE + frameworks.TABLE + libraries.TABLE + standard_library.TABLE)
+PYTHON = grammar.by_file(torch.TABLE + frameworks.TABLE + meetings.TABLE + libraries.TABLE + standard_library.TABLE)
 # Native functions are given without arguments, template parameters and symbol versions.
 NATIVE = grammar.by_kind(native_system.TABLE + native_job.TABLE)

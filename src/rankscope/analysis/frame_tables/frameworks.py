@@ -53,7 +53,7 @@ vllm/distributed/parallel_state.py
 vllm/distributed/device_communicators/shm_broadcast.py
     queue: acquire_read acquire_write dequeue enqueue wait_until_ready
 vllm/distributed/device_communicators/pynccl.py
-    collective: @collectives
+    collective: @collectives all_gatherv reduce_scatterv
     rendezvous: __init__
 sglang/srt/distributed/parallel_state.py
     collective: @collectives broadcast_object
