@@ -8,6 +8,7 @@ import pytest
 
 from rankscope.model.evidence.environ import Environ
 from rankscope.model.evidence.sockets import Socket, Sockets
+from rankscope.model.gap import Why
 from rankscope.model.snapshot import Item, Snapshot
 from rankscope.probe.sweep import Plan
 from rankscope.reach import learn
@@ -44,6 +45,16 @@ def test_hosts_that_the_launcher_told_its_ranks_are_the_jobs_as_well() -> None:
     told = learn.hosts(local(SLURM_JOB_NODELIST="node[7-8]", OMPI_MCA_orte_node_regex="login,node[1:3-4]@0(3)"))
     assert {"login", "node3", "node4", "node7", "node8"} <= set(told)
     assert set(learn.hosts(local(SLURM_JOB_NODELIST="node[1-99999999999]"))) == {"10.0.0.2", "10.0.0.3"}
+
+
+def test_a_node_that_slurm_took_out_of_its_job_is_named_while_ranks_are_missing() -> None:
+    given = {"SLURM_JOB_NODELIST": "node[1-2]"}
+    (gap,) = learn.taken_out(local(**given), ("node1",))
+    assert (gap.host, gap.why) == ("node2", Why.UNREACHABLE)
+    assert gap.hint == "scontrol show node node2"
+    assert not list(learn.taken_out(local(**given), ("node1", "node2")))
+    assert not list(learn.taken_out(local(world=2, **given), ("node1",)))
+    assert not list(learn.taken_out(local(SLURM_JOB_NODELIST="node[1-"), ("node1",)))
 
 
 def test_hosts_are_called_as_this_site_calls_them(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,6 +92,8 @@ def gather(
     whole = hosts.whole or bool(answers.gaps) or wish != Wish()
     options = remote.options if remote.options.follow else None
     for snapshot in found:
+        if hosts.slurm_job and len(hosts.slurm_parts) == 0:
+            snapshot = replace(snapshot, gaps=(*snapshot.gaps, *learn.taken_out(snapshot, hosts.all)))
         yield from [snapshot] if whole else learn.follow(snapshot, plan, options, progress)
 
 

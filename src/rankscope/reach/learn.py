@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ..errors import RankscopeError
@@ -56,6 +56,24 @@ def _told(values: Mapping[str, str]) -> Iterator[str]:
     """The hosts that a rank was told when it was started: where all meet, and the lists of Slurm and Open MPI."""
     yield values.get("MASTER_ADDR", "")
     yield from orte.hosts(values.get("OMPI_MCA_orte_node_regex", ""), values.get("OMPI_MCA_orte_num_nodes", ""))
+    yield from _slurm_nodes(values)
+
+
+def taken_out(snapshot: Snapshot, known: Container[str]) -> Iterator[Gap]:
+    """Nodes that a Slurm job was given and has no more, while ranks are missing: Slurm takes a dead node out of a job that
+    was started with --no-kill (sbatch(1))."""
+    if not elsewhere(snapshot):
+        return
+    records = (item.record for sweep in snapshot.sweeps[:1] for item in sweep.items)
+    given = {name for one in records if isinstance(one, Environ) for name in _slurm_nodes(one.values)}
+    for name in sorted(given):
+        if name not in known:
+            detail = "it was a node of this job, and Slurm has taken it out: its slurmd did not answer for too long"
+            yield Gap("host", Why.UNREACHABLE, detail, f"scontrol show node {name}", host=name)
+
+
+def _slurm_nodes(values: Mapping[str, str]) -> Iterator[str]:
+    """The nodes that Slurm told a task; nothing where the list is damaged."""
     listed = values.get("SLURM_JOB_NODELIST") or values.get("SLURM_NODELIST")
     with contextlib.suppress(RankscopeError):
         yield from hostnames.expand(listed) if listed else ()
