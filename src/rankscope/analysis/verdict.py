@@ -115,8 +115,18 @@ def _explains(reason: Finding, finding: Finding, explainable: set[str]) -> bool:
         return False
     if _ORDER[reason.certainty] > max(_ORDER[finding.certainty], _ORDER[Certainty.LIKELY]):
         return False
+    if _breaks_its_peers(reason) and finding.cls == "dead-rank":
+        assert reason.collective is not None
+        return not set(finding.ranks) - set(reason.collective.ranks)
     concerned = {process.rank for process in reason.processes if process.rank is not None} | set(reason.ranks)
     return not finding.ranks or bool(concerned & set(finding.ranks))
+
+
+def _breaks_its_peers(finding: Finding) -> bool:
+    """Gloo aborts whoever receives more than it has room for, and closes the connections of all others
+    (gloo/transport/tcp/pair.cc): members that died of a call whose sizes differ are victims."""
+    kind = finding.collective.kind if finding.rule == "recorder-mismatch" and finding.collective else ""
+    return kind in ("size_mismatch", "dtype_mismatch")
 
 
 def _verdict(causes: list[Finding], live: bool = True) -> Verdict | None:
