@@ -75,6 +75,13 @@ def test_a_worker_that_went_between_the_looks_was_lost_where_the_pool_has_no_lim
     assert "pool-lost-a-worker" in causes(both, (*look(MAIN, WAITS, MINDS), *look(CHILD, TASK)), frozenset({CHILD}))
 
 
+def test_without_stacks_a_worker_that_went_accuses_nobody() -> None:
+    both = (process(MAIN, parent=1), process(CHILD))
+    seen = (*look(MAIN, WAITS, MINDS), *look(CHILD, TASK))
+    items = tuple(one for one in seen if not isinstance(one.record, PythonStacks))
+    assert "pool-lost-a-worker" not in causes(both, items, frozenset({CHILD}))
+
+
 def test_the_lock_of_a_manager_whose_other_client_died() -> None:
     """While that one lives it may give the lock back, and nobody is accused."""
     three = (process(MAIN, parent=1), process(CHILD), process(OTHER))

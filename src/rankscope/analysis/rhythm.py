@@ -10,7 +10,8 @@ from ..model.evidence.recorder import Recorder
 from .case import Member
 
 _LAST = 64
-_ENOUGH = 3
+# One pause is no rhythm yet: where ten beats are a reason to worry, twice that pause is.
+_ONE_PAUSE = 1 / 5
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ def rhythm(members: Iterable[Member]) -> Rhythm | None:
 
 def _of(recorder: Recorder) -> Rhythm | None:
     times = [entry.created_ns for entry in recorder.entries[-_LAST:] if entry.created_ns]
-    if len(times) < _ENOUGH or not recorder.read_at_ns:
+    if len(times) < 2 or not recorder.read_at_ns:
         return None
     pauses = [(later - earlier) / 1e9 for earlier, later in zip(times, times[1:])]
-    return Rhythm(max(0.0, statistics.median(pauses)), max(0.0, (recorder.read_at_ns - times[-1]) / 1e9))
+    beat_s = statistics.median(pauses) if len(pauses) > 1 else pauses[0] * _ONE_PAUSE
+    return Rhythm(max(0.0, beat_s), max(0.0, (recorder.read_at_ns - times[-1]) / 1e9))

@@ -171,6 +171,8 @@ def _below(case: Case, member: Member) -> Iterator[Member]:
 def _reaped_rightly(member: Member) -> bool:
     """Whether a child that went away may have ended well: another thread of the process looks after its children, and is no
     pool that makes up for one that it lost."""
+    if not views(member):
+        return True  # without stacks nothing tells
     frames = [frame for view in views(member) for frame in view.stack]
     pool = any(module_path_of(frame) == "multiprocessing/pool.py" for frame in frames)
     return renews_workers(member) if pool else len(views(member)) > 1
