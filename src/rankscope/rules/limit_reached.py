@@ -31,6 +31,10 @@ _SIGNS = (
     Sign(r"\b(?:fork|os\.fork|Popen|pthread_create|spawn)[^\n]*(?:\n[^\n]*){0,4}(?:\[Errno 1[12]\]|Cannot allocate memory|Resource temporarily unavailable)|BlockingIOError: \[Errno 11\](?![^\n]*lock)", "no process or thread could be made"),
     Sign(r"Too many open files|\[Errno 2[34]\]|\bget errno 24\b|\bEMFILE\b|\bENFILE\b", "the limit of open files is reached"),
     Sign(r"received 0 items of ancdata|ancdata", "a descriptor could not be passed on: the limit of open files is reached"),
+    Sign(r"unable to open shared memory object <\S+> in read-write mode *(?:$| at )", "a segment cannot be opened mostly for want of a descriptor: older releases name no reason"),
+    Sign(r"(?:shared memory|shm_open|memory segment|memfd_create|epoll_create\w*|eventfd|inotify_init\w*|socket(?:pair)?|accept4?|pipe2?)\b[^\n]*(?:\bos error 2[34]\b|\(os error 2[34]\)|errno\W{1,3}2[34]\b)|\bos error 24\b|too many files open|out of file descriptors|ran out of (?:file )?descriptors", "the limit of open files is reached"),
+    Sign(r"(?:fail\w*|could ?n[o']t|unable|cannot|error)\b[^\n]{0,60}(?:spawn|create|start|fork|pool|new)[^\n]{0,60}(?:os error 11\b|code: 11\b|errno[= :]+11\b|System error #11|WouldBlock)|ThreadPoolBuildError[^\n]*(?:code: 11|WouldBlock)|OMP: (?:Error #34|System error #11)|what\(\): +(?:thread: )?Resource temporarily unavailable|thread constructor failed", "no more threads or processes are allowed", unless=(_REFUSED,)),
+    Sign(r"\[Errno 27\]|\bEFBIG\b|\bSIGXFSZ\b|File size limit exceeded|\[Errno 7\] Argument list too long|SIGXCPU|CPU time limit exceeded", "a limit of the process (size of a file, time of the processor, arguments) is reached", LIKELY),
     Sign(r"can't start new thread|\bthread: Resource temporarily unavailable|pthread_create(?: failed|[^\n]*(?:Resource temporarily|EAGAIN))|fork: (?:retry: )?Resource temporarily unavailable|"
          r"Resource temporarily unavailable[^\n]*(?:thread|fork|process)|libgomp: Thread creation failed|OpenBLAS blas_thread_init[^\n]*failed|RLIMIT_NPROC|pids?\.max",
          "no more threads or processes are allowed", unless=(_REFUSED,)),

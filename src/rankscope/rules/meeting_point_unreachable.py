@@ -31,6 +31,8 @@ from ._text import POSSIBLE, Sign, text_rule
 _FAILED_FIRST = r"\b(?:ModuleNotFound|Import|Syntax|Name|Attribute|Key|Type|FileNotFound|Assertion|OutOfMemory)Error\b|out of memory|Traceback[^\n]*\n(?:[^\n]*\n){1,40}?(?:ValueError|IndexError)|Killed process|killed by signal|Address already in use|EADDRINUSE"
 _JOINED = r"\d+/\d+ clients joined|waiting for clients"
 _MEETING = r"rendezvous|rdzv|MASTER_ADDR|master_addr|TCPStore|init_process_group|torchrun|c10d|coordinator|gloo"
+# What nc, telnet, curl and the shell say before the reason.
+_PROBE = r"(?:\bnc: connect to \S+ port \d+ \(tcp\) |\bNcat: |telnet: (?:Unable to connect to remote host|connect to address [^\n:]*(?::[\da-f]*)*)|curl: \(7\) Failed to connect to \S+ port \d+[^\n:]*|bash: connect|/dev/tcp/\S+|^\d{4,5}/tcp +)"
 _SIGNS = (
     Sign(r"RendezvousConnectionError|connection to the C10d store has failed", "the rendezvous was not reached", unless=(_FAILED_FIRST, _JOINED, r"\betcd", r"keep-alive heartbeat|failed to shut ?down the rendezvous|num_nodes_waiting")),
     Sign(r"client socket has timed out after \d+ ?m?s? while trying to connect|TCPStore\([^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*(?:connect\(\) timed out|Connection refused|timed out|failed to connect)|(?:DistNetworkError|DistStoreError|TimeoutError|RuntimeError)[^\n]*(?:failed to connect to|while trying to connect to|connect\(\) timed out)",
@@ -47,6 +49,7 @@ _SIGNS = (
     Sign(r"\bssh: connect to host \S+ port \d+: |ssh exited with exit code 255|[Uu]nable to connect (?:to )?\S* ?via ssh|daemon has unexpectedly failed after launch|ORTE daemon has (?:unexpectedly )?failed|lost communication with (?:a |its )?(?:remote )?daemon|Host key verification failed|Permission denied \(publickey", "the launcher did not reach its daemons on another host"),
     Sign(r"bootstrap_addr\b[^\n]*(?:refused|timed out|fail)|[Dd]id not receive response from front-end process|(?:handshake|registration) (?:with|at|to) [^\n]{0,40}(?:timed out|failed)", "a part of the server did not find its other part"),
     Sign(r"\bgaierror\b|gethostbyname[^\n]{0,60}(?:fail|error|unknown)|\bip6\.arpa\b|in-addr\.arpa\b", "the name that is announced is known nowhere", anywhere=(_MEETING + r"|store|rank|worker",), unless=(_JOINED,)),
+    Sign(_PROBE + r"(?::|failed:?|error:)? ?(?:Connection refused|Couldn't connect|Could not connect|closed)", "a try by hand shows that nothing listens at the port", anywhere=(_MEETING + r"|connect \(|::connect",), unless=(_FAILED_FIRST, _JOINED)),
     Sign(r"environment variable (?:MASTER_ADDR|MASTER_PORT|RANK|WORLD_SIZE) expected, but not set", "nobody said where to meet"),
     Sign(r"[Uu]nable to connect to (?:the )?(?:coordinator|coordination service|head|rendezvous|master)\b", "the coordinator was not reached", unless=(_FAILED_FIRST,)),
     Sign(r"client socket has failed to connect to|\[c10d\][^\n]*(?:errno: 1(?:01|10|11|13)\b|Connection refused|timed out)", "a rank tries in vain to reach the store", POSSIBLE, passing=True),

@@ -26,6 +26,7 @@ from ._text import POSSIBLE, Sign
 _FILES = r"Errno 24|Too many open files|ancdata"
 _SIGNS = (
     Sign(r"multiprocessing\.SemLock\((?:[^\n]*\n){1,3}?[^\n]*(?:\[Errno 28\]|No space left)|(?:_posixshmem|shm_open|ftruncate|shared_memory\.py)[^\n]*(?:\n[^\n]*){0,4}?(?:\[Errno 28\]|No space left|\[Errno 12\]|Cannot allocate)", "semaphores and segments of multiprocessing lie in /dev/shm, and there is no space"),
+    Sign(r"(?:No space left|\[Errno 28\])[^\n]*'/(?:psm|wnsm|sem|mp|torch)[_.-]\w+'", "a segment of multiprocessing could not be made"),
     Sign(r"^(?:shm|tmpfs|none)\s.*\s(?:9[89]|100)% +/dev/shm\b|(?:9[89]|100)% +/dev/shm\b", "/dev/shm is full"),
     Sign(r"not enough (?:space|memory)[^\n]{0,60}(?:/dev/shm|shared[- ]memory|backing file)|Please check that /dev/shm|cannot allocate (?:\w+ )?shared memory|Failed to (?:allocate|create|map) (?:\w+ )*(?:shared memory|shm)\b|mm_posix\.c[^\n]*(?:No space|Not enough|fail)",
          "a library could not get a segment"),
@@ -35,8 +36,9 @@ _SIGNS = (
     Sign(r"insufficient shared memory|out of shared memory|increas\w* (?:the )?(?:shm|shared memory)(?: size|[- ]limit)?",
          "the loader says that shared memory is too small"),
     Sign(r"Bus error[^\n]*(?:shm|shared memory|worker)|killed by signal: Bus error|unexpected bus error", "a process died writing to shared memory"),
-    Sign(r"unable to (?:write to|open|mmap|resize|allocate)[^\n]*(?:file </?torch|shared memory)", "PyTorch could not get a segment",
+    Sign(r"unable to (?:write to|mmap|resize|allocate)[^\n]*(?:file </?torch|shared memory)|unable to open[^\n]*shared memory[^\n]*(?:No space left|Cannot allocate)", "PyTorch could not get a segment",
          unless=(_FILES,)),
+    Sign(r"unable to open[^\n]*(?:file </?torch|shared memory)", "PyTorch could not open a segment", POSSIBLE, unless=(_FILES, r"No such file or directory \(2\)")),
     Sign(r"/dev/shm\b[^\n]*(?:No space left|\b100%|full\b)|(?:No space left)[^\n]*/dev/shm", "/dev/shm is full"),
     Sign(r"\b(?:ncclShmOpen|shmOpen|shm(?:Send|Recv)\w*|THManagedMapAllocator|MapAllocator|_share_filename\w*|_new_shared\w*)\b[^\n]*", "a process dies while it fills a new segment", also=(r"[Bb]us error|SIGBUS",)),
     Sign(r"\bbus error\b|\bSIGBUS\b|exit(?:ed)?(?: with)?(?: code| status)?\W{1,3}(?:-7|135)\b", "a process died of a bus error, as one does that writes to shared memory without space", POSSIBLE),
