@@ -23,11 +23,11 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case
 from ..analysis.progress import advances
-from ..model.diagnosis import Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.threads import Threads
 from ..model.ranks import RankSet, ranks_phrase
 from . import Rule
-from ._recorder import absentees, at_most_likely, call, causes, certainty, last_done, look_next, place, waits
+from ._recorder import absentees, call, causes, certainty, last_done, look_next, place, waits
 
 _RUNS_S = 0.05
 
@@ -54,12 +54,17 @@ def check(case: Case) -> Iterator[Finding]:
         doubt = (f"only {ranks_phrase(state.waiting)} issued it: it may be a call too many there",) if few else ()
         yield Finding(
             rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE,
-            certainty=at_most_likely(certainty(case)) if few else certainty(case),
+            certainty=_less_sure(certainty(case)) if few else certainty(case),
             title=f"{ranks_phrase(culprits)} never reached {call(state)}{', but runs on the CPU' if busy else ''}",
             ranks=culprits,
             processes=tuple(process for rank in culprits for process in case.of_rank(rank)), because=tuple(reasons),
             against=(*doubt, *case.comparison.weak), next=look_next(case, culprits), collective=state,
         )  # fmt: skip
+
+
+def _less_sure(found: Certainty) -> Certainty:
+    """Where fewer came than did not, it may be those who came that are wrong."""
+    return Certainty.LIKELY if found is Certainty.CERTAIN else Certainty.POSSIBLE
 
 
 def _own_waits(case: Case, culprits: RankSet) -> Iterator[Reason]:
