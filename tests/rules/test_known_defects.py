@@ -52,3 +52,18 @@ def test_the_surest_of_several_rows_is_told(tmp_path: pathlib.Path) -> None:
     text = "8x GB200, aarch64, nvidia-nccl-cu13 2.28.9: hangs in ncclLocalOpAppend after minutes\n"
     told = found(text, tmp_path)
     assert [one.certainty for one in told] == [Certainty.LIKELY]
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("libopenblas 0.3.30\nhangs in numpy.linalg.slogdet after os.fork\n", True),
+        ("libopenblas 0.3.29\nhangs in numpy.linalg.slogdet after os.fork\n", False),
+        ("wandb==0.22.1\n  write (wandb/sdk/lib/console_capture.py:140)\n", True),
+        ("wandb==0.22.3\n  write (wandb/sdk/lib/console_capture.py:140)\n", False),
+        ("pyarrow 24.0.0\n  ensure_s3_finalized (pyarrow/fs.py:50)\n", True),
+        ("pyarrow 23.0.0\n  ensure_s3_finalized (pyarrow/fs.py:50)\n", False),
+    ],
+)
+def test_a_library_is_blamed_with_its_release(text: str, known: bool, tmp_path: pathlib.Path) -> None:
+    assert bool(found(text, tmp_path)) is known

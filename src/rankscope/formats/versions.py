@@ -17,7 +17,7 @@ _NAMES = {
     "accelerate": r"accelerate", "lightning": r"(?:pytorch[ _-]?)?lightning", "datasets": r"datasets", "triton": r"(?:pytorch-)?triton", "horovod": r"horovod",
     "openmpi": r"open ?mpi\)?", "ofed": r"(?:mlnx[_-])?ofed", "numpy": r"numpy", "polars": r"polars", "wandb": r"wandb", "grpc": r"grpc(?:io)?",
     "rocm": r"rocm", "rccl": r"rccl", "gloo": r"gloo", "efa": r"(?:aws-)?ofi-nccl", "libfabric": r"libfabric", "cudnn": r"cudnn", "tensorflow": r"tensorflow(?:-gpu)?",
-    "jax": r"jax(?:lib)?", "docker": r"docker", "slurm": r"slurm", "fabricmanager": r"fabric ?manager", "openblas": r"openblas", "mpi4py": r"mpi4py", "tensorrt_llm": r"tensorrt[-_ ]llm",
+    "jax": r"jax(?:lib)?", "docker": r"docker", "slurm": r"slurm", "fabricmanager": r"fabric ?manager", "openblas": r"(?:lib)?openblas(?:64)?", "mpi4py": r"mpi4py", "tensorrt_llm": r"tensorrt[-_ ]llm",
     "dask": r"dask|distributed", "celery": r"celery", "kombu": r"kombu", "flashinfer": r"flashinfer(?:[ _-]python)?", "joblib": r"joblib", "loky": r"loky", "peft": r"peft", "trl": r"trl",
     "ucx": r"uc[xt]", "gunicorn": r"gunicorn", "pyarrow": r"pyarrow", "tokenizers": r"tokenizers", "numba": r"numba", "mkl": r"mkl", "pmix": r"pmix", "gevent": r"gevent", "libgomp": r"libgomp",
 }  # fmt: skip

@@ -46,6 +46,7 @@ NCCL = (
     # --- plug-ins, RCCL
     Defect("", "", "", (r"ofi-nccl\W{0,12}v?1\.1[89]\b", r"broadcast|" + HANGS), "the plug-in aws-ofi-nccl 1.18 hangs in large broadcasts between nodes", "aws-ofi-nccl 1.20 (EFA installer 1.49) or later", _GH + "aws/deep-learning-containers/pull/6668"),
     Defect("nccl", "2.19", "2.99", (r"NET/OFI[^\n]*Unable to register memory[^\n]*(?:RC: -22|Invalid argument)",), "it allocates memory that libfabric of EFA installers before 1.29 cannot register", "EFA installer 1.29 or later; FI_EFA_SET_CUDA_SYNC_MEMOPS=0 until then", _GH + "aws/aws-ofi-nccl/issues/584", alone=True),
+    Defect("nccl", "2.25", "2.27.3", (r"Could not find NET with id",), "its search of a path to the cards fails between nodes", "NCCL 2.27.3 or later", _GH + "NVIDIA-NeMo/Speech/issues/13996", weak=True),
     Defect("libfabric", "1.12", "1.12.1", (r"\befa\b|EFA", HANGS), "transfers over EFA hang", "a later libfabric", _GH + "ofiwg/libfabric/issues/6565"),
     Defect("rocm", "5.7", "6.0", (r"\bRCCL|rccl", r"\bXLA|jax|tensorflow", HANGS), "RCCL hangs below XLA", "ROCm 6.0 or later", _GH + "openxla/xla/pull/11122"),
     Defect("rocm", "6.0", "6.4.1", (r"\bRCCL|rccl", r"proxy ?(?:Service|Progress|thread)", HANGS), "RCCL's proxy thread ends too early", "ROCm 6.4.1 or later", _GH + "ROCm/rccl/pull/1702"),
