@@ -114,8 +114,10 @@ ranks_option = click.option("--ranks", type=Ranks(), metavar="0-3,7", help="Only
 
 def plan(sweeps: int, interval: float, engine: str, allow_pause: bool, deadline: float, **stack: bool) -> Plan:
     """The sweep plan that these options describe."""
-    needed = (sweeps - 1) * interval + _LOOK_S
-    return Plan(sweeps, interval, StackOptions(pause=allow_pause, **stack), engine, deadline_s=max(deadline, needed))
+    slept = (sweeps - 1) * interval
+    # Sweeps that would hardly fit are meant: they get the time that they take.
+    time_s = deadline if slept <= deadline / 2 else max(deadline, slept + _LOOK_S)
+    return Plan(sweeps, interval, StackOptions(pause=allow_pause, **stack), engine, deadline_s=time_s)
 
 
 def use_colour(choice: str) -> bool:
