@@ -72,7 +72,7 @@ def _why_not(ones: list[Dumped], rest: list[Dumped]) -> Iterator[str]:
         for other in others.get(one.rank, ()) if one.rank is not None else ():
             if _world(one.recorder) != _world(other) and _world(one.recorder) and _world(other):
                 yield "of another job"
-            if newest(one.recorder) <= newest(other) and another_run(one.recorder, other):
+            if newest(one.recorder) < newest(other) and another_run(one.recorder, other):
                 yield "of an earlier run"
 
 
