@@ -36,7 +36,7 @@ _SIGNS = (
     Sign(r"system (?:has|not|driver)[^\n]{0,30}driver[^\n]{0,20}mismatch|SYSTEM_DRIVER_MISMATCH|(?:Error|failure) 803\b|Driver/library version mismatch", "driver and library do not fit"),
     Sign(r"fabric ?manager[^\n]{0,80}(?:not (?:running|installed|started|active)|inactive|dead|failed|fail|stopped|mismatch|different|older|newer|missing|version)|(?:not running|failed to start|inactive|missing)[^\n]{0,40}fabric ?manager",
          "the fabric manager does not run, or not in the driver's version"),
-    Sign(r"Fabric\b[^\n]{0,40}(?:In Progress|Not Started|incomplete|never reported|Failure)|^\s*Fabric\s*\n\s*State\s*:\s*In Progress", "the fabric is not set up"),
+    Sign(r"Fabric\b[^\n]{0,40}(?:In Progress|Not Started|incomplete|never reported|Failure)|^[^\S\n]*Fabric\s*\n\s*State\s*:\s*In Progress", "the fabric is not set up"),
     Sign(r"NVIDIA-SMI has failed because it couldn't communicate|Failed to initialize NVML|nvidia\.ko|modprobe[^\n]*nvidia|No devices were found|/dev/nvidia\w*[^\n]*(?:No such file|missing)",
          "the driver is not loaded"),
     Sign(r"nvidia-peermem|nv_peer_mem", "GPUDirect's kernel module is named", POSSIBLE, also=(r"not loaded|missing|fail|No such",), prose=True),

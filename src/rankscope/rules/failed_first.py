@@ -40,7 +40,7 @@ _CASCADE = re.compile(
     r"ActorHandleNotFound|RayActorError|RayTaskError|WorkerCrashed|EOFError|Rendezvous|wait timeout|Exception ignored|monitoredBarrier|collective|shutdown|peer|remote", re.I
 )  # fmt: skip
 _SIGNS = (
-    Sign(r"srun: error: Node failure on|DUE TO NODE FAILURE|^\s*(?:Warning|Normal) +(?:\S+ +){0,2}NodeNotReady\b", "the scheduler lost a node"),
+    Sign(r"srun: error: Node failure on|DUE TO NODE FAILURE|^[^\S\n]*(?:Warning|Normal) +(?:\S+ +){0,2}NodeNotReady\b", "the scheduler lost a node"),
     Sign(r"\bsrun: error: \S+: tasks? [\d,-]+: (?!Killed|Out Of Memory)\w|exited on signal (?!9\b|15\b)\d+|(?:Signal: |Caught signal )(?:Segmentation|Aborted|Bus|Floating)", "the launcher says which task ended with an error"),
     Sign(r"\b(?:worker|actor|task|raylet)\b[^\n]{0,60}\b(?:died|was killed|exits?|exited|crashed)\b[^\n]{0,60}\bunexpected|unexpectedly exits|ActorDiedError|ActorUnavailableError|WorkerCrashedError", "the framework says that a worker died"),
     Sign(r"\bno (?:such |living |running )?(?:python )?process (?:with|of|for|named|is)?[^\n]{0,12}\brank[ =:]*\d|\brank[ =:]*\d+\b[^\n]{0,20}\b(?:no (?:such |longer a )?process|is missing from ps|pid (?:is )?gone|not in (?:ps|the process list))", "a rank has no process any more"),

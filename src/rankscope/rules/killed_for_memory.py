@@ -28,7 +28,7 @@ _KEEPER = r"WORKER TIMEOUT|HARAKIRI|Hard time limit|TimeLimitExceeded"
 # Somebody who kills what hangs tells of it.
 _BY_HAND = r"\bkill(?:all)? -(?:9|KILL)\b|\b(?:only|needs?|has to|have to|must|had to|until) (?:be )?(?:a )?(?:kill\w* )?(?:by |with |a )?(?:kill -9|SIGKILL)|kill\w* (?:it |them )?(?:by hand|manually)|os\.kill\("
 _SIGNS = (
-    Sign(r"^\s*Killed\s*$|\b\d+ Killed\s+\S|line \d+:\s+\d+ Killed\b", "the shell says that a process was killed"),
+    Sign(r"^[^\S\n]*Killed[^\S\n]*$|\b\d+ Killed\s+\S|line \d+:\s+\d+ Killed\b", "the shell says that a process was killed"),
     Sign(r"\b(?:Out of memory|Memory cgroup out of memory): Kill(?:ed)? process", "the kernel killed a process for memory"),
     Sign(r"oom-kill:constraint|invoked oom-killer|oom_reaper: reaped|oom_kill_process", "the kernel's OOM killer ran"),
     Sign(r"OOMKilled|oom[-_ ]kill event|Detected \d+ oom|OUT_OF_MEMORY\b|systemd-oomd? killed|exceeded (?:job |step |its )?memory limit|cgroup out-of-memory handler|TERM_MEMLIMIT|\boom_kill [1-9]|earlyoom[^\n]*(?:SIGTERM|SIGKILL)|job killed: (?:p?v?mem|ncpus)\b",

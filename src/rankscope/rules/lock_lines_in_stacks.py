@@ -33,13 +33,13 @@ from ._text import Hit, Sign, finding, make_rule
 
 _FRAME = re.compile(r'^[\s|+]*File "(?P<file>[^"]+)", line [\d?]+(?:,? in (?P<name>\S+))?')
 _WITH = re.compile(
-    r"^\s*(?:async )?with (?P<name>[\w.]*(?:lock|mutex|_cv|cond|guard|phil)\w*)(?:\(\))?:|^\s*(?:if not )?(?P<call>[\w.]*(?:lock|mutex|guard)\w*)\.acquire\(",
+    r"^[^\S\n]*(?:async )?with (?P<name>[\w.]*(?:lock|mutex|_cv|cond|guard|phil)\w*)(?:\(\))?:|^[^\S\n]*(?:if not )?(?P<call>[\w.]*(?:lock|mutex|guard)\w*)\.acquire\(",
     re.I,
 )
 # The queues' own locks: idle workers stand there.
 _IDLE = re.compile(r"_?[rw]lock$|not_empty|_notempty|_tstate_lock|shutdown_lock$|_block$|^lock$|^waiter$", re.I)
 _TAKES = {"acquire", "__enter__", "_acquire", "_acquireLock", "_acquire_restore", "lock"}
-_LISTED = re.compile(r"^\s*(?P<number>\d{1,6})[:|]?(?P<indent> {1,}|\t+)(?P<code>\S.*)$")
+_LISTED = re.compile(r"^[^\S\n]*(?P<number>\d{1,6})[:|]?(?P<indent> {1,}|\t+)(?P<code>\S.*)$")
 _STEPS = (
     "py-spy dump --locals --pid PID   # both stacks and the locks' names",
     "threading.Lock() -> threading.RLock()",

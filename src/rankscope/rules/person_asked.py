@@ -30,7 +30,7 @@ _PEERS = (
     r"all_?reduce|all_?gather|reduce_?scatter|broadcast|barrier|all_?to_?all|watchdog|collective|init_process_group"
 )
 _SIGNS = (
-    Sign(r"^\W*\(?(?:I?Pdb|ipdb|rpdb|pudb)\)?>? ?$|^\(Pdb\)|^ipdb>|\(Pdb\+*\)|^-> ?\w[^\n]*\n\(Pdb\)|Entering (?:pdb|interactive)|\bbreakpoint\([^)\n]*\)|set_trace|post_mortem", "a debugger asks somebody"),
+    Sign(r"^[^\w\n]*\(?(?:I?Pdb|ipdb|rpdb|pudb)\)?>? ?$|^\(Pdb\)|^ipdb>|\(Pdb\+*\)|^-> ?\w[^\n]*\n\(Pdb\)|Entering (?:pdb|interactive)|\bbreakpoint\([^)\n]*\)|set_trace|post_mortem", "a debugger asks somebody"),
     Sign(r"\b(?:interaction|cmdloop|_cmdloop|raw_input|do_wait_suspend|wait_for_client|set_trace) \([^()\n]*\.py\w?:\d", "a debugger asks somebody"),
     Sign(r"\bbuiltin_input\b|(?<!`)\binput ?\((?=[\"\'\)]|<\w+>:|[^\s()]+\.pyx?:\d)|PyOS_Readline|my_fgets|\bgetpass \(|unix_getpass|\[y/N\]|\(y/n\)|\[Y/n\]|Press (?:enter|any key)|Enter (?:passphrase|password|your choice)|wandb: Enter your choice", "the program asks somebody"),
     Sign(r"\b(?:while True|while not (?!v?\d)|busy[- ]?wait\w*|infinite loop|endless loop|polls? (?:for ever|forever|without)|retry loop|retries? (?:for ever|forever|indefinitely))", "a loop has no end", LIKELY, also=(_PEERS,), prose=True),

@@ -39,10 +39,10 @@ _SIGNS = (
     Sign(_KERNEL, "the kernel stands in a file system", also=(r"kill -9|cannot be killed|can(?:not|'t) (?:be )?kill|none can be killed|unkillable|refusing to freeze|kernel stack|uninterruptible|(?-i:(?<![%\w])D[sl<N+]*(?!\w))|state[: ]+D\b|blocked for more|uninterruptible|/proc/\d+/(?:stack|wchan)|\[<0",)),
     Sign(r"\b(?:top|htop|ps|atop)\b[^\n]{0,60}\b(?:with|has|have|had|as|shows|in) (?:an? |the )?(?:red )?(?:(?-i:D)(?=[,.;]|\s*$)|letter (?-i:D)\b)", "a process list shows it in state D, and its files are on a network drive", anywhere=(r"\b(?:network|nfs|remote|shared) (?:drive|share|mount|disk|volume|storage)\b",), prose=True),
     Sign(r"\b(?:state|stat)\b[^\n]{0,10}\b(?-i:D)\b|\b(?-i:D) state\b|\bD \(disk sleep\)|uninterruptible sleep|disk sleep", "a process is in uninterruptible sleep", prose=True),
-    Sign(r"^\s*\S+\s+(?:\d+\s+){1,3}.*\s(?-i:D[sl<N+]{0,4})\s", "ps shows a process in state D", LIKELY, also=(r"\bSTAT\b|\bWCHAN\b|\bS\b +\bPID\b|PID +\w+",)),
+    Sign(r"^[ \t]*\S+[ \t]+(?:\d+[ \t]+){1,3}.*[ \t](?-i:D[sl<N+]{0,4})(?!\S)", "ps shows a process in state D", LIKELY, also=(r"\bSTAT\b|\bWCHAN\b|\bS\b +\bPID\b|PID +\w+",)),
     Sign(r"INFO: task \S+ blocked for more than \d+ seconds", "the kernel reports a task that is blocked"),
     Sign(r"Stale (?:NFS )?file handle|\[Errno 116\]|\bESTALE\b|/[^\s:]*['\"]?: Transport endpoint is not connected|Transport endpoint is not connected:? ['\"]/", "a mount went away"),
-    Sign(r"^\s*(?:\[pid +\d+\] |\d+ +)?(?:openat?|stat|lstat|newfstatat|statx|pread64|read|getdents64|unlink|rename|fsync|close|access)\([^\n]*(?:\"/|</)[^\n]*(?:unfinished|$)",
+    Sign(r"^[^\S\n]*(?:\[pid +\d+\] |\d+ +)?(?:openat?|stat|lstat|newfstatat|statx|pread64|read|getdents64|unlink|rename|fsync|close|access)\([^\n]*(?:\"/|</)[^\n]*(?:unfinished|$)",
          "a call on a file does not return", POSSIBLE, also=(r"strace|unfinished",)),
     Sign(r"\b(?:nfs|lustre|gpfs|weka|beegfs|ceph|fuse|s3fs|goofys|gcsfuse|efs|fsx|cifs|smb|glusterfs|juicefs|jfs|mount(?:ed)?(?: point)?|file ?system|filesystem|storage)\b"
          r"[^\n]{0,60}\b(?:hang|hung|hangs|unresponsive|not respond|stall|stuck|frozen|unreachable|blocks|blocked|never returns?)",
