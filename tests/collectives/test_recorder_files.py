@@ -70,6 +70,19 @@ def test_of_two_jobs_the_larger_is_judged(tmp_path):
     assert [gap.detail for gap in said.gaps] == ["jobB_rank_#: 2 dumps of another job"]
 
 
+def test_an_awaited_rank_that_moves_between_two_moments_is_slow(tmp_path):
+    before, now = hang(1), hang(1)
+    now[1] = recorder(1, 6)
+    now[1]["entries"].append(
+        {**now[1]["entries"][-1], "record_id": 6, "collective_seq_id": 1, "process_group": ("5", "own")}
+    )
+    said = told(
+        tmp_path,
+        {f"{when}/rank_{rank}": made for when, looks in (("a", before), ("b", now)) for rank, made in looks.items()},
+    )
+    assert (said.state.value, said.verdict.cls, list(said.verdict.ranks)) == ("slow", "straggler-slow-rank", [1])
+
+
 def test_two_moments_of_one_run_stay_two_moments():
     early, late = read(recorder(0, 5)), read(recorder(0, 9))
     assert not another_run(early, late)

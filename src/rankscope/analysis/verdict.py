@@ -14,6 +14,7 @@ from .away import away
 from .case import Case
 from .collectives.paths import diverge
 from .doors import doors
+from .endings import ended_well
 
 _ORDER = {Certainty.CERTAIN: 0, Certainty.LIKELY: 1, Certainty.POSSIBLE: 2}
 _SLOW = {"not-a-hang-slow", "straggler-slow-rank"}
@@ -40,6 +41,8 @@ _VAGUE = {
 def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
     """The diagnosis of a case from everything its rules said (in the order in which rules speak)."""
     explainable = _EXPLAINABLE_LIVE if case.snapshot.live else _EXPLAINABLE
+    if ended_well(case):  # its troubles are past, unless it is its end that hangs
+        findings = [one for one in findings if one.kind is not Kind.CAUSE or one.cls == "exit-hang"]
     ordered = _fold(sorted(findings, key=lambda finding: _ORDER[finding.certainty]), explainable)
     causes = [finding for finding in ordered if finding.kind is Kind.CAUSE]
     notes = [finding for finding in ordered if finding.kind is Kind.NOTE and finding.cls in _SLOW]
@@ -154,6 +157,8 @@ def _of_note(note: Finding) -> Verdict:
 
 def _state(case: Case, causes: list[Finding], notes: list[Finding]) -> State:
     if not case.snapshot.live:
+        if not causes and notes and case.comparison.late:  # recorders of two moments: the awaited rank moved
+            return State.SLOW
         return State.EXITED if case.state is State.EXITED else State.UNKNOWN
     if any(cause.certainty is not Certainty.POSSIBLE for cause in causes) and case.state is not State.EXITED:
         return State.STUCK
@@ -178,6 +183,8 @@ def told(event: Event) -> bool:
 
 def _weak(case: Case) -> bool:
     """Whether "nothing found" only means that nothing could be seen."""
+    if ended_well(case):
+        return False
     if not case.snapshot.live:
         return (not case.snapshot.processes and not any(told(event) for event in case.events)) or any(
             event.event in _TROUBLE for event in case.events
