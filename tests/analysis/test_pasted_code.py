@@ -85,3 +85,14 @@ def test_marks_of_a_diff_and_of_a_listing_stay_off() -> None:
 def test_any_text_is_read_without_an_error(lines: list[str]) -> None:
     for section in sections(code_in(lines)):
         assert section.who in ("one", "rest", "some")
+
+
+def test_a_condition_over_several_lines_is_one() -> None:
+    (section,) = read("if (\n    time.time() - last > limit\n    and step > 0\n):\n    save()")
+    assert (section.who, section.body) == ("some", ("save()",))
+
+
+@given(st.lists(st.sampled_from(["if (", "a", ")", "):", "b = (", "    c", "for x in (", ""]), max_size=30))
+def test_brackets_that_never_close_lose_no_line(lines: list[str]) -> None:
+    text = " ".join(line.text for line in code_in(lines))
+    assert text.split() == " ".join(lines).split()

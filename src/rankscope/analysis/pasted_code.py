@@ -59,7 +59,7 @@ _RANK_MARKS = re.compile(
 )
 # Conditions on what a rank has by itself: its data, its clock, its luck; not on numbers that all ranks count alike.
 _OWN = re.compile(
-    r"isnan|isinf|isfinite|\bnan\b|is None|\blen\(|numel\(|\.any\(|\.all\(|\.sum\(|\.item\(|\bempty\b|time\.\w+\(\)|\brandom\b|rand\(|early_?stop\w*|patience|bad_\w+|overflow|skip\w*|\bnot (?:[\w.]*_)?(?:batch|data|samples?|items?|inputs?|outputs?|mask|tokens?|losses|out|results?|features|images?|labels?|requests?|reqs)\b|\b(?:loss|score|reward|metric|acc\w*|auc|num_\w+|n_\w+|\w*count|seq_?len\w*|\w*length) ?[<>=!]=? ?(?:0\b|1\b|best\w*|self\.best\w*|max_\w+|\w*threshold)|valid\b|has_\w+|found\b|finished|done\b|exhausted|StopIteration|\.size\(0\)|\.shape\[",
+    r"isnan|isinf|isfinite|\bnan\b|is None|is not None|\blen\(|numel\(|\.any\(|\.all\(|\.sum\(|\.item\(|\bempty\b|time\.\w+\(\)|\brandom\b|rand\(|early_?stop\w*|patience|bad_\w+|overflow|skip\w*|\bnot (?:[\w.]*_)?(?:batch|data|samples?|items?|inputs?|outputs?|mask|tokens?|losses|out|results?|features|images?|labels?|requests?|reqs)\b|\b(?:loss|score|reward|metric|acc\w*|auc|num_\w+|n_\w+|\w*count|seq_?len\w*|\w*length) ?[<>=!]=? ?(?:0\b|1\b|best\w*|self\.best\w*|max_\w+|\w*threshold)|valid\b|has_\w+|found\b|finished|done\b|exhausted|StopIteration|\.size\(0\)|\.shape\[",
     re.I,
 )
 
@@ -98,9 +98,26 @@ def code_in(texts: Sequence[str]) -> tuple[Line, ...]:
     if len(texts) > LONGEST:
         return ()
     bare = [_MARKS.sub(lambda found: " " * len(found[0]), text[:_WIDEST].rstrip().expandtabs(4)) for text in texts]
-    return tuple(
-        Line(len(text) - len(text.lstrip()), text.strip()) for text in bare if text.strip() and text.strip()[0] != "#"
-    )
+    lines = [Line(len(text) - len(text.lstrip()), text.strip()) for text in bare if text.strip()[:1] not in ("", "#")]
+    return tuple(_joined(lines))
+
+
+_OPENS = re.compile(r"(?:el)?if\b|while\b|for\b")
+_PARTS = 12  # lines of one condition
+
+
+def _joined(lines: Sequence[Line]) -> Iterator[Line]:
+    """Lines of which a condition in brackets that goes over several is one."""
+    at = 0
+    while at < len(lines):
+        text, end = lines[at].text, at + 1
+        if _OPENS.match(text):
+            while text.count("(") > text.count(")") and end < min(len(lines), at + _PARTS):
+                text, end = f"{text} {lines[end].text}", end + 1
+            if not text.endswith(":"):
+                text, end = lines[at].text, at + 1
+        yield Line(lines[at].depth, text[:_WIDEST])
+        at = end
 
 
 def sections(lines: Sequence[Line]) -> Iterator[Section]:

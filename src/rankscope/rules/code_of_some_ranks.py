@@ -38,7 +38,7 @@ _STEPS = (
 # Calls in which every rank must take part, of torch, its trainers and other frameworks.
 _CALL = re.compile(
     r"(?<!def )\b(?:(?:\w+\.)*(?:barrier|Barrier|all_?reduce\w*|Allreduce|all_?gather\w*|Allgather|all_?to_?all\w*|broadcast\w*|bcast|Bcast|reduce_scatter\w*|monitored_barrier|"
-    r"gather_object|gather_for_metrics|pad_across_processes|wait_for_everyone|synchronize_between_processes|synchronize_processes|sync_all|reduce_dict|reduce_value|reduce_tensor|concat_all_gather|"
+    r"gather_object|gather_for_metrics|pad_across_processes|wait_for_everyone|synchronize_between_processes|synchronize_processes|sync_all|run_on_main|reduce_dict|reduce_value|reduce_tensor|concat_all_gather|"
     r"save_state|consolidate_state_dict|full_optim_state_dict|optim_state_dict|get_model_state_dict|get_optimizer_state_dict|get_fp32_state_dict\w*|summon_full_params|GatheredParameters|new_group|"
     r"init_process_group|destroy_process_group|mesh_reduce|sync_global_devices|process_allgather|broadcast_one_to_all|accelerator\.(?:gather|reduce|get_state_dict|prepare|backward)|"
     r"(?:hvd|comm|COMM_WORLD|dist|xm|fabric|strategy|paddle\.distributed)\.(?:gather|reduce|scatter|rendezvous)|trainer\.(?:save_checkpoint|save_model|validate|test|predict|evaluate|train)|"
@@ -104,6 +104,7 @@ def _found(case: Case, account: Account) -> Iterator[tuple[Certainty, str, str, 
             yield from _loops(section)
         elif section.who == "some":
             yield from _skips(case, section)
+            yield from _decides(case, section)
         else:
             yield from _alone(case, section, found)
 
@@ -177,6 +178,33 @@ def _skips(case: Case, section: Section) -> Iterator[tuple[Certainty, str, str, 
         return
     certainty = LIKELY if _any(case, _WRAPPED + r"|\branks?\b|all_?reduce|Watchdog") else POSSIBLE
     yield certainty, f"a rank leaves ({left}) by its own data, before a step that the others make", section.head, coming
+
+
+# A part of a model that only some data need.
+_PART = re.compile(
+    r"(?<!def )\b(?:self\.)?(?:\w+\.)*\w*(?:visual|vision|image|audio|video|speech|expert|adapter|tower|encoder|modality|projector|perceiver|resampler)\w*(?:\[[^\]]*\])?\((?!\))"
+)
+# What differs between ranks for certain: clocks and values that were never reduced.
+_APART = re.compile(r"time\.\w+\(\)|time\(\)|\bbest|patience|random|elapsed|early", re.I)
+
+
+def _decides(case: Case, section: Section) -> Iterator[tuple[Certainty, str, str, str]]:
+    """A call, or a part of a split model, below a condition that each rank decides by its own data or clock."""
+    if section.otherwise or section.head.startswith("except"):
+        return
+    for line in section.body:
+        if _CALL.search(line) and "group" not in line and _any(case, _MANY):
+            sure = LIKELY if _APART.search(section.head) else POSSIBLE
+            yield (
+                sure,
+                "a call of all ranks stands below a condition that each rank decides by itself",
+                section.head,
+                line,
+            )
+            return
+        if _PART.search(line) and not _CALL.search(line) and _any(case, _SPLIT):
+            yield LIKELY, "a part of the split model runs only where a rank's own data need it", section.head, line
+            return
 
 
 def _loops(section: Section) -> Iterator[tuple[Certainty, str, str, str]]:
