@@ -7,7 +7,8 @@ a rank reads garbage as a length and waits for bytes that never come.
 
 ## How it is recognised
 `RendezvousConnectionError`, `The client socket has timed out … while trying to connect to`, `connect() timed out` in `TCPStore(`, `Name or service not known` (or `gai error`)
-of the master, `DEADLINE_EXCEEDED … RegisterTask`, a `recv` of an absurd length below `TCPStore`.
+of the master, `DEADLINE_EXCEEDED … RegisterTask`, a `recv` of an absurd length below `TCPStore`; a try by hand that is refused
+(`nc: connect to head port 29500 (tcp) failed: Connection refused`) while ranks want to join.
 
 ## What to do
 From every host, with the job's own environment:

@@ -6,7 +6,7 @@ A firewall, a NAT table with an idle limit, a wrong MTU or a broken path drops p
 ## How it is recognised
 Sockets with a full send queue and retransmissions (`ss -ti`), `Connection timed out` (110) or `No route to host` (113) in the middle of a run, transfers that hang from
 one size on between two hosts, while each host alone works; `ping` passes and the ports above the master's do not; a full table of connections (`nf_conntrack: table full`), a card
-that stopped sending (`NETDEV WATCHDOG`).
+that stopped sending (`NETDEV WATCHDOG`); a try by hand that is not answered (`nc … timed out`, `29500/tcp filtered`, `packet loss`, `message too long`).
 
 ## What to do
 From one host to the other:
