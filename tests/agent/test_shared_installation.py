@@ -56,15 +56,19 @@ def ask(home: pathlib.Path, tool: bytes = b"", tool_path: str = "") -> tuple[lis
     return node.asked, str((node.inbox.about or {})["installation"])
 
 
-@pytest.fixture
-def copy(tmp_path: pathlib.Path) -> pathlib.Path:
-    """An installation of the same version, in folders that only we may write."""
+@pytest.fixture(params=["code", "source"])
+def copy(tmp_path: pathlib.Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    """An installation of the same version, in folders that only we may write; with what Python keeps of it, or without."""
+    ship._codes()  # writes what is not there yet
+    ship._kept.cache_clear()
+    digests = ship._digests.__wrapped__()
+    monkeypatch.setattr(ship, "_digests", lambda: digests if request.param == "code" else {**digests, "code": ""})
     if any(folder.stat().st_mode & 0o022 and not folder.stat().st_mode & 0o1000 for folder in tmp_path.parents):
         pytest.skip("others may write where tests are kept")
     target = tmp_path / "lib" / "rankscope"
     target.mkdir(parents=True)
     shutil.copy2(HOME / "rankscope" / "__init__.py", target)
-    for room in ship.ROOMS:
+    for room in (*ship.ROOMS, "__pycache__"):
         shutil.copytree(HOME / "rankscope" / room, target / room)
     for path in (tmp_path / "lib").rglob("*"):
         path.chmod(path.stat().st_mode & ~0o022)
@@ -72,9 +76,6 @@ def copy(tmp_path: pathlib.Path) -> pathlib.Path:
 
 
 def test_the_same_version_is_used_and_nothing_is_asked_for(copy: pathlib.Path) -> None:
-    ask(copy)  # the first time our own installation may have to be compiled
-    ship._kept.cache_clear()
-    ship._digests.cache_clear()
     assert ask(copy) == ([], "used")
 
 
