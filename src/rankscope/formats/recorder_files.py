@@ -65,9 +65,9 @@ def of_one_run(dumped: list[Dumped]) -> tuple[list[Dumped], list[Gap]]:
 def _why_not(ones: list[Dumped], rest: list[Dumped]) -> Iterator[str]:
     """What tells that a series of files does not belong to the others."""
     others: Ranks = {}
-    for other in rest:
-        if other.rank is not None:
-            others.setdefault(other.rank, []).append(other.recorder)
+    for kept in rest:
+        if kept.rank is not None:
+            others.setdefault(kept.rank, []).append(kept.recorder)
     for one in ones:
         for other in others.get(one.rank, ()) if one.rank is not None else ():
             if _world(one.recorder) != _world(other) and _world(one.recorder) and _world(other):
