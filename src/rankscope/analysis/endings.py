@@ -1,0 +1,124 @@
+# ruff: noqa: E501  (a row of a pattern is one line)
+"""How a log ends decides: of a run that is seen to end well, the troubles told before its end are past.
+
+Programs say at the end that they are done, schedulers and test runners that it went well. A log that ends so, with no
+trouble behind it, is of a run that is over; only somebody who says or shows that it does not end knows better.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from ..model.evidence.events import Event
+from ..model.evidence.stacks import NativeStacks, PythonStacks
+from .case import Case
+
+# What comes behind the last words of a run: its tables, summaries and the good-byes of its libraries.
+_BEHIND = 40
+_RUN = r"(?:training|fine-?tuning|pre-?training|evaluation|inference|(?:the |all )?(?:job|run|runs|script|program|experiment|workflow|pipeline|benchmark|build|everything|epochs|steps|iterations|jobs|tasks|stages|work|files|shards|records))"
+_ENDED = r"(?:done|finished|complete[sd]?|(?:has |have )?(?:finished|completed|succeeded|ended)|successful(?:ly)?|succeeded|over)"
+_GOOD = re.compile(
+    rf"\b{_RUN}\b(?: \S+){{0,3}}? (?:is |are |was |has |have )?(?:now |been |successfully )?{_ENDED}\b(?! (?:for |of |in )?(?:step|epoch|iter|batch|\d))"
+    rf"|^(?:all )?(?:done|finished|completed|success|bye|ok|all good)\b[.! ]*$|^(?:finished|completed|done with|ran) (?:all )?\d+ (?:steps|epochs|iterations|tasks|jobs|samples|files)\b"
+    r"|\b(?:successfully|is) complete[d]?\W*$|\b(?:exit(?:ed|s|ing)?|return(?:ed)?|rc)\b(?:[ -](?:with|code|status|value)){0,2}\W{1,3}0\b|^done: \w"
+    r"|\b(?:COMPLETED|CD) +0:0\b|\b0/1 +Completed\b|\bSUCCEEDED\b|\b(?:phase|state|status)\W{1,3}(?:Succeeded|Completed|COMPLETED)\b|\bJob\w*Succeeded\b"
+    r"|\breached (?:the )?max\w*|`?\.?fit`? stopped: `?max_\w+=\S+ reached|'train_runtime'|\btrain_runtime\b"
+    r"|^=+ (?:\d+ \w+, )*\d+ passed\b(?!.*\b(?:failed|errors?)\b)|\b\d+/\d+ tests? passed\b|^OK(?: \(\w+=\d+.*\))?$"
+    r"|\b(?:saved|saving|wrote|written|uploaded|exported)\b.{0,30}\bfinal\b|\bfinal (?:checkpoint|model|weights)\b.{0,40}\b(?:saved|written|uploaded)\b"
+    r"|\bfinal (?:test |validation |eval\w* |train\w* )?(?:metrics?|accuracy|loss|results?|score)\b|^(?:test|validation) (?:accuracy|acc|loss|score)\b"
+    r"|\bshut ?down (?:cleanly|gracefully|complete[d]?|successful(?:ly)?)|\bclean(?:ly)? (?:shut ?down|exit)\b"
+    r"|\bfalse alarm\b|\bnever ?mind\b|\bmy mistake\b|\bnot a (?:deadlock|hang) after all\b"
+    r"|\bpass rate 100 ?%|\bkept \d+, (?:skipped|dropped) \d+\b|\bRestoring model weights from the end of the best epoch|\b(?:training|train|test(?:s|ing)?) (?:is )?(?:done|over)\b",
+    re.IGNORECASE,
+)  # fmt: skip
+# One rank that is done says nothing of the others, and what is not so is no good end.
+_NOT_ALL = re.compile(
+    r"\bnot (?:\w+ )?(?:done|finish\w*|complete\w*|succe\w+)|\b(?:un|in)(?:successful|complete|finished)|\b(?:before|until|unless|if|when|while|once|after|would|should|never|waiting)\b|\bexit\w*\b.{0,12}\b[1-9]\d*\b",
+    re.IGNORECASE,
+)
+_HEAD = re.compile(
+    r"^(?:\[?\d{4}[-/]\d\d[-/]\d\d[T ]?[\d:.,+Z]*\]?|\[?\d\d:\d\d(?::\d\d)?[.,\d]*\]?|\[?(?:INFO|NOTICE|DEBUG)\]?:?|\[?rank ?\d+\]?:?|[-|:>*# ]+)+\s*",
+    re.IGNORECASE,
+)
+# What tells that something is wrong, in the words of programs.
+_WRONG = re.compile(
+    r"\b(?:Traceback|\w*Error|\w*Exception|KeyboardInterrupt|SIG[A-Z]{3,}|FATAL|CRITICAL|segmentation fault|core dumped|killed|aborted|terminated|panic|Watchdog|timed? ?out|out of memory|cancel+ed|preempt\w*|OOM\w*|[1-9]\d* failed|exit ?code\W{1,3}[1-9-])\b|\^C|\bERROR\b|\bE\d{4} |^\[?E\]? ",
+)
+# What people say of a program that does not go on; programs have no such words.
+_SAID = re.compile(
+    r"\b(?:hangs?|hanging|hung|stuck|fr[eo]ez\w+|froze\w*|never (?:returns?|ends?|exits?|finish\w*|comes? back|terminates?|quits?|reach\w*)|(?:does|do|did|will|would)(?:n't| not) (?:return|end|exit|finish|terminate|stop|quit|come back|go on|give)|nothing (?:happens|more|further|else)|no (?:further |more )?(?:output|prompt)|still (?:there|running|alive|in ps|holds?)|for ?ever|(?:had|have|need) to (?:kill|press|ctrl)|ctrl-?c|kill -9|idle since|sits? there|stays?|remains?|deadlock\w*)\b",
+    re.IGNORECASE,
+)
+
+
+def ended_well(case: Case) -> bool:
+    """Whether what was saved is of a run that is over, and nobody says or shows that it hangs all the same."""
+    if case.snapshot.live or not case.events or any(_looked(member.looks) for member in case.members):
+        return False
+    by_file: dict[str, list[Event]] = {}
+    for event in case.events:
+        by_file.setdefault(event.file, []).append(event)
+    good = {name for name, said in by_file.items() if _ends_well(said)}
+    if any(_taken_back(by_file[name]) for name in good):
+        return True
+    return bool(good) and all(name in good or _quiet(said) for name, said in by_file.items())
+
+
+def _looked(looks: Iterable[dict[type, object]]) -> bool:
+    """Whether somebody looked at the stacks of a process; who does has a reason."""
+    return any(PythonStacks in look or NativeStacks in look for look in looks)
+
+
+def _lines(said: Sequence[Event]) -> list[str]:
+    lines = {event.line: event.text for event in said if event.event == "text.line"}
+    return [lines[number] for number in sorted(lines)]
+
+
+def _ends_well(said: Sequence[Event]) -> bool:
+    """Whether the last words of a log are good ones, and no trouble comes behind them."""
+    if _SAID.search(said[0].file):
+        return False
+    lines = _lines(said)
+    at = next((at for at in range(len(lines) - 1, max(-1, len(lines) - 1 - _BEHIND), -1) if _good(lines[at])), None)
+    if at is None or any(_wrong(line) for line in lines[at + 1 :]):
+        return False
+    return _taken_back(said) or not any(_SAID.search(line) for line in lines if not _printed(line))
+
+
+def _good(line: str) -> bool:
+    text = _HEAD.sub("", line)
+    return _GOOD.search(text) is not None and not _NOT_ALL.search(text) and len(line) < 300
+
+
+def _taken_back(said: Sequence[Event]) -> bool:
+    """Whether somebody takes back at the end what was said before."""
+    return any(_FALSE_ALARM.search(line) for line in _lines(said)[-_BEHIND // 8 :])
+
+
+_FALSE_ALARM = re.compile(
+    r"\bfalse alarm\b|\bnever ?mind\b|\bmy mistake\b|\bnot a (?:deadlock|hang) after all\b", re.IGNORECASE
+)
+
+
+def _wrong(line: str) -> bool:
+    return _WRONG.search(line) is not None or (_SAID.search(line) is not None and not _printed(line))
+
+
+def _printed(line: str) -> bool:
+    """Whether a program wrote a line: it has a time, a level, or the shape of a table."""
+    return _PRINTED.search(line) is not None
+
+
+_PRINTED = re.compile(
+    r"^\s*[\[(]?(?:\d{4}[-/]\d\d|\d\d:\d\d|[WIED]\d{4}|(?:\w+ )?pid=)|\b(?:INFO|DEBUG|WARNING|NOTICE|ERROR)\b|^\S+::\S+|^[-=_]{3,}|\b(?:PASSED|SKIPPED|XFAIL)\b|\w=\S+ \w+="
+)
+
+
+def _quiet(said: Sequence[Event]) -> bool:
+    """Whether a text beside the log tells of no trouble and of no progress that could have ended too soon."""
+    lines = _lines(said)
+    return bool(lines) and not any(_WRONG.search(line) or _SAID.search(line) or _STEPS.search(line) for line in lines)
+
+
+_STEPS = re.compile(r"\b(?:step|iter(?:ation)?|epoch|batch)\W{0,3}\d", re.IGNORECASE)
