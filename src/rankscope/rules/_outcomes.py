@@ -6,7 +6,7 @@ from __future__ import annotations
 GOOD = (
     r"\b(?:works?|worked|working|runs?|ran|pass(?:es|ed)?|fine|ok|okay|cure[sd]?|helps?|helped|fix(?:es|ed)|solve[sd]?|resolve[sd]?|finish(?:es|ed)?|complete[sd]?|"
     r"return(?:s|ed)?|prints? (?:all|every|them|both|each)|all (?:\w+ ){0,2}(?:come|arrive|pass|return|are printed)|comes? through|(?:end(?:s|ed)|exits?)(?! (?:\w+ ){0,3}(?:with|in) (?:an? |the )?\w*(?:[Ee]rror|[Ee]xception)\b)|succeeds?|go(?:es)? (?:away|through|on)|gone|(?:it|they|all) do(?:es)?(?=[.,;)\n]|$)|disappear(?:s|ed)?|vanish(?:es|ed)?|no (?:hang|deadlock|problem)|not (?:hang|show|happen|occur|block|reproduce\w*)\w*|"
-    r"never (?:hangs?|happens?|occurs?|freezes|blocks|deadlocks|stalls|fails|stops|gets stuck))\b"
+    r"never (?:hangs?|happens?|occurs?|shows?|freezes|blocks|deadlocks|stalls|fails|stops|gets stuck))\b"
 )
 # Somebody forks by hand and then runs another program.
 FORK_THEN_EXEC = r"\b(?:os\.)?fork\b[^\n]{0,60}\b(?:os\.)?(?:exec[lv]p?e?\b|exec\b)"

@@ -6,7 +6,8 @@ Download caches, dataset builders and compilers take an advisory lock on a file.
 
 ## How it is recognised
 A debug log repeats `Lock … not acquired … waiting 0.05 seconds` for one lock and no other holder is seen; `flock` or `lockf`
-answers `Function not implemented` (38), `No locks available` (37) or `Operation not supported` (95).
+answers `Function not implemented` (38), `No locks available` (37) or `Operation not supported` (95). Or a stack stands in a call
+that locks (filelock, portalocker, h5py, SQLite, lmdb) on a network's file system whose files can be read, and no holder is seen.
 
 ## What to do
 `flock -n PATH/test true; echo $?` on that mount. Put the cache on a local disk (`HF_HOME`, `HF_DATASETS_CACHE`, `TORCH_EXTENSIONS_DIR`,
@@ -21,6 +22,11 @@ from __future__ import annotations
 
 from ._text import LIKELY, POSSIBLE, Sign, text_rule
 
+# Calls that lock a file, and where the file lies; nobody else is said to hold the lock.
+_LOCKS = r"^(?:_?lock_file|_?acquire|_?lock|flock|lockf|_?try_acquire|__enter__|__init__|open|File|make_fid|open_dataset|_?create_lock|_?connect) \((?:[^\n]*/)?(?:filelock|portalocker|fasteners|zc/lockfile|lockfile|oslo_concurrency/lockutils|h5py|netCDF4|tables/file|diskcache|sqlite3|zarr/sync\w*|flufl/lock|lmdb|shelve|joblib/_store\w*)\b|(?:fcntl\.)?\b(?:flock|lockf)\((?:[^\n)]*LOCK_EX|\d+</)"
+_REMOTE = r"\b(?:NFS(?:v?[34](?:\.\d)?)?|nfs4?|[Ll]ustre|GPFS|BeeGFS|beegfs|CephFS|ceph|[Gg]luster\w*|\w*FUSE|s3fs|gcsfuse|sshfs|SMB|CIFS|cifs|EFS|Azure ?Files|WEKA|wekafs|network (?:drive|share|volume|file ?system|mount)|shared (?:drive|file ?system|volume))\b|/nfs\w*/|/lustre/|/gpfs/|/beegfs/"
+_OTHERS = r"\b(?:stale|left[- ]?over|left behind|orphan\w*|(?:by|from|of) (?:pid|process) \d+|holder|held by|(?:was|were|got|is) (?:killed|crashed|interrupted)|not responding|D state|unreachable|oom)\b|nfs: server|_run_ninja_build|\bls\b[^\n]{0,30}\b(?:hangs|blocks)"
+
 _SIGNS = (
     Sign(r"database is locked|disk I/O error[^\n]*sqlite|sqlite3\.OperationalError", "a database file cannot be locked", POSSIBLE),
     Sign(r"lock[^\n]*not acquired[^\n]*waiting|(?:could not|unable to|failed to) (?:acquire|obtain|get) (?:the )?(?:file )?lock[^\n]*(?:retry|again|waiting)",
@@ -33,6 +39,7 @@ _SIGNS = (
     Sign(r"\bwithout (?:the )?(?:-o ?)?[`'\"]?flock\b|\bnoflock\b|\bwithout lockd\b|\bno lockd\b|\bmounted[^\n]{0,30}\bnolock\b|\b(?:does not|doesn't|cannot|no) support (?:\w+ ){0,2}(?:flock|(?:file )?locks?|locking)\b", "the file system is mounted without locks", prose=True),
     Sign(r"\b(?:fcntl\.)?(?:flock|lockf)\([^\n]*\n(?:[^\n]*\n){0,2}?\s*(?:\w+\.)*\w*Error: \[Errno (?!11\b|35\b|13\b|24\b|28\b)\d+\]", "the call that locks a file fails"),
     Sign(r"unable to lock file[^\n]*errno = (?:11|37|38|95)", "HDF5 could not lock its file", LIKELY),
+    Sign(_LOCKS, "a file of a network's file system is locked, and the call does not come back", LIKELY, anywhere=(_REMOTE,), unless=(_OTHERS,)),
     Sign(r"\b(?:acquire|_acquire|lock) \((?:[^\n]*/)?(?:filelock|portalocker|fasteners)[^\n]*\)", "a thread waits in a file lock", POSSIBLE),
 )  # fmt: skip
 

@@ -34,8 +34,11 @@ _OTHER_LOADERS = (
     r"^(?:get|__next__|next|_get_data|_next_data|_get_next_batch|_try_get_next_batch|_try_put_indices|_thread_loop|wait|_wait_queue|__iter__) \((?:[^\n]*/)?(?:keras/(?:src/)?(?:\w+/)*(?:data_utils|data_adapter|py_dataset_adapter|data_adapter_utils)|"
     r"gluon/data/dataloader|paddle/\S*dataloader\w*|fluid/\S*dataloader\w*|mmengine/\S*loader\w*|torchdata/\S+|webdataset/\S+|streaming/base/\S+|litdata/\S+|ffcv/\S+|nvidia/dali/\S+|petastorm/\S+|grain/\S+|fairseq/data/\S+|torchtext/\S+|chainer/\S*iterator\w*)\.py"
 )
+# The work is done: what stays then are the workers of a program that ends.
+_OVER = r"\ball (?:epochs|steps|iterations|batches) (?:(?:are|were|have|been) ){0,2}(?:done|finished|over|complete[d]?)\b|\bdoes(?:n't| not) quit\b"
+
 _SIGNS = (
-    Sign(cured_by(r"\b(?:num_workers|dataloader_num_workers|n_workers|workers)\b\W{0,4}(?:\d+\W{1,8})?(?:to )?0\b"), "it goes away without workers", unless=(r"oom|Killed|No space left|/dev/shm|setNumThreads",), prose=True),
+    Sign(cured_by(r"\b(?:num_workers|dataloader_num_workers|n_workers|workers)\b\W{0,4}(?:\d+\W{1,8})?(?:to )?0\b"), "it goes away without workers", unless=(r"oom|Killed|No space left|/dev/shm|setNumThreads", _OVER), prose=True),
     Sign(_OTHER_LOADERS, "a process waits for its next batch"),
     Sign(r"use_multiprocessing ?= ?False[^\n]{0,40}(?:go|work|run|fine|ok|help|fix)|(?:go|work|run|fine|fix)\w*[^\n]{0,40}use_multiprocessing ?= ?False|persistent_workers ?= ?\w+[^\n]{0,40}(?:run|work|fix|help|solv|go)", "it goes away with other workers", prose=True),
     Sign(r"_shutdown_workers \((?:[^\n]*/)?dataloader\.py", "a rank waits for the workers of a loader to end", unless=(r"Py_Finalize|atexit|_run_exitfuncs|_exit_function|threading\.py[^\n]*_shutdown|_shutdown \((?:[^\n]*/)?threading",)),

@@ -45,7 +45,7 @@ _SIGNS = (
     Sign(r"^[^\S\n]*(?:\[pid +\d+\] |\d+ +)?(?:openat?|stat|lstat|newfstatat|statx|pread64|read|getdents64|unlink|rename|fsync|close|access)\([^\n]*(?:\"/|</)[^\n]*(?:unfinished|$)",
          "a call on a file does not return", POSSIBLE, also=(r"strace|unfinished",)),
     Sign(r"\b(?:nfs|lustre|gpfs|weka|beegfs|ceph|fuse|s3fs|goofys|gcsfuse|efs|fsx|cifs|smb|glusterfs|juicefs|jfs|mount(?:ed)?(?: point)?|file ?system|filesystem|storage)\b"
-         r"[^\n]{0,60}\b(?:hang|hung|hangs|unresponsive|not respond|stall|stuck|frozen|unreachable|blocks|blocked|never returns?)",
+         r"[^\n]{0,60}\b(?:hang|hung|hangs|unresponsive|not respond|stall|stuck|frozen|unreachable|(?<!-)blocks|blocked|never returns?)",
          "somebody says that storage does not answer", unless=(r"\bflock\b|file ?lock\b",), prose=True),
     Sign(r"has not responded in \d+ seconds|libceph[^\n]*(?:osd|mds|mon)\d*[^\n]*(?:down|closed|hunting|socket error)|gluster\w*[^\n]*(?:disconnected|not connected|timed out)|(?:sunrpc|rpcbind|\bnfs\w*)\b[^\n]{0,40}(?:timed out|not responding)|task:\S+\s+state:D\b", "a file server does not answer"),
     Sign(r"metadata I/O error|EXT4-fs error|XFS[^\n]*(?:shut ?down|log I/O error)|Remounting filesystem read-only|Read-only file system", "a file system failed", POSSIBLE),
