@@ -63,7 +63,8 @@ def with_their_batch(raw: bytes, order: Sequence[int], layout: Layout) -> set[in
     """The members of batches that are over, of entries in order of time: torch writes one more entry with their numbers
     behind them, which alone is ever marked (ProcessGroupNCCL::endCoalescing)."""
     found, ended = set(), set()
-    for at in reversed(order):
+    first = next((place for place, at in enumerate(order) if not over(raw, at, layout)), len(order))
+    for at in reversed(order[first:]):
         key = struct.unpack_from("<Q", raw, at + 8 + layout.shift) + struct.unpack_from(
             "<QQ", raw, at + 80 + layout.shift
         )
