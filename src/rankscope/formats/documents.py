@@ -15,7 +15,7 @@ from ..model.evidence.events import Event
 # A report or a pasted example is shorter; more lines than this are a file of its own.
 LONG = 100
 _SOURCE = re.compile(
-    r"\s*(?:def |class |import |from \S+ import|return\b|@\w|#|//|/?\*+(?:\s|/|$)|\.\. |\"\"\"|'''|(?:el)?if .*[:{]$|else\b ?[:{]?$|for .*[:{]$|with .*:$|"
+    r"\s*(?=\S)(?:def |class |import |from \S+ import|return\b|@\w|#|//|/?\*+(?:\s|/|$)|\.\. |\"\"\"|'''|(?:el)?if .*[:{]$|else\b ?[:{]?$|for .*[:{]$|with .*:$|"
     r"while .*[:{]$|try:|except\b.*:$|[\])}]+[;,:]?$|</?\w|\w[\w.]* ?[-+|]?= |#include|.*[;{]$)"
 )  # fmt: skip
 _RUNNING = re.compile(

@@ -13,7 +13,7 @@ from .records import Record, read_all
 NAME = "strace"
 
 _CALL = re.compile(
-    r"^\s*(?:\[pid +(?P<pid>\d+)\] |(?P<pid2>\d+) +)?(?:\d\d:\d\d:\d\d(?:\.\d+)? |\d+\.\d{6} )?(?P<call>[a-z_0-9]{2,30})\((?P<args>.*?)(?P<end>\)\s+= (?P<result>-?\w+).*|<unfinished \.\.\.>|\)?\s*)$"
+    r"^\s*(?:\[pid +(?P<pid>\d+)\] |(?P<pid2>\d+) +)?(?:\d\d:\d\d:\d\d(?:\.\d+)? |\d+\.\d{6} )?(?P<call>[a-z_0-9]{2,30})\((?P<args>.*?)(?P<end>\)\s{1,99}= (?P<result>-?\w+).*|<unfinished \.\.\.>|\)?\s{0,99})$"
 )
 _RESUMED = re.compile(r"^\s*(?:\[pid +(?P<pid>\d+)\] |(?P<pid2>\d+) +)?.*<\.\.\. (?P<call>\w+) resumed>")
 _ATTACH = re.compile(r"^strace: Process (\d+) attached")

@@ -25,8 +25,8 @@ _VERSION = r"\d+\.\d+(?:\.\d+)*(?:[+.-](?:cu|cuda|hip|rocm|post|rc|dev|a|b)[\w.]
 _NO_UNIT = r"(?! ?(?:s|ms|secs?|seconds?|min|minutes?|h|hours?|[KMGT]i?B|%|x|it/s)\b)"
 # Between a name and its version: the word version, a sign, dots that lead to a column, quotes.
 _BETWEEN = (
-    r"(?:\[[\w,]+\])?[`\"']{0,2}(?:[ _-]?(?:API server|package|library|info)?[ _-]?version)?(?: \(\w+\??\))?[`\"']?,?\s*"
-    r"(?:[:=@]{1,2}|-|\.{3,}|is|>=|<=|>|<|\()?\s*[`\"']?v?"
+    r"(?:\[[\w,]+\])?[`\"']{0,2}(?:[ _-]?(?:API server|package|library|info)?[ _-]?version)?(?: \(\w+\??\))?[`\"']?,?\s{0,16}"
+    r"(?:[:=@]{1,2}|-|\.{3,}|is|>=|<=|>|<|\()?\s{0,16}[`\"']?v?"
 )
 _NAMED = "|".join(f"(?P<{name}>{words})" for name, words in _NAMES.items())
 _PATTERN = re.compile(

@@ -15,7 +15,7 @@ NAME = "NCCL"
 NEEDLES = ("NCCL", "nccl", "RCCL", "Net : ", "socketProgress", "NET/", "Last error", "Duplicate GPU", "reverse path")
 
 _PREFIX = re.compile(
-    r"(?:(?P<host>[\w.-]+):(?P<pid>\d+):(?P<tid>\d+) )?(?:\[(?P<gpu>-?\d+)\] )?(?:(?P<file>[\w./-]+\.(?:cc|h|cu|hpp|cpp)):(?P<at>\d+) )?(?:\((?P<function>\w+)\) )?(?:NCCL|RCCL) (?P<level>INFO|WARN|ERROR|TRACE|ABORT) (?P<message>.*)"
+    r"(?:(?P<host>[\w.-]{1,128}):(?P<pid>\d{1,10}):(?P<tid>\d{1,10}) )?(?:\[(?P<gpu>-?\d+)\] )?(?:(?P<file>[\w./-]{1,128}\.(?:cc|h|cu|hpp|cpp)):(?P<at>\d{1,6}) )?(?:\((?P<function>\w{1,128})\) )?(?:NCCL|RCCL) (?P<level>INFO|WARN|ERROR|TRACE|ABORT) (?P<message>.*)"
 )
 _STATUS = {
     "IBV_WC_LOC_LEN_ERR": 1, "IBV_WC_LOC_QP_OP_ERR": 2, "IBV_WC_LOC_PROT_ERR": 4, "IBV_WC_WR_FLUSH_ERR": 5, "IBV_WC_BAD_RESP_ERR": 7,

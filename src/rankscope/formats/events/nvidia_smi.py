@@ -35,7 +35,7 @@ _LOAD = re.compile(
     r"^\|\s*(?P<first>[^|]*?)\|\s*(?P<used_mib>\d+)MiB\s*/\s*(?P<total_mib>\d+)MiB\s*\|\s*(?P<util>\d+%|N/A|ERR!)"
 )
 _PROCESS = re.compile(
-    r"^\|\s+(?P<gpu>\d{1,3})\s+(?:N/A\s+N/A\s+|\d+\s+\d+\s+)?(?P<pid>\d{1,10})\s+(?P<type>C\+G|C|G|M\+C)\s+(?P<name>\S.*?)\s+(?:(?P<used_mib>\d+)MiB|N/A)\s*\|$"
+    r"^\|\s+(?P<gpu>\d{1,3})\s+(?:N/A\s+N/A\s+|\d+\s+\d+\s+)?(?P<pid>\d{1,10})\s+(?P<type>C\+G|C|G|M\+C)\s+(?P<name>\S.{0,300}?)\s{1,200}(?:(?P<used_mib>\d+)MiB|N/A)\s*\|$"
 )
 _TOPO = re.compile(
     r"^(?P<gpu>GPU\d{1,3}|NIC\d{1,3}|mlx5_\d{1,3})\s+(?P<links>(?:X|SYS|NODE|PHB|PXB|PIX|NV\d+)(?:\s+(?:X|SYS|NODE|PHB|PXB|PIX|NV\d+))*)\b"

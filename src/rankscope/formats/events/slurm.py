@@ -15,8 +15,8 @@ _SHORT = r"(?P<state>CA|CD|CF|CG|F|NF|OOM|PD|PR|R|RQ|S|ST|TO)"
 
 _TABLE = (
     pattern("slurm.job", rf"\bJobState={_STATE} Reason=(?P<reason>\S+)"),
-    pattern("slurm.node", r"\bState=(?P<state>[A-Z][A-Z_+*]*(?:DOWN|DRAIN|FAIL|NOT_RESPONDING|IDLE|ALLOCATED|MIXED|COMPLETING)[A-Z_+*]*|(?:DOWN|DRAIN\w*|FAIL\w*|IDLE|ALLOCATED|MIXED)[A-Z_+*]*)(?= |$)"),
-    pattern("slurm.job_step", rf"^\s*(?P<job>\d+(?:_\d+)?(?:\.(?:\d+|batch|extern))?) +.*?\b{_STATE}(?: by (?P<by>\d+))? +(?P<exit_code>\d+):(?P<signal>\d+)\s*$"),
+    pattern("slurm.node", r"\bState=(?P<state>[A-Z][A-Z_+*]{0,60}(?:DOWN|DRAIN|FAIL|NOT_RESPONDING|IDLE|ALLOCATED|MIXED|COMPLETING)[A-Z_+*]*|(?:DOWN|DRAIN\w*|FAIL\w*|IDLE|ALLOCATED|MIXED)[A-Z_+*]*)(?= |$)"),
+    pattern("slurm.job_step", rf"^\s*(?P<job>\d+(?:_\d+)?(?:\.(?:\d+|batch|extern))?) .*?\b{_STATE}(?: by (?P<by>\d+))? +(?P<exit_code>\d+):(?P<signal>\d+)\s*$"),
     pattern("slurm.queued", rf"^\s*(?P<job>\d+(?:_\d+)?) +\S+ +\S+ +\S+ +{_SHORT} +(?P<elapsed>[\d:-]+) +(?P<nodes>\d+) +(?P<where>\(?\S.*)$"),
     pattern("slurm.node_failed", r"srun: error: Node failure on (?P<node>\S+)"),
 )  # fmt: skip
