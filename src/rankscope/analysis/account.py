@@ -16,6 +16,7 @@ from ..model.evidence.events import Event
 from ..model.evidence.stacks import Frame, PythonThread, Stack
 from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
+from .frames import at_rest
 from .labels import Who
 from .listed import stacks_listed
 from .needles import Haystack
@@ -31,7 +32,7 @@ _ADVICE = re.compile(
     r"It can be also caused by unexpected exit.*|System call \(e\.g\. socket, malloc\).*|A call failed possibly due to a network error.*|possibly due to a network error.*|"
     r"Is there a distributed collective mismatch in your code\??|Setting OMP_NUM_THREADS environment variable.*|This can potentially cause a hang if this rank to GPU mapping.*|"
     r"In rare cases this process can exit before.*|This constraint has always been present.*|This usually reflects invalid usage.*|or other deadlock-prone behaviors.*|"
-    r"typically caused by .*|Possible causes?:.*|we will try our best to dump.*|remote process exited or there was a network error|mapping is incorrect.*|"
+    r"Please be aware that excessive worker creation.*|typically caused by .*|Possible causes?:.*|we will try our best to dump.*|remote process exited or there was a network error|mapping is incorrect.*|"
     r"On normal program exit, the application should call.*|This may indicate a possible application crash.*|which (?:may|might) be due to .*|The above exception was the direct cause.*",
     re.IGNORECASE,
 )
@@ -142,7 +143,9 @@ class Account:
 
     @property
     def _stacks(self) -> Iterable[str]:
-        return dict.fromkeys([*(seen.text for seen in self.seen), *map(written, (*self.told.values(), *self.listed))])
+        """Stacks as text; threads at rest (servers in their own loop, workers without work) tell nothing."""
+        at_work = [seen.text for seen in self.seen if not at_rest(seen.stack)]
+        return dict.fromkeys([*at_work, *map(written, (*self.told.values(), *self.listed))])
 
     @functools.cached_property
     def said(self) -> str:

@@ -155,9 +155,21 @@ def of_stack(account: Account, seen: Seen) -> Doing:
     deciding = seen.stack[: wait.index + 1] if wait.index >= 0 else seen.stack
     site = " < ".join(frame.function for frame in reversed(deciding[-6:]))
     kind = Kind.P2P if wait.op in _WAITS_FOR and _sends(deciding) else wait.kind
+    if _computes(account, seen):
+        kind = Kind.UNKNOWN  # it computes, and waits for nobody
     return Doing(kind.value, wait.op, site, account.ranks, account.who.count, account.label, account)
 
 
+def _computes(account: Account, seen: Seen) -> bool:
+    """Whether a thread was at work in arithmetic when it was looked at, by its native frames if there are any."""
+    same = [one for one in account.seen if one.thread.tid == seen.thread.tid and one.moment == seen.moment]
+    return any(one.thread.active and one.stack and _ARITHMETIC.search(one.stack[-1].function) for one in (seen, *same))
+
+
+# Where processors spend their time: kernels of BLAS, of vector mathematics, of PyTorch's own operators, copies.
+_ARITHMETIC = re.compile(
+    r"gemm|mkl_(?:blas|vml|dft|lapack)|vm[sd][A-Z]|cblas|openblas|dnnl::|at::native::|Eigen::|^_*mem(?:cpy|set|move)"
+)
 _QUOTED = re.compile(r"\b(?P<name>[A-Za-z_]\w*) \((?P<file>[\w/.-]+\.pyx?):\d+\)")
 
 

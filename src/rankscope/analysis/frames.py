@@ -10,7 +10,7 @@ from ..model.evidence.stacks import Frame, Stack
 from .frame_tables import BUILTINS, NATIVE, PYTHON, STRENGTH, Kind
 from .origin import Origin, is_user, module_path, origin
 
-__all__ = ["Kind", "WaitState", "deepest_user", "has", "kind_of", "plain_name", "wait_of"]
+__all__ = ["Kind", "WaitState", "at_rest", "deepest_user", "has", "kind_of", "plain_name", "wait_of"]
 
 
 @dataclass(frozen=True)
@@ -134,6 +134,14 @@ def wait_of(stack: Stack) -> WaitState:
     if origin(last) is Origin.NATIVE and user < 0:
         kind = Kind.UNKNOWN
     return WaitState(kind, last.function, len(stack) - 1, user, frame)
+
+
+def at_rest(stack: Stack) -> bool:
+    """Whether a thread waits for work where such threads do: in a server's own loop, as a pool's worker; not in a lock."""
+    python = Stack(frame for frame in stack if frame.library is None)
+    loop = has(python, Kind.IDLE)
+    inside = python[loop + 1 :] if loop is not None else ()
+    return loop is not None and kind_of(python[-1]) is not Kind.LOCK and not any(map(is_user, inside))
 
 
 def _of_threads(stack: Stack, index: int) -> bool:

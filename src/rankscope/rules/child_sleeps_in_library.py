@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from ..analysis.accounts import accounts
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
-from ..analysis.frames import kind_of
+from ..analysis.frames import kind_of, wait_of
 from ..analysis.origin import module_path
 from ..model.diagnosis import Finding
 from ..model.evidence.stacks import Stack
@@ -72,7 +72,7 @@ def _asleep(case: Case) -> Iterator[Hit]:
 
 def sleeps_in(stack: Stack) -> str:
     """The innermost frame when it is a library's and says nothing of data, network or files; else ""."""
-    if not stack or kind_of(stack[-1]) not in (None, Wait.UNKNOWN, Wait.LIBRARY):
+    if not stack or kind_of(stack[-1]) not in (None, Wait.UNKNOWN, Wait.LIBRARY) or wait_of(stack).kind is Wait.IDLE:
         return ""
     leaf = stack[-1]
     path = module_path(leaf.file)

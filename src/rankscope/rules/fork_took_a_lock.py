@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from ..analysis.accounts import Account, Seen, accounts
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
-from ..analysis.frames import kind_of, wait_of
+from ..analysis.frames import at_rest, kind_of, wait_of
 from ..analysis.origin import module_path
 from ..analysis.threads import forked
 from ..model.diagnosis import Finding
@@ -134,7 +134,7 @@ def _locked_children(case: Case) -> Iterator[Hit]:
         if not is_child(account, forks):
             continue
         for seen in account.seen:
-            depth = _lock_depth(seen)
+            depth = 0 if _next_in_line(case, seen) else _lock_depth(seen)
             if depth and not any(frame.function in _INTERRUPTS for frame in seen.stack):
                 says = "a worker stands in a lock below a library" if seen.native else "a worker stands in a lock"
                 certainty = LIKELY if seen.native or account.role is Role.DATALOADER_WORKER else POSSIBLE
@@ -142,6 +142,15 @@ def _locked_children(case: Case) -> Iterator[Hit]:
                 break
 
 
+def _next_in_line(case: Case, seen: Seen) -> bool:
+    """Whether a worker waits its turn to read from the queue of its pool, and another is seen to read: both are idle."""
+    if wait_of(seen.stack).kind is not Wait.IDLE or "synchronize.py" not in (seen.stack[-1].file or ""):
+        return False
+    others = (one for account in accounts(case) for one in account.seen if one is not seen)
+    return any(wait_of(one.stack).kind is Wait.IDLE and _READS.search(one.stack[-1].function) for one in others)
+
+
+_READS = re.compile(r"(?:^|[._])(?:recv(?:_bytes)?|read|poll)$")
 # How CPython takes a lock of threading; its semaphore looks like a condition's.
 _PYTHON_LOCK = {"lock_PyThread_acquire_lock", "acquire_timed", "rlock_acquire"}
 # Whoever waits for a lock below these waits for its own thread.
@@ -178,6 +187,8 @@ def _threads_told(account: Account) -> bool:
 
 def _lock_depth(seen: Seen) -> int:
     """How many of the innermost frames are locks; conditions and queues are where idle workers stand."""
+    if at_rest(seen.stack):
+        return 0
     if any(frame.function in _PYTHON_LOCK for frame in seen.stack[-9:]):
         return 1  # an idle worker waits in a semaphore of multiprocessing or a read, never in a lock of threads
     depth = 0

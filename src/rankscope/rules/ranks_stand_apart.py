@@ -26,6 +26,7 @@ from collections.abc import Iterable, Iterator
 from ..analysis.case import Case
 from ..analysis.doings import Doing, doings, gathered, in_kind, of_ranks, way
 from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frames import has
 from ..model.diagnosis import Finding
 from ..model.ranks import ranks_phrase
 from . import calls_counted
@@ -233,7 +234,15 @@ def _callers(found: list[Doing]) -> set[str]:
 
 
 def _signature(doing: Doing) -> str:
-    return doing.site if doing.account is not None and doing.account.seen else doing.op
+    """Where a subject waits; what the backward pass starts by itself is one place, however deep one could look."""
+    if doing.account is None or not doing.account.seen:
+        return doing.op
+    in_backward = any(has(seen.stack, Wait.BACKWARD) is not None for seen in doing.account.seen)
+    return Wait.BACKWARD.value if in_backward and not _USERS_HOOK.search(doing.site) else doing.site
+
+
+# Collectives that Python code calls during the backward pass stand where it wrote them.
+_USERS_HOOK = re.compile(r"\b(?:all_reduce|all_gather\w*|reduce_scatter\w*|broadcast|barrier|all_to_all\w*)\b")
 
 
 def _size(doing: Doing) -> int:

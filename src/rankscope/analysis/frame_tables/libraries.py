@@ -36,7 +36,53 @@ joblib/parallel.py
 gunicorn/arbiter.py
     idle: sleep wait_for_signals run
 gunicorn/workers/sync.py
-    idle: wait run_for_one
+    idle: wait run_for_one run_for_multiple
+gunicorn/workers/gthread.py
+    idle: run
+uvicorn/server.py
+    idle: run serve main_loop
+hypercorn/asyncio/run.py
+    idle: _run worker_serve
+waitress/server.py
+    idle: run
+waitress/task.py
+    idle: handler_thread
+werkzeug/serving.py
+    idle: serve_forever run_simple
+cheroot/server.py
+    idle: serve
+tornado/platform/asyncio.py
+    idle: start run_forever
+tornado/ioloop.py
+    idle: start
+ipykernel/kernelapp.py
+    idle: start
+zmq/eventloop/ioloop.py
+    idle: start
+zmq/sugar/__init__.py
+    idle: device proxy
+zmq/auth/thread.py
+    idle: run
+celery/worker/loops.py
+    idle: synloop asynloop _loop_cycle
+billiard/pool.py
+    idle: workloop _make_recv_method body wait_for_job _process_result
+kombu/asynchronous/hub.py
+    idle: run_forever create_loop
+anyio/_backends/_asyncio.py
+    idle: run
+apscheduler/schedulers/blocking.py
+    idle: _main_loop
+watchdog/observers/api.py
+    idle: run
+twisted/internet/base.py
+    idle: mainLoop run
+distributed/cli/dask_worker.py
+    idle: main run
+distributed/threadpoolexecutor.py
+    idle: _worker
+rq/worker.py
+    idle: dequeue_job_and_maintain_ttl
 distributed/utils.py
     condition: sync run_sync
 fsspec/asyn.py
