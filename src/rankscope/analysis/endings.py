@@ -118,7 +118,10 @@ _PRINTED = re.compile(
 def _quiet(said: Sequence[Event]) -> bool:
     """Whether a text beside the log tells of no trouble and of no progress that could have ended too soon."""
     lines = _lines(said)
+    if said[0].file.endswith(_SOURCES):
+        return True
     return bool(lines) and not any(_WRONG.search(line) or _SAID.search(line) or _STEPS.search(line) for line in lines)
 
 
+_SOURCES = (".py", ".sh", ".yaml", ".yml", ".toml", ".cfg", ".ini", ".sbatch")
 _STEPS = re.compile(r"\b(?:step|iter(?:ation)?|epoch|batch)\W{0,3}\d", re.IGNORECASE)

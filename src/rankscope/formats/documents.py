@@ -38,3 +38,30 @@ def is_document(events: Sequence[Event], frames: int = 0) -> bool:
         event.at_s is not None or event.rank is not None or _RUNNING.search(event.text) is not None for event in said
     )
     return running * 50 < len(said) or (2 * source > len(said) and running * 10 < len(said))
+
+
+# Under such headings one reads what may happen in general and what to do then, not what happened.
+_MANUAL = re.compile(
+    r"#{1,4} +(?:\S+ ){0,3}?(?:trouble-?shooting|runbook|play-?book|faq|frequently asked questions|usage|install(?:ation|ing)?|quick ?start|getting started|"
+    r"change ?log|release notes|known (?:issues|limitations|problems)|common (?:\w+ )?(?:errors|problems|issues|pitfalls|failures|hangs)|contributing|configuration|"
+    r"requirements|on-?call|when (?:\w+ ){1,3}(?:hangs?|fails?|dies|crashes)|how to\b.*|what to do\b.*|(?:\[?v?\d+\.\d+(?:\.\d+)*\w*\]?)(?: [-–(].*)?)\W*$",
+    re.IGNORECASE,
+)
+_HEADING = re.compile(r"#{1,4} +\S")
+
+
+def is_manual(events: Sequence[Event], frames: int = 0) -> bool:
+    """Whether a text, however short, is a manual or change log by its headings: no report of somebody, who tells of one case.
+
+    Most of its headings say so, and there is no dump and no line that a program has printed.
+    """
+    said = [event.text for event in events if event.event == "text.line"]
+    headings = [text for text in said if _HEADING.match(text)]
+    manual = sum(_MANUAL.match(text) is not None for text in headings)
+    return bool(manual) and 2 * manual > len(headings) and not frames and not any(map(_PRINTED.search, said))
+
+
+_PRINTED = re.compile(
+    r"^\s*\[?\d{4}[-/]\d\d[-/]\d\d[ T]\d|^\s*\[?\d\d:\d\d:\d\d|^\s*\[\s*\d+\.\d{3,}\]|^\[?(?:INFO|DEBUG|WARN(?:ING)?|ERROR|CRITICAL)\b|^[WEIF]\d{4} |^Traceback |^\s+File \"|"
+    r"^(?:Process|Thread|Current thread) (?:0x)?\d|\bit/s\b"
+)

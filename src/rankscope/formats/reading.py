@@ -19,7 +19,7 @@ from ..model.gap import Gap, Why
 from ..model.snapshot import Snapshot
 from . import dlrover, error_json, files, flight_recorder, process_facts, pyspy_json, ras, store_keys
 from . import snapshot as own
-from .documents import DOCUMENT, is_document
+from .documents import DOCUMENT, is_document, is_manual
 from .files import Progress, Source, head_of, is_text, is_utf16, open_source, text_lines
 from .records import Dump, Record
 from .sieve import sieve
@@ -71,7 +71,9 @@ def read(source: Source, wish: Wish) -> FileEvidence | Snapshot:
             if tap.damage is not None:
                 evidence.gaps.append(Gap(source.name, Why.DAMAGED, f"it ends early: {tap.damage}"))
             frames = sum(len(dump.thread.stack) for dump in evidence.dumps)
-            if not (evidence.recorders or evidence.reports) and is_document(evidence.events, frames):
+            if not (evidence.recorders or evidence.reports) and (
+                is_document(evidence.events, frames) or is_manual(evidence.events, frames)
+            ):
                 evidence.events.clear()
                 evidence.dumps.clear()
                 evidence.gaps.append(Gap(source.name, Why.SKIPPED, DOCUMENT))

@@ -52,6 +52,7 @@ class Sign:
     speaker: bool = True
     prose: bool = False  # it is understood from stacks and from what people write, not from logs
     passing: bool = False  # it is over where its log goes on with steps
+    until: str = ""  # what ends it, where the same log tells so later
     cures: bool = False  # it is a change that somebody made, and counts where it ended the trouble
 
     @property
@@ -87,7 +88,7 @@ def hits(case: Case, signs: Iterable[Sign], live_stacks: bool = False) -> Iterat
             line = _line_of(one, sign)
             if line is None or routine(line) or not all(one.find(pattern) for pattern in sign.also):
                 continue
-            if not (sign.passes and _over(case, one, sign)):
+            if not (sign.passes and _over(case, one, sign)) and not _ended(one, sign):
                 yield Hit(sign, one, line)
 
 
@@ -100,6 +101,18 @@ def _over(case: Case, account: Account, sign: Sign) -> bool:
     """Whether every line that shows a sign was followed by more steps."""
     said = [event for event in account.events if compiled(sign.pattern).search(event.text)]
     return bool(said) and all(outlived(case, event) for event in said)
+
+
+def _ended(account: Account, sign: Sign) -> bool:
+    """Whether the same log tells later that what a sign shows has ended."""
+    if not sign.until:
+        return False
+    last = {event.file: event.line for event in account.events if compiled(sign.pattern).search(event.text)}
+    return bool(last) and last == {
+        event.file: last[event.file]
+        for event in account.events
+        if event.line > last.get(event.file, event.line) and compiled(sign.until).search(event.text)
+    }
 
 
 def halted(case: Case) -> bool:

@@ -36,7 +36,7 @@ _SIGNS = (
     Sign(r"IBV_WC_(?!WR_FLUSH|SUCCESS)\w+|transport retry counter exceeded|RNR retry (?:counter )?exceeded|local (?:QP operation|protection|length) error|remote (?:access|operation|invalid request) error|work request flushed error",
          "a transfer failed in the card"),
     Sign(r"Got async (?:fatal )?event|IBV_EVENT_\w+|\b(?:port|QP) (?:error|fatal)\b|local catastrophic error", "the card reports an event"),
-    Sign(r"\b(?:mlx[45]|bnxt|irdma|roce|rdma|ib)\w*[^\n]{0,80}(?:link (?:is )?down|port (?:is )?down|Port module event|Cable|flapp\w+|symbol error)", "a link of the fabric is down"),
+    Sign(r"\b(?:mlx[45]|bnxt|irdma|roce|rdma|ib)\w*[^\n]{0,80}(?:link (?:is )?down|port (?:is )?down|(?:Port module event[^\n]{0,30}|Cable )(?:unplug\w*|error|fault\w*|missing|stuck|shorted|High temperature)|flapp\w+|symbol error)", "a link of the fabric is down"),
     Sign(r"ibv_(?:modify_qp|create_ah|post_send|poll_cq|query_\w+)[^\n]*(?:fail|error|Invalid argument|timed out|No route|110|22\b|61)|Call to ibv_\w+ failed", "the verbs library refuses",
          unless=(r"ibv_(?:reg|create)\w*[^\n]*Cannot allocate memory",)),
     Sign(r"[Ff]ailed to modify (?:the )?QP|modify[_ ]qp\w*[^\n]{0,60}(?:fail|errno|error|timed out|unreachable)|\bQP\b[^\n]{0,20}\bto (?:INIT|RTR|RTS)\b[^\n]{0,40}(?:fail|error|timed out)|(?:fail|unable|cannot|could not)\w*[^\n]{0,30}\bto (?:INIT|RTR|RTS)\b", "a queue pair cannot be connected: the peer's address is not reached by the card"),

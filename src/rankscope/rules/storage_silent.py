@@ -33,9 +33,9 @@ _SIGNS = (
     Sign(r"\b(?:df|ls|stat|lsof|du|find(?! (?:that|out|it|this|a|the|no)\b)|cat|cd|mount|touch)\b (?:[^\s,;]+ ){0,4}?(?:on (?:it|that node|the mount) )?(?:hangs?|blocks?|never returns?|does not return|stands? still)|\b(?:hangs?|blocks?)\b[^\n]{0,20}\b(?:df|ls)\b", "plain commands on files hang", prose=True),
     Sign(r"\bwaiting \d+(?:\.\d+)? sec(?:onds)?, \w+: on \w+|\bmmdiag\b[^\n]*waiters", "GPFS has long waiters"),
     Sign(r"\b(?:in|state|status) (?-i:D)\b(?![\w'-])", "a process is in uninterruptible sleep"),
-    Sign(r"\b(?:nfs: server \S+|server \S+) (?:is )?not responding", "a file server does not answer"),
+    Sign(r"\b(?:nfs: server \S+|server \S+) (?:is )?not responding", "a file server does not answer", until=r"\bserver \S+ OK\b|\bis responding\b"),
     Sign(r"\b(?:Lustre|LustreError|MDS|OST)[^\n]*(?:Connection[^\n]*lost|not responding|timed out|evicted)|ceph[^\n]*(?:hung|stuck|slow ops)|"
-         r"(?:mmfs|GPFS)[^\n]*(?:deadlock|waiter|lost|expel)|beegfs[^\n]*(?:timed? ?out|unreachable)", "a parallel file system lost its connection"),
+         r"(?:mmfs|GPFS)[^\n]*(?:deadlock|waiter|lost|expel)|beegfs[^\n]*(?:timed? ?out|unreachable)", "a parallel file system lost its connection", until=r"Connection restored|\bback online\b|\brecovered\b|\brejoined\b"),
     Sign(_KERNEL, "the kernel stands in a file system", also=(r"kill -9|cannot be killed|can(?:not|'t) (?:be )?kill|none can be killed|unkillable|refusing to freeze|kernel stack|uninterruptible|(?-i:(?<![%\w])D[sl<N+]*(?!\w))|state[: ]+D\b|blocked for more|uninterruptible|/proc/\d+/(?:stack|wchan)|\[<0",)),
     Sign(r"\b(?:top|htop|ps|atop)\b[^\n]{0,60}\b(?:with|has|have|had|as|shows|in) (?:an? |the )?(?:red )?(?:(?-i:D)(?=[,.;]|\s*$)|letter (?-i:D)\b)", "a process list shows it in state D, and its files are on a network drive", anywhere=(r"\b(?:network|nfs|remote|shared) (?:drive|share|mount|disk|volume|storage)\b",), prose=True),
     Sign(r"\b(?:state|stat)\b[^\n]{0,10}\b(?-i:D)\b|\b(?-i:D) state\b|\bD \(disk sleep\)|uninterruptible sleep|disk sleep", "a process is in uninterruptible sleep", prose=True),
