@@ -1,8 +1,12 @@
-"""How fast a big log is judged, and in how much memory: ``python benchmarks/logs.py [MEGABYTES]``."""
+"""How fast a big log is judged, and in how much memory: ``python benchmarks/logs.py [MEGABYTES]``.
+
+Then the CPU of one command for a few lines, and for half a megabyte of lines that are all different, the worst for rules.
+"""
 
 from __future__ import annotations
 
 import pathlib
+import random
 import resource
 import subprocess
 import sys
@@ -26,8 +30,43 @@ def make(path: pathlib.Path, megabytes: int) -> None:
             number += 1
 
 
+def make_different(path: pathlib.Path, lines: int) -> None:
+    """Lines of which no two are alike, with words that rules know."""
+    words = "rank loader worker epoch loss token cache read write model layer checkpoint queue lock wait group step batch".split()
+    draw = random.Random(5)
+    with path.open("w") as file:
+        for number in range(lines):
+            name = "".join(draw.choices("abcdefghijklmnop", k=6))
+            said = " ".join(draw.choices(words, k=9))
+            file.write(f"2026-02-11 04:{number // 60 % 60:02d}:{number % 60:02d} INFO {name}: {said}\n")
+
+
+def cpu_s(path: pathlib.Path) -> float:
+    """User and system time of one analysis, the best of three."""
+    took = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(
+            [sys.executable, "-m", "rankscope.cli.main", "analyze", str(path)], stdout=subprocess.DEVNULL, check=False
+        )
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        took.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(took)
+
+
+def short(folder: pathlib.Path) -> None:
+    """CPU of commands on small texts."""
+    few, different = folder / "few.log", folder / "different.log"
+    few.write_text("".join(TROUBLE.format(rank) for rank in range(3)))
+    make_different(different, 5600)
+    print(
+        f"CPU of one command: {cpu_s(few):.2f} s for three lines, {cpu_s(different):.2f} s for 0.5 MB that all differ"
+    )
+
+
 def main(megabytes: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
+        short(pathlib.Path(folder))
         log = pathlib.Path(folder) / "train.log"
         make(log, megabytes)
         for name, call in (

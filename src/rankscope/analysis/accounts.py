@@ -82,10 +82,13 @@ def _files(case: Case) -> Iterator[Account]:
             one.ranks.add(member.rank)
         known = {(seen.stack, seen.moment) for seen in one.seen}
         one.seen.extend(seen for seen in _seen(member) if (seen.stack, seen.moment) not in known)
+    labels = {file: who(stem(file)).text or file for file in {event.file for event in case.events}}
     for event in case.events:
-        label = who(stem(event.file)).text or event.file
+        label = labels[event.file]
         key = keys.get((label, event.pid)) or keys.get((label, ("rank", event.rank))) or label
-        opened.setdefault(key, _Open(who(label))).events.append(event)
+        if key not in opened:
+            opened[key] = _Open(who(label))
+        opened[key].events.append(event)
     for label, one in opened.items():
         told = replace(one.who, ranks=RankSet(one.ranks)) if one.ranks else one.who
         yield Account(label, told, tuple(one.refs), tuple(one.seen), tuple(one.events), one.role)

@@ -63,13 +63,18 @@ class TextReader:
         self._needles = _all_needles()
         self._small = small
         self._dumping: set[_Voice] = set()
+        self._waiting: list[Any] = []  # readers that are in the middle of something
 
     def feed(self, number: int, raw: str) -> Iterator[Record]:
         """All records that a line completes."""
         interesting = self._needles.search(raw) is not None
-        waiting = self._waits()
         if not (
-            interesting or self._small or self._dumping or waiting or _DUMP_LINE.match(raw) or may_have_prefix(raw)
+            interesting
+            or self._small
+            or self._dumping
+            or self._waiting
+            or _DUMP_LINE.match(raw)
+            or may_have_prefix(raw)
         ):
             return
         line = clean(number, raw)
@@ -85,9 +90,18 @@ class TextReader:
             yield _plain(line)
             yield from versions_of(line)
         yield from self._dump(voice, line)
-        for needles, reader in self._families:
-            if (interesting and needles.search(line.text)) or reader in waiting:
-                yield from reader.feed(line)
+        yield from self._events(line, interesting)
+
+    def _events(self, line: Line, interesting: bool) -> Iterator[Record]:
+        concerned = [
+            reader
+            for needles, reader in self._families
+            if (interesting and needles.search(line.text)) or reader in self._waiting
+        ]
+        for reader in concerned:
+            yield from reader.feed(line)
+        if concerned:
+            self._waiting = self._waits()
 
     def _voice(self, source: str) -> _Voice:
         if source not in self._voices and len(self._voices) >= MOST_SOURCES:
@@ -101,7 +115,7 @@ class TextReader:
 
     def gap(self) -> Iterator[Record]:
         """Lines were left out here: what is open does not go on behind them."""
-        if self._dumping or self._waits():
+        if self._dumping or self._waiting:
             yield from self.close()
 
     def _waits(self) -> list[Any]:
@@ -115,6 +129,7 @@ class TextReader:
         self._dumping.clear()
         for _, reader in self._families:
             yield from reader.close()
+        self._waiting = self._waits()
 
 
 @cache
