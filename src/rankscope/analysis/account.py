@@ -150,7 +150,7 @@ class Account:
     @functools.cached_property
     def said(self) -> str:
         """The text without label and stacks."""
-        return _ADVICE.sub("", _joined(list(dict.fromkeys(event.text for event in self.events))))
+        return _ADVICE.sub("", _joined(list(dict.fromkeys(event.text[:LINE_LIMIT] for event in self.events))))
 
     def find(self, pattern: str, prose: bool = False) -> str | None:
         """The line in which a pattern is found first (case does not matter, ^ and $ are lines), None where it is not."""

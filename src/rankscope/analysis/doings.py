@@ -31,7 +31,7 @@ class Doing:
     account: Account | None = None
 
 
-_COLLECTIVE = r"(?:all[_-]?reduce\w*|all[_-]?gather\w*|all[_-]?to[_-]?all\w*|reduce[_-]?scatter\w*|broadcast\w*|(?<![a-z])barrier|bcast|all_?(?:sum|max|min)\b|psum|\bcollective|\b[\w.]*_gather\b|\b(?:gather|reduce|scatter)(?:_object)?\b(?! the\b)|wait_for_everyone)"
+_COLLECTIVE = r"(?:all[_-]?reduce\w*|all[_-]?gather\w*|all[_-]?to[_-]?all\w*|reduce[_-]?scatter\w*|broadcast\w*|(?<![a-z])barrier|bcast|all_?(?:sum|max|min)\b|psum|\bcollective|\b[\w.]{0,80}_gather\b|\b(?:gather|reduce|scatter)(?:_object)?\b(?! the\b)|wait_for_everyone)"
 # In order: the first pattern found in a sentence says what its subject does.
 _SENTENCES: tuple[tuple[str, str], ...] = (
     (
