@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from rankscope.analysis.accounts import accounts
 from rankscope.analysis.frames import at_rest
 from rankscope.formats.gather import gather
 from rankscope.model.evidence.stacks import Frame, Stack
-from rankscope.pipeline import judge
+from rankscope.pipeline import case_of, judge
 
 SERVER = [("main", "app/__main__.py", 3), ("Server.run", "uvicorn/server.py", 61), ("run", "asyncio/runners.py", 44)]
 WORKER = [("_bootstrap", "threading.py", 973), ("_worker", "concurrent/futures/thread.py", 81)]
@@ -89,3 +90,20 @@ def test_the_backward_pass_is_one_place_however_deep_one_looks(tmp_path: Path) -
     )
     causes = [one for one in judge(gather([tmp_path])).findings if one.rule == "ranks-stand-apart"]
     assert causes == []
+
+
+LOOKED = """Process 7: python train.py
+Python v3.11.4 (/usr/bin/python3.11)
+
+Thread 7 (idle): "MainThread"
+    all_reduce (torch/distributed/distributed_c10d.py:2501)
+    step (train.py:{line})
+    <module> (train.py:45)
+
+"""
+
+
+@pytest.mark.parametrize(("lines", "moves"), [((14, 14), False), ((14, 20), True)])
+def test_who_stands_at_another_line_later_has_moved(tmp_path: Path, lines: tuple[int, int], moves: bool) -> None:
+    (tmp_path / "looks.txt").write_text("".join(LOOKED.format(line=line) for line in lines))
+    assert [one.moved for one in accounts(case_of(gather([tmp_path]))) if one.seen] == [moves]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from ..model.evidence.stacks import Frame, PythonThread
 from ..model.process import Role
 from ..model.ranks import RankSet
-from .accounts import Account, Seen, accounts, compiled, line_at
+from .accounts import Account, Seen, accounts, compiled, evidence_of, line_at, outlived
 from .case import Case
 from .frame_tables import STRENGTH, Kind
 from .frames import kind_of, wait_of
@@ -77,19 +77,29 @@ def doings(case: Case) -> tuple[Doing, ...]:
     """What each subject was doing, one entry per subject that a file names in its lines."""
     found: tuple[Doing, ...] | None = case.__dict__.get("_doings")
     if found is None:
-        found = case.__dict__["_doings"] = tuple(doing for account in accounts(case) for doing in _doing(account))
+        found = case.__dict__["_doings"] = tuple(
+            doing for account in accounts(case) for doing in _doing(account, _still(case, account))
+        )
     return found
 
 
-def _doing(account: Account) -> Iterator[Doing]:
+def _still(case: Case, account: Account) -> str:
+    """What a subject said, without what its log has gone on from with more steps."""
+    if case.snapshot.live:
+        return account.said
+    return evidence_of("\n".join(dict.fromkeys(one.text for one in account.events if not outlived(case, one))))
+
+
+def _doing(account: Account, said: str) -> Iterator[Doing]:
     main = main_thread(account)
     if main is not None:
-        yield of_stack(account, main)
+        if not account.moved:
+            yield of_stack(account, main)
         return
     if account.told:
         yield from _told(account)
         return
-    subjects = list(_subjects(account))
+    subjects = list(_subjects(account, said))
     yield from subjects
     if subjects or (not account.listed and mostly_code(account.said.splitlines()[:_LINES])):
         return  # code says what is to be done, not what is done
@@ -97,7 +107,7 @@ def _doing(account: Account) -> Iterator[Doing]:
         seen = Seen(PythonThread(None, account.listed[0]))
         yield of_stack(replace(account, seen=(seen,)), seen)
     else:
-        yield of_text(account, account.said)
+        yield of_text(account, said)
 
 
 _LINES = 200  # of a longer text the beginning tells what it is
@@ -225,8 +235,8 @@ def _plain_op(word: str) -> str:
     )
 
 
-def _subjects(account: Account) -> Iterator[Doing]:
-    for line in account.said.splitlines():
+def _subjects(account: Account, text: str) -> Iterator[Doing]:
+    for line in text.splitlines():
         for subject, said in sayings(line):
             told = replace(of_text(account, said), ranks=subject.ranks, text=said[:300])
             if subject.ranks or told.kind != "unknown":

@@ -140,8 +140,9 @@ def at_rest(stack: Stack) -> bool:
     """Whether a thread waits for work where such threads do: in a server's own loop, as a pool's worker; not in a lock."""
     python = Stack(frame for frame in stack if frame.library is None)
     loop = has(python, Kind.IDLE)
-    inside = python[loop + 1 :] if loop is not None else ()
-    return loop is not None and kind_of(python[-1]) is not Kind.LOCK and not any(map(is_user, inside))
+    if loop is None or kind_of(python[-1]) is Kind.LOCK or has(python, Kind.EXIT) is not None:
+        return False
+    return not any(map(is_user, python[loop + 1 :]))
 
 
 def _of_threads(stack: Stack, index: int) -> bool:

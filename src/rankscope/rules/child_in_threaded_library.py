@@ -178,7 +178,8 @@ def _copies_asleep(case: Case) -> Iterator[Hit]:
 def _copy_of(row: Event, parent: Event) -> bool:
     asleep = str(row.fields.get("wchan", "")).startswith("futex") and str(row.fields.get("state"))[:1] == "S"
     same = str(row.fields.get("command")) == str(parent.fields.get("command"))
-    lonely = row.fields.get("threads", 1) == 1 and parent.fields.get("threads", 2) != 1
+    # Workers without work sleep so, too: the threads must be told, and that only the parent has several.
+    lonely = row.fields.get("threads") == 1 and parent.fields.get("threads", 1) != 1
     return asleep and same and lonely
 
 

@@ -23,7 +23,7 @@ from ._outcomes import BAD, cured_by
 from ._text import POSSIBLE, Sign, text_rule
 
 _END = (
-    r"(?:Py_FinalizeEx|Py_Finalize\b|Py_Exit|Py_RunMain|__run_exit_handlers|_dl_fini|__cxa_finalize|atexit_\w+|_run_exitfuncs|finalize_modules|"
+    r"(?:Py_FinalizeEx|Py_Finalize\b|Py_Exit|__run_exit_handlers|_dl_fini|__cxa_finalize|atexit_\w+|_run_exitfuncs|finalize_modules|"
     r"wait_for_thread_shutdown|_python_exit|_shutdown \((?:[^\n]*/)?threading|_exit_function|_run_finalizers|_terminate_pool|ncclCommAbort|ncclCommDestroy|"
     r"ncclCommFinalize|~ProcessGroup\w*|ProcessGroupNCCL::(?:shutdown|abort|~)|destroy_process_group|_shutdown_backend|MPI_Finalize|"
     r"cuDevicePrimaryCtxRelease|cudart::\S*~|globalState::~|_PyGC_CollectNoFail|PyImport_Cleanup|rpc\.shutdown|_teardown|_execute_onexit_table|LdrShutdownProcess|RtlExitUserProcess|ExitProcess\w*|__(?:hip|cuda)UnregisterFatBinary|_cancel_all_tasks|shutdown_default_executor|_do_shutdown \(|(?<!__cxa_)(?<!__internal_)(?<!pthread_)(?<!__new_)atexit|_exitfunc \(|(?:_stop_locked|__del__|_stop) \((?:[^\n]*/)?multiprocessing/resource_tracker)"

@@ -67,6 +67,8 @@ socketserver.py
     idle: serve_forever
 asyncio/base_events.py
     idle: _run_once run_forever
+asyncio/runners.py
+    exit: _cancel_all_tasks
 socket.py
     socket: readinto accept connect create_connection getaddrinfo recv
 ssl.py
