@@ -24,7 +24,7 @@ def mount(crew):
 def report(crew, folder, main):
     crew.await_others()
     await_still([main], states="D")
-    crew.ready(undo=[["umount", "-f", str(folder)]])
+    crew.ready(undo=[["umount", "-f", str(folder)], ["umount", "-l", str(folder)]])
 
 
 def convert(crew, folder):
