@@ -21,7 +21,8 @@ _NATIVE = re.compile(
     r"^\W{0,4}(?P<number>#\d+\s+)?(?:0x[0-9a-f]+ in )?(?P<name>[A-Za-z_~][\w:~.@]*(?:<[^()]*>)?[\w:~]*)"
     r"(?P<rest>\s*\(.*\))?(?: const)?(?:\s+(?:from|at|in|\+)\s.*|\s*\[0x\w+\])?\s*$"
 )
-_GAP = re.compile(r"^\W*(?:\.\.\.|…|\(garbage collect\w*\)|<signal handler called>)?\W*$")
+# Dots and dashes are no letters either.
+_GAP = re.compile(r"^\W*(?:(?:\(garbage collect\w*\)|<signal handler called>)\W*)?$")
 _ROOTS = re.compile(
     r"^(?:<module>|_?main|__libc_start_main\w*|_start|start_thread|clone3?|_bootstrap(?:_inner)?|thread_start|run_forever|Py_RunMain|Py_BytesMain)$"
 )
