@@ -120,23 +120,37 @@ def _alike(members: Iterable[Member]) -> bool:
     return len({tuple(seen.stack for seen in _seen(member)) for member in members}) == 1
 
 
-STEP = re.compile(r"\b(?:global[_ ]?step|step|iteration|iter|batch)\W{0,3}(\d{1,9})\b", re.IGNORECASE)
+STEP = re.compile(
+    r"\b(?:global[_ ]?step|step|iteration|iter|it|batch)(?:\W{0,3}| {4,12})(\d{1,9})\b|\b(\d{1,3})%\|", re.IGNORECASE
+)
+_LOOKED_AT = 24  # of the steps that come after, the last ones tell
 
 
 def outlived(case: Case, event: Event) -> bool:
-    """Whether its log goes on with at least three more steps afterwards: what was said then is over."""
+    """Whether its log goes on with at least three more steps afterwards: what was said then is over.
+
+    Steps may begin anew, with an epoch or a bar, but they grow.
+    """
     steps = case.__dict__.get("_steps")
     if steps is None:
-        steps = case.__dict__["_steps"] = {}
-        for said in case.events:
-            if found := STEP.search(said.text):
-                steps.setdefault(said.file, {})[said.line] = (said.rank, int(found.group(1)))
-    later = [
-        number
-        for line, (rank, number) in steps.get(event.file, {}).items()
-        if line > event.line and (event.rank is None or rank is None or rank == event.rank)
-    ]
-    return len(later) > 2 and all(a <= b for a, b in zip(later, later[1:])) and later[0] < later[-1]
+        steps = case.__dict__["_steps"] = _steps(case)
+    later: list[int] = []
+    for line, rank, number in reversed(steps.get(event.file, ())):
+        if line <= event.line or len(later) == _LOOKED_AT:
+            break
+        if event.rank is None or rank is None or rank == event.rank:
+            later.insert(0, number)
+    grows = sum(a < b for a, b in zip(later, later[1:]))
+    return len(later) > 2 and grows > 3 * sum(a > b for a, b in zip(later, later[1:])) and grows > 0
+
+
+def _steps(case: Case) -> dict[str, list[tuple[int, int | None, int]]]:
+    """The steps that each file tells: the line, the rank, the number."""
+    found: dict[str, dict[int, tuple[int, int | None, int]]] = {}
+    for said in case.events:
+        if step := STEP.search(said.text):
+            found.setdefault(said.file, {})[said.line] = (said.line, said.rank, int(step[1] or step[2]))
+    return {file: [steps[line] for line in sorted(steps)] for file, steps in found.items()}
 
 
 def stem(name: str) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from ..model.evidence.stacks import Frame, PythonThread
 from ..model.process import Role
 from ..model.ranks import RankSet
-from .accounts import Account, Seen, accounts, compiled, evidence_of, line_at, outlived
+from .accounts import Account, Seen, accounts, compiled, line_at, outlived
 from .case import Case
 from .frame_tables import STRENGTH, Kind
 from .frames import kind_of, wait_of
@@ -52,7 +52,7 @@ _SENTENCES: tuple[tuple[str, str], ...] = (
     ),
     (
         Kind.P2P.value,
-        r"(?:send/rec\w*|\b(?:batch_)?i?(?:send|recv)(?:_forward|_backward|_object_list)?\b|receive from|send to|point[- ]to[- ]point|\bp2p\b|ncclSend|ncclRecv)",
+        r"(?:send/rec\w*|\b(?:batch_)?i?(?:send|recv)(?:_forward|_backward|_object_list)?\b|receive from|send to|point[- ]to[- ]point|\bp2p\b(?! (?:channels?|level|chunk))|ncclSend|ncclRecv)",
     ),
     (Kind.COLLECTIVE.value, _COLLECTIVE),
     (Kind.RENDEZVOUS.value, r"(?:init_process_group|new_group|rendezvous|ncclCommInitRank|init_distributed)"),
@@ -85,9 +85,8 @@ def doings(case: Case) -> tuple[Doing, ...]:
 
 def _still(case: Case, account: Account) -> str:
     """What a subject said, without what its log has gone on from with more steps."""
-    if case.snapshot.live:
-        return account.said
-    return evidence_of("\n".join(dict.fromkeys(one.text for one in account.events if not outlived(case, one))))
+    late = () if case.snapshot.live else tuple(one for one in account.events if not outlived(case, one))
+    return account.said if len(late) in (0, len(account.events)) else replace(account, events=late).said
 
 
 def _doing(account: Account, said: str) -> Iterator[Doing]:

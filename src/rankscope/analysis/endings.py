@@ -16,25 +16,30 @@ from .case import Case
 
 # What comes behind the last words of a run: its tables, summaries and the good-byes of its libraries.
 _BEHIND = 40
-_RUN = r"(?:training|fine-?tuning|pre-?training|evaluation|inference|(?:the |all )?(?:job|run|runs|script|program|experiment|workflow|pipeline|benchmark|build|everything|epochs|steps|iterations|jobs|tasks|stages|work|files|shards|records))"
-_ENDED = r"(?:done|finished|complete[sd]?|(?:has |have )?(?:finished|completed|succeeded|ended)|successful(?:ly)?|succeeded|over)"
+_RUN = (
+    r"(?:training|fine-?tuning|pre-?training|evaluation|testing|inference|(?:the |all |this )?(?:job|run|runs|script|program|process|experiment|workflow|pipeline|benchmark|build|sweep|"
+    r"everything|epochs|steps|iterations|jobs|tasks|stages|worker group|conversion|export|download|preprocessing|tokeni[sz]ation))"
+)
+_ENDED = r"(?:done|finished|completed?|ended|successful(?:ly)?|succeeded|over)"
 _GOOD = re.compile(
-    rf"\b{_RUN}\b(?: \S+){{0,3}}? (?:is |are |was |has |have )?(?:now |been |successfully )?{_ENDED}\b(?! (?:for |of |in )?(?:step|epoch|iter|batch|\d))"
-    rf"|^(?:all )?(?:done|finished|completed|success|bye|ok|all good)\b[.! ]*$|^(?:finished|completed|done with|ran) (?:all )?\d+ (?:steps|epochs|iterations|tasks|jobs|samples|files)\b"
-    r"|\b(?:successfully|is) complete[d]?\W*$|\b(?:exit(?:ed|s|ing)?|return(?:ed)?|rc)\b(?:[ -](?:with|code|status|value)){0,2}\W{1,3}0\b|^done: \w"
-    r"|\b(?:COMPLETED|CD) +0:0\b|\b0/1 +Completed\b|\bSUCCEEDED\b|\b(?:phase|state|status)\W{1,3}(?:Succeeded|Completed|COMPLETED)\b|\bJob\w*Succeeded\b"
-    r"|\breached (?:the )?max\w*|`?\.?fit`? stopped: `?max_\w+=\S+ reached|'train_runtime'|\btrain_runtime\b"
-    r"|^=+ (?:\d+ \w+, )*\d+ passed\b(?!.*\b(?:failed|errors?)\b)|\b\d+/\d+ tests? passed\b|^OK(?: \(\w+=\d+.*\))?$"
-    r"|\b(?:saved|saving|wrote|written|uploaded|exported)\b.{0,30}\bfinal\b|\bfinal (?:checkpoint|model|weights)\b.{0,40}\b(?:saved|written|uploaded)\b"
+    rf"\b{_RUN}\b(?: \S+){{0,3}}? (?:is |are |was |has |have )?(?:now |been |successfully )?{_ENDED}\b(?! (?:for |of |in )?(?:step|epoch|iter|batch|\d+/))"
+    rf"|\b(?:end of|finished|completed|done(?: with)?|exit(?:s|ed|ing)|exiting from) (?:the )?{_RUN}\b(?! (?:step|epoch|iter|batch|data|loop|\d+/))|^(?:end of|total) (?:training|run|wall|elapsed|execution)\W(?:time|duration)?"
+    r"|^(?:all )?(?:done|finished|completed|success|good ?bye|bye|ok|all good)\b[.! ]*$|^(?:finished|completed|done with|ran) (?:all )?\d+ (?:steps|epochs|iterations|tasks|jobs|samples|files)\b|^done: \w"
+    r"|\b(?:successfully|is) complete[d]?\W*$|\b(?:finish|complet|exit|end|terminat|shut ?down)(?:e?s|e?d)? (?:successfully|normally|cleanly|gracefully|without errors?)\b|\bsuccessfully (?:finished|completed|exited|built|tagged|ended)\b"
+    r"|\b(?:exit(?:ed|s|ing)?|return(?:ed)?|rc)\b(?:[ -](?:with|code|status|value)){0,2}\W{1,3}0\b"
+    r"|\b(?:COMPLETED|CD) +0:0\b|^\d+\S* .*\bCOMPLETED\b|\b0/1 +Completed\b|\bSUCCEEDED\b|\b(?:phase|state|status|finished|result)\W{1,3}(?:succe(?:eded|ss)|completed|ok)\b|\bJob\w*Succeeded\b|\bas success\b"
+    r"|\breached (?:the )?max\w*|`?\.?fit`? stopped: `?max_\w+=\S+ reached|'?\btrain_runtime\b|\bexiting program (?:at|after)\b|\bearly stopp(?:ing|ed)\b.*\bbest\b"
+    r"|(?:^|[=, ])\d+ passed\b(?!.*\b(?:failed|errors?)\b)|\b\d+/\d+ tests? passed\b|^100% tests passed|^OK(?: \(\w+=\d+.*\))?$|\btest result: ok\b"
+    r"|\b(?:saved|saving|wrote|written|uploaded|exported|pushed)\b.{0,30}\bfinal\b|\bfinal (?:checkpoint|model|weights)\b.{0,40}\b(?:saved|written|uploaded)\b"
     r"|\bfinal (?:test |validation |eval\w* |train\w* )?(?:metrics?|accuracy|loss|results?|score)\b|^(?:test|validation) (?:accuracy|acc|loss|score)\b"
-    r"|\bshut ?down (?:cleanly|gracefully|complete[d]?|successful(?:ly)?)|\bclean(?:ly)? (?:shut ?down|exit)\b"
-    r"|\bfalse alarm\b|\bnever ?mind\b|\bmy mistake\b|\bnot a (?:deadlock|hang) after all\b"
+    r"|\bshut ?down (?:cleanly|gracefully|complete[d]?|successful(?:ly)?)|\bclean(?:ly)? (?:shut ?down|exit)\b|^Finished server process\b|\bDone waiting for other agents\b|^wandb: Synced\b"
+    r"|\bfalse alarm\b|\bnever ?mind\b|\bmy mistake\b|\bnot a (?:deadlock|hang) after all\b|^#\d+ DONE \d"
     r"|\bpass rate 100 ?%|\bkept \d+, (?:skipped|dropped) \d+\b|\bRestoring model weights from the end of the best epoch|\b(?:training|train|test(?:s|ing)?) (?:is )?(?:done|over)\b",
     re.IGNORECASE,
 )  # fmt: skip
 # One rank that is done says nothing of the others, and what is not so is no good end.
 _NOT_ALL = re.compile(
-    r"\bnot (?:\w+ )?(?:done|finish\w*|complete\w*|succe\w+)|\b(?:un|in)(?:successful|complete|finished)|\b(?:before|until|unless|if|when|while|once|after|would|should|never|waiting)\b|\bexit\w*\b.{0,12}\b[1-9]\d*\b",
+    r"\bnot (?:\w+ )?(?:done|finish\w*|complete\w*|succe\w+)|\b(?:un|in)(?:successful|complete|finished)|\b(?:before|until|unless|if|when|while|once|after|would|should|never|waiting|that|which|already|had|not|\w+n't)\b|\bexit\w*\b.{0,12}\b[1-9]\d*\b",
     re.IGNORECASE,
 )
 _HEAD = re.compile(
@@ -43,11 +48,11 @@ _HEAD = re.compile(
 )
 # What tells that something is wrong, in the words of programs.
 _WRONG = re.compile(
-    r"\b(?:Traceback|\w*Error|\w*Exception|KeyboardInterrupt|SIG[A-Z]{3,}|FATAL|CRITICAL|segmentation fault|core dumped|killed|aborted|terminated|panic|Watchdog|timed? ?out|out of memory|cancel+ed|preempt\w*|OOM\w*|[1-9]\d* failed|exit ?code\W{1,3}[1-9-])\b|\^C|\bERROR\b|\bE\d{4} |^\[?E\]? ",
+    r"\b(?:Traceback|\w*Error|\w*Exception|KeyboardInterrupt|SIG[A-Z]{3,}|FATAL|CRITICAL|segmentation fault|core dumped|killed|aborted|terminated|panic|[Ww]atchdog|timed? ?out|out of memory|cancel+ed|preempt\w*|OOM\w*|[1-9]\d* failed|exit ?code\W{1,3}[1-9-])\b|\^C|\bERROR\b|\bE\d{4} |^(?:\[rank\d+\]:)?\[?E\]? |\[E\d",
 )
 # What people say of a program that does not go on; programs have no such words.
 _SAID = re.compile(
-    r"\b(?:hangs?|hanging|hung|stuck|fr[eo]ez\w+|froze\w*|never (?:returns?|ends?|exits?|finish\w*|comes? back|terminates?|quits?|reach\w*)|(?:does|do|did|will|would)(?:n't| not) (?:return|end|exit|finish|terminate|stop|quit|come back|go on|give)|nothing (?:happens|more|further|else)|no (?:further |more )?(?:output|prompt)|still (?:there|running|alive|in ps|holds?)|for ?ever|(?:had|have|need) to (?:kill|press|ctrl)|ctrl-?c|kill -9|idle since|sits? there|stays?|remains?|deadlock\w*)\b",
+    r"\b(?:hangs?|hanging|hung|stuck|fr[eo]ez\w+|froze\w*|never (?:returns?|ends?|exits?|finish\w*|comes? back|terminates?|quits?|reach\w*)|(?:does|do|did|will|would)(?:n't| not) (?:return|end|exit|finish|terminate|stop|quit|come back|go on|give)|nothing (?:happens|more|further|else)|no (?:further |more )?(?:output|prompt)|still (?:there|running|alive|in ps|holds?)|for ?ever|(?:had|have|need) to (?:kill|press|ctrl)|ctrl-?c|kill -9|idle since|sits? there|locks? up|stalls?|stays?|remains?|deadlock\w*)\b",
     re.IGNORECASE,
 )
 
@@ -81,14 +86,26 @@ def _ends_well(said: Sequence[Event]) -> bool:
         return False
     lines = _lines(said)
     at = next((at for at in range(len(lines) - 1, max(-1, len(lines) - 1 - _BEHIND), -1) if _good(lines[at])), None)
-    if at is None or any(_wrong(line) for line in lines[at + 1 :]):
+    if at is None or not _of_all(said, lines[-_BEHIND:]) or any(_wrong(line) for line in lines[at + 1 :]):
         return False
     return _taken_back(said) or not any(_SAID.search(line) for line in lines if not _printed(line))
 
 
 def _good(line: str) -> bool:
     text = _HEAD.sub("", line)
-    return _GOOD.search(text) is not None and not _NOT_ALL.search(text) and len(line) < 300
+    return bool(_GOOD.search(text)) and not (_NOT_ALL.search(text) or _WRONG.search(text)) and len(line) < 300
+
+
+def _of_all(said: Sequence[Event], last: Sequence[str]) -> bool:
+    """Whether the last words are not those of one rank among several that the log tells of."""
+    named = {int(found[1]) for line in last if _good(line) for found in _RANK.finditer(line)}
+    named |= {event.rank for event in said if event.rank is not None and event.text in last and _good(event.text)}
+    told = {event.rank for event in said if event.rank is not None}
+    told |= {int(found[1]) for event in said for found in _RANK.finditer(event.text)} if named else set()
+    return not named or told <= named
+
+
+_RANK = re.compile(r"\brank\W{0,2}(\d+)", re.IGNORECASE)
 
 
 def _taken_back(said: Sequence[Event]) -> bool:

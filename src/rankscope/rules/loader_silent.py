@@ -43,7 +43,7 @@ _SIGNS = (
     Sign(r"use_multiprocessing ?= ?False[^\n]{0,40}(?:go|work|run|fine|ok|help|fix)|(?:go|work|run|fine|fix)\w*[^\n]{0,40}use_multiprocessing ?= ?False|persistent_workers ?= ?\w+[^\n]{0,40}(?:run|work|fix|help|solv|go)", "it goes away with other workers", prose=True),
     Sign(r"_shutdown_workers \((?:[^\n]*/)?dataloader\.py", "a rank waits for the workers of a loader to end", unless=(r"Py_Finalize|atexit|_run_exitfuncs|_exit_function|threading\.py[^\n]*_shutdown|_shutdown \((?:[^\n]*/)?threading",)),
     Sign(r"Pin memory thread exited unexpectedly", "the loader's own thread is gone"),
-    Sign(r"tensorflow::data::\S*(?:Prefetch|ParallelMap|Iterator)|IteratorGetNext|PrefetchDatasetOp", "a process waits for its next batch"),
+    Sign(r"tensorflow::data::\S*(?:Prefetch|ParallelMap|Iterator)|IteratorGetNext|PrefetchDatasetOp", "a process waits for its next batch", unless=(r"End of sequence",)),
     Sign(_DATA_WAIT, "a rank waits for its next batch", anywhere=(_COLLECTIVE,)),
     Sign(_DATA_WAIT, "a process waits for its next batch"),
     Sign(r"DataLoader timed out after|DataLoader worker \(pid\(?s?\)? ?[\d, ]+\) exited unexpectedly|worker_result_queue|Caught \w+ in DataLoader worker", "the loader itself reports its workers"),

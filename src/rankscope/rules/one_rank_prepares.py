@@ -60,12 +60,17 @@ _SIGNS = (
 )  # fmt: skip
 
 
+# A limit expired, or somebody stands at a meeting; what a log has gone on from is over.
+_WAITED = Sign(
+    r"timed? ?out|time-?out|monitoredBarrier|Watchdog caught|barrier|Traceback|main_process_first",
+    "somebody waited",
+    passing=True,
+)
+
+
 def check(case: Case) -> Iterator[Finding]:
     busy = list(_busy_bars(case))
-    waited = any(
-        one.find(r"timed? ?out|time-?out|monitoredBarrier|Watchdog caught|barrier|Traceback|main_process_first")
-        for one in accounts(case)
-    )
+    waited = any(True for _ in hits(case, (_WAITED,)))
     named = events(case, "torch.monitored_barrier_failed")
     missing = RankSet(rank for event in named for rank in (event.fields.get("missing") or ()) if isinstance(rank, int))  # type: ignore[union-attr]
     if busy and waited:

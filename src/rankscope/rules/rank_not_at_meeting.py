@@ -145,14 +145,19 @@ def _is_rank(doing: Doing) -> bool:
     return bool(doing.ranks or doing.count or (account and (account.seen or account.who.count)))
 
 
+# A scheduler says so also while it makes room; what was scheduled then has its devices.
+_NO_DEVICES = Sign(
+    r"Waiting for creating a placement group|No available node types can fulfill|current node has no \w+ available|Insufficient (?:nvidia\.com/gpu|cpu|memory)",
+    "the workers wait for devices",
+    passing=True,
+    until=r"Successfully assigned|\bScheduled\b|\bStarted container|placement group (?:is )?(?:created|ready)",
+)
+
+
 def _resources(case: Case) -> Finding | None:
     """A framework that says again and again that it waits for the devices of its workers."""
-    for account in accounts(case):
-        line = account.find(
-            r"Waiting for creating a placement group|No available node types can fulfill|current node has no \w+ available|Insufficient (?:nvidia\.com/gpu|cpu|memory)"
-        )
-        if line is not None:
-            return simple(RULE, "the workers wait for devices that are not free", LIKELY, [line], _STEPS)
+    for hit in hits(case, (_NO_DEVICES,)):
+        return simple(RULE, "the workers wait for devices that are not free", LIKELY, [hit.line], _STEPS)
     return None
 
 
