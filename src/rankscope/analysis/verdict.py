@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from ..model.diagnosis import Certainty, Diagnosis, Finding, Kind, State, Verdict
 from ..model.evidence.events import Event
 from ..model.evidence.stacks import NativeStacks, PythonStacks
+from ..model.gap import Why
 from ..model.ranks import RankSet
 from .away import away
 from .case import Case
@@ -85,7 +86,8 @@ def _next(case: Case, findings: list[Finding], verdict: Verdict | None) -> tuple
 def _would_decide(case: Case) -> Iterator[str]:
     """What to gather when the evidence does not decide."""
     if case.snapshot.live:
-        yield "sudo -E rankscope diagnose        # as the job's user or root"
+        if any(gap.why is Why.DENIED for gap in case.snapshot.gaps):
+            yield "sudo -E rankscope diagnose        # as the job's user or root"
         yield "rankscope doctor                  # says what can be seen here, and why not"
         return
     if not any(member.latest(PythonStacks) or member.latest(NativeStacks) for member in case):
