@@ -6,7 +6,12 @@ import time
 
 from _common import join_group, start
 
-TRUTH = {"class": "dead-rank", "ranks": [2], "state": "stuck", "accept": ["rank-never-joined", "collective-missed-by-rank"]}
+TRUTH = {
+    "class": "dead-rank",
+    "ranks": [2],
+    "state": "stuck",
+    "accept": ["rank-never-joined", "collective-missed-by-rank"],
+}
 LAUNCHERS = ("forked", "shell")
 NEEDS = ("torch",)
 

@@ -15,7 +15,9 @@ NAME = "py-spy dump"
 _PROCESS = re.compile(r"^Process (\d+): ?(.*)$")
 _RANK = re.compile(r"^This is rank (\d+) on \S+$")  # ``rankscope stacks --raw`` says so below the header
 _PYTHON = re.compile(r"^Python v(\d+\.\d+[\w.+-]*)")
-_THREAD = re.compile(r'^\s*Thread (0x[0-9a-fA-F]+|\d+)(?:/0x[0-9a-fA-F]+)? ?\(([a-z+]+)\)(?:: (?:"(.*)"|(.*?)))?:?\s{0,99}$')
+_THREAD = re.compile(
+    r'^\s*Thread (0x[0-9a-fA-F]+|\d+)(?:/0x[0-9a-fA-F]+)? ?\(([a-z+]+)\)(?:: (?:"(.*)"|(.*?)))?:?\s{0,99}$'
+)
 _FRAME = re.compile(r"^\s+(?P<name>\S.*?) \((?P<file>[^()]*?(?:\([^()]*\)[^()]*?)??)(?::(?P<line>\d+))?\)$")
 # Without a header only a Python file with a line is taken for a frame: prose has parentheses too.
 _BARE = re.compile(

@@ -76,7 +76,9 @@ _BINDS = re.compile(
     r"set_device|device_ids?\b ?=|CUDA_VISIBLE_DEVICES|\.cuda\((?!\))|cuda:\{|[\"']cuda:[\"'] ?\+|torch\.device\([\"']cuda[\"'], ?|\.to\((?:\w+[._])*(?:rank|local_rank|gpu|device|device_id)\b|"
     r"accelerat|Trainer\(|deepspeed|with torch\.cuda\.device|local_device_ids|set_per_process"
 )
-_DEFAULT_DEVICE = re.compile(r"\.cuda\(\)|device ?= ?[\"']cuda(?::0)?[\"']|\.to\([\"']cuda(?::0)?[\"']\)|cuda\.FloatTensor")
+_DEFAULT_DEVICE = re.compile(
+    r"\.cuda\(\)|device ?= ?[\"']cuda(?::0)?[\"']|\.to\([\"']cuda(?::0)?[\"']\)|cuda\.FloatTensor"
+)
 
 
 def _unbound(case: Case) -> Iterator[Finding]:
