@@ -52,7 +52,7 @@ _SENTENCES: tuple[tuple[str, str], ...] = (
     ),
     (
         Kind.P2P.value,
-        r"(?:send/rec\w*|\b(?:batch_)?i?(?:send|recv)(?:_forward|_backward|_object_list)?\b|receive from|send to|point[- ]to[- ]point|\bp2p\b(?! (?:channels?|level|chunk))|ncclSend|ncclRecv)",
+        r"(?:send/rec\w*|\b(?:batch_)?i?(?:send|recv)(?:_forward|_backward|_object_list)?\b|receive from|send to|point[- ]to[- ]point|(?<!via )\bp2p\b(?! (?:channels?|level|chunk))|ncclSend|ncclRecv)",
     ),
     (Kind.COLLECTIVE.value, _COLLECTIVE),
     (Kind.RENDEZVOUS.value, r"(?:init_process_group|new_group|rendezvous|ncclCommInitRank|init_distributed)"),

@@ -88,7 +88,7 @@ def hits(case: Case, signs: Iterable[Sign], live_stacks: bool = False) -> Iterat
             line = _line_of(one, sign)
             if line is None or routine(line) or not all(one.find(pattern) for pattern in sign.also):
                 continue
-            if not (sign.passes and _over(case, one, sign)) and not _ended(one, sign):
+            if not (sign.passes and _over(case, one, sign)) and not ended(one, sign):
                 yield Hit(sign, one, line)
 
 
@@ -103,7 +103,7 @@ def _over(case: Case, account: Account, sign: Sign) -> bool:
     return bool(said) and all(outlived(case, event) for event in said)
 
 
-def _ended(account: Account, sign: Sign) -> bool:
+def ended(account: Account, sign: Sign) -> bool:
     """Whether the same log tells later that what a sign shows has ended."""
     if not sign.until:
         return False

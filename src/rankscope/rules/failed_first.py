@@ -170,14 +170,16 @@ def _clocks(case: Case) -> Iterator[str]:
 _HANDLED = re.compile(r"\bWARN(?:ING)?\b|\b(?:skipp|ignor|retry|continu)(?:ing|ed)\b|\bretried\b|\bskip\b", re.I)
 
 
+# They end nothing, or are words of the kernel's file systems, which only look like names of errors.
+_NO_ERRORS = ("Exception", "SystemExit", "StopIteration", "LustreError", "LNetError")
+
+
 def _consequence(event: Event) -> bool:
     text = f"{event.fields.get('type')}: {event.fields.get('message')}"
     if _HANDLED.search(event.text):
         return True  # the program said so and went on
     kind = str(event.fields.get("type", "")).rsplit(".", 1)[-1]
-    return (
-        bool(_CASCADE.search(text)) or kind.endswith("Warning") or kind in ("Exception", "SystemExit", "StopIteration")
-    )
+    return bool(_CASCADE.search(text)) or kind.endswith("Warning") or kind in _NO_ERRORS
 
 
 RULE = make_rule(__name__, __doc__, "dead-rank", 60, check)

@@ -30,17 +30,18 @@ from ..analysis.frame_tables import Kind as Wait
 from ..analysis.pasted_code import code_in, sections
 from ..model.diagnosis import Finding
 from ..model.ranks import RankSet, ranks_phrase
-from ._text import HALTS, LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, simple
+from ._text import HALTS, LIKELY, POSSIBLE, Sign, ended, events, finding, hits, make_rule, simple
 
 _STEPS = (
     "rankscope diagnose   # on the host of the missing rank",
     "echo $MASTER_ADDR $MASTER_PORT $WORLD_SIZE $RANK   # on every node",
 )
+_PLACED = r"Successfully assigned|\bScheduled\b|\bStarted container|placement group (?:is )?(?:created|ready)|\b1/1 +Running\b|\b0/1 +Completed\b"
 _SIGNS = (
     Sign(r"\b(?:tasks?|workers?|processes) (?:that )?(?:did not|have not|has not|haven't) (?:yet )?(?:reach|reached|connect|connected|join|joined|arrive|arrived)|Barrier timed out[^\n]*|Permission denied \(publickey|Are you sure you want to continue connecting|Host key verification failed", "a worker did not come to the meeting"),
     Sign(r"TPU backend initialization is taking more than|Did you run your code on all TPU hosts|Expected \d+ threads to join the rendezvous, but not all|Barrier timed out\. Id: |tasks? (?:that )?(?:are|is) not at the barrier|[Cc]oordination service[^\n]*(?:not (?:all|yet)|timed out|DEADLINE)|DEADLINE_EXCEEDED:[^\n]*(?:Barrier|GetKeyValue|connect)|Timed out waiting for (?:all )?(?:clients|tasks|workers|processes|replicas)|waiting for all (?:participants|replicas|workers) to (?:join|arrive)", "a host or process of the job was not started, or did not come"),
     Sign(r"\bnever (?:started|came up|launched|scheduled)|\b(?:still (?:being )?|image is being )(?:pull(?:ing|ed)|starting|queued|waiting for resources)|queued and waiting for resources|waiting for (?:resources|allocation)|Waiting for job \d+ to start|\b(?:ranks?|workers?|pods?|nodes?|replicas?|jobs?|tasks?)\b[^\n]{0,40}\bnot (?:yet )?(?:started|launched|scheduled)\b", "a rank was not started"),
-    Sign(r"not enough slots available|No available node types|cannot be scheduled|insufficient (?:nvidia\.com/gpu|resources|cpu)|placement group[^\n]{0,60}(?:pending|not ready|timed out|infeasible)|\bPending\b[^\n]{0,40}pods?|pods?\b[^\n]{0,60}\b(?:Pending|ImagePullBackOff|ContainerCreating|CrashLoopBackOff|Init:)", "a rank could not be started"),
+    Sign(r"not enough slots available|No available node types|cannot be scheduled|insufficient (?:nvidia\.com/gpu|resources|cpu)|placement group[^\n]{0,60}(?:pending|not ready|timed out|infeasible)|\bPending\b[^\n]{0,40}pods?|pods?\b[^\n]{0,60}\b(?:Pending|ImagePullBackOff|ContainerCreating|CrashLoopBackOff|Init:)", "a rank could not be started", until=_PLACED),
     Sign(r"\b(?:one|some|two|\d+)\b[^\n]{0,30}(?:nodes?|ranks?|workers?|pods?|processes)\b[^\n]{0,40}(?:never|not|did(?:n't| not)|fail\w* to|yet to)[^\n]{0,30}(?:start|launch|join|arriv|connect|register|come up|reach)\w*", "somebody did not arrive", prose=True),
     Sign(r"init_process_group\((?:[^()\n]{0,200}\n){0,12}?[^()\n]{0,200}\brank ?= ?(?:[\w.]*\.)?local_rank\b", "the local rank is passed as the rank, so that nodes claim the same ones", anywhere=(r"--?nnodes[= ](?:[2-9]|\d\d)|\b(?:two|2|several|multi\w*)[- ](?:nodes?|machines?|hosts?)\b|node_rank[= ][1-9]",)),
     Sign(r"\bonly (?:\d+|one|two|three|four|half|some)\b[^\n]{0,30}\b(?:processes|workers|ranks|nodes|tasks|of them)\b[^\n]{0,30}\b(?:started|launched|running|exists?|spawned|came)\b|\bwaiting for \d+ more\b", "fewer were started than are waited for", prose=True),
@@ -149,15 +150,16 @@ def _is_rank(doing: Doing) -> bool:
 _NO_DEVICES = Sign(
     r"Waiting for creating a placement group|No available node types can fulfill|current node has no \w+ available|Insufficient (?:nvidia\.com/gpu|cpu|memory)",
     "the workers wait for devices",
-    passing=True,
-    until=r"Successfully assigned|\bScheduled\b|\bStarted container|placement group (?:is )?(?:created|ready)",
+    until=_PLACED,
 )
 
 
 def _resources(case: Case) -> Finding | None:
     """A framework that says again and again that it waits for the devices of its workers."""
-    for hit in hits(case, (_NO_DEVICES,)):
-        return simple(RULE, "the workers wait for devices that are not free", LIKELY, [hit.line], _STEPS)
+    for account in accounts(case):
+        line = account.find(_NO_DEVICES.pattern)
+        if line is not None and not ended(account, _NO_DEVICES):
+            return simple(RULE, "the workers wait for devices that are not free", LIKELY, [line], _STEPS)
     return None
 
 

@@ -1,0 +1,79 @@
+"""A log that ends well is of a run that is over: what troubled it before is no cause, unless its end hangs."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from rankscope.analysis.endings import ended_well
+from rankscope.formats.gather import gather
+from rankscope.pipeline import case_of, judge
+
+TROUBLE = """\
+step 1 loss 2.1
+OSError: [Errno 28] No space left on device: '/ckpt/part-0'
+the checkpoint of step 1 was skipped
+"""
+GOOD = """\
+Training complete
+2025-02-03 10:11:12 INFO Finished training in 31 minutes
+[INFO] job 4711 succeeded
+Process 812 exits successfully.
+srun: step finished with exit code 0
+`Trainer.fit` stopped: `max_epochs=4` reached.
+{'train_runtime': 81.2, 'train_samples_per_second': 50.1}
+=========== 31 passed, 2 skipped in 4.11s ===========
+4711          bert        gpu        lab         64  COMPLETED      0:0
+Saved the final checkpoint to /ckpt/last
+INFO:     Application shutdown complete.
+Finished: SUCCESS
+[exiting program at iteration 800] datetime: 2025-02-03 10:11:12
+Final accuracy: 0.81
+[rank3]: done; exit 0
+done""".splitlines()
+NOT_SO_GOOD = r"""Training complete\nTraceback (most recent call last):
+Training complete\n^C
+Training complete\n[rank0]:[E203 10:11:12.1 ProcessGroupNCCL.cpp:632] [Rank 0] Watchdog caught collective operation timeout
+Training complete, but the process does not exit
+It hangs after "Training complete"
+training is not complete
+epoch 3 is complete, waiting for the others
+rank 0: training complete\nrank 1: step 4
+exit code: 1
+============ 1 failed, 30 passed in 4.11s ============
+waiting until the job is done""".splitlines()
+
+
+def _ended(folder: pathlib.Path, text: str, name: str = "run.log") -> bool:
+    (folder / name).write_text(text)
+    return ended_well(case_of(gather([folder])))
+
+
+@pytest.mark.parametrize("line", GOOD)
+def test_trouble_before_a_good_end_is_no_cause(line: str, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "run.log").write_text(TROUBLE)
+    assert judge(gather([tmp_path])).verdict is not None
+    (tmp_path / "run.log").write_text(f"{TROUBLE}{line}\n")
+    assert judge(gather([tmp_path])).verdict is None
+
+
+@pytest.mark.parametrize("lines", [line.replace("\\n", "\n") for line in NOT_SO_GOOD])
+def test_an_end_that_is_none(lines: str, tmp_path: pathlib.Path) -> None:
+    assert not _ended(tmp_path, f"{TROUBLE}{lines}\n")
+
+
+def test_the_end_of_one_log_is_not_that_of_another(tmp_path: pathlib.Path) -> None:
+    assert _ended(tmp_path, "step 9\nTraining complete\n", "rank0.log")
+    assert not _ended(tmp_path, "step 7\nstep 8\n", "rank1.log")
+
+
+def test_who_looks_at_stacks_has_a_reason(tmp_path: pathlib.Path) -> None:
+    assert _ended(tmp_path, "Training complete\n")
+    stack = 'Thread 1 (idle): "MainThread"\n    wait (threading.py:331)\n    main (run.py:9)\n'
+    assert not _ended(tmp_path, f"Process 9: python run.py\nPython v3.11.4\n\n{stack}", "stacks.txt")
+
+
+def test_settings_beside_a_log_say_nothing(tmp_path: pathlib.Path) -> None:
+    assert _ended(tmp_path, "Training complete\n")
+    assert _ended(tmp_path, "retries:\n  on: TimeoutError\n", "run.yaml")
