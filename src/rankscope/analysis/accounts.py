@@ -126,30 +126,36 @@ STEP = re.compile(
 _LOOKED_AT = 24  # of the steps that come after, the last ones tell
 
 
-def outlived(case: Case, event: Event) -> bool:
+def outlived(case: Case, event: Event, by_clock: bool = False) -> bool:
     """Whether its log goes on with at least three more steps afterwards: what was said then is over.
 
-    Steps may begin anew, with an epoch or a bar, but they grow.
+    Steps may begin anew, with an epoch or a bar, but they grow. ``by_clock`` asks that time stamps show the order, which
+    lines of two streams may come out of.
     """
     steps = case.__dict__.get("_steps")
     if steps is None:
         steps = case.__dict__["_steps"] = _steps(case)
     later: list[int] = []
-    for line, rank, number in reversed(steps.get(event.file, ())):
+    for line, rank, number, at_s in reversed(steps.get(event.file, ())):
         if line <= event.line or len(later) == _LOOKED_AT:
             break
+        if by_clock and (event.at_s is None or at_s is None or at_s <= event.at_s):
+            continue
         if event.rank is None or rank is None or rank == event.rank:
             later.insert(0, number)
     grows = sum(a < b for a, b in zip(later, later[1:]))
     return len(later) > 2 and grows > 3 * sum(a > b for a, b in zip(later, later[1:])) and grows > 0
 
 
-def _steps(case: Case) -> dict[str, list[tuple[int, int | None, int]]]:
-    """The steps that each file tells: the line, the rank, the number."""
-    found: dict[str, dict[int, tuple[int, int | None, int]]] = {}
+_Step = tuple[int, "int | None", int, "float | None"]
+
+
+def _steps(case: Case) -> dict[str, list[_Step]]:
+    """The steps that each file tells: the line, the rank, the number, the time."""
+    found: dict[str, dict[int, _Step]] = {}
     for said in case.events:
         if step := STEP.search(said.text):
-            found.setdefault(said.file, {})[said.line] = (said.line, said.rank, int(step[1] or step[2]))
+            found.setdefault(said.file, {})[said.line] = (said.line, said.rank, int(step[1] or step[2]), said.at_s)
     return {file: [steps[line] for line in sorted(steps)] for file, steps in found.items()}
 
 

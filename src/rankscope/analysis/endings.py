@@ -43,7 +43,7 @@ _NOT_ALL = re.compile(
     re.IGNORECASE,
 )
 _HEAD = re.compile(
-    r"^(?:\[?\d{4}[-/]\d\d[-/]\d\d[T ]?[\d:.,+Z]*\]?|\[?\d\d:\d\d(?::\d\d)?[.,\d]*\]?|\[?(?:INFO|NOTICE|DEBUG)\]?:?|\[?rank ?\d+\]?:?|[-|:>*# ]+)+\s*",
+    r"^(?:\[?\d{4}[-/]\d\d[-/]\d\d[T ]?[\d:.,+Z]*\]?|\[?\d\d:\d\d(?::\d\d)?[.,\d]*\]?|\[?(?:INFO|NOTICE|DEBUG)\]?:?|\[?rank ?\d+\]?:?|\[?[\w./-]+\.(?:py|cc|cpp|go):\d+(?::\w+)?\]?|\[[\w.:/-]{1,40}\]|\[[^\]\n]{0,40}\d\d:\d\d[^\]\n]{0,30}\]|[-|:>*#, \t]+)+\s*",
     re.IGNORECASE,
 )
 # What tells that something is wrong, in the words of programs.
@@ -142,3 +142,21 @@ def _quiet(said: Sequence[Event]) -> bool:
 
 _SOURCES = (".py", ".sh", ".yaml", ".yml", ".toml", ".cfg", ".ini", ".sbatch")
 _STEPS = re.compile(r"\b(?:step|iter(?:ation)?|epoch|batch)\W{0,3}\d", re.IGNORECASE)
+
+
+_ORDINARY = re.compile(r"^\W{0,2}(?:I\b|INFO\b)|^.{0,60}\b(?:INFO|I \d{4}-\d\d)\b|\bHTTP/1\.[01]\W+[23]\d\d\b")
+_CLOSING = re.compile(
+    r"\b(?:exit\w*|shut\w*|terminat\w*|stopp\w*|kill\w*|clos\w*|abort\w*|fail\w*|dead|died|lost|sent signal|sending|wait\w*)\b",
+    re.IGNORECASE,
+)
+
+
+def went_on(case: Case, event: Event) -> bool:
+    """Whether a program that told of an error of its own goes on with ordinary lines, and never speaks of trouble again."""
+    later = [
+        one.text
+        for one in case.events
+        if one.event == "text.line" and one.file == event.file and one.line > event.line and one.rank == event.rank
+    ]
+    ordinary = sum(_ORDINARY.search(text) is not None for text in later)
+    return ordinary > 1 and not any(_WRONG.search(text) or _CLOSING.search(text) for text in later)

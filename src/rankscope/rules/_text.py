@@ -88,7 +88,7 @@ def hits(case: Case, signs: Iterable[Sign], live_stacks: bool = False) -> Iterat
             line = _line_of(one, sign)
             if line is None or routine(line) or not all(one.find(pattern) for pattern in sign.also):
                 continue
-            if not (sign.passes and _over(case, one, sign)) and not ended(one, sign):
+            if not _over(case, one, sign) and not ended(one, sign):
                 yield Hit(sign, one, line)
 
 
@@ -98,9 +98,9 @@ def _line_of(account: Account, sign: Sign) -> str | None:
 
 
 def _over(case: Case, account: Account, sign: Sign) -> bool:
-    """Whether every line that shows a sign was followed by more steps."""
+    """Whether every line that shows a sign was followed by more steps, of an error by the clock."""
     said = [event for event in account.events if compiled(sign.pattern).search(event.text)]
-    return bool(said) and all(outlived(case, event) for event in said)
+    return bool(said) and all(outlived(case, event, by_clock=not sign.passes) for event in said)
 
 
 def ended(account: Account, sign: Sign) -> bool:

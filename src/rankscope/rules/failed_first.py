@@ -26,6 +26,7 @@ from ..analysis.accounts import accounts, compiled, outlived
 from ..analysis.case import Case
 from ..analysis.clocks import offsets, source_of
 from ..analysis.doings import doings, in_kind
+from ..analysis.endings import went_on
 from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Finding
 from ..model.evidence.events import Event
@@ -153,7 +154,11 @@ def _same(event: Event, first: Event) -> bool:
 
 def first_error(case: Case) -> Event | None:
     """The earliest exception that is not a consequence of another; by time where lines have one, else by order."""
-    said = [event for event in events(case, "python.exception") if not (_consequence(event) or outlived(case, event))]
+    said = [
+        event
+        for event in events(case, "python.exception")
+        if not (_consequence(event) or outlived(case, event) or went_on(case, event))
+    ]
     timed = [event for event in said if event.at_s is not None]
     if timed and len(timed) == len(said):
         ahead = offsets(case.events) if len(timed) > 1 else {}

@@ -37,7 +37,9 @@ _SIGNS = (
          "the GPU's own processor does not answer"),
     Sign(r"GPU (?:requires|needs|is in need of) (?:a )?reset|Reset Required *: *Yes|RmInitAdapter failed|rm_init_adapter failed|Pending page blacklist\s*:\s*Yes|NVRM:[^\n]*(?:GPU at PCI\S* has fallen|failed to (?:allocate|copy)|Assertion failed: Sysmemdesc)", "the driver cannot bring a GPU up"),
     Sign(r"amdgpu[^\n]*(?:GPU reset (?:begin|failed)|ring \S+ timeout|RAS\b[^\n]*(?:error|fatal)|uncorrectable|device lost|failed to (?:recover|reset))|(?:HBM|device)[^\n]{0,20}(?:multi[- ]bit|uncorrectable)[^\n]{0,10}ECC|\bnpu\b[^\n]{0,40}\b(?:lost|fault|unhealthy|offline)", "an accelerator's driver reports a fault"),
-    Sign(r"mce: \[Hardware Error\]|EDAC[^\n]*\bUE\b|Machine check|Hardware Error[^\n]*[Ff]atal", "the machine reports a hardware error"),
+    Sign(r"mce: \[Hardware Error\](?!: Machine check events logged)|EDAC[^\n]*\bUE\b|Machine check(?! events logged)|Hardware Error[^\n]*[Ff]atal", "the machine reports a hardware error"),
+    # The kernel says so of errors that were corrected, too.
+    Sign(r"Machine check events logged", "the machine has logged errors, corrected or not", POSSIBLE, unless=(r"\bCE memory|Corrected error",)),
     Sign(r"\b(?:replac|swapp|reseat|exchang)\w*[^\n]{0,40}\b(?:GPU|card|riser|cable|PSU|power supply|NVLink bridge|board|motherboard)\b[^\n]{0,60}(?:fix|solv|work|cure|resolv|gone|help)|(?:fix|solv|work|cure|resolv|gone)\w*[^\n]{0,40}\b(?:replac|swapp|reseat)\w*[^\n]{0,30}\b(?:GPU|card|riser|cable|PSU|power supply|NVLink bridge)", "another part cured it", prose=True),
     Sign(r"\(rev ff\)|\bdcgmi\b[^\n]*\b[Ff]ail|\|\s*(?:GPU Memory|PCIe|Memory Bandwidth|Diagnostic|Targeted Power|NVBandwidth)\s*\|\s*Fail", "a test of the device or its bus fails"),
     Sign(r"\b(?:one|a|two|the) (?:\w+ )?(?:GPU|card)s?(?: \d+)? (?:is|are|was|were|has|have)? ?(?:missing|gone|disappeared|vanished|not listed|no longer (?:listed|visible|there))\b|\b(?:nvidia-smi|lspci|rocm-smi|npu-smi)\b[^\n]{0,40}\b(?:shows?|lists?|sees?|finds?)\b[^\n]{0,12}\b(?:only )?(?:\d|one|three|five|seven) of (?:the )?(?:\d+|two|four|eight)\b", "a GPU is no longer there", prose=True),
