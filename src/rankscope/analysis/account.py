@@ -32,7 +32,7 @@ _ADVICE = re.compile(
     r"It can be also caused by unexpected exit.*|System call \(e\.g\. socket, malloc\).*|A call failed possibly due to a network error.*|possibly due to a network error.*|"
     r"Is there a distributed collective mismatch in your code\??|Setting OMP_NUM_THREADS environment variable.*|This can potentially cause a hang if this rank to GPU mapping.*|"
     r"In rare cases this process can exit before.*|This constraint has always been present.*|This usually reflects invalid usage.*|or other deadlock-prone behaviors.*|"
-    r"Please be aware that excessive worker creation.*|typically caused by .*|Possible causes?:.*|we will try our best to dump.*|remote process exited or there was a network error|mapping is incorrect.*|"
+    r"Please be aware that excessive worker creation.*|\bthis can cause the process to hang.*|typically caused by .*|Possible causes?:.*|we will try our best to dump.*|remote process exited or there was a network error|mapping is incorrect.*|"
     r"On normal program exit, the application should call.*|This may indicate a possible application crash.*|which (?:may|might) be due to .*|The above exception was the direct cause.*",
     re.IGNORECASE,
 )

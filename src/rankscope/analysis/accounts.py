@@ -121,7 +121,9 @@ def _alike(members: Iterable[Member]) -> bool:
 
 
 STEP = re.compile(
-    r"\b(?:global[_ ]?step|step|iteration|iter|it|batch)(?:\W{0,3}| {4,12})(\d{1,9})\b|\b(\d{1,3})%\|", re.IGNORECASE
+    r"\b(?:global[_ ]?step|step|iteration|iter|it|batch)(?:\W{0,3}| {4,12})(\d{1,9})\b|\b(\d{1,3})%\|"
+    r"|^(\d{1,6})/\d{1,6} \[[=>.]",
+    re.IGNORECASE,
 )
 _LOOKED_AT = 24  # of the steps that come after, the last ones tell
 
@@ -155,7 +157,12 @@ def _steps(case: Case) -> dict[str, list[_Step]]:
     found: dict[str, dict[int, _Step]] = {}
     for said in case.events:
         if step := STEP.search(said.text):
-            found.setdefault(said.file, {})[said.line] = (said.line, said.rank, int(step[1] or step[2]), said.at_s)
+            found.setdefault(said.file, {})[said.line] = (
+                said.line,
+                said.rank,
+                int(step[1] or step[2] or step[3]),
+                said.at_s,
+            )
     return {file: [steps[line] for line in sorted(steps)] for file, steps in found.items()}
 
 

@@ -39,7 +39,7 @@ _GOOD = re.compile(
 )  # fmt: skip
 # One rank that is done says nothing of the others, and what is not so is no good end.
 _NOT_ALL = re.compile(
-    r"\bnot (?:\w+ )?(?:done|finish\w*|complete\w*|succe\w+)|\b(?:un|in)(?:successful|complete|finished)|\b(?:before|until|unless|if|when|while|once|after|would|should|never|waiting|that|which|already|had|not|\w+n't)\b|\bexit\w*\b.{0,12}\b[1-9]\d*\b",
+    r"\bnot (?:\w+ )?(?:done|finish\w*|complete\w*|succe\w+)|\b(?:un|in)(?:successful|complete|finished)|\b(?:before|until|unless|if|when|while|once|after(?! \d)|would|should|never|waiting|that|which|already|had|not|\w+n't)\b|\bexit\w*\b.{0,12}\b[1-9]\d*\b",
     re.IGNORECASE,
 )
 _HEAD = re.compile(
@@ -88,7 +88,11 @@ def _ends_well(said: Sequence[Event]) -> bool:
     at = next((at for at in range(len(lines) - 1, max(-1, len(lines) - 1 - _BEHIND), -1) if _good(lines[at])), None)
     if at is None or not _of_all(said, lines[-_BEHIND:]) or any(_wrong(line) for line in lines[at + 1 :]):
         return False
-    return _taken_back(said) or not any(_SAID.search(line) for line in lines if not _printed(line))
+    return _taken_back(said) or not any(_SAID.search(_MAY.sub("", line)) for line in lines if not _printed(line))
+
+
+# What programs say that something could do is no report.
+_MAY = re.compile(r"\b(?:this|which|that|it) (?:can|may|might|could)\b.*", re.IGNORECASE)
 
 
 def _good(line: str) -> bool:
