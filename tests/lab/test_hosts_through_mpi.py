@@ -32,6 +32,9 @@ def test_ranks_of_mpirun_are_found_from_its_pid(lab: Lab) -> None:
     said = lab.diagnose(f"mpi:{pid}")
     expanded = lab.rankscope("hosts", f"mpi:{pid}", "--expand").stdout.split()
     lab.on("login", "pkill", "-x", "mpirun")
+    wait_until(
+        lambda: not any(lab.on(f"node{number}", "pgrep", "-f", "lab/train.py") for number in (1, 2, 3)), within=30
+    )
     assert said["job"]["launcher"] == "mpi"
     assert said["verdict"]["class"] == "rank-stuck-in-user-code"
     assert said["verdict"]["ranks"] == [2]

@@ -167,7 +167,7 @@ print("ready", flush=True)
 time.sleep(1000)
 """
     with running(program, str(folder / "d.so")) as child:
-        wait_until(lambda: "D" in {task.state for task in tasks.read("/proc", child.pid).values()})
+        wait_until(lambda: {task.state for task in tasks.read("/proc", child.pid).values()} == {"D", "S"})
         try:
             yield child
         finally:
