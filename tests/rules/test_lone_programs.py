@@ -10,7 +10,7 @@ from rankscope.analysis.progress import spins_s, works
 from rankscope.model.diagnosis import Certainty, Finding, Kind, State
 from rankscope.model.evidence.blocked import Blocked, BlockedCall
 from rankscope.model.evidence.space import Mount, Room, Space
-from rankscope.model.evidence.stacks import Frame, Local, PythonStacks, PythonThread, Stack, Trust
+from rankscope.model.evidence.stacks import Frame, Local, PythonStacks, PythonThread, Stack
 from rankscope.model.evidence.threads import KernelThread, Threads
 from rankscope.model.process import Process, ProcessRef, Role
 from rankscope.model.snapshot import Item, Job, Snapshot, Sweep
@@ -140,21 +140,3 @@ def test_a_number_that_grows_between_pauses_is_work_unless_it_counts_attempts(na
     """A loop that works piece by piece and one that asks in vain look alike but for this."""
     snapshot = lone(PAUSES, naps=True, locals=("3", "4"), name=name)
     assert works(case_of(snapshot).standings[REF]) is moves
-
-
-@pytest.mark.parametrize(("trust", "moves"), [(Trust.LIKELY, True), (Trust.EXACT, False)])
-def test_a_number_that_could_be_read_once_only_is_one_that_changes(trust: Trust, moves: bool) -> None:
-    """A thread that computes is read while it runs; where it stood, what is not there is not there."""
-    snapshot = lone(CLEANS, busy=True)
-    place, items = snapshot.sweeps[1], []
-    for item in place.items:
-        if isinstance(item.record, PythonStacks):
-            threads = tuple(dataclasses.replace(one, locals=(), trust=trust) for one in item.record.threads)
-            item = dataclasses.replace(item, record=dataclasses.replace(item.record, threads=threads))
-        items.append(item)
-    first = tuple(
-        dataclasses.replace(item, record=dataclasses.replace(item.record, threads=tuple(
-            dataclasses.replace(one, trust=trust, locals=(Local(1, "n", "3"),)) for one in item.record.threads)))
-        if isinstance(item.record, PythonStacks) else item for item in snapshot.sweeps[0].items)  # fmt: skip
-    sweeps = (dataclasses.replace(snapshot.sweeps[0], items=first), dataclasses.replace(place, items=tuple(items)))
-    assert works(case_of(dataclasses.replace(snapshot, sweeps=sweeps)).standings[REF]) is moves

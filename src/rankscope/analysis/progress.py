@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections.abc import Mapping
 
-from ..model.evidence.stacks import PythonStacks, PythonThread, Trust
+from ..model.evidence.stacks import PythonStacks, PythonThread
 from ..model.evidence.threads import KernelThread, Threads
 from ..model.process import ProcessRef, Role
 from .case import Member
@@ -43,7 +43,7 @@ def advances(standing: Standing) -> bool:
         return True
     if standing.helped and standing.kind in _AWAIT_WORK:
         return True
-    if _counts(first, last, attempts=_computes(standing)) or (_computes(standing) and _torn(first, last)):
+    if _counts(first, last, attempts=_computes(standing)):
         return True
     return _functions(first) != _functions(last) or _outer_locals(first) != _outer_locals(last)
 
@@ -199,15 +199,6 @@ def _counts(first: PythonThread, last: PythonThread, attempts: bool) -> bool:
         and (attempts or not _ATTEMPTS.search(local.name))
         for local in last.locals
     )
-
-
-def _torn(first: PythonThread, last: PythonThread) -> bool:
-    """Whether locals of the innermost frame could be read at one look only: numbers that change while they are read are numbers
-    that change."""
-    innermost = len(last.stack) - 1
-    named = [{local.name for local in look.locals if local.depth == innermost} for look in (first, last)]
-    exact = first.trust is Trust.EXACT and last.trust is Trust.EXACT
-    return not exact and len(first.stack) == len(last.stack) and named[0] != named[1]
 
 
 def _own_depths(thread: PythonThread) -> range:
