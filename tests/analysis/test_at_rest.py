@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from rankscope.analysis.accounts import accounts
 from rankscope.analysis.frames import at_rest
 from rankscope.formats.gather import gather
 from rankscope.model.evidence.stacks import Frame, Stack
-from rankscope.pipeline import case_of, judge
+from rankscope.pipeline import judge
 
 SERVER = [("main", "app/__main__.py", 3), ("Server.run", "uvicorn/server.py", 61), ("run", "asyncio/runners.py", 44)]
 WORKER = [("_bootstrap", "threading.py", 973), ("_worker", "concurrent/futures/thread.py", 81)]
@@ -70,40 +69,29 @@ def test_a_worker_that_waits_its_turn_while_nobody_reads_may_hang(tmp_path: Path
     assert verdict.cls == "fork-with-threads"
 
 
-BACKWARD = """Process {pid}: python train.py
+RANK = """Process {pid}: python train.py
 Python v3.11.4 (/usr/bin/python3.11)
 
 Thread {pid} (active): "MainThread"
-{inner}    _engine_run_backward (torch/autograd/graph.py:1113)
-    backward (torch/_tensor.py:623)
-    step (train.py:14)
-    <module> (train.py:45)
-
-"""
-
-
-def test_the_backward_pass_is_one_place_however_deep_one_looks(tmp_path: Path) -> None:
-    """A rank seen in what the backward pass starts by itself stands nowhere else than one seen in Python only."""
-    native = "    sgemm_kernel (libopenblas.so)\n    c10d::ops::allreduce_CPU (libtorch_cpu.so)\n"
-    (tmp_path / "ranks.txt").write_text(
-        "".join(BACKWARD.format(pid=pid, inner=native * (pid == 3)) for pid in (1, 2, 3))
-    )
-    causes = [one for one in judge(gather([tmp_path])).findings if one.rule == "ranks-stand-apart"]
-    assert causes == []
-
-
-LOOKED = """Process 7: python train.py
-Python v3.11.4 (/usr/bin/python3.11)
-
-Thread 7 (idle): "MainThread"
-    all_reduce (torch/distributed/distributed_c10d.py:2501)
+{inner}    {where}
     step (train.py:{line})
     <module> (train.py:45)
 
 """
+BACKWARD = "_engine_run_backward (torch/autograd/graph.py:1113)\n    backward (torch/_tensor.py:623)"
+ADAM = "_single_tensor_adam (torch/optim/adam.py:545)\n    step (torch/optim/adam.py:249)"
+STARTS = "    pthread_cond_signal (libc.so.6)\n    c10d::ops::allreduce_CPU (libtorch_cpu.so)\n"
+COMPUTES = "    mkl_blas_def_sgemm_kernel_0_zen (libtorch_cpu.so)\n"
 
 
-@pytest.mark.parametrize(("lines", "moves"), [((14, 14), False), ((14, 20), True)])
-def test_who_stands_at_another_line_later_has_moved(tmp_path: Path, lines: tuple[int, int], moves: bool) -> None:
-    (tmp_path / "looks.txt").write_text("".join(LOOKED.format(line=line) for line in lines))
-    assert [one.moved for one in accounts(case_of(gather([tmp_path]))) if one.seen] == [moves]
+@pytest.mark.parametrize(
+    "ranks",
+    [[("", BACKWARD), (STARTS, BACKWARD), ("", BACKWARD)], [(COMPUTES, BACKWARD), (COMPUTES, ADAM), (COMPUTES, ADAM)]],
+    ids=["deeper in one place", "each computes"],
+)
+def test_ranks_at_work_do_not_stand_apart(tmp_path: Path, ranks: list[tuple[str, str]]) -> None:
+    for pid, (inner, where) in enumerate(ranks, 1):
+        text = RANK.format(pid=pid, inner=inner, where=where, line=14 if where == BACKWARD else 15)
+        (tmp_path / f"rank{pid}.txt").write_text(text)
+    found = judge(gather([tmp_path])).findings
+    assert [one for one in found if one.rule == "ranks-stand-apart"] == []

@@ -16,7 +16,6 @@ from ..model.evidence.events import Event
 from ..model.evidence.stacks import Frame, PythonThread, Stack
 from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
-from .frames import at_rest, deepest_user
 from .labels import Who
 from .listed import stacks_listed
 from .needles import Haystack
@@ -122,18 +121,6 @@ class Account:
         return f"{self.label}\n\n{stacks}\n\n{written_by_people}"
 
     @functools.cached_property
-    def moved(self) -> bool:
-        """Whether its main thread stood at another line of the job's own code when somebody looked again."""
-        places: dict[int, set[tuple[str, str, int]]] = {}
-        for seen in self.seen:
-            user = deepest_user(seen.stack)
-            if seen.thread.name == "MainThread" and not seen.native and user >= 0:
-                frame = seen.stack[user]
-                places.setdefault(seen.moment, set()).add((frame.function, frame.file, frame.line))
-        looks = list(places.values())
-        return len(looks) > 1 and all(len(look) == 1 for look in looks) and looks[0] != looks[-1]
-
-    @functools.cached_property
     def told(self) -> dict[int | None, Stack]:
         """Where its ranks waited by passages of its text, when nobody dumped their stacks."""
         return {} if self.seen else stacks_told(self.events)
@@ -155,11 +142,7 @@ class Account:
 
     @property
     def _stacks(self) -> Iterable[str]:
-        """Stacks as text; threads at rest (servers in their own loop, workers without work) tell nothing, nor who moved."""
-        if self.moved:
-            return ()
-        at_work = [seen.text for seen in self.seen if not at_rest(seen.stack)]
-        return dict.fromkeys([*at_work, *map(written, (*self.told.values(), *self.listed))])
+        return dict.fromkeys([*(seen.text for seen in self.seen), *map(written, (*self.told.values(), *self.listed))])
 
     @functools.cached_property
     def said(self) -> str:

@@ -92,8 +92,7 @@ def _still(case: Case, account: Account) -> str:
 def _doing(account: Account, said: str) -> Iterator[Doing]:
     main = main_thread(account)
     if main is not None:
-        if not account.moved:
-            yield of_stack(account, main)
+        yield of_stack(account, main)
         return
     if account.told:
         yield from _told(account)

@@ -88,11 +88,7 @@ def _ends_well(said: Sequence[Event]) -> bool:
     at = next((at for at in range(len(lines) - 1, max(-1, len(lines) - 1 - _BEHIND), -1) if _good(lines[at])), None)
     if at is None or not _of_all(said, lines[-_BEHIND:]) or any(_wrong(line) for line in lines[at + 1 :]):
         return False
-    return _taken_back(said) or not any(_SAID.search(_MAY.sub("", line)) for line in lines if not _printed(line))
-
-
-# What programs say that something could do is no report.
-_MAY = re.compile(r"\b(?:this|which|that|it) (?:can|may|might|could)\b.*", re.IGNORECASE)
+    return _taken_back(said) or not any(_SAID.search(line) for line in lines if not _printed(line))
 
 
 def _good(line: str) -> bool:
