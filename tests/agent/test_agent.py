@@ -20,7 +20,7 @@ from rankscope.model.evidence.threads import Threads
 from rankscope.model.process import Process
 from rankscope.model.snapshot import Snapshot
 from rankscope.probe import slurm_job
-from rankscope.probe.agent import Errand
+from rankscope.probe.errand import Errand
 from rankscope.probe.table import Seen, Table
 from rankscope.reach import gather, ship
 from rankscope.reach.answers import Inbox

@@ -75,6 +75,42 @@ def copy(tmp_path: pathlib.Path, request: pytest.FixtureRequest, monkeypatch: py
     return tmp_path / "lib"
 
 
+def along(home: pathlib.Path, data: bytes) -> tuple[str, Inbox]:
+    """What a node says that is brought this among the arguments, and cannot ask back."""
+    head, _, pieces = data.partition(b"\n")
+    words = ship.as_arguments(json.dumps({**json.loads(head), "home": str(home)}).encode() + b"\n" + pieces)
+    done = subprocess.run(["/bin/sh", "-c", ship.script(sys.executable), "sh", *words], stdin=subprocess.DEVNULL,
+                          capture_output=True, timeout=60, check=True)  # fmt: skip
+    inbox = Inbox("node1")
+    for line in done.stdout.split(b"\n"):
+        inbox.feed(line)
+    return done.stdout.decode(), inbox
+
+
+def test_what_came_along_is_used_only_where_the_same_is_not_installed(
+    copy: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    parcel = ship.Parcel({"sweeps": 1, "pid": os.getpid()}, 30, bytecode=False)
+    told = {}
+    for home in (copy, tmp_path / "nowhere"):
+        _, inbox = along(home, parcel.whole())
+        assert inbox.ended
+        told[home] = (inbox.about or {})["installation"]
+    assert told == {copy: "used", tmp_path / "nowhere": "No such file or directory"}
+
+
+def test_an_errand_alone_is_enough_where_the_same_is_installed_and_elsewhere_it_ends_with_what_it_lacks(
+    copy: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    parcel = ship.Parcel({"sweeps": 1, "pid": os.getpid()}, 30, bytecode=False)
+    assert len(parcel.bare()) < len(parcel.whole()) / 10
+    _, here = along(copy, parcel.bare())
+    said, nowhere = along(tmp_path / "nowhere", parcel.bare())
+    assert here.ended
+    assert not nowhere.answered
+    assert said.strip() == "rankscope-agent 1 want source"
+
+
 def test_the_same_version_is_used_and_nothing_is_asked_for(copy: pathlib.Path) -> None:
     assert ask(copy) == ([], "used")
 

@@ -13,7 +13,7 @@ from rankscope.model.evidence.threads import KernelThread, Threads
 from rankscope.model.gap import Gap, Why
 from rankscope.model.process import Process, ProcessRef, Role
 from rankscope.model.snapshot import Effort, Host, Job
-from rankscope.probe.agent import Post
+from rankscope.probe.post import Post
 
 STUBS = pathlib.Path(__file__).resolve().parents[1] / "stubs"
 FRAMES = (Frame("<module>", "/home/u/train.py", 30), Frame("train", "/home/u/train.py", 12))

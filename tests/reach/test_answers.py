@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankscope.model.gap import Why
-from rankscope.probe.agent import MARK
+from rankscope.probe.post import MARK
 from rankscope.reach import answers
 from rankscope.reach.answers import Answers, Inbox
 
@@ -87,7 +87,7 @@ def test_each_job_of_a_host_is_a_part_of_its_own(make_answer: Callable[..., byte
     from rankscope.model import wire
     from rankscope.model.process import Process, ProcessRef, Role
     from rankscope.model.snapshot import Effort, Host, Job
-    from rankscope.probe.agent import Post
+    from rankscope.probe.post import Post
 
     out: list[bytes] = []
     post = Post(out.append)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from rankscope.model.gap import Gap, Why
 from rankscope.model.ranks import RankSet
 from rankscope.model.snapshot import Snapshot
-from rankscope.probe.agent import Errand
+from rankscope.probe.errand import Errand
 from rankscope.reach.answers import Answers
 from rankscope.reach.join import join
 

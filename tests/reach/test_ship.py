@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import pathlib
 import pwd
@@ -14,7 +15,9 @@ import pytest
 
 from rankscope.reach import ship
 
-NOT_OURS = b'{"alarm_s": 5, "errand": {}, "files": [], "magic": "", "all": ["source"]}\n5\nabc'
+HEAD = {"alarm_s": 5, "errand": {}, "files": [], "magic": "", "home": "", "source": "", "code": "", "tool": None,
+        "may_send_code": False, "sent": ["source"]}  # fmt: skip
+NOT_OURS = json.dumps(HEAD).encode() + b"\n5\nabc"
 
 
 def test_equal_sources_give_equal_bytes() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from rankscope.errors import RankscopeError
 from rankscope.model.gap import Why
 from rankscope.model.snapshot import Snapshot
 from rankscope.probe.sweep import Plan
-from rankscope.reach import slurm, slurm_queue
+from rankscope.reach import slurm, slurm_queue, slurm_step
 from rankscope.reach.answers import Answers
 from rankscope.reach.gather import Remote, find, gather
 from rankscope.reach.ship import Parcel
@@ -106,7 +108,7 @@ def test_where_the_launch_fails_on_one_node_the_others_still_count(site: Site) -
 
 def test_lines_of_srun_are_sorted_by_the_node_that_each_task_names() -> None:
     answers = Answers(("node1", "node2"))
-    listen = slurm.Listener(answers)
+    listen = slurm_step.Listener(answers)
     for line in (
         b"1: rankscope-node node1",
         b"0: rankscope-node node2",
@@ -152,9 +154,9 @@ def test_a_parcel_that_is_too_large_for_arguments_goes_to_standard_input(site: S
     site.host("node1", (0,))
     hosts = find(Remote("slurm", "7"))
     small, large = (Call(Parcel({"only": "x" * size}, 5), hosts, 5.0, Options()) for size in (10, 2 << 20))
-    assert "--input=none" in slurm.step(small, ("node1",), (22, 5))
-    assert "--input=all" in slurm.step(large, ("node1",), (22, 5))
-    assert max(map(len, slurm.step(large, ("node1",), (22, 5)))) < 100_000
+    assert "--input=none" in slurm_step.step(small, ("node1",), (22, 5))
+    assert "--input=all" in slurm_step.step(large, ("node1",), (22, 5))
+    assert max(map(len, slurm_step.step(large, ("node1",), (22, 5)))) < 100_000
 
 
 def test_a_node_without_slurmd_is_reached_by_ssh(site: Site) -> None:
@@ -220,3 +222,37 @@ def test_a_name_of_a_job_may_hold_anything(site: Site) -> None:
     site.host("node1", (0,))
     (seen,) = look("7")
     assert [process.rank for process in seen.processes] == [0]
+
+
+def steps(site: Site) -> list[tuple[str, int]]:
+    """The nodes of each step that was started, and the size of its command."""
+    found = re.findall(r"--nodelist=(\S+) .*bytes=(\d+)", site.asked("srun"))
+    return [(nodes, int(size)) for nodes, size in found]
+
+
+def test_where_everybody_sees_our_installation_the_step_brings_no_agent(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.say("squeue", "7|node[1-2]|RUNNING|7|anna|None|train\n")
+    for number in (1, 2):
+        site.host(f"node{number}", (number - 1,), world=2)
+    look("7")
+    monkeypatch.setattr(slurm, "served", lambda: True)
+    look("7")
+    (_, sent), (_, bare) = steps(site)
+    assert bare < sent / 5
+
+
+def test_a_node_that_lacks_what_it_should_have_is_asked_once_more_and_is_not_held_up_by_a_silent_one(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slurm, "served", lambda: True)
+    site.say("squeue", "7|node[1-3]|RUNNING|7|anna|None|train\n")
+    site.host("node1", (0,), world=3)
+    site.host("node2", (1,), "nothing-installed", world=3)
+    site.host("node3", (2,), "hang", world=3)
+    (seen,) = look("7", deadline_s=6.0)
+    assert sorted(process.rank for process in seen.processes) == [0, 1, 2]
+    (first, bare), (second, whole) = steps(site)
+    assert (first, second) == ("node1,node2,node3", "node2")
+    assert bare < whole / 5

@@ -1,13 +1,10 @@
 """The far end: runs on a node as one file, looks at the jobs there, writes what it saw to its standard output, and ends.
 
-Its answer is lines of text, since it travels through tools that think in lines: a ``begin`` line, lines that start with a
-colon and hold base64 of one compressed stream of the wire, an ``end`` line. What a login script prints in between is not
-ours and is passed over. Nothing is written to the node; an alarm ends the agent even when nobody listens any more.
+Nothing is written to the node; an alarm ends the agent even when nobody listens any more.
 """
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import dataclasses
 import functools
@@ -18,10 +15,8 @@ import select
 import signal
 import sys
 import time
-import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Callable, NoReturn
+from typing import Callable, NoReturn
 
 from ..model import wire
 from ..model.evidence.source import Excerpt, SourceLines
@@ -30,108 +25,13 @@ from ..model.process import Process
 from ..model.snapshot import Effort, Host, Job
 from . import discover, host
 from .discover import Found
-from .engine import StackOptions
+from .errand import Errand
+from .post import MARK, OUTPUT_LIMIT, PROTOCOL, Post, Send
 from .sweep import Plan, run
 from .table import Table, read_table
 
-MARK = "rankscope-agent"
-PROTOCOL = 1
-LINE_BYTES = (
-    735  # 980 characters of base64: srun --label cuts lines at 1,024, and short lines make fan-out engines slow
-)
-OUTPUT_LIMIT = 64 << 20  # of compressed bytes; a thousand ranks need a few hundred thousand
 MEMORY_LIMIT = 4 << 30  # of address space: the agent may live inside the memory limit of the job it looks at
-_FLUSH_S = 0.3
 _MOST_PLACES = 200
-_SKEW_S = 5.0  # clocks further apart than this are not trusted to start together
-
-Send = Callable[[bytes], object]
-
-
-@dataclass(frozen=True)
-class Errand:
-    """What the agent is asked to do. ``sent_s`` and ``start_s`` are the sender's wall clock."""
-
-    sweeps: int = 2
-    interval_s: float = 1.0
-    engine: str = "auto"
-    only: tuple[str, ...] | None = None
-    stacks: dict[str, Any] = dataclasses.field(default_factory=dict)
-    sent_s: float = 0.0
-    start_s: float = 0.0
-    deadline_s: float = 15.0
-    alarm_s: int = 30
-    slurm_job: str = ""  # the numbers by which Slurm knows the job on the node, with commas
-    pid: int | None = None
-    refs: tuple[str, ...] | None = None  # only these processes, by their keys; None for all
-    source: tuple[tuple[str, str, int], ...] = ()  # instead of a look: lines around a process's key, file and line
-    around: int = 1
-    py_spy: str = ""  # where the loader keeps a py-spy that came along
-    line: bool = False  # whether the sender holds our standard input open for as long as it listens
-    installation: str = ""  # what the loader says of the installation on this node
-    proc: str = "/proc"
-
-    @classmethod
-    def parse(cls, text: str) -> Errand:
-        """Read an errand; raise ValueError when it is none. Words of a newer sender are passed over."""
-        body = json.loads(text)
-        if not isinstance(body, dict):
-            raise ValueError("an errand is an object")
-        names = {field.name for field in dataclasses.fields(cls)}
-        body = {name: value for name, value in body.items() if name in names}
-        for name in ("only", "refs"):
-            body[name] = tuple(body[name]) if body.get(name) is not None else None
-        body["source"] = tuple((str(key), str(file), int(line)) for key, file, line in body.get("source") or ())
-        return cls(**body)
-
-    def plan(self, now_s: float) -> Plan:
-        """The sweeps to make; a clock that is far from the sender's starts at once."""
-        together = abs(now_s - self.sent_s) < _SKEW_S
-        known = {field.name for field in dataclasses.fields(StackOptions)}
-        options = StackOptions(**{name: value for name, value in self.stacks.items() if name in known})
-        return Plan(
-            self.sweeps, self.interval_s, options, self.engine, frozenset(self.only) if self.only is not None else None,
-            self.proc, min(self.start_s, now_s + _SKEW_S) if together else 0.0, self.deadline_s,
-        )  # fmt: skip
-
-
-class Post:
-    """Packs lines of the wire and sends them off, some at a time, so that an answer that breaks off is worth reading."""
-
-    def __init__(self, send: Send) -> None:
-        self._send, self._packer = send, zlib.compressobj(6)
-        self._held, self._sent, self._last = b"", 0, time.monotonic()
-        self._unsent = self.full = False
-
-    def begin(self, name: str, installation: str = "") -> None:
-        about = {"host": name, "now": time.time(), "python": sys.version.split()[0], "uid": os.getuid(),
-                 "machine": os.uname().machine, "installation": installation}  # fmt: skip
-        self._send(f"{MARK} {PROTOCOL} begin {json.dumps(about)}\n".encode())
-
-    def text(self, lines: str) -> None:
-        if self.full:
-            return
-        self._held += self._packer.compress(lines.encode("utf-8", "surrogateescape"))
-        self._unsent = True
-        if time.monotonic() - self._last > _FLUSH_S:
-            self.flush()
-
-    def flush(self) -> None:
-        if self._unsent:
-            self._ship(self._held + self._packer.flush(zlib.Z_SYNC_FLUSH))
-
-    def end(self) -> None:
-        self._ship(self._held + self._packer.flush(zlib.Z_FINISH))
-        self._send(f"{MARK} {PROTOCOL} end {self._sent}\n".encode())
-
-    def _ship(self, packed: bytes) -> None:
-        self._held, self._last, self._unsent = b"", time.monotonic(), False
-        lines = [
-            b":" + base64.b64encode(packed[at : at + LINE_BYTES]) + b"\n" for at in range(0, len(packed), LINE_BYTES)
-        ]
-        self._sent += len(packed)
-        self.full = self._sent > OUTPUT_LIMIT
-        self._send(b"".join(lines))
 
 
 def look(errand: Errand, send: Send) -> None:

@@ -20,7 +20,7 @@ from ..formats.snapshot import Reader
 from ..model.gap import Gap, Why
 from ..model.process import ProcessRef
 from ..model.snapshot import Effort, Host, Job, Snapshot
-from ..probe.agent import MARK, PROTOCOL
+from ..probe.post import MARK, PROTOCOL
 
 # A node's unpacked answer: far above a node's share (tens of megabytes with large recorders), far below our memory.
 UNPACKED_LIMIT = 512 << 20

@@ -1,9 +1,10 @@
 """The agent as one parcel, and the line of shell that receives and starts it on a node with nothing installed.
 
-The loader (``loader.py``) travels in the command. It reads the errand from its standard input, looks whether our own
-installation is there as well, and asks for what it has not got; where a node cannot ask back (arguments of srun, which
-brings input to nobody while one node is silent) everything comes along. The program is held in memory and imported from
-there, py-spy is started from memory (memfd_create(2)): no byte touches the node's disks.
+The loader (``installed.py`` and ``loader.py``) travels in the command. It reads the errand from its standard input, looks
+whether our own installation is there as well, and asks for what it has not got; where a node cannot ask back (arguments of
+srun, which brings input to nobody while one node is silent) everything comes along, unless every node should see our
+installation. The program is held in memory and imported from there, py-spy is started from memory (memfd_create(2)): no
+byte touches the node's disks.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..probe.agent import MARK, PROTOCOL
-from .loader import CODE_AT, OLDEST, digest
+from ..probe import mounts
+from ..probe.post import MARK, PROTOCOL
+from .installed import CODE_AT, digest
+from .loader import OLDEST
 
 ROOMS = ("model", "memory", "probe")
 SHEBANG = b"#!/usr/bin/env python3\n"
@@ -30,6 +33,7 @@ _ARGUMENT = 120_000
 _HEAD = struct.Struct("<III")  # flags, time and size of the source
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _MAIN = "from rankscope.probe.agent import main\n\nmain()\n"
+_HOME = Path(__file__).resolve().parents[2]
 
 
 @functools.cache
@@ -136,17 +140,17 @@ class Parcel:
 
     def whole(self) -> bytes:
         """Everything at once, for ways on which the node cannot ask back."""
-        kinds = ["source", *(["code"] if self.bytecode else []), *(["tool"] if self.tool else [])]
-        return _line({**self._head(), "all": kinds}) + b"".join(self.piece(kind) for kind in kinds)
+        code = ["code"] if self.bytecode and _kept() else []
+        kinds = ["source", *code, *(["tool"] if self.tool else [])]
+        return _line({**self._head(), "sent": kinds}) + b"".join(self.piece(kind) for kind in kinds)
+
+    def bare(self) -> bytes:
+        """Nothing but the errand, for nodes that cannot ask back and should have all else: one that has not says so, and ends."""
+        return _line({**self._head(), "sent": []})
 
     def opening(self) -> bytes:
         """What the node needs to know before it asks for what it has not got."""
-        body = {
-            "home": str(Path(__file__).resolve().parents[2]), "may_send_code": self.bytecode,
-            **_digests(),
-            "tool": {"path": self.tool_path, "hash": _tool_digest(self.tool)} if self.tool else None,
-        }  # fmt: skip
-        return _line({**self._head(), **body})
+        return _line(self._head())
 
     def piece(self, kind: str) -> bytes:
         """One thing that a node asks for: ``source``, ``code`` or ``tool``."""
@@ -154,17 +158,26 @@ class Parcel:
         return b"%d\n" % len(data) + data
 
     def _head(self) -> dict[str, object]:
-        errand = {**self.errand, "alarm_s": self.alarm_s}
         return {
-            "alarm_s": self.alarm_s,
-            "errand": errand,
-            "files": list(_files()),
-            "magic": importlib.util.MAGIC_NUMBER.hex(),
-        }
+            "alarm_s": self.alarm_s, "errand": {**self.errand, "alarm_s": self.alarm_s},
+            "files": list(_files()), "magic": importlib.util.MAGIC_NUMBER.hex(),
+            "home": str(_HOME), "may_send_code": self.bytecode, **_digests(),
+            "tool": {"path": self.tool_path, "hash": _tool_digest(self.tool)} if self.tool else None,
+        }  # fmt: skip
 
 
 def _line(body: dict[str, object]) -> bytes:
     return json.dumps(body).encode() + b"\n"
+
+
+@functools.cache
+def served() -> bool:
+    """Whether our installation lies with a file server, where the nodes of a cluster find it as well."""
+    try:
+        mount = mounts.read("/proc/self").of_path(str(_HOME))
+    except OSError:
+        return False
+    return mount is not None and mounts.SERVED.match(mount.kind) is not None
 
 
 def parcel(errand: dict[str, object], alarm_s: int, bytecode: bool = False, tool: bytes = b"") -> bytes:
@@ -181,7 +194,9 @@ def as_arguments(data: bytes) -> list[str]:
 @functools.cache
 def loader() -> str:
     """The program that receives the parcel: one word without quotes, so that it survives any shell on its way."""
-    return base64.b64encode(zlib.compress(Path(__file__).with_name("loader.py").read_bytes(), 9)).decode()
+    here = Path(__file__)
+    text = b"\n\n".join(here.with_name(name).read_bytes() for name in ("installed.py", "loader.py"))
+    return base64.b64encode(zlib.compress(text, 9)).decode()
 
 
 def script(python: str = "", sudo: bool = False) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from ..errors import RankscopeError
 from ..model.gap import Why
-from ..probe.agent import MARK, PROTOCOL
+from ..probe.post import MARK, PROTOCOL
 from . import hostnames
 from .answers import Answers
 from .reasons import of_ssh
