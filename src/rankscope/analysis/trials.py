@@ -14,7 +14,7 @@ from .accounts import Account
 
 _GOOD_WORDS = (
     r"works?|worked|working|fine|ok|okay|pass(?:es|ed)?|succe(?:ed\w*|ss\w*)|runs|ran|run (?:through|fine|clean\w*|ok|to the end)|complete[sd]?|finish(?:es|ed)?|clean(?:ly)?|stable|survive[sd]?|"
-    r"fix(?:es|ed)|solve[sd]?|resolve[sd]?|cure[sd]?|help(?:s|ed)?|avoid(?:s|ed)?|eliminate[sd]?|gone|goes away|went away|disappear(?:s|ed)?|vanish(?:es|ed)?|not reproducible|unaffected"
+    r"fix(?:es|ed)|solve[sd]?|resolve[sd]?|cure[sd]?|help(?:s|ed)?|avoid(?:s|ed)?|eliminate[sd]?|gone|goes away|went away|disappear(?:s|ed)?|vanish(?:es|ed)?|not reproducible|unaffected|(?:starts?|profiles?|behaves?|trains?|serves?|exits?|ends?|continues?|boots?|comes? up|goes? on) (?:normally|fine|as well|too|cleanly|as expected|without (?:any )?(?:problems?|issues?|trouble))"
 )
 _BAD_WORDS = (
     r"hangs?|hung|hanging|deadlock\w*|freez\w+|froze\w*|stuck|stall\w*|wedge[sd]?|crash\w*|fail\w*|broken?|breaks?|killed|time[sd]? ?-?out|timeouts?|stops?|stopped|segfault\w*|"
@@ -50,7 +50,8 @@ _NAME = re.compile(
 )
 # A release that is named by what it is beside the one in use.
 _OTHER = (
-    rf"(?:newer|older|latest|newest|previous|earlier|prior|next|last|another|other|system|distribution's|current|recent) (?:[\w.-]+ ){{0,2}}?{_LIBRARY}s?\b|"
+    rf"(?:newer|older|latest|newest|previous|earlier|prior|next|last|another|other|system|distribution's|current|recent) (?:[\w.-]+ ){{0,2}}?(?:lib)?{_LIBRARY}s?\b|"
+    r"\b(?:images?|builds?|versions?|releases?|wheels?|commits?|containers?) (?:from )?(?:before|prior to|older than)\b|"
     r"\bnightl(?:y|ies)\b|\b(?:on|with|from|in) (?:master|main|trunk|HEAD|the (?:main|master|dev\w*) branch)\b|^\W*(?:main|master) and (?:the )?v?\d[\w.]*|"
     r"\b(?:driver|cuda|ubuntu|rhel|branch) (?:version )?v?\d{2,3}\b(?![.\d])"
 )

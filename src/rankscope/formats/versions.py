@@ -19,7 +19,7 @@ _NAMES = {
     "rocm": r"rocm", "rccl": r"rccl", "gloo": r"gloo", "efa": r"(?:aws-)?ofi-nccl", "libfabric": r"libfabric", "cudnn": r"cudnn", "tensorflow": r"tensorflow(?:-gpu)?",
     "jax": r"jax(?:lib)?", "docker": r"docker", "slurm": r"slurm", "fabricmanager": r"fabric ?manager", "openblas": r"(?:lib)?openblas(?:64)?", "mpi4py": r"mpi4py", "tensorrt_llm": r"tensorrt[-_ ]llm",
     "dask": r"dask|distributed", "celery": r"celery", "kombu": r"kombu", "flashinfer": r"flashinfer(?:[ _-]python)?", "joblib": r"joblib", "loky": r"loky", "peft": r"peft", "trl": r"trl",
-    "ucx": r"uc[xt]", "gunicorn": r"gunicorn", "pyarrow": r"pyarrow", "tokenizers": r"tokenizers", "numba": r"numba", "mkl": r"mkl", "pmix": r"pmix", "gevent": r"gevent", "libgomp": r"libgomp",
+    "ucx": r"uc[xt]", "gunicorn": r"gunicorn", "pyarrow": r"pyarrow", "tokenizers": r"tokenizers", "numba": r"numba", "mkl": r"mkl", "pmix": r"pmix", "mpich": r"mpich", "cann": r"cann", "torch_npu": r"torch[_-]npu", "mindspore": r"mindspore", "rocprofiler": r"rocprof(?:iler)?(?:-sdk|v\d)?", "nvshmem": r"nvshmem", "cupy": r"cupy(?:-cuda\d+x)?", "lightgbm": r"lightgbm", "xgboost": r"xgboost", "hdf5": r"(?:lib)?hdf5", "fsspec": r"fsspec", "s3fs": r"s3fs", "flash_attn": r"flash[_-]attn", "xformers": r"xformers", "bitsandbytes": r"bitsandbytes", "uvicorn": r"uvicorn", "optree": r"optree", "paddle": r"paddle(?:paddle)?(?:-gpu)?", "mxnet": r"mxnet", "gevent": r"gevent", "libgomp": r"libgomp",
 }  # fmt: skip
 _VERSION = r"\d+\.\d+(?:\.\d+)*(?:[+.-](?:cu|cuda|hip|rocm|post|rc|dev|a|b)[\w.]*)?(?![\w/])"
 _NO_UNIT = r"(?! ?(?:s|ms|secs?|seconds?|min|minutes?|h|hours?|[KMGT]i?B|%|x|it/s)\b)"
@@ -36,6 +36,11 @@ _PATTERN = re.compile(
 _CHANGED = re.compile(
     rf"(?<![\w./-])(?:{_NAMED})[^\d\n.;]{{0,30}}\bfrom v?(?P<version>{_VERSION}) ?(?:to|->|→) ?v?(?P<other>{_VERSION})", re.IGNORECASE
 )  # fmt: skip
+# As programs print a release that is a tuple: torch.cuda.nccl.version() and mpi4py's get_vendor().
+_TUPLE = re.compile(
+    rf"(?<![\w./-])(?:{_NAMED})(?:\.version\(\)|[ _-]version)?[`\"']?\W{{0,6}}\((?P<version>\d+, \d+(?:, \d+)?)\)",
+    re.IGNORECASE,
+)
 # Names of files that bear a version: name as we write it → what stands around the version.
 _FILES = {
     "nccl": r"libnccl\.so\.(\d+\.\d+(?:\.\d+)*)", "driver": r"lib(?:cuda|nvidia-[a-z]+|nvcuvid)\.so\.(\d{3}\.\d+(?:\.\d+)?)", "glibc": r"\b(?:libc|ld|libpthread|libdl)-(\d\.\d+)\.so",
@@ -52,7 +57,8 @@ _NEEDLES = (
     "torch", "nccl", "cuda", "driver", "nvrm", "nvidia", "python", "libc", "kernel", "linux", "vllm", "sglang", "ray", "deepspeed", "megatron", "transformers",
     "accelerate", "lightning", "datasets", "triton", "horovod", "mpi", "ofed", "numpy", "polars", "wandb", "grpc", "rocm", "rccl", "gloo", "libfabric",
     "cudnn", "tensor", "jax", "docker", "slurm", "fabric", "openblas", "dask", "distributed", "celery", "kombu", "flashinfer", "joblib", "loky", "peft",
-    "trl", "uc", "gunicorn", "pyarrow", "tokenizers", "numba", "mkl", "pmi", "gevent", "libgomp",
+    "trl", "uc", "gunicorn", "pyarrow", "tokenizers", "numba", "mkl", "pmi", "gevent", "libgomp", "cann", "mindspore", "rocprof",
+    "nvshmem", "cupy", "lightgbm", "xgboost", "hdf5", "fsspec", "s3fs", "flash", "xformers", "bitsandbytes", "uvicorn", "optree", "paddle", "mxnet",
 )  # fmt: skip
 
 
@@ -60,7 +66,7 @@ def versions_of(line: Line) -> Iterator[Event]:
     """An event per version named in a line."""
     text = line.text[:_LONGEST]
     lower = text.lower()
-    if "." not in text or not any(needle in lower for needle in _NEEDLES):
+    if ("." not in text and ", " not in text) or not any(needle in lower for needle in _NEEDLES):
         return
     for name, version in dict.fromkeys((*_named(text), *_of_files(text))):
         yield Event("text.version", line=line.number, text=line.text, fields={"name": name, "version": version})
@@ -73,6 +79,9 @@ def _named(text: str) -> Iterator[tuple[str, str]]:
             yield name, found["version"]
             if found["other"]:
                 yield name, found["other"]
+
+    for found in _TUPLE.finditer(text) if ", " in text else ():
+        yield next(key for key in _NAMES if found[key]), found["version"].replace(", ", ".")
 
 
 def _of_files(text: str) -> Iterator[tuple[str, str]]:

@@ -28,7 +28,7 @@ from ..analysis.accounts import accounts
 from ..analysis.case import Case
 from ..analysis.trials import trials
 from ..model.diagnosis import Finding
-from ._text import HALTS, LIKELY, POSSIBLE, Hit, Sign, finding, hits, make_rule, troubled
+from ._text import HALTS, LIKELY, POSSIBLE, Hit, Sign, events, finding, hits, make_rule, troubled
 from ._versions import named_versions
 
 _GOOD = r"\b(?:pass(?:es|ed)?|works?|worked|working|succeed\w*|fix(?:es|ed)?|fine|ok|resolve[sd]?|gone|go(?:es)? away|disappear\w*|no (?:hang|crash|failure|error)s?|not reproduc\w*|complete[sd]?|runs? through)\b"
@@ -70,11 +70,23 @@ def _compared(case: Case) -> Iterator[Hit]:
             yield Hit(Sign("", "another release cures it"), one, trial.line)
         elif any(trial.subject != other.subject for _, other in bad):
             yield Hit(Sign("", "one release works and another does not"), one, trial.line)
+    for one, trial in good if not bad else ():
+        if _of_another_release(case, trial.line):
+            yield Hit(Sign("", "another release works"), one, trial.line)
     for one, trial in bad:
         if trial.change:
             yield Hit(
                 Sign("", "it began when a release was replaced", LIKELY if len(bad) > 1 else POSSIBLE), one, trial.line
             )
+
+
+def _of_another_release(case: Case, line: str) -> bool:
+    """Whether what went well names a library in a release that the rest of the evidence names in another one."""
+    here, there = dict[str, set[str]](), dict[str, set[str]]()
+    for event in events(case, "text.version"):
+        said = here if event.text.strip()[:200] in line else there
+        said.setdefault(str(event.fields.get("name")), set()).add(str(event.fields.get("version")))
+    return any(there.get(name) and not known & there[name] for name, known in here.items())
 
 
 RULE = make_rule(__name__, __doc__, "version-bug", 44, check)

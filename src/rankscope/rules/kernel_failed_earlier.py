@@ -24,6 +24,8 @@ from ._text import POSSIBLE, Sign, text_rule
 _SIGNS = (
     Sign(r"illegal memory access|cudaErrorIllegalAddress|CUDA_ERROR_ILLEGAL_ADDRESS|Warp Out-of-range|CUDA_EXCEPTION_\d+|Warp Illegal", "a kernel touched memory that is not its own"),
     Sign(r"device-side assert|cudaErrorAssert\b|indexSelectSmallIndex|Assertion `?(?:srcIndex|t >= 0|idx|index)\b[^\n]*failed", "a kernel's own check failed"),
+    Sign(r"\.(?:cuh?|hip|py):\d+:[^\n]*\bblock: \[\d+, ?\d+, ?\d+\],? thread: \[\d+, ?\d+, ?\d+\][^\n]*[Aa]ssert|\bAssertion\b[^\n]*failed[^\n]*\b(?:on|in) (?:the )?(?:device|GPU|kernel)|_assert_fail[^\n]*\.cuh?:\d+", "a kernel's own check failed"),
+    Sign(r"MTE instruction is out of range|HSA_STATUS_ERROR_(?:MEMORY_\w+|EXCEPTION|ILLEGAL_INSTRUCTION)|Queue 0x[0-9a-f]+ abort\w* with error|(?:vec|cube|aiv|aic)\w* (?:error|exception)[^\n]*(?:errcode|core)|\bpage fault\b[^\n]*\b(?:gfxhub|mmhub|amdgpu)|\b(?:gfxhub|mmhub)\b[^\n]*page fault", "a kernel failed"),
     Sign(r"unspecified launch failure|CUDA_ERROR_LAUNCH_FAILED|cudaErrorLaunchFailure|misaligned address|illegal instruction was encountered|invalid program counter|an illegal instruction",
          "a kernel failed"),
     Sign(r"Memory access fault by GPU|HSA_STATUS_ERROR|hipErrorIllegalAddress|aicore (?:exception|error)|AICPU exception|vector core exception", "a kernel failed"),

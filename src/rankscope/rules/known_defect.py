@@ -47,6 +47,7 @@ _SIGNS = (
     Sign(r"^(?:__)?(?:sched_yield|sched_yield\(\)|pthread_cond_\w*wait\w*|pthread_mutex_lock|___?lll_lock_wait\w*|futex\w*|nanosleep|clock_nanosleep|usleep)\b[^\n]*\n(?:[^\n]*\n){0,3}?(?:ncclLaunch\w*|ncclStrong\w*|waitWorkFifo\w*|uploadWork\w*|doLaunches|SaveProxy|ncclLocalOpAppend|ncclProxySave\w*|hostStreamPlanTask|ncclProxyStart)\b",
          "the collective is not even launched: the library waits for itself in its own launch code", unless=(r"CUDA_LAUNCH_BLOCKING",)),
     Sign(r"\b(?:waitWorkFifoAvailable|ncclLocalOpAppend|SaveProxy|waitQueueSlot|ncclSpaceAlloc|cuMemCreateWithFallback)\b", "the library waits for room in a queue of its own", POSSIBLE),
+    Sign(r"queue_interposition\.cpp|Async signal handler still waiting on signal", "the profiler that intercepts the queues of the GPUs waits for itself", LIKELY),
     Sign(r"INTERNAL ASSERT FAILED at|Please report (?:a bug|this (?:bug|error|issue))|this is (?:most likely |probably |likely )?a bug in\b", "the library says that this must not happen", POSSIBLE),
 )  # fmt: skip
 

@@ -40,6 +40,11 @@ _LOUD = re.compile(
     r"Watchdog|ProcessGroup|NCCL (?:INFO|WARN)|Traceback|Error|Timeout|File \"|frame #|terminate called|\.cpp:\d|\bstuck|\bwaits?\b|\bhangs?\b|\bin\b \w+\(",
     re.I,
 )
+# Lists of cards are numbered too.
+_CARD = re.compile(
+    r"\b(?:pci|bus[ _-]?id|GeForce|Quadro|Tesla|RTX|NVIDIA|AMD|Instinct|Ascend|compute capability|MiB|Access Peer|UUID)",
+    re.I,
+)
 _FEWEST = 2  # ranks that speak
 _LATEST = 400  # lines of a rank
 
@@ -95,7 +100,7 @@ def _told(case: Case) -> dict[int, list[str]]:
                 rank, said = event.rank, event.text  # the prefix of a launcher tells who speaks
             else:
                 continue
-            if said.strip():
+            if said.strip() and not _CARD.search(said):
                 out.setdefault(rank, []).append(said.strip())
     return out
 

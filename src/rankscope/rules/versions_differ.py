@@ -43,6 +43,8 @@ _PLACE = re.compile(
 )
 _MUST_AGREE = {"nccl", "rccl", "torch", "ray", "openmpi", "ucx", "efa", "libfabric", "dask", "horovod"}
 _LIB = r"(?:nccl|torch|pytorch|cuda|driver|python|ray|mpi|openmpi|ucx|libfabric|ofed|firmware|gloo|image|container|package|library|protobuf|transformers|vllm|glibc|cudnn|release|build)"
+# Where an interface was forced, an address of no known family is none at all: there is no such interface.
+_FORCED = r"NCCL_SOCKET_IFNAME(?: set| ?=)"
 _SIGNS = (
     Sign(rf"\b{_LIB}\b[ =v:]{{1,3}}\d+\.\d+[^\n]{{0,60}}\b(?:others?|rest|while|but|whereas|vs\.?|and (?:the )?(?:node|rank|host|other))\b[^\n]{{0,40}}\d+\.\d+", "one node has another version than the others", also=(r"node|host|rank|machine|pod|container",), unless=(r"\b(?:fixed|works?|fine|passes|downgrad\w+|upgrad\w+)\b",), prose=True),
     Sign(r"API call is not supported in the installed CUDA driver|CUDA driver version is insufficient|unsupported PTX|NCCL (?:library )?version (?:mismatch|does not match)|compiled with (?:a different|another) (?:version|NCCL|CUDA)", "driver and library are of different age"),
@@ -50,7 +52,8 @@ _SIGNS = (
     Sign(rf"^(?![^\n]*\b(?:did not|didn\'t|does not|doesn\'t|no|neither|tried|trying)\b[^\n]*\b(?:help|change|differ|matter|work|using)\w*)[^\n]*\b(?:different|differing|two|mixed|unequal|inconsistent|mismatch\w*)[^\n]{{0,24}}\b{_LIB}\b[^\n]{{0,20}}\bversions?|versions? of {_LIB}[^\n]{{0,40}}(?:differ|different|not the same)|\b{_LIB}\b[^\n]{{0,30}}versions?[^\n]{{0,30}}(?:differ|different|not (?:the same|equal|identical)|mismatch)", "somebody says that versions differ", prose=True),
     Sign(r"\b(?:message truncated|truncated)[^\n]*receiv\w+ (?P<a>\d+) bytes instead of \d+", "two ranks expect messages of different size", POSSIBLE),
     Sign(r"undefined symbol: _?_?(?:nccl|cu[a-z]{2,}|cudnn|nvJitLink|hip|rccl|ucp?_|fi_|MPI_)\w*|^(?!.*dlvsym).*version [`'](?:FABRIC|EFA|UCX?|MLX5|IBVERBS|GLIBCXX|CXXABI|OMPI|libcudart\w*)_?[\d.]+' not found", "libraries of different builds are mixed"),
-    Sign(r"connecting to address[^\n]*with family \d+ is neither AF_INET|(?:bootstrap|socket|proxy)[^\n]*(?:wrong (?:magic|type|version)(?! (?:[2-7][0-9a-f]){6,8}\b)|magic[^\n]{0,20}mismatch)|NCCL WARN[^\n]*[Mm]ismatch(?:ed)? (?:NCCL )?version", "a peer's first message makes no sense: another release speaks there"),
+    Sign(r"connecting to address[^\n]*with family \d+ is neither AF_INET", "a peer's first message makes no sense: another release speaks there", unless=(_FORCED,)),
+    Sign(r"(?:bootstrap|socket|proxy)[^\n]*(?:wrong (?:magic|type|version)(?! (?:[2-7][0-9a-f]){6,8}\b)|magic[^\n]{0,20}mismatch)|NCCL WARN[^\n]*[Mm]ismatch(?:ed)? (?:NCCL )?version", "a peer's first message makes no sense: another release speaks there"),
     Sign(r"unsupported pickle protocol|PYTHON_VERSION_MISMATCH|Python in worker has different version|Mismatched versions found|were compiled with different CUDA versions|Descriptors cannot (?:not )?be created directly|(?:PMIx|PMI2?|ORTE|ABI|API|protocol|plugin|wire)[- ](?:server )?versions?[^\n]{0,40}(?:mismatch|not compatible|incompatible|differ|unsupported)", "a version mismatch is reported"),
     Sign(r"Data unpack (?:would read past end of buffer|had inadequate space)|unpack(?:ing)? (?:failure|error)[^\n]*(?:orte|prte|pmix|ess)|(?:ORTE|PRTE)_ERROR_LOG: (?:Unpack|Data unpack)|compiled for (?:a different|another) (?:version|Open MPI)|component version does not match|unrecognized (?:PMI )?version|PMI version mismatch", "daemons of different releases do not understand each other"),
     Sign(r"incompatible Protobuf Gencode/Runtime versions|Protobuf[^\n]{0,40}versions? when loading", "a library was generated for another release of protobuf"),

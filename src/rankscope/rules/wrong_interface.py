@@ -68,6 +68,7 @@ _SIGNS = (
     Sign(r"gloo[^\n]*(?:getaddrinfo|Name or service not known|unable to resolve)|resolve hostname[^\n]*loopback|hostname[^\n]{0,30}(?:does not|cannot be|could not be|can't be) resolve", "the own name of a host leads nowhere", prose=False),
     Sign(r"connectFullMesh failed", "the ranks could not connect to each other", POSSIBLE),
     Sign(r"hostname[^\n]{0,60}resol\w+[^\n]{0,60}(?:127\.|loopback|localhost)|/etc/hosts[^\n]{0,60}127\.0\.1\.1", "the host's own name leads to loopback", prose=True),
+    Sign(r"connecting to address [^\n]*with family \d+ is neither", "an interface was forced that a host does not have: its address is empty", anywhere=(r"NCCL_SOCKET_IFNAME(?: set| ?=)",)),
     Sign(r"connecting to address [^\n]* with family \d+ is neither|ncclSocketInit[^\n]*family", "a peer announced no usable address", POSSIBLE),
     Sign(r"connect\(\) to (?:127\.|172\.1[78]\.0\.1\b|169\.254\.)[\d.]* failed|connect \[?127\.0\.1\.1\]?:\d+: Connection refused", "a connection goes to an address of the own host"),
     Sign(rf"\b(?:connect|connection)[^\n]{{0,160}}{_LOCAL}[^\n]{{0,160}}(?:refused|timed out|failed)", "a connection goes to a local address", POSSIBLE, also=(_MANY,)),
