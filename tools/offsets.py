@@ -62,6 +62,8 @@ def fields(minor: int) -> dict[str, str]:
         "frame_owner": at(frame, "owner") if not old else NONE,
         "frame_globals": at(frame, "f_globals"),
         "frame_values": at(frame, "f_localsplus" if old else "localsplus"),
+        "frame_stack": at(frame, "f_valuestack") if old else NONE,
+        "frame_stack_top": at(frame, "f_stackdepth" if minor == 10 else "f_stacktop" if old else "stacktop"),
         "code_size": at(CODE, "co_zombieframe") if old else at(CODE, "co_code_adaptive"),
         "code_file": at(CODE, "co_filename"),
         "code_name": at(CODE, "co_name" if old else "co_qualname"),
@@ -96,6 +98,13 @@ def fields(minor: int) -> dict[str, str]:
         "cell_value": at("PyCellObject", "ob_ref"),
         # The module record is private to its C file up to 3.10; its dict always comes first.
         "module_dict": "(long)sizeof(PyObject)",
+        "coroutine_frame": at("PyCoroObject", "cr_frame" if old else "cr_iframe"),
+        "coroutine_state": at("PyCoroObject", "cr_frame_state") if not old else NONE,
+        "set_mask": at("PySetObject", "mask"),
+        "set_table": at("PySetObject", "table"),
+        "weakref_object": at("PyWeakReference", "wr_object"),
+        "method_self": at("PyMethodObject", "im_self"),
+        "function_code": at("PyFunctionObject", "func_code"),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankscope.model.evidence.stacks import Frame, Local, PythonStacks, PythonThread, Stack
+from rankscope.model.evidence.stacks import Frame, Local, LoopTask, PythonStacks, PythonThread, Stack
 from rankscope.model.process import Process, ProcessRef, Role
 from rankscope.report import plain, raw
 
@@ -47,6 +47,13 @@ Thread 18 (idle): "pt_watchdog"
 
 """
     )
+
+
+def test_tasks_of_an_event_loop_follow_the_threads() -> None:
+    """In the same layout, as threads that nothing runs, so that readers of dumps read them too."""
+    task = LoopTask("Task-2", Stack((Frame("move", "train.py", 31), Frame("acquire", "locks.py", 113))), 17, "Lock")
+    text = raw.render(raw.Shown(RANK, PythonStacks((WATCH,), "memory", loop_tasks=(task,))))
+    assert text.endswith('Thread 0x0 (idle): "task Task-2"\n    acquire (locks.py:113)\n    move (train.py:31)\n\n')
 
 
 def test_a_process_without_stacks_says_so() -> None:

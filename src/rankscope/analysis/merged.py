@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ..model.evidence.stacks import NativeStacks, PythonStacks, PythonThread, Stack
+from ..model.evidence.stacks import NativeStacks, PythonStacks, PythonThread, Stack, Trust
 from ..model.evidence.threads import KernelThread, Threads
 from ..model.process import Process, Role
 from .case import Case, Member
@@ -81,6 +81,9 @@ def _threads(member: Member, native: bool) -> Iterator[tuple[str, Seen]]:
         title = MAIN if is_main else _title(thread, task)
         shown = dataclasses.replace(thread, stack=_named(thread.stack)) if stacks else thread
         yield title, Seen(member.process, shown, task, birth(shown.stack))
+    for each in chosen.loop_tasks if isinstance(chosen, PythonStacks) else ():
+        shown = PythonThread(None, each.stack, f"task {each.name}", Trust.EXACT)
+        yield f"task {_NUMBER.sub('*', each.name)}", Seen(member.process, shown)
 
 
 def _named(stack: Stack) -> Stack:

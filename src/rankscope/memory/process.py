@@ -11,21 +11,22 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from ..model.evidence.stacks import Frame, Local, PythonStacks, PythonThread, Stack, Trust
-from . import frames, interpreter, runtime, tasks
+from ..model.evidence.stacks import Frame, Local, LoopTask, PythonStacks, PythonThread, Stack, Trust
+from . import frames, interpreter, loops, opening, tasks
 from .code import CodeReader, NotCode, frame_of
+from .coroutines import Coroutines
 from .frames import RawFrame
 from .interpreter import Lock, ThreadState
+from .loops import Loops
 from .names import Names
 from .objects import Objects
 from .runtime import Families, Family, Runtime, UnknownLayout
-from .source import Pages, ProcessMemory, Unreadable
+from .source import Pages, Unreadable
 from .tasks import Task
 from .values import Values
 
 ATTEMPTS = 3
 ENGINE = "memory"
-_GONE = ("Z", "X")
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,10 @@ class Wanted:
     locals: bool = True
     strings: bool = False
     futexes: Mapping[int, int] = field(default_factory=dict)
+
+
+# The tasks of some event loops, each with how many were left out.
+Waiting = tuple[tuple[tuple[LoopTask, ...], int], ...]
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,7 @@ class Draft:
     whole: bool
     name: str | None = None
     locals: tuple[Local, ...] = ()
+    loop: RawFrame | None = None  # where its event loop waits
 
 
 EMPTY = Draft(Stack(), False)
@@ -79,14 +85,15 @@ def read(
         natives = looked.keys() - kept.keys()
         if all(tasks.slept(before.tasks.get(tid), looked[tid]) for tid in natives):
             return Seen(looked, before.stacks)
-    with _open(proc, pid, looked) as memory:
+    waiting = _still_tasks(before, kept)
+    with opening.memory_of(proc, pid, looked) as memory:
         pages, family = Pages(memory), families.of(proc, pid, memory)
         found = family.runtime
         states = interpreter.living(pages, found.layout, found.address, looked) if found else {}
         if found is None or not states:
-            found, states = _find(proc, memory, pages, looked)
+            found, states = opening.find(proc, memory, pages, looked)
             family.runtime = found
-        return _Reading(proc, pid, pages, family, found, wanted).all(states, looked, kept)
+        return _Reading(proc, pid, pages, family, found, wanted).all(states, looked, kept, waiting)
 
 
 def _still(before: Seen | None, looked: Mapping[int, Task]) -> dict[int, PythonThread]:
@@ -102,26 +109,11 @@ def _still(before: Seen | None, looked: Mapping[int, Task]) -> dict[int, PythonT
     }
 
 
-def _open(proc: str, pid: int, looked: Mapping[int, Task]) -> ProcessMemory:
-    """Open the memory; when the main thread has exited, only its sisters lead to it."""
-    alive = [tid for tid, task in looked.items() if task.state not in _GONE]
-    if looked and not alive:
-        raise ProcessLookupError(3, "the process has exited", f"{proc}/{pid}")
-    return ProcessMemory(proc, pid if pid in alive or not alive else alive[0])
-
-
-def _find(
-    proc: str, memory: ProcessMemory, pages: Pages, looked: Mapping[int, Task]
-) -> tuple[Runtime, dict[int, ThreadState]]:
-    """The first reading of the interpreter that fits what the kernel says of the process, and its threads."""
-    tried: Runtime | None = None
-    for tried in runtime.locate(proc, memory.pid, memory):
-        pages.forget()
-        states = interpreter.living(pages, tried.layout, tried.address, looked)
-        if states:
-            return tried, states
-    what = f"Python {tried.version}" if tried else "a Python"
-    raise UnknownLayout(f"the memory of this process does not look like {what} as we know it")
+def _still_tasks(before: Seen | None, kept: Mapping[int, PythonThread]) -> Waiting:
+    """The tasks of the loops of those threads."""
+    known = before.stacks.loop_tasks if before else ()
+    found = tuple(task for task in known if task.tid in kept)
+    return ((found, before.stacks.tasks_left_out),) if before and found else ()
 
 
 class _Reading:
@@ -134,19 +126,23 @@ class _Reading:
         self._codes = CodeReader(self._objects, family.codes)
         self._names = Names(self._objects, family)
         self._values = Values(self._objects, wanted.strings, wanted.locals, family.telling)
+        self._loops = Loops(self._objects, Coroutines(self._objects, self._codes))
         self._met: dict[tuple[object, ...], Frame] = {}
         self._left = frames.ALL_FRAMES_LIMIT
 
     def all(
-        self, states: Mapping[int, ThreadState], looked: Mapping[int, Task], kept: Mapping[int, PythonThread]
-    ) -> Seen:
+        self, states: Mapping[int, ThreadState], looked: Mapping[int, Task], kept: Mapping[int, PythonThread],
+        waiting: Waiting,
+    ) -> Seen:  # fmt: skip
         """Read all threads but those kept, and again those that ran meanwhile."""
         drafts = {tid: self._draft(state) for tid, state in states.items() if tid not in kept}
         lock = self._lock(states)
+        suspended = {tid: self._loops.read(tid, draft.loop) for tid, draft in drafts.items() if draft.loop}
         after = tasks.read(self._proc, self._pid)
         exact = {tid: after[tid] for tid in drafts if tasks.slept(looked.get(tid), after.get(tid))}
         self._check([drafts[tid] for tid in exact])
         exact = {tid: task for tid, task in exact.items() if drafts[tid].whole}
+        waiting = (*waiting, *(suspended[tid] for tid in suspended if tid in exact))
         for tid in drafts.keys() - exact.keys():
             self._retry(states[tid], tid, drafts, exact)
         threads = [
@@ -155,7 +151,7 @@ class _Reading:
             if tid in after
         ]
         sure = {tid: looked[tid] for tid in kept}
-        return Seen({**after, **exact, **sure}, self._stacks(threads, states, lock))
+        return Seen({**after, **exact, **sure}, self._stacks(threads, states, lock, waiting))
 
     def _draft(self, state: ThreadState) -> Draft:
         """Read one thread once."""
@@ -168,7 +164,9 @@ class _Reading:
         except (Unreadable, NotCode, struct.error):
             return EMPTY
         name = self._names.of(state, raws[0] if raws else None, stack[0] if stack else None)
-        return Draft(stack, chain.whole, name, tuple(self._values.of(raws, stack, self._codes)))
+        place = loops.waits_in(stack)
+        loop = raws[place] if place is not None else None
+        return Draft(stack, chain.whole, name, tuple(self._values.of(raws, stack, self._codes)), loop)
 
     def _frame(self, raw: RawFrame) -> Frame:
         """A frame decoded; threads of one pool, and the levels of a recursion, stand at the same places."""
@@ -225,7 +223,7 @@ class _Reading:
         return interpreter.lock(self._memory, self._layout, self._found.address, first.interpreter)
 
     def _stacks(
-        self, threads: list[PythonThread], states: Mapping[int, ThreadState], lock: Lock | None
+        self, threads: list[PythonThread], states: Mapping[int, ThreadState], lock: Lock | None, waiting: Waiting
     ) -> PythonStacks:
         holder = next((tid for tid, state in states.items() if lock and state.address == lock.holder), None)
         inside = range(lock.address, lock.address + lock.size) if lock else range(0)
@@ -235,6 +233,8 @@ class _Reading:
             self._found.version,
             finalizing=interpreter.finalizing(self._memory, self._layout, self._found.address),
             gil_waiters=tuple(tid for tid in states if self._wanted.futexes.get(tid, -1) in inside),
+            loop_tasks=tuple(task for tasks_of_one, _ in waiting for task in tasks_of_one),
+            tasks_left_out=sum(left_out for _, left_out in waiting),
         )
 
 

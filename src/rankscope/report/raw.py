@@ -44,7 +44,7 @@ def _head(shown: Shown) -> Iterator[str]:
 def _threads(shown: Shown) -> Iterator[str]:
     if shown.stacks is None:
         yield "no stacks: see the reasons below"
-    for thread in shown.stacks.threads if shown.stacks else ():
+    for thread in (*shown.stacks.threads, *_tasks(shown.stacks)) if shown.stacks else ():
         yield _title(thread)
         for depth in range(len(thread.stack) - 1, -1, -1):
             frame = thread.stack[depth]
@@ -55,6 +55,12 @@ def _threads(shown: Shown) -> Iterator[str]:
                 lines = shown.source.get((shown.process.ref, frame.file, frame.line), ())
                 yield from (f"            {clean(line, 200)}" for line in lines)
         yield ""
+
+
+def _tasks(stacks: PythonStacks | NativeStacks) -> Iterator[PythonThread]:
+    """The suspended tasks of event loops, shown as threads that nothing runs."""
+    for task in stacks.loop_tasks if isinstance(stacks, PythonStacks) else ():
+        yield PythonThread(None, task.stack, f"task {task.name}")
 
 
 def _title(thread: PythonThread) -> str:

@@ -27,6 +27,7 @@ from collections.abc import Iterator
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.identity import module_path_of
+from ..analysis.loop_tasks import TaskView, awaited, last_awaited, loops
 from ..analysis.progress import advances
 from ..analysis.standing import Standing
 from ..analysis.threads import nobody_acts, views
@@ -35,6 +36,7 @@ from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.blocked import Blocked
 from ..model.evidence.files import OpenFiles
 from ..model.evidence.sockets import Sockets
+from ..model.evidence.stacks import Frame
 from ..model.process import Role
 from . import Rule
 from ._outside import outsiders, said
@@ -64,9 +66,10 @@ def check(case: Case) -> Iterator[Finding]:
         peers = "; its peers wait for it" if root.waiters else ""
         yield Finding(
             rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, _best(standing)),
-            title=f"{who(standing.member.process)} {_doing(standing)} in {at(standing.user_frame)}{peers}",
+            title=f"{who(standing.member.process)} {_doing(standing)} in {at(_place(standing))}{peers}",
             ranks=ranks_of(standing), processes=(standing.member.process,),
-            because=(stands(standing), *_alone(case, standing), *_threads(standing), *_peers(case, standing), *waited_for(root)),
+            because=(stands(standing), *_tasks(standing), *_alone(case, standing), *_threads(standing), *_peers(case, standing),
+                     *waited_for(root)),
             against=tuple(_against(standing)),
             next=(f"rankscope stacks pid:{standing.member.ref.pid} --source",),
         )  # fmt: skip
@@ -121,6 +124,27 @@ def _loop_of_nothing(case: Case, standing: Standing) -> bool:
     peers = {f"socket:[{one.inode}]": f"socket:[{one.peer_inode}]" for one in sockets.sockets if one.kind == "unix"}
     own = set(inodes.values())
     return all(peers.get(inodes.get(fd, "")) in own for fd in call.fds) and nobody_acts(member, standing.thread)
+
+
+def _ends(standing: Standing) -> tuple[TaskView, ...]:
+    """The tasks of its event loop that wait for what no other task brings."""
+    every = loops(standing.member) if standing.kind is Wait.IDLE and standing.kernel is not None else ()
+    mine = next((one for one in every if standing.kernel and one[0].task.tid == standing.kernel.tid), ())
+    return last_awaited(mine)
+
+
+def _place(standing: Standing) -> Frame | None:
+    ends = _ends(standing)
+    return ends[0].place if ends else standing.user_frame
+
+
+def _tasks(standing: Standing) -> Iterator[Reason]:
+    ends = _ends(standing)
+    for view in ends[:3]:
+        yield Reason(f"task {view.task.name} of its event loop awaits {awaited(view)} in {at(view.place)}", "python-stack",
+                     standing.member.ref)  # fmt: skip
+    if len(ends) > 3:
+        yield Reason(f"and so do {len(ends) - 3} more tasks", "python-stack", standing.member.ref)
 
 
 def _alone(case: Case, standing: Standing) -> Iterator[Reason]:

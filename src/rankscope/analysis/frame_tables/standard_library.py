@@ -69,6 +69,16 @@ asyncio/base_events.py
     idle: _run_once run_forever
 asyncio/runners.py
     exit: _cancel_all_tasks
+asyncio/locks.py
+    lock: acquire __aenter__
+    condition: wait wait_for
+asyncio/queues.py
+    queue: get put join
+asyncio/tasks.py
+    sleep: sleep
+    condition: wait_for wait
+asyncio/streams.py
+    socket: read readline readuntil readexactly drain
 socket.py
     socket: readinto accept connect create_connection getaddrinfo recv
 ssl.py

@@ -57,6 +57,8 @@ class Layout:
     frame_owner: int
     frame_globals: int
     frame_values: int
+    frame_stack: int  # up to 3.10: a pointer to the value stack, which then lies behind the values
+    frame_stack_top: int  # a pointer up to 3.9, a count in 3.10, then an index from the values on
     code_size: int
     code_file: int
     code_name: int  # the qualified name from 3.11
@@ -90,4 +92,11 @@ class Layout:
     dict_values: int
     cell_value: int
     module_dict: int
+    coroutine_frame: int  # a pointer up to 3.10, then the frame itself
+    coroutine_state: int  # from 3.11; below 0 is suspended
+    set_mask: int
+    set_table: int
+    weakref_object: int
+    method_self: int
+    function_code: int
     free_threaded: bool = False

@@ -59,6 +59,22 @@ class PythonThread:
     comm: str | None = None  # what the kernel calls it, of a thread that Python has no name for
 
 
+@dataclass(frozen=True)
+class LoopTask:
+    """One task of an asyncio event loop that has not ended, as its coroutines are suspended, the outermost first.
+
+    ``awaits`` is the type of what the innermost one waits for, empty when it can run; ``on`` are the places, in the same
+    tuple of tasks, of those that it waits for: who holds the lock, the tasks awaited. ``timed``: it set itself a limit.
+    """
+
+    name: str
+    stack: Stack
+    tid: int | None = None  # the thread that runs its loop
+    awaits: str = ""
+    on: tuple[int, ...] = ()
+    timed: bool = False
+
+
 @evidence("python-stacks")
 @dataclass(frozen=True)
 class PythonStacks:
@@ -70,6 +86,8 @@ class PythonStacks:
     paused_ms: float = 0.0
     finalizing: bool = False  # the interpreter is shutting down
     gil_waiters: tuple[int, ...] = ()
+    loop_tasks: tuple[LoopTask, ...] = ()  # of threads that stood in the wait of their event loop
+    tasks_left_out: int = 0
 
 
 @evidence("native-stacks")

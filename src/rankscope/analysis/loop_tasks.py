@@ -1,0 +1,113 @@
+"""The tasks of a process's event loops: what each waits for, and which of them wait for each other in a circle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..model.evidence.stacks import Frame, LoopTask, PythonStacks
+from .case import Member
+from .frame_tables import Kind
+from .frames import WaitState, wait_of
+from .origin import module_path
+
+# Any of several can end the wait for these; others need all that they wait for.
+_ANY = ("Semaphore", "BoundedSemaphore")
+_ANY_OF = ("asyncio/tasks.py", "_wait")
+
+
+@dataclass(frozen=True)
+class TaskView:
+    """One task and what its frames say it waits for."""
+
+    task: LoopTask
+    wait: WaitState
+
+    @property
+    def wanted(self) -> bool:
+        """Whether it waits to enter something that other tasks are inside of."""
+        return self.wait.kind is Kind.LOCK
+
+    @property
+    def place(self) -> Frame:
+        """The deepest frame of the job's own code, or the outermost where there is none."""
+        return self.wait.user_frame or self.task.stack[0]
+
+
+def loops(member: Member) -> tuple[tuple[TaskView, ...], ...]:
+    """The tasks of each event loop that waits, at the last look."""
+    stacks = member.latest(PythonStacks)
+    return tuple(tuple(TaskView(one, wait_of(one.stack)) for one in tasks) for tasks in _by_loop(stacks))
+
+
+def _by_loop(stacks: PythonStacks | None) -> tuple[tuple[LoopTask, ...], ...]:
+    found: dict[int | None, list[LoopTask]] = {}
+    for one in stacks.loop_tasks if stacks else ():
+        found.setdefault(one.tid, []).append(one)
+    return tuple(map(tuple, found.values()))
+
+
+def circle(tasks: Sequence[TaskView]) -> tuple[TaskView, ...]:
+    """Tasks that wait for each other and for nobody else who could end it, in the order of their waiting; else none.
+
+    Left out of it is every task that set itself a time limit, and those that wait for one of these.
+    """
+    held = {place for place, one in enumerate(tasks) if one.task.on and not one.task.timed}
+    while True:
+        caught = {place for place in held if _caught(tasks[place].task, held)}
+        if caught == held:
+            break
+        held = caught
+    return tuple(tasks[place] for place in _round(tasks, held))
+
+
+def _caught(task: LoopTask, held: set[int]) -> bool:
+    last = task.stack[-1]
+    of_several = task.awaits in _ANY or (module_path(last.file), last.function) == _ANY_OF
+    return (all if of_several else any)(one in held for one in task.on)
+
+
+def _round(tasks: Sequence[TaskView], held: set[int]) -> list[int]:
+    """From the first of those who are caught along what each waits for, until one comes again: from there it is a circle."""
+    if not held:
+        return []
+    path = [min(held)]
+    while True:
+        following = next(one for one in tasks[path[-1]].task.on if one in held)
+        if following in path:
+            return path[path.index(following) :]
+        path.append(following)
+
+
+def same_circle(member: Member) -> bool:
+    """Whether the tasks that wait for each other are the same at all looks, of which there are two or more."""
+    looks = member.over_time(PythonStacks)
+    found = [
+        {(view.task.name, view.task.stack) for tasks in _by_loop(stacks) for view in circle(_views(tasks))}
+        for stacks in looks
+    ]
+    return len(looks) > 1 and all(one == found[0] for one in found) and bool(found[0])
+
+
+def _views(tasks: Sequence[LoopTask]) -> tuple[TaskView, ...]:
+    return tuple(TaskView(one, wait_of(one.stack)) for one in tasks)
+
+
+def last_awaited(tasks: Sequence[TaskView]) -> tuple[TaskView, ...]:
+    """The tasks that others wait for and that wait for none of them: what they wait for must come from elsewhere."""
+    awaited = {place for one in tasks for place in one.task.on}
+    ends = [(place, one) for place, one in enumerate(tasks) if not one.task.on and one.wait.kind is not Kind.SLEEP]
+    return tuple(one for place, one in ends if place in awaited) or tuple(one for _, one in ends)
+
+
+_BRINGS = {
+    Kind.LOCK: "a lock", Kind.CONDITION: "an event or condition", Kind.QUEUE: "a queue", Kind.SLEEP: "the end of a sleep",
+    Kind.SOCKET: "a connection",
+}  # fmt: skip
+
+
+def awaited(view: TaskView) -> str:
+    """What a task waits for, in words."""
+    if view.wait.kind in _BRINGS:
+        return _BRINGS[view.wait.kind]
+    return {"": "nothing: it can run", "Future": "a future", "Task": "another task"}.get(view.task.awaits, "a future")

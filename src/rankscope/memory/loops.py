@@ -1,0 +1,161 @@
+"""The tasks of an asyncio event loop that waits: where each is suspended, what it awaits, and who could bring that.
+
+Read only while a thread stands in the wait of its loop, since then none of its tasks runs. The loop is the first argument of
+``_run_once``, and the module of that function leads to the set of all tasks (Lib/asyncio/base_events.py, tasks.py). In a
+task of C its coroutine is searched for by type; what it waits for lies before it, its name behind it
+(Modules/_asynciomodule.c, the same order from CPython 3.8 to 3.13).
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..model.evidence.stacks import Frame, LoopTask, Stack
+from . import dicts
+from .coroutines import Coroutines, Suspended, members
+from .frames import RawFrame
+from .objects import U32, U64, Objects, int_shape
+from .source import Unreadable
+
+TASKS_LIMIT = 256
+NAMES_LIMIT = 512
+_NAME_LIMIT = 100
+_TASK_SIZE = 256
+_NEWEST = (3, 13)
+_LOOP = "/asyncio/base_events.py"
+# Functions whose first argument holds the tasks that they wait for, and where: an attribute, or the argument itself.
+_WAIT_FOR_MANY = {("/asyncio/taskgroups.py", "__aexit__"): "_tasks", ("/asyncio/tasks.py", "_wait"): ""}
+_NUMBERS = re.compile(r"(\d+)")
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A task as it lies in memory; ``held`` and ``wanted`` are addresses of what it has entered, and waits to enter."""
+
+    address: int
+    name: str
+    chain: tuple[Suspended, ...]
+    future: int
+    held: tuple[int, ...]
+    wanted: int
+
+
+def waits_in(stack: Sequence[Frame]) -> int | None:
+    """The place of the frame of an event loop that waits for something to happen, None for all other stacks."""
+    for place in range(len(stack) - 1, max(len(stack) - 4, -1), -1):
+        if stack[place].file.endswith(_LOOP) and stack[place].function.endswith("_run_once"):
+            return place
+    return None
+
+
+class Loops:
+    """Reads the tasks of one process's event loops."""
+
+    def __init__(self, objects: Objects, coroutines: Coroutines) -> None:
+        self._objects, self._layout, self._coroutines = objects, objects.layout, coroutines
+        self._at = 0  # where a task keeps its coroutine
+
+    def read(self, tid: int, once: RawFrame) -> tuple[tuple[LoopTask, ...], int]:
+        """The tasks of the loop whose ``_run_once`` this is, and how many were left out; none where they cannot be read."""
+        try:
+            if self._layout.version > _NEWEST:
+                return (), 0
+            loop = self._coroutines.argument(once)
+            addresses, left_out = self._listed(once)
+            found = [task for task in map(self._task, addresses) if task and self._loop_of(task.address) == loop]
+        except (Unreadable, struct.error):
+            return (), 0
+        found.sort(key=lambda task: [int(part) if part.isdigit() else part for part in _NUMBERS.split(task.name)])
+        return tuple(self._told(tid, task, found) for task in found), left_out
+
+    def _listed(self, once: RawFrame) -> tuple[tuple[int, ...], int]:
+        """The addresses of all tasks that the module of tasks knows."""
+        objects, layout = self._objects, self._layout
+        namespace = objects.pointer(once.address + layout.frame_globals)
+        module = dicts.lookup(objects, namespace, "tasks", NAMES_LIMIT)
+        known = objects.pointer(module + layout.module_dict) if module else 0
+        name = "_all_tasks" if layout.version < (3, 12) else "_scheduled_tasks"
+        every = dicts.lookup(objects, known, name, NAMES_LIMIT) if known else 0
+        data = dicts.attribute(objects, every, "data") if every else 0
+        if not data or self._coroutines.kind(data) != "set":
+            return (), 0
+        references, left_out = members(objects, data, TASKS_LIMIT)
+        return tuple(objects.pointer(one + layout.weakref_object) for one in references), left_out
+
+    def _loop_of(self, task: int) -> int:
+        return self._objects.pointer(task + self._layout.object_type + 8)
+
+    def _task(self, address: int) -> _Task | None:
+        """A task that is suspended, None for one that has ended or is none."""
+        try:
+            at = self._coroutine_at(address)
+            future, coroutine, name = (
+                struct.unpack("<3Q", self._objects.memory.read(address + at - 8, 24)) if at else (0,) * 3
+            )
+            chain = self._coroutines.chain(coroutine)
+            if not chain:
+                return None
+            return _Task(address, self._name(name), chain, future, *self._entered(chain))
+        except (Unreadable, struct.error):
+            return None
+
+    def _coroutine_at(self, address: int) -> int:
+        """Where a task keeps its coroutine; 0 when it has none that we know."""
+        raw = self._objects.memory.read_some(address, _TASK_SIZE)
+        at: int
+        for at in (self._at, *range(self._layout.object_type + 16, len(raw) - 16, 8)):
+            if at and self._coroutines.is_one(int(U64(raw, at)[0])):
+                self._at = self._at or at
+                return at
+        return 0
+
+    def _name(self, address: int) -> str:
+        """What a task is called; up to when somebody asks, newer ones keep only the number of an unnamed task."""
+        if self._coroutines.kind(address) != "int":
+            return self._objects.text(address, _NAME_LIMIT)
+        raw = self._objects.memory.read(address, self._layout.int_digits + 8)
+        digits = range(min(int_shape(self._layout, raw)[0], 2))
+        return f"Task-{sum(U32(raw, self._layout.int_digits + 4 * place)[0] << 30 * place for place in digits)}"
+
+    def _entered(self, chain: tuple[Suspended, ...]) -> tuple[tuple[int, ...], int]:
+        """What a task holds, and what it still waits to enter or acquire."""
+        held: list[int] = []
+        for outer, inner in zip(chain, (*chain[1:], None)):
+            held.extend(outer.entered)
+            if inner and outer.entered and inner.frame.function.endswith("__aenter__"):
+                held.pop()
+        last = chain[-1]
+        wants = last.frame.file.endswith("/asyncio/locks.py") and last.frame.function.endswith("acquire")
+        return tuple(held), self._coroutines.argument(last.raw) if wants else 0
+
+    def _told(self, tid: int, task: _Task, everybody: list[_Task]) -> LoopTask:
+        awaits = self._coroutines.kind(task.wanted) or self._coroutines.kind(task.future).rpartition(".")[2]
+        wanted = {task.wanted} - {0}
+        awaited = set(self._awaited(task))
+        on = [
+            place for place, one in enumerate(everybody) if one.address in awaited or wanted.intersection(one.held)
+        ]  # fmt: skip
+        timed = any(self._coroutines.kind(one) == "Timeout" for one in task.held)
+        stack = Stack(one.frame for one in task.chain)
+        return LoopTask(task.name, stack, tid, awaits if awaits != "NoneType" else "", tuple(on), timed)
+
+    def _awaited(self, task: _Task) -> Iterator[int]:
+        """The tasks that one waits for by name: itself, those gathered, those of its group."""
+        objects, last = self._objects, task.chain[-1]
+        yield task.future
+        try:
+            if self._coroutines.kind(task.future) == "_GatheringFuture":
+                children = dicts.attribute(objects, task.future, "_children")
+                count = min(objects.pointer(children + self._layout.sized_size), TASKS_LIMIT) if children else 0
+                first = objects.pointer(children + self._layout.list_items) if count else 0
+                yield from struct.unpack(f"<{count}Q", objects.memory.read(first, 8 * count)) if count else ()
+            for (file, function), name in _WAIT_FOR_MANY.items():
+                if last.frame.file.endswith(file) and last.frame.function.endswith(function):
+                    owner = self._coroutines.argument(last.raw)
+                    owner = dicts.attribute(objects, owner, name) if name else owner
+                    yield from members(objects, owner, TASKS_LIMIT)[0] if self._coroutines.kind(owner) == "set" else ()
+        except (Unreadable, struct.error):
+            return

@@ -1,0 +1,226 @@
+"""The tasks of an event loop that waits are read on every Python: where they are suspended, and who waits for whom."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from standing import label, pythons
+from test_hostile_memory import BASE, LAYOUTS, PIECES
+
+from rankscope.memory import coroutines, loops
+from rankscope.memory.code import CodeReader
+from rankscope.memory.frames import RawFrame
+from rankscope.memory.layouts import py310, py311
+from rankscope.memory.objects import Objects
+from rankscope.memory.runtime import Family
+from rankscope.memory.source import BytesMemory, Unreadable
+from rankscope.model.evidence.stacks import Frame, LoopTask, PythonStacks, Stack
+from rankscope.model.process import ProcessRef
+from rankscope.probe.engine import StackOptions
+from rankscope.probe.engines import memory
+
+TABLE = py311.LAYOUT
+
+PROGRAM = """
+import asyncio, contextlib, sys
+
+def called(name, made):
+    task = asyncio.ensure_future(made)
+    task.set_name(name)
+    return task
+
+async def cross(first, second):
+    async with first:
+        await asyncio.sleep(0.05)
+        async with second:
+            pass
+
+@contextlib.asynccontextmanager
+async def using(lock):
+    async with lock:
+        yield lock
+
+async def through(first, second):
+    async with using(first):
+        await asyncio.sleep(0.05)
+        async with second:
+            pass
+
+async def twice(lock):
+    async with lock:
+        async with lock:
+            pass
+
+async def get(items):
+    return await items.get()
+
+async def lost():
+    return await asyncio.get_running_loop().create_future()
+
+async def follow(task):
+    return await task
+
+async def nap():
+    await asyncio.sleep(1000)
+
+async def group(items):
+    async with asyncio.TaskGroup() as made:
+        made.create_task(get(items)).set_name("member")
+
+async def limited(lock):
+    async with asyncio.timeout(1000):
+        async with lock:
+            pass
+
+async def main():
+    a, b, c, d, e, f = (asyncio.Lock() for _ in range(6))
+    items = asyncio.Queue()
+    named = [
+        called("cross a", cross(a, b)), called("cross b", cross(b, a)),
+        called("through c", through(c, d)), called("cross d", cross(d, c)),
+        called("twice", twice(e)), called("lost", lost()), called("nap", nap()),
+    ]
+    named.append(called("follow", follow(named[5])))
+    named.append(called("await", asyncio.wait(named[5:7])))
+    if sys.version_info >= (3, 11):
+        named += [called("group", group(items)), called("limited", limited(a))]
+    called("done", asyncio.sleep(0))
+    asyncio.current_task().set_name("main")
+    asyncio.get_running_loop().call_later(0.3, lambda: print("ready", flush=True))
+    await asyncio.gather(*named, get(items))
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture(scope="module", params=pythons(), ids=label)
+def stacks(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PythonStacks]:
+    """What is read of the program on each Python."""
+    path = tmp_path_factory.mktemp("job") / "train.py"
+    path.write_text(PROGRAM)
+    with subprocess.Popen([request.param, str(path)], stdout=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout is not None
+            assert child.stdout.readline() == "ready\n"
+            yield settled(child.pid)
+        finally:
+            child.kill()
+
+
+def settled(pid: int) -> PythonStacks:
+    """The first exact reading: right after its message the loop may still run."""
+    engine, options = memory.make(), StackOptions()
+    for _ in range(200):
+        answer = engine.stacks(ProcessRef("here", pid), None, None, options)
+        assert isinstance(answer, PythonStacks), answer
+        if answer.loop_tasks:
+            again = engine.stacks(ProcessRef("here", pid), None, answer, options)
+            assert again == answer
+            return answer
+    raise AssertionError("the loop never stood still")
+
+
+def named(stacks: PythonStacks) -> dict[str, LoopTask]:
+    return {task.name: task for task in stacks.loop_tasks}
+
+
+def on(stacks: PythonStacks, name: str) -> set[str]:
+    """The names of those that a task waits for."""
+    return {stacks.loop_tasks[place].name for place in named(stacks)[name].on}
+
+
+def test_tasks_are_shown_where_they_are_suspended(stacks: PythonStacks) -> None:
+    """Outermost coroutine first, each with the line of its await; those that have ended are not among them."""
+    task = named(stacks)["cross a"]
+    assert [(frame.function.rpartition(".")[2], frame.line) for frame in task.stack[:1]] == [("cross", 12)]
+    assert [frame.function.rpartition(".")[2] for frame in task.stack[1:]] == ["__aenter__", "acquire"]
+    assert task.tid == stacks.threads[0].tid
+    assert "done" not in named(stacks)
+
+
+def test_who_holds_a_lock_is_told_by_what_it_is_inside_of(stacks: PythonStacks) -> None:
+    """Also through a context manager made of a generator, and where it is the waiter itself."""
+    assert (named(stacks)["cross a"].awaits, on(stacks, "cross a"), on(stacks, "cross b")) == (
+        "Lock",
+        {"cross b"},
+        {"cross a"},
+    )
+    assert (on(stacks, "through c"), on(stacks, "cross d")) == ({"cross d"}, {"through c"})
+    assert on(stacks, "twice") == {"twice"}
+
+
+def test_tasks_that_are_awaited_are_told(stacks: PythonStacks) -> None:
+    """One by one, gathered, or in a set."""
+    assert (named(stacks)["follow"].awaits, on(stacks, "follow")) == ("Task", {"lost"})
+    assert {"cross a", "cross b", "lost", "follow", "await"} < on(stacks, "main")
+    assert on(stacks, "await") == {"lost", "nap"}
+    assert (named(stacks)["lost"].awaits, on(stacks, "lost"), on(stacks, "nap")) == ("Future", set(), set())
+
+
+def test_groups_and_time_limits_are_told(stacks: PythonStacks) -> None:
+    """A group waits for its members; who set itself a limit says so."""
+    if "group" not in named(stacks):
+        pytest.skip("this Python has no task groups")
+    assert on(stacks, "group") == {"member"}
+    assert {task.name for task in stacks.loop_tasks if task.timed} == {"limited"}
+
+
+def test_an_unnamed_task_has_its_number(stacks: PythonStacks) -> None:
+    """As asyncio itself would call it."""
+    assert any(task.name.startswith("Task-") and task.stack[0].function == "get" for task in stacks.loop_tasks)
+
+
+def test_only_the_wait_of_a_loop_counts() -> None:
+    """While a task runs, or where there is no loop, nothing is looked for."""
+    once = Frame("BaseEventLoop._run_once", "/usr/lib/python3.12/asyncio/base_events.py", 1900)
+    select = Frame("EpollSelector.select", "/usr/lib/python3.12/selectors.py", 468)
+    run, task = Frame("main", "/job/train.py", 3), Frame("work", "/job/train.py", 9)
+    assert loops.waits_in(Stack([run, once, select])) == 1
+    assert loops.waits_in(Stack([run, select])) is None
+    assert loops.waits_in(Stack([run, once, run, task, task, task])) is None
+    assert loops.waits_in(Stack([])) is None
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@given(PIECES, LAYOUTS, st.integers(0, 400))
+def test_arbitrary_memory_gives_tasks_or_nothing(piece: bytes, layout: object, at: int) -> None:
+    """Whatever lies there, reading it ends within bounds and without an error of another kind."""
+    held = BytesMemory({BASE: piece})
+    family = Family()
+    objects = Objects(held, layout, family.static_types, family.words)  # type: ignore[arg-type]
+    suspended = coroutines.Coroutines(objects, CodeReader(objects, family.codes))
+    for kind in ("coroutine", "method", "set", "function"):
+        family.static_types[struct.unpack_from("<Q", piece.ljust(512, b"\0"), at % 500)[0]] = kind
+        suspended.chain(BASE + at)
+        loops.Loops(objects, suspended).read(1, RawFrame(BASE + at, BASE, BASE))
+        try:
+            coroutines.members(objects, BASE + at, 16)
+        except (Unreadable, struct.error):
+            continue
+    assert held.reads < 100_000
+
+
+def test_what_leads_back_to_itself_is_left_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ring of awaits, or of things entered, costs no more than its share."""
+    monkeypatch.setattr(coroutines, "ALL_FRAMES_LIMIT", 5)
+    objects = Objects(BytesMemory({BASE: b"\xff" * 4096}), py310.LAYOUT, {}, {})
+    suspended = coroutines.Coroutines(objects, CodeReader(objects, Family().codes))
+    for _ in range(5):
+        assert suspended._frame(BASE) is None
+    with pytest.raises(Unreadable, match="more suspended frames"):
+        suspended._frame(BASE)
+
+
+def test_a_set_is_read_in_part_when_it_is_large() -> None:
+    """What was left out is counted; emptied slots are no members."""
+    slots = b"".join(
+        struct.pack("<Qq", key, mark) for key, mark in ((11, 5), (0, 0), (12, -1), (13, 6), (14, 7), *[(0, 0)] * 3)
+    )
+    head = struct.pack("<QQQQQQ", 1, 2, 4, 4, 7, BASE + 64).ljust(64, b"\0")
+    objects = Objects(BytesMemory({BASE: head + slots}), TABLE, {}, {})
+    assert coroutines.members(objects, BASE, 2) == ((11, 13), 1)
