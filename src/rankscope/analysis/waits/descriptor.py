@@ -42,7 +42,7 @@ def find(scene: Scene) -> Iterator[Wait]:
                 others, what = pipes.get((ref.host, target, _wanted(standing)), ()), f"the other end of {target}"
             servant = _wanted(standing) == "w" and standing.member.role is not Role.RANK
             for other in others:
-                if _serves(scene, other):
+                if _serves(scene, other) or _both_mind(scene, standing, other):
                     continue
                 if servant and other.pid in _ancestors(scene, ref):
                     continue  # a child that reads from its parent waits for work, not for a result
@@ -96,6 +96,11 @@ def _serves(scene: Scene, other: ProcessRef) -> bool:
     standing = scene.standings.get(other)
     minds = standing is not None and standing.member.role is Role.LAUNCHER and standing.kind is Kind.CHILD
     return minds and standing is not None and bool(standing.ran) and standing.state not in ("T", "t", "D")
+
+
+def _both_mind(scene: Scene, standing: Standing, other: ProcessRef) -> bool:
+    """Whether these are launchers of two hosts: they keep a connection for what may come, and nobody waits for anything."""
+    return standing.member.role is Role.LAUNCHER and scene.members[other].role is Role.LAUNCHER
 
 
 def _listens_aside(other: Standing | None, target: Socket) -> bool:
