@@ -64,6 +64,8 @@ _PARTS = re.compile(
     r"[;\n|]|(?<=\w)\.(?= |$)|,? (?:but|while|whereas|though|although|however)\b|, (?=(?:and |it |the |with |on |in |under |no |never |works|hangs|fine|runs|passes|completes|fails|crashes|succeeds|stalls|does|is |was ))|(?<=[a-z]), (?=(?:\w+ )?v?\d+\.\d)| and (?=(?:hangs?|works?|fails?|crash\w*|has|have|not|never|passes|is|the same)\b)| → | -> (?=\w+s\b)",
     re.I,
 )
+# One release instead of another: the outcome is that of the first.
+_INSTEAD = re.compile(r"\b(?:instead of|rather than|in place of|unlike)\b[^,;]*$", re.I)
 _OPPOSITE = re.compile(r"^\W*(?:but )?not\b(?! \w+ing)", re.I)
 # What somebody advises has not been tried.
 _ADVISED = re.compile(
@@ -151,12 +153,16 @@ def told(line: str) -> Iterator[Trial]:
 
 def _of_part(part: str, outcome: bool, line: str) -> Iterable[Trial]:
     changed = _CHANGE.search(part) is not None
-    mentioned = [found.group().strip() for found in _RELEASE.finditer(part) if _is_release(part, found)]
+    mentioned = [
+        (found.group().strip(), outcome ^ bool(_INSTEAD.search(part[: found.start()])))
+        for found in _RELEASE.finditer(part)
+        if _is_release(part, found)
+    ]
     if changed and not mentioned:
-        mentioned = [part.strip()[:60]]
-    cures = outcome and _CURES.search(line) is not None
-    for subject in mentioned:
-        yield Trial(subject, outcome, line, changed, cures)
+        mentioned = [(part.strip()[:60], outcome)]
+    cures = _CURES.search(line) is not None
+    for subject, good in mentioned:
+        yield Trial(subject, good, line, changed, cures and good)
 
 
 def _is_release(part: str, found: re.Match[str]) -> bool:

@@ -58,6 +58,8 @@ _SIGNS = (
     Sign(r"\b(?:wandb|mlflow|neptune|comet|tensorboard)[^\n]{0,60}(?:finish|waiting for|uploading|sync\w*|shutdown|teardown)", "a tracker is being closed", POSSIBLE, anywhere=(_LASTS + _STOPPED,), prose=True),
     Sign(r"^(?:finish|_on_finish|teardown|_teardown|_atexit_\w+|close|shutdown|stop|flush|join_\w+|__exit__|_cleanup) \((?:[^\n]*/)?(?:wandb|mlflow|neptune|comet_ml|clearml|tensorboard\w*|torch/utils/tensorboard|aim|sentry_sdk|opentelemetry|posthog|ray|dask|distributed|pyspark|vllm|sglang|lightning|pytorch_lightning|tritonclient)/", "a tracker or client is being closed",
          anywhere=(r"\b(?:done|finished|complete[d]?|final|train_runtime|100%|stopped: `|saved|summary|passed)\b|Training (?:is )?(?:over|done)",), unless=(r"Watchdog caught|out of memory|fork\w*_child",)),
+    Sign(r"^(?:_?shutdown\w*|disconnect|_shutdown_\w+) \((?:[^\n]*/)?(?:ray/_private|ray/util|ray/actor|distributed/|vllm/|sglang/|opentelemetry/|grpc/|concurrent/futures/thread|tensorflow/|torch/distributed/rpc|pyspark/|jax/_src/distributed|asyncio/runners|lightning|pytorch_lightning|deepspeed/|horovod/|mpi4py/|wandb/|mlflow/|comet_ml/|neptune/|clearml/|azure/|google/cloud|botocore/|sentry_sdk/|prometheus_client/)", "a library is being taken down",
+         unless=(r"Watchdog caught|out of memory|fork\w*_child|dead-?lock",)),
     Sign(r"`?Trainer\.fit`? stopped|Training (?:finished|completed|complete)|train_runtime", "the training is over", POSSIBLE, anywhere=(_LASTS,), unless=(r"Watchdog|timeout|Timed out|Error",)),
 )  # fmt: skip
 

@@ -51,6 +51,7 @@ _SIGNS = (
     Sign(r"\bNCCL_IB_(?:GID_INDEX|HCA|TIMEOUT|RETRY_CNT|TC|SL|DISABLE|QPS_PER_CONNECTION|ADAPTIVE_ROUTING|PCI_RELAXED_ORDERING)\b|\bNCCL_CROSS_NIC\b|\bNCCL_NET(?:_PLUGIN)?=(?:Socket|none)|\bNCCL_NET_GDR_LEVEL\b|\bUCX_TLS=|\bUCX_IB_\w+|\bFI_PROVIDER=tcp|--mca (?:pml ob1|btl \^openib|mtl \^)|\b(?:without|over sockets instead of) (?:InfiniBand|IB|RoCE|RDMA)\b", "a setting of the fabric cures it", cures=True),
     Sign(r"no response from remote LID|\b(?:PSM2?|psm3|opa|hfi\w*)\b[^\n]{0,80}(?:no response|unreachable|link (?:is )?(?:down|not active)|timed out|Endpoint (?:timeout|could not be reached)|context sharing)|rdma_(?:create_ep|accept)[^\n]{0,30}(?:fail|error)|SYNDROME[_ ]\w*RETRY|TRANSPORT_RETRY_EXC", "the fabric's library gets no answer"),
     Sign(r"initializing an OpenFabrics device|No OpenFabrics connection schemes|[Aa]sync fatal event|work queue catastrophic|catastrophic error", "the card reports an event"),
+    Sign(r"fi_getinfo\b[^\n]*(?:-61\b|No data available|providers 0|fail)|[Nn]o (?:eligible|optimal|usable|suitable) (?:libfabric )?providers?|(?:NET/OFI|libfabric|OFI|ATL)[^\n]*(?:no provider|providers? (?:were |was )?not found|could not find any[^\n]*provider)|failed to initialize ATL", "libfabric finds no provider for the card"),
     Sign(r"failed to create a queue pair|run out of queue pairs", "the card makes no more connections"),
     Sign(r"\bGID\b[^\n]{0,60}(?:index|mismatch|wrong|not found)", "the GID index decides", prose=True),
 )  # fmt: skip

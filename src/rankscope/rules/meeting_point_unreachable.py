@@ -40,6 +40,7 @@ _SIGNS = (
          "the store was not reached", unless=(_FAILED_FIRST, _JOINED)),
     Sign(r"\bgai error\b|getaddrinfo(?:\(\))?(?: failed|:)|Name or service not known|Temporary failure in name resolution|No address associated with hostname|nodename nor servname|[Cc]ould not resolve host|UnknownHost",
          "the name of a host is not known here", anywhere=(_MEETING,), unless=(_JOINED,)),
+    Sign(r"client socket (?:on )?\[?([\w-]+)[\w.-]*\]?:\d+ has failed to connect to \[?\1[\w.-]*\]?:\d+[^\n]*(?:111|refused)", "the host that all others look for does not know that it is the one: nothing listens at its own name", unless=(_FAILED_FIRST, _JOINED)),
     Sign(r"network addresses of \([^)]*\) cannot be retrieved", "the name of a host is not known here", POSSIBLE, unless=(_JOINED,)),
     Sign(r"(?:DEADLINE_EXCEEDED|UNAVAILABLE|Deadline Exceeded)[^\n]*(?:\n[^\n]*){0,4}?(?:RegisterTask|CoordinationService|coordination service|failed to connect to all addresses)|(?:RegisterTask|CoordinationService)[^\n]*(?:DEADLINE|timed out|UNAVAILABLE)", "the coordinator was not reached", unless=(_FAILED_FIRST, r"heartbeat", r"BarrierTimeout|barrier")),
     Sign(r"\bTCPStore::\w+|tcputil::recv\w+|recvVector|recvBytes", "a rank waits for an absurd number of bytes: no store answers there", also=(r"\b(?:len|length|n|size|count)=\d{9,}\b|bad_alloc|length_error|larger than max_size|_M_default_append",)),
