@@ -8,7 +8,7 @@ TORCH_VERSION := 2.13.0
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help venv torch demo test lint types check patients accuracy bench docs clean
+.PHONY: help venv torch demo test lint types check patients accuracy learn bench docs clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -46,6 +46,10 @@ patients: torch  ## the matrix patients x launcher: verdict against truth
 CASES ?= ../shared/cases
 accuracy: venv  ## verdicts on a directory of cases (CASES=DIR)
 	$(BIN)/python tools/accuracy.py $(CASES)
+
+learn: venv  ## weigh the words of known cases anew (corpus/, tests/rules/text)
+	$(PIP) install -e '.[learn]'
+	$(BIN)/python tools/learn.py $(ARGS)
 
 bench: torch  ## figures against the peers, measured in one run
 	$(BIN)/python -m benchmarks

@@ -17,6 +17,8 @@ from .collectives.paths import diverge
 from .doors import doors
 from .endings import ended_well
 
+GUESS = "like-known-cases"  # the rule that speaks where no mechanism was recognised
+
 _ORDER = {Certainty.CERTAIN: 0, Certainty.LIKELY: 1, Certainty.POSSIBLE: 2}
 _SLOW = {"not-a-hang-slow", "straggler-slow-rank"}
 
@@ -44,7 +46,7 @@ def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
     explainable = _EXPLAINABLE_LIVE if case.snapshot.live else _EXPLAINABLE
     if ended_well(case):  # its troubles are past, unless it is its end that hangs
         findings = [one for one in findings if one.kind is not Kind.CAUSE or one.cls == "exit-hang"]
-    ordered = _fold(sorted(findings, key=lambda finding: _ORDER[finding.certainty]), explainable)
+    ordered = _fold(sorted(_recognised(findings), key=lambda finding: _ORDER[finding.certainty]), explainable)
     causes = [finding for finding in ordered if finding.kind is Kind.CAUSE]
     notes = [finding for finding in ordered if finding.kind is Kind.NOTE and finding.cls in _SLOW]
     state = _state(case, causes, notes)
@@ -71,12 +73,20 @@ def _deadlines(case: Case) -> Iterator[tuple[float, RankSet]]:
         yield float(second), RankSet(ranks)
 
 
+def _recognised(findings: Iterable[Finding]) -> list[Finding]:
+    """What resemblance guesses counts only where no mechanism was recognised."""
+    found = list(findings)
+    seen = [one for one in found if one.rule != GUESS]
+    return seen if any(one.kind is Kind.CAUSE or one.cls in _SLOW for one in seen) else found
+
+
 def _next(case: Case, findings: list[Finding], verdict: Verdict | None) -> tuple[str, ...]:
     """The commands of the findings, each once; without a verdict, those that would bring what is missing."""
     steps = dict.fromkeys(
         step for finding in findings if finding.kind is Kind.CAUSE or verdict for step in finding.next
     )
-    if verdict is None and _weak(case):
+    guessed = any(finding.rule == GUESS for finding in findings)
+    if guessed or (verdict is None and _weak(case)):
         steps.update(dict.fromkeys(_would_decide(case)))
     if (verdict is None and _weak(case)) or any(finding.collective for finding in findings):
         steps.update(dict.fromkeys(doors(case)))

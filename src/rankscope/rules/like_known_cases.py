@@ -1,0 +1,44 @@
+"""No mechanism is recognised, but the evidence reads like that of known cases.
+
+## What it means
+None of the other rules found its mechanism in what was saved. Its words – functions on the stacks, messages of programs, what was tried – are still
+those of known public cases of one class, and not those of healthy runs. It is a guess by resemblance: no chain of waiting was seen.
+
+## How it is recognised
+Every word of the evidence adds a little for or against each class; how much was learned from cases whose truth is known (`corpus/`, with the
+threads they are from; `analysis/likeness`). Only where no other rule names a cause, never of a running job, and not where the words are
+rather those of a healthy run. Of public threads that were not learned from, about three in four read like their own class.
+
+## What to do
+Take it as the first page to open: `rankscope explain CLASS` says how the class is recognised and what decides. Then gather what would show the
+mechanism: stacks of all ranks and their helpers, twice, while it stands (`rankscope diagnose`, or `py-spy dump` of every process).
+
+## How to prevent it
+Saved stacks of all ranks instead of one error text: `rankscope snapshot -o job.snap` while the job hangs.
+"""
+
+# ruff: noqa: E501  (a page has long lines)
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.case import Case
+from ..analysis.endings import ended_well
+from ..analysis.likeness import likeness
+from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from . import Rule
+
+
+def check(case: Case) -> Iterator[Finding]:
+    found = None if case.snapshot.live or ended_well(case) else likeness(case)
+    if found is None:
+        return
+    yield Finding(
+        RULE.id, found.cls, Kind.CAUSE, Certainty.POSSIBLE, f"it reads like known cases of {found.cls}",
+        because=(Reason(f"the words that say so most: {', '.join(found.words)} (learned from {found.cases} cases)"),),
+        against=("no mechanism was recognised", f"next alike: {found.next}"),
+        next=(f"rankscope explain {found.cls}   # how this class is recognised, and what decides",),
+    )  # fmt: skip
+
+
+RULE = Rule("like-known-cases", "", check, __doc__, order=900)

@@ -1,0 +1,133 @@
+"""Learn from known cases which words speak for which class: ``python tools/learn.py [--check | --figures]``.
+
+Writes ``analysis/likeness/weights.tsv`` from the corpus and the texts of tests/rules; needs scikit-learn (``make learn``).
+``--figures`` prints how well it does on cases that it has not learned from; ``--check`` only tells whether the table is of the
+cases as they are, and needs nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import hashlib
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from known_cases import KnownCase, known
+
+from rankscope.analysis.likeness import table, words
+from rankscope.formats.gather import gather
+from rankscope.pipeline import case_of
+
+# A false alarm of a healthy run costs more than a case that stays undecided; chosen by --figures.
+_HEALTHY_BONUS = 0.4
+_REGULARITY = 3.0
+_LEAST = 2  # tenths: smaller weights change nothing
+_FOLDS = 10
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="fail when the table is not of the cases as they are")
+    parser.add_argument("--figures", action="store_true", help="cross-validate; write nothing")
+    options = parser.parse_args()
+    cases = tuple(known())
+    if options.check:
+        why = stale(cases)
+        print(why or "", end="\n" if why else "", file=sys.stderr)
+        return bool(why)
+    if options.figures:
+        figures(cases, [read(case) for case in cases])
+    else:
+        text = learned(cases, [read(case) for case in cases])
+        table.FILE.write_text(text, encoding="ascii")
+        print(f"{len(cases)} cases, {text.count(chr(10)) - 5} words, {len(text) >> 10} KiB")
+    return 0
+
+
+def stale(cases: Sequence[KnownCase]) -> str | None:
+    """Why the table is not of these cases, None where it is."""
+    if f"# cases: {digest(cases)}\n" in table.FILE.read_text(encoding="ascii"):
+        return None
+    return "the known cases have changed since their words were learned: run `make learn`"
+
+
+def digest(cases: Sequence[KnownCase]) -> str:
+    """One number for all cases and their classes, whatever their order."""
+    ones = sorted(f"{case.cls} {hashlib.sha256(repr(case.items).encode()).hexdigest()}" for case in cases)
+    return hashlib.sha256("\n".join(ones).encode()).hexdigest()
+
+
+def read(case: KnownCase) -> list[str]:
+    """The words that the judge would see of a case."""
+    with tempfile.TemporaryDirectory() as folder:
+        case.lay_out(Path(folder))
+        return sorted(words(case_of(gather([folder]))))
+
+
+def learned(cases: Sequence[KnownCase], said: Sequence[list[str]]) -> str:
+    """The table as a text, quantised to tenths, so that it can be read and compared."""
+    rarity, model = _fit([case.cls for case in cases], said)
+    classes = [str(name) for name in model.classes_]
+    count = collections.Counter(case.cls for case in cases)
+    rest = [
+        round((bias + _HEALTHY_BONUS * (name == table.HEALTHY)) * table.SCALE)
+        for name, bias in zip(classes, model.intercept_)
+    ]
+    lines = [
+        "# made by tools/learn.py from known cases; a line is: word, rarity, then class:weight in tenths",
+        f"# cases: {digest(cases)}",
+        " ".join(["classes", *classes]),
+        " ".join(["cases", *(str(count[name]) for name in classes)]),
+        " ".join(["rest", *map(str, rest)]),
+    ]
+    for at, word in enumerate(rarity.get_feature_names_out()):
+        numbers = (round(number * rarity.idf_[at] * table.SCALE) for number in model.coef_[:, at])
+        adds = [f"{index}:{number}" for index, number in enumerate(numbers) if abs(number) >= _LEAST]
+        lines.append(" ".join([word, str(round(rarity.idf_[at] * table.SCALE)), *adds]))
+    return "\n".join(lines) + "\n"
+
+
+def _fit(classes: Sequence[str], said: Sequence[list[str]]) -> tuple[Any, Any]:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.svm import LinearSVC
+
+    rarity = TfidfVectorizer(analyzer=list, min_df=2, binary=True)
+    model = LinearSVC(C=_REGULARITY, class_weight="balanced", random_state=0)
+    return rarity, model.fit(rarity.fit_transform(said), classes)
+
+
+def figures(cases: Sequence[KnownCase], said: Sequence[list[str]]) -> None:
+    """How often the class is right on public threads that were left out, and how often a healthy bundle is accused."""
+    from sklearn.model_selection import KFold
+
+    from rankscope.analysis.likeness.compare import nearest
+
+    marks: collections.Counter[tuple[str, str]] = collections.Counter()
+    for learn, test in KFold(_FOLDS, shuffle=True, random_state=0).split(said):
+        weights = table.parse(learned([cases[at] for at in learn], [said[at] for at in learn]))
+        for case, its in ((cases[at], said[at]) for at in test):
+            found = nearest(weights, its)
+            marks[_kind(case), _mark(case, found.cls if found else None)] += 1
+    for kind in dict.fromkeys(kind for kind, _ in sorted(marks)):
+        its_marks = {mark: number for (one, mark), number in sorted(marks.items()) if one == kind}
+        total = sum(its_marks.values())
+        print(f"{kind:22}" + ", ".join(f"{number} {mark} ({number / total:.0%})" for mark, number in its_marks.items()))
+
+
+def _kind(case: KnownCase) -> str:
+    folder = "corpus" if "corpus" in case.path.parts else "tests"
+    return f"{folder}, {table.HEALTHY if case.cls == table.HEALTHY else 'sick'}"
+
+
+def _mark(case: KnownCase, said: str | None) -> str:
+    if said is None:
+        return "silent"
+    return "right" if said in {case.cls, *case.also} else "wrong"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
