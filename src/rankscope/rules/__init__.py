@@ -19,13 +19,17 @@ Check = Callable[[Case], Iterator[Finding]]
 
 @dataclass(frozen=True)
 class Rule:
-    """``id`` is the file name with dashes; ``cls`` a name from ``model.classes``; ``check`` yields findings."""
+    """``id`` is the file name with dashes; ``cls`` a name of ``model.classes``, or empty; ``check`` yields findings.
+
+    The findings of a rule without ``cls`` are guesses, of any class. The ``last`` one is asked where no other rule names a cause.
+    """
 
     id: str
     cls: str
     check: Check
     page: str = ""
     order: int = 100  # rules with a lower number speak first; ties by id
+    last: bool = False
 
 
 @functools.cache
