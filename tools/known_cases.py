@@ -17,11 +17,12 @@ FOLDERS = (HOME / "corpus", HOME / "tests/rules/text")
 
 @dataclass(frozen=True)
 class KnownCase:
-    """One file: the class that is right, others that are right too, and its items as (label, text)."""
+    """One file: the class that is right, others that are right too, the threads it is from, and its items as (label, text)."""
 
     path: Path
     cls: str
     also: tuple[str, ...]
+    links: tuple[str, ...]
     items: tuple[tuple[str, str], ...]
 
     def lay_out(self, folder: Path) -> None:
@@ -34,9 +35,11 @@ class KnownCase:
 def read(path: Path) -> KnownCase:
     """The case in a file."""
     text = path.read_text()
-    also = re.search(r"^# also right: (.*)", text.partition("\n=== ")[0], re.MULTILINE)
+    head = text.partition("\n=== ")[0]
+    also = re.search(r"^# also right: (.*)", head, re.MULTILINE)
+    links = re.findall(r"^# (https://\S+)", head, re.MULTILINE)
     items = re.findall(r"(?ms)^=== (.*?)\n(.*?)(?=^=== |\Z)", text)
-    return KnownCase(path, path.parent.name, tuple(also[1].split()) if also else (), tuple(items))
+    return KnownCase(path, path.parent.name, tuple(also[1].split()) if also else (), tuple(links), tuple(items))
 
 
 def known() -> Iterator[KnownCase]:

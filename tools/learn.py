@@ -1,6 +1,7 @@
 """Learn from known cases which words speak for which class: ``python tools/learn.py [--check | --figures]``.
 
-Writes ``analysis/likeness/weights.tsv`` from the corpus and the texts of tests/rules; needs scikit-learn (``make learn``).
+Writes ``weights.tsv`` and ``threads.tsv`` in ``analysis/likeness``, from the corpus and the texts of tests/rules; needs
+scikit-learn (``make learn``).
 ``--figures`` prints how well it does on cases that it has not learned from; ``--check`` only tells whether the table is of the
 cases as they are, and needs nothing.
 """
@@ -18,7 +19,7 @@ from typing import Any
 
 from known_cases import KnownCase, known
 
-from rankscope.analysis.likeness import table, words
+from rankscope.analysis.likeness import table, threads, words
 from rankscope.formats.gather import gather
 from rankscope.pipeline import case_of
 
@@ -27,6 +28,7 @@ _HEALTHY_BONUS = 0.4
 _REGULARITY = 3.0
 _LEAST = 2  # tenths: smaller weights change nothing
 _FOLDS = 10
+_RAREST = 30  # words that tell one thread from another
 
 
 def main() -> int:
@@ -42,8 +44,10 @@ def main() -> int:
     if options.figures:
         figures(cases, [read(case) for case in cases])
     else:
-        text = learned(cases, [read(case) for case in cases])
+        said = [read(case) for case in cases]
+        text = learned(cases, said)
         table.FILE.write_text(text, encoding="ascii")
+        threads.FILE.write_text(listed(cases, said, table.parse(text)), encoding="ascii")
         print(f"{len(cases)} cases, {text.count(chr(10)) - 5} words, {len(text) >> 10} KiB")
     return 0
 
@@ -73,21 +77,30 @@ def learned(cases: Sequence[KnownCase], said: Sequence[list[str]]) -> str:
     rarity, model = _fit([case.cls for case in cases], said)
     classes = [str(name) for name in model.classes_]
     count = collections.Counter(case.cls for case in cases)
-    rest = [
-        round((bias + _HEALTHY_BONUS * (name == table.HEALTHY)) * table.SCALE)
-        for name, bias in zip(classes, model.intercept_)
-    ]
+    rest = [f"{bias + _HEALTHY_BONUS * (name == table.HEALTHY):.2f}" for name, bias in zip(classes, model.intercept_)]
     lines = [
         "# made by tools/learn.py from known cases; a line is: word, rarity, then class:weight in tenths",
         f"# cases: {digest(cases)}",
         " ".join(["classes", *classes]),
         " ".join(["cases", *(str(count[name]) for name in classes)]),
-        " ".join(["rest", *map(str, rest)]),
+        " ".join(["rest", *rest]),
     ]
     for at, word in enumerate(rarity.get_feature_names_out()):
         numbers = (round(number * rarity.idf_[at] * table.SCALE) for number in model.coef_[:, at])
         adds = [f"{index}:{number}" for index, number in enumerate(numbers) if abs(number) >= _LEAST]
         lines.append(" ".join([word, str(round(rarity.idf_[at] * table.SCALE)), *adds]))
+    return "\n".join(lines) + "\n"
+
+
+def listed(cases: Sequence[KnownCase], said: Sequence[list[str]], weights: table.Weights) -> str:
+    """The public threads: link, class and the rarest words of each that other cases have as well."""
+    lines = ["# made by tools/learn.py from corpus/; a line is: link, class, then the rarest words of its evidence"]
+    for case, its in zip(cases, said):
+        if case.links:
+            known = sorted(
+                (word for word in its if word in weights.words), key=lambda word: (-weights.words[word][0], word)
+            )
+            lines.append(" ".join([case.links[0], case.cls, *known[:_RAREST]]))
     return "\n".join(lines) + "\n"
 
 

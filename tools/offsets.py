@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 
 LAYOUTS = Path(__file__).parents[1] / "src" / "rankscope" / "memory" / "layouts"
@@ -70,6 +71,8 @@ def fields(minor: int) -> dict[str, str]:
         "code_first_line": at(CODE, "co_firstlineno"),
         "code_lines": at(CODE, "co_lnotab" if minor <= 9 else "co_linetable"),
         "code_instructions": at(CODE, "co_code_adaptive") if not old else NONE,
+        "code_bytes": at(CODE, "co_code") if old else NONE,
+        "code_stack_size": at(CODE, "co_stacksize"),
         "code_local_count": at(CODE, "co_nlocals") if old else NONE,
         "code_local_names": at(CODE, "co_varnames" if old else "co_localsplusnames"),
         "code_local_kinds": at(CODE, "co_localspluskinds") if not old else NONE,
@@ -156,7 +159,14 @@ def measure(include: Path, minor: int) -> dict[str, int]:
     return {name: int(value) for name, value in (line.split() for line in out.splitlines())}
 
 
-def render(minor: int, offsets: dict[str, int]) -> str:
+def calls(include: Path) -> tuple[int, ...]:
+    """The numbers of the instructions that call something, those that the interpreter makes of them included."""
+    text = "".join(path.read_text() for path in (include / "opcode.h", include / "opcode_ids.h") if path.exists())
+    found = re.findall(r"#define (?:INSTRUMENTED_|PRE)?CALL(?!_INTRINSIC|_FINALLY)\w* +(\d+)", text)
+    return tuple(sorted(map(int, found)))
+
+
+def render(minor: int, offsets: dict[str, int], numbers: tuple[int, ...]) -> str:
     """The table as a module of its own."""
     lines = "LNOTAB" if minor <= 9 else "RANGES" if minor == 10 else "LOCATIONS"
     attributes = {11: "BEFORE", 12: "TAGGED"}.get(minor, "DICT" if minor <= 10 else "INLINE")
@@ -166,6 +176,10 @@ def render(minor: int, offsets: dict[str, int]) -> str:
         else ""
     )
     body = "".join(f"    {name}={value},\n" for name, value in offsets.items())
+    listed = textwrap.wrap(", ".join(map(str, numbers)), 100)
+    body += f"    call_instructions=({listed[0]}),\n" if len(listed) == 1 else (
+        "    call_instructions=(  # fmt: skip\n" + "".join(f"        {line}\n" for line in listed) + "    ),\n"
+    )  # fmt: skip
     return f'''"""Offsets of CPython 3.{minor} on 64-bit Linux, measured by tools/offsets.py.{more}"""
 
 from __future__ import annotations
@@ -189,7 +203,7 @@ def main(arguments: list[str]) -> int:
             minor = int(re.sub(r"\D.*", "", include.name.partition(".")[2]))
             if not 8 <= minor <= 13:
                 continue
-            text, path = render(minor, measure(include, minor)), LAYOUTS / f"py3{minor}.py"
+            text, path = render(minor, measure(include, minor), calls(include)), LAYOUTS / f"py3{minor}.py"
             if mode == "--write":
                 path.write_text(text)
             elif mode == "--check":

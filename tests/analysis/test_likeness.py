@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rankscope.analysis.case import Case
-from rankscope.analysis.likeness import table, words
+from rankscope.analysis.likeness import table, threads, words
 from rankscope.analysis.likeness.compare import nearest
 from rankscope.formats.gather import gather
 from rankscope.model.classes import CLASSES
@@ -20,7 +20,7 @@ SPEAK = [f"speak{letter}" for letter in "abcdefgh"]
 TABLE = """# for people
 classes gil-deadlock healthy oom-kill
 cases 7 5 3
-rest -9 -5 -10
+rest -0.9 -0.5 -1.0
 {rows}
 """.format(
     rows="\n".join([*(f"{word} 20 0:9 1:-3" for word in SPEAK), *(f"calm{letter} 20 1:30" for letter in "abcdefgh")])
@@ -59,6 +59,28 @@ def test_the_table_of_this_release_knows_classes_and_healthy_runs() -> None:
     assert set(weights.classes) <= {table.HEALTHY, *CLASSES}
     assert len(weights.classes) == len(weights.cases) == len(weights.rest)
     assert len(weights.words) > 1000
+
+
+THREADS = """# for people
+https://example.org/1 gil-deadlock speaka speakb speakc
+https://example.org/2 gil-deadlock speakd speake calma
+https://example.org/3 oom-kill speaka speakb speakc
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "link"),
+    [(SPEAK[:3], "https://example.org/1"), (SPEAK[3:6], "https://example.org/2"), (SPEAK[6:], None), ([], None)],
+)
+def test_the_thread_of_the_class_with_the_same_rare_words_is_most_alike(said: list[str], link: str | None) -> None:
+    found = threads.most_alike(threads.parse(THREADS), table.parse(TABLE), "gil-deadlock", set(said))
+    assert (found.link if found else None) == link
+
+
+def test_every_thread_of_this_release_is_a_link_and_a_class() -> None:
+    for thread in threads.threads():
+        assert thread.link.startswith("https://")
+        assert thread.cls in CLASSES
 
 
 ODD = """the other three are in the barrier behind the evaluation

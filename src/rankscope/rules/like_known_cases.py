@@ -33,11 +33,14 @@ def check(case: Case) -> Iterator[Finding]:
     found = None if case.snapshot.live or ended_well(case) else likeness(case)
     if found is None:
         return
+    steps = [f"rankscope explain {found.cls}   # how this class is recognised, and what decides"]
+    if found.thread:
+        steps.append(f"compare with the known case that is most alike: {found.thread}")
     yield Finding(
         RULE.id, found.cls, Kind.CAUSE, Certainty.POSSIBLE, f"it reads like known cases of {found.cls}",
         because=(Reason(f"the words that say so most: {', '.join(found.words)} (learned from {found.cases} cases)"),),
         against=("no mechanism was recognised", f"next alike: {found.next}"),
-        next=(f"rankscope explain {found.cls}   # how this class is recognised, and what decides",),
+        next=tuple(steps),
     )  # fmt: skip
 
 

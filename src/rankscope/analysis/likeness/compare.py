@@ -5,10 +5,11 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..case import Case
 from .table import HEALTHY, Weights, weights
+from .threads import most_alike, threads
 from .words import words
 
 # Below this no class is near: a text of another world. Cross-validated by tools/learn.py, as the rest of the table.
@@ -19,12 +20,14 @@ _TELLING = 6
 
 @dataclass(frozen=True)
 class Likeness:
-    """``cls`` and the next class, the ``words`` that speak most for it, and from how many ``cases`` this was learned."""
+    """``cls`` and the next class, the ``words`` that speak most for it, from how many ``cases`` this was learned, and the link
+    of the public ``thread`` that is most alike."""
 
     cls: str
     next: str
     words: tuple[str, ...]
     cases: int
+    thread: str = ""
 
 
 def likeness(case: Case) -> Likeness | None:
@@ -33,7 +36,10 @@ def likeness(case: Case) -> Likeness | None:
     >>> likeness(case)                      # doctest: +SKIP
     Likeness(cls='gil-deadlock', next='lock-order-deadlock', words=('take_gil', 'acquire', …), cases=34)
     """
-    return nearest(weights(), words(case))
+    said = words(case)
+    found = nearest(weights(), said)
+    thread = most_alike(threads(), weights(), found.cls, said) if found else None
+    return replace(found, thread=thread.link) if found and thread else found
 
 
 def nearest(table: Weights, said: Iterable[str]) -> Likeness | None:

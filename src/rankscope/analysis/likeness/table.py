@@ -36,7 +36,7 @@ def parse(text: str) -> Weights:
     """The table in a text; lines that begin with # are for people."""
     lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
     head = {name: row for name, *row in lines[:3]}
-    rest = tuple(int(number) / SCALE for number in head["rest"])
+    rest = tuple(map(float, head["rest"]))
     return Weights(tuple(head["classes"]), tuple(map(int, head["cases"])), rest, dict(map(_word, lines[3:])))
 
 
