@@ -17,11 +17,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from known_cases import KnownCase, known
-
 from rankscope.analysis.likeness import table, threads, words
 from rankscope.formats.gather import gather
 from rankscope.pipeline import case_of
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+
+from harness.known_cases import KnownCase, known
 
 # A false alarm of a healthy run costs more than a case that stays undecided; chosen by --figures.
 _HEALTHY_BONUS = 0.4

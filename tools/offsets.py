@@ -13,7 +13,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import textwrap
 from pathlib import Path
 
 LAYOUTS = Path(__file__).parents[1] / "src" / "rankscope" / "memory" / "layouts"
@@ -176,10 +175,7 @@ def render(minor: int, offsets: dict[str, int], numbers: tuple[int, ...]) -> str
         else ""
     )
     body = "".join(f"    {name}={value},\n" for name, value in offsets.items())
-    listed = textwrap.wrap(", ".join(map(str, numbers)), 100)
-    body += f"    call_instructions=({listed[0]}),\n" if len(listed) == 1 else (
-        "    call_instructions=(  # fmt: skip\n" + "".join(f"        {line}\n" for line in listed) + "    ),\n"
-    )  # fmt: skip
+    body += f'    call_instructions="{" ".join(map(str, numbers))}",\n'
     return f'''"""Offsets of CPython 3.{minor} on 64-bit Linux, measured by tools/offsets.py.{more}"""
 
 from __future__ import annotations

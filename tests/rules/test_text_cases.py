@@ -1,16 +1,15 @@
 """Every diagnosis is found in the texts that people save, and healthy texts give none.
 
-A case is a file: items begin with ``=== label``. Its folder is the class that is right; a first line ``# also right: …``
-names others.
+``harness.known_cases`` tells how a case is written down.
 """
 
 from __future__ import annotations
 
 import pathlib
-import re
 
 import pytest
 
+from harness.known_cases import KnownCase, read
 from rankscope.formats.gather import gather
 from rankscope.model.classes import CLASSES
 from rankscope.model.diagnosis import Certainty, Diagnosis
@@ -22,12 +21,9 @@ SICK = sorted(path for path in CASES.glob("*/*.txt") if path.parent.name != "hea
 HEALTHY = sorted((CASES / "healthy").glob("*.txt"))
 
 
-def judged(path: pathlib.Path, folder: pathlib.Path) -> Diagnosis:
+def judged(case: KnownCase, folder: pathlib.Path) -> Diagnosis:
     """The case as a directory of files, judged as ``rankscope analyze`` does."""
-    items = re.findall(r"(?ms)^=== (.*?)\n(.*?)(?=^=== |\Z)", path.read_text())
-    for number, (label, text) in enumerate(items):
-        name = re.sub(r"[^A-Za-z0-9_,.+-]+", "_", label)[:80]
-        (folder / f"{number:02d}_{name}.txt").write_text(text)
+    case.lay_out(folder)
     return judge(gather([folder]))
 
 
@@ -38,18 +34,18 @@ def test_a_case_is_recognised(path: pathlib.Path, tmp_path: pathlib.Path, monkey
     What only resembles known cases does not count: its words were learned from these very texts.
     """
     monkeypatch.setattr(like_known_cases, "likeness", lambda case: None)
-    also = re.match(r"# also right: (.*)", path.read_text())
-    diagnosis = judged(path, tmp_path)
+    case = read(path)
+    diagnosis = judged(case, tmp_path)
     assert diagnosis.verdict is not None
-    assert diagnosis.verdict.cls in {path.parent.name, *(also.group(1).split() if also else ())}
+    assert diagnosis.verdict.cls in {case.cls, *case.also}
     for finding in diagnosis.findings:
-        assert finding.certainty is not Certainty.CERTAIN or finding.cls == path.parent.name
+        assert finding.certainty is not Certainty.CERTAIN or finding.cls == case.cls
 
 
 @pytest.mark.parametrize("path", HEALTHY, ids=lambda path: path.stem)
 def test_a_healthy_text_gives_no_cause(path: pathlib.Path, tmp_path: pathlib.Path) -> None:
     """Nothing is found where nothing is wrong, not even a possibility."""
-    assert judged(path, tmp_path).verdict is None
+    assert judged(read(path), tmp_path).verdict is None
 
 
 @pytest.mark.parametrize("folder", sorted({path.parent.name for path in SICK}))

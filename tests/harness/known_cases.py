@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-HOME = Path(__file__).resolve().parent.parent
+HOME = Path(__file__).resolve().parents[2]
 FOLDERS = (HOME / "corpus", HOME / "tests/rules/text")
 
 
@@ -35,7 +35,7 @@ class KnownCase:
 def read(path: Path) -> KnownCase:
     """The case in a file."""
     text = path.read_text()
-    head = text.partition("\n=== ")[0]
+    head = re.split(r"(?m)^=== ", text, maxsplit=1)[0]
     also = re.search(r"^# also right: (.*)", head, re.MULTILINE)
     links = re.findall(r"^# (https://\S+)", head, re.MULTILINE)
     items = re.findall(r"(?ms)^=== (.*?)\n(.*?)(?=^=== |\Z)", text)
