@@ -1,7 +1,7 @@
 """A training loop over several hosts for the test bed; rank ODD leaves the common path at step 5: it waits for a flag, or,
 where DEAD names a file, its loader worker reads that file.
 
-Ranks come from the environment: RANK (torchrun), else SLURM_PROCID, else OMPI_COMM_WORLD_RANK.
+Ranks come from the environment: RANK (torchrun), else SLURM_PROCID, else OMPI_COMM_WORLD_RANK, else PMI_RANK.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def train(rank: int, odd: int) -> None:
 
 
 def main() -> None:
-    rank = number("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK")
-    world = number("WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE")
+    rank = number("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
+    world = number("WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
     torch.set_num_threads(1)
     dist.init_process_group("gloo", rank=rank, world_size=world)
     train(rank, int(os.environ.get("ODD", "-1")))

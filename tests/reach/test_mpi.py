@@ -88,3 +88,47 @@ def test_ranks_below_a_daemon_name_the_hosts_of_the_whole_job() -> None:
 def test_daemons_that_were_started_through_srun_are_on_the_nodes_of_its_list() -> None:
     command = "srun --ntasks-per-node=1 --kill-on-bad-exit --nodelist=node[1-2],node4 --ntasks=3 orted -mca x"
     assert mpi.targets(command.split()) == ("node1", "node2", "node4")
+
+
+def through_ssh(node: str, family: str = "prterun-login-10", daemons: int = 3) -> str:
+    about = f'--prtemca ess_base_nspace "{family}@0" --prtemca ess_base_num_procs "{daemons}"'
+    return f"/usr/bin/ssh -x {node} PRTE_PREFIX=/opt/mpi;export PRTE_PREFIX;/opt/mpi/bin/prted {about}"
+
+
+def prterun(*commands: str, line: str = "prterun -np 2 t.py", **environ: str) -> Table:
+    """An mpirun of Open MPI 5 on the login node, and its children."""
+    children = {20 + number: seen(20 + number, 10, "ssh", command) for number, command in enumerate(commands)}
+    first = dataclasses.replace(seen(10, 1, "prterun", line), environ=environ)
+    return Table("login", {10: first, **children}, children={1: (10,), 10: tuple(children)})
+
+
+def test_daemons_of_prrte_name_the_hosts_and_their_family() -> None:
+    table = prterun(through_ssh("node1"), through_ssh("node2"))
+    assert list(mpi.hosts_of(table, 10)) == ["node1", "node2"]
+    assert mpi.family(table, 10) == "prterun-login-10"
+    assert mpi.others(table, 10) == 2
+
+
+def test_where_daemons_started_others_the_options_or_the_allocation_name_the_rest() -> None:
+    named = prterun(through_ssh("node1"), line="prterun -H node1:1,node2:1 t.py")
+    assert set(mpi.hosts_of(named, 10)) == {"node1", "node2"}
+    given = prterun(through_ssh("node1"), SLURM_JOB_NODELIST="node[1-2]")
+    assert set(mpi.hosts_of(given, 10)) == {"node1", "node2"}
+
+
+def test_a_list_on_the_command_line_of_a_daemon_leaves_out_the_host_of_mpirun() -> None:
+    line = 'ssh -x node1 orted -mca ess_base_num_procs "3" -mca orte_node_regex "login,node[1:1-2]@0(3)"'
+    assert set(mpi.hosts_of(prterun(line), 10)) == {"node1", "node2"}
+
+
+@pytest.mark.parametrize(
+    ("comm", "command", "hint"),
+    [
+        ("prted", "prted --prtemca ess_base_nspace prterun-login-781@0", "on login, rankscope diagnose mpi:781"),
+        ("hydra_pmi_proxy", "hydra_pmi_proxy --control-port login:35089", "on login, rankscope diagnose mpi:$("),
+        ("prted", "prted --prtemca ess_base_nspace prterun--oProxyCommand=x-781@0", "on the host where it runs"),
+    ],
+)
+def test_a_daemon_that_knows_no_other_host_says_who_does(comm: str, command: str, hint: str) -> None:
+    table = Table("node1", {10: seen(10, 1, comm, command)}, children={1: (10,)})
+    assert hint in mpi.beyond(table, 10)

@@ -41,6 +41,8 @@ def command(target: str, expand: bool, hostfile: bool, slots: int | None, **look
     hosts = find(remote)
     for gap in hosts.gaps:
         click.echo(f"rankscope: left out {gap.host}: {gap.detail}", err=True)
+    if hosts.more:
+        click.echo(f"rankscope: there may be more hosts; {hosts.more}", err=True)
     if hostfile:
         lines = [f"{name} slots={slots}" if slots else name for name in hosts.names]
     else:

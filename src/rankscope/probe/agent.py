@@ -107,11 +107,15 @@ def _jobs(errand: Errand, table: Table) -> tuple[Found, ...]:
     if errand.pid is not None:
         one = discover.job_of(table, errand.pid)
         return (one,) if one else ()
-    if not errand.slurm_job:
-        return discover.jobs(table)
-    from . import slurm_job
+    if errand.slurm_job:
+        from . import slurm_job
 
-    return slurm_job.jobs(table, errand.slurm_job, errand.proc)
+        return slurm_job.jobs(table, errand.slurm_job, errand.proc)
+    if errand.mpi_job:
+        from . import mpi_job
+
+        return mpi_job.jobs(table, errand.mpi_job)
+    return discover.jobs(table)
 
 
 def _without_us(table: Table) -> Table:

@@ -27,6 +27,7 @@ class Errand:
     deadline_s: float = 15.0
     alarm_s: int = 30
     slurm_job: str = ""  # the numbers by which Slurm knows the job on the node, with commas
+    mpi_job: str = ""  # the name that an mpirun gives what it starts
     pid: int | None = None
     refs: tuple[str, ...] | None = None  # only these processes, by their keys; None for all
     source: tuple[tuple[str, str, int], ...] = ()  # instead of a look: lines around a process's key, file and line

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from . import mpi_family
+
 _HERE = {"", "localhost", "127.0.0.1", "::1", "0.0.0.0"}  # noqa: S104 - addresses that mean another place on each host
 _NO_ID = {"", "none"}  # torchrun's run id where nobody gave one
 DEFAULT_PORT = "29500"  # torchrun's, for its own rendezvous and for the static one
@@ -15,7 +17,8 @@ DEFAULT_PORT = "29500"  # torchrun's, for its own rendezvous and for the static 
 
 def meeting(environs: Iterable[Mapping[str, str]], command: tuple[str, ...]) -> tuple[str, ...]:
     """Sorted words such as ``master:node1:29500``, ``run:4711``, ``slurm:12.0``; empty where nothing leaves the host."""
-    found = set(_of_command(command))
+    family = mpi_family.of_command(command)
+    found = {*_of_command(command), *([f"mpi:{family}"] if family else [])}
     for environ in environs:
         found.update(_of_environ(environ))
     return tuple(sorted(found))

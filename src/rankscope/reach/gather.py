@@ -94,7 +94,7 @@ def gather(
     for snapshot in found:
         if hosts.slurm_job and len(hosts.slurm_parts) == 0:
             snapshot = replace(snapshot, gaps=(*snapshot.gaps, *learn.taken_out(snapshot, hosts.all)))
-        yield from [snapshot] if whole else learn.follow(snapshot, plan, options, progress)
+        yield from [snapshot] if whole else learn.follow(snapshot, plan, options, progress, hosts.more)
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,8 @@ def _parcel(errand: Errand) -> Parcel:
         "sweeps": plan.sweeps, "interval_s": plan.interval_s, "engine": plan.engine, "stacks": stacks,
         "only": sorted(plan.only) if plan.only is not None else None, "sent_s": now,
         "start_s": start_s, "deadline_s": max(1.0, plan.deadline_s * 0.75, plan.deadline_s - _WAY_S),
-        "slurm_job": ",".join(hosts.slurm_job), "refs": wish.refs, "source": wish.source, "around": wish.around,
+        "slurm_job": ",".join(hosts.slurm_job), "mpi_job": hosts.mpi_job,
+        "refs": wish.refs, "source": wish.source, "around": wish.around,
     }  # fmt: skip
     bytecode = len(hosts.names) <= _BYTECODE_HOSTS and not hosts.slurm_job
     return Parcel(body, int(plan.deadline_s) + 5, errand.tool, _py_spy_path() if errand.tool else "", bytecode)

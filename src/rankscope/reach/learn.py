@@ -19,6 +19,7 @@ from ..model.process import Role
 from ..model.ranks import RankSet, ranks_phrase
 from ..model.snapshot import Snapshot
 from ..probe import child
+from ..probe.mpi_family import launched_by
 from ..probe.sweep import Plan
 from . import hostnames, orte
 from .hostnames import valid
@@ -41,15 +42,22 @@ def hosts(snapshot: Snapshot) -> tuple[str, ...]:
     """The other hosts that the job's ranks are connected to, or want to meet at; by name first, then by address."""
     local: set[str] = {name for host in snapshot.hosts for name in (host.name, host.name.partition(".")[0])}
     found: dict[str, None] = {}
-    records = [item.record for sweep in snapshot.sweeps for item in sweep.items]
-    for record in records:
+    control = _control(snapshot)
+    for record in (item.record for sweep in snapshot.sweeps for item in sweep.items):
         if isinstance(record, Environ):
             found.update(dict.fromkeys(_told(record.values)))
         elif isinstance(record, Sockets):
-            tcp = [socket for socket in record.sockets if socket.kind == "tcp" and socket.peer]
+            tcp = [one for one in record.sockets if one.kind == "tcp" and one.peer and one.inode not in control]
             local.update(_address(socket.local) for socket in tcp)
             found.update(dict.fromkeys(_address(socket.peer) for socket in tcp))
     return tuple(name for name in found if name not in local and not name.startswith(_HERE) and name and valid(name))
+
+
+def _control(snapshot: Snapshot) -> frozenset[int]:
+    """The connections of MPI's daemons, which their ranks inherit: they lead to mpirun, whose host may have none of the ranks."""
+    daemons = {one.ref for one in snapshot.processes if one.role is Role.LAUNCHER and snapshot.job.launcher == "mpi"}
+    items = (item for sweep in snapshot.sweeps for item in sweep.items if item.process in daemons)
+    return frozenset(one.inode for item in items if isinstance(item.record, Sockets) for one in item.record.sockets)
 
 
 def _told(values: Mapping[str, str]) -> Iterator[str]:
@@ -79,6 +87,20 @@ def _slurm_nodes(values: Mapping[str, str]) -> Iterator[str]:
         yield from hostnames.expand(listed) if listed else ()
 
 
+def _maker(snapshot: Snapshot) -> str:
+    """Who knows all hosts of a job of PRRTE, from the name that its ranks bear."""
+    records = (item.record for sweep in snapshot.sweeps for item in sweep.items)
+    names = {
+        one.values["PMIX_NAMESPACE"] for one in records if isinstance(one, Environ) and "PMIX_NAMESPACE" in one.values
+    }
+    found = next((made for name in sorted(names) if (made := launched_by(name)) is not None), None)
+    return (
+        f"its mpirun knows all of them: on {found[0]}, rankscope diagnose mpi:{found[1]}"
+        if found and valid(found[0])
+        else ""
+    )
+
+
 def by_name(addresses: tuple[str, ...]) -> tuple[str, ...]:
     """The same hosts by the names that this site gives them, where it does: ssh knows keys and settings by name (getent(1))."""
     if not addresses:
@@ -98,16 +120,22 @@ def _address(text: str) -> str:
     return address[7:] if address.startswith("::ffff:") and "." in address else address
 
 
-def follow(snapshot: Snapshot, plan: Plan, options: Options | None, progress: Progress) -> Iterator[Snapshot]:
-    """The snapshot with a word on where its other ranks run; with ``options`` those hosts are asked as well."""
+def follow(
+    snapshot: Snapshot, plan: Plan, options: Options | None, progress: Progress, more: str = ""
+) -> Iterator[Snapshot]:
+    """The snapshot with a word on where its other ranks run; with ``options`` those hosts are asked as well. ``more`` says who
+    knows them, where somebody does."""
     away = elsewhere(snapshot)
     if not away or not snapshot.complete:
         yield snapshot
         return
+    more = more or _maker(snapshot)
     others = tuple(name for name in by_name(hosts(snapshot)) if name not in {host.name for host in snapshot.hosts})
     where = f" on other hosts: {', '.join(others[:16])}" if others else " on hosts that were not asked"
     hint = (
-        "--follow-hosts asks them through ssh" if others else "rankscope diagnose ssh:HOSTS, with all hosts of the job"
+        "--follow-hosts asks them through ssh"
+        if others and not more
+        else more or "rankscope diagnose ssh:HOSTS, with all hosts of the job"
     )
     word = Gap("other hosts", Why.SKIPPED, f"{ranks_phrase(away)} of this job run{'s' * (len(away) == 1)}{where}", hint)
     if options is None or not others:

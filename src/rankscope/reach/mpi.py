@@ -1,8 +1,9 @@
-"""``mpi:PID``: the hosts of a running ``mpirun`` (or ``prterun``, ``mpiexec``), from its command line and its daemons.
+"""``mpi:PID``: the hosts of a running ``mpirun`` (or ``prterun``, ``mpiexec``), from its daemons and its command line.
 
-Open MPI starts one daemon per host through ssh (in a Slurm allocation: all of them through srun), as a child of mpirun;
-``-H`` and ``--hostfile`` name the hosts as well. The daemon on our own host has none: mpirun itself starts the ranks there.
-On another host of the job, the pid of its daemon or of one of its ranks will do: Open MPI tells them all the hosts.
+Open MPI starts one daemon per host through ssh (in a Slurm allocation: all of them through srun), as a child of mpirun; with
+many hosts those daemons start others in turn. ``-H`` and ``--hostfile`` name the hosts as well. The daemon on our own host
+has none: mpirun itself starts the ranks there. On another host of the job, the pid of its daemon or of one of its ranks will
+do with Open MPI 3 and 4, which tell them all the hosts; PRRTE of Open MPI 5 and Hydra tell where their mpirun runs.
 """
 
 from __future__ import annotations
@@ -11,8 +12,7 @@ import os
 from collections.abc import Iterator, Sequence
 
 from ..errors import RankscopeError
-from ..probe import host
-from ..probe.launchers.mpi import DAEMONS
+from ..probe import host, mpi_family
 from ..probe.table import Table, read_table
 from . import hostnames, orte, ssh
 from .hostfile import read_hosts
@@ -22,42 +22,88 @@ _HOSTFILE = {"hostfile", "machinefile", "f", "default-hostfile"}
 _HOST = {"host", "H", "hosts"}
 # Options of ssh that take a word of their own (ssh(1)).
 _SSH_TAKES = set("BbcDEeFIiJLlmOopQRSWw")
+_REGEX = "orte_node_regex"
+_EXAMPLE = "mpi:$(pgrep -n 'mpirun|mpiexec|prterun')"
 
 
 def find(spec: str, options: Options) -> Hosts:
     """The hosts of an mpirun: where its daemons were started, what its command line names, and this host."""
     if not spec.isdigit():
-        raise RankscopeError(
-            f"this is not a process: {spec[:40]!r}", "mpi: takes the pid of mpirun", "mpi:$(pgrep -n mpirun)"
-        )
+        raise RankscopeError(f"this is not a process: {spec[:40]!r}", "mpi: takes the pid of mpirun", _EXAMPLE)
     here = host.describe().name
     table = read_table(here)
     pid = _mpirun(table, int(spec))
     if pid is None:
-        raise RankscopeError(f"process {spec} is no mpirun and has none above it", "", "mpi:$(pgrep -n mpirun)")
+        raise RankscopeError(f"process {spec} is no mpirun and has none above it", "", _EXAMPLE)
     names = [*hosts_of(table, pid)]
     if _has_ranks(table, pid) or not names:
         names.append(here)
-    return Hosts(hostnames.check(names), whole=True)
+    found = hostnames.check(names)
+    more = beyond(table, pid) if len(found) < others(table, pid) or _alone(table, pid) else ""
+    return Hosts(found, whole=not more, mpi_job=family(table, pid), more=more)
 
 
 def _mpirun(table: Table, pid: int) -> int | None:
     """The process itself, or the nearest mpirun above it."""
     line = [table.seen[pid], *table.above(pid)] if pid in table.seen else []
-    return next((seen.pid for seen in line if seen.comm in DAEMONS), None)
+    return next((seen.pid for seen in line if mpi_family.is_daemon(seen)), None)
+
+
+def family(table: Table, pid: int) -> str:
+    """The name by which the nodes know what this mpirun started."""
+    below = [*table.below(pid)]
+    commands = (mpi_family.of_command(seen.command) for seen in (table.seen[pid], *below))
+    ranks = (mpi_family.of_namespace((seen.environ or {}).get("PMIX_NAMESPACE", "")) for seen in below)
+    return next((name for name in (*commands, *ranks) if name), "")
 
 
 def hosts_of(table: Table, pid: int) -> Iterator[str]:
-    """The hosts that a running mpirun reaches: the targets of its ssh children, else those that its options name."""
+    """The hosts that a running mpirun reaches: the targets of its ssh children; where those are not all, also what its ranks
+    were told, or what its options name."""
     reached = [name for seen in table.below(pid) for name in targets(seen.command)]
-    yield from reached or told(table, pid) or named(table.seen[pid].command, _cwd(pid))
+    yield from reached
+    if not reached or len(reached) < others(table, pid):
+        yield from told(table, pid) or tuple(named(table.seen[pid].command, _cwd(pid))) or _allocated(table, pid)
+
+
+def _allocated(table: Table, pid: int) -> tuple[str, ...]:
+    """The nodes that Slurm gave to the script which runs this mpirun."""
+    listed = (table.seen[pid].environ or {}).get("SLURM_JOB_NODELIST", "")
+    return hostnames.expand(listed) if listed and others(table, pid) > 0 else ()
+
+
+def others(table: Table, pid: int) -> int:
+    """How many hosts beside that of mpirun the daemons are told of; 0: they are not told."""
+    return max(mpi_family.daemons(seen.command) for seen in (table.seen[pid], *table.below(pid))) - 1
 
 
 def told(table: Table, pid: int) -> tuple[str, ...]:
-    """What Open MPI has told the ranks below a daemon."""
-    about = [seen.environ or {} for seen in table.below(pid)]
-    known = next((one for one in about if "OMPI_MCA_orte_node_regex" in one), {})
-    return orte.hosts(known.get("OMPI_MCA_orte_node_regex", ""), known.get("OMPI_MCA_orte_num_nodes", ""))
+    """What Open MPI has told the ranks below a daemon, else the daemons themselves."""
+    below = [*table.below(pid)]
+    about = [seen.environ or {} for seen in below]
+    known = next((one for one in about if f"OMPI_MCA_{_REGEX}" in one), {})
+    if known:
+        return orte.hosts(known[f"OMPI_MCA_{_REGEX}"], known.get("OMPI_MCA_orte_num_nodes", ""))
+    lines = (seen.command for seen in (table.seen[pid], *below) if _REGEX in seen.command)
+    text = next((line[line.index(_REGEX) + 1].strip('"') for line in lines if line[-1] != _REGEX), "")
+    return orte.hosts(text)[1:]  # the first is that of mpirun
+
+
+def _alone(table: Table, pid: int) -> bool:
+    """Whether this is a daemon that knows of no other host."""
+    return table.seen[pid].comm in ("prted", "hydra_pmi_proxy")
+
+
+def beyond(table: Table, pid: int) -> str:
+    """Who knows the hosts that are not known here: the mpirun itself, on its own host."""
+    name = family(table, pid)
+    made = mpi_family.launched_by(f"{name}@0")
+    called = name.partition("-")[2].rpartition(":")[0] if name.startswith("hydra-") else ""
+    if made is not None and hostnames.valid(made[0]):
+        return f"its mpirun knows all of them: on {made[0]}, rankscope diagnose mpi:{made[1]}"
+    if called and hostnames.valid(called):
+        return f"its mpiexec knows all of them: on {called}, rankscope diagnose {_EXAMPLE}"
+    return "its mpirun knows all of them: rankscope diagnose mpi:PID on the host where it runs"
 
 
 def targets(command: Sequence[str]) -> tuple[str, ...]:

@@ -9,9 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from ..launcher import Claim, Launcher, Place, number, ranks_by_environ, with_descendants
+from ..mpi_family import daemon
 from ..table import Table
-
-DAEMONS = ("orted", "prted", "mpirun", "mpiexec", "prterun", "prte", "orterun", "hydra_pmi_proxy", "mpiexec.hydra")
 
 
 def _place(environ: Mapping[str, str]) -> Place | None:
@@ -28,18 +27,12 @@ def find(table: Table, free: frozenset[int]) -> Iterator[Claim]:
     jobs: dict[tuple[str, int], dict[int, Place]] = defaultdict(dict)
     for pid, place in ranks_by_environ(table, free, _place).items():
         environ = table.seen[pid].environ or {}
-        jobs[environ.get("PMIX_NAMESPACE", ""), _daemon(table, pid) or 0][pid] = place
-    for (_, daemon), places in jobs.items():
+        jobs[environ.get("PMIX_NAMESPACE", ""), daemon(table, pid) or 0][pid] = place
+    for (_, root), places in jobs.items():
         world = max((place.world_size or 0 for place in places.values()), default=0) or None
         members = {pid for pid in with_descendants(table, tuple(places)) if pid in free}
-        root = daemon if daemon in free else None
-        yield Claim("mpi", root, places, tuple(sorted(members | ({root} if root else set()))), world_size=world)
-
-
-def _daemon(table: Table, pid: int) -> int | None:
-    """The nearest ancestor that starts processes for MPI; comm is cut at 15 characters."""
-    names = {name[:15] for name in DAEMONS}
-    return next((seen.pid for seen in table.above(pid) if seen.comm in names), None)
+        ours = {root} & free
+        yield Claim("mpi", root if ours else None, places, tuple(sorted(members | ours)), world_size=world)
 
 
 LAUNCHER = Launcher("mpi", 55, find)
