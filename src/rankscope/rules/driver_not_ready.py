@@ -40,6 +40,9 @@ _SIGNS = (
     Sign(r"NVIDIA-SMI has failed because it couldn't communicate|Failed to initialize NVML|nvidia\.ko|modprobe[^\n]*nvidia|No devices were found|/dev/nvidia\w*[^\n]*(?:No such file|missing)",
          "the driver is not loaded"),
     Sign(r"nvidia-peermem|nv_peer_mem", "GPUDirect's kernel module is named", POSSIBLE, also=(r"not loaded|missing|fail|No such",), prose=True),
+    Sign(r"CUDA_ERROR_MPS_\w+|cudaErrorMps\w+|\bMPS (?:client|server|control daemon)\b[^\n]*(?:fail|not ready|not be (?:reached|started)|not running|denied|too many)|nvidia-cuda-mps-\w+[^\n]*(?:not running|defunct|dead|killed)", "the server that shares the GPU does not let the program in"),
+    Sign(r"MNNVL[^\n]*(?:not working|fail|error)|imex[-_ ]channels?\b[^\n]*(?:missing|No such|fail|not|denied)|cuMemImportFromShareableHandle[^\n]*(?:fail|error|not permitted)|CU_MEM_HANDLE_TYPE_FABRIC[^\n]*(?:fail|not supported|not permitted|800|801)", "memory of other nodes of the NVLink fabric cannot be had: IMEX is not set up"),
+    Sign(r"Cuda failure (?:3 )?'initialization error'", "CUDA cannot start", POSSIBLE, unless=(r"forked subprocess|\bfork\w*\b|multiprocessing|child process|subprocess",)),
     Sign(r"imex[^\n]{0,60}(?:not running|fail|timed? out|inactive|unavailable)", "the IMEX service does not run"),
 )  # fmt: skip
 

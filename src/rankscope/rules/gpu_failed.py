@@ -44,6 +44,7 @@ _SIGNS = (
     Sign(r"\(rev ff\)|\bdcgmi\b[^\n]*\b[Ff]ail|\|\s*(?:GPU Memory|PCIe|Memory Bandwidth|Diagnostic|Targeted Power|NVBandwidth)\s*\|\s*Fail", "a test of the device or its bus fails"),
     Sign(r"\b(?:one|a|two|the) (?:\w+ )?(?:GPU|card)s?(?: \d+)? (?:is|are|was|were|has|have)? ?(?:missing|gone|disappeared|vanished|not listed|no longer (?:listed|visible|there))\b|\b(?:nvidia-smi|lspci|rocm-smi|npu-smi)\b[^\n]{0,40}\b(?:shows?|lists?|sees?|finds?)\b[^\n]{0,12}\b(?:only )?(?:\d|one|three|five|seven) of (?:the )?(?:\d+|two|four|eight)\b", "a GPU is no longer there", prose=True),
     Sign(r"\b(?:always|only ever)\b[^\n]{0,30}\b(?:same|this|that|one) (?:physical )?(?:GPU|card|bus id|slot)\b|\b(?:without|excluding|leaving out|skipping)\b[^\n]{0,12}\b(?:GPU|card|device) ?#?\d\b[^\n]{0,30}\b(?:works?|runs?|fine|ok|pass\w*|no hang)\b", "it is always the same GPU", POSSIBLE, prose=True),
+    Sign(r"\bHW (?:Thermal |Power Brake )?Slowdown\s*: Active|\bdevice (?:is )?wedged\b|\bAER:[^\n]*(?:Uncorrect\w*|Fatal)(?! *: *0)|NPU[^\n]{0,30}\bhealth\b[^\n]{0,12}\b(?:Critical|Alarm)\b", "the device or its link reports that it cannot work as it should", unless=(r"severity=Corrected",)),
     Sign(r"PCIe Bus Error: severity=(?:Uncorrected|Fatal)", "PCIe errors that could not be corrected"),
     Sign(r"PCIe Bus Error: severity=Corrected", "the PCIe link corrects errors again and again", POSSIBLE),
     Sign(r"NVLink?\b[^\n]{0,60}\b(?:inactive|is down|replay error|fatal)", "an NVLink is down"),

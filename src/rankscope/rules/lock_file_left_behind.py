@@ -27,8 +27,9 @@ _EXTENSION = r"cpp_extension|torch_extensions|load_inline|JIT(?:-| )compil|exten
 _SIGNS = (
     Sign(r"compiling and loading fused kernels|Loading extension module \S+\.\.\.\s*\Z|Building extension module \S+\.\.\.\s*\Z", "the log ends where an extension is built or loaded", LIKELY, unless=(r"done with compiling|Time to load|ninja: (?:error|no work)|FAILED:|rror:",)),
     Sign(r"\bwait \(?(?:[^\n]*/)?file_baton|file_baton\.py[^\n]*wait|FileBaton", "a thread polls for the removal of a lock file", unless=(_BUILDING,)),
-    Sign(r"SoftFileLock|soft_?lock|O_EXCL[^\n]*lock", "a lock that is only a file is waited for", LIKELY),
+    Sign(r"(?<!use )SoftFileLock|soft_?lock|O_EXCL[^\n]*lock", "a lock that is only a file is waited for", LIKELY),
     Sign(r"Still waiting to acquire lock on|Lock file exists in build directory|Lock acquisition failed[^\n]*\.lock|(?:fuser|lsof)\b[^\n]*\.lock\b[^\n]*(?:\n[^\n]*){0,2}?(?:[Nn]o output|no process|nobody)", "a lock file is waited for, and nobody is seen to work on it", unless=(_BUILDING,)),
+    Sign(r"Another process must be compiling\b[^\n]*waiting for: *(?:[3-9]\d|\d{3,})", "a process waits for another one's build for longer than any build takes", unless=(_BUILDING,)),
     Sign(r"index\.lock'?: File exists|Another git process seems to be running|(?:pid ?file|lock ?file|\.lock\b|\.pid\b)[^\n]{0,80}(?:already exists|still exists|is present)|(?:already (?:locked|running)|locked by)[^\n]{0,40}\bpid\b[^\n]{0,40}(?:not running|dead|no such|gone)|Could not get lock /var/lib", "a lock file is in the way"),
     Sign(r"\b(?:stale|left[- ]?over|orphan\w*|left behind|dead|leftover)[^\n]{0,40}\block\b|\block(?: file)?\b[^\n]{0,40}(?:stale|left[- ]?over|orphan\w*|left behind)",
          "a lock file is said to be left over", prose=True),

@@ -52,6 +52,7 @@ _SIGNS = (
     Sign(r"bootstrap_addr\b[^\n]*(?:refused|timed out|fail)|[Dd]id not receive response from front-end process|(?:handshake|registration) (?:with|at|to) [^\n]{0,40}(?:timed out|failed)", "a part of the server did not find its other part"),
     Sign(r"\bgaierror\b|gethostbyname[^\n]{0,60}(?:fail|error|unknown)|\bip6\.arpa\b|in-addr\.arpa\b", "the name that is announced is known nowhere", anywhere=(_MEETING + r"|store|rank|worker",), unless=(_JOINED,)),
     Sign(_PROBE + r"(?::|failed:?|error:)? ?(?:Connection refused|Couldn't connect|Could not connect|closed)", "a try by hand shows that nothing listens at the port", anywhere=(_MEETING + r"|connect \(|::connect",), unless=(_FAILED_FIRST, _JOINED)),
+    Sign(r"(?:ConnectionRefusedError|Connection refused|\[Errno 111\])[^\n]{0,120}\b(?:master|MASTER_ADDR|init_process_group|rendezvous|tracker|coordinator)\b|(?:init_process_group|rendezvous|tracker|coordinator|master)\b[^\n]{0,80}(?:Connection refused|\[Errno 111\])", "nothing listens at the meeting point", unless=(_FAILED_FIRST, _JOINED, r"Killed|SIGKILL")),
     Sign(r"environment variable (?:MASTER_ADDR|MASTER_PORT|RANK|WORLD_SIZE) expected, but not set", "nobody said where to meet"),
     Sign(r"[Uu]nable to connect to (?:the )?(?:coordinator|coordination service|head|rendezvous|master)\b", "the coordinator was not reached", unless=(_FAILED_FIRST,)),
     Sign(r"client socket has failed to connect to|\[c10d\][^\n]*(?:errno: 1(?:01|10|11|13)\b|Connection refused|timed out)", "a rank tries in vain to reach the store", POSSIBLE, passing=True),

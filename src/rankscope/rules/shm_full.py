@@ -43,6 +43,8 @@ _SIGNS = (
     Sign(r"\b(?:ncclShmOpen|shmOpen|shm(?:Send|Recv)\w*|THManagedMapAllocator|MapAllocator|_share_filename\w*|_new_shared\w*)\b[^\n]*", "a process dies while it fills a new segment", also=(r"[Bb]us error|SIGBUS",)),
     Sign(r"\bbus error\b|\bSIGBUS\b|exit(?:ed)?(?: with)?(?: code| status)?\W{1,3}(?:-7|135)\b", "a process died of a bus error, as one does that writes to shared memory without space", POSSIBLE),
     Sign(r"--?shm[-_]size\b|\bshm_size\b|--ipc[= ]?host\b|\bhostIPC\b|\b(?:medium: ?Memory|emptyDir)\b[^\n]*|(?:larger|bigger|more|remount\w*|mount\w*)[^\n]{0,30}(?:/dev/shm|\bshm\b|shared memory)|NCCL_SHM_DISABLE ?= ?1", "it works with more shared memory", cures=True),
+    Sign(r"Non-exist[ae]nt physical address|\bBUS_ADRERR\b|exceeds /dev/shm size|(?:shmem|shared[- ]memory) backing file|OUT-OF-RESOURCE in file [^\n]*sh(?:m|mem)", "a page of a mapped file could not be had"),
+    Sign(r"\bBus error\b|\bSIGBUS\b", "a process of a job died of a bus error, as one does that writes to shared memory without space", anywhere=(r"NCCL|DataLoader|multiprocessing|num_workers|--workers|torchrun|mpirun|mpiexec|\branks?\b|\bMPI\b|torch/utils/data|ProcessGroup",), unless=(r"\b(?:np\.)?memmap\b|mmap_mode|IndexedDataset|\.bin\b[^\n]*truncat",)),
     Sign(r"/dev/shm has only \d+ bytes", "shared memory is small", POSSIBLE),
     Sign(r"shm_open[^\n]*failed|/dev/shm[^\n]*\b64M\b", "shared memory may be too small", POSSIBLE),
 )  # fmt: skip

@@ -41,7 +41,7 @@ _BRIDGE = r"(?:172\.1[78]\.0\.\d+|192\.168\.122\.\d+|10\.88\.0\.\d+|169\.254\.\d
 _LOST = r"(?:refused|timed out|[Tt]imeout|failed|unreachable|No route|can ?not (?:be )?(?:reach|connect)\w*)"
 _MANY = r"(?:nodes?|hosts?|machines?|pods?|instances?)\b|size=(?:[2-9]|\d\d)|nranks|--nnodes|node\d|host\w* \w+:"
 _SIGNS = (
-    Sign(r"\b(?:MASTER_ADDR|host|name|node|address)\w*\b[^\n]{0,40}\bresolv\w+ to (?:127\.|localhost|::1|169\.254)", "a name leads to loopback", prose=True),
+    Sign(r"\b(?:MASTER_ADDR|host|name|node|address|coordinator|master|server|scheduler|head|pod|worker|leader)\w*\b[^\n]{0,40}\bresolv\w+ to (?:127\.|localhost|::1|169\.254)", "a name leads to loopback", prose=True),
     Sign(rf"Using (?:\w+ )?(?:interface )?(?:\[0\])?(?:lo|docker0|virbr\d):|Using interface {_LOCAL}|Bootstrap ?: Using (?:lo|docker0|virbr\d|tun\d)", "the library took an interface that others cannot reach",
          also=(r"refused|timeout|timed out|No route|fail|unreachable|hang|stuck|2 nodes|nodes",)),
     Sign(rf"\b(?:remote|peer|to)[= ]\[?{_LOCAL}\]?[^\n]*(?:local=\[{_LOCAL}|size=)|local=\[{_LOCAL}\]", "ranks announce a loopback address", also=(r"refused|timed out|fail|connect",)),
@@ -67,6 +67,10 @@ _SIGNS = (
     Sign(r"failed to TCP connect to a peer MPI process|identified itself as part of this Open MPI job|from an IP address that is unexpected", "MPI tried an address at which its peer is not", POSSIBLE),
     Sign(r"gloo[^\n]*(?:getaddrinfo|Name or service not known|unable to resolve)|resolve hostname[^\n]*loopback|hostname[^\n]{0,30}(?:does not|cannot be|could not be|can't be) resolve", "the own name of a host leads nowhere", prose=False),
     Sign(r"connectFullMesh failed", "the ranks could not connect to each other", POSSIBLE),
+    Sign(r"\binterface \S+ (?:doesn't|does not|has no|did not) (?:have|exist|IPv)|is not a valid network interface|(?:get|found?) (?:host|local|device) ip fail\w*|[Nn]o available (?:interface|ip)|Get host ?ip[^\n]*fail|\bEI0009\b", "no interface fits the setting"),
+    Sign(r"\[Errno 99\]|Cannot assign requested address: \(", "the address to listen at is none of this host's", unless=(r"\b(?:ephemeral|TIME_WAIT|local port)",)),
+    Sign(r"\b(?:announce[sd]?|advertis\w+|register(?:s|ed)?(?: itself)?(?: as| at)?|Start worker at|contact address|Listening to|reachable at|publishes?)\b\W{0,5}(?:[a-z]+://)?127\.0\.[01]\.1", "a worker announces a loopback address", anywhere=(r"\b(?:another|other|second|remote|two|both|different) (?:machine|host|node|server|VM)s?\b|--?nnodes|nodes?=[2-9]",)),
+    Sign(r"btl[:_ ]tcp\w*[^\n]*connect\(\) to \S+ failed: (?:No route|Network is unreachable|Connection refused|Connection timed out)", "MPI advertised an address that its packets do not come from, or that leads nowhere", anywhere=(r"mpi(?:run|exec)[^\n]*(?:-H\b|--?host|-hostfile|--?machinefile)|\]\[\[\d+,\d+\],[1-9]\d*\]",)),
     Sign(r"hostname[^\n]{0,60}resol\w+[^\n]{0,60}(?:127\.|loopback|localhost)|/etc/hosts[^\n]{0,60}127\.0\.1\.1", "the host's own name leads to loopback", prose=True),
     Sign(r"connecting to address [^\n]*with family \d+ is neither", "an interface was forced that a host does not have: its address is empty", anywhere=(r"NCCL_SOCKET_IFNAME(?: set| ?=)",)),
     Sign(r"connecting to address [^\n]* with family \d+ is neither|ncclSocketInit[^\n]*family", "a peer announced no usable address", POSSIBLE),

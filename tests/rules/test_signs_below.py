@@ -1,0 +1,80 @@
+"""What programs say of devices, networks, files and limits, line by line, and lines like them that mean nothing."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from rankscope.formats.gather import gather
+from rankscope.pipeline import judge
+
+# Wordings of drivers, transports, launchers and meshes, each as its program writes it, next to what the reporter saw.
+MESSAGES = """
+shm-full | [gpu01:2211] Signal code: Non-existant physical address (2)
+shm-full | torchrun: line 1: 4411 Bus error (core dumped) python train.py --workers 8
+shm-full | ValueError: The configured object store size (20.0 GB) exceeds /dev/shm size (0.06 GB).
+shm-full | [node7:11] PMIX ERROR: OUT-OF-RESOURCE in file gds_shmem2.c at line 912
+gpu-failed | pcieport 0000:60:03.1: AER: Uncorrected (Fatal) error received: 0000:61:00.0
+gpu-failed | HW Power Brake Slowdown : Active
+gpu-failed | xe 0000:03:00.0: [drm] device wedged, needs recovery
+driver-not-ready | CUDA_ERROR_MPS_CONNECTION_FAILED: MPS client failed to connect to the MPS control daemon
+driver-not-ready | NCCL WARN MNNVL (cliqueSize 8) is available but not working on this system
+driver-not-ready | NCCL WARN Cuda failure 3 'initialization error'
+versions-differ | [node2:991] PMIX ERROR: UNPACK-PAST-END in file unpack.c at line 44
+kernel-failed-earlier | Failed to synchronize the NPU: error code is 507035, vector core execution exception
+kernel-failed-earlier | ========= Invalid __global__ write of size 16 bytes
+kernel-failed-earlier | ops/gather.hip:88: rows: block: [12,0,0], thread: [3,1,0] Assertion `row < rows` failed.
+kernel-spins | [drm] *ERROR* Tile0: GT0: Timedout job: seqno=42, guc_id=9, flags=0x0 in python3 [9120]
+kernel-spins | error code is 507014, aicore timeout
+ib-transport | MPIDI_OFI_handle_cq_error(1042): OFI poll failed (ofi_events.c:1042:Input/output error)
+ib-transport | bnxt_en 0000:5e:00.0: bnxt_re: Failed to modify HW QP
+ib-transport | fi_getinfo error: ret -61, providers 0
+packets-vanish | curl master:23456: upstream connect error or disconnect/reset before headers
+packets-vanish | ucp_ep_create: Destination is unreachable
+packets-vanish | the broadcast works after unset http_proxy
+wrong-interface | ValueError: 'ib0' is not a valid network interface
+wrong-interface | OSError: [Errno 99] error while attempting to bind on address ('10.4.3.2', 29500)
+wrong-interface | the coordinator's name resolved to 127.0.1.1
+wrong-interface | the second machine's worker announces tcp://127.0.0.1:43111
+meeting-point-taken | [LightGBM] [Fatal] Binding port 12400 failed
+meeting-point-taken | EJ0001: Failed to initialize the HCCP process. Reason: Maybe the last training process is running.
+meeting-point-unreachable | ConnectionRefusedError: [Errno 111] Connection refused (tracker at 10.0.0.1:9091)
+store-lost | UNAVAILABLE: Failed to send RPC to coordination service.
+file-lock-unsupported | File locking failed in ADIOI_Set_lock(fd 13,cmd F_SETLKW/7,type F_WRLCK/1,whence 0)
+lock-file-left-behind | Another process must be compiling /var/tmp/cache/MODULE_1, been waiting for: 120.0 minutes
+peer-to-peer-broken | hipIpcOpenMemHandle failed: invalid device pointer
+peer-to-peer-broken | x.to('cuda:1') gives zeros
+ends-never | disconnect (ray/_private/worker.py:2301)
+""".strip().splitlines()
+
+# The same words where nothing is wrong.
+NOTHING = """
+pcieport 0000:60:03.1: AER: enabled with IRQ 28
+HW Slowdown : Not Active
+HW Thermal Slowdown : Not Active
+nvidia-cuda-mps-server started with pid 991
+ERROR SUMMARY: 0 errors
+pod annotation sidecar.istio.io/inject: "false"; both pods READY 1/1
+interface eth0 has IPv4 10.0.0.3
+distributed.worker: Start worker at: tcp://127.0.0.1:43111
+Another process must be compiling /var/tmp/cache/MODULE_1, been waiting for: 0.2 minutes
+this file system does support flock
+[LightGBM] [Info] Binding port 12400 succeeded
+x.to('cuda:1') gives the same values
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_a_message_is_understood(message: str, tmp_path: pathlib.Path) -> None:
+    rule, _, line = message.partition(" | ")
+    (tmp_path / "rank_3.log").write_text(f"step 41\n{line}\n")
+    (tmp_path / "observation.txt").write_text("after that the job hangs\n")
+    found = judge(gather([tmp_path])).findings
+    assert rule in {finding.rule for finding in found}
+
+
+@pytest.mark.parametrize("line", NOTHING)
+def test_a_line_like_it_means_nothing(line: str, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "rank_3.log").write_text(f"step 41\n{line}\nstep 42\nstep 43\n")
+    assert judge(gather([tmp_path])).verdict is None
