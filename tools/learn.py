@@ -119,14 +119,13 @@ def figures(cases: Sequence[KnownCase], said: Sequence[list[str]]) -> None:
     """How often the class is right on public threads that were left out, and how often a healthy bundle is accused."""
     from sklearn.model_selection import KFold
 
-    from rankscope.analysis.likeness.compare import nearest
+    from rankscope.analysis.likeness import compare
 
     marks: collections.Counter[tuple[str, str]] = collections.Counter()
     for learn, test in KFold(_FOLDS, shuffle=True, random_state=0).split(said):
         weights = table.parse(learned([cases[at] for at in learn], [said[at] for at in learn]))
         for case, its in ((cases[at], said[at]) for at in test):
-            found = nearest(weights, its)
-            marks[_kind(case), _mark(case, found.cls if found else None)] += 1
+            marks[_kind(case), _mark(case, compare(weights, its).nearest)] += 1
     for kind in dict.fromkeys(kind for kind, _ in sorted(marks)):
         its_marks = {mark: number for (one, mark), number in sorted(marks.items()) if one == kind}
         total = sum(its_marks.values())

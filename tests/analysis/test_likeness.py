@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from rankscope.analysis.case import Case
-from rankscope.analysis.likeness import table, threads, words
-from rankscope.analysis.likeness.compare import nearest
+from rankscope.analysis.likeness import compare, table, telling, threads, words
 from rankscope.formats.gather import gather
 from rankscope.model.classes import CLASSES
 from rankscope.model.diagnosis import Certainty, Finding, Kind
@@ -28,10 +27,10 @@ rest -0.9 -0.5 -1.0
 
 
 def test_words_are_those_of_the_nearest_class() -> None:
-    found = nearest(table.parse(TABLE), SPEAK)
-    assert found is not None
-    assert (found.cls, found.next, found.cases) == ("gil-deadlock", "healthy", 7)
-    assert set(found.words) < set(SPEAK)
+    found = compare(table.parse(TABLE), SPEAK)
+    assert (found.nearest, found.next_to("gil-deadlock")) == ("gil-deadlock", "healthy")
+    assert set(telling(table.parse(TABLE), found.words, "gil-deadlock")) < set(SPEAK)
+    assert telling(table.parse(TABLE), found.words, "healthy") == ()
 
 
 @pytest.mark.parametrize(
@@ -40,12 +39,12 @@ def test_words_are_those_of_the_nearest_class() -> None:
     ids=["nothing", "few words", "a healthy run", "rather a healthy run"],
 )
 def test_nothing_is_guessed_of(said: list[str]) -> None:
-    assert nearest(table.parse(TABLE), said) is None
+    assert compare(table.parse(TABLE), said).nearest is None
 
 
 def test_a_text_of_another_world_is_near_to_nothing() -> None:
     far = table.parse(TABLE.replace("0:9 1:-3", "0:1 1:-30"))
-    assert nearest(far, SPEAK) is None
+    assert compare(far, SPEAK).nearest is None
 
 
 def test_words_are_taken_whole_and_in_parts(tmp_path: Path) -> None:
@@ -83,31 +82,57 @@ def test_every_thread_of_this_release_is_a_link_and_a_class() -> None:
         assert thread.cls in CLASSES
 
 
-ODD = """the other three are in the barrier behind the evaluation
-one process went into the logging callback of rank 0 and waits in its all_gather
-"""
+def _rule(name: str, cls: str, certainty: Certainty) -> Rule:
+    def check(case: Case) -> Iterator[Finding]:
+        yield Finding(name, cls, Kind.CAUSE, certainty, "a mechanism")
+
+    return Rule(name, cls, check)
 
 
-def _mechanism(case: Case) -> Iterator[Finding]:
-    yield Finding("queue-full", "queue-pipe-full", Kind.CAUSE, Certainty.POSSIBLE, "a queue is full")
+ALIKE = _rule("gil-waited-for", "gil-deadlock", Certainty.POSSIBLE)
+OTHER = _rule("killed-for-memory", "oom-kill", Certainty.POSSIBLE)
+SURE = _rule("killed-for-memory", "oom-kill", Certainty.LIKELY)
 
 
-RECOGNISED = Rule("queue-full", "queue-pipe-full", _mechanism)
+@pytest.fixture
+def learned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The made-up table in place of the one of this release."""
+    for module in ("table", "nearness"):
+        monkeypatch.setattr(f"rankscope.analysis.likeness.{module}.weights", lambda: table.parse(TABLE))
 
 
-@pytest.mark.parametrize("recognised", [(), (RECOGNISED,)], ids=["nothing else", "a mechanism"])
-def test_a_guess_stands_only_where_no_mechanism_was_recognised(
-    recognised: tuple[Rule, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("learned")
+@pytest.mark.parametrize(
+    ("rules", "order"),
+    [
+        pytest.param((), ["like-known-cases"], id="a guess"),
+        pytest.param((OTHER, ALIKE), ["gil-waited-for", "killed-for-memory"], id="among equals"),
+        pytest.param((OTHER,), ["like-known-cases", "killed-for-memory"], id="before what is not alike"),
+        pytest.param((ALIKE,), ["gil-waited-for"], id="the same cause"),
+        pytest.param((SURE, ALIKE), ["killed-for-memory", "gil-waited-for"], id="never before what is surer"),
+        pytest.param((SURE,), ["killed-for-memory"], id="silent"),
+    ],
+)
+def test_likeness_orders_what_is_equally_certain(
+    rules: tuple[Rule, ...], order: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "note.txt").write_text(ODD)
-    monkeypatch.setattr("rankscope.rules.rules", lambda: (*recognised, like_known_cases.RULE))
+    (tmp_path / "note.txt").write_text(" ".join(SPEAK))
+    monkeypatch.setattr("rankscope.rules.rules", lambda: (*rules, like_known_cases.RULE))
     diagnosis = judge(gather([tmp_path]))
-    assert [one.rule for one in diagnosis.findings] == [recognised[0].id if recognised else "like-known-cases"]
+    assert [one.rule for one in diagnosis.findings] == order
+
+
+@pytest.mark.usefixtures("learned")
+def test_a_guess_says_what_would_decide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "note.txt").write_text(" ".join(SPEAK))
+    monkeypatch.setattr("rankscope.rules.rules", lambda: (like_known_cases.RULE,))
+    diagnosis = judge(gather([tmp_path]))
     assert diagnosis.findings[0].certainty is Certainty.POSSIBLE
-    assert any("diagnose" in step for step in diagnosis.next) is not bool(recognised)
+    assert any("rankscope diagnose" in step for step in diagnosis.next)
 
 
+@pytest.mark.usefixtures("learned")
 def test_of_a_run_that_ended_well_nothing_is_guessed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "train.log").write_text(ODD.replace("waits in", "left") + "Training finished successfully\n")
+    (tmp_path / "train.log").write_text(" ".join(SPEAK) + "\nTraining finished successfully\n")
     monkeypatch.setattr("rankscope.rules.rules", lambda: (like_known_cases.RULE,))
     assert judge(gather([tmp_path])).findings == ()

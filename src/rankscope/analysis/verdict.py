@@ -16,8 +16,11 @@ from .case import Case
 from .collectives.paths import diverge
 from .doors import doors
 from .endings import ended_well
+from .likeness import likeness
 
 GUESS = "like-known-cases"  # the rule that speaks where no mechanism was recognised
+_LEAD = 0.3  # what the order of the rules is worth beside likeness; cross-validated
+_FAR = -1.2
 
 _ORDER = {Certainty.CERTAIN: 0, Certainty.LIKELY: 1, Certainty.POSSIBLE: 2}
 _SLOW = {"not-a-hang-slow", "straggler-slow-rank"}
@@ -46,7 +49,7 @@ def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
     explainable = _EXPLAINABLE_LIVE if case.snapshot.live else _EXPLAINABLE
     if ended_well(case):  # its troubles are past, unless it is its end that hangs
         findings = [one for one in findings if one.kind is not Kind.CAUSE or one.cls == "exit-hang"]
-    ordered = _fold(sorted(_recognised(findings), key=lambda finding: _ORDER[finding.certainty]), explainable)
+    ordered = _fold(_in_order(case, findings), explainable)
     causes = [finding for finding in ordered if finding.kind is Kind.CAUSE]
     notes = [finding for finding in ordered if finding.kind is Kind.NOTE and finding.cls in _SLOW]
     state = _state(case, causes, notes)
@@ -73,11 +76,22 @@ def _deadlines(case: Case) -> Iterator[tuple[float, RankSet]]:
         yield float(second), RankSet(ranks)
 
 
-def _recognised(findings: Iterable[Finding]) -> list[Finding]:
-    """What resemblance guesses counts only where no mechanism was recognised."""
-    found = list(findings)
-    seen = [one for one in found if one.rule != GUESS]
-    return seen if any(one.kind is Kind.CAUSE or one.cls in _SLOW for one in seen) else found
+def _in_order(case: Case, findings: Iterable[Finding]) -> list[Finding]:
+    """Findings by certainty, then as their rules speak; of saved evidence, the cause that known cases read like comes first
+    among equals, and what only reads like them counts where nothing better is known."""
+    found = sorted(findings, key=lambda finding: _ORDER[finding.certainty])
+    if case.snapshot.live:
+        return found
+    scores, first = likeness(case).scores, {one.certainty: one for one in reversed(found) if one.kind is Kind.CAUSE}
+
+    def place(one: Finding) -> tuple[int, float]:
+        lead = _LEAD if one is first.get(one.certainty) and one.rule != GUESS else 0.0
+        return _ORDER[one.certainty], -(scores.get(one.cls, _FAR) + lead) if one.kind is Kind.CAUSE else 0.0
+
+    found.sort(key=place)
+    best = next((one for one in found if one.kind is Kind.CAUSE), None)
+    slow = any(one.kind is Kind.NOTE and one.cls in _SLOW for one in found)
+    return [one for one in found if one.rule != GUESS or (one is best and not slow)]
 
 
 def _next(case: Case, findings: list[Finding], verdict: Verdict | None) -> tuple[str, ...]:

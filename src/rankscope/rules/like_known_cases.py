@@ -6,8 +6,8 @@ those of known public cases of one class, and not those of healthy runs. It is a
 
 ## How it is recognised
 Every word of the evidence adds a little for or against each class; how much was learned from cases whose truth is known (`corpus/`, with the
-threads they are from; `analysis/likeness`). Only where no other rule names a cause, never of a running job, and not where the words are
-rather those of a healthy run. Of public threads that were not learned from, about three in four read like their own class.
+threads they are from; `analysis/likeness`). Only where no other rule names a cause that is at least as near, never of a running job, and not
+where the words are rather those of a healthy run. Of public threads that were not learned from, about two in three read like their own class.
 
 ## What to do
 Take it as the first page to open: `rankscope explain CLASS` says how the class is recognised and what decides. Then gather what would show the
@@ -24,23 +24,23 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case
 from ..analysis.endings import ended_well
-from ..analysis.likeness import likeness
+from ..analysis.likeness import likeness, table, telling, threads
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from . import Rule
 
 
 def check(case: Case) -> Iterator[Finding]:
-    found = None if case.snapshot.live or ended_well(case) else likeness(case)
-    if found is None:
+    if case.snapshot.live or ended_well(case) or (cls := likeness(case).nearest) is None:
         return
-    steps = [f"rankscope explain {found.cls}   # how this class is recognised, and what decides"]
-    if found.thread:
-        steps.append(f"compare with the known case that is most alike: {found.thread}")
+    said, weights = likeness(case).words, table.weights()
+    steps = [f"rankscope explain {cls}   # how this class is recognised, and what decides"]
+    if thread := threads.most_alike(threads.threads(), weights, cls, said):
+        steps.append(f"compare with the known case that is most alike: {thread.link}")
+    learned = weights.cases[weights.classes.index(cls)]
+    because = f"the words that say so most: {', '.join(telling(weights, said, cls))} (learned from {learned} cases)"
     yield Finding(
-        RULE.id, found.cls, Kind.CAUSE, Certainty.POSSIBLE, f"it reads like known cases of {found.cls}",
-        because=(Reason(f"the words that say so most: {', '.join(found.words)} (learned from {found.cases} cases)"),),
-        against=("no mechanism was recognised", f"next alike: {found.next}"),
-        next=tuple(steps),
+        RULE.id, cls, Kind.CAUSE, Certainty.POSSIBLE, f"it reads like known cases of {cls}", because=(Reason(because),),
+        against=("no mechanism was recognised", f"next alike: {likeness(case).next_to(cls)}"), next=tuple(steps),
     )  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """How much a case reads like known ones: its words, weighed by what was learned from a corpus of cases with their truth."""
 
-from .compare import Likeness, likeness
+from . import table, threads
+from .nearness import Likeness, compare, likeness, telling
 from .words import words
 
-__all__ = ["Likeness", "likeness", "words"]
+__all__ = ["Likeness", "compare", "likeness", "table", "telling", "threads", "words"]
