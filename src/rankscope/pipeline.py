@@ -102,16 +102,27 @@ _MOVES = frozenset({"threads", "python-stacks"})
 _PATIENCE_S = 4.0
 
 
+def _may_run_on(found: Found, snapshot: Snapshot) -> bool:
+    """Whether it is a lone program, or somebody stands in a call that waits at full speed."""
+    from .model.evidence.stacks import MPI, PythonStacks
+
+    if found.job.launcher == discover.ALONE:
+        return True
+    records = (item.record for sweep in snapshot.sweeps[-1:] for item in sweep.items)
+    threads = (thread for one in records if isinstance(one, PythonStacks) for thread in one.threads)
+    return any(thread.stack and thread.stack[-1].file == MPI for thread in threads)
+
+
 def _look_on(
     here: Host, found: Found, plan: Plan, snapshot: Snapshot, stuck_after_s: float, progress: Progress
 ) -> Snapshot:
-    """Look on at a lone program that computes at one place, until it moves or has been there long enough to count."""
+    """Look on at what computes or spins at one place, until it moves or has been there long enough to count."""
     from .analysis import patience
 
     root = found.job.root
     while root is not None and (left_s := patience.left_s(case_of(snapshot, stuck_after_s))) is not None:
         wait_s = min(_PATIENCE_S, left_s + 0.1)
-        progress(f"process {root.pid}, which computes at one place; {left_s:.0f} s more tell whether for ever")
+        progress(f"process {root.pid}, which runs at one place; {left_s:.0f} s more tell whether for ever")
         again = replace(plan, sweeps=1, interval_s=wait_s, start_s=time.time() + wait_s, deadline_s=wait_s + 10.0,
                         only=_MOVES)  # fmt: skip
         snapshot = patience.followed(snapshot, sweep(here, found, again), _PATIENCE_S)
@@ -187,7 +198,7 @@ def gather(look: Look, progress: Progress = lambda _: None, stuck_after_s: float
     here, jobs = find(look)
     for found in jobs:
         snapshot = sweep(here, found, look.plan, progress)
-        if stuck_after_s is not None and found.job.launcher == discover.ALONE and look.plan.sweeps > 1:
+        if stuck_after_s is not None and look.plan.sweeps > 1 and _may_run_on(found, snapshot):
             snapshot = _look_on(here, found, look.plan, snapshot, stuck_after_s, progress)
         yield from learn.follow(snapshot, look.plan, look.follow, progress)
 

@@ -27,6 +27,7 @@ from .identity import resolve
 from .progress import helped, works
 from .rhythm import rhythm
 from .scene import Scene
+from .spinning import aged
 from .standing import align, stand
 
 T = TypeVar("T")
@@ -35,7 +36,7 @@ T = TypeVar("T")
 def build(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Case:
     """The case of a snapshot."""
     members = _members(snapshot)
-    standings = helped(align({member.ref: stand(member) for member in members}))
+    standings = aged(helped(align({member.ref: stand(member) for member in members})))
     by_rank = {
         member.rank: member.ref
         for member in members

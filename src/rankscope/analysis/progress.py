@@ -12,6 +12,7 @@ from ..model.process import ProcessRef, Role
 from .case import Member
 from .frame_tables import Kind
 from .identity import birth
+from .load import MUCH_BYTES, transferred, works_unseen
 from .origin import module_path
 from .standing import Standing, stand
 
@@ -34,12 +35,12 @@ def advances(standing: Standing) -> bool:
     looks = _looks(standing)
     if standing.state in ("T", "t", "D", "Z"):
         return False
-    if standing.thread is None and (standing.busy > 0.05 or _computes(standing)):
+    if standing.thread is None and (standing.busy > 0.05 or _computes(standing) or works_unseen(standing.member)):
         return True
     if len(looks) < 2:
         return False
     first, last = looks[0], looks[-1]
-    if _transferred(standing) >= MUCH_BYTES or _works_below(standing) or _loop_turns(standing):
+    if transferred(standing.member) >= MUCH_BYTES or _works_below(standing) or _loop_turns(standing):
         return True
     if standing.helped and standing.kind in _AWAIT_WORK:
         return True
@@ -48,8 +49,6 @@ def advances(standing: Standing) -> bool:
     return _functions(first) != _functions(last) or _outer_locals(first) != _outer_locals(last)
 
 
-# What a loop that polls reads or logs in a second is less than this; loading data or saving a checkpoint is more.
-MUCH_BYTES = 256 << 10
 # Waits in which the work is done by processes below.
 _AWAIT_WORK = {
     Kind.COMPILE, Kind.CHILD, Kind.CONDITION, Kind.PIPE, Kind.CHECKPOINT, Kind.QUEUE, Kind.SLEEP, Kind.IDLE, Kind.SOCKET,
@@ -131,14 +130,6 @@ def _works_below(standing: Standing) -> bool:
     # Workers that come and go live by their tasks; others may tick now and then for ever.
     least = 0.02 if renews_workers(standing.member) else 0.2
     return standing.kind in _AWAIT_WORK and passed > 0 and (last.below_cpu_s - first.below_cpu_s) / passed > least
-
-
-def _transferred(standing: Standing) -> int:
-    """Bytes that the process read and wrote by system calls between the looks."""
-    first, last = standing.member.first(Threads), standing.member.latest(Threads)
-    if first is None or last is None or first.written_bytes < 0 or last.written_bytes < 0:
-        return 0
-    return last.written_bytes - first.written_bytes + last.read_bytes - first.read_bytes
 
 
 def spins_s(standing: Standing) -> float | None:

@@ -192,6 +192,8 @@ def idle_worker(standing: Standing) -> bool:
         return True
     if standing.member.role is not Role.DATALOADER_WORKER:
         return False
+    if standing.thread is None and standing.kernel is not None:  # it waits for an index in a poll of its queue's pipe
+        return standing.state == "S" and ("poll" in standing.kernel.wchan or standing.kind is Kind.PIPE)
     functions = [frame.function.rsplit(".", 1)[-1] for frame in standing.own_stack]
     if standing.wait.user >= 0 or "fetch" in functions:
         return False

@@ -16,6 +16,7 @@ from .case import Case
 from .collectives.paths import diverge
 from .doors import doors
 from .endings import ended_well
+from .in_sight import moves
 
 GUESS = "like-known-cases"  # the rule that speaks where no mechanism was recognised
 
@@ -204,4 +205,4 @@ def _weak(case: Case) -> bool:
     if case.state is not State.MOVING and away(case.snapshot, case.world_size):
         return True  # nothing wrong on the hosts that answered says nothing of those that did not
     seen = [standing for standing in case.standings.values() if standing.thread is not None]
-    return bool(case.members) and not seen
+    return bool(case.members) and not seen and not moves(case)

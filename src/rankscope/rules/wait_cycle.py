@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..analysis.awaited import unsure, writes
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.graph import oldest
@@ -43,13 +44,19 @@ def check(case: Case) -> Iterator[Finding]:
         if cls is None or (age is not None and not case.stuck(age)):
             continue
         yield Finding(
-            rule=RULE.id, cls=cls, kind=Kind.CAUSE, certainty=Certainty.LIKELY if age is not None else Certainty.POSSIBLE,
+            rule=RULE.id, cls=cls, kind=Kind.CAUSE, certainty=_sure(case, cycle, age),
             title=f"{len(cycle)} processes wait for each other in a circle: " + ", ".join(name(case, ref) for ref in cycle[:4]),
             ranks=_ranks(case, cycle),
             processes=tuple(case.by_ref[ref].process for ref in cycle if ref in case.by_ref),
             because=(*_steps(case, cycle), Reason(f"nobody in the circle has moved for {span(age)}", "kernel")),
             next=("rankscope stacks --source",),
         )  # fmt: skip
+
+
+def _sure(case: Case, cycle: tuple[ProcessRef, ...], age: float | None) -> Certainty:
+    """A circle that has an age is likely; one that rests on what somebody may be waiting on, among other things, possible."""
+    open_ones = any(ref in case.by_ref and unsure(case.by_ref[ref]) for ref in cycle)
+    return Certainty.POSSIBLE if age is None or open_ones else Certainty.LIKELY
 
 
 def _ranks(case: Case, cycle: tuple[ProcessRef, ...]) -> RankSet:
@@ -60,7 +67,7 @@ def _ranks(case: Case, cycle: tuple[ProcessRef, ...]) -> RankSet:
 
 def _class(case: Case, cycle: tuple[ProcessRef, ...]) -> str | None:
     standings = [case.standings[ref] for ref in cycle if ref in case.standings]
-    kinds = {standing.kind for standing in standings}
+    kinds = {Wait.PIPE if writes(standing.member) else standing.kind for standing in standings}
     if kinds & _LOCKS:
         return "lock-order-deadlock"
     if kinds <= _TALK:

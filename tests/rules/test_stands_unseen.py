@@ -1,0 +1,171 @@
+"""What the kernel alone shows of the one that others wait for; and healthy jobs that look alike from outside."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from harness.hidden import CHILD, FUTEX, NAP, READ, TCP, Body, Task, job, link, star, tcp
+from rankscope.model.diagnosis import Diagnosis, Kind
+from rankscope.model.evidence.outsiders import Outsider, Outsiders
+from rankscope.model.process import Role
+from rankscope.pipeline import judge
+
+
+def rank(*tasks: Task, **more: object) -> Body:
+    """The rank for which the others wait."""
+    whole: dict[str, object] = {"fds": link(202), "sockets": (tcp(202, 102),), **more}
+    return Body(90, tasks, 2, **whole)  # type: ignore[arg-type]
+
+
+def said(*bodies: Body, world: int | None = None) -> Diagnosis:
+    return judge(job(*bodies, world=world))
+
+
+def verdict(*bodies: Body) -> tuple[str, str, str] | None:
+    found = said(*bodies).verdict
+    return (found.cls, str(found.ranks), found.certainty.value) if found else None
+
+
+@pytest.mark.parametrize(
+    ("sick", "expected"),
+    [
+        (rank(Task(NAP)), ("rank-stuck-in-user-code", "2", "likely")),
+        (rank(Task(FUTEX)), ("lock-order-deadlock", "2", "possible")),
+        (rank(Task(FUTEX), Task(FUTEX)), ("lock-order-deadlock", "2", "possible")),
+        (rank(Task(FUTEX), semaphores=1), ("rank-stuck-in-user-code", "2", "possible")),
+        (rank(Task(FUTEX), Task(NAP)), ("rank-stuck-in-user-code", "2", "possible")),
+        (rank(Task(FUTEX), Task(FUTEX, woke=135)), ("gil-deadlock", "2", "possible")),
+        (rank(Task(READ), fds=(*link(202), ("pipe:[1]", "r"))), ("rank-stuck-in-user-code", "2", "possible")),
+        (rank(Task(TCP), fds=(*link(202), ("/dev/pts/1", "rw"))), ("rank-stuck-in-user-code", "2", "possible")),
+    ],
+)
+def test_the_kind_of_sleep_decides_how_much_is_said(sick: Body, expected: tuple[str, str, str]) -> None:
+    """A nap is a nap; a lock may be anybody's."""
+    assert verdict(*star(sick)) == expected
+
+
+def test_what_is_missing_and_what_would_show_it_is_said() -> None:
+    """The reader learns that other tools are refused as well."""
+    found = said(*star(rank(Task(NAP))))
+    cause = next(one for one in found.findings if one.kind is Kind.CAUSE)
+    assert cause.against
+    assert any("sudo" in step for step in cause.next)
+    assert any("py-spy" in step for step in cause.next)
+
+
+@pytest.mark.parametrize(
+    "busy",
+    [
+        rank(Task("", woke=3, cpu_s=0.6, state="R")),
+        rank(Task(FUTEX), Task("", woke=9, cpu_s=0.4, state="R")),
+        rank(Task(NAP, woke=7), sent_bytes=1 << 20),
+        rank(Task(NAP, woke=7)),
+        rank(Task(FUTEX), Task(FUTEX, woke=20), Task(READ, woke=17)),
+    ],
+)
+def test_who_computes_moves_data_or_only_wakes_is_not_accused(busy: Body) -> None:
+    """A slow job looks like this from outside."""
+    found = said(*star(busy))
+    assert not [one for one in found.findings if one.kind is Kind.CAUSE]
+    assert found.state.value in ("slow", "unknown", "moving")
+
+
+def test_one_that_only_wakes_is_told_of_as_a_note() -> None:
+    """Whether it gets on nothing decides, and that is said."""
+    found = said(*star(rank(Task(NAP, woke=7))))
+    assert found.evidence_weak
+    assert [one.kind for one in found.findings if one.rule == "stands-unseen"] == [Kind.NOTE]
+
+
+def test_nobody_is_accused_for_whom_nobody_has_waited_long() -> None:
+    """Two seconds are no age."""
+    young = [dataclasses.replace(one, tasks=tuple(dataclasses.replace(task, still_s=2.0) for task in one.tasks))
+             for one in star(rank(Task(NAP)))]  # fmt: skip
+    assert verdict(*young) is None
+
+
+def test_a_copy_of_its_parent_in_a_lock_is_a_fork_with_threads() -> None:
+    """A program of its own in the same state is not, and neither is the copy of a parent without threads."""
+
+    def family(threads: int, command: tuple[str, ...] = ("python", "train.py")) -> list[Body]:
+        parent = rank(Task(CHILD), *(Task(NAP) for _ in range(threads - 1)))
+        child = Body(95, (Task(FUTEX),), role=Role.OTHER, parent=90, command=command)
+        return [*star(parent), child]
+
+    assert (verdict(*family(3)) or ("",))[0] == "fork-with-threads"
+    assert (verdict(*family(1)) or ("",))[0] == "lock-order-deadlock"
+    assert (verdict(*family(3, ("python", "other.py"))) or ("",))[0] == "lock-order-deadlock"
+
+
+@pytest.mark.parametrize(
+    ("state", "cls", "ranks"), [("S", "rank-stuck-in-user-code", "2"), ("T", "process-stopped", "")]
+)
+def test_the_one_rank_that_asks_a_program_beside_the_job(state: str, cls: str, ranks: str) -> None:
+    """Where that program is stopped, it is to blame."""
+    sick = rank(Task(TCP), fds=link(202, 7), sockets=(tcp(202, 102), tcp(7, 8)),
+                outsiders=Outsiders((Outsider(500, "server", state, 4, 8, 1),)))  # fmt: skip
+    assert (verdict(*star(sick)) or ("", ""))[:2] == (cls, ranks)
+
+
+def test_a_service_that_every_rank_asks_is_not_blamed_on_one() -> None:
+    """Trackers and stores have a connection from everybody."""
+    bodies = [dataclasses.replace(one, fds=(*one.fds, *link(7 + at)), sockets=(*one.sockets, tcp(7 + at, 17 + at)),
+                                  outsiders=Outsiders((Outsider(500, "tracker", "S", 3 + len(one.fds), 17 + at, 1),)))
+              for at, one in enumerate(star(rank(Task(TCP))))]  # fmt: skip
+    assert verdict(*bodies) is None
+
+
+def test_a_circle_that_rests_on_one_of_several_connections_is_possible() -> None:
+    """Where each has a single one, it is likely."""
+    three = star(rank(Task(TCP)))
+    two = [Body(70, (Task(TCP),), 0, fds=link(1), sockets=(tcp(1, 2),)),
+           Body(80, (Task(TCP),), 1, fds=link(2), sockets=(tcp(2, 1),))]  # fmt: skip
+    assert verdict(*three) == ("p2p-order-deadlock", "", "possible")
+    assert verdict(*two) == ("p2p-order-deadlock", "", "likely")
+
+
+def test_data_that_does_not_arrive_is_seen_in_the_queues() -> None:
+    """Both ends sleep in a read, and what one has sent is nowhere."""
+    two = [Body(70, (Task(TCP),), 0, fds=link(1), sockets=(tcp(1, 2, sent=8),)),
+           Body(80, (Task(TCP),), 1, fds=link(2), sockets=(tcp(2, 1),))]  # fmt: skip
+    assert (verdict(*two) or ("",))[0] == "network-blackhole"
+
+
+def test_a_parent_that_joins_a_writer_is_a_full_pipe() -> None:
+    """The writer is a thread of the child, its main thread waits for that."""
+    parent = rank(Task(CHILD), fds=(*link(202), ("pipe:[1]", "r")))
+    child = Body(95, (Task(FUTEX), Task("anon_pipe_write")), role=Role.OTHER, parent=90, fds=(("pipe:[1]", "w"),))
+    assert verdict(*star(parent), child) == ("queue-pipe-full", "2", "likely")
+
+
+def test_the_last_rank_left_that_stands_still_does_not_end() -> None:
+    """As long as it is connected to anybody, that may be what it waits for."""
+
+    def alone(**more: object) -> Diagnosis:
+        return judge(job(Body(60, (Task(CHILD),), role=Role.LAUNCHER), Body(70, (Task(FUTEX),), 0, **more), world=3))  # type: ignore[arg-type]
+
+    found = alone().verdict
+    assert found is not None
+    assert (found.cls, str(found.ranks)) == ("exit-hang", "0")
+    assert alone(fds=link(1), sockets=(tcp(1, 2),)).verdict is None
+
+
+def test_a_python_child_that_may_not_be_read_is_no_foreign_command() -> None:
+    """What it is called does not make it one that the job started for its result."""
+    child = Body(95, (Task(FUTEX), Task(FUTEX)), role=Role.OTHER, parent=90)
+    found = said(*star(rank(Task(CHILD))), child)
+    assert "command-runs-on" not in {one.rule for one in found.findings}
+    tool = dataclasses.replace(child, executable="/usr/bin/rsync", tasks=(Task(FUTEX),))
+    assert "command-runs-on" in {one.rule for one in said(*star(rank(Task(CHILD))), tool).findings}
+
+
+@pytest.mark.parametrize(("device", "weak"), [((), False), ((("/dev/nvidia0", "rw"),), True)])
+def test_a_job_that_is_seen_to_work_is_clean_unless_its_ranks_may_spin(
+    device: tuple[tuple[str, str], ...], weak: bool
+) -> None:
+    """Who waits for a device burns CPU as who computes does."""
+    ranks = [Body(70 + 10 * at, (Task("", woke=9, cpu_s=0.3, state="R"),), at, fds=device) for at in range(3)]
+    found = said(*ranks)
+    assert (found.state.value, found.verdict, found.evidence_weak) == ("moving", None, weak)
