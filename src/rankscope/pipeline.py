@@ -245,4 +245,5 @@ def _for_reader(diagnosis: Diagnosis, look: Look) -> Diagnosis:
 
     here = host.describe(look.proc).name
     remote = look.remote
-    return addressed(diagnosis, address.away(here, remote) if remote is not None else address.beside(here, look.follow))
+    to = address.away(here, remote, diagnosis.gaps) if remote is not None else address.beside(here, look.follow)
+    return addressed(diagnosis, to)
