@@ -155,18 +155,14 @@ def judge(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Diagnosis:
     from .analysis.build import build
     from .analysis.verdict import conclude
     from .formats.live_log import with_events
-    from .model.diagnosis import Kind
     from .rules import rules
 
     case = build(with_events(snapshot), stuck_after_s)
     findings: list[Finding] = []
     defects = []
-    guesses = {rule.id for rule in rules() if not rule.cls}
-    for rule in sorted(rules(), key=lambda rule: rule.last):
-        if rule.last and any(one.kind is Kind.CAUSE and one.rule not in guesses for one in findings):
-            continue
+    for rule in sorted(rules(), key=lambda rule: rule.after is not None):
         try:
-            findings.extend(rule.check(case))
+            findings = rule.after(case, findings) if rule.after else [*findings, *rule.check(case)]
         except Exception as error:  # one rule's defect must not cost what the others see
             defects.append(
                 Gap(f"rule {rule.id}", Why.FAILED, f"{type(error).__name__}: {error}"[:200], "please report this")

@@ -32,7 +32,7 @@ _STEPS = (
     "ncclras   # NCCL 2.24 and later",
 )
 _SIGNS = (
-    Sign(r"\b(?:all|every|each|both) (?:\d+ )?(?:the )?(?:ranks?|gpus?|processes|workers|nodes)\b[^\n]{0,60}(?:same|identical|equal)[^\n]{0,40}(?:stack|place|collective|call|line|op|all_?reduce|barrier|forward|backward|decode|kernel|step|batch|request|function)", "all ranks are in the same place", prose=True),
+    Sign(r"\b(?:all|every|each|both) (?:\d+ )?(?:the )?(?:ranks?|gpus?|processes|workers|nodes)\b[^\n]{0,60}(?:same|identical|equal)[^\n]{0,40}(?:stack|place|collective|call|line|op|all_?reduce|barrier|forward|backward|decode|kernel|step|batch|request|function|SeqNum|sequence (?:number|id)|seq\b|work id)", "all ranks are in the same place", prose=True),
     Sign(r"\b(?:all|every|both) (?:\d+ )?(?:the )?(?:ranks?|gpus?|processes|workers)\b[^\n]{0,60}(?:stuck|hang|block|wait|spin|stop|in)\w*[^\n]{0,30}(?:all_?reduce|all_?gather|broadcast|barrier|reduce_?scatter|all_?to_?all|ncclAllReduce|first collective)", "all ranks are in the same collective", POSSIBLE, prose=True),
 )  # fmt: skip
 
