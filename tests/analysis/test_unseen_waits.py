@@ -120,3 +120,16 @@ def test_gloo_threads_that_slept_before_the_main_thread_have_nothing_to_do() -> 
 
     assert root_of(rank(0, 60.0, 60.0), rank(1, 60.01, 60.002), rank(2, 58.0, 61.0)) == [90]
     assert root_of(rank(0, 60.0, 60.0), rank(1, 60.0, 60.0), rank(2, 60.0, 60.03)) == []
+
+
+def test_the_rank_that_came_last_and_woke_nobody_is_in_another_call() -> None:
+    """Had it joined theirs, a gloo thread of its neighbour would have run."""
+
+    def rank(number: int, main_s: float, *gloo_s: float) -> Body:
+        gloo = tuple(Task(FUTEX, still_s=age, comm="pt_gloo_runloop") for age in gloo_s)
+        return Body(70 + 10 * number, (Task(FUTEX, still_s=main_s), *gloo), number)
+
+    early = (rank(0, 60.0, 60.0, 61.0), rank(1, 60.01, 60.002, 61.0))
+    assert root_of(*early, rank(2, 59.5, 59.51, 61.0)) == [90]
+    assert root_of(rank(0, 60.0, 59.5, 61.0), early[1], rank(2, 59.5, 59.51, 61.0)) == []
+    assert root_of(early[0], rank(2, 59.5, 59.51, 61.0)) == []

@@ -9,12 +9,18 @@ from __future__ import annotations
 import dataclasses
 from collections import defaultdict
 
+from ..model.diagnosis import Certainty, Finding
+from ..model.evidence.environ_now import EnvironNow
 from ..model.evidence.sockets import Socket, Sockets
+from ..model.evidence.stacks import PythonStacks
 from ..model.evidence.threads import Threads
 from ..model.process import Role
 from .awaited import hidden, is_python
-from .case import Member
+from .case import Case, Member
 
+_GUESSED = (
+    "nothing that may be read here numbers the ranks: they are counted in the order in which their parent started them"
+)
 _GROUP_THREADS = ("pt_gloo_runloop", "pt_nccl_watchdg")
 
 
@@ -32,6 +38,21 @@ def numbered(members: tuple[Member, ...]) -> tuple[Member, ...]:
     born = sorted(found[0], key=lambda member: (member.ref.started, member.ref.pid))
     ranks = {member.ref: number for number, member in enumerate(born)}
     return tuple(_with_rank(member, ranks.get(member.ref), len(ranks)) for member in members)
+
+
+def by_birth(case: Case) -> bool:
+    """Whether the ranks of a case have their numbers from their births alone."""
+    given = {process.ref for process in case.snapshot.processes if process.rank is not None}
+    living = [member for member in case.with_role(Role.RANK) if not _dead(member) and member.ref not in given]
+    return any(member.latest(PythonStacks) is None and member.latest(EnvironNow) is None for member in living)
+
+
+def humbly(case: Case, finding: Finding) -> Finding:
+    """A finding about ranks whose numbers are a guess: likely at most, and it says so."""
+    if not finding.ranks or not case.snapshot.live or not by_birth(case):
+        return finding
+    sure = Certainty.LIKELY if finding.certainty is Certainty.CERTAIN else finding.certainty
+    return dataclasses.replace(finding, certainty=sure, against=(*finding.against, _GUESSED))
 
 
 def _ranks(family: list[Member]) -> bool:

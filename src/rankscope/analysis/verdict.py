@@ -12,6 +12,7 @@ from ..model.evidence.stacks import NativeStacks, PythonStacks
 from ..model.gap import Why
 from ..model.ranks import RankSet
 from .away import away
+from .birth_order import humbly
 from .case import Case
 from .collectives.paths import diverge
 from .doors import doors
@@ -47,6 +48,7 @@ def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
     explainable = _EXPLAINABLE_LIVE if case.snapshot.live else _EXPLAINABLE
     if ended_well(case):  # its troubles are past, unless it is its end that hangs
         findings = [one for one in findings if one.kind is not Kind.CAUSE or one.cls == "exit-hang"]
+    findings = [humbly(case, finding) for finding in findings]
     ordered = _fold(sorted(_recognised(findings), key=lambda finding: _ORDER[finding.certainty]), explainable)
     causes = [finding for finding in ordered if finding.kind is Kind.CAUSE]
     notes = [finding for finding in ordered if finding.kind is Kind.NOTE and finding.cls in _SLOW]

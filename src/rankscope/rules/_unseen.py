@@ -10,6 +10,7 @@ from ..analysis.frame_tables import Kind as Wait
 from ..analysis.in_sight import seeks_gil, stirs, unclear
 from ..analysis.progress import works
 from ..analysis.standing import Standing
+from ..analysis.waits.gloo_threads import in_call
 from ..model.diagnosis import Certainty
 from ..model.evidence.may_wait import MayWait
 from ..model.evidence.sockets import Sockets
@@ -44,6 +45,11 @@ def read(case: Case, standing: Standing) -> Reading | None:
         return Reading.possible("gil-deadlock", "does not let go of the GIL, as it seems", text)
     if not slept(standing.member, standing.kernel) or stirs(standing.member):
         return None
+    if in_call(standing):
+        text = "it came after the others, and none of their threads woke when it did"
+        return Reading.possible(
+            "collective-missed-by-rank", "stands in another call of its process group, as it seems", text
+        )
     if standing.kind is Wait.LOCK:
         return _locked(case, standing.member)
     if standing.kind is Wait.SLEEP:

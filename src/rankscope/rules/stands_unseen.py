@@ -83,10 +83,14 @@ def _channel(standing: Standing) -> str:
 
 
 def _edges(case: Case, root: Root) -> Iterator[Reason]:
-    """The last steps of the chain, at most three."""
-    last = [wait for wait in case.graph.waits if wait.target == root.ref][:3]
-    for wait in last:
-        yield Reason(f"{name(case, wait.waiter)} waits for {wait.why}", "wait-for graph", wait.waiter)
+    """The last steps of the chain, those that wait for the same in one sentence."""
+    last: dict[str, list[ProcessRef]] = {}
+    for wait in case.graph.waits:
+        if wait.target == root.ref:
+            last.setdefault(wait.why, []).append(wait.waiter)
+    for why, waiters in list(last.items())[:3]:
+        many = f" and {len(waiters) - 1} more wait" if len(waiters) > 1 else " waits"
+        yield Reason(f"{name(case, waiters[0])}{many} for {why}", "wait-for graph", waiters[0])
 
 
 def _beside(case: Case) -> Iterator[Finding]:
