@@ -15,6 +15,7 @@ from .identity import birth
 from .load import MUCH_BYTES, transferred, works_unseen
 from .origin import module_path
 from .standing import Standing, stand
+from .starved import starved
 
 
 def works(standing: Standing) -> bool:
@@ -28,9 +29,9 @@ def advances(standing: Standing) -> bool:
 
     Another function than before, or a changed local in a frame *outside* the innermost one, is progress: a loop above
     it has turned. Another line or a changed local of the innermost frame alone is not, since a loop that polls does that
-    too; but a whole number that grows there while the CPU is busy is a loop that works through its items, and so is one
+    too; but a whole number that changes there while the CPU is busy is a loop that works through its items, and so is one
     that grows between sleeps, unless it is called like a count of attempts. A program without Python works when it wants
-    the CPU.
+    the CPU. Who wants it and hardly gets it has not stood still, it was kept waiting.
     """
     looks = _looks(standing)
     if standing.state in ("T", "t", "D", "Z"):
@@ -44,7 +45,7 @@ def advances(standing: Standing) -> bool:
         return True
     if standing.helped and standing.kind in _AWAIT_WORK:
         return True
-    if _counts(first, last, attempts=_computes(standing)):
+    if _counts(first, last, computing=_computes(standing)) or starved(standing):
         return True
     return _functions(first) != _functions(last) or _outer_locals(first) != _outer_locals(last)
 
@@ -178,16 +179,20 @@ def _task_of(standing: Standing, threads: Threads | None) -> KernelThread | None
     return next((task for task in threads.threads if task.tid == tid), None) if threads else None
 
 
-def _counts(first: PythonThread, last: PythonThread, attempts: bool) -> bool:
-    """Whether a whole-number local of the innermost frame has grown; a count of attempts only where it may be one."""
+def _counts(first: PythonThread, last: PythonThread, computing: bool) -> bool:
+    """Whether a whole-number local of the innermost frame has grown; a count of attempts only where it may be one.
+
+    Of a thread that computes a changed one is enough: its numbers are made anew while they are read, so that one may be seen
+    with the value of another. What does not change is never made anew.
+    """
     innermost = len(last.stack) - 1
     before = {local.name: local.value for local in first.locals if local.depth == innermost}
     return len(first.stack) == len(last.stack) and any(
         local.depth == innermost
         and local.value.isdigit()
         and before.get(local.name, "").isdigit()
-        and int(local.value) > int(before[local.name])
-        and (attempts or not _ATTEMPTS.search(local.name))
+        and (int(local.value) > int(before[local.name]) or (computing and local.value != before[local.name]))
+        and (computing or not _ATTEMPTS.search(local.name))
         for local in last.locals
     )
 

@@ -26,6 +26,8 @@ class KernelThread:
     voluntary: int = -1  # context switches; -1 where unreadable
     involuntary: int = -1
     still_s: float | None = None
+    ran_s: float = -1.0  # of a thread that wants the CPU: how long it had one since it started, to the nanosecond
+    delayed_s: float = -1.0  # and for how long it was kept waiting for one
 
 
 @evidence("threads")

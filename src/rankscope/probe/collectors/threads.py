@@ -69,14 +69,31 @@ def _thread(path: str, tid: int, home_ms: float | None, clocks: Clocks) -> tuple
     status = procfs.read(f"{path}/status")
     clock_ms = clocks.now_ms(stat.processor) if home_ms is not None and stat.state not in "RZX" else None
     told = clock_ms is not None or stat.state in "RZX"
+    ran_s, delayed_s = _schedstat(path) if stat.state == "R" else (-1.0, -1.0)
     thread = KernelThread(
         tid=tid, comm=stat.comm, state=stat.state, wchan=_text(f"{path}/wchan"), syscall=_syscall(f"{path}/syscall"),
         kernel_stack=_kernel_stack(f"{path}/stack") if stat.state == "D" else (), cpu_s=stat.cpu / procfs.TICKS,
         voluntary=int(_field(status, b"voluntary_ctxt_switches") or -1),
         involuntary=int(_field(status, b"nonvoluntary_ctxt_switches") or -1),
         still_s=_still(path, clock_ms or home_ms) if stat.state not in "RZX" else (0.0 if stat.state == "R" else None),
+        ran_s=ran_s, delayed_s=delayed_s,
     )  # fmt: skip
     return thread, told
+
+
+def _schedstat(path: str) -> tuple[float, float]:
+    try:
+        return parse_schedstat(procfs.read(f"{path}/schedstat", 128))
+    except FileNotFoundError:
+        return -1.0, -1.0  # a kernel that does not count, or the thread has ended
+
+
+def parse_schedstat(raw: bytes) -> tuple[float, float]:
+    """Seconds on a CPU and seconds of waiting for one (Documentation/scheduler/sched-stats.rst); −1 where not told."""
+    parts = raw.split()
+    if len(parts) < 2 or not (parts[0].isdigit() and parts[1].isdigit()) or parts[:2] == [b"0", b"0"]:
+        return -1.0, -1.0  # a kernel that does not count shows zeros
+    return int(parts[0]) / 1e9, int(parts[1]) / 1e9
 
 
 def _clocks(target: Target) -> Clocks:
