@@ -13,6 +13,7 @@ from .case import Member
 from .frame_tables import Kind
 from .identity import birth
 from .load import MUCH_BYTES, transferred, works_unseen
+from .native_work import computes_natively
 from .origin import module_path
 from .standing import Standing, stand
 from .starved import starved
@@ -43,7 +44,7 @@ def advances(standing: Standing) -> bool:
     first, last = looks[0], looks[-1]
     if transferred(standing.member) >= MUCH_BYTES or _works_below(standing) or _loop_turns(standing):
         return True
-    if standing.helped and standing.kind in _AWAIT_WORK:
+    if (standing.helped and standing.kind in _AWAIT_WORK) or computes_natively(standing):
         return True
     if _counts(first, last, computing=_computes(standing)) or starved(standing):
         return True
