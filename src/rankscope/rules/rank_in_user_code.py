@@ -198,7 +198,7 @@ def _resolves(standing: Standing) -> bool:
 
 def _look_up(standing: Standing) -> Iterator[str]:
     if _resolves(standing):
-        yield f"cat /proc/{standing.member.ref.pid}/root/etc/resolv.conf, and ask one of its name servers by hand"
+        yield f"nsenter -t {standing.member.ref.pid} -m cat /etc/resolv.conf"
 
 
 _DEBUGGERS = ("pdb.py", "bdb.py", "ipdb/", "IPython/terminal/debugger.py", "pudb/", "pydevd", "debugpy/")
