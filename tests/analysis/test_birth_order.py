@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from harness.hidden import NAP, TCP, Body, Task, job, link, tcp
 from rankscope.model.process import Role
-from rankscope.pipeline import case_of
+from rankscope.pipeline import case_of, judge
 
 GLOO = Task(NAP, comm="pt_gloo_runloop")
 
@@ -35,3 +37,14 @@ def test_children_that_talk_to_each_other_are_ranks(talk: bool) -> None:
     one = Body(70, (Task(TCP),), role=Role.OTHER, parent=60, fds=link(1), sockets=(tcp(1, 2),) if talk else ())
     two = Body(80, (Task(TCP),), role=Role.OTHER, parent=60, fds=link(2), sockets=(tcp(2, 1),) if talk else ())
     assert children(one, two) == ({70: 0, 80: 1} if talk else {70: None, 80: None})
+
+
+def test_numbers_that_are_a_guess_make_no_finding_certain() -> None:
+    """A stopped process is certain; that it is rank 1 is not."""
+    stopped = Task(state="T")
+    ranks = (Body(70, (Task(), GLOO), role=Role.OTHER, parent=60, started=5),
+             Body(80, (stopped, dataclasses.replace(GLOO, state="T")), role=Role.OTHER, parent=60, started=6),
+             Body(90, (Task(), GLOO), role=Role.OTHER, parent=60, started=7))  # fmt: skip
+    found = judge(job(Body(60, (Task("do_wait"),), role=Role.LAUNCHER), *ranks, launcher="plain")).findings[0]
+    assert (found.rule, str(found.ranks), found.certainty.value) == ("process-stopped", "1", "likely")
+    assert any("counted in the order" in text for text in found.against)

@@ -9,6 +9,7 @@ import pytest
 from harness.hidden import CHILD, FUTEX, NAP, READ, TCP, Body, Task, job, link, star, tcp
 from rankscope.model.diagnosis import Diagnosis, Kind
 from rankscope.model.evidence.outsiders import Outsider, Outsiders
+from rankscope.model.evidence.threads import KernelThread, Threads
 from rankscope.model.process import Role
 from rankscope.pipeline import judge
 
@@ -70,6 +71,13 @@ def test_who_computes_moves_data_or_only_wakes_is_not_accused(busy: Body) -> Non
     found = said(*star(busy))
     assert not [one for one in found.findings if one.kind is Kind.CAUSE]
     assert found.state.value in ("slow", "unknown", "moving")
+
+
+def test_who_computes_may_also_spin() -> None:
+    """So that it is slow is possible, no more."""
+    found = said(*star(rank(Task("", woke=3, cpu_s=0.6, state="R")))).verdict
+    assert found is not None
+    assert (found.cls, str(found.ranks), found.certainty.value) == ("straggler-slow-rank", "2", "possible")
 
 
 def test_one_that_only_wakes_is_told_of_as_a_note() -> None:
@@ -138,6 +146,33 @@ def test_a_parent_that_joins_a_writer_is_a_full_pipe() -> None:
     parent = rank(Task(CHILD), fds=(*link(202), ("pipe:[1]", "r")))
     child = Body(95, (Task(FUTEX), Task("anon_pipe_write")), role=Role.OTHER, parent=90, fds=(("pipe:[1]", "w"),))
     assert verdict(*star(parent), child) == ("queue-pipe-full", "2", "likely")
+
+
+@pytest.mark.parametrize(("left", "cls"), [(True, "child-dead"), (False, "rank-stuck-in-user-code")])
+def test_a_pipe_that_only_its_reader_can_write_to_and_what_a_child_left_behind(left: bool, cls: str) -> None:
+    """The second pipe has no writer any more: multiprocessing keeps one end of it for each child."""
+    pipes = (("pipe:[1]", "r"), ("pipe:[1]", "w"), ("pipe:[2]", "r"))[: 3 if left else 2]
+    assert (verdict(*star(rank(Task(READ), fds=(*link(202), *pipes)))) or ("",))[0] == cls
+
+
+@pytest.mark.parametrize(("status", "cls"), [(9, "child-dead"), (0, "rank-stuck-in-user-code")])
+def test_a_shared_lock_may_have_died_with_who_was_killed(status: int, cls: str) -> None:
+    """A child that ended well has given its locks back."""
+    body = Body(
+        95, (), role=Role.OTHER, parent=90, more=(Threads((KernelThread(95, "python", "Z"),), exit_status=status),)
+    )
+    assert (verdict(*star(rank(Task(FUTEX), semaphores=2)), body) or ("",))[0] == cls
+
+
+def test_who_asks_a_server_of_its_own_after_a_child_was_killed() -> None:
+    """The server only ticks: that its client stands still since then has another reason."""
+    sick = rank(Task(TCP), fds=link(202, 7), sockets=(tcp(202, 102), tcp(7, 8)))
+    server = Body(95, (Task(FUTEX, woke=1), Task(FUTEX)), role=Role.OTHER, parent=90, fds=link(8), sockets=(tcp(8, 7),))
+    killed = Body(
+        97, (), role=Role.OTHER, parent=90, more=(Threads((KernelThread(97, "python", "Z"),), exit_status=9),)
+    )
+    assert (verdict(*star(sick), server, killed) or ("", ""))[:2] == ("child-dead", "2")
+    assert verdict(*star(sick), server) is None
 
 
 def test_the_last_rank_left_that_stands_still_does_not_end() -> None:

@@ -30,7 +30,8 @@ def numbered(members: tuple[Member, ...]) -> tuple[Member, ...]:
         return members
     families: dict[tuple[str, int], list[Member]] = defaultdict(list)
     for member in members:
-        if member.role is Role.OTHER and (_dead(member) or (hidden(member) and is_python(member.process))):
+        unread = member.latest(PythonStacks) is None and is_python(member.process)
+        if member.role is Role.OTHER and (_dead(member) or unread):
             families[member.ref.host, member.process.parent].append(member)
     found = [family for family in families.values() if _ranks(family)]
     if len(found) != 1:
@@ -58,7 +59,7 @@ def humbly(case: Case, finding: Finding) -> Finding:
 def _ranks(family: list[Member]) -> bool:
     """Whether all that live take part in a process group, or talk to each other."""
     living = [member for member in family if not _dead(member)]
-    return len(living) > 1 and (all(map(_in_group, living)) or _connected(living))
+    return len(living) > 1 and any(map(hidden, living)) and (all(map(_in_group, living)) or _connected(living))
 
 
 def _in_group(member: Member) -> bool:

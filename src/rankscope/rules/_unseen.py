@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
-from ..analysis.awaited import slept, terminal
+from ..analysis.awaited import open_waits, slept, targets, terminal
 from ..analysis.case import Case, Member
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.in_sight import seeks_gil, stirs, unclear
@@ -12,11 +13,15 @@ from ..analysis.progress import works
 from ..analysis.standing import Standing
 from ..analysis.waits.gloo_threads import in_call
 from ..model.diagnosis import Certainty
+from ..model.evidence.files import OpenFiles
 from ..model.evidence.may_wait import MayWait
+from ..model.evidence.outsiders import Outsiders
 from ..model.evidence.sockets import Sockets
 from ..model.evidence.threads import Threads
-from ..model.process import ProcessRef, Role
+from ..model.process import Process, ProcessRef, Role
 from ..model.ranks import RankSet, ranks_phrase
+from ._death import dead, ended, status
+from ._say import who
 
 _STUCK = "rank-stuck-in-user-code"
 
@@ -29,6 +34,7 @@ class Reading:
     certainty: Certainty
     doing: str
     because: tuple[str, ...] = ()
+    others: tuple[Process, ...] = ()  # further processes that belong to it
 
     @classmethod
     def possible(cls, name: str, doing: str, *because: str) -> Reading:
@@ -52,6 +58,9 @@ def read(case: Case, standing: Standing) -> Reading | None:
         )
     if standing.kind is Wait.LOCK:
         return _locked(case, standing.member)
+    if standing.kind is Wait.PIPE and orphaned(case, standing.member):
+        text = "of the pipes it may read from only it can write to one; nobody is left at the other end of the rest"
+        return Reading.possible("child-dead", "reads from a pipe into which nobody else can write", text)
     if standing.kind is Wait.SLEEP:
         return Reading(_STUCK, Certainty.LIKELY, "sleeps on the clock")
     if standing.kind is Wait.INPUT or terminal(standing.member):
@@ -90,6 +99,12 @@ def _locked(case: Case, member: Member) -> Reading:
     kernel, found = member.latest(Threads), member.latest(MayWait)
     tasks = kernel.threads if kernel else ()
     asleep = all("futex" in task.wchan and slept(member, task) for task in tasks)
+    if found is not None and found.semaphores:
+        kin = fallen(case, member)
+        if kin is not None:
+            text = f"{who(kin.process)} {ended(kin)}, and they share semaphores"
+            lost = Reading.possible("child-dead", "waits for a lock that may have died with another process", text)
+            return dataclasses.replace(lost, others=(kin.process,))
     if not asleep or (found is not None and found.semaphores):
         return Reading.possible(_STUCK, "waits for a lock, a condition or another of its threads")
     parent = _parent(case, member)
@@ -115,6 +130,38 @@ def _parent(case: Case, member: Member) -> Member | None:
 def _count(member: Member) -> int:
     kernel = member.latest(Threads)
     return len(kernel.threads) if kernel else 0
+
+
+def fallen(case: Case, member: Member) -> Member | None:
+    """A child of a process, or another child of its parent, that has failed or was killed and that nobody has collected."""
+    near = (member.ref.pid, member.process.parent)
+    kin = (one for one in case.by_host.get(member.ref.host, ()) if one.process.parent in near and one is not member)
+    return next((one for one in kin if dead(one) and status(one)), None)
+
+
+def orphaned(case: Case, member: Member) -> bool:
+    """Whether the only thread of a process reads from a pipe that only it can write to, and holds a pipe without a writer.
+
+    At the end of a pipe without writers a reader does not sleep; multiprocessing leaves one behind when a child ends.
+    """
+    wait, kernel, beside = open_waits(member).get(member.ref.pid), member.latest(Threads), member.latest(Outsiders)
+    if wait is None or kernel is None or len(kernel.threads) > 1:
+        return False
+    strangers = {one.fd for one in beside.found} if beside else set()
+    pipes = {fd: target for fd, target in targets(member, wait) if isinstance(target, str)}
+    writers = {fd: {one.ref for one in case if _writes_to(one, pipe)} for fd, pipe in pipes.items()}
+    alive = [found for fd, found in writers.items() if found or fd in strangers]
+    return (
+        bool(alive)
+        and all(found == {member.ref} for found in alive)
+        and len(alive) < len(writers)
+        and not strangers & {*pipes}
+    )
+
+
+def _writes_to(member: Member, pipe: str) -> bool:
+    files = member.latest(OpenFiles)
+    return files is not None and any(one.target == pipe and "w" in one.mode for one in files.files)
 
 
 def way_in(ref: ProcessRef) -> tuple[str, ...]:

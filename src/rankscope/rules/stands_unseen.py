@@ -28,6 +28,7 @@ from collections.abc import Iterator
 
 from ..analysis.awaited import hidden
 from ..analysis.case import Case, Root
+from ..analysis.in_sight import unclear
 from ..analysis.standing import Standing
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.outsiders import Outsiders
@@ -35,9 +36,10 @@ from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
 from ..model.words import span
 from . import Rule
+from ._death import ended
 from ._outside import process_of
 from ._say import name, old_roots, ranks_of, waited_for, who
-from ._unseen import Reading, last_left, pauses, read, way_in
+from ._unseen import Reading, fallen, last_left, pauses, read, way_in
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -52,6 +54,7 @@ def check(case: Case) -> Iterator[Finding]:
         elif root.waiters and pauses(standing):
             yield _note(case, root, standing)
     yield from _beside(case)
+    yield from _bereaved(case)
 
 
 def _finding(case: Case, root: Root, standing: Standing, reading: Reading) -> Finding:
@@ -59,7 +62,7 @@ def _finding(case: Case, root: Root, standing: Standing, reading: Reading) -> Fi
     return Finding(
         rule=RULE.id, cls=reading.cls, kind=Kind.CAUSE, certainty=reading.certainty,
         title=f"{who(standing.member.process)} {reading.doing}" + ("; others wait for it" if root.waiters else ""),
-        ranks=ranks_of(standing), processes=(standing.member.process,),
+        ranks=ranks_of(standing), processes=(standing.member.process, *reading.others),
         because=(Reason(f"its main thread has slept in {_channel(standing)} for {span(standing.still_s)}", "kernel", ref),
                  *(Reason(text, "kernel", ref) for text in reading.because), *_edges(case, root), *waited_for(root)),
         against=("its stack was not to be read: the kind of wait is the kernel's word, the place in the program is not known",),
@@ -102,6 +105,20 @@ def _beside(case: Case) -> Iterator[Finding]:
                   if wait.target == root.ref and wait.waiter in case.standings]  # fmt: skip
         if len(asking) == 1 and asking[0].thread is None and hidden(asking[0].member):
             yield _of_outsider(case, root, asking[0])
+
+
+def _bereaved(case: Case) -> Iterator[Finding]:
+    """One that stands still since a child of it was killed, and waits for another process, which only ticks."""
+    for root, at_end in old_roots(case):
+        for ref in root.waiters if unclear(at_end) else ():
+            standing = case.standings[ref]
+            child = fallen(case, standing.member)
+            if child is not None and child.process.parent == ref.pid and standing.member.role is not Role.LAUNCHER:
+                text = f"{who(child.process)} {ended(child)}"
+                found = Reading.possible("child-dead", "stands still, and a child of it has failed", text)
+                others = tuple(one for one in root.waiters if one != ref)
+                yield _finding(case, Root(ref, others, _ranks(case, others), root.age_s), standing,
+                               dataclasses.replace(found, others=(child.process,)))  # fmt: skip
 
 
 def _of_outsider(case: Case, root: Root, standing: Standing) -> Finding:
