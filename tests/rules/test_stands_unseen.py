@@ -73,6 +73,25 @@ def test_who_computes_moves_data_or_only_wakes_is_not_accused(busy: Body) -> Non
     assert found.state.value in ("slow", "unknown", "moving")
 
 
+def test_a_server_without_work_is_healthy() -> None:
+    """Its parent minds it, nobody else waits; where ranks do, it is late."""
+    worker = Body(95, (Task("inet_csk_accept"),), role=Role.OTHER, parent=90)
+    parent = Body(90, (Task(CHILD),), role=Role.LAUNCHER)
+    found = judge(job(parent, worker, launcher="plain"))
+    assert (found.verdict, found.state.value) == (None, "unknown")
+    assert (verdict(*star(rank(Task(CHILD))), worker) or ("", ""))[1] == "2"
+
+
+def test_ranks_that_wake_each_other_move() -> None:
+    """By a message or a lock; all of them on the clock may ask in vain."""
+
+    def ranks(wchan: str) -> Diagnosis:
+        return said(*(Body(70 + 10 * at, (Task(wchan, woke=3),), at) for at in range(3)))
+
+    assert (ranks(TCP).verdict, ranks(TCP).evidence_weak) == (None, False)
+    assert (ranks(NAP).verdict, ranks(NAP).evidence_weak) == (None, True)
+
+
 def test_who_computes_may_also_spin() -> None:
     """So that it is slow is possible, no more."""
     found = said(*star(rank(Task("", woke=3, cpu_s=0.6, state="R")))).verdict

@@ -26,7 +26,7 @@ from .collectives.of_case import account, rank_edges
 from .collectives.prepared import join
 from .frame_tables import Kind
 from .identity import resolve
-from .in_sight import unclear
+from .in_sight import serves_idly, unclear
 from .progress import helped, works
 from .rhythm import rhythm
 from .scene import Scene
@@ -182,7 +182,7 @@ def _state(case: Case) -> State:
     for root in case.graph.roots:
         if root.waiters and case.stuck(root.age_s):
             standing = case.standings.get(root.ref)
-            if standing is not None and unclear(standing):
+            if standing is not None and (unclear(standing) or serves_idly(case, root)):
                 open_ends = True
                 continue
             return State.SLOW if standing is not None and works(standing) else State.STUCK

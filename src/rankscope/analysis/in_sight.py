@@ -7,7 +7,8 @@ from ..model.evidence.files import OpenFiles
 from ..model.evidence.threads import KernelThread, Threads
 from ..model.process import Role
 from .awaited import hidden
-from .case import Case, Member
+from .case import Case, Member, Root
+from .frame_tables import Kind
 from .load import transferred
 from .progress import works
 from .standing import Standing
@@ -15,6 +16,7 @@ from .standing import Standing
 # Whoever waits for a device spins, so that its CPU time tells nothing.
 _DEVICES = ("/dev/nvidia", "/dev/kfd", "/dev/dri/render", "/dev/davinci")
 _SOME_BYTES = 1 << 10
+_WOKEN = (Kind.SOCKET, Kind.LOCK, Kind.PIPE)
 # The threads of an idle pool wake ten times a second (multiprocessing/pool.py).
 _OFTEN_PER_S = 20.0
 # CPython asks for the GIL with a time limit of 5 ms (sys.getswitchinterval), so one that never gets it wakes 200 times a second.
@@ -29,12 +31,26 @@ def moves(case: Case) -> bool:
     others = [case.standings[member.ref] for member in case.with_role(Role.OTHER) if not member.gone]
     if any(_has_device(one) for one in ranks):
         return False
-    together = (
-        len(ranks) > 1 and all(one.ran for one in ranks) and sum(transferred(one.member) for one in ranks) > _SOME_BYTES
-    )
-    at_work = together or any(works(one) for one in (*ranks, *others))
+    at_work = _exchange(ranks) or any(works(one) for one in (*ranks, *others))
     return at_work and (
         case.state is State.SLOW or not any(one.ran is False and case.stuck(one.still_s) for one in ranks)
+    )
+
+
+def _exchange(ranks: list[Standing]) -> bool:
+    """Whether all ranks ran, and moved data, or were woken by somebody else than the clock."""
+    if len(ranks) < 2 or not all(one.ran for one in ranks):
+        return False
+    return sum(transferred(one.member) for one in ranks) > _SOME_BYTES or any(one.kind in _WOKEN for one in ranks)
+
+
+def serves_idly(case: Case, root: Root) -> bool:
+    """Whether it listens or reads, and nobody lacks it but a parent that minds its children: a server without work."""
+    standing = case.standings.get(root.ref)
+    if standing is None or standing.thread is not None or standing.kind not in (Kind.SOCKET, Kind.PIPE) or root.ranks:
+        return False
+    return hidden(standing.member) and all(
+        case.standings[ref].kind is Kind.CHILD for ref in root.waiters if ref in case.standings
     )
 
 

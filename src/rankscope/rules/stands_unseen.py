@@ -28,7 +28,7 @@ from collections.abc import Iterator
 
 from ..analysis.awaited import hidden
 from ..analysis.case import Case, Root
-from ..analysis.in_sight import unclear
+from ..analysis.in_sight import serves_idly, unclear
 from ..analysis.standing import Standing
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.outsiders import Outsiders
@@ -46,7 +46,7 @@ def check(case: Case) -> Iterator[Finding]:
     for root, standing in old_roots(case):
         if standing.thread is not None or not hidden(standing.member) or standing.member.role is Role.HELPER:
             continue
-        if not case.stuck(root.age_s):
+        if not case.stuck(root.age_s) or serves_idly(case, root):
             continue
         reading = read(case, standing) if root.waiters else last_left(case, standing)
         if reading is not None:
