@@ -35,14 +35,19 @@ class TaskView:
 
 
 def loops(member: Member) -> tuple[tuple[TaskView, ...], ...]:
-    """The tasks of each event loop that waits, at the last look."""
-    stacks = member.latest(PythonStacks)
-    return tuple(tuple(TaskView(one, wait_of(one.stack)) for one in tasks) for tasks in _by_loop(stacks))
+    """The tasks of each event loop that waits, at the last look that found one waiting."""
+    stacks = _looks(member)[-1:]
+    return tuple(_views(tasks) for one in stacks for tasks in _by_loop(one))
 
 
-def _by_loop(stacks: PythonStacks | None) -> tuple[tuple[LoopTask, ...], ...]:
+def _looks(member: Member) -> tuple[PythonStacks, ...]:
+    """The looks that tell of tasks; a loop that was at work just then tells nothing."""
+    return tuple(one for one in member.over_time(PythonStacks) if one.loop_tasks)
+
+
+def _by_loop(stacks: PythonStacks) -> tuple[tuple[LoopTask, ...], ...]:
     found: dict[int | None, list[LoopTask]] = {}
-    for one in stacks.loop_tasks if stacks else ():
+    for one in stacks.loop_tasks:
         found.setdefault(one.tid, []).append(one)
     return tuple(map(tuple, found.values()))
 
@@ -81,7 +86,7 @@ def _round(tasks: Sequence[TaskView], held: set[int]) -> list[int]:
 
 def same_circle(member: Member) -> bool:
     """Whether the tasks that wait for each other are the same at all looks, of which there are two or more."""
-    looks = member.over_time(PythonStacks)
+    looks = _looks(member)
     found = [
         {(view.task.name, view.task.stack) for tasks in _by_loop(stacks) for view in circle(_views(tasks))}
         for stacks in looks
