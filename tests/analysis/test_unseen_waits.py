@@ -111,6 +111,17 @@ def test_one_rank_in_another_kind_of_sleep_is_waited_for_by_all_that_sleep_alike
     assert root_of(*ranks(Task(NAP), Task(CHILD))) == []
 
 
+def test_ranks_that_nap_again_and_again_ask_for_the_one_that_sleeps_through() -> None:
+    """Not where they compute in between, nor where it wakes as they do."""
+
+    def ranks(odd: Task, usual: Task) -> list[Body]:
+        return [*(Body(70 + 10 * rank, (usual,), rank) for rank in range(3)), Body(100, (odd,), 3)]
+
+    assert root_of(*ranks(Task(FUTEX), Task(NAP, woke=5))) == [100]
+    assert root_of(*ranks(Task(FUTEX), Task(NAP, woke=5, cpu_s=0.3))) == []
+    assert root_of(*ranks(Task(FUTEX, woke=2), Task(NAP, woke=5))) == []
+
+
 def test_gloo_threads_that_slept_before_the_main_thread_have_nothing_to_do() -> None:
     """The others handed theirs a collective with the last thing they did."""
 

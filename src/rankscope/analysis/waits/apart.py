@@ -2,6 +2,7 @@
 
 What ranks do together they wait for alike: in a lock or condition of a library's threads, or on connections to each other. One
 that sleeps on the clock, a pipe, a child or a file meanwhile has not come there. An event loop tells nothing: servers idle so.
+Where most nap again and again without computing, they ask for what those that sleep through should bring.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from ...model.diagnosis import Wait
 from ...model.process import Role
 from ..awaited import hidden, slept
 from ..frame_tables import Kind
+from ..in_sight import unclear
 from ..scene import Scene
 from ..standing import Standing
 
 _FEWEST = 3
-_TOGETHER = (Kind.LOCK, Kind.SOCKET)
+_TOGETHER = (Kind.LOCK, Kind.SOCKET, Kind.SLEEP)
 _LOOPS = ("ep_poll", "do_epoll_wait")
 
 
@@ -30,12 +32,20 @@ def find(scene: Scene) -> Iterator[Wait]:
     if usual[0] not in _TOGETHER or 2 * count <= len(ranks) or count == len(ranks):
         return
     alike = [one for one in ranks if ways[one.member.ref] == usual]
-    if not all(one.kernel is not None and slept(one.member, one.kernel) for one in alike):
+    others = [one for one in ranks if ways[one.member.ref] != usual and not _serves(one)]
+    if usual[0] is Kind.SLEEP:
+        # Who naps again and again asks for something: of those that have not moved at all.
+        if not all(map(unclear, alike)) or not all(map(_sleeps, others)):
+            return
+    elif not all(map(_sleeps, alike)):
         return
-    for other in ranks:
-        if ways[other.member.ref] != usual and not _serves(other):
-            for one in alike:
-                yield Wait(one.member.ref, other.member.ref, "what the ranks do together, as it seems", one.still_s)
+    for other in others:
+        for one in alike:
+            yield Wait(one.member.ref, other.member.ref, "what the ranks do together, as it seems", one.still_s)
+
+
+def _sleeps(standing: Standing) -> bool:
+    return standing.kernel is not None and slept(standing.member, standing.kernel)
 
 
 def _way(standing: Standing) -> tuple[Kind, bool]:
