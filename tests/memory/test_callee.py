@@ -30,11 +30,12 @@ from time import sleep
 LOCK = threading.Lock()
 HELD = threading.Lock()
 HELD.acquire()
+READY = threading.Condition()
 PARTLY = functools.partial(sleep)
 def train(rank):
     for step in range(3):
-        with LOCK:
-            left = [1, 2, 3 + max(4, sleep(0) or 5)]
+        with LOCK, READY:
+            left = [rank, rank, rank, rank, rank, rank + (sleep(0) or 5)]
             sys.stdout.write("ready\\n"); sys.stdout.flush()
             {line}
 train(7)
@@ -104,8 +105,8 @@ def test_what_is_called_by_another_function_is_not_named(tmp_path: Path, python:
 
 @PYTHONS
 def test_a_loop_is_no_call(tmp_path: Path, python: str) -> None:
-    """What earlier calls left on the stack does not count while nothing is called, or something else."""
-    with running(tmp_path, python, "while left: left = [rank * step, -rank, len(left)]") as pid:
+    """What an earlier call left on the stack does not count while nothing is called."""
+    with running(tmp_path, python, "while left: left = [rank * step, -rank]") as pid:
         assert not any(innermost(pid).file == MPI for _ in range(50))
 
 
