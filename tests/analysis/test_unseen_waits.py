@@ -68,7 +68,7 @@ def test_both_ends_of_its_own_socket_pair_lead_nowhere() -> None:
     """Event loops and fork servers wake themselves by one, and their children inherit it."""
     pair = (Socket(1, "unix", state="established", peer_inode=2), Socket(2, "unix", state="established", peer_inode=1))
     server = Body(70, (Task(UNIX),), role=Role.OTHER, fds=link(1, 2), sockets=pair)
-    child = Body(80, (Task(NAP),), role=Role.OTHER, parent=70, fds=link(1, 2), sockets=pair)
+    child = Body(80, (Task(NAP),), role=Role.OTHER, parent=60, fds=link(1, 2), sockets=pair)  # of whoever asked for it
     assert waits(server, child) == set()
 
 

@@ -32,7 +32,7 @@ class Task:
     state: str = "S"
 
     def at(self, tid: int, look: int) -> KernelThread:
-        wchan = self.wchan if self.state == "S" else ""
+        wchan = self.wchan if self.state in "SD" else ""
         return KernelThread(tid, self.comm, self.state, wchan, cpu_s=look * self.cpu_s, voluntary=5 + look * self.woke,
                             involuntary=0, still_s=0.0 if self.woke else self.still_s)  # fmt: skip
 

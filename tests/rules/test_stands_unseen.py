@@ -9,7 +9,6 @@ import pytest
 from harness.hidden import CHILD, FUTEX, NAP, READ, TCP, Body, Task, job, link, star, tcp
 from rankscope.model.diagnosis import Diagnosis, Kind
 from rankscope.model.evidence.outsiders import Outsider, Outsiders
-from rankscope.model.evidence.threads import KernelThread, Threads
 from rankscope.model.process import Role
 from rankscope.pipeline import judge
 
@@ -92,6 +91,23 @@ def test_ranks_that_wake_each_other_move() -> None:
     assert (ranks(NAP).verdict, ranks(NAP).evidence_weak) == (None, True)
 
 
+def test_who_moves_data_works() -> None:
+    """However little CPU that takes."""
+    found = said(*star(rank(Task(NAP, woke=7), sent_bytes=1 << 20))).verdict
+    assert found is not None
+    assert found.cls == "straggler-slow-rank"
+
+
+def test_the_rank_whose_call_woke_nobody_has_missed_that_of_the_others() -> None:
+    """By the moments at which the threads of gloo ran last."""
+
+    def one(number: int, age_s: float) -> Body:
+        gloo = Task(FUTEX, still_s=age_s, comm="pt_gloo_runloop")
+        return Body(70 + number, (Task(FUTEX, still_s=age_s), gloo), number)
+
+    assert verdict(one(0, 60.0), one(10, 60.0), one(20, 55.0)) == ("collective-missed-by-rank", "20", "possible")
+
+
 def test_who_computes_may_also_spin() -> None:
     """So that it is slow is possible, no more."""
     found = said(*star(rank(Task("", woke=3, cpu_s=0.6, state="R")))).verdict
@@ -111,19 +127,6 @@ def test_nobody_is_accused_for_whom_nobody_has_waited_long() -> None:
     young = [dataclasses.replace(one, tasks=tuple(dataclasses.replace(task, still_s=2.0) for task in one.tasks))
              for one in star(rank(Task(NAP)))]  # fmt: skip
     assert verdict(*young) is None
-
-
-def test_a_copy_of_its_parent_in_a_lock_is_a_fork_with_threads() -> None:
-    """A program of its own in the same state is not, and neither is the copy of a parent without threads."""
-
-    def family(threads: int, command: tuple[str, ...] = ("python", "train.py")) -> list[Body]:
-        parent = rank(Task(CHILD), *(Task(NAP) for _ in range(threads - 1)))
-        child = Body(95, (Task(FUTEX),), role=Role.OTHER, parent=90, command=command)
-        return [*star(parent), child]
-
-    assert (verdict(*family(3)) or ("",))[0] == "fork-with-threads"
-    assert (verdict(*family(1)) or ("",))[0] == "lock-order-deadlock"
-    assert (verdict(*family(3, ("python", "other.py"))) or ("",))[0] == "lock-order-deadlock"
 
 
 @pytest.mark.parametrize(
@@ -158,40 +161,6 @@ def test_data_that_does_not_arrive_is_seen_in_the_queues() -> None:
     two = [Body(70, (Task(TCP),), 0, fds=link(1), sockets=(tcp(1, 2, sent=8),)),
            Body(80, (Task(TCP),), 1, fds=link(2), sockets=(tcp(2, 1),))]  # fmt: skip
     assert (verdict(*two) or ("",))[0] == "network-blackhole"
-
-
-def test_a_parent_that_joins_a_writer_is_a_full_pipe() -> None:
-    """The writer is a thread of the child, its main thread waits for that."""
-    parent = rank(Task(CHILD), fds=(*link(202), ("pipe:[1]", "r")))
-    child = Body(95, (Task(FUTEX), Task("anon_pipe_write")), role=Role.OTHER, parent=90, fds=(("pipe:[1]", "w"),))
-    assert verdict(*star(parent), child) == ("queue-pipe-full", "2", "likely")
-
-
-@pytest.mark.parametrize(("left", "cls"), [(True, "child-dead"), (False, "rank-stuck-in-user-code")])
-def test_a_pipe_that_only_its_reader_can_write_to_and_what_a_child_left_behind(left: bool, cls: str) -> None:
-    """The second pipe has no writer any more: multiprocessing keeps one end of it for each child."""
-    pipes = (("pipe:[1]", "r"), ("pipe:[1]", "w"), ("pipe:[2]", "r"))[: 3 if left else 2]
-    assert (verdict(*star(rank(Task(READ), fds=(*link(202), *pipes)))) or ("",))[0] == cls
-
-
-@pytest.mark.parametrize(("status", "cls"), [(9, "child-dead"), (0, "rank-stuck-in-user-code")])
-def test_a_shared_lock_may_have_died_with_who_was_killed(status: int, cls: str) -> None:
-    """A child that ended well has given its locks back."""
-    body = Body(
-        95, (), role=Role.OTHER, parent=90, more=(Threads((KernelThread(95, "python", "Z"),), exit_status=status),)
-    )
-    assert (verdict(*star(rank(Task(FUTEX), semaphores=2)), body) or ("",))[0] == cls
-
-
-def test_who_asks_a_server_of_its_own_after_a_child_was_killed() -> None:
-    """The server only ticks: that its client stands still since then has another reason."""
-    sick = rank(Task(TCP), fds=link(202, 7), sockets=(tcp(202, 102), tcp(7, 8)))
-    server = Body(95, (Task(FUTEX, woke=1), Task(FUTEX)), role=Role.OTHER, parent=90, fds=link(8), sockets=(tcp(8, 7),))
-    killed = Body(
-        97, (), role=Role.OTHER, parent=90, more=(Threads((KernelThread(97, "python", "Z"),), exit_status=9),)
-    )
-    assert (verdict(*star(sick), server, killed) or ("", ""))[:2] == ("child-dead", "2")
-    assert verdict(*star(sick), server) is None
 
 
 def test_the_last_rank_left_that_stands_still_does_not_end() -> None:

@@ -132,6 +132,16 @@ def _count(member: Member) -> int:
     return len(kernel.threads) if kernel else 0
 
 
+def lost_child(case: Case, standing: Standing) -> Reading | None:
+    """One that naps again and again beside a child that has failed: it may ask in vain whether that is ready."""
+    child = fallen(case, standing.member) if pauses(standing) else None
+    if child is None or child.process.parent != standing.member.ref.pid:
+        return None
+    how = f"{who(child.process)} {ended(child)}"
+    found = Reading.possible("child-dead", "naps again and again, and a child of it has failed", how)
+    return dataclasses.replace(found, others=(child.process,))
+
+
 def fallen(case: Case, member: Member) -> Member | None:
     """A child of a process, or another child of its parent, that has failed or was killed and that nobody has collected."""
     near = (member.ref.pid, member.process.parent)

@@ -39,7 +39,7 @@ from . import Rule
 from ._death import ended
 from ._outside import process_of
 from ._say import name, old_roots, ranks_of, waited_for, who
-from ._unseen import Reading, fallen, last_left, pauses, read, way_in
+from ._unseen import Reading, fallen, last_left, lost_child, pauses, read, way_in
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -48,7 +48,7 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         if not case.stuck(root.age_s) or serves_idly(case, root):
             continue
-        reading = read(case, standing) if root.waiters else last_left(case, standing)
+        reading = read(case, standing) or lost_child(case, standing) if root.waiters else last_left(case, standing)
         if reading is not None:
             yield _finding(case, root, standing, reading)
         elif root.waiters and pauses(standing):

@@ -17,6 +17,7 @@ from ...model.evidence.threads import Threads
 from ...model.process import ProcessRef, Role
 from ..awaited import open_waits, slept, targets, terminal
 from ..ends import Ends, ancestors, eldest, ends
+from ..frame_tables import Kind
 from ..scene import Scene
 from ..standing import Standing, idle_worker
 
@@ -24,10 +25,21 @@ from ..standing import Standing, idle_worker
 def find(scene: Scene) -> Iterator[Wait]:
     blind = [one for one in scene.standings.values() if one.thread is None and one.member.role is not Role.HELPER]
     waiting = [(one, wait) for one in blind for wait in _waits(one)]
+    for standing in blind:
+        yield from _halted_children(scene, standing)
     held = ends(scene) if waiting else None
     for standing, wait in waiting:
         if held is not None and not _at_terminal(scene, standing):
             yield from _edges(scene, held, standing, wait)
+
+
+def _halted_children(scene: Scene, standing: Standing) -> Iterator[Wait]:
+    """Who sleeps in a lock, as a pool's parent does, waits for its child that a file system or a stop holds, as it seems."""
+    if standing.kind is not Kind.LOCK or standing.kernel is None or not slept(standing.member, standing.kernel):
+        return
+    for child in scene.children_of(standing.member.ref.pid, standing.member.ref.host):
+        if child.member.role is Role.OTHER and child.state in ("D", "T", "t") and not child.ran:
+            yield Wait(standing.member.ref, child.member.ref, "perhaps what this child should bring", standing.still_s)
 
 
 def _waits(standing: Standing) -> Iterator[OpenWait]:
