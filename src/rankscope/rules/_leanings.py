@@ -17,6 +17,8 @@ from ..analysis.accounts import Account, accounts
 from ..analysis.case import Case
 from ..analysis.doings import Doing, doings, of_ranks
 from ..analysis.needles import Haystack, compiled
+from ..analysis.prints_missing import stops_before_a_print
+from .calls_counted import in_several_groups
 
 Points = Counter[str]
 _NATIVE_WAITS = 2  # frames of one thread that are enough to call it a stack
@@ -97,6 +99,10 @@ def _facts(case: Case) -> Iterator[str]:
     yield from _compared([doing for doing in stacks if of_ranks(doing)])
     for account in accounts(case):
         yield from _threads(account)
+    if in_several_groups(case):
+        yield "@several-groups"
+    if stops_before_a_print(case):
+        yield "@stuck-before-a-print"
 
 
 def _compared(stacks: list[Doing]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ._leanings import Lean
 
-_STANDS = r"hang|hung|stuck|stand|freez|froze|block|never|deadlock|wait|stop|no (?:output|progress|batch|result)"
+_STANDS = r"@stuck|hang|hung|stuck|stand|freez|froze|block|never|deadlock|wait|stop|no (?:output|progress|batch|result)"
 _POOLS = r"\b(?:multiprocess(?:ing)?|mp\.(?:Pool|Process)|Pool\(|ProcessPool\w*|Process\(|num_workers|n_jobs|joblib|loky|gunicorn|uwsgi|celery|prefork|daemon process|children|child|subprocess(?:es)?|os\.fork|fork\(|forked|rq worker|preexec_fn|worker process(?:es)?|DataLoader)\b"
 # Libraries that keep threads, locks or connections of their own in the parent.
 _THREADED = (

@@ -25,6 +25,7 @@ from ..analysis.doings import Doing, doings, in_kind, of_ranks, way
 from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Finding
 from ._text import LIKELY, POSSIBLE, Sign, events, finding, halted, hits, make_rule, simple
+from .calls_counted import in_several_groups
 
 _STEPS = (
     "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET torchrun …",
@@ -40,7 +41,7 @@ _SIGNS = (
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live:
         return  # who stands where is known there, and other rules ask the graph
-    if not halted(case):
+    if not halted(case) or in_several_groups(case):
         return
     found = [doing for doing in doings(case) if of_ranks(doing) and doing.kind not in ("unknown", Wait.IDLE.value)]
     waiting = in_kind(found, Wait.COLLECTIVE.value, Wait.DEVICE.value)

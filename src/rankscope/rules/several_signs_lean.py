@@ -34,6 +34,7 @@ from ._leanings_below import BELOW
 from ._leanings_processes import PROCESSES
 from ._leanings_ranks import RANKS
 from ._text import rule_id
+from .call_missed import ONE_SIDE
 
 _ROWS = (*RANKS, *PROCESSES, *BELOW)
 _ENOUGH = 3  # points; one row that others have too is not enough
@@ -56,7 +57,7 @@ def after(case: Case, said: list[Finding]) -> list[Finding]:
     found = tuple(shown(case, _ROWS))
     points = total(found)
     for one in causes[:1]:
-        points[one.cls] += _ALIKE if one.rule in _GUESSES else _SAID
+        points[one.cls] += 0 if one.title == ONE_SIDE else _ALIKE if one.rule in _GUESSES else _SAID
     cls, number = max(points.items(), key=lambda item: item[1], default=("", 0))
     if not found or number < _ENOUGH or cls in {one.cls for one in causes[:1] if one.rule not in _GUESSES}:
         return said
