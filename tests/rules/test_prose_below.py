@@ -112,6 +112,73 @@ exit-hang | the job stays in the queue after the last epoch until the time limit
 exit-hang | calling os._exit(0) at the end works around it
 exit-hang | wandb.finish() blocks at the end
 exit-hang | ranks 1-7 have exited, rank 0 sits in destroy_process_group
+gpu-hardware-fault | my PC just turned off in the middle of the epoch, no log
+gpu-hardware-fault | one GPU runs at 210 MHz under load, all others at 1980
+gpu-hardware-fault | nvidia-smi hangs on this node and rank 12 never answers again
+gpu-hardware-fault | after we took gpu-04 out of the node list it runs for days
+gpu-hardware-fault | volatile uncorrectable ECC count is 14 on device 3
+gpu-hardware-fault | the vendor exchanged the board and it is stable since
+p2p-iommu-hardware | cudaMemcpyPeer between device 0 and 1 never returns
+p2p-iommu-hardware | on this EPYC board it only works with IOMMU switched off in the firmware
+p2p-iommu-hardware | export NCCL_P2P_DISABLE=1 solved my problem on 2x4090
+p2p-iommu-hardware | tensor.to(1) of a tensor on GPU 0 shows all zeros
+p2p-iommu-hardware | with the p2p patch removed from the open kernel module the hang is gone
+driver-not-ready | the A100 node was rebooted and fabricmanager failed to start
+driver-not-ready | torch.cuda.is_available() is False although nvidia-smi shows 8 cards; error 802
+driver-not-ready | host driver was upgraded while containers were running, NVML mismatch
+cuda-async-error | compute-sanitizer finds an invalid global read of size 4 in our gather kernel
+cuda-async-error | the error message changes every run, with blocking launches it is an assert in nll_loss
+gpu-kernel-hang | the GPU is at 100% with 80 W and the attention kernel never completes
+gpu-kernel-hang | one-shot allreduce spins forever on the flag of rank 3
+gpu-kernel-hang | --disable-custom-all-reduce avoids the freeze
+version-bug | 2.3.1 is affected, 2.4.0 is not
+version-bug | after rolling back to driver 535 it did not happen again
+version-bug | we cannot reproduce with NCCL 2.19, with 2.20 it takes ten minutes to hang
+version-bug | this is a regression in transformers 4.45
+version-bug | upgrading torch to 2.6 makes the problem go away
+version-bug | LD_PRELOAD of libnccl 2.21 fixed everything
+version-mismatch | container on host A is 23.10 and on host B 24.01
+version-mismatch | the driver on two of the eight nodes is older
+version-mismatch | PyTorch was compiled against NCCL 2.18 but loads the system's 2.12
+ib-transport-error | mlx5_2 goes down for a second every few minutes according to the switch log
+ib-transport-error | falls back to sockets with NCCL_NET=Socket and then trains
+ib-transport-error | wrong GID index, RoCE v1 instead of v2
+ib-transport-error | PFC is not configured on that switch
+network-blackhole | firewalld drops everything except ssh between the nodes
+network-blackhole | MTU is 9000 on one side and 1500 on the switch
+network-blackhole | the port range for ephemeral ports is blocked by the security group
+network-blackhole | TCP connections that are quiet for an hour are silently removed by the firewall
+wrong-interface | NCCL_SOCKET_IFNAME was set to eno1 but that NIC has no cable
+wrong-interface | Gloo binds to loopback because /etc/hosts maps the hostname to 127.0.1.1
+wrong-interface | ray picked the wifi address of the head
+wrong-interface | mpirun works after excluding docker0 and virbr0
+rendezvous-port | port 29500 was still held by an old python process
+rendezvous-port | the master port differs between the two launch commands
+rendezvous-port | hostname of node 0 cannot be resolved from node 1
+store-timeout | the agent of node 0 has left, so the others cannot reach the store
+store-timeout | etcd lost its leader and the agents never came back
+file-lock-stale | I had to delete ~/.cache/torch_extensions/py38_cu117/fused/lock by hand
+file-lock-stale | all workers print 'waiting for lock' since the first one was OOM killed during the build
+file-lock-unsupported | filelock never gets the lock on our BeeGFS home
+file-lock-unsupported | h5py open hangs on Lustre mounted without flock
+filesystem-stall | the NFS server was rebooted and this client never recovered
+filesystem-stall | every access to /data blocks, load average is 400
+filesystem-stall | gpfs waiters everywhere at that moment
+storage-full | no space left in /scratch when saving
+storage-full | inode quota reached
+shm-exhausted | container has the default 64MB of shared memory
+shm-exhausted | increasing shm to 16g fixed the bus error
+resource-limit | too many open files with 64 workers
+resource-limit | max user processes is 4096 and each rank starts 600 threads
+resource-limit | locked memory limit prevents registration of buffers
+oom-kill | memory of the node goes up until the kernel kills python
+oom-kill | exit code 137
+oom-kill | sacct says OUT_OF_MEMORY
+exit-hang | after trainer.fit finished the script does not come back to the shell
+exit-hang | prints the final accuracy and then sits there until ctrl-c
+exit-hang | hangs in interpreter shutdown joining a thread
+exit-hang | pytest reports 12 passed and then never exits
+rendezvous-port | a zombie of yesterday's run still listens on 29500
 """.strip().splitlines()
 
 # The same words where nobody complains.
@@ -127,6 +194,12 @@ the home directory is on NFS
 ulimit -n is 65535
 we moved the cards to other slots last year
 the job array runs two jobs per node
+the port is 29500, as in the other scripts
+NCCL_NET=Socket is set in all our images
+the driver on all nodes is the same
+every read of the data set takes 3 ms
+GPU clocks are at 1980 MHz
+the build was compiled against CUDA 12.4
 """.strip().splitlines()
 
 

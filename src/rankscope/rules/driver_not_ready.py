@@ -46,6 +46,7 @@ _SIGNS = (
     Sign(r"\b(?:driver|nvidia-\w+|kernel)\b[^\n]{0,40}\b(?:upgrad|updat|install)\w*[^\n]{0,60}\b(?:until (?:a |the )?(?:reboot|restart)|needs? a reboot|not rebooted|without (?:a )?reboot)|\bunattended[- ]upgrad\w+[^\n]{0,80}\b(?:driver|CUDA|GPU)", "the driver was replaced under the running system", prose=True),
     Sign(r"\b(?:containers?|pods?)\b[^\n]{0,30}\b(?:no longer|does(?:n't| not)|do not|cannot|can't|lost|loses?)\b[^\n]{0,16}\b(?:see|find|access|its|their|the)?\b[^\n]{0,8}\bGPUs?\b|\bsystemctl daemon-reload\b|nvidia-smi[^\n]{0,40}Unknown Error", "the container lost its devices", prose=True),
     Sign(r"\bfabric ?manager\b[^\n]{0,40}\berrors?\b", "the fabric manager reports errors", prose=True),
+    Sign(r"\b(?:NVML|driver)\b[^\n]{0,16}\bmismatch|\bdriver\b[^\n]{0,30}\b(?:upgrad|updat|replac)\w*\b[^\n]{0,16}\bwhile\b", "the driver was replaced under the running system", prose=True),
     Sign(r"imex[^\n]{0,60}(?:not running|fail|timed? out|inactive|unavailable)", "the IMEX service does not run"),
 )  # fmt: skip
 

@@ -34,6 +34,7 @@ _SIGNS = (
     Sign(r"\b(?:compute-sanitizer|cuda-memcheck)\b[^\n]{0,60}\b(?:reports?|shows?|finds?|found|names?)\b|\bout-of-bounds (?:write|read|access|store|load)\b", "a checker shows a kernel that touches memory that is not its own", prose=True),
     Sign(r"CUDA_LAUNCH_BLOCKING ?= ?1[^\n]{0,60}\b(?:moves?|points?|shows?|error|appears?|fails?)\b", "launched one by one, another call fails: the error came from a kernel", prose=True),
     Sign(r"\b(?:labels?|targets?|index|indices|class ids?|token ids?|vocab\w*|input_?ids?|position ids?)\b[^\n]{0,50}\b(?:out of (?:range|bounds)|larger than|exceed\w*|beyond|(?:value|id|index)? ?\d+ (?:for|of|with|but)[^\n]{0,12} \d+ (?:classes|labels|tokens|entries|positions))\b", "an index is larger than its table", POSSIBLE, prose=True),
+    Sign(r"\b(?:blocking launch(?:es)?|launch(?:es)? (?:are |is )?blocking|synchronous launches|launched one by one)\b[^\n]{0,60}\b(?:assert\w*|errors?|fails?|illegal|points?)\b|\bassert\w*\b[^\n]{0,20}\bin (?:\w+ )?(?:nll_loss|scatter\w*|gather\w*|embedding\w*|index\w*|cross_entropy)", "launched one by one, another call fails: the error came from a kernel", prose=True),
     Sign(r"CUBLAS_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR)|CUDNN_STATUS_(?:EXECUTION_FAILED|MAPPING_ERROR|INTERNAL_ERROR)", "a library's kernel failed", POSSIBLE),
     Sign(r"Xid[^\n]*(?:\): |[ :])(?:13|31|43|45)\b", "the kernel's log shows a fault of a program on the GPU"),
     Sign(r"\b(?:watchdogHandler|ncclCommWatchdog|isCompleted|finishedGPUExecutionInternal)", "the watchdog met a CUDA error", POSSIBLE,

@@ -47,6 +47,7 @@ _SIGNS = (
     Sign(r"Binding port \d+ failed|\bEJ0001\b|Failed to initialize the HCCP process|last training process is running|[Pp]ort \d+ (?:was|is|has been) (?:already )?(?:bound|used|allocated)", "the port is taken"),
     Sign(r"\b(?:two|both|second|several|another|other|concurrent)\b[^\n]{0,40}\b(?:jobs?|runs?|trainings?|experiments?|instances?|launch\w*)\b[^\n]{0,80}\b(?:default|same|one|equal) ports?\b", "two runs share a meeting point", prose=True),
     Sign(r"\b(?:rdzv|rendezvous|run|job)[-_ ]?id\b[^\n]{0,30}\b(?:re-?used|used again|shared|identical|the same)\b", "two runs share a meeting point", prose=True),
+    Sign(r"\bports?\b[^\n]{0,24}\b(?:still|was|were|is|are|already)\b[^\n]{0,12}\b(?:held|taken|occupied|bound|owned|busy|in use)\b", "the port is taken", prose=True),
     Sign(r"\bbind failed\b|my_node_\.port|[Cc]ould not bind (?:to )?(?:port|socket|\S+:\d+)", "the port is taken"),
     Sign(r"Ping failed, invalid (?:value|nonce)|port must be 0-65535|server socket[^\n]*(?:errno: 13\b|Permission denied)", "something else answers at the meeting point, or nobody may listen there"),
     Sign(r"magic number|unexpected (?:message|handshake|token)|wrong cookie|invalid cookie", "a stranger answers at the meeting point", POSSIBLE, also=(r"store|rendezvous|bootstrap|connect",)),

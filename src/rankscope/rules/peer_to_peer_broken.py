@@ -30,6 +30,9 @@ _SIGNS = (
     Sign(r"\b(?:unless|until|without|only (?:with|after))\b[^\n]{0,24}NCCL_P2P_(?:LEVEL|DISABLE)", "it works only without peer-to-peer transfers", prose=True),
     Sign(r"\b(?:pairs?|GPUs?|cards?|devices?)\b[^\n]{0,40}\b(?:across|on different|between|on other)\b[^\n]{0,16}\b(?:sockets?|switches|root complex\w*|NUMA nodes?|CPUs)\b[^\n]{0,60}\b(?:hang|stuck|fail|never|stall)\w*", "it hangs between cards of different sockets or switches", POSSIBLE, prose=True),
     Sign(r"\b(?:VM|virtual machine|guest|pass-?through|hypervisor|Proxmox|KVM|ESXi|QEMU|VFIO)\b[^\n]{0,100}\b(?:garbage|hang\w*|zeros?|wrong|fail\w*|corrupt\w*|never)\b", "GPUs are passed through to a virtual machine, and do not reach each other", POSSIBLE, anywhere=(r"\bGPUs?\b|\bcuda:1|NCCL",), prose=True),
+    Sign(r"\b(?:cuda|cu|hip)Memcpy(?:3D)?Peer\w*\b[^\n]{0,60}\b(?:never|hangs?|hung|stuck|blocks?|fails?|does not)\b|\bpeer cop(?:y|ies)\b[^\n]{0,40}\b(?:never|hangs?|stuck|fails?)\b", "copies between devices do not end", prose=True),
+    Sign(r"\.(?:to|cuda)\([^)\n]{1,20}\)[^\n]{0,60}\b(?:(?:all|only) )?(?:zeros|nans?|garbage)\b", "what is copied from GPU to GPU arrives damaged", prose=True),
+    Sign(r"\b(?:p2p|peer-to-peer)[- ](?:patch\w*|enabled driver|kernel modules?|modules?|hack)\b", "a driver with peer-to-peer transfers that the maker does not support is used", POSSIBLE, prose=True),
     Sign(r"peer access is not supported|cudaErrorPeerAccess\w+|peer mapping resources exhausted", "a device cannot reach its peer"),
     Sign(r"\b(?:work|fine|ok|pass|complete|no hang|run|help|fix|solv|resolv|go(?:es)? away|disappear)\w*[^\n]{0,60}(?:NCCL_P2P_DISABLE ?= ?1|P2P (?:is )?(?:disabled|off)|without P2P|disabl\w+ P2P)|"
          r"(?:NCCL_P2P_DISABLE ?= ?1|disabl\w+ P2P|P2P (?:is )?(?:disabled|off)|without P2P)[^\n]{0,80}(?:work|fine|\bok\b|pass|complete|no hang|run|help|fix|solv|resolv|finish|success)", "it works without peer-to-peer transfers", prose=True),
