@@ -57,13 +57,26 @@ def circle(tasks: Sequence[TaskView]) -> tuple[TaskView, ...]:
 
     Left out of it is every task that set itself a time limit, and those that wait for one of these.
     """
-    held = {place for place, one in enumerate(tasks) if one.task.on and not one.task.timed}
+    limited = _limited(tasks)
+    held = {place for place, one in enumerate(tasks) if one.task.on and place not in limited}
     while True:
         caught = {place for place in held if _caught(tasks[place].task, held)}
         if caught == held:
             break
         held = caught
     return tuple(tasks[place] for place in _round(tasks, held))
+
+
+def _limited(tasks: Sequence[TaskView]) -> set[int]:
+    """Those that end when a time limit is over: their own, or that of a task which awaits them."""
+    limited: set[int] = set()
+    todo = [place for place, one in enumerate(tasks) if one.task.timed]
+    while todo:
+        place = todo.pop()
+        if place not in limited:
+            limited.add(place)
+            todo.extend(() if tasks[place].wanted else tasks[place].task.on)
+    return limited
 
 
 def _caught(task: LoopTask, held: set[int]) -> bool:
