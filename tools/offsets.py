@@ -81,6 +81,7 @@ def fields(minor: int) -> dict[str, str]:
         "sized_size": at("PyVarObject", "ob_size"),
         "type_name": at("PyTypeObject", "tp_name"),
         "type_flags": at("PyTypeObject", "tp_flags"),
+        "type_call": at("PyTypeObject", "tp_call"),
         "type_dict_offset": at("PyTypeObject", "tp_dictoffset"),
         "type_keys": at("PyHeapTypeObject", "ht_cached_keys"),
         "text_length": at("PyASCIIObject", "length"),

@@ -38,6 +38,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--first", action="store_true", help="only the first launcher of each patient")
     parser.add_argument("--python", default=sys.executable, help="interpreter of the patients")
     parser.add_argument("--no-torch", action="store_true", help="only patients of the standard library")
+    parser.add_argument("--scope-1", action="store_true", help="look as the job's user where Yama restricts ptrace")
     parser.add_argument("--keep", type=pathlib.Path, metavar="DIR", help="keep each diagnosis as JSON in DIR")
     return parser.parse_args()
 
@@ -62,7 +63,7 @@ def _examine(card: patient.Card, launcher: str, options: argparse.Namespace) -> 
         print(f"WRONG  {card.name:28} {launcher:9} {error}", flush=True)
         return False
     try:
-        look = judging.diagnose(running)
+        look = judging.diagnose(running, before=judging.SCOPE_1 if options.scope_1 else ())
         errors = judging.mistakes(look, running.truth)
     finally:
         left = running.end()

@@ -102,16 +102,27 @@ _MOVES = frozenset({"threads", "python-stacks"})
 _PATIENCE_S = 4.0
 
 
+def _may_run_on(found: Found, snapshot: Snapshot) -> bool:
+    """Whether it is a lone program, or somebody stands in a call that waits at full speed."""
+    from .model.evidence.stacks import MPI, PythonStacks
+
+    if found.job.launcher == discover.ALONE:
+        return True
+    records = (item.record for sweep in snapshot.sweeps[-1:] for item in sweep.items)
+    threads = (thread for one in records if isinstance(one, PythonStacks) for thread in one.threads)
+    return any(thread.stack and thread.stack[-1].file == MPI for thread in threads)
+
+
 def _look_on(
     here: Host, found: Found, plan: Plan, snapshot: Snapshot, stuck_after_s: float, progress: Progress
 ) -> Snapshot:
-    """Look on at a lone program that computes at one place, until it moves or has been there long enough to count."""
+    """Look on at what computes or spins at one place, until it moves or has been there long enough to count."""
     from .analysis import patience
 
     root = found.job.root
     while root is not None and (left_s := patience.left_s(case_of(snapshot, stuck_after_s))) is not None:
         wait_s = min(_PATIENCE_S, left_s + 0.1)
-        progress(f"process {root.pid}, which computes at one place; {left_s:.0f} s more tell whether for ever")
+        progress(f"process {root.pid}, which runs at one place; {left_s:.0f} s more tell whether for ever")
         again = replace(plan, sweeps=1, interval_s=wait_s, start_s=time.time() + wait_s, deadline_s=wait_s + 10.0,
                         only=_MOVES)  # fmt: skip
         snapshot = patience.followed(snapshot, sweep(here, found, again), _PATIENCE_S)
@@ -144,18 +155,14 @@ def judge(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Diagnosis:
     from .analysis.build import build
     from .analysis.verdict import conclude
     from .formats.live_log import with_events
-    from .model.diagnosis import Kind
     from .rules import rules
 
     case = build(with_events(snapshot), stuck_after_s)
     findings: list[Finding] = []
     defects = []
-    guesses = {rule.id for rule in rules() if not rule.cls}
-    for rule in sorted(rules(), key=lambda rule: rule.last):
-        if rule.last and any(one.kind is Kind.CAUSE and one.rule not in guesses for one in findings):
-            continue
+    for rule in sorted(rules(), key=lambda rule: rule.after is not None):
         try:
-            findings.extend(rule.check(case))
+            findings = rule.after(case, findings) if rule.after else [*findings, *rule.check(case)]
         except Exception as error:  # one rule's defect must not cost what the others see
             defects.append(
                 Gap(f"rule {rule.id}", Why.FAILED, f"{type(error).__name__}: {error}"[:200], "please report this")
@@ -187,7 +194,7 @@ def gather(look: Look, progress: Progress = lambda _: None, stuck_after_s: float
     here, jobs = find(look)
     for found in jobs:
         snapshot = sweep(here, found, look.plan, progress)
-        if stuck_after_s is not None and found.job.launcher == discover.ALONE and look.plan.sweeps > 1:
+        if stuck_after_s is not None and look.plan.sweeps > 1 and _may_run_on(found, snapshot):
             snapshot = _look_on(here, found, look.plan, snapshot, stuck_after_s, progress)
         yield from learn.follow(snapshot, look.plan, look.follow, progress)
 
@@ -234,4 +241,5 @@ def _for_reader(diagnosis: Diagnosis, look: Look) -> Diagnosis:
 
     here = host.describe(look.proc).name
     remote = look.remote
-    return addressed(diagnosis, address.away(here, remote) if remote is not None else address.beside(here, look.follow))
+    to = address.away(here, remote, diagnosis.gaps) if remote is not None else address.beside(here, look.follow)
+    return addressed(diagnosis, to)

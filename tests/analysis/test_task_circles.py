@@ -59,6 +59,12 @@ def test_a_time_limit_opens_the_circle() -> None:
     assert round_of(("Lock", (1,)), ("Lock", (0,)), timed=(1,)) == []
 
 
+def test_the_limit_of_who_awaits_them_ends_them_too() -> None:
+    """It cancels what it has gathered; but not who holds a lock that it wants."""
+    assert round_of(("Future", (1, 2)), ("Lock", (2,)), ("Lock", (1,)), timed=(0,)) == []
+    assert round_of(("Lock", (1,)), ("Lock", (2,)), ("Lock", (1,)), timed=(0,)) == ["t1", "t2"]
+
+
 def test_one_holder_of_a_semaphore_is_enough_to_end_the_wait() -> None:
     """It is a circle only when all who hold it are caught; the same with the first of several tasks that ends."""
     assert round_of(("Semaphore", (1, 2)), ("Lock", (0,)), ("sleep", ())) == []

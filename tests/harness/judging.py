@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pathlib
 import subprocess
 import sys
 import time
@@ -15,6 +16,8 @@ STUCK_AFTER_S = 2.0
 AGAIN_S = 10.0
 # Root without the right to look into other processes, as an ordinary user is towards jobs of others.
 WITHOUT_PTRACE = ("setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace")
+# The job's own user where Yama's ptrace_scope is 1.
+SCOPE_1 = (sys.executable, str(pathlib.Path(__file__).parent / "yama.py"))
 SLOW = ("straggler-slow-rank", "not-a-hang-slow")  # verdicts that accuse nobody: notes, exit code 0
 TOOL = (sys.executable, "-c", "import sys; from rankscope.cli.main import main; sys.exit(main())")
 

@@ -63,6 +63,7 @@ SlurmdTimeout=20
 InactiveLimit=0
 KillWait=5
 MessageTimeout=10
+${SLURM_MORE:-}
 SlurmdParameters=config_overrides
 GresTypes=gpu
 NodeName=${TB_PREFIX}[1-$n] CPUs=$CPUS RealMemory=$MEM Gres=gpu:$GPUS State=UNKNOWN

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 import rankscope
+from harness.waiting import wait_until
 
 from .conftest import ENTRY, HERE, Lab
 
@@ -36,9 +37,9 @@ def copied(target: pathlib.Path) -> pathlib.Path:
     return target
 
 
-def ways(lab: Lab, place: pathlib.Path) -> dict[str, str]:
-    """What doctor says of each host, asked by the installation itself."""
-    words = ["env", f"PYTHONPATH={place}", sys.executable, "-c", ENTRY, "doctor", "ssh:node[1-3]", "--json"]
+def ways(lab: Lab, place: pathlib.Path, target: str = "ssh:node[1-3]", before: str = "") -> dict[str, str]:
+    """What doctor says of each host, asked by the installation itself; ``before`` is done first."""
+    words = ["env", f"PYTHONPATH={place}", sys.executable, "-c", before + ENTRY, "doctor", target, "--json"]
     done = subprocess.run([str(HERE / "testbed.sh"), "exec", "login", *words], env=lab.env,
                           capture_output=True, text=True, timeout=60)  # fmt: skip
     assert done.stdout, done.stderr
@@ -61,3 +62,40 @@ def test_the_right_one_is_used_and_any_other_refused(lab: Lab, shared: pathlib.P
     assert all(told.startswith("all of it") for told in (*before.values(), *after.values())), (before, after)
     assert [used in before[host] for host in ("node1", "node2", "node3")] == [True, True, True], before
     assert [used in after[host] for host in ("node1", "node2", "node3")] == [True, False, False], after
+
+
+@pytest.fixture
+def job(lab: Lab) -> Iterator[str]:
+    """The number of a Slurm job on all three nodes."""
+    for tool in ("slurmctld", "slurmd", "munged", "srun"):
+        if not shutil.which(tool, path="/usr/sbin:/usr/bin"):
+            pytest.skip(f"{tool} is not installed")
+    lab.bed("up", script="slurm.sh")
+    script = lab.folder / "job.sh"
+    script.write_text(f"#!/bin/sh\nexec srun env WORLD_SIZE=3 /usr/bin/python3 {HERE / 'stand.py'}\n")
+    options = ["-N3", "--ntasks-per-node=1", "--chdir=/tmp", "-o", "/dev/null"]
+    number = lab.on("login", "sbatch", "--parsable", *options, str(script), check=True).strip()
+    tasks = ["scontrol", "listpids", f"{number}.0"]
+    wait_until(lambda: all(lab.on(f"node{node}", *tasks).count("\n") > 1 for node in (1, 2, 3)), within=30)
+    yield number
+    lab.on("login", "scancel", number)
+    lab.bed("down", script="slurm.sh", check=False)
+
+
+@pytest.mark.parametrize("brings", ["the agent", "nothing"])
+def test_under_slurm_as_well_in_the_one_step_that_is_started_anyway(
+    lab: Lab, shared: pathlib.Path, job: str, brings: str
+) -> None:
+    """With an installation on a file server the step brings nothing; who does not see it there is sent everything."""
+    served = "import rankscope.reach.slurm as slurm; slurm.served = lambda: True; " if brings == "nothing" else ""
+    empty = lab.folder / "nothing"
+    empty.mkdir(exist_ok=True)
+    everywhere = ways(lab, shared, f"slurm:{job}", served)
+    lab.on("node2", "mount", "--bind", str(empty), str(shared), check=True)
+    not_on_one = ways(lab, shared, f"slurm:{job}", served)
+    lab.on("node2", "umount", str(shared), check=True)
+    used = "uses the installation there"
+    hosts = ("node1", "node2", "node3")
+    assert all(told.startswith("all of it") for told in (*everywhere.values(), *not_on_one.values())), not_on_one
+    assert [used in everywhere[host] for host in hosts] == [True, True, True], everywhere
+    assert [used in not_on_one[host] for host in hosts] == [True, False, True], not_on_one

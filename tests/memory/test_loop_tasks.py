@@ -77,6 +77,9 @@ async def limited(lock):
         async with lock:
             pass
 
+async def watched(made):
+    await asyncio.wait_for(made, 1000)
+
 async def main():
     a, b, c, d, e, f = (asyncio.Lock() for _ in range(6))
     items = asyncio.Queue()
@@ -86,6 +89,9 @@ async def main():
         called("twice", twice(e)), called("lost", lost()), called("nap", nap()),
     ]
     named.append(called("follow", follow(named[5])))
+    named.append(called("watch one", watched(called("watched", lost()))))
+    pair = asyncio.gather(called("first of two", lost()), called("second of two", nap()))
+    named.append(called("watch two", watched(pair)))
     named.append(called("await", asyncio.wait(named[5:7])))
     if sys.version_info >= (3, 11):
         named += [called("group", group(items)), called("limited", limited(a))]
@@ -163,11 +169,15 @@ def test_tasks_that_are_awaited_are_told(stacks: PythonStacks) -> None:
 
 
 def test_groups_and_time_limits_are_told(stacks: PythonStacks) -> None:
-    """A group waits for its members; who set itself a limit says so."""
-    if "group" not in named(stacks):
-        pytest.skip("this Python has no task groups")
-    assert on(stacks, "group") == {"member"}
-    assert {task.name for task in stacks.loop_tasks if task.timed} == {"limited"}
+    """A group waits for its members; who set itself a limit says so, and so does who is watched over by ``wait_for``."""
+    timed = {task.name for task in stacks.loop_tasks if task.timed}
+    if "group" in named(stacks):
+        assert on(stacks, "group") == {"member"}
+        assert "limited" in timed
+    # From 3.12 on the limit is in the task that watches, which awaits the others itself.
+    watched = {"watched", "first of two", "second of two"}
+    told = timed | {name for one in timed - {"limited"} for name in on(stacks, one)}
+    assert watched <= told <= watched | {"limited", "watch one", "watch two"}
 
 
 def test_an_unnamed_task_has_its_number(stacks: PythonStacks) -> None:

@@ -10,7 +10,7 @@ from rankscope.errors import RankscopeError
 from rankscope.model.gap import Why
 from rankscope.model.snapshot import Snapshot
 from rankscope.probe.sweep import Plan
-from rankscope.reach import slurm, slurm_queue, slurm_step
+from rankscope.reach import slurm, slurm_queue, slurm_state, slurm_step
 from rankscope.reach.answers import Answers
 from rankscope.reach.gather import Remote, find, gather
 from rankscope.reach.ship import Parcel
@@ -19,8 +19,8 @@ from rankscope.reach.transport import Call, Options
 from .conftest import Site
 
 
-def job(number: str, nodes: str = "node[1-2]", state: str = "RUNNING", shown: str = "") -> slurm_queue.Job:
-    return slurm_queue.Job(number, nodes, state, shown or number)
+def job(number: str, nodes: str = "node[1-2]", state: str = "RUNNING", shown: str = "") -> slurm_state.Job:
+    return slurm_state.Job(number, nodes, state, shown or number)
 
 
 def look(spec: str, deadline_s: float = 20.0) -> list[Snapshot]:
@@ -213,7 +213,7 @@ def test_a_job_that_has_ended_or_waits_is_said_to_have_no_node(site: Site) -> No
     with pytest.raises(RankscopeError, match="sacct -j 7"):
         look("7")
     site.say("squeue", "7||PENDING|7|anna|Priority|train\n")
-    with pytest.raises(RankscopeError, match=r"7 is PENDING \(Priority\)"):
+    with pytest.raises(RankscopeError, match=r"7 is PENDING \(Priority: other jobs come first\)"):
         look("7")
 
 

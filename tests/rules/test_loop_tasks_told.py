@@ -6,9 +6,11 @@ import dataclasses
 
 from test_live_rules import LIB, MAIN, Body, job, ranks, said
 
+from rankscope.analysis.merged import sections
 from rankscope.model.diagnosis import Certainty
 from rankscope.model.evidence.stacks import Frame, LoopTask, PythonStacks, PythonThread, Stack, Trust
 from rankscope.model.snapshot import Snapshot
+from rankscope.pipeline import case_of
 
 ONCE = Frame("_run_once", f"{LIB}/asyncio/base_events.py", 1890)
 LOOP = Stack([MAIN, ONCE, Frame("select", f"{LIB}/selectors.py", 468)])
@@ -56,6 +58,23 @@ def test_what_is_young_is_at_most_possible() -> None:
     assert found is not None
     assert found.certainty is Certainty.POSSIBLE
     assert said(dataclasses.replace(young, sweeps=young.sweeps[:1]), "tasks-crosswise") is None
+
+
+def test_a_look_at_a_loop_that_was_at_work_takes_nothing_back() -> None:
+    """Its tasks could not be read just then; what the other look showed still holds."""
+    shown = loop_of(*CROSSED)
+    first, last = shown.sweeps
+    working = PythonStacks((PythonThread(72, Stack([MAIN]), "MainThread"),), "test")
+    items = tuple(dataclasses.replace(one, record=working) if isinstance(one.record, PythonStacks) and one.process.pid == 72
+                  else one for one in last.items)  # fmt: skip
+    snapshot = dataclasses.replace(shown, sweeps=(first, dataclasses.replace(last, items=items)))
+    assert said(snapshot, "tasks-crosswise") is not None
+
+
+def test_tasks_are_shown_among_the_stacks() -> None:
+    """Each part that tasks play is a tree of its own, behind the threads."""
+    titles = [section.title for section in sections(case_of(loop_of(*CROSSED)), lambda _: True)]
+    assert titles == ["main thread", "task Task-*"]
 
 
 def test_a_limit_or_a_holder_that_goes_on_is_no_deadlock() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from rankscope.formats.gather import gather
 from rankscope.formats.live_log import with_events
-from rankscope.model.diagnosis import Certainty, Diagnosis, Kind
+from rankscope.model.diagnosis import Certainty, Diagnosis, Finding, Kind
 from rankscope.pipeline import case_of, judge
 from rankscope.rules import _leanings, several_signs_lean
 from rankscope.rules._leanings import Lean
@@ -89,3 +89,35 @@ def test_points_add_up_and_conditions_hold(tmp_path: pathlib.Path) -> None:
         Lean("gil-deadlock 3", r"\block\b", "a lock below the GIL", also=(r"\bGIL\b",)),
     )
     assert _leanings.total(_leanings.shown(case, rows)) == {"fork-with-threads": 3, "lock-order-deadlock": 1}
+
+
+def weighed(folder: pathlib.Path, text: str, *said: Finding) -> list[tuple[str, Kind]]:
+    """The classes and kinds of findings after other rules' words have been weighed against the signs."""
+    (folder / "00_observation.txt").write_text(text + "\n")
+    case = case_of(with_events(gather([folder])))
+    return [(one.cls, one.kind) for one in several_signs_lean.after(case, list(said))]
+
+
+def cause(certainty: Certainty, cls: str = "oom-kill") -> Finding:
+    return Finding("some-rule", cls, Kind.CAUSE, certainty, "it may be this")
+
+
+def test_a_possible_cause_for_which_less_speaks_comes_behind(tmp_path: pathlib.Path) -> None:
+    """GIVEN a rule that calls a cause possible, WHEN more signs lean to another, THEN that one is the cause and the other a note."""
+    found = weighed(tmp_path, LEANS["compile-worker"], cause(Certainty.POSSIBLE))
+    assert found == [("compile-worker", Kind.CAUSE), ("oom-kill", Kind.NOTE)]
+
+
+def test_a_likely_cause_is_not_weighed(tmp_path: pathlib.Path) -> None:
+    assert weighed(tmp_path, LEANS["compile-worker"], cause(Certainty.LIKELY)) == [("oom-kill", Kind.CAUSE)]
+
+
+def test_a_possible_cause_that_signs_speak_for_stays(tmp_path: pathlib.Path) -> None:
+    same = cause(Certainty.POSSIBLE, "compile-worker")
+    assert weighed(tmp_path, LEANS["compile-worker"], same) == [("compile-worker", Kind.CAUSE)]
+
+
+@pytest.mark.parametrize("denied", ["no Xid in the kernel's log", "there is not a single Xid", "without Xid"])
+def test_what_is_denied_is_no_sign(denied: str, tmp_path: pathlib.Path) -> None:
+    assert leaning(tmp_path, f"it hangs; {denied}") == ""
+    assert leaning(tmp_path, f"it hangs; {denied}; an hour later Xid 79") == "gpu-hardware-fault"

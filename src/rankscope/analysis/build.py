@@ -20,14 +20,18 @@ from ..model.ranks import RankSet
 from ..model.snapshot import Snapshot
 from . import graph
 from .away import away
+from .birth_order import numbered
 from .case import Case, Member
 from .collectives.of_case import account, rank_edges
 from .collectives.prepared import join
+from .frame_tables import Kind
 from .identity import resolve
+from .in_sight import serves_idly, unclear
 from .progress import helped, works
 from .rhythm import rhythm
 from .scene import Scene
-from .standing import align, stand
+from .spinning import aged
+from .standing import Standing, align, stand
 
 T = TypeVar("T")
 
@@ -35,7 +39,7 @@ T = TypeVar("T")
 def build(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Case:
     """The case of a snapshot."""
     members = _members(snapshot)
-    standings = helped(align({member.ref: stand(member) for member in members}))
+    standings = aged(helped(align({member.ref: stand(member) for member in members})))
     by_rank = {
         member.rank: member.ref
         for member in members
@@ -91,7 +95,7 @@ def _members(snapshot: Snapshot) -> tuple[Member, ...]:
         )
         for process in resolve(snapshot.processes, stacks, environs, saved=not snapshot.live)
     )
-    return tuple(_completed(member) for member in _with_bodies(members))
+    return tuple(_completed(member) for member in _with_bodies(numbered(members) if snapshot.live else members))
 
 
 def _latest(looks: Mapping[ProcessRef, Sequence[Mapping[type[Any], Any]]], kind: type[T]) -> dict[ProcessRef, T]:
@@ -170,22 +174,33 @@ def _state(case: Case) -> State:
     alive = [standing for standing in case.standings.values() if not _dead(standing.member)]
     workers = [standing for standing in alive if standing.member.role in (Role.RANK, Role.OTHER)]
     if not case.ranks:  # the children of a parent that gets on may come and go
-        workers += [one for one in alive if one.member.role is Role.LAUNCHER and (one.helped or one.moved)]
+        workers += [one for one in alive if one.member.role is Role.LAUNCHER and (one.helped or one.moved or _at_work(one))]
     bodies = any(_dead(member) and member.role in (Role.RANK, Role.OTHER) for member in case.members)
     if case.snapshot.processes and not workers and (not alive or bodies):
         return State.EXITED
+    open_ends = False
     for root in case.graph.roots:
         if root.waiters and case.stuck(root.age_s):
             standing = case.standings.get(root.ref)
+            if standing is not None and (unclear(standing) or serves_idly(case, root)):
+                open_ends = True
+                continue
             return State.SLOW if standing is not None and works(standing) else State.STUCK
     if any(_closed_long(case, cycle) for cycle in case.graph.cycles):
         return State.STUCK
+    if open_ends:
+        return State.UNKNOWN
     if any(standing.moved or standing.ran or standing.helped for standing in workers):
         return State.MOVING
     beat = rhythm(case.members)
     if beat is not None and not case.stuck(beat.silent_s):
         return State.MOVING  # its last collective is younger than its rhythm allows
     return State.UNKNOWN
+
+
+def _at_work(standing: Standing) -> bool:
+    """Whether a parent runs code of the job itself, in place of waiting for its children alone."""
+    return standing.wait.user >= 0 and standing.kind in (Kind.SLEEP, Kind.USER)
 
 
 def _closed_long(case: Case, cycle: tuple[ProcessRef, ...]) -> bool:

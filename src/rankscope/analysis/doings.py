@@ -68,7 +68,7 @@ _SENTENCES: tuple[tuple[str, str], ...] = (
     (Kind.CHECKPOINT.value, r"(?:saving|save_checkpoint|torch\.save|uploading|writing (?:the )?checkpoint)"),
     (Kind.INPUT.value, r"(?:\bpdb\b|breakpoint|input\(|\(Pdb\)|ipdb)"),
     (Kind.EXIT.value, r"(?:destroy_process_group|atexit|at exit|shutting down|finaliz\w+)"),
-    ("done", r"\b(?:finished|completed|done|already left|left the loop|100%)\b"),
+    ("done", r"\b(?:finished|(?<!last )(?<!last enqueued and )completed|done|already left|left the loop|100%)\b"),
     (Kind.LOCK.value, r"(?:\block\b|mutex|futex|acquire)"),
 )
 

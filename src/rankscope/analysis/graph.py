@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
+from .callers import awaits_callers, began_s
 from .case import Graph, Root
 from .frame_tables import Kind
 from .scene import Scene, is_absent
@@ -45,7 +46,11 @@ def _root(scene: Scene, ref: ProcessRef, waiters: tuple[ProcessRef, ...]) -> Roo
     )
     # A parent joins its child for as long as the child works: that alone makes nobody late.
     impatient = [one for one in waiters if one in scene.standings and scene.standings[one].kind is not Kind.CHILD]
-    return Root(ref, waiters, ranks, oldest(scene.standings, (ref, *impatient)))
+    root = scene.standings.get(ref)
+    if not impatient and root is not None and awaits_callers(root):
+        return Root(ref, waiters, ranks, 0.0)  # a server without a caller: nobody is kept waiting
+    began = began_s(root) if root is not None else None
+    return Root(ref, waiters, ranks, oldest(scene.standings, (ref, *impatient)) if began is None else began)
 
 
 def oldest(standings: Mapping[ProcessRef, Standing], refs: Iterable[ProcessRef]) -> float | None:

@@ -35,14 +35,19 @@ class TaskView:
 
 
 def loops(member: Member) -> tuple[tuple[TaskView, ...], ...]:
-    """The tasks of each event loop that waits, at the last look."""
-    stacks = member.latest(PythonStacks)
-    return tuple(tuple(TaskView(one, wait_of(one.stack)) for one in tasks) for tasks in _by_loop(stacks))
+    """The tasks of each event loop that waits, at the last look that found one waiting."""
+    stacks = _looks(member)[-1:]
+    return tuple(_views(tasks) for one in stacks for tasks in _by_loop(one))
 
 
-def _by_loop(stacks: PythonStacks | None) -> tuple[tuple[LoopTask, ...], ...]:
+def _looks(member: Member) -> tuple[PythonStacks, ...]:
+    """The looks that tell of tasks; a loop that was at work just then tells nothing."""
+    return tuple(one for one in member.over_time(PythonStacks) if one.loop_tasks)
+
+
+def _by_loop(stacks: PythonStacks) -> tuple[tuple[LoopTask, ...], ...]:
     found: dict[int | None, list[LoopTask]] = {}
-    for one in stacks.loop_tasks if stacks else ():
+    for one in stacks.loop_tasks:
         found.setdefault(one.tid, []).append(one)
     return tuple(map(tuple, found.values()))
 
@@ -52,13 +57,26 @@ def circle(tasks: Sequence[TaskView]) -> tuple[TaskView, ...]:
 
     Left out of it is every task that set itself a time limit, and those that wait for one of these.
     """
-    held = {place for place, one in enumerate(tasks) if one.task.on and not one.task.timed}
+    limited = _limited(tasks)
+    held = {place for place, one in enumerate(tasks) if one.task.on and place not in limited}
     while True:
         caught = {place for place in held if _caught(tasks[place].task, held)}
         if caught == held:
             break
         held = caught
     return tuple(tasks[place] for place in _round(tasks, held))
+
+
+def _limited(tasks: Sequence[TaskView]) -> set[int]:
+    """Those that end when a time limit is over: their own, or that of a task which awaits them."""
+    limited: set[int] = set()
+    todo = [place for place, one in enumerate(tasks) if one.task.timed]
+    while todo:
+        place = todo.pop()
+        if place not in limited:
+            limited.add(place)
+            todo.extend(() if tasks[place].wanted else tasks[place].task.on)
+    return limited
 
 
 def _caught(task: LoopTask, held: set[int]) -> bool:
@@ -81,7 +99,7 @@ def _round(tasks: Sequence[TaskView], held: set[int]) -> list[int]:
 
 def same_circle(member: Member) -> bool:
     """Whether the tasks that wait for each other are the same at all looks, of which there are two or more."""
-    looks = member.over_time(PythonStacks)
+    looks = _looks(member)
     found = [
         {(view.task.name, view.task.stack) for tasks in _by_loop(stacks) for view in circle(_views(tasks))}
         for stacks in looks

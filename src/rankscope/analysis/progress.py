@@ -12,8 +12,11 @@ from ..model.process import ProcessRef, Role
 from .case import Member
 from .frame_tables import Kind
 from .identity import birth
+from .load import MUCH_BYTES, transferred, works_unseen
+from .native_work import computes_natively
 from .origin import module_path
 from .standing import Standing, stand
+from .starved import starved
 
 
 def works(standing: Standing) -> bool:
@@ -27,29 +30,27 @@ def advances(standing: Standing) -> bool:
 
     Another function than before, or a changed local in a frame *outside* the innermost one, is progress: a loop above
     it has turned. Another line or a changed local of the innermost frame alone is not, since a loop that polls does that
-    too; but a whole number that grows there while the CPU is busy is a loop that works through its items, and so is one
+    too; but a whole number that changes there while the CPU is busy is a loop that works through its items, and so is one
     that grows between sleeps, unless it is called like a count of attempts. A program without Python works when it wants
-    the CPU.
+    the CPU. Who wants it and hardly gets it has not stood still, it was kept waiting.
     """
     looks = _looks(standing)
     if standing.state in ("T", "t", "D", "Z"):
         return False
-    if standing.thread is None and (standing.busy > 0.05 or _computes(standing)):
+    if standing.thread is None and (standing.busy > 0.05 or _computes(standing) or works_unseen(standing.member)):
         return True
     if len(looks) < 2:
         return False
     first, last = looks[0], looks[-1]
-    if _transferred(standing) >= MUCH_BYTES or _works_below(standing) or _loop_turns(standing):
+    if transferred(standing.member) >= MUCH_BYTES or _works_below(standing) or _loop_turns(standing):
         return True
-    if standing.helped and standing.kind in _AWAIT_WORK:
+    if (standing.helped and standing.kind in _AWAIT_WORK) or computes_natively(standing):
         return True
-    if _counts(first, last, attempts=_computes(standing)):
+    if _counts(first, last, computing=_computes(standing)) or starved(standing):
         return True
     return _functions(first) != _functions(last) or _outer_locals(first) != _outer_locals(last)
 
 
-# What a loop that polls reads or logs in a second is less than this; loading data or saving a checkpoint is more.
-MUCH_BYTES = 256 << 10
 # Waits in which the work is done by processes below.
 _AWAIT_WORK = {
     Kind.COMPILE, Kind.CHILD, Kind.CONDITION, Kind.PIPE, Kind.CHECKPOINT, Kind.QUEUE, Kind.SLEEP, Kind.IDLE, Kind.SOCKET,
@@ -133,14 +134,6 @@ def _works_below(standing: Standing) -> bool:
     return standing.kind in _AWAIT_WORK and passed > 0 and (last.below_cpu_s - first.below_cpu_s) / passed > least
 
 
-def _transferred(standing: Standing) -> int:
-    """Bytes that the process read and wrote by system calls between the looks."""
-    first, last = standing.member.first(Threads), standing.member.latest(Threads)
-    if first is None or last is None or first.written_bytes < 0 or last.written_bytes < 0:
-        return 0
-    return last.written_bytes - first.written_bytes + last.read_bytes - first.read_bytes
-
-
 def spins_s(standing: Standing) -> float | None:
     """For how long a thread was seen at one instruction, with the same values, wanting the CPU and holding the GIL.
 
@@ -187,16 +180,20 @@ def _task_of(standing: Standing, threads: Threads | None) -> KernelThread | None
     return next((task for task in threads.threads if task.tid == tid), None) if threads else None
 
 
-def _counts(first: PythonThread, last: PythonThread, attempts: bool) -> bool:
-    """Whether a whole-number local of the innermost frame has grown; a count of attempts only where it may be one."""
+def _counts(first: PythonThread, last: PythonThread, computing: bool) -> bool:
+    """Whether a whole-number local of the innermost frame has grown; a count of attempts only where it may be one.
+
+    Of a thread that computes a changed one is enough: its numbers are made anew while they are read, so that one may be seen
+    with the value of another. What does not change is never made anew.
+    """
     innermost = len(last.stack) - 1
     before = {local.name: local.value for local in first.locals if local.depth == innermost}
     return len(first.stack) == len(last.stack) and any(
         local.depth == innermost
         and local.value.isdigit()
         and before.get(local.name, "").isdigit()
-        and int(local.value) > int(before[local.name])
-        and (attempts or not _ATTEMPTS.search(local.name))
+        and (int(local.value) > int(before[local.name]) or (computing and local.value != before[local.name]))
+        and (computing or not _ATTEMPTS.search(local.name))
         for local in last.locals
     )
 

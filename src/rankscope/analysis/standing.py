@@ -161,6 +161,8 @@ def _descriptor(member: Member, task: KernelThread | None) -> str:
 
 def refine(wait: WaitState, task: KernelThread | None, target: str = "") -> WaitState:
     """Add what the kernel knows where the frames end in the job's own code or in a library."""
+    if wait.kind is Kind.CHILD and wait.op == "communicate" and target.startswith("pipe:"):
+        return dataclasses.replace(wait, kind=Kind.PIPE)  # it reads a child's output, which others may hold open after its end
     if task is None or wait.kind not in (Kind.USER, Kind.LIBRARY, Kind.UNKNOWN, Kind.STORAGE, Kind.CHECKPOINT):
         return wait
     if task.state == "D" or awaits_memory(task):
@@ -192,6 +194,8 @@ def idle_worker(standing: Standing) -> bool:
         return True
     if standing.member.role is not Role.DATALOADER_WORKER:
         return False
+    if standing.thread is None and standing.kernel is not None:  # it waits for an index in a poll of its queue's pipe
+        return standing.state == "S" and ("poll" in standing.kernel.wchan or standing.kind is Kind.PIPE)
     functions = [frame.function.rsplit(".", 1)[-1] for frame in standing.own_stack]
     if standing.wait.user >= 0 or "fetch" in functions:
         return False

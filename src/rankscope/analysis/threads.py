@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..model.evidence.blocked import Blocked, BlockedCall
 from ..model.evidence.stacks import PythonStacks, PythonThread, Stack
 from ..model.evidence.threads import KernelThread, Threads
-from .case import Member
+from .case import Case, Member
 from .frame_tables import Kind
 from .frames import WaitState, wait_of
 from .identity import module_path_of, own
@@ -61,6 +61,14 @@ class ThreadView:
         if self.stack and module_path_of(self.stack[-1]).startswith(_NATIVE_WAITS):
             return False
         return (self.wait.kind is Kind.LOCK or self._enters_queue) and (self.call is None or bool(self.lock_word))
+
+    @property
+    def wants_semaphore(self) -> bool:
+        """Whether it waits without a time limit for a semaphore of ``threading``: in its condition's wait, out of acquire."""
+        inner = [(module_path_of(frame), frame.function.rsplit(".", 1)[-1]) for frame in self.stack[-2:]]
+        return bool(self.lock_word) and inner in (
+            [("threading.py", name), ("threading.py", "wait")] for name in ("acquire", "__enter__")
+        )
 
     @property
     def _enters_queue(self) -> bool:
@@ -117,14 +125,24 @@ def _idle_feeder(view: ThreadView) -> bool:
     )
 
 
-def forked(member: Member) -> bool:
+def forked(member: Member, parent: Member | None = None) -> bool:
     """Whether the process was forked from a running Python, so that it has a copy of every lock of its parent.
 
-    The frame in which its parent forked it is still on its stack; a spawned process has none.
+    The frame in which multiprocessing forked it is still on its stack; a spawned process has none. Of other forks the kernel
+    tells: they count where the parent is known and has threads, since programs that become daemons fork before they start any.
     """
+    here, there = member.latest(Threads), parent.latest(Threads) if parent else None
+    if here is not None and here.forked and there is not None and len(there.threads) > 1:
+        return True
     stacks = member.latest(PythonStacks)
     return any(
         (module_path_of(frame), frame.function.rsplit(".", 1)[-1]) == ("multiprocessing/popen_fork.py", "_launch")
         for thread in (stacks.threads if stacks else ())
         for frame in thread.stack
     )
+
+
+def parent_of(case: Case, member: Member) -> Member | None:
+    """The member that started a process, None where it is no part of the job."""
+    pid = member.process.parent
+    return next((one for one in case.by_host.get(member.ref.host, ()) if one.ref.pid == pid), None)

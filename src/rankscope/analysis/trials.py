@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from .accounts import Account
 
 _GOOD_WORDS = (
-    r"works?|worked|working|fine|ok|okay|pass(?:es|ed)?|succe(?:ed\w*|ss\w*)|runs|ran|run (?:through|fine|clean\w*|ok|to the end)|complete[sd]?|finish(?:es|ed)?|clean(?:ly)?|stable|survive[sd]?|"
+    r"works?|worked|makes? (?:it|them|this|everything|\w+) (?:train|run|start|work|pass|stable|return|finish|complete|succeed|go on|connect)|lets? (?:it|them|all \w+|the \w+|every\w*|\w+ ranks) (?:go on|run|continue|proceed|start|finish|pass)|(?:it|they|everything|training|all|then|now) (?:trains?|starts|connects|returns)|(?:ran|serve[sd]?|train(?:s|ed)?|held|lasts?|stays? up) (?:[\w']+ ){0,4}?(?:for )?(?:days|weeks|months)|is good|working|fine|ok|okay|pass(?:es|ed)?|succe(?:ed\w*|ss\w*)|runs|ran|run (?:through|fine|clean\w*|ok|to the end)|complete[sd]?|finish(?:es|ed)?|clean(?:ly)?|stable|survive[sd]?|"
     r"fix(?:es|ed)|solve[sd]?|resolve[sd]?|cure[sd]?|help(?:s|ed)?|avoid(?:s|ed)?|eliminate[sd]?|gone|goes away|went away|disappear(?:s|ed)?|vanish(?:es|ed)?|not reproducible|unaffected|(?:starts?|profiles?|behaves?|trains?|serves?|exits?|ends?|continues?|boots?|comes? up|goes? on) (?:normally|fine|as well|too|cleanly|as expected|without (?:any )?(?:problems?|issues?|trouble))"
 )
 _BAD_WORDS = (
-    r"hangs?|hung|hanging|deadlock\w*|freez\w+|froze\w*|stuck|stall\w*|wedge[sd]?|crash\w*|fail\w*|broken?|breaks?|killed|time[sd]? ?-?out|timeouts?|stops?|stopped|segfault\w*|"
+    r"hangs?|hung|hanging|is bad|deadlock\w*|freez\w+|froze\w*|stuck|stall\w*|wedge[sd]?|crash\w*|fail\w*|broken?|breaks?|killed|time[sd]? ?-?out|timeouts?|stops?|stopped|segfault\w*|"
     r"blocks?|blocked|affected|reproduce[sd]?|reproducible|reproduc\w+|never (?:ends?|returns?|finish\w*|completes?|gets past)|stands? still|regress\w*|problems?|errors?|issues?|bug|spins?|happens?|occurs?"
 )
 _NOT = r"(?:\b(?:not|never|no|without|nor|neither|cannot|none|don't|doesn't|didn't|isn't|hasn't|haven't|won't|can't|couldn't|wasn't|(?<![\d.])0)\b(?: \w+){0,3}? )"
@@ -26,7 +26,7 @@ _CURED = re.compile(
     r"fix|solv|resolv|cure|help|avoid|eliminat|gone|goes away|went away|disappear|vanish|surviv|unaffected", re.I
 )
 _CURES = re.compile(
-    r"\b(?:fix(?:es|ed)|solve[sd]?|resolve[sd]?|cure[sd]?|help(?:s|ed)|avoids?|eliminate[sd]?) (?:\w+ ){0,2}?(?:it|this|that|problems?|issues?|hang\w*|deadlock\w*|freez\w*|stall\w*|crash\w*|wedge)\b|"
+    r"\b(?:fix(?:es|ed)|solve[sd]?|resolve[sd]?|cure[sd]?|help(?:s|ed)|avoids?|eliminate[sd]?) (?:\w+ ){0,2}?(?:it|this|that|everything|all|problems?|issues?|hang\w*|deadlock\w*|freez\w*|stall\w*|crash\w*|wedge)\b|"
     r"\b(?:it|this|that|problems?|issues?|hang\w*|deadlock\w*|freez\w*|stall\w*|crash\w*|wedge)\b (?:\w+ ){0,3}?(?:gone|goes away|went away|disappear\w*|vanish\w*|fixed|solved|resolved|cured)\b|\bnot (?:\w+ )?(?:hang|freeze|stall|deadlock)\w*\b[^\n]{0,12}any ?more",
     re.I,
 )
@@ -56,17 +56,17 @@ _OTHER = (
     r"\b(?:driver|cuda|ubuntu|rhel|branch) (?:version )?v?\d{2,3}\b(?![.\d])"
 )
 _CHANGE = re.compile(
-    rf"\b(?:upgrad\w+|downgrad\w+|updat(?:e[ds]?|ing)|bump\w*|roll(?:ed|ing)? back|revert\w*|pinn?(?:ed|ing)?|(?:re)?install(?:ed|ing)?|switch(?:ed|ing)?|mov(?:ed|ing)|went back|swap\w*|replac\w+|chang(?:ed|ing))\b(?=[^\n]{{0,60}}(?:{_LIBRARY}|{_NUMBER}|[=<>]=|\bcommit\b|nightl|\b(?:main|master)\b|libnccl))|\bbisect\w*|\bfirst bad\b",
+    rf"\b(?:upgrad\w+|downgrad\w+|updat(?:e[ds]?|ing)|bump\w*|roll(?:ed|ing)? back|revert\w*|pinn?(?:ed|ing)?|(?:re)?install(?:ed|ing)?|switch(?:ed|ing)?(?! o(?:ff|n)\b)|mov(?:ed|ing)|went back|swap\w*|replac\w+|chang(?:ed|ing))\b(?<!same switch)(?<!pcie switch)(?<!a switch)(?<!the switch)(?=[^\n]{{0,60}}(?:\b(?:lib)?{_LIBRARY}s?\b|{_NUMBER}|[=<>]=|\bcommit\b|nightl|\b(?:main|master)\b|libnccl))|\bbisect\w*|\bfirst bad\b",
     re.I,
 )
 _RELEASE = re.compile(rf"(?P<number>{_NUMBER})|{_OTHER}", re.I)
 _PARTS = re.compile(
-    r"[;\n|]|(?<=\w)\.(?= |$)|,? (?:but|while|whereas|though|although|however)\b|, (?=(?:and |it |the |with |on |in |under |no |never |works|hangs|fine|runs|passes|completes|fails|crashes|succeeds|stalls|does|is |was ))|(?<=[a-z]), (?=(?:\w+ )?v?\d+\.\d)| and (?=(?:hangs?|works?|fails?|crash\w*|has|have|not|never|passes|is|the same)\b)| → | -> (?=\w+s\b)",
+    r"[;\n|]|(?<=\w)\.(?= |$)|,? (?:but|while|whereas|though|although|however)\b|, (?=(?:and |it |the |with |on |in |under |no |never |works|hangs|fine|runs|passes|completes|fails|crashes|succeeds|stalls|does|is |was ))|(?<=[a-z\d]), (?=(?:\w+ )?v?\d+\.\d)| and (?=(?:hangs?|works?|fails?|crash\w*|has|have|not|never|passes|is|the same)\b)| → | -> (?=\w+s\b)",
     re.I,
 )
 # One release instead of another: the outcome is that of the first.
 _INSTEAD = re.compile(r"\b(?:instead of|rather than|in place of|unlike)\b[^,;]*$", re.I)
-_OPPOSITE = re.compile(r"^\W*(?:but )?not\b(?! \w+ing)", re.I)
+_OPPOSITE = re.compile(r"^\W*(?:but )?not\b(?! \w+ing)|\b(?:is|are|was|does|did|has)(?:n't| not)\W*$", re.I)
 # What somebody advises has not been tried.
 _ADVISED = re.compile(
     r"^\W*(?:if|set|use|try|run|add|make sure|check|consider|see|note|please)\b(?! (?:\w+ ){0,6}(?:and|then) (?:it|the))|\b(?:please|try (?:to|setting)|consider|you (?:can|may|could|should|need|might)|should|might|may|could (?:you|be)|to (?:avoid|fix|solve|resolve|work around|prevent))\b",

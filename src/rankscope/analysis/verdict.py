@@ -12,10 +12,12 @@ from ..model.evidence.stacks import NativeStacks, PythonStacks
 from ..model.gap import Why
 from ..model.ranks import RankSet
 from .away import away
+from .birth_order import humbly
 from .case import Case
 from .collectives.paths import diverge
 from .doors import doors
 from .endings import ended_well
+from .in_sight import moves
 from .likeness import likeness
 
 GUESS = "like-known-cases"  # the rule that speaks where no mechanism was recognised
@@ -49,6 +51,7 @@ def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
     explainable = _EXPLAINABLE_LIVE if case.snapshot.live else _EXPLAINABLE
     if ended_well(case):  # its troubles are past, unless it is its end that hangs
         findings = [one for one in findings if one.kind is not Kind.CAUSE or one.cls == "exit-hang"]
+    findings = [humbly(case, finding) for finding in findings]
     ordered = _fold(_in_order(case, findings), explainable)
     causes = [finding for finding in ordered if finding.kind is Kind.CAUSE]
     notes = [finding for finding in ordered if finding.kind is Kind.NOTE and finding.cls in _SLOW]
@@ -218,4 +221,4 @@ def _weak(case: Case) -> bool:
     if case.state is not State.MOVING and away(case.snapshot, case.world_size):
         return True  # nothing wrong on the hosts that answered says nothing of those that did not
     seen = [standing for standing in case.standings.values() if standing.thread is not None]
-    return bool(case.members) and not seen
+    return bool(case.members) and not seen and not moves(case)

@@ -69,7 +69,8 @@ class Loops:
         except (Unreadable, struct.error):
             return (), 0
         found.sort(key=lambda task: [int(part) if part.isdigit() else part for part in _NUMBERS.split(task.name)])
-        return tuple(self._told(tid, task, found) for task in found), left_out
+        limited = {one for task in found for one in self._limited(task)}
+        return tuple(self._told(tid, task, found, limited) for task in found), left_out
 
     def _listed(self, once: RawFrame) -> tuple[tuple[int, ...], int]:
         """The addresses of all tasks that the module of tasks knows."""
@@ -131,27 +132,31 @@ class Loops:
         wants = last.frame.file.endswith("/asyncio/locks.py") and last.frame.function.endswith("acquire")
         return tuple(held), self._coroutines.argument(last.raw) if wants else 0
 
-    def _told(self, tid: int, task: _Task, everybody: list[_Task]) -> LoopTask:
+    def _limited(self, task: _Task) -> Iterator[int]:
+        """The tasks that a ``wait_for`` watches over; up to 3.11 it makes what it is given a task of its own."""
+        last = task.chain[-1]
+        if last.frame.file.endswith("/asyncio/tasks.py") and last.frame.function == "wait_for":
+            try:
+                yield from self._ends(self._coroutines.argument(last.raw))
+            except (Unreadable, struct.error):
+                return
+
+    def _told(self, tid: int, task: _Task, everybody: list[_Task], limited: set[int]) -> LoopTask:
         awaits = self._coroutines.kind(task.wanted) or self._coroutines.kind(task.future).rpartition(".")[2]
         wanted = {task.wanted} - {0}
         awaited = set(self._awaited(task))
         on = [
             place for place, one in enumerate(everybody) if one.address in awaited or wanted.intersection(one.held)
         ]  # fmt: skip
-        timed = any(self._coroutines.kind(one) == "Timeout" for one in task.held)
+        timed = task.address in limited or any(self._coroutines.kind(one) == "Timeout" for one in task.held)
         stack = Stack(one.frame for one in task.chain)
         return LoopTask(task.name, stack, tid, awaits if awaits != "NoneType" else "", tuple(on), timed)
 
     def _awaited(self, task: _Task) -> Iterator[int]:
         """The tasks that one waits for by name: itself, those gathered, those of its group."""
         objects, last = self._objects, task.chain[-1]
-        yield task.future
         try:
-            if self._coroutines.kind(task.future) == "_GatheringFuture":
-                children = dicts.attribute(objects, task.future, "_children")
-                count = min(objects.pointer(children + self._layout.sized_size), TASKS_LIMIT) if children else 0
-                first = objects.pointer(children + self._layout.list_items) if count else 0
-                yield from struct.unpack(f"<{count}Q", objects.memory.read(first, 8 * count)) if count else ()
+            yield from self._ends(task.future)
             for (file, function), name in _WAIT_FOR_MANY.items():
                 if last.frame.file.endswith(file) and last.frame.function.endswith(function):
                     owner = self._coroutines.argument(last.raw)
@@ -159,3 +164,13 @@ class Loops:
                     yield from members(objects, owner, TASKS_LIMIT)[0] if self._coroutines.kind(owner) == "set" else ()
         except (Unreadable, struct.error):
             return
+
+    def _ends(self, future: int) -> Iterator[int]:
+        """The future or task itself, and those that it gathers."""
+        yield future
+        if self._coroutines.kind(future) == "_GatheringFuture":
+            objects = self._objects
+            children = dicts.attribute(objects, future, "_children")
+            count = min(objects.pointer(children + self._layout.sized_size), TASKS_LIMIT) if children else 0
+            first = objects.pointer(children + self._layout.list_items) if count else 0
+            yield from struct.unpack(f"<{count}Q", objects.memory.read(first, 8 * count)) if count else ()

@@ -103,7 +103,7 @@ class Objects:
         name = self._static.get(kind) or self._types.get(kind)
         if name is None:
             head = self.memory.read(kind, self.layout.type_flags + 8)
-            name = self._c_string(U64(head, self.layout.type_name)[0])
+            name = self.c_string(U64(head, self.layout.type_name)[0])
             # Types built into the interpreter stay where they are for ever, in every process forked from another.
             known = self._types if U64(head, self.layout.type_flags)[0] & HEAP_TYPE else self._static
             known[kind] = name
@@ -117,7 +117,8 @@ class Objects:
             name = self._static.get(kind)
         return name or ""
 
-    def _c_string(self, address: int) -> str:
+    def c_string(self, address: int) -> str:
+        """Read a name that ends in a zero byte."""
         raw, _, rest = self.memory.read_some(address, TYPE_NAME_LIMIT).partition(b"\0")
         if not rest and len(raw) == TYPE_NAME_LIMIT:
             raise Unreadable(f"no name at {address:#x}")

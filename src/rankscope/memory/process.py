@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ..model.evidence.stacks import Frame, Local, LoopTask, PythonStacks, PythonThread, Stack, Trust
-from . import frames, interpreter, loops, opening, tasks
+from . import callee, frames, interpreter, loops, opening, tasks
 from .code import CodeReader, NotCode, frame_of
 from .coroutines import Coroutines
 from .frames import RawFrame
@@ -166,7 +166,9 @@ class _Reading:
         name = self._names.of(state, raws[0] if raws else None, stack[0] if stack else None)
         place = loops.waits_in(stack)
         loop = raws[place] if place is not None else None
-        return Draft(stack, chain.whole, name, tuple(self._values.of(raws, stack, self._codes)), loop)
+        held = tuple(self._values.of(raws, stack, self._codes))
+        called = callee.of(self._objects, raws[-1], self._codes.at(raws[-1].code)) if raws else None
+        return Draft(Stack((*stack, called)) if called else stack, chain.whole, name, held, loop)
 
     def _frame(self, raw: RawFrame) -> Frame:
         """A frame decoded; threads of one pool, and the levels of a recursion, stand at the same places."""

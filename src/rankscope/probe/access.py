@@ -15,6 +15,9 @@ from .abandon import Blocked, Send, guarded
 
 _DAC_READ_SEARCH, _SYS_PTRACE, _SYS_ADMIN = 2, 19, 21  # numbers of capabilities(7)
 _PAGE = "rankscope explain ptrace"
+_ATTACH = (
+    f"sudo -E rankscope …, or sudo sysctl kernel.yama.ptrace_scope=0; py-spy and gdb are refused as well ({_PAGE})"
+)
 
 
 @dataclass(frozen=True)
@@ -201,8 +204,27 @@ def _reason(proc: str, ref: ProcessRef, mine: Rights) -> tuple[str, str]:
     if not dumpable:
         return "it is not dumpable (it changed its user, or asked for it)", f"run as root ({_PAGE})"
     if mine.yama:
-        return f"Yama is set to {mine.yama}", f"sudo sysctl kernel.yama.ptrace_scope=0, or run as root ({_PAGE})"
+        return f"Yama's ptrace_scope is {mine.yama}", _ATTACH
+    if _may_look(proc, ref.pid):
+        return "we may look at it but not attach, as with Yama's ptrace_scope 1", _ATTACH
     return "it has capabilities or a user namespace of its own", f"run as root outside its container ({_PAGE})"
+
+
+def refusal(proc: str, ref: ProcessRef) -> tuple[str, str]:
+    """Why the memory of a process is closed to us, and what opens it."""
+    try:
+        return _reason(proc, ref, rights(proc))
+    except (OSError, ValueError):
+        return "", f"run as the job's user or root ({_PAGE})"
+
+
+def _may_look(proc: str, pid: int) -> bool:
+    """Whether the kernel lets us read what asks for PTRACE_MODE_READ alone (ptrace(2)): Yama refuses only the rest."""
+    try:
+        os.close(os.open(f"{proc}/{pid}/environ", os.O_RDONLY | os.O_CLOEXEC))
+    except OSError:
+        return False
+    return True
 
 
 def _status(path: str) -> dict[str, str]:

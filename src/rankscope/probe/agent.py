@@ -43,6 +43,8 @@ def look(errand: Errand, send: Send) -> None:
     post.begin(here.name, errand.installation)
     table = read_table(here.name, errand.proc)
     found = tuple(wanted(errand, table))
+    if errand.slurm_job and not found:
+        table = _with_epilogs(table)
     _introduce(post, here, table, found)
     post.flush()
     processes = tuple(process for one in found for process in one.processes)
@@ -116,6 +118,13 @@ def _jobs(errand: Errand, table: Table) -> tuple[Found, ...]:
 
         return mpi_job.jobs(table, errand.mpi_job)
     return discover.jobs(table)
+
+
+def _with_epilogs(table: Table) -> Table:
+    """The table with what keeps a Slurm job that has no process here any more."""
+    from . import slurm_job
+
+    return dataclasses.replace(table, gaps=(*table.gaps, *slurm_job.epilogs(table)))
 
 
 def _without_us(table: Table) -> Table:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from ..model.gap import Gap, Why
 from . import child, discover
 from .discover import Found
+from .redact import redact
 from .table import Table
 
 _LIST_S = 3.0
+SLURMD = "slurmd"
 
 
 def jobs(table: Table, numbers: str, proc: str = "/proc") -> tuple[Found, ...]:
@@ -35,6 +40,16 @@ def _programs(table: Table, numbers: str, listed: frozenset[int], proc: str) -> 
               and (seen.pid in listed or is_of(table, numbers, seen.pid, proc))}  # fmt: skip
     first = [pid for pid in sorted(theirs) if not theirs & {above.pid for above in table.above(pid)}]
     return tuple(one for pid in first if (one := discover.job_of(table, pid)) is not None)
+
+
+def epilogs(table: Table) -> Iterator[Gap]:
+    """What slurmd itself runs on this node: prologs, epilogs, health checks; its steps belong to jobs."""
+    daemons = {seen.pid for seen in table.seen.values() if seen.comm == SLURMD}
+    for seen in table.seen.values():
+        if seen.parent in daemons and seen.comm not in (SLURMD, "slurmstepd"):
+            command = " ".join(redact(seen.command))[:200] or seen.comm
+            state = " (state D: it cannot be killed)" if seen.state == "D" else ""
+            yield Gap(SLURMD, Why.SKIPPED, f"slurmd runs {command}{state}", host=table.host)
 
 
 def _listed(numbers: str) -> frozenset[int]:

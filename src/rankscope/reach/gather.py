@@ -14,13 +14,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..errors import RankscopeError
-from ..model.gap import Why
+from ..model.gap import Gap, Why
 from ..model.snapshot import Snapshot
 from ..probe.sweep import Plan
-from . import learn
+from . import learn, slurm_state
 from .answers import Answers
 from .hostnames import fold
-from .join import denied, join, nobody
+from .join import denied, join, left_behind, nobody
 from .ship import Parcel
 from .transport import Call, Hosts, Options, Progress, transports
 
@@ -92,9 +92,17 @@ def gather(
     whole = hosts.whole or bool(answers.gaps) or wish != Wish()
     options = remote.options if remote.options.follow else None
     for snapshot in found:
-        if hosts.slurm_job and len(hosts.slurm_parts) == 0:
-            snapshot = replace(snapshot, gaps=(*snapshot.gaps, *learn.taken_out(snapshot, hosts.all)))
+        if hosts.slurm_job:
+            snapshot = replace(snapshot, gaps=(*snapshot.gaps, *_of_slurm(snapshot, hosts)))
         yield from [snapshot] if whole else learn.follow(snapshot, plan, options, progress, hosts.more)
+
+
+def _of_slurm(snapshot: Snapshot, hosts: Hosts) -> Iterator[Gap]:
+    """Nodes of a Slurm job that were not asked, since it has them no more."""
+    if hosts.slurm_ending:
+        yield from slurm_state.ending(hosts.slurm_job[0], hosts.all, learn.given(snapshot))
+    elif not hosts.slurm_parts:
+        yield from learn.taken_out(snapshot, hosts.all)
 
 
 @dataclass(frozen=True)
@@ -212,6 +220,9 @@ def _writer(file: io.FileIO) -> Callable[[bytes], object]:
 def _nothing(remote: Remote, hosts: Hosts, answers: Answers) -> RankscopeError:
     """Nobody has a job for us: who answered, and who did not."""
     heard = fold(host.name for host in nobody(answers))
+    if hosts.slurm_ending:
+        left = [f"{gap.host}: {gap.detail}" for gap in (*left_behind(answers), *answers.gaps.values())]
+        return slurm_state.all_gone(hosts.slurm_job[0], fold(hosts.all), left)
     because = [f"{heard}: no distributed Python job was found there"] if heard else []
     because += sorted({f"{gap.detail}; {gap.hint}" for gap in denied(answers)})[:4]
     reasons: dict[str, list[str]] = {}

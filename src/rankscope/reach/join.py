@@ -13,6 +13,7 @@ from ..model.gap import Gap, Why
 from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
 from ..model.snapshot import Host, Item, Job, Snapshot, Sweep
+from ..probe.slurm_job import SLURMD
 from .answers import Answers, Part, refs_of, total
 
 # Below this an offset may as well be the time that the first line took to reach us.
@@ -177,3 +178,10 @@ def denied(answers: Answers) -> Iterator[Gap]:
     for name in answers.hosts:
         for part in answers.inboxes[name].parts():
             yield from (gap for gap in part.snapshot.gaps if gap.why is Why.DENIED and gap.process is None)
+
+
+def left_behind(answers: Answers) -> Iterator[Gap]:
+    """What hosts without a job tell of programs that belong to none of its processes."""
+    for name in answers.hosts:
+        for part in answers.inboxes[name].parts():
+            yield from (gap for gap in part.snapshot.gaps if gap.what == SLURMD)

@@ -72,12 +72,16 @@ def taken_out(snapshot: Snapshot, known: Container[str]) -> Iterator[Gap]:
     was started with --no-kill (sbatch(1))."""
     if not elsewhere(snapshot):
         return
-    records = (item.record for sweep in snapshot.sweeps[:1] for item in sweep.items)
-    given = {name for one in records if isinstance(one, Environ) for name in _slurm_nodes(one.values)}
-    for name in sorted(given):
+    for name in given(snapshot):
         if name not in known:
             detail = "it was a node of this job, and Slurm has taken it out: its slurmd did not answer for too long"
             yield Gap("host", Why.UNREACHABLE, detail, f"scontrol show node {name}", host=name)
+
+
+def given(snapshot: Snapshot) -> tuple[str, ...]:
+    """The nodes that Slurm gave the job at its start, as its tasks were told."""
+    records = (item.record for sweep in snapshot.sweeps[:1] for item in sweep.items)
+    return tuple(sorted({name for one in records if isinstance(one, Environ) for name in _slurm_nodes(one.values)}))
 
 
 def _slurm_nodes(values: Mapping[str, str]) -> Iterator[str]:

@@ -31,14 +31,18 @@ def find(spec: str, options: Options) -> Hosts:
     numbers = (leader, *nodes) if plus else (jobs[0].id,)
     parts = tuple((job.shown.partition("+")[2], nodes[job.id]) for job in jobs) if plus else ()
     numbers = tuple(dict.fromkeys(numbers))
-    return Hosts(living, tuple(dead.values()), numbers, parts, jobs[0].owner, whole=True)
+    ending = all(job.ending for job in jobs)
+    return Hosts(living, tuple(dead.values()), numbers, parts, jobs[0].owner, slurm_ending=ending, whole=True)
 
 
 def ask(call: Call, answers: Answers) -> None:
     """Start the step and take what comes; where the launch fails on some nodes, ask the living ones once more, and by ssh
-    those that Slurm cannot start anything on: a dead slurmd is no dead node."""
+    those that Slurm cannot start anything on: a dead slurmd is no dead node, and a job that ends takes no step."""
     end = time.monotonic() + call.deadline_s
-    said = _ask_by_steps(call, answers, end) if call.hosts.names else []
+    if call.hosts.slurm_ending:
+        for name in call.hosts.names:
+            answers.missing(name, Why.DENIED, "Slurm starts nothing in a job that is completing")
+    said = _ask_by_steps(call, answers, end) if answers.waiting() else []
     for name in answers.waiting():
         if said:
             why, detail, hint = _of_srun(said[-1], call.hosts)

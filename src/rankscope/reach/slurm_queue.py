@@ -6,30 +6,17 @@ import getpass
 import os
 import re
 import shutil
-from dataclasses import dataclass
 
 from ..errors import RankscopeError
 from ..model.gap import Gap, Why
 from ..probe import child
+from .slurm_state import HERE, Job, not_running, nothing_yet
 
 _JOB = re.compile(r"me|\d+(?:[_+]\d+)?")
+_PAIR = re.compile(r"(?<!\S)(JobState|EndTime|NodeList)=(?!\(null\))(\S+)")
 _FIELDS = "%A|%N|%T|%i|%u|%r|%j"
 _TOOL_S = 10.0  # slurmctld answers in milliseconds, or is in trouble
 _DOWN = ("down", "fail", "power", "unk", "inval")
-_HALTED = ("SUSPENDED", "STOPPED")
-
-
-@dataclass(frozen=True)
-class Job:
-    """A line of squeue: what Slurm calls the job now, where it runs, and its state."""
-
-    id: str
-    nodes: str
-    state: str
-    shown: str  # as a user writes it: 12_3 for a task of an array, 12+1 for a part of a heterogeneous job
-    owner: str = ""
-    reason: str = ""
-    name: str = ""
 
 
 def the_job(spec: str) -> list[Job]:
@@ -38,14 +25,15 @@ def the_job(spec: str) -> list[Job]:
         raise RankscopeError(
             f"this is not a Slurm job: {spec[:40]!r}", "", "slurm:2180718, slurm:12_3, slurm:12+1 or slurm:me"
         )
-    who = ["-u", getpass.getuser(), "-t", "RUNNING,SUSPENDED"] if spec == "me" else ["-j", spec]
+    who = ["-u", getpass.getuser()] if spec == "me" else ["-j", spec]
     told = tool("squeue", "-h", "-o", _FIELDS, *who)
     if told.status != 0:
         raise _refused(spec, told.errors.strip())
     lines = told.output.decode("utf-8", "replace").splitlines()
     chosen = choose(spec, [Job(*line.split("|", 6)) for line in lines if line.count("|") >= 6])
-    if chosen[0].state in _HALTED:
-        raise _halted(chosen[0])
+    nothing = next((why for job in chosen if (why := nothing_yet(job)) is not None), None)
+    if nothing is not None:
+        raise nothing
     return chosen
 
 
@@ -58,37 +46,54 @@ def _refused(spec: str, said: str) -> RankscopeError:
                           "on a login node of that cluster, or ssh:HOSTS, which does without Slurm")  # fmt: skip
 
 
-def _halted(job: Job) -> RankscopeError:
-    """A step of a suspended job would wait until the job goes on, and so would we."""
-    because = f"its state is {job.state}: Slurm itself has stopped its processes, and starts nothing beside them"
-    hint = f"scontrol resume {job.shown}     or look all the same:  rankscope diagnose 'ssh:{job.nodes}'"
-    return RankscopeError(f"Slurm job {job.shown} is halted", because, hint)
-
-
-def _not_running(spec: str, jobs: list[Job]) -> RankscopeError:
-    """There is no node to look at: the job waits, or it has ended."""
-    if not jobs:
-        who = "you have no running job" if spec == "me" else f"it has ended (sacct -j {spec} tells how)"
-        what = "there is no running Slurm job" + ("" if spec == "me" else f" {spec}")
-        return RankscopeError(what, who, "squeue --me")
-    states = ", ".join(f"{job.shown} is {job.state}" + f" ({job.reason})" * bool(job.reason) for job in jobs[:4])
-    return RankscopeError(f"there is no running Slurm job {spec}", states, f"squeue --start -j {jobs[0].shown}")
-
-
 def choose(spec: str, jobs: list[Job]) -> list[Job]:
     """The one running job that is meant, as all of its parts; raise RankscopeError with the list when that is not clear."""
-    running = [job for job in jobs if job.nodes and job.state in ("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED")]
+    running = [job for job in jobs if job.nodes and job.state in HERE]
+    if spec == "me":  # a job that ends is meant only where no other is left
+        running = [job for job in running if not job.ending] or running
     # The number of an array is also that of one of its tasks: not to be taken for it.
     exact = [job for job in running if spec == job.shown]
     if len(exact) == 1 or len(running) == 1:
         return exact or running
     if not running:
-        raise _not_running(spec, jobs)
+        raise not_running(spec, jobs, _requeued(jobs)) if jobs else not_running(spec, jobs, *_ended(spec))
     if len({job.shown.partition("+")[0] for job in running}) == 1 and all("+" in job.shown for job in running):
         return running
     lines = "\n           ".join(f"slurm:{job.shown}   {job.name} on {job.nodes}" for job in running[:20])
     more = f"\n           … and {len(running) - 20} more" if len(running) > 20 else ""
     raise RankscopeError(f"slurm:{spec} stands for {len(running)} jobs; choose one", lines + more)
+
+
+def _requeued(jobs: list[Job]) -> tuple[str, ...]:
+    """Whether the first of these has run before, and when Slurm means to start it."""
+    told = tool("squeue", "-h", "-j", jobs[0].id, "-O", "RestartCnt:20,StartTime:40")
+    words = told.output.decode("utf-8", "replace").split()[:2] if told.status == 0 else []
+    restarts, start = words if len(words) == 2 else ("", "")
+    said = [f"it has run before, and was requeued {restarts} time{'s' * (restarts != '1')}"] * (restarts > "0")
+    return (*said, *([f"Slurm means to start it at {start}"] if start[:1].isdigit() else []))
+
+
+def _ended(spec: str) -> tuple[list[str], str]:
+    """What slurmctld still knows of a job for some minutes after its end, and the command that looks on where something of it
+    may be left."""
+    try:
+        told = tool("scontrol", "show", "job", "-o", spec) if spec != "me" else None
+    except RankscopeError:
+        told = None
+    line = told.output.decode("utf-8", "replace").partition("\n")[0] if told and told.status == 0 else ""
+    about, hint = dict(_PAIR.findall(line)), "squeue --me"
+    if not about.get("JobState"):
+        return [], hint
+    nodes = about.get("NodeList", "")
+    said = [f"Slurm says {about['JobState']} since {about.get('EndTime', '?')}; it ran on {nodes or 'no node'}"]
+    drained = (
+        tool("sinfo", "-h", "-N", "-n", nodes, "-o", "%N|%T|%E").output.decode("utf-8", "replace") if nodes else ""
+    )
+    for name, state, reason in (row.split("|", 2) for row in drained.splitlines() if row.count("|") >= 2):
+        if reason.startswith("Kill task failed"):
+            said.append(f"{name} is {state}: {reason}, so a process may be left there that cannot be killed")
+            hint = f"rankscope diagnose ssh:{name}"
+    return said, hint
 
 
 def tool(name: str, *arguments: str) -> child.Told:

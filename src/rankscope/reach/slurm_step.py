@@ -25,6 +25,7 @@ from .transport import Call, Hosts
 _OVERLAP = (20, 11)
 _ARGUMENTS = 1 << 20  # the kernel takes two megabytes with a stack limit of eight (execve(2)), and base64 adds a third
 _NODE_FAILED = re.compile(r"(?:Task launch for .* failed on node|launch failed on node|error: Node) ([^\s:]+)[: ]*(.*)")
+_NOISE = "lacks support for cpu binding"  # what srun says of --cpu-bind=none where it would bind nothing anyway
 _TICK_S = 0.2
 _WANT = f"{MARK} {PROTOCOL} want ".encode()
 
@@ -96,6 +97,8 @@ class Listener:
         if found:
             self.failed[found[1]] = found[2][:200]
         label, colon, rest = text.partition(": ")
+        if _NOISE in text:
+            return
         if text and not (colon and label.isdigit()):
             self.said = [*self.said[-20:], text]
         elif rest:

@@ -50,7 +50,8 @@ class Hosts:
     """Who is to be asked. ``gaps`` are hosts of the job that it is no use to ask; ``whole`` says these are all of them.
 
     ``slurm_job`` are the numbers of a Slurm job, the one to start a step in first; ``slurm_parts`` are the parts of a
-    heterogeneous job, each with its hosts; ``slurm_owner`` is the user whose job it is. ``mpi_job`` is the name by which the
+    heterogeneous job, each with its hosts; ``slurm_owner`` is the user whose job it is; ``slurm_ending`` says that Slurm
+    ends it. ``mpi_job`` is the name by which the
     nodes know what one mpirun has started there; ``more`` says who knows the hosts that are not known here.
     """
 
@@ -59,6 +60,7 @@ class Hosts:
     slurm_job: tuple[str, ...] = ()
     slurm_parts: tuple[tuple[str, tuple[str, ...]], ...] = ()
     slurm_owner: str = ""
+    slurm_ending: bool = False
     mpi_job: str = ""
     more: str = ""
     whole: bool = False

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from ..model.evidence.stacks import PythonStacks
 from ..model.gap import Why
+from ..probe.slurm_job import SLURMD
 from ..probe.sweep import Plan
 from .answers import Answers, Inbox
 from .gather import Remote, find, send
@@ -64,7 +65,8 @@ def _way(name: str, answers: Answers) -> Way:
     parts = inbox.parts()
     processes = [process for part in parts for process in part.snapshot.processes]
     if not processes:
-        closed = [one for part in parts for one in part.snapshot.gaps if one.why is Why.DENIED]
+        told = [one for part in parts for one in part.snapshot.gaps if one.why is Why.DENIED or one.what == SLURMD]
+        closed = sorted(told, key=lambda one: one.why is not Why.DENIED)
         return Way(name, Step.SEE, closed[0].detail if closed else "no distributed Python job was found there",
                    closed[0].hint if closed else "")  # fmt: skip
     return _read(name, inbox, len(processes))

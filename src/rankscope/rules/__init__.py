@@ -15,13 +15,14 @@ from ..analysis.case import Case
 from ..model.diagnosis import Finding
 
 Check = Callable[[Case], Iterator[Finding]]
+After = Callable[[Case, list[Finding]], list[Finding]]
 
 
 @dataclass(frozen=True)
 class Rule:
     """``id`` is the file name with dashes; ``cls`` a name of ``model.classes``, or empty; ``check`` yields findings.
 
-    The findings of a rule without ``cls`` are guesses, of any class. The ``last`` one is asked where no other rule names a cause.
+    The findings of a rule without ``cls`` are guesses, of any class. What speaks ``after`` all others weighs what they found.
     """
 
     id: str
@@ -29,7 +30,7 @@ class Rule:
     check: Check
     page: str = ""
     order: int = 100  # rules with a lower number speak first; ties by id
-    last: bool = False
+    after: After | None = None
 
 
 @functools.cache

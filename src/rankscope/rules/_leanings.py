@@ -7,6 +7,7 @@ trouble that no other rule knows, their sum says which cause to look at first.
 from __future__ import annotations
 
 import functools
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,7 +16,9 @@ from ..analysis.account import line_at
 from ..analysis.accounts import Account, accounts
 from ..analysis.case import Case
 from ..analysis.doings import Doing, doings, of_ranks
-from ..analysis.needles import Haystack
+from ..analysis.needles import Haystack, compiled
+from ..analysis.prints_missing import stops_before_a_print
+from .calls_counted import in_several_groups
 
 Points = Counter[str]
 _NATIVE_WAITS = 2  # frames of one thread that are enough to call it a stack
@@ -49,11 +52,26 @@ def shown(case: Case, rows: Iterable[Lean]) -> Iterator[Shown]:
     """The rows that the evidence shows, each once."""
     hay = Haystack("\n\n".join([*facts(case), *(account.text for account in accounts(case))]))
     for row in rows:
-        found = hay.search(row.pattern)
+        found = _asserted(hay, row.pattern)
         if found is None or any(hay.search(pattern) for pattern in row.unless):
             continue
         if all(hay.search(pattern) for pattern in row.also):
             yield Shown(row, line_at(hay.text, found.start()))
+
+
+def _asserted(hay: Haystack, pattern: str) -> re.Match[str] | None:
+    """The first place that shows a pattern and does not deny it: ``no Xid`` is none."""
+    found = hay.search(pattern)
+    if found is None or not _DENIED.search(hay.text, max(0, found.start() - _BEFORE), found.start()):
+        return found
+    others = compiled(pattern).finditer(hay.text, found.end())
+    return next(
+        (one for one in others if not _DENIED.search(hay.text, max(0, one.start() - _BEFORE), one.start())), None
+    )
+
+
+_BEFORE = 24  # letters in which a denial stands
+_DENIED = re.compile(r"\b(?:no|not?|without|neither|nor|zero|isn't|aren't|nothing in)\s(?:\w+ ){0,2}$", re.I)
 
 
 def total(found: Iterable[Shown]) -> Points:
@@ -62,7 +80,10 @@ def total(found: Iterable[Shown]) -> Points:
 
 
 def facts(case: Case) -> tuple[str, ...]:
-    """What is seen rather than read, in words that rows can ask for: ``@apart``, ``@waits lock``, ``@one-thread``."""
+    """What is seen rather than read, in words that rows can ask for.
+
+    ``@apart`` and ``@alike`` compare ranks, ``@rank-lock`` and ``@somebody-lock`` are of stacks, ``@said-dead`` of sentences.
+    """
     found: tuple[str, ...] | None = case.__dict__.get("_facts")
     if found is None:
         found = case.__dict__["_facts"] = tuple(dict.fromkeys(_facts(case)))
@@ -71,13 +92,17 @@ def facts(case: Case) -> tuple[str, ...]:
 
 def _facts(case: Case) -> Iterator[str]:
     told = doings(case)
-    for doing in told:
-        yield f"@{'rank' if of_ranks(doing) else 'somebody'}-{doing.kind}"
     stacks = [doing for doing in told if doing.account is not None and doing.account.stacks]
+    for doing in told:
+        yield f"@{('rank' if of_ranks(doing) else 'somebody') if doing in stacks else 'said'}-{doing.kind}"
     yield f"@stacks-{min(len(stacks), 3)}"
     yield from _compared([doing for doing in stacks if of_ranks(doing)])
     for account in accounts(case):
         yield from _threads(account)
+    if in_several_groups(case):
+        yield "@several-groups"
+    if stops_before_a_print(case):
+        yield "@stuck-before-a-print"
 
 
 def _compared(stacks: list[Doing]) -> Iterator[str]:
@@ -91,7 +116,14 @@ def _threads(account: Account) -> Iterator[str]:
     latest = max((seen.moment for seen in account.seen), default=0)
     now = {seen.thread.tid or number for number, seen in enumerate(account.seen) if seen.moment == latest}
     native = any(seen.native and len(seen.stack) >= _NATIVE_WAITS for seen in account.seen)
-    if native and len(now) == 1:
+    if native and len(now) == 1 and account.find(_ALL_THREADS):
         yield "@one-thread"
     elif len(now) > 1:
         yield "@threads"
+
+
+# Who asked a debugger for all threads, or the kernel, got no more than these.
+_ALL_THREADS = (
+    r"thread apply all|info threads|^Threads:\s+1\b|\b(?:single|one|1|exactly one) thread\b(?! per)|"
+    r"bt all|eu-stack|gstack|pstack"
+)

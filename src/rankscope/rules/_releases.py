@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ..analysis.accounts import Account, accounts
@@ -12,6 +13,8 @@ from ._versions import named_versions
 
 # Where another setting than the release is known to cure it, that setting tells more.
 _SETTINGS = r"NCCL_P2P_DISABLE|NCCL_IB_DISABLE"
+# Who names one release beside the one in use.
+_BESIDE = re.compile(r"\b(?:same|identical|unchanged|everything else|all else|otherwise equal|only that)\b", re.I)
 Tried = tuple[Account, Trial]
 
 
@@ -28,8 +31,8 @@ def compared(case: Case) -> Iterator[Hit]:
             yield Hit(Sign("", "another release cures it"), one, trial.line)
         elif any(trial.subject != other.subject for _, other in bad):
             yield Hit(Sign("", "one release works and another does not"), one, trial.line)
-        elif not bad and _of_another_release(case, trial.line):
-            yield Hit(Sign("", "another release works"), one, trial.line)
+        elif not bad and (_BESIDE.search(trial.line) or _of_another_release(case, trial.line)):
+            yield Hit(Sign("", "another release works", POSSIBLE), one, trial.line)
 
 
 def began(case: Case) -> Iterator[Hit]:

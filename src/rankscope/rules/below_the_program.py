@@ -25,6 +25,7 @@ from ..analysis.doings import Doing, doings, in_kind, of_ranks, way
 from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Finding
 from ._text import LIKELY, POSSIBLE, Sign, events, finding, halted, hits, make_rule, simple
+from .calls_counted import in_several_groups
 
 _STEPS = (
     "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET torchrun …",
@@ -32,7 +33,7 @@ _STEPS = (
     "ncclras   # NCCL 2.24 and later",
 )
 _SIGNS = (
-    Sign(r"\b(?:all|every|each|both) (?:\d+ )?(?:the )?(?:ranks?|gpus?|processes|workers|nodes)\b[^\n]{0,60}(?:same|identical|equal)[^\n]{0,40}(?:stack|place|collective|call|line|op|all_?reduce|barrier|forward|backward|decode|kernel|step|batch|request|function)", "all ranks are in the same place", prose=True),
+    Sign(r"\b(?:all|every|each|both) (?:\d+ )?(?:the )?(?:ranks?|gpus?|processes|workers|nodes)\b[^\n]{0,60}(?:same|identical|equal)[^\n]{0,40}(?:stack|place|collective|call|line|op|all_?reduce|barrier|forward|backward|decode|kernel|step|batch|request|function|SeqNum|sequence (?:number|id)|seq\b|work id)", "all ranks are in the same place", prose=True),
     Sign(r"\b(?:all|every|both) (?:\d+ )?(?:the )?(?:ranks?|gpus?|processes|workers)\b[^\n]{0,60}(?:stuck|hang|block|wait|spin|stop|in)\w*[^\n]{0,30}(?:all_?reduce|all_?gather|broadcast|barrier|reduce_?scatter|all_?to_?all|ncclAllReduce|first collective)", "all ranks are in the same collective", POSSIBLE, prose=True),
 )  # fmt: skip
 
@@ -40,7 +41,7 @@ _SIGNS = (
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live:
         return  # who stands where is known there, and other rules ask the graph
-    if not halted(case):
+    if not halted(case) or in_several_groups(case):
         return
     found = [doing for doing in doings(case) if of_ranks(doing) and doing.kind not in ("unknown", Wait.IDLE.value)]
     waiting = in_kind(found, Wait.COLLECTIVE.value, Wait.DEVICE.value)

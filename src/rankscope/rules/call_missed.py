@@ -67,6 +67,10 @@ _SIGNS = (
 )  # fmt: skip
 
 
+# The weakest of causes: any reason that keeps a rank away looks like this from the other side.
+ONE_SIDE = "ranks wait in a collective, and what the others do is not shown"
+
+
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live or case.collectives:
         return  # who stands where is known there, and other rules ask the graph and the recorders
@@ -161,10 +165,9 @@ def _only_waiting(case: Case) -> Finding | None:
         return None
     because = [doing.site or doing.text for doing in found[:2]] + [event.text for event in timeouts[:2]]
     steps = ("rankscope analyze with the stacks or logs of all ranks, also of those that say nothing", *_STEPS)
-    title = "ranks wait in a collective, and what the others do is not shown"
     return simple(
         RULE,
-        title,
+        ONE_SIDE,
         POSSIBLE,
         because,
         steps,

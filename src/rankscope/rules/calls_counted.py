@@ -76,30 +76,43 @@ _PAIRS = ("SEND", "RECV", "COALESCED")
 
 def _sequence(case: Case) -> Finding | None:
     """Time-outs of one group at different numbers, or from all ranks but some."""
-    seqs: dict[int, int] = {}
-    lines = []
+    if in_several_groups(case):
+        return None
+    groups: dict[object, dict[int, tuple[int, str]]] = {}
     for event in events(case, "torch.watchdog_timeout"):
         number = event.fields.get("seq")
-        if event.fields.get("op") in _PAIRS:
-            continue
-        if event.rank is not None and isinstance(number, int) and event.rank not in seqs:
-            seqs[event.rank] = number
-            lines.append(event.text)
-    if len(set(seqs.values())) > 1:
-        low, high = min(seqs.values()), max(seqs.values())
-        behind = RankSet(rank for rank, seq in seqs.items() if seq == low)
-        return simple(
-            RULE,
-            f"{ranks_phrase(behind)} stand{'s' if len(behind) == 1 else ''} at #{low}, others at #{high}",
-            LIKELY,
-            lines[:3],
-            _STEPS,
-            behind,
-        )
-    missing = RankSet(range(max(seqs) + 1)) - RankSet(seqs) if len(seqs) > 2 else RankSet()
-    if missing and len(missing) * 4 <= len(seqs) + 3:
-        title = f"every rank but {missing} waits at #{next(iter(seqs.values()))}; {ranks_phrase(missing)} report{'s' if len(missing) == 1 else ''} nothing"
-        return simple(RULE, title, LIKELY, lines[:3], _STEPS, missing)
+        if event.fields.get("op") not in _PAIRS and event.rank is not None and isinstance(number, int):
+            group = (event.fields.get("pg"), event.fields.get("pg_desc"))
+            groups.setdefault(group, {}).setdefault(event.rank, (number, event.text))
+    for told_ in sorted(groups.values(), key=len, reverse=True):
+        if (made := _one_group(told_)) is not None:
+            return made
+    return None
+
+
+def in_several_groups(case: Case) -> bool:
+    """Whether several ranks gave up in the same calls, more than one each: those of several groups wait for each other."""
+    said: dict[int, set[tuple[object, object]]] = {}
+    for event in events(case, "torch.watchdog_timeout"):
+        if event.rank is not None:
+            said.setdefault(event.rank, set()).add((event.fields.get("seq"), event.fields.get("op")))
+    calls = list(said.values())
+    return len(calls) > 1 and len(calls[0]) > 1 and all(one == calls[0] for one in calls)
+
+
+def _one_group(said: dict[int, tuple[int, str]]) -> Finding | None:
+    """What the numbers say at which the ranks of one group gave up."""
+    numbers = {number for number, _ in said.values()}
+    lines = [line for _, line in said.values()][:3]
+    if len(numbers) > 1:
+        behind = RankSet(rank for rank, (number, _) in said.items() if number == min(numbers))
+        stand = f"{ranks_phrase(behind)} stand{'s' if len(behind) == 1 else ''}"
+        return simple(RULE, f"{stand} at #{min(numbers)}, others at #{max(numbers)}", LIKELY, lines, _STEPS, behind)
+    missing = RankSet(range(max(said) + 1)) - RankSet(said) if len(said) > 2 else RankSet()
+    if missing and len(missing) * 4 <= len(said) + 3:
+        report = f"{ranks_phrase(missing)} report{'s' if len(missing) == 1 else ''} nothing"
+        title = f"every rank but {missing} waits at #{min(numbers)}; {report}"
+        return simple(RULE, title, LIKELY, lines, _STEPS, missing)
     return None
 
 

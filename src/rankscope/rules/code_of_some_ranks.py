@@ -111,7 +111,7 @@ def _found(case: Case, account: Account) -> Iterator[tuple[Certainty, str, str, 
 
 def _alone(case: Case, section: Section, all_: list[Section]) -> Iterator[tuple[Certainty, str, str, str]]:
     """A call in a block of one rank, or of the others, without a counterpart."""
-    twins = [line for other in all_ if other.who in ("one", "rest") and other.who != section.who for line in other.body]
+    twins = [line for other in all_ if other.who in ("one", "rest") and _apart(other, section) for line in other.body]
     elsewhere = {name for line in (*section.otherwise, *twins) if (name := _name(_CALL, line))}
     members = re.search(r"\bin [A-Za-z_]", section.head) is not None
     for line in section.body:
@@ -138,6 +138,11 @@ def _alone(case: Case, section: Section, all_: list[Section]) -> Iterator[tuple[
             )
     if section.who == "one" and not section.otherwise and _any(case, _WRAPPED):
         yield from _unknown(section)
+
+
+def _apart(one: Section, other: Section) -> bool:
+    """Whether two blocks are those of different ranks: of one and of the rest, or of odd and of even numbers."""
+    return one.who != other.who or (one.head != other.head and "%" in one.head and "%" in other.head)
 
 
 def _unknown(section: Section) -> Iterator[tuple[Certainty, str, str, str]]:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..analysis.awaited import is_python
 from ..analysis.case import Case, Member, Root
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.standing import Standing
@@ -58,7 +59,8 @@ def _class(case: Case, root: Root) -> str:
 
 
 def _foreign(member: Member) -> bool:
-    return member.role is Role.OTHER and member.latest(PythonStacks) is None and not member.gone
+    bare = member.latest(PythonStacks) is None and not is_python(member.process)
+    return member.role is Role.OTHER and bare and not member.gone
 
 
 def _works(standing: Standing) -> bool:

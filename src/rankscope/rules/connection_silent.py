@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from ..analysis.awaited import open_waits
 from ..analysis.case import Case, Member
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.blocked import Blocked
@@ -108,10 +109,11 @@ def _sockets(member: Member) -> tuple[Socket, ...]:
 def _reads(member: Member, one: Socket) -> bool:
     """Whether some thread of the process is blocked in a read of this very socket."""
     blocked, files = member.latest(Blocked), member.latest(OpenFiles)
-    if blocked is None or files is None:
-        return False
-    fds = {f.fd for f in files.files if f.target == f"socket:[{one.inode}]"}
-    return any(fds & set(call.fds) and not call.call.startswith(("send", "write")) for call in blocked.calls)
+    fds = {f.fd for f in files.files if f.target == f"socket:[{one.inode}]"} if files else set()
+    if any(fds & set(wait.fds) and not wait.writes for wait in open_waits(member).values()):
+        return True  # which call it is may not be seen, only what it may wait on
+    calls = blocked.calls if blocked else ()
+    return any(fds & set(call.fds) and not call.call.startswith(("send", "write")) for call in calls)
 
 
 RULE = Rule(id="connection-silent", cls="network-blackhole", check=check, page=__doc__ or "", order=19)

@@ -39,6 +39,8 @@ _SIGNS = (
     Sign(r"\b(?:model|tensors?|data|batch|context|weights|network|features?)\b[^\n]{0,30}\b(?:on|to|onto|in) (?:the |a )?(?:GPU|cuda|device)\b[^\n]{0,40}\bbefore\b[^\n]{0,40}\b(?:loader|workers?|pool|fork\w*|process(?:es)?|children)\b", "a device was used before the workers were made", anywhere=(_CHILD, _STANDS + r"|nothing|sleep|stops|time"), prose=True),
     Sign(r"\b(?:CUDA|cuda|GPU)[^\n]{0,60}(?:before|prior to)[^\n]{0,20}\bfork|\bfork\w*[^\n]{0,40}after[^\n]{0,30}(?:CUDA|cuda) (?:init|context)", "a device was used before the fork", prose=True),
     Sign(r"is_available\(\)[^\n]{0,60}\bFalse\b[^\n]{0,40}\b(?:child(?:ren)?|workers?|fork\w*|Pool|subprocess\w*)|\b(?:child(?:ren)?|workers?|fork\w*|Pool|subprocess\w*)\b[^\n]{0,60}is_available\(\)[^\n]{0,20}\bFalse", "the device is there for the parent and not for its children", prose=True),
+    Sign(r"\b(?:torch\.cuda|cuda|cp\.cuda|pynvml|nvml)\.(?:device_count|is_available|get_device_\w+|current_device|mem_get_info|init|set_device|getDeviceCount|runtime\.\w+)\(", "the script asks for devices, then starts processes that cannot have them",
+         also=(r"\b(?:multiprocessing|mp)\.(?:Process|Pool)\(|ProcessPoolExecutor\(|\bos\.fork\(|\bPool\(|\bProcess\(target",), anywhere=(r"(?:cuda (?:runtime )?error|CUDA error|error:?) ?\(?(?:3|30|46|100|304|999)\)?|unknown error|initialization error|CUDA driver error|all CUDA-capable devices are busy|driver shutting down",), unless=(r"\bspawn\b|forkserver",)),
     Sign(r"_lazy_init[^\n]*\n(?:.*\n){0,12}.*(?:_worker_loop|popen_fork)", "a forked child initialises a device", POSSIBLE),
 )  # fmt: skip
 

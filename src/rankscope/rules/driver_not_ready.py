@@ -43,6 +43,10 @@ _SIGNS = (
     Sign(r"CUDA_ERROR_MPS_\w+|cudaErrorMps\w+|\bMPS (?:client|server|control daemon)\b[^\n]*(?:fail|not ready|not be (?:reached|started)|not running|denied|too many)|nvidia-cuda-mps-\w+[^\n]*(?:not running|defunct|dead|killed)", "the server that shares the GPU does not let the program in"),
     Sign(r"MNNVL[^\n]*(?:not working|fail|error)|imex[-_ ]channels?\b[^\n]*(?:missing|No such|fail|not|denied)|cuMemImportFromShareableHandle[^\n]*(?:fail|error|not permitted)|CU_MEM_HANDLE_TYPE_FABRIC[^\n]*(?:fail|not supported|not permitted|800|801)", "memory of other nodes of the NVLink fabric cannot be had: IMEX is not set up"),
     Sign(r"Cuda failure (?:3 )?'initialization error'", "CUDA cannot start", POSSIBLE, unless=(r"forked subprocess|\bfork\w*\b|multiprocessing|child process|subprocess",)),
+    Sign(r"\b(?:driver|nvidia-\w+|kernel)\b[^\n]{0,40}\b(?:upgrad|updat|install)\w*[^\n]{0,60}\b(?:until (?:a |the )?(?:reboot|restart)|needs? a reboot|not rebooted|without (?:a )?reboot)|\bunattended[- ]upgrad\w+[^\n]{0,80}\b(?:driver|CUDA|GPU)", "the driver was replaced under the running system", prose=True),
+    Sign(r"\b(?:containers?|pods?)\b[^\n]{0,30}\b(?:no longer|does(?:n't| not)|do not|cannot|can't|lost|loses?)\b[^\n]{0,16}\b(?:see|find|access|its|their|the)?\b[^\n]{0,8}\bGPUs?\b|\bsystemctl daemon-reload\b|nvidia-smi[^\n]{0,40}Unknown Error", "the container lost its devices", prose=True),
+    Sign(r"\bfabric ?manager\b[^\n]{0,40}\berrors?\b", "the fabric manager reports errors", prose=True),
+    Sign(r"\b(?:NVML|driver)\b[^\n]{0,16}\bmismatch|\bdriver\b[^\n]{0,30}\b(?:upgrad|updat|replac)\w*\b[^\n]{0,16}\bwhile\b", "the driver was replaced under the running system", prose=True),
     Sign(r"imex[^\n]{0,60}(?:not running|fail|timed? out|inactive|unavailable)", "the IMEX service does not run"),
 )  # fmt: skip
 

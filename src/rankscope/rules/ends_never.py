@@ -19,6 +19,7 @@ Explicit tear-down with a time limit. Mechanism: https://github.com/pytorch/pyto
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
+from ..analysis.endings import TO_BE_ENDED
 from ._outcomes import BAD, cured_by
 from ._text import POSSIBLE, Sign, text_rule
 
@@ -35,14 +36,12 @@ _DONE = (
 # Who may be said to stay; a loss that stays at 2 and a check that found no hang do not count.
 _WHO = r"process(?:es)?|program|script|python|interpreter|job|run|ranks?|rank ?\d+|workers?|it|main|shell|command|launcher|torchrun|memory|gpus?"
 _LASTS = rf"\b(?:no prompt|until (?:its|the) time limit|(?:squeue|qstat|kubectl)\b[^\n]{{0,40}}\b(?:R|Running|running)\b|keeps? (?:its|the|their) (?:nodes?|GPUs?|job|allocation)|prompt (?:does(?:n't| not)|never)|process (?:remains|stays)|stays allocated|(?:hours?|minutes?) old|occupies|does(?:n't| not) quit|needs? (?:an? )?(?:extra )?[`'\"]?(?:Ctrl|\^C|SIG(?:KILL|TERM|INT))|(?:minutes?|hours?|seconds?) later|never (?:exits?|ends?|returns?)|still (?:there|running|alive|in ps)|does(?:n't| not) (?:exit|end|return|quit)|(?:{_WHO})\b[^\n]{{0,40}}\b(?:stays?|remains?|hangs?|hung|stuck)|^[^\w\n]*(?:stays?|remains|hangs|hung|stuck)$|killed by hand|kill -9)\b"
-# A server runs until somebody ends it, and says so.
-_TO_BE_ENDED = r"\b(?:press|use|hit|with|type) (?:Ctrl|Control|CTRL|CONTROL)[-+ ]?C\b[^\n]{0,20}\b(?:to|for) (?:quit|stop|exit|end|shut|terminate|cancel|halt)|\bquit the server with\b"
 _STOPPED = r"|Ctrl-?C|KeyboardInterrupt"
 _SIGNS = (
     Sign(r"Exception ignored in:? <module 'threading'[^\n]*(?:\n[^\n]*){0,8}(?:_shutdown|KeyboardInterrupt)|Error in atexit\._run_exitfuncs", "the interpreter was interrupted while it ended"),
     Sign(_END, "the stack stands in the end of the program", unless=(r"_flush_std_streams|fork\w*_child|Out of memory|out of memory|exitcode: -9|PyGILState_Ensure|interpreter lock|gil_scoped",), prose=True),
     Sign(r"at interpreter shutdown, possibly due to daemon threads|Python runtime state: finalizing", "a thread is still at work while the interpreter ends"),
-    Sign(r"^[^\w\n]*\^C|KeyboardInterrupt|received signal SIGINT", "the work was done, and somebody had to interrupt it", also=(_DONE,), unless=(r"Watchdog caught|out of memory", _TO_BE_ENDED)),
+    Sign(r"^[^\w\n]*\^C|KeyboardInterrupt|received signal SIGINT", "the work was done, and somebody had to interrupt it", also=(_DONE,), unless=(r"Watchdog caught|out of memory", TO_BE_ENDED.pattern)),
     Sign(r"\b(?:interpreter|process|script|program|python|shell|command|client|main)\b[^\n]{0,30}\b(?:does(?:n't| not)|never|will not|won't|fails? to|cannot) (?:exits?|terminates?|quits?)\b", "somebody says that it does not exit", unless=(r"\b(?:child|subprocess|worker)\b[^\n]{0,40}\b(?:put|queue|pipe)|Watchdog caught|out of memory",), prose=True),
     Sign(r"\b(?:interpreter|python) (?:shutdown|shut-down|finali[sz]ation|exit)\b|\b(?:during|at|on) (?:shutdown|finali[sz]ation|interpreter exit|process exit)\b", "it happens while the interpreter ends", anywhere=(BAD,), unless=(r"Watchdog caught|out of memory",), prose=True),
     Sign(r"\b(?:worker|child|sub-?process|process|helper|target|function|loop|\w+_(?:fn|func|loop|main|worker))\b[^\n]{0,20}\b(?:has|have) (?:left its loop|returned|come to its end|run to its end|reached its last line)|\bafter its last (?:line|statement|print)\b", "its work is done, and it is waited for", anywhere=(r"\bjoin\(?\)?|waitpid|Waiting (?:on|for)|" + _LASTS,), unless=(r"\b(?:put|queue|pipe)\b[^\n]{0,40}(?:MB|KB|large|full)|Watchdog caught|out of memory",), prose=True),
@@ -62,6 +61,10 @@ _SIGNS = (
          anywhere=(r"\b(?:done|finished|complete[d]?|final|train_runtime|100%|stopped: `|saved|summary|passed)\b|Training (?:is )?(?:over|done)",), unless=(r"Watchdog caught|out of memory|fork\w*_child",)),
     Sign(r"^(?:_?shutdown\w*|disconnect|_shutdown_\w+) \((?:[^\n]*/)?(?:ray/_private|ray/util|ray/actor|distributed/|vllm/|sglang/|opentelemetry/|grpc/|concurrent/futures/thread|tensorflow/|torch/distributed/rpc|pyspark/|jax/_src/distributed|asyncio/runners|lightning|pytorch_lightning|deepspeed/|horovod/|mpi4py/|wandb/|mlflow/|comet_ml/|neptune/|clearml/|azure/|google/cloud|botocore/|sentry_sdk/|prometheus_client/)", "a library is being taken down",
          unless=(r"Watchdog caught|out of memory|fork\w*_child|dead-?lock|\b\w*(?:all_?gather|all_?reduce|broadcast|barrier|psum|reduce_scatter)\w* \(",)),
+    Sign(r"\bafter (?:the |its )?(?:very )?(?:last|final) (?:epoch|step|iteration|batch|result|test|round)\b[^\n]{0,60}\b(?:time limit|never (?:exits?|ends?|returns?)|hangs?|stays?|stuck|remains?|does not (?:end|exit|return|finish))\b", "the work is done and the process stays", prose=True),
+    Sign(r"\bos\._exit\b|\bdaemon ?= ?True\b|\b(?:wandb\.finish|destroy_process_group|pool\.close|executor\.shutdown|ray\.shutdown|client\.close)\(\)[^\n]{0,24}\b(?:at the end|before|explicitly|by hand|last)", "it ends when it is made to end", unless=(r"Watchdog caught|out of memory",), cures=True),
+    Sign(r"\b(?:does(?:n't| not)|never|not) (?:come|get|go|return)\w*(?: back)?\b[^\n]{0,12}\b(?:shell|prompt|command line)\b", "the process does not come back to the shell", prose=True),
+    Sign(r"\b(?:final|last|best|total|overall)\b[^\n]{0,30}\b(?:and|but) then\b[^\n]{0,20}\b(?:sits?|stays?|hangs?|stops?|nothing|waits?|stands?)\b", "the work is done and the process stays", unless=(r"Watchdog caught|out of memory",), prose=True),
     Sign(r"`?Trainer\.fit`? stopped|Training (?:finished|completed|complete)|train_runtime", "the training is over", POSSIBLE, anywhere=(_LASTS,), unless=(r"Watchdog|timeout|Timed out|Error",)),
 )  # fmt: skip
 

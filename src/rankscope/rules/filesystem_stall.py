@@ -5,8 +5,8 @@ A thread is inside the kernel, waiting for storage: a network file system whose 
 frozen or overloaded disk. It cannot be killed while it waits, and tools that attach to it hang as well.
 
 ## How it is recognised
-State D (or a FUSE request) with a wait channel or kernel stack of a file system, unchanged between two looks. The path comes
-from its open files and its stack.
+State D (or a FUSE request) with a wait channel or kernel stack of a file system, unchanged between two looks, of the thread that
+decides or of one it waits for. The path comes from its open files and its stack.
 
 ## What to do
 Find the mount (`cat /proc/PID/stack`, `ls -l /proc/PID/fd`), see whether the server answers (`stat -f MOUNT` in a shell you
@@ -22,10 +22,11 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
-from ..analysis.standing import Standing, awaits_memory
+from ..analysis.standing import Standing, awaits_memory, stand
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.cgroup import ControlGroup
 from ..model.evidence.space import WaitedMounts
+from ..model.evidence.stacks import PythonStacks
 from ..model.evidence.threads import Threads
 from ..model.process import Role
 from . import Rule
@@ -33,12 +34,15 @@ from ._say import at, ranks_of, roots, waited_for, who
 
 # vfork shows state D too while the child has not yet called exec; freezing shows D with the old wait channel.
 _NOT_STORAGE = ("kernel_clone", "futex", "do_signal_stop", "refrigerator", "__refrigerator", "hrtimer")
+# Waits of a main thread for another one of its process.
+_MINDING = {Wait.CONDITION, Wait.QUEUE, Wait.LOCK, Wait.CHILD, Wait.EXIT}
 _FUSE = ("request_wait_answer", "fuse_")
 
 
 def check(case: Case) -> Iterator[Finding]:
     reached = {root.ref: root for root, _ in roots(case)}
-    for standing in case.standings.values():
+    for deciding in case.standings.values():
+        standing = _thread_below(case, deciding) if deciding.kind in _MINDING else deciding
         if standing.member.gone or standing.member.role is Role.HELPER or not _stalled(standing):
             continue
         root = reached.get(standing.member.ref)
@@ -54,6 +58,13 @@ def check(case: Case) -> Iterator[Finding]:
             next=(f"sudo cat /proc/{standing.member.ref.pid}/stack; ls -l /proc/{standing.member.ref.pid}/fd",
                   "grep -E 'nfs|fuse|lustre|gpfs|ceph' /proc/mounts"),
         )  # fmt: skip
+
+
+def _thread_below(case: Case, deciding: Standing) -> Standing:
+    """The thread that has long waited for storage in a process whose deciding one waits for its threads; else the latter."""
+    stacks = deciding.member.latest(PythonStacks)
+    others = (stand(deciding.member, thread) for thread in (stacks.threads if stacks else ()))
+    return next((one for one in others if _stalled(one) and case.stuck(one.still_s)), deciding)
 
 
 def _stalled(standing: Standing) -> bool:

@@ -19,11 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..analysis.case import Case
+from ..analysis.case import Case, Member
 from ..analysis.standing import awaits_memory
-from ..analysis.threads import ThreadView, views
+from ..analysis.threads import ThreadView, forked, parent_of, views
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.stacks import PythonStacks, Trust
+from ..model.evidence.threads import Threads
 from ..model.ranks import RankSet
 from ..model.words import span
 from . import Rule
@@ -34,7 +35,7 @@ def check(case: Case) -> Iterator[Finding]:
     roots = {root.ref: root for root in case.graph.roots}
     for member in case:
         looks = member.over_time(PythonStacks)
-        for view in views(member):
+        for view in views(member) if not _lone_copy(case, member) else ():
             still = view.task.still_s if view.task else None
             if not _holds_throughout(view, looks) or not _sleeps(view) or not case.stuck(still):
                 continue
@@ -51,6 +52,12 @@ def check(case: Case) -> Iterator[Finding]:
                          *(waited_for(root) if root else ())),
                 next=(f"rankscope stacks pid:{member.ref.pid} --native",),
             )  # fmt: skip
+
+
+def _lone_copy(case: Case, member: Member) -> bool:
+    """Whether it is the only thread of a forked child: nobody wants its GIL, and what it waits for was left in the parent."""
+    kernel = member.latest(Threads)
+    return kernel is not None and len(kernel.threads) == 1 and forked(member, parent_of(case, member))
 
 
 def _holds_throughout(view: ThreadView, looks: tuple[PythonStacks, ...]) -> bool:

@@ -45,7 +45,7 @@ _SIGNS = (
     Sign(r"\w[\w.-]*\[\d+\]: segfault at |traps: \S+\[\d+\] (?:trap|general protection)|general protection fault", "the kernel tells of a crash of a helper", anywhere=(_STILL_WAITS,)),
     Sign(r"<(?:Fork|Spawn)?(?:Server)?Process[^\n>]*(?:stopped\[|stopped exitcode=-|exitcode=-\d|, stopped)|WorkerLostError|Worker exited prematurely|exited with 'signal \d+|KilledWorker|Worker process \d+ was killed by signal", "a pool says that a worker is gone"),
     Sign(r"<defun\w*>?|^\S+\s+\d+\s+(?:[\d.]+\s+){2}0\s+0\s+\S+\s+Z", "a child has ended and was not collected", POSSIBLE),
-    Sign(r"<defunct>|^(?![^\n]*(?:\bCtrl[-+ ]?C\b|\^C)[^\n]*zombie)[^\n]*\bzombie\b|\bZ[sl+<N]{0,3}\b +\S*python|state[: ]+Z\b", "a child has ended and was not collected", anywhere=(_WAIT,), unless=(r"\batexit\.register\b|_run_exitfuncs|_exit_function \(|_shutdown \((?:[^\n]*/)?threading",)),
+    Sign(r"<defunct>|^(?![^\n]*(?:\bCtrl[-+ ]?C\b|\^C)[^\n]*zombie)[^\n]*\bzombie\b(?![^\n]*(?:listen|port\b))|\bZ[sl+<N]{0,3}\b +\S*python|state[: ]+Z\b", "a child has ended and was not collected", anywhere=(_WAIT,), unless=(r"\batexit\.register\b|_run_exitfuncs|_exit_function \(|_shutdown \((?:[^\n]*/)?threading",)),
     Sign(r"process in the process pool was terminated abruptly|BrokenProcessPool|A worker process (?:was|has been) (?:unexpectedly )?(?:terminated|died)|TerminatedWorkerError|worker process managed by the executor was unexpectedly terminated",
          "a pool says that a worker is gone"),
     Sign(r"\b(?:child|worker|helper|sub-?process|process|server|manager|actor|simulator|env(?:ironment)?)\b[^\n]{0,60}\b(?:died|dead|is gone|was gone|crashed|segfault\w*|no longer (?:exists|alive|running)|exited (?:with|unexpectedly)|terminated|killed|vanished|disappeared)",

@@ -52,6 +52,12 @@ _SIGNS = (
     Sign(r"no response from remote LID|\b(?:PSM2?|psm3|opa|hfi\w*)\b[^\n]{0,80}(?:no response|unreachable|link (?:is )?(?:down|not active)|timed out|Endpoint (?:timeout|could not be reached)|context sharing)|rdma_(?:create_ep|accept)[^\n]{0,30}(?:fail|error)|SYNDROME[_ ]\w*RETRY|TRANSPORT_RETRY_EXC", "the fabric's library gets no answer"),
     Sign(r"initializing an OpenFabrics device|No OpenFabrics connection schemes|[Aa]sync fatal event|work queue catastrophic|catastrophic error", "the card reports an event"),
     Sign(r"fi_getinfo\b[^\n]*(?:-61\b|No data available|providers 0|fail)|[Nn]o (?:eligible|optimal|usable|suitable) (?:libfabric )?providers?|(?:NET/OFI|libfabric|OFI|ATL)[^\n]*(?:no provider|providers? (?:were |was )?not found|could not find any[^\n]*provider)|failed to initialize ATL", "libfabric finds no provider for the card"),
+    Sign(r"\b(?:HCA|port|link|cable|NIC|rail|mlx\w*|optic\w*|transceiver)s?\b[^\n]{0,20}\bflap\w*|\bsymbol errors?\b", "a link of the fabric is down", prose=True),
+    Sign(r"\bonly (?:over|with|on|via) (?:the )?(?:RoCE|InfiniBand|IB|RDMA|EFA|verbs|GDR\w*|Slingshot|Omni-?Path)\b|\bover (?:TCP|sockets|ethernet|IPoIB)\b[^\n]{0,24}\b(?:fine|works?|ok|runs?|pass\w*)\b", "it works over sockets", prose=True),
+    Sign(r"\b(?:ib_(?:write|read|send)_(?:bw|lat)|perftest|rping|ibping|ucx_perftest|fi_pingpong|fi_rdm_\w+|osu_(?:bw|latency))\b[^\n]{0,60}\b(?:hangs?|fails?|errors?|stuck|time[sd]? ?out|never|no result)\b", "a test of the fabric fails as well", prose=True),
+    Sign(r"\b(?:subnet manager|opensm|fabric manager of the switch)\b[^\n]{0,30}\b(?:down|not running|dead|missing|restart\w*|fail\w*|off|died)\b", "the subnet manager was away", prose=True),
+    Sign(r"\b(?:mlx\w*|ib\d|HCA|rail|hfi\w*|bnxt\w*|IB link|IB port)\b[^\n]{0,20}\b(?:goes|went|was|is|comes?|keeps going) (?:down|up and down)\b", "a link of the fabric is down", prose=True),
+    Sign(r"\b(?:PFC|ECN|DCQCN|lossless (?:class|queue|ethernet)|pause frames?)\b[^\n]{0,40}\b(?:not|wrong\w*|missing|disabled|off|storms?|mis-?\w+)\b|\b(?:wrong|bad|different|mixed)\b[^\n]{0,10}\bGIDs?\b|\bRoCE ?v1\b", "the fabric is not set up as RoCE needs it", prose=True),
     Sign(r"failed to create a queue pair|run out of queue pairs", "the card makes no more connections"),
     Sign(r"\bGID\b[^\n]{0,60}(?:index|mismatch|wrong|not found)", "the GID index decides", prose=True),
 )  # fmt: skip

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case, Member
 from ..analysis.frame_tables import Kind as Wait
-from ..analysis.threads import ThreadView, forked, possible_holders, views
+from ..analysis.threads import ThreadView, forked, parent_of, possible_holders, views
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.threads import Threads
 from ..model.ranks import RankSet
@@ -40,19 +40,17 @@ _BLOCKED = {Wait.LOCK, Wait.IMPORT_LOCK}
 def check(case: Case) -> Iterator[Finding]:
     roots = {root.ref: root for root in case.graph.roots}
     for member in case:
-        if member.gone or not forked(member):
+        parent = parent_of(case, member)
+        if member.gone or not forked(member, parent):
             continue
         everybody = views(member)
         words = {view.lock_word for view in everybody if view.wants_lock and view.lock_word}
-        if len(words) >= 2 and not any(
-            view.call and _owner_in_parent(view, _parent_of(case, member)) for view in everybody
-        ):
+        if len(words) >= 2 and not any(view.call and _owner_in_parent(view, parent) for view in everybody):
             continue  # two threads of its own wait for two locks: that is between them
         for view in everybody:
             still = view.task.still_s if view.task else None
             if view.wait.kind not in _BLOCKED or not view.asleep or not case.stuck(still):
                 continue
-            parent = _parent_of(case, member)
             owner = _owner_in_parent(view, parent)
             if not owner and (possible_holders(everybody) or _threads(parent) == 1):
                 continue
@@ -79,11 +77,6 @@ def _library(view: ThreadView, member: Member) -> Iterator[Reason]:
     if name and not name.startswith(("python", "libpython", "pypy")):
         known = next((words for start, words in _KNOWN_AS.items() if name.startswith(start)), "")
         yield Reason(f"the wait is inside {name}" + (f" ({known})" if known else ""), "kernel", member.ref)
-
-
-def _parent_of(case: Case, member: Member) -> Member | None:
-    pid = member.process.parent
-    return next((one for ref, one in case.by_ref.items() if ref.pid == pid and ref.host == member.ref.host), None)
 
 
 def _threads(parent: Member | None) -> int:

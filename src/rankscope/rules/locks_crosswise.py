@@ -7,7 +7,8 @@ Two threads took two locks in opposite order, or a thread took a lock that is no
 ## How it is recognised
 For a native mutex its owner is read from memory, and the owners form a cycle. For Python's locks, which have no owner: two
 threads wait for two different locks and no thread is left that could hold them; or one thread waits and every other thread is
-idle or absent; or the function that waits stands in the same stack a second time.
+idle or absent; or the function that waits stands in the same stack a second time. Of semaphores: two threads or more wait for
+one, and all threads of the process sleep without a time limit, so that nobody is left to release it.
 
 ## What to do
 Read both stacks (`rankscope stacks pid:PID --raw`) and take the locks in one order everywhere. A lock that finalizers or
@@ -23,7 +24,7 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case, Member
 from ..analysis.frame_tables import Kind as Wait
-from ..analysis.threads import ThreadView, forked, possible_holders, views
+from ..analysis.threads import ThreadView, forked, nobody_acts, parent_of, possible_holders, views
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.process import Role
 from ..model.ranks import RankSet
@@ -39,7 +40,10 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         all_views = views(member)
         stuck = [view for view in all_views if view.wants_lock and case.stuck(_still(view))]
-        how = _deadlock(member, all_views, stuck) if stuck else None
+        how = _deadlock(all_views, stuck, forked(member, parent_of(case, member))) if stuck else None
+        if how is None:
+            stuck = [view for view in all_views if view.wants_semaphore and case.stuck(_still(view))]
+            how = _semaphores(member, stuck)
         if how is None:
             continue
         text, certainty = how
@@ -56,9 +60,7 @@ def _still(view: ThreadView) -> float | None:
     return view.task.still_s if view.task else None
 
 
-def _deadlock(
-    member: Member, everybody: tuple[ThreadView, ...], stuck: list[ThreadView]
-) -> tuple[str, Certainty] | None:
+def _deadlock(everybody: tuple[ThreadView, ...], stuck: list[ThreadView], copied: bool) -> tuple[str, Certainty] | None:
     """What kind of deadlock this is and how sure; None when somebody may still let go."""
     cycle = _owner_cycle(stuck)
     if cycle:
@@ -73,13 +75,21 @@ def _deadlock(
             return f"{view.name} takes a lock again that it holds, in {at(view.wait.user_frame)}", Certainty.LIKELY
     words = {view.lock_word or id(view) for view in stuck}
     others = tuple(view for view in everybody if view not in stuck)
-    if possible_holders(others) or (forked(member) and len(words) < 2):
+    if possible_holders(others) or (copied and len(words) < 2):
         return None  # somebody may let go, or the lock may be a copy whose holder stayed in the parent
     if len(stuck) >= 2 and len(words) >= 2:
         return f"threads {' and '.join(view.name for view in stuck[:3])} wait for locks of each other", Certainty.LIKELY
     if len(stuck) == 1:
         return f"{stuck[0].name} waits for a lock that no other thread can hold: it holds it itself", Certainty.LIKELY
     return None
+
+
+def _semaphores(member: Member, stuck: list[ThreadView]) -> tuple[str, Certainty] | None:
+    """Semaphores have no owner, but of a process whose threads all wait without limit none is left to release one."""
+    if len(stuck) < 2 or not nobody_acts(member):
+        return None
+    names = ", ".join(view.name for view in stuck[:4])
+    return f"threads {names} wait for semaphores, and no thread is left that could release one", Certainty.LIKELY
 
 
 def _owner_cycle(stuck: list[ThreadView]) -> list[ThreadView]:

@@ -60,6 +60,8 @@ _SIGNS = (
 )  # fmt: skip
 
 
+# Whether it was late or has gone is not in this message, but in what follows it.
+_UNCLEAR = "received errors while waiting"
 # A limit expired, or somebody stands at a meeting; what a log has gone on from is over.
 _WAITED = Sign(
     r"timed? ?out|time-?out|monitoredBarrier|Watchdog caught|barrier|Traceback|main_process_first",
@@ -83,7 +85,7 @@ def check(case: Case) -> Iterator[Finding]:
         yield simple(
             RULE,
             f"ranks {missing} did not reach a monitored barrier in time",
-            LIKELY,
+            POSSIBLE if all(_UNCLEAR in event.text for event in named) else LIKELY,
             [named[0].text],
             _STEPS,
             missing,
@@ -166,6 +168,7 @@ def _step_times(case: Case) -> Iterator[Hit]:
 def _busy_bars(case: Case) -> Iterator[str]:
     """Progress bars that are not done and have run for minutes: somebody works."""
     last: dict[str, tuple[int, str]] = {}
+    limit = _limit(case)
     for event in events(case, "progress.bar"):
         percent, elapsed = event.fields.get("percent"), _seconds(str(event.fields.get("elapsed", "")))
         label = str(event.fields.get("label", ""))[:60].strip() or "progress"
@@ -175,10 +178,24 @@ def _busy_bars(case: Case) -> Iterator[str]:
         elif isinstance(percent, int) and elapsed >= last.get(label, (0, ""))[0]:
             # Items of a data set that is prepared, and long to go: the limit may expire long before.
             ahead = _seconds(_TO_GO.search(event.text)[1]) if _ITEMS.search(event.text) else 0  # type: ignore[index]
-            last[label] = (max(elapsed, ahead), f"{label} {percent}% after {event.fields.get('elapsed')}")
+            stands = _OF_STEPS.match(label) is not None and elapsed < _NEARLY * limit
+            last[label] = (
+                0 if stands else max(elapsed, ahead),
+                f"{label} {percent}% after {event.fields.get('elapsed')}",
+            )
     for elapsed, text in last.values():
         if elapsed >= 240:
             yield text
+
+
+_OF_STEPS = re.compile(r"(?:train|epoch|step|iter|fit|sft|grpo|ppo|pretrain)\w*\b", re.IGNORECASE)
+_NEARLY = 0.8  # of the limit: a bar of steps that stopped long before it expired is of those who wait
+
+
+def _limit(case: Case) -> float:
+    """The limit that expired, in seconds; 0 where none is told."""
+    told = [event.fields.get("timeout_ms") for event in events(case, "torch.watchdog_timeout")]
+    return max((one / 1000 for one in told if isinstance(one, int)), default=0.0)
 
 
 _ITEMS = re.compile(

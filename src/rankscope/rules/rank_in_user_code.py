@@ -71,7 +71,7 @@ def check(case: Case) -> Iterator[Finding]:
             because=(stands(standing), *_tasks(standing), *_alone(case, standing), *_threads(standing), *_peers(case, standing),
                      *waited_for(root)),
             against=tuple(_against(standing)),
-            next=(f"rankscope stacks pid:{standing.member.ref.pid} --source",),
+            next=(f"rankscope stacks pid:{standing.member.ref.pid} --source", *_look_up(standing)),
         )  # fmt: skip
 
 
@@ -182,12 +182,23 @@ def _best(standing: Standing) -> Certainty:
 
 def _doing(standing: Standing) -> str:
     return {
-        Wait.SLEEP: "sleeps", Wait.INPUT: _prompt(standing), Wait.SOCKET: "waits on a socket or poll",
+        Wait.SLEEP: "sleeps", Wait.INPUT: _prompt(standing),
+        Wait.SOCKET: "looks up the address of a host" if _resolves(standing) else "waits on a socket or poll",
         Wait.PIPE: "waits on a pipe", Wait.QUEUE: "waits for a queue", Wait.CONDITION: "waits for a condition",
         Wait.LOCK: "waits for a lock", Wait.CHILD: "waits for a thread or process to end",
         Wait.STORE: "waits for a key in the job's store", Wait.FILE_LOCK: "waits for a file lock",
         Wait.IDLE: "waits in its event loop", Wait.LIBRARY: f"is in {standing.wait.op}, called",
     }.get(standing.kind, "spins" if standing.busy > 0.5 else "stands")  # fmt: skip
+
+
+def _resolves(standing: Standing) -> bool:
+    """Whether it waits for the answer of a name server."""
+    return standing.wait.op == "getaddrinfo"
+
+
+def _look_up(standing: Standing) -> Iterator[str]:
+    if _resolves(standing):
+        yield f"nsenter -t {standing.member.ref.pid} -m cat /etc/resolv.conf"
 
 
 _DEBUGGERS = ("pdb.py", "bdb.py", "ipdb/", "IPython/terminal/debugger.py", "pudb/", "pydevd", "debugpy/")

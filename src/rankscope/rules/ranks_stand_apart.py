@@ -23,6 +23,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 
+from ..analysis.accounts import accounts
 from ..analysis.case import Case
 from ..analysis.doings import Doing, doings, gathered, in_kind, of_ranks, way
 from ..analysis.frame_tables import Kind as Wait
@@ -58,6 +59,8 @@ def _roll_call(case: Case) -> Finding | None:
         placed = [doing for doing in _latest(known) if _says_where(doing)]
         if len(placed) < 2 or len({_place(doing) for doing in placed}) < 2 or _blames_another(placed):
             continue
+        if not in_kind(placed, *_WAITING) and any(account.find(_EXCHANGES) for account in accounts(case)):
+            continue  # prints beside sends: where each stands follows from the order in which they were posted
         if in_kind(placed, *_WAITING) or any(_HALTED.search(doing.text) for doing in placed):
             odd = min(placed, key=_size)
             title = f"{_name(odd)} stand{'s' if _size(odd) == 1 else ''} elsewhere than the others"
@@ -71,6 +74,7 @@ def _latest(known: list[Doing]) -> list[Doing]:
     return list({str(doing.ranks) if doing.ranks else (doing.text, doing.count): doing for doing in known}.values())
 
 
+_EXCHANGES = r"\b(?:P2POp|isend|irecv|Isend|Irecv|ncclSend|ncclRecv)\("
 _HALTED = re.compile(
     r"\b(?:stopped|stuck|hangs?|hung|blocked|waits?|waiting|frozen|launched|up to (?:operation|#|seq)|behind)\b", re.I
 )
@@ -195,6 +199,8 @@ def _not_there(found: list[Doing], waiting: list[Doing]) -> Finding | None:
     others = [doing for doing in found if doing not in away and doing not in there]
     if not away or not there or _blames_another(found) or others or not _told_of_each(found):
         return None
+    if any(_ALIKE.search(doing.text) for doing in away):
+        return None
     odd = min(away, key=_size)
     through = odd.kind == "done" or _THROUGH.search(odd.account.said if odd.account else odd.text) is not None
     title = f"not in the {there[0].op} in which the others wait: {_name(odd)}"
@@ -217,8 +223,10 @@ def _tells_of(doing: Doing) -> bool:
     return account is not None and not account.stacks and bool(account.prose.split("\n\n", 2)[-1].strip())
 
 
+# Somebody says that these are where the others are.
+_ALIKE = re.compile(r"\b(?:same|identical|equal|alike|likewise)\b(?! (?:process|machine|node|host|code|script))", re.I)
 _THROUGH = re.compile(
-    r"\b(?:finished|done|completed|through|not (?:in|inside|at|entered|joined)|no (?:tokens?|gradients?|grads?|data|batch\w*|samples?|requests?|work|inputs?|images?|experts?)|0 (?:tokens?|samples?|requests?|batches)|empty|skip\w*|"
+    r"\b(?:finished|done|(?<!last )completed|through|not (?:in|inside|at|entered|joined)|no (?:tokens?|gradients?|grads?|data|batch\w*|samples?|requests?|work|inputs?|images?|experts?)|0 (?:tokens?|samples?|requests?|batches)|empty|skip\w*|"
     r"next (?:step|iteration|batch|epoch|loop)|already|left|returned|idle|went on|goes on|moved on|ahead|earlier|returns? early|alive)\b",
     re.I,
 )

@@ -19,11 +19,13 @@ No collective behind a rank-local condition: agree on the condition first. Let r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ..analysis.case import Case
+from ..analysis.frame_tables import Kind as Wait
 from ..analysis.progress import advances
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..analysis.standing import Standing
+from ..model.diagnosis import Certainty, CollectiveState, Finding, Kind, Reason
 from ..model.evidence.threads import Threads
 from ..model.ranks import RankSet, ranks_phrase
 from . import Rule
@@ -51,6 +53,9 @@ def check(case: Case) -> Iterator[Finding]:
         if state.detail:
             reasons.append(Reason(state.detail, "recorder"))
         few = len(state.waiting) < len(culprits)
+        if few and _meet(standings):
+            yield _left_behind(case, state, reasons)
+            continue
         doubt = (f"only {ranks_phrase(state.waiting)} issued it: it may be a call too many there",) if few else ()
         yield Finding(
             rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE,
@@ -60,6 +65,24 @@ def check(case: Case) -> Iterator[Finding]:
             processes=tuple(process for rank in culprits for process in case.of_rank(rank)), because=tuple(reasons),
             against=(*doubt, *case.comparison.weak), next=look_next(case, culprits), collective=state,
         )  # fmt: skip
+
+
+def _meet(standings: Sequence[Standing | None]) -> bool:
+    """Whether all who did not come stand at one place of the job, where a group is made."""
+    sites = {one.site if one is not None and one.kind is Wait.RENDEZVOUS else None for one in standings}
+    return len(sites) == 1 and None not in sites
+
+
+def _left_behind(case: Case, state: CollectiveState, reasons: Sequence[Reason]) -> Finding:
+    """The most stand together where a group is made, which takes all its members: the few went on without them."""
+    few = state.waiting
+    return Finding(
+        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=_less_sure(certainty(case)),
+        title=f"{ranks_phrase(few)} went on to {call(state)} while {ranks_phrase(state.missing)} make a group",
+        ranks=few, processes=tuple(process for rank in few for process in case.of_rank(rank)), because=tuple(reasons),
+        against=("fewer may belong to the group than those who wait for it to be made", *case.comparison.weak),
+        next=look_next(case, few), collective=state,
+    )  # fmt: skip
 
 
 def _less_sure(found: Certainty) -> Certainty:

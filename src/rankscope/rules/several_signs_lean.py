@@ -22,6 +22,7 @@ Keep evidence of the next time: `rankscope snapshot -o job.snap`, `TORCH_FR_BUFF
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ..analysis.case import Case
 from ..model.classes import CLASSES
@@ -33,9 +34,11 @@ from ._leanings_below import BELOW
 from ._leanings_processes import PROCESSES
 from ._leanings_ranks import RANKS
 from ._text import rule_id
+from .call_missed import ONE_SIDE
 
 _ROWS = (*RANKS, *PROCESSES, *BELOW)
 _ENOUGH = 3  # points; one row that others have too is not enough
+_SAID, _ALIKE = 2, 1  # what a rule that calls a cause possible is worth, and what resemblance to known cases is
 _STEPS = (
     "rankscope diagnose pid:N          # while it hangs, on each of its hosts (or slurm:JOBID, ssh:HOSTS)",
     "py-spy dump --nonblocking --pid N # of every rank and its children, twice; then rankscope analyze DIR",
@@ -43,13 +46,25 @@ _STEPS = (
 
 
 def check(case: Case) -> Iterator[Finding]:
-    if case.snapshot.live or not complained(case):
-        return
+    yield from after(case, [])
+
+
+def after(case: Case, said: list[Finding]) -> list[Finding]:
+    """What others said, behind the cause that most signs lean to, unless more speaks for one that a rule calls possible."""
+    causes = [one for one in said if one.kind is Kind.CAUSE]
+    if case.snapshot.live or any(one.certainty is not Certainty.POSSIBLE for one in causes) or not complained(case):
+        return said
     found = tuple(shown(case, _ROWS))
     points = total(found)
-    for cls, number in points.most_common(1):
-        if number >= _ENOUGH:
-            yield _finding(cls, points, found)
+    for one in causes[:1]:
+        points[one.cls] += 0 if one.title == ONE_SIDE else _ALIKE if one.rule in _GUESSES else _SAID
+    cls, number = max(points.items(), key=lambda item: item[1], default=("", 0))
+    if not found or number < _ENOUGH or cls in {one.cls for one in causes[:1] if one.rule not in _GUESSES}:
+        return said
+    return [_finding(cls, points, found), *(replace(one, kind=Kind.NOTE) if one in causes else one for one in said)]
+
+
+_GUESSES = ("like-known-cases",)
 
 
 def _finding(cls: str, points: Points, found: tuple[Shown, ...]) -> Finding:
@@ -65,4 +80,4 @@ def _finding(cls: str, points: Points, found: tuple[Shown, ...]) -> Finding:
     )  # fmt: skip
 
 
-RULE = Rule(id=rule_id(__name__), cls="", check=check, page=__doc__ or "", order=1000, last=True)
+RULE = Rule(id=rule_id(__name__), cls="", check=check, page=__doc__ or "", order=1000, after=after)

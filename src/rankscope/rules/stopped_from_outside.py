@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from ..analysis.case import Case
 from ..model.diagnosis import Finding
 from ..model.ranks import RankSet
+from ._complaint import complained
 from ._text import LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, simple
 
 _SIGNS = (
@@ -50,10 +51,16 @@ _OF_A_JOB = re.compile(
     r"python|torchrun|deepspeed|accelerate|mpirun|horovodrun|orted|prted|\bray\b|nccl|_perf\b|train", re.I
 )
 
+_PUT_ASIDE = re.compile(
+    r"^\W*(?:\S*/)?(?:vim?|nvim|nano|emacs|less|more|man|top|htop|watch|tail|gdb|lldb|ssh|screen|tmux|mc|mutt|git log|journalctl|-?(?:ba|z|da)?sh)\b"
+)
+
 
 def check(case: Case) -> Iterator[Finding]:
     rows = [event for event in events(case, "proc.row") if str(event.fields.get("state"))[:1] in ("T", "t")]
     stopped = [event for event in rows if _OF_A_JOB.search(str(event.fields.get("command")))]
+    if not stopped and complained(case):
+        stopped = [event for event in rows if not _PUT_ASIDE.search(str(event.fields.get("command")))]
     if stopped:
         ranks = RankSet(event.rank for event in stopped if event.rank is not None)
         pids = ", ".join(str(event.pid) for event in stopped[:4])

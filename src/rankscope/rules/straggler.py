@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..analysis.awaited import is_python
 from ..analysis.case import Case
 from ..analysis.progress import works
 from ..model.diagnosis import Certainty, Finding, Kind
@@ -34,9 +35,11 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         if not works(standing):
             continue
+        unseen = standing.thread is None and is_python(standing.member.process)
+        place = f", in {at(standing.user_frame)}" if not unseen else "; whether it gets on only its stacks could tell"
         yield Finding(
-            rule=RULE.id, cls=RULE.cls, kind=Kind.NOTE, certainty=Certainty.LIKELY,
-            title=f"{who(standing.member.process)} is behind but works, in {at(standing.user_frame)}",
+            rule=RULE.id, cls=RULE.cls, kind=Kind.NOTE, certainty=Certainty.POSSIBLE if unseen else Certainty.LIKELY,
+            title=f"{who(standing.member.process)} is behind but works{place}",
             ranks=ranks_of(standing), processes=(standing.member.process,), because=(stands(standing), *waited_for(root)),
             next=("rankscope diagnose --sweeps 3 --interval 10",),
         )  # fmt: skip

@@ -42,7 +42,7 @@ _PLACE = re.compile(
     r"(?<![a-z])(?:node|host|rank|worker|machine|master|head|driver|pod|vm|server)s?(?![a-z])", re.IGNORECASE
 )
 _MUST_AGREE = {"nccl", "rccl", "torch", "ray", "openmpi", "ucx", "efa", "libfabric", "dask", "horovod"}
-_LIB = r"(?:nccl|torch|pytorch|cuda|driver|python|ray|mpi|openmpi|ucx|libfabric|ofed|firmware|gloo|image|container|package|library|protobuf|transformers|vllm|glibc|cudnn|release|build)"
+_LIB = r"(?:nccl|torch|pytorch|cuda|driver|python|ray|mpi|openmpi|ucx|libfabric|ofed|firmware|gloo|image|container|package|library|protobuf|transformers|vllm|glibc|cudnn|release|build|numpy|pandas|cloudpickle|pyarrow|jax|tensorflow|horovod|deepspeed|open ?mpi|mpich|aws-ofi-nccl|ofi)"
 # Where an interface was forced, an address of no known family is none at all: there is no such interface.
 _FORCED = r"NCCL_SOCKET_IFNAME(?: set| ?=)"
 _SIGNS = (
@@ -57,6 +57,11 @@ _SIGNS = (
     Sign(r"unsupported pickle protocol|PYTHON_VERSION_MISMATCH|Python in worker has different version|Mismatched versions found|were compiled with different CUDA versions|Descriptors cannot (?:not )?be created directly|(?:PMIx|PMI2?|ORTE|ABI|API|protocol|plugin|wire)[- ](?:server )?versions?[^\n]{0,40}(?:mismatch|not compatible|incompatible|differ|unsupported)", "a version mismatch is reported"),
     Sign(r"Data unpack (?:would read past end of buffer|had inadequate space)|unpack(?:ing)? (?:failure|error)[^\n]*(?:orte|prte|pmix|ess)|(?:ORTE|PRTE)_ERROR_LOG: (?:Unpack|Data unpack)|compiled for (?:a different|another) (?:version|Open MPI)|component version does not match|unrecognized (?:PMI )?version|PMI version mismatch", "daemons of different releases do not understand each other"),
     Sign(r"\bUNPACK-(?:PAST-END|INADEQUATE-SPACE|FAILURE|READ-PAST)\w*|PMIX_ERR_UNPACK\w*|PMIx_Init failed[^\n]*(?:version|compat)", "daemons of different releases do not understand each other"),
+    Sign(rf"\b(?:node|host|machine|rank|worker|pod|server|head|client|scheduler|login|master)s?\b[^\n]{{0,60}}\b{_LIB}\b ?v?\d+[\d.]*[^\n]{{0,30}}\b(?:others?|rest|remaining|workers?|clients?|server|nodes)\b[^\n]{{0,20}}\b\d+[\d.]*\b", "one side has another version than the others", unless=(r"\b(?:fixed|works?|fine|passes|downgrad\w+|upgrad\w+)\b",), prose=True),
+    Sign(r"\b(?:two|2|several|both|second)\b[^\n]{0,16}\b(?:different |copies of |versions of )?(?:lib)?(?:nccl|rccl|cudart|cudnn|mpi|torch|protobuf|ucx)\w*(?:\.so)?\b[^\n]{0,24}\b(?:loaded|linked|mapped|in one process)|\b(?:mpirun|mpiexec|launcher)\b[^\n]{0,30}\b(?:Open ?MPI|MPICH|Intel MPI|MVAPICH)\b[^\n]{0,60}\b(?:built|compiled|linked)\b[^\n]{0,12}\b(?:with|against|for)\b", "libraries of different builds are mixed", prose=True),
+    Sign(r"\b(?:image|container|driver|version|environment|wheel|build|release|firmware)s?\b on [^\n]{0,20}?\b(?:is|are|has)\b[^\n]{0,12}\d[\d.]+[^\n]{0,12}\b(?:and|but|while)\b[^\n]{0,6}\bon\b[^\n]{0,20}\d[\d.]+", "one node has another version than the others", prose=True),
+    Sign(r"\b(?:driver|nccl|image|container|firmware|version|library|torch|pytorch|cuda|release)s?\b[^\n]{0,20}\b(?:on|of|in)\b[^\n]{0,30}\b(?:nodes?|hosts?|machines?|ranks?|workers?|pods?)\b[^\n]{0,12}\b(?:is|are|was|were)\b[^\n]{0,8}\b(?:older|newer|different|outdated|another one|not the same)\b", "somebody says that versions differ", prose=True),
+    Sign(r"\b(?:built|compiled|linked)\b (?:against|with|for)\b[^\n]{0,30}\d[\d.]*[^\n]{0,30}\b(?:but|and|while|yet)\b[^\n]{0,12}\b(?:loads?|finds?|uses?|runs?|gets?|sees?)\b[^\n]{0,24}\d", "libraries of different builds are mixed", prose=True),
     Sign(r"incompatible Protobuf Gencode/Runtime versions|Protobuf[^\n]{0,40}versions? when loading", "a library was generated for another release of protobuf"),
     Sign(r"No module named 'numpy\._core|Can't get attribute '_(?:function_setstate|make_skeleton_class)'|is required for a normal functioning of this module, but found|CUDA version \([\d.]+\) mismatches the version", "what one side wrote or needs is of another release than what the other side has"),
     Sign(r"\blib(?:cudart|cublas\w*|cudnn\w*|nccl|nvrtc|hip\w*|rccl|mpi|fabric|uc[pt]|efa|ibverbs)\.so[\d.]*: cannot open shared object file", "a library of another release is not there", also=(r"node|host|machine|rank|worker|pod|container",)),
@@ -95,7 +100,10 @@ _AT = re.compile(
     r"\b(?:nodes?|hosts?|ranks?|workers?|machines?|head|master|server|client|login|driver node|pods?|containers?)\b[ -]?(?:node|[A-Z]\b|\d[\d,-]*|\w{0,12}\d)?",
     re.I,
 )
-_HAS = re.compile(rf"\b(?P<library>{_LIB})\b[^\d\n;,]{{0,12}}(?P<version>\d+\.\d+[\w.]*)", re.I)
+_HAS = re.compile(
+    rf"\b(?P<library>{_LIB})\b[^\d\n;,]{{0,12}}(?P<version>\d+\.\d+[\w.]*|(?<=driver )\d{{3}}\b|(?<=numpy )\d\b|(?<=cuda )\d\d\b)",
+    re.I,
+)
 
 
 def _of_sentences(case: Case) -> Iterator[str]:

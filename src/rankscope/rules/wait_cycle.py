@@ -3,7 +3,8 @@
 ## What it means
 Nobody is absent: each member of the circle waits for the next one. Two ranks that both send first (and whose messages are too
 large to be buffered), both receive first, or that took two groups or two file locks in opposite order never get on. Neither
-do a parent that waits for the end of its child and the child that writes into a full pipe that the parent does not read.
+do a parent that waits for the end of its child and the child that writes into a full pipe that the parent does not read, or two
+programs that both write before they read.
 
 ## How it is recognised
 The wait-for graph has a closed circle from which no wait leads out, and its members have stood still for longer than
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..analysis.awaited import unsure, writes
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.graph import oldest
@@ -33,6 +35,7 @@ from . import Rule
 from ._say import name
 
 _LOCKS = {Wait.FILE_LOCK, Wait.FILE_BATON, Wait.LOCK}
+_WRITE = ("write", "writev", "pwrite64")
 _TALK = {Wait.P2P, Wait.SOCKET, Wait.PIPE}
 
 
@@ -43,13 +46,19 @@ def check(case: Case) -> Iterator[Finding]:
         if cls is None or (age is not None and not case.stuck(age)):
             continue
         yield Finding(
-            rule=RULE.id, cls=cls, kind=Kind.CAUSE, certainty=Certainty.LIKELY if age is not None else Certainty.POSSIBLE,
+            rule=RULE.id, cls=cls, kind=Kind.CAUSE, certainty=_sure(case, cycle, age),
             title=f"{len(cycle)} processes wait for each other in a circle: " + ", ".join(name(case, ref) for ref in cycle[:4]),
             ranks=_ranks(case, cycle),
             processes=tuple(case.by_ref[ref].process for ref in cycle if ref in case.by_ref),
             because=(*_steps(case, cycle), Reason(f"nobody in the circle has moved for {span(age)}", "kernel")),
             next=("rankscope stacks --source",),
         )  # fmt: skip
+
+
+def _sure(case: Case, cycle: tuple[ProcessRef, ...], age: float | None) -> Certainty:
+    """A circle that has an age is likely; one that rests on what somebody may be waiting on, among other things, possible."""
+    open_ones = any(ref in case.by_ref and unsure(case.by_ref[ref]) for ref in cycle)
+    return Certainty.POSSIBLE if age is None or open_ones else Certainty.LIKELY
 
 
 def _ranks(case: Case, cycle: tuple[ProcessRef, ...]) -> RankSet:
@@ -60,9 +69,11 @@ def _ranks(case: Case, cycle: tuple[ProcessRef, ...]) -> RankSet:
 
 def _class(case: Case, cycle: tuple[ProcessRef, ...]) -> str | None:
     standings = [case.standings[ref] for ref in cycle if ref in case.standings]
-    kinds = {standing.kind for standing in standings}
+    kinds = {Wait.PIPE if writes(standing.member) else standing.kind for standing in standings}
     if kinds & _LOCKS:
         return "lock-order-deadlock"
+    if kinds == {Wait.PIPE} and any(_writes(case, ref) for ref in cycle):
+        return "queue-pipe-full"  # each writes until the other one reads
     if kinds <= _TALK:
         return None if _silent(case, cycle) else "p2p-order-deadlock"
     if Wait.CHILD in kinds and kinds <= {Wait.CHILD, Wait.PIPE}:
@@ -72,6 +83,16 @@ def _class(case: Case, cycle: tuple[ProcessRef, ...]) -> str | None:
     if kinds & {Wait.COLLECTIVE, Wait.BACKWARD}:
         return None if case.collectives else "collective-cycle"  # recorders name the groups
     return None
+
+
+def _writes(case: Case, ref: ProcessRef) -> bool:
+    """Whether the deciding thread of a process stands in a write."""
+    standing = case.standings.get(ref)
+    blocked = standing.member.latest(Blocked) if standing and standing.kernel else None
+    calls = blocked.calls if blocked else ()
+    return any(
+        call.tid == standing.kernel.tid and call.call in _WRITE for call in calls if standing and standing.kernel
+    )
 
 
 def _silent(case: Case, cycle: tuple[ProcessRef, ...]) -> bool:

@@ -11,10 +11,13 @@ horovod/common/basics.py
     rendezvous: init
     exit: shutdown
 mpi4py/MPI.pyx
-    collective: Allreduce allreduce Allgather allgather Allgatherv Alltoall alltoall Alltoallv Barrier barrier
-        Bcast bcast Gather gather Gatherv Reduce reduce Scatter scatter Scatterv Scan scan
-    p2p: Send Recv send recv Sendrecv Probe Wait Waitall
-    rendezvous: Split Create Dup
+    collective: Allreduce allreduce Allgather allgather Allgatherv Alltoall alltoall Alltoallv Alltoallw Barrier barrier
+        Bcast bcast Gather gather Gatherv Reduce reduce Reduce_scatter Reduce_scatter_block Scatter scatter Scatterv Scan
+        scan Exscan exscan Fence
+    p2p: Send Recv send recv Ssend ssend Bsend Rsend Sendrecv sendrecv Sendrecv_replace Probe probe Mprobe mprobe Wait wait
+        Waitall waitall Waitany waitany
+    rendezvous: Split Create Dup Create_group Split_type Merge Connect Accept Spawn Init Init_thread
+    exit: Finalize
 deepspeed/comm/comm.py
     collective: @collectives
     p2p: @p2p

@@ -5,13 +5,14 @@ Pipe ends share an inode; sockets of one host name each other's; sockets of two 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from ...model.diagnosis import Wait
 from ...model.evidence.blocked import Blocked
 from ...model.evidence.files import OpenFiles
 from ...model.evidence.sockets import Socket, Sockets
 from ...model.process import ProcessRef, Role
+from ..ends import ancestors, eldest, ends
 from ..frame_tables import Kind
 from ..scene import Scene
 from ..standing import Standing, idle_worker
@@ -24,27 +25,27 @@ _READS = ("read", "recv", "poll", "ppoll", "epoll", "select", "pselect")
 
 
 def find(scene: Scene) -> Iterator[Wait]:
-    pipes, by_inode, by_pair = _pipe_holders(scene), _socket_holders(scene), _by_addresses(scene)
+    held = ends(scene)
     for standing in scene.standings.values():
         ref = standing.member.ref
         if standing.kind in _SAID or standing.member.role is Role.HELPER or idle_worker(standing):
             continue
         for target in _blocked_on(standing):
             if isinstance(target, Socket):
-                others = by_inode.get((ref.host, target.peer_inode), ()) or by_pair.get((target.peer, target.local), ())
-                others = [one for one in _eldest(scene, others) if not _listens_aside(scene.standings.get(one), target)]
+                others = held.of_peer(ref.host, target)
+                others = [one for one in eldest(scene, others) if not _listens_aside(scene.standings.get(one), target)]
                 what = (
                     f"its peer on {target.kind} {target.local} → {target.peer}"
                     if target.peer
                     else f"its {target.kind} peer"
                 )
             else:
-                others, what = pipes.get((ref.host, target, _wanted(standing)), ()), f"the other end of {target}"
+                others, what = held.pipes.get((ref.host, target, _wanted(standing)), ()), f"the other end of {target}"
             servant = _wanted(standing) == "w" and standing.member.role is not Role.RANK
             for other in others:
                 if _serves(scene, other) or _both_mind(scene, standing, other):
                     continue
-                if servant and other.pid in _ancestors(scene, ref):
+                if servant and other.pid in ancestors(scene, ref):
                     continue  # a child that reads from its parent waits for work, not for a result
                 if (
                     other != ref
@@ -69,17 +70,6 @@ def _blocked_on(standing: Standing) -> Iterator[Socket | str]:
             yield target
         elif target.startswith("socket:[") and int(target[8:-1]) in known:
             yield known[int(target[8:-1])]
-
-
-def _ancestors(scene: Scene, ref: ProcessRef) -> set[int]:
-    """The pids of a process's parent, its parent, and so on, inside the job."""
-    by_pid = {(one.host, one.pid): one for one in scene.members}
-    found: set[int] = set()
-    at: ProcessRef | None = ref
-    while at is not None and at.pid not in found:
-        found.add(at.pid)
-        at = by_pid.get((at.host, scene.members[at].process.parent))
-    return found - {ref.pid}
 
 
 def _shared(scene: Scene, standing: Standing, other: ProcessRef, target: Socket | str) -> bool:
@@ -115,12 +105,6 @@ def _listens_aside(other: Standing | None, target: Socket) -> bool:
     return any(fds & set(call.fds) for call in calls if call.tid != other.kernel.tid and call.call.startswith(_READS))
 
 
-def _eldest(scene: Scene, holders: Sequence[ProcessRef]) -> list[ProcessRef]:
-    """Without those that inherited the socket from another holder: a pool's workers have copies of all their parent's."""
-    pids = {ref.pid for ref in holders}
-    return [ref for ref in holders if scene.members[ref].process.parent not in pids]
-
-
 def _wanted(standing: Standing) -> str:
     """Which end the other side must hold: who reads waits for a writer."""
     blocked = standing.member.latest(Blocked)
@@ -128,39 +112,3 @@ def _wanted(standing: Standing) -> str:
         next((c for c in blocked.calls if standing.kernel and c.tid == standing.kernel.tid), None) if blocked else None
     )
     return "r" if call is not None and call.call.startswith(("write", "send")) else "w"
-
-
-def _pipe_holders(scene: Scene) -> dict[tuple[str, str, str], list[ProcessRef]]:
-    """Who holds each end of each pipe: (host, pipe, r or w)."""
-    found: dict[tuple[str, str, str], list[ProcessRef]] = {}
-    for ref, member in scene.members.items():
-        files = member.latest(OpenFiles)
-        ends = (
-            {(one.target, end) for one in files.files if one.target.startswith("pipe:") for end in one.mode}
-            if files
-            else ()
-        )
-        for target, end in ends:
-            found.setdefault((ref.host, target, end), []).append(ref)
-    return found
-
-
-def _socket_holders(scene: Scene) -> dict[tuple[str, int], list[ProcessRef]]:
-    found: dict[tuple[str, int], list[ProcessRef]] = {}
-    for ref, member in scene.members.items():
-        files = member.latest(OpenFiles)
-        for one in files.files if files else ():
-            if one.target.startswith("socket:["):
-                found.setdefault((ref.host, int(one.target[8:-1])), []).append(ref)
-    return found
-
-
-def _by_addresses(scene: Scene) -> dict[tuple[str, str], list[ProcessRef]]:
-    """Who has a TCP socket with this (local, peer) pair; loopback addresses mean something on one host only."""
-    found: dict[tuple[str, str], list[ProcessRef]] = {}
-    for ref, member in scene.members.items():
-        sockets = member.latest(Sockets)
-        for one in sockets.sockets if sockets else ():
-            if one.kind == "tcp" and one.peer and not one.peer.startswith(("127.", "[::1]")):
-                found.setdefault((one.local, one.peer), []).append(ref)
-    return found

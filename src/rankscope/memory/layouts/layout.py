@@ -65,6 +65,8 @@ class Layout:
     code_first_line: int
     code_lines: int
     code_instructions: int  # from 3.11 they follow the record
+    code_bytes: int  # up to 3.10: the instructions, an object of their own
+    code_stack_size: int
     code_local_count: int  # up to 3.10: co_nlocals
     code_local_names: int  # co_varnames, then co_localsplusnames
     code_local_kinds: int
@@ -74,6 +76,7 @@ class Layout:
     sized_size: int
     type_name: int
     type_flags: int
+    type_call: int
     type_dict_offset: int
     type_keys: int
     text_length: int
@@ -99,4 +102,5 @@ class Layout:
     weakref_object: int
     method_self: int
     function_code: int
+    call_instructions: str  # the numbers of all that call something, 3.11 and later with their quickened forms
     free_threaded: bool = False

@@ -16,6 +16,7 @@ class Outsider:
     state: str
     fd: int
     inode: int
+    parent: int = 0
 
 
 @evidence("outsiders")

@@ -29,6 +29,10 @@ class Frame:
     library: str | None = None
 
 
+# Where readers of native frames show the functions of mpi4py; our own reader shows them there as well.
+MPI = "mpi4py/MPI.pyx"
+
+
 class Stack(tuple):  # type: ignore[type-arg]
     """Frames, root first. A tuple of its own type, because snapshots write equal ones once."""
 

@@ -26,6 +26,8 @@ class KernelThread:
     voluntary: int = -1  # context switches; -1 where unreadable
     involuntary: int = -1
     still_s: float | None = None
+    ran_s: float = -1.0  # of a thread that wants the CPU: how long it had one since it started, to the nanosecond
+    delayed_s: float = -1.0  # and for how long it was kept waiting for one
 
 
 @evidence("threads")
@@ -43,4 +45,6 @@ class Threads:
     read_bytes: int = -1  # by read calls of any kind, since it started; -1 where we may not know
     written_bytes: int = -1
     exit_status: int | None = None  # of a zombie, as wait(2) gives it; 0 also stands for "we may not know"
+    exact_ages: bool = False  # each ``still_s`` was told by the clock of the CPU on which the thread last ran
+    forked: bool = False  # made by fork alone: it has run no other program since
     below_cpu_s: float = -1.0  # CPU time of its descendants, dead or alive; -1 where not looked at

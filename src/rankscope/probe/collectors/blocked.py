@@ -47,8 +47,9 @@ def _call(target: Target, task: KernelThread) -> BlockedCall | None:
         return BlockedCall(task.tid, name, _epolled(target, args[0]), timed=args[3] < 1 << 31)
     if name == "futex":
         timed = bool(args[3]) and args[1] & _FUTEX_COMMAND in (0, 9)
-        return BlockedCall(task.tid, name, address=args[0], timed=timed, shared=not args[1] & _FUTEX_PRIVATE,
-                           owner=_mutex_owner(target, args[0]), library="" if timed else _library(target, task))  # fmt: skip
+        shared = not args[1] & _FUTEX_PRIVATE
+        owner, library = _mutex_owner(target, args[0], shared), "" if timed else _library(target, task)
+        return BlockedCall(task.tid, name, address=args[0], timed=timed, shared=shared, owner=owner, library=library)
     if name in ("wait4", "waitid"):
         pid = args[0] if name == "wait4" else (args[1] if args[0] == 1 else 0)
         return BlockedCall(task.tid, name, child=pid if 0 < pid < 1 << 31 else 0)
@@ -67,17 +68,20 @@ def _polled(target: Target, address: int, count: int) -> tuple[int, ...]:
     return tuple(fd for fd, _, _ in struct.iter_unpack("<ihh", raw[: len(raw) // 8 * 8]) if fd >= 0)
 
 
-def _mutex_owner(target: Target, address: int) -> int:
+def _mutex_owner(target: Target, address: int, shared: bool) -> int:
     """The owner of a contended glibc mutex: ``{int lock; unsigned count; int owner; …}``, lock 2 when somebody waits
-    (nptl, ``struct __pthread_mutex_s``). Anything else that is a futex has no such word, so a living thread must bear it.
-    A forked child has a copy of its parent's mutexes: there the owner may be a thread of the parent."""
+    (nptl, ``struct __pthread_mutex_s``). Anything else that is a futex has no such word, so a living thread of this
+    process must bear it. A forked child has a copy of its parent's mutexes: there the owner may be a thread of the parent;
+    of a mutex that processes share, any thread."""
     raw = _memory(target, address, 12)
     if len(raw) < 12:
         return 0
     lock, _, owner = struct.unpack("<iIi", raw)
     if lock != 2 or not 0 < owner < 1 << 22:
         return 0
-    return owner if os.path.exists(f"{target.proc}/{owner}/stat") else 0
+    family = (target.process.ref.pid, target.process.parent)
+    near = any(os.path.exists(f"{target.proc}/{pid}/task/{owner}/stat") for pid in family)
+    return owner if near or (shared and os.path.exists(f"{target.proc}/{owner}/stat")) else 0
 
 
 def _library(target: Target, task: KernelThread) -> str:
@@ -127,6 +131,7 @@ def _file_locks(target: Target, kernel: Threads) -> tuple[HeldLock, ...]:
     pid = target.process.ref.pid
     if not any(map(_may_wait_for_lock, kernel.threads)):
         return ()
+    mine = {pid, *(task.tid for task in kernel.threads)}
     holders: dict[str, tuple[str, int, str]] = {}
     found = []
     for line in procfs.read(f"{target.proc}/locks", 1 << 20).decode("ascii", "replace").splitlines():
@@ -135,15 +140,33 @@ def _file_locks(target: Target, kernel: Threads) -> tuple[HeldLock, ...]:
         kind, _, _, owner, inode = (fields[1:] if waiting else fields)[:5]
         if not waiting:
             holders[number] = (kind, int(owner), inode)
-        elif number in holders and int(owner) in {pid, *(task.tid for task in kernel.threads)}:
+        elif number in holders and (
+            int(owner) in mine or (int(owner) == -1 and _inode(inode) in _asked_for(target, kernel))
+        ):
             keepers = _keepers(target, holders[number][1], inode)
             found.append(HeldLock(pid, kind, _path(target, inode), keepers, _comm(target, keepers[0])))
-    return tuple(found)
+    return tuple(dict.fromkeys(found))
+
+
+def _asked_for(target: Target, kernel: Threads) -> set[int]:
+    """Inodes of the files on which threads stand in fcntl: a lock of an open file description names no process (fcntl(2))."""
+    found: set[int] = set()
+    for task in kernel.threads:
+        if task.syscall and NAMES.get(task.syscall[0]) == "fcntl":
+            try:
+                found.update(map(int, _INODE.findall(procfs.read(f"{target.path}/fdinfo/{task.syscall[1]}", 4096))))
+            except OSError:
+                continue
+    return found
+
+
+def _inode(device_inode: str) -> int:
+    return int(device_inode.rsplit(":", 1)[-1])
 
 
 def _keepers(target: Target, taker: int, device_inode: str) -> tuple[int, ...]:
-    """Who holds a lock: its taker; where that has ended, those that inherited the open file, to which flock's locks belong
-    (flock(2)). The kernel shows the lock beside such a descriptor in fdinfo (proc(5))."""
+    """Who holds a lock: its taker; where that has ended or is not told, those that have the open file, to which such locks
+    belong (flock(2), fcntl(2)). The kernel shows the lock beside such a descriptor in fdinfo (proc(5))."""
     if os.path.exists(f"{target.proc}/{taker}/stat"):
         return (taker,)
     inode = device_inode.rsplit(":", 1)[-1].encode()
@@ -199,7 +222,7 @@ def _comm(target: Target, pid: int) -> str:
 
 def _path(target: Target, device_inode: str) -> str:
     """The open file of this process with that inode; else the inode itself."""
-    inode = int(device_inode.rsplit(":", 1)[-1])
+    inode = _inode(device_inode)
     try:
         fds = os.listdir(f"{target.path}/fd")
     except OSError:

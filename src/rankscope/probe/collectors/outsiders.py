@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from ...model.evidence.blocked import Blocked
 from ...model.evidence.files import OpenFiles
+from ...model.evidence.may_wait import MayWait
 from ...model.evidence.outsiders import Outsider, Outsiders
 from ...model.evidence.sockets import Sockets
 from .. import procfs
@@ -19,6 +20,7 @@ from ..collector import Collector, Target, Touch
 _MAX_PROCESSES = 4096
 _MAX_FDS = 1024
 _MAX_FOUND = 16
+_MAX_ENDS = 8  # a thread that may wait on more than this tells nothing
 
 
 def collect(target: Target) -> Outsiders | None:
@@ -40,22 +42,30 @@ def _look(target: Target, pid: int, fd: int, inode: int) -> Outsider | None:
         stat = procfs.stat(target.proc, pid)
     except (OSError, ValueError, IndexError):
         return None
-    return Outsider(pid, stat.comm, stat.state, fd, inode)
+    return Outsider(pid, stat.comm, stat.state, fd, inode, stat.parent)
 
 
 def _other_ends(target: Target) -> Iterator[tuple[int, int]]:
-    """(inode of the other end, our descriptor) of threads that wait on one descriptor; both ends of a pipe share theirs."""
-    blocked, files, sockets = (target.seen.get(kind) for kind in ("blocked", "files", "sockets"))
-    if not isinstance(blocked, Blocked) or not isinstance(files, OpenFiles):
+    """(inode of the other end, our descriptor) of threads that wait on one descriptor, or may wait on a few; both ends of a
+    pipe share theirs."""
+    files, sockets = target.seen.get("files"), target.seen.get("sockets")
+    if not isinstance(files, OpenFiles):
         return
     targets = {one.fd: one.target for one in files.files}
     peers = {one.inode: one.peer_inode for one in sockets.sockets} if isinstance(sockets, Sockets) else {}
-    for fd in sorted({call.fds[0] for call in blocked.calls if len(call.fds) == 1}):
+    for fd in sorted(_awaited(target)):
         kind, _, number = targets.get(fd, "").partition(":")
         inode = int(number[1:-1]) if number[1:-1].isdigit() else 0
         end = inode if kind == "pipe" else peers.get(inode, 0) if kind == "socket" else 0
         if end:
             yield end, fd
+
+
+def _awaited(target: Target) -> set[int]:
+    blocked, may_wait = target.seen.get("blocked"), target.seen.get("may-wait")
+    seen = {call.fds[0] for call in blocked.calls if len(call.fds) == 1} if isinstance(blocked, Blocked) else set()
+    open_waits = may_wait.waits if isinstance(may_wait, MayWait) else ()
+    return seen | {fd for wait in open_waits if len(wait.fds) <= _MAX_ENDS for fd in wait.fds}
 
 
 def _holders(target: Target) -> dict[int, list[int]]:

@@ -1,7 +1,7 @@
 """State, wait channel, system call, CPU time, switches and stillness of every thread, from /proc/PID/task (proc(5)).
 
 The age of stillness is the scheduler's clock now minus ``se.exec_start`` of /proc/PID/task/TID/sched, the moment the
-thread last ran. The clock is read off our own thread, which is running at this very moment.
+thread last ran. The clock is read off our own thread, which is running at this very moment, on the CPU of that thread.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from ...model.evidence.threads import KernelThread, Threads
 from ...model.process import Role
 from .. import procfs
 from ..collector import Collector, Target, Touch
+from ..cpu_clocks import Clocks
 
+_FORKNOEXEC = 0x40  # PF_FORKNOEXEC (linux/sched.h): forked, but did not call exec
 _EXEC_START = re.compile(rb"se\.exec_start\s*:\s*([0-9.]+)")
 _STATUS = {
     name: re.compile(rb"^" + name + rb":\s*(.+)$", re.MULTILINE)
@@ -37,11 +39,14 @@ def collect(target: Target) -> Threads:
     path = target.path
     stat = procfs.stat(target.proc, target.process.ref.pid)
     status = procfs.read(f"{path}/status")
-    clock = _scheduler_clock_ms(target.proc)
-    threads = []
+    clocks = _clocks(target)
+    home = _scheduler_clock_ms(target.proc)
+    threads, exact = [], home is not None
     for tid in sorted(map(int, os.listdir(f"{path}/task")))[:MAX_THREADS]:
         try:
-            threads.append(_thread(f"{path}/task/{tid}", tid, clock))
+            thread, told = _thread(f"{path}/task/{tid}", tid, home, clocks)
+            threads.append(thread)
+            exact = exact and told
         except (FileNotFoundError, ProcessLookupError):
             continue  # it ended while we looked
     ns_pids = _field(status, b"NSpid").split()
@@ -53,20 +58,50 @@ def collect(target: Target) -> Threads:
         tracer=int(_field(status, b"TracerPid") or 0), frozen=_frozen(path),
         ns_pid=int(ns_pids[-1]) if len(ns_pids) > 1 else None, pending_stop=bool(pending & _STOP_BIT),
         uptime_s=_uptime(target.proc) - stat.started / procfs.TICKS, rss_bytes=stat.rss_pages * 4096,
-        exit_status=stat.exit_status if stat.state in "ZX" else None,
+        exit_status=stat.exit_status if stat.state in "ZX" else None, exact_ages=exact,
+        forked=bool(stat.flags & _FORKNOEXEC),
     )  # fmt: skip
 
 
-def _thread(path: str, tid: int, clock_ms: float | None) -> KernelThread:
+def _thread(path: str, tid: int, home_ms: float | None, clocks: Clocks) -> tuple[KernelThread, bool]:
+    """One thread, and whether its age was told by the clock of its own CPU."""
     stat = procfs.parse_stat(procfs.read(f"{path}/stat"))
     status = procfs.read(f"{path}/status")
-    return KernelThread(
+    clock_ms = clocks.now_ms(stat.processor) if home_ms is not None and stat.state not in "RZX" else None
+    told = clock_ms is not None or stat.state in "RZX"
+    ran_s, delayed_s = _schedstat(path) if stat.state == "R" else (-1.0, -1.0)
+    thread = KernelThread(
         tid=tid, comm=stat.comm, state=stat.state, wchan=_text(f"{path}/wchan"), syscall=_syscall(f"{path}/syscall"),
         kernel_stack=_kernel_stack(f"{path}/stack") if stat.state == "D" else (), cpu_s=stat.cpu / procfs.TICKS,
         voluntary=int(_field(status, b"voluntary_ctxt_switches") or -1),
         involuntary=int(_field(status, b"nonvoluntary_ctxt_switches") or -1),
-        still_s=_still(path, clock_ms) if stat.state not in "RZX" else (0.0 if stat.state == "R" else None),
+        still_s=_still(path, clock_ms or home_ms) if stat.state not in "RZX" else (0.0 if stat.state == "R" else None),
+        ran_s=ran_s, delayed_s=delayed_s,
     )  # fmt: skip
+    return thread, told
+
+
+def _schedstat(path: str) -> tuple[float, float]:
+    try:
+        return parse_schedstat(procfs.read(f"{path}/schedstat", 128))
+    except FileNotFoundError:
+        return -1.0, -1.0  # a kernel that does not count, or the thread has ended
+
+
+def parse_schedstat(raw: bytes) -> tuple[float, float]:
+    """Seconds on a CPU and seconds of waiting for one (Documentation/scheduler/sched-stats.rst); −1 where not told."""
+    parts = raw.split()
+    if len(parts) < 2 or not (parts[0].isdigit() and parts[1].isdigit()) or parts[:2] == [b"0", b"0"]:
+        return -1.0, -1.0  # a kernel that does not count shows zeros
+    return int(parts[0]) / 1e9, int(parts[1]) / 1e9
+
+
+def _clocks(target: Target) -> Clocks:
+    """The clocks of this host's CPUs, read anew in each sweep."""
+    kept = target.shelf.get("clocks")
+    if not isinstance(kept, Clocks) or not kept.fresh:
+        kept = target.shelf["clocks"] = Clocks(lambda: _scheduler_clock_ms(target.proc))
+    return kept
 
 
 def _field(status: bytes, name: bytes) -> str:

@@ -55,8 +55,11 @@ class MemoryEngine:
     def _gap(self, ref: ProcessRef, error: Exception) -> Gap:
         """Why a process could not be read; one that ended meanwhile fails in many ways, all of them its end."""
         if isinstance(error, PermissionError):
-            return Gap(_WHAT, Why.DENIED, "the kernel does not let us read its memory",
-                       "run as the job's user or root (rankscope explain ptrace)", ref)  # fmt: skip
+            from .. import access  # where all is open nobody needs it
+
+            because, do = access.refusal(self._proc, ref)
+            closed = "the kernel does not let us read its memory"
+            return Gap(_WHAT, Why.DENIED, f"{closed}: {because}" if because else closed, do, ref)
         if isinstance(error, (FileNotFoundError, ProcessLookupError)) or self._gone(ref.pid):
             return Gap(_WHAT, Why.GONE, "the process ended", process=ref)
         if isinstance(error, runtime.NoInterpreter):

@@ -14,7 +14,11 @@ Stacks, locals and recorders are read from the memory of a process. Linux allows
 - The process has capabilities that we have not, or lives in another user namespace.
 - A container without CAP_SYS_PTRACE: its default seccomp filter refuses ptrace on old kernels, its user may differ.
 
-What everybody may see is reported all the same: states, wait channels, ages of stillness, sockets of the host.
+What everybody may see is reported all the same: states, ages of stillness, CPU time, file locks, sockets of the host. Yama leaves
+the same user more: wait channels, descriptors, environments and the holders of pipes and connections (ptrace(2) asks for
+PTRACE_MODE_READ there); system calls, memory and so all stacks are closed (PTRACE_MODE_ATTACH). From the former rankscope
+follows who waits for whom, says what kind of wait is at the end of the chain, and that its place in the program is not known.
+py-spy, gdb, strace and pystack need the latter as well.
 
 ## What to do
 - `sudo -E rankscope diagnose pid:N`, or as the user who runs the job.

@@ -1,0 +1,81 @@
+"""Who holds the other ends: of pipes, of unix sockets and of TCP connections, among the members of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..model.evidence.files import OpenFiles
+from ..model.evidence.sockets import Socket, Sockets
+from ..model.process import ProcessRef
+from .scene import Scene
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Holders of each pipe end by (host, pipe, r or w), of each socket by (host, inode), and by both addresses."""
+
+    pipes: dict[tuple[str, str, str], list[ProcessRef]]
+    sockets: dict[tuple[str, int], list[ProcessRef]]
+    pairs: dict[tuple[str, str], list[ProcessRef]]
+
+    def of_peer(self, host: str, target: Socket) -> Sequence[ProcessRef]:
+        """Who has the other end of a connection."""
+        return self.sockets.get((host, target.peer_inode), ()) or self.pairs.get((target.peer, target.local), ())
+
+
+def ends(scene: Scene) -> Ends:
+    """The ends that the members of a scene have open."""
+    return Ends(_pipes(scene), _sockets(scene), _by_addresses(scene))
+
+
+def _pipes(scene: Scene) -> dict[tuple[str, str, str], list[ProcessRef]]:
+    found: dict[tuple[str, str, str], list[ProcessRef]] = {}
+    for ref, member in scene.members.items():
+        files = member.latest(OpenFiles)
+        held = (
+            {(one.target, end) for one in files.files if one.target.startswith("pipe:") for end in one.mode}
+            if files
+            else ()
+        )
+        for target, end in held:
+            found.setdefault((ref.host, target, end), []).append(ref)
+    return found
+
+
+def _sockets(scene: Scene) -> dict[tuple[str, int], list[ProcessRef]]:
+    found: dict[tuple[str, int], list[ProcessRef]] = {}
+    for ref, member in scene.members.items():
+        files = member.latest(OpenFiles)
+        for one in files.files if files else ():
+            if one.target.startswith("socket:["):
+                found.setdefault((ref.host, int(one.target[8:-1])), []).append(ref)
+    return found
+
+
+def _by_addresses(scene: Scene) -> dict[tuple[str, str], list[ProcessRef]]:
+    """Who has a TCP socket with this (local, peer) pair; loopback addresses mean something on one host only."""
+    found: dict[tuple[str, str], list[ProcessRef]] = {}
+    for ref, member in scene.members.items():
+        sockets = member.latest(Sockets)
+        for one in sockets.sockets if sockets else ():
+            if one.kind == "tcp" and one.peer and not one.peer.startswith(("127.", "[::1]")):
+                found.setdefault((one.local, one.peer), []).append(ref)
+    return found
+
+
+def eldest(scene: Scene, holders: Sequence[ProcessRef]) -> list[ProcessRef]:
+    """Without those that inherited the socket from another holder: a pool's workers have copies of all their parent's."""
+    pids = {ref.pid for ref in holders}
+    return [ref for ref in holders if scene.members[ref].process.parent not in pids]
+
+
+def ancestors(scene: Scene, ref: ProcessRef) -> set[int]:
+    """The pids of a process's parent, its parent, and so on, inside the job."""
+    by_pid = {(one.host, one.pid): one for one in scene.members}
+    found: set[int] = set()
+    at: ProcessRef | None = ref
+    while at is not None and at.pid not in found:
+        found.add(at.pid)
+        at = by_pid.get((at.host, scene.members[at].process.parent))
+    return found - {ref.pid}

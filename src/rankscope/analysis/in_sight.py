@@ -1,0 +1,108 @@
+"""What is seen of the work of a process although no stack of it may be read: whether it gets on, or only wakes."""
+
+from __future__ import annotations
+
+from ..model.diagnosis import State
+from ..model.evidence.files import OpenFiles
+from ..model.evidence.threads import KernelThread, Threads
+from ..model.process import Role
+from .awaited import hidden
+from .case import Case, Member, Root
+from .frame_tables import Kind
+from .load import transferred
+from .progress import works
+from .standing import Standing
+
+# Whoever waits for a device spins, so that its CPU time tells nothing.
+_DEVICES = ("/dev/nvidia", "/dev/kfd", "/dev/dri/render", "/dev/davinci")
+_SOME_BYTES = 1 << 10
+_WOKEN = (Kind.SOCKET, Kind.LOCK, Kind.PIPE)
+# The threads of an idle pool wake ten times a second (multiprocessing/pool.py).
+_OFTEN_PER_S = 20.0
+# CPython asks for the GIL with a time limit of 5 ms (sys.getswitchinterval), so one that never gets it wakes 200 times a second.
+_GIL_PER_S = (100.0, 205.0)
+
+
+def moves(case: Case) -> bool:
+    """Whether somebody who matters is at work, and no rank has stood still for so long that it may be stuck."""
+    if case.state not in (State.MOVING, State.SLOW):
+        return False
+    ranks = [case.standings[member.ref] for member in case.with_role(Role.RANK) if not member.gone]
+    others = [case.standings[member.ref] for member in case.with_role(Role.OTHER) if not member.gone]
+    if any(_has_device(one) for one in ranks):
+        return False
+    at_work = _exchange(ranks) or any(works(one) for one in (*ranks, *others))
+    return at_work and (
+        case.state is State.SLOW or not any(one.ran is False and case.stuck(one.still_s) for one in ranks)
+    )
+
+
+def _exchange(ranks: list[Standing]) -> bool:
+    """Whether all ranks ran, and moved data, or were woken by somebody else than the clock."""
+    if len(ranks) < 2 or not all(one.ran for one in ranks):
+        return False
+    return sum(transferred(one.member) for one in ranks) > _SOME_BYTES or any(one.kind in _WOKEN for one in ranks)
+
+
+def serves_idly(case: Case, root: Root) -> bool:
+    """Whether it listens or reads, and nobody lacks it but a parent that minds its children: a server without work."""
+    standing = case.standings.get(root.ref)
+    if standing is None or standing.thread is not None or standing.kind not in (Kind.SOCKET, Kind.PIPE) or root.ranks:
+        return False
+    return hidden(standing.member) and all(
+        case.standings[ref].kind is Kind.CHILD for ref in root.waiters if ref in case.standings
+    )
+
+
+def unclear(standing: Standing) -> bool:
+    """Whether it runs now and then, and only its stack, which is not ours to see, would tell whether it gets on."""
+    if standing.thread is not None or not hidden(standing.member) or works(standing):
+        return False
+    return (bool(standing.ran) or stirs(standing.member)) and seeks_gil(standing.member) is None
+
+
+def stirs(member: Member) -> bool:
+    """Whether the interpreter's other threads wake all the time: they may do the work for which the main one waits.
+
+    Libraries give names of their own to their threads, and some of those tick for ever.
+    """
+    name = _main_name(member)
+    return (
+        sum(times for task, times, _ in _woken(member) if task.tid != member.ref.pid and task.comm == name)
+        > _OFTEN_PER_S
+    )
+
+
+def seeks_gil(member: Member) -> KernelThread | None:
+    """A thread of the interpreter that wakes as often as one that asks for the GIL in vain, and uses next to no CPU."""
+    name = _main_name(member)
+    for task, times, busy in _woken(member):
+        if "futex" in task.wchan and task.comm == name and busy < 0.1 and _GIL_PER_S[0] <= times <= _GIL_PER_S[1]:
+            return task
+    return None
+
+
+def _has_device(standing: Standing) -> bool:
+    files = standing.member.latest(OpenFiles)
+    return files is not None and any(one.target.startswith(_DEVICES) for one in files.files)
+
+
+def _main_name(member: Member) -> str:
+    return next((task.comm for task in _tasks(member) if task.tid == member.ref.pid), "")
+
+
+def _tasks(member: Member) -> tuple[KernelThread, ...]:
+    last = member.latest(Threads)
+    return last.threads if last else ()
+
+
+def _woken(member: Member) -> list[tuple[KernelThread, float, float]]:
+    """How often per second each thread woke between the looks, and what share of a CPU it used."""
+    first, last = member.first(Threads), member.latest(Threads)
+    passed = (last.uptime_s or 0.0) - (first.uptime_s or 0.0) if first and last else 0.0
+    before = {task.tid: task for task in first.threads} if first else {}
+    return [
+        (task, (task.voluntary - was.voluntary) / passed, (task.cpu_s - was.cpu_s) / passed)
+        for task in _tasks(member)
+        if passed > 0.3 and (was := before.get(task.tid)) is not None
+    ]

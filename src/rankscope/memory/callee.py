@@ -1,0 +1,112 @@
+"""Which call into compiled code the innermost Python frame of a thread stands in; such code leaves no frame of its own.
+
+The instruction at which the frame stands is a call, and what it calls lies on the frame's value stack, above the iterators of its
+loops and below its arguments. While the call lasts nothing writes there. Above it may lie what earlier calls left; so the lowest
+is taken, and only compiled functions of libraries in which ranks meet are named, for which a frame says what they wait for.
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+from collections.abc import Iterator
+
+from ..model.evidence.stacks import MPI, Frame
+from . import scope
+from .code import Code, offset_of
+from .frames import RawFrame
+from .layouts import Layout
+from .objects import I32, U64, Objects
+from .source import Unreadable
+
+STACK_LIMIT = 64
+# The modules whose functions are named, and the file that readers of native frames show them in.
+_KNOWN = {"mpi4py.MPI.": MPI}
+# What a ``with`` keeps on the stack until it is left.
+_LEAVE = ("__exit__", "__aexit__")
+
+
+@functools.lru_cache(maxsize=16)
+def _calls(numbers: str) -> frozenset[int]:
+    return frozenset(map(int, numbers.split()))
+
+
+def of(objects: Objects, raw: RawFrame, code: Code) -> Frame | None:
+    """The compiled function that a frame of the job has called and that has not returned, if it is one in which ranks meet."""
+    layout = objects.layout
+    try:
+        if scope.installed(code.file) or layout.version > (3, 13) or not _stands_in_call(objects, raw, code):
+            return None
+        for address in _stack(objects, raw, code):
+            name = _called(objects, address)
+            if name:
+                return next(
+                    (Frame(name[len(start) :], file) for start, file in _KNOWN.items() if name.startswith(start)), None
+                )
+    except (Unreadable, struct.error):
+        pass
+    return None
+
+
+def _stands_in_call(objects: Objects, raw: RawFrame, code: Code) -> bool:
+    layout: Layout = objects.layout
+    at = offset_of(layout, code.address, raw.instruction)
+    if layout.code_bytes >= 0:
+        start = objects.pointer(raw.code + layout.code_bytes) + layout.bytes_data
+    else:
+        start = raw.code + layout.code_instructions
+    return 0 <= at < 1 << 24 and objects.memory.read(start + at, 1)[0] in _calls(layout.call_instructions)
+
+
+def _stack(objects: Objects, raw: RawFrame, code: Code) -> Iterator[int]:
+    """What lies on the value stack of a frame that runs, lowest first; how high it reaches, such a frame does not tell."""
+    layout = objects.layout
+    room = min(max(I32(code.header, layout.code_stack_size)[0], 0), STACK_LIMIT)
+    if layout.frame_stack >= 0:
+        start = objects.pointer(raw.address + layout.frame_stack)
+    else:
+        names = objects.pointer(raw.code + layout.code_local_names)
+        start = raw.address + layout.frame_values + 8 * objects.pointer(names + layout.sized_size)
+    held = objects.memory.read_some(start, 8 * room) if room else b""
+    for place in range(len(held) // 8):
+        (address,) = U64(held, 8 * place)
+        if address:
+            yield address
+
+
+def _called(objects: Objects, address: int) -> str:
+    """The full name of a compiled function, ``?`` for anything else that can be called; empty for what cannot."""
+    layout = objects.layout
+    type_at = objects.pointer(address + layout.object_type)
+    kind = objects.type_name(type_at).rpartition(".")[2]
+    first = address + layout.object_type + 8
+    if kind == "method_descriptor":
+        name = objects.text(objects.pointer(first + 8))
+        owner = objects.type_name(objects.pointer(first))
+    elif kind in ("builtin_function_or_method", "cython_function_or_method"):
+        name, owner = objects.c_string(objects.pointer(objects.pointer(first))), _owner(objects, first)
+    elif kind == "method":
+        name, owner = _method(objects, address), ""
+        return "" if name.rpartition(".")[2] in _LEAVE else "?"
+    else:
+        return "?" if objects.pointer(type_at + layout.type_call) else ""
+    return "" if name in _LEAVE else f"{owner}.{name}"
+
+
+def _owner(objects: Objects, first: int) -> str:
+    """The module of a compiled function, or the type of what it is bound to (PyCFunctionObject: definition, self, module)."""
+    bound, module = objects.pointer(first + 8), objects.pointer(first + 16)
+    kinds = [
+        objects.type_name(objects.pointer(one + objects.layout.object_type)) if one else "" for one in (bound, module)
+    ]
+    return objects.text(module) if kinds[1] == "str" else kinds[0]
+
+
+def _method(objects: Objects, address: int) -> str:
+    """The name of a function of Python that is bound to an object; empty for one of another kind."""
+    layout = objects.layout
+    function = objects.pointer(address + layout.method_self - 8)
+    if objects.type_name(objects.pointer(function + layout.object_type)) != "function":
+        return ""
+    code = objects.pointer(function + layout.function_code)
+    return objects.text(objects.pointer(code + layout.code_name))

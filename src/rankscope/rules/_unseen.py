@@ -1,0 +1,180 @@
+"""What the kernel alone says of a process whose stack may not be read: the kind of its wait, and what that leaves open."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from ..analysis.awaited import open_waits, slept, targets, terminal
+from ..analysis.case import Case, Member
+from ..analysis.frame_tables import Kind as Wait
+from ..analysis.in_sight import seeks_gil, stirs, unclear
+from ..analysis.progress import works
+from ..analysis.standing import Standing
+from ..analysis.waits.gloo_threads import in_call
+from ..model.diagnosis import Certainty
+from ..model.evidence.files import OpenFiles
+from ..model.evidence.may_wait import MayWait
+from ..model.evidence.outsiders import Outsiders
+from ..model.evidence.sockets import Sockets
+from ..model.evidence.threads import Threads
+from ..model.process import Process, ProcessRef, Role
+from ..model.ranks import RankSet, ranks_phrase
+from ._death import dead, ended, status
+from ._say import who
+
+_STUCK = "rank-stuck-in-user-code"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """``doing`` goes on after the name of the process; ``because`` are the kernel's words for it."""
+
+    cls: str
+    certainty: Certainty
+    doing: str
+    because: tuple[str, ...] = ()
+    others: tuple[Process, ...] = ()  # further processes that belong to it
+
+    @classmethod
+    def possible(cls, name: str, doing: str, *because: str) -> Reading:
+        return cls(name, Certainty.POSSIBLE, doing, because)
+
+
+def read(case: Case, standing: Standing) -> Reading | None:
+    """What can be said of one that others wait for; None where it runs, or another rule knows its state."""
+    if standing.state != "S" or standing.kernel is None or works(standing):
+        return None
+    starving = seeks_gil(standing.member)
+    if starving:
+        text = f"thread {starving.tid} wakes every 5 ms and does nothing, as one that asks for the GIL in vain"
+        return Reading.possible("gil-deadlock", "does not let go of the GIL, as it seems", text)
+    if not slept(standing.member, standing.kernel) or stirs(standing.member):
+        return None
+    if in_call(standing):
+        text = "it came after the others, and none of their threads woke when it did"
+        return Reading.possible(
+            "collective-missed-by-rank", "stands in another call of its process group, as it seems", text
+        )
+    if standing.kind is Wait.LOCK:
+        return _locked(case, standing.member)
+    if standing.kind is Wait.PIPE and orphaned(case, standing.member):
+        text = "of the pipes it may read from only it can write to one; nobody is left at the other end of the rest"
+        return Reading.possible("child-dead", "reads from a pipe into which nobody else can write", text)
+    if standing.kind is Wait.SLEEP:
+        return Reading(_STUCK, Certainty.LIKELY, "sleeps on the clock")
+    if standing.kind is Wait.INPUT or terminal(standing.member):
+        return Reading(_STUCK, Certainty.POSSIBLE, f"waits for input at {terminal(standing.member) or 'a terminal'}")
+    doing = {Wait.PIPE: "waits on a pipe", Wait.SOCKET: "waits on connections, for none of the ranks that wait for it",
+             Wait.CHILD: "waits for a child process", Wait.FILE_LOCK: "waits for a file lock"}.get(standing.kind)  # fmt: skip
+    return Reading.possible(_STUCK, doing) if doing else None
+
+
+def pauses(standing: Standing) -> bool:
+    """Whether it sleeps on the clock again and again, or its threads wake all the time, without computing in between."""
+    return unclear(standing) and (standing.kind is Wait.SLEEP or stirs(standing.member))
+
+
+def last_left(case: Case, standing: Standing) -> Reading | None:
+    """One rank that stands still when all others have ended, and is connected to nobody: its end is what hangs."""
+    member = standing.member
+    gone = set(case.ranks) - set(case.by_rank)
+    found = member.latest(Sockets)
+    if (
+        member.role is not Role.RANK
+        or len(case.by_rank) > 1
+        or not gone
+        or standing.state != "S"
+        or standing.kernel is None
+    ):
+        return None
+    if (found is not None and found.sockets) or not slept(member, standing.kernel) or standing.kind is not Wait.LOCK:
+        return None
+    text = f"{ranks_phrase(RankSet(gone))} {'has' if len(gone) == 1 else 'have'} ended, and it holds no connection to anybody"
+    return Reading.possible("exit-hang", "is the last one left and does not end", text)
+
+
+def _locked(case: Case, member: Member) -> Reading:
+    """A thread in a futex: whose turn it is depends on who else could wake it."""
+    kernel, found = member.latest(Threads), member.latest(MayWait)
+    tasks = kernel.threads if kernel else ()
+    asleep = all("futex" in task.wchan and slept(member, task) for task in tasks)
+    if found is not None and found.semaphores:
+        kin = fallen(case, member)
+        if kin is not None:
+            text = f"{who(kin.process)} {ended(kin)}, and they share semaphores"
+            lost = Reading.possible("child-dead", "waits for a lock that may have died with another process", text)
+            return dataclasses.replace(lost, others=(kin.process,))
+    if not asleep or (found is not None and found.semaphores):
+        return Reading.possible(_STUCK, "waits for a lock, a condition or another of its threads")
+    parent = _parent(case, member)
+    if (
+        len(tasks) == 1
+        and parent is not None
+        and parent.process.command == member.process.command
+        and _count(parent) > 1
+    ):
+        text = f"it is a copy of its parent, which has {_count(parent)} threads, has a single one, and that sleeps in a lock"
+        return Reading.possible("fork-with-threads", "waits for a lock that nobody in it can hold", text)
+    text = "all its threads sleep in locks" if len(tasks) > 1 else "its only thread sleeps in a lock"
+    return Reading.possible(
+        "lock-order-deadlock", "waits for a lock or condition inside itself that nobody is left to give", text,
+        "it shares no semaphore with other processes",
+    )  # fmt: skip
+
+
+def _parent(case: Case, member: Member) -> Member | None:
+    return next((one for one in case.by_host.get(member.ref.host, ()) if one.ref.pid == member.process.parent), None)
+
+
+def _count(member: Member) -> int:
+    kernel = member.latest(Threads)
+    return len(kernel.threads) if kernel else 0
+
+
+def lost_child(case: Case, standing: Standing) -> Reading | None:
+    """One that naps again and again beside a child that has failed: it may ask in vain whether that is ready."""
+    child = fallen(case, standing.member) if pauses(standing) else None
+    if child is None or child.process.parent != standing.member.ref.pid:
+        return None
+    how = f"{who(child.process)} {ended(child)}"
+    found = Reading.possible("child-dead", "naps again and again, and a child of it has failed", how)
+    return dataclasses.replace(found, others=(child.process,))
+
+
+def fallen(case: Case, member: Member) -> Member | None:
+    """A child of a process, or another child of its parent, that has failed or was killed and that nobody has collected."""
+    near = (member.ref.pid, member.process.parent)
+    kin = (one for one in case.by_host.get(member.ref.host, ()) if one.process.parent in near and one is not member)
+    return next((one for one in kin if dead(one) and status(one)), None)
+
+
+def orphaned(case: Case, member: Member) -> bool:
+    """Whether the only thread of a process reads from a pipe that only it can write to, and holds a pipe without a writer.
+
+    At the end of a pipe without writers a reader does not sleep; multiprocessing leaves one behind when a child ends.
+    """
+    wait, kernel, beside = open_waits(member).get(member.ref.pid), member.latest(Threads), member.latest(Outsiders)
+    if wait is None or kernel is None or len(kernel.threads) > 1:
+        return False
+    strangers = {one.fd for one in beside.found} if beside else set()
+    pipes = {fd: target for fd, target in targets(member, wait) if isinstance(target, str)}
+    writers = {fd: {one.ref for one in case if _writes_to(one, pipe)} for fd, pipe in pipes.items()}
+    alive = [found for fd, found in writers.items() if found or fd in strangers]
+    return (
+        bool(alive)
+        and all(found == {member.ref} for found in alive)
+        and len(alive) < len(writers)
+        and not strangers & {*pipes}
+    )
+
+
+def _writes_to(member: Member, pipe: str) -> bool:
+    files = member.latest(OpenFiles)
+    return files is not None and any(one.target == pipe and "w" in one.mode for one in files.files)
+
+
+def way_in(ref: ProcessRef) -> tuple[str, ...]:
+    """What would let us read the stack of a process."""
+    return (f"sudo -E rankscope diagnose pid:{ref.pid}   # its stack decides",
+            "rankscope explain ptrace   # who may look; py-spy and gdb are refused as well")  # fmt: skip

@@ -1,0 +1,78 @@
+"""A program asks again and again for what its children should bring, and they are dead.
+
+## What it means
+The program polls: a counter in shared memory, a file, a flag. The process that should set it was killed or crashed, nobody has
+collected it, and no other child is left that could do its part. Nothing tells the one that polls.
+
+## How it is recognised
+The process wakes now and then at one place of the job's code and gets no further between two looks. Its children are all dead,
+and at least one of them was ended by a signal; it is still a zombie. How long this has lasted nothing tells, unless others wait
+for the program as well.
+
+## What to do
+Find why the child died (`dmesg -T | grep -iE 'killed process|segfault'`, its own log). In the loop that polls, look whether the
+child lives (`Process.is_alive()`, `Popen.poll()`).
+
+## How to prevent it
+A time limit on every loop that polls; `multiprocessing.connection.wait` on the child's `sentinel` beside the data.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+from ..analysis.case import Case, Member
+from ..analysis.frame_tables import Kind as Wait
+from ..analysis.progress import advances
+from ..analysis.standing import Standing
+from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.process import Role
+from . import Rule
+from ._death import dead, ended, status
+from ._say import at, old_roots, ranks_of, stands, waited_for, who
+
+
+def check(case: Case) -> Iterator[Finding]:
+    old = {root.ref: root for root, _ in old_roots(case)} if case.snapshot.live else {}
+    for standing in case.standings.values() if case.snapshot.live else ():
+        children = _children(case, standing.member)
+        killed = [child for child in children if _killed(child)]
+        if not killed or not all(map(dead, children)) or not _polls(standing):
+            continue
+        root = old.get(standing.member.ref)
+        yield Finding(
+            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE,
+            certainty=Certainty.LIKELY if root is not None and case.stuck(root.age_s) else Certainty.POSSIBLE,
+            title=f"{who(standing.member.process)} asks again and again in {at(standing.user_frame)}, and its child pid "
+                  f"{killed[0].ref.pid} is dead",
+            ranks=ranks_of(standing), processes=(standing.member.process, *(child.process for child in killed)),
+            because=(*(Reason(f"pid {child.ref.pid} {ended(child)}", "kernel", child.ref) for child in killed[:4]),
+                     stands(standing), *(waited_for(root) if root is not None else ())),
+            against=() if root is not None else ("how long it has asked in vain nothing tells",),
+            next=("dmesg -T | grep -iE 'killed process|segfault' | tail", "rankscope diagnose --sweeps 3 --interval 10"),
+        )  # fmt: skip
+
+
+def _children(case: Case, member: Member) -> list[Member]:
+    here = case.by_host.get(member.ref.host, ())
+    return [one for one in here if one.process.parent == member.ref.pid and one.role is not Role.HELPER]
+
+
+def _killed(child: Member) -> bool:
+    """Whether a signal ended it that its parent did not send to be rid of it."""
+    code = status(child) if dead(child) else None
+    return code is not None and code & 0x7F not in (0, signal.SIGTERM, signal.SIGINT)
+
+
+def _polls(standing: Standing) -> bool:
+    """Whether it wakes now and then in the job's own code and gets no further."""
+    return (
+        standing.kind in (Wait.SLEEP, Wait.USER)
+        and bool(standing.ran)
+        and standing.wait.user >= 0
+        and not advances(standing)
+    )
+
+
+RULE = Rule(id="dead-child-polled-for", cls="child-dead", check=check, page=__doc__ or "", order=24)
