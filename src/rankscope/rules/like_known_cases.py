@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..analysis.at_work import clear
 from ..analysis.case import Case
 from ..analysis.endings import ended_well
 from ..analysis.likeness import likeness
@@ -30,7 +31,7 @@ from . import Rule
 
 
 def check(case: Case) -> Iterator[Finding]:
-    found = None if case.snapshot.live or ended_well(case) else likeness(case)
+    found = None if case.snapshot.live or ended_well(case) or clear(case) else likeness(case)
     if found is None:
         return
     steps = [f"rankscope explain {found.cls}   # how this class is recognised, and what decides"]
