@@ -33,6 +33,7 @@ FRAMEWORKS = (
     ("branch_skips_all_reduce", "accelerate", "accelerate"),
     ("branch_skips_all_reduce", "deepspeed", "deepspeed"),
     ("branch_skips_all_reduce", "mpirun", "mpi"),
+    ("computes_away_from_mpi", "mpirun", "mpi"),
     ("trains_under_lightning", "lightning", "lightning"),
     ("trains_under_ray", "ray", "ray"),
 )
@@ -51,6 +52,7 @@ NAMED_STDLIB = (
     ("lock_file_of_other_rank", "shell"),
     ("both_send_first", "forked"),
     ("healthy_odd_household", "forked"),
+    ("task_locks_beside_heartbeat", "shell"),
 )
 
 
@@ -71,7 +73,7 @@ def test_the_verdict_needs_no_torch(admit, name, launcher):
 
 @pytest.mark.torch
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "launcher", "called"), [pytest.param(*row, id=row[1]) for row in FRAMEWORKS])
+@pytest.mark.parametrize(("name", "launcher", "called"), [pytest.param(*row, id="-".join(row[:2])) for row in FRAMEWORKS])
 def test_jobs_of_other_launchers_are_found_whole_and_named(admit, name, launcher, called):
     """All ranks bear their numbers, the launcher its name, and the verdict is the truth."""
     patient = admit(name, launcher=launcher)

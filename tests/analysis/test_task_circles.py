@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankscope.analysis.frames import wait_of
@@ -72,6 +72,7 @@ def test_one_holder_of_a_semaphore_is_enough_to_end_the_wait() -> None:
     assert round_of(("Semaphore", (1, 2)), ("Lock", (0,)), ("Lock", (0,))) != []
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(sorted(INNER)), st.lists(st.integers(0, 5), max_size=3)), min_size=6, max_size=6)
 )

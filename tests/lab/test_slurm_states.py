@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import pathlib
 import shutil
+import sys
 from collections.abc import Iterator
 
 import pytest
 
 from harness.waiting import wait_until
 
-from .conftest import HERE, Lab
+from .conftest import ENTRY, HERE, Lab
 
 pytestmark = pytest.mark.slow
 USER = "hpc"
@@ -136,3 +137,15 @@ def test_mpirun_inside_an_allocation_is_found_from_outside_and_from_inside(clust
     cancel(lab, number)
     assert outside["job"]["launcher"] == "mpi"
     assert outside["job"]["ranks"] == inside["job"]["ranks"] == followed["job"]["ranks"] == [0, 1, 2, 3]
+
+
+def test_a_look_that_is_killed_takes_its_step_along(cluster: Lab) -> None:
+    """Nobody is there to end srun; without it the agents would look on until their alarm."""
+    number = submit(cluster, RANKS, "-N2", "--ntasks-per-node=1", tasks=2)
+    words = ["diagnose", f"slurm:{number}", "--interval", "60", "--deadline", "90"]
+    cluster.start("login", sys.executable, "-c", ENTRY, *words)
+    nodes = ("node1", "node2")
+    wait_until(lambda: all(cluster.on(node, "pgrep", "-f", "base64,sys,zlib") for node in nodes), within=30)
+    cluster.on("login", "pkill", "-KILL", "-f", "rankscope.cli.main")
+    wait_until(lambda: not any(cluster.on(node, "pgrep", "-f", "base64,sys,zlib") for node in nodes), within=30)
+    cancel(cluster, number)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankscope.probe import mpi_family, mpi_job
+from rankscope.probe import agent, mpi_family, mpi_job
+from rankscope.probe.errand import Errand
 from rankscope.probe.meeting import meeting
 from rankscope.probe.table import Seen, Table
 
@@ -77,6 +78,9 @@ def test_of_two_families_on_one_node_only_the_ranks_of_the_wanted_one_are_taken(
     (found,) = mpi_job.jobs(here, "hydra-login:40000")
     assert {process.ref.pid for process in found.processes} == {20, 21}
     assert mpi_job.jobs(here, "hydra-login:1") == ()
+    asked = agent.wanted(Errand(mpi_job="hydra-login:40000"), here)
+    assert [one.processes for one in asked] == [found.processes]
+    assert len(agent.wanted(Errand(), here)) == 2
 
 
 def test_ranks_whose_daemon_has_died_are_taken_and_a_job_that_is_none_of_mpi_is_not() -> None:

@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankscope.probe import procfs
@@ -24,6 +24,7 @@ def test_a_kernel_that_does_not_count_tells_nothing(raw: bytes) -> None:
     assert threads.parse_schedstat(raw) == (-1.0, -1.0)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=128))
 def test_any_text_is_read(raw: bytes) -> None:
     """Two numbers, or nothing."""

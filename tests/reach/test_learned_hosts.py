@@ -9,6 +9,7 @@ import pytest
 from rankscope.model.evidence.environ import Environ
 from rankscope.model.evidence.sockets import Socket, Sockets
 from rankscope.model.gap import Why
+from rankscope.model.process import Process, ProcessRef, Role
 from rankscope.model.snapshot import Item, Snapshot
 from rankscope.probe.sweep import Plan
 from rankscope.reach import learn
@@ -104,3 +105,27 @@ def test_hosts_of_a_set_that_are_not_all_of_the_job_are_said_to_be_so(site: Site
     (gap,) = [gap for gap in job.gaps if gap.what == "other hosts"]
     assert "ranks 2-3" in gap.detail
     assert "ssh:HOSTS" in gap.hint
+
+
+def test_connections_of_daemons_of_mpi_lead_to_mpirun_and_to_no_host_of_the_job() -> None:
+    """Its ranks inherit them."""
+    seen = local()
+    daemon = ProcessRef("node1", 50, 5)
+    control = Sockets((Socket(1, "tcp", "10.0.0.1:29500", "10.0.0.2:40000"),))
+    first = seen.sweeps[0]
+    seen = dataclasses.replace(
+        seen, job=dataclasses.replace(seen.job, launcher="mpi"), processes=(*seen.processes, Process(daemon, Role.LAUNCHER)),
+        sweeps=(dataclasses.replace(first, items=(*first.items, Item(daemon, control))), *seen.sweeps[1:]),
+    )  # fmt: skip
+    assert learn.hosts(seen) == ("10.0.0.3",)
+    assert learn.hosts(dataclasses.replace(seen, job=dataclasses.replace(seen.job, launcher="torchrun"))) == (
+        "10.0.0.2",
+        "10.0.0.3",
+    )
+
+
+def test_a_rank_of_prrte_says_where_the_mpirun_is_that_knows_all_hosts() -> None:
+    seen = followed(local(PMIX_NAMESPACE="prterun-login-781@1"))
+    assert [gap.hint for gap in seen.gaps if gap.what == "other hosts"] == [
+        "its mpirun knows all of them: on login, rankscope diagnose mpi:781"
+    ]

@@ -74,3 +74,13 @@ def test_without_a_python_on_the_path_the_jobs_own_is_used_by_its_user_and_never
         job.wait()
     assert b"the program arrived in part" in said[nobody].stderr
     assert b"refuse no Python" in said[0].stdout
+
+
+@pytest.mark.parametrize(("kind", "served"), [("nfs4", True), ("lustre", True), ("ext4", False), ("tmpfs", False)])
+def test_an_installation_on_a_file_server_is_expected_on_the_nodes(
+    kind: str, served: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = str(ship._HOME.parent)
+    lines = f"21 1 8:1 / / rw - ext4 /dev/sda1 rw\n22 21 0:40 / {place} rw - {kind} server:/apps rw\n"
+    monkeypatch.setattr(ship.mounts, "read", lambda path: ship.mounts.parse(lines.encode()))
+    assert ship.served.__wrapped__() is served

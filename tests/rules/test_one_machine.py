@@ -9,6 +9,7 @@ import pytest
 from rankscope.model.diagnosis import Diagnosis, Kind
 from rankscope.model.evidence.blocked import Blocked, BlockedCall
 from rankscope.model.evidence.files import OpenFile, OpenFiles
+from rankscope.model.evidence.outsiders import Outsider, Outsiders
 from rankscope.model.evidence.recorder import Recorder, RecorderEntry
 from rankscope.model.evidence.sockets import Socket, Sockets
 from rankscope.model.evidence.stacks import Frame, PythonStacks, PythonThread, Stack, Trust
@@ -241,3 +242,13 @@ def test_the_one_who_went_on_while_the_others_make_a_group(meets: bool, culprits
     found = told(*bodies, went, launcher="torchrun", world=3)
     assert found.verdict is not None
     assert str(found.verdict.ranks) == culprits
+
+
+@pytest.mark.parametrize(("unaccepted", "state", "accused"), [(True, "S", True), (False, "S", False), (True, "R", False)])
+def test_a_server_beside_the_job_that_has_not_accepted(unaccepted: bool, state: str, accused: bool) -> None:
+    """One that has, and one that is at work, may answer yet."""
+    more = (OpenFiles((OpenFile(3, "socket:[5]", "rw"),)),
+            Sockets((Socket(5, "tcp", "127.0.0.1:40", "127.0.0.1:50", "established", peer_inode=6, unaccepted=unaccepted),)),
+            Outsiders((Outsider(900, "server", state, 3, 6),)))  # fmt: skip
+    found = told(*(body(70 + r, ASKS, rank=r, role=Role.RANK, more=more) for r in (0, 1)), launcher="environment")
+    assert (("server-does-not-accept", "rank-stuck-in-user-code") in causes(found)) is accused

@@ -81,6 +81,22 @@ def test_a_server_without_work_is_healthy() -> None:
     assert (verdict(*star(rank(Task(CHILD))), worker) or ("", ""))[1] == "2"
 
 
+@pytest.mark.parametrize("task", [Task(NAP), Task(FUTEX), Task(READ)])
+def test_a_child_that_its_parent_alone_waits_for_may_do_as_it_likes(task: Task) -> None:
+    """Daemons nap and wait for work; a shared semaphore may be posted by anybody."""
+    child = Body(95, (task,), role=Role.OTHER, parent=90, fds=(("pipe:[1]", "r"),), semaphores=1)
+    found = judge(job(Body(90, (Task(CHILD),), role=Role.LAUNCHER), child, launcher="plain"))
+    assert found.verdict is None
+
+
+def test_a_program_that_reads_from_another_one_may_wait_for_orders() -> None:
+    """Where nobody waits for it in turn."""
+    reads = Body(70, (Task(READ),), role=Role.OTHER, fds=(("pipe:[1]", "r"),),
+                 outsiders=Outsiders((Outsider(500, "cat", "S", 3, 1, 1),)))  # fmt: skip
+    found = judge(job(reads, launcher="none"))
+    assert (found.verdict, found.state.value) == (None, "unknown")
+
+
 def test_ranks_that_wake_each_other_move() -> None:
     """By a message or a lock; all of them on the clock may ask in vain."""
 

@@ -91,3 +91,10 @@ def test_who_asks_a_server_of_its_own_after_a_child_was_killed() -> None:
     )
     assert (verdict(*star(sick), server, killed) or ("", ""))[:2] == ("child-dead", "2")
     assert verdict(*star(sick), server) is None
+
+
+@pytest.mark.parametrize(("age_s", "cls"), [(99.0, "filesystem-stall"), (3.0, "rank-stuck-in-user-code")])
+def test_a_thread_that_a_file_system_holds_is_what_its_main_thread_waits_for(age_s: float, cls: str) -> None:
+    """Where it has stood there for long."""
+    writes = Task("percpu_rwsem_wait", state="D", still_s=age_s)
+    assert (verdict(*star(rank(Task(FUTEX), writes))) or ("",))[0] == cls

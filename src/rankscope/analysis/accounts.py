@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..model.evidence.events import Event, Events
@@ -17,7 +17,8 @@ from .needles import compiled
 from .progress import advances
 
 __all__ = [
-    "PROSE_LINES", "STEP", "Account", "Seen", "accounts", "compiled", "evidence_of", "line_at", "outlived", "stem", "written",
+    "PROSE_LINES", "STEP", "Account", "Seen", "accounts", "compiled", "evidence_of", "line_at", "outlived", "stem",
+    "steps_at_end", "written",
 ]  # fmt: skip
 
 
@@ -122,9 +123,11 @@ def _alike(members: Iterable[Member]) -> bool:
 
 STEP = re.compile(
     r"\b(?:global[_ ]?step|step|iteration|iter|it|batch)(?:\W{0,3}| {4,12})(\d{1,9})\b|\b(\d{1,3})%\|"
-    r"|^(\d{1,6})/\d{1,6} \[[=>.]",
+    r"|^(?:\[[^\]\n]{1,20}\](?:<std(?:out|err)>)?: ?)?\s*(\d{1,6})/\d{1,6} \[[=>.]",
     re.IGNORECASE,
 )
+# Where no step is told, epochs are.
+_EPOCH = re.compile(r"\bepoch(?:\W{0,3}| {4,12})(\d{1,6})\b", re.IGNORECASE)
 _LOOKED_AT = 24  # of the steps that come after, the last ones tell
 
 
@@ -134,33 +137,60 @@ def outlived(case: Case, event: Event, by_clock: bool = False) -> bool:
     Steps may begin anew, with an epoch or a bar, but they grow. ``by_clock`` asks that time stamps show the order, which
     lines of two streams may come out of.
     """
-    steps = case.__dict__.get("_steps")
-    if steps is None:
-        steps = case.__dict__["_steps"] = _steps(case)
     later: list[int] = []
-    for line, rank, number, at_s in reversed(steps.get(event.file, ())):
+    for line, rank, number, at_s in reversed(_known_steps(case).get(event.file, ())):
         if line <= event.line or len(later) == _LOOKED_AT:
             break
         if by_clock and (event.at_s is None or at_s is None or at_s <= event.at_s):
             continue
         if event.rank is None or rank is None or rank == event.rank:
             later.insert(0, number)
-    grows = sum(a < b for a, b in zip(later, later[1:]))
-    return len(later) > 2 and grows > 3 * sum(a > b for a, b in zip(later, later[1:])) and grows > 0
+    return _grow(later)
+
+
+def _grow(numbers: Sequence[int]) -> bool:
+    grows = sum(a < b for a, b in zip(numbers, numbers[1:]))
+    return len(numbers) > 2 and grows > 3 * sum(a > b for a, b in zip(numbers, numbers[1:])) and grows > 0
+
+
+_BEHIND = 12  # lines that may come behind the last step of a log which gets on
+
+
+def steps_at_end(case: Case, file: str) -> bool:
+    """Whether a log tells of steps that grow, until its last lines."""
+    steps = _known_steps(case).get(file, ())[-_LOOKED_AT:]
+    last = max((event.line for event in case.events if event.file == file), default=0)
+    if not steps or last - steps[-1][0] > _BEHIND:
+        return False
+    return any(
+        _grow([number for _, rank, number, _ in steps if rank == who]) for who in {rank for _, rank, _, _ in steps}
+    )
 
 
 _Step = tuple[int, "int | None", int, "float | None"]
 
 
+def _known_steps(case: Case) -> dict[str, list[_Step]]:
+    steps: dict[str, list[_Step]] | None = case.__dict__.get("_steps")
+    if steps is None:
+        steps = case.__dict__["_steps"] = _steps(case)
+    return steps
+
+
 def _steps(case: Case) -> dict[str, list[_Step]]:
     """The steps that each file tells: the line, the rank, the number, the time."""
+    found = _marked(case, STEP)
+    return {**_marked(case, _EPOCH), **found}
+
+
+def _marked(case: Case, mark: re.Pattern[str]) -> dict[str, list[_Step]]:
     found: dict[str, dict[int, _Step]] = {}
     for said in case.events:
-        if step := STEP.search(said.text):
+        if step := mark.search(said.text):
             found.setdefault(said.file, {})[said.line] = (
                 said.line,
                 said.rank,
-                int(step[1] or step[2] or step[3]),
+                int(next(filter(None, step.groups()))),
                 said.at_s,
             )
     return {file: [steps[line] for line in sorted(steps)] for file, steps in found.items()}

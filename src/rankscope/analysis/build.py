@@ -182,7 +182,7 @@ def _state(case: Case) -> State:
     for root in case.graph.roots:
         if root.waiters and case.stuck(root.age_s):
             standing = case.standings.get(root.ref)
-            if standing is not None and (unclear(standing) or serves_idly(case, root)):
+            if serves_idly(case, root) or (standing is not None and unclear(standing)):
                 open_ends = True
                 continue
             return State.SLOW if standing is not None and works(standing) else State.STUCK

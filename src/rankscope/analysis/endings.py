@@ -47,26 +47,28 @@ _HEAD = re.compile(
     re.IGNORECASE,
 )
 # What tells that something is wrong, in the words of programs.
-_WRONG = re.compile(
+WRONG = re.compile(
     r"\b(?:Traceback|\w*Error|\w*Exception|KeyboardInterrupt|SIG[A-Z]{3,}|FATAL|CRITICAL|segmentation fault|core dumped|killed|aborted|terminated|panic|[Ww]atchdog|timed? ?out|out of memory|cancel+ed|preempt\w*|OOM\w*|[1-9]\d* failed|exit ?code\W{1,3}[1-9-])\b|\^C|\bERROR\b|\bE\d{4} |^(?:\[rank\d+\]:)?\[?E\]? |\[E\d",
 )
 # What people say of a program that does not go on; programs have no such words.
-_SAID = re.compile(
-    r"\b(?:hangs?|hanging|hung|stuck|fr[eo]ez\w+|froze\w*|never (?:returns?|ends?|exits?|finish\w*|comes? back|terminates?|quits?|reach\w*)|(?:does|do|did|will|would)(?:n't| not) (?:return|end|exit|finish|terminate|stop|quit|come back|go on|give)|nothing (?:happens|more|further|else)|no (?:further |more )?(?:output|prompt)|still (?:there|running|alive|in ps|holds?)|for ?ever|(?:had|have|need) to (?:kill|press|ctrl)|ctrl-?c|kill -9|idle since|sits? there|locks? up|stalls?|stays?|remains?|deadlock\w*)\b",
+SAID = re.compile(
+    r"\b(?:hangs?|hanging|hung|stuck|freez(?:es?|ing)\b|froze[ns]?\b(?! (?:param|layer|backbone|encoder|weight|model|module|import|runpy|set\b))|never (?:returns?|ends?|exits?|finish\w*|comes? back|terminates?|quits?|reach\w*)|(?:does|do|did|will|would)(?:n't| not) (?:return|end|exit|finish|terminate|stop|quit|come back|go on|give)|nothing (?:happens|more|further|else)|no (?:further |more )?(?:output|prompt)|still (?:there|running|alive|in ps|holds?)|for ?ever|(?:had|have|need) to (?:kill|press|ctrl)|ctrl-?c|kill -9|idle since|sits? there|locks? up|stalls?|stays?|remains?|deadlock\w*)\b",
     re.IGNORECASE,
 )
 
 
 def ended_well(case: Case) -> bool:
     """Whether what was saved is of a run that is over, and nobody says or shows that it hangs all the same."""
-    if case.snapshot.live or not case.events or any(_looked(member.looks) for member in case.members):
+    if case.snapshot.live or not case.events:
         return False
     by_file: dict[str, list[Event]] = {}
     for event in case.events:
         by_file.setdefault(event.file, []).append(event)
-    good = {name for name, said in by_file.items() if _ends_well(said)}
-    if any(_taken_back(by_file[name]) for name in good):
+    if any(map(_taken_back, by_file.values())):
         return True
+    if any(_looked(member.looks) for member in case.members):
+        return False
+    good = {name for name, said in by_file.items() if _ends_well(said)}
     return bool(good) and all(name in good or _quiet(said) for name, said in by_file.items())
 
 
@@ -77,23 +79,40 @@ def _looked(looks: Iterable[dict[type, object]]) -> bool:
 
 def _lines(said: Sequence[Event]) -> list[str]:
     lines = {event.line: event.text for event in said if event.event == "text.line"}
-    return [lines[number] for number in sorted(lines)]
+    return _without_its_end([lines[number] for number in sorted(lines)])
+
+
+def _without_its_end(lines: list[str]) -> list[str]:
+    """The lines of a program that runs until somebody ends it, without those that tell that somebody did."""
+    invites = next((at for at, line in enumerate(lines) if TO_BE_ENDED.search(line)), None)
+    if invites is None:
+        return lines
+    began = next((at for at in range(invites + 1, len(lines)) if lines[at].startswith(("Traceback (", "^C"))), None)
+    ended = began is not None and any("KeyboardInterrupt" in line or "^C" in line for line in lines[-2:])
+    return [line for line in lines[: began if ended else None] if not TO_BE_ENDED.search(line)]
+
+
+# A server runs until somebody ends it, and says so.
+TO_BE_ENDED = re.compile(
+    r"\b(?:press|use|hit|with|type) (?:Ctrl|Control)[-+ ]?C\b.{0,20}\b(?:to|for) (?:quit|stop|exit|end|shut|terminate|cancel|halt)|\bquit the server with\b",
+    re.IGNORECASE,
+)
 
 
 def _ends_well(said: Sequence[Event]) -> bool:
     """Whether the last words of a log are good ones, and no trouble comes behind them."""
-    if _SAID.search(said[0].file):
+    if SAID.search(said[0].file):
         return False
     lines = _lines(said)
     at = next((at for at in range(len(lines) - 1, max(-1, len(lines) - 1 - _BEHIND), -1) if _good(lines[at])), None)
     if at is None or not _of_all(said, lines[-_BEHIND:]) or any(_wrong(line) for line in lines[at + 1 :]):
         return False
-    return _taken_back(said) or not any(_SAID.search(line) for line in lines if not _printed(line))
+    return _taken_back(said) or not any(SAID.search(line) for line in lines if not printed(line))
 
 
 def _good(line: str) -> bool:
     text = _HEAD.sub("", line)
-    return bool(_GOOD.search(text)) and not (_NOT_ALL.search(text) or _WRONG.search(text)) and len(line) < 300
+    return bool(_GOOD.search(text)) and not (_NOT_ALL.search(text) or WRONG.search(text)) and len(line) < 300
 
 
 def _of_all(said: Sequence[Event], last: Sequence[str]) -> bool:
@@ -114,21 +133,23 @@ def _taken_back(said: Sequence[Event]) -> bool:
 
 
 _FALSE_ALARM = re.compile(
-    r"\bfalse alarm\b|\bnever ?mind\b|\bmy mistake\b|\bnot a (?:deadlock|hang) after all\b", re.IGNORECASE
+    r"\bfalse alarm\b|\bnever ?mind\b|\bmy mistake\b|\bnot a (?:deadlock|hang) after all\b|\b(?:ignore|disregard) my (?:\w+ )?(?:message|mail|e-mail|post|report|question|note)\b|"
+    r"\b(?:run|job|training) (?:ended|finished|completed) (?:ok|fine|well|normally)\b|\ball (?:is )?(?:fine|good|well) (?:now|again)\b(?! (?:with|without|when|if|after|on|since))|\bnot an issue (?:now|any ?more)\b",
+    re.IGNORECASE,
 )
 
 
 def _wrong(line: str) -> bool:
-    return _WRONG.search(line) is not None or (_SAID.search(line) is not None and not _printed(line))
+    return WRONG.search(line) is not None or (SAID.search(line) is not None and not printed(line))
 
 
-def _printed(line: str) -> bool:
+def printed(line: str) -> bool:
     """Whether a program wrote a line: it has a time, a level, or the shape of a table."""
     return _PRINTED.search(line) is not None
 
 
 _PRINTED = re.compile(
-    r"^\s*[\[(]?(?:\d{4}[-/]\d\d|\d\d:\d\d|[WIED]\d{4}|(?:\w+ )?pid=)|\b(?:INFO|DEBUG|WARNING|NOTICE|ERROR)\b|^\S+::\S+|^[-=_]{3,}|\b(?:PASSED|SKIPPED|XFAIL)\b|\w=\S+ \w+="
+    r"^(?:#\d+ +)?0x[0-9a-f]{6,} in |^(?:\[pid +\d+\] )?(?:[\d:.]+ )?\w+\(.*\) += |^\s*[\[(]?(?:\d{4}[-/]\d\d|\d\d:\d\d|[WIED]\d{4}|(?:\w+ )?pid=)|\b(?:INFO|DEBUG|WARNING|NOTICE|ERROR)\b|^\S+::\S+|^[-=_]{3,}|\b(?:PASSED|SKIPPED|XFAIL)\b|\w=\S+ \w+="
 )
 
 
@@ -137,7 +158,7 @@ def _quiet(said: Sequence[Event]) -> bool:
     lines = _lines(said)
     if said[0].file.endswith(_SOURCES):
         return True
-    return bool(lines) and not any(_WRONG.search(line) or _SAID.search(line) or _STEPS.search(line) for line in lines)
+    return bool(lines) and not any(WRONG.search(line) or SAID.search(line) or _STEPS.search(line) for line in lines)
 
 
 _SOURCES = (".py", ".sh", ".yaml", ".yml", ".toml", ".cfg", ".ini", ".sbatch")
@@ -159,4 +180,4 @@ def went_on(case: Case, event: Event) -> bool:
         if one.event == "text.line" and one.file == event.file and one.line > event.line and one.rank == event.rank
     ]
     ordinary = sum(_ORDINARY.search(text) is not None for text in later)
-    return ordinary > 1 and not any(_WRONG.search(text) or _CLOSING.search(text) for text in later)
+    return ordinary > 1 and not any(WRONG.search(text) or _CLOSING.search(text) for text in later)

@@ -11,12 +11,14 @@ from .case import Case, Member, Root
 from .frame_tables import Kind
 from .load import transferred
 from .progress import works
+from .scene import is_absent
 from .standing import Standing
 
 # Whoever waits for a device spins, so that its CPU time tells nothing.
 _DEVICES = ("/dev/nvidia", "/dev/kfd", "/dev/dri/render", "/dev/davinci")
 _SOME_BYTES = 1 << 10
 _WOKEN = (Kind.SOCKET, Kind.LOCK, Kind.PIPE)
+_IDLE = (Kind.SOCKET, Kind.PIPE, Kind.SLEEP, Kind.INPUT)
 # The threads of an idle pool wake ten times a second (multiprocessing/pool.py).
 _OFTEN_PER_S = 20.0
 # CPython asks for the GIL with a time limit of 5 ms (sys.getswitchinterval), so one that never gets it wakes 200 times a second.
@@ -45,13 +47,21 @@ def _exchange(ranks: list[Standing]) -> bool:
 
 
 def serves_idly(case: Case, root: Root) -> bool:
-    """Whether it listens or reads, and nobody lacks it but a parent that minds its children: a server without work."""
+    """Whether it listens, reads or naps, and nobody lacks it but a parent that minds its children: a server without work.
+
+    So does a program that alone reads from another one beside the job: it may wait for orders.
+    """
     standing = case.standings.get(root.ref)
-    if standing is None or standing.thread is not None or standing.kind not in (Kind.SOCKET, Kind.PIPE) or root.ranks:
-        return False
-    return hidden(standing.member) and all(
-        case.standings[ref].kind is Kind.CHILD for ref in root.waiters if ref in case.standings
-    )
+    if standing is None:
+        only = case.standings.get(root.waiters[0]) if len(root.waiters) == 1 else None
+        return only is not None and only.thread is None and hidden(only.member) and not is_absent(root.ref)
+    return standing.kind in _IDLE and hidden(standing.member) and standing.thread is None and minded(case, root)
+
+
+def minded(case: Case, root: Root) -> bool:
+    """Whether nobody waits for it but parents for its end, none of which is a rank."""
+    waiters = [case.standings[ref] for ref in root.waiters if ref in case.standings]
+    return not root.ranks and all(one.kind is Kind.CHILD for one in waiters)
 
 
 def unclear(standing: Standing) -> bool:

@@ -11,6 +11,7 @@ from ..model.evidence.threads import KernelThread, Threads
 from ..model.process import ProcessRef, Role
 from .case import Member
 from .frame_tables import Kind
+from .handled import FULL, handled
 from .identity import birth
 from .load import MUCH_BYTES, transferred, works_unseen
 from .native_work import computes_natively
@@ -35,8 +36,8 @@ def advances(standing: Standing) -> bool:
     the CPU. Who wants it and hardly gets it has not stood still, it was kept waiting.
     """
     looks = _looks(standing)
-    if standing.state in ("T", "t", "D", "Z"):
-        return False
+    if standing.state in ("T", "t", "D", "Z") or (standing.kind is Kind.SLEEP and handled(standing) in FULL):
+        return False  # what it writes again and again finds no room
     if standing.thread is None and (standing.busy > 0.05 or _computes(standing) or works_unseen(standing.member)):
         return True
     if len(looks) < 2:

@@ -11,6 +11,7 @@ from ..model.evidence.events import Event
 from ..model.evidence.stacks import NativeStacks, PythonStacks
 from ..model.gap import Why
 from ..model.ranks import RankSet
+from .at_work import Well, well
 from .away import away
 from .birth_order import humbly
 from .case import Case
@@ -49,8 +50,7 @@ _VAGUE = {
 def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
     """The diagnosis of a case from everything its rules said (in the order in which rules speak)."""
     explainable = _EXPLAINABLE_LIVE if case.snapshot.live else _EXPLAINABLE
-    if ended_well(case):  # its troubles are past, unless it is its end that hangs
-        findings = [one for one in findings if one.kind is not Kind.CAUSE or one.cls == "exit-hang"]
+    findings = [one for one in findings if one.kind is not Kind.CAUSE or not _past(case, one)]
     findings = [humbly(case, finding) for finding in findings]
     ordered = _fold(_in_order(case, findings), explainable)
     causes = [finding for finding in ordered if finding.kind is Kind.CAUSE]
@@ -68,6 +68,14 @@ def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
         deadlines=tuple(_deadlines(case)), next=_next(case, ordered, verdict),
         parted=diverge(case, RankSet(rank for one in causes for rank in one.ranks)),
     )  # fmt: skip
+
+
+def _past(case: Case, cause: Finding) -> bool:
+    """Whether what a cause rests on is over, or passes: the run ended well, unless it is its end that hangs, or it gets on."""
+    if ended_well(case):
+        return cause.cls != "exit-hang" or cause.certainty is Certainty.POSSIBLE
+    health = well(case)
+    return health is Well.IS or (health is Well.SEEMS and cause.certainty is Certainty.POSSIBLE)
 
 
 def _deadlines(case: Case) -> Iterator[tuple[float, RankSet]]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ..model.evidence.stacks import Frame, Local, LoopTask, PythonStacks, PythonThread, Stack, Trust
-from . import callee, frames, interpreter, loops, opening, tasks
+from . import callee, caught, frames, interpreter, loops, opening, tasks
 from .code import CodeReader, NotCode, frame_of
 from .coroutines import Coroutines
 from .frames import RawFrame
@@ -62,6 +62,7 @@ class Draft:
     name: str | None = None
     locals: tuple[Local, ...] = ()
     loop: RawFrame | None = None  # where its event loop waits
+    caught: tuple[str, int] = ("", 0)
 
 
 EMPTY = Draft(Stack(), False)
@@ -168,7 +169,8 @@ class _Reading:
         loop = raws[place] if place is not None else None
         held = tuple(self._values.of(raws, stack, self._codes))
         called = callee.of(self._objects, raws[-1], self._codes.at(raws[-1].code)) if raws else None
-        return Draft(Stack((*stack, called)) if called else stack, chain.whole, name, held, loop)
+        return Draft(Stack((*stack, called)) if called else stack, chain.whole, name, held, loop,
+                     caught.of(self._objects, state.address))  # fmt: skip
 
     def _frame(self, raw: RawFrame) -> Frame:
         """A frame decoded; threads of one pool, and the levels of a recursion, stand at the same places."""
@@ -216,6 +218,8 @@ class _Reading:
             active=task.state == "R" if task else None,
             locals=draft.locals if draft.whole else (),
             comm=task.comm or None if task and not draft.name else None,
+            handles=draft.caught[0] if draft.whole else "",
+            errno=draft.caught[1] if draft.whole else 0,
         )
 
     def _lock(self, states: Mapping[int, ThreadState]) -> Lock | None:

@@ -61,7 +61,8 @@ def choose(spec: str, jobs: list[Job]) -> list[Job]:
         return running
     lines = "\n           ".join(f"slurm:{job.shown}   {job.name} on {job.nodes}" for job in running[:20])
     more = f"\n           … and {len(running) - 20} more" if len(running) > 20 else ""
-    raise RankscopeError(f"slurm:{spec} stands for {len(running)} jobs; choose one", lines + more)
+    what = f"slurm:{spec} stands for {len(running)} jobs; choose one"
+    raise RankscopeError(what, lines + more, f"rankscope diagnose slurm:{running[0].shown}")
 
 
 def _requeued(jobs: list[Job]) -> tuple[str, ...]:

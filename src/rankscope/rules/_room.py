@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case, Root
 from ..analysis.frame_tables import Kind as Wait
+from ..analysis.handled import FULL, handled, in_words
 from ..analysis.progress import advances
 from ..analysis.standing import Standing
 from ..model.diagnosis import Certainty, Finding, Kind, Reason, State
 from ..model.evidence.space import Room, Space
 from . import Rule
-from ._say import old_roots, pointed_at, ranks_of, stands, waited_for, who
+from ._say import at, old_roots, pointed_at, ranks_of, stands, waited_for, who
 from ._text import Sign, finding, hits, make_rule
 
 
@@ -41,16 +42,34 @@ def _seen(case: Case, rule: Rule, shm: bool, told: bool, steps: tuple[str, ...])
     for root, standing in _suspects(case, shm):
         room = _full(standing, shm)
         # A full /dev/shm or working directory alone explains nothing: the process must hold a file there open to write.
-        if room is not None and room.used_for.startswith("/"):
+        held = room if room is not None and room.used_for.startswith("/") else None
+        if held is not None or _refused(standing, shm):
             blamed = True
-            yield Finding(
-                rule=rule.id, cls=rule.cls, kind=Kind.CAUSE, certainty=_sure(standing, shm),
-                title=f"{who(standing.member.process)} writes {room.used_for[:80]} where no space is left",
-                ranks=ranks_of(standing), processes=(standing.member.process,),
-                because=(Reason(says(room), "file system", root.ref), stands(standing), *waited_for(root)), next=steps,
-            )  # fmt: skip
+            yield _finding(rule, root, standing, held, _sure(standing, shm), steps)
     if not blamed and not told:
         yield from _note(case, rule, shm, steps)
+
+
+def _refused(standing: Standing, shm: bool) -> bool:
+    """Whether it stands in the handler of a write that found no room; in shared memory, where that is what is full."""
+    tries = standing.kind in (Wait.SLEEP, Wait.USER, Wait.STORAGE) and not advances(standing)
+    return tries and handled(standing) in FULL and (_full(standing, shm=True) is not None) is shm
+
+
+def _finding(
+    rule: Rule, root: Root, standing: Standing, room: Room | None, sure: Certainty, steps: tuple[str, ...]
+) -> Finding:
+    """With the file that it has open to write, where it has one."""
+    place = at(standing.user_frame)
+    does = f"writes {room.used_for[:80]} where no space is left" if room else f"found no space left, and tries again in {place}"
+    seen = (Reason(says(room), "file system", root.ref),) if room else ()
+    error = in_words(standing) if handled(standing) in FULL else ""
+    why = (Reason(f"it is handling {error}", "memory", root.ref),) if error else ()
+    return Finding(
+        rule=rule.id, cls=rule.cls, kind=Kind.CAUSE, certainty=sure, title=f"{who(standing.member.process)} {does}",
+        ranks=ranks_of(standing), processes=(standing.member.process,),
+        because=(*seen, *why, stands(standing), *waited_for(root)), next=steps,
+    )  # fmt: skip
 
 
 def _sure(standing: Standing, shm: bool) -> Certainty:

@@ -17,9 +17,10 @@ from ..model.evidence.files import OpenFiles
 from ..model.evidence.may_wait import MayWait
 from ..model.evidence.outsiders import Outsiders
 from ..model.evidence.sockets import Sockets
-from ..model.evidence.threads import Threads
+from ..model.evidence.threads import KernelThread, Threads
 from ..model.process import Process, ProcessRef, Role
 from ..model.ranks import RankSet, ranks_phrase
+from ..model.words import span
 from ._death import dead, ended, status
 from ._say import who
 
@@ -56,6 +57,12 @@ def read(case: Case, standing: Standing) -> Reading | None:
         return Reading.possible(
             "collective-missed-by-rank", "stands in another call of its process group, as it seems", text
         )
+    held = _in_storage(case, standing.member) if standing.kind is Wait.LOCK else None
+    if held is not None:
+        text = f"thread {held.tid} of it has stood in state D ({held.wchan}) for {span(held.still_s)}"
+        return Reading(
+            "filesystem-stall", Certainty.LIKELY, "waits for a thread of its own that a file system holds", (text,)
+        )
     if standing.kind is Wait.LOCK:
         return _locked(case, standing.member)
     if standing.kind is Wait.PIPE and orphaned(case, standing.member):
@@ -68,6 +75,16 @@ def read(case: Case, standing: Standing) -> Reading | None:
     doing = {Wait.PIPE: "waits on a pipe", Wait.SOCKET: "waits on connections, for none of the ranks that wait for it",
              Wait.CHILD: "waits for a child process", Wait.FILE_LOCK: "waits for a file lock"}.get(standing.kind)  # fmt: skip
     return Reading.possible(_STUCK, doing) if doing else None
+
+
+def _in_storage(case: Case, member: Member) -> KernelThread | None:
+    """A thread that stood in one wait for storage at all looks, for long enough to count."""
+    looks = [{task.tid: task for task in look.threads} for look in member.over_time(Threads)]
+    for tid, task in looks[-1].items() if len(looks) > 1 else ():
+        seen = [(one.state, one.voluntary, one.involuntary) for look in looks if (one := look.get(tid)) is not None]
+        if task.state == "D" and len(seen) == len(looks) and len(set(seen)) == 1 and case.stuck(task.still_s):
+            return task
+    return None
 
 
 def pauses(standing: Standing) -> bool:

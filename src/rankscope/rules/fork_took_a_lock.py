@@ -33,6 +33,7 @@ from ..analysis.frames import at_rest, kind_of, wait_of
 from ..analysis.origin import module_path
 from ..analysis.threads import forked
 from ..model.diagnosis import Finding
+from ..model.evidence.stacks import Frame
 from ..model.process import Role
 from ._forks import CHILD_FRAMES, CHILD_WORDS, is_child
 from ._outcomes import BAD, FORK_THEN_EXEC, cured_by
@@ -85,7 +86,7 @@ _SIGNS = (
          "a library with a thread pool of its own is used in a child", also=(CHILD_WORDS,), prose=True),
     Sign(r"at::(?:native|cpu|_ops|parallel_for|internal)[^\n]*|libgomp|libiomp|\bc10::|torch::autograd::THPVariable", "a CPU operator does not return in a worker of a process that forks",
          also=(r"(?:hung|stuck|forked|blocked|hang\w*)[^\n]{0,20}worker|worker[^\n]{0,30}(?:hung|stuck|forked|hang)|gunicorn|uwsgi|pre-?fork|celery|--preload",), prose=True),
-    Sign(rf"\b(?:stuck|hang\w*|hung|never|block\w*|wait\w*|freez\w*|stop\w*|idle)\b[^\n]{{0,60}}\b(?:{_POOLS[3:-1]}|parallel_for|svd|matmul|dgetrf|linalg|blas|lapack|scipy|numpy|np\.)|\b(?:{_POOLS[3:-1]}|svd|dgetrf|linalg|blas|lapack|scipy|numpy)\b[^\n]{{0,60}}\b(?:stuck|hang\w*|hung|never (?:return|finish|complete)\w*|block\w*|freez\w*)", "a library with threads of its own does not return in a child",
+    Sign(rf"\b(?:stuck|hang\w*|hung|never|block\w*|wait\w*|freez\w*|stop\w*|idle)\b(?! \()[^\n]{{0,60}}\b(?:{_POOLS[3:-1]}|parallel_for|svd|matmul|dgetrf|linalg|blas|lapack|scipy|numpy|np\.)|\b(?:{_POOLS[3:-1]}|svd|dgetrf|linalg|blas|lapack|scipy|numpy)\b[^\n]{{0,60}}\b(?:stuck|hang\w*|hung|never (?:return|finish|complete)\w*|block\w*|freez\w*)", "a library with threads of its own does not return in a child",
          also=(CHILD_WORDS, r"parent|before|already|fork|child|spawn|OMP_NUM_THREADS|thread"), unless=(_IN_PARENT, r"out of memory|killed by signal|No space left|all_?reduce|watchdog",), prose=True),
     Sign(r"\b(?:sync|wrapper) \((?:[^\n]*/)?fsspec/asyn\.py|run_coroutine_threadsafe|_blocking \((?:[^\n]*/)?grpc/|(?:result|_result_or_cancel) \((?:[^\n]*/)?concurrent/futures/_base\.py", "a child waits for a thread that would have to run in its parent", also=(r"_worker_loop|popen_fork|_launch \(|os_fork|forked",)),
     # The locks of a queue (_rlock, _wlock) are where idle workers stand.
@@ -170,7 +171,7 @@ def _waiting_children(case: Case) -> Iterator[Hit]:
         return
     for account in accounts(case):
         for stack in account.stacks:
-            loop = next((at for at, frame in enumerate(stack) if _LOOP.match(frame.function)), -1)
+            loop = next((at for at, frame in enumerate(stack) if _LOOP.match(frame.function) and _python(frame)), -1)
             task = [
                 frame for frame in stack[loop + 1 :] if frame.file and not _POOLS_OWN.search(module_path(frame.file))
             ]
@@ -178,6 +179,11 @@ def _waiting_children(case: Case) -> Iterator[Hit]:
                 says = "a child waits, in the middle of its task, for a thread of its own process"
                 yield Hit(Sign("", says, POSSIBLE), account, f"{task[-1].function} ({task[-1].file})")
                 return
+
+
+def _python(frame: Frame) -> bool:
+    """Whether a frame is one of Python: a C library's pool has functions called ``worker`` too."""
+    return frame.library is None and not (frame.file or "").endswith((".c", ".cc", ".cpp", ".h"))
 
 
 def _threads_told(account: Account) -> bool:

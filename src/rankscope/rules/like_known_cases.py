@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..analysis.at_work import clear
 from ..analysis.case import Case
 from ..analysis.endings import ended_well
 from ..analysis.likeness import likeness, table, telling, threads
@@ -30,7 +31,7 @@ from . import Rule
 
 
 def check(case: Case) -> Iterator[Finding]:
-    if case.snapshot.live or ended_well(case) or (cls := likeness(case).nearest) is None:
+    if case.snapshot.live or ended_well(case) or clear(case) or (cls := likeness(case).nearest) is None:
         return
     said, weights = likeness(case).words, table.weights()
     steps = [f"rankscope explain {cls}   # how this class is recognised, and what decides"]

@@ -30,6 +30,8 @@ from ._text import HALTS, POSSIBLE, Sign, text_rule
 _SERVER = r"\b(?:gunicorn|uwsgi|uWSGI|celery|ForkPoolWorker|billiard|prefork|mod_wsgi|passenger|hypercorn|rq worker|dramatiq|unicorn|php-fpm)\b"
 _PRELOADED = r"--preload\b|\bpreload_app\b\W{0,6}(?:True|=)|\bpreload(?:ing)?\b|lazy-?apps\W{0,4}(?:false|0)|loaded (?:by|in) the master|before (?:the )?(?:workers? (?:are|is|were) )?fork"
 _TIME_OVER = r"WORKER TIMEOUT|HARAKIRI|Hard time limit|TimeLimitExceeded|stops? (?:inside|in)\b|no (?:answer|response)|never (?:answers?|responds?)|does(?:n't| not) answer|504 Gateway|upstream timed out"
+# Its main thread turns: a server's loop asks for requests again and again, and its other threads rest meanwhile.
+_TURNS = r"(?:^[^\n]*\b(?:epoll_p?wait|ppoll|poll|select|pselect6)\([^\n]*\) += \d[^\n]*\n(?:[^\n]*\n){0,5}?){3}"
 _OTHER = r"Out of memory: Kill|oom-kill:|No space left|initialization error|CUDA_ERROR|ModuleNotFoundError|SyntaxError|Address already in use"
 _SIGNS = (
     Sign(_PRELOADED, "a server forks its workers from a program that is loaded and in use", anywhere=(_SERVER, rf"{_TIME_OVER}|{BAD}"), unless=(_OTHER,), prose=False),
@@ -39,7 +41,7 @@ _SIGNS = (
     Sign(r"\b(?:by itself|on its own|alone|standalone|in a (?:plain |normal )?(?:script|shell|REPL|notebook)|directly|outside (?:of )?(?:celery|the worker|gunicorn))\b[^\n]{0,40}\b(?:fine|works?|returns?|ok|runs?)\b[^\n]{0,80}\b(?:celery|worker|gunicorn|uwsgi|task)\b[^\n]{0,60}",
          "it works by itself, and not in a worker that was forked", anywhere=(_SERVER, rf"{HALTS}|{BAD}|\bstops\b"), unless=(_OTHER,), prose=True),
     # A semaphore that processes share is waited for without PRIVATE: that is where idle workers of a pool stand.
-    Sign(r"futex\(0x\w+, FUTEX_WAIT(?:_BITSET)?_PRIVATE(?:\|FUTEX_CLOCK_REALTIME)?, \d+, NULL[^\n)]*$", "a forked worker waits without a time limit for a lock or thread of its own process", anywhere=(_SERVER + r"|\bfork(?:ed)?[ _](?:child|worker|process)|loader worker|pool worker",), unless=(_OTHER,)),
+    Sign(r"futex\(0x\w+, FUTEX_WAIT(?:_BITSET)?_PRIVATE(?:\|FUTEX_CLOCK_REALTIME)?, \d+, NULL[^\n)]*$", "a forked worker waits without a time limit for a lock or thread of its own process", anywhere=(_SERVER + r"|\bfork(?:ed)?[ _](?:child|worker|process)|loader worker|pool worker",), unless=(_OTHER, _TURNS)),
     Sign(r"(?:^[^\n]*\bsched_yield\(\) += 0[^\n]*\n){3}", "a forked worker spins for threads that do not come", POSSIBLE, anywhere=(_SERVER + r"|\bfork(?:ed)?[ _](?:child|worker|process)|loader worker|pool worker",), unless=(_OTHER,)),
 )  # fmt: skip
 

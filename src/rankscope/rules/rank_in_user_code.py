@@ -26,6 +26,7 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
+from ..analysis.handled import in_words
 from ..analysis.identity import module_path_of
 from ..analysis.loop_tasks import TaskView, awaited, last_awaited, loops
 from ..analysis.progress import advances
@@ -68,8 +69,8 @@ def check(case: Case) -> Iterator[Finding]:
             rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, _best(standing)),
             title=f"{who(standing.member.process)} {_doing(standing)} in {at(_place(standing))}{peers}",
             ranks=ranks_of(standing), processes=(standing.member.process,),
-            because=(stands(standing), *_tasks(standing), *_alone(case, standing), *_threads(standing), *_peers(case, standing),
-                     *waited_for(root)),
+            because=(stands(standing), *_handles(standing), *_tasks(standing), *_alone(case, standing), *_threads(standing),
+                     *_peers(case, standing), *waited_for(root)),
             against=tuple(_against(standing)),
             next=(f"rankscope stacks pid:{standing.member.ref.pid} --source", *_look_up(standing)),
         )  # fmt: skip
@@ -124,6 +125,13 @@ def _loop_of_nothing(case: Case, standing: Standing) -> bool:
     peers = {f"socket:[{one.inode}]": f"socket:[{one.peer_inode}]" for one in sockets.sockets if one.kind == "unix"}
     own = set(inodes.values())
     return all(peers.get(inodes.get(fd, "")) in own for fd in call.fds) and nobody_acts(member, standing.thread)
+
+
+def _handles(standing: Standing) -> Iterator[Reason]:
+    """The error in whose handler it stands: why it tries again."""
+    error = in_words(standing)
+    if error:
+        yield Reason(f"it is handling {error}", "memory", standing.member.ref)
 
 
 def _ends(standing: Standing) -> tuple[TaskView, ...]:

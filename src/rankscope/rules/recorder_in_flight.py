@@ -21,8 +21,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case
-from ..model.diagnosis import CollectiveState, Finding, Kind, Reason
-from ..model.ranks import ranks_phrase
+from ..model.diagnosis import Certainty, CollectiveState, Finding, Kind, Reason
+from ..model.ranks import RankSet, ranks_phrase
 from . import Rule
 from ._recorder import at_most_likely, call, causes, certainty, look_next, place, roots_noted, roots_passed, waits
 
@@ -37,13 +37,28 @@ def check(case: Case) -> Iterator[Finding]:
         reasons = (Reason(f"all of {ranks_phrase(state.arrived)} issued {call(state)}, with equal arguments", "recorder"),
                    *list(waits(case, state))[:2])  # fmt: skip
         yield Finding(
-            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=at_most_likely(certainty(case)),
+            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=_sure(case, state),
             title=f"{call(state)} was issued by every member and does not end: look below the program", because=reasons,
             against=("recorders hold neither root nor reduction: a call that differs only there looks the same",
-                     *case.comparison.weak),
+                     *_ending(case, state), *case.comparison.weak),
             next=("all_reduce_perf -b 8 -e 1G -f 2  (nccl-tests, on the hosts of this group)",
                   "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET  (in the next run)"), collective=state,
         )  # fmt: skip
+
+
+def _ending(case: Case, state: CollectiveState) -> tuple[str, ...]:
+    """Members of a saved case that are through: a call of which one has its result is rather ending than stuck."""
+    through = state.arrived - state.waiting if state.waiting and not case.snapshot.live else RankSet()
+    return (
+        (f"{ranks_phrase(through)} {'is' if len(through) == 1 else 'are'} through it: it may only have been ending",)
+        if through
+        else ()
+    )
+
+
+def _sure(case: Case, state: CollectiveState) -> Certainty:
+    """How sure it is that a call does not end."""
+    return Certainty.POSSIBLE if _ending(case, state) else at_most_likely(certainty(case))
 
 
 def _held_by_its_device(case: Case, state: CollectiveState) -> Finding:

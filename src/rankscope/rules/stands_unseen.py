@@ -28,7 +28,7 @@ from collections.abc import Iterator
 
 from ..analysis.awaited import hidden
 from ..analysis.case import Case, Root
-from ..analysis.in_sight import serves_idly, unclear
+from ..analysis.in_sight import minded, serves_idly, unclear
 from ..analysis.standing import Standing
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.outsiders import Outsiders
@@ -49,7 +49,7 @@ def check(case: Case) -> Iterator[Finding]:
         if not case.stuck(root.age_s) or serves_idly(case, root):
             continue
         reading = read(case, standing) or lost_child(case, standing) if root.waiters else last_left(case, standing)
-        if reading is not None:
+        if reading is not None and not (reading.cls == RULE.cls and root.waiters and minded(case, root)):
             yield _finding(case, root, standing, reading)
         elif root.waiters and pauses(standing):
             yield _note(case, root, standing)
@@ -103,7 +103,7 @@ def _beside(case: Case) -> Iterator[Finding]:
             continue
         asking = [case.standings[wait.waiter] for wait in case.graph.waits
                   if wait.target == root.ref and wait.waiter in case.standings]  # fmt: skip
-        if len(asking) == 1 and asking[0].thread is None and hidden(asking[0].member):
+        if len(asking) == 1 and len(root.waiters) > 1 and asking[0].thread is None and hidden(asking[0].member):
             yield _of_outsider(case, root, asking[0])
 
 

@@ -50,6 +50,10 @@ class Layout:
     thread_ident: int
     thread_native: int  # the kernel's thread id, from 3.11
     cframe_frame: int  # 3.11 and 3.12: thread_frame leads to a small record that leads to the frame
+    thread_caught: int  # a pointer to the innermost record of what is being handled
+    caught_error: int
+    caught_before: int  # the record around it: that of the caller of a generator
+    error_number: int  # of an OSError
     frame_size: int  # without its values
     frame_back: int
     frame_code: int

@@ -20,6 +20,7 @@ class Socket:
     receive_queue: int = 0
     send_queue: int = 0
     peer_inode: int = 0
+    unaccepted: bool = False  # its server has not called accept: ``peer_inode`` is that of the socket which listens
 
 
 @evidence("sockets")

@@ -61,6 +61,8 @@ class PythonThread:
     active: bool | None = None  # on CPU at that moment, when the source says so
     locals: tuple[Local, ...] = ()
     comm: str | None = None  # what the kernel calls it, of a thread that Python has no name for
+    handles: str = ""  # the type of the exception that is being handled around where it stands
+    errno: int = 0  # the number that the system gave it, of an OSError
 
 
 @dataclass(frozen=True)

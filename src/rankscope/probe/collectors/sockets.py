@@ -5,6 +5,7 @@ The tables are per network namespace and cost milliseconds, so each is read once
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import socket
 import struct
@@ -50,6 +51,7 @@ def _table(target: Target) -> dict[int, Socket]:
 
 def _read(target: Target, namespace: str) -> dict[int, Socket]:
     table: dict[int, Socket] = {}
+    queued: set[tuple[str, str]] = set()
     for name in ("tcp", "tcp6"):
         try:
             lines = procfs.read(f"{target.path}/net/{name}", 64 << 20).decode("ascii", "replace").splitlines()[1:]
@@ -57,6 +59,8 @@ def _read(target: Target, namespace: str) -> dict[int, Socket]:
             continue
         for one in map(_tcp, lines):
             table[one.inode] = one
+            if not one.inode and one.state == "established":  # no process has it: it waits in the queue of accept(2)
+                queued.add((one.peer, one.local))
     by_pair = {(one.local, one.peer): one.inode for one in table.values()}
     for inode, one in list(table.items()):
         other = by_pair.get((one.peer, one.local), 0)
@@ -64,6 +68,10 @@ def _read(target: Target, namespace: str) -> dict[int, Socket]:
             table[inode] = Socket(
                 one.inode, one.kind, one.local, one.peer, one.state, one.receive_queue, one.send_queue, other
             )
+    for near, far in queued:
+        asker, server = by_pair.get((near, far), 0), _listener(by_pair, far)
+        if asker and server:
+            table[asker] = dataclasses.replace(table[asker], peer_inode=server, unaccepted=True)
     if namespace == os.readlink(f"{target.proc}/self/ns/net"):
         try:
             for inode, (peer, state, rx, tx) in unix_peers().items():
@@ -71,6 +79,13 @@ def _read(target: Target, namespace: str) -> dict[int, Socket]:
         except OSError:
             pass  # a kernel or sandbox without sock_diag: unix sockets then have no peers
     return table
+
+
+def _listener(by_pair: dict[tuple[str, str], int], address: str) -> int:
+    """The inode of the socket that listens at an address, or at all addresses of its port; 0 when there is none."""
+    port = address.rpartition(":")[2]
+    places = [f"{host}:{port}" for host in (address.rpartition(":")[0], "0.0.0.0", "[::]")]  # noqa: S104 - what others bound
+    return next((by_pair[place, no] for place in places for no in ("0.0.0.0:0", "[::]:0") if (place, no) in by_pair), 0)
 
 
 def _tcp(line: str) -> Socket:

@@ -1,0 +1,170 @@
+# ruff: noqa: E501  (a row of a pattern is one line)
+"""Evidence of a job that gets on: nobody complains of it, and what was saved shows it at work.
+
+People also keep what runs as it should: the log of a server that answers, of a training whose steps grow to the last line,
+two looks at stacks that moved in between. A warning before, a word in a source, a wait that one look caught is no trouble then.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+from ..model.evidence.events import Event
+from ..model.evidence.stacks import NativeStacks, PythonStacks
+from ..model.process import Role
+from .accounts import Account, accounts, outlived, steps_at_end
+from .case import Case
+from .endings import SAID, WRONG, printed, went_on
+from .papers import papers
+
+
+class Well(enum.Enum):
+    """How sure it is that nothing is wrong."""
+
+    UNKNOWN = "nothing shows it"
+    SEEMS = "a log gets on, and stacks were looked at once"
+    IS = "a log or stacks get on, and nobody complains"
+
+
+def well(case: Case) -> Well:
+    """Whether the evidence is of a job at work, about which nobody complains."""
+    known: Well | None = case.__dict__.get("_well")
+    if known is None:
+        known = case.__dict__["_well"] = _well(case)
+    return known
+
+
+def _well(case: Case) -> Well:
+    if case.snapshot.live or not case.events or any(_complains(one.label) for one in accounts(case)):
+        return Well.UNKNOWN
+    by_file: dict[str, list[Event]] = {}
+    for event in case.events:
+        if event.event == "text.line":
+            by_file.setdefault(event.file, []).append(event)
+    moving = {name for name, said in by_file.items() if _moves(case, name, said)}
+    if any(_troubled(case, said, bool(moving)) for name, said in by_file.items() if name not in papers(case)):
+        return Well.UNKNOWN
+    looked = case.collectives or any(_LOOKED & set(look) for one in case.members for look in one.looks)
+    if not looked:
+        return Well.IS if moving or set(by_file) <= papers(case) else Well.UNKNOWN
+    if not any(map(_moved, accounts(case))):
+        return Well.SEEMS if moving else Well.UNKNOWN
+    return Well.IS if moving or all(map(_moved, _mains(case))) else Well.SEEMS
+
+
+def clear(case: Case) -> bool:
+    """Whether all that was saved are checks that pass and counters at nought."""
+    told = [event.text for event in case.events if event.event == "text.line" and re.search(r"[:|]\s*\S", event.text)]
+    passed = sum(_ALL_CLEAR.search(text) is not None for text in told)
+    return passed > len(told) / 2 and not any(map(_wrong, told)) and not case.snapshot.live
+
+
+_LOOKED = {PythonStacks, NativeStacks}
+
+
+def _mains(case: Case) -> Iterator[Account]:
+    """The subjects that were looked at twice."""
+    return (
+        one for one in accounts(case) if len({seen.moment for seen in one.seen}) > 1 and one.role in (None, Role.RANK)
+    )
+
+
+def _moves(case: Case, name: str, said: Sequence[Event]) -> bool:
+    """Whether a log gets on until its last lines, and not at a crawl."""
+    texts = [event.text for event in said]
+    return (steps_at_end(case, name) and not any(map(_CRAWLS.search, texts[-_LAST:]))) or _serves(texts)
+
+
+# A step that takes minutes.
+_CRAWLS = re.compile(
+    r"(?<![:\d])\b[1-9]\d{2,}(?:\.\d+)? ?(?:s|sec|seconds)(?:/(?:it|step|iter)\w*|\s*$)",
+    re.IGNORECASE,
+)
+
+
+def _troubled(case: Case, said: Sequence[Event], moving: bool) -> bool:
+    """Whether a text tells of a trouble that nothing shows to be over; a mere warning is over where the job moves."""
+    return any(
+        _wrong(event.text)
+        and not (moving and _WARNS.search(event.text) and not _complains(event.text))
+        and not (outlived(case, event, by_clock=_is_error(event.text)) or went_on(case, event))
+        for event in said
+    )
+
+
+_WARNS = re.compile(
+    r"\bWARN(?:ING)?\b(?<!NCCL WARN)|^(?:\[rank\d+\]:)?\[?W ?\d{3,4} |\bWarning\b|^(?:\S+:)?Missing ranks:|^(?:\S+:)?Stalled (?:ops|ranks)\b"
+)
+
+
+# What tells of trouble in a text, besides the words of programs for errors; and what may only be a try that failed.
+_GRAVE = re.compile(
+    r"\b(?:Xid|fallen off|NCCL WARN|No space left|Bus error|Transport endpoint|blocked for more than|I/O error|Uncorrect\w+|severity=Uncorrected|unhandled|corrupt\w*|WORKER TIMEOUT|defunct|duplicate GPU|FAULT)\b|\b(?i:illegal memory|mismatch\w*|inconsistent)\b|"
+    r"(?i:\berror: ?(?![\d.]))"
+)
+_TRIED = re.compile(
+    r"\b(?:Connection (?:refused|reset|closed)|unreachable|not responding|denied|disconnected|unable to|cannot|could not|can't|[Mm]issing ranks|[Ss]talled|lost)\b|\b(?i:fail(?:s|ed|ure)?)\b(?! (?:\w+ ){0,2}(?:count)?: 0)"
+)
+_NONE = re.compile(
+    r"\b(?:failed|errors?|timeouts?|lost|dropped|killed)(?: \w+){0,3}\W{1,3}0\b|\b(?:no|0|without) (?:errors?|failures?|timeouts?)\b",
+    re.IGNORECASE,
+)
+_GENTLE = re.compile(
+    r"\b(?:INFO|DEBUG|NOTICE)\b(?! ?:? ?\w*(?:Error|Exception))|\b(?:Future|Deprecation|User|Runtime|Resource|PossibleUser)Warning\b"
+)
+
+
+def _wrong(text: str) -> bool:
+    """Whether a line tells of trouble: in the words of programs, or in those of a person."""
+    if _CALLED.match(text) or _ALL_CLEAR.search(text):
+        return False
+    text = _NONE.sub("", text[:1000])
+    if _GENTLE.search(text) and not _FATAL.search(text):
+        return False
+    return (WRONG.search(text) or _GRAVE.search(text) or _TRIED.search(text)) is not None or _complains(text)
+
+
+def _is_error(text: str) -> bool:
+    """Whether a line is a program's own error, which may come out before steps that were made earlier."""
+    return (WRONG.search(text) or _GRAVE.search(text)) is not None
+
+
+# System calls tell what a program asked for; counters and checks, that nothing is wrong.
+_CALLED = re.compile(r"(?:\[pid +\d+\] )?(?:[\d:.]+ )?\w+\(.*\) += |(?:#\d+ +)?0x[0-9a-f]{6,} in ")
+_ALL_CLEAR = re.compile(r"[:|]\s*(?:0|0x0+|No|N/A|None|Not Active|OK|Normal|Pass(?:ed)?\b.*|Skip\b.*)\s*\|?\s*$")
+_FATAL = re.compile(r"NCCL WARN|Xid|Traceback|Watchdog caught")
+
+
+@cache
+def _complains(text: str) -> bool:
+    return SAID.search(text) is not None and not printed(text)
+
+
+# What a server says while it answers.
+_ANSWERS = re.compile(
+    r"\bHTTP/[12](?:\.[01])?\"?\W{1,3}(?:[23]\d\d|4(?:0[0134]|22))\b|\bthroughput(?: \(\w+/s\))?\W{1,3}(?!0\.0+\b)\d[\d.]* ?(?:tokens|tok|infer|req|\(|,|$)|\b\d+(?:\.\d+)?ms$|\b(?:GET|POST) \S+ [23]\d\d\b|"
+    r"\bApplication startup complete|\bStarted (?:HTTPService|GRPCInferenceService|Metrics Service)|\bfired up and ready|\bUvicorn running on|\bis ready at http|\bKernel started|\bSaving file at|\bListening at: http",
+)
+_LAST = 8
+
+
+def _serves(texts: Sequence[str]) -> bool:
+    """Whether the last lines of a log are those of a server that answers."""
+    return any(_ANSWERS.search(text) for text in texts[-_LAST:])
+
+
+def _moved(account: Account) -> bool:
+    """Whether a thread of a subject stood in different functions at two looks, and in none of a compiler."""
+    by_thread: dict[object, dict[int, tuple[str, ...]]] = {}
+    for seen in account.seen:
+        names = tuple(str(frame.function) for frame in seen.stack)
+        by_thread.setdefault((seen.native, seen.thread.tid or seen.thread.name), {})[seen.moment] = names
+    return any(len(set(moments.values())) > 1 for moments in by_thread.values()) and not any(
+        _COMPILES.search(seen.text) for seen in account.seen
+    )
+
+
+_COMPILES = re.compile(r"_inductor|_dynamo|_functorch|triton/|cutlass|/numba/|compile", re.IGNORECASE)

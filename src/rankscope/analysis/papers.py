@@ -1,0 +1,52 @@
+"""Papers: sources, settings and manuals among the evidence. What they mention may happen; it is not said to have happened."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from .case import Case
+
+_NAMED = re.compile(
+    r"\.(?:pyi?|ipynb|sh|bash|sbatch|slurm|ya?ml|toml|cfg|ini|conf|rst|c|cc|cpp|cxx|cu|cuh|h|hpp|rs|go|js|ts|patch|diff|env)$"
+    r"|(?:^|[/_])(?:README|CONTRIBUTING|CHANGELOG|CHANGES|FAQ|TROUBLESHOOTING|HOWTO|MANUAL)\b[^/]*$"
+    r"|(?:^|/)(?:requirements|constraints|environment|pyproject|Makefile|Dockerfile|setup)\b[^/]*$",
+    re.IGNORECASE,
+)
+# Headings that a manual has, and a report of trouble has not.
+_CHAPTER = re.compile(
+    r"^\s{0,3}(?:#{1,4} +|=+ )(?:\d+[.)] +)?(?:troubleshoot\w*|faq\b|frequently asked|known issues|"
+    r"(?:quick[- ]?)?install(?:ation|ing)?\b|usage\b|getting started|quick ?start|requirements|"
+    r"prerequisites|configuration|contributing|licen[cs]e|table of contents|when (?:it|a job|your job) hangs)",
+    re.IGNORECASE,
+)
+_CONDITION = re.compile(
+    r"\bif (?:you|your|the|a|it|one)\b|\b(?:usually|typically|often) (?:means|caused)\b", re.IGNORECASE
+)
+_SETTING = re.compile(
+    r"^\s*(?:export |set |- ?)?[A-Za-z_][\w.-]*\s*[=:]\s*\S.*$|^\s*(?:[#;{}\[\]].*)?$|^\s*\"[\w.-]+\":.*$"
+)
+_CHAPTERS = 2
+
+
+def papers(case: Case) -> frozenset[str]:
+    """The files of a case that are papers."""
+    found: frozenset[str] | None = case.__dict__.get("_papers")
+    if found is None:
+        lines: dict[str, list[str]] = {}
+        for event in case.events:
+            if event.event == "text.line":
+                lines.setdefault(event.file, []).append(event.text)
+        found = frozenset(name for name, texts in lines.items() if is_paper(name.rsplit("/", 1)[-1], texts))
+        case.__dict__["_papers"] = found
+    return found
+
+
+def is_paper(name: str, lines: Sequence[str]) -> bool:
+    """Whether a file is a program's source, its settings or a manual, by its name or by how it is written."""
+    if _NAMED.search(name) or (lines and lines[0].startswith("#!")):
+        return True
+    if name.lower().endswith((".json", ".env")):
+        return bool(lines) and all(_SETTING.match(line) for line in lines)
+    chapters = sum(_CHAPTER.match(line) is not None for line in lines)
+    return chapters >= _CHAPTERS and any(_CONDITION.search(line) for line in lines)

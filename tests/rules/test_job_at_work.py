@@ -1,0 +1,99 @@
+"""What was saved of a job that gets on, and about which nobody complains, is no trouble."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from rankscope.analysis.at_work import Well, well
+from rankscope.analysis.build import build
+from rankscope.analysis.papers import is_paper
+from rankscope.formats.gather import gather
+from rankscope.formats.live_log import with_events
+from rankscope.pipeline import judge
+from rankscope.rules._complaint import complained
+
+STEPS = "".join(f"step {100 + 10 * n} loss {3 - n / 10:.2f}\n" for n in range(5))
+WATCHDOG = 'if err == 28:\n    log.error("No space left on device")\nwhile True:\n    poll()\n'
+
+
+def health(folder: pathlib.Path, **texts: str) -> Well:
+    for name, text in texts.items():
+        (folder / f"{name}.txt").write_text(text)
+    return well(build(with_events(gather([folder])), 30.0))
+
+
+def test_a_source_tells_of_what_may_happen(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "watchdog.py").write_text(WATCHDOG)
+    assert judge(gather([tmp_path])).verdict is None
+
+
+def test_the_same_words_in_a_log_have_happened(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "rank 0.log").write_text("OSError: [Errno 28] No space left on device\n")
+    verdict = judge(gather([tmp_path])).verdict
+    assert verdict is not None
+    assert verdict.cls == "storage-full"
+
+
+@pytest.mark.parametrize(
+    ("name", "paper"),
+    [
+        ("job.yaml", True),
+        ("train.py", True),
+        ("README.md", True),
+        ("requirements-dev.txt", True),
+        ("rank 0.log", False),
+    ],
+)
+def test_papers_are_known_by_their_names(name: str, paper: bool) -> None:
+    assert is_paper(name, ["text"]) is paper
+
+
+def test_a_log_whose_steps_grow_is_well(tmp_path: pathlib.Path) -> None:
+    assert health(tmp_path, console=STEPS) is Well.IS
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "since then it hangs, nothing more is printed\n",
+        "RuntimeError: NCCL communicator was aborted\n",
+        "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.\n",
+    ],
+)
+def test_a_complaint_or_an_error_after_the_steps_counts(tmp_path: pathlib.Path, more: str) -> None:
+    assert health(tmp_path, console=STEPS + more) is Well.UNKNOWN
+
+
+def test_a_complaint_in_another_file_counts(tmp_path: pathlib.Path) -> None:
+    assert health(tmp_path, console=STEPS, note="rank 3 is stuck since noon\n") is Well.UNKNOWN
+
+
+def test_a_warning_is_over_where_steps_go_on_elsewhere(tmp_path: pathlib.Path) -> None:
+    told = "W0415 07:00:11.0 140 client.cc:88] RPC failed: connection refused\nI0415 07:00:31.1 140 agent.cc:9] connected\n"
+    assert health(tmp_path, host0=STEPS, host1=told) is Well.IS
+
+
+def test_an_error_elsewhere_is_not(tmp_path: pathlib.Path) -> None:
+    assert (
+        health(tmp_path, host0=STEPS, host1="E0415 07:00:11.0 140 client.cc:88] ERROR: connection lost\n")
+        is Well.UNKNOWN
+    )
+
+
+IN_GDB = """0x00007eff7ad26ef3 in epoll_wait (epfd=5, events=0x7eff7a10, timeout=timeout@entry=395) at epoll_wait.c:30
+
+Thread 2 (Thread 0x7eff60dff6c0 (LWP 902) "gunicorn"):
+#0  __futex_abstimed_wait_common64 (private=0, abstime=0x0, op=393, expected=0) at ./nptl/futex-internal.c:57
+#1  0x00007eff7aca65d8 in __pthread_cond_wait_common (abstime=0x0, clockid=0) at ./nptl/pthread_cond_wait.c:503
+#2  0x00007eff6b9a2e66 in worker (arg=0x0) at src/threadpool.c:77
+"""
+
+
+def test_a_thread_of_a_library_rests_under_gdb(tmp_path: pathlib.Path) -> None:
+    """Its function is called as that of a pool of processes is; and a time limit that is passed on is no complaint."""
+    (tmp_path / "gdb.txt").write_text(IN_GDB)
+    snapshot = gather([tmp_path])
+    assert "fork-took-a-lock" not in {one.rule for one in judge(snapshot).findings}
+    assert not complained(build(with_events(snapshot), 30.0))

@@ -1,0 +1,79 @@
+"""The error in whose handler a program stands tells why it tries again; who does something else is left alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+
+import pytest
+from test_one_machine import MAIN, Body, One, body, causes, told
+
+from rankscope.model.diagnosis import Kind
+from rankscope.model.evidence.blocked import BlockedCall
+from rankscope.model.evidence.files import OpenFile, OpenFiles
+from rankscope.model.evidence.sockets import Socket, Sockets
+from rankscope.model.evidence.stacks import Frame, PythonStacks
+from rankscope.model.process import Role
+
+NAPS = One((MAIN, Frame("keep", "/job/train.py", 3)), BlockedCall(0, "clock_nanosleep", timed=True), wchan="hrtimer_nanosleep",
+           still_s=0.1, turns=9)  # fmt: skip
+ASKS = One(
+    (MAIN, Frame("step", "/job/train.py", 9)), BlockedCall(0, "recvfrom", (3,)), wchan="unix_stream_read_generic"
+)
+
+
+def handling(made: Body, name: str, number: int) -> Body:
+    """The same process, whose main thread handles an error."""
+    process, looks = made
+    return process, tuple(tuple(_handling(record, name, number) for record in look) for look in looks)
+
+
+def _handling(record: object, name: str, number: int) -> object:
+    if not isinstance(record, PythonStacks):
+        return record
+    first, *rest = record.threads
+    return dataclasses.replace(record, threads=(dataclasses.replace(first, handles=name, errno=number), *rest))
+
+
+def rank(number: int, one: One, peer: int | None = None) -> Body:
+    """A rank; with a peer, the two are connected."""
+    pid = 70 + number
+    ends = (
+        (OpenFiles((OpenFile(3, f"socket:[{pid}]", "rw"),)), Sockets((Socket(pid, "unix", peer_inode=70 + peer),)))
+        if peer is not None
+        else ()
+    )
+    return body(pid, one, rank=number, role=Role.RANK, more=ends)
+
+
+@pytest.mark.parametrize(
+    ("number", "cls"),
+    [(errno.ENOSPC, "storage-full"), (errno.EDQUOT, "storage-full"), (errno.EAGAIN, "rank-stuck-in-user-code")],
+)
+def test_a_write_that_found_no_room_is_tried_again(number: int, cls: str) -> None:
+    """No file is open while it pauses; the error is all that is left of the write."""
+    found = told(handling(rank(0, NAPS, 1), "OSError", number), rank(1, ASKS, 0), launcher="environment")
+    assert found.verdict is not None
+    assert (found.verdict.cls, str(found.verdict.ranks)) == (cls, "0")
+
+
+def test_the_error_is_a_reason_where_no_rule_knows_it() -> None:
+    found = told(handling(rank(0, NAPS, 1), "ConnectionRefusedError", 111), rank(1, ASKS, 0), launcher="environment")
+    texts = [why.text for one in found.findings if one.kind is Kind.CAUSE for why in one.because]
+    assert "it is handling ConnectionRefusedError (ECONNREFUSED: Connection refused)" in texts
+
+
+def test_all_ranks_ask_for_a_name_that_exists() -> None:
+    both = [handling(rank(number, NAPS), "FileExistsError", errno.EEXIST) for number in (0, 1)]
+    found = told(*both, launcher="environment")
+    assert causes(found) == {("exists-already", "file-lock-stale")}
+    assert found.verdict is not None
+    assert str(found.verdict.ranks) == "0-1"
+
+
+@pytest.mark.parametrize(
+    "other", [NAPS, One((MAIN, Frame("write", "/job/train.py", 30)), state="R", wchan="", still_s=0.0, turns=5)]
+)
+def test_a_rank_that_does_something_else_may_be_the_one_that_holds_it(other: One) -> None:
+    found = told(handling(rank(0, NAPS), "FileExistsError", errno.EEXIST), rank(1, other), launcher="environment")
+    assert ("exists-already", "file-lock-stale") not in causes(found)
