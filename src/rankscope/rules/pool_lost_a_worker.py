@@ -114,8 +114,8 @@ def _managed(case: Case) -> Iterator[Finding]:
 def _all_wait(case: Case, manager: Member, root: Root) -> bool:
     """Whether everybody who could give back a manager's lock waits for it: its parent, and that one's other children."""
     parent = manager.process.parent
-    able = {one.ref for one in case.by_host[manager.ref.host]
-            if (one.ref.pid == parent or one.process.parent == parent) and one.role is not Role.HELPER and not dead(one)}  # fmt: skip
+    family = [one for one in case.by_host[manager.ref.host] if parent in (one.ref.pid, one.process.parent)]
+    able = {one.ref for one in family if one.role is not Role.HELPER and not dead(one)}
     return bool(root.waiters) and able <= {*root.waiters, manager.ref}
 
 
