@@ -55,8 +55,8 @@ gpu-failed | NPU 5 health status ALARM, error code 0x80e01801
 ib-transport | cxip_ep_cq_error: UNDELIVERABLE
 ib-transport | mlx5_core 0000:a1:00.0: health compromised - reached miss count
 meeting-point-unreachable | The node could not connect to GCS at 10.0.0.1:6379 within 5s
-meeting-point-unreachable | connect(5, {sa_family=AF_INET, sin_port=htons(29500), sin_addr=inet_addr("10.0.0.1")}, 16) = -1 ECONNREFUSED
-wrong-interface | connect(12, {sa_family=AF_INET, sin_port=htons(39121), sin_addr=inet_addr("127.0.1.1")}, 16) = -1 ECONNREFUSED
+meeting-point-unreachable | connect(5, {sin_port=htons(29500), sin_addr=inet_addr("10.0.0.1")}, 16) = -1 ECONNREFUSED
+wrong-interface | connect(12, {sin_port=htons(39121), sin_addr=inet_addr("127.0.1.1")}, 16) = -1 ECONNREFUSED
 disk-full | RuntimeError: [enforce fail at inline_container.cc:603] . unexpected pos 1088 vs 980
 storage-silent | LustreError: 11-0: fsx-OST0001: operation ldlm_enqueue to node 10.0.0.9 failed: rc = -107
 peer-to-peer-broken | #3 0x00007f21c4 in cudaMemcpyPeerAsync () from libcudart.so
