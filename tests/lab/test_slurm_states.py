@@ -13,6 +13,7 @@ import pytest
 from harness.waiting import wait_until
 
 from .conftest import ENTRY, HERE, Lab
+from .mpi import RELEASES, program
 
 pytestmark = pytest.mark.slow
 USER = "hpc"
@@ -22,7 +23,7 @@ export MASTER_ADDR=node1 MASTER_PORT=29511
 exec srun --no-kill env SLURM_JOB_ID=4711 WORLD_SIZE=2 {PYTHON} {HERE / "stand.py"}
 """
 MPI = f"""#!/bin/sh
-exec mpirun --allow-run-as-root --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0 {PYTHON} {HERE / "stand.py"}
+exec {{start}} -n 4 {PYTHON} {HERE / "stand.py"}
 """
 ALONE = f"""#!/bin/sh
 exec {PYTHON} {HERE / "stand.py"}
@@ -124,14 +125,14 @@ def test_a_node_whose_slurmd_died_is_looked_at_by_ssh_and_one_that_lost_the_netw
     assert "by ssh: it does not answer" in gap["detail"]
 
 
-def test_mpirun_inside_an_allocation_is_found_from_outside_and_from_inside(cluster: Lab) -> None:
+@pytest.mark.parametrize("name", RELEASES)
+def test_mpirun_inside_an_allocation_is_found_from_outside_and_from_inside(cluster: Lab, name: str) -> None:
     """There its daemons are started through srun."""
-    lab = cluster
-    if not shutil.which("mpirun"):
-        pytest.skip("mpirun is not installed")
-    number = submit(lab, MPI, "-N2", "--ntasks-per-node=2", tasks=4)
+    lab, release = cluster, RELEASES[name]
+    start = " ".join((program(lab, release), *release.start[1:-1]))
+    number = submit(lab, MPI.format(start=start), "-N2", "--ntasks-per-node=2", tasks=4)
     outside = lab.diagnose(f"slurm:{number}")
-    pid = lab.on("node1", "pgrep", "-x", "mpirun").split()[0]
+    pid = lab.on("node1", "pgrep", "-x", release.comm).split()[0]
     inside = lab.diagnose(f"mpi:{pid}", host="node1")
     followed = lab.diagnose("", "--follow-hosts", host="node2")
     cancel(lab, number)

@@ -43,8 +43,8 @@ CASES = {
     "after its handler": ("OSError(28, 'full')", "OSError", "pass", "train(); pause()", ("", 0)),
     "without a number": ("OSError('full')", "OSError", "pause()", "train()", ("OSError", 0)),
     "around a generator": (
-        "OSError(28, 'full')", "OSError", "pass",
-        "\ntry: os.mkdir('/')\nexcept OSError:\n    train()\n    pause()", ("FileExistsError", errno.EEXIST),
+        "OSError(28, 'full')", "OSError", "pass\n    pause()",
+        "\ntry: os.mkdir('/')\nexcept OSError: train()", ("FileExistsError", errno.EEXIST),
     ),
 }  # fmt: skip
 

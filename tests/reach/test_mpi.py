@@ -132,3 +132,16 @@ def test_a_list_on_the_command_line_of_a_daemon_leaves_out_the_host_of_mpirun() 
 def test_a_daemon_that_knows_no_other_host_says_who_does(comm: str, command: str, hint: str) -> None:
     table = Table("node1", {10: seen(10, 1, comm, command)}, children={1: (10,)})
     assert hint in mpi.beyond(table, 10)
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        ("srun -N 2 -n 2 --input none hydra_pmi_proxy --control-port node1:3508", "node1 node2 node3"),
+        ("srun --nodelist node[2-3] -N 2 hydra_pmi_proxy", "node2 node3"),
+        ("srun -w node2 -N 1 hydra_pmi_proxy", "node2"),
+    ],
+)
+def test_a_step_of_daemons_without_a_list_has_all_nodes_of_the_allocation(command: str, names: str) -> None:
+    table = prterun(command, line="mpiexec -n 6 t.py", SLURM_JOB_NODELIST="node[1-3]")
+    assert list(mpi.hosts_of(table, 10)) == names.split()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from rankscope.analysis.progress import works
 from rankscope.model.diagnosis import Kind
 from rankscope.model.evidence.blocked import Blocked, BlockedCall
+from rankscope.model.evidence.files import OpenFile, OpenFiles
+from rankscope.model.evidence.sockets import Socket, Sockets
 from rankscope.model.evidence.stacks import Frame, Local, PythonStacks, PythonThread, Stack
 from rankscope.model.evidence.threads import KernelThread, Threads
 from rankscope.model.process import Process, ProcessRef, Role
@@ -89,6 +91,20 @@ def test_the_lock_of_a_manager_whose_other_client_died() -> None:
     killed = (*asks, *look(OTHER, state="Z", exit_status=9))
     assert "pool-lost-a-worker" in causes(three, killed)
     assert "pool-lost-a-worker" not in causes(three, (*asks, *look(OTHER, TASK)))
+
+
+def test_the_lock_of_a_manager_for_which_everybody_waits() -> None:
+    """Who held it is one of them, or was collected; a sibling that does something else may give it back."""
+    asks = (*look(MAIN, ASKS), *look(CHILD, Stack([Frame("Server.serve_forever", MANAGERS, 176)]), lock(SERVES)))
+    ends = (
+        Blocked((BlockedCall(MAIN.pid, "read", (3,)),)),
+        OpenFiles((OpenFile(3, "socket:[5]", "rw"),)),
+        Sockets((Socket(5, "unix", peer_inode=6),)),
+    )
+    talk = (*(Item(MAIN, one) for one in ends), Item(CHILD, OpenFiles((OpenFile(4, "socket:[6]", "rw"),))))
+    both = (process(MAIN, parent=1), process(CHILD))
+    assert "pool-lost-a-worker" in causes(both, (*asks, *talk))
+    assert "pool-lost-a-worker" not in causes((*both, process(OTHER)), (*asks, *talk, *look(OTHER, TASK)))
 
 
 def test_a_manager_that_answers_is_at_work() -> None:

@@ -121,3 +121,36 @@ def test_a_possible_cause_that_signs_speak_for_stays(tmp_path: pathlib.Path) -> 
 def test_what_is_denied_is_no_sign(denied: str, tmp_path: pathlib.Path) -> None:
     assert leaning(tmp_path, f"it hangs; {denied}") == ""
     assert leaning(tmp_path, f"it hangs; {denied}; an hour later Xid 79") == "gpu-hardware-fault"
+
+
+HELPED = {
+    "fork-with-threads": "the workers hang; with forkserver it works",
+    "p2p-iommu-hardware": "both cards hang at once; NCCL_P2P_DISABLE=1 fixes it",
+    "implicit-sync-deadlock": "it freezes in the first request; CUDA_MODULE_LOADING=EAGER helps",
+    "collective-cycle": "stuck after some steps; with NCCL_LAUNCH_ORDER_IMPLICIT=1 it runs",
+    "queue-pipe-full": "the parent is stuck in join; reading all items before the join fixes it",
+    "compile-worker": "it hangs at the first call, and is fine with TORCHINDUCTOR_COMPILE_THREADS=1",
+}
+
+
+@pytest.mark.parametrize("cls", HELPED)
+def test_what_helped_tells_the_cause(cls: str, tmp_path: pathlib.Path) -> None:
+    assert leaning(tmp_path, HELPED[cls]) == cls
+
+
+def test_what_did_not_help_tells_nothing(tmp_path: pathlib.Path) -> None:
+    assert leaning(tmp_path, "it freezes in the first request, whether CUDA_MODULE_LOADING is EAGER or not") == ""
+
+
+NUMBERS = {
+    "network-blackhole": "it hangs; OSError: [Errno 113] from a peer",
+    "gpu-hardware-fault": "it hangs; kernel: NVRM: Xid (PCI:0000:3b:00): 95, pid=77",
+    "cuda-async-error": "it hangs; kernel: NVRM: Xid (PCI:0000:3b:00): 31, pid=77",
+    "driver-not-ready": "nothing starts: CUDA error code=802",
+    "storage-full": "the writers hang: [Errno 122]",
+}
+
+
+@pytest.mark.parametrize("cls", NUMBERS)
+def test_numbers_have_their_meaning(cls: str, tmp_path: pathlib.Path) -> None:
+    assert leaning(tmp_path, NUMBERS[cls]) == cls

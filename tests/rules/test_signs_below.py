@@ -46,6 +46,21 @@ lock-file-left-behind | Another process must be compiling /var/tmp/cache/MODULE_
 peer-to-peer-broken | hipIpcOpenMemHandle failed: invalid device pointer
 peer-to-peer-broken | x.to('cuda:1') gives zeros
 ends-never | disconnect (ray/_private/worker.py:2301)
+driver-not-ready | failed call to cuInit: INTERNAL: CUDA error: Failed call to cuInit: UNKNOWN ERROR (303)
+driver-not-ready | RuntimeError: aclInit failed, drvRetCode=87
+driver-not-ready | Native API returns: -1 (PI_ERROR_DEVICE_NOT_FOUND)
+driver-not-ready | openat(AT_FDCWD, "/dev/nvidia0", O_RDWR) = -1 EPERM (Operation not permitted)
+gpu-failed | amdgpu 0000:29:00.0: uncorrectable hardware errors detected in umc block
+gpu-failed | NPU 5 health status ALARM, error code 0x80e01801
+ib-transport | cxip_ep_cq_error: UNDELIVERABLE
+ib-transport | mlx5_core 0000:a1:00.0: health compromised - reached miss count
+meeting-point-unreachable | The node could not connect to GCS at 10.0.0.1:6379 within 5s
+meeting-point-unreachable | connect(5, {sin_port=htons(29500), sin_addr=inet_addr("10.0.0.1")}, 16) = -1 ECONNREFUSED
+wrong-interface | connect(12, {sin_port=htons(39121), sin_addr=inet_addr("127.0.1.1")}, 16) = -1 ECONNREFUSED
+disk-full | RuntimeError: [enforce fail at inline_container.cc:603] . unexpected pos 1088 vs 980
+storage-silent | LustreError: 11-0: fsx-OST0001: operation ldlm_enqueue to node 10.0.0.9 failed: rc = -107
+peer-to-peer-broken | #3 0x00007f21c4 in cudaMemcpyPeerAsync () from libcudart.so
+ends-never | __exit__ (asyncio/runners.py:59)
 """.strip().splitlines()
 
 # The same words where nothing is wrong.

@@ -7,7 +7,7 @@ import pytest
 from harness.hidden import CHILD, FUTEX, NAP, READ, TCP, Body, Task, job, link, star, tcp
 from rankscope.model.evidence.threads import KernelThread, Threads
 from rankscope.model.process import Role
-from rankscope.pipeline import judge
+from rankscope.pipeline import case_of, judge
 
 
 def rank(*tasks: Task, **more: object) -> Body:
@@ -43,7 +43,10 @@ def test_who_naps_again_and_again_beside_a_dead_child_asks_in_vain() -> None:
 def test_what_holds_a_child_is_what_holds_its_parent_in_a_lock(state: str, cls: str) -> None:
     """A pool's parent sleeps in a lock until a result comes."""
     child = Body(95, (Task("folio_wait_bit_common", state=state),), role=Role.OTHER, parent=90)
-    assert (verdict(*star(rank(Task(FUTEX), Task(FUTEX))), child) or ("",))[0] == cls
+    bodies = [*star(rank(Task(FUTEX), Task(FUTEX))), child]
+    assert (verdict(*bodies) or ("",))[0] == cls
+    waits = {(one.waiter.pid, one.target.pid) for one in case_of(job(*bodies)).graph.waits if one.target}
+    assert ((90, 95) in waits) is (state != "S")
 
 
 def test_a_copy_of_its_parent_in_a_lock_is_a_fork_with_threads() -> None:

@@ -13,6 +13,7 @@ from rankscope.model.evidence.blocked import BlockedCall
 from rankscope.model.evidence.files import OpenFile, OpenFiles
 from rankscope.model.evidence.sockets import Socket, Sockets
 from rankscope.model.evidence.stacks import Frame, PythonStacks
+from rankscope.model.evidence.threads import Threads
 from rankscope.model.process import Role
 
 NAPS = One((MAIN, Frame("keep", "/job/train.py", 3)), BlockedCall(0, "clock_nanosleep", timed=True), wchan="hrtimer_nanosleep",
@@ -77,3 +78,16 @@ def test_all_ranks_ask_for_a_name_that_exists() -> None:
 def test_a_rank_that_does_something_else_may_be_the_one_that_holds_it(other: One) -> None:
     found = told(handling(rank(0, NAPS), "FileExistsError", errno.EEXIST), rank(1, other), launcher="environment")
     assert ("exists-already", "file-lock-stale") not in causes(found)
+
+
+def test_what_is_written_again_and_again_without_room_is_no_progress() -> None:
+    """Each try writes until the disk is full."""
+    process, looks = handling(rank(0, NAPS, 1), "OSError", errno.ENOSPC)
+    writes = tuple(tuple(_wrote(record, at << 20) for record in look) for at, look in enumerate(looks))
+    found = told((process, writes), rank(1, ASKS, 0), launcher="environment")
+    assert found.verdict is not None
+    assert found.verdict.cls == "storage-full"
+
+
+def _wrote(record: object, size: int) -> object:
+    return dataclasses.replace(record, written_bytes=size, read_bytes=0) if isinstance(record, Threads) else record

@@ -17,7 +17,7 @@ _GOOD_WORDS = (
     r"fix(?:es|ed)|solve[sd]?|resolve[sd]?|cure[sd]?|help(?:s|ed)?|avoid(?:s|ed)?|eliminate[sd]?|gone|goes away|went away|disappear(?:s|ed)?|vanish(?:es|ed)?|not reproducible|unaffected|(?:starts?|profiles?|behaves?|trains?|serves?|exits?|ends?|continues?|boots?|comes? up|goes? on) (?:normally|fine|as well|too|cleanly|as expected|without (?:any )?(?:problems?|issues?|trouble))"
 )
 _BAD_WORDS = (
-    r"hangs?|hung|hanging|is bad|deadlock\w*|freez\w+|froze\w*|stuck|stall\w*|wedge[sd]?|crash\w*|fail\w*|broken?|breaks?|killed|time[sd]? ?-?out|timeouts?|stops?|stopped|segfault\w*|"
+    r"hangs?|hung|hanging|is bad|aborts?|aborted|dies|deadlock\w*|freez\w+|froze\w*|stuck|stall\w*|wedge[sd]?|crash\w*|fail\w*|broken?|breaks?|killed|time[sd]? ?-?out|timeouts?|stops?|stopped|segfault\w*|"
     r"blocks?|blocked|affected|reproduce[sd]?|reproducible|reproduc\w+|never (?:ends?|returns?|finish\w*|completes?|gets past)|stands? still|regress\w*|problems?|errors?|issues?|bug|spins?|happens?|occurs?"
 )
 _NOT = r"(?:\b(?:not|never|no|without|nor|neither|cannot|none|don't|doesn't|didn't|isn't|hasn't|haven't|won't|can't|couldn't|wasn't|(?<![\d.])0)\b(?: \w+){0,3}? )"

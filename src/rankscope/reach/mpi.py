@@ -59,7 +59,7 @@ def family(table: Table, pid: int) -> str:
 
 def hosts_of(table: Table, pid: int) -> Iterator[str]:
     """The hosts that a running mpirun reaches: the targets of its ssh children; where those are not all, also what its ranks
-    were told, or what its options name."""
+    were told, or what its options name, or what Slurm gave it."""
     reached = [name for seen in table.below(pid) for name in targets(seen.command)]
     yield from reached
     if not reached or len(reached) < others(table, pid):
@@ -67,9 +67,15 @@ def hosts_of(table: Table, pid: int) -> Iterator[str]:
 
 
 def _allocated(table: Table, pid: int) -> tuple[str, ...]:
-    """The nodes that Slurm gave to the script which runs this mpirun."""
+    """The nodes that Slurm gave to the script which runs this mpirun, where daemons are started on others than this one: a step
+    without a list of nodes has all of them (srun(1))."""
     listed = (table.seen[pid].environ or {}).get("SLURM_JOB_NODELIST", "")
-    return hostnames.expand(listed) if listed and others(table, pid) > 0 else ()
+    starts = any(_is_srun(seen.command) for seen in table.below(pid)) or others(table, pid) > 0
+    return hostnames.expand(listed) if listed and starts else ()
+
+
+def _is_srun(command: Sequence[str]) -> bool:
+    return bool(command) and os.path.basename(command[0]) == "srun"
 
 
 def others(table: Table, pid: int) -> int:
@@ -108,8 +114,10 @@ def beyond(table: Table, pid: int) -> str:
 
 def targets(command: Sequence[str]) -> tuple[str, ...]:
     """The hosts on which a child of mpirun starts daemons: one through ssh, all through srun."""
-    if command and os.path.basename(command[0]) == "srun":
+    if _is_srun(command):
         listed = next((word.partition("=")[2] for word in command if word.startswith("--nodelist=")), "")
+        behind = (value for word, value in zip(command, command[1:]) if word in ("-w", "--nodelist"))
+        listed = listed or next(behind, "")
         return hostnames.expand(listed) if listed else ()
     name = ssh_target(command)
     return (name,) if name is not None else ()

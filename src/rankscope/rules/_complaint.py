@@ -15,7 +15,7 @@ _LONGEST = 1000  # of a longer line the rest is data
 _COMPLAINT = re.compile(
     HALTS
     + r"|\bdoes (?:not|n't)\b|\bfail(?:s|ed)?\b|\b(?:100|0) ?% CPU|\bwrong\b|\bsame (?:frames|stacks?|picture)\b|Traceback \(most|"
-    r"\bno longer\b|\b(?:killed|defunct|gone)\b|\bnot \w+ (?:without|with)\b|\b(?:prints?|printed) (?:only|nothing|no)\b|\bnothing\b|\bno (?:\w+ ){1,2}(?:prints?|output|progress)\b|\bno (?:error|output)\b|\bnot (?:print|end|return|finish|answer)\w*|\bnever (?!been\b)\w+",
+    r"\bno longer\b|\b(?:killed|defunct|gone)\b|\bnot \w+ (?:without|with)\b|\b(?:prints?|printed) (?:only|nothing|no)\b|\bnothing\b|\bstill (?:reading|waiting|loading|stuck|in)\b|\bno (?:\w+ ){1,2}(?:prints?|output|progress)\b|\bno (?:error|output)\b|\bno (?:further|more|other|new) (?:lines?|output|logs?|messages?|steps?|tasks?|batch\w*|requests?)\b|\bnot (?:print|end|return|finish|answer)\w*|\bnever (?!been\b)\w+",
     re.I,
 )
 # What somebody only warns of, columns of tables, and what a system call returned.
@@ -36,7 +36,9 @@ _GAVE_UP = (
 
 def complained(case: Case) -> bool:
     """Whether a person says that something is wrong, or a program that it gave up, and nothing goes on after it."""
-    if any(_complains(one.label) for one in accounts(case)) or stops_before_a_print(case):
+    if any(_complains(one.label) or _COMPARED.search(one.label) for one in accounts(case)) or stops_before_a_print(
+        case
+    ):
         return True
     given_up = {event.text for event in events(case, *_GAVE_UP)}
     given_up |= {event.text for event in case.events if _SAYS_SO.search(event.text[:_LONGEST])}
@@ -48,6 +50,12 @@ def complained(case: Case) -> bool:
         and not outlived(case, event)
         for event in case.events
     )
+
+
+# Who tells how it went otherwise has a trouble.
+_COMPARED = re.compile(
+    r"\bother (?:runs?|experiments?|variants?|tests?)\b|\bvariations?\b|\bwhat was tried\b|^tried\b|\bablation\b", re.I
+)
 
 
 def _complains(text: str) -> bool:

@@ -82,7 +82,8 @@ def total(found: Iterable[Shown]) -> Points:
 def facts(case: Case) -> tuple[str, ...]:
     """What is seen rather than read, in words that rows can ask for.
 
-    ``@apart`` and ``@alike`` compare ranks, ``@rank-lock`` and ``@somebody-lock`` are of stacks, ``@said-dead`` of sentences.
+    ``@apart`` and ``@alike`` compare ranks; ``@rank-lock`` and ``@somebody-lock`` are of stacks; ``@told-dead``, of a rank,
+    and ``@said-dead`` of sentences.
     """
     found: tuple[str, ...] | None = case.__dict__.get("_facts")
     if found is None:
@@ -94,7 +95,8 @@ def _facts(case: Case) -> Iterator[str]:
     told = doings(case)
     stacks = [doing for doing in told if doing.account is not None and doing.account.stacks]
     for doing in told:
-        yield f"@{('rank' if of_ranks(doing) else 'somebody') if doing in stacks else 'said'}-{doing.kind}"
+        who = ("rank", "somebody") if doing in stacks else ("told", "said")
+        yield f"@{who[0] if of_ranks(doing) else who[1]}-{doing.kind}"
     yield f"@stacks-{min(len(stacks), 3)}"
     yield from _compared([doing for doing in stacks if of_ranks(doing)])
     for account in accounts(case):

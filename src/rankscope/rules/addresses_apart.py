@@ -6,7 +6,8 @@ every container has inside, the others connect to nowhere or to themselves.
 
 ## How it is recognised
 NCCL's `Bootstrap : Using IFNAME:ADDRESS` (also `NET/Socket : Using`, `OOB`) of two hosts: the same address on both, or networks without a common beginning where the
-interfaces have different names; and a connection that is refused or times out, or a job that does not go on.
+interfaces have different names; and a connection that is refused or times out, or a job that does not go on. Or ranks wait for a message queue of a server
+(`wait_until_ready`) that is announced in another network than NCCL's.
 
 ## What to do
     ip -br addr; ip route get PEER                      # on every host: which interface leads to the peers
@@ -35,6 +36,9 @@ _SAYS = re.compile(
     r"(?:^|\s)(?P<host>[A-Za-z][\w.-]*):\d+:\d+ \[-?\d+\] NCCL INFO (?:Bootstrap ?: Using|NET/Socket ?: Using|NET/IB ?: Using[^\n;]*; ?OOB) (?:\[0\])?(?P<ifname>[\w.@-]+):(?P<addr>\d+\.\d+\.\d+\.\d+)",
     re.M,
 )
+# Where a server announces its message queue between hosts, and who waits for it.
+_QUEUE = re.compile(r"\b(?:remote_)?subscribe_addr\W{1,4}tcp://(?P<addr>\d+\.\d+\.\d+\.\d+)")
+_WAITS = r"\bwait_until_ready\b"
 _FAILS = (
     r"(?:[Cc]onnection|[Cc]onnect\w*|socket)[^\n]{0,80}(?:refused|timed out|No route|unreachable|failed|closed|reset)|"
     + HALTS
@@ -57,6 +61,8 @@ def check(case: Case) -> Iterator[Finding]:
         for one in told
         for found in _SAYS.finditer(one.text)
     }
+    if said and any(one.find(_WAITS) for one in told):
+        yield from _queue_elsewhere(case, next(iter(said.values())))
     if len(said) < 2 or not (halted(case) or any(one.find(_FAILS) for one in told)):
         return
     for here, there in itertools.combinations(said.values(), 2):
@@ -78,6 +84,16 @@ def check(case: Case) -> Iterator[Finding]:
                 else POSSIBLE
             )
             yield simple(RULE, title, sure, [here.line, there.line], _STEPS)
+            return
+
+
+def _queue_elsewhere(case: Case, here: _Announced) -> Iterator[Finding]:
+    """A message queue between hosts whose address is of another network than NCCL's."""
+    for one in accounts(case):
+        found = _QUEUE.search(one.text)
+        if found and _network(found["addr"]) != _network(here.addr):
+            title = f"the message queue is announced at {found['addr']}, NCCL uses {here.ifname} ({here.addr})"
+            yield simple(RULE, title, POSSIBLE, [found.group(), here.line], _STEPS)
             return
 
 

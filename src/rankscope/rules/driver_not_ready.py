@@ -37,7 +37,7 @@ _SIGNS = (
     Sign(r"fabric ?manager[^\n]{0,80}(?:not (?:running|installed|started|active)|inactive|dead|failed|fail|stopped|mismatch|different|older|newer|missing|version)|(?:not running|failed to start|inactive|missing)[^\n]{0,40}fabric ?manager",
          "the fabric manager does not run, or not in the driver's version"),
     Sign(r"Fabric\b[^\n]{0,40}(?:In Progress|Not Started|incomplete|never reported|Failure)|^[^\S\n]*Fabric\s*\n\s*State\s*:\s*In Progress", "the fabric is not set up"),
-    Sign(r"NVIDIA-SMI has failed because it couldn't communicate|Failed to initialize NVML|nvidia\.ko|modprobe[^\n]*nvidia|No devices were found|/dev/nvidia\w*[^\n]*(?:No such file|missing)",
+    Sign(r"NVIDIA-SMI has failed because it couldn't communicate|Failed to initialize NVML|nvidia\.ko|modprobe[^\n]*nvidia|No devices were found|/dev/nvidia[\w-]*[^\n]*(?:No such file|missing|ENOENT|EPERM|Operation not permitted)",
          "the driver is not loaded"),
     Sign(r"nvidia-peermem|nv_peer_mem", "GPUDirect's kernel module is named", POSSIBLE, also=(r"not loaded|missing|fail|No such",), prose=True),
     Sign(r"CUDA_ERROR_MPS_\w+|cudaErrorMps\w+|\bMPS (?:client|server|control daemon)\b[^\n]*(?:fail|not ready|not be (?:reached|started)|not running|denied|too many)|nvidia-cuda-mps-\w+[^\n]*(?:not running|defunct|dead|killed)", "the server that shares the GPU does not let the program in"),
@@ -47,6 +47,8 @@ _SIGNS = (
     Sign(r"\b(?:containers?|pods?)\b[^\n]{0,30}\b(?:no longer|does(?:n't| not)|do not|cannot|can't|lost|loses?)\b[^\n]{0,16}\b(?:see|find|access|its|their|the)?\b[^\n]{0,8}\bGPUs?\b|\bsystemctl daemon-reload\b|nvidia-smi[^\n]{0,40}Unknown Error", "the container lost its devices", prose=True),
     Sign(r"\bfabric ?manager\b[^\n]{0,40}\berrors?\b", "the fabric manager reports errors", prose=True),
     Sign(r"\b(?:NVML|driver)\b[^\n]{0,16}\bmismatch|\bdriver\b[^\n]{0,30}\b(?:upgrad|updat|replac)\w*\b[^\n]{0,16}\bwhile\b", "the driver was replaced under the running system", prose=True),
+    Sign(r"failed call to cuInit|\bdrv(?:Err|RetCode) ?= ?\d+|\baclInit failed|GPU driver is not loaded|(?:PI|UR_RESULT)_ERROR_DEVICE_NOT_FOUND|No device of requested type available|could not create device node", "the driver does not let the program in", unless=(r"forked subprocess|os\.fork\b",)),
+    Sign(r"hipErrorNoDevice|no ROCm-capable device", "no device is seen", POSSIBLE),
     Sign(r"imex[^\n]{0,60}(?:not running|fail|timed? out|inactive|unavailable)", "the IMEX service does not run"),
 )  # fmt: skip
 

@@ -54,6 +54,7 @@ _SIGNS = (
     Sign(r"\b(?:GPU|card|device)s?\b[^\n]{0,30}\b(?:runs? at|stays? at|stuck at|sits at|drops? to|clocks? (?:at|of|is))\b[^\n]{0,10}\b[1-9]\d{2} ?MHz", "a GPU is throttled", prose=True),
     Sign(r"\b(?:nvidia-smi|rocm-smi|amd-smi|npu-smi|dcgmi)\b(?:(?! while| when| as | before| after| during)[^\n]){0,16}\b(?:hangs?|hung|blocks?|never returns?|does not return|is stuck|takes minutes)\b", "the driver does not answer on this node", prose=True),
     Sign(r"\b(?:took|tak\w+|left|leav\w+|kick\w+|remov\w+)\b[^\n]{0,30}\b(?:node|host|gpu|machine|server|card)[\w-]*\b[^\n]{0,20}\b(?:out\b|from the (?:list|allocation|hostfile|job|pool|set))", "it is gone without one node or card", POSSIBLE, cures=True),
+    Sign(r"\bUncorrect\w* (?:hardware )?errors? (?:were |was )?detected|\bNPU\b[^\n]{0,40}\bALARM\b|\b0x80e0[\da-f]{4}\b", "the device reports errors that cannot be corrected"),
     Sign(r"PCIe Bus Error: severity=(?:Uncorrected|Fatal)", "PCIe errors that could not be corrected"),
     Sign(r"PCIe Bus Error: severity=Corrected", "the PCIe link corrects errors again and again", POSSIBLE),
     Sign(r"NVLink?\b[^\n]{0,60}\b(?:inactive|is down|replay error|fatal)", "an NVLink is down"),

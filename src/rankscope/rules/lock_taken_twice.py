@@ -34,7 +34,7 @@ from ._outcomes import cured_by
 from ._text import LIKELY, POSSIBLE, Hit, Sign, finding, hits, make_rule
 
 _HANDLER = re.compile(
-    r"^_?handler$|^sig(?:term|int|hup|break|chld|usr\d|quit|alrm)\w*$|sig(?:nal)?_?handler|handle_?(?:sig|term|int\b|usr)|on_(?:signal|sig)|_signal$",
+    r"^_?handler$|^sig(?:term|int|hup|break|chld|usr\d|quit|alrm)\w*$|sig(?:nal)?_?handler|handle_?(?:sig|term|int\b|usr|shutdown|stop|exit|quit|alarm|child|reload)|(?:graceful_|_)?(?:shutdown|stop|exit|quit|terminate)_handler|on_(?:term|int|shutdown|exit|alarm)|on_(?:signal|sig)|_signal$",
     re.IGNORECASE,
 )
 _STEPS = ("py-spy dump --locals --native --pid PID", "python -X faulthandler …; kill -ABRT PID")

@@ -33,6 +33,7 @@ _SIGNS = (
     Sign(r"\b(?:cuda|cu|hip)Memcpy(?:3D)?Peer\w*\b[^\n]{0,60}\b(?:never|hangs?|hung|stuck|blocks?|fails?|does not)\b|\bpeer cop(?:y|ies)\b[^\n]{0,40}\b(?:never|hangs?|stuck|fails?)\b", "copies between devices do not end", prose=True),
     Sign(r"\.(?:to|cuda)\([^)\n]{1,20}\)[^\n]{0,60}\b(?:(?:all|only) )?(?:zeros|nans?|garbage)\b", "what is copied from GPU to GPU arrives damaged", prose=True),
     Sign(r"\b(?:p2p|peer-to-peer)[- ](?:patch\w*|enabled driver|kernel modules?|modules?|hack)\b", "a driver with peer-to-peer transfers that the maker does not support is used", POSSIBLE, prose=True),
+    Sign(r"^(?:#\d+ +(?:0x[\da-f]+ in )?)?(?:at::native::copy_device_to_device|(?:cuda|cu|hip)Memcpy(?:3D)?Peer\w*)", "a rank waits in a copy from device to device", unless=(r"illegal memory|out of memory",)),
     Sign(r"peer access is not supported|cudaErrorPeerAccess\w+|peer mapping resources exhausted", "a device cannot reach its peer"),
     Sign(r"\b(?:work|fine|ok|pass|complete|no hang|run|help|fix|solv|resolv|go(?:es)? away|disappear)\w*[^\n]{0,60}(?:NCCL_P2P_DISABLE ?= ?1|P2P (?:is )?(?:disabled|off)|without P2P|disabl\w+ P2P)|"
          r"(?:NCCL_P2P_DISABLE ?= ?1|disabl\w+ P2P|P2P (?:is )?(?:disabled|off)|without P2P)[^\n]{0,80}(?:work|fine|\bok\b|pass|complete|no hang|run|help|fix|solv|resolv|finish|success)", "it works without peer-to-peer transfers", prose=True),

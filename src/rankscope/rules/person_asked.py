@@ -17,6 +17,7 @@ No prompts under a launcher (`PYTHONBREAKPOINT=0`); time-outs on all that is out
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ..analysis.case import Case
@@ -40,6 +41,10 @@ _SIGNS = (
     Sign(r"\b(?:request|http|rpc|grpc|remote (?:call|server|api)|api call|reward (?:model|server)|urlopen|socket\.recv)\b[^\n]{0,80}(?:without (?:a )?time-?out|no time-?out|never (?:returns?|answers?)|timeout=None)", "a remote call has no time-out", LIKELY, prose=True),
 )  # fmt: skip
 
+# Sockets and pipes of communication libraries, and of what is taken down, are no code of the job.
+_OF_LIBRARIES = re.compile(
+    r"\b(?:gloo|nccl|uc[pts]_|ompi_|opal_|orte_|prte_|PMIx?_|PMPI_|c10d|tensorpipe|fi_|grpc_core)|[Ff]inali[sz]e|atexit|_exit\b|resource_tracker"
+)
 _STEPS = ("rankscope stacks pid:PID --source", "PYTHONBREAKPOINT=0 torchrun …")
 
 
@@ -58,7 +63,11 @@ def _alone(case: Case) -> Iterator[Finding]:
         doing for doing in in_kind(found, Wait.COLLECTIVE.value, Wait.BACKWARD.value, Wait.P2P.value) if of_ranks(doing)
     ]
     odd = in_kind(found, Wait.USER.value, Wait.SOCKET.value, Wait.SLEEP.value, Wait.INPUT.value, Wait.PIPE.value)
-    odd = [doing for doing in odd if doing.account is not None and doing.account.seen]
+    odd = [
+        doing
+        for doing in odd
+        if doing.account is not None and doing.account.seen and not _OF_LIBRARIES.search(doing.site)
+    ]
     if waiting and odd and len(odd) <= len(waiting):
         ranks = RankSet(rank for doing in odd for rank in doing.ranks)
         place = odd[0].site.split(" < ")[0]

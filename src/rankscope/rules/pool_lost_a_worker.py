@@ -95,8 +95,10 @@ def _managed(case: Case) -> Iterator[Finding]:
             one for one in case if one.process.parent == member.process.parent and one.ref.host == member.ref.host
         )
         lost = next((one for one in family if one is not member and dead(one) and _badly(one)), None)
-        if lost is not None:
-            root = next((root for root in case.graph.roots if root.ref == member.ref), None)
+        root = next((root for root in case.graph.roots if root.ref == member.ref), None)
+        if lost is None and root is not None and _all_wait(case, member, root):
+            yield _kept_by_nobody(case, member, root, f"{served.name} has waited for a client's lock for {span(still)}")
+        elif lost is not None:
             asks = (case.by_ref[wait.waiter].process for wait in case.graph.waits if wait.target == member.ref)
             yield Finding(
                 rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=Certainty.LIKELY,
@@ -107,6 +109,26 @@ def _managed(case: Case) -> Iterator[Finding]:
                                 member.ref), *(waited_for(root) if root else ())),
                 next=("dmesg -T | grep -iE 'killed process|segfault' | tail",),
             )  # fmt: skip
+
+
+def _all_wait(case: Case, manager: Member, root: Root) -> bool:
+    """Whether everybody who could give back a manager's lock waits for it: its parent, and that one's other children."""
+    parent = manager.process.parent
+    family = [one for one in case.by_host[manager.ref.host] if parent in (one.ref.pid, one.process.parent)]
+    able = {one.ref for one in family if one.role is not Role.HELPER and not dead(one)}
+    return bool(root.waiters) and able <= {*root.waiters, manager.ref}
+
+
+def _kept_by_nobody(case: Case, manager: Member, root: Root, seen: str) -> Finding:
+    return Finding(
+        rule=RULE.id, cls="lock-order-deadlock", kind=Kind.CAUSE, certainty=certainty(case, root, Certainty.LIKELY),
+        title=f"{who(manager.process)} manages a lock for which all wait who could give it back",
+        ranks=RankSet([manager.rank] if manager.rank is not None else []),
+        processes=(manager.process, *(case.by_ref[ref].process for ref in root.waiters if ref in case.by_ref)),
+        because=(Reason(seen, "python-stack", manager.ref), *waited_for(root)),
+        against=("a process may have died with it, and have been collected since",),
+        next=(f"rankscope stacks pid:{manager.ref.pid}",),
+    )  # fmt: skip
 
 
 def _serves(view: ThreadView) -> bool:

@@ -31,12 +31,14 @@ from . import Rule
 from ._complaint import complained
 from ._leanings import Points, Shown, shown, total
 from ._leanings_below import BELOW
+from ._leanings_numbers import NUMBERS
 from ._leanings_processes import PROCESSES
 from ._leanings_ranks import RANKS
+from ._leanings_trials import TRIALS
 from ._text import rule_id
 from .call_missed import ONE_SIDE
 
-_ROWS = (*RANKS, *PROCESSES, *BELOW)
+_ROWS = (*RANKS, *PROCESSES, *BELOW, *TRIALS, *NUMBERS)
 _ENOUGH = 3  # points; one row that others have too is not enough
 _SAID, _ALIKE = 2, 1  # what a rule that calls a cause possible is worth, and what resemblance to known cases is
 _STEPS = (
