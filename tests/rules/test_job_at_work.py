@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import pathlib
+from collections.abc import Iterable
 
 import pytest
 
+from rankscope.analysis import endings
 from rankscope.analysis.at_work import Well, well
 from rankscope.analysis.build import build
 from rankscope.analysis.papers import is_paper
 from rankscope.formats.gather import gather
 from rankscope.formats.live_log import with_events
+from rankscope.model.evidence.events import Event
 from rankscope.pipeline import judge
 from rankscope.rules._complaint import complained
 
@@ -97,3 +100,20 @@ def test_a_thread_of_a_library_rests_under_gdb(tmp_path: pathlib.Path) -> None:
     snapshot = gather([tmp_path])
     assert "fork-took-a-lock" not in {one.rule for one in judge(snapshot).findings}
     assert not complained(build(with_events(snapshot), 30.0))
+
+
+def test_a_log_is_gone_through_once(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many tries failed in it: each asks whether the program went on."""
+    asked: list[object] = []
+    real = endings._ordinary_lines
+
+    def counted(events: Iterable[Event]) -> dict[tuple[str, int | None], tuple[int, list[int]]]:
+        asked.append(events)
+        return real(events)
+
+    monkeypatch.setattr(endings, "_ordinary_lines", counted)
+    tried = "".join(
+        f"could not fetch shard {n}, trying the next\nINFO fetched {n}\nINFO sorted {n}\n" for n in range(9)
+    )
+    assert health(tmp_path, console=tried, host0=STEPS) is Well.IS
+    assert len(asked) == 1

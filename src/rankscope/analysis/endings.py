@@ -7,6 +7,7 @@ trouble behind it, is of a run that is over; only somebody who says or shows tha
 
 from __future__ import annotations
 
+import bisect
 import re
 from collections.abc import Iterable, Sequence
 
@@ -174,10 +175,22 @@ _CLOSING = re.compile(
 
 def went_on(case: Case, event: Event) -> bool:
     """Whether a program that told of an error of its own goes on with ordinary lines, and never speaks of trouble again."""
-    later = [
-        one.text
-        for one in case.events
-        if one.event == "text.line" and one.file == event.file and one.line > event.line and one.rank == event.rank
-    ]
-    ordinary = sum(_ORDINARY.search(text) is not None for text in later)
-    return ordinary > 1 and not any(WRONG.search(text) or _CLOSING.search(text) for text in later)
+    known: dict[tuple[str, int | None], tuple[int, list[int]]] | None = case.__dict__.get("_ordinary")
+    if known is None:
+        known = case.__dict__["_ordinary"] = _ordinary_lines(case.events)
+    trouble, ordinary = known.get((event.file, event.rank), (0, []))
+    return trouble <= event.line and len(ordinary) - bisect.bisect_right(ordinary, event.line) > 1
+
+
+def _ordinary_lines(events: Iterable[Event]) -> dict[tuple[str, int | None], tuple[int, list[int]]]:
+    """Of each rank in each file: the last line that speaks of trouble or of an end, and all ordinary ones."""
+    lines: dict[tuple[str, int | None], tuple[int, list[int]]] = {}
+    for one in events:
+        if one.event == "text.line":
+            trouble, ordinary = lines.get((one.file, one.rank), (0, []))
+            if WRONG.search(one.text) or _CLOSING.search(one.text):
+                trouble = max(trouble, one.line)
+            if _ORDINARY.search(one.text):
+                bisect.insort(ordinary, one.line)
+            lines[one.file, one.rank] = trouble, ordinary
+    return lines
