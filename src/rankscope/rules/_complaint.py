@@ -15,7 +15,7 @@ _LONGEST = 1000  # of a longer line the rest is data
 _COMPLAINT = re.compile(
     HALTS
     + r"|\bdoes (?:not|n't)\b|\bfail(?:s|ed)?\b|\b(?:100|0) ?% CPU|\bwrong\b|\bsame (?:frames|stacks?|picture)\b|Traceback \(most|"
-    r"\bno longer\b|\b(?:killed|defunct|gone)\b|\bnot \w+ (?:without|with)\b|\b(?:prints?|printed) (?:only|nothing|no)\b|\bnothing\b|\bstill (?:reading|waiting|loading|stuck|in)\b|\bno (?:\w+ ){1,2}(?:prints?|output|progress)\b|\bno (?:error|output)\b|\bno (?:further|more|other|new) (?:lines?|output|logs?|messages?|steps?|tasks?|batch\w*|requests?)\b|\bnot (?:print|end|return|finish|answer)\w*|\bnever (?!been\b)\w+",
+    r"\bno longer\b|\b(?:killed|defunct|gone)\b|\bnot \w+ (?:without|with)\b|\b(?:prints?|printed) (?:only|nothing|no)\b|\bstands?\b(?=[.;,]|\s*$)|\bnothing\b|\bstill (?:reading|waiting|loading|stuck|in)\b|\bno (?:\w+ ){1,2}(?:prints?|output|progress)\b|\bno (?:error|output)\b|\bno (?:further|more|other|new) (?:lines?|output|logs?|messages?|steps?|tasks?|batch\w*|requests?)\b|\bnot (?:print|end|return|finish|answer)\w*|\bnever (?!been\b)\w+",
     re.I,
 )
 # What somebody only warns of, columns of tables, and what a system call returned.

@@ -16,8 +16,11 @@ from ..analysis.account import line_at
 from ..analysis.accounts import Account, accounts
 from ..analysis.case import Case
 from ..analysis.doings import Doing, doings, of_ranks
+from ..analysis.frame_tables import Kind
+from ..analysis.frames import wait_of
 from ..analysis.needles import Haystack, compiled
 from ..analysis.prints_missing import stops_before_a_print
+from ..model.evidence.stacks import Stack
 from .calls_counted import in_several_groups
 
 Points = Counter[str]
@@ -101,6 +104,8 @@ def _facts(case: Case) -> Iterator[str]:
     yield from _compared([doing for doing in stacks if of_ranks(doing)])
     for account in accounts(case):
         yield from _threads(account)
+        if any(_imports(stack) for stack in account.stacks):
+            yield "@imports-and-waits"
     if in_several_groups(case):
         yield "@several-groups"
     if stops_before_a_print(case):
@@ -111,6 +116,17 @@ def _compared(stacks: list[Doing]) -> Iterator[str]:
     """Whether the ranks whose stacks were seen stand in one place."""
     if len(stacks) > 1:
         yield "@alike" if len({doing.site for doing in stacks}) == 1 else "@apart"
+
+
+def _imports(stack: Stack) -> bool:
+    """Whether a module that another one imports waits for a thread or a process while it is being imported."""
+    inner = [at for at, frame in enumerate(stack) if frame.function == "<module>"][1:]
+    waits = (Kind.CHILD, Kind.CONDITION, Kind.LOCK, Kind.QUEUE)
+    return (
+        bool(inner)
+        and wait_of(stack).kind in waits
+        and not any(frame.function == "main" for frame in stack[inner[-1] :])
+    )
 
 
 def _threads(account: Account) -> Iterator[str]:
