@@ -38,6 +38,7 @@ _SIGNS = (
     Sign(r"(?:--(?:disable|no|enforce|enable|use)-[\w-]+|\b(?!OMP_|MKL_|OPENBLAS_|NCCL_|GLOO_|CUDA_VISIBLE|MASTER_|PYTHON)[A-Z][A-Z0-9]+_[A-Z0-9_]+ ?= ?\w+)[^\n]{0,50}\b(?:avoids?|cures?|fix(?:es|ed)|solve[sd]?|prevents?|works? around|makes? (?:it|the hang) (?:go away|disappear))\b", "one path of the library is broken: it works when it is switched off", POSSIBLE, prose=True),
     Sign(r"\b(?:start(?:ed|s)|began|begins|appear(?:ed|s)|show(?:ed|s) up|happens?|occurs?|since|only)\b[^\n]{0,24}\b(?:when|after|since)\b[^\n]{0,30}\b(?:mov|switch|upgrad|updat|migrat|bump)\w*[^\n]{0,40}\d+\.\d+|\bsince v?\d+\.\d+\b", "it began with a release", POSSIBLE, prose=True),
     Sign(r"\b(?:fixed|solved|resolved|repaired)\b[^\n]{0,12}\b(?:on|in|by|with)\b[^\n]{0,12}\b(?:main|master|nightly|commit|PR|pull request|trunk|HEAD|#\d+)\b", "a known defect is named", anywhere=(HALTS,), prose=True),
+    Sign(r"\b(?:went|go|going|gone|stay(?:ed|ing)?|rolled)\b[^\n]{0,12}\b(?:back )?(?:to|on|with|at)\b[^\n]{0,20}\b\d+\.\d+", "an older release is kept", POSSIBLE, anywhere=(HALTS,), prose=True),
     Sign(r"known (?:bug|issue|defect|regression) (?:in|of|with)|is a bug in|\b(?:fixed|solved|resolved|gone|repaired) (?:in|by|since|with|from) (?:(?:[\w-]+ ){0,2}v?\d+\.\d+|release|version|the next)", "a known defect is named", anywhere=(HALTS,), prose=True),
 )  # fmt: skip
 

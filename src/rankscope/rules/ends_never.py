@@ -68,6 +68,7 @@ _SIGNS = (
     Sign(r"^(?:close|_cleanup|__exit__|_cancel_all_tasks|shutdown_\w+|_do_shutdown) \((?:[^\n]*/)?asyncio/(?:runners|base_events)|^shutdown \((?:[^\n]*/)?logging/__init__|^(?:stop|join|close|__exit__) \((?:[^\n]*/)?(?:tensorflow/python/(?:training|client)|tensorboardX?/|lightning\w*/\w*/?loggers|pytorch_lightning/loggers|joblib/externals/loky/backend/resource_tracker)", "the stack stands in the end of the program",
          unless=(r"Watchdog caught|out of memory|fork\w*_child|\b\w*(?:all_?gather|all_?reduce|broadcast|barrier|psum|reduce_scatter)\w* \(",)),
     Sign(r"\b(?:hangs?|stuck|blocks?|waits?|sits)\b[^\n]{0,12}\bin\b[^\n]{0,16}\b\w*(?:[Ss]hutdown|[Ff]inali[sz]e|teardown|destroy\w*|atexit)\b", "somebody says that it does not end", unless=(r"Watchdog caught|out of memory|\bfork\w*",), prose=True),
+    Sign(r"\b(?:had|have|needed?) to\b[^\n]{0,16}\bos\._exit\b", "it ends when it is made to end", prose=True),
     Sign(r"`?Trainer\.fit`? stopped|Training (?:finished|completed|complete)|train_runtime", "the training is over", POSSIBLE, anywhere=(_LASTS,), unless=(r"Watchdog|timeout|Timed out|Error",)),
 )  # fmt: skip
 

@@ -59,6 +59,7 @@ _SIGNS = (
     Sign(r"\b(?:mlx\w*|ib\d|HCA|rail|hfi\w*|bnxt\w*|IB link|IB port)\b[^\n]{0,20}\b(?:goes|went|was|is|comes?|keeps going) (?:down|up and down)\b", "a link of the fabric is down", prose=True),
     Sign(r"\b(?:PFC|ECN|DCQCN|lossless (?:class|queue|ethernet)|pause frames?)\b[^\n]{0,40}\b(?:not|wrong\w*|missing|disabled|off|storms?|mis-?\w+)\b|\b(?:wrong|bad|different|mixed)\b[^\n]{0,10}\bGIDs?\b|\bRoCE ?v1\b", "the fabric is not set up as RoCE needs it", prose=True),
     Sign(r"\bcxi[pl]?_\w+[^\n]*(?:error|fail|UNDELIVERABLE)|\bNO_MATCHING_CONN\b|\bUNDELIVERABLE\b|\bhealth compromised\b|\bhns_roce\w*[^\n]*(?:CQE|error|fail)", "the card or its driver reports a failed transfer"),
+    Sign(r"\b(?:transceiver|optic\w*|AOC|DAC|(?:IB|InfiniBand|network|fibre|fiber) cable|switch port|leaf switch|HCA)\b[^\n]{0,24}\b(?:bad|broken|faulty|defective|dirty|replaced|unplugged|loose)\b", "a part of the fabric is said to be bad", prose=True),
     Sign(r"failed to create a queue pair|run out of queue pairs", "the card makes no more connections"),
     Sign(r"\bGID\b[^\n]{0,60}(?:index|mismatch|wrong|not found)", "the GID index decides", prose=True),
 )  # fmt: skip

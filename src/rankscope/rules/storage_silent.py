@@ -46,6 +46,7 @@ _SIGNS = (
     Sign(r"\b(?:storage|file|NFS|metadata|object|Lustre|Ceph|GPFS|BeeGFS)\b ?(?:servers?|nodes?|targets?|system|backend)\b[^\n]{0,30}\b(?:was|were|is|are|went|being) (?:down|offline|rebooted|unreachable|overloaded|unavailable)\b|\b(?:OST|MDS|OSD|NSD)s?\b ?\w{0,6} (?:was|were|is|are|went) (?:down|offline|inactive)\b", "a file server was away", prose=True),
     Sign(r"\b(?:every|any|each|all) (?:access\w*|reads?|writes?|opens?|stats?|I/O)\b[^\n]{0,30}\b(?:blocks?|hangs?|stalls?|times? out)\b", "somebody says that storage does not answer", prose=True),
     Sign(r"\b(?:lustre|LustreError)\b[^\n]*\b(?:operation \w+ to (?:node )?\S+ failed|rc = -1(?:07|10|08|11))", "a parallel file system lost its connection", until=_BACK),
+    Sign(r"\b(?:NFS|Lustre|GPFS|Ceph\w*|BeeGFS|Weka\w*|GlusterFS|MinIO|EFS|FSx|file ?system|storage|the mount|file share)\b[^\n]{0,16}\b(?:was|were|is|are|went|being) (?:down|offline|unreachable|unavailable|gone|away)\b", "a file server was away", prose=True),
     Sign(r"INFO: task \S+ blocked for more than \d+ seconds", "the kernel reports a task that is blocked"),
     Sign(r"Stale (?:NFS )?file handle|\[Errno 116\]|\bESTALE\b|/[^\s:]*['\"]?: Transport endpoint is not connected|Transport endpoint is not connected:? ['\"]/", "a mount went away"),
     Sign(r"^[^\S\n]*(?:\[pid +\d+\] |\d+ +)?(?:openat?|stat|lstat|newfstatat|statx|pread64|read|getdents64|unlink|rename|fsync|close|access)\([^\n]*(?:\"/|</)[^\n]*(?:unfinished|$)",
