@@ -6,11 +6,13 @@ loaded, or the driver was updated under running libraries. Every rank of that no
 
 ## How it is recognised
 `system not yet initialized` (802), `system driver mismatch` (803), a fabric state that is not completed, `NVIDIA-SMI has failed`,
-`Driver/library version mismatch`, a fabric manager that is inactive or of another version.
+`Driver/library version mismatch`, a fabric manager that is inactive or of another version. Also an MPS server or IMEX service that
+does not let the program in, and a container that lost its devices (`Failed to initialize NVML: Unknown Error` after `systemctl daemon-reload`).
 
 ## What to do
 `systemctl status nvidia-fabricmanager; nvidia-smi -q | grep -A2 Fabric; cat /proc/driver/nvidia/version`. Install
-nvidia-fabricmanager in the driver's version and start it; reboot after a driver update.
+nvidia-fabricmanager in the driver's version and start it; reboot after a driver update. Restart the container (or the MPS server:
+`echo quit | nvidia-cuda-mps-control`) where only it lost its devices.
 
 ## How to prevent it
 Pin both packages together; a node check before the scheduler hands the node out.

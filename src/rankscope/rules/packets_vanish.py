@@ -6,7 +6,8 @@ A firewall, a NAT table with an idle limit, a wrong MTU or a broken path drops p
 ## How it is recognised
 Sockets with a full send queue and retransmissions (`ss -ti`), `Connection timed out` (110) or `No route to host` (113) in the middle of a run, transfers that hang from
 one size on between two hosts, while each host alone works; `ping` passes and the ports above the master's do not; a full table of connections (`nf_conntrack: table full`), a card
-that stopped sending (`NETDEV WATCHDOG`); a try by hand that is not answered (`nc … timed out`, `29500/tcp filtered`, `packet loss`, `message too long`).
+that stopped sending (`NETDEV WATCHDOG`); a try by hand that is not answered (`nc … timed out`, `29500/tcp filtered`, `packet loss`, `message too long`). In
+Kubernetes a proxy of a service mesh (`istio-proxy`, Envoy's `upstream connect error`) stands between the pods; elsewhere `http_proxy` does.
 
 ## What to do
 From one host to the other:
@@ -14,6 +15,9 @@ From one host to the other:
     ping -c 3 -M do -s 8972 PEER || ping -c 3 -M do -s 1472 PEER    # which MTU gets through
     nc -l 41000 & ssh PEER nc -zv $(hostname -I | cut -d' ' -f1) 41000  # do other ports than the master's pass
     ss -tin dst PEER; tcpdump -ni IF host PEER -c 50
+
+    kubectl get pod -o jsonpath='{.items[*].spec.containers[*].name}'   # istio-proxy? annotate sidecar.istio.io/inject: "false"
+    env | grep -i _proxy; unset http_proxy https_proxy
 
 Open all ports between the nodes (NCCL and gloo take any of `net.ipv4.ip_local_port_range`), equal MTU on all links.
 
