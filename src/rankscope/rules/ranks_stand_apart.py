@@ -23,7 +23,6 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 
-from ..analysis.accounts import accounts
 from ..analysis.case import Case
 from ..analysis.doings import Doing, doings, gathered, in_kind, of_ranks, way
 from ..analysis.frame_tables import Kind as Wait
@@ -31,13 +30,13 @@ from ..analysis.frames import has
 from ..model.diagnosis import Finding
 from ..model.ranks import ranks_phrase
 from . import calls_counted
-from ._text import LIKELY, OVER, POSSIBLE, make_rule, simple
+from ._roll_call import WAITING, blames_another, roll_call
+from ._text import LIKELY, POSSIBLE, make_rule, simple
 
 _STEPS = (
     "rankscope diagnose   # shows the last common call and the first different line",
     "TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun …",
 )
-_WAITING = (Wait.COLLECTIVE.value, Wait.BACKWARD.value)
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -54,65 +53,18 @@ def told(case: Case) -> Finding | None:
 
 
 def _roll_call(case: Case) -> Finding | None:
-    """One account that says for several groups of ranks where each stands."""
-    for known in _by_account(case).values():
-        placed = [doing for doing in _latest(known) if _says_where(doing)]
-        if len(placed) < 2 or len({_place(doing) for doing in placed}) < 2 or _blames_another(placed):
-            continue
-        if not in_kind(placed, *_WAITING) and any(account.find(_EXCHANGES) for account in accounts(case)):
-            continue  # prints beside sends: where each stands follows from the order in which they were posted
-        if in_kind(placed, *_WAITING) or any(_HALTED.search(doing.text) for doing in placed):
-            odd = min(placed, key=_size)
-            title = f"{_name(odd)} stand{'s' if _size(odd) == 1 else ''} elsewhere than the others"
-            because = [f"{_name(doing)}: {doing.text}" for doing in placed[:3]]
-            return simple(RULE, title, LIKELY, because, _STEPS, odd.ranks)
-    return None
-
-
-def _latest(known: list[Doing]) -> list[Doing]:
-    """Of a log that tells several things of the same ranks, the last."""
-    return list({str(doing.ranks) if doing.ranks else (doing.text, doing.count): doing for doing in known}.values())
-
-
-_EXCHANGES = r"\b(?:P2POp|isend|irecv|Isend|Irecv|ncclSend|ncclRecv)\("
-_HALTED = re.compile(
-    r"\b(?:stopped|stuck|hangs?|hung|blocked|waits?|waiting|frozen|launched|up to (?:operation|#|seq)|behind)\b", re.I
-)
-_MEASURES = re.compile(r"\b(?:loss|time|memory|mem|tps|speed|lr|CPU)\b|\d ?(?:%|ms|s|GB|GiB|MiB)\b", re.I)
-
-
-def _says_where(doing: Doing) -> bool:
-    """Whether a sentence tells a place, not a measure, a row of a table or what is over."""
-    if OVER.search(doing.text):
-        return False
-    if doing.kind == "unknown":
-        return (
-            bool(re.search("[A-Za-z]{3}", doing.text)) and not _MEASURES.search(doing.text) and "pid" not in doing.text
-        )
-    return True
-
-
-def _place(doing: Doing) -> str:
-    """A place by the call, where one is named; otherwise by its words."""
-    return doing.op if doing.kind in _WAITING and doing.op else doing.text.split("]", 1)[-1].strip().lower()
-
-
-def _blames_another(found: list[Doing]) -> bool:
-    return bool(in_kind(found, "exception", "dead", Wait.DATA.value, "silent", Wait.DEVICE.value, Wait.P2P.value))
-
-
-def _by_account(case: Case) -> dict[str, list[Doing]]:
-    out: dict[str, list[Doing]] = {}
-    for doing in doings(case):
-        if doing.account is not None and not doing.account.seen:
-            out.setdefault(doing.account.label, []).append(doing)
-    return {label: found for label, found in out.items() if len(found) > 1}
+    placed = roll_call(case)
+    if not placed:
+        return None
+    odd = min(placed, key=_size)
+    title = f"{_name(odd)} stand{'s' if _size(odd) == 1 else ''} elsewhere than the others"
+    return simple(RULE, title, LIKELY, [f"{_name(doing)}: {doing.text}" for doing in placed[:3]], _STEPS, odd.ranks)
 
 
 def _two_places(case: Case) -> Finding | None:
     """Subjects in different collectives, or in a collective and somewhere that is not waiting for anybody."""
     found = gathered(doing for doing in doings(case) if doing.account is not None and of_ranks(doing))
-    waiting = in_kind(found, *_WAITING)
+    waiting = in_kind(found, *WAITING)
     places = {doing.site: doing for doing in waiting}
     if len(places) > 1 and len({_signature(doing) for doing in waiting}) > 1:
         odd = min(waiting, key=_size)
@@ -145,7 +97,7 @@ def _two_places(case: Case) -> Finding | None:
     stuck = [
         doing for doing in found if doing.text.lower().startswith(("stuck in", "hangs in", "blocked in", "waiting in"))
     ]
-    if len(stuck) > 1 and len({doing.text for doing in stuck}) > 1 and not _blames_another(stuck):
+    if len(stuck) > 1 and len({doing.text for doing in stuck}) > 1 and not blames_another(stuck):
         odd = min(stuck, key=_size)
         return simple(
             RULE,
@@ -168,7 +120,7 @@ _SERVES = {
 
 def _two_ways(found: list[Doing]) -> Finding | None:
     """Subjects in one and the same wait, to which different functions of the program led them."""
-    standing = [one for one in in_kind(found, *_WAITING, Wait.DEVICE.value) if one.ranks and way(one)]
+    standing = [one for one in in_kind(found, *WAITING, Wait.DEVICE.value) if one.ranks and way(one)]
     ways = {way(one): one for one in standing}
     if len(ways) < 2 or len(standing) < len(found) or any(one in two or two in one for one, two in _pairs(ways)):
         return None
@@ -197,7 +149,7 @@ def _not_there(found: list[Doing], waiting: list[Doing]) -> Finding | None:
     away = [doing for doing in in_kind(found, "unknown", "done", Wait.EXIT.value) if _tells_of(doing)]
     there = [doing for doing in waiting if doing not in away]
     others = [doing for doing in found if doing not in away and doing not in there]
-    if not away or not there or _blames_another(found) or others or not _told_of_each(found):
+    if not away or not there or blames_another(found) or others or not _told_of_each(found):
         return None
     if any(_ALIKE.search(doing.text) for doing in away):
         return None
