@@ -17,7 +17,7 @@ from ..model.evidence.stacks import NativeStacks, PythonStacks
 from ..model.process import Role
 from .accounts import Account, accounts, outlived, steps_at_end
 from .case import Case
-from .endings import SAID, WRONG, printed, went_on
+from .endings import WRONG, printed, says_it_halts, went_on
 from .papers import papers
 
 
@@ -140,7 +140,7 @@ _FATAL = re.compile(r"NCCL WARN|Xid|Traceback|Watchdog caught")
 
 @cache
 def _complains(text: str) -> bool:
-    return SAID.search(text) is not None and not printed(text)
+    return says_it_halts(text) and not printed(text)
 
 
 # What a server says while it answers.

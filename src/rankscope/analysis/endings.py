@@ -58,6 +58,18 @@ SAID = re.compile(
 )
 
 
+# What may happen, by a warning's words, has not happened.
+_SUPPOSED = re.compile(
+    r"\b(?:may|might|could|can) (?:\w+ )?(?:lead|result|cause|hang|deadlock|stall|freeze|block)\w*\b.*|\bavoid(?:s|ing)? (?:\w+ )?(?:deadlock|hang|stall)\w*",
+    re.IGNORECASE,
+)
+
+
+def says_it_halts(line: str) -> bool:
+    """Whether a line tells of a program that does not go on, and does not only warn of it."""
+    return SAID.search(_SUPPOSED.sub("", line)) is not None
+
+
 def ended_well(case: Case) -> bool:
     """Whether what was saved is of a run that is over, and nobody says or shows that it hangs all the same."""
     if case.snapshot.live or not case.events:
@@ -108,7 +120,7 @@ def _ends_well(said: Sequence[Event]) -> bool:
     at = next((at for at in range(len(lines) - 1, max(-1, len(lines) - 1 - _BEHIND), -1) if _good(lines[at])), None)
     if at is None or not _of_all(said, lines[-_BEHIND:]) or any(_wrong(line) for line in lines[at + 1 :]):
         return False
-    return _taken_back(said) or not any(SAID.search(line) for line in lines if not printed(line))
+    return _taken_back(said) or not any(says_it_halts(line) for line in lines if not printed(line))
 
 
 def _good(line: str) -> bool:
@@ -141,7 +153,7 @@ _FALSE_ALARM = re.compile(
 
 
 def _wrong(line: str) -> bool:
-    return WRONG.search(line) is not None or (SAID.search(line) is not None and not printed(line))
+    return WRONG.search(line) is not None or (says_it_halts(line) and not printed(line))
 
 
 def printed(line: str) -> bool:
@@ -159,7 +171,7 @@ def _quiet(said: Sequence[Event]) -> bool:
     lines = _lines(said)
     if said[0].file.endswith(_SOURCES):
         return True
-    return bool(lines) and not any(WRONG.search(line) or SAID.search(line) or _STEPS.search(line) for line in lines)
+    return bool(lines) and not any(WRONG.search(line) or says_it_halts(line) or _STEPS.search(line) for line in lines)
 
 
 _SOURCES = (".py", ".sh", ".yaml", ".yml", ".toml", ".cfg", ".ini", ".sbatch")

@@ -26,6 +26,8 @@ _CONDITION = re.compile(
 _SETTING = re.compile(
     r"^\s*(?:export |set |- ?)?[A-Za-z_][\w.-]*\s*[=:]\s*\S.*$|^\s*(?:[#;{}\[\]].*)?$|^\s*\"[\w.-]+\":.*$"
 )
+# A list of environment variables.
+_VARIABLE = re.compile(r"^\s*(?:export )?[A-Z][A-Z0-9_]*=\S*\s*$|^\s*$|^#")
 _CHAPTERS = 2
 
 
@@ -48,5 +50,7 @@ def is_paper(name: str, lines: Sequence[str]) -> bool:
         return True
     if name.lower().endswith((".json", ".env")):
         return bool(lines) and all(_SETTING.match(line) for line in lines)
+    if lines and all(_VARIABLE.match(line) for line in lines):
+        return True
     chapters = sum(_CHAPTER.match(line) is not None for line in lines)
     return chapters >= _CHAPTERS and any(_CONDITION.search(line) for line in lines)
