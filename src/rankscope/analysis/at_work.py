@@ -132,8 +132,8 @@ def _is_error(text: str) -> bool:
     return (WRONG.search(text) or _GRAVE.search(text)) is not None
 
 
-# System calls tell what a program asked for; counters and checks, that nothing is wrong.
-_CALLED = re.compile(r"(?:\[pid +\d+\] )?(?:[\d:.]+ )?\w+\(.*\) += |(?:#\d+ +)?0x[0-9a-f]{6,} in ")
+# Commands and system calls tell what a program is asked for; counters and checks, that nothing is wrong.
+_CALLED = re.compile(r"Process \d+: |(?:\[pid +\d+\] )?(?:[\d:.]+ )?\w+\(.*\) += |(?:#\d+ +)?0x[0-9a-f]{6,} in ")
 _ALL_CLEAR = re.compile(r"[:|]\s*(?:0|0x0+|No|N/A|None|Not Active|OK|Normal|Pass(?:ed)?\b.*|Skip\b.*)\s*\|?\s*$")
 _FATAL = re.compile(r"NCCL WARN|Xid|Traceback|Watchdog caught")
 
