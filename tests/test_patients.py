@@ -73,7 +73,9 @@ def test_the_verdict_needs_no_torch(admit, name, launcher):
 
 @pytest.mark.torch
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "launcher", "called"), [pytest.param(*row, id="-".join(row[:2])) for row in FRAMEWORKS])
+@pytest.mark.parametrize(
+    ("name", "launcher", "called"), [pytest.param(*row, id="-".join(row[:2])) for row in FRAMEWORKS]
+)
 def test_jobs_of_other_launchers_are_found_whole_and_named(admit, name, launcher, called):
     """All ranks bear their numbers, the launcher its name, and the verdict is the truth."""
     patient = admit(name, launcher=launcher)

@@ -160,9 +160,9 @@ def judge(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Diagnosis:
     case = build(with_events(snapshot), stuck_after_s)
     findings: list[Finding] = []
     defects = []
-    for rule in sorted(rules(), key=lambda rule: rule.after is not None):
+    for rule in rules():
         try:
-            findings = rule.after(case, findings) if rule.after else [*findings, *rule.check(case)]
+            findings.extend(rule.check(case))
         except Exception as error:  # one rule's defect must not cost what the others see
             defects.append(
                 Gap(f"rule {rule.id}", Why.FAILED, f"{type(error).__name__}: {error}"[:200], "please report this")

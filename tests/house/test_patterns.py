@@ -19,7 +19,6 @@ import pytest
 from rankscope import analysis, formats, rules
 from rankscope.analysis.accounts import compiled
 from rankscope.formats.events._table import Pattern
-from rankscope.rules._leanings import Lean
 from rankscope.rules._text import Sign
 
 ROOMS = (analysis, formats, rules)
@@ -35,8 +34,6 @@ def patterns(value: object) -> Iterator[re.Pattern[str]]:
     """The patterns for text in a value of a module, however deep."""
     if isinstance(value, Sign):
         yield from map(compiled, (value.pattern, *value.also, *value.anywhere, *value.unless))
-    elif isinstance(value, Lean):
-        yield from map(compiled, (value.pattern, *value.also, *value.unless))
     elif isinstance(value, re.Pattern):
         if isinstance(value.pattern, str):
             yield value

@@ -113,10 +113,8 @@ def test_the_only_thread_of_a_forked_child_keeps_nobody_from_the_gil(forked: boo
     parent = body(70, One((MAIN, JOIN), BlockedCall(0, "wait4"), wchan="do_wait"), LOOPS, role=Role.LAUNCHER)
     child = body(71, One((MAIN, STEP), LOCK, gil=True), parent=70, forked=forked)
     found = told(parent, child)
-    assert (cls in {one for _, one in causes(found)})
-    assert (
-        "gil-deadlock" in {one for _, one in causes(found)}
-    ) is not forked
+    assert cls in {one for _, one in causes(found)}
+    assert ("gil-deadlock" in {one for _, one in causes(found)}) is not forked
 
 
 @pytest.mark.parametrize(("call", "cls"), [("write", "queue-pipe-full"), ("read", "p2p-order-deadlock")])
@@ -244,7 +242,9 @@ def test_the_one_who_went_on_while_the_others_make_a_group(meets: bool, culprits
     assert str(found.verdict.ranks) == culprits
 
 
-@pytest.mark.parametrize(("unaccepted", "state", "accused"), [(True, "S", True), (False, "S", False), (True, "R", False)])
+@pytest.mark.parametrize(
+    ("unaccepted", "state", "accused"), [(True, "S", True), (False, "S", False), (True, "R", False)]
+)
 def test_a_server_beside_the_job_that_has_not_accepted(unaccepted: bool, state: str, accused: bool) -> None:
     """One that has, and one that is at work, may answer yet."""
     more = (OpenFiles((OpenFile(3, "socket:[5]", "rw"),)),

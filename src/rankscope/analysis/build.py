@@ -174,7 +174,9 @@ def _state(case: Case) -> State:
     alive = [standing for standing in case.standings.values() if not _dead(standing.member)]
     workers = [standing for standing in alive if standing.member.role in (Role.RANK, Role.OTHER)]
     if not case.ranks:  # the children of a parent that gets on may come and go
-        workers += [one for one in alive if one.member.role is Role.LAUNCHER and (one.helped or one.moved or _at_work(one))]
+        workers += [
+            one for one in alive if one.member.role is Role.LAUNCHER and (one.helped or one.moved or _at_work(one))
+        ]
     bodies = any(_dead(member) and member.role in (Role.RANK, Role.OTHER) for member in case.members)
     if case.snapshot.processes and not workers and (not alive or bodies):
         return State.EXITED

@@ -162,7 +162,9 @@ def _descriptor(member: Member, task: KernelThread | None) -> str:
 def refine(wait: WaitState, task: KernelThread | None, target: str = "") -> WaitState:
     """Add what the kernel knows where the frames end in the job's own code or in a library."""
     if wait.kind is Kind.CHILD and wait.op == "communicate" and target.startswith("pipe:"):
-        return dataclasses.replace(wait, kind=Kind.PIPE)  # it reads a child's output, which others may hold open after its end
+        return dataclasses.replace(
+            wait, kind=Kind.PIPE
+        )  # it reads a child's output, which others may hold open after its end
     if task is None or wait.kind not in (Kind.USER, Kind.LIBRARY, Kind.UNKNOWN, Kind.STORAGE, Kind.CHECKPOINT):
         return wait
     if task.state == "D" or awaits_memory(task):

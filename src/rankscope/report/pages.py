@@ -65,8 +65,13 @@ def classes_markdown(rules: Iterable[Page]) -> str:
         mine = [one for one in pages if one.cls == name]
         out.append(f"\n## {name}\n\n{sentence}\n")
         if mine:
-            out.append("\n" + "".join(f"- [{one.name}](rules/{one.name}.md): {one.title}\n" for one in mine))
-    return "".join(out)
+            out.append("\n" + "".join(map(_item, mine)))
+    guesses = "".join(_item(one) for one in pages if not one.cls)
+    return "".join([*out, f"\n## Of any class\n\n{guesses}" if guesses else ""])
+
+
+def _item(one: Page) -> str:
+    return f"- [{one.name}](rules/{one.name}.md): {one.title}\n"
 
 
 def overview(rules: Iterable[Page], others: Iterable[Page]) -> str:
@@ -76,6 +81,8 @@ def overview(rules: Iterable[Page], others: Iterable[Page]) -> str:
     for name, sentence in CLASSES.items():
         lines.append(f"  {name:<30}{sentence}")
         lines.extend(f"    {one.name:<28}{one.title}" for one in pages if one.cls == name)
+    lines.append("  of any class")
+    lines.extend(f"    {one.name:<28}{one.title}" for one in pages if not one.cls)
     lines.append("topics")
     lines.extend(f"  {one.name:<30}{one.title}" for one in others)
     return "\n".join(lines) + "\n"

@@ -15,14 +15,13 @@ from ..analysis.case import Case
 from ..model.diagnosis import Finding
 
 Check = Callable[[Case], Iterator[Finding]]
-After = Callable[[Case, list[Finding]], list[Finding]]
 
 
 @dataclass(frozen=True)
 class Rule:
     """``id`` is the file name with dashes; ``cls`` a name of ``model.classes``, or empty; ``check`` yields findings.
 
-    The findings of a rule without ``cls`` are guesses, of any class. What speaks ``after`` all others weighs what they found.
+    The findings of a rule without ``cls`` are guesses, of any class.
     """
 
     id: str
@@ -30,7 +29,6 @@ class Rule:
     check: Check
     page: str = ""
     order: int = 100  # rules with a lower number speak first; ties by id
-    after: After | None = None
 
 
 @functools.cache

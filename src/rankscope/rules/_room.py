@@ -61,7 +61,11 @@ def _finding(
 ) -> Finding:
     """With the file that it has open to write, where it has one."""
     place = at(standing.user_frame)
-    does = f"writes {room.used_for[:80]} where no space is left" if room else f"found no space left, and tries again in {place}"
+    does = (
+        f"writes {room.used_for[:80]} where no space is left"
+        if room
+        else f"found no space left, and tries again in {place}"
+    )
     seen = (Reason(says(room), "file system", root.ref),) if room else ()
     error = in_words(standing) if handled(standing) in FULL else ""
     why = (Reason(f"it is handling {error}", "memory", root.ref),) if error else ()
