@@ -11,7 +11,7 @@ from .case import Case, Member
 from .frame_tables import Kind
 from .frames import WaitState, wait_of
 from .identity import module_path_of, own
-from .standing import refine
+from .kernel_says import refine
 
 # Code that waits in C++ for other ranks, devices and threads on the same system call as a lock does.
 _NATIVE_WAITS = ("torch/nn/", "torch/distributed/", "torch/autograd/")

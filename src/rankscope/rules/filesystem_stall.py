@@ -22,7 +22,8 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
-from ..analysis.standing import Standing, awaits_memory, stand
+from ..analysis.kernel_says import awaits_memory
+from ..analysis.standing import Standing, stand
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.cgroup import ControlGroup
 from ..model.evidence.space import WaitedMounts

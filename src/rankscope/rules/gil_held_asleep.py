@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case, Member
-from ..analysis.standing import awaits_memory
+from ..analysis.kernel_says import awaits_memory
 from ..analysis.threads import ThreadView, forked, parent_of, views
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.stacks import PythonStacks, Trust

@@ -24,7 +24,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case
-from ..analysis.standing import Standing, awaits_memory
+from ..analysis.kernel_says import awaits_memory
+from ..analysis.standing import Standing
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.cgroup import ControlGroup
 from . import Rule

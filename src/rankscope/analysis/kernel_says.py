@@ -1,0 +1,67 @@
+"""What the kernel says of a wait where the frames end in the job's own code or in a library: its channel, its descriptor."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from ..model.evidence.blocked import Blocked
+from ..model.evidence.files import OpenFiles
+from ..model.evidence.threads import KernelThread
+from .case import Member
+from .frame_tables import Kind
+from .frames import WaitState
+
+# Wait channels of C calls of unknown purpose (Linux 5.x–6.x).
+_WCHAN = (
+    (("futex", ), Kind.LOCK),
+    (("hrtimer_nanosleep", "do_nanosleep"), Kind.SLEEP),
+    (("pipe_read", "anon_pipe_read", "pipe_wait", "pipe_write", "anon_pipe_write", "wait_for_partner"), Kind.PIPE),
+    (("locks_lock_inode_wait", "fcntl_setlk", "flock_lock", "posix_lock"), Kind.FILE_LOCK),
+    (("do_wait", "kernel_wait4"), Kind.CHILD),
+    (("wait_woken", "sk_wait_data", "inet_csk_accept", "unix_stream", "tcp_", "sk_stream_wait", "__skb_wait"), Kind.SOCKET),
+    (("request_wait_answer", "fuse_", "nfs", "rpc_wait", "percpu_rwsem_wait", "io_schedule", "folio_wait", "lustre", "cl_sync"),
+     Kind.STORAGE),
+    (("n_tty_read", "tty_read"), Kind.INPUT),
+    (("ep_poll", "do_epoll_wait", "poll_schedule_timeout", "do_select", "do_sys_poll"), Kind.SOCKET),
+)  # fmt: skip
+# What a descriptor points to says more than the wait channel: terminals, pipes and sockets share some of those.
+_TARGETS = (("/dev/pts/", Kind.INPUT), ("/dev/tty", Kind.INPUT), ("pipe:", Kind.PIPE), ("socket:", Kind.SOCKET))
+# Where the memory controller holds a thread: no page is left and nobody is killed; or the group is over what it should use.
+_OF_MEMORY = ("mem_cgroup_oom_synchronize", "mem_cgroup_handle_over_high")
+
+
+def awaited_target(member: Member, task: KernelThread | None) -> str:
+    """What the one descriptor points to that a thread's system call waits on, empty when it is none or several."""
+    blocked, files = member.latest(Blocked), member.latest(OpenFiles)
+    if blocked is None or files is None or task is None:
+        return ""
+    call = next((call for call in blocked.calls if call.tid == task.tid), None)
+    if call is None or len(call.fds) != 1:
+        return ""
+    return next((one.target for one in files.files if one.fd == call.fds[0]), "")
+
+
+def refine(wait: WaitState, task: KernelThread | None, target: str = "") -> WaitState:
+    """Add what the kernel knows where the frames end in the job's own code or in a library."""
+    if wait.kind is Kind.CHILD and wait.op == "communicate" and target.startswith("pipe:"):
+        # It reads a child's output, which others may hold open after its end.
+        return dataclasses.replace(wait, kind=Kind.PIPE)
+    if task is None or wait.kind not in (Kind.USER, Kind.LIBRARY, Kind.UNKNOWN, Kind.STORAGE, Kind.CHECKPOINT):
+        return wait
+    if task.state == "D" or awaits_memory(task):
+        return dataclasses.replace(wait, kind=Kind.STORAGE, op=awaits_memory(task) or task.wchan)
+    if task.state != "S" or wait.kind in (Kind.STORAGE, Kind.CHECKPOINT):
+        return wait
+    for start, kind in _TARGETS:
+        if target.startswith(start):
+            return dataclasses.replace(wait, kind=kind)
+    for starts, kind in _WCHAN:
+        if task.wchan.startswith(starts):
+            return dataclasses.replace(wait, kind=kind, op=wait.op)
+    return wait
+
+
+def awaits_memory(task: KernelThread | None) -> str:
+    """The place of the kernel in which a thread waits for memory of its control group, empty when it does not."""
+    seen = (task.wchan, *task.kernel_stack) if task is not None else ()
+    return next((place for place in _OF_MEMORY if place in seen), "")
