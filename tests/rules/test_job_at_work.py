@@ -15,7 +15,6 @@ from rankscope.formats.gather import gather
 from rankscope.formats.live_log import with_events
 from rankscope.model.evidence.events import Event
 from rankscope.pipeline import judge
-from rankscope.rules._complaint import complained
 
 STEPS = "".join(f"step {100 + 10 * n} loss {3 - n / 10:.2f}\n" for n in range(5))
 WATCHDOG = 'if err == 28:\n    log.error("No space left on device")\nwhile True:\n    poll()\n'
@@ -73,6 +72,29 @@ def test_a_complaint_in_another_file_counts(tmp_path: pathlib.Path) -> None:
     assert health(tmp_path, console=STEPS, note="rank 3 is stuck since noon\n") is Well.UNKNOWN
 
 
+ENGINE = (
+    "INFO 10:00:{:02} Avg prompt throughput: {} tokens/s, Avg generation throughput: {} tokens/s, "
+    "Running: {} reqs, Waiting: 0 reqs\n"
+)
+DECODES = "Decode batch. #running-req: {}, gen throughput (token/s): {}, #queue-req: 0\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "expected"),
+    [
+        (ENGINE.format(0, 8191.7, 0.0, 3) + ENGINE.format(10, 0.0, 88.2, 3), Well.IS),
+        (ENGINE.format(0, 8191.7, 0.0, 3) + ENGINE.format(10, 0.0, 0.0, 3), Well.UNKNOWN),  # it took them, and stands
+        (ENGINE.format(0, 8191.7, 12.5, 3) + ENGINE.format(10, 0.0, 0.0, 0), Well.IS),  # all are answered
+        (ENGINE.format(0, 8191.7, 0.0, 3) + ENGINE.format(10, 0.0, 0.0, 3) + ENGINE.format(20, 0.0, 9.5, 3), Well.IS),
+        (ENGINE.format(0, 0.0, 0.0, 3) + '10.0.0.9 - "GET /health HTTP/1.1" 200 OK\n' * 9, Well.UNKNOWN),
+        (DECODES.format(2, 120.4) + DECODES.format(2, 118.9), Well.IS),
+        (DECODES.format(2, 120.4) + DECODES.format(2, "0.00"), Well.UNKNOWN),
+    ],
+)
+def test_the_last_throughput_of_a_server_counts(log: str, expected: Well, tmp_path: pathlib.Path) -> None:
+    assert health(tmp_path, server=log) is expected
+
+
 def test_a_warning_is_over_where_steps_go_on_elsewhere(tmp_path: pathlib.Path) -> None:
     told = "W0415 07:00:11.0 140 client.cc:88] RPC failed: connection refused\nI0415 07:00:31.1 140 agent.cc:9] connected\n"
     assert health(tmp_path, host0=STEPS, host1=told) is Well.IS
@@ -95,11 +117,22 @@ Thread 2 (Thread 0x7eff60dff6c0 (LWP 902) "gunicorn"):
 
 
 def test_a_thread_of_a_library_rests_under_gdb(tmp_path: pathlib.Path) -> None:
-    """Its function is called as that of a pool of processes is; and a time limit that is passed on is no complaint."""
+    """Its function is called as that of a pool of processes is."""
     (tmp_path / "gdb.txt").write_text(IN_GDB)
-    snapshot = gather([tmp_path])
-    assert "fork-took-a-lock" not in {one.rule for one in judge(snapshot).findings}
-    assert not complained(build(with_events(snapshot), 30.0))
+    assert "fork-took-a-lock" not in {one.rule for one in judge(gather([tmp_path])).findings}
+
+
+PUT_ASIDE = "  PID  PPID  PGID STAT COMMAND\n 7110  7100  7110 T    tput cols\n 7100  7098  7100 S    sh launcher.sh\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "found"), [("the launcher hangs when it is started with &", True), ("what ps shows", False)]
+)
+def test_any_stopped_program_counts_where_something_halts(said: str, found: bool, tmp_path: pathlib.Path) -> None:
+    """Somebody may have put it aside."""
+    (tmp_path / "00_ps.txt").write_text(PUT_ASIDE)
+    (tmp_path / "01_note.txt").write_text(said + "\n")
+    assert ("stopped-from-outside" in {one.rule for one in judge(gather([tmp_path])).findings}) is found
 
 
 def test_a_log_is_gone_through_once(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:

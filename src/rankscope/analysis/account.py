@@ -115,14 +115,10 @@ class Account:
     @functools.cached_property
     def prose(self) -> str:
         """Label, stacks, and what a person may have written: a short text without the lines of logs and tables."""
-        stacks = "\n\n".join(self._stacks)
-        return f"{self.label}\n\n{stacks}\n\n{self.words}"
-
-    @functools.cached_property
-    def words(self) -> str:
-        """What a person may have written of it."""
         lines = [line for line in self.said.splitlines() if not (_LOGGED.match(line) or _DUMPED.match(line))]
-        return "\n".join(lines) if len(lines) <= PROSE_LINES else ""
+        stacks = "\n\n".join(self._stacks)
+        written_by_people = "\n".join(lines) if len(lines) <= PROSE_LINES else ""
+        return f"{self.label}\n\n{stacks}\n\n{written_by_people}"
 
     @functools.cached_property
     def told(self) -> dict[int | None, Stack]:

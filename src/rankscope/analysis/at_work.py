@@ -151,9 +151,21 @@ _ANSWERS = re.compile(
 _LAST = 8
 
 
+# Its figures while it has requests and makes nothing of them.
+_RATE = re.compile(r"\bthroughput(?: \([\w/]+\))?\W{1,3}(\d[\d.]*)")
+_HAS_REQUESTS = re.compile(r"\b(?:running|waiting|pending|queue)(?:-req)?\W{1,2}[1-9]", re.IGNORECASE)
+
+
 def _serves(texts: Sequence[str]) -> bool:
     """Whether the last lines of a log are those of a server that answers."""
-    return any(_ANSWERS.search(text) for text in texts[-_LAST:])
+    return any(_ANSWERS.search(text) for text in texts[-_LAST:]) and not _stands(texts)
+
+
+def _stands(texts: Sequence[str]) -> bool:
+    """Whether a server's last word on its throughput is nought, with requests at hand."""
+    last = next((text for text in reversed(texts) if _RATE.search(text)), "")
+    nought = not any(rate.strip("0.") for rate in _RATE.findall(last))
+    return nought and _HAS_REQUESTS.search(last) is not None
 
 
 def _moved(account: Account) -> bool:

@@ -21,11 +21,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ..analysis.accounts import accounts
 from ..analysis.case import Case
 from ..model.diagnosis import Finding
 from ..model.ranks import RankSet
-from ._complaint import complained
-from ._text import LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, simple
+from ._text import HALTS, LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, simple
 
 _SIGNS = (
     Sign(r"\b(?:left|still)\b[^\n]{0,24}\b(?:gdb|strace|debugger|py-spy|pdb)\b[^\n]{0,16}attached|\bstate:? [Tt]\b(?![\w'-])", "a process is stopped or traced", prose=True),
@@ -59,7 +59,7 @@ _PUT_ASIDE = re.compile(
 def check(case: Case) -> Iterator[Finding]:
     rows = [event for event in events(case, "proc.row") if str(event.fields.get("state"))[:1] in ("T", "t")]
     stopped = [event for event in rows if _OF_A_JOB.search(str(event.fields.get("command")))]
-    if not stopped and complained(case):
+    if not stopped and any(one.find(HALTS, prose=True) for one in accounts(case)):
         stopped = [event for event in rows if not _PUT_ASIDE.search(str(event.fields.get("command")))]
     if stopped:
         ranks = RankSet(event.rank for event in stopped if event.rank is not None)
