@@ -48,6 +48,14 @@ def test_the_reader_of_a_pipe_waits_for_who_can_write_to_it() -> None:
     assert waits(rank, child) == {(70, 80)}
 
 
+def test_what_a_damaged_snapshot_says_of_a_socket_is_passed_over() -> None:
+    """The rest of it counts."""
+    odd = ("socket:[]", "socket:[x]", "socket:[-1]", f"socket:[{'9' * 5000}]", "socket:[0]", "socket:")
+    rank = Body(70, (Task(READ),), 0, fds=(("pipe:[1]", "r"), *((one, "rw") for one in odd)))
+    child = Body(80, (Task(READ),), role=Role.OTHER, parent=70, fds=(("pipe:[1]", "w"), ("socket:[x]", "rw")))
+    assert waits(rank, child) == {(70, 80)}
+
+
 def test_a_thread_that_writes_waits_for_the_reader_whatever_the_main_thread_does() -> None:
     """So does the feeder of a queue whose parent joins the process before it reads."""
     rank = Body(70, (Task(CHILD),), 0, fds=(("pipe:[1]", "r"),))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.hidden import tcp
-from rankscope.model.evidence.files import OpenFile
-from rankscope.model.evidence.may_wait import OpenWait
+from rankscope.model.evidence.files import OpenFile, OpenFiles
+from rankscope.model.evidence.may_wait import MayWait, OpenWait
 from rankscope.model.evidence.sockets import Socket
-from rankscope.model.evidence.threads import KernelThread
-from rankscope.probe.collectors.may_wait import possible
+from rankscope.model.evidence.threads import KernelThread, Threads
+from rankscope.model.process import Process, ProcessRef, Role
+from rankscope.probe.collector import Target
+from rankscope.probe.collectors.may_wait import collect, possible
 
 FILES = (
     OpenFile(0, "/dev/pts/0", "rw"), OpenFile(1, "/dev/pts/0", "rw"), OpenFile(3, "pipe:[1]", "r"), OpenFile(4, "pipe:[2]", "w"),
@@ -67,6 +71,17 @@ def test_who_has_data_in_every_connection_and_much_to_send_writes() -> None:
 def test_other_channels_are_about_no_descriptor(wchan: str) -> None:
     """Locks, the clock and children have none."""
     assert possible(KernelThread(7, "python", "S", wchan), FILES, SOCKETS) is None
+
+
+def test_an_epoll_that_is_closed_meanwhile_hides_nothing_else(tmp_path: Path) -> None:
+    """Its fdinfo is gone; of the others nothing is left out, and no other one is taken for the only one."""
+    files = (*FILES[2:4], OpenFile(10, "anon_inode:[eventpoll]"), OpenFile(11, "anon_inode:[eventpoll]"))
+    (tmp_path / "7" / "fdinfo").mkdir(parents=True)
+    (tmp_path / "7" / "fdinfo" / "10").write_text("tfd:        5 events:       19\n")
+    tasks = (KernelThread(7, "python", "S", "pipe_read"), KernelThread(8, "python", "S", "ep_poll"))
+    process = Process(ProcessRef("here", 7, 0), Role.RANK)
+    target = Target(process, str(tmp_path), seen={"threads": Threads(tasks), "files": OpenFiles(files)})
+    assert collect(target) == MayWait((OpenWait(7, (3,)),))
 
 
 @settings(deadline=None)

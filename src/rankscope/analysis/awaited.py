@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ..model.evidence.files import OpenFiles
 from ..model.evidence.may_wait import MayWait, OpenWait
-from ..model.evidence.sockets import Socket, Sockets
 from ..model.evidence.threads import KernelThread, Threads
 from ..model.process import Process
 from .case import Member
@@ -33,19 +30,6 @@ def open_waits(member: Member) -> dict[int, OpenWait]:
     return {wait.tid: wait for wait in (found.waits if found else ()) if 0 < len(wait.fds) <= MAX_FDS}
 
 
-def targets(member: Member, wait: OpenWait) -> Iterator[tuple[int, Socket | str]]:
-    """The descriptors of an open wait with what they point to: a connection, or a pipe by its name; others are left out."""
-    files, found = member.latest(OpenFiles), member.latest(Sockets)
-    names = {one.fd: one.target for one in files.files} if files else {}
-    known = {one.inode: one for one in found.sockets} if found else {}
-    for fd in wait.fds:
-        name = names.get(fd, "")
-        if name.startswith("pipe:["):
-            yield fd, name
-        elif name.startswith("socket:[") and int(name[8:-1]) in known:
-            yield fd, known[int(name[8:-1])]
-
-
 def terminal(member: Member) -> str:
     """The terminal that its main thread may read from, empty where there is none."""
     files, wait = member.latest(OpenFiles), open_waits(member).get(member.ref.pid)
@@ -65,8 +49,10 @@ def writes(member: Member) -> bool:
     return any(wait.writes for wait in open_waits(member).values())
 
 
-def slept(member: Member, task: KernelThread) -> bool:
+def slept(member: Member, task: KernelThread | None) -> bool:
     """Whether a thread slept through all looks."""
+    if task is None:
+        return False
     tasks = [one for look in member.over_time(Threads) for one in look.threads if one.tid == task.tid]
     counts = {(one.voluntary, one.involuntary, one.cpu_s) for one in tasks}
     return len(tasks) > 1 and len(counts) == 1 and all(one.state == "S" for one in tasks)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..model.evidence.files import OpenFiles
-from ..model.evidence.sockets import Socket, Sockets
+from ..model.evidence.sockets import Socket, Sockets, inode_of
 from ..model.process import ProcessRef
+from .case import Member
 from .scene import Scene
 
 
@@ -48,8 +49,8 @@ def _sockets(scene: Scene) -> dict[tuple[str, int], list[ProcessRef]]:
     for ref, member in scene.members.items():
         files = member.latest(OpenFiles)
         for one in files.files if files else ():
-            if one.target.startswith("socket:["):
-                found.setdefault((ref.host, int(one.target[8:-1])), []).append(ref)
+            if inode := inode_of(one.target):
+                found.setdefault((ref.host, inode), []).append(ref)
     return found
 
 
@@ -62,6 +63,25 @@ def _by_addresses(scene: Scene) -> dict[tuple[str, str], list[ProcessRef]]:
             if one.kind == "tcp" and one.peer and not one.peer.startswith(("127.", "[::1]")):
                 found.setdefault((one.local, one.peer), []).append(ref)
     return found
+
+
+def targets(member: Member, fds: Iterable[int]) -> Iterator[tuple[int, Socket | str]]:
+    """Descriptors with what they point to: a connection, or a pipe by its name; others are left out."""
+    files, found = member.latest(OpenFiles), member.latest(Sockets)
+    names = {one.fd: one.target for one in files.files} if files else {}
+    known = {one.inode: one for one in found.sockets if one.inode} if found else {}
+    for fd in fds:
+        name = names.get(fd, "")
+        if name.startswith("pipe:["):
+            yield fd, name
+        elif inode_of(name) in known:
+            yield fd, known[inode_of(name)]
+
+
+def holds(member: Member, pipe: str, end: str) -> bool:
+    """Whether a process has the end of a pipe open that reads (``r``) or writes (``w``)."""
+    files = member.latest(OpenFiles)
+    return files is not None and any(one.target == pipe and end in one.mode for one in files.files)
 
 
 def eldest(scene: Scene, holders: Sequence[ProcessRef]) -> list[ProcessRef]:

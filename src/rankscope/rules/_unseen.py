@@ -5,15 +5,15 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from ..analysis.awaited import open_waits, slept, targets, terminal
+from ..analysis.awaited import open_waits, slept, terminal
 from ..analysis.case import Case, Member
+from ..analysis.ends import holds, targets
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.in_sight import seeks_gil, stirs, unclear
 from ..analysis.progress import works
 from ..analysis.standing import Standing
 from ..analysis.waits.gloo_threads import in_call
 from ..model.diagnosis import Certainty
-from ..model.evidence.files import OpenFiles
 from ..model.evidence.may_wait import MayWait
 from ..model.evidence.outsiders import Outsiders
 from ..model.evidence.sockets import Sockets
@@ -97,15 +97,9 @@ def last_left(case: Case, standing: Standing) -> Reading | None:
     member = standing.member
     gone = set(case.ranks) - set(case.by_rank)
     found = member.latest(Sockets)
-    if (
-        member.role is not Role.RANK
-        or len(case.by_rank) > 1
-        or not gone
-        or standing.state != "S"
-        or standing.kernel is None
-    ):
+    if member.role is not Role.RANK or len(case.by_rank) > 1 or not gone or (found is not None and found.sockets):
         return None
-    if (found is not None and found.sockets) or not slept(member, standing.kernel) or standing.kind is not Wait.LOCK:
+    if standing.state != "S" or standing.kind is not Wait.LOCK or not slept(member, standing.kernel):
         return None
     text = f"{ranks_phrase(RankSet(gone))} {'has' if len(gone) == 1 else 'have'} ended, and it holds no connection to anybody"
     return Reading.possible("exit-hang", "is the last one left and does not end", text)
@@ -125,12 +119,8 @@ def _locked(case: Case, member: Member) -> Reading:
     if not asleep or (found is not None and found.semaphores):
         return Reading.possible(_STUCK, "waits for a lock, a condition or another of its threads")
     parent = _parent(case, member)
-    if (
-        len(tasks) == 1
-        and parent is not None
-        and parent.process.command == member.process.command
-        and _count(parent) > 1
-    ):
+    copied = parent is not None and parent.process.command == member.process.command
+    if len(tasks) == 1 and parent is not None and copied and _count(parent) > 1:
         text = f"it is a copy of its parent, which has {_count(parent)} threads, has a single one, and that sleeps in a lock"
         return Reading.possible("fork-with-threads", "waits for a lock that nobody in it can hold", text)
     text = "all its threads sleep in locks" if len(tasks) > 1 else "its only thread sleeps in a lock"
@@ -175,8 +165,8 @@ def orphaned(case: Case, member: Member) -> bool:
     if wait is None or kernel is None or len(kernel.threads) > 1:
         return False
     strangers = {one.fd for one in beside.found} if beside else set()
-    pipes = {fd: target for fd, target in targets(member, wait) if isinstance(target, str)}
-    writers = {fd: {one.ref for one in case if _writes_to(one, pipe)} for fd, pipe in pipes.items()}
+    pipes = {fd: target for fd, target in targets(member, wait.fds) if isinstance(target, str)}
+    writers = {fd: {one.ref for one in case if holds(one, pipe, "w")} for fd, pipe in pipes.items()}
     alive = [found for fd, found in writers.items() if found or fd in strangers]
     return (
         bool(alive)
@@ -184,11 +174,6 @@ def orphaned(case: Case, member: Member) -> bool:
         and len(alive) < len(writers)
         and not strangers & {*pipes}
     )
-
-
-def _writes_to(member: Member, pipe: str) -> bool:
-    files = member.latest(OpenFiles)
-    return files is not None and any(one.target == pipe and "w" in one.mode for one in files.files)
 
 
 def way_in(ref: ProcessRef) -> tuple[str, ...]:

@@ -125,12 +125,12 @@ def _of_outsider(case: Case, root: Root, standing: Standing) -> Finding:
     others = tuple(ref for ref in root.waiters if ref != standing.member.ref)
     found = standing.member.latest(Outsiders)
     peer = next((one for one in found.found if one.pid == root.ref.pid), None) if found else None
-    name = f"pid {root.ref.pid}" + (f" ({peer.comm})" if peer else "")
+    whom = f"pid {root.ref.pid}" + (f" ({peer.comm})" if peer else "")
     whole = _finding(case, Root(root.ref, others, _ranks(case, others), root.age_s), standing,
-                     Reading.possible(RULE.cls, f"waits for an answer of {name}, no part of this job"))  # fmt: skip
+                     Reading.possible(RULE.cls, f"waits for an answer of {whom}, no part of this job"))  # fmt: skip
     if peer is None or peer.state not in ("T", "t"):
         return whole
-    word = Reason(f"the kernel shows state {peer.state} for {name}", "kernel", root.ref)
+    word = Reason(f"the kernel shows state {peer.state} for {whom}", "kernel", root.ref)
     return dataclasses.replace(
         whole, cls="process-stopped", title=f"{whole.title}: it is stopped", ranks=RankSet(),
         processes=(process_of(standing, peer), *whole.processes), because=(word, *whole.because),

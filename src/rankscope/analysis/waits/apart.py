@@ -45,7 +45,7 @@ def find(scene: Scene) -> Iterator[Wait]:
 
 
 def _sleeps(standing: Standing) -> bool:
-    return standing.kernel is not None and slept(standing.member, standing.kernel)
+    return slept(standing.member, standing.kernel)
 
 
 def _way(standing: Standing) -> tuple[Kind, bool]:

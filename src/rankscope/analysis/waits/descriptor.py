@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from ...model.diagnosis import Wait
 from ...model.evidence.blocked import Blocked
 from ...model.evidence.files import OpenFiles
-from ...model.evidence.sockets import Socket, Sockets
+from ...model.evidence.sockets import Socket
 from ...model.process import ProcessRef, Role
-from ..ends import ancestors, eldest, ends
+from ..ends import ancestors, eldest, ends, targets
 from ..frame_tables import Kind
 from ..scene import Scene
 from ..standing import Standing, idle_worker
@@ -56,20 +56,13 @@ def find(scene: Scene) -> Iterator[Wait]:
 
 
 def _blocked_on(standing: Standing) -> Iterator[Socket | str]:
-    blocked, files = standing.member.latest(Blocked), standing.member.latest(OpenFiles)
-    if blocked is None or files is None or standing.kernel is None:
+    blocked = standing.member.latest(Blocked)
+    if blocked is None or standing.kernel is None:
         return
     call = next((call for call in blocked.calls if call.tid == standing.kernel.tid), None)
     if call is None or not call.fds or len(call.fds) > _MAX_FDS:
         return
-    targets = {one.fd: one.target for one in files.files}
-    known = {one.inode: one for one in found.sockets} if (found := standing.member.latest(Sockets)) else {}
-    for fd in call.fds:
-        target = targets.get(fd, "")
-        if target.startswith("pipe:["):
-            yield target
-        elif target.startswith("socket:[") and int(target[8:-1]) in known:
-            yield known[int(target[8:-1])]
+    yield from (target for _, target in targets(standing.member, call.fds))
 
 
 def _shared(scene: Scene, standing: Standing, other: ProcessRef, target: Socket | str) -> bool:

@@ -53,7 +53,7 @@ def _in_another_call(inside: list[Standing]) -> list[Standing]:
 
 
 def _waits(standing: Standing) -> bool:
-    return standing.kind is Kind.LOCK and standing.kernel is not None and slept(standing.member, standing.kernel)
+    return standing.kind is Kind.LOCK and slept(standing.member, standing.kernel)
 
 
 def gloo_later_s(standing: Standing) -> float | None:

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...model.diagnosis import Wait
-from ...model.evidence.files import OpenFiles
 from ...model.evidence.may_wait import OpenWait
 from ...model.evidence.outsiders import Outsiders
 from ...model.evidence.sockets import Socket
 from ...model.evidence.threads import Threads
 from ...model.process import ProcessRef, Role
-from ..awaited import open_waits, slept, targets, terminal
-from ..ends import Ends, ancestors, eldest, ends
+from ..awaited import open_waits, slept, terminal
+from ..ends import Ends, ancestors, eldest, ends, holds, targets
 from ..frame_tables import Kind
 from ..scene import Scene
 from ..standing import Standing, idle_worker
@@ -35,7 +34,7 @@ def find(scene: Scene) -> Iterator[Wait]:
 
 def _halted_children(scene: Scene, standing: Standing) -> Iterator[Wait]:
     """Who sleeps in a lock, as a pool's parent does, waits for its child that a file system or a stop holds, as it seems."""
-    if standing.kind is not Kind.LOCK or standing.kernel is None or not slept(standing.member, standing.kernel):
+    if standing.kind is not Kind.LOCK or not slept(standing.member, standing.kernel):
         return
     for child in scene.children_of(standing.member.ref.pid, standing.member.ref.host):
         if child.member.role is Role.OTHER and child.state in ("D", "T", "t") and not child.ran:
@@ -63,13 +62,13 @@ def _at_terminal(scene: Scene, standing: Standing) -> bool:
 def _edges(scene: Scene, held: Ends, standing: Standing, wait: OpenWait) -> Iterator[Wait]:
     ref, member = standing.member.ref, standing.member
     sole = len(wait.fds) == 1
-    for fd, target in targets(member, wait):
+    for fd, target in targets(member, wait.fds):
         holders = _peers(held, ref, wait, target)
         if isinstance(target, Socket) and ref in holders:
             continue  # both ends are its own: what it writes itself wakes it
         inside = list(_awaited(scene, standing, wait, target, holders))
         if not sole and isinstance(target, str):
-            inside = [one for one in inside if not _holds(scene, one, target, "w" if wait.writes else "r")]
+            inside = [one for one in inside if not holds(scene.members[one], target, "w" if wait.writes else "r")]
         for other in inside or ([] if holders else _outside(scene, standing, fd)):
             yield Wait(ref, other, _words(target, sole), standing.still_s)
 
@@ -101,7 +100,7 @@ def _awaited(
 def _aside(scene: Scene, other: ProcessRef, target: Socket) -> bool:
     """Whether another thread of the peer than its main one reads this connection: a store or server that runs in it."""
     member = scene.members[other]
-    inodes = {fd: one.inode for wait in open_waits(member).values() for fd, one in targets(member, wait)
+    inodes = {fd: one.inode for wait in open_waits(member).values() for fd, one in targets(member, wait.fds)
               if isinstance(one, Socket)}  # fmt: skip
     return any(
         wait.tid != other.pid
@@ -110,11 +109,6 @@ def _aside(scene: Scene, other: ProcessRef, target: Socket) -> bool:
         and any(inodes.get(fd) == target.peer_inode for fd in wait.fds)
         for wait in open_waits(member).values()
     )
-
-
-def _holds(scene: Scene, other: ProcessRef, pipe: str, end: str) -> bool:
-    files = scene.members[other].latest(OpenFiles)
-    return files is not None and any(one.target == pipe and end in one.mode for one in files.files)
 
 
 def _outside(scene: Scene, standing: Standing, fd: int) -> Iterator[ProcessRef]:

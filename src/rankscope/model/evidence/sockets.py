@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from . import evidence
+
+_LINK = re.compile(r"socket:\[(\d{1,20})\]")
 
 
 @dataclass(frozen=True)
@@ -29,3 +32,9 @@ class Sockets:
     """The TCP and unix sockets that one process has open."""
 
     sockets: tuple[Socket, ...]
+
+
+def inode_of(target: str) -> int:
+    """The inode of a socket, from what a descriptor points to (``socket:[4711]``, proc(5)); 0 where that is no socket."""
+    found = _LINK.fullmatch(target)
+    return int(found[1]) if found else 0

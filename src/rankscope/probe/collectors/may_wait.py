@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from ...model.evidence.files import OpenFile, OpenFiles
 from ...model.evidence.may_wait import MayWait, OpenWait
-from ...model.evidence.sockets import Socket, Sockets
+from ...model.evidence.sockets import Socket, Sockets, inode_of
 from ...model.evidence.threads import KernelThread, Threads
 from .. import procfs
 from ..collector import Collector, Target, Touch
@@ -100,18 +100,23 @@ def _connections(files: tuple[OpenFile, ...], sockets: dict[int, Socket]) -> lis
     """Descriptors with their sockets, the first of each."""
     found: dict[int, tuple[int, Socket]] = {}
     for one in files:
-        if one.target.startswith("socket:[") and one.target[8:-1].isdecimal():
-            inode = int(one.target[8:-1])
-            if inode in sockets:
-                found.setdefault(inode, (one.fd, sockets[inode]))
+        inode = inode_of(one.target)
+        if inode and inode in sockets:
+            found.setdefault(inode, (one.fd, sockets[inode]))
     return list(found.values())
 
 
 def _watched(target: Target, files: tuple[OpenFile, ...]) -> tuple[tuple[int, ...], ...]:
     """The descriptors that each epoll instance of the process watches."""
     instances = [one.fd for one in files if one.target == "anon_inode:[eventpoll]"][:_MAX_FDS]
-    texts = (procfs.read(f"{target.path}/fdinfo/{fd}", 1 << 16) for fd in instances)
-    return tuple(tuple(map(int, _EPOLL_TARGET.findall(text)))[:_MAX_FDS] for text in texts)
+    return tuple(_registered(f"{target.path}/fdinfo/{fd}") for fd in instances)
+
+
+def _registered(path: str) -> tuple[int, ...]:
+    try:
+        return tuple(map(int, _EPOLL_TARGET.findall(procfs.read(path, 1 << 16))))[:_MAX_FDS]
+    except OSError:
+        return ()  # it was closed meanwhile
 
 
 def _semaphores(target: Target) -> int:

@@ -12,7 +12,7 @@ import struct
 import time
 
 from ...model.evidence.files import OpenFiles
-from ...model.evidence.sockets import Socket, Sockets
+from ...model.evidence.sockets import Socket, Sockets, inode_of
 from .. import procfs
 from ..collector import Collector, Target, Touch
 from ..netlink import unix_peers
@@ -27,11 +27,7 @@ _MAX_SOCKETS = 1024
 
 def collect(target: Target) -> Sockets | None:
     files = target.seen.get("files")
-    inodes = [
-        int(one.target[8:-1])
-        for one in (files.files if isinstance(files, OpenFiles) else ())
-        if one.target.startswith("socket:[")
-    ]
+    inodes = [inode for one in (files.files if isinstance(files, OpenFiles) else ()) if (inode := inode_of(one.target))]
     if not inodes:
         return None
     table = _table(target)
