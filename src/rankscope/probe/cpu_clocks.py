@@ -6,6 +6,7 @@ A clock is read off our own thread while it runs there: nobody else is touched.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from typing import Callable
@@ -46,5 +47,6 @@ class Clocks:
         except OSError:
             return None
         finally:
-            os.sched_setaffinity(0, self._home)
+            with contextlib.suppress(OSError):  # the CPUs that we may use were changed meanwhile, by the kernel itself
+                os.sched_setaffinity(0, self._home)
             self._spent += time.monotonic() - begin

@@ -132,6 +132,7 @@ def _file_locks(target: Target, kernel: Threads) -> tuple[HeldLock, ...]:
     if not any(map(_may_wait_for_lock, kernel.threads)):
         return ()
     mine = {pid, *(task.tid for task in kernel.threads)}
+    asked = _asked_for(target, kernel)
     holders: dict[str, tuple[str, int, str]] = {}
     found = []
     for line in procfs.read(f"{target.proc}/locks", 1 << 20).decode("ascii", "replace").splitlines():
@@ -140,9 +141,7 @@ def _file_locks(target: Target, kernel: Threads) -> tuple[HeldLock, ...]:
         kind, _, _, owner, inode = (fields[1:] if waiting else fields)[:5]
         if not waiting:
             holders[number] = (kind, int(owner), inode)
-        elif number in holders and (
-            int(owner) in mine or (int(owner) == -1 and _inode(inode) in _asked_for(target, kernel))
-        ):
+        elif number in holders and (int(owner) in mine or (int(owner) == -1 and _inode(inode) in asked)):
             keepers = _keepers(target, holders[number][1], inode)
             found.append(HeldLock(pid, kind, _path(target, inode), keepers, _comm(target, keepers[0])))
     return tuple(dict.fromkeys(found))
