@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rankscope.formats import pyspy_text
 from rankscope.model.evidence.stacks import Frame, Local, LoopTask, PythonStacks, PythonThread, Stack
 from rankscope.model.process import Process, ProcessRef, Role
 from rankscope.report import plain, raw
@@ -54,6 +55,14 @@ def test_tasks_of_an_event_loop_follow_the_threads() -> None:
     task = LoopTask("Task-2", Stack((Frame("move", "train.py", 31), Frame("acquire", "locks.py", 113))), 17, "Lock")
     text = raw.render(raw.Shown(RANK, PythonStacks((WATCH,), "memory", loop_tasks=(task,))))
     assert text.endswith('Thread 0x0 (idle): "task Task-2"\n    acquire (locks.py:113)\n    move (train.py:31)\n\n')
+
+
+def test_tasks_that_were_not_read_are_counted() -> None:
+    """Of many only some are read; readers of dumps pass the line over."""
+    text = raw.render(raw.Shown(RANK, PythonStacks((MAIN, WATCH), "memory", tasks_left_out=44)))
+    assert text.endswith("\n\ntasks of event loops that were not read: 44\n")
+    whole = raw.render(raw.Shown(RANK, PythonStacks((MAIN, WATCH), "memory")))
+    assert list(pyspy_text.read(text)) == list(pyspy_text.read(whole))
 
 
 def test_a_process_without_stacks_says_so() -> None:

@@ -26,10 +26,12 @@ def crossing(name: str, line: int, on: int) -> LoopTask:
 CROSSED = (crossing("Task-2", 31, 1), crossing("Task-3", 33, 0))
 
 
-def loop_of(*tasks: LoopTask, runs: bool = False, still_s: float = 99.0, peers_s: float = 99.0) -> Snapshot:
+def loop_of(
+    *tasks: LoopTask, runs: bool = False, still_s: float = 99.0, peers_s: float = 99.0, left_out: int = 0
+) -> Snapshot:
     """Rank 2 waits in its event loop, which now and then runs if ``runs``; the others wait for it."""
     main = PythonThread(72, LOOP, "MainThread", Trust.EXACT)
-    stacks = PythonStacks((main,), "test", loop_tasks=tasks)
+    stacks = PythonStacks((main,), "test", loop_tasks=tasks, tasks_left_out=left_out)
     odd = Body(72, None, rank=2, more=(stacks,), wchan="ep_poll", still_s=still_s, cpu_s=0.01 if runs else 0.0)
     return job(*ranks(odd, still_s=peers_s))
 
@@ -83,6 +85,14 @@ def test_a_limit_or_a_holder_that_goes_on_is_no_deadlock() -> None:
     assert said(loop_of(CROSSED[0], limited), "tasks-crosswise") is None
     sleeps = LoopTask("Task-3", Stack([Frame("sleep", f"{LIB}/asyncio/tasks.py", 665)]), 72, "Future")
     assert said(loop_of(CROSSED[0], sleeps), "tasks-crosswise") is None
+
+
+def test_a_holder_that_was_not_read_may_give_a_semaphore_back() -> None:
+    """Of very many tasks only some are read; a lock has one holder all the same."""
+    both = tuple(dataclasses.replace(one, awaits="Semaphore") for one in CROSSED)
+    assert said(loop_of(*both), "tasks-crosswise") is not None
+    assert said(loop_of(*both, left_out=3), "tasks-crosswise") is None
+    assert said(loop_of(*CROSSED, left_out=3), "tasks-crosswise") is not None
 
 
 def test_the_task_that_nobody_wakes_is_named() -> None:

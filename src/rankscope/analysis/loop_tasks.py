@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -36,8 +37,7 @@ class TaskView:
 
 def loops(member: Member) -> tuple[tuple[TaskView, ...], ...]:
     """The tasks of each event loop that waits, at the last look that found one waiting."""
-    stacks = _looks(member)[-1:]
-    return tuple(_views(tasks) for one in stacks for tasks in _by_loop(one))
+    return tuple(tasks for stacks in _looks(member)[-1:] for tasks in _by_loop(stacks))
 
 
 def _looks(member: Member) -> tuple[PythonStacks, ...]:
@@ -45,10 +45,12 @@ def _looks(member: Member) -> tuple[PythonStacks, ...]:
     return tuple(one for one in member.over_time(PythonStacks) if one.loop_tasks)
 
 
-def _by_loop(stacks: PythonStacks) -> tuple[tuple[LoopTask, ...], ...]:
-    found: dict[int | None, list[LoopTask]] = {}
+def _by_loop(stacks: PythonStacks) -> tuple[tuple[TaskView, ...], ...]:
+    """The tasks of each loop; of several that can end a wait, those that were not read may be the ones that do."""
+    found: dict[int | None, list[TaskView]] = {}
     for one in stacks.loop_tasks:
-        found.setdefault(one.tid, []).append(one)
+        known = dataclasses.replace(one, on=()) if stacks.tasks_left_out and _of_several(one) else one
+        found.setdefault(one.tid, []).append(TaskView(known, wait_of(one.stack)))
     return tuple(map(tuple, found.values()))
 
 
@@ -80,9 +82,13 @@ def _limited(tasks: Sequence[TaskView]) -> set[int]:
 
 
 def _caught(task: LoopTask, held: set[int]) -> bool:
+    return (all if _of_several(task) else any)(one in held for one in task.on)
+
+
+def _of_several(task: LoopTask) -> bool:
+    """Whether each one of those that it waits for could end its wait."""
     last = task.stack[-1]
-    of_several = task.awaits in _ANY or (module_path(last.file), last.function) == _ANY_OF
-    return (all if of_several else any)(one in held for one in task.on)
+    return task.awaits in _ANY or (module_path(last.file), last.function) == _ANY_OF
 
 
 def _round(tasks: Sequence[TaskView], held: set[int]) -> list[int]:
@@ -101,14 +107,9 @@ def same_circle(member: Member) -> bool:
     """Whether the tasks that wait for each other are the same at all looks, of which there are two or more."""
     looks = _looks(member)
     found = [
-        {(view.task.name, view.task.stack) for tasks in _by_loop(stacks) for view in circle(_views(tasks))}
-        for stacks in looks
+        {(view.task.name, view.task.stack) for tasks in _by_loop(stacks) for view in circle(tasks)} for stacks in looks
     ]
     return len(looks) > 1 and all(one == found[0] for one in found) and bool(found[0])
-
-
-def _views(tasks: Sequence[LoopTask]) -> tuple[TaskView, ...]:
-    return tuple(TaskView(one, wait_of(one.stack)) for one in tasks)
 
 
 def last_awaited(tasks: Sequence[TaskView]) -> tuple[TaskView, ...]:

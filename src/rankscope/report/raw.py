@@ -55,6 +55,8 @@ def _threads(shown: Shown) -> Iterator[str]:
                 lines = shown.source.get((shown.process.ref, frame.file, frame.line), ())
                 yield from (f"            {clean(line, 200)}" for line in lines)
         yield ""
+    if isinstance(shown.stacks, PythonStacks) and shown.stacks.tasks_left_out:
+        yield f"tasks of event loops that were not read: {shown.stacks.tasks_left_out}"
 
 
 def _tasks(stacks: PythonStacks | NativeStacks) -> Iterator[PythonThread]:

@@ -69,8 +69,8 @@ class PythonThread:
 class LoopTask:
     """One task of an asyncio event loop that has not ended, as its coroutines are suspended, the outermost first.
 
-    ``awaits`` is the type of what the innermost one waits for, empty when it can run; ``on`` are the places, in the same
-    tuple of tasks, of those that it waits for: who holds the lock, the tasks awaited. ``timed``: it set itself a limit.
+    ``awaits`` is the type of what the innermost one waits for, empty when it can run; ``on`` are the places, among the
+    tasks of its loop, of those that it waits for: who holds the lock, the tasks awaited. ``timed``: it set itself a limit.
     """
 
     name: str
