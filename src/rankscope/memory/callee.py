@@ -15,7 +15,6 @@ from ..model.evidence.stacks import MPI, Frame
 from . import scope
 from .code import Code, offset_of
 from .frames import RawFrame
-from .layouts import Layout
 from .objects import I32, U64, Objects
 from .source import Unreadable
 
@@ -49,7 +48,7 @@ def of(objects: Objects, raw: RawFrame, code: Code) -> Frame | None:
 
 
 def _stands_in_call(objects: Objects, raw: RawFrame, code: Code) -> bool:
-    layout: Layout = objects.layout
+    layout = objects.layout
     at = offset_of(layout, code.address, raw.instruction)
     if layout.code_bytes >= 0:
         start = objects.pointer(raw.code + layout.code_bytes) + layout.bytes_data
@@ -86,8 +85,7 @@ def _called(objects: Objects, address: int) -> str:
     elif kind in ("builtin_function_or_method", "cython_function_or_method"):
         name, owner = objects.c_string(objects.pointer(objects.pointer(first))), _owner(objects, first)
     elif kind == "method":
-        name, owner = _method(objects, address), ""
-        return "" if name.rpartition(".")[2] in _LEAVE else "?"
+        return "" if _method(objects, address).rpartition(".")[2] in _LEAVE else "?"
     else:
         return "?" if objects.pointer(type_at + layout.type_call) else ""
     return "" if name in _LEAVE else f"{owner}.{name}"
@@ -96,17 +94,20 @@ def _called(objects: Objects, address: int) -> str:
 def _owner(objects: Objects, first: int) -> str:
     """The module of a compiled function, or the type of what it is bound to (PyCFunctionObject: definition, self, module)."""
     bound, module = objects.pointer(first + 8), objects.pointer(first + 16)
-    kinds = [
-        objects.type_name(objects.pointer(one + objects.layout.object_type)) if one else "" for one in (bound, module)
-    ]
-    return objects.text(module) if kinds[1] == "str" else kinds[0]
+    if module and _kind(objects, module) == "str":
+        return objects.text(module)
+    return _kind(objects, bound) if bound else ""
+
+
+def _kind(objects: Objects, address: int) -> str:
+    return objects.type_name(objects.pointer(address + objects.layout.object_type))
 
 
 def _method(objects: Objects, address: int) -> str:
     """The name of a function of Python that is bound to an object; empty for one of another kind."""
     layout = objects.layout
     function = objects.pointer(address + layout.method_self - 8)
-    if objects.type_name(objects.pointer(function + layout.object_type)) != "function":
+    if _kind(objects, function) != "function":
         return ""
     code = objects.pointer(function + layout.function_code)
     return objects.text(objects.pointer(code + layout.code_name))

@@ -29,7 +29,7 @@ def of(objects: Objects, thread: int) -> tuple[str, int]:
         kind = objects.pointer(error + layout.object_type) if error else 0
         name = objects.type_name(kind) if kind else ""
         return name, _number(objects, error) if objects.built_in(kind) in _OS_ERRORS else 0
-    except (Unreadable, IndexError):
+    except Unreadable:
         return "", 0
 
 

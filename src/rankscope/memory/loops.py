@@ -93,9 +93,9 @@ class Loops:
         """A task that is suspended, None for one that has ended or is none."""
         try:
             at = self._coroutine_at(address)
-            future, coroutine, name = (
-                struct.unpack("<3Q", self._objects.memory.read(address + at - 8, 24)) if at else (0,) * 3
-            )
+            if not at:
+                return None
+            future, coroutine, name = struct.unpack("<3Q", self._objects.memory.read(address + at - 8, 24))
             chain = self._coroutines.chain(coroutine)
             if not chain:
                 return None
@@ -145,9 +145,7 @@ class Loops:
         awaits = self._coroutines.kind(task.wanted) or self._coroutines.kind(task.future).rpartition(".")[2]
         wanted = {task.wanted} - {0}
         awaited = set(self._awaited(task))
-        on = [
-            place for place, one in enumerate(everybody) if one.address in awaited or wanted.intersection(one.held)
-        ]  # fmt: skip
+        on = (at for at, one in enumerate(everybody) if one.address in awaited or wanted.intersection(one.held))
         timed = task.address in limited or any(self._coroutines.kind(one) == "Timeout" for one in task.held)
         stack = Stack(one.frame for one in task.chain)
         return LoopTask(task.name, stack, tid, awaits if awaits != "NoneType" else "", tuple(on), timed)
