@@ -6,7 +6,7 @@ import pytest
 
 from rankscope.errors import RankscopeError
 from rankscope.model.snapshot import Snapshot
-from rankscope.probe import slurm_job
+from rankscope.probe import child, slurm_job
 from rankscope.probe.sweep import Plan
 from rankscope.probe.table import Seen, Table
 from rankscope.reach import address, slurm_queue, slurm_state
@@ -108,6 +108,26 @@ def test_what_slurm_still_knows_of_a_job_that_has_ended_is_said(site: Site) -> N
     assert "Slurm says CANCELLED since 2026-01-02T03:04:05; it ran on node[1-2]" in said
     assert "node2 is drained: Kill task failed" in said
     assert said.endswith("rankscope diagnose ssh:node2")
+
+
+@pytest.mark.parametrize("silent", ["scontrol", "sinfo", "squeue -O"])
+def test_what_is_known_is_said_where_a_further_command_is_silent(
+    site: Site, monkeypatch: pytest.MonkeyPatch, silent: str
+) -> None:
+    """That it did not answer is not what the user asked."""
+    site.say("squeue", "7||PENDING|7|anna|Priority|train\n" if silent == "squeue -O" else "")
+    site.say("scontrol", "JobId=7 JobState=CANCELLED NodeList=node[1-2]\n")
+    asked = slurm_queue.tool
+
+    def tool(name: str, *arguments: str) -> child.Told:
+        if name == silent or (name == "squeue" and "-O" in arguments):
+            raise RankscopeError(f"{name} gave no answer within 10 s")
+        return asked(name, *arguments)
+
+    monkeypatch.setattr(slurm_queue, "tool", tool)
+    said = refusal("7")
+    assert "there is no running Slurm job 7" in said
+    assert "no answer" not in said
 
 
 def test_a_job_that_never_ran_has_no_node(site: Site) -> None:

@@ -80,7 +80,7 @@ def _is_srun(command: Sequence[str]) -> bool:
 
 def others(table: Table, pid: int) -> int:
     """How many hosts beside that of mpirun the daemons are told of; 0: they are not told."""
-    return max(mpi_family.daemons(seen.command) for seen in (table.seen[pid], *table.below(pid))) - 1
+    return max(1, *(mpi_family.daemons(seen.command) for seen in (table.seen[pid], *table.below(pid)))) - 1
 
 
 def told(table: Table, pid: int) -> tuple[str, ...]:

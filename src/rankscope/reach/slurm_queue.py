@@ -67,34 +67,37 @@ def choose(spec: str, jobs: list[Job]) -> list[Job]:
 
 def _requeued(jobs: list[Job]) -> tuple[str, ...]:
     """Whether the first of these has run before, and when Slurm means to start it."""
-    told = tool("squeue", "-h", "-j", jobs[0].id, "-O", "RestartCnt:20,StartTime:40")
-    words = told.output.decode("utf-8", "replace").split()[:2] if told.status == 0 else []
+    words = _said("squeue", "-h", "-j", jobs[0].id, "-O", "RestartCnt:20,StartTime:40").split()[:2]
     restarts, start = words if len(words) == 2 else ("", "")
-    said = [f"it has run before, and was requeued {restarts} time{'s' * (restarts != '1')}"] * (restarts > "0")
+    before = restarts.isdecimal() and restarts != "0"
+    said = [f"it has run before, and was requeued {restarts} time{'s' * (restarts != '1')}"] * before
     return (*said, *([f"Slurm means to start it at {start}"] if start[:1].isdigit() else []))
 
 
 def _ended(spec: str) -> tuple[list[str], str]:
     """What slurmctld still knows of a job for some minutes after its end, and the command that looks on where something of it
     may be left."""
-    try:
-        told = tool("scontrol", "show", "job", "-o", spec) if spec != "me" else None
-    except RankscopeError:
-        told = None
-    line = told.output.decode("utf-8", "replace").partition("\n")[0] if told and told.status == 0 else ""
+    line = _said("scontrol", "show", "job", "-o", spec).partition("\n")[0] if spec != "me" else ""
     about, hint = dict(_PAIR.findall(line)), "squeue --me"
     if not about.get("JobState"):
         return [], hint
     nodes = about.get("NodeList", "")
     said = [f"Slurm says {about['JobState']} since {about.get('EndTime', '?')}; it ran on {nodes or 'no node'}"]
-    drained = (
-        tool("sinfo", "-h", "-N", "-n", nodes, "-o", "%N|%T|%E").output.decode("utf-8", "replace") if nodes else ""
-    )
+    drained = _said("sinfo", "-h", "-N", "-n", nodes, "-o", "%N|%T|%E") if nodes else ""
     for name, state, reason in (row.split("|", 2) for row in drained.splitlines() if row.count("|") >= 2):
         if reason.startswith("Kill task failed"):
             said.append(f"{name} is {state}: {reason}, so a process may be left there that cannot be killed")
             hint = f"rankscope diagnose ssh:{name}"
     return said, hint
+
+
+def _said(name: str, *arguments: str) -> str:
+    """What one of Slurm's commands can add, empty where it does not: what is known already is said all the same."""
+    try:
+        told = tool(name, *arguments)
+    except RankscopeError:
+        return ""
+    return told.output.decode("utf-8", "replace") if told.status == 0 else ""
 
 
 def tool(name: str, *arguments: str) -> child.Told:

@@ -56,7 +56,7 @@ class Job:
         return self.state in ENDING
 
 
-def nothing_yet(job: Job, since: str = "") -> RankscopeError | None:
+def nothing_yet(job: Job) -> RankscopeError | None:
     """Why a job that has nodes has no process to look at, or none that would answer; None where it should have some."""
     if job.state in HALTED:
         because = f"its state is {job.state}: Slurm itself has stopped its processes, and starts nothing beside them"
@@ -92,9 +92,8 @@ def _meaning(job: Job) -> str:
 def ending(number: str, names: Iterable[str], given: Iterable[str]) -> Iterator[Gap]:
     """What is missing because Slurm ends the job: steps everywhere, and processes on the nodes that it is done with."""
     names = tuple(names)
-    detail = f"{number} is COMPLETING: its processes were told to end, and {', '.join(names[:16])} are not done with it"
-    if len(names) == 1:
-        detail = detail.replace(" are not done", " is not done")
+    late = f"{', '.join(names[:16])} {'is' if len(names) == 1 else 'are'} not done with it"
+    detail = f"{number} is COMPLETING: its processes were told to end, and {late}"
     yield Gap(WHAT, Why.GONE, detail, f"scontrol show job {number}")
     for name in given:
         if name not in names:

@@ -51,8 +51,8 @@ class Hosts:
 
     ``slurm_job`` are the numbers of a Slurm job, the one to start a step in first; ``slurm_parts`` are the parts of a
     heterogeneous job, each with its hosts; ``slurm_owner`` is the user whose job it is; ``slurm_ending`` says that Slurm
-    ends it. ``mpi_job`` is the name by which the
-    nodes know what one mpirun has started there; ``more`` says who knows the hosts that are not known here.
+    ends it. ``mpi_job`` is the name by which the nodes know what one mpirun has started there; ``more`` says who knows the
+    hosts that are not known here.
     """
 
     names: tuple[str, ...]
