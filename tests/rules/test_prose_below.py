@@ -32,6 +32,25 @@ GPU clocks are at 1980 MHz
 the build was compiled against CUDA 12.4
 """.strip().splitlines()
 
+# Sentences with the words of a rule that say something else, beside a job that hangs.
+OTHERWISE = """
+another-version-cures | we run with NCCL_ALGO=Ring
+another-version-cures | NCCL_PROTO and NCCL_NVLS_ENABLE are not set
+another-version-cures | it hangs since 14.30 h
+another-version-cures | memory went to 79.2 GB
+driver-not-ready | I ran systemctl daemon-reload after a change of the unit
+driver-not-ready | the fabric manager shows no errors
+ib-transport | an undefined symbol error in another package was fixed before
+ib-transport | there are no symbol errors on the switch
+ib-transport | the network is RoCE v1
+meeting-point-taken | the rdzv_id is the same on all nodes
+meeting-point-taken | the port is not in use
+limit-reached | pids.max is max
+gpu-failed | all ranks always use the same GPU
+peer-to-peer-broken | x = x.to(device); h = torch.zeros(1, 8, 64)
+packets-vanish | we train a model on images of Squid and Octopus
+""".strip().splitlines()
+
 
 def verdict(folder: pathlib.Path, log: str, sentence: str) -> str | None:
     (folder / "00_console.txt").write_text(log)
@@ -51,3 +70,11 @@ def test_a_sentence_is_understood(line: str, tmp_path: pathlib.Path) -> None:
 def test_a_sentence_without_trouble_means_nothing(sentence: str, tmp_path: pathlib.Path) -> None:
     log = "".join(f"epoch 0 step {step} loss 2.3\n" for step in range(10, 60, 10))
     assert verdict(tmp_path, log, sentence) is None
+
+
+@pytest.mark.parametrize("line", OTHERWISE)
+def test_a_sentence_of_something_else_is_no_sign(line: str, tmp_path: pathlib.Path) -> None:
+    rule, _, sentence = line.partition(" | ")
+    (tmp_path / "00_console.txt").write_text("epoch 0 step 10 loss 2.31\nepoch 0 step 20 loss 2.25\n")
+    (tmp_path / "01_observation.txt").write_text(f"the job hangs, nothing more is printed\n{sentence}\n")
+    assert rule not in {finding.rule for finding in judge(gather([tmp_path])).findings}

@@ -61,6 +61,12 @@ disk-full | RuntimeError: [enforce fail at inline_container.cc:603] . unexpected
 storage-silent | LustreError: 11-0: fsx-OST0001: operation ldlm_enqueue to node 10.0.0.9 failed: rc = -107
 peer-to-peer-broken | #3 0x00007f21c4 in cudaMemcpyPeerAsync () from libcudart.so
 ends-never | __exit__ (asyncio/runners.py:59)
+driver-not-ready | RuntimeError: HIP error: hipErrorNoDevice
+versions-differ | NCCL WARN socketFinalizeAccept from 10.0.0.2<41234>: wrong magic 1c != 5a3b9e0077c1d2e4
+packets-vanish | [LightGBM] [Warning] Connecting to rank 1 failed, waiting for 33750 milliseconds
+packets-vanish | http proxy answers CONNECT node2:29500 with 403
+peer-to-peer-broken | simpleP2P: Verification error @ element 1: val = 0.000000, ref = 4.000000
+lock-file-left-behind | acquire of SoftFileLock /data/cache/index.lock
 """.strip().splitlines()
 
 # The same words where nothing is wrong.

@@ -38,6 +38,7 @@ _STEPS = (
     "TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun …",
     "NCCL_LAUNCH_ORDER_IMPLICIT=1 torchrun …   # NCCL 2.26 and later",
 )
+_MOST = 64  # blocks that are compared with each other
 _TITLE = "ranks make the same calls in another order"
 
 
@@ -52,16 +53,15 @@ def check(case: Case) -> Iterator[Finding]:
 def _told(case: Case) -> Finding | None:
     """Calls that are listed rank by rank."""
     orders: dict[int, tuple[str, ...]] = {}
+    first: dict[tuple[str, ...], int] = {}
     lines: dict[int, str] = {}
     for rank, words, _ in said_by_ranks(case):
         names = tuple(dict.fromkeys(name.lower() for name in _CALL.findall(words)))
-        if len(names) > 1 and ".py" not in words:
-            orders.setdefault(rank, names)
-            lines.setdefault(rank, f"rank {rank}: {words}")
-    for rank, names in orders.items():
-        for other, others in orders.items():
-            if names != others and sorted(names) == sorted(others):
-                return simple(RULE, _TITLE, LIKELY, [lines[rank], lines[other]], _STEPS, RankSet())
+        if len(names) > 1 and ".py" not in words and rank not in orders:
+            orders[rank], lines[rank] = names, f"rank {rank}: {words}"
+            other = first.setdefault(tuple(sorted(names)), rank)
+            if orders[other] != names:
+                return simple(RULE, _TITLE, LIKELY, [lines[other], lines[rank]], _STEPS, RankSet())
     return None
 
 
@@ -69,6 +69,7 @@ def _coded(case: Case) -> Finding | None:
     """A call below a condition on the rank and below another one, with a call of all between them."""
     for account in accounts(case):
         blocks = [one for one in sections(code_in([event.text for event in account.events])) if _RANK.search(one.head)]
+        blocks = [one for one in blocks if any(map(_CALL.search, one.body))][:_MOST]
         for first in blocks:
             for second in blocks:
                 if first.head != second.head and second.head in first.after and (call := _both(first, second)):

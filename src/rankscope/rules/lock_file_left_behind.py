@@ -35,7 +35,6 @@ _SIGNS = (
     Sign(r"\block(?: ?file)?\b[^\n]{0,20}\bfrom (?:last|yesterday|an? (?:earlier|old|previous)|\w+ (?:days|weeks|months) ago)", "a lock file is said to be left over", prose=True),
     Sign(r"\b(?:had|have|need(?:ed|s)?) to (?:delete|remove|rm|clean)\b[^\n]{0,60}\block\b", "removing the lock file helped", prose=True),
     Sign(r"\b(?:kill\w*|died|crash\w*|interrupt\w*|preempt\w*)\b[^\n]{0,20}\b(?:during|while|in the middle of)\b[^\n]{0,12}\b(?:build\w*|compil\w+|JIT|download\w*)", "an earlier build was cut off", anywhere=(r"\block\b",), prose=True),
-    Sign(r"already being downloaded by '", "a lock file is waited for", anywhere=(r"\.lock\b|[Ww]aiting",)),
     Sign(r"index\.lock'?: File exists|Another git process seems to be running|(?:pid ?file|lock ?file|\.lock\b|\.pid\b)[^\n]{0,80}(?:already exists|still exists|is present)|(?:already (?:locked|running)|locked by)[^\n]{0,40}\bpid\b[^\n]{0,40}(?:not running|dead|no such|gone)|Could not get lock /var/lib", "a lock file is in the way"),
     Sign(r"\b(?:stale|left[- ]?over|orphan\w*|left behind|dead|leftover)[^\n]{0,40}\block\b|\block(?: file)?\b[^\n]{0,40}(?:stale|left[- ]?over|orphan\w*|left behind)",
          "a lock file is said to be left over", prose=True),

@@ -31,7 +31,7 @@ _SIGNS = (
     Sign(r"\b(?:pairs?|GPUs?|cards?|devices?)\b[^\n]{0,40}\b(?:across|on different|between|on other)\b[^\n]{0,16}\b(?:sockets?|switches|root complex\w*|NUMA nodes?|CPUs)\b[^\n]{0,60}\b(?:hang|stuck|fail|never|stall)\w*", "it hangs between cards of different sockets or switches", POSSIBLE, prose=True),
     Sign(r"\b(?:VM|virtual machine|guest|pass-?through|hypervisor|Proxmox|KVM|ESXi|QEMU|VFIO)\b[^\n]{0,100}\b(?:garbage|hang\w*|zeros?|wrong|fail\w*|corrupt\w*|never)\b", "GPUs are passed through to a virtual machine, and do not reach each other", POSSIBLE, anywhere=(r"\bGPUs?\b|\bcuda:1|NCCL",), prose=True),
     Sign(r"\b(?:cuda|cu|hip)Memcpy(?:3D)?Peer\w*\b[^\n]{0,60}\b(?:never|hangs?|hung|stuck|blocks?|fails?|does not)\b|\bpeer cop(?:y|ies)\b[^\n]{0,40}\b(?:never|hangs?|stuck|fails?)\b", "copies between devices do not end", prose=True),
-    Sign(r"\.(?:to|cuda)\([^)\n]{1,20}\)[^\n]{0,60}\b(?:(?:all|only) )?(?:zeros|nans?|garbage)\b", "what is copied from GPU to GPU arrives damaged", prose=True),
+    Sign(r"\.(?:to|cuda)\([^)\n]{1,20}\)[^\n]{0,60}(?<![.\w])(?:zeros|nans?|garbage)\b(?!\()", "what is copied from GPU to GPU arrives damaged", prose=True),
     Sign(r"\b(?:p2p|peer-to-peer)[- ](?:patch\w*|enabled driver|kernel modules?|modules?|hack)\b", "a driver with peer-to-peer transfers that the maker does not support is used", POSSIBLE, prose=True),
     Sign(r"^(?:#\d+ +(?:0x[\da-f]+ in )?)?(?:at::native::copy_device_to_device|(?:cuda|cu|hip)Memcpy(?:3D)?Peer\w*)", "a rank waits in a copy from device to device", unless=(r"illegal memory|out of memory",)),
     Sign(r"peer access is not supported|cudaErrorPeerAccess\w+|peer mapping resources exhausted", "a device cannot reach its peer"),

@@ -79,7 +79,6 @@ _SIGNS = (
     Sign(r"\b(?:took|takes|picks?|picked|chooses?|chose|selects?|selected|binds?(?: to)?|bound(?: to)?|uses?|used|announces?|advertises?)\b[^\n]{0,16}\b(?:wi-?fi|wlan\w*|vpn|docker|bridge|loopback|management|public|external|wrong|second)\b[^\n]{0,6}\b(?:address|interface|NIC|IP|network)\b", "the library took an interface that others cannot reach", prose=True),
     Sign(r"\b(?:excluding|exclud\w+|without|removing|taking down|bring\w* down|ifdown|ip link set)\b[^\n]{0,20}\b(?:docker\d?|virbr\d|tun\d|br-\w+|veth\w*|cni\d|lxcbr\d)\b", "without the other interface it works", cures=True),
     Sign(r"\bconnect\(\d+, [^\n]*inet_addr\(\"(?:127\.0\.1\.1|172\.1[78]\.0\.\d+|169\.254\.[\d.]+|192\.168\.122\.\d+)\"\)[^\n]*(?:ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT)", "a connection goes to an address that only its own host knows"),
-    Sign(r"\b(?:IP|address)\W{1,3}127\.0\.[01]\.1\b[^\n]{0,12}\b(?:announc|advertis|regist|publish)\w*", "a worker announces a loopback address"),
     Sign(r"hostname[^\n]{0,60}resol\w+[^\n]{0,60}(?:127\.|loopback|localhost)|/etc/hosts[^\n]{0,60}127\.0\.1\.1", "the host's own name leads to loopback", prose=True),
     Sign(r"connecting to address [^\n]*with family \d+ is neither", "an interface was forced that a host does not have: its address is empty", anywhere=(r"NCCL_SOCKET_IFNAME(?: set| ?=)",)),
     Sign(r"connecting to address [^\n]* with family \d+ is neither|ncclSocketInit[^\n]*family", "a peer announced no usable address", POSSIBLE),
