@@ -91,18 +91,19 @@ def _slurm_nodes(values: Mapping[str, str]) -> Iterator[str]:
         yield from hostnames.expand(listed) if listed else ()
 
 
+def asker(namespace: str) -> str:
+    """Who knows all hosts of a job of PRRTE, from the name that its ranks bear; empty where that tells nobody."""
+    host, pid = launched_by(namespace) or ("", 0)
+    return f"its mpirun knows all of them: on {host}, rankscope diagnose mpi:{pid}" if host and valid(host) else ""
+
+
 def _maker(snapshot: Snapshot) -> str:
-    """Who knows all hosts of a job of PRRTE, from the name that its ranks bear."""
+    """Who knows all hosts, where the name of some rank tells it."""
     records = (item.record for sweep in snapshot.sweeps for item in sweep.items)
     names = {
         one.values["PMIX_NAMESPACE"] for one in records if isinstance(one, Environ) and "PMIX_NAMESPACE" in one.values
     }
-    found = next((made for name in sorted(names) if (made := launched_by(name)) is not None), None)
-    return (
-        f"its mpirun knows all of them: on {found[0]}, rankscope diagnose mpi:{found[1]}"
-        if found and valid(found[0])
-        else ""
-    )
+    return next(filter(None, map(asker, sorted(names))), "")
 
 
 def by_name(addresses: tuple[str, ...]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from ..errors import RankscopeError
 from ..probe import host, mpi_family
 from ..probe.table import Table, read_table
-from . import hostnames, orte, ssh
+from . import hostnames, learn, orte, ssh
 from .hostfile import read_hosts
 from .transport import Hosts, Options, Transport
 
@@ -103,13 +103,12 @@ def _alone(table: Table, pid: int) -> bool:
 def beyond(table: Table, pid: int) -> str:
     """Who knows the hosts that are not known here: the mpirun itself, on its own host."""
     name = family(table, pid)
-    made = mpi_family.launched_by(f"{name}@0")
     called = name.partition("-")[2].rpartition(":")[0] if name.startswith("hydra-") else ""
-    if made is not None and hostnames.valid(made[0]):
-        return f"its mpirun knows all of them: on {made[0]}, rankscope diagnose mpi:{made[1]}"
     if called and hostnames.valid(called):
         return f"its mpiexec knows all of them: on {called}, rankscope diagnose {_EXAMPLE}"
-    return "its mpirun knows all of them: rankscope diagnose mpi:PID on the host where it runs"
+    return (
+        learn.asker(f"{name}@0") or "its mpirun knows all of them: rankscope diagnose mpi:PID on the host where it runs"
+    )
 
 
 def targets(command: Sequence[str]) -> tuple[str, ...]:

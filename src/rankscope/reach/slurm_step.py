@@ -82,6 +82,7 @@ class Listener:
         self.said: list[str] = []
 
     def output(self, line: bytes) -> None:
+        """Take a line of a task's standard output."""
         label, colon, rest = line.partition(b": ")
         if not colon or not label.strip().isdigit():
             return
@@ -94,6 +95,7 @@ class Listener:
             self._answers.feed(node, rest)
 
     def errors(self, line: bytes) -> None:
+        """Take a line of standard error: a task's, or of srun itself."""
         text = line.decode("utf-8", "replace").strip()
         found = _NODE_FAILED.search(text)
         if found:

@@ -12,6 +12,7 @@ from ..analysis.frame_tables import Kind as Wait
 from ..analysis.in_sight import seeks_gil, stirs, unclear
 from ..analysis.progress import works
 from ..analysis.standing import Standing
+from ..analysis.threads import parent_of
 from ..analysis.waits.gloo_threads import in_call
 from ..model.diagnosis import Certainty
 from ..model.evidence.may_wait import MayWait
@@ -118,7 +119,7 @@ def _locked(case: Case, member: Member) -> Reading:
             return dataclasses.replace(lost, others=(kin.process,))
     if not asleep or (found is not None and found.semaphores):
         return Reading.possible(_STUCK, "waits for a lock, a condition or another of its threads")
-    parent = _parent(case, member)
+    parent = parent_of(case, member)
     copied = parent is not None and parent.process.command == member.process.command
     if len(tasks) == 1 and parent is not None and copied and _count(parent) > 1:
         text = f"it is a copy of its parent, which has {_count(parent)} threads, has a single one, and that sleeps in a lock"
@@ -128,10 +129,6 @@ def _locked(case: Case, member: Member) -> Reading:
         "lock-order-deadlock", "waits for a lock or condition inside itself that nobody is left to give", text,
         "it shares no semaphore with other processes",
     )  # fmt: skip
-
-
-def _parent(case: Case, member: Member) -> Member | None:
-    return next((one for one in case.by_host.get(member.ref.host, ()) if one.ref.pid == member.process.parent), None)
 
 
 def _count(member: Member) -> int:
