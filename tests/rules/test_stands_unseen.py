@@ -200,7 +200,16 @@ def test_a_python_child_that_may_not_be_read_is_no_foreign_command() -> None:
     assert "command-runs-on" in {one.rule for one in said(*star(rank(Task(CHILD))), tool).findings}
 
 
-@pytest.mark.parametrize(("device", "weak"), [((), False), ((("/dev/nvidia0", "rw"),), True)])
+@pytest.mark.parametrize(
+    ("device", "weak"),
+    [
+        ((), False),
+        ((("/dev/null", "rw"),), False),
+        ((("/dev/nvidia0", "rw"),), True),
+        ((("/dev/infiniband/uverbs0", "rw"),), True),
+        ((("/dev/accel/accel0", "rw"),), True),
+    ],
+)
 def test_a_job_that_is_seen_to_work_is_clean_unless_its_ranks_may_spin(
     device: tuple[tuple[str, str], ...], weak: bool
 ) -> None:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from ..model.diagnosis import State
-from ..model.evidence.files import OpenFiles
 from ..model.evidence.threads import KernelThread, Threads
 from ..model.process import Role
 from .awaited import hidden
 from .case import Case, Member, Root
+from .devices import has_device
 from .frame_tables import Kind
 from .load import transferred
 from .progress import works
 from .scene import is_absent
 from .standing import Standing
 
-# Whoever waits for a device spins, so that its CPU time tells nothing.
-_DEVICES = ("/dev/nvidia", "/dev/kfd", "/dev/dri/render", "/dev/davinci")
 _SOME_BYTES = 1 << 10
 _WOKEN = (Kind.SOCKET, Kind.LOCK, Kind.PIPE)
 _IDLE = (Kind.SOCKET, Kind.PIPE, Kind.SLEEP, Kind.INPUT)
@@ -31,7 +29,7 @@ def moves(case: Case) -> bool:
         return False
     ranks = [case.standings[member.ref] for member in case.with_role(Role.RANK) if not member.gone]
     others = [case.standings[member.ref] for member in case.with_role(Role.OTHER) if not member.gone]
-    if any(_has_device(one) for one in ranks):
+    if any(has_device(one.member) for one in ranks):
         return False
     at_work = _exchange(ranks) or any(works(one) for one in (*ranks, *others))
     return at_work and (
@@ -90,11 +88,6 @@ def seeks_gil(member: Member) -> KernelThread | None:
         if "futex" in task.wchan and task.comm == name and busy < 0.1 and _GIL_PER_S[0] <= times <= _GIL_PER_S[1]:
             return task
     return None
-
-
-def _has_device(standing: Standing) -> bool:
-    files = standing.member.latest(OpenFiles)
-    return files is not None and any(one.target.startswith(_DEVICES) for one in files.files)
 
 
 def _main_name(member: Member) -> str:

@@ -6,13 +6,12 @@ astray (in Python, in a regular expression) keeps the GIL. What spins for a devi
 
 from __future__ import annotations
 
-from ..model.evidence.files import OpenFiles
 from ..model.evidence.stacks import PythonStacks
 from ..model.evidence.threads import Threads
+from .devices import has_device
 from .frame_tables import Kind
 from .standing import Standing
 
-_DEVICES = ("/dev/nvidia", "/dev/kfd", "/dev/dri/", "/dev/infiniband/", "/dev/habanalabs", "/dev/davinci", "/dev/accel")
 _OWN = (Kind.USER, Kind.LIBRARY, Kind.CHECKPOINT)
 
 
@@ -26,10 +25,4 @@ def computes_natively(standing: Standing) -> bool:
     looks = [one for look in member.over_time(PythonStacks) for one in look.threads if one.tid == tid]
     runs = len(tasks) > 1 and {task.state for task in tasks} == {"R"} and len({task.voluntary for task in tasks}) == 1
     free = len(looks) == len(tasks) and not any(one.holds_gil for one in looks)
-    return runs and free and standing.kind in _OWN and not _has_device(standing)
-
-
-def _has_device(standing: Standing) -> bool:
-    """Whether the process has a device open that native code may wait for at full speed."""
-    files = standing.member.latest(OpenFiles)
-    return files is None or any(one.target.startswith(_DEVICES) for one in files.files)
+    return runs and free and standing.kind in _OWN and has_device(member) is False
