@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from rankscope.model.diagnosis import Diagnosis, Kind
+from rankscope.model.diagnosis import Certainty, Diagnosis, Kind
 from rankscope.model.evidence.blocked import Blocked, BlockedCall
 from rankscope.model.evidence.files import OpenFile, OpenFiles
 from rankscope.model.evidence.outsiders import Outsider, Outsiders
@@ -252,3 +252,17 @@ def test_a_server_beside_the_job_that_has_not_accepted(unaccepted: bool, state: 
             Outsiders((Outsider(900, "server", state, 3, 6),)))  # fmt: skip
     found = told(*(body(70 + r, ASKS, rank=r, role=Role.RANK, more=more) for r in (0, 1)), launcher="environment")
     assert (("server-does-not-accept", "rank-stuck-in-user-code") in causes(found)) is accused
+
+
+def test_a_stranger_at_the_meeting_point_is_only_possible() -> None:
+    """Who wanted the port, and did not get it, says more."""
+    meets = One(
+        (MAIN, Frame("_create_c10d_store", f"{LIB}/torch/distributed/rendezvous.py", 190)),
+        BlockedCall(0, "recvfrom", (3,)),
+    )
+    more = (OpenFiles((OpenFile(3, "socket:[5]", "rw"),)),
+            Sockets((Socket(5, "tcp", "127.0.0.1:40", "127.0.0.1:50", "established", peer_inode=6, unaccepted=True),)),
+            Outsiders((Outsider(900, "server", "S", 3, 6),)))  # fmt: skip
+    found = told(*(body(70 + r, meets, rank=r, role=Role.RANK, more=more) for r in (0, 1)), launcher="environment")
+    (cause,) = [one for one in found.findings if one.rule == "server-does-not-accept"]
+    assert cause.certainty is Certainty.POSSIBLE

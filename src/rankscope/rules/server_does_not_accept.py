@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case
+from ..analysis.frame_tables import Kind as Wait
 from ..analysis.standing import Standing
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.outsiders import Outsider
@@ -44,8 +45,11 @@ def check(case: Case) -> Iterator[Finding]:
         first, server = found[0]
         ranks = RankSet(standing.member.rank for standing, _ in found if standing.member.rank is not None)
         whom = ranks_phrase(ranks) if ranks else who(first.member.process)
+        # At the meeting point a stranger is the smaller wonder: why it is there is told by who wanted the port.
+        meets = all(standing.kind in (Wait.RENDEZVOUS, Wait.STORE) for standing, _ in found)
+        certainty = Certainty.POSSIBLE if meets else Certainty.LIKELY
         yield Finding(
-            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=Certainty.LIKELY,
+            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty,
             title=f"{whom} {'wait' if len(ranks) > 1 else 'waits'} for {said(server)}: it has not accepted the connection",
             ranks=ranks,
             processes=(process_of(first, server), *(standing.member.process for standing, _ in found)),
