@@ -78,6 +78,13 @@ def targets(member: Member, fds: Iterable[int]) -> Iterator[tuple[int, Socket | 
             yield fd, known[inode_of(name)]
 
 
+def other_end(target: Socket | str) -> str:
+    """Who or what is at the other end, in words."""
+    if isinstance(target, str):
+        return f"the other end of {target}"
+    return f"its peer on {target.kind} {target.local} → {target.peer}" if target.peer else f"its {target.kind} peer"
+
+
 def holds(member: Member, pipe: str, end: str) -> bool:
     """Whether a process has the end of a pipe open that reads (``r``) or writes (``w``)."""
     files = member.latest(OpenFiles)

@@ -12,7 +12,7 @@ from ...model.evidence.blocked import Blocked
 from ...model.evidence.files import OpenFiles
 from ...model.evidence.sockets import Socket
 from ...model.process import ProcessRef, Role
-from ..ends import ancestors, eldest, ends, targets
+from ..ends import ancestors, eldest, ends, other_end, targets
 from ..frame_tables import Kind
 from ..scene import Scene
 from ..standing import Standing, idle_worker
@@ -32,15 +32,10 @@ def find(scene: Scene) -> Iterator[Wait]:
             continue
         for target in _blocked_on(standing):
             if isinstance(target, Socket):
-                others = held.of_peer(ref.host, target)
-                others = [one for one in eldest(scene, others) if not _listens_aside(scene.standings.get(one), target)]
-                what = (
-                    f"its peer on {target.kind} {target.local} → {target.peer}"
-                    if target.peer
-                    else f"its {target.kind} peer"
-                )
+                peers = eldest(scene, held.of_peer(ref.host, target))
+                others = [one for one in peers if not _listens_aside(scene.standings.get(one), target)]
             else:
-                others, what = held.pipes.get((ref.host, target, _wanted(standing)), ()), f"the other end of {target}"
+                others = held.pipes.get((ref.host, target, _wanted(standing)), [])
             servant = _wanted(standing) == "w" and standing.member.role is not Role.RANK
             for other in others:
                 if _serves(scene, other) or _both_mind(scene, standing, other):
@@ -52,7 +47,7 @@ def find(scene: Scene) -> Iterator[Wait]:
                     and scene.members[other].role is not Role.HELPER
                     and not _shared(scene, standing, other, target)
                 ):
-                    yield Wait(ref, other, what, standing.still_s)
+                    yield Wait(ref, other, other_end(target), standing.still_s)
 
 
 def _blocked_on(standing: Standing) -> Iterator[Socket | str]:

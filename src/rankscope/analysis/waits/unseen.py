@@ -15,7 +15,7 @@ from ...model.evidence.sockets import Socket
 from ...model.evidence.threads import Threads
 from ...model.process import ProcessRef, Role
 from ..awaited import open_waits, slept, terminal
-from ..ends import Ends, ancestors, eldest, ends, holds, targets
+from ..ends import Ends, ancestors, eldest, ends, holds, other_end, targets
 from ..frame_tables import Kind
 from ..scene import Scene
 from ..standing import Standing, idle_worker
@@ -70,7 +70,7 @@ def _edges(scene: Scene, held: Ends, standing: Standing, wait: OpenWait) -> Iter
         if not sole and isinstance(target, str):
             inside = [one for one in inside if not holds(scene.members[one], target, "w" if wait.writes else "r")]
         for other in inside or ([] if holders else _outside(scene, standing, fd)):
-            yield Wait(ref, other, _words(target, sole), standing.still_s)
+            yield Wait(ref, other, other_end(target) if sole else f"perhaps {other_end(target)}", standing.still_s)
 
 
 def _peers(held: Ends, ref: ProcessRef, wait: OpenWait, target: Socket | str) -> list[ProcessRef]:
@@ -118,11 +118,3 @@ def _outside(scene: Scene, standing: Standing, fd: int) -> Iterator[ProcessRef]:
     host = standing.member.ref.host
     yield from (ProcessRef(host, one.pid) for one in (found.found if found else ())
                 if one.fd == fd and not {(host, one.pid), (host, one.parent)} & ours)  # fmt: skip
-
-
-def _words(target: Socket | str, sole: bool) -> str:
-    if isinstance(target, str):
-        what = f"the other end of {target}"
-    else:
-        what = f"its peer on {target.kind} {target.local} → {target.peer}" if target.peer else f"its {target.kind} peer"
-    return what if sole else f"perhaps {what}"
