@@ -77,3 +77,9 @@ def test_who_looks_at_stacks_has_a_reason(tmp_path: pathlib.Path) -> None:
 def test_settings_beside_a_log_say_nothing(tmp_path: pathlib.Path) -> None:
     assert _ended(tmp_path, "Training complete\n")
     assert _ended(tmp_path, "retries:\n  on: TimeoutError\n", "run.yaml")
+
+
+def test_a_manual_beside_a_log_tells_of_what_may_happen(tmp_path: pathlib.Path) -> None:
+    assert _ended(tmp_path, "Training complete\n")
+    assert _ended(tmp_path, "If a rank hangs at step 0, look at its stacks.\n", "README.md")
+    assert not _ended(tmp_path, "a rank hangs at step 0\n", "note.txt")

@@ -138,10 +138,12 @@ def outlived(case: Case, event: Event, by_clock: bool = False) -> bool:
     lines of two streams may come out of.
     """
     later: list[int] = []
+    if by_clock and event.at_s is None:
+        return False
     for line, rank, number, at_s in reversed(_known_steps(case).get(event.file, ())):
         if line <= event.line or len(later) == _LOOKED_AT:
             break
-        if by_clock and (event.at_s is None or at_s is None or at_s <= event.at_s):
+        if by_clock and (at_s is None or event.at_s is None or at_s <= event.at_s):
             continue
         if event.rank is None or rank is None or rank == event.rank:
             later.insert(0, number)
@@ -159,8 +161,7 @@ _BEHIND = 12  # lines that may come behind the last step of a log which gets on
 def steps_at_end(case: Case, file: str) -> bool:
     """Whether a log tells of steps that grow, until its last lines."""
     steps = _known_steps(case).get(file, ())[-_LOOKED_AT:]
-    last = max((event.line for event in case.events if event.file == file), default=0)
-    if not steps or last - steps[-1][0] > _BEHIND:
+    if not steps or _last_lines(case)[file] - steps[-1][0] > _BEHIND:
         return False
     return any(
         _grow([number for _, rank, number, _ in steps if rank == who]) for who in {rank for _, rank, _, _ in steps}
@@ -168,6 +169,16 @@ def steps_at_end(case: Case, file: str) -> bool:
 
 
 _Step = tuple[int, "int | None", int, "float | None"]
+
+
+def _last_lines(case: Case) -> dict[str, int]:
+    """The number of the last line of each file."""
+    last: dict[str, int] | None = case.__dict__.get("_last_lines")
+    if last is None:
+        last = case.__dict__["_last_lines"] = {}
+        for event in case.events:
+            last[event.file] = max(event.line, last.get(event.file, 0))
+    return last
 
 
 def _known_steps(case: Case) -> dict[str, list[_Step]]:

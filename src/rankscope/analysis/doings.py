@@ -14,6 +14,7 @@ from .accounts import Account, Seen, accounts, compiled, line_at, outlived
 from .case import Case
 from .frame_tables import STRENGTH, Kind
 from .frames import kind_of, wait_of
+from .main_thread import main_thread
 from .pasted_code import mostly_code
 from .sayings import sayings
 
@@ -117,38 +118,6 @@ def _told(account: Account) -> Iterator[Doing]:
         seen = Seen(PythonThread(None, stack))
         subject = account.who if rank is None else replace(account.who, ranks=RankSet([rank]), count=None)
         yield of_stack(replace(account, who=subject, seen=(seen,)), seen)
-
-
-def main_thread(account: Account) -> Seen | None:
-    """The thread that does the work: the main one, else the one that says most, else the first; its last moment."""
-    if not account.seen:
-        return None
-    latest = max(seen.moment for seen in account.seen)
-    now = [seen for seen in account.seen if seen.moment == latest] or list(account.seen)
-    return _below(_working(account, now), now)
-
-
-def _working(account: Account, now: list[Seen]) -> Seen:
-    for seen in now:
-        if seen.thread.name and re.search("main", seen.thread.name, re.I):
-            return seen
-    for seen in now:
-        if account.refs and seen.thread.tid == account.refs[0].pid:
-            return seen
-    return now[0]
-
-
-def _below(main: Seen, now: list[Seen]) -> Seen:
-    """The native view of a thread of which both were written down, where that says more."""
-    for seen in now:
-        same = seen.native and not main.native and (seen.thread.tid, seen.thread.name) == _identity(main)
-        if same and STRENGTH.get(wait_of(seen.stack).kind, 0) > STRENGTH.get(wait_of(main.stack).kind, 0):
-            return seen
-    return main
-
-
-def _identity(seen: Seen) -> tuple[int | None, str | None]:
-    return seen.thread.tid, seen.thread.name
 
 
 def way(doing: Doing) -> tuple[str, ...]:

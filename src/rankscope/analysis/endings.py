@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from ..model.evidence.events import Event
 from ..model.evidence.stacks import NativeStacks, PythonStacks
 from .case import Case
+from .papers import papers
 
 # What comes behind the last words of a run: its tables, summaries and the good-byes of its libraries.
 _BEHIND = 40
@@ -72,6 +73,13 @@ def says_it_halts(line: str) -> bool:
 
 def ended_well(case: Case) -> bool:
     """Whether what was saved is of a run that is over, and nobody says or shows that it hangs all the same."""
+    known: bool | None = case.__dict__.get("_ended_well")
+    if known is None:
+        known = case.__dict__["_ended_well"] = _ended_well(case)
+    return known
+
+
+def _ended_well(case: Case) -> bool:
     if case.snapshot.live or not case.events:
         return False
     by_file: dict[str, list[Event]] = {}
@@ -82,7 +90,7 @@ def ended_well(case: Case) -> bool:
     if any(_looked(member.looks) for member in case.members):
         return False
     good = {name for name, said in by_file.items() if _ends_well(said)}
-    return bool(good) and all(name in good or _quiet(said) for name, said in by_file.items())
+    return bool(good) and all(name in good | papers(case) or _quiet(said) for name, said in by_file.items())
 
 
 def _looked(looks: Iterable[dict[type, object]]) -> bool:
@@ -169,12 +177,9 @@ _PRINTED = re.compile(
 def _quiet(said: Sequence[Event]) -> bool:
     """Whether a text beside the log tells of no trouble and of no progress that could have ended too soon."""
     lines = _lines(said)
-    if said[0].file.endswith(_SOURCES):
-        return True
     return bool(lines) and not any(WRONG.search(line) or says_it_halts(line) or _STEPS.search(line) for line in lines)
 
 
-_SOURCES = (".py", ".sh", ".yaml", ".yml", ".toml", ".cfg", ".ini", ".sbatch")
 _STEPS = re.compile(r"\b(?:step|iter(?:ation)?|epoch|batch)\W{0,3}\d", re.IGNORECASE)
 
 

@@ -23,8 +23,9 @@ from collections.abc import Iterator
 
 from ..analysis.accounts import accounts
 from ..analysis.case import Case
-from ..analysis.doings import Doing, doings, in_kind, main_thread, of_ranks
+from ..analysis.doings import Doing, doings, in_kind, of_ranks
 from ..analysis.frame_tables import Kind as Wait
+from ..analysis.main_thread import main_thread
 from ..analysis.sayings import sayings
 from ..model.diagnosis import Finding
 from ..model.ranks import RankSet

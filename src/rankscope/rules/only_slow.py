@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 from ..analysis.accounts import Account, accounts
 from ..analysis.case import Case
-from ..analysis.doings import main_thread
+from ..analysis.main_thread import main_thread
 from ..model.diagnosis import Finding
 from ._text import LIKELY, POSSIBLE, Sign, finding, hits, make_rule, simple
 
