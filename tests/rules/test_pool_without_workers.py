@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rankscope.analysis.progress import works
-from rankscope.model.diagnosis import Kind
+from rankscope.model.diagnosis import Kind, State
 from rankscope.model.evidence.blocked import Blocked, BlockedCall
 from rankscope.model.evidence.files import OpenFile, OpenFiles
 from rankscope.model.evidence.sockets import Socket, Sockets
@@ -70,6 +70,13 @@ def test_a_pool_with_a_worker_that_lives_or_with_a_limit_of_tasks_is_well() -> N
     assert "pool-lost-a-worker" not in causes(both, (*look(MAIN, WAITS, MINDS), *look(CHILD, TASK)))
     items = (*look(MAIN, WAITS, MINDS, tasks="2"), *look(CHILD, TASK))
     assert causes(both, items, frozenset({CHILD})) == set()
+
+
+def test_a_pool_with_a_limit_of_tasks_whose_workers_are_too_brief_to_be_met_is_at_work() -> None:
+    items = look(MAIN, WAITS, MINDS, tasks="2")
+    sweeps = (Sweep(0, 0.0, (MAIN,), items), Sweep(1, 1.0, (MAIN,), items))
+    snapshot = Snapshot(Job("none", root=MAIN), processes=(process(MAIN, parent=1),), sweeps=sweeps)
+    assert judge(snapshot).state is State.MOVING
 
 
 def test_a_worker_that_went_between_the_looks_was_lost_where_the_pool_has_no_limit() -> None:

@@ -61,10 +61,11 @@ _AWAIT_WORK = {
 def helped(standings: Mapping[ProcessRef, Standing]) -> dict[ProcessRef, Standing]:
     """The standings, with a word at those whose own threads or children get on while they wait: theirs is the work."""
     parents = {(one.member.ref.host, one.member.process.parent) for one in standings.values() if _gets_on(one)}
+    stay = {(one.member.ref.host, one.member.process.parent) for one in standings.values() if not one.member.gone}
     gone = {(one.member.ref.host, one.member.process.parent) for one in standings.values() if one.member.gone}
-    parents |= {
-        (one.member.ref.host, one.member.ref.pid) for one in standings.values() if renews_workers(one.member)
-    } & gone
+    renew = {(one.member.ref.host, one.member.ref.pid) for one in standings.values() if renews_workers(one.member)}
+    # Of its workers some were there at one look only, or so briefly that none was met: they come and go.
+    parents |= renew & gone | renew - stay
     out = dict(standings)
     for ref, one in standings.items():
         if one.kind in _AWAIT_WORK and ((ref.host, ref.pid) in parents or _thread_computes(one) or _serves(one)):
