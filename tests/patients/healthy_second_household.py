@@ -1,5 +1,7 @@
-"""Healthy, but looks like much that is not: semaphores that go round, a helper on two pipes, a forked child that writes
-where its parent's thread does, a lock of an open file that passes, a pool whose threads write to disk."""
+"""Healthy, but looks like much that is not: semaphores, pipes, a forked child that writes, locks of files, a pool on disk.
+
+The semaphores go round, a helper is on two pipes, the child writes where its parent's thread does, and the lock passes on.
+"""
 
 import fcntl
 import os
