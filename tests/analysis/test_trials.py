@@ -43,7 +43,14 @@ def test_a_change_that_ends_the_trouble_is_a_cure(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["step 10 loss 1.25 works", "took 3.5 s and passed", "10.0.0.5:2950 refused", "1.5 GB free, ok"]
+    "line",
+    [
+        "step 10 loss 1.25 works",
+        "took 3.5 s and passed",
+        "10.0.0.5:2950 refused",
+        "1.5 GB free, ok",
+        "with 12.5% of it, it works",
+    ],
 )
 def test_other_numbers_are_no_releases(line: str) -> None:
     assert not outcomes(line)

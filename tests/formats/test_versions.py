@@ -42,7 +42,17 @@ def test_both_versions_of_a_change_are_read() -> None:
     assert found == ["2.0.1", "2.1"]
 
 
-@pytest.mark.parametrize("text", ["python took 3.5 s", "ray 1.5 GB", "loss 0.5 at step 3", "cuda graphs: 2.5x"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "python took 3.5 s",
+        "ray 1.5 GB",
+        "loss 0.5 at step 3",
+        "cuda graphs: 2.5x",
+        "python uses 99.9%",
+        "ray 12.5 % CPU",
+    ],
+)
 def test_an_amount_is_no_version(text: str) -> None:
     assert not named(text)
 

@@ -10,6 +10,8 @@ import pathlib
 import pytest
 
 from harness.known_cases import KnownCase, read
+from rankscope.analysis import verdict
+from rankscope.analysis.likeness import Likeness
 from rankscope.formats.gather import gather
 from rankscope.model.classes import CLASSES
 from rankscope.model.diagnosis import Certainty, Diagnosis
@@ -33,7 +35,8 @@ def test_a_case_is_recognised(path: pathlib.Path, tmp_path: pathlib.Path, monkey
 
     What only resembles known cases does not count: its words were learned from these very texts.
     """
-    monkeypatch.setattr(like_known_cases, "likeness", lambda case: None)
+    monkeypatch.setattr(like_known_cases, "likeness", lambda case: Likeness())
+    monkeypatch.setattr(verdict, "likeness", lambda case: Likeness())
     case = read(path)
     diagnosis = judged(case, tmp_path)
     assert diagnosis.verdict is not None

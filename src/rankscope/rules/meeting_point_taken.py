@@ -39,7 +39,7 @@ _SIGNS = (
     Sign(r"\b(?:old|previous|earlier|another|other|stale|last)[^\n]{0,30}(?:run|job|process|server|store)[^\n]{0,60}(?:port|rendezvous|rdzv|store|same (?:id|key|file))", "something of another run is in the way", prose=True),
     Sign(r"\b(?:zombie|orphan\w*|left-?over|stale|yesterday'?s?|killed|dead|previous|old)\b[^\n]{0,40}\b(?:still )?(?:listen\w*|holds?|holding|owns?|occup\w+|bound|binds?|keeps?)\b", "a process of another run holds the meeting point", anywhere=(r"port|:\d{4,5}\b|socket|rendezvous|store",), prose=True),
     Sign(r"\b(?:two|both|second|several|another|other) (?:\w+ )?(?:jobs?|runs?|sweeps?|experiments?|trainings?|services?|launch\w*)\b[^\n]{0,80}\b(?:MASTER_PORT|master[-_ ]port|port 29500|:29500|same port|one port)", "two runs share a meeting point", prose=True),
-    Sign(r"\b(?:MASTER_PORT|--?master[-_]port|--rdzv[-_]endpoint|--standalone|free port|other port|random port|rdzv[-_]id)\b", "another port or identity cures it", cures=True),
+    Sign(r"(?:--?master[-_]port|--rdzv[-_]endpoint|--standalone|\bMASTER_PORT|\b(?:free port|other port|random port|rdzv[-_]id))\b", "another port or identity cures it", cures=True),
     Sign(r"\b(?:same|identical|duplicate)[^\n]{0,20}(?:rdzv[-_ ]?id|job[-_ ]?id|master[-_ ]?port|MASTER_PORT|ports?\b)", "two runs share a meeting point", prose=True),
     Sign(r"File already exists", "a file of an earlier run is used again", LIKELY, also=(r"\binit_?method|init_process_group|\branks?\b|rendezvous|FileStore",), passing=True),
     Sign(r"wrong (?:magic|type|version) (?:[2-7][0-9a-f]){6,8}\b", "what knocked there is no rank of the job: its first bytes are text, as a scraper, a scanner or a browser sends"),

@@ -50,7 +50,7 @@ def likeness(case: Case) -> Likeness:
 
 def compare(table: Weights, said: Collection[str]) -> Likeness:
     """What some words read like by a table: each adds its weight, and a long text counts no more than a short one."""
-    known = [word for word in said if word in table.words]
+    known = sorted(word for word in said if word in table.words)
     if len(known) < _FEW:
         return Likeness()
     length = math.sqrt(sum(table.words[word][0] ** 2 for word in known))
@@ -58,7 +58,7 @@ def compare(table: Weights, said: Collection[str]) -> Likeness:
     for word in known:
         for at, number in table.words[word][1]:
             scores[at] += number / length
-    return Likeness(dict(zip(table.classes, scores)), known)
+    return Likeness(dict(zip(table.classes, scores)), frozenset(known))
 
 
 def telling(table: Weights, said: Collection[str], cls: str) -> tuple[str, ...]:
