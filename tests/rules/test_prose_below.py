@@ -49,6 +49,17 @@ limit-reached | pids.max is max
 gpu-failed | all ranks always use the same GPU
 peer-to-peer-broken | x = x.to(device); h = torch.zeros(1, 8, 64)
 packets-vanish | we train a model on images of Squid and Octopus
+packets-vanish | packets larger than 1500 bytes do pass
+packets-vanish | istio is not installed, the pods have one container
+file-lock-unsupported | py-spy shows no lock there
+ib-transport | no link flaps on the switch
+ib-transport | the mlx5 link never goes down
+ib-transport | the subnet manager is not down
+gpu-failed | the GPU is not throttled
+kernel-failed-earlier | compute-sanitizer shows no errors
+shm-full | df -h: shm 64M 0 64M 0% /dev/shm
+versions-differ | the driver on all nodes is not different
+limit-reached | the pids cgroup limit is unlimited, 10 processes run
 """.strip().splitlines()
 
 

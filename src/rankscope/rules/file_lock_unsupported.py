@@ -42,7 +42,7 @@ _SIGNS = (
     Sign(r"\b(?:mov\w+|copy\w+|sett\w+|set|point\w+|put\w*|chang\w+)\b[^\n]{0,30}(?:HF_HOME|HF_DATASETS_CACHE|HF_HUB_CACHE|TRANSFORMERS_CACHE|cache[_ ]dir\w*|datasets? cache|lock dir\w*)[^\n]{0,50}\b(?:to|on|onto|into)\b[^\n]{0,20}(?:/tmp|/scratch|local|SSD|NVMe|home)", "the cache works on another file system", cures=True),
     Sign(rf"\b(?:file ?lock|flock|lockf|locks?)\b[^\n]{{0,30}}\b(?:never|not|cannot|can't)\b[^\n]{{0,40}}(?:{_REMOTE})", "a lock on a network's file system is never taken", unless=(_OTHERS,), prose=True),
     Sign(r"database is locked|disk I/O error[^\n]*sqlite|locking protocol", "a database file on a network's file system cannot be locked", anywhere=(_REMOTE,)),
-    Sign(r"\bno (?:flock|locks?|locking|POSIX locks?|lockd)\b[^\n]{0,12}\b(?:support\w*|implement\w*|there)\b|\bno support for (?:flock|lock\w*)", "the file system is mounted without locks", prose=True),
+    Sign(r"\bno (?:flock|locks?|locking|POSIX locks?|lockd)\b[^\n]{0,12}\b(?:support\w*|implement\w*)\b|\bno support for (?:flock|lock\w*)", "the file system is mounted without locks", prose=True),
     Sign(r"unable to lock file[^\n]*errno = (?:11|37|38|95)", "HDF5 could not lock its file", LIKELY),
     Sign(_LOCKS, "a file of a network's file system is locked, and the call does not come back", LIKELY, anywhere=(_REMOTE,), unless=(_OTHERS,)),
     Sign(r"\b(?:acquire|_acquire|lock) \((?:[^\n]*/)?(?:filelock|portalocker|fasteners)[^\n]*\)", "a thread waits in a file lock", POSSIBLE),

@@ -45,7 +45,7 @@ _SIGNS = (
     Sign(r"--?shm[-_]size\b|\bshm_size\b|--ipc[= ]?host\b|\bhostIPC\b|\b(?:medium: ?Memory|emptyDir)\b[^\n]*|(?:larger|bigger|more|remount\w*|mount\w*)[^\n]{0,30}(?:/dev/shm|\bshm\b|shared memory)|NCCL_SHM_DISABLE ?= ?1", "it works with more shared memory", cures=True),
     Sign(r"Non-exist[ae]nt physical address|\bBUS_ADRERR\b|exceeds /dev/shm size|(?:shmem|shared[- ]memory) backing file|OUT-OF-RESOURCE in file [^\n]*sh(?:m|mem)", "a page of a mapped file could not be had"),
     Sign(r"\bBus error\b|\bSIGBUS\b", "a process of a job died of a bus error, as one does that writes to shared memory without space", anywhere=(r"NCCL|DataLoader|multiprocessing|num_workers|--workers|torchrun|mpirun|mpiexec|\branks?\b|\bMPI\b|torch/utils/data|ProcessGroup",), unless=(r"\b(?:np\.)?memmap\b|mmap_mode|IndexedDataset|\.bin\b[^\n]*truncat",)),
-    Sign(r"\b(?:default|only|just|merely)\b[^\n]{0,16}\b64 ?M(?:i?B)?\b[^\n]{0,20}\b(?:shm|shared memory)|\b(?:shm|shared memory)\b[^\n]{0,20}\b64 ?M(?:i?B)?\b", "shared memory is small", prose=True),
+    Sign(r"^(?![^\n]*\b[0-4]?\d%)[^\n]*?(?:\b(?:default|only|just|merely)\b[^\n]{0,16}\b64 ?M(?:i?B)?\b[^\n]{0,20}\b(?:shm|shared memory)|\b(?:shm|shared memory)\b[^\n]{0,20}\b64 ?M(?:i?B)?\b)", "shared memory is small", prose=True),
     Sign(r"\b(?:no|without|missing)\b[^\n]{0,8}(?:/dev/shm|\bshm\b|shared memory)[^\n]{0,12}\b(?:volume|mount\w*|size)\b", "shared memory is small", prose=True),
     Sign(r"/dev/shm has only \d+ bytes", "shared memory is small", POSSIBLE),
     Sign(r"shm_open[^\n]*failed|/dev/shm[^\n]*\b64M\b", "shared memory may be too small", POSSIBLE),
