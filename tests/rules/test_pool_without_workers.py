@@ -79,6 +79,15 @@ def test_a_pool_with_a_limit_of_tasks_whose_workers_are_too_brief_to_be_met_is_a
     assert judge(snapshot).state is State.MOVING
 
 
+def test_a_parent_that_waits_for_results_has_not_ended_though_all_its_workers_are_dead() -> None:
+    """Who waits for their end alone is over with them; who wants a result of theirs waits for ever."""
+    dead = look(CHILD, state="Z", exit_status=256)
+    items = (*look(MAIN, WAITS, MINDS), *dead)
+    both = (process(MAIN, Role.LAUNCHER, parent=1), process(CHILD))
+    sweeps = tuple(Sweep(at, float(at), (MAIN, CHILD), items) for at in (0, 1))
+    assert judge(Snapshot(Job("none", root=MAIN), processes=both, sweeps=sweeps)).state is State.STUCK
+
+
 def test_a_worker_that_went_between_the_looks_was_lost_where_the_pool_has_no_limit() -> None:
     both = (process(MAIN, parent=1), process(CHILD))
     assert "pool-lost-a-worker" in causes(both, (*look(MAIN, WAITS, MINDS), *look(CHILD, TASK)), frozenset({CHILD}))

@@ -201,8 +201,8 @@ def _state(case: Case) -> State:
 
 
 def _at_work(standing: Standing) -> bool:
-    """Whether a parent runs code of the job itself, in place of waiting for its children alone."""
-    return standing.wait.user >= 0 and standing.kind in (Kind.SLEEP, Kind.USER)
+    """Whether a parent runs code of the job itself or wants a result, in place of waiting for its children alone."""
+    return standing.wait.user >= 0 and standing.kind in (Kind.SLEEP, Kind.USER, Kind.CONDITION, Kind.QUEUE)
 
 
 def _closed_long(case: Case, cycle: tuple[ProcessRef, ...]) -> bool:
