@@ -66,11 +66,15 @@ def test_what_proc_alone_shows_leads_to_the_rank(running: patient.Patient, certa
     "running", ["healthy_stdlib", "healthy_child_computes", "healthy_pool_of_threads"], indirect=True
 )
 def test_a_healthy_job_is_clean_from_outside(running: patient.Patient) -> None:
-    """It moves, and that is enough."""
-    look = judging.diagnose(running, before=judging.SCOPE_1)
-    assert judging.mistakes(look, {**running.truth, "accept": ["straggler-slow-rank", "not-a-hang-slow"]}) == [], (
-        look.diagnosis
-    )
+    """It moves, and that is enough. On a busy machine one short look may miss that; nobody is accused in any."""
+    truth = {**running.truth, "accept": ["straggler-slow-rank", "not-a-hang-slow"]}
+    looks = []
+    while len(looks) < 5 and not (looks and judging.mistakes(looks[-1], truth) == []):
+        looks.append(judging.diagnose(running, before=judging.SCOPE_1))
+        assert looks[-1].diagnosis is not None
+        verdict = looks[-1].diagnosis["verdict"]
+        assert verdict is None or verdict["class"] in truth["accept"]
+    assert judging.mistakes(looks[-1], truth) == [], looks[-1].diagnosis
 
 
 @pytest.mark.skipif(not pyspy.executable(), reason="needs py-spy")

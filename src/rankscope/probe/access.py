@@ -200,7 +200,8 @@ def _reason(proc: str, ref: ProcessRef, mine: Rights) -> tuple[str, str]:
     except (OSError, KeyError, ValueError):
         return "the process ended", ""
     if uids != {str(mine.uid)} and not mine.traces:
-        return f"it belongs to uid {', '.join(sorted(uids))} and we are {mine.uid}", f"sudo -E rankscope … ({_PAGE})"
+        whose = f"it belongs to uid {', '.join(sorted(uids))} and we are {mine.uid}"
+        return whose, f"as its user or as root: sudo -E rankscope … ({_PAGE})"
     if not dumpable:
         return "it is not dumpable (it changed its user, or asked for it)", f"run as root ({_PAGE})"
     if mine.yama:
