@@ -100,7 +100,7 @@ def listed(cases: Sequence[KnownCase], said: Sequence[list[str]], weights: table
     for case, its in zip(cases, said):
         if case.links:
             known = sorted(
-                (word for word in its if word in weights.words), key=lambda word: (-weights.words[word][0], word)
+                (word for word in its if word in weights.words), key=lambda word: (-weights.rarity(word), word)
             )
             lines.append(" ".join([case.links[0], case.cls, *known[:_RAREST]]))
     return "\n".join(lines) + "\n"

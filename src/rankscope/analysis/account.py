@@ -18,6 +18,7 @@ from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
 from .labels import Who
 from .listed import stacks_listed
+from .meant import Meant, meant
 from .needles import Haystack
 from .origin import module_path
 from .passages import stacks_told
@@ -47,12 +48,17 @@ _DUMPED = re.compile(
     r"\s*(?:Process \d+: |Python v\d|(?:Current )?[Tt]hread (?:0x)?[0-9a-fA-F#]+|Traceback |\((?:C|Python)\) File |\*? ?frame #|#\d+ +\S)"
     r"|\s+\S.* \([^()\s]+(?::\d+)?\)\s*$"
 )
+# A program's own message, wherever somebody quotes it.
+_MESSAGE = re.compile(
+    r"\b[A-Z]\w*(?:Error|Exception|Warning)\b:|^\W*(?:[Ee]rror|ERROR|WARN\w*|[Ww]arning|FATAL|[Ff]atal)\b:"
+)
 PROSE_LINES = 80
 LISTED_LINES = 400
 
 # A text longer than this is a log: its events are searched, not all its lines.
 TEXT_LIMIT = 512 << 10
 LINE_LIMIT = 4000  # of a longer line the rest is data
+LINE_SHOWN = 300
 # Of a text longer than this, lines that differ only in numbers are searched three times; its end is kept whole.
 SPARSE_ABOVE = 64 << 10
 _ALIKE, _END = 3, 50
@@ -87,6 +93,14 @@ def _frame(frame: Frame) -> str:
 
 
 @dataclass(frozen=True)
+class Mention:
+    """A line that shows what was looked for; ``doubted`` where it is asked, advised, supposed or told of another run."""
+
+    line: str
+    doubted: bool = False
+
+
+@dataclass(frozen=True)
 class Account:
     """One subject: who it is, its stacks, its events in order, and all of it as text."""
 
@@ -115,10 +129,20 @@ class Account:
     @functools.cached_property
     def prose(self) -> str:
         """Label, stacks, and what a person may have written: a short text without the lines of logs and tables."""
-        lines = [line for line in self.said.splitlines() if not (_LOGGED.match(line) or _DUMPED.match(line))]
         stacks = "\n\n".join(self._stacks)
-        written_by_people = "\n".join(lines) if len(lines) <= PROSE_LINES else ""
-        return f"{self.label}\n\n{stacks}\n\n{written_by_people}"
+        return f"{self.label}\n\n{stacks}\n\n{self._written}"
+
+    @functools.cached_property
+    def _written(self) -> str:
+        """The lines of a short text that no program writes."""
+        lines = [line for line in self.said.splitlines() if not (_LOGGED.match(line) or _DUMPED.match(line))]
+        return "\n".join(lines) if len(lines) <= PROSE_LINES else ""
+
+    @functools.cached_property
+    def _by_people(self) -> frozenset[str]:
+        """Lines whose words have the sense that their sentence gives them, as ``line_at`` cuts them."""
+        lines = (line.strip() for line in (self.label, *self._written.splitlines()))
+        return frozenset(line[:LINE_SHOWN] for line in lines if not _MESSAGE.search(line))
 
     @functools.cached_property
     def told(self) -> dict[int | None, Stack]:
@@ -151,12 +175,26 @@ class Account:
 
     def find(self, pattern: str, prose: bool = False) -> str | None:
         """The line in which a pattern is found first (case does not matter, ^ and $ are lines), None where it is not."""
-        known: dict[tuple[str, bool], str | None] = self.__dict__.setdefault("_found", {})
+        found = self.mention(pattern, prose)
+        return found.line if found else None
+
+    def mention(self, pattern: str, prose: bool = False) -> Mention | None:
+        """Where a pattern is found first, and whether as a fact; what people write not to be so does not count."""
+        known: dict[tuple[str, bool], Mention | None] = self.__dict__.setdefault("_found", {})
         if (pattern, prose) not in known:  # many signs ask for the same words
-            hay = self._prose_hay if prose else self._hay
-            found = hay.search(pattern)
-            known[pattern, prose] = line_at(hay.text, found.start()) if found else None
+            known[pattern, prose] = self._mention(pattern, self._prose_hay if prose else self._hay)
         return known[pattern, prose]
+
+    def _mention(self, pattern: str, hay: Haystack) -> Mention | None:
+        doubted = None
+        for found in hay.each(pattern):
+            line = line_at(hay.text, found.start())
+            sense = meant(found.re, hay.text, found) if line in self._by_people else Meant.SAID
+            if sense is Meant.SAID:
+                return Mention(line)
+            if sense is Meant.DOUBTED and doubted is None:
+                doubted = Mention(line, True)
+        return doubted
 
     @functools.cached_property
     def _hay(self) -> Haystack:
@@ -180,7 +218,7 @@ def line_at(text: str, at: int) -> str:
     """The line around a position, cut to a sane length."""
     start = text.rfind("\n", 0, at) + 1
     end = text.find("\n", at)
-    return text[start : end if end >= 0 else len(text)].strip()[:300]
+    return text[start : end if end >= 0 else len(text)].strip()[:LINE_SHOWN]
 
 
 def _joined(lines: list[str]) -> str:

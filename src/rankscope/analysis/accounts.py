@@ -10,14 +10,14 @@ from ..model.evidence.events import Event, Events
 from ..model.evidence.stacks import NativeStacks, PythonStacks
 from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
-from .account import PROSE_LINES, Account, Seen, evidence_of, line_at, written
+from .account import PROSE_LINES, Account, Mention, Seen, evidence_of, line_at, written
 from .case import Case, Member
 from .labels import Who, who
 from .needles import compiled
 from .progress import advances
 
 __all__ = [
-    "PROSE_LINES", "STEP", "Account", "Seen", "accounts", "compiled", "evidence_of", "line_at", "outlived", "stem",
+    "PROSE_LINES", "STEP", "Account", "Mention", "Seen", "accounts", "compiled", "evidence_of", "line_at", "outlived", "stem",
     "steps_at_end", "written",
 ]  # fmt: skip
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from ..model.evidence.files import OpenFiles
-from ..model.evidence.may_wait import MayWait, OpenWait
+from ..model.evidence.may_wait import TERMINALS, MayWait, OpenWait
 from ..model.evidence.threads import KernelThread, Threads
 from ..model.process import Process
 from .case import Member
 
 # Waiting on many descriptors at once is what servers and agents do all day; and of many that fit, none is meant.
 MAX_FDS = 8
-_TERMINALS = ("/dev/pts/", "/dev/tty")
 
 
 def hidden(member: Member) -> bool:
@@ -35,7 +34,7 @@ def terminal(member: Member) -> str:
     files, wait = member.latest(OpenFiles), open_waits(member).get(member.ref.pid)
     names = {one.fd: one.target for one in files.files} if files else {}
     fds = wait.fds if wait is not None and not wait.writes else ()
-    return next((names[fd] for fd in fds if names.get(fd, "").startswith(_TERMINALS)), "")
+    return next((names[fd] for fd in fds if names.get(fd, "").startswith(TERMINALS)), "")
 
 
 def unsure(member: Member) -> bool:

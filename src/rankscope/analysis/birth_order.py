@@ -31,7 +31,7 @@ def numbered(members: tuple[Member, ...]) -> tuple[Member, ...]:
     families: dict[tuple[str, int], list[Member]] = defaultdict(list)
     for member in members:
         unread = member.latest(PythonStacks) is None and is_python(member.process)
-        if member.role is Role.OTHER and (_dead(member) or unread):
+        if member.role is Role.OTHER and (member.dead or unread):
             families[member.ref.host, member.process.parent].append(member)
     found = [family for family in families.values() if _ranks(family)]
     if len(found) != 1:
@@ -44,7 +44,7 @@ def numbered(members: tuple[Member, ...]) -> tuple[Member, ...]:
 def by_birth(case: Case) -> bool:
     """Whether the ranks of a case have their numbers from their births alone."""
     given = {process.ref for process in case.snapshot.processes if process.rank is not None}
-    living = [member for member in case.with_role(Role.RANK) if not _dead(member) and member.ref not in given]
+    living = [member for member in case.with_role(Role.RANK) if not member.dead and member.ref not in given]
     return any(member.latest(PythonStacks) is None and member.latest(EnvironNow) is None for member in living)
 
 
@@ -58,7 +58,7 @@ def humbly(case: Case, finding: Finding) -> Finding:
 
 def _ranks(family: list[Member]) -> bool:
     """Whether all that live take part in a process group, or talk to each other."""
-    living = [member for member in family if not _dead(member)]
+    living = [member for member in family if not member.dead]
     return len(living) > 1 and any(map(hidden, living)) and (all(map(_in_group, living)) or _connected(living))
 
 
@@ -80,11 +80,6 @@ def _connected(living: list[Member]) -> bool:
 def _tcp(member: Member) -> list[Socket]:
     found = member.latest(Sockets)
     return [one for one in found.sockets if one.kind == "tcp"] if found else []
-
-
-def _dead(member: Member) -> bool:
-    kernel = member.latest(Threads)
-    return bool(kernel and kernel.threads and all(task.state in "ZX" for task in kernel.threads))
 
 
 def _with_rank(member: Member, rank: int | None, world: int) -> Member:

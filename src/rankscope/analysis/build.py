@@ -14,7 +14,6 @@ from ..model.evidence.ras import RasReport
 from ..model.evidence.recorder import Recorder
 from ..model.evidence.stacks import PythonStacks
 from ..model.evidence.store import StoreKeys
-from ..model.evidence.threads import Threads
 from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
 from ..model.snapshot import Snapshot
@@ -43,7 +42,7 @@ def build(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Case:
     by_rank = {
         member.rank: member.ref
         for member in members
-        if member.role is Role.RANK and member.rank is not None and not _dead(member)
+        if member.role is Role.RANK and member.rank is not None and not member.dead
     }
     missing = _expected(snapshot, members) - RankSet(by_rank)
     world_size = _world_size(snapshot, members)
@@ -121,9 +120,7 @@ def _with_bodies(members: tuple[Member, ...]) -> tuple[Member, ...]:
     """A dead sibling of the ranks, whose environment and stack are gone, bears the one number missing among them."""
     ranks = [member for member in members if member.role is Role.RANK and member.rank is not None]
     parents = {member.process.parent for member in ranks}
-    bodies = [
-        m for m in members if m.role is Role.OTHER and m.process.parent in parents and m.rank is None and _dead(m)
-    ]
+    bodies = [m for m in members if m.role is Role.OTHER and m.process.parent in parents and m.rank is None and m.dead]
     numbers = RankSet(member.rank for member in ranks if member.rank is not None)
     holes = RankSet(range(max(numbers, default=-1) + 1)) - numbers
     if not holes and bodies and len(numbers) != max((m.process.world_size or 0 for m in ranks), default=0):
@@ -133,11 +130,6 @@ def _with_bodies(members: tuple[Member, ...]) -> tuple[Member, ...]:
     body, hole = bodies[0], next(iter(holes))
     named = dataclasses.replace(body, process=dataclasses.replace(body.process, role=Role.RANK, rank=hole))
     return tuple(named if member is body else member for member in members)
-
-
-def _dead(member: Member) -> bool:
-    kernel = member.latest(Threads)
-    return member.gone or bool(kernel and kernel.threads and all(task.state in "ZX" for task in kernel.threads))
 
 
 def _expected(snapshot: Snapshot, members: tuple[Member, ...]) -> RankSet:
@@ -171,13 +163,13 @@ def _state(case: Case) -> State:
     """How the job fares: stuck when somebody has been waited for too long and does not move."""
     if not case.snapshot.live:
         return State.UNKNOWN
-    alive = [standing for standing in case.standings.values() if not _dead(standing.member)]
+    alive = [standing for standing in case.standings.values() if not standing.member.dead]
     workers = [standing for standing in alive if standing.member.role in (Role.RANK, Role.OTHER)]
     if not case.ranks:  # the children of a parent that gets on may come and go
         workers += [
             one for one in alive if one.member.role is Role.LAUNCHER and (one.helped or one.moved or _at_work(one))
         ]
-    bodies = any(_dead(member) and member.role in (Role.RANK, Role.OTHER) for member in case.members)
+    bodies = any(member.dead and member.role in (Role.RANK, Role.OTHER) for member in case.members)
     if case.snapshot.processes and not workers and (not alive or bodies):
         return State.EXITED
     open_ends = False

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..model.diagnosis import CollectiveState, State, Wait
 from ..model.evidence.events import Event
+from ..model.evidence.threads import Threads
 from ..model.process import Process, ProcessRef, Role
 from ..model.ranks import RankSet
 from ..model.snapshot import Snapshot
@@ -45,6 +46,12 @@ class Member:
     def gone(self) -> bool:
         """It was there when the job was found and is not there any more."""
         return bool(self.present) and not self.present[-1]
+
+    @property
+    def dead(self) -> bool:
+        """Whether it is a zombie, or went away between the looks."""
+        kernel = self.latest(Threads)
+        return self.gone or bool(kernel and kernel.threads and all(task.state in "ZX" for task in kernel.threads))
 
     def latest(self, cls: type[T]) -> T | None:
         """The last record of one kind, None where no sweep has one."""

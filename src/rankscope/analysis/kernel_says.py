@@ -6,6 +6,7 @@ import dataclasses
 
 from ..model.evidence.blocked import Blocked
 from ..model.evidence.files import OpenFiles
+from ..model.evidence.may_wait import TERMINALS
 from ..model.evidence.threads import KernelThread
 from .case import Member
 from .frame_tables import Kind
@@ -25,7 +26,11 @@ _WCHAN = (
     (("ep_poll", "do_epoll_wait", "poll_schedule_timeout", "do_select", "do_sys_poll"), Kind.SOCKET),
 )  # fmt: skip
 # What a descriptor points to says more than the wait channel: terminals, pipes and sockets share some of those.
-_TARGETS = (("/dev/pts/", Kind.INPUT), ("/dev/tty", Kind.INPUT), ("pipe:", Kind.PIPE), ("socket:", Kind.SOCKET))
+_TARGETS: tuple[tuple[tuple[str, ...], Kind], ...] = (
+    (TERMINALS, Kind.INPUT),
+    (("pipe:",), Kind.PIPE),
+    (("socket:",), Kind.SOCKET),
+)
 # Where the memory controller holds a thread: no page is left and nobody is killed; or the group is over what it should use.
 _OF_MEMORY = ("mem_cgroup_oom_synchronize", "mem_cgroup_handle_over_high")
 
@@ -52,8 +57,8 @@ def refine(wait: WaitState, task: KernelThread | None, target: str = "") -> Wait
         return dataclasses.replace(wait, kind=Kind.STORAGE, op=awaits_memory(task) or task.wchan)
     if task.state != "S" or wait.kind in (Kind.STORAGE, Kind.CHECKPOINT):
         return wait
-    for start, kind in _TARGETS:
-        if target.startswith(start):
+    for starts, kind in _TARGETS:
+        if target.startswith(starts):
             return dataclasses.replace(wait, kind=kind)
     for starts, kind in _WCHAN:
         if task.wchan.startswith(starts):

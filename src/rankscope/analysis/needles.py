@@ -39,23 +39,27 @@ class Haystack:
 
     def search(self, pattern: str) -> re.Match[str] | None:
         """What ``re`` finds first, where case does not matter and ^ and $ are lines."""
+        return next(self.each(pattern), None)
+
+    def each(self, pattern: str) -> Iterator[re.Match[str]]:
+        """What ``re`` finds one after the other."""
         there = []
         for words in needed(pattern):
             there.append(tuple(filter(self._has, words)))
             if not there[-1]:
-                return None
+                return
         if there and stays_in_line(pattern):
-            return self._search_lines(pattern, sorted(there, key=_telling, reverse=True))
-        return compiled(pattern).search(self.text)
+            yield from self._each_in_lines(pattern, sorted(there, key=_telling, reverse=True))
+        else:
+            yield from compiled(pattern).finditer(self.text)
 
-    def _search_lines(self, pattern: str, there: list[Words]) -> re.Match[str] | None:
-        """The first match in a line that has all that is needed."""
+    def _each_in_lines(self, pattern: str, there: list[Words]) -> Iterator[re.Match[str]]:
+        """The matches in lines that have all that is needed."""
         first, *others = there
         for start, end in self._lines_with(first):
             whole = all(any(self._folded.find(word, start, end) >= 0 for word in words) for words in others)
-            if whole and (found := compiled(pattern).search(self.text, start, end)):
-                return found
-        return None
+            if whole:
+                yield from compiled(pattern).finditer(self.text, start, end)
 
     def _lines_with(self, words: Iterable[str]) -> list[tuple[int, int]]:
         """Where the lines begin and end that have one of these words, in order."""

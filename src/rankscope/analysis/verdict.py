@@ -23,7 +23,7 @@ from .likeness import likeness
 
 GUESS = "like-known-cases"  # the rule that speaks where no mechanism was recognised
 _LEAD = 0.3  # what the order of the rules is worth beside likeness; cross-validated
-_FAR = -1.2
+_FAR = -1.2  # what a class counts that has no score
 
 _ORDER = {Certainty.CERTAIN: 0, Certainty.LIKELY: 1, Certainty.POSSIBLE: 2}
 _SLOW = {"not-a-hang-slow", "straggler-slow-rank"}

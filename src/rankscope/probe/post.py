@@ -16,6 +16,7 @@ from typing import Callable
 
 MARK = "rankscope-agent"
 PROTOCOL = 1
+WANT = f"{MARK} {PROTOCOL} want ".encode()  # what a node says that lacks a part of the agent
 LINE_BYTES = (
     735  # 980 characters of base64: srun --label cuts lines at 1,024, and short lines make fan-out engines slow
 )

@@ -16,7 +16,7 @@ import subprocess
 import time
 from collections.abc import Callable
 
-from ..probe.post import MARK, PROTOCOL
+from ..probe.post import WANT
 from . import hostnames
 from .answers import Answers
 from .ship import as_arguments, script
@@ -29,7 +29,6 @@ _NODE_FAILED = re.compile(r"(?:Task launch for .* failed on node|launch failed o
 _NOISE = "lacks support for cpu binding"  # what srun says of --cpu-bind=none where it would bind nothing anyway
 _PDEATHSIG = 1  # linux/prctl.h
 _TICK_S = 0.2
-_WANT = f"{MARK} {PROTOCOL} want ".encode()
 
 
 def version() -> tuple[int, int]:
@@ -89,7 +88,7 @@ class Listener:
         node = self._nodes.get(label.strip(), "")
         if rest.startswith(b"rankscope-node "):
             self._nodes[label.strip()] = rest.split()[1].decode("ascii", "replace") if len(rest.split()) > 1 else ""
-        elif rest.startswith(_WANT):
+        elif rest.startswith(WANT):
             self.lacking.add(node)
         else:
             self._answers.feed(node, rest)

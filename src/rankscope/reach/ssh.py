@@ -15,7 +15,7 @@ from typing import Any
 
 from ..errors import RankscopeError
 from ..model.gap import Why
-from ..probe.post import MARK, PROTOCOL
+from ..probe.post import WANT
 from . import hostnames
 from .answers import Answers
 from .reasons import of_ssh
@@ -27,7 +27,6 @@ _ALIVE = "-oServerAliveInterval=5 -oServerAliveCountMax=2"
 _CONNECT_S = 5.0
 _GRACE_S = 0.5
 TICK_S = 0.2
-_WANT = f"{MARK} {PROTOCOL} want ".encode()  # what a node says that lacks something
 _PIECES = ("source", "code", "tool")
 
 
@@ -95,7 +94,7 @@ def set_up(task: Any, call: Call) -> None:
 
 def _asked(line: bytes) -> Iterator[str]:
     """The pieces of the parcel that a node has not got; whatever else it says is passed over."""
-    words = line[len(_WANT) :].decode("ascii", "replace").strip().split(",")
+    words = line[len(WANT) :].decode("ascii", "replace").strip().split(",")
     return (word for word in _PIECES if word in words)
 
 
@@ -112,7 +111,7 @@ def gatherer() -> type:
             self._end = time.monotonic() + call.deadline_s
 
         def ev_read(self, worker: Any, node: str, sname: str, msg: bytes) -> None:
-            if sname == worker.SNAME_STDOUT and msg.startswith(_WANT):
+            if sname == worker.SNAME_STDOUT and msg.startswith(WANT):
                 self._send(worker, b"".join(map(self._call.parcel.piece, _asked(msg))))
             elif sname == worker.SNAME_STDOUT:
                 self._answers.feed(node, msg)

@@ -81,8 +81,9 @@ def overview(rules: Iterable[Page], others: Iterable[Page]) -> str:
     for name, sentence in CLASSES.items():
         lines.append(f"  {name:<30}{sentence}")
         lines.extend(f"    {one.name:<28}{one.title}" for one in pages if one.cls == name)
-    lines.append("  of any class")
-    lines.extend(f"    {one.name:<28}{one.title}" for one in pages if not one.cls)
+    if of_any := [one for one in pages if not one.cls]:
+        lines.append("  of any class")
+        lines.extend(f"    {one.name:<28}{one.title}" for one in of_any)
     lines.append("topics")
     lines.extend(f"  {one.name:<30}{one.title}" for one in others)
     return "\n".join(lines) + "\n"

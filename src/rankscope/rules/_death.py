@@ -12,12 +12,6 @@ from ..model.evidence.kernel_log import KernelLine, KernelLog
 from ..model.evidence.threads import Threads
 
 
-def dead(member: Member) -> bool:
-    """Whether it is a zombie, or went away between the looks."""
-    kernel = member.latest(Threads)
-    return member.gone or bool(kernel and kernel.threads and all(task.state in "ZX" for task in kernel.threads))
-
-
 def status(member: Member) -> int | None:
     """The exit status in the shape of wait(2); None where it is unknown (0 is also what the kernel says to strangers)."""
     kernel = member.latest(Threads)

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ..analysis.accounts import Account, accounts, compiled, evidence_of, outlived
+from ..analysis.accounts import Account, Mention, accounts, compiled, evidence_of, outlived
 from ..analysis.case import Case
 from ..analysis.sayings import sayings
 from ..analysis.trials import cured
@@ -78,23 +78,26 @@ def hits(case: Case, signs: Iterable[Sign], live_stacks: bool = False) -> Iterat
     """Every sign that is there, once per subject; of a live job the stacks count only for rules that ask for them."""
     found = tuple(one for one in accounts(case) if live_stacks or not case.snapshot.live or not one.refs)
     for sign in signs:
-        if (sign.cures and not troubled(case)) or all(_line_of(one, sign) is None for one in found):
+        if (sign.cures and not troubled(case)) or all(_mention_of(one, sign) is None for one in found):
             continue  # first what is rarely there: a long log is searched for each pattern
         if any(one.find(pattern) for pattern in sign.unless for one in found):
             continue
         if not all(any(one.find(pattern) for one in found) for pattern in sign.anywhere):
             continue
         for one in found:
-            line = _line_of(one, sign)
-            if line is None or routine(line) or not all(one.find(pattern) for pattern in sign.also):
+            said = _mention_of(one, sign)
+            if said is None or routine(said.line) or not all(one.find(pattern) for pattern in sign.also):
                 continue
             if not _over(case, one, sign) and not ended(one, sign):
-                yield Hit(sign, one, line)
+                yield Hit(replace(sign, certainty=POSSIBLE) if said.doubted else sign, one, said.line)
 
 
-def _line_of(account: Account, sign: Sign) -> str | None:
+def _mention_of(account: Account, sign: Sign) -> Mention | None:
     """The line in which one subject shows a sign."""
-    return cured(account, compiled(sign.pattern)) if sign.cures else account.find(sign.pattern, sign.prose)
+    if not sign.cures:
+        return account.mention(sign.pattern, sign.prose)
+    line = cured(account, compiled(sign.pattern))
+    return Mention(line) if line else None
 
 
 def _over(case: Case, account: Account, sign: Sign) -> bool:

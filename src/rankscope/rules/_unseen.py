@@ -22,7 +22,7 @@ from ..model.evidence.threads import KernelThread, Threads
 from ..model.process import Process, ProcessRef, Role
 from ..model.ranks import RankSet, ranks_phrase
 from ..model.words import span
-from ._death import dead, ended, status
+from ._death import ended, status
 from ._say import who
 
 _STUCK = "rank-stuck-in-user-code"
@@ -150,7 +150,7 @@ def fallen(case: Case, member: Member) -> Member | None:
     """A child of a process, or another child of its parent, that has failed or was killed and that nobody has collected."""
     near = (member.ref.pid, member.process.parent)
     kin = (one for one in case.by_host.get(member.ref.host, ()) if one.process.parent in near and one is not member)
-    return next((one for one in kin if dead(one) and status(one)), None)
+    return next((one for one in kin if one.dead and status(one)), None)
 
 
 def orphaned(case: Case, member: Member) -> bool:

@@ -30,7 +30,6 @@ from ..analysis.threads import ThreadView, views
 from ..model.diagnosis import Finding, Kind, Reason
 from ..model.process import Role
 from . import Rule
-from ._death import dead
 from ._say import at, certainty, old_roots, pointed_at, ranks_of, stands, waited_for, who
 
 _PINS = "torch/utils/data/_utils/pin_memory.py"
@@ -42,7 +41,7 @@ def check(case: Case) -> Iterator[Finding]:
         workers = _workers(case, standing)
         if standing.kind is not Wait.DATA or standing.member.role is Role.DATALOADER_WORKER or not (asked and workers):
             continue
-        if advances(standing) or any(dead(one.member) or not idle_worker(one) for one in workers):
+        if advances(standing) or any(one.member.dead or not idle_worker(one) for one in workers):
             continue
         process, pinning = standing.member.process, _pinning(standing)
         what = (

@@ -29,7 +29,7 @@ from ..analysis.standing import Standing
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.process import Role
 from . import Rule
-from ._death import dead, ended, status
+from ._death import ended, status
 from ._say import at, old_roots, ranks_of, stands, waited_for, who
 
 
@@ -38,7 +38,7 @@ def check(case: Case) -> Iterator[Finding]:
     for standing in case.standings.values() if case.snapshot.live else ():
         children = _children(case, standing.member)
         killed = [child for child in children if _killed(child)]
-        if not killed or not all(map(dead, children)) or not _polls(standing):
+        if not killed or not all(child.dead for child in children) or not _polls(standing):
             continue
         root = old.get(standing.member.ref)
         yield Finding(
@@ -61,7 +61,7 @@ def _children(case: Case, member: Member) -> list[Member]:
 
 def _killed(child: Member) -> bool:
     """Whether a signal ended it that its parent did not send to be rid of it."""
-    code = status(child) if dead(child) else None
+    code = status(child) if child.dead else None
     return code is not None and code & 0x7F not in (0, signal.SIGTERM, signal.SIGINT)
 
 

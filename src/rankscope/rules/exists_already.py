@@ -31,7 +31,6 @@ from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet, ranks_phrase
 from . import Rule
-from ._death import dead
 from ._say import at, old_roots, pointed_at, ranks_of, stands, waited_for, who
 
 
@@ -76,7 +75,7 @@ def _tries(case: Case, standing: Standing) -> bool:
 def _may_hold(ref: ProcessRef, standing: Standing, tries: dict[ProcessRef, Standing], waits: set[ProcessRef]) -> bool:
     """Whether a process of the job's work neither tries itself nor waits for somebody: it may be the holder."""
     works = standing.member.role in (Role.RANK, Role.OTHER)
-    return works and ref not in tries and ref not in waits and not dead(standing.member)
+    return works and ref not in tries and ref not in waits and not standing.member.dead
 
 
 RULE = Rule(id="exists-already", cls="file-lock-stale", check=check, page=__doc__ or "", order=26)

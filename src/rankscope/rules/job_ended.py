@@ -27,14 +27,14 @@ from ..model.evidence.environ import Environ
 from ..model.process import Role
 from ..model.ranks import RankSet
 from . import Rule
-from ._death import dead, ended, status
+from ._death import ended, status
 from ._say import who
 
 
 def check(case: Case) -> Iterator[Finding]:
     if case.state is not State.EXITED or not case.snapshot.live:
         return
-    bodies = [member for member in case if dead(member) and member.role is not Role.HELPER]
+    bodies = [member for member in case if member.dead and member.role is not Role.HELPER]
     failed = [member for member in bodies if status(member)]
     first = [member for member in failed if (status(member) or 0) & 0x7F != signal.SIGTERM] or failed
     told = first or bodies

@@ -26,6 +26,7 @@ from ..analysis.at_work import clear
 from ..analysis.case import Case
 from ..analysis.endings import ended_well
 from ..analysis.likeness import likeness, table, telling, threads
+from ..analysis.verdict import GUESS
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from . import Rule
 
@@ -45,4 +46,4 @@ def check(case: Case) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-RULE = Rule("like-known-cases", "", check, __doc__, order=900)
+RULE = Rule(GUESS, "", check, __doc__, order=900)

@@ -28,7 +28,7 @@ from ..model.evidence.cgroup import ControlGroup
 from ..model.process import Role
 from ..model.ranks import RankSet
 from . import Rule
-from ._death import dead, ended, kill_line, killed, oom_kills
+from ._death import ended, kill_line, killed, oom_kills
 from ._say import waited_for, who
 
 
@@ -36,7 +36,7 @@ def check(case: Case) -> Iterator[Finding]:
     if not case.snapshot.live:
         return
     for member in case:
-        if member.role is Role.HELPER or not dead(member) or killed(member) is False:
+        if member.role is Role.HELPER or not member.dead or killed(member) is False:
             continue
         found = oom_kills(case, member)
         line = kill_line(case, member)

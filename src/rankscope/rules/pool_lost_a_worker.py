@@ -39,7 +39,7 @@ from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
 from ..model.words import span
 from . import Rule
-from ._death import dead, ended
+from ._death import ended
 from ._say import at, certainty, old_roots, stands, waited_for, who
 
 _AWAITS_RESULT = {Wait.CONDITION, Wait.QUEUE, Wait.PIPE, Wait.SOCKET, Wait.CHILD, Wait.LOCK}
@@ -71,7 +71,7 @@ def _siblings(case: Case) -> Iterator[Finding]:
             continue
         for other in case:
             family = (other.process.parent, other.ref.host) == (member.process.parent, member.ref.host)
-            if other is member or not family or not (dead(other) and _badly(other)) or other.ref in told:
+            if other is member or not family or not (other.dead and _badly(other)) or other.ref in told:
                 continue
             told.add(other.ref)
             yield Finding(
@@ -94,7 +94,7 @@ def _managed(case: Case) -> Iterator[Finding]:
         family = (
             one for one in case if one.process.parent == member.process.parent and one.ref.host == member.ref.host
         )
-        lost = next((one for one in family if one is not member and dead(one) and _badly(one)), None)
+        lost = next((one for one in family if one is not member and one.dead and _badly(one)), None)
         root = next((root for root in case.graph.roots if root.ref == member.ref), None)
         if lost is None and root is not None and _all_wait(case, member, root):
             yield _kept_by_nobody(case, member, root, f"{served.name} has waited for a client's lock for {span(still)}")
@@ -115,7 +115,7 @@ def _all_wait(case: Case, manager: Member, root: Root) -> bool:
     """Whether everybody who could give back a manager's lock waits for it: its parent, and that one's other children."""
     parent = manager.process.parent
     family = [one for one in case.by_host[manager.ref.host] if parent in (one.ref.pid, one.process.parent)]
-    able = {one.ref for one in family if one.role is not Role.HELPER and not dead(one)}
+    able = {one.ref for one in family if one.role is not Role.HELPER and not one.dead}
     return bool(root.waiters) and able <= {*root.waiters, manager.ref}
 
 
@@ -151,7 +151,7 @@ def _lost(standing: Standing, children: list[Member]) -> tuple[Member, str] | No
     if _named_child(standing):
         return None  # wait4 returns at once for a dead child: this one is waited for because it lives
     for child in children:
-        if dead(child) and _badly(child) and not (child.gone and _reaped_rightly(standing.member)):
+        if child.dead and _badly(child) and not (child.gone and _reaped_rightly(standing.member)):
             state = "gone" if child.gone else "a zombie that nobody has reaped"
             return child, f"its child pid {child.ref.pid} is {state}"
     for child in children if any("multiprocessing/pool.py" in frame.file for frame in standing.own_stack) else ():
@@ -176,7 +176,7 @@ def _pool_is_empty(case: Case, standing: Standing) -> bool:
               if module_path_of(frame) == "multiprocessing/pool.py"}  # fmt: skip
     if not frames or "_handle_workers" not in inside or "worker" in inside or renews_workers(member):
         return False
-    return not any(one.role is Role.OTHER and not dead(one) for one in _below(case, member))
+    return not any(one.role is Role.OTHER and not one.dead for one in _below(case, member))
 
 
 def _below(case: Case, member: Member) -> Iterator[Member]:

@@ -31,17 +31,17 @@ from ..model.evidence.threads import Threads
 from ..model.process import Process, Role
 from ..model.ranks import RankSet, ranks_phrase
 from . import Rule
-from ._death import dead, ended
+from ._death import ended
 from ._say import waited_for
 
 
 def check(case: Case) -> Iterator[Finding]:
     gone = RankSet(case.ranks) - RankSet(case.by_rank) | RankSet(
-        member.rank for member in case.with_role(Role.RANK) if member.rank is not None and dead(member)
+        member.rank for member in case.with_role(Role.RANK) if member.rank is not None and member.dead
     )
-    if not gone or not case.snapshot.live or not any(not dead(member) for member in case.with_role(Role.RANK)):
+    if not gone or not case.snapshot.live or not any(not member.dead for member in case.with_role(Role.RANK)):
         return
-    bodies = tuple(member.process for member in case if dead(member) and member.role in (Role.RANK, Role.OTHER))
+    bodies = tuple(member.process for member in case if member.dead and member.role in (Role.RANK, Role.OTHER))
     roots = [root for root in case.graph.roots if is_absent(root.ref) or root.ref in {body.ref for body in bodies}]
     if not bodies and not _missed(case, roots):
         return  # it may have done its part, or be about to start
@@ -68,7 +68,7 @@ def _missed(case: Case, roots: list[Root]) -> bool:
     """Whether somebody has lacked them for long: waits for them, or knocks at the meeting point since it was started."""
     if any(case.stuck(root.age_s) for root in roots):
         return True
-    living = [case.standings[member.ref] for member in case.by_rank.values() if not dead(member)]
+    living = [case.standings[member.ref] for member in case.by_rank.values() if not member.dead]
     return any(_meets(case, root) for root in roots) and all(_old(case, one.member) for one in living)
 
 

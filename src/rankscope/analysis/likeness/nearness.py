@@ -53,10 +53,10 @@ def compare(table: Weights, said: Collection[str]) -> Likeness:
     known = sorted(word for word in said if word in table.words)
     if len(known) < _FEW:
         return Likeness()
-    length = math.sqrt(sum(table.words[word][0] ** 2 for word in known))
+    length = math.sqrt(sum(table.rarity(word) ** 2 for word in known))
     scores = list(table.rest)
     for word in known:
-        for at, number in table.words[word][1]:
+        for at, number in table.adds(word):
             scores[at] += number / length
     return Likeness(dict(zip(table.classes, scores)), frozenset(known))
 
@@ -64,5 +64,5 @@ def compare(table: Weights, said: Collection[str]) -> Likeness:
 def telling(table: Weights, said: Collection[str], cls: str) -> tuple[str, ...]:
     """The words, all known to the table, that speak most for a class."""
     at = table.classes.index(cls)
-    speak = ((dict(table.words[word][1]).get(at, 0.0), word) for word in said)
+    speak = ((dict(table.adds(word)).get(at, 0.0), word) for word in said)
     return tuple(word for number, word in heapq.nlargest(_TELLING, speak) if number > 0)

@@ -7,7 +7,7 @@ by their rarity. The file is text: ``classes``, ``cases`` and ``rest`` (what sta
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,12 +18,23 @@ HEALTHY = "healthy"
 
 @dataclass(frozen=True)
 class Weights:
-    """``words[word]`` is its rarity and, by class, what it adds; ``cases`` how many of each class were learned from."""
+    """``cases`` is how many of each class were learned from. ``words`` are kept as they stand in the file, since a case has but
+    a few hundred of them."""
 
     classes: tuple[str, ...]
     cases: tuple[int, ...]
     rest: tuple[float, ...]
-    words: Mapping[str, tuple[float, tuple[tuple[int, float], ...]]]
+    words: Mapping[str, str]
+
+    def rarity(self, word: str) -> float:
+        """How much it tells that a case has this word."""
+        return int(self.words[word].split(maxsplit=1)[0]) / SCALE
+
+    def adds(self, word: str) -> Iterator[tuple[int, float]]:
+        """The classes for which a word speaks, and how much: less than nothing where it speaks against."""
+        for pair in self.words[word].split()[1:]:
+            at, number = pair.split(":")
+            yield int(at), int(number) / SCALE
 
 
 @functools.cache
@@ -34,12 +45,6 @@ def weights() -> Weights:
 
 def parse(text: str) -> Weights:
     """The table in a text; lines that begin with # are for people."""
-    lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
-    head = {name: row for name, *row in lines[:3]}
-    rest = tuple(map(float, head["rest"]))
-    return Weights(tuple(head["classes"]), tuple(map(int, head["cases"])), rest, dict(map(_word, lines[3:])))
-
-
-def _word(row: list[str]) -> tuple[str, tuple[float, tuple[tuple[int, float], ...]]]:
-    adds = (pair.split(":") for pair in row[2:])
-    return row[0], (int(row[1]) / SCALE, tuple((int(at), int(number) / SCALE) for at, number in adds))
+    lines = [line.split(" ", 1) for line in text.splitlines() if line and not line.startswith("#")]
+    classes, cases, rest = (numbers.split() for _, numbers in lines[:3])
+    return Weights(tuple(classes), tuple(map(int, cases)), tuple(map(float, rest)), dict(lines[3:]))

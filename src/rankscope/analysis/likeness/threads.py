@@ -44,6 +44,6 @@ def most_alike(known: Iterable[Thread], table: Weights, cls: str, said: Collecti
 
 def _share(thread: Thread, table: Weights, said: Collection[str]) -> float:
     """How much of a thread's words are there: the cosine over rarities, as if the case had no others."""
-    rarities = {word: table.words[word][0] ** 2 for word in thread.words if word in table.words}
+    rarities = {word: table.rarity(word) ** 2 for word in thread.words if word in table.words}
     shared = sum(rarity for word, rarity in rarities.items() if word in said)
     return math.sqrt(shared / sum(rarities.values())) if rarities and shared else 0.0

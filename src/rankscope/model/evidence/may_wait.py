@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from . import evidence
 
+TERMINALS = ("/dev/pts/", "/dev/tty")  # how the paths of terminals begin
+
 
 @dataclass(frozen=True)
 class OpenWait:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 
 from ...model.evidence.files import OpenFile, OpenFiles
-from ...model.evidence.may_wait import MayWait, OpenWait
+from ...model.evidence.may_wait import TERMINALS, MayWait, OpenWait
 from ...model.evidence.sockets import Socket, Sockets, inode_of
 from ...model.evidence.threads import KernelThread, Threads
 from .. import procfs
@@ -26,7 +26,6 @@ _UNIX = ("unix_stream", "sock_alloc_send")
 _ACCEPT = ("inet_csk_accept", "unix_accept")
 _POLL = ("poll_schedule_timeout", "do_poll", "do_sys_poll", "do_select", "core_sys_select")
 _EPOLL = ("ep_poll", "do_epoll_wait")
-_TERMINALS = ("/dev/pts/", "/dev/tty")
 _TALKS = ("established", "close-wait", "syn-sent")
 _EPOLL_TARGET = re.compile(rb"^tfd:\s*(\d+)", re.MULTILINE)
 _MAX_THREADS = 64
@@ -88,7 +87,7 @@ def _pipes(files: tuple[OpenFile, ...], end: str) -> tuple[int, ...]:
 
 def _terminals(files: tuple[OpenFile, ...]) -> tuple[int, ...]:
     """The first descriptor of each terminal that can be read."""
-    found = {one.target: one.fd for one in reversed(files) if one.target.startswith(_TERMINALS) and "r" in one.mode}
+    found = {one.target: one.fd for one in reversed(files) if one.target.startswith(TERMINALS) and "r" in one.mode}
     return tuple(sorted(found.values()))
 
 
