@@ -7,6 +7,7 @@ import pathlib
 import pytest
 
 from rankscope.formats.gather import gather
+from rankscope.model.diagnosis import Certainty
 from rankscope.pipeline import judge
 
 SENTENCES = (pathlib.Path(__file__).parent / "sentences_below.txt").read_text().splitlines()
@@ -60,6 +61,15 @@ kernel-failed-earlier | compute-sanitizer shows no errors
 shm-full | df -h: shm 64M 0 64M 0% /dev/shm
 versions-differ | the driver on all nodes is not different
 limit-reached | the pids cgroup limit is unlimited, 10 processes run
+gpu-failed | nvidia-smi never hangs
+gpu-failed | the log rules out that a GPU was throttled
+disk-full | /home is filled up to 3 %
+disk-full | the disk is not full
+versions-differ | two different libnccl are not loaded in one process
+kernel-spins | nsys shows that no kernel runs for minutes
+meeting-point-unreachable | MASTER_ADDR is set and is not wrong
+killed-for-memory | sacct never says OUT_OF_MEMORY
+filesystem-stall | the dataset is not on a FUSE mount that hangs
 """.strip().splitlines()
 
 
@@ -89,3 +99,22 @@ def test_a_sentence_of_something_else_is_no_sign(line: str, tmp_path: pathlib.Pa
     (tmp_path / "00_console.txt").write_text("epoch 0 step 10 loss 2.31\nepoch 0 step 20 loss 2.25\n")
     (tmp_path / "01_observation.txt").write_text(f"the job hangs, nothing more is printed\n{sentence}\n")
     assert rule not in {finding.rule for finding in judge(gather([tmp_path])).findings}
+
+
+# The same words as a question, an advice, a supposition, or of another run: at most possible.
+PERHAPS = """
+gpu-failed | is it because nvidia-smi hangs?
+gpu-failed | if nvidia-smi hangs, reboot the node
+disk-full | make sure that the disk is full of data before the start
+disk-full | check whether the disk is full
+disk-full | last month the disk was full
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("line", PERHAPS)
+def test_a_sentence_that_only_supposes_is_no_strong_sign(line: str, tmp_path: pathlib.Path) -> None:
+    rule, _, sentence = line.partition(" | ")
+    (tmp_path / "00_console.txt").write_text("epoch 0 step 10 loss 2.31\nepoch 0 step 20 loss 2.25\n")
+    (tmp_path / "01_observation.txt").write_text(f"the job hangs, nothing more is printed\n{sentence}\n")
+    found = judge(gather([tmp_path])).findings
+    assert all(one.certainty is Certainty.POSSIBLE for one in found if one.rule == rule)

@@ -50,7 +50,8 @@ _DUMPED = re.compile(
 )
 # A program's own message, wherever somebody quotes it.
 _MESSAGE = re.compile(
-    r"\b[A-Z]\w*(?:Error|Exception|Warning)\b:|^\W*(?:[Ee]rror|ERROR|WARN\w*|[Ww]arning|FATAL|[Ff]atal)\b:"
+    r"\b[A-Z]\w*(?:Error|Exception|Warning)\b:|^\W*(?:[Ee]rror|ERROR|WARN\w*|[Ww]arning|FATAL|[Ff]atal)\b:|NCCL (?:WARN|INFO|ERROR)|\b[\w/.-]+\.(?:cc|cpp|cxx|cu|c|h|hpp|py|go|rs):\d+|"
+    r"\d\d:\d\d:\d\d[.,]\d{3}|^\W*[\w./-]+\[\d+\]:|^\[(?:rank ?)?\d+\]:|\(\w+ pid=\d+|\berrno\b|^\s*what\(\):|terminate called|level=\w+"
 )
 PROSE_LINES = 80
 LISTED_LINES = 400

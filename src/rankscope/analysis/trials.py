@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from .accounts import Account
+from .meant import asks
 
 _GOOD_WORDS = (
     r"works?|worked|makes? (?:it|them|this|everything|\w+) (?:train|run|start|work|pass|stable|return|finish|complete|succeed|go on|connect)|lets? (?:it|them|all \w+|the \w+|every\w*|\w+ ranks) (?:go on|run|continue|proceed|start|finish|pass)|(?:it|they|everything|training|all|then|now) (?:trains?|starts|connects|returns)|(?:ran|serve[sd]?|train(?:s|ed)?|held|lasts?|stays? up) (?:[\w']+ ){0,4}?(?:for )?(?:days|weeks|months)|is good|(?:hangs?|problems?|crash\w*|errors?|freez\w+|stalls?|failures?) (?:have |has |then )?(?:stopped|ceased|ended)|working|fine|ok|okay|pass(?:es|ed)?|succe(?:ed\w*|ss\w*)|runs|ran|run (?:through|fine|clean\w*|ok|to the end)|complete[sd]?|finish(?:es|ed)?|clean(?:ly)?|stable|survive[sd]?|"
@@ -99,7 +100,7 @@ def cured(account: Account, change: re.Pattern[str]) -> str | None:
             whole = _outcomes(sentence)
             for part in filter(None, _PARTS.split(sentence)):
                 found = change.search(part)
-                if found is None or _ADVISED.search(sentence):
+                if found is None or _ADVISED.search(sentence) or asks(sentence):
                     continue
                 outcome = _outcome(part)
                 if outcome is None and len(whole) == 1:
@@ -135,7 +136,7 @@ def _joined(lines: list[str], about: re.Pattern[str]) -> Iterator[str]:
 def told(line: str) -> Iterator[Trial]:
     """The trials of one line; a release without an outcome of its own has that of its sentence."""
     for sentence in _SENTENCE.split(line):
-        if _ADVISED.search(sentence):
+        if _ADVISED.search(sentence) or asks(sentence):
             continue
         parts = [part for part in _PARTS.split(sentence) if part and part.strip()]
         whole = _outcomes(sentence)

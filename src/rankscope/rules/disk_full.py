@@ -38,7 +38,7 @@ _SIGNS = (
     Sign(r"\b\d+ requested and \d+ written\b|MDB_MAP_FULL|MapFullError|OUT-OF-RESOURCE[^\n]*(?:space|/tmp)|basic_ios::clear: iostream error", "a write found no space", LIKELY),
     Sign(r"database or disk is full|SQLITE_FULL|StorageFull|os error 28|errno ?[=:] ?28\b|Not enough (?:free )?disk space|Insufficient disk space|cannot create temp file for here-document|No usable temporary directory",
          "a program says that its disk is full", unless=(_SHM,)),
-    Sign(r"(?:\b(?:disk|partition|volume|filesystem|file system|drive|scratch|home|SSD|NVMe)|/(?:tmp|var))\b[^\n]{0,40}\b(?:was|is|were|got|became|ran|runs|fills?|filled) (?:completely |almost )?(?:full|up)\b|\bquota\b[^\n]{0,30}\b(?:used up|exhausted|hit|exceed\w*|reached|full)\b", "a file system is full", unless=(_SHM,), prose=True),
+    Sign(r"(?:\b(?:disk|partition|volume|filesystem|file system|drive|scratch|home|SSD|NVMe)|/(?:tmp|var))\b[^\n]{0,40}\b(?:was|is|were|got|became|ran|runs|fills?|filled) (?:completely |almost )?(?:full|up)\b(?! to (?!100)\d)|\bquota\b[^\n]{0,30}\b(?:used up|exhausted|hit|exceed\w*|reached|full)\b", "a file system is full", unless=(_SHM,), prose=True),
     Sign(r"low on resource: ephemeral-storage|ephemeral[- ]storage[^\n]{0,60}exceed\w*|\bDiskPressure\b[^\n]*\bTrue\b|EvictionThresholdMet[^\n]*(?:storage|disk|nodefs|imagefs)", "the node's disk is full for its containers"),
     Sign(r"is over 9\d% full|\s9[89]% +/(?!dev|sys|proc|run|snap|boot)\S*$", "a file system is nearly full", POSSIBLE, unless=(_SHM,)),
     Sign(r"inline_container\S*[^\n]*unexpected pos \d+ vs \d+", "a checkpoint was written shorter than it is", unless=(_SHM,)),

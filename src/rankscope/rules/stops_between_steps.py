@@ -24,8 +24,8 @@ from ._text import HALTS, POSSIBLE, Sign, text_rule
 
 _MANY = r"\b(?:DDP|ddp\w*|distributed|FSDP|ZeRO\S*|deepspeed|torchrun|nproc\w*|[2-9]\d? ?[x×]? ?(?:\w+ )?(?:gpus?|ranks|processes|nodes)|multi[- ]?(?:gpu|node)|ranks?|accelerate|all_?reduce|NCCL|Watchdog|both GPUs|world_size|horovod)\b"
 _PLACE = (
-    r"\b(?:end|last (?:\w+ )?(?:step|batch|iteration)|start|beginning|final (?:step|batch|iteration)|completion) (?:of|in) (?:the |an? |each |every |its |one )?(?:\w+ )?(?:epochs?|validation|evaluation|training epoch)\b|"
-    r"\b(?:after|before|during|when|while|at|on|in)\b[^\n.]{0,24}\b(?:validat\w+|evaluat\w+|eval\b|sav(?:e|es|ing)\b|checkpoint\w*|sanity check\w*|logging|metrics?|early stopping|(?:next|new|second|first|last) (?:epoch|evaluation|validation|batch))"
+    r"(?:\b(?:end|last (?:\w+ )?(?:step|batch|iteration)|start|beginning|final (?:step|batch|iteration)|completion) (?:of|in) (?:the |an? |each |every |its |one )?(?:\w+ )?(?:epochs?|validation|evaluation|training epoch)\b|"
+    r"\b(?:after|before|during|when|while|at|on|in)\b[^\n.]{0,24}\b(?:validat\w+|evaluat\w+|eval\b|sav(?:e|es|ing)\b|checkpoint\w*|sanity check\w*|logging|metrics?|early stopping|(?:next|new|second|first|last) (?:epoch|evaluation|validation|batch)))"
 )
 _STOPS = r"\b(?:hangs?|hung|hanging|stuck|freez\w+|froze\w*|stops?|stalls?|deadlock\w*|stands? still|blocks?|never (?:returns?|continues?|starts?)|nothing\b|does not move|no longer moves)\b"
 _ELSE = r"data ?loader worker|pt_data_worker|out of memory|illegal memory|Xid|No space left|exitcode|SIGKILL|Address already in use|Connection refused|P2P_DISABLE|IB_DISABLE|\bfork(?:s|ed|ing)\b"
