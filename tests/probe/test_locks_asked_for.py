@@ -73,6 +73,7 @@ fcntl.flock(index, fcntl.LOCK_EX)
 keeper = subprocess.Popen(["sleep", "100"], pass_fds=[index], stdout=-3, stderr=-3)
 print(keeper.pid, flush=True)
 """
+CLOSES = LEAVES + "os.close(index)\nos.close(1)\nimport time\ntime.sleep(100)\n"
 WAITS = "import fcntl, sys; fcntl.flock(open(sys.argv[1]), fcntl.LOCK_EX)"
 
 
@@ -92,3 +93,21 @@ def test_a_flock_is_held_by_who_inherited_its_file(tmp_path: pathlib.Path) -> No
         os.kill(keeper, signal.SIGKILL)
         waiter.kill()
         waiter.wait()
+
+
+def test_a_flock_that_its_taker_has_closed_is_held_by_who_inherited_it(tmp_path: pathlib.Path) -> None:
+    """The taker lives on without the file: it waits for nothing of that lock, and keeps nobody waiting."""
+    taker = subprocess.Popen([sys.executable, "-c", CLOSES, str(tmp_path / "index")], stdout=subprocess.PIPE, text=True)
+    said = taker.stdout.read() if taker.stdout else ""
+    keeper = int(said)
+    waiter = subprocess.Popen([sys.executable, "-c", WAITS, str(tmp_path / "index")])
+    try:
+        place = pathlib.Path(f"/proc/{waiter.pid}/wchan")
+        wait_until(lambda: "lock" in place.read_text(), what="it waits for the lock")
+        (lock,) = asked(waiter.pid)
+        assert (lock.holders, lock.holder_name) == ((keeper,), "sleep")
+    finally:
+        os.kill(keeper, signal.SIGKILL)
+        for one in (waiter, taker):
+            one.kill()
+            one.wait()

@@ -5,7 +5,7 @@ Pipe ends share an inode; sockets of one host name each other's; sockets of two 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ...model.diagnosis import Wait
 from ...model.evidence.blocked import Blocked
@@ -32,7 +32,7 @@ def find(scene: Scene) -> Iterator[Wait]:
             continue
         for target in _blocked_on(standing):
             if isinstance(target, Socket):
-                peers = eldest(scene, held.of_peer(ref.host, target))
+                peers = _peers(scene, ref, held.of_peer(ref.host, target))
                 others = [one for one in peers if not _listens_aside(scene.standings.get(one), target)]
             else:
                 others = held.pipes.get((ref.host, target, _wanted(standing)), [])
@@ -48,6 +48,12 @@ def find(scene: Scene) -> Iterator[Wait]:
                     and not _shared(scene, standing, other, target)
                 ):
                     yield Wait(ref, other, other_end(target), standing.still_s)
+
+
+def _peers(scene: Scene, ref: ProcessRef, holders: Sequence[ProcessRef]) -> list[ProcessRef]:
+    """Who uses the other end of a socket: of a pair that its maker has kept whole, the one to whom it gave an end."""
+    given = [one for one in holders if one != ref]
+    return given if len(given) == 1 else eldest(scene, holders)
 
 
 def _blocked_on(standing: Standing) -> Iterator[Socket | str]:

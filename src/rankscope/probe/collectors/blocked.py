@@ -142,7 +142,8 @@ def _file_locks(target: Target, kernel: Threads) -> tuple[HeldLock, ...]:
         if not waiting:
             holders[number] = (kind, int(owner), inode)
         elif number in holders and (int(owner) in mine or (int(owner) == -1 and _inode(inode) in asked)):
-            keepers = _keepers(target, holders[number][1], inode)
+            held, taker, _ = holders[number]
+            keepers = _keepers(target, held, taker, inode)
             found.append(HeldLock(pid, kind, _path(target, inode), keepers, _comm(target, keepers[0])))
     return tuple(dict.fromkeys(found))
 
@@ -163,15 +164,22 @@ def _inode(device_inode: str) -> int:
     return int(device_inode.rsplit(":", 1)[-1])
 
 
-def _keepers(target: Target, taker: int, device_inode: str) -> tuple[int, ...]:
-    """Who holds a lock: its taker; where that has ended or is not told, those that have the open file, to which such locks
-    belong (flock(2), fcntl(2)). The kernel shows the lock beside such a descriptor in fdinfo (proc(5))."""
-    if os.path.exists(f"{target.proc}/{taker}/stat"):
-        return (taker,)
+def _keepers(target: Target, kind: str, taker: int, device_inode: str) -> tuple[int, ...]:
+    """Who holds a lock: its taker; where that has ended, has closed the file or is not told, those that have the open file,
+    to which such locks belong (flock(2), fcntl(2)). The kernel shows the lock beside such a descriptor in fdinfo (proc(5))."""
     inode = device_inode.rsplit(":", 1)[-1].encode()
     mark = re.compile(rb"^lock:.*:" + re.escape(inode) + rb"\s", re.MULTILINE)
+    # A lock of fcntl is its process's own, and goes with the first descriptor of the file that it closes.
+    lives = os.path.exists(f"{target.proc}/{taker}/stat")
+    if lives and (kind == "POSIX" or _has(f"{target.proc}/{taker}/fdinfo", mark)):
+        return (taker,)
     found = [pid for pid in procfs.pids(target.proc)[:_MAX_PROCESSES] if _bears(f"{target.proc}/{pid}/fdinfo", mark)]
     return tuple(found) or (taker,)
+
+
+def _has(folder: str, mark: re.Pattern[bytes]) -> bool:
+    """Whether a process has the lock still, as far as we may see."""
+    return not os.access(folder, os.R_OK | os.X_OK) or _bears(folder, mark)
 
 
 def _bears(folder: str, mark: re.Pattern[bytes]) -> bool:
