@@ -16,7 +16,9 @@ from rankscope.pipeline import case_of, judge
 
 MAIN = Frame("main", "/job/train.py", 9)
 MEETS = Stack([MAIN, Frame("allreduce", MPI)])
-SENDS = Stack([MAIN, Frame("recv", MPI)])
+RECEIVES = Stack([MAIN, Frame("recv", MPI)])
+SENDS = Stack([MAIN, Frame("Send", MPI)])
+TELLS = Stack([Frame("main", "/job/train.py", 12), Frame("bcast", MPI)])
 TUNES = Stack([MAIN, Frame("tune", "/job/train.py", 33)])
 
 
@@ -33,11 +35,16 @@ def rank(number: int, place: int, every_s: float, stack: Stack, step: int, sleep
 
 
 def job(
-    away: Stack = TUNES, looks: int = 5, every_s: float = 10.0, steps: tuple[int, ...] = (), sleeps: int = 0
+    away: Stack = TUNES,
+    looks: int = 5,
+    every_s: float = 10.0,
+    steps: tuple[int, ...] = (),
+    sleeps: int = 0,
+    here: Stack = MEETS,
 ) -> Snapshot:
-    """Two ranks in an all-reduce, and one ``away``; ``steps`` are values of a counter of rank 0, look by look."""
+    """Two ranks in an all-reduce (or ``here``), and one ``away``; ``steps`` are values of a counter of rank 0, look by look."""
     refs = tuple(ProcessRef("n1", 70 + number, 1) for number in range(3))
-    stacks = (MEETS, MEETS, away)
+    stacks = (here, here, away)
     sweeps = tuple(
         Sweep(place, place * every_s, refs, tuple(
             item for number in range(3)
@@ -70,6 +77,29 @@ def test_ranks_that_spin_wait_for_the_one_that_is_elsewhere() -> None:
 )
 def test_nobody_is_accused_before_it_is_certain_that_they_stand_there(snapshot: Snapshot) -> None:
     assert accused(snapshot) == []
+
+
+def test_ranks_that_spin_in_different_collectives_do_not_meet() -> None:
+    (found,) = [one for one in judge(job(away=TELLS)).findings if one.kind is Kind.CAUSE]
+    assert (found.cls, list(found.ranks)) == ("collective-missed-by-rank", [2])
+    assert left_s(case_of(job(away=TELLS, looks=2, every_s=12.0))) == 18.0
+
+
+@pytest.mark.parametrize("here", [SENDS, RECEIVES])
+def test_ranks_that_all_send_or_all_receive_wait_in_a_circle(here: Stack) -> None:
+    """Whoever the partner is, it does the same."""
+    (found,) = [one for one in judge(job(here=here, away=here)).findings if one.kind is Kind.CAUSE]
+    assert (found.cls, list(found.ranks)) == ("p2p-order-deadlock", [])
+    assert left_s(case_of(job(here=here, away=here, looks=2, every_s=12.0))) == 18.0
+
+
+def test_who_receives_may_be_the_partner_of_who_sends() -> None:
+    assert accused(job(here=SENDS, away=RECEIVES)) == []
+    assert not [one for one in judge(job(here=SENDS, away=RECEIVES)).findings if one.kind is Kind.CAUSE]
+
+
+def test_ranks_in_different_collectives_that_go_on_are_looked_at_no_longer() -> None:
+    assert left_s(case_of(job(away=TELLS, looks=2, steps=(1, 2)))) is None
 
 
 def test_a_loop_that_turns_around_the_call_is_no_wait() -> None:

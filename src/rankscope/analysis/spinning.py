@@ -46,15 +46,20 @@ def aged(standings: Mapping[ProcessRef, Standing]) -> dict[ProcessRef, Standing]
 def left_s(standings: Iterable[Standing], enough_s: float) -> float | None:
     """How much longer to look until ranks that spin in a call count as stuck there.
 
-    None where none does, or where every rank is in such a call; and where somebody sleeps long enough to tell the age.
+    None where none does, or where every rank is in the same call; and where somebody sleeps long enough to tell the age.
     """
     ranks = [one for one in standings if one.member.role is Role.RANK]
     spun = [seen for one in ranks if (seen := spun_s(one)) is not None]
     away = [one for one in ranks if one.kind not in _MEETS]
-    if not spun or not away or any(map(advances, away)):
+    if not spun or any(map(advances, away)) or not (away or (len(spun) == len(ranks) and _pass_by(ranks))):
         return None
     if any(one.still_s is not None and one.still_s >= enough_s for one in ranks):
         return None
     looks = min(len(one.member.over_time(PythonStacks)) for one in ranks)
     left = enough_s - max(spun)
     return None if left <= 0 and looks >= LOOKS else max(left, 0.3)
+
+
+def _pass_by(ranks: list[Standing]) -> bool:
+    """Whether ranks that are all in a call cannot meet there: in different collectives, or in messages alone."""
+    return all(one.kind is Kind.P2P for one in ranks) or len({(one.kind, one.wait.op, one.site) for one in ranks}) > 1

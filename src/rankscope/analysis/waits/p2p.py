@@ -1,7 +1,8 @@
 """A rank in a send or receive waits for the peer that the call names (``src`` or ``dst`` among its locals).
 
 Where recorders hold messages (NCCL's, and those of prepared ranks), they decide. gloo's has none, so the arguments of the
-blocked call are all there is. A receive from any source waits for whoever still goes about something else.
+blocked call are all there is. A receive from any source waits for whoever still goes about something else. Calls of MPI show no
+arguments; where all ranks send, or all receive, each waits for one of the others, whichever it is, and so in a circle.
 """
 
 from __future__ import annotations
@@ -36,6 +37,21 @@ def find(scene: Scene) -> Iterator[Wait]:
             )
         elif peer is None and from_anybody(standing):
             yield from _possible_senders(scene, standing)
+        elif peer is None and _nobody_answers(scene):
+            for other in scene.of_role(Role.RANK):
+                if other is not standing:
+                    why = f"{standing.wait.op} with one of the others, who all do the same"
+                    yield Wait(standing.member.ref, other.member.ref, why, standing.still_s)
+
+
+# MPI's blocking calls of one direction; a buffered send (Bsend) waits for nobody, a Sendrecv goes both ways.
+_SENDS, _RECEIVES = {"send", "ssend"}, {"recv", "mprobe", "probe"}
+
+
+def _nobody_answers(scene: Scene) -> bool:
+    """Whether every rank of the job stands in a send, or every one in a receive, so that none of them has a partner."""
+    ops = {one.wait.op.rsplit(".", 1)[-1].lower() if one.kind is Kind.P2P else "" for one in scene.of_role(Role.RANK)}
+    return not scene.missing and (ops <= _SENDS or ops <= _RECEIVES)
 
 
 def _possible_senders(scene: Scene, receiver: Standing) -> Iterator[Wait]:
