@@ -14,12 +14,12 @@ from .accounts import Account
 from .meant import asks
 
 _GOOD_WORDS = (
-    r"works?|worked|makes? (?:it|them|this|everything|\w+) (?:train|run|start|work|pass|stable|return|finish|complete|succeed|go on|connect)|lets? (?:it|them|all \w+|the \w+|every\w*|\w+ ranks) (?:go on|run|continue|proceed|start|finish|pass)|(?:it|they|everything|training|all|then|now) (?:trains?|starts|connects|returns)|(?:ran|serve[sd]?|train(?:s|ed)?|held|lasts?|stays? up) (?:[\w']+ ){0,4}?(?:for )?(?:days|weeks|months)|is good|(?:hangs?|problems?|crash\w*|errors?|freez\w+|stalls?|failures?) (?:have |has |then )?(?:stopped|ceased|ended)|working|fine|ok|okay|pass(?:es|ed)?|succe(?:ed\w*|ss\w*)|runs|ran|run (?:through|fine|clean\w*|ok|to the end)|complete[sd]?|finish(?:es|ed)?|clean(?:ly)?|stable|survive[sd]?|"
+    r"works?|worked|makes? (?:it|them|this|everything|\w+) (?:train|run|start|work|pass|stable|return|finish|complete|succeed|go on|connect)|lets? (?:it|them|all \w+|the \w+|every\w*|\w+ ranks) (?:go on|run|continue|proceed|start|finish|pass)|(?:it|they|everything|training|all|then|now) (?:trains?|starts|connects|returns)|serves|(?:ran|serve[sd]?|train(?:s|ed)?|held|lasts?|stays? up) (?:[\w']+ ){0,4}?(?:for )?(?:days|weeks|months)|is good|(?:hangs?|problems?|crash\w*|errors?|freez\w+|stalls?|failures?) (?:have |has |then )?(?:stopped|ceased|ended)|working|fine|ok|okay|pass(?:es|ed)?|succe(?:ed\w*|ss\w*)|runs|ran|run (?:through|fine|clean\w*|ok|to the end)|complete[sd]?|finish(?:es|ed)?|clean(?:ly)?|stable|survive[sd]?|"
     r"fix(?:es|ed)|solve[sd]?|resolve[sd]?|cure[sd]?|help(?:s|ed)?|avoid(?:s|ed)?|eliminate[sd]?|gone|goes away|went away|disappear(?:s|ed)?|vanish(?:es|ed)?|not reproducible|unaffected|(?:starts?|profiles?|behaves?|trains?|serves?|exits?|ends?|continues?|boots?|comes? up|goes? on) (?:normally|fine|as well|too|cleanly|as expected|without (?:any )?(?:problems?|issues?|trouble))"
 )
 _BAD_WORDS = (
     r"hangs?|hung|hanging|is bad|aborts?|aborted|dies|deadlock\w*|freez\w+|froze\w*|stuck|stall\w*|wedge[sd]?|crash\w*|fail\w*|broken?|breaks?|killed|time[sd]? ?-?out|timeouts?|stops?|stopped|segfault\w*|"
-    r"blocks?|blocked|affected|reproduce[sd]?|reproducible|reproduc\w+|never (?:ends?|returns?|finish\w*|completes?|gets past)|stands? still|regress\w*|problems?|errors?|issues?|bug|spins?|happens?|occurs?"
+    r"blocks?|blocked|affected|reproduce[sd]?|reproducible|reproduc\w+|never (?:ends?|returns?|finish\w*|completes?|gets past)|stands? still|regress\w*|(?:no|without|little) (?:change|effect|difference|success|luck)|problems?|errors?|issues?|bug|spins?|happens?|occurs?"
 )
 _NOT = r"(?:\b(?:not|never|no|without|nor|neither|cannot|none|don't|doesn't|didn't|isn't|hasn't|haven't|won't|can't|couldn't|wasn't|(?<![\d.])0)\b(?: \w+){0,3}? )"
 _OUTCOME = re.compile(rf"(?P<no>{_NOT})?(?<![\w./=-])(?:(?P<good>{_GOOD_WORDS})|(?P<bad>{_BAD_WORDS}))\b", re.I)

@@ -48,7 +48,7 @@ _SIGNS = (
     Sign(_DATA_WAIT, "a process waits for its next batch"),
     Sign(r"DataLoader timed out after|DataLoader worker \(pid\(?s?\)? ?[\d, ]+\) exited unexpectedly|worker_result_queue|Caught \w+ in DataLoader worker", "the loader itself reports its workers"),
     Sign(r"num_workers ?[=:>]+ ?0[^\n]{0,60}(?:work|fix|fine|ok|help|solv|no hang|not hang|disappear|resolv|go)|(?:work|fine|ok|fix|disappear|no hang|not hang|resolv|never happens?)\w*[^\n]{0,60}(?:with|when|if|by|using|setting)[^\n]{0,12}num_workers ?[=:]+ ?0", "it goes away without workers", prose=True),
-    Sign(r"\b(?:data ?loader|loader worker|data worker|prefetch\w*|data iterator|dataset worker)\b[^\n]{0,80}\b(?:hang|hung|stuck|stall|deadlock|freez|frozen|block|never|not deliver|stopped delivering|dead)", "somebody says that the loader does not deliver", prose=True),
+    Sign(r"\b(?:data ?loader|loader worker|data worker|prefetch\w*|data iterator|dataset worker)\b[^\n]{0,80}\b(?:hang|hung|stuck|stall|deadlock|freez|frozen|block|never (?!call|us|clos|stopp?)|not deliver|stopped delivering|dead)", "somebody says that the loader does not deliver", prose=True),
 )  # fmt: skip
 
 RULE = text_rule(

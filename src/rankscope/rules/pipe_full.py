@@ -45,7 +45,7 @@ _SIGNS = (
     Sign(r"_finalize_join|join_thread \((?:[^\n]*/)?multiprocessing/queues|_finalize_join", "a process waits at its end for its feeder to write all"),
     Sign(rf"{_SIZE}[^\n]*(?:finish\w*|work\w*|\bok\b|fine|pass\w*|complet\w*|succe\w+|return\w*)(?:[^\n]*\n)*?[^\n]*{_SIZE}[^\n]*(?:hang\w*|never|stuck|minutes|hours|block\w*|timeout|0% ?cpu|forever|does not)",
          "small results work, large ones do not", anywhere=(_JOIN,)),
-    Sign(r"\b(?:pipe|queue)[^\n]{0,60}(?:is |was )?(?:full|fills? up|64 ?k|65536|capacity|buffer limit)|(?:64 ?k|65536)[^\n]{0,60}(?:pipe|buffer|bytes?)", "a pipe or queue is full", prose=True),
+    Sign(r"(?<!send )(?<!receive )(?<!recv )\b(?:(?:std\w+|sub\w*)?pipes?|queues?)\b[^\n]{0,60}(?:is |was )?(?:full|fills? up|64 ?k|65536|capacity|buffer limit)|(?:64 ?k|65536)[^\n]{0,60}(?:pipe|buffer|bytes?)", "a pipe or queue is full", prose=True),
     Sign(r"join(?:s|ed|ing)?\b[^\n]{0,60}before[^\n]{0,40}(?:get|read|drain|consum|empty)|(?:before|without)[^\n]{0,30}(?:draining|reading|emptying|consuming)[^\n]{0,40}(?:queue|pipe)", "the process is joined before its queue is read", prose=True),
     Sign(r"\bwrite\(\d+, [^\n]*(?:unfinished[^\n]*|\"\.{0,3}(?:, \d+)?|[^)\s])$", "a write does not return, and its parent waits for the end of the writer", anywhere=(r"\b(?:wait4|waitid|waitpid)\([^\n]*(?:unfinished[^\n]*|, ?)$",), unless=(r"write\([^\n]*(?:socket|TCP|UNIX)",)),
     Sign(r"\b(?:stdout|stderr)=(?:subprocess\.|sp\.)?PIPE", "a child's output goes to a pipe and its parent only waits", anywhere=(r"\.(?:wait|poll)\(\)|wait \((?:[^\n]*/)?subprocess\.py|waitpid", r"hang|never|stuck|stay|block|does not (?:return|end|finish)|forever|for ever"), unless=(r"communicate\(", )),

@@ -32,7 +32,7 @@ _KERNEL = (
 _BACK = r"Connection restored|\bserver \S+ OK\b|\bis responding\b|\bback online\b|\brecovered\b|\brejoined\b|\b(?:osd|mds|mon)\d*\b[^\n]*\b(?:up|session established|reconnect success)\b"
 _SIGNS = (
     Sign(r"network (?:drive|share|mount|storage)[^\n]{0,80}(?:lost|down|unstable|gone|disconnect\w*|unavailable)|(?:lost|losing) (?:its |the )?connection to (?:the )?(?:nfs|storage|file server|mount|share)", "a network drive was lost", prose=True),
-    Sign(r"\b(?:df|ls|stat|lsof|du|find(?! (?:that|out|it|this|a|the|no)\b)|cat|cd|mount|touch)\b (?:[^\s,;]+ ){0,4}?(?:on (?:it|that node|the mount) )?(?:hangs?|blocks?|never returns?|does not return|stands? still)|\b(?:hangs?|blocks?)\b[^\n]{0,20}\b(?:df|ls)\b", "plain commands on files hang", prose=True),
+    Sign(r"\b(?:df|ls|stat|lsof|du|find(?! (?:that|out|it|this|a|the|no)\b)|cat|cd|mount|touch)\b (?:[^\s,;]+ ){0,4}?(?:on (?:it|that node|the mount) )?(?:hangs?|blocks?|never returns?|does not return|stands? still)|\b(?:hangs?|blocks?)\b[^\n,;]{0,20}\b(?:df|ls)\b", "plain commands on files hang", prose=True),
     Sign(r"\bwaiting \d+(?:\.\d+)? sec(?:onds)?, \w+: on \w+|\bmmdiag\b[^\n]*waiters", "GPFS has long waiters"),
     Sign(r"\b(?:in|state|status) (?-i:D)\b(?![\w'-])", "a process is in uninterruptible sleep"),
     Sign(r"\b(?:nfs: server \S+|server \S+) (?:is )?not responding", "a file server does not answer", until=_BACK),
