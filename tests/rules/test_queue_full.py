@@ -25,6 +25,16 @@ REDUCES = Stack(
     [Frame("main", "/job/run.py", 11), Frame("all_reduce", "/x/site-packages/torch/distributed/distributed_c10d.py", 5)]
 )
 WRITES = Stack([Frame("write", "/job/run.py", 20)])
+# It waits for the lock of the handler that the main thread is in; a logger's own method is called like its handler's.
+LOGS = Stack(
+    [
+        Frame("beat", "/job/run.py", 25),
+        Frame("handle", STD + "logging/__init__.py", 1589),
+        Frame("callHandlers", STD + "logging/__init__.py", 1661),
+        Frame("handle", STD + "logging/__init__.py", 952),
+        Frame("acquire", STD + "logging/__init__.py", 901),
+    ]
+)
 IDLES = Stack([Frame("_worker", STD + "concurrent/futures/thread.py", 81)])
 
 
@@ -49,6 +59,10 @@ def test_a_queue_that_nobody_empties() -> None:
     found = rules(IDLES)
     assert "queue-full" in found
     assert "fork-took-a-lock" not in found
+
+
+def test_a_thread_that_wants_the_log_s_lock_takes_nothing_from_the_queue() -> None:
+    assert rules(LOGS) == {"queue-full"}
 
 
 def test_who_should_take_and_stands_is_the_cause() -> None:

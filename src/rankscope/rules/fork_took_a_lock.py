@@ -27,11 +27,11 @@ import re
 from collections.abc import Iterator
 
 from ..analysis.accounts import Account, Seen, accounts
-from ..analysis.case import Case
+from ..analysis.case import Case, Member
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.frames import at_rest, kind_of, wait_of
 from ..analysis.origin import module_path
-from ..analysis.threads import forked
+from ..analysis.threads import forked, possible_holders, views
 from ..model.diagnosis import Finding
 from ..model.evidence.stacks import Frame
 from ..model.process import Role
@@ -112,18 +112,29 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _may_be_forked(case: Case, account: Account) -> bool:
-    """Whether a subject may be a forked child: of a live job, one that still bears its parent's frames or command."""
+    """Whether a subject may be a forked child: of a live job, one that still bears its parent's frames or command, and none of
+    whose own threads may hold the lock for which another one waits."""
     members = [case.by_ref[ref] for ref in account.refs if ref in case.by_ref] if case.snapshot.live else []
     commands = {one.ref.pid: one.process.command for one in case} if members else {}
     return not members or any(
-        forked(one)
-        or (
-            one.role is not Role.RANK
-            and one.process.command
-            and one.process.command == commands.get(one.process.parent)
+        not _locked_at_home(one)
+        and (
+            forked(one)
+            or (
+                one.role is not Role.RANK
+                and one.process.command
+                and one.process.command == commands.get(one.process.parent)
+            )
         )
         for one in members
     )
+
+
+def _locked_at_home(member: Member) -> bool:
+    """Whether a thread of the process waits for a lock that another thread of it may hold."""
+    threads = views(member)
+    wanted = any(view.wants_lock for view in threads)
+    return wanted and bool(possible_holders(tuple(view for view in threads if not view.wants_lock)))
 
 
 def _locked_children(case: Case) -> Iterator[Hit]:

@@ -7,8 +7,9 @@ task is lost and `get()` or `map()` waits for ever; a hand-made protocol over qu
 ## How it is recognised
 A process waits for a result, and one of its children is a zombie that ended badly, or disappeared between the looks, or still
 bears the frames in which a pool makes up for a worker that ended; or it waits for a pool of processes of which none lives,
-because each new one fails before its first task. Or it waits in a lock, condition or barrier of multiprocessing, and another
-child of its parent is such a zombie; a lock of a manager is waited for by the thread that serves the one who asks.
+because each new one fails before its first task. Or it waits in a lock, condition or barrier of multiprocessing or for
+room in a queue, and another child of its parent is such a zombie; a lock of a manager is waited for by the thread that serves
+the one who asks.
 
 ## What to do
 Find why the child died (`dmesg` for the OOM killer, its core file, its last output). Use `concurrent.futures`, which raises
@@ -63,7 +64,7 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _siblings(case: Case) -> Iterator[Finding]:
-    """A lock, condition or barrier between children of one parent, of whom one has died; told once per dead child."""
+    """A lock, condition, barrier or full queue between children of one parent, of whom one has died; told once per dead child."""
     told: set[ProcessRef] = set()
     for standing in case.standings.values():
         member = standing.member
@@ -140,11 +141,15 @@ def _serves(view: ThreadView) -> bool:
 
 
 def _between_processes(standing: Standing) -> bool:
-    """Whether it waits in one of multiprocessing's locks, conditions or barriers, and not for work."""
+    """Whether it waits in one of multiprocessing's locks, conditions or barriers, or for room in a queue, and not for work."""
     if standing.kind is Wait.IDLE:
         return False
-    frames = standing.own_stack[standing.wait.user + 1 :]
-    return any(module_path_of(frame) == "multiprocessing/synchronize.py" for frame in frames)
+    frames = [
+        (module_path_of(one), one.function.rsplit(".", 1)[-1]) for one in standing.own_stack[standing.wait.user + 1 :]
+    ]
+    return any(file == "multiprocessing/synchronize.py" for file, _ in frames) or (
+        frames[-1:] == [("multiprocessing/queues.py", "put")]
+    )
 
 
 def _lost(standing: Standing, children: list[Member]) -> tuple[Member, str] | None:

@@ -61,11 +61,15 @@ def _wants_room(standing: Standing) -> bool:
 
 
 def _somebody_takes(case: Case, standing: Standing) -> bool:
-    """Whether a thread of the process, or a process of its family, stands in the job's code or works there."""
+    """Whether a thread of the process, or a process of its family, stands in the job's code or works there; one that wants
+    room itself, or a lock, takes nothing."""
     threads = (view for view in views(standing.member) if view.python is not standing.thread)
-    if any(view.wait.user >= 0 for view in threads):
+    if any(view.wait.user >= 0 and not view.wants_lock for view in threads):
         return True
-    return any(one.wait.user >= 0 and not one.member.gone and not idle_worker(one) for one in _family(case, standing))
+    return any(
+        one.wait.user >= 0 and not one.member.gone and not idle_worker(one) and not _wants_room(one)
+        for one in _family(case, standing)
+    )
 
 
 def _family(case: Case, standing: Standing) -> Iterator[Standing]:
