@@ -70,6 +70,18 @@ kernel-spins | nsys shows that no kernel runs for minutes
 meeting-point-unreachable | MASTER_ADDR is set and is not wrong
 killed-for-memory | sacct never says OUT_OF_MEMORY
 filesystem-stall | the dataset is not on a FUSE mount that hangs
+storage-silent | it hangs for 10 seconds, ls prints nothing
+storage-silent | ps: runc init in state D, its control group is FROZEN
+pipe-full | it is the pipeline of a GPU node, 64 cards are full of work
+pipe-full | the send queues are full on all three nodes
+call-missed | it hangs after 10K or more iterations
+failed-first | the web node waits, the worker's side is gone
+failed-first | the process that it forked is not there any more
+loader-silent | the DataLoader is kept for the whole run and never calls stop()
+helper-gone | the parent waits until the child is killed by hand
+versions-differ | main node with torch 1.9, 2 nodes with 8 GPUs each
+driver-not-ready | memory of a card is taken, nvidia-smi shows Unknown Error for it
+peer-to-peer-broken | NCCL_P2P_LEVEL=NVL: no change: data set of 5 GB; with a smaller one it starts
 """.strip().splitlines()
 
 

@@ -48,6 +48,7 @@ lock-taken-twice | WARNING: ThreadSanitizer: lock-order-inversion (potential dea
 kernel-spins | RuntimeError: CUDA error: the launch timed out and was terminated
 helper-gone | billiard.exceptions.WorkerLostError: Worker exited prematurely: signal 9 (SIGKILL) Job: 3.
 failed-first | Deadlock detected from rank: 3
+failed-first | RuntimeError: Rank 3 successfully reached monitoredBarrier, but received errors while waiting
 person-asked | interaction (pdb.py:365)
 """.strip().splitlines()
 

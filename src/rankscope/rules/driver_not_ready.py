@@ -48,7 +48,7 @@ _SIGNS = (
     Sign(r"\b(?:driver|nvidia-\w+|kernel)\b[^\n]{0,40}\b(?:upgrad|updat|install)\w*[^\n]{0,60}\b(?:until (?:a |the )?(?:reboot|restart)|needs? a reboot|not rebooted|without (?:a )?reboot)|\bunattended[- ]upgrad\w+[^\n]{0,80}\b(?:driver|CUDA|GPU)", "the driver was replaced under the running system", prose=True),
     Sign(r"\b(?:containers?|pods?)\b[^\n]{0,30}\b(?:no longer|does(?:n't| not)|do not|cannot|can't|lost|loses?)\b[^\n]{0,16}\b(?:see|find|access|its|their|the)?\b[^\n]{0,8}\bGPUs?\b|nvidia-smi[^\n]{0,40}(?:NVML|initiali[sz]e)[^\n]{0,12}Unknown Error", "the container lost its devices", prose=True),
     Sign(r"\bsystemctl daemon-reload\b", "the container lost its devices", anywhere=(r"\b(?:NVML|nvidia-smi|GPUs?|CUDA)\b",), prose=True),
-    Sign(r"\bfabric ?manager\b[^\n]{0,40}(?<!\bno )(?<!\b0 )(?<!without )\berrors?\b", "the fabric manager reports errors", prose=True),
+    Sign(r"\bfabric ?manager\b[^\n]{0,40}(?<!\b0 )\berrors?\b", "the fabric manager reports errors", prose=True),
     Sign(r"\b(?:NVML|driver)\b[^\n]{0,16}\bmismatch|\bdriver\b[^\n]{0,30}\b(?:upgrad|updat|replac)\w*\b[^\n]{0,16}\bwhile\b", "the driver was replaced under the running system", prose=True),
     Sign(r"failed call to cuInit|\bdrv(?:Err|RetCode) ?= ?[1-9]\d*|\baclInit failed|GPU driver is not loaded|(?:PI|UR_RESULT)_ERROR_DEVICE_NOT_FOUND|No device of requested type available|could not create device node", "the driver does not let the program in", unless=(r"forked subprocess|os\.fork\b",)),
     Sign(r"hipErrorNoDevice|no ROCm-capable device", "no device is seen", POSSIBLE),

@@ -44,7 +44,7 @@ _SIGNS = (
     Sign(r"possible GIL[- ]induced hang|GIL[- ]induced|GIL (?:checker|deadlock)", "the program itself suspects the GIL"),
     Sign(r"Waiting for the GIL", "the interpreter says that a thread waits for the GIL", also=(r"mutex_lock|cuda|malloc|rpc|nccl|allocator|c10|synchronize",)),
     Sign(r"\b(?:wait(?:s|ing|ed)?|block(?:s|ed)?|stuck|want(?:s)?|need(?:s)?|acquir\w+|re-?acquir\w+|tak\w+)\b[^\n]{0,40}\b(?:the |for the |to get the )?(?:GIL|interpreter lock)\b", "a thread waits for the GIL",
-         anywhere=(r"(?:hold\w*|keep\w*|own\w*|held|has|owns)\b[^\n]{0,30}\bGIL\b|\bGIL\b[^\n]{0,40}(?:held|holder|owner|not released)|active\+gil|without releasing",), prose=True),
+         anywhere=(r"(?:hold\w*|keep\w*|own\w*|held|has|owns)\b[^\n]{0,30}\bGIL\b|\bGIL\b[^\n]{0,40}(?:held|holder|owner|not released)|active\+gil|without releasing|\bwait(?:s|ing)? for (?:an? |the |that )?(?:\w+ ){0,2}(?:mutex|lock\b)",), prose=True),
     Sign(r"GIL\b[^\n]{0,60}(?:deadlock|held (?:by|while|in|during)|not released|never released|without releas\w+)|without releasing the GIL|hold(?:s|ing) the GIL", "the GIL is held by a thread that waits", prose=True),
     Sign(r"Could not acquire GIL within", "a rank could not take the GIL when it was asked to end"),
     Sign(r"\(idle\+gil\)|idle\+gil", "a thread that does not run keeps the GIL"),

@@ -61,7 +61,7 @@ _SIGNS = (
 )  # fmt: skip
 
 
-# Whether it was late or has gone is not in this message, but in what follows it.
+# Rank 0 broke off: it, or a rank that only its own log names, has failed.
 _UNCLEAR = "received errors while waiting"
 # A limit expired, or somebody stands at a meeting; what a log has gone on from is over.
 _WAITED = Sign(
@@ -74,7 +74,7 @@ _WAITED = Sign(
 def check(case: Case) -> Iterator[Finding]:
     busy = list(_busy_bars(case))
     waited = any(True for _ in hits(case, (_WAITED,)))
-    named = events(case, "torch.monitored_barrier_failed")
+    named = [event for event in events(case, "torch.monitored_barrier_failed") if _UNCLEAR not in event.text]
     missing = RankSet(rank for event in named for rank in (event.fields.get("missing") or ()) if isinstance(rank, int))  # type: ignore[union-attr]
     if busy and waited:
         ranks = missing or RankSet([0])
@@ -86,7 +86,7 @@ def check(case: Case) -> Iterator[Finding]:
         yield simple(
             RULE,
             f"ranks {missing} did not reach a monitored barrier in time",
-            POSSIBLE if all(_UNCLEAR in event.text for event in named) else LIKELY,
+            LIKELY,
             [named[0].text],
             _STEPS,
             missing,

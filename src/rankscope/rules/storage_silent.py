@@ -30,17 +30,19 @@ _KERNEL = (
 )
 # What the kernel and its file systems say when a server answers again.
 _BACK = r"Connection restored|\bserver \S+ OK\b|\bis responding\b|\bback online\b|\brecovered\b|\brejoined\b|\b(?:osd|mds|mon)\d*\b[^\n]*\b(?:up|session established|reconnect success)\b"
+# A frozen control group of the first version shows its processes in state D.
+_FROZEN = r"\bFROZEN\b|freezer\.state|cgroup\.freeze"
 _SIGNS = (
     Sign(r"network (?:drive|share|mount|storage)[^\n]{0,80}(?:lost|down|unstable|gone|disconnect\w*|unavailable)|(?:lost|losing) (?:its |the )?connection to (?:the )?(?:nfs|storage|file server|mount|share)", "a network drive was lost", prose=True),
     Sign(r"\b(?:df|ls|stat|lsof|du|find(?! (?:that|out|it|this|a|the|no)\b)|cat|cd|mount|touch)\b (?:[^\s,;]+ ){0,4}?(?:on (?:it|that node|the mount) )?(?:hangs?|blocks?|never returns?|does not return|stands? still)|\b(?:hangs?|blocks?)\b[^\n,;]{0,20}\b(?:df|ls)\b", "plain commands on files hang", prose=True),
     Sign(r"\bwaiting \d+(?:\.\d+)? sec(?:onds)?, \w+: on \w+|\bmmdiag\b[^\n]*waiters", "GPFS has long waiters"),
-    Sign(r"\b(?:in|state|status) (?-i:D)\b(?![\w'-])", "a process is in uninterruptible sleep"),
+    Sign(r"\b(?:in|state|status) (?-i:D)\b(?![\w'-])", "a process is in uninterruptible sleep", unless=(_FROZEN,)),
     Sign(r"\b(?:nfs: server \S+|server \S+) (?:is )?not responding", "a file server does not answer", until=_BACK),
     Sign(r"\b(?:Lustre|LustreError|MDS|OST)[^\n]*(?:Connection[^\n]*lost|not responding|timed out|evicted)|ceph[^\n]*(?:hung|stuck|slow ops)|"
          r"(?:mmfs|GPFS)[^\n]*(?:deadlock|waiter|lost|expel)|beegfs[^\n]*(?:timed? ?out|unreachable)", "a parallel file system lost its connection", until=_BACK),
     Sign(_KERNEL, "the kernel stands in a file system", also=(r"kill -9|cannot be killed|can(?:not|'t) (?:be )?kill|none can be killed|unkillable|refusing to freeze|kernel stack|uninterruptible|(?-i:(?<![%\w])D[sl<N+]*(?!\w))|state[: ]+D\b|blocked for more|uninterruptible|/proc/\d+/(?:stack|wchan)|\[<0",)),
     Sign(r"\b(?:top|htop|ps|atop)\b[^\n]{0,60}\b(?:with|has|have|had|as|shows|in) (?:an? |the )?(?:red )?(?:(?-i:D)(?=[,.;]|\s*$)|letter (?-i:D)\b)", "a process list shows it in state D, and its files are on a network drive", anywhere=(r"\b(?:network|nfs|remote|shared) (?:drive|share|mount|disk|volume|storage)\b",), prose=True),
-    Sign(r"\b(?:state|stat)\b[^\n]{0,10}\b(?-i:D)\b|\b(?-i:D) state\b|\bD \(disk sleep\)|uninterruptible sleep|disk sleep", "a process is in uninterruptible sleep", prose=True),
+    Sign(r"\b(?:state|stat)\b[^\n]{0,10}\b(?-i:D)\b|\b(?-i:D) state\b|\bD \(disk sleep\)|uninterruptible sleep|disk sleep", "a process is in uninterruptible sleep", unless=(_FROZEN,), prose=True),
     Sign(r"^[ \t]*\S+[ \t]+(?:\d+[ \t]+){1,3}.*[ \t](?-i:D[sl<N+]{0,4})(?!\S)", "ps shows a process in state D", LIKELY, also=(r"\bSTAT\b|\bWCHAN\b|\bS\b +\bPID\b|PID +\w+",)),
     Sign(r"\b(?:ps|top|htop|state|STAT|status)\b[^\n]{0,24}\b(?-i:D[sl+]?)\b(?![\w'-])", "a process in state D cannot be killed", also=(r"kill -9|cannot be killed|can't be killed|unkillable|SIGKILL has no effect",), prose=True),
     Sign(r"\b(?:storage|file|NFS|metadata|object|Lustre|Ceph|GPFS|BeeGFS)\b ?(?:servers?|nodes?|targets?|system|backend)\b[^\n]{0,30}\b(?:was|were|is|are|went|being) (?:down|offline|rebooted|unreachable|overloaded|unavailable)\b|\b(?:OST|MDS|OSD|NSD)s?\b ?\w{0,6} (?:was|were|is|are|went) (?:down|offline|inactive)\b", "a file server was away", prose=True),
