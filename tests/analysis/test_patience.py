@@ -9,18 +9,21 @@ from rankscope.model.evidence.stacks import Frame, PythonStacks, PythonThread, S
 from rankscope.model.evidence.threads import KernelThread, Threads
 from rankscope.model.process import Process, ProcessRef, Role
 from rankscope.model.snapshot import Effort, Item, Job, Snapshot, Sweep
-from rankscope.pipeline import case_of
+from rankscope.pipeline import case_of, judge
 
 REF = ProcessRef("n1", 70, 1)
 
 
-def computing(took_s: float, line: int = 9) -> Snapshot:
-    """Two looks at a process that wants the CPU and never sleeps; ``line`` is where it stands at the second."""
+def computing(took_s: float, line: int = 9, grew: int = 0) -> Snapshot:
+    """Two looks at a process that wants the CPU and never sleeps; ``line`` is where it stands at the second, ``grew`` by how
+    much it has more memory then."""
 
     def look(place: int) -> Sweep:
         stack = Stack([Frame("main", "/job/run.py", line if place else 9)])
         kernel = Threads(
-            (KernelThread(70, "python", "R", cpu_s=place * took_s, voluntary=3),), uptime_s=9 + place * took_s
+            (KernelThread(70, "python", "R", cpu_s=place * took_s, voluntary=3),),
+            uptime_s=9 + place * took_s,
+            rss_bytes=11_000_000 + place * grew,
         )
         stacks = PythonStacks((PythonThread(70, stack, "MainThread", holds_gil=True),), engine="test")
         return Sweep(place, place * took_s, (REF,), (Item(REF, kernel), Item(REF, stacks)))
@@ -42,6 +45,14 @@ def test_nothing_is_left_to_wait_for_where_it_moves_or_the_look_was_cut_short() 
     assert left(computing(took_s=12.0, line=10)) is None
     assert left(dataclasses.replace(computing(took_s=12.0), complete=False)) is None
     assert left(dataclasses.replace(computing(took_s=12.0), job=Job("none"))) is None
+
+
+def test_who_takes_and_gives_back_memory_calculates() -> None:
+    assert left(computing(took_s=12.0, grew=1 << 20)) is None
+    assert left(computing(took_s=12.0, grew=-1 << 20)) is None
+    assert left(computing(took_s=12.0, grew=4096)) == 18.0
+    assert judge(computing(took_s=40.0, grew=0)).verdict is not None
+    assert judge(computing(took_s=40.0, grew=1 << 20)).verdict is None
 
 
 def test_later_sweeps_are_numbered_on_and_their_cost_is_added() -> None:

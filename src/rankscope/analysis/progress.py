@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import statistics
 from collections.abc import Mapping
 
 from ..model.evidence.stacks import PythonStacks, PythonThread
@@ -45,7 +46,7 @@ def advances(standing: Standing) -> bool:
     first, last = looks[0], looks[-1]
     if transferred(standing.member) >= MUCH_BYTES or _works_below(standing) or _loop_turns(standing):
         return True
-    if (standing.helped and standing.kind in _AWAIT_WORK) or computes_natively(standing):
+    if (standing.helped and standing.kind in _AWAIT_WORK) or computes_natively(standing) or _fills_memory(standing):
         return True
     if _counts(first, last, computing=_computes(standing)) or starved(standing):
         return True
@@ -147,7 +148,24 @@ def spins_s(standing: Standing) -> float | None:
     slept = len({task.voluntary for task in tasks if task is not None}) != 1
     if len(looks) < 2 or standing.moved or slept or not _computes(standing) or not all(one.holds_gil for one in looks):
         return None
+    if _fills_memory(standing):
+        return None
     return times[-1] - times[0] if times[0] is not None and times[-1] is not None else None
+
+
+# Between two looks; an interpreter that does nothing new asks for less.
+_MUCH_MEMORY = 128 << 10
+
+
+def _fills_memory(standing: Standing) -> bool:
+    """Whether a thread that keeps the GIL in one instruction takes and gives back memory: a sort, a large number, a parser at
+    work. Nobody else of its process can do so meanwhile, and what goes round in circles needs no more than it has."""
+    sizes = [one.rss_bytes for one in standing.member.over_time(Threads)]
+    looks = _looks(standing)
+    if len(looks) < 2 or standing.moved or None in sizes or not all(one.holds_gil for one in looks):
+        return False
+    known = [size for size in sizes if size is not None]
+    return _computes(standing) and statistics.median(abs(b - a) for a, b in zip(known, known[1:])) >= _MUCH_MEMORY
 
 
 def _looks(standing: Standing) -> list[PythonThread]:

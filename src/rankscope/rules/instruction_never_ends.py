@@ -6,7 +6,8 @@ way to match, a sort or a sum of something endless. It cannot be interrupted fro
 
 ## How it is recognised
 A program of no job, at which somebody pointed, was seen at the same instruction in every look, over more than `--stuck-after`,
-with the same values in its variables, the GIL in its hands and a CPU at work. Where the first two looks show this, rankscope
+with the same values in its variables, the GIL in its hands and a CPU at work, and the memory of the process did not change: a
+long calculation takes and gives back memory all the time. Where the first two looks show this, rankscope
 goes on looking until that time is reached or something moves.
 
 ## What to do
