@@ -35,6 +35,11 @@ def lock_path(file: str, function: str) -> tuple[str, str] | None:
     return None
 
 
+def names_group(file: str) -> bool:
+    """Whether calls in this file are given a process group, and its module knows the ranks of each."""
+    return file.endswith("/torch/distributed/distributed_c10d.py")
+
+
 # What a job calls the number of a process in it; read of every frame, since a process without it is nobody.
 IDENTITY = frozenset({"rank", "global_rank", "world_rank", "local_rank"})
 

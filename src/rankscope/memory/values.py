@@ -21,6 +21,7 @@ PATH_LIMIT = 1024
 LOCALS_LIMIT = 64  # of one frame
 GLOBALS_LIMIT = 1024  # names looked at in a module
 ITEMS_LIMIT = 16
+RANKS_LIMIT = 256  # of one group
 DIGITS_LIMIT = 32
 _CELL, _FREE, _HIDDEN = 0x40, 0x80, 0x10
 _POINTER_MARKS = 7
@@ -56,6 +57,7 @@ class Values:
                     return
                 yield Local(depth, name, value, kind)
             yield from self._lock_path(depth, frame, code)
+            yield from self._group_ranks(depth, frame, code)
         except (Unreadable, struct.error):
             return
 
@@ -71,6 +73,28 @@ class Values:
                     pointer = dicts.attribute(objects, pointer, place[1])
                 if pointer and self._kind(objects.memory.read_some(pointer, _HEAD)) == "str":
                     yield Local(depth, "lock file", objects.text(pointer, PATH_LIMIT), "path")
+
+    def _group_ranks(self, depth: int, frame: RawFrame, code: Code) -> Iterator[Local]:
+        """The process group that a call of torch.distributed was given, as a local called ``group ranks``: its name and ranks.
+
+        Its module keeps ``_pg_names``, group → name, and ``_pg_group_ranks``, group → {rank in the job: rank in the group}.
+        """
+        objects = self._objects
+        for name, index, is_cell in self._slots(code) if scope.names_group(code.file) else ():
+            if name == "group" and not is_cell:
+                group = objects.pointer(frame.address + objects.layout.frame_values + 8 * index) & ~_POINTER_MARKS
+                namespace = objects.pointer(frame.address + objects.layout.frame_globals)
+                called, ranks = (self._of_key(namespace, table, group) for table in ("_pg_names", "_pg_group_ranks"))
+                if called and ranks and self._kind(objects.memory.read_some(called, _HEAD)) == "str":
+                    shown = [self._show(key, False) for key, _ in dicts.entries(objects, ranks, RANKS_LIMIT)]
+                    text = ",".join(one[0] for one in shown if one)
+                    yield Local(depth, "group ranks", f"{objects.text(called, VALUE_LIMIT)}: {text}", "ranks")
+
+    def _of_key(self, namespace: int, table: str, key: int) -> int:
+        """The value that a dict of a module has for this very object; 0 for none."""
+        where = dicts.lookup(self._objects, namespace, table, GLOBALS_LIMIT) if key else 0
+        pairs = dicts.entries(self._objects, where, GLOBALS_LIMIT) if where else ()
+        return next((value for one, value in pairs if one == key), 0)
 
     def _fast(self, frame: RawFrame, code: Code, every: bool) -> Iterator[tuple[str, str, str]]:
         slots = [slot for slot in self._slots(code) if every or slot[0] in scope.IDENTITY]

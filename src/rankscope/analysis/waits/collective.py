@@ -2,6 +2,7 @@
 
 Where recorders say who is missing, they decide. Otherwise the stacks do: ranks that stand in collectives wait for ranks
 that stand elsewhere, or that are gone. Ranks that stand in different collectives wait for each other.
+Where the stacks tell the groups of the calls, a rank waits for the members of its group that are not in a call of this group.
 """
 
 from __future__ import annotations
@@ -29,10 +30,22 @@ def find(scene: Scene) -> Iterator[Wait]:
             for target, why in known:
                 yield Wait(standing.member.ref, scene.rank_ref(target), why, standing.still_s)
             continue
-        for other in outside:
-            yield Wait(standing.member.ref, other.member.ref, what(standing), standing.still_s)
+        name, group = group_of(standing)
+        elsewhere = [one for one in inside if name and one is not standing and group_of(one)[0] not in (name, "")]
+        for other in (*outside, *elsewhere):
+            if not group or other.member.rank in group:
+                yield Wait(standing.member.ref, other.member.ref, what(standing), standing.still_s)
         for gone in scene.missing:
-            yield Wait(standing.member.ref, scene.rank_ref(gone), what(standing), standing.still_s)
+            if not group or gone in group:
+                yield Wait(standing.member.ref, scene.rank_ref(gone), what(standing), standing.still_s)
+
+
+def group_of(standing: Standing) -> tuple[str, frozenset[int]]:
+    """The name and the ranks of the group in whose call it stands, as its innermost frame tells; empty where none does."""
+    known = standing.thread.locals if standing.thread and standing.kind is Kind.COLLECTIVE else ()
+    told = next((local.value for local in reversed(known) if local.name == "group ranks"), "")
+    name, _, ranks = told.rpartition(": ")
+    return name, frozenset(int(rank) for rank in ranks.split(",") if rank.isdigit())
 
 
 def arrived(standing: Standing) -> bool:
