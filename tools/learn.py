@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rankscope.analysis.likeness import table, threads, words
+from rankscope.analysis.likeness import STEM, table, threads, words
 from rankscope.formats.gather import gather
 from rankscope.pipeline import case_of
 
@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from harness.known_cases import KnownCase, known
 
 # A false alarm of a healthy run costs more than a case that stays undecided; chosen by --figures.
-_HEALTHY_BONUS = 0.4
+_HEALTHY_BONUS = 0.2
 _REGULARITY = 3.0
 _LEAST = 2  # tenths: smaller weights change nothing
 _FOLDS = 10
@@ -98,10 +98,9 @@ def listed(cases: Sequence[KnownCase], said: Sequence[list[str]], weights: table
     """The public threads: link, class and the rarest words of each that other cases have as well."""
     lines = ["# made by tools/learn.py from corpus/; a line is: link, class, then the rarest words of its evidence"]
     for case, its in zip(cases, said):
-        if case.links:
-            known = sorted(
-                (word for word in its if word in weights.words), key=lambda word: (-weights.rarity(word), word)
-            )
+        if case.links and case.cls != table.HEALTHY:
+            whole = (word for word in its if word in weights.words and not word.endswith(STEM))
+            known = sorted(whole, key=lambda word: (-weights.rarity(word), word))
             lines.append(" ".join([case.links[0], case.cls, *known[:_RAREST]]))
     return "\n".join(lines) + "\n"
 

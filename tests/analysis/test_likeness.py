@@ -8,49 +8,52 @@ from pathlib import Path
 import pytest
 
 from rankscope.analysis.case import Case
-from rankscope.analysis.likeness import compare, table, telling, threads, words
+from rankscope.analysis.likeness import STEM, compare, table, telling, threads, words
 from rankscope.formats.gather import gather
 from rankscope.model.classes import CLASSES
 from rankscope.model.diagnosis import Certainty, Finding, Kind
 from rankscope.pipeline import case_of, judge
 from rankscope.rules import Rule, like_known_cases
 
-SPEAK = [f"speak{letter}" for letter in "abcdefgh"]
+CALM = [f"calm{letter}" for letter in "abcdefghijklmnopqrst"]
+SPEAK = [f"speak{letter}" for letter in "abcdefghijklmnopqrst"]
 TABLE = """# for people
 classes gil-deadlock healthy oom-kill
 cases 7 5 3
 rest -0.9 -0.5 -1.0
 {rows}
 """.format(
-    rows="\n".join([*(f"{word} 20 0:9 1:-3" for word in SPEAK), *(f"calm{letter} 20 1:30" for letter in "abcdefgh")])
+    rows="\n".join(
+        [*(f"{word} 20 0:9 1:-3" for word in SPEAK), *(f"calm{letter} 20 1:30" for letter in "abcdefghijklmnopqrst")]
+    )
 )
 
 
 def test_words_are_those_of_the_nearest_class() -> None:
     found = compare(table.parse(TABLE), SPEAK)
-    assert (found.nearest, found.next_to("gil-deadlock")) == ("gil-deadlock", "healthy")
+    assert (found.nearest, found.next_to("gil-deadlock")) == ("gil-deadlock", "oom-kill")
     assert set(telling(table.parse(TABLE), found.words, "gil-deadlock")) < set(SPEAK)
     assert telling(table.parse(TABLE), found.words, "healthy") == ()
 
 
 @pytest.mark.parametrize(
     "said",
-    [[], SPEAK[:7], [f"calm{letter}" for letter in "abcdefgh"], [*SPEAK, *(f"calm{letter}" for letter in "abcdefgh")]],
-    ids=["nothing", "few words", "a healthy run", "rather a healthy run"],
+    [[], SPEAK[:7], SPEAK[:15], CALM, [*SPEAK, *CALM]],
+    ids=["nothing", "few words", "too few words to guess", "a healthy run", "rather a healthy run"],
 )
 def test_nothing_is_guessed_of(said: list[str]) -> None:
     assert compare(table.parse(TABLE), said).nearest is None
 
 
 def test_a_text_of_another_world_is_near_to_nothing() -> None:
-    far = table.parse(TABLE.replace("0:9 1:-3", "0:1 1:-30"))
+    far = table.parse(TABLE.replace("0:9 1:-3", "0:0 1:-30"))
     assert compare(far, SPEAK).nearest is None
 
 
 def test_words_are_taken_whole_and_in_parts(tmp_path: Path) -> None:
     (tmp_path / "rank1.txt").write_text("RuntimeError: TCPStore wait_for_key failed\n")
     said = words(case_of(gather([tmp_path])))
-    assert {"tcpstore", "tcp", "store", "wait_for_key", "wait", "key", "rank"} <= said
+    assert {"tcpstore", "tcp", "store", "wait_for_key", "wait", "key", "rank", f"runtim{STEM}"} <= said
 
 
 def test_the_table_of_this_release_knows_classes_and_healthy_runs() -> None:
@@ -91,13 +94,14 @@ def _rule(name: str, cls: str, certainty: Certainty) -> Rule:
 
 ALIKE = _rule("gil-waited-for", "gil-deadlock", Certainty.POSSIBLE)
 OTHER = _rule("killed-for-memory", "oom-kill", Certainty.POSSIBLE)
-SURE = _rule("killed-for-memory", "oom-kill", Certainty.LIKELY)
+LIKELY = _rule("killed-for-memory", "oom-kill", Certainty.LIKELY)
+CERTAIN = _rule("killed-for-memory", "oom-kill", Certainty.CERTAIN)
 
 
 @pytest.fixture
 def learned(monkeypatch: pytest.MonkeyPatch) -> None:
     """The made-up table in place of the one of this release."""
-    for module in ("table", "nearness"):
+    for module in ("health", "nearness", "table"):
         monkeypatch.setattr(f"rankscope.analysis.likeness.{module}.weights", lambda: table.parse(TABLE))
 
 
@@ -109,17 +113,44 @@ def learned(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param((OTHER, ALIKE), ["gil-waited-for", "killed-for-memory"], id="among equals"),
         pytest.param((OTHER,), ["like-known-cases", "killed-for-memory"], id="before what is not alike"),
         pytest.param((ALIKE,), ["gil-waited-for"], id="the same cause"),
-        pytest.param((SURE, ALIKE), ["killed-for-memory", "gil-waited-for"], id="never before what is surer"),
-        pytest.param((SURE,), ["killed-for-memory"], id="silent"),
+        pytest.param((LIKELY, ALIKE), ["gil-waited-for", "killed-for-memory"], id="before what is surer but far"),
+        pytest.param((CERTAIN, ALIKE), ["killed-for-memory", "gil-waited-for"], id="never before what is certain"),
     ],
 )
-def test_likeness_orders_what_is_equally_certain(
+def test_likeness_orders_what_is_not_certain(
     rules: tuple[Rule, ...], order: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "note.txt").write_text(" ".join(SPEAK))
     monkeypatch.setattr("rankscope.rules.rules", lambda: (*rules, like_known_cases.RULE))
     diagnosis = judge(gather([tmp_path]))
     assert [one.rule for one in diagnosis.findings] == order
+
+
+@pytest.mark.usefixtures("learned")
+@pytest.mark.parametrize("rule", [ALIKE, LIKELY], ids=["possible", "likely"])
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        pytest.param([" ".join(CALM)] * 3, Kind.NOTE, id="all reads well"),
+        pytest.param(
+            [" ".join(CALM)] * 25 + ["x"] * 50 + [" ".join(SPEAK)], Kind.CAUSE, id="trouble after what reads well"
+        ),
+        pytest.param([" ".join(CALM[:19])], Kind.CAUSE, id="too short to tell"),
+    ],
+)
+def test_where_all_reads_well_a_cause_is_a_note(
+    rule: Rule, text: list[str], kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "job.log").write_text("\n".join(text))
+    monkeypatch.setattr("rankscope.rules.rules", lambda: (rule,))
+    assert [one.kind for one in judge(gather([tmp_path])).findings] == [kind]
+
+
+@pytest.mark.usefixtures("learned")
+def test_what_is_certain_stands_where_all_reads_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "job.log").write_text(" ".join(CALM))
+    monkeypatch.setattr("rankscope.rules.rules", lambda: (CERTAIN,))
+    assert judge(gather([tmp_path])).verdict is not None
 
 
 @pytest.mark.usefixtures("learned")

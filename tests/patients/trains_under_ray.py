@@ -7,7 +7,7 @@ from _common import Crew, start
 
 TRUTH = {"class": "rank-stuck-in-user-code", "ranks": [1], "state": "stuck"}
 LAUNCHERS = ("ray",)
-NEEDS = ("torch", "ray")
+NEEDS = ("torch", "ray", "pandas", "pyarrow", "tensorboardX")  # what "ray[train]" brings
 
 
 def fetch():

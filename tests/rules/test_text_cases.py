@@ -10,7 +10,7 @@ import pathlib
 import pytest
 
 from harness.known_cases import KnownCase, read
-from rankscope.analysis import verdict
+from rankscope.analysis import order
 from rankscope.analysis.likeness import Likeness
 from rankscope.formats.gather import gather
 from rankscope.model.classes import CLASSES
@@ -36,7 +36,8 @@ def test_a_case_is_recognised(path: pathlib.Path, tmp_path: pathlib.Path, monkey
     What only resembles known cases does not count: its words were learned from these very texts.
     """
     monkeypatch.setattr(like_known_cases, "likeness", lambda case: Likeness())
-    monkeypatch.setattr(verdict, "likeness", lambda case: Likeness())
+    monkeypatch.setattr(order, "likeness", lambda case: Likeness())
+    monkeypatch.setattr(order, "trouble", lambda case: None)
     case = read(path)
     diagnosis = judged(case, tmp_path)
     assert diagnosis.verdict is not None

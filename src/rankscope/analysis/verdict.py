@@ -19,14 +19,7 @@ from .collectives.paths import diverge
 from .doors import doors
 from .endings import ended_well
 from .in_sight import moves
-from .likeness import likeness
-
-GUESS = "like-known-cases"  # the rule that speaks where no mechanism was recognised
-_LEAD = 0.3  # what the order of the rules is worth beside likeness; cross-validated
-_FAR = -1.2  # what a class counts that has no score
-
-_ORDER = {Certainty.CERTAIN: 0, Certainty.LIKELY: 1, Certainty.POSSIBLE: 2}
-_SLOW = {"not-a-hang-slow", "straggler-slow-rank"}
+from .order import GUESS, ORDER, SLOW, in_order
 
 # A finding that names who is absent from a collective is explained by any finding that says why that rank is absent.
 _EXPLAINABLE = {
@@ -52,9 +45,9 @@ def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
     explainable = _EXPLAINABLE_LIVE if case.snapshot.live else _EXPLAINABLE
     findings = [one for one in findings if one.kind is not Kind.CAUSE or not _past(case, one)]
     findings = [humbly(case, finding) for finding in findings]
-    ordered = _fold(_in_order(case, findings), explainable)
+    ordered = _fold(in_order(case, findings), explainable)
     causes = [finding for finding in ordered if finding.kind is Kind.CAUSE]
-    notes = [finding for finding in ordered if finding.kind is Kind.NOTE and finding.cls in _SLOW]
+    notes = [finding for finding in ordered if finding.kind is Kind.NOTE and finding.cls in SLOW]
     state = _state(case, causes, notes)
     verdict = _verdict(causes, case.snapshot.live) or (_of_note(notes[0]) if notes and state is State.SLOW else None)
     snapshot = case.snapshot
@@ -85,24 +78,6 @@ def _deadlines(case: Case) -> Iterator[tuple[float, RankSet]]:
         by_second.setdefault(math.floor(left), []).append(rank)
     for second, ranks in sorted(by_second.items()):
         yield float(second), RankSet(ranks)
-
-
-def _in_order(case: Case, findings: Iterable[Finding]) -> list[Finding]:
-    """Findings by certainty, then as their rules speak; of saved evidence, the cause that known cases read like comes first
-    among equals, and what only reads like them counts where nothing better is known."""
-    found = sorted(findings, key=lambda finding: _ORDER[finding.certainty])
-    if case.snapshot.live:
-        return found
-    scores, first = likeness(case).scores, {one.certainty: one for one in reversed(found) if one.kind is Kind.CAUSE}
-
-    def place(one: Finding) -> tuple[int, float]:
-        lead = _LEAD if one is first.get(one.certainty) and one.rule != GUESS else 0.0
-        return _ORDER[one.certainty], -(scores.get(one.cls, _FAR) + lead) if one.kind is Kind.CAUSE else 0.0
-
-    found.sort(key=place)
-    best = next((one for one in found if one.kind is Kind.CAUSE), None)
-    slow = any(one.kind is Kind.NOTE and one.cls in _SLOW for one in found)
-    return [one for one in found if one.rule != GUESS or (one is best and not slow)]
 
 
 def _next(case: Case, findings: list[Finding], verdict: Verdict | None) -> tuple[str, ...]:
@@ -138,10 +113,9 @@ def _fold(findings: list[Finding], explainable: set[str]) -> list[Finding]:
     out: list[Finding] = []
     for finding in findings:
         others = [one for one in findings if one is not finding and one.kind is Kind.CAUSE and one.cls != finding.cls]
-        explained = (
-            finding.kind is Kind.CAUSE
-            and finding.cls in explainable
-            and any(_explains(one, finding, explainable) for one in others)
+        explained = finding.kind is Kind.CAUSE and (
+            (finding.cls in explainable and any(_explains(one, finding, explainable) for one in others))
+            or any(_is_why(one, finding) for one in others)
         )
         out.append(dataclasses.replace(finding, kind=Kind.SYMPTOM) if explained else finding)
     return out
@@ -153,13 +127,20 @@ def _explains(reason: Finding, finding: Finding, explainable: set[str]) -> bool:
         return False  # that something moves does not tell why ranks stand in different calls
     if reason.cls in explainable and _VAGUE.get(reason.cls, 0) >= _VAGUE.get(finding.cls, 0):
         return False
-    if _ORDER[reason.certainty] > max(_ORDER[finding.certainty], _ORDER[Certainty.LIKELY]):
+    if ORDER[reason.certainty] > max(ORDER[finding.certainty], ORDER[Certainty.LIKELY]):
         return False
     if _breaks_its_peers(reason) and finding.cls == "dead-rank":
         assert reason.collective is not None
         return not set(finding.ranks) - set(reason.collective.ranks)
     concerned = {process.rank for process in reason.processes if process.rank is not None} | set(reason.ranks)
     return not finding.ranks or bool(concerned & set(finding.ranks))
+
+
+def _is_why(reason: Finding, finding: Finding) -> bool:
+    """Whether one cause is the reason of another by what they are: who was killed because memory ran out is dead for that."""
+    return (finding.cls, reason.cls) == ("child-dead", "oom-kill") and ORDER[reason.certainty] <= ORDER[
+        finding.certainty
+    ]
 
 
 def _breaks_its_peers(finding: Finding) -> bool:

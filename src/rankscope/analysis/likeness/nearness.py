@@ -9,27 +9,28 @@ from dataclasses import dataclass, field
 
 from ..case import Case
 from .table import HEALTHY, Weights, weights
-from .words import words
+from .words import STEM, words
 
 # Below this no class is near: a text of another world. Cross-validated by tools/learn.py, as the rest of the table.
 _NEAR = -0.7
 _FEW = 8  # fewer known words are no text to compare
+_GUESS = 16  # and from fewer than these a guess is as often wrong as right
 _TELLING = 6
 
 
 @dataclass(frozen=True)
 class Likeness:
     """``scores`` by class: greater is nearer, none where there is too little to compare. ``words`` are those known to the
-    table."""
+    table, beginnings left out."""
 
     scores: Mapping[str, float] = field(default_factory=dict)
     words: Collection[str] = ()
 
     @property
     def nearest(self) -> str | None:
-        """The class that is nearest; None where that is a healthy run, or where nothing is near."""
+        """The class that is nearest; None where that is a healthy run, where nothing is near, or where little is said."""
         best = max(self.scores, key=self.scores.__getitem__, default=HEALTHY)
-        return None if best == HEALTHY or self.scores[best] < _NEAR else best
+        return None if best == HEALTHY or self.scores[best] < _NEAR or len(self.words) < _GUESS else best
 
     def next_to(self, cls: str) -> str:
         """The class that is nearest but for one."""
@@ -51,14 +52,15 @@ def likeness(case: Case) -> Likeness:
 def compare(table: Weights, said: Collection[str]) -> Likeness:
     """What some words read like by a table: each adds its weight, and a long text counts no more than a short one."""
     known = sorted(word for word in said if word in table.words)
-    if len(known) < _FEW:
+    whole = frozenset(word for word in known if not word.endswith(STEM))
+    if len(whole) < _FEW:
         return Likeness()
     length = math.sqrt(sum(table.rarity(word) ** 2 for word in known))
     scores = list(table.rest)
     for word in known:
         for at, number in table.adds(word):
             scores[at] += number / length
-    return Likeness(dict(zip(table.classes, scores)), frozenset(known))
+    return Likeness(dict(zip(table.classes, scores)), whole)
 
 
 def telling(table: Weights, said: Collection[str], cls: str) -> tuple[str, ...]:

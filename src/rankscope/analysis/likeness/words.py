@@ -11,14 +11,23 @@ from ..case import Case
 _WORD = re.compile(r"[A-Za-z_]{3,}")
 _PART = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{3,}(?![a-z])|[A-Z]{2,}(?=[A-Z][a-z])")
 
+# Long words count by their beginnings as well, which their other forms share.
+_STEM = 6
+STEM = "*"
+
 # Of more subjects, and of longer texts, the first ones show what there is.
 _MOST_ACCOUNTS, _MOST_TEXT = 200, 128 << 10
 
 
 def words(case: Case) -> frozenset[str]:
     """Every word of every subject's stacks and lines, in small letters."""
-    found: set[str] = set()
-    for account in islice(accounts(case), _MOST_ACCOUNTS):
-        found.update(_WORD.findall(account.text[:_MOST_TEXT]))
+    texts = (account.text[:_MOST_TEXT] for account in islice(accounts(case), _MOST_ACCOUNTS))
+    return frozenset(word for text in texts for word in words_of(text))
+
+
+def words_of(text: str) -> set[str]:
+    """The words of one text."""
+    found = set(_WORD.findall(text))
     parts = {part.lower() for word in found for part in _PART.findall(word)}
-    return frozenset(parts | {word.lower() for word in found})
+    whole = parts | {word.lower() for word in found}
+    return whole | {f"{word[:_STEM]}{STEM}" for word in whole if len(word) > _STEM}
