@@ -147,6 +147,14 @@ def test_where_all_reads_well_a_cause_is_a_note(
 
 
 @pytest.mark.usefixtures("learned")
+def test_a_bundle_of_very_many_passages_is_not_called_healthy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for rank in range(301):
+        (tmp_path / f"rank{rank}.log").write_text(" ".join(CALM))
+    monkeypatch.setattr("rankscope.rules.rules", lambda: (LIKELY,))
+    assert judge(gather([tmp_path])).verdict is not None
+
+
+@pytest.mark.usefixtures("learned")
 def test_what_is_certain_stands_where_all_reads_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "job.log").write_text(" ".join(CALM))
     monkeypatch.setattr("rankscope.rules.rules", lambda: (CERTAIN,))

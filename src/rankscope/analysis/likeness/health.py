@@ -11,7 +11,7 @@ from .nearness import compare
 from .table import HEALTHY, weights
 from .words import words_of
 
-# Passages overlap, so that no trouble is cut in two. A long text has one that reads badly by chance: it is not called healthy.
+# Passages overlap, so that no trouble is cut in two. Of more than these nobody asks: one would read badly by chance.
 _LINES, _STEP, _MOST = 60, 30, 300
 _ENOUGH = 20  # known words that one passage must have: less is no text that could be called healthy
 
@@ -19,10 +19,12 @@ _ENOUGH = 20  # known words that one passage must have: less is no text that cou
 def trouble(case: Case) -> float | None:
     """How much its worst passage reads rather like some class than like a healthy run: below nought, rather healthy.
 
-    Whole texts would not do, in which one bad line stands among thousands of good ones. None where nothing can be compared.
+    Whole texts would not do, in which one bad line stands among thousands of good ones. None where nothing can be
+    compared, or too much.
     """
     if "_trouble" not in case.__dict__:
-        read = [compare(weights(), words_of(text)) for text in islice(_passages(case), _MOST)]
+        texts = list(islice(_passages(case), _MOST + 1))
+        read = [compare(weights(), words_of(text)) for text in texts] if len(texts) <= _MOST else []
         enough = any(len(one.words) >= _ENOUGH for one in read)
         case.__dict__["_trouble"] = (
             max((_beyond(one.scores) for one in read if one.scores), default=None) if enough else None

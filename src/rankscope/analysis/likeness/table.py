@@ -7,7 +7,7 @@ by their rarity. The file is text: ``classes``, ``cases`` and ``rest`` (what sta
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,13 +28,18 @@ class Weights:
 
     def rarity(self, word: str) -> float:
         """How much it tells that a case has this word."""
-        return int(self.words[word].split(maxsplit=1)[0]) / SCALE
+        return _row(self.words[word])[0]
 
-    def adds(self, word: str) -> Iterator[tuple[int, float]]:
+    def adds(self, word: str) -> tuple[tuple[int, float], ...]:
         """The classes for which a word speaks, and how much: less than nothing where it speaks against."""
-        for pair in self.words[word].split()[1:]:
-            at, number = pair.split(":")
-            yield int(at), int(number) / SCALE
+        return _row(self.words[word])[1]
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _row(text: str) -> tuple[float, tuple[tuple[int, float], ...]]:
+    rarity, *adds = text.split()
+    pairs = (pair.split(":") for pair in adds)
+    return int(rarity) / SCALE, tuple((int(at), int(number) / SCALE) for at, number in pairs)
 
 
 @functools.cache
