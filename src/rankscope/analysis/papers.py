@@ -29,6 +29,10 @@ _SETTING = re.compile(
 # A list of environment variables.
 _VARIABLE = re.compile(r"^\s*(?:export )?[A-Z][A-Z0-9_]*=\S*\s*$|^\s*$|^#")
 _CHAPTERS = 2
+# The questions of a list of them, and the head of a change as git shows it.
+_QUESTION = re.compile(r"^\s*(?:#{1,4} +|\*\*)?Q\d*[:.)] +\S")
+_QUESTIONS = 3
+_CHANGE = re.compile(r"^(?:commit [0-9a-f]{7,40}\b|diff --git |From [0-9a-f]{40} )")
 
 
 def papers(case: Case) -> frozenset[str]:
@@ -39,7 +43,9 @@ def papers(case: Case) -> frozenset[str]:
         for event in case.events:
             if event.event == "text.line":
                 lines.setdefault(event.file, []).append(event.text)
-        found = frozenset(name for name, texts in lines.items() if is_paper(name.rsplit("/", 1)[-1], texts))
+        found = frozenset(
+            name for name, texts in lines.items() if is_paper(name.rsplit("/", 1)[-1].removesuffix(".txt"), texts)
+        )
         case.__dict__["_papers"] = found
     return found
 
@@ -51,6 +57,10 @@ def is_paper(name: str, lines: Sequence[str]) -> bool:
     if name.lower().endswith((".json", ".env")):
         return bool(lines) and all(_SETTING.match(line) for line in lines)
     if lines and all(_VARIABLE.match(line) for line in lines):
+        return True
+    if lines and _CHANGE.match(lines[0]) and any(line.startswith("+++ ") for line in lines):
+        return True
+    if sum(_QUESTION.match(line) is not None for line in lines) >= _QUESTIONS:
         return True
     chapters = sum(_CHAPTER.match(line) is not None for line in lines)
     return chapters >= _CHAPTERS and any(_CONDITION.search(line) for line in lines)

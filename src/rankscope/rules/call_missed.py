@@ -101,9 +101,13 @@ def _fingerprints(case: Case) -> Finding | None:
     )
 
 
+# An option names a time-out and a collective, and says of neither that it happens.
+_OPTION = r"(?<!\S)--[\w-]+"
+
+
 def _stands(doing: Doing) -> bool:
     """Whether it is said, not only mentioned, that somebody is in the call."""
-    words = f"{doing.account.label if doing.account else ''} {doing.text}"
+    words = f"{doing.account.label if doing.account else ''} {compiled(_OPTION).sub('', doing.text)}"
     said = compiled(r"stuck|hang|hung|wait|block|never|times? ?out|timed out|frozen|freez").search(words)
     return bool(doing.account and doing.account.seen) or bool(
         said and not routine(doing.text) and not OVER.search(doing.text)

@@ -30,7 +30,7 @@ _STANDS = r"hang|hung|stuck|never|initialization error|NOT_INITIALIZED|fail|bloc
 _SIGNS = (
     Sign(r"should only be initialized inside your training function|notebook_launcher[^\n]*(?:CUDA|already)|CUDA (?:has been|was|is) (?:already )?initialized (?:before|prior)[^\n]{0,40}(?:launch|fork|spawn|subprocess|process|worker|train\w* function)", "a device was used before the workers were started"),
     Sign(r"Cannot re-?initialize (?:CUDA|XPU|NPU|MUSA|HIP) in forked (?:sub)?process", "the library says so itself", CERTAIN, speaker=False),
-    Sign(r"RDMAV?_FORK_SAFE|FI_EFA_FORK_SAFE|IBV_FORK|ibv_fork_init|fork[^\n]{0,80}(?:libfabric|EFA|ibverbs|rdma)|(?:libfabric|EFA|ibverbs)[^\n]{0,80}fork\(\)",
+    Sign(r"^(?!(?:export +|[-\s\"']+)?\w+_FORK_SAFE\W{1,4}\w+\W?$)[^\n]*?(?:RDMAV?_FORK_SAFE|FI_EFA_FORK_SAFE|IBV_FORK|ibv_fork_init|\bfork[^\n]{0,80}\b(?:libfabric|EFA|ibverbs|rdma)|\b(?:libfabric|EFA|ibverbs)[^\n]{0,80}fork\(\))",
          "the network library warns of a fork"),
     Sign(r"(?:\b(?:CUDA|HIP|MUSA|cuda\w*|hip\w*|cu[A-Z]\w*|THCudaCheck|LogicError)\b|what\(\)|error ?= ?3)[^\n]{0,80}initialization error|hipError(?:NotInitialized|InitializationError)|cudaErrorInitializationError|CUDA_ERROR_NOT_INITIALIZED", "CUDA cannot be initialised in a child",
          anywhere=(r"fork|worker|subprocess|child|_bootstrap|multiprocess|\bPool\b|celery|gunicorn|uwsgi|preload|num_workers|joblib|n_jobs",)),

@@ -32,9 +32,9 @@ from ..model.diagnosis import Finding
 from ._text import HALTS, LIKELY, POSSIBLE, Sign, finding, hits, make_rule, simple
 
 _GROUP = r"all_?to_?all|all_?reduce|all_?gather|reduce_?scatter|broadcast|nccl|collective|process group|\bpg\b|comm\b"
-_SYNC = r"(?:synchronize\(?\)?|memcpy_and_sync|\.item\(\)|\.tolist\(\)|\.cpu\(\)|cudaStreamSynchronize|cudaDeviceSynchronize|cuStreamSynchronize|_local_scalar_dense|cudaEventSynchronize|nonzero|cudaMemcpy\b)"
+_SYNC = r"(?:synchronize(?!\.py)\(?\)?|memcpy_and_sync|\.item\(\)|\.tolist\(\)|\.cpu\(\)|cudaStreamSynchronize|cudaDeviceSynchronize|cuStreamSynchronize|_local_scalar_dense|cudaEventSynchronize|nonzero|cudaMemcpy\b)"
 _SIGNS = (
-    Sign(r"\b(?:cuModuleLoad\w*|cuLibraryLoad\w*|cuModuleGetFunction|cu(?:da)?FuncGetAttributes?|cu(?:da)?FuncSetAttribute|cuKernel(?:GetFunction|SetAttribute)|lazy[- ](?:loading|module)|CUDA_MODULE_LOADING|cuModuleUnload|cuLibraryUnload|hipModuleLoad\w*)", "a module is loaded, which waits for the whole device",
+    Sign(r"\b(?:cuModuleLoad\w*|cuLibraryLoad\w*|cuModuleGetFunction|cu(?:da)?FuncGetAttributes?|cu(?:da)?FuncSetAttribute|cuKernel(?:GetFunction|SetAttribute)|lazy[- ](?:loading|module)|CUDA_MODULE_LOADING(?! set to)|cuModuleUnload|cuLibraryUnload|hipModuleLoad\w*)", "a module is loaded, which waits for the whole device",
          LIKELY, anywhere=(_GROUP,), prose=True),
     Sign(_SYNC + r"[^\n]{0,160}(?:" + _GROUP + r")[^\n]{0,80}\b(?:pending|queued|outstanding|in flight|enqueued|not (?:yet )?issued)\b", "a synchronisation stands before a pending collective", prose=True),
     Sign(_SYNC + r"[^\n]{0,160}(?:wait|behind|block|pending|not scheduled|for the|stuck)[^\n]{0,160}(?:" + _GROUP + r")|(?:" + _GROUP + r")[^\n]{0,160}(?:scheduled|pending|queued|enqueued|launched|outstanding|in flight)[^\n]{0,160}(?:host )?(?:blocked|stuck|waits?|waiting)[^\n]{0,160}" + _SYNC,

@@ -32,7 +32,7 @@ _SIGNS = (
          "the driver is not there for the program"),
     Sign(r"cuInit\b[^\n]{0,60}(?:fail|error|unknown|returned)|CUDA driver initialization failed|CUDA unknown error|cudaErrorUnknown|CUDA_ERROR_UNKNOWN|Unexpected error from cudaGetDeviceCount|cudaErrorInitializationError", "CUDA cannot start", POSSIBLE, unless=(r"forked subprocess|\bfork\w*\b|multiprocessing|child process|subprocess",)),
     Sign(r"no CUDA-capable device is detected|CUDA_ERROR_NO_DEVICE|cudaErrorNoDevice|No HIP GPUs are available|No CUDA GPUs are available", "no device is seen", POSSIBLE),
-    Sign(r"/dev/kfd[^\n]*(?:Permission denied|No such|unable|fail)|amdgpu[^\n]*not (?:loaded|found)|ROCk module is NOT loaded|dcmi (?:module|model) initialize failed|drvErr=87|TsdOpen failed|/dev/davinci\w*[^\n]*(?:No such|fail)|TPU is already in use by process|/dev/accel\d[^\n]*busy",
+    Sign(r"/dev/kfd[^\n]*(?:Permission denied|No such|unable|fail)|amdgpu(?!: SRAT)[^\n]*not (?:loaded|found)|ROCk module is NOT loaded|dcmi (?:module|model) initialize failed|drvErr=87|TsdOpen failed|/dev/davinci\w*[^\n]*(?:No such|fail)|TPU is already in use by process|/dev/accel\d[^\n]*busy",
          "the device's driver does not let the program in"),
     Sign(r"system not yet initialized|SYSTEM_NOT_READY|cudaErrorSystemNotReady|(?:Error|failure|code|returned|error=) ?[\(\[]?802\b", "CUDA says that the system is not ready"),
     Sign(r"system (?:has|not|driver)[^\n]{0,30}driver[^\n]{0,20}mismatch|SYSTEM_DRIVER_MISMATCH|(?:Error|failure) 803\b|Driver/library version mismatch", "driver and library do not fit"),

@@ -28,7 +28,7 @@ _REMOTE = r"\b(?:NFS(?:v?[34](?:\.\d)?)?|nfs4?|[Ll]ustre|GPFS|BeeGFS|beegfs|Ceph
 _OTHERS = r"\b(?:stale|left[- ]?over|left behind|orphan\w*|(?:by|from|of) (?:pid|process) \d+|holder|held by|(?:was|were|got|is) (?:killed|crashed|interrupted)|not responding|D state|unreachable|oom)\b|nfs: server|_run_ninja_build|\bls\b[^\n]{0,30}\b(?:hangs|blocks)"
 
 _SIGNS = (
-    Sign(r"database is locked|disk I/O error[^\n]*sqlite|sqlite3\.OperationalError", "a database file cannot be locked", POSSIBLE),
+    Sign(r"database is locked|disk I/O error[^\n]*sqlite|sqlite3\.OperationalError", "a database file cannot be locked", POSSIBLE, until=r"\b(?:committed|succeeded|written)\b"),
     Sign(r"lock[^\n]*not acquired[^\n]*waiting|(?:could not|unable to|failed to) (?:acquire|obtain|get) (?:the )?(?:file )?lock[^\n]*(?:retry|again|waiting)",
          "the same lock is tried again and again", unless=(r"file_baton",)),
     Sign(r"\b(?:flock|lockf|fcntl|F_SETLK\w*|filelock|file lock|lock(?:ing)? (?:a |the )?file|\.lock\b)[^\n]*(?:\bENOSYS\b|\bENOLCK\b|\bENOTSUP\b|EOPNOTSUPP|Errno 3[78]|Errno 95|Errno 524|Function not implemented|No locks available|not (?:supported|implemented))",

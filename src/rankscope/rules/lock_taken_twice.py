@@ -140,6 +140,7 @@ def _lock_of_an_extension(stack: Stack) -> bool:
                     "PyThread",
                     "tstate",
                     "wait_for",
+                    "_queue_SimpleQueue",
                 )
             )
     return False

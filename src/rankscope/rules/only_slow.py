@@ -29,7 +29,7 @@ _STEPS = (
     "look again after a minute: rankscope diagnose --sweeps 3 --interval 20",
     "keep TORCHINDUCTOR_CACHE_DIR and TRITON_CACHE_DIR on a local disk",
 )
-_COMPILER = r"llvm::|mlir::|libtriton|\bLLVM\b|ptxas|cicc|nvrtc|AssemblyWriter|make_(?:llir|ttir|ttgir|ptx|cubin)|compile_and_jit|base_dsl|codegen|_inductor|triton/compiler|autotun\w+|torch\.compile|lowering|nvcc|JIT (?:compil\w+|cuda)|ninja(?!: no work)|[Cc]apturing CUDA graph|cuda ?graph capture"
+_COMPILER = r"llvm::|mlir::|libtriton|\bLLVM\b|ptxas|cicc|nvrtc|AssemblyWriter|make_(?:llir|ttir|ttgir|ptx|cubin)|compile_and_jit|base_dsl|codegen|_inductor|triton/compiler|autotun\w+|torch\.compile|lowering(?! kernel\.)|nvcc|JIT (?:compil\w+|cuda)|ninja(?!: no work)|[Cc]apturing CUDA graph|cuda ?graph capture"
 _FIRST = (
     r"\bfirst (?:step|batch|request|iteration|call|run|epoch|launch|query|start)\b[^\n]{0,60}(?:\d+ ?(?:s|sec\w*|m|min\w*|h|hours?)\b|slow|long|minutes)"
     r"[^\n]{0,80}\b(?:next|later|second|following|subsequent|other|after(?:wards)?)\b"

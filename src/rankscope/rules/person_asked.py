@@ -37,7 +37,7 @@ _SIGNS = (
     Sign(r"\b(?:while True|while not (?!v?\d)|busy[- ]?wait\w*|infinite loop|endless loop|polls? (?:for ever|forever|without)|retry loop|retries? (?:for ever|forever|indefinitely))", "a loop has no end", LIKELY, also=(_PEERS,), prose=True),
     Sign(r"^[^\n#]*\bwhile (?:not )?[^\n:]*(?:exists|isfile|is_file|isdir|is_dir|getsize|listdir|glob)\w*\([^\n]*:[^\n]*(?:\n[^\n]*){0,2}?(?:sleep\(|pass\b|continue\b)", "a loop waits for a file that does not come", anywhere=(HALTS,)),
     Sign(r"\b(?:infinite loop|endless loop|retry loop|retries? (?:for ever|forever|indefinitely))", "a loop has no end", POSSIBLE, prose=True),
-    Sign(r"\b(?:time\.)?sleep\(\d{3,}|\bsleep\b \(|time\.sleep", "a rank sleeps", POSSIBLE, anywhere=(_PEERS,)),
+    Sign(r"\b(?:time\.)?sleep\(\d{3,}|\bsleep\b \(|time\.sleep(?!\(monitor_interval\))", "a rank sleeps", POSSIBLE, anywhere=(_PEERS,)),
     Sign(r"\b(?:request|http|rpc|grpc|remote (?:call|server|api)|api call|reward (?:model|server)|urlopen|socket\.recv)\b[^\n]{0,80}(?:without (?:a )?time-?out|no time-?out|never (?:returns?|answers?)|timeout=None)", "a remote call has no time-out", LIKELY, prose=True),
 )  # fmt: skip
 

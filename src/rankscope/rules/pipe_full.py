@@ -55,7 +55,7 @@ _SIGNS = (
     Sign(r"\b(?:less|little|fewer|short|without|no|suppress\w*|quiet\w*|redirect\w*)\b[^\n]{0,30}\b(?:stdout|stderr|output|prints?|lines)\b[^\n]{0,60}\b(?:well|fine|works?|returns?|ends?|finish\w*|ok)\b", "with less output it works", anywhere=(r"subprocess|Popen|\bPIPE\b|\bpipe\b", rf"{_STOPS}|does not terminate|does not end|never gets"), prose=True),
     Sign(rf"\b(?:short|small|few|little|tiny)\b[^\n]{{0,60}}\b(?:returns?|works?|fine|ok|ends?|finish\w*|comes? back)\b[^\n]{{0,80}}\b(?:long|large|big|many|huge|thousands?|\d[\d,]{{3,}}|\d+k)\b[^\n]{{0,40}}(?:{_STOPS}|does not|doesn't|not\b)", "little comes through, much does not",
          anywhere=(r"subprocess|Popen|\bPIPE\b|Queue\(|\bjoin\(|waitpid|wait4|subprocess\.py",), unless=(r"out of memory|/dev/shm|No space left|\bfork(?:ed|ing)\b|all_?reduce|NCCL|nodes?\b|GPUs?\b",), prose=True),
-    Sign(r"write\(1?\d,[^\n]*(?:unfinished|$)", "a write to a pipe does not return", POSSIBLE, also=(r"pipe:\[|wait4|strace",)),
+    Sign(r"write\(1?\d,(?![^\n]*\) += )[^\n]*", "a write to a pipe does not return", POSSIBLE, also=(r"pipe:\[|wait4|strace",)),
     Sign(r"put \((?:[^\n]*/)?(?:queue|multiprocessing/queues)\.py", "a thread waits for room in a queue", POSSIBLE, anywhere=(r"get \((?:[^\n]*/)?(?:queue|multiprocessing/queues)\.py|join|put \(",)),
     Sign(r"\b(?:stdout|stderr)=(?:subprocess\.)?PIPE", "a child's output goes to a pipe", POSSIBLE, anywhere=(r"wait|hang|stuck",), unless=(r"communicate\(",)),
 )  # fmt: skip
