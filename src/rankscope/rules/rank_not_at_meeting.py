@@ -224,7 +224,7 @@ def _number(pattern: re.Pattern[str], text: str) -> int | None:
 
 _ARRIVED = re.compile(
     r"\b(?P<have>\d{1,6}) ?(?:of|/|out of) ?(?P<want>\d{1,6}) (?:\w+ ){0,2}(?:workers?|ranks?|nodes?|clients?|peers?|processes|members?|hosts?|agents?|pods?|replicas?|tasks?)?"
-    r"(?: (?:are|is|have|has))? ?(?:ready|joined|connected|arrived|registered|up|started|running|checked in)\b|"
+    r"(?: (?:are|is|have|has))? ?(?:ready|joined|connected|arrived|registered|up|started|running|checked in)\b(?! (?:and|or) queued| (?:tasks?|jobs?|requests?|slots?)\b)|"
     r"\b(?:ready|joined|connected|arrived|registered|alive)\W{1,3}(?P<have_>\d{1,6}) ?(?:of|/) ?(?P<want_>\d{1,6})\b",
     re.IGNORECASE,
 )
