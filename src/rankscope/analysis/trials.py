@@ -97,13 +97,12 @@ def cured(account: Account, change: re.Pattern[str]) -> str | None:
     """The line that tells that a change ended the trouble: it works with it, it hangs until it is made."""
     for line in _lines(account, change):
         for sentence in _SENTENCE.split(line):
-            whole = _outcomes(sentence)
             for part in filter(None, _PARTS.split(sentence)):
                 found = change.search(part)
                 if found is None or _ADVISED.search(sentence) or asks(sentence):
                     continue
                 outcome = _outcome(part)
-                if outcome is None and len(whole) == 1:
+                if outcome is None and len(whole := _outcomes(sentence)) == 1:
                     outcome = next(iter(whole))
                 if outcome is not None and outcome is not bool(_UNTIL.search(part[: found.start()])):
                     return line[:300]
