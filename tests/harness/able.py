@@ -17,7 +17,9 @@ _HERE = {
     "cgroup-freezer": lambda: os.access("/sys/fs/cgroup/freezer/cgroup.procs", os.W_OK),
     "loop": lambda: os.path.exists("/dev/loop-control"),
 }
-_PACKAGES = frozenset({"torch", "accelerate", "deepspeed", "lightning", "ray", "mpi4py"})
+_PACKAGES = frozenset(
+    {"torch", "accelerate", "deepspeed", "lightning", "ray", "mpi4py", "pandas", "pyarrow", "tensorboardX"}
+)
 # What a launcher needs besides the patient itself.
 _OF_LAUNCHER = {"torchrun": ("torch",), "spawn": ("torch",), "accelerate": ("torch", "accelerate"),
                 "deepspeed": ("torch", "deepspeed"), "mpirun": ("mpirun",)}  # fmt: skip
