@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -79,14 +80,17 @@ def test_a_look_that_ends_well(standing: Lab) -> None:
 def test_ctrl_c_at_the_login_node_ends_all_agents_and_nothing_listens_meanwhile(standing: Lab) -> None:
     lab = standing
     ports, kept = listening(lab), files(lab)
-    look = begin(lab)
+    raw = lab.folder / "home" / "raw"
+    look = begin(lab, "--raw-dir", str(raw))
+    wait_until(lambda: sum(b"\n:" in one.read_bytes() for one in raw.glob("*")) == len(NODES), within=30)
     assert listening(lab) == ports
     signal(lab, "INT")
     said, errors = look.communicate(timeout=20)
     wait_until(lambda: not anywhere(lab), within=5)
-    assert look.returncode == 130
+    assert look.returncode == 130, said + errors
     assert "interrupted" in errors
     assert "3 ranks" in said, said + errors
+    shutil.rmtree(raw)
     assert files(lab) == kept
 
 

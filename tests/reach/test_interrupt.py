@@ -47,6 +47,19 @@ def test_ctrl_c_while_one_host_is_waited_for_reports_what_came(site: Site) -> No
     assert (raw / "node1.txt").stat().st_mode & 0o777 == 0o600
 
 
+def test_ctrl_c_before_anybody_has_answered_says_nothing_of_a_missing_job(site: Site) -> None:
+    site.host("node1", (0, 1), "hang", world=4)
+    site.host("node2", (2, 3), "hang", world=4)
+    raw = site.folder / "raw"
+    process = start(site, "--deadline", "60", "--raw-dir", str(raw))
+    wait_until(lambda: (raw / "node2.txt").exists(), within=30)
+    process.send_signal(signal.SIGINT)
+    out, errors = process.communicate(timeout=30)
+    assert (process.returncode, out) == (130, b"")
+    assert b"interrupted" in errors
+    assert b"no distributed Python job" not in errors
+
+
 def test_who_is_waited_for_is_shown_on_a_terminal_and_nowhere_else(site: Site) -> None:
     half(site)
     piped = start(site, "--deadline", "3")

@@ -86,8 +86,8 @@ def gather(
         _second(Errand(remote, hosts, plan, wish, b"", progress, idle), answers, began + plan.deadline_s)
     answers.close(time.monotonic() - began)
     found = list(join(answers, hosts.whole))
-    if not found and answers.complete:
-        raise _nothing(remote, hosts, answers)
+    if not found:
+        raise _nothing(remote, hosts, answers) if answers.complete else KeyboardInterrupt
     # What hosts were asked is all the job has, or the silent ones may be where its other ranks are: no more to learn.
     whole = hosts.whole or bool(answers.gaps) or wish != Wish()
     options = remote.options if remote.options.follow else None

@@ -15,6 +15,7 @@ from .words import STEM, words
 _NEAR = -0.7
 _FEW = 8  # fewer known words are no text to compare
 _GUESS = 16  # and from fewer than these a guess is as often wrong as right
+_CLEAR = 0.1  # a guess must be this much nearer than healthy runs
 _TELLING = 6
 
 
@@ -29,8 +30,9 @@ class Likeness:
     @property
     def nearest(self) -> str | None:
         """The class that is nearest; None where that is a healthy run, where nothing is near, or where little is said."""
+        least = max(_NEAR, self.scores.get(HEALTHY, _NEAR) + _CLEAR)
         best = max(self.scores, key=self.scores.__getitem__, default=HEALTHY)
-        return None if best == HEALTHY or self.scores[best] < _NEAR or len(self.words) < _GUESS else best
+        return None if best == HEALTHY or self.scores[best] < least or len(self.words) < _GUESS else best
 
     def next_to(self, cls: str) -> str:
         """The class that is nearest but for one."""
