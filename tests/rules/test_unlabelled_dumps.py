@@ -8,7 +8,7 @@ import pytest
 
 from rankscope import pipeline
 from rankscope.formats.gather import gather
-from rankscope.model.diagnosis import Diagnosis
+from rankscope.model.diagnosis import Diagnosis, Kind
 
 DUMP = 'Process {pid}: python train.py\nPython v3.11.7 (/usr/bin/python3.11)\n\nThread {pid} (idle): "MainThread"\n{frames}\n'
 AGENT = (
@@ -34,14 +34,18 @@ def judged(folder: pathlib.Path, stacks: dict[int, str]) -> Diagnosis:
 
 
 @pytest.mark.parametrize(
-    ("others", "odd", "cls"),
-    [(REDUCES, BROADCASTS, "collective-missed-by-rank"), (BACKWARD, REFRESHES, "rank-stuck-in-user-code")],
+    ("others", "odd", "cls", "kind"),
+    [
+        (REDUCES, BROADCASTS, "collective-missed-by-rank", Kind.CAUSE),
+        (BACKWARD, REFRESHES, "rank-stuck-in-user-code", Kind.NOTE),  # as at any moment of a job at work
+    ],
 )
-def test_the_odd_one_is_named_by_its_pid(tmp_path: pathlib.Path, others: str, odd: str, cls: str) -> None:
+def test_the_odd_one_is_named_by_its_pid(tmp_path: pathlib.Path, others: str, odd: str, cls: str, kind: Kind) -> None:
     """Processes of one command are ranks, though nobody says which; a note where all could be at work."""
     diagnosis = judged(tmp_path, {700: AGENT, 701: others, 702: others, 703: odd, 704: others})
-    assert diagnosis.findings[0].cls == cls
-    assert "703" in diagnosis.findings[0].title
+    found = diagnosis.findings[0]
+    assert (found.cls, found.kind, diagnosis.verdict is not None) == (cls, kind, kind is Kind.CAUSE)
+    assert "703" in found.title
 
 
 def test_ranks_that_stand_together_accuse_nobody(tmp_path: pathlib.Path) -> None:
