@@ -16,6 +16,8 @@ from harness import able, judging, patient
 def main() -> int:
     options = _options()
     rows = [(card, launcher) for card in _chosen(options) for launcher in _launchers(card, options)]
+    part, parts = options.part
+    rows = rows[part - 1 :: parts]
     wrong = skipped = 0
     for _ in range(options.runs):
         for card, launcher in rows:
@@ -39,8 +41,19 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--python", default=sys.executable, help="interpreter of the patients")
     parser.add_argument("--no-torch", action="store_true", help="only patients of the standard library")
     parser.add_argument("--scope-1", action="store_true", help="look as the job's user where Yama restricts ptrace")
+    parser.add_argument(
+        "--part", type=_part, default=(1, 1), metavar="I/N", help="only every N-th row, from the I-th on"
+    )
     parser.add_argument("--keep", type=pathlib.Path, metavar="DIR", help="keep each diagnosis as JSON in DIR")
     return parser.parse_args()
+
+
+def _part(text: str) -> tuple[int, int]:
+    """Which part of how many; ``1/2`` and ``2/2`` beside each other use two cores."""
+    part, _, parts = text.partition("/")
+    if not (part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not I/N with I from 1 to N")
+    return int(part), int(parts)
 
 
 def _chosen(options: argparse.Namespace) -> list[patient.Card]:

@@ -27,6 +27,7 @@ _FRAME = struct.Struct("<II")  # number of the step, length of what follows
 _MARK = struct.Struct("<qd")  # number of the step at work, and since when (monotonic seconds)
 _POLL_S = 0.05
 _F_SETPIPE_SZ = 1031  # fcntl(2); Python names it from 3.10 on
+_killed: set[int] = set()  # children that were still on their way out when last looked at
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,6 @@ def guarded(
     once, as soon as the first child is at work.
     """
     mark = mmap.mmap(-1, mmap.PAGESIZE)
-    left: list[int] = []
     at = 0
     try:
         while at < len(steps):
@@ -70,21 +70,26 @@ def guarded(
                 yield from child.answers(deadline_s, idle)
             finally:
                 child.leave()
-                if not child.reaped:
-                    left.append(child.pid)
             at = child.next_step
     finally:
-        for pid in left:
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(pid, os.WNOHANG)
         mark.close()
+        _reap()
+
+
+def _reap() -> None:
+    """Take those that have gone by now off the kernel's list, also the ones of earlier work."""
+    for pid in tuple(_killed):
+        with contextlib.suppress(ChildProcessError):
+            if not os.waitpid(pid, os.WNOHANG)[0]:
+                continue
+        _killed.discard(pid)
 
 
 class _Child(Generic[T]):
     """One forked child that works from step ``first`` on."""
 
     def __init__(self, steps: Sequence[T], first: int, work: Callable[[T, Send], None], mark: mmap.mmap) -> None:
-        self.steps, self.next_step, self.reaped, self._mark = steps, first, False, mark
+        self.steps, self.next_step, self._mark = steps, first, mark
         self._pipe, write_end = os.pipe()
         with contextlib.suppress(OSError):  # so that the child need not wait while its parent does something else
             fcntl.fcntl(write_end, _F_SETPIPE_SZ, 1 << 20)
@@ -120,13 +125,14 @@ class _Child(Generic[T]):
     def leave(self) -> None:
         """End the child if it can be ended; one in state D stays behind until it wakes."""
         os.close(self._pipe)
-        with contextlib.suppress(ProcessLookupError, ChildProcessError):
+        with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
-            for _ in range(20):
-                if os.waitpid(self.pid, os.WNOHANG)[0]:
-                    self.reaped = True
-                    return
-                time.sleep(0.001)  # a killed child is gone within a tick; one in D is not, and nobody waits for it
+        _killed.add(self.pid)
+        for _ in range(20):
+            _reap()
+            if self.pid not in _killed:
+                return
+            time.sleep(0.001)  # a killed child is gone within a tick; one in D is not, and nobody waits for it
 
     def _progress(self) -> tuple[int, float]:
         step, since = _MARK.unpack_from(self._mark, 0)
