@@ -16,8 +16,6 @@ from harness import able, judging, patient
 def main() -> int:
     options = _options()
     rows = [(card, launcher) for card in _chosen(options) for launcher in _launchers(card, options)]
-    part, parts = options.part
-    rows = rows[part - 1 :: parts]
     wrong = skipped = 0
     for _ in range(options.runs):
         for card, launcher in rows:
@@ -42,7 +40,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--no-torch", action="store_true", help="only patients of the standard library")
     parser.add_argument("--scope-1", action="store_true", help="look as the job's user where Yama restricts ptrace")
     parser.add_argument(
-        "--part", type=_part, default=(1, 1), metavar="I/N", help="only every N-th row, from the I-th on"
+        "--part", type=_part, default=(1, 1), metavar="I/N", help="only every N-th patient, from the I-th on"
     )
     parser.add_argument("--keep", type=pathlib.Path, metavar="DIR", help="keep each diagnosis as JSON in DIR")
     return parser.parse_args()
@@ -58,7 +56,9 @@ def _part(text: str) -> tuple[int, int]:
 
 def _chosen(options: argparse.Namespace) -> list[patient.Card]:
     cards = [card for card in patient.cards() if not (options.no_torch and card.torch)]
-    return [card for card in cards if not options.only or any(part in card.name for part in options.only)]
+    part, parts = options.part
+    named = [card for card in cards if not options.only or any(name in card.name for name in options.only)]
+    return named[part - 1 :: parts]
 
 
 def _launchers(card: patient.Card, options: argparse.Namespace) -> tuple[str, ...]:
