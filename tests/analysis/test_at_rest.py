@@ -63,10 +63,15 @@ def test_of_an_idle_pool_one_reads_and_the_others_wait_their_turn(tmp_path: Path
     assert judge(gather([tmp_path])).verdict is None
 
 
-def test_a_worker_that_waits_its_turn_while_nobody_reads_may_hang(tmp_path: Path) -> None:
-    (tmp_path / "workers.txt").write_text(POOL.format(pid=12, leaf="SemLock.__enter__ (billiard/synchronize.py:115)"))
+@pytest.mark.parametrize(("pids", "kind"), [((12,), Kind.NOTE), ((12, 13), Kind.CAUSE)], ids=["one", "all"])
+def test_workers_that_wait_their_turn_while_nobody_reads_may_hang(
+    tmp_path: Path, pids: tuple[int, ...], kind: Kind
+) -> None:
+    """Of one worker alone the words are those of an idle pool, in which somebody else reads."""
+    turn = "SemLock.__enter__ (billiard/synchronize.py:115)"
+    (tmp_path / "workers.txt").write_text("".join(POOL.format(pid=pid, leaf=turn) for pid in pids))
     (found,) = judge(gather([tmp_path])).findings
-    assert (found.cls, found.kind) == ("fork-with-threads", Kind.NOTE)  # its words are those of an idle pool
+    assert (found.cls, found.kind) == ("fork-with-threads", kind)
 
 
 RANK = """Process {pid}: python train.py

@@ -162,6 +162,19 @@ def test_what_is_certain_stands_where_all_reads_well(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.usefixtures("learned")
+@pytest.mark.parametrize("said", [CALM, SPEAK], ids=["all reads well", "it reads like another class"])
+def test_against_a_comparison_words_say_nothing(
+    said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def check(case: Case) -> Iterator[Finding]:
+        yield Finding("counted", "oom-kill", Kind.CAUSE, Certainty.POSSIBLE, "counts differ", compared=True)
+
+    (tmp_path / "job.log").write_text(" ".join(said))
+    monkeypatch.setattr("rankscope.rules.rules", lambda: (Rule("counted", "oom-kill", check), like_known_cases.RULE))
+    assert [(one.rule, one.kind) for one in judge(gather([tmp_path])).findings] == [("counted", Kind.CAUSE)]
+
+
+@pytest.mark.usefixtures("learned")
 def test_a_guess_says_what_would_decide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "note.txt").write_text(" ".join(SPEAK))
     monkeypatch.setattr("rankscope.rules.rules", lambda: (like_known_cases.RULE,))

@@ -120,6 +120,11 @@ def _told(account: Account) -> Iterator[Doing]:
         yield of_stack(replace(account, who=subject, seen=(seen,)), seen)
 
 
+def seen_apart(case: Case) -> bool:
+    """Whether the stacks of several subjects were seen: then where each stands is compared, not only told."""
+    return sum(bool(account.seen) for account in accounts(case)) > 1
+
+
 def way(doing: Doing) -> tuple[str, ...]:
     """The functions through which a subject came to where it stands, outermost first; empty where no stack was seen."""
     main = main_thread(doing.account) if doing.account is not None else None

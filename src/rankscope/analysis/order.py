@@ -30,6 +30,7 @@ def in_order(case: Case, findings: Iterable[Finding]) -> list[Finding]:
 
     Of saved evidence a cause that is not certain counts as much as its class is near, and something for what its rule is sure
     of; what only reads like known cases counts where nothing better is known. Where all reads well, causes become notes.
+    Against what rests on a comparison words say nothing: it stands where all reads well, and nothing is guessed beside it.
     """
     found = sorted(findings, key=lambda finding: ORDER[finding.certainty])
     if case.snapshot.live:
@@ -45,13 +46,15 @@ def in_order(case: Case, findings: Iterable[Finding]) -> list[Finding]:
 
     found.sort(key=place)
     best = next((one for one in found if one.kind is Kind.CAUSE), None)
-    slow = any(one.kind is Kind.NOTE and one.cls in SLOW for one in found)
-    return [one for one in found if one.rule != GUESS or (one is best and not slow)]
+    known = any(one.compared if one.kind is Kind.CAUSE else one.kind is Kind.NOTE and one.cls in SLOW for one in found)
+    return [one for one in found if one.rule != GUESS or (one is best and not known)]
 
 
 def _heeded(case: Case, cause: Finding) -> Finding:
     """A cause, or a note of it where the evidence reads like that of healthy runs."""
-    if cause.certainty is Certainty.CERTAIN or (bad := trouble(case)) is None or bad >= _TROUBLE[cause.certainty]:
+    if cause.compared or cause.certainty is Certainty.CERTAIN:
+        return cause
+    if (bad := trouble(case)) is None or bad >= _TROUBLE[cause.certainty]:
         return cause
     return dataclasses.replace(
         cause, kind=Kind.NOTE, certainty=Certainty.POSSIBLE, against=(*cause.against, _WELL), next=()

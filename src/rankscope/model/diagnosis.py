@@ -78,7 +78,10 @@ class CollectiveState:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a rule says: one cause, symptom or note, who it concerns, why we think so, and what to do next."""
+    """What a rule says: one cause, symptom or note, who it concerns, why we think so, and what to do next.
+
+    ``compared`` is one that rests on what several processes or ranks show, set side by side: no word of theirs tells it.
+    """
 
     rule: str
     cls: str
@@ -91,6 +94,7 @@ class Finding:
     against: tuple[str, ...] = ()
     next: tuple[str, ...] = ()
     collective: CollectiveState | None = None
+    compared: bool = False
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ..analysis.case import Case
 from ..model.diagnosis import Finding
@@ -37,7 +38,7 @@ _STEPS = (
 def check(case: Case) -> Iterator[Finding]:
     found = told(case)
     if found is not None:
-        yield found
+        yield replace(found, compared=True)
 
 
 def told(case: Case) -> Finding | None:

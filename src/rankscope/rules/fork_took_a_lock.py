@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ..analysis.accounts import Account, Seen, accounts
 from ..analysis.case import Case, Member
@@ -106,9 +107,9 @@ def check(case: Case) -> Iterator[Finding]:
     said = (hit for hit in hits(case, _SIGNS, live_stacks=True) if _may_be_forked(case, hit.account))
     found = [*said, *_locked_children(case), *_waiting_children(case)]
     if found:
-        yield finding(
-            RULE, case, found, "a forked child waits for a lock or thread that exists only in its parent", _STEPS
-        )
+        title = "a forked child waits for a lock or thread that exists only in its parent"
+        made = finding(RULE, case, found, title, _STEPS)
+        yield replace(made, compared=len(made.processes) > 1)  # several stand, and nobody reads what they wait for
 
 
 def _may_be_forked(case: Case, account: Account) -> bool:

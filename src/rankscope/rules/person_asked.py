@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ..analysis.case import Case
-from ..analysis.doings import doings, in_kind, of_ranks
+from ..analysis.doings import doings, in_kind, of_ranks, seen_apart
 from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Finding
 from ..model.ranks import RankSet, ranks_phrase
@@ -75,7 +76,8 @@ def _alone(case: Case) -> Iterator[Finding]:
         name = ranks_phrase(ranks) if ranks else f"process {told[0].ref.pid}" if len(told) == 1 else "a process"
         title = f"{name} is in {place}, while the others are in {waiting[0].op}"
         because = [doing.site for doing in (*odd[:2], waiting[0])]
-        yield simple(RULE, title, LIKELY, because, _STEPS, ranks, processes=told)
+        found_apart = simple(RULE, title, LIKELY, because, _STEPS, ranks, processes=told)
+        yield replace(found_apart, compared=seen_apart(case))
 
 
 RULE = make_rule(__name__, __doc__, "rank-stuck-in-user-code", 42, check)

@@ -22,9 +22,10 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from ..analysis.case import Case
-from ..analysis.doings import Doing, doings, gathered, in_kind, of_ranks, way
+from ..analysis.doings import Doing, doings, gathered, in_kind, of_ranks, seen_apart, way
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.frames import has
 from ..model.diagnosis import Finding
@@ -42,7 +43,7 @@ _STEPS = (
 def check(case: Case) -> Iterator[Finding]:
     found = told(case)
     if found is not None:
-        yield found
+        yield replace(found, compared=seen_apart(case))
 
 
 def told(case: Case) -> Finding | None:

@@ -1,0 +1,31 @@
+"""Ranks that come twice while others never come; not where one line says two things, or where the others speak otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rankscope.formats.gather import gather
+from rankscope.pipeline import case_of
+from rankscope.rules import ranks_announced_twice
+
+TWICE = "GLOBAL_RANK: 0, MEMBER: 1/4\nGLOBAL_RANK: 1, MEMBER: 2/4\nGLOBAL_RANK: 0, MEMBER: 1/4\nGLOBAL_RANK: 1, MEMBER: 2/4\n"
+TIMED_OUT = (
+    "[E ProcessGroupNCCL.cpp:717] [Rank {rank}] Watchdog caught collective operation timeout: "
+    "WorkNCCL(SeqNum=41, OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1800403 milliseconds before timing out.\n"
+)
+BARS = "".join(f"epoch 9, rank {rank}, world_size 3: 35 batches" + ("\n" if rank < 2 else "") for rank in (0, 2))
+
+
+@pytest.mark.parametrize(
+    ("text", "ranks"),
+    [
+        pytest.param(TWICE, ["2-3"], id="sick"),
+        pytest.param(TWICE + TIMED_OUT.format(rank=2) + TIMED_OUT.format(rank=3), [], id="the others speak otherwise"),
+        pytest.param(BARS + TIMED_OUT.format(rank=0), [], id="one line says two things"),
+    ],
+)
+def test_ranks_that_come_twice(text: str, ranks: list[str], tmp_path: Path) -> None:
+    (tmp_path / "console.txt").write_text(text)
+    assert [str(one.ranks) for one in ranks_announced_twice.check(case_of(gather([tmp_path])))] == ranks
