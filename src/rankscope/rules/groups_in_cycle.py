@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..analysis.accounts import accounts
 from ..analysis.case import Case
@@ -79,13 +79,20 @@ def _crosswise(case: Case) -> list[str] | None:
     told = [
         " ".join(one.said.split()) for one in accounts(case) if one.said and len(one.said) < _SHORT and not one.stacks
     ]
-    for mine, yours in itertools.combinations(told, 2):
-        names = [dict.fromkeys(found.group() for found in _NAME.finditer(text)) for text in (mine, yours)]
-        both = [name for name in names[0] if name in names[1]]
-        for first, second in itertools.combinations(both, 2):
-            if _exchanged(mine, first, second) == yours and _WAITS.search(mine):
+    for texts in _of_the_same_words(text for text in told if _WAITS.search(text)):
+        for mine, yours in itertools.combinations(texts, 2):
+            names = dict.fromkeys(found.group() for found in _NAME.finditer(mine))
+            if any(_exchanged(mine, *pair) == yours for pair in itertools.combinations(names, 2)):
                 return [mine, yours]
     return None
+
+
+def _of_the_same_words(texts: Iterable[str]) -> Iterable[list[str]]:
+    """Different texts together whose words are the same in another order; of a thousand ranks few pairs are left to compare."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for text in dict.fromkeys(texts):
+        alike.setdefault(tuple(sorted(re.findall(r"\w+", text))), []).append(text)
+    return alike.values()
 
 
 _WAITS = re.compile(
