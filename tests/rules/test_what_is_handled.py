@@ -13,6 +13,7 @@ from rankscope.model.evidence.blocked import BlockedCall
 from rankscope.model.evidence.files import OpenFile, OpenFiles
 from rankscope.model.evidence.sockets import Socket, Sockets
 from rankscope.model.evidence.stacks import Frame, PythonStacks
+from rankscope.model.evidence.task_limit import TaskLimit
 from rankscope.model.evidence.threads import Threads
 from rankscope.model.process import Role
 
@@ -36,7 +37,7 @@ def _handling(record: object, name: str, number: int) -> object:
     return dataclasses.replace(record, threads=(dataclasses.replace(first, handles=name, errno=number), *rest))
 
 
-def rank(number: int, one: One, peer: int | None = None) -> Body:
+def rank(number: int, one: One, peer: int | None = None, *more: object) -> Body:
     """A rank; with a peer, the two are connected."""
     pid = 70 + number
     ends = (
@@ -44,16 +45,38 @@ def rank(number: int, one: One, peer: int | None = None) -> Body:
         if peer is not None
         else ()
     )
-    return body(pid, one, rank=number, role=Role.RANK, more=ends)
+    return body(pid, one, rank=number, role=Role.RANK, more=(*ends, *more))
 
 
 @pytest.mark.parametrize(
     ("number", "cls"),
-    [(errno.ENOSPC, "storage-full"), (errno.EDQUOT, "storage-full"), (errno.EAGAIN, "rank-stuck-in-user-code")],
+    [
+        (errno.ENOSPC, "storage-full"),
+        (errno.EDQUOT, "storage-full"),
+        (errno.EFBIG, "resource-limit"),
+        (errno.EAGAIN, "rank-stuck-in-user-code"),
+    ],
 )
 def test_a_write_that_found_no_room_is_tried_again(number: int, cls: str) -> None:
     """No file is open while it pauses; the error is all that is left of the write."""
     found = told(handling(rank(0, NAPS, 1), "OSError", number), rank(1, ASKS, 0), launcher="environment")
+    assert found.verdict is not None
+    assert (found.verdict.cls, str(found.verdict.ranks)) == (cls, "0")
+
+
+@pytest.mark.parametrize(
+    ("name", "number", "count", "cls"),
+    [
+        ("BlockingIOError", errno.EAGAIN, 7, "resource-limit"),
+        ("RuntimeError", 0, 7, "resource-limit"),
+        ("BlockingIOError", errno.EAGAIN, 5, "rank-stuck-in-user-code"),
+        ("TimeoutError", errno.ETIMEDOUT, 7, "rank-stuck-in-user-code"),
+    ],
+)
+def test_a_group_that_is_full_lets_nobody_fork(name: str, number: int, count: int, cls: str) -> None:
+    """One that has room, and an error that has nothing to do with processes, explain nothing."""
+    tries = handling(rank(0, NAPS, 1, TaskLimit("/step", count, 7)), name, number)
+    found = told(tries, rank(1, ASKS, 0), launcher="environment")
     assert found.verdict is not None
     assert (found.verdict.cls, str(found.verdict.ranks)) == (cls, "0")
 

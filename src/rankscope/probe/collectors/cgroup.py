@@ -39,8 +39,8 @@ def _ended(target: Target) -> bool:
     return kernel is not None and all(task.state in "ZX" for task in kernel.threads)
 
 
-def group_of(text: str) -> tuple[int, str] | None:
-    """Version and path of the group that bounds memory, from /proc/PID/cgroup."""
+def group_of(text: str, controller: str = "memory") -> tuple[int, str] | None:
+    """Version and path of the group in which a controller bounds a process, from /proc/PID/cgroup."""
     unified = None
     for line in text.splitlines():
         number, _, rest = line.partition(":")
@@ -48,7 +48,7 @@ def group_of(text: str) -> tuple[int, str] | None:
         path = path[: -len(_DELETED)] if path.endswith(_DELETED) else path
         if ".." in path.split("/") or not path.startswith("/"):
             continue  # outside our cgroup namespace: its files are not to be seen from here
-        if "memory" in controllers.split(","):
+        if controller in controllers.split(","):
             return 1, path
         if number == "0":
             unified = 2, path
