@@ -115,13 +115,16 @@ def _fit(classes: Sequence[str], said: Sequence[list[str]]) -> tuple[Any, Any]:
 
 
 def figures(cases: Sequence[KnownCase], said: Sequence[list[str]]) -> None:
-    """How often the class is right on public threads that were left out, and how often a healthy bundle is accused."""
-    from sklearn.model_selection import KFold
+    """How often the class is right on public threads that were left out, and how often a healthy bundle is accused.
+
+    All cases of a thread are left out together.
+    """
+    from sklearn.model_selection import GroupKFold
 
     from rankscope.analysis.likeness import compare
 
     marks: collections.Counter[tuple[str, str]] = collections.Counter()
-    for learn, test in KFold(_FOLDS, shuffle=True, random_state=0).split(said):
+    for learn, test in GroupKFold(_FOLDS, shuffle=True, random_state=0).split(said, groups=together(cases)):
         weights = table.parse(learned([cases[at] for at in learn], [said[at] for at in learn]))
         for case, its in ((cases[at], said[at]) for at in test):
             marks[_kind(case), _mark(case, compare(weights, its).nearest)] += 1
@@ -129,6 +132,18 @@ def figures(cases: Sequence[KnownCase], said: Sequence[list[str]]) -> None:
         its_marks = {mark: number for (one, mark), number in sorted(marks.items()) if one == kind}
         total = sum(its_marks.values())
         print(f"{kind:22}" + ", ".join(f"{number} {mark} ({number / total:.0%})" for mark, number in its_marks.items()))
+
+
+def together(cases: Sequence[KnownCase]) -> list[int]:
+    """A number for each case; those of one thread share it, also by way of a third."""
+    numbers = list(range(len(cases)))
+    first: dict[str, int] = {}
+    for at, case in enumerate(cases):
+        for link in case.links:
+            known, new = numbers[first.setdefault(link.lower().partition("#")[0], at)], numbers[at]
+            if known != new:
+                numbers = [known if number == new else number for number in numbers]
+    return numbers
 
 
 def _kind(case: KnownCase) -> str:

@@ -126,9 +126,13 @@ def seen_apart(case: Case) -> bool:
 
 
 def way(doing: Doing) -> tuple[str, ...]:
-    """The functions through which a subject came to where it stands, outermost first; empty where no stack was seen."""
+    """The functions through which a subject came to where it stands, outermost first; empty where no stack was seen.
+
+    What the call that waits does below itself is no way to it.
+    """
     main = main_thread(doing.account) if doing.account is not None else None
-    return tuple(frame.function for frame in main.stack) if main is not None else ()
+    stack = main.stack if main is not None else ()
+    return tuple(frame.function for frame in stack[: wait_of(stack).index + 1] or stack)
 
 
 def of_stack(account: Account, seen: Seen) -> Doing:
