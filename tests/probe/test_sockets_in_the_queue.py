@@ -31,6 +31,20 @@ def test_who_listens_is_the_peer_until_it_accepts(at: str, to: str) -> None:
             assert seen(asker) == (os.fstat(there.fileno()).st_ino, False)
 
 
+def test_a_server_whose_queue_is_full_is_the_peer_of_who_knocks() -> None:
+    """The kernel drops requests that do not fit (listen(2)); a server that is not there at all refuses them."""
+    server = socket.create_server(("127.0.0.1", 0), backlog=0)
+    askers = [socket.socket() for _ in range(4)]
+    for asker in askers:
+        asker.setblocking(False)
+        asker.connect_ex(server.getsockname())
+    try:
+        assert seen(askers[-1]) == (os.fstat(server.fileno()).st_ino, True)
+    finally:
+        for one in (server, *askers):
+            one.close()
+
+
 def seen(asker: socket.socket) -> tuple[int, bool]:
     process = Process(ProcessRef("here", os.getpid(), 0), Role.OTHER)
     files = OpenFiles((OpenFile(asker.fileno(), os.readlink(f"/proc/self/fd/{asker.fileno()}"), "rw"),))

@@ -13,7 +13,8 @@ _LINK = re.compile(r"socket:\[(\d{1,20})\]")
 @dataclass(frozen=True)
 class Socket:
     """One socket, by inode. Addresses read ``10.1.2.3:29500`` (or a path for unix sockets); ``peer_inode`` is 0 where
-    the other end is on another host or unknown. Queues are in bytes."""
+    the other end is on another host or unknown. Queues are in bytes; ``resent`` is how often in a row the kernel has sent
+    its oldest data, or its request to connect, without an acknowledgement."""
 
     inode: int
     kind: str  # tcp, unix
@@ -24,6 +25,7 @@ class Socket:
     send_queue: int = 0
     peer_inode: int = 0
     unaccepted: bool = False  # its server has not called accept: ``peer_inode`` is that of the socket which listens
+    resent: int = 0
 
 
 @evidence("sockets")

@@ -61,9 +61,9 @@ def _read(target: Target, namespace: str) -> dict[int, Socket]:
     for inode, one in list(table.items()):
         other = by_pair.get((one.peer, one.local), 0)
         if other:
-            table[inode] = Socket(
-                one.inode, one.kind, one.local, one.peer, one.state, one.receive_queue, one.send_queue, other
-            )
+            table[inode] = dataclasses.replace(one, peer_inode=other)
+        elif one.state == "syn-sent" and _has_callers(table, _listener(by_pair, one.peer)):
+            queued.add((one.local, one.peer))  # where the queue of accept(2) is full, requests are dropped (listen(2))
     for near, far in queued:
         asker, server = by_pair.get((near, far), 0), _listener(by_pair, far)
         if asker and server:
@@ -84,11 +84,17 @@ def _listener(by_pair: dict[tuple[str, str], int], address: str) -> int:
     return next((by_pair[place, no] for place in places for no in ("0.0.0.0:0", "[::]:0") if (place, no) in by_pair), 0)
 
 
+def _has_callers(table: dict[int, Socket], server: int) -> bool:
+    """Whether connections stand in the queue of a socket that listens: that is what its receive queue counts."""
+    return server in table and table[server].receive_queue > 0
+
+
 def _tcp(line: str) -> Socket:
+    """One line of /proc/net/tcp (kernel documentation, proc_net_tcp): ``retrnsmt`` counts timeouts that were not recovered."""
     fields = line.split()
     tx, rx = fields[4].split(":")
     return Socket(int(fields[9]), "tcp", _address(fields[1]), _address(fields[2]), _STATES.get(int(fields[3], 16), fields[3]),
-                  int(rx, 16), int(tx, 16))  # fmt: skip
+                  int(rx, 16), int(tx, 16), resent=int(fields[6], 16))  # fmt: skip
 
 
 def _address(text: str) -> str:
