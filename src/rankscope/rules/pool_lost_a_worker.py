@@ -57,7 +57,7 @@ def check(case: Case) -> Iterator[Finding]:
             yield _finding(case, root, standing, *lost)
         elif _pool_is_empty(case, standing):
             yield _finding(
-                case, root, standing, None, "its pool has no worker that lives: each one ends before its first task"
+                case, root, standing, (), "its pool has no worker that lives: each one ends before its first task"
             )
     yield from _siblings(case)
     yield from _managed(case)
@@ -152,20 +152,25 @@ def _between_processes(standing: Standing) -> bool:
     )
 
 
-def _lost(standing: Standing, children: list[Member]) -> tuple[Member, str] | None:
+def _lost(standing: Standing, children: list[Member]) -> tuple[tuple[Member, ...], str] | None:
     if _named_child(standing):
         return None  # wait4 returns at once for a dead child: this one is waited for because it lives
-    for child in children:
-        if child.dead and _badly(child) and not (child.gone and _reaped_rightly(standing.member)):
-            state = "gone" if child.gone else "a zombie that nobody has reaped"
-            return child, f"its child pid {child.ref.pid} is {state}"
+    dead = tuple(one for one in children
+                 if one.dead and _badly(one) and not (one.gone and _reaped_rightly(standing.member)))  # fmt: skip
+    if dead:
+        state = "gone" if dead[0].gone else "a zombie that nobody has reaped"
+        return dead, f"its child pid {dead[0].ref.pid} is {state}" + _so_are(dead[1:])
     for child in children if any("multiprocessing/pool.py" in frame.file for frame in standing.own_stack) else ():
         if _replacement(child):
             return (
-                child,
+                (child,),
                 f"pool worker pid {child.ref.pid} was forked by the pool's maintenance thread: it replaces one",
             )
     return None
+
+
+def _so_are(others: tuple[Member, ...]) -> str:
+    return f", and {len(others)} more of its children ended badly" if others else ""
 
 
 def _pool_is_empty(case: Case, standing: Standing) -> bool:
@@ -230,15 +235,15 @@ def _replacement(child: Member) -> bool:
     )
 
 
-def _finding(case: Case, root: Root, standing: Standing, child: Member | None, text: str) -> Finding:
-    member, compiles = standing.member, child is not None and child.role is Role.COMPILE_WORKER
+def _finding(case: Case, root: Root, standing: Standing, lost: tuple[Member, ...], text: str) -> Finding:
+    member, compiles = standing.member, bool(lost) and lost[0].role is Role.COMPILE_WORKER
     return Finding(
         rule=RULE.id, cls="compile-worker" if compiles else RULE.cls, kind=Kind.CAUSE,
         certainty=certainty(case, root, Certainty.LIKELY),
         title=f"{who(member.process)} waits for a result of a child that died, in {at(standing.user_frame)}",
         ranks=RankSet([member.rank] if member.rank is not None else []),
-        processes=(member.process, *((child.process,) if child is not None else ())),
-        because=(Reason(text, "kernel", child.ref if child is not None else member.ref), *waited_for(root)),
+        processes=(member.process, *(child.process for child in lost)),
+        because=(Reason(text, "kernel", lost[0].ref if lost else member.ref), *waited_for(root)),
         next=("dmesg -T | grep -iE 'killed process|segfault' | tail",),
     )  # fmt: skip
 

@@ -34,7 +34,7 @@ def check(case: Case) -> Iterator[Finding]:
     groups: dict[tuple[str, str], list[Member]] = {}
     for member in case:
         how = _lasting(case, member)
-        if how is not None and member.role is not Role.HELPER:
+        if how is not None and (member.role is not Role.HELPER or member.ref in roots):
             groups.setdefault((member.ref.host, how), []).append(member)
     for (_, how), members in groups.items():
         yield _finding(case, members, how, [roots[one.ref] for one in members if one.ref in roots])

@@ -26,6 +26,7 @@ from ..analysis.awaited import unsure, writes
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.graph import oldest
+from ..analysis.standing import Standing
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.blocked import Blocked
 from ..model.process import ProcessRef
@@ -69,7 +70,7 @@ def _ranks(case: Case, cycle: tuple[ProcessRef, ...]) -> RankSet:
 
 def _class(case: Case, cycle: tuple[ProcessRef, ...]) -> str | None:
     standings = [case.standings[ref] for ref in cycle if ref in case.standings]
-    kinds = {Wait.PIPE if writes(standing.member) else standing.kind for standing in standings}
+    kinds = {Wait.PIPE if _fills(case, standing) else standing.kind for standing in standings}
     if kinds & _LOCKS:
         return "lock-order-deadlock"
     if kinds == {Wait.PIPE} and any(_writes(case, ref) for ref in cycle):
@@ -83,6 +84,11 @@ def _class(case: Case, cycle: tuple[ProcessRef, ...]) -> str | None:
     if kinds & {Wait.COLLECTIVE, Wait.BACKWARD}:
         return None if case.collectives else "collective-cycle"  # recorders name the groups
     return None
+
+
+def _fills(case: Case, standing: Standing) -> bool:
+    """Whether it waits for room in a pipe, also below a queue of multiprocessing."""
+    return writes(standing.member) or (standing.kind is Wait.QUEUE and _writes(case, standing.member.ref))
 
 
 def _writes(case: Case, ref: ProcessRef) -> bool:

@@ -1,6 +1,7 @@
 """A parent in wait4 or join waits for its child; the system call names which one, else it is any that still lives.
 
-A rank in a build waits for the commands of the build, and they for those that they started.
+A rank in a build waits for the commands of the build, and they for those that they started. Who starts a process of
+multiprocessing through its fork server waits until that server has made it.
 """
 
 from __future__ import annotations
@@ -11,15 +12,20 @@ from ...model.diagnosis import Wait
 from ...model.evidence.blocked import Blocked
 from ...model.process import Role
 from ..frame_tables import Kind
+from ..identity import module_path_of
 from ..progress import works
 from ..scene import Scene
 from ..standing import Standing, idle_worker
+
+_BY_SERVER, _SERVER = "multiprocessing/popen_forkserver.py", "multiprocessing.forkserver"
 
 
 def find(scene: Scene) -> Iterator[Wait]:
     for standing in scene.standings.values():
         if standing.kind is Kind.COMPILE and not works(standing):
             yield from _commands(scene, standing)
+        if _starts_by_server(standing):
+            yield from _stopped_server(scene, standing)
         if standing.kind is not Kind.CHILD:
             continue
         minds = standing.member.role is Role.LAUNCHER  # watching its ranks is its work, not a wait
@@ -43,6 +49,20 @@ def _commands(scene: Scene, standing: Standing) -> Iterator[Wait]:
             and not child.member.gone
         ):
             yield Wait(standing.member.ref, child.member.ref, "the end of this build", standing.still_s)
+
+
+def _starts_by_server(standing: Standing) -> bool:
+    """Whether it reads the pid of a process that a fork server should start (multiprocessing/popen_forkserver.py)."""
+    inner = standing.own_stack[standing.wait.user + 1 :]
+    return any(module_path_of(one) == _BY_SERVER and one.function.endswith("_launch") for one in inner)
+
+
+def _stopped_server(scene: Scene, standing: Standing) -> Iterator[Wait]:
+    for child in scene.children_of(standing.member.ref.pid, standing.member.ref.host):
+        serves = any(_SERVER in word for word in child.member.process.command)
+        if child.member.role is Role.HELPER and serves and child.state in ("T", "t"):
+            yield Wait(standing.member.ref, child.member.ref, "a process that this fork server should start",
+                       standing.still_s)  # fmt: skip
 
 
 def _named(standing: Standing) -> int | None:

@@ -44,7 +44,7 @@ def find(scene: Scene) -> Iterator[Wait]:
                     continue  # a child that reads from its parent waits for work, not for a result
                 if (
                     other != ref
-                    and scene.members[other].role is not Role.HELPER
+                    and not _answers(scene.standings.get(other))
                     and not _shared(scene, standing, other, target)
                 ):
                     yield Wait(ref, other, other_end(target), standing.still_s)
@@ -80,6 +80,11 @@ def _serves(scene: Scene, other: ProcessRef) -> bool:
     standing = scene.standings.get(other)
     minds = standing is not None and standing.member.role is Role.LAUNCHER and standing.kind is Kind.CHILD
     return minds and standing is not None and bool(standing.ran) and standing.state not in ("T", "t", "D")
+
+
+def _answers(other: Standing | None) -> bool:
+    """Whether it is a helper of a library, which does what it is asked unless somebody stopped it."""
+    return other is not None and other.member.role is Role.HELPER and other.state not in ("T", "t")
 
 
 def _both_mind(scene: Scene, standing: Standing, other: ProcessRef) -> bool:

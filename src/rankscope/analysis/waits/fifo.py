@@ -1,0 +1,47 @@
+"""Ranks that stand in the opening of FIFOs wait for each other where nobody else is left to open the other sides.
+
+An open of one side lasts until somebody opens the other one (fifo(7)); whom the program means for that nothing tells. Where
+all other ranks wait for messages or for these, and the job has no process besides, it can only be one of themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...model.diagnosis import Wait
+from ...model.evidence.blocked import Blocked
+from ...model.process import Role
+from ..frame_tables import Kind
+from ..scene import Scene
+from ..standing import Standing
+
+_FOR_OTHERS = (Kind.COLLECTIVE, Kind.P2P, Kind.BACKWARD, Kind.SOCKET, Kind.STORE, Kind.RENDEZVOUS)
+_BYSTANDERS = (Role.RANK, Role.LAUNCHER, Role.HELPER)
+
+
+def find(scene: Scene) -> Iterator[Wait]:
+    living = [one for one in scene.standings.values() if not one.member.gone and one.state not in ("Z", "X")]
+    ranks = [one for one in living if one.member.role is Role.RANK]
+    openers = [one for one in ranks if _opens(one)]
+    if len(openers) < 2 or scene.missing or any(one.member.role not in _BYSTANDERS for one in living):
+        return
+    if not all(one in openers or (one.kind in _FOR_OTHERS and one.ran is False) for one in ranks):
+        return
+    for one in openers:
+        for other in openers:
+            if other is not one:
+                why = "the other side of a FIFO, which one of the others should open"
+                yield Wait(one.member.ref, other.member.ref, why, one.still_s)
+
+
+def _opens(standing: Standing) -> bool:
+    """Whether its thread sleeps in the opening of a FIFO, as the call and the place in the kernel tell."""
+    blocked, task = standing.member.latest(Blocked), standing.kernel
+    if (
+        blocked is None
+        or task is None
+        or standing.kind is not Kind.PIPE
+        or not task.wchan.startswith("wait_for_partner")
+    ):
+        return False
+    return any(call.tid == task.tid and call.call == "openat" for call in blocked.calls)

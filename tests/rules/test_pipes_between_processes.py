@@ -1,0 +1,97 @@
+"""Pipes between a rank and the processes that it started: who waits for whom, and who is left to answer."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from test_one_machine import JOIN, LIB, MAIN, STEP, One, body, causes, told
+
+from rankscope.model.evidence.blocked import BlockedCall
+from rankscope.model.evidence.files import OpenFile, OpenFiles
+from rankscope.model.evidence.stacks import Frame
+from rankscope.model.process import Role
+
+PUT = Frame("SimpleQueue.put", f"{LIB}/multiprocessing/queues.py", 374)
+SEND = Frame("Connection._send", f"{LIB}/multiprocessing/connection.py", 373)
+GET = Frame("SimpleQueue.get", f"{LIB}/multiprocessing/queues.py", 365)
+REGISTER = Frame("ResourceTracker._send", f"{LIB}/multiprocessing/resource_tracker.py", 202)
+
+
+def ends(*modes: str) -> OpenFiles:
+    """Ends of one pipe that a process has open, from descriptor 3 on."""
+    return OpenFiles(tuple(OpenFile(3 + at, "pipe:[5]", mode) for at, mode in enumerate(modes)))
+
+
+@pytest.mark.parametrize(
+    ("inner", "call", "cls"), [((PUT, SEND), "write", {"queue-pipe-full"}), ((GET,), "read", set())]
+)
+def test_a_child_that_fills_the_queue_of_a_parent_that_joins_it(
+    inner: tuple[Frame, ...], call: str, cls: set[str]
+) -> None:
+    """One that reads waits for work of its parent."""
+    fd = 4 if call == "write" else 3
+    child = body(71, One((MAIN, STEP, *inner), BlockedCall(0, call, (fd,)), wchan=f"pipe_{call}"), parent=70,
+                 more=(ends("r", "w"),))  # fmt: skip
+    parent = body(70, One((MAIN, JOIN), BlockedCall(0, "wait4"), wchan="do_wait"), rank=0, role=Role.RANK,
+                  more=(ends("r", "w"),))  # fmt: skip
+    assert {one for rule, one in causes(told(parent, child)) if rule == "wait-cycle"} == cls
+
+
+@pytest.mark.parametrize(("state", "rules"), [("T", {"process-stopped"}), ("S", {"rank-in-user-code"})])
+def test_a_helper_of_the_library_is_blamed_where_it_is_stopped(state: str, rules: set[str]) -> None:
+    """multiprocessing tells its resource tracker of each block of shared memory, over a pipe."""
+    helper = body(71, One((), state=state, wchan="do_signal_stop" if state == "T" else "pipe_read"), role=Role.HELPER,
+                  parent=70, rank=0, more=(ends("r"),))  # fmt: skip
+    writes = One((MAIN, STEP, REGISTER), BlockedCall(0, "write", (3,)), wchan="pipe_write")
+    rank = body(70, writes, rank=0, role=Role.RANK, more=(ends("w"),))
+    found = told(rank, helper, launcher="none")
+    assert {rule for rule, _ in causes(found)} == rules
+    assert found.verdict is not None
+    assert list(found.verdict.ranks) == [0]
+
+
+@pytest.mark.parametrize(("state", "rules"), [("T", {"process-stopped"}), ("S", {"rank-in-user-code"})])
+def test_a_stopped_fork_server_starts_nobody(state: str, rules: set[str]) -> None:
+    """The pipe on which its answer should come lies in its queue of messages: nobody has the other end open."""
+    launch = Frame("Popen._launch", f"{LIB}/multiprocessing/popen_forkserver.py", 59)
+    starts = One((MAIN, STEP, launch), BlockedCall(0, "read", (3,)), wchan="pipe_read")
+    process, looks = body(71, One((), state=state, wchan="ep_poll"), role=Role.HELPER, parent=70, rank=0)
+    server = dataclasses.replace(
+        process, command=("python", "-c", "from multiprocessing.forkserver import main; main(5)")
+    )
+    found = told(body(70, starts, rank=0, role=Role.RANK, more=(ends("r"),)), (server, looks), launcher="none")
+    assert {rule for rule, _ in causes(found)} == rules
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_every_dead_child_is_named(count: int) -> None:
+    """A token that comes back over a pipe is lost with each of them."""
+    waits = One((MAIN, STEP), BlockedCall(0, "read", (3,)), wchan="pipe_read")
+    rank = body(70, waits, rank=0, role=Role.RANK, more=(ends("r", "w"),))
+    dead = [body(71 + at, One((), state="Z", wchan=""), parent=70, exit_status=11) for at in range(count)]
+    found = told(rank, *dead, body(79, parent=70), launcher="none")
+    (cause,) = [one for one in found.findings if one.rule == "pool-lost-a-worker"]
+    assert [one.ref.pid for one in cause.processes] == [70, *range(71, 71 + count)]
+
+
+@pytest.mark.parametrize(
+    ("calls", "beside", "cls"),
+    [
+        (("openat", "openat"), False, {"p2p-order-deadlock"}),
+        (("openat", "openat"), True, set()),
+        (("openat", "write"), False, set()),
+    ],
+)
+def test_ranks_that_each_open_a_fifo_for_which_the_other_should_come(
+    calls: tuple[str, ...], beside: bool, cls: set[str]
+) -> None:
+    """Another process of the job may be the one that comes; and one that does something else is no circle."""
+    places = {"openat": "wait_for_partner", "write": "pipe_write"}
+    ranks = [
+        body(70 + at, One((MAIN, STEP), BlockedCall(0, call), wchan=places[call]), rank=at, role=Role.RANK)
+        for at, call in enumerate(calls)
+    ]
+    found = told(*ranks, *([body(79, One((MAIN, STEP), wchan="hrtimer_nanosleep"), parent=70)] if beside else []),
+                 launcher="environment")  # fmt: skip
+    assert {one for rule, one in causes(found) if rule == "wait-cycle"} == cls
