@@ -197,6 +197,11 @@ class Account:
                 doubted = Mention(line, True)
         return doubted
 
+    @property
+    def grams(self) -> frozenset[str]:
+        """What its text is made of, by which to tell which patterns it cannot have."""
+        return self._hay.grams
+
     @functools.cached_property
     def _hay(self) -> Haystack:
         return Haystack(self.text)

@@ -75,8 +75,7 @@ class Haystack:
 
     def _has(self, word: str) -> bool:
         if word not in self._known:
-            grams = (word[at : at + _GRAM] for at in range(len(word) - _GRAM + 1))
-            self._known[word] = all(map(self._grams.__contains__, grams)) and word in self._folded
+            self._known[word] = _spelt_of(word, self.grams) and word in self._folded
         return self._known[word]
 
     @functools.cached_property
@@ -84,10 +83,19 @@ class Haystack:
         return fold(self.text)
 
     @functools.cached_property
-    def _grams(self) -> set[str]:
+    def grams(self) -> frozenset[str]:
         """All that three letters in a row say here: most words that are not there are known by it at once."""
         folded = self._folded
-        return set(map("".join, zip(folded, folded[1:], folded[2:])))
+        return frozenset(map("".join, zip(folded, folded[1:], folded[2:])))
+
+
+def possible(pattern: str, grams: frozenset[str]) -> bool:
+    """Whether any of the texts of which these are the ``grams`` may have what a pattern cannot do without."""
+    return all(any(_spelt_of(word, grams) for word in words) for words in needed(pattern))
+
+
+def _spelt_of(word: str, grams: frozenset[str]) -> bool:
+    return all(word[at : at + _GRAM] in grams for at in range(len(word) - _GRAM + 1))
 
 
 @functools.lru_cache(maxsize=4096)

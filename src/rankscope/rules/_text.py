@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from ..analysis.accounts import Account, Mention, accounts, compiled, evidence_of, outlived
 from ..analysis.case import Case
+from ..analysis.needles import possible
 from ..analysis.sayings import sayings
 from ..analysis.trials import cured
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
@@ -77,7 +78,10 @@ class Hit:
 def hits(case: Case, signs: Iterable[Sign], live_stacks: bool = False) -> Iterator[Hit]:
     """Every sign that is there, once per subject; of a live job the stacks count only for rules that ask for them."""
     found = tuple(one for one in accounts(case) if live_stacks or not case.snapshot.live or not one.refs)
+    there = _grams(case, found)
     for sign in signs:
+        if not sign.cures and not possible(sign.pattern, there):
+            continue  # of a thousand ranks none need be asked
         if (sign.cures and not troubled(case)) or all(_mention_of(one, sign) is None for one in found):
             continue  # first what is rarely there: a long log is searched for each pattern
         if any(one.find(pattern) for pattern in sign.unless for one in found):
@@ -90,6 +94,15 @@ def hits(case: Case, signs: Iterable[Sign], live_stacks: bool = False) -> Iterat
                 continue
             if not _over(case, one, sign) and not ended(one, sign):
                 yield Hit(replace(sign, certainty=POSSIBLE) if said.doubted else sign, one, said.line)
+
+
+def _grams(case: Case, asked: tuple[Account, ...]) -> frozenset[str]:
+    """What the texts of some subjects are made of."""
+    known: dict[tuple[int, ...], frozenset[str]] = case.__dict__.setdefault("_grams", {})
+    key = tuple(map(id, asked))
+    if key not in known:
+        known[key] = frozenset().union(*(one.grams for one in asked))
+    return known[key]
 
 
 def _mention_of(account: Account, sign: Sign) -> Mention | None:
