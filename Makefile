@@ -28,8 +28,8 @@ torch: $(if $(filter no,$(TORCH)),$(VENV)/.made,$(VENV)/.torch)
 demo: torch  ## hang a real job, diagnose it, compare with the truth (TORCH=no: without PyTorch)
 	@$(BIN)/rankscope demo $(if $(filter no,$(TORCH)),--no-torch,)
 
-test: torch  ## all tests
-	$(BIN)/python -m pytest $(ARGS)
+test: torch  ## all tests, two beside each other: most of them wait for real jobs
+	$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
 
 lint: venv  ## style
 	$(BIN)/ruff check src tests tools benchmarks
