@@ -8,6 +8,9 @@ import signal
 import subprocess
 import sys
 
+import pytest
+from test_one_machine import MAIN, STEP, One, body, causes, told
+
 from harness.waiting import wait_until
 from rankscope.model.diagnosis import Finding, Kind
 from rankscope.model.evidence.blocked import Blocked, BlockedCall, HeldLock
@@ -103,6 +106,31 @@ def test_a_member_that_holds_a_file_lock_is_named_where_its_stack_is_closed_to_u
     assert found is not None
     assert found.rule == "file-lock-held"
     assert found.processes[0].ref == holder
+
+
+def locked(*more: One, holder: int = 99, halted: str = "", kind: str = "FLOCK") -> set[tuple[str, str]]:
+    """What is said of a lone program that waits for a file lock; ``more`` are its other threads."""
+    lock = HeldLock(70, kind, "/job/lock", (holder,), "python", holder_halted=halted)
+    waits = One((MAIN, STEP), wchan="locks_lock_inode_wait")
+    process, looks = body(70, waits, *more)
+    told_locks = tuple(
+        tuple(dataclasses.replace(one, locks=(lock,)) if isinstance(one, Blocked) else one for one in look)
+        for look in looks
+    )
+    return causes(told((process, told_locks), launcher="none"))
+
+
+@pytest.mark.parametrize(("halted", "cls"), [("", "rank-stuck-in-user-code"), ("frozen", "process-stopped")])
+def test_a_holder_beside_the_job_may_be_halted(halted: str, cls: str) -> None:
+    assert ("file-lock-held", cls) in locked(halted=halted)
+
+
+@pytest.mark.parametrize(
+    ("beside", "accused"), [((), True), ((One(),), True), ((One(wchan="hrtimer_nanosleep"),), False)]
+)
+def test_a_lock_that_the_process_itself_has_by_another_descriptor(beside: tuple[One, ...], accused: bool) -> None:
+    """A thread of it that is not in a wait of that kind may let go."""
+    assert (("file-lock-held", "lock-order-deadlock") in locked(*beside, holder=70)) is accused
 
 
 def test_who_holds_the_other_end_is_found_among_all_processes() -> None:

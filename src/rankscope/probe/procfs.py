@@ -59,6 +59,28 @@ def stat(proc: str, pid: int) -> Stat:
     return parse_stat(read(f"{proc}/{pid}/stat"))
 
 
+def frozen(path: str) -> bool:
+    """Whether the control group of the process at /proc/PID is frozen, version 2 or 1 (cgroups(7))."""
+    try:
+        lines = read(f"{path}/cgroup", 1 << 14).decode("utf-8", "replace").splitlines()
+    except OSError:
+        return False
+    for line in lines:
+        number, controllers, group = line.split(":", 2)
+        if number == "0" and b"frozen 1" in _told(f"/sys/fs/cgroup{group}/cgroup.events"):
+            return True
+        if "freezer" in controllers.split(",") and group != "/":
+            return _told(f"/sys/fs/cgroup/freezer{group}/freezer.state").strip() == b"FROZEN"
+    return False
+
+
+def _told(path: str) -> bytes:
+    try:
+        return read(path, 1 << 12)
+    except OSError:
+        return b""
+
+
 def pids(proc: str) -> list[int]:
     """All process ids visible to us, ascending."""
     return sorted(int(name) for name in os.listdir(proc) if name.isdigit())

@@ -38,6 +38,7 @@ class HeldLock:
     holders: tuple[int, ...]
     holder_name: str = ""  # what the first holder runs
     asked: bool = False
+    holder_halted: str = ""  # how the first holder is kept from going on: stopped, frozen; empty where it may run
 
 
 @evidence("blocked")

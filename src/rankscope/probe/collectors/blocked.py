@@ -144,7 +144,8 @@ def _file_locks(target: Target, kernel: Threads) -> tuple[HeldLock, ...]:
         elif number in holders and (int(owner) in mine or (int(owner) == -1 and _inode(inode) in asked)):
             held, taker, _ = holders[number]
             keepers = _keepers(target, held, taker, inode)
-            found.append(HeldLock(pid, kind, _path(target, inode), keepers, _comm(target, keepers[0])))
+            found.append(HeldLock(pid, kind, _path(target, inode), keepers, _comm(target, keepers[0]),
+                                  holder_halted=_halted(target, keepers[0])))  # fmt: skip
     return tuple(dict.fromkeys(found))
 
 
@@ -218,6 +219,15 @@ def _open_inodes(target: Target) -> Iterator[tuple[int, str]]:
             continue
         if found:
             yield int(found.group(1)), path
+
+
+def _halted(target: Target, pid: int) -> str:
+    """How a holder is kept from going on, as far as we may see."""
+    try:
+        state = procfs.stat(target.proc, pid).state
+    except (OSError, ValueError, IndexError):
+        return ""
+    return "stopped" if state in ("T", "t") else "frozen" if procfs.frozen(f"{target.proc}/{pid}") else ""
 
 
 def _comm(target: Target, pid: int) -> str:

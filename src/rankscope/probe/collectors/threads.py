@@ -55,7 +55,7 @@ def collect(target: Target) -> Threads:
     below = _below(target.proc, target.process.ref.pid) if target.process.role in _PARENTS else -1.0
     return Threads(
         tuple(threads), read_bytes=read, written_bytes=written, below_cpu_s=below,
-        tracer=int(_field(status, b"TracerPid") or 0), frozen=_frozen(path),
+        tracer=int(_field(status, b"TracerPid") or 0), frozen=procfs.frozen(path),
         ns_pid=int(ns_pids[-1]) if len(ns_pids) > 1 else None, pending_stop=bool(pending & _STOP_BIT),
         uptime_s=_uptime(target.proc) - stat.started / procfs.TICKS, rss_bytes=stat.rss_pages * 4096,
         exit_status=stat.exit_status if stat.state in "ZX" else None, exact_ages=exact,
@@ -182,21 +182,6 @@ def _io(path: str) -> tuple[int, int]:
         return int(fields[1]), int(fields[3])
     except (OSError, IndexError, ValueError):
         return -1, -1
-
-
-def _frozen(path: str) -> bool:
-    """Whether the process's cgroup is frozen, version 2 or 1 (cgroups(7))."""
-    try:
-        lines = procfs.read(f"{path}/cgroup", 1 << 14).decode("utf-8", "replace").splitlines()
-    except OSError:
-        return False
-    for line in lines:
-        number, controllers, group = line.split(":", 2)
-        if number == "0" and "frozen 1" in _text(f"/sys/fs/cgroup{group}/cgroup.events"):
-            return True
-        if "freezer" in controllers.split(",") and group != "/":
-            return _text(f"/sys/fs/cgroup/freezer{group}/freezer.state") == "FROZEN"
-    return False
 
 
 COLLECTOR = Collector("threads", Touch.PASSIVE, 2.0, collect, order=10)
