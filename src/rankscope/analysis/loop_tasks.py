@@ -104,12 +104,15 @@ def _round(tasks: Sequence[TaskView], held: set[int]) -> list[int]:
 
 
 def same_circle(member: Member) -> bool:
-    """Whether the tasks that wait for each other are the same at all looks, of which there are two or more."""
+    """Whether the tasks that wait for each other are the same at all looks that found the loop waiting.
+
+    One such look is enough: without a time limit nothing but a cancellation from outside opens a circle again.
+    """
     looks = _looks(member)
     found = [
         {(view.task.name, view.task.stack) for tasks in _by_loop(stacks) for view in circle(tasks)} for stacks in looks
     ]
-    return len(looks) > 1 and all(one == found[0] for one in found) and bool(found[0])
+    return all(one == found[0] for one in found) and any(found)
 
 
 def last_awaited(tasks: Sequence[TaskView]) -> tuple[TaskView, ...]:
