@@ -18,6 +18,8 @@ MAIN = Frame("main", "/job/train.py", 9)
 MEETS = Stack([MAIN, Frame("allreduce", MPI)])
 RECEIVES = Stack([MAIN, Frame("recv", MPI)])
 SENDS = Stack([MAIN, Frame("Send", MPI)])
+LOCKS = Stack([MAIN, Frame("Lock", MPI)])
+OPENS = Stack([Frame("main", "/job/train.py", 12), Frame("Open", MPI)])
 TELLS = Stack([Frame("main", "/job/train.py", 12), Frame("bcast", MPI)])
 TUNES = Stack([MAIN, Frame("tune", "/job/train.py", 33)])
 
@@ -83,6 +85,22 @@ def test_ranks_that_spin_in_different_collectives_do_not_meet() -> None:
     (found,) = [one for one in judge(job(away=TELLS)).findings if one.kind is Kind.CAUSE]
     assert (found.cls, list(found.ranks)) == ("collective-missed-by-rank", [2])
     assert left_s(case_of(job(away=TELLS, looks=2, every_s=12.0))) == 18.0
+
+
+def test_opening_a_file_of_all_ranks_is_a_collective() -> None:
+    (found,) = [one for one in judge(job(away=OPENS)).findings if one.kind is Kind.CAUSE]
+    assert (found.cls, list(found.ranks)) == ("collective-missed-by-rank", [2])
+
+
+def test_the_lock_of_a_window_is_given_back_by_nobody_who_waits_for_its_waiter() -> None:
+    (found,) = [one for one in judge(job(away=LOCKS)).findings if one.kind is Kind.CAUSE]
+    assert (found.cls, list(found.ranks)) == ("lock-order-deadlock", [])
+
+
+def test_whoever_has_the_lock_of_a_window_may_be_at_work() -> None:
+    """Two ranks want it, and the third one computes: it may have it, and gives it back."""
+    assert accused(job(here=LOCKS, looks=4, every_s=1.0)) == []
+    assert not any(one.cls == "lock-order-deadlock" for one in judge(job(here=LOCKS)).findings)
 
 
 @pytest.mark.parametrize("here", [SENDS, RECEIVES])

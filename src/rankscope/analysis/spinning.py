@@ -18,7 +18,7 @@ from .standing import Standing
 
 # A loop that meets often is found in the same call by chance; not as often as this.
 LOOKS = 4
-_MEETS = (Kind.COLLECTIVE, Kind.P2P, Kind.RENDEZVOUS)
+_MEETS = (Kind.COLLECTIVE, Kind.P2P, Kind.RENDEZVOUS, Kind.LOCK)
 
 
 def spun_s(standing: Standing) -> float | None:

@@ -13,7 +13,9 @@ horovod/common/basics.py
 mpi4py/MPI.pyx
     collective: Allreduce allreduce Allgather allgather Allgatherv Alltoall alltoall Alltoallv Alltoallw Barrier barrier
         Bcast bcast Gather gather Gatherv Reduce reduce Reduce_scatter Reduce_scatter_block Scatter scatter Scatterv Scan
-        scan Exscan exscan Fence
+        scan Exscan exscan Fence Open Close Read_all Write_all Read_at_all Write_at_all Read_ordered Write_ordered Set_view
+        Set_size Preallocate Allocate Allocate_shared
+    lock: Lock Lock_all
     p2p: Send Recv send recv Ssend ssend Bsend Rsend Sendrecv sendrecv Sendrecv_replace Probe probe Mprobe mprobe Wait wait
         Waitall waitall Waitany waitany
     rendezvous: Split Create Dup Create_group Split_type Merge Connect Accept Spawn Init Init_thread

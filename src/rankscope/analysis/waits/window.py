@@ -1,0 +1,30 @@
+"""A rank that wants the lock of an MPI window waits for the ranks that may have it.
+
+A window lock is taken by one process and given back by the same one (MPI 4.1, 12.5.3); who has it nobody can read. So each of
+the others may, whatever it does: where all of them wait for this rank in turn, nobody gives it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...model.diagnosis import Wait
+from ...model.evidence.stacks import MPI
+from ...model.process import Role
+from ..frame_tables import Kind
+from ..scene import Scene
+from ..standing import Standing
+
+
+def find(scene: Scene) -> Iterator[Wait]:
+    ranks = [one for one in scene.of_role(Role.RANK) if one.member.rank is not None]
+    for standing in filter(_wants, ranks):
+        for other in ranks:
+            if other is not standing and not _wants(other):
+                why = "the lock of a window of memory, which one of the others has"
+                yield Wait(standing.member.ref, other.member.ref, why, standing.still_s)
+
+
+def _wants(standing: Standing) -> bool:
+    stack = standing.own_stack
+    return standing.kind is Kind.LOCK and bool(stack) and stack[-1].file == MPI
