@@ -129,6 +129,22 @@ ctypes.CDLL(None).pthread_exit(None)
 
 
 @pytest.mark.parametrize("python", pythons(), ids=label)
+def test_a_process_that_outlives_its_interpreter_is_told_as_such(python: str) -> None:
+    """A function registered with the C library runs after Py_FinalizeEx: no list of threads is left to read."""
+    program = """
+import ctypes
+libc = ctypes.CDLL(None)
+libc.__cxa_atexit(ctypes.cast(libc.pause, ctypes.c_void_p), None, None)
+print("ready", flush=True)
+"""
+    with running(program, python=python) as child:
+        wait_until(lambda: "pause" in Path(f"/proc/{child.pid}/wchan").read_text())
+        answer = ask(child.pid)
+        assert isinstance(answer, PythonStacks)
+        assert (answer.threads, answer.finalizing) == ((), True)
+
+
+@pytest.mark.parametrize("python", pythons(), ids=label)
 def test_a_process_is_read_while_its_interpreter_shuts_down(python: str) -> None:
     """A hang in an exit handler is a hang; the record says that the interpreter is ending."""
     program = """

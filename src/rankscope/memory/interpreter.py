@@ -136,3 +136,15 @@ def finalizing(memory: Memory, layout: Layout, runtime: int) -> bool:
         return bool(U64(memory.read(runtime + layout.runtime_finalizing, 8))[0])
     except Unreadable:
         return False
+
+
+def ended(memory: Memory, layout: Layout, runtime: int) -> bool:
+    """Whether the interpreter has been taken down: no list of threads is left, and it says that it has been finalizing.
+
+    The process lives on while its libraries' handlers and destructors run (exit(3), Py_FinalizeEx). Before it begins there
+    is no list either, and nobody finalizes.
+    """
+    try:
+        return not U64(memory.read(runtime + layout.runtime_head, 8))[0] and finalizing(memory, layout, runtime)
+    except Unreadable:
+        return False

@@ -24,12 +24,13 @@ def memory_of(proc: str, pid: int, looked: Mapping[int, Task]) -> ProcessMemory:
 def find(
     proc: str, memory: ProcessMemory, pages: Pages, looked: Mapping[int, Task]
 ) -> tuple[Runtime, dict[int, ThreadState]]:
-    """The first reading of the interpreter that fits what the kernel says of the process, and its threads."""
+    """The first reading of the interpreter that fits what the kernel says of the process, and its threads; none of them where
+    the interpreter has been taken down before the process ended."""
     tried: Runtime | None = None
     for tried in runtime.locate(proc, memory.pid, memory):
         pages.forget()
         states = interpreter.living(pages, tried.layout, tried.address, looked)
-        if states:
+        if states or interpreter.ended(pages, tried.layout, tried.address):
             return tried, states
     what = f"Python {tried.version}" if tried else "a Python"
     raise UnknownLayout(f"the memory of this process does not look like {what} as we know it")

@@ -93,6 +93,8 @@ def read(
         states = interpreter.living(pages, found.layout, found.address, looked) if found else {}
         if found is None or not states:
             found, states = opening.find(proc, memory, pages, looked)
+            if not states:
+                return Seen(looked, PythonStacks((), ENGINE, found.version, finalizing=True))
             family.runtime = found
         return _Reading(proc, pid, pages, family, found, wanted).all(states, looked, kept, waiting)
 
