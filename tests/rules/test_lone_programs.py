@@ -33,7 +33,7 @@ def lone(stack: Stack, *more: object, threads: int = 1, took_s: float = 1.0, bus
                             still_s=0.0 if busy or naps else 99.0, wchan="hrtimer_nanosleep" if naps else "futex")  # fmt: skip
         main = PythonThread(70, stack, "MainThread", holds_gil=busy and holds, locals=(Local(0, name, locals[place]),))
         others = tuple(PythonThread(71 + n, Stack([Frame("run", "/job/run.py", 30)])) for n in range(threads - 1))
-        calls = (BlockedCall(70, "futex", address=0x100, timed=timed),
+        calls = (BlockedCall(70, "clock_nanosleep" if naps else "futex", address=0 if naps else 0x100, timed=timed or naps),
                  *(BlockedCall(one.tid or 0, other, address=0x200) for one in others))  # fmt: skip
         tasks = (task, *(KernelThread(one.tid or 0, "python", "S", still_s=99.0) for one in others))
         kernel = Threads(tasks, uptime_s=9.0 + place * took_s)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rankscope.model.diagnosis import Kind
+from rankscope.model.evidence.blocked import Blocked, BlockedCall
 from rankscope.model.evidence.stacks import Frame, PythonStacks, PythonThread, Stack
 from rankscope.model.evidence.threads import KernelThread, Threads
 from rankscope.model.process import Process, ProcessRef, Role
@@ -38,7 +39,13 @@ LOGS = Stack(
 IDLES = Stack([Frame("_worker", STD + "concurrent/futures/thread.py", 81)])
 
 
-def rules(other: Stack, still_s: float = 99.0) -> set[str]:
+# A stage of a pipeline that puts into another queue.
+SORTS = Stack(
+    [Frame("sort", "/job/run.py", 35), Frame("put", STD + "queue.py", 140), Frame("wait", STD + "threading.py", 327)]
+)
+
+
+def rules(other: Stack, still_s: float = 99.0, call: BlockedCall | None = None) -> set[str]:
     """The rules that name a cause where rank 0 is in a collective, rank 1 in a full queue, and a second thread of rank 1 here."""
     kernel = {ref: Threads(tuple(KernelThread(tid, "python", "S", voluntary=3, involuntary=0, still_s=still_s)
                                  for tid in tids)) for ref, tids in ((REF, (70, 80)), (PEER, (71,)))}  # fmt: skip
@@ -46,7 +53,8 @@ def rules(other: Stack, still_s: float = 99.0) -> set[str]:
         REF: PythonStacks((PythonThread(70, PUTS, "MainThread"), PythonThread(80, other)), engine="test"),
         PEER: PythonStacks((PythonThread(71, REDUCES, "MainThread"),), engine="test"),
     }
-    items = tuple(Item(ref, record) for ref in (REF, PEER) for record in (kernel[ref], stacks[ref]))
+    blocked = (Item(REF, Blocked((call,))),) if call else ()
+    items = (*blocked, *(Item(ref, record) for ref in (REF, PEER) for record in (kernel[ref], stacks[ref])))
     processes = tuple(Process(ref, Role.RANK, parent=1, comm="python", rank=rank, command=("python", "run.py"))
                       for rank, ref in enumerate((PEER, REF)))  # fmt: skip
     sweeps = tuple(Sweep(place, float(place), (REF, PEER), items) for place in (0, 1))
@@ -69,6 +77,12 @@ def test_who_should_take_and_stands_is_the_cause() -> None:
     found = rules(WRITES)
     assert "queue-full" not in found
     assert "rank-in-user-code" in found
+
+
+@pytest.mark.parametrize(("timed", "rule"), [(False, "queue-full"), (True, "rank-in-user-code")])
+def test_stages_that_put_into_each_other_s_full_queue_take_nothing(timed: bool, rule: str) -> None:
+    """One whose wait for room has a limit will try something else."""
+    assert rules(SORTS, call=BlockedCall(80, "futex", address=64, timed=timed)) == {rule}
 
 
 @pytest.mark.parametrize("other", [IDLES, WRITES])

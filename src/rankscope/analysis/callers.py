@@ -16,19 +16,19 @@ def awaits_callers(standing: Standing) -> bool:
 
     A rank that does so is in the middle of its work: it waits for one caller that does not come.
     """
-    call = _call(standing)
+    call = call_of(standing)
     return standing.member.role is not Role.RANK and call is not None and call.call in _ACCEPT
 
 
 def began_s(standing: Standing) -> float | None:
     """How long ago somebody last woke a thread that waits without a time limit: until then it got on. None where a wait
     may end by itself, or where nothing tells."""
-    call = _call(standing)
+    call = call_of(standing)
     endless = call is not None and not call.timed and standing.kind in _FOR_OTHERS
     return standing.still_s if endless and standing.state == "S" and standing.ran is False else None
 
 
-def _call(standing: Standing) -> BlockedCall | None:
+def call_of(standing: Standing) -> BlockedCall | None:
     """The system call in which the deciding thread waits."""
     blocked = standing.member.latest(Blocked) if standing.kernel else None
     calls = blocked.calls if blocked else ()

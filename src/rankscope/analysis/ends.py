@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from ..model.evidence.files import OpenFiles
 from ..model.evidence.sockets import Socket, Sockets, inode_of
 from ..model.process import ProcessRef
+from .callers import call_of
 from .case import Member
 from .scene import Scene
+from .standing import Standing
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,17 @@ def targets(member: Member, fds: Iterable[int]) -> Iterator[tuple[int, Socket | 
             yield fd, name
         elif inode_of(name) in known:
             yield fd, known[inode_of(name)]
+
+
+_WRITES = ("write", "writev")
+
+
+def written(standing: Standing) -> str:
+    """The pipe in a write to which the deciding thread is blocked, empty where it is not."""
+    call = call_of(standing)
+    if call is None or call.call not in _WRITES:
+        return ""
+    return next((one for _, one in targets(standing.member, call.fds) if isinstance(one, str)), "")
 
 
 def other_end(target: Socket | str) -> str:

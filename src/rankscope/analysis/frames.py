@@ -113,6 +113,9 @@ def deepest_user(stack: Stack) -> int:
     return -1
 
 
+_TASKS = "concurrent/futures/thread.py"
+
+
 @functools.lru_cache(maxsize=65536)
 def wait_of(stack: Stack) -> WaitState:
     """What a thread waits for: the frame between its end and the job's own code that says most, deeper ones first."""
@@ -121,7 +124,7 @@ def wait_of(stack: Stack) -> WaitState:
     user = deepest_user(stack)
     frame = stack[user] if user >= 0 else None
     best: tuple[int, Kind, int] | None = None
-    for index in range(len(stack) - 1, user, -1):
+    for index in range(len(stack) - 1, max(user, _task(stack)), -1):
         kind = kind_of(stack[index])
         weight = _weight(stack[index], kind) if kind is not None else 0
         if kind is not None and (best is None or weight > best[0]):
@@ -134,6 +137,14 @@ def wait_of(stack: Stack) -> WaitState:
     if origin(last) is Origin.NATIVE and user < 0:
         kind = Kind.UNKNOWN
     return WaitState(kind, last.function, len(stack) - 1, user, frame)
+
+
+def _task(stack: Stack) -> int:
+    """Where a pool's thread began what it was given; the loop further out in which it waits for work says nothing then."""
+    for index in range(len(stack) - 1, -1, -1):
+        if stack[index].function.endswith("run") and module_path(stack[index].file) == _TASKS:
+            return index
+    return -1
 
 
 def at_rest(stack: Stack) -> bool:

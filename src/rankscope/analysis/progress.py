@@ -12,6 +12,7 @@ from ..model.evidence.threads import KernelThread, Threads
 from ..model.process import ProcessRef, Role
 from .case import Member
 from .frame_tables import Kind
+from .frames import at_rest
 from .handled import FULL, handled
 from .identity import birth
 from .load import MUCH_BYTES, transferred, works_unseen
@@ -19,6 +20,8 @@ from .native_work import computes_natively
 from .origin import module_path
 from .standing import Standing, stand
 from .starved import starved
+from .threads import imports
+from .turns import takes_turns, team_at_work
 
 
 def works(standing: Standing) -> bool:
@@ -48,14 +51,17 @@ def advances(standing: Standing) -> bool:
         return True
     if (standing.helped and standing.kind in _AWAIT_WORK) or computes_natively(standing) or _fills_memory(standing):
         return True
+    if takes_turns(standing) or team_at_work(standing):
+        return True
     if _counts(first, last, computing=_computes(standing)) or starved(standing):
         return True
     return _functions(first) != _functions(last) or _outer_locals(first) != _outer_locals(last)
 
 
-# Waits in which the work is done by processes below.
+# Waits in which the work is done by other threads or by processes below.
 _AWAIT_WORK = {
     Kind.COMPILE, Kind.CHILD, Kind.CONDITION, Kind.PIPE, Kind.CHECKPOINT, Kind.QUEUE, Kind.SLEEP, Kind.IDLE, Kind.SOCKET,
+    Kind.IMPORT_LOCK,
 }  # fmt: skip
 
 
@@ -69,7 +75,9 @@ def helped(standings: Mapping[ProcessRef, Standing]) -> dict[ProcessRef, Standin
     parents |= renew & gone | renew - stay
     out = dict(standings)
     for ref, one in standings.items():
-        if one.kind in _AWAIT_WORK and ((ref.host, ref.pid) in parents or _thread_computes(one) or _serves(one)):
+        if one.kind in _AWAIT_WORK and (
+            (ref.host, ref.pid) in parents or _thread_computes(one) or _joined_get_on(one) or _serves(one)
+        ):
             out[ref] = dataclasses.replace(one, helped=True)
     return out
 
@@ -97,10 +105,29 @@ def _thread_computes(standing: Standing) -> bool:
     for thread in stacks.threads if stacks and standing.kind is not Kind.SLEEP else ():
         if standing.thread is None or thread.tid != standing.thread.tid:
             other = stand(standing.member, thread)
-            at_work = other.busy > 0.1 or other.state == "R" or (other.ran and _has_tasks(other))
+            at_work = (
+                other.busy > 0.1
+                or other.state == "R"
+                or (other.ran and (_has_tasks(other) or _imported(standing, other)))
+            )
             if other.wait.user >= 0 and at_work and advances(other):
                 return True
     return False
+
+
+def _imported(standing: Standing, other: Standing) -> bool:
+    """Whether a thread is in the middle of an import for which this one may wait."""
+    return standing.kind is Kind.IMPORT_LOCK and imports(other.own_stack)
+
+
+def _joined_get_on(standing: Standing) -> bool:
+    """Whether it waits for the end of a thread, and each one of those that do not wait for work themselves gets on."""
+    joins = any(module_path(frame.file) == "threading.py" and frame.function.rsplit(".", 1)[-1] == "join"
+                for frame in standing.own_stack)  # fmt: skip
+    stacks = standing.member.latest(PythonStacks) if joins and standing.kind is Kind.CHILD else None
+    others = [stand(standing.member, one) for one in (stacks.threads if stacks else ()) if one is not standing.thread]
+    working = [one for one in others if not at_rest(one.own_stack)]
+    return bool(working) and all(one.ran and one.wait.user >= 0 and advances(one) for one in working)
 
 
 def _serves(standing: Standing) -> bool:

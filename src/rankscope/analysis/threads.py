@@ -93,6 +93,14 @@ def views(member: Member) -> tuple[ThreadView, ...]:
     return tuple(out)
 
 
+def imports(stack: Stack) -> bool:
+    """Whether a thread is in the middle of an import: the module is being loaded, and its lock is held."""
+    return any(
+        module_path_of(frame) == "importlib/_bootstrap.py" and frame.function.endswith("_load_unlocked")
+        for frame in stack
+    )
+
+
 def nobody_acts(member: Member, but: PythonThread | None = None) -> bool:
     """Whether every thread of a process, native ones included (``but`` one), sleeps without a time limit on a word of memory
     of this process alone: then none of them can wake another, and only a signal could."""
@@ -100,6 +108,22 @@ def nobody_acts(member: Member, but: PythonThread | None = None) -> bool:
     calls = {call.tid: call for call in blocked.calls} if blocked else {}
     tids = [task.tid for task in kernel.threads if but is None or task.tid != but.tid] if kernel else []
     return all(_asleep_alone(calls.get(tid)) for tid in tids) and (bool(tids) or but is not None)
+
+
+def asleep_alone(view: ThreadView) -> bool:
+    """Whether a thread sleeps without a time limit in what only its own process can bring."""
+    return _asleep_alone(view.call)
+
+
+# Files whose waits only another thread of the process can end; multiprocessing's are ended by other processes.
+_OF_THREADS = ("threading.py", "queue.py", "concurrent/futures/_base.py")
+
+
+def waits_for_thread(view: ThreadView) -> bool:
+    """Whether it waits for a result, an event, a queue or the end of another thread, without a limit."""
+    inside = view.stack[view.wait.user + 1 :]
+    of_threads = bool(inside) and all(module_path_of(frame) in _OF_THREADS for frame in inside)
+    return of_threads and view.wait.kind in (Kind.CONDITION, Kind.QUEUE, Kind.CHILD) and asleep_alone(view)
 
 
 def _asleep_alone(call: BlockedCall | None) -> bool:

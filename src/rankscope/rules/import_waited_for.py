@@ -24,6 +24,7 @@ from collections.abc import Iterator
 
 from ..analysis.accounts import accounts
 from ..analysis.case import Case
+from ..analysis.progress import advances
 from ..model.diagnosis import Finding
 from ._outcomes import FORK_THEN_EXEC
 from ._text import POSSIBLE, Hit, Sign, finding, hits, make_rule
@@ -49,11 +50,20 @@ _STEPS = ("rankscope stacks pid:PID   # find the <module> frame that waits", "py
 
 
 def check(case: Case) -> Iterator[Finding]:
-    found = [*hits(case, _SIGNS, live_stacks=True), *_program_imported(case)]
+    found = [
+        *(hit for hit in hits(case, _SIGNS, live_stacks=True) if not _gets_on(case, hit)),
+        *_program_imported(case),
+    ]
     if not case.snapshot.live:
         found.extend(hits(case, _SAVED))
     if found:
         yield finding(RULE, case, found, _TITLE, _STEPS)
+
+
+def _gets_on(case: Case, hit: Hit) -> bool:
+    """Whether all who show a sign are at work: a thread of theirs imports one module after the other."""
+    shown = [case.standings[ref] for ref in hit.account.refs if ref in case.standings]
+    return bool(shown) and case.snapshot.live and all(map(advances, shown))
 
 
 def _program_imported(case: Case) -> Iterator[Hit]:

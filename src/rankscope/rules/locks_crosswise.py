@@ -2,13 +2,15 @@
 
 ## What it means
 Two threads took two locks in opposite order, or a thread took a lock that is not re-entrant a second time: in a finalizer
-(`__del__`, a weakref callback), in a signal handler, or through a call that came back. Nothing inside the process can undo it.
+(`__del__`, a weakref callback), in a signal handler, or through a call that came back; or it holds a lock while it waits for a
+thread that needs it. Nothing inside the process can undo it.
 
 ## How it is recognised
 For a native mutex its owner is read from memory, and the owners form a cycle. For Python's locks, which have no owner: two
 threads wait for two different locks and no thread is left that could hold them; or one thread waits and every other thread is
-idle or absent; or the function that waits stands in the same stack a second time. Of semaphores: two threads or more wait for
-one, and all threads of the process sleep without a time limit, so that nobody is left to release it.
+idle or absent; or the function that waits stands in the same stack a second time. A thread that waits without a limit for a
+result, a queue or the end of another thread holds the lock which that one wants, where all others sleep. Of semaphores: two
+threads or more wait for one, and all threads of the process sleep without a time limit, so that nobody is left to release it.
 
 ## What to do
 Read both stacks (`rankscope stacks pid:PID --raw`) and take the locks in one order everywhere. A lock that finalizers or
@@ -24,7 +26,17 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case, Member
 from ..analysis.frame_tables import Kind as Wait
-from ..analysis.threads import ThreadView, forked, nobody_acts, parent_of, possible_holders, views
+from ..analysis.progress import advances
+from ..analysis.threads import (
+    ThreadView,
+    asleep_alone,
+    forked,
+    nobody_acts,
+    parent_of,
+    possible_holders,
+    views,
+    waits_for_thread,
+)
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.process import Role
 from ..model.ranks import RankSet
@@ -39,7 +51,11 @@ def check(case: Case) -> Iterator[Finding]:
         if member.gone or member.role is Role.HELPER:
             continue
         all_views = views(member)
-        stuck = [view for view in all_views if view.wants_lock and case.stuck(_still(view))]
+        stuck = [
+            view
+            for view in all_views
+            if view.wants_lock and case.stuck(_still(view)) and not _gets_on(case, member, view)
+        ]
         how = _deadlock(all_views, stuck, forked(member, parent_of(case, member))) if stuck else None
         if how is None:
             stuck = [view for view in all_views if view.wants_semaphore and case.stuck(_still(view))]
@@ -51,9 +67,16 @@ def check(case: Case) -> Iterator[Finding]:
         yield Finding(
             rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty, title=f"{who(member.process)}: {text}",
             ranks=RankSet([member.rank] if member.rank is not None else []), processes=(member.process,),
-            because=(*(_stand(member, view) for view in stuck[:4]), *(waited_for(root) if root else ())),
+            because=(*(_stand(member, view) for view in stuck[:4]), *_waits_below(member, all_views),
+                     *(waited_for(root) if root else ())),
             next=(f"rankscope stacks pid:{member.ref.pid} --raw --source",),
         )  # fmt: skip
+
+
+def _gets_on(case: Case, member: Member, view: ThreadView) -> bool:
+    """Whether this is the thread by which the process is judged, and its wait is part of work that moves."""
+    standing = case.standings[member.ref]
+    return standing.thread is view.python and advances(standing)
 
 
 def _still(view: ThreadView) -> float | None:
@@ -75,8 +98,16 @@ def _deadlock(everybody: tuple[ThreadView, ...], stuck: list[ThreadView], copied
             return f"{view.name} takes a lock again that it holds, in {at(view.wait.user_frame)}", Certainty.LIKELY
     words = {view.lock_word or id(view) for view in stuck}
     others = tuple(view for view in everybody if view not in stuck)
-    if possible_holders(others) or (copied and len(words) < 2):
-        return None  # somebody may let go, or the lock may be a copy whose holder stayed in the parent
+    if copied and len(words) < 2:
+        return None  # the lock may be a copy whose holder stayed in the parent
+    holders = possible_holders(others)
+    if holders and all(map(waits_for_thread, holders)) and all(map(asleep_alone, others)):
+        return (
+            f"{stuck[0].name} waits for a lock that {holders[0].name} holds, which waits for another thread",
+            Certainty.LIKELY,
+        )
+    if holders:
+        return None  # somebody may let go
     if len(stuck) >= 2 and len(words) >= 2:
         return f"threads {' and '.join(view.name for view in stuck[:3])} wait for locks of each other", Certainty.LIKELY
     if len(stuck) == 1:
@@ -116,9 +147,19 @@ def _reentered(view: ThreadView) -> bool:
     )
 
 
+def _waits_below(member: Member, everybody: tuple[ThreadView, ...]) -> Iterator[Reason]:
+    """Threads that want no lock but something of another thread, which they may keep from it by what they hold."""
+    for view in everybody:
+        if waits_for_thread(view) and view.wait.user >= 0:
+            yield Reason(
+                f"{view.name} waits for another thread in {at(view.wait.user_frame)}", "python-stack", member.ref
+            )
+
+
 def _stand(member: Member, view: ThreadView) -> Reason:
     held = f", held by thread {view.call.owner}" if view.call and view.call.owner else ""
-    return Reason(f"{view.name} waits for a lock in {at(view.wait.user_frame)}{held}, for {span(_still(view))}",
+    place = view.wait.user_frame or (view.stack[-1] if view.stack else None)
+    return Reason(f"{view.name} waits for a lock in {at(place)}{held}, for {span(_still(view))}",
                   "python-stack", member.ref)  # fmt: skip
 
 

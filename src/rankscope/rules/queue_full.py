@@ -2,12 +2,13 @@
 
 ## What it means
 A bounded queue is full, and whoever should take from it is gone: the thread or process that did has ended, or was never
-started. `put()` without a time-out then waits for ever; with handlers that log into a queue it may be any line that logs.
+started. `put()` without a time-out then waits for ever; with handlers that log into a queue it may be any line that logs. So do
+two stages of a pipeline that put into each other's full queue: each would take again once it had put.
 
 ## How it is recognised
 The thread that others wait for stands in `put` of `queue` or `multiprocessing`, has not run for longer than `--stuck-after`,
 and nobody who could take from the queue is at work: no other thread or related process moves, or stands in the job's code. One
-that stands there is the cause itself, and is named instead.
+that stands there is the cause itself, and is named instead, unless it waits for room in a queue too.
 
 ## What to do
 Find who should read (`rankscope stacks pid:PID`): see why its loop ended. `put(item, timeout=…)` says so instead of waiting.
@@ -26,8 +27,9 @@ from ..analysis.frame_tables import Kind as Wait
 from ..analysis.identity import module_path_of
 from ..analysis.progress import advances
 from ..analysis.standing import Standing, idle_worker
-from ..analysis.threads import views
-from ..model.diagnosis import Finding, Kind
+from ..analysis.threads import ThreadView, asleep_alone, views
+from ..model.diagnosis import Finding, Kind, Reason
+from ..model.evidence.stacks import Stack
 from ..model.process import Role
 from . import Rule
 from ._say import at, certainty, old_roots, pointed_at, ranks_of, stands, waited_for, who
@@ -48,23 +50,40 @@ def _finding(case: Case, root: Root, standing: Standing) -> Finding:
     return Finding(
         rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root),
         title=f"{who(process)} waits for room in a queue that nobody empties, in {at(standing.user_frame)}",
-        ranks=ranks_of(standing), processes=(process,), because=(stands(standing), *waited_for(root)),
+        ranks=ranks_of(standing), processes=(process,), because=(stands(standing), *_others(standing), *waited_for(root)),
         next=(f"rankscope stacks pid:{process.ref.pid}",),
     )  # fmt: skip
 
 
+def _others(standing: Standing) -> Iterator[Reason]:
+    """Threads that wait for room as well, and would take something once they had it."""
+    for view in views(standing.member):
+        if view.python is not standing.thread and _puts(view):
+            yield Reason(
+                f"{view.name} waits for room too, in {at(view.wait.user_frame)}", "python-stack", standing.member.ref
+            )
+
+
 def _wants_room(standing: Standing) -> bool:
+    return standing.kind is Wait.QUEUE and _in_put(standing.own_stack)
+
+
+def _puts(view: ThreadView) -> bool:
+    return view.wait.kind is Wait.QUEUE and _in_put(view.stack) and asleep_alone(view)
+
+
+def _in_put(stack: Stack) -> bool:
     """Whether it stands in ``put`` and not in the queue's own mutex, which only another ``put`` or ``get`` could hold."""
-    frames = [(module_path_of(frame), frame.function.rsplit(".", 1)[-1]) for frame in standing.own_stack]
+    frames = [(module_path_of(frame), frame.function.rsplit(".", 1)[-1]) for frame in stack]
     inside = any(file in _FILES and function == "put" for file, function in frames)
-    return standing.kind is Wait.QUEUE and inside and frames[-1] != ("threading.py", "__enter__")
+    return inside and frames[-1] != ("threading.py", "__enter__")
 
 
 def _somebody_takes(case: Case, standing: Standing) -> bool:
     """Whether a thread of the process, or a process of its family, stands in the job's code or works there; one that wants
     room itself, or a lock, takes nothing."""
     threads = (view for view in views(standing.member) if view.python is not standing.thread)
-    if any(view.wait.user >= 0 and not view.wants_lock for view in threads):
+    if any(view.wait.user >= 0 and not view.wants_lock and not _puts(view) for view in threads):
         return True
     return any(
         one.wait.user >= 0 and not one.member.gone and not idle_worker(one) and not _wants_room(one)

@@ -6,7 +6,7 @@ imports the same module (or anything that needs it).
 
 ## How it is recognised
 One thread stands in `importlib`'s module lock; another one, in the middle of an import, joins a thread, waits for a future or
-for a lock; neither has run.
+for a lock; neither has run. Where the importing thread loads one module after the other, the import is long, not stuck.
 
 ## What to do
 Move the work out of the top of the module into a function that is called after the import.
@@ -21,8 +21,8 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
-from ..analysis.identity import module_path_of
-from ..analysis.threads import ThreadView, views
+from ..analysis.progress import advances
+from ..analysis.threads import imports, views
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.ranks import RankSet
 from . import Rule
@@ -38,8 +38,8 @@ def check(case: Case) -> Iterator[Finding]:
         waiting = [
             v for v in everybody if v.wait.kind is Wait.IMPORT_LOCK and case.stuck(v.task.still_s if v.task else None)
         ]
-        importing = [v for v in everybody if _imports(v) and v.wait.kind in _WAITS and v not in waiting[:1]]
-        if not waiting or not importing:
+        importing = [v for v in everybody if imports(v.stack) and v.wait.kind in _WAITS and v not in waiting[:1]]
+        if not waiting or not importing or advances(case.standings[member.ref]):
             continue
         root = roots.get(member.ref)
         yield Finding(
@@ -52,13 +52,6 @@ def check(case: Case) -> Iterator[Finding]:
                             member.ref), *(waited_for(root) if root else ())),
             next=(f"rankscope stacks pid:{member.ref.pid} --raw",),
         )  # fmt: skip
-
-
-def _imports(view: ThreadView) -> bool:
-    return any(
-        module_path_of(frame) == "importlib/_bootstrap.py" and frame.function.endswith("_load_unlocked")
-        for frame in view.stack
-    )
 
 
 RULE = Rule(id="thread-waits-for-import", cls="import-lock", check=check, page=__doc__ or "", order=15)

@@ -75,6 +75,8 @@ def _class(case: Case, cycle: tuple[ProcessRef, ...]) -> str | None:
         return "lock-order-deadlock"
     if kinds == {Wait.PIPE} and any(_writes(case, ref) for ref in cycle):
         return "queue-pipe-full"  # each writes until the other one reads
+    if kinds == {Wait.IDLE, Wait.PIPE}:
+        return "queue-pipe-full"  # an event loop awaits the end of a command, whose output it does not read
     if kinds <= _TALK:
         return None if _silent(case, cycle) else "p2p-order-deadlock"
     if Wait.CHILD in kinds and kinds <= {Wait.CHILD, Wait.PIPE}:

@@ -1,0 +1,86 @@
+"""Threads that hand something on to each other in native code, where no frame and no local changes: a lock changes hands, a
+team does its share.
+
+A private futex without a time limit ends only when a thread of the same process wakes it (futex(2)). So where one that waited
+there has run since, somebody of the process did his part. Threads that poll wait with limits, and so does who asks for the GIL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..model.evidence.blocked import Blocked, BlockedCall
+from ..model.evidence.stacks import PythonStacks
+from ..model.evidence.threads import KernelThread, Threads
+from .devices import has_device
+from .frame_tables import Kind
+from .frames import deepest_user
+from .identity import own
+from .standing import Standing
+
+_NATIVE = (Kind.LOCK, Kind.SLEEP)
+_LITTLE = 0.03  # of a CPU; what only ticks uses less
+
+
+def takes_turns(standing: Standing) -> bool:
+    """Whether the deciding thread, in a native call of the job's own code, waits in turn with other threads for a lock.
+
+    Either it was at the lock itself at one of the looks, or it was the only one that was not, and those that were have run.
+    """
+    tid = standing.kernel.tid if standing.kernel else 0
+    if standing.kind not in _NATIVE or not standing.ran or not _in_native_call(standing):
+        return False
+    others = _others_in_native_calls(standing)
+    return any(
+        tid in waiting or (bool(others) and others <= waiting and _any_ran(standing, others))
+        for waiting in _at_locks(standing)
+    )
+
+
+def team_at_work(standing: Standing) -> bool:
+    """Whether it sleeps in a native call of the job's own code while a thread of that code computes: one without a frame of
+    Python and without a name of its own, as libraries give to threads that only tick or spin."""
+    if standing.kind is not Kind.LOCK or not _in_native_call(standing) or has_device(standing.member) is not False:
+        return False
+    python = standing.member.latest(PythonStacks)
+    known = {thread.tid for thread in python.threads} if python else set()
+    name = standing.kernel.comm if standing.kernel else ""
+    return any(task.comm == name and task.tid not in known and share > _LITTLE for task, share in _shares(standing))
+
+
+def _in_native_call(standing: Standing) -> bool:
+    return bool(standing.own_stack) and standing.wait.user == len(standing.own_stack) - 1
+
+
+def _others_in_native_calls(standing: Standing) -> set[int]:
+    """The other Python threads, all of which stand in a native call of the job's own code; none where one stands elsewhere."""
+    stacks = standing.member.latest(PythonStacks)
+    threads = [one for one in stacks.threads if one is not standing.thread] if stacks else []
+    inside = all(deepest_user(own(one.stack)) == len(own(one.stack)) - 1 for one in threads if one.stack)
+    return {one.tid for one in threads if one.tid} if inside else set()
+
+
+def _at_locks(standing: Standing) -> Iterator[set[int]]:
+    """Of each look, the threads that waited without a time limit for what only their own process can bring."""
+    for look in standing.member.over_time(Blocked):
+        yield {call.tid for call in look.calls if _private(call)}
+
+
+def _private(call: BlockedCall) -> bool:
+    return call.call == "futex" and not call.timed and not call.shared
+
+
+def _any_ran(standing: Standing, tids: set[int]) -> bool:
+    first, last = standing.member.first(Threads), standing.member.latest(Threads)
+    before = {task.tid: task.voluntary for task in first.threads} if first else {}
+    return any(task.voluntary > before.get(task.tid, task.voluntary) for task in (last.threads if last else ())
+               if task.tid in tids)  # fmt: skip
+
+
+def _shares(standing: Standing) -> Iterator[tuple[KernelThread, float]]:
+    """Every thread with the share of a CPU that it used between the looks."""
+    first, last = standing.member.first(Threads), standing.member.latest(Threads)
+    passed = (last.uptime_s or 0.0) - (first.uptime_s or 0.0) if first and last else 0.0
+    before = {task.tid: task.cpu_s for task in first.threads} if first else {}
+    for task in last.threads if last and passed > 0 else ():
+        yield task, (task.cpu_s - before.get(task.tid, task.cpu_s)) / passed
