@@ -17,7 +17,7 @@ from ..model.evidence.store import StoreKeys
 from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
 from ..model.snapshot import Snapshot
-from . import graph
+from . import asking, graph
 from .away import away
 from .birth_order import numbered
 from .case import Case, Member
@@ -38,7 +38,7 @@ T = TypeVar("T")
 def build(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Case:
     """The case of a snapshot."""
     members = _members(snapshot)
-    standings = aged(helped(align({member.ref: stand(member) for member in members})))
+    standings = asking.aged(aged(helped(align({member.ref: stand(member) for member in members}))))
     by_rank = {
         member.rank: member.ref
         for member in members

@@ -1,24 +1,26 @@
-"""How much longer to look at what computes or spins at one place: two looks do not tell a long sum from an endless one."""
+"""How much longer to look at what computes, spins or asks at one place: two looks do not tell a long sum from an endless one."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from ..model.snapshot import Snapshot
-from . import spinning
+from . import asking, spinning
 from .case import Case
 from .progress import spins_s
 
 
 def left_s(case: Case) -> float | None:
-    """The seconds until what has not moved counts as stuck, a lone program or ranks that spin in a call; None where it
-    moves, or has been there so long."""
+    """The seconds until what has not moved counts as stuck, a lone program, ranks that spin in a call, or who asks again and
+    again; None where it moves, or has been there so long."""
     snapshot = case.snapshot
     if case.ranks:
         return spinning.left_s(case.standings.values(), case.stuck_after_s) if snapshot.complete else None
     standing = case.standings.get(snapshot.job.root) if snapshot.job.root is not None else None
     lasted = spins_s(standing) if standing is not None and snapshot.complete and snapshot.sweeps else None
-    return None if lasted is None or case.stuck(lasted) else case.stuck_after_s - lasted
+    if lasted is None:
+        return asking.left_s(case.standings.values(), case.stuck_after_s) if snapshot.complete else None
+    return None if case.stuck(lasted) else case.stuck_after_s - lasted
 
 
 def followed(snapshot: Snapshot, later: Snapshot, slept_s: float) -> Snapshot:

@@ -128,6 +128,8 @@ ipdb/__main__.py
     input: *
 IPython/terminal/debugger.py
     input: *
+ipykernel/kernelbase.py
+    input: _input_request
 pudb/debugger.py
     input: *
 prompt_toolkit/shortcuts/prompt.py

@@ -1,0 +1,78 @@
+"""Tasks wait for the results of other tasks, and no process is left that could run them.
+
+## What it means
+A task (of Ray, of Celery) asks for the result of another one and waits for it. The other one cannot start: every
+place in which tasks run is taken by tasks that wait like this one. Or two actors wait for each other's methods: an
+actor runs one at a time, so each is busy with its own wait. Nothing fails, since no time limit is set.
+
+## How it is recognised
+Everybody of the job who is at anything stands in `ray.get` or in the `get` of a Celery result, at least one of them
+inside of a task; look after look finds them at the same place, for longer than `--stuck-after`; no process runs a
+task, and no worker of a pool is free. Such waits ask again and again, so that their threads wake and the kernel knows
+no age of them: the look lasts as long as it takes.
+
+## What to do
+Ray: `ray status` shows demands that are not met, `ray list tasks --filter state=PENDING_NODE_ASSIGNMENT` the tasks.
+Celery: `celery -A APP inspect reserved`. Ending one of the waiting tasks sets the others free, once.
+
+## How to prevent it
+Give on what follows (`chain`, `chord`, a reference instead of its value) in place of waiting inside a task; Celery's
+manual has it under "Avoid launching synchronous subtasks" (https://docs.celeryq.dev/en/stable/userguide/tasks.html).
+Fewer resources for actors that start tasks (`num_cpus=0`), `async` methods where actors call each other, a time limit
+in every `get`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..analysis.asking import in_task, tasks_in_wait
+from ..analysis.case import Case
+from ..analysis.standing import Standing
+from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.words import span
+from . import Rule
+from ._say import at, who
+
+_RAY = ("ray status", "ray list tasks --filter state=PENDING_NODE_ASSIGNMENT")
+_CELERY = ("celery -A APP inspect reserved",)
+
+
+def check(case: Case) -> Iterator[Finding]:
+    waiting = tasks_in_wait(case.standings.values()) if case.snapshot.live and not case.ranks else ()
+    ages = [one.still_s for one in waiting if one.still_s is not None]
+    if not waiting or len(ages) < len(waiting) or not case.stuck(min(ages)):
+        return
+    tasks = [one for one in waiting if in_task(one)]
+    yield Finding(
+        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=_sure(case),
+        title=_title(tasks),
+        processes=tuple(one.member.process for one in tasks),
+        because=(*map(_stands, waiting[:6]),
+                 Reason(f"nobody else is at work on a task; these have been found at the same places for {span(min(ages))}",
+                        "python-stack")),
+        next=_RAY if case.snapshot.job.launcher == "ray" else _CELERY,
+    )  # fmt: skip
+
+
+def _sure(case: Case) -> Certainty:
+    """Where a program has started the cluster for itself, or the workers are its own, nobody elsewhere makes the results."""
+    return (
+        Certainty.LIKELY if case.snapshot.job.root is not None and len(case.snapshot.hosts) < 2 else Certainty.POSSIBLE
+    )
+
+
+def _title(tasks: list[Standing]) -> str:
+    named, place = ", ".join(who(one.member.process) for one in tasks[:3]), at(tasks[0].user_frame)
+    if len(tasks) == 1:
+        return f"a task of {named} waits for a result that no process is left to make, in {place}"
+    return f"tasks of {named} wait for results that no process is left to make, the first in {place}"
+
+
+def _stands(standing: Standing) -> Reason:
+    doing = "runs a task that waits" if in_task(standing) else "waits"
+    return Reason(f"{who(standing.member.process)} {doing} for a result in {at(standing.user_frame)}", "python-stack",
+                  standing.member.ref)  # fmt: skip
+
+
+RULE = Rule(id="results-nobody-makes", cls="lock-order-deadlock", check=check, page=__doc__ or "", order=24)

@@ -1,0 +1,114 @@
+"""Who asks again and again has waited for as long as every look found it there; tasks that all wait for tasks are never done."""
+
+from __future__ import annotations
+
+import pytest
+
+from rankscope.analysis.patience import left_s
+from rankscope.model.diagnosis import Finding, Kind, State
+from rankscope.model.evidence.stacks import Frame, Local, PythonStacks, PythonThread, Stack
+from rankscope.model.evidence.threads import KernelThread, Threads
+from rankscope.model.process import Process, ProcessRef, Role
+from rankscope.model.snapshot import Item, Job, Snapshot, Sweep
+from rankscope.pipeline import case_of, judge
+
+SITE = "/usr/lib/python3/site-packages/"
+MAIN = Frame("main", "/job/train.py", 9)
+TASK = Frame("report", "/job/train.py", 31)
+RAY_GETS = (
+    Frame("get", SITE + "ray/_private/worker.py", 7),
+    Frame("Worker.get_objects", SITE + "ray/_private/worker.py", 8),
+)
+RAY_RUNS = Frame("Worker.main_loop", SITE + "ray/_private/worker.py", 5)
+CELERY_GETS = (
+    Frame("AsyncResult.get", SITE + "celery/result.py", 7),
+    Frame("wait_for", SITE + "celery/backends/base.py", 8),
+)
+CELERY_RUNS = (
+    Frame("Worker.workloop", SITE + "billiard/pool.py", 4),
+    Frame("build_tracer.<locals>.trace_task", SITE + "celery/app/trace.py", 5),
+)
+KERNEL = Frame("Kernel.dispatch_shell", SITE + "ipykernel/kernelbase.py", 4)
+ASKS = (
+    Frame("Kernel._input_request", SITE + "ipykernel/kernelbase.py", 7),
+    Frame("select", SITE + "zmq/sugar/poll.py", 8),
+)
+
+DRIVER = Stack([MAIN, *RAY_GETS])
+ACTOR = Stack([RAY_RUNS, TASK, *RAY_GETS])
+AT_WORK = Stack([RAY_RUNS, TASK])
+AT_REST = Stack([RAY_RUNS])
+CLIENT = Stack([MAIN, *CELERY_GETS])
+WORKER = Stack([*CELERY_RUNS, TASK, *CELERY_GETS])
+FREE = Stack([CELERY_RUNS[0], Frame("recv", SITE + "billiard/connection.py", 6)])
+CELL = Stack([KERNEL, TASK, *ASKS])
+
+
+def look(number: int, place: int, every_s: float, stack: Stack, step: int) -> tuple[Item, ...]:
+    """One look at a process that wakes ten times a second and uses next to no CPU."""
+    ref = ProcessRef("n1", 70 + number, 1)
+    task = KernelThread(ref.pid, "python", "S", cpu_s=place * 0.001, voluntary=10 * place, still_s=0.1)
+    thread = PythonThread(ref.pid, stack, "MainThread", locals=(Local(0, "step", str(step), "int"),))
+    return (
+        Item(ref, Threads((task,), uptime_s=200.0 + place * every_s)),
+        Item(ref, PythonStacks((thread,), engine="test")),
+    )
+
+
+def job(*stacks: Stack, looks: int = 5, every_s: float = 10.0, steps: tuple[int, ...] = ()) -> Snapshot:
+    """The program that was started and those below it; ``steps`` are values of a counter of the first, look by look."""
+    refs = tuple(ProcessRef("n1", 70 + number, 1) for number in range(len(stacks)))
+    sweeps = tuple(
+        Sweep(place, place * every_s, refs, tuple(
+            item for number, stack in enumerate(stacks)
+            for item in look(number, place, every_s, stack, steps[place] if steps and number == 0 else 7)
+        ))
+        for place in range(looks)
+    )  # fmt: skip
+    roles = (Role.LAUNCHER, *[Role.OTHER] * (len(stacks) - 1))
+    processes = tuple(Process(ref, role, parent=1, comm="python") for ref, role in zip(refs, roles))
+    return Snapshot(Job("ray", root=refs[0]), processes=processes, sweeps=sweeps)
+
+
+def causes(snapshot: Snapshot) -> list[Finding]:
+    return [one for one in judge(snapshot).findings if one.kind is Kind.CAUSE]
+
+
+@pytest.mark.parametrize(
+    ("stacks", "tasks"),
+    [((DRIVER, ACTOR, ACTOR), [71, 72]), ((DRIVER, ACTOR, AT_REST), [71]), ((CLIENT, WORKER), [71])],
+)
+def test_tasks_that_all_wait_for_tasks_are_never_done(stacks: tuple[Stack, ...], tasks: list[int]) -> None:
+    (found,) = causes(job(*stacks))
+    assert (found.cls, [one.ref.pid for one in found.processes]) == ("lock-order-deadlock", tasks)
+    assert judge(job(*stacks)).state is State.STUCK
+
+
+@pytest.mark.parametrize(
+    "snapshot",
+    [
+        job(DRIVER, ACTOR, AT_WORK),  # somebody works
+        job(CLIENT, WORKER, FREE),  # somebody could
+        job(DRIVER, AT_REST),  # no task waits: the result may come from elsewhere
+        job(DRIVER, ACTOR, steps=(1, 2, 3, 4, 5)),  # its results come
+        job(DRIVER, ACTOR, looks=3, every_s=20.0),  # too few looks
+        job(DRIVER, ACTOR, every_s=1.0),  # too young
+        job(Stack([MAIN]), CELL, every_s=1.0),
+    ],
+)
+def test_who_gets_its_results_sooner_or_later_is_not_accused(snapshot: Snapshot) -> None:
+    assert causes(snapshot) == []
+
+
+def test_a_cell_of_a_notebook_that_waits_for_input_is_at_a_prompt() -> None:
+    (found,) = causes(job(Stack([MAIN, Frame("get_msg", SITE + "jupyter_client/channels.py", 7)]), CELL))
+    assert (found.cls, found.processes[0].ref.pid) == ("rank-stuck-in-user-code", 71)
+    assert "waits for input" in found.title
+
+
+def test_the_look_goes_on_until_it_is_certain() -> None:
+    assert left_s(case_of(job(DRIVER, ACTOR, looks=2, every_s=12.0))) == 18.0
+    assert left_s(case_of(job(Stack([MAIN]), CELL, looks=2, every_s=50.0))) == 0.3
+    assert left_s(case_of(job(DRIVER, ACTOR, looks=2, steps=(1, 2)))) is not None  # the actor has asked all the time
+    assert left_s(case_of(job(DRIVER, AT_WORK, looks=2))) is None
+    assert left_s(case_of(job(DRIVER, ACTOR))) is None
