@@ -21,6 +21,8 @@ NCCL = (
     Defect("nccl", "2.0", "2.15", (r"Failed to find reverse path|Could not find (?:a )?path",), "the topology search does not know this machine", "NCCL 2.15 or later"),
     Defect("nccl", "2.0", "2.16", (r"\bH100|H800|Hopper|sm_90",), "this release is older than the GPU's support", "NCCL 2.16 or later"),
     Defect("nccl", "2.0", "2.26", (r"\b(?:B200|GB200|B300|RTX 50[789]0|RTX PRO 6000|Blackwell|sm_1[02]0)", r"no kernel image|illegal memory access|unhandled cuda error|invalid device function|" + HANGS), "this release is older than the GPU's support", "NCCL 2.26 or later"),
+    # Said at every start where it is so; the launch then fails, or what a kernel needs fits nevertheless.
+    Defect("nccl", "2.0", "2.26", (r"ncclMaxSharedMem \d+ exceeds device/fn maxSharedMem", r"\b(?:fails?|failed|failure|abort\w*|crash\w*|invalid argument|unhandled cuda error)\b|" + HANGS), "it asks for more shared memory per kernel than this GPU has", "NCCL 2.26 or later", _GH + "NVIDIA/nccl-tests/issues/287"),
     Defect("nccl", "2.1", "2.1.15", (r"cudaFree", HANGS), "freeing device memory waits for its kernel, which waits for the network", "NCCL 2.1.15 or later", "https://docs.nvidia.com/deeplearning/nccl/release-notes/rel_2.1.15.html"),
     Defect("nccl", "2.3.0", "2.3.7", (r"bootstrap|ncclCommInit|MultiWorkerMirrored|init", HANGS), "sockets that are used again let the set-up hang", "NCCL 2.3.7 or later", _GH + "tensorflow/tensorflow/issues/27207"),
     Defect("nccl", "2.4.2", "2.4.7", (r"hang|stuck|recv|deadlock",), "hangs in socket transfers", "NCCL 2.4.7 or later; NCCL_LL_THRESHOLD=0 until then", _NCCL + "issues/238"),

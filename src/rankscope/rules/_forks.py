@@ -7,7 +7,7 @@ from ..analysis.accounts import Account
 from ..model.process import Role
 
 CHILD_FRAMES = (
-    r"(?:_bootstrap|_launch|_Popen|_worker_loop|_process_worker|os_fork\w*|worker \((?:.*/)?multiprocessing/pool|spawn_worker|init_process|fork_worker|"
+    r"(?:(?<!Thread\.)\b_bootstrap\b(?! \((?:[^\n]*/)?threading\.py)|_launch|_Popen|_worker_loop|_process_worker|os_fork\w*|worker \((?:.*/)?multiprocessing/pool|spawn_worker|init_process|fork_worker|"
     r"run_subprocess|_main \((?:.*/)?multiprocessing|forked?_child|popen_fork|workloop \((?:.*/)?billiard|\brun \((?:.*/)?(?:multiprocess(?:ing)?|billiard)/process|PyOS_AfterFork_Child|run_at_forkers|os_fork_impl|"
     r"after_in_child|_after_fork|afterfork|postfork_child|__run_postfork_handlers|__libc_fork|__fork\b|subprocess_fork_exec|_posixsubprocess|do_fork_exec|grpc_postfork)"
 )

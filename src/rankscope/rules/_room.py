@@ -15,6 +15,9 @@ from . import Rule
 from ._say import at, old_roots, pointed_at, ranks_of, stands, waited_for, who
 from ._text import Sign, finding, hits, make_rule
 
+# NCCL that found no space: it writes no files but segments of shared memory.
+NCCL_SAYS = r"\b(?:NCCL|RCCL|HCCL|ncclComm\w*)\b[^\n]{0,60}No space left on device"
+
 
 def room_rule(
     module: str, page: str | None, cls: str, order: int, title: str, signs: tuple[Sign, ...], steps: tuple[str, ...],

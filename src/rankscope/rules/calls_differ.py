@@ -7,6 +7,7 @@ The ranks meet in one call and bring different things. NCCL then waits for ever 
 `Detected mismatch between collectives` or `inconsistent collective` with two fingerprints; gloo's `op.preamble.length <= op.nbytes. A vs B`; time-outs at one
 sequence number with different operations or sizes; `message truncated`, `Mismatched collective detected`; recorders that differ at one number; two ranks that print
 other shapes, block sizes or numbers of parameters; one `opCount` with different counts in NCCL's log; different types or roots.
+The same frames on two ranks with another count, root or tag; it works with `gc.disable()` where an object's end is a call of all ranks.
 
 ## What to do
 `TORCH_DISTRIBUTED_DEBUG=DETAIL` names both sides. Find what makes the sequence of calls depend on local data: a modality that a batch lacks, dropped samples,
@@ -27,6 +28,7 @@ from ..analysis.case import Case
 from ..model.diagnosis import Certainty, Finding
 from ..model.ranks import RankSet, ranks_phrase
 from ._fingerprints import lonely_call
+from ._outcomes import cured_by
 from ._text import LIKELY, POSSIBLE, Sign, events, finding, halted, hits, make_rule, said_by_ranks, simple
 
 _STEPS = ("TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun …   # names both sides", "rankscope analyze DUMPS…")
@@ -36,10 +38,15 @@ _EVEN = {
 }  # fmt: skip
 _CALLS = r"all_?reduce|broadcast|all_?gather|reduce_?scatter|all_?to_?all|collective|gather|scatter|reduce"
 _TYPES = r"float32|float16|bfloat16|float64|fp32|fp16|bf16|int64|int32|int8|uint8|half|long"
+# Calls of all ranks, as programs and message layers name them.
+_EXCHANGE = rf"\b(?:P?MPI[RCD]?I?_\w+|ncclComm\w*|PetscComm\w*|{_CALLS})\b"
 _SIGNS = (
     Sign(r"DDP expects same model across all ranks|has inconsistent \d+ params|appears not to match (?:sizes|strides) of the same param|Split sizes doesn't match total dim|Tensors must have (?:same|identical) (?:size|shape|number of elements)|inconsistent tensor size|Tensor list input to scatter/gather must match|All tensor operands to scatter/gather must have the same|invalid tensor size at index|Mismatched (?:all_?reduce|all_?gather|broadcast|data types?|\w+ operations?|\w+ tensor shapes|root rank)|Inconsistent (?:tensor )?(?:shape|size|dtype|type)s?\b[^\n]{0,40}(?:rank|process)", "the library says that the ranks' tensors differ"),
     Sign(rf"^(?=[^\n]*\branks?\b)(?=[^\n]*(?:{_CALLS}))[^\n]*\b({_TYPES})\b[^\n]*\b(?!\1\b)(?:{_TYPES})\b", "ranks bring different types", prose=True),
     Sign(rf"\branks? ?\d+\b[^\n]{{0,80}}(?:{_CALLS})\([^\n)]{{0,80}}\b(?:src|root|dst) ?= ?(\d+)[^\n]{{0,80}}(?:\n[^\n]{{0,80}})?\branks? ?\d+\b[^\n]{{0,80}}(?:{_CALLS})\([^\n)]{{0,80}}\b(?:src|root|dst) ?= ?(?!\1\b)\d", "ranks name different roots", prose=True),
+    Sign(r"\b(?:same|identical|equal)\b[^\n]{0,120}\bbut\b[^\n]{0,60}\b\w*(?:count|size|numel|len|length|shape|type|root|src|tag)\b ?(?:=|is|of) ?\d", "two ranks stand in one call with different arguments", anywhere=(_EXCHANGE,), prose=True),
+    # Objects whose end is a call of all ranks (communicators, PETSc's) and which each rank's collector frees when it likes.
+    Sign(cured_by(r"\bgc\.(?:disable|freeze)\(\)|\bgc\.disable\b"), "it works when the collector does not run: objects whose end is a call of all ranks are freed by each at another moment", anywhere=(_EXCHANGE,), unless=(r"\b(?:mutex|[Rr]?[Ll]ock(?:ed)?|GIL)\b|\bslow(?:er)?\b",), prose=True),
     Sign(r"Mismatched collective|[Mm]ismatch between collectives|inconsistent collective", "the library says that calls differ", unless=(r"CollectiveFingerPrint",)),
     Sign(r"message truncated|receiv\w+ \d+ bytes instead of \d+|Message truncated|MPI_ERR_TRUNCATE|buffer sizes? (?:do(?:es)? not|don't) match|size mismatch[^\n]{0,40}(?:collective|all_?gather|all_?reduce|rank|recv)", "a rank received more or less than it expected"),
     Sign(r"\b(?:ranks?|workers?|processes)\b[^\n]{0,80}\b(?:different|differing|unequal|mismatch\w*)\b[^\n]{0,40}\b(?:shapes?|sizes?|dtypes?|numel|splits?|lengths?|roots?|buckets?|tensors?|number of (?:tensors|buckets|params|parameters|experts|gradients|elements))", "ranks bring different shapes", prose=True),

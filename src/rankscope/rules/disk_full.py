@@ -24,10 +24,13 @@ Case: https://github.com/databrickslabs/dolly/issues/139
 # ruff: noqa: E501, S108  (a sign is one line, and speaks of /dev/shm)
 from __future__ import annotations
 
-from ._room import room_rule
+from ._room import NCCL_SAYS, room_rule
 from ._text import LIKELY, POSSIBLE, Sign
 
-_SHM = r"/dev/shm|'/(?:psm|wnsm)_|/sem\.\w|file </?torch_|shared memory|shm_open|shared_memory\.py|_posixshmem|multiprocessing\.SemLock\(|posix_fallocate|insufficient shm|inotify|\b(?:semget|shmget)\b"
+_SHM = (
+    r"/dev/shm|'/(?:psm|wnsm)_|/sem\.\w|file </?torch_|shared memory|shm_open|shared_memory\.py|_posixshmem|multiprocessing\.SemLock\(|posix_fallocate|insufficient shm|inotify|\b(?:semget|shmget)\b|"
+    + NCCL_SAYS
+)
 _SIGNS = (
     Sign(r"No space left on device|\bENOSPC\b|\[Errno 28\]", "a write found no space", unless=(_SHM,)),
     Sign(r"Disk quota exceeded|\bEDQUOT\b|\[Errno 122\]|quota (?:is )?(?:exceeded|reached|full)", "a write went over the quota"),

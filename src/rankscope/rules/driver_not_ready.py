@@ -8,6 +8,7 @@ loaded, or the driver was updated under running libraries. Every rank of that no
 `system not yet initialized` (802), `system driver mismatch` (803), a fabric state that is not completed, `NVIDIA-SMI has failed`,
 `Driver/library version mismatch`, a fabric manager that is inactive or of another version. Also an MPS server or IMEX service that
 does not let the program in, and a container that lost its devices (`Failed to initialize NVML: Unknown Error` after `systemctl daemon-reload`).
+A kernel module that the fabric manager or the device needs (`ib_umad`) is not loaded.
 
 ## What to do
 `systemctl status nvidia-fabricmanager; nvidia-smi -q | grep -A2 Fabric; cat /proc/driver/nvidia/version`. Install
@@ -36,11 +37,13 @@ _SIGNS = (
          "the device's driver does not let the program in"),
     Sign(r"system not yet initialized|SYSTEM_NOT_READY|cudaErrorSystemNotReady|(?:Error|failure|code|returned|error=) ?[\(\[]?802\b", "CUDA says that the system is not ready"),
     Sign(r"system (?:has|not|driver)[^\n]{0,30}driver[^\n]{0,20}mismatch|SYSTEM_DRIVER_MISMATCH|(?:Error|failure) 803\b|Driver/library version mismatch", "driver and library do not fit"),
-    Sign(r"fabric ?manager[^\n]{0,80}(?:not (?:running|installed|started|active)|inactive|dead|failed|fail|stopped|mismatch|different|older|newer|missing|version)|(?:not running|failed to start|inactive|missing)[^\n]{0,40}fabric ?manager",
+    Sign(r"fabric ?manager[^\n]{0,80}(?:not (?:running|installed|started|active)|(?:can ?not|could not|unable to) (?:be )?(?:start|run|initiali[sz]e)\w*|inactive|dead|failed|fail|stopped|mismatch|different|older|newer|missing|version(?! is\b| ?:))|(?:not running|failed to start|(?:can ?not|could not|unable to) start|inactive|missing)[^\n]{0,40}fabric ?manager",
          "the fabric manager does not run, or not in the driver's version"),
     Sign(r"Fabric\b[^\n]{0,40}(?:In Progress|Not Started|incomplete|never reported|Failure)|^[^\S\n]*Fabric\s*\n\s*State\s*:\s*In Progress", "the fabric is not set up"),
     Sign(r"NVIDIA-SMI has failed because it couldn't communicate|Failed to initialize NVML|nvidia\.ko|modprobe[^\n]*nvidia|No devices were found|/dev/nvidia[\w-]*[^\n]*(?:No such file|missing|ENOENT|EPERM|Operation not permitted)",
          "the driver is not loaded"),
+    # The fabric manager of NVLink 5 speaks to the switches by InfiniBand's management packets, and looks for ib_umad before it starts.
+    Sign(r"\b(?:ib_umad|ib_uverbs|nvidia\w*|amdgpu|habanalabs|gdrdrv)\b[^\n]{0,16}\b(?:has not been|is not|was not|not|could not be|isn't) (?:loaded|inserted|found)\b|\bNo (?:NVSwitch|Infiniband|IB) devices? (?:found|detected)[^\n]{0,60}(?:fabric|NVL)", "a kernel module that the GPUs need is not loaded", unless=(r"(?:successfully|now) loaded|\bnot (?:needed|required)\b",)),
     Sign(r"nvidia-peermem|nv_peer_mem", "GPUDirect's kernel module is named", POSSIBLE, also=(r"not loaded|missing|fail|No such",), prose=True),
     Sign(r"CUDA_ERROR_MPS_\w+|cudaErrorMps\w+|\bMPS (?:client|server|control daemon)\b[^\n]*(?:fail|not ready|not be (?:reached|started)|not running|denied|too many)|nvidia-cuda-mps-\w+[^\n]*(?:not running|defunct|dead|killed)", "the server that shares the GPU does not let the program in"),
     Sign(r"MNNVL[^\n]*(?:not working|fail|error)|imex[-_ ]channels?\b[^\n]*(?:missing|No such|fail|not|denied)|cuMemImportFromShareableHandle[^\n]*(?:fail|error|not permitted)|CU_MEM_HANDLE_TYPE_FABRIC[^\n]*(?:fail|not supported|not permitted|800|801)", "memory of other nodes of the NVLink fabric cannot be had: IMEX is not set up"),

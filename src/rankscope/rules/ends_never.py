@@ -7,6 +7,7 @@ are joined, a tracker that uploads. One of them waits for a peer that is already
 ## How it is recognised
 Stacks in `Py_FinalizeEx`, `atexit`, `threading._shutdown`, `_python_exit`, `multiprocessing.util._exit_function`, `ncclCommAbort`, `ncclCommDestroy` or
 `destroy_process_group`; the log's last words are that the run finished. Some ranks have ended, others have not.
+`'NoneType' object is not callable` in a listener's or pool's thread, `sys.meta_path is None`: it still runs while the interpreter ends.
 
 ## What to do
 `rankscope stacks pid:PID --native` names what is joined. Call `dist.destroy_process_group()` on all ranks at the same point after a barrier; shut
@@ -26,7 +27,7 @@ from ._text import POSSIBLE, Sign, text_rule
 _END = (
     r"(?:Py_FinalizeEx|Py_Finalize\b|Py_Exit|__run_exit_handlers|_dl_fini|__cxa_finalize|atexit_\w+|_run_exitfuncs|finalize_modules|"
     r"wait_for_thread_shutdown|_python_exit|_shutdown \((?:[^\n]*/)?threading|_exit_function|_run_finalizers|_terminate_pool|ncclCommAbort|ncclCommDestroy|"
-    r"ncclCommFinalize|~ProcessGroup\w*|ProcessGroupNCCL::(?:shutdown|abort|~)|destroy_process_group|_shutdown_backend|MPI_Finalize|"
+    r"ncclCommFinalize|~ProcessGroup\w*|ProcessGroupNCCL::(?:shutdown|abort|~)|destroy_process_group|_shutdown_backend|(?<!without calling )MPI_Finalize|"
     r"cuDevicePrimaryCtxRelease|cudart::\S*~|globalState::~|_PyGC_CollectNoFail|PyImport_Cleanup|rpc\.shutdown|_teardown|_execute_onexit_table|LdrShutdownProcess|RtlExitUserProcess|ExitProcess\w*|__(?:hip|cuda)UnregisterFatBinary|_cancel_all_tasks|shutdown_default_executor|_do_shutdown \(|(?<!__cxa_)(?<!__internal_)(?<!pthread_)(?<!__new_)atexit|_exitfunc \(|(?:_stop_locked|__del__|_stop) \((?:[^\n]*/)?multiprocessing/resource_tracker)"
 )
 _DONE = (
@@ -37,9 +38,14 @@ _DONE = (
 _WHO = r"process(?:es)?|program|script|python|interpreter|job|run|ranks?|rank ?\d+|workers?|it|main|shell|command|launcher|torchrun|memory|gpus?"
 _LASTS = rf"\b(?:no prompt|until (?:its|the) time limit|(?:squeue|qstat|kubectl)\b[^\n]{{0,40}}\b(?:R|Running|running)\b|keeps? (?:its|the|their) (?:nodes?|GPUs?|job|allocation)|prompt (?:does(?:n't| not)|never)|process (?:remains|stays)|stays allocated|(?:hours?|minutes?) old|occupies|does(?:n't| not) quit|needs? (?:an? )?(?:extra )?[`'\"]?(?:Ctrl|\^C|SIG(?:KILL|TERM|INT))|(?:minutes?|hours?|seconds?) later|never (?:exits?|ends?|returns?)|still (?:there|running|alive|in ps)|does(?:n't| not) (?:exit|end|return|quit)|(?:{_WHO})\b[^\n]{{0,40}}\b(?:stays?|remains?|hangs?|hung|stuck)|^[^\w\n]*(?:stays?|remains|hangs|hung|stuck)$|killed by hand|kill -9)\b"
 _STOPPED = r"|Ctrl-?C|KeyboardInterrupt"
+# The innermost frames of what a library keeps beside the program: a listener, a feeder, a pool's manager, a finalizer.
+_LIBRARY_THREAD = r"(?:logging/handlers|multiprocessing/(?:queues|pool|managers|util|connection)|concurrent/futures/(?:thread|process)|threading|queue|weakref|tempfile|asyncio/base_events)\.py|Exception in thread|is likely shutting down|interpreter shutdown|after (?:interpreter )?shutdown"
+_OVERTIME = rf"{_LASTS}|\b(?:hang|hung|stuck|overtime)\b[^\n]{{0,12}}\d+ ?(?:s|seconds|min\w*|h|hours?|days?)\b|force[- ]killed|had to be killed"
 _SIGNS = (
     Sign(r"Exception ignored in:? <module 'threading'[^\n]*(?:\n[^\n]*){0,8}(?:_shutdown|KeyboardInterrupt)|Error in atexit\._run_exitfuncs", "the interpreter was interrupted while it ended"),
     Sign(_END, "the stack stands in the end of the program", unless=(r"_flush_std_streams|fork\w*_child|Out of memory|out of memory|exitcode: -9|PyGILState_Ensure|interpreter lock|gil_scoped",), prose=True),
+    # While the interpreter ends it sets the names of modules to None: who still runs calls nothing, imports nothing, starts nothing.
+    Sign(r"^(?:\w+\.)?TypeError: 'NoneType' object is not callable|^ImportError: sys\.meta_path is None, Python is likely shutting down|^RuntimeError: can't (?:create|start) new thread at interpreter shutdown|^RuntimeError: cannot schedule new futures after (?:interpreter )?shutdown", "a thread is still at work while the interpreter ends", also=(_LIBRARY_THREAD,), anywhere=(_OVERTIME,), unless=(r"Watchdog caught|out of memory",)),
     Sign(r"at interpreter shutdown, possibly due to daemon threads|Python runtime state: finalizing", "a thread is still at work while the interpreter ends"),
     Sign(r"^[^\w\n]*\^C|KeyboardInterrupt|received signal SIGINT", "the work was done, and somebody had to interrupt it", also=(_DONE,), unless=(r"Watchdog caught|out of memory", TO_BE_ENDED.pattern)),
     Sign(r"\b(?:interpreter|process|script|program|python|shell|command|client|main)\b[^\n]{0,30}\b(?:does(?:n't| not)|never|will not|won't|fails? to|cannot) (?:exits?|terminates?|quits?)\b", "somebody says that it does not exit", unless=(r"\b(?:child|subprocess|worker)\b[^\n]{0,40}\b(?:put|queue|pipe)|Watchdog caught|out of memory",), prose=True),

@@ -6,6 +6,7 @@ One rank raised an exception, ran out of device memory, crashed or ended early. 
 ## How it is recognised
 The first error in time is an exception that is not a consequence (not a closed connection, not a time-out); a launcher that names a process with an exit code; ranks that clean up while their
 peers wait in a send, receive or collective; a process that is simply not there any more.
+Open MPI names a peer whose process disconnected (`An MPI communication peer process has unexpectedly disconnected`).
 
 ## What to do
 Read the first exception (`rankscope analyze LOGS` names it) and fix that. Let failure end the job: `torchrun` with `--max-restarts=0`, `TORCH_NCCL_ASYNC_ERROR_HANDLING=1`, abort the
@@ -49,6 +50,8 @@ _SIGNS = (
     Sign(r"\b(?:pid|process|rank|worker)\b[^\n]{0,30}\b(?:(?:does not|doesn't) exist any ?more|no longer exists?)\b", "a process does not exist any more", anywhere=(HALTS + r"|(?:[sS]ynchronize|all_?reduce|all_?gather|broadcast|barrier)\w* ?\(",), prose=True),
     Sign(r"\b[A-Z]\w*(?:Error|Exception)\b (?:of|on|from) (?:rank|process|replica) ?\d", "an exception of one rank is told", anywhere=(r"waiting for all participants to arrive|" + HALTS,), unless=(r"Timed? ?out|out of memory",), prose=True),
     Sign(r"\b(?:another|one|some other|a different|the other|rank \d+|process \d+|worker \d+)\b(?: (?:rank|process|worker|one))?[^\n]{0,20}\b(?:has|had|raises|raised|hits|hit|shows?|gets|got|fails? with|failed with|ends with|prints) (?:an? |its own )?(?:\w+ ){0,2}(?:exception|error|traceback)\b", "another rank has an error of its own", unless=(r"[Tt]imed? ?out|Watchdog caught|out of memory",), prose=True),
+    # Open MPI's btl/tcp and its daemons, PRRTE: they name the host whose process ended first.
+    Sign(r"An MPI communication peer process has unexpectedly disconnected|(?:ORTE|PRTE|PRRTE|HNP) (?:has )?lost communication with (?:a|its) (?:remote )?daemon|ORTE has lost communication|lost connection to (?:a )?(?:remote )?daemon", "the message layer names a peer whose process ended first", speaker=False),
     Sign(r"Primary job\s+terminated normally, but \d+ process|(?:mpirun|mpiexec|prterun|orterun)\S* (?:detected|noticed) that (?:one or more )?process|The first process to do so was|MPI_ABORT was invoked on rank|BAD TERMINATION OF ONE OF YOUR APPLICATION|One or more processes \(first noticed rank|Horovod has been shut down\. This (?:was caused by|has)|process \d+ terminated with (?:exit code [1-9]|signal)|Process group watchdog thread terminated with exception: (?!\[Rank|CUDA error)|task \d+: Exited with exit code [1-9]|rank \d+ in job \d+ .{0,40}caused collective abort", "the launcher or a library says that one process ended first", POSSIBLE),
     Sign(r"DeadlockDetectedException|Deadlock detected from rank", "a trainer saw that one of its ranks had failed"),
     Sign(r"\b(?:node|host|worker|actor|raylet|pod|instance)\b[^\n]{0,80}(?:marked (?:as )?dead|missed too many heartbeats|preempted|evicted|NotReady|lost contact|node failure|NODE_FAIL|(?<!queue )drained|rebooted)", "a node or worker was declared dead"),

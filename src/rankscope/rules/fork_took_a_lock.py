@@ -9,6 +9,7 @@ The child (a loader worker, pool worker, pre-forked web worker) ends in a lock b
 (`heap_lock`, `freelist_lock`, `arena_get2`), of OpenMP (`__kmp_*`), of the dynamic linker, of the log (`logging`), of an output buffer
 (`_flush_std_streams`, `_enter_buffered_busy`); or in an operation of a library that keeps threads (Polars, OpenMP kernels of a CPU tensor,
 gRPC, an asyncio loop that runs in the parent). Python 3.12 warns: "use of fork() may lead to deadlocks in the child".
+`_PyImport_AcquireLock` in a worker that a server forked anew.
 
 ## What to do
 `multiprocessing_context="spawn"` or `"forkserver"` (DataLoader, ProcessPoolExecutor, Pool), or fork before the first thread and before the first
@@ -62,6 +63,10 @@ _OWN_THREADS = r"^(?:gomp_thread_start|blas_thread_server|__kmp_launch_worker|__
 _IN_PARENT = r"\b(?:hangs?|hung|stuck|blocks?|freezes)\b[^\n]{0,30}\bin the parent\b[^\n]{0,20}\b(?:after|once|when)\b"
 # The warning alone is in many healthy logs.
 _STANDS = r"futex|hang|hung|stuck|wait(?:s|ing)? (?:for|in|on)\b(?![^\n]*(?:finish|success))|sleep(?:s|ing)?\b|never|is ever (?:printed|reached|written|returned)|frozen|freez|mutex|_lock\b|idle\)|Timeout \(|\+{5,} Timeout \+{5,}|Failed: Timeout|timed out|times out|no progress|no (?:further|more) output|nothing (?:more|further|follows|else)|still running|silent|does not (?:start|finish|return)"
+# A finalizer that runs in a child, what it asks another thread for, and that the process was forked: a server's "worker" alone is none.
+_FINALIZES = r"\b(?:weakref\w*|finaliz\w+|__del__|gc|garbage)\b"
+_OF_A_THREAD = r"(?:\bfutures?\b(?!/)|\b_?result(?:_or_cancel)? \((?:[^\n]*/)?concurrent/futures/_base\.py|result\(\)|run_coroutine_threadsafe|\basyncer\b|\bevent loop\b)"
+_FORKED = r"\bfork(?:ed|s|ing)?\b|\bchild(?:ren)?\b|data ?loader[ _-]?worker|pool worker|\bsub-?process|pre-?fork|popen_fork|_worker_loop|os_fork|run_at_forkers|multiprocessing/process\.py"
 _SIGNS = (
     Sign(r"\b(?:opened|created|initiali[sz]ed|used|started|imported|loaded|connected|warmed)\b[^\n]{0,40}\b(?:in the parent|before)\b[^\n]{0,40}\bfork\w*", "something of the parent was in use before the fork", unless=(r"\b(?:CUDA|cuda|GPU|ibv|RDMA|EFA)\b",), prose=True),
     # Glibc's mutex has the value 2 while somebody waits for it.
@@ -75,6 +80,7 @@ _SIGNS = (
     Sign(r"^(?:[^\n]*(?:wait|lock|join|futex|Spin)[^\n]*\n){1,4}(?:[^\n]*\n){0,6}?(?:__run_\w*fork_?handlers|run_at_forkers|PyOS_(?:Before|After)Fork\w*|grpc_(?:pre|post)fork\w*|\w*malloc\w*_prefork|ptmalloc_lock_all|\w*LockAll|blas_thread_shutdown\w*|__malloc_fork_lock_parent|atfork_\w+)", "the fork itself stands: one of its handlers waits for a thread or lock"),
     # Between fork and exec a child has one thread: nobody in it can be importing what it waits for.
     Sign(r"\bimport[_-]lock\b|_PyImport_AcquireLock|_ModuleLock\b|_lock_unlock_module", "a child that has not reached its exec waits for the lock of an import that its parent was doing", anywhere=(FORK_THEN_EXEC, r"\bthreads?\b")),
+    Sign(r"_PyImport_AcquireLock|\bPyImport_ImportModuleLevel\b[^\n]*\n[^\n]*(?:sem_wait|PyThread_acquire_lock)", "a worker that a server forked anew waits for the lock of an import that its parent was doing", anywhere=(r"\b(?:re-?spawn(?:ed|s)?|re-?fork(?:ed|s)?|after (?:the )?fork|forked|uwsgi|mod_wsgi|gunicorn|pre-?fork)\b",)),
     Sign(r"_flush_std_streams|_enter_buffered_busy", "a child waits for the lock of an output buffer that the parent held", also=(CHILD_FRAMES,)),
     Sign(r"(?:_acquireLock|acquire|_lock|createLock|emit|flush|handle) \((?:[^\n]*/)?logging/(?:__init__|handlers)\.py", "a child waits for the lock of the log", also=(CHILD_FRAMES,)),
     Sign(r"may lead to deadlocks in the child|os\.fork\(\) is incompatible with multithreaded|process just got forked, after parallelism|fork\(\) (?:called )?(?:from|in) (?:a )?multi-?threaded",
@@ -82,7 +88,7 @@ _SIGNS = (
     Sign(_GLOBAL_LOCKS, "a child waits for a lock that belongs to the whole process", also=(CHILD_WORDS, r"lll_lock|mutex_lock|SpinLock|SlowLock|futex|lock_slow|park|_lock\b|spin"), unless=(_OWN_THREADS, _IN_PARENT, r"take_gil|PyGILState_Ensure|PyEval_AcquireThread|gil_scoped_acquire"), prose=True),
     Sign(r"\b(?:inherit\w*|copied|held|taken|owned|locked)[^\n]{0,60}(?:lock|mutex)[^\n]{0,60}(?:fork|parent)|(?:lock|mutex)[^\n]{0,80}(?:held|owned|taken|locked)[^\n]{0,40}(?:at (?:the )?(?:time of )?fork|by (?:a |the )?(?:thread (?:id )?(?:of|in) )?(?:the )?parent|when (?:it|the process) forked|thread that does not exist|does not exist in the child)",
          "a lock was held when the process was forked", prose=True),
-    Sign(r"\b(?:weakref|finaliz\w+|__del__|gc|garbage)[^\n]*(?:\n.*){0,8}(?:future|result\(\)|run_coroutine_threadsafe|asyncer|event loop|Future\.result)", "a finalizer in a child waits for a thread of its parent", also=(CHILD_WORDS,)),
+    Sign(rf"{_FINALIZES}[^\n]*(?:\n.*){{0,8}}{_OF_A_THREAD}|{_OF_A_THREAD}[^\n]*(?:\n.*){{0,8}}{_FINALIZES}", "a finalizer in a child waits for a thread of its parent", also=(_FORKED,), prose=True),
     Sign(rf"\b(?:collect|_collect|par_iter|read_parquet|scan|sink|join_context|in_worker_cold|install) \((?:[^\n]*/)?(?:polars|rayon)|\b{_POOLS}\b[^\n]{{0,60}}\bthread ?pool|thread ?pool[^\n]{{0,60}}(?:fork|child|missing|empty|gone|no threads)",
          "a library with a thread pool of its own is used in a child", also=(CHILD_WORDS,), prose=True),
     Sign(r"at::(?:native|cpu|_ops|parallel_for|internal)[^\n]*|libgomp|libiomp|\bc10::|torch::autograd::THPVariable", "a CPU operator does not return in a worker of a process that forks",

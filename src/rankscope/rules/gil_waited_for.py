@@ -9,6 +9,7 @@ and the background thread that would finish the work cannot run.
 `take_gil`, `PyGILState_Ensure`, `PyEval_AcquireThread` or `gil_scoped_acquire` above (inside) a native frame of another library; `Waiting for
 the GIL` in `py-bt`; another thread in a native lock or with the GIL inside a native call. In logs: `Could not acquire GIL within 300 ms on
 exit`, or a watchdog that got stuck.
+A worker that was just forked or respawned takes the GIL that none of its threads can let go.
 
 ## What to do
 `py-spy dump --native` or `rankscope stacks --native` on that rank: who holds the GIL, in which call. Release the GIL around blocking native
@@ -28,8 +29,11 @@ from ._text import POSSIBLE, Sign, text_rule
 
 _WANT = r"(?:take_gil|PyGILState_Ensure|PyEval_AcquireThread|PyEval_AcquireLock|PyEval_RestoreThread|_PyThreadState_Attach|gil_scoped_acquire|PyThreadState_Acquire|__pyx_gilstate_ensure)"
 _FOREIGN = r"(?:cu[A-Z]\w+|cuda\w+|c10::|c10d::|torch::|at::|std::|ucp_|uct_|grpc|absl::|horovod|ffi_\w+|nccl\w+|MPI_\w+|PMPI|omp_|tbb|boost::|pybind11::|rmm::|arrow::|gloo::|tensorpipe|_M_dispose|ompi_|Napi|jni|PyInit|dlopen|_dl_)"
+# Where a server written in another language makes a new worker of itself.
+_REBORN = r"(?:\b\w*(?:respawn|fork_?child|after_?fork|post_?fork|master_fixup|spawn_worker)\w*|__(?:libc_)?fork)\b"
 _SIGNS = (
     Sign(rf"{_WANT}[^\n]*\n(?:[^\n]+\n){{0,4}}?[^\n]*{_FOREIGN}", "native code waits for the GIL inside another library"),
+    Sign(rf"{_WANT}[^\n]*\n(?:[^\n]+\n){{0,4}}?[^\n]*{_REBORN}", "a child that was just forked takes the GIL, and none of its threads can let it go"),
     Sign(r"PyGILState_Ensure|gil_scoped_acquire|PyEval_AcquireThread", "a native callback waits for the GIL", also=(r"cond_timedwait|take_gil|cond_wait|futex",)),
     Sign(rf"{_WANT}|\bwaits? for (?:the )?(?:GIL|interpreter lock)|\bPyGIL", "a thread wants the GIL whose holder waits", anywhere=(r"\b(?:holds?|holding|with|has|keeps|owns|under)\b[^\n]{0,16}\b(?:GIL|interpreter lock)\b|\+gil\b",), unless=(r"\bfork(?:ed)?[_ ]child",)),
     Sign(r"PyThread_acquire_lock\w*[^\n]*\n[^\n]*\b(?:tstate_delete_common|_?PyThreadState_Delete\w*)\b", "a thread that ends waits with the GIL for the interpreter's list of threads", anywhere=(r"\b_current_frames\b|_PyThread_CurrentFrames", rf"{_WANT}|\bwaits? for the GIL"), unless=(r"\bfork(?:ed)?[_ ]child",)),

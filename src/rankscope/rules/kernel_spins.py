@@ -7,6 +7,7 @@ communicator at once, ranks launched different grids, or blocks that wait for ea
 ## How it is recognised
 cuda-gdb or a GPU core shows threads in a polling load (`ld.volatile`, `ld_acquire`, `wait_flag`, `spin`, `multi_gpu_barrier`); all ranks are at 100 % GPU in the
 same kernel, all of them arrived; it goes away with another backend or with the custom kernel off.
+A device at 100 % under a kernel that somebody wrote (persistent, TMA, cuda-gdb) and no output; `__syncthreads()` below a condition on `threadIdx`.
 
 ## What to do
 `cuda-gdb -p PID`, `info cuda kernels`. Switch the custom kernel off (`--disable-custom-all-reduce`), use one stream per communicator, update the
@@ -20,9 +21,12 @@ Case: https://github.com/sgl-project/sglang/issues/31117
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
-from ._text import POSSIBLE, Sign, text_rule
+from ._text import HALTS, POSSIBLE, Sign, text_rule
 
 _POLL = r"(?:ld[._]volatile|ld[._]acquire|ld\.global|st_flag|ld_flag|wait_flag|multi_gpu_barrier|waitPeer|block_barrier|grid_sync|grid\.sync|spin\w*|poll\w*|busy[- ]?wait\w*|barrier_at_\w+|flag\b|nanosleep|trap)"
+# Kernels that wait for other blocks or for copies of their own, as people name them.
+_WRITTEN = r"\b(?:persistent|mega|cooperative|warp[- ]speciali[sz]ed|tile|hand-written)[- ]?kernels?\b|\bTMA\b|\bmbarriers?\b|\(cuda-gdb\)|\bCuTe\b|\bCUTLASS\b|\bThunderKittens\b|\bTileLang\b|@triton\.jit|\b__global__\b|\bsplit-?k\b"
+_SEVERAL = r"all_?reduce|all_?gather|all_?to_?all|Watchdog caught|\bNCCL\b|\branks? ?\d"
 _SIGNS = (
     Sign(r"\b(?:cuda-gdb|\(cuda-gdb\)|\(rocgdb|rocgdb -p|Switching focus to CUDA kernel|info cuda kernels|CUDA kernel \d|block \(\d+,\d+,\d+\), thread|BlockIdx|wave \d+)", "the debugger shows a kernel that still runs", also=(_POLL,)),
     Sign(r"\b(?:custom|one[- ]?shot|two[- ]?shot|lamport|mnnvl|trtllm|symm(?:etric)?[- _]?mem\w*|quick|fused|multimem|nvls|cross_device|nvshmem|deepep|push)\w*[- _]?(?:all[- _]?reduce|reduce|kernel|barrier|dispatch|combine)\w*[^\n]{0,100}(?:spin|poll|hang|hung|stuck|deadlock|never|100 ?%|flag|wait)",
@@ -30,6 +34,10 @@ _SIGNS = (
     Sign(r"\b(?:disable[-_]custom[-_]all[-_]reduce|without (?:the )?custom|custom all-?reduce (?:off|disabled))[^\n]{0,80}(?:work|fix|fine|help|solv|no hang|resolv|disappear|\bstarts?\b|\bruns?\b|\bserves?\b|goes on)|(?:work|fix|fine|no hang|disappear|help)\w*[^\n]{0,60}disable[-_]custom[-_]all[-_]reduce", "it works without the custom kernel", prose=True),
     Sign(r"kernel\b(?! (?:command|parameter|version|log|module|panic|driver|stack|thread|boot|message|buffer|\d))[^\n]{0,80}\b(?:never (?:ends?|returns?|finish\w*|completes?|exits?)|spins? (?:for ?ever|indefinitely|in|on)|infinite loop|does not (?:end|terminate|finish)|(?:is )?stuck|resident for)", "a kernel never ends", prose=True),
     Sign(r"\b(?:mbarrier|phase[- ]wait|try_wait|cluster|CTAs?|thread[- ]?blocks?|warps?|waves?|wavefronts?|SMs?|persistent kernel)\b[^\n]{0,80}\b(?:spins?|spinning|polls?|loops?|parked|remains?|left|never|stuck|waits? (?:for|on|in)|resident)\b|\b(?:spins?|spinning|polls?|parked|remains?|stuck)\b[^\n]{0,60}\b(?:mbarrier|phase[- ]wait|CTAs?|thread[- ]?blocks?|warps?|wavefronts?)\b", "part of a kernel's blocks wait for ever", anywhere=(r"\bkernel",), prose=True),
+    Sign(r"\b(?:GPUs?|device|card|util\w*)\b[^\n]{0,30}\b100 ?%", "the device works without an end on a kernel that somebody wrote", anywhere=(_WRITTEN, HALTS + r"|no output|never"), unless=(_SEVERAL,), prose=True),
+    # A barrier of all threads of a block below a condition that holds for some of them.
+    Sign(r"\bif\b[^\n]*\b(?:threadIdx|tid|lane(?:_?id)?|warp_?id|laneid)\b[^\n]*\{[^\n}]*(?:\n[^\n}]*){0,8}?\b(?:__syncthreads(?:_\w+)?|__syncwarp|barrier\.sync|bar\.sync|s_barrier|cg::this_thread_block\(\)\.sync)\b", "a barrier of a block's threads stands where only some of them come", anywhere=(rf"{HALTS}|never",)),
+    Sign(r"\b(?:kernel )?launch(?:es|ed)?\b[^\n]{0,16}\bnever (?:completes?|ends?|returns?|finish\w*)\b", "a kernel never ends", unless=(_SEVERAL,), prose=True),
     Sign(r"two (?:cuda )?streams[^\n]{0,60}(?:same|one) (?:communicator|comm\b|buffer)|(?:different|unequal|mismatch\w*) (?:grid|block|launch)(?: size| config\w*|s)?", "the kernel's ranks do not fit each other", prose=True),
     Sign(r"HW Exception by GPU[^\n]*GPU Hang|\bGPU Hang\b|DeepEP[^\n]*time-?out|(?:dispatch|combine)[^\n]{0,40}(?:receivers?|NVL|RDMA)[^\n]{0,40}time-?out|timeout check failed[^\n]*(?:kernel|barrier)|nvshmem\w*wait_until|nvshmemi?_\w*(?:spin|poll)", "a kernel waited too long for a flag"),
     Sign(r"\b(?:spin\w*|stuck|loop\w*|hang\w*|wait\w*) in (?:nvshmem|rocshmem|ishmem)\w*|\bTimedout job\b|\bguc_id=\d+[^\n]*(?:timed? ?out|hang)|\bGPU HANG: ecode|\bEngine reset: engine_class|\bring \S+ timeout, signaled seq|(?:error|ret|code)(?: is)?\W{0,4}5070(?:14|17|34)\b|\b(?:aicore|aicpu|vector core) time-?out", "the driver or a library waited in vain for a kernel"),

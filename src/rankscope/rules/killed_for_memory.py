@@ -7,6 +7,7 @@ A process got SIGKILL. It could not print anything; the others notice that it is
 The kernel's log names the victim (`Out of memory: Killed process`, `oom-kill:constraint=CONSTRAINT_MEMCG`), the scheduler says
 `oom-kill` or `OOMKilled`, a launcher reports exit code -9 or 137, or a loader worker was `killed by signal: Killed`. Exit
 code -9 alone can also be the launcher's own clean-up, so it counts only where no earlier error is seen.
+The kernel's report of its memory in which a zone has less free than its `min:` and there is no swap.
 
 ## What to do
 `dmesg -T | grep -i -e oom -e 'killed process'` on that node, `sacct -j JOB --format=JobID,State,MaxRSS`, or
@@ -20,7 +21,13 @@ Who waits for one that was killed: https://github.com/noxdafox/pebble/issues/97
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
-from ._text import POSSIBLE, Sign, text_rule
+import re
+from collections.abc import Iterator
+
+from ..analysis.accounts import accounts
+from ..analysis.case import Case
+from ..model.diagnosis import Finding
+from ._text import POSSIBLE, Hit, Sign, finding, hits, make_rule
 
 _OTHER = r"^(?!.*(?:ChildFailedError|exitcode|worker|Killed|SIGKILL|signal 9|BrokenProcessPool|ProcessExited|Terminated|EOFError|[Cc]onnection|BrokenPipe|CalledProcessError|returned non-zero|Actor|Engine)).*\b(?!Warning)\w+(?:Error|Exception): |Watchdog caught|Xid|segfault|CUDA error"
 # Servers kill workers that do not answer, and guess at memory themselves.
@@ -52,8 +59,33 @@ _SIGNS = (
     Sign(r"DefaultCPUAllocator: (?:can't|not enough) (?:allocate )?memory|^MemoryError", "host memory ran out", POSSIBLE),
 )  # fmt: skip
 
-RULE = text_rule(
-    __name__, __doc__, "oom-kill", 10, "a process was killed because memory ran out", _SIGNS,
-    ("dmesg -T | grep -i -e oom -e 'killed process'", "sacct -j JOBID --format=JobID,State,ExitCode,MaxRSS,ReqMem",
-     "cat /sys/fs/cgroup/memory.events"),
-)  # fmt: skip
+_STEPS = (
+    "dmesg -T | grep -i -e oom -e 'killed process'",
+    "sacct -j JOBID --format=JobID,State,ExitCode,MaxRSS,ReqMem",
+    "cat /sys/fs/cgroup/memory.events",
+)
+# The kernel's report of its memory (show_mem): a zone has less than the least that is kept free, and nothing can be swapped out.
+_ZONE = re.compile(r"\bNode \d+ (?:Normal|Movable|DMA32) free:(\d+)kB (?:boost:\d+kB )?min:(\d+)kB")
+_NO_SWAP = r"\bFree swap *[=:] *0 ?kB"
+_ASKED_FOR = r"sysrq\b[^\n]*Show Memory"
+
+
+def check(case: Case) -> Iterator[Finding]:
+    found = [*hits(case, _SIGNS), *_no_page(case)]
+    if found:
+        yield finding(RULE, case, found, "a process was killed because memory ran out", _STEPS)
+
+
+def _no_page(case: Case) -> Iterator[Hit]:
+    """The kernel's report of a machine without a free page, which nobody asked for: it ends with somebody's death."""
+    for account in accounts(case):
+        line = account.find(_ZONE.pattern) if not account.find(_ASKED_FOR) else None
+        zone = _ZONE.search(line) if line else None
+        if zone and int(zone[1]) < int(zone[2]) and account.find(_NO_SWAP):
+            yield Hit(
+                Sign("", "the kernel reports that no page is free and none can be swapped out"), account, line or ""
+            )
+            return
+
+
+RULE = make_rule(__name__, __doc__, "oom-kill", 10, check)

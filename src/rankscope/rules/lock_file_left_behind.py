@@ -7,6 +7,7 @@ If the builder is killed, the file stays, and each later process polls for its r
 ## How it is recognised
 `wait (torch/utils/file_baton.py)` or a soft lock's polling loop at the end of a stack; the last line of the log says that an extensions
 root is used; nobody builds. The fix in the field is to delete the file.
+A program that refuses to start because of the lock of an earlier run (`Directory cannot be locked`, `Error acquiring the state lock`, `00LOCK-`).
 
 ## What to do
 `ls -la ~/.cache/torch_extensions/*/*/lock`; if no compiler runs on any host that shares the directory, delete the lock file (or the
@@ -24,6 +25,8 @@ from ._text import LIKELY, POSSIBLE, Sign, text_rule
 
 _BUILDING = r"^(?:.*/)?(?:ninja|nvcc|c\+\+|g\+\+|cicc|ptxas|cc1plus)\b|\[\d+/\d+\] "
 _EXTENSION = r"cpp_extension|torch_extensions|load_inline|JIT(?:-| )compil|extension module|triton[_ ]cache|\.cache/|ninja|fused[_ ]kernels"
+# Somebody is said to be at work with it.
+_HELD = r"\b(?:is|are) (?:still )?(?:running|alive|at work)\b[^\n]{0,40}\b(?:holds?|has|owns) (?:it|the lock)|lock (?:was )?(?:acquired|released|obtained)\b"
 _SIGNS = (
     Sign(r"compiling and loading fused kernels|Loading extension module \S+\.\.\.\s*\Z|Building extension module \S+\.\.\.\s*\Z", "the log ends where an extension is built or loaded", LIKELY, unless=(r"done with compiling|Time to load|ninja: (?:error|no work)|FAILED:|rror:",)),
     Sign(r"\bwait \(?(?:[^\n]*/)?file_baton|file_baton\.py[^\n]*wait|FileBaton", "a thread polls for the removal of a lock file", unless=(_BUILDING,)),
@@ -33,6 +36,9 @@ _SIGNS = (
     Sign(r"\b(?:rm|remov\w+|delet\w+|clean\w+|clear\w+)\b[^\n]{0,50}(?:\block(?:s|ed|file)?\b|\.lock\b|torch_extensions|\.triton|triton[/_ ]cache|extension cache)", "removing the lock file helped", cures=True),
     Sign(r"\b(?:nobody|no one|no process|none|no rank)\b[^\n]{0,12}\b(?:builds?|compiles?|is building|is compiling)\b", "an extension is waited for, and nobody builds it", anywhere=(_EXTENSION + r"|\bextension\b",), prose=True),
     Sign(r"\block(?: ?file)?\b[^\n]{0,20}\bfrom (?:last|yesterday|an? (?:earlier|old|previous)|\w+ (?:days|weeks|months) ago)", "a lock file is said to be left over", prose=True),
+    # Snakemake, Terraform, DVC, Nextflow, Mercurial, restic, Borg, R, MongoDB: they refuse to start where an ended run left its lock.
+    Sign(r"Directory cannot be locked|the remaining lock was likely caused by|LockException: Error: Directory|Error (?:acquiring|locking) (?:the )?state(?: lock)?\b|Unable to acquire lock\b[^\n]*(?:another|session|terminated|DVC)|(?:another|other) (?:DVC|Nextflow|conda|mamba|restic|borg|hg) process is running or was terminated|"
+         r"repository is already locked|Failed to create/acquire the lock|failed to lock directory|00LOCK-|\b--(?:force-)?unlock\b|\bforce-unlock\b|abandoned transaction found|old lock file[^\n]*overwriting|unclean shutdown detected[^\n]*lock", "a program refuses to start: the lock of an earlier run is still there", unless=(_BUILDING, _HELD)),
     Sign(r"\b(?:had|have|need(?:ed|s)?) to (?:delete|remove|rm|clean)\b[^\n]{0,60}\block\b", "removing the lock file helped", prose=True),
     Sign(r"\b(?:kill\w*|died|crash\w*|interrupt\w*|preempt\w*)\b[^\n]{0,20}\b(?:during|while|in the middle of)\b[^\n]{0,12}\b(?:build\w*|compil\w+|JIT|download\w*)", "an earlier build was cut off", anywhere=(r"\block\b",), prose=True),
     Sign(r"index\.lock'?: File exists|Another git process seems to be running|(?:pid ?file|lock ?file|\.lock\b|\.pid\b)[^\n]{0,80}(?:already exists|still exists|is present)|(?:already (?:locked|running)|locked by)[^\n]{0,40}\bpid\b[^\n]{0,40}(?:not running|dead|no such|gone)|Could not get lock /var/lib", "a lock file is in the way"),

@@ -7,6 +7,7 @@ Or two threads take two locks in opposite order. Nobody can go on.
 ## How it is recognised
 One stack shows the same function twice with the collector, `weakref` or `__del__` in between (`Garbage-collecting` in faulthandler output); a
 `<signal handler called>` above a lock; two threads of a process in a lock, each below a frame that holds the other's.
+A weak reference's callback (`weakref_cb`) that waits for a lock.
 
 ## What to do
 `py-spy dump --locals --native` shows both. Re-entrant lock (`RLock`), or no lock in finalizers and handlers: put the object on a queue that the
@@ -26,7 +27,7 @@ from collections.abc import Iterator
 from ..analysis.accounts import accounts, written
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
-from ..analysis.frames import wait_of
+from ..analysis.frames import kind_of, wait_of
 from ..analysis.origin import Origin, origin
 from ..model.diagnosis import Finding
 from ..model.evidence.stacks import Frame, Stack
@@ -46,7 +47,7 @@ _LEAF = (
 )
 _FINALIZER = (
     r"(?:\b__del__\b|\b__dealloc__\b|weakref\.py|_weakref|handle_weakrefs|handle_callback|PyObject_ClearWeakRefs|slot_tp_finalize|PyObject_CallFinalizer\w*|invoke_gc_callback|"
-    r"collect_with_callback|collect_generations|gc_collect_\w+|finalize_garbage|delete_garbage|\(garbage collect\w*\)|Garbage-collecting|<signal handler called>|local_dealloc|_removeHandlerRef)"
+    r"collect_with_callback|collect_generations|gc_collect_\w+|finalize_garbage|delete_garbage|\b\w*weakref_?(?:cb|callback)\b|\(garbage collect\w*\)|Garbage-collecting|<signal handler called>|local_dealloc|_removeHandlerRef)"
 )
 _SIGNS = (
     Sign(r"\b(?:each|both|two)\b[^\n]{0,30}\bholds?\b[^\n]{0,30}\b(?:locks?|mutex\w*)\b[^\n]{0,40}\b(?:waits?|wants?|needs?)\b", "each of two threads holds what the other wants", unless=(r"\bGIL\b",), prose=True),
@@ -63,7 +64,7 @@ _SIGNS = (
     Sign(_LOCK + r"[^\n]*\n(?:[^\n]+\n){0,12}?[^\n]*<signal handler called>|<signal handler called>(?:[^\n]*\n){1,12}[^\n]*(?:lll_lock|mutex_lock|malloc)", "a signal handler interrupted code that held the lock it wants", prose=True),
     Sign(r"reentrant call inside <_io\.", "a signal handler re-entered an output buffer"),
     Sign(r"^[^\n]*\b(\w*(?:lock|mutex)\w*) locked\b[^\n]*\n(?![\s\S]*\1 (?:un|re)?locked\b)(?:[^\n]*\n){0,3}[^\n]*\Z", "the trace ends where a lock was taken and not let go", also=(r"\b\w*(?:lock|mutex)\w* unlocked\b",)),
-    Sign(r"\b(?:callbacks?|handlers?|events?|listeners?|hooks?|observers?|dispatch\w*|signals?|user code)\b[^\n]{0,60}\b(?:inside|under|within|while (?:holding|inside|it holds)|holding|with)\b[^\n]{0,30}[\"'`]?(?:async )?(?:with )?[\w.]*_?lock\b", "what is called back runs inside a lock that it takes too", anywhere=(r"\bnever\b|hang|deadlock|stuck|block",), unless=(r"\bGIL\b|\bfork(?:ed|s)?\b|file ?lock|\.lock\b",), prose=True),
+    Sign(r"\b(?:callbacks?|handlers?|events?|listeners?|hooks?|observers?|dispatch\w*|(?<!kill )signals?|user code)\b[^\n]{0,60}\b(?:inside|under|within|while (?:holding|inside|it holds)|holding|with)\b[^\n]{0,30}[\"'`]?(?:async )?(?:with )?\b[\w.]*_?(?<!un)lock\b", "what is called back runs inside a lock that it takes too", anywhere=(r"\bnever\b|hang|deadlock|stuck|block",), unless=(r"\bGIL\b|\bfork(?:ed|s)?\b|file ?lock|\.lock\b",), prose=True),
     Sign(r"Found one Java-level deadlock|waiting to lock monitor [^\n]*\n[^\n]*which is held by", "the Java machine found threads that wait for each other"),
     Sign(cured_by(r"\bgc\.(?:disable|freeze)\(\)|gc\.disable\b"), "it works when the collector does not run", anywhere=(r"\block|acquire|deadlock|mutex",), unless=(r"\bslow(?:er)?\b",), prose=True),
     Sign(cured_by(r"\bRLock\b"), "it works when the lock may be taken again", prose=True),
@@ -95,7 +96,7 @@ def _locked(case: Case) -> Iterator[Hit]:
     """Threads that end in a lock although nobody says who holds it."""
     for account in accounts(case):
         for stack in account.stacks:
-            if wait_of(stack).kind is Wait.LOCK or _lock_of_an_extension(stack):
+            if (wait_of(stack).kind is Wait.LOCK and not _in_condition(stack)) or _lock_of_an_extension(stack):
                 says = "a thread stands in a lock whose holder is not shown"
                 yield Hit(Sign("", says, POSSIBLE), account, written(stack).split("\n", 1)[0])
                 return
@@ -121,6 +122,12 @@ _LOCK_NAMES = re.compile(r"\b((?:\w+\.)?_?\w+_(?:lock|mutex)|(?:\w+\.)_lock)\b",
 
 def _shows_no_wait(stack: Stack) -> bool:
     return bool(stack) and stack[-1].library is None and wait_of(stack).kind in (Wait.USER, Wait.LIBRARY)
+
+
+def _in_condition(stack: Stack) -> bool:
+    """Whether the lock below is the one in which a condition or event of the interpreter lets its waiters sleep."""
+    python = Stack(frame for frame in stack if frame.library is None and frame.file)
+    return bool(python) and kind_of(python[-1]) is Wait.CONDITION
 
 
 def _lock_of_an_extension(stack: Stack) -> bool:

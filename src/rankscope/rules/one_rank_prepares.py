@@ -6,6 +6,7 @@ Rank 0 tokenises, downloads, builds an index, evaluates or saves while the other
 ## How it is recognised
 A progress bar in the same console stands at about the limit (29:5x, 10:0x) or has hours to go; `main_process_first`, `wait_for_everyone` or a barrier above data preparation
 in a traceback; a monitored barrier that names the rank that is still busy; ranks that compile or save while others stand in a collective; step times of which one is a multiple.
+Work that is dealt out beforehand (prompts, samples) and a limit that expires in the next small call.
 
 ## What to do
 Do the work before the launch and cache it, or on every rank its share; a longer limit for that one wait (`init_process_group(timeout=…)`, a separate
@@ -45,6 +46,12 @@ _LOGGED_WORK = (
     r"Running tokenizer on|Tokenizing|Grouping texts|Extracting|Packing|Filter \(num_proc|Map \(num_proc|building (?:train|validation|test|index|sample|doc|shuffle)[^\n]*(?:dataset|idx|index|mapping)|> elapsed time to build|"
     r"Merging (?:lora|adapter|weights)|converting (?:checkpoint|weights)|Quantizing|calibrat\w+ (?:data|samples)|warm(?:ing)?[ -]?up (?:the )?(?:model|engine|kernels)|DeepGEMM (?:warmup|JIT)"
 )
+# Work that is dealt out before it is done, and of which the pieces are not equally long.
+_SHARES = (
+    r"\b(?:samples?|prompts?|requests?|questions?|files?|images?|documents?|items?|data|work|cases|episodes?|sequences?|videos?|instances?)\b[^\n]{0,30}\b(?:dealt out|split|distributed|divided|partitioned|sharded|spread|shared out|assigned)\b[^\n]{0,16}\b(?:to|over|among|between|across)\b[^\n]{0,12}\b(?:ranks?|GPUs?|workers?|processes|cards?|devices?)\b"
+    r"|\b(?:its|their|his) (?:own )?shares?\b(?! (?:of (?:the )?(?:memory|bandwidth)))|\b(?:rank|GPU|worker|process)\b[^\n]{0,20}\b(?:is|are) (?:done|through|finished|ready) (?:with|first|earlier|long before)\b"
+)
+_LONG = r"\b(?:generat(?:ion|es?|ing)|decod\w+|long (?:answers?|outputs?|sequences?|generations?)|evaluat\w+|inference|benchmark\w*|roll-?outs?|simulat\w+)\b"
 _SIGNS = (
     Sign(r"\bslow (?:disk|node|gpu|storage|nic|cpu|rank|host|machine|loader)\b|takes \d+ ?\w+ longer|(?:\d+|several|many) times slower", "one rank is slower than the others", also=(r"rank|node|gpu|host|worker",), prose=True),
     Sign(r"Saving (?:latest |model |full )?checkpoint|Running (?:Evaluation|Prediction|Validation|evaluation|validation)|Getting full model state dict|saving model weights|push(?:ing)? to (?:the )?hub", "a rank saves or evaluates while the others wait", POSSIBLE, anywhere=(r"Watchdog caught|timed out|Timeout\(ms\)",)),
@@ -54,6 +61,7 @@ _SIGNS = (
     Sign(cured_by(r"\b(?:larger|longer|higher|bigger|increas\w+|rais\w+|ddp_timeout|timeout=)\b[^\n]{0,30}time-?out"), "it works with a longer limit", anywhere=(r"Watchdog caught|timed? ?out|Timeout\(ms\)",), prose=True),
     Sign(_LOGGED_WORK, "a rank's log shows long work of its own before the limit of the others", POSSIBLE, anywhere=(r"Watchdog caught|timed? ?out|Timeout\(ms\)",), unless=(r"SeqNum=1\b[^\n]*NumelIn=1\b",)),
     Sign(rf"^(?![^\n]*(?:[Rr]etr(?:y|ies)|[Aa]ttempt))[^\n]*(?i:\b(?:{_WORK}|read(?:ing|s)|assembl\w+|collect(?:ing|s)|gathering))\b[^\n]{{0,80}}\b(\d+) ?(?:/|of) ?(?!\1\b)\d{{2,}}\b(?! ?(?:\[|it|s/))", "a rank counts through work of its own while the others wait", POSSIBLE, anywhere=(r"Watchdog caught|Timeout\(ms\)|Timed out waiting \d+ms",), unless=(r"SeqNum=[12]\b",)),
+    Sign(_SHARES, "each rank works through a share of its own, and the shares do not take equally long", anywhere=(r"Watchdog caught|timed? ?out|Timeout\(ms\)", _LONG), unless=(r"out of memory|Killed|Segmentation|illegal memory",), prose=True),
     Sign(_FIRST, "the others wait while one rank goes first", also=(r"time|\d+%|Timed out|timeout|barrier|__enter__|dataset|map|token",)),
     Sign(rf"{_WORK}[^\n]{{0,80}}(?:rank ?(?:0|zero)|main process|one rank|master)|(?:rank ?(?:0|zero)|main process|one rank|master|rank \d+)[^\n]{{0,80}}\b(?:still|busy|slow|long|takes?|spends?|alone|needs?)\b[^\n]{{0,60}}(?:{_WORK}|minutes|hours)", "one rank still works while the others wait", anywhere=(r"barrier|wait|time-?out|timed out",), prose=True),
     Sign(r"\b(?:straggler|slowest rank|slow rank|slower than (?:the )?(?:others|rest)|much slower|load imbalance|imbalanced?|skew\w*)\b", "a rank is slower than the others", prose=True),

@@ -58,11 +58,11 @@ _SIGNS = (
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live:
         return
-    moved = _moved(case)
-    if moved is not None:
+    who = moved(case)
+    if who is not None:
         yield simple(
             RULE,
-            f"{moved} moves: two samples of it stand in different places",
+            f"{who} moves: two samples of it stand in different places",
             LIKELY,
             ["the stacks of two moments differ"],
             _STEPS,
@@ -73,7 +73,7 @@ def check(case: Case) -> Iterator[Finding]:
         yield finding(RULE, case, found, "the job moves, only slowly", _STEPS)
 
 
-def _moved(case: Case) -> str | None:
+def moved(case: Case) -> str | None:
     """A subject whose thread stands in different frames at two moments."""
     found = [one for one in accounts(case) if one.ranks or one.seen]
     for one in found:

@@ -7,6 +7,7 @@ child before it reads waits for ever. The same happens with `subprocess` and a p
 ## How it is recognised
 The child is in `_feed → _send_bytes → write` (kernel: `pipe_write`) or waits for its feeder (`_finalize_join`); the parent is in `join` or `wait`. Small
 results work, those above some 64 KB do not.
+A wake-up pipe that nobody empties.
 
 ## What to do
 Read the queue before `join` (`queue.get()` until all results are there), or hand large results over by file or shared memory; `communicate()`
@@ -31,7 +32,11 @@ _JOIN = r"(?:Process\.join|join \((?:[^\n]*/)?multiprocessing/(?:process|pool)|\
 _SIZE = r"\d+(?:\.\d+)? ?(?:k|m|g)i?b\b"
 _STOPS = r"\b(?:hangs?|hung|never|stuck|stays?|blocks?|freezes|does not (?:return|end|finish)|for ?ever)\b"
 _WRITES = r"_(?:Billiard_)?conn_sendall|conn_send_string|^(?:write|__write|_send|_send_bytes|sendall|send) \((?:[^\n]*/)?(?:multiprocessing/connection|libc|libpthread)"
+# A queue of processes whose lock is not let go: it waits for no room.
+_PUT_LOCK = r"^__enter__ \((?:[^\n]*/)?multiprocessing/synchronize\.py[^\n]*\nput \("
+_UNREAD = r"(?:does not|do not|doesn't|never|nobody|no one|nothing|not) (?:\w+ ){0,2}?(?:empt(?:y|ies)|drain(?:s|ed)?|reads?|consumes?)\b"
 _SIGNS = (
+    Sign(rf"\b(?:(?:wake-?up )?pipe|socket ?pair|self-pipe)\b[^\n]{{0,80}}\b(?:{_UNREAD}|full\b|no room|fills? up)|\b{_UNREAD}[^\n]{{0,30}}\b(?:(?:wake-?up )?pipe|socket ?pair|self-pipe)\b", "what is written to a pipe is not read", anywhere=(rf"{_STOPS}|Timeout \(\d", r"submit|wait_result_broken_or_wakeup|_feed\b|wake-?up|\bput\b|send_bytes"), prose=True),
     Sign(r"\bjoin\(\)[^\n]{0,30}(?:first|then|,)[^\n]{0,30}\b(?:q\w*\.)?(?:get|read|recv)|\b(?:get|read|recv|drain)\w*\(?\)?[^\n]{0,20}before[^\n]{0,10}join[^\n]{0,30}(?:work|fix|help|solv)", "the process is joined before its queue is read", prose=True),
     Sign(r"^[^\n#]*\.put\([^\n]*(?:\n[^\n]*){1,40}?\n[^\n#]*\.join\(\)", "items are put on a queue whose process is joined", anywhere=(r"\bQueue\(|\bq(?:ueue)?\.get\(|multiprocessing|Process\(", r"\b(?:stays?|hangs?|never|stuck|blocks?|does not (?:end|exit|return))\b"), unless=(r"\b(?:spawn|forkserver)\b[^\n]{0,30}(?:works?|helps?)",)),
     Sign(r"^[^\n#]*\b\w*p\w*\.join\(\)[^\n]*\n(?:[^\n]*\n){0,6}?[^\n#]*\b\w+\.(?:get|get_nowait|recv)\(", "the process is joined before its queue is read", anywhere=(r"Queue\(|Pipe\(", r"Process\(", rf"{_STOPS}|popen_fork|multiprocessing/process\.py"), unless=(r"\bspawn\b[^\n]{0,30}(?:works?|helps?)",)),
@@ -56,7 +61,7 @@ _SIGNS = (
     Sign(rf"\b(?:short|small|few|little|tiny)\b[^\n]{{0,60}}\b(?:returns?|works?|fine|ok|ends?|finish\w*|comes? back)\b[^\n]{{0,80}}\b(?:long|large|big|many|huge|thousands?|\d[\d,]{{3,}}|\d+k)\b[^\n]{{0,40}}(?:{_STOPS}|does not|doesn't|not\b)", "little comes through, much does not",
          anywhere=(r"subprocess|Popen|\bPIPE\b|Queue\(|\bjoin\(|waitpid|wait4|subprocess\.py",), unless=(r"out of memory|/dev/shm|No space left|\bfork(?:ed|ing)\b|all_?reduce|NCCL|nodes?\b|GPUs?\b",), prose=True),
     Sign(r"write\(1?\d,(?![^\n]*\) += )[^\n]*", "a write to a pipe does not return", POSSIBLE, also=(r"pipe:\[|wait4|strace",)),
-    Sign(r"put \((?:[^\n]*/)?(?:queue|multiprocessing/queues)\.py", "a thread waits for room in a queue", POSSIBLE, anywhere=(r"get \((?:[^\n]*/)?(?:queue|multiprocessing/queues)\.py|join|put \(",)),
+    Sign(r"put \((?:[^\n]*/)?(?:queue|multiprocessing/queues)\.py", "a thread waits for room in a queue", POSSIBLE, anywhere=(r"get \((?:[^\n]*/)?(?:queue|multiprocessing/queues)\.py|join|put \(",), unless=(_PUT_LOCK,)),
     Sign(r"\b(?:stdout|stderr)=(?:subprocess\.)?PIPE", "a child's output goes to a pipe", POSSIBLE, anywhere=(r"wait|hang|stuck",), unless=(r"communicate\(",)),
 )  # fmt: skip
 

@@ -8,6 +8,7 @@ the first collective hangs because two communicators wait on one device.
 `Duplicate GPU detected`, the warning that devices used by this process are currently unknown before a hang in the first barrier,
 `invalid device ordinal`, or a process table in which several ranks own memory of GPU 0. A script that
 calls `init_process_group` and `barrier` before `set_device`; a barrier that hangs only when it is the first communication; memory on a device that was not chosen.
+The memory of all devices of a job of several workers: one is full, the others are empty.
 
 ## What to do
 `torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))` before `init_process_group`, and pass `device_id=`. Start as many ranks per node as
@@ -65,6 +66,7 @@ def check(case: Case) -> Iterator[Finding]:
         yield simple(RULE, title, Certainty.CERTAIN, [event.text for event in said[:3]], _STEPS, ranks)
         return
     yield from _crowded(case)
+    yield from _one_filled(case)
     yield from _unbound(case)
     found = list(hits(case, _SIGNS))
     if found:
@@ -122,6 +124,37 @@ def _crowded(case: Case) -> Iterator[Finding]:
             [f"GPU {crowded[0]}: pids {', '.join(map(str, sorted(map(str, held[crowded[0]]))[:8]))}"],
             _STEPS,
         )
+
+
+# Memory in use, GPU by GPU: how monitors, people and gpustat write it.
+_USED = re.compile(
+    r"^\W*(?:gpu|cuda|device|card) ?[#:]? ?(?P<gpu>\d{1,2})\b[^\n]{0,60}?(?P<used>\d{1,7})(?: ?/ ?\d{3,7})? ?(?P<unit>[MG])i?B\b",
+    re.I,
+)
+_WORKERS = r"\b(?:ranks?|workers?|actors?|processes|per GPU|torchrun|nproc\w*)\b"
+_FULL_MIB, _IDLE_MIB = 8 << 10, 700  # what a model fills, and what a driver or a context takes
+
+
+def _one_filled(case: Case) -> Iterator[Finding]:
+    """The memory of all devices of a job of several ranks that lacks memory or stands: one is full, the others are empty."""
+    if not any(one.find(HALTS + r"|out[- ]of[- ]memory|OutOfMemory") for one in accounts(case)):
+        return
+    if not any(one.find(_WORKERS) for one in accounts(case)):
+        return
+    for account in accounts(case):
+        used: dict[object, float] = {}
+        for event in account.named("gpu.load"):
+            if isinstance(mib := event.fields.get("used_mib"), int):
+                used[event.fields.get("gpu")] = mib
+        for event in account.events:
+            if told := _USED.match(event.text):
+                used[told["gpu"]] = int(told["used"]) * (1024 if told["unit"] in "gG" else 1)
+        full = [gpu for gpu, mib in used.items() if mib >= _FULL_MIB]
+        if len(full) == 1 and len(used) > 2 and all(mib < _IDLE_MIB for gpu, mib in used.items() if gpu != full[0]):
+            title = f"all that is in use is on GPU {full[0]}; the other {len(used) - 1} are empty"
+            lines = [f"GPU {gpu}: {mib:.0f} MiB" for gpu, mib in list(used.items())[:4]]
+            yield simple(RULE, title, LIKELY, lines, _STEPS)
+            return
 
 
 RULE = make_rule(__name__, __doc__, "device-mapping", 16, check)

@@ -30,7 +30,7 @@ from ..analysis.frame_tables import Kind as Wait
 from ..analysis.frames import has
 from ..model.diagnosis import Finding
 from ..model.ranks import ranks_phrase
-from . import calls_counted
+from . import calls_counted, only_slow
 from ._roll_call import WAITING, blames_another, roll_call
 from ._text import LIKELY, POSSIBLE, make_rule, simple
 
@@ -43,7 +43,8 @@ _STEPS = (
 def check(case: Case) -> Iterator[Finding]:
     found = told(case)
     if found is not None:
-        yield replace(found, compared=seen_apart(case))
+        # Who moves between two looks was only met in different places of one loop.
+        yield replace(found, compared=seen_apart(case) and only_slow.moved(case) is None)
 
 
 def told(case: Case) -> Finding | None:

@@ -8,6 +8,7 @@ segment fails or dies with a bus error; the others see closed connections.
 NCCL's `Error while creating shared memory segment`, `posix_fallocate failed: No space left on device`, PyTorch's
 `unable to write to file </torch_…>` or `insufficient shared memory (shm)`, and workers `killed by signal: Bus error`; `[Errno 28]` from
 `_multiprocessing.SemLock` (semaphores lie there too) while the disks have space.
+`No space left on device` from NCCL, which writes only segments of shared memory.
 
 ## What to do
 `df -h /dev/shm; ls -l /dev/shm`. Docker: `--shm-size=16g` or `--ipc=host`; Kubernetes: an `emptyDir` with `medium: Memory` on
@@ -20,7 +21,7 @@ Check the size before the run (`df -h /dev/shm` inside the container). The mecha
 # ruff: noqa: E501, S108  (a sign is one line, and speaks of /dev/shm)
 from __future__ import annotations
 
-from ._room import room_rule
+from ._room import NCCL_SAYS, room_rule
 from ._text import POSSIBLE, Sign
 
 _FILES = r"Errno 24|Too many open files|ancdata"
@@ -32,6 +33,8 @@ _SIGNS = (
          "a library could not get a segment"),
     Sign(r"\b(?:creating|attaching to|extend\w*|open\w*) (?:shared memory segment|/dev/shm/)[^\n]*", "NCCL could not get a segment",
          also=(r"No space left|size \d+|\(28\)|Cannot allocate",)),
+    # NCCL writes no files but segments of shared memory.
+    Sign(NCCL_SAYS, "NCCL found no space, and all that it writes are segments in /dev/shm"),
     Sign(r"posix_fallocate[^\n]*No space left|fallocate[^\n]*No space left", "a segment could not be filled with memory"),
     Sign(r"insufficient shared memory|out of shared memory|increas\w* (?:the )?(?:shm|shared memory)(?: size|[- ]limit)?",
          "the loader says that shared memory is too small"),

@@ -21,12 +21,13 @@ Cases: https://github.com/nfs-ganesha/nfs-ganesha/issues/1327 and https://github
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
+from ._kernel import DRIVER
 from ._text import LIKELY, POSSIBLE, Sign, text_rule
 
 _KERNEL = (
     r"(?<!\w)(?:rpc_wait_bit_killable|nfs\w*_\w+|nfs4?_\w+|__fuse_\w+|fuse_\w+|request_wait_answer|ll_\w+|cl_(?:sync|lock|io)\w*|ldlm_\w+|osc_\w+|ptlrpc_\w+|"
     r"cxiWait\w*|gpfs\w*|mmfs\w*|ceph_\w+|cifs_\w+|SendReceive2|beegfs\w*|wait_on_page_bit\w*|folio_wait_bit\w*|io_schedule|blkdev_\w+|xfs_\w+|jbd2_\w+|"
-    r"cv_wait_common|txg_wait\w*|zil_commit|p9_client_rpc|virtio_fs\w*|wait_for_common_io|xlog_wait|rwsem_down_(?:read|write)_slowpath)"
+    r"cv_wait_common|txg_wait\w*|zil_commit|p9_client_rpc|virtio_fs\w*|wait_for_common_io|xlog_wait|rwsem_down_(?:read|write)_slowpath(?!(?:[^\n]*\n){1,12}?[^\n]*\[(?:nvidia|amdgpu|mlx5|ib_)))"
 )
 # What the kernel and its file systems say when a server answers again.
 _BACK = r"Connection restored|\bserver \S+ OK\b|\bis responding\b|\bback online\b|\brecovered\b|\brejoined\b|\b(?:osd|mds|mon)\d*\b[^\n]*\b(?:up|session established|reconnect success)\b"
@@ -36,27 +37,28 @@ _SIGNS = (
     Sign(r"network (?:drive|share|mount|storage)[^\n]{0,80}(?:lost|down|unstable|gone|disconnect\w*|unavailable)|(?:lost|losing) (?:its |the )?connection to (?:the )?(?:nfs|storage|file server|mount|share)", "a network drive was lost", prose=True),
     Sign(r"\b(?:df|ls|stat|lsof|du|find(?! (?:that|out|it|this|a|the|no)\b)|cat|cd|mount|touch)\b (?:[^\s,;]+ ){0,4}?(?:on (?:it|that node|the mount) )?(?:hangs?|blocks?|never returns?|does not return|stands? still)|\b(?:hangs?|blocks?)\b[^\n,;]{0,20}\b(?:df|ls)\b", "plain commands on files hang", prose=True),
     Sign(r"\bwaiting \d+(?:\.\d+)? sec(?:onds)?, \w+: on \w+|\bmmdiag\b[^\n]*waiters", "GPFS has long waiters"),
-    Sign(r"\b(?:in|state|status) (?-i:D)\b(?![\w'-])", "a process is in uninterruptible sleep", unless=(_FROZEN,)),
+    Sign(r"\b(?:in|state|status) (?-i:D)\b(?![\w'-])", "a process is in uninterruptible sleep", unless=(_FROZEN, DRIVER)),
     Sign(r"\b(?:nfs: server \S+|server \S+) (?:is )?not responding", "a file server does not answer", until=_BACK),
     Sign(r"\b(?:Lustre|LustreError|MDS|OST)[^\n]*(?:Connection[^\n]*lost|not responding|timed out|evicted)|ceph[^\n]*(?:hung|stuck|slow ops)|"
          r"(?:mmfs|GPFS)[^\n]*(?:deadlock|waiter|lost|expel)|beegfs[^\n]*(?:timed? ?out|unreachable)", "a parallel file system lost its connection", until=_BACK),
     Sign(_KERNEL, "the kernel stands in a file system", also=(r"kill -9|cannot be killed|can(?:not|'t) (?:be )?kill|none can be killed|unkillable|refusing to freeze|kernel stack|uninterruptible|(?-i:(?<![%\w])D[sl<N+]*(?!\w))|state[: ]+D\b|blocked for more|uninterruptible|/proc/\d+/(?:stack|wchan)|\[<0",)),
     Sign(r"\b(?:top|htop|ps|atop)\b[^\n]{0,60}\b(?:with|has|have|had|as|shows|in) (?:an? |the )?(?:red )?(?:(?-i:D)(?=[,.;]|\s*$)|letter (?-i:D)\b)", "a process list shows it in state D, and its files are on a network drive", anywhere=(r"\b(?:network|nfs|remote|shared) (?:drive|share|mount|disk|volume|storage)\b",), prose=True),
-    Sign(r"\b(?:state|stat)\b[^\n]{0,10}\b(?-i:D)\b|\b(?-i:D) state\b|\bD \(disk sleep\)|uninterruptible sleep|disk sleep", "a process is in uninterruptible sleep", unless=(_FROZEN,), prose=True),
-    Sign(r"^[ \t]*\S+[ \t]+(?:\d+[ \t]+){1,3}.*[ \t](?-i:D[sl<N+]{0,4})(?!\S)", "ps shows a process in state D", LIKELY, also=(r"\bSTAT\b|\bWCHAN\b|\bS\b +\bPID\b|PID +\w+",)),
-    Sign(r"\b(?:ps|top|htop|state|STAT|status)\b[^\n]{0,24}\b(?-i:D[sl+]?)\b(?![\w'-])", "a process in state D cannot be killed", also=(r"kill -9|cannot be killed|can't be killed|unkillable|SIGKILL has no effect",), prose=True),
+    Sign(r"\b(?:state|stat)\b[^\n]{0,10}\b(?-i:D)\b|\b(?-i:D) state\b|\bD \(disk sleep\)|uninterruptible sleep|disk sleep", "a process is in uninterruptible sleep", unless=(_FROZEN, DRIVER), prose=True),
+    Sign(r"^[ \t]*\S+[ \t]+(?:\d+[ \t]+){1,3}.*[ \t](?-i:D[sl<N+]{0,4})(?!\S)", "ps shows a process in state D", LIKELY, also=(r"\bSTAT\b|\bWCHAN\b|\bS\b +\bPID\b|PID +\w+",), unless=(DRIVER,)),
+    Sign(r"\b(?:ps|top|htop|state|STAT|status)\b[^\n]{0,24}\b(?-i:D[sl+]?)\b(?![\w'-])", "a process in state D cannot be killed", also=(r"kill -9|cannot be killed|can't be killed|unkillable|SIGKILL has no effect",), unless=(DRIVER,), prose=True),
     Sign(r"\b(?:storage|file|NFS|metadata|object|Lustre|Ceph|GPFS|BeeGFS)\b ?(?:servers?|nodes?|targets?|system|backend)\b[^\n]{0,30}\b(?:was|were|is|are|went|being) (?:down|offline|rebooted|unreachable|overloaded|unavailable)\b|\b(?:OST|MDS|OSD|NSD)s?\b ?\w{0,6} (?:was|were|is|are|went) (?:down|offline|inactive)\b", "a file server was away", prose=True),
     Sign(r"\b(?:every|any|each|all) (?:access\w*|reads?|writes?|opens?|stats?|I/O)\b[^\n]{0,30}\b(?:blocks?|hangs?|stalls?|times? out)\b", "somebody says that storage does not answer", prose=True),
     Sign(r"\b(?:lustre|LustreError)\b[^\n]*\b(?:operation \w+ to (?:node )?\S+ failed|rc = -1(?:07|10|08|11))", "a parallel file system lost its connection", until=_BACK),
     Sign(r"\b(?:NFS|Lustre|GPFS|Ceph\w*|BeeGFS|Weka\w*|GlusterFS|MinIO|EFS|FSx|file ?system|storage|the mount|file share)\b[^\n]{0,16}\b(?:was|were|is|are|went|being) (?:down|offline|unreachable|unavailable|gone|away)\b", "a file server was away", prose=True),
-    Sign(r"INFO: task \S+ blocked for more than \d+ seconds", "the kernel reports a task that is blocked"),
+    Sign(r"INFO: task \S+ blocked for more than \d+ seconds", "the kernel reports a task that is blocked", unless=(DRIVER,)),
     Sign(r"Stale (?:NFS )?file handle|\[Errno 116\]|\bESTALE\b|/[^\s:]*['\"]?: Transport endpoint is not connected|Transport endpoint is not connected:? ['\"]/", "a mount went away"),
     Sign(r"^[^\S\n]*(?:\[pid +\d+\] |\d+ +)?(?:openat?|stat|lstat|newfstatat|statx|pread64|read|getdents64|unlink|rename|fsync|close|access)\([^\n]*(?:\"/|</)[^\n]*(?:unfinished|$)",
          "a call on a file does not return", POSSIBLE, also=(r"strace|unfinished",)),
     Sign(r"\b(?:nfs|lustre|gpfs|weka|beegfs|ceph|fuse|s3fs|goofys|gcsfuse|efs|fsx|cifs|smb|glusterfs|juicefs|jfs|mount(?:ed)?(?: point)?|file ?system|filesystem|storage)\b"
          r"[^\n]{0,60}\b(?:hang|hung|hangs|unresponsive|not respond|stall|stuck|frozen|unreachable|(?<!-)blocks|blocked|never returns?)",
          "somebody says that storage does not answer", unless=(r"\bflock\b|file ?lock\b",), prose=True),
-    Sign(r"has not responded in \d+ seconds|libceph[^\n]*(?:osd|mds|mon)\d*[^\n]*(?:down|closed|hunting|socket error)|gluster\w*[^\n]*(?:disconnected|not connected|timed out)|(?:sunrpc|rpcbind|\bnfs\w*)\b[^\n]{0,40}(?:timed out|not responding)|task:\S+\s+state:D\b", "a file server does not answer", until=_BACK),
+    Sign(r"has not responded in \d+ seconds|libceph[^\n]*(?:osd|mds|mon)\d*[^\n]*(?:down|closed|hunting|socket error)|gluster\w*[^\n]*(?:disconnected|not connected|timed out)|(?:sunrpc|rpcbind|\bnfs\w*)\b[^\n]{0,40}(?:timed out|not responding)", "a file server does not answer", until=_BACK),
+    Sign(r"\btask:\S+\s+state:D\b", "the kernel shows a task in uninterruptible sleep", unless=(_FROZEN, DRIVER)),
     Sign(r"metadata I/O error|EXT4-fs error|XFS[^\n]*(?:shut ?down|log I/O error)|Remounting filesystem read-only|Read-only file system", "a file system failed", POSSIBLE),
     Sign(r"Input/output error|\[Errno 5\]|I/O error, dev", "storage answers with errors", POSSIBLE),
     Sign(r"load average: *\d{3,}|load (?:average )?(?:of|is|at) \d{3,}", "the load is high", POSSIBLE, also=(r"idle|wa\b|iowait|0\.\d+ us",)),

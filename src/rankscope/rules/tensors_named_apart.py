@@ -5,6 +5,7 @@ Horovod puts calls together by the name of their tensor, not by their order. Whe
 
 ## How it is recognised
 Horovod's newest stall report lists tensors that some ranks submitted and others lack, and the ranks that lack one tensor have no part in those that lack another.
+Or each of two ranks lacks calls of one kind, and the kinds differ (one broadcasts its start again, the other reduces).
 A report in which the same ranks lack everything tells of a call that they missed instead.
 
 ## What to do
@@ -31,6 +32,8 @@ _STEPS = ("grep -A20 'Stalled\\|Missing ranks' LOG   # which names which ranks l
 _STALLED = re.compile(r"(?P<name>[\w./:]+) \[(?P<how>ready|missing) ranks: ?(?P<ranks>[\d, ]+)\]")
 _LACKS = re.compile(r"^(?P<rank>\d+): \[(?P<names>[^\]\n]+)\]", re.MULTILINE)
 
+_KIND = re.compile(r"all_?reduce|all_?gather|broadcast|all_?to_?all|reduce_?scatter", re.IGNORECASE)
+
 
 def check(case: Case) -> Iterator[Finding]:
     for account in accounts(case):
@@ -43,6 +46,21 @@ def check(case: Case) -> Iterator[Finding]:
             against = ("ranks that stand in different calls of the program leave such a report too",)
             yield simple(RULE, title, LIKELY, list(tensors.values())[:4], _STEPS, against=against)
             return
+        if reports and (apart := _kinds_apart(reports[-1])):
+            title = "ranks wait in calls of different kinds, each in one that the others do not make"
+            yield simple(RULE, title, LIKELY, apart, _STEPS)
+            return
+
+
+def _kinds_apart(report: str) -> list[str]:
+    """Two ranks of which each lacks calls of one kind, and the kinds differ; lists that are cut short show that too."""
+    lacks = [(found["rank"], found["names"]) for found in _LACKS.finditer(report)]
+    kinds = [({kind.lower().replace("_", "") for kind in _KIND.findall(names)}, rank, names) for rank, names in lacks]
+    for mine, rank, names in kinds:
+        for theirs, other, others in kinds:
+            if rank != other and mine and theirs and not mine & theirs:
+                return [f"rank {rank} lacks {names[:120]}", f"rank {other} lacks {others[:120]}"]
+    return []
 
 
 def _waiting_tensors(report: str) -> dict[tuple[str, frozenset[str]], str]:
