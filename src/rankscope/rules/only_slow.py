@@ -114,12 +114,16 @@ def _by_clock(found: list[Account]) -> str | None:
 
 
 def _differs(account: Account) -> bool:
+    """Whether the thread that does the work stands elsewhere at the last moment than at the first; helpers rest all the time."""
+    if (main := main_thread(account)) is None:
+        return False
+    named = any(main.thread.tid is not None and one.thread.tid == main.thread.tid for one in account.seen)
     by_moment: dict[int, list[str]] = {}
     for seen in account.seen:
-        by_moment.setdefault(seen.moment, []).append(seen.text)
-    main = main_thread(account)
+        if not named or seen.thread.tid == main.thread.tid:
+            by_moment.setdefault(seen.moment, []).append(seen.text)
     texts = [stacks for _, stacks in sorted(by_moment.items())]
-    return main is not None and not set(texts[0]) & set(texts[-1])
+    return len(texts) > 1 and not set(texts[0]) & set(texts[-1])
 
 
 def _words(account: Account) -> set[str]:
