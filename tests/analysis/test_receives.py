@@ -17,7 +17,9 @@ def waits(*calls: tuple[tuple[str, str], ...], source: str = "None") -> list[tup
     refs = tuple(ProcessRef("here", 100 + rank, 1) for rank in range(len(calls)))
     items = []
     for ref, call in zip(refs, calls, strict=True):
-        stack = Stack((Frame("main", "/job/train.py", 7), *(Frame(name, file, 9) for name, file in call)))
+        stack = Stack(
+            (Frame("main", "/job/train.py", 7), *(Frame(name, file, 9 if file else 0) for name, file in call))
+        )
         told = (Local(1, "src", source), Local(1, "group_src", "None")) if call == RECV else ()
         thread = PythonThread(ref.pid, stack, "MainThread", locals=told)
         task = KernelThread(ref.pid, "python", "S", "futex_wait_queue", voluntary=9, involuntary=1, still_s=60.0)
@@ -42,3 +44,15 @@ def test_where_all_others_wait_nobody_can_send():
 def test_a_receive_that_names_its_source_waits_for_that_rank():
     found = [one for one in waits(RECV, BARRIER, WORK, WORK, source="3") if one[0] == 0]
     assert found == [(0, 3, "recv with rank 3")]
+
+
+POSTED = (("c10d::ProcessGroupGloo::SendWork::wait", ""),)
+
+
+def test_where_all_wait_for_messages_that_were_posted_nobody_posts_another():
+    found = {(waiter, target) for waiter, target, _ in waits(POSTED, POSTED, POSTED)}
+    assert found == {(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)}
+
+
+def test_whoever_does_something_else_may_still_post_the_message():
+    assert waits(POSTED, POSTED, WORK) == []

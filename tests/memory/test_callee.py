@@ -40,6 +40,23 @@ def train(rank):
             {line}
 train(7)
 """
+# A method of a compiled module, bound to an object that begins as pybind11's do: its head, then a pointer to a C++ object with a
+# virtual table, before which lies its type. It never returns, and asks nothing of the interpreter meanwhile.
+HANDLE = """
+import ctypes, types
+class Definition(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("call", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p)]
+NAME = ctypes.create_string_buffer(b"{kind}")
+TYPE = (ctypes.c_void_p * 2)(None, ctypes.addressof(NAME))
+TABLE = (ctypes.c_void_p * 2)(ctypes.addressof(TYPE), None)
+class Work(ctypes.c_void_p):
+    pass
+WORK = Work(ctypes.addressof(TABLE) + 8)
+PAUSE = Definition(b"wait", ctypes.cast(ctypes.CDLL(None).pause, ctypes.c_void_p).value, 1, None)
+make = ctypes.pythonapi.PyCFunction_NewEx
+make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.py_object]
+wait = types.MethodType(make(ctypes.addressof(PAUSE), None, "torch._C._distributed_c10d"), WORK)
+"""
 PYTHONS = pytest.mark.parametrize("python", pythons(), ids=label)
 
 
@@ -50,9 +67,9 @@ def _known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @contextmanager
-def running(folder: Path, python: str, line: str) -> Iterator[int]:
+def running(folder: Path, python: str, line: str, before: str = "") -> Iterator[int]:
     path = folder / "train.py"
-    path.write_text(PROGRAM.format(line=line))
+    path.write_text(before + PROGRAM.format(line=line))
     with subprocess.Popen([python, str(path)], stdout=subprocess.PIPE, text=True) as child:
         try:
             assert child.stdout is not None
@@ -104,6 +121,26 @@ def test_what_is_called_by_another_function_is_not_named(tmp_path: Path, python:
 
 
 @PYTHONS
+@pytest.mark.parametrize(
+    ("kind", "called"),
+    [
+        ("N4c10d16ProcessGroupGloo8RecvWorkE", "c10d::ProcessGroupGloo::RecvWork::wait"),
+        ("N4c10d18AsyncAllreduceWorkE", "c10d::Work::wait"),
+        ("*N4c10d12_GLOBAL__N_118AsyncBroadcastWorkE", "c10d::Work::wait"),
+        ("N4c10d8TCPStoreE", None),
+    ],
+)
+def test_what_a_handle_of_torch_waits_for_is_told_by_its_type(
+    tmp_path: Path, python: str, kind: str, called: str | None
+) -> None:
+    with running(tmp_path, python, "wait()", HANDLE.format(kind=kind)) as pid:
+        if called is None:
+            assert not any(innermost(pid).library for _ in range(50))
+        else:
+            assert comes(pid, Frame(called, "", library="libtorch_cpu.so"))
+
+
+@PYTHONS
 def test_a_loop_is_no_call(tmp_path: Path, python: str) -> None:
     """What an earlier call left on the stack does not count while nothing is called."""
     with running(tmp_path, python, "while left: left = [rank * step, -rank]") as pid:
@@ -120,5 +157,5 @@ def test_arbitrary_memory_names_a_function_or_none(piece: bytes, layout: object,
         objects = Objects(held, layout, {kind: name})  # type: ignore[arg-type]
         code = Code(BASE, piece.ljust(512, b"\0")[:512], Body("/job/train.py", "train", 1, b""))
         found = callee.of(objects, RawFrame(BASE + at, BASE, at), code)
-        assert found is None or found.file == MPI
+        assert found is None or found.file == MPI or found.library
     assert held.reads < 10_000

@@ -3,11 +3,16 @@
 The instruction at which the frame stands is a call, and what it calls lies on the frame's value stack, above the iterators of its
 loops and below its arguments. While the call lasts nothing writes there. Above it may lie what earlier calls left; so the lowest
 is taken, and only compiled functions of libraries in which ranks meet are named, for which a frame says what they wait for.
+
+The handle that torch gives for a call under way (``Work``) has one ``wait`` for all that it may wait for. Which it is, the C++
+object behind it tells: pybind11 keeps a pointer to it behind the head of its own (``pybind11::detail::instance``), the object
+begins with that to its virtual table, and before that table lies its type with its name (Itanium C++ ABI, 2.9.4).
 """
 
 from __future__ import annotations
 
 import functools
+import re
 import struct
 from collections.abc import Iterator
 
@@ -21,6 +26,14 @@ from .source import Unreadable
 STACK_LIMIT = 64
 # The modules whose functions are named, and the file that readers of native frames show them in.
 _KNOWN = {"mpi4py.MPI.": MPI}
+_WAIT = "torch._C._distributed_c10d.wait"
+_TORCH = "libtorch_cpu.so"
+# Handles that readers of native frames know by these names; of gloo's collectives each has a type of its own.
+_MESSAGES = {
+    f"N4c10d16ProcessGroupGloo8{kind}WorkE": f"c10d::ProcessGroupGloo::{kind}Work::wait" for kind in ("Send", "Recv")
+}
+# GCC begins the name of a type that only one file knows with a star.
+_COLLECTIVE = re.compile(r"\*?N4c10d\w*\dAsync[A-Z]\w*WorkE$")
 # What a ``with`` keeps on the stack until it is left.
 _LEAVE = ("__exit__", "__aexit__")
 
@@ -36,8 +49,12 @@ def of(objects: Objects, raw: RawFrame, code: Code) -> Frame | None:
     try:
         if scope.installed(code.file) or layout.version > (3, 13) or not _stands_in_call(objects, raw, code):
             return None
-        for address in _stack(objects, raw, code):
+        held = _stack(objects, raw, code)
+        for address in held:
             name = _called(objects, address)
+            # Up to Python 3.10 a bound method leaves its object in its own place while it is called.
+            if name == _WAIT or _kind(objects, address).rpartition(".")[2] == "Work":
+                return _wait_of(objects, next(held, 0) if name else address)
             if name:
                 return next(
                     (Frame(name[len(start) :], file) for start, file in _KNOWN.items() if name.startswith(start)), None
@@ -89,6 +106,14 @@ def _called(objects: Objects, address: int) -> str:
     else:
         return "?" if objects.pointer(type_at + layout.type_call) else ""
     return "" if name in _LEAVE else f"{owner}.{name}"
+
+
+def _wait_of(objects: Objects, handle: int) -> Frame | None:
+    """The ``wait`` of torch for the kind of handle it was called on; None for kinds that nobody needs to tell apart."""
+    work = objects.pointer(handle + objects.layout.object_type + 8)
+    kind = objects.c_string(objects.pointer(objects.pointer(objects.pointer(work) - 8) + 8))
+    name = _MESSAGES.get(kind) or ("c10d::Work::wait" if _COLLECTIVE.match(kind) else "")
+    return Frame(name, "", library=_TORCH) if name else None
 
 
 def _owner(objects: Objects, first: int) -> str:

@@ -11,7 +11,7 @@ from ..analysis.origin import Origin, origin
 from ..model.diagnosis import Certainty, CollectiveState, Reason
 from ..model.evidence.calls import Calls, NotedCall
 from ..model.evidence.recorder import Recorder, RecorderEntry
-from ..model.evidence.stacks import Frame, PythonStacks
+from ..model.evidence.stacks import Frame, PythonStacks, PythonThread
 from ..model.ranks import RankSet, ranks_phrase
 from ..model.words import span
 
@@ -188,23 +188,43 @@ _ROOT_NAMES = ("group_src", "group_dst", "src", "dst")
 
 
 def roots_passed(case: Case, state: CollectiveState) -> dict[str, RankSet]:
-    """The root that each waiting rank passed to a call that has one, from the locals of torch's own frames."""
-    found: dict[str, list[int]] = {}
-    for rank in state.waiting if state.op.strip("_") in _ROOTED else ():
-        member = case.by_rank.get(rank)
-        stacks = member.latest(PythonStacks) if member else None
-        for thread in stacks.threads if stacks else ():
-            frames = [
-                depth
-                for depth, frame in enumerate(thread.stack)
-                if frame.function.split(".")[-1] == state.op.strip("_")
-            ]
-            values = {one.name: one.value for one in thread.locals if one.depth in frames}
-            value = next((values[name] for name in _ROOT_NAMES if values.get(name, "None") != "None"), None)
-            if value is not None:
-                found.setdefault(value, []).append(rank)
+    """The root that each waiting rank passed to a call that has one, from the locals of torch's own frames.
+
+    Calls of objects are made of several: who is through with this one and stands in another of them counts as well.
+    """
+    op = state.op.strip("_")
+    if op not in _ROOTED:
+        return {}
+    found: dict[int, str] = {}
+    around: set[str] = set()
+    for rank in state.waiting:
+        for thread in _threads(case, rank):
+            if value := _root(thread, {op}):
+                found[rank] = value
+                around |= _rooted(thread) - {op}
                 break
-    return {value: RankSet(ranks) for value, ranks in found.items()}
+    for rank in state.arrived - state.waiting if found else ():
+        for thread in _threads(case, rank):
+            if op not in _rooted(thread) and (value := _root(thread, around)):
+                found[rank] = value
+    return parties(found)
+
+
+def _threads(case: Case, rank: int) -> tuple[PythonThread, ...]:
+    member = case.by_rank.get(rank)
+    stacks = member.latest(PythonStacks) if member else None
+    return stacks.threads if stacks else ()
+
+
+def _rooted(thread: PythonThread) -> set[str]:
+    """The functions of a thread that were given a root."""
+    return {thread.stack[one.depth].function for one in thread.locals if one.name in _ROOT_NAMES}
+
+
+def _root(thread: PythonThread, functions: set[str]) -> str | None:
+    """The root that a thread passed to one of these functions; its number in the group says more than that in the job."""
+    values = {one.name: one.value for one in thread.locals if thread.stack[one.depth].function in functions}
+    return next((values[name] for name in _ROOT_NAMES if values.get(name, "None") != "None"), None)
 
 
 def look_next(case: Case, ranks: RankSet) -> tuple[str, ...]:

@@ -7,7 +7,8 @@ end, who issued it, and who did not: those ranks went another way, stopped, or a
 ## How it is recognised
 Every rank's recorder is compared, group by group and over all groups at once: of all ranks that have not come, the one
 that itself waits for nobody is named. Ranks that are late only because they wait elsewhere are not. The first call that
-it would have had to issue is shown, with the last one it did issue.
+it would have had to issue is shown, with the last one it did issue. Where those who have not come make a group, the members
+of that group who went on without them are named.
 
 ## What to do
 Look at the stack of the named rank: what it does instead is the reason. Typical: a collective under a condition that only
@@ -53,8 +54,9 @@ def check(case: Case) -> Iterator[Finding]:
         if state.detail:
             reasons.append(Reason(state.detail, "recorder"))
         few = len(state.waiting) < len(culprits)
-        if few and _meet(standings):
-            yield _left_behind(case, state, reasons)
+        left = _without_them(state, standings)
+        if left:
+            yield _left_behind(case, state, left, reasons)
             continue
         doubt = (f"only {ranks_phrase(state.waiting)} issued it: it may be a call too many there",) if few else ()
         yield Finding(
@@ -73,14 +75,34 @@ def _meet(standings: Sequence[Standing | None]) -> bool:
     return len(sites) == 1 and None not in sites
 
 
-def _left_behind(case: Case, state: CollectiveState, reasons: Sequence[Reason]) -> Finding:
-    """The most stand together where a group is made, which takes all its members: the few went on without them."""
-    few = state.waiting
+def _without_them(state: CollectiveState, standings: Sequence[Standing | None]) -> RankSet:
+    """Who went on although the others make a group with them: the members that are not there, where they are fewer.
+
+    Of a part of the ranks nobody else stops to make it, so that as many on either side are enough.
+    """
+    if not _meet(standings):
+        return RankSet()
+    members = _members(standings[0]) or state.ranks
+    left = state.waiting & members
+    most = len(standings) if members != state.ranks else len(standings) - 1
+    return left if len(left) <= most else RankSet()
+
+
+def _members(standing: Standing | None) -> RankSet:
+    """The ranks of the group that a rank makes, as the frames of torch have them; empty where they do not tell."""
+    known = standing.thread.locals if standing is not None and standing.thread is not None else ()
+    told = [one.value.strip("[]()").split(",") for one in known if one.name == "global_ranks_in_group"]
+    return RankSet(int(rank) for rank in (told[-1] if told else ()) if rank.strip().isdigit())
+
+
+def _left_behind(case: Case, state: CollectiveState, few: RankSet, reasons: Sequence[Reason]) -> Finding:
+    """Those who make a group stand together, and it takes all its members: the few went on without them."""
+    verb = "makes" if len(state.missing) == 1 else "make"
     return Finding(
         rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=_less_sure(certainty(case)),
-        title=f"{ranks_phrase(few)} went on to {call(state)} while {ranks_phrase(state.missing)} make a group",
+        title=f"{ranks_phrase(few)} went on to {call(state)} while {ranks_phrase(state.missing)} {verb} a group with them",
         ranks=few, processes=tuple(process for rank in few for process in case.of_rank(rank)), because=tuple(reasons),
-        against=("fewer may belong to the group than those who wait for it to be made", *case.comparison.weak),
+        against=("the group may be one that only those make who wait for it", *case.comparison.weak),
         next=look_next(case, few), collective=state,
     )  # fmt: skip
 

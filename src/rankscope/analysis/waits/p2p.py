@@ -2,7 +2,8 @@
 
 Where recorders hold messages (NCCL's, and those of prepared ranks), they decide. gloo's has none, so the arguments of the
 blocked call are all there is. A receive from any source waits for whoever still goes about something else. Calls of MPI show no
-arguments; where all ranks send, or all receive, each waits for one of the others, whichever it is, and so in a circle.
+arguments; where all ranks send, or all receive, each waits for one of the others, whichever it is, and so in a circle. Nor does
+the ``wait`` for a message that was posted before show any: where all ranks wait for messages, nobody is left to post another.
 """
 
 from __future__ import annotations
@@ -46,12 +47,14 @@ def find(scene: Scene) -> Iterator[Wait]:
 
 # MPI's blocking calls of one direction; a buffered send (Bsend) waits for nobody, a Sendrecv goes both ways.
 _SENDS, _RECEIVES = {"send", "ssend"}, {"recv", "mprobe", "probe"}
+_POSTED = {"wait", "waitall", "waitany", "_wait_batch_p2p"}
 
 
 def _nobody_answers(scene: Scene) -> bool:
-    """Whether every rank of the job stands in a send, or every one in a receive, so that none of them has a partner."""
+    """Whether every rank of the job stands in a send, or every one in a receive, so that none of them has a partner; or all in
+    messages, some of them posted before."""
     ops = {one.wait.op.rsplit(".", 1)[-1].lower() if one.kind is Kind.P2P else "" for one in scene.of_role(Role.RANK)}
-    return not scene.missing and (ops <= _SENDS or ops <= _RECEIVES)
+    return not scene.missing and (ops <= _SENDS or ops <= _RECEIVES or ("" not in ops and not ops.isdisjoint(_POSTED)))
 
 
 def _possible_senders(scene: Scene, receiver: Standing) -> Iterator[Wait]:

@@ -1,0 +1,47 @@
+"""A rank in a call of torch's RPC waits for whoever answers calls, and in its shutdown for all who are not there yet.
+
+Whom a call asks is a name, and names are not read from memory; so those count who have a thread that answers one, and in a job of
+two the other one. While such a thread gets on, whoever waits is served: nobody waits for long, and there is no edge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ...model.diagnosis import Wait
+from ...model.process import Role
+from ..answering import answering, answers
+from ..origin import module_path
+from ..scene import Scene
+from ..standing import Standing
+
+_API = "torch/distributed/rpc/api.py"
+_CALLS = {"rpc_sync"}
+_ENDS = {"_wait_all_workers", "_all_gather"}
+
+
+def find(scene: Scene) -> Iterator[Wait]:
+    ranks = [one for one in scene.of_role(Role.RANK) if one.member.rank is not None]
+    calls = [one for one in ranks if _inside(one, _CALLS)]
+    ends = [one for one in ranks if _inside(one, _ENDS)]
+    if not (calls or ends) or any(answers(one.member) for one in ranks):
+        return
+    for one in calls:
+        for other in _asked(one, ranks):
+            yield Wait(one.member.ref, other.member.ref, "the answer to its remote call", one.still_s)
+    for one in ends:
+        for other in ranks:
+            if other not in ends:
+                yield Wait(one.member.ref, other.member.ref, "the end of its remote calls", one.still_s)
+
+
+def _inside(standing: Standing, functions: set[str]) -> bool:
+    """Whether its deciding thread stands in one of these functions, and in nothing of the job below it."""
+    inner = standing.own_stack[standing.wait.user + 1 :]
+    return any(module_path(frame.file) == _API and frame.function in functions for frame in inner)
+
+
+def _asked(caller: Standing, ranks: Sequence[Standing]) -> list[Standing]:
+    """Who may owe the answer."""
+    others = [one for one in ranks if one is not caller]
+    return [one for one in others if answering(one.member)] or (others if len(others) == 1 else [])
