@@ -82,9 +82,10 @@ def _without_them(state: CollectiveState, standings: Sequence[Standing | None]) 
     """
     if not _meet(standings):
         return RankSet()
-    members = _members(standings[0]) or state.ranks
+    everybody = RankSet(state.ranks)
+    members = _members(standings[0]) or everybody
     left = state.waiting & members
-    most = len(standings) if members != state.ranks else len(standings) - 1
+    most = len(standings) if members != everybody else len(standings) - 1
     return left if len(left) <= most else RankSet()
 
 
