@@ -109,6 +109,6 @@ def test_a_cell_of_a_notebook_that_waits_for_input_is_at_a_prompt() -> None:
 def test_the_look_goes_on_until_it_is_certain() -> None:
     assert left_s(case_of(job(DRIVER, ACTOR, looks=2, every_s=12.0))) == 18.0
     assert left_s(case_of(job(Stack([MAIN]), CELL, looks=2, every_s=50.0))) == 0.3
-    assert left_s(case_of(job(DRIVER, ACTOR, looks=2, steps=(1, 2)))) is not None  # the actor has asked all the time
+    assert left_s(case_of(job(DRIVER, ACTOR, looks=2, steps=(1, 2)))) is None
     assert left_s(case_of(job(DRIVER, AT_WORK, looks=2))) is None
     assert left_s(case_of(job(DRIVER, ACTOR))) is None

@@ -58,9 +58,10 @@ def test_loader_workers_serve_the_rank_whose_environment_they_inherit() -> None:
     """A worker has its rank's RANK and is no rank itself."""
     worker = seen(200, 103, PYTHON, "train.py", environ=rank(2), comm="pt_data_worker")
     tracker = seen(201, 103, PYTHON, "-c", "from multiprocessing.resource_tracker import main", environ=rank(2))
-    (found,) = jobs(table(*torchrun(), worker, tracker))
+    of_loky = "from joblib.externals.loky.backend.resource_tracker import main; main(3, False)"
+    (found,) = jobs(table(*torchrun(), worker, tracker, seen(202, 103, PYTHON, "-c", of_loky, environ=rank(2))))
     assert roles(found)[200] == (Role.DATALOADER_WORKER, 2)
-    assert roles(found)[201] == (Role.HELPER, 2)
+    assert roles(found)[201] == roles(found)[202] == (Role.HELPER, 2)
     assert {process.owner for process in found.processes if process.ref.pid in (200, 201)} == {103}
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rankscope.analysis.progress import works
 from rankscope.model.diagnosis import Kind, State
 from rankscope.model.evidence.blocked import Blocked, BlockedCall
 from rankscope.model.evidence.files import OpenFile, OpenFiles
 from rankscope.model.evidence.sockets import Socket, Sockets
-from rankscope.model.evidence.stacks import Frame, Local, PythonStacks, PythonThread, Stack
+from rankscope.model.evidence.stacks import Frame, Local, PythonStacks, PythonThread, Stack, Trust
 from rankscope.model.evidence.threads import KernelThread, Threads
 from rankscope.model.process import Process, ProcessRef, Role
 from rankscope.model.snapshot import Item, Job, Snapshot, Sweep
@@ -15,6 +17,7 @@ from rankscope.pipeline import case_of, judge
 
 STD = "/usr/lib/python3.11/"
 POOL, MANAGERS = STD + "multiprocessing/pool.py", STD + "multiprocessing/managers.py"
+FORK = STD + "multiprocessing/popen_fork.py"
 MAIN, CHILD, OTHER = (ProcessRef("n1", pid, 1) for pid in (70, 71, 72))
 WAITS = Stack([Frame("main", "/job/run.py", 9), Frame("ApplyResult.get", POOL, 768),
                Frame("Event.wait", STD + "threading.py", 629)])  # fmt: skip
@@ -70,6 +73,18 @@ def test_a_pool_with_a_worker_that_lives_or_with_a_limit_of_tasks_is_well() -> N
     assert "pool-lost-a-worker" not in causes(both, (*look(MAIN, WAITS, MINDS), *look(CHILD, TASK)))
     items = (*look(MAIN, WAITS, MINDS, tasks="2"), *look(CHILD, TASK))
     assert causes(both, items, frozenset({CHILD})) == set()
+
+
+def test_a_worker_forked_by_a_thread_that_has_no_task_is_not_at_its_end() -> None:
+    """The pool's maintenance thread forked it in place of another one: below its own frames lies the beginning of a thread."""
+    forked = [Frame("Thread._bootstrap", STD + "threading.py", 1002), *MINDS, Frame("Popen._launch", FORK, 71)]
+    own = [Frame("BaseProcess._bootstrap", STD + "multiprocessing/process.py", 314), Frame("worker", POOL, 114),
+           Frame("Connection._recv", STD + "multiprocessing/connection.py", 395)]  # fmt: skip
+    exact = PythonStacks((PythonThread(CHILD.pid, Stack([*forked, *own]), trust=Trust.EXACT),), engine="test")
+    items = tuple(
+        replace(one, record=exact) if isinstance(one.record, PythonStacks) else one for one in look(CHILD, TASK)
+    )
+    assert "does-not-end" not in causes((process(CHILD),), items)
 
 
 def test_a_pool_with_a_limit_of_tasks_whose_workers_are_too_brief_to_be_met_is_at_work() -> None:

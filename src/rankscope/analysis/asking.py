@@ -50,7 +50,7 @@ def tasks_in_wait(standings: Iterable[Standing]) -> tuple[Standing, ...]:
 def asked_s(standing: Standing) -> float | None:
     """For how long every look has found it at one place of the job's code, asking; None where one did not."""
     times = [one.uptime_s for one in standing.member.over_time(Threads)]
-    if not (standing.ran and standing.wait.user >= 0 and (standing.kind is Kind.INPUT or awaits_result(standing))):
+    if standing.wait.user < 0 or not (standing.kind is Kind.INPUT or awaits_result(standing)):
         return None
     if len(set(_places(standing))) != 1 or times[0] is None or times[-1] is None:
         return None
@@ -71,11 +71,11 @@ def left_s(standings: Iterable[Standing], enough_s: float) -> float | None:
     """How much longer to look until those who ask count as stuck; None where nobody asks whom nobody answers."""
     every = tuple(standings)
     asking = (*(one for one in every if one.kind is Kind.INPUT), *tasks_in_wait(every))
-    asked = [seen for one in asking if (seen := asked_s(one)) is not None]
-    if not asked:
+    ages = [max(one.still_s or 0.0, seen) for one in asking if (seen := asked_s(one)) is not None]
+    if not asking or len(ages) < len(asking):
         return None
     looks = min(len(one.member.over_time(PythonStacks)) for one in asking)
-    left = enough_s - max(asked)
+    left = enough_s - min(ages)
     return None if left <= 0 and looks >= _LOOKS else max(left, 0.3)
 
 

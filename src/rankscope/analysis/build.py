@@ -198,6 +198,9 @@ def _at_work(standing: Standing) -> bool:
 
 
 def _closed_long(case: Case, cycle: tuple[ProcessRef, ...]) -> bool:
-    """Whether a circle has stood for long, or for an unknown time: processes that talk to each other close one at any moment."""
+    """Whether a circle has stood for long, or for an unknown time: processes that talk to each other close one at any moment,
+    and pauses as long as its ranks make now and then between their calls tell nothing."""
     age = graph.oldest(case.standings, cycle)
-    return age is None or case.stuck(age)
+    ranks = (member.rank for ref in cycle if (member := case.by_ref.get(ref)) is not None)
+    pause_s = max((case.comparison.rhythm.get(rank, 0.0) for rank in ranks if rank is not None), default=0.0)
+    return age is None or (case.stuck(age) and age >= RHYTHMS * pause_s)

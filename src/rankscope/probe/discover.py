@@ -16,7 +16,12 @@ from .table import Seen, Table
 
 ALONE = "none"  # the launcher of a program that belongs to no job
 _FORK_SERVER = "multiprocessing.forkserver"
-_HELPERS = ("multiprocessing.resource_tracker", "multiprocessing.semaphore_tracker", _FORK_SERVER)
+_HELPERS = (
+    "multiprocessing.resource_tracker",
+    "multiprocessing.semaphore_tracker",
+    "loky.backend.resource_tracker",
+    _FORK_SERVER,
+)
 
 
 @dataclass(frozen=True)

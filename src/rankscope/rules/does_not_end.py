@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from ..analysis.case import Case, Member
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.frames import has
+from ..analysis.identity import birth
 from ..analysis.standing import Standing
 from ..analysis.threads import views
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
@@ -65,6 +66,8 @@ def _called_at_exit(standing: Standing) -> bool:
     thread = standing.thread
     if thread is None or not thread.stack or thread.tid != standing.member.ref.pid or thread.trust is not Trust.EXACT:
         return False
+    if birth(thread.stack):
+        return False  # what it was forked in the middle of lies below, which may be a thread of its parent
     root = thread.stack[0]
     return root.function != "<module>" and not root.file.startswith("<") and "runpy" not in root.file
 
