@@ -49,9 +49,9 @@ def advances(standing: Standing) -> bool:
     first, last = looks[0], looks[-1]
     if transferred(standing.member) >= MUCH_BYTES or _works_below(standing) or _loop_turns(standing):
         return True
-    if (standing.helped and standing.kind in _AWAIT_WORK) or computes_natively(standing) or _fills_memory(standing):
+    if standing.helped and standing.kind in {*_AWAIT_WORK, Kind.LOCK}:
         return True
-    if takes_turns(standing) or team_at_work(standing):
+    if computes_natively(standing) or takes_turns(standing) or _fills_memory(standing):
         return True
     if _counts(first, last, computing=_computes(standing)) or starved(standing):
         return True
@@ -75,11 +75,13 @@ def helped(standings: Mapping[ProcessRef, Standing]) -> dict[ProcessRef, Standin
     parents |= renew & gone | renew - stay
     out = dict(standings)
     for ref, one in standings.items():
-        if one.kind in _AWAIT_WORK and (
-            (ref.host, ref.pid) in parents or _thread_computes(one) or _joined_get_on(one) or _serves(one)
-        ):
+        if team_at_work(one) or (one.kind in _AWAIT_WORK and ((ref.host, ref.pid) in parents or _of_threads(one))):
             out[ref] = dataclasses.replace(one, helped=True)
     return out
+
+
+def _of_threads(standing: Standing) -> bool:
+    return _thread_computes(standing) or _joined_get_on(standing) or _serves(standing)
 
 
 def renews_workers(member: Member) -> bool:
