@@ -6,7 +6,8 @@ a helper of a logging or tracking library, or for peers in `destroy_process_grou
 
 ## How it is recognised
 The main thread stands in the interpreter's shutdown (`threading._shutdown`, `atexit`, multiprocessing's exit function) or in
-the tear-down of a process group, and has not run, or the interpreter says that it is finalizing.
+the tear-down of a process group, and has not run, or the interpreter says that it is finalizing, or has been taken
+down while the process lives on. A server of remote calls whose threads still answer its peers is not at its end.
 
 ## What to do
 The thread or handler that is waited for is shown; end it with a time limit, make it a daemon, or leave with `os._exit` after
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..analysis.answering import answers
 from ..analysis.case import Case, Member
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.frames import has
@@ -40,13 +42,15 @@ def check(case: Case) -> Iterator[Finding]:
         member = standing.member
         if member.role not in (Role.RANK, Role.OTHER, Role.LAUNCHER) or not _ending(standing):
             continue
+        if answers(member):
+            continue  # its peers still call it: a server stands there for as long as they do
         yield Finding(
             rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, Certainty.LIKELY),
             title=f"{who(member.process)} has finished but does not end: it waits in {_where(standing)}",
             ranks=RankSet([member.rank] if member.rank is not None else []), processes=(member.process,),
             because=(Reason(f"its main thread has not run for {span(standing.still_s)}", "kernel", member.ref),
                      *_others(member), *waited_for(root)),
-            next=(f"rankscope stacks pid:{member.ref.pid} --raw",),
+            next=(f"rankscope stacks pid:{member.ref.pid} {'--native' if _taken_down(member) else '--raw'}",),
         )  # fmt: skip
 
 
@@ -72,7 +76,15 @@ def _called_at_exit(standing: Standing) -> bool:
     return root.function != "<module>" and not root.file.startswith("<") and "runpy" not in root.file
 
 
+def _taken_down(member: Member) -> bool:
+    """Whether no thread of Python is left of an interpreter that has been finalizing: the process itself lives on."""
+    stacks = member.latest(PythonStacks)
+    return stacks is not None and stacks.finalizing and not stacks.threads
+
+
 def _where(standing: Standing) -> str:
+    if _taken_down(standing.member):
+        return "what libraries do at the end (destructors, atexit handlers), after its Python has been taken down"
     return (
         at(standing.user_frame)
         if standing.user_frame
