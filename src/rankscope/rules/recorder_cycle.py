@@ -32,9 +32,11 @@ from ._recorder import at_most_likely, call, causes, certainty, look_next, site
 def check(case: Case) -> Iterator[Finding]:
     for ranks in case.comparison.cycles:
         inside = set(ranks)
-        states = [state for state in causes(case, "circular_wait") if inside & set(state.waiting)]
-        if not states:
+        if not any(inside & set(state.waiting) for state in causes(case, "circular_wait")):
             continue
+        # One leg of a circle that is old enough makes all of them so: none of them ends without the others.
+        states = [one for one in case.comparison.states
+                  if one.kind == "circular_wait" and not one.consequence and inside & set(one.waiting)]  # fmt: skip
         if (alone := _lone_side(states)) is not None:
             yield _left_the_path(case, alone, states)
             continue
