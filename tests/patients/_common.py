@@ -6,10 +6,12 @@ working directory) tells what is wrong with it. Standard library only, Python 3.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import multiprocessing
 import os
 import pathlib
+import random
 import shutil
 import socket
 import subprocess
@@ -249,6 +251,10 @@ _LAUNCHERS = {
 
 
 def _meeting_point() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free.getsockname()[1]))
+    """A free port below those that the kernel gives to whoever connects (32768 and above, ip(7)): none is lost meanwhile."""
+    for port in random.sample(range(10_000, 32_000), 100):
+        with socket.socket() as free, contextlib.suppress(OSError):
+            free.bind(("127.0.0.1", port))
+            os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+            return
+    raise RuntimeError("of a hundred ports none is free")
