@@ -51,15 +51,16 @@ def check(case: Case) -> Iterator[Finding]:
         because=(*map(_stands, waiting[:6]),
                  Reason(f"nobody else is at work on a task; these have been found at the same places for {span(min(ages))}",
                         "python-stack")),
+        against=() if _sure(case) is Certainty.LIKELY else ("tasks may be run on hosts that were not looked at",),
         next=_RAY if case.snapshot.job.launcher == "ray" else _CELERY,
     )  # fmt: skip
 
 
 def _sure(case: Case) -> Certainty:
-    """Where a program has started the cluster for itself, or the workers are its own, nobody elsewhere makes the results."""
-    return (
-        Certainty.LIKELY if case.snapshot.job.root is not None and len(case.snapshot.hosts) < 2 else Certainty.POSSIBLE
-    )
+    """A Ray program that has started the cluster for itself has nobody elsewhere; workers of Celery may be on other hosts."""
+    job = case.snapshot.job
+    alone = job.launcher == "ray" and job.root is not None and len(case.snapshot.hosts) < 2
+    return Certainty.LIKELY if alone else Certainty.POSSIBLE
 
 
 def _title(tasks: list[Standing]) -> str:
