@@ -31,6 +31,7 @@ Finished: SUCCESS
 [exiting program at iteration 800] datetime: 2025-02-03 10:11:12
 Final accuracy: 0.81
 [rank3]: done; exit 0
++ exit 0
 done""".splitlines()
 NOT_SO_GOOD = r"""Training complete\nTraceback (most recent call last):
 Training complete\n^C
@@ -42,6 +43,8 @@ epoch 3 is complete, waiting for the others
 rank 0: training complete\nrank 1: step 4
 exit code: 1
 ============ 1 failed, 30 passed in 4.11s ============
+all tasks are ended by their supervisors
++ exit 0\n+ kill -CHLD 812\n+ sleep 0.1
 waiting until the job is done""".splitlines()
 
 

@@ -52,6 +52,20 @@ def test_papers_are_known_by_their_names(name: str, paper: bool) -> None:
     assert is_paper(name, ["text"]) is paper
 
 
+@pytest.mark.parametrize(
+    ("lines", "paper"),
+    [
+        (["RuntimeError: the cluster was started with:", "    Ray: 2.12.0"], False),
+        (["Traceback (most recent call last):", '  File "main.py", line 3, in <module>'], False),
+        (["set -e", "RuntimeError: is what grep looks for below", "grep RuntimeError log"], True),
+        (["import torch", "# RuntimeError: CUDA error"], True),
+    ],
+)
+def test_what_a_script_printed_is_no_paper(lines: list[str], paper: bool) -> None:
+    """A text that is named after the command may be its output: an error's line stands in it, and no code."""
+    assert is_paper("bash train.sh", lines) is paper
+
+
 def test_a_log_whose_steps_grow_is_well(tmp_path: pathlib.Path) -> None:
     assert health(tmp_path, console=STEPS) is Well.IS
 

@@ -24,7 +24,7 @@ _RUN = (
 )
 _ENDED = r"(?:done|finished|completed?|ended|successful(?:ly)?|succeeded|over)"
 _GOOD = re.compile(
-    rf"\b{_RUN}\b(?: \S+){{0,3}}? (?:is |are |was |has |have )?(?:now |been |successfully )?{_ENDED}\b(?! (?:for |of |in )?(?:step|epoch|iter|batch|\d+/))"
+    rf"\b{_RUN}\b(?: \S+){{0,3}}? (?:is |are |was |has |have )?(?:now |been |successfully )?{_ENDED}\b(?! (?:(?:for |of |in )?(?:step|epoch|iter|batch|\d+/)|by (?!itself|now|\d)))"
     rf"|\b(?:end of|finished|completed|done(?: with)?|exit(?:s|ed|ing)|exiting from) (?:the )?{_RUN}\b(?! (?:step|epoch|iter|batch|data|loop|\d+/))|^(?:end of|total) (?:training|run|wall|elapsed|execution)\W(?:time|duration)?"
     r"|^(?:all )?(?:done|finished|completed|success|good ?bye|bye|ok|all good)\b[.! ]*$|^(?:finished|completed|done with|ran) (?:all )?\d+ (?:steps|epochs|iterations|tasks|jobs|samples|files)\b|^done: \w"
     r"|\b(?:successfully|is) complete[d]?\W*$|\b(?:finish|complet|exit|end|terminat|shut ?down)(?:e?s|e?d)? (?:successfully|normally|cleanly|gracefully|without errors?)\b|\bsuccessfully (?:finished|completed|exited|built|tagged|ended)\b"
@@ -128,7 +128,13 @@ def _ends_well(said: Sequence[Event]) -> bool:
     at = next((at for at in range(len(lines) - 1, max(-1, len(lines) - 1 - _BEHIND), -1) if _good(lines[at])), None)
     if at is None or not _of_all(said, lines[-_BEHIND:]) or any(_wrong(line) for line in lines[at + 1 :]):
         return False
+    if any(_TRACED.match(line) for line in lines[at + 1 :]) and _TRACED.match(lines[at]):
+        return False
     return _taken_back(said) or not any(says_it_halts(line) for line in lines if not printed(line))
+
+
+# A command that a shell with -x is about to run (bash(1), PS4): what it says is no last word where more commands come.
+_TRACED = re.compile(r"^\++ ")
 
 
 def _good(line: str) -> bool:

@@ -29,6 +29,12 @@ _SETTING = re.compile(
 # A list of environment variables.
 _VARIABLE = re.compile(r"^\s*(?:export )?[A-Z][A-Z0-9_]*=\S*\s*$|^\s*$|^#")
 _CHAPTERS = 2
+# What a script printed may be saved under the name of the command: errors, a shell's trace (set -x). A source has code instead.
+_SCRIPT = re.compile(r"\.(?:py|sh|bash|sbatch|slurm|js|ts)$", re.IGNORECASE)
+_RAISED = re.compile(
+    r"^(?:Traceback \(most recent call last\):|(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception): \S|\++ \w)"
+)
+_CODE = re.compile(r"^(?:#!|#SBATCH|import |from [\w.]+ import |def |class |export |set -|if |for |>>> )")
 # The questions of a list of them, and the head of a change as git shows it.
 _QUESTION = re.compile(r"^\s*(?:#{1,4} +|\*\*)?Q\d*[:.)] +\S")
 _QUESTIONS = 3
@@ -52,7 +58,7 @@ def papers(case: Case) -> frozenset[str]:
 
 def is_paper(name: str, lines: Sequence[str]) -> bool:
     """Whether a file is a program's source, its settings or a manual, by its name or by how it is written."""
-    if _NAMED.search(name) or (lines and lines[0].startswith("#!")):
+    if (_NAMED.search(name) and not _printed_by(name, lines)) or (lines and lines[0].startswith("#!")):
         return True
     if name.lower().endswith((".json", ".env")):
         return bool(lines) and all(_SETTING.match(line) for line in lines)
@@ -64,3 +70,9 @@ def is_paper(name: str, lines: Sequence[str]) -> bool:
         return True
     chapters = sum(_CHAPTER.match(line) is not None for line in lines)
     return chapters >= _CHAPTERS and any(_CONDITION.search(line) for line in lines)
+
+
+def _printed_by(name: str, lines: Sequence[str]) -> bool:
+    """Whether a file that is named like a script is what it printed: an error or a trace stands in it, and no code."""
+    raised = any(_RAISED.match(line) for line in lines)
+    return raised and _SCRIPT.search(name) is not None and not any(_CODE.match(line) for line in lines)

@@ -7,7 +7,8 @@ Or two threads take two locks in opposite order. Nobody can go on.
 ## How it is recognised
 One stack shows the same function twice with the collector, `weakref` or `__del__` in between (`Garbage-collecting` in faulthandler output); a
 `<signal handler called>` above a lock; two threads of a process in a lock, each below a frame that holds the other's.
-A weak reference's callback (`weakref_cb`) that waits for a lock.
+A weak reference's callback (`weakref_cb`) that waits for a lock. A callback of the collector (`gc.callbacks`) that calls back into the
+file whose code it interrupted.
 
 ## What to do
 `py-spy dump --locals --native` shows both. Re-entrant lock (`RLock`), or no lock in finalizers and handlers: put the object on a queue that the
@@ -163,6 +164,26 @@ def _twice(case: Case) -> Iterator[Hit]:
                     Sign("", f"{name} stands twice in one stack, with a finalizer in between", LIKELY), account, name
                 )
                 break
+            name = _collected(seen.stack)
+            if name is not None:
+                says = f"the collector called {name} in the middle of code of the same file"
+                yield Hit(Sign("", says, POSSIBLE), account, name)
+                break
+
+
+def _collected(stack: Stack) -> str | None:
+    """The function in which a stack ends that a callback of the collector called, above code of the same file.
+
+    Python code shows no `with lock:` in its stack, and before 3.12 no frame of the collector either (gc.callbacks).
+    """
+    if len(stack) < 3 or not _OF_THE_COLLECTOR.search(f"{stack[-2].file}:{stack[-2].function}"):
+        return None
+    return str(stack[-1].function) if _same_file(stack, len(stack) - 2) else None
+
+
+_OF_THE_COLLECTOR = re.compile(
+    r"(?:^|/)_?gc(?:_\w+)?\.py:_?\w*(?:cb|callback|hook|notify)\w*$|:\w*gc_(?:callback|cb|hook)$"
+)
 
 
 def reentered(stack: Stack) -> str | None:

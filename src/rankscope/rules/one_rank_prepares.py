@@ -133,7 +133,13 @@ def _compiling(case: Case) -> Iterator[Hit]:
     waits = bool(waiting) or bool(events(case, "torch.watchdog_timeout", "gloo.op_timeout"))
     at_work = [doing for doing in known if _WORK_FRAMES.search(" ".join(_paths(doing))) and doing not in waiting]
     for doing in (*in_kind(known, Wait.COMPILE.value, Wait.CHECKPOINT.value), *at_work):
-        if waits and doing.account is not None and doing.account.stacks and not case.snapshot.live:
+        told = any(one.account is doing.account and one.ranks != doing.ranks for one in waiting)
+        if (
+            waits
+            and doing.account is not None
+            and (doing.account.stacks or (told and doing.ranks))
+            and not case.snapshot.live
+        ):
             yield Hit(Sign("", "ranks compile or save while others wait for them", LIKELY), doing.account, doing.site)
 
 

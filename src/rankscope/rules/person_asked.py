@@ -5,7 +5,7 @@ One rank left the common path and does not come back by itself. The others enter
 
 ## How it is recognised
 A debugger's prompt or `input()` in the log or at the end of a stack; one rank ends in a frame of the job (a `while` loop, `sleep`, a request without
-a time-out) while its peers are in a collective.
+a time-out) while its peers are in a collective. A shell's trace (`set -x`) whose last command lacks its file: it reads its standard input.
 
 ## What to do
 Answer the prompt or take `breakpoint()` out; give the loop a limit, the request a time-out. `rankscope stacks --ranks N` shows the line.
@@ -35,6 +35,8 @@ _SIGNS = (
     Sign(r"^[^\w\n]*\(?(?:I?Pdb|ipdb|rpdb|pudb)\)?>? ?$|^\(Pdb\)|^ipdb>|\(Pdb\+*\)|^-> ?\w[^\n]*\n\(Pdb\)|Entering (?:pdb|interactive)|\bbreakpoint\([^)\n]*\)|set_trace|post_mortem", "a debugger asks somebody"),
     Sign(r"\b(?:interaction|cmdloop|_cmdloop|raw_input|do_wait_suspend|wait_for_client|set_trace) \([^()\n]*\.py\w?:\d", "a debugger asks somebody"),
     Sign(r"\bbuiltin_input\b|(?<!`)\binput ?\((?=[\"\'\)]|<\w+>:|[^\s()]+\.pyx?:\d)|PyOS_Readline|my_fgets|\bgetpass \(|unix_getpass|\[y/N\]|\(y/n\)|\[Y/n\]|Press (?:enter|any key)|Enter (?:passphrase|password|your choice)|wandb: Enter your choice", "the program asks somebody"),
+    # Of a shell with -x the last line is what it has begun: a variable was empty, and the command reads the terminal or the job's input.
+    Sign(r"^\++ (?P<command>(?:cat|gzip|gunzip|zcat|bzip2|bunzip2|xz|unxz|pigz|zstd|sort|uniq|wc|md5sum|sha\d+sum|tail|head|cut|tr|awk|sed|grep|jq|python\d?|bash|sh|tee)(?: -\S+)*) [^-\s][^\n]*\n(?:[^\n]*\n)*?\++ (?P=command) *\n?\Z", "a command that was given a file before is given none, and reads its standard input"),
     Sign(r"\b(?:while True|while not (?!v?\d)|busy[- ]?wait\w*|infinite loop|endless loop|polls? (?:for ever|forever|without)|retry loop|retries? (?:for ever|forever|indefinitely))", "a loop has no end", LIKELY, also=(_PEERS,), prose=True),
     Sign(r"^[^\n#]*\bwhile (?:not )?[^\n:]*(?:exists|isfile|is_file|isdir|is_dir|getsize|listdir|glob)\w*\([^\n]*:[^\n]*(?:\n[^\n]*){0,2}?(?:sleep\(|pass\b|continue\b)", "a loop waits for a file that does not come", anywhere=(HALTS,)),
     Sign(r"\b(?:infinite loop|endless loop|retry loop|retries? (?:for ever|forever|indefinitely))", "a loop has no end", POSSIBLE, prose=True),

@@ -7,7 +7,7 @@ child before it reads waits for ever. The same happens with `subprocess` and a p
 ## How it is recognised
 The child is in `_feed → _send_bytes → write` (kernel: `pipe_write`) or waits for its feeder (`_finalize_join`); the parent is in `join` or `wait`. Small
 results work, those above some 64 KB do not.
-A wake-up pipe that nobody empties.
+A wake-up pipe that nobody empties. Two processes that do different work, each in a write to the other.
 
 ## What to do
 Read the queue before `join` (`queue.get()` until all results are there), or hand large results over by file or shared memory; `communicate()`
@@ -22,6 +22,7 @@ instead of `wait()` with pipes.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ..analysis.accounts import accounts
 from ..analysis.case import Case
@@ -72,7 +73,7 @@ _STEPS = ("read the queue before join()", "cat /proc/CHILD/wchan   # pipe_write"
 def check(case: Case) -> Iterator[Finding]:
     found = [*hits(case, _SIGNS), *_both_write(case)]
     if found:
-        yield finding(RULE, case, found, _TITLE, _STEPS)
+        yield replace(finding(RULE, case, found, _TITLE, _STEPS), compared=_two_ways_to_write(case))
 
 
 def _both_write(case: Case) -> Iterator[Hit]:
@@ -84,6 +85,13 @@ def _both_write(case: Case) -> Iterator[Hit]:
         yield Hit(Sign("", "two processes stand in a write to a connection that nobody reads"), writing[0], "")
     elif writing:
         yield Hit(Sign("", "a process stands in a write to a connection that nobody reads", POSSIBLE), writing[0], "")
+
+
+def _two_ways_to_write(case: Case) -> bool:
+    """Whether processes that do different work stand in a write: equals among them may have one reader who is at work."""
+    writing = [] if case.snapshot.live else [one for one in accounts(case) if one.find(_WRITES)]
+    ways = {frozenset(frame.function for frame in seen.stack) for one in writing for seen in one.seen}
+    return len(writing) > 1 and len(ways) > 1
 
 
 RULE = make_rule(__name__, __doc__, "queue-pipe-full", 29, check)
