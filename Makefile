@@ -29,7 +29,7 @@ demo: torch  ## hang a real job, diagnose it, compare with the truth (TORCH=no: 
 	@$(BIN)/rankscope demo $(if $(filter no,$(TORCH)),--no-torch,)
 
 test: torch  ## all tests, two beside each other: most of them wait for real jobs
-	$(BIN)/python -m pytest -n 2 --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -n 2 $(ARGS)
 
 lint: venv  ## style
 	$(BIN)/ruff check src tests tools benchmarks

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pathlib
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
@@ -15,6 +17,10 @@ from harness import able, judging
 from harness import patient as patients
 from harness.patient import Patient
 
+LAB = "tests/lab/"
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # So it is for a worker of pytest-xdist and a shell's background job; what they start would ignore Ctrl-C as well.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 ADMITTED = pytest.StashKey[list[Patient]]()
 
 
@@ -35,6 +41,18 @@ def admit(request: pytest.FixtureRequest) -> Iterator[Callable[..., Patient]]:
     yield start
     left = set().union(*(patient.end() for patient in admitted))
     assert not left, f"processes {sorted(left)} could not be ended"
+
+
+class OneLab(LoadScopeScheduling):
+    """Tests go to whichever worker is free; those of the lab all to one, since a machine has room for one lab."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return LAB if nodeid.startswith(LAB) else nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneLab:
+    """Who gives tests to workers where they run beside each other (``-n``)."""
+    return OneLab(config, log)
 
 
 @pytest.hookimpl(wrapper=True)

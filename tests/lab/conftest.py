@@ -23,14 +23,6 @@ TOOLS = ("ip", "unshare", "nsenter", "sshd", "ssh", "ssh-keygen", "nft")
 ENTRY = "import sys; from rankscope.cli.main import main; sys.exit(main())"
 
 
-@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All hosts of a machine are of one test run: where tests run beside each other, one worker has those of the lab."""
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("lab"))
-
-
 def missing_for_namespaces() -> str:
     """Why no hosts can be made here, empty when they can."""
     if os.geteuid() != 0:

@@ -7,14 +7,14 @@ import re
 import statistics
 from collections.abc import Mapping
 
-from ..model.evidence.stacks import PythonStacks, PythonThread
+from ..model.evidence.stacks import PythonStacks, PythonThread, Stack
 from ..model.evidence.threads import KernelThread, Threads
 from ..model.process import ProcessRef, Role
 from .case import Member
 from .frame_tables import Kind
-from .frames import at_rest
+from .frames import at_rest, kind_of, wait_of
 from .handled import FULL, handled
-from .identity import birth
+from .identity import birth, own
 from .load import MUCH_BYTES, transferred, works_unseen
 from .native_work import computes_natively
 from .origin import module_path
@@ -256,12 +256,27 @@ def _functions(thread: PythonThread) -> list[tuple[str, str]]:
 
 
 def _outer_locals(thread: PythonThread) -> list[tuple[int, str, str]]:
-    innermost = len(thread.stack) - 1
-    return [
-        (local.depth, local.name, local.value)
-        for local in thread.locals
-        if birth(thread.stack) <= local.depth < innermost
-    ]  # fmt: skip
+    start = birth(thread.stack)
+    inner = start + _asked_from(own(thread.stack))
+    return [(local.depth, local.name, local.value) for local in thread.locals if start <= local.depth < inner]
+
+
+# Where the standard library waits, mostly with a time limit.
+_RESTS = {
+    "threading.py", "queue.py", "selectors.py", "multiprocessing/queues.py", "multiprocessing/connection.py",
+}  # fmt: skip
+
+
+def _asked_from(stack: Stack) -> int:
+    """The innermost frame; of who waits for a loader, where the loader's own loop begins: it asks its queue again and again
+    with a limit, and keeps in its locals that it did so in vain (torch/utils/data/dataloader.py, ``_try_get_data``)."""
+    wait, last = wait_of(stack), Stack(frame for frame in stack if frame.library is None)[-1:]
+    if wait.kind is not Kind.DATA or not any(module_path(frame.file) in _RESTS for frame in last):
+        return len(stack) - 1
+    at = wait.index
+    while at > 0 and kind_of(stack[at - 1]) is Kind.DATA:
+        at -= 1
+    return at
 
 
 def counters(standing: Standing) -> dict[tuple[str, str, str], int]:

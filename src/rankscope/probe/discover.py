@@ -56,12 +56,17 @@ def job_of(table: Table, pid: int) -> Found | None:
     if len(inside) == 1:
         return _found(table, inside[0])
     if table.seen[pid].python or _was_python(table.seen[pid]):
-        return _found(table, Claim(ALONE, pid, {}, with_descendants(table, (pid,))))
+        return alone(table, pid)
     # A start script whose programs do not let us see which ranks they are: all of them together.
     hidden = [seen for seen in table.below(pid) if seen.python and seen.environ is None and seen.state not in "ZX"]
     if not hidden or inside or pid == 1:
         return None
     return _found(table, Claim("plain", pid, {}, with_descendants(table, (pid,))))
+
+
+def alone(table: Table, pid: int) -> Found:
+    """A program by itself, with its descendants."""
+    return _found(table, Claim(ALONE, pid, {}, with_descendants(table, (pid,))))
 
 
 def _was_python(seen: Seen) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..model.gap import Gap, Why
+from ..model.process import Role
 from . import child, discover
 from .discover import Found
 from .redact import redact
@@ -17,12 +18,17 @@ SLURMD = "slurmd"
 def jobs(table: Table, numbers: str, proc: str = "/proc") -> tuple[Found, ...]:
     """The jobs on this node that were started by a Slurm job; ``numbers`` are those by which Slurm knows it, with commas."""
     found = discover.jobs(table)
-    mine = tuple(one for one in found if any(is_of(table, numbers, each.ref.pid, proc) for each in one.processes))
+    mine = tuple(one for one in found if any(is_of(table, numbers, pid, proc) for pid in _deciding(one)))
     if mine:
         return mine
     listed = _listed(numbers)
-    mine = tuple(one for one in found if any(each.ref.pid in listed for each in one.processes))
+    mine = tuple(one for one in found if any(pid in listed for pid in _deciding(one)))
     return mine or _programs(table, numbers, listed, proc)
+
+
+def _deciding(found: Found) -> Iterator[int]:
+    """Whose Slurm job is that of the whole: ranks and launchers; what these start may be anybody's (a test, an ``sbatch``)."""
+    return (each.ref.pid for each in found.processes if each.rank is not None or each.role is Role.LAUNCHER)
 
 
 def is_of(table: Table, numbers: str, pid: int, proc: str) -> bool:
@@ -39,7 +45,7 @@ def _programs(table: Table, numbers: str, listed: frozenset[int], proc: str) -> 
     theirs = {seen.pid for seen in table.seen.values() if seen.python and seen.environ is not None
               and (seen.pid in listed or is_of(table, numbers, seen.pid, proc))}  # fmt: skip
     first = [pid for pid in sorted(theirs) if not theirs & {above.pid for above in table.above(pid)}]
-    return tuple(one for pid in first if (one := discover.job_of(table, pid)) is not None)
+    return tuple(discover.alone(table, pid) for pid in first)
 
 
 def epilogs(table: Table) -> Iterator[Gap]:
