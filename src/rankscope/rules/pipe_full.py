@@ -73,7 +73,7 @@ _STEPS = ("read the queue before join()", "cat /proc/CHILD/wchan   # pipe_write"
 def check(case: Case) -> Iterator[Finding]:
     found = [*hits(case, _SIGNS), *_both_write(case)]
     if found:
-        yield replace(finding(RULE, case, found, _TITLE, _STEPS), compared=_two_ways_to_write(case))
+        yield replace(finding(RULE, case, found, _TITLE, _STEPS), compared=len(_ways_to_write(case)) > 1)
 
 
 def _both_write(case: Case) -> Iterator[Hit]:
@@ -81,17 +81,16 @@ def _both_write(case: Case) -> Iterator[Hit]:
     if case.snapshot.live:
         return  # there the pipes themselves are known
     writing = [one for one in accounts(case) if one.find(_WRITES)]
-    if len(writing) > 1:
+    if len(writing) > 1 and len(_ways_to_write(case)) != 1:
         yield Hit(Sign("", "two processes stand in a write to a connection that nobody reads"), writing[0], "")
     elif writing:
         yield Hit(Sign("", "a process stands in a write to a connection that nobody reads", POSSIBLE), writing[0], "")
 
 
-def _two_ways_to_write(case: Case) -> bool:
-    """Whether processes that do different work stand in a write: equals among them may have one reader who is at work."""
+def _ways_to_write(case: Case) -> set[frozenset[str]]:
+    """The functions of those that stand in a write, each kind once: equals among them may have one reader, who is at work."""
     writing = [] if case.snapshot.live else [one for one in accounts(case) if one.find(_WRITES)]
-    ways = {frozenset(frame.function for frame in seen.stack) for one in writing for seen in one.seen}
-    return len(writing) > 1 and len(ways) > 1
+    return {frozenset(frame.function for frame in seen.stack) for one in writing for seen in one.seen}
 
 
 RULE = make_rule(__name__, __doc__, "queue-pipe-full", 29, check)
