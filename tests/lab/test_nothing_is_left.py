@@ -11,13 +11,14 @@ import pytest
 
 from harness.waiting import wait_until
 
-from .conftest import ENTRY, HERE, Lab
+from .conftest import ENTRY, HERE, ROOT, Lab
 
 pytestmark = pytest.mark.slow
 NODES = ("node1", "node2", "node3")
 USER = "hpc"
 OPEN = "cat /proc/net/tcp /proc/net/tcp6 /proc/net/udp /proc/net/udp6"
-FILES = "find /tmp /dev/shm /run /var/spool {home} 2>/dev/null | grep -v -e /sshd -e /proc/"
+# The sources may lie below /tmp, and other tests that run meanwhile compile some.
+FILES = "find /tmp /dev/shm /run /var/spool {home} 2>/dev/null | grep -v -e /sshd -e /proc/ -e {sources}/"
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,7 @@ def listening(lab: Lab) -> set[tuple[str, str]]:
 
 
 def files(lab: Lab) -> dict[str, set[str]]:
-    find = FILES.format(home=lab.folder / "home")
+    find = FILES.format(home=lab.folder / "home", sources=ROOT)
     return {host: set(lab.on(host, "sh", "-c", find).split()) for host in (*NODES, "login")}
 
 
