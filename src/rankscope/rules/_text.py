@@ -79,7 +79,7 @@ def hits(case: Case, signs: Iterable[Sign], live_stacks: bool = False) -> Iterat
     """Every sign that is there, once per subject; of a live job the stacks count only for rules that ask for them."""
     found = tuple(one for one in accounts(case) if live_stacks or not case.snapshot.live or not one.refs)
     there = _grams(case, found)
-    for sign in signs:
+    for sign in signs if found else ():
         if not sign.cures and not possible(sign.pattern, there):
             continue  # of a thousand ranks none need be asked
         if (sign.cures and not troubled(case)) or all(_mention_of(one, sign) is None for one in found):
