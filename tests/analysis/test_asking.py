@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from rankscope.analysis.patience import left_s
-from rankscope.model.diagnosis import Finding, Kind, State
+from rankscope.model.diagnosis import Certainty, Finding, Kind, State
 from rankscope.model.evidence.stacks import Frame, Local, PythonStacks, PythonThread, Stack
 from rankscope.model.evidence.threads import KernelThread, Threads
 from rankscope.model.process import Process, ProcessRef, Role
@@ -112,3 +114,20 @@ def test_the_look_goes_on_until_it_is_certain() -> None:
     assert left_s(case_of(job(DRIVER, ACTOR, looks=2, steps=(1, 2)))) is None
     assert left_s(case_of(job(DRIVER, AT_WORK, looks=2))) is None
     assert left_s(case_of(job(DRIVER, ACTOR))) is None
+
+
+def test_workers_of_celery_may_be_elsewhere_and_those_of_an_own_cluster_not() -> None:
+    own = job(DRIVER, ACTOR)
+    others = dataclasses.replace(own, job=Job("environment", root=own.job.root))
+    assert [causes(one)[0].certainty for one in (own, others)] == [Certainty.LIKELY, Certainty.POSSIBLE]
+    assert causes(others)[0].against
+
+
+def test_looks_without_a_clock_tell_no_age() -> None:
+    """As where several dumps of one process were saved."""
+    timed = job(Stack([MAIN]), CELL)
+    sweeps = tuple(
+        dataclasses.replace(one, items=tuple(item for item in one.items if not isinstance(item.record, Threads)))
+        for one in timed.sweeps
+    )
+    assert all(one.still_s is None for one in case_of(dataclasses.replace(timed, sweeps=sweeps)).standings.values())

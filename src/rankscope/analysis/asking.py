@@ -52,9 +52,10 @@ def asked_s(standing: Standing) -> float | None:
     times = [one.uptime_s for one in standing.member.over_time(Threads)]
     if standing.wait.user < 0 or not (standing.kind is Kind.INPUT or awaits_result(standing)):
         return None
-    if len(set(_places(standing))) != 1 or times[0] is None or times[-1] is None:
+    first, last = (times[0], times[-1]) if times else (None, None)  # a dump that somebody saved has no clock
+    if first is None or last is None or len(set(_places(standing))) != 1:
         return None
-    return times[-1] - times[0]
+    return last - first
 
 
 def aged(standings: Mapping[ProcessRef, Standing]) -> dict[ProcessRef, Standing]:

@@ -43,15 +43,15 @@ def check(case: Case) -> Iterator[Finding]:
     ages = [one.still_s for one in waiting if one.still_s is not None]
     if not waiting or len(ages) < len(waiting) or not case.stuck(min(ages)):
         return
-    tasks = [one for one in waiting if in_task(one)]
+    tasks, sure = [one for one in waiting if in_task(one)], _sure(case)
     yield Finding(
-        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=_sure(case),
+        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=sure,
         title=_title(tasks),
         processes=tuple(one.member.process for one in tasks),
         because=(*map(_stands, waiting[:6]),
                  Reason(f"nobody else is at work on a task; these have been found at the same places for {span(min(ages))}",
                         "python-stack")),
-        against=() if _sure(case) is Certainty.LIKELY else ("tasks may be run on hosts that were not looked at",),
+        against=() if sure is Certainty.LIKELY else ("tasks may be run on hosts that were not looked at",),
         next=_RAY if case.snapshot.job.launcher == "ray" else _CELERY,
     )  # fmt: skip
 
