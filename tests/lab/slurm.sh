@@ -87,6 +87,18 @@ start_on() {   # munged + slurmctld/slurmd inside one host
   '
 }
 
+stop_on() {    # until they are gone: "up" takes a daemon that is still ending for one that runs
+  "$TB" exec "$1" bash -c '
+    files=(/run/slurmctld.pid /run/slurmd.pid /run/munge/munged.pid); pids=()
+    for file in "${files[@]}"; do [ -s "$file" ] && pids+=("$(cat "$file")"); done
+    alive() { for pid in "${pids[@]}"; do [ -d "/proc/$pid" ] && return 0; done; return 1; }
+    [ "${#pids[@]}" -gt 0 ] && kill "${pids[@]}"
+    for ((i = 0; i < 100; i++)); do alive || break; sleep 0.1; done
+    alive && kill -9 "${pids[@]}"
+    rm -f "${files[@]}"
+  ' 2>/dev/null || true
+}
+
 case ${1:-} in
   install) install_pkgs ;;
   up)
@@ -96,16 +108,15 @@ case ${1:-} in
     jobs=(); for h in $("$TB" hosts | grep "^$TB_PREFIX"); do start_on "$h" & jobs+=($!); done
     for j in "${jobs[@]}"; do wait "$j"; done
     n=$("$TB" hosts | grep -c "^$TB_PREFIX")
-    for ((i = 0; i < 120; i++)); do
-      [ "$("$TB" exec login sinfo -h -N -t idle -o %N 2>/dev/null | wc -l)" = "$n" ] && exit 0
+    end=$((SECONDS + 30))
+    while [ "$SECONDS" -lt "$end" ]; do
+      [ "$("$TB" exec login timeout 5 sinfo -h -N -t idle -o %N 2>/dev/null | wc -l)" = "$n" ] && exit 0
       sleep 0.25
     done
     "$TB" exec login sinfo -N -l >&2; echo "slurm.sh: not all nodes became idle in 30 s" >&2; exit 1 ;;
   restart) start_on "$2" ;;
   down)
-    for h in $("$TB" hosts); do
-      "$TB" exec "$h" bash -c 'for p in slurmctld slurmd; do [ -s /run/$p.pid ] && kill $(cat /run/$p.pid); done
-        [ -s /run/munge/munged.pid ] && kill $(cat /run/munge/munged.pid)' 2>/dev/null || true
-    done ;;
+    jobs=(); for h in $("$TB" hosts); do stop_on "$h" & jobs+=($!); done
+    for j in "${jobs[@]}"; do wait "$j" || true; done ;;
   *) sed -n '2,15p' "$0" | sed 's/^# \{0,1\}//'; exit 2 ;;
 esac

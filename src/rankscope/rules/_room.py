@@ -65,7 +65,7 @@ def _finding(
     """With the file that it has open to write, where it has one."""
     place = at(standing.user_frame)
     does = (
-        f"writes {room.used_for[:80]} where no space is left"
+        f"writes {_end_of(room.used_for)} where no space is left"
         if room
         else f"found no space left, and tries again in {place}"
     )
@@ -77,6 +77,11 @@ def _finding(
         ranks=ranks_of(standing), processes=(standing.member.process,),
         because=(*seen, *why, stands(standing), *waited_for(root)), next=steps,
     )  # fmt: skip
+
+
+def _end_of(path: str) -> str:
+    """The name of the file is what tells; of a long path the beginning goes."""
+    return path if len(path) <= 80 else f"…{path[-79:]}"
 
 
 def _sure(standing: Standing, shm: bool) -> Certainty:
