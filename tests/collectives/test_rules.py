@@ -134,6 +134,19 @@ def test_a_young_wait_of_a_running_job_is_no_finding(tmp_path):
         assert causes == verdicts
 
 
+def test_one_old_leg_makes_the_whole_circle_a_cause(tmp_path):
+    """No leg of it ends without the others; ranks that came into their calls a moment ago belong to it as well."""
+    write(tmp_path, cycle())
+    young = live(gather([tmp_path]), 5)
+    assert pipeline.judge(young).verdict is None
+    first = next(process for process in young.processes if process.rank == 0)
+    items = tuple(replace(item, record=replace(item.record, read_at_ns=item.record.read_at_ns + int(300e9)))
+                  if item.process == first.ref else item for item in young.sweeps[0].items)  # fmt: skip
+    found = pipeline.judge(replace(young, sweeps=(replace(young.sweeps[0], items=items),)))
+    assert found.verdict is not None
+    assert "ranks 0-3 wait for each other in 4 calls" in found.verdict.title
+
+
 def live(taken: Snapshot, age_s: float) -> Snapshot:
     """The same evidence as a running job would give it, read so long after the last call."""
     newest = max(entry.created_ns for item in taken.sweeps[0].items for entry in getattr(item.record, "entries", ()))
