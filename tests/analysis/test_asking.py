@@ -36,6 +36,18 @@ ASKS = (
     Frame("select", SITE + "zmq/sugar/poll.py", 8),
 )
 
+LOOP = Stack([Frame("BaseEventLoop._run_once", "/usr/lib/python3.11/asyncio/base_events.py", 1)])
+DASK_RUNS = Frame("_run_task", SITE + "distributed/worker.py", 4)
+DASK_ASKS = (
+    Frame("sync", SITE + "distributed/utils.py", 7),
+    Frame("Event.wait", "/usr/lib/python3.11/threading.py", 8),
+)
+LOCKS = Frame("Semaphore.acquire", SITE + "distributed/semaphore.py", 6)
+DASK_GATHERS = Stack([MAIN, Frame("Client.gather", SITE + "distributed/client.py", 6), *DASK_ASKS])
+DASK_LOCKS = Stack([DASK_RUNS, TASK, LOCKS, *DASK_ASKS])
+DASK_WORKS = Stack([DASK_RUNS, Frame("read_csv", SITE + "pandas/io/parsers/readers.py", 6)])
+SLEEPS = Stack([MAIN, Frame("time.sleep", "", 0)])
+
 DRIVER = Stack([MAIN, *RAY_GETS])
 ACTOR = Stack([RAY_RUNS, TASK, *RAY_GETS])
 AT_WORK = Stack([RAY_RUNS, TASK])
@@ -46,24 +58,32 @@ FREE = Stack([CELERY_RUNS[0], Frame("recv", SITE + "billiard/connection.py", 6)]
 CELL = Stack([KERNEL, TASK, *ASKS])
 
 
-def look(number: int, place: int, every_s: float, stack: Stack, step: int) -> tuple[Item, ...]:
+def look(number: int, place: int, every_s: float, stacks: tuple[Stack, ...], step: int) -> tuple[Item, ...]:
     """One look at a process that wakes ten times a second and uses next to no CPU."""
     ref = ProcessRef("n1", 70 + number, 1)
-    task = KernelThread(ref.pid, "python", "S", cpu_s=place * 0.001, voluntary=10 * place, still_s=0.1)
-    thread = PythonThread(ref.pid, stack, "MainThread", locals=(Local(0, "step", str(step), "int"),))
+    tids = [ref.pid, *(1000 * ref.pid + more for more in range(1, len(stacks)))]
+    tasks = [KernelThread(tid, "python", "S", cpu_s=place * 0.001, voluntary=10 * place, still_s=0.1) for tid in tids]
+    named = (Local(0, "step", str(step), "int"), Local(2, "timeout", "5.0" if step < 0 else "None", "float"))
+    threads = tuple(
+        PythonThread(tid, stack, "MainThread", locals=named) for tid, stack in zip(tids, stacks, strict=True)
+    )
     return (
-        Item(ref, Threads((task,), uptime_s=200.0 + place * every_s)),
-        Item(ref, PythonStacks((thread,), engine="test")),
+        Item(ref, Threads(tuple(tasks), uptime_s=200.0 + place * every_s)),
+        Item(ref, PythonStacks(threads, engine="test")),
     )
 
 
-def job(*stacks: Stack, looks: int = 5, every_s: float = 10.0, steps: tuple[int, ...] = ()) -> Snapshot:
-    """The program that was started and those below it; ``steps`` are values of a counter of the first, look by look."""
+def job(
+    *stacks: Stack | tuple[Stack, ...], looks: int = 5, every_s: float = 10.0, steps: tuple[int, ...] = ()
+) -> Snapshot:
+    """The program that was started and those below it, each by its main thread or by several; ``steps`` are values of a
+    counter of the first, look by look."""
     refs = tuple(ProcessRef("n1", 70 + number, 1) for number in range(len(stacks)))
     sweeps = tuple(
         Sweep(place, place * every_s, refs, tuple(
             item for number, stack in enumerate(stacks)
-            for item in look(number, place, every_s, stack, steps[place] if steps and number == 0 else 7)
+            for item in look(number, place, every_s, (stack,) if isinstance(stack, Stack) else stack,
+                             steps[place] if steps and number == 0 else 7)
         ))
         for place in range(looks)
     )  # fmt: skip
@@ -100,6 +120,22 @@ def test_tasks_that_all_wait_for_tasks_are_never_done(stacks: tuple[Stack, ...],
 )
 def test_who_gets_its_results_sooner_or_later_is_not_accused(snapshot: Snapshot) -> None:
     assert causes(snapshot) == []
+
+
+def test_tasks_of_dask_that_all_wait_for_locks_are_never_done() -> None:
+    """They run in threads beside the loop of their worker; what a library does there is work as well."""
+    (found,) = causes(job(DASK_GATHERS, (LOOP, DASK_LOCKS), (LOOP, DASK_LOCKS)))
+    assert [one.ref.pid for one in found.processes] == [71, 72]
+    assert (found.certainty, "locks that no process is left to give back" in found.title) == (Certainty.LIKELY, True)
+    assert causes(job(DASK_GATHERS, (LOOP, DASK_LOCKS), (LOOP, DASK_WORKS))) == []
+    assert causes(job(DASK_GATHERS, (LOOP, DASK_LOCKS, DASK_WORKS))) == []
+    assert causes(job(DASK_GATHERS, (LOOP, DASK_LOCKS), (LOOP, DASK_LOCKS), every_s=1.0)) == []
+
+
+def test_a_lock_that_a_client_may_have_or_that_is_waited_for_with_a_limit_accuses_nobody() -> None:
+    assert causes(job(SLEEPS, (LOOP, DASK_LOCKS), (LOOP, DASK_LOCKS))) == []
+    assert causes(job(DASK_LOCKS)) != []
+    assert causes(job(DASK_LOCKS, steps=(-1,) * 5)) == []
 
 
 def test_a_cell_of_a_notebook_that_waits_for_input_is_at_a_prompt() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 _INSTALLED = ("/site-packages/", "/dist-packages/", "/lib/python", "/lib64/python", "<frozen ")
-# In these the locals name a rank, a peer, a worker, a key or a child.
+# In these the locals name a rank, a peer, a worker, a key or a child, or how long somebody is ready to wait.
 _TELLING = (
     "/torch/distributed/",
     "/torch/multiprocessing/",
@@ -15,6 +15,8 @@ _TELLING = (
     "/subprocess.py",
     "/filelock/",
     "/concurrent/futures/",
+    "/distributed/lock.py",
+    "/distributed/semaphore.py",
 )
 
 

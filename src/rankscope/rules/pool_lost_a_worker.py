@@ -28,13 +28,13 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case, Member, Root
 from ..analysis.frame_tables import Kind as Wait
-from ..analysis.identity import module_path_of, own
+from ..analysis.identity import module_path_of
+from ..analysis.pools import awaits_pool, below, handlers, replaces
 from ..analysis.progress import renews_workers
 from ..analysis.standing import Standing
 from ..analysis.threads import ThreadView, views
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.blocked import Blocked
-from ..model.evidence.stacks import PythonStacks
 from ..model.evidence.threads import Threads
 from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
@@ -160,8 +160,8 @@ def _lost(standing: Standing, children: list[Member]) -> tuple[tuple[Member, ...
     if dead:
         state = "gone" if dead[0].gone else "a zombie that nobody has reaped"
         return dead, f"its child pid {dead[0].ref.pid} is {state}" + _so_are(dead[1:])
-    for child in children if any("multiprocessing/pool.py" in frame.file for frame in standing.own_stack) else ():
-        if _replacement(child):
+    for child in children if awaits_pool(standing) else ():
+        if replaces(child):
             return (
                 (child,),
                 f"pool worker pid {child.ref.pid} was forked by the pool's maintenance thread: it replaces one",
@@ -179,25 +179,10 @@ def _pool_is_empty(case: Case, standing: Standing) -> bool:
     A pool of threads has its workers inside; one with a limit of tasks per worker replaces them all the time.
     """
     member = standing.member
-    frames = [frame for frame in standing.own_stack if module_path_of(frame) == "multiprocessing/pool.py"]
-    stacks = member.latest(PythonStacks)
-    threads = stacks.threads if stacks else ()
-    inside = {frame.function.rsplit(".", 1)[-1] for thread in threads for frame in own(thread.stack)
-              if module_path_of(frame) == "multiprocessing/pool.py"}  # fmt: skip
-    if not frames or "_handle_workers" not in inside or "worker" in inside or renews_workers(member):
+    inside = handlers(member) if awaits_pool(standing) else set()
+    if "_handle_workers" not in inside or "worker" in inside or renews_workers(member):
         return False
-    return not any(one.role is Role.OTHER and not one.dead for one in _below(case, member))
-
-
-def _below(case: Case, member: Member) -> Iterator[Member]:
-    """Its children and theirs: the workers of a fork server are grandchildren."""
-    above = {member.ref.pid}
-    for _ in range(3):
-        found = [
-            one for one in case.by_host[member.ref.host] if one.process.parent in above and one.ref.pid not in above
-        ]
-        yield from found
-        above = {one.ref.pid for one in found}
+    return not any(one.role is Role.OTHER and not one.dead for one in below(case.by_host[member.ref.host], member))
 
 
 def _reaped_rightly(member: Member) -> bool:
@@ -220,19 +205,6 @@ def _badly(child: Member) -> bool:
     """Whether it may have ended badly: a zombie's exit status 0 is a good end where the kernel lets us read it."""
     kernel = child.latest(Threads)
     return kernel is None or kernel.exit_status != 0 or child.gone
-
-
-def _replacement(child: Member) -> bool:
-    """Whether the frames it inherited at fork are those in which a pool makes up for a worker that ended, and no limit of
-    tasks per worker explains that."""
-    stacks = child.latest(PythonStacks)
-    threads = stacks.threads if stacks else ()
-    limited = any(local.name == "maxtasks" and local.value != "None" for thread in threads for local in thread.locals)
-    return not limited and any(
-        frame.function.endswith(("_maintain_pool", "_handle_workers")) and "multiprocessing/pool.py" in frame.file
-        for thread in threads
-        for frame in thread.stack
-    )
 
 
 def _finding(case: Case, root: Root, standing: Standing, lost: tuple[Member, ...], text: str) -> Finding:
