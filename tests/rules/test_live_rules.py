@@ -118,6 +118,19 @@ def copies_a_lock(sick: bool) -> Snapshot:
     return job(*ranks(Body(72, waits, rank=2, threads=(thread,))), child)
 
 
+def left_a_thread(sick: bool) -> Snapshot:
+    """A worker of a server flushes a queue; the healthy one has started the thread that empties it after its fork."""
+    stack = Stack([MAIN, Frame("flush", "/job/train.py", 30), Frame("Queue.join", f"{LIB}/queue.py", 90)])
+    sends = PythonThread(
+        91, Stack([Frame("send", "/job/train.py", 24), Frame("Queue.get", f"{LIB}/queue.py", 171)]), "metrics"
+    )
+    asleep = Blocked((BlockedCall(90, "futex", address=64), BlockedCall(91, "futex", address=128)))
+    tasks = tuple(KernelThread(tid, "python", "S", voluntary=3, involuntary=0, still_s=99.0) for tid in (90, 91))
+    forked = Threads(tasks[:1] if sick else tasks, forked=True)
+    child = Body(90, stack, Role.OTHER, parent=72, threads=() if sick else (sends,), more=(asleep, forked))
+    return job(*ranks(Body(72, WORKS, rank=2, threads=(dataclasses.replace(sends, tid=99),))), child)
+
+
 def feeds(sick: bool) -> Snapshot:
     pipe = OpenFiles((OpenFile(5, "pipe:[11]", "rw"),))
     feed = PythonThread(91, Stack([Frame("_feed", f"{LIB}/multiprocessing/queues.py", 260)]), "QueueFeederThread")
@@ -213,6 +226,7 @@ CASES: dict[str, tuple[Callable[[bool], Snapshot], set[int]]] = {
     "gil-held-asleep": (holds_the_gil, {2}),
     "thread-waits-for-import": (imports, {2}),
     "lock-copied-by-fork": (copies_a_lock, {2}),
+    "thread-left-behind": (left_a_thread, {2}),
     "feeder-blocked": (feeds, {2}),
     "stale-file-baton": (polls_a_baton, {2}),
     "loader-worker-stuck": (loads, {2}),

@@ -12,6 +12,7 @@ from .frame_tables import Kind
 from .frames import WaitState, wait_of
 from .identity import module_path_of, own
 from .kernel_says import refine
+from .standing import Standing
 
 # Code that waits in C++ for other ranks, devices and threads on the same system call as a lock does.
 _NATIVE_WAITS = ("torch/nn/", "torch/distributed/", "torch/autograd/")
@@ -108,6 +109,25 @@ def nobody_acts(member: Member, but: PythonThread | None = None) -> bool:
     calls = {call.tid: call for call in blocked.calls} if blocked else {}
     tids = [task.tid for task in kernel.threads if but is None or task.tid != but.tid] if kernel else []
     return all(_asleep_alone(calls.get(tid)) for tid in tids) and (bool(tids) or but is not None)
+
+
+# Waits that only another thread of the process can end.
+_ENDED_BY_THREADS = (Kind.QUEUE, Kind.LOCK, Kind.CONDITION, Kind.CHILD)
+
+
+def nobody_else(standing: Standing) -> bool:
+    """Whether all threads of the process wait without limit for what only another of them could bring.
+
+    A lone thread in an event or condition is left out: programs that work in signal handlers alone stand like that.
+    """
+    alone = len(views(standing.member)) == 1
+    kinds = (Kind.QUEUE, Kind.LOCK) if alone and not _awaits_result(standing) else _ENDED_BY_THREADS
+    return standing.kind in kinds and nobody_acts(standing.member)
+
+
+def _awaits_result(standing: Standing) -> bool:
+    """Whether it waits for a future, which somebody must complete."""
+    return any(module_path_of(frame) == "concurrent/futures/_base.py" for frame in standing.own_stack)
 
 
 def asleep_alone(view: ThreadView) -> bool:

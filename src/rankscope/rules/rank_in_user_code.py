@@ -31,7 +31,7 @@ from ..analysis.identity import module_path_of
 from ..analysis.loop_tasks import TaskView, awaited, last_awaited, loops
 from ..analysis.progress import advances
 from ..analysis.standing import Standing
-from ..analysis.threads import nobody_acts, views
+from ..analysis.threads import nobody_acts, nobody_else, views
 from ..analysis.waits.store import asks_store
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.blocked import Blocked
@@ -46,8 +46,6 @@ from ._say import at, certainty, old_roots, pointed_at, ranks_of, stands, waited
 _OWN = {Wait.USER, Wait.SLEEP, Wait.INPUT, Wait.SOCKET, Wait.LIBRARY, Wait.PIPE}
 # Waits for another thread or program; a rule that knows whom it waits for explains this one away.
 _SECOND_PARTY = {Wait.QUEUE, Wait.CONDITION, Wait.LOCK, Wait.CHILD, Wait.FILE_LOCK, Wait.IDLE, Wait.STORE}
-# Waits that only another thread of the process can end.
-_OF_THREADS = (Wait.QUEUE, Wait.LOCK, Wait.CONDITION, Wait.CHILD)
 # In these a program may rightly stand for as long as it likes when nobody waits for it.
 _PATIENT = {Wait.SLEEP, Wait.IDLE, Wait.CONDITION, Wait.QUEUE, Wait.CHILD, Wait.LIBRARY, Wait.STORE}
 
@@ -91,24 +89,9 @@ def _sick_alone(case: Case, standing: Standing) -> bool:
         return False
     return (
         (standing.kind not in _PATIENT and standing.busy < 0.5)
-        or _nobody_else(standing)
+        or nobody_else(standing)
         or _loop_of_nothing(case, standing)
     )
-
-
-def _nobody_else(standing: Standing) -> bool:
-    """Whether all threads of the process wait without limit for what only another of them could bring.
-
-    A lone thread in an event or condition is left out: programs that work in signal handlers alone stand like that.
-    """
-    alone = len(views(standing.member)) == 1
-    kinds = (Wait.QUEUE, Wait.LOCK) if alone and not _awaits_result(standing) else _OF_THREADS
-    return standing.kind in kinds and nobody_acts(standing.member)
-
-
-def _awaits_result(standing: Standing) -> bool:
-    """Whether it waits for a future, which somebody must complete."""
-    return any(module_path_of(frame) == "concurrent/futures/_base.py" for frame in standing.own_stack)
 
 
 def _loop_of_nothing(case: Case, standing: Standing) -> bool:
@@ -161,7 +144,7 @@ def _alone(case: Case, standing: Standing) -> Iterator[Reason]:
     if _loop_of_nothing(case, standing):
         yield Reason("its event loop has no timer and no connection to wait for, and no thread that runs: each task awaits what "
                      "another one should bring (a lock, a future, a queue)", "kernel", standing.member.ref)  # fmt: skip
-    if _nobody_else(standing):
+    if nobody_else(standing):
         only = len(views(standing.member)) == 1
         yield Reason("it is the only Python thread of its process: nobody is left who could end this wait" if only else
                      "all threads of its process sleep without a time limit in waits for each other", "kernel",
