@@ -32,7 +32,7 @@ class Doing:
     account: Account | None = None
 
 
-_COLLECTIVE = r"(?:all[_-]?reduce\w*|all[_-]?gather\w*|all[_-]?to[_-]?all\w*|reduce[_-]?scatter\w*|broadcast\w*|(?<![a-z])barrier|bcast|all_?(?:sum|max|min)\b|psum|\bcollective|\b[\w.]{0,80}_gather\b|\b(?:gather|reduce|scatter)(?:_object)?\b(?! the\b)|wait_for_everyone)"
+_COLLECTIVE = r"(?:(?<!horovod)all[_-]?reduce(?!/horovod)\w*|all[_-]?gather\w*|all[_-]?to[_-]?all\w*|reduce[_-]?scatter\w*|broadcast(?!ed by subset)\w*|(?<![a-z])barrier(?! (?:stage|task ?set|tasks?|execution|RDD)\b)|bcast|all_?(?:sum|max|min)\b|psum|\bcollective|\b[\w.]{0,80}_gather\b|\b(?:gather|reduce|scatter)(?:_object)?\b(?! the\b)|wait_for_everyone)"
 # In order: the first pattern found in a sentence says what its subject does.
 _SENTENCES: tuple[tuple[str, str], ...] = (
     (
@@ -56,7 +56,7 @@ _SENTENCES: tuple[tuple[str, str], ...] = (
         r"(?:send/rec\w*|\b(?:batch_)?i?(?:send|recv)(?:_forward|_backward|_object_list)?\b|receive from|send to|point[- ]to[- ]point|(?<!via )\bp2p\b(?! (?:channels?|level|chunk))|ncclSend|ncclRecv)",
     ),
     (Kind.COLLECTIVE.value, _COLLECTIVE),
-    (Kind.RENDEZVOUS.value, r"(?:init_process_group|new_group|rendezvous|ncclCommInitRank|init_distributed)"),
+    (Kind.RENDEZVOUS.value, r"(?:init_process_group|new_group|rendezvous|ncclCommInitRank(?![^\n]*\bCOMPLETE\b)|init_distributed)"),
     (Kind.STORE.value, r"(?:store[.-]>?get|TCPStore|key[- ]value store)"),
     (
         Kind.DATA.value,
@@ -247,5 +247,5 @@ def of_ranks(doing: Doing) -> bool:
 
 
 _NUMBERED = r"(?:TP|PP|DP|EP|stages?|workers?|nodes?|gpus?|process(?:es)?|schedulers?)[ _#]?\d"
-_RANK_LABEL = rf"\b(?:ranks?\b|others?\b|peers?\b|the rest\b|remaining\b|{_NUMBERED})"
+_RANK_LABEL = rf"\b(?:ranks?\b|others?\b(?! (?:observations?|notes?|facts?|findings?|remarks?|symptoms?|details?)\b)|peers?\b|the rest\b|remaining\b|{_NUMBERED})"
 _RANK_NAMED = rf"\b(?:ranks?[ _#:=]*\d|{_NUMBERED}|(?:all|every|each|other|some|both) (?:\w+ )?ranks?\b|of the ranks\b)"

@@ -56,6 +56,8 @@ _LIBRARY_NAMES = """
     absl albumentations asgiref billiard celery ddtrace dill django eventlet flask gym gymnasium kafka kombu memray
     opentelemetry pebble prometheus_client pymongo redis sqlalchemy stable_baselines3 torch_npu twisted
     bagua byteps colossalai composer cupyx deep_ep detectron2 dgl flashinfer httpcore httpx lmdeploy mindspore monai mxnet
+    cudf cuml cupy_backends dask_cuda etcd etcd3 kazoo kvikio py4j pyspark raft_dask rmm submitit ucxx
+    habana_frameworks intel_extension_for_pytorch libneuronxla neuronxcc tbe te_fusion tilelang torch_neuronx tvm
     neuronx_distributed oneccl_bindings_for_pytorch openai paddle psycopg2 pymysql tritonclient tutel vllm_ascend
 """
 _LIBRARIES = frozenset(_LIBRARY_NAMES.split())

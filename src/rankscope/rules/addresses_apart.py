@@ -33,7 +33,7 @@ from ..model.diagnosis import Finding
 from ._text import HALTS, LIKELY, POSSIBLE, halted, make_rule, simple
 
 _SAYS = re.compile(
-    r"(?:^|\s)(?P<host>[A-Za-z][\w.-]*):\d+:\d+ \[-?\d+\] NCCL INFO (?:Bootstrap ?: Using|NET/Socket ?: Using|NET/IB ?: Using[^\n;]*; ?OOB) (?:\[0\])?(?P<ifname>[\w.@-]+):(?P<addr>\d+\.\d+\.\d+\.\d+)",
+    r"(?:^|\s)(?P<host>[A-Za-z][\w.-]*):\d+:\d+ \[-?\d+\] NCCL INFO (?:Bootstrap ?: Using|NET/Socket ?: Using|NET/IB ?: Using[^\n;]*; ?OOB) (?:\[0\])?(?P<ifname>[\w.@-]+):(?P<addr>\d+\.\d+\.\d+\.\d+)(?P<more>[^\n]*)",
     re.M,
 )
 # Where a server announces its message queue between hosts, and who waits for it.
@@ -52,12 +52,15 @@ class _Announced:
     ifname: str
     addr: str
     line: str
+    others: frozenset[str] = frozenset()  # the networks of its other interfaces
 
 
 def check(case: Case) -> Iterator[Finding]:
     told = accounts(case)
     said = {
-        found["host"]: _Announced(found["host"], found["ifname"], found["addr"], found.group().strip())
+        found["host"]: _Announced(
+            found["host"], found["ifname"], found["addr"], found.group().strip(), _others(found["more"])
+        )
         for one in told
         for found in _SAYS.finditer(one.text)
     }
@@ -71,7 +74,9 @@ def check(case: Case) -> Iterator[Finding]:
             yield simple(RULE, title, LIKELY, [here.line, there.line], _STEPS)
             return
     for here, there in itertools.combinations(said.values(), 2):
-        if here.ifname != there.ifname and _network(here.addr) != _network(there.addr):
+        # The same name says nothing where what the one calls first is the network that the other calls second.
+        crossed = here.addr.rsplit(".", 1)[0] in there.others or there.addr.rsplit(".", 1)[0] in here.others
+        if (here.ifname != there.ifname or crossed) and _network(here.addr) != _network(there.addr):
             title = f"{here.host} announces {here.ifname} ({here.addr}) and {there.host} {there.ifname} ({there.addr})"
             sure = (
                 LIKELY
@@ -85,6 +90,11 @@ def check(case: Case) -> Iterator[Finding]:
             )
             yield simple(RULE, title, sure, [here.line, there.line], _STEPS)
             return
+
+
+def _others(said: str) -> frozenset[str]:
+    """The networks of the interfaces that a line names after the first."""
+    return frozenset(addr.rsplit(".", 1)[0] for addr in re.findall(r"\[[1-9]\][\w.@-]+:(\d+\.\d+\.\d+\.\d+)", said))
 
 
 def _queue_elsewhere(case: Case, here: _Announced) -> Iterator[Finding]:

@@ -29,18 +29,20 @@ from ..model.ranks import RankSet
 from ._outside import outsiders
 from ._outside import said as words
 from ._say import who
-from ._text import LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, simple
+from ._text import HALTS, LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, simple
 
 _STEPS = ("ss -ltnp | grep :29500", "torchrun --rdzv-backend=c10d --rdzv-endpoint=$HOST:0 --rdzv-id=$RANDOM …")
 _SIGNS = (
     Sign(r"EADDRINUSE|[Aa]ddress already in use|errno[ :=]+98\b|address and port have been bound|\[Errno 98\]|port[^\n]{0,30}(?:already|is) (?:in use|taken|occupied)|failed to bind|bind\(\) failed|Address in use",
          "the port is taken"),
     Sign(r"RendezvousClosedError|rendezvous[^\n]{0,40}(?:is |has been |already )closed", "the rendezvous was closed before"),
-    Sign(r"\b(?:old|previous|earlier|another|other|stale|last)[^\n]{0,30}(?:run|job|process|server|store)[^\n]{0,60}\b(?:ports?\b|rendezvous|rdzv|store\b|same (?:id|key)\b|same (?:rendezvous|init|store) file|file://)", "something of another run is in the way", prose=True),
+    Sign(r"\b(?:old|previous|earlier|another|other|stale|last)[^\n]{0,30}(?:run|job|process(?!es at the)|server|store)[^\n]{0,60}\b(?:ports?\b|rendezvous|rdzv|store\b|same (?:id|key)\b|same (?:rendezvous|init|store) file|file://)", "something of another run is in the way", prose=True),
     Sign(r"\b(?:zombie|orphan\w*|left-?over|stale|yesterday'?s?|killed|dead|previous|old)\b[^\n]{0,40}\b(?:still )?(?:listen\w*|holds?|holding|owns|occup\w+|bound|binds?|keeps?)\b", "a process of another run holds the meeting point", anywhere=(r"\bports?\b|_PORT\b|:\d{4,5}\b|\bsockets?\b|rendezvous|rdzv|\bstore\b|TCPStore",), prose=True),
     Sign(r"\b(?:two|both|second|several|another|other) (?:\w+ )?(?:jobs?|runs?|sweeps?|experiments?|trainings?|services?|launch\w*)\b[^\n]{0,80}\b(?:MASTER_PORT|master[-_ ]port|port 29500|:29500|same port|one port)", "two runs share a meeting point", prose=True),
     Sign(r"(?:--?master[-_]port|--rdzv[-_]endpoint|--standalone|\bMASTER_PORT|\b(?:free port|other port|random port|rdzv[-_]id))\b", "another port or identity cures it", cures=True),
     Sign(r"\b(?:same|identical|duplicate)[^\n]{0,20}(?:rdzv[-_ ]?id|job[-_ ]?id|master[-_ ]?port|MASTER_PORT|ports?\b)", "two runs share a meeting point", prose=True),
+    Sign(r"added itself to the wait list of round|joined the wait list of round", "more nodes came to the rendezvous than it takes: its places belong to another run, or to an earlier start of this one", anywhere=(HALTS + r"|\b(?:next_rendezvous|_rendezvous) \(",)),
+    Sign(r"--rdzv[-_]endpoint[= ](\S+) (?:(?!--rdzv)[^\n])*?\b(\w+\.py)\b[^\n]*\n(?:[^\n]*\n){0,6}?[^\n]*--rdzv[-_]endpoint[= ]\1 (?:(?!--rdzv)[^\n])*?\b(?!\2)\w+\.py\b", "launchers of two programs name the same rendezvous"),
     Sign(r"File already exists", "a file of an earlier run is used again", LIKELY, also=(r"\binit_?method|init_process_group|\branks?\b|rendezvous|FileStore",), passing=True),
     Sign(r"wrong (?:magic|type|version) (?:[2-7][0-9a-f]){6,8}\b", "what knocked there is no rank of the job: its first bytes are text, as a scraper, a scanner or a browser sends"),
     Sign(r"rank \d+ of \d+ ranks has already checked in|mismatch in rank count from procs|duplicate (?:global )?rank\b|rank \d+ (?:is )?already (?:registered|joined|connected)", "ranks of two runs, or one rank twice, come to the same meeting point"),

@@ -131,7 +131,11 @@ def _compiling(case: Case) -> Iterator[Hit]:
     known = [doing for doing in doings(case) if doing.account is not None and of_ranks(doing)]
     waiting = in_kind(known, Wait.COLLECTIVE.value, Wait.P2P.value, Wait.STORE.value, Wait.RENDEZVOUS.value)
     waits = bool(waiting) or bool(events(case, "torch.watchdog_timeout", "gloo.op_timeout"))
-    at_work = [doing for doing in known if _WORK_FRAMES.search(" ".join(_paths(doing))) and doing not in waiting]
+    at_work = [
+        doing
+        for doing in known
+        if doing not in waiting and not _imports(doing) and _WORK_FRAMES.search(" ".join(_paths(doing)))
+    ]
     for doing in (*in_kind(known, Wait.COMPILE.value, Wait.CHECKPOINT.value), *at_work):
         told = any(one.account is doing.account and one.ranks != doing.ranks for one in waiting)
         if (
@@ -149,6 +153,12 @@ _WORK_FRAMES = re.compile(
     r"numpy/lib/(?:npyio|_npyio|format)|h5py/|tarfile\.py|zipfile|gzip\.py|bz2\.py|shutil\.py|json/(?:encoder|decoder|__init__)|pickle\.py|_?pickle|dill/|cloudpickle/|torch/serialization\.py|PIL/|matplotlib/|sklearn/|scipy/|pycocotools/|faiss/|nltk/|sacrebleu/|rouge\w*/|"
     r"evaluate/|megatron/\S*(?:indexed_dataset|gpt_dataset|blended\w*dataset|helpers)|hashlib\.py|ijson|orjson|yaml/|sentencepiece/|librosa/|soundfile|cv2/|torchvision/datasets|xxhash|zstandard|lm_eval/|seqeval/|jiwer/|tensorstore|orbax/|zarr/|fsspec/implementations/local|smart_open|csv\.py|linecache)"
 )
+
+
+def _imports(doing: Doing) -> bool:
+    """Whether a subject only loads the modules whose files it stands in."""
+    main = main_thread(doing.account) if doing.account is not None else None
+    return main is not None and any(frame.file.startswith("<frozen importlib") for frame in main.stack)
 
 
 def _paths(doing: Doing) -> list[str]:

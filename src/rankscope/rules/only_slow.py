@@ -29,14 +29,20 @@ _STEPS = (
     "look again after a minute: rankscope diagnose --sweeps 3 --interval 20",
     "keep TORCHINDUCTOR_CACHE_DIR and TRITON_CACHE_DIR on a local disk",
 )
-_COMPILER = r"llvm::|mlir::|libtriton|\bLLVM\b|ptxas|cicc|nvrtc|AssemblyWriter|make_(?:llir|ttir|ttgir|ptx|cubin)|compile_and_jit|base_dsl|codegen|_inductor|triton/compiler|autotun\w+|torch\.compile|lowering(?! kernel\.)|nvcc|JIT (?:compil\w+|cuda)|ninja(?!: no work)|[Cc]apturing CUDA graph|cuda ?graph capture"
+_COMPILER = r"llvm::|mlir::|libtriton|\bLLVM\b|ptxas|cicc|nvrtc|AssemblyWriter|make_(?:llir|ttir|ttgir|ptx|cubin)|compile_and_jit|base_dsl|codegen|_inductor|triton/compiler|autotun\w+|torch\.compile|lowering(?! kernel\.)|ptxjitcompiler|__cuda_CallJitEntryPoint|nvPTXCompiler|nvJitLink|amd_comgr|hiprtc|GenericSearch|backend_compile|llvmlite|nvcc|JIT (?:compil\w+|cuda)|ninja(?!: no work)|[Cc]apturing CUDA graph|cuda ?graph capture"
 _FIRST = (
     r"\bfirst (?:step|batch|request|iteration|call|run|epoch|launch|query|start)\b[^\n]{0,60}(?:\d+ ?(?:s|sec\w*|m|min\w*|h|hours?)\b|slow|long|minutes)"
     r"[^\n]{0,80}\b(?:next|later|second|following|subsequent|other|after(?:wards)?)\b"
 )
 # What an error, a dead process or a broken lock says is not slowness.
 _OVER = r"deadlock|defunct|died|never resolve|broken|watchdog|\w+Error: |exits? with|return code|Killing subprocess|closed pool|did not complete within"
+# What programs themselves say of long work: XLA's alarm, TensorFlow's and the driver's compiler of PTX, DeepGEMM, MIOpen, TensorRT.
+_SAID = (
+    r"Very slow compile\?|slow_operation_alarm\.cc|Constant folding an instruction is taking > ?\d|jit-compiled from PTX|JIT compiled from PTX|DeepGEMM JIT Pre-Compile session|"
+    r"\[SearchImpl\] Searching the best solution among|\[Monitor\] \d+/\d+/\d+ |Autotuning format combination|Timing Runner: |\b[Ii]t (?:may|might|can|could) take (?:a long time|several minutes|\d+)"
+)
 _SIGNS = (
+    Sign(_SAID, "the program itself says that this takes long", unless=(_OVER,)),
     Sign(r"\b(?:step|iteration|progress|counter|epoch|log|bar)\w*\b[^\n]{0,40}\b(?:grows?|advances?|increas\w+|moves?|goes on|continues?|keeps? (?:going|moving|growing))\b|\b(?:one|each|every) (?:step|iteration|batch) takes \d+ ?(?:min|s\b|sec|hour)", "the job gets on", LIKELY, unless=(r"others? wait|Watchdog|deadlock|longer (?:there|than)",), prose=True),
     Sign(r"\b(?:second|next|later|another|following|both|two|repeated|successive|consecutive)[^\n]{0,30}(?:sample|dump|stack|look|snapshot)s?[^\n]{0,60}(?:differ|other|moved|moving|changed|different)", "two samples differ", prose=True),
     Sign(r"\b(?:(?:is|was|it's)(?: really| actually)? not (?:a )?(?:dead)?(?:lock|hang)|not a (?:dead)?(?:lock|hang)|just slow|only slow|very slow|extremely slow|slow(?:ly)? but|still (?:making )?progress\w*|makes progress|eventually (?:finish|complet|continu|return|start)\w*|after (?:\d+|several|a few|ten|some) minutes (?:it )?(?:continu|finish|complet|start|proceed|works)\w*)", "it moves, only slowly"),
@@ -87,10 +93,22 @@ def moved(case: Case) -> str | None:
             continue
         for before in found:
             same = before is not later and before.ranks == later.ranks and not before.who.later
-            if same and before.said and later.said and _words(before).isdisjoint(_words(later)):
+            if (
+                same
+                and before.said
+                and later.said
+                and not _TABLE.search(later.said)
+                and _words(before).isdisjoint(_words(later))
+            ):
                 return later.label
     return None
 
+
+# Connections, system calls and counters are no places in which somebody stands.
+_TABLE = re.compile(
+    r"^\s*(?:tcp6?|udp6?|ESTAB|LISTEN|SYN-SENT)\s+\d|^(?:\[pid +\d+\] )?\w+\([^\n]*\) += -?\d|^\s*\w+_(?:err|errors?|phy|events|retrans\w*|sequence)\b[\s:]+\d",
+    re.M,
+)
 
 # What tells two dumps of one subject apart in their headings: the time of day, or which one it is.
 _WHEN = re.compile(

@@ -22,19 +22,25 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..analysis.case import Case
-from ..analysis.doings import doings, in_kind, of_ranks, seen_apart
+from ..analysis.doings import Doing, doings, in_kind, of_ranks, seen_apart
 from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Finding
+from ..model.process import Role
 from ..model.ranks import RankSet, ranks_phrase
+from . import packets_vanish
 from ._text import HALTS, LIKELY, POSSIBLE, Sign, finding, hits, make_rule, members, simple
 
 _PEERS = (
     r"all_?reduce|all_?gather|reduce_?scatter|broadcast|barrier|all_?to_?all|watchdog|collective|init_process_group"
 )
 _SIGNS = (
+    # Remote debuggers wait for somebody to connect: debugpy, pydevd, remote-pdb, rdb of celery, pudb, ray debug.
+    Sign(r"\b(?:RemotePdb|Rdb|debugpy|pydevd|ptvsd|[Dd]ebugger|pudb:\d+|madbg)\b[^\n]{0,60}\b[Ww]aiting for (?:a )?(?:client|connection|debugger|attach)|\b[Ww]aiting for (?:a |the )?(?:debugger|debug client)(?: to)? (?:attach|connect)|\bRemotePdb session open at |Please (?:start a telnet session|telnet into)|\bbreakpoint open at \S+", "a debugger waits for somebody to connect"),
+    Sign(r"^(?:> )?[\w./~-]+\.py\(\d+\)[\w<>.]+\(\)[^\n]*\n-> |^In \[\d+\]: *$", "a debugger asks somebody", unless=(r"^Out\[\d+\]",)),
     Sign(r"^[^\w\n]*\(?(?:I?Pdb|ipdb|rpdb|pudb)\)?>? ?$|^\(Pdb\)|^ipdb>|\(Pdb\+*\)|^-> ?\w[^\n]*\n\(Pdb\)|Entering (?:pdb|interactive)|\bbreakpoint\([^)\n]*\)|set_trace|post_mortem", "a debugger asks somebody"),
+    Sign(r"^(?:__call__|embed|mainloop|interact|prompt_for_code|run|prompt) \((?:[^\n]*/)?(?:IPython/(?:terminal|frontend)|ptpython|bpython|prompt_toolkit)/|\binteract \((?:[^\n]*/)?code\.py", "an interactive interpreter asks somebody"),
     Sign(r"\b(?:interaction|cmdloop|_cmdloop|raw_input|do_wait_suspend|wait_for_client|set_trace) \([^()\n]*\.py\w?:\d", "a debugger asks somebody"),
-    Sign(r"\bbuiltin_input\b|(?<!`)\binput ?\((?=[\"\'\)]|<\w+>:|[^\s()]+\.pyx?:\d)|PyOS_Readline|my_fgets|\bgetpass \(|unix_getpass|\[y/N\]|\(y/n\)|\[Y/n\]|Press (?:enter|any key)|Enter (?:passphrase|password|your choice)|wandb: Enter your choice", "the program asks somebody"),
+    Sign(r"\bbuiltin_input\b|(?<!`)\binput ?\((?=[\"\'\)]|<\w+>:|[^\s()]+\.pyx?:\d)|PyOS_Readline|my_fgets|\bgetpass \(|unix_getpass|\[y/N\]|\(y/n\)|\[Y/n\]|[\[(]\[?[Yy](?:es)?\]?/\[?[Nn](?:o)?\]?[\])] ?\??:? *$|^(?:Username|Password|Passphrase)(?: for '[^'\n]+')?: *$|Press (?:enter|any key)|Enter (?:passphrase|password|your choice)|wandb: Enter your choice", "the program asks somebody"),
     # Of a shell with -x the last line is what it has begun: a variable was empty, and the command reads the terminal or the job's input.
     Sign(r"^\++ (?P<command>(?:cat|gzip|gunzip|zcat|bzip2|bunzip2|xz|unxz|pigz|zstd|sort|uniq|wc|md5sum|sha\d+sum|tail|head|cut|tr|awk|sed|grep|jq|python\d?|bash|sh|tee)(?: -\S+)*) [^-\s][^\n]*\n(?:[^\n]*\n)*?\++ (?P=command) *\n?\Z", "a command that was given a file before is given none, and reads its standard input"),
     Sign(r"\b(?:while True|while not (?!v?\d)|busy[- ]?wait\w*|infinite loop|endless loop|polls? (?:for ever|forever|without)|retry loop|retries? (?:for ever|forever|indefinitely))", "a loop has no end", LIKELY, also=(_PEERS,), prose=True),
@@ -69,9 +75,14 @@ def _alone(case: Case) -> Iterator[Finding]:
     odd = [
         doing
         for doing in odd
-        if doing.account is not None and doing.account.seen and not _OF_LIBRARIES.search(doing.site)
+        if doing.account is not None
+        and doing.account.seen
+        and doing.account.role is not Role.DATALOADER_WORKER
+        and not _OF_LIBRARIES.search(doing.site)
     ]
-    if waiting and odd and len(odd) <= len(waiting):
+    if odd and all(doing.kind == Wait.SOCKET.value for doing in odd) and any(hits(case, packets_vanish.OF_THE_KERNEL)):
+        return  # its host says why nobody answers
+    if waiting and odd and _number(odd) <= _number(waiting):
         ranks = RankSet(rank for doing in odd for rank in doing.ranks)
         place = odd[0].site.split(" < ")[0]
         told = [process for doing in odd if doing.account for process in members(case, doing.account)]
@@ -80,6 +91,12 @@ def _alone(case: Case) -> Iterator[Finding]:
         because = [doing.site for doing in (*odd[:2], waiting[0])]
         found_apart = simple(RULE, title, LIKELY, because, _STEPS, ranks, processes=told)
         yield replace(found_apart, compared=seen_apart(case))
+
+
+def _number(found: list[Doing]) -> int:
+    """How many subjects: what is shown of one rank twice, in its log and in its stack, counts once."""
+    ranks = RankSet(rank for doing in found for rank in doing.ranks)
+    return len(ranks) + sum(1 for doing in found if not doing.ranks)
 
 
 RULE = make_rule(__name__, __doc__, "rank-stuck-in-user-code", 42, check)

@@ -22,14 +22,16 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ..analysis.accounts import accounts, line_at
 from ..analysis.case import Case
-from ..analysis.doings import Doing, doings, in_kind
+from ..analysis.doings import Doing, doings, in_kind, seen_apart
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.pasted_code import code_in, sections
 from ..model.diagnosis import Finding
 from ..model.ranks import RankSet, ranks_phrase
+from . import only_slow
 from ._text import HALTS, LIKELY, POSSIBLE, Sign, ended, events, finding, hits, make_rule, simple
 
 _STEPS = (
@@ -38,8 +40,8 @@ _STEPS = (
 )
 _PLACED = r"Successfully assigned|\bScheduled\b|\bStarted container|placement group (?:is )?(?:created|ready)|\b1/1 +Running\b|\b0/1 +Completed\b"
 _SIGNS = (
-    Sign(r"\b(?:tasks?|workers?|processes) (?:that )?(?:did not|have not|has not|haven't) (?:yet )?(?:reach|reached|connect|connected|join|joined|arrive|arrived)|Barrier timed out[^\n]*|Permission denied \(publickey|Are you sure you want to continue connecting|Host key verification failed", "a worker did not come to the meeting"),
-    Sign(r"TPU backend initialization is taking more than|Did you run your code on all TPU hosts|Expected \d+ threads to join the rendezvous, but not all|Barrier timed out\. Id: |tasks? (?:that )?(?:are|is) not at the barrier|[Cc]oordination service[^\n]*(?:not (?:all|yet)|timed out|DEADLINE)|DEADLINE_EXCEEDED:[^\n]*(?:Barrier|GetKeyValue|connect)|Timed out waiting for (?:all )?(?:clients|tasks|workers|processes|replicas)|waiting for all (?:participants|replicas|workers) to (?:join|arrive)", "a host or process of the job was not started, or did not come"),
+    Sign(r"\b(?:tasks?|workers?|processes) (?:that )?(?:did not|have not|has not|haven't) (?:yet )?(?:reach|reached|connect|connected|join|joined|arrive|arrived)|Barrier timed out(?! ?\. Id: (?!\S*(?:[Cc]onnect|[Ii]nit|WaitForAll)))[^\n]*|Permission denied \(publickey|Are you sure you want to continue connecting|Host key verification failed", "a worker did not come to the meeting"),
+    Sign(r"TPU backend initialization is taking more than|Did you run your code on all TPU hosts|Expected \d+ threads to join the rendezvous, but not all|Barrier timed out\. Id: \S*(?:[Cc]onnect|[Ii]nit|WaitForAll)|tasks? (?:that )?(?:are|is) not at the barrier|[Cc]oordination service[^\n]*(?:not (?:all|yet)|timed out|DEADLINE)|DEADLINE_EXCEEDED:[^\n]*(?:Barrier|GetKeyValue|connect)|Timed out waiting for (?:all )?(?:clients|tasks|workers|processes|replicas)|waiting for all (?:participants|replicas|workers) to (?:join|arrive)", "a host or process of the job was not started, or did not come"),
     Sign(r"\bnever (?:started|came up|launched|scheduled)|\b(?:still (?:being )?|image is being )(?:pull(?:ing|ed)|starting|queued|waiting for resources)|queued and waiting for resources|waiting for (?:resources|allocation)|Waiting for job \d+ to start|\b(?:ranks?|workers?|pods?|nodes?|replicas?|jobs?|tasks?)\b[^\n]{0,40}\bnot (?:yet )?(?:started|launched|scheduled)\b", "a rank was not started", until=r"has been allocated resources"),
     Sign(r"not enough slots available|No available node types|cannot be scheduled|insufficient (?:nvidia\.com/gpu|resources|cpu)|placement group[^\n]{0,60}(?:pending|not ready|timed out|infeasible)|\bPending\b[^\n]{0,40}pods?|pods?\b[^\n]{0,60}\b(?:Pending|ImagePullBackOff|ContainerCreating|CrashLoopBackOff|Init:)", "a rank could not be started", until=_PLACED),
     Sign(r"\b(?:one|some|two|\d+)\b[^\n]{0,30}(?:nodes?|ranks?|workers?|pods?|processes)\b[^\n]{0,40}(?:never|not|did(?:n't| not)|fail\w* to|yet to)[^\n]{0,30}(?:start|launch|join|arriv|connect|register|come up|reach)\w*", "somebody did not arrive", prose=True),
@@ -47,6 +49,9 @@ _SIGNS = (
     Sign(r"\bonly (?:\d+|one|two|three|four|half|some)\b[^\n]{0,30}\b(?:processes|workers|ranks|nodes|tasks|of them)\b[^\n]{0,30}\b(?:started|launched|running|exists?|spawned|came)\b|\bwaiting for \d+ more\b", "fewer were started than are waited for", prose=True),
     Sign(r"\b(?:waiting|waits?|blocked|stuck|hang\w*|hung|stands?|stays?|sits?|stops?)\b[^\n]{0,40}(?:init_process_group|new_group|rendezvous|_store_based_barrier|init_device_mesh|ncclCommInitRank|all (?:nodes|ranks|workers|peers) to (?:join|connect|arrive))", "ranks wait in the meeting", prose=True),
     Sign(r"\b(?:nnodes|nproc[_-]per[_-]node|world[_ ]size|WORLD_SIZE|node[_ ]rank)\b[^\n]{0,60}(?:wrong|mismatch|differ|expect\w*|but only|instead of|not equal)", "counts do not fit", prose=True),
+    Sign(r"CreateSession still waiting for response from worker|Waiting for \d+ local, [1-9]\d* remote core engine proc|barrier stage that requires more slots|step creation (?:temporarily|still) disabled|Only \d+/\d+ workers arrived|ranks? \d[\d, ]* (?:has|have) not (?:joined|connected|registered) (?:yet|so far)", "some of those who are waited for have not come", passing=True, until=r"Start(?:ing)? master session|READY from \w+ core engine|Application startup complete|step created"),
+    Sign(r"ORTE was unable to reliably start|ssh exited with exit code \d+|(?:orted|prted|hydra_pmi_proxy|hydra_bstrap_proxy|pmi_proxy|dask-worker|torchrun|deepspeed)(?:: | - |: orden |: Befehl )?(?:command )?not found", "the processes of a host could not be started", anywhere=(r"\b(?:_store_based_barrier|init_process_group|_create_c10d_store|_rendezvous|init_distributed|PMIx?_Fence|MPI_Init\w*|ompi_mpi_init) \(",)),
+    Sign(r"Connecting to rank \d+ failed, waiting for (?:[4-9]\d\d|\d{4,}) milliseconds", "a peer does not listen yet", POSSIBLE, until=r"Connected to rank \d"),
     Sign(r"RendezvousTimeoutError|[Rr]endezvous[^\n]{0,30}timed out|Timed out[^\n]{0,40}(?:waiting for|joining)[^\n]{0,40}(?:clients|workers|nodes|peers|rendezvous)", "the meeting timed out"),
     Sign(r"client socket has timed out after|failed to connect to \[?[\w.:-]+\]?:\d+ \(errno", "the meeting point was not reached", POSSIBLE),
     Sign(r"(?:_store_based_barrier|init_process_group|_rendezvous|next_rendezvous|_new_process_group_helper|new_group) \(", "a rank stands in the meeting", POSSIBLE),
@@ -125,20 +130,30 @@ def _initialising(case: Case) -> Finding | None:
 def _standing(case: Case) -> Finding | None:
     found = [doing for doing in doings(case) if doing.kind != "unknown" and _is_rank(doing)]
     meeting = in_kind(found, Wait.RENDEZVOUS.value)
-    others = [doing for doing in found if doing not in meeting]
+    others = [doing for doing in found if doing not in meeting and not _left_by_error(doing)]
     if not meeting or case.snapshot.live:
         return None
     late = RankSet(rank for doing in others for rank in doing.ranks)
-    if others and len(others) <= len(meeting):
-        return simple(
-            RULE,
-            f"{ranks_phrase(late) if late else 'a rank'} stands before the meeting, in which the others wait",
-            LIKELY,
-            [doing.text for doing in others[:2]],
-            _STEPS,
-            late,
-        )
+    if others and (len(others) <= len(meeting) or (late and len(late) < sum(map(_size, meeting)))):
+        title = f"{ranks_phrase(late) if late else 'a rank'} stands before the meeting, in which the others wait"
+        found_apart = simple(RULE, title, LIKELY, [doing.text for doing in others[:2]], _STEPS, late)
+        return replace(found_apart, compared=seen_apart(case) and only_slow.moved(case) is None)
     return None
+
+
+def _size(doing: Doing) -> int:
+    return len(doing.ranks) or doing.count or 1
+
+
+# What a rank says that was in the meeting, or past it, when its store went away.
+_OF_STORE = re.compile(
+    r"store->get|\bDist(?:Network|Store)Error|recvValue|sendBytes|recvVector|TCPStore|Socket Timeout|Connection (?:reset|closed)|Broken pipe",
+    re.I,
+)
+
+
+def _left_by_error(doing: Doing) -> bool:
+    return doing.kind == "exception" and _OF_STORE.search(doing.text) is not None
 
 
 def _is_rank(doing: Doing) -> bool:
@@ -148,7 +163,7 @@ def _is_rank(doing: Doing) -> bool:
 
 # A scheduler says so also while it makes room; what was scheduled then has its devices.
 _NO_DEVICES = Sign(
-    r"Waiting for creating a placement group|No available node types can fulfill|current node has no \w+ available|Insufficient (?:nvidia\.com/gpu|cpu|memory)",
+    r"Waiting for creating a placement group|barrier task ?set requires \d+ slots, while the total number of available slots|No available node types can fulfill|current node has no \w+ available|Insufficient (?:nvidia\.com/gpu|cpu|memory)",
     "the workers wait for devices",
     until=_PLACED,
 )
@@ -224,7 +239,7 @@ def _number(pattern: re.Pattern[str], text: str) -> int | None:
 
 _ARRIVED = re.compile(
     r"\b(?P<have>\d{1,6}) ?(?:of|/|out of) ?(?P<want>\d{1,6}) (?:\w+ ){0,2}(?:workers?|ranks?|nodes?|clients?|peers?|processes|members?|hosts?|agents?|pods?|replicas?|tasks?)?"
-    r"(?: (?:are|is|have|has))? ?(?:ready|joined|connected|arrived|registered|up|started|running|checked in)\b(?! (?:and|or) queued| (?:tasks?|jobs?|requests?|slots?)\b)|"
+    r"(?: (?:are|is|have|has))? ?(?:ready|joined|connected|arrived|registered|up|started|running|checked in)\b(?!\W?[=:])(?! (?:and|or) queued| (?:tasks?|jobs?|requests?|slots?)\b)|"
     r"\b(?:ready|joined|connected|arrived|registered|alive)\W{1,3}(?P<have_>\d{1,6}) ?(?:of|/) ?(?P<want_>\d{1,6})\b",
     re.IGNORECASE,
 )

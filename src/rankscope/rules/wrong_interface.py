@@ -37,7 +37,7 @@ from ._text import HALTS, POSSIBLE, Hit, Sign, finding, hits, make_rule
 
 _LOCAL = r"(?:127\.0\.[01]\.1|::1|localhost|\blo\b|docker0|virbr\d|172\.1[78]\.0\.\d|169\.254\.)"
 # Addresses of bridges that container runtimes and virtual machines make on each host for itself, and those without a network.
-_BRIDGE = r"(?:172\.1[78]\.0\.\d+|192\.168\.122\.\d+|10\.88\.0\.\d+|169\.254\.\d+\.\d+|fe80:[\w:%]*)"
+_BRIDGE = r"(?:172\.1[78]\.0\.\d+|192\.168\.122\.\d+|192\.168\.65\.\d+|10\.0\.2\.15|10\.88\.0\.\d+|169\.254\.\d+\.\d+|fe80:[\w:%]*)"
 _LOST = r"(?:refused|timed out|[Tt]imeout|failed|unreachable|No route|can ?not (?:be )?(?:reach|connect)\w*)"
 _MANY = r"(?:nodes?|hosts?|machines?|pods?|instances?)\b|size=(?:[2-9]|\d\d)|nranks|--nnodes|node\d|host\w* \w+:"
 _SIGNS = (
@@ -53,9 +53,9 @@ _SIGNS = (
     Sign(r"Match incoming connection from[^\n]*(?:failed|not match)|dropped inbound connection|Unable to find reachable pairing between local and remote interfaces|btl[: ]tcp[^\n]*(?:unreachable proc|no route|invalid interface|does not match any)|HYDU_sock_connect[^\n]*(?:unable to connect|refused)|unable to connect from \S+ to \S+ \((?:Connection refused|No route)",
          "MPI advertised an address that its packets do not come from, or that leads nowhere"),
     Sign(r"Unable to resolve hostname to a \(?local\)? address|Using the loopback address as fallback", "the host's name leads to no address of its own, and loopback is announced"),
-    Sign(r"connectFullMesh failed[^\n]*no error", "the ranks could not connect to each other", unless=(r"Connection (?:refused|reset)|Killed|out of memory",)),
+    Sign(r"connectFullMesh failed[^\n]*no error", "the ranks could not connect to each other", unless=(r"Connection (?:refused|reset|timed out)|No route to host|Killed|out of memory",)),
     Sign(r"(?:bind|listen|server socket)[^\n]*(?:Cannot assign requested address|errno:? ?99\b|EADDRNOTAVAIL)|(?:Cannot assign requested address|\[Errno 99\])[^\n]*(?:bind|listen)", "the address to listen at is none of this host's"),
-    Sign(r"Every node should have a unique IP address|This node has an IP address of \S+[^\n]*(?:cannot|can not|could not) find|accepted a TCP connection from what appears to be a\w* another Open MPI process|received unexpected process identifier", "a framework says that the addresses of the nodes are not right"),
+    Sign(r"Every node should have a unique IP address|This node has an IP address of \S+[^\n]*(?:cannot|can not|could not) find|accepted a TCP connection from what appears to be (?:an?\s+)?(?:another\s+)?Open MPI process|received unexpected process identifier", "a framework says that the addresses of the nodes are not right"),
     Sign(r"\b(?:NCCL|GLOO|TP|HCCL|BKCL|MSCCL|UCCL)_SOCKET_IFNAME\b|\bUCX_NET_DEVICES\b|\b(?:VLLM_HOST|HCCL_IF|SGLANG_HOST|RAY_NODE)_IP\b|\b(?:btl|oob)_tcp_if_\w+|--(?:interface|node-ip-address|network-interface)\b|\binterface=|\bcontact[-_]address\b|(?:--net(?:work)?[= ]host\b)|/etc/hosts\b", "naming the interface or address cures it", cures=True),
     Sign(r"\b(?:NCCL|gloo|MPI|ray|UCX|HCCL|RCCL|it|library|framework)\b[^\n]{0,16}\b(?:took|takes|picks?|picked|chooses?|chose|selects?|selected|binds?(?: to)?|bound(?: to)?|settles? on)\b[^\n]{0,24}\b(?:ib\d+|docker\d?|virbr\d|lo|loopback|wlan\d|tun\d|br-\w+|veth\w+|cni\d|flannel\S*|eth\d+|en[ops]\w+|bond\d)\b", "the library took an interface that others cannot reach", anywhere=(HALTS,), prose=True),
     Sign(r"Connect(?:ing)? to (?:172\.1[78]\.0\.\d+|169\.254\.\d+\.\d+|fe80:[\w:%]+)<?\S* (?:failed|timed out|refused)|(?:remote|peer|connect\w*)[^\n]{0,20}(?:fe80:|169\.254\.|172\.1[78]\.0\.1\b)[^\n]*(?:fail|refused|timed out|No route|unreachable)", "a connection goes to an address that only its own host knows"),
@@ -68,8 +68,10 @@ _SIGNS = (
     Sign(r"gloo[^\n]*(?:getaddrinfo|Name or service not known|unable to resolve)|resolve hostname[^\n]*loopback|hostname[^\n]{0,30}(?:does not|cannot be|could not be|can't be) resolve(?!\w* (?:from|on|by|at|in) )", "the own name of a host leads nowhere", prose=False),
     Sign(r"connectFullMesh failed", "the ranks could not connect to each other", POSSIBLE),
     Sign(r"\binterface \S+ (?:doesn't|does not|has no|did not) (?:have|exist|IPv)|is not a valid network interface|(?:get|found?) (?:host|local|device) ip fail\w*|[Nn]o available (?:interface|ip)|Get host ?ip[^\n]*fail|\bEI0009\b", "no interface fits the setting"),
-    Sign(r"\[Errno 99\]|Cannot assign requested address: \(", "the address to listen at is none of this host's", unless=(r"\b(?:ephemeral|TIME_WAIT|local port)",)),
+    Sign(r"\[Errno 99\]|Cannot assign requested address: \(", "the address to listen at is none of this host's", unless=(r"\b(?:ephemeral|TIME[-_]WAIT|local port|ip_local_port_range)|\btimewait \d{4,}",)),
     Sign(r"\b(?:announce[sd]?|advertis\w+|register(?:s|ed)?(?: itself)?(?: as| at)?|Start worker at|contact address|Listening to|reachable at|publishes?)\b\W{0,5}(?:[a-z]+://)?127\.0\.[01]\.1", "a worker announces a loopback address", anywhere=(r"\b(?:another|other|second|remote|two|both|different) (?:machine|host|node|server|VM)s?\b|--?nnodes|nodes?=[2-9]",)),
+    Sign(r"(?:Start worker at|Listening to): +\w+://127\.0\.0\.1:\d+(?:[^\n]*\n){1,8}?[^\n]*(?:Waiting to connect to|Registered to): +\w+://(?!127\.)\d", "a worker announces a loopback address"),
+    Sign(r"[Rr]egister worker[^\n]*//127\.0\.0\.1:\d+|failed during get data with \w+://127\.0\.0\.1:\d+", "a worker announces a loopback address", anywhere=(r"//(?!127\.)\d+\.\d+\.\d+\.\d+:\d+|\((?!127\.)\d+\.\d+\.\d+\.\d+:8786\)",)),
     Sign(r"btl[:_ ]tcp\w*[^\n]*connect\(\) to \S+ failed: (?:No route|Network is unreachable|Connection refused|Connection timed out)", "MPI advertised an address that its packets do not come from, or that leads nowhere", anywhere=(r"mpi(?:run|exec)[^\n]*(?:-H\b|--?host|-hostfile|--?machinefile)|\]\[\[\d+,\d+\],[1-9]\d*\]",)),
     Sign(r"\bresolv\w+ [^\n]{0,24}\bto (?:127\.|localhost|loopback|::1|169\.254)", "a name leads to loopback", prose=True),
     Sign(r"\b(?:address|IP|interface|NIC|subnet|network)\b[^\n]{0,30}\b(?:that|which)\b[^\n]{0,30}\b(?:cannot|can't|can not|could not|is not|not) (?:be )?(?:reach\w*|rout\w*|connect\w*)", "the address that is announced is not reached by the others", prose=True),

@@ -5,6 +5,9 @@ from __future__ import annotations
 TABLE = """
 torch_xla/core/xla_model.py
     collective: rendezvous all_reduce all_gather all_to_all reduce_scatter mesh_reduce reduce_gradients
+    device: mark_step wait_device_ops
+torch_xla/torch_xla.py
+    device: sync
 horovod/torch/mpi_ops.py
     collective: *
 horovod/common/basics.py
@@ -20,6 +23,36 @@ mpi4py/MPI.pyx
         Waitall waitall Waitany waitany
     rendezvous: Split Create Dup Create_group Split_type Merge Connect Accept Spawn Init Init_thread
     exit: Finalize
+mpi4py/MPI/Comm.pyx
+    collective: Allreduce allreduce Allgather allgather Allgatherv Alltoall alltoall Alltoallv Alltoallw Barrier barrier
+        Bcast bcast Gather gather Gatherv Reduce reduce Reduce_scatter Reduce_scatter_block Scatter scatter Scatterv Scan
+        scan Exscan exscan Fence Open Close Read_all Write_all Read_at_all Write_at_all Read_ordered Write_ordered Set_view
+        Set_size Preallocate Allocate Allocate_shared
+    lock: Lock Lock_all
+    p2p: Send Recv send recv Ssend ssend Bsend Rsend Sendrecv sendrecv Sendrecv_replace Probe probe Mprobe mprobe Wait wait
+        Waitall waitall Waitany waitany
+    rendezvous: Split Create Dup Create_group Split_type Merge Connect Accept Spawn Init Init_thread
+    exit: Finalize
+mpi4py/MPI.src/Comm.pyx
+    collective: Allreduce allreduce Allgather allgather Allgatherv Alltoall alltoall Alltoallv Alltoallw Barrier barrier
+        Bcast bcast Gather gather Gatherv Reduce reduce Reduce_scatter Reduce_scatter_block Scatter scatter Scatterv Scan
+        scan Exscan exscan Fence Open Close Read_all Write_all Read_at_all Write_at_all Read_ordered Write_ordered Set_view
+        Set_size Preallocate Allocate Allocate_shared
+    lock: Lock Lock_all
+    p2p: Send Recv send recv Ssend ssend Bsend Rsend Sendrecv sendrecv Sendrecv_replace Probe probe Mprobe mprobe Wait wait
+        Waitall waitall Waitany waitany
+    rendezvous: Split Create Dup Create_group Split_type Merge Connect Accept Spawn Init Init_thread
+    exit: Finalize
+mpi4py/MPI/Request.pyx
+    p2p: Wait wait Waitall waitall Waitany waitany Waitsome waitsome Probe probe
+mpi4py/MPI.src/Request.pyx
+    p2p: Wait wait Waitall waitall Waitany waitany Waitsome waitsome Probe probe
+mpi4py/MPI/Win.pyx
+    collective: Fence Allocate Allocate_shared Create Free
+    lock: Lock Lock_all
+mpi4py/MPI.src/Win.pyx
+    collective: Fence Allocate Allocate_shared Create Free
+    lock: Lock Lock_all
 deepspeed/comm/comm.py
     collective: @collectives
     p2p: @p2p
@@ -36,7 +69,7 @@ deepspeed/runtime/zero/stage_1_and_2.py
     collective: allreduce_bucket average_tensor allreduce_and_scatter
 deepspeed/runtime/zero/partition_parameters.py
     collective: all_gather_coalesced _all_gather_dtype _allgather_params _allgather_params_coalesced _dist_allgather_fn
-        _partition_gradient
+        _partition_gradient wait
 deepspeed/runtime/zero/partitioned_param_coordinator.py
     collective: __all_gather_params __all_gather_params_
 deepspeed/runtime/comm/coalesced_collectives.py
@@ -103,6 +136,14 @@ jax/experimental/multihost_utils.py
     collective: sync_global_devices broadcast_one_to_all process_allgather assert_equal
 jax/_src/distributed.py
     rendezvous: initialize
+orbax/checkpoint/multihost/utils.py
+    collective: sync_global_processes reached_preemption broadcast_one_to_all barrier_sync_fn
+orbax/checkpoint/utils.py
+    collective: sync_global_devices sync_global_processes broadcast_one_to_all
+jax/_src/array.py
+    device: block_until_ready _value __array__
+jax/_src/api.py
+    device: block_until_ready
 ray/_private/worker.py
     condition: get wait get_objects
     idle: main_loop
@@ -113,6 +154,10 @@ keras/utils/data_utils.py
     data: get
 keras/src/trainers/data_adapters/py_dataset_adapter.py
     data: get
+py4j/clientserver.py
+    socket: send_command
+py4j/java_gateway.py
+    socket: send_command
 mxnet/gluon/data/dataloader.py
     data: __next__
 paddle/io/dataloader/dataloader_iter.py

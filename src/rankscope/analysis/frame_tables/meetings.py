@@ -80,6 +80,15 @@ oneccl_bindings_for_pytorch/__init__.py
 cupyx/distributed/_nccl_comm.py
     collective: all_reduce all_gather all_to_all barrier broadcast gather reduce reduce_scatter scatter
     p2p: send recv send_recv
+    rendezvous: __init__ _init_with_tcp_store _init_with_mpi init_process_group
+cupyx/distributed/_init.py
+    rendezvous: init_process_group
+cupy_backends/cuda/libs/nccl.pyx
+    rendezvous: __init__ initAll
+vllm/v1/engine/utils.py
+    rendezvous: wait_for_engine_startup
+torch/distributed/elastic/rendezvous/etcd_rendezvous.py
+    rendezvous: *
 xgboost/collective.py
     collective: allreduce broadcast
     rendezvous: init

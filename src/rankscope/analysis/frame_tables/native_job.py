@@ -5,7 +5,8 @@ from __future__ import annotations
 TABLE = """
 store: c10d::TCPStore::* c10d::detail::TCPClient::* c10d::detail::Socket* c10d::PrefixStore::*
     c10d::FileStore::* c10d::Store::*
-device: cuFreeHost cuMemFreeHost cuMemAllocHost* cuMemHostAlloc cuMemHostRegister* cudaMallocHost cudaFreeAsync
+device: cuGraphInstantiate* cudaGraphInstantiate* cudaGraphExecDestroy cuGraphExecDestroy hipGraphInstantiate*
+    cuFreeHost cuMemFreeHost cuMemAllocHost* cuMemHostAlloc cuMemHostRegister* cudaMallocHost cudaFreeAsync
     cuKernelSetAttribute cuKernelGetFunction cuFuncSetAttribute cuFuncGetAttribute* cudaFuncGetAttributes
     cudaFuncSetAttribute cudaIpcCloseMemHandle cuIpcOpenMemHandle* cuGraphLaunch cudaGraphLaunch cublasCreate*
     cublasLtCreate cuCtxDestroy* hipModuleLoad* hipMemcpyAsync hipHostFree hipHostMalloc
@@ -31,17 +32,33 @@ collective: gloo::allreduce gloo::allgather* gloo::alltoall* gloo::barrier gloo:
     MPI_Scatter* MPI_Ibarrier HcclAllReduce* HcclBroadcast* HcclAllGather* HcclReduceScatter* HcclAlltoAll* HcclBarrier
     ccl::allreduce* ccl::barrier* xla::gpu::NcclCommunicator* xla::gpu::RunAllReduce* xla::gpu::RunAllGather*
     xla::gpu::RunReduceScatter* xla::gpu::RunAllToAll*
-p2p: pt2pt_* ccl::pt2pt* ccl::send* ccl::recv* onecclSend onecclRecv
+    nvshmem_barrier* nvshmemx_barrier* nvshmemi_barrier* nvshmem_sync* nvshmemx_sync* shmem_barrier_all pshmem_barrier_all
+    mpi_allreduce_ mpi_barrier_ mpi_bcast_ mpi_reduce_ mpi_allgather_ mpi_allgatherv_ mpi_alltoall_ mpi_alltoallv_ mpi_gather_
+    mpi_gatherv_ mpi_scatter_ mpi_scatterv_ pmpi_allreduce_ pmpi_barrier_ pmpi_bcast_ pmpi_reduce_ pmpi_allgather_
+    pmpi_allgatherv_ pmpi_alltoall_ pmpi_alltoallv_ pmpi_gather_ pmpi_gatherv_ pmpi_scatter_ pmpi_scatterv_ PMPI_ALLREDUCE
+    PMPI_BARRIER PMPI_BCAST PMPI_REDUCE PMPI_ALLGATHER PMPI_ALLTOALL PMPI_GATHER PMPI_SCATTER PMPI_Win_fence MPI_Win_fence
+    PMPI_File_write_all* PMPI_File_read_all* PMPI_File_write_at_all* PMPI_File_read_at_all*
+    rabit::* xgboost::collective::* LightGBM::Network::* upcxx::barrier*
+    gasnet_barrier_wait chpl_comm_barrier c10d::ProcessGroupMPI::WorkMPI::wait ncclReduceScatter*
+p2p: MPI_Wait MPI_Waitall MPI_Waitany PMPI_Waitany PMPI_Waitsome MPI_Waitsome MPI_Probe PMPI_Mprobe MPI_Mprobe MPI_Ssend
+    PMPI_Rsend MPI_Bsend PMPI_Bsend mpi_send_ mpi_recv_ mpi_ssend_ mpi_sendrecv_ mpi_wait_ mpi_waitall_ mpi_probe_
+    pmpi_send_ pmpi_recv_ pmpi_ssend_ pmpi_sendrecv_ pmpi_wait_ pmpi_waitall_ pmpi_probe_ PMPI_SEND PMPI_RECV PMPI_SSEND
+    PMPI_SENDRECV PMPI_WAIT PMPI_WAITALL
+    pt2pt_* ccl::pt2pt* ccl::send* ccl::recv* onecclSend onecclRecv
     HcclSend HcclRecv ncclSend ncclRecv MPI_Send MPI_Recv PMPI_Send PMPI_Recv PMPI_Ssend MPI_Sendrecv PMPI_Sendrecv PMPI_Wait
     PMPI_Waitall PMPI_Probe c10d::ProcessGroupGloo::SendWork::wait c10d::ProcessGroupGloo::RecvWork::wait
-rendezvous: HcclCommInitRootInfo* HcclCommInitClusterInfo* ncclCommInitRank*
-    ncclCommInitAll ncclCommSplit bootstrapInit bootstrapAllGather bootstrapBarrier
+rendezvous: LightGBM::Linkers::Construct LightGBM::Network::Init rabit::engine::AllreduceBase::ConnectTracker
+    rabit::engine::AllreduceBase::ReConnectLinks HcclCommInitRootInfo* HcclCommInitClusterInfo* ncclCommInitRank*
+    ncclCommInitAll ncclCommSplit bootstrapRoot bootstrapInit bootstrapAllGather bootstrapBarrier
     gloo::rendezvous::* MPI_Init* PMPI_Init* MPI_Comm_split PMPI_Comm_split* PMPI_Comm_dup MPI_Comm_spawn
 exit: __run_exit_handlers __GI_exit __cxa_finalize Py_FinalizeEx Py_Finalize Py_RunMain_finalize
     finalize_modules _PyGC_CollectNoFail wait_for_thread_shutdown atexit_callfuncs MPI_Finalize PMPI_Finalize
     ncclCommAbort ncclCommDestroy ncclCommFinalize c10d::ProcessGroupNCCL::shutdown
     c10d::ProcessGroupNCCL::abort* c10d::ProcessGroupNCCL::~ProcessGroupNCCL _dl_fini
-compile: llvm::* mlir::* triton::* nvrtcCompileProgram nvPTXCompilerCompile ptxas cuLinkComplete
+compile: llvm::* mlir::* triton::* nvrtcCompileProgram nvPTXCompilerCompile ptxas cuLinkComplete __cuda_CallJitEntryPoint
+    nvJitLinkComplete hiprtcCompileProgram amd_comgr_do_action miopen::solver::GenericSearch* miopenFindConvolution* miopen::ConvolutionDescriptor::FindConv*
+    miopen::conv::ConvolutionDescriptor::FindConv* cudnnFindConvolution* nvvmCompileProgram
+    xla::Compiler::* xla::gpu::GpuCompiler::* xla::cpu::CpuCompiler::* clBuildProgram zeModuleCreate
 backward: torch::autograd::Engine::execute torch::autograd::python::PythonEngine::execute THPEngine_run_backward
 idle: torch::autograd::Engine::thread_main torch::autograd::Engine::thread_init c10::ThreadPool::main_loop
     ncclProxyService* ncclProxyProgress c10d::ProcessGroupNCCL::ncclCommWatchdog
