@@ -104,14 +104,14 @@ _PATIENCE_S = 4.0
 
 def _may_run_on(found: Found, snapshot: Snapshot) -> bool:
     """Whether it is a lone program, or somebody stands in a call that waits at full speed, or asks again and again."""
-    from .analysis.asking import FILES
+    from .analysis.asking import may_ask
     from .model.evidence.stacks import MPI, PythonStacks
 
     if found.job.launcher == discover.ALONE:
         return True
     records = (item.record for sweep in snapshot.sweeps[-1:] for item in sweep.items)
     threads = (thread for one in records if isinstance(one, PythonStacks) for thread in one.threads)
-    return any(frame.file.endswith((MPI, *FILES)) for thread in threads for frame in thread.stack)
+    return any(may_ask(one) or any(frame.file.endswith(MPI) for frame in one.stack) for one in threads)
 
 
 def _look_on(

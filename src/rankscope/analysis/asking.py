@@ -1,4 +1,4 @@
-"""Waits in which a library asks again and again: for what a person types, for the result of a task or pool, for a lock.
+"""Waits in which a library asks again and again: for what a person types, for the result of a task or pool, a lock, peers.
 
 Such a thread wakes all the time, so that the kernel knows no age of its wait. What tells is that look after look finds it at the
 same place of the job's code, with the same values around it.
@@ -14,6 +14,7 @@ from ..model.evidence.threads import Threads
 from ..model.process import ProcessRef, Role
 from .frame_tables import Kind
 from .identity import birth, module_path_of
+from .meeting_points import LOCAL, all_meet_in_files, meets_in_file
 from .pools import at_rest, polls_pool
 from .standing import Standing, stand
 from .threads import ThreadView, views
@@ -38,6 +39,11 @@ _FREE = {("billiard/pool.py", "workloop")}
 FILES = (
     "ray/_private/worker.py", "celery/result.py", "ipykernel/kernelbase.py", "distributed/utils.py", "joblib/parallel.py",
 )  # fmt: skip
+
+
+def may_ask(thread: PythonThread) -> bool:
+    """Whether a thread stands where libraries ask again and again."""
+    return any(frame.file.endswith(FILES) for frame in thread.stack) or any(one.name == LOCAL for one in thread.locals)
 
 
 def awaits_result(standing: Standing) -> bool:
@@ -90,8 +96,8 @@ def _tasks_beside(standing: Standing) -> tuple[Standing, ...]:
 def asked_s(standing: Standing) -> float | None:
     """For how long every look has found it at one place of the job's code, asking; None where one did not."""
     times = [one.uptime_s for one in standing.member.over_time(Threads)]
-    asks = standing.kind is Kind.INPUT or awaits_result(standing) or polls_pool(standing)
-    if standing.wait.user < 0 or not asks:
+    asks = (awaits_result, polls_pool, meets_in_file)
+    if standing.wait.user < 0 or not (standing.kind is Kind.INPUT or any(one(standing) for one in asks)):
         return None
     first, last = (times[0], times[-1]) if times else (None, None)  # a dump that somebody saved has no clock
     if first is None or last is None or len(set(_places(standing))) != 1:
@@ -115,7 +121,15 @@ def left_s(standings: Iterable[Standing], enough_s: float) -> float | None:
     """How much longer to look until those who ask count as stuck; None where nobody asks whom nobody answers."""
     every = tuple(standings)
     pools = (one for one in every if polls_pool(one) and at_rest(one, every))
-    asking = (*(one for one in every if one.kind is Kind.INPUT), *tasks_in_wait(every), *pools)
+    return _left_s((*(one for one in every if one.kind is Kind.INPUT), *tasks_in_wait(every), *pools), enough_s)
+
+
+def meeting_left_s(standings: Iterable[Standing], enough_s: float) -> float | None:
+    """The same for ranks that all ask a file for each other."""
+    return _left_s(all_meet_in_files(standings), enough_s)
+
+
+def _left_s(asking: tuple[Standing, ...], enough_s: float) -> float | None:
     ages = [max(one.still_s or 0.0, seen) for one in asking if (seen := asked_s(one)) is not None]
     if not asking or len(ages) < len(asking):
         return None

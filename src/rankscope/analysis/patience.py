@@ -15,12 +15,18 @@ def left_s(case: Case) -> float | None:
     again; None where it moves, or has been there so long."""
     snapshot = case.snapshot
     if case.ranks:
-        return spinning.left_s(case.standings.values(), case.stuck_after_s) if snapshot.complete else None
+        return _ranks_left_s(case) if snapshot.complete else None
     standing = case.standings.get(snapshot.job.root) if snapshot.job.root is not None else None
     lasted = spins_s(standing) if standing is not None and snapshot.complete and snapshot.sweeps else None
     if lasted is None:
         return asking.left_s(case.standings.values(), case.stuck_after_s) if snapshot.complete else None
     return None if case.stuck(lasted) else case.stuck_after_s - lasted
+
+
+def _ranks_left_s(case: Case) -> float | None:
+    standings = case.standings.values()
+    spun_s = spinning.left_s(standings, case.stuck_after_s)
+    return spun_s if spun_s is not None else asking.meeting_left_s(standings, case.stuck_after_s)
 
 
 def followed(snapshot: Snapshot, later: Snapshot, slept_s: float) -> Snapshot:

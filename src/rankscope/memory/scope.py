@@ -20,18 +20,19 @@ _TELLING = (
 )
 
 
-# The paths of lock files are no secrets and decide who is to blame: (file, function) → the local that holds it, and the
-# attribute of it where the local is an object.
-_LOCK_PATHS = {
-    ("/torch/utils/file_baton.py", "wait"): ("self", "lock_file_path"),
-    ("/filelock/_api.py", "acquire"): ("lock_filename", ""),
-    ("/filelock/_api.py", "_poll_until_acquired"): ("lock_filename", ""),
+# Paths of lock files and addresses of meeting points are no secrets and decide who is to blame: (file, function) → the local that
+# holds it, the attribute of it where the local is an object, and what it is told as, with its type.
+_TOLD = {
+    ("/torch/utils/file_baton.py", "wait"): ("self", "lock_file_path", "lock file", "path"),
+    ("/filelock/_api.py", "acquire"): ("lock_filename", "", "lock file", "path"),
+    ("/filelock/_api.py", "_poll_until_acquired"): ("lock_filename", "", "lock file", "path"),
+    ("/torch/distributed/distributed_c10d.py", "init_process_group"): ("init_method", "", "meeting point", "address"),
 }
 
 
-def lock_path(file: str, function: str) -> tuple[str, str] | None:
-    """Where a frame of this function keeps the path of the lock file it waits for; None for all others."""
-    for (suffix, name), place in _LOCK_PATHS.items():
+def told(file: str, function: str) -> tuple[str, str, str, str] | None:
+    """Where a frame of this function keeps what it waits at, and how that is called; None for all others."""
+    for (suffix, name), place in _TOLD.items():
         if file.endswith(suffix) and function.rsplit(".", 1)[-1] == name:
             return place
     return None

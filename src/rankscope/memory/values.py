@@ -56,14 +56,14 @@ class Values:
                 if count >= LOCALS_LIMIT:
                     return
                 yield Local(depth, name, value, kind)
-            yield from self._lock_path(depth, frame, code)
+            yield from self._told(depth, frame, code)
             yield from self._group_ranks(depth, frame, code)
         except (Unreadable, struct.error):
             return
 
-    def _lock_path(self, depth: int, frame: RawFrame, code: Code) -> Iterator[Local]:
-        """The lock file that a known waiting function polls, as a local called ``lock file``."""
-        place = scope.lock_path(code.file, code.name)
+    def _told(self, depth: int, frame: RawFrame, code: Code) -> Iterator[Local]:
+        """The path or address at which a known function waits, as a local called ``lock file`` or ``meeting point``."""
+        place = scope.told(code.file, code.name)
         objects = self._objects
         for name, index, is_cell in self._slots(code) if place else ():
             if place and name == place[0]:
@@ -72,7 +72,7 @@ class Values:
                 if place[1] and pointer:
                     pointer = dicts.attribute(objects, pointer, place[1])
                 if pointer and self._kind(objects.memory.read_some(pointer, _HEAD)) == "str":
-                    yield Local(depth, "lock file", objects.text(pointer, PATH_LIMIT), "path")
+                    yield Local(depth, place[2], objects.text(pointer, PATH_LIMIT), place[3])
 
     def _group_ranks(self, depth: int, frame: RawFrame, code: Code) -> Iterator[Local]:
         """The process group that a call of torch.distributed was given, as a local called ``group ranks``: its name and ranks.
