@@ -93,12 +93,23 @@ def resolve(
     return tuple(_served(process, owners) for process in told)
 
 
+# Where the worker processes of loaders run, by their sources.
+_LOADER_LOOPS = {
+    ("torch/utils/data/_utils/worker.py", "_worker_loop"),
+    ("torchdata/stateful_dataloader/worker.py", "_worker_loop"),
+    ("paddle/io/dataloader/worker.py", "_worker_loop"),
+    ("paddle/fluid/dataloader/worker.py", "_worker_loop"),
+    ("nvidia/dali/_multiproc/worker.py", "worker"),
+    ("grain/_src/python/grain_pool.py", "_worker_loop"),
+}
+
+
 def _by_stack(process: Process, stacks: PythonStacks | None) -> Process:
     thread = main_thread(stacks, process.ref.pid) if stacks else None
     if thread is None or process.role not in (Role.OTHER, Role.DATALOADER_WORKER):
         return process
     names = [_name(frame) for frame in thread.stack]
-    if ("torch/utils/data/_utils/worker.py", "_worker_loop") in names:
+    if not _LOADER_LOOPS.isdisjoint(names):
         worker = local_of(thread, "torch/utils/data/_utils/worker.py", "_worker_loop", "worker_id")
         return dataclasses.replace(
             process, role=Role.DATALOADER_WORKER, worker=worker, owner=process.owner or process.parent

@@ -18,6 +18,7 @@ _THREAD_NAME = re.compile(r'"([^"]*)"')
 _TID = re.compile(r"^TID (\d+)(?: \"?(.*?)\"?)?:$")
 _LLDB_THREAD = re.compile(r"^\s*\*? ?thread #(\d+)(?:[:,] tid = (\d+|0x[0-9a-f]+))?(?:.*?name = '([^']*)')?")
 _FRAME = re.compile(r"^\s*(?:\(gdb\) )?#(\d+)\s+(?:0x[0-9a-fA-F]+\s+)?(?:in\s+)?(\S.*)$")
+_BARE = re.compile(r"^[A-Za-z_~][\w:~.@<>,*&$-]*(?: const)?$")
 _LLDB_FRAME = re.compile(r"^\s*\*? ?frame #(\d+): 0x[0-9a-fA-F]+ (\S+?)`(.+?)(?: \+ \d+)?(?: at (\S+?):(\d+).*)?$")
 _INFO = re.compile(
     r'^\*?\s*(\d+)\s+(?:Thread|LWP|process) .*?(?:\(LWP (\d+)\)|LWP (\d+))?\)?\s*(?:"([^"]*)")\s+(\S.*)$'
@@ -45,13 +46,14 @@ class Reader:
         self._frame: str | None = None
         self._pid: int | None = None
         self._order = 0
+        self._next = 0  # the number of the frame that would come next
         self._numbers: set[int] = set()
         self._listing = False  # lldb says where it stopped, before anybody asks it for backtraces
 
     def feed(self, line: Line) -> Iterator[Record]:
         text = line.text
         frame = _FRAME.match(text)
-        if frame and not _comment(text):
+        if frame and (not _comment(text) or self._goes_on(frame)):
             yield from self._next_frame(line, int(frame.group(1)), frame.group(2))
         elif lldb := _LLDB_FRAME.match(text):
             yield from self._next_frame(line, int(lldb.group(1)), None)
@@ -61,6 +63,10 @@ class Reader:
         else:
             yield from self.close()
             yield from self._head(line)
+
+    def _goes_on(self, frame: re.Match[str]) -> bool:
+        """Whether a name without arguments is the next frame of the stack that is being read: people cut them off."""
+        return self._open is not None and int(frame.group(1)) == self._next and bool(_BARE.match(frame.group(2)))
 
     def _head(self, line: Line) -> Iterator[Record]:
         text = line.text
@@ -104,6 +110,7 @@ class Reader:
         self._numbers.add(number)
 
     def _new(self, line: Line, tid: int | None, name: str | None) -> Building:
+        self._next = 0
         return Building(NAME, line, native=True, tid=tid, name=name or None, pid=self._pid, order=self._order)
 
     def _next_frame(self, line: Line, number: int, call: str | None) -> Iterator[Record]:
@@ -113,6 +120,7 @@ class Reader:
         if self._open is None:
             self._open = self._new(line, None, None)
         self._frame = call
+        self._next = number + 1
 
     def _add_lldb(self, found: re.Match[str]) -> None:
         assert self._open is not None

@@ -7,6 +7,7 @@ are joined, a tracker that uploads. One of them waits for a peer that is already
 ## How it is recognised
 Stacks in `Py_FinalizeEx`, `atexit`, `threading._shutdown`, `_python_exit`, `multiprocessing.util._exit_function`, `ncclCommAbort`, `ncclCommDestroy` or
 `destroy_process_group`; the log's last words are that the run finished. Some ranks have ended, others have not.
+A finalizer (`__del__`) at the root of a stack, which only a dying interpreter calls; a Java machine in `Threads::destroy_vm`.
 A shell's trace (`set -x`) that has passed `exit` and ends in a wait; ranks that disconnect from each other (UCX) while MPI is finalized.
 `'NoneType' object is not callable` in a listener's or pool's thread, `sys.meta_path is None`: it still runs while the interpreter ends.
 
@@ -21,15 +22,24 @@ Explicit tear-down with a time limit. Mechanism: https://github.com/pytorch/pyto
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ..analysis.accounts import accounts
+from ..analysis.case import Case
 from ..analysis.endings import TO_BE_ENDED
+from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frames import has
+from ..model.diagnosis import Finding
 from ._outcomes import BAD, cured_by
-from ._text import POSSIBLE, Sign, text_rule
+from ._text import POSSIBLE, Sign, finding, hits, make_rule
 
 _END = (
     r"(?:Py_FinalizeEx|Py_Finalize\b|Py_Exit|__run_exit_handlers|_dl_fini|__cxa_finalize|atexit_\w+|_run_exitfuncs|finalize_modules|"
     r"wait_for_thread_shutdown|_python_exit|_shutdown \((?:[^\n]*/)?threading|_exit_function|_run_finalizers|_terminate_pool|ncclCommAbort|ncclCommDestroy|"
     r"ncclCommFinalize|~ProcessGroup\w*|ProcessGroupNCCL::(?:shutdown|abort|~)|destroy_process_group|_shutdown_backend|(?<!without calling )(?<!completed )MPI_Finalize|"
-    r"cuDevicePrimaryCtxRelease|cudart::\S*~|globalState::~|_PyGC_CollectNoFail|PyImport_Cleanup|rpc\.shutdown|_teardown|_execute_onexit_table|LdrShutdownProcess|RtlExitUserProcess|ExitProcess\w*|__(?:hip|cuda)UnregisterFatBinary|_cancel_all_tasks|shutdown_default_executor|_do_shutdown \(|(?<!__cxa_)(?<!__internal_)(?<!pthread_)(?<!__new_)atexit|_exitfunc \(|(?:_stop_locked|__del__|_stop) \((?:[^\n]*/)?multiprocessing/resource_tracker)"
+    r"Threads::destroy_vm|jni_DestroyJavaVM|shutdownJVM \(|JPContext::shutdownJVM|cuDevicePrimaryCtxRelease|cudart::\S*~|globalState::~|_PyGC_CollectNoFail|PyImport_Cleanup|rpc\.shutdown|_teardown|_execute_onexit_table|LdrShutdownProcess|RtlExitUserProcess|ExitProcess\w*|__(?:hip|cuda)UnregisterFatBinary|_cancel_all_tasks|shutdown_default_executor|_do_shutdown \(|(?<!__cxa_)(?<!__internal_)(?<!pthread_)(?<!__new_)atexit|_exitfunc \(|(?:_stop_locked|__del__|_stop) \((?:[^\n]*/)?multiprocessing/resource_tracker)"
 )
 _DONE = (
     r"\b(?:done training|training (?:is )?(?:done|finished|complete\w*)|all (?:tests? )?(?:done|passed|finished)|(?:all|every|the last|its last) (?:tests?|epochs?|steps?|iterations?|jobs?|tasks?|rounds?|episodes?|items?|samples?|results?) (?:(?:is|are|was|were|has|have|been) ){0,2}(?:done|over|finished|complete[d]?|passed|written|printed|reported)|tests? (?:have )?pass(?:ed)?|\d+ passed\b|finished (?:training|successfully)|"
@@ -45,6 +55,8 @@ _LIBRARY_THREAD = r"(?:logging/handlers|multiprocessing/(?:queues|pool|managers|
 _OVERTIME = rf"{_LASTS}|\b(?:hang|hung|stuck|overtime)\b[^\n]{{0,12}}\d+ ?(?:s|seconds|min\w*|h|hours?|days?)\b|force[- ]killed|had to be killed"
 _SIGNS = (
     Sign(r"Exception ignored in:? <module 'threading'[^\n]*(?:\n[^\n]*){0,8}(?:_shutdown|KeyboardInterrupt)|Error in atexit\._run_exitfuncs", "the interpreter was interrupted while it ended"),
+    # Python calls a finalizer from no frame of its own only where it takes itself down.
+    Sign(r"^__del__ \([^\n]*\)\n\n", "a finalizer runs below no code of the program: the interpreter takes itself down", unless=(r"Watchdog caught|out of memory|fork\w*_child",)),
     Sign(_END, "the stack stands in the end of the program", unless=(r"_flush_std_streams|fork\w*_child|Out of memory|out of memory|exitcode: -9|PyGILState_Ensure|interpreter lock|gil_scoped",), prose=True),
     # While the interpreter ends it sets the names of modules to None: who still runs calls nothing, imports nothing, starts nothing.
     Sign(r"^(?:\w+\.)?TypeError: 'NoneType' object is not callable|^ImportError: sys\.meta_path is None, Python is likely shutting down|^RuntimeError: can't (?:create|start) new thread at interpreter shutdown|^RuntimeError: cannot schedule new futures after (?:interpreter )?shutdown", "a thread is still at work while the interpreter ends", also=(_LIBRARY_THREAD,), anywhere=(_OVERTIME,), unless=(r"Watchdog caught|out of memory",)),
@@ -70,7 +82,7 @@ _SIGNS = (
     Sign(r"process group has NOT been destroyed before", "the groups were not destroyed in order", POSSIBLE, anywhere=(_LASTS + _STOPPED,)),
     Sign(r"Exception ignored in:? <(?:module 'threading'|function _?(?:after|at)|bound method)[^\n]*", "something failed while the interpreter ended", POSSIBLE, also=(r"_shutdown|atexit|exit",)),
     Sign(r"\b(?:wandb|mlflow|neptune|comet|tensorboard)[^\n]{0,60}(?:finish|waiting for|uploading|sync\w*|shutdown|teardown)", "a tracker is being closed", POSSIBLE, anywhere=(_LASTS + _STOPPED,), prose=True),
-    Sign(r"^(?:finish|_on_finish|teardown|_teardown|_atexit_\w+|close|shutdown|stop|flush|join_\w+|__exit__|_cleanup) \((?:[^\n]*/)?(?:wandb|mlflow|neptune|comet_ml|clearml|tensorboard\w*|torch/utils/tensorboard|aim|sentry_sdk|opentelemetry|posthog|ray|dask|distributed|pyspark|vllm|sglang|lightning|pytorch_lightning|tritonclient)/", "a tracker or client is being closed",
+    Sign(r"^(?:finish|_on_finish|teardown|_teardown|_atexit_\w+|close|shutdown|stop|flush|join_\w+|__exit__|_cleanup|remove) \((?:[^\n]*/)?(?:loguru|logging/handlers|wandb|mlflow|neptune|comet_ml|clearml|tensorboard\w*|torch/utils/tensorboard|aim|sentry_sdk|opentelemetry|posthog|ray|dask|distributed|pyspark|vllm|sglang|lightning|pytorch_lightning|tritonclient)/", "a tracker or client is being closed",
          anywhere=(r"\b(?:done|finished|complete[d]?|final|train_runtime|saved|summary|passed)\b|(?<![\d.])100 ?%|stopped: `|Training (?:is )?(?:over|done)",), unless=(r"Watchdog caught|out of memory|fork\w*_child",)),
     Sign(r"^(?:_?shutdown\w*|disconnect|_shutdown_\w+) \((?:[^\n]*/)?(?:ray/_private|ray/util|ray/actor|distributed/|vllm/|sglang/|opentelemetry/|grpc/|concurrent/futures/thread|tensorflow/|torch/distributed/rpc|pyspark/|jax/_src/distributed|asyncio/runners|lightning|pytorch_lightning|deepspeed/|horovod/|mpi4py/|wandb/|mlflow/|comet_ml/|neptune/|clearml/|azure/|google/cloud|botocore/|sentry_sdk/|prometheus_client/)", "a library is being taken down",
          unless=(r"Watchdog caught|out of memory|fork\w*_child|dead-?lock|\b\w*(?:all_?gather|all_?reduce|broadcast|barrier|psum|reduce_scatter)\w* \(",)),
@@ -85,7 +97,31 @@ _SIGNS = (
     Sign(r"`?Trainer\.fit`? stopped|Training (?:finished|completed|complete)|train_runtime", "the training is over", POSSIBLE, anywhere=(_LASTS,), unless=(r"Watchdog|timeout|Timed out|Error",)),
 )  # fmt: skip
 
-RULE = text_rule(
-    __name__, __doc__, "exit-hang", 48, "the program is over but does not end", _SIGNS,
-    ("rankscope stacks pid:PID --native   # names what is joined", "dist.barrier(); dist.destroy_process_group()   # on all ranks, at the end of main"),
-)  # fmt: skip
+_STEPS = (
+    "rankscope stacks pid:PID --native   # names what is joined",
+    "dist.barrier(); dist.destroy_process_group()   # on all ranks, at the end of main",
+)
+_LATER = re.compile(
+    r"\b\d+(?:\.\d+)? ?(?:h|hours?|hrs?|min(?:ute)?s?|days?) (?:later|after(?:wards)?\b|on\b)|\bnext (?:morning|day)\b",
+    re.IGNORECASE,
+)
+
+
+def check(case: Case) -> Iterator[Finding]:
+    found = list(hits(case, _SIGNS))
+    if found:
+        made = finding(RULE, case, found, "the program is over but does not end", _STEPS)
+        yield replace(made, compared=made.compared or _still_there(case))
+
+
+def _still_there(case: Case) -> bool:
+    """Whether somebody looked at the end of a program long after, and it still stood there."""
+    if case.snapshot.live:
+        return False
+    return any(
+        _LATER.search(one.label) and any(has(stack, Wait.EXIT) is not None for stack in one.stacks)
+        for one in accounts(case)
+    )
+
+
+RULE = make_rule(__name__, __doc__, "exit-hang", 48, check)

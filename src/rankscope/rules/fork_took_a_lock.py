@@ -73,7 +73,7 @@ _SIGNS = (
     Sign(r"futex\(0x\w+, FUTEX_WAIT(?:_PRIVATE)?, 2, NULL", "a child waits for a mutex", anywhere=(r"\b(?:os\.)?fork\(|\bforked\b|popen_fork|prefork|--preload",)),
     Sign(r"\bfork (?:start method|context|mode)\b[^\n]{0,60}(?:hang|never|stuck|block|deadlock|freez)|(?:hang|never|stuck|block|deadlock|freez)\w*[^\n]{0,60}\bfork (?:start method|context|mode)", "it stands still with fork", prose=True),
     Sign(r"fork\(\) called from a process already using (?:GNU )?OpenMP|Other threads are currently calling into gRPC, skipping fork\(\) handlers|gRPC[^\n]{0,60}fork\(\)|fork_posix\.cc|OMP: (?:Error|Info) #\d+[^\n]*fork|prefork_posix", "a library complains of the fork"),
-    Sign(r"\((?:[^\n]*/)?(?:grpc|polars|pyarrow|pymongo|tensorflow|jax|jaxlib|numexpr|tokenizers|duckdb|lance|rasterio|confluent_kafka|prometheus_client|opentelemetry|ddtrace|sentry_sdk|newrelic)/", "a child is inside a library that keeps threads", also=(r"worker|child|fork",), anywhere=(r"\bfork\w*\b|prefork|popen_fork|_launch \(|_worker_loop",)),
+    Sign(r"\((?:[^\n]*/)?(?:grpc|polars|pyarrow|pymongo|tensorflow|jax|jaxlib|numexpr|tokenizers|duckdb|lance|rasterio|confluent_kafka|prometheus_client|opentelemetry|ddtrace|sentry_sdk|newrelic)/", "a child is inside a library that keeps threads", also=(r"worker|child|fork",), anywhere=(r"\bfork\w*\b|prefork|popen_fork|_launch \(|_worker_loop|--preload\b|\bpreload_app\b",)),
     Sign(r"^(?![^\n]*(?:[:,;] (?:all )?the same\b|no (?:effect|change|difference)|not help|still (?:hang|stuck)))[^\n]*(?:cv2\.setNumThreads\(0\)[^\n]{0,60}(?:(?<!_)work|fix|solv|help|resolv)|(?:(?<!_)work|fix|solv|help|resolv)\w*[^\n]{0,60}(?:cv2\.setNumThreads|set_num_threads\(1\)|TOKENIZERS_PARALLELISM|POLARS_\w+|OPENBLAS_NUM_THREADS|MKL_NUM_THREADS))", "it works when a library has no threads", prose=True),
     Sign(r"^(?:__enter__|acquire|lock|_lock) \([^\n]*(?:_objects|lock\w*|mutex\w*)\.pyx", "a child waits for a lock of an extension module", also=(CHILD_FRAMES,)),
     Sign(r"^_execute_child \((?:[^\n]*/)?subprocess\.py[^\n]*\n|errpipe_read|^subprocess_fork_exec|^_fork_exec\b", "a child that was forked to run a command never reached its exec", unless=(r"No such file|Permission denied|\b(?-i:D) state|State:\s*D",)),
@@ -209,9 +209,14 @@ def _threads_told(account: Account) -> bool:
     return len(account.stacks) <= 2
 
 
+def _shared(seen: Seen) -> bool:
+    """Whether a stack ends in a lock of multiprocessing: a semaphore that processes share, of which a fork makes no copy."""
+    return bool(seen.stack) and module_path(seen.stack[-1].file or "") == "multiprocessing/synchronize.py"
+
+
 def _lock_depth(seen: Seen) -> int:
     """How many of the innermost frames are locks; conditions and queues are where idle workers stand."""
-    if at_rest(seen.stack):
+    if at_rest(seen.stack) or _shared(seen):
         return 0
     if any(frame.function in _PYTHON_LOCK for frame in seen.stack[-9:]):
         return 1  # an idle worker waits in a semaphore of multiprocessing or a read, never in a lock of threads

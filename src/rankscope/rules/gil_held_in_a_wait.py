@@ -7,7 +7,7 @@ destructor, a back end written in Python), it never ends.
 
 ## How it is recognised
 py-spy marks a thread `+gil` and its innermost native frame is a wait (`futex`, `pthread_cond_wait`, `park`, `block_on`,
-`join`, `recv`). Or the pasted source of an extension blocks (`block_on`, `join`, `recv`) in a function that has the GIL,
+`join`, `recv`). Or a debugger shows all threads: one wants the GIL, none runs, and one waits in an extension. Or the pasted source of an extension blocks (`block_on`, `join`, `recv`) in a function that has the GIL,
 while its own tasks acquire the GIL.
 
 ## What to do
@@ -23,15 +23,15 @@ https://github.com/pybind/pybind11/issues/1446
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ..analysis.accounts import accounts
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
-from ..analysis.frames import has
+from ..analysis.frames import has, kind_of
 from ..model.diagnosis import Finding
-from ..model.evidence.stacks import Stack
-from ._text import LIKELY, Hit, Sign, finding, hits, make_rule
+from ..model.evidence.stacks import Frame, Stack
+from ._text import HALTS, LIKELY, Hit, Sign, finding, hits, make_rule
 
 _WAITS = re.compile(
     r"futex|cond_(?:timed|clock)?wait|mutex_lock|lll_lock|sem_(?:timed|clock)?wait|^park|::park|Parker|block_on|\bjoin\b|clockjoin|^recv|^poll$|^epoll_wait|^read$|^syscall$|ParkingLot|condition_variable|WaitFor\w+Object|psynch|ulock_wait",
@@ -40,6 +40,8 @@ _DEVICE = (Wait.DEVICE, Wait.COLLECTIVE, Wait.P2P, Wait.GIL, Wait.STORE, Wait.IN
 _BLOCKS = r"\bblock_on\(|\.join\(\)|\bjoin_all\b|\.recv\(\)|\bwait\(|blocking_recv"
 _SIGNS = (
     Sign(r"Python::(?:acquire_gil|with_gil|attach)\b", "a task of an extension takes the GIL while the function that waits for it has it", also=(_BLOCKS, r"#\[py(?:function|methods)\]|\bpy: Python"), unless=(r"allow_threads|\.detach\(|release_gil",)),
+    # ctypes: functions of a PyDLL are called with the GIL, those of a CDLL without.
+    Sign(r"\bctypes\.PyDLL\(|(?<![\w.])PyDLL\([\"'\w]|\bpydll\.LoadLibrary\(", "functions of a library are called with the GIL (PyDLL)", anywhere=(HALTS + r"|\+gil\b|unfinished",)),
     Sign(r"gil_scoped_acquire|PyGILState_Ensure\(", "a thread of an extension takes the GIL while the function that joins it has it", also=(_BLOCKS, r"std::thread|pthread_create|PYBIND11_MODULE|m\.def\("), unless=(r"gil_scoped_release|Py_BEGIN_ALLOW_THREADS|PyEval_SaveThread", r"^#\d+ ")),
 )  # fmt: skip
 _STEPS = (
@@ -49,7 +51,7 @@ _STEPS = (
 
 
 def check(case: Case) -> Iterator[Finding]:
-    found = [] if case.snapshot.live else [*_holders(case), *hits(case, _SIGNS)]
+    found = [] if case.snapshot.live else [*_holders(case), *_unmarked(case), *hits(case, _SIGNS)]
     if found:
         yield finding(RULE, case, found, "the thread that has the GIL waits in native code", _STEPS)
 
@@ -60,6 +62,56 @@ def _holders(case: Case) -> Iterator[Hit]:
             if seen.thread.holds_gil and (where := waits_natively(seen.stack)):
                 yield Hit(Sign("", "the holder of the GIL stands in a wait of native code", LIKELY), account, where)
                 return
+
+
+def _unmarked(case: Case) -> Iterator[Hit]:
+    """A dump of all threads of a process, of which one wants the GIL and none runs: who waits in an extension has it."""
+    for account in accounts(case):
+        for moment in {seen.moment for seen in account.seen}:
+            stacks = [seen.stack for seen in account.seen if seen.native and seen.moment == moment and seen.stack]
+            wanting = [stack for stack in stacks if any(kind_of(frame) is Wait.GIL for frame in stack[-7:])]
+            others = [stack for stack in stacks if stack not in wanting]
+            where = [_extension(stack) for stack in others]
+            if wanting and any(where) and not any(map(_runs, others)):
+                says = "a thread wants the GIL, none runs Python, and one waits in native code of an extension"
+                yield Hit(Sign("", says, LIKELY), account, next(filter(None, where)))
+                return
+
+
+# The interpreter's own functions, which call extensions; and those of its modules, which let the GIL go before they wait.
+_INTERPRETER = re.compile(
+    r"^_?Py(?!Init_)\w*(?:Eval|Object|Function|CFunction|Method|Vectorcall|_Dealloc|Run|Import)\w*|^(?:cfunction_|method_vectorcall|slot_tp_|subtype_dealloc|dict_dealloc|object_vacall|vectorcall_|pybind11_object_dealloc|builtin_)"
+)
+_LETS_GO = re.compile(
+    r"^(?:lock_PyThread|acquire_timed|rlock_|time_sleep|pysleep|select_|sock_|os_|posix_|_io_|fileio|_Py_(?:read|write)|socket_|faulthandler|_queue_|semlock|thread_PyThread|PyThread_acquire)"
+)
+_ASLEEP = (Wait.CONDITION, Wait.LOCK, Wait.CHILD, Wait.SOCKET, Wait.DEVICE, Wait.PIPE, Wait.COLLECTIVE, Wait.P2P)
+
+
+def _inner(stack: Stack) -> Sequence[Frame] | None:
+    """The native frames deeper than the interpreter's last one, None where the stack has none of it."""
+    for at in range(len(stack) - 1, -1, -1):
+        if _INTERPRETER.search(stack[at].function) or stack[at].library is None:
+            return stack[at + 1 :]
+    return None
+
+
+def _extension(stack: Stack) -> str:
+    """Where an extension waits below the interpreter, "" where it does not, or the interpreter has let the GIL go."""
+    inner = _inner(stack)
+    if not inner or any(_LETS_GO.search(frame.function) or kind_of(frame) is Wait.GIL for frame in inner):
+        return ""
+    asleep = next((frame for frame in reversed(inner) if kind_of(frame) in _ASLEEP), None)
+    own = next((frame for frame in inner if kind_of(frame) is None), None)
+    return f"{asleep.function} in {own.function}" if asleep and own else ""
+
+
+def _runs(stack: Stack) -> bool:
+    """Whether a thread may have the GIL because it runs: it is below the interpreter and in no wait that is known."""
+    inner = _inner(stack)
+    return inner is not None and not any(
+        kind_of(frame) is not None or _LETS_GO.search(frame.function) for frame in inner
+    )
 
 
 def waits_natively(stack: Stack) -> str:

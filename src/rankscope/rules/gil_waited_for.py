@@ -25,7 +25,7 @@ Cases: https://github.com/pytorch/pytorch/issues/97833, https://github.com/rapid
 from __future__ import annotations
 
 from ._outcomes import cured_by
-from ._text import POSSIBLE, Sign, text_rule
+from ._text import HALTS, POSSIBLE, Sign, text_rule
 
 _WANT = r"(?:take_gil|PyGILState_Ensure|PyEval_AcquireThread|PyEval_AcquireLock|PyEval_RestoreThread|_PyThreadState_Attach|gil_scoped_acquire|PyThreadState_Acquire|__pyx_gilstate_ensure)"
 _FOREIGN = r"(?:cu[A-Z]\w+|cuda\w+|c10::|c10d::|torch::|at::|std::|ucp_|uct_|grpc|absl::|horovod|ffi_\w+|nccl\w+|MPI_\w+|PMPI|omp_|tbb|boost::|pybind11::|rmm::|arrow::|gloo::|tensorpipe|_M_dispose|ompi_|Napi|jni|PyInit|dlopen|_dl_)"
@@ -34,7 +34,7 @@ _REBORN = r"(?:\b\w*(?:respawn|fork_?child|after_?fork|post_?fork|master_fixup|s
 _SIGNS = (
     Sign(rf"{_WANT}[^\n]*\n(?:[^\n]+\n){{0,4}}?[^\n]*{_FOREIGN}", "native code waits for the GIL inside another library"),
     Sign(rf"{_WANT}[^\n]*\n(?:[^\n]+\n){{0,4}}?[^\n]*{_REBORN}", "a child that was just forked takes the GIL, and none of its threads can let it go"),
-    Sign(r"PyGILState_Ensure|gil_scoped_acquire|PyEval_AcquireThread", "a native callback waits for the GIL", also=(r"cond_timedwait|take_gil|cond_wait|futex",)),
+    Sign(r"PyGILState_Ensure|gil_scoped_acquire|PyEval_AcquireThread", "a native callback waits for the GIL", also=(r"cond_timedwait|take_gil|cond_wait|futex|sem_wait|PyThread_acquire_lock",)),
     Sign(rf"{_WANT}|\bwaits? for (?:the )?(?:GIL|interpreter lock)|\bPyGIL", "a thread wants the GIL whose holder waits", anywhere=(r"\b(?:holds?|holding|with|has|keeps|owns|under)\b[^\n]{0,16}\b(?:GIL|interpreter lock)\b|\+gil\b",), unless=(r"\bfork(?:ed)?[_ ]child",)),
     Sign(r"PyThread_acquire_lock\w*[^\n]*\n[^\n]*\b(?:tstate_delete_common|_?PyThreadState_Delete\w*)\b", "a thread that ends waits with the GIL for the interpreter's list of threads", anywhere=(r"\b_current_frames\b|_PyThread_CurrentFrames", rf"{_WANT}|\bwaits? for the GIL"), unless=(r"\bfork(?:ed)?[_ ]child",)),
     Sign(rf"{_WANT}", "a thread wants the GIL that somebody keeps while it joins or destroys", anywhere=(r"(?:std::(?:__1::)?thread::join|pthread_join|pthread_clockjoin_ex|pthread_timedjoin|~\w+)[^\n]*\n(?:[^\n]+\n){0,16}?[^\n]*(?:subtype_dealloc|dealloc|_Py_DECREF|_Py_Dealloc|PyObject_\w+|_PyEval\w+|\w+\.py|pybind11)",)),
@@ -52,6 +52,9 @@ _SIGNS = (
     Sign(r"GIL\b[^\n]{0,60}(?:deadlock|held (?:by|while|in|during)|not released|never released|without releas\w+)|without releasing the GIL|hold(?:s|ing) the GIL", "the GIL is held by a thread that waits", prose=True),
     Sign(r"Could not acquire GIL within", "a rank could not take the GIL when it was asked to end"),
     Sign(r"\(idle\+gil\)|idle\+gil", "a thread that does not run keeps the GIL"),
+    # CPython asks for the GIL again after each interval of 5 ms (sys.getswitchinterval).
+    Sign(r"^[^\n]*futex\([^\n]*FUTEX_WAIT[^\n]* = -1 ETIMEDOUT[^\n]*\n(?:[^\n]*\n){0,6}?[^\n]*futex\([^\n]*FUTEX_WAIT[^\n]* = -1 ETIMEDOUT", "a thread asks for the GIL again and again", anywhere=(r"\+gil\b",), also=(r"\b(?:recvfrom|recvmsg|read|poll|ppoll|select|accept4?|connect|ioctl|wait4)\([^\n]*(?:unfinished|$)",)),
+    Sign(r"^GIL: (?:9\d|100)(?:\.\d+)?%", "one thread keeps the GIL", POSSIBLE, anywhere=(HALTS,)),
     Sign(r"watchdog got stuck for \d+ ?seconds", "the watchdog thread itself stands still", POSSIBLE),
     Sign(r"pthread_mutex_lock[^\n]*\n[^\n]*(?:CachingAllocator|cuda\w+|cu[A-Z]\w+)", "a thread waits for a lock of the driver or allocator", POSSIBLE, anywhere=(_WANT,)),
     Sign(rf"{_WANT}", "a thread waits for the GIL", POSSIBLE, also=(r"hang|stuck|deadlock|mutex",)),

@@ -32,7 +32,9 @@ from ._text import POSSIBLE, Hit, Sign, finding, hits, make_rule
 _STARTED = r"ProcessPoolExecutor|ThreadPoolExecutor|Thread\(|\bPool\(|\.start\(\)|\.result\(|\.submit\(|\bthreads?\b|\bpool\b|num_proc|n_jobs|Parallel\(|max_workers|asyncio\.run|subprocess\b|multiprocess"
 _STOPS = r"\b(?:hangs?|hung|never|stuck|for ?ever|freez\w+|blocks?|nothing more|no prompt|does not (?:return|end|come back))\b"
 _SIGNS = (
-    Sign(r"_lock_unlock_module|_ModuleLock\b|_ModuleLockManager|acquire \(importlib/_bootstrap|acquire \(<frozen importlib|_DeadlockError|import[- ]lock(?:\b|s\b)|_imp\.acquire_lock|imp_lock|_PyImport_(?:Acquire|Lock)\w*",
+    # A thread of C imports too: CPython asks for the lock of a module that is not yet initialized (Python/import.c).
+    Sign(r"^(?:lock_)?PyThread_acquire_lock\w*[^\n]*\n(?:[^\n]+\n){0,9}?import_ensure_initialized", "a thread waits for the lock of a module that is being imported", unless=(FORK_THEN_EXEC,)),
+    Sign(r"_lock_unlock_module|_ModuleLock\b|_ModuleLockManager|acquire \(importlib/_bootstrap|acquire \(<frozen importlib|File \"<frozen importlib\._bootstrap>\", line \d+,? in (?:acquire|_lock_unlock_module|_get_module_lock)\b|_DeadlockError|import[- ]lock(?:\b|s\b)|_imp\.acquire_lock|imp_lock|_PyImport_(?:Acquire|Lock)\w*",
          "a thread waits for the lock of a module that is being imported", unless=(FORK_THEN_EXEC,)),
     Sign(r"\b(?:import\w*|module)[^\n]{0,60}(?:deadlock|lock)[^\n]{0,60}thread|thread[^\n]{0,80}(?:waits?|blocked)[^\n]{0,40}import", "a thread and an import wait for each other", prose=True),
     Sign(r"\bpython[\d.]* -c ['\"]import \w+|^[^\w\n]*>>> import \w+|(?<=at )import time\b|\bimport-time\b|\bat import\b|\bmodule (?:body|level|scope)\b|\b(?:hangs?|hung|stuck|blocks?|freezes|never returns?)\b[^\n]{0,40}\b(?:when|while|if|on|at|during) (?:it is |being |we )?(?:import(?:ed|ing)?|the import)\b|\bimport\w*\b[^\n]{0,30}\b(?:hangs?|blocks? for ?ever|never returns?)\b",

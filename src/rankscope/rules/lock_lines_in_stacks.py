@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from ..analysis.accounts import Account, accounts
 from ..analysis.case import Case
 from ..model.diagnosis import Finding
+from ..model.evidence.stacks import Frame
 from ._text import Hit, Sign, finding, make_rule
 
 _FRAME = re.compile(r'^[\s|+]*File "(?P<file>[^"]+)", line [\d?]+(?:,? in (?P<name>\S+))?')
@@ -116,9 +117,10 @@ def _inside_its_own(case: Case) -> Iterator[Hit]:
         for stack in account.stacks:
             for name, at, _ in blocks:
                 leaf = next((frame for frame in reversed(stack) if frame.function not in _TAKES), None)
-                others = [block for block in blocks if block[0] == name and block[1] != at]
+                others = [block for block in blocks if block[0] == name]
                 if leaf is not None and leaf.line == at and any(
-                    frame.line in block[2] for block in others for frame in stack if frame is not leaf
+                    frame.line in block[2] and (block[1] != at or _entered_again(frame, leaf))
+                    for block in others for frame in stack if frame is not leaf
                 ):  # fmt: skip
                     yield Hit(
                         Sign("", f"{name} is taken at line {at} below a line that is inside of it"),
@@ -126,6 +128,11 @@ def _inside_its_own(case: Case) -> Iterator[Hit]:
                         leaf.function,
                     )
                     return
+
+
+def _entered_again(frame: Frame, leaf: Frame) -> bool:
+    """Whether an outer frame is of the function in which a stack ends."""
+    return (frame.function, frame.file) == (leaf.function, leaf.file)
 
 
 def _blocks(account: Account) -> Iterator[tuple[str, int, range]]:

@@ -8,7 +8,8 @@ Or two threads take two locks in opposite order. Nobody can go on.
 One stack shows the same function twice with the collector, `weakref` or `__del__` in between (`Garbage-collecting` in faulthandler output); a
 `<signal handler called>` above a lock; two threads of a process in a lock, each below a frame that holds the other's.
 A weak reference's callback (`weakref_cb`) that waits for a lock. A callback of the collector (`gc.callbacks`) that calls back into the
-file whose code it interrupted.
+file whose code it interrupted. Two threads of one dump that wait in each other's code: one came from class or file A and
+waits in B, the other came from B and waits in A. `Resource deadlock avoided` (EDEADLK), by which the system says that a wait would close a circle.
 
 ## What to do
 `py-spy dump --locals --native` shows both. Re-entrant lock (`RLock`), or no lock in finalizers and handlers: put the object on a queue that the
@@ -27,6 +28,7 @@ from collections.abc import Iterator
 
 from ..analysis.accounts import accounts, written
 from ..analysis.case import Case
+from ..analysis.crossed import crossing
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.frames import kind_of, wait_of
 from ..analysis.origin import Origin, origin
@@ -43,7 +45,7 @@ _STEPS = ("py-spy dump --locals --native --pid PID", "python -X faulthandler …
 _LOCK = r"(?:with (?:self\.)?\w*lock|\.acquire\(|acquire \(|_lock\b|mutex|Lock\b|lock_\w+)"
 # Where a thread waits for a mutex, and the frames in which Python runs code between two steps of other code.
 _LEAF = (
-    r"(?:acquire \((?:threading|logging|_thread|[^\n]*/logging/)|(?:acquire|__enter__) \(|wait for lock|(?:\w+::)*Mutex::Lock|lock_PyThread_acquire_lock|PyThread_acquire_lock\w*|__lll_lock_wait\w*|(?:___?|__GI_+)?pthread_mutex_lock|"
+    r"(?:acquire \((?:threading|logging|_thread|[^\n]*/logging/)|(?:acquire|__enter__) \(|wait for lock|(?:\w+::)*Mutex::Lock|lock_PyThread_acquire_lock|PyThread_acquire_lock\w*|__lll_lock_wait\w*|(?:___?|__GI_+)?pthread_mutex_lock|(?:___?|__GI_+)?pthread_rwlock_(?:wr|rd)lock|\S*Mutex::lock_contended|"
     r"std::mutex::lock|acquire_timed|sem_(?:timed|clock)?wait\w*|absl::\S*Mutex::Lock|parking_lot::\S+|_PyMutex_LockTimed)"
 )
 _FINALIZER = (
@@ -66,6 +68,10 @@ _SIGNS = (
     Sign(r"reentrant call inside <_io\.", "a signal handler re-entered an output buffer"),
     Sign(r"^[^\n]*\b(\w*(?:lock|mutex)\w*) locked\b[^\n]*\n(?![\s\S]*\1 (?:un|re)?locked\b)(?:[^\n]*\n){0,3}[^\n]*\Z", "the trace ends where a lock was taken and not let go", also=(r"\b\w*(?:lock|mutex)\w* unlocked\b",)),
     Sign(r"\b(?:callbacks?|handlers?|events?|listeners?|hooks?|observers?|dispatch\w*|(?<!kill )signals?|user code)\b[^\n]{0,60}\b(?:inside|under|within|while (?:holding|inside|it holds)|holding|with)\b[^\n]{0,30}[\"'`]?(?:async )?(?:with )?\b[\w.]*_?(?<!un)lock\b", "what is called back runs inside a lock that it takes too", anywhere=(r"\bnever\b|hang|deadlock|stuck|block",), unless=(r"\bGIL\b|\bfork(?:ed|s)?\b|file ?lock|\.lock\b",), prose=True),
+    # How CPython writes a lock that is taken (Modules/_threadmodule.c): by the number of the thread that owns it.
+    Sign(r"\bident\w*\W{1,2}(\d{6,})\b[\s\S]{0,400}?\bowner=(?!\1\b)(\d{6,}) count=[\s\S]{0,2000}?\bident\w*\W{1,2}\2\b[\s\S]{0,400}?\bowner=\1 count=", "each of two threads wants a lock that the other owns"),
+    # POSIX: the wait would close a circle (fcntl(2), pthread_mutex_lock(3), std::errc::resource_deadlock_would_occur).
+    Sign(r"\bResource deadlock (?:avoided|would occur)\b|\bEDEADLK\b", "the system says that a wait for a lock would close a circle"),
     Sign(r"Found one Java-level deadlock|waiting to lock monitor [^\n]*\n[^\n]*which is held by", "the Java machine found threads that wait for each other"),
     Sign(cured_by(r"\bgc\.(?:disable|freeze)\(\)|gc\.disable\b"), "it works when the collector does not run", anywhere=(r"\block|acquire|deadlock|mutex",), unless=(r"\bslow(?:er)?\b",), prose=True),
     Sign(cured_by(r"\bRLock\b"), "it works when the lock may be taken again", prose=True),
@@ -80,7 +86,7 @@ _SIGNS = (
 
 
 def check(case: Case) -> Iterator[Finding]:
-    found = [*hits(case, _SIGNS, live_stacks=True), *_twice(case)]
+    found = [*hits(case, _SIGNS, live_stacks=True), *_twice(case), *_crossed(case)]
     if not found and not case.snapshot.live:
         found = [*_locked(case), *_at_told_locks(case)]
     if found:
@@ -93,11 +99,21 @@ def check(case: Case) -> Iterator[Finding]:
         )
 
 
+def _crossed(case: Case) -> Iterator[Hit]:
+    """Two threads that wait in each other's code."""
+    for account in () if case.snapshot.live else accounts(case):
+        if found := crossing(account.seen):
+            says = f"one thread came from {found.second} and waits in {found.first}, another came the other way"
+            yield Hit(Sign("", says, LIKELY), account, "")
+            return
+
+
 def _locked(case: Case) -> Iterator[Hit]:
     """Threads that end in a lock although nobody says who holds it."""
     for account in accounts(case):
         for stack in account.stacks:
-            if (wait_of(stack).kind is Wait.LOCK and not _in_condition(stack)) or _lock_of_an_extension(stack):
+            locked = wait_of(stack).kind is Wait.LOCK and not _in_condition(stack)
+            if locked or _lock_of_an_extension(stack) or any(_RWLOCK.search(frame.function) for frame in stack[-4:]):
                 says = "a thread stands in a lock whose holder is not shown"
                 yield Hit(Sign("", says, POSSIBLE), account, written(stack).split("\n", 1)[0])
                 return
@@ -118,6 +134,8 @@ def _at_told_locks(case: Case) -> Iterator[Hit]:
             return
 
 
+# Below it stands the futex of a condition.
+_RWLOCK = re.compile(r"^_*(?:GI_+)?pthread_rwlock_(?:rd|wr)lock|^QReadWriteLock::|RwLock::(?:read|write)_contended")
 _LOCK_NAMES = re.compile(r"\b((?:\w+\.)?_?\w+_(?:lock|mutex)|(?:\w+\.)_lock)\b", re.IGNORECASE)
 
 
@@ -164,11 +182,30 @@ def _twice(case: Case) -> Iterator[Hit]:
                     Sign("", f"{name} stands twice in one stack, with a finalizer in between", LIKELY), account, name
                 )
                 break
+            name = _came_back(seen.stack)
+            if name is not None:
+                says = f"a finalizer that the collector ran in the middle of {name} came back into its file"
+                yield Hit(Sign("", says, LIKELY), account, name)
+                break
             name = _collected(seen.stack)
             if name is not None:
                 says = f"the collector called {name} in the middle of code of the same file"
                 yield Hit(Sign("", says, POSSIBLE), account, name)
                 break
+
+
+def _came_back(stack: Stack) -> str | None:
+    """The function that the collector interrupted, where the finalizer that it ran ends in the same file of a library.
+
+    faulthandler says that the collector is at work, and shows no lock: `with lock:` has no frame.
+    """
+    frames = Stack(frame for frame in stack if frame.function != "Garbage-collecting")
+    if len(frames) == len(stack) or len(frames) < 3:
+        return None
+    at = next((at for at in range(len(frames) - 2, 0, -1) if frames[at].function == "__del__"), 0)
+    outer, inner = frames[at - 1], frames[-1]
+    same = at > 0 and bool(outer.file) and outer.file == inner.file
+    return str(outer.function) if same and origin(outer) in (Origin.USER, Origin.LIBRARY) else None
 
 
 def _collected(stack: Stack) -> str | None:

@@ -7,6 +7,8 @@ child before it reads waits for ever. The same happens with `subprocess` and a p
 ## How it is recognised
 The child is in `_feed → _send_bytes → write` (kernel: `pipe_write`) or waits for its feeder (`_finalize_join`); the parent is in `join` or `wait`. Small
 results work, those above some 64 KB do not.
+The kernel names where a writer sleeps: `pipe_write`, `unix_wait_for_peer`, `sock_alloc_send_pskb` (Unix sockets), `n_tty_write` (terminals);
+`timer:(persist` in `ss` is a window that is closed. A ZeroMQ send that waits at its high-water mark; a rank in the flush of its log.
 A wake-up pipe that nobody empties. Two processes that do different work, each in a write to the other.
 
 ## What to do
@@ -44,6 +46,18 @@ _SIGNS = (
     Sign(r"\b(?:nobody|no one|nothing|not|never)\b[^\n]{0,12}\breads?\b[^\n]{0,60}\b(?:until|before|while|as long as)\b|\b(?:answers|replies|output|results)\b[^\n]{0,30}\bwhile it (?:still )?reads\b", "what is written is not read before all is written", anywhere=(r"subprocess|Popen|\bpipe\b|\bPIPE\b|stdin|Queue",), prose=True),
     Sign(r"\bfor \w+ in \w+:\s*\w+\.join\(\)[\s\S]{0,200}?\.(?:get|get_nowait|empty)\(", "the processes are joined before their queue is read", anywhere=(r"Queue\(|multiprocess|Process\(|procs?\b",)),
     Sign(r"\b(?:anon_)?pipe_w(?:r|ri|rit|rite)?\b", "the kernel says that a write to a pipe waits for a reader"),
+    # Where the kernel lets a writer sleep until somebody reads: Unix sockets (net/unix/af_unix.c), terminals (n_tty.c), TCP (net/core/stream.c).
+    Sign(r"\bunix_wait_for_peer\b|\bsock_alloc_send_pskb\b|\bsock_wait_for_wmem\b", "the kernel says that a write to a Unix socket waits for its reader"),
+    Sign(r"\bn_tty_write\b", "the kernel says that a write to a terminal waits for who holds it"),
+    Sign(r"\bsk_stream_wait_memory\b", "the kernel says that a write to a connection waits for room", POSSIBLE),
+    Sign(r"\btimer:\(persist,", "a connection has data to send, and its other end has no room: it does not read", POSSIBLE),
+    Sign(r"\btimer:\(persist,", "a connection has data to send, and its other end has no room: it does not read", anywhere=(r"^(?:send\w*|_send\w*|write\w*|push\w*|put\w*) \(|\bsend(?:all|msg|to)?\b",), unless=(r"all_?reduce|NCCL|gloo",)),
+    Sign(r"^zmq::(?:mailbox(?:_safe)?_t::recv|signaler_t::wait)[^\n]*\n(?:[^\n]+\n){0,3}?zmq::socket_base_t::send\b", "a send waits for room in a ZeroMQ queue (its high-water mark)"),
+    Sign(r"^(?:send|send_multipart|_send_copy|_send_frame) \((?:[^\n]*/)?zmq/", "a send waits for room in a ZeroMQ queue (its high-water mark)", POSSIBLE),
+    # Who writes its log and does not come back has nobody who reads it.
+    Sign(r"^flush \((?:[^\n]*/)?logging/__init__\.py:\d+\)\nemit ", "a rank stands in the writing of its log", POSSIBLE),
+    Sign(r"^flush \((?:[^\n]*/)?logging/__init__\.py:\d+\)\nemit ", "a rank stands in the writing of its log, which goes to a pipe", anywhere=(r"(?:stdout|stderr)=(?:subprocess\.|sp\.)?PIPE|^communicate \((?:[^\n]*/)?subprocess\.py",)),
+    Sign(r"^[^\n#]*\.stdin\.write(?:lines)?\(", "a parent writes to a child that waits until its own output is read", anywhere=(r"^(?:__GI_+|__libc_|__)?write(?:64)?(?:@\S+)?(?: \([^\n]*\))?\n(?:__GI_+)?(?:_IO_|new_do_write|_Py_write)",)),
     Sign(r"(?:_send|_send_bytes|send_bytes) \((?:[^\n]*/)?multiprocessing/connection|pipe_write|anon_pipe_write|\b_feed\b[^\n]*(?:send|write|pipe)", "a feeder is blocked writing to a pipe", anywhere=(_JOIN,)),
     Sign(r"\b_feed\b[^\n]*\n?[^\n]*\bsend_bytes\b|\bsend_bytes\b[^\n]*\n?[^\n]*\b_feed\b", "a feeder is blocked writing to workers that are gone, and the pool that broke waits for it", anywhere=(r"\bterminate_broken\b", r"\bjoin_executor_internals\b|\bjoin_thread\b"), prose=True),
     Sign(rf"\b(?:over|above|more than|larger than|bigger than|beyond|exceeds?|exceeding|past|from about)\b[^\n]{{0,16}}\b(?:6[45] ?k(?:i?b)?|65,?5\d\d)\b[^\n]{{0,60}}|\b(?:6[45] ?k(?:i?b)?|65,?5\d\d)\b[^\n]{{0,40}}{_STOPS}", "what is larger than a pipe never arrives", anywhere=(r"\bjoin\b|queue|\bpipe\b|\bPIPE\b|subprocess|multiprocess|stdout", _STOPS), unless=(r"shared memory|/dev/shm|ulimit|nofile|port",), prose=True),

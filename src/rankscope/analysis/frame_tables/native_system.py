@@ -16,6 +16,12 @@ lock: __psynch_mutexwait _pthread_mutex_firstfit_lock_wait _pthread_mutex_firstf
     __kmp_acquire_queuing_lock __kmp_acquire_ticket_lock PyThread_acquire_lock_timed PyThread_acquire_lock
     acquire_timed lock_PyThread_acquire_lock _enter_buffered_busy _PyMutex_LockTimed PyMutex_Lock
     _PyRWMutex_Lock pthread_rwlock_wrlock pthread_rwlock_rdlock __pthread_rwlock_wrlock __pthread_rwlock_rdlock
+    ___pthread_rwlock_wrlock ___pthread_rwlock_rdlock __GI___pthread_rwlock_wrlock __GI___pthread_rwlock_rdlock
+    __pthread_rwlock_wrlock_full* __pthread_rwlock_rdlock_full* __lll_wrlock* __lll_rdlock* lll_mutex_lock_optimized
+    std::sys::unix::locks::* std::sys::pal::unix::locks::* std::sys::sync::rwlock* std::sys_common::mutex*
+    parking_lot::raw_rwlock* QReadWriteLock::lock* QReadWriteLock::tryLock* g_mutex_lock g_mutex_lock_slowpath
+    g_rec_mutex_lock g_rec_mutex_lock_slowpath g_rw_lock_writer_lock g_rw_lock_reader_lock uv_mutex_lock
+    uv_rwlock_wrlock uv_rwlock_rdlock lockInternal_helper
     absl::Mutex::Lock* absl::lts* parking_lot::raw_mutex* std::sys::sync::mutex* __tsan_mutex* arena_get2*
     _dl_add_to_namespace_list _os_unfair_lock_lock_slow os_unfair_lock_lock _dispatch_once_wait H5TS_mutex_lock
     QMutex::lock QBasicMutex::lockInternal QRecursiveMutex::lock nsync_mu_lock* gpr_mu_lock
