@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Iterable, Iterator
 
 from ..model.diagnosis import Certainty, Diagnosis, Finding, Kind, State, Verdict
@@ -136,11 +137,32 @@ def _explains(reason: Finding, finding: Finding, explainable: set[str]) -> bool:
     return not finding.ranks or bool(concerned & set(finding.ranks))
 
 
+# By what they are, the second is the reason of the first: who was killed because memory ran out is dead for that, a helper
+# that compiled is a child, and where the driver keeps the program out, a rank does not come to the meeting.
+_WHY = {("child-dead", "oom-kill"), ("child-dead", "compile-worker"), ("rank-never-joined", "driver-not-ready")}
+_DEVICES = {"gpu-hardware-fault", "gpu-kernel-hang", "cuda-async-error", "device-mapping", "driver-not-ready"}
+# How runtimes of devices call what they raise; memory that ran out is told in the same form.
+_OF_A_DEVICE = re.compile(
+    r"\b(?:CUDA|HIP|cuda|hip|cuDNN|NPU|Triton|level_zero|Native API|XPU|MUSA)\w*\b[^\n]{0,16}\b(?:[Ee]rror|fail\w*|returns)"
+    r"|synStatus|_ERROR_DEVICE_LOST|CU(?:BLAS|DNN|SOLVER|SPARSE|FFT)_STATUS|\bcuda\w+Error\w*|\bDevice acquire failed"
+    r"|no NVIDIA driver|GPUs are available|cudaGetDeviceCount|initialize backend",
+)
+_MEMORY = re.compile(r"out of memory|OutOfMemory|ALLOC_FAILED", re.IGNORECASE)
+
+
 def _is_why(reason: Finding, finding: Finding) -> bool:
-    """Whether one cause is the reason of another by what they are: who was killed because memory ran out is dead for that."""
-    return (finding.cls, reason.cls) == ("child-dead", "oom-kill") and ORDER[reason.certainty] <= ORDER[
-        finding.certainty
-    ]
+    """Whether one cause is the reason of another: by what they are, or because the error of a rank is one of its device."""
+    if ORDER[reason.certainty] > ORDER[finding.certainty]:
+        return False
+    if (finding.cls, reason.cls) in _WHY:
+        return reason.certainty is not Certainty.POSSIBLE or finding.cls == "child-dead"
+    said = " ".join((finding.title, *(str(one.text) for one in finding.because[:1])))
+    return (
+        finding.cls == "dead-rank"
+        and reason.cls in _DEVICES
+        and reason.certainty is not Certainty.POSSIBLE
+        and bool(_OF_A_DEVICE.search(said) and not _MEMORY.search(said))
+    )
 
 
 def _breaks_its_peers(finding: Finding) -> bool:

@@ -39,6 +39,7 @@ _SIGNS = (
     Sign(r"\b(?:start(?:ed|s)|began|begins|appear(?:ed|s)|show(?:ed|s) up|happens?|occurs?|since|only)\b[^\n]{0,24}\b(?:when|after|since)\b[^\n]{0,30}\b(?:mov|switch|upgrad|updat|migrat|bump)\w*[^\n]{0,40}\d+\.\d+|\bsince v?\d+\.\d+\b(?! ?(?:h|am|pm|o.clock|UTC|CES?T|[EP][SD]T)\b)", "it began with a release", POSSIBLE, prose=True),
     Sign(r"\b(?:fixed|solved|resolved|repaired)\b[^\n]{0,12}\b(?:on|in|by|with)\b[^\n]{0,12}(?:\b(?:main|master|nightly|commit|PR|pull request|trunk|HEAD)|#\d+)\b", "a known defect is named", anywhere=(HALTS,), prose=True),
     Sign(r"\b(?:(?:went|go|going|gone|rolled) back (?:to|on)|stay(?:ed|ing)? (?:on|with|at))\b[^\n]{0,20}\b\d+\.\d+(?![\d.]* ?(?:%|[KMGT]i?B|s\b|ms\b|it/s|tok))", "an older release is kept", POSSIBLE, anywhere=(HALTS,), prose=True),
+    Sign(r"^# first bad commit: \[[0-9a-f]{7,40}\]|\b[0-9a-f]{7,40} is the first bad commit\b", "git bisect ends at the commit with which it began"),
     Sign(r"known (?:bug|issue|defect|regression) (?:in|of|with)|is a bug in|\b(?:fixed|solved|resolved|gone|repaired) (?:in|by|since|with|from) (?:(?:[\w-]+ ){0,2}v?\d+\.\d+|release|version|the next)", "a known defect is named", anywhere=(HALTS,), prose=True),
 )  # fmt: skip
 

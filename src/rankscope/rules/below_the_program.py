@@ -5,6 +5,7 @@ The program is in order: all ranks stand in the same collective. What does not w
 
 ## How it is recognised
 Equal stacks on all ranks in one collective (or equal time-outs with the same sequence number, operation and size from every rank), and nobody elsewhere.
+The library's own benchmark (`all_reduce_perf`) that prints its head and no row.
 
 ## What to do
 Ask below: `ncclras`, `NCCL_DEBUG=INFO`, counters of the cards, `dmesg`, native stacks of one rank. Then halve: one node, two nodes, `NCCL_P2P_DISABLE=1`,
@@ -24,7 +25,7 @@ from ..analysis.case import Case
 from ..analysis.doings import Doing, doings, in_kind, of_ranks, way
 from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Finding
-from ._text import LIKELY, POSSIBLE, Sign, events, finding, halted, hits, make_rule, simple
+from ._text import HALTS, LIKELY, POSSIBLE, Sign, events, finding, halted, hits, make_rule, simple
 from .calls_counted import in_several_groups
 
 _STEPS = (
@@ -33,6 +34,8 @@ _STEPS = (
     "ncclras   # NCCL 2.24 and later",
 )
 _SIGNS = (
+    # nccl-tests and its like: what all ranks do is the library's own benchmark, and no line of its table came.
+    Sign(r"^#\s+\(B\)\s+\(elements\)[^\n]*(?!\n[^\n]*\n?\s*\d+\s+\d+\s+(?:float|half|bfloat16|int\d|uint\d|double|fp8)\w*)", "the library's own benchmark prints no line of its table", anywhere=(HALTS,), unless=(r"^\s*\d+\s+\d+\s+(?:float|half|bfloat16|int\d|uint\d|double)\w*\s", r"Avg bus bandwidth")),
     Sign(r"\b(?:all|every|each|both) (?:\d+ )?(?:the )?(?:ranks?|gpus?|processes|workers|nodes)\b[^\n]{0,60}(?:same|identical|equal)[^\n]{0,40}(?:stack|place|collective|call|line|op|all_?reduce|barrier|forward|backward|decode|kernel|step|batch|request|function|SeqNum|sequence (?:number|id)|seq\b|work id)", "all ranks are in the same place", prose=True),
     Sign(r"\b(?:all|every|both) (?:\d+ )?(?:the )?(?:ranks?|gpus?|processes|workers)\b[^\n]{0,60}(?:stuck|hang|block|wait|spin|stop|in)\w*[^\n]{0,30}(?:all_?reduce|all_?gather|broadcast|barrier|reduce_?scatter|all_?to_?all|ncclAllReduce|first collective)", "all ranks are in the same collective", POSSIBLE, prose=True),
 )  # fmt: skip
@@ -43,24 +46,11 @@ def check(case: Case) -> Iterator[Finding]:
         return  # who stands where is known there, and other rules ask the graph
     if not halted(case) or in_several_groups(case):
         return
-    found = [doing for doing in doings(case) if of_ranks(doing) and doing.kind not in ("unknown", Wait.IDLE.value)]
-    waiting = in_kind(found, Wait.COLLECTIVE.value, Wait.DEVICE.value)
-    size = sum(len(doing.ranks) or doing.count or 1 for doing in waiting)
-    if (
-        waiting
-        and len(waiting) == len(found)
-        and size > 1
-        and _shown(waiting)
-        and len({doing.site for doing in waiting}) == 1
-        and len({way(doing) for doing in waiting}) == 1
-    ):
-        yield simple(
-            RULE,
-            f"all {size} ranks that were seen stand in the same {waiting[0].op}",
-            LIKELY,
-            [waiting[0].site],
-            _STEPS,
-        )
+    together = standing_together(case)
+    if together:
+        size = sum(len(doing.ranks) or doing.count or 1 for doing in together)
+        title = f"all {size} ranks that were seen stand in the same {together[0].op}"
+        yield simple(RULE, title, LIKELY, [together[0].site], _STEPS)
         return
     timeouts = {
         event.rank: (event.fields.get("seq"), event.fields.get("op"), event.fields.get("numel_in"))
@@ -80,6 +70,15 @@ def check(case: Case) -> Iterator[Finding]:
     signs = list(hits(case, _SIGNS))
     if signs:
         yield finding(RULE, case, signs, "every rank stands in the same call", _STEPS)
+
+
+def standing_together(case: Case) -> list[Doing]:
+    """What all ranks that were seen do, where all of them wait in one call to which all came by one way; else nothing."""
+    found = [doing for doing in doings(case) if of_ranks(doing) and doing.kind not in ("unknown", Wait.IDLE.value)]
+    waiting = in_kind(found, Wait.COLLECTIVE.value, Wait.DEVICE.value)
+    size = sum(len(doing.ranks) or doing.count or 1 for doing in waiting)
+    alike = len({doing.site for doing in waiting}) == len({way(doing) for doing in waiting}) == 1
+    return waiting if alike and size > 1 and len(waiting) == len(found) and _shown(waiting) else []
 
 
 def _shown(waiting: list[Doing]) -> bool:

@@ -29,7 +29,7 @@ from ..analysis.doings import Doing, doings, in_kind, of_ranks
 from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Finding
 from ..model.ranks import RankSet
-from . import calls_counted, ranks_stand_apart
+from . import below_the_program, calls_counted, ranks_stand_apart
 from ._fingerprints import lonely_call
 from ._text import (
     HALTS,
@@ -53,6 +53,8 @@ _STEPS = (
 _WAITING = (Wait.COLLECTIVE.value, Wait.BACKWARD.value)
 _SIGNS = (
     Sign(r"out of memory, skipping (?:the )?batch|skipp?(?:ing|ed) (?:the )?(?:batch|step|update|backward)[^\n]{0,40}(?:on|in|at)? ?(?:this |one |rank)?", "a rank skips a step that the others make", anywhere=(r"all_?reduce|barrier|hang|stuck|timeout|timed out|collective|wait",), prose=True),
+    # The coordination service of jax and tensorflow: all but those of the start are barriers of the program.
+    Sign(r"Barrier timed out\. Id: (?!\S*(?:[Cc]onnect|[Ii]nit|WaitForAll))\S+", "a barrier of the program was not reached by all tasks", POSSIBLE, speaker=False),
     Sign(r"submitted to be reduced, gathered or broadcasted by subset of ranks|Stalled (?:ops|ranks)|\[(?:missing|ready) ranks: ", "a stall report says that only part of the ranks submitted a tensor", speaker=False, passing=True),
     Sign(r"\b(?:only|just) (?:on |by )?(?:the )?(?:rank ?(?:0|zero)|main process|master|global[_ ]zero|one rank|some ranks|part of the ranks|rank \d+)\b[^\n]{0,60}(?:call|enter|reach|issue|execut|run|save|join|broadcast|reduc|gather|barrier|log|valid|eval)", "a collective is called on some ranks only", prose=True),
     Sign(r"\b(?:output|checkpoint|model|save|result)s?[_ ]?(?:dir\w*|folder)\b[^\n]{0,40}\b(?:holds?|contains?|has|shows?)\b[^\n]{0,20}\bonly\b[^\n]{0,40}\b(?:config|json|tokenizer|empty|index|optimizer|one shard)", "a rank saves in a call of all ranks that the others do not make", anywhere=(r"OpType=_?(?:ALLGATHER|ALLREDUCE|BROADCAST|GATHER)\w*", r"\b(?:last|final) (?:training )?(?:step|epoch|batch)|(?:bar|progress) (?:is )?complete|100 ?%|\b(?:training|all steps) (?:is |are )?(?:done|finished|complete)", r"Watchdog caught|Timeout\(ms\)"), unless=(r"No space left|[Dd]isk quota|\bstate D\b|nfs|lustre",), prose=True),
@@ -65,7 +67,7 @@ _SIGNS = (
     Sign(r"\b(?:thread|rank|process|stage|worker)s?\b[^\n]{0,20}\b(?:not|nowhere) (?:in|inside|at) (?:the |that )?\w*(?:gather|reduce|barrier|broadcast|scatter|all_?to_?all)\w*\b(?! ?(?:group|list|pg|comm))", "a rank is not in the call in which others stand", anywhere=(HALTS,), prose=True),
     Sign(r"\b(?:once|twice|\w+ times|not at all|never)\b[^\n]{0,20}\bon (?:the )?(?:rank|gpu|process|worker)\b[^\n]{0,120}\b(?:once|twice|\w+ times|not at all|never)\b[^\n]{0,20}\bon\b", "ranks make a call a different number of times", prose=True),
     Sign(r"\b(?:out[- ]of[- ](?:sync|step|lock-?step)|de-?sync\w*|diverge[sd]?|divergen\w+|lock-?step)\b", "the ranks' sequences of calls part", anywhere=(r"ranks?\b|workers?\b|replicas?\b", r"all_?reduce|all_?gather|all_?to_?all|reduce_?scatter|broadcast|barrier|collective|gather"), prose=True),
-    Sign(r"\b(?:missing|absent|not joined|has not joined|have not joined|did not join|not yet (?:entered|joined)|INCOMPLETE|not communicating)[^\n]{0,40}rank", "a report names ranks that are absent"),
+    Sign(r"\b(?:missing|absent|not joined|has not joined|have not joined|did not join|not yet (?:entered|joined)|INCOMPLETE|not communicating)[^\n]{0,40}rank(?!s?[\"']?\W{1,3}(?:none|null|\[\s*\]|\{\}))", "a report names ranks that are absent"),
 )  # fmt: skip
 
 
@@ -164,7 +166,14 @@ def _barrier(case: Case) -> Finding | None:
 
 
 def _only_waiting(case: Case) -> Finding | None:
-    """Nothing but ranks that wait in a collective: whoever is not seen may be missing from it."""
+    """Nothing but ranks that wait in a collective: whoever is not seen may be missing from it.
+
+    Where the ranks that were seen are the first of all, without a gap, and stand in one place, nobody is known to be away.
+    """
+    together = below_the_program.standing_together(case)
+    seen = sorted(rank for doing in together for rank in doing.ranks)
+    if len(seen) > 2 and seen == list(range(len(seen))) and len(seen) == (case.world_size or len(seen)):
+        return None
     found = [doing for doing in in_kind(doings(case), *_WAITING) if doing.account and _stands(doing)]
     timeouts = events(case, "torch.watchdog_timeout", "gloo.op_timeout")
     if not timeouts and not (found and halted(case)):

@@ -6,7 +6,8 @@ futures of the parent never resolve; the other ranks wait in the next collective
 
 ## How it is recognised
 The rank stands in `async_compile.wait`, `SubprocPool._read_thread → _recv_msg`, a future of the compile pool or of Triton, and the helper
-is gone, defunct or does not use the CPU. If the compiler works (stacks move), the job is only slow.
+is gone, defunct or does not use the CPU; also the helpers that measure kernels (Inductor's autotuning, TVM), and compilers that have ended and
+were not collected (`[cicc] <defunct>`). If the compiler works (stacks move), the job is only slow.
 
 ## What to do
 `ps -ef | grep compile_worker`; `dmesg | grep -i kill`. `TORCHINDUCTOR_COMPILE_THREADS=1`, `TORCHINDUCTOR_WORKER_START=spawn`, clear the cache directory,
@@ -21,10 +22,15 @@ from __future__ import annotations
 
 from ._text import POSSIBLE, Sign, text_rule
 
+# Programs that compile, as they stand in ps: NVIDIA's, AMD's, Amazon's (neuronx-cc, walrus_driver), Huawei's (ccec, bisheng), and the host's.
+_COMPILERS = r"(?:ptxas|nvcc|ninja|cicc|cc1(?:plus)?|hipcc|clang(?:\+\+)?(?:-\d+)?|g\+\+|gcc|ccec|bisheng|neuronx-cc|neuronx_cc|walrus_driver|hlo2penguin|triton|inductor)"
 _SIGNS = (
     Sign(r"SubprocPool|subproc_pool|_recv_msg|compile_worker|AsyncCompile|async_compile|compile (?:worker|helper|sidecar|subprocess|pool)|(?:wait|result|_wait_futures|load_by_key_path|future) \((?:[^\n]*/)?_inductor/codecache|parallel compile",
          "a rank waits for compiled kernels", also=(r"(?:wait|never|hang|stuck|result|blocked|futures?|read|recv|dead|died|gone|idle|select|poll|broken)",),
          unless=(r"llvm::|mlir::|ptxas info|compil\w+ (?:is )?(?:slow|progress|still)|second sample|moving",)),
+    Sign(rf"(?<![\w/-]){_COMPILERS}(?![\w+-])[^\n]{{0,60}}<defunct>", "a compiler has ended, and its parent waits", anywhere=(r"compil|inductor|neuron|triton|ninja|\bbuild",)),
+    Sign(r"\(?\btorch/_inductor/autotune_process\.py|_inductor\.autotune_process\b|tvm/contrib/popen_pool\.py|\btvm\.exec\.popen_worker\b|te_fusion/\w+\.py|tbe/common/repository_manager", "a rank waits for a helper that compiles and measures kernels",
+         also=(r"(?:wait|hang|stuck|result|blocked|futures?|read|recv|dead|died|gone|idle|select|poll|broken|get|<defunct>)",), unless=(r"main process disappeared[^\n]*\n[^\n]*(?:out of memory|OutOfMemory)",)),
     Sign(r"\b(?:ptxas|nvcc|ninja|cicc|triton|inductor)\b[^\n]{0,60}(?:<defunct>|zombie|killed|crash\w*|hang\w*|hung|stuck|died|segfault)", "a compiler died or hangs", prose=True),
     Sign(r"Attempting to use a closed pool|compile-worker future for|shutdown_compile_workers|SubprocPool\w* (?:is )?(?:closed|unclean exit|died)|subproc_pool[^\n]*(?:EOFError|BrokenPipe|closed)|compile_worker[^\n]*timed out|SubprocException|InductorError[^\n]*(?:subprocess|worker)", "the pool of compilers is gone or does not answer"),
     Sign(r"TORCHINDUCTOR_WORKER_START|worker_start_method", "it depends on how the compile helpers are started", prose=True),

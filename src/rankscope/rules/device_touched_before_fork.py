@@ -6,7 +6,8 @@ its first use, or hangs when it shares pages with the network card.
 
 ## How it is recognised
 `Cannot re-initialize CUDA in forked subprocess`, `initialization error` in a worker, the text of libfabric and libibverbs about
-`fork()` and `RDMAV_FORK_SAFE`.
+`fork()` and `RDMAV_FORK_SAFE`, Open MPI's warning of a fork, DALI's and torch_xla's refusals; a forked child whose stack ends in a lock of
+the device's or network card's driver.
 
 ## What to do
 `multiprocessing.set_start_method("spawn")` (vLLM: `VLLM_WORKER_MULTIPROCESSING_METHOD=spawn`), or no `torch.cuda` call before the
@@ -41,6 +42,14 @@ _SIGNS = (
     Sign(r"is_available\(\)[^\n]{0,60}\bFalse\b[^\n]{0,40}\b(?:child(?:ren)?|workers?|fork\w*|Pool|subprocess\w*)|\b(?:child(?:ren)?|workers?|fork\w*|Pool|subprocess\w*)\b[^\n]{0,60}is_available\(\)[^\n]{0,20}\bFalse", "the device is there for the parent and not for its children", prose=True),
     Sign(r"\b(?:torch\.cuda|cuda|cp\.cuda|pynvml|nvml)\.(?:device_count|is_available|get_device_\w+|current_device|mem_get_info|init|set_device|getDeviceCount|runtime\.\w+)\(", "the script asks for devices, then starts processes that cannot have them",
          also=(r"\b(?:multiprocessing|mp)\.(?:Process|Pool)\(|ProcessPoolExecutor\(|\bos\.fork\(|\bPool\(|\bProcess\(target",), anywhere=(r"(?:cuda (?:runtime )?error|CUDA error|error:?) ?\(?(?:3|30|46|100|304|999)\)?|unknown error|initialization error|CUDA driver error|all CUDA-capable devices are busy|driver shutting down",), unless=(r"\bspawn\b|forkserver",)),
+    Sign(r"Cannot fork a process when (?:the CUDA|there is a CUDA)", "the library says so itself", CERTAIN, speaker=False),
+    Sign(r"Runtime is already initialized\. Do not use the XLA|Cannot replicate if number of devices \(1\) is different from \d+", "a device was used before the workers were started"),
+    # Open MPI warns of every fork below a network that registers memory (mpi_warn_on_fork).
+    Sign(r"has executed an operation involving a call\b", "the network library warns of a fork", passing=True),
+    # A lock of the device's driver that another thread of the parent held: the driver was in use there before the fork.
+    Sign(r"^(?:___?lll_lock_wait\w*|futex\w*|pthread_\w*lock\w*|__GI___pthread_mutex_lock)\b[^\n]*\n(?:[^\n]*\n){0,6}?(?:[^\n]*\b(?:libcuda|libamdhip64|libhsa-runtime64|libascendcl|libze_\w+|libmlx[45]|libibverbs|libefa)\b|(?:cu[A-Z]|cuda[A-Z]|hip[A-Z]|hsa|ibv_|mlx[45]_)\w*\b)", "a forked child waits for a lock of the device's driver, which its parent had in use",
+         anywhere=(r"popen_fork|\bos_?fork|_worker_loop|\bfork\(\)|\bforked\b|gunicorn|uwsgi|celery",), unless=(r"take_gil|PyGILState_Ensure|gil_scoped",)),
+    Sign(r"^(?:hsa\w*|rocr::\S*|hip[A-Z]\w*|cu(?:da)?[A-Z]\w*)\b[^\n]*\n(?:[^\n]*\n){0,60}?_launch \([^\n]*popen_fork", "a forked child waits for its device", anywhere=(r"\.to\(.(?:cuda|hip)|\.cuda\(|\bcuda\b[^\n]*before|set_device\(",), unless=(r"\bspawn\b",)),
     Sign(r"_lazy_init[^\n]*\n(?:.*\n){0,12}.*(?:_worker_loop|popen_fork)", "a forked child initialises a device", POSSIBLE),
 )  # fmt: skip
 

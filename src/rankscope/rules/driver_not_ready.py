@@ -8,7 +8,8 @@ loaded, or the driver was updated under running libraries. Every rank of that no
 `system not yet initialized` (802), `system driver mismatch` (803), a fabric state that is not completed, `NVIDIA-SMI has failed`,
 `Driver/library version mismatch`, a fabric manager that is inactive or of another version. Also an MPS server or IMEX service that
 does not let the program in, and a container that lost its devices (`Failed to initialize NVML: Unknown Error` after `systemctl daemon-reload`).
-A kernel module that the fabric manager or the device needs (`ib_umad`) is not loaded.
+A kernel module that the fabric manager or the device needs (`ib_umad`) is not loaded. Runtimes of Gaudi, TPU, Trainium and Ascend that
+cannot open their device; an IMEX domain that is not up; pods of the GPU operator that still start.
 
 ## What to do
 `systemctl status nvidia-fabricmanager; nvidia-smi -q | grep -A2 Fabric; cat /proc/driver/nvidia/version`. Install
@@ -55,7 +56,12 @@ _SIGNS = (
     Sign(r"\b(?:NVML|driver)\b[^\n]{0,16}\bmismatch|\bdriver\b[^\n]{0,30}\b(?:upgrad|updat|replac)\w*\b[^\n]{0,16}\bwhile\b", "the driver was replaced under the running system", prose=True),
     Sign(r"failed call to cuInit|\bdrv(?:Err|RetCode) ?= ?[1-9]\d*|\baclInit failed|GPU driver is not loaded|(?:PI|UR_RESULT)_ERROR_DEVICE_NOT_FOUND|No device of requested type available|could not create device node", "the driver does not let the program in", unless=(r"forked subprocess|os\.fork\b",)),
     Sign(r"hipErrorNoDevice|no ROCm-capable device", "no device is seen", POSSIBLE),
-    Sign(r"imex[^\n]{0,60}(?:not running|fail|timed? out|inactive|unavailable)", "the IMEX service does not run"),
+    Sign(r"imex[^\n]{0,60}(?:not running|fail|timed? out|inactive|unavailable)|\bimex\b[^\n]*\n(?:activating|inactive|failed|deactivating|unknown)\s*$|^[^\S\n]*Domain State: (?!UP\b)\w+", "the IMEX service does not run"),
+    # What Gaudi's, Google's and Amazon's runtimes say where the driver, or who else has the device, keeps them out.
+    Sign(r"synStatus ?= ?26\b[^\n]*Device acquire failed|\b(?:habanalabs|amdgpu|nvidia|i915|xe)\w*: (?:Unknown symbol|disagrees about version of symbol)|Couldn't open (?:device|iommu group):? ?/dev/(?:accel|vfio/)|\bTPU initialization failed\b|\bNRT:nrt_init\b[^\n]*(?:Unable to|fail|not available)|Unable to determine Neuron Driver version|Could not open the nd\d|No neuron device available", "the device's driver does not let the program in"),
+    # The operator that puts drivers on the nodes of Kubernetes: its pods, and what their validator says while it waits.
+    Sign(r"\bnvidia-(?:driver|container-toolkit|operator-validator|device-plugin|fabricmanager)\S*\s+0/\d+\s+(?:CrashLoopBackOff|Error|Init:|ImagePull)|waiting for nvidia container stack to be setup", "the driver of the node is still being set up", until=r"\bnvidia-operator-validator\S*\s+1/1\s+Running|all validations are successful"),
+    Sign(r"\bGPUs Ready state: not-ready", "the GPUs of a confidential machine were not set ready"),
 )  # fmt: skip
 
 RULE = text_rule(

@@ -153,12 +153,26 @@ def _locked_children(case: Case) -> Iterator[Hit]:
         if not is_child(account, forks):
             continue
         for seen in account.seen:
-            depth = 0 if _next_in_line(case, seen) else _lock_depth(seen)
+            depth = 0 if _next_in_line(case, seen) or _of_a_device(seen) else _lock_depth(seen)
             if depth and not any(frame.function in _INTERRUPTS for frame in seen.stack):
                 says = "a worker stands in a lock below a library" if seen.native else "a worker stands in a lock"
                 certainty = LIKELY if seen.native or account.role is Role.DATALOADER_WORKER else POSSIBLE
                 yield Hit(Sign("", says, certainty), account, seen.text.split("\n", 1)[0])
                 break
+
+
+# The drivers of devices and network cards: what a fork does to them has a rule of its own.
+_DRIVER = re.compile(
+    r"\blib(?:cuda|cudart|amdhip64|hsa-runtime64|ascendcl|ze_\w+|mlx[45]|ibverbs|efa)\b|^(?:cu[A-Z]|cuda[A-Z]|hip[A-Z]|hsa_|ibv_|mlx[45]_|efa_)"
+)
+
+
+def _of_a_device(seen: Seen) -> bool:
+    """Whether the lock belongs to the driver of a device."""
+    return any(
+        _DRIVER.search(f"{frame.library or frame.file or ''}") or _DRIVER.search(frame.function)
+        for frame in seen.stack[-7:]
+    )
 
 
 def _next_in_line(case: Case, seen: Seen) -> bool:

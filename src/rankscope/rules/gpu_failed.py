@@ -7,7 +7,7 @@ broken. The process that uses it hangs in the driver, the others wait for that p
 ## How it is recognised
 The kernel's log has an Xid that stands for hardware (48, 62-64, 74, 79, 92, 94, 95, 119, 120, 140, 143, 149, 154 …), a fatal
 SXid of a switch, or PCIe errors on the device's port; `nvidia-smi` cannot open one GPU or shows `ERR!`; a program reports an
-uncorrectable ECC or NVLink error. Xids 13, 31, 43 and 45 usually come from the program and do not count.
+uncorrectable ECC or NVLink error; the drivers of Gaudi, Ascend, Intel, AMD and Trainium have messages of their own. Xids 13, 31, 43 and 45 usually come from the program and do not count.
 
 ## What to do
 Drain the node: `nvidia-smi -q -i BUSID`, `dmesg -T | grep -i -e xid -e nvrm -e aer`, `dcgmi diag -r 3`, then reset or replace the
@@ -58,6 +58,13 @@ _SIGNS = (
     Sign(r"\b(?:took|tak\w+|left|leav\w+|kick\w+|remov\w+)\b[^\n]{0,30}\b(?:node|host|gpu|machine|server|card)[\w-]*\b[^\n]{0,20}\b(?:out\b|from the (?:list|allocation|hostfile|job|pool|set))", "it is gone without one node or card", POSSIBLE, cures=True),
     Sign(r"\bUncorrect\w* (?:hardware )?errors? (?:were |was )?detected|\bNPU\b[^\n]{0,40}\bALARM\b|\b0x80e0[\da-f]{4}\b", "the device reports errors that cannot be corrected"),
     Sign(r"\b(?:GPU|card|device)s?\b[^\n]{0,20}\b(?:disappears?|vanish\w*|drops? off|falls? off|goes missing|drops? out)\b", "a GPU is no longer there", prose=True),
+    # The drivers of other makers: habanalabs (device.c, firmware_if.c), i915 and xe, pciehp and DPC of the kernel's PCI.
+    Sign(r"\bDevice heartbeat failed|\bPCI link is broken|Failed to communicate with Device CPU|\bDevice is NOT usable\b|\bhabanalabs\b[^\n]*(?:uncorrectable|\bDERR\b|Failed to (?:reset|initialize the H/W))|declared device \S+ as wedged|\*ERROR\*[^\n]*(?:Failed to reset chip|FATAL HW error)",
+         "an accelerator's driver reports a fault"),
+    Sign(r"\bpciehp: Slot\([^)\n]*\): (?:Link Down|Card not present)|\bDPC: containment event|\bAER: (?:device recovery failed|can't recover)", "a device's link has gone", unless=(r"AER: device recovery successful",)),
+    # torch_npu's names of what CANN reports (NPUQueue.cpp), the Neuron runtime's, and Cloud TPU's health of an instance.
+    Sign(r"\b(?:UCE ERROR|HBM MULTI BIT ECC|SUSPECT MEM ERROR|HCCS LINK ERROR)\b|\bNRT_EXEC_HW_ERR_(?:NC_UE|HBM_UE|DMA_ABORT|REPAIRABLE_HBM_UE)|\bBAD_(?:TPU|SC)_CHIP\b", "the device reports errors that cannot be corrected"),
+    Sign(r"\bgres/gpu count reported lower than configured", "the scheduler counts fewer GPUs than the node has"),
     Sign(r"PCIe Bus Error: severity=(?:Uncorrected|Fatal)", "PCIe errors that could not be corrected"),
     Sign(r"PCIe Bus Error: severity=Corrected", "the PCIe link corrects errors again and again", POSSIBLE),
     Sign(r"NVLink?\b[^\n]{0,60}\b(?:inactive|is down|replay error|fatal)", "an NVLink is down"),

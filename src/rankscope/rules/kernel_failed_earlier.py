@@ -21,15 +21,21 @@ from __future__ import annotations
 
 from ._text import POSSIBLE, Sign, text_rule
 
+# A kernel that ends its own wait, or that the driver ended for its length, fails in the same words; it is told by its own message before.
+_ENDED = (
+    r"timeout check failed|(?:receivers?|sender|forwarder)\b[^\n]{0,30}time-?out|SymmetricMemory::\w+: rank \d+ failed|\bSM \d+ \[\d+\]: ?expecting \d+|\bTimedout job\b|\bGPU HANG: ecode|\bEngine reset: engine_class|\bpciehp: Slot|\bDevice heartbeat failed",
+)
 _SIGNS = (
     Sign(r"illegal memory access|cudaErrorIllegalAddress|CUDA_ERROR_ILLEGAL_ADDRESS|Warp Out-of-range|CUDA_EXCEPTION_\d+|Warp Illegal", "a kernel touched memory that is not its own"),
     Sign(r"device-side assert|cudaErrorAssert\b|indexSelectSmallIndex|Assertion `?(?:srcIndex|t >= 0|idx|index)\b[^\n]*failed", "a kernel's own check failed"),
     Sign(r"\.(?:cuh?|hip|py):\d+:[^\n]*\bblock: \[\d+, ?\d+, ?\d+\],? thread: \[\d+, ?\d+, ?\d+\][^\n]*[Aa]ssert|\bAssertion\b[^\n]*failed[^\n]*\b(?:on|in) (?:the )?(?:device|GPU|kernel)|_assert_fail[^\n]*\.cuh?:\d+", "a kernel's own check failed"),
     Sign(r"MTE instruction is out of range|HSA_STATUS_ERROR_(?:MEMORY_\w+|EXCEPTION|ILLEGAL_INSTRUCTION)|Queue 0x[0-9a-f]+ abort\w* with error|(?:vec|cube|aiv|aic)\w* (?:error|exception)[^\n]*(?:errcode|core)|\bpage fault\b[^\n]*\b(?:gfxhub|mmhub|amdgpu)|\b(?:gfxhub|mmhub)\b[^\n]*page fault", "a kernel failed"),
     Sign(r"unspecified launch failure|CUDA_ERROR_LAUNCH_FAILED|cudaErrorLaunchFailure|misaligned address|illegal instruction was encountered|invalid program counter|an illegal instruction",
-         "a kernel failed"),
+         "a kernel failed", unless=_ENDED),
     Sign(r"Memory access fault by GPU|HSA_STATUS_ERROR|hipErrorIllegalAddress|aicore (?:exception|error)|AICPU exception|vector core exception", "a kernel failed"),
-    Sign(r"cudaErrorMisalignedAddress|CUDA_ERROR_(?:MISALIGNED_ADDRESS|ILLEGAL_INSTRUCTION|INVALID_PC|INVALID_ADDRESS_SPACE|ASSERT)|hipErrorLaunchFailure|an? illegal instruction|operation not supported on global/shared address space|\b(?:[Cc]uda|CUDA|Triton) (?:[Ee]rror|failure)\b[^\n]{0,20}\b(?:700|710|715|716|717|718|719)\b|(?:error|ret|code)(?: is)?\W{0,4}507(?:011|015|018|035|057)\b|UR_RESULT_ERROR_DEVICE_LOST", "a kernel failed"),
+    Sign(r"cudaErrorMisalignedAddress|CUDA_ERROR_(?:MISALIGNED_ADDRESS|ILLEGAL_INSTRUCTION|INVALID_PC|INVALID_ADDRESS_SPACE|ASSERT)|hipErrorLaunchFailure|an? illegal instruction|operation not supported on global/shared address space|\b(?:[Cc]uda|CUDA|Triton) (?:[Ee]rror|failure)\b[^\n]{0,20}\b(?:700|710|715|716|717|718|719)\b|(?:error|ret|code)(?: is)?\W{0,4}507(?:011|015|018|035|057)\b", "a kernel failed"),
+    Sign(r"(?:UR_RESULT|PI|ZE_RESULT)_ERROR_DEVICE_LOST", "a kernel failed", unless=_ENDED),
+    Sign(r"\bSegmentation fault from GPU at 0x", "a kernel touched memory that is not its own"),
     Sign(r"=+ Invalid __(?:global|shared|local)__ (?:read|write|atomic)|compute-sanitizer[^\n]*\b[1-9]\d* errors?|ERROR SUMMARY: [1-9]\d* error|CUDA Exception: Warp", "a checker shows a kernel that touches memory that is not its own"),
     Sign(r"\b(?:compute-sanitizer|cuda-memcheck)\b[^\n]{0,60}\b(?:reports?|shows?|finds?|found|names?)\b(?! (?:no|nothing|none|0)\b)|\bout-of-bounds (?:write|read|access|store|load)\b", "a checker shows a kernel that touches memory that is not its own", prose=True),
     Sign(r"CUDA_LAUNCH_BLOCKING ?= ?1[^\n]{0,60}\b(?:moves?|points?|shows?|error|appears?|fails?)\b", "launched one by one, another call fails: the error came from a kernel", prose=True),

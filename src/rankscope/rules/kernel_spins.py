@@ -6,7 +6,7 @@ communicator at once, ranks launched different grids, or blocks that wait for ea
 
 ## How it is recognised
 cuda-gdb or a GPU core shows threads in a polling load (`ld.volatile`, `ld_acquire`, `wait_flag`, `spin`, `multi_gpu_barrier`); all ranks are at 100 % GPU in the
-same kernel, all of them arrived; it goes away with another backend or with the custom kernel off.
+same kernel, all of them arrived; a library's kernel prints that a signal or counter did not come; it goes away with another backend or with the custom kernel off.
 A device at 100 % under a kernel that somebody wrote (persistent, TMA, cuda-gdb) and no output; `__syncthreads()` below a condition on `threadIdx`.
 
 ## What to do
@@ -47,6 +47,9 @@ _SIGNS = (
     Sign(r"\b(?:disabl\w+|without|turning off|no)\b[^\n]{0,14}custom[- _]all[- _]?reduce|--?-?disable[-_]custom[-_]all[-_]reduce|\bdisable_custom_all_reduce\b", "it works without the custom kernel", cures=True),
     Sign(r"the launch timed out and was terminated|CUDA_ERROR_LAUNCH_TIMEOUT", "the driver ended a kernel that ran too long"),
     Sign(r"\b(?:cudaStreamSynchronize|cudaDeviceSynchronize|cuStreamSynchronize|cudaEventSynchronize|cuCtxSynchronize|hipStreamSynchronize|hipDeviceSynchronize)\b", "a rank waits for its device, and nothing says for what", POSSIBLE, prose=True),
+    # What such kernels print of themselves before they end their own wait (torch's symmetric memory, TransformerEngine's userbuffers).
+    Sign(r"SymmetricMemory::\w+: rank \d+ failed to (?:receive|send) signal|\bSM \d+ \[\d+\]: ?expecting \d+,? got \d+", "a kernel waited too long for a flag"),
+    Sign(r"\bmake_async_remote_copy\b|\b(?:pl|pltpu)\.semaphore_\w+|\bsemaphore_wait\b", "a kernel that somebody wrote waits for copies and flags of its own", anywhere=(r"block_until_ready|" + HALTS,), unless=(r"[Cc]oordination service|DEADLINE_EXCEEDED",)),
     Sign(_POLL + r"[^\n]*\w\.cuh?:\d+", "device code polls", POSSIBLE),
 )  # fmt: skip
 

@@ -8,7 +8,8 @@ the first collective hangs because two communicators wait on one device.
 `Duplicate GPU detected`, the warning that devices used by this process are currently unknown before a hang in the first barrier,
 `invalid device ordinal`, or a process table in which several ranks own memory of GPU 0. A script that
 calls `init_process_group` and `barrier` before `set_device`; a barrier that hangs only when it is the first communication; memory on a device that was not chosen.
-The memory of all devices of a job of several workers: one is full, the others are empty.
+The memory of all devices of a job of several workers: one is full, the others are empty. NCCL's `Init START` lines in which ranks of one
+communicator have one bus id on one host; a device that admits one process and is asked for by a second.
 
 ## What to do
 `torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))` before `init_process_group`, and pass `device_id=`. Start as many ranks per node as
@@ -46,6 +47,11 @@ _SIGNS = (
     Sign(r"\b(?:ranks?|process(?:es)?|nproc\w*|workers?)\b[^\n]{0,30}\b(?:more|exceeds?|greater|larger)\b[^\n]{0,30}\b(?:than )?(?:\w+ )?(?:GPUs?|devices?|device_count)\b", "there are more ranks than devices", prose=True),
     Sign(r"CUDA_VISIBLE_DEVICES[^\n]{0,60}\b(?:same|equal|identical)\b[^\n]{0,40}\b(?:all|every|both|each)\b|\b(?:all|every|both|each)\b[^\n]{0,40}(?:ranks?|process\w*|workers?|actors?|tasks?)\b[^\n]{0,40}CUDA_VISIBLE_DEVICES ?= ?0\b", "all ranks see the same device", prose=True),
     Sign(r"invalid device ordinal", "a rank asked for a GPU that it cannot see"),
+    Sign(r"Device already acquired|all CUDA-capable devices are busy or unavailable|cudaErrorDevicesUnavailable|CUDA_ERROR_DEVICE_UNAVAILABLE", "a device that admits one process was asked for by a second", anywhere=(r"Exclusive_Process|E\. Process|EXCLUSIVE_PROCESS|Device already acquired",), unless=(r"forked subprocess|initialization error",)),
+    Sign(r"all CUDA-capable devices are busy or unavailable|cudaErrorDevicesUnavailable|CUDA_ERROR_DEVICE_UNAVAILABLE", "a device does not admit another process", POSSIBLE, unless=(r"forked subprocess|initialization error",)),
+    Sign(r"Tensor found on device \S+ but backend constrained to|Attempt to perform collective on tensor not on device passed to init_process_group", "a rank brings a tensor of another device than its group's"),
+    # torch's allocator names the other owners of a device that is full.
+    Sign(r"\bGPU \d+ has[^\n]*(?:\bProcess \d+ has [\d.]+ [GM]iB memory in use\. ?){3}", "three and more other processes fill the device of a rank"),
     Sign(r"\b(?:all|every|both|two|several|multiple|[2-9]|\d\d) (?:\d+ )?(?:\w+ )?(?:ranks?|processes|workers)[^\n]{0,60}(?:same (?:gpu|device)|GPU ?0\b(?! ?%)|cuda:0|device 0)", "several ranks use one GPU", prose=True),
     Sign(r"\b(?:GPU|device)s?(?: placement| assignment| mapping| binding| selection)? (?:is|are|was|were)? ?(?:wrong|incorrect|not (?:as expected|right))|\bwrong (?:GPU|device|card)\b|\b(?:same|equal|identical|duplicate) local[_ ]rank|\blocal[_ ]rank(?:\(\))? (?:is |are )?(?:always |all )?(?:0|zero) (?:on|for|in) (?:all|every|each|both)|\b(?:local[_ ]rank|LOCAL_RANK)\b[^\n]{0,40}\b(?:wrong|not set|unset|missing|empty|None|always 0)\b", "ranks are given the wrong device", prose=True),
     Sign(r"\b(?:same|one) (?:GPU|CUDA device|device)[^\n]{0,40}(?:two|both|multiple|several|all) (?:ranks|processes)", "several ranks use one GPU", prose=True),
@@ -65,6 +71,7 @@ def check(case: Case) -> Iterator[Finding]:
         title = f"ranks {ranks} use one GPU (bus id {said[0].fields.get('bus_id')})"
         yield simple(RULE, title, Certainty.CERTAIN, [event.text for event in said[:3]], _STEPS, ranks)
         return
+    yield from _one_bus_id(case)
     yield from _crowded(case)
     yield from _one_filled(case)
     yield from _unbound(case)
@@ -102,19 +109,37 @@ def _unbound(case: Case) -> Iterator[Finding]:
         return
 
 
+def _one_bus_id(case: Case) -> Iterator[Finding]:
+    """Ranks of one communicator that begin to initialise it on one host with one GPU: NCCL tells the bus id of each."""
+    at: dict[tuple[object, ...], dict[int, str]] = {}
+    for event in events(case, "nccl.comm_init_start"):
+        told = event.fields
+        if event.rank is None or event.host is None or not told.get("bus_id") or not told.get("comm_id"):
+            continue
+        at.setdefault((event.host, told["bus_id"], told["comm_id"]), {})[event.rank] = event.text
+    for (host, bus_id, _), ranks in at.items():
+        if len(ranks) > 1:
+            title = f"ranks {RankSet(ranks)} use one GPU of {host} (bus id {bus_id})"
+            yield simple(RULE, title, LIKELY, list(ranks.values())[:3], _STEPS, RankSet(ranks))
+            return
+
+
 def _crowded(case: Case) -> Iterator[Finding]:
     """The table of processes of a job that waits: several of one program on one device, and none on another."""
     held: dict[object, set[object]] = {}
     names: dict[object, set[object]] = {}
     for event in events(case, "gpu.process"):
-        if str(event.fields.get("type", "C")).startswith("C") and event.fields.get("used_mib") not in (0, None):
+        kind, used = str(event.fields.get("type", "C")), event.fields.get("used_mib")
+        if kind.startswith("C") and used != 0 and (used is not None or kind == "C"):  # pmon tells no memory
             held.setdefault(event.fields.get("gpu"), set()).add(event.pid)
             names.setdefault(event.fields.get("gpu"), set()).add(event.fields.get("name"))
     crowded = [gpu for gpu, pids in held.items() if len(pids) > 1 and len(names[gpu]) == 1]
     if (
         len(held) == 1
         and crowded
-        and any(one.find(HALTS + r"|barrier|all_?reduce|init_process_group") for one in accounts(case))
+        and any(
+            one.find(HALTS + r"|barrier|all_?reduce|broadcast|all_?gather|init_process_group") for one in accounts(case)
+        )
     ):
         title = f"{len(held[crowded[0]])} processes of one program use GPU {crowded[0]}, and no other is in use"
         yield simple(

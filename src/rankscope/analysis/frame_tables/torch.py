@@ -96,6 +96,22 @@ torch/cuda/__init__.py
     device: synchronize _lazy_init
 torch/cuda/streams.py
     device: synchronize wait
+torch/accelerator/__init__.py
+    device: synchronize
+torch/xpu/__init__.py
+    device: synchronize
+torch/xpu/streams.py
+    device: synchronize wait
+torch_npu/npu/utils.py
+    device: synchronize
+torch_npu/npu/streams.py
+    device: synchronize wait
+habana_frameworks/torch/core/step_closure.py
+    device: mark_step
+habana_frameworks/torch/hpu/__init__.py
+    device: synchronize
+habana_frameworks/torch/hpu/streams.py
+    device: synchronize
 torch/cuda/memory.py
     device: empty_cache
 torch/autograd/__init__.py

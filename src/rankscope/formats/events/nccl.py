@@ -73,7 +73,7 @@ _MESSAGES = (
     pattern("nccl.bootstrap", r"^Bootstrap ?: Using (?P<ifname>[\w.@-]+):(?P<addr>[^<\s]+)<"),
     pattern("nccl.net_using", r"^(?:NET/(?P<net>[\w-]+) ?: Using|Using network (?P<net_>\w+))", lambda f, x: _devices(f, {"net": x.get("net") or x.get("net_")})),
     pattern("nccl.interface", r"^NET ?: Using interface (?P<ifname>[\w.@-]+):(?P<addr>[^<\s]+)<"),
-    pattern("nccl.comm_init_start", r"ncclCommInitRank\w* comm (?P<comm>0x[0-9a-f]+) rank (?P<rank>\d+) nranks (?P<nranks>\d+) cudaDev (?P<cuda_dev>\d+)(?: nvmlDev \d+)? busId (?P<bus_id>[0-9a-f]+)(?: commId (?P<comm_id>0x[0-9a-f]+))?.* - Init START"),
+    pattern("nccl.comm_init_start", r"(?:ncclCommInit\w+ )?comm (?P<comm>0x[0-9a-f]+) rank (?P<rank>\d+) nranks (?P<nranks>\d+) cudaDev (?P<cuda_dev>\d+)(?: nvmlDev \d+)? busId (?P<bus_id>[0-9a-f]+)(?: commId (?P<comm_id>0x[0-9a-f]+))?.* - Init START"),
     pattern("nccl.comm_init_complete", r"comm (?P<comm>0x[0-9a-f]+) rank (?P<rank>\d+) nranks (?P<nranks>\d+)(?: cudaDev (?P<cuda_dev>\d+))?(?: nvmlDev \d+)?(?: busId (?P<bus_id>[0-9a-f]+))?(?: commId (?P<comm_id>0x[0-9a-f]+))?.* - Init COMPLETE"),
     pattern("nccl.channel", r"^Channel \S+ ?: (?P<from>\d+)\[[0-9a-f]+\] -> (?P<to>\d+)\[[0-9a-f]+\] (?:\[\w+\] )?via (?P<via>\S+)"),
     pattern("nccl.coll", r"^(?P<op>\w+): opCount (?P<op_count>[0-9a-f]+) .*?count (?P<count>\d+) datatype (?P<datatype>\d+) .*?comm (?P<comm>0x[0-9a-f]+) \[nranks=(?P<nranks>\d+)\]", _hex),

@@ -1,4 +1,4 @@
-"""``nvidia-smi``: use and memory per GPU, processes on GPUs, values that cannot be read, and the matrix of ``topo -m``.
+"""``nvidia-smi``: use and memory per GPU, processes on GPUs, ``pmon``, values that cannot be read, and the matrix of ``topo -m``.
 
 As a table, and as ``--query-gpu=… --format=csv[,noheader…]`` prints it where its header is there.
 """
@@ -28,6 +28,8 @@ NEEDLES = (
     "\tNV",
     "utilization.gpu",
     "memory.used",
+    "# gpu",
+    "-     -",
 )
 
 _NAMED = re.compile(r"^\|\s+(?P<gpu>\d{1,3})\s+\S.*?(?:On|Off|N/A)\s+\|\s+[0-9A-Fa-f]{8}:[0-9A-Fa-f:.]+")
@@ -36,6 +38,11 @@ _LOAD = re.compile(
 )
 _PROCESS = re.compile(
     r"^\|\s+(?P<gpu>\d{1,3})\s+(?:N/A\s+N/A\s+|\d+\s+\d+\s+)?(?P<pid>\d{1,10})\s+(?P<type>C\+G|C|G|M\+C)\s+(?P<name>\S.{0,300}?)\s{1,200}(?:(?P<used_mib>\d+)MiB|N/A)\s*\|$"
+)
+_PMON_HEAD = re.compile(r"^# gpu\s+pid\s+type\b")
+# ``pmon``: one row per process on a GPU, or one with dashes for a GPU without any.
+_PMON = re.compile(
+    r"^(?P<gpu>\d{1,3})\s+(?P<pid>\d{1,10}|-)\s+(?P<type>C\+G|M\+C|C|G|-)\s+(?:[\d.]+\s+|-\s+){2,10}(?P<name>\S.{0,300}?)$"
 )
 _TOPO = re.compile(
     r"^(?P<gpu>GPU\d{1,3}|NIC\d{1,3}|mlx5_\d{1,3})\s+(?P<links>(?:X|SYS|NODE|PHB|PXB|PIX|NV\d+)(?:\s+(?:X|SYS|NODE|PHB|PXB|PIX|NV\d+))*)\b"
@@ -50,12 +57,17 @@ class Reader:
     def __init__(self) -> None:
         self._gpu: int | None = None
         self._fields: list[str] = []  # the columns of CSV, while its rows come
+        self._pmon = False
 
     def feed(self, line: Line) -> Iterator[Event]:
         text = line.text.strip()
         if self._fields or "utilization.gpu" in text or "memory.used" in text:
             yield from self._row(line, [cell.strip() for cell in text.split(",")])
-        if found := _NAMED.match(text):
+        self._pmon = self._pmon or bool(_PMON_HEAD.match(text))
+        if self._pmon and (found := _PMON.match(text)):
+            if found["pid"] != "-":
+                yield event("gpu.process", line, fields_of(found))
+        elif found := _NAMED.match(text):
             self._gpu = int(found["gpu"])
         elif found := _LOAD.match(text):
             fields = {**fields_of(found), "gpu": self._gpu}
