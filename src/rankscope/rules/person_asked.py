@@ -26,7 +26,6 @@ from ..analysis.doings import Doing, doings, in_kind, of_ranks, seen_apart
 from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Finding
 from ..model.process import Role
-from ..model.process import Role
 from ..model.ranks import RankSet, ranks_phrase
 from . import packets_vanish
 from ._text import HALTS, LIKELY, POSSIBLE, Sign, finding, hits, make_rule, members, simple
