@@ -50,6 +50,18 @@ helper-gone | billiard.exceptions.WorkerLostError: Worker exited prematurely: si
 failed-first | Deadlock detected from rank: 3
 failed-first | RuntimeError: Rank 3 successfully reached monitoredBarrier, but received errors while waiting
 person-asked | interaction (pdb.py:365)
+stopped-from-outside | 4711 pts/2    T    0:01 python train.py --rank 3
+stopped-from-outside | [1]  + 4711 suspended  python train.py
+stopped-from-outside | kernel: PM: suspend entry (deep)
+lock-file-left-behind | zypper: System management is locked by the application with pid 77 (zypper).
+lock-file-left-behind | INFO (theano.gof.compilelock): Waiting for existing lock by process '7163' (I am process '7204')
+lock-file-left-behind | Blocking waiting for file lock on build directory
+storage-silent | kernel: sd 6:0:0:1: rejecting I/O to offline device
+storage-silent | kernel: nvme nvme2: I/O 832 QID 14 timeout, aborting
+shm-full | Unable to initialize shared memory key 'region_9' to requested size (67108864 bytes). Error: No space left on device
+disk-full | Usage of EmptyDir volume "cache" exceeds the limit "50Gi".
+limit-reached | Error: system limit exceeded on number of pipes that can be open
+limit-reached | create session key: disk quota exceeded: unknown.
 """.strip().splitlines()
 
 

@@ -123,7 +123,8 @@ def _alike(members: Iterable[Member]) -> bool:
 
 STEP = re.compile(
     r"\b(?:global[_ ]?step|step|iteration|iter|it|batch)(?:\W{0,3}| {4,12})(\d{1,9})\b|\b(\d{1,3})%\|"
-    r"|^(?:\[[^\]\n]{1,20}\](?:<std(?:out|err)>)?: ?)?\s*(\d{1,6})/\d{1,6} \[[=>.]",
+    r"|^(?:\[[^\]\n]{1,20}\](?:<std(?:out|err)>)?: ?)?\s*(\d{1,6})/\d{1,6} \[[=>.]"
+    r"|\bepoch:? ?\[?\d+\]? ?\[ *(\d{1,9})/\d+[\] ]",
     re.IGNORECASE,
 )
 # Where no step is told, epochs are.

@@ -145,7 +145,7 @@ def _complains(text: str) -> bool:
 
 # What a server says while it answers.
 _ANSWERS = re.compile(
-    r"\bHTTP/[12](?:\.[01])?\"?\W{1,3}(?:[23]\d\d|4(?:0[0134]|22))\b|\bthroughput(?: \(\w+/s\))?\W{1,3}(?!0\.0+\b)\d[\d.]* ?(?:tokens|tok|infer|req|\(|,|$)|\b\d+(?:\.\d+)?ms$|\b(?:GET|POST) \S+ [23]\d\d\b|"
+    r"\bHTTP/[12](?:\.[01])?\"?\W{1,3}(?:[23]\d\d|4(?:0[0134]|22))\b|\bthroughput(?: \(\w+/s\))?\W{1,3}(?!0\.0+\b)\d[\d.]* ?(?:tokens|tok|infer|req|\(|,|$)|(?<!time )\b\d+(?:\.\d+)?ms$|\b(?:GET|POST) \S+ [23]\d\d\b|"
     r"\bApplication startup complete|\bStarted (?:HTTPService|GRPCInferenceService|Metrics Service)|\bfired up and ready|\bUvicorn running on|\bis ready at http|\bKernel started|\bSaving file at|\bListening at: http",
 )
 _LAST = 8

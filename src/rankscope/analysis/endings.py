@@ -26,7 +26,7 @@ _ENDED = r"(?:done|finished|completed?|ended|successful(?:ly)?|succeeded|over)"
 _GOOD = re.compile(
     rf"\b{_RUN}\b(?: \S+){{0,3}}? (?:is |are |was |has |have )?(?:now |been |successfully )?{_ENDED}\b(?! (?:(?:for |of |in )?(?:step|epoch|iter|batch|\d+/)|by (?!itself|now|\d)))"
     rf"|\b(?:end of|finished|completed|done(?: with)?|exit(?:s|ed|ing)|exiting from) (?:the )?{_RUN}\b(?! (?:step|epoch|iter|batch|data|loop|\d+/))|^(?:end of|total) (?:training|run|wall|elapsed|execution)\W(?:time|duration)?"
-    r"|^(?:all )?(?:done|finished|completed|success|good ?bye|bye|ok|all good)\b[.! ]*$|^(?:finished|completed|done with|ran) (?:all )?\d+ (?:steps|epochs|iterations|tasks|jobs|samples|files)\b|^done: \w"
+    r"|^(?:all )?(?:done|finished|completed|success|good ?bye|bye|ok|all good)\b[.! ]*(?:(?:total |wall |elapsed )+time\b.*)?$|^(?:finished|completed|done with|ran) (?:all )?\d+ (?:steps|epochs|iterations|tasks|jobs|samples|files)\b|^done: \w"
     r"|\b(?:successfully|is) complete[d]?\W*$|\b(?:finish|complet|exit|end|terminat|shut ?down)(?:e?s|e?d)? (?:successfully|normally|cleanly|gracefully|without errors?)\b|\bsuccessfully (?:finished|completed|exited|built|tagged|ended)\b"
     r"|\b(?:exit(?:ed|s|ing)?|return(?:ed)?|rc)\b(?:[ -](?:with|code|status|value)){0,2}\W{1,3}0\b"
     r"|\b(?:COMPLETED|CD) +0:0\b|^\d+\S* .*\bCOMPLETED\b|\b0/1 +Completed\b|\bSUCCEEDED\b|\b(?:phase|state|status|finished|result)\W{1,3}(?:succe(?:eded|ss)|completed|ok)\b|\bJob\w*Succeeded\b|\bas success\b"
@@ -41,11 +41,11 @@ _GOOD = re.compile(
 )  # fmt: skip
 # One rank that is done says nothing of the others, and what is not so is no good end.
 _NOT_ALL = re.compile(
-    r"\bnot (?:\w+ )?(?:done|finish\w*|complete\w*|succe\w+)|\b(?:un|in)(?:successful|complete|finished)|\b(?:before|until|unless|if|when|while|once|after(?! \d)|would|should|never|waiting|that|which|already|had|not|\w+n't)\b|\bexit\w*\b.{0,12}\b[1-9]\d*\b",
+    r"\bnot (?:\w+ )?(?:done|finish\w*|complete\w*|succe\w+)|\b(?:un|in)(?:successful|complete|finished)|\b(?:before|until|unless|if|when|while|once|after(?! \d)|would|should|never|waiting|that|which|already|had|not|same|\w+n't)\b|\bexit\w*\b.{0,12}\b[1-9]\d*\b",
     re.IGNORECASE,
 )
 _HEAD = re.compile(
-    r"^(?:\[?\d{4}[-/]\d\d[-/]\d\d[T ]?[\d:.,+Z]*\]?|\[?\d\d:\d\d(?::\d\d)?[.,\d]*\]?|\[?(?:INFO|NOTICE|DEBUG)\]?:?|\[?rank ?\d+\]?:?|\[?[\w./-]+\.(?:py|cc|cpp|go):\d+(?::\w+)?\]?|\[[\w.:/-]{1,40}\]|\[[^\]\n]{0,40}\d\d:\d\d[^\]\n]{0,30}\]|[-|:>*#, \t]+)+\s*",
+    r"^(?:\[\d+,\d+\]<std(?:out|err)>:?|\[?\d{4}[-/]\d\d[-/]\d\d[T ]?[\d:.,+Z]*\]?|\[?\d\d:\d\d(?::\d\d)?[.,\d]*\]?|\[?(?:INFO|NOTICE|DEBUG)\]?:?|\[?rank ?\d+\]?:?|\[?[\w./-]+\.(?:py|cc|cpp|go):\d+(?::\w+)?\]?|\[[\w.:/-]{1,40}\]|\[[^\]\n]{0,40}\d\d:\d\d[^\]\n]{0,30}\]|[-|:>*#, \t]+)+\s*",
     re.IGNORECASE,
 )
 # What tells that something is wrong, in the words of programs.
@@ -146,11 +146,13 @@ def _of_all(said: Sequence[Event], last: Sequence[str]) -> bool:
     """Whether the last words are not those of one rank among several that the log tells of."""
     named = {int(found[1]) for line in last if _good(line) for found in _RANK.finditer(line)}
     named |= {event.rank for event in said if event.rank is not None and event.text in last and _good(event.text)}
-    told = {event.rank for event in said if event.rank is not None}
+    told = {event.rank for event in said if event.rank is not None and not _TENSORS.match(event.text)}
     told |= {int(found[1]) for event in said for found in _RANK.finditer(event.text)} if named else set()
     return not named or told <= named
 
 
+# Horovod's list of the tensors that a rank has not submitted.
+_TENSORS = re.compile(r"\[[\w./:, -]+(?: \.\.\.)?\]\s*$")
 _RANK = re.compile(r"\brank\W{0,2}(\d+)", re.IGNORECASE)
 
 

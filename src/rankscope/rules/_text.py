@@ -32,7 +32,9 @@ BELOW_IT = r"[^\n]*?:(?:[^\n]*|[^\n]*(?:\n(?P=at)[ \t]+[^\n]*){0,4}?\n(?P=at)[ \
 _TROUBLE = r"\b(?:crash\w*|abort\w*|unhealthy|fail(?:s|ed|ure)|errors?\b|illegal memory|segfault|killed|refused|timed out|timeouts?|waits?|for ?ever|bus error|problem|issue|trouble)\b"
 # What is told as past.
 OVER = re.compile(r"\b(?:took|waited)\b", re.I)
-_INFO = re.compile(r"(?:\S+ ){0,5}\W?INFO\b(?!: task |.*(?:rror|fail|timed out))(?<!NCCL INFO)")
+_INFO = re.compile(
+    r"(?:\S+ ){0,5}\W?INFO\b(?!: task |.*(?:rror|fail|timed out|existing lock|acquire lock|been waiting))(?<!NCCL INFO)"
+)
 _RANKING = {CERTAIN: 0, LIKELY: 1, POSSIBLE: 2}
 
 

@@ -27,13 +27,15 @@ from __future__ import annotations
 from ._room import NCCL_SAYS, room_rule
 from ._text import LIKELY, POSSIBLE, Sign
 
+# The kernel's keys have a quota of their own (keyrings(7)).
+_KEYS = r"\b(?:session keyring|create session key|add_key|request_key)\b"
 _SHM = (
-    r"/dev/shm|'/(?:psm|wnsm)_|/sem\.\w|file </?torch_|shared memory|shm_open|shared_memory\.py|_posixshmem|multiprocessing\.SemLock\(|posix_fallocate|insufficient shm|inotify|\b(?:semget|shmget)\b|"
+    rf"{_KEYS}|/dev/shm|[Ee]mptyDir volume \"[^\"\n]*shm|'/(?:psm|wnsm)_|/sem\.\w|file </?torch_|shared memory|shm_open|shared_memory\.py|_posixshmem|multiprocessing\.SemLock\(|posix_fallocate|insufficient shm|inotify|\b(?:semget|shmget)\b|"
     + NCCL_SAYS
 )
 _SIGNS = (
     Sign(r"No space left on device|\bENOSPC\b|\[Errno 28\]", "a write found no space", unless=(_SHM,)),
-    Sign(r"Disk quota exceeded|\bEDQUOT\b|\[Errno 122\]|quota (?:is )?(?:exceeded|reached|full)", "a write went over the quota"),
+    Sign(r"Disk quota exceeded|\bEDQUOT\b|\[Errno 122\]|quota (?:is )?(?:exceeded|reached|full)", "a write went over the quota", unless=(_KEYS,)),
     Sign(r"\s100% +/(?!dev|sys|proc|run|snap|boot)\S*$|disk (?:is )?full|filesystem (?:is )?full|out of (?:disk )?(?:space|inodes)|no (?:free )?(?:disk )?space (?:left|on|available|remain)\w*",
          "a file system is full", unless=(_SHM,)),
     Sign(r"\bdf\b[^\n]{0,80}\b(?:100 ?%|IUse% 100)|IUse%\W{0,3}(?:is )?100|\b(?:IUse%|inodes?)\b[^\n]{0,24}100 ?%|(?<![\w.])/(?!dev/shm)[\w./-]+ (?:is |at |was )*(?:100 ?%|full\b)", "a file system is full", unless=(_SHM,), prose=True),
@@ -42,6 +44,7 @@ _SIGNS = (
     Sign(r"database or disk is full|SQLITE_FULL|StorageFull|os error 28|errno ?[=:] ?28\b|Not enough (?:free )?disk space|Insufficient disk space|cannot create temp file for here-document|No usable temporary directory",
          "a program says that its disk is full", unless=(_SHM,)),
     Sign(r"(?:\b(?:disk|partition|volume|filesystem|file system|drive|scratch|home|SSD|NVMe)|/(?:tmp|var))\b[^\n]{0,40}\b(?:was|is|were|got|became|ran|runs|fills?|filled) (?:completely |almost )?(?:full|up)\b(?! to (?!100)\d)|\bquota\b[^\n]{0,30}\b(?:used up|exhausted|hit|exceed\w*|reached|full)\b", "a file system is full", unless=(_SHM,), prose=True),
+    Sign(r"mkdir failed \[28\]|[Ee]mptyDir volume \"[^\"\n]*\" exceeds the limit|exceed\w* (?:its |the )?(?:total )?(?:local )?(?:ephemeral )?(?:local )?storage (?:limit|usage)|storage usage exceeds", "a volume or a temporary folder is full", unless=(_SHM,)),
     Sign(r"low on resource: ephemeral-storage|ephemeral[- ]storage[^\n]{0,60}exceed\w*|\bDiskPressure\b[^\n]*\bTrue\b|EvictionThresholdMet[^\n]*(?:storage|disk|nodefs|imagefs)", "the node's disk is full for its containers"),
     Sign(r"is over 9\d% full|\s9[89]% +/(?!dev|sys|proc|run|snap|boot)\S*$", "a file system is nearly full", POSSIBLE, unless=(_SHM,)),
     Sign(r"inline_container\S*[^\n]*unexpected pos \d+ vs \d+", "a checkpoint was written shorter than it is", unless=(_SHM,)),

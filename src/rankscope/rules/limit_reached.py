@@ -42,6 +42,13 @@ _SIGNS = (
     Sign(r"ibv_(?:reg_\w*mr\w*|create_\w+|modify_\w+|alloc_\w+)[^\n]*(?:Cannot allocate memory|\b12\b|memory)", "memory for the network card cannot be locked"),
     Sign(r"\b(?:max )?locked memory[^\n]*(?:\blimit\b|\b64\b|\b8192\b|\b65536\b|\blow\b)|memlock[^\n]*(?:\blimit\b|\btoo\b|\blow\b|exceed|\b64\b|\b8192\b|\b65536\b)|RLIMIT_MEMLOCK[^\n]*(?:\blimit\b|\btoo\b|\blow\b|exceed|small|rais|\b(?:64|8192|65536)\b)", "the limit of locked memory is low"),
     Sign(r"file-max limit \d+ reached|cgroup: fork rejected by pids controller|neighbou?r(?:: arp_cache:)? (?:neighbor )?table overflow|TCP: out of memory|MDB_READERS_FULL|Failed to allocate some locked memory|trying to allocate some locked memory|(?:raise|increase|set)[^\n]{0,40}(?:max )?locked memory", "the kernel or a library names the limit"),
+    Sign(r"\bio_(?:setup|queue_init)\b[^\n]*(?:Resource temporarily unavailable|\bEAGAIN\b|-11\b)|\bfs\.aio-max-nr\b", "no more asynchronous requests are allowed"),
+    Sign(r"system limit exceeded on number of|opal_set_max_sys_limits|[Ss]ystem limits? (?:on|for) (?:the )?number of \w+ (?:was|were|has been|is) (?:reached|exceeded)", "the launcher names the limit"),
+    Sign(r"\b(?:session keyring|create session key|add_key|keyctl|request_key)\b[^\n]*quota exceeded", "the quota of the kernel's keys is used up"),
+    # connect(2): EADDRNOTAVAIL without an address of one's own means that no port of the range is free.
+    Sign(r"\[Errno 99\]|Cannot assign requested address|\bEADDRNOTAVAIL\b", "no port is left to connect from", anywhere=(r"\btimewait (?!0\b)\d{4,}|\bTIME[-_]WAIT\b|ip_local_port_range|\bephemeral ports?\b",), unless=(r"(?:bind|listen)\w*\([^\n]*(?:Errno 99|assign requested|EADDRNOTAVAIL)",)),
+    # PSM and PSM2: a node has a number of contexts, and each process takes one.
+    Sign(r"can't open hfi unit: -1 \(err=23\)|assign_context command failed: (?:Device or resource busy|Resource temporarily unavailable)|[Dd]river initialization failure on /dev/(?:hfi1\S*|ipath\S*) \(err=23\)|no free (?:PSM2? |hfi\d? |hardware )?contexts", "no context of the network card is free"),
     Sign(r"Call to (?:mmap|cudaHostRegister|cuMemHostRegister)\w* failed[^\n]*Cannot allocate memory", "memory cannot be mapped or locked"),
     Sign(r"vm\.max_map_count|unable to mmap[^\n]*Cannot allocate memory", "the limit of memory maps is reached", LIKELY),
     Sign(r"\bpids?\b[^\n]{0,12}(?:cgroup )?limit\b(?![^\n]{0,12}\bunlimited)[^\n]{0,24}\b\d+|\bpod ?PidsLimit\b", "the number of processes and threads is limited", prose=True),

@@ -25,6 +25,11 @@ from ._text import LIKELY, POSSIBLE, Sign, text_rule
 
 _BUILDING = r"^(?:.*/)?(?:ninja|nvcc|c\+\+|g\+\+|cicc|ptxas|cc1plus)\b|\[\d+/\d+\] "
 _EXTENSION = r"cpp_extension|torch_extensions|load_inline|JIT(?:-| )compil|extension module|triton[_ ]cache|\.cache/|ninja|fused[_ ]kernels"
+_REFUSED = r"Function not implemented|No locks available|not (?:appear to )?support (?:flock|lock)"
+# A table of who has a file open, or of who holds locks, with a process in it.
+HOLDER_SEEN = r"\b(?:fuser|lsof|lslocks)\b[^\n]*\n(?:[^\n]*\n){0,9}?[^\n]*\b\d{3,}\b"
+# A row of lsof with a lock (lsof(8): the letter behind the mode), or of lslocks(8).
+_ROW = r"^\S+ +\d+ +\S+ +\d+[-ruw][WRwrUuxXN] .*\.lock\b|^\S+ +\d+ +(?:FLOCK|POSIX|OFDLCK) .*\.lock\b"
 # Somebody is said to be at work with it.
 _HELD = r"\b(?:is|are) (?:still )?(?:running|alive|at work)\b[^\n]{0,40}\b(?:holds?|has|owns) (?:it|the lock)|lock (?:was )?(?:acquired|released|obtained)\b"
 _SIGNS = (
@@ -32,6 +37,15 @@ _SIGNS = (
     Sign(r"\bwait \(?(?:[^\n]*/)?file_baton|file_baton\.py[^\n]*wait|FileBaton", "a thread polls for the removal of a lock file", unless=(_BUILDING,)),
     Sign(r"(?<!use )SoftFileLock|soft_?lock|O_EXCL[^\n]*lock", "a lock that is only a file is waited for", LIKELY),
     Sign(r"Still waiting to acquire lock on|Lock file exists in build directory|Lock acquisition failed[^\n]*\.lock|(?:fuser|lsof)\b[^\n]*\.lock\b[^\n]*(?:\n[^\n]*){0,2}?(?:[Nn]o output|no process|nobody)", "a lock file is waited for, and nobody is seen to work on it", unless=(_BUILDING,)),
+    # Theano, TensorFlow Hub, Matplotlib, yum, zypper, dpkg, pacman, Mercurial, Cargo, Bazel: they tell whose lock they wait for, or what to delete.
+    Sign(r"Waiting for existing lock by |To manually release the lock, delete|already being downloaded by '[^'\n]+'\. Waiting|(?:is|are) currently holding the \w+ lock|is locked by the application with pid|frontend(?: lock)? was locked by another process|Waiting for cache lock|unable to lock database|waiting for lock on (?:repository|working directory)|"
+         r"Blocking waiting for file lock on|Another command \(pid=\d+\) is running|failed to acquire the following lock file", "a program waits for the lock of another process", unless=(_BUILDING, _HELD, _REFUSED)),
+    Sign(r"\b(?:remove|delete) (?:this|the|that) (?:lock )?(?:file|directory|folder)\b[^\n]{0,20}(?:and try again|manually|to continue)", "a program says that a lock file may be deleted", also=(r"\block\b|\.lock\b|_lock\b|another[^\n]{0,20}process",), unless=(_BUILDING, _HELD, _REFUSED)),
+    Sign(r"The file lock '[^'\n]+' could not be acquired|filelock\.\w*\.?Timeout\b", "the time for a file lock ran out", unless=(_BUILDING, _HELD, _REFUSED)),
+    Sign(r"\b_?acquire\w* \((?:[^\n]*/)?(?:filelock|portalocker|fasteners)/", "a file lock is waited for, and who has it is seen beside", anywhere=(_ROW,), unless=(_BUILDING, _REFUSED)),
+    Sign(r"unable to lock file[^\n]*errno = 11\b", "HDF5 finds its file locked, and a process that has it open is seen", anywhere=(HOLDER_SEEN,), unless=(_REFUSED,)),
+    # Locks that are a file, a link or a folder: Optuna's journal, TensorFlow Hub, Theano and its successors, Matplotlib, soft locks.
+    Sign(r"\b(?:acquire|get_lock_file) \((?:[^\n]*/)?optuna/storages/_?journal/|\b_wait_for_lock_to_disappear\b|\b_?lock\w* \((?:[^\n]*/)?compile(?:/|\.)?\w*lock\.py|\b_lock_path \((?:[^\n]*/)?matplotlib/cbook|\(?(?:[^\s(]*/)?filelock/_soft\.py", "a thread polls for the removal of a lock file", unless=(_BUILDING, _HELD)),
     Sign(r"Another process must be compiling\b[^\n]*waiting for: *(?:[3-9]\d|\d{3,})", "a process waits for another one's build for longer than any build takes", unless=(_BUILDING,)),
     Sign(r"\b(?:rm|remov\w+|delet\w+|clean\w+|clear\w+)\b[^\n]{0,50}(?:\block(?:s|ed|file)?\b|\.lock\b|torch_extensions|\.triton|triton[/_ ]cache|extension cache)", "removing the lock file helped", cures=True),
     Sign(r"\b(?:nobody|no one|no process|none|no rank)\b[^\n]{0,12}\b(?:builds?|compiles?|is building|is compiling)\b", "an extension is waited for, and nobody builds it", anywhere=(_EXTENSION + r"|\bextension\b",), prose=True),

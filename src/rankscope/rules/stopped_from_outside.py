@@ -37,13 +37,22 @@ _SIGNS = (
     Sign(r"\b(?:python\d?|process|rank \d+|pid \d+|worker|trainer)(?:'s \w+)?\W{1,3}(?:is |shows |stands )?(?:in )?(?:the )?(?:stat(?:e|us) )?[\"'`]?T\b[\"'`]?(?=[,;.)\s]|$)", "a process is in state T", anywhere=(r"\b(?:top|htop|ps|/proc|state|stat|status)\b",), prose=True),
     Sign(r"^[^\S\n]*\d+ +[\w.+-]+ +(?:-?\d+|rt) +-?\d+ +[\d.]+[kmgt]? +[\d.]+[kmgt]? +[\d.]+[kmgt]? +[Tt] +[\d.]+ +[\d.]+ ", "top shows a process in state T"),
     Sign(r"JOBID[^\n]*\bST\b[^\n]*\n(?:[^\n]*\n){0,5}?\s*\d+ +\S+ +\S+ +\S+ +S +[\d:-]+", "the scheduler suspended the job"),
+    # ps without its head, and /proc/PID/stat.
+    Sign(r"^[^\S\n]*\d+ +(?:pts/\d+|tty\w*|\?) +(?-i:[Tt])[sl<N+]* +(?:[\d:-]+ +)?\S*(?:python|torchrun|mpirun)|^\d+ \([^)\n]+\) (?-i:[Tt]) \d+\b", "a process list shows it in state T"),
+    # LSF, PBS, Grid Engine, HTCondor.
+    Sign(r"\b(?-i:[UPS]SUSP)\b|\bSuspended by (?:the )?(?:scheduler|user|administrator|system)|\bJob (?:was )?suspended\b|^Job id\b[^\n]* S Queue\b[^\n]*\n(?:[^\n]*\n){0,8}?\S+ +\S+ +\S+ +[\d:]+ +(?-i:S) +\S+[^\S\n]*$|^\d+\.\d+ +\S+ +\d+/\d+ +[\d:]+ +\d+\+[\d:]+ +(?-i:S) |^ *\d+ [\d.]+ +\S+ +\S+ +(?-i:[sST]) +\d\d/\d\d/\d{4}", "the scheduler suspended the job", until=r"\b(?:unsuspended|resumed)\b"),
+    # containerd, podman, docker inspect, libvirt, systemd; a machine that sleeps; cuda-checkpoint.
+    Sign(r"^[^\n]+ (?-i:PAUSED)[^\S\n]*$|\"Paused\": ?true|\"Status\": ?\"paused\"|^[^\S\n]*(?:\d+|-) +\S+ +(?:paused|pmsuspended)[^\S\n]*$|^(?:vm )?status: (?:paused|suspended)\b|\bFreezerState=fr(?:ozen|eezing)|\bFreezer State: frozen|^ *Active: [^\n]*\(frozen\)", "a container, unit or virtual machine is paused"),
+    Sign(r"\bPM: suspend entry|\bFreezing user space processes|systemd-logind\S* Suspending\b|systemd-sleep\S* (?:Suspending|Entering sleep|Performing sleep)", "a machine went to sleep", until=r"PM: suspend exit|Restarting tasks|System returned from sleep|resumed from"),
+    Sign(r"^[^\n]*\bcuda-checkpoint\b[^\n]*\n(?:[^\n]*\n){0,8}?(?:\d+ +)?(?:locked|checkpointed)[^\S\n]*$", "the CUDA calls of a process are held for a checkpoint", unless=(r"\baction unlock\b",)),
+    Sign(r"\bps\b[^\n]{0,40}[\"'`](?-i:T)\+?[\"'`]|\bfg\b(?: %?\d+)?[^\n]{0,40}\b(?:goes? on|went on|continue[sd]?|resume[sd]?|runs? (?:on|again))\b", "a process is in state T, or went on when it was brought to the front", prose=True),
     Sign(r"do_signal_stop|ptrace_stop|__refrigerator|do_freezer_trap|get_signal[^\n]*freez", "the kernel holds the process"),
     Sign(r"\bfrozen 1\b|^[^\w\n]*FROZEN[^\w\n]*$|freezer\.state|cgroup\.freeze|docker pause|\(Paused\)|\bpaused container", "the control group is frozen"),
-    Sign(r"(?<!stop reason = signal )(?<!received signal )SIGSTOP|SIGTSTP|SIGTTIN|SIGTTOU|suspended \(tty|^\[\d+\][+-]?\s+Stopped|kill -STOP|kill -19", "a stop signal was sent"),
+    Sign(r"(?<!stop reason = signal )(?<!received signal )SIGSTOP|SIGTSTP|SIGTTIN|SIGTTOU|suspended \(tty|^\[\d+\]\s*[+-]?\s+(?:\d+ +)?(?:Stopped|suspended)\b|^(?:fish: )?Job \d+, .* has stopped|kill -STOP|kill -19", "a stop signal was sent"),
     # Who is in another group than the terminal's and reads or sets the terminal gets SIGTTIN or SIGTTOU (setpgid(2), termios(3)).
     Sign(rf"(?:\bpreexec_fn ?= ?os\.setpgrp\b|\bprocess_group ?= ?0\b)[^\n]*(?:{HALTS}|\bno output\b|\bexpires\b)", "a child stands only where it is put into a group behind its terminal", anywhere=(r"\breturns?\b|\bworks?\b|\bfine\b|\bends?\b",), unless=(r"stdin ?= ?(?:subprocess\.)?(?:DEVNULL|PIPE)|start_new_session ?= ?True|\bsetsid\b",), prose=True),
     Sign(r"\bpreexec_fn ?= ?os\.setpgrp\b|\bprocess_group ?= ?0\b|\bos\.setpgid\(0, ?0\)", "a child is put into a group behind its terminal, where it is stopped as soon as it touches that", POSSIBLE, anywhere=(HALTS + r"|\bno output\b|\bexpires\b",), unless=(r"stdin ?= ?(?:subprocess\.)?(?:DEVNULL|PIPE)|start_new_session ?= ?True|\bsetsid\b",)),
-    Sign(r"\b(?:scontrol suspend|JobState=SUSPENDED|preempt\w*[^\n]{0,30}suspend)|\b(?-i:SUSPENDED)\b", "the scheduler suspended the job"),
+    Sign(r"\b(?:scontrol suspend|JobState=SUSPENDED|preempt\w*[^\n]{0,30}suspend)|\b(?<!state: )(?-i:SUSPENDED)\b", "the scheduler suspended the job"),
     Sign(r"\b(?:process|rank|worker)\b[^\n]{0,40}\b(?:is |was |got )?(?:stopped by|suspended|paused|traced by|held by (?:a )?(?:gdb|strace|debugger|py-spy))|(?:gdb|strace|debugger|py-spy)[^\n]{0,30}(?:still|left) (?:attached|running)",
          "somebody stopped or traces a process", POSSIBLE, prose=True),
 )  # fmt: skip

@@ -32,7 +32,7 @@ _KERNEL = (
 # What the kernel and its file systems say when a server answers again.
 _BACK = r"Connection restored|\bserver \S+ OK\b|\bis responding\b|\bback online\b|\brecovered\b|\brejoined\b|\b(?:osd|mds|mon)\d*\b[^\n]*\b(?:up|session established|reconnect success)\b"
 # A frozen control group of the first version shows its processes in state D.
-_FROZEN = r"\bFROZEN\b|freezer\.state|cgroup\.freeze"
+_FROZEN = r"(?-i:\bFROZEN\b)|freezer\.state|cgroup\.freeze"
 _SIGNS = (
     Sign(r"network (?:drive|share|mount|storage)[^\n]{0,80}(?:lost|down|unstable|gone|disconnect\w*|unavailable)|(?:lost|losing) (?:its |the )?connection to (?:the )?(?:nfs|storage|file server|mount|share)", "a network drive was lost", prose=True),
     Sign(r"\b(?:df|ls|stat|lsof|du|find(?! (?:that|out|it|this|a|the|no)\b)|cat|cd|mount|touch)\b (?:[^\s,;]+ ){0,4}?(?:on (?:it|that node|the mount) )?(?:hangs?|blocks?|never returns?|does not return|stands? still)|\b(?:hangs?|blocks?)\b[^\n,;]{0,20}\b(?:df|ls)\b", "plain commands on files hang", prose=True),
@@ -56,8 +56,12 @@ _SIGNS = (
          "a call on a file does not return", POSSIBLE, also=(r"strace|unfinished",)),
     Sign(r"\b(?:nfs|lustre|gpfs|weka|beegfs|ceph|fuse|s3fs|goofys|gcsfuse|efs|fsx|cifs|smb|glusterfs|juicefs|jfs|mount(?:ed)?(?: point)?|file ?system|filesystem|storage)\b"
          r"[^\n]{0,60}\b(?:hang|hung|hangs|unresponsive|not respond|stall|stuck|frozen|unreachable|(?<!-)blocks|blocked|never returns?)",
-         "somebody says that storage does not answer", unless=(r"\bflock\b|file ?lock\b",), prose=True),
+         "somebody says that storage does not answer", unless=(r"\bflock\b|file ?lock\b",), prose=True, until=_BACK),
     Sign(r"has not responded in \d+ seconds|libceph[^\n]*(?:osd|mds|mon)\d*[^\n]*(?:down|closed|hunting|socket error)|gluster\w*[^\n]*(?:disconnected|not connected|timed out)|(?:sunrpc|rpcbind|\bnfs\w*)\b[^\n]{0,40}(?:timed out|not responding)", "a file server does not answer", until=_BACK),
+    # Disks and what carries them: NVMe, SCSI, iSCSI, multipath, ATA, ZFS, RAID.
+    Sign(r"\bnvme nvme\d+: (?:controller is down|I/O \d+[^\n]*(?:timeout|aborting)|Device not ready|Abort status|Removing after probe failure)|\brejecting I/O to (?:offline|dead) device|\bhostbyte=DID_(?:TIME_OUT|NO_CONNECT|TRANSPORT_DISRUPTED|TRANSPORT_FAILFAST)|connection\d+:\d+: (?:ping timeout|detected conn error)|remaining active paths: 0\b|\bata\d+(?:\.\d+)?: (?:exception Emask|failed command|hard resetting link|COMRESET failed)|"
+         r"^ *state: SUSPENDED\b|encountered an uncorrectable I/O failure and has been suspended|\bmd/raid\S*: Disk failure|\btask abort\b[^\n]*(?:scmd|sd )|\bblk_update_request: (?:I/O|critical \w+) error", "a disk does not answer", until=r"recovered|path is up|link up|remaining active paths: [1-9]|reinstated|queue resumed"),
+    Sign(r"^[^\S\n]*State:\s*(?-i:D) \(disk sleep\)", "a process is in uninterruptible sleep", unless=(_FROZEN, DRIVER)),
     Sign(r"\btask:\S+\s+state:D\b", "the kernel shows a task in uninterruptible sleep", unless=(_FROZEN, DRIVER)),
     Sign(r"metadata I/O error|EXT4-fs error|XFS[^\n]*(?:shut ?down|log I/O error)|Remounting filesystem read-only|Read-only file system", "a file system failed", POSSIBLE),
     Sign(r"Input/output error|\[Errno 5\]|I/O error, dev", "storage answers with errors", POSSIBLE),
