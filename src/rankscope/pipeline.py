@@ -123,7 +123,7 @@ def _look_on(
     root = found.job.root
     while root is not None and (left_s := patience.left_s(case_of(snapshot, stuck_after_s))) is not None:
         wait_s = min(_PATIENCE_S, left_s + 0.1)
-        progress(f"process {root.pid}, which runs at one place; {left_s:.0f} s more tell whether for ever")
+        progress(f"process {root.pid}, which runs or pauses at one place; {left_s:.0f} s more tell whether for ever")
         again = replace(plan, sweeps=1, interval_s=wait_s, start_s=time.time() + wait_s, deadline_s=wait_s + 10.0,
                         only=_MOVES)  # fmt: skip
         snapshot = patience.followed(snapshot, sweep(here, found, again), _PATIENCE_S)

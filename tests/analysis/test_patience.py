@@ -55,6 +55,29 @@ def test_who_takes_and_gives_back_memory_calculates() -> None:
     assert judge(computing(took_s=40.0, grew=1 << 20)).verdict is None
 
 
+def pausing(woke: int = 0, errno: int = 27, call: str = "sleep") -> Snapshot:
+    """Two looks at a process in the handler of an error; it was woken so often between them."""
+
+    def look(place: int) -> Sweep:
+        task = KernelThread(70, "python", "S", wchan=call, voluntary=3 + woke * place)
+        kernel = Threads((task,), uptime_s=9 + place)
+        thread = PythonThread(
+            70, Stack([Frame("append", "/job/run.py", 9)]), "MainThread", handles="OSError", errno=errno
+        )
+        return Sweep(place, place, (REF,), (Item(REF, kernel), Item(REF, PythonStacks((thread,), engine="test"))))
+
+    process = Process(REF, Role.OTHER, parent=1, comm="python", command=("python", "run.py"))
+    return Snapshot(Job("none", root=REF), processes=(process,), sweeps=(look(0), look(1)))
+
+
+def test_who_sleeps_with_a_refusal_in_hand_is_looked_at_until_it_wakes() -> None:
+    """Both looks may fall into one pause between two tries."""
+    assert left(pausing(call="hrtimer_nanosleep")) == 29.0
+    assert left(pausing(call="hrtimer_nanosleep", woke=1)) is None
+    assert left(pausing(call="hrtimer_nanosleep", errno=0)) is None
+    assert left(pausing(call="ep_poll")) is None
+
+
 def test_later_sweeps_are_numbered_on_and_their_cost_is_added() -> None:
     first = dataclasses.replace(computing(1.0), effort=Effort(2.0, 1.0))
     later = dataclasses.replace(computing(1.0), effort=Effort(5.0), complete=False)

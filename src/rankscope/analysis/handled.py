@@ -15,6 +15,11 @@ def handled(standing: Standing) -> int:
     return standing.thread.errno if standing.thread is not None else 0
 
 
+def refused(standing: Standing) -> bool:
+    """Whether it handles an error of the system, or one that says that no thread could be made (threading.Thread.start)."""
+    return handled(standing) != 0 or (standing.thread is not None and standing.thread.handles == "RuntimeError")
+
+
 def in_words(standing: Standing) -> str:
     """The error in words, empty where none is being handled; ends of iterations and time limits are no errors."""
     name = standing.thread.handles if standing.thread is not None else ""
