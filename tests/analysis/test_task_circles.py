@@ -72,6 +72,13 @@ def test_one_holder_of_a_semaphore_is_enough_to_end_the_wait() -> None:
     assert round_of(("Semaphore", (1, 2)), ("Lock", (0,)), ("Lock", (0,))) != []
 
 
+def test_a_queue_is_filled_by_any_who_may() -> None:
+    """Those that take from it and put back are a circle only where nobody else is left."""
+    assert round_of(("queue", (1,)), ("queue", (0,))) == ["t0", "t1"]
+    assert round_of(("queue", (1, 2)), ("queue", (0, 2)), ("sleep", ())) == []
+    assert round_of(("queue", (1, 2)), ("queue", (0, 2)), ("Future", (0, 1))) != []  # who awaits them both
+
+
 @settings(deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(sorted(INNER)), st.lists(st.integers(0, 5), max_size=3)), min_size=6, max_size=6)

@@ -59,6 +59,13 @@ async def twice(lock):
 async def get(items):
     return await items.get()
 
+async def both(pool):
+    one = await pool.get()
+    await asyncio.sleep(0.05)
+    other = await pool.get()
+    pool.put_nowait(other)
+    pool.put_nowait(one)
+
 async def lost():
     return await asyncio.get_running_loop().create_future()
 
@@ -82,7 +89,9 @@ async def watched(made):
 
 async def main():
     a, b, c, d, e, f = (asyncio.Lock() for _ in range(6))
-    items = asyncio.Queue()
+    items, pool = asyncio.Queue(), asyncio.LifoQueue()
+    for number in range(2):
+        pool.put_nowait(number)
     named = [
         called("cross a", cross(a, b)), called("cross b", cross(b, a)),
         called("through c", through(c, d)), called("cross d", cross(d, c)),
@@ -93,6 +102,7 @@ async def main():
     pair = asyncio.gather(called("first of two", lost()), called("second of two", nap()))
     named.append(called("watch two", watched(pair)))
     named.append(called("await", asyncio.wait(named[5:7])))
+    named += [called("both a", both(pool)), called("both b", both(pool))]
     if sys.version_info >= (3, 11):
         named += [called("group", group(items)), called("limited", limited(a))]
     called("done", asyncio.sleep(0))
@@ -178,6 +188,14 @@ def test_groups_and_time_limits_are_told(stacks: PythonStacks) -> None:
     watched = {"watched", "first of two", "second of two"}
     told = timed | {name for one in timed - {"limited"} for name in on(stacks, one)}
     assert watched <= told <= watched | {"limited", "watch one", "watch two"}
+
+
+def test_who_may_fill_a_queue_is_told_where_its_takers_put_something_back(stacks: PythonStacks) -> None:
+    """The other one that does so, and whoever else is in the job's code; of who only takes nobody knows."""
+    assert {"both b", "nap", "cross a", "lost"} <= on(stacks, "both a")
+    assert "both a" not in on(stacks, "both a")
+    (takes,) = (task for task in stacks.loop_tasks if task.name.startswith("Task-") and task.stack[0].function == "get")
+    assert takes.on == ()
 
 
 def test_an_unnamed_task_has_its_number(stacks: PythonStacks) -> None:

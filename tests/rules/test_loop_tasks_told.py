@@ -8,6 +8,9 @@ from test_live_rules import LIB, MAIN, Body, job, ranks, said
 
 from rankscope.analysis.merged import sections
 from rankscope.model.diagnosis import Certainty
+from rankscope.model.evidence.blocked import Blocked, BlockedCall
+from rankscope.model.evidence.files import OpenFile, OpenFiles
+from rankscope.model.evidence.sockets import Socket, Sockets
 from rankscope.model.evidence.stacks import Frame, LoopTask, PythonStacks, PythonThread, Stack, Trust
 from rankscope.model.snapshot import Snapshot
 from rankscope.pipeline import case_of
@@ -93,6 +96,35 @@ def test_a_holder_that_was_not_read_may_give_a_semaphore_back() -> None:
     assert said(loop_of(*both), "tasks-crosswise") is not None
     assert said(loop_of(*both, left_out=3), "tasks-crosswise") is None
     assert said(loop_of(*CROSSED, left_out=3), "tasks-crosswise") is not None
+
+
+def takes_two(name: str, on: int) -> LoopTask:
+    return LoopTask(name, Stack([Frame("answer", "/job/train.py", 36), GET]), 72, "Future", (on,))
+
+
+def test_a_queue_that_only_its_takers_fill_counts_while_a_caller_waits() -> None:
+    """Without one it is a server at rest: the next call may put something into its queue."""
+    serves = Sockets((Socket(11, "tcp", "127.0.0.1:80", "127.0.0.1:999", peer_inode=12),))
+    reads = (
+        Blocked((BlockedCall(70, "recvfrom", (5,)),)),
+        OpenFiles((OpenFile(5, "socket:[12]", "rw"),)),
+        Sockets((Socket(12, "tcp", "127.0.0.1:999", "127.0.0.1:80", peer_inode=11),)),
+    )
+
+    def server(*asks: object, still_s: float = 99.0) -> Snapshot:
+        main = PythonThread(72, LOOP, "MainThread", Trust.EXACT)
+        pair = (takes_two("Task-2", 1), takes_two("Task-3", 0))
+        body = Body(
+            72, None, rank=2, more=(PythonStacks((main,), "test", loop_tasks=pair), serves), wchan="ep_poll", cpu_s=0.01
+        )
+        return job(body, Body(70, Stack([MAIN]), rank=0, more=asks, still_s=still_s))
+
+    found = said(server(*reads), "tasks-crosswise")
+    assert found is not None
+    assert (found.cls, found.certainty) == ("lock-order-deadlock", Certainty.LIKELY)
+    assert "only such tasks put something back" in found.because[0].text
+    assert said(server(), "tasks-crosswise") is None
+    assert said(server(*reads, still_s=1.0), "tasks-crosswise") is None
 
 
 def test_the_task_that_nobody_wakes_is_named() -> None:

@@ -15,6 +15,7 @@ from .origin import module_path
 # Any of several can end the wait for these; others need all that they wait for.
 _ANY = ("Semaphore", "BoundedSemaphore")
 _ANY_OF = ("asyncio/tasks.py", "_wait")
+_TAKES = ("asyncio/queues.py", "get")
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,13 @@ def _caught(task: LoopTask, held: set[int]) -> bool:
 def _of_several(task: LoopTask) -> bool:
     """Whether each one of those that it waits for could end its wait."""
     last = task.stack[-1]
-    return task.awaits in _ANY or (module_path(last.file), last.function) == _ANY_OF
+    return task.awaits in _ANY or (module_path(last.file), last.function) == _ANY_OF or takes(task)
+
+
+def takes(task: LoopTask) -> bool:
+    """Whether it waits for something that others put into a queue."""
+    last = task.stack[-1]
+    return (module_path(last.file), last.function.rsplit(".", 1)[-1]) == _TAKES
 
 
 def _round(tasks: Sequence[TaskView], held: set[int]) -> list[int]:

@@ -19,6 +19,8 @@ from .source import Unreadable
 
 DEPTH_LIMIT = 64
 STACK_LIMIT = 256
+NAMES_LIMIT = 256
+NAME_LIMIT = 64
 # Of one process: what is awaited may lead back, and what is entered may be entered many times.
 ALL_FRAMES_LIMIT = 20_000
 # Objects that stand for another one, which is their first field.
@@ -77,6 +79,12 @@ class Coroutines:
     def argument(self, raw: RawFrame) -> int:
         """The first argument of a frame: ``self`` in methods."""
         return self._objects.pointer(raw.address + self._layout.frame_values) & ~7
+
+    def names(self, raw: RawFrame) -> frozenset[str]:
+        """What the code of a frame calls the globals and attributes that it uses."""
+        objects = self._objects
+        names = objects.items(objects.pointer(raw.code + self._layout.code_names), NAMES_LIMIT)
+        return frozenset(objects.text(one, NAME_LIMIT) for one in names)
 
     def _frame(self, address: int) -> RawFrame | None:
         """The frame of a coroutine, None when it runs or has ended."""

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..model.evidence.stacks import Frame, LoopTask, Stack
-from . import dicts
+from . import dicts, scope
 from .coroutines import Coroutines, Suspended, members
 from .frames import RawFrame
 from .objects import U32, U64, Objects, int_shape
@@ -28,12 +28,18 @@ _NEWEST = (3, 13)
 _LOOP = "/asyncio/base_events.py"
 # Functions whose first argument holds the tasks that they wait for, and where: an attribute, or the argument itself.
 _WAIT_FOR_MANY = {("/asyncio/taskgroups.py", "__aexit__"): "_tasks", ("/asyncio/tasks.py", "_wait"): ""}
+# How the code of a task gives something back (asyncio/queues.py).
+_PUTS = frozenset({"put", "put_nowait"})
 _NUMBERS = re.compile(r"(\d+)")
 
 
 @dataclass(frozen=True)
 class _Task:
-    """A task as it lies in memory; ``held`` and ``wanted`` are addresses of what it has entered, and waits to enter."""
+    """A task as it lies in memory; ``held`` and ``wanted`` are addresses of what it has entered, and waits to enter.
+
+    ``queue`` is the one from which it waits to take; ``puts`` says that its own code puts into a queue as well, ``of_job`` that
+    it is in the job's code at all, and goes on with that some time.
+    """
 
     address: int
     name: str
@@ -41,6 +47,9 @@ class _Task:
     future: int
     held: tuple[int, ...]
     wanted: int
+    queue: int = 0
+    puts: bool = False
+    of_job: bool = False
 
 
 def waits_in(stack: Sequence[Frame]) -> int | None:
@@ -49,6 +58,12 @@ def waits_in(stack: Sequence[Frame]) -> int | None:
         if stack[place].file.endswith(_LOOP) and stack[place].function.endswith("_run_once"):
             return place
     return None
+
+
+def _may_fill(task: _Task, queue: int) -> bool:
+    """Whether a task may put something into a queue for which another one waits that puts into it as well: one that does the
+    same, or any other one in the job's code."""
+    return task.puts if task.queue == queue else task.of_job
 
 
 class Loops:
@@ -99,7 +114,12 @@ class Loops:
             chain = self._coroutines.chain(coroutine)
             if not chain:
                 return None
-            return _Task(address, self._name(name), chain, future, *self._entered(chain))
+            held, wanted = self._entered(chain)
+            own = [one for one in chain if not scope.installed(one.frame.file)]
+            queue = self._takes_from(chain[-1])
+            puts = bool(queue) and any(map(self._puts, own))
+            serves = chain[-1].frame.function.endswith("serve_forever")  # until somebody cancels it
+            return _Task(address, self._name(name), chain, future, held, wanted, queue, puts, bool(own) and not serves)
         except (Unreadable, struct.error):
             return None
 
@@ -132,6 +152,18 @@ class Loops:
         wants = last.frame.file.endswith("/asyncio/locks.py") and last.frame.function.endswith("acquire")
         return tuple(held), self._coroutines.argument(last.raw) if wants else 0
 
+    def _takes_from(self, last: Suspended) -> int:
+        """The queue from which a task waits to take something, 0 where it does not."""
+        takes = last.frame.file.endswith("/asyncio/queues.py") and last.frame.function.endswith("get")
+        return self._coroutines.argument(last.raw) if takes else 0
+
+    def _puts(self, one: Suspended) -> bool:
+        """Whether the code of a frame puts something into a queue; not where its names cannot be read."""
+        try:
+            return bool(_PUTS & self._coroutines.names(one.raw))
+        except (Unreadable, struct.error):
+            return False
+
     def _limited(self, task: _Task) -> Iterator[int]:
         """The tasks that a ``wait_for`` watches over; up to 3.11 it makes what it is given a task of its own."""
         last = task.chain[-1]
@@ -147,8 +179,10 @@ class Loops:
         awaited = set(self._awaited(task))
         on = (at for at, one in enumerate(everybody) if one.address in awaited or wanted.intersection(one.held))
         timed = task.address in limited or any(self._coroutines.kind(one) == "Timeout" for one in task.held)
+        every = [(at, one) for at, one in enumerate(everybody) if task.puts and _may_fill(one, task.queue)]
+        fillers = [at for at, one in every if one is not task] or [at for at, _ in every]
         stack = Stack(one.frame for one in task.chain)
-        return LoopTask(task.name, stack, tid, awaits if awaits != "NoneType" else "", tuple(on), timed)
+        return LoopTask(task.name, stack, tid, awaits if awaits != "NoneType" else "", (*on, *fillers), timed)
 
     def _awaited(self, task: _Task) -> Iterator[int]:
         """The tasks that one waits for by name: itself, those gathered, those of its group."""

@@ -140,14 +140,14 @@ class _Reading:
         """Read all threads but those kept, and again those that ran meanwhile."""
         drafts = {tid: self._draft(state) for tid, state in states.items() if tid not in kept}
         lock = self._lock(states)
-        suspended = {tid: self._loops.read(tid, draft.loop) for tid, draft in drafts.items() if draft.loop}
+        suspended = {tid: self._suspended(tid, draft) for tid, draft in drafts.items()}
         after = tasks.read(self._proc, self._pid)
         exact = {tid: after[tid] for tid in drafts if tasks.slept(looked.get(tid), after.get(tid))}
         self._check([drafts[tid] for tid in exact])
         exact = {tid: task for tid, task in exact.items() if drafts[tid].whole}
-        waiting = (*waiting, *(suspended[tid] for tid in suspended if tid in exact))
         for tid in drafts.keys() - exact.keys():
-            self._retry(states[tid], tid, drafts, exact)
+            suspended[tid] = self._retry(states[tid], tid, drafts, exact)
+        waiting = (*waiting, *(suspended[tid] for tid in suspended if tid in exact))
         threads = [
             kept.get(tid) or self._thread(tid, drafts[tid], tid in exact, after.get(tid))
             for tid in states
@@ -189,8 +189,14 @@ class _Reading:
         if exact and not any(draft.whole for draft in exact):
             raise UnknownLayout("the frames of threads that stood still cannot be followed")
 
-    def _retry(self, state: ThreadState, tid: int, drafts: dict[int, Draft], exact: dict[int, Task]) -> None:
-        """Read a thread that ran again and again, each time between two looks of its own."""
+    def _suspended(self, tid: int, draft: Draft) -> tuple[tuple[LoopTask, ...], int]:
+        """The tasks of the loop in whose wait a thread stands, and how many were left out."""
+        return self._loops.read(tid, draft.loop) if draft.loop else ((), 0)
+
+    def _retry(
+        self, state: ThreadState, tid: int, drafts: dict[int, Draft], exact: dict[int, Task]
+    ) -> tuple[tuple[LoopTask, ...], int]:
+        """Read a thread that ran again and again, each time between two looks of its own; give the tasks of its loop."""
         for _ in range(ATTEMPTS - 1):
             before = tasks.read(self._proc, self._pid, (tid,))
             self._memory.forget()
@@ -200,16 +206,18 @@ class _Reading:
             except Unreadable:
                 alive = 0
             if not alive:
-                return
+                break
             self._codes.forget()
             self._met.clear()
             draft = self._draft(state)
+            suspended = self._suspended(tid, draft)
             after = tasks.read(self._proc, self._pid, (tid,))
             if draft.whole or not drafts[tid].whole:
                 drafts[tid] = draft
             if draft.whole and tasks.slept(before.get(tid), after.get(tid)):
                 exact[tid] = after[tid]
-                return
+                return suspended
+        return (), 0
 
     def _thread(self, tid: int, draft: Draft, exact: bool, task: Task | None) -> PythonThread:
         return PythonThread(

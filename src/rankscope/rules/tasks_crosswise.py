@@ -2,16 +2,20 @@
 
 ## What it means
 Two coroutines took two `asyncio` locks in opposite order, entered the same lock twice, or a task holds a lock and awaits another
-task that wants it. The loop itself is healthy and sleeps: it has nobody to wake. The stacks of threads show only its `select`.
+task that wants it. Or each has taken one connection out of a pool (an `asyncio.Queue`) and waits for a second one, so that none
+is given back. The loop itself is healthy and sleeps: it has nobody to wake. The stacks of threads show only its `select`.
 
 ## How it is recognised
 The tasks are read from memory while their loop waits: where each is suspended, which lock it wants to acquire, whose
 `async with` it is inside of, which tasks it awaits or has gathered. Their waits close a circle, and no task in it has set itself
-a time limit (`asyncio.timeout`, `wait_for`). Read on CPython 3.8 to 3.13.
+a time limit (`asyncio.timeout`, `wait_for`). Of a queue: all tasks in the job's code wait to take from it, their own code also
+puts into it, and another process has waited for an answer of this one for longer than `--stuck-after`. Read on CPython 3.8 to
+3.13.
 
 ## What to do
 Read the tasks (`rankscope stacks pid:PID --raw` shows them behind the threads) and take the locks in one order everywhere.
-`asyncio.Lock` is not re-entrant: split what is called under it into a part that needs the lock and one that has it.
+`asyncio.Lock` is not re-entrant: split what is called under it into a part that needs the lock and one that has it. Hand on the
+connection that a task has, in place of taking another one.
 
 ## How to prevent it
 One global order of locks; nothing awaited under a lock that may need it; `asyncio.timeout` around every wait.
@@ -22,7 +26,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case, Member
-from ..analysis.loop_tasks import TaskView, circle, loops, same_circle
+from ..analysis.kept_waiting import kept_waiting_s
+from ..analysis.loop_tasks import TaskView, circle, loops, same_circle, takes
 from ..analysis.standing import Standing
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.ranks import RankSet
@@ -37,6 +42,12 @@ def check(case: Case) -> Iterator[Finding]:
         caught = next(filter(None, map(circle, loops(member))), ()) if not member.gone else ()
         root, standing = waiting.get(member.ref), case.standings.get(member.ref)
         ages = [age for age in (_still(standing, caught), root.age_s if root else None) if age is not None]
+        if any(takes(one.task) for one in caught):
+            # A queue may be filled from elsewhere, by a call that comes in: not while a call is waiting.
+            asked_s = kept_waiting_s(case, member)
+            if not case.stuck(asked_s):
+                continue
+            ages.append(asked_s or 0.0)
         if not caught or not (any(map(case.stuck, ages)) or same_circle(member)):
             continue
         yield Finding(
@@ -57,6 +68,8 @@ def _still(standing: Standing | None, caught: tuple[TaskView, ...]) -> float | N
 
 
 def _title(caught: tuple[TaskView, ...]) -> str:
+    if len(caught) == 1 and takes(caught[0].task):
+        return f"{_name(caught[0])} waits, in {at(caught[0].place)}, to take from a queue that nobody else fills"
     if len(caught) == 1:
         return f"{_name(caught[0])} waits for a lock that it holds itself, in {at(caught[0].place)}"
     places = " and ".join(f"{_name(one)} in {at(one.place)}" for one in caught[:2])
@@ -72,6 +85,8 @@ def _stand(member: Member, view: TaskView, caught: tuple[TaskView, ...]) -> Reas
     following = caught[(caught.index(view) + 1) % len(caught)]
     kind = view.task.awaits
     whom = f"a {kind} that {_name(following)} holds" if view.wanted else f"{_name(following)} to end"
+    if takes(view.task):
+        whom = "a queue into which only such tasks put something back"
     return Reason(f"{_name(view)} waits in {at(view.place)} for {whom}", "python-stack", member.ref)
 
 

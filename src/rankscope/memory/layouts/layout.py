@@ -66,6 +66,7 @@ class Layout:
     code_size: int
     code_file: int
     code_name: int  # the qualified name from 3.11
+    code_names: int  # co_names: what its instructions call globals and attributes
     code_first_line: int
     code_lines: int
     code_instructions: int  # from 3.11 they follow the record

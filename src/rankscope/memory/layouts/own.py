@@ -96,6 +96,7 @@ def _joined(told: Layout) -> Layout:
         thread_size=_end(told, "thread"),
         frame_size=_end(told, "frame"),
         code_size=_end(told, "code"),
+        code_names=behind + 16,  # behind the size and the constants
         sized_size=behind,
         dict_used=behind,
         cell_value=behind,

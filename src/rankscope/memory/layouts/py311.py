@@ -41,6 +41,7 @@ LAYOUT = Layout(
     code_size=184,
     code_file=112,
     code_name=128,
+    code_names=32,
     code_first_line=72,
     code_lines=136,
     code_instructions=184,

@@ -41,6 +41,7 @@ LAYOUT = Layout(
     code_size=128,
     code_file=104,
     code_name=112,
+    code_names=64,
     code_first_line=40,
     code_lines=120,
     code_instructions=-1,
