@@ -64,6 +64,27 @@ def test_members_who_went_on_without_the_group_are_named(places: tuple[Place, ..
     assert (found.rule, list(found.ranks)) == ("recorder-missed", blamed)
 
 
+AWAITS: Place = (["send"], {}, DONE)
+
+
+@pytest.mark.parametrize(
+    ("places", "blamed"),
+    [
+        ((AWAITS, AWAITS, ON, AWAITS), [2]),
+        ((AWAITS, ON, AWAITS), [1]),
+        ((ON, AWAITS, ON), [1]),
+        ((ON, ON, AWAITS, AWAITS), [2, 3]),
+    ],
+)
+def test_the_few_who_went_on_while_the_others_wait_for_messages_are_named(
+    places: tuple[Place, ...], blamed: list[int]
+) -> None:
+    """Where no more ranks wait for messages than went on, those who have not come are."""
+    found = cause(*places)
+    assert found is not None
+    assert (found.rule, list(found.ranks)) == ("recorder-missed", blamed)
+
+
 def sends(root: str) -> Place:
     """In the first of the two calls that hand out objects."""
     known = {(1, "group_src"): root, (2, "group_src"): root}

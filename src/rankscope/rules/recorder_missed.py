@@ -8,7 +8,7 @@ end, who issued it, and who did not: those ranks went another way, stopped, or a
 Every rank's recorder is compared, group by group and over all groups at once: of all ranks that have not come, the one
 that itself waits for nobody is named. Ranks that are late only because they wait elsewhere are not. The first call that
 it would have had to issue is shown, with the last one it did issue. Where those who have not come make a group, the members
-of that group who went on without them are named.
+of that group who went on without them are named; and where most ranks wait for messages, the few who went on without those.
 
 ## What to do
 Look at the stack of the named rank: what it does instead is the reason. Typical: a collective under a condition that only
@@ -56,7 +56,7 @@ def check(case: Case) -> Iterator[Finding]:
         few = len(state.waiting) < len(culprits)
         left = _without_them(state, standings)
         if left:
-            yield _left_behind(case, state, left, reasons)
+            yield _left_behind(case, state, left, reasons, messages=_await_messages(standings))
             continue
         doubt = (f"only {ranks_phrase(state.waiting)} issued it: it may be a call too many there",) if few else ()
         yield Finding(
@@ -75,11 +75,18 @@ def _meet(standings: Sequence[Standing | None]) -> bool:
     return len(sites) == 1 and None not in sites
 
 
-def _without_them(state: CollectiveState, standings: Sequence[Standing | None]) -> RankSet:
-    """Who went on although the others make a group with them: the members that are not there, where they are fewer.
+def _await_messages(standings: Sequence[Standing | None]) -> bool:
+    """Whether all who did not come wait for messages: none of them is left to send one that another awaits."""
+    return bool(standings) and all(one is not None and one.kind is Wait.P2P for one in standings)
 
-    Of a part of the ranks nobody else stops to make it, so that as many on either side are enough.
+
+def _without_them(state: CollectiveState, standings: Sequence[Standing | None]) -> RankSet:
+    """Who went on although the others make a group with them, or exchange messages: who is not there, where they are fewer.
+
+    Of a part of the ranks nobody else stops to make a group, so that as many on either side are enough.
     """
+    if _await_messages(standings):
+        return state.waiting if len(state.waiting) < len(standings) else RankSet()
     if not _meet(standings):
         return RankSet()
     everybody = RankSet(state.ranks)
@@ -96,15 +103,24 @@ def _members(standing: Standing | None) -> RankSet:
     return RankSet(int(rank) for rank in (told[-1] if told else ()) if rank.strip().isdigit())
 
 
-def _left_behind(case: Case, state: CollectiveState, few: RankSet, reasons: Sequence[Reason]) -> Finding:
-    """Those who make a group stand together, and it takes all its members: the few went on without them."""
-    verb = "makes" if len(state.missing) == 1 else "make"
+def _left_behind(
+    case: Case, state: CollectiveState, few: RankSet, reasons: Sequence[Reason], *, messages: bool
+) -> Finding:
+    """What the others are at takes the few as well, who went on without them."""
+    one = len(state.missing) == 1
+    does, doubt = (
+        ("wait for messages", "those who wait may have been the ones to exchange a message too many")
+        if messages
+        else (
+            f"{'makes' if one else 'make'} a group with them",
+            "the group may be one that only those make who wait for it",
+        )
+    )
     return Finding(
         rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=_less_sure(certainty(case)),
-        title=f"{ranks_phrase(few)} went on to {call(state)} while {ranks_phrase(state.missing)} {verb} a group with them",
+        title=f"{ranks_phrase(few)} went on to {call(state)} while {ranks_phrase(state.missing)} {does}",
         ranks=few, processes=tuple(process for rank in few for process in case.of_rank(rank)), because=tuple(reasons),
-        against=("the group may be one that only those make who wait for it", *case.comparison.weak),
-        next=look_next(case, few), collective=state,
+        against=(doubt, *case.comparison.weak), next=look_next(case, few), collective=state,
     )  # fmt: skip
 
 
