@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..analysis.accounts import STEP
+from ..model.evidence.environ import Environ
 from ..model.evidence.error_files import ErrorFiles
 from ..model.evidence.events import Event, Events
 from ..model.evidence.log import Logs, LogTail
@@ -26,16 +27,35 @@ def with_events(snapshot: Snapshot) -> Snapshot:
                 for tail in item.record.logs:
                     users = tails.get((item.process.host, tail.path), (tail, set()))[1]
                     tails[item.process.host, tail.path] = (tail, users | {item.process})
+    again = _restarted(snapshot)
     found = tuple(
         Item(next(iter(users)) if len(users) == 1 else None, Events(said))
-        for tail, users in tails.values()
-        if (said := _events(tail))
+        for (host, _), (tail, users) in tails.items()
+        if (said := _of_now(_events(tail), again.get(host, frozenset())))
     )
     found = (*found, *_error_files(snapshot))
     if not found:
         return snapshot
     first, *rest = snapshot.sweeps
     return replace(snapshot, sweeps=(replace(first, items=(*first.items, *found)), *rest))
+
+
+# What torchrun says when it ends its workers, before it starts others in their place (torch/distributed/elastic).
+_ENDS = ("elastic.worker_failed", "elastic.signal_sent")
+
+
+def _restarted(snapshot: Snapshot) -> dict[str, frozenset[int]]:
+    """The pids that live on each host where the launcher has started its ranks anew."""
+    hosts = {item.process.host for item in snapshot.sweeps[0].items if isinstance(item.record, Environ) and item.process
+             and item.record.values.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"}  # fmt: skip
+    present = snapshot.sweeps[-1].present
+    return {host: frozenset(ref.pid for ref in present if ref.host == host) for host in hosts}
+
+
+def _of_now(said: tuple[Event, ...], alive: frozenset[int]) -> tuple[Event, ...]:
+    """What a log says of the workers that live now: what comes before the end of earlier ones is over with them."""
+    ends = [one.line for one in said if alive and one.event in _ENDS and one.pid not in alive]
+    return tuple(one for one in said if one.line > max(ends, default=0))
 
 
 def _error_files(snapshot: Snapshot) -> Iterator[Item]:
