@@ -107,3 +107,25 @@ def test_a_worker_that_bears_the_frames_of_a_replacement_is_told_once() -> None:
 def test_the_look_at_one_who_polls_goes_on_where_its_workers_rest() -> None:
     assert left_s(case_of(pool((POLLS, *OWNER[1:])))) == 20.0
     assert left_s(case_of(pool((POLLS, *OWNER[1:]), workers=(IDLE, WORKS)))) is None
+
+
+ENDS = Stack([MAIN, Frame("Pool.__exit__", POOL, 739), Frame("Pool._terminate_pool", POOL, 732),
+              Frame("Popen.poll", FORK, 27)])  # fmt: skip
+CLOSES = Stack([MAIN, Frame("Pool.join", POOL, 665), Frame("Popen.poll", FORK, 27)])
+
+
+def test_a_pool_is_ended_and_a_worker_lives_on() -> None:
+    found = next(one for one in causes(pool((ENDS, MINDS))) if one.rule == "pool-does-not-end")
+    assert (found.cls, found.certainty) == ("rank-stuck-in-user-code", Certainty.LIKELY)
+    assert [one.ref.pid for one in found.processes] == [70, 71]
+
+
+@pytest.mark.parametrize(
+    "well",
+    [
+        pool((CLOSES, MINDS)),  # a pool that was closed lets its workers finish
+        pool((ENDS, MINDS), still_s=5.0),
+    ],
+)
+def test_a_pool_that_is_closed_or_has_only_begun_to_end_is_well(well: Snapshot) -> None:
+    assert [one.rule for one in causes(well) if one.rule == "pool-does-not-end"] == []

@@ -32,6 +32,11 @@ def awaits_pool(standing: Standing) -> bool:
     return _POLLS in found or any((_POOL, name) in found for name in _RESULTS)
 
 
+def ends_pool(standing: Standing) -> bool:
+    """Whether the thread takes a pool down: it has sent SIGTERM to the workers and waits for each of them."""
+    return (_POOL, "_terminate_pool") in map(_name, standing.own_stack)
+
+
 def handlers(member: Member) -> set[str]:
     """The pool's functions in which threads of the process stood at any look: those of its owner, and ``worker`` of a pool of
     threads."""
