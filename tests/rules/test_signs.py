@@ -62,6 +62,82 @@ shm-full | Unable to initialize shared memory key 'region_9' to requested size (
 disk-full | Usage of EmptyDir volume "cache" exceeds the limit "50Gi".
 limit-reached | Error: system limit exceeded on number of pipes that can be open
 limit-reached | create session key: disk quota exceeded: unknown.
+ib-transport | [n1:1 :0] ud_ep.c:269 UCX ERROR UD endpoint unhandled timeout error with local dev name : mlx5_0
+ib-transport | n1.1234PSM2 could not send packet: Endpoint n2 unreachable
+ib-transport | ib0: transmit timeout: latency 5170 msecs
+ib-transport | cxi_core 0000:21:00.0: cxi0: HSN link down
+ib-transport | efa 0000:10:1b.0 rdmap16s27: Failed to process command CREATE_QP (opcode 1) err -110
+ib-transport | EI0013: The RDMA ROCE CQE operation status is abnormal.
+packets-vanish | RuntimeError: [gloo/transport/tcp/pair.cc:589] Read error [10.0.0.8]:44921: Connection timed out
+packets-vanish | ixgbe 0000:03:00.0 eth2: Detected Tx Unit Hang
+packets-vanish | ena 0000:00:05.0 ens5: Found a Tx that wasn't completed on time, qid 3, index 211.
+packets-vanish | IP 10.42.0.1 > 10.42.1.9: ICMP 10.42.7.4 unreachable - need to frag (mtu 1410), length 556
+wrong-interface | Bootstrap : Using br-9c1f2d3e4a5b:172.19.0.1<0> Connect to 172.19.0.1<41111> failed : Connection refused
+wrong-interface | None of the TCP networks specified to be included for out-of-band communications could be found
+wrong-interface | WARNING: An invalid value was given for btl_tcp_if_include.  This
+wrong-interface | Connect to 10.0.2.15<41111> failed : Connection refused
+meeting-point-taken | EI0019: The IP address 10.1.1.2 and port 16666 have been bound.
+meeting-point-taken | Tried to launch distributed communication on port `29500`, but another process is utilizing it.
+rank-not-at-meeting | Warning  Failed  kubelet  Error: ErrImagePull
+rank-not-at-meeting | pod group is not ready, 3 Running, 1 Pending, 4 minAvailable
+rank-not-at-meeting | srun: error: Unable to create step for job 77: Requested node configuration is not available
+rank-not-at-meeting | All nodes which are allocated for this job are already filled.
+rank-not-at-meeting | {'GPU': 8.0} * 2 (PACK): 1+ pending placement groups
+rank-not-at-meeting | TimeoutError: Timed out waiting for engine core processes to start.
+rank-not-at-meeting | [ERROR] topo exchange server get socket timeout! timeout[120 s]
+rank-not-at-meeting | tracker: waiting for 3 of 4 workers
+store-lost | UNAVAILABLE: Socket closed while calling /tensorflow.CoordinationService/Heartbeat
+store-lost | DistNetworkError: Failed to recv, got 0 bytes. Connection was likely closed. Did the remote server shutdown or crash?
+store-lost | RuntimeError: Unable to get the NCCLUniqueID from the store within 30 seconds.
+versions-differ | Bootstrap Root : mismatch in info from procs, nranks 16 vs 16, nroots 1 vs 1, iroot 0 vs 0, offset -3402629
+versions-differ | NVRM: API mismatch: the client has the version 535.161.07, but
+versions-differ | cuDNN version incompatibility: PyTorch was compiled against (8, 9, 2) but found runtime version (8, 6, 0).
+versions-differ | RuntimeError: module compiled against ABI version 0x1000009 but this version of numpy is 0x2000000
+versions-differ | RuntimeError: jaxlib is version 0.1.71, but this version of jax requires version >= 0.4.1.
+versions-differ | but OMPI was not built with SLURM's PMI support and therefore cannot
+versions-differ | ImportError: /lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.34' not found
+versions-differ | AttributeError: Can't get attribute '_make_function' on <module 'cloudpickle.cloudpickle'>
+versions-differ | TypeError: code() argument 13 must be str, not int
+versions-differ | java.io.InvalidClassException: org.apache.spark.rdd.RDD; local class incompatible
+peer-to-peer-broken | The call to cuIpcOpenMemHandle failed. This is an unrecoverable error and will cause the program to abort.
+peer-to-peer-broken | NCCL WARN P2P is disabled between NVLINK connected GPUs 1 and 0.
+peer-to-peer-broken | arm-smmu-v3 arm-smmu-v3.0.auto: event 0x10 received:
+calls-differ | EI0005: 2024-04-24-06:32:27.781.599 The arguments for collective communication are inconsistent between ranks:parameter count, local end 16512
+calls-differ | [rank_consistentcy_checker.cc:429] CMD information tag check fail. local[AllGather_x], remote[AllReduce_x]
+calls-differ | [0] ERROR: GLOBAL:COLLECTIVE:OPERATION_MISMATCH: error
+calls-differ | Collective Checking: BCAST (Rank 1) --> Collective call (BCAST) is Inconsistent with Rank 0's (ALLREDUCE).
+calls-differ | Culprit rank 3; Error type: SIZE_OR_SYNTAX_MISMATCH, collective sequence number: 21
+calls-differ | RuntimeError: disagreement between rank0 and rank1: rank0: 12, rank1: 13
+calls-differ | AssertionError: sync_global_devices name mismatch ("save"). Expected: [1 1]; got: [1 2]
+calls-differ | Message from rank 0 and tag 6 truncated; 4000 bytes received but buffer size is 400
+sends-do-not-meet | Message: The application issued a set of MPI calls that can cause a deadlock!
+sends-do-not-meet | [0] ERROR: GLOBAL:DEADLOCK:HARD: fatal error
+sends-do-not-meet | rank 1 stuck: c10d::TCPStore::get (key="default_pg/0//cuda//2:3")
+failed-first | The following tasks are unhealthy (stopped sending heartbeats): /job:jax_worker/replica:0/task:3
+failed-first | /job:jax_worker/replica:0/task:2 heartbeat timeout. This indicates that the remote task has failed, got preempted, or crashed unexpectedly.
+failed-first | slurmctld: error: Nodes gpu-17 not responding, setting DOWN
+failed-first | slurmctld[991]: Killing JobId=55 on failed node gpu-17
+failed-first | 55        NODE_FAIL      0:0        gpu-[12-19]
+failed-first | 1 job process is considered dead (unreachable via the RAS network)
+failed-first | Normal   Preempted  3m  default-scheduler  Preempted by pod kube-system/x on node gpu-4
+failed-first | Warning  TaintManagerEviction  3m  taint-eviction-controller  Marking for deletion Pod default/worker-1
+failed-first | ERROR 05-01 10:00:00 [multiproc_executor.py:140] Worker proc VllmWorker-1 died unexpectedly, shutting down executor.
+failed-first | Rank 3 scheduler is dead. Please check if there are relevant logs.
+failed-first | distributed.scheduler - WARNING - Worker failed to heartbeat within 300 seconds. Closing: <WorkerState 'tcp://10.0.5.31:40111'>
+failed-first | yhrun: error: cn1234: task 17: Aborted (core dumped)
+failed-first | received SISTER_EOF attempting to communicate with sister MOM's
+only-slow | Entering DeepGEMM JIT Pre-Compile session. It may take a long time (typically 10-20 mins)
+only-slow | slow_operation_alarm.cc:133] The operation took 26m49.5s
+only-slow | Constant folding an instruction is taking > 4s: fusion.12
+only-slow | MIOpen(HIP): Warning [SearchImpl] Searching the best solution among 28416...
+only-slow | CUDA kernels will be jit-compiled from PTX, which could take 30 minutes or longer.
+person-asked | RemotePdb session open at 127.0.0.1:4444, waiting for connection ...
+person-asked | debugpy: waiting for client on 0.0.0.0:5678
+person-asked | Waiting for debugger attach on port 5678...
+person-asked | Password for 'https://user@huggingface.co':
+person-asked | Proceed ([y]/n)?
+person-asked | pudb:6899: Please start a telnet session using a command like: telnet 127.0.0.1 6899
+person-asked | embed (IPython/terminal/embed.py:406)
 """.strip().splitlines()
 
 

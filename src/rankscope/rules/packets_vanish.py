@@ -36,7 +36,7 @@ _HOSTS = r"--?nnodes[ =:]*(?:[2-9]|\d\d)|--?node[-_]rank\b|\b(?:two|three|four|b
 # What the kernel of a host says of its own network.
 OF_THE_KERNEL = (
     Sign(r"nf_conntrack[^\n]*table full, dropping packet|table full, dropping packet", "the table of connections of a host is full: it drops packets"),
-    Sign(r"NETDEV WATCHDOG|transmit queue \d+ timed out|link status definitely down|\b(?:eth\d+|en[ops]\w+|bond\d+|ens\w+)\b[^\n]{0,24}(?:NIC )?Link is Down", "the network card of a host does not send"),
+    Sign(r"NETDEV WATCHDOG|transmit queue \d+ timed out|link status definitely down|\b(?:eth\d+|en[ops]\w+|bond\d+|ens\w+)\b[^\n]{0,24}(?:NIC )?Link is Down|Detected (?:Tx|Hardware) Unit Hang|\bTx that wasn't completed on time|TX hasn't completed", "the network card of a host does not send"),
 )  # fmt: skip
 _SIGNS = (
     *OF_THE_KERNEL,
@@ -62,6 +62,9 @@ _SIGNS = (
     Sign(r"^tcp6? +0 +[1-9]\d{4,} +\S+:\d+ +\S+:\d+ +ESTABLISHED", "data waits in a socket and is not taken", unless=(r"^(?:tcp6?|ESTAB) +[1-9]\d{4,} +",)),
     Sign(r"\bno (?:such )?(?:entry|connection|socket|session)\b[^\n]{0,16}\b(?:for|from|with|to|of) \d+\.\d+\.\d+\.\d+|\bnothing (?:with|from|of|for) \d+\.\d+\.\d+\.\d+", "one end has a connection of which the other end knows nothing", anywhere=(r"^(?:tcp\w* +\d+ +\d+ [^\n]*)?ESTAB|ESTABLISHED",), prose=True),
     Sign(r"\b(?:load[- ]?balancer|NAT|VPN|firewall)\b", "what stands between the hosts forgets connections that rest", anywhere=(r"\b(?:longer|more) than (?:about )?\d+ ?(?:s\b|sec\w*|min\w*|h\b|hours?)|\bidle (?:time-?outs?|connections?)\b|\bafter (?:about )?\d+ ?(?:min\w*|s\b|sec\w*) (?:of )?(?:idle|rest|silence|inactivity)", HALTS + r"|\bESTAB\w*"), prose=True),
+    Sign(r"(?:Read|Write) error \[[^\]]*\]:\d+: (?:Connection timed out|No route to host)|\bread(?:v|msg)?: Connection timed out", "a connection that stood has timed out"),
+    Sign(r"\bconnect\(\d+, [^\n]*\) = -1 (?:EHOSTUNREACH|ENETUNREACH|ETIMEDOUT)", "a connection is asked for, and nobody answers", passing=True, unless=(r"inet_addr\(\"(?:127\.|172\.1[78]\.0|169\.254|192\.168\.122)",)),
+    Sign(r"_allowance_exceeded\W+[1-9]\d\d+\b", "the cloud drops packets above an allowance", POSSIBLE, anywhere=(HALTS + r"|\w \([^()\s]+\.pyx?:\d+\)",)),
     # NCCL 2.23 counts its attempts; one that is refused a few times belongs to every start.
     Sign(r"connect returned (?:Connection timed out|No route to host|Network is unreachable)[^\n]*retrying \((?:[4-9]|\d\d+)/\d+\)", "NCCL tries again and again to reach a peer", passing=True, unless=(r"127\.0\.[01]\.1|169\.254\.|fe80:|172\.1[78]\.0\.",)),
     Sign(r"\[ *\d+\] +\d+\.\d\d-\d+\.\d\d +sec +0\.00 Bytes +0\.00 bits/sec|(?<![\d.])0\.00 Bytes +0\.00 bits/sec", "a test of the path connects, and then nothing passes", passing=True),

@@ -40,9 +40,11 @@ _LOCAL = r"(?:127\.0\.[01]\.1|::1|localhost|\blo\b|docker0|virbr\d|172\.1[78]\.0
 _BRIDGE = r"(?:172\.1[78]\.0\.\d+|192\.168\.122\.\d+|192\.168\.65\.\d+|10\.0\.2\.15|10\.88\.0\.\d+|169\.254\.\d+\.\d+|fe80:[\w:%]*)"
 _LOST = r"(?:refused|timed out|[Tt]imeout|failed|unreachable|No route|can ?not (?:be )?(?:reach|connect)\w*)"
 _MANY = r"(?:nodes?|hosts?|machines?|pods?|instances?)\b|size=(?:[2-9]|\d\d)|nranks|--nnodes|node\d|host\w* \w+:"
+# Interfaces that mean something on their own host only: of container runtimes, virtual machines, tunnels, cables to a neighbour.
+OWN_IF = r"lo|docker\d+|docker_gwbridge|br-[0-9a-f]{6,}|virbr\d+|lxcbr\d+|lxdbr\d+|cni\d+|cni-podman\d+|podman\d+|nerdctl\d+|flannel\S*?|cali\w+|veth\w+|cilium\w+|kube-\w+|vboxnet\d+|vmnet\d+|tun\d+|tap\d+|utun\d+|wg\d+|zt\w+|tailscale\d+|usb\d+|dummy\d+"
 _SIGNS = (
     Sign(r"\b(?:MASTER_ADDR|host|name|node|address|coordinator|master|server|scheduler|head|pod|worker|leader)\w*\b[^\n]{0,40}\bresolv\w+ to (?:127\.|localhost|::1|169\.254)", "a name leads to loopback", prose=True),
-    Sign(rf"Using (?:\w+ )?(?:interface )?(?:\[0\])?(?:lo|docker0|virbr\d):|Using interface {_LOCAL}|Bootstrap ?: Using (?:lo|docker0|virbr\d|tun\d)", "the library took an interface that others cannot reach",
+    Sign(rf"Using (?:\w+ )?(?:interface )?(?:\[0\])?(?:{OWN_IF}):|Using interface {_LOCAL}|Bootstrap ?: Using (?:{OWN_IF})\b", "the library took an interface that others cannot reach",
          also=(r"refused|timeout|timed out|No route|fail|unreachable|hang|stuck|2 nodes|nodes",)),
     Sign(rf"\b(?:remote|peer|to)[= ]\[?{_LOCAL}\]?[^\n]*(?:local=\[{_LOCAL}|size=)|local=\[{_LOCAL}\]", "ranks announce a loopback address", also=(r"refused|timed out|fail|connect",)),
     Sign(r"\b(?:SO_ERROR: )?Connection refused[^\n]*remote=\[127\.0\.0\.1\]|connectFullMesh[^\n]*127\.0\.0\.1", "a rank connects to itself instead of its peer"),
@@ -64,7 +66,7 @@ _SIGNS = (
     Sign(r"(?:TF_CONFIG|MASTER_ADDR|master[-_]addr|rdzv[-_]endpoint|dist[-_]init[-_]addr\w*|init_method|coordinator_address|\bcluster\b|scheduler|head[-_]?(?:ip|addr\w*))\W{1,4}[^\n]{0,40}\b(?:localhost|127\.0\.0\.1)\b", "several hosts are told to meet at an address that is each one's own",
          anywhere=(r"--?nnodes[ =:]*(?:[2-9]|\d\d)|--?nnode[ =][2-9]|(?:both|two|three|four|several|all|\d+) (?:\w+ )?(?:machines|nodes|hosts|servers|VMs)\b|\b(?:machine|node|host|server)[ _-]?2\b|node_rank=[1-9]", HALTS + r"|nothing more"), prose=False),
     Sign(r"failed to TCP connect to a peer MPI process|Unable to find reachable pairing|Call to connect returned|connectFullMesh failed", "a peer is sought at an address that each host has for itself", anywhere=(r"\b(?:docker\d|virbr\d|br-[0-9a-f]{6,}|cni\d|lxcbr\d|podman\d|flannel\.\d)\b:? ", r"\binet (?:addr:)?(?:172\.1[78]|192\.168\.122|10\.88)\.|docker0 \S+ *UP|docker0: flags=\d+<UP")),
-    Sign(r"failed to TCP connect to a peer MPI process|identified itself as part of this Open MPI job|from an IP address that is unexpected", "MPI tried an address at which its peer is not", POSSIBLE),
+    Sign(r"failed to TCP connect to a peer MPI process|identified itself as\s+part of this Open MPI job|from an IP address that is\s+unexpected", "MPI tried an address at which its peer is not", POSSIBLE),
     Sign(r"gloo[^\n]*(?:getaddrinfo|Name or service not known|unable to resolve)|resolve hostname[^\n]*loopback|hostname[^\n]{0,30}(?:does not|cannot be|could not be|can't be) resolve(?!\w* (?:from|on|by|at|in) )", "the own name of a host leads nowhere", prose=False),
     Sign(r"connectFullMesh failed", "the ranks could not connect to each other", POSSIBLE),
     Sign(r"\binterface \S+ (?:doesn't|does not|has no|did not) (?:have|exist|IPv)|is not a valid network interface|(?:get|found?) (?:host|local|device) ip fail\w*|[Nn]o available (?:interface|ip)|Get host ?ip[^\n]*fail|\bEI0009\b", "no interface fits the setting"),
@@ -72,6 +74,8 @@ _SIGNS = (
     Sign(r"\b(?:announce[sd]?|advertis\w+|register(?:s|ed)?(?: itself)?(?: as| at)?|Start worker at|contact address|Listening to|reachable at|publishes?)\b\W{0,5}(?:[a-z]+://)?127\.0\.[01]\.1", "a worker announces a loopback address", anywhere=(r"\b(?:another|other|second|remote|two|both|different) (?:machine|host|node|server|VM)s?\b|--?nnodes|nodes?=[2-9]",)),
     Sign(r"(?:Start worker at|Listening to): +\w+://127\.0\.0\.1:\d+(?:[^\n]*\n){1,8}?[^\n]*(?:Waiting to connect to|Registered to): +\w+://(?!127\.)\d", "a worker announces a loopback address"),
     Sign(r"[Rr]egister worker[^\n]*//127\.0\.0\.1:\d+|failed during get data with \w+://127\.0\.0\.1:\d+", "a worker announces a loopback address", anywhere=(r"//(?!127\.)\d+\.\d+\.\d+\.\d+:\d+|\((?!127\.)\d+\.\d+\.\d+\.\d+:8786\)",)),
+    Sign(r"None of the TCP networks specified to be included|An invalid value was given for (?:btl|oob)_tcp_if_|(?:NCCL|GLOO|HCCL|TP)_SOCKET_IFNAME\]? (?:is invalid|error)|set \w+_SOCKET_IFNAME error", "no interface fits the setting"),
+    Sign(r"unable to reach each other for MPI communications", "MPI found no way between two processes", POSSIBLE),
     Sign(r"btl[:_ ]tcp\w*[^\n]*connect\(\) to \S+ failed: (?:No route|Network is unreachable|Connection refused|Connection timed out)", "MPI advertised an address that its packets do not come from, or that leads nowhere", anywhere=(r"mpi(?:run|exec)[^\n]*(?:-H\b|--?host|-hostfile|--?machinefile)|\]\[\[\d+,\d+\],[1-9]\d*\]",)),
     Sign(r"\bresolv\w+ [^\n]{0,24}\bto (?:127\.|localhost|loopback|::1|169\.254)", "a name leads to loopback", prose=True),
     Sign(r"\b(?:address|IP|interface|NIC|subnet|network)\b[^\n]{0,30}\b(?:that|which)\b[^\n]{0,30}\b(?:cannot|can't|can not|could not|is not|not) (?:be )?(?:reach\w*|rout\w*|connect\w*)", "the address that is announced is not reached by the others", prose=True),
@@ -85,7 +89,7 @@ _SIGNS = (
     Sign(r"connecting to address [^\n]*with family \d+ is neither", "an interface was forced that a host does not have: its address is empty", anywhere=(r"NCCL_SOCKET_IFNAME(?: set| ?=)",)),
     Sign(r"connecting to address [^\n]* with family \d+ is neither|ncclSocketInit[^\n]*family", "a peer announced no usable address", POSSIBLE),
     Sign(r"connect\(\) to (?:127\.|172\.1[78]\.0\.1\b|169\.254\.)[\d.]* failed|connect \[?127\.0\.1\.1\]?:\d+: Connection refused", "a connection goes to an address of the own host"),
-    Sign(rf"\b(?:connect|connection)[^\n]{{0,160}}{_LOCAL}[^\n]{{0,160}}(?:refused|timed out|failed)", "a connection goes to a local address", POSSIBLE, also=(_MANY,)),
+    Sign(rf"^(?!curl\b)[^\n]*?\b(?:connect|connection)[^\n]{{0,160}}{_LOCAL}[^\n]{{0,160}}(?:refused|timed out|failed)", "a connection goes to a local address", POSSIBLE, also=(_MANY,)),
 )  # fmt: skip
 
 _TITLE = "a rank announces an address that the others cannot reach"
