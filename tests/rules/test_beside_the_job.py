@@ -61,7 +61,10 @@ def test_one_that_runs_is_mentioned_and_not_accused() -> None:
     found = first(reader(READS, beside("S")))
     assert found is not None
     assert found.rule == "rank-in-user-code"
+    assert found.title.startswith("python (pid 70")
     assert any("pid 99 (server)" in reason.text for reason in found.because)
+    assert [one.ref.pid for one in found.processes] == [70, 99]
+    assert "rankscope diagnose pid:99" in found.next
 
 
 def test_a_young_wait_for_a_stopped_process_is_no_cause() -> None:

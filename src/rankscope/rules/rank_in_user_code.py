@@ -36,11 +36,12 @@ from ..analysis.waits.store import asks_store
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.blocked import Blocked
 from ..model.evidence.files import OpenFiles
+from ..model.evidence.outsiders import Outsider
 from ..model.evidence.sockets import Sockets
 from ..model.evidence.stacks import Frame
 from ..model.process import Role
 from . import Rule
-from ._outside import outsiders, said
+from ._outside import outsiders, process_of, said
 from ._say import at, certainty, old_roots, pointed_at, ranks_of, stands, waited_for, who
 
 _OWN = {Wait.USER, Wait.SLEEP, Wait.INPUT, Wait.SOCKET, Wait.LIBRARY, Wait.PIPE}
@@ -66,11 +67,13 @@ def check(case: Case) -> Iterator[Finding]:
         yield Finding(
             rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, _best(standing)),
             title=f"{who(standing.member.process)} {_doing(standing)} in {at(_place(standing))}{peers}",
-            ranks=ranks_of(standing), processes=(standing.member.process,),
+            ranks=ranks_of(standing),
+            processes=(standing.member.process, *(process_of(standing, one) for one in _peers(case, standing))),
             because=(stands(standing), *_handles(standing), *_tasks(standing), *_alone(case, standing), *_threads(standing),
-                     *_peers(case, standing), *waited_for(root)),
+                     *_beside(case, standing), *waited_for(root)),
             against=tuple(_against(standing)),
-            next=(f"rankscope stacks pid:{standing.member.ref.pid} --source", *_look_up(standing)),
+            next=(f"rankscope stacks pid:{standing.member.ref.pid} --source", *_look_up(standing),
+                  *(f"rankscope diagnose pid:{one.pid}" for one in _peers(case, standing))),
         )  # fmt: skip
 
 
@@ -159,8 +162,13 @@ def _threads(standing: Standing) -> Iterator[Reason]:
             yield Reason(f"{view.name} stands in {at(view.wait.user_frame)}", "python-stack", standing.member.ref)
 
 
-def _peers(case: Case, standing: Standing) -> Iterator[Reason]:
-    for one in list(outsiders(case, standing))[:2]:
+def _peers(case: Case, standing: Standing) -> tuple[Outsider, ...]:
+    """Programs beside the job at the other end: what keeps them is asked of them."""
+    return tuple(outsiders(case, standing))[:2]
+
+
+def _beside(case: Case, standing: Standing) -> Iterator[Reason]:
+    for one in _peers(case, standing):
         yield Reason(f"the other end of what it waits on is held by {said(one)}", "kernel", standing.member.ref)
 
 
