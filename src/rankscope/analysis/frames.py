@@ -41,6 +41,8 @@ _PREFIX = sorted(
     ((name[:-1], kind) for kind, names in NATIVE.items() for name in names if name.endswith("*")),
     key=lambda item: -len(item[0]),
 )
+# A module that Cython made shows its methods by their Python names, and the library in place of the source.
+_EXTENSION = re.compile(r"\.(?:cpython|pypy|abi3)[\w-]*\.so$")
 _TAIL = re.compile(r"@@?[\w.]+$|\.(?:part|isra|constprop|cold|lto_priv)\.?\d*.*$|\s*\[clone [^\]]*\]")
 
 
@@ -93,7 +95,9 @@ def _ends_with(path: str, suffix: str) -> bool:
 def kind_of(frame: Frame) -> Kind | None:
     """What this frame alone says its thread waits for; None when it says nothing."""
     if frame.library is not None or (not frame.file and not frame.line):
-        return _native_kind(frame.function)
+        module = _EXTENSION.sub(".pyx", frame.library or "")
+        own = _python_kind(frame.function, module) if module.endswith(".pyx") else None
+        return own or _native_kind(frame.function)
     return _python_kind(frame.function, frame.file)
 
 

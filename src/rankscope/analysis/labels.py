@@ -14,11 +14,11 @@ _MOST = 1 << 20
 
 _NUMBER = r"\d{1,7}"
 _RANKS = re.compile(
-    rf"(?:world[ _-]?|global[ _-]?)?ranks[ _:=#-]*(?P<list>{_NUMBER}(?:(?: ?(?:-|,|&|/|to|and|–)+ ?)+{_NUMBER}(?![ \d]*(?:minutes?|seconds?|hours?|min|ms|s)\b))*)",
+    rf"(?:world[ _-]?|global[ _-]?)?ranks[ _:=#-]*(?P<list>{_NUMBER}(?:(?: ?(?:-|,|&|/|to|and|–|\.\.+)+ ?)+{_NUMBER}(?![ \d]*(?:minutes?|seconds?|hours?|min|ms|s)\b))*)",
     re.I,
 )
 _RANK = re.compile(
-    rf"(?<![a-z])(?:world[ _-]?|global[ _-]?)?rank[ _:=#-]*(?P<list>{_NUMBER}(?:[/ ]{_NUMBER}(?![\d:.]| ?(?:min|sec|hour|of|ms)))*)(?!\d)",
+    rf"(?<![a-z])(?:world[ _-]?|global[ _-]?)?rank[ _:=#-]*(?P<list>{_NUMBER}(?:\.\.+{_NUMBER}|(?:, ?{_NUMBER}(?![\d:.]| ?\d| ?(?:min|sec|hour|of|ms|s\b))){{2,}}(?: ?(?:and|&) ?{_NUMBER})?|(?:, ?{_NUMBER})*,? (?:and|&) {_NUMBER}(?![\d:.]| ?(?:min|sec|hour|of|ms|s\b|other|more))|(?:[/ ]{_NUMBER}(?![\d:.]| ?(?:min|sec|hour|of|ms)))*))(?!\d)",
     re.I,
 )
 _PARALLEL = re.compile(r"(?<![A-Za-z])(?P<kind>TP|DP|PP|EP|CP|SP)[ _-]?(?:rank[ _-]?)?(?P<number>\d{1,5})(?!\d)")
@@ -29,7 +29,7 @@ _COUNT = re.compile(
 )
 _PID = re.compile(r"\bpid[ _=:]*(\d{1,10})", re.I)
 _LATER = re.compile(
-    r"\b(?:(?:second|2nd)(?! (?:worker|thread|process|rank|node|child|host|run|job|task|reader|writer|consumer|producer|gpu|machine|server|client|program|script))|later|again|after|another sample|minutes|next sample|t1|sample[ _-]?[2-9])\b",
+    r"\b(?:(?:second|2nd)(?! (?:worker|thread|process|rank|node|child|host|run|job|task|reader|writer|consumer|producer|gpu|machine|server|client|program|script))|later|again|after|another sample|(?<!waits )(?<!waiting )(?<!stuck )(?<!since )\d+ minutes(?! (?:without|of)\b)|(?<!\d )minutes|next sample|t1|sample[ _-]?[2-9])\b",
     re.I,
 )
 _WORDS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "both": 2}
@@ -91,7 +91,7 @@ def _ranks(text: str) -> RankSet:
 
 
 def _listed(text: str) -> RankSet:
-    folded = re.sub(r"\s*(?:to|–|-)\s*", "-", text)
+    folded = re.sub(r"\s*(?:to|–|-|\.\.+)\s*", "-", text)
     folded = re.sub(r"\s*(?:,|&|/|and|\s)+\s*", ",", folded)
     try:
         found = RankSet.parse(folded)

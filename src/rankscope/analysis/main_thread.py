@@ -19,9 +19,10 @@ def main_thread(account: Account) -> Seen | None:
 
 
 def _working(account: Account, now: list[Seen]) -> Seen:
-    for seen in now:
-        if seen.thread.name and re.search("main", seen.thread.name, re.I):
-            return seen
+    named = [seen for seen in now if seen.thread.name and re.search("main", seen.thread.name, re.I)]
+    if named:  # a thread of which a dump was taken with native frames and another without: the one that says more
+        same = [seen for seen in named if named[0].thread.tid in (None, seen.thread.tid) or seen.thread.tid is None]
+        return max(same, key=lambda seen: STRENGTH.get(wait_of(seen.stack).kind, 0))
     for seen in now:
         if account.refs and seen.thread.tid == account.refs[0].pid:
             return seen

@@ -32,7 +32,7 @@ _VERB = (
 _LEAD = r"(?:(?:\w+ ){1,3}(?:of|on|for|from) )??"
 # What is said of whom; "[node7:3967920]" is the host and process that Open MPI puts before a line.
 _TELLS = re.compile(
-    rf"^(?:[\w =./()+-]{{1,60}}: +)??\W*{_LEAD}(?:only |while |whereas |but |and |then )*{_SUBJECT}(?:, (?:all|both|each|every) (?:its |the )?(?:ranks?|processes|workers))?(?:\s*(?:\([^)]{{0,60}}\))?\s*[:—–](?!\d+\])\s*|\s+(?={_VERB}\b))(?P<said>.+)$",
+    rf"^(?:[\w =./()+-]{{1,60}}: +)??\W*{_LEAD}(?:only |while |whereas |but |and |then )*{_SUBJECT}(?:, (?:all|both|each|every) (?:its |the )?(?:ranks?|processes|workers))?(?:(?:[ ,]+pid[ =:]*\d+)?(?:[ ,]+\"?MainThread\"?)?\s*(?:\([^)]{{0,60}}\))?\s*[:—–](?!\d+\])\s*|\s+(?={_VERB}\b))(?P<said>.+)$",
     re.I | re.S,
 )
 _ANYBODY = re.sub(r"\?P<\w+>", "?:", _SUBJECT)

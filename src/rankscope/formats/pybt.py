@@ -14,7 +14,8 @@ NAME = "gdb py-bt"
 
 _HEAD = re.compile(r"^\s*(?:\(gdb\) )?Traceback \(most recent call first\):")
 _FRAME = re.compile(r'^\s*(?:#\d+ +)?File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<name>\S+)')
-_BUILTIN = re.compile(r"^\s*<built-in method (\w+)")
+_BUILTIN = re.compile(r"^\s*<built-in method (\w+)(?: of (?P<owner>[\w.]+))?")
+_OWNERS = {"mpi4py": "mpi4py/MPI.pyx"}  # extension modules whose methods gdb shows by the type of their object
 _GIL = re.compile(r"^\s*Waiting for (?:the GIL|a lock \((.*)\))")
 _GC = re.compile(r"^\s*Garbage-collecting")
 
@@ -55,7 +56,8 @@ class Reader:
 
     def _mark(self, text: str) -> Frame | None:
         if found := _BUILTIN.match(text):
-            return Frame(found.group(1), "<built-in>")
+            owner = (found["owner"] or "").split(".")[0]
+            return Frame(found.group(1), _OWNERS.get(owner, "<built-in>"))
         if _GIL.match(text):
             return Frame("Waiting for the GIL", "<gil>")
         if _GC.match(text) and self._open:

@@ -18,10 +18,12 @@ _PYTHON = re.compile(r"^Python v(\d+\.\d+[\w.+-]*)")
 _THREAD = re.compile(
     r'^\s*Thread (0x[0-9a-fA-F]+|\d+)(?:/0x[0-9a-fA-F]+)? ?\(([a-z+]+)\)(?:: (?:"(.*)"|(.*?)))?:?\s{0,99}$'
 )
-_FRAME = re.compile(r"^\s+(?P<name>\S.*?) \((?P<file>[^()]*?(?:\([^()]*\)[^()]*?)??)(?::(?P<line>\d+))?\)$")
-# Without a header only a Python file with a line is taken for a frame: prose has parentheses too.
+_NOTE = r"(?:\s+(?:#|//|<-|←).*)?$"  # what somebody wrote behind a frame
+_FRAME = re.compile(r"^\s+(?P<name>\S.*?) \((?P<file>[^()]*?(?:\([^()]*\)[^()]*?)??)(?::(?P<line>\d+))?\)" + _NOTE)
+# Without a header only a Python file with a line, or a shared library, is taken for a frame: prose has parentheses too.
 _BARE = re.compile(
-    r"^\s{0,12}(?P<name>[\w<>.]+(?: \[[\w.]+\])?) \((?P<file>[\w./<>@+~ -]*(?:\.pyx?|>)):(?P<line>\d+)\)$"
+    r"^\s{0,12}(?P<name>[\w<>.:~]+(?: \[[\w.]+\])?) \((?P<file>[\w./<>@+~ -]*(?:\.pyx?|>)(?=:)|[\w./@+-]*\.so(?:\.[\w.]*)?(?=\)))"
+    r"(?::(?P<line>\d+))?\)" + _NOTE
 )
 _GAP = re.compile(r"^\s*(?:\.\.\.|…|\[\.\.\.\])\s*$")
 _LOCAL = re.compile(r"^\s{6,}([A-Za-z_]\w*): (.*)$")

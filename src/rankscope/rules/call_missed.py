@@ -23,13 +23,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..analysis.accounts import compiled
+from ..analysis.accounts import accounts, compiled
 from ..analysis.case import Case
 from ..analysis.doings import Doing, doings, in_kind, of_ranks
 from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Finding
 from ..model.ranks import RankSet
-from . import below_the_program, calls_counted, ranks_stand_apart
+from . import below_the_program, calls_counted, groups_in_cycle, ranks_stand_apart
 from ._fingerprints import lonely_call
 from ._text import (
     HALTS,
@@ -79,6 +79,8 @@ def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live or case.collectives:
         return  # who stands where is known there, and other rules ask the graph and the recorders
     if calls_counted.told(case) is not None or ranks_stand_apart.told(case) is not None:
+        return
+    if groups_in_cycle.compared(case) is not None:
         return
     for judge in (_fingerprints, _left_by_exception, _barrier):
         made = judge(case)
@@ -178,6 +180,8 @@ def _only_waiting(case: Case) -> Finding | None:
     timeouts = events(case, "torch.watchdog_timeout", "gloo.op_timeout")
     if not timeouts and not (found and halted(case)):
         return None
+    if not timeouts and all(doing.kind == Wait.BACKWARD.value for doing in found) and not _of_many(case):
+        return None
     because = [doing.site or doing.text for doing in found[:2]] + [event.text for event in timeouts[:2]]
     steps = ("rankscope analyze with the stacks or logs of all ranks, also of those that say nothing", *_STEPS)
     return simple(
@@ -188,6 +192,15 @@ def _only_waiting(case: Case) -> Finding | None:
         steps,
         against=("one side of the story: the reason may be any that keeps a rank away",),
     )
+
+
+# A backward pass waits for others only where there are others.
+_MANY = r"\branks?\b|\bDDP\b|distributed|nccl|rccl|gloo|torchrun|horovod|deepspeed|fsdp|all_?reduce|world_?size|mpirun|multi-?(?:gpu|node)|\bnodes?\b"
+
+
+def _of_many(case: Case) -> bool:
+    """Whether anything tells of more than one rank, or of something that does not go on."""
+    return any(one.ranks or one.find(_MANY) or one.find(HALTS, prose=True) for one in accounts(case))
 
 
 RULE = make_rule(__name__, __doc__, "collective-missed-by-rank", 45, check)

@@ -28,6 +28,7 @@ from ..analysis.case import Case
 from ..model.diagnosis import Finding
 from ..model.ranks import RankSet, ranks_phrase
 from ._text import LIKELY, POSSIBLE, events, halted, make_rule, said_by_ranks, simple
+from ._timeouts import timeouts
 
 _STEPS = (
     "rankscope diagnose   # shows the last common call and the first different line",
@@ -80,7 +81,7 @@ def _sequence(case: Case) -> Finding | None:
     if in_several_groups(case):
         return None
     groups: dict[object, dict[int, tuple[int, str]]] = {}
-    for event in events(case, "torch.watchdog_timeout"):
+    for event in timeouts(case):
         number = event.fields.get("seq")
         if event.fields.get("op") not in _PAIRS and event.rank is not None and isinstance(number, int):
             group = (event.fields.get("pg"), event.fields.get("pg_desc"))

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..analysis.case import Case
 from ..model.diagnosis import Certainty, Finding
@@ -30,6 +30,7 @@ from ..model.ranks import RankSet, ranks_phrase
 from ._fingerprints import lonely_call
 from ._outcomes import cured_by
 from ._text import LIKELY, POSSIBLE, Sign, events, finding, halted, hits, make_rule, said_by_ranks, simple
+from ._timeouts import timeouts
 
 _STEPS = ("TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun …   # names both sides", "rankscope analyze DUMPS…")
 # Calls in which every rank brings as many elements as the others.
@@ -47,8 +48,12 @@ _SIGNS = (
     Sign(r"\b(?:same|identical|equal)\b[^\n]{0,120}\bbut\b[^\n]{0,60}\b\w*(?:count|size|numel|len|length|shape|type|root|src|tag)\b ?(?:=|is|of) ?\d", "two ranks stand in one call with different arguments", anywhere=(_EXCHANGE,), prose=True),
     # Objects whose end is a call of all ranks (communicators, PETSc's) and which each rank's collector frees when it likes.
     Sign(cured_by(r"\bgc\.(?:disable|freeze)\(\)|\bgc\.disable\b"), "it works when the collector does not run: objects whose end is a call of all ranks are freed by each at another moment", anywhere=(_EXCHANGE,), unless=(r"\b(?:mutex|[Rr]?[Ll]ock(?:ed)?|GIL)\b|\bslow(?:er)?\b",), prose=True),
+    Sign(r"arguments for collective communication are inconsistent between ranks|CMD information \w+ check fail", "the library compares what the ranks call, and it differs"),
+    Sign(r"GLOBAL:COLLECTIVE:\w*(?:MISMATCH|INVALID_PARAMETER)|\bCollective Checking: [^\n]*Inconsistent", "a checker of MPI's calls says that they differ"),
+    Sign(r"\b(?:COLLECTIVE_TYPE|SIZE_OR_SYNTAX|COLLECTIVE_DTYPE)_MISMATCH\b|Input/output mismatch in the collective|\bCollective (?:type|dtype) mismatch", "the analysis of the recorders says that calls differ"),
+    Sign(r"\bdisagreement between rank ?\d+ and rank ?\d+|sync_global_devices name mismatch|is joining a group with size ?\d+, but that group has size|Shape mismatch in the collective instance", "the library compares what the ranks bring, and it differs"),
     Sign(r"Mismatched collective|[Mm]ismatch between collectives|inconsistent collective", "the library says that calls differ", unless=(r"CollectiveFingerPrint",)),
-    Sign(r"message truncated|receiv\w+ \d+ bytes instead of \d+|Message truncated|MPI_ERR_TRUNCATE|buffer sizes? (?:do(?:es)? not|don't) match|size mismatch[^\n]{0,40}(?:collective|all_?gather|all_?reduce|rank|recv)", "a rank received more or less than it expected"),
+    Sign(r"^(?![^\n]*bootstrap\.cc)[^\n]*?(?:message truncated|receiv\w+ \d+ bytes instead of \d+)|\btruncated; \d+ bytes received but buffer size is \d+|MPI_ERR_TRUNCATE|buffer sizes? (?:do(?:es)? not|don't) match|size mismatch[^\n]{0,40}(?:collective|all_?gather|all_?reduce|rank|recv)", "a rank received more or less than it expected"),
     Sign(r"\b(?:ranks?|workers?|processes)\b[^\n]{0,80}\b(?:different|differing|unequal|mismatch\w*)\b[^\n]{0,40}\b(?:shapes?|sizes?|dtypes?|numel|splits?|lengths?|roots?|buckets?|tensors?|number of (?:tensors|buckets|params|parameters|experts|gradients|elements))", "ranks bring different shapes", prose=True),
     Sign(r"\b(?:shapes?|sizes?|dtypes?|numel|input[_ ]split\w*|tensor counts?|roots?|src|order of [^\n,;]{0,40}|sequence of (?:the )?collectives?)\b[^\n]{0,50}\b(?:differ(?:s|ed|ent)?|mismatch\w*|not (?:the same|equal|identical)|inconsistent|disagrees?|diverge[sd]?)\b", "ranks bring different shapes or orders", prose=True),
     Sign(r"\b(?:unused|missing|no) (?:parameters?|gradients?|grads?|tokens?|images?|modalit\w+)[^\n]{0,60}(?:on|for|in) (?:one|some|a|rank|this) ?(?:rank|ranks|batch|gpu|worker)?", "a rank lacks what others have", POSSIBLE, prose=True),
@@ -122,11 +127,12 @@ def _gloo(case: Case) -> Finding | None:
 
 def _watchdogs(case: Case) -> Finding | None:
     """Time-outs at one number with different operations, or with sizes of which one is odd."""
-    groups: dict[object, dict[int, str]] = {}
-    for event in events(case, "torch.watchdog_timeout"):
+    groups: dict[tuple[object, object], dict[int, str]] = {}
+    for event in timeouts(case):
         if event.rank is not None and "seq" in event.fields:
-            groups.setdefault(event.fields["seq"], {})[event.rank] = str(event.fields.get("op"))
-    for seq, sides in groups.items():
+            call = (event.fields.get("pg"), event.fields["seq"])
+            groups.setdefault(call, {})[event.rank] = str(event.fields.get("op"))
+    for (_, seq), sides in groups.items():
         if len(set(sides.values())) > 1:
             odd = minority(sides)
             ops = ", ".join(sorted(set(sides.values())))
@@ -139,20 +145,29 @@ def _watchdogs(case: Case) -> Finding | None:
 def _sizes(case: Case) -> Finding | None:
     """Time-outs of one operation at one number, of one group as far as it is named, with different sizes."""
     meetings: dict[object, dict[int, str]] = {}
-    for event in events(case, "torch.watchdog_timeout"):
+    for event in timeouts(case):
         told, size = event.fields, event.fields.get("numel_in")
         if event.rank is not None and isinstance(size, int) and told.get("op") in _EVEN:
             meetings.setdefault((told.get("pg"), told.get("seq"), told.get("op")), {})[event.rank] = str(size)
     for (_, seq, op), sides in (
         (key, sides) for key, sides in {**meetings, **_empty(case)}.items() if isinstance(key, tuple)
     ):
-        if len(set(sides.values())) == 2:
+        if len(set(sides.values())) == 2 and not _flag_against_data(sides.values()):
             odd = minority(sides)
             title = f"ranks call {op} #{seq} with different sizes: {', '.join(sorted(set(sides.values())))} elements"
             lines = [f"#{seq}: rank {rank} {size} elements" for rank, size in sorted(sides.items())[:4]]
             against = ("ranks of different groups may rightly differ; the message does not name the group",)
             return simple(RULE, title, LIKELY, lines, _STEPS, odd, against=against)
     return None
+
+
+_DATA = 1000  # elements; so many are no flag
+
+
+def _flag_against_data(sizes: Iterable[str]) -> bool:
+    """Whether one side brings a flag of one element and the other data: those are two calls, not one with other sizes."""
+    counts = sorted(map(int, sizes))
+    return counts[0] == 1 and counts[-1] > _DATA
 
 
 def _empty(case: Case) -> dict[object, dict[int, str]]:
@@ -182,6 +197,7 @@ def _logged(case: Case) -> Finding | None:
     return None
 
 
+_PROGRESS = re.compile(r"\b(\d+) ?/ ?(?!\1\b)\d+\b|\d%\||Watchdog caught|WorkNCCL\(")
 _NUMBERS = re.compile(r"\d+(?:\.\d+)?")
 # What must be the same on all ranks, or the calls made of it are not.
 _MADE_OF = re.compile(
@@ -196,7 +212,8 @@ def _told_apart(case: Case) -> Finding | None:
         return None
     by_words: dict[str, dict[int, str]] = {}
     for rank, said, line in said_by_ranks(case):
-        places = ".py" in line or ".cc" in line  # their numbers are those of lines
+        # Numbers of lines, of time-outs and of a progress are no sizes.
+        places = ".py" in line or ".cc" in line or ".cpp" in line or _PROGRESS.search(line)
         if not places and _MADE_OF.search(re.sub(r"([a-z])([A-Z])|_", r"\1 \2", said)):
             by_words.setdefault(_NUMBERS.sub("#", said), {})[rank] = said
     for words, sides in by_words.items():

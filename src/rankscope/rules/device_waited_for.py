@@ -21,14 +21,17 @@ A test step on all ranks before graphs, compilation or overlap are switched on. 
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 
-from ..analysis.accounts import compiled
+from ..analysis.accounts import accounts, compiled
 from ..analysis.case import Case
-from ..analysis.doings import Doing, doings, in_kind
+from ..analysis.doings import Doing, doings, in_kind, of_ranks
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.pasted_code import is_code
 from ..model.diagnosis import Finding
+from ..model.ranks import RankSet
 from ._text import HALTS, LIKELY, POSSIBLE, Sign, finding, hits, make_rule, simple
 
 _GROUP = r"all_?to_?all|all_?reduce|all_?gather|reduce_?scatter|broadcast|nccl|collective|process group|\bpg\b|comm\b"
@@ -43,6 +46,7 @@ _SIGNS = (
          LIKELY, anywhere=(_GROUP, HALTS + r"|waits?\b|in flight|pending|kernel|resident|^nccl\w+ \(|\bin nccl\w+ \("), unless=(r"take_gil|GIL\b|PyGILState|illegal memory|initialization error",), prose=True),
     Sign(r"\b(?:CUDA|HIP|device)(?: memory)? (?:de)?allocation\b[^\n]{0,40}\b(?:does(?:n't| not)|never) returns?\b", "an allocation of device memory does not return while a kernel runs", anywhere=(r"\bkernels?\b[^\n]{0,60}\b(?:runs?|running|spins?|resident|in flight)\b", _GROUP), prose=True),
     Sign(r"\b(?:implicit|device[- ]wide|hidden) (?:device )?sync\w*|synchroni[sz]\w+[^\n]{0,60}(?:deadlock|circular|cycle)", "a device-wide synchronisation is named", prose=True),
+    Sign(r"\b(?:more than |over )?10\d\d\b[^\n]{0,40}\b(?:kernels?|launches|operations)\b[^\n]{0,30}\b(?:queued|pending|in flight|behind|outstanding)|\blaunch queue\b[^\n]{0,20}\bfull\b|\bpending launch (?:count|limit)|cudaLimitDevRuntimePendingLaunchCount", "no more kernels can be launched behind one that waits for a peer", anywhere=(_GROUP, r"\bcu(?:da)?LaunchKernel\w*|hipLaunchKernel\w*|blocked on launch|launch(?:es)? block"), prose=True),
     Sign(_SYNC, "a rank waits for its device", POSSIBLE, anywhere=(r"process group|\bpg\b|different group|two groups|mesh|stream", r"deadlock|not scheduled|blocked|wait"), prose=True),
 )  # fmt: skip
 
@@ -52,12 +56,15 @@ _STEPS = (
     "rankscope stacks --native   # on one rank of each group of equal stacks",
 )
 # Calls that return only when everything on the device is done, or that hold the context's lock meanwhile.
-_WHOLE = r"malloc|free|alloc|destroy|module|library|func\w*attribute|kernelsetattribute|kernelgetfunction|ipc|register|empty_cache|unmap|cublas\w*create"
+_WHOLE = r"malloc|free|alloc|destroy|module|library|func\w*attribute|kernelsetattribute|kernelgetfunction|ipc|register|empty_cache|unmap|cublas\w*create|graphinstantiate|graphexec"
 
 
 def check(case: Case) -> Iterator[Finding]:
     if not case.snapshot.live:
-        yield from _apart(case)
+        told = list(_apart(case)) or list(_behind_others(case))
+        yield from told[:1]
+        if told:
+            return
     found = [hit for hit in hits(case, _SIGNS) if not is_code(hit.line)]
     if found:
         yield finding(RULE, case, found, _TITLE, _STEPS)
@@ -71,6 +78,34 @@ def _apart(case: Case) -> Iterator[Finding]:
     if here and there:
         because = [f"{doing.text}: {doing.op}" for doing in (*here[:2], *there[:2])]
         yield simple(RULE, _TITLE, LIKELY, because, _STEPS, here[0].ranks)
+
+
+# What is told to be on a device or in its queues: kernels of collectives, and calls that were made and are not done.
+_ON_DEVICE = re.compile(
+    r"(?P<kernel>nccl\w*Kernel\w*?_(?:AllReduce|AllGather|ReduceScatter|Broadcast|Reduce|SendRecv)|ncclKernel_\w+?_|cross_device_reduce\w*|nvshmem\w*)"
+    r"|\b(?P<call>all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast|send|recv)\w*\b",
+    re.IGNORECASE,
+)
+_QUEUED = re.compile(
+    r"\b(?:pending|queued|enqueued|outstanding|in flight|not (?:yet )?(?:called|issued|launched|enqueued)|has not called|launched|spin\w*|running|active|resident)\b",
+    re.IGNORECASE,
+)
+
+
+def _behind_others(case: Case) -> Iterator[Finding]:
+    """Ranks wait for their devices, and different collectives are told to run or to be queued on the devices."""
+    seen = [one for one in doings(case) if one.account is not None and one.account.seen and of_ranks(one)]
+    waiting = in_kind(seen, Wait.DEVICE.value)
+    others = in_kind(seen, Wait.DEVICE.value, Wait.COLLECTIVE.value, Wait.P2P.value)
+    if not waiting or len(others) < len(seen) or len({one.site for one in seen}) < 2:
+        return
+    lines = [line for one in accounts(case) if not one.seen for line in one.said.splitlines() if _QUEUED.search(line)]
+    named = {found.group().lower().replace("_", "") for line in lines for found in _ON_DEVICE.finditer(line)}
+    if len(named) > 1:
+        because = [f"{one.text}: {one.op}" for one in seen[:2]] + lines[:3]
+        ranks = RankSet(rank for one in waiting for rank in one.ranks)
+        both = ranks if len(waiting) < len(seen) else RankSet()
+        yield replace(simple(RULE, _TITLE, LIKELY, because, _STEPS, both), compared=True)
 
 
 def _for_all(doing: Doing) -> bool:

@@ -42,8 +42,15 @@ _CASCADE = re.compile(
     r"ActorHandleNotFound|RayActorError|RayTaskError|WorkerCrashed|EOFError|Rendezvous|wait timeout|Exception ignored|monitoredBarrier|collective|shutdown|peer|remote", re.I
 )  # fmt: skip
 _SIGNS = (
+    Sign(r"\bNodes? \S+ not responding, setting DOWN|\bon failed node \S+|^\S+ +(?:\S+ +){0,6}?NODE_FAIL\b|\bJobState=NODE_FAIL\b|\bSISTER_EOF\b|\bnode \d+ \(\S+\) requested job (?:die|terminate)", "the scheduler lost a node"),
+    # NCCL's RAS client, and the heartbeats of jax's and tensorflow's coordination service.
+    Sign(r"considered dead \(unreachable via the RAS network\)", "the other processes of the job do not reach one of them any more", speaker=False),
+    Sign(r"tasks? (?:are|is) unhealthy \(stopped sending heartbeats\)|\bheartbeat timeout\. This indicates that the remote task has failed|/task:\d+ heartbeat timeout", "a task of the job has stopped to send heartbeats", speaker=False),
+    Sign(r"\bTaintManagerEviction\b|^\s*(?:Normal|Warning) +Preempted\b|\bPreempted by (?:a )?(?:pod|job|higher)|\bcompute\.instances\.preempted\b|\b(?:VM|instance|node|spot\w*)\b[^\n]{0,20}\b(?:was|got|been) preempted\b|^\s*Reason: +(?:Preempting|NodeLost|NodeShutdown|Shutdown|Terminated)$", "the scheduler took a worker away"),
+    Sign(r"\bWorker proc \S+ died unexpectedly|\bRank \d+ scheduler (?:is dead|died)|\bworkers? \([^)\n]*\) killed due to worker crash|\bWorkers? \(tasks / actors\) killed due to", "the framework says that a worker died"),
+    Sign(r"\b[Ww]orker failed to heartbeat within \d+|\bRemove worker <\w*Worker\w* [^\n]*heartbeat", "a scheduler hears nothing of a worker any more", POSSIBLE),
     Sign(r"srun: error: Node failure on|DUE TO NODE FAILURE|^[^\S\n]*(?:Warning|Normal) +(?:\S+ +){0,2}NodeNotReady\b", "the scheduler lost a node"),
-    Sign(r"\bsrun: error: \S+: tasks? [\d,-]+: (?!Killed|Out Of Memory)\w|exited on signal (?!9\b|15\b)\d+|(?:Signal: |Caught signal )(?:Segmentation|Aborted|Bus|Floating)", "the launcher says which task ended with an error"),
+    Sign(r"\b(?:srun|yhrun|jsrun): error: \S+: tasks? [\d,-]+: (?!Killed|Out Of Memory)\w|exited on signal (?!9\b|15\b)\d+|(?:Signal: |Caught signal )(?:Segmentation|Aborted|Bus|Floating)", "the launcher says which task ended with an error"),
     Sign(r"\b(?:worker|actor|task|raylet)\b[^\n]{0,60}\b(?:died|was killed|exits?|exited|crashed)\b[^\n]{0,60}\bunexpected|unexpectedly exits|ActorDiedError|ActorUnavailableError|WorkerCrashedError", "the framework says that a worker died"),
     Sign(r"\bno (?:such |living |running )?(?:python )?process (?:with|of|for|named|is)?[^\n]{0,12}\brank[ =:]*\d|\brank[ =:]*\d+\b[^\n]{0,20}\b(?:no (?:such |longer a )?process|is missing from ps|pid (?:is )?gone|not in (?:ps|the process list))", "a rank has no process any more"),
     Sign(r"(?<!sub-)(?<!child )(?<!helper )\b(?:process|rank|worker|pid|actor)(?:es|s)?\b(?!['’]s )(?! (?:that|which) \w+ fork)(?:(?!\. )[^\n]){0,40}(?:\b(?:is|was|are)\b|:) ?(?:not there|no longer (?:there|running|alive)|not running|gone|not alive)\b|\b(?:sys\.exit|os\._exit)\(\d*\)[^\n]*(?:rank|process|shard|early)|\b(?:rank|worker|process) ?\d*[^\n]{0,30}\bexit(?:s|ed)? (?:cleanly|normally|quietly|silently|early|alone|with (?:code|status) 0)", "a rank has left", anywhere=(HALTS,), prose=True),

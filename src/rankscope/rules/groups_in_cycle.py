@@ -5,7 +5,8 @@ Some ranks entered group A first and then B, others B first and then A. Each gro
 
 ## How it is recognised
 Ranks stand in collectives of different groups; the recorder shows (A, n) joined by one side and (B, m) by the other; a report says that each waits for the
-other. Or several threads or streams of a process use several communicators at once, and the devices run kernels of different ones.
+other. The members of the groups are told (`TP groups: [0,1] [2,3]`), and in each group the ranks of one place lack those of the other; or every rank's watchdog
+gave up, one part of them in one group and the rest in another. Or several threads or streams of a process use several communicators at once, and the devices run kernels of different ones.
 
 ## What to do
 One global order of groups (`rankscope analyze DUMPS…` prints the cycle); no rank-local choice of which group goes first; groups with own streams only
@@ -21,11 +22,18 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from ..analysis.accounts import accounts
 from ..analysis.case import Case
+from ..analysis.doings import Doing, doings, of_ranks
+from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frames import wait_of
 from ..model.diagnosis import Finding
+from ..model.evidence.events import Event
 from ._text import HALTS, LIKELY, POSSIBLE, Sign, finding, hits, make_rule, simple
+from ._timeouts import timeouts
+from .threads_share_group import APART, calls_at_once
 
 _NAMES = r"(?:TP|DP|PP|EP|CP|SP|tensor|data|pipeline|expert|context|mesh_\w+|dp\w*|tp\w*|ep\w*|pp\w*|intra|inter|row|col(?:umn)?|default_pg|replicate|shard)"
 _CALL = r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast|barrier"
@@ -43,12 +51,13 @@ _SIGNS = (
     Sign(r"\b(?:communicator|comm|group|pg)s? ?[#:]?((?!is\b|are\b)\w+)\b[^\n]{0,120}\b(?:communicator|comm|group|pg)s? ?[#:]?(?!\1\b)(\w+)\b[^\n]{0,120}(?:\n[^\n]{0,200}){0,4}?\n[^\n]{0,120}\b(?:communicator|comm|group|pg)s? ?[#:]?\2\b[^\n]{0,120}\b(?:communicator|comm|group|pg)s? ?[#:]?\1\b", "the ranks use the groups in opposite orders", prose=True),
     Sign(rf"\b(?:{_CALL}) (?:of|on|over|in) (?:the )?(\w+)\b[^\n]{{0,120}}\b(?:{_CALL}) (?:of|on|over|in) (?:the )?(?!\1\b)(\w+)\b(?:\n[^\n]{{0,200}}){{0,4}}?\n[^\n]{{0,120}}\b(?:{_CALL}) (?:of|on|over|in) (?:the )?\2\b[^\n]{{0,120}}\b(?:{_CALL}) (?:of|on|over|in) (?:the )?\1\b", "the ranks use the groups in opposite orders", prose=True),
     Sign(r"\b\w+[ _](?:group|pg|comm)\b[^\n]{0,30}\b(?:contains?|includes?|needs?)\b[^\n]{0,20}\branks? ?\d", "each group has members that stand in the other", prose=True),
+    Sign(r"\b(\w+) (?:has not|hasn't|did not|didn't|never) (?:called|entered|issued|joined|launched|posted) [^\n;]{0,60}(?:[;,\n]|\band\b)[^\n;]{0,80}?\b(?!\1\b)(\w+\d) (?:has not|hasn't|did not|didn't|never) (?:called|entered|issued|joined|launched|posted)\b", "each side lacks a call that the other has made", anywhere=(r"\b(?:groups?|comm\w*|pgs?)\b",), prose=True),
     Sign(_BRANCHES, "one branch calls a collective before its send, the other receives before the collective", anywhere=(HALTS,)),
     Sign(r"circular(?:ly)? (?:wait|dependency|deadlock)|cyclic wait|wait(?:s|ing)? (?:for each other )?in a (?:cycle|circle|ring)|deadlock cycle|each (?:group|side|half) (?:is )?wait\w*", "the evidence itself speaks of a cycle", anywhere=(r"\b(?:tp|dp|pp|ep|rank)s?\b|group|pg\b|communicator|comm\b|collective|all_?reduce|all_?gather",), prose=True),
     Sign(rf"\b{_NAMES}[ _-]?(?:group|pg|comm\w*)\b[^\n]*(?:all_?\w+|reduce\w*|broadcast|barrier|collective)", "ranks stand in different groups", LIKELY, anywhere=(r"(?:half|other (?:group|order|half)|other way (?:a)?round|vice versa|opposite order|different order|inverse order|before the other|first the|order of (?:the )?groups?|interleav\w+)",)),
     Sign(r"\bgroups?\b[^\n]{0,80}(?:opposite|different|inverse|reverse) order|(?:opposite|different|inverse|reverse|inconsistent|swapped)\b[^\n]{0,30}order[^\n]{0,60}(?:groups?|communicators?|comms?|process groups?|collectives on)|two (?:process groups|communicators)[^\n]{0,80}(?:order|interleav|deadlock|concurrent)", "groups are used in different orders", prose=True),
     Sign(r"\b(?:before|first|ahead of)\b[^\n]{0,80}(?:the other way (?:a)?round|vice versa|the reverse|opposite)", "the ranks take turns in different orders", anywhere=(r"groups?\b|communicators?|all_?reduce|all_?gather|collective|sync_\w+",), prose=True),
-    Sign(r"\b(?:two|several|multiple|different|separate|both|another|second|\d+)\b (?:\w+ )?(?:communicators?|comms?|process groups?|groups|ProcessGroups?|ncclComm\w*)\b", "several communicators are used at once",
+    Sign(r"\b(?:two|several|multiple|different|separate|both|another|second|\d+)\b (?:(?!and\b|of\b)\w+ )?(?:communicators?|comms?|process groups?|groups|ProcessGroups?|ncclComm\w*)\b(?! streams?\b)", "several communicators are used at once",
          anywhere=(r"concurrent\w*|simultaneous\w*|at (?:the same time|once)|in parallel|overlap\w*|(?:own|different|separate|one|two|multiple|each|both)\b[^\n]{0,30}\b(?:threads?|streams?)|interleav\w+|side stream", HALTS + r"|\bworks (?:with|when|if)\b"),
          unless=(r"\bCommAbort|destroy_process_group|Xid|out of memory",), prose=True),
     Sign(r"\b(?:runs?|launched|executes?|in|holds?|resident)\b[^\n]{0,30}(?:kernel|collective|all_?reduce)[^\n]{0,30}(?:communicator|comm|group|pg) ?(?!of\b|s\b)\w+[^\n]{0,60}(?:,|;|while|and)[^\n]{0,60}(?:communicator|comm|group|pg) ?(?!of\b|s\b)\w+", "devices run kernels of different communicators", anywhere=(HALTS,), prose=True),
@@ -63,9 +72,28 @@ def check(case: Case) -> Iterator[Finding]:
     if not case.snapshot.live and (told := _crosswise(case)) is not None:
         yield simple(RULE, _TITLE, LIKELY, told, _STEPS)
         return
+    if (told := compared(case)) is not None:
+        yield replace(simple(RULE, _TITLE, LIKELY, told, _STEPS), compared=True)
+        return
     found = list(hits(case, _SIGNS))
     if found:
         yield finding(RULE, case, found, _TITLE, _STEPS)
+
+
+def compared(case: Case) -> list[str] | None:
+    """Why the places of the ranks, beside the members of their groups, are those of a circle."""
+    if case.snapshot.live or case.collectives:
+        return None  # there the graph and the recorders tell
+    judges = (_half_full, _gave_up_apart, _members_elsewhere, _of_other_kinds, _threads_of_groups)
+    return next((told for judge in judges if (told := judge(case)) is not None), None)
+
+
+def _threads_of_groups(case: Case) -> list[str] | None:
+    """Two threads of a rank are in collectives at once, and their groups are said to be different ones."""
+    if not any(one.find(APART) for one in accounts(case)):
+        return None
+    calling = next((found for one in accounts(case) if (found := calls_at_once(one))), {})
+    return [f"{name}: {wait_of(seen.stack).op}" for name, seen in list(calling.items())[:4]] or None
 
 
 _NAME = re.compile(
@@ -104,6 +132,126 @@ def _exchanged(text: str, first: str, second: str) -> str:
     return re.sub(
         rf"\b(?:{re.escape(first)}|{re.escape(second)})\b", lambda found: second if found[0] == first else first, text
     )
+
+
+_WAITING = (Wait.COLLECTIVE.value, Wait.BACKWARD.value, Wait.P2P.value, Wait.DEVICE.value)
+_LIST = r"[\[({]\s*\d{1,6}(?:\s*[,;]\s*\d{1,6})+\s*[\])}]"
+_LISTS = re.compile(rf"{_LIST}(?:\s*(?:,|;|and|\||/)?\s*{_LIST})+")
+
+
+def _partitions(case: Case) -> list[frozenset[frozenset[int]]]:
+    """What is told of groups: lists of ranks side by side in which no rank is twice, ``[0,1] [2,3]``."""
+    found: dict[frozenset[frozenset[int]], None] = {}
+    for one in accounts(case):
+        for lists in _LISTS.finditer(one.said):
+            groups = [frozenset(map(int, re.findall(r"\d+", text))) for text in re.findall(_LIST, lists.group())]
+            if sum(map(len, groups)) == len(frozenset().union(*groups)):
+                found[frozenset(groups)] = None
+    return list(found)
+
+
+def _stood(case: Case) -> dict[int, Doing]:
+    """Where each rank waits, if each that is shown waits somewhere."""
+    told = [one for one in doings(case) if one.account is not None and one.account.seen and of_ranks(one)]
+    if any(one.kind not in _WAITING for one in told):
+        return {}
+    return {rank: one for one in told for rank in one.ranks}
+
+
+def _half_full(case: Case) -> list[str] | None:
+    """Ranks in two places, and groups of which each has members in both: each place is one of groups that are never full."""
+    where = _stood(case)
+    places = list(dict.fromkeys(one.site for one in where.values()))
+    if len(places) != 2 or len(parted := _partitions(case)) < 2:
+        return None
+    for pair in itertools.permutations(parted, 2):
+        if all(_lacks_some(where, place, groups) for place, groups in zip(places, pair)):
+            return [f"rank {rank}: {one.site}" for rank, one in sorted(where.items())[:4]]
+    return None
+
+
+def _lacks_some(where: dict[int, Doing], place: str, groups: frozenset[frozenset[int]]) -> bool:
+    """Whether every group with members in a place also has members elsewhere, of whom all are known."""
+    here = {rank for rank, one in where.items() if one.site == place}
+    return all(group <= set(where) and not group <= here for group in groups if group & here)
+
+
+_OWN_GROUP = re.compile(
+    rf"\b(?:group|pg|ranks|members|mesh|comm\w*)\b[^\n\d\[({{]{{0,24}}\d{{0,4}}[^\n\d\[({{]{{0,4}}(?P<list>{_LIST})",
+    re.I,
+)
+_OF_RANK = re.compile(r"^(?:\W{0,3}(?:rank)?[ :=]{0,2})(?P<rank>\d{1,6})\b(?P<said>[^\n]*)", re.I | re.M)
+
+
+def _members_elsewhere(case: Case) -> list[str] | None:
+    """Of each rank the group in which it waits is told with its members, and those wait in other groups: in a circle."""
+    waits: dict[int, tuple[frozenset[int], str]] = {}
+    for one in accounts(case):
+        lines = (
+            [(next(iter(one.ranks)), one.said)]
+            if len(one.ranks) == 1 and one.seen
+            else [(int(found["rank"]), found["said"]) for found in _OF_RANK.finditer(one.said)]
+        )
+        for rank, said in lines:
+            found = _OWN_GROUP.search(said)
+            members = frozenset(map(int, re.findall(r"\d+", found["list"]))) if found else frozenset[int]()
+            if found and rank in members and re.search(_CALL + "|send|recv|gather|reduce|new_group", said):
+                waits[rank] = members, said.strip().splitlines()[0][:160]
+    lacking = {rank: [m for m in group if m in waits and waits[m][0] != group] for rank, (group, _) in waits.items()}
+    if len({group for group, _ in waits.values()}) < 2 or not _circle(lacking):
+        return None
+    return [f"rank {rank}: {said}" for rank, (_, said) in sorted(waits.items())[:4]]
+
+
+def _circle(edges: dict[int, list[int]]) -> bool:
+    """Whether somebody waits, over others, for itself."""
+    left = {node: set(ends) for node, ends in edges.items()}
+    while ends := [node for node, to in left.items() if not to & left.keys()]:
+        for node in ends:
+            del left[node]
+    return bool(left)
+
+
+def _gave_up_apart(case: Case) -> list[str] | None:
+    """Every rank's watchdog gave up, each in one group; the groups are of two kinds, with several ranks in each, and none is the world."""
+    where: dict[int, Event] = {}
+    for event in timeouts(case):
+        if event.rank is not None:
+            where.setdefault(event.rank, event)
+    kinds: dict[object, list[int]] = {}
+    for rank, event in where.items():
+        kinds.setdefault(event.fields.get("pg_desc"), []).append(rank)
+    all_there = sorted(where) == list(range(len(where)))
+    if not all_there or len(kinds) != 2 or kinds.keys() & {None, "default_pg", "undefined"}:
+        return None
+    if len(where) > 2 and min(map(len, kinds.values())) < 2:
+        return None
+    return [event.text for _, event in sorted(where.items())[:4]]
+
+
+# Frames of libraries that tell for which kind of group a call is made.
+_TENSOR = re.compile(r"tensor_parallel|sequence_parallel|/tensor/parallel/|model_parallel_all_reduce")
+_DATA = re.compile(
+    r"megatron/core/(?:distributed|optimizer)/|torch/nn/parallel/distributed|/fsdp/|runtime/zero/|_fsdp_|data_parallel"
+)
+
+
+def _of_other_kinds(case: Case) -> list[str] | None:
+    """All ranks wait, some of them in calls of tensor parallelism and as many in calls of data parallelism."""
+    where = _stood(case)
+    if len(where) < 4 or sorted(where) != list(range(len(where))):
+        return None
+    sides = {rank: _side(one) for rank, one in where.items()}
+    if set(sides.values()) != {"tensor", "data"} or len({one.site for one in where.values()}) != 2:
+        return None
+    if min(list(sides.values()).count(side) for side in ("tensor", "data")) < 2:
+        return None
+    return [f"rank {rank}: {one.site}" for rank, one in sorted(where.items())[:4]]
+
+
+def _side(doing: Doing) -> str:
+    files = " ".join(frame.file for seen in doing.account.seen for frame in seen.stack) if doing.account else ""
+    return "tensor" if _TENSOR.search(files) else "data" if _DATA.search(files) else ""
 
 
 RULE = make_rule(__name__, __doc__, "collective-cycle", 43, check)

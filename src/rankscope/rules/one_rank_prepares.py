@@ -22,7 +22,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..analysis.accounts import accounts
+from ..analysis.accounts import STEP, Account, accounts
 from ..analysis.case import Case
 from ..analysis.doings import Doing, doings, in_kind, of_ranks
 from ..analysis.frame_tables import Kind as Wait
@@ -30,7 +30,9 @@ from ..analysis.main_thread import main_thread
 from ..analysis.sayings import sayings
 from ..model.diagnosis import Finding
 from ..model.ranks import RankSet
+from . import only_slow
 from ._outcomes import cured_by
+from ._paces import uneven
 from ._text import BELOW_IT, HALTS, LIKELY, ONE_RANK, POSSIBLE, Hit, Sign, events, finding, hits, make_rule, simple
 
 _STEPS = (
@@ -53,14 +55,14 @@ _SHARES = (
 )
 _LONG = r"\b(?:generat(?:ion|es?|ing)|decod\w+|long (?:answers?|outputs?|sequences?|generations?)|evaluat\w+|inference|benchmark\w*|roll-?outs?|simulat\w+)\b"
 _SIGNS = (
-    Sign(r"\bslow (?:disk|node|gpu|storage|nic|cpu|rank|host|machine|loader)\b|takes \d+ ?\w+ longer|(?:\d+|several|many) times slower", "one rank is slower than the others", also=(r"rank|node|gpu|host|worker",), prose=True),
+    Sign(r"\bslow (?:disk|node|gpu|storage|nic|cpu|rank|host|machine|loader)\b|takes \d+ ?\w+ longer|(?:\d+|several|many|two|three|four|five|ten|twenty) ?(?:times|x|×) slower", "one rank is slower than the others", also=(r"rank|node|gpu|host|worker",), prose=True),
     Sign(r"Saving (?:latest |model |full )?checkpoint|Running (?:Evaluation|Prediction|Validation|evaluation|validation)|Getting full model state dict|saving model weights|push(?:ing)? to (?:the )?hub", "a rank saves or evaluates while the others wait", POSSIBLE, anywhere=(r"Watchdog caught|timed out|Timeout\(ms\)",)),
     Sign(r"\b(?:one|1|a single)\b[^\n]{0,30}\b(?:process|rank)\b[^\n]{0,30}\b(?:100 ?%|busy)[^\n]{0,60}\b(?:others?|rest)\b[^\n]{0,20}\b(?:idle|asleep|0 ?%)", "one process works on its CPU, the others are idle", anywhere=(rf"\b{_WORK}\b", r"Watchdog caught|timed? ?out|Timeout\(ms\)"), unless=(r"stuck|deadlock|spin|out of memory",), prose=True),
     Sign(ONE_RANK + BELOW_IT + rf"\w*{_WORK}\w*\(", "the code works on one rank while the others go on to the next call", anywhere=(HALTS, r"barrier|broadcast|wait_for_everyone|init_process_group|store"), unless=(r"FSDP|ZeRO|stage ?3|state_dict|sync_dist",)),
     Sign(cured_by(r"\b(?:smaller|shorter|fewer|tiny|small|reduced|subset)\b[^\n]{0,30}\b(?:sets?|data\w*|samples?|files?|corpus|validation|split|subset|eval\w*)\b"), "it works when there is less to do", anywhere=(r"Watchdog caught|timed? ?out|Timeout\(ms\)|minute limit",), unless=(r"dev/shm|out of memory|pipe",), prose=True),
     Sign(cured_by(r"\b(?:larger|longer|higher|bigger|increas\w+|rais\w+|ddp_timeout|timeout=)\b[^\n]{0,30}time-?out"), "it works with a longer limit", anywhere=(r"Watchdog caught|timed? ?out|Timeout\(ms\)",), prose=True),
     Sign(_LOGGED_WORK, "a rank's log shows long work of its own before the limit of the others", POSSIBLE, anywhere=(r"Watchdog caught|timed? ?out|Timeout\(ms\)",), unless=(r"SeqNum=1\b[^\n]*NumelIn=1\b",)),
-    Sign(rf"^(?![^\n]*(?:[Rr]etr(?:y|ies)|[Aa]ttempt))[^\n]*(?i:\b(?:{_WORK}|read(?:ing|s)|assembl\w+|collect(?:ing|s)|gathering))\b[^\n]{{0,80}}\b(\d+) ?(?:/|of) ?(?!\1\b)\d{{2,}}\b(?! ?(?:\[|it|s/))", "a rank counts through work of its own while the others wait", POSSIBLE, anywhere=(r"Watchdog caught|Timeout\(ms\)|Timed out waiting \d+ms",), unless=(r"SeqNum=[12]\b",)),
+    Sign(rf"^(?![^\n]*(?:[Rr]etr(?:y|ies)|[Aa]ttempt))[^\n]*(?i:\b(?:{_WORK}|read(?:ing|s)?|assembl\w+|collect(?:ing|s)|gathering))\b[^\n]{{0,80}}\b(\d+) ?(?:/|of) ?(?!\1\b)\d{{2,}}\b(?! ?(?:\[|it|s/))", "a rank counts through work of its own while the others wait", POSSIBLE, anywhere=(r"Watchdog caught|Timeout\(ms\)|Timed out waiting \d+ms|Barrier timed out",), unless=(r"SeqNum=[12]\b",)),
     Sign(_SHARES, "each rank works through a share of its own, and the shares do not take equally long", anywhere=(r"Watchdog caught|timed? ?out|Timeout\(ms\)", _LONG), unless=(r"out of memory|Killed|Segmentation|illegal memory",), prose=True),
     Sign(_FIRST, "the others wait while one rank goes first", also=(r"time|\d+%|Timed out|timeout|barrier|__enter__|dataset|map|token",)),
     Sign(rf"{_WORK}[^\n]{{0,80}}(?:rank ?(?:0|zero)|main process|one rank|master)|(?:rank ?(?:0|zero)|main process|one rank|master|rank \d+)[^\n]{{0,80}}\b(?:still|busy|slow|long|takes?|spends?|alone|needs?)\b[^\n]{{0,60}}(?:{_WORK}|minutes|hours)", "one rank still works while the others wait", anywhere=(r"barrier|wait|time-?out|timed out",), prose=True),
@@ -84,7 +86,7 @@ def check(case: Case) -> Iterator[Finding]:
     waited = any(True for _ in hits(case, (_WAITED,)))
     named = [event for event in events(case, "torch.monitored_barrier_failed") if _UNCLEAR not in event.text]
     missing = RankSet(rank for event in named for rank in (event.fields.get("missing") or ()) if isinstance(rank, int))  # type: ignore[union-attr]
-    if busy and waited:
+    if busy and (waited or _others_wait(case)):
         ranks = missing or RankSet([0])
         title = f"rank {ranks} is still at work ({busy[0]}) while the others wait"
         yield simple(RULE, title, LIKELY, [*busy[:2], *(event.text for event in named[:1])], _STEPS, ranks)
@@ -101,9 +103,15 @@ def check(case: Case) -> Iterator[Finding]:
             against=("they may have failed: look at their logs",),
         )
         return
-    found = [*hits(case, _SIGNS), *_at_work(case), *_compiling(case), *_step_times(case)]
+    found = [*hits(case, _SIGNS), *_at_work(case), *_compiling(case), *_step_times(case), *_paces(case)]
     if found:
         yield finding(RULE, case, found, "one rank does long work that the others wait for", _STEPS)
+
+
+def _others_wait(case: Case) -> bool:
+    """Whether the stack of somebody was seen in a call that needs the others."""
+    waiting = in_kind(doings(case), Wait.COLLECTIVE.value)
+    return not case.snapshot.live and any(one.account is not None and one.account.seen for one in waiting)
 
 
 def _at_work(case: Case) -> Iterator[Hit]:
@@ -124,6 +132,48 @@ def _at_work(case: Case) -> Iterator[Hit]:
             and not one.find(r"rror\b|killed|out of memory|all_?reduce|stuck|deadlock|ENOSPC|No space")
         ):
             yield Hit(Sign("", "one rank does long work while the others wait", LIKELY), one, line)
+
+
+def _paces(case: Case) -> Iterator[Hit]:
+    """Ranks that are behind by what programs print of all of them; and those that move while the others wait for them."""
+    for account, line in uneven(case):
+        yield Hit(Sign("", "one rank is far behind the others", LIKELY), account, line)
+    for account in accounts(case):
+        if (late := _stalls_pass(account)) is not None:
+            yield Hit(Sign("", "the same ranks come late to a call, and then the job goes on", LIKELY), account, late)
+    mover = None if case.snapshot.live else only_slow.mover(case)
+    waiting = [
+        doing
+        for doing in in_kind(doings(case), Wait.COLLECTIVE.value)
+        if doing.account is not None and doing.account.seen and of_ranks(doing)
+    ]
+    if mover is not None and any(doing.account.ranks != mover.ranks for doing in waiting if doing.account):
+        yield Hit(Sign("", "it stands elsewhere at each look, while the others wait", LIKELY), mover, mover.label)
+
+
+_LACKING = re.compile(
+    r"(?:Missing ranks|Stalled ranks):?\s*\n?(?P<ranks>(?:\d+[ ,:]+)+)|\[missing ranks: (?P<them>[\d, ]+)\]"
+)
+
+
+def _stalls_pass(account: Account) -> str | None:
+    """A report of Horovod's about ranks that come late, made anew after steps: they came in the end."""
+    last: dict[str, int] = {}
+    # A reader of logs takes the number before a list for the rank that speaks.
+    lines = [f"{said.rank}: {said.text}" if said.text[:1] == "[" else said.text for said in account.events]
+    text, steps = "\n".join(lines), 0
+    marks = sorted(
+        [(found.start(), "step", found.group()) for found in STEP.finditer(text)]
+        + [(found.start(), "late", found["ranks"] or found["them"]) for found in _LACKING.finditer(text)]
+    )
+    for _, kind, what in marks:
+        if kind == "step":
+            steps += 1
+        elif last.get(what, steps) < steps:
+            return f"ranks {what.strip(' :,')} were missing, and again after more steps"
+        else:
+            last.setdefault(what, steps)
+    return None
 
 
 def _compiling(case: Case) -> Iterator[Hit]:

@@ -21,6 +21,8 @@ from collections.abc import Iterator
 
 from ..analysis.accounts import Account, accounts
 from ..analysis.case import Case
+from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frames import wait_of
 from ..analysis.main_thread import main_thread
 from ..model.diagnosis import Finding
 from ._text import LIKELY, POSSIBLE, Sign, finding, hits, make_rule, simple
@@ -64,7 +66,7 @@ _SIGNS = (
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live:
         return
-    who = moved(case)
+    who = moved(case) or _counts_on(case)
     if who is not None:
         yield simple(
             RULE,
@@ -80,12 +82,18 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def moved(case: Case) -> str | None:
+    """The label of a subject whose thread stands in different frames at two moments."""
+    found = mover(case)
+    return found.label if found is not None else None
+
+
+def mover(case: Case) -> Account | None:
     """A subject whose thread stands in different frames at two moments."""
     found = [one for one in accounts(case) if one.ranks or one.seen]
     for one in found:
         moments = {seen.moment for seen in one.seen}
         if len(moments) > 1 and _differs(one):
-            return one.label
+            return one
     if (clocked := _by_clock(found)) is not None:
         return clocked
     for later in found:
@@ -100,7 +108,7 @@ def moved(case: Case) -> str | None:
                 and not _TABLE.search(later.said)
                 and _words(before).isdisjoint(_words(later))
             ):
-                return later.label
+                return later
     return None
 
 
@@ -118,7 +126,7 @@ _WHEN = re.compile(
 )
 
 
-def _by_clock(found: list[Account]) -> str | None:
+def _by_clock(found: list[Account]) -> Account | None:
     """A subject that was looked at twice, by its headings, and stood elsewhere the second time."""
     moments: dict[str, list[Account]] = {}
     for one in found:
@@ -127,7 +135,36 @@ def _by_clock(found: list[Account]) -> str | None:
     for seen in moments.values():
         last = [{str(frame.function) for frame in stack[-3:]} for one in seen for stack in one.stacks[:1]]
         if len(last) > 1 and all(before.isdisjoint(after) for before, after in zip(last, last[1:])):
-            return seen[0].label
+            return seen[0]
+        stacks = [stack for one in seen for stack in one.stacks[:1]]
+        ends = {stack[-1].function for stack in stacks if stack and wait_of(stack).kind in _LONG_WORK}
+        if len(stacks) > 1 and len(ends) == len(stacks):
+            return seen[0]
+    return None
+
+
+# Work that is done in many pieces: of it also two looks that end in different functions show that it gets on.
+_LONG_WORK = (Wait.CHECKPOINT, Wait.COMPILE)
+# Counters of /proc/PID/io; a process that only polls reads and writes nothing.
+_MOVED_BYTES = re.compile(r"^\s*(?P<name>rchar|wchar|read_bytes|write_bytes): *(?P<count>\d+)\s*$", re.M)
+_SOME = 1 << 20
+_REPEATED = re.compile(
+    r"\b(?:each|every|per) (?:\d+ ?)?(?:s\b|sec\w*|min\w*|look|hour)|\b(?:looks|samples|times)\b", re.I
+)
+_OF_ALL = re.compile(r"\b(?P<done>\d+) ?(?:of|/) ?(?P<all>\d+)\b")
+
+
+def _counts_on(case: Case) -> str | None:
+    """A subject of which a counter is shown several times, and grows: bytes read or written, pieces that are done."""
+    for one in accounts(case):
+        counters: dict[str, list[int]] = {}
+        for found in _MOVED_BYTES.finditer(one.said):
+            counters.setdefault(found["name"], []).append(int(found["count"]))
+        if any(len(counts) > 1 and counts[-1] - counts[0] > _SOME for counts in counters.values()):
+            return one.label
+        done = [int(found["done"]) for found in _OF_ALL.finditer(one.said)] if _REPEATED.search(one.label) else []
+        if len(done) > 2 and done == sorted(done) and done[0] < done[-1]:
+            return one.label
     return None
 
 

@@ -24,11 +24,13 @@ from dataclasses import replace
 from ..analysis.case import Case
 from ..analysis.doings import Doing, doings, in_kind, of_ranks, seen_apart
 from ..analysis.frame_tables import Kind as Wait
+from ..analysis.main_thread import main_thread
 from ..model.diagnosis import Finding
 from ..model.process import Role
 from ..model.ranks import RankSet, ranks_phrase
 from . import packets_vanish
 from ._text import HALTS, LIKELY, POSSIBLE, Sign, finding, hits, make_rule, members, simple
+from .ranks_stand_apart import scattered
 
 _PEERS = (
     r"all_?reduce|all_?gather|reduce_?scatter|broadcast|barrier|all_?to_?all|watchdog|collective|init_process_group"
@@ -80,9 +82,10 @@ def _alone(case: Case) -> Iterator[Finding]:
         and doing.account.role is not Role.DATALOADER_WORKER
         and not _OF_LIBRARIES.search(doing.site)
     ]
+    odd += [doing for doing in found if computing(doing) or _runs_command(doing)]
     if odd and all(doing.kind == Wait.SOCKET.value for doing in odd) and any(hits(case, packets_vanish.OF_THE_KERNEL)):
         return  # its host says why nobody answers
-    if waiting and odd and _number(odd) <= _number(waiting):
+    if waiting and odd and _number(odd) <= _number(waiting) and not scattered(found, waiting):
         ranks = RankSet(rank for doing in odd for rank in doing.ranks)
         place = odd[0].site.split(" < ")[0]
         told = [process for doing in odd if doing.account for process in members(case, doing.account)]
@@ -91,6 +94,28 @@ def _alone(case: Case) -> Iterator[Finding]:
         because = [doing.site for doing in (*odd[:2], waiting[0])]
         found_apart = simple(RULE, title, LIKELY, because, _STEPS, ranks, processes=told)
         yield replace(found_apart, compared=seen_apart(case))
+
+
+# The standard library's own computing: it does not wait, and works on what the job gave it.
+_COMPUTING = re.compile(
+    r"(?:^|/)(?:re|re/__init__|sre_\w+|copy|json/\w+|ast|difflib|heapq|random|statistics|fractions|decimal|_pydecimal|textwrap|"
+    r"html/parser|xml/\S+|itertools|functools)\.py$"
+)
+
+
+def computing(doing: Doing) -> bool:
+    """Whether a stack ends in a computation that the job's own code gave to the standard library, a regular expression say."""
+    main = main_thread(doing.account) if doing.account is not None and doing.kind == Wait.LIBRARY.value else None
+    return main is not None and bool(main.stack) and _COMPUTING.search(main.stack[-1].file) is not None
+
+
+def _runs_command(doing: Doing) -> bool:
+    """Whether the job's own code waits, without a limit that anybody sees, for the end of a command."""
+    main = main_thread(doing.account) if doing.account is not None and doing.kind == Wait.CHILD.value else None
+    return main is not None and any(_RUN.search(f"{frame.function} {frame.file}") for frame in main.stack)
+
+
+_RUN = re.compile(r"^(?:run|call|check_call|check_output|communicate) (?:\S*/)?subprocess\.py$")
 
 
 def _number(found: list[Doing]) -> int:

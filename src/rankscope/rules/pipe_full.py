@@ -65,7 +65,7 @@ _SIGNS = (
     Sign(r"_finalize_join|join_thread \((?:[^\n]*/)?multiprocessing/queues|_finalize_join", "a process waits at its end for its feeder to write all"),
     Sign(rf"{_SIZE}[^\n]*(?:finish\w*|work\w*|\bok\b|fine|pass\w*|complet\w*|succe\w+|return\w*)(?:[^\n]*\n)*?[^\n]*{_SIZE}[^\n]*(?:hang\w*|never|stuck|minutes|hours|block\w*|timeout|0% ?cpu|forever|does not)",
          "small results work, large ones do not", anywhere=(_JOIN,)),
-    Sign(r"(?<!send )(?<!receive )(?<!recv )\b(?:(?:std\w+|sub\w*)?pipes?|queues?)\b[^\n]{0,60}(?:is |was )?(?:full|fills? up|64 ?k|65536|capacity|buffer limit)|(?:64 ?k|65536)[^\n]{0,60}(?:pipe|buffer|bytes?)", "a pipe or queue is full", prose=True),
+    Sign(r"(?<!send )(?<!receive )(?<!recv )\b(?:(?:std\w+|sub\w*)?pipes?|queues?)\b[^\n]{0,60}(?:is |was )?(?:(?<!-)full|fills? up|64 ?k|65536|capacity|buffer limit)|(?:64 ?k|65536)[^\n]{0,60}(?:pipe|buffer|bytes?)", "a pipe or queue is full", unless=(r"\bRLIMIT_\w+ is \d+ bytes",), prose=True),
     Sign(r"join(?:s|ed|ing)?\b[^\n]{0,60}before[^\n]{0,40}(?:get|read|drain|consum|empty)|(?:before|without)[^\n]{0,30}(?:draining|reading|emptying|consuming)[^\n]{0,40}(?:queue|pipe)", "the process is joined before its queue is read", prose=True),
     Sign(r"\bwrite\(\d+, [^\n]*(?:unfinished[^\n]*|\"\.{0,3}(?:, \d+)?|[^)\s])$", "a write does not return, and its parent waits for the end of the writer", anywhere=(r"\b(?:wait4|waitid|waitpid)\([^\n]*(?:unfinished[^\n]*|, ?)$",), unless=(r"write\([^\n]*(?:socket|TCP|UNIX)",)),
     Sign(r"\b(?:stdout|stderr)=(?:subprocess\.|sp\.)?PIPE", "a child's output goes to a pipe and its parent only waits", anywhere=(r"\.(?:wait|poll)\(\)|wait \((?:[^\n]*/)?subprocess\.py|waitpid", r"hang|never|stuck|stay|block|does not (?:return|end|finish)|forever|for ever"), unless=(r"communicate\(", )),
@@ -77,6 +77,7 @@ _SIGNS = (
          anywhere=(r"subprocess|Popen|\bPIPE\b|Queue\(|\bjoin\(|waitpid|wait4|subprocess\.py",), unless=(r"out of memory|/dev/shm|No space left|\bfork(?:ed|ing)\b|all_?reduce|NCCL|nodes?\b|GPUs?\b",), prose=True),
     Sign(r"write\(1?\d,(?![^\n]*\) += )[^\n]*", "a write to a pipe does not return", POSSIBLE, also=(r"pipe:\[|wait4|strace",)),
     Sign(r"put \((?:[^\n]*/)?(?:queue|multiprocessing/queues)\.py", "a thread waits for room in a queue", POSSIBLE, anywhere=(r"get \((?:[^\n]*/)?(?:queue|multiprocessing/queues)\.py|join|put \(",), unless=(_PUT_LOCK,)),
+    Sign(r"\bstderr ?= ?(?:subprocess\.|sp\.)?PIPE\b[^\n]*\breads? (?:its )?stdout\b|\bstdout ?= ?(?:subprocess\.|sp\.)?PIPE\b[^\n]*\breads? (?:its )?stderr\b", "one of two pipes of a child is read, and the other fills", anywhere=(rf"{_STOPS}|\bstops?\b",), prose=True),
     Sign(r"\b(?:stdout|stderr)=(?:subprocess\.)?PIPE", "a child's output goes to a pipe", POSSIBLE, anywhere=(r"wait|hang|stuck",), unless=(r"communicate\(",)),
 )  # fmt: skip
 

@@ -30,7 +30,7 @@ from ..analysis.frame_tables import Kind as Wait
 from ..analysis.frames import has
 from ..model.diagnosis import Finding
 from ..model.ranks import ranks_phrase
-from . import calls_counted, only_slow
+from . import calls_counted, groups_in_cycle, only_slow
 from ._roll_call import WAITING, blames_another, roll_call
 from ._text import LIKELY, POSSIBLE, make_rule, simple
 
@@ -51,6 +51,8 @@ def told(case: Case) -> Finding | None:
     """Where the ranks stand, if not in one place."""
     if case.snapshot.live or case.collectives or calls_counted.told(case) is not None:
         return None  # who stands where is known there, or the counts say it already
+    if groups_in_cycle.compared(case) is not None:
+        return None  # nobody is absent: those that stand elsewhere wait for these
     return _roll_call(case) or _two_places(case)
 
 
@@ -63,12 +65,21 @@ def _roll_call(case: Case) -> Finding | None:
     return simple(RULE, title, LIKELY, [f"{_name(doing)}: {doing.text}" for doing in placed[:3]], _STEPS, odd.ranks)
 
 
+_EVERYONE = re.compile(r"\b(?:all|every|each|both) (?:\w+ )?(?:ranks?|gpus?|process(?:es)?|nodes?)\b", re.IGNORECASE)
+
+
+def _everyone(doing: Doing) -> bool:
+    """Whether it is told of all ranks alike: two such remarks are of the same ones."""
+    label = doing.account.label if doing.account else ""
+    return bool(_EVERYONE.search(label) or _EVERYONE.search(doing.text))
+
+
 def _two_places(case: Case) -> Finding | None:
     """Subjects in different collectives, or in a collective and somewhere that is not waiting for anybody."""
     found = gathered(doing for doing in doings(case) if doing.account is not None and of_ranks(doing))
     waiting = in_kind(found, *WAITING)
     places = {doing.site: doing for doing in waiting}
-    if len(places) > 1 and len({_signature(doing) for doing in waiting}) > 1:
+    if len(places) > 1 and len({_signature(doing) for doing in waiting}) > 1 and not all(map(_everyone, waiting)):
         odd = min(waiting, key=_size)
         because = [f"{doing.account.label if doing.account else ''}: {doing.site}" for doing in places.values()][:4]
         return simple(
@@ -91,7 +102,7 @@ def _two_places(case: Case) -> Finding | None:
         return simple(RULE, title, LIKELY, [waiting[0].site, idle[0].site], _STEPS, idle[0].ranks)
     other = in_kind(found, Wait.LIBRARY.value, Wait.DEVICE.value)
     other = [doing for doing in other if doing.account is not None and doing.account.seen]
-    if waiting and other and _shares_a_caller(waiting, other):
+    if waiting and other and _shares_a_caller(waiting, other) and not scattered(found, waiting):
         odd = min(other, key=_size)
         title = f"{_name(odd)} {'is' if _size(odd) == 1 else 'are'} in {odd.op}, while the others are in {waiting[0].op}: their paths parted"
         against = ("it may only be slower: look again",)
@@ -110,6 +121,16 @@ def _two_places(case: Case) -> Finding | None:
             odd.ranks,
         )
     return _not_there(found, waiting)
+
+
+def scattered(found: Iterable[Doing], waiting: list[Doing]) -> bool:
+    """Whether a backward pass may be at work as well as the others, which are in several places and more: one look at a
+    loop that goes on is like that."""
+    elsewhere = [
+        doing for doing in found if of_ranks(doing) and doing not in waiting and doing.account and doing.account.seen
+    ]
+    passes = all(doing.kind == Wait.BACKWARD.value for doing in waiting)
+    return passes and len({doing.site for doing in elsewhere}) > 1 and len(elsewhere) > len(waiting)
 
 
 _RESTS = (Wait.QUEUE.value, Wait.IDLE.value, Wait.SOCKET.value, Wait.CONDITION.value, Wait.PIPE.value)

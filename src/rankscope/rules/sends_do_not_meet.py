@@ -19,9 +19,10 @@ One function for the exchange of two stages, used by both. Explained in https://
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ..analysis.case import Case
-from ..analysis.doings import doings, in_kind
+from ..analysis.doings import doings, in_kind, seen_apart
 from ..analysis.frame_tables import Kind as Wait
 from ..model.diagnosis import Finding
 from ._text import HALTS, LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, simple
@@ -32,6 +33,8 @@ _STEPS = (
     "rankscope stacks --ranks A,B --locals   # shows src and dst",
 )
 _SIGNS = (
+    Sign(r"issued a set of MPI calls that can cause a deadlock|GLOBAL:DEADLOCK:(?:HARD|POTENTIAL|NO_PROGRESS)", "a checker of MPI's calls says that they cannot complete", unless=(r"GLOBAL:COLLECTIVE:",)),
+    Sign(r"(?:default_pg|\d+)/\d*//cuda//\d+:\d+\b|getNCCLComm \([^)\n]*opType=(?:c10d::OpType::)?(?:SEND|RECV)\b", "a rank makes the communicator of a pair, which the other end does not make", POSSIBLE),
     Sign(r"\b(?:sends?|recvs?|receives?)\b[^\n]{0,40}\b(?:then|before|and only then|first)\b[^\n]*[;,\n][^\n]*\b(?:sends?|recvs?|receives?)\b[^\n]{0,40}\b(?:then|before|first)\b", "two sides post in an order that cannot complete", prose=True),
     Sign(r"\b(?:sends?|recvs?|receives?)\b[^\n]{0,60}\b(?:comes? )?only (?:after|when|once)\b[^\n]{0,60}", "a send or receive is posted only after something that waits for it", anywhere=(HALTS + r"|not (?:yet )?(?:complete|issued|posted)",), prose=True),
     Sign(r"\beager (?:limit|threshold|size)\b|\b(?:works?|passes|fine)\b[^\n]{0,20}\b(?:small|short) (?:messages?|tensors?|sizes?)\b[^\n]{0,120}(?:hang|stuck|deadlock|block)", "a send waits for its receive from a certain size on", anywhere=(r"send",)),
@@ -51,13 +54,8 @@ def check(case: Case) -> Iterator[Finding]:
     if sum(len(doing.ranks) or doing.count or 1 for doing in p2p) > 1 and len(p2p) == len(found):
         ops = sorted({doing.op for doing in p2p})
         title = "every rank that was seen stands in a send or receive (" + ", ".join(ops[:4]) + ")"
-        yield simple(
-            RULE,
-            title,
-            LIKELY,
-            [f"{doing.account.label if doing.account else ''}: {doing.op}" for doing in p2p][:5],
-            _STEPS,
-        )
+        because = [f"{doing.account.label if doing.account else ''}: {doing.op}" for doing in p2p][:5]
+        yield replace(simple(RULE, title, LIKELY, because, _STEPS), compared=seen_apart(case))
         return
     timeouts = events(case, "torch.watchdog_timeout")
     if timeouts and all(event.fields.get("op") in ("SEND", "RECV") for event in timeouts) and not first_error(case):

@@ -23,13 +23,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..analysis.accounts import Seen, accounts
+from ..analysis.accounts import Account, Seen, accounts
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.frames import wait_of
 from ..model.diagnosis import Finding
 from ._text import LIKELY, make_rule, members, simple
 
+# Each thread has a group of its own.
+APART = r"\b(?:different|separate|own|two|several|distinct|another) (?:\w+ )?(?:comm(?:unicator)?s?|(?:process )?groups?|pgs?)\b"
 _STEPS = (
     'dcp.async_save(…, process_group=dist.new_group(backend="gloo"))   # a group of its own for the other thread',
     "rankscope stacks --ranks 0   # which threads are in collectives",
@@ -40,13 +42,19 @@ def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live:
         return  # there the recorders tell which call belongs to which group
     for account in accounts(case):
-        calling = {_thread(seen): seen for seen in account.seen if _calls(seen)}
-        if len(calling) < 2:
+        calling = calls_at_once(account)
+        if not calling or any(one.find(APART) for one in accounts(case)):
             continue
         because = [f"{name}: {wait_of(seen.stack).op}" for name, seen in list(calling.items())[:4]]
         title = "two threads of one rank are in collectives at the same time"
         yield simple(RULE, title, LIKELY, because, _STEPS, account.ranks, processes=members(case, account))
         return
+
+
+def calls_at_once(account: Account) -> dict[str, Seen]:
+    """The threads of a subject that are in collectives, if there are several."""
+    calling = {_thread(seen): seen for seen in account.seen if _calls(seen)}
+    return calling if len(calling) > 1 else {}
 
 
 def _thread(seen: Seen) -> str:

@@ -128,6 +128,42 @@ ipdb/__main__.py
     input: *
 IPython/terminal/debugger.py
     input: *
+IPython/terminal/embed.py
+    input: *
+IPython/frontend/terminal/embed.py
+    input: *
+IPython/terminal/interactiveshell.py
+    input: mainloop interact prompt_for_code
+ptpython/repl.py
+    input: *
+ptpython/ipython.py
+    input: *
+bpython/embed.py
+    input: *
+konch.py
+    input: start
+rpdb/__init__.py
+    input: *
+remote_pdb.py
+    input: *
+web_pdb/__init__.py
+    input: *
+celery/contrib/rdb.py
+    input: *
+ray/util/rpdb.py
+    input: *
+torch/distributed/_tools/pdb.py
+    input: *
+madbg/debugger.py
+    input: *
+click/termui.py
+    input: prompt confirm hidden_prompt_func visible_prompt_func
+inquirer/__init__.py
+    input: *
+questionary/question.py
+    input: *
+rich/prompt.py
+    input: *
 ipykernel/kernelbase.py
     input: _input_request
 pudb/debugger.py
@@ -138,6 +174,10 @@ pydevd.py
     input: do_wait_suspend _do_wait_suspend
 debugpy/server/api.py
     input: wait_for_client listen
+debugpy/public_api.py
+    input: wait_for_client
+ptvsd/attach_server.py
+    input: wait_for_attach
 tqdm/_monitor.py
     idle: run
 """

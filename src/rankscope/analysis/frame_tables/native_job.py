@@ -56,7 +56,8 @@ exit: __run_exit_handlers __GI_exit __cxa_finalize Py_FinalizeEx Py_Finalize Py_
     ncclCommAbort ncclCommDestroy ncclCommFinalize c10d::ProcessGroupNCCL::shutdown
     c10d::ProcessGroupNCCL::abort* c10d::ProcessGroupNCCL::~ProcessGroupNCCL _dl_fini
 compile: llvm::* mlir::* triton::* nvrtcCompileProgram nvPTXCompilerCompile ptxas cuLinkComplete __cuda_CallJitEntryPoint
-    nvJitLinkComplete hiprtcCompileProgram amd_comgr_do_action miopen::solver::GenericSearch* miopenFindConvolution* miopen::ConvolutionDescriptor::FindConv*
+    nvJitLinkComplete hiprtcCompileProgram amd_comgr_do_action miopen::solver::GenericSearch* miopenFindConvolution*
+    miopen::ConvolutionDescriptor::FindConv*
     miopen::conv::ConvolutionDescriptor::FindConv* cudnnFindConvolution* nvvmCompileProgram
     xla::Compiler::* xla::gpu::GpuCompiler::* xla::cpu::CpuCompiler::* clBuildProgram zeModuleCreate
 backward: torch::autograd::Engine::execute torch::autograd::python::PythonEngine::execute THPEngine_run_backward

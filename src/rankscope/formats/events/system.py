@@ -30,6 +30,7 @@ NEEDLES = (
     "unlimit",
     "ulimit",
     "%|",
+    "% Completed |",
     "it/s]",
     "fork()",
     "Segmentation fault",
@@ -47,7 +48,7 @@ _TABLE = (
     pattern("system.killed", r"^\s*Killed\s*$|killed by signal: Killed|\bSIGKILL\b"),
     pattern("python.fork_warning", r"This process \(pid=(?P<pid>\d+)\) is multi-threaded, use of (?P<call>\w+)\(\) may lead to deadlocks"),
     pattern("python.fork_warning", r"os\.fork\(\) was called\. os\.fork\(\) is incompatible with multithreaded code|huggingface/tokenizers: The current process just got forked, after parallelism has already been used"),
-    pattern("progress.bar", r"(?=[^|%\r]{0,140}%\|)(?:(?P<label>[^|%\r]{0,120}?):? {1,8})?(?P<percent>\d{1,3})%\|[^|]{0,400}\| *(?P<done>[\d.]+)[kMG]?/(?P<total>[\d.]+)[kMG]? \[(?P<elapsed>[\d:]+)<(?P<left>[\d:?]+)"),
+    pattern("progress.bar", r"(?=[^|%\r]{0,140}%(?: Completed )?\|)(?:(?P<label>[^|%\r]{0,120}?):? {1,8})?(?P<percent>\d{1,3})%(?: Completed )?\|(?:[^|]{0,400}\|)? *(?P<done>[\d.]+)[kMG]?/(?P<total>[\d.]+)[kMG]? \[(?P<elapsed>[\d:]+)<(?P<left>[\d:?]+)"),
     pattern("progress.count", r"(?:(?P<label>[^\[\]]{0,120}?): )?(?P<done>\d{1,18}) ?(?P<unit>[a-zA-Z]{1,12}) \[(?P<elapsed>\d{1,4}:[\d:]{1,12}), {1,8}(?P<rate>[\d.?]+) ?(?:s/)?"),
 )  # fmt: skip
 

@@ -125,6 +125,14 @@ _TABLE = (
 )  # fmt: skip
 
 
+# What a group says of one of its members (ProcessGroupNCCL::logPrefix), and the prefix that c10's logger puts before it.
+_BY_GROUP = {
+    "torch.watchdog_timeout", "torch.watchdog_status", "torch.heartbeat_stuck", "torch.heartbeat_timeout", "torch.gil_not_acquired",
+    "torch.dump_signal", "torch.dump_signal_received", "torch.fr_dump_start",
+}  # fmt: skip
+_OF_C10 = re.compile(r"\[rank\d+\]:")
+
+
 class Reader:
     """The table, over lines that may wrap inside a watchdog's message."""
 
@@ -137,10 +145,16 @@ class Reader:
         if held is not None:
             joined = replace(held[0], text=held[0].text + " " + line.text.strip())
             if not self._hold(joined, held[1] + 1):
-                yield from self._inner.feed(joined)
+                yield from self._told(joined)
             return
         if not self._hold(line, 0):
-            yield from self._inner.feed(line)
+            yield from self._told(line)
+
+    def _told(self, line: Line) -> Iterator[Event]:
+        """Events with world ranks: in a message stands the rank in its group, and c10's own prefix has that in the world."""
+        for event in self._inner.feed(line):
+            grouped = line.rank is not None and event.event in _BY_GROUP and _OF_C10.search(line.source)
+            yield replace(event, rank=line.rank) if grouped else event
 
     def _hold(self, line: Line, joined: int) -> bool:
         wraps = "Watchdog caught collective operation timeout" in line.text and "milliseconds" not in line.text
