@@ -62,6 +62,19 @@ shm-full | Unable to initialize shared memory key 'region_9' to requested size (
 disk-full | Usage of EmptyDir volume "cache" exceeds the limit "50Gi".
 limit-reached | Error: system limit exceeded on number of pipes that can be open
 limit-reached | create session key: disk quota exceeded: unknown.
+limit-reached | OSError: [Errno 105] No buffer space available
+limit-reached | FATAL:  sorry, too many clients already
+killed-for-memory | 4711.0       OUT_OF_ME+     0:125
+killed-for-memory | systemd[1]: trainer.service: Failed with result 'oom-kill'.
+killed-for-memory | memory: usage 67108864kB, limit 67108864kB, failcnt 81221
+disk-full | LustreError: 11-0: ost_write to node failed: rc = -28
+disk-full | MPI_File_write_at_all: MPI_ERR_NO_SPACE
+storage-silent | kernel: nfs4: state manager: check lease failed on NFSv4 server nas with error 110
+storage-silent | Unable to attach or mount volumes: unmounted volumes=[data], timed out waiting for the condition
+stopped-from-outside | Error response from daemon: container 4711abcd is paused
+lock-file-left-behind | Timeout waiting to lock build logic queue. It is currently in use by another Gradle instance.
+file-lock-unsupported | mount.nfs: rpc.statd is not running but is required for remote locking.
+file-lock-unsupported | portalocker.exceptions.LockException: [Errno 95] Operation not supported
 ib-transport | [n1:1 :0] ud_ep.c:269 UCX ERROR UD endpoint unhandled timeout error with local dev name : mlx5_0
 ib-transport | n1.1234PSM2 could not send packet: Endpoint n2 unreachable
 ib-transport | ib0: transmit timeout: latency 5170 msecs

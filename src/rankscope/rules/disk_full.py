@@ -21,7 +21,7 @@ Keep fewer checkpoints, check the free space before writing, let a failed write 
 Case: https://github.com/databrickslabs/dolly/issues/139
 """
 
-# ruff: noqa: E501, S108  (a sign is one line, and speaks of /dev/shm)
+# ruff: noqa: E501  (a sign is one line, and speaks of /dev/shm)
 from __future__ import annotations
 
 from ._room import NCCL_SAYS, room_rule
@@ -45,9 +45,12 @@ _SIGNS = (
          "a program says that its disk is full", unless=(_SHM,)),
     Sign(r"(?:\b(?:disk|partition|volume|filesystem|file system|drive|scratch|home|SSD|NVMe)|/(?:tmp|var))\b[^\n]{0,40}\b(?:was|is|were|got|became|ran|runs|fills?|filled) (?:completely |almost )?(?:full|up)\b(?! to (?!100)\d)|\bquota\b[^\n]{0,30}\b(?:used up|exhausted|hit|exceed\w*|reached|full)\b", "a file system is full", unless=(_SHM,), prose=True),
     Sign(r"mkdir failed \[28\]|[Ee]mptyDir volume \"[^\"\n]*\" exceeds the limit|exceed\w* (?:its |the )?(?:total )?(?:local )?(?:ephemeral )?(?:local )?storage (?:limit|usage)|storage usage exceeds", "a volume or a temporary folder is full", unless=(_SHM,)),
+    Sign(r"\b[1-9]\d* (?:full osd|pool\(s\) full)|\bpool '?\S+'? is full\b|\bOSD_FULL\b|\bPOOL_FULL\b|\bOST_?\S* [^\n]*\b100% /", "the file system's servers are full"),
     Sign(r"low on resource: ephemeral-storage|ephemeral[- ]storage[^\n]{0,60}exceed\w*|\bDiskPressure\b[^\n]*\bTrue\b|EvictionThresholdMet[^\n]*(?:storage|disk|nodefs|imagefs)", "the node's disk is full for its containers"),
     Sign(r"is over 9\d% full|\s9[89]% +/(?!dev|sys|proc|run|snap|boot)\S*$", "a file system is nearly full", POSSIBLE, unless=(_SHM,)),
     Sign(r"inline_container\S*[^\n]*unexpected pos \d+ vs \d+", "a checkpoint was written shorter than it is", unless=(_SHM,)),
+    Sign(r"PytorchStreamWriter failed writing[^\n]*: file write failed", "a checkpoint could not be written to its end", unless=(_SHM,)),
+    Sign(r"\blocal disk's utilization is over capacity|\bcurrently (?:not able|unable) to persist (?:on|to) disk|\b507 Insufficient Storage|Delayed block allocation failed[^\n]*error 28\b|\b(?:rc = |failed with |error:? |errno:? )-28\b|\bMPI_ERR_NO_SPACE\b", "a program says that its disk is full", unless=(_SHM,)),
     Sign(r"PytorchStreamWriter failed writing|unexpected pos \d+ vs \d+|write failed[^\n]*file too short", "a checkpoint could not be written", POSSIBLE),
 )  # fmt: skip
 

@@ -35,7 +35,7 @@ _KEEPER = r"WORKER TIMEOUT|stop-\w+' timed out|timed out\. Killing|HARAKIRI|Hard
 # Somebody who kills what hangs tells of it.
 _BY_HAND = r"\bkill(?:all)? -(?:9|KILL)\b|\b(?:only|needs?|has to|have to|must|had to|until) (?:be )?(?:a )?(?:kill\w* )?(?:by |with |a )?(?:kill -9|SIGKILL)|kill\w* (?:it |them )?(?:by hand|manually)|os\.kill\("
 _SIGNS = (
-    Sign(r"^[^\S\n]*Killed[^\S\n]*$|\b\d+ Killed\s+\S|line \d+:\s+\d+ Killed\b", "the shell says that a process was killed"),
+    Sign(r"^[^\S\n]*Killed[^\S\n]*$|\b\d+ Killed\s+(?!by\b)\S|line \d+:\s+\d+ Killed\b", "the shell says that a process was killed"),
     Sign(r"\b(?:Out of memory|Memory cgroup out of memory): Kill(?:ed)? process", "the kernel killed a process for memory"),
     Sign(r"oom-kill:constraint|invoked oom-killer|oom_reaper: reaped|oom_kill_process", "the kernel's OOM killer ran"),
     Sign(r"OOMKilled|oom[-_ ]kill event|Detected \d+ oom|OUT_OF_MEMORY\b|systemd-oomd? killed|exceeded (?:job |step |its )?memory limit|cgroup out-of-memory handler|TERM_MEMLIMIT|\boom_kill [1-9]|earlyoom[^\n]*(?:SIGTERM|SIGKILL)|job killed: (?:p?v?mem|ncpus)\b",
@@ -44,6 +44,8 @@ _SIGNS = (
     Sign(r"tried to allocate more memory than is available|crashed after using all available (?:RAM|memory)|killed by the (?:kernel'?s? |Linux )*(?:OOM|out[- ]of[- ]memory)[- ]?killer|out[- ]of[- ]memory killer (?:killed|ended|hit|took|chose)|\boom[- ]?killer (?:has |had )?(?:killed|kills|hit|ended|terminated|took|takes|struck|got|chose|reaped)|terminated by signal (?:9\b|KILL)|[Kk]illed because (?:it )?(?:ran )?out of (?:host |system )?memory", "it is told that memory ran out", prose=False),
     Sign(r"\b(?:host |system |CPU |container |node )?(?:RAM|memory|RSS)\b[^\n]{0,60}\b(?:climb|grow|rise|rose|increas|fill|exhaust|reach|goes up|going up|leak)\w*[^\n]{0,100}\b(?:killed|kills|restarted|dies|died|gone|evicted|reboot\w*|vanish\w*|disappear\w*)\b", "host memory grew until something was killed", unless=(r"CUDA out of memory",), prose=True),
     Sign(r"--mem(?:-per-cpu|ory)?[= ]|\b(?:more (?:host |system )?(?:RAM|memory)|larger (?:instance|node)|(?:bigger|higher) memory (?:limit|request))", "more host memory cures it", unless=(r"CUDA out of memory|shm",), cures=True),
+    # sacct cuts its columns; the kubelet, systemd, HTCondor, PBS, earlyoom, srun, and the kernel's report of a control group.
+    Sign(r"\bOUT_OF_ME\+|low on resource: memory\b|\bSystemOOM\b|Failed with result 'oom-kill'|\bgone over (?:cgroup )?memory limit\b|\bexceeded resource (?:p?v?mem|memory)\b|low memory! at or below|\bsrun: error: \S+: tasks? [\d,-]+: Out Of Memory|\bmemory: usage (\d+kB), limit \1, failcnt", "the system killed it for memory"),
     Sign(r"killed by signal: Killed", "a loader worker got SIGKILL"),
     Sign(r"\bfree (?:host |system )?memory\b[^\n]{0,20}\b(?:near zero|close to zero|was zero|exhausted|gone|ran out)|\b(?:host|system|CPU|node) (?:memory|RAM) (?:was|is|were) (?:full|exhausted|used up)", "host memory was used up", POSSIBLE, unless=(r"CUDA out of memory",), prose=True),
     Sign(r"exceeded \d+% memory budget|[Cc]ontainer[^\n]{0,60}(?:beyond|exceed\w*)[^\n]{0,20}memory limits?|Memory limit exceeded", "a memory monitor says so"),

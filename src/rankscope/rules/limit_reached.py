@@ -44,6 +44,9 @@ _SIGNS = (
     Sign(r"file-max limit \d+ reached|cgroup: fork rejected by pids controller|neighbou?r(?:: arp_cache:)? (?:neighbor )?table overflow|TCP: out of memory|MDB_READERS_FULL|Failed to allocate some locked memory|trying to allocate some locked memory|(?:raise|increase|set)[^\n]{0,40}(?:max )?locked memory", "the kernel or a library names the limit"),
     Sign(r"\bio_(?:setup|queue_init)\b[^\n]*(?:Resource temporarily unavailable|\bEAGAIN\b|-11\b)|\bfs\.aio-max-nr\b", "no more asynchronous requests are allowed"),
     Sign(r"system limit exceeded on number of|opal_set_max_sys_limits|[Ss]ystem limits? (?:on|for) (?:the )?number of \w+ (?:was|were|has been|is) (?:reached|exceeded)", "the launcher names the limit"),
+    Sign(r"\bio_uring_\w+[^\n]*(?:ENOMEM|Cannot allocate memory)|\[Errno 105\]|\bENOBUFS\b|No buffer space available", "the kernel has no more buffers for it"),
+    # Redis, PostgreSQL, MySQL.
+    Sign(r"max number of clients reached|sorry, too many clients already|remaining connection slots are reserved|\b1040\b[^\n]*Too many connections|\bToo many connections\b", "a service takes no more connections", passing=True),
     Sign(r"\b(?:session keyring|create session key|add_key|keyctl|request_key)\b[^\n]*quota exceeded", "the quota of the kernel's keys is used up"),
     # connect(2): EADDRNOTAVAIL without an address of one's own means that no port of the range is free.
     Sign(r"\[Errno 99\]|Cannot assign requested address|\bEADDRNOTAVAIL\b", "no port is left to connect from", anywhere=(r"\btimewait (?!0\b)\d{4,}|\bTIME[-_]WAIT\b|ip_local_port_range|\bephemeral ports?\b",), unless=(r"(?:bind|listen)\w*\([^\n]*(?:Errno 99|assign requested|EADDRNOTAVAIL)",)),

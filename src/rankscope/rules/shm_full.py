@@ -32,7 +32,7 @@ _SIGNS = (
     Sign(r"not enough (?:space|memory)[^\n]{0,60}(?:/dev/shm|shared[- ]memory|backing file)|Please check that /dev/shm|cannot allocate (?:\w+ )?shared memory|Failed to (?:allocate|create|map) (?:\w+ )*(?:shared memory|shm)\b|mm_posix\.c[^\n]*(?:No space|Not enough|fail)",
          "a library could not get a segment"),
     Sign(r"\b(?:creating|attaching to|extend\w*|open\w*) (?:shared memory segment|/dev/shm/)[^\n]*", "NCCL could not get a segment",
-         also=(r"No space left|size \d+|\(28\)|Cannot allocate",)),
+         also=(r"No space left|size \d+|to \d+ bytes|\(28\)|Cannot allocate",)),
     Sign(r"[Uu]nable to (?:initialize|create|open|grow|extend|attach to) (?:the )?shared memory (?:key|region|segment|object|pool)[^\n]*(?:No space|shm-size|Cannot allocate)|\bshared[- ]memory\b[^\n]{0,160}No space left on device|No space left on device[^\n]{0,80}\bshared[- ]memory\b|unable to create shared memory BTL|interprocess_exception[^\n]*No space left", "a library could not get a segment"),
     Sign(r"^It appears as if there is not enough space for /dev/shm", "a library could not get a segment"),
     Sign(r"[Ee]mptyDir volume \"[^\"\n]*shm[^\"\n]*\" exceeds|[Ee]mptyDir volume \"[^\"\n]*\" exceeds[^\n]*(?:\n[^\n]*)*?\n[^\n]*medium: ?Memory", "the volume of shared memory is over its limit"),

@@ -36,11 +36,11 @@ _FROZEN = r"(?-i:\bFROZEN\b)|freezer\.state|cgroup\.freeze"
 _SIGNS = (
     Sign(r"network (?:drive|share|mount|storage)[^\n]{0,80}(?:lost|down|unstable|gone|disconnect\w*|unavailable)|(?:lost|losing) (?:its |the )?connection to (?:the )?(?:nfs|storage|file server|mount|share)", "a network drive was lost", prose=True),
     Sign(r"\b(?:df|ls|stat|lsof|du|find(?! (?:that|out|it|this|a|the|no)\b)|cat|cd|mount|touch)\b (?:[^\s,;]+ ){0,4}?(?:on (?:it|that node|the mount) )?(?:hangs?|blocks?|never returns?|does not return|stands? still)|\b(?:hangs?|blocks?)\b[^\n,;]{0,20}\b(?:df|ls)\b", "plain commands on files hang", prose=True),
-    Sign(r"\bwaiting \d+(?:\.\d+)? sec(?:onds)?, \w+: on \w+|\bmmdiag\b[^\n]*waiters", "GPFS has long waiters"),
+    Sign(r"\bwaiting \d+(?:\.\d+)? sec(?:onds)?, \w+: on \w+|\bWaiting \d+(?:\.\d+)? sec since\b[^\n]*\bthread \d+|\bmmdiag\b[^\n]*waiters", "GPFS has long waiters"),
     Sign(r"\b(?:in|state|status) (?-i:D)\b(?![\w'-])", "a process is in uninterruptible sleep", unless=(_FROZEN, DRIVER)),
-    Sign(r"\b(?:nfs: server \S+|server \S+) (?:is )?not responding", "a file server does not answer", until=_BACK),
+    Sign(r"\b(?:nfs: server \S+|(?<!lockd: )server \S+) (?:is )?not responding|\bnfs4?: state manager: check lease failed|\bnfs4_reclaim_open_state: \w+ reclaim failed|\bceph: mds\d+ (?:reconnect denied|hung|caps stale|rejected session)|\bgfs2: fsid=\S+ [^\n]*withdrawn|\bo2net: [^\n]*has been idle for", "a file server does not answer", until=_BACK),
     Sign(r"\b(?:Lustre|LustreError|MDS|OST)[^\n]*(?:Connection[^\n]*lost|not responding|timed out|evicted)|ceph[^\n]*(?:hung|stuck|slow ops)|"
-         r"(?:mmfs|GPFS)[^\n]*(?:deadlock|waiter|lost|expel)|beegfs[^\n]*(?:timed? ?out|unreachable)", "a parallel file system lost its connection", until=_BACK),
+         r"(?:mmfs|GPFS)[^\n]*(?:deadlock|waiter|lost|expel)|beegfs[^\n]*(?:timed? ?out|unreachable)|BeeGFS_\w+\([^\n]*(?:Connect failed|[Rr]etr)|MessagingTk[^\n]*[Rr]etrying communication", "a parallel file system lost its connection", until=_BACK),
     Sign(_KERNEL, "the kernel stands in a file system", also=(r"kill -9|cannot be killed|can(?:not|'t) (?:be )?kill|none can be killed|unkillable|refusing to freeze|kernel stack|uninterruptible|(?-i:(?<![%\w])D[sl<N+]*(?!\w))|state[: ]+D\b|blocked for more|uninterruptible|/proc/\d+/(?:stack|wchan)|\[<0",)),
     Sign(r"\b(?:top|htop|ps|atop)\b[^\n]{0,60}\b(?:with|has|have|had|as|shows|in) (?:an? |the )?(?:red )?(?:(?-i:D)(?=[,.;]|\s*$)|letter (?-i:D)\b)", "a process list shows it in state D, and its files are on a network drive", anywhere=(r"\b(?:network|nfs|remote|shared) (?:drive|share|mount|disk|volume|storage)\b",), prose=True),
     Sign(r"\b(?:state|stat)\b[^\n]{0,10}\b(?-i:D)\b|\b(?-i:D) state\b|\bD \(disk sleep\)|uninterruptible sleep|disk sleep", "a process is in uninterruptible sleep", unless=(_FROZEN, DRIVER), prose=True),
@@ -61,6 +61,9 @@ _SIGNS = (
     # Disks and what carries them: NVMe, SCSI, iSCSI, multipath, ATA, ZFS, RAID.
     Sign(r"\bnvme nvme\d+: (?:controller is down|I/O \d+[^\n]*(?:timeout|aborting)|Device not ready|Abort status|Removing after probe failure)|\brejecting I/O to (?:offline|dead) device|\bhostbyte=DID_(?:TIME_OUT|NO_CONNECT|TRANSPORT_DISRUPTED|TRANSPORT_FAILFAST)|connection\d+:\d+: (?:ping timeout|detected conn error)|remaining active paths: 0\b|\bata\d+(?:\.\d+)?: (?:exception Emask|failed command|hard resetting link|COMRESET failed)|"
          r"^ *state: SUSPENDED\b|encountered an uncorrectable I/O failure and has been suspended|\bmd/raid\S*: Disk failure|\btask abort\b[^\n]*(?:scmd|sd )|\bblk_update_request: (?:I/O|critical \w+) error", "a disk does not answer", until=r"recovered|path is up|link up|remaining active paths: [1-9]|reinstated|queue resumed"),
+    Sign(r"\bslow (?:request|operation): \w+ [^\n]*(?:timeout|timed out|cost: ?[1-9]\d+)|\bcannot (?:get|put|head) object\b[^\n]*(?:timeout|timed out)", "a file system on an object store waits for its store", until=_BACK),
+    Sign(r"^[^\S\n]*\d+ +[\w.+-]+ +(?:-?\d+|rt) +-?\d+ +[\d.]+[kmgt]? +[\d.]+[kmgt]? +[\d.]+[kmgt]? +(?-i:D) +[\d.]+ +[\d.]+ +[\d:.]+ +(?:\S*/)?(?:python|pt_|ray|mpirun|java|\w*train)", "top shows a process of the job in uninterruptible sleep", unless=(_FROZEN, DRIVER)),
+    Sign(r"\bUnable to attach or mount volumes\b|\b(?:Mount|Attach)Volume\.\w+ failed\b|\bFailedAttachVolume\b", "a volume of a pod is not mounted", until=r"\bStarted container\b|\bSuccessful(?:ly )?(?:Attach\w*|mounted)\b|\b[1-9]\d*/[1-9]\d* +Running\b"),
     Sign(r"^[^\S\n]*State:\s*(?-i:D) \(disk sleep\)", "a process is in uninterruptible sleep", unless=(_FROZEN, DRIVER)),
     Sign(r"\btask:\S+\s+state:D\b", "the kernel shows a task in uninterruptible sleep", unless=(_FROZEN, DRIVER)),
     Sign(r"metadata I/O error|EXT4-fs error|XFS[^\n]*(?:shut ?down|log I/O error)|Remounting filesystem read-only|Read-only file system", "a file system failed", POSSIBLE),
