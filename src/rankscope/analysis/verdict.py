@@ -20,6 +20,7 @@ from .collectives.paths import diverge
 from .doors import doors
 from .endings import ended_well
 from .in_sight import moves
+from .labels import who
 from .order import GUESS, ORDER, SLOW, in_order
 
 # A finding that names who is absent from a collective is explained by any finding that says why that rank is absent.
@@ -134,16 +135,30 @@ def _explains(reason: Finding, finding: Finding, explainable: set[str]) -> bool:
         assert reason.collective is not None
         return not set(finding.ranks) - set(reason.collective.ranks)
     concerned = {process.rank for process in reason.processes if process.rank is not None} | set(reason.ranks)
+    if reason.cls == "driver-not-ready":  # it accuses no rank, but those who tell of it cannot go on
+        concerned |= {rank for one in reason.because for rank in who(one.evidence).ranks}
     return not finding.ranks or bool(concerned & set(finding.ranks))
 
 
 # By what they are, the second is the reason of the first: who was killed because memory ran out is dead for that, a helper
-# that compiled is a child, and where the driver keeps the program out, a rank does not come to the meeting.
-_WHY = {("child-dead", "oom-kill"), ("child-dead", "compile-worker"), ("rank-never-joined", "driver-not-ready")}
+# that compiled is a child, who asks a child that is gone stands there for that, and where the driver keeps the program out, a
+# rank does not come to the meeting.
+_WHY = {
+    ("child-dead", "oom-kill"), ("child-dead", "compile-worker"), ("rank-never-joined", "driver-not-ready"),
+    ("rank-stuck-in-user-code", "child-dead"),
+}  # fmt: skip
+# Who is kept back by a file, a limit or the system does not come to the meeting either.
+_WHY |= {
+    ("rank-never-joined", cls)
+    for cls in (
+        "file-lock-stale", "file-lock-unsupported", "filesystem-stall", "storage-full", "shm-exhausted", "resource-limit",
+        "process-stopped", "oom-kill",
+    )
+}  # fmt: skip
 _DEVICES = {"gpu-hardware-fault", "gpu-kernel-hang", "cuda-async-error", "device-mapping", "driver-not-ready"}
 # How runtimes of devices call what they raise; memory that ran out is told in the same form.
 _OF_A_DEVICE = re.compile(
-    r"\b(?:CUDA|HIP|cuda|hip|cuDNN|NPU|Triton|level_zero|Native API|XPU|MUSA)\w*\b[^\n]{0,16}\b(?:[Ee]rror|fail\w*|returns)"
+    r"\b(?:CUDA|HIP|cuda|hip|cuDNN|NPU|Triton|aclrt|level_zero|Native API|XPU|MUSA)\w*\b[^\n]{0,16}\b(?:[Ee]rror|fail\w*|returns)"
     r"|synStatus|_ERROR_DEVICE_LOST|CU(?:BLAS|DNN|SOLVER|SPARSE|FFT)_STATUS|\bcuda\w+Error\w*|\bDevice acquire failed"
     r"|no NVIDIA driver|GPUs are available|cudaGetDeviceCount|initialize backend",
 )

@@ -6,7 +6,7 @@ from __future__ import annotations
 from ._defects import GITHUB as _GH
 from ._defects import HANGS, Defect
 
-_WAKEUP = r"wakeup \(?(?:[^\n]*/)?concurrent/futures/process|_ThreadWakeup"
+_WAKEUP = r"\bwakeup \(?(?:[^\n]*/)?concurrent/futures/process|_ThreadWakeup"
 _CLEARS = r"interpreter_clear|_PyThreadState_DeleteExcept|PyInterpreterState_(?:Clear|Delete)"
 
 SYSTEM = (

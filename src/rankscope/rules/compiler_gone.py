@@ -31,6 +31,7 @@ _SIGNS = (
     Sign(rf"(?<![\w/-]){_COMPILERS}(?![\w+-])[^\n]{{0,60}}<defunct>", "a compiler has ended, and its parent waits", anywhere=(r"compil|inductor|neuron|triton|ninja|\bbuild",)),
     Sign(r"\(?\btorch/_inductor/autotune_process\.py|_inductor\.autotune_process\b|tvm/contrib/popen_pool\.py|\btvm\.exec\.popen_worker\b|te_fusion/\w+\.py|tbe/common/repository_manager", "a rank waits for a helper that compiles and measures kernels",
          also=(r"(?:wait|hang|stuck|result|blocked|futures?|read|recv|dead|died|gone|idle|select|poll|broken|get|<defunct>)",), unless=(r"main process disappeared[^\n]*\n[^\n]*(?:out of memory|OutOfMemory)",)),
+    Sign(r"A compilation subprocess exited unexpectedly|Killed signal terminated program cc1|internal compiler error: Killed|'(?:cicc|ptxas|cudafe\+\+|fatbinary|nvlink)' died due to signal|\bneuronx-cc was forcibly killed", "a compiler died"),
     Sign(r"\b(?:ptxas|nvcc|ninja|cicc|triton|inductor)\b[^\n]{0,60}(?:<defunct>|zombie|killed|crash\w*|hang\w*|hung|stuck|died|segfault)", "a compiler died or hangs", prose=True),
     Sign(r"Attempting to use a closed pool|compile-worker future for|shutdown_compile_workers|SubprocPool\w* (?:is )?(?:closed|unclean exit|died)|subproc_pool[^\n]*(?:EOFError|BrokenPipe|closed)|compile_worker[^\n]*timed out|SubprocException|InductorError[^\n]*(?:subprocess|worker)", "the pool of compilers is gone or does not answer"),
     Sign(r"TORCHINDUCTOR_WORKER_START|worker_start_method", "it depends on how the compile helpers are started", prose=True),

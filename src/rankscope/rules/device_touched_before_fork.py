@@ -30,7 +30,7 @@ _CHILD = r"\bfork|multiprocess|ProcessPool|\bPool\b|\bProcess\(|DataLoader|loade
 _STANDS = r"hang|hung|stuck|never|initialization error|NOT_INITIALIZED|fail|block|frozen|crash"
 _SIGNS = (
     Sign(r"should only be initialized inside your training function|notebook_launcher[^\n]*(?:CUDA|already)|CUDA (?:has been|was|is) (?:already )?initialized (?:before|prior)[^\n]{0,40}(?:launch|fork|spawn|subprocess|process|worker|train\w* function)", "a device was used before the workers were started"),
-    Sign(r"Cannot re-?initialize (?:CUDA|XPU|NPU|MUSA|HIP) in forked (?:sub)?process", "the library says so itself", CERTAIN, speaker=False),
+    Sign(r"Cannot re-?initialize [\w-]{2,20} in (?:a )?forked (?:sub)?process", "the library says so itself", CERTAIN, speaker=False),
     Sign(r"^(?!(?:export +|[-\s\"']+)?\w+_FORK_SAFE\W{1,4}\w+\W?$)[^\n]*?(?:RDMAV?_FORK_SAFE|FI_EFA_FORK_SAFE|IBV_FORK|ibv_fork_init|\bfork[^\n]{0,80}\b(?:libfabric|EFA|ibverbs|rdma)|\b(?:libfabric|EFA|ibverbs)[^\n]{0,80}fork\(\))",
          "the network library warns of a fork"),
     Sign(r"(?:\b(?:CUDA|HIP|MUSA|cuda\w*|hip\w*|cu[A-Z]\w*|THCudaCheck|LogicError)\b|what\(\)|error ?= ?3)[^\n]{0,80}initialization error|hipError(?:NotInitialized|InitializationError)|cudaErrorInitializationError|CUDA_ERROR_NOT_INITIALIZED", "CUDA cannot be initialised in a child",
@@ -43,6 +43,8 @@ _SIGNS = (
     Sign(r"\b(?:torch\.cuda|cuda|cp\.cuda|pynvml|nvml)\.(?:device_count|is_available|get_device_\w+|current_device|mem_get_info|init|set_device|getDeviceCount|runtime\.\w+)\(", "the script asks for devices, then starts processes that cannot have them",
          also=(r"\b(?:multiprocessing|mp)\.(?:Process|Pool)\(|ProcessPoolExecutor\(|\bos\.fork\(|\bPool\(|\bProcess\(target",), anywhere=(r"(?:cuda (?:runtime )?error|CUDA error|error:?) ?\(?(?:3|30|46|100|304|999)\)?|unknown error|initialization error|CUDA driver error|all CUDA-capable devices are busy|driver shutting down",), unless=(r"\bspawn\b|forkserver",)),
     Sign(r"Cannot fork a process when (?:the CUDA|there is a CUDA)", "the library says so itself", CERTAIN, speaker=False),
+    Sign(r"can't create new processes if CUDA is already initialized", "a device was used before the workers were started"),
+    Sign(r"\bCUDA context for device \d+ already exists on process ID", "a device was used before the workers were started", POSSIBLE),
     Sign(r"Runtime is already initialized\. Do not use the XLA|Cannot replicate if number of devices \(1\) is different from \d+", "a device was used before the workers were started"),
     # Open MPI warns of every fork below a network that registers memory (mpi_warn_on_fork).
     Sign(r"has executed an operation involving a call\b", "the network library warns of a fork", passing=True),

@@ -29,6 +29,12 @@ _SHARED = r"[Dd]uplicate GPU|\bset_device\b|\bLOCAL_RANK\b|\b(?:all|both|two|sev
 _SIGNS = (
     Sign(r"\b(?:gpu|device) (?:has )?fallen off the bus|\bGPU is lost\b|gpu (?:is )?lost\b", "a GPU fell off its bus"),
     Sign(rf"Xid[^\n]{{0,40}}(?:\): |[ :=#(])\b{_HARD}\b", "the kernel reports an Xid that stands for hardware"),
+    # nvidia-smi -q: counts since the driver was loaded stand before those of all time, which old errors stay in.
+    Sign(r"\bVolatile\b[^\n]*\n(?:[^\n]*\n){0,7}?[^\n]*(?:[SD]RAM Uncorrectable(?: [\w-]+)?|Double Bit[^\n]*\n(?:[^\n]*\n){0,8}?[^\n]*Total)\s*: [1-9]", "memory or link errors that cannot be corrected"),
+    Sign(r"\bLink \d{1,2}: (?:Replay|Recovery|CRC(?: \w+)?) Errors?: [1-9]\d{3,}|\bReplays Since Reset\s*: [1-9]\d{3,}", "the link of a GPU repeats what it sends again and again", POSSIBLE),
+    # Numbers that are read as minutes too count only where the kernel writes them.
+    Sign(r"Xid \(PCI[^)\n]*\): (?:38|54|56|57|58|61|158|160|171|172)\b", "the kernel reports an Xid that stands for hardware"),
+    Sign(r"\bBus (?:Fatal|Uncorrectable) Error\b[^\n]*\bAssert|\binfo ?ROM is corrupted|\bERREVENT_ATHUB_INTERRUPT\b|\bRAS (?:event of type|poison (?:is )?consum)", "the device reports errors that cannot be corrected"),
     Sign(r"Unable to determine the device handle", "the driver cannot open a GPU any more"),
     Sign(r"uncorrectable (?:volatile )?(?:ECC|NVLink|memory)|double[- ]bit (?:ECC )?error|ECC_UNCORRECTABLE|NvlinkUncorrectable|CUDA_ERROR_CONTAINED|Invalid access of peer GPU memory over nvlink|NETIR_LINK_DOWN|cudaErrorContained",
          "memory or link errors that cannot be corrected"),
@@ -38,7 +44,7 @@ _SIGNS = (
     Sign(r"hardware stack error|CUDA_ERROR_HARDWARE|GSP (?:RPC )?(?:timeout|error)|Timeout after \d+s of waiting for RPC response from GPU",
          "the GPU's own processor does not answer"),
     Sign(r"GPU (?:requires|needs|is in need of) (?:a )?reset|Reset Required *: *Yes|RmInitAdapter failed|rm_init_adapter failed|Pending page blacklist\s*:\s*Yes|NVRM:[^\n]*(?:GPU at PCI\S* has fallen|failed to (?:allocate|copy)|Assertion failed: Sysmemdesc)", "the driver cannot bring a GPU up"),
-    Sign(r"amdgpu[^\n]*(?:GPU reset (?:begin|failed)|ring \S+ timeout|RAS\b[^\n]*(?:error|fatal)|uncorrectable|device lost|failed to (?:recover|reset))|(?:HBM|device)[^\n]{0,20}(?:multi[- ]bit|uncorrectable)[^\n]{0,10}ECC|\bnpu\b[^\n]{0,40}\b(?:lost|fault|unhealthy|offline)", "an accelerator's driver reports a fault"),
+    Sign(r"amdgpu[^\n]*(?:GPU reset(?:\(\d+\))? (?:begin|failed)|ring \S+ timeout|RAS\b[^\n]*(?:error|fatal)|uncorrectable|device lost|failed to (?:recover|reset))|(?:HBM|device)[^\n]{0,20}(?:multi[- ]bit|uncorrectable)[^\n]{0,10}ECC|\bnpu\b[^\n]{0,40}\b(?:lost|fault|unhealthy|offline)", "an accelerator's driver reports a fault"),
     Sign(r"mce: \[Hardware Error\](?!: Machine check events logged)|EDAC[^\n]*\bUE\b|Machine check(?! events logged)|Hardware Error[^\n]*[Ff]atal", "the machine reports a hardware error"),
     # The kernel says so of errors that were corrected, too.
     Sign(r"Machine check events logged", "the machine has logged errors, corrected or not", POSSIBLE, unless=(r"\bCE memory|Corrected error",)),

@@ -1,6 +1,7 @@
 """``nvidia-smi``: use and memory per GPU, processes on GPUs, ``pmon``, values that cannot be read, and the matrix of ``topo -m``.
 
-As a table, and as ``--query-gpu=… --format=csv[,noheader…]`` prints it where its header is there.
+As a table, and as ``--query-gpu=…`` and ``--query-compute-apps=…`` print it with ``--format=csv`` where their header is there;
+``gpustat`` says the same of NVML in one line per GPU.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ NEEDLES = (
     "\tNV",
     "utilization.gpu",
     "memory.used",
+    "gpu_uuid",
+    "gpu_bus_id",
+    "MB |",
     "# gpu",
     "-     -",
 )
@@ -47,6 +51,21 @@ _PMON = re.compile(
 _TOPO = re.compile(
     r"^(?P<gpu>GPU\d{1,3}|NIC\d{1,3}|mlx5_\d{1,3})\s+(?P<links>(?:X|SYS|NODE|PHB|PXB|PIX|NV\d+)(?:\s+(?:X|SYS|NODE|PHB|PXB|PIX|NV\d+))*)\b"
 )
+# gpustat: ``[0] NVIDIA A100 | 41°C, 100 % |  9015 / 40536 MB | user:python/9001(3003M) …``; pids with -p.
+_GPUSTAT = re.compile(
+    r"^\[(?P<gpu>\d{1,3})\] [^|]{1,100}\|[^|]{1,100}?(?P<util>\d{1,3}) %[^|]{0,60}"
+    r"\|\s*(?P<used_mib>\d+) / (?P<total_mib>\d+) MB \|(?P<users>.*)$"
+)
+_USER = re.compile(r"\S+:(?P<name>[^\s/]+)/(?P<pid>\d{1,10})\((?P<used_mib>\d+)M\)")
+# Columns of --query-compute-apps that say what a row of processes says.
+_APPS = {
+    "gpu_uuid": "gpu",
+    "gpu_bus_id": "gpu",
+    "pid": "pid",
+    "process_name": "name",
+    "used_gpu_memory": "used_mib",
+    "used_memory": "used_mib",
+}
 # Columns of --query-gpu (nvidia-smi --help-query-gpu) that say what the table says.
 _COLUMNS = {"index": "gpu", "memory.used": "used_mib", "memory.total": "total_mib", "utilization.gpu": "util"}
 
@@ -61,7 +80,7 @@ class Reader:
 
     def feed(self, line: Line) -> Iterator[Event]:
         text = line.text.strip()
-        if self._fields or "utilization.gpu" in text or "memory.used" in text:
+        if self._fields or any(name in text for name in ("utilization.gpu", "memory.used", "gpu_uuid", "gpu_bus_id")):
             yield from self._row(line, [cell.strip() for cell in text.split(",")])
         self._pmon = self._pmon or bool(_PMON_HEAD.match(text))
         if self._pmon and (found := _PMON.match(text)):
@@ -77,6 +96,12 @@ class Reader:
             yield event("gpu.load", line, fields)
         elif found := _PROCESS.match(text):
             yield event("gpu.process", line, fields_of(found))
+        elif found := _GPUSTAT.match(text):
+            fields = fields_of(found)
+            users = str(fields.pop("users"))
+            yield event("gpu.load", line, fields)
+            for user in _USER.finditer(users):
+                yield event("gpu.process", line, {**fields_of(user), "gpu": fields["gpu"]})
         elif found := _TOPO.match(text):
             yield event("gpu.topology", line, {"device": found["gpu"], "links": tuple(found["links"].split())})
         if "ERR!" in text and _LOAD.match(text):
@@ -85,10 +110,19 @@ class Reader:
     def _row(self, line: Line, cells: list[str]) -> Iterator[Event]:
         """A line of CSV: the header opens a table, a line of another width ends it."""
         names = [cell.partition(" [")[0] for cell in cells]
-        if {"utilization.gpu", "memory.used"} & set(names):
+        if {"utilization.gpu", "memory.used"} & set(names) or (
+            "pid" in names and {"gpu_uuid", "gpu_bus_id"} & set(names)
+        ):
             self._fields = names
         elif len(cells) != len(self._fields):
             self._fields = []
+        elif "pid" in self._fields:
+            row = {ours: cell for name, cell in zip(self._fields, cells) if (ours := _APPS.get(name))}
+            yield event(
+                "gpu.process",
+                line,
+                {key: _number(cell) if key in ("pid", "used_mib") else cell for key, cell in row.items()},
+            )
         else:
             fields = {ours: _number(cell) for name, cell in zip(self._fields, cells) if (ours := _COLUMNS.get(name))}
             yield event("gpu.load", line, fields)
