@@ -67,6 +67,44 @@ def test_one_that_runs_is_mentioned_and_not_accused() -> None:
     assert "rankscope diagnose pid:99" in found.next
 
 
+JOINS = Stack([Frame("main", "/job/run.py", 9), Frame("join", "/usr/lib/python3.11/threading.py", 1112)])
+NAPS = Stack([Frame("main", "/job/run.py", 9)])
+
+
+@pytest.mark.parametrize(
+    ("main", "call", "still_s", "accused"),
+    [
+        (JOINS, BlockedCall(70, "futex", address=64), 99.0, True),
+        (JOINS, BlockedCall(70, "futex", address=64), 1.0, False),
+        (NAPS, BlockedCall(70, "clock_nanosleep", timed=True), 99.0, False),
+    ],
+)
+def test_a_stopped_process_for_which_a_thread_waits_that_is_waited_for(
+    main: Stack, call: BlockedCall, still_s: float, accused: bool
+) -> None:
+    """What other threads wait for is their own affair while the main one does something else."""
+    task = KernelThread(71, "python", "S", voluntary=3, involuntary=0, still_s=still_s, wchan="pipe_read")
+    whole = reader(main, beside("T"))
+    looks = tuple(
+        dataclasses.replace(sweep, items=tuple(_with_thread(item, task, call) for item in sweep.items))
+        for sweep in whole.sweeps
+    )
+    found = first(dataclasses.replace(whole, sweeps=looks))
+    assert (found is not None and found.rule == "peer-stopped") is accused
+
+
+def _with_thread(item: Item, task: KernelThread, call: BlockedCall) -> Item:
+    """A second thread reads from the pipe, and the main one makes this call."""
+    record = item.record
+    if isinstance(record, Threads):
+        record = dataclasses.replace(record, threads=(*record.threads, task))
+    elif isinstance(record, PythonStacks):
+        record = dataclasses.replace(record, threads=(*record.threads, PythonThread(71, READS, "Thread-1")))
+    elif isinstance(record, Blocked):
+        record = Blocked((call, BlockedCall(71, "read", (5,))))
+    return dataclasses.replace(item, record=record)
+
+
 def test_a_young_wait_for_a_stopped_process_is_no_cause() -> None:
     assert first(reader(READS, beside("T"), still_s=1.0)) is None
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
-from ..analysis.case import Case
+from ..analysis.case import Case, Member
 from ..analysis.standing import Standing
+from ..analysis.threads import views, waits_for_thread
 from ..model.evidence.blocked import Blocked
 from ..model.evidence.outsiders import Outsider, Outsiders
 from ..model.process import Process, ProcessRef, Role
@@ -13,11 +14,24 @@ from ..model.process import Process, ProcessRef, Role
 
 def outsiders(case: Case, standing: Standing) -> Iterator[Outsider]:
     """Processes beside the job at the other end of the one descriptor on which the deciding thread waits."""
-    member = standing.member
+    if standing.kernel is not None:
+        yield from _at_ends(case, standing.member, {standing.kernel.tid})
+
+
+def behind_threads(case: Case, standing: Standing) -> Iterator[Outsider]:
+    """The same of its other threads that have long slept, where the deciding thread waits for one of these."""
+    every = views(standing.member)
+    if any(view.python is standing.thread and waits_for_thread(view) for view in every):
+        others = (view.task for view in every if view.python is not standing.thread)
+        tids = {task.tid for task in others if task is not None and case.stuck(task.still_s)}
+        yield from _at_ends(case, standing.member, tids)
+
+
+def _at_ends(case: Case, member: Member, tids: Collection[int]) -> Iterator[Outsider]:
     found, blocked = member.latest(Outsiders), member.latest(Blocked)
-    if found is None or blocked is None or standing.kernel is None:
+    if found is None or blocked is None:
         return
-    fds = {call.fds for call in blocked.calls if call.tid == standing.kernel.tid}
+    fds = {call.fds for call in blocked.calls if call.tid in tids}
     ours = {ref.pid for ref in case.by_ref if ref.host == member.ref.host}
     ends = {one.inode for one in found.found if one.pid in ours}  # an end that a member holds leads to that member
     yield from (one for one in found.found if (one.fd,) in fds and one.inode not in ends)

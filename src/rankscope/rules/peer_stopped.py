@@ -6,8 +6,8 @@ helper started by hand. It was stopped (SIGSTOP, Ctrl-Z, a debugger). Its connec
 an error.
 
 ## How it is recognised
-A thread has waited for longer than `--stuck-after` on one descriptor; the process that holds its other end is in state T or t
-for the kernel.
+A thread (the main one, or one for which the main one waits) has waited for longer than `--stuck-after` on one descriptor; the
+process that holds its other end is in state T or t for the kernel.
 
 ## What to do
 `kill -CONT PID` lets it go on; end the debugger that holds it; start the service anew where it is to be replaced.
@@ -26,7 +26,7 @@ from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.outsiders import Outsider
 from ..model.ranks import RankSet, ranks_phrase
 from . import Rule
-from ._outside import outsiders, process_of, said
+from ._outside import behind_threads, outsiders, process_of, said
 from ._say import stands, who
 
 
@@ -35,7 +35,7 @@ def check(case: Case) -> Iterator[Finding]:
     for standing in case.standings.values():
         if standing.member.gone or not case.stuck(standing.still_s):
             continue
-        for one in outsiders(case, standing):
+        for one in (*outsiders(case, standing), *behind_threads(case, standing)):
             if one.state in ("T", "t"):
                 waiting.setdefault((standing.member.ref.host, one.pid), []).append((standing, one))
     for found in waiting.values():
