@@ -46,7 +46,7 @@ LOCKS = Frame("Semaphore.acquire", SITE + "distributed/semaphore.py", 6)
 DASK_GATHERS = Stack([MAIN, Frame("Client.gather", SITE + "distributed/client.py", 6), *DASK_ASKS])
 DASK_LOCKS = Stack([DASK_RUNS, TASK, LOCKS, *DASK_ASKS])
 DASK_WORKS = Stack([DASK_RUNS, Frame("read_csv", SITE + "pandas/io/parsers/readers.py", 6)])
-SLEEPS = Stack([MAIN, Frame("time.sleep", "", 0)])
+SLEEPS = Stack([MAIN, Frame("time.sleep", "<built-in>", 1)])
 
 DRIVER = Stack([MAIN, *RAY_GETS])
 ACTOR = Stack([RAY_RUNS, TASK, *RAY_GETS])

@@ -10,7 +10,7 @@ from _common import start, wait_until
 from _ring import Ring
 
 TRUTH = {"class": "child-dead", "ranks": [1], "state": "stuck"}
-LAUNCHERS = ("shell",)
+LAUNCHERS = ("shell", "alone")
 
 
 def count(number):

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ..model.evidence.stacks import Frame, PythonStacks, PythonThread
 from ..model.evidence.threads import Threads
 from ..model.process import ProcessRef, Role
+from .dead_children import often, polled_for
 from .frame_tables import Kind
 from .identity import birth, module_path_of
 from .meeting_points import LOCAL, all_meet_in_files, meets_in_file
@@ -93,11 +94,12 @@ def _tasks_beside(standing: Standing) -> tuple[Standing, ...]:
     return tuple(stand(standing.member, one) for one in threads if _BESIDE in _names(one.stack))
 
 
-def asked_s(standing: Standing) -> float | None:
-    """For how long every look has found it at one place of the job's code, asking; None where one did not."""
+def asked_s(standing: Standing, polls: bool = False) -> float | None:
+    """For how long every look has found it at one place of the job's code, asking; None where one did not. ``polls`` says that
+    it asks in its own code."""
     times = [one.uptime_s for one in standing.member.over_time(Threads)]
     asks = (awaits_result, polls_pool, meets_in_file)
-    if standing.wait.user < 0 or not (standing.kind is Kind.INPUT or any(one(standing) for one in asks)):
+    if standing.wait.user < 0 or not (polls or standing.kind is Kind.INPUT or any(one(standing) for one in asks)):
         return None
     first, last = (times[0], times[-1]) if times else (None, None)  # a dump that somebody saved has no clock
     if first is None or last is None or len(set(_places(standing))) != 1:
@@ -107,11 +109,20 @@ def asked_s(standing: Standing) -> float | None:
 
 def aged(standings: Mapping[ProcessRef, Standing]) -> dict[ProcessRef, Standing]:
     """The standings, with the time for which somebody was seen to ask; a few looks alone may be chance."""
-    return {ref: _aged(one) for ref, one in standings.items()}
+    vain = {one.member.ref for one in _in_vain(standings.values())}
+    return {ref: _aged(one, ref in vain) for ref, one in standings.items()}
 
 
-def _aged(standing: Standing) -> Standing:
-    seen = asked_s(standing) if len(standing.member.over_time(PythonStacks)) >= _LOOKS else None
+def _in_vain(standings: Iterable[Standing]) -> tuple[Standing, ...]:
+    """Those who ask often for what children should bring that are dead, and do nothing else."""
+    members = [one.member for one in standings]
+    orphans = {one.process.parent for one in members if one.dead}
+    asking = (one for one in standings if one.member.ref.pid in orphans and polled_for(one, members))
+    return tuple(one for one in asking if often(one) and _no_other_at_work(one))
+
+
+def _aged(standing: Standing, polls: bool = False) -> Standing:
+    seen = asked_s(standing, polls) if len(standing.member.over_time(PythonStacks)) >= _LOOKS else None
     if seen is None or (standing.still_s is not None and seen <= standing.still_s):
         return standing
     return dataclasses.replace(standing, still_s=round(seen, 3), moved=False)
@@ -121,7 +132,8 @@ def left_s(standings: Iterable[Standing], enough_s: float) -> float | None:
     """How much longer to look until those who ask count as stuck; None where nobody asks whom nobody answers."""
     every = tuple(standings)
     pools = (one for one in every if polls_pool(one) and at_rest(one, every))
-    return _left_s((*(one for one in every if one.kind is Kind.INPUT), *tasks_in_wait(every), *pools), enough_s)
+    asking = (*(one for one in every if one.kind is Kind.INPUT), *tasks_in_wait(every), *pools)
+    return _left_s(asking, enough_s, _in_vain(every))
 
 
 def meeting_left_s(standings: Iterable[Standing], enough_s: float) -> float | None:
@@ -129,8 +141,9 @@ def meeting_left_s(standings: Iterable[Standing], enough_s: float) -> float | No
     return _left_s(all_meet_in_files(standings), enough_s)
 
 
-def _left_s(asking: tuple[Standing, ...], enough_s: float) -> float | None:
-    ages = [max(one.still_s or 0.0, seen) for one in asking if (seen := asked_s(one)) is not None]
+def _left_s(known: tuple[Standing, ...], enough_s: float, polling: tuple[Standing, ...] = ()) -> float | None:
+    asking = (*known, *polling)
+    ages = [max(one.still_s or 0.0, seen) for one in asking if (seen := asked_s(one, one in polling)) is not None]
     if not asking or len(ages) < len(asking):
         return None
     looks = min(len(one.member.over_time(PythonStacks)) for one in asking)

@@ -6,8 +6,9 @@ collected it, and no other child is left that could do its part. Nothing tells t
 
 ## How it is recognised
 The process wakes now and then at one place of the job's code and gets no further between two looks. Its children are all dead,
-and at least one of them was ended by a signal; it is still a zombie. How long this has lasted nothing tells, unless others wait
-for the program as well.
+and at least one of them was ended by a signal; it is still a zombie. How long this has lasted the kernel does not know, unless
+others wait for the program as well: a lone program is looked at until look after look has found it at the same place, with the
+same values, for longer than `--stuck-after`.
 
 ## What to do
 Find why the child died (`dmesg -T | grep -iE 'killed process|segfault'`, its own log). In the loop that polls, look whether the
@@ -19,26 +20,21 @@ A time limit on every loop that polls; `multiprocessing.connection.wait` on the 
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 
-from ..analysis.case import Case, Member
-from ..analysis.frame_tables import Kind as Wait
-from ..analysis.progress import advances
-from ..analysis.standing import Standing
+from ..analysis.case import Case
+from ..analysis.dead_children import polled_for
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
-from ..model.process import Role
 from . import Rule
-from ._death import ended, status
+from ._death import ended
 from ._say import at, old_roots, ranks_of, stands, waited_for, who
 
 
 def check(case: Case) -> Iterator[Finding]:
     old = {root.ref: root for root, _ in old_roots(case)} if case.snapshot.live else {}
     for standing in case.standings.values() if case.snapshot.live else ():
-        children = _children(case, standing.member)
-        killed = [child for child in children if _killed(child)]
-        if not killed or not all(child.dead for child in children) or not _polls(standing):
+        killed = polled_for(standing, case.by_host.get(standing.member.ref.host, ()))
+        if not killed:
             continue
         root = old.get(standing.member.ref)
         yield Finding(
@@ -52,27 +48,6 @@ def check(case: Case) -> Iterator[Finding]:
             against=() if root is not None else ("how long it has asked in vain nothing tells",),
             next=("dmesg -T | grep -iE 'killed process|segfault' | tail", "rankscope diagnose --sweeps 3 --interval 10"),
         )  # fmt: skip
-
-
-def _children(case: Case, member: Member) -> list[Member]:
-    here = case.by_host.get(member.ref.host, ())
-    return [one for one in here if one.process.parent == member.ref.pid and one.role is not Role.HELPER]
-
-
-def _killed(child: Member) -> bool:
-    """Whether a signal ended it that its parent did not send to be rid of it."""
-    code = status(child) if child.dead else None
-    return code is not None and code & 0x7F not in (0, signal.SIGTERM, signal.SIGINT)
-
-
-def _polls(standing: Standing) -> bool:
-    """Whether it wakes now and then in the job's own code and gets no further."""
-    return (
-        standing.kind in (Wait.SLEEP, Wait.USER)
-        and bool(standing.ran)
-        and standing.wait.user >= 0
-        and not advances(standing)
-    )
 
 
 RULE = Rule(id="dead-child-polled-for", cls="child-dead", check=check, page=__doc__ or "", order=24)

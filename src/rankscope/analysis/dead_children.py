@@ -1,0 +1,44 @@
+"""Who asks again and again for what only its children could bring, all of which are dead."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterable
+
+from ..model.evidence.threads import Threads
+from ..model.process import Role
+from .case import Member
+from .frame_tables import Kind
+from .progress import advances
+from .standing import Standing
+
+
+def polled_for(standing: Standing, members: Iterable[Member]) -> tuple[Member, ...]:
+    """The children of a process that a signal ended, where all of them are dead and it polls; else none."""
+    me = standing.member
+    children = [one for one in members if one.process.parent == me.ref.pid and one.ref.host == me.ref.host
+                and one.role is not Role.HELPER]  # fmt: skip
+    killed = tuple(child for child in children if _killed(child))
+    return killed if killed and all(child.dead for child in children) and _polls(standing) else ()
+
+
+def often(standing: Standing) -> bool:
+    """Whether it woke more than once a second between the looks: who naps for longer may have nothing to do."""
+    first, last = standing.member.first(Threads), standing.member.latest(Threads)
+    tid = standing.kernel.tid if standing.kernel else 0
+    counts = [one.voluntary for look in (first, last) if look for one in look.threads if one.tid == tid]
+    passed = (last.uptime_s or 0.0) - (first.uptime_s or 0.0) if first and last else 0.0
+    return passed > 0 and len(counts) == 2 and (counts[1] - counts[0]) / passed > 1.0
+
+
+def _killed(child: Member) -> bool:
+    """Whether a signal ended it that its parent did not send to be rid of it."""
+    kernel = child.latest(Threads)
+    code = kernel.exit_status if kernel is not None and child.dead and not child.gone else None
+    return bool(code) and (code or 0) & 0x7F not in (0, signal.SIGTERM, signal.SIGINT)
+
+
+def _polls(standing: Standing) -> bool:
+    """Whether it wakes now and then in the job's own code and gets no further."""
+    inside = standing.kind in (Kind.SLEEP, Kind.USER) and standing.wait.user >= 0
+    return inside and bool(standing.ran) and not advances(standing)
