@@ -58,10 +58,14 @@ lock-file-left-behind | INFO (theano.gof.compilelock): Waiting for existing lock
 lock-file-left-behind | Blocking waiting for file lock on build directory
 storage-silent | kernel: sd 6:0:0:1: rejecting I/O to offline device
 storage-silent | kernel: nvme nvme2: I/O 832 QID 14 timeout, aborting
-shm-full | Unable to initialize shared memory key 'region_9' to requested size (67108864 bytes). Error: No space left on device
+shm-full | Unable to initialize shared memory key 'region_9' to requested size (67108864 bytes): No space left
 disk-full | Usage of EmptyDir volume "cache" exceeds the limit "50Gi".
 limit-reached | Error: system limit exceeded on number of pipes that can be open
 limit-reached | create session key: disk quota exceeded: unknown.
+limit-reached | fi_mr_regattr failed: -12 (Cannot allocate memory)
+lock-file-left-behind | IO error: While lock file: /x/LOCK: Resource temporarily unavailable
+stopped-from-outside | State:          FROZEN
+storage-silent | [<0>] balance_dirty_pages+0x3a1/0x910
 limit-reached | OSError: [Errno 105] No buffer space available
 limit-reached | FATAL:  sorry, too many clients already
 killed-for-memory | 4711.0       OUT_OF_ME+     0:125
