@@ -141,6 +141,19 @@ def feeds(sick: bool) -> Snapshot:
     return job(*ranks(Body(72, waits, rank=2, more=(pipe,))), child)
 
 
+@pytest.mark.parametrize("reader", [False, True])
+def test_a_queue_that_was_not_emptied_keeps_its_writer(reader: bool) -> None:
+    """As long as anybody has the pipe open it may be read."""
+    ends = Stack([Frame("_exit_function", f"{LIB}/multiprocessing/util.py", 360),
+                  Frame("_finalize_join", f"{LIB}/multiprocessing/queues.py", 200)])  # fmt: skip
+    feed = PythonThread(91, Stack([Frame("_feed", f"{LIB}/multiprocessing/queues.py", 260)]), "QueueFeederThread")
+    pipe = OpenFiles((OpenFile(5, "pipe:[11]", "r"), OpenFile(6, "pipe:[11]", "w")))
+    writer = Body(72, ends, rank=2, threads=(feed,), more=(Blocked((BlockedCall(91, "write", (6,)),)), pipe))
+    other = Body(73, WORKS, Role.OTHER, more=(OpenFiles((OpenFile(5, "pipe:[11]", "r"),)),))
+    found = said(job(*ranks(writer), *[other] * reader), "feeder-blocked")
+    assert (found is not None and set(found.ranks) == {2}) is not reader
+
+
 def polls_a_baton(sick: bool) -> Snapshot:
     waits = Stack([MAIN, Frame("wait", f"{LIB}/site-packages/torch/utils/file_baton.py", 50)])
     lock = LockFiles((LockFile("/cache/lock", 900.0, () if sick else (7,)),))

@@ -1,12 +1,14 @@
-"""A process cannot end because its queue's feeder thread is blocked in a full pipe that its parent does not read.
+"""A process cannot end because its queue's feeder thread is blocked in a full pipe that nobody reads.
 
 ## What it means
 `multiprocessing.Queue` writes through a background thread into a pipe of 64 KiB. A process that has put more than that joins
-this thread before it ends; a parent that joins the process before it has emptied the queue waits for ever.
+this thread before it ends; a parent that joins the process before it has emptied the queue waits for ever, and so does a process
+whose reader has had its fill and ended.
 
 ## How it is recognised
 A thread stands in the queue's `_feed` and is blocked writing to a pipe, and the process that holds the reading end waits for
-the end of that process (or of somebody who waits for it).
+the end of that process (or of somebody who waits for it). Or the process itself joins this thread, and no other process, of the
+job or beside it, has the pipe open.
 
 ## What to do
 Read everything from the queue before joining its writers; or send a marker as the last item and read until it comes.
@@ -22,11 +24,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..analysis.case import Case, Member
+from ..analysis.case import Case, Member, Root
+from ..analysis.ends import holds
 from ..analysis.frame_tables import Kind as Wait
+from ..analysis.identity import module_path_of
 from ..analysis.threads import ThreadView, views
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.files import OpenFiles
+from ..model.evidence.outsiders import Outsiders
 from ..model.process import ProcessRef
 from ..model.ranks import RankSet
 from . import Rule
@@ -43,9 +48,12 @@ def check(case: Case) -> Iterator[Finding]:
             if pipe is None or not case.stuck(still):
                 continue
             joiner = _joiner(case, member, pipe)
-            if joiner is None:
-                continue
             root = next((root for root in case.graph.roots if root.ref == member.ref), None)
+            if joiner is None:
+                if _joins_feeder(case, member) and _alone(case, member, pipe):
+                    yield _unread(member, view, pipe, root)
+                    break
+                continue
             rank = joiner.rank if joiner.rank is not None else member.rank
             yield Finding(
                 rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=Certainty.CERTAIN,
@@ -58,6 +66,34 @@ def check(case: Case) -> Iterator[Finding]:
                 next=("read the queue until it is empty before join()",),
             )  # fmt: skip
             break
+
+
+def _unread(member: Member, view: ThreadView, pipe: str, root: Root | None) -> Finding:
+    """Whoever read this queue is gone, and what is left in it keeps its writer."""
+    return Finding(
+        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=Certainty.LIKELY,
+        title=f"{who(member.process)} cannot end: its queue feeder is blocked in a full pipe that no other process has open",
+        ranks=RankSet([member.rank] if member.rank is not None else []), processes=(member.process,),
+        because=(Reason(f"{view.name} is blocked writing to {pipe}", "kernel", member.ref),
+                 Reason("its main thread waits for that thread", "python-stack", member.ref),
+                 *(waited_for(root) if root else ())),
+        next=("read the queue until it is empty, or queue.cancel_join_thread(), before its reader ends",),
+    )  # fmt: skip
+
+
+def _joins_feeder(case: Case, member: Member) -> bool:
+    """Whether the deciding thread waits for the end of a feeder (``Queue.join_thread``, also at exit)."""
+    standing = case.standings.get(member.ref)
+    names = {(module_path_of(one), one.function.rsplit(".", 1)[-1]) for one in (standing.own_stack if standing else ())}
+    return ("multiprocessing/queues.py", "_finalize_join") in names
+
+
+def _alone(case: Case, member: Member, pipe: str) -> bool:
+    """Whether nobody else could read: a queue leaves the reading end open in its writer as well."""
+    others = [one for one in case.by_host.get(member.ref.host, ()) if one is not member]
+    beside = member.latest(Outsiders)
+    ends = {f"pipe:[{one.inode}]" for one in beside.found} if beside else set()
+    return holds(member, pipe, "r") and pipe not in ends and not any(holds(one, pipe, "r") for one in others)
 
 
 def _full_pipe(member: Member, view: ThreadView) -> str | None:
