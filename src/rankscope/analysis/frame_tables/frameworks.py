@@ -144,6 +144,22 @@ jax/_src/array.py
     device: block_until_ready _value __array__
 jax/_src/api.py
     device: block_until_ready
+mxnet/ndarray/ndarray.py
+    device: wait_to_read waitall asnumpy asscalar
+cupy/cuda/stream.pyx
+    device: synchronize
+cupy/cuda/device.pyx
+    device: synchronize
+numba/cuda/cudadrv/driver.py
+    device: synchronize
+mindspore/common/tensor.py
+    device: asnumpy
+torch_mlu/mlu/__init__.py
+    device: synchronize
+colossalai/communication/collective.py
+    collective: @collectives
+apex/parallel/distributed.py
+    collective: flat_dist_call allreduce_params
 ray/_private/worker.py
     condition: get wait get_objects
     idle: main_loop

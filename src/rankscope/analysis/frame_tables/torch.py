@@ -20,7 +20,8 @@ torch/distributed/nn/functional.py
 torch/distributed/utils.py
     collective: _sync_module_states _sync_params_and_buffers _verify_param_shape_across_processes
 torch/nn/parallel/distributed.py
-    collective: _sync_buffers _sync_module_buffers _default_broadcast_coalesced _distributed_broadcast_coalesced
+    collective: _sync_params_and_buffers _sync_params _sync_buffers _sync_module_buffers _default_broadcast_coalesced
+        _distributed_broadcast_coalesced
         _pre_forward
 torch/nn/parallel/comm.py
     collective: broadcast broadcast_coalesced reduce_add reduce_add_coalesced gather scatter
