@@ -27,17 +27,23 @@ class Crossing:
 
     first: str
     second: str
+    sure: bool = True  # both are seen to wait
 
 
 def crossing(seen: Iterable[Seen]) -> Crossing | None:
     """The first pair of threads of one moment that wait in each other's parts, None where there is none."""
-    waiting = [(one.moment, one.thread.tid, _parts(one.stack)) for one in seen if _waits(one)]
-    for (when, who, mine), (then, other, theirs) in itertools.combinations(waiting, 2):
+    waiting = [(one.moment, one.thread.tid, _parts(one.stack), _asleep(one)) for one in seen if _waits(one)]
+    for (when, who, mine, sure), (then, other, theirs, too) in itertools.combinations(waiting, 2):
         if when != then or (who is not None and who == other) or not mine or not theirs or mine[0] == theirs[0]:
             continue
         if mine[0] in theirs[1:] and theirs[0] in mine[1:]:
-            return Crossing(mine[0], theirs[0])
+            return Crossing(mine[0], theirs[0], sure and too)
     return None
+
+
+def _asleep(one: Seen) -> bool:
+    """Whether somebody says that a thread does not run, or its frames do."""
+    return one.thread.active is False or kind_of(one.stack[-1]) in (Kind.LOCK, Kind.CONDITION) or one.native
 
 
 def _waits(one: Seen) -> bool:
@@ -47,7 +53,7 @@ def _waits(one: Seen) -> bool:
     leaf = one.stack[-1]
     if leaf.library is not None or not leaf.file or origin(leaf) is Origin.NATIVE:
         return any(kind_of(frame) is Kind.LOCK for frame in one.stack[-6:])
-    return one.thread.active is False and wait_of(one.stack).kind in _SHOWS_NO_WAIT
+    return one.thread.active is not True and wait_of(one.stack).kind in _SHOWS_NO_WAIT
 
 
 def _parts(stack: Stack) -> list[str]:

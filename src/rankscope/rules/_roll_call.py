@@ -38,9 +38,12 @@ _HALTED = re.compile(
 _MEASURES = re.compile(r"\b(?:loss|time|memory|mem|tps|speed|lr|CPU)\b|\d ?(?:%|(?:ms|s|GB|GiB|MiB)\b)", re.I)
 
 
+_CLOCK = re.compile(r"\d\d:\d\d\b")  # what is left of a time at the head of a line
+
+
 def _says_where(doing: Doing) -> bool:
     """Whether a sentence tells a place, not a measure, a row of a table or what is over."""
-    if OVER.search(doing.text):
+    if OVER.search(doing.text) or _CLOCK.match(doing.text):
         return False
     if doing.kind == "unknown":
         return (

@@ -57,7 +57,8 @@ _SIGNS = (
     Sign(r"^GIL: (?:9\d|100)(?:\.\d+)?%", "one thread keeps the GIL", POSSIBLE, anywhere=(HALTS,)),
     Sign(r"watchdog got stuck for \d+ ?seconds", "the watchdog thread itself stands still", POSSIBLE),
     Sign(r"pthread_mutex_lock[^\n]*\n[^\n]*(?:CachingAllocator|cuda\w+|cu[A-Z]\w+)", "a thread waits for a lock of the driver or allocator", POSSIBLE, anywhere=(_WANT,)),
-    Sign(rf"{_WANT}", "a thread waits for the GIL", POSSIBLE, also=(r"hang|stuck|deadlock|mutex",)),
+    Sign(rf"{_WANT} ?(?:->|→|<-|←|<|=>) ?\S|(?:->|→|<-|←|=>) ?\S*{_WANT}", "native code waits for the GIL inside another library", anywhere=(HALTS,)),
+    Sign(rf"{_WANT}", "a thread waits for the GIL", POSSIBLE, also=(r"hang|stuck|deadlock|mutex|freez",)),
 )  # fmt: skip
 
 RULE = text_rule(

@@ -32,10 +32,13 @@ _DATA_WAIT = (
 # Loaders of other frameworks: where their main process waits for its workers.
 _OTHER_LOADERS = (
     r"^(?:get|recv|__next__|next|_get_data|_next_data|_get_next_batch|_try_get_next_batch|_try_put_indices|_thread_loop|wait|_wait_queue|__iter__) \((?:[^\n]*/)?(?:keras/(?:src/)?(?:\w+/)*(?:data_utils|data_adapter|py_dataset_adapter|data_adapter_utils)|"
-    r"gluon/data/dataloader|paddle/\S*dataloader\w*|fluid/\S*dataloader\w*|mmengine/\S*loader\w*|torchdata/\S+|webdataset/\S+|streaming/base/\S+|litdata/\S+|ffcv/\S+|nvidia/dali/\S+|petastorm/\S+|grain/\S+|fairseq/data/\S+|torchtext/\S+|chainer/\S*iterator\w*|tensorpack/dataflow/\S+|dgl/dataloading/\S+)\.py"
+    r"gluon/data/dataloader|paddle/\S*dataloader\w*|fluid/\S*dataloader\w*|mmengine/\S*loader\w*|torchdata/\S+|webdataset/\S+|streaming/base/\S+|litdata/\S+|ffcv/\S+|nvidia/dali/\S+|petastorm/\S+|grain/\S+|fairseq/data/\S+|torchtext/\S+|chainer/\S*iterator\w*|tensorpack/dataflow/\S+|dgl/dataloading/\S+)\.py|^_next_internal \((?:[^\n]*/)?tensorflow/python/data/ops/iterator_ops\.py"
 )
-# A worker that waits for a thread which its parent kept: the reason is named elsewhere.
-_THREAD_OF_PARENT = r"^(?:sync|wrapper|_sync) \((?:[^\n]*/)?(?:fsspec/asyn|zarr/core/sync)\.py[^\n]*\n(?:[^\n]+\n){1,40}?_worker_loop \("
+# A worker that waits for a thread which its parent kept, or for a pool of threads that a fork left empty: the reason is named elsewhere.
+_THREAD_OF_PARENT = (
+    r"^(?:sync|wrapper|_sync) \((?:[^\n]*/)?(?:fsspec/asyn|zarr/core/sync)\.py[^\n]*\n(?:[^\n]+\n){1,40}?_worker_loop \("
+    r"|\A(?:[^\n]*\n)*?(?:collect|read_\w+|scan_\w+) \((?:[^\n]*/)?(?:polars|lance|pyarrow)/[^\n]*\n(?:[^\n]+\n){1,40}?_worker_loop \("
+)
 # Python calls a finalizer from no frame of its own only where it takes itself down.
 _AT_THE_END = r"^__del__ \([^\n]*\)\n\n"
 # The work is done: what stays then are the workers of a program that ends.

@@ -104,7 +104,7 @@ def _crossed(case: Case) -> Iterator[Hit]:
     for account in () if case.snapshot.live else accounts(case):
         if found := crossing(account.seen):
             says = f"one thread came from {found.second} and waits in {found.first}, another came the other way"
-            yield Hit(Sign("", says, LIKELY), account, "")
+            yield Hit(Sign("", says, LIKELY if found.sure else POSSIBLE), account, "")
             return
 
 

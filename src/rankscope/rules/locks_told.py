@@ -65,7 +65,13 @@ def check(case: Case) -> Iterator[Finding]:
     found = (
         []
         if case.snapshot.live
-        else [*_crossed(case), *_both_hold(case), *_both_orders(case), *_below_each_other(case)]
+        else [
+            *_crossed(case),
+            *_both_hold(case),
+            *_both_orders(case),
+            *_below_each_other(case),
+            *_named_as_holders(case),
+        ]
     )
     if found:
         yield finding(RULE, case, found, "a thread holds a lock that another wants, and waits for that other", _STEPS)
@@ -122,6 +128,36 @@ def _both_hold(case: Case) -> Iterator[Hit]:
     ]
     if len(found) > 1:
         yield Hit(Sign("", "two threads each hold a lock and wait for one"), found[0], "")
+
+
+_HOLDER = re.compile(
+    r"\bwait\w*\b[^\n]{0,60}\b(?:hold(?:er|ers|s)?|held by|owner|owned by)\W{1,3}(?P<who>[A-Za-z][\w.-]*)",
+    re.IGNORECASE,
+)
+
+
+def _named_as_holders(case: Case) -> Iterator[Hit]:
+    """Two logs that wait for a lock, each of which names the other as its holder."""
+    named = {
+        one.label: {_bare(found["who"]) for found in _HOLDER.finditer(one.said)}
+        for one in accounts(case)
+        if len(one.said) < _SHORT
+    }
+    for account in accounts(case):
+        for other in named:
+            mine = named.get(account.label, set())
+            if other != account.label and _about(other, mine) and _about(account.label, named[other]):
+                yield Hit(Sign("", f"{account.label} and {other} wait for locks of each other"), account, "")
+                return
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _about(label: str, names: set[str]) -> bool:
+    """Whether a label begins with one of some names."""
+    return any(len(name) > 2 and _bare(label).startswith(name) for name in names)
 
 
 def _passages(account: Account) -> list[str]:
