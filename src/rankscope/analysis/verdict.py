@@ -144,7 +144,7 @@ def _explains(reason: Finding, finding: Finding, explainable: set[str]) -> bool:
 # that compiled is a child, who asks a child that is gone stands there for that, and where the driver keeps the program out, a
 # rank does not come to the meeting.
 _WHY = {
-    ("child-dead", "oom-kill"), ("child-dead", "compile-worker"), ("rank-stuck-in-user-code", "child-dead"), ("rank-never-joined", "driver-not-ready"),
+    ("child-dead", "oom-kill"), ("child-dead", "compile-worker"), ("rank-never-joined", "driver-not-ready"),
     ("rank-stuck-in-user-code", "child-dead"),
 }  # fmt: skip
 # Who is kept back by a file, a limit or the system does not come to the meeting either.
