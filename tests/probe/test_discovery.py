@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
+import pytest
+
 from rankscope.model.process import Role
 from rankscope.probe.discover import Found, job_of, jobs
 from rankscope.probe.table import Seen, Table
@@ -71,6 +73,37 @@ def test_ranks_that_outlived_their_agent_are_one_job() -> None:
     (found,) = jobs(table(seen(1, 0, "init", executable="/sbin/init"), *orphans))
     assert found.job.root is None
     assert {number for _, number in roles(found).values()} == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize(("parent", "restarts", "is_rank"), [(1, "0", False), (100, "0", False), (100, "1", True)])
+def test_a_service_that_a_rank_left_behind_is_no_rank(parent: int, restarts: str, is_rank: bool) -> None:
+    """It has the rank's number, and no parent but the first process. A launcher that starts its ranks anew counts that."""
+    service = seen(300, parent, PYTHON, "service.py", environ=rank(2, TORCHELASTIC_RESTART_COUNT=restarts))
+    agent, *ranks = torchrun()
+    ranks = [
+        dataclasses.replace(one, environ={**(one.environ or {}), "TORCHELASTIC_RESTART_COUNT": "0"}) for one in ranks
+    ]
+    found = jobs(table(seen(1, 0, "init", executable="/sbin/init"), agent, *ranks, service))
+    assert len(found) == 1
+    assert (roles(found[0]).get(300) == (Role.RANK, 2)) is is_rank
+
+
+def test_a_script_may_start_ranks_by_environment_and_leave_a_service_of_one() -> None:
+    script = seen(100, 1, PYTHON, "start.py")
+    given = [{"RANK": str(n), "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "7"} for n in range(2)]
+    ranks = [seen(101 + n, 100, PYTHON, "train.py", environ=environ) for n, environ in enumerate(given)]
+    shell = seen(50, 1, "bash", executable="/bin/bash")
+    for parent in (1, 50):
+        whole = (shell, dataclasses.replace(script, parent=50), *ranks)
+        (found,) = jobs(table(*whole, seen(300, parent, PYTHON, "service.py", environ=given[1])))
+        assert roles(found) == {100: (Role.LAUNCHER, None), 101: (Role.RANK, 0), 102: (Role.RANK, 1)}
+
+
+def test_of_two_programs_that_a_shell_started_with_one_number_either_may_be_the_rank() -> None:
+    environ = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "node1", "MASTER_PORT": "7"}
+    programs = [seen(101 + n, 1, PYTHON, name, environ=environ) for n, name in enumerate(("board.py", "train.py"))]
+    (found,) = jobs(table(seen(1, 0, "bash", executable="/bin/bash"), *programs))
+    assert roles(found) == {101: (Role.RANK, 0), 102: (Role.RANK, 0)}
 
 
 def test_two_runs_side_by_side_are_two_jobs() -> None:

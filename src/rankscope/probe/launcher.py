@@ -58,18 +58,53 @@ def launchers() -> tuple[Launcher, ...]:
 def ranks_by_environ(
     table: Table, free: frozenset[int], place: Callable[[Mapping[str, str]], Place | None]
 ) -> dict[int, Place]:
-    """Processes whose environment names a rank that their parent's does not: a helper inherits its rank's variables."""
+    """Processes whose environment names a rank that their parent's does not: a helper inherits its rank's variables, and
+    keeps them when whoever started it has ended."""
+    named = {seen.pid: mine for seen in table.seen.values() if (mine := place(seen.environ or {})) is not None}
     found = {}
-    for pid in free:
-        seen = table.seen[pid]
-        mine = place(seen.environ or {})
+    for pid in free & named.keys():
+        seen, mine = table.seen[pid], named[pid]
         parent = table.seen.get(seen.parent)
-        if mine is None or not seen.python or seen.state in "ZX":
+        if not is_python_program(seen):
             continue
-        inherited = place(parent.environ or {}) if parent is not None and parent.python else None
-        if inherited is None or inherited.rank != mine.rank:
+        inherited = named.get(seen.parent) if parent is not None and parent.python else None
+        if (inherited is None or inherited.rank != mine.rank) and not _left_behind(table, named, seen):
             found[pid] = mine
     return found
+
+
+# What ranks of one job and one start of it have in common.
+_RUN = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "SLURM_JOB_ID", "SLURM_STEP_ID",
+        "PMIX_NAMESPACE")  # fmt: skip
+
+
+def _left_behind(table: Table, named: Mapping[int, Place], seen: Seen) -> bool:
+    """Whether an older process is this rank already, and this one has lost its parent: a service that the rank started through
+    a shell."""
+    if not any(_run(seen)):
+        return False
+    number = named[seen.pid].rank
+    firsts = (table.seen[pid] for pid, place in named.items() if place.rank == number)
+    return any(
+        is_python_program(first)
+        and (first.started, first.pid) < (seen.started, seen.pid)
+        and _run(first) == _run(seen)
+        and _adopted(table, seen, first)
+        for first in firsts
+    )
+
+
+def _adopted(table: Table, seen: Seen, first: Seen) -> bool:
+    """Whether its parent did not start it as a second process of this number: an orphan goes to process 1 or to whoever collects
+    orphans further up, and that may be a launcher itself, the first process of its container."""
+    if seen.parent != first.parent:
+        return seen.parent == 1 or any(one.pid == seen.parent for one in table.above(first.pid))
+    parent = table.seen.get(seen.parent)
+    return parent is not None and parent.python
+
+
+def _run(seen: Seen) -> tuple[str | None, ...]:
+    return tuple((seen.environ or {}).get(name) for name in _RUN)
 
 
 def torch_place(environ: Mapping[str, str]) -> Place | None:
