@@ -66,6 +66,7 @@ limit-reached | fi_mr_regattr failed: -12 (Cannot allocate memory)
 lock-file-left-behind | IO error: While lock file: /x/LOCK: Resource temporarily unavailable
 stopped-from-outside | State:          FROZEN
 storage-silent | [<0>] balance_dirty_pages+0x3a1/0x910
+storage-silent | WARN DFSInputStream: Failed to connect to /10.1.1.7:50010 for block, add to deadNodes and continue.
 limit-reached | OSError: [Errno 105] No buffer space available
 limit-reached | FATAL:  sorry, too many clients already
 killed-for-memory | 4711.0       OUT_OF_ME+     0:125

@@ -9,7 +9,7 @@ from .case import Case
 
 _NAMED = re.compile(
     r"\.(?:pyi?|ipynb|sh|bash|sbatch|slurm|ya?ml|toml|cfg|ini|conf|rst|c|cc|cpp|cxx|cu|cuh|h|hpp|rs|go|js|ts|patch|diff|env)$"
-    r"|(?:^|[/_])(?:README|CONTRIBUTING|CHANGELOG|CHANGES|FAQ|TROUBLESHOOTING|HOWTO|MANUAL)\b[^/]*$"
+    r"|(?:^|[/_])(?:README|CONTRIBUTING|CHANGELOG|CHANGES|FAQ|TROUBLESHOOTING|HOWTO|MANUAL)(?![A-Za-z0-9])[^/]*$"
     r"|(?:^|/)(?:requirements|constraints|environment|pyproject|Makefile|Dockerfile|setup)\b[^/]*$",
     re.IGNORECASE,
 )

@@ -64,6 +64,8 @@ _SIGNS = (
          r"^ *state: SUSPENDED\b|encountered an uncorrectable I/O failure and has been suspended|\bmd/raid\S*: Disk failure|\btask abort\b[^\n]*(?:scmd|sd )|\bblk_update_request: (?:I/O|critical \w+) error", "a disk does not answer", until=r"recovered|path is up|link up|remaining active paths: [1-9]|reinstated|queue resumed"),
     Sign(r"\bslow (?:request|operation): \w+ [^\n]*(?:timeout|timed out|cost: ?[1-9]\d+)|\bcannot (?:get|put|head) object\b[^\n]*(?:timeout|timed out)", "a file system on an object store waits for its store", until=_BACK),
     Sign(r"^[^\S\n]*\d+ +[\w.+-]+ +(?:-?\d+|rt) +-?\d+ +[\d.]+[kmgt]? +[\d.]+[kmgt]? +[\d.]+[kmgt]? +(?-i:D) +[\d.]+ +[\d.]+ +[\d:.]+ +(?:\S*/)?(?:python|pt_|ray|mpirun|java|\w*train)", "top shows a process of the job in uninterruptible sleep", unless=(_FROZEN, DRIVER)),
+    # HDFS.
+    Sign(r"\bDFS\w*\b[^\n]*(?:Failed to connect to|Slow (?:ReadProcessor|waitForAckedSeqno)|add to deadNodes|[Cc]ould not obtain block)|\bAll datanodes [^\n]*are bad\b|\bBlockMissingException\b|\bNameNode\b[^\n]*\bin safe mode\b", "a distributed file system does not answer"),
     Sign(r"\bUnable to attach or mount volumes\b|\b(?:Mount|Attach)Volume\.\w+ failed\b|\bFailedAttachVolume\b", "a volume of a pod is not mounted", until=r"\bStarted container\b|\bSuccessful(?:ly )?(?:Attach\w*|mounted)\b|\b[1-9]\d*/[1-9]\d* +Running\b"),
     Sign(r"^[^\S\n]*State:\s*(?-i:D) \(disk sleep\)", "a process is in uninterruptible sleep", unless=(_FROZEN, DRIVER)),
     Sign(r"\btask:\S+\s+state:D\b", "the kernel shows a task in uninterruptible sleep", unless=(_FROZEN, DRIVER)),
