@@ -17,10 +17,18 @@ ACQUIRES = Stack(
 STANDS = Stack([Frame("prepare", "/job/run.py", 20), Frame("Event.wait", "/usr/lib/python3.11/threading.py", 629)])
 
 
-def job(*stacks: Stack, holders: tuple[int, ...] = (), body: bool = False, world_size: int = 2) -> Snapshot:
-    """Ranks that stand in these stacks, of whom the first names a lock file; and a dead child of the same parent."""
+CACHE = "/data/cache.lock"
+
+
+def job(
+    *stacks: Stack, holders: tuple[int, ...] = (), second: str = "", body: bool = False, world_size: int = 2
+) -> Snapshot:
+    """Ranks that stand in these stacks, of whom the first names a lock file, and maybe the second one, which the first has
+    open; and a dead child of the same parent."""
     refs = [ProcessRef("n1", 70 + number, 1) for number in range(len(stacks))]
-    items = [Item(refs[0], LockFiles((LockFile("/data/cache.lock", 9.0, holders),)))]
+    items = [Item(refs[0], LockFiles((LockFile(CACHE, 9.0, holders),)))]
+    if second:
+        items.append(Item(refs[1], LockFiles((LockFile(second, 9.0, (70,)),))))
     for ref, stack in zip(refs, stacks, strict=True):
         items.append(Item(ref, Threads((KernelThread(ref.pid, "python", "S", still_s=99.0),))))
         items.append(Item(ref, PythonStacks((PythonThread(ref.pid, stack, "MainThread"),), engine="test")))
@@ -43,6 +51,13 @@ def test_a_lock_file_is_waited_for_from_who_has_it_open(
     """Not from another one that polls, which has it open only for a moment."""
     found = case_of(job(ACQUIRES, second, holders=holders)).graph.waits
     assert {(wait.waiter.pid, wait.target.pid) for wait in found if wait.target} == waits
+
+
+@pytest.mark.parametrize(("second", "circles"), [("/data/other.lock", 1), (CACHE, 0)])
+def test_two_who_poll_for_the_locks_of_each_other_wait_in_a_circle(second: str, circles: int) -> None:
+    """Two who ask for one lock do not."""
+    found = case_of(job(ACQUIRES, ACQUIRES, STANDS, holders=(71,), second=second, world_size=3)).graph
+    assert len(found.cycles) == circles
 
 
 @pytest.mark.parametrize(("world_size", "ranks"), [(2, [0, 1]), (3, [0, 1, 2])])

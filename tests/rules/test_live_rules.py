@@ -154,6 +154,20 @@ def test_a_queue_that_was_not_emptied_keeps_its_writer(reader: bool) -> None:
     assert (found is not None and set(found.ranks) == {2}) is not reader
 
 
+@pytest.mark.parametrize(("awaited_s", "told"), [(99.0, True), (3.0, False)])
+def test_a_circle_of_those_who_poll_is_as_old_as_the_wait_of_others_for_them(awaited_s: float, told: bool) -> None:
+    """Who polls wakes all the time, so that the kernel knows no age of it."""
+    asks = Stack([MAIN, Frame("BaseFileLock.acquire", f"{LIB}/site-packages/filelock/_api.py", 1037)])
+    pollers = [
+        Body(70 + at, asks, rank=at, still_s=0.01, wchan="hrtimer_nanosleep", cpu_s=0.01,
+             more=(LockFiles((LockFile(f"/data/{at}.lock", 9.0, (71 - at,)),)),))
+        for at in (0, 1)
+    ]  # fmt: skip
+    found = said(job(*pollers, Body(72, REDUCES, rank=2, still_s=awaited_s)), "wait-cycle")
+    assert (found is not None) is told
+    assert found is None or (found.cls, list(found.ranks)) == ("lock-order-deadlock", [])
+
+
 def polls_a_baton(sick: bool) -> Snapshot:
     waits = Stack([MAIN, Frame("wait", f"{LIB}/site-packages/torch/utils/file_baton.py", 50)])
     lock = LockFiles((LockFile("/cache/lock", 900.0, () if sick else (7,)),))

@@ -15,7 +15,7 @@ from ..progress import advances
 from ..scene import Scene
 from ..standing import Standing
 
-_POLLS = (Kind.FILE_LOCK, Kind.FILE_BATON)
+POLLS = (Kind.FILE_LOCK, Kind.FILE_BATON)
 
 
 def find(scene: Scene) -> Iterator[Wait]:
@@ -33,14 +33,21 @@ def find(scene: Scene) -> Iterator[Wait]:
 
 
 def _by_name(scene: Scene, standing: Standing) -> Iterator[Wait]:
-    """Who polls for a lock file that its stack names waits for the other processes of the job that have this file open."""
-    found = standing.member.latest(LockFiles) if standing.kind in _POLLS else None
+    """Who polls for a lock file that its stack names waits for the other processes of the job that have this file open, and do
+    not just ask for it as well."""
+    found = standing.member.latest(LockFiles) if standing.kind in POLLS else None
     for file in found.files if found else ():
         for pid in file.holders:
             holder = next((one for ref, one in scene.standings.items()
                            if (ref.host, ref.pid) == (standing.member.ref.host, pid)), None)  # fmt: skip
-            if holder is not None and holder is not standing and holder.kind not in _POLLS:
+            if holder is not None and holder is not standing and not _asks_for(holder, file.path):
                 yield Wait(standing.member.ref, holder.member.ref, f"the lock file {file.path}", standing.still_s)
+
+
+def _asks_for(standing: Standing, path: str) -> bool:
+    """Whether it polls for this lock file, or for one that nothing names: it opens it each time it asks."""
+    found = standing.member.latest(LockFiles)
+    return standing.kind in POLLS and (found is None or path in {file.path for file in found.files})
 
 
 def _polls(standing: Standing) -> bool:
