@@ -32,7 +32,7 @@ class Doing:
     account: Account | None = None
 
 
-_COLLECTIVE = r"(?:(?<!horovod)all[_-]?reduce(?!/horovod)\w*|all[_-]?gather\w*|all[_-]?to[_-]?all\w*|reduce[_-]?scatter\w*|broadcast(?!ed by subset)\w*|(?<!store[ _]based[ _])(?<![a-z])barrier(?! (?:stage|task ?set|tasks?|execution|RDD)\b)|bcast|all_?(?:sum|max|min)\b|psum|\bcollective|\b[\w.]{0,80}_gather\b|\b(?:gather|reduce|scatter)(?:_object)?\b(?! the\b)|wait_for_everyone)"
+_COLLECTIVE = r"(?:(?<!horovod)all[_-]?reduce(?!/horovod)\w*|all[_-]?gather\w*|all[_-]?to[_-]?all\w*|reduce[_-]?scatter\w*|broadcast(?!ed by subset|/)\w*|(?<!store[ _]based[ _])(?<![a-z])barrier(?! (?:stage|task ?set|tasks?|execution|RDD)\b)|bcast|all_?(?:sum|max|min)\b|psum|\bcollective|\b[\w.]{0,80}_gather\b|\b(?:gather|reduce|scatter)(?:_object)?\b(?! the\b)|wait_for_everyone)"
 # In order: the first pattern found in a sentence says what its subject does.
 _SENTENCES: tuple[tuple[str, str], ...] = (
     (
@@ -56,7 +56,10 @@ _SENTENCES: tuple[tuple[str, str], ...] = (
         r"(?:send/rec\w*|\b(?:batch_)?i?(?:send|recv)(?:_forward|_backward|_object_list)?\b|receive from|send to|point[- ]to[- ]point|(?<!via )\bp2p\b(?! (?:channels?|level|chunk))|ncclSend|ncclRecv)",
     ),
     (Kind.COLLECTIVE.value, _COLLECTIVE),
-    (Kind.RENDEZVOUS.value, r"(?:init_process_group|new_group|rendezvous|store[ _]based[ _]barrier|ncclCommInitRank(?![^\n]*\bCOMPLETE\b)|init_distributed)"),
+    (
+        Kind.RENDEZVOUS.value,
+        r"(?:init_process_group|new_group|rendezvous|store[ _]based[ _]barrier|ncclCommInitRank(?![^\n]*\bCOMPLETE\b)|init_distributed)",
+    ),
     (Kind.STORE.value, r"(?:store[.-]>?get|TCPStore|key[- ]value store)"),
     (
         Kind.DATA.value,
@@ -69,7 +72,10 @@ _SENTENCES: tuple[tuple[str, str], ...] = (
     (Kind.CHECKPOINT.value, r"(?:saving|save_checkpoint|torch\.save|uploading|writing (?:the )?checkpoint)"),
     (Kind.INPUT.value, r"(?:\bpdb\b|breakpoint|input\(|\(Pdb\)|ipdb)"),
     (Kind.EXIT.value, r"(?:destroy_process_group|atexit|at exit|shutting down|finaliz\w+)"),
-    ("done", r"\b(?:finished|(?<!last )(?<!last enqueued and )(?<!\d% )completed|done|already left|left the loop|100%)\b"),
+    (
+        "done",
+        r"\b(?:finished|(?<!last )(?<!last enqueued and )(?<!\d% )completed|done|already left|left the loop|100%)\b",
+    ),
     (Kind.LOCK.value, r"(?:\block\b|mutex|futex|acquire)"),
 )
 

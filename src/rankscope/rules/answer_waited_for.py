@@ -33,7 +33,7 @@ from ..model.diagnosis import Finding
 from ..model.evidence.stacks import Stack
 from ..model.process import Role
 from ..model.ranks import ranks_phrase
-from ._text import POSSIBLE, Sign, finding, hits, make_rule, members, simple
+from ._text import LIKELY, POSSIBLE, Sign, finding, hits, make_rule, members, simple
 
 _STEPS = (
     "ss -tnp | grep pid=PID   # whom it talks to",
@@ -61,6 +61,10 @@ _SIGNS = (
     Sign(r"\b(?:no (?:more )?(?:bytes|data|packets|traffic)|zero bytes|nothing (?:arrives|comes|is received)|0 bytes|do(?:es)? not grow|stops? growing)\b", "connections stand, and nothing comes through them", POSSIBLE, anywhere=(_REMOTE, r"\bESTAB\w*|connections?\b|socket"), unless=(r"all_?reduce|NCCL|gloo",), prose=True),
     Sign(r"\b(?:download|upload|fetch|snapshot_download|hf_hub_download|from_pretrained|load_dataset|s3|api call)\w*\b[^\n]{0,60}\b(?:hangs?|hung|stuck|stalls?|stalled|never (?:finish\w*|returns?|ends?|completes?)|freezes?|blocks?|for ?ever)\b|\b(?:hangs?|hung|stuck|stalls?|stalled|freezes?|blocks?)\b[^\n]{0,40}\b(?:download|upload|fetch|snapshot_download|hf_hub_download|from_pretrained)\w*\b", "a transfer from outside does not end", POSSIBLE, unless=(r"all_?reduce|Watchdog|num_workers",), prose=True),
 )  # fmt: skip
+# Somebody took many stacks, and all of them read from a connection.
+_SAME = (
+    Sign(r"\b(?:all|each|every|always)\b[^\n]{0,40}\b(?:ends?|stands?|stops?|is|are)\b[^\n]{0,12}\b(?:same|one)\b[^\n]{0,24}\b(?:read|recv|socket|SSL|TLS|connection)\w*|\b(?:reads?|reading|recv\w*) (?:on|from|of|in) an? (?:SSL|TLS|TCP|HTTPS?)[- ]?(?:socket|connection)\b", "all looks end in the read of a connection", prose=True),
+)  # fmt: skip
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -80,7 +84,7 @@ def check(case: Case) -> Iterator[Finding]:
         yield simple(
             RULE,
             title,
-            POSSIBLE,
+            LIKELY if any(True for _ in hits(case, _SAME)) else POSSIBLE,
             [written(stack).split("\n")[0]],
             _STEPS,
             account.ranks,

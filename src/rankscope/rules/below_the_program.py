@@ -5,7 +5,7 @@ The program is in order: all ranks stand in the same collective. What does not w
 
 ## How it is recognised
 Equal stacks on all ranks in one collective (or equal time-outs with the same sequence number, operation and size from every rank), and nobody elsewhere.
-The library's own benchmark (`all_reduce_perf`) that prints its head and no row.
+A container that denies a system call by which processes share buffers; a launch that does not return. The library's own benchmark (`all_reduce_perf`) that prints its head and no row.
 
 ## What to do
 Ask below: `ncclras`, `NCCL_DEBUG=INFO`, counters of the cards, `dmesg`, native stacks of one rank. Then halve: one node, two nodes, `NCCL_P2P_DISABLE=1`,
@@ -28,11 +28,19 @@ from ..model.diagnosis import Finding
 from ._text import HALTS, LIKELY, POSSIBLE, Sign, events, finding, halted, hits, make_rule, simple
 from .calls_counted import in_several_groups
 
+_TITLE = "every rank stands in the same call, and what is wrong lies below it"
 _STEPS = (
     "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET torchrun …",
     "all_reduce_perf -b 8 -e 1G -f 2   # on the same hosts",
     "ncclras   # NCCL 2.24 and later",
 )
+# What tells by itself that something does not go on.
+_TOLD = (
+    # A container's filter of system calls: processes of one host cannot hand each other the handles of their buffers.
+    Sign(r"\bpidfd\b[^\n]{0,24}\b(?:not supported|not permitted|unsupported|denied|failed)\b|\b(?:pidfd_(?:open|getfd)|process_vm_(?:readv|writev))\b[^\n]{0,60}(?:Operation not permitted|\bEPERM\b|Function not implemented|\bENOSYS\b|Permission denied|= -1)", "the container denies a system call with which processes of one host give each other their buffers", anywhere=(HALTS + r"|for ever",)),
+    Sign(r"\b(?:cu|cuda|hip)(?:\w*Launch\w*)\b[^\n]{0,20}\b(?:never|does(?:n't| not)|do(?:n't| not)|did(?:n't| not)|no longer) (?:return|come back|end)\w*", "a launch does not return: the queue of the device is full behind a call that does not end", anywhere=(r"all_?reduce|all_?gather|reduce_?scatter|NCCL|collective",), unless=(r"CUDA_LAUNCH_BLOCKING",), prose=True),
+    Sign(r"(?:\B--?np?\b|\bnproc\w*|\bworld[_ -]size|\bone (?:process|rank|GPU|worker)|\ba single (?:process|rank|GPU|worker))[ =]*1?\b[^\n]{0,16}\b(?:trains|works|runs|passes|is fine)\b[^\n]{0,24}\b(?:every|any|all|each|with)\b (?:\w+ )?(?:larger|higher|other|bigger|more|greater)\b[^\n]{0,24}\b(?:stops?|hangs?|stands?|stalls?|blocks?|freez\w+|nothing)\b", "one process gets on, several do not", POSSIBLE, prose=True),
+)  # fmt: skip
 _SIGNS = (
     # nccl-tests and its like: what all ranks do is the library's own benchmark, and no line of its table came.
     Sign(r"^#\s+\(B\)\s+\(elements\)[^\n]*(?!\n[^\n]*\n?\s*\d+\s+\d+\s+(?:float|half|bfloat16|int\d|uint\d|double|fp8)\w*)", "the library's own benchmark prints no line of its table", anywhere=(HALTS,), unless=(r"^\s*\d+\s+\d+\s+(?:float|half|bfloat16|int\d|uint\d|double)\w*\s", r"Avg bus bandwidth")),
@@ -44,7 +52,11 @@ _SIGNS = (
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live:
         return  # who stands where is known there, and other rules ask the graph
-    if not halted(case) or in_several_groups(case):
+    if in_several_groups(case):
+        return
+    if not halted(case):
+        if told := list(hits(case, _TOLD)):
+            yield finding(RULE, case, told, _TITLE, _STEPS)
         return
     together = standing_together(case)
     if together:
@@ -67,9 +79,9 @@ def check(case: Case) -> Iterator[Finding]:
             _STEPS,
         )
         return
-    signs = list(hits(case, _SIGNS))
+    signs = list(hits(case, (*_TOLD, *_SIGNS)))
     if signs:
-        yield finding(RULE, case, signs, "every rank stands in the same call", _STEPS)
+        yield finding(RULE, case, signs, _TITLE, _STEPS)
 
 
 def standing_together(case: Case) -> list[Doing]:

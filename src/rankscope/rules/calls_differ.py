@@ -7,7 +7,7 @@ The ranks meet in one call and bring different things. NCCL then waits for ever 
 `Detected mismatch between collectives` or `inconsistent collective` with two fingerprints; gloo's `op.preamble.length <= op.nbytes. A vs B`; time-outs at one
 sequence number with different operations or sizes; `message truncated`, `Mismatched collective detected`; recorders that differ at one number; two ranks that print
 other shapes, block sizes or numbers of parameters; one `opCount` with different counts in NCCL's log; different types or roots.
-The same frames on two ranks with another count, root or tag; it works with `gc.disable()` where an object's end is a call of all ranks.
+All wait in an exchange of what a compiler has tuned. The same frames on two ranks with another count, root or tag; it works with `gc.disable()` where an object's end is a call of all ranks.
 
 ## What to do
 `TORCH_DISTRIBUTED_DEBUG=DETAIL` names both sides. Find what makes the sequence of calls depend on local data: a modality that a batch lacks, dropped samples,
@@ -48,6 +48,8 @@ _SIGNS = (
     Sign(r"\b(?:same|identical|equal)\b[^\n]{0,120}\bbut\b[^\n]{0,60}\b\w*(?:count|size|numel|len|length|shape|type|root|src|tag)\b ?(?:=|is|of) ?\d", "two ranks stand in one call with different arguments", anywhere=(_EXCHANGE,), prose=True),
     # Objects whose end is a call of all ranks (communicators, PETSc's) and which each rank's collector frees when it likes.
     Sign(cured_by(r"\bgc\.(?:disable|freeze)\(\)|\bgc\.disable\b"), "it works when the collector does not run: objects whose end is a call of all ranks are freed by each at another moment", anywhere=(_EXCHANGE,), unless=(r"\b(?:mutex|[Rr]?[Ll]ock(?:ed)?|GIL)\b|\bslow(?:er)?\b",), prose=True),
+    # XLA's processes share what they have tuned under keys that are made from the program (xla/service/gpu/autotuning).
+    Sign(r"\b(?:\w*Autotun\w*|\w*ConfigAssigner)::", "all wait for what another has tuned, under keys made from the program: each compiles another program", also=(r"\b(?:Blocking)?(?:KeyValue(?:Try)?Get|GetKeyValue)\b",), anywhere=(r"\b(?:all|every|each|both)\b",)),
     Sign(r"arguments for collective communication are inconsistent between ranks|CMD information \w+ check fail", "the library compares what the ranks call, and it differs"),
     Sign(r"GLOBAL:COLLECTIVE:\w*(?:MISMATCH|INVALID_PARAMETER)|\bCollective Checking: [^\n]*Inconsistent", "a checker of MPI's calls says that they differ"),
     Sign(r"\b(?:COLLECTIVE_TYPE|SIZE_OR_SYNTAX|COLLECTIVE_DTYPE)_MISMATCH\b|Input/output mismatch in the collective|\bCollective (?:type|dtype) mismatch", "the analysis of the recorders says that calls differ"),

@@ -8,7 +8,7 @@ are joined, a tracker that uploads. One of them waits for a peer that is already
 Stacks in `Py_FinalizeEx`, `atexit`, `threading._shutdown`, `_python_exit`, `multiprocessing.util._exit_function`, `ncclCommAbort`, `ncclCommDestroy` or
 `destroy_process_group`; the log's last words are that the run finished. Some ranks have ended, others have not.
 A finalizer (`__del__`) at the root of a stack, which only a dying interpreter calls; a Java machine in `Threads::destroy_vm`.
-A shell's trace (`set -x`) that has passed `exit` and ends in a wait; ranks that disconnect from each other (UCX) while MPI is finalized.
+The last words of a test runner (GoogleTest's tear-down of the environment, `[  PASSED  ]`). A shell's trace (`set -x`) that has passed `exit` and ends in a wait; ranks that disconnect from each other (UCX) while MPI is finalized.
 `'NoneType' object is not callable` in a listener's or pool's thread, `sys.meta_path is None`: it still runs while the interpreter ends.
 
 ## What to do
@@ -33,7 +33,7 @@ from ..analysis.frame_tables import Kind as Wait
 from ..analysis.frames import has
 from ..model.diagnosis import Finding
 from ._outcomes import BAD, cured_by
-from ._text import POSSIBLE, Sign, finding, hits, make_rule
+from ._text import HALTS, POSSIBLE, Sign, finding, hits, make_rule
 
 _END = (
     r"(?:Py_FinalizeEx|Py_Finalize\b|Py_Exit|__run_exit_handlers|_dl_fini|__cxa_finalize|atexit_\w+|_run_exitfuncs|finalize_modules|"
@@ -66,6 +66,9 @@ _SIGNS = (
     Sign(r"^\S+ +Z[sN<+]*l[+]? |^\s*\d+ Z[sN<+]*l[+]? ", "the main thread of a process has ended, and others of its threads have not", unless=(r"Watchdog caught|out of memory",)),
     # Runners of CI jobs: what is left when a step is given up.
     Sign(r"Terminate orphan process: pid|##\[error\]The operation was canceled|(?:exceeded|reached) (?:the )?(?:maximum execution time|timeout of)|\bNo output has been received in the last\b|Job's log exceeded|execution took longer than", "the tests had passed, and their runner gave the job up", also=(r"={3,} (?:\d+ \w+,? ?)*\d+ passed\b[^\n]*={3,}|^OK(?: \(\w+=\d+\))?$|^\d+ passed\b|100% tests passed|\btest result: ok\b",), unless=(r"\b[1-9]\d* (?:failed|errors?)\b",)),
+    # The last words of GoogleTest before it tells how it went, and of Catch2, doctest, unittest, CTest and cargo when all is well.
+    Sign(r"^(?:\[-{10}\] )?Global test environment tear-?down", "the tests are over, and what they set up is taken down", anywhere=(HALTS,), unless=(r"^\[={10}\] \d+ tests? from [^\n]* ran\b",)),
+    Sign(r"^\[  PASSED  \] \d+ tests?\b|^All tests passed \(|^\[doctest\] Status: SUCCESS|^100% tests passed|^test result: ok\.|^Ran \d+ tests? in [\d.]+s\s+OK\b", "all tests have passed", anywhere=(_LASTS,), unless=(r"Watchdog caught|out of memory",), passing=True),
     # UCX takes its connections down while MPI is finalized, and needs its peers for it.
     Sign(r"\bcommon_ucx\.c:\d+ +waiting for \d+ disconnect requests|\b(?:opal|mca)_common_ucx_(?:del_procs\w*|wait_all_requests|mca_pmix_fence\w*)", "ranks wait for each other while they take their connections down", anywhere=(r"\bdel_procs\w*|\bdisconnecting from rank\b",), unless=(_FINALIZED,)),
     Sign(r"\b(?:remaining|left-?over|surviving|lingering) (?:non-daemon )?threads?\b(?! (?:pool|count|limit))|\bthreads? (?:is|are|was|were) left (?:over|behind|alive|waiting)\b", "threads are left when the program is over", POSSIBLE, unless=(r"Watchdog caught|out of memory|\bfork(?:ed|s|ing)?\b",), prose=True),

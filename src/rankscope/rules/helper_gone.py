@@ -7,7 +7,7 @@ never finishes the task it had; a manager or server process that died leaves its
 ## How it is recognised
 The parent waits in `join`, `recv`, `get` of a pool's result or `waitpid`; the child is a zombie (`<defunct>`), has ended by a signal, or no longer exists.
 The system tells of its core (`systemd-coredump`, abrt, apport, audit); a container of the pod is `Terminated` while another runs; the workers of a
-pool fail in `initializer(*initargs)` again and again; a supervisor killed a worker that took too long.
+pool fail in `initializer(*initargs)` again and again; `Process SpawnProcess-2:` and a traceback; a supervisor killed a worker that took too long.
 
 ## What to do
 Find why it died: `dmesg -T | grep -i -e segfault -e oom`, its own log, the exit code (`-11` crash, `-9` killed). Use
@@ -47,6 +47,8 @@ _SIGNS = (
     Sign(r"\bno (?:such )?process (?:with|of|for|has) (?:this|that|its|the)\b|\bpid \d+\b[^\n]{0,30}(?:does not|no longer|doesn't) exist|No such process", "a process is not there any more", anywhere=(_STILL_WAITS,), prose=True),
     Sign(r"\w[\w.-]*\[\d+\]: segfault at |traps: \S+\[\d+\] (?:trap|general protection)|general protection fault", "the kernel tells of a crash of a helper", anywhere=(_STILL_WAITS,)),
     Sign(r"^(?:\[\w+/[\w-]+\] )?process exiting with exitcode (?!0\b)-?\d+", "a worker of a pool ended in the middle of its work", anywhere=(r"^(?:get|wait|map|starmap|next|join|result) \((?:[^\n]*/)?(?:multiprocess(?:ing)?/pool|billiard/pool|threading|concurrent/futures/_base)\.py",)),
+    # multiprocessing.Process prints its name and a traceback when its target raises; whoever waits for it is told nothing.
+    Sign(r"(?:^|[\])|:>] +)Process (?:Spawn|Fork|ForkServer)?(?:Process|PoolWorker)-\d+(?::\d+)*: *\n(?:[^\n]*\n)?[^\n]*Traceback \(most recent", "a helper process of multiprocessing ended with an exception", anywhere=(BAD,), unless=(r"KeyboardInterrupt|Watchdog caught|out of memory|OutOfMemory|No space left|EngineCore|Engine (?:core|process) |Cannot re-initialize CUDA|Address already in use|DistBackendError|CUDA error",)),
     Sign(r"\bReceived sigquit from a child process\b|\bIt usually means the child failed\b", "a server says that a child of it failed"),
     Sign(r"^Signal (?:4|6|7|8|11) caught\.?$", "a simulator says that it crashes (Unreal Engine)", anywhere=(r"^\w+ \([^()\n]+\.py:\d+\)$|" + BAD,)),
     # Who collects cores tells of them: systemd-coredump(8), abrt, apport, the kernel's audit (ANOM_ABEND), macOS.

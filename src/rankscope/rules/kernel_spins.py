@@ -6,7 +6,7 @@ communicator at once, ranks launched different grids, or blocks that wait for ea
 
 ## How it is recognised
 cuda-gdb or a GPU core shows threads in a polling load (`ld.volatile`, `ld_acquire`, `wait_flag`, `spin`, `multi_gpu_barrier`); all ranks are at 100 % GPU in the
-same kernel, all of them arrived; a library's kernel prints that a signal or counter did not come; it goes away with another backend or with the custom kernel off.
+same kernel, all of them arrived; only part of a kernel's blocks run; a library's kernel prints that a signal or counter did not come; it goes away with another backend or with the custom kernel off.
 A device at 100 % under a kernel that somebody wrote (persistent, TMA, cuda-gdb) and no output; `__syncthreads()` below a condition on `threadIdx`.
 
 ## What to do
@@ -39,10 +39,14 @@ _SIGNS = (
     Sign(r"\bif\b[^\n]*\b(?:threadIdx|tid|lane(?:_?id)?|warp_?id|laneid)\b[^\n]*\{[^\n}]*(?:\n[^\n}]*){0,8}?\b(?:__syncthreads(?:_\w+)?|__syncwarp|barrier\.sync|bar\.sync|s_barrier|cg::this_thread_block\(\)\.sync)\b", "a barrier of a block's threads stands where only some of them come", anywhere=(rf"{HALTS}|never",)),
     Sign(r"\b(?:kernel )?launch(?:es|ed)?\b[^\n]{0,16}\bnever (?:completes?|ends?|returns?|finish\w*)\b", "a kernel never ends", unless=(_SEVERAL,), prose=True),
     Sign(r"two (?:cuda )?streams[^\n]{0,60}(?:same|one) (?:communicator|comm\b|buffer)|(?:different|unequal|mismatch\w*) (?:grid|block|launch)(?: size| config\w*|s)?", "the kernel's ranks do not fit each other", prose=True),
-    Sign(r"HW Exception by GPU[^\n]*GPU Hang|\bGPU Hang\b|DeepEP[^\n]*time-?out|(?:dispatch|combine)[^\n]{0,40}(?:receivers?|NVL|RDMA)[^\n]{0,40}time-?out|timeout check failed[^\n]*(?:kernel|barrier)|nvshmem\w*wait_until|nvshmemi?_\w*(?:spin|poll)", "a kernel waited too long for a flag"),
+    Sign(r"HW Exception by GPU[^\n]*GPU Hang|\bGPU Hang\b|(?:dispatch|combine)[^\n]{0,40}(?:receivers?|NVL|RDMA)[^\n]{0,40}time-?out|timeout check failed[^\n]*(?:kernel|barrier)|nvshmem\w*wait_until|nvshmemi?_\w*(?:spin|poll)", "a kernel waited too long for a flag"),
+    # DeepEP's own limit is shorter than what a peer may take to compile its kernels.
+    Sign(r"DeepEP[^\n]*time-?out", "a kernel waited too long for a flag", unless=(r"\b(?:still|while|whereas|is|are) (?:busy )?(?:compil|warming|captur|load|prepar|build|autotun)\w*",)),
     Sign(r"\b(?:spin\w*|stuck|loop\w*|hang\w*|wait\w*) in (?:nvshmem|rocshmem|ishmem)\w*|\bTimedout job\b|\bguc_id=\d+[^\n]*(?:timed? ?out|hang)|\bGPU HANG: ecode|\bEngine reset: engine_class|\bring \S+ timeout, signaled seq|(?:error|ret|code)(?: is)?\W{0,4}5070(?:14|17|34)\b|\b(?:aicore|aicpu|vector core) time-?out", "the driver or a library waited in vain for a kernel"),
     Sign(r"\b(?:nsys|nsight|profiler?|trace|rocprof\w*)\b[^\n]{0,30}\bkernel\b[^\n]{0,40}\b(?:runs?|lasts?|takes?|is running)\b[^\n]{0,20}\b(?:minutes|hours|\d{3,} ?s\b|for ?ever)|\bnever changes its (?:PC|program counter)\b|\b(?:PC|program counter)\b[^\n]{0,16}\b(?:never|does not) (?:change|move)", "a kernel never ends", prose=True),
     Sign(r"\b(?:attention|gemm|softmax|layer ?norm|conv\w*|kernel|top-?k|sort|scan|dispatch|combine)\b[^\n]{0,30}\bnever (?:finish|end|return|complete)\w*\b[^\n]{0,20}\b(?:for|with|when|at|if)\b[^\n]{0,30}\b(?:head|dim|shape|batch|seq\w*|size|length|dtype|block|expert|token)", "a kernel never ends for one shape", POSSIBLE, prose=True),
+    Sign(r"\bonly (?:\d+|one|some|half|part) of (?:the |its |all )*(?:\d+ )?(?:workers?|schedulers?|blocks?|CTAs?|thread ?blocks?|clusters?|warps?|SMs?|programs?)\b[^\n]{0,24}\b(?:have |has |had |were |was |are |is |ever )*(?:start|launch|resident|schedul|run|begun|arriv|came)\w*", "not all blocks of a kernel run, and those that do wait for the others", anywhere=(_WRITTEN,), unless=(r"init_process_group|rendezvous|Watchdog caught",), prose=True),
+    Sign(r"\b(?:device|kernel|GPU)s?\b (?:itself )?(?:prints?|printed|reports?|reported|says|tells)\b[^\n]{0,40}\b(?:time-?out|flag|signal|barrier|counter)\b|\b(?:host|CPU(?: side)?|driver)\b (?:spins?|polls?|busy-?waits?|loops?) (?:on|for|in)\b[^\n]{0,40}\b\w*(?:counter|flag|signal|recv|notify)\w*", "a kernel, or the host for it, polls a flag or counter that does not come", prose=True),
     Sign(r"\bgrid\b[^\n]{0,30}\b(?:larger|bigger|more)\b[^\n]{0,30}\b(?:SMs?|resident|fit|multiprocessors?)\b|\b(?:blocks?|CTAs?)\b[^\n]{0,30}\b(?:not|cannot) (?:all )?(?:be )?(?:fit|resident|co-?resident|scheduled)", "blocks wait for others that do not fit on the device", prose=True),
     Sign(r"\b(?:disabl\w+|without|turning off|no)\b[^\n]{0,14}custom[- _]all[- _]?reduce|--?-?disable[-_]custom[-_]all[-_]reduce|\bdisable_custom_all_reduce\b", "it works without the custom kernel", cures=True),
     Sign(r"the launch timed out and was terminated|CUDA_ERROR_LAUNCH_TIMEOUT", "the driver ended a kernel that ran too long"),

@@ -70,6 +70,8 @@ _SIGNS = (
     Sign(r"\b(?:callbacks?|handlers?|events?|listeners?|hooks?|observers?|dispatch\w*|(?<!kill )signals?|user code)\b[^\n]{0,60}\b(?:inside|under|within|while (?:holding|inside|it holds)|holding|with)\b[^\n]{0,30}[\"'`]?(?:async )?(?:with )?\b[\w.]*_?(?<!un)lock\b", "what is called back runs inside a lock that it takes too", anywhere=(r"\bnever\b|hang|deadlock|stuck|block",), unless=(r"\bGIL\b|\bfork(?:ed|s)?\b|file ?lock|\.lock\b",), prose=True),
     # How CPython writes a lock that is taken (Modules/_threadmodule.c): by the number of the thread that owns it.
     Sign(r"\bident\w*\W{1,2}(\d{6,})\b[\s\S]{0,400}?\bowner=(?!\1\b)(\d{6,}) count=[\s\S]{0,2000}?\bident\w*\W{1,2}\2\b[\s\S]{0,400}?\bowner=\1 count=", "each of two threads wants a lock that the other owns"),
+    # userfaultfd(2): who unmaps or faults sleeps until the reader of the descriptor has taken the event.
+    Sign(r"\b(?:userfaultfd_(?:event_wait_completion|unmap_complete)|dup_userfaultfd_complete|handle_userfault)\b", "the kernel holds a thread until the reader of its userfaultfd has taken note, and that reader waits for a lock", anywhere=(r"\bfutex_wait\w*|lll_lock_wait|pthread_mutex_lock",)),
     # POSIX: the wait would close a circle (fcntl(2), pthread_mutex_lock(3), std::errc::resource_deadlock_would_occur).
     Sign(r"\bResource deadlock (?:avoided|would occur)\b|\bEDEADLK\b", "the system says that a wait for a lock would close a circle"),
     Sign(r"Found one Java-level deadlock|waiting to lock monitor [^\n]*\n[^\n]*which is held by", "the Java machine found threads that wait for each other"),

@@ -39,7 +39,7 @@ _STARTED = r"\b(?:_store_based_barrier|init_process_group|_create_c10d_store|_re
 _SIGNS = (
     Sign(r"RendezvousConnectionError|connection to the C10d store has failed", "the rendezvous was not reached", unless=(_FAILED_FIRST, _JOINED, r"\betcd", r"keep-alive heartbeat|failed to shut ?down the rendezvous|num_nodes_waiting")),
     Sign(r"client socket has timed out after \d+ ?m?s? while trying to connect|TCPStore\([^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*(?:connect\(\) timed out|Connection refused|timed out|failed to connect)|(?:DistNetworkError|DistStoreError|TimeoutError|RuntimeError)[^\n]*(?:failed to connect to(?! the MPS)|while trying to connect to|connect\(\) timed out)",
-         "the store was not reached", unless=(_FAILED_FIRST, _JOINED)),
+         "the store was not reached", unless=(_FAILED_FIRST, _JOINED, r"Listen(?:Overflows|Drops)\s+[1-9]\d\d|SYN flooding")),
     Sign(r"\bgai error\b|getaddrinfo(?:\(\))?(?: failed|:)|Name or service not known|Temporary failure in name resolution|No address associated with hostname|nodename nor servname|[Cc]ould not resolve host|UnknownHost",
          "the name of a host is not known here", anywhere=(_MEETING,), unless=(_JOINED,), passing=True),
     Sign(r"client socket (?:on )?\[?([\w-]+)[\w.-]*\]?:\d+ has failed to connect to \[?\1[\w.-]*\]?:\d+[^\n]*(?:111|refused)", "the host that all others look for does not know that it is the one: nothing listens at its own name", unless=(_FAILED_FIRST, _JOINED)),
@@ -59,6 +59,8 @@ _SIGNS = (
     Sign(r"\b(?:master|MASTER|rendezvous|coordinator)[-_ ](?:port|PORT|addr\w*|ADDR|endpoint)\b[^\n]{0,20}\b(?:differs?|different|not the same|unequal|mismatch\w*|not equal)\b", "ranks look for each other at different places", prose=True),
     Sign(r"\b(?:hostname|name|host)\b[^\n]{0,40}\b(?:cannot|can't|could not|is not|not) (?:be )?(?:resolv\w+|known|found)\b[^\n]{0,12}\b(?:from|on|by|at|in)\b[^\n]{0,16}\b(?:node|host|workers?|others?|rank|machine|pods?)\b", "the name of a host is not known here", prose=True),
     Sign(r"\bconnect\(\d+, [^\n]*htons\((?:29\d{3}|23456|2379|6379|8476)\)[^\n]*ECONNREFUSED", "nothing listens at the meeting point", unless=(_FAILED_FIRST, _JOINED)),
+    # An address of an earlier attempt is handed out, while the one who serves listens elsewhere.
+    Sign(r"\b(?:process|rank|node|worker|task|host) ?0\b[^\n]{0,60}\b(?:listens?|listening|serves|serving|bound)\b[^\n]{0,20}?(?:\bport |:)(\d{4,5})\b[\s\S]{0,400}?\b(?:coordinator|master|rendezvous|store|tracker|head)\b[^\n]{0,60}?(?:\bport |:)(?!\1\b)\d{4,5}\b", "the others are given another port than the one at which rank 0 listens", anywhere=(r"\binitialize\b|init_process_group|rendezvous|\binit\b", ), unless=(_FAILED_FIRST, _JOINED)),
     Sign(r"environment variable (?:MASTER_ADDR|MASTER_PORT|RANK|WORLD_SIZE) expected, but not set", "nobody said where to meet"),
     Sign(r"[Uu]nable to connect to (?:the )?(?:coordinator|coordination service|head|rendezvous|master)\b", "the coordinator was not reached", unless=(_FAILED_FIRST,)),
     Sign(r"client socket has failed to connect to|\[c10d\][^\n]*(?:errno: 1(?:01|10|11|13)\b|Connection refused|timed out)", "a rank tries in vain to reach the store", POSSIBLE, passing=True),

@@ -48,6 +48,11 @@ _LOGGED_WORK = (
     r"Running tokenizer on|Tokenizing|Grouping texts|Extracting|Packing|Filter \(num_proc|Map \(num_proc|building (?:train|validation|test|index|sample|doc|shuffle)[^\n]*(?:dataset|idx|index|mapping)|> elapsed time to build|"
     r"Merging (?:lora|adapter|weights)|converting (?:checkpoint|weights)|Quantizing|calibrat\w+ (?:data|samples)|warm(?:ing)?[ -]?up (?:the )?(?:model|engine|kernels)|DeepGEMM (?:warmup|JIT)"
 )
+# What libraries say at the beginning of work of one process over all data: faiss, sentencepiece, tokenizers, XGBoost's sketches, UMAP.
+_OVER_ALL = (
+    r"\bClustering \d{7,} points in \d+D to \d+ clusters|\bTraining (?:IVF|level-1 quantizer|PQ slice|a product quantizer)|\bIndexIVF\w*::(?:train|add)|\badding \d{7,} (?:elements|vectors)|"
+    r"trainer_interface\.cc\(\d+\) LOG\(INFO\)|\bunigram_model_trainer\.cc|\b(?:Tokenize words|Count pairs|Compute merges) |\bpynndescent\b|\bNN descent for\b|\bhnsw_add_vertices"
+)
 # Work that is dealt out before it is done, and of which the pieces are not equally long.
 _SHARES = (
     r"\b(?:samples?|prompts?|requests?|questions?|files?|images?|documents?|items?|data|work|cases|episodes?|sequences?|videos?|instances?)\b[^\n]{0,30}\b(?:dealt out|split|distributed|divided|partitioned|sharded|spread|shared out|assigned)\b[^\n]{0,16}\b(?:to|over|among|between|across)\b[^\n]{0,12}\b(?:ranks?|GPUs?|workers?|processes|cards?|devices?)\b"
@@ -62,11 +67,12 @@ _SIGNS = (
     Sign(cured_by(r"\b(?:smaller|shorter|fewer|tiny|small|reduced|subset)\b[^\n]{0,30}\b(?:sets?|data\w*|samples?|files?|corpus|validation|split|subset|eval\w*)\b"), "it works when there is less to do", anywhere=(r"Watchdog caught|timed? ?out|Timeout\(ms\)|minute limit",), unless=(r"dev/shm|out of memory|pipe",), prose=True),
     Sign(cured_by(r"\b(?:larger|longer|higher|bigger|increas\w+|rais\w+|ddp_timeout|timeout=)\b[^\n]{0,30}time-?out"), "it works with a longer limit", anywhere=(r"Watchdog caught|timed? ?out|Timeout\(ms\)",), prose=True),
     Sign(_LOGGED_WORK, "a rank's log shows long work of its own before the limit of the others", POSSIBLE, anywhere=(r"Watchdog caught|timed? ?out|Timeout\(ms\)",), unless=(r"SeqNum=1\b[^\n]*NumelIn=1\b",)),
+    Sign(_OVER_ALL, "one process works through all of the data, which takes longer than the others' limit", anywhere=(r"Watchdog caught|timed? ?out|Timeout\(ms\)",), unless=(r"Killed|oom-kill|illegal memory|Segmentation",)),
     Sign(rf"^(?![^\n]*(?:[Rr]etr(?:y|ies)|[Aa]ttempt))[^\n]*(?i:\b(?:{_WORK}|read(?:ing|s)?|assembl\w+|collect(?:ing|s)|gathering))\b[^\n]{{0,80}}\b(\d+) ?(?:/|of) ?(?!\1\b)\d{{2,}}\b(?! ?(?:\[|it|s/))", "a rank counts through work of its own while the others wait", POSSIBLE, anywhere=(r"Watchdog caught|Timeout\(ms\)|Timed out waiting \d+ms|Barrier timed out",), unless=(r"SeqNum=[12]\b",)),
     Sign(_SHARES, "each rank works through a share of its own, and the shares do not take equally long", anywhere=(r"Watchdog caught|timed? ?out|Timeout\(ms\)", _LONG), unless=(r"out of memory|Killed|Segmentation|illegal memory",), prose=True),
     Sign(_FIRST, "the others wait while one rank goes first", also=(r"time|\d+%|Timed out|timeout|barrier|__enter__|dataset|map|token",)),
     Sign(rf"{_WORK}[^\n]{{0,80}}(?:rank ?(?:0|zero)|main process|one rank|master)|(?:rank ?(?:0|zero)|main process|one rank|master|rank \d+)[^\n]{{0,80}}\b(?:still|busy|slow|long|takes?|spends?|alone|needs?)\b[^\n]{{0,60}}(?:{_WORK}|minutes|hours)", "one rank still works while the others wait", anywhere=(r"barrier|wait|time-?out|timed out",), prose=True),
-    Sign(r"\b(?:straggler|slowest rank|slow rank|slower than (?:the )?(?:others|rest)|much slower|load imbalance|imbalanced?|skew\w*)\b", "a rank is slower than the others", prose=True),
+    Sign(r"\b(?:straggler|slowest rank|slow rank|slower than (?:the )?(?:others|rest)|much slower|load imbalance|imbalanced?(?!=)|skew\w*)\b", "a rank is slower than the others", prose=True),
     Sign(r"^(?![^\n]*Not Active)[^\n]*\b(?:throttl\w+|\w+[_ ]slowdown\W+Active\b|clock(?:s)? (?:dropped|reduced|low)|thermal|power (?:cap|brake)|HW Slowdown|SW Power Cap)[^\n]*", "a device is slowed down", POSSIBLE, prose=True),
 )  # fmt: skip
 

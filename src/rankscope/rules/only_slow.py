@@ -5,6 +5,7 @@ Nothing is stuck. A compiler, a cold cache, an autotuner or a slow file system m
 
 ## How it is recognised
 Two samples of the same thread stand in different frames, above all inside a compiler (Triton, LLVM, ptxas, Inductor, cutlass); CPU time grows; a progress bar moves.
+A compiler that runs as a process of its own; a test that passed, after minutes.
 
 ## What to do
 Wait and look again after a minute. Keep the compilers' caches (`TORCHINDUCTOR_CACHE_DIR`, `TRITON_CACHE_DIR`), compile before serving, limit autotuning.
@@ -31,10 +32,17 @@ _STEPS = (
     "look again after a minute: rankscope diagnose --sweeps 3 --interval 20",
     "keep TORCHINDUCTOR_CACHE_DIR and TRITON_CACHE_DIR on a local disk",
 )
-_COMPILER = r"llvm::|mlir::|libtriton|\bLLVM\b|ptxas|cicc|nvrtc|AssemblyWriter|make_(?:llir|ttir|ttgir|ptx|cubin)|compile_and_jit|base_dsl|codegen|_inductor|triton/compiler|autotun\w+|torch\.compile|lowering(?! kernel\.)|ptxjitcompiler|__cuda_CallJitEntryPoint|nvPTXCompiler|nvJitLink|amd_comgr|hiprtc|GenericSearch|backend_compile|llvmlite|nvcc|JIT (?:compil\w+|cuda)|ninja(?!: no work)|[Cc]apturing CUDA graph|cuda ?graph capture"
+_COMPILER = r"llvm::|mlir::|libtriton|\bLLVM\b|ptxas|cicc|nvrtc|AssemblyWriter|make_(?:llir|ttir|ttgir|ptx|cubin)|compile_and_jit|base_dsl|codegen|_inductor|triton/compiler|autotun\w+|torch\.compile|lowering(?! kernel\.| requires)|ptxjitcompiler|__cuda_CallJitEntryPoint|nvPTXCompiler|nvJitLink|amd_comgr|hiprtc|GenericSearch|backend_compile|llvmlite|nvcc|JIT (?:compil\w+|cuda)|ninja(?!: no work)|[Cc]apturing CUDA graph|cuda ?graph capture"
 _FIRST = (
     r"\bfirst (?:step|batch|request|iteration|call|run|epoch|launch|query|start)\b[^\n]{0,60}(?:\d+ ?(?:s|sec\w*|m|min\w*|h|hours?)\b|slow|long|minutes)"
     r"[^\n]{0,80}\b(?:next|later|second|following|subsequent|other|after(?:wards)?)\b"
+)
+# Compilers that run as processes of their own, as people and process lists name them.
+_PROGRAMS = r"(?:bisheng|ccec|clang(?:\+\+)?(?:-\d+)?|cc1(?:plus)?|[gc]\+\+|gcc|nvcc|cicc|ptxas|fatbinary|hipcc|icpx|ocloc|lld|neuronx?-cc|walrus_driver|rustc|llc)"
+# A test that took five minutes or more, as CTest, GoogleTest, pytest, go and Bazel tell of it.
+_LONG_TEST = (
+    r"^[^\n]*\bTest +#\d+: [^\n]*\bPassed +(?:[3-9]\d\d|\d{4,})\.\d+ sec|^\[ +OK \] \S+ \((?:[3-9]\d{5}|\d{7,}) ms\)|^(?:[3-9]\d\d|\d{4,})\.\d+s (?:call|setup|teardown) +\S+|"
+    r"^ *--- PASS: \S+ \((?:[3-9]\d\d|\d{4,})\.\d+s\)|\bPASSED in (?:[3-9]\d\d|\d{4,})\.\ds"
 )
 # What an error, a dead process or a broken lock says is not slowness.
 _OVER = r"deadlock|defunct|died|never resolve|broken|watchdog|\w+Error: |exits? with|return code|Killing subprocess|closed pool|did not complete within"
@@ -43,6 +51,8 @@ _SAID = (
     r"Very slow compile\?|slow_operation_alarm\.cc|Constant folding an instruction is taking > ?\d|jit-compiled from PTX|JIT compiled from PTX|DeepGEMM JIT Pre-Compile session|"
     r"\[SearchImpl\] Searching the best solution among|\[Monitor\] \d+/\d+/\d+ |Autotuning format combination|Timing Runner: |\b[Ii]t (?:may|might|can|could) take (?:a long time|several minutes|\d+)"
 )
+# Who compiles and asks the key-value store for what another has tuned waits for that other.
+_EXCHANGED = r"\b(?:Blocking)?(?:KeyValue(?:Try)?Get|GetKeyValue)\b"
 _SIGNS = (
     Sign(_SAID, "the program itself says that this takes long", unless=(_OVER,)),
     Sign(r"\b(?:step|iteration|progress|counter|epoch|log|bar)\w*\b[^\n]{0,40}\b(?:grows?|advances?|increas\w+|moves?|goes on|continues?|keeps? (?:going|moving|growing))\b|\b(?:one|each|every) (?:step|iteration|batch) takes \d+ ?(?:min|s\b|sec|hour)", "the job gets on", LIKELY, unless=(r"others? wait|Watchdog|deadlock|longer (?:there|than)",), prose=True),
@@ -58,8 +68,11 @@ _SIGNS = (
     Sign(r"\d+%\|[^\n]*\[(?:\d+:)?\d+:\d\d<[^\n?]*/s", "a progress bar has a rate", POSSIBLE, anywhere=(r"\b(?:stuck|hang\w*|slow|normal|frozen)\b[^\n]{0,24}\?",), unless=(_OVER, r"all_?reduce|barrier|timed? ?out|Timeout")),
     Sign(_FIRST, "the first time takes long, later ones do not", prose=True),
     Sign(r"\b(?:bar|counter|percentage|queue|memory|loss|index)\b (?:still )?(?:advance[ds]|moved?s? on|went on|goes on|grew|kept (?:growing|moving|advancing))\b|\bCPU time (?:grows|increases|keeps growing)|\b(?:finishes|completes|returns|starts|continues) after (?:about |some )?\d+ (?:min|hour|s\b)", "it gets on while one waits", unless=(_OVER,), prose=True),
-    Sign(_COMPILER, "a compiler is at work", LIKELY, anywhere=(r"slow|minutes|warm-?up|first (?:step|batch|request|iteration|call)|pause\w*|\bactive\b|CPU",), unless=(_OVER,), prose=True),
-    Sign(_COMPILER, "a compiler is at work", POSSIBLE, unless=(_OVER,), prose=True),
+    Sign(rf"(?<![\w/.-]){_PROGRAMS}(?:(?:,| and| or|,? &) {_PROGRAMS})*(?: processes)? (?:is|are|was|were) (?:still )?(?:running|at work|busy|active|seen|there)\b|\b(?:ps|p?s?top|htop|process(?:es)?(?: list| table)?)\b[^\n]{{0,24}}\b(?:shows?|lists?|has|have|with)\b[^\n]{{0,24}}(?<![\w/.-]){_PROGRAMS}(?![\w/.-])", "compilers run as processes of their own", unless=(_OVER,), prose=True),
+    Sign(rf"^(?=[^\n]*\s(?-i:R)[lsN<+]*\s)[^\n]*[\s/]{_PROGRAMS}(?:\s|$)", "compilers run as processes of their own", unless=(_OVER,)),
+    Sign(_LONG_TEST, "a test passed, after minutes", POSSIBLE, unless=(_OVER, r"\*\*\*(?:Timeout|Failed)|\[  FAILED  \]|\bFAILED\b|\bTIMEOUT\b")),
+    Sign(_COMPILER, "a compiler is at work", LIKELY, anywhere=(r"slow|minutes|warm-?up|first (?:step|batch|request|iteration|call)|pause\w*|\bactive\b|CPU",), unless=(_OVER, _EXCHANGED), prose=True),
+    Sign(_COMPILER, "a compiler is at work", POSSIBLE, unless=(_OVER, _EXCHANGED), prose=True),
 )  # fmt: skip
 
 
@@ -165,7 +178,24 @@ def _counts_on(case: Case) -> str | None:
         done = [int(found["done"]) for found in _OF_ALL.finditer(one.said)] if _REPEATED.search(one.label) else []
         if len(done) > 2 and done == sorted(done) and done[0] < done[-1]:
             return one.label
+    return _bar_moves(case)
+
+
+def _bar_moves(case: Case) -> str | None:
+    """A bar that was looked at again, by the headings, and stood further on."""
+    before: dict[object, int] = {}
+    for one in accounts(case):
+        again = one.who.later or bool(_WHEN.search(one.label))
+        for event in one.events if len(one.said.splitlines()) <= _SHORT else ():
+            bar, percent = (event.fields.get("label"), event.fields.get("total")), event.fields.get("percent")
+            if event.event == "progress.bar" and isinstance(percent, int):
+                if again and bar in before and before[bar] < percent < 100:
+                    return one.label
+                before[bar] = percent
     return None
+
+
+_SHORT = 6  # lines: what somebody copied at one look is no log
 
 
 def _differs(account: Account) -> bool:

@@ -8,7 +8,8 @@ the first collective hangs because two communicators wait on one device.
 `Duplicate GPU detected`, the warning that devices used by this process are currently unknown before a hang in the first barrier,
 `invalid device ordinal`, or a process table in which several ranks own memory of GPU 0. A script that
 calls `init_process_group` and `barrier` before `set_device`; a barrier that hangs only when it is the first communication; memory on a device that was not chosen.
-The memory of all devices of a job of several workers: one is full, the others are empty. NCCL's `Init START` lines in which ranks of one
+The memory of all devices of a job of several workers: one is full, the others are empty. A process table in which one GPU has a big process and
+small ones of the same program, all alike: contexts of those who work elsewhere. NCCL's `Init START` lines in which ranks of one
 communicator have one bus id on one host; a device that admits one process and is asked for by a second.
 
 ## What to do
@@ -74,6 +75,7 @@ def check(case: Case) -> Iterator[Finding]:
     yield from _one_bus_id(case)
     yield from _crowded(case)
     yield from _one_filled(case)
+    yield from _contexts(case)
     yield from _unbound(case)
     found = list(hits(case, _SIGNS))
     if found:
@@ -173,13 +175,38 @@ def _one_filled(case: Case) -> Iterator[Finding]:
                 used[event.fields.get("gpu")] = mib
         for event in account.events:
             if told := _USED.match(event.text):
-                used[told["gpu"]] = int(told["used"]) * (1024 if told["unit"] in "gG" else 1)
+                used[int(told["gpu"])] = int(told["used"]) * (1024 if told["unit"] in "gG" else 1)
         full = [gpu for gpu, mib in used.items() if mib >= _FULL_MIB]
         if len(full) == 1 and len(used) > 2 and all(mib < _IDLE_MIB for gpu, mib in used.items() if gpu != full[0]):
             title = f"all that is in use is on GPU {full[0]}; the other {len(used) - 1} are empty"
             lines = [f"GPU {gpu}: {mib:.0f} MiB" for gpu, mib in list(used.items())[:4]]
             yield simple(RULE, title, LIKELY, lines, _STEPS)
             return
+
+
+_CONTEXT_MIB = 1800  # what a process takes of a device that it only once asked for something
+_ALIKE = 0.1  # contexts of one program differ by less
+
+
+def _contexts(case: Case) -> Iterator[Finding]:
+    """One GPU that, beside the process that works on it, has contexts of the same program: small, and all alike."""
+    held: dict[tuple[object, object], dict[object, int]] = {}
+    for event in events(case, "gpu.process"):
+        told, used = event.fields, event.fields.get("used_mib")
+        if isinstance(used, int) and str(told.get("type", "C")).startswith("C"):
+            held.setdefault((told.get("gpu"), told.get("name")), {})[event.pid] = used
+    for (gpu, name), by_pid in held.items():
+        big, *small = sorted(by_pid.values(), reverse=True)
+        if len(small) < 2 or not 0 < small[0] <= min(_CONTEXT_MIB, big / 2) or small[-1] < small[0] * (1 - _ALIKE):
+            continue
+        title = (
+            f"{len(small)} more processes of {name} hold {small[0]} MiB each of GPU {gpu}, on which another one works"
+        )
+        lines = [f"GPU {gpu}: pid {pid} {mib} MiB" for pid, mib in list(by_pid.items())[:4]]
+        # Such contexts waste memory; that they are why a job stands is another thing.
+        stands = any(one.find(HALTS) for one in accounts(case))
+        yield simple(RULE, title, POSSIBLE if stands else LIKELY, lines, _STEPS)
+        return
 
 
 RULE = make_rule(__name__, __doc__, "device-mapping", 16, check)

@@ -8,7 +8,7 @@ segment fails or dies with a bus error; the others see closed connections.
 NCCL's `Error while creating shared memory segment`, `posix_fallocate failed: No space left on device`, PyTorch's
 `unable to write to file </torch_…>` or `insufficient shared memory (shm)`, and workers `killed by signal: Bus error`; `[Errno 28]` from
 `_multiprocessing.SemLock` (semaphores lie there too) while the disks have space.
-`No space left on device` from NCCL, which writes only segments of shared memory.
+Segments of size 0 in `ls -l /dev/shm`. `No space left on device` from NCCL, which writes only segments of shared memory.
 
 ## What to do
 `df -h /dev/shm; ls -l /dev/shm`. Docker: `--shm-size=16g` or `--ipc=host`; Kubernetes: an `emptyDir` with `medium: Memory` on
@@ -47,6 +47,8 @@ _SIGNS = (
     Sign(r"unable to open[^\n]*(?:file </?torch|shared memory)", "PyTorch could not open a segment", POSSIBLE, unless=(_FILES, r"No such file or directory \(2\)")),
     Sign(r"/dev/shm\b[^\n]*(?:No space left|\b100%|full\b)|(?:No space left)[^\n]*/dev/shm", "/dev/shm is full"),
     Sign(r"\b(?:ncclShmOpen|shmOpen|shm(?:Send|Recv)\w*|THManagedMapAllocator|MapAllocator|_share_filename\w*|_new_shared\w*)\b[^\n]*", "a process dies while it fills a new segment", also=(r"[Bb]us error|SIGBUS",)),
+    # Segments of NCCL, PyTorch, Python, Open MPI and PSM that could be made and not be filled; the names as these libraries give them.
+    Sign(r"(?:^[-rwxs]{10}[.+@]? +\d+ +\S+ +\S+ +0 [^\n]*[ /](?:nccl-|torch_|psm_|sem\.|vader_segment|sm_segment|cuda\.shm|psm\d_shm|mpich_shm|ucx_shm|nvshmem)\S*(?:\n|\Z)){4}", "segments lie there that could be made and not be filled, of starts that have crashed"),
     Sign(r"\bbus error\b|\bSIGBUS\b|exit(?:ed)?(?: with)?(?: code| status)?\W{1,3}(?:-7|135)\b", "a process died of a bus error, as one does that writes to shared memory without space", POSSIBLE),
     Sign(r"--?shm[-_]size\b|\bshm_size\b|--ipc[= ]?host\b|\bhostIPC\b|\b(?:medium: ?Memory|emptyDir)\b[^\n]*|(?:larger|bigger|more|remount\w*|mount\w*)[^\n]{0,30}(?:/dev/shm|\bshm\b|shared memory)|NCCL_SHM_DISABLE ?= ?1", "it works with more shared memory", cures=True),
     Sign(r"Non-exist[ae]nt physical address|\bBUS_ADRERR\b|exceeds /dev/shm size|(?:shmem|shared[- ]memory) backing file|OUT-OF-RESOURCE in file [^\n]*sh(?:m|mem)", "a page of a mapped file could not be had"),
