@@ -28,9 +28,10 @@ def job(
     age_s: float = 90.0,
     gaps: tuple[Gap, ...] = (),
     stack: tuple[Frame, ...] = MEETING,
+    options: tuple[str, ...] = (),
 ) -> Snapshot:
     refs = [ProcessRef(host, 10, 1) for host in hosts]
-    command = ("python", "-m", "torch.distributed.run", "--nnodes", nnodes, "train.py")
+    command = ("python", "-m", "torch.distributed.run", "--nnodes", nnodes, *options, "train.py")
     records = (
         PythonStacks((PythonThread(10, Stack(stack), "MainThread", Trust.EXACT),), "memory"),
         Threads((KernelThread(10, "pt_elastic", "S", "hrtimer_nanosleep", still_s=0.3),), uptime_s=age_s),
@@ -57,6 +58,18 @@ def test_the_host_that_did_not_come_is_named() -> None:
 
 def test_from_one_host_alone_it_is_only_possible() -> None:
     assert [certainty for _, certainty in found(judge(job(("node1",))))] == [Certainty.POSSIBLE]
+
+
+@pytest.mark.parametrize(
+    ("options", "certainty"),
+    [
+        (("--rdzv-endpoint", "127.0.0.1:29400"), Certainty.LIKELY),
+        (("--rdzv_endpoint=localhost:29400",), Certainty.LIKELY),
+        (("--master-addr", "node1"), Certainty.POSSIBLE),
+    ],
+)
+def test_a_meeting_point_that_no_other_host_can_reach(options: tuple[str, ...], certainty: Certainty) -> None:
+    assert [best for _, best in found(judge(job(("node1",), options=options)))] == [certainty]
 
 
 def test_launchers_of_all_hosts_that_do_not_meet() -> None:

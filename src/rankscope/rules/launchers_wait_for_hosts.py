@@ -6,7 +6,8 @@ expires, every host that came stands there without a word in its log.
 
 ## How it is recognised
 Launchers stand in the rendezvous in every look, none of them has a rank, and they have run for longer than `--stuck-after`. The
-number of hosts comes from their own command line; hosts that were asked and have no launcher are named.
+number of hosts comes from their own command line; hosts that were asked and have no launcher are named. A meeting point at
+`localhost` is one that no other host can reach.
 
 ## What to do
 Start the launcher on the hosts that are missing, or find out why it ended there. Where all of them run, compare the meeting point
@@ -58,11 +59,14 @@ def _finding(case: Case, waiting: list[Member], wanted: int, age_s: float) -> Fi
         )
     ]
     reasons += [Reason(f"{gap.host}: {gap.detail}", "host") for gap in absent[:8]]
+    here = _own_address(waiting[0].process.command)
+    if here:
+        reasons.append(Reason(f"they should meet at {here}: no other host can come there", "command", waiting[0].ref))
     return Finding(
         rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE,
-        certainty=Certainty.LIKELY if short and absent else Certainty.POSSIBLE, title=title,
+        certainty=Certainty.LIKELY if short and (absent or here) else Certainty.POSSIBLE, title=title,
         processes=tuple(member.process for member in waiting), because=tuple(reasons),
-        against=() if absent or not short else (f"only {len(came)} hosts were looked at",),
+        against=() if absent or here or not short else (f"only {len(came)} hosts were looked at",),
         next=tuple(f"ssh {gap.host} pgrep -af 'torchrun|torch.distributed.run'" for gap in absent[:2])
         or ("nc -vz MASTER_ADDR MASTER_PORT     on every host",),
     )  # fmt: skip
@@ -83,12 +87,23 @@ def _meets(member: Member) -> bool:
 
 def _hosts_wanted(command: tuple[str, ...]) -> int:
     """The least number of hosts that ``--nnodes N`` or ``--nnodes MIN:MAX`` asks for; 1 where it is not given."""
+    least = _option(command, "--nnodes").partition(":")[0]
+    return int(least) if least.isascii() and least.isdigit() else 1
+
+
+def _own_address(command: tuple[str, ...]) -> str:
+    """The meeting point, where it is one that means another place on each host."""
+    place = _option(command, "--rdzv-endpoint") or _option(command, "--master-addr")
+    return place if place.startswith(("localhost", "127.", "[::1]")) else ""
+
+
+def _option(command: tuple[str, ...], wanted: str) -> str:
+    """The value of an option, in either of its spellings; empty where it is not given."""
     for i, part in enumerate(command):
         name, equals, value = part.partition("=")
-        if name == "--nnodes":
-            least = (value if equals else "".join(command[i + 1 : i + 2])).partition(":")[0]
-            return int(least) if least.isascii() and least.isdigit() else 1
-    return 1
+        if name.replace("_", "-") == wanted:
+            return value if equals else "".join(command[i + 1 : i + 2])
+    return ""
 
 
 RULE = Rule(id="launchers-wait-for-hosts", cls="rank-never-joined", check=check, page=__doc__ or "", order=40)
