@@ -16,7 +16,7 @@ _LONG_MS = 500.0
 def uneven(case: Case) -> Iterator[tuple[Account, str]]:
     """Lines by which one rank or device is far behind the others."""
     for one in accounts(case):
-        for judge in (_ranking, _span, _timers, _devices):
+        for judge in (_ranking, _span, _timers, _table, _devices):
             if (line := judge(one)) is not None:
                 yield one, line
 
@@ -63,6 +63,22 @@ def _timers(one: Account) -> str | None:
         ordered = sorted(by_rank.items(), key=lambda item: -item[1])
         if len(ordered) > 1 and ordered[0][1] > max(_LONG_MS, _MUCH * ordered[1][1]):
             return f"{name}: {ordered[0][1]:.0f} ms on rank {ordered[0][0]}, {ordered[1][1]:.0f} ms on rank {ordered[1][0]}"
+    return None
+
+
+_HEAD = re.compile(
+    r"^\s*rank\b[^\n]*\b(?:ms|s|sec\w*|time\w*|mean|avg|median|p\d\d|step\w*|max|iter\w*)\b[^\n]*$", re.I | re.M
+)
+_RANK_ROW = re.compile(r"^\s*(?P<rank>\d{1,6})[\s|,]+(?P<value>\d+(?:\.\d+)?)\b")
+
+
+def _table(one: Account) -> str | None:
+    """A table of ranks with their times, of which one is a multiple of all others."""
+    for head in _HEAD.finditer(one.said):
+        rows = [row for line in one.said[head.end() :].splitlines()[1:600] if (row := _RANK_ROW.match(line))]
+        ordered = sorted(rows, key=lambda row: -float(row["value"]))
+        if len(ordered) > 2 and float(ordered[0]["value"]) > _MUCH * float(ordered[1]["value"]) > 0:
+            return ordered[0].string.strip()
     return None
 
 

@@ -84,7 +84,7 @@ def compared(case: Case) -> list[str] | None:
     """Why the places of the ranks, beside the members of their groups, are those of a circle."""
     if case.snapshot.live or case.collectives:
         return None  # there the graph and the recorders tell
-    judges = (_half_full, _gave_up_apart, _members_elsewhere, _of_other_kinds, _threads_of_groups)
+    judges = (_half_full, _gave_up_apart, _members_elsewhere, _of_other_kinds, _told_of_kinds, _threads_of_groups)
     return next((told for judge in judges if (told := judge(case)) is not None), None)
 
 
@@ -247,6 +247,33 @@ def _of_other_kinds(case: Case) -> list[str] | None:
     if min(list(sides.values()).count(side) for side in ("tensor", "data")) < 2:
         return None
     return [f"rank {rank}: {one.site}" for rank, one in sorted(where.items())[:4]]
+
+
+_KIND_OF_GROUP = re.compile(
+    r"\b(?P<kind>tensor|data|pipeline|expert|context|sequence|model|TP|DP|PP|EP|CP|FSDP)\b[- ]?(?:model[- ])?(?:parallel\w*)?[- ]?(?:group|communicator|pg|mesh)",
+    re.I,
+)
+
+
+def _told_of_kinds(case: Case) -> list[str] | None:
+    """All ranks are said to wait, some in a call of one kind of group and as many in a call of another kind."""
+    told = [one for one in doings(case) if one.ranks and one.account is not None and not one.account.seen]
+    waiting = [one for one in told if one.kind in _WAITING]
+    sides: dict[str, list[int]] = {}
+    for one in waiting:
+        found = _KIND_OF_GROUP.search(one.text)
+        if found is None:
+            return None
+        sides.setdefault(found["kind"].lower(), []).extend(one.ranks)
+    ranks = sorted(rank for some in sides.values() for rank in some)
+    if (
+        len(waiting) < len(told)
+        or len(sides) != 2
+        or min(map(len, sides.values())) < 2
+        or ranks != list(range(len(ranks)))
+    ):
+        return None
+    return [one.text[:160] for one in waiting]
 
 
 def _side(doing: Doing) -> str:
