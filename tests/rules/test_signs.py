@@ -106,6 +106,7 @@ rank-not-at-meeting | [ERROR] topo exchange server get socket timeout! timeout[1
 rank-not-at-meeting | tracker: waiting for 3 of 4 workers
 store-lost | UNAVAILABLE: Socket closed while calling /tensorflow.CoordinationService/Heartbeat
 store-lost | DistNetworkError: Failed to recv, got 0 bytes. Connection was likely closed. Did the remote server shutdown or crash?
+store-lost | TcpExtListenOverflows           18822              0.0      # on the host that listens at port 29500
 store-lost | RuntimeError: Unable to get the NCCLUniqueID from the store within 30 seconds.
 versions-differ | Bootstrap Root : mismatch in info from procs, nranks 16 vs 16, nroots 1 vs 1, iroot 0 vs 0, offset -3402629
 versions-differ | NVRM: API mismatch: the client has the version 535.161.07, but

@@ -96,15 +96,17 @@ def check(case: Case) -> Iterator[Finding]:
         )
 
 
-_VALUE = re.compile(rf"\b({_COUNTED})\b[\s:.=]+(\d+)\b")
-_GROWN = 10  # errors between two looks
+_VALUE = re.compile(rf"\b({_COUNTED}|LinkDownedCounter|link_downed)\b[\s:.=]+(\d+)\b")
+_GROWN = 5  # errors between two looks
+# A heading under which the same was asked once more.
+_AGAIN = re.compile(r"\b(?:same|again|later|second|after|next)\b", re.I)
 
 
 def _growing(case: Case) -> Iterator[Hit]:
     """A counter of errors that was read twice and has grown meanwhile."""
     before: dict[str, int] = {}
     for one in accounts(case):
-        if not one.who.later:
+        if not (one.who.later or _AGAIN.search(one.label)):
             before = {}
         for name, number in _VALUE.findall(one.text):
             if int(number) >= before.setdefault(name, int(number)) + _GROWN:

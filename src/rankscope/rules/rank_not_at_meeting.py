@@ -152,7 +152,7 @@ def _size(doing: Doing) -> int:
 
 # What a rank says that was in the meeting, or past it, when its store went away.
 _OF_STORE = re.compile(
-    r"store->get|\bDist(?:Network|Store)Error|recvValue|sendBytes|recvVector|TCPStore|Socket Timeout|Connection (?:reset|closed)|Broken pipe",
+    r"store->get|\bDist(?:Network|Store)Error|recvValue|sendBytes|recvVector|TCPStore|Socket Timeout|Connection (?:reset|closed)|Broken pipe|connect\(\) timed out|client socket",
     re.I,
 )
 

@@ -24,6 +24,7 @@ Case: https://github.com/NVIDIA/nccl/issues/1267
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -31,7 +32,7 @@ from ..analysis.accounts import accounts
 from ..analysis.case import Case
 from ..model.diagnosis import Certainty, Finding
 from ..model.ranks import RankSet
-from ._text import POSSIBLE, Sign, events, finding, hits, make_rule, simple
+from ._text import POSSIBLE, Sign, events, finding, halted, hits, make_rule, simple
 
 _STEPS = (
     'python -c "import torch; print(torch.__version__, torch.cuda.nccl.version())"   # on every node',
@@ -91,7 +92,7 @@ def check(case: Case) -> Iterator[Finding]:
     if told is not None:
         yield simple(RULE, told, Certainty.LIKELY, [told], _STEPS)
         return
-    yield from _of_hosts(case)
+    yield from itertools.islice(itertools.chain(_of_pods(case), _of_hosts(case)), 1)
     by_version: dict[str, list[str]] = {}
     ranks: dict[str, set[int]] = {}
     for event in events(case, "nccl.version"):
@@ -142,6 +143,23 @@ def _of_hosts(case: Case) -> Iterator[Finding]:
         for place, there in others:
             if not here & there:
                 title = f"{library} is {_list(here)} in {first!r} and {_list(there)} in {place!r}"
+                yield simple(RULE, title, Certainty.LIKELY, [title], _STEPS)
+                return
+
+
+# Rows of a table of pods: NAME IMAGE.
+_POD = re.compile(r"^(?P<job>[a-z][\w.-]*?)-(?P<pod>\d+)\s+(?P<image>[\w./-]+):(?P<tag>[\w.-]+)\s*$", re.M)
+
+
+def _of_pods(case: Case) -> Iterator[Finding]:
+    """Pods of one job that run two releases of one image."""
+    for one in accounts(case) if halted(case) else ():
+        tags: dict[tuple[str, str], dict[str, str]] = {}
+        for row in _POD.finditer(one.text):
+            tags.setdefault((row["job"], row["image"]), {}).setdefault(row["tag"], row["pod"])
+        for (job, image), pods in tags.items():
+            if len(pods) > 1:
+                title = f"pods of {job} run {image} in {_list(set(pods))}"
                 yield simple(RULE, title, Certainty.LIKELY, [title], _STEPS)
                 return
 
