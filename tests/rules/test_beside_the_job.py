@@ -115,6 +115,27 @@ def test_a_queue_whose_other_end_nobody_else_has_open_gets_no_more_items() -> No
     assert (found.rule, found.cls) == ("nobody-writes", "child-dead")
 
 
+def test_a_parent_at_its_end_that_waits_for_the_reader_never_said_that_this_was_all() -> None:
+    """It lives: no helper has died."""
+    parent = ProcessRef("n1", 60, 1)
+    joins = Stack([Frame("_exit_function", "/usr/lib/python3.11/multiprocessing/util.py", 357),
+                   Frame("poll", "/usr/lib/python3.11/multiprocessing/popen_fork.py", 27)])  # fmt: skip
+    task = KernelThread(60, "python", "S", voluntary=3, involuntary=0, still_s=99.0, wchan="do_wait")
+    more = (Threads((task,), uptime_s=130.0), PythonStacks((PythonThread(60, joins, "MainThread"),), engine="test"),
+            Blocked((BlockedCall(60, "wait4", child=70),)), OpenFiles(()))  # fmt: skip
+    whole = reader(TAKES, ends="rw")
+    looks = tuple(
+        dataclasses.replace(one, present=(parent, REF), items=(*one.items, *(Item(parent, record) for record in more)))
+        for one in whole.sweeps
+    )
+    above = Process(parent, Role.LAUNCHER, parent=1, comm="python", command=("python", "run.py"))
+    below = dataclasses.replace(whole.processes[0], parent=60)
+    found = judge(dataclasses.replace(whole, job=Job("plain", root=parent), processes=(above, below), sweeps=looks))
+    told = next(one for one in found.findings if one.rule == "nobody-writes")
+    assert told.cls == "exit-hang"
+    assert [one.ref.pid for one in told.processes] == [70, 60]
+
+
 def test_somebody_beside_the_job_may_still_write() -> None:
     found = first(reader(TAKES, beside("S"), ends="rw"))
     assert found is None or found.cls != "child-dead"

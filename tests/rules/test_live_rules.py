@@ -224,6 +224,24 @@ def is_late(sick: bool) -> Snapshot:
     return job(*(Body(70 + rank, rank=rank, still_s=0.1, more=(ring(rank),)) for rank in range(3)), world=3)
 
 
+@pytest.mark.parametrize(("often", "told"), [(True, True), (False, False)])
+def test_calls_made_once_are_those_of_a_start(often: bool, told: bool) -> None:
+    """In them another rank is last as often as not."""
+
+    def ring(rank: int) -> Recorder:
+        start = [RecorderEntry(n, "0", "default_pg", n, "broadcast", output_sizes=((n,),), done=True,
+                               created_ns=int((900 + n - 0.1 * rank) * 1e9)) for n in range(5)]  # fmt: skip
+        late_s = 0.4 if rank == 1 else 0.0
+        steps = [RecorderEntry(n, "0", "default_pg", n, "all_reduce", output_sizes=((7 if often else n,),), done=True,
+                               created_ns=int((1000 + n + late_s) * 1e9)) for n in range(5, 11)]  # fmt: skip
+        return Recorder((*start, *steps), source="memory", read_at_ns=int(1011.2e9))
+
+    found = said(
+        job(*(Body(70 + at, rank=at, still_s=0.1, more=(ring(at),)) for at in (0, 1)), world=2), "arrives-last"
+    )
+    assert (found is not None and list(found.ranks) == [1]) is told
+
+
 def reduces(sick: bool) -> Snapshot:
     def noted(rank: int) -> Calls:
         how = "MAX" if sick and rank == 2 else "SUM"

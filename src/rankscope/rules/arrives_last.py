@@ -5,7 +5,8 @@ The job gets on, at the pace of one rank: more data, a slower device, a noisy ne
 
 ## How it is recognised
 The recorders of all ranks hold the moment at which each issued each call. In the last calls one rank was last nearly always,
-by a good part of the time between calls. Only ranks of one host are compared, since clocks differ.
+by a good part of the time between calls. Calls that were made only once are those of a start and left out. Only ranks of one
+host are compared, since clocks differ.
 
 ## What to do
 Profile that rank (`py-spy record -p PID`), compare its shard sizes, its device's clocks and temperature, and the other processes
@@ -68,12 +69,18 @@ def _calls(case: Case) -> list[dict[int, float]]:
     if len(rings) < 2 or len(rings) != len(case.ranks):
         return []
     issued: dict[tuple[str, str, int], dict[int, float]] = {}
+    kinds: dict[tuple[str, str, int], tuple[object, ...]] = {}
     for rank, ring in rings.items():
         for entry in ring.entries:
             if not entry.is_p2p and entry.created_ns:
-                issued.setdefault((entry.group, entry.desc, entry.seq), {})[rank] = entry.created_ns / 1e9
-    whole = [call for call in issued.values() if len(call) == len(rings)]
-    return sorted(whole, key=lambda call: min(call.values()))[-_LAST_CALLS:]
+                key = (entry.group, entry.desc, entry.seq)
+                issued.setdefault(key, {})[rank] = entry.created_ns / 1e9
+                kinds[key] = (entry.group, entry.op, entry.output_sizes)
+    whole = {key: call for key, call in issued.items() if len(call) == len(rings)}
+    often = Counter(kinds[key] for key in whole)
+    again = [call for key, call in whole.items() if often[kinds[key]] > 1]
+    calls = again if len(again) >= _ENOUGH else list(whole.values())
+    return sorted(calls, key=lambda call: min(call.values()))[-_LAST_CALLS:]
 
 
 RULE = Rule(id="arrives-last", cls="straggler-slow-rank", check=check, page=__doc__ or "", order=91)

@@ -3,7 +3,8 @@
 ## What it means
 A helper process that was to deliver items (a reader of data, a simulator, a worker made by hand) has been killed or has ended
 early, and was reaped or belonged to a fork server. The reading process has kept the writing end open itself, as
-`multiprocessing.Queue` and `Pipe` do, so the kernel never reports the end of the data.
+`multiprocessing.Queue` and `Pipe` do, so the kernel never reports the end of the data. Or the parent is at its own end and waits
+for this process, to which it never said that there are no more items.
 
 ## How it is recognised
 A thread waits in multiprocessing's `get` or `recv` on one pipe or socket pair; of all processes on the host only its own has
@@ -22,11 +23,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..analysis.case import Case
+from ..analysis.callers import call_of
+from ..analysis.case import Case, Member
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.identity import module_path_of
 from ..analysis.standing import Standing
-from ..analysis.threads import possible_holders, views
+from ..analysis.threads import parent_of, possible_holders, views
 from ..model.diagnosis import Finding, Kind, Reason
 from ..model.evidence.blocked import Blocked
 from ..model.evidence.files import OpenFiles
@@ -46,14 +48,29 @@ def check(case: Case) -> Iterator[Finding]:
         fd, end = _awaited(standing)
         if not end or not _alone(case, standing, fd, end):
             continue
+        ended = tuple(_at_end(case, standing.member))
         yield Finding(
-            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root),
+            rule=RULE.id, cls="exit-hang" if ended else RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root),
             title=f"{who(standing.member.process)} waits for items that nobody is left to send, in {at(standing.user_frame)}",
-            ranks=ranks_of(standing), processes=(standing.member.process,),
+            ranks=ranks_of(standing), processes=(standing.member.process, *(one.process for one in ended)),
             because=(stands(standing), Reason(f"nobody but itself has the other end of descriptor {fd} open ({end})",
-                                              "files", standing.member.ref), *waited_for(root)),
+                                              "files", standing.member.ref), *_told(ended), *waited_for(root)),
             next=("dmesg -T | grep -iE 'killed process|segfault' | tail", f"ls -l /proc/{standing.member.ref.pid}/fd"),
         )  # fmt: skip
+
+
+def _at_end(case: Case, member: Member) -> Iterator[Member]:
+    """The parent, where its program is over and it waits for this process, which it gave no word that there are no more items."""
+    parent = parent_of(case, member)
+    standing = case.standings.get(parent.ref) if parent is not None else None
+    call = call_of(standing) if standing is not None and standing.kind is Wait.EXIT else None
+    if parent is not None and call is not None and call.child == member.ref.pid:
+        yield parent
+
+
+def _told(ended: tuple[Member, ...]) -> Iterator[Reason]:
+    for one in ended:
+        yield Reason(f"{who(one.process)} is at its end and waits for the end of this process", "kernel", one.ref)
 
 
 def _multiprocessing(standing: Standing) -> bool:
