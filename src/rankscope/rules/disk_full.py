@@ -35,7 +35,7 @@ _SHM = (
 )
 _SIGNS = (
     Sign(r"No space left on device|\bENOSPC\b|\[Errno 28\]", "a write found no space", unless=(_SHM,)),
-    Sign(r"Disk quota exceeded|\bEDQUOT\b|\[Errno 122\]|quota (?:is )?(?:exceeded|reached|full)", "a write went over the quota", unless=(_KEYS,)),
+    Sign(r"Disk quota exceeded|\bEDQUOT\b|\[Errno 122\]|quota (?:is )?(?:exceeded|reached|full)|\b(?:rc = |failed with |error:? )-122\b", "a write went over the quota", unless=(_KEYS,)),
     Sign(r"\s100% +/(?!dev|sys|proc|run|snap|boot)\S*$|disk (?:is )?full|filesystem (?:is )?full|out of (?:disk )?(?:space|inodes)|no (?:free )?(?:disk )?space (?:left|on|available|remain)\w*",
          "a file system is full", unless=(_SHM,)),
     Sign(r"\bdf\b[^\n]{0,80}\b(?:100 ?%|IUse% 100)|IUse%\W{0,3}(?:is )?100|\b(?:IUse%|inodes?)\b[^\n]{0,24}100 ?%|(?<![\w.])/(?!dev/shm)[\w./-]+ (?:is |at |was )*(?:100 ?%|full\b)", "a file system is full", unless=(_SHM,), prose=True),
@@ -50,7 +50,7 @@ _SIGNS = (
     Sign(r"is over 9\d% full|\s9[89]% +/(?!dev|sys|proc|run|snap|boot)\S*$", "a file system is nearly full", POSSIBLE, unless=(_SHM,)),
     Sign(r"inline_container\S*[^\n]*unexpected pos \d+ vs \d+", "a checkpoint was written shorter than it is", unless=(_SHM,)),
     Sign(r"PytorchStreamWriter failed writing[^\n]*: file write failed", "a checkpoint could not be written to its end", unless=(_SHM,)),
-    Sign(r"\blocal disk's utilization is over capacity|\bcurrently (?:not able|unable) to persist (?:on|to) disk|\b507 Insufficient Storage|Delayed block allocation failed[^\n]*error 28\b|\b(?:rc = |failed with |error:? |errno:? )-28\b|\bMPI_ERR_NO_SPACE\b", "a program says that its disk is full", unless=(_SHM,)),
+    Sign(r"\blocal disk's utilization is over capacity|\bcurrently (?:not able|unable) to persist (?:on|to) disk|\b507 Insufficient Storage|Delayed block allocation failed[^\n]*error 28\b|\b(?:rc = |failed with |error:? |errno:? )-28\b|\bMPI_ERR_NO_SPACE\b|\bdisk watermark \[|\b(?:image|node)fs\.(?:available|inodesFree) ?<|\bImageFS available below\b|(?<!\[)\bErrno 28\b(?![^\n]*inotify)", "a program says that its disk is full", unless=(_SHM,)),
     Sign(r"PytorchStreamWriter failed writing|unexpected pos \d+ vs \d+|write failed[^\n]*file too short", "a checkpoint could not be written", POSSIBLE),
 )  # fmt: skip
 

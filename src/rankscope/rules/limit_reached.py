@@ -39,14 +39,14 @@ _SIGNS = (
     Sign(r"can't start new thread|\bthread: Resource temporarily unavailable|pthread_create(?: failed|[^\n]*(?:Resource temporarily|EAGAIN))|\b(?:fork|clone3?): (?:retry: )?Resource temporarily unavailable|"
          r"Resource temporarily unavailable[^\n]*(?:thread|fork|process)|libgomp: Thread creation failed|OpenBLAS blas_thread_init[^\n]*failed|RLIMIT_NPROC|pids?\.max\b(?!\W{0,3}(?:\w+ ){0,2}(?:max|unlimited)\b)",
          "no more threads or processes are allowed", unless=(_REFUSED,)),
-    Sign(r"\b(?:ibv_(?:reg_\w*mr\w*|create_\w+|modify_\w+|alloc_\w+)|fi_mr_reg\w*)[^\n]*(?:Cannot allocate memory|\b12\b|memory|\bENOMEM\b)", "memory for the network card cannot be locked"),
+    Sign(r"\b(?:rdma_create_\w+|[Uu]nable to create (?:AH|QP|CQ|MR)\b|ibv_(?:reg_\w*mr\w*|create_\w+|modify_\w+|alloc_\w+)|fi_mr_reg\w*)[^\n]*(?:Cannot allocate memory|\b12\b|memory|\bENOMEM\b)", "memory for the network card cannot be locked"),
     Sign(r"\b(?:max )?locked memory[^\n]*(?:\blimit\b|\b64\b|\b8192\b|\b65536\b|\blow\b)|memlock[^\n]*(?:\blimit\b|\btoo\b|\blow\b|exceed|\b64\b|\b8192\b|\b65536\b)|RLIMIT_MEMLOCK[^\n]*(?:\blimit\b|\btoo\b|\blow\b|exceed|small|rais|\b(?:64|8192|65536)\b)", "the limit of locked memory is low"),
     Sign(r"file-max limit \d+ reached|cgroup: fork rejected by pids controller|neighbou?r(?:: arp_cache:)? (?:neighbor )?table overflow|TCP: out of memory|MDB_READERS_FULL|Failed to allocate some locked memory|trying to allocate some locked memory|(?:raise|increase|set)[^\n]{0,40}(?:max )?locked memory", "the kernel or a library names the limit"),
     Sign(r"\bio_(?:setup|queue_init)\b[^\n]*(?:Resource temporarily unavailable|\bEAGAIN\b|-11\b)|\bfs\.aio-max-nr\b", "no more asynchronous requests are allowed"),
-    Sign(r"system limit exceeded on number of|opal_set_max_sys_limits|[Ss]ystem limits? (?:on|for) (?:the )?number of \w+ (?:was|were|has been|is) (?:reached|exceeded)", "the launcher names the limit"),
+    Sign(r"system limit exceeded on number of|opal_set_max_sys_limits|[Ss]ystem limits? (?:on|for) (?:the )?number of \w+(?: \w+){0,4} (?:was|were|has been|is) (?:reached|exceeded)", "the launcher names the limit"),
     Sign(r"\bio_uring_\w+[^\n]*(?:ENOMEM|Cannot allocate memory)|\[Errno 105\]|\bENOBUFS\b|No buffer space available", "the kernel has no more buffers for it"),
     # Redis, PostgreSQL, MySQL.
-    Sign(r"max number of clients reached|sorry, too many clients already|remaining connection slots are reserved|\b1040\b[^\n]*Too many connections|\bToo many connections\b", "a service takes no more connections", passing=True),
+    Sign(r"max number of clients reached|sorry, too many clients already|remaining connection slots are reserved|\b1040\b[^\n]*Too many connections|\bToo many connections\b|\bpast MaxStartups\b|\bMaxStartups throttling\b", "a service takes no more connections", passing=True),
     Sign(r"\b(?:session keyring|create session key|add_key|keyctl|request_key)\b[^\n]*quota exceeded", "the quota of the kernel's keys is used up"),
     # connect(2): EADDRNOTAVAIL without an address of one's own means that no port of the range is free.
     Sign(r"\[Errno 99\]|Cannot assign requested address|\bEADDRNOTAVAIL\b", "no port is left to connect from", anywhere=(r"\btimewait (?!0\b)\d{4,}|\bTIME[-_]WAIT\b|ip_local_port_range|\bephemeral ports?\b",), unless=(r"(?:bind|listen)\w*\([^\n]*(?:Errno 99|assign requested|EADDRNOTAVAIL)",)),
