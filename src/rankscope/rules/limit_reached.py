@@ -7,7 +7,8 @@ one descriptor each; InfiniBand needs locked memory; thread pools of many worker
 ## How it is recognised
 `[Errno 24] Too many open files`, `received 0 items of ancdata`, `can't start new thread`, `pthread_create failed … Resource
 temporarily unavailable`, `ibv_reg_mr … Cannot allocate memory`, `Call to ibv_create_cq failed`; `unable to open shared memory object … in read-write mode` of an older PyTorch;
-pools of threads that cannot be made (`ThreadPoolBuildError`, `OMP: System error #11`, `failed to create new OS thread`).
+pools of threads that cannot be made (`ThreadPoolBuildError`, `OMP: System error #11`, `failed to create new OS thread`);
+no port left to connect from, no context of the network card, no key of the kernel, no connection to a database.
 
 ## What to do
 `cat /proc/PID/limits`, `ls /proc/PID/fd | wc -l`. `ulimit -n 65536`; `torch.multiprocessing.set_sharing_strategy("file_system")`;

@@ -8,6 +8,7 @@ If the builder is killed, the file stays, and each later process polls for its r
 `wait (torch/utils/file_baton.py)` or a soft lock's polling loop at the end of a stack; the last line of the log says that an extensions
 root is used; nobody builds. The fix in the field is to delete the file.
 A program that refuses to start because of the lock of an earlier run (`Directory cannot be locked`, `Error acquiring the state lock`, `00LOCK-`).
+One that says whose lock it waits for (Theano, TensorFlow Hub, package managers, Bazel), and a table of who has the file open beside the wait.
 
 ## What to do
 `ls -la ~/.cache/torch_extensions/*/*/lock`; if no compiler runs on any host that shares the directory, delete the lock file (or the

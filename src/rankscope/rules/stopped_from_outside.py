@@ -7,7 +7,8 @@ cannot answer; the others wait for it.
 ## How it is recognised
 State T or t in `ps` or /proc/PID/status, a `TracerPid` that is not 0, wait channels `do_signal_stop` or `ptrace_stop`, a cgroup that says
 `frozen 1` or `FROZEN`, a job that the scheduler suspended, `Stopped` in a shell. A child in a process group of its own (`os.setpgrp`) that has the
-terminal as its standard input.
+terminal as its standard input. `SSUSP` of LSF, `S` of PBS and Grid Engine, HTCondor's `Job was suspended`; a container, unit or virtual
+machine that is paused or frozen; a machine that went to sleep; a process that `cuda-checkpoint` holds.
 
 ## What to do
 `kill -CONT PID`; end the tracer (`ps -p TRACER`), `echo 0 > …/cgroup.freeze`, `scontrol resume JOB`, `docker unpause`.

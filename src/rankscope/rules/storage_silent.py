@@ -7,7 +7,8 @@ A network, parallel or FUSE file system lost its server or connection. Every acc
 ## How it is recognised
 The kernel says `nfs: server … not responding`, `blocked for more than 120 seconds`, Lustre or GPFS lost a connection; processes in
 state D whose wait channel or kernel stack belongs to a file system (rpc_wait_bit_killable, fuse_, nfs, ll_, cl_, ceph, xfs, jbd2);
-`Stale file handle`, `Transport endpoint is not connected`; strace shows a call on a path that does not return.
+`Stale file handle`, `Transport endpoint is not connected`; strace shows a call on a path that does not return. Disks and paths to them
+that are gone (NVMe, SCSI, iSCSI, multipath, ZFS), HDFS without its data nodes, a pod's volume that is not mounted.
 
 ## What to do
 `cat /proc/PID/stack /proc/PID/wchan`, `timeout 5 stat PATH`, `dmesg -T | tail -50`, `mount | grep PATH`. Bring the server back, or
