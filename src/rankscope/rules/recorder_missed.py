@@ -61,7 +61,7 @@ def check(case: Case) -> Iterator[Finding]:
         doubt = (f"only {ranks_phrase(state.waiting)} issued it: it may be a call too many there",) if few else ()
         yield Finding(
             rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE,
-            certainty=_less_sure(certainty(case)) if few else certainty(case),
+            certainty=_less_sure(certainty(case)) if few or _await_messages(standings) else certainty(case),
             title=f"{ranks_phrase(culprits)} never reached {call(state)}{', but runs on the CPU' if busy else ''}",
             ranks=culprits,
             processes=tuple(process for rank in culprits for process in case.of_rank(rank)), because=tuple(reasons),
@@ -125,7 +125,7 @@ def _left_behind(
 
 
 def _less_sure(found: Certainty) -> Certainty:
-    """Where fewer came than did not, it may be those who came that are wrong."""
+    """Where fewer came than did not, or those who did not wait for messages, it may be those who came that are wrong."""
     return Certainty.LIKELY if found is Certainty.CERTAIN else Certainty.POSSIBLE
 
 
