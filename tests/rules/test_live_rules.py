@@ -118,6 +118,28 @@ def copies_a_lock(sick: bool) -> Snapshot:
     return job(*ranks(Body(72, waits, rank=2, threads=(thread,))), child)
 
 
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (BlockedCall(90, "futex", address=64), True),
+        (BlockedCall(90, "futex", address=64, timed=True), False),
+        (BlockedCall(90, "poll", (5,), timed=True), False),
+    ],
+)
+def test_a_forked_loader_worker_that_has_not_begun(call: BlockedCall, told: bool) -> None:
+    """It seeds generators first, whose locks a thread of its parent may have had; one that asks for work does so in a poll."""
+    loop = Frame("_worker_loop", f"{LIB}/site-packages/torch/utils/data/_utils/worker.py", 281)
+    next_data = Frame("_try_get_data", f"{LIB}/site-packages/torch/utils/data/dataloader.py", 1100)
+    draws = PythonThread(99, Stack([Frame("refill", "/job/train.py", 5)]), "Thread-1")
+    worker = Body(
+        90, Stack([MAIN, FORKED, BORN, loop]), Role.DATALOADER_WORKER, rank=2, parent=72, more=(Blocked((call,)),)
+    )
+    found = said(
+        job(*ranks(Body(72, Stack([MAIN, next_data]), rank=2, threads=(draws,))), worker), "lock-copied-by-fork"
+    )
+    assert (found is not None and set(found.ranks) == {2}) is told
+
+
 def left_a_thread(sick: bool) -> Snapshot:
     """A worker of a server flushes a queue; the healthy one has started the thread that empties it after its fork."""
     stack = Stack([MAIN, Frame("flush", "/job/train.py", 30), Frame("Queue.join", f"{LIB}/queue.py", 90)])

@@ -6,7 +6,8 @@ at that moment stays locked in the child for ever: a logging handler's, an alloc
 
 ## How it is recognised
 The process was forked from a running Python with several threads; it waits for a lock, and no thread of its own can hold it.
-Where the mutex names its owner, that owner is a thread of the parent.
+Where the mutex names its owner, that owner is a thread of the parent. A loader worker may stand so before its first item: it seeds
+the generators of Python, NumPy and torch first, and each of them has a lock.
 
 ## What to do
 Start the workers with `spawn` or `forkserver` (`multiprocessing_context="spawn"` for a DataLoader), or before anything starts
@@ -26,6 +27,7 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case, Member
 from ..analysis.frame_tables import Kind as Wait
+from ..analysis.identity import module_path_of
 from ..analysis.threads import ThreadView, forked, parent_of, possible_holders, views
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.threads import Threads
@@ -35,6 +37,7 @@ from . import Rule
 from ._say import at, waited_for, who
 
 _BLOCKED = {Wait.LOCK, Wait.IMPORT_LOCK}
+_LOOP = ("torch/utils/data/_utils/worker.py", "_worker_loop")
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -49,7 +52,7 @@ def check(case: Case) -> Iterator[Finding]:
             continue  # two threads of its own wait for two locks: that is between them
         for view in everybody:
             still = view.task.still_s if view.task else None
-            if view.wait.kind not in _BLOCKED or not view.asleep or not case.stuck(still):
+            if not (view.wait.kind in _BLOCKED or _begins(view)) or not view.asleep or not case.stuck(still):
                 continue
             owner = _owner_in_parent(view, parent)
             if not owner and (possible_holders(everybody) or _threads(parent) == 1):
@@ -65,6 +68,14 @@ def check(case: Case) -> Iterator[Finding]:
                 next=("start the workers with spawn or forkserver", f"rankscope stacks pid:{member.ref.pid} --raw"),
             )  # fmt: skip
             break
+
+
+def _begins(view: ThreadView) -> bool:
+    """Whether it is a loader worker whose loop itself sleeps in native code: it seeds generators before it asks for work, and
+    each of those has a lock (torch/utils/data/_utils/worker.py)."""
+    last = view.stack[-1] if view.stack else None
+    loop = last is not None and (module_path_of(last), last.function) == _LOOP
+    return loop and bool(view.lock_word)
 
 
 # Files that name a pool of threads less well than people do.
