@@ -6,8 +6,8 @@ at that moment stays locked in the child for ever: a logging handler's, an alloc
 
 ## How it is recognised
 The process was forked from a running Python with several threads; it waits for a lock, and no thread of its own can hold it.
-Where the mutex names its owner, that owner is a thread of the parent. A loader worker may stand so before its first item: it seeds
-the generators of Python, NumPy and torch first, and each of them has a lock.
+Where the mutex names its owner, that owner is a thread of the parent. A loader worker may stand so before its first item: it
+seeds the generators of Python, NumPy and torch first, and each of them has a lock.
 
 ## What to do
 Start the workers with `spawn` or `forkserver` (`multiprocessing_context="spawn"` for a DataLoader), or before anything starts
