@@ -13,7 +13,9 @@ from rankscope.model.snapshot import Item, Job, Snapshot, Sweep
 from rankscope.pipeline import case_of, judge
 
 PARENT, CHILD = ProcessRef("n1", 70, 1), ProcessRef("n1", 71, 1)
-POLLS = Stack([Frame("main", "/job/run.py", 9), Frame("read_frame", "/job/run.py", 30), Frame("time.sleep", "<built-in>", 1)])
+POLLS = Stack(
+    [Frame("main", "/job/run.py", 9), Frame("read_frame", "/job/run.py", 30), Frame("time.sleep", "<built-in>", 1)]
+)
 WORKS = Stack([Frame("serve", "/job/run.py", 50), Frame("accept", "/usr/lib/python3.11/socket.py", 294)])
 
 

@@ -157,7 +157,7 @@ person-asked | Password for 'https://user@huggingface.co':
 person-asked | Proceed ([y]/n)?
 person-asked | pudb:6899: Please start a telnet session using a command like: telnet 127.0.0.1 6899
 person-asked | embed (IPython/terminal/embed.py:406)
-""".strip().splitlines()
+""".strip().splitlines()  # noqa: E501  (a message is one line)
 
 
 @pytest.mark.parametrize("message", MESSAGES)

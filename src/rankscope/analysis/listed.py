@@ -21,7 +21,9 @@ _NATIVE = re.compile(
     r"^\W{0,4}(?P<number>#\d+\s+)?(?:0x[0-9a-f]+ in )?(?P<name>[A-Za-z_~][\w:~.@]*(?:<[^()]*>)?[\w:~]*)"
     r"(?P<rest>\s*\(.*\))?(?: const)?(?:\s+(?:from|at|in|\+)\s.*|\s*\[0x\w+\])?\s*$"
 )
-_OF_LIBRARY = re.compile(r"^\W{0,8}(?P<name>[A-Za-z_~][\w:~.@<>, *&]*) \((?P<library>[\w./@+-]*\.so(?:\.[\w.]*)?)(?::\d+)?\)$")
+_OF_LIBRARY = re.compile(
+    r"^\W{0,8}(?P<name>[A-Za-z_~][\w:~.@<>, *&]*) \((?P<library>[\w./@+-]*\.so(?:\.[\w.]*)?)(?::\d+)?\)$"
+)
 # Dots and dashes are no letters either.
 _GAP = re.compile(r"^\W*(?:(?:\(garbage collect\w*\)|<signal handler called>)\W*)?$")
 _ROOTS = re.compile(
