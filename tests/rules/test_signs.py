@@ -134,6 +134,7 @@ sends-do-not-meet | [0] ERROR: GLOBAL:DEADLOCK:HARD: fatal error
 sends-do-not-meet | rank 1 stuck: c10d::TCPStore::get (key="default_pg/0//cuda//2:3")
 failed-first | The following tasks are unhealthy (stopped sending heartbeats): /job:jax_worker/replica:0/task:3
 failed-first | /job:jax_worker/replica:0/task:2 heartbeat timeout. This indicates that the remote task has failed, got preempted, or crashed unexpectedly.
+failed-first | IndexError: list index out of range
 failed-first | slurmctld: error: Nodes gpu-17 not responding, setting DOWN
 failed-first | slurmctld[991]: Killing JobId=55 on failed node gpu-17
 failed-first | 55        NODE_FAIL      0:0        gpu-[12-19]
