@@ -18,7 +18,8 @@ _HERE = {
     "loop": lambda: os.path.exists("/dev/loop-control"),
 }
 _PACKAGES = frozenset(
-    {"torch", "accelerate", "deepspeed", "lightning", "ray", "mpi4py", "pandas", "pyarrow", "tensorboardX"}
+    "torch accelerate deepspeed lightning ray mpi4py pandas pyarrow tensorboardX numpy requests filelock torchmetrics joblib "
+    "dask distributed celery gunicorn uvicorn tqdm".split()
 )
 # What a launcher needs besides the patient itself.
 _OF_LAUNCHER = {"torchrun": ("torch",), "spawn": ("torch",), "accelerate": ("torch", "accelerate"),
