@@ -71,6 +71,7 @@ def fields(minor: int) -> dict[str, str]:
         "code_size": at(CODE, "co_zombieframe") if old else at(CODE, "co_code_adaptive"),
         "code_file": at(CODE, "co_filename"),
         "code_name": at(CODE, "co_name" if old else "co_qualname"),
+        "code_names": at(CODE, "co_names"),
         "code_first_line": at(CODE, "co_firstlineno"),
         "code_lines": at(CODE, "co_lnotab" if minor <= 9 else "co_linetable"),
         "code_instructions": at(CODE, "co_code_adaptive") if not old else NONE,

@@ -72,7 +72,7 @@ _SIGNS = (
     Sign(r"\b(?:UCE ERROR|HBM MULTI BIT ECC|SUSPECT MEM ERROR|HCCS LINK ERROR)\b|\bNRT_EXEC_HW_ERR_(?:NC_UE|HBM_UE|DMA_ABORT|REPAIRABLE_HBM_UE)|\bBAD_(?:TPU|SC)_CHIP\b", "the device reports errors that cannot be corrected"),
     Sign(r"\bgres/gpu count reported lower than configured", "the scheduler counts fewer GPUs than the node has"),
     Sign(r"PCIe Bus Error: severity=(?:Uncorrected|Fatal)", "PCIe errors that could not be corrected"),
-    Sign(r"PCIe Bus Error: severity=Corrected", "the PCIe link corrects errors again and again", POSSIBLE),
+    Sign(r"(?:PCIe Bus Error: severity=Corrected[^\n]*\n(?:[^\n]*\n){0,20}?[^\n]*){2}PCIe Bus Error: severity=Corrected", "the PCIe link corrects errors again and again", POSSIBLE),
     Sign(r"NVLink?\b[^\n]{0,60}\b(?:inactive|is down|replay error|fatal)", "an NVLink is down"),
 )  # fmt: skip
 

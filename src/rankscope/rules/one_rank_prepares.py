@@ -60,7 +60,7 @@ _SHARES = (
 )
 _LONG = r"\b(?:generat(?:ion|es?|ing)|decod\w+|long (?:answers?|outputs?|sequences?|generations?)|evaluat\w+|inference|benchmark\w*|roll-?outs?|simulat\w+)\b"
 _SIGNS = (
-    Sign(r"\bslow (?:disk|node|gpu|storage|nic|cpu|rank|host|machine|loader)\b|takes \d+ ?\w+ longer|(?:\d+|several|many|two|three|four|five|ten|twenty) ?(?:times|x|×) slower", "one rank is slower than the others", also=(r"rank|node|gpu|host|worker",), prose=True),
+    Sign(r"\bslow (?:disk|node|gpu|storage|nic|cpu|rank|host|machine|loader)\b|takes \d+ ?\w+ longer|(?:\d+|several|many|two|three|four|five|ten|twenty) ?(?:times|x|×) slower", "one rank is slower than the others", also=(r"rank|node|gpu|host|worker",), unless=(r"throttl|power brake",), prose=True),
     Sign(r"Saving (?:latest |model |full )?checkpoint|Running (?:Evaluation|Prediction|Validation|evaluation|validation)|Getting full model state dict|saving model weights|push(?:ing)? to (?:the )?hub", "a rank saves or evaluates while the others wait", POSSIBLE, anywhere=(r"Watchdog caught|timed out|Timeout\(ms\)",)),
     Sign(r"\b(?:one|1|a single)\b[^\n]{0,30}\b(?:process|rank)\b[^\n]{0,30}\b(?:100 ?%|busy)[^\n]{0,60}\b(?:others?|rest)\b[^\n]{0,20}\b(?:idle|asleep|0 ?%)", "one process works on its CPU, the others are idle", anywhere=(rf"\b{_WORK}\b", r"Watchdog caught|timed? ?out|Timeout\(ms\)"), unless=(r"stuck|deadlock|spin|out of memory",), prose=True),
     Sign(ONE_RANK + BELOW_IT + rf"\w*{_WORK}\w*\(", "the code works on one rank while the others go on to the next call", anywhere=(HALTS, r"barrier|broadcast|wait_for_everyone|init_process_group|store"), unless=(r"FSDP|ZeRO|stage ?3|state_dict|sync_dist",)),
