@@ -60,7 +60,7 @@ _SHARES = (
 )
 _LONG = r"\b(?:generat(?:ion|es?|ing)|decod\w+|long (?:answers?|outputs?|sequences?|generations?)|evaluat\w+|inference|benchmark\w*|roll-?outs?|simulat\w+)\b"
 _SIGNS = (
-    Sign(r"\bslow (?:disk|node|gpu|storage|nic|cpu|rank|host|machine|loader)\b|takes \d+ ?\w+ longer|(?:\d+|several|many|two|three|four|five|ten|twenty) ?(?:times|x|×) slower", "one rank is slower than the others", also=(r"rank|node|gpu|host|worker",), unless=(r"throttl|power brake",), prose=True),
+    Sign(r"\bslow (?:disk|node|gpu|storage|nic|cpu|rank|host|machine|loader)\b|takes \d+ ?\w+ longer|(?:\d+|several|many|two|three|four|five|ten|twenty) ?(?:times|x|×) slower", "one rank is slower than the others", also=(r"rank|node|gpu|host|worker",), unless=(r"power brake|HW (?:Power )?Slowdown",), prose=True),
     Sign(r"Saving (?:latest |model |full )?checkpoint|Running (?:Evaluation|Prediction|Validation|evaluation|validation)|Getting full model state dict|saving model weights|push(?:ing)? to (?:the )?hub", "a rank saves or evaluates while the others wait", POSSIBLE, anywhere=(r"Watchdog caught|timed out|Timeout\(ms\)",)),
     Sign(r"\b(?:one|1|a single)\b[^\n]{0,30}\b(?:process|rank)\b[^\n]{0,30}\b(?:100 ?%|busy)[^\n]{0,60}\b(?:others?|rest)\b[^\n]{0,20}\b(?:idle|asleep|0 ?%)", "one process works on its CPU, the others are idle", anywhere=(rf"\b{_WORK}\b", r"Watchdog caught|timed? ?out|Timeout\(ms\)"), unless=(r"stuck|deadlock|spin|out of memory",), prose=True),
     Sign(ONE_RANK + BELOW_IT + rf"\w*{_WORK}\w*\(", "the code works on one rank while the others go on to the next call", anywhere=(HALTS, r"barrier|broadcast|wait_for_everyone|init_process_group|store"), unless=(r"FSDP|ZeRO|stage ?3|state_dict|sync_dist",)),
@@ -72,7 +72,7 @@ _SIGNS = (
     Sign(_SHARES, "each rank works through a share of its own, and the shares do not take equally long", anywhere=(r"Watchdog caught|timed? ?out|Timeout\(ms\)", _LONG), unless=(r"out of memory|Killed|Segmentation|illegal memory",), prose=True),
     Sign(_FIRST, "the others wait while one rank goes first", also=(r"time|\d+%|Timed out|timeout|barrier|__enter__|dataset|map|token",)),
     Sign(rf"{_WORK}[^\n]{{0,80}}(?:rank ?(?:0|zero)|main process|one rank|master)|(?:rank ?(?:0|zero)|main process|one rank|master|rank \d+)[^\n]{{0,80}}\b(?:still|busy|slow|long|takes?|spends?|alone|needs?)\b[^\n]{{0,60}}(?:{_WORK}|minutes|hours)", "one rank still works while the others wait", anywhere=(r"barrier|wait|time-?out|timed out",), prose=True),
-    Sign(r"\b(?:straggler|slowest rank|slow rank|slower than (?:the )?(?:others|rest)|much slower|load imbalance|imbalanced?(?!=)|skew\w*)\b", "a rank is slower than the others", prose=True),
+    Sign(r"\b(?:straggler|slowest rank|slow rank|slower than (?:the )?(?:others|rest)|much slower|load imbalance|imbalanced?(?!=)|skew\w*)\b", "a rank is slower than the others", unless=(r"power brake|HW (?:Power )?Slowdown",), prose=True),
     Sign(r"^(?![^\n]*Not Active)[^\n]*\b(?:throttl\w+|\w+[_ ]slowdown\W+Active\b|clock(?:s)? (?:dropped|reduced|low)|thermal|power (?:cap|brake)|HW Slowdown|SW Power Cap)[^\n]*", "a device is slowed down", POSSIBLE, prose=True),
 )  # fmt: skip
 
