@@ -106,20 +106,15 @@ def _may_run_on(found: Found, snapshot: Snapshot) -> bool:
     """Whether it is a lone program, or somebody stands in a call that waits at full speed, or asks again and again, perhaps for
     what a dead child should have brought."""
     from .analysis.asking import may_ask
+    from .analysis.dead_children import killed
     from .model.evidence.stacks import MPI, PythonStacks
+    from .model.evidence.threads import Threads
 
     records = [item.record for sweep in snapshot.sweeps[-1:] for item in sweep.items]
-    if found.job.launcher == discover.ALONE or any(map(_killed, records)):
+    if found.job.launcher == discover.ALONE or any(isinstance(one, Threads) and killed(one) for one in records):
         return True
     threads = (thread for one in records if isinstance(one, PythonStacks) for thread in one.threads)
     return any(may_ask(one) or any(frame.file.endswith(MPI) for frame in one.stack) for one in threads)
-
-
-def _killed(record: object) -> bool:
-    """Whether it is of a process that a signal has ended and nobody has collected."""
-    from .model.evidence.threads import Threads
-
-    return isinstance(record, Threads) and (record.exit_status or 0) & 0x7F != 0
 
 
 def _look_on(

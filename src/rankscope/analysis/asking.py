@@ -10,18 +10,16 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 
 from ..model.evidence.stacks import Frame, PythonStacks, PythonThread
-from ..model.evidence.threads import Threads
 from ..model.process import ProcessRef, Role
 from .dead_children import often, polled_for
 from .frame_tables import Kind
-from .identity import birth, module_path_of
+from .identity import birth, name_of
 from .meeting_points import LOCAL, all_meet_in_files, meets_in_file
 from .pools import at_rest, polls_pool
-from .standing import Standing, stand
+from .spinning import LOOKS
+from .standing import Standing, stand, watched_s
 from .threads import ThreadView, views
 
-# A loop that asks often is found at one place by chance; not as often as this.
-_LOOKS = 4
 # Where a program waits for what tasks return (ray.get; celery.result; Dask asks its scheduler for results and locks alike), and
 # where processes run the tasks they are given: Dask's in threads of their own (distributed/worker.py), which have none else.
 _DASK = ("distributed/utils.py", "sync")
@@ -94,23 +92,20 @@ def _tasks_beside(standing: Standing) -> tuple[Standing, ...]:
     return tuple(stand(standing.member, one) for one in threads if _BESIDE in _names(one.stack))
 
 
-def asked_s(standing: Standing, polls: bool = False) -> float | None:
-    """For how long every look has found it at one place of the job's code, asking; None where one did not. ``polls`` says that
-    it asks in its own code."""
-    times = [one.uptime_s for one in standing.member.over_time(Threads)]
-    asks = (awaits_result, polls_pool, meets_in_file)
-    if standing.wait.user < 0 or not (polls or standing.kind is Kind.INPUT or any(one(standing) for one in asks)):
-        return None
-    first, last = (times[0], times[-1]) if times else (None, None)  # a dump that somebody saved has no clock
-    if first is None or last is None or len(set(_places(standing))) != 1:
-        return None
-    return last - first
+def _in_place_s(standing: Standing) -> float | None:
+    """For how long every look has found it at one place of the job's code; None where one did not."""
+    return watched_s(standing.member) if standing.wait.user >= 0 and len(set(_places(standing))) == 1 else None
+
+
+def _asks(standing: Standing) -> bool:
+    """Whether it stands where a library asks again and again."""
+    return standing.kind is Kind.INPUT or any(one(standing) for one in (awaits_result, polls_pool, meets_in_file))
 
 
 def aged(standings: Mapping[ProcessRef, Standing]) -> dict[ProcessRef, Standing]:
     """The standings, with the time for which somebody was seen to ask; a few looks alone may be chance."""
     vain = {one.member.ref for one in _in_vain(standings.values())}
-    return {ref: _aged(one, ref in vain) for ref, one in standings.items()}
+    return {ref: _aged(one) if ref in vain or _asks(one) else one for ref, one in standings.items()}
 
 
 def _in_vain(standings: Iterable[Standing]) -> tuple[Standing, ...]:
@@ -121,8 +116,8 @@ def _in_vain(standings: Iterable[Standing]) -> tuple[Standing, ...]:
     return tuple(one for one in asking if often(one) and _no_other_at_work(one))
 
 
-def _aged(standing: Standing, polls: bool = False) -> Standing:
-    seen = asked_s(standing, polls) if len(standing.member.over_time(PythonStacks)) >= _LOOKS else None
+def _aged(standing: Standing) -> Standing:
+    seen = _in_place_s(standing) if len(standing.member.over_time(PythonStacks)) >= LOOKS else None
     if seen is None or (standing.still_s is not None and seen <= standing.still_s):
         return standing
     return dataclasses.replace(standing, still_s=round(seen, 3), moved=False)
@@ -132,8 +127,8 @@ def left_s(standings: Iterable[Standing], enough_s: float) -> float | None:
     """How much longer to look until those who ask count as stuck; None where nobody asks whom nobody answers."""
     every = tuple(standings)
     pools = (one for one in every if polls_pool(one) and at_rest(one, every))
-    asking = (*(one for one in every if one.kind is Kind.INPUT), *tasks_in_wait(every), *pools)
-    return _left_s(asking, enough_s, _in_vain(every))
+    typed = (one for one in every if one.kind is Kind.INPUT)
+    return _left_s((*typed, *tasks_in_wait(every), *pools, *_in_vain(every)), enough_s)
 
 
 def meeting_left_s(standings: Iterable[Standing], enough_s: float) -> float | None:
@@ -141,18 +136,17 @@ def meeting_left_s(standings: Iterable[Standing], enough_s: float) -> float | No
     return _left_s(all_meet_in_files(standings), enough_s)
 
 
-def _left_s(known: tuple[Standing, ...], enough_s: float, polling: tuple[Standing, ...] = ()) -> float | None:
-    asking = (*known, *polling)
-    ages = [max(one.still_s or 0.0, seen) for one in asking if (seen := asked_s(one, one in polling)) is not None]
+def _left_s(asking: tuple[Standing, ...], enough_s: float) -> float | None:
+    ages = [max(one.still_s or 0.0, seen) for one in asking if (seen := _in_place_s(one)) is not None]
     if not asking or len(ages) < len(asking):
         return None
     looks = min(len(one.member.over_time(PythonStacks)) for one in asking)
     left = enough_s - min(ages)
-    return None if left <= 0 and looks >= _LOOKS else max(left, 0.3)
+    return None if left <= 0 and looks >= LOOKS else max(left, 0.3)
 
 
 def _names(stack: Iterable[Frame]) -> set[tuple[str, str]]:
-    return {(module_path_of(frame), frame.function.rsplit(".", 1)[-1]) for frame in stack}
+    return set(map(name_of, stack))
 
 
 def _no_other_at_work(standing: Standing) -> bool:

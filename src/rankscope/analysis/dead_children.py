@@ -10,7 +10,7 @@ from ..model.process import Role
 from .case import Member
 from .frame_tables import Kind
 from .progress import advances
-from .standing import Standing
+from .standing import Standing, watched_s
 
 
 def polled_for(standing: Standing, members: Iterable[Member]) -> tuple[Member, ...]:
@@ -27,15 +27,18 @@ def often(standing: Standing) -> bool:
     first, last = standing.member.first(Threads), standing.member.latest(Threads)
     tid = standing.kernel.tid if standing.kernel else 0
     counts = [one.voluntary for look in (first, last) if look for one in look.threads if one.tid == tid]
-    passed = (last.uptime_s or 0.0) - (first.uptime_s or 0.0) if first and last else 0.0
+    passed = watched_s(standing.member) or 0.0
     return passed > 0 and len(counts) == 2 and (counts[1] - counts[0]) / passed > 1.0
 
 
+def killed(kernel: Threads) -> bool:
+    """Whether a signal has ended a process, and not one that its parent sends to be rid of it."""
+    return (kernel.exit_status or 0) & 0x7F not in (0, signal.SIGTERM, signal.SIGINT)
+
+
 def _killed(child: Member) -> bool:
-    """Whether a signal ended it that its parent did not send to be rid of it."""
     kernel = child.latest(Threads)
-    code = kernel.exit_status if kernel is not None and child.dead and not child.gone else None
-    return bool(code) and (code or 0) & 0x7F not in (0, signal.SIGTERM, signal.SIGINT)
+    return kernel is not None and child.dead and not child.gone and killed(kernel)
 
 
 def _polls(standing: Standing) -> bool:

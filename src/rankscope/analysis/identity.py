@@ -36,14 +36,15 @@ def module_path_of(frame: Frame) -> str:
     return module_path(frame.file)
 
 
-def _name(frame: Frame) -> tuple[str, str]:
+def name_of(frame: Frame) -> tuple[str, str]:
+    """The file of a frame below the directory it is imported from, and its function without the class."""
     return module_path(frame.file), frame.function.rsplit(".", 1)[-1]
 
 
 def birth(stack: Stack) -> int:
     """The index of the frame where this process's own life begins, 0 when it was not forked from Python."""
     return max(
-        (i for i, frame in enumerate(stack) if frame.function.endswith(_BIRTH_NAMES) and _name(frame) in _BIRTH),
+        (i for i, frame in enumerate(stack) if frame.function.endswith(_BIRTH_NAMES) and name_of(frame) in _BIRTH),
         default=0,
     )
 
@@ -68,7 +69,7 @@ def main_thread(stacks: PythonStacks, pid: int) -> PythonThread | None:
 def local_of(thread: PythonThread, file: str, function: str, *names: str) -> int | None:
     """A whole-number local of the deepest frame of one function."""
     for depth in range(len(thread.stack) - 1, -1, -1):
-        if _name(thread.stack[depth]) == (file, function):
+        if name_of(thread.stack[depth]) == (file, function):
             for local in thread.locals:
                 if local.depth == depth and local.name in names and local.value.lstrip("-").isdigit():
                     return int(local.value)
@@ -108,7 +109,7 @@ def _by_stack(process: Process, stacks: PythonStacks | None) -> Process:
     thread = main_thread(stacks, process.ref.pid) if stacks else None
     if thread is None or process.role not in (Role.OTHER, Role.DATALOADER_WORKER):
         return process
-    names = [_name(frame) for frame in thread.stack]
+    names = [name_of(frame) for frame in thread.stack]
     if not _LOADER_LOOPS.isdisjoint(names):
         worker = local_of(thread, "torch/utils/data/_utils/worker.py", "_worker_loop", "worker_id")
         return dataclasses.replace(
@@ -185,7 +186,7 @@ def _marks(process: Process, stacks: PythonStacks | None) -> Iterator[tuple[obje
     forked = thread is not None and birth(thread.stack) > 0
     if process.command:
         yield forked, process.command
-    mine = [_name(frame) for frame in thread.stack if is_user(frame)][:2] if thread else []
+    mine = [name_of(frame) for frame in thread.stack if is_user(frame)][:2] if thread else []
     if len(mine) == 2:
         yield forked, *mine
 

@@ -10,6 +10,7 @@ from ..model.evidence.stacks import Frame, LoopTask, PythonStacks
 from .case import Member
 from .frame_tables import Kind
 from .frames import WaitState, wait_of
+from .identity import name_of
 from .origin import module_path
 
 # Any of several can end the wait for these; others need all that they wait for.
@@ -95,7 +96,7 @@ def _of_several(task: LoopTask) -> bool:
 def takes(task: LoopTask) -> bool:
     """Whether it waits for something that others put into a queue."""
     last = task.stack[-1]
-    return (module_path(last.file), last.function.rsplit(".", 1)[-1]) == _TAKES
+    return name_of(last) == _TAKES
 
 
 def _round(tasks: Sequence[TaskView], held: set[int]) -> list[int]:

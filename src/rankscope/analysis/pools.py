@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from ..model.evidence.stacks import Frame, PythonStacks, PythonThread
 from ..model.process import Role
 from .case import Member
-from .identity import module_path_of, own
+from .identity import name_of, own
 from .standing import Standing, stand
 
 _POOL = "multiprocessing/pool.py"
@@ -23,42 +23,42 @@ _TAKES = "_handle_results"
 
 def polls_pool(standing: Standing) -> bool:
     """Whether a library asks for the job's code, again and again, whether a pool has a result."""
-    return _POLLS in map(_name, _waits_in(standing))
+    return _POLLS in map(name_of, _waits_in(standing))
 
 
 def awaits_pool(standing: Standing) -> bool:
     """Whether the job's code waits for a result of a pool."""
-    found = set(map(_name, _waits_in(standing)))
+    found = set(map(name_of, _waits_in(standing)))
     return _POLLS in found or any((_POOL, name) in found for name in _RESULTS)
 
 
 def ends_pool(standing: Standing) -> bool:
     """Whether the thread takes a pool down: it has sent SIGTERM to the workers and waits for each of them."""
-    return (_POOL, "_terminate_pool") in map(_name, standing.own_stack)
+    return (_POOL, "_terminate_pool") in map(name_of, standing.own_stack)
 
 
 def handlers(member: Member) -> set[str]:
     """The pool's functions in which threads of the process stood at any look: those of its owner, and ``worker`` of a pool of
     threads."""
     threads = (thread for look in member.over_time(PythonStacks) for thread in look.threads)
-    frames = (_name(frame) for thread in threads for frame in own(thread.stack))
+    frames = (name_of(frame) for thread in threads for frame in own(thread.stack))
     return {name for file, name in frames if file == _POOL}
 
 
 def owned(member: Member) -> int:
     """How many pools of processes it owns."""
-    return sum((_POOL, "_handle_workers") in map(_name, own(thread.stack)) for thread in _threads(member))
+    return sum((_POOL, "_handle_workers") in map(name_of, own(thread.stack)) for thread in _threads(member))
 
 
 def takes_results(member: Member) -> bool | None:
     """Whether the thread that takes the results slept through all looks; None where it is no more."""
-    thread = next((one for one in _threads(member) if (_POOL, _TAKES) in map(_name, own(one.stack))), None)
+    thread = next((one for one in _threads(member) if (_POOL, _TAKES) in map(name_of, own(one.stack))), None)
     return None if thread is None else stand(member, thread).ran is False
 
 
 def takes_task(standing: Standing) -> bool:
     """Whether a worker of a pool waits for its next task: what stands below its loop is the ``get`` of a queue."""
-    names = [_name(frame) for frame in standing.own_stack]
+    names = [name_of(frame) for frame in standing.own_stack]
     loop = names.index((_POOL, "worker")) if (_POOL, "worker") in names else -1
     return loop >= 0 and [name for _, name in names[loop + 1 : loop + 2]] == ["get"] and standing.wait.user < 0
 
@@ -69,7 +69,7 @@ def replaces(worker: Member) -> bool:
     threads = _threads(worker)
     limited = any(local.name == "maxtasks" and local.value != "None" for thread in threads for local in thread.locals)
     makes_up = {(_POOL, "_maintain_pool"), (_POOL, "_handle_workers")}
-    return not limited and any(_name(frame) in makes_up for thread in threads for frame in thread.stack)
+    return not limited and any(name_of(frame) in makes_up for thread in threads for frame in thread.stack)
 
 
 def below(members: Collection[Member], owner: Member) -> Iterator[Member]:
@@ -100,7 +100,3 @@ def _waits_in(standing: Standing) -> tuple[Frame, ...]:
 def _threads(member: Member) -> tuple[PythonThread, ...]:
     stacks = member.latest(PythonStacks)
     return stacks.threads if stacks else ()
-
-
-def _name(frame: Frame) -> tuple[str, str]:
-    return module_path_of(frame), frame.function.rsplit(".", 1)[-1]

@@ -14,11 +14,11 @@ from .case import Member
 from .frame_tables import Kind
 from .frames import at_rest, kind_of, wait_of
 from .handled import FULL, handled
-from .identity import birth, own
+from .identity import birth, name_of, own
 from .load import MUCH_BYTES, transferred, works_unseen
 from .native_work import computes_natively
 from .origin import module_path
-from .standing import Standing, stand
+from .standing import Standing, stand, watched_s
 from .starved import starved
 from .threads import imports
 from .turns import takes_turns, team_at_work
@@ -145,7 +145,7 @@ def _serves(standing: Standing) -> bool:
 
 def _has_tasks(standing: Standing) -> bool:
     """Whether a thread does tasks of a pool: it gets on where its task does, however little CPU that takes."""
-    inner = {(module_path(frame.file), frame.function.rsplit(".", 1)[-1]) for frame in standing.own_stack}
+    inner = {name_of(frame) for frame in standing.own_stack}
     return bool(inner & {("multiprocessing/pool.py", "worker"), ("concurrent/futures/thread.py", "_worker")})
 
 
@@ -172,14 +172,14 @@ def spins_s(standing: Standing) -> float | None:
     None where it was not: one that computes lets others have the GIL, calls something, or changes a number. On a busy
     machine it may get little of the CPU, so what counts is that it never went to sleep by itself.
     """
-    looks, times = _looks(standing), [one.uptime_s for one in standing.member.over_time(Threads)]
+    looks = _looks(standing)
     tasks = [_task_of(standing, one) for one in standing.member.over_time(Threads)]
     slept = len({task.voluntary for task in tasks if task is not None}) != 1
     if len(looks) < 2 or standing.moved or slept or not _computes(standing) or not all(one.holds_gil for one in looks):
         return None
     if _fills_memory(standing):
         return None
-    return times[-1] - times[0] if times[0] is not None and times[-1] is not None else None
+    return watched_s(standing.member)
 
 
 # Between two looks; an interpreter that does nothing new asks for less.

@@ -14,7 +14,7 @@ from ..model.evidence.threads import Threads
 from ..model.process import ProcessRef, Role
 from .frame_tables import Kind
 from .progress import advances
-from .standing import Standing
+from .standing import Standing, watched_s
 
 # A loop that meets often is found in the same call by chance; not as often as this.
 LOOKS = 4
@@ -26,11 +26,10 @@ def spun_s(standing: Standing) -> float | None:
     looks = standing.member.over_time(Threads)
     tid = standing.kernel.tid if standing.kernel else 0
     tasks = [next((task for task in one.threads if task.tid == tid), None) for one in looks]
-    times = [one.uptime_s for one in looks]
     same = standing.kind in _MEETS and standing.moved is False and standing.ran is True
     if not same or None in tasks or len({task.voluntary for task in tasks if task}) != 1:
         return None
-    return times[-1] - times[0] if times[0] is not None and times[-1] is not None else None
+    return watched_s(standing.member)
 
 
 def aged(standings: Mapping[ProcessRef, Standing]) -> dict[ProcessRef, Standing]:

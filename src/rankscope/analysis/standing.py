@@ -81,6 +81,13 @@ def stand(member: Member, thread: PythonThread | None = None) -> Standing:
     )  # fmt: skip
 
 
+def watched_s(member: Member) -> float | None:
+    """The seconds from the first look at a process to the last one; None where a look has no clock, as in saved dumps."""
+    times = [one.uptime_s for one in member.over_time(Threads)]
+    first, last = (times[0], times[-1]) if times else (None, None)
+    return last - first if first is not None and last is not None else None
+
+
 def align(standings: dict[ProcessRef, Standing]) -> dict[ProcessRef, Standing]:
     """Let every rank be judged by the thread that does the work on the others.
 

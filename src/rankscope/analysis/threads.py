@@ -10,7 +10,7 @@ from ..model.evidence.threads import KernelThread, Threads
 from .case import Case, Member
 from .frame_tables import Kind
 from .frames import WaitState, wait_of
-from .identity import module_path_of, own
+from .identity import module_path_of, name_of, own
 from .kernel_says import refine
 from .standing import Standing
 
@@ -66,7 +66,7 @@ class ThreadView:
     @property
     def wants_semaphore(self) -> bool:
         """Whether it waits without a time limit for a semaphore of ``threading``: in its condition's wait, out of acquire."""
-        inner = [(module_path_of(frame), frame.function.rsplit(".", 1)[-1]) for frame in self.stack[-2:]]
+        inner = [name_of(frame) for frame in self.stack[-2:]]
         return bool(self.lock_word) and inner in (
             [("threading.py", name), ("threading.py", "wait")] for name in ("acquire", "__enter__")
         )
@@ -75,11 +75,7 @@ class ThreadView:
     def _enters_queue(self) -> bool:
         """Whether it wants the mutex of a ``queue.Queue``: who waits for an item stands in its condition's wait."""
         last = self.stack[-1] if self.stack else None
-        return (
-            self.wait.kind is Kind.QUEUE
-            and last is not None
-            and ((module_path_of(last), last.function.rsplit(".", 1)[-1]) == ("threading.py", "__enter__"))
-        )
+        return self.wait.kind is Kind.QUEUE and last is not None and (name_of(last) == ("threading.py", "__enter__"))
 
 
 def views(member: Member) -> tuple[ThreadView, ...]:
@@ -180,7 +176,7 @@ def forked(member: Member, parent: Member | None = None) -> bool:
         return True
     stacks = member.latest(PythonStacks)
     return any(
-        (module_path_of(frame), frame.function.rsplit(".", 1)[-1]) == ("multiprocessing/popen_fork.py", "_launch")
+        name_of(frame) == ("multiprocessing/popen_fork.py", "_launch")
         for thread in (stacks.threads if stacks else ())
         for frame in thread.stack
     )

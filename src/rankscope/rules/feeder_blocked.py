@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from ..analysis.case import Case, Member, Root
 from ..analysis.ends import holds
 from ..analysis.frame_tables import Kind as Wait
-from ..analysis.identity import module_path_of
+from ..analysis.identity import name_of
 from ..analysis.threads import ThreadView, views
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.files import OpenFiles
@@ -84,7 +84,7 @@ def _unread(member: Member, view: ThreadView, pipe: str, root: Root | None) -> F
 def _joins_feeder(case: Case, member: Member) -> bool:
     """Whether the deciding thread waits for the end of a feeder (``Queue.join_thread``, also at exit)."""
     standing = case.standings.get(member.ref)
-    names = {(module_path_of(one), one.function.rsplit(".", 1)[-1]) for one in (standing.own_stack if standing else ())}
+    names = {name_of(one) for one in (standing.own_stack if standing else ())}
     return ("multiprocessing/queues.py", "_finalize_join") in names
 
 

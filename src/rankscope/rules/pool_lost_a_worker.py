@@ -28,7 +28,7 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case, Member, Root
 from ..analysis.frame_tables import Kind as Wait
-from ..analysis.identity import module_path_of
+from ..analysis.identity import module_path_of, name_of
 from ..analysis.pools import awaits_pool, below, handlers, replaces
 from ..analysis.progress import renews_workers
 from ..analysis.standing import Standing
@@ -134,19 +134,14 @@ def _kept_by_nobody(case: Case, manager: Member, root: Root, seen: str) -> Findi
 
 def _serves(view: ThreadView) -> bool:
     """Whether a thread answers one client of a manager."""
-    return any(
-        (module_path_of(frame), frame.function.rsplit(".", 1)[-1]) == ("multiprocessing/managers.py", "serve_client")
-        for frame in view.stack
-    )
+    return any(name_of(frame) == ("multiprocessing/managers.py", "serve_client") for frame in view.stack)
 
 
 def _between_processes(standing: Standing) -> bool:
     """Whether it waits in one of multiprocessing's locks, conditions or barriers, or for room in a queue, and not for work."""
     if standing.kind is Wait.IDLE:
         return False
-    frames = [
-        (module_path_of(one), one.function.rsplit(".", 1)[-1]) for one in standing.own_stack[standing.wait.user + 1 :]
-    ]
+    frames = [name_of(one) for one in standing.own_stack[standing.wait.user + 1 :]]
     return any(file == "multiprocessing/synchronize.py" for file, _ in frames) or (
         frames[-1:] == [("multiprocessing/queues.py", "put")]
     )

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case, Root
 from ..analysis.frame_tables import Kind as Wait
-from ..analysis.identity import module_path_of
+from ..analysis.identity import name_of
 from ..analysis.progress import advances
 from ..analysis.standing import Standing, idle_worker
 from ..analysis.threads import ThreadView, asleep_alone, views
@@ -74,7 +74,7 @@ def _puts(view: ThreadView) -> bool:
 
 def _in_put(stack: Stack) -> bool:
     """Whether it stands in ``put`` and not in the queue's own mutex, which only another ``put`` or ``get`` could hold."""
-    frames = [(module_path_of(frame), frame.function.rsplit(".", 1)[-1]) for frame in stack]
+    frames = [name_of(frame) for frame in stack]
     inside = any(file in _FILES and function == "put" for file, function in frames)
     return inside and frames[-1] != ("threading.py", "__enter__")
 

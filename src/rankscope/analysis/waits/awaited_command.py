@@ -12,7 +12,7 @@ from ...model.diagnosis import Wait
 from ..callers import call_of
 from ..ends import ends, other_end, targets, written
 from ..frame_tables import Kind
-from ..identity import module_path_of
+from ..identity import name_of
 from ..loop_tasks import last_awaited, loops
 from ..scene import Scene
 from ..standing import Standing
@@ -34,11 +34,7 @@ def find(scene: Scene) -> Iterator[Wait]:
 
 def _awaits_an_end(standing: Standing) -> bool:
     tasks = [view for loop in loops(standing.member) for view in last_awaited(loop)]
-    return any(
-        (module_path_of(one), one.function.rsplit(".", 1)[-1]) in _ENDS
-        for view in tasks
-        for one in view.task.stack[-1:]
-    )
+    return any(name_of(one) in _ENDS for view in tasks for one in view.task.stack[-1:])
 
 
 def _watches(standing: Standing, pipe: str) -> bool:
