@@ -19,7 +19,7 @@ _HERE = {
 }
 _PACKAGES = frozenset(
     "torch accelerate deepspeed lightning ray mpi4py pandas pyarrow tensorboardX numpy requests filelock torchmetrics joblib "
-    "dask distributed celery gunicorn uvicorn tqdm".split()
+    "dask distributed celery gunicorn uvicorn uvloop tqdm".split()
 )
 # What a launcher needs besides the patient itself.
 _OF_LAUNCHER = {"torchrun": ("torch",), "spawn": ("torch",), "accelerate": ("torch", "accelerate"),

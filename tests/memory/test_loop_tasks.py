@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import struct
 import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,6 +15,7 @@ from hypothesis import strategies as st
 from standing import label, pythons
 from test_hostile_memory import BASE, LAYOUTS, PIECES
 
+from rankscope.analysis.frames import at_rest
 from rankscope.memory import coroutines, loops
 from rankscope.memory.code import CodeReader
 from rankscope.memory.frames import RawFrame
@@ -19,7 +23,7 @@ from rankscope.memory.layouts import py310, py311
 from rankscope.memory.objects import Objects
 from rankscope.memory.runtime import Family
 from rankscope.memory.source import BytesMemory, Unreadable
-from rankscope.model.evidence.stacks import Frame, LoopTask, PythonStacks, Stack
+from rankscope.model.evidence.stacks import UVLOOP, Frame, LoopTask, PythonStacks, Stack
 from rankscope.model.process import ProcessRef
 from rankscope.probe.engine import StackOptions
 from rankscope.probe.engines import memory
@@ -55,6 +59,24 @@ async def twice(lock):
     async with lock:
         async with lock:
             pass
+
+class Account:
+    def __init__(self):
+        self.lock = asyncio.Lock()
+
+async def outright(source, target):
+    await source.lock.acquire()
+    await asyncio.sleep(0.05)
+    await target.lock.acquire()
+
+async def forgotten(lock):
+    await lock.acquire()
+
+async def keeps(lock, other):
+    while not other.locked():
+        await asyncio.sleep(0.02)
+    await asyncio.sleep(1000)
+    await lock.acquire()
 
 async def get(items):
     return await items.get()
@@ -97,6 +119,10 @@ async def main():
         called("through c", through(c, d)), called("cross d", cross(d, c)),
         called("twice", twice(e)), called("lost", lost()), called("nap", nap()),
     ]
+    left, right, old = Account(), Account(), asyncio.Lock()
+    named += [called("outright left", outright(left, right)), called("outright right", outright(right, left))]
+    await forgotten(old)
+    named += [called("old", twice(old)), called("keeps one", keeps(old, a)), called("keeps two", keeps(old, a))]
     named.append(called("follow", follow(named[5])))
     named.append(called("watch one", watched(called("watched", lost()))))
     pair = asyncio.gather(called("first of two", lost()), called("second of two", nap()))
@@ -170,6 +196,12 @@ def test_who_holds_a_lock_is_told_by_what_it_is_inside_of(stacks: PythonStacks) 
     assert on(stacks, "twice") == {"twice"}
 
 
+def test_who_acquired_a_lock_outright_is_the_only_one_who_can_have_done_so(stacks: PythonStacks) -> None:
+    """One of two that reach it waits for it; where two could hold it, and the one that did has ended, nobody is named."""
+    assert (on(stacks, "outright left"), on(stacks, "outright right")) == ({"outright right"}, {"outright left"})
+    assert on(stacks, "old") == set()
+
+
 def test_tasks_that_are_awaited_are_told(stacks: PythonStacks) -> None:
     """One by one, gathered, or in a set."""
     assert (named(stacks)["follow"].awaits, on(stacks, "follow")) == ("Task", {"lost"})
@@ -203,6 +235,56 @@ def test_an_unnamed_task_has_its_number(stacks: PythonStacks) -> None:
     assert any(task.name.startswith("Task-") and task.stack[0].function == "get" for task in stacks.loop_tasks)
 
 
+COMPILED = """
+import asyncio, uvloop
+
+async def follow(task):
+    return await task
+
+async def main():
+    lost = asyncio.get_running_loop().create_future()
+    asyncio.current_task().set_name("main")
+    asyncio.get_running_loop().call_later(0.05, lambda: print("ready", flush=True))
+    await asyncio.gather(follow(asyncio.ensure_future(lost)))
+
+def again():
+    loop = uvloop.new_event_loop()
+    asyncio.set_event_loop(loop)
+    main_task = loop.create_task(main())
+    loop.run_forever()
+
+{line}
+"""
+
+
+@pytest.mark.skipif(importlib.util.find_spec("uvloop") is None, reason="uvloop is not installed")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "uvloop.run(main())",
+        "asyncio.set_event_loop_policy(uvloop.EventLoopPolicy()); asyncio.run(main())",
+        "uvloop.new_event_loop().run_until_complete(main())",
+        "again()",
+    ],
+)
+def test_the_tasks_of_a_compiled_loop_are_read_as_well(tmp_path: Path, line: str) -> None:
+    """However it is run; the loop itself is a frame, since a thread that waits in it stands in no code of Python."""
+    path = tmp_path / "serve.py"
+    path.write_text(COMPILED.format(line=line))
+    with subprocess.Popen([sys.executable, str(path)], stdout=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout is not None
+            assert child.stdout.readline() == "ready\n"
+            stacks = settled(child.pid)
+        finally:
+            child.kill()
+    main = named(stacks)["main"]
+    assert main.stack[-1].function == "main"
+    assert [stacks.loop_tasks[place].stack[-1].function for place in main.on] == ["follow"]
+    assert stacks.threads[0].stack[-1].file == UVLOOP
+    assert at_rest(stacks.threads[0].stack)
+
+
 def test_only_the_wait_of_a_loop_counts() -> None:
     """While a task runs, or where there is no loop, nothing is looked for."""
     once = Frame("BaseEventLoop._run_once", "/usr/lib/python3.12/asyncio/base_events.py", 1900)
@@ -225,7 +307,8 @@ def test_arbitrary_memory_gives_tasks_or_nothing(piece: bytes, layout: object, a
     for kind in ("coroutine", "method", "set", "function"):
         family.static_types[struct.unpack_from("<Q", piece.ljust(512, b"\0"), at % 500)[0]] = kind
         suspended.chain(BASE + at)
-        loops.Loops(objects, suspended).read(1, RawFrame(BASE + at, BASE, BASE))
+        reader = loops.Loops(objects, suspended)
+        reader.read(1, reader.loop_of(RawFrame(BASE + at, BASE, BASE)), BASE + at // 2)
         try:
             coroutines.members(objects, BASE + at, 16)
         except (Unreadable, struct.error):

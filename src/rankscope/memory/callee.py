@@ -2,7 +2,8 @@
 
 The instruction at which the frame stands is a call, and what it calls lies on the frame's value stack, above the iterators of its
 loops and below its arguments. While the call lasts nothing writes there. Above it may lie what earlier calls left; so the lowest
-is taken, and only compiled functions of libraries in which ranks meet are named, for which a frame says what they wait for.
+is taken, and only compiled functions of libraries in which ranks meet are named, for which a frame says what they wait for, and
+event loops that are compiled as a whole (uvloop), which show no frame of their own while they wait.
 
 The handle that torch gives for a call under way (``Work``) has one ``wait`` for all that it may wait for. Which it is, the C++
 object behind it tells: pybind11 keeps a pointer to it behind the head of its own (``pybind11::detail::instance``), the object
@@ -15,8 +16,9 @@ import functools
 import re
 import struct
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from ..model.evidence.stacks import MPI, Frame
+from ..model.evidence.stacks import MPI, UVLOOP, Frame
 from . import scope
 from .code import Code, offset_of
 from .frames import RawFrame
@@ -25,7 +27,9 @@ from .source import Unreadable
 
 STACK_LIMIT = 64
 # The modules whose functions are named, and the file that readers of native frames show them in.
-_KNOWN = {"mpi4py.MPI.": MPI}
+_KNOWN = {"mpi4py.MPI.": MPI, "uvloop.loop.": UVLOOP}
+# Installed code from which a compiled loop is run.
+_RUNNERS = ("/asyncio/runners.py", "/uvloop/__init__.py")
 _WAIT = "torch._C._distributed_c10d.wait"
 _TORCH = "libtorch_cpu.so"
 # Handles that readers of native frames know by these names; of gloo's collectives each has a type of its own.
@@ -38,16 +42,25 @@ _COLLECTIVE = re.compile(r"\*?N4c10d\w*\dAsync[A-Z]\w*WorkE$")
 _LEAVE = ("__exit__", "__aexit__")
 
 
+class Called(NamedTuple):
+    """A compiled function, as a frame, and the address of the event loop that it runs, 0 where it is none."""
+
+    frame: Frame
+    loop: int = 0
+
+
 @functools.lru_cache(maxsize=16)
 def _calls(numbers: str) -> frozenset[int]:
     return frozenset(map(int, numbers.split()))
 
 
-def of(objects: Objects, raw: RawFrame, code: Code) -> Frame | None:
-    """The compiled function that a frame of the job has called and that has not returned, if it is one in which ranks meet."""
+def of(objects: Objects, raw: RawFrame, code: Code) -> Called | None:
+    """The compiled function that a frame of the job has called and that has not returned, if it is one of those named."""
     layout = objects.layout
     try:
-        if scope.installed(code.file) or layout.version > (3, 13) or not _stands_in_call(objects, raw, code):
+        if scope.installed(code.file) and not code.file.endswith(_RUNNERS):
+            return None
+        if layout.version > (3, 13) or not _stands_in_call(objects, raw, code):
             return None
         held = _stack(objects, raw, code)
         for address in held:
@@ -55,10 +68,11 @@ def of(objects: Objects, raw: RawFrame, code: Code) -> Frame | None:
             # Up to Python 3.10 a bound method leaves its object in its own place while it is called.
             if name == _WAIT or _kind(objects, address).rpartition(".")[2] == "Work":
                 return _wait_of(objects, next(held, 0) if name else address)
+            for start, file in _KNOWN.items():
+                if name.startswith(start):
+                    return Called(Frame(name[len(start) :], file), next(held, 0) if file == UVLOOP else 0)
             if name:
-                return next(
-                    (Frame(name[len(start) :], file) for start, file in _KNOWN.items() if name.startswith(start)), None
-                )
+                return None
     except (Unreadable, struct.error):
         pass
     return None
@@ -108,12 +122,12 @@ def _called(objects: Objects, address: int) -> str:
     return "" if name in _LEAVE else f"{owner}.{name}"
 
 
-def _wait_of(objects: Objects, handle: int) -> Frame | None:
+def _wait_of(objects: Objects, handle: int) -> Called | None:
     """The ``wait`` of torch for the kind of handle it was called on; None for kinds that nobody needs to tell apart."""
     work = objects.pointer(handle + objects.layout.object_type + 8)
     kind = objects.c_string(objects.pointer(objects.pointer(objects.pointer(work) - 8) + 8))
     name = _MESSAGES.get(kind) or ("c10d::Work::wait" if _COLLECTIVE.match(kind) else "")
-    return Frame(name, "", library=_TORCH) if name else None
+    return Called(Frame(name, "", library=_TORCH)) if name else None
 
 
 def _owner(objects: Objects, first: int) -> str:

@@ -23,6 +23,7 @@ NAMES_LIMIT = 256
 NAME_LIMIT = 64
 # Of one process: what is awaited may lead back, and what is entered may be entered many times.
 ALL_FRAMES_LIMIT = 20_000
+_MARKS = 7  # the lowest bits of a variable are the interpreter's own
 # Objects that stand for another one, which is their first field.
 _STAND_INS = ("coroutine_wrapper", "async_generator_asend", "async_generator_athrow")
 _SUSPENDED = ("coroutine", "generator", "async_generator")
@@ -86,6 +87,36 @@ class Coroutines:
         names = objects.items(objects.pointer(raw.code + self._layout.code_names), NAMES_LIMIT)
         return frozenset(objects.text(one, NAME_LIMIT) for one in names)
 
+    def reaches(self, raw: RawFrame, address: int) -> bool:
+        """Whether a variable of a frame is this object, or has it as an attribute by a name that the frame's code uses."""
+        objects, names = self._objects, self.names(raw)
+        start, count = self._values(raw)
+        held = struct.unpack(f"<{count}Q", objects.memory.read(start, 8 * count))
+        for one in {value & ~_MARKS for value in held} - {0}:
+            inside = objects.pointer(one + self._layout.cell_value) if self.kind(one) == "cell" else one
+            if inside == address or (inside and any(self._attribute(inside, name) == address for name in names)):
+                return True
+        return False
+
+    def _attribute(self, address: int, name: str) -> int:
+        try:
+            return dicts.attribute(self._objects, address, name)
+        except (Unreadable, struct.error):
+            return 0
+
+    def _values(self, raw: RawFrame) -> tuple[int, int]:
+        """Where the variables of a suspended frame lie, and how many there are; its value stack begins behind them."""
+        layout, objects = self._layout, self._objects
+        start = raw.address + layout.frame_values
+        if layout.frame_stack < 0:
+            names = objects.pointer(raw.code + layout.code_local_names)
+            count = objects.pointer(names + layout.sized_size)
+        else:
+            count = (objects.pointer(raw.address + layout.frame_stack) - start) // 8
+        if not 0 <= count <= STACK_LIMIT:
+            raise Unreadable(f"{count} variables in a frame")
+        return start, count
+
     def _frame(self, address: int) -> RawFrame | None:
         """The frame of a coroutine, None when it runs or has ended."""
         layout, objects = self._layout, self._objects
@@ -104,12 +135,11 @@ class Coroutines:
         """The value stack of a suspended frame, its top last."""
         layout, objects = self._layout, self._objects
         (top,) = U64(objects.memory.read(raw.address + layout.frame_stack_top, 8))
+        start, variables = self._values(raw)
+        start += 8 * variables
         if layout.frame_stack < 0:
-            names = objects.pointer(raw.code + layout.code_local_names)
-            first = objects.pointer(names + layout.sized_size)
-            start, count = raw.address + layout.frame_values + 8 * first, (top & 0xFFFFFFFF) - first
+            count = (top & 0xFFFFFFFF) - variables
         else:
-            start = objects.pointer(raw.address + layout.frame_stack)
             count = top & 0xFFFFFFFF if layout.version == (3, 10) else (top - start) // 8
         if not 0 < count <= STACK_LIMIT:
             return ()

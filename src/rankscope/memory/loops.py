@@ -1,9 +1,9 @@
 """The tasks of an asyncio event loop that waits: where each is suspended, what it awaits, and who could bring that.
 
 Read only while a thread stands in the wait of its loop, since then none of its tasks runs. The loop is the first argument of
-``_run_once``, and the module of that function leads to the set of all tasks (Lib/asyncio/base_events.py, tasks.py). In a
-task of C its coroutine is searched for by type; what it waits for lies before it, its name behind it
-(Modules/_asynciomodule.c, the same order from CPython 3.8 to 3.13).
+``_run_once``, or what a compiled ``run_forever`` was called on (see callee); the set of all tasks is in the module of tasks
+(Lib/asyncio/base_events.py, tasks.py). In a task of C its coroutine is searched for by type; what it waits for lies before it,
+its name behind it (Modules/_asynciomodule.c, the same order from CPython 3.8 to 3.13).
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..model.evidence.stacks import Frame, LoopTask, Stack
-from . import dicts, scope
+from . import dicts, modules, scope
 from .coroutines import Coroutines, Suspended, members
 from .frames import RawFrame
 from .objects import U32, U64, Objects, int_shape
@@ -23,6 +23,7 @@ from .source import Unreadable
 TASKS_LIMIT = 256
 NAMES_LIMIT = 512
 _NAME_LIMIT = 100
+_LOCKS_LIMIT = 16  # for which a holder is looked for among all tasks
 _TASK_SIZE = 256
 _NEWEST = (3, 13)
 _LOOP = "/asyncio/base_events.py"
@@ -30,6 +31,7 @@ _LOOP = "/asyncio/base_events.py"
 _WAIT_FOR_MANY = {("/asyncio/taskgroups.py", "__aexit__"): "_tasks", ("/asyncio/tasks.py", "_wait"): ""}
 # How the code of a task gives something back (asyncio/queues.py).
 _PUTS = frozenset({"put", "put_nowait"})
+_ACQUIRES = frozenset({"acquire"})
 _NUMBERS = re.compile(r"(\d+)")
 
 
@@ -73,26 +75,50 @@ class Loops:
         self._objects, self._layout, self._coroutines = objects, objects.layout, coroutines
         self._at = 0  # where a task keeps its coroutine
 
-    def read(self, tid: int, once: RawFrame) -> tuple[tuple[LoopTask, ...], int]:
-        """The tasks of the loop whose ``_run_once`` this is, and how many were left out; none where they cannot be read."""
+    def loop_of(self, once: RawFrame) -> int:
+        """The loop whose ``_run_once`` this is, 0 where it cannot be read."""
+        try:
+            return self._coroutines.argument(once)
+        except (Unreadable, struct.error):
+            return 0
+
+    def read(self, tid: int, loop: int, interpreter: int) -> tuple[tuple[LoopTask, ...], int]:
+        """The tasks of the loop in which a thread waits, and how many were left out; none where they cannot be read."""
         try:
             if self._layout.version > _NEWEST:
                 return (), 0
-            loop = self._coroutines.argument(once)
-            addresses, left_out = self._listed(once)
+            addresses, left_out = self._listed(interpreter)
             found = [task for task in map(self._task, addresses) if task and self._loop_of(task.address) == loop]
         except (Unreadable, struct.error):
             return (), 0
+        found = self._acquired(found)
         found.sort(key=lambda task: [int(part) if part.isdigit() else part for part in _NUMBERS.split(task.name)])
         limited = {one for task in found for one in self._limited(task)}
         return tuple(self._told(tid, task, found, limited) for task in found), left_out
 
-    def _listed(self, once: RawFrame) -> tuple[tuple[int, ...], int]:
+    def _acquired(self, tasks: list[_Task]) -> list[_Task]:
+        """The tasks, with the locks that were acquired outright, without an ``async with``.
+
+        Such a lock does not say whose it is. Of all tasks that do not wait for it, the only one whose code can reach it and
+        acquires something is taken for its holder.
+        """
+        taken = {one for task in tasks for one in task.held}
+        for lock in sorted({one.wanted for one in tasks} - taken - {0})[:_LOCKS_LIMIT]:
+            able = [place for place, one in enumerate(tasks) if one.wanted != lock and self._may_hold(one, lock)]
+            if len(able) == 1:
+                tasks[able[0]] = replace(tasks[able[0]], held=(*tasks[able[0]].held, lock))
+        return tasks
+
+    def _may_hold(self, task: _Task, lock: int) -> bool:
+        try:
+            return any(self._uses(one, _ACQUIRES) and self._coroutines.reaches(one.raw, lock) for one in task.chain)
+        except (Unreadable, struct.error):
+            return False
+
+    def _listed(self, interpreter: int) -> tuple[tuple[int, ...], int]:
         """The addresses of all tasks that the module of tasks knows."""
         objects, layout = self._objects, self._layout
-        namespace = objects.pointer(once.address + layout.frame_globals)
-        module = dicts.lookup(objects, namespace, "tasks", NAMES_LIMIT)
-        known = objects.pointer(module + layout.module_dict) if module else 0
+        known = modules.namespace(objects, interpreter, "asyncio.tasks")
         name = "_all_tasks" if layout.version < (3, 12) else "_scheduled_tasks"
         every = dicts.lookup(objects, known, name, NAMES_LIMIT) if known else 0
         data = dicts.attribute(objects, every, "data") if every else 0
@@ -117,7 +143,7 @@ class Loops:
             held, wanted = self._entered(chain)
             own = [one for one in chain if not scope.installed(one.frame.file)]
             queue = self._takes_from(chain[-1])
-            puts = bool(queue) and any(map(self._puts, own))
+            puts = bool(queue) and any(self._uses(one, _PUTS) for one in own)
             serves = chain[-1].frame.function.endswith("serve_forever")  # until somebody cancels it
             return _Task(address, self._name(name), chain, future, held, wanted, queue, puts, bool(own) and not serves)
         except (Unreadable, struct.error):
@@ -157,10 +183,10 @@ class Loops:
         takes = last.frame.file.endswith("/asyncio/queues.py") and last.frame.function.endswith("get")
         return self._coroutines.argument(last.raw) if takes else 0
 
-    def _puts(self, one: Suspended) -> bool:
-        """Whether the code of a frame puts something into a queue; not where its names cannot be read."""
+    def _uses(self, one: Suspended, names: frozenset[str]) -> bool:
+        """Whether the code of a frame uses an attribute of one of these names; not where its names cannot be read."""
         try:
-            return bool(_PUTS & self._coroutines.names(one.raw))
+            return bool(names & self._coroutines.names(one.raw))
         except (Unreadable, struct.error):
             return False
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 from ..model.evidence.stacks import Frame
-from . import dicts
+from . import dicts, modules
 from .frames import RawFrame
 from .interpreter import ThreadState
 from .objects import U32, Objects, int_shape
@@ -66,8 +66,5 @@ class Names:
         return sum(int(U32(raw, layout.int_digits + 4 * place)[0]) << 30 * place for place in digits)
 
     def _find_active(self, interpreter: int) -> int:
-        objects, layout = self._objects, self._objects.layout
-        modules = objects.pointer(interpreter + layout.interp_modules)
-        module = dicts.lookup(objects, modules, _MODULE) if modules else 0
-        namespace = objects.pointer(module + layout.module_dict) if module else 0
-        return dicts.lookup(objects, namespace, "_active", 512) if namespace else 0
+        namespace = modules.namespace(self._objects, interpreter, _MODULE)
+        return dicts.lookup(self._objects, namespace, "_active", 512) if namespace else 0

@@ -61,7 +61,7 @@ class Draft:
     whole: bool
     name: str | None = None
     locals: tuple[Local, ...] = ()
-    loop: RawFrame | None = None  # where its event loop waits
+    loop: int = 0  # its event loop, where that waits
     caught: tuple[str, int] = ("", 0)
 
 
@@ -140,7 +140,7 @@ class _Reading:
         """Read all threads but those kept, and again those that ran meanwhile."""
         drafts = {tid: self._draft(state) for tid, state in states.items() if tid not in kept}
         lock = self._lock(states)
-        suspended = {tid: self._suspended(tid, draft) for tid, draft in drafts.items()}
+        suspended = {tid: self._suspended(tid, states[tid], draft) for tid, draft in drafts.items()}
         after = tasks.read(self._proc, self._pid)
         exact = {tid: after[tid] for tid in drafts if tasks.slept(looked.get(tid), after.get(tid))}
         self._check([drafts[tid] for tid in exact])
@@ -168,10 +168,10 @@ class _Reading:
             return EMPTY
         name = self._names.of(state, raws[0] if raws else None, stack[0] if stack else None)
         place = loops.waits_in(stack)
-        loop = raws[place] if place is not None else None
         held = tuple(self._values.of(raws, stack, self._codes))
         called = callee.of(self._objects, raws[-1], self._codes.at(raws[-1].code)) if raws else None
-        return Draft(Stack((*stack, called)) if called else stack, chain.whole, name, held, loop,
+        loop = self._loops.loop_of(raws[place]) if place is not None else called.loop if called else 0
+        return Draft(Stack((*stack, called.frame)) if called else stack, chain.whole, name, held, loop,
                      caught.of(self._objects, state.address))  # fmt: skip
 
     def _frame(self, raw: RawFrame) -> Frame:
@@ -189,9 +189,9 @@ class _Reading:
         if exact and not any(draft.whole for draft in exact):
             raise UnknownLayout("the frames of threads that stood still cannot be followed")
 
-    def _suspended(self, tid: int, draft: Draft) -> tuple[tuple[LoopTask, ...], int]:
+    def _suspended(self, tid: int, state: ThreadState, draft: Draft) -> tuple[tuple[LoopTask, ...], int]:
         """The tasks of the loop in whose wait a thread stands, and how many were left out."""
-        return self._loops.read(tid, draft.loop) if draft.loop else ((), 0)
+        return self._loops.read(tid, draft.loop, state.interpreter) if draft.loop else ((), 0)
 
     def _retry(
         self, state: ThreadState, tid: int, drafts: dict[int, Draft], exact: dict[int, Task]
@@ -210,7 +210,7 @@ class _Reading:
             self._codes.forget()
             self._met.clear()
             draft = self._draft(state)
-            suspended = self._suspended(tid, draft)
+            suspended = self._suspended(tid, state, draft)
             after = tasks.read(self._proc, self._pid, (tid,))
             if draft.whole or not drafts[tid].whole:
                 drafts[tid] = draft

@@ -6,11 +6,12 @@ task that wants it. Or each has taken one connection out of a pool (an `asyncio.
 is given back. The loop itself is healthy and sleeps: it has nobody to wake. The stacks of threads show only its `select`.
 
 ## How it is recognised
-The tasks are read from memory while their loop waits: where each is suspended, which lock it wants to acquire, whose
-`async with` it is inside of, which tasks it awaits or has gathered. Their waits close a circle, and no task in it has set itself
-a time limit (`asyncio.timeout`, `wait_for`). Of a queue: all tasks in the job's code wait to take from it, their own code also
-puts into it, and another process has waited for an answer of this one for longer than `--stuck-after`. Read on CPython 3.8 to
-3.13.
+The tasks are read from memory while their loop (asyncio's own, or uvloop) waits: where each is suspended, which lock it wants
+to acquire, whose `async with` it is inside of, which tasks it awaits or has gathered. A lock that was acquired without `async
+with` does not say whose it is: it is taken for that of the only task that can reach it, acquires something and does not wait
+for it. Their waits close a circle, and no task in it has set itself a time limit (`asyncio.timeout`, `wait_for`). Of a queue:
+all tasks in the job's code wait to take from it, their own code also puts into it, and another process has waited for an answer
+of this one for longer than `--stuck-after`. Read on CPython 3.8 to 3.13.
 
 ## What to do
 Read the tasks (`rankscope stacks pid:PID --raw` shows them behind the threads) and take the locks in one order everywhere.

@@ -31,6 +31,7 @@ class Frame:
 
 # Where readers of native frames show the functions of mpi4py; our own reader shows them there as well.
 MPI = "mpi4py/MPI.pyx"
+UVLOOP = "uvloop/loop.pyx"
 
 
 class Stack(tuple):  # type: ignore[type-arg]
