@@ -14,10 +14,11 @@ from ..model.process import ProcessRef, Role
 from .dead_children import often, polled_for
 from .frame_tables import Kind
 from .identity import birth, name_of
+from .load import watched_s
 from .meeting_points import LOCAL, all_meet_in_files, meets_in_file
 from .pools import at_rest, polls_pool
 from .spinning import LOOKS
-from .standing import Standing, stand, watched_s
+from .standing import Standing, stand
 from .threads import ThreadView, views
 
 # Where a program waits for what tasks return (ray.get; celery.result; Dask asks its scheduler for results and locks alike), and

@@ -9,8 +9,9 @@ from ..model.evidence.threads import Threads
 from ..model.process import Role
 from .case import Member
 from .frame_tables import Kind
+from .load import watched_s
 from .progress import advances
-from .standing import Standing, watched_s
+from .standing import Standing
 
 
 def polled_for(standing: Standing, members: Iterable[Member]) -> tuple[Member, ...]:

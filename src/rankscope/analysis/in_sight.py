@@ -9,7 +9,7 @@ from .awaited import hidden
 from .case import Case, Member, Root
 from .devices import has_device
 from .frame_tables import Kind
-from .load import transferred
+from .load import transferred, used
 from .progress import works
 from .scene import is_absent
 from .standing import Standing
@@ -21,6 +21,7 @@ _IDLE = (Kind.SOCKET, Kind.PIPE, Kind.SLEEP, Kind.INPUT)
 _OFTEN_PER_S = 20.0
 # CPython asks for the GIL with a time limit of 5 ms (sys.getswitchinterval), so one that never gets it wakes 200 times a second.
 _GIL_PER_S = (100.0, 205.0)
+_ENOUGH_S = 0.3  # over less than this a rate is chance
 
 
 def moves(case: Case) -> bool:
@@ -75,37 +76,20 @@ def stirs(member: Member) -> bool:
     Libraries give names of their own to their threads, and some of those tick for ever.
     """
     name = _main_name(member)
-    return (
-        sum(times for task, times, _ in _woken(member) if task.tid != member.ref.pid and task.comm == name)
-        > _OFTEN_PER_S
-    )
+    woken = (one for one in used(member, _ENOUGH_S) if one.task.tid != member.ref.pid and one.task.comm == name)
+    return sum(one.wakes_per_s for one in woken) > _OFTEN_PER_S
 
 
 def seeks_gil(member: Member) -> KernelThread | None:
     """A thread of the interpreter that wakes as often as one that asks for the GIL in vain, and uses next to no CPU."""
     name = _main_name(member)
-    for task, times, busy in _woken(member):
-        if "futex" in task.wchan and task.comm == name and busy < 0.1 and _GIL_PER_S[0] <= times <= _GIL_PER_S[1]:
-            return task
+    for one in used(member, _ENOUGH_S):
+        asks = "futex" in one.task.wchan and one.task.comm == name and one.share < 0.1
+        if asks and _GIL_PER_S[0] <= one.wakes_per_s <= _GIL_PER_S[1]:
+            return one.task
     return None
 
 
 def _main_name(member: Member) -> str:
-    return next((task.comm for task in _tasks(member) if task.tid == member.ref.pid), "")
-
-
-def _tasks(member: Member) -> tuple[KernelThread, ...]:
     last = member.latest(Threads)
-    return last.threads if last else ()
-
-
-def _woken(member: Member) -> list[tuple[KernelThread, float, float]]:
-    """How often per second each thread woke between the looks, and what share of a CPU it used."""
-    first, last = member.first(Threads), member.latest(Threads)
-    passed = (last.uptime_s or 0.0) - (first.uptime_s or 0.0) if first and last else 0.0
-    before = {task.tid: task for task in first.threads} if first else {}
-    return [
-        (task, (task.voluntary - was.voluntary) / passed, (task.cpu_s - was.cpu_s) / passed)
-        for task in _tasks(member)
-        if passed > 0.3 and (was := before.get(task.tid)) is not None
-    ]
+    return next((task.comm for task in (last.threads if last else ()) if task.tid == member.ref.pid), "")

@@ -2,23 +2,56 @@
 
 from __future__ import annotations
 
-from ..model.evidence.threads import Threads
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..model.evidence.threads import KernelThread, Threads
 from .case import Member
 
 # What a loop that polls reads or logs in a second is less than this; loading data or saving a checkpoint is more.
 MUCH_BYTES = 256 << 10
 
 
+@dataclass(frozen=True)
+class Used:
+    """A thread that was there at the first and the last look: the share of a CPU it used, and how often a second it woke."""
+
+    task: KernelThread
+    share: float
+    wakes_per_s: float
+
+
+def watched_s(member: Member) -> float | None:
+    """The seconds from the first look at a process to the last one; None where a look has no clock, as in saved dumps."""
+    times = [one.uptime_s for one in member.over_time(Threads)]
+    first, last = (times[0], times[-1]) if times else (None, None)
+    return last - first if first is not None and last is not None else None
+
+
+def used(member: Member, at_least_s: float = 0.0) -> Iterator[Used]:
+    """What each thread did between the looks; nothing where they are not further apart, or have no clock."""
+    first, last, passed = member.first(Threads), member.latest(Threads), watched_s(member)
+    if first is None or last is None or passed is None or passed <= at_least_s:
+        return
+    before = {task.tid: task for task in first.threads}
+    for task in last.threads:
+        was = before.get(task.tid)
+        if was is not None:
+            yield Used(task, (task.cpu_s - was.cpu_s) / passed, (task.voluntary - was.voluntary) / passed)
+
+
 def works_unseen(member: Member) -> bool:
     """Whether a process without a readable stack moves data, or any of its threads or its descendants use the CPU."""
-    first, last = member.first(Threads), member.latest(Threads)
-    passed = (last.uptime_s or 0.0) - (first.uptime_s or 0.0) if first is not None and last is not None else 0.0
-    if first is None or last is None or passed <= 0:
-        return False
-    before = {task.tid: task.cpu_s for task in first.threads}
-    used = sum(task.cpu_s - before.get(task.tid, task.cpu_s) for task in last.threads)
-    below = last.below_cpu_s - first.below_cpu_s if first.below_cpu_s >= 0 else 0.0
-    return used / passed > 0.05 or below / passed > 0.2 or transferred(member) >= MUCH_BYTES
+    share = sum(one.share for one in used(member))
+    return share > 0.05 or used_below(member) > 0.2 or (bool(watched_s(member)) and transferred(member) >= MUCH_BYTES)
+
+
+def used_below(member: Member) -> float:
+    """The share of a CPU that the descendants of a process used between the looks, 0 where they were not looked at."""
+    first, last, passed = member.first(Threads), member.latest(Threads), watched_s(member)
+    if first is None or last is None or not passed or first.below_cpu_s < 0 or last.below_cpu_s < 0:
+        return 0.0
+    return (last.below_cpu_s - first.below_cpu_s) / passed
 
 
 def transferred(member: Member) -> int:

@@ -15,10 +15,10 @@ from .frame_tables import Kind
 from .frames import at_rest, kind_of, wait_of
 from .handled import FULL, handled
 from .identity import birth, name_of, own
-from .load import MUCH_BYTES, transferred, works_unseen
+from .load import MUCH_BYTES, transferred, used_below, watched_s, works_unseen
 from .native_work import computes_natively
 from .origin import module_path
-from .standing import Standing, stand, watched_s
+from .standing import Standing, stand
 from .starved import starved
 from .threads import imports
 from .turns import takes_turns, team_at_work
@@ -157,13 +157,9 @@ def _loop_turns(standing: Standing) -> bool:
 
 def _works_below(standing: Standing) -> bool:
     """Whether the processes it started used the CPU between the looks: a build, a compiler, a command at work."""
-    first, last = standing.member.first(Threads), standing.member.latest(Threads)
-    if first is None or last is None or first.below_cpu_s < 0 or last.below_cpu_s < 0:
-        return False
-    passed = (last.uptime_s or 0.0) - (first.uptime_s or 0.0)
     # Workers that come and go live by their tasks; others may tick now and then for ever.
     least = 0.02 if renews_workers(standing.member) else 0.2
-    return standing.kind in _AWAIT_WORK and passed > 0 and (last.below_cpu_s - first.below_cpu_s) / passed > least
+    return standing.kind in _AWAIT_WORK and used_below(standing.member) > least
 
 
 def spins_s(standing: Standing) -> float | None:

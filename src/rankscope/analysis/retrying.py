@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from .frame_tables import Kind
 from .handled import refused
-from .standing import Standing, watched_s
+from .load import watched_s
+from .standing import Standing
 
 
 def left_s(standing: Standing, enough_s: float) -> float | None:

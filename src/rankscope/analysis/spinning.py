@@ -13,8 +13,9 @@ from ..model.evidence.stacks import PythonStacks
 from ..model.evidence.threads import Threads
 from ..model.process import ProcessRef, Role
 from .frame_tables import Kind
+from .load import watched_s
 from .progress import advances
-from .standing import Standing, watched_s
+from .standing import Standing
 
 # A loop that meets often is found in the same call by chance; not as often as this.
 LOOKS = 4

@@ -13,6 +13,7 @@ from .frame_tables import Kind
 from .frames import WaitState, wait_of
 from .identity import main_thread, own
 from .kernel_says import awaited_target, refine
+from .load import watched_s
 from .origin import is_user
 
 # Kinds that say a thread is part of the work of the job, strongest first; a main thread that only minds others yields.
@@ -79,13 +80,6 @@ def stand(member: Member, thread: PythonThread | None = None) -> Standing:
         member, wait, thread, task, state=task.state if task else "", still_s=_still(member, task, ran),
         ran=ran, moved=_moved(member, thread), busy=_busy(member, before, task),
     )  # fmt: skip
-
-
-def watched_s(member: Member) -> float | None:
-    """The seconds from the first look at a process to the last one; None where a look has no clock, as in saved dumps."""
-    times = [one.uptime_s for one in member.over_time(Threads)]
-    first, last = (times[0], times[-1]) if times else (None, None)
-    return last - first if first is not None and last is not None else None
 
 
 def align(standings: dict[ProcessRef, Standing]) -> dict[ProcessRef, Standing]:
@@ -178,11 +172,8 @@ def _ran(before: KernelThread | None, now: KernelThread | None) -> bool | None:
 
 
 def _busy(member: Member, before: KernelThread | None, now: KernelThread | None) -> float:
-    first, last = member.first(Threads), member.latest(Threads)
-    if before is None or now is None or first is None or last is None:
-        return 0.0
-    passed = (last.uptime_s or 0.0) - (first.uptime_s or 0.0)
-    return (now.cpu_s - before.cpu_s) / passed if passed > 0 else 0.0
+    passed = watched_s(member)
+    return (now.cpu_s - before.cpu_s) / passed if before and now and passed else 0.0
 
 
 def _moved(member: Member, thread: PythonThread | None) -> bool | None:

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 
 from ..model.evidence.blocked import Blocked, BlockedCall
 from ..model.evidence.stacks import PythonStacks
-from ..model.evidence.threads import KernelThread, Threads
+from ..model.evidence.threads import Threads
 from .devices import has_device
 from .frame_tables import Kind
 from .frames import deepest_user
 from .identity import own
+from .load import used
 from .standing import Standing
 
 _NATIVE = (Kind.LOCK, Kind.SLEEP)
@@ -45,7 +46,9 @@ def team_at_work(standing: Standing) -> bool:
     python = standing.member.latest(PythonStacks)
     known = {thread.tid for thread in python.threads} if python else set()
     name = standing.kernel.comm if standing.kernel else ""
-    return any(task.comm == name and task.tid not in known and share > _LITTLE for task, share in _shares(standing))
+    return any(
+        one.task.comm == name and one.task.tid not in known and one.share > _LITTLE for one in used(standing.member)
+    )
 
 
 def _in_native_call(standing: Standing) -> bool:
@@ -75,12 +78,3 @@ def _any_ran(standing: Standing, tids: set[int]) -> bool:
     before = {task.tid: task.voluntary for task in first.threads} if first else {}
     return any(task.voluntary > before.get(task.tid, task.voluntary) for task in (last.threads if last else ())
                if task.tid in tids)  # fmt: skip
-
-
-def _shares(standing: Standing) -> Iterator[tuple[KernelThread, float]]:
-    """Every thread with the share of a CPU that it used between the looks."""
-    first, last = standing.member.first(Threads), standing.member.latest(Threads)
-    passed = (last.uptime_s or 0.0) - (first.uptime_s or 0.0) if first and last else 0.0
-    before = {task.tid: task.cpu_s for task in first.threads} if first else {}
-    for task in last.threads if last and passed > 0 else ():
-        yield task, (task.cpu_s - before.get(task.tid, task.cpu_s)) / passed
