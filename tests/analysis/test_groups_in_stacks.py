@@ -53,3 +53,9 @@ def test_a_chain_over_groups_leads_to_who_is_in_no_call() -> None:
 def test_members_of_one_call_and_those_whose_group_is_not_told_are_not_waited_for() -> None:
     assert waits(job("1: 0,1", "1: 0,1")) == set()
     assert waits(job("1: 0,1", "")) == set()
+    assert waits(job("1: 0,1", "2: all")) == set()
+
+
+def test_a_member_far_up_in_a_large_group_is_waited_for() -> None:
+    """The ranks of a group are folded where they are neighbours."""
+    assert waits(job(*["0: 0-300"] * 300, None)) == {(rank, 300) for rank in range(300)}

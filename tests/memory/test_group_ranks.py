@@ -19,9 +19,10 @@ MODULE = """
 import time
 class ProcessGroup:
     pass
-world, pair = ProcessGroup(), ProcessGroup()
-_pg_names = {world: "0", pair: "7"}
-_pg_group_ranks = {world: {0: 0, 1: 1, 2: 2, 3: 3}, pair: {1: 0, 3: 1}}
+pair, many, stride, vast = (ProcessGroup() for _ in range(4))
+_pg_names = {pair: "7", many: "0", stride: "2", vast: "1"}
+members = {pair: [1, 3], many: range(1009), stride: range(1, 1009, 7), vast: range(4097)}
+_pg_group_ranks = {group: {rank: at for at, rank in enumerate(ranks)} for group, ranks in members.items()}
 def all_reduce(tensor, group=None):
     print("ready", flush=True)
     time.sleep(1000)
@@ -30,7 +31,7 @@ PROGRAM = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from torch.distributed import distributed_c10d as c10d
-c10d.all_reduce(1.0, {"pair": c10d.pair, "none": None, "other": c10d.ProcessGroup()}[sys.argv[2]])
+c10d.all_reduce(1.0, {"none": None, "other": c10d.ProcessGroup()}.get(sys.argv[2]) or getattr(c10d, sys.argv[2], None))
 """
 
 
@@ -61,3 +62,16 @@ def test_a_group_is_told_by_name_and_ranks(python: str, tmp_path: pathlib.Path) 
 @pytest.mark.parametrize("group", ["none", "other"])
 def test_no_group_and_one_that_the_module_does_not_know_are_left_out(group: str, tmp_path: pathlib.Path) -> None:
     assert told(sys.executable, tmp_path, group) == []
+
+
+@pytest.mark.parametrize("python", pythons(), ids=label)
+def test_all_ranks_of_a_large_group_are_told(python: str, tmp_path: pathlib.Path) -> None:
+    (world,) = told(python, tmp_path / "world", "many")
+    assert world == "0: 0-1008"
+    (stride,) = told(python, tmp_path / "stride", "stride")
+    assert stride == "2: " + ",".join(map(str, range(1, 1009, 7)))
+
+
+def test_a_group_that_is_too_large_to_be_read_whole_is_left_out(tmp_path: pathlib.Path) -> None:
+    """A part of it would pass for the whole: nobody would wait for the others."""
+    assert told(sys.executable, tmp_path, "vast") == []

@@ -10,6 +10,7 @@ import struct
 from collections.abc import Iterator, Sequence
 
 from ..model.evidence.stacks import Frame, Local
+from ..model.ranks import RankSet
 from . import dicts, scope
 from .code import NAMES_LIMIT, Code, CodeReader, Slots
 from .frames import RawFrame
@@ -21,7 +22,7 @@ PATH_LIMIT = 1024
 LOCALS_LIMIT = 64  # of one frame
 GLOBALS_LIMIT = 1024  # names looked at in a module
 ITEMS_LIMIT = 16
-RANKS_LIMIT = 256  # of one group
+RANKS_LIMIT = 4096  # of one group; a larger one is left out, since a part of it would pass for the whole
 DIGITS_LIMIT = 32
 _CELL, _FREE, _HIDDEN = 0x40, 0x80, 0x10
 _POINTER_MARKS = 7
@@ -84,11 +85,20 @@ class Values:
             if name == "group" and not is_cell:
                 group = objects.pointer(frame.address + objects.layout.frame_values + 8 * index) & ~_POINTER_MARKS
                 namespace = objects.pointer(frame.address + objects.layout.frame_globals)
-                called, ranks = (self._of_key(namespace, table, group) for table in ("_pg_names", "_pg_group_ranks"))
-                if called and ranks and self._kind(objects.memory.read_some(called, _HEAD)) == "str":
-                    shown = [self._show(key, False) for key, _ in dicts.entries(objects, ranks, RANKS_LIMIT)]
-                    text = ",".join(one[0] for one in shown if one)
-                    yield Local(depth, "group ranks", f"{objects.text(called, VALUE_LIMIT)}: {text}", "ranks")
+                called, table = (self._of_key(namespace, name, group) for name in ("_pg_names", "_pg_group_ranks"))
+                if called and table and self._kind(objects.memory.read_some(called, _HEAD)) == "str":
+                    ranks = self._whole_numbers(table)
+                    if ranks:
+                        yield Local(depth, "group ranks", f"{objects.text(called, VALUE_LIMIT)}: {ranks}", "ranks")
+
+    def _whole_numbers(self, table: int) -> RankSet:
+        """The keys of a dict of ranks; empty unless all of them are read."""
+        (count,) = U64(self._objects.memory.read(table + self._objects.layout.dict_used, 8))
+        if count > RANKS_LIMIT:
+            return RankSet()
+        shown = [self._show(key, False) for key, _ in dicts.entries(self._objects, table, RANKS_LIMIT)]
+        ranks = [int(one[0]) for one in shown if one and one[0].isdigit()]
+        return RankSet(ranks) if len(ranks) == count else RankSet()
 
     def _of_key(self, namespace: int, table: str, key: int) -> int:
         """The value that a dict of a module has for this very object; 0 for none."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from ...model.diagnosis import Wait
 from ...model.process import Role
+from ...model.ranks import RankSet
 from ..frame_tables import Kind
 from ..scene import Scene
 from ..standing import Standing
@@ -40,12 +41,15 @@ def find(scene: Scene) -> Iterator[Wait]:
                 yield Wait(standing.member.ref, scene.rank_ref(gone), what(standing), standing.still_s)
 
 
-def group_of(standing: Standing) -> tuple[str, frozenset[int]]:
+def group_of(standing: Standing) -> tuple[str, RankSet]:
     """The name and the ranks of the group in whose call it stands, as its innermost frame tells; empty where none does."""
     known = standing.thread.locals if standing.thread and standing.kind is Kind.COLLECTIVE else ()
     told = next((local.value for local in reversed(known) if local.name == "group ranks"), "")
     name, _, ranks = told.rpartition(": ")
-    return name, frozenset(int(rank) for rank in ranks.split(",") if rank.isdigit())
+    try:
+        return name, RankSet.parse(ranks)
+    except ValueError:
+        return "", RankSet()  # a snapshot that somebody wrote by hand
 
 
 def arrived(standing: Standing) -> bool:
