@@ -114,6 +114,8 @@ class _Child(Generic[T]):
             idle()
             step, since = self._progress()
             if step < len(self.steps) and time.monotonic() - since > deadline_s(self.steps[step]):
+                if select.select([self._pipe], [], [], 0)[0]:
+                    continue  # what it said of earlier steps while we were busy is taken first
                 self.next_step = step + 1
                 yield Answer(self.steps[step], Blocked("no answer before the deadline", time.monotonic() - since))
                 return

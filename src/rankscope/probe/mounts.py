@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..model.evidence.space import Mount
+from ..model.evidence.threads import Threads
 from . import procfs
 
+_FUSE = ("request_wait_answer", "fuse_")
 _OCTAL = re.compile(r"\\([0-7]{3})")
 _MOUNT_ID = re.compile(rb"^mnt_id:\s*(\d+)", re.MULTILINE)
 # Kinds whose data lies with a server or another process, which may stop answering.
@@ -37,6 +39,12 @@ class Mounts:
     def served(self) -> tuple[Mount, ...]:
         """Those that come from a server or a program."""
         return tuple(mount for mount in self.by_id.values() if SERVED.match(mount.kind))
+
+
+def held_up(kernel: Threads | None) -> frozenset[int]:
+    """The threads that wait inside the kernel for storage, as far as it says so: also for a program that serves files."""
+    threads = kernel.threads if kernel is not None else ()
+    return frozenset(task.tid for task in threads if task.state == "D" or task.wchan.startswith(_FUSE))
 
 
 def parse(raw: bytes) -> Mounts:

@@ -99,10 +99,15 @@ def environ(proc: str, pid: int) -> dict[str, str]:
     return {key.decode("utf-8", "replace"): value.decode("utf-8", "replace") for key, _, value in pairs}
 
 
+def link(path: str) -> str:
+    """What a link points to, to be shown: a name may be any bytes, and what is no text is replaced."""
+    return os.readlink(os.fsencode(path)).decode("utf-8", "replace")
+
+
 def executable(proc: str, pid: int) -> str | None:
     """The path of the running program, None when we may not know or there is none."""
     try:
-        return os.readlink(f"{proc}/{pid}/exe")
+        return link(f"{proc}/{pid}/exe")
     except OSError:
         return None
 

@@ -19,6 +19,11 @@ from . import procfs
 from .abandon import Blocked, Send, guarded
 from .collector import Collector, Target, collectors
 from .engine import StackOptions
+from .recall import recalled
+
+# After so many steps of one kind that stood still in a row, the others of its kind are left out: what holds up one
+# process (a server that is gone) holds up its neighbours, and every wait is taken from the time for all else.
+_ENOUGH = 2
 
 
 @dataclass(frozen=True)
@@ -68,11 +73,13 @@ def run(plan: Plan, processes: tuple[Process, ...], idle: Callable[[], None] = l
     worker = _Worker(plan, processes)
     for answer in guarded(todo, worker.work, lambda step: _deadline(step, plan, end), idle):
         if isinstance(answer.said, Blocked):
-            yield from _line_of_gap(_gap(answer.step, answer.said))
+            yield _as_line(_gap(answer.step, answer.said))
+            yield from map(_as_line, worker.stood_still(answer.step))
         else:
+            worker.heard(answer.step, answer.said)
             yield answer.said.decode()
         if time.monotonic() > end:
-            yield from _line_of_gap(Gap("sweep", Why.TIMEOUT, f"stopped after {plan.deadline_s:g} s: --deadline"))
+            yield _as_line(Gap("sweep", Why.TIMEOUT, f"stopped after {plan.deadline_s:g} s: --deadline"))
             return
 
 
@@ -90,14 +97,17 @@ def _gap(step: Step, blocked: Blocked) -> Gap:
                process=step.process.ref if step.process else None)  # fmt: skip
 
 
-def _line_of_gap(gap: Gap) -> Iterator[str]:
+def _as_line(gap: Gap) -> str:
     lines: list[str] = []
     wire.Writer(lines.append).gap(gap)
-    yield from lines
+    return "".join(lines)
 
 
 class _Worker:
-    """What the guarded child remembers from step to step: the last records, and each collector's shelf."""
+    """What the guarded child remembers from step to step: the last records, and each collector's shelf.
+
+    Ours never works; it keeps what the children said, and each new child begins with what the one before it had told.
+    """
 
     def __init__(self, plan: Plan, processes: tuple[Process, ...]) -> None:
         self._plan, self._processes = plan, processes
@@ -108,15 +118,42 @@ class _Worker:
         self._shelves: dict[str, dict[str, Any]] = {}
         self._began = 0.0
         self._present: frozenset[ProcessRef] = frozenset(process.ref for process in processes)
+        self._heard: list[bytes] = []
+        self._still: dict[str, int] = {}  # how many steps of a kind stood still since one of them answered
+
+    def heard(self, step: Step, said: bytes) -> None:
+        """Here, not in the child: keep what a step said."""
+        self._heard.append(said)
+        if step.collector and self._still.get(step.collector.kind, 0) < _ENOUGH:
+            self._still.pop(step.collector.kind, None)
+
+    def stood_still(self, step: Step) -> Iterator[Gap]:
+        """Here, not in the child: count what did not answer, and say when it is enough of its kind."""
+        kind = step.collector.kind if step.collector else ""
+        self._still[kind] = self._still.get(kind, 0) + 1
+        if step.collector and self._still[kind] == _ENOUGH:
+            detail = f"not asked of the other processes: {_ENOUGH} of them stood still one after the other"
+            yield Gap(kind, Why.SKIPPED, detail)
 
     def work(self, step: Step, send: Send) -> None:
+        if self._heard:
+            self._recall()
         if step.process is None or step.collector is None:
             self._begin(step.sweep)
-        elif step.process.ref in self._present:
+        elif step.process.ref in self._present and self._still.get(step.collector.kind, 0) < _ENOUGH:
             self._collect(step.process, step.collector)
         if self._lines:
-            send("".join(self._lines).encode())
+            # What no text can hold is lost, not the answer.
+            send("".join(self._lines).encode("utf-8", "replace"))
             self._lines.clear()
+
+    def _recall(self) -> None:
+        """Take over from a child that was left behind."""
+        recall = recalled(self._heard)
+        self._heard.clear()
+        self._records, self._seen, self._began = recall.records, recall.seen, recall.began_s
+        if recall.present is not None:
+            self._present = recall.present
 
     def _begin(self, sweep: int) -> None:
         wait = (self._began + self._plan.interval_s if sweep else self._plan.start_s) - time.time()

@@ -214,7 +214,7 @@ def _open_inodes(target: Target) -> Iterator[tuple[int, str]]:
     for fd in os.listdir(f"{target.path}/fd")[:_MAX_FILES]:
         try:
             found = _INODE.search(procfs.read(f"{target.path}/fdinfo/{fd}", 4096))
-            path = os.readlink(f"{target.path}/fd/{fd}") if found else ""
+            path = procfs.link(f"{target.path}/fd/{fd}") if found else ""
         except OSError:
             continue
         if found:
@@ -248,7 +248,7 @@ def _path(target: Target, device_inode: str) -> str:
         link = f"{target.path}/fd/{fd}"
         try:
             if os.stat(link).st_ino == inode:
-                return os.readlink(link)
+                return procfs.link(link)
         except OSError:
             continue
     return f"inode {device_inode}"

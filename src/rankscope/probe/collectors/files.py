@@ -18,7 +18,7 @@ def collect(target: Target) -> OpenFiles:
     found = []
     for fd in numbers[:MAX_FILES]:
         try:
-            found.append(OpenFile(fd, os.readlink(f"{folder}/{fd}"), _mode(f"{folder}/{fd}")))
+            found.append(OpenFile(fd, procfs.link(f"{folder}/{fd}"), _mode(f"{folder}/{fd}")))
         except FileNotFoundError:
             continue  # closed while we looked
     return OpenFiles(

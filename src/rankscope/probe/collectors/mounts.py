@@ -8,14 +8,10 @@ from .. import mounts
 from ..collector import Collector, Target, Touch
 
 _MOST = 16
-_FUSE = ("request_wait_answer", "fuse_")
 
 
 def collect(target: Target) -> WaitedMounts | None:
-    kernel = target.seen.get("threads")
-    waiting = (
-        {task.tid for task in kernel.threads if task.state == "D" or task.wchan.startswith(_FUSE)} if kernel else set()
-    )
+    waiting = mounts.held_up(target.seen.get("threads"))
     if not waiting:
         return None
     known = mounts.read(target.path)

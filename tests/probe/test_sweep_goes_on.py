@@ -1,0 +1,190 @@
+"""A step that blocks costs itself: what was learned before it is there for the steps behind it."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rankscope.formats.snapshot import Reader
+from rankscope.model import wire
+from rankscope.model.evidence import kinds
+from rankscope.model.evidence.environ import Environ
+from rankscope.model.evidence.stacks import Frame, PythonStacks, PythonThread, Stack, Trust
+from rankscope.model.evidence.threads import KernelThread, Threads
+from rankscope.model.gap import Gap, Why
+from rankscope.model.process import Process, ProcessRef, Role
+from rankscope.model.snapshot import Host, Job, Snapshot
+from rankscope.probe import procfs, sweep
+from rankscope.probe.collector import Collector, Target, Touch
+from rankscope.probe.collectors import log
+from rankscope.probe.recall import recalled
+from rankscope.probe.sweep import Plan, run
+
+STACK = Stack((Frame("main", "train.py", 3), Frame("step", "train.py", 17, "libc.so")))
+THREADS = Threads((KernelThread(7, "python", "D", still_s=4.5),), tracer=0)
+STACKS = PythonStacks((PythonThread(7, STACK, "MainThread", Trust.EXACT),), "memory", "3.11")
+Told = Callable[[Target], Any]
+
+
+def stands_still(_: Target) -> None:
+    signal.pause()
+
+
+def processes() -> tuple[Process, ...]:
+    """Two that are there: this one and its parent."""
+    return tuple(
+        Process(ProcessRef("node1", pid, procfs.stat("/proc", pid).started), Role.RANK, rank=rank)
+        for rank, pid in enumerate((os.getpid(), os.getppid()))
+    )
+
+
+def look(monkeypatch: pytest.MonkeyPatch, plan: Plan, **tell: Told) -> Snapshot:
+    """A look at both with these collectors, in this order."""
+    made = tuple(
+        Collector(kind.replace("_", "-"), Touch.PASSIVE, 0.3, told, order=place)
+        for place, (kind, told) in enumerate(tell.items())
+    )
+    monkeypatch.setattr(sweep, "collectors", lambda _: made)
+    reader = Reader()
+    reader.introduce(Job("test"), (Host("node1"),), processes())
+    for lines in run(plan, processes()):
+        for line in lines.splitlines():
+            reader.feed(line.encode())
+    return reader.snapshot()
+
+
+def records(snapshot: Snapshot, index: int, cls: type) -> list[Any]:
+    return [item.record for item in snapshot.sweeps[index].items if isinstance(item.record, cls)]
+
+
+def test_what_builds_on_earlier_evidence_has_it_after_a_step_blocked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log of a rank lies on a dead server; which mounts it waits for is told by its threads, read before."""
+
+    def builds_on(target: Target) -> Environ:
+        seen = {kind: str(record == wanted) for kind, wanted in (("threads", THREADS), ("python-stacks", STACKS))
+                if (record := target.seen.get(kind)) is not None}  # fmt: skip
+        return Environ(seen)
+
+    plan = Plan(1, 0.0, deadline_s=20.0)
+    snapshot = look(
+        monkeypatch,
+        plan,
+        threads=lambda _: THREADS,
+        python_stacks=lambda _: STACKS,
+        log=stands_still,
+        environ=builds_on,
+    )
+    both = {"threads": "True", "python-stacks": "True"}
+    assert records(snapshot, 0, Environ) == [Environ(both), Environ(both)]
+    assert [gap.what for gap in snapshot.gaps if gap.why is Why.BLOCKED] == ["log", "log"]
+    assert len(records(snapshot, 0, PythonStacks)) == 2
+
+
+def test_sweeps_keep_their_distance_after_a_step_blocked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child that takes over begins the next sweep when the plan says, and leaves out who was gone in this one."""
+    plan = Plan(2, 1.5, deadline_s=20.0)
+    at = time.monotonic()
+    snapshot = look(monkeypatch, plan, log=stands_still, threads=lambda _: THREADS)
+    began = [one.at_s for one in snapshot.sweeps]
+    assert began[1] - began[0] >= 1.4
+    assert time.monotonic() - at < 6
+    assert [len(records(snapshot, index, Threads)) for index in (0, 1)] == [2, 2]
+
+
+def test_what_stands_still_again_and_again_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nine logs on one dead server cost two deadlines, not nine in each sweep; the report says so once."""
+    snapshot = look(monkeypatch, Plan(3, 0.0, deadline_s=20.0), log=stands_still, threads=lambda _: THREADS)
+    told = [(gap.what, gap.why, gap.process is None) for gap in snapshot.gaps]
+    assert told == [("log", Why.BLOCKED, False), ("log", Why.BLOCKED, False), ("log", Why.SKIPPED, True)]
+
+
+def test_one_process_that_blocks_costs_no_other_its_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who answers in between shows that it is not the kind of evidence that blocks."""
+
+    def blocks_on_one(target: Target) -> PythonStacks:
+        if target.process.rank == 0:
+            signal.pause()
+        return STACKS
+
+    snapshot = look(monkeypatch, Plan(3, 0.0, deadline_s=20.0), python_stacks=blocks_on_one)
+    assert [len(records(snapshot, index, PythonStacks)) for index in range(3)] == [1, 1, 1]
+    assert [gap.why for gap in snapshot.gaps] == [Why.BLOCKED] * 3
+
+
+def test_a_log_with_a_server_is_not_asked_for_while_its_process_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread in state D, and standard output on a mount that comes from elsewhere: the question would stand still too."""
+    process = processes()[0]
+    fds = {1: "31", 2: "31"}
+    mountinfo = b"31 1 0:40 / /home rw - nfs4 server:/home rw\n"
+    monkeypatch.setattr(procfs, "read", lambda path, limit=0: (
+        mountinfo if path.endswith("mountinfo") else f"mnt_id:\t{fds[int(path.rpartition('/')[2])]}\n".encode()
+    ))  # fmt: skip
+    (gap,) = log.collect(Target(process, seen={"threads": THREADS}))
+    assert isinstance(gap, Gap)
+    assert "/home" in gap.detail
+    asleep = Threads((KernelThread(7, "python", "S"),))
+    assert not any(isinstance(one, Gap) for one in log.collect(Target(process, seen={"threads": asleep})))
+
+
+def strategy(cls: type) -> st.SearchStrategy[Any]:
+    """Records of a class, field by field as they are annotated; numbers of JSON only."""
+    return st.builds(cls, **{name: _values(kind) for name, kind in get_type_hints(cls).items()})
+
+
+def _values(kind: Any) -> st.SearchStrategy[Any]:
+    inner = get_args(kind)
+    if kind is Stack:
+        return st.lists(strategy(Frame), max_size=3).map(Stack)
+    if get_origin(kind) is tuple:
+        return (
+            st.lists(_values(inner[0]), max_size=2).map(tuple) if inner[-1] is ... else st.tuples(*map(_values, inner))
+        )
+    if get_origin(kind) is Mapping:
+        return st.dictionaries(st.text(max_size=3), _values(inner[1]), max_size=2)
+    if type(None) in inner:
+        return st.none() | _values(inner[0])
+    if inner:  # a value of several kinds
+        return st.integers() | st.text(max_size=3)
+    if dataclasses.is_dataclass(kind):
+        return strategy(kind)
+    simple = {int: st.integers(-(2**60), 2**60), float: st.floats(0, 1e9), str: st.text(max_size=3)}
+    return simple.get(kind, st.from_type(kind))
+
+
+@pytest.mark.parametrize("kind", sorted(kinds()))
+@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_records_of_every_kind_are_read_back_as_they_were_sent(kind: str, data: st.DataObject) -> None:
+    """A new way to annotate a field has to be taught to ``recall``."""
+    ref, lines = ProcessRef("node1", 7, 99), list[str]()
+    sent = data.draw(strategy(kinds()[kind]))
+    writer = wire.Writer(lines.append)
+    writer.sweep(1, 12.5)
+    writer.present((ref,))
+    writer.evidence(ref, sent)
+    writer.same(ref, kind)
+    recall = recalled(["".join(lines).encode(), b"damaged\n"])
+    assert (recall.began_s, recall.present) == (12.5, frozenset({ref}))
+    assert recall.seen[ref][kind] == sent == recall.records[ref, kind]
+
+
+def test_a_name_that_is_no_text_is_shown_all_the_same(tmp_path: Path) -> None:
+    """A file may be called by any bytes; with them an answer could not be sent."""
+    (tmp_path / "link").symlink_to(os.fsdecode(b"/data/caf\xe9.log"))
+    assert procfs.link(f"{tmp_path}/link") == "/data/caf\ufffd.log"
+
+
+def test_an_answer_that_holds_no_text_is_sent_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one process is called must not cost what was seen of the others."""
+    snapshot = look(monkeypatch, Plan(1, 0.0, deadline_s=20.0), environ=lambda _: Environ({"NAME": "caf\udce9"}))
+    assert records(snapshot, 0, Environ) == [Environ({"NAME": "caf?"})] * 2
+    assert not snapshot.gaps
