@@ -66,6 +66,17 @@ def main_thread(stacks: PythonStacks, pid: int) -> PythonThread | None:
     return stacks.threads[0] if stacks.threads else None
 
 
+def again(look: PythonStacks, thread: PythonThread) -> PythonThread | None:
+    """The same thread at another look: by the kernel's number, else by what its dump calls it, else by a name, or the lack of
+    one, that no other thread has at that look. Text may give none of them; then nobody knows which it is."""
+    if thread.tid is not None:
+        return next((one for one in look.threads if one.tid == thread.tid), None)
+    if thread.ident is not None:
+        return next((one for one in look.threads if one.ident == thread.ident), None)
+    alike = [one for one in look.threads if one.tid is None and one.ident is None and one.name == thread.name]
+    return alike[0] if len(alike) == 1 else None
+
+
 def local_of(thread: PythonThread, file: str, function: str, *names: str) -> int | None:
     """A whole-number local of the deepest frame of one function."""
     for depth in range(len(thread.stack) - 1, -1, -1):

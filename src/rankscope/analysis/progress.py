@@ -14,7 +14,7 @@ from .case import Member
 from .frame_tables import Kind
 from .frames import at_rest, kind_of, wait_of
 from .handled import FULL, handled
-from .identity import birth, name_of, own
+from .identity import again, birth, name_of, own
 from .load import MUCH_BYTES, transferred, used_below, watched_s, works_unseen
 from .native_work import computes_natively
 from .origin import module_path
@@ -40,8 +40,10 @@ def advances(standing: Standing) -> bool:
     the CPU. Who wants it and hardly gets it has not stood still, it was kept waiting.
     """
     looks = _looks(standing)
-    if standing.state in ("T", "t", "D", "Z") or (standing.kind is Kind.SLEEP and handled(standing) in FULL):
+    if standing.state in ("T", "t", "Z") or (standing.kind is Kind.SLEEP and handled(standing) in FULL):
         return False  # what it writes again and again finds no room
+    if standing.state == "D":  # also who reads or writes much is mostly met there
+        return bool(standing.ran) and (transferred(standing.member) >= MUCH_BYTES or _turned(looks))
     if standing.thread is None and (standing.busy > 0.05 or _computes(standing) or works_unseen(standing.member)):
         return True
     if len(looks) < 2:
@@ -55,6 +57,14 @@ def advances(standing: Standing) -> bool:
         return True
     if _counts(first, last, computing=_computes(standing)) or starved(standing):
         return True
+    return _turned(looks)
+
+
+def _turned(looks: list[PythonThread]) -> bool:
+    """Whether it went on to another function, or a loop above the innermost frame has turned."""
+    if len(looks) < 2:
+        return False
+    first, last = looks[0], looks[-1]
     return _functions(first) != _functions(last) or _outer_locals(first) != _outer_locals(last)
 
 
@@ -105,7 +115,7 @@ def _thread_computes(standing: Standing) -> bool:
     """Whether another Python thread of the process runs the job's code, uses the CPU and gets on."""
     stacks = standing.member.latest(PythonStacks)
     for thread in stacks.threads if stacks and standing.kind is not Kind.SLEEP else ():
-        if standing.thread is None or thread.tid != standing.thread.tid:
+        if thread is not standing.thread:
             other = stand(standing.member, thread)
             at_work = (
                 other.busy > 0.1
@@ -137,9 +147,7 @@ def _serves(standing: Standing) -> bool:
     manages = any(module_path(frame.file) == "multiprocessing/managers.py" and frame.function.endswith("serve_forever")
                   for frame in standing.own_stack)  # fmt: skip
     stacks = standing.member.latest(PythonStacks) if manages else None
-    others = (
-        one for one in (stacks.threads if stacks else ()) if standing.thread is None or one.tid != standing.thread.tid
-    )
+    others = (one for one in (stacks.threads if stacks else ()) if one is not standing.thread)
     return any(stand(standing.member, one).ran for one in others)
 
 
@@ -194,15 +202,12 @@ def _fills_memory(standing: Standing) -> bool:
 
 
 def _looks(standing: Standing) -> list[PythonThread]:
+    """The deciding thread at each look that shows it."""
     if standing.thread is None:
         return []
-    tid = standing.thread.tid
     return [
-        thread
-        for stacks in standing.member.over_time(PythonStacks)
-        for thread in stacks.threads
-        if thread.tid == tid
-    ]  # fmt: skip
+        one for look in standing.member.over_time(PythonStacks) if (one := again(look, standing.thread)) is not None
+    ]
 
 
 def _computes(standing: Standing) -> bool:

@@ -11,7 +11,7 @@ from ..model.process import ProcessRef, Role
 from .case import Member
 from .frame_tables import Kind
 from .frames import WaitState, wait_of
-from .identity import main_thread, own
+from .identity import again, main_thread, own
 from .kernel_says import awaited_target, refine
 from .load import watched_s
 from .origin import is_user
@@ -177,12 +177,11 @@ def _busy(member: Member, before: KernelThread | None, now: KernelThread | None)
 
 
 def _moved(member: Member, thread: PythonThread | None) -> bool | None:
-    """Whether the thread's stack or locals differ between the sweeps; None with one look only."""
+    """Whether the thread's stack or locals differ between the sweeps; None with one look only, or where nothing tells."""
     looks = member.over_time(PythonStacks)
     if thread is None or len(looks) < 2:
         return None
-    for look in looks:
-        same = next((one for one in look.threads if one.tid == thread.tid), None)
-        if same is None or same.stack != thread.stack or same.locals != thread.locals:
-            return True
-    return False
+    seen = [again(look, thread) for look in looks]
+    if thread.tid is None and None in seen:
+        return None  # a dump that does not number its threads does not tell which of them it is
+    return any(one is None or (one.stack, one.locals) != (thread.stack, thread.locals) for one in seen)

@@ -46,10 +46,10 @@ class Building:
         found = tuple(Local(last - at if self.deepest_first else at, name, value) for at, name, value in self.locals)
         thread = PythonThread(
             tid=self.tid, stack=Stack(frames), name=self.name, trust=Trust.REPORTED, holds_gil=self.gil,
-            active=self.active, locals=found,
+            active=self.active, locals=found, ident=self.ident,
         )  # fmt: skip
         return Dump(
             thread, self.engine, self.line.number, self.native, self.pid if self.pid is not None else self.line.pid,
             self.rank if self.rank is not None else self.line.rank, self.line.host, self.python, self.command, self.order,
-            self.first, self.ident,
+            self.first,
         )  # fmt: skip

@@ -138,7 +138,7 @@ class Joiner:
             self._place(being, replace(dump, native=False, thread=replace(dump.thread, stack=python)), one, number)
         moments = being.native if dump.native else being.python
         seen = _Seen(dump.thread, dump.engine, (one.source.name, dump.order))
-        identity = dump.thread.tid or dump.ident or dump.thread.name or None
+        identity = dump.thread.tid or dump.thread.ident or dump.thread.name or None
         before = moments[-1].get(identity) if moments and identity is not None else None
         # Threads that share a name in one dump are several threads, not one thread seen twice.
         namesakes = before is not None and identity == dump.thread.name and before.dump == seen.dump

@@ -26,7 +26,6 @@ class Dump:
     command: str | None = None
     order: int = 0  # which dump of the file it belongs to, when several run together
     first: bool = False  # it is the thread that started its process
-    ident: str | None = None  # what the dump calls the thread, where that is not the kernel's number
 
 
 Record = Union[Dump, Event]

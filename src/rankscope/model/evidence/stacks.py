@@ -52,7 +52,8 @@ class Local:
 
 @dataclass(frozen=True)
 class PythonThread:
-    """One Python thread. ``tid`` is the kernel's thread id in our pid namespace, None where the evidence lacks it."""
+    """One Python thread. ``tid`` is the kernel's thread id in our pid namespace, None where the evidence lacks it; ``ident``
+    is what a dump calls the thread then, the same in every dump of its process."""
 
     tid: int | None
     stack: Stack
@@ -64,6 +65,7 @@ class PythonThread:
     comm: str | None = None  # what the kernel calls it, of a thread that Python has no name for
     handles: str = ""  # the type of the exception that is being handled around where it stands
     errno: int = 0  # the number that the system gave it, of an OSError
+    ident: str | None = None
 
 
 @dataclass(frozen=True)
