@@ -5,8 +5,10 @@ A thread is inside the kernel, waiting for storage: a network file system whose 
 frozen or overloaded disk. It cannot be killed while it waits, and tools that attach to it hang as well.
 
 ## How it is recognised
-State D (or a FUSE request) with a wait channel or kernel stack of a file system, unchanged between two looks, of the thread that
-decides or of one it waits for. The path comes from its open files and its stack.
+State D (or a FUSE request) with a wait channel or kernel stack of a file system, of the thread that decides or of one it waits
+for, which has not run for longer than `--stuck-after`. Where only the others have waited for that long, the thread itself came
+there later or wakes now and then, and may be slow: that is at most possible, and nothing where the process moves data. The path
+comes from its open files and its stack.
 
 ## What to do
 Find the mount (`cat /proc/PID/stack`, `ls -l /proc/PID/fd`), see whether the server answers (`stat -f MOUNT` in a shell you
@@ -20,9 +22,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..analysis.case import Case
+from ..analysis.case import Case, Root
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.kernel_says import awaits_memory
+from ..analysis.own_age import own_s
+from ..analysis.progress import advances
 from ..analysis.standing import Standing, stand
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.cgroup import ControlGroup
@@ -30,6 +34,7 @@ from ..model.evidence.space import WaitedMounts
 from ..model.evidence.stacks import PythonStacks
 from ..model.evidence.threads import Threads
 from ..model.process import Role
+from ..model.words import span
 from . import Rule
 from ._say import at, ranks_of, roots, waited_for, who
 
@@ -47,18 +52,35 @@ def check(case: Case) -> Iterator[Finding]:
         if standing.member.gone or standing.member.role is Role.HELPER or not _stalled(standing):
             continue
         root = reached.get(standing.member.ref)
-        old = case.stuck(standing.still_s if root is None else (root.age_s or standing.still_s))
-        if not old or (root is None and standing.member.role is Role.OTHER and case.ranks):
+        if root is None and standing.member.role is Role.OTHER and case.ranks:
+            continue
+        if advances(standing) or not (case.stuck(own_s(standing)) or (root is not None and case.stuck(root.age_s))):
             continue
         yield Finding(
-            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE,
-            certainty=Certainty.CERTAIN if root and standing.kernel and standing.kernel.wchan else Certainty.LIKELY,
+            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=_sure(case, root, standing),
             title=f"{who(standing.member.process)} waits for a file system in {at(standing.user_frame)}",
             ranks=ranks_of(standing), processes=(standing.member.process,),
             because=(_kernel(standing), *_behind(standing), *(waited_for(root) if root else ())),
+            against=tuple(_against(case, standing)),
             next=(f"sudo cat /proc/{standing.member.ref.pid}/stack; ls -l /proc/{standing.member.ref.pid}/fd",
                   "grep -E 'nfs|fuse|lustre|gpfs|ceph' /proc/mounts"),
         )  # fmt: skip
+
+
+def _sure(case: Case, root: Root | None, standing: Standing) -> Certainty:
+    """How sure it is that nothing moves, by the age of the thread itself: its waiters may have come long before it."""
+    own = own_s(standing)
+    if own is not None and not case.stuck(own):
+        return Certainty.POSSIBLE
+    named = root is not None and standing.kernel is not None and bool(standing.kernel.wchan)
+    return Certainty.CERTAIN if named and own is not None else Certainty.LIKELY
+
+
+def _against(case: Case, standing: Standing) -> Iterator[str]:
+    own = own_s(standing)
+    if own is not None and not case.stuck(own):
+        since = "wakes now and then" if standing.ran else f"has been there for {span(own)} only"
+        yield f"its thread {since}: the file system may be slow and answer; if `grep _bytes /proc/PID/io` grows, it does"
 
 
 def _thread_below(case: Case, deciding: Standing) -> Standing:

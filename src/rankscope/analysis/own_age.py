@@ -1,0 +1,44 @@
+"""How long somebody has stood as it stands now, by its own account and not by that of those who wait for it.
+
+Who waits has an age, and it says nothing of the one that is waited for: that one may have come to its place only now. So whoever
+is accused is judged by its own age, and a circle by that of its youngest member. How long others have waited (``Root.age_s``)
+tells that something is late, and since when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .callers import call_of
+from .frame_tables import Kind
+from .progress import advances
+from .spinning import spun_s
+from .standing import Standing
+
+# In these calls who wakes was woken by its peers.
+_MEETS = (Kind.COLLECTIVE, Kind.P2P, Kind.BACKWARD, Kind.RENDEZVOUS)
+# Naps between two questions.
+_NAPS = (Kind.SLEEP, Kind.FILE_LOCK, Kind.FILE_BATON)
+
+
+def own_s(standing: Standing) -> float | None:
+    """How long it has stood like this at least: 0 for one that moved, None where nothing tells."""
+    return 0.0 if standing.moved else standing.still_s
+
+
+def asks_again(standing: Standing) -> bool:
+    """Whether it wakes by itself, asks anew and gets no further, so that its wait may be far older than its stillness."""
+    if standing.kind in _MEETS:
+        return spun_s(standing) is not None
+    if advances(standing):
+        return False
+    call = call_of(standing)
+    return standing.kind in _NAPS or (call.timed if call is not None else bool(standing.ran))
+
+
+def youngest_s(standings: Iterable[Standing]) -> float | None:
+    """How long none of them has moved: the own age of the youngest. Those that ask again and again tell nothing; where all
+    do, the oldest tells."""
+    known = [(age, asks_again(one)) for one in standings if (age := own_s(one)) is not None]
+    exact = [age for age, asks in known if not asks]
+    return min(exact) if exact else max((age for age, _ in known), default=None)
