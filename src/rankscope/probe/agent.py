@@ -48,6 +48,8 @@ def look(errand: Errand, send: Send) -> None:
     _introduce(post, here, table, found)
     post.flush()
     processes = tuple(process for one in found for process in one.processes)
+    took = time.monotonic() - began
+    plan = dataclasses.replace(plan, deadline_s=max(1.0, plan.deadline_s - took))
     for lines in _seen(errand, plan, processes, functools.partial(_idle, errand, post)) if processes else ():
         post.text(lines)
         if post.full:

@@ -26,6 +26,10 @@ ALLOWED = re.compile(
     r"|OMP_NUM_THREADS|MKL_NUM_THREADS|PYTHONFAULTHANDLER|TOKENIZERS_PARALLELISM|ACCELERATE_[A-Z_]+|RAY_JOB_ID)$"
 )
 _KERNEL_THREAD = 0x00200000  # PF_KTHREAD in the flags of proc(5)
+# What processes that stand still may cost together; of those behind them only what never blocks is read (their stat).
+_LOST_S = 5.0
+_PATIENT = 2  # where so many stood still, a shorter wait tells as much
+_LEFT_OUT = "not read: too many processes before it stood still"
 
 
 @dataclass(frozen=True)
@@ -90,25 +94,35 @@ def read_table(
     """Look at every process once; what blocks or is refused becomes a gap. ``meanwhile`` is called while the child looks."""
     seen: dict[int, Seen] = {}
     gaps = []
+    lost: list[float] = []  # a child that takes over sees what the ones before it cost
     looks = guarded(
-        procfs.pids(proc), lambda pid, send: _look(proc, pid, send), lambda _: deadline_s, meanwhile=meanwhile
-    )
+        procfs.pids(proc), lambda pid, send: _look(proc, pid, send, sum(lost) < _LOST_S),
+        lambda _: deadline_s if len(lost) < _PATIENT else deadline_s / 4, meanwhile=meanwhile,
+    )  # fmt: skip
     for answer in looks:
         if isinstance(answer.said, Blocked):
+            lost.append(answer.said.after_s)
             gaps.append(Gap("process", Why.BLOCKED, f"/proc/{answer.step}: {answer.said.reason}",
                             process=ProcessRef(host, answer.step)))  # fmt: skip
         else:
             body = json.loads(answer.said)
             body["command"] = tuple(body["command"])
             seen[answer.step] = Seen(**body)
+    left_out = sum(one.unreadable == _LEFT_OUT for one in seen.values())
+    if left_out:
+        gaps.append(Gap("process", Why.SKIPPED, f"{left_out} more processes are known by name only: reading {len(lost)} "
+                        f"others stood still for {sum(lost):.0f} s"))  # fmt: skip
     children: dict[int, list[int]] = {}
     for one in seen.values():
         children.setdefault(one.parent, []).append(one.pid)
     return Table(host, seen, tuple(gaps), {pid: tuple(sorted(below)) for pid, below in children.items()})
 
 
-def _look(proc: str, pid: int, send: Send) -> None:
-    """Runs in the guarded child: one process, as JSON; a process that is gone says nothing."""
+def _look(proc: str, pid: int, send: Send, whole: bool = True) -> None:
+    """Runs in the guarded child: one process, as JSON; a process that is gone says nothing.
+
+    The command and the environment lie in the memory of the process, and wait for its lock; without ``whole`` they are left out.
+    """
     try:
         stat = procfs.stat(proc, pid)
         uid = os.stat(f"{proc}/{pid}").st_uid
@@ -118,10 +132,11 @@ def _look(proc: str, pid: int, send: Send) -> None:
         return
     command: tuple[str, ...] = ()
     environ: dict[str, str] | None = None
-    unreadable = ""
+    unreadable = "" if whole else _LEFT_OUT
     try:
-        command = procfs.command(proc, pid)
-        environ = {name: value for name, value in procfs.environ(proc, pid).items() if ALLOWED.match(name)}
+        if whole:
+            command = procfs.command(proc, pid)
+            environ = {name: value for name, value in procfs.environ(proc, pid).items() if ALLOWED.match(name)}
     except OSError as error:
         unreadable = error.strerror or str(error)
     send(json.dumps({

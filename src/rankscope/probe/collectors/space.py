@@ -1,6 +1,6 @@
 """Room left where a process writes: statfs of its working directory, of /dev/shm and of its files open for writing.
 
-A process with a thread in state D is left alone: asking its file system may block as it does. Comes late and gives up
+A process that waits for storage is left alone: asking its file system may block as it does. Comes late and gives up
 early, since a server that is gone makes the question itself stand still.
 """
 
@@ -21,7 +21,7 @@ _WORKS = frozenset({Role.RANK, Role.CHECKPOINT_WRITER, Role.DATALOADER_WORKER, R
 
 def collect(target: Target) -> Space | None:
     kernel = target.seen.get("threads")
-    if kernel is None or any(task.state in "DZX" for task in kernel.threads):
+    if kernel is None or any(task.state in "ZX" for task in kernel.threads) or mounts.held_up(kernel):
         return None
     known = mounts.read(target.path)
     rooms: dict[tuple[Mount, bool], Room] = {}
