@@ -198,9 +198,13 @@ def gather(look: Look, progress: Progress = lambda _: None, stuck_after_s: float
     here, jobs = find(look)
     for found in jobs:
         snapshot = sweep(here, found, look.plan, progress)
-        if stuck_after_s is not None and look.plan.sweeps > 1 and _may_run_on(found, snapshot):
-            snapshot = _look_on(here, found, look.plan, snapshot, stuck_after_s, progress)
-        yield from learn.follow(snapshot, look.plan, look.follow, progress)
+        try:
+            if stuck_after_s is not None and look.plan.sweeps > 1 and _may_run_on(found, snapshot):
+                snapshot = _look_on(here, found, look.plan, snapshot, stuck_after_s, progress)
+            joined = list(learn.follow(snapshot, look.plan, look.follow, progress))
+        except KeyboardInterrupt:  # what was seen before stays
+            joined = [replace(snapshot, complete=False)]
+        yield from joined
 
 
 def look_again(look: Look, found: Found, plan: Plan) -> Snapshot:
@@ -232,10 +236,14 @@ def diagnose(
     """One snapshot and one diagnosis per job."""
     began = time.monotonic()
     for snapshot in gather(look, progress, stuck_after_s):
-        diagnosis = _for_reader(judge(snapshot, stuck_after_s), look)
-        took = round(time.monotonic() - began, 3)
-        yield snapshot, replace(diagnosis, effort=replace(snapshot.effort, took_s=took))
+        yield snapshot, told(look, snapshot, stuck_after_s, began)
         began = time.monotonic()
+
+
+def told(look: Look, snapshot: Snapshot, stuck_after_s: float, began: float) -> Diagnosis:
+    """The diagnosis of a job as the user of a look reads it, and what it took since ``began`` (monotonic seconds)."""
+    diagnosis = _for_reader(judge(snapshot, stuck_after_s), look)
+    return replace(diagnosis, effort=replace(snapshot.effort, took_s=round(time.monotonic() - began, 3)))
 
 
 def _for_reader(diagnosis: Diagnosis, look: Look) -> Diagnosis:

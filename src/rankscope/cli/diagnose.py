@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import signal
+import functools
+import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +13,10 @@ import click
 from ..errors import RankscopeError
 from ..model.diagnosis import Diagnosis, Divergence
 from ..model.snapshot import Snapshot
-from . import _exit, _options, _snapshots, _target
+from . import _exit, _options, _snapshots, _stop, _target
 
 if TYPE_CHECKING:
-    from ..pipeline import Look
+    from .. import pipeline
     from ..report.paths import Place
 
 
@@ -48,52 +50,111 @@ def command(
     130 interrupted.
     """
     from .. import pipeline
-    from ..analysis import commands
 
     chosen = _target.parse(target)
     where = _options.where(chosen, look)
-    progress = _options.Progress()
-    seen: list[tuple[Snapshot, Diagnosis]] = []
-    interrupted = False
+    files = _snapshots.Files(output) if output is not None else None
+    shown = _Shown(as_json, color)
     if chosen.file is not None:
-        snapshot = _snapshots.load(chosen.file)
-        seen.append((snapshot, commands.of_file(pipeline.judge(snapshot, stuck_after), str(chosen.file))))
-        show(seen[0][1], as_json, color)
+        code = _saved(chosen.file, stuck_after, files, shown)
     else:
-        wanted = pipeline.Look(chosen.pid, _options.plan(**look), **where)
-        try:
-            for one in pipeline.diagnose(wanted, stuck_after, progress):
-                progress.done()
-                seen.append(one)
-                show(one[1], as_json, color, wanted)
-                interrupted = interrupted or not one[0].complete
-        except KeyboardInterrupt:
-            interrupted = True
-        if not seen and not interrupted:
-            raise no_job(chosen)
-    if interrupted:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a second Ctrl-C leaves at once
-        click.echo("rankscope: interrupted; this is what was in hand", err=True)
-    if output is not None:
-        _snapshots.write(output, [snapshot for snapshot, _ in seen])
-        click.echo(f"snapshot kept in {output}", err=True)
-    raise click.exceptions.Exit(_exit.code_of([diagnosis for _, diagnosis in seen], interrupted))
+        code = _live(chosen, pipeline.Look(chosen.pid, _options.plan(**look), **where), stuck_after, files, shown)
+    raise click.exceptions.Exit(code)
 
 
-def show(diagnosis: Diagnosis, as_json: bool, color: str, look: Look | None = None) -> None:
-    """Print one diagnosis the way the user wants it."""
+@dataclass(frozen=True)
+class _Shown:
+    """How the user wants to see a diagnosis."""
+
+    as_json: bool
+    color: str
+
+
+def _saved(path: Path, stuck_after: float, files: _snapshots.Files | None, shown: _Shown) -> int:
+    """Judge evidence that lies on disk; the exit code."""
+    from .. import pipeline
+    from ..analysis import commands
+
+    snapshot = _snapshots.load(path)
+    kept = files.add(snapshot) if files is not None else ""
+    diagnosis = commands.of_file(pipeline.judge(snapshot, stuck_after), str(path))
+    show(diagnosis, shown.as_json, shown.color)
+    _say_kept(kept)
+    return _exit.code_of([diagnosis])
+
+
+def _live(
+    chosen: _target.Target, look: pipeline.Look, stuck_after: float, files: _snapshots.Files | None, shown: _Shown
+) -> int:
+    """Look at one job after another, keep each before it is judged, and show it; the exit code."""
+    from .. import pipeline
+
+    stop, progress = _stop.Stop(), _options.Progress()
+    told: list[Diagnosis] = []
+    unkept = 0
+    with stop:
+        began = time.monotonic()
+        for snapshot in pipeline.gather(look, progress, stuck_after):
+            progress.done()
+            if not snapshot.complete:
+                stop.press()
+            kept = stop.surely(functools.partial(_kept, files, snapshot))
+            unkept += kept is None
+            diagnosis = stop.surely(functools.partial(pipeline.told, look, snapshot, stuck_after, began))
+            told.append(diagnosis)
+            there = show(diagnosis, shown.as_json, shown.color, look, stop)
+            _say_kept(kept)
+            if stop.pressed or (not there and files is None):
+                break
+            began = time.monotonic()
+    progress.done()
+    if not told and not stop.pressed:
+        raise no_job(chosen)
+    stop.say(bool(told))
+    return _exit.COULD_NOT if unkept else _exit.code_of(told, stop.pressed)
+
+
+def _kept(files: _snapshots.Files | None, snapshot: Snapshot) -> str | None:
+    """The file that has a job now, empty where none was asked for; None, and the reason told, where it cannot be written."""
+    try:
+        return files.add(snapshot) if files is not None else ""
+    except RankscopeError as error:  # the verdict is worth more than the file
+        click.echo(str(error), err=True)
+        return None
+
+
+def _say_kept(where: str | None) -> None:
+    if where:
+        click.echo(f"snapshot kept in {where}", err=True)
+
+
+def show(
+    diagnosis: Diagnosis, as_json: bool, color: str, look: pipeline.Look | None = None, stop: _stop.Stop | None = None
+) -> bool:
+    """Print one diagnosis the way the user wants it; whether anybody still reads."""
+    write = functools.partial(_text, diagnosis, as_json, color, look, stop)
+    try:
+        click.echo(stop.surely(write) if stop is not None else write(), color=True)
+    except BrokenPipeError:  # what follows from the verdict, the exit code first of all, is no less true
+        _exit.close_quietly()
+        return False
+    return True
+
+
+def _text(diagnosis: Diagnosis, as_json: bool, color: str, look: pipeline.Look | None, stop: _stop.Stop | None) -> str:
     if as_json:
         from ..report import json_lines
 
-        click.echo(json_lines.render(diagnosis))
-    else:
-        from ..report import screen
+        return json_lines.render(diagnosis)
+    from ..report import screen
 
-        source = _source(diagnosis.parted, look) if diagnosis.parted is not None and look is not None else {}
-        click.echo(screen.render(diagnosis, _options.width(), _options.use_colour(color), source), color=True)
+    source: dict[Place, str] = {}
+    if diagnosis.parted is not None and look is not None and not (stop is not None and stop.pressed):
+        source = _source(diagnosis.parted, look)
+    return screen.render(diagnosis, _options.width(), _options.use_colour(color), source)
 
 
-def _source(parted: Divergence, look: Look) -> dict[Place, str]:
+def _source(parted: Divergence, look: pipeline.Look) -> dict[Place, str]:
     """The lines of the job's own files that the paths name, from processes that still run."""
     from .. import pipeline
     from ..probe import source_lines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 
 from ..errors import RankscopeError
@@ -10,6 +11,9 @@ from . import _exit
 
 def main() -> None:
     """Run the command line and exit: 0 nothing found, 1 something found, 2 could not, 3 not enough evidence, 130 stopped."""
+    code = _exit.CLOSED
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # the kernel's names of files need not be text
     try:
         code = _run(sys.argv[1:])
         sys.stdout.flush()
@@ -19,9 +23,11 @@ def main() -> None:
     except RankscopeError as error:
         print(error, file=sys.stderr)
         code = _exit.COULD_NOT
-    except (BrokenPipeError, SystemExit):  # click ends so after a broken pipe, and after completing for a shell
+    except BrokenPipeError:  # nobody reads on; a code that is known stays
         _exit.close_quietly()
-        code = 0
+    except SystemExit as left:  # click ends so after completing for a shell, with 0, and after a broken pipe
+        _exit.close_quietly()
+        code = _exit.CLOSED if left.code else _exit.NOTHING_FOUND
     except Exception as error:
         print(_exit.bug(error), file=sys.stderr)
         code = _exit.COULD_NOT

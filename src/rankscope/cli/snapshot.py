@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
 import click
 
-from . import _exit, _options, _snapshots, _target
+from ..report.plain import clean
+from . import _exit, _options, _snapshots, _stop, _target
 from .diagnose import no_job
 
 
@@ -34,19 +36,22 @@ def command(target: str | None, output: Path, **look: Any) -> None:
     from .. import pipeline
 
     chosen = _target.parse(target)
-    progress = _options.Progress()
     where = _options.where(chosen, look)
-    snapshots = []
-    for snapshot in pipeline.gather(pipeline.Look(chosen.pid, _options.plan(**look), **where), progress):
-        snapshots.append(snapshot)
-        if not snapshot.complete:
-            break
+    files = _snapshots.Files(output)
+    stop, progress, count = _stop.Stop(), _options.Progress(), 0
+    with stop:
+        for snapshot in pipeline.gather(pipeline.Look(chosen.pid, _options.plan(**look), **where), progress):
+            progress.done()
+            if not snapshot.complete:
+                stop.press()
+            kept = stop.surely(functools.partial(files.add, snapshot))
+            count += 1
+            name = clean(snapshot.job.name or "a job", 60)
+            click.echo(f"{len(snapshot.processes)} processes of {name} kept in {kept}", err=True)
+            if stop.pressed:
+                break
     progress.done()
-    if not snapshots:
+    if not count and not stop.pressed:
         raise no_job(chosen)
-    _snapshots.write(output, snapshots)
-    click.echo(
-        f"{sum(len(one.processes) for one in snapshots)} processes of {len(snapshots)} job(s) kept in {output}",
-        err=True,
-    )
-    raise click.exceptions.Exit(_exit.NOTHING_FOUND if snapshots[-1].complete else _exit.INTERRUPTED)
+    stop.say(bool(count))
+    raise click.exceptions.Exit(_exit.INTERRUPTED if stop.pressed else _exit.NOTHING_FOUND)

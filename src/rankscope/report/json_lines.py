@@ -22,7 +22,8 @@ MAX_WAITS = 20_000
 
 def render(diagnosis: Diagnosis) -> str:
     """One line, without the newline."""
-    return json.dumps(to_dict(diagnosis), ensure_ascii=False)
+    # Names that are no UTF-8 may be in it as lone surrogates, which readers of JSON refuse.
+    return json.dumps(to_dict(diagnosis), ensure_ascii=False).encode("utf-8", "replace").decode()
 
 
 def to_dict(diagnosis: Diagnosis) -> dict[str, Any]:

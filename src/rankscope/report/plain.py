@@ -10,11 +10,13 @@ _CONTROL = re.compile(
     r"|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
     r"|[\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 )
+# Bytes of a file's name that are no UTF-8, as Python keeps them (PEP 383); no output can take them.
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def clean(text: str, limit: int = 2000) -> str:
     """One line of text without anything a terminal would act on."""
     if len(text) <= limit and text.isprintable():
         return text  # nearly all of it, and a dump of a host has ten thousand lines
-    safe = _CONTROL.sub("", text.replace("\t", " ").replace("\n", " "))
+    safe = _SURROGATE.sub("\ufffd", _CONTROL.sub("", text.replace("\t", " ").replace("\n", " ")))
     return safe if len(safe) <= limit else safe[: limit - 1] + "…"

@@ -1,0 +1,44 @@
+"""Ctrl-C: the first one ends the looking, and what is in hand is still told; the second one leaves at once."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from types import TracebackType
+from typing import TypeVar
+
+import click
+
+T = TypeVar("T")
+
+
+class Stop:
+    """Whether the user has had enough; ``with`` it, an interruption ends the block and goes no further."""
+
+    def __init__(self) -> None:
+        self.pressed = False
+
+    def press(self) -> None:
+        """Take note of the first Ctrl-C: from now on the kernel's own way of taking it holds."""
+        self.pressed = True
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    def __enter__(self) -> Stop:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> bool:
+        if kind is not KeyboardInterrupt:
+            return False
+        self.press()
+        return True
+
+    def surely(self, do: Callable[[], T]) -> T:
+        """What has to be done with what is in hand: begun anew where Ctrl-C came in between."""
+        with self:
+            return do()
+        return do()
+
+    def say(self, in_hand: bool) -> None:
+        """Tell that the looking was broken off, and whether there is anything all the same."""
+        if self.pressed:
+            click.echo(f"rankscope: interrupted{'; this is what was in hand' if in_hand else ''}", err=True)
