@@ -152,11 +152,27 @@ def test_who_was_woken_lately_from_a_wait_without_limit_got_on_until_then(still_
     assert bool(causes(told(late, early, launcher="environment"))) is accused
 
 
+OWN_CODE = Frame("step", "/job/train.py", 12)
+TOKENS = Frame("_batch_encode_plus", f"{LIB}/site-packages/transformers/tokenization_utils_fast.py", 529)
+PACKS = Frame("GzipFile.write", f"{LIB}/gzip.py", 289)
+TO_HOST = Frame("_maybe_log", f"{LIB}/site-packages/transformers/trainer.py", 3000)
+
+
 @pytest.mark.parametrize(
-    ("gil", "device", "accused"), [(False, "", False), (True, "", True), (False, "/dev/nvidia0", True)]
+    ("gil", "device", "inner", "accused"),
+    [
+        (False, "", OWN_CODE, False),
+        (True, "", OWN_CODE, True),
+        (False, "/dev/nvidia0", OWN_CODE, True),
+        (False, "/dev/nvidia0", TO_HOST, True),
+        (False, "/dev/nvidia0", TOKENS, False),
+        (True, "/dev/nvidia0", TOKENS, True),
+        (False, "/dev/nvidia0", PACKS, False),
+    ],
 )
-def test_a_long_native_call_that_lets_others_run_is_work(gil: bool, device: str, accused: bool) -> None:
-    """A loop that went astray keeps the GIL; a process with a device may wait for it at full speed."""
+def test_a_long_native_call_that_lets_others_run_is_work(gil: bool, device: str, inner: Frame, accused: bool) -> None:
+    """A loop that went astray keeps the GIL; a process with a device may wait for it at full speed, but for calls of
+    packages that know no device."""
     sockets = {pid: Sockets((Socket(pid, "unix", peer_inode=141 - pid),)) for pid in (70, 71)}
     files = {
         pid: OpenFiles((OpenFile(3, f"socket:[{pid}]", "rw"), OpenFile(4, device or "/dev/null", "rw")))
@@ -164,7 +180,7 @@ def test_a_long_native_call_that_lets_others_run_is_work(gil: bool, device: str,
     }
     late = body(
         70,
-        One((MAIN, STEP), state="R", wchan="", still_s=0.0, gil=gil),
+        One((MAIN, inner), state="R", wchan="", still_s=0.0, gil=gil),
         rank=0,
         role=Role.RANK,
         more=(sockets[70], files[70]),
@@ -172,6 +188,27 @@ def test_a_long_native_call_that_lets_others_run_is_work(gil: bool, device: str,
     early = body(71, ASKS, rank=1, role=Role.RANK, more=(sockets[71], files[71]))
     found = told(late, early, launcher="environment")
     assert (bool(causes(found)), found.state.value) == (accused, "stuck" if accused else "slow")
+
+
+@pytest.mark.parametrize(("busy", "certainty"), [(False, Certainty.CERTAIN), (True, Certainty.LIKELY)])
+def test_a_rank_that_works_on_may_still_come_to_the_collective(busy: bool, certainty: Certainty) -> None:
+    """The recorders are sure of who has not come, not of whether it ever will."""
+    done = RecorderEntry(1, "0", "default_pg", 1, "all_reduce", done=True, created_ns=10**9)
+    last = RecorderEntry(2, "0", "default_pg", 2, "all_reduce", done=False, created_ns=2 * 10**9)
+
+    def of(*entries: RecorderEntry) -> tuple[object, ...]:
+        return (
+            Recorder(entries, source="memory", read_at_ns=200 * 10**9),
+            OpenFiles((OpenFile(4, "/dev/nvidia0", "rw"),)),
+        )
+
+    bodies = [body(70 + r, One((MAIN, Frame("all_reduce", DIST, 3252)), LOCK), rank=r, role=Role.RANK, more=of(done, last))
+              for r in (0, 2)]  # fmt: skip
+    thread = LOOPS if busy else One((MAIN, STEP), BlockedCall(0, "poll", (3,), timed=True), wchan="do_sys_poll")
+    found = told(*bodies, body(71, thread, rank=1, role=Role.RANK, more=of(done)), launcher="torchrun", world=3)
+    (cause,) = [one for one in found.findings if one.rule == "recorder-missed"]
+    assert (cause.certainty, any("CPU" in one for one in cause.against)) == (certainty, busy)
+    assert not any("CPU" in one.text for one in cause.because)
 
 
 @pytest.mark.parametrize(("timed", "accused"), [(False, True), (True, False)])

@@ -42,8 +42,16 @@ def used(member: Member, at_least_s: float = 0.0) -> Iterator[Used]:
 
 def works_unseen(member: Member) -> bool:
     """Whether a process without a readable stack moves data, or any of its threads or its descendants use the CPU."""
-    share = sum(one.share for one in used(member))
-    return share > 0.05 or used_below(member) > 0.2 or (bool(watched_s(member)) and transferred(member) >= MUCH_BYTES)
+    return (
+        used_by_all(member) > 0.05
+        or used_below(member) > 0.2
+        or (bool(watched_s(member)) and transferred(member) >= MUCH_BYTES)
+    )
+
+
+def used_by_all(member: Member) -> float:
+    """The share of a CPU that all threads of a process used together."""
+    return sum(one.share for one in used(member))
 
 
 def used_below(member: Member) -> float:

@@ -1,7 +1,9 @@
 """Long calls into native code that computes: a factorisation, a hash, an index, a tokenizer.
 
 Whoever writes such a call lets the other threads of Python run meanwhile, since it takes long by its nature; a loop that went
-astray (in Python, in a regular expression) keeps the GIL. What spins for a device or a network is no work.
+astray (in Python, in a regular expression) keeps the GIL. What spins for a device or a network is no work, and a call that waits
+for a device (``tensor.item()``) leaves no frame of its own either: of a process that has one open only a call counts that was made
+in code which has nothing to do with devices.
 """
 
 from __future__ import annotations
@@ -10,9 +12,16 @@ from ..model.evidence.stacks import PythonStacks
 from ..model.evidence.threads import Threads
 from .devices import has_device
 from .frame_tables import Kind
+from .origin import module_path
 from .standing import Standing
 
 _OWN = (Kind.USER, Kind.LIBRARY, Kind.CHECKPOINT)
+# Packages whose compiled code computes on the CPU alone, and modules of others that only call such packages.
+_ON_CPU = (
+    "numpy/", "scipy/", "pandas/", "polars/", "pyarrow/", "sklearn/", "tokenizers/", "sentencepiece/", "tiktoken/", "PIL/",
+    "cv2/", "lmdb/", "h5py/", "safetensors/", "soundfile.py", "librosa/", "transformers/tokenization_utils", "hashlib.py",
+    "gzip.py", "bz2.py", "lzma.py", "zipfile/", "zipfile.py", "tarfile.py", "shutil.py", "sqlite3/",
+)  # fmt: skip
 
 
 def computes_natively(standing: Standing) -> bool:
@@ -25,4 +34,9 @@ def computes_natively(standing: Standing) -> bool:
     looks = [one for look in member.over_time(PythonStacks) for one in look.threads if one.tid == tid]
     runs = len(tasks) > 1 and {task.state for task in tasks} == {"R"} and len({task.voluntary for task in tasks}) == 1
     free = len(looks) == len(tasks) and not any(one.holds_gil for one in looks)
-    return runs and free and standing.kind in _OWN and has_device(member) is False
+    return runs and free and standing.kind in _OWN and (has_device(member) is False or _called_from_cpu_code(standing))
+
+
+def _called_from_cpu_code(standing: Standing) -> bool:
+    """Whether the innermost frame of Python is of a package that knows no device."""
+    return bool(standing.own_stack) and module_path(standing.own_stack[-1].file).startswith(_ON_CPU)

@@ -24,15 +24,13 @@ from collections.abc import Iterator, Sequence
 
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
+from ..analysis.load import used_by_all
 from ..analysis.progress import advances
 from ..analysis.standing import Standing
 from ..model.diagnosis import Certainty, CollectiveState, Finding, Kind, Reason
-from ..model.evidence.threads import Threads
 from ..model.ranks import RankSet, ranks_phrase
 from . import Rule
-from ._recorder import absentees, call, causes, certainty, last_done, look_next, place, waits
-
-_RUNS_S = 0.05
+from ._recorder import absentees, at_most_likely, call, causes, certainty, last_done, look_next, place, waits
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -46,11 +44,7 @@ def check(case: Case) -> Iterator[Finding]:
         reasons = [*waits(case, state), *filter(None, (last_done(case, state, rank) for rank in list(culprits)[:4]))]
         reasons.extend(place(case, culprits))
         reasons.extend(_own_waits(case, culprits))
-        busy = RankSet(rank for rank in culprits if runs(case, rank))
-        if busy:
-            reasons.append(
-                Reason(f"{ranks_phrase(busy)} used CPU time between two looks: running, not blocked", "threads")
-            )
+        busy = RankSet(rank for rank in culprits if _runs(case, rank))
         if state.detail:
             reasons.append(Reason(state.detail, "recorder"))
         few = len(state.waiting) < len(culprits)
@@ -58,14 +52,14 @@ def check(case: Case) -> Iterator[Finding]:
         if left:
             yield _left_behind(case, state, left, reasons, messages=_await_messages(standings))
             continue
-        doubt = (f"only {ranks_phrase(state.waiting)} issued it: it may be a call too many there",) if few else ()
+        sure = at_most_likely(certainty(case)) if busy else certainty(case)
         yield Finding(
             rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE,
-            certainty=_less_sure(certainty(case)) if few or _await_messages(standings) else certainty(case),
+            certainty=_less_sure(certainty(case)) if few or _await_messages(standings) else sure,
             title=f"{ranks_phrase(culprits)} never reached {call(state)}{', but runs on the CPU' if busy else ''}",
             ranks=culprits,
             processes=tuple(process for rank in culprits for process in case.of_rank(rank)), because=tuple(reasons),
-            against=(*doubt, *case.comparison.weak), next=look_next(case, culprits), collective=state,
+            against=(*_doubts(state, busy, few=few), *case.comparison.weak), next=look_next(case, culprits), collective=state,
         )  # fmt: skip
 
 
@@ -137,12 +131,18 @@ def _own_waits(case: Case, culprits: RankSet) -> Iterator[Reason]:
             yield Reason(f"rank {ranks[wait.waiter]} stands in a {wait.why}", "python-stack", wait.waiter)
 
 
-def runs(case: Case, rank: int) -> bool:
-    """Did the rank's process use CPU time between the first and the last look?"""
+def _doubts(state: CollectiveState, busy: RankSet, *, few: bool) -> Iterator[str]:
+    if few:
+        yield f"only {ranks_phrase(state.waiting)} issued it: it may be a call too many there"
+    if busy:
+        uses, it = ("uses", "it") if len(busy) == 1 else ("use", "they")
+        yield f"{ranks_phrase(busy)} {uses} the CPU: what {it} {'does' if it == 'it' else 'do'} may be long, and end yet"
+
+
+def _runs(case: Case, rank: int) -> bool:
+    """Whether the rank's process uses the CPU, more than threads of libraries that only tick."""
     member = case.by_rank.get(rank)
-    looks = member.over_time(Threads) if member else ()
-    spent = [sum(thread.cpu_s for thread in look.threads) for look in looks]
-    return len(spent) > 1 and spent[-1] - spent[0] >= _RUNS_S
+    return member is not None and used_by_all(member) > 0.05
 
 
 RULE = Rule(id="recorder-missed", cls="collective-missed-by-rank", check=check, page=__doc__ or "", order=60)
