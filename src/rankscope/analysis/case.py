@@ -132,8 +132,9 @@ class Case:
 
     @functools.cached_property
     def by_rank(self) -> Mapping[int, Member]:
-        """The rank processes by world rank."""
-        return {member.rank: member for member in self.members if member.role is Role.RANK and member.rank is not None}
+        """The rank processes by world rank: of one that was started anew, the living one."""
+        ranks = sorted(self.with_role(Role.RANK), key=lambda member: not member.dead)
+        return {member.rank: member for member in ranks if member.rank is not None}
 
     def of_rank(self, rank: int) -> tuple[Process, ...]:
         """The process of a rank, as findings name it; empty when the rank has none."""

@@ -7,7 +7,8 @@ closed connection and fail; with NCCL, or when nobody ends them, they wait until
 ## How it is recognised
 The launcher's numbers say which ranks should run here; one has no living process (none at all, or a zombie), or it
 disappeared between the two looks, while other ranks stand in a collective or wait for its key in the store. Where they all
-still stand in the first meeting and nobody saw it die, it may as well never have been started: *rank-never-joined*.
+still stand in the first meeting and nobody saw it die, it may as well never have been started: *rank-never-joined*. One that
+ended well, or just left, is a cause only where the others have waited for it for long: a rank may have done its part.
 
 ## What to do
 Look for its end: the first exception in its log, `dmesg` for "Out of memory" or "segfault", the exit code in the launcher's
@@ -31,29 +32,63 @@ from ..model.evidence.threads import Threads
 from ..model.process import Process, Role
 from ..model.ranks import RankSet, ranks_phrase
 from . import Rule
-from ._death import ended
+from ._death import ended, status
 from ._say import waited_for
 
 
 def check(case: Case) -> Iterator[Finding]:
-    gone = RankSet(case.ranks) - RankSet(case.by_rank) | RankSet(
-        member.rank for member in case.with_role(Role.RANK) if member.rank is not None and member.dead
-    )
-    if not gone or not case.snapshot.live or not any(not member.dead for member in case.with_role(Role.RANK)):
+    if not case.snapshot.live or not any(not member.dead for member in case.with_role(Role.RANK)):
         return
-    bodies = tuple(member.process for member in case if member.dead and member.role in (Role.RANK, Role.OTHER))
-    roots = [root for root in case.graph.roots if is_absent(root.ref) or root.ref in {body.ref for body in bodies}]
-    if not bodies and not _missed(case, roots):
+    dead = tuple(_dead(case))
+    roots = [root for root in case.graph.roots if is_absent(root.ref) or root.ref in {member.ref for member in dead}]
+    waited = any(root.waiters and case.stuck(root.age_s) for root in roots)
+    blamed = dead if waited else tuple(filter(status, dead))
+    unsure = not blamed and _all_wait_for_others(case)
+    bodies = tuple(member.process for member in (dead if unsure else blamed))
+    gone = RankSet(case.ranks) - RankSet(case.by_rank) | RankSet(
+        body.rank for body in bodies if body.role is Role.RANK and body.rank is not None
+    )
+    if not gone or (not bodies and not _missed(case, roots)):
         return  # it may have done its part, or be about to start
     begun = bool(bodies) or not roots or not all(_meets(case, root) for root in roots)
     if not begun and _stranger_answers(case):
         return  # who should have opened the meeting point could not: it belongs to another program
+    best = Certainty.CERTAIN if roots and begun else Certainty.LIKELY
+    unsure = unsure and bool(bodies)
     yield Finding(
         rule=RULE.id, cls=RULE.cls if begun else "rank-never-joined", kind=Kind.CAUSE,
-        certainty=Certainty.CERTAIN if roots and begun else Certainty.LIKELY, title=_title(gone, begun),
+        certainty=Certainty.POSSIBLE if unsure else best, title=_title(gone, begun),
         ranks=gone, processes=bodies, because=(*_seen(case, bodies), *(waited_for(roots[0]) if roots else ())),
+        against=("it may have ended as it should: nobody is seen to wait for it for long",) if unsure else (),
         next=("dmesg -T | grep -iE 'out of memory|oom|segfault' | tail", "look for the first exception in this rank's log"),
     )  # fmt: skip
+
+
+def _dead(case: Case) -> Iterator[Member]:
+    """Who has ended and is, or may be, a rank whose place nobody has taken since."""
+    for member in case:
+        again = case.by_rank.get(member.rank) if member.rank is not None else None
+        if member.dead and (member.role is Role.OTHER or (member.role is Role.RANK and (again is None or again.dead))):
+            yield member
+
+
+# Where ranks stand that may wait for each other, although nothing tells for whom.
+_FOR_OTHERS = {
+    Wait.COLLECTIVE, Wait.P2P, Wait.RENDEZVOUS, Wait.STORE, Wait.BACKWARD, Wait.LOCK, Wait.CONDITION, Wait.QUEUE, Wait.PIPE,
+    Wait.UNKNOWN,
+}  # fmt: skip
+
+
+def _all_wait_for_others(case: Case) -> bool:
+    """Whether no living rank gets on, and each may wait for another one."""
+    living = [case.standings[member.ref] for member in case.by_rank.values() if not member.dead]
+    return all(
+        one.kind in _FOR_OTHERS
+        and not one.moved
+        and not one.helped
+        and (one.still_s is None or case.stuck(one.still_s))
+        for one in living
+    )
 
 
 def _title(gone: RankSet, begun: bool) -> str:

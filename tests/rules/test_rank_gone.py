@@ -1,0 +1,88 @@
+"""A rank that is gone is to blame where it ended badly, or where others wait for it; one that has done its part is not."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from test_live_rules import LIB, MAIN, REDUCES, WORKS, Body, job, ranks, said
+
+from rankscope.model.diagnosis import Certainty
+from rankscope.model.evidence.stacks import Frame, Stack
+from rankscope.model.evidence.threads import KernelThread, Threads
+from rankscope.model.process import ProcessRef, Role
+from rankscope.model.snapshot import Snapshot
+from rankscope.pipeline import case_of, judge
+
+JOINS = Stack([Frame("<module>", "/job/train.py", 50), MAIN, Frame("join", f"{LIB}/multiprocessing/process.py", 149)])
+BARRIER = Stack([MAIN, Frame("wait", f"{LIB}/multiprocessing/synchronize.py", 265)])
+KILLED, RAISED = 9, 256
+
+
+def zombie(pid: int, rank: int, status: int = 0) -> Body:
+    end = Threads((KernelThread(pid, "python", "Z"),), exit_status=status)
+    return Body(pid, None, rank=rank, parent=60, state="Z", more=(end,))
+
+
+def evaluates(*dead: Body, busy: bool = True) -> Snapshot:
+    """The parent joins rank 0 first, which evaluates while its siblings have ended."""
+    doing = {"cpu_s": 0.9, "state": "R"} if busy else {"wchan": "hrtimer_nanosleep"}
+    last = Body(70, WORKS, rank=0, parent=60, **doing)
+    return job(Body(60, JOINS, Role.LAUNCHER), last, *dead)
+
+
+def without(snapshot: Snapshot, *pids: int) -> Snapshot:
+    """Processes are gone at the last look."""
+    *before, last = snapshot.sweeps
+    left = tuple(ref for ref in last.present if ref.pid not in pids)
+    items = tuple(item for item in last.items if item.process is None or item.process in left)
+    return dataclasses.replace(snapshot, sweeps=(*before, dataclasses.replace(last, present=left, items=items)))
+
+
+def test_ranks_that_ended_well_while_another_still_works_are_no_cause() -> None:
+    assert judge(evaluates(zombie(71, 1), zombie(72, 2), zombie(73, 3))).verdict is None
+
+
+@pytest.mark.parametrize("status", [KILLED, RAISED])
+def test_of_dead_ranks_those_that_ended_badly_are_named(status: int) -> None:
+    found = said(evaluates(zombie(71, 1), zombie(72, 2, status), zombie(73, 3)), "rank-gone")
+    assert found is not None
+    assert list(found.ranks) == [2]
+    assert [process.ref.pid for process in found.processes] == [72]
+
+
+def test_a_rank_that_ended_well_although_the_others_wait_for_it_is_a_cause() -> None:
+    """It had fewer batches, or left the loop early."""
+    found = said(job(*ranks(zombie(72, 2))), "rank-gone")
+    assert found is not None
+    assert (list(found.ranks), found.certainty) == ([2], Certainty.CERTAIN)
+
+
+@pytest.mark.parametrize(("still_s", "told"), [(0.2, False), (99.0, True)])
+def test_a_rank_that_leaves_between_the_looks_is_a_cause_once_the_others_have_waited(
+    still_s: float, told: bool
+) -> None:
+    """At the end of a job, one goes before the others."""
+    leaving = job(*ranks(Body(72, REDUCES, rank=2), still_s=still_s))
+    assert (said(without(leaving, 72), "rank-gone") is not None) is told
+
+
+def test_where_nobody_alive_gets_on_and_nobody_is_seen_to_wait_it_is_possible() -> None:
+    """What ranks wait for in a barrier of multiprocessing is written nowhere."""
+    found = said(job(*ranks(zombie(72, 2), stack=BARRIER)), "rank-gone")
+    assert found is not None
+    assert found.certainty is Certainty.POSSIBLE
+    assert found.against
+    assert said(evaluates(zombie(71, 1), busy=False), "rank-gone") is None
+
+
+@pytest.mark.parametrize("newest_last", [True, False])
+def test_the_dead_forerunner_of_a_living_rank_is_no_cause(newest_last: bool) -> None:
+    """Of a job that began anew, the last attempt's processes may not have been reaped."""
+    new, old = Body(82, REDUCES, rank=2, still_s=0.2), zombie(72, 2, KILLED)
+    assert judge(job(*ranks(still_s=0.2, world=2), *((old, new) if newest_last else (new, old)))).verdict is None
+
+
+def test_the_process_of_a_rank_is_its_living_one() -> None:
+    case = case_of(job(*ranks(world=2), Body(82, REDUCES, rank=2), zombie(72, 2)))
+    assert case.by_rank[2].ref == ProcessRef("n1", 82, 1)
