@@ -2,8 +2,8 @@
 
 Whoever writes such a call lets the other threads of Python run meanwhile, since it takes long by its nature; a loop that went
 astray (in Python, in a regular expression) keeps the GIL. What spins for a device or a network is no work, and a call that waits
-for a device (``tensor.item()``) leaves no frame of its own either: of a process that has one open only a call counts that was made
-in code which has nothing to do with devices.
+for a device (``tensor.item()``) leaves no frame of its own either: of a process that has one open only a call counts that was
+made in code which has nothing to do with devices.
 """
 
 from __future__ import annotations
