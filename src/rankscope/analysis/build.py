@@ -26,6 +26,7 @@ from .collectives.prepared import join
 from .frame_tables import Kind
 from .identity import resolve
 from .in_sight import serves_idly, unclear
+from .own_age import circle_s
 from .progress import helped, works
 from .rhythm import rhythm
 from .scene import Scene
@@ -200,7 +201,7 @@ def _at_work(standing: Standing) -> bool:
 def _closed_long(case: Case, cycle: tuple[ProcessRef, ...]) -> bool:
     """Whether a circle has stood for long, or for an unknown time: processes that talk to each other close one at any moment,
     and pauses as long as its ranks make now and then between their calls tell nothing."""
-    age = graph.oldest(case.standings, cycle)
+    age = circle_s(case, cycle)
     ranks = (member.rank for ref in cycle if (member := case.by_ref.get(ref)) is not None)
     pause_s = max((case.comparison.rhythm.get(rank, 0.0) for rank in ranks if rank is not None), default=0.0)
     return age is None or (case.stuck(age) and age >= RHYTHMS * pause_s)

@@ -22,9 +22,13 @@ def awaits_callers(standing: Standing) -> bool:
 
 def began_s(standing: Standing) -> float | None:
     """How long ago somebody last woke a thread that waits without a time limit: until then it got on. None where a wait
-    may end by itself, or where nothing tells."""
+    may end by itself, or where nothing tells.
+
+    The limit of a message (half an hour in gloo) is that of a whole job, and ends no wait in which anybody asks again.
+    """
     call = call_of(standing)
     endless = call is not None and not call.timed and standing.kind in _FOR_OTHERS
+    endless = endless or standing.kind is Kind.P2P
     return standing.still_s if endless and standing.state == "S" and standing.ran is False else None
 
 

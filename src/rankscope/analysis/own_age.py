@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..model.process import ProcessRef
 from .callers import call_of
+from .case import Case
 from .frame_tables import Kind
 from .progress import advances
 from .spinning import spun_s
@@ -42,3 +44,15 @@ def youngest_s(standings: Iterable[Standing]) -> float | None:
     known = [(age, asks_again(one)) for one in standings if (age := own_s(one)) is not None]
     exact = [age for age, asks in known if not asks]
     return min(exact) if exact else max((age for age, _ in known), default=None)
+
+
+def circle_s(case: Case, circle: Iterable[ProcessRef]) -> float | None:
+    """How long a circle has been closed. Where all its members ask again and again it has no age of its own, and those who
+    wait for them from outside of it tell."""
+    inside = set(circle)
+    members = [case.standings[ref] for ref in inside if ref in case.standings]
+    if not all(map(asks_again, members)):
+        return youngest_s(members)
+    waiters = {wait.waiter for wait in case.graph.waits if wait.target in inside and wait.waiter not in inside}
+    ages = (own_s(case.standings[ref]) for ref in waiters if ref in case.standings)
+    return max((age for age in ages if age is not None), default=None) if waiters else youngest_s(members)

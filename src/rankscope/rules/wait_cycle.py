@@ -7,8 +7,9 @@ do a parent that waits for the end of its child and the child that writes into a
 programs that both write before they read.
 
 ## How it is recognised
-The wait-for graph has a closed circle from which no wait leads out, and its members have stood still for longer than
-`--stuck-after`; where all of them poll for lock files, others have waited for them for that long.
+The wait-for graph has a closed circle from which no wait leads out, and each of its members has stood still for longer than
+`--stuck-after`; where all of them poll for lock files, others have waited for them for that long. A sender and the receiver of
+its message are no circle: the message is under way.
 
 ## What to do
 Break the circle at its definition: order sends and receives by parity or put both into one `batch_isend_irecv`; use one global
@@ -25,10 +26,8 @@ from collections.abc import Iterator
 from ..analysis.awaited import unsure, writes
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
-from ..analysis.graph import oldest
-from ..analysis.progress import advances
+from ..analysis.own_age import circle_s
 from ..analysis.standing import Standing
-from ..analysis.waits.file_lock import POLLS
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.blocked import Blocked
 from ..model.process import ProcessRef
@@ -44,7 +43,7 @@ _TALK = {Wait.P2P, Wait.SOCKET, Wait.PIPE}
 
 def check(case: Case) -> Iterator[Finding]:
     for cycle in case.graph.cycles:
-        age = _age_s(case, cycle)
+        age = circle_s(case, cycle)
         cls = _class(case, cycle)
         if cls is None or (age is not None and not case.stuck(age)):
             continue
@@ -56,17 +55,6 @@ def check(case: Case) -> Iterator[Finding]:
             because=(*_steps(case, cycle), Reason(f"nobody in the circle has moved for {span(age)}", "kernel")),
             next=("rankscope stacks --source",),
         )  # fmt: skip
-
-
-def _age_s(case: Case, cycle: tuple[ProcessRef, ...]) -> float | None:
-    """How long its members have stood still; those who poll for locks wake all the time, and it is those who wait for them from
-    outside of the circle that have an age."""
-    members = [case.standings[ref] for ref in cycle if ref in case.standings]
-    if not all(one.kind in POLLS and one.ran and not advances(one) for one in members):
-        return oldest(case.standings, cycle)
-    inside = set(cycle)
-    waiters = {one.waiter for one in case.graph.waits if one.target in inside and one.waiter not in inside}
-    return oldest(case.standings, waiters or inside)
 
 
 def _sure(case: Case, cycle: tuple[ProcessRef, ...], age: float | None) -> Certainty:

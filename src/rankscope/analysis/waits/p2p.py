@@ -1,9 +1,11 @@
 """A rank in a send or receive waits for the peer that the call names (``src`` or ``dst`` among its locals).
 
 Where recorders hold messages (NCCL's, and those of prepared ranks), they decide. gloo's has none, so the arguments of the
-blocked call are all there is. A receive from any source waits for whoever still goes about something else. Calls of MPI show no
-arguments; where all ranks send, or all receive, each waits for one of the others, whichever it is, and so in a circle. Nor does
-the ``wait`` for a message that was posted before show any: where all ranks wait for messages, nobody is left to post another.
+blocked call are all there is. Of a sender and the receiver of its message, who both stand in their calls, the one that came
+first has waited for the other, and now the message is under way. A receive from any source waits for whoever still goes about
+something else. Calls of MPI show no arguments; where all ranks send, or all receive, each waits for one of the others,
+whichever it is, and so in a circle. Nor does the ``wait`` for a message that was posted before show any: where all ranks wait
+for messages, nobody is left to post another.
 """
 
 from __future__ import annotations
@@ -14,11 +16,13 @@ from ...model.diagnosis import Wait
 from ...model.process import Role
 from ..frame_tables import Kind
 from ..identity import birth
+from ..own_age import own_s
 from ..scene import Scene
 from ..standing import Standing
 from .collective import arrived
 
 _SOURCES = ("src", "group_src")
+_TO_ONE, _FROM_ONE = {"send", "isend", "send_object_list"}, {"recv", "irecv", "recv_object_list"}
 _PEERS = ("src", "dst", "group_src", "group_dst", "peer", "source", "dest")
 
 
@@ -32,6 +36,8 @@ def find(scene: Scene) -> Iterator[Wait]:
                 yield Wait(standing.member.ref, scene.rank_ref(target), why, standing.still_s)
             continue
         peer = peer_of(standing)
+        if peer is not None and _came_last(standing, scene.standings.get(scene.rank_ref(peer))):
+            continue
         if peer is not None and peer != rank and (peer in scene.ranks or peer in scene.missing):
             yield Wait(
                 standing.member.ref, scene.rank_ref(peer), f"{standing.wait.op} with rank {peer}", standing.still_s
@@ -60,12 +66,36 @@ def _nobody_answers(scene: Scene) -> bool:
 def _possible_senders(scene: Scene, receiver: Standing) -> Iterator[Wait]:
     """Ranks that wait for something themselves send nothing; where all do, there is nobody to wait for."""
     others = [one for one in scene.of_role(Role.RANK) if one is not receiver and one.member.rank is not None]
-    free = [one.member.ref for one in others if not arrived(one) and one.kind is not Kind.P2P]
+    free = [
+        one.member.ref for one in others if (not arrived(one) and one.kind is not Kind.P2P) or _under_way(one, receiver)
+    ]
     for target in (*free, *map(scene.rank_ref, scene.missing)):
         yield Wait(receiver.member.ref, target, f"{receiver.wait.op} from any rank", receiver.still_s)
     if not free and not scene.missing:
         why = f"{receiver.wait.op} from any rank, while all others wait themselves"
         yield Wait(receiver.member.ref, None, why, receiver.still_s)
+
+
+def _came_last(standing: Standing, peer: Standing | None) -> bool:
+    """Whether its message is under way since it came; where nothing tells who came last, it was the sender."""
+    sends = _under_way(standing, peer)
+    if peer is None or not (sends or _under_way(peer, standing)):
+        return False
+    mine, other = own_s(standing), own_s(peer)
+    return sends if mine is None or other is None or mine == other else mine < other
+
+
+def _under_way(sender: Standing, receiver: Standing | None) -> bool:
+    """Whether two ranks stand in the two halves of one message: a send to the one who receives from the other, or from anybody,
+    under one tag as far as the calls tell."""
+    if receiver is None or sender is receiver or sender.wait.op not in _TO_ONE or receiver.wait.op not in _FROM_ONE:
+        return False
+    tags = {tag for one in (sender, receiver) if (tag := _named(one, ("tag",))) is not None}
+    return (
+        peer_of(sender) == receiver.member.rank
+        and (from_anybody(receiver) or peer_of(receiver) == sender.member.rank)
+        and len(tags) < 2
+    )
 
 
 def from_anybody(standing: Standing) -> bool:
@@ -80,12 +110,17 @@ def from_anybody(standing: Standing) -> bool:
 
 def peer_of(standing: Standing) -> int | None:
     """The rank that the blocked call names; the outermost library frame holds the world rank."""
+    return _named(standing, _PEERS)
+
+
+def _named(standing: Standing, names: tuple[str, ...]) -> int | None:
+    """The whole number that the outermost library frame of the blocked call has under one of these names, the first first."""
     if standing.thread is None:
         return None
     user = standing.wait.user + birth(standing.thread.stack)
     found = {
         (local.depth, local.name): int(local.value)
         for local in standing.thread.locals
-        if local.depth > user and local.name in _PEERS and local.value.isdigit()
+        if local.depth > user and local.name in names and local.value.isdigit()
     }
-    return next((found[key] for key in sorted(found, key=lambda key: (key[0], _PEERS.index(key[1])))), None)
+    return next((found[key] for key in sorted(found, key=lambda key: (key[0], names.index(key[1])))), None)
