@@ -7,6 +7,7 @@ joins the two, so that both can run on different machines.
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -100,6 +101,7 @@ def _reader(here: Host, found: Found) -> Reader:
 # What tells whether a thread moved; and the longest wait between two looks at one that may.
 _MOVES = frozenset({"threads", "python-stacks"})
 _PATIENCE_S = 4.0
+_LONGER = 3  # so many times the deadline may pass in all while one looks on, where nothing less tells
 
 
 def _may_run_on(found: Found, snapshot: Snapshot) -> bool:
@@ -120,17 +122,27 @@ def _may_run_on(found: Found, snapshot: Snapshot) -> bool:
 def _look_on(
     here: Host, found: Found, plan: Plan, snapshot: Snapshot, stuck_after_s: float, progress: Progress
 ) -> Snapshot:
-    """Look on at what computes or spins at one place, until it moves or has been there long enough to count."""
+    """Look on at what computes or spins at one place, until it moves or has been there long enough to count; not where that is
+    farther away than a few deadlines."""
     from .analysis import patience
 
-    root = found.job.root
+    root, end = found.job.root, time.monotonic() + (_LONGER - 1) * plan.deadline_s
     while root is not None and (left_s := patience.left_s(case_of(snapshot, stuck_after_s))) is not None:
+        if left_s > end - time.monotonic():
+            return replace(snapshot, gaps=(*snapshot.gaps, _too_far(left_s)))
         wait_s = min(_PATIENCE_S, left_s + 0.1)
         progress(f"process {root.pid}, which runs or pauses at one place; {left_s:.0f} s more tell whether for ever")
         again = replace(plan, sweeps=1, interval_s=wait_s, start_s=time.time() + wait_s, deadline_s=wait_s + 10.0,
                         only=_MOVES)  # fmt: skip
         snapshot = patience.followed(snapshot, sweep(here, found, again), _PATIENCE_S)
     return snapshot
+
+
+def _too_far(left_s: float) -> Gap:
+    detail = (
+        f"{left_s:.0f} s more would tell whether it stays where it is, and that is {_LONGER} times the deadline or more"
+    )
+    return Gap("looking on", Why.SKIPPED, detail, f"--deadline {math.ceil(left_s / (_LONGER - 1)) + 1}")
 
 
 class _Rehearsal:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
+
+from rankscope import pipeline
 from rankscope.analysis.patience import followed, left_s
 from rankscope.model.evidence.stacks import Frame, PythonStacks, PythonThread, Stack
 from rankscope.model.evidence.threads import KernelThread, Threads
+from rankscope.model.gap import Gap, Why
 from rankscope.model.process import Process, ProcessRef, Role
-from rankscope.model.snapshot import Effort, Item, Job, Snapshot, Sweep
+from rankscope.model.snapshot import Effort, Host, Item, Job, Snapshot, Sweep
 from rankscope.pipeline import case_of, judge
+from rankscope.probe.discover import Found
+from rankscope.probe.sweep import Plan
 
 REF = ProcessRef("n1", 70, 1)
 
@@ -84,3 +90,30 @@ def test_later_sweeps_are_numbered_on_and_their_cost_is_added() -> None:
     joined = followed(first, later, slept_s=4.0)
     assert [sweep.index for sweep in joined.sweeps] == [0, 1, 2, 3]
     assert (joined.effort.took_s, joined.effort.slept_s, joined.complete) == (7.0, 5.0, False)
+
+
+def test_what_later_sweeps_could_not_see_and_whom_they_paused_is_kept() -> None:
+    """A gap that both looks began with is told once."""
+    known, new = Gap("environ", Why.DENIED), Gap("threads", Why.BLOCKED)
+    first = dataclasses.replace(computing(1.0), effort=Effort(2.0, 1.0, 3.0), gaps=(known,))
+    later = dataclasses.replace(computing(1.0), effort=Effort(5.0, 0.0, 40.0), gaps=(known, new))
+    joined = followed(first, later, slept_s=4.0)
+    assert joined.gaps == (known, new)
+    assert joined.effort.paused_ms_max == 40.0
+
+
+def test_nobody_looks_on_for_longer_than_a_few_deadlines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """--stuck-after may be a day: the time that was asked for is kept, and what would tell is said."""
+    busy, looks = computing(1.0), 0
+
+    def look(*_: object) -> Snapshot:
+        nonlocal looks
+        looks += 1
+        return dataclasses.replace(busy, sweeps=busy.sweeps[:1])
+
+    monkeypatch.setattr(pipeline, "sweep", look)
+    found, plan = Found(busy.job, busy.processes), Plan(deadline_s=5.0)
+    seen = pipeline._look_on(Host("node1"), found, plan, busy, 3600.0, lambda _: None)
+    (gap,) = seen.gaps
+    assert (looks, gap.what, gap.why) == (0, "looking on", Why.SKIPPED)
+    assert gap.hint.startswith("--deadline 1")

@@ -41,5 +41,7 @@ def followed(snapshot: Snapshot, later: Snapshot, slept_s: float) -> Snapshot:
         snapshot.effort,
         took_s=snapshot.effort.took_s + took_s,
         slept_s=snapshot.effort.slept_s + min(took_s, slept_s),
+        paused_ms_max=max(snapshot.effort.paused_ms_max, later.effort.paused_ms_max),
     )
-    return replace(snapshot, sweeps=(*snapshot.sweeps, *more), complete=later.complete, effort=effort)
+    gaps = tuple(dict.fromkeys((*snapshot.gaps, *later.gaps)))  # what was known before the looks is in both
+    return replace(snapshot, sweeps=(*snapshot.sweeps, *more), gaps=gaps, complete=later.complete, effort=effort)
