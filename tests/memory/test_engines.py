@@ -20,7 +20,7 @@ from rankscope.model.evidence.stacks import Frame, NativeStacks, PythonStacks, T
 from rankscope.model.evidence.threads import Threads
 from rankscope.model.gap import Gap, Why
 from rankscope.model.process import Process, ProcessRef, Role
-from rankscope.probe import child, engines
+from rankscope.probe import abandon, child, engines
 from rankscope.probe.collector import Target
 from rankscope.probe.collectors import python_stacks
 from rankscope.probe.engine import StackOptions
@@ -46,6 +46,20 @@ def test_a_tool_that_hangs_is_left_at_its_deadline() -> None:
         told = child.run([sys.executable, "-c", program], 0.3)
         assert told.status is None
         assert time.monotonic() - began < 10
+
+
+def test_a_tool_ends_with_the_child_that_runs_it(tmp_path: Path) -> None:
+    """Who would have minded its deadline was left behind: it must not go on, perhaps holding a process of the job."""
+    note = tmp_path / "pid"
+    program = f"import os, time; open({str(note)!r}, 'w').write(str(os.getpid())); time.sleep(1000)"
+
+    def work(_: str, send: abandon.Send) -> None:
+        child.run([sys.executable, "-S", "-c", program], 1000)
+
+    answers = abandon.guarded(("tool",), work, lambda _: 0.2 if note.exists() and note.read_text() else 30.0)
+    (answer,) = answers
+    assert isinstance(answer.said, abandon.Blocked)
+    wait_until(lambda: not Path(f"/proc/{note.read_text()}").exists(), what="the end of the tool")
 
 
 def test_a_tool_that_is_missing_is_an_error_of_the_kernel() -> None:

@@ -26,6 +26,7 @@ from rankscope.model.snapshot import Host, Job, Snapshot
 from rankscope.probe import procfs, sweep
 from rankscope.probe.collector import Collector, Target, Touch
 from rankscope.probe.collectors import log
+from rankscope.probe.engine import StackOptions
 from rankscope.probe.recall import recalled
 from rankscope.probe.sweep import Plan, run
 
@@ -118,6 +119,26 @@ def test_one_process_that_blocks_costs_no_other_its_evidence(monkeypatch: pytest
     snapshot = look(monkeypatch, Plan(3, 0.0, deadline_s=20.0), python_stacks=blocks_on_one)
     assert [len(records(snapshot, index, PythonStacks)) for index in range(3)] == [1, 1, 1]
     assert [gap.why for gap in snapshot.gaps] == [Why.BLOCKED] * 3
+
+
+def test_a_process_is_not_paused_by_who_may_be_ended_before_it_lets_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Towards the end of the deadline an engine gets what is left, and at the very end it does not begin."""
+    told: list[Snapshot] = []
+    for deadline_s in (4.0, 1.8):
+        made = Collector(
+            "environ", Touch.PAUSES, 3.0, lambda one: Environ({"s": f"{one.options.deadline_s:.0f}"}), by_engine=True
+        )
+        monkeypatch.setattr(sweep, "collectors", lambda _, made=made: (made,))
+        reader = Reader()
+        reader.introduce(Job("test"), (Host("node1"),), processes())
+        plan = Plan(1, 0.0, options=StackOptions(pause=True), deadline_s=deadline_s)
+        for lines in run(plan, processes()):
+            for line in lines.splitlines():
+                reader.feed(line.encode())
+        told.append(reader.snapshot())
+    assert records(told[0], 0, Environ) == [Environ({"s": "2"})] * 2
+    assert records(told[1], 0, Environ) == []
+    assert [gap.why for gap in told[1].gaps] == [Why.SKIPPED] * 2
 
 
 def test_a_log_with_a_server_is_not_asked_for_while_its_process_waits(monkeypatch: pytest.MonkeyPatch) -> None:

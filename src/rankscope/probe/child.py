@@ -10,10 +10,12 @@ import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Callable
 
 OUTPUT_LIMIT = 64 << 20
 ERRORS_LIMIT = 1 << 16
 _LAST_WORDS_S = 0.5
+_PDEATHSIG = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,10 @@ class Told:
 
 
 def run(arguments: Sequence[str], deadline_s: float, environment: dict[str, str] | None = None) -> Told:
-    """Run a tool to its end or its deadline; raise OSError when it cannot be started."""
+    """Run a tool to its end or its deadline; raise OSError when it cannot be started.
+
+    It is in a session of its own, so that what it starts can be ended with it; when we are left behind it ends with us.
+    """
     began = time.monotonic()
     child = subprocess.Popen(
         arguments,
@@ -35,6 +40,7 @@ def run(arguments: Sequence[str], deadline_s: float, environment: dict[str, str]
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
+        preexec_fn=leaving_with_us(),
         env=environment,
         cwd="/",
     )
@@ -42,6 +48,20 @@ def run(arguments: Sequence[str], deadline_s: float, environment: dict[str, str]
     status = _end(child, heard is not None, began + deadline_s)
     output, errors = heard or (b"", b"")
     return Told(status, output, errors.decode("utf-8", "replace"), time.monotonic() - began)
+
+
+def leaving_with_us() -> Callable[[], None]:
+    """What a tool does before it starts: have itself ended when we are killed: nobody minds its deadline then (prctl(2))."""
+    import ctypes  # most looks start no tool
+
+    prctl, ours = ctypes.CDLL(None).prctl, os.getpid()
+
+    def leave() -> None:
+        prctl(_PDEATHSIG, int(signal.SIGTERM))
+        if os.getppid() != ours:  # killed a moment ago
+            os._exit(1)
+
+    return leave
 
 
 def _listen(child: subprocess.Popen[bytes], until: float) -> tuple[bytes, bytes] | None:

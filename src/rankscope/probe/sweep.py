@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Callable
 
 from ..model import wire
@@ -24,6 +24,9 @@ from .recall import recalled
 # After so many steps of one kind that stood still in a row, the others of its kind are left out: what holds up one
 # process (a server that is gone) holds up its neighbours, and every wait is taken from the time for all else.
 _ENOUGH = 2
+# What a tool that holds a process needs to let go of it and end (child.run asks twice), before our own time is over.
+_LET_GO_S = 1.5
+_LEAST_S = 0.5  # in less than this no tool stops a process, reads it and lets it go
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ def run(plan: Plan, processes: tuple[Process, ...], idle: Callable[[], None] = l
     """Lines of the wire as they come, until the plan is done or its deadline has passed; ``idle`` is called in between."""
     todo = steps(plan, processes)
     end = time.monotonic() + plan.deadline_s
-    worker = _Worker(plan, processes)
+    worker = _Worker(plan, processes, end)
     for answer in guarded(todo, worker.work, lambda step: _deadline(step, plan, end), idle):
         if isinstance(answer.said, Blocked):
             yield _as_line(_gap(answer.step, answer.said))
@@ -109,8 +112,8 @@ class _Worker:
     Ours never works; it keeps what the children said, and each new child begins with what the one before it had told.
     """
 
-    def __init__(self, plan: Plan, processes: tuple[Process, ...]) -> None:
-        self._plan, self._processes = plan, processes
+    def __init__(self, plan: Plan, processes: tuple[Process, ...], end: float) -> None:
+        self._plan, self._processes, self._end = plan, processes, end
         self._lines: list[str] = []
         self._writer = wire.Writer(self._lines.append)
         self._records: dict[tuple[ProcessRef, str], Any] = {}
@@ -173,10 +176,18 @@ class _Worker:
             return False
 
     def _collect(self, process: Process, collector: Collector) -> None:
+        options = self._plan.options
+        if collector.by_engine:
+            left_s = self._end - time.monotonic() - _LET_GO_S
+            if left_s < _LEAST_S and (options.pause or options.native):
+                self._writer.gap(Gap(collector.kind, Why.SKIPPED, "too little time was left to pause it and let go of it",
+                                     "--deadline", process.ref))  # fmt: skip
+                return
+            options = replace(options, deadline_s=max(_LEAST_S, min(options.deadline_s, left_s)))
         key = (process.ref, collector.kind)
         target = Target(
             process, self._plan.proc, self._records.get(key), self._seen.setdefault(process.ref, {}),
-            self._shelves.setdefault(collector.kind, {}), self._plan.options, self._plan.engine,
+            self._shelves.setdefault(collector.kind, {}), options, self._plan.engine,
         )  # fmt: skip
         answer = _ask(collector, target)
         for record in answer if isinstance(answer, tuple) else (answer,):

@@ -14,8 +14,8 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable
 
+from ..probe.child import leaving_with_us
 from ..probe.post import WANT
 from . import hostnames
 from .answers import Answers
@@ -27,7 +27,6 @@ _OVERLAP = (20, 11)
 _ARGUMENTS = 1 << 20  # the kernel takes two megabytes with a stack limit of eight (execve(2)), and base64 adds a third
 _NODE_FAILED = re.compile(r"(?:Task launch for .* failed on node|launch failed on node|error: Node) ([^\s:]+)[: ]*(.*)")
 _NOISE = "lacks support for cpu binding"  # what srun says of --cpu-bind=none where it would bind nothing anyway
-_PDEATHSIG = 1  # linux/prctl.h
 _TICK_S = 0.2
 
 
@@ -139,7 +138,7 @@ class Steps:
             try:
                 process = subprocess.Popen(
                     step(self._call, mine, self._release, part, bare), stdin=file, stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE, start_new_session=True, preexec_fn=_leaving_with_us(),
+                    stderr=subprocess.PIPE, start_new_session=True, preexec_fn=leaving_with_us(),
                 )  # fmt: skip
             finally:
                 os.close(file)
@@ -176,18 +175,6 @@ class Steps:
         if lacking:
             self._asked_again |= lacking
             self._start(tuple(name for name in self._call.hosts.names if name in lacking))
-
-
-def _leaving_with_us() -> Callable[[], None]:
-    """What srun does before it starts: have itself ended when we are killed, since its step would look on (prctl(2))."""
-    import ctypes  # needed here alone
-
-    prctl = ctypes.CDLL(None).prctl
-
-    def leave() -> None:
-        prctl(_PDEATHSIG, int(signal.SIGTERM))
-
-    return leave
 
 
 def _held(call: Call) -> int:
