@@ -18,6 +18,7 @@ from ..model.process import Process, Role
 from ..model.snapshot import Snapshot
 from ..probe.engine import StackOptions
 from ..probe.sweep import Plan
+from ..report.plain import clean
 from . import _exit, _target
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def title(snapshot: Snapshot, processes: tuple[Process, ...], fits: bool) -> str
         gap = next(iter(snapshot.gaps), None) if not processes else None
         because = f"{gap.what}: {gap.detail}" if gap else f"it has {there}"
         raise RankscopeError(f"no process of {name or 'this job'} fits", because, "rankscope stacks --children")
-    return f"{name or 'job'} ({snapshot.job.launcher}), {there}\n"
+    return clean(f"{name or 'job'} ({snapshot.job.launcher}), {there}") + "\n"
 
 
 def foot(snapshot: Snapshot) -> Iterator[str]:
@@ -101,7 +102,7 @@ def foot(snapshot: Snapshot) -> Iterator[str]:
     if gaps:
         from ..report import screen
 
-        yield from (f"unseen   {text}" for text in screen.unseen(gaps))
+        yield from (f"unseen   {clean(text)}" for text in screen.unseen(gaps))
     if snapshot.effort.paused_ms_max:
         yield f"cost     longest pause {snapshot.effort.paused_ms_max:.0f} ms"
 

@@ -24,6 +24,13 @@ def code_of(diagnoses: list[Diagnosis], interrupted: bool = False) -> int:
     return NOT_ENOUGH if any(one.evidence_weak for one in diagnoses) else NOTHING_FOUND
 
 
+def told(error: Exception) -> str:
+    """The text of an error, safe for a terminal: it may quote what a node or a file said."""
+    from ..report.plain import clean
+
+    return "\n".join(map(clean, str(error).split("\n")))
+
+
 def bug(error: Exception) -> str:
     """What a user sees of a defect of ours; the traceback only on request."""
     import traceback
@@ -32,7 +39,7 @@ def bug(error: Exception) -> str:
         traceback.print_exc()
     where = traceback.extract_tb(error.__traceback__)[-1]
     return (
-        f"rankscope: this is a defect of rankscope: {type(error).__name__}: {error}"
+        f"rankscope: this is a defect of rankscope: {type(error).__name__}: {told(error)}"
         f" ({os.path.basename(where.filename)}:{where.lineno})\n"
         "  try      RANKSCOPE_TRACEBACK=1 in front of the same command, and report what it prints"
     )

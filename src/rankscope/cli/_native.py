@@ -16,6 +16,7 @@ from ..model.snapshot import Item, Snapshot
 from ..probe.discover import Found
 from ..probe.sweep import Plan
 from ..report.people import phrase
+from ..report.plain import clean
 
 # A dump of one process costs an engine up to a second; more representatives than this are no summary any more.
 MOST_PAUSED = 16
@@ -32,8 +33,9 @@ def with_native(case: Case, wanted: tuple[Process, ...], plan: Plan, look: pipel
         return case.snapshot
     chosen = [group[0].process for group in groups]
     for group in groups:
-        click.echo(f"pausing {phrase([group[0].process])} (pid {group[0].ref.pid}{_where(group[0], look)}) for its native frames"
-                   + (f"; it stands for {phrase(m.process for m in group)}" if len(group) > 1 else ""), err=True)  # fmt: skip
+        others = f"; it stands for {phrase(m.process for m in group)}" if len(group) > 1 else ""
+        who = f"{phrase([group[0].process])} (pid {group[0].ref.pid}{_where(group[0], look)})"
+        click.echo(clean(f"pausing {who} for its native frames{others}"), err=True)
     if len(found) > len(groups):
         click.echo(f"{len(found) - len(groups)} more groups stay without native frames: choose with --ranks", err=True)
     plan = replace(plan, engine="py-spy") if look.remote is not None else plan  # what travels with the agent

@@ -14,6 +14,7 @@ from ..model.ranks import RankSet
 from ..probe.engine import StackOptions
 from ..probe.engines import NAMES
 from ..probe.sweep import Plan
+from ..report.plain import clean
 from ._target import Target
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ class Progress:
 
     def __call__(self, text: str) -> None:
         if self._shown:
-            sys.stderr.write(f"\r\x1b[Klooking at {text} …")
+            sys.stderr.write(f"\r\x1b[Klooking at {clean(text, 200)} …")
             sys.stderr.flush()
 
     def done(self) -> None:

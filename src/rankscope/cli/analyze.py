@@ -53,7 +53,7 @@ def command(
     _exist(files)
     if as_events:
         for event in events(files):
-            click.echo(json.dumps(flat(event), ensure_ascii=False))
+            click.echo(plain.escaped(json.dumps(flat(event), ensure_ascii=False)))
         return
     with _reading() as progress:
         snapshot = gather(files, progress)

@@ -119,7 +119,7 @@ def _kept(files: _snapshots.Files | None, snapshot: Snapshot) -> str | None:
     try:
         return files.add(snapshot) if files is not None else ""
     except RankscopeError as error:  # the verdict is worth more than the file
-        click.echo(str(error), err=True)
+        click.echo(_exit.told(error), err=True)
         return None
 
 

@@ -16,6 +16,7 @@ from ..model.gap import Gap
 from ..model.process import Process, ProcessRef, Role
 from ..model.snapshot import Snapshot
 from ..probe.sweep import Plan
+from ..report.plain import clean, escaped
 from . import _exit, _options, _target
 from .diagnose import no_job
 
@@ -125,7 +126,7 @@ def _wrapped(word: str, name: str, text: str) -> list[str]:
     margin = " " * (20 if name else 9)
     head = f"{word:<9}{name:<11}" if name else f"{word:<9}"
     return textwrap.wrap(
-        text,
+        clean(text),
         _options.width(),
         initial_indent=head,
         subsequent_indent=margin,
@@ -163,4 +164,4 @@ def _json(checks: list[Check], found: list[tuple[Access, Process, str]]) -> str:
     ]  # fmt: skip
     body = {"schema": SCHEMA, "version": VERSION, "checks": [dataclasses.asdict(check) for check in checks],
             "processes": processes}  # fmt: skip
-    return json.dumps(body, ensure_ascii=False)
+    return escaped(json.dumps(body, ensure_ascii=False))

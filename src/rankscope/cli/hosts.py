@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from ..errors import RankscopeError
+from ..report.plain import clean
 from . import _exit, _options, _target
 
 
@@ -40,9 +41,9 @@ def command(target: str, expand: bool, hostfile: bool, slots: int | None, **look
         )
     hosts = find(remote)
     for gap in hosts.gaps:
-        click.echo(f"rankscope: left out {gap.host}: {gap.detail}", err=True)
+        click.echo(clean(f"rankscope: left out {gap.host}: {gap.detail}"), err=True)
     if hosts.more:
-        click.echo(f"rankscope: there may be more hosts; {hosts.more}", err=True)
+        click.echo(clean(f"rankscope: there may be more hosts; {hosts.more}"), err=True)
     if hostfile:
         lines = [f"{name} slots={slots}" if slots else name for name in hosts.names]
     else:

@@ -21,7 +21,7 @@ def main() -> None:
         print("rankscope: interrupted", file=sys.stderr)
         code = _exit.INTERRUPTED
     except RankscopeError as error:
-        print(error, file=sys.stderr)
+        print(_exit.told(error), file=sys.stderr)
         code = _exit.COULD_NOT
     except BrokenPipeError:  # nobody reads on; a code that is known stays
         _exit.close_quietly()

@@ -9,6 +9,7 @@ from ..analysis.origin import is_user
 from ..model.evidence.recorder import Recorder, RecorderEntry
 from ..model.ranks import RankSet
 from ..model.snapshot import Snapshot
+from .plain import clean
 
 
 def lines(snapshot: Snapshot, ranks: RankSet) -> Iterator[str]:
@@ -19,8 +20,8 @@ def lines(snapshot: Snapshot, ranks: RankSet) -> Iterator[str]:
             rank = rank_of.get(item.process) if item.process is not None else None
             if isinstance(item.record, Recorder) and rank is not None and rank in ranks:
                 moment = f", look {sweep.index + 1}" if len(snapshot.sweeps) > 1 else ""
-                yield f"rank {rank}{moment}: {len(item.record.entries)} entries from {item.record.source}"
-                yield from (f"  {line(entry)}" for entry in item.record.entries)
+                yield clean(f"rank {rank}{moment}: {len(item.record.entries)} entries from {item.record.source}")
+                yield from (f"  {clean(line(entry))}" for entry in item.record.entries)
 
 
 def line(entry: RecorderEntry) -> str:

@@ -13,6 +13,7 @@ from ..model.diagnosis import CallPath, CollectiveState, Diagnosis, Divergence, 
 from ..model.gap import Gap
 from ..model.process import Process
 from ..model.ranks import RankSet
+from .plain import escaped
 
 SCHEMA = "rankscope/diagnosis"
 VERSION = 1
@@ -22,8 +23,7 @@ MAX_WAITS = 20_000
 
 def render(diagnosis: Diagnosis) -> str:
     """One line, without the newline."""
-    # Names that are no UTF-8 may be in it as lone surrogates, which readers of JSON refuse.
-    return json.dumps(to_dict(diagnosis), ensure_ascii=False).encode("utf-8", "replace").decode()
+    return escaped(json.dumps(to_dict(diagnosis), ensure_ascii=False))
 
 
 def to_dict(diagnosis: Diagnosis) -> dict[str, Any]:

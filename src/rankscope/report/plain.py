@@ -12,6 +12,14 @@ _CONTROL = re.compile(
 )
 # Bytes of a file's name that are no UTF-8, as Python keeps them (PEP 383); no output can take them.
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
+_UNSEEN = re.compile(r"[\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+def escaped(line: str) -> str:
+    """A line of JSON that says the same and has nothing that a terminal would act on, or that readers of JSON refuse."""
+    if line.isprintable():
+        return line
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", line).encode("utf-8", "replace").decode()
 
 
 def clean(text: str, limit: int = 2000) -> str:

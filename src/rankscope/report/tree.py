@@ -54,7 +54,7 @@ class _Stretch:
 def render(section: Section, options: Options) -> str:
     """One section, ending in a newline."""
     people = phrase(one.process for one in section.seen)
-    head = f"{section.title} of {people}"
+    head = clean(f"{section.title} of {people}")
     lines = [_paint(head, "1", options)]
     names = short_names(one.file for seen in section.seen for one in seen.thread.stack if is_user(one))
     view = _View(section, options, names)
