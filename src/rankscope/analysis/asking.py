@@ -112,8 +112,10 @@ def aged(standings: Mapping[ProcessRef, Standing]) -> dict[ProcessRef, Standing]
 def _in_vain(standings: Iterable[Standing]) -> tuple[Standing, ...]:
     """Those who ask often for what children should bring that are dead, and do nothing else."""
     members = [one.member for one in standings]
-    orphans = {one.process.parent for one in members if one.dead}
-    asking = (one for one in standings if one.member.ref.pid in orphans and polled_for(one, members))
+    orphans = {(one.ref.host, one.process.parent) for one in members if one.dead}
+    asking = (
+        one for one in standings if (one.member.ref.host, one.member.ref.pid) in orphans and polled_for(one, members)
+    )
     return tuple(one for one in asking if often(one) and _no_other_at_work(one))
 
 

@@ -120,8 +120,9 @@ def _completed(member: Member) -> Member:
 def _with_bodies(members: tuple[Member, ...]) -> tuple[Member, ...]:
     """A dead sibling of the ranks, whose environment and stack are gone, bears the one number missing among them."""
     ranks = [member for member in members if member.role is Role.RANK and member.rank is not None]
-    parents = {member.process.parent for member in ranks}
-    bodies = [m for m in members if m.role is Role.OTHER and m.process.parent in parents and m.rank is None and m.dead]
+    parents = {(member.ref.host, member.process.parent) for member in ranks}
+    others = (member for member in members if member.role is Role.OTHER and member.rank is None and member.dead)
+    bodies = [member for member in others if (member.ref.host, member.process.parent) in parents]
     numbers = RankSet(member.rank for member in ranks if member.rank is not None)
     holes = RankSet(range(max(numbers, default=-1) + 1)) - numbers
     if not holes and bodies and len(numbers) != max((m.process.world_size or 0 for m in ranks), default=0):

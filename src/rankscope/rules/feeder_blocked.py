@@ -107,7 +107,7 @@ def _full_pipe(member: Member, view: ThreadView) -> str | None:
 
 def _joiner(case: Case, member: Member, pipe: str) -> Member | None:
     """Who holds the other end and waits for this process: directly, or as its parent in join."""
-    for other in case:
+    for other in case.by_host[member.ref.host]:
         files = other.latest(OpenFiles)
         if other is member or files is None or not any(f.target == pipe for f in files.files):
             continue

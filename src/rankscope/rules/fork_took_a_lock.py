@@ -33,7 +33,7 @@ from ..analysis.case import Case, Member
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.frames import at_rest, kind_of, wait_of
 from ..analysis.origin import module_path
-from ..analysis.threads import forked, possible_holders, views
+from ..analysis.threads import forked, parent_of, possible_holders, views
 from ..model.diagnosis import Finding
 from ..model.evidence.stacks import Frame
 from ..model.process import Role
@@ -122,19 +122,16 @@ def _may_be_forked(case: Case, account: Account) -> bool:
     """Whether a subject may be a forked child: of a live job, one that still bears its parent's frames or command, and none of
     whose own threads may hold the lock for which another one waits."""
     members = [case.by_ref[ref] for ref in account.refs if ref in case.by_ref] if case.snapshot.live else []
-    commands = {one.ref.pid: one.process.command for one in case} if members else {}
     return not members or any(
-        not _locked_at_home(one)
-        and (
-            forked(one)
-            or (
-                one.role is not Role.RANK
-                and one.process.command
-                and one.process.command == commands.get(one.process.parent)
-            )
-        )
+        not _locked_at_home(one) and (forked(one) or (one.role is not Role.RANK and _called_as_its_parent(case, one)))
         for one in members
     )
+
+
+def _called_as_its_parent(case: Case, member: Member) -> bool:
+    """Whether it bears the command of its parent, as who was forked and called no other program does."""
+    parent = parent_of(case, member)
+    return parent is not None and bool(member.process.command) and member.process.command == parent.process.command
 
 
 def _locked_at_home(member: Member) -> bool:
