@@ -7,13 +7,16 @@ import dataclasses
 import pytest
 from test_one_machine import LIB, LOCK, MAIN, RESULT, STEP, WAITS, Body, One, body, causes, told
 
-from rankscope.model.diagnosis import Diagnosis, State
+from rankscope.analysis.progress import advances
+from rankscope.model.diagnosis import Certainty, Diagnosis, State
 from rankscope.model.evidence.blocked import BlockedCall
 from rankscope.model.evidence.files import OpenFile, OpenFiles
 from rankscope.model.evidence.recorder import Recorder
 from rankscope.model.evidence.stacks import Frame, Local, PythonStacks
 from rankscope.model.evidence.threads import Threads
 from rankscope.model.process import Role
+from rankscope.model.snapshot import Host, Item, Job, Snapshot, Sweep
+from rankscope.pipeline import case_of
 
 WORKER = Frame("_worker", f"{LIB}/concurrent/futures/thread.py", 83)
 TASK = Frame("_WorkItem.run", f"{LIB}/concurrent/futures/thread.py", 58)
@@ -116,6 +119,65 @@ def team(cpu_s: float, name: str = "python") -> Body:
 def test_a_native_call_whose_own_thread_computes_is_work(cpu_s: float, name: str, sick: bool) -> None:
     """Threads with names of their own tick and spin for libraries, whatever the call does."""
     assert bool(rules(team(cpu_s, name))) is sick
+
+
+def calls(library: str, *, cpu_s: float = 0.0, owner: int = 0, frames: tuple[Frame, ...] = (MAIN, STEP)) -> Body:
+    """A rank whose main thread sleeps in a call into this library, beside a native thread that uses this much CPU."""
+    process, looks = rank(One(frames, BlockedCall(0, "futex", library=library, owner=owner)))
+    made = []
+    for at, look in enumerate(looks):
+        kernel = next(one for one in look if isinstance(one, Threads))
+        native = dataclasses.replace(kernel.threads[0], tid=799, comm="kernels", cpu_s=at * cpu_s)
+        made.append((*(one for one in look if one is not kernel),
+                     dataclasses.replace(kernel, threads=(*kernel.threads, native)), Recorder(())))  # fmt: skip
+    return process, tuple(made)
+
+
+ENTERS = Frame("RLock.__enter__", f"{LIB}/threading.py", 168)
+
+
+@pytest.mark.parametrize(
+    ("one", "certainty"),
+    [
+        pytest.param(calls("python3.11"), Certainty.LIKELY, id="a lock of Python"),
+        pytest.param(calls("python3.11", cpu_s=0.9), Certainty.LIKELY, id="which no native thread can hold"),
+        pytest.param(calls("", frames=(MAIN, STEP, ENTERS)), Certainty.LIKELY, id="a frame of one"),
+        pytest.param(calls("serving.so"), Certainty.POSSIBLE, id="a server without work"),
+        pytest.param(calls(""), Certainty.POSSIBLE, id="nothing tells whose lock it is"),
+        pytest.param(calls("tokenizers.abi3.so", cpu_s=0.9), None, id="a library whose own thread computes"),
+        pytest.param(calls("", cpu_s=0.9), None, id="any library whose own thread computes"),
+        pytest.param(calls("serving.so", owner=799), None, id="a native thread holds it"),
+        pytest.param(calls("serving.so", owner=70), Certainty.CERTAIN, id="it holds it itself"),
+    ],
+)
+def test_a_call_into_a_library_is_not_a_lock_that_its_thread_holds(one: Body, certainty: Certainty | None) -> None:
+    told_of = next((cause for cause in found(one).findings if cause.rule == "locks-crosswise"), None)
+    assert (told_of.certainty if told_of else None) == certainty
+    assert bool(told_of and told_of.against) is (certainty is Certainty.POSSIBLE)
+
+
+TOKENS = Frame("_batch_encode_plus", f"{LIB}/site-packages/transformers/tokenization_utils_fast.py", 529)
+FRAMES = Frame("LazyFrame.collect", f"{LIB}/site-packages/polars/lazyframe/frame.py", 2000)
+
+
+@pytest.mark.parametrize(
+    ("inner", "name", "work"),
+    [(TOKENS, "python", True), (FRAMES, "polars-3", True), (FRAMES, "pt_ticks", False), (STEP, "python", False)],
+)
+def test_beside_a_device_only_a_call_of_a_package_that_knows_none_is_work(inner: Frame, name: str, work: bool) -> None:
+    """Threads of libraries for devices spin, some without names of their own."""
+    process, looks = calls("", cpu_s=0.4, frames=(MAIN, inner))
+    device = OpenFiles((OpenFile(4, "/dev/nvidia0", "rw"),))
+    named = tuple(
+        tuple(dataclasses.replace(one, threads=tuple(dataclasses.replace(task, comm=name) if task.tid == 799 else task
+                                                     for task in one.threads)) if isinstance(one, Threads) else one
+              for one in (*look, device))
+        for look in looks
+    )  # fmt: skip
+    case = case_of(Snapshot(Job("plain", root=process.ref), (Host("n1"),), (process,), tuple(
+        Sweep(at, float(at), (process.ref,), tuple(Item(process.ref, one) for one in look)) for at, look in enumerate(named)
+    )))  # fmt: skip
+    assert advances(case.standings[process.ref]) is work
 
 
 def counting(values: tuple[str, str], turns: int = 9) -> Body:

@@ -34,9 +34,10 @@ def computes_natively(standing: Standing) -> bool:
     looks = [one for look in member.over_time(PythonStacks) for one in look.threads if one.tid == tid]
     runs = len(tasks) > 1 and {task.state for task in tasks} == {"R"} and len({task.voluntary for task in tasks}) == 1
     free = len(looks) == len(tasks) and not any(one.holds_gil for one in looks)
-    return runs and free and standing.kind in _OWN and (has_device(member) is False or _called_from_cpu_code(standing))
+    return runs and free and standing.kind in _OWN and (has_device(member) is False or bool(called_package(standing)))
 
 
-def _called_from_cpu_code(standing: Standing) -> bool:
-    """Whether the innermost frame of Python is of a package that knows no device."""
-    return bool(standing.own_stack) and module_path(standing.own_stack[-1].file).startswith(_ON_CPU)
+def called_package(standing: Standing) -> str:
+    """The package of the innermost frame of Python, where it is one that knows no device; else empty."""
+    path = module_path(standing.own_stack[-1].file) if standing.own_stack else ""
+    return path.split("/")[0] if path.startswith(_ON_CPU) else ""

@@ -17,6 +17,9 @@ from .standing import Standing
 # Code that waits in C++ for other ranks, devices and threads on the same system call as a lock does.
 _NATIVE_WAITS = ("torch/nn/", "torch/distributed/", "torch/autograd/")
 
+# The files of which the interpreter itself is made.
+_INTERPRETER = ("python", "libpython", "pypy", "libpypy")
+
 
 @dataclass(frozen=True)
 class ThreadView:
@@ -62,6 +65,15 @@ class ThreadView:
         if self.stack and module_path_of(self.stack[-1]).startswith(_NATIVE_WAITS):
             return False
         return (self.wait.kind is Kind.LOCK or self._enters_queue) and (self.call is None or bool(self.lock_word))
+
+    @property
+    def of_python(self) -> bool | None:
+        """Whether it is a lock of the interpreter that it waits for, which native threads do not take: its frames or the caller
+        of the kernel say so. None where nothing tells; a frame that ends in the job's own code may be at either."""
+        if self.wait.kind is Kind.QUEUE or wait_of(self.stack).kind is Kind.LOCK:
+            return True
+        library = self.call.library if self.call is not None else ""
+        return library.startswith(_INTERPRETER) if library else None
 
     @property
     def wants_semaphore(self) -> bool:

@@ -11,12 +11,14 @@ from collections.abc import Iterator
 
 from ..model.evidence.blocked import Blocked, BlockedCall
 from ..model.evidence.stacks import PythonStacks
-from ..model.evidence.threads import Threads
+from ..model.evidence.threads import KernelThread, Threads
+from .case import Member
 from .devices import has_device
 from .frame_tables import Kind
 from .frames import deepest_user
 from .identity import own
 from .load import used
+from .native_work import called_package
 from .standing import Standing
 
 _NATIVE = (Kind.LOCK, Kind.SLEEP)
@@ -40,15 +42,26 @@ def takes_turns(standing: Standing) -> bool:
 
 def team_at_work(standing: Standing) -> bool:
     """Whether it sleeps in a native call of the job's own code while a thread of that code computes: one without a frame of
-    Python and without a name of its own, as libraries give to threads that only tick or spin."""
-    if standing.kind is not Kind.LOCK or not _in_native_call(standing) or has_device(standing.member) is not False:
+    Python, and without a name of its own, as libraries give to threads that only tick or spin. Those for devices have none
+    either; where one is open, only a call of a package counts that knows no device."""
+    package = called_package(standing)
+    inside = bool(package) or (_in_native_call(standing) and has_device(standing.member) is False)
+    if standing.kind is not Kind.LOCK or not inside:
         return False
-    python = standing.member.latest(PythonStacks)
-    known = {thread.tid for thread in python.threads} if python else set()
-    name = standing.kernel.comm if standing.kernel else ""
+    names = [standing.kernel.comm] if standing.kernel else []
     return any(
-        one.task.comm == name and one.task.tid not in known and one.share > _LITTLE for one in used(standing.member)
+        one.comm in names or (package and one.comm.startswith(package)) for one in natives_at_work(standing.member)
     )
+
+
+def natives_at_work(member: Member) -> Iterator[KernelThread]:
+    """Threads without a frame of Python that use the CPU between the looks, or have it at the last one."""
+    python, last = member.latest(PythonStacks), member.latest(Threads)
+    known = {thread.tid for thread in python.threads} if python else set()
+    shares = {one.task.tid: one.share for one in used(member)}
+    for task in last.threads if last else ():
+        if task.tid not in known and (task.state == "R" or shares.get(task.tid, 0.0) > _LITTLE):
+            yield task
 
 
 def _in_native_call(standing: Standing) -> bool:

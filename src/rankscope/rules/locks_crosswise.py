@@ -11,6 +11,8 @@ threads wait for two different locks and no thread is left that could hold them;
 idle or absent; or the function that waits stands in the same stack a second time. A thread that waits without a limit for a
 result, a queue or the end of another thread holds the lock which that one wants, where all others sleep. Of semaphores: two
 threads or more wait for one, and all threads of the process sleep without a time limit, so that nobody is left to release it.
+A call into a library that is no lock of Python may wait for the library's own threads: where one of those uses the CPU it is at
+work, and otherwise a deadlock is only possible.
 
 ## What to do
 Read both stacks (`rankscope stacks pid:PID --raw`) and take the locks in one order everywhere. A lock that finalizers or
@@ -37,6 +39,7 @@ from ..analysis.threads import (
     views,
     waits_for_thread,
 )
+from ..analysis.turns import natives_at_work
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.process import Role
 from ..model.ranks import RankSet
@@ -56,7 +59,7 @@ def check(case: Case) -> Iterator[Finding]:
             for view in all_views
             if view.wants_lock and case.stuck(_still(view)) and not _gets_on(case, member, view)
         ]
-        how = _deadlock(all_views, stuck, forked(member, parent_of(case, member))) if stuck else None
+        how = _deadlock(member, all_views, stuck, forked(member, parent_of(case, member))) if stuck else None
         if how is None:
             stuck = [view for view in all_views if view.wants_semaphore and case.stuck(_still(view))]
             how = _semaphores(member, stuck)
@@ -69,6 +72,7 @@ def check(case: Case) -> Iterator[Finding]:
             ranks=RankSet([member.rank] if member.rank is not None else []), processes=(member.process,),
             because=(*(_stand(member, view) for view in stuck[:4]), *_waits_below(member, all_views),
                      *(waited_for(root) if root else ())),
+            against=tuple(_doubts(stuck)) if certainty is Certainty.POSSIBLE else (),
             next=(f"rankscope stacks pid:{member.ref.pid} --raw --source",),
         )  # fmt: skip
 
@@ -83,7 +87,9 @@ def _still(view: ThreadView) -> float | None:
     return view.task.still_s if view.task else None
 
 
-def _deadlock(everybody: tuple[ThreadView, ...], stuck: list[ThreadView], copied: bool) -> tuple[str, Certainty] | None:
+def _deadlock(
+    member: Member, everybody: tuple[ThreadView, ...], stuck: list[ThreadView], copied: bool
+) -> tuple[str, Certainty] | None:
     """What kind of deadlock this is and how sure; None when somebody may still let go."""
     cycle = _owner_cycle(stuck)
     if cycle:
@@ -93,26 +99,60 @@ def _deadlock(everybody: tuple[ThreadView, ...], stuck: list[ThreadView], copied
             f"threads {', '.join(view.name for view in cycle)} hold mutexes that the others wait for",
             Certainty.CERTAIN,
         )
+    others = tuple(view for view in everybody if view not in stuck)
+    sure = _sure(member, stuck, others)
+    if sure is None:
+        return None
     for view in stuck:
         if _reentered(view):
-            return f"{view.name} takes a lock again that it holds, in {at(view.wait.user_frame)}", Certainty.LIKELY
+            return f"{view.name} takes a lock again that it holds, in {at(view.wait.user_frame)}", sure
     words = {view.lock_word or id(view) for view in stuck}
-    others = tuple(view for view in everybody if view not in stuck)
     if copied and len(words) < 2:
         return None  # the lock may be a copy whose holder stayed in the parent
     holders = possible_holders(others)
     if holders and all(map(waits_for_thread, holders)) and all(map(asleep_alone, others)):
         return (
             f"{stuck[0].name} waits for a lock that {holders[0].name} holds, which waits for another thread",
-            Certainty.LIKELY,
+            sure,
         )
     if holders:
         return None  # somebody may let go
     if len(stuck) >= 2 and len(words) >= 2:
-        return f"threads {' and '.join(view.name for view in stuck[:3])} wait for locks of each other", Certainty.LIKELY
+        return f"threads {' and '.join(view.name for view in stuck[:3])} wait for locks of each other", sure
     if len(stuck) == 1:
-        return f"{stuck[0].name} waits for a lock that no other thread can hold: it holds it itself", Certainty.LIKELY
+        return f"{stuck[0].name} waits for a lock that no other thread can hold: it holds it itself", sure
     return None
+
+
+def _sure(member: Member, stuck: list[ThreadView], others: tuple[ThreadView, ...]) -> Certainty | None:
+    """How sure a deadlock is; None where a thread without a frame of Python may let go.
+
+    It cannot hold a lock of Python. What else a native call waits for may be a lock of its own, or the end of its own work.
+    """
+    if all(view.of_python for view in stuck):
+        return Certainty.LIKELY
+    known = {view.python.tid for view in (*stuck, *others)}
+    if any(natives_at_work(member)) or any(_owner(view) and _owner(view) not in known for view in stuck):
+        return None
+    unclear = _unclear(stuck)
+    alone = len(stuck) == 1 and not any(map(waits_for_thread, others))
+    doubt = any(view.of_python is False for view in unclear) or (alone and bool(unclear))
+    return Certainty.POSSIBLE if doubt else Certainty.LIKELY
+
+
+def _unclear(stuck: list[ThreadView]) -> list[ThreadView]:
+    """Those in a native call of which nothing shows that it waits for a lock."""
+    return [view for view in stuck if not view.of_python and not _owner(view)]
+
+
+def _owner(view: ThreadView) -> int:
+    return view.call.owner if view.call else 0
+
+
+def _doubts(stuck: list[ThreadView]) -> Iterator[str]:
+    for view in _unclear(stuck):
+        library = (view.call.library if view.call else "") or "a library"
+        yield f"{view.name} may wait for threads of {library} rather than for a lock, as a server without work does"
 
 
 def _semaphores(member: Member, stuck: list[ThreadView]) -> tuple[str, Certainty] | None:
