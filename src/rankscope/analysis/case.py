@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,10 +14,12 @@ from ..model.process import Process, ProcessRef, Role
 from ..model.ranks import RankSet
 from ..model.snapshot import Snapshot
 from .collectives.records import CollectiveAnalysis
+from .crowd import Crowd, Share
 
 if TYPE_CHECKING:
     from .standing import Standing
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 
@@ -88,11 +90,49 @@ class Root:
 
 @dataclass(frozen=True)
 class Graph:
-    """Who waits for whom; where it ends (roots), and where it bites its own tail (cycles)."""
+    """Who waits for whom; where it ends (roots), and where it bites its own tail (cycles).
+
+    Of those who wait for a crowd (``shares``) only a few edges are among the ``waits``; ``to`` knows them all.
+    """
 
     waits: tuple[Wait, ...] = ()
     roots: tuple[Root, ...] = ()
     cycles: tuple[tuple[ProcessRef, ...], ...] = ()
+    shares: tuple[Share, ...] = ()
+
+    @functools.cached_property
+    def by_waiter(self) -> Mapping[ProcessRef, tuple[Wait, ...]]:
+        """The edges by who waits."""
+        return _grouped((wait.waiter, wait) for wait in self.waits)
+
+    @functools.cached_property
+    def by_target(self) -> Mapping[ProcessRef, tuple[Wait, ...]]:
+        """The edges by whom they lead to."""
+        return _grouped((wait.target, wait) for wait in self.waits if wait.target is not None)
+
+    def to(self, ref: ProcessRef) -> tuple[Wait, ...]:
+        """Everybody who waits for one process, with a crowd or not."""
+        found = {wait.waiter: wait for wait in self.by_target.get(ref, ())}
+        for crowd in self._crowds.get(ref, ()):
+            for wait in self._asking[crowd]:
+                found.setdefault(wait.waiter, wait)
+        found.pop(ref, None)
+        return tuple(found.values())
+
+    @functools.cached_property
+    def _crowds(self) -> Mapping[ProcessRef, tuple[Crowd, ...]]:
+        return _grouped((ref, crowd) for crowd in self._asking for ref in crowd.refs)
+
+    @functools.cached_property
+    def _asking(self) -> Mapping[Crowd, tuple[Wait, ...]]:
+        return _grouped((share.crowd, share.wait) for share in self.shares)
+
+
+def _grouped(pairs: Iterable[tuple[K, T]]) -> dict[K, tuple[T, ...]]:
+    found: dict[K, list[T]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return {key: tuple(values) for key, values in found.items()}
 
 
 @dataclass(frozen=True)

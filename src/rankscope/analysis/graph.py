@@ -2,34 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Union
 
+from ..model.diagnosis import Wait
 from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
 from .callers import awaits_callers, began_s
 from .case import Graph, Root
+from .components import components
+from .crowd import Crowd, Share
 from .frame_tables import Kind
 from .scene import Scene, is_absent
 from .standing import Standing, idle_worker
 from .waits import find
 
+_Node = Union[ProcessRef, Crowd]
+
 
 def build(scene: Scene) -> Graph:
     """Edges, roots (most waiters first) and cycles of a scene."""
-    waits = find(scene)
-    after: dict[ProcessRef, list[ProcessRef]] = {}
-    before: dict[ProcessRef, list[ProcessRef]] = {}
-    for wait in waits:
-        if wait.target is not None:
-            after.setdefault(wait.waiter, []).append(wait.target)
-            before.setdefault(wait.target, []).append(wait.waiter)
-    cycles = tuple(group for group in components(after) if len(group) > 1 and not _leaves(group, after))
-    sinks = [ref for ref in before if ref not in after]
+    waits, shares = find(scene)
+    after: dict[_Node, list[_Node]] = {}
+    before: dict[_Node, list[_Node]] = {}
+    for start, end in _edges(waits, shares):
+        after.setdefault(start, []).append(end)
+        before.setdefault(end, []).append(start)
+    cycles = tuple(
+        refs for group in components(after) if len(refs := _processes(group)) > 1 and not _leaves(group, after)
+    )
+    sinks = [ref for ref in before if ref not in after and isinstance(ref, ProcessRef)]
     alone = [
         ref for ref, standing in scene.standings.items() if ref not in after and ref not in before and _halts(standing)
     ]
-    roots = [_root(scene, ref, _reach(ref, before)) for ref in (*sinks, *alone)]
-    return Graph(waits, tuple(sorted(roots, key=lambda root: (-len(root.waiters), str(root.ref)))), cycles)
+    waiters: dict[tuple[_Node, ...], _Waiters] = {}  # those of one crowd are waited for by the same
+    for ref in sinks:
+        if tuple(before[ref]) not in waiters:
+            waiters[tuple(before[ref])] = _waiters(scene, _reach(before[ref], before))
+    roots = [_root(scene, ref, waiters[tuple(before[ref])]) for ref in sinks]
+    roots += [_root(scene, ref, _Waiters()) for ref in alone]
+    roots.sort(key=lambda root: (-len(root.waiters), str(root.ref)))
+    return Graph(waits, tuple(roots), cycles, shares)
+
+
+def _edges(waits: Iterable[Wait], shares: Iterable[Share]) -> Iterator[tuple[_Node, _Node]]:
+    """From process to process, and from those who wait for a crowd through it to its members."""
+    for wait in waits:
+        if wait.target is not None:
+            yield wait.waiter, wait.target
+    crowds: set[Crowd] = set()
+    for share in shares:
+        yield share.wait.waiter, share.crowd
+        if share.crowd not in crowds:
+            crowds.add(share.crowd)
+            yield from ((share.crowd, ref) for ref in share.crowd.refs)
+
+
+def _processes(nodes: Iterable[_Node]) -> tuple[ProcessRef, ...]:
+    """The processes among the nodes, in the order of their hosts and numbers."""
+    refs = [node for node in nodes if isinstance(node, ProcessRef)]
+    return tuple(sorted(refs, key=lambda ref: (ref.host, ref.pid)))
 
 
 def _halts(standing: Standing) -> bool:
@@ -38,19 +71,37 @@ def _halts(standing: Standing) -> bool:
     return not standing.member.gone and not standing.moved and role is not Role.HELPER and not idle_worker(standing)
 
 
-def _root(scene: Scene, ref: ProcessRef, waiters: tuple[ProcessRef, ...]) -> Root:
+@dataclass(frozen=True)
+class _Waiters:
+    """All from whom chains lead to one process, with what follows from them; ``impatient`` are those who do not just mind a
+    child."""
+
+    refs: tuple[ProcessRef, ...] = ()
+    ranks: RankSet = field(default_factory=RankSet)
+    impatient: bool = False
+    age_s: float | None = None
+
+
+def _waiters(scene: Scene, refs: tuple[ProcessRef, ...]) -> _Waiters:
     ranks = RankSet(
         scene.members[one].process.rank or 0
-        for one in waiters
+        for one in refs
         if scene.members[one].role is Role.RANK and scene.members[one].process.rank is not None
     )
     # A parent joins its child for as long as the child works: that alone makes nobody late.
-    impatient = [one for one in waiters if one in scene.standings and scene.standings[one].kind is not Kind.CHILD]
+    impatient = [one for one in refs if one in scene.standings and scene.standings[one].kind is not Kind.CHILD]
+    return _Waiters(refs, ranks, bool(impatient), oldest(scene.standings, impatient))
+
+
+def _root(scene: Scene, ref: ProcessRef, waiters: _Waiters) -> Root:
     root = scene.standings.get(ref)
-    if not impatient and root is not None and awaits_callers(root):
-        return Root(ref, waiters, ranks, 0.0)  # a server without a caller: nobody is kept waiting
+    if not waiters.impatient and root is not None and awaits_callers(root):
+        return Root(ref, waiters.refs, waiters.ranks, 0.0)  # a server without a caller: nobody is kept waiting
     began = began_s(root) if root is not None else None
-    return Root(ref, waiters, ranks, oldest(scene.standings, (ref, *impatient)) if began is None else began)
+    if began is None:
+        ages = (waiters.age_s, oldest(scene.standings, (ref,)))
+        began = max((age for age in ages if age is not None), default=None)
+    return Root(ref, waiters.refs, waiters.ranks, began)
 
 
 def oldest(standings: Mapping[ProcessRef, Standing], refs: Iterable[ProcessRef]) -> float | None:
@@ -63,61 +114,18 @@ def oldest(standings: Mapping[ProcessRef, Standing], refs: Iterable[ProcessRef])
     return max((one for one in ages if one is not None), default=None)
 
 
-def _reach(start: ProcessRef, before: Mapping[ProcessRef, list[ProcessRef]]) -> tuple[ProcessRef, ...]:
-    """Everybody from whom a chain leads to ``start``."""
-    met, todo = {start}, [start]
+def _reach(ends: Collection[_Node], before: Mapping[_Node, list[_Node]]) -> tuple[ProcessRef, ...]:
+    """Everybody from whom a chain leads to one of these, and themselves."""
+    met, todo = set(ends), list(ends)
     while todo:
-        for ref in before.get(todo.pop(), ()):
-            if ref not in met:
-                met.add(ref)
-                todo.append(ref)
-    return tuple(sorted(met - {start}, key=lambda ref: (ref.host, ref.pid)))
+        for node in before.get(todo.pop(), ()):
+            if node not in met:
+                met.add(node)
+                todo.append(node)
+    return _processes(met)
 
 
-def _leaves(group: tuple[ProcessRef, ...], after: Mapping[ProcessRef, list[ProcessRef]]) -> bool:
+def _leaves(group: Iterable[_Node], after: Mapping[_Node, list[_Node]]) -> bool:
     """Whether some member of a component also waits for somebody outside: then it is a chain, not a deadlock."""
     inside = set(group)
-    return any(target not in inside for ref in group for target in after.get(ref, ()))
-
-
-def components(after: Mapping[ProcessRef, list[ProcessRef]]) -> list[tuple[ProcessRef, ...]]:
-    """Strongly connected components (Tarjan 1972), without recursion: chains may be as long as a job has ranks."""
-    index: dict[ProcessRef, int] = {}
-    low: dict[ProcessRef, int] = {}
-    on: set[ProcessRef] = set()
-    stack: list[ProcessRef] = []
-    out: list[tuple[ProcessRef, ...]] = []
-    for start in after:
-        if start in index:
-            continue
-        work = [(start, iter(after.get(start, ())))]
-        index[start] = low[start] = len(index)
-        stack.append(start)
-        on.add(start)
-        while work:
-            node, rest = work[-1]
-            child = next(rest, None)
-            if child is None:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == index[node]:
-                    out.append(_pop(stack, on, node))
-            elif child not in index:
-                index[child] = low[child] = len(index)
-                stack.append(child)
-                on.add(child)
-                work.append((child, iter(after.get(child, ()))))
-            elif child in on:
-                low[node] = min(low[node], index[child])
-    return out
-
-
-def _pop(stack: list[ProcessRef], on: set[ProcessRef], node: ProcessRef) -> tuple[ProcessRef, ...]:
-    group = []
-    while True:
-        one = stack.pop()
-        on.discard(one)
-        group.append(one)
-        if one == node:
-            return tuple(sorted(group, key=lambda ref: (ref.host, ref.pid)))
+    return any(target not in inside for node in inside for target in after.get(node, ()))

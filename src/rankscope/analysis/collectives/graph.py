@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from ..components import components
 from .calls import Pending
 from .ranks import RankView
 
@@ -97,7 +98,7 @@ def _first_steps(calls: list[Pending], views: Mapping[int, RankView]) -> dict[in
 
 def roots(graph: Graph) -> list[Root]:
     """Components that wait for nothing outside themselves."""
-    component = _components(graph.edges)
+    component = {node: number for number, nodes in enumerate(components(graph.edges)) for node in nodes}
     leaving = {component[node] for node, targets in graph.edges.items()
                for target in targets if component[target] != component[node]}  # fmt: skip
     members: dict[int, list[Node]] = {}
@@ -140,41 +141,6 @@ def islands(graph: Graph, groups: Iterable[tuple[int, ...]]) -> dict[Node, Node]
     return {node: find(node) for node in list(parent)}
 
 
-def _components(edges: Mapping[Node, list[Node]]) -> dict[Node, int]:
-    """Strongly connected components (Tarjan 1972), without recursion: graphs are deeper than Python's stack."""
-    index: dict[Node, int] = {}
-    low: dict[Node, int] = {}
-    out: dict[Node, int] = {}
-    stack: list[Node] = []
-    for start in edges:
-        if start in index:
-            continue
-        work = [(start, iter(edges.get(start, ())))]
-        index[start] = low[start] = len(index)
-        stack.append(start)
-        while work:
-            node, targets = work[-1]
-            for target in targets:
-                if target not in index:
-                    index[target] = low[target] = len(index)
-                    stack.append(target)
-                    work.append((target, iter(edges.get(target, ()))))
-                    break
-                if target not in out:
-                    low[node] = min(low[node], index[target])
-            else:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == index[node]:
-                    while True:
-                        member = stack.pop()
-                        out[member] = node
-                        if member == node:
-                            break
-    return out
-
-
 def circle_ranks(graph: Graph, root: Root) -> tuple[int, ...]:
     """The ranks that keep a circle closed: those that others in it wait for, or whose order of calls ties two calls."""
     inside = set(root.calls)
@@ -213,4 +179,4 @@ def _closes_without(graph: Graph, root: Root, rank: int) -> bool:
         node: [to for to in graph.edges.get(node, ()) if to in inside and graph.because.get((node, to)) != {rank}]
         for node in inside
     }
-    return len(set(_components(edges).values())) < len(inside)
+    return len(components(edges)) < len(inside)

@@ -1,4 +1,4 @@
-"""Who waits for whom: one file per kind of edge, each with ``find(scene) -> Iterator[Wait]``."""
+"""Who waits for whom: one file per kind of edge, each with ``find(scene)`` that yields waits."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 
 from ...model.diagnosis import Wait
 from ...model.process import Role
+from ..crowd import Share, some_edges
 from ..scene import Scene
 
-Finder = Callable[[Scene], Iterator[Wait]]
+Finder = Callable[[Scene], Iterator[Wait | Share]]
 
 
 @functools.cache
@@ -26,12 +27,15 @@ def _minds(scene: Scene, wait: Wait) -> bool:
     return waiter is not None and target is not None and waiter.role is Role.LAUNCHER and target.role is Role.RANK
 
 
-def find(scene: Scene) -> tuple[Wait, ...]:
-    """All edges, each once."""
+def find(scene: Scene) -> tuple[tuple[Wait, ...], tuple[Share, ...]]:
+    """All edges, each once, and who waits for a crowd, of whose edges only a few are among them."""
     seen: dict[tuple[object, object], Wait] = {}
+    shares = []
     for finder in finders():
-        for wait in finder(scene):
-            if _minds(scene, wait):
-                continue
-            seen.setdefault((wait.waiter, wait.target), wait)
-    return tuple(seen.values())
+        for found in finder(scene):
+            if isinstance(found, Share):
+                shares.append(found)
+            for wait in some_edges(found) if isinstance(found, Share) else (found,):
+                if not _minds(scene, wait):
+                    seen.setdefault((wait.waiter, wait.target), wait)
+    return tuple(seen.values()), tuple(shares)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from ...model.diagnosis import Wait
 from ...model.process import Role
 from ..awaited import hidden, slept
+from ..crowd import Crowd, Share, for_all
 from ..frame_tables import Kind
 from ..in_sight import unclear
 from ..scene import Scene
@@ -23,7 +24,7 @@ _TOGETHER = (Kind.LOCK, Kind.SOCKET, Kind.SLEEP)
 _LOOPS = ("ep_poll", "do_epoll_wait")
 
 
-def find(scene: Scene) -> Iterator[Wait]:
+def find(scene: Scene) -> Iterator[Wait | Share]:
     ranks = [one for one in scene.of_role(Role.RANK) if one.member.rank is not None and not one.member.gone]
     if len(ranks) < _FEWEST or any(one.thread is not None or not hidden(one.member) for one in ranks):
         return
@@ -39,9 +40,9 @@ def find(scene: Scene) -> Iterator[Wait]:
             return
     elif not all(map(_sleeps, alike)):
         return
-    for other in others:
-        for one in alike:
-            yield Wait(one.member.ref, other.member.ref, "what the ranks do together, as it seems", one.still_s)
+    crowd = Crowd(tuple(other.member.ref for other in others))
+    for one in alike:
+        yield from for_all(one.member.ref, crowd, "what the ranks do together, as it seems", one.still_s)
 
 
 def _sleeps(standing: Standing) -> bool:

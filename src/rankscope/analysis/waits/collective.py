@@ -7,11 +7,12 @@ Where the stacks tell the groups of the calls, a rank waits for the members of i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ...model.diagnosis import Wait
-from ...model.process import Role
+from ...model.process import ProcessRef, Role
 from ...model.ranks import RankSet
+from ..crowd import Crowd, Share, for_all
 from ..frame_tables import Kind
 from ..scene import Scene
 from ..standing import Standing
@@ -19,26 +20,46 @@ from ..standing import Standing
 WAITING = (Kind.COLLECTIVE, Kind.BACKWARD, Kind.RENDEZVOUS)
 
 
-def find(scene: Scene) -> Iterator[Wait]:
+def find(scene: Scene) -> Iterator[Wait | Share]:
     ranks = [standing for standing in scene.of_role(Role.RANK) if standing.member.rank is not None]
     inside = [standing for standing in ranks if arrived(standing)]
-    # A rank that stands in another kind of wait is absent; one that merely runs in backward is on its way.
-    outside = [standing for standing in ranks if not arrived(standing)]
+    awaited = _Awaited(scene, ranks, inside)
     for standing in inside:
         rank = standing.member.rank
         known = scene.rank_edges.get(rank) if rank is not None else None
         if known is not None:
             for target, why in known:
                 yield Wait(standing.member.ref, scene.rank_ref(target), why, standing.still_s)
-            continue
-        name, group = group_of(standing)
-        elsewhere = [one for one in inside if name and one is not standing and group_of(one)[0] not in (name, "")]
-        for other in (*outside, *elsewhere):
+        else:
+            yield from for_all(standing.member.ref, awaited.by(standing), what(standing), standing.still_s)
+
+
+class _Awaited:
+    """Whom those who stand in a call wait for, found once for all who name the same group."""
+
+    def __init__(self, scene: Scene, ranks: Iterable[Standing], inside: Iterable[Standing]) -> None:
+        # A rank that stands in another kind of wait is absent; one that merely runs in backward is on its way.
+        self._outside = [standing for standing in ranks if not arrived(standing)]
+        self._gone = [(rank, scene.rank_ref(rank)) for rank in scene.missing]
+        self._groups = {standing.member.ref: group_of(standing) for standing in inside}
+        self._named = [standing for standing in inside if self._groups[standing.member.ref][0]]
+        self._known: dict[tuple[str, RankSet], Crowd] = {}
+
+    def by(self, standing: Standing) -> Crowd:
+        """Those of its group that are in no call of this group; all who are in no call where it names none."""
+        key = self._groups[standing.member.ref]
+        if key not in self._known:
+            self._known[key] = Crowd(tuple(self._absent(*key)))
+        return self._known[key]
+
+    def _absent(self, name: str, group: RankSet) -> Iterator[ProcessRef]:
+        elsewhere = [one for one in self._named if name and self._groups[one.member.ref][0] != name]
+        for other in (*self._outside, *elsewhere):
             if not group or other.member.rank in group:
-                yield Wait(standing.member.ref, other.member.ref, what(standing), standing.still_s)
-        for gone in scene.missing:
-            if not group or gone in group:
-                yield Wait(standing.member.ref, scene.rank_ref(gone), what(standing), standing.still_s)
+                yield other.member.ref
+        for rank, ref in self._gone:
+            if not group or rank in group:
+                yield ref
 
 
 def group_of(standing: Standing) -> tuple[str, RankSet]:

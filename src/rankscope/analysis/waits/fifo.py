@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from ...model.diagnosis import Wait
 from ...model.evidence.blocked import Blocked
 from ...model.process import Role
+from ..crowd import Crowd, Share, for_all
 from ..frame_tables import Kind
 from ..scene import Scene
 from ..standing import Standing
@@ -19,7 +20,7 @@ _FOR_OTHERS = (Kind.COLLECTIVE, Kind.P2P, Kind.BACKWARD, Kind.SOCKET, Kind.STORE
 _BYSTANDERS = (Role.RANK, Role.LAUNCHER, Role.HELPER)
 
 
-def find(scene: Scene) -> Iterator[Wait]:
+def find(scene: Scene) -> Iterator[Wait | Share]:
     living = [one for one in scene.standings.values() if not one.member.gone and one.state not in ("Z", "X")]
     ranks = [one for one in living if one.member.role is Role.RANK]
     openers = [one for one in ranks if _opens(one)]
@@ -27,11 +28,10 @@ def find(scene: Scene) -> Iterator[Wait]:
         return
     if not all(one in openers or (one.kind in _FOR_OTHERS and one.ran is False) for one in ranks):
         return
+    crowd = Crowd(tuple(one.member.ref for one in openers))
     for one in openers:
-        for other in openers:
-            if other is not one:
-                why = "the other side of a FIFO, which one of the others should open"
-                yield Wait(one.member.ref, other.member.ref, why, one.still_s)
+        why = "the other side of a FIFO, which one of the others should open"
+        yield from for_all(one.member.ref, crowd, why, one.still_s)
 
 
 def _opens(standing: Standing) -> bool:

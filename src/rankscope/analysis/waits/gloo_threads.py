@@ -14,6 +14,7 @@ from ...model.diagnosis import Wait
 from ...model.evidence.threads import Threads
 from ...model.process import Role
 from ..awaited import hidden, slept
+from ..crowd import Crowd, Share, for_all
 from ..frame_tables import Kind
 from ..scene import Scene
 from ..standing import Standing
@@ -25,7 +26,7 @@ _AFTER_S = 0.05
 _ALONE_S = 0.2  # groups that are entered in turn follow each other closely
 
 
-def find(scene: Scene) -> Iterator[Wait]:
+def find(scene: Scene) -> Iterator[Wait | Share]:
     ranks = [one for one in scene.of_role(Role.RANK) if one.member.rank is not None and not one.member.gone]
     if any(one.thread is not None or not hidden(one.member) for one in ranks):
         return
@@ -36,11 +37,9 @@ def find(scene: Scene) -> Iterator[Wait]:
     outside = [one for one in ranks if (later[one.member.ref] or 0.0) > _AFTER_S]
     if len(inside) + len(outside) != len(ranks):
         return
-    late = outside or _in_another_call(inside)
+    late = Crowd(tuple(one.member.ref for one in outside or _in_another_call(inside)))
     for one in inside:
-        for other in late:
-            if one is not other:
-                yield Wait(one.member.ref, other.member.ref, "a collective of gloo, as its threads tell", one.still_s)
+        yield from for_all(one.member.ref, late, "a collective of gloo, as its threads tell", one.still_s)
 
 
 def _in_another_call(inside: list[Standing]) -> list[Standing]:

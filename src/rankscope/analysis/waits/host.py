@@ -9,17 +9,16 @@ from collections.abc import Iterator
 
 from ...model.diagnosis import Wait
 from ...model.process import Role
+from ..crowd import Crowd, Share, for_all
 from ..scene import Scene
 from .collective import arrived, what
 
 
-def find(scene: Scene) -> Iterator[Wait]:
+def find(scene: Scene) -> Iterator[Wait | Share]:
     ranks = [standing for standing in scene.of_role(Role.RANK) if standing.member.rank is not None]
     if not scene.away or scene.missing or not all(arrived(standing) for standing in ranks):
         return
-    hosts = [host for host in scene.away if host.ranks] or scene.away
+    hosts = Crowd(tuple(host.ref for host in [one for one in scene.away if one.ranks] or scene.away))
     for standing in ranks:
-        if standing.member.rank in scene.rank_edges:
-            continue
-        for host in hosts:
-            yield Wait(standing.member.ref, host.ref, what(standing), standing.still_s)
+        if standing.member.rank not in scene.rank_edges:
+            yield from for_all(standing.member.ref, hosts, what(standing), standing.still_s)

@@ -10,10 +10,12 @@ for messages, nobody is left to post another.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 from ...model.diagnosis import Wait
 from ...model.process import Role
+from ..crowd import Crowd, Share, for_all
 from ..frame_tables import Kind
 from ..identity import birth
 from ..own_age import own_s
@@ -26,7 +28,8 @@ _TO_ONE, _FROM_ONE = {"send", "isend", "send_object_list"}, {"recv", "irecv", "r
 _PEERS = ("src", "dst", "group_src", "group_dst", "peer", "source", "dest")
 
 
-def find(scene: Scene) -> Iterator[Wait]:
+def find(scene: Scene) -> Iterator[Wait | Share]:
+    everybody = _Everybody(scene)
     for standing in scene.of_role(Role.RANK):
         rank = standing.member.rank
         if standing.kind is not Kind.P2P or rank is None:
@@ -43,12 +46,46 @@ def find(scene: Scene) -> Iterator[Wait]:
                 standing.member.ref, scene.rank_ref(peer), f"{standing.wait.op} with rank {peer}", standing.still_s
             )
         elif peer is None and from_anybody(standing):
-            yield from _possible_senders(scene, standing)
-        elif peer is None and _nobody_answers(scene):
-            for other in scene.of_role(Role.RANK):
-                if other is not standing:
-                    why = f"{standing.wait.op} with one of the others, who all do the same"
-                    yield Wait(standing.member.ref, other.member.ref, why, standing.still_s)
+            yield from _from_senders(everybody.senders(standing), standing)
+        elif peer is None and everybody.waits:
+            why = f"{standing.wait.op} with one of the others, who all do the same"
+            yield from for_all(standing.member.ref, everybody.ranks, why, standing.still_s)
+
+
+class _Everybody:
+    """What holds for all receivers and senders alike, found once and only where somebody asks."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+
+    @functools.cached_property
+    def ranks(self) -> Crowd:
+        return Crowd(tuple(one.member.ref for one in self._scene.of_role(Role.RANK)))
+
+    @functools.cached_property
+    def waits(self) -> bool:
+        return _nobody_answers(self._scene)
+
+    def senders(self, receiver: Standing) -> Crowd:
+        """Who may send to a receiver from anybody: ranks that do something else, and those whose message is under way to it."""
+        sent = [one for one in self._sent.get(receiver.member.rank, ()) if _under_way(one, receiver)]
+        return Crowd((*(one.member.ref for one in sent), *self._free.refs)) if sent else self._free
+
+    @functools.cached_property
+    def _free(self) -> Crowd:
+        """Ranks that wait for something themselves send nothing."""
+        others = [one for one in self._scene.of_role(Role.RANK) if one.member.rank is not None]
+        free = [one.member.ref for one in others if not arrived(one) and one.kind is not Kind.P2P]
+        return Crowd((*free, *map(self._scene.rank_ref, self._scene.missing)))
+
+    @functools.cached_property
+    def _sent(self) -> dict[int | None, list[Standing]]:
+        """Who stands in a send, by the rank to which."""
+        found: dict[int | None, list[Standing]] = {}
+        for one in self._scene.of_role(Role.RANK):
+            if one.wait.op in _TO_ONE:
+                found.setdefault(peer_of(one), []).append(one)
+        return found
 
 
 # MPI's blocking calls of one direction; a buffered send (Bsend) waits for nobody, a Sendrecv goes both ways.
@@ -63,15 +100,11 @@ def _nobody_answers(scene: Scene) -> bool:
     return not scene.missing and (ops <= _SENDS or ops <= _RECEIVES or ("" not in ops and not ops.isdisjoint(_POSTED)))
 
 
-def _possible_senders(scene: Scene, receiver: Standing) -> Iterator[Wait]:
-    """Ranks that wait for something themselves send nothing; where all do, there is nobody to wait for."""
-    others = [one for one in scene.of_role(Role.RANK) if one is not receiver and one.member.rank is not None]
-    free = [
-        one.member.ref for one in others if (not arrived(one) and one.kind is not Kind.P2P) or _under_way(one, receiver)
-    ]
-    for target in (*free, *map(scene.rank_ref, scene.missing)):
-        yield Wait(receiver.member.ref, target, f"{receiver.wait.op} from any rank", receiver.still_s)
-    if not free and not scene.missing:
+def _from_senders(senders: Crowd, receiver: Standing) -> Iterator[Wait | Share]:
+    """Where all others wait themselves, there is nobody to wait for."""
+    if senders.refs:
+        yield from for_all(receiver.member.ref, senders, f"{receiver.wait.op} from any rank", receiver.still_s)
+    else:
         why = f"{receiver.wait.op} from any rank, while all others wait themselves"
         yield Wait(receiver.member.ref, None, why, receiver.still_s)
 

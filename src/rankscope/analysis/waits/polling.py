@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ...model.diagnosis import Wait
 from ...model.process import Role
+from ..crowd import Crowd, Share, for_all
 from ..frame_tables import Kind
 from ..progress import advances
 from ..scene import Scene
@@ -30,17 +31,17 @@ _STANDS = {
 }
 
 
-def find(scene: Scene) -> Iterator[Wait]:
+def find(scene: Scene) -> Iterator[Wait | Share]:
     ranks = [one for one in scene.of_role(Role.RANK) if not one.member.gone and one.member.rank is not None]
     askers = [one for one in ranks if _asks(one)]
     still = [one for one in ranks if _stands(one)]
     places = {tuple((file, function) for file, function, _ in one.site) for one in askers}
     together = len(places) == 1 and len(askers) + len(still) == len(ranks) and len(askers) > len(still)
+    crowd = Crowd(tuple(one.member.ref for one in still))
     for asker in askers if together else ():
         frame = asker.user_frame
         place = f"{frame.function} ({frame.file.rsplit('/', 1)[-1]}:{frame.line})" if frame is not None else "one place"
-        for other in still:
-            yield Wait(asker.member.ref, other.member.ref, f"what it asks again and again in {place}", None)
+        yield from for_all(asker.member.ref, crowd, f"what it asks again and again in {place}", None)
 
 
 def _asks(standing: Standing) -> bool:

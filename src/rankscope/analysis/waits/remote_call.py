@@ -6,11 +6,12 @@ two the other one. While such a thread gets on, whoever waits is served: nobody 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from ...model.diagnosis import Wait
 from ...model.process import Role
 from ..answering import answering, answers
+from ..crowd import Crowd, Share, for_all
 from ..origin import module_path
 from ..scene import Scene
 from ..standing import Standing
@@ -20,28 +21,23 @@ _CALLS = {"rpc_sync"}
 _ENDS = {"_wait_all_workers", "_all_gather"}
 
 
-def find(scene: Scene) -> Iterator[Wait]:
+def find(scene: Scene) -> Iterator[Wait | Share]:
     ranks = [one for one in scene.of_role(Role.RANK) if one.member.rank is not None]
     calls = [one for one in ranks if _inside(one, _CALLS)]
     ends = [one for one in ranks if _inside(one, _ENDS)]
     if not (calls or ends) or any(answers(one.member) for one in ranks):
         return
+    busy = Crowd(tuple(one.member.ref for one in ranks if answering(one.member))) if calls else Crowd(())
+    both = Crowd(tuple(one.member.ref for one in ranks) if len(ranks) == 2 else ())
     for one in calls:
-        for other in _asked(one, ranks):
-            yield Wait(one.member.ref, other.member.ref, "the answer to its remote call", one.still_s)
+        asked = busy if any(ref != one.member.ref for ref in busy.refs) else both
+        yield from for_all(one.member.ref, asked, "the answer to its remote call", one.still_s)
+    absent = Crowd(tuple(one.member.ref for one in ranks if not _inside(one, _ENDS)))
     for one in ends:
-        for other in ranks:
-            if other not in ends:
-                yield Wait(one.member.ref, other.member.ref, "the end of its remote calls", one.still_s)
+        yield from for_all(one.member.ref, absent, "the end of its remote calls", one.still_s)
 
 
 def _inside(standing: Standing, functions: set[str]) -> bool:
     """Whether its deciding thread stands in one of these functions, and in nothing of the job below it."""
     inner = standing.own_stack[standing.wait.user + 1 :]
     return any(module_path(frame.file) == _API and frame.function in functions for frame in inner)
-
-
-def _asked(caller: Standing, ranks: Sequence[Standing]) -> list[Standing]:
-    """Who may owe the answer."""
-    others = [one for one in ranks if one is not caller]
-    return [one for one in others if answering(one.member)] or (others if len(others) == 1 else [])

@@ -12,16 +12,17 @@ from ...model.evidence.sockets import Sockets
 from ...model.evidence.store import StoreKeys
 from ...model.process import Role
 from ..case import Member
+from ..crowd import Crowd, Share, for_all
 from ..frame_tables import Kind
 from ..scene import Scene
 from ..standing import Standing
 
 
-def find(scene: Scene) -> Iterator[Wait]:
+def find(scene: Scene) -> Iterator[Wait | Share]:
+    crowd = Crowd(tuple(map(scene.rank_ref, scene.missing)))
     for standing in scene.of_role(Role.RANK) if scene.missing else ():
         if asks_store(scene.members.values(), standing):
-            for rank in scene.missing:
-                yield Wait(standing.member.ref, scene.rank_ref(rank), "its key in the store", standing.still_s)
+            yield from for_all(standing.member.ref, crowd, "its key in the store", standing.still_s)
 
 
 def asks_store(members: Iterable[Member], standing: Standing) -> bool:

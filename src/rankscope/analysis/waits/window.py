@@ -11,18 +11,19 @@ from collections.abc import Iterator
 from ...model.diagnosis import Wait
 from ...model.evidence.stacks import MPI
 from ...model.process import Role
+from ..crowd import Crowd, Share, for_all
 from ..frame_tables import Kind
 from ..scene import Scene
 from ..standing import Standing
 
 
-def find(scene: Scene) -> Iterator[Wait]:
+def find(scene: Scene) -> Iterator[Wait | Share]:
     ranks = [one for one in scene.of_role(Role.RANK) if one.member.rank is not None]
-    for standing in filter(_wants, ranks):
-        for other in ranks:
-            if other is not standing and not _wants(other):
-                why = "the lock of a window of memory, which one of the others has"
-                yield Wait(standing.member.ref, other.member.ref, why, standing.still_s)
+    wanting = [one for one in ranks if _wants(one)]
+    crowd = Crowd(tuple(one.member.ref for one in ranks if not _wants(one))) if wanting else Crowd(())
+    for standing in wanting:
+        why = "the lock of a window of memory, which one of the others has"
+        yield from for_all(standing.member.ref, crowd, why, standing.still_s)
 
 
 def _wants(standing: Standing) -> bool:

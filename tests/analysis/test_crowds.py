@@ -1,0 +1,53 @@
+"""Many ranks that wait for many others: everybody is known, and what is kept grows with the ranks, not with their square."""
+
+from __future__ import annotations
+
+import pytest
+from test_groups_in_stacks import job
+
+from rankscope.analysis.components import components
+from rankscope.analysis.crowd import MOST_TARGETS
+from rankscope.pipeline import case_of, judge
+
+MANY = 4 * MOST_TARGETS
+
+
+def test_each_of_many_absent_ranks_is_waited_for_by_all_who_came() -> None:
+    case = case_of(job(*("" if rank % 2 else None for rank in range(MANY))))
+    assert len(case.graph.waits) == MANY // 2 * MOST_TARGETS
+    assert {case.by_ref[root.ref].rank for root in case.graph.roots} == set(range(0, MANY, 2))
+    for root in case.graph.roots:
+        assert list(root.ranks) == list(range(1, MANY, 2))
+        assert [case.by_ref[wait.waiter].rank for wait in case.graph.to(root.ref)] == list(root.ranks)
+        assert root.age_s == 99.0
+
+
+def test_few_are_told_one_by_one() -> None:
+    case = case_of(job(*(None if rank < MOST_TARGETS else "" for rank in range(MANY))))
+    assert not case.graph.shares
+    assert {len(case.graph.to(root.ref)) for root in case.graph.roots} == {MANY - MOST_TARGETS}
+
+
+def test_two_halves_in_calls_of_two_groups_are_one_circle() -> None:
+    halves = job(*(f"{rank % 2 + 1}: 0-{MANY - 1}" for rank in range(MANY)))
+    ((*circle,),) = case_of(halves).graph.cycles
+    assert len(circle) == MANY
+    verdict = judge(halves).verdict
+    assert verdict is not None
+    assert verdict.cls == "collective-cycle"
+
+
+def test_a_circle_of_many_with_somebody_outside_is_a_chain() -> None:
+    chain = job(*(None if not rank else f"{rank % 2 + 1}: 0-{MANY - 1}" for rank in range(MANY)))
+    case = case_of(chain)
+    assert not case.graph.cycles
+    (root,) = [one for one in case.graph.roots if one.waiters]
+    assert (case.by_ref[root.ref].rank, len(root.waiters)) == (0, MANY - 1)
+
+
+@pytest.mark.parametrize("length", [1, 3000])
+def test_components_of_long_chains_and_circles(length: int) -> None:
+    chain = {at: [at + 1] for at in range(length)}
+    assert components(chain) == [[at] for at in range(length, -1, -1)]
+    circle = {at: [(at + 1) % (length + 1)] for at in range(length + 1)}
+    assert [sorted(group) for group in components(circle)] == [list(range(length + 1))]
