@@ -6,10 +6,11 @@ import dataclasses
 
 import pytest
 import test_live_rules as live
-from test_one_machine import DIST, LOCK, MAIN, STEP, Body, One, body, told
+from test_one_machine import DIST, LIB, LOCK, MAIN, STEP, Body, One, body, told
 
 from rankscope.model.diagnosis import Certainty, Diagnosis, Finding
-from rankscope.model.evidence.stacks import Frame, Local, Stack
+from rankscope.model.evidence.blocked import BlockedCall
+from rankscope.model.evidence.stacks import Frame, Local, PythonStacks, Stack
 from rankscope.model.evidence.threads import Threads
 from rankscope.model.process import Role
 from rankscope.pipeline import judge
@@ -30,6 +31,22 @@ def moving_bytes(one: Body, count: int) -> Body:
               for record in look)
         for at, look in enumerate(looks)
     )  # fmt: skip
+
+
+def getting_on(one: Body) -> Body:
+    """The same process, whose second thread was in another function at the first look."""
+    process, (first, last) = one
+    before = Frame("open", "/job/save.py", 5)
+
+    def earlier(record: object) -> object:
+        if not isinstance(record, PythonStacks):
+            return record
+        main, other = record.threads
+        return dataclasses.replace(
+            record, threads=(main, dataclasses.replace(other, stack=Stack([*other.stack[:-1], before])))
+        )
+
+    return process, (tuple(map(earlier, first)), last)
 
 
 def of_rule(found: Diagnosis, rule: str) -> Finding | None:
@@ -101,3 +118,43 @@ def test_a_circle_is_as_old_as_its_youngest_member(still_s: float, told: bool) -
 def test_a_message_from_anybody_may_be_under_way() -> None:
     found = messages(("send", {"dst": 1}, 2.0), ("recv", {"src": None}, 40.0))
     assert [(wait.waiter.pid, wait.target and wait.target.pid) for wait in found.waits] == [(71, 70)]
+
+
+SLEEPS = (MAIN, Frame("upload", "/job/train.py", 30))
+FORKS = Frame("_worker", f"{LIB}/concurrent/futures/thread.py", 83)
+
+
+@pytest.mark.parametrize(
+    ("still_s", "turns", "certainty"),
+    [(99.0, 0, Certainty.CERTAIN), (3.0, 0, Certainty.LIKELY), (0.2, 2, Certainty.LIKELY)],
+)
+def test_who_sleeps_a_little_again_and_again_is_not_stuck_for_certain(
+    still_s: float, turns: int, certainty: Certainty
+) -> None:
+    """It may poll for an upload that gets on: what is certain is only a long sleep of its own."""
+    sleeps = One(
+        SLEEPS, BlockedCall(0, "clock_nanosleep", timed=True), wchan="hrtimer_nanosleep", still_s=still_s, turns=turns
+    )
+    found = told(rank(0, sleeps), rank(1, REDUCES), rank(2, REDUCES), launcher="torchrun")
+    own = of_rule(found, "rank-in-user-code")
+    assert own is not None
+    assert (own.certainty, bool(own.against), found.state.value) == (certainty, certainty is Certainty.LIKELY, "stuck")
+
+
+@pytest.mark.parametrize(
+    ("pool", "turns", "said"),
+    [
+        (True, 3, ("slow", None)),  # it asks how far the task of a pool is
+        (False, 3, ("stuck", Certainty.POSSIBLE)),
+        (False, 0, ("stuck", Certainty.LIKELY)),
+    ],
+)
+def test_who_sleeps_may_wait_for_a_thread_that_works(
+    pool: bool, turns: int, said: tuple[str, Certainty | None]
+) -> None:
+    """A checkpoint is written by another thread, while the main one asks now and then whether it is done."""
+    writes = One((*([FORKS] * pool), Frame("write", "/job/save.py", 9)), state="R", wchan="", still_s=0.0, turns=9)
+    sleeps = One(SLEEPS, wchan="hrtimer_nanosleep", still_s=0.2 if turns else 99.0, turns=turns)
+    found = told(getting_on(rank(0, sleeps, writes)), rank(1, REDUCES), rank(2, REDUCES), launcher="torchrun")
+    own = of_rule(found, "rank-in-user-code")
+    assert (found.state.value, own and own.certainty) == said

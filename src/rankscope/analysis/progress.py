@@ -91,7 +91,8 @@ def helped(standings: Mapping[ProcessRef, Standing]) -> dict[ProcessRef, Standin
 
 
 def _of_threads(standing: Standing) -> bool:
-    return _thread_computes(standing) or _joined_get_on(standing) or _serves(standing)
+    other = thread_at_work(standing)
+    return (other is not None and _awaited(standing, other)) or _joined_get_on(standing) or _serves(standing)
 
 
 def renews_workers(member: Member) -> bool:
@@ -111,10 +112,10 @@ def _gets_on(standing: Standing) -> bool:
     return standing.busy > 0.1 or _computes(standing) or (standing.wait.user >= 0 and advances(standing))
 
 
-def _thread_computes(standing: Standing) -> bool:
-    """Whether another Python thread of the process runs the job's code, uses the CPU and gets on."""
+def thread_at_work(standing: Standing) -> Standing | None:
+    """Another Python thread of the process that runs the job's code, uses the CPU and gets on."""
     stacks = standing.member.latest(PythonStacks)
-    for thread in stacks.threads if stacks and standing.kind is not Kind.SLEEP else ():
+    for thread in stacks.threads if stacks else ():
         if thread is not standing.thread:
             other = stand(standing.member, thread)
             at_work = (
@@ -123,8 +124,13 @@ def _thread_computes(standing: Standing) -> bool:
                 or (other.ran and (_has_tasks(other) or _imported(standing, other)))
             )
             if other.wait.user >= 0 and at_work and advances(other):
-                return True
-    return False
+                return other
+    return None
+
+
+def _awaited(standing: Standing, other: Standing) -> bool:
+    """Whether it may wait for this thread: one that sleeps waits for nobody, unless it asks again and again how far a task is."""
+    return standing.kind is not Kind.SLEEP or (bool(standing.ran) and _has_tasks(other))
 
 
 def _imported(standing: Standing, other: Standing) -> bool:

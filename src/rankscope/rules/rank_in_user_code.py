@@ -7,9 +7,11 @@ others entered the next collective and wait for it.
 ## How it is recognised
 The rank's thread ends in a frame of the job itself (or in a sleep, input or poll called from there), it has not arrived where
 its peers wait, and this has lasted longer than `--stuck-after`. A rank whose outer loops advance between the two looks is
-slow, not stuck, and is reported as a straggler. Of a program of no job: all its threads sleep without a time limit in locks,
-queues and conditions of its own process, so that nobody is left who could end the wait; or its event loop has nothing left to
-wait for.
+slow, not stuck, and is reported as a straggler. That it is stuck is certain where it has itself slept, or waited at a prompt,
+for that long; one that sleeps a little again and again may see to something that gets on, which speaks against it.
+
+Of a program of no job: all its threads sleep without a time limit in locks, queues and conditions of its own process, so that
+nobody is left who could end the wait; or its event loop has nothing left to wait for.
 
 ## What to do
 Read the line that is shown. A loop that polls needs a limit; a remote call needs a time-out; work that only one rank does
@@ -29,7 +31,8 @@ from ..analysis.frame_tables import Kind as Wait
 from ..analysis.handled import in_words
 from ..analysis.identity import module_path_of
 from ..analysis.loop_tasks import TaskView, awaited, last_awaited, loops
-from ..analysis.progress import advances
+from ..analysis.own_age import own_s
+from ..analysis.progress import advances, thread_at_work
 from ..analysis.standing import Standing
 from ..analysis.threads import nobody_acts, nobody_else, views
 from ..analysis.waits.store import asks_store
@@ -40,11 +43,14 @@ from ..model.evidence.outsiders import Outsider
 from ..model.evidence.sockets import Sockets
 from ..model.evidence.stacks import Frame
 from ..model.process import Role
+from ..model.words import span
 from . import Rule
 from ._outside import outsiders, process_of, said
 from ._say import at, certainty, old_roots, pointed_at, ranks_of, stands, waited_for, who
 
 _OWN = {Wait.USER, Wait.SLEEP, Wait.INPUT, Wait.SOCKET, Wait.LIBRARY, Wait.PIPE}
+# In these it does nothing at all until it is woken.
+_RESTS = {Wait.SLEEP, Wait.INPUT}
 # Waits for another thread or program; a rule that knows whom it waits for explains this one away.
 _SECOND_PARTY = {Wait.QUEUE, Wait.CONDITION, Wait.LOCK, Wait.CHILD, Wait.FILE_LOCK, Wait.IDLE, Wait.STORE}
 # In these a program may rightly stand for as long as it likes when nobody waits for it.
@@ -65,13 +71,13 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         peers = "; its peers wait for it" if root.waiters else ""
         yield Finding(
-            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, _best(standing)),
+            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, _best(case, standing)),
             title=f"{who(standing.member.process)} {_doing(standing)} in {at(_place(standing))}{peers}",
             ranks=ranks_of(standing),
             processes=(standing.member.process, *(process_of(standing, one) for one in _peers(case, standing))),
             because=(stands(standing), *_handles(standing), *_tasks(standing), *_alone(case, standing), *_threads(standing),
                      *_beside(case, standing), *waited_for(root)),
-            against=tuple(_against(standing)),
+            against=tuple(_against(case, standing)),
             next=(f"rankscope stacks pid:{standing.member.ref.pid} --source", *_look_up(standing),
                   *(f"rankscope diagnose pid:{one.pid}" for one in _peers(case, standing))),
         )  # fmt: skip
@@ -172,11 +178,15 @@ def _beside(case: Case, standing: Standing) -> Iterator[Reason]:
         yield Reason(f"the other end of what it waits on is held by {said(one)}", "kernel", standing.member.ref)
 
 
-def _best(standing: Standing) -> Certainty:
-    """Standing still in one's own code is seen, not inferred; running could be long work."""
-    if standing.kind in (Wait.SLEEP, Wait.INPUT) and not standing.moved:
-        return Certainty.CERTAIN
-    return Certainty.LIKELY
+def _best(case: Case, standing: Standing) -> Certainty:
+    """Standing still in one's own code for long is seen, not inferred; running could be long work, and who sleeps a little,
+    again and again, may see to something that gets on."""
+    if standing.kind not in _RESTS:
+        return Certainty.LIKELY
+    busy = standing.kind is Wait.SLEEP and thread_at_work(standing) is not None
+    if not case.stuck(own_s(standing)):
+        return Certainty.POSSIBLE if busy else Certainty.LIKELY
+    return Certainty.LIKELY if busy else Certainty.CERTAIN
 
 
 def _doing(standing: Standing) -> str:
@@ -211,9 +221,15 @@ def _prompt(standing: Standing) -> str:
     return f"stands at the prompt of a debugger ({name})" if found else "waits for input"
 
 
-def _against(standing: Standing) -> Iterator[str]:
+def _against(case: Case, standing: Standing) -> Iterator[str]:
     if standing.kind in (Wait.USER, Wait.LIBRARY) and standing.busy > 0.5:
         yield f"it uses {standing.busy:.0%} of a CPU: it may be long work; look again with --sweeps 3 --interval 10"
+    if standing.kind in _RESTS and not case.stuck(own_s(standing)) and (standing.ran or standing.still_s is not None):
+        how = "sleeps a little, again and again" if standing.ran else f"has rested for {span(standing.still_s)} only"
+        yield f"its thread {how}: what it asks for between its naps may be on its way"
+    other = thread_at_work(standing) if standing.kind is Wait.SLEEP else None
+    if other is not None:
+        yield f"another thread of it works, in {at(other.user_frame)}: it may wait for that one"
 
 
 RULE = Rule(id="rank-in-user-code", cls="rank-stuck-in-user-code", check=check, page=__doc__ or "", order=30)
