@@ -70,6 +70,17 @@ def test_names_that_a_job_made_up_to_do_harm_are_no_hosts() -> None:
     assert learn.hosts(local(MASTER_ADDR="-oProxyCommand=touch /x")) == ("10.0.0.2", "10.0.0.3")
 
 
+@pytest.mark.parametrize(
+    "values",
+    [{"MASTER_ADDR": "root@10.0.0.5"}, {"SLURM_JOB_NODELIST": "root@node[5-6]"}, {"SLURM_JOB_NODELIST": "@all"},
+     {"SLURM_JOB_NODELIST": "node*"}],
+)  # fmt: skip
+def test_a_job_does_not_say_as_whom_to_log_in(values: dict[str, str]) -> None:
+    """Whoever looks as an administrator would send that login to hosts which the job chose; nor are groups of the site its to
+    name."""
+    assert set(learn.hosts(local(**values))) <= {"10.0.0.2", "10.0.0.3"}
+
+
 def test_ranks_elsewhere_are_told_with_their_hosts_and_nobody_is_asked(site: Site) -> None:
     told = followed(local())
     (gap,) = [gap for gap in told.gaps if gap.what == "other hosts"]

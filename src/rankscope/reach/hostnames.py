@@ -10,6 +10,7 @@ from ..errors import RankscopeError
 # A name that began with a dash would be an option of ssh; anything else a shell or ssh might read has no place in one.
 _ALLOWED = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:-]{0,252}")
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,63}@")
+_TOLD = re.compile(r"[A-Za-z0-9._:,\[\]-]+")
 _RANGES = re.compile(r"(\d{1,18})-(\d{1,18})")
 LIMIT = 100_000
 
@@ -18,6 +19,17 @@ def valid(name: str) -> bool:
     """Whether this is a host name (or address) that may be handed to another program; ``user@`` may stand before it."""
     user = _USER.match(name)
     return _ALLOWED.fullmatch(name[user.end() :] if user else name) is not None
+
+
+def told(name: str) -> bool:
+    """Whether this is a host name as a job may tell it: as whom to log in there is for the user alone to say."""
+    return _ALLOWED.fullmatch(name) is not None
+
+
+def expand_told(text: str) -> tuple[str, ...]:
+    """The hosts of a set that a job tells, such as ``node[1-8]``; groups and wildcards make a site's own commands run, and are
+    the user's alone."""
+    return tuple(filter(told, expand(text))) if _TOLD.fullmatch(text) else ()
 
 
 def check(names: Iterable[str]) -> tuple[str, ...]:

@@ -22,7 +22,6 @@ from ..probe import child
 from ..probe.mpi_family import launched_by
 from ..probe.sweep import Plan
 from . import hostnames, orte
-from .hostnames import valid
 
 if TYPE_CHECKING:
     from .transport import Options, Progress
@@ -50,7 +49,7 @@ def hosts(snapshot: Snapshot) -> tuple[str, ...]:
             tcp = [one for one in record.sockets if one.kind == "tcp" and one.peer and one.inode not in control]
             local.update(_address(socket.local) for socket in tcp)
             found.update(dict.fromkeys(_address(socket.peer) for socket in tcp))
-    return tuple(name for name in found if name not in local and not name.startswith(_HERE) and name and valid(name))
+    return tuple(name for name in found if name not in local and not name.startswith(_HERE) and hostnames.told(name))
 
 
 def _control(snapshot: Snapshot) -> frozenset[int]:
@@ -88,13 +87,13 @@ def _slurm_nodes(values: Mapping[str, str]) -> Iterator[str]:
     """The nodes that Slurm told a task; nothing where the list is damaged."""
     listed = values.get("SLURM_JOB_NODELIST") or values.get("SLURM_NODELIST")
     with contextlib.suppress(RankscopeError):
-        yield from hostnames.expand(listed) if listed else ()
+        yield from hostnames.expand_told(listed) if listed else ()
 
 
 def asker(namespace: str) -> str:
     """Who knows all hosts of a job of PRRTE, from the name that its ranks bear; empty where that tells nobody."""
     host, pid = launched_by(namespace) or ("", 0)
-    return f"its mpirun knows all of them: on {host}, rankscope diagnose mpi:{pid}" if host and valid(host) else ""
+    return f"its mpirun knows all of them: on {host}, rankscope diagnose mpi:{pid}" if hostnames.told(host) else ""
 
 
 def _maker(snapshot: Snapshot) -> str:
@@ -115,7 +114,11 @@ def by_name(addresses: tuple[str, ...]) -> tuple[str, ...]:
     except OSError:
         return addresses
     lines = (line.split() for line in told.output.decode("utf-8", "replace").splitlines())
-    names = {line[0]: line[1] for line in lines if len(line) > 1 and valid(line[1]) and not line[1].startswith(_HERE)}
+    names = {
+        line[0]: line[1]
+        for line in lines
+        if len(line) > 1 and hostnames.told(line[1]) and not line[1].startswith(_HERE)
+    }
     return tuple(dict.fromkeys(names.get(one, one) for one in addresses))
 
 

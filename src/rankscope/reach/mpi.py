@@ -71,7 +71,7 @@ def _allocated(table: Table, pid: int) -> tuple[str, ...]:
     without a list of nodes has all of them (srun(1))."""
     listed = (table.seen[pid].environ or {}).get("SLURM_JOB_NODELIST", "")
     starts = any(_is_srun(seen.command) for seen in table.below(pid)) or others(table, pid) > 0
-    return hostnames.expand(listed) if listed and starts else ()
+    return hostnames.expand_told(listed) if listed and starts else ()
 
 
 def _is_srun(command: Sequence[str]) -> bool:
@@ -104,7 +104,7 @@ def beyond(table: Table, pid: int) -> str:
     """Who knows the hosts that are not known here: the mpirun itself, on its own host."""
     name = family(table, pid)
     called = name.partition("-")[2].rpartition(":")[0] if name.startswith("hydra-") else ""
-    if called and hostnames.valid(called):
+    if called and hostnames.told(called):
         return f"its mpiexec knows all of them: on {called}, rankscope diagnose {_EXAMPLE}"
     return (
         learn.asker(f"{name}@0") or "its mpirun knows all of them: rankscope diagnose mpi:PID on the host where it runs"
@@ -117,7 +117,7 @@ def targets(command: Sequence[str]) -> tuple[str, ...]:
         listed = next((word.partition("=")[2] for word in command if word.startswith("--nodelist=")), "")
         behind = (value for word, value in zip(command, command[1:]) if word in ("-w", "--nodelist"))
         listed = listed or next(behind, "")
-        return hostnames.expand(listed) if listed else ()
+        return hostnames.expand_told(listed) if listed else ()
     name = ssh_target(command)
     return (name,) if name is not None else ()
 
@@ -148,9 +148,9 @@ def named(command: Sequence[str], folder: str) -> Iterator[str]:
         name, _, value = part.lstrip("-").partition("=")
         value = value or "".join(command[i + 1 : i + 2])
         if part.startswith("-") and name in _HOST:
-            yield from (one.partition(":")[0] for one in value.split(",") if one)
+            yield from (one.partition(":")[0].rpartition("@")[2] for one in value.split(",") if one)
         elif part.startswith("-") and name in _HOSTFILE:
-            yield from read_hosts(os.path.join(folder, value))
+            yield from (name.rpartition("@")[2] for name in read_hosts(os.path.join(folder, value)))
 
 
 def _has_ranks(table: Table, pid: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .hostnames import valid
+from .hostnames import told
 
 _PARTS = re.compile(r"(?:[^,\[\]]|\[[^\]]*\])+")
 _RANGE = re.compile(r"([^\[\]]*)\[(\d{1,2}):([\d,-]+)\]([^\[\]]*)")
@@ -22,7 +22,7 @@ def _names(text: str) -> Iterator[str]:
     for part in _PARTS.findall(text):
         ranged = _RANGE.fullmatch(part)
         found = _expanded(*ranged.groups()) if ranged else (part,)
-        yield from (name for name in found if valid(name))
+        yield from (name for name in found if told(name))
 
 
 def _expanded(prefix: str, width: str, ranges: str, suffix: str) -> Iterator[str]:
