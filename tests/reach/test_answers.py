@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import zlib
 from collections.abc import Callable
 
@@ -115,3 +116,51 @@ def test_silence_is_a_gap_with_its_reason() -> None:
     assert list(heard.gaps) == ["node2"]
     assert heard.gaps["node2"].why is Why.TIMEOUT
     assert "Last login" in heard.gaps["node2"].detail
+
+
+def test_an_answer_that_cannot_be_taken_costs_no_other_its_own() -> None:
+    """A number of 400 digits, and a header of a newer rankscope: the other host is heard to its end."""
+    for line in (
+        b'rankscope-agent 1 begin {"now": ' + b"9" * 400 + b"}",
+        b'rankscope-agent 1 begin {"now": Infinity}',
+        answer("node1", (0, 1)).split(b"\n")[0]
+        + b"\n:"
+        + _packed(b'{"is":"snapshot","schema":"rankscope/snapshot","version":99}\n'),
+    ):
+        heard = Answers(("node1", "node2"))
+        for one in (*line.split(b"\n"), f"{MARK} 1 end 9".encode()):
+            heard.feed("node1", one)
+        for one in answer("node2", (0, 1)).split(b"\n"):
+            heard.feed("node2", one)
+        heard.close(20.0)
+        assert list(heard.gaps) == ["node1"]
+        assert heard.inboxes["node2"].ended
+
+
+def test_a_full_disk_below_raw_dir_costs_what_is_kept_and_nothing_else() -> None:
+    def full(_: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    heard = Answers(("node1",))
+    heard.inboxes["node1"].raw = full
+    for line in WHOLE.split(b"\n"):
+        heard.feed("node1", line)
+    heard.close(20.0)
+    assert len(heard.inboxes["node1"].parts()) == 1
+    assert not heard.gaps
+    (word,) = heard.words()
+    assert "No space left" in word.detail
+
+
+def test_an_answer_with_a_damaged_middle_says_so() -> None:
+    first, *data, last = [line for line in WHOLE.split(b"\n") if line]
+    heard = Answers(("node1",))
+    for line in (first, data[0], b":!!!!", *data[1:], last):
+        heard.feed("node1", line)
+    heard.close(20.0)
+    (word,) = heard.words()
+    assert (word.what, word.why) == ("answer", Why.DAMAGED)
+
+
+def _packed(text: bytes) -> bytes:
+    return base64.b64encode(zlib.compress(text))

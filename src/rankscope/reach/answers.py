@@ -10,12 +10,14 @@ import base64
 import binascii
 import dataclasses
 import json
+import math
 import time
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..errors import RankscopeError
 from ..formats.snapshot import Reader
 from ..model.gap import Gap, Why
 from ..model.process import ProcessRef
@@ -47,17 +49,28 @@ class Inbox:
         self.ended = False
         self.refused = ""
         self.noise = b""
-        self.raw: Callable[[bytes], object] = lambda _: None
+        self.raw: Callable[[bytes], object] = _let_go
         self.offset_s: float | None = None
         self._reader = Reader()
         self._jobs: list[tuple[Job, int]] = []  # each job, and how many processes were known before it
         self._unpack = zlib.decompressobj()
         self._rest, self._size = b"", 0
         self._broken = self._torn = ""
+        self.unkept = ""  # why what it says is kept no more
 
     def feed(self, line: bytes) -> None:
-        """Take one line of the node's standard output."""
-        self.raw(line)
+        """Take one line of the node's standard output; whatever is in it concerns this node alone."""
+        try:
+            self.raw(line)
+        except OSError as error:
+            self.raw, self.unkept = _let_go, error.strerror or str(error)
+        try:
+            self._take(line)
+        except Exception as error:
+            said = error.what if isinstance(error, RankscopeError) else f"{type(error).__name__}: {error}"
+            self._broken = self._broken or f"its answer cannot be read: {said[:200]}"
+
+    def _take(self, line: bytes) -> None:
         if line.startswith(b":") and self.about is not None:
             self._data(line[1:])
         elif line.startswith(_HEAD):
@@ -81,9 +94,11 @@ class Inbox:
         try:
             about = json.loads(detail)
             # What passed between the agent's writing and our reading counts as skew; it is some milliseconds.
-            self.offset_s = round(float(about["now"]) - self._now(), 3)
-            self.about = about
-        except (ValueError, TypeError, KeyError):
+            offset_s = float(about["now"]) - self._now()
+            if not math.isfinite(offset_s):
+                raise ValueError(offset_s)
+            self.offset_s, self.about = round(offset_s, 3), about
+        except (ValueError, TypeError, KeyError, OverflowError):
             self.refused = "its first line is damaged"
 
     def _data(self, packed: bytes) -> None:
@@ -134,6 +149,10 @@ class Inbox:
         return self._broken or self.refused
 
 
+def _let_go(_: bytes) -> None:
+    """What nobody wants to keep."""
+
+
 def share(whole: Snapshot, job: Job, first: int, end: int) -> Snapshot:
     """The part of a snapshot that is about some of its processes, such as those of one job."""
     processes = whole.processes[first:end]
@@ -177,6 +196,14 @@ class Answers:
     def begun(self) -> bool:
         """Whether everybody who is waited for has begun to answer: they are at work, and the wire is quiet for a while."""
         return all(self.inboxes[name].answered for name in self.waiting())
+
+    def words(self) -> Iterator[Gap]:
+        """What is to be said of answers that came: those of which a part cannot be read, or is kept no more."""
+        for name, inbox in self.inboxes.items():
+            if inbox.ended and inbox.answered and inbox.trouble():
+                yield Gap("answer", Why.DAMAGED, f"{name}: {inbox.trouble()}")
+            if inbox.unkept:
+                yield Gap("--raw-dir", Why.FAILED, f"not all that {name} said was kept: {inbox.unkept}")
 
     def close(self, waited_s: float) -> None:
         """Nothing more will come: give every host without a whole answer its reason."""

@@ -92,6 +92,7 @@ def gather(
     whole = hosts.whole or bool(answers.gaps) or wish != Wish()
     options = remote.options if remote.options.follow else None
     for snapshot in found:
+        snapshot = replace(snapshot, gaps=(*snapshot.gaps, *answers.words()))
         if hosts.slurm_job:
             snapshot = replace(snapshot, gaps=(*snapshot.gaps, *_of_slurm(snapshot, hosts)))
         yield from [snapshot] if whole else learn.follow(snapshot, plan, options, progress, hosts.more)
