@@ -6,12 +6,14 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 
 import pytest
 
+from rankscope.model.evidence.space import Mount
 from rankscope.model.process import ProcessRef
-from rankscope.probe import procfs, source_lines
+from rankscope.probe import mounts, procfs, source_lines
 from rankscope.probe.source_lines import Lines, Place, open_below, walk_below
 
 
@@ -74,6 +76,46 @@ def test_a_process_that_is_gone_lends_nobody_its_pid(process: ProcessRef) -> Non
     """A later process with the same pid has another root and other files."""
     other = ProcessRef(process.host, process.pid, process.started + 1)
     assert look(other, __file__).missing == "the process ended"
+
+
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files below /slow, which comes from a server, do not answer."""
+
+    def lines(proc: str, place: Place, around: int) -> Lines:
+        if place.file.startswith("/slow/"):
+            time.sleep(60)
+        return Lines(((place.line, "text"),))
+
+    known = mounts.Mounts({1: Mount("/", "ext4", "/dev/sda"), 2: Mount("/slow", "nfs4", "server:/slow")})
+    monkeypatch.setattr(source_lines, "_lines", lines)
+    monkeypatch.setattr(mounts, "read", lambda path: known)
+
+
+def test_a_mount_that_does_not_answer_is_waited_for_once(process: ProcessRef, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files of others are read, however many lie there."""
+    slow(monkeypatch)
+    asked = [Place(process, f"/slow/{number}.py", 3) for number in range(20)] + [Place(process, "/quick/a.py", 3)]
+    began = time.monotonic()
+    read = source_lines.read(asked)
+    assert time.monotonic() - began < source_lines.TOTAL_S
+    assert list(read) == asked
+    assert "did not end" in read[asked[0]].missing
+    assert all("it lies where reading did not end" in read[one].missing for one in asked[1:-1])
+    assert read[asked[-1]].lines == ((3, "text"),)
+
+
+def test_reading_has_an_end_whatever_the_files_do(process: ProcessRef, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A verdict may wait for it."""
+    slow(monkeypatch)
+    monkeypatch.setattr(mounts, "read", lambda path: mounts.Mounts({}))
+    asked = [Place(process, "/quick/a.py", 3), *(Place(process, f"/slow/{number}.py", 3) for number in range(20))]
+    began, told = time.monotonic(), []
+    for place, _ in source_lines.each(asked):
+        told.append((place, time.monotonic() - began))
+    assert [place for place, _ in told] == asked
+    assert told[0][1] < 1.0
+    assert told[-1][1] < source_lines.TOTAL_S + 1.5
+    assert "took too long" in source_lines.read([*asked[2:], asked[0]])[asked[0]].missing
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has more rights than the job")

@@ -7,8 +7,9 @@ import pytest
 from rankscope.errors import RankscopeError
 from rankscope.model.gap import Why
 from rankscope.model.snapshot import Snapshot
+from rankscope.probe.source_lines import Place
 from rankscope.probe.sweep import Plan
-from rankscope.reach import hostfile
+from rankscope.reach import again, hostfile
 from rankscope.reach.gather import Remote, gather
 from rankscope.reach.transport import Options
 
@@ -113,6 +114,20 @@ def test_answers_of_nodes_are_kept_when_asked_for(site: Site) -> None:
     kept = raw / "node1.txt"
     assert kept.read_bytes().startswith(b"rankscope-agent 1 begin")
     assert kept.stat().st_mode & 0o777 == 0o600
+
+
+def test_what_was_kept_of_a_look_outlives_the_question_for_source_lines(site: Site) -> None:
+    """It is the same host that is asked once more, with the same options."""
+    site.host("node1", (0, 1))
+    raw = site.folder / "raw"
+    options = Options(raw_dir=raw)
+    (seen,) = look("node1", options=options)
+    kept = (raw / "node1.txt").read_bytes()
+    site.host("node1", (0, 1), sweeps=1)
+    ref = seen.processes[0].ref
+    again.source(Remote("ssh", "node1", options), [Place(ref, "/home/u/train.py", 7)], 1)
+    again.look(Remote("ssh", "node1", options), [ref], Plan(sweeps=1))
+    assert (raw / "node1.txt").read_bytes() == kept
 
 
 def test_a_host_file_is_asked_through_ssh(site: Site) -> None:

@@ -65,7 +65,7 @@ def look(errand: Errand, send: Send) -> None:
 
 def _seen(errand: Errand, plan: Plan, processes: tuple[Process, ...], idle: Callable[[], None]) -> Iterator[str]:
     """The lines of the look, or of the sources that were asked for instead."""
-    return _sources(errand, processes) if errand.source else run(plan, processes, idle)
+    return _sources(errand, processes, idle) if errand.source else run(plan, processes, idle)
 
 
 def _idle(errand: Errand, post: Post) -> None:
@@ -76,8 +76,8 @@ def _idle(errand: Errand, post: Post) -> None:
         _stop()
 
 
-def _sources(errand: Errand, processes: tuple[Process, ...]) -> Iterator[str]:
-    """The lines around the places that the errand names in processes of this host."""
+def _sources(errand: Errand, processes: tuple[Process, ...], idle: Callable[[], None]) -> Iterator[str]:
+    """The lines around the places that the errand names in processes of this host, each as soon as it is read."""
     from . import source_lines  # seldom asked for
 
     lines: list[str] = []
@@ -88,13 +88,13 @@ def _sources(errand: Errand, processes: tuple[Process, ...]) -> Iterator[str]:
         source_lines.Place(process.ref, file, line)
         for process in processes for key, file, line in errand.source[:_MOST_PLACES] if key == process.ref.key
     }  # fmt: skip
-    read = source_lines.read(tuple(places), errand.around, errand.proc)
-    for ref in {place.ref for place in read}:
-        told = [(place, said) for place, said in read.items() if place.ref == ref]
-        writer.evidence(ref, SourceLines(tuple(
-            Excerpt(place.file, place.line, said.lines, said.missing, said.newer) for place, said in told
-        )))  # fmt: skip
-    yield from lines
+    yield "".join(lines)
+    lines.clear()
+    for place, said in source_lines.each(tuple(places), errand.around, errand.proc, idle):
+        excerpt = Excerpt(place.file, place.line, said.lines, said.missing, said.newer)
+        writer.evidence(place.ref, SourceLines((excerpt,)))
+        yield "".join(lines)
+        lines.clear()
 
 
 def wanted(errand: Errand, table: Table) -> tuple[Found, ...]:

@@ -13,15 +13,18 @@ import errno
 import json
 import os
 import stat
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Callable
 
+from ..model.evidence.space import Mount
 from ..model.process import ProcessRef
-from . import procfs
-from .abandon import Blocked, Send, guarded
+from . import mounts, procfs
+from .abandon import Answer, Blocked, Send, guarded
 
 SIZE_LIMIT = 4 << 20
-DEADLINE_S = 2.0
+DEADLINE_S, TOTAL_S = 1.5, 2.5  # of one place, and of all of them together
 _LINE_LIMIT = 300
 _LINKS_LIMIT = 40
 _OPENAT2 = 437  # the same number on every architecture (syscalls(2))
@@ -48,20 +51,42 @@ class Lines:
 
 def read(places: Sequence[Place], around: int = 2, proc: str = "/proc") -> dict[Place, Lines]:
     """The lines around each place; what blocks is left behind and reported."""
-    out: dict[Place, Lines] = {}
-    for answer in guarded(places, lambda place, send: _look(proc, place, around, send), lambda _: DEADLINE_S):
+    return dict(each(places, around, proc))
+
+
+def each(
+    places: Sequence[Place], around: int = 2, proc: str = "/proc", idle: Callable[[], None] = lambda: None
+) -> Iterator[tuple[Place, Lines]]:
+    """The same, one by one as they come and never for long: a verdict may wait for them. ``idle`` is called in between."""
+    end = time.monotonic() + TOTAL_S
+    blocked: list[Place] = []  # a child that takes over knows on what the one before it was left behind
+    todo = dict.fromkeys(places)
+    for answer in guarded(
+        tuple(todo), lambda place, send: _look(proc, place, around, blocked, send),
+        lambda _: max(0.1, min(DEADLINE_S, end - time.monotonic())), idle,
+    ):  # fmt: skip
+        del todo[answer.step]
+        yield answer.step, _taken(answer)
         if isinstance(answer.said, Blocked):
-            out[answer.step] = Lines(missing=f"reading {answer.step.file} did not end: {answer.said.reason}")
-        else:
-            said = json.loads(answer.said)
-            out[answer.step] = Lines(tuple((n, text) for n, text in said["lines"]), said["missing"], said["newer"])
-    return out
+            blocked.append(answer.step)
+        if time.monotonic() > end:
+            break
+    yield from ((place, Lines(missing=f"{place.file} was not read: others took too long")) for place in todo)
 
 
-def _look(proc: str, place: Place, around: int, send: Send) -> None:
+def _taken(answer: Answer[Place]) -> Lines:
+    if isinstance(answer.said, Blocked):
+        return Lines(missing=f"reading {answer.step.file} did not end: {answer.said.reason}")
+    said = json.loads(answer.said)
+    return Lines(tuple((n, text) for n, text in said["lines"]), said["missing"], said["newer"])
+
+
+def _look(proc: str, place: Place, around: int, blocked: Sequence[Place], send: Send) -> None:
     """Runs in the guarded child."""
     said = Lines()
     try:
+        if any(_as_slow(proc, place, other) for other in blocked):
+            raise ValueError(f"{place.file} was not read: it lies where reading did not end")
         said = _lines(proc, place, around)
     except OSError as error:
         said = Lines(missing=f"{place.file}: {error.strerror or error}")
@@ -70,15 +95,34 @@ def _look(proc: str, place: Place, around: int, send: Send) -> None:
     send(json.dumps({"lines": said.lines, "missing": said.missing, "newer": said.newer}).encode())
 
 
+def _as_slow(proc: str, place: Place, other: Place) -> bool:
+    """Whether a place is of the same file as one that blocked, or of the same mount, where that is another machine's."""
+    if place.file == other.file:
+        return True
+    mount, blocking = (_mount(proc, one) for one in (place, other))
+    return mount is not None and mount == blocking and bool(mounts.SERVED.match(mount.kind))
+
+
+def _mount(proc: str, place: Place) -> Mount | None:
+    """The mount of a file by its name alone: nothing on it is touched."""
+    try:
+        return mounts.read(f"{proc}/{place.ref.pid}").of_path(_path(proc, place))
+    except OSError:
+        return None
+
+
+def _path(proc: str, place: Place) -> str:
+    """The file of a place, from the root of its process."""
+    return place.file if place.file.startswith("/") else f"{os.readlink(f'{proc}/{place.ref.pid}/cwd')}/{place.file}"
+
+
 def _lines(proc: str, place: Place, around: int) -> Lines:
     now = procfs.stat(proc, place.ref.pid)
     if now.started != place.ref.started:
         raise ValueError("the process ended")
     if not place.file or place.file.startswith("<"):
         raise ValueError(f"{place.file or 'the frame'} has no file")
-    path = place.file
-    if not path.startswith("/"):
-        path = f"{os.readlink(f'{proc}/{place.ref.pid}/cwd')}/{path}"
+    path = _path(proc, place)
     root = os.open(f"{proc}/{place.ref.pid}/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         with _rights_of(proc, place.ref.pid):

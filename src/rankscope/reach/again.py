@@ -19,13 +19,18 @@ _SOURCE = Plan(sweeps=1, interval_s=0.0, only=frozenset(), deadline_s=6.0)
 def look(remote: Remote, refs: Sequence[ProcessRef], plan: Plan) -> Snapshot:
     """Look at these processes alone; raise RankscopeError when none of their hosts answers."""
     wish = Wish(tuple(ref.key for ref in refs), hosts=frozenset(ref.host for ref in refs))
-    first, *others = gather(remote, plan, wish=wish)
+    first, *others = gather(_once_more(remote), plan, wish=wish)
     for other in others:  # processes of one job whose hosts have nothing in common
         sweeps = tuple(
             dataclasses.replace(one, items=one.items + two.items) for one, two in zip(first.sweeps, other.sweeps)
         )
         first = dataclasses.replace(first, sweeps=sweeps, gaps=first.gaps + other.gaps)
     return first
+
+
+def _once_more(remote: Remote) -> Remote:
+    """The same hosts; what they said to the look itself was asked to be kept, and stays as it is."""
+    return dataclasses.replace(remote, options=dataclasses.replace(remote.options, raw_dir=None))
 
 
 def source(remote: Remote, places: Sequence[Place], around: int) -> dict[Place, Lines]:
@@ -35,7 +40,7 @@ def source(remote: Remote, places: Sequence[Place], around: int) -> dict[Place, 
         frozenset(place.ref.host for place in places),
     )  # fmt: skip
     try:
-        seen = list(gather(remote, _SOURCE, wish=wish)) if places else []
+        seen = list(gather(_once_more(remote), _SOURCE, wish=wish)) if places else []
     except RankscopeError:
         return {}
     records = [item for one in seen for sweep in one.sweeps for item in sweep.items]
