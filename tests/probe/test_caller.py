@@ -13,13 +13,15 @@ from harness.waiting import wait_until
 from rankscope.model.evidence.blocked import Blocked, BlockedCall
 from rankscope.model.evidence.threads import KernelThread, Threads
 from rankscope.model.process import Process, ProcessRef, Role
-from rankscope.probe.caller import library
+from rankscope.probe.caller import code, library
 from rankscope.probe.collector import Target
 from rankscope.probe.collectors.blocked import COLLECTOR
 
 LOCKS_ITSELF_OUT = (
     "import threading; gate = threading.Lock(); gate.acquire(); print('there', flush=True); gate.acquire()"
 )
+
+OWN = code("/proc", os.getpid())
 
 
 def test_who_waits_for_a_lock_of_python_was_called_by_the_interpreter() -> None:
@@ -32,7 +34,7 @@ def test_who_waits_for_a_lock_of_python_was_called_by_the_interpreter() -> None:
             stack, instruction = (int(word, 16) for word in _syscall(child.pid)[7:])
             with open(f"/proc/{child.pid}/mem", "rb") as memory:
                 found = library(
-                    "/proc", child.pid, lambda at, size: os.pread(memory.fileno(), size, at), stack, instruction
+                    code("/proc", child.pid), lambda at, size: os.pread(memory.fileno(), size, at), stack, instruction
                 )
         finally:
             child.kill()
@@ -42,11 +44,12 @@ def test_who_waits_for_a_lock_of_python_was_called_by_the_interpreter() -> None:
 @settings(max_examples=50)
 @given(st.binary(max_size=900), st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
 def test_a_stack_of_any_bytes_tells_a_name_or_nothing(raw: bytes, stack: int, instruction: int) -> None:
-    assert isinstance(library("/proc", os.getpid(), lambda *_: raw, stack, instruction), str)
+    assert isinstance(library(OWN, lambda *_: raw, stack, instruction), str)
 
 
 def test_a_process_that_is_gone_tells_nothing() -> None:
-    assert library("/proc", 0, lambda *_: b"", 0, 0) == ""
+    assert code("/proc", 0) == ()
+    assert library((), lambda *_: b"", 0, 0) == ""
 
 
 def test_who_called_a_lock_is_read_once() -> None:
@@ -67,6 +70,34 @@ def test_who_called_a_lock_is_read_once() -> None:
     assert found.calls[0].library == "libearlier.so"
 
 
-def _syscall(pid: int) -> list[str]:
-    with open(f"/proc/{pid}/syscall") as file:
+IN_A_THREAD = (
+    "import threading; gate = threading.Lock(); gate.acquire(); one = threading.Thread(target=gate.acquire); one.start();"
+    "print(one.native_id, flush=True); one.join()"
+)
+
+
+def test_a_thread_beside_the_main_one_is_asked_as_well_where_it_bears_its_name() -> None:
+    with subprocess.Popen([sys.executable, "-c", IN_A_THREAD], stdout=subprocess.PIPE) as child:
+        try:
+            assert child.stdout is not None
+            tid = int(child.stdout.readline())
+            wait_until(lambda: len(_syscall(child.pid, tid)) == 9, within=5)
+            number, address = int(_syscall(child.pid, tid)[0]), int(_syscall(child.pid, tid)[1], 16)
+            calls = {}
+            for name in ("python", "kernels"):
+                tasks = (KernelThread(child.pid, "python", "S"),
+                         KernelThread(tid, name, "S", syscall=(number, address, 0, 0, 0, 0, 0)))  # fmt: skip
+                found = COLLECTOR.collect(
+                    Target(Process(ProcessRef("here", child.pid), Role.RANK), seen={"threads": Threads(tasks)})
+                )
+                assert isinstance(found, Blocked)
+                (calls[name],) = found.calls
+        finally:
+            child.kill()
+    assert calls["python"].library.startswith(("python", "libpython"))
+    assert calls["kernels"].library == ""
+
+
+def _syscall(pid: int, tid: int = 0) -> list[str]:
+    with open(f"/proc/{pid}/task/{tid or pid}/syscall") as file:
         return file.read().split()

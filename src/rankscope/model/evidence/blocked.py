@@ -20,7 +20,7 @@ class BlockedCall:
     address: int = 0
     timed: bool = False
     child: int = 0  # the pid that wait4 or waitid asks for, 0 for any
-    library: str = ""  # the file whose code called the kernel, of a main thread in a futex
+    library: str = ""  # the file whose code called the kernel, of a thread in a futex that bears the main one's name
     shared: bool = False  # the futex word may be waited for and woken from other processes
     owner: int = 0  # tid that holds the pthread mutex behind the futex, 0 where there is none or it cannot be told
 

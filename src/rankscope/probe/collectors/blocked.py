@@ -5,11 +5,13 @@ The arguments of poll lie in the process's memory and are read from there; those
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import struct
 from collections.abc import Iterator
 
+from ...memory import maps
 from ...model.evidence.blocked import Blocked, BlockedCall, HeldLock
 from ...model.evidence.threads import KernelThread, Threads
 from .. import caller, procfs
@@ -21,6 +23,7 @@ _INODE = re.compile(rb"^ino:\s*(\d+)", re.MULTILINE)
 _MAX_FDS = 64
 _MAX_FILES = 1024
 _MAX_PROCESSES = 4096
+_MAX_CALLERS = 64
 _FUTEX_PRIVATE = 0x80  # glibc sets it but for objects that processes share, as multiprocessing's locks are
 _FUTEX_COMMAND = 0x7F  # without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME (futex(2))
 
@@ -29,12 +32,14 @@ def collect(target: Target) -> Blocked | None:
     kernel = target.seen.get("threads")
     if not isinstance(kernel, Threads):
         return None
-    calls = tuple(call for call in (_call(target, task) for task in kernel.threads if task.syscall) if call is not None)
+    callers = _Callers(target, kernel)
+    found = (_call(target, task, callers) for task in kernel.threads if task.syscall)
+    calls = tuple(call for call in found if call is not None)
     locks = _file_locks(target, kernel) or _asked(target, kernel)
     return Blocked(calls, locks) if calls or locks else None
 
 
-def _call(target: Target, task: KernelThread) -> BlockedCall | None:
+def _call(target: Target, task: KernelThread, callers: _Callers) -> BlockedCall | None:
     number, *args = task.syscall
     name = NAMES.get(number)
     if name is None:
@@ -48,7 +53,7 @@ def _call(target: Target, task: KernelThread) -> BlockedCall | None:
     if name == "futex":
         timed = bool(args[3]) and args[1] & _FUTEX_COMMAND in (0, 9)
         shared = not args[1] & _FUTEX_PRIVATE
-        owner, library = _mutex_owner(target, args[0], shared), "" if timed else _library(target, task)
+        owner, library = _mutex_owner(target, args[0], shared), "" if timed else callers.library(task)
         return BlockedCall(task.tid, name, address=args[0], timed=timed, shared=shared, owner=owner, library=library)
     if name in ("wait4", "waitid"):
         pid = args[0] if name == "wait4" else (args[1] if args[0] == 1 else 0)
@@ -84,19 +89,39 @@ def _mutex_owner(target: Target, address: int, shared: bool) -> int:
     return owner if near or (shared and os.path.exists(f"{target.proc}/{owner}/stat")) else 0
 
 
-def _library(target: Target, task: KernelThread) -> str:
-    """Who called the kernel, for the main thread alone: helpers sleep in locks by the hundred. Read once per lock."""
-    pid = target.process.ref.pid
-    if task.tid == pid and isinstance(target.before, Blocked):
-        for call in target.before.calls:
-            if call.tid == pid and call.call == "futex" and call.address == task.syscall[1]:
-                return call.library
-    fields = procfs.read(f"{target.path}/syscall", 512).split() if task.tid == pid else []
-    if len(fields) != 9 or int(fields[1], 16) != task.syscall[1]:
-        return ""  # it has left the call that was seen
-    return caller.library(
-        target.proc, pid, lambda at, size: _memory(target, at, size), int(fields[7], 16), int(fields[8], 16)
-    )
+class _Callers:
+    """Who called the kernel, for the main thread and those that bear its name: libraries give names to most of their helpers,
+    and Python, before 3.14, none to its threads. Read once per lock, and where the code lies once per look."""
+
+    def __init__(self, target: Target, kernel: Threads) -> None:
+        self._target = target
+        pid = target.process.ref.pid
+        name = next((task.comm for task in kernel.threads if task.tid == pid), None)
+        alike = [task.tid for task in kernel.threads if task.comm == name and task.tid != pid]
+        self._asked = {pid, *alike[:_MAX_CALLERS]}
+        before = target.before.calls if isinstance(target.before, Blocked) else ()
+        self._before = {(one.tid, one.address): one.library for one in before if one.call == "futex"}
+
+    @functools.cached_property
+    def _code(self) -> tuple[maps.Mapping, ...]:
+        return caller.code(self._target.proc, self._target.process.ref.pid)
+
+    def library(self, task: KernelThread) -> str:
+        """The library from which a thread called the kernel, empty for those not asked about."""
+        if task.tid not in self._asked:
+            return ""
+        earlier = self._before.get((task.tid, task.syscall[1]))
+        if earlier is not None:
+            return earlier
+        try:
+            fields = procfs.read(f"{self._target.path}/task/{task.tid}/syscall", 512).split()
+        except OSError:
+            return ""
+        if len(fields) != 9 or int(fields[1], 16) != task.syscall[1]:
+            return ""  # it has left the call that was seen
+        return caller.library(
+            self._code, lambda at, size: _memory(self._target, at, size), int(fields[7], 16), int(fields[8], 16)
+        )
 
 
 def _memory(target: Target, address: int, size: int) -> bytes:
@@ -240,6 +265,9 @@ def _comm(target: Target, pid: int) -> str:
 def _path(target: Target, device_inode: str) -> str:
     """The open file of this process with that inode; else the inode itself."""
     inode = _inode(device_inode)
+    known = dict(_open_inodes(target))
+    if known:
+        return known.get(inode, f"inode {device_inode}")
     try:
         fds = os.listdir(f"{target.path}/fd")
     except OSError:
