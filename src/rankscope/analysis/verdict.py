@@ -11,6 +11,7 @@ from ..model.diagnosis import Certainty, Diagnosis, Finding, Kind, State, Verdic
 from ..model.evidence.events import Event
 from ..model.evidence.stacks import NativeStacks, PythonStacks
 from ..model.gap import Why
+from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
 from .at_work import Well, well
 from .away import away
@@ -22,6 +23,7 @@ from .endings import ended_well
 from .in_sight import moves
 from .labels import who
 from .order import GUESS, ORDER, SLOW, in_order
+from .scene import absent
 
 # A finding that names who is absent from a collective is explained by any finding that says why that rank is absent.
 _EXPLAINABLE = {
@@ -49,9 +51,12 @@ def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
     findings = [humbly(case, finding) for finding in findings]
     ordered = _fold(in_order(case, findings), explainable)
     causes = [finding for finding in ordered if finding.kind is Kind.CAUSE]
+    awaited = _awaited(case, causes) if case.snapshot.live else []
+    if awaited:
+        causes.sort(key=lambda cause: (ORDER[cause.certainty], bool(cause.ranks) and cause not in awaited))
     notes = [finding for finding in ordered if finding.kind is Kind.NOTE and finding.cls in SLOW]
     state = _state(case, causes, notes)
-    verdict = _verdict(causes, case.snapshot.live) or (_of_note(notes[0]) if notes and state is State.SLOW else None)
+    verdict = _verdict(case, causes, awaited) or (_of_note(notes[0]) if notes and state is State.SLOW else None)
     snapshot = case.snapshot
     return Diagnosis(
         job=snapshot.job, state=state, world_size=case.world_size, ranks=case.ranks,
@@ -187,7 +192,22 @@ def _breaks_its_peers(finding: Finding) -> bool:
     return kind in ("size_mismatch", "dtype_mismatch")
 
 
-def _verdict(causes: list[Finding], live: bool = True) -> Verdict | None:
+def _awaited(case: Case, causes: list[Finding]) -> list[Finding]:
+    """Those of the causes that accuse somebody for whom others wait; that a launcher minds its ranks is no such wait."""
+    minding = {member.ref for member in case.with_role(Role.LAUNCHER)}
+    refs = {wait.target for wait in case.graph.waits if wait.waiter not in minding}
+    refs |= {root.ref for root in case.graph.roots if any(one not in minding for one in root.waiters)}
+    return [cause for cause in causes if refs.intersection(_accused(case, cause))]
+
+
+def _accused(case: Case, cause: Finding) -> Iterator[ProcessRef]:
+    yield from (process.ref for process in cause.processes)
+    for rank in cause.ranks:
+        yield absent(rank)
+        yield from (process.ref for process in case.of_rank(rank))
+
+
+def _verdict(case: Case, causes: list[Finding], awaited: list[Finding]) -> Verdict | None:
     if not causes:
         return None
     first = causes[0]
@@ -195,7 +215,10 @@ def _verdict(causes: list[Finding], live: bool = True) -> Verdict | None:
     for cause in causes:
         # Of what people saved, several causes are rather several explanations; only those of one kind belong together.
         # What recorders show was told apart from what follows from it: their causes are independent.
-        if not live and cause.cls != first.cls and not (_of_recorders(cause) and _of_recorders(first)):
+        if not case.snapshot.live and cause.cls != first.cls and not (_of_recorders(cause) and _of_recorders(first)):
+            continue
+        # Whoever keeps nobody waiting is not why the others stand, whatever ails it.
+        if cause.cls != first.cls and first in awaited and cause not in awaited:
             continue
         if cause.certainty is first.certainty and (cause.certainty is not Certainty.POSSIBLE or cause is first):
             ranks = ranks | cause.ranks
