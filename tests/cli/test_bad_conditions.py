@@ -9,11 +9,14 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 from conftest_cli import begin, rankscope, sleeps_between_sweeps
 
 from harness.waiting import wait_until
+from rankscope.cli import _snapshots, _target, analyze
+from rankscope.errors import RankscopeError
 
 ROOT = os.geteuid() == 0
 
@@ -37,12 +40,42 @@ def test_a_pid_that_is_not_there_says_so(command: str) -> None:
     assert "there is no process" in said.err
 
 
-@pytest.mark.parametrize("target", ["kubernetes-please", "pid:", "pid:x1", "slurm", "/nowhere/job.snap"])
+@pytest.mark.parametrize(
+    "target", ["kubernetes-please", "pid:", "pid:x1", f"pid:{'7' * 5000}", "slurm", "/nowhere/job.snap"]
+)
 def test_a_target_that_is_none_says_what_would_be(target: str) -> None:
     said = rankscope("diagnose", target)
     assert said.code == 2
     assert "rankscope diagnose" in said.err
     assert "Traceback" not in said.err
+
+
+def test_a_thread_stands_for_its_process() -> None:
+    """``top -H`` shows threads by ids that have a folder in /proc as well."""
+    gate = threading.Event()
+    thread = threading.Thread(target=gate.wait)
+    thread.start()
+    try:
+        assert _target.parse(f"pid:{thread.native_id}").pid == os.getpid() != thread.native_id
+    finally:
+        gate.set()
+        thread.join()
+
+
+def test_what_lies_below_a_closed_folder_is_denied(tmp_path: pathlib.Path) -> None:
+    """For evidence to read and for a file to write alike."""
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0)
+    if ROOT:
+        os.seteuid(65534)
+    try:
+        for ask in (lambda path: analyze._exist((path,)), _snapshots.Files):
+            with pytest.raises(RankscopeError) as told:
+                ask(closed / "job.snap")
+            assert told.value.because.lower() == "permission denied"
+    finally:
+        if ROOT:
+            os.seteuid(0)
 
 
 def test_a_file_that_is_no_snapshot_is_refused(tmp_path: pathlib.Path) -> None:

@@ -21,7 +21,7 @@ class Files:
 
     def __init__(self, path: Path) -> None:
         self._path, self._count = path, 0
-        if path.exists() and not path.is_file():
+        if os.path.exists(path) and not os.path.isfile(path):
             raise _refused(path, "it is no regular file")
         part = _part(path)
         try:
@@ -36,7 +36,7 @@ class Files:
         """Write one more job and say which file has it now."""
         number = self._count + 1
         path = self._path if number == 1 else self._path.with_name(f"{self._path.stem}-{number}{self._path.suffix}")
-        older = number > 1 and path.exists()  # nobody asked for this name
+        older = number > 1 and os.path.lexists(path)  # nobody asked for this name
         _write(path, snapshot)
         self._count = number
         return f"{path}{', in place of an older file' if older else ''}"

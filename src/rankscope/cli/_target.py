@@ -11,6 +11,8 @@ from ..errors import RankscopeError
 if TYPE_CHECKING:
     from pathlib import Path
 
+_LONGEST = 10  # digits of a pid, and more
+
 
 @dataclass(frozen=True)
 class Target:
@@ -47,9 +49,18 @@ def parse(text: str | None) -> Target:
 
 
 def _pid(text: str) -> int:
-    if not text.isdecimal() or not os.path.isdir(f"/proc/{int(text)}"):
+    if not text.isdecimal() or len(text) > _LONGEST or not os.path.isdir(f"/proc/{int(text)}"):
         raise RankscopeError(
             f"there is no process {text[:20]!r} on this host", "/proc has no such entry",
             "rankscope diagnose            (finds the jobs by itself)",
         )  # fmt: skip
-    return int(text)
+    return _process_of(int(text))
+
+
+def _process_of(task: int) -> int:
+    """The process of a thread: /proc has a folder for every thread's id, though it lists none of them (proc(5))."""
+    try:
+        with open(f"/proc/{task}/status") as file:
+            return next((int(line.split()[1]) for line in file if line.startswith("Tgid:")), task)
+    except (OSError, ValueError):
+        return task

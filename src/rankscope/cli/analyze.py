@@ -89,10 +89,19 @@ def flat(event: Event) -> dict[str, Any]:
 
 def _exist(files: tuple[Path, ...]) -> None:
     for path in files:
-        if str(path) != "-" and not path.exists():
-            raise RankscopeError(f"cannot read {path}", "there is no such file or directory", f"ls -l {path.parent}")
-        if str(path) != "-" and not os.access(path, os.R_OK):
-            raise RankscopeError(f"cannot read {path}", "permission denied", f"sudo -E rankscope analyze {path}")
+        if str(path) == "-" or os.access(path, os.R_OK):
+            continue
+        try:
+            os.stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            raise RankscopeError(
+                f"cannot read {path}", "there is no such file or directory", f"ls -l {path.parent}"
+            ) from None
+        except OSError as error:
+            because = (error.strerror or str(error)).lower()
+        else:
+            because = "permission denied"
+        raise RankscopeError(f"cannot read {path}", because, f"sudo -E rankscope analyze {path}")
 
 
 @contextmanager
