@@ -14,7 +14,7 @@ from ..model.process import ProcessRef, Role
 from .dead_children import often, polled_for
 from .frame_tables import Kind
 from .identity import again, birth, name_of
-from .load import watched_s
+from .load import WORKS, watched_s
 from .meeting_points import LOCAL, all_meet_in_files, meets_in_file
 from .pools import at_rest, polls_pool
 from .spinning import LOOKS
@@ -168,7 +168,7 @@ def _idle(standing: Standing) -> bool:
     that of tasks which wait."""
     if standing.member.role is Role.HELPER:
         return True
-    if standing.thread is None or standing.busy > 0.1:
+    if standing.thread is None or standing.busy > WORKS:
         return False
     if standing.member.role is Role.LAUNCHER and standing.kind in (Kind.SLEEP, Kind.CHILD, Kind.SOCKET, Kind.IDLE):
         return True

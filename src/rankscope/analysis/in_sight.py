@@ -9,7 +9,7 @@ from .awaited import hidden
 from .case import Case, Member, Root
 from .devices import has_device
 from .frame_tables import Kind
-from .load import transferred, used
+from .load import WORKS, transferred, used
 from .progress import works
 from .scene import is_absent
 from .standing import Standing
@@ -84,7 +84,7 @@ def seeks_gil(member: Member) -> KernelThread | None:
     """A thread of the interpreter that wakes as often as one that asks for the GIL in vain, and uses next to no CPU."""
     name = _main_name(member)
     for one in used(member, _ENOUGH_S):
-        asks = "futex" in one.task.wchan and one.task.comm == name and one.share < 0.1
+        asks = "futex" in one.task.wchan and one.task.comm == name and one.share < WORKS
         if asks and _GIL_PER_S[0] <= one.wakes_per_s <= _GIL_PER_S[1]:
             return one.task
     return None

@@ -1,4 +1,4 @@
-"""What a whole process did between the looks: the CPU it used, and the bytes it moved."""
+"""What a process did between the looks: the CPU it used, and the bytes it moved; and how much of that is work."""
 
 from __future__ import annotations
 
@@ -7,6 +7,15 @@ from dataclasses import dataclass
 
 from ..model.evidence.threads import KernelThread, Threads
 from .case import Member
+
+# Shares of one CPU. The kernel counts in hundredths of a second, and looks lie about a second apart.
+TICKS = 0.03  # a thread that only wakes now and then, as libraries have them, uses less
+STIRS = 0.05  # and so do all threads of a process together that does nothing but poll
+WORKS = 0.1  # what does work in pieces uses more than this; what asks ten times a second does not
+WORKS_BELOW = 0.2  # of all descendants together: a tree of shells, launchers and monitors stirs more than one process
+FRESH_WORK_BELOW = 0.02  # of descendants that live by their tasks and go with them
+WANTS = 0.3  # a thread that never sleeps gets more, on any machine where not more than three share a core
+RUNS = 0.5  # what runs, or spins, rather than waits
 
 # What a loop that polls reads or logs in a second is less than this; loading data or saving a checkpoint is more.
 MUCH_BYTES = 256 << 10
@@ -43,8 +52,8 @@ def used(member: Member, at_least_s: float = 0.0) -> Iterator[Used]:
 def works_unseen(member: Member) -> bool:
     """Whether a process without a readable stack moves data, or any of its threads or its descendants use the CPU."""
     return (
-        used_by_all(member) > 0.05
-        or used_below(member) > 0.2
+        used_by_all(member) > STIRS
+        or used_below(member) > WORKS_BELOW
         or (bool(watched_s(member)) and transferred(member) >= MUCH_BYTES)
     )
 

@@ -15,7 +15,18 @@ from .frame_tables import Kind
 from .frames import at_rest, kind_of, wait_of
 from .handled import FULL, handled
 from .identity import again, birth, name_of, own
-from .load import MUCH_BYTES, transferred, used_below, watched_s, works_unseen
+from .load import (
+    FRESH_WORK_BELOW,
+    MUCH_BYTES,
+    STIRS,
+    WANTS,
+    WORKS,
+    WORKS_BELOW,
+    transferred,
+    used_below,
+    watched_s,
+    works_unseen,
+)
 from .native_work import computes_natively
 from .origin import module_path
 from .standing import Standing, stand
@@ -44,7 +55,7 @@ def advances(standing: Standing) -> bool:
         return False  # what it writes again and again finds no room
     if standing.state == "D":  # also who reads or writes much is mostly met there
         return bool(standing.ran) and (transferred(standing.member) >= MUCH_BYTES or _turned(looks))
-    if standing.thread is None and (standing.busy > 0.05 or _computes(standing) or works_unseen(standing.member)):
+    if standing.thread is None and (standing.busy > STIRS or _computes(standing) or works_unseen(standing.member)):
         return True
     if len(looks) < 2:
         return False
@@ -109,7 +120,7 @@ def _gets_on(standing: Standing) -> bool:
     """Whether a child is at its own work: it computes, or stands in code of the job, which moves."""
     if standing.member.role is not Role.OTHER or standing.state in ("T", "t", "Z"):
         return False
-    return standing.busy > 0.1 or _computes(standing) or (standing.wait.user >= 0 and advances(standing))
+    return standing.busy > WORKS or _computes(standing) or (standing.wait.user >= 0 and advances(standing))
 
 
 def thread_at_work(standing: Standing) -> Standing | None:
@@ -119,7 +130,7 @@ def thread_at_work(standing: Standing) -> Standing | None:
         if thread is not standing.thread:
             other = stand(standing.member, thread)
             at_work = (
-                other.busy > 0.1
+                other.busy > WORKS
                 or other.state == "R"
                 or (other.ran and (_has_tasks(other) or _imported(standing, other)))
             )
@@ -171,8 +182,7 @@ def _loop_turns(standing: Standing) -> bool:
 
 def _works_below(standing: Standing) -> bool:
     """Whether the processes it started used the CPU between the looks: a build, a compiler, a command at work."""
-    # Workers that come and go live by their tasks; others may tick now and then for ever.
-    least = 0.02 if renews_workers(standing.member) else 0.2
+    least = FRESH_WORK_BELOW if renews_workers(standing.member) else WORKS_BELOW
     return standing.kind in _AWAIT_WORK and used_below(standing.member) > least
 
 
@@ -216,12 +226,16 @@ def _looks(standing: Standing) -> list[PythonThread]:
     ]
 
 
+# One that goes to sleep by itself is interrupted by chance only, and not as often as this between two looks.
+_SWITCHES = 5
+
+
 def _computes(standing: Standing) -> bool:
     """Whether the thread wants the CPU: it has it, waits for it, or was made to give it up between the looks."""
-    if standing.busy > 0.3 or standing.state == "R":
+    if standing.busy > WANTS or standing.state == "R":
         return True
     before, now = (_task_of(standing, one) for one in (standing.member.first(Threads), standing.member.latest(Threads)))
-    return before is not None and now is not None and now.involuntary > before.involuntary + 5
+    return before is not None and now is not None and now.involuntary > before.involuntary + _SWITCHES
 
 
 # What programs call a number that says how often or how long they have asked in vain.

@@ -17,12 +17,11 @@ from .devices import has_device
 from .frame_tables import Kind
 from .frames import deepest_user
 from .identity import own
-from .load import used
+from .load import TICKS, used
 from .native_work import called_package
 from .standing import Standing
 
 _NATIVE = (Kind.LOCK, Kind.SLEEP)
-_LITTLE = 0.03  # of a CPU; what only ticks uses less
 
 
 def takes_turns(standing: Standing) -> bool:
@@ -60,7 +59,7 @@ def natives_at_work(member: Member) -> Iterator[KernelThread]:
     known = {thread.tid for thread in python.threads} if python else set()
     shares = {one.task.tid: one.share for one in used(member)}
     for task in last.threads if last else ():
-        if task.tid not in known and (task.state == "R" or shares.get(task.tid, 0.0) > _LITTLE):
+        if task.tid not in known and (task.state == "R" or shares.get(task.tid, 0.0) > TICKS):
             yield task
 
 

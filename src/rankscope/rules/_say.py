@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case, Root
 from ..analysis.frame_tables import Kind
+from ..analysis.load import RUNS
 from ..analysis.scene import is_absent
 from ..analysis.standing import Standing
 from ..model.diagnosis import Certainty, Reason
@@ -80,7 +81,7 @@ def stands(standing: Standing) -> Reason:
 
 
 def _age(standing: Standing) -> str:
-    if standing.busy > 0.5:
+    if standing.busy > RUNS:
         return f"uses {standing.busy:.0%} of a CPU"
     if standing.ran:
         return "wakes from time to time but does not leave this place"

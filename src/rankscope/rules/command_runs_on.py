@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from ..analysis.awaited import is_python
 from ..analysis.case import Case, Member, Root
 from ..analysis.frame_tables import Kind as Wait
+from ..analysis.load import WORKS_BELOW
 from ..analysis.standing import Standing
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.stacks import PythonStacks
@@ -69,7 +70,7 @@ def _works(standing: Standing) -> bool:
     moved = 0
     if first and last and first.written_bytes >= 0 and last.written_bytes >= 0:
         moved = last.written_bytes + last.read_bytes - first.written_bytes - first.read_bytes
-    return standing.busy > 0.2 or moved > 0 or standing.state in ("R", "D", "T", "t", "Z")
+    return standing.busy > WORKS_BELOW or moved > 0 or standing.state in ("R", "D", "T", "t", "Z")
 
 
 def _command(process: Process) -> str:

@@ -30,6 +30,7 @@ from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.handled import in_words
 from ..analysis.identity import module_path_of
+from ..analysis.load import RUNS
 from ..analysis.loop_tasks import TaskView, awaited, last_awaited, loops
 from ..analysis.own_age import own_s
 from ..analysis.progress import advances, thread_at_work
@@ -97,7 +98,7 @@ def _sick_alone(case: Case, standing: Standing) -> bool:
     if not pointed_at(case, standing):
         return False
     return (
-        (standing.kind not in _PATIENT and standing.busy < 0.5)
+        (standing.kind not in _PATIENT and standing.busy < RUNS)
         or nobody_else(standing)
         or _loop_of_nothing(case, standing)
     )
@@ -197,7 +198,7 @@ def _doing(standing: Standing) -> str:
         Wait.LOCK: "waits for a lock", Wait.CHILD: "waits for a thread or process to end",
         Wait.STORE: "waits for a key in the job's store", Wait.FILE_LOCK: "waits for a file lock",
         Wait.IDLE: "waits in its event loop", Wait.LIBRARY: f"is in {standing.wait.op}, called",
-    }.get(standing.kind, "spins" if standing.busy > 0.5 else "stands")  # fmt: skip
+    }.get(standing.kind, "spins" if standing.busy > RUNS else "stands")  # fmt: skip
 
 
 def _resolves(standing: Standing) -> bool:
@@ -222,7 +223,7 @@ def _prompt(standing: Standing) -> str:
 
 
 def _against(case: Case, standing: Standing) -> Iterator[str]:
-    if standing.kind in (Wait.USER, Wait.LIBRARY) and standing.busy > 0.5:
+    if standing.kind in (Wait.USER, Wait.LIBRARY) and standing.busy > RUNS:
         yield f"it uses {standing.busy:.0%} of a CPU: it may be long work; look again with --sweeps 3 --interval 10"
     if standing.kind in _RESTS and not case.stuck(own_s(standing)) and (standing.ran or standing.still_s is not None):
         how = "sleeps a little, again and again" if standing.ran else f"has rested for {span(standing.still_s)} only"

@@ -24,7 +24,7 @@ from collections.abc import Iterator, Sequence
 
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
-from ..analysis.load import used_by_all
+from ..analysis.load import STIRS, used_by_all
 from ..analysis.progress import advances
 from ..analysis.standing import Standing
 from ..model.diagnosis import Certainty, CollectiveState, Finding, Kind, Reason
@@ -142,7 +142,7 @@ def _doubts(state: CollectiveState, busy: RankSet, *, few: bool) -> Iterator[str
 def _runs(case: Case, rank: int) -> bool:
     """Whether the rank's process uses the CPU, more than threads of libraries that only tick."""
     member = case.by_rank.get(rank)
-    return member is not None and used_by_all(member) > 0.05
+    return member is not None and used_by_all(member) > STIRS
 
 
 RULE = Rule(id="recorder-missed", cls="collective-missed-by-rank", check=check, page=__doc__ or "", order=60)

@@ -14,6 +14,7 @@ from ...model.process import ProcessRef, Role
 from ...model.ranks import RankSet
 from ..crowd import Crowd, Share, for_all
 from ..frame_tables import Kind
+from ..load import RUNS
 from ..scene import Scene
 from ..standing import Standing
 
@@ -77,7 +78,7 @@ def arrived(standing: Standing) -> bool:
     """Whether this process waits inside a collective (or in autograd, where gradient collectives run) and is not at work."""
     if standing.kind not in WAITING or standing.state in ("T", "t", "D", "Z", "X"):
         return False
-    return not (standing.kind is Kind.BACKWARD and standing.busy > 0.5)
+    return not (standing.kind is Kind.BACKWARD and standing.busy > RUNS)
 
 
 def what(standing: Standing) -> str:

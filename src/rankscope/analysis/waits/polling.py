@@ -12,6 +12,7 @@ from ...model.diagnosis import Wait
 from ...model.process import Role
 from ..crowd import Crowd, Share, for_all
 from ..frame_tables import Kind
+from ..load import RUNS
 from ..progress import advances
 from ..scene import Scene
 from ..standing import Standing
@@ -46,7 +47,7 @@ def find(scene: Scene) -> Iterator[Wait | Share]:
 
 def _asks(standing: Standing) -> bool:
     """Whether it runs now and then at one place of the job's code and gets no further."""
-    polls = bool(standing.ran) and standing.busy < 0.5 and standing.kind in _ASKS and standing.wait.user >= 0
+    polls = bool(standing.ran) and standing.busy < RUNS and standing.kind in _ASKS and standing.wait.user >= 0
     return polls and not advances(standing)
 
 
