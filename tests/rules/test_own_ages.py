@@ -158,3 +158,37 @@ def test_who_sleeps_may_wait_for_a_thread_that_works(
     found = told(getting_on(rank(0, sleeps, writes)), rank(1, REDUCES), rank(2, REDUCES), launcher="torchrun")
     own = of_rule(found, "rank-in-user-code")
     assert (found.state.value, own and own.certainty) == said
+
+
+def meet(ages: dict[int, float], groups: dict[int, str], odd: set[int]) -> Diagnosis:
+    """Ranks in collectives, the odd ones in another place of the program; each of its age, in a call of its group."""
+    bodies = []
+    for number, still_s in ages.items():
+        op, place = ("all_gather", "shard") if number in odd else ("all_reduce", "step")
+        stack = Stack([live.MAIN, Frame(place, "/job/train.py", 60), Frame(op, DIST, 2000)])
+        known = (Local(2, "group ranks", groups[number], "ranks"),) if number in groups else ()
+        bodies.append(live.Body(70 + number, stack, rank=number, still_s=still_s, locals=(known, known)))
+    return judge(live.job(*bodies, world=len(ages)))
+
+
+@pytest.mark.parametrize(("odd_s", "told"), [(40.0, True), (0.1, False)])
+def test_ranks_are_apart_once_all_of_them_stand(odd_s: float, told: bool) -> None:
+    """Some that do short calls of their own on the way are not lost."""
+    found = meet({0: odd_s, 1: odd_s, 2: 40.0, 3: 40.0, 4: 40.0, 5: 40.0}, {}, {0, 1})
+    apart = of_rule(found, "rank-elsewhere-in-loop")
+    assert (apart is not None and list(apart.ranks) == [0, 1]) is told
+
+
+@pytest.mark.parametrize(
+    ("groups", "told"),
+    [
+        (dict.fromkeys(range(6), "0: 0-5"), True),
+        ({n: "1: 0,1" if n < 2 else "2: 2-5" for n in range(6)}, False),  # two groups, rightly apart
+        (dict.fromkeys(range(2, 6), "0: 0-5"), True),  # of the odd ones nothing tells the group
+        (dict.fromkeys(range(2, 6), "2: 2-5"), False),
+    ],
+)
+def test_ranks_are_compared_within_their_group(groups: dict[int, str], told: bool) -> None:
+    found = meet(dict.fromkeys(range(6), 40.0), groups, {0, 1})
+    apart = of_rule(found, "rank-elsewhere-in-loop")
+    assert (apart is not None and list(apart.ranks) == [0, 1]) is told

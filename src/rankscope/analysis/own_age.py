@@ -53,6 +53,6 @@ def circle_s(case: Case, circle: Iterable[ProcessRef]) -> float | None:
     members = [case.standings[ref] for ref in inside if ref in case.standings]
     if not all(map(asks_again, members)):
         return youngest_s(members)
-    waiters = {wait.waiter for wait in case.graph.waits if wait.target in inside and wait.waiter not in inside}
+    waiters = {wait.waiter for ref in inside for wait in case.graph.to(ref)} - inside
     ages = (own_s(case.standings[ref]) for ref in waiters if ref in case.standings)
     return max((age for age in ages if age is not None), default=None) if waiters else youngest_s(members)

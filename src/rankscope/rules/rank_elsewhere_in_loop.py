@@ -5,8 +5,10 @@ Some ranks took another path through the program: a collective under `if rank ==
 skipped, an early `break`. Each side waits in its own collective for the other, which will never come.
 
 ## How it is recognised
-All ranks wait in collectives, but their call paths differ. The larger group is taken for the common path; the last common
-frame and the first line that differs are shown with both sides. With a flight recorder the sequence numbers decide instead.
+All ranks wait in collectives, none of them has moved for longer than `--stuck-after`, but their call paths differ. Where the
+calls tell their group, the ranks of each group are compared among themselves: those of another one are rightly elsewhere. The
+larger side is taken for the common path; the last common frame and the first line that differs are shown with both sides. With
+a flight recorder the sequence numbers decide instead.
 
 ## What to do
 Read the line where the paths part: the condition there differs between ranks. Make the decision on one rank and broadcast it,
@@ -22,7 +24,7 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case
 from ..analysis.divergence import part
-from ..analysis.sites import Site, by_site
+from ..analysis.sites import Site, by_part
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.process import Role
 from ..model.ranks import RankSet, ranks_phrase
@@ -31,12 +33,16 @@ from . import Rule
 
 
 def check(case: Case) -> Iterator[Finding]:
-    if case.collectives or not case.snapshot.live:
+    if case.collectives or case.comparison.moving or not case.snapshot.live:
         return  # recorders know exactly
-    sites = by_site(case)
+    for sites in by_part(case):
+        yield from _parted(case, sites)
+
+
+def _parted(case: Case, sites: list[Site]) -> Iterator[Finding]:
     if len(sites) < 2 or any(not site.waiting for site in sites):
         return
-    age = max((site.still_s for site in sites if site.still_s is not None), default=None)
+    age = min((site.still_s for site in sites if site.still_s is not None), default=None)
     if not case.stuck(age) if age is not None else _somebody_moves(case):
         return
     common, *others = sorted(sites, key=lambda site: (-len(site.ranks), site.ranks and min(site.ranks)))
