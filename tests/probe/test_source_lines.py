@@ -159,3 +159,10 @@ def test_links_never_lead_out_of_the_root(opener: object, tmp_path: pathlib.Path
             opener(handle, "etc/none")  # type: ignore[operator]
     finally:
         os.close(handle)
+
+
+def test_a_folder_is_listed_as_the_process_sees_it(process: ProcessRef, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "torch-2.11.0.dist-info").mkdir()
+    assert source_lines.names_in("/proc", process.pid, str(tmp_path)) == ["torch-2.11.0.dist-info"]
+    with pytest.raises(OSError, match="Not a directory"):
+        source_lines.names_in("/proc", process.pid, sys.executable)

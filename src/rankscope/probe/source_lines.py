@@ -176,6 +176,31 @@ def bytes_of(proc: str, pid: int, path: str, limit: int) -> tuple[bytes, float]:
         os.close(root)
 
 
+@contextlib.contextmanager
+def opened(proc: str, pid: int, path: str) -> Iterator[int]:
+    """A handle (O_PATH) of a file or folder as a process would see it, with the rights of its user for as long as it is held."""
+    root = os.open(f"{proc}/{pid}/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with _rights_of(proc, pid):
+            handle = open_below(root, path)
+            try:
+                yield handle
+            finally:
+                os.close(handle)
+    finally:
+        os.close(root)
+
+
+def names_in(proc: str, pid: int, folder: str) -> list[str]:
+    """What a folder holds, as a process would see it; raise OSError when there is none to read."""
+    with opened(proc, pid, folder) as handle:
+        readable = os.open(f"/proc/self/fd/{handle}", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        return os.listdir(readable)
+    finally:
+        os.close(readable)
+
+
 def _text(root: int, path: str) -> tuple[str, float]:
     """The text of a source file below a root, and when it was last changed."""
     data, changed = _content(root, path, SIZE_LIMIT)

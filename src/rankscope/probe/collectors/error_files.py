@@ -27,7 +27,7 @@ def collect(target: Target) -> ErrorFiles | None:
         return None
     target.shelf[attempt] = True
     size = environ.values.get("LOCAL_WORLD_SIZE", "")
-    count = min(int(size), _MOST) if size.isascii() and size.isdigit() else 1
+    count = min(int(size), _MOST) if size.isascii() and size.isdigit() and len(size) < 8 else 1
     found = [
         one for local in range(count) if (one := _file(target, attempt, local, os.path.basename(path))) is not None
     ]

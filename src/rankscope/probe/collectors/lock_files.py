@@ -1,7 +1,7 @@
 """Lock files that a thread polls (torch's FileBaton, soft locks): how old they are and who has them open.
 
-The path comes from the waiting frame; the file is opened below the process's own root. Of its content only a pid and a
-host name at its beginning are used, as soft locks write them.
+The path comes from the waiting frame; the file is opened below the process's own root with the rights of its user. Of its
+content only a pid and a host name at its beginning are used, as soft locks write them.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import time
 
 from ...model.evidence.lock_files import LockFile, LockFiles
 from ...model.evidence.stacks import PythonStacks
-from .. import procfs
+from .. import procfs, source_lines
 from ..collector import Collector, Target, Touch
-from ..source_lines import open_below
 
 _MAX_PROCESSES = 4096
+_MAX_FDS = 1024
 
 
 def collect(target: Target) -> LockFiles | None:
@@ -33,20 +33,15 @@ def collect(target: Target) -> LockFiles | None:
 def _look(target: Target, path: str) -> LockFile:
     if not path.startswith("/"):
         path = os.path.join(os.readlink(f"{target.path}/cwd"), path)
-    root = os.open(f"{target.path}/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        handle = open_below(root, path)
+        with source_lines.opened(target.proc, target.process.ref.pid, path) as handle:
+            about = os.fstat(handle)
+            owner = _owner(handle) if stat.S_ISREG(about.st_mode) else 0
+            name = _name(f"/proc/self/fd/{handle}")
     except OSError:
         return LockFile(path)
-    finally:
-        os.close(root)
-    try:
-        about = os.fstat(handle)
-        owner = _owner(handle) if stat.S_ISREG(about.st_mode) else 0
-    finally:
-        os.close(handle)
     age = round(max(0.0, time.time() - about.st_mtime), 1)
-    holders = _holders(target, about.st_dev, about.st_ino)
+    holders = _holders(target, name, about.st_dev, about.st_ino)
     if owner and os.path.exists(f"{target.proc}/{owner}/stat"):
         holders.append(owner)
     return LockFile(path, age, tuple(dict.fromkeys(holders)))
@@ -66,17 +61,38 @@ def _owner(handle: int) -> int:
     return int(lines[0]) if here and lines[0].strip().isdigit() else 0
 
 
-def _holders(target: Target, device: int, inode: int) -> list[int]:
-    """The processes of this host that have the file open, as far as we may look."""
-    found = []
-    for pid in procfs.pids(target.proc)[:_MAX_PROCESSES]:
-        folder = f"{target.proc}/{pid}/fd"
-        try:
-            if any(_same(f"{folder}/{fd}", device, inode) for fd in os.listdir(folder)):
-                found.append(pid)
-        except OSError:
-            continue  # not ours to see, or gone
-    return found
+def _holders(target: Target, name: str, device: int, inode: int) -> list[int]:
+    """The processes of this host that have the file open, as far as we may look.
+
+    Only what bears the name of the file is touched: any other may lie on a file system that does not answer.
+    """
+    links = _open_names(target).get(name, ())
+    return [pid for pid, link in links if _same(link, device, inode)]
+
+
+def _open_names(target: Target) -> dict[str, list[tuple[int, str]]]:
+    """The names of all open files of this host, and who has them open by which link; looked through once per run."""
+    if "names" not in target.shelf:
+        names: dict[str, list[tuple[int, str]]] = {}
+        for pid in procfs.pids(target.proc)[:_MAX_PROCESSES]:
+            folder = f"{target.proc}/{pid}/fd"
+            try:
+                for fd in os.listdir(folder)[:_MAX_FDS]:
+                    if name := _name(f"{folder}/{fd}"):
+                        names.setdefault(name, []).append((pid, f"{folder}/{fd}"))
+            except OSError:
+                continue  # not ours to see, or gone
+        target.shelf["names"] = names
+    return target.shelf["names"]  # type: ignore[no-any-return]
+
+
+def _name(link: str) -> str:
+    """The last part of the name of an open file, empty where it is none."""
+    try:
+        path = procfs.link(link)
+    except OSError:
+        return ""
+    return os.path.basename(path.partition(" (deleted)")[0]) if path.startswith("/") else ""
 
 
 def _same(link: str, device: int, inode: int) -> bool:

@@ -10,7 +10,7 @@ import re
 
 from ...model.evidence.versions import Versions
 from ...model.process import Role
-from .. import procfs
+from .. import procfs, source_lines
 from ..collector import Collector, Target, Touch
 
 _LIBRARY = re.compile(
@@ -43,7 +43,7 @@ def _metadata(target: Target, libraries: dict[str, str]) -> dict[str, str]:
     key = f"{os.stat(f'{target.path}/root').st_dev}:{site}"
     if key not in known:
         known[key] = {}
-        for name in os.listdir(f"{target.path}/root{site}"):
+        for name in source_lines.names_in(target.proc, target.process.ref.pid, site):
             found = _DIST.match(name)
             if found:
                 known[key][found.group(1).split("_cu")[0].replace("nvidia_", "")] = found.group(2)
