@@ -6,10 +6,11 @@ what it costs. Somebody who types this is in a hurry: in seconds a watchdog may 
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Callable
 
 from ..errors import RankscopeError
 from ..model.evidence.environ_now import EnvironNow
@@ -30,7 +31,7 @@ _HELPERS = (Role.DATALOADER_WORKER, Role.COMPILE_WORKER, Role.CHECKPOINT_WRITER,
 
 @dataclass(frozen=True)
 class Wish:
-    """What the user wants to see of a job; ``pid`` is shown whatever part it plays."""
+    """What the user wants to see of a job; ``pid`` is shown whatever part it plays, ``target`` is the word that named it."""
 
     ranks: RankSet | None = None
     children: bool = False
@@ -39,6 +40,7 @@ class Wish:
     source: bool = False
     raw: bool = False
     pid: int | None = None
+    target: str = ""
 
     @property
     def plain_dumps(self) -> bool:
@@ -52,17 +54,39 @@ def run(target: str | None, children: bool) -> int:
 
     chosen = _target.parse(target)
     plan = Plan(sweeps=1, interval_s=0.0, options=StackOptions(locals=False), only=KINDS)
-    wish = Wish(children=children, raw=True, pid=chosen.pid)
-    complete: bool | None = None
-    for snapshot in pipeline.gather(pipeline.Look(chosen.pid, plan)):
-        for text in show(snapshot, wish):
-            sys.stdout.write(f"{text}\n")
-        complete = complete is not False and snapshot.complete
-    if complete is None:
+    wish = Wish(children=children, raw=True, pid=chosen.pid, target=target or "")
+    looks = pipeline.gather(pipeline.Look(chosen.pid, plan))
+    return each(looks, lambda snapshot: show(snapshot, wish), lambda text: sys.stdout.write(f"{text}\n"), chosen)
+
+
+class Nobody(RankscopeError):
+    """A job has no process that the user wants to see."""
+
+
+def each(
+    looks: Iterable[Snapshot], show: Callable[[Snapshot], Iterator[str]], write: Callable[[str], object],
+    chosen: _target.Target,
+) -> int:  # fmt: skip
+    """Show each job that has somebody to show; the exit code. Raise what is true where there is none."""
+    shown, passed = 0, list[Nobody]()
+    for snapshot in looks:
+        try:
+            for text in show(snapshot):
+                write(text)
+            shown += 1
+        except Nobody as error:
+            passed.append(error)
+        if chosen.file is None and not snapshot.complete:
+            return _exit.INTERRUPTED
+    if not shown and passed:
+        raise passed[0]
+    if not shown:
         from .diagnose import no_job
 
         raise no_job(chosen)
-    return _exit.NOTHING_FOUND if complete else _exit.INTERRUPTED
+    for one in passed:
+        print(_exit.told(RankscopeError(one.what, one.because)), file=sys.stderr)
+    return _exit.NOTHING_FOUND
 
 
 def show(snapshot: Snapshot, wish: Wish) -> Iterator[str]:
@@ -75,7 +99,7 @@ def show(snapshot: Snapshot, wish: Wish) -> Iterator[str]:
     environs = {item.process: item.record for item in items if item.process and isinstance(item.record, EnvironNow)}
     processes = resolve(snapshot.processes, stacks, environs)
     chosen = wanted(processes, wish)
-    yield title(snapshot, processes, bool(chosen))
+    yield title(snapshot, processes, wish, bool(chosen))
     for process in in_order(chosen):
         read = stacks.get(process.ref)
         yield raw.render(raw.Shown(process, read, read.python if read else None, wish.locals))
@@ -86,13 +110,17 @@ def in_order(processes: Iterable[Process]) -> list[Process]:
     return sorted(processes, key=lambda one: (one.rank is None, one.rank or 0, one.ref.pid))
 
 
-def title(snapshot: Snapshot, processes: tuple[Process, ...], fits: bool) -> str:
-    """The first line of a job, or that nobody of it is to be shown."""
+def title(snapshot: Snapshot, processes: tuple[Process, ...], wish: Wish, fits: bool) -> str:
+    """The first line of a job; raise Nobody when nobody of it is to be shown."""
     name, there = snapshot.job.name, _who_there_is(snapshot, processes)
     if not fits:
         gap = next(iter(snapshot.gaps), None) if not processes else None
         because = f"{gap.what}: {gap.detail}" if gap else f"it has {there}"
-        raise RankscopeError(f"no process of {name or 'this job'} fits", because, "rankscope stacks --children")
+        everybody = ("--ranks", "0-3,7") if wish.children else ("--children",)
+        words = [*([wish.target] if wish.target else []), *everybody]
+        raise Nobody(
+            f"{name or 'the job'} has no process that matches", because, f"rankscope stacks {shlex.join(words)}"
+        )
     return clean(f"{name or 'job'} ({snapshot.job.launcher}), {there}") + "\n"
 
 

@@ -10,7 +10,9 @@ import click
 from .. import pipeline
 from ..analysis.case import Case, Member
 from ..analysis.merged import alike, stand_in
+from ..errors import RankscopeError
 from ..model.evidence.stacks import NativeStacks
+from ..model.gap import Gap, Why
 from ..model.process import Process
 from ..model.snapshot import Item, Snapshot
 from ..probe.discover import Found
@@ -20,6 +22,7 @@ from ..report.plain import clean
 
 # A dump of one process costs an engine up to a second; more representatives than this are no summary any more.
 MOST_PAUSED = 16
+_WHAT = "native-stacks"
 # An engine that is ended while it holds a process may leave it stopped, so it is given far more time than it needs.
 DEADLINE_S = 30.0
 
@@ -39,7 +42,14 @@ def with_native(case: Case, wanted: tuple[Process, ...], plan: Plan, look: pipel
     if len(found) > len(groups):
         click.echo(f"{len(found) - len(groups)} more groups stay without native frames: choose with --ranks", err=True)
     plan = replace(plan, engine="py-spy") if look.remote is not None else plan  # what travels with the agent
-    seen = pipeline.look_again(look, Found(case.snapshot.job, tuple(chosen)), _with_pause(plan, len(chosen)))
+    found_again = Found(case.snapshot.job, tuple(chosen))
+    try:
+        seen = pipeline.look_again(look, found_again, _with_pause(plan, len(chosen)))
+    except RankscopeError as error:  # what is in hand is shown all the same
+        gap = Gap(_WHAT, Why.GONE, "; ".join(filter(None, (error.what, error.because))))
+        return replace(case.snapshot, gaps=(*case.snapshot.gaps, gap))
+    except KeyboardInterrupt:
+        return replace(case.snapshot, complete=False)
     return _joined(case.snapshot, seen, groups)
 
 
@@ -71,11 +81,16 @@ def _joined(snapshot: Snapshot, native: Snapshot, groups: list[tuple[Member, ...
         Item(member.ref, _said_of(found[group[0].ref], group[0], member))
         for group in groups if group[0].ref in found for member in group
     )  # fmt: skip
+    refused = {gap.process for gap in native.gaps}
+    gone = tuple(
+        Gap(_WHAT, Why.GONE, "it ended before its native frames were taken", process=group[0].ref)
+        for group in groups if native.complete and group[0].ref not in found and group[0].ref not in refused
+    )  # fmt: skip
     last = snapshot.sweeps[-1]
     effort = replace(snapshot.effort, paused_ms_max=max(snapshot.effort.paused_ms_max, native.effort.paused_ms_max))
     return replace(
         snapshot, sweeps=(*snapshot.sweeps[:-1], replace(last, items=last.items + items)), effort=effort,
-        gaps=snapshot.gaps + native.gaps, complete=snapshot.complete and native.complete,
+        gaps=snapshot.gaps + native.gaps + gone, complete=snapshot.complete and native.complete,
     )  # fmt: skip
 
 

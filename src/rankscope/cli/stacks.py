@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from ..model.ranks import RankSet
 from ..model.snapshot import Snapshot
 from ..probe.engine import StackOptions
 from ..probe.sweep import Plan
-from . import _dumps, _exit, _options, _target
+from . import _dumps, _options, _target
 from ._dumps import Wish
 
 if TYPE_CHECKING:
@@ -58,11 +59,10 @@ def command(
 
     chosen = _target.parse(target)
     where = _options.where(chosen, reaching)
-    wish = Wish(ranks, children, native, show_locals, source, raw, chosen.pid)
+    wish = Wish(ranks, children, native, show_locals, source, raw, chosen.pid, target or "")
     options = StackOptions(locals=show_locals, strings=strings)
     only = _dumps.KINDS if wish.plain_dumps else _KINDS
     plan = Plan(sweeps=1, interval_s=0.0, options=options, engine=engine, only=only)
-    shown, complete = 0, True
     if chosen.file is not None:
         from . import _snapshots
 
@@ -70,15 +70,8 @@ def command(
     else:
         look = pipeline.Look(chosen.pid, plan, **where)
         looks = pipeline.gather(look)
-    for snapshot in looks:
-        for line in _shown(snapshot, wish, plan, look, color):
-            click.echo(line, color=True)
-        shown, complete = shown + 1, complete and (snapshot.complete or chosen.file is not None)
-    if not shown:
-        from .diagnose import no_job
-
-        raise no_job(chosen)
-    raise click.exceptions.Exit(_exit.NOTHING_FOUND if complete else _exit.INTERRUPTED)
+    show = functools.partial(_shown, wish=wish, plan=plan, look=look, color=color)
+    raise click.exceptions.Exit(_dumps.each(looks, show, functools.partial(click.echo, color=True), chosen))
 
 
 def _shown(snapshot: Snapshot, wish: Wish, plan: Plan, look: Look | None, color: str) -> Iterator[str]:
@@ -99,9 +92,11 @@ def _shown(snapshot: Snapshot, wish: Wish, plan: Plan, look: Look | None, color:
         snapshot = with_native(case, chosen, plan, look) if look is not None else snapshot
         case = pipeline.case_of(snapshot)
     members = [case.by_ref[process.ref] for process in chosen]
-    yield _dumps.title(snapshot, processes, bool(members))
+    yield _dumps.title(snapshot, processes, wish, bool(members))
     yield from _raw(case, members, wish, look) if wish.raw else _trees(case, members, wish, look, color)
     yield from _dumps.foot(snapshot)
+    if look is not None and wish.native and not snapshot.complete:
+        raise KeyboardInterrupt  # it came while native frames were taken; all that is in hand has been shown
 
 
 def _trees(case: Case, members: list[Member], wish: Wish, look: Look | None, color: str) -> Iterator[str]:
