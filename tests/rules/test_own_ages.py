@@ -10,6 +10,7 @@ from test_one_machine import DIST, LIB, LOCK, MAIN, STEP, Body, One, body, told
 
 from rankscope.model.diagnosis import Certainty, Diagnosis, Finding
 from rankscope.model.evidence.blocked import BlockedCall
+from rankscope.model.evidence.sockets import Socket, Sockets
 from rankscope.model.evidence.stacks import Frame, Local, PythonStacks, Stack
 from rankscope.model.evidence.threads import Threads
 from rankscope.model.process import Role
@@ -192,3 +193,45 @@ def test_ranks_are_compared_within_their_group(groups: dict[int, str], told: boo
     found = meet(dict.fromkeys(range(6), 40.0), groups, {0, 1})
     apart = of_rule(found, "rank-elsewhere-in-loop")
     assert (apart is not None and list(apart.ranks) == [0, 1]) is told
+
+
+RUNS = One((MAIN, Frame("Popen.wait", f"{LIB}/subprocess.py", 1264)), BlockedCall(0, "wait4"), wchan="do_wait")
+ABROAD = Sockets((Socket(7, "tcp", "10.0.0.1:40", "10.0.0.2:22", "established"),))
+
+
+def a_command(*more: object, uptime_s: float = 120.0, below_s: float = 0.0, host: str = "n1") -> Body:
+    """A program, of which no stack is read, that stands in a poll; the CPU that its descendants use between the looks."""
+    process, looks = body(90, One((), wchan="poll_schedule_timeout"), parent=70, more=more)
+    process = dataclasses.replace(
+        process, ref=dataclasses.replace(process.ref, host=host), comm="ssh", command=("ssh",)
+    )
+    return process, tuple(
+        tuple(dataclasses.replace(one, uptime_s=uptime_s + at, below_cpu_s=at * below_s) if isinstance(one, Threads) else one
+              for one in look if not isinstance(one, PythonStacks))
+        for at, look in enumerate(looks)
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("command", "certainty"),
+    [
+        pytest.param(a_command(Sockets(())), Certainty.LIKELY, id="stands"),
+        pytest.param(a_command(), Certainty.POSSIBLE, id="waits on something unseen"),
+        pytest.param(a_command(ABROAD), Certainty.POSSIBLE, id="asks another host"),
+        pytest.param(a_command(Sockets(()), uptime_s=3.0), Certainty.POSSIBLE, id="has just begun"),
+        pytest.param(a_command(Sockets(()), below_s=0.7), None, id="has others work"),
+        pytest.param(a_command(Sockets(()), host="n2"), None, id="is nobody's here"),
+    ],
+)
+def test_a_command_that_stands(command: Body, certainty: Certainty | None) -> None:
+    found = told(rank(0, RUNS), rank(1, REDUCES), command, launcher="torchrun")
+    stands = of_rule(found, "command-runs-on")
+    assert (stands and stands.certainty) == certainty
+    assert stands is None or bool(stands.against) is (certainty is Certainty.POSSIBLE)
+
+
+def test_a_connection_that_a_command_inherited_says_nothing() -> None:
+    found = told(rank(0, RUNS, more=(ABROAD,)), rank(1, REDUCES), a_command(ABROAD), launcher="torchrun")
+    stands = of_rule(found, "command-runs-on")
+    assert stands is not None
+    assert stands.certainty is Certainty.LIKELY

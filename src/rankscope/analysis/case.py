@@ -79,7 +79,8 @@ class Root:
     """Somebody others wait for and who waits for nobody: where the chain ends.
 
     ``waiters`` are the processes that reach it, ``ranks`` their ranks; ``age_s`` how long the longest of them, or the
-    root itself, has stood still, None where nothing tells.
+    root itself, has stood still, None where nothing tells: since when something is late. Whether the root itself has been
+    there for so long says its own age (``own_age``).
     """
 
     ref: ProcessRef

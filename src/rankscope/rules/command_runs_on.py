@@ -6,7 +6,9 @@ without a time limit. That program waits in turn: for input, for the network, fo
 
 ## How it is recognised
 A process of the job waits for the end of a child that is no Python program, which has not ended and has neither used the CPU nor
-moved data between the two looks. Below a build (a PyTorch extension, ninja) it is a compiler that stands.
+moved data between the two looks, nor has any program that it started. Below a build (a PyTorch extension, ninja) it is a
+compiler that stands. One that is connected to another host (`ssh`, `srun`, `kubectl`) may wait for work that goes on there, and
+one that began a moment ago may be one of many: of both it is only possible.
 
 ## What to do
 See what the command waits for: `cat /proc/PID/wchan`, `ls -l /proc/PID/fd`, `strace -p PID`. End it with `kill PID`; the job
@@ -23,13 +25,16 @@ from collections.abc import Iterator
 from ..analysis.awaited import is_python
 from ..analysis.case import Case, Member, Root
 from ..analysis.frame_tables import Kind as Wait
-from ..analysis.load import WORKS_BELOW
+from ..analysis.load import transferred, works_unseen
 from ..analysis.standing import Standing
+from ..analysis.threads import parent_of
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.evidence.sockets import Sockets
 from ..model.evidence.stacks import PythonStacks
 from ..model.evidence.threads import Threads
 from ..model.process import Process, Role
 from ..model.ranks import RankSet
+from ..model.words import span
 from . import Rule
 from ._say import certainty, name, old_roots, waited_for, who
 
@@ -37,18 +42,23 @@ from ._say import certainty, name, old_roots, waited_for, who
 def check(case: Case) -> Iterator[Finding]:
     for root, standing in old_roots(case):
         member = standing.member
-        parent = next((one for one in case if one.ref.pid == member.process.parent and one.ref in root.waiters), None)
-        if parent is None or not _foreign(member) or _works(standing):
+        if not _foreign(member) or _works(standing):
+            continue
+        parent = parent_of(case, member)
+        if parent is None or parent.ref not in root.waiters:
             continue
         rank = parent.rank
+        against = tuple(_against(case, standing, parent))
         yield Finding(
-            rule=RULE.id, cls=_class(case, root), kind=Kind.CAUSE, certainty=certainty(case, root, Certainty.LIKELY),
+            rule=RULE.id, cls=_class(case, root), kind=Kind.CAUSE,
+            certainty=certainty(case, root, Certainty.POSSIBLE if against else Certainty.LIKELY),
             title=f"{who(parent.process)} waits for the command {_command(member.process)} (pid {member.ref.pid})",
             ranks=RankSet([rank] if rank is not None else []), processes=(parent.process, member.process),
             because=(Reason(f"{name(case, parent.ref)} waits for the end of pid {member.ref.pid}", "kernel", parent.ref),
                      Reason(f"that process is in state {standing.state}, wait channel "
                             f"{standing.kernel.wchan if standing.kernel else '?'}, and has not moved", "kernel", member.ref),
                      *waited_for(root)),
+            against=against,
             next=(f"cat /proc/{member.ref.pid}/wchan; ls -l /proc/{member.ref.pid}/fd", f"kill {member.ref.pid}"),
         )  # fmt: skip
 
@@ -65,12 +75,31 @@ def _foreign(member: Member) -> bool:
 
 
 def _works(standing: Standing) -> bool:
-    """Whether the command computes or moves data."""
-    first, last = standing.member.first(Threads), standing.member.latest(Threads)
-    moved = 0
-    if first and last and first.written_bytes >= 0 and last.written_bytes >= 0:
-        moved = last.written_bytes + last.read_bytes - first.written_bytes - first.read_bytes
-    return standing.busy > WORKS_BELOW or moved > 0 or standing.state in ("R", "D", "T", "t", "Z")
+    """Whether the command, or what it started, computes or moves data."""
+    moves = transferred(standing.member) > 0
+    return moves or works_unseen(standing.member) or standing.state in ("R", "D", "T", "t", "Z")
+
+
+def _against(case: Case, standing: Standing, parent: Member) -> Iterator[str]:
+    kernel = standing.member.latest(Threads)
+    age = kernel.uptime_s if kernel is not None else None
+    if age is not None and not case.stuck(age):
+        yield f"the command began {span(age)} ago: it may be one of many"
+    if (peer := _elsewhere(standing, parent)) is not None:
+        yield f"it is connected to {peer or 'somebody'}: what it waits for may be at work there"
+
+
+def _elsewhere(standing: Standing, parent: Member) -> str | None:
+    """Who is at the other end of a connection that it has made itself to another host; empty where only its wait shows that
+    it has one."""
+    sockets, inherited = standing.member.latest(Sockets), parent.latest(Sockets)
+    if sockets is None:
+        return "" if standing.kind is Wait.SOCKET else None
+    known = {one.inode for one in inherited.sockets} if inherited else set()
+    made = (
+        one for one in sockets.sockets if one.kind == "tcp" and one.state == "established" and one.inode not in known
+    )
+    return next((one.peer for one in made if not one.peer_inode), None)
 
 
 def _command(process: Process) -> str:
