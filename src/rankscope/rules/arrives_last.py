@@ -26,6 +26,7 @@ from ..analysis.case import Case
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.recorder import Recorder
 from ..model.ranks import RankSet
+from ..model.ring import Ring
 from ..model.words import span
 from . import Rule
 from ._say import who
@@ -38,8 +39,8 @@ _WORTH_S = 0.05
 
 
 def check(case: Case) -> Iterator[Finding]:
-    calls = _calls(case)
-    if not case.snapshot.live or len(case.snapshot.hosts) != 1 or len(calls) < _ENOUGH:
+    calls = _calls(case) if case.snapshot.live and len(case.snapshot.hosts) == 1 else []
+    if len(calls) < _ENOUGH:
         return
     lasts = Counter(max(call, key=call.__getitem__) for call in calls)
     rank, count = lasts.most_common(1)[0]
@@ -71,11 +72,12 @@ def _calls(case: Case) -> list[dict[int, float]]:
     issued: dict[tuple[str, str, int], dict[int, float]] = {}
     kinds: dict[tuple[str, str, int], tuple[object, ...]] = {}
     for rank, ring in rings.items():
-        for entry in ring.entries:
-            if not entry.is_p2p and entry.created_ns:
-                key = (entry.group, entry.desc, entry.seq)
-                issued.setdefault(key, {})[rank] = entry.created_ns / 1e9
-                kinds[key] = (entry.group, entry.op, entry.output_sizes)
+        columns = Ring.of(ring.entries)
+        for call, seq, created_ns in zip(columns.calls, columns.seqs, columns.created):
+            if not call.is_p2p and created_ns:
+                key = (call.group, call.desc, seq)
+                issued.setdefault(key, {})[rank] = created_ns / 1e9
+                kinds[key] = (call.group, call.op, call.output_sizes)
     whole = {key: call for key, call in issued.items() if len(call) == len(rings)}
     often = Counter(kinds[key] for key in whole)
     again = [call for key, call in whole.items() if often[kinds[key]] > 1]
