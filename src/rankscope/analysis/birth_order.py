@@ -17,6 +17,7 @@ from ..model.evidence.threads import Threads
 from ..model.process import Role
 from .awaited import hidden, is_python
 from .case import Case, Member
+from .remembered import remembered
 
 _GUESSED = (
     "nothing that may be read here numbers the ranks: they are counted in the order in which their parent started them"
@@ -41,6 +42,7 @@ def numbered(members: tuple[Member, ...]) -> tuple[Member, ...]:
     return tuple(_with_rank(member, ranks.get(member.ref), len(ranks)) for member in members)
 
 
+@remembered
 def by_birth(case: Case) -> bool:
     """Whether the ranks of a case have their numbers from their births alone."""
     given = {process.ref for process in case.snapshot.processes if process.rank is not None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from ..model.diagnosis import Certainty, Diagnosis, Finding, Kind, State, Verdict
 from ..model.evidence.events import Event
@@ -117,18 +117,30 @@ def _would_decide(case: Case) -> Iterator[str]:
 
 def _fold(findings: list[Finding], explainable: set[str]) -> list[Finding]:
     """A cause that only says who is missing becomes a symptom of the one that says why."""
-    out: list[Finding] = []
-    for finding in findings:
-        others = [one for one in findings if one is not finding and one.kind is Kind.CAUSE and one.cls != finding.cls]
-        explained = finding.kind is Kind.CAUSE and (
-            (finding.cls in explainable and any(_explains(one, finding, explainable) for one in others))
-            or any(_is_why(one, finding) for one in others)
-        )
-        out.append(dataclasses.replace(finding, kind=Kind.SYMPTOM) if explained else finding)
-    return out
+    reasons: dict[str, list[tuple[Finding, RankSet]]] = {}
+    for one in findings:
+        if one.kind is Kind.CAUSE:
+            reasons.setdefault(one.cls, []).append((one, _concerned(one)))
+    explained = (one.kind is Kind.CAUSE and _explained(one, reasons, explainable) for one in findings)
+    return [dataclasses.replace(one, kind=Kind.SYMPTOM) if folds else one for one, folds in zip(findings, explained)]
 
 
-def _explains(reason: Finding, finding: Finding, explainable: set[str]) -> bool:
+def _explained(finding: Finding, reasons: Mapping[str, list[tuple[Finding, RankSet]]], explainable: set[str]) -> bool:
+    """Whether some cause of another class is behind this one."""
+    others = [one for cls, found in reasons.items() if cls != finding.cls for one in found]
+    told = finding.cls in explainable and any(_explains(*one, finding, explainable) for one in others)
+    return told or any(_is_why(one, finding) for one, _ in others)
+
+
+def _concerned(cause: Finding) -> RankSet:
+    """The ranks that a cause accuses or names."""
+    ranks = cause.ranks | RankSet(process.rank for process in cause.processes if process.rank is not None)
+    if cause.cls == "driver-not-ready":  # it accuses no rank, but those who tell of it cannot go on
+        ranks |= RankSet(rank for one in cause.because for rank in who(one.evidence).ranks)
+    return ranks
+
+
+def _explains(reason: Finding, concerned: RankSet, finding: Finding, explainable: set[str]) -> bool:
     """Whether one cause tells why the ranks of another are where they are, and is not weaker by more than a word."""
     if reason.cls == "not-a-hang-slow" and finding.certainty is not Certainty.POSSIBLE:
         return False  # that something moves does not tell why ranks stand in different calls
@@ -139,10 +151,7 @@ def _explains(reason: Finding, finding: Finding, explainable: set[str]) -> bool:
     if _breaks_its_peers(reason) and finding.cls == "dead-rank":
         assert reason.collective is not None
         return not set(finding.ranks) - set(reason.collective.ranks)
-    concerned = {process.rank for process in reason.processes if process.rank is not None} | set(reason.ranks)
-    if reason.cls == "driver-not-ready":  # it accuses no rank, but those who tell of it cannot go on
-        concerned |= {rank for one in reason.because for rank in who(one.evidence).ranks}
-    return not finding.ranks or bool(concerned & set(finding.ranks))
+    return not finding.ranks or bool(concerned & finding.ranks)
 
 
 # By what they are, the second is the reason of the first: who was killed because memory ran out is dead for that, a helper
@@ -176,13 +185,10 @@ def _is_why(reason: Finding, finding: Finding) -> bool:
         return False
     if (finding.cls, reason.cls) in _WHY:
         return reason.certainty is not Certainty.POSSIBLE or finding.cls == "child-dead"
+    if finding.cls != "dead-rank" or reason.cls not in _DEVICES or reason.certainty is Certainty.POSSIBLE:
+        return False
     said = " ".join((finding.title, *(str(one.text) for one in finding.because[:1])))
-    return (
-        finding.cls == "dead-rank"
-        and reason.cls in _DEVICES
-        and reason.certainty is not Certainty.POSSIBLE
-        and bool(_OF_A_DEVICE.search(said) and not _MEMORY.search(said))
-    )
+    return bool(_OF_A_DEVICE.search(said) and not _MEMORY.search(said))
 
 
 def _breaks_its_peers(finding: Finding) -> bool:
