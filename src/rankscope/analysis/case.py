@@ -177,6 +177,19 @@ class Case:
         ranks = sorted(self.with_role(Role.RANK), key=lambda member: not member.dead)
         return {member.rank: member for member in ranks if member.rank is not None}
 
+    @functools.cached_property
+    def by_pid(self) -> Mapping[tuple[str, int], Member]:
+        """Members by host and pid, of which hosts and pods count alike."""
+        return {(member.ref.host, member.ref.pid): member for member in self.members}
+
+    def children_of(self, ref: ProcessRef) -> tuple[Member, ...]:
+        """The members that a process started."""
+        return self._children.get((ref.host, ref.pid), ())
+
+    @functools.cached_property
+    def _children(self) -> Mapping[tuple[str, int], tuple[Member, ...]]:
+        return _grouped(((member.ref.host, member.process.parent), member) for member in self.members)
+
     def of_rank(self, rank: int) -> tuple[Process, ...]:
         """The process of a rank, as findings name it; empty when the rank has none."""
         member = self.by_rank.get(rank)

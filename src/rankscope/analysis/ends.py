@@ -10,6 +10,7 @@ from ..model.evidence.sockets import Socket, Sockets, inode_of
 from ..model.process import ProcessRef
 from .callers import call_of
 from .case import Member
+from .remembered import remembered
 from .scene import Scene
 from .standing import Standing
 
@@ -27,6 +28,7 @@ class Ends:
         return self.sockets.get((host, target.peer_inode), ()) or self.pairs.get((target.peer, target.local), ())
 
 
+@remembered
 def ends(scene: Scene) -> Ends:
     """The ends that the members of a scene have open."""
     return Ends(_pipes(scene), _sockets(scene), _by_addresses(scene))
@@ -106,16 +108,19 @@ def holds(member: Member, pipe: str, end: str) -> bool:
 
 def eldest(scene: Scene, holders: Sequence[ProcessRef]) -> list[ProcessRef]:
     """Without those that inherited the socket from another holder: a pool's workers have copies of all their parent's."""
-    pids = {ref.pid for ref in holders}
-    return [ref for ref in holders if scene.members[ref].process.parent not in pids]
+    return [ref for ref in holders if parent(scene, ref) not in holders]
 
 
-def ancestors(scene: Scene, ref: ProcessRef) -> set[int]:
-    """The pids of a process's parent, its parent, and so on, inside the job."""
-    by_pid = {(one.host, one.pid): one for one in scene.members}
-    found: set[int] = set()
+def parent(scene: Scene, ref: ProcessRef) -> ProcessRef | None:
+    """The process that started this one, where it is of the job."""
+    return scene.by_pid.get((ref.host, scene.members[ref].process.parent))
+
+
+def ancestors(scene: Scene, ref: ProcessRef) -> set[ProcessRef]:
+    """A process's parent, its parent, and so on, inside the job."""
+    found: set[ProcessRef] = set()
     at: ProcessRef | None = ref
-    while at is not None and at.pid not in found:
-        found.add(at.pid)
-        at = by_pid.get((at.host, scene.members[at].process.parent))
-    return found - {ref.pid}
+    while at is not None and at not in found:
+        found.add(at)
+        at = parent(scene, at)
+    return found - {ref}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..model.process import ProcessRef, Role
@@ -42,9 +43,17 @@ class Scene:
         """The process of a rank, or its stand-in."""
         return self.ranks.get(rank, absent(rank))
 
-    def children_of(self, pid: int, host: str) -> list[Standing]:
-        return [
-            standing
-            for standing in self.standings.values()
-            if standing.member.process.parent == pid and standing.member.ref.host == host
-        ]
+    def children_of(self, pid: int, host: str) -> Sequence[Standing]:
+        return self._children.get((host, pid), ())
+
+    @functools.cached_property
+    def by_pid(self) -> Mapping[tuple[str, int], ProcessRef]:
+        """Members by host and pid: hosts, and pods of one host, number alike."""
+        return {(ref.host, ref.pid): ref for ref in self.members}
+
+    @functools.cached_property
+    def _children(self) -> Mapping[tuple[str, int], list[Standing]]:
+        found: dict[tuple[str, int], list[Standing]] = {}
+        for one in self.standings.values():
+            found.setdefault((one.member.ref.host, one.member.process.parent), []).append(one)
+        return found

@@ -37,11 +37,11 @@ _PINS = "torch/utils/data/_utils/pin_memory.py"
 
 def check(case: Case) -> Iterator[Finding]:
     for root, standing in old_roots(case) if case.snapshot.live else ():
-        asked = root.waiters or pointed_at(case, standing)
-        workers = _workers(case, standing)
-        if standing.kind is not Wait.DATA or standing.member.role is Role.DATALOADER_WORKER or not (asked and workers):
+        if standing.kind is not Wait.DATA or standing.member.role is Role.DATALOADER_WORKER:
             continue
-        if advances(standing) or any(one.member.dead or not idle_worker(one) for one in workers):
+        asked = root.waiters or pointed_at(case, standing)
+        workers = _workers(case, standing) if asked else []
+        if not workers or advances(standing) or any(one.member.dead or not idle_worker(one) for one in workers):
             continue
         process, pinning = standing.member.process, _pinning(standing)
         what = (
@@ -61,9 +61,8 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _workers(case: Case, standing: Standing) -> list[Standing]:
-    me = standing.member.ref
-    return [one for one in case.standings.values() if one.member.role is Role.DATALOADER_WORKER
-            and one.member.process.parent == me.pid and one.member.ref.host == me.host]  # fmt: skip
+    children = case.children_of(standing.member.ref)
+    return [case.standings[one.ref] for one in children if one.role is Role.DATALOADER_WORKER]
 
 
 def _pinning(standing: Standing) -> ThreadView | None:

@@ -35,12 +35,11 @@ from ._say import ranks_of, stands, who
 
 
 def check(case: Case) -> Iterator[Finding]:
-    pids = {(ref.host, ref.pid) for ref in case.by_ref}
     for standing in case.standings.values():
         member = standing.member
         blocked = member.latest(Blocked)
         for lock in blocked.locks if blocked and not member.gone else ():
-            outside = [pid for pid in lock.holders if (member.ref.host, pid) not in pids]
+            outside = [pid for pid in lock.holders if (member.ref.host, pid) not in case.by_pid]
             if lock.asked or not outside or not case.stuck(standing.still_s):
                 continue
             holder = f"pid {outside[0]}" + (f" ({lock.holder_name})" if lock.holder_name else "")
@@ -85,7 +84,8 @@ def _closed(case: Case) -> Iterator[Finding]:
         blocked = standing.member.latest(Blocked)
         for lock in blocked.locks if blocked and not standing.member.gone and case.stuck(standing.still_s) else ():
             for pid in lock.holders if not lock.asked else ():
-                holder = next((one for one in case.standings.values() if one.member.ref.pid == pid), None)
+                member = case.by_pid.get((standing.member.ref.host, pid))
+                holder = case.standings.get(member.ref) if member is not None else None
                 if holder is None or holder.thread is not None or holder.member.gone or holder.member.ref in told:
                     continue
                 told.add(holder.member.ref)

@@ -40,7 +40,7 @@ def find(scene: Scene) -> Iterator[Wait]:
             for other in others:
                 if _serves(scene, other) or _both_mind(scene, standing, other):
                     continue
-                if servant and other.pid in ancestors(scene, ref):
+                if servant and other in ancestors(scene, ref):
                     continue  # a child that reads from its parent waits for work, not for a result
                 if (
                     other != ref

@@ -19,7 +19,6 @@ POLLS = (Kind.FILE_LOCK, Kind.FILE_BATON)
 
 
 def find(scene: Scene) -> Iterator[Wait]:
-    by_pid = {(ref.host, ref.pid): ref for ref in scene.members}
     for standing in scene.standings.values():
         yield from _by_name(scene, standing)
         blocked = standing.member.latest(Blocked)
@@ -27,7 +26,7 @@ def find(scene: Scene) -> Iterator[Wait]:
             if lock.asked and not _polls(standing):
                 continue
             for pid in lock.holders:
-                holder = by_pid.get((standing.member.ref.host, pid), ProcessRef(standing.member.ref.host, pid))
+                holder = scene.by_pid.get((standing.member.ref.host, pid), ProcessRef(standing.member.ref.host, pid))
                 if holder != standing.member.ref and (holder in scene.members or not lock.asked):
                     yield Wait(standing.member.ref, holder, f"the {lock.kind} lock on {lock.path}", standing.still_s)
 
@@ -38,8 +37,8 @@ def _by_name(scene: Scene, standing: Standing) -> Iterator[Wait]:
     found = standing.member.latest(LockFiles) if standing.kind in POLLS else None
     for file in found.files if found else ():
         for pid in file.holders:
-            holder = next((one for ref, one in scene.standings.items()
-                           if (ref.host, ref.pid) == (standing.member.ref.host, pid)), None)  # fmt: skip
+            ref = scene.by_pid.get((standing.member.ref.host, pid))
+            holder = scene.standings.get(ref) if ref is not None else None
             if holder is not None and holder is not standing and not _asks_for(holder, file.path):
                 yield Wait(standing.member.ref, holder.member.ref, f"the lock file {file.path}", standing.still_s)
 

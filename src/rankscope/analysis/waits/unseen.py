@@ -91,7 +91,7 @@ def _awaited(
     for other in holders:
         role = scene.members[other].role
         # Who reads from its parent waits for work; and a launcher minds its ranks.
-        if role is Role.HELPER or other.pid in above or other == ref or (role is Role.LAUNCHER and not wait.writes):
+        if role is Role.HELPER or other in above or other == ref or (role is Role.LAUNCHER and not wait.writes):
             continue
         if not idle_worker(scene.standings[other]):
             yield other
@@ -114,7 +114,7 @@ def _aside(scene: Scene, other: ProcessRef, target: Socket) -> bool:
 def _outside(scene: Scene, standing: Standing, fd: int) -> Iterator[ProcessRef]:
     """Processes beside the job at the other end; a child that was started meanwhile is none."""
     found = standing.member.latest(Outsiders)
-    ours = {(ref.host, ref.pid) for ref in scene.members}
+    ours = scene.by_pid
     host = standing.member.ref.host
     yield from (ProcessRef(host, one.pid) for one in (found.found if found else ())
-                if one.fd == fd and not {(host, one.pid), (host, one.parent)} & ours)  # fmt: skip
+                if one.fd == fd and (host, one.pid) not in ours and (host, one.parent) not in ours)  # fmt: skip
