@@ -147,8 +147,9 @@ def absentees(case: Case, state: CollectiveState) -> RankSet:
 
     Recorders of gloo hold no messages: a rank that stands in a receive looks idle there.
     """
-    waiters = {wait.waiter for wait in case.graph.waits if wait.target is not None}
-    held = RankSet(rank for rank in state.culprits if (member := case.by_rank.get(rank)) and member.ref in waiters)
+    waits = case.graph.by_waiter
+    held = RankSet(rank for rank in state.culprits if (member := case.by_rank.get(rank))
+                   and any(wait.target is not None for wait in waits.get(member.ref, ())))  # fmt: skip
     return state.culprits - held
 
 

@@ -119,7 +119,7 @@ def _joiner(case: Case, member: Member, pipe: str) -> Member | None:
 
 
 def _reaches(case: Case, start: ProcessRef, goal: ProcessRef) -> bool:
-    return any(wait.waiter == start and wait.target == goal for wait in case.graph.waits)
+    return any(wait.waiter == start for wait in case.graph.to(goal))
 
 
 RULE = Rule(id="feeder-blocked", cls="queue-pipe-full", check=check, page=__doc__ or "", order=17)

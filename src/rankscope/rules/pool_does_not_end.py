@@ -22,12 +22,14 @@ https://docs.python.org/3/library/multiprocessing.html#multiprocessing.pool.Pool
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from ..analysis.case import Case
 from ..analysis.pools import ends_pool
+from ..analysis.remembered import remembered
 from ..analysis.standing import Standing
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.process import ProcessRef
 from ..model.words import span
 from . import Rule
 from ._say import at, old_roots, ranks_of, stands, waited_for, who
@@ -52,10 +54,17 @@ def _owners(case: Case, worker: Standing) -> Iterator[Standing]:
     """Who ends a pool and has long waited for the end of this worker, which sleeps and could end."""
     if worker.state != "S" or worker.ran is not False or not case.stuck(worker.still_s):
         return
-    waiters = (wait.waiter for wait in case.graph.waits if wait.target == worker.member.ref)
-    for owner in filter(None, map(case.standings.get, waiters)):
-        if ends_pool(owner) and owner.ran is False and case.stuck(owner.still_s):
-            yield owner
+    ending = _ending(case)
+    for wait in case.graph.to(worker.member.ref) if ending else ():
+        if wait.waiter in ending:
+            yield ending[wait.waiter]
+
+
+@remembered
+def _ending(case: Case) -> Mapping[ProcessRef, Standing]:
+    """Everybody who has long stood still in the end of a pool."""
+    still = ((ref, one) for ref, one in case.standings.items() if one.ran is False and case.stuck(one.still_s))
+    return {ref: one for ref, one in still if ends_pool(one)}
 
 
 RULE = Rule(id="pool-does-not-end", cls="rank-stuck-in-user-code", check=check, page=__doc__ or "", order=28)

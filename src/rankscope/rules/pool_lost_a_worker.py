@@ -50,8 +50,7 @@ def check(case: Case) -> Iterator[Finding]:
     for root, standing in old_roots(case):
         if standing.kind not in _AWAITS_RESULT or standing.member.role is Role.DATALOADER_WORKER:
             continue
-        children = [m for m in case if m.process.parent == root.ref.pid and m.ref.host == root.ref.host
-                    and m.role not in (Role.HELPER, Role.RANK)]  # fmt: skip
+        children = [one for one in case.children_of(root.ref) if one.role not in (Role.HELPER, Role.RANK)]
         lost = _lost(standing, children)
         if lost is not None:
             yield _finding(case, root, standing, *lost)
@@ -100,7 +99,7 @@ def _managed(case: Case) -> Iterator[Finding]:
         if lost is None and root is not None and _all_wait(case, member, root):
             yield _kept_by_nobody(case, member, root, f"{served.name} has waited for a client's lock for {span(still)}")
         elif lost is not None:
-            asks = (case.by_ref[wait.waiter].process for wait in case.graph.waits if wait.target == member.ref)
+            asks = (case.by_ref[wait.waiter].process for wait in case.graph.to(member.ref))
             yield Finding(
                 rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=Certainty.LIKELY,
                 title=f"{who(member.process)} manages a lock that its dead sibling pid {lost.ref.pid} seems to hold",

@@ -88,9 +88,8 @@ def _channel(standing: Standing) -> str:
 def _edges(case: Case, root: Root) -> Iterator[Reason]:
     """The last steps of the chain, those that wait for the same in one sentence."""
     last: dict[str, list[ProcessRef]] = {}
-    for wait in case.graph.waits:
-        if wait.target == root.ref:
-            last.setdefault(wait.why, []).append(wait.waiter)
+    for wait in case.graph.to(root.ref):
+        last.setdefault(wait.why, []).append(wait.waiter)
     for why, waiters in list(last.items())[:3]:
         many = f" and {len(waiters) - 1} more wait" if len(waiters) > 1 else " waits"
         yield Reason(f"{name(case, waiters[0])}{many} for {why}", "wait-for graph", waiters[0])
@@ -101,8 +100,7 @@ def _beside(case: Case) -> Iterator[Finding]:
     for root in case.graph.roots:
         if root.ref in case.standings or not case.stuck(root.age_s):
             continue
-        asking = [case.standings[wait.waiter] for wait in case.graph.waits
-                  if wait.target == root.ref and wait.waiter in case.standings]  # fmt: skip
+        asking = [case.standings[wait.waiter] for wait in case.graph.to(root.ref) if wait.waiter in case.standings]
         if len(asking) == 1 and len(root.waiters) > 1 and asking[0].thread is None and hidden(asking[0].member):
             yield _of_outsider(case, root, asking[0])
 

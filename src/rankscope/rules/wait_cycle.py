@@ -21,6 +21,7 @@ No choice of order that depends on the rank; non-blocking sends; time-outs.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from ..analysis.awaited import unsure, writes
@@ -38,6 +39,7 @@ from ._say import name
 
 _LOCKS = {Wait.FILE_LOCK, Wait.FILE_BATON, Wait.LOCK}
 _WRITE = ("write", "writev", "pwrite64")
+_MOST_STEPS = 64  # of a circle of a thousand ranks nobody reads each
 _TALK = {Wait.P2P, Wait.SOCKET, Wait.PIPE}
 
 
@@ -52,7 +54,7 @@ def check(case: Case) -> Iterator[Finding]:
             title=f"{len(cycle)} processes wait for each other in a circle: " + ", ".join(name(case, ref) for ref in cycle[:4]),
             ranks=_ranks(case, cycle),
             processes=tuple(case.by_ref[ref].process for ref in cycle if ref in case.by_ref),
-            because=(*_steps(case, cycle), Reason(f"nobody in the circle has moved for {span(age)}", "kernel")),
+            because=(*itertools.islice(_steps(case, cycle), _MOST_STEPS), Reason(f"nobody in the circle has moved for {span(age)}", "kernel")),
             next=("rankscope stacks --source",),
         )  # fmt: skip
 
