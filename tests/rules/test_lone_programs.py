@@ -24,7 +24,7 @@ PAUSES = Stack([Frame("main", "/job/run.py", 9)])
 
 def lone(stack: Stack, *more: object, threads: int = 1, took_s: float = 1.0, busy: bool = False, naps: bool = False,
          holds: bool = True, timed: bool = False, locals: tuple[str, ...] = ("3", "3"), name: str = "n",
-         other: str = "read") -> Snapshot:  # fmt: skip
+         other: str = "read", library: str = "") -> Snapshot:  # fmt: skip
     """Two looks at one process, whose main thread stands in this stack; its other threads wait in the system call ``other``."""
 
     def look(place: int) -> tuple[Item, ...]:
@@ -33,7 +33,8 @@ def lone(stack: Stack, *more: object, threads: int = 1, took_s: float = 1.0, bus
                             still_s=0.0 if busy or naps else 99.0, wchan="hrtimer_nanosleep" if naps else "futex")  # fmt: skip
         main = PythonThread(70, stack, "MainThread", holds_gil=busy and holds, locals=(Local(0, name, locals[place]),))
         others = tuple(PythonThread(71 + n, Stack([Frame("run", "/job/run.py", 30)])) for n in range(threads - 1))
-        calls = (BlockedCall(70, "clock_nanosleep" if naps else "futex", address=0 if naps else 0x100, timed=timed or naps),
+        calls = (BlockedCall(70, "clock_nanosleep" if naps else "futex", address=0 if naps else 0x100, timed=timed or naps,
+                             library=library),
                  *(BlockedCall(one.tid or 0, other, address=0x200) for one in others))  # fmt: skip
         tasks = (task, *(KernelThread(one.tid or 0, "python", "S", still_s=99.0) for one in others))
         kernel = Threads(tasks, uptime_s=9.0 + place * took_s)
@@ -70,6 +71,25 @@ def test_threads_that_all_wait_for_each_other_are_named(stack: Stack, threads: i
 def test_a_lone_thread_that_waits_for_a_signal_is_not_sick() -> None:
     """Programs whose work is done in signal handlers stand in an event for as long as nothing is to do."""
     assert causes(lone(NOTIFIED)) == []
+
+
+@pytest.mark.parametrize(("library", "other", "sick"), [
+    ("python3.11", "accept4", True), ("serving.so", "accept4", False), ("serving.so", "futex", True),
+])  # fmt: skip
+def test_a_server_that_is_a_library_of_its_own_may_stand_while_nothing_is_to_do(
+    library: str, other: str, sick: bool
+) -> None:
+    """One of its threads waits for a connection. A lock of Python, and threads that only wait for each other, are no server."""
+    snapshot = lone(PAUSES, threads=2, other=other, library=library)
+    seen = dataclasses.replace(snapshot, sweeps=tuple(map(_without_its_second_stack, snapshot.sweeps)))
+    assert bool(causes(seen)) is sick
+
+
+def _without_its_second_stack(sweep: Sweep) -> Sweep:
+    """The same look, where the other thread has no frame of Python."""
+    records = [dataclasses.replace(item.record, threads=item.record.threads[:1]) if isinstance(item.record, PythonStacks)
+               else item.record for item in sweep.items]  # fmt: skip
+    return dataclasses.replace(sweep, items=tuple(Item(REF, record) for record in records))
 
 
 @pytest.mark.parametrize("how", [{"threads": 2}, {"timed": True}])

@@ -67,6 +67,8 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         text, certainty = how
         root = roots.get(member.ref)
+        if certainty is Certainty.POSSIBLE and not (root and root.waiters) and not nobody_acts(member):
+            continue  # a server without work, for which nobody waits
         yield Finding(
             rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty, title=f"{who(member.process)}: {text}",
             ranks=RankSet([member.rank] if member.rank is not None else []), processes=(member.process,),

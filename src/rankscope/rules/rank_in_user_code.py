@@ -97,11 +97,13 @@ def _sick_alone(case: Case, standing: Standing) -> bool:
         return True
     if not pointed_at(case, standing):
         return False
-    return (
-        (standing.kind not in _PATIENT and standing.busy < RUNS)
-        or nobody_else(standing)
-        or _loop_of_nothing(case, standing)
-    )
+    patient = standing.kind in _PATIENT or _in_library(standing)
+    return (not patient and standing.busy < RUNS) or nobody_else(standing) or _loop_of_nothing(case, standing)
+
+
+def _in_library(standing: Standing) -> bool:
+    """Whether it sleeps in a call into compiled code that is not Python's own: so does a server while nothing is to do."""
+    return any(view.python is standing.thread and view.of_python is False for view in views(standing.member))
 
 
 def _loop_of_nothing(case: Case, standing: Standing) -> bool:
