@@ -10,6 +10,7 @@ from test_one_machine import DIST, LIB, LOCK, MAIN, STEP, Body, One, body, told
 
 from rankscope.model.diagnosis import Certainty, Diagnosis, Finding
 from rankscope.model.evidence.blocked import BlockedCall
+from rankscope.model.evidence.files import OpenFile, OpenFiles
 from rankscope.model.evidence.sockets import Socket, Sockets
 from rankscope.model.evidence.stacks import Frame, Local, PythonStacks, Stack
 from rankscope.model.evidence.threads import Threads
@@ -119,6 +120,15 @@ def test_a_circle_is_as_old_as_its_youngest_member(still_s: float, told: bool) -
 def test_a_message_from_anybody_may_be_under_way() -> None:
     found = messages(("send", {"dst": 1}, 2.0), ("recv", {"src": None}, 40.0))
     assert [(wait.waiter.pid, wait.target and wait.target.pid) for wait in found.waits] == [(71, 70)]
+
+
+def test_what_goes_through_a_pipe_closes_no_circle() -> None:
+    """A parent has read for long from the pipe into which its child has begun to write."""
+    ends = [OpenFiles((OpenFile(3, "pipe:[5]", mode),)) for mode in "rw"]
+    reads = One((MAIN, STEP), BlockedCall(0, "read", (3,)), wchan="pipe_read", still_s=40.0)
+    writes = One((MAIN, STEP), BlockedCall(0, "write", (3,)), wchan="pipe_write", still_s=0.1, turns=4)
+    found = told(rank(0, reads, more=(ends[0],)), body(90, writes, parent=70, more=(ends[1],)), launcher="torchrun")
+    assert (found.findings, found.state.value) == ((), "moving")
 
 
 SLEEPS = (MAIN, Frame("upload", "/job/train.py", 30))
