@@ -46,6 +46,7 @@ def shown(step: str, to: Address, *processes: Process) -> str:
         ("sudo -E rankscope diagnose    # as root", SLURM, "rankscope diagnose slurm:7 --sudo   # as root"),
         ("sudo -E rankscope diagnose    # as root", BESIDE, "sudo -E rankscope diagnose   # as root"),
         ("rankscope stacks --ranks A,B --locals   # src, dst", BESIDE, "rankscope stacks --ranks 5 --locals   # src, dst"),
+        ("rankscope doctor", Address("ssh:node1", "--sudo --follow-hosts"), "rankscope doctor ssh:node1 --sudo"),
         ("kill -CONT 39", BESIDE, "kill -CONT 39"),
         ("kill -CONT 39", SSH, "ssh node2 'kill -CONT 39'"),
         ("kill -CONT 39", SLURM, "srun --jobid=7 -w node2 sh -c 'kill -CONT 39'"),

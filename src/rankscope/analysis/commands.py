@@ -91,6 +91,8 @@ def _ours(command: str, about: Process | None, diagnosis: Diagnosis, to: Address
         return _PID.sub(f"pid:{about.ref.pid}", command) if named and about is not None else command
     if verb not in ("stacks", "diagnose", "doctor") or (not to.live and verb != "stacks"):
         return command
+    if verb == "doctor":  # it walks the way to hosts that are named, and to no others
+        to = dataclasses.replace(to, options=" ".join(word for word in to.options.split() if word != "--follow-hosts"))
     target = _target(about if named else None, diagnosis, to)
     if named:
         return _PID.sub(lambda _: target, command, count=1)

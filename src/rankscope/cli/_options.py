@@ -20,6 +20,7 @@ from ._target import Target
 if TYPE_CHECKING:
     from ..reach.gather import Remote
 
+DEADLINE_S = 20.0
 _LOOK_S = 8.0  # what the sweeps take besides the time between them
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -40,8 +41,18 @@ class Ranks(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
 engine_option = click.option(
     "--engine", type=click.Choice(["auto", *NAMES]), default="auto", show_default=True,
-    help="Who reads the Python stacks.",
+    help="What reads the Python stacks.",
 )  # fmt: skip
+
+
+def _deadline(more: str = "") -> Callable[[F], F]:
+    return click.option(
+        "--deadline", type=click.FloatRange(1, 3600), default=DEADLINE_S, show_default=True, metavar="SECONDS",
+        help=f"Give up waiting after this long and report what has come.{more}",
+    )  # fmt: skip
+
+
+deadline_option = _deadline()
 
 
 def looking(function: F) -> F:
@@ -51,9 +62,8 @@ def looking(function: F) -> F:
         click.option("--interval", type=click.FloatRange(0.0, 600), default=1.0, show_default=True, metavar="SECONDS",
                      help="Time between two looks."),
         engine_option,
-        click.option("--allow-pause", is_flag=True, help="May stop a process for a moment where that shows more."),
-        click.option("--deadline", type=click.FloatRange(1, 3600), default=20.0, show_default=True, metavar="SECONDS",
-                     help="Answer by then with what is there."),
+        click.option("--allow-pause", is_flag=True, help="Allow pausing a process briefly for a consistent stack."),
+        _deadline(" Longer --sweeps and --interval win."),
     )):  # fmt: skip
         function = option(function)
     return function
@@ -68,10 +78,18 @@ def reaching(function: F) -> F:
         click.option("--env-setup", default="", metavar="COMMAND", help="Run this first there ('conda activate x')."),
         click.option("--fanout", type=click.IntRange(1, 1024), default=64, show_default=True, envvar="FANOUT",
                      help="Hosts at once."),
-        click.option("--tree", is_flag=True, help="Through ClusterShell's gateways (topology.conf)."),
-        click.option("--raw-dir", type=click.Path(file_okay=False, path_type=Path), help="Keep what each node said."),
+        click.option("--tree", is_flag=True, help="Connect through ClusterShell's gateways (topology.conf)."),
         click.option("--send-py-spy/--no-send-py-spy", default=True,
                      help="Send our py-spy where a node's Python needs it."),
+    )):  # fmt: skip
+        function = option(function)
+    return function
+
+
+def gathering(function: F) -> F:
+    """What to do with other hosts besides getting to them."""
+    for option in reversed((
+        click.option("--raw-dir", type=click.Path(file_okay=False, path_type=Path), help="Keep what each node said."),
         click.option("--follow-hosts", is_flag=True, help="Also ask the hosts that the job itself names (ssh)."),
     )):  # fmt: skip
         function = option(function)
@@ -85,10 +103,11 @@ def reach(target: Target, given: dict[str, Any]) -> Remote | None:
 
 
 def where(target: Target, given: dict[str, Any]) -> dict[str, Any]:
-    """``remote`` (the hosts to look at) or ``follow``, as a look wants them; takes ``reaching`` out of ``given``."""
+    """``remote`` (the hosts to look at) or ``follow``, as a look wants them; takes the options of ``reaching`` and
+    ``gathering`` out of ``given``."""
     names = ("ssh_options", "sudo", "remote_python", "env_setup", "fanout", "raw_dir", "send_py_spy", "tree")
-    chosen = {name: given.pop(name) for name in names}
-    follow = given.pop("follow_hosts")
+    chosen = {name: given.pop(name) for name in names if name in given}
+    follow = given.pop("follow_hosts", False)
     if target.remote is None and not follow:
         return {}
     from ..reach.gather import Remote
@@ -106,6 +125,7 @@ def judging(function: F) -> F:
     )(function)  # fmt: skip
 
 
+json_object_option = click.option("--json", "as_json", is_flag=True, help="One object of JSON.")
 json_option = click.option("--json", "as_json", is_flag=True, help="JSON Lines, one object per job.")
 color_option = click.option(
     "--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colour (default: when a terminal)."

@@ -50,6 +50,7 @@ def command(
     from ..analysis import commands
     from ..formats.gather import events, gather
 
+    wanted = ranks_of(entries) if entries is not None else None
     _exist(files)
     if as_events:
         for event in events(files):
@@ -57,8 +58,8 @@ def command(
         return
     with _reading() as progress:
         snapshot = gather(files, progress)
-    if entries is not None:
-        for line in timeline(snapshot, ranks_of(entries)):
+    if wanted is not None:
+        for line in timeline(snapshot, wanted):
             click.echo(line)
         return
     diagnosis = pipeline.judge(snapshot, stuck_after)

@@ -35,6 +35,7 @@ Examples:
 @click.argument("target", required=False)
 @_options.looking
 @_options.reaching
+@_options.gathering
 @_options.judging
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Keep the snapshot in this file.")
 @_options.json_option

@@ -37,9 +37,10 @@ Examples:
   $ rankscope doctor --json""",
 )
 @click.argument("target", required=False)
+@_options.deadline_option
 @_options.reaching
-@_options.json_option
-def command(target: str | None, as_json: bool, **reaching: Any) -> None:
+@_options.json_object_option
+def command(target: str | None, deadline: float, as_json: bool, **reaching: Any) -> None:
     """Say what rankscope can see here and what not, and what to do about each.
 
     TARGET is nothing (this host), pid:N (and every process of the job that N belongs to: which engine reads its stacks, or
@@ -53,7 +54,7 @@ def command(target: str | None, as_json: bool, **reaching: Any) -> None:
     chosen = _target.parse(target)
     remote = _options.reach(chosen, reaching)
     if remote is not None:
-        raise click.exceptions.Exit(_walk(remote, as_json))
+        raise click.exceptions.Exit(_walk(remote, deadline, as_json))
     if chosen.file is not None or (target is not None and chosen.pid is None):
         raise RankscopeError("doctor looks at living processes of this host", hint="rankscope doctor pid:N")
     checks = list(access.host())
@@ -62,7 +63,7 @@ def command(target: str | None, as_json: bool, **reaching: Any) -> None:
         here, jobs = pipeline.find(pipeline.Look(chosen.pid))
         if not jobs:
             raise no_job(chosen)
-        plan = Plan(sweeps=1, interval_s=0.0, only=frozenset({"threads", "python-stacks"}))
+        plan = Plan(sweeps=1, interval_s=0.0, only=frozenset({"threads", "python-stacks"}), deadline_s=deadline)
         snapshot = pipeline.sweep(here, jobs[0], plan)
         served = _served(snapshot)
         members = {member.ref: member.process for member in pipeline.case_of(snapshot).members}
@@ -74,13 +75,13 @@ def command(target: str | None, as_json: bool, **reaching: Any) -> None:
     raise click.exceptions.Exit(_exit.NOTHING_FOUND if well else _exit.FOUND)
 
 
-def _walk(remote: Remote, as_json: bool) -> int:
+def _walk(remote: Remote, deadline: float, as_json: bool) -> int:
     """The way to each host, hosts of which the same is true together; the exit code."""
     from ..reach.hostnames import fold
-    from ..reach.walk import Step, walk
+    from ..reach.walk import PLAN, Step, walk
 
     progress = _options.Progress()
-    ways = list(walk(remote, progress=progress))
+    ways = list(walk(remote, dataclasses.replace(PLAN, deadline_s=deadline), progress))
     progress.done()
     if as_json:
         click.echo(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from ..errors import RankscopeError
 from ..report.plain import clean
-from . import _exit, _options, _target
+from . import _exit, _target
 
 
 @click.command(
@@ -24,22 +22,21 @@ Examples:
 @click.option("--expand", is_flag=True, help="One host in each line.")
 @click.option("--hostfile", is_flag=True, help="As a host file for DeepSpeed or MPI.")
 @click.option("--slots", type=click.IntRange(1, 4096), help="Slots of each host in the host file.")
-@_options.reaching
-def command(target: str, expand: bool, hostfile: bool, slots: int | None, **look: Any) -> None:
+def command(target: str, expand: bool, hostfile: bool, slots: int | None) -> None:
     """Print the hosts that TARGET stands for: slurm:JOBID, ssh:HOSTS, hostfile:PATH or mpi:PID.
 
     Hosts that Slurm has given up are left out of what is printed, and named on standard error. Nobody is contacted but
     Slurm's own controller.
     """
-    from ..reach.gather import find
+    from ..reach.gather import Remote, find
     from ..reach.hostnames import fold
 
-    remote = _options.reach(_target.parse(target), look)
-    if remote is None:
+    named = _target.parse(target).remote
+    if named is None:
         raise RankscopeError(
             f"{target} is on this host", "hosts takes slurm:, ssh:, hostfile: or mpi:", "rankscope hosts slurm:me"
         )
-    hosts = find(remote)
+    hosts = find(Remote(*named))
     for gap in hosts.gaps:
         click.echo(clean(f"rankscope: left out {gap.host}: {gap.detail}"), err=True)
     if hosts.more:

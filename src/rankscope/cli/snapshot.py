@@ -24,6 +24,7 @@ Examples:
 @click.argument("target", required=False)
 @_options.looking
 @_options.reaching
+@_options.gathering
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The file to write."
 )
@@ -31,7 +32,7 @@ def command(target: str | None, output: Path, **look: Any) -> None:
     """Gather the evidence of a job into a file (mode 0600).
 
     TARGET as for diagnose. Several jobs on one host go to several files. The file holds no environment values outside a
-    known list, no string locals and no credentials of command lines.
+    known list, no string locals and no arguments that look like credentials.
     """
     from .. import pipeline
 

@@ -43,11 +43,13 @@ Examples:
 @click.option("--source", is_flag=True, help="The source lines where the job's own code stands.")
 @click.option("--raw", is_flag=True, help="One dump per thread, as py-spy prints it.")
 @_options.engine_option
+@_options.deadline_option
 @_options.reaching
+@_options.gathering
 @_options.color_option
 def command(
     target: str | None, ranks: RankSet | None, children: bool, native: bool, show_locals: bool, strings: bool,
-    source: bool, raw: bool, engine: str, color: str, **reaching: Any,
+    source: bool, raw: bool, engine: str, deadline: float, color: str, **reaching: Any,
 ) -> None:  # fmt: skip
     """Show where every rank stands, as one tree.
 
@@ -59,18 +61,23 @@ def command(
 
     chosen = _target.parse(target)
     where = _options.where(chosen, reaching)
+    progress = _options.Progress()
     wish = Wish(ranks, children, native, show_locals, source, raw, chosen.pid, target or "")
     options = StackOptions(locals=show_locals, strings=strings)
     only = _dumps.KINDS if wish.plain_dumps else _KINDS
-    plan = Plan(sweeps=1, interval_s=0.0, options=options, engine=engine, only=only)
+    plan = Plan(sweeps=1, interval_s=0.0, options=options, engine=engine, only=only, deadline_s=deadline)
     if chosen.file is not None:
         from . import _snapshots
 
         look, looks = None, iter([_snapshots.load(chosen.file)])
     else:
         look = pipeline.Look(chosen.pid, plan, **where)
-        looks = pipeline.gather(look)
-    show = functools.partial(_shown, wish=wish, plan=plan, look=look, color=color)
+        looks = pipeline.gather(look, progress)
+
+    def show(snapshot: Snapshot) -> Iterator[str]:
+        progress.done()
+        return _shown(snapshot, wish, plan, look, color)
+
     raise click.exceptions.Exit(_dumps.each(looks, show, functools.partial(click.echo, color=True), chosen))
 
 

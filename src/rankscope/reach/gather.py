@@ -231,6 +231,7 @@ def _nothing(remote: Remote, hosts: Hosts, answers: Answers) -> RankscopeError:
         reasons.setdefault(f"{gap.detail}" + (f" ({gap.hint})" if gap.hint else ""), []).append(name)
     because += [f"{fold(names)}: {reason}" for reason, names in list(reasons.items())[:8]]
     what = f"found no job on {fold(hosts.all)}" if heard else f"no host of {fold(hosts.all)} answered"
-    target, words = shlex.quote(f"{remote.transport}:{remote.spec}"), remote.options.words()
+    target = shlex.quote(f"{remote.transport}:{remote.spec}")
+    words = replace(remote.options, follow=False).words()  # the way to hosts is walked for those that are named
     hint = f"rankscope doctor {target}{' ' * bool(words)}{words}        at which step the way to each host ends"
     return RankscopeError(what, "\n           ".join(because), hint)
