@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 import threading
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -93,6 +94,52 @@ def test_a_store_that_cannot_list_is_asked_for_known_keys(serve):
     assert isinstance(found, StoreKeys)
     assert (found.listed, found.count) == (False, 4)
     assert "default_pg/0//cpu//0/1" in found.keys
+
+
+class Older:
+    """A store that cannot list, takes its time, and holds the keys of all ranks but one; after some questions it is silent."""
+
+    def __init__(self, patience: int = 1 << 20) -> None:
+        self._rest, self._patience = b"", patience
+
+    def __call__(self, data: bytes) -> bytes | None:
+        time.sleep(0.002)
+        self._rest += data
+        out = b""
+        while self._rest:
+            kind, size = self._rest[:1], 1
+            if kind == b"\x11":
+                self._rest = b""
+                return None
+            if kind == b"\x07":
+                out += struct.pack("<q", 900)
+            elif kind == b"\0":
+                size = 5
+            else:
+                size = 17 + (struct.unpack("<Q", self._rest[9:17])[0] if len(self._rest) >= 17 else 1 << 20)
+                if len(self._rest) < size:
+                    break
+                self._patience -= 1
+                out += (b"\1" if self._rest[:size].endswith(b"/77") else b"\0") if self._patience >= 0 else b""
+            self._rest = self._rest[size:]
+        return out
+
+
+def test_all_ranks_of_a_large_job_are_asked_for_in_time(serve):
+    """Question by question, four thousand ranks took longer than there was time for."""
+    found = store.ask("127.0.0.1", serve(Older()).port, world_size=4096, deadline_s=10.0)
+    assert isinstance(found, StoreKeys)
+    assert (found.count, found.ranks_asked) == (900, None)
+    assert arrivals([found]).missing(4096) == RankSet([77])
+
+
+def test_what_came_until_time_ended_is_kept_and_tells_nothing_of_the_rest(serve):
+    """A rank that was not asked for is not missing."""
+    found = store.ask("127.0.0.1", serve(Older(patience=450)).port, world_size=1000, deadline_s=1.0)
+    assert isinstance(found, StoreKeys)
+    assert (found.count, found.ranks_asked, len(found.keys)) == (900, 128, 381)
+    assert arrivals([found]).missing(1000) == RankSet([77])
+    assert arrivals([found]).sizes == {}
 
 
 @pytest.mark.parametrize("answer", [lambda data: b"", lambda data: None, lambda data: b"\xff" * 64])

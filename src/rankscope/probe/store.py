@@ -6,6 +6,7 @@ is set, added, waited for or deleted, values are never fetched, and the store do
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import struct
 import time
@@ -18,6 +19,8 @@ _VALIDATE, _CHECK, _COUNT, _LIST = 0, 5, 7, 17
 _MAGIC = 0x3C85F7CE
 _READY = 0
 MOST_KEYS = 200_000
+MOST_RANKS = 4096
+_TOGETHER = 64  # ranks whose keys are asked for at once; a world of thousands takes some tens of round trips
 MOST_BYTES = 32 << 20
 _GUESSES = ("/default_pg/0//cpu//0/{rank}", "/default_pg/0//cuda//0/{rank}", "/worker/default_pg/0//cpu//0/{rank}")
 
@@ -34,15 +37,24 @@ def ask(host: str, port: int, world_size: int = 0, deadline_s: float = 2.0) -> S
             keys = _Client(host, port, end).list()
             return StoreKeys(f"{host}:{port}", tuple(keys), len(keys))
         except _Silent:
-            client = _Client(host, port, end)
-            count = client.count()
-            guesses = [guess.format(rank=rank) for rank in range(min(world_size, 4096)) for guess in _GUESSES]
-            found = tuple(key.lstrip("/") for key in guesses if client.has(key))
-            return StoreKeys(f"{host}:{port}", found, count, listed=False)
+            return _guessed(_Client(host, port, end), f"{host}:{port}", world_size)
     except (_Silent, socket.timeout):
         return Gap("store", Why.TIMEOUT, f"the store at {host}:{port} does not answer")
     except OSError as error:
         return Gap("store", Why.UNREACHABLE, f"the store at {host}:{port}: {error.strerror or error}")
+
+
+def _guessed(client: _Client, address: str, world_size: int) -> StoreKeys:
+    """Which of the keys exist that ranks are known to write; where time ends, those that it was asked for until then."""
+    count, asked = client.count(), 0
+    found: list[str] = []
+    with contextlib.suppress(_Silent, OSError):
+        while asked < min(world_size, MOST_RANKS):
+            ranks = range(asked, min(asked + _TOGETHER, world_size, MOST_RANKS))
+            keys = [guess.format(rank=rank) for rank in ranks for guess in _GUESSES]
+            found += [key.lstrip("/") for key, there in zip(keys, client.have(keys)) if there]
+            asked = ranks.stop
+    return StoreKeys(address, tuple(found), count, listed=False, ranks_asked=asked if asked < world_size else None)
 
 
 class _Client:
@@ -80,10 +92,12 @@ class _Client:
         self._socket.sendall(struct.pack("<B", _COUNT))
         return int(struct.unpack("<q", self._take(8))[0])
 
-    def has(self, key: str) -> bool:
-        raw = key.encode()
-        self._socket.sendall(struct.pack("<BQQ", _CHECK, 1, len(raw)) + raw)
-        return self._take(1)[0] == _READY
+    def have(self, keys: Sequence[str]) -> tuple[bool, ...]:
+        """Whether each of these keys is there: a question for each, sent together, since answers come in their order."""
+        raw = [key.encode() for key in keys]
+        self._socket.settimeout(self._left())
+        self._socket.sendall(b"".join(struct.pack("<BQQ", _CHECK, 1, len(key)) + key for key in raw))
+        return tuple(answer == _READY for answer in self._take(len(raw)))
 
     def _take(self, size: int) -> bytes:
         pieces = []

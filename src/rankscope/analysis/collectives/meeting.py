@@ -21,27 +21,34 @@ _ARRIVED = re.compile(
 
 @dataclass(frozen=True)
 class Arrivals:
-    """Ranks of each group that wrote their key; the default group is ``0``."""
+    """Ranks of each group that wrote their key; the default group is ``0``. ``asked`` is for how many ranks that is known,
+    None for all."""
 
     by_group: dict[str, RankSet]
+    asked: int | None = None
 
     def missing(self, world_size: int) -> RankSet:
         """Ranks that have not come to the default group although others have."""
         come = self.by_group.get("0", RankSet())
-        return RankSet(range(world_size)) - come if come else RankSet()
+        known = world_size if self.asked is None else min(world_size, self.asked)
+        return RankSet(range(known)) - come if come else RankSet()
 
     @property
     def sizes(self) -> dict[str, int]:
         """Members of the groups that everybody has come to, as far as keys tell: ranks count from 0."""
-        return {name: len(ranks) for name, ranks in self.by_group.items() if ranks == RankSet(range(len(ranks)))}
+        known = self.by_group if self.asked is None else {}
+        return {name: len(ranks) for name, ranks in known.items() if ranks == RankSet(range(len(ranks)))}
 
 
 def arrivals(looks: Iterable[StoreKeys]) -> Arrivals:
     """Arrivals in the last attempt of a job."""
     found: dict[str, set[int]] = defaultdict(set)
+    looks = tuple(looks)
     for look in looks:
         for key in look.keys:
             match = _ARRIVED.search(key)
             if match:
                 found[match["group"] or "0"].add(int(match["rank"]))
-    return Arrivals({name: RankSet(ranks) for name, ranks in found.items()})
+    asked = [look.ranks_asked for look in looks]
+    known = None if None in asked else max((number for number in asked if number is not None), default=None)
+    return Arrivals({name: RankSet(ranks) for name, ranks in found.items()}, known)
