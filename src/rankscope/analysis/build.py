@@ -24,10 +24,11 @@ from .case import Case, Member
 from .collectives.of_case import account, rank_edges
 from .collectives.prepared import join
 from .frame_tables import Kind
+from .helping import helped
 from .identity import resolve
 from .in_sight import serves_idly, unclear
 from .own_age import circle_s
-from .progress import helped, works
+from .progress import works
 from .rhythm import rhythm
 from .scene import Scene
 from .spinning import aged

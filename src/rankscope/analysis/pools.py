@@ -100,3 +100,13 @@ def _waits_in(standing: Standing) -> tuple[Frame, ...]:
 def _threads(member: Member) -> tuple[PythonThread, ...]:
     stacks = member.latest(PythonStacks)
     return stacks.threads if stacks else ()
+
+
+def renews_workers(member: Member) -> bool:
+    """Whether a process has a pool that replaces its workers after a number of tasks."""
+    return any(
+        local.name == "maxtasksperchild" and local.value.isdigit()
+        for stacks in member.over_time(PythonStacks)  # its thread may run at one of the looks, and cannot be read then
+        for thread in stacks.threads
+        for local in thread.locals
+    )

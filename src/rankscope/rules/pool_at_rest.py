@@ -28,8 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case
-from ..analysis.pools import at_rest, handlers, owned, replaces
-from ..analysis.progress import renews_workers
+from ..analysis.pools import at_rest, handlers, owned, renews_workers, replaces
 from ..analysis.standing import Standing
 from ..analysis.threads import views
 from ..model.diagnosis import Certainty, Finding, Kind, Reason

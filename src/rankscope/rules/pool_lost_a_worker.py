@@ -29,8 +29,7 @@ from collections.abc import Iterator
 from ..analysis.case import Case, Member, Root
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.identity import module_path_of, name_of
-from ..analysis.pools import awaits_pool, below, handlers, replaces
-from ..analysis.progress import renews_workers
+from ..analysis.pools import awaits_pool, below, handlers, renews_workers, replaces
 from ..analysis.standing import Standing
 from ..analysis.threads import ThreadView, views
 from ..model.diagnosis import Certainty, Finding, Kind, Reason

@@ -29,11 +29,12 @@ from collections.abc import Iterator
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.handled import in_words
+from ..analysis.helping import thread_at_work
 from ..analysis.identity import module_path_of
 from ..analysis.load import RUNS
 from ..analysis.loop_tasks import TaskView, awaited, last_awaited, loops
 from ..analysis.own_age import own_s
-from ..analysis.progress import advances, thread_at_work
+from ..analysis.progress import advances
 from ..analysis.standing import Standing
 from ..analysis.threads import nobody_acts, nobody_else, views
 from ..analysis.waits.store import asks_store

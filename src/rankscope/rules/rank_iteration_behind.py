@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..analysis.case import Case
-from ..analysis.progress import counters
+from ..analysis.counters import counters
 from ..analysis.sites import Site, by_site
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.ranks import RankSet, ranks_phrase

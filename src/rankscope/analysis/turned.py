@@ -1,0 +1,74 @@
+"""Two looks at one thread, compared from the outside in: has a loop turned, does a number grow?"""
+
+from __future__ import annotations
+
+import re
+
+from ..model.evidence.stacks import PythonThread, Stack
+from .frame_tables import Kind
+from .frames import kind_of, wait_of
+from .identity import birth, own
+from .origin import module_path
+
+# What programs call a number that says how often or how long they have asked in vain.
+_ATTEMPTS = re.compile(
+    r"_+$|attempt|retr(?:y|ies)|tr(?:y|ies)(?:_|$)|wait|poll|elapsed|timeout|tick|spin|sleep|(?:^|_)ms$", re.I
+)
+
+
+def turned(looks: list[PythonThread]) -> bool:
+    """Whether it went on to another function, or a loop above the innermost frame has turned."""
+    if len(looks) < 2:
+        return False
+    first, last = looks[0], looks[-1]
+    return _functions(first) != _functions(last) or _outer_locals(first) != _outer_locals(last)
+
+
+def counts(first: PythonThread, last: PythonThread, computing: bool) -> bool:
+    """Whether a whole-number local of the innermost frame has grown; a count of attempts only where it may be one.
+
+    Of a thread that computes a changed one is enough: its numbers are made anew while they are read, so that one may be seen
+    with the value of another. What does not change is never made anew.
+    """
+    innermost = len(last.stack) - 1
+    before = {local.name: local.value for local in first.locals if local.depth == innermost}
+    return len(first.stack) == len(last.stack) and any(
+        local.depth == innermost
+        and local.value.isdigit()
+        and before.get(local.name, "").isdigit()
+        and (int(local.value) > int(before[local.name]) or (computing and local.value != before[local.name]))
+        and (computing or not _ATTEMPTS.search(local.name))
+        for local in last.locals
+    )
+
+
+def _own_depths(thread: PythonThread) -> range:
+    return range(birth(thread.stack), len(thread.stack))
+
+
+def _functions(thread: PythonThread) -> list[tuple[str, str]]:
+    return [(thread.stack[i].file, thread.stack[i].function) for i in _own_depths(thread)]
+
+
+def _outer_locals(thread: PythonThread) -> list[tuple[int, str, str]]:
+    start = birth(thread.stack)
+    inner = start + _asked_from(own(thread.stack))
+    return [(local.depth, local.name, local.value) for local in thread.locals if start <= local.depth < inner]
+
+
+# Where the standard library waits, mostly with a time limit.
+_RESTS = {
+    "threading.py", "queue.py", "selectors.py", "multiprocessing/queues.py", "multiprocessing/connection.py",
+}  # fmt: skip
+
+
+def _asked_from(stack: Stack) -> int:
+    """The innermost frame; of who waits for a loader, where the loader's own loop begins: it asks its queue again and again
+    with a limit, and keeps in its locals that it did so in vain (torch/utils/data/dataloader.py, ``_try_get_data``)."""
+    wait, last = wait_of(stack), Stack(frame for frame in stack if frame.library is None)[-1:]
+    if wait.kind is not Kind.DATA or not any(module_path(frame.file) in _RESTS for frame in last):
+        return len(stack) - 1
+    at = wait.index
+    while at > 0 and kind_of(stack[at - 1]) is Kind.DATA:
+        at -= 1
+    return at
