@@ -25,7 +25,9 @@ from .ship import Parcel
 from .transport import Call, Hosts, Options, Progress, transports
 
 _WAY_S = 5.0  # what the way to a node and back may take of a long deadline
-_PACK_S = 1.0  # what joining and judging may take of the deadline
+# What joining and judging may take of the deadline: of a few hosts, and for each host (docs/performance.md: 1,024 of them took
+# 13.6 s on a busy machine, about half of it on an idle one).
+_PACK_S, _PACK_EACH_S = 1.0, 0.007
 _BYTECODE_HOSTS = 256  # for more hosts the bytes through the login node cost more than the nodes save
 _SECOND_S = 3.0  # what must be left of the deadline for a second errand with py-spy
 _PY_SPY_LIMIT = 64 << 20
@@ -140,9 +142,16 @@ def _idle(rehearsal: Callable[[Snapshot], object], answers: Answers) -> Callable
 def _send(errand: Errand, answers: Answers) -> None:
     hosts, remote = errand.hosts, errand.remote
     if hosts.names or hosts.gaps:
-        time_s = max(1.0, errand.plan.deadline_s - _PACK_S)
+        time_s = max(1.0, _asking_s(errand.plan, len(hosts.names)) - _PACK_S)
         call = Call(_parcel(errand), hosts, time_s, remote.options, errand.progress, errand.idle)
         transports()[remote.transport].ask(call, answers)
+
+
+def _asking_s(plan: Plan, hosts: int) -> float:
+    """The deadline as far as it is the nodes' and the way's: with many hosts much of it is kept for their verdict, but never the
+    time between the sweeps, nor more than half of what is left."""
+    slept_s = plan.interval_s * (plan.sweeps - 1)
+    return plan.deadline_s - min(_PACK_EACH_S * hosts, max(0.0, plan.deadline_s - slept_s) / 2)
 
 
 def _second(errand: Errand, answers: Answers, end: float) -> None:
@@ -189,11 +198,12 @@ def _parcel(errand: Errand) -> Parcel:
     """The errand for all: they start together, a moment from now that grows with their number."""
     now, plan, hosts, wish = time.time(), errand.plan, errand.hosts, errand.wish
     stacks = {name: getattr(plan.options, name) for name in ("locals", "strings", "native", "pause", "deadline_s")}
+    asking_s = _asking_s(plan, len(hosts.names))
     start_s = now + min(3.0, 0.35 + 0.01 * len(hosts.names)) if len(hosts.names) > 1 else 0.0
     body: dict[str, object] = {
         "sweeps": plan.sweeps, "interval_s": plan.interval_s, "engine": plan.engine, "stacks": stacks,
         "only": sorted(plan.only) if plan.only is not None else None, "sent_s": now,
-        "start_s": start_s, "deadline_s": max(1.0, plan.deadline_s * 0.75, plan.deadline_s - _WAY_S),
+        "start_s": start_s, "deadline_s": max(1.0, asking_s * 0.75, asking_s - _WAY_S),
         "slurm_job": ",".join(hosts.slurm_job), "mpi_job": hosts.mpi_job,
         "refs": wish.refs, "source": wish.source, "around": wish.around,
     }  # fmt: skip
