@@ -19,6 +19,7 @@ from ..model.process import Process, Role
 from ..model.snapshot import Snapshot
 from ..probe.engine import StackOptions
 from ..probe.sweep import Plan
+from ..report import hosts
 from ..report.plain import clean
 from . import _exit, _target
 
@@ -155,7 +156,6 @@ def _fits(process: Process, wish: Wish, ranks: bool) -> bool:
 
 
 def _who_there_is(snapshot: Snapshot, processes: tuple[Process, ...]) -> str:
-    hosts = ", ".join(host.name for host in snapshot.hosts[:4])
-    on = f" on {hosts}" if hosts else ""
+    on = f" on {hosts.phrase([host.name for host in snapshot.hosts])}" if snapshot.hosts else ""
     ranks = sum(process.role is Role.RANK for process in processes)
     return f"{ranks} ranks{on}" if ranks else f"{len(processes)} processes{on}, none of them known as a rank"

@@ -16,7 +16,7 @@ from ..model.gap import Gap
 from ..model.process import ProcessRef
 from ..model.ranks import RankSet, ranks_phrase
 from ..model.words import span
-from . import paths
+from . import hosts, paths
 from .plain import clean
 
 MARGIN = 9
@@ -52,18 +52,26 @@ def _lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
         yield from _no_cause(diagnosis)
     for finding in causes[:4]:
         yield from _cause(finding)
-    if len(causes) > 4:
-        yield "", f"… and {len(causes) - 4} more causes: --json shows all"
+    yield from _more(len(causes) - 4, "cause")
     if diagnosis.verdict is not None or diagnosis.state is not State.MOVING:
         yield from _waiting(diagnosis)
-    for finding in [f for f in diagnosis.findings if f.kind is not Kind.CAUSE][:4]:
-        yield "note", f"{finding.title}"
+    others = [finding for finding in diagnosis.findings if finding.kind is not Kind.CAUSE]
+    for finding in others[:4]:
+        yield "note", finding.title
+    yield from _more(len(others) - 4, "note")
+
+
+def _more(count: int, what: str) -> Iterator[tuple[str, str]]:
+    """Says that something was left out."""
+    if count > 0:
+        yield "", f"… and {count} more {what}{'s' * (count > 1)}: --json shows all"
 
 
 def _after(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     yield from (("unseen", text) for text in unseen(diagnosis.gaps))
     for command in diagnosis.next[:4]:
         yield "next", command
+    yield from _more(len(diagnosis.next) - 4, "step")
     if diagnosis.effort.took_s:
         yield "cost", _cost(diagnosis)
 
@@ -72,7 +80,7 @@ def _job(diagnosis: Diagnosis) -> str:
     if diagnosis.job.launcher == FILES:
         ended = f": {diagnosis.state.value}" if diagnosis.state is State.EXITED else ""
         return "read from files" + (f", {_how_many(diagnosis)}" if diagnosis.processes else "") + ended
-    where = f" on {', '.join(diagnosis.hosts[:4])}" if diagnosis.hosts else ""
+    where = f" on {hosts.phrase(diagnosis.hosts)}" if diagnosis.hosts else ""
     return f"{diagnosis.job.name} ({diagnosis.job.launcher}), {_how_many(diagnosis)}{where}: {diagnosis.state.value}"
 
 
@@ -129,9 +137,12 @@ def _waiting(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     for (why, target), waiters in sorted(folded.items(), key=lambda item: -len(item[1]))[:5]:
         age = f", for {span(since[why, target])}" if (why, target) in since else ""
         yield "waiting", f"{_who(diagnosis, waiters)} for {target}: {why}{age}"
+    yield from _more(len(folded) - 5, "wait")
     yield from _time_left(diagnosis)
     for cycle in diagnosis.cycles[:2]:
-        yield "cycle", " → ".join([*(str(ref) for ref in cycle[:6]), str(cycle[0])])
+        between = [f"… {len(cycle) - 6} more"] if len(cycle) > 6 else []
+        yield "cycle", " → ".join([*(str(ref) for ref in cycle[:6]), *between, str(cycle[0])])
+    yield from _more(len(diagnosis.cycles) - 2, "circle")
 
 
 def _time_left(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
@@ -159,13 +170,12 @@ def _who(diagnosis: Diagnosis, waiters: list[ProcessRef]) -> str:
 
 def unseen(gaps: tuple[Gap, ...]) -> Iterator[str]:
     """Silent hosts first, by reason; then gaps folded by kind and reason."""
-    hosts: dict[tuple[str, str, str], list[str]] = {}
+    silent: dict[tuple[str, str, str], list[str]] = {}
     for gap in gaps:
         if gap.what == "host" and gap.host:
-            hosts.setdefault((gap.why.value, gap.detail, gap.hint), []).append(gap.host)
-    for (why, detail, hint), names in hosts.items():
-        more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-        yield f"{', '.join(names[:8])}{more}: {detail or why}{f'; {hint}' if hint else ''}"
+            silent.setdefault((gap.why.value, gap.detail, gap.hint), []).append(gap.host)
+    for (why, detail, hint), names in silent.items():
+        yield f"{hosts.phrase(names)}: {detail or why}{f'; {hint}' if hint else ''}"
     # What was asked in every sweep was refused in every sweep: a process counts once.
     told = {(gap.what, gap.why.value, _PIDS.sub("/proc/PID", gap.detail), gap.hint, gap.process or number)
             for number, gap in enumerate(gaps) if gap.what != "host" or not gap.host}  # fmt: skip
