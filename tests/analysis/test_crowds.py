@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from test_groups_in_stacks import job
 
@@ -51,3 +53,10 @@ def test_components_of_long_chains_and_circles(length: int) -> None:
     assert components(chain) == [[at] for at in range(length, -1, -1)]
     circle = {at: [(at + 1) % (length + 1)] for at in range(length + 1)}
     assert [sorted(group) for group in components(circle)] == [list(range(length + 1))]
+
+
+def test_a_world_beyond_all_machines_is_none() -> None:
+    small = job(None, "")
+    told = dataclasses.replace(small.job, world_size=2_000_000_000, expected="0-1999999999")
+    case = case_of(dataclasses.replace(small, job=told))
+    assert (case.world_size, list(case.ranks)) == (2, [0, 1])

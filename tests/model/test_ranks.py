@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankscope.model.ranks import RankSet, ranks_phrase
+from rankscope.model.ranks import MOST_RANKS, RankSet, number_of, ranks_phrase
 
 SETS = st.frozensets(st.integers(0, 200), max_size=40)
 
@@ -73,3 +73,23 @@ def test_one_rank_reads_as_one() -> None:
     """A sentence says rank for one and ranks for several."""
     assert ranks_phrase(RankSet([5])) == "rank 5"
     assert ranks_phrase(RankSet([0, 1, 2, 5])) == "ranks 0-2,5"
+
+
+@given(st.integers(-5, 300), st.integers(-5, 300))
+def test_a_range_is_the_set_of_its_numbers(low: int, high: int) -> None:
+    """However many there are, none is counted out."""
+    assert RankSet(range(low, high)) == RankSet(set(range(low, high)))
+    assert len(RankSet(range(2_000_000_000))) == 2_000_000_000
+
+
+@pytest.mark.parametrize(("text", "number"), [("0", 0), ("1048576", MOST_RANKS), ("1048577", None), ("9" * 5000, None),
+                                              ("-1", None), ("", None), ("²", None)])  # fmt: skip
+def test_what_no_machine_has_is_no_number_of_ranks(text: str, number: int | None) -> None:
+    """An environment may hold anything."""
+    assert number_of(text) == number
+
+
+def test_a_set_beyond_all_machines_is_refused() -> None:
+    """A file may hold anything."""
+    with pytest.raises(ValueError, match="at most"):
+        RankSet.parse("0-2000000000")

@@ -65,7 +65,7 @@ def away(snapshot: Snapshot, world_size: int | None) -> tuple[Away, ...]:
         return tuple(Away(gap, RankSet()) for gap in silent if gap.why is not Why.GONE)
     blocks = _blocks(snapshot)
     unseen = RankSet(range(world_size)) - RankSet(r for held in blocks.values() for r in held)
-    unseen = unseen - (RankSet.parse(snapshot.job.expected) if snapshot.job.expected else RankSet())
+    unseen = unseen - snapshot.job.expected_ranks
     if not unseen:
         return ()  # every rank is accounted for: those hosts have no part in this job
     size = max((len(held) for held in blocks.values()), default=0)

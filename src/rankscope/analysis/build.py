@@ -15,7 +15,7 @@ from ..model.evidence.recorder import Recorder
 from ..model.evidence.stacks import PythonStacks
 from ..model.evidence.store import StoreKeys
 from ..model.process import ProcessRef, Role
-from ..model.ranks import RankSet
+from ..model.ranks import MOST_RANKS, RankSet
 from ..model.snapshot import Snapshot
 from . import asking, graph
 from .away import away
@@ -137,18 +137,18 @@ def _with_bodies(members: tuple[Member, ...]) -> tuple[Member, ...]:
 
 def _expected(snapshot: Snapshot, members: tuple[Member, ...]) -> RankSet:
     """The ranks that should be on the hosts we looked at."""
-    if snapshot.job.expected:
-        return RankSet.parse(snapshot.job.expected)
+    if snapshot.job.expected_ranks:
+        return snapshot.job.expected_ranks
     # One that went between the looks, where nobody promised it, may simply have finished.
     return RankSet(m.rank for m in members if m.role is Role.RANK and m.rank is not None and not m.gone)
 
 
 def _world_size(snapshot: Snapshot, members: tuple[Member, ...]) -> int | None:
-    if snapshot.job.world_size:
+    if snapshot.job.world_size and snapshot.job.world_size <= MOST_RANKS:
         return snapshot.job.world_size
     ranks = [member.rank for member in members if member.role is Role.RANK and member.rank is not None]
     promised = [member.process.world_size or 0 for member in members if member.role is Role.RANK]
-    return max(*promised, max(ranks) + 1) if ranks else None
+    return max((one for one in (*promised, max(ranks) + 1) if one <= MOST_RANKS), default=None) if ranks else None
 
 
 def _events(snapshot: Snapshot) -> tuple[Event, ...]:

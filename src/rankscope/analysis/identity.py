@@ -13,6 +13,7 @@ from typing import Any
 from ..model.evidence.environ_now import EnvironNow
 from ..model.evidence.stacks import Frame, PythonStacks, PythonThread, Stack
 from ..model.process import Process, ProcessRef, Role
+from ..model.ranks import number_of
 from .frame_tables import Kind
 from .frames import wait_of
 from .origin import is_user, module_path
@@ -215,8 +216,8 @@ def _rank_in_user_frames(process: Process, stacks: PythonStacks | None) -> int |
             "local_rank",
         ):
             frame = thread.stack[local.depth]
-            if local.value.isdigit() and (is_user(frame) or "distributed" in frame.file):
-                return int(local.value)
+            if (rank := number_of(local.value)) is not None and (is_user(frame) or "distributed" in frame.file):
+                return rank
     return None
 
 

@@ -5,6 +5,16 @@ from __future__ import annotations
 import bisect
 from collections.abc import Iterable, Iterator
 
+# Beyond what any machine has: a larger number, in an environment or a file, is no rank and no count of them.
+MOST_RANKS = 1 << 20
+
+
+def number_of(text: str) -> int | None:
+    """A rank, or how many there are, as a stranger wrote it; None where it can be neither."""
+    if not (text.isascii() and text.isdigit() and len(text) < 8):
+        return None
+    return int(text) if int(text) <= MOST_RANKS else None
+
 
 class RankSet:
     """An immutable set of ranks, kept as sorted disjoint ranges, so that a million neighbours cost two numbers."""
@@ -13,7 +23,13 @@ class RankSet:
     _spans: tuple[tuple[int, int], ...]  # half-open, sorted, neither touching nor overlapping
 
     def __init__(self, ranks: Iterable[int] = ()) -> None:
-        object.__setattr__(self, "_spans", _join((rank, rank + 1) for rank in sorted(set(ranks))))
+        if isinstance(ranks, range) and ranks.step == 1:
+            spans: tuple[tuple[int, int], ...] = ((ranks.start, ranks.stop),) if ranks else ()
+        elif isinstance(ranks, RankSet):
+            spans = ranks._spans
+        else:
+            spans = _join((rank, rank + 1) for rank in sorted(set(ranks)))
+        object.__setattr__(self, "_spans", spans)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("RankSet is immutable")
@@ -34,7 +50,9 @@ class RankSet:
             first, dash, last = part.partition("-")
             if not first.isascii() or not first.isdigit() or (dash and not (last.isascii() and last.isdigit())):
                 raise ValueError(f"not a set of ranks: {text!r} (expected for example 0-3,7)")
-            low, high = int(first), int(last if dash else first)
+            low, high = number_of(first), number_of(last if dash else first)
+            if low is None or high is None:
+                raise ValueError(f"not a set of ranks: {text[:80]!r} (a rank is at most {MOST_RANKS})")
             if high < low:
                 raise ValueError(f"not a set of ranks: {text!r} ({low}-{high} runs backwards)")
             spans.append((low, high + 1))

@@ -7,6 +7,7 @@ from typing import Any
 
 from .gap import Gap
 from .process import Process, ProcessRef
+from .ranks import RankSet
 
 SCHEMA = "rankscope/snapshot"
 VERSION = 1
@@ -37,6 +38,14 @@ class Job:
     name: str = ""
     expected: str = ""
     meeting: tuple[str, ...] = ()
+
+    @property
+    def expected_ranks(self) -> RankSet:
+        """``expected`` as a set; empty where nobody can read it."""
+        try:
+            return RankSet.parse(self.expected)
+        except ValueError:
+            return RankSet()
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Callable
 
+from ..model.ranks import number_of
 from .table import Seen, Table
 
 
@@ -116,11 +117,11 @@ def torch_place(environ: Mapping[str, str]) -> Place | None:
 
 
 def number(environ: Mapping[str, str], *names: str) -> int | None:
-    """The first of these variables that holds a number."""
+    """The first of these variables that holds a rank or a number of ranks."""
     for name in names:
-        value = environ.get(name, "")
-        if value.isascii() and value.isdigit():
-            return int(value)
+        found = number_of(environ.get(name, ""))
+        if found is not None:
+            return found
     return None
 
 

@@ -142,7 +142,7 @@ def _job(group: list[Part]) -> Job:
     first = max(group, key=lambda part: (part.job.world_size or 0, len(part.snapshot.processes)))
     expected = RankSet()
     for part in group:
-        expected = expected | (RankSet.parse(part.job.expected) if part.job.expected else _ranks([part]))
+        expected = expected | (part.job.expected_ranks or _ranks([part]))
     meeting = sorted({word for part in group for word in part.job.meeting})
     return dataclasses.replace(first.job, expected=str(expected), meeting=tuple(meeting))
 

@@ -32,9 +32,8 @@ _HERE = ("127.", "localhost", "0.0.0.0", "::1", "::")  # noqa: S104 - addresses 
 
 def elsewhere(snapshot: Snapshot) -> RankSet:
     """The ranks of a job that do not run on the hosts that were looked at."""
-    here = RankSet.parse(snapshot.job.expected) if snapshot.job.expected else RankSet()
     seen = RankSet(p.rank for p in snapshot.processes if p.role is Role.RANK and p.rank is not None)
-    return RankSet(range(snapshot.job.world_size or 0)) - here - seen if seen else RankSet()
+    return RankSet(range(snapshot.job.world_size or 0)) - snapshot.job.expected_ranks - seen if seen else RankSet()
 
 
 def hosts(snapshot: Snapshot) -> tuple[str, ...]:

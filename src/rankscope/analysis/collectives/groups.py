@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ...model.evidence.recorder import Recorder
+from ...model.ranks import MOST_RANKS, RankSet
 from ...model.ring import Ring
 from .compare import numel
 from .records import Facts
@@ -126,7 +127,7 @@ def _world(used: Mapping[str, _Name], recorders: Mapping[int, Recorder]) -> int:
     # Gloo's only list has no name: its members mean nothing, but none of them can be beyond the world.
     nameless = [max(config.ranks) for recorder in recorders.values() for config in recorder.groups
                 if config.ranks and not config.name]  # fmt: skip
-    return max([*named, *nameless, *recorders, -1]) + 1
+    return min(max([*named, *nameless, *recorders, -1]) + 1, MOST_RANKS)
 
 
 def _split(name: str, what: _Name, world: int, doubts: list[str]) -> Iterable[tuple[Group, list[int]]]:
@@ -135,7 +136,7 @@ def _split(name: str, what: _Name, world: int, doubts: list[str]) -> Iterable[tu
     if not what.declared:
         ranks = tuple(range(world)) if everywhere else tuple(sorted(what.loose))
         # A group of nearly all in which nothing ever ended: those who are not in it may be missing.
-        rest = tuple(rank for rank in range(world) if rank not in set(ranks))
+        rest = tuple(RankSet(range(world)) - RankSet(ranks))
         maybe = rest if not what.completed and 2 * len(rest) < len(ranks) else ()
         yield Group(name, what.desc, ranks, known=everywhere, maybe=maybe), what.loose
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ..ranks import number_of
 from . import evidence
 
 
@@ -16,6 +17,5 @@ class EnvironNow:
     values: Mapping[str, str] = field(default_factory=dict)
 
     def number(self, name: str) -> int | None:
-        """A variable as a whole number, None where it is none."""
-        value = self.values.get(name, "")
-        return int(value) if value.isascii() and value.isdigit() and len(value) < 8 else None
+        """A variable as a rank or a number of ranks, None where it is neither."""
+        return number_of(self.values.get(name, ""))

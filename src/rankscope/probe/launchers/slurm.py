@@ -15,7 +15,7 @@ from ..table import Table
 
 def _place(environ: Mapping[str, str]) -> Place | None:
     rank, size = number(environ, "SLURM_PROCID"), number(environ, "SLURM_NTASKS")
-    if rank is None or size is None or rank >= size or number(environ, "SLURM_STEP_ID") is None:
+    if rank is None or size is None or rank >= size or not environ.get("SLURM_STEP_ID", "").isdigit():
         return None
     return Place(rank, number(environ, "SLURM_LOCALID"), size)
 
