@@ -54,7 +54,8 @@ def check(case: Case) -> Iterator[Finding]:
             title=f"{len(cycle)} processes wait for each other in a circle: " + ", ".join(name(case, ref) for ref in cycle[:4]),
             ranks=_ranks(case, cycle),
             processes=tuple(case.by_ref[ref].process for ref in cycle if ref in case.by_ref),
-            because=(*itertools.islice(_steps(case, cycle), _MOST_STEPS), Reason(f"nobody in the circle has moved for {span(age)}", "kernel")),
+            because=(*itertools.islice(_steps(case, cycle), _MOST_STEPS),
+                     Reason(f"nobody in the circle has moved for {span(age)}", "kernel")),
             next=("rankscope stacks --source",),
         )  # fmt: skip
 
