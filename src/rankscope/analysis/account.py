@@ -181,10 +181,14 @@ class Account:
 
     def mention(self, pattern: str, prose: bool = False) -> Mention | None:
         """Where a pattern is found first, and whether as a fact; what people write not to be so does not count."""
-        known: dict[tuple[str, bool], Mention | None] = self.__dict__.setdefault("_found", {})
+        known = self._found
         if (pattern, prose) not in known:  # many signs ask for the same words
             known[pattern, prose] = self._mention(pattern, self._prose_hay if prose else self._hay)
         return known[pattern, prose]
+
+    @functools.cached_property
+    def _found(self) -> dict[tuple[str, bool], Mention | None]:
+        return {}
 
     def _mention(self, pattern: str, hay: Haystack) -> Mention | None:
         doubted = None

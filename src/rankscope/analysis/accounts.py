@@ -15,6 +15,7 @@ from .case import Case, Member
 from .labels import Who, who
 from .needles import compiled
 from .progress import advances
+from .remembered import remembered
 
 __all__ = [
     "PROSE_LINES", "STEP", "Account", "Mention", "Seen", "accounts", "compiled", "evidence_of", "line_at", "outlived", "stem",
@@ -22,13 +23,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+@remembered
 def accounts(case: Case) -> tuple[Account, ...]:
     """All subjects of a case: one per label of files, one per process of a live job."""
-    found: tuple[Account, ...] | None = case.__dict__.get("_accounts")
-    if found is None:
-        found = tuple(_live(case) if case.snapshot.live else _files(case))
-        case.__dict__["_accounts"] = found
-    return found
+    return tuple(_live(case) if case.snapshot.live else _files(case))
 
 
 def _works(case: Case, ref: ProcessRef) -> bool:
@@ -141,7 +139,7 @@ def outlived(case: Case, event: Event, by_clock: bool = False) -> bool:
     later: list[int] = []
     if by_clock and event.at_s is None:
         return False
-    for line, rank, number, at_s in reversed(_known_steps(case).get(event.file, ())):
+    for line, rank, number, at_s in reversed(_steps(case).get(event.file, ())):
         if line <= event.line or len(later) == _LOOKED_AT:
             break
         if by_clock and (at_s is None or event.at_s is None or at_s <= event.at_s):
@@ -161,7 +159,7 @@ _BEHIND = 12  # lines that may come behind the last step of a log which gets on
 
 def steps_at_end(case: Case, file: str) -> bool:
     """Whether a log tells of steps that grow, until its last lines."""
-    steps = _known_steps(case).get(file, ())[-_LOOKED_AT:]
+    steps = _steps(case).get(file, ())[-_LOOKED_AT:]
     if not steps or _last_lines(case)[file] - steps[-1][0] > _BEHIND:
         return False
     return any(
@@ -172,23 +170,16 @@ def steps_at_end(case: Case, file: str) -> bool:
 _Step = tuple[int, "int | None", int, "float | None"]
 
 
+@remembered
 def _last_lines(case: Case) -> dict[str, int]:
     """The number of the last line of each file."""
-    last: dict[str, int] | None = case.__dict__.get("_last_lines")
-    if last is None:
-        last = case.__dict__["_last_lines"] = {}
-        for event in case.events:
-            last[event.file] = max(event.line, last.get(event.file, 0))
+    last: dict[str, int] = {}
+    for event in case.events:
+        last[event.file] = max(event.line, last.get(event.file, 0))
     return last
 
 
-def _known_steps(case: Case) -> dict[str, list[_Step]]:
-    steps: dict[str, list[_Step]] | None = case.__dict__.get("_steps")
-    if steps is None:
-        steps = case.__dict__["_steps"] = _steps(case)
-    return steps
-
-
+@remembered
 def _steps(case: Case) -> dict[str, list[_Step]]:
     """The steps that each file tells: the line, the rank, the number, the time."""
     found = _marked(case, STEP)

@@ -19,6 +19,7 @@ from .accounts import Account, accounts, outlived, steps_at_end
 from .case import Case
 from .endings import WRONG, printed, says_it_halts, went_on
 from .papers import papers
+from .remembered import remembered
 
 
 class Well(enum.Enum):
@@ -29,15 +30,9 @@ class Well(enum.Enum):
     IS = "a log or stacks get on, and nobody complains"
 
 
+@remembered
 def well(case: Case) -> Well:
     """Whether the evidence is of a job at work, about which nobody complains."""
-    known: Well | None = case.__dict__.get("_well")
-    if known is None:
-        known = case.__dict__["_well"] = _well(case)
-    return known
-
-
-def _well(case: Case) -> Well:
     if case.snapshot.live or not case.events or any(_complains(one.label) for one in accounts(case)):
         return Well.UNKNOWN
     by_file: dict[str, list[Event]] = {}

@@ -16,6 +16,7 @@ from .frame_tables import STRENGTH, Kind
 from .frames import kind_of, wait_of
 from .main_thread import main_thread
 from .pasted_code import mostly_code
+from .remembered import remembered
 from .sayings import sayings
 
 
@@ -80,14 +81,10 @@ _SENTENCES: tuple[tuple[str, str], ...] = (
 )
 
 
+@remembered
 def doings(case: Case) -> tuple[Doing, ...]:
     """What each subject was doing, one entry per subject that a file names in its lines."""
-    found: tuple[Doing, ...] | None = case.__dict__.get("_doings")
-    if found is None:
-        found = case.__dict__["_doings"] = tuple(
-            doing for account in accounts(case) for doing in _doing(account, _still(case, account))
-        )
-    return found
+    return tuple(doing for account in accounts(case) for doing in _doing(account, _still(case, account)))
 
 
 def _still(case: Case, account: Account) -> str:

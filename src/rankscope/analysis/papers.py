@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from .case import Case
+from .remembered import remembered
 
 _NAMED = re.compile(
     r"\.(?:pyi?|ipynb|sh|bash|sbatch|slurm|ya?ml|toml|cfg|ini|conf|rst|c|cc|cpp|cxx|cu|cuh|h|hpp|rs|go|js|ts|patch|diff|env)$"
@@ -41,19 +42,16 @@ _QUESTIONS = 3
 _CHANGE = re.compile(r"^(?:commit [0-9a-f]{7,40}\b|diff --git |From [0-9a-f]{40} )")
 
 
+@remembered
 def papers(case: Case) -> frozenset[str]:
     """The files of a case that are papers."""
-    found: frozenset[str] | None = case.__dict__.get("_papers")
-    if found is None:
-        lines: dict[str, list[str]] = {}
-        for event in case.events:
-            if event.event == "text.line":
-                lines.setdefault(event.file, []).append(event.text)
-        found = frozenset(
-            name for name, texts in lines.items() if is_paper(name.rsplit("/", 1)[-1].removesuffix(".txt"), texts)
-        )
-        case.__dict__["_papers"] = found
-    return found
+    lines: dict[str, list[str]] = {}
+    for event in case.events:
+        if event.event == "text.line":
+            lines.setdefault(event.file, []).append(event.text)
+    return frozenset(
+        name for name, texts in lines.items() if is_paper(name.rsplit("/", 1)[-1].removesuffix(".txt"), texts)
+    )
 
 
 def is_paper(name: str, lines: Sequence[str]) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from ..analysis.accounts import Account, Mention, accounts, compiled, evidence_of, outlived
 from ..analysis.case import Case
 from ..analysis.needles import possible
+from ..analysis.remembered import remembered
 from ..analysis.sayings import sayings
 from ..analysis.trials import cured
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
@@ -100,11 +101,17 @@ def hits(case: Case, signs: Iterable[Sign], live_stacks: bool = False) -> Iterat
 
 def _grams(case: Case, asked: tuple[Account, ...]) -> frozenset[str]:
     """What the texts of some subjects are made of."""
-    known: dict[tuple[int, ...], frozenset[str]] = case.__dict__.setdefault("_grams", {})
+    known = _known_grams(case)
     key = tuple(map(id, asked))
     if key not in known:
         known[key] = frozenset().union(*(one.grams for one in asked))
     return known[key]
+
+
+@remembered
+def _known_grams(case: Case) -> dict[tuple[int, ...], frozenset[str]]:
+    """Those that were asked for, by the subjects."""
+    return {}
 
 
 def _mention_of(account: Account, sign: Sign) -> Mention | None:

@@ -10,21 +10,16 @@ from dataclasses import replace
 
 from ..analysis.accounts import accounts
 from ..analysis.case import Case
+from ..analysis.remembered import remembered
 from ..model.evidence.events import Event
 from ._text import events
 
 _WORLD = ("default_pg", "", None)
 
 
+@remembered
 def timeouts(case: Case) -> list[Event]:
     """The time-outs; where several groups are named, with their groups and, of groups that are not the world, world ranks."""
-    found: list[Event] | None = case.__dict__.get("_timeouts")
-    if found is None:
-        found = case.__dict__["_timeouts"] = _with_groups(case)
-    return found
-
-
-def _with_groups(case: Case) -> list[Event]:
     said = events(case, "torch.watchdog_timeout")
     states = [one for one in events(case, "torch.watchdog_status") if one.fields.get("pg") is not None]
     if len({one.fields.get("pg") for one in states}) < 2:

@@ -29,6 +29,7 @@ from ..analysis.case import Case
 from ..analysis.doings import Doing, doings, of_ranks
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.frames import wait_of
+from ..analysis.remembered import remembered
 from ..model.diagnosis import Finding
 from ..model.evidence.events import Event
 from ._text import HALTS, LIKELY, POSSIBLE, Sign, finding, hits, make_rule, simple
@@ -80,15 +81,9 @@ def check(case: Case) -> Iterator[Finding]:
         yield finding(RULE, case, found, _TITLE, _STEPS)
 
 
+@remembered
 def compared(case: Case) -> list[str] | None:
     """Why the places of the ranks, beside the members of their groups, are those of a circle."""
-    if "_circle_told" not in case.__dict__:  # three rules ask
-        case.__dict__["_circle_told"] = _compared(case)
-    known: list[str] | None = case.__dict__["_circle_told"]
-    return known
-
-
-def _compared(case: Case) -> list[str] | None:
     if case.snapshot.live or case.collectives:
         return None  # there the graph and the recorders tell
     judges = (_half_full, _gave_up_apart, _members_elsewhere, _of_other_kinds, _told_of_kinds, _threads_of_groups)

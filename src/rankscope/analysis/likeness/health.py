@@ -7,6 +7,7 @@ from itertools import islice
 
 from ..accounts import accounts
 from ..case import Case
+from ..remembered import remembered
 from .nearness import compare
 from .table import HEALTHY, weights
 from .words import words_of
@@ -16,21 +17,17 @@ _LINES, _STEP, _MOST = 60, 30, 300
 _ENOUGH = 20  # known words that one passage must have: less is no text that could be called healthy
 
 
+@remembered
 def trouble(case: Case) -> float | None:
     """How much its worst passage reads rather like some class than like a healthy run: below nought, rather healthy.
 
     Whole texts would not do, in which one bad line stands among thousands of good ones. None where nothing can be
     compared, or too much.
     """
-    if "_trouble" not in case.__dict__:
-        texts = list(islice(_passages(case), _MOST + 1))
-        read = [compare(weights(), words_of(text)) for text in texts] if len(texts) <= _MOST else []
-        enough = any(len(one.words) >= _ENOUGH for one in read)
-        case.__dict__["_trouble"] = (
-            max((_beyond(one.scores) for one in read if one.scores), default=None) if enough else None
-        )
-    known: float | None = case.__dict__["_trouble"]
-    return known
+    texts = list(islice(_passages(case), _MOST + 1))
+    read = [compare(weights(), words_of(text)) for text in texts] if len(texts) <= _MOST else []
+    enough = any(len(one.words) >= _ENOUGH for one in read)
+    return max((_beyond(one.scores) for one in read if one.scores), default=None) if enough else None
 
 
 def _beyond(scores: Mapping[str, float]) -> float:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from ..case import Case
+from ..remembered import remembered
 from .table import HEALTHY, Weights, weights
 from .words import STEM, words
 
@@ -39,16 +40,14 @@ class Likeness:
         return max((name for name in self.scores if name != cls), key=self.scores.__getitem__)
 
 
+@remembered
 def likeness(case: Case) -> Likeness:
     """What a case reads like.
 
     >>> likeness(case).nearest              # doctest: +SKIP
     'gil-deadlock'
     """
-    found: Likeness | None = case.__dict__.get("_likeness")
-    if found is None:
-        found = case.__dict__["_likeness"] = compare(weights(), words(case))
-    return found
+    return compare(weights(), words(case))
 
 
 def compare(table: Weights, said: Collection[str]) -> Likeness:
