@@ -46,8 +46,9 @@ def test_groups_of_the_same_ranks_are_told_apart_by_name() -> None:
 def test_a_chain_over_groups_leads_to_who_is_in_no_call() -> None:
     chain = job("1: 0,1", "2: 1,2", None)
     assert waits(chain) == {(0, 1), (1, 2)}
-    (found,) = [one for one in judge(chain).findings if one.kind is Kind.CAUSE]
-    assert list(found.ranks) == [2]
+    verdict = judge(chain).verdict
+    assert verdict is not None
+    assert list(verdict.ranks) == [2]
 
 
 def test_members_of_one_call_and_those_whose_group_is_not_told_are_not_waited_for() -> None:
