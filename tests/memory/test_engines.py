@@ -195,6 +195,15 @@ def test_nobody_is_paused_who_could_not_be_let_go() -> None:
                 assert gap.why in (Why.SKIPPED, Why.MISSING)
 
 
+def test_who_is_traced_is_known_where_nothing_was_seen_of_it(tmp_path: Path) -> None:
+    """What the kernel said of it is missing when that step stood still: it is asked again before anybody attaches."""
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7" / "status").write_text("Name:\tpython\nTracerPid:\t99\n")
+    assert pyspy.refusal(str(tmp_path), 7, {}, None) == "process 99 traces it"
+    assert pyspy.refusal(str(tmp_path), 7, {}, Threads(())) == ""
+    assert pyspy.refusal(str(tmp_path), 8, {}, None) == ""
+
+
 @pytest.mark.skipif(pyspy.executable() is None, reason="py-spy is not installed")
 def test_a_pause_is_reported() -> None:
     """A consistent read of a running thread is had by stopping it, and the record says so."""

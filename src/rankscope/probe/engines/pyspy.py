@@ -19,7 +19,7 @@ from ...model.evidence.stacks import Frame, Local, NativeStacks, PythonStacks, P
 from ...model.evidence.threads import Threads
 from ...model.gap import Gap, Why
 from ...model.process import ProcessRef
-from .. import child
+from .. import child, procfs
 from ..engine import StackOptions
 
 NAME = "py-spy"
@@ -27,6 +27,7 @@ _WHAT = PythonStacks.KIND  # type: ignore[attr-defined]
 VALUE_LIMIT = 100
 _GLIMPSE = re.compile(r"^(?:[-+]?[\d.]+(?:e[-+]?\d+)?|nan|-?inf|True|False|None)$")
 ENDED = ("Z", "X")
+_TRACER = re.compile(rb"^TracerPid:\s*(\d+)", re.MULTILINE)
 _UNSAFE = {"D", "T", "t"}
 _WORDS = (
     ("permission denied", Why.DENIED, "run as the job's user or root (rankscope explain ptrace)"),
@@ -72,7 +73,7 @@ class PySpyEngine:
             return Gap(_WHAT, Why.GONE, "the process ended", process=ref)
         pausing = options.pause or options.native
         if pausing:
-            reason = refusal(looked, kernel)
+            reason = refusal(self._proc, ref.pid, looked, kernel)
             if reason:
                 return Gap(_WHAT, Why.SKIPPED, f"it was not paused: {reason}", process=ref)
         return self._dump(ref, looked, options, pausing)
@@ -120,14 +121,27 @@ def _living(pid: int, looked: dict[int, tasks.Task]) -> int:
     return pid if pid in alive or not alive else alive[0]
 
 
-def refusal(looked: dict[int, tasks.Task], kernel: Threads | None) -> str:
-    """Why a process must not be attached to; an attach would hang, fail, or leave it stopped for good."""
-    if kernel is not None and kernel.tracer:
-        return f"process {kernel.tracer} traces it"
-    if kernel is not None and kernel.frozen:
+def refusal(proc: str, pid: int, looked: dict[int, tasks.Task], kernel: Threads | None) -> str:
+    """Why a process must not be attached to; an attach would hang, fail, or leave it stopped for good.
+
+    The kernel is asked again where it has not said so before: that evidence may be missing because the process stands still.
+    """
+    path = f"{proc}/{pid}"
+    tracer = kernel.tracer if kernel is not None else _tracer(path)
+    if tracer:
+        return f"process {tracer} traces it"
+    if kernel.frozen if kernel is not None else procfs.frozen(path):
         return "its cgroup is frozen"
     states = {task.state for task in looked.values()} & _UNSAFE
     return f"a thread of it is in state {min(states)}" if states else ""
+
+
+def _tracer(path: str) -> int:
+    try:
+        found = _TRACER.search(procfs.read(f"{path}/status"))
+    except OSError:
+        return 0
+    return int(found.group(1)) if found else 0
 
 
 def _gap(ref: ProcessRef, told: child.Told, proc: str) -> Gap:

@@ -95,7 +95,7 @@ class PystackEngine:
         return answer
 
     def _refusal(self, pid: int, looked: dict[int, tasks.Task], kernel: Threads | None, options: StackOptions) -> str:
-        reason = pyspy.refusal(looked, kernel) if options.native else ""
+        reason = pyspy.refusal(self._proc, pid, looked, kernel) if options.native else ""
         if reason:
             return f"it was not paused for native frames: {reason}"
         ours, its = (_namespace(self._proc, each) for each in ("self", str(pid)))
