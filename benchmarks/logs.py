@@ -47,7 +47,7 @@ def cpu_s(path: pathlib.Path) -> float:
     for _ in range(3):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run(
-            [sys.executable, "-m", "rankscope.cli.main", "analyze", str(path)], stdout=subprocess.DEVNULL, check=False
+            [sys.executable, "-m", "rankscope", "analyze", str(path)], stdout=subprocess.DEVNULL, check=False
         )
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         took.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
@@ -70,7 +70,7 @@ def main(megabytes: int) -> None:
         log = pathlib.Path(folder) / "train.log"
         make(log, megabytes)
         for name, call in (
-            ("rankscope analyze", [sys.executable, "-m", "rankscope.cli.main", "analyze", str(log)]),
+            ("rankscope analyze", [sys.executable, "-m", "rankscope", "analyze", str(log)]),
             ("cat (peer)", ["cat", str(log)]),
         ):
             began = time.perf_counter()

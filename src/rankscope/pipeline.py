@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from .analysis.case import Case
     from .formats.snapshot import Reader
     from .model.diagnosis import Diagnosis, Finding
-    from .probe.source_lines import Lines, Place
+    from .model.evidence.source import Place
+    from .probe.source_lines import Lines
     from .reach.gather import Remote
     from .reach.transport import Options
 

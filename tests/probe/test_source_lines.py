@@ -11,10 +11,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from rankscope.model.evidence.source import Place
 from rankscope.model.evidence.space import Mount
 from rankscope.model.process import ProcessRef
 from rankscope.probe import mounts, procfs, source_lines
-from rankscope.probe.source_lines import Lines, Place, open_below, walk_below
+from rankscope.probe.source_lines import Lines, open_below, walk_below
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from rankscope.errors import RankscopeError
+from rankscope.model.evidence.source import Place
 from rankscope.model.gap import Why
 from rankscope.model.snapshot import Snapshot
-from rankscope.probe.source_lines import Place
 from rankscope.probe.sweep import Plan
 from rankscope.reach import again, hostfile
 from rankscope.reach.gather import Remote, gather

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankscope.formats import pyspy_text
+from rankscope.model.evidence.source import Place
 from rankscope.model.evidence.stacks import Frame, Local, LoopTask, PythonStacks, PythonThread, Stack
 from rankscope.model.process import Process, ProcessRef, Role
 from rankscope.report import plain, raw
@@ -27,7 +28,7 @@ def test_a_dump_is_laid_out_as_readers_expect_it() -> None:
         PythonStacks((MAIN, WATCH), "memory"),
         "3.11.7",
         locals=True,
-        source={(RANK.ref, "train.py", 5): ("> 5 x",)},
+        source={Place(RANK.ref, "train.py", 5): ("> 5 x",)},
     )
     assert (
         raw.render(shown)

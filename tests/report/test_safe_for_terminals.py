@@ -40,11 +40,11 @@ def seen() -> Snapshot:
 
 
 def trees() -> Iterator[str]:
-    yield from (tree.render(one, tree.Options()) for one in sections(build(seen()), lambda _: True))
+    yield from (tree.render(one, tree.Style()) for one in sections(build(seen()), lambda _: True))
 
 
 def dumps() -> Iterator[str]:
-    yield from _dumps.show(seen(), _dumps.Wish(raw=True, children=True))
+    yield from _dumps.show(seen(), _dumps.Choice(raw=True, children=True))
 
 
 def timeline() -> Iterator[str]:

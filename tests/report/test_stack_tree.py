@@ -15,7 +15,7 @@ from rankscope.model.process import Process, ProcessRef, Role
 from rankscope.model.snapshot import Host, Item, Job, Snapshot, Sweep
 from rankscope.report.folding import fold, short_names
 from rankscope.report.people import phrase
-from rankscope.report.tree import Options, places, render
+from rankscope.report.tree import Style, places, render
 
 TORCH = "/env/lib/python3.11/site-packages/torch/"
 MAIN = (Frame("<module>", "/job/train.py", 52), Frame("main", "/job/train.py", 47))
@@ -44,9 +44,9 @@ def main_thread(pid: int, *frames: Frame, values: tuple[Local, ...] = ()) -> tup
     return (PythonThread(pid, Stack(frames), "MainThread", locals=values),)
 
 
-def shown(made: Snapshot, options: Options | None = None) -> str:
+def shown(made: Snapshot, options: Style | None = None) -> str:
     found = sections(build(made), lambda _: True)
-    return "\n".join(render(section, options or Options()) for section in found)
+    return "\n".join(render(section, options or Style()) for section in found)
 
 
 def three_ranks() -> Snapshot:
@@ -72,7 +72,7 @@ def test_a_fork_carries_the_ranks_that_went_each_way() -> None:
 
 def test_locals_say_who_holds_which_value() -> None:
     """Equal values once."""
-    out = shown(three_ranks(), Options(locals=True))
+    out = shown(three_ranks(), Style(locals=True))
     assert "step = 12\n" in out
     assert "rank = 0 (rank 0), 2 (rank 2)\n" in out
 
@@ -81,8 +81,8 @@ def test_a_source_line_stands_below_the_deepest_own_frame() -> None:
     """Once per branch, where the job's own code ends."""
     (section,) = sections(build(three_ranks()), lambda _: True)
     found = set(places(section))
-    assert {(file, line) for _, file, line in found} == {("/job/train.py", 31), ("/job/io/checkpoint.py", 17)}
-    out = render(section, Options(source={place: (f"> {place[2]}  the line",) for place in found}))
+    assert {(place.file, place.line) for place in found} == {("/job/train.py", 31), ("/job/io/checkpoint.py", 17)}
+    out = render(section, Style(source={place: (f"> {place.line}  the line",) for place in found}))
     assert out.index("train (train.py:31)") < out.index("> 31  the line") < out.index("torch: Tensor.backward")
 
 
@@ -143,7 +143,7 @@ def test_any_stacks_can_be_shown(stacks: list[list[Frame]], show_locals: bool) -
     made = snapshot(
         *[(process(rank, 10 + rank), main_thread(10 + rank, *frames)) for rank, frames in enumerate(stacks)]
     )
-    out = shown(made, Options(locals=show_locals))
+    out = shown(made, Style(locals=show_locals))
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", out)
     assert out.count("main thread of") == 1
 

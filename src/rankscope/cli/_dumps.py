@@ -32,7 +32,7 @@ _HELPERS = (Role.DATALOADER_WORKER, Role.COMPILE_WORKER, Role.CHECKPOINT_WRITER,
 
 
 @dataclass(frozen=True)
-class Wish:
+class Choice:
     """What the user wants to see of a job; ``pid`` is shown whatever part it plays, ``target`` is the word that named it."""
 
     ranks: RankSet | None = None
@@ -56,9 +56,9 @@ def run(target: str | None, children: bool) -> int:
 
     chosen = _target.parse(target)
     plan = Plan(sweeps=1, interval_s=0.0, options=StackOptions(locals=False), only=KINDS, deadline_s=_DEADLINE_S)
-    wish = Wish(children=children, raw=True, pid=chosen.pid, target=target or "")
+    choice = Choice(children=children, raw=True, pid=chosen.pid, target=target or "")
     looks = pipeline.gather(pipeline.Look(chosen.pid, plan))
-    return each(looks, lambda snapshot: show(snapshot, wish), lambda text: sys.stdout.write(f"{text}\n"), chosen)
+    return each(looks, lambda snapshot: show(snapshot, choice), lambda text: sys.stdout.write(f"{text}\n"), chosen)
 
 
 class Nobody(RankscopeError):
@@ -91,7 +91,7 @@ def each(
     return _exit.NOTHING_FOUND
 
 
-def show(snapshot: Snapshot, wish: Wish) -> Iterator[str]:
+def show(snapshot: Snapshot, choice: Choice) -> Iterator[str]:
     """One dump after another. Half of what the command costs otherwise is what this leaves out: no case is built."""
     from ..analysis.identity import resolve
     from ..report import raw
@@ -100,11 +100,11 @@ def show(snapshot: Snapshot, wish: Wish) -> Iterator[str]:
     stacks = {item.process: item.record for item in items if isinstance(item.record, PythonStacks)}
     environs = {item.process: item.record for item in items if item.process and isinstance(item.record, EnvironNow)}
     processes = resolve(snapshot.processes, stacks, environs)
-    chosen = wanted(processes, wish)
-    yield title(snapshot, processes, wish, bool(chosen))
+    chosen = wanted(processes, choice)
+    yield title(snapshot, processes, choice, bool(chosen))
     for process in in_order(chosen):
         read = stacks.get(process.ref)
-        yield raw.render(raw.Shown(process, read, read.python if read else None, wish.locals))
+        yield raw.render(raw.Shown(process, read, read.python if read else None, choice.locals))
     yield from foot(snapshot)
 
 
@@ -112,14 +112,14 @@ def in_order(processes: Iterable[Process]) -> list[Process]:
     return sorted(processes, key=lambda one: (one.rank is None, one.rank or 0, one.ref.pid))
 
 
-def title(snapshot: Snapshot, processes: tuple[Process, ...], wish: Wish, fits: bool) -> str:
+def title(snapshot: Snapshot, processes: tuple[Process, ...], choice: Choice, fits: bool) -> str:
     """The first line of a job; raise Nobody when nobody of it is to be shown."""
     name, there = snapshot.job.name, _who_there_is(snapshot, processes)
     if not fits:
         gap = next(iter(snapshot.gaps), None) if not processes else None
         because = f"{gap.what}: {gap.detail}" if gap else f"it has {there}"
-        everybody = ("--ranks", "0-3,7") if wish.children else ("--children",)
-        words = [*([wish.target] if wish.target else []), *everybody]
+        everybody = ("--ranks", "0-3,7") if choice.children else ("--children",)
+        words = [*([choice.target] if choice.target else []), *everybody]
         raise Nobody(
             f"{name or 'the job'} has no process that matches", because, f"rankscope stacks {shlex.join(words)}"
         )
@@ -137,22 +137,22 @@ def foot(snapshot: Snapshot) -> Iterator[str]:
         yield f"cost     longest pause {snapshot.effort.paused_ms_max:.0f} ms"
 
 
-def wanted(processes: tuple[Process, ...], wish: Wish) -> tuple[Process, ...]:
+def wanted(processes: tuple[Process, ...], choice: Choice) -> tuple[Process, ...]:
     """Ranks; their helpers when asked for; where nobody has a rank, every process that works."""
     ranks = any(process.role is Role.RANK for process in processes)
-    return tuple(process for process in processes if _fits(process, wish, ranks))
+    return tuple(process for process in processes if _fits(process, choice, ranks))
 
 
-def _fits(process: Process, wish: Wish, ranks: bool) -> bool:
-    if process.ref.pid == wish.pid and process.role not in (Role.RANK, Role.LAUNCHER):
+def _fits(process: Process, choice: Choice, ranks: bool) -> bool:
+    if process.ref.pid == choice.pid and process.role not in (Role.RANK, Role.LAUNCHER):
         return True
-    if wish.ranks is not None and process.rank not in wish.ranks:
+    if choice.ranks is not None and process.rank not in choice.ranks:
         return False
     if process.role is Role.RANK:
         return True
     if process.role in _HELPERS or process.owner is not None:
-        return wish.children
-    return wish.children or not ranks
+        return choice.children
+    return choice.children or not ranks
 
 
 def _who_there_is(snapshot: Snapshot, processes: tuple[Process, ...]) -> str:

@@ -17,7 +17,7 @@ from . import _exit, _options, _snapshots, _stop, _target
 
 if TYPE_CHECKING:
     from .. import pipeline
-    from ..report.paths import Place
+    from ..model.evidence.source import Place
 
 
 @click.command(
@@ -158,12 +158,11 @@ def _text(diagnosis: Diagnosis, as_json: bool, color: str, look: pipeline.Look |
 def _source(parted: Divergence, look: pipeline.Look) -> dict[Place, str]:
     """The lines of the job's own files that the paths name, from processes that still run."""
     from .. import pipeline
-    from ..probe import source_lines
     from ..report import paths
 
-    asked = {place: source_lines.Place(*place) for place in paths.places(parted) if place[0].started}
-    read = pipeline.source(look, tuple(dict.fromkeys(asked.values())), around=0)
-    return {place: lines.lines[0][1] for place, one in asked.items() if (lines := read.get(one)) and lines.lines}
+    asked = tuple(dict.fromkeys(place for place in paths.places(parted) if place.ref.started))
+    read = pipeline.source(look, asked, around=0)
+    return {place: lines.lines[0][1] for place, lines in read.items() if lines.lines}
 
 
 def no_job(chosen: _target.Target) -> RankscopeError:

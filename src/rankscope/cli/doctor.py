@@ -48,31 +48,41 @@ def command(target: str | None, deadline: float, as_json: bool, **reaching: Any)
     the host, start Python, see processes of a job, read their stacks). Exit code: 0 all can be seen, 1 something cannot, 2
     could not look.
     """
-    from .. import pipeline
-    from ..probe import access
-
     chosen = _target.parse(target)
     remote = _options.reach(chosen, reaching)
     if remote is not None:
         raise click.exceptions.Exit(_walk(remote, deadline, as_json))
     if chosen.file is not None or (target is not None and chosen.pid is None):
         raise RankscopeError("doctor looks at living processes of this host", hint="rankscope doctor pid:N")
+    raise click.exceptions.Exit(_here(chosen, deadline, as_json))
+
+
+def _here(chosen: _target.Target, deadline: float, as_json: bool) -> int:
+    """This host, and the processes of the job that was asked for; the exit code."""
+    from ..probe import access
+
     checks = list(access.host())
-    found: list[tuple[Access, Process, str]] = []
-    if chosen.pid is not None:
-        here, jobs = pipeline.find(pipeline.Look(chosen.pid))
-        if not jobs:
-            raise no_job(chosen)
-        plan = Plan(sweeps=1, interval_s=0.0, only=frozenset({"threads", "python-stacks"}), deadline_s=deadline)
-        snapshot = pipeline.sweep(here, jobs[0], plan)
-        served = _served(snapshot)
-        members = {member.ref: member.process for member in pipeline.case_of(snapshot).members}
-        seen = access.processes(tuple(members))
-        found = [(one, members[one.ref], served.get(one.ref, "is no Python program")) for one in seen]
+    found = list(_members(chosen, deadline)) if chosen.pid is not None else []
     for line in [_json(checks, found)] if as_json else [*_lines(checks), *_process_lines(found)]:
         click.echo(line)
     well = all(check.fine for check in checks) and not any(one.refused for one, _, _ in found)
-    raise click.exceptions.Exit(_exit.NOTHING_FOUND if well else _exit.FOUND)
+    return _exit.NOTHING_FOUND if well else _exit.FOUND
+
+
+def _members(chosen: _target.Target, deadline: float) -> Iterator[tuple[Access, Process, str]]:
+    """Each process of a job: what we may know of it, who it is, and how its stacks are read."""
+    from .. import pipeline
+    from ..probe import access
+
+    here, jobs = pipeline.find(pipeline.Look(chosen.pid))
+    if not jobs:
+        raise no_job(chosen)
+    plan = Plan(sweeps=1, interval_s=0.0, only=frozenset({"threads", "python-stacks"}), deadline_s=deadline)
+    snapshot = pipeline.sweep(here, jobs[0], plan)
+    served = _served(snapshot)
+    members = {member.ref: member.process for member in pipeline.case_of(snapshot).members}
+    for one in access.processes(tuple(members)):
+        yield one, members[one.ref], served.get(one.ref, "is no Python program")
 
 
 def _walk(remote: Remote, deadline: float, as_json: bool) -> int:

@@ -48,7 +48,3 @@ def _run(words: list[str]) -> int:
 def _near(words: list[str]) -> bool:
     """Whether these words name no more than a process of this host."""
     return not words or (len(words) == 1 and words[0].removeprefix("pid:").isdecimal())
-
-
-if __name__ == "__main__":
-    main()

@@ -14,12 +14,12 @@ from ..model.snapshot import Snapshot
 from ..probe.engine import StackOptions
 from ..probe.sweep import Plan
 from . import _dumps, _options, _target
-from ._dumps import Wish
+from ._dumps import Choice
 
 if TYPE_CHECKING:
     from ..analysis.case import Case, Member
+    from ..model.evidence.source import Place
     from ..pipeline import Look
-    from ..report.tree import Place
 
 _KINDS = frozenset({"threads", "python-stacks", "environ-now", "versions"})
 
@@ -62,9 +62,9 @@ def command(
     chosen = _target.parse(target)
     where = _options.where(chosen, reaching)
     progress = _options.Progress()
-    wish = Wish(ranks, children, native, show_locals, source, raw, chosen.pid, target or "")
+    choice = Choice(ranks, children, native, show_locals, source, raw, chosen.pid, target or "")
     options = StackOptions(locals=show_locals, strings=strings)
-    only = _dumps.KINDS if wish.plain_dumps else _KINDS
+    only = _dumps.KINDS if choice.plain_dumps else _KINDS
     plan = Plan(sweeps=1, interval_s=0.0, options=options, engine=engine, only=only, deadline_s=deadline)
     if chosen.file is not None:
         from . import _snapshots
@@ -76,22 +76,22 @@ def command(
 
     def show(snapshot: Snapshot) -> Iterator[str]:
         progress.done()
-        return _shown(snapshot, wish, plan, look, color)
+        return _shown(snapshot, choice, plan, look, color)
 
     raise click.exceptions.Exit(_dumps.each(looks, show, functools.partial(click.echo, color=True), chosen))
 
 
-def _shown(snapshot: Snapshot, wish: Wish, plan: Plan, look: Look | None, color: str) -> Iterator[str]:
+def _shown(snapshot: Snapshot, choice: Choice, plan: Plan, look: Look | None, color: str) -> Iterator[str]:
     """The text of one job, piece by piece."""
-    if wish.plain_dumps:
-        yield from _dumps.show(snapshot, wish)
+    if choice.plain_dumps:
+        yield from _dumps.show(snapshot, choice)
         return
     from .. import pipeline
 
     case = pipeline.case_of(snapshot)
     processes = tuple(member.process for member in case.members)
-    chosen = _dumps.wanted(processes, wish)
-    if wish.native:
+    chosen = _dumps.wanted(processes, choice)
+    if choice.native:
         from ._native import with_native
 
         if look is None:
@@ -99,41 +99,41 @@ def _shown(snapshot: Snapshot, wish: Wish, plan: Plan, look: Look | None, color:
         snapshot = with_native(case, chosen, plan, look) if look is not None else snapshot
         case = pipeline.case_of(snapshot)
     members = [case.by_ref[process.ref] for process in chosen]
-    yield _dumps.title(snapshot, processes, wish, bool(members))
-    yield from _raw(case, members, wish, look) if wish.raw else _trees(case, members, wish, look, color)
+    yield _dumps.title(snapshot, processes, choice, bool(members))
+    yield from _raw(case, members, choice, look) if choice.raw else _trees(case, members, choice, look, color)
     yield from _dumps.foot(snapshot)
-    if look is not None and wish.native and not snapshot.complete:
+    if look is not None and choice.native and not snapshot.complete:
         raise KeyboardInterrupt  # it came while native frames were taken; all that is in hand has been shown
 
 
-def _trees(case: Case, members: list[Member], wish: Wish, look: Look | None, color: str) -> Iterator[str]:
+def _trees(case: Case, members: list[Member], choice: Choice, look: Look | None, color: str) -> Iterator[str]:
     from ..analysis.merged import sections
     from ..report import tree
 
     chosen = {member.ref for member in members}
-    made = sections(case, lambda member: member.ref in chosen, wish.native)
+    made = sections(case, lambda member: member.ref in chosen, choice.native)
     if not made:
         yield "no stacks could be read\n"
-    places = {place for section in made for place in tree.places(section)} if wish.source else set()
-    options = tree.Options(_options.width(), _options.use_colour(color), wish.locals, _source(look, places))
+    places = {place for section in made for place in tree.places(section)} if choice.source else set()
+    style = tree.Style(_options.width(), _options.use_colour(color), choice.locals, _source(look, places))
     for section in made:
-        yield tree.render(section, options)
+        yield tree.render(section, style)
 
 
-def _raw(case: Case, members: list[Member], wish: Wish, look: Look | None) -> Iterator[str]:
+def _raw(case: Case, members: list[Member], choice: Choice, look: Look | None) -> Iterator[str]:
     from ..analysis.merged import sections
     from ..report import raw, tree
 
     chosen = {member.ref for member in members}
     places: set[Place] = set()
-    if wish.source:
+    if choice.source:
         places = {place for one in sections(case, lambda m: m.ref in chosen) for place in tree.places(one)}
     source = _source(look, places)
     for process in _dumps.in_order(member.process for member in members):
         member = case.by_ref[process.ref]
         read = member.latest(PythonStacks)
-        stacks = (member.latest(NativeStacks) if wish.native else None) or read
-        yield raw.render(raw.Shown(process, stacks, read.python if read else None, wish.locals, source))
+        stacks = (member.latest(NativeStacks) if choice.native else None) or read
+        yield raw.render(raw.Shown(process, stacks, read.python if read else None, choice.locals, source))
 
 
 def _source(look: Look | None, places: set[Place]) -> dict[Place, tuple[str, ...]]:
@@ -141,14 +141,15 @@ def _source(look: Look | None, places: set[Place]) -> dict[Place, tuple[str, ...
     if not places:
         return {}
     from .. import pipeline
-    from ..probe import source_lines
 
-    asked = {place: source_lines.Place(*place) for place in places if look is not None and place[0].started}
-    read = pipeline.source(look, tuple(asked.values()), around=1) if look is not None else {}
+    asked = tuple(place for place in places if look is not None and place.ref.started)
+    read = pipeline.source(look, asked, around=1) if look is not None else {}
     out: dict[Place, tuple[str, ...]] = {}
     for place in places:
-        lines = read.get(asked[place]) if place in asked else None
-        out[place] = _numbered(lines, place[2]) if lines else ("(no source: the process cannot be reached from here)",)
+        lines = read.get(place)
+        out[place] = (
+            _numbered(lines, place.line) if lines else ("(no source: the process cannot be reached from here)",)
+        )
     return out
 
 

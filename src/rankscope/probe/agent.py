@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import Callable, NoReturn
 
 from ..model import wire
-from ..model.evidence.source import Excerpt, SourceLines
+from ..model.evidence.source import Excerpt, Place, SourceLines
 from ..model.gap import Gap, Why
 from ..model.process import Process
 from ..model.snapshot import Effort, Host, Job
@@ -85,7 +85,7 @@ def _sources(errand: Errand, processes: tuple[Process, ...], idle: Callable[[], 
     writer.sweep(0, time.time())
     writer.present(tuple(process.ref for process in processes))
     places = {
-        source_lines.Place(process.ref, file, line)
+        Place(process.ref, file, line)
         for process in processes for key, file, line in errand.source[:_MOST_PLACES] if key == process.ref.key
     }  # fmt: skip
     yield "".join(lines)

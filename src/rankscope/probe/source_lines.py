@@ -18,8 +18,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Callable
 
+from ..model.evidence.source import Place
 from ..model.evidence.space import Mount
-from ..model.process import ProcessRef
 from . import mounts, procfs
 from .abandon import Answer, Blocked, Send, guarded
 
@@ -29,15 +29,6 @@ _LINE_LIMIT = 300
 _LINKS_LIMIT = 40
 _OPENAT2 = 437  # the same number on every architecture (syscalls(2))
 _NO_MAGICLINKS, _IN_ROOT = 0x02, 0x10
-
-
-@dataclass(frozen=True)
-class Place:
-    """A line of a file as a process knows it."""
-
-    ref: ProcessRef
-    file: str
-    line: int
 
 
 @dataclass(frozen=True)

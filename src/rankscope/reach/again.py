@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Sequence
 
 from ..errors import RankscopeError
-from ..model.evidence.source import SourceLines
+from ..model.evidence.source import Place, SourceLines
 from ..model.process import ProcessRef
 from ..model.snapshot import Snapshot
-from ..probe.source_lines import Lines, Place
+from ..probe.source_lines import Lines
 from ..probe.sweep import Plan
 from .gather import Remote, Wish, gather
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ..model.diagnosis import CallPath, Divergence
+from ..model.evidence.source import Place
 from ..model.evidence.stacks import Frame
-from ..model.process import ProcessRef
 from ..model.ranks import ranks_phrase
 from .plain import clean
 
-Place = tuple[ProcessRef, str, int]
 _MOST_FRAMES = 5
 
 
@@ -18,7 +17,7 @@ def places(parted: Divergence) -> Iterator[Place]:
     """The lines whose source would be shown."""
     for path in (*parted.sides, *((parted.common,) if parted.common else ())):
         if path.process is not None:
-            yield from ((path.process, frame.file, frame.line) for frame in path.frames[-_MOST_FRAMES:])
+            yield from (Place(path.process, frame.file, frame.line) for frame in path.frames[-_MOST_FRAMES:])
 
 
 def render(parted: Divergence, source: Mapping[Place, str], width: int) -> Iterator[str]:
@@ -34,7 +33,9 @@ def render(parted: Divergence, source: Mapping[Place, str], width: int) -> Itera
 
 
 def _line(side: CallPath, frame: Frame, source: Mapping[Place, str]) -> str:
-    return source.get((side.process, frame.file, frame.line), "").strip() if side.process is not None else ""
+    if side.process is None:
+        return ""
+    return source.get(Place(side.process, frame.file, frame.line), "").strip()
 
 
 def _place(frame: Frame) -> str:

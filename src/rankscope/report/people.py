@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from ..model.process import Process, Role
 from ..model.ranks import RankSet, ranks_phrase
 
-_PLURAL = {
+_WORD = {
     Role.DATALOADER_WORKER: "loader worker",
     Role.COMPILE_WORKER: "compile worker",
     Role.CHECKPOINT_WRITER: "checkpoint writer",
@@ -27,7 +27,7 @@ def phrase(processes: Iterable[Process]) -> str:
     if roles == {Role.DATALOADER_WORKER}:
         return _workers(found)
     owners = RankSet(process.rank for process in found if process.rank is not None)
-    word = _PLURAL[next(iter(roles))] if len(roles) == 1 else "process"
+    word = _WORD[next(iter(roles))] if len(roles) == 1 else "process"
     return f"{'' if word == 'process' else word + ', '}{_pids(found)}" + (
         f" of {ranks_phrase(owners)}" if owners else ""
     )

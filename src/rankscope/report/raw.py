@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from ..model.evidence.source import Place
 from ..model.evidence.stacks import Frame, NativeStacks, PythonStacks, PythonThread
 from ..model.process import Process
 from .people import phrase
 from .plain import clean
-
-if TYPE_CHECKING:
-    from .tree import Place
 
 
 @dataclass(frozen=True)
@@ -52,7 +49,7 @@ def _threads(shown: Shown) -> Iterator[str]:
             if shown.locals:
                 yield from _locals(thread, depth)
             if shown.source:
-                lines = shown.source.get((shown.process.ref, frame.file, frame.line), ())
+                lines = shown.source.get(Place(shown.process.ref, frame.file, frame.line), ())
                 yield from (f"            {clean(line, 200)}" for line in lines)
         yield ""
     if isinstance(shown.stacks, PythonStacks) and shown.stacks.tasks_left_out:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ..analysis.scene import is_absent
 from ..model.diagnosis import Diagnosis, Finding, Kind, State
+from ..model.evidence.source import Place
 from ..model.gap import Gap
 from ..model.process import ProcessRef
 from ..model.ranks import RankSet, ranks_phrase
@@ -32,7 +33,7 @@ _COLOURS = {
 
 
 def render(
-    diagnosis: Diagnosis, width: int = 80, colour: bool = False, source: Mapping[paths.Place, str] | None = None
+    diagnosis: Diagnosis, width: int = 80, colour: bool = False, source: Mapping[Place, str] | None = None
 ) -> str:
     """The whole screen, ending in a newline; ``source`` has lines of the job's own files by place."""
     out = []

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from ..analysis.merged import Section, Seen
 from ..analysis.origin import is_user
 from ..analysis.tree import Node
+from ..model.evidence.source import Place
 from ..model.evidence.stacks import Frame, Trust
-from ..model.process import ProcessRef
 from ..model.ranks import RankSet
 from ..model.words import span
 from .folding import Run, fold, short_names
@@ -27,11 +27,10 @@ _STATES = {
 }  # fmt: skip
 _ARROW = " → "
 _VALUES = 4
-Place = tuple[ProcessRef, str, int]
 
 
 @dataclass(frozen=True)
-class Options:
+class Style:
     """What to show besides frames. ``source`` has the numbered lines around a place, or the reason why there are none."""
 
     width: int = 80
@@ -51,13 +50,13 @@ class _Stretch:
     children: tuple[_Stretch, ...]
 
 
-def render(section: Section, options: Options) -> str:
+def render(section: Section, style: Style) -> str:
     """One section, ending in a newline."""
     people = phrase(one.process for one in section.seen)
     head = clean(f"{section.title} of {people}")
-    lines = [_paint(head, "1", options)]
+    lines = [_paint(head, "1", style)]
     names = short_names(one.file for seen in section.seen for one in seen.thread.stack if is_user(one))
-    view = _View(section, options, names)
+    view = _View(section, style, names)
     lines.extend(view.lines(_stretch(section.tree, 0), ""))
     return "\n".join(lines) + "\n"
 
@@ -71,7 +70,7 @@ def places(section: Section) -> Iterator[Place]:
         if at is not None:
             frame = stretch.frames[at]
             first = section.seen[next(iter(stretch.keys))]
-            yield first.process.ref, frame.file, frame.line
+            yield Place(first.process.ref, frame.file, frame.line)
         todo.extend(stretch.children)
 
 
@@ -102,29 +101,29 @@ def _standing_at(stretch: _Stretch) -> int | None:
     return None
 
 
-def _paint(text: str, colour: str, options: Options) -> str:
-    return f"\x1b[{colour}m{text}\x1b[0m" if options.colour else text
+def _paint(text: str, colour: str, style: Style) -> str:
+    return f"\x1b[{colour}m{text}\x1b[0m" if style.colour else text
 
 
 class _View:
     """Writes one section."""
 
-    def __init__(self, section: Section, options: Options, names: dict[str, str]) -> None:
-        self._section, self._options, self._names = section, options, names
+    def __init__(self, section: Section, style: Style, names: dict[str, str]) -> None:
+        self._section, self._style, self._names = section, style, names
 
     def lines(self, stretch: _Stretch, stem: str, edge: str = "") -> Iterator[str]:
         """The lines of a stretch and of all below it; ``edge`` names who took this branch."""
         forks = bool(stretch.children)
         bar = stem + ("│ " if forks else "  ")
         text = list(self._text(stretch))
-        room = max(24, self._options.width - len(bar))
+        room = max(24, self._style.width - len(bar))
         wrapped = [line for piece in text for line in _wrap(piece, room)]
         if edge:
-            yield edge + (wrapped.pop(0) if wrapped and len(edge) + len(wrapped[0]) <= self._options.width else "")
+            yield edge + (wrapped.pop(0) if wrapped and len(edge) + len(wrapped[0]) <= self._style.width else "")
         yield from (bar + line for line in wrapped)
         for last, child in ((child is stretch.children[-1], child) for child in stretch.children):
             who = phrase(self._section.seen[key].process for key in child.keys)
-            head = f"{stem}{'└─' if last else '├─'} {_paint(self._counted(who, child.keys), '36', self._options)}: "
+            head = f"{stem}{'└─' if last else '├─'} {_paint(self._counted(who, child.keys), '36', self._style)}: "
             yield from self.lines(child, stem + ("   " if last else "│  "), head)
 
     def _counted(self, who: str, keys: RankSet) -> str:
@@ -153,12 +152,12 @@ class _View:
                 yield f"· {told}"
 
     def _about(self, stretch: _Stretch, run: Run, stands: int | None) -> Iterator[str]:
-        if run.user and self._options.locals:
+        if run.user and self._style.locals:
             yield from self._locals(stretch.keys, stretch.depth + run.last)
         if stands is not None and run.first <= stands <= run.last:
             frame = stretch.frames[stands]
             ref = self._section.seen[next(iter(stretch.keys))].process.ref
-            for line in self._options.source.get((ref, frame.file, frame.line), ()):
+            for line in self._style.source.get(Place(ref, frame.file, frame.line), ()):
                 yield f"  {clean(line, 200)}"
 
     def _locals(self, keys: RankSet, depth: int) -> Iterator[str]:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..process import ProcessRef
 from . import evidence
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of a file as a process knows it."""
+
+    ref: ProcessRef
+    file: str
+    line: int
 
 
 @dataclass(frozen=True)
