@@ -27,7 +27,7 @@ from rankscope.probe import procfs, sweep
 from rankscope.probe.collector import Collector, Target, Touch
 from rankscope.probe.collectors import log
 from rankscope.probe.engine import StackOptions
-from rankscope.probe.recall import recalled
+from rankscope.probe.recall import Recall
 from rankscope.probe.sweep import Plan, run
 
 STACK = Stack((Frame("main", "train.py", 3), Frame("step", "train.py", 17, "libc.so")))
@@ -193,7 +193,8 @@ def test_records_of_every_kind_are_read_back_as_they_were_sent(kind: str, data: 
     writer.present((ref,))
     writer.evidence(ref, sent)
     writer.same(ref, kind)
-    recall = recalled(["".join(lines).encode(), b"damaged\n"])
+    recall = Recall()
+    recall.hear(["".join(lines).encode(), b"damaged\n"])
     assert (recall.began_s, recall.present) == (12.5, frozenset({ref}))
     assert recall.seen[ref][kind] == sent == recall.records[ref, kind]
 

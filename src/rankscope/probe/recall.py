@@ -6,6 +6,7 @@ of a moment ago, so each value is taken for what its field says it is.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import enum
 import json
@@ -29,8 +30,14 @@ class Recall:
     present: frozenset[ProcessRef] | None = None
     _stacks: dict[int, Stack] = field(default_factory=dict)
 
-    def take(self, line: dict[str, Any]) -> None:
-        """Take one line of the wire."""
+    def hear(self, said: Iterable[bytes]) -> None:
+        """Take what was said since; a line that cannot be read back is not remembered."""
+        for lines in said:
+            for line in lines.splitlines():
+                with contextlib.suppress(ValueError, TypeError, KeyError, IndexError, AttributeError):
+                    self._take(json.loads(line))
+
+    def _take(self, line: dict[str, Any]) -> None:
         what = line["is"]
         if what == "sweep":
             self.began_s = line["at_s"]
@@ -66,15 +73,3 @@ class Recall:
         if isinstance(cls, type) and issubclass(cls, enum.Enum):
             return cls(value)
         return self._record(value, cls) if dataclasses.is_dataclass(cls) else value
-
-
-def recalled(said: Iterable[bytes]) -> Recall:
-    """What these answers tell; a line that cannot be read back is not remembered."""
-    recall = Recall()
-    for lines in said:
-        for line in lines.splitlines():
-            try:
-                recall.take(json.loads(line))
-            except (ValueError, TypeError, KeyError, IndexError, AttributeError):
-                continue
-    return recall

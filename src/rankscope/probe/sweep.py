@@ -19,7 +19,7 @@ from . import procfs
 from .abandon import Blocked, Send, guarded
 from .collector import Collector, Target, collectors
 from .engine import StackOptions
-from .recall import recalled
+from .recall import Recall
 
 # After so many steps of one kind that stood still in a row, the others of its kind are left out: what holds up one
 # process (a server that is gone) holds up its neighbours, and every wait is taken from the time for all else.
@@ -122,6 +122,7 @@ class _Worker:
         self._began = 0.0
         self._present: frozenset[ProcessRef] = frozenset(process.ref for process in processes)
         self._heard: list[bytes] = []
+        self._known = Recall()
         self._still: dict[str, int] = {}  # how many steps of a kind stood still since one of them answered
 
     def heard(self, step: Step, said: bytes) -> None:
@@ -131,7 +132,9 @@ class _Worker:
             self._still.pop(step.collector.kind, None)
 
     def stood_still(self, step: Step) -> Iterator[Gap]:
-        """Here, not in the child: count what did not answer, and say when it is enough of its kind."""
+        """Here, not in the child: let the next one know what this one had told, count what did not answer, and say when it is
+        enough of its kind."""
+        self._take_over()
         kind = step.collector.kind if step.collector else ""
         self._still[kind] = self._still.get(kind, 0) + 1
         if step.collector and self._still[kind] == _ENOUGH:
@@ -139,8 +142,6 @@ class _Worker:
             yield Gap(kind, Why.SKIPPED, detail)
 
     def work(self, step: Step, send: Send) -> None:
-        if self._heard:
-            self._recall()
         if step.process is None or step.collector is None:
             self._begin(step.sweep)
         elif step.process.ref in self._present and self._still.get(step.collector.kind, 0) < _ENOUGH:
@@ -150,13 +151,12 @@ class _Worker:
             send("".join(self._lines).encode("utf-8", "replace"))
             self._lines.clear()
 
-    def _recall(self) -> None:
-        """Take over from a child that was left behind."""
-        recall = recalled(self._heard)
+    def _take_over(self) -> None:
+        self._known.hear(self._heard)
         self._heard.clear()
-        self._records, self._seen, self._began = recall.records, recall.seen, recall.began_s
-        if recall.present is not None:
-            self._present = recall.present
+        self._records, self._seen, self._began = self._known.records, self._known.seen, self._known.began_s
+        if self._known.present is not None:
+            self._present = self._known.present
 
     def _begin(self, sweep: int) -> None:
         wait = (self._began + self._plan.interval_s if sweep else self._plan.start_s) - time.time()
