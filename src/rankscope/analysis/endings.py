@@ -54,7 +54,7 @@ WRONG = re.compile(
 )
 # What people say of a program that does not go on; programs have no such words.
 SAID = re.compile(
-    r"\b(?:hangs?|hanging|hung|stuck|takes? (?:ages|for ?ever)|(?:painfully|far too|unbearably) slow|freez(?:es?|ing)\b|froze[ns]?\b(?! (?:param|layer|backbone|encoder|weight|model|module|import|runpy|set\b))|never (?:returns?|ends?|exits?|finish\w*|comes? back|terminates?|quits?|reach\w*)|(?:does|do|did|will|would)(?:n't| not) (?:return|end|exit|finish|terminate|stop|quit|come back|go on|give)|nothing (?:happens|more|further|else)|no (?:further |more )?(?:output|prompt)|still (?:there|running|alive|in ps|holds?)|for ?ever|(?:had|have|need) to (?:kill|press|ctrl)|ctrl-?c|kill -9|idle since|sits? there|locks? up|stalls?|stays?|remains?|deadlock\w*)\b",
+    r"\b(?:hangs?|hanging|hung|stuck|takes? (?:ages|for ?ever)|(?:painfully|far too|unbearably) slow|freez(?:es?|ing)\b|froze[ns]?\b(?! (?:param|layer|backbone|encoder|weight|model|module|import|runpy|set\b))|never (?:returns?|ends?|exits?|finish\w*|comes? back|terminates?|quits?|reach\w*)|(?:does|do|did|will|would)(?:n't| not) (?:return|end|exit|finish|terminate|stop|quit|come back|go on|give)|nothing (?:happens|more|further|else)|no (?:further |more )?(?:output|prompt)|still (?:there|running|alive|in ps|holds?)|for ?ever|(?:had|have|need) to (?:kill|press|ctrl)|ctrl-?c|kill -9|idle since|sits? there|locks? up|stalls?|stays?|remains?|deadlock\w*|during (?:the|this|that|each|such a) (?:pause|standstill|lull|gap))\b",
     re.IGNORECASE,
 )
 

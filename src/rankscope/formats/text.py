@@ -28,6 +28,8 @@ _DUMP_LINE = re.compile(
     r"|[^@\s]+@[^@]*@\d|.*\)\s*$|.*\(in |\w+\(.*|\d+ +[\w.]+\("
 )
 
+# gdb's pager asks in the middle of a stack, on a line of its own or before the next frame.
+_PAGER = re.compile(r"--+ ?Type <(?:return|RET)> [^\n]*?(?:quit|paging)-{2,3}")
 
 # Sources whose lines are told apart; lines of any more are read as one.
 MOST_SOURCES = 2048
@@ -67,6 +69,10 @@ class TextReader:
 
     def feed(self, number: int, raw: str) -> Iterator[Record]:
         """All records that a line completes."""
+        if raw.startswith("--") and (asked := _PAGER.match(raw)):
+            raw = raw[asked.end() :]
+            if not raw.strip():
+                return
         interesting = self._needles.search(raw) is not None
         if not (
             interesting

@@ -4,7 +4,7 @@
 The program is in order: all ranks stand in the same collective. What does not work is below it, and the program's stacks cannot say what.
 
 ## How it is recognised
-Equal stacks on all ranks in one collective (or equal time-outs with the same sequence number, operation and size from every rank), and nobody elsewhere.
+Equal stacks on all ranks in one collective, not in the meeting before it (or equal time-outs with the same sequence number, operation and size from every rank), and nobody elsewhere.
 A container that denies a system call by which processes share buffers; a launch that does not return. The library's own benchmark (`all_reduce_perf`) that prints its head and no row.
 
 ## What to do
@@ -39,6 +39,8 @@ _TOLD = (
     # A container's filter of system calls: processes of one host cannot hand each other the handles of their buffers.
     Sign(r"\bpidfd\b[^\n]{0,24}\b(?:not supported|not permitted|unsupported|denied|failed)\b|\b(?:pidfd_(?:open|getfd)|process_vm_(?:readv|writev))\b[^\n]{0,60}(?:Operation not permitted|\bEPERM\b|Function not implemented|\bENOSYS\b|Permission denied|= -1)", "the container denies a system call with which processes of one host give each other their buffers", anywhere=(HALTS + r"|for ever",)),
     Sign(r"\b(?:cu|cuda|hip)(?:\w*Launch\w*)\b[^\n]{0,20}\b(?:never|does(?:n't| not)|do(?:n't| not)|did(?:n't| not)|no longer) (?:return|come back|end)\w*", "a launch does not return: the queue of the device is full behind a call that does not end", anywhere=(r"all_?reduce|all_?gather|reduce_?scatter|NCCL|collective",), unless=(r"CUDA_LAUNCH_BLOCKING",), prose=True),
+    # A communicator is set up in part by its first call; what a pause between the two cures is a race of the library's own.
+    Sign(r"\b(?:sleep|pause|delay)\w*\b[^\n]{0,40}\b(?:between|after|before)\b[^\n]{0,40}\b(?:(?:nccl|rccl|hccl)?CommInit\w*|init_process_group|communicators?|new_group)\b", "it works when time passes between the making of a communicator and its first call: its set-up races", cures=True),
     Sign(r"(?:\B--?np?\b|\bnproc\w*|\bworld[_ -]size|\bone (?:process|rank|GPU|worker)|\ba single (?:process|rank|GPU|worker))[ =]*1?\b[^\n]{0,16}\b(?:trains|works|runs|passes|is fine)\b[^\n]{0,24}\b(?:every|any|all|each|with)\b (?:\w+ )?(?:larger|higher|other|bigger|more|greater)\b[^\n]{0,24}\b(?:stops?|hangs?|stands?|stalls?|blocks?|freez\w+|nothing)\b", "one process gets on, several do not", POSSIBLE, prose=True),
 )  # fmt: skip
 _SIGNS = (
@@ -79,7 +81,7 @@ def check(case: Case) -> Iterator[Finding]:
             _STEPS,
         )
         return
-    signs = list(hits(case, (*_TOLD, *_SIGNS)))
+    signs = list(hits(case, _TOLD if _at_the_meeting(case) else (*_TOLD, *_SIGNS)))
     if signs:
         yield finding(RULE, case, signs, _TITLE, _STEPS)
 
@@ -91,6 +93,16 @@ def standing_together(case: Case) -> list[Doing]:
     size = sum(len(doing.ranks) or doing.count or 1 for doing in waiting)
     alike = len({doing.site for doing in waiting}) == len({way(doing) for doing in waiting}) == 1
     return waiting if alike and size > 1 and len(waiting) == len(found) and _shown(waiting) else []
+
+
+def _at_the_meeting(case: Case) -> bool:
+    """Whether those whose stacks were seen stand before their first call, in the meeting: there words of one place mean that."""
+    seen = [
+        doing
+        for doing in doings(case)
+        if doing.account and doing.account.seen and doing.kind not in ("unknown", Wait.IDLE.value)
+    ]
+    return bool(seen) and all(doing.kind == Wait.RENDEZVOUS.value for doing in seen)
 
 
 def _shown(waiting: list[Doing]) -> bool:

@@ -9,6 +9,7 @@ Stacks in `Py_FinalizeEx`, `atexit`, `threading._shutdown`, `_python_exit`, `mul
 `destroy_process_group`; the log's last words are that the run finished. Some ranks have ended, others have not.
 A finalizer (`__del__`) at the root of a stack, which only a dying interpreter calls; a Java machine in `Threads::destroy_vm`.
 The last words of a test runner (GoogleTest's tear-down of the environment, `[  PASSED  ]`). A shell's trace (`set -x`) that has passed `exit` and ends in a wait; ranks that disconnect from each other (UCX) while MPI is finalized.
+A service that agreed to end (`shutdown accepted`) and whose container is still up or whose page still answers `SHUTDOWN`.
 `'NoneType' object is not callable` in a listener's or pool's thread, `sys.meta_path is None`: it still runs while the interpreter ends.
 
 ## What to do
@@ -53,6 +54,9 @@ _STOPPED = r"|Ctrl-?C|KeyboardInterrupt"
 # The innermost frames of what a library keeps beside the program: a listener, a feeder, a pool's manager, a finalizer.
 _LIBRARY_THREAD = r"(?:logging/handlers|multiprocessing/(?:queues|pool|managers|util|connection)|concurrent/futures/(?:thread|process)|threading|queue|weakref|tempfile|asyncio/base_events)\.py|Exception in thread|is likely shutting down|interpreter shutdown|after (?:interpreter )?shutdown"
 _OVERTIME = rf"{_LASTS}|\b(?:hang|hung|stuck|overtime)\b[^\n]{{0,12}}\d+ ?(?:s|seconds|min\w*|h|hours?|days?)\b|force[- ]killed|had to be killed"
+_ASKED = r"\b(?:shut-?down|termination) (?:(?:was|is|has been|request|signal|task) ){0,2}(?:requested|accepted|received|initiated|completed?)\b|\b(?:received|got|handling) (?:a )?(?:shutdown|termination) (?:request|signal)|\blifecycle (?:ending|ended|stopped)\b"
+# `docker ps` of a container that has run for longer than it takes to end, or a page of the service that tells its state.
+_STILL_UP = r"\b(?:docker|podman|nerdctl|crictl) ps\b[^\n]*\n(?:[^\n]*\n){0,6}?[^\n]*\bUp (?:\d+|About an?|an?) (?:minute|hour|day|week|month)s?\b|\b(?:state|status)\b[^\n]*\n?[^\n]*\"(?:SHUTDOWN|SHUTTING_DOWN|STOPPING|TERMINATING|DRAINING)\""
 _SIGNS = (
     Sign(r"Exception ignored in:? <module 'threading'[^\n]*(?:\n[^\n]*){0,8}(?:_shutdown|KeyboardInterrupt)|Error in atexit\._run_exitfuncs", "the interpreter was interrupted while it ended"),
     # Python calls a finalizer from no frame of its own only where it takes itself down.
@@ -76,13 +80,16 @@ _SIGNS = (
     Sign(r"^\++ exit \d+ *\n(?:[^\n]*\n){0,6}?\++ (?:sleep|wait)\b[^\n]*\n?\Z", "a script is past its exit and still waits", POSSIBLE),
     Sign(r"^[^\w\n]*\^C|KeyboardInterrupt|received signal SIGINT", "the work was done, and somebody had to interrupt it", also=(_DONE,), unless=(r"Watchdog caught|out of memory", TO_BE_ENDED.pattern)),
     Sign(r"\b(?:interpreter|process|script|program|python|shell|command|client|main)\b[^\n]{0,30}\b(?:does(?:n't| not)|never|will not|won't|fails? to|cannot) (?:exits?|terminates?|quits?)\b", "somebody says that it does not exit", unless=(r"\b(?:child|subprocess|worker)\b[^\n]{0,40}\b(?:put|queue|pipe)|Watchdog caught|out of memory",), prose=True),
-    Sign(r"\b(?:interpreter|python) (?:shutdown|shut-down|finali[sz]ation|exit)\b|\b(?:during|at|on) (?:shutdown|finali[sz]ation|interpreter exit|process exit)\b", "it happens while the interpreter ends", anywhere=(BAD,), unless=(r"Watchdog caught|out of memory",), prose=True),
+    # What its tracker of segments finds left over "to clean up at shutdown" it tells when a program is gone.
+    Sign(r"\b(?:interpreter|python) (?:shutdown|shut-down|finali[sz]ation|exit)\b|\b(?:during|(?<!to clean up )at|on) (?:shutdown|finali[sz]ation|interpreter exit|process exit)\b", "it happens while the interpreter ends", anywhere=(BAD,), unless=(r"Watchdog caught|out of memory",), prose=True),
     Sign(r"\b(?:worker|child|sub-?process|process|helper|target|function|loop|\w+_(?:fn|func|loop|main|worker))\b[^\n]{0,20}\b(?:has|have) (?:left its loop|returned|come to its end|run to its end|reached its last line)|\bafter its last (?:line|statement|print)\b", "its work is done, and it is waited for", anywhere=(r"\bjoin\(?\)?|waitpid|Waiting (?:on|for)|" + _LASTS,), unless=(r"\b(?:put|queue|pipe)\b[^\n]{0,40}(?:MB|KB|large|full)|Watchdog caught|out of memory",), prose=True),
     Sign(cured_by(r"\.(?:finish|close|shutdown|stop|cleanup|quit|end|terminate|destroy\w*)\(\)"), "it ends when something is closed by hand", anywhere=(r"\bjoin\b|\bexit|\bend\b|never comes? back|" + _LASTS,), unless=(r"Watchdog caught|out of memory|\block\b",), prose=True),
     Sign(r"\bno prompt\b|\bprompt (?:does(?:n't| not)|never) (?:come|return|appear)|\bafter (?:its |the )?last (?:line|print|output)\b", "nothing is left to do, and it does not end", anywhere=(_DONE,), unless=(r"Watchdog caught|out of memory",), prose=True),
     Sign(r"^(?:\S*pthread_\w*join\w*|std::(?:__1::)?thread::join)[^\n]*\n(?:[^\n]+\n){0,8}?[^\n]*(?:[Dd]e[Ii]nit|\b[Qq]uit\b|::quit|[Ss]hut[Dd]own|[Ff]inali[sz]e|[Tt]ear_?[Dd]own|[Cc]leanup|[Uu]ninit|_exit\b)", "threads are joined while a program or library is taken down", unless=(r"take_gil|PyGILState_Ensure|gil_scoped_acquire|\bfork\b|Watchdog caught",)),
     Sign(_DONE, "the work is done", anywhere=(_LASTS,), unless=(r"Watchdog caught|out of memory",), passing=True),
     Sign(r"^(?:\[[^\n]*\] |INFO:? +|\d[^\n]*INFO[^\n]{0,20})?(?:Worker exiting|Shutting down|Shutdown complete|Finished server process|Application shutdown complete|Exiting|Bye|Goodbye)\b|\b(?:passed|OK|succeeded)\b[^\n]{0,20} in \d[\d.]*s", "its last words are that it ends", anywhere=(_LASTS,), prose=True),
+    # A service that was asked to end and agreed, and that is still there by what its container or its own page says.
+    Sign(rf"(?:{_ASKED})", "it has been asked to end and has begun to, and is still there", POSSIBLE, anywhere=(_STILL_UP,), until=r"\bstart(?:ing|ed)\b(?! (?:to|the|its) (?:shut|stop|end))|\bstartup\b", unless=(r"Watchdog caught|out of memory|CrashLoopBackOff|Restarting \(\d",)),
     Sign(r"\b(?:hang|hung|stuck|stall|freez|never (?:exit|end|return|terminat)|does(?:n't| not) (?:exit|end|terminate|return|quit))\w*[^\n.]{0,60}(?:at|on|during|after|in)\b[^\n.]{0,30}(?:exit|shutdown|teardown|tear-down|interpreter (?:exit|shutdown)|finaliz\w+|the (?:very )?end(?! of (?:\w+ ){0,3}(?:epoch|step|batch|iteration|validation|evaluation|round|phase|loop|stage))|clean-?up|(?:training|program|script|test|run|job)\w* (?:finish|complet|end|is done|has finished))",
          "somebody says that it does not end", prose=True),
     Sign(r"\b(?:training|job|run|script|program|epochs|tests?|all (?:steps|work))\b[^\n]{0,60}(?:finished|complete[d]?|done|succeeded|passed)[^\n]{0,120}(?:but|then|and|yet|however)[^\n]{0,60}(?:hang|never exit|not exit|stuck|remain|still (?:running|alive)|does not (?:end|exit|return)|keeps? running)",

@@ -62,6 +62,8 @@ _SIGNS = (
     Sign(r"^(?![^\n]*\bZ[sN<+]*l)[^\n]*<defunct>|^(?![^\n]*(?:\bCtrl[-+ ]?C\b|\^C)[^\n]*zombie)[^\n]*(?<!\b0 )\bzombie\b(?![^\n]*(?:listen|port\b))|\bZ[s+<N]{0,3}\b +\S*python|state[: ]+Z\b", "a child has ended and was not collected", anywhere=(_WAIT,), unless=(r"\batexit\.register\b|_run_exitfuncs|_exit_function \(|_shutdown \((?:[^\n]*/)?threading",)),
     Sign(r"process in the process pool was terminated abruptly|BrokenProcessPool|A worker process (?:was|has been) (?:unexpectedly )?(?:terminated|died)|TerminatedWorkerError|worker process managed by the executor was unexpectedly terminated",
          "a pool says that a worker is gone"),
+    # nnU-Net and batchgenerators.
+    Sign(r"\b(?:[Oo]ne or more|[Ss]ome|[Oo]ne of your) background (?:workers?|process(?:es)?) (?:is|are) (?:6 feet under|missing|no longer alive)", "a pool says that a worker is gone"),
     Sign(r"\b(?:child|worker|helper|sub-?process|process|server|manager|actor|simulator|env(?:ironment)?)\b[^\n]{0,60}\b(?:died|dead|is gone|was gone|crashed|segfault\w*|no longer (?:exists|alive|running)|exited (?:with|unexpectedly)|terminated|killed(?! (?:by hand|manually|by (?:me|us)\b))|vanished|disappeared)",
          "a child or helper is gone", anywhere=(r"(?:parent|main|rank|driver|master|caller|trainer|program|launcher|client|server)\b[^\n]{0,80}" + _WAIT,), prose=True),
     Sign(r"\b(?:exit ?code|exitcode|returncode)\W{0,4}(?:-11|139|-6|134|-7|135|-4|132|-8)\b|Segmentation fault|SIGSEGV|SIGABRT|core dumped", "a process crashed", POSSIBLE, unless=(r"Watchdog caught|local_rank: \d|first noticed rank|process rank \d|error: \S+: tasks? \d",)),

@@ -7,6 +7,7 @@ A process got SIGKILL. It could not print anything; the others notice that it is
 The kernel's log names the victim (`Out of memory: Killed process`, `oom-kill:constraint=CONSTRAINT_MEMCG`), the scheduler says
 `oom-kill` or `OOMKilled`, a launcher reports exit code -9 or 137, or a loader worker was `killed by signal: Killed`. Exit
 code -9 alone can also be the launcher's own clean-up, so it counts only where no earlier error is seen.
+A pool that misses a worker while `free` shows no memory available and no swap.
 The kernel's report of its memory in which a zone has less free than its `min:` and there is no swap.
 
 ## What to do
@@ -23,6 +24,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ..analysis.accounts import accounts
 from ..analysis.case import Case
@@ -72,10 +74,20 @@ _NO_SWAP = r"\bFree swap *[=:] *0 ?kB"
 _ASKED_FOR = r"sysrq\b[^\n]*Show Memory"
 
 
+# free(1): what may still be had, and what is left of swap.
+_FREE = re.compile(
+    r"\btotal +used +free +shared +buff/cache +available\s*\n\s*Mem: +(?P<total>\d+)\S*(?: +[\d.]+\S*){4} +(?P<available>\d+)\S*(?:[^\n]*\n\s*Swap: +\d+\S* +\d+\S* +(?P<swap>\d+))?"
+)
+_SPARE = 50  # a machine with less than this part of its memory left has none
+_LOST = r"\b(?:background|worker|child|sub-?)\w*(?: (?:process(?:es)?|workers?))? (?:is|are|was|were) (?:missing|no longer alive|dead|gone|6 feet under)|BrokenProcessPool|\bterminated abruptly\b|TerminatedWorkerError|died unexpectedly|exited unexpectedly|WorkerLostError"
+
+
 def check(case: Case) -> Iterator[Finding]:
-    found = [*hits(case, _SIGNS), *_no_page(case)]
+    compared = list(_lost_on_a_full_machine(case))
+    found = [*hits(case, _SIGNS), *_no_page(case), *compared]
     if found:
-        yield finding(RULE, case, found, "a process was killed because memory ran out", _STEPS)
+        made = finding(RULE, case, found, "a process was killed because memory ran out", _STEPS)
+        yield replace(made, compared=made.compared or bool(compared))
 
 
 def _no_page(case: Case) -> Iterator[Hit]:
@@ -88,6 +100,23 @@ def _no_page(case: Case) -> Iterator[Hit]:
                 Sign("", "the kernel reports that no page is free and none can be swapped out"), account, line or ""
             )
             return
+
+
+def _lost_on_a_full_machine(case: Case) -> Iterator[Hit]:
+    """A worker that is gone without a word, and ``free`` shows that the machine has no memory and no swap left."""
+    found = accounts(case)
+    full = next((one for one in found for seen in _FREE.finditer(one.said) if _none_left(seen)), None)
+    lost = next(((one, line) for one in found if (line := one.find(_LOST))), None)
+    if full is not None and lost is not None and not any(one.find(_OTHER_FAULT) for one in found):
+        yield Hit(Sign("", "a worker is gone without a word, and no memory was left on its machine"), *lost)
+
+
+# What tells by itself why a worker ended.
+_OTHER_FAULT = r"[Ss]egmentation fault|SIGSEGV|SIGABRT|illegal memory|terminate called"
+
+
+def _none_left(seen: re.Match[str]) -> bool:
+    return int(seen["available"]) * _SPARE < int(seen["total"]) and not int(seen["swap"] or 0)
 
 
 RULE = make_rule(__name__, __doc__, "oom-kill", 10, check)

@@ -6,7 +6,7 @@ one descriptor each; InfiniBand needs locked memory; thread pools of many worker
 
 ## How it is recognised
 `[Errno 24] Too many open files`, `received 0 items of ancdata`, `can't start new thread`, `pthread_create failed … Resource
-temporarily unavailable`, `ibv_reg_mr … Cannot allocate memory`, `Call to ibv_create_cq failed`; `unable to open shared memory object … in read-write mode` of an older PyTorch;
+temporarily unavailable`, `ibv_reg_mr … Cannot allocate memory`, `Call to ibv_create_cq failed`, `Failed to create a completion queue` with `Cannot allocate memory`; `unable to open shared memory object … in read-write mode` of an older PyTorch;
 pools of threads that cannot be made (`ThreadPoolBuildError`, `OMP: System error #11`, `failed to create new OS thread`);
 no port left to connect from, no context of the network card, no key of the kernel, no connection to a database.
 
@@ -41,6 +41,8 @@ _SIGNS = (
          r"Resource temporarily unavailable[^\n]*(?:thread|fork|process)|libgomp: Thread creation failed|OpenBLAS blas_thread_init[^\n]*failed|RLIMIT_NPROC|pids?\.max\b(?!\W{0,3}(?:\w+ ){0,2}(?:max|unlimited)\b)",
          "no more threads or processes are allowed", unless=(_REFUSED,)),
     Sign(r"\b(?:rdma_create_\w+|[Uu]nable to create (?:AH|QP|CQ|MR)\b|ibv_(?:reg_\w*mr\w*|create_\w+|modify_\w+|alloc_\w+)|fi_mr_reg\w*)[^\n]*(?:Cannot allocate memory|\b12\b|memory|\bENOMEM\b)", "memory for the network card cannot be locked"),
+    # Open MPI's own words for ibv_create_cq, and the error below them.
+    Sign(r"Failed to create a (?:completion|shared receive|send|receive)? ?queue\b[^\n]*\n(?:[^\n]*\n){0,6}?\s*Error:\s+Cannot allocate memory", "memory for the network card cannot be locked"),
     Sign(r"\b(?:max )?locked memory[^\n]*(?:\blimit\b|\b64\b|\b8192\b|\b65536\b|\blow\b)|memlock[^\n]*(?:\blimit\b|\btoo\b|\blow\b|exceed|\b64\b|\b8192\b|\b65536\b)|RLIMIT_MEMLOCK[^\n]*(?:\blimit\b|\btoo\b|\blow\b|exceed|small|rais|\b(?:64|8192|65536)\b)", "the limit of locked memory is low"),
     Sign(r"file-max limit \d+ reached|cgroup: fork rejected by pids controller|neighbou?r(?:: arp_cache:)? (?:neighbor )?table overflow|TCP: out of memory|MDB_READERS_FULL|Failed to allocate some locked memory|trying to allocate some locked memory|(?:raise|increase|set)[^\n]{0,40}(?:max )?locked memory", "the kernel or a library names the limit"),
     Sign(r"\bio_(?:setup|queue_init)\b[^\n]*(?:Resource temporarily unavailable|\bEAGAIN\b|-11\b)|\bfs\.aio-max-nr\b", "no more asynchronous requests are allowed"),

@@ -10,6 +10,8 @@ root is used; nobody builds. The fix in the field is to delete the file.
 A program that refuses to start because of the lock of an earlier run (`Directory cannot be locked`, `Error acquiring the state lock`, `00LOCK-`).
 One that says whose lock it waits for (Theano, TensorFlow Hub, package managers, Bazel), and a table of who has the file open beside the wait.
 
+A named segment of shared memory that exists already (`FileExistsError` from `shm_open`): an interrupted run has left it, with the state of its barriers.
+
 ## What to do
 `ls -la ~/.cache/torch_extensions/*/*/lock`; if no compiler runs on any host that shares the directory, delete the lock file (or the
 whole build directory) and start again.
@@ -38,6 +40,8 @@ _SIGNS = (
     Sign(r"\bwait \(?(?:[^\n]*/)?file_baton|file_baton\.py[^\n]*wait|FileBaton", "a thread polls for the removal of a lock file", unless=(_BUILDING,)),
     Sign(r"(?<!use )SoftFileLock|soft_?lock|O_EXCL[^\n]*lock", "a lock that is only a file is waited for", LIKELY),
     Sign(r"Still waiting to acquire lock on|Lock file exists in build directory|Lock acquisition failed[^\n]*\.lock|(?:fuser|lsof)\b[^\n]*\.lock\b[^\n]*(?:\n[^\n]*){0,2}?(?:[Nn]o output|no process|nobody)", "a lock file is waited for, and nobody is seen to work on it", unless=(_BUILDING,)),
+    # Named segments are made with O_EXCL (multiprocessing.shared_memory with create=True): of a run that was killed they stay.
+    Sign(r"_posixshmem\.shm_open\((?:[^\n]*\n){1,3}?[^\n]*FileExistsError: \[Errno 17\]|^shm_open\([^\n]*O_EXCL[^\n]*\bEEXIST\b", "a segment of shared memory that only one can make is there already: a run that was killed has left it, or another one uses the name", unless=(_HELD,)),
     # Theano, TensorFlow Hub, Matplotlib, yum, zypper, dpkg, pacman, Mercurial, Cargo, Bazel: they tell whose lock they wait for, or what to delete.
     Sign(r"Waiting for existing lock by |To manually release the lock, delete|already being downloaded by '[^'\n]+'\. Waiting|(?:is|are) currently holding the \w+ lock|is locked by the application with pid|frontend(?: lock)? was locked by another process|Waiting for cache lock|unable to lock database|waiting for lock on (?:repository|working directory)|"
          r"Blocking waiting for file lock on|Another command \(pid=\d+\) is running|libtpu(?:_| multi-process )lockfile|Timeout waiting to lock\b|\b[Cc]annot create lock\b[^\n]*File exists|\b[Ll]ock ?file (?:was )?found\b|\b[Ww]aiting to acquire lock (?:on|for|at) [`'\"]?/|\bCould not acquire lock\(s\)|\bWhile lock(?:ing)? file: [^\n]*(?:Resource temporarily|held|already)|\b[Aa]nother (?:process|instance|job) is (?:already |still )?holding\b[^\n]{0,30}\block|\bheld by (?:pid|process) \d+\W{1,3}(?:dead|gone|not running|defunct)\b|failed to acquire the following lock file", "a program waits for the lock of another process", unless=(_BUILDING, _HELD, _REFUSED)),

@@ -7,6 +7,7 @@ meet a stranger, count too many workers, or cannot listen at all.
 ## How it is recognised
 `Address already in use` (98) on the master port, `File already exists` with a count of workers above the world size, a rendezvous that
 is closed already. `wrong magic` whose digits are text: a scraper or scanner knocked. `has already checked in`: one rank came twice.
+All ranks stand in `_store_based_barrier`: they are there, and the store has counted others.
 
 ## What to do
 `ss -ltnp | grep :PORT`; end the other job or take `--rdzv-endpoint=host:0`, `--master-port=RANDOM`. With `file://` delete the file before
@@ -35,6 +36,8 @@ _STEPS = ("ss -ltnp | grep :29500", "torchrun --rdzv-backend=c10d --rdzv-endpoin
 _SIGNS = (
     Sign(r"EADDRINUSE|[Aa]ddress already in use|errno[ :=]+98\b|address and port have been bound|\[Errno 98\]|port[^\n]{0,30}(?:already|is) (?:in use|taken|occupied)|failed to bind|bind\(\) failed|Address in use",
          "the port is taken"),
+    # The barrier of the store is over when as many have counted themselves under its key as the world has ranks (torch's _store_based_barrier).
+    Sign(r"\b(?:all|every|each|both) (?:\w+ ){0,2}(?:ranks?|gpus?|processes|workers)\b[^\n]{0,40}\b(?:same|identical|equal)\b[^\n]{0,30}\b(?:stacks?|place|call|line|function)\b", "all have counted themselves at the meeting, and it does not end: the key has been used before (by a group that was made earlier and dropped), or they count in different stores", anywhere=(r"^_store_based_barrier \(",), unless=(r"worker_count=|\b(?:missing|absent|never (?:came|comes|joined|started)|not (?:there|started|joined|come))\b",), prose=True),
     Sign(r"RendezvousClosedError|rendezvous[^\n]{0,40}(?:is |has been |already )closed", "the rendezvous was closed before"),
     Sign(r"\b(?:old|previous|earlier|another|other|stale|last)[^\n]{0,30}(?:run|job|process(?!es at the)|server|store)[^\n]{0,60}\b(?:ports?\b|rendezvous|rdzv|store\b|same (?:id|key)\b|same (?:rendezvous|init|store) file|file://)", "something of another run is in the way", prose=True),
     Sign(r"\b(?:zombie|orphan\w*|left-?over|stale|yesterday'?s?|killed|dead|previous|old)\b[^\n]{0,40}\b(?:still )?(?:listen\w*|holds?|holding|owns|occup\w+|bound|binds?|keeps?)\b", "a process of another run holds the meeting point", anywhere=(r"\bports?\b|_PORT\b|:\d{4,5}\b|\bsockets?\b|rendezvous|rdzv|\bstore\b|TCPStore",), prose=True),

@@ -213,7 +213,9 @@ def _shares_a_caller(some: list[Doing], others: list[Doing]) -> bool:
 
 
 def _callers(found: list[Doing]) -> set[str]:
-    return {frame.function for doing in found if doing.account for seen in doing.account.seen for frame in seen.stack}
+    """The functions of their stacks, without frames that have no name: those are alike everywhere."""
+    names = {frame.function for doing in found if doing.account for seen in doing.account.seen for frame in seen.stack}
+    return names - {"??"}
 
 
 def _signature(doing: Doing) -> str:
