@@ -23,6 +23,7 @@ from .load import (
 from .native_work import computes_natively
 from .origin import module_path
 from .pools import renews_workers
+from .remembered import remembered
 from .standing import Standing
 from .starved import starved
 from .turned import counts, turned
@@ -35,6 +36,7 @@ def works(standing: Standing) -> bool:
     return patient or advances(standing)
 
 
+@remembered
 def advances(standing: Standing) -> bool:
     """Whether the work of the deciding thread moved on between the first and the last look.
 
