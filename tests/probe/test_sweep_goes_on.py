@@ -121,6 +121,18 @@ def test_one_process_that_blocks_costs_no_other_its_evidence(monkeypatch: pytest
     assert [gap.why for gap in snapshot.gaps] == [Why.BLOCKED] * 3
 
 
+def test_who_is_passed_by_does_not_show_that_the_others_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gap comes at once; it says nothing of the server that the others wait for."""
+
+    def passes_by_one(target: Target) -> Gap | None:
+        if target.process.rank == 0:
+            return Gap("log", Why.SKIPPED, process=target.process.ref)
+        return stands_still(target)
+
+    snapshot = look(monkeypatch, Plan(4, 0.0, deadline_s=20.0), log=passes_by_one)
+    assert [gap.why for gap in snapshot.gaps].count(Why.BLOCKED) == 2
+
+
 def test_a_process_is_not_paused_by_who_may_be_ended_before_it_lets_go(monkeypatch: pytest.MonkeyPatch) -> None:
     """Towards the end of the deadline an engine gets what is left, and at the very end it does not begin."""
     told: list[Snapshot] = []

@@ -128,8 +128,10 @@ class _Worker:
     def heard(self, step: Step, said: bytes) -> None:
         """Here, not in the child: keep what a step said."""
         self._heard.append(said)
-        if step.collector and self._still.get(step.collector.kind, 0) < _ENOUGH:
-            self._still.pop(step.collector.kind, None)
+        kind = step.collector.kind if step.collector else ""
+        # A gap alone is no sign that the next one will answer.
+        if 0 < self._still.get(kind, 0) < _ENOUGH and (b'"is":"evidence"' in said or b'"is":"same"' in said):
+            del self._still[kind]
 
     def stood_still(self, step: Step) -> Iterator[Gap]:
         """Here, not in the child: let the next one know what this one had told, count what did not answer, and say when it is
