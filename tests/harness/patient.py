@@ -88,7 +88,9 @@ def _card(path: pathlib.Path) -> Card:
     values = {
         node.targets[0].id: ast.literal_eval(node.value)
         for node in tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id.isupper()
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and node.targets[0].id in ("LAUNCHERS", "NEEDS")
     }
     about = (ast.get_docstring(tree) or "").partition("\n")[0]
     return Card(path.stem, path, about, tuple(values.get("LAUNCHERS", ("alone",))), tuple(values.get("NEEDS", ())))
