@@ -15,6 +15,7 @@ from ..model.evidence.events import Event
 from ..model.evidence.stacks import NativeStacks, PythonStacks
 from .case import Case
 from .papers import papers
+from .remembered import remembered
 
 # What comes behind the last words of a run: its tables, summaries and the good-byes of its libraries.
 _BEHIND = 40
@@ -71,15 +72,9 @@ def says_it_halts(line: str) -> bool:
     return SAID.search(_SUPPOSED.sub("", line)) is not None
 
 
+@remembered
 def ended_well(case: Case) -> bool:
     """Whether what was saved is of a run that is over, and nobody says or shows that it hangs all the same."""
-    known: bool | None = case.__dict__.get("_ended_well")
-    if known is None:
-        known = case.__dict__["_ended_well"] = _ended_well(case)
-    return known
-
-
-def _ended_well(case: Case) -> bool:
     if case.snapshot.live or not case.events:
         return False
     by_file: dict[str, list[Event]] = {}
@@ -200,11 +195,13 @@ _CLOSING = re.compile(
 
 def went_on(case: Case, event: Event) -> bool:
     """Whether a program that told of an error of its own goes on with ordinary lines, and never speaks of trouble again."""
-    known: dict[tuple[str, int | None], tuple[int, list[int]]] | None = case.__dict__.get("_ordinary")
-    if known is None:
-        known = case.__dict__["_ordinary"] = _ordinary_lines(case.events)
-    trouble, ordinary = known.get((event.file, event.rank), (0, []))
+    trouble, ordinary = _ordinary(case).get((event.file, event.rank), (0, []))
     return trouble <= event.line and len(ordinary) - bisect.bisect_right(ordinary, event.line) > 1
+
+
+@remembered
+def _ordinary(case: Case) -> dict[tuple[str, int | None], tuple[int, list[int]]]:
+    return _ordinary_lines(case.events)
 
 
 def _ordinary_lines(events: Iterable[Event]) -> dict[tuple[str, int | None], tuple[int, list[int]]]:
