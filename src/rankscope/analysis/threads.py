@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 from ..model.evidence.blocked import Blocked, BlockedCall
@@ -12,6 +13,7 @@ from .frame_tables import Kind
 from .frames import WaitState, wait_of
 from .identity import module_path_of, name_of, own
 from .kernel_says import refine
+from .remembered import remembered
 from .standing import Standing
 
 # Code that waits in C++ for other ranks, devices and threads on the same system call as a lock does.
@@ -30,7 +32,7 @@ class ThreadView:
     wait: WaitState
     call: BlockedCall | None
 
-    @property
+    @functools.cached_property
     def stack(self) -> Stack:
         return own(self.python.stack)
 
@@ -90,6 +92,7 @@ class ThreadView:
         return self.wait.kind is Kind.QUEUE and last is not None and (name_of(last) == ("threading.py", "__enter__"))
 
 
+@remembered
 def views(member: Member) -> tuple[ThreadView, ...]:
     """The Python threads of a process at its last look."""
     stacks, kernel, blocked = member.latest(PythonStacks), member.latest(Threads), member.latest(Blocked)
@@ -196,5 +199,4 @@ def forked(member: Member, parent: Member | None = None) -> bool:
 
 def parent_of(case: Case, member: Member) -> Member | None:
     """The member that started a process, None where it is no part of the job."""
-    pid = member.process.parent
-    return next((one for one in case.by_host.get(member.ref.host, ()) if one.ref.pid == pid), None)
+    return case.by_pid.get((member.ref.host, member.process.parent))

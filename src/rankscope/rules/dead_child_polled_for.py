@@ -33,7 +33,7 @@ from ._say import at, old_roots, ranks_of, stands, waited_for, who
 def check(case: Case) -> Iterator[Finding]:
     old = {root.ref: root for root, _ in old_roots(case)} if case.snapshot.live else {}
     for standing in case.standings.values() if case.snapshot.live else ():
-        killed = polled_for(standing, case.by_host.get(standing.member.ref.host, ()))
+        killed = polled_for(standing, case.children_of(standing.member.ref))
         if not killed:
             continue
         root = old.get(standing.member.ref)

@@ -184,22 +184,20 @@ def _stalls_pass(account: Account) -> str | None:
 
 def _compiling(case: Case) -> Iterator[Hit]:
     """Ranks that compile or save while others wait for them in a call."""
+    if case.snapshot.live:
+        return
     known = [doing for doing in doings(case) if doing.account is not None and of_ranks(doing)]
     waiting = in_kind(known, Wait.COLLECTIVE.value, Wait.P2P.value, Wait.STORE.value, Wait.RENDEZVOUS.value)
+    inside = set(map(id, waiting))
     waits = bool(waiting) or bool(events(case, "torch.watchdog_timeout", "gloo.op_timeout"))
     at_work = [
         doing
         for doing in known
-        if doing not in waiting and not _imports(doing) and _WORK_FRAMES.search(" ".join(_paths(doing)))
+        if id(doing) not in inside and not _imports(doing) and _WORK_FRAMES.search(" ".join(_paths(doing)))
     ]
     for doing in (*in_kind(known, Wait.COMPILE.value, Wait.CHECKPOINT.value), *at_work):
         told = any(one.account is doing.account and one.ranks != doing.ranks for one in waiting)
-        if (
-            waits
-            and doing.account is not None
-            and (doing.account.stacks or (told and doing.ranks))
-            and not case.snapshot.live
-        ):
+        if waits and doing.account is not None and (doing.account.stacks or (told and doing.ranks)):
             yield Hit(Sign("", "ranks compile or save while others wait for them", LIKELY), doing.account, doing.site)
 
 
