@@ -11,6 +11,7 @@ RUNS = (
     ("stacks.py", "--workers", "8"),
     ("stacks.py",),
     ("merge.py", "131072"),
+    ("judging.py",),
     ("recorder.py",),
     ("logs.py", "256"),
 )
