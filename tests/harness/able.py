@@ -17,10 +17,6 @@ _HERE = {
     "cgroup-freezer": lambda: os.access("/sys/fs/cgroup/freezer/cgroup.procs", os.W_OK),
     "loop": lambda: os.path.exists("/dev/loop-control"),
 }
-_PACKAGES = frozenset(
-    "torch accelerate deepspeed lightning ray mpi4py pandas pyarrow tensorboardX numpy requests filelock torchmetrics joblib "
-    "dask distributed celery gunicorn uvicorn uvloop tqdm".split()
-)
 # What a launcher needs besides the patient itself.
 _OF_LAUNCHER = {"torchrun": ("torch",), "spawn": ("torch",), "accelerate": ("torch", "accelerate"),
                 "deepspeed": ("torch", "deepspeed"), "mpirun": ("mpirun",)}  # fmt: skip
@@ -33,13 +29,11 @@ def missing(card: Card, launcher: str, python: str) -> list[str]:
 
 
 def _has(need: str, python: str) -> bool:
-    if need in _PACKAGES:
-        return need in _installed(python)
-    return _HERE[need]() if need in _HERE else shutil.which(need) is not None
+    """Something of this machine, a program, or a package of the interpreter."""
+    return _HERE[need]() if need in _HERE else shutil.which(need) is not None or _installed(need, python)
 
 
 @functools.cache
-def _installed(python: str) -> frozenset[str]:
-    code = "import importlib.util, sys; print(*(name for name in sys.argv[1:] if importlib.util.find_spec(name)))"
-    done = subprocess.run([python, "-c", code, *sorted(_PACKAGES)], capture_output=True, text=True, check=False)
-    return frozenset(done.stdout.split())
+def _installed(package: str, python: str) -> bool:
+    code = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)"
+    return subprocess.run([python, "-c", code, package], capture_output=True, check=False).returncode == 0
