@@ -65,6 +65,7 @@ def test_members_who_went_on_without_the_group_are_named(places: tuple[Place, ..
 
 
 AWAITS: Place = (["send"], {}, DONE)
+MEETS: Place = (["monitored_barrier"], {}, DONE)
 
 
 @pytest.mark.parametrize(
@@ -74,12 +75,15 @@ AWAITS: Place = (["send"], {}, DONE)
         ((AWAITS, ON, AWAITS), [1]),
         ((ON, AWAITS, ON), [1]),
         ((ON, ON, AWAITS, AWAITS), [2, 3]),
+        ((MEETS, MEETS, ON, MEETS), [2]),
+        ((ON, MEETS, ON), [1]),
+        ((ON, ON, MEETS, MEETS), [2, 3]),
     ],
 )
-def test_the_few_who_went_on_while_the_others_wait_for_messages_are_named(
+def test_the_few_who_went_on_while_the_others_wait_unrecorded_are_named(
     places: tuple[Place, ...], blamed: list[int]
 ) -> None:
-    """Where no more ranks wait for messages than went on, those who have not come are."""
+    """Where no more ranks wait for messages, or in a barrier that recorders do not hold, those who have not come are."""
     found = cause(*places)
     assert found is not None
     assert (found.rule, list(found.ranks)) == ("recorder-missed", blamed)

@@ -8,7 +8,8 @@ end, who issued it, and who did not: those ranks went another way, stopped, or a
 Every rank's recorder is compared, group by group and over all groups at once: of all ranks that have not come, the one
 that itself waits for nobody is named. Ranks that are late only because they wait elsewhere are not. The first call that
 it would have had to issue is shown, with the last one it did issue. Where those who have not come make a group, the members
-of that group who went on without them are named; and where most ranks wait for messages, the few who went on without those.
+of that group who went on without them are named; and where most ranks wait for messages, or in a monitored barrier (which no
+recorder holds), the few who went on without those.
 
 ## What to do
 Look at the stack of the named rank: what it does instead is the reason. Typical: a collective under a condition that only
@@ -50,7 +51,7 @@ def check(case: Case) -> Iterator[Finding]:
         few = len(state.waiting) < len(culprits)
         left = _without_them(state, standings)
         if left:
-            yield _left_behind(case, state, left, reasons, messages=_await_messages(standings))
+            yield _left_behind(case, state, left, reasons, standings)
             continue
         sure = at_most_likely(certainty(case)) if busy else certainty(case)
         yield Finding(
@@ -74,12 +75,17 @@ def _await_messages(standings: Sequence[Standing | None]) -> bool:
     return bool(standings) and all(one is not None and one.kind is Wait.P2P for one in standings)
 
 
+def _watched(standings: Sequence[Standing | None]) -> bool:
+    """Whether all who did not come stand in a monitored barrier, which all members of a group pass together."""
+    return bool(standings) and all(one is not None and one.wait.op == "monitored_barrier" for one in standings)
+
+
 def _without_them(state: CollectiveState, standings: Sequence[Standing | None]) -> RankSet:
     """Who went on although the others make a group with them, or exchange messages: who is not there, where they are fewer.
 
     Of a part of the ranks nobody else stops to make a group, so that as many on either side are enough.
     """
-    if _await_messages(standings):
+    if _await_messages(standings) or _watched(standings):
         return state.waiting if len(state.waiting) < len(standings) else RankSet()
     if not _meet(standings):
         return RankSet()
@@ -98,24 +104,28 @@ def _members(standing: Standing | None) -> RankSet:
 
 
 def _left_behind(
-    case: Case, state: CollectiveState, few: RankSet, reasons: Sequence[Reason], *, messages: bool
+    case: Case, state: CollectiveState, few: RankSet, reasons: Sequence[Reason], standings: Sequence[Standing | None]
 ) -> Finding:
     """What the others are at takes the few as well, who went on without them."""
-    one = len(state.missing) == 1
-    does, doubt = (
-        ("wait for messages", "those who wait may have been the ones to exchange a message too many")
-        if messages
-        else (
-            f"{'makes' if one else 'make'} a group with them",
-            "the group may be one that only those make who wait for it",
-        )
-    )
+    does, doubt = _instead(state, standings)
     return Finding(
         rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=_less_sure(certainty(case)),
         title=f"{ranks_phrase(few)} went on to {call(state)} while {ranks_phrase(state.missing)} {does}",
         ranks=few, processes=tuple(process for rank in few for process in case.of_rank(rank)), because=tuple(reasons),
         against=(doubt, *case.comparison.weak), next=look_next(case, few), collective=state,
     )  # fmt: skip
+
+
+def _instead(state: CollectiveState, standings: Sequence[Standing | None]) -> tuple[str, str]:
+    """What those who did not come do, and why it may be right."""
+    one = len(state.missing) == 1
+    if _watched(standings):
+        doubt = "those who wait may have a barrier too many, or one of a group that only they make"
+        return f"{'stands' if one else 'stand'} in a monitored barrier", doubt
+    if _await_messages(standings):
+        return "wait for messages", "those who wait may have been the ones to exchange a message too many"
+    doubt = "the group may be one that only those make who wait for it"
+    return f"{'makes' if one else 'make'} a group with them", doubt
 
 
 def _less_sure(found: Certainty) -> Certainty:
