@@ -113,8 +113,11 @@ class Graph:
 
     def to(self, ref: ProcessRef) -> tuple[Wait, ...]:
         """Everybody who waits for one process, with a crowd or not."""
-        found = {wait.waiter: wait for wait in self.by_target.get(ref, ())}
-        for crowd in self._crowds.get(ref, ()):
+        direct, crowds = self.by_target.get(ref, ()), self._crowds.get(ref, ())
+        if not direct and len(crowds) == 1 and ref not in self.by_waiter:
+            return self._asking[crowds[0]]  # the same for hundreds
+        found = {wait.waiter: wait for wait in direct}
+        for crowd in crowds:
             for wait in self._asking[crowd]:
                 found.setdefault(wait.waiter, wait)
         found.pop(ref, None)
@@ -185,6 +188,11 @@ class Case:
     def children_of(self, ref: ProcessRef) -> tuple[Member, ...]:
         """The members that a process started."""
         return self._children.get((ref.host, ref.pid), ())
+
+    def siblings_of(self, member: Member) -> Iterator[Member]:
+        """The other members that the same process started, whether or not it is one."""
+        family = self._children[member.ref.host, member.process.parent]
+        return (one for one in family if one is not member)
 
     @functools.cached_property
     def _children(self) -> Mapping[tuple[str, int], tuple[Member, ...]]:

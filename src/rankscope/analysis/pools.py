@@ -83,13 +83,15 @@ def below(members: Collection[Member], owner: Member) -> Iterator[Member]:
 
 def at_rest(owner: Standing, others: Iterable[Standing]) -> tuple[Standing, ...]:
     """The workers of a pool for whose result its owner waits, where each of them waits for a task; else none."""
+    if not awaits_pool(owner) or takes_results(owner.member) is False:
+        return ()
     here = {one.member.ref: one for one in others if one.member.ref.host == owner.member.ref.host}
     found = [
         here[one.ref] for one in below([one.member for one in here.values()], owner.member) if one.role is Role.OTHER
     ]
     alive = [one for one in found if not one.member.dead]
     idle = bool(alive) and all(takes_task(one) and one.ran is False for one in alive)
-    return tuple(alive) if idle and awaits_pool(owner) and takes_results(owner.member) is not False else ()
+    return tuple(alive) if idle else ()
 
 
 def _waits_in(standing: Standing) -> tuple[Frame, ...]:

@@ -68,9 +68,8 @@ def _siblings(case: Case) -> Iterator[Finding]:
         member = standing.member
         if member.role is not Role.OTHER or not case.stuck(standing.still_s) or not _between_processes(standing):
             continue
-        for other in case:
-            family = (other.process.parent, other.ref.host) == (member.process.parent, member.ref.host)
-            if other is member or not family or not (other.dead and _badly(other)) or other.ref in told:
+        for other in case.siblings_of(member):
+            if not (other.dead and _badly(other)) or other.ref in told:
                 continue
             told.add(other.ref)
             yield Finding(
@@ -90,10 +89,7 @@ def _managed(case: Case) -> Iterator[Finding]:
         still = served.task.still_s if served is not None and served.task is not None else None
         if served is None or not case.stuck(still):
             continue
-        family = (
-            one for one in case if one.process.parent == member.process.parent and one.ref.host == member.ref.host
-        )
-        lost = next((one for one in family if one is not member and one.dead and _badly(one)), None)
+        lost = next((one for one in case.siblings_of(member) if one.dead and _badly(one)), None)
         root = next((root for root in case.graph.roots if root.ref == member.ref), None)
         if lost is None and root is not None and _all_wait(case, member, root):
             yield _kept_by_nobody(case, member, root, f"{served.name} has waited for a client's lock for {span(still)}")

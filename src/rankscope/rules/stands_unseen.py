@@ -100,9 +100,10 @@ def _beside(case: Case) -> Iterator[Finding]:
     for root in case.graph.roots:
         if root.ref in case.standings or not case.stuck(root.age_s):
             continue
-        asking = [case.standings[wait.waiter] for wait in case.graph.to(root.ref) if wait.waiter in case.standings]
-        if len(asking) == 1 and len(root.waiters) > 1 and asking[0].thread is None and hidden(asking[0].member):
-            yield _of_outsider(case, root, asking[0])
+        waits = case.graph.to(root.ref)
+        asking = case.standings.get(waits[0].waiter) if len(waits) == 1 else None
+        if asking is not None and len(root.waiters) > 1 and asking.thread is None and hidden(asking.member):
+            yield _of_outsider(case, root, asking)
 
 
 def _bereaved(case: Case) -> Iterator[Finding]:
