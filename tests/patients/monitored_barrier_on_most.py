@@ -1,4 +1,4 @@
-"""The ranks meet in ``monitored_barrier`` at the end of an epoch; rank 2 still has the plain barrier of an older configuration."""
+"""At the end of an epoch the ranks meet in ``monitored_barrier``; rank 2 still has the plain barrier of older settings."""
 
 import datetime
 import os
