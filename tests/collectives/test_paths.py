@@ -6,6 +6,7 @@ from rankscope.analysis.build import build
 from rankscope.analysis.collectives.paths import diverge
 from rankscope.model.diagnosis import CallPath, Divergence
 from rankscope.model.evidence.recorder import GroupConfig, Recorder, RecorderEntry
+from rankscope.model.evidence.source import Place
 from rankscope.model.evidence.stacks import Frame
 from rankscope.model.process import Process, ProcessRef, Role
 from rankscope.model.ranks import RankSet
@@ -54,7 +55,9 @@ def test_a_job_whose_cause_lies_elsewhere_shows_no_paths():
 def test_a_line_stands_beside_its_frame_where_its_source_is_known():
     ref = ProcessRef("here", 100, 1)
     side = CallPath(RankSet([0]), "all_reduce #1 of dp", (MAIN, Frame("step", "/job/train.py", 8)), ref)
-    shown = list(paths.render(Divergence((side,)), {(ref, "/job/train.py", 8): "    dist.all_reduce(\x1b[31mx)"}, 60))
+    shown = list(
+        paths.render(Divergence((side,)), {Place(ref, "/job/train.py", 8): "    dist.all_reduce(\x1b[31mx)"}, 60)
+    )
     assert shown == [
         "rank 0 then: all_reduce #1 of dp",
         "  train.py:40 main",

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ..model.diagnosis import Diagnosis
 
 NOTHING_FOUND, FOUND, COULD_NOT, NOT_ENOUGH, INTERRUPTED = 0, 1, 2, 3, 130
-CLOSED = 141  # nobody reads on and nothing is known yet: as a shell reports SIGPIPE (signal(7))
+CLOSED = 141  # nobody reads on, and nothing was found yet: as a shell reports SIGPIPE (signal(7))
 
 
 def code_of(diagnoses: list[Diagnosis], interrupted: bool = False) -> int:

@@ -23,8 +23,9 @@ def main() -> None:
     except RankscopeError as error:
         print(_exit.told(error), file=sys.stderr)
         code = _exit.COULD_NOT
-    except BrokenPipeError:  # nobody reads on; a code that is known stays
+    except BrokenPipeError:  # nobody reads on; what was found stays found
         _exit.close_quietly()
+        code = code or _exit.CLOSED
     except SystemExit as left:  # click ends so after completing for a shell, with 0, and after a broken pipe
         _exit.close_quietly()
         code = _exit.CLOSED if left.code else _exit.NOTHING_FOUND
