@@ -9,7 +9,7 @@ import test_live_rules as live
 from test_one_machine import DIST, LIB, LOCK, MAIN, STEP, Body, One, body, told
 
 from rankscope.model.diagnosis import Certainty, Diagnosis, Finding
-from rankscope.model.evidence.blocked import BlockedCall
+from rankscope.model.evidence.blocked import Blocked, BlockedCall
 from rankscope.model.evidence.files import OpenFile, OpenFiles
 from rankscope.model.evidence.sockets import Socket, Sockets
 from rankscope.model.evidence.stacks import Frame, Local, PythonStacks, Stack
@@ -182,12 +182,39 @@ def meet(ages: dict[int, float], groups: dict[int, str], odd: set[int]) -> Diagn
     return judge(live.job(*bodies, world=len(ages)))
 
 
-@pytest.mark.parametrize(("odd_s", "told"), [(40.0, True), (0.1, False)])
-def test_ranks_are_apart_once_all_of_them_stand(odd_s: float, told: bool) -> None:
+@pytest.mark.parametrize(
+    ("young", "told"),
+    [
+        pytest.param((), True, id="all stand"),
+        pytest.param((0, 1), False, id="the odd ones have just come"),
+        pytest.param((1,), False, id="one of the odd ones has"),
+        pytest.param((4,), False, id="one of the others has"),
+        pytest.param((2, 3, 4, 5), False, id="all the others have"),
+    ],
+)
+def test_ranks_are_apart_once_all_of_them_stand(young: tuple[int, ...], told: bool) -> None:
     """Some that do short calls of their own on the way are not lost."""
-    found = meet({0: odd_s, 1: odd_s, 2: 40.0, 3: 40.0, 4: 40.0, 5: 40.0}, {}, {0, 1})
+    found = meet({n: 0.1 if n in young else 40.0 for n in range(6)}, {}, {0, 1})
     apart = of_rule(found, "rank-elsewhere-in-loop")
     assert (apart is not None and list(apart.ranks) == [0, 1]) is told
+
+
+@pytest.mark.parametrize(
+    ("timed", "others_s", "told"),
+    [
+        pytest.param(True, 600.0, True, id="it looks ten seconds at a time"),
+        pytest.param(False, 600.0, False, id="it has just come"),
+        pytest.param(True, 8.0, False, id="all have just come"),
+    ],
+)
+def test_who_asks_the_store_again_and_again_may_have_done_so_for_long(timed: bool, others_s: float, told: bool) -> None:
+    """The barrier of a new group waits for the store ten seconds at a time: that it woke tells nothing of its age."""
+    meets = Stack([live.MAIN, Frame("new_group", DIST, 5200), Frame("_store_based_barrier", DIST, 1000)])
+    asks = Blocked((BlockedCall(70, "poll", (5,), timed=timed),))
+    late = live.Body(70, meets, rank=0, still_s=8.0, wchan="poll_schedule_timeout", more=(asks,))
+    found = judge(live.job(*live.ranks(late, world=8, still_s=others_s), world=8))
+    apart = of_rule(found, "rank-elsewhere-in-loop")
+    assert (apart is not None and list(apart.ranks) == [0]) is told
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,9 @@ from .progress import advances
 from .spinning import spun_s
 from .standing import Standing
 
-# In these calls who wakes was woken by its peers.
-_MEETS = (Kind.COLLECTIVE, Kind.P2P, Kind.BACKWARD, Kind.RENDEZVOUS)
+# In these calls who wakes was woken by its peers. Not so in a meeting: torch's ``_store_based_barrier`` waits for the store ten
+# seconds at a time.
+_MEETS = (Kind.COLLECTIVE, Kind.P2P, Kind.BACKWARD)
 # Naps between two questions.
 _NAPS = (Kind.SLEEP, Kind.FILE_LOCK, Kind.FILE_BATON)
 

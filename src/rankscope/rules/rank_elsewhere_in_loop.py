@@ -24,6 +24,7 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case
 from ..analysis.divergence import part
+from ..analysis.own_age import youngest_s
 from ..analysis.sites import Site, by_part
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.process import Role
@@ -42,7 +43,7 @@ def check(case: Case) -> Iterator[Finding]:
 def _parted(case: Case, sites: list[Site]) -> Iterator[Finding]:
     if len(sites) < 2 or any(not site.waiting for site in sites):
         return
-    age = min((site.still_s for site in sites if site.still_s is not None), default=None)
+    age = youngest_s(standing for site in sites for standing in site.standings)
     if not case.stuck(age) if age is not None else _somebody_moves(case):
         return
     common, *others = sorted(sites, key=lambda site: (-len(site.ranks), site.ranks and min(site.ranks)))
