@@ -8,7 +8,7 @@ import pytest
 from test_live_rules import LIB, MAIN, REDUCES, WORKS, Body, job, ranks, said
 
 from rankscope.model.diagnosis import Certainty
-from rankscope.model.evidence.stacks import Frame, Stack
+from rankscope.model.evidence.stacks import Frame, Local, Stack
 from rankscope.model.evidence.threads import KernelThread, Threads
 from rankscope.model.process import ProcessRef, Role
 from rankscope.model.snapshot import Snapshot
@@ -56,6 +56,40 @@ def test_a_rank_that_ended_well_although_the_others_wait_for_it_is_a_cause() -> 
     found = said(job(*ranks(zombie(72, 2))), "rank-gone")
     assert found is not None
     assert (list(found.ranks), found.certainty) == ([2], Certainty.CERTAIN)
+
+
+def waits_for_another(*dead: Body) -> Snapshot:
+    """Rank 0 waits in a call of the group of ranks 0 and 2, while rank 3 of the other group works."""
+    known = (Local(2, "group ranks", "A: 0,2", "ranks"),)
+    return job(Body(70, rank=0, parent=60, locals=(known, known)), Body(73, WORKS, rank=3, parent=60, cpu_s=0.9, state="R"),
+               *dead)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("dead", "named", "pids"),
+    [
+        pytest.param([zombie(71, 1), zombie(72, 2)], [2], [72], id="one that has done its part"),
+        pytest.param([zombie(71, 1), zombie(72, 2, KILLED)], [2], [72], id="beside one that was killed"),
+        pytest.param([zombie(71, 1, KILLED), zombie(72, 2)], [1, 2], [71, 72], id="one that failed without a waiter"),
+        pytest.param([zombie(72, 2), Body(90, None, Role.OTHER, parent=70, state="Z")], [2], [72], id="a command that ended"),
+    ],
+)  # fmt: skip
+def test_each_of_the_dead_is_judged_by_those_who_wait_for_it(
+    dead: list[Body], named: list[int], pids: list[int]
+) -> None:
+    found = said(waits_for_another(*dead), "rank-gone")
+    assert found is not None
+    assert (list(found.ranks), [process.ref.pid for process in found.processes]) == (named, pids)
+
+
+def test_bodies_without_a_number_beside_the_ranks_may_be_those_that_are_missed() -> None:
+    """A zombie has no environment any more."""
+    dead = [Body(pid, None, Role.OTHER, parent=60, state="Z") for pid in (72, 73)]
+    snapshot = job(*(Body(70 + rank, rank=rank, parent=60) for rank in (0, 1)), *dead)
+    promised = dataclasses.replace(snapshot, job=dataclasses.replace(snapshot.job, expected="0-3"))
+    found = said(promised, "rank-gone")
+    assert found is not None
+    assert (list(found.ranks), [process.ref.pid for process in found.processes]) == ([2, 3], [72, 73])
 
 
 @pytest.mark.parametrize(("still_s", "told"), [(0.2, False), (99.0, True)])

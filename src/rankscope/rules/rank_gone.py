@@ -20,16 +20,16 @@ A launcher that ends all ranks when one fails; `TORCH_NCCL_ASYNC_ERROR_HANDLING`
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from ..analysis.case import Case, Member, Root
 from ..analysis.frame_tables import Kind as Wait
-from ..analysis.scene import is_absent
+from ..analysis.scene import absent, is_absent
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.environ import Environ
 from ..model.evidence.sockets import Sockets
 from ..model.evidence.threads import Threads
-from ..model.process import Process, Role
+from ..model.process import Process, ProcessRef, Role
 from ..model.ranks import RankSet, ranks_phrase
 from . import Rule
 from ._death import ended, status
@@ -41,8 +41,8 @@ def check(case: Case) -> Iterator[Finding]:
         return
     dead = tuple(_dead(case))
     roots = [root for root in case.graph.roots if is_absent(root.ref) or root.ref in {member.ref for member in dead}]
-    waited = any(root.waiters and case.stuck(root.age_s) for root in roots)
-    blamed = dead if waited else tuple(filter(status, dead))
+    missed = {root.ref for root in roots if root.waiters and case.stuck(root.age_s)}
+    blamed = tuple(member for member in dead if status(member) or not missed.isdisjoint(_names(case, member, missed)))
     unsure = not blamed and _all_wait_for_others(case)
     bodies = tuple(member.process for member in (dead if unsure else blamed))
     gone = RankSet(case.ranks) - RankSet(case.by_rank) | RankSet(
@@ -70,6 +70,16 @@ def _dead(case: Case) -> Iterator[Member]:
         again = case.by_rank.get(member.rank) if member.rank is not None else None
         if member.dead and (member.role is Role.OTHER or (member.role is Role.RANK and (again is None or again.dead))):
             yield member
+
+
+def _names(case: Case, body: Member, missed: Collection[ProcessRef]) -> Iterator[ProcessRef]:
+    """How the graph may call one that is dead: itself, or the stand-in for its rank. A sibling of ranks that has lost its
+    number with its environment may be any of those that are missed."""
+    yield body.ref
+    if body.role is Role.RANK and body.rank is not None:
+        yield absent(body.rank)
+    elif body.rank is None and any(one.role is Role.RANK for one in case.siblings_of(body)):
+        yield from filter(is_absent, missed)
 
 
 # Where ranks stand that may wait for each other, although nothing tells for whom.
