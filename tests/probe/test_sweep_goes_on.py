@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import os
 import signal
+import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -28,7 +29,7 @@ from rankscope.probe.collector import Collector, Target, Touch
 from rankscope.probe.collectors import log
 from rankscope.probe.engine import StackOptions
 from rankscope.probe.recall import Recall
-from rankscope.probe.sweep import Plan, run
+from rankscope.probe.sweep import Plan, Step, run
 
 STACK = Stack((Frame("main", "train.py", 3), Frame("step", "train.py", 17, "libc.so")))
 THREADS = Threads((KernelThread(7, "python", "D", still_s=4.5),), tracer=0)
@@ -48,16 +49,32 @@ def processes() -> tuple[Process, ...]:
     )
 
 
-def look(monkeypatch: pytest.MonkeyPatch, plan: Plan, **tell: Told) -> Snapshot:
-    """A look at both with these collectors, in this order."""
+@pytest.fixture
+def neighbours() -> Iterator[tuple[Process, ...]]:
+    """Six ranks that are there."""
+    children = [subprocess.Popen(["sleep", "60"]) for _ in range(6)]
+    yield tuple(
+        Process(ProcessRef("node1", child.pid, procfs.stat("/proc", child.pid).started), Role.RANK, rank=rank)
+        for rank, child in enumerate(children)
+    )
+    for child in children:
+        child.kill()
+        child.wait()
+
+
+def look(
+    monkeypatch: pytest.MonkeyPatch, plan: Plan, there: tuple[Process, ...] = (), shared: str = "log", **tell: Told
+) -> Snapshot:
+    """A look at all who are there (both of ``processes`` else) with these collectors, in this order."""
+    there = there or processes()
     made = tuple(
-        Collector(kind.replace("_", "-"), Touch.PASSIVE, 0.3, told, order=place)
+        Collector(kind.replace("_", "-"), Touch.PASSIVE, 0.3, told, order=place, shared=kind == shared)
         for place, (kind, told) in enumerate(tell.items())
     )
     monkeypatch.setattr(sweep, "collectors", lambda _: made)
     reader = Reader()
-    reader.introduce(Job("test"), (Host("node1"),), processes())
-    for lines in run(plan, processes()):
+    reader.introduce(Job("test"), (Host("node1"),), there)
+    for lines in run(plan, there):
         for line in lines.splitlines():
             reader.feed(line.encode())
     return reader.snapshot()
@@ -119,6 +136,50 @@ def test_one_process_that_blocks_costs_no_other_its_evidence(monkeypatch: pytest
     snapshot = look(monkeypatch, Plan(3, 0.0, deadline_s=20.0), python_stacks=blocks_on_one)
     assert [len(records(snapshot, index, PythonStacks)) for index in range(3)] == [1, 1, 1]
     assert [gap.why for gap in snapshot.gaps] == [Why.BLOCKED] * 3
+
+
+def test_who_holds_its_own_memory_holds_up_nobody_else(
+    monkeypatch: pytest.MonkeyPatch, neighbours: tuple[Process, ...]
+) -> None:
+    """Ranks 0 and 1 hold the locks of their memory inside a driver: the others' stacks and recorders are read in each sweep."""
+
+    def blocks_on_two(target: Target) -> PythonStacks:
+        if target.process.rank in (0, 1):
+            signal.pause()
+        return STACKS
+
+    snapshot = look(monkeypatch, Plan(2, 0.0, deadline_s=20.0), neighbours, python_stacks=blocks_on_two)
+    assert [len(records(snapshot, index, PythonStacks)) for index in (0, 1)] == [4, 4]
+    assert [gap.why for gap in snapshot.gaps] == [Why.BLOCKED] * 4
+
+
+def test_after_two_that_stood_still_the_others_are_waited_for_less(neighbours: tuple[Process, ...]) -> None:
+    """A quarter of the time tells as much, but a tool that holds a process has all of its own."""
+    plan = Plan(1, options=StackOptions(pause=True, deadline_s=5.0))
+    reads, engine = (Collector(kind, Touch.PASSIVE, 4.0, stands_still, by_engine=kind == "b") for kind in "ab")
+    worker = sweep._Worker(plan, neighbours, time.monotonic() + 60)
+    waits = []
+    for process in neighbours[:3]:
+        both = [Step(0, process, one) for one in (reads, engine)]
+        waits.append([worker.deadline_s(step) for step in both])
+        for step in both:
+            list(worker.stood_still(step))
+    assert waits == [[4.0, 9.0], [4.0, 9.0], [1.0, 6.0]]
+
+
+def test_shared_files_that_hold_up_two_are_asked_of_no_other(
+    monkeypatch: pytest.MonkeyPatch, neighbours: tuple[Process, ...]
+) -> None:
+    snapshot = look(monkeypatch, Plan(2, 0.0, deadline_s=20.0), neighbours, log=stands_still, threads=lambda _: THREADS)
+    assert [gap.why for gap in snapshot.gaps] == [Why.BLOCKED, Why.BLOCKED, Why.SKIPPED]
+    assert [len(records(snapshot, index, Threads)) for index in (0, 1)] == [6, 6]
+
+
+def test_where_none_of_many_answers_the_rest_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, neighbours: tuple[Process, ...]
+) -> None:
+    snapshot = look(monkeypatch, Plan(2, 0.0, deadline_s=20.0), neighbours, recorder=stands_still)
+    assert [gap.why for gap in snapshot.gaps] == [Why.BLOCKED] * 8 + [Why.SKIPPED]
 
 
 def test_who_is_passed_by_does_not_show_that_the_others_answer(monkeypatch: pytest.MonkeyPatch) -> None:

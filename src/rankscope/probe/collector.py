@@ -47,7 +47,8 @@ class Collector:
     It may raise OSError, which becomes a gap with the kernel's reason. Lower ``order`` goes first; ``every_sweep`` is
     False for what does not change; ``roles`` bounds whose evidence is worth its cost; ``per_host``
     is True for what is told once, beside the first process that is there; ``by_engine`` is True where an engine does the
-    work, whose own deadline then comes on top.
+    work, whose own deadline then comes on top; ``shared`` is True where files or a server are asked that processes share,
+    so that what holds up the question about one of them holds up the same question about its neighbours.
     """
 
     kind: str
@@ -59,6 +60,7 @@ class Collector:
     order: int = 50
     per_host: bool = False
     by_engine: bool = False
+    shared: bool = False
 
 
 @functools.cache

@@ -21,9 +21,12 @@ from .collector import Collector, Target, collectors
 from .engine import StackOptions
 from .recall import Recall
 
-# After so many steps of one kind that stood still in a row, the others of its kind are left out: what holds up one
-# process (a server that is gone) holds up its neighbours, and every wait is taken from the time for all else.
-_ENOUGH = 2
+# After so many steps of one kind that stood still in a row, the others of its kind are left out, since every wait is taken from
+# the time for all else: what a server that is gone holds up, it holds up at the next process as well; a process may hold its
+# own memory alone, so that many tell what two do not.
+_ENOUGH, _ENOUGH_ALONE = 2, 8
+_PATIENT = 2  # where so many of a kind stood still, a shorter wait tells as much
+_LEAST_WAIT_S = 0.5
 # What a tool that holds a process needs to let go of it and end (child.run asks twice), before our own time is over.
 _LET_GO_S = 1.5
 _LEAST_S = 0.5  # in less than this no tool stops a process, reads it and lets it go
@@ -74,7 +77,7 @@ def run(plan: Plan, processes: tuple[Process, ...], idle: Callable[[], None] = l
     todo = steps(plan, processes)
     end = time.monotonic() + plan.deadline_s
     worker = _Worker(plan, processes, end)
-    for answer in guarded(todo, worker.work, lambda step: _deadline(step, plan, end), idle):
+    for answer in guarded(todo, worker.work, worker.deadline_s, idle):
         if isinstance(answer.said, Blocked):
             yield _as_line(_gap(answer.step, answer.said))
             yield from map(_as_line, worker.stood_still(answer.step))
@@ -84,14 +87,6 @@ def run(plan: Plan, processes: tuple[Process, ...], idle: Callable[[], None] = l
         if time.monotonic() > end:
             yield _as_line(Gap("sweep", Why.TIMEOUT, f"stopped after {plan.deadline_s:g} s: --deadline"))
             return
-
-
-def _deadline(step: Step, plan: Plan, end: float) -> float:
-    wanted = step.collector.deadline_s if step.collector else plan.interval_s + 5.0
-    if step.collector and step.collector.by_engine:
-        # A helper that is left alone while it holds a process may leave it stopped: its own deadline comes first.
-        wanted += plan.options.deadline_s
-    return max(0.1, min(wanted, end - time.monotonic()))
 
 
 def _gap(step: Step, blocked: Blocked) -> Gap:
@@ -124,29 +119,50 @@ class _Worker:
         self._heard: list[bytes] = []
         self._known = Recall()
         self._still: dict[str, int] = {}  # how many steps of a kind stood still since one of them answered
+        self._lost: dict[str, int] = {}  # how many stood still in all
+
+    def deadline_s(self, step: Step) -> float:
+        """Here, not in the child: how long to wait for a step."""
+        collector, left_s = step.collector, self._end - time.monotonic()
+        wanted = collector.deadline_s if collector else self._plan.interval_s + 5.0
+        if collector and self._lost.get(collector.kind, 0) >= _PATIENT:
+            wanted = min(wanted, max(_LEAST_WAIT_S, wanted / 4))
+        if collector and collector.by_engine:
+            # A helper that is left alone while it holds a process may leave it stopped: its own deadline comes first.
+            wanted += self._plan.options.deadline_s
+        return max(0.1, min(wanted, left_s))
 
     def heard(self, step: Step, said: bytes) -> None:
         """Here, not in the child: keep what a step said."""
         self._heard.append(said)
-        kind = step.collector.kind if step.collector else ""
         # A gap alone is no sign that the next one will answer.
-        if 0 < self._still.get(kind, 0) < _ENOUGH and (b'"is":"evidence"' in said or b'"is":"same"' in said):
-            del self._still[kind]
+        if (
+            step.collector
+            and not self._enough(step.collector)
+            and (b'"is":"evidence"' in said or b'"is":"same"' in said)
+        ):
+            self._still.pop(step.collector.kind, None)
 
     def stood_still(self, step: Step) -> Iterator[Gap]:
         """Here, not in the child: let the next one know what this one had told, count what did not answer, and say when it is
         enough of its kind."""
         self._take_over()
-        kind = step.collector.kind if step.collector else ""
-        self._still[kind] = self._still.get(kind, 0) + 1
-        if step.collector and self._still[kind] == _ENOUGH:
-            detail = f"not asked of the other processes: {_ENOUGH} of them stood still one after the other"
+        if step.collector is None:
+            return
+        kind = step.collector.kind
+        for counts in (self._still, self._lost):
+            counts[kind] = counts.get(kind, 0) + 1
+        if self._enough(step.collector):
+            detail = f"not asked of the other processes: {self._still[kind]} of them stood still one after the other"
             yield Gap(kind, Why.SKIPPED, detail)
+
+    def _enough(self, collector: Collector) -> bool:
+        return self._still.get(collector.kind, 0) >= (_ENOUGH if collector.shared else _ENOUGH_ALONE)
 
     def work(self, step: Step, send: Send) -> None:
         if step.process is None or step.collector is None:
             self._begin(step.sweep)
-        elif step.process.ref in self._present and self._still.get(step.collector.kind, 0) < _ENOUGH:
+        elif step.process.ref in self._present and not self._enough(step.collector):
             self._collect(step.process, step.collector)
         if self._lines:
             # What no text can hold is lost, not the answer.

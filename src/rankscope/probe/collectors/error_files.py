@@ -45,5 +45,5 @@ def _file(target: Target, attempt: str, local: int, name: str) -> ErrorFile | No
 
 
 COLLECTOR = Collector(
-    "error-files", Touch.PASSIVE, 2.0, collect, every_sweep=False, roles=frozenset({Role.RANK}), order=62
+    "error-files", Touch.PASSIVE, 2.0, collect, every_sweep=False, roles=frozenset({Role.RANK}), order=62, shared=True
 )

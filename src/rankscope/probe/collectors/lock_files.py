@@ -103,4 +103,4 @@ def _same(link: str, device: int, inode: int) -> bool:
     return (about.st_dev, about.st_ino) == (device, inode)
 
 
-COLLECTOR = Collector("lock-files", Touch.PASSIVE, 3.0, collect, every_sweep=False, order=45)
+COLLECTOR = Collector("lock-files", Touch.PASSIVE, 3.0, collect, every_sweep=False, order=45, shared=True)

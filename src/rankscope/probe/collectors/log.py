@@ -55,4 +55,6 @@ def _tail(link: str, fd: int, about: os.stat_result) -> LogTail:
                    tuple(line[:500] for line in lines[-TAIL_LINES:]))  # fmt: skip
 
 
-COLLECTOR = Collector("log", Touch.PASSIVE, 2.0, collect, roles=frozenset({Role.RANK, Role.LAUNCHER}), order=40)
+COLLECTOR = Collector(
+    "log", Touch.PASSIVE, 2.0, collect, roles=frozenset({Role.RANK, Role.LAUNCHER}), order=40, shared=True
+)

@@ -30,4 +30,4 @@ def collect(target: Target) -> RasReport | Gap | None:
     return ras.ask(address) if has_nccl[first] else None
 
 
-COLLECTOR = Collector("ras", Touch.ASKS, 8.0, collect, roles=frozenset({Role.RANK}), order=61)
+COLLECTOR = Collector("ras", Touch.ASKS, 8.0, collect, roles=frozenset({Role.RANK}), order=61, shared=True)

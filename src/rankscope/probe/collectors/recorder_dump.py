@@ -130,5 +130,5 @@ def _environ(target: Target) -> Mapping[str, str]:
 
 
 COLLECTOR = Collector(
-    "recorder-dump", Touch.ASKS, 5.0, collect, roles=frozenset({Role.RANK}), order=36
+    "recorder-dump", Touch.ASKS, 5.0, collect, roles=frozenset({Role.RANK}), order=36, shared=True
 )  # after the recorder in memory, the calls that were noted, and the stacks

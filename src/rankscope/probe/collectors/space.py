@@ -75,4 +75,4 @@ def _room(link: str, used_for: str, mount: Mount) -> Room | None:
     return Room(mount, used_for, said.f_bavail * said.f_frsize, said.f_blocks * said.f_frsize, free_files)
 
 
-COLLECTOR = Collector("space", Touch.PASSIVE, 0.5, collect, every_sweep=False, roles=_WORKS, order=85)
+COLLECTOR = Collector("space", Touch.PASSIVE, 0.5, collect, every_sweep=False, roles=_WORKS, order=85, shared=True)

@@ -43,5 +43,5 @@ def _here(host: str) -> str:
 
 
 COLLECTOR = Collector(
-    "store", Touch.ASKS, 6.0, collect, every_sweep=False, roles=frozenset({Role.RANK}), order=60
+    "store", Touch.ASKS, 6.0, collect, every_sweep=False, roles=frozenset({Role.RANK}), order=60, shared=True
 )  # after the environment, which says where it is

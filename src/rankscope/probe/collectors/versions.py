@@ -51,5 +51,5 @@ def _metadata(target: Target, libraries: dict[str, str]) -> dict[str, str]:
 
 
 COLLECTOR = Collector(
-    "versions", Touch.PASSIVE, 2.0, collect, every_sweep=False, roles=frozenset({Role.RANK}), order=60
+    "versions", Touch.PASSIVE, 2.0, collect, every_sweep=False, roles=frozenset({Role.RANK}), order=60, shared=True
 )
