@@ -9,7 +9,10 @@ from test_groups_in_stacks import job
 
 from rankscope.analysis.components import components
 from rankscope.analysis.crowd import MOST_TARGETS
+from rankscope.analysis.scene import absent
+from rankscope.model.snapshot import Snapshot
 from rankscope.pipeline import case_of, judge
+from rankscope.report import json_lines, screen
 
 MANY = 4 * MOST_TARGETS
 
@@ -22,6 +25,44 @@ def test_each_of_many_absent_ranks_is_waited_for_by_all_who_came() -> None:
         assert list(root.ranks) == list(range(1, MANY, 2))
         assert [case.by_ref[wait.waiter].rank for wait in case.graph.to(root.ref)] == list(root.ranks)
         assert root.age_s == 99.0
+
+
+def test_edges_that_are_not_written_are_counted() -> None:
+    diagnosis = judge(job(*("" if rank % 2 else None for rank in range(MANY))))
+    said = json_lines.to_dict(diagnosis)
+    assert len(said["waits"]) == MANY // 2 * MOST_TARGETS
+    assert len(said["waits"]) + said["waits_left_out"] == (MANY // 2) ** 2
+    assert f"{said['waits_left_out']} waits more" in screen.render(diagnosis)
+    for few in (job("", None, None), job("1: 0,1", "2: 1,2", None)):
+        assert json_lines.to_dict(judge(few))["waits_left_out"] == 0
+        assert "waits more" not in screen.render(judge(few))
+
+
+def halves_and(*others: str | None) -> Snapshot:
+    """Two halves that wait for each other, and for the first of the others, which is in no call."""
+    return job(*(f"{rank % 2 + 1}: 0-{MANY - 1}" for rank in range(MANY - 1)), *others)
+
+
+def test_of_many_those_where_chains_end_are_written_first() -> None:
+    whole = halves_and(None)
+    *there, gone = whole.processes
+    lost = dataclasses.replace(
+        whole,
+        job=dataclasses.replace(whole.job, expected=f"0-{MANY - 1}"),
+        processes=tuple(there),
+        sweeps=tuple(
+            dataclasses.replace(
+                sweep,
+                present=tuple(ref for ref in sweep.present if ref != gone.ref),
+                items=tuple(item for item in sweep.items if item.process != gone.ref),
+            )
+            for sweep in whole.sweeps
+        ),
+    )
+    case = case_of(lost)
+    (root,) = [one for one in case.graph.roots if one.waiters]
+    assert root.ref == absent(MANY - 1)
+    assert {wait.waiter for wait in case.graph.waits if wait.target == root.ref} == set(root.waiters)
 
 
 def test_few_are_told_one_by_one() -> None:

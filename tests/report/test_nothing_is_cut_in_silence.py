@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -42,6 +44,12 @@ def test_what_there_is_no_room_for_is_counted() -> None:
     for left in ("5 more causes", "5 more notes", "5 more steps", "4 more waits", "7 more circles"):
         assert f"… and {left}: --json shows all" in shown
     assert "… 5 more → node0:7" in shown
+
+
+def test_waits_for_many_that_no_edge_tells_are_counted() -> None:
+    found = dataclasses.replace(diagnosis(9), waits_unwritten=4800)
+    assert "4800 waits more, of those who wait for many, are not told one by one" in screen.render(found, width=100)
+    assert json_lines.to_dict(found)["waits_left_out"] == 4800
 
 
 def test_nothing_is_said_where_all_is_shown() -> None:

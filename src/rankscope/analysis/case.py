@@ -93,7 +93,8 @@ class Root:
 class Graph:
     """Who waits for whom; where it ends (roots), and where it bites its own tail (cycles).
 
-    Of those who wait for a crowd (``shares``) only a few edges are among the ``waits``; ``to`` knows them all.
+    Of those who wait for a crowd (``shares``) only a few edges are among the ``waits``; ``to`` knows them all, and ``unwritten``
+    is how many the others are.
     """
 
     waits: tuple[Wait, ...] = ()
@@ -122,6 +123,14 @@ class Graph:
                 found.setdefault(wait.waiter, wait)
         found.pop(ref, None)
         return tuple(found.values())
+
+    @functools.cached_property
+    def unwritten(self) -> int:
+        count = 0
+        for waiter, crowds in _grouped((share.wait.waiter, share.crowd) for share in self.shares).items():
+            written = (wait.target for wait in self.by_waiter.get(waiter, ()))
+            count += len(set().union(*(crowd.refs for crowd in crowds)).difference({waiter}, written))
+        return count
 
     @functools.cached_property
     def _crowds(self) -> Mapping[ProcessRef, tuple[Crowd, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 
 from ..model.diagnosis import Wait
@@ -34,11 +34,16 @@ def for_all(waiter: ProcessRef, crowd: Crowd, why: str, since_s: float | None) -
     if len(crowd.refs) > MOST_TARGETS:
         yield share
     else:
-        yield from some_edges(share)
+        yield from edges(share, crowd.refs)
 
 
-def some_edges(share: Share) -> Iterator[Wait]:
-    """The edges to the first few of a crowd, which stand for all of them where people read."""
-    for target in share.crowd.refs[:MOST_TARGETS]:
+def edges(share: Share, targets: Iterable[ProcessRef]) -> Iterator[Wait]:
+    """The edges to these of a crowd."""
+    for target in targets:
         if target != share.wait.waiter:
             yield dataclasses.replace(share.wait, target=target)
+
+
+def few(crowd: Crowd, first: Container[ProcessRef]) -> tuple[ProcessRef, ...]:
+    """Those who stand for all of a crowd where people read: who is among the ``first``, before others."""
+    return tuple(sorted(crowd.refs, key=lambda ref: ref not in first)[:MOST_TARGETS])

@@ -16,7 +16,7 @@ from .crowd import Crowd, Share
 from .frame_tables import Kind
 from .scene import Scene, is_absent
 from .standing import Standing, idle_worker
-from .waits import find
+from .waits import find, with_some
 
 _Node = Union[ProcessRef, Crowd]
 
@@ -43,7 +43,7 @@ def build(scene: Scene) -> Graph:
     roots = [_root(scene, ref, waiters[tuple(before[ref])]) for ref in sinks]
     roots += [_root(scene, ref, _Waiters()) for ref in alone]
     roots.sort(key=lambda root: (-len(root.waiters), str(root.ref)))
-    return Graph(waits, tuple(roots), cycles, shares)
+    return Graph(with_some(scene, waits, shares, set(sinks)), tuple(roots), cycles, shares)
 
 
 def _edges(waits: Iterable[Wait], shares: Iterable[Share]) -> Iterator[tuple[_Node, _Node]]:

@@ -148,6 +148,7 @@ class Diagnosis:
     findings: tuple[Finding, ...] = ()
     collectives: tuple[CollectiveState, ...] = ()
     waits: tuple[Wait, ...] = ()
+    waits_unwritten: int = 0  # of who waits for many, each wait for one of them that is not among ``waits``
     cycles: tuple[tuple[ProcessRef, ...], ...] = ()
     gaps: tuple[Gap, ...] = ()
     effort: Effort = field(default_factory=Effort)

@@ -60,7 +60,7 @@ def to_dict(diagnosis: Diagnosis) -> dict[str, Any]:
             }
             for wait in diagnosis.waits[:MAX_WAITS]
         ],
-        "waits_left_out": max(0, len(diagnosis.waits) - MAX_WAITS),
+        "waits_left_out": max(0, len(diagnosis.waits) - MAX_WAITS) + diagnosis.waits_unwritten,
         "cycles": [[str(ref) for ref in cycle] for cycle in diagnosis.cycles],
         "deadlines": [{**_ranks(ranks), "deadline_s": left} for left, ranks in diagnosis.deadlines],
         "parted": _parted(diagnosis.parted) if diagnosis.parted else None,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 
 from ...model.diagnosis import Wait
-from ...model.process import Role
-from ..crowd import Share, some_edges
+from ...model.process import ProcessRef, Role
+from ..crowd import Crowd, Share, edges, few
 from ..scene import Scene
 
 Finder = Callable[[Scene], Iterator[Wait | Share]]
@@ -28,14 +28,27 @@ def _minds(scene: Scene, wait: Wait) -> bool:
 
 
 def find(scene: Scene) -> tuple[tuple[Wait, ...], tuple[Share, ...]]:
-    """All edges, each once, and who waits for a crowd, of whose edges only a few are among them."""
+    """All edges from one to one, each once, and who waits for a crowd."""
+    found = [wait for finder in finders() for wait in finder(scene)]
+    return _once(scene, (one for one in found if isinstance(one, Wait))), tuple(
+        one for one in found if isinstance(one, Share)
+    )
+
+
+def with_some(
+    scene: Scene, waits: tuple[Wait, ...], shares: tuple[Share, ...], first: Container[ProcessRef]
+) -> tuple[Wait, ...]:
+    """These edges, and of those to crowds a few, which stand for all of them where people read: those to the ``first`` of all."""
+    targets: dict[Crowd, tuple[ProcessRef, ...]] = {}
+    for share in shares:
+        if share.crowd not in targets:
+            targets[share.crowd] = few(share.crowd, first)
+    return _once(scene, (*waits, *(wait for share in shares for wait in edges(share, targets[share.crowd]))))
+
+
+def _once(scene: Scene, waits: Iterable[Wait]) -> tuple[Wait, ...]:
     seen: dict[tuple[object, object], Wait] = {}
-    shares = []
-    for finder in finders():
-        for found in finder(scene):
-            if isinstance(found, Share):
-                shares.append(found)
-            for wait in some_edges(found) if isinstance(found, Share) else (found,):
-                if not _minds(scene, wait):
-                    seen.setdefault((wait.waiter, wait.target), wait)
-    return tuple(seen.values()), tuple(shares)
+    for wait in waits:
+        if not _minds(scene, wait):
+            seen.setdefault((wait.waiter, wait.target), wait)
+    return tuple(seen.values())
