@@ -153,9 +153,12 @@ def test_who_holds_its_own_memory_holds_up_nobody_else(
     assert [gap.why for gap in snapshot.gaps] == [Why.BLOCKED] * 4
 
 
-def test_after_two_that_stood_still_the_others_are_waited_for_less(neighbours: tuple[Process, ...]) -> None:
+@pytest.mark.parametrize(("pause", "expected_s"), [(True, [1.0, 6.0]), (False, [1.0, 2.25])])
+def test_after_two_that_stood_still_the_others_are_waited_for_less(
+    neighbours: tuple[Process, ...], pause: bool, expected_s: list[float]
+) -> None:
     """A quarter of the time tells as much, but a tool that holds a process has all of its own."""
-    plan = Plan(1, options=StackOptions(pause=True, deadline_s=5.0))
+    plan = Plan(1, options=StackOptions(pause=pause, deadline_s=5.0))
     reads, engine = (Collector(kind, Touch.PASSIVE, 4.0, stands_still, by_engine=kind == "b") for kind in "ab")
     worker = sweep._Worker(plan, neighbours, time.monotonic() + 60)
     waits = []
@@ -164,7 +167,17 @@ def test_after_two_that_stood_still_the_others_are_waited_for_less(neighbours: t
         waits.append([worker.deadline_s(step) for step in both])
         for step in both:
             list(worker.stood_still(step))
-    assert waits == [[4.0, 9.0], [4.0, 9.0], [1.0, 6.0]]
+    assert waits == [[4.0, 9.0], [4.0, 9.0], expected_s]
+
+
+def test_who_stood_still_once_is_waited_for_less_whatever_it_is_asked_for(neighbours: tuple[Process, ...]) -> None:
+    """Its memory is what stacks and recorder both need; a server that its log lies with is none of its own."""
+    recorder, log = (Collector(kind, Touch.PASSIVE, 4.0, stands_still, shared=kind == "log") for kind in ("r", "log"))
+    worker = sweep._Worker(Plan(1), neighbours, time.monotonic() + 60)
+    list(worker.stood_still(Step(0, neighbours[0], Collector("s", Touch.PASSIVE, 3.0, stands_still))))
+    list(worker.stood_still(Step(0, neighbours[1], log)))
+    waits = [[worker.deadline_s(Step(0, one, kind)) for kind in (recorder, log)] for one in neighbours[:2]]
+    assert waits == [[1.0, 4.0], [4.0, 4.0]]
 
 
 def test_shared_files_that_hold_up_two_are_asked_of_no_other(

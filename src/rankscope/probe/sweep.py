@@ -25,7 +25,9 @@ from .recall import Recall
 # the time for all else: what a server that is gone holds up, it holds up at the next process as well; a process may hold its
 # own memory alone, so that many tell what two do not.
 _ENOUGH, _ENOUGH_ALONE = 2, 8
-_PATIENT = 2  # where so many of a kind stood still, a shorter wait tells as much
+_PATIENT = (
+    2  # where so many of a kind stood still, or one question about this very process, a shorter wait tells as much
+)
 _LEAST_WAIT_S = 0.5
 # What a tool that holds a process needs to let go of it and end (child.run asks twice), before our own time is over.
 _LET_GO_S = 1.5
@@ -120,17 +122,23 @@ class _Worker:
         self._known = Recall()
         self._still: dict[str, int] = {}  # how many steps of a kind stood still since one of them answered
         self._lost: dict[str, int] = {}  # how many stood still in all
+        self._slow: set[ProcessRef] = set()  # who stood still when asked for what is its own
 
     def deadline_s(self, step: Step) -> float:
         """Here, not in the child: how long to wait for a step."""
-        collector, left_s = step.collector, self._end - time.monotonic()
+        collector, options, left_s = step.collector, self._plan.options, self._end - time.monotonic()
         wanted = collector.deadline_s if collector else self._plan.interval_s + 5.0
-        if collector and self._lost.get(collector.kind, 0) >= _PATIENT:
+        helper_s = options.deadline_s if collector and collector.by_engine else 0.0
+        # A helper that is left alone while it holds a process may leave it stopped: its own deadline comes first.
+        held_s = helper_s if options.pause or options.native else 0.0
+        wanted += helper_s - held_s
+        if collector and self._soon(collector, step.process):
             wanted = min(wanted, max(_LEAST_WAIT_S, wanted / 4))
-        if collector and collector.by_engine:
-            # A helper that is left alone while it holds a process may leave it stopped: its own deadline comes first.
-            wanted += self._plan.options.deadline_s
-        return max(0.1, min(wanted, left_s))
+        return max(0.1, min(wanted + held_s, left_s))
+
+    def _soon(self, collector: Collector, process: Process | None) -> bool:
+        own = not collector.shared and process is not None and process.ref in self._slow
+        return own or self._lost.get(collector.kind, 0) >= _PATIENT
 
     def heard(self, step: Step, said: bytes) -> None:
         """Here, not in the child: keep what a step said."""
@@ -152,6 +160,8 @@ class _Worker:
         kind = step.collector.kind
         for counts in (self._still, self._lost):
             counts[kind] = counts.get(kind, 0) + 1
+        if step.process and not step.collector.shared:
+            self._slow.add(step.process.ref)
         if self._enough(step.collector):
             detail = f"not asked of the other processes: {self._still[kind]} of them stood still one after the other"
             yield Gap(kind, Why.SKIPPED, detail)
