@@ -10,6 +10,9 @@ from test_groups_in_stacks import job
 from rankscope.analysis.components import components
 from rankscope.analysis.crowd import MOST_TARGETS
 from rankscope.analysis.scene import absent
+from rankscope.analysis.verdict import conclude
+from rankscope.model.diagnosis import Certainty, Finding, Kind
+from rankscope.model.ranks import RankSet
 from rankscope.model.snapshot import Snapshot
 from rankscope.pipeline import case_of, judge
 from rankscope.report import json_lines, screen
@@ -63,6 +66,17 @@ def test_of_many_those_where_chains_end_are_written_first() -> None:
     (root,) = [one for one in case.graph.roots if one.waiters]
     assert root.ref == absent(MANY - 1)
     assert {wait.waiter for wait in case.graph.waits if wait.target == root.ref} == set(root.waiters)
+
+
+def test_who_is_one_of_many_and_waits_as_well_keeps_others_waiting() -> None:
+    """What ails somebody for whom nobody waits is not why the others stand."""
+    case = case_of(halves_and(None, f"3: {MANY}"))
+    beside, awaited = (
+        Finding("rank-gone", "dead-rank", Kind.CAUSE, Certainty.CERTAIN, f"rank {rank}", RankSet([rank]))
+        for rank in (MANY, MANY - 3)
+    )
+    for found in ((beside, awaited), (awaited, beside)):
+        assert conclude(case, found).findings[0].ranks == awaited.ranks
 
 
 def test_few_are_told_one_by_one() -> None:

@@ -51,9 +51,9 @@ def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
     findings = [humbly(case, finding) for finding in findings]
     ordered = _fold(in_order(case, findings), explainable)
     causes = [finding for finding in ordered if finding.kind is Kind.CAUSE]
-    awaited = _awaited(case, causes) if case.snapshot.live else []
+    awaited = _awaited(case, causes) if case.snapshot.live else set()
     if awaited:
-        causes.sort(key=lambda cause: (ORDER[cause.certainty], bool(cause.ranks) and cause not in awaited))
+        causes.sort(key=lambda cause: (ORDER[cause.certainty], bool(cause.ranks) and id(cause) not in awaited))
     notes = [finding for finding in ordered if finding.kind is Kind.NOTE and finding.cls in SLOW]
     state = _state(case, causes, notes)
     verdict = _verdict(case, causes, awaited) or (_of_note(notes[0]) if notes and state is State.SLOW else None)
@@ -198,12 +198,16 @@ def _breaks_its_peers(finding: Finding) -> bool:
     return kind in ("size_mismatch", "dtype_mismatch")
 
 
-def _awaited(case: Case, causes: list[Finding]) -> list[Finding]:
-    """Those of the causes that accuse somebody for whom others wait; that a launcher minds its ranks is no such wait."""
+def _awaited(case: Case, causes: list[Finding]) -> set[int]:
+    """Those of the causes (by ``id``) that accuse somebody for whom others wait; that a launcher minds its ranks is no such
+    wait."""
     minding = {member.ref for member in case.with_role(Role.LAUNCHER)}
-    refs = {wait.target for wait in case.graph.waits if wait.waiter not in minding}
-    refs |= {root.ref for root in case.graph.roots if any(one not in minding for one in root.waiters)}
-    return [cause for cause in causes if refs.intersection(_accused(case, cause))]
+    roots = {root.ref for root in case.graph.roots if any(one not in minding for one in root.waiters)}
+
+    def waited_for(ref: ProcessRef) -> bool:
+        return ref in roots or any(wait.waiter not in minding for wait in case.graph.to(ref))
+
+    return {id(cause) for cause in causes if any(map(waited_for, _accused(case, cause)))}
 
 
 def _accused(case: Case, cause: Finding) -> Iterator[ProcessRef]:
@@ -213,7 +217,7 @@ def _accused(case: Case, cause: Finding) -> Iterator[ProcessRef]:
         yield from (process.ref for process in case.of_rank(rank))
 
 
-def _verdict(case: Case, causes: list[Finding], awaited: list[Finding]) -> Verdict | None:
+def _verdict(case: Case, causes: list[Finding], awaited: set[int]) -> Verdict | None:
     if not causes:
         return None
     first = causes[0]
@@ -224,7 +228,7 @@ def _verdict(case: Case, causes: list[Finding], awaited: list[Finding]) -> Verdi
         if not case.snapshot.live and cause.cls != first.cls and not (_of_recorders(cause) and _of_recorders(first)):
             continue
         # Whoever keeps nobody waiting is not why the others stand, whatever ails it.
-        if cause.cls != first.cls and first in awaited and cause not in awaited:
+        if cause.cls != first.cls and id(first) in awaited and id(cause) not in awaited:
             continue
         if cause.certainty is first.certainty and (cause.certainty is not Certainty.POSSIBLE or cause is first):
             ranks = ranks | cause.ranks
