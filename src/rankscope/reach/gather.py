@@ -25,6 +25,8 @@ from .ship import Parcel
 from .transport import Call, Hosts, Options, Progress, transports
 
 _WAY_S = 5.0  # what the way to a node and back may take of a long deadline
+_BACK_S = 2.0  # and what is left of it behind a node's own end, however long its sweeps take
+_LOOK_S = 3.0  # what a node needs for its sweeps besides the time that it waits
 # What joining and judging may take of the deadline: of a few hosts, and for each host (docs/performance.md: 1,024 of them took
 # 13.6 s on a busy machine, about half of it on an idle one).
 _PACK_S, _PACK_EACH_S = 1.0, 0.007
@@ -148,10 +150,29 @@ def _send(errand: Errand, answers: Answers) -> None:
 
 
 def _asking_s(plan: Plan, hosts: int) -> float:
-    """The deadline as far as it is the nodes' and the way's: with many hosts much of it is kept for their verdict, but never the
-    time between the sweeps, nor more than half of what is left."""
-    slept_s = plan.interval_s * (plan.sweeps - 1)
-    return plan.deadline_s - min(_PACK_EACH_S * hosts, max(0.0, plan.deadline_s - slept_s) / 2)
+    """The deadline as far as it is the nodes' and the way's: with many hosts much of it is kept for their verdict, but never what
+    the sweeps need, nor more than half of what is left."""
+    kept_s = min(_PACK_EACH_S * hosts, max(0.0, plan.deadline_s - _slept_s(plan)) / 2)
+    return max(plan.deadline_s - kept_s, min(plan.deadline_s, _needed_s(plan, hosts) + _BACK_S))
+
+
+def _node_s(plan: Plan, hosts: int) -> float:
+    """A node's own deadline: what the way leaves of the time of asking, and all that its sweeps need where there is so much."""
+    asking_s = _asking_s(plan, hosts)
+    return max(1.0, asking_s * 0.75, asking_s - _WAY_S, min(_needed_s(plan, hosts), asking_s - _BACK_S))
+
+
+def _needed_s(plan: Plan, hosts: int) -> float:
+    return _start_in_s(hosts) + _slept_s(plan) + _LOOK_S
+
+
+def _slept_s(plan: Plan) -> float:
+    return plan.interval_s * (plan.sweeps - 1)
+
+
+def _start_in_s(hosts: int) -> float:
+    """When all start together: a moment from now that grows with their number."""
+    return min(3.0, 0.35 + 0.01 * hosts) if hosts > 1 else 0.0
 
 
 def _second(errand: Errand, answers: Answers, end: float) -> None:
@@ -195,19 +216,19 @@ def py_spy() -> bytes:
 
 
 def _parcel(errand: Errand) -> Parcel:
-    """The errand for all: they start together, a moment from now that grows with their number."""
+    """The errand for all, who start together."""
     now, plan, hosts, wish = time.time(), errand.plan, errand.hosts, errand.wish
     stacks = {name: getattr(plan.options, name) for name in ("locals", "strings", "native", "pause", "deadline_s")}
-    asking_s = _asking_s(plan, len(hosts.names))
-    start_s = now + min(3.0, 0.35 + 0.01 * len(hosts.names)) if len(hosts.names) > 1 else 0.0
+    count = len(hosts.names)
+    start_s = now + _start_in_s(count) if count > 1 else 0.0
     body: dict[str, object] = {
         "sweeps": plan.sweeps, "interval_s": plan.interval_s, "engine": plan.engine, "stacks": stacks,
         "only": sorted(plan.only) if plan.only is not None else None, "sent_s": now,
-        "start_s": start_s, "deadline_s": max(1.0, asking_s * 0.75, asking_s - _WAY_S),
+        "start_s": start_s, "deadline_s": _node_s(plan, count),
         "slurm_job": ",".join(hosts.slurm_job), "mpi_job": hosts.mpi_job,
         "refs": wish.refs, "source": wish.source, "around": wish.around,
     }  # fmt: skip
-    bytecode = len(hosts.names) <= _BYTECODE_HOSTS and not hosts.slurm_job
+    bytecode = count <= _BYTECODE_HOSTS and not hosts.slurm_job
     return Parcel(body, int(plan.deadline_s) + 5, errand.tool, _py_spy_path() if errand.tool else "", bytecode)
 
 
