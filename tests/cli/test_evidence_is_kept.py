@@ -153,18 +153,19 @@ def limited(size: int) -> Callable[[], None]:
 
 
 def test_a_file_that_grows_too_large_does_not_cost_the_verdict(seen: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    """A quota may be used up by the evidence itself; what had been kept under that name stays."""
+    """A quota may be used up by the evidence itself; what had been kept under that name stays. Who found something says so, as
+    without a file; only a clean bill is none without its evidence."""
     long = tmp_path / "long.snap"
     first, *rest = seen.read_text().splitlines(keepends=True)
     long.write_text(
         first + '{"is":"gap","what":"padding","why":"missing","detail":"' + "x" * 200_000 + '"}\n' + "".join(rest)
     )
     (tmp_path / "job.snap").write_text("old")
-    words = ("", str(long), "diagnose", "--json", "--stuck-after", "0.2", "-o", str(tmp_path / "job.snap"))
-    for size, out in ((1 << 10, 0), (100 << 10, 3)):
-        done = subprocess.run([sys.executable, "-c", DRIVER, *words], capture_output=True, text=True, timeout=60,
+    words = ("", str(long), "diagnose", "--json", "-o", str(tmp_path / "job.snap"), "--stuck-after")
+    for size, after, code, out in ((1 << 10, "0.2", 2, 0), (100 << 10, "0.2", 1, 3), (100 << 10, "3600", 2, 3)):
+        done = subprocess.run([sys.executable, "-c", DRIVER, *words, after], capture_output=True, text=True, timeout=60,
                               check=False, preexec_fn=limited(size))  # fmt: skip
-        assert (done.returncode, len(done.stdout.splitlines())) == (2, out)
+        assert (done.returncode, len(done.stdout.splitlines())) == (code, out)
         assert "File too large" in done.stderr
         assert "kept in" not in done.stderr
         assert (tmp_path / "job.snap").read_text() == "old"

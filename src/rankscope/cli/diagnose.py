@@ -48,7 +48,7 @@ def command(
     TARGET is nothing (every distributed Python job on this host), pid:N (the job that process N belongs to),
     slurm:JOBID, ssh:HOSTS, hostfile:PATH or mpi:PID (a job on all of its hosts), or a snapshot file. Looks twice, reads
     only, pauses nobody. Exit code: 0 nothing wrong found, 1 something found, 2 could not do it, 3 not enough evidence,
-    130 interrupted.
+    130 interrupted, 141 the reader of the output left, and nothing had been found.
     """
     from .. import pipeline
 
@@ -112,7 +112,8 @@ def _live(
     if not told and not stop.pressed:
         raise no_job(chosen)
     stop.say(bool(told))
-    return _exit.COULD_NOT if unkept else _exit.code_of(told, stop.pressed)
+    code = _exit.code_of(told, stop.pressed)
+    return _exit.COULD_NOT if unkept and code in (_exit.NOTHING_FOUND, _exit.NOT_ENOUGH) else code
 
 
 def _kept(files: _snapshots.Files | None, snapshot: Snapshot) -> str | None:
