@@ -280,9 +280,36 @@ def test_records_of_every_kind_are_read_back_as_they_were_sent(kind: str, data: 
     writer.evidence(ref, sent)
     writer.same(ref, kind)
     recall = Recall()
-    recall.hear(["".join(lines).encode(), b"damaged\n"])
+    recall.hear("".join(lines).encode())
+    recall.hear(b"damaged\n")
+    recall.understand()
     assert (recall.began_s, recall.present) == (12.5, frozenset({ref}))
     assert recall.seen[ref][kind] == sent == recall.records[ref, kind]
+
+
+def test_what_is_kept_of_many_sweeps_is_the_last_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look may last for hours, and mostly nothing ever blocks: what was replaced since is not held, nor read back."""
+    recall, lines = Recall(), list[str]()
+    writer = wire.Writer(lambda line: (lines.append(line), recall.hear(line.encode())))
+    (one, other), threads = (process.ref for process in processes()), THREADS
+    writer.evidence(one, STACKS)
+    for number in range(100):
+        writer.sweep(number, number)
+        writer.present((one, other))
+        threads = dataclasses.replace(THREADS, uptime_s=float(number + 1))
+        writer.evidence(one, threads)
+        writer.evidence(other, threads)
+        writer.same(one, "python-stacks")
+        writer.gap(Gap("log", Why.DENIED, process=one))
+    taken: list[object] = []
+    monkeypatch.setattr(Recall, "_take", lambda self, line, take=Recall._take: (taken.append(line), take(self, line)))
+    recall.understand()
+    assert len(lines) > 500
+    assert len(taken) <= 7
+    assert recall.began_s == 99
+    assert recall.seen == {one: {"threads": threads, "python-stacks": STACKS}, other: {"threads": threads}}
+    recall.understand()
+    assert len(taken) <= 7
 
 
 def test_a_name_that_is_no_text_is_shown_all_the_same(tmp_path: Path) -> None:

@@ -11,13 +11,17 @@ import dataclasses
 import enum
 import json
 import sys
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..model.evidence import kind
 from ..model.evidence.stacks import Frame, Stack
 from ..model.process import ProcessRef
+
+# How lines begin (``wire``): those of a sweep go with it, but evidence may be what a later one calls the same.
+_SWEEP, _GAP = b'{"is":"sweep"', b'{"is":"gap"'
+_LASTING = (b'{"is":"stack"', b'{"is":"evidence"')
+_DATA = b',"data":'  # behind the kind and the process
 
 
 @dataclass
@@ -28,14 +32,26 @@ class Recall:
     seen: dict[ProcessRef, dict[str, Any]] = field(default_factory=dict)
     began_s: float = 0.0
     present: frozenset[ProcessRef] | None = None
+    _heard: dict[bytes, bytes] = field(default_factory=dict)
     _stacks: dict[int, Stack] = field(default_factory=dict)
 
-    def hear(self, said: Iterable[bytes]) -> None:
-        """Take what was said since; a line that cannot be read back is not remembered."""
-        for lines in said:
-            for line in lines.splitlines():
-                with contextlib.suppress(ValueError, TypeError, KeyError, IndexError, AttributeError):
-                    self._take(json.loads(line))
+    def hear(self, said: bytes) -> None:
+        """Keep what was said until somebody asks: of a long look, the last of each kind and process and what it refers to."""
+        for line in said.splitlines():
+            if line.startswith(_GAP):
+                continue
+            if line.startswith(_SWEEP):
+                self._heard = {about: kept for about, kept in self._heard.items() if kept.startswith(_LASTING)}
+            about = line.partition(_DATA)[0]
+            self._heard.pop(about, None)  # so that it comes behind the sweep that it belongs to
+            self._heard[about] = line
+
+    def understand(self) -> None:
+        """Take what was heard since; a line that cannot be read back is not remembered."""
+        for line in self._heard.values():
+            with contextlib.suppress(ValueError, TypeError, KeyError, IndexError, AttributeError):
+                self._take(json.loads(line))
+        self._heard.clear()
 
     def _take(self, line: dict[str, Any]) -> None:
         what = line["is"]

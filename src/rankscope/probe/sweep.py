@@ -118,7 +118,6 @@ class _Worker:
         self._shelves: dict[str, dict[str, Any]] = {}
         self._began = 0.0
         self._present: frozenset[ProcessRef] = frozenset(process.ref for process in processes)
-        self._heard: list[bytes] = []
         self._known = Recall()
         self._still: dict[str, int] = {}  # how many steps of a kind stood still since one of them answered
         self._lost: dict[str, int] = {}  # how many stood still in all
@@ -142,7 +141,7 @@ class _Worker:
 
     def heard(self, step: Step, said: bytes) -> None:
         """Here, not in the child: keep what a step said."""
-        self._heard.append(said)
+        self._known.hear(said)
         # A gap alone is no sign that the next one will answer.
         if (
             step.collector
@@ -180,8 +179,7 @@ class _Worker:
             self._lines.clear()
 
     def _take_over(self) -> None:
-        self._known.hear(self._heard)
-        self._heard.clear()
+        self._known.understand()
         self._records, self._seen, self._began = self._known.records, self._known.seen, self._known.began_s
         if self._known.present is not None:
             self._present = self._known.present
