@@ -98,14 +98,14 @@ def test_a_nap_at_one_place_beside_threads_that_wait_is_no_turn() -> None:
     assert rules(rank(naps, One(call=LOCK))) == {"rank-in-user-code"}
 
 
-def team(cpu_s: float, name: str = "python") -> Body:
+def team(cpu_s: float, name: str = "python", state: str = "S") -> Body:
     """A rank in a native call, beside a native thread that uses this much CPU between the looks."""
     process, looks = rank(One(call=LOCK), One(call=NAP, wchan="hrtimer_nanosleep"))
     made = []
     for at, look in enumerate(looks):
         kernel = next(one for one in look if isinstance(one, Threads))
         main, helper = kernel.threads
-        helper = dataclasses.replace(helper, comm=name, cpu_s=at * cpu_s)
+        helper = dataclasses.replace(helper, comm=name, cpu_s=at * cpu_s, state=state)
         stacks = next(one for one in look if isinstance(one, PythonStacks))
         others = tuple(one for one in look if one not in (kernel, stacks))
         made.append((dataclasses.replace(kernel, threads=(main, helper)),
@@ -114,20 +114,36 @@ def team(cpu_s: float, name: str = "python") -> Body:
 
 
 @pytest.mark.parametrize(
-    ("cpu_s", "name", "sick"), [(0.3, "python", False), (0.0, "python", True), (0.3, "pt_ticks", True)]
+    ("cpu_s", "name", "state", "sick"),
+    [
+        pytest.param(0.3, "python", "S", False, id="computes"),
+        pytest.param(0.0, "python", "S", True, id="sleeps"),
+        pytest.param(0.0, "python", "R", True, id="was met as it woke"),
+        pytest.param(0.3, "pt_ticks", "S", True, id="belongs to a library"),
+    ],
 )
-def test_a_native_call_whose_own_thread_computes_is_work(cpu_s: float, name: str, sick: bool) -> None:
+def test_a_native_call_whose_own_thread_computes_is_work(cpu_s: float, name: str, state: str, sick: bool) -> None:
     """Threads with names of their own tick and spin for libraries, whatever the call does."""
-    assert bool(rules(team(cpu_s, name))) is sick
+    assert bool(rules(team(cpu_s, name, state))) is sick
 
 
-def calls(library: str, *, cpu_s: float = 0.0, owner: int = 0, frames: tuple[Frame, ...] = (MAIN, STEP)) -> Body:
+def test_a_native_thread_that_runs_is_at_work_where_nothing_tells_what_it_used() -> None:
+    """One that was not there at the first look."""
+    process, (first, last) = team(0.0, state="R")
+    before = tuple(
+        dataclasses.replace(one, threads=one.threads[:1]) if isinstance(one, Threads) else one for one in first
+    )
+    assert not rules((process, (before, last)))
+
+
+def calls(library: str, *, cpu_s: float = 0.0, owner: int = 0, frames: tuple[Frame, ...] = (MAIN, STEP),
+          comm: str = "kernels", more: tuple[object, ...] = (), beside: tuple[One, ...] = ()) -> Body:  # fmt: skip
     """A rank whose main thread sleeps in a call into this library, beside a native thread that uses this much CPU."""
-    process, looks = rank(One(frames, BlockedCall(0, "futex", library=library, owner=owner)))
+    process, looks = rank(One(frames, BlockedCall(0, "futex", library=library, owner=owner)), *beside, more=more)
     made = []
     for at, look in enumerate(looks):
         kernel = next(one for one in look if isinstance(one, Threads))
-        native = dataclasses.replace(kernel.threads[0], tid=799, comm="kernels", cpu_s=at * cpu_s)
+        native = dataclasses.replace(kernel.threads[0], tid=799, comm=comm, cpu_s=at * cpu_s)
         made.append((*(one for one in look if one is not kernel),
                      dataclasses.replace(kernel, threads=(*kernel.threads, native)), Recorder(())))  # fmt: skip
     return process, tuple(made)
@@ -178,6 +194,34 @@ def test_beside_a_device_only_a_call_of_a_package_that_knows_none_is_work(inner:
         Sweep(at, float(at), (process.ref,), tuple(Item(process.ref, one) for one in look)) for at, look in enumerate(named)
     )))  # fmt: skip
     assert advances(case.standings[process.ref]) is work
+
+
+ENDS = OpenFile(7, "pipe:[9]", "w")
+DEVICE = OpenFiles((OpenFile(4, "/dev/nvidia0", "rw"), ENDS))
+
+
+@pytest.mark.parametrize(
+    ("inner", "name", "certainty"),
+    [
+        pytest.param(STEP, "NCCL Progress", Certainty.POSSIBLE, id="a named thread for the device"),
+        pytest.param(STEP, "python", Certainty.POSSIBLE, id="one without a name"),
+        pytest.param(TOKENS, "python", None, id="a team of a package that knows no device"),
+        pytest.param(FRAMES, "polars-3", None, id="one with the name of such a package"),
+        pytest.param(FRAMES, "NCCL Progress", Certainty.POSSIBLE, id="beside such a call"),
+    ],
+)
+def test_a_thread_that_spins_for_a_device_hides_no_lock(inner: Frame, name: str, certainty: Certainty | None) -> None:
+    one = calls("engine.so", cpu_s=0.9, frames=(MAIN, inner), comm=name, more=(DEVICE,))
+    told_of = next((cause for cause in found(one).findings if cause.rule == "locks-crosswise"), None)
+    assert (told_of.certainty if told_of else None) == certainty
+    assert told_of is None or any(name in doubt for doubt in told_of.against)
+
+
+@pytest.mark.parametrize(("cpu_s", "certainty"), [(0.9, Certainty.POSSIBLE), (0.0, Certainty.LIKELY)])
+def test_two_locks_beside_a_thread_that_spins_are_crossed_possibly(cpu_s: float, certainty: Certainty) -> None:
+    one = calls("", cpu_s=cpu_s, comm="NCCL Progress", more=(DEVICE,), beside=(One(call=LOCK),))
+    told_of = next((cause for cause in found(one).findings if cause.rule == "locks-crosswise"), None)
+    assert (told_of.certainty if told_of else None) == certainty
 
 
 def counting(values: tuple[str, str], turns: int = 9) -> Body:

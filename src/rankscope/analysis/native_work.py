@@ -8,7 +8,7 @@ made in code which has nothing to do with devices.
 
 from __future__ import annotations
 
-from ..model.evidence.stacks import PythonStacks
+from ..model.evidence.stacks import PythonStacks, Stack
 from ..model.evidence.threads import Threads
 from .devices import has_device
 from .frame_tables import Kind
@@ -39,5 +39,10 @@ def computes_natively(standing: Standing) -> bool:
 
 def called_package(standing: Standing) -> str:
     """The package of the innermost frame of Python, where it is one that knows no device; else empty."""
-    path = module_path(standing.own_stack[-1].file) if standing.own_stack else ""
+    return package_of(standing.own_stack)
+
+
+def package_of(stack: Stack) -> str:
+    """The package on top of a stack of Python, where it is one that knows no device; else empty."""
+    path = module_path(stack[-1].file) if stack else ""
     return path.split("/")[0] if path.startswith(_ON_CPU) else ""

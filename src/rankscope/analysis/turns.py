@@ -47,19 +47,24 @@ def team_at_work(standing: Standing) -> bool:
     inside = bool(package) or (_in_native_call(standing) and has_device(standing.member) is False)
     if standing.kind is not Kind.LOCK or not inside:
         return False
-    names = [standing.kernel.comm] if standing.kernel else []
-    return any(
-        one.comm in names or (package and one.comm.startswith(package)) for one in natives_at_work(standing.member)
-    )
+    return any(of_call(one, standing.kernel, package) for one in natives_at_work(standing.member))
+
+
+def of_call(native: KernelThread, caller: KernelThread | None, package: str) -> bool:
+    """Whether a thread of native code may belong to the call in which this one sleeps: it has no name of its own, or that of
+    the called package."""
+    return (caller is not None and native.comm == caller.comm) or (bool(package) and native.comm.startswith(package))
 
 
 def natives_at_work(member: Member) -> Iterator[KernelThread]:
-    """Threads without a frame of Python that use the CPU between the looks, or have it at the last one."""
+    """Threads without a frame of Python that use the CPU between the looks. One look alone may meet any thread running, and
+    counts only where nothing tells what the thread used."""
     python, last = member.latest(PythonStacks), member.latest(Threads)
     known = {thread.tid for thread in python.threads} if python else set()
     shares = {one.task.tid: one.share for one in used(member)}
     for task in last.threads if last else ():
-        if task.tid not in known and (task.state == "R" or shares.get(task.tid, 0.0) > TICKS):
+        share = shares.get(task.tid)
+        if task.tid not in known and (task.state == "R" if share is None else share > TICKS):
             yield task
 
 

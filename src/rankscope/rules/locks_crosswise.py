@@ -12,7 +12,8 @@ idle or absent; or the function that waits stands in the same stack a second tim
 result, a queue or the end of another thread holds the lock which that one wants, where all others sleep. Of semaphores: two
 threads or more wait for one, and all threads of the process sleep without a time limit, so that nobody is left to release it.
 A call into a library that is no lock of Python may wait for the library's own threads: where one of those uses the CPU it is at
-work, and otherwise a deadlock is only possible.
+work, and otherwise a deadlock is only possible. Beside an open device threads spin for it whatever the call does, so that only
+those of a package that knows no device count as its own.
 
 ## What to do
 Read both stacks (`rankscope stacks pid:PID --raw`) and take the locks in one order everywhere. A lock that finalizers or
@@ -27,7 +28,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case, Member
+from ..analysis.devices import has_device
 from ..analysis.frame_tables import Kind as Wait
+from ..analysis.native_work import package_of
 from ..analysis.progress import advances
 from ..analysis.threads import (
     ThreadView,
@@ -39,8 +42,9 @@ from ..analysis.threads import (
     views,
     waits_for_thread,
 )
-from ..analysis.turns import natives_at_work
+from ..analysis.turns import natives_at_work, of_call
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.evidence.threads import KernelThread
 from ..model.process import Role
 from ..model.ranks import RankSet
 from ..model.words import span
@@ -74,7 +78,7 @@ def check(case: Case) -> Iterator[Finding]:
             ranks=RankSet([member.rank] if member.rank is not None else []), processes=(member.process,),
             because=(*(_stand(member, view) for view in stuck[:4]), *_waits_below(member, all_views),
                      *(waited_for(root) if root else ())),
-            against=tuple(_doubts(stuck)) if certainty is Certainty.POSSIBLE else (),
+            against=tuple(_doubts(member, stuck)) if certainty is Certainty.POSSIBLE else (),
             next=(f"rankscope stacks pid:{member.ref.pid} --raw --source",),
         )  # fmt: skip
 
@@ -134,12 +138,21 @@ def _sure(member: Member, stuck: list[ThreadView], others: tuple[ThreadView, ...
     if all(view.of_python for view in stuck):
         return Certainty.LIKELY
     known = {view.python.tid for view in (*stuck, *others)}
-    if any(natives_at_work(member)) or any(_owner(view) and _owner(view) not in known for view in stuck):
+    busy = tuple(natives_at_work(member))
+    if _at_work(member, stuck, busy) or any(_owner(view) and _owner(view) not in known for view in stuck):
         return None
     unclear = _unclear(stuck)
     alone = len(stuck) == 1 and not any(map(waits_for_thread, others))
-    doubt = any(view.of_python is False for view in unclear) or (alone and bool(unclear))
+    doubt = any(view.of_python is False for view in unclear) or (bool(unclear) and (alone or bool(busy)))
     return Certainty.POSSIBLE if doubt else Certainty.LIKELY
+
+
+def _at_work(member: Member, stuck: list[ThreadView], busy: tuple[KernelThread, ...]) -> bool:
+    """Whether threads that use the CPU are at the work of these calls: those for devices spin whatever the call does."""
+    if has_device(member) is False:
+        return bool(busy)
+    called = [(view.task, package) for view in stuck if (package := package_of(view.stack))]
+    return any(of_call(one, task, package) for one in busy for task, package in called)
 
 
 def _unclear(stuck: list[ThreadView]) -> list[ThreadView]:
@@ -151,10 +164,12 @@ def _owner(view: ThreadView) -> int:
     return view.call.owner if view.call else 0
 
 
-def _doubts(stuck: list[ThreadView]) -> Iterator[str]:
+def _doubts(member: Member, stuck: list[ThreadView]) -> Iterator[str]:
     for view in _unclear(stuck):
         library = (view.call.library if view.call else "") or "a library"
         yield f"{view.name} may wait for threads of {library} rather than for a lock, as a server without work does"
+    for name in dict.fromkeys(task.comm for task in natives_at_work(member)):
+        yield f"a thread {name} of native code uses the CPU: it may be at the work that is waited for, or only spin"
 
 
 def _semaphores(member: Member, stuck: list[ThreadView]) -> tuple[str, Certainty] | None:
