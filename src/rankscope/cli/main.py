@@ -10,7 +10,8 @@ from . import _exit
 
 
 def main() -> None:
-    """Run the command line and exit: 0 nothing found, 1 something found, 2 could not, 3 not enough evidence, 130 stopped."""
+    """Run the command line and exit: 0 nothing found, 1 something found, 2 could not, 3 not enough evidence, 130 stopped,
+    141 nobody read on, and nothing had been found yet."""
     code = _exit.CLOSED
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # the kernel's names of files need not be text
