@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from rankscope.errors import RankscopeError
 from rankscope.model.evidence.source import Place
 from rankscope.model.gap import Why
 from rankscope.model.snapshot import Snapshot
+from rankscope.probe import source_lines
 from rankscope.probe.sweep import Plan
 from rankscope.reach import again, hostfile
 from rankscope.reach.gather import Remote, gather
@@ -128,6 +131,17 @@ def test_what_was_kept_of_a_look_outlives_the_question_for_source_lines(site: Si
     again.source(Remote("ssh", "node1", options), [Place(ref, "/home/u/train.py", 7)], 1)
     again.look(Remote("ssh", "node1", options), [ref], Plan(sweeps=1))
     assert (raw / "node1.txt").read_bytes() == kept
+
+
+def test_a_verdict_does_not_wait_long_for_source_lines_of_a_host_that_fell_silent(site: Site) -> None:
+    """It is in hand already, and a watchdog may end the job before it is shown."""
+    site.host("node1", (0, 1))
+    (seen,) = look("node1")
+    site.host("node1", (0, 1), "hang")
+    began = time.monotonic()
+    place = Place(seen.processes[0].ref, "/home/u/train.py", 7)
+    assert again.source(Remote("ssh", "node1", Options()), [place], 0) == {}
+    assert time.monotonic() - began < source_lines.TOTAL_S + 1.5
 
 
 def test_a_host_file_is_asked_through_ssh(site: Site) -> None:

@@ -9,11 +9,12 @@ from ..errors import RankscopeError
 from ..model.evidence.source import Place, SourceLines
 from ..model.process import ProcessRef
 from ..model.snapshot import Snapshot
-from ..probe.source_lines import Lines
+from ..probe.source_lines import TOTAL_S, Lines
 from ..probe.sweep import Plan
 from .gather import Remote, Wish, gather
 
-_SOURCE = Plan(sweeps=1, interval_s=0.0, only=frozenset(), deadline_s=6.0)
+# What the reading may take there, and a second each for the way and for what becomes of it here: a verdict waits for the lines.
+_SOURCE = Plan(sweeps=1, interval_s=0.0, only=frozenset(), deadline_s=TOTAL_S + 2.0)
 
 
 def look(remote: Remote, refs: Sequence[ProcessRef], plan: Plan) -> Snapshot:
