@@ -195,6 +195,22 @@ def test_where_none_of_many_answers_the_rest_is_left_out(
     assert [gap.why for gap in snapshot.gaps] == [Why.BLOCKED] * 8 + [Why.SKIPPED]
 
 
+def test_who_is_asked_once_a_host_is_asked_once_by_each_child(
+    monkeypatch: pytest.MonkeyPatch, neighbours: tuple[Process, ...]
+) -> None:
+    """A store that does not let go is asked twice, since who asked first took its memory along; then never again."""
+
+    def asks_once(target: Target) -> Environ | None:
+        if "asked" in target.shelf:
+            return None
+        target.shelf["asked"] = True
+        return Environ({}) if target.process.rank == 5 else stands_still(target)
+
+    snapshot = look(monkeypatch, Plan(1, 0.0, deadline_s=20.0), neighbours, "environ", environ=asks_once)
+    assert [gap.why for gap in snapshot.gaps] == [Why.BLOCKED, Why.BLOCKED, Why.SKIPPED]
+    assert not records(snapshot, 0, Environ)
+
+
 def test_who_is_passed_by_does_not_show_that_the_others_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """A gap comes at once; it says nothing of the server that the others wait for."""
 

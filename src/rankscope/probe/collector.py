@@ -25,7 +25,8 @@ class Touch(str, enum.Enum):
 @dataclass(frozen=True)
 class Target:
     """One process to look at, and how. ``before`` is this collector's record of the last sweep; ``seen`` holds what other
-    collectors read of this process in this sweep, by kind; ``shelf`` is the collector's own memory for this host."""
+    collectors read of this process in this sweep, by kind; ``shelf`` is the collector's own memory for this host,
+    empty again after a step that stood still: nothing may be lost but time where it forgets."""
 
     process: Process
     proc: str = "/proc"

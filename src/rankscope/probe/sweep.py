@@ -106,7 +106,9 @@ def _as_line(gap: Gap) -> str:
 class _Worker:
     """What the guarded child remembers from step to step: the last records, and each collector's shelf.
 
-    Ours never works; it keeps what the children said, and each new child begins with what the one before it had told.
+    Ours never works; it keeps what the children said, and each new child begins with what the one before it had told. Shelves
+    are not told of: each child begins with empty ones, so that what is to be asked once a host is asked once by each child; a
+    server that does not answer at all is asked twice at most (``Collector.shared``).
     """
 
     def __init__(self, plan: Plan, processes: tuple[Process, ...], end: float) -> None:

@@ -71,7 +71,8 @@ def _holders(target: Target, name: str, device: int, inode: int) -> list[int]:
 
 
 def _open_names(target: Target) -> dict[str, list[tuple[int, str]]]:
-    """The names of all open files of this host, and who has them open by which link; looked through once per run."""
+    """The names of all open files of this host, and who has them open by which link; looked through once by each
+    child that works."""
     if "names" not in target.shelf:
         names: dict[str, list[tuple[int, str]]] = {}
         for pid in procfs.pids(target.proc)[:_MAX_PROCESSES]:

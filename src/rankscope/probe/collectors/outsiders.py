@@ -69,7 +69,7 @@ def _awaited(target: Target) -> set[int]:
 
 
 def _holders(target: Target) -> dict[int, list[int]]:
-    """Inodes of pipes and sockets, and the processes that have them open; looked up once per run."""
+    """Inodes of pipes and sockets, and the processes that have them open; looked up once by each child that works."""
     if "holders" not in target.shelf:
         holders: dict[int, list[int]] = {}
         for pid in procfs.pids(target.proc)[:_MAX_PROCESSES]:
