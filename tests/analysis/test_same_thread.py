@@ -6,11 +6,16 @@ import pathlib
 
 import pytest
 
+from rankscope.analysis.case import Member
 from rankscope.analysis.identity import again
+from rankscope.analysis.native_work import computes_natively
 from rankscope.analysis.progress import advances
 from rankscope.analysis.standing import stand
 from rankscope.formats.gather import gather
+from rankscope.model.evidence.files import OpenFiles
 from rankscope.model.evidence.stacks import Frame, PythonStacks, PythonThread, Stack
+from rankscope.model.evidence.threads import KernelThread, Threads
+from rankscope.model.process import Process, ProcessRef, Role
 from rankscope.pipeline import case_of
 
 TWO = '{head} (most recent call first):\n  File "/job/train.py", line {line} in {where}\n  File "/job/train.py", line 90 in run\n'
@@ -71,3 +76,15 @@ def test_another_function_at_the_second_dump_is_progress(tmp_path: pathlib.Path)
 ])  # fmt: skip
 def test_threads_without_numbers_are_no_looks_at_one(tmp_path: pathlib.Path, text: str) -> None:
     assert dumped(tmp_path, text) == (None, False)
+
+
+@pytest.mark.parametrize(("who", "runs"), [({"ident": "0x7f01"}, True), ({"name": "MainThread"}, True), ({}, False)])
+def test_a_call_that_runs_without_the_gil_is_known_by_what_its_dump_tells(who: dict[str, object], runs: bool) -> None:
+    """A dump that is not numbered like the kernel's threads names the thread in its own way."""
+    process = Process(ProcessRef("n1", 70, 1), Role.RANK)
+    looks: tuple[dict[type, object], ...] = tuple(
+        {Threads: Threads((KernelThread(70, "python", "R", voluntary=3, cpu_s=float(at)),), uptime_s=9.0 + at),
+         PythonStacks: PythonStacks((thread(9, **who), *([] if runs else [thread(5)])), "test"), OpenFiles: OpenFiles(())}
+        for at in (0, 1)
+    )  # fmt: skip
+    assert computes_natively(stand(Member(process, looks, (True, True)))) is runs
