@@ -129,8 +129,8 @@ def _look_on(
 
     root, end = found.job.root, time.monotonic() + (_LONGER - 1) * plan.deadline_s
     while root is not None and (left_s := patience.left_s(case_of(snapshot, stuck_after_s))) is not None:
-        if left_s > end - time.monotonic():
-            return replace(snapshot, gaps=(*snapshot.gaps, _too_far(left_s)))
+        if left_s > (rest_s := end - time.monotonic()):
+            return replace(snapshot, gaps=(*snapshot.gaps, _too_far(left_s, rest_s, plan.deadline_s)))
         wait_s = min(_PATIENCE_S, left_s + 0.1)
         progress(f"process {root.pid}, which runs or pauses at one place; {left_s:.0f} s more tell whether for ever")
         again = replace(plan, sweeps=1, interval_s=wait_s, start_s=time.time() + wait_s, deadline_s=wait_s + 10.0,
@@ -139,11 +139,12 @@ def _look_on(
     return snapshot
 
 
-def _too_far(left_s: float) -> Gap:
+def _too_far(left_s: float, rest_s: float, deadline_s: float) -> Gap:
     detail = (
-        f"{left_s:.0f} s more would tell whether it stays where it is, and that is {_LONGER} times the deadline or more"
+        f"{left_s:.0f} s more would tell whether it stays where it is, and {max(0.0, rest_s):.0f} s were left for that"
     )
-    return Gap("looking on", Why.SKIPPED, detail, f"--deadline {math.ceil(left_s / (_LONGER - 1)) + 1}")
+    wanted_s = deadline_s + (left_s - rest_s) / (_LONGER - 1)
+    return Gap("looking on", Why.SKIPPED, detail, f"--deadline {math.ceil(wanted_s) + 1}")
 
 
 class _Rehearsal:

@@ -102,18 +102,59 @@ def test_what_later_sweeps_could_not_see_and_whom_they_paused_is_kept() -> None:
     assert joined.effort.paused_ms_max == 40.0
 
 
-def test_nobody_looks_on_for_longer_than_a_few_deadlines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """--stuck-after may be a day: the time that was asked for is kept, and what would tell is said."""
-    busy, looks = computing(1.0), 0
+class Clock:
+    """A clock that only looks move."""
+
+    def __init__(self) -> None:
+        self.now_s = 100.0
+
+    def time(self) -> float:
+        return self.now_s
+
+    monotonic = time
+
+
+def looked_on(monkeypatch: pytest.MonkeyPatch, deadline_s: float, stuck_after_s: float, look_s: float) -> Snapshot:
+    """What comes of looking on at what computes for a second already, where each look shows four seconds more and takes
+    ``look_s``; sweeps beyond the first two are those looks."""
+    clock, busy = Clock(), computing(1.0)
 
     def look(*_: object) -> Snapshot:
-        nonlocal looks
-        looks += 1
-        return dataclasses.replace(busy, sweeps=busy.sweeps[:1])
+        clock.now_s += look_s
+        shown_s = 1.0 + 4.0 * round((clock.now_s - 100.0) / look_s)
+        return dataclasses.replace(busy, sweeps=computing(shown_s).sweeps[1:])
 
+    monkeypatch.setattr(pipeline, "time", clock)
     monkeypatch.setattr(pipeline, "sweep", look)
-    found, plan = Found(busy.job, busy.processes), Plan(deadline_s=5.0)
-    seen = pipeline._look_on(Host("node1"), found, plan, busy, 3600.0, lambda _: None)
+    found, plan = Found(busy.job, busy.processes), Plan(deadline_s=deadline_s)
+    return pipeline._look_on(Host("node1"), found, plan, busy, stuck_after_s, lambda _: None)
+
+
+def test_nobody_looks_on_for_longer_than_a_few_deadlines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """--stuck-after may be a day: the time that was asked for is kept, and what would tell is said."""
+    seen = looked_on(monkeypatch, deadline_s=5.0, stuck_after_s=3600.0, look_s=4.0)
     (gap,) = seen.gaps
-    assert (looks, gap.what, gap.why) == (0, "looking on", Why.SKIPPED)
-    assert gap.hint.startswith("--deadline 1")
+    assert (len(seen.sweeps), gap.what, gap.why) == (2, "looking on", Why.SKIPPED)
+    assert gap.hint == "--deadline 1801"
+
+
+def test_what_is_a_little_too_far_is_said_in_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = looked_on(monkeypatch, deadline_s=20.0, stuck_after_s=45.0, look_s=4.0)
+    (gap,) = seen.gaps
+    assert gap.detail == "44 s more would tell whether it stays where it is, and 40 s were left for that"
+    assert gap.hint == "--deadline 23"
+
+
+def test_one_looks_on_until_it_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = looked_on(monkeypatch, deadline_s=10.0, stuck_after_s=13.0, look_s=4.0)
+    assert (len(seen.sweeps), seen.gaps) == (2 + 3, ())
+
+
+def test_looking_on_ends_where_looks_take_longer_than_the_time_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine a look of four seconds may take eight: of twenty the third would come too late."""
+    seen = looked_on(monkeypatch, deadline_s=10.0, stuck_after_s=17.0, look_s=8.0)
+    (gap,) = seen.gaps
+    assert len(seen.sweeps) == 2 + 2
+    assert gap.detail.startswith("8 s more would tell")
+    assert gap.detail.endswith("4 s were left for that")
+    assert gap.hint == "--deadline 13"
