@@ -26,7 +26,6 @@ from . import _exit, _target
 if TYPE_CHECKING:
     from ..model.ranks import RankSet
 
-_DEADLINE_S = 20.0  # as --deadline is when it is not given; _options would load the library
 KINDS = frozenset({"python-stacks", "environ-now"})
 _HELPERS = (Role.DATALOADER_WORKER, Role.COMPILE_WORKER, Role.CHECKPOINT_WRITER, Role.HELPER)
 
@@ -55,7 +54,7 @@ def run(target: str | None, children: bool) -> int:
     from .. import pipeline
 
     chosen = _target.parse(target)
-    plan = Plan(sweeps=1, interval_s=0.0, options=StackOptions(locals=False), only=KINDS, deadline_s=_DEADLINE_S)
+    plan = Plan(sweeps=1, interval_s=0.0, options=StackOptions(locals=False), only=KINDS, deadline_s=_target.DEADLINE_S)
     choice = Choice(children=children, raw=True, pid=chosen.pid, target=target or "")
     looks = pipeline.gather(pipeline.Look(chosen.pid, plan))
     return each(looks, lambda snapshot: show(snapshot, choice), lambda text: sys.stdout.write(f"{text}\n"), chosen)

@@ -15,12 +15,11 @@ from ..probe.engine import StackOptions
 from ..probe.engines import NAMES
 from ..probe.sweep import Plan
 from ..report.plain import clean
-from ._target import Target
+from ._target import DEADLINE_S, Target
 
 if TYPE_CHECKING:
     from ..reach.gather import Remote
 
-DEADLINE_S = 20.0
 _LOOK_S = 8.0  # what the sweeps take besides the time between them
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -11,6 +11,7 @@ from ..errors import RankscopeError
 if TYPE_CHECKING:
     from pathlib import Path
 
+DEADLINE_S = 20.0  # of a look at it, where --deadline is not given
 _LONGEST = 10  # digits of a pid, and more
 
 

@@ -1,4 +1,7 @@
-"""Many hosts in few words, as clusters write them: ``node[1-64]``, ``gpu[007-012],login``."""
+"""Many hosts in few words, as clusters write them: ``node[1-64]``, ``gpu[007-012], login``.
+
+What is given to other programs is folded by ClusterShell (``reach/hostnames``), which a look at this host does not load.
+"""
 
 from __future__ import annotations
 
