@@ -82,6 +82,15 @@ def test_each_of_the_dead_is_judged_by_those_who_wait_for_it(
     assert (list(found.ranks), [process.ref.pid for process in found.processes]) == (named, pids)
 
 
+def test_the_dead_are_not_among_those_that_are_alive() -> None:
+    """Rank 2 has vanished; rank 1 has done its part and is a zombie."""
+    promised = waits_for_another(zombie(71, 1))
+    promised = dataclasses.replace(promised, job=dataclasses.replace(promised.job, expected="0-3"))
+    found = said(promised, "rank-gone")
+    assert found is not None
+    assert "ranks 0,3 are alive" in " ".join(reason.text for reason in found.because)
+
+
 def test_bodies_without_a_number_beside_the_ranks_may_be_those_that_are_missed() -> None:
     """A zombie has no environment any more."""
     dead = [Body(pid, None, Role.OTHER, parent=60, state="Z") for pid in (72, 73)]

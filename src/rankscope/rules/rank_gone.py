@@ -145,8 +145,9 @@ def _seen(case: Case, bodies: tuple[Process, ...]) -> Iterator[Reason]:
         member = case.by_ref[body.ref]
         yield Reason(f"pid {body.ref.pid} on {body.ref.host} {ended(member)}", "kernel", body.ref)
     if not bodies:
-        alive = RankSet(case.by_rank)
-        yield Reason(f"the launcher started ranks {case.ranks}; only {ranks_phrase(alive)} are alive", "processes")
+        alive = RankSet(rank for rank, member in case.by_rank.items() if not member.dead)
+        are = "is" if len(alive) == 1 else "are"
+        yield Reason(f"the launcher started ranks {case.ranks}; only {ranks_phrase(alive)} {are} alive", "processes")
 
 
 RULE = Rule(id="rank-gone", cls="dead-rank", check=check, page=__doc__ or "", order=10)
