@@ -232,6 +232,15 @@ def test_ranks_are_compared_within_their_group(groups: dict[int, str], told: boo
     assert (apart is not None and list(apart.ranks) == [0, 1]) is told
 
 
+def test_a_rank_whose_group_is_unknown_is_named_once() -> None:
+    """Rank 0 tells no group and belongs to both: to that of ranks 0-2, and to that of ranks 0 and 3-5, in which more lack it."""
+    groups = {1: "1: 0-2", 2: "1: 0-2", 3: "2: 0,3-5", 4: "2: 0,3-5", 5: "2: 0,3-5"}
+    found = meet(dict.fromkeys(range(6), 40.0), groups, {0})
+    (apart,) = [one for one in found.findings if one.rule == "rank-elsewhere-in-loop"]
+    assert list(apart.ranks) == [0]
+    assert "while ranks 3-5 wait" in apart.title
+
+
 RUNS = One((MAIN, Frame("Popen.wait", f"{LIB}/subprocess.py", 1264)), BlockedCall(0, "wait4"), wchan="do_wait")
 ABROAD = Sockets((Socket(7, "tcp", "10.0.0.1:40", "10.0.0.2:22", "established"),))
 
