@@ -89,9 +89,12 @@ def test_two_halves_in_calls_of_two_groups_are_one_circle() -> None:
     halves = job(*(f"{rank % 2 + 1}: 0-{MANY - 1}" for rank in range(MANY)))
     ((*circle,),) = case_of(halves).graph.cycles
     assert len(circle) == MANY
-    verdict = judge(halves).verdict
-    assert verdict is not None
-    assert verdict.cls == "collective-cycle"
+    diagnosis = judge(halves)
+    assert diagnosis.verdict is not None
+    assert diagnosis.verdict.cls == "collective-cycle"
+    steps = [one for one in diagnosis.findings[0].because if one.process is not None]
+    assert {one.process for one in steps} == set(circle)
+    assert f"waits for {MANY // 2} others of the circle, such as rank 1 (" in steps[0].text
 
 
 def test_a_circle_of_many_with_somebody_outside_is_a_chain() -> None:

@@ -30,6 +30,7 @@ from ..analysis.frame_tables import Kind as Wait
 from ..analysis.own_age import circle_s
 from ..analysis.standing import Standing
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Wait as Edge
 from ..model.evidence.blocked import Blocked
 from ..model.process import ProcessRef
 from ..model.ranks import RankSet
@@ -116,12 +117,22 @@ def _silent(case: Case, cycle: tuple[ProcessRef, ...]) -> bool:
 
 def _steps(case: Case, cycle: tuple[ProcessRef, ...]) -> Iterator[Reason]:
     inside = set(cycle)
+    shares = [share for share in case.graph.shares if share.wait.waiter in inside]
+    of_crowds = {(share.wait.waiter, share.wait.why) for share in shares}
     for wait in case.graph.waits:
-        if wait.waiter in inside and wait.target in inside:
-            blocked = case.by_ref[wait.waiter].latest(Blocked)
-            call = f" (in {blocked.calls[0].call})" if blocked and blocked.calls else ""
-            yield Reason(f"{name(case, wait.waiter)} waits for {name(case, wait.target)}: {wait.why}{call}", "wait-for graph",
-                         wait.waiter)  # fmt: skip
+        if wait.waiter in inside and wait.target in inside and (wait.waiter, wait.why) not in of_crowds:
+            yield _step(case, wait, name(case, wait.target))
+    for share in shares:  # whoever waits for many is told once
+        others = [ref for ref in share.crowd.refs if ref in inside and ref != share.wait.waiter]
+        if others:
+            whom = f"{len(others)} others of the circle, such as {name(case, others[0])}"
+            yield _step(case, share.wait, whom)
+
+
+def _step(case: Case, wait: Edge, whom: str) -> Reason:
+    blocked = case.by_ref[wait.waiter].latest(Blocked)
+    call = f" (in {blocked.calls[0].call})" if blocked and blocked.calls else ""
+    return Reason(f"{name(case, wait.waiter)} waits for {whom}: {wait.why}{call}", "wait-for graph", wait.waiter)
 
 
 RULE = Rule(id="wait-cycle", cls="p2p-order-deadlock", check=check, page=__doc__ or "", order=45)
