@@ -31,6 +31,15 @@ def test_a_source_tells_of_what_may_happen(tmp_path: pathlib.Path) -> None:
     assert judge(gather([tmp_path])).verdict is None
 
 
+def test_a_comment_in_settings_tells_of_other_days(tmp_path: pathlib.Path) -> None:
+    line = "overlap: false   # deadlock in all_gather on 2.4, fixed in 2.5\n"
+    (tmp_path / "check.log").write_text("5 keys are known\n")
+    (tmp_path / "job.yaml").write_text(line)
+    assert judge(gather([tmp_path])).verdict is None
+    (tmp_path / "notes.log").write_text(line)
+    assert judge(gather([tmp_path])).verdict is not None
+
+
 def test_the_same_words_in_a_log_have_happened(tmp_path: pathlib.Path) -> None:
     (tmp_path / "rank 0.log").write_text("OSError: [Errno 28] No space left on device\n")
     verdict = judge(gather([tmp_path])).verdict
@@ -46,6 +55,8 @@ def test_the_same_words_in_a_log_have_happened(tmp_path: pathlib.Path) -> None:
         ("README.md", True),
         ("requirements-dev.txt", True),
         ("rank 0.log", False),
+        ("mpirun -np 2 python train.py", False),
+        ("00_torchrun_--nproc-per-node_2_train.py", False),
     ],
 )
 def test_papers_are_known_by_their_names(name: str, paper: bool) -> None:

@@ -15,6 +15,8 @@ TIMED_OUT = (
     "[E ProcessGroupNCCL.cpp:717] [Rank {rank}] Watchdog caught collective operation timeout: "
     "WorkNCCL(SeqNum=41, OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1800403 milliseconds before timing out.\n"
 )
+STEPS = "".join(f"epoch {n // 2} step {50 + n % 2 * 50}/100 loss 2.1\n" for n in range(6))
+LISTED = "".join(f"- (pid={rank}) world_rank={rank}, local_rank={rank}, node_rank=0\n" for rank in range(4))
 BARS = "".join(f"epoch 9, rank {rank}, world_size 3: 35 batches" + ("\n" if rank < 2 else "") for rank in (0, 2))
 
 
@@ -23,6 +25,8 @@ BARS = "".join(f"epoch 9, rank {rank}, world_size 3: 35 batches" + ("\n" if rank
     [
         pytest.param(TWICE, ["2-3"], id="sick"),
         pytest.param(TWICE + TIMED_OUT.format(rank=2) + TIMED_OUT.format(rank=3), [], id="the others speak otherwise"),
+        pytest.param(TWICE[: len(TWICE) // 2] + STEPS + TWICE[len(TWICE) // 2 :], [], id="steps between two lives"),
+        pytest.param(TWICE + LISTED, [], id="a controller lists them all"),
         pytest.param(BARS + TIMED_OUT.format(rank=0), [], id="one line says two things"),
     ],
 )

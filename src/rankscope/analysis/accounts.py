@@ -14,6 +14,7 @@ from .account import PROSE_LINES, Account, Mention, Seen, evidence_of, line_at, 
 from .case import Case, Member
 from .labels import Who, who
 from .needles import compiled
+from .papers import without_comment
 from .progress import advances
 from .remembered import remembered
 
@@ -87,7 +88,8 @@ def _files(case: Case) -> Iterator[Account]:
         key = keys.get((label, event.pid)) or keys.get((label, ("rank", event.rank))) or label
         if key not in opened:
             opened[key] = _Open(who(label))
-        opened[key].events.append(event)
+        said = without_comment(event.file, event.text)
+        opened[key].events.append(event if said == event.text else replace(event, text=said))
     for label, one in opened.items():
         told = replace(one.who, ranks=RankSet(one.ranks)) if one.ranks else one.who
         yield Account(label, told, tuple(one.refs), tuple(one.seen), tuple(one.events), one.role)
@@ -182,8 +184,19 @@ def _last_lines(case: Case) -> dict[str, int]:
 @remembered
 def _steps(case: Case) -> dict[str, list[_Step]]:
     """The steps that each file tells: the line, the rank, the number, the time."""
-    found = _marked(case, STEP)
-    return {**_marked(case, _EPOCH), **found}
+    epochs, steps = _marked(case, _EPOCH), _marked(case, STEP)
+    return {**epochs, **{file: _through(found, epochs.get(file, ())) for file, found in steps.items()}}
+
+
+_IN_EPOCH = 1 << 32  # more than an epoch has steps
+
+
+def _through(steps: list[_Step], epochs: Sequence[_Step]) -> list[_Step]:
+    """Steps that begin anew with each epoch, numbered through where each line names its epoch."""
+    epoch_of = {line: number for line, _, number, _ in epochs}
+    if any(line not in epoch_of for line, *_ in steps):
+        return steps
+    return [(line, rank, epoch_of[line] * _IN_EPOCH + number, at_s) for line, rank, number, at_s in steps]
 
 
 def _marked(case: Case, mark: re.Pattern[str]) -> dict[str, list[_Step]]:

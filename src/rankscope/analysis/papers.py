@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
 from .case import Case
 from .remembered import remembered
@@ -42,6 +43,21 @@ _QUESTIONS = 3
 _CHANGE = re.compile(r"^(?:commit [0-9a-f]{7,40}\b|diff --git |From [0-9a-f]{40} )")
 
 
+# Settings are read by name; a comment in them tells of other days.
+_SETTINGS = re.compile(r"\.(?:ya?ml|toml|cfg|ini|conf)$", re.IGNORECASE)
+_COMMENT = re.compile(r"(?:^|(?<=\s))[#;].*$")
+
+
+def without_comment(name: str, line: str) -> str:
+    """A line without its comment, where it stands in settings."""
+    return _COMMENT.sub("", line) if _are_settings(name) else line
+
+
+@cache
+def _are_settings(name: str) -> bool:
+    return _SETTINGS.search(name.removesuffix(".txt")) is not None
+
+
 @remembered
 def papers(case: Case) -> frozenset[str]:
     """The files of a case that are papers."""
@@ -70,7 +86,15 @@ def is_paper(name: str, lines: Sequence[str]) -> bool:
     return chapters >= _CHAPTERS and any(_CONDITION.search(line) for line in lines)
 
 
+# A command that starts a script, as the name of what it printed.
+_STARTED = re.compile(
+    r"^(?:\d+_)?(?:\$[ _]*)?(?:mpirun|mpiexec|srun|torchrun|python\d?|horovodrun|deepspeed|accelerate)[ _]",
+    re.IGNORECASE,
+)
+
+
 def _printed_by(name: str, lines: Sequence[str]) -> bool:
-    """Whether a file that is named like a script is what it printed: an error or a trace stands in it, and no code."""
-    raised = any(_RAISED.match(line) for line in lines)
+    """Whether a file that is named like a script is what it printed: an error or a trace stands in it, or the name is
+    that of the command; and no code."""
+    raised = _STARTED.match(name) is not None or any(_RAISED.match(line) for line in lines)
     return raised and _SCRIPT.search(name) is not None and not any(_CODE.match(line) for line in lines)

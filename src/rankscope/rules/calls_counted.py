@@ -86,8 +86,9 @@ def _sequence(case: Case) -> Finding | None:
         if event.fields.get("op") not in _PAIRS and event.rank is not None and isinstance(number, int):
             group = (event.fields.get("pg"), event.fields.get("pg_desc"))
             groups.setdefault(group, {}).setdefault(event.rank, (number, event.text))
+    spoke = _spoke(case)
     for told_ in sorted(groups.values(), key=len, reverse=True):
-        if (made := _one_group(told_)) is not None:
+        if (made := _one_group(told_, spoke)) is not None:
             return made
     return None
 
@@ -102,7 +103,12 @@ def in_several_groups(case: Case) -> bool:
     return len(calls) > 1 and len(calls[0]) > 1 and all(one == calls[0] for one in calls)
 
 
-def _one_group(said: dict[int, tuple[int, str]]) -> Finding | None:
+def _spoke(case: Case) -> int:
+    """The highest rank of which a line tells: there are that many, also where a copy lacks the lines of some."""
+    return max((event.rank for event in case.events if event.rank is not None), default=0)
+
+
+def _one_group(said: dict[int, tuple[int, str]], spoke: int) -> Finding | None:
     """What the numbers say at which the ranks of one group gave up."""
     numbers = {number for number, _ in said.values()}
     lines = [line for _, line in said.values()][:3]
@@ -110,7 +116,7 @@ def _one_group(said: dict[int, tuple[int, str]]) -> Finding | None:
         behind = RankSet(rank for rank, (number, _) in said.items() if number == min(numbers))
         stand = f"{ranks_phrase(behind)} stand{'s' if len(behind) == 1 else ''}"
         return simple(RULE, f"{stand} at #{min(numbers)}, others at #{max(numbers)}", LIKELY, lines, _STEPS, behind)
-    missing = RankSet(range(max(said) + 1)) - RankSet(said) if len(said) > 2 else RankSet()
+    missing = RankSet(range(max(spoke, *said) + 1)) - RankSet(said) if len(said) > 2 else RankSet()
     if missing and len(missing) * 4 <= len(said) + 3:
         report = f"{ranks_phrase(missing)} report{'s' if len(missing) == 1 else ''} nothing"
         title = f"every rank but {missing} waits at #{min(numbers)}; {report}"
@@ -129,7 +135,7 @@ def _silent(case: Case) -> Finding | None:
         for event in events(case, "elastic.failure", "elastic.root_cause", "gloo.op_timeout", "torch.watchdog_timeout")
         if event.rank is not None
     )
-    missing = (known | RankSet(range(max(known, default=0) + 1))) - waited
+    missing = (known | RankSet(range(max(_spoke(case), *known, 0) + 1))) - waited
     failed = RankSet(
         event.rank for event in events(case, "python.exception") if event.rank is not None and event.rank in missing
     )

@@ -7,7 +7,7 @@ futures of the parent never resolve; the other ranks wait in the next collective
 ## How it is recognised
 The rank stands in `async_compile.wait`, `SubprocPool._read_thread → _recv_msg`, a future of the compile pool or of Triton, and the helper
 is gone, defunct or does not use the CPU; also the helpers that measure kernels (Inductor's autotuning, TVM), and compilers that have ended and
-were not collected (`[cicc] <defunct>`). If the compiler works (stacks move), the job is only slow.
+were not collected (`[cicc] <defunct>`); a build that fails while others wait for it. If the compiler works (stacks move), the job is only slow.
 
 ## What to do
 `ps -ef | grep compile_worker`; `dmesg | grep -i kill`. `TORCHINDUCTOR_COMPILE_THREADS=1`, `TORCHINDUCTOR_WORKER_START=spawn`, clear the cache directory,
@@ -32,6 +32,7 @@ _SIGNS = (
     Sign(r"\(?\btorch/_inductor/autotune_process\.py|_inductor\.autotune_process\b|tvm/contrib/popen_pool\.py|\btvm\.exec\.popen_worker\b|te_fusion/\w+\.py|tbe/common/repository_manager", "a rank waits for a helper that compiles and measures kernels",
          also=(r"(?:wait|hang|stuck|result|blocked|futures?|read|recv|dead|died|gone|idle|select|poll|broken|get|<defunct>)",), unless=(r"main process disappeared[^\n]*\n[^\n]*(?:out of memory|OutOfMemory)",)),
     Sign(r"A compilation subprocess exited unexpectedly|Killed signal terminated program cc1|internal compiler error: Killed|'(?:cicc|ptxas|cudafe\+\+|fatbinary|nvlink)' died due to signal|\bneuronx-cc was forcibly killed", "a compiler died"),
+    Sign(rf"Segmentation fault(?: \(core dumped\))?[ \t]+(?:\S*/)?{_COMPILERS}\b(?!/)|\b\d+ errors? detected in the compilation of|^ninja: build stopped: subcommand failed", "a compiler failed, and the others wait for what it builds", anywhere=(r"No available shared memory broadcast block|[Ww]atchdog caught|\b(?:barrier|all_?reduce|broadcast\w*|file_baton|acquire|wait) \([^()\s]+\.pyx?:\d+\)",)),
     Sign(r"\b(?:ptxas|nvcc|ninja|cicc|triton|inductor)\b[^\n]{0,60}(?:<defunct>|zombie|killed|crash\w*|hang\w*|hung|stuck|died|segfault)", "a compiler died or hangs", prose=True),
     Sign(r"Attempting to use a closed pool|compile-worker future for|shutdown_compile_workers|SubprocPool\w* (?:is )?(?:closed|unclean exit|died)|subproc_pool[^\n]*(?:EOFError|BrokenPipe|closed)|compile_worker[^\n]*timed out|SubprocException|InductorError[^\n]*(?:subprocess|worker)", "the pool of compilers is gone or does not answer"),
     Sign(r"TORCHINDUCTOR_WORKER_START|worker_start_method", "it depends on how the compile helpers are started", prose=True),

@@ -7,7 +7,7 @@ issue next.
 
 ## How it is recognised
 Ranks are blocked in two different device waits behind collectives of different groups; or `cuModuleLoad`, `cuLibraryLoadData`, `cudaMalloc`,
-`cudaFree` or an event's destruction stands at the end of a stack while a collective's kernel spins. Also in one process with a thread per GPU: the thread that frees
+`cudaFree` or an event's destruction stands at the end of a stack while a collective's kernel spins; so do the calls of Triton, CUTLASS and JAX that load what was compiled. Also in one process with a thread per GPU: the thread that frees
 (`cuFreeHost`, `cuMemFree`) waits for kernels that wait for its part of the call.
 
 ## What to do
@@ -39,6 +39,9 @@ _SYNC = r"(?:synchronize(?!\.py)\(?\)?|memcpy_and_sync|\.item\(\)|\.tolist\(\)|\
 _SIGNS = (
     Sign(r"\b(?:cuModuleLoad\w*|cuLibraryLoad\w*|cuModuleGetFunction|cu(?:da)?FuncGetAttributes?|cu(?:da)?FuncSetAttribute|cuKernel(?:GetFunction|SetAttribute)|lazy[- ](?:loading|module)|CUDA_MODULE_LOADING(?! set to)|cuModuleUnload|cuLibraryUnload|hipModuleLoad\w*)", "a module is loaded, which waits for the whole device",
          LIKELY, anywhere=(_GROUP,), prose=True),
+    # Triton's and CUTLASS's calls that load what was compiled; JAX's compiles too, and counts where it did not move.
+    Sign(r"\b_init_handles \((?:[^\n]*/)?triton/|\b_load_cuda_library \(cutlass/", "a kernel is loaded for the first time, which waits for the whole device", anywhere=(_GROUP, r"\b(?:nccl\w+|kernels?|broadcast|recv|collective)\b[^\n]{0,40}\b(?:resident|in flight|spins?|spinning|pending)\b|^(?:ncclGroupEnd|recv_done\w*)\b"), prose=True),
+    Sign(r"\bbackend_compile_and_load \(", "a program is loaded, which waits for the whole device", anywhere=(r"\b(?:ncclGroupEnd|enqueue_nccl\w*|recv_done\w*|send_done\w*)\b", r"\bunchanged\b|\b(?:does(?:n't| not)|did(?:n't| not)|never) (?:change|move)s?\b|\bthe (?:very )?same (?:stacks?|frames?|places?)\b"), prose=True),
     Sign(_SYNC + r"[^\n]{0,160}(?:" + _GROUP + r")[^\n]{0,80}\b(?:pending|queued|outstanding|in flight|enqueued|not (?:yet )?issued)\b", "a synchronisation stands before a pending collective", prose=True),
     Sign(_SYNC + r"[^\n]{0,160}(?:wait|behind|block|pending|not scheduled|for the|stuck)[^\n]{0,160}(?:" + _GROUP + r")|(?:" + _GROUP + r")[^\n]{0,160}(?:scheduled|pending|queued|enqueued|launched|outstanding|in flight)[^\n]{0,160}(?:host )?(?:blocked|stuck|waits?|waiting)[^\n]{0,160}" + _SYNC,
          "a synchronisation stands behind a collective", LIKELY, prose=True),

@@ -7,6 +7,7 @@ Rank 0 tokenises, downloads, builds an index, evaluates or saves while the other
 A progress bar in the same console stands at about the limit (29:5x, 10:0x) or has hours to go; `main_process_first`, `wait_for_everyone` or a barrier above data preparation
 in a traceback; a monitored barrier that names the rank that is still busy; ranks that compile or save while others stand in a collective; step times of which one is a multiple.
 Work that is dealt out beforehand (prompts, samples) and a limit that expires in the next small call.
+A rank that loads what was compiled waits for its device and does no such work; one whose own percentages grow between the time-outs of the others does.
 
 ## What to do
 Do the work before the launch and cache it, or on every rank its share; a longer limit for that one wait (`init_process_group(timeout=…)`, a separate
@@ -147,6 +148,9 @@ def _paces(case: Case) -> Iterator[Hit]:
     for account in accounts(case):
         if (late := _stalls_pass(account)) is not None:
             yield Hit(Sign("", "the same ranks come late to a call, and then the job goes on", LIKELY), account, late)
+    for account in accounts(case):
+        if (own := _percent_grows(case, account)) is not None:
+            yield Hit(Sign("", "it gets on while the limit of the others expires", LIKELY), account, own)
     mover = None if case.snapshot.live else only_slow.mover(case)
     waiting = [
         doing
@@ -155,6 +159,26 @@ def _paces(case: Case) -> Iterator[Hit]:
     ]
     if mover is not None and any(doing.account.ranks != mover.ranks for doing in waiting if doing.account):
         yield Hit(Sign("", "it stands elsewhere at each look, while the others wait", LIKELY), mover, mover.label)
+
+
+_PERCENT = re.compile(r"\b(\d{1,2})(?:\.\d+)? ?%")
+_SOME_OTHERS = 2
+
+
+def _percent_grows(case: Case, account: Account) -> str | None:
+    """The last line of a rank that counts on, between or behind the time-outs of others, and reports none itself."""
+    late = {event.rank for event in events(case, "torch.watchdog_timeout", "gloo.op_timeout")} - {None}
+    first = {event.file: event.line for event in reversed(events(case, "torch.watchdog_timeout", "gloo.op_timeout"))}
+    counts: dict[int, list[tuple[int, str]]] = {}
+    for event in account.events:
+        found = _PERCENT.search(event.text) if event.line > first.get(event.file, event.line) else None
+        if event.rank is not None and event.rank not in late and found and event.event == "text.line":
+            counts.setdefault(event.rank, []).append((int(found[1]), event.text))
+    for told in counts.values() if len(late) >= _SOME_OTHERS and len(counts) == 1 else ():
+        numbers = [number for number, _ in told]
+        if len(numbers) > 1 and numbers == sorted(numbers) and numbers[0] < numbers[-1]:
+            return told[-1][1]
+    return None
 
 
 _LACKING = re.compile(
@@ -197,7 +221,12 @@ def _compiling(case: Case) -> Iterator[Hit]:
     ]
     for doing in (*in_kind(known, Wait.COMPILE.value, Wait.CHECKPOINT.value), *at_work):
         told = any(one.account is doing.account and one.ranks != doing.ranks for one in waiting)
-        if waits and doing.account is not None and (doing.account.stacks or (told and doing.ranks)):
+        if (
+            waits
+            and doing.account is not None
+            and not _loads(doing)
+            and (doing.account.stacks or (told and doing.ranks))
+        ):
             yield Hit(Sign("", "ranks compile or save while others wait for them", LIKELY), doing.account, doing.site)
 
 
@@ -207,6 +236,16 @@ _WORK_FRAMES = re.compile(
     r"numpy/lib/(?:npyio|_npyio|format)|h5py/|tarfile\.py|zipfile|gzip\.py|bz2\.py|shutil\.py|json/(?:encoder|decoder|__init__)|pickle\.py|_?pickle|dill/|cloudpickle/|torch/serialization\.py|PIL/|matplotlib/|sklearn/|scipy/|pycocotools/|faiss/|nltk/|sacrebleu/|rouge\w*/|"
     r"evaluate/|megatron/\S*(?:indexed_dataset|gpt_dataset|blended\w*dataset|helpers)|hashlib\.py|ijson|orjson|yaml/|sentencepiece/|librosa/|soundfile|cv2/|torchvision/datasets|xxhash|zstandard|lm_eval/|seqeval/|jiwer/|tensorstore|orbax/|zarr/|fsspec/implementations/local|smart_open|csv\.py|linecache)"
 )
+
+
+# Triton's and CUTLASS's calls that load what was compiled: they wait for the device, and are no work of their own.
+_LOADING = {"_init_handles", "_load_cuda_library"}
+
+
+def _loads(doing: Doing) -> bool:
+    """Whether a subject loads onto its device what is compiled already."""
+    main = main_thread(doing.account) if doing.account is not None else None
+    return main is not None and bool(main.stack) and main.stack[-1].function in _LOADING
 
 
 def _imports(doing: Doing) -> bool:

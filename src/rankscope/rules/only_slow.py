@@ -5,7 +5,8 @@ Nothing is stuck. A compiler, a cold cache, an autotuner or a slow file system m
 
 ## How it is recognised
 Two samples of the same thread stand in different frames, above all inside a compiler (Triton, LLVM, ptxas, Inductor, cutlass); CPU time grows; a progress bar moves.
-A compiler that runs as a process of its own; a test that passed, after minutes.
+A compiler that runs as a process of its own; a test that passed, after minutes. Where somebody tells that nothing changed between two looks, or a compiler crashed,
+words of slowness count for nothing; and who loads what was compiled (Triton's `_init_handles`) waits for the device.
 
 ## What to do
 Wait and look again after a minute. Keep the compilers' caches (`TORCHINDUCTOR_CACHE_DIR`, `TRITON_CACHE_DIR`), compile before serving, limit autotuning.
@@ -32,7 +33,7 @@ _STEPS = (
     "look again after a minute: rankscope diagnose --sweeps 3 --interval 20",
     "keep TORCHINDUCTOR_CACHE_DIR and TRITON_CACHE_DIR on a local disk",
 )
-_COMPILER = r"llvm::|mlir::|libtriton|\bLLVM\b|ptxas|cicc|nvrtc|AssemblyWriter|make_(?:llir|ttir|ttgir|ptx|cubin)|compile_and_jit|base_dsl|codegen|_inductor|triton/compiler|autotun\w+|torch\.compile|lowering(?! kernel\.| requires)|ptxjitcompiler|__cuda_CallJitEntryPoint|nvPTXCompiler|nvJitLink|amd_comgr|hiprtc|GenericSearch|backend_compile|llvmlite|nvcc|JIT (?:compil\w+|cuda)|ninja(?!: no work)|[Cc]apturing CUDA graph|cuda ?graph capture"
+_COMPILER = r"llvm::|mlir::|libtriton|\bLLVM\b|ptxas|cicc|nvrtc|AssemblyWriter|make_(?:llir|ttir|ttgir|ptx|cubin)|compile_and_jit|(?<!_load_cuda_library \(cutlass/)base_dsl|codegen|_inductor|(?<!_init_handles \()triton/compiler|autotun\w+|torch\.compile|lowering(?! kernel\.| requires)|ptxjitcompiler|__cuda_CallJitEntryPoint|nvPTXCompiler|nvJitLink|amd_comgr|hiprtc|GenericSearch|backend_compile|llvmlite|nvcc|JIT (?:compil\w+|cuda)|ninja(?!: no work)|[Cc]apturing CUDA graph|cuda ?graph capture"
 _FIRST = (
     r"\bfirst (?:step|batch|request|iteration|call|run|epoch|launch|query|start)\b[^\n]{0,60}(?:\d+ ?(?:s|sec\w*|m|min\w*|h|hours?)\b|slow|long|minutes)"
     r"[^\n]{0,80}\b(?:next|later|second|following|subsequent|other|after(?:wards)?)\b"
@@ -44,8 +45,8 @@ _LONG_TEST = (
     r"^[^\n]*\bTest +#\d+: [^\n]*\bPassed +(?:[3-9]\d\d|\d{4,})\.\d+ sec|^\[ +OK \] \S+ \((?:[3-9]\d{5}|\d{7,}) ms\)|^(?:[3-9]\d\d|\d{4,})\.\d+s (?:call|setup|teardown) +\S+|"
     r"^ *--- PASS: \S+ \((?:[3-9]\d\d|\d{4,})\.\d+s\)|\bPASSED in (?:[3-9]\d\d|\d{4,})\.\ds"
 )
-# What an error, a dead process or a broken lock says is not slowness.
-_OVER = r"deadlock|defunct|died|never resolve|broken|watchdog|\w+Error: |exits? with|return code|Killing subprocess|closed pool|did not complete within"
+# What an error, a dead process or a broken lock says is not slowness; nor what somebody saw that did not move between looks.
+_OVER = r"\bunchanged\b|\b(?:does(?:n't| not)|did(?:n't| not)|never) (?:change|move)s?\b|\bthe (?:very )?same (?:stacks?|frames?|lines?|places?)\b|\bsilence\b|\buntil (?:something|somebody|a time-?out|the watchdog|it) (?:gives? up|ends? it|kills? it|is killed)|Segmentation fault|core dumped|build stopped|errors? detected in the compilation|deadlock|defunct|died|never resolve|broken|watchdog|\w+Error: |exits? with|return code|Killing subprocess|closed pool|did not complete within"
 # What programs themselves say of long work: XLA's alarm, TensorFlow's and the driver's compiler of PTX, DeepGEMM, MIOpen, TensorRT.
 _SAID = (
     r"Very slow compile\?|slow_operation_alarm\.cc|Constant folding an instruction is taking > ?\d|jit-compiled from PTX|JIT compiled from PTX|DeepGEMM JIT Pre-Compile session|"

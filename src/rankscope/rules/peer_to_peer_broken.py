@@ -6,7 +6,7 @@ driver still says that peers can reach each other, so the first collective hangs
 
 ## How it is recognised
 It works with `NCCL_P2P_DISABLE=1`; `lspci -vvv` shows `ACSCtl: SrcValid+ … ReqRedir+` on bridges; the kernel logs IO_PAGE_FAULT or DMAR
-faults; a peer test gives a wrong or odd matrix. NCCL's hint of a "collective mismatch" is misleading here.
+faults; a peer test gives a wrong or odd matrix; an all-reduce of one kernel over PCIe is the last that was begun. NCCL's hint of a "collective mismatch" is misleading here.
 
 ## What to do
 `p2pBandwidthLatencyTest` of the CUDA samples; switch the IOMMU off or to pass-through (`iommu=pt`, BIOS), switch ACS off on the
@@ -75,9 +75,26 @@ _RESULTS = r"^ *\d+ +\d+ +(?:float|half|double|b?float16|u?int\w*) +\w+ +-?\d+ +
 
 
 def check(case: Case) -> Iterator[Finding]:
-    found = [*hits(case, _SIGNS), *_tried(case)]
+    found = [*hits(case, _SIGNS), *_tried(case), *_one_kernel(case)]
     if found:
         yield finding(RULE, case, found, _TITLE, _STEPS)
+
+
+# An all-reduce of one kernel, which writes into the memory of its peers; the table of nvidia-smi topo -m, without NVLink and with it.
+_ONE_KERNEL = r"\bPCIe (?:one-?shot|two-?shot|custom)[ _]all_?reduce\b|\b(?:one-?shot|custom)[ _]all_?reduce\b[^\n]{0,40}\b(?:over|via|on) PCIe\b"
+_OVER_BUS, _OVER_NVLINK = r"^\s*GPU\d\b[^\n]*\b(?:PHB|SYS|NODE|PXB|PIX)\b", r"^\s*GPU\d\b[^\n]*\bNV\d+\b"
+
+
+def _one_kernel(case: Case) -> Iterator[Hit]:
+    """An all-reduce of one kernel over the bus was begun, whoever only informs of it, and something stands."""
+    known = accounts(case)
+    if not any(one.find(HALTS + r"|\bsilence\b|\b100 ?%") for one in known) or case.snapshot.live:
+        return
+    if not any(one.find(_OVER_BUS) for one in known) or any(one.find(_OVER_NVLINK) for one in known):
+        return
+    for one in known:
+        if (line := one.find(_ONE_KERNEL)) is not None:
+            yield Hit(Sign("", "a kernel writes into the memory of its peer over the bus", POSSIBLE), one, line)
 
 
 def _tried(case: Case) -> Iterator[Hit]:

@@ -6,7 +6,7 @@ The others meet and count; one is missing. It was never started, is still import
 ## How it is recognised
 The store counts fewer clients than the world has (`2/4 clients joined`), or waits for a key that ends in the missing rank; some ranks print `Init START` and never `Init COMPLETE`;
 ranks stand in `init_process_group` or the rendezvous; a counter of those who came stands below the number expected; the launcher starts fewer
-processes than the world has; the local rank is passed as the rank on several nodes; a scheduler or Ray still waits for devices.
+processes than the world has; a gang scheduler waits for pods that nobody has created; the local rank is passed as the rank on several nodes; a scheduler or Ray still waits for devices.
 
 ## What to do
 Find the process of the rank that is named: does it run, what is its stack? Compare `--nnodes`, `--nproc-per-node`, `WORLD_SIZE` and the node list with what was started; check that
@@ -64,7 +64,18 @@ _SIGNS = (
 
 
 def check(case: Case) -> Iterator[Finding]:
-    for judge in (_counted, _key, _initialising, _standing, _too_few, _started, _resources, _own_port, _waits_first):
+    for judge in (
+        _counted,
+        _gang,
+        _key,
+        _initialising,
+        _standing,
+        _too_few,
+        _started,
+        _resources,
+        _own_port,
+        _waits_first,
+    ):
         made = judge(case)
         if made is not None:
             yield made
@@ -79,6 +90,27 @@ def _counted(case: Case) -> Finding | None:
         joined, world = event.fields.get("joined"), event.fields.get("expected", event.fields.get("world_size"))
         if isinstance(joined, int) and isinstance(world, int) and joined < world:
             return simple(RULE, f"only {joined} of {world} arrived", LIKELY, [event.text], _STEPS)
+    return None
+
+
+# kube-batch and Volcano: how many pods of a gang there are, in which states, and how many it needs at least.
+_GANG = re.compile(r"tasks in gang unschedulable: [^\n]*?not ready, (?P<states>[^\n]*?)(?P<least>\d+) minAvailable")
+_IN_STATE = re.compile(r"\b(\d+) [A-Z][A-Za-z]+\b")
+
+
+def _gang(case: Case) -> Finding | None:
+    """A gang that waits for pods which nobody has created."""
+    for account in accounts(case):
+        found = list(_GANG.finditer(account.said))
+        if not found or ended(account, Sign(_GANG.pattern, "", until=_PLACED)):
+            continue
+        have, least = sum(map(int, _IN_STATE.findall(found[-1]["states"]))), int(found[-1]["least"])
+        if have < least:
+            title = (
+                f"{have} of the {least} pods that have to start together are there, and none starts without the others"
+            )
+            line = line_at(account.said, found[-1].start())
+            return replace(simple(RULE, title, LIKELY, [line], _STEPS), compared=True)
     return None
 
 

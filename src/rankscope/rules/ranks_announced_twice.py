@@ -6,6 +6,7 @@ first node, or the local rank was used as the rank. The meeting waits for ranks 
 
 ## How it is recognised
 Lines such as `GLOBAL_RANK: 1, MEMBER: 2/4` or `rank 1 of 4` that come twice with the same number, while others below the world's size never come.
+What came before steps belongs to a run that got on: after a restart the first rank announces itself again. Ranks that a controller lists are there.
 
 ## What to do
 Tell the scheduler how many processes a node has (`#SBATCH --ntasks-per-node=GPUS`, equal to `devices=` of the trainer), or start one launcher per node
@@ -22,7 +23,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from ..analysis.accounts import accounts
+from ..analysis.accounts import accounts, outlived
 from ..analysis.case import Case
 from ..model.diagnosis import Finding
 from ..model.ranks import RankSet, ranks_phrase
@@ -37,6 +38,8 @@ _SAYS = re.compile(
     r"\bRANK[=:] ?(?P<rank__>\d+)\b[^\n]{0,80}\bWORLD_SIZE[=:] ?(?P<world__>\d+)|distributed init \(rank (?P<rank___>\d+)\)[^\n]*(?:world_size|gpus?)[ =:]+(?P<world___>\d+)",
     re.I,
 )
+# What a controller lists of those that it started (Ray Train: `world_rank=4, local_rank=0, node_rank=1`); one rank alone may announce the world.
+_LISTED = re.compile(r"\bworld_rank[=:] ?(?P<rank>\d{1,6}), local_rank[=:]")
 _MOST = 1 << 16
 
 
@@ -46,16 +49,21 @@ def check(case: Case) -> Iterator[Finding]:
     speak = RankSet(event.rank for event in case.events if event.rank is not None)
     for account in accounts(case):
         said: dict[int, Counter[int]] = {}
+        there: set[int] = set()
         for event in {(one.file, one.line): one for one in account.events}.values():
             if "worker_count" in event.text:
                 continue  # it counts who came to its meeting point, also of other runs
+            if (listed := _LISTED.search(event.text)) is not None:
+                there.add(int(listed["rank"]))
+            if outlived(case, event):
+                continue  # that run made steps: who came then is no other process of a later one
             if (found := _SAYS.search(event.text)) is not None:
                 rank, world = (int(text) for text in found.groups() if text is not None)
                 if rank < world < _MOST:
                     said.setdefault(world, Counter())[rank] += 1
         for world, times in said.items():
             twice = RankSet(rank for rank, count in times.items() if count > 1)
-            absent = RankSet(range(world)) - RankSet(times) - speak
+            absent = RankSet(range(world)) - RankSet(times) - speak - RankSet(there)
             # One process may announce itself twice; then all do.
             if twice and absent and len(absent) >= len(twice):
                 title = f"{ranks_phrase(twice)} come more than once, and {ranks_phrase(absent)} of {world} not at all"

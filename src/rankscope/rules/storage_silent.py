@@ -8,7 +8,8 @@ A network, parallel or FUSE file system lost its server or connection. Every acc
 The kernel says `nfs: server … not responding`, `blocked for more than 120 seconds`, Lustre or GPFS lost a connection; processes in
 state D whose wait channel or kernel stack belongs to a file system (rpc_wait_bit_killable, fuse_, nfs, ll_, cl_, ceph, xfs, jbd2);
 `Stale file handle`, `Transport endpoint is not connected`; strace shows a call on a path that does not return. Disks and paths to them
-that are gone (NVMe, SCSI, iSCSI, multipath, ZFS), HDFS without its data nodes, a pod's volume that is not mounted.
+that are gone (NVMe, SCSI, iSCSI, multipath, ZFS), HDFS without its data nodes, a pod's volume that is not mounted (not one that
+another node has: `Multi-Attach error`; then the storage answers, and the pod does not start).
 
 ## What to do
 `cat /proc/PID/stack /proc/PID/wchan`, `timeout 5 stat PATH`, `dmesg -T | tail -50`, `mount | grep PATH`. Bring the server back, or
@@ -67,7 +68,7 @@ _SIGNS = (
     Sign(r"^[^\S\n]*\d+ +[\w.+-]+ +(?:-?\d+|rt) +-?\d+ +[\d.]+[kmgt]? +[\d.]+[kmgt]? +[\d.]+[kmgt]? +(?-i:D) +[\d.]+ +[\d.]+ +[\d:.]+ +(?:\S*/)?(?:python|pt_|ray|mpirun|java|\w*train)", "top shows a process of the job in uninterruptible sleep", unless=(_FROZEN, DRIVER)),
     # HDFS.
     Sign(r"\bDFS\w*\b[^\n]*(?:Failed to connect to|Slow (?:ReadProcessor|waitForAckedSeqno)|add to deadNodes|[Cc]ould not obtain block)|\bAll datanodes [^\n]*are bad\b|\bBlockMissingException\b|\bNameNode\b[^\n]*\bin safe mode\b", "a distributed file system does not answer"),
-    Sign(r"\bUnable to attach or mount volumes\b|\b(?:Mount|Attach)Volume\.\w+ failed\b|\bFailedAttachVolume\b", "a volume of a pod is not mounted", until=r"\bStarted container\b|\bSuccessful(?:ly )?(?:Attach\w*|mounted)\b|\b[1-9]\d*/[1-9]\d* +Running\b"),
+    Sign(r"\bUnable to attach or mount volumes\b|\b(?:Mount|Attach)Volume\.\w+ failed\b|\bFailedAttachVolume\b", "a volume of a pod is not mounted", unless=(r"\bMulti-Attach error\b",), until=r"\bStarted container\b|\bSuccessful(?:ly )?(?:Attach\w*|mounted)\b|\b[1-9]\d*/[1-9]\d* +Running\b"),
     Sign(r"^[^\S\n]*State:\s*(?-i:D) \(disk sleep\)", "a process is in uninterruptible sleep", unless=(_FROZEN, DRIVER)),
     Sign(r"\btask:\S+\s+state:D\b", "the kernel shows a task in uninterruptible sleep", unless=(_FROZEN, DRIVER)),
     Sign(r"metadata I/O error|EXT4-fs error|XFS[^\n]*(?:shut ?down|log I/O error)|Remounting filesystem read-only|Read-only file system", "a file system failed", POSSIBLE),
