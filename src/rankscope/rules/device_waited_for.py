@@ -35,7 +35,8 @@ from ..model.ranks import RankSet
 from ._text import HALTS, LIKELY, POSSIBLE, Sign, finding, hits, make_rule, simple
 
 _GROUP = r"all_?to_?all|all_?reduce|all_?gather|reduce_?scatter|broadcast|nccl|collective|process group|\bpg\b|comm\b"
-_SYNC = r"(?:synchronize(?!\.py)\(?\)?|memcpy_and_sync|\.item\(\)|\.tolist\(\)|\.cpu\(\)|cudaStreamSynchronize|cudaDeviceSynchronize|cuStreamSynchronize|_local_scalar_dense|cudaEventSynchronize|nonzero|cudaMemcpy\b)"
+# nccl-tests polls for its own collective in testStreamSynchronize, which is no wait for anything else.
+_SYNC = r"(?:(?<!testStream)synchronize(?!\.py)\(?\)?|memcpy_and_sync|\.item\(\)|\.tolist\(\)|\.cpu\(\)|cudaStreamSynchronize|cudaDeviceSynchronize|cuStreamSynchronize|_local_scalar_dense|cudaEventSynchronize|nonzero|cudaMemcpy\b)"
 _SIGNS = (
     Sign(r"\b(?:cuModuleLoad\w*|cuLibraryLoad\w*|cuModuleGetFunction|cu(?:da)?FuncGetAttributes?|cu(?:da)?FuncSetAttribute|cuKernel(?:GetFunction|SetAttribute)|lazy[- ](?:loading|module)|CUDA_MODULE_LOADING(?! set to)|cuModuleUnload|cuLibraryUnload|hipModuleLoad\w*)", "a module is loaded, which waits for the whole device",
          LIKELY, anywhere=(_GROUP,), prose=True),
