@@ -13,7 +13,7 @@ from ..model.evidence.stacks import Frame, PythonStacks, PythonThread
 from ..model.process import ProcessRef, Role
 from .dead_children import often, polled_for
 from .frame_tables import Kind
-from .identity import again, birth, name_of
+from .identity import birth, name_of
 from .load import WORKS, watched_s
 from .meeting_points import LOCAL, all_meet_in_files, meets_in_file
 from .pools import at_rest, polls_pool
@@ -177,10 +177,7 @@ def _idle(standing: Standing) -> bool:
 
 def _places(standing: Standing) -> Iterator[object]:
     """The place and its values at each look that could read the thread."""
-    for look in standing.member.over_time(PythonStacks):
-        thread = again(look, standing.thread) if standing.thread else None
-        if thread is not None:
-            yield _place(standing, thread)
+    return (_place(standing, thread) for thread in standing.looks)
 
 
 def _place(standing: Standing, thread: PythonThread) -> object:

@@ -8,11 +8,10 @@ made in code which has nothing to do with devices.
 
 from __future__ import annotations
 
-from ..model.evidence.stacks import PythonStacks, Stack
+from ..model.evidence.stacks import Stack
 from ..model.evidence.threads import Threads
 from .devices import has_device
 from .frame_tables import Kind
-from .identity import again
 from .origin import module_path
 from .standing import Standing
 
@@ -30,11 +29,10 @@ def computes_natively(standing: Standing) -> bool:
 
     Who wants the GIL and does not get it sleeps, so such a thread is in native code by its own choice.
     """
-    member, thread, tid = standing.member, standing.thread, standing.kernel.tid if standing.kernel else 0
+    member, looks, tid = standing.member, standing.looks, standing.kernel.tid if standing.kernel else 0
     tasks = [task for look in member.over_time(Threads) for task in look.threads if task.tid == tid]
-    looks = [again(look, thread) for look in member.over_time(PythonStacks)] if thread else []
     runs = len(tasks) > 1 and {task.state for task in tasks} == {"R"} and len({task.voluntary for task in tasks}) == 1
-    free = len(looks) == len(tasks) and all(one is not None and not one.holds_gil for one in looks)
+    free = len(looks) == len(tasks) and not any(one.holds_gil for one in looks)
     return runs and free and standing.kind in _OWN and (has_device(member) is False or bool(called_package(standing)))
 
 

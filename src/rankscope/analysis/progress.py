@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import statistics
 
-from ..model.evidence.stacks import PythonStacks, PythonThread
 from ..model.evidence.threads import KernelThread, Threads
 from .frame_tables import Kind
 from .handled import FULL, handled
-from .identity import again
 from .load import (
     FRESH_WORK_BELOW,
     MUCH_BYTES,
@@ -46,7 +44,7 @@ def advances(standing: Standing) -> bool:
     that grows between sleeps, unless it is called like a count of attempts. A program without Python works when it wants
     the CPU. Who wants it and hardly gets it has not stood still, it was kept waiting.
     """
-    looks = _looks(standing)
+    looks = standing.looks
     if standing.state in ("T", "t", "Z") or (standing.kind is Kind.SLEEP and handled(standing) in FULL):
         return False  # what it writes again and again finds no room
     if standing.state == "D":  # also who reads or writes much is mostly met there
@@ -92,7 +90,7 @@ def spins_s(standing: Standing) -> float | None:
     None where it was not: one that computes lets others have the GIL, calls something, or changes a number. On a busy
     machine it may get little of the CPU, so what counts is that it never went to sleep by itself.
     """
-    looks = _looks(standing)
+    looks = standing.looks
     tasks = [_task_of(standing, one) for one in standing.member.over_time(Threads)]
     slept = len({task.voluntary for task in tasks if task is not None}) != 1
     if len(looks) < 2 or standing.moved or slept or not wants_cpu(standing) or not all(one.holds_gil for one in looks):
@@ -110,20 +108,11 @@ def _fills_memory(standing: Standing) -> bool:
     """Whether a thread that keeps the GIL in one instruction takes and gives back memory: a sort, a large number, a parser at
     work. Nobody else of its process can do so meanwhile, and what goes round in circles needs no more than it has."""
     sizes = [one.rss_bytes for one in standing.member.over_time(Threads)]
-    looks = _looks(standing)
+    looks = standing.looks
     if len(looks) < 2 or standing.moved or None in sizes or not all(one.holds_gil for one in looks):
         return False
     known = [size for size in sizes if size is not None]
     return wants_cpu(standing) and statistics.median(abs(b - a) for a, b in zip(known, known[1:])) >= _MUCH_MEMORY
-
-
-def _looks(standing: Standing) -> list[PythonThread]:
-    """The deciding thread at each look that shows it."""
-    if standing.thread is None:
-        return []
-    return [
-        one for look in standing.member.over_time(PythonStacks) if (one := again(look, standing.thread)) is not None
-    ]
 
 
 # One that goes to sleep by itself is interrupted by chance only, and not as often as this between two looks.

@@ -54,6 +54,12 @@ class Standing:
         """The deciding thread's stack without what it inherited at fork."""
         return own(self.stack)
 
+    @functools.cached_property
+    def looks(self) -> tuple[PythonThread, ...]:
+        """The deciding thread at each look that shows it."""
+        found = _at_each_look(self.member, self.thread) if self.thread is not None else ()
+        return tuple(one for one in found if one is not None)
+
     @property
     def site(self) -> tuple[tuple[str, str, int], ...]:
         """Where in the program it stands: frames down to the deepest one of the job's own code."""
@@ -176,12 +182,15 @@ def _busy(member: Member, before: KernelThread | None, now: KernelThread | None)
     return (now.cpu_s - before.cpu_s) / passed if before and now and passed else 0.0
 
 
+def _at_each_look(member: Member, thread: PythonThread) -> tuple[PythonThread | None, ...]:
+    return tuple(again(look, thread) for look in member.over_time(PythonStacks))
+
+
 def _moved(member: Member, thread: PythonThread | None) -> bool | None:
     """Whether the thread's stack or locals differ between the sweeps; None with one look only, or where nothing tells."""
-    looks = member.over_time(PythonStacks)
-    if thread is None or len(looks) < 2:
+    seen = _at_each_look(member, thread) if thread is not None else ()
+    if thread is None or len(seen) < 2:
         return None
-    seen = [again(look, thread) for look in looks]
     if thread.tid is None and None in seen:
         return None  # a dump that does not number its threads does not tell which of them it is
     return any(one is None or (one.stack, one.locals) != (thread.stack, thread.locals) for one in seen)

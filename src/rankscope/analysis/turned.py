@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from ..model.evidence.stacks import PythonThread, Stack
 from .frame_tables import Kind
@@ -16,7 +17,7 @@ _ATTEMPTS = re.compile(
 )
 
 
-def turned(looks: list[PythonThread]) -> bool:
+def turned(looks: Sequence[PythonThread]) -> bool:
     """Whether it went on to another function, or a loop above the innermost frame has turned."""
     if len(looks) < 2:
         return False

@@ -113,13 +113,8 @@ def _lines(proc: str, place: Place, around: int) -> Lines:
         raise ValueError("the process ended")
     if not place.file or place.file.startswith("<"):
         raise ValueError(f"{place.file or 'the frame'} has no file")
-    path = _path(proc, place)
-    root = os.open(f"{proc}/{place.ref.pid}/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        with _rights_of(proc, place.ref.pid):
-            text, changed = _text(root, path)
-    finally:
-        os.close(root)
+    data, changed = bytes_of(proc, place.ref.pid, _path(proc, place), SIZE_LIMIT)
+    text = data.decode("utf-8", "replace")
     began = procfs.began_s(proc, now.started)
     first = max(1, place.line - around)
     chosen = text.split("\n")[first - 1 : place.line + around]
@@ -159,12 +154,8 @@ def text_of(proc: str, pid: int, path: str) -> str:
 
 def bytes_of(proc: str, pid: int, path: str, limit: int) -> tuple[bytes, float]:
     """A file as a process would see it, and when it was last changed; raise OSError or ValueError as above."""
-    root = os.open(f"{proc}/{pid}/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        with _rights_of(proc, pid):
-            return _content(root, path, limit)
-    finally:
-        os.close(root)
+    with opened(proc, pid, path) as handle:
+        return _content(handle, path, limit)
 
 
 @contextlib.contextmanager
@@ -192,24 +183,14 @@ def names_in(proc: str, pid: int, folder: str) -> list[str]:
         os.close(readable)
 
 
-def _text(root: int, path: str) -> tuple[str, float]:
-    """The text of a source file below a root, and when it was last changed."""
-    data, changed = _content(root, path, SIZE_LIMIT)
-    return data.decode("utf-8", "replace"), changed
-
-
-def _content(root: int, path: str, limit: int) -> tuple[bytes, float]:
-    """The bytes of a regular file below a root, and when it was last changed."""
-    handle = open_below(root, path)
-    try:
-        about = os.fstat(handle)
-        if not stat.S_ISREG(about.st_mode):
-            raise ValueError(f"{path} is no regular file")
-        if about.st_size > limit:
-            raise ValueError(f"{path} is too large to be read ({about.st_size} bytes)")
-        file = os.open(f"/proc/self/fd/{handle}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    finally:
-        os.close(handle)
+def _content(handle: int, path: str, limit: int) -> tuple[bytes, float]:
+    """The bytes of a regular file, and when it was last changed."""
+    about = os.fstat(handle)
+    if not stat.S_ISREG(about.st_mode):
+        raise ValueError(f"{path} is no regular file")
+    if about.st_size > limit:
+        raise ValueError(f"{path} is too large to be read ({about.st_size} bytes)")
+    file = os.open(f"/proc/self/fd/{handle}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         parts, size = [], 0
         while size < limit and (chunk := os.read(file, 1 << 18)):

@@ -19,16 +19,9 @@ from . import procfs
 from .abandon import Blocked, Send, guarded
 from .collector import Collector, Target, collectors
 from .engine import StackOptions
+from .lost_steps import LostSteps
 from .recall import Recall
 
-# After so many steps of one kind that stood still in a row, the others of its kind are left out, since every wait is taken from
-# the time for all else: what a server that is gone holds up, it holds up at the next process as well; a process may hold its
-# own memory alone, so that many tell what two do not.
-_ENOUGH, _ENOUGH_ALONE = 2, 8
-_PATIENT = (
-    2  # where so many of a kind stood still, or one question about this very process, a shorter wait tells as much
-)
-_LEAST_WAIT_S = 0.5
 # What a tool that holds a process needs to let go of it and end (child.run asks twice), before our own time is over.
 _LET_GO_S = 1.5
 _LEAST_S = 0.5  # in less than this no tool stops a process, reads it and lets it go
@@ -121,9 +114,7 @@ class _Worker:
         self._began = 0.0
         self._present: frozenset[ProcessRef] = frozenset(process.ref for process in processes)
         self._known = Recall()
-        self._still: dict[str, int] = {}  # how many steps of a kind stood still since one of them answered
-        self._lost: dict[str, int] = {}  # how many stood still in all
-        self._slow: set[ProcessRef] = set()  # who stood still when asked for what is its own
+        self._lost = LostSteps()
 
     def deadline_s(self, step: Step) -> float:
         """Here, not in the child: how long to wait for a step."""
@@ -133,47 +124,27 @@ class _Worker:
         # A helper that is left alone while it holds a process may leave it stopped: its own deadline comes first.
         held_s = helper_s if options.pause or options.native else 0.0
         wanted += helper_s - held_s
-        if collector and self._soon(collector, step.process):
-            wanted = min(wanted, max(_LEAST_WAIT_S, wanted / 4))
+        if collector:
+            wanted = self._lost.shortened(wanted, collector, step.process)
         return max(0.1, min(wanted + held_s, left_s))
-
-    def _soon(self, collector: Collector, process: Process | None) -> bool:
-        own = not collector.shared and process is not None and process.ref in self._slow
-        return own or self._lost.get(collector.kind, 0) >= _PATIENT
 
     def heard(self, step: Step, said: bytes) -> None:
         """Here, not in the child: keep what a step said."""
         self._known.hear(said)
         # A gap alone is no sign that the next one will answer.
-        if (
-            step.collector
-            and not self._enough(step.collector)
-            and (b'"is":"evidence"' in said or b'"is":"same"' in said)
-        ):
-            self._still.pop(step.collector.kind, None)
+        if step.collector and (b'"is":"evidence"' in said or b'"is":"same"' in said):
+            self._lost.answered(step.collector)
 
     def stood_still(self, step: Step) -> Iterator[Gap]:
-        """Here, not in the child: let the next one know what this one had told, count what did not answer, and say when it is
-        enough of its kind."""
+        """Here, not in the child: let the next one know what this one had told, and say when it is enough of a kind."""
         self._take_over()
-        if step.collector is None:
-            return
-        kind = step.collector.kind
-        for counts in (self._still, self._lost):
-            counts[kind] = counts.get(kind, 0) + 1
-        if step.process and not step.collector.shared:
-            self._slow.add(step.process.ref)
-        if self._enough(step.collector):
-            detail = f"not asked of the other processes: {self._still[kind]} of them stood still one after the other"
-            yield Gap(kind, Why.SKIPPED, detail)
-
-    def _enough(self, collector: Collector) -> bool:
-        return self._still.get(collector.kind, 0) >= (_ENOUGH if collector.shared else _ENOUGH_ALONE)
+        if step.collector is not None:
+            yield from self._lost.count(step.collector, step.process)
 
     def work(self, step: Step, send: Send) -> None:
         if step.process is None or step.collector is None:
             self._begin(step.sweep)
-        elif step.process.ref in self._present and not self._enough(step.collector):
+        elif step.process.ref in self._present and not self._lost.exhausted(step.collector):
             self._collect(step.process, step.collector)
         if self._lines:
             # What no text can hold is lost, not the answer.
