@@ -278,6 +278,30 @@ def test_another_reader_may_read() -> None:
     assert "own-pipe-full" not in posts(mode="w")
 
 
+def reports(call: BlockedCall, peer: BlockedCall, wchan: str) -> set[str]:
+    """The rules that name a rank which sends into a message queue that a second one has open too."""
+    queue = OpenFile(4, "/reports", "rw")
+    files = OpenFiles((queue, OpenFile(7, "pipe:[9]", "w"))), OpenFiles((queue, OpenFile(5, "pipe:[9]", "r")))
+    sender = rank(One((MAIN, STEP), call, wchan="wq_sleep"), more=(files[0],))
+    receiver = body(80, One((MAIN, SEND), peer, wchan=wchan), role=Role.RANK, rank=1, more=(files[1],))
+    return {rule for rule, _ in causes(told(sender, receiver))}
+
+
+READS = BlockedCall(0, "read", (5,)), "pipe_read"
+
+
+@pytest.mark.parametrize("call", ["mq_timedsend", "msgsnd"])
+def test_who_fills_a_message_queue_whose_receiver_went_on_is_named(call: str) -> None:
+    assert "message-queue-full" in reports(BlockedCall(0, call, (4,)), *READS)
+
+
+def test_a_message_queue_that_may_be_emptied_or_gives_up_is_not_full_for_ever() -> None:
+    naps = NAP, "hrtimer_nanosleep"
+    assert "message-queue-full" not in reports(BlockedCall(0, "mq_timedsend", (4,)), *naps)
+    assert "message-queue-full" not in reports(BlockedCall(0, "mq_timedsend", (4,), timed=True), *READS)
+    assert "message-queue-full" not in reports(BlockedCall(0, "mq_timedreceive", (4,)), *READS)
+
+
 def test_a_process_whose_python_has_been_taken_down_does_not_end() -> None:
     """A destructor of a library joins a thread: no Python is left that could tell."""
     process, looks = rank(One(call=LOCK))

@@ -23,6 +23,7 @@ _WCHAN = (
     (("request_wait_answer", "fuse_", "nfs", "rpc_wait", "percpu_rwsem_wait", "io_schedule", "folio_wait", "lustre", "cl_sync"),
      Kind.STORAGE),
     (("n_tty_read", "tty_read"), Kind.INPUT),
+    (("wq_sleep", "do_msgsnd", "do_msgrcv"), Kind.QUEUE),
     (("ep_poll", "do_epoll_wait", "poll_schedule_timeout", "do_select", "do_sys_poll"), Kind.SOCKET),
 )  # fmt: skip
 # What a descriptor points to says more than the wait channel: terminals, pipes and sockets share some of those.

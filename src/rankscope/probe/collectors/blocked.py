@@ -16,7 +16,7 @@ from ...model.evidence.blocked import Blocked, BlockedCall, HeldLock
 from ...model.evidence.threads import KernelThread, Threads
 from .. import caller, procfs
 from ..collector import Collector, Target, Touch
-from ..syscalls import EPOLL, NAMES, ON_FIRST_FD, POLL
+from ..syscalls import EPOLL, NAMES, ON_FIRST_FD, POLL, QUEUES
 
 _EPOLL_TARGET = re.compile(rb"^tfd:\s*(\d+)", re.MULTILINE)
 _INODE = re.compile(rb"^ino:\s*(\d+)", re.MULTILINE)
@@ -45,7 +45,7 @@ def _call(target: Target, task: KernelThread, callers: _Callers) -> BlockedCall 
     if name is None:
         return None
     if name in ON_FIRST_FD:
-        return BlockedCall(task.tid, name, (args[0],))
+        return BlockedCall(task.tid, name, (args[0],), timed=name in QUEUES and bool(args[4]))
     if name in POLL:
         return BlockedCall(task.tid, name, _polled(target, args[0], args[1]), timed=_timed(name, args))
     if name in EPOLL:
