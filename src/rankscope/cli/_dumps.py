@@ -17,6 +17,7 @@ from ..model.evidence.environ_now import EnvironNow
 from ..model.evidence.stacks import PythonStacks
 from ..model.process import Process, Role
 from ..model.snapshot import Snapshot
+from ..model.words import counted
 from ..probe.engine import StackOptions
 from ..probe.sweep import Plan
 from ..report import hosts
@@ -157,4 +158,6 @@ def _fits(process: Process, choice: Choice, ranks: bool) -> bool:
 def _who_there_is(snapshot: Snapshot, processes: tuple[Process, ...]) -> str:
     on = f" on {hosts.phrase([host.name for host in snapshot.hosts])}" if snapshot.hosts else ""
     ranks = sum(process.role is Role.RANK for process in processes)
-    return f"{ranks} ranks{on}" if ranks else f"{len(processes)} processes{on}, none of them known as a rank"
+    return (
+        f"{counted(ranks, 'rank')}{on}" if ranks else f"{counted(len(processes), 'process')}{on}, none known as a rank"
+    )

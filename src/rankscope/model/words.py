@@ -1,4 +1,4 @@
-"""Spans of time as people say them."""
+"""Spans of time, counts and verbs as people say them."""
 
 from __future__ import annotations
 
@@ -15,3 +15,14 @@ def span(seconds: float | None) -> str:
     if minutes < 120:
         return f"{minutes} min {rest} s"
     return f"{minutes // 60} h {minutes % 60} min"
+
+
+def counted(count: int, noun: str) -> str:
+    """``1 process``, ``2 processes``, ``no ranks``."""
+    plural = noun if count == 1 else noun + ("es" if noun.endswith("s") else "s")
+    return f"{count or 'no'} {plural}"
+
+
+def verb(word: str, subjects: int) -> str:
+    """A regular verb that agrees with so many subjects: one ``waits``, two ``wait``."""
+    return f"{word}s" if subjects == 1 else word

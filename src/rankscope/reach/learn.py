@@ -18,6 +18,7 @@ from ..model.gap import Gap, Why
 from ..model.process import Role
 from ..model.ranks import RankSet, ranks_phrase
 from ..model.snapshot import Snapshot
+from ..model.words import verb
 from ..probe import child
 from ..probe.mpi_family import launched_by
 from ..probe.sweep import Plan
@@ -144,7 +145,7 @@ def follow(
         if others and not more
         else more or "rankscope diagnose ssh:HOSTS, with all hosts of the job"
     )
-    word = Gap("other hosts", Why.SKIPPED, f"{ranks_phrase(away)} of this job run{'s' * (len(away) == 1)}{where}", hint)
+    word = Gap("other hosts", Why.SKIPPED, f"{ranks_phrase(away)} of this job {verb('run', len(away))}{where}", hint)
     if options is None or not others:
         yield dataclasses.replace(snapshot, gaps=(*snapshot.gaps, word))
         return

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from ..model.process import Process, Role
 from ..model.ranks import RankSet, ranks_phrase
+from ..model.words import counted
 
 _WORD = {
     Role.DATALOADER_WORKER: "loader worker",
@@ -56,4 +57,4 @@ def _workers(found: list[Process]) -> str:
         return f"loader worker{'s' if len(known) > 1 else ''} {RankSet(known)}{of}" + (
             f" (pid {found[0].ref.pid})" if len(found) == 1 else ""
         )
-    return f"{len(found)} loader workers{of}" if ranks else f"loader workers, {_pids(found)}"
+    return f"{counted(len(found), 'loader worker')}{of}" if ranks else f"loader workers, {_pids(found)}"

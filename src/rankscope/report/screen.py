@@ -16,7 +16,7 @@ from ..model.evidence.source import Place
 from ..model.gap import Gap
 from ..model.process import ProcessRef
 from ..model.ranks import RankSet, ranks_phrase
-from ..model.words import span
+from ..model.words import counted, span
 from . import hosts, paths
 from .plain import clean
 
@@ -65,7 +65,7 @@ def _lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
 def _more(count: int, what: str) -> Iterator[tuple[str, str]]:
     """Says that something was left out."""
     if count > 0:
-        yield "", f"… and {count} more {what}{'s' * (count > 1)}: --json shows all"
+        yield "", f"… and {counted(count, 'more ' + what)}: --json shows all"
 
 
 def _after(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
@@ -86,14 +86,10 @@ def _job(diagnosis: Diagnosis) -> str:
 
 
 def _how_many(diagnosis: Diagnosis) -> str:
-    ranks = (
-        f"{len(diagnosis.ranks)} rank{'s' * (len(diagnosis.ranks) != 1)}"
-        if diagnosis.ranks
-        else f"{diagnosis.processes} processes"
-    )
-    if diagnosis.world_size and len(diagnosis.ranks) != diagnosis.world_size:
-        ranks = f"{len(diagnosis.ranks)} of {diagnosis.world_size} ranks"
-    return ranks
+    ranks = len(diagnosis.ranks)
+    if diagnosis.world_size and ranks != diagnosis.world_size:
+        return f"{ranks} of {counted(diagnosis.world_size, 'rank')}"
+    return counted(ranks, "rank") if ranks else counted(diagnosis.processes, "process")
 
 
 def _no_cause(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
@@ -193,7 +189,8 @@ def unseen(gaps: tuple[Gap, ...]) -> Iterator[str]:
 def _cost(diagnosis: Diagnosis) -> str:
     effort = diagnosis.effort
     pause = "nobody was paused" if not effort.paused_ms_max else f"longest pause {effort.paused_ms_max:.1f} ms"
-    return f"{effort.took_s:.1f} s ({effort.slept_s:.1f} s of it between the sweeps), {diagnosis.processes} processes, {pause}"
+    took = f"{effort.took_s:.1f} s ({effort.slept_s:.1f} s of it between the sweeps)"
+    return f"{took}, {counted(diagnosis.processes, 'process')}, {pause}"
 
 
 def _beside(word: str, lines: Iterable[str], colour: bool) -> Iterator[str]:

@@ -13,7 +13,7 @@ from ..model.diagnosis import Certainty, Reason
 from ..model.evidence.stacks import Frame
 from ..model.process import Process, ProcessRef, Role
 from ..model.ranks import RankSet, ranks_phrase
-from ..model.words import span
+from ..model.words import span, verb
 
 
 def roots(case: Case) -> Iterator[tuple[Root, Standing]]:
@@ -93,7 +93,7 @@ def waited_for(root: Root) -> list[Reason]:
     if not root.waiters:
         return []
     whom = (
-        ranks_phrase(root.ranks) + " wait" + ("s" if len(root.ranks) == 1 else "")
+        f"{ranks_phrase(root.ranks)} {verb('wait', len(root.ranks))}"
         if root.ranks
         else f"{len(root.waiters)} processes wait"
     )

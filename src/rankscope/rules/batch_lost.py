@@ -29,6 +29,7 @@ from ..analysis.standing import Standing, idle_worker
 from ..analysis.threads import ThreadView, views
 from ..model.diagnosis import Finding, Kind, Reason
 from ..model.process import Role
+from ..model.words import counted, verb
 from . import Rule
 from ._say import at, certainty, old_roots, pointed_at, ranks_of, stands, waited_for, who
 
@@ -51,11 +52,11 @@ def check(case: Case) -> Iterator[Finding]:
             if pinning is not None
             else "all workers of its loader are idle"
         )
+        idle = f"{counted(len(workers), 'loader worker')} {verb('wait', len(workers))}"
         yield Finding(
             rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root),
             title=f"{who(process)} waits for its next batch: {what}", ranks=ranks_of(standing), processes=(process,),
-            because=(stands(standing), Reason(f"its {len(workers)} loader workers wait for work", "python-stack", process.ref),
-                     *waited_for(root)),
+            because=(stands(standing), Reason(f"its {idle} for work", "python-stack", process.ref), *waited_for(root)),
             next=(f"rankscope stacks pid:{process.ref.pid} --children", "DataLoader(…, pin_memory=False) to confirm"),
         )  # fmt: skip
 

@@ -27,6 +27,7 @@ from dataclasses import replace
 from ..analysis.case import Case
 from ..model.diagnosis import Finding
 from ..model.ranks import RankSet, ranks_phrase
+from ..model.words import verb
 from ._text import LIKELY, POSSIBLE, events, halted, make_rule, said_by_ranks, simple
 from ._timeouts import timeouts
 
@@ -114,11 +115,11 @@ def _one_group(said: dict[int, tuple[int, str]], spoke: int) -> Finding | None:
     lines = [line for _, line in said.values()][:3]
     if len(numbers) > 1:
         behind = RankSet(rank for rank, (number, _) in said.items() if number == min(numbers))
-        stand = f"{ranks_phrase(behind)} stand{'s' if len(behind) == 1 else ''}"
+        stand = f"{ranks_phrase(behind)} {verb('stand', len(behind))}"
         return simple(RULE, f"{stand} at #{min(numbers)}, others at #{max(numbers)}", LIKELY, lines, _STEPS, behind)
     missing = RankSet(range(max(spoke, *said) + 1)) - RankSet(said) if len(said) > 2 else RankSet()
     if missing and len(missing) * 4 <= len(said) + 3:
-        report = f"{ranks_phrase(missing)} report{'s' if len(missing) == 1 else ''} nothing"
+        report = f"{ranks_phrase(missing)} {verb('report', len(missing))} nothing"
         title = f"every rank but {missing} waits at #{min(numbers)}; {report}"
         return simple(RULE, title, LIKELY, lines, _STEPS, missing)
     return None

@@ -27,6 +27,7 @@ from collections.abc import Iterable, Iterator
 from ..analysis.case import Case
 from ..model.diagnosis import Certainty, Finding
 from ..model.ranks import RankSet, ranks_phrase
+from ..model.words import verb
 from ._fingerprints import lonely_call
 from ._outcomes import cured_by
 from ._text import LIKELY, POSSIBLE, Sign, events, finding, halted, hits, make_rule, said_by_ranks, simple
@@ -92,7 +93,7 @@ def _fingerprints(case: Case) -> Finding | None:
                 sides[rank] = f"{event.fields.get(prefix + 'op')} {list(shape) if isinstance(shape, tuple) else shape}"
     odd = minority(sides)
     what = "; ".join(f"rank {rank}: {text}" for rank, text in sorted(sides.items())[:4])
-    who = f"{ranks_phrase(odd)} differ{'s' if len(odd) == 1 else ''}" if odd else "ranks differ"
+    who = f"{ranks_phrase(odd)} {verb('differ', len(odd))}" if odd else "ranks differ"
     return simple(
         RULE,
         f"{who} in what the collective is called with ({what})",
@@ -138,7 +139,9 @@ def _watchdogs(case: Case) -> Finding | None:
         if len(set(sides.values())) > 1:
             odd = minority(sides)
             ops = ", ".join(sorted(set(sides.values())))
-            title = f"{ranks_phrase(odd) if odd else 'ranks'} call{'s' if len(odd) == 1 else ''} another operation at #{seq}: {ops}"
+            title = (
+                f"{ranks_phrase(odd) if odd else 'ranks'} {verb('call', len(odd))} another operation at #{seq}: {ops}"
+            )
             lines = [f"#{seq}: rank {rank} {op}" for rank, op in sorted(sides.items())[:4]]
             return simple(RULE, title, Certainty.LIKELY, lines, _STEPS, odd)
     return _sizes(case)

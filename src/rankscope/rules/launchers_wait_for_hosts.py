@@ -26,7 +26,7 @@ from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.stacks import PythonStacks
 from ..model.evidence.threads import Threads
 from ..model.process import Role
-from ..model.words import span
+from ..model.words import counted, span
 from . import Rule
 
 
@@ -66,7 +66,7 @@ def _finding(case: Case, waiting: list[Member], wanted: int, age_s: float) -> Fi
         rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE,
         certainty=Certainty.LIKELY if short and (absent or here) else Certainty.POSSIBLE, title=title,
         processes=tuple(member.process for member in waiting), because=tuple(reasons),
-        against=() if absent or here or not short else (f"only {len(came)} hosts were looked at",),
+        against=() if absent or here or not short else (f"the look reached {counted(len(came), 'host')} only",),
         next=tuple(f"ssh {gap.host} pgrep -af 'torchrun|torch.distributed.run'" for gap in absent[:2])
         or ("nc -vz MASTER_ADDR MASTER_PORT     on every host",),
     )  # fmt: skip

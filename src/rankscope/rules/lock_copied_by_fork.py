@@ -32,7 +32,7 @@ from ..analysis.threads import ThreadView, forked, parent_of, possible_holders, 
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.threads import Threads
 from ..model.ranks import RankSet
-from ..model.words import span
+from ..model.words import counted, span
 from . import Rule
 from ._say import at, waited_for, who
 
@@ -105,7 +105,7 @@ def _why(owner: int, parent: Member | None) -> str:
     if owner:
         return f"the mutex says that thread {owner} holds it: a thread of the parent"
     count = _threads(parent)
-    return "no thread of this process can hold it" + (f"; its parent has {count} threads" if count else "")
+    return "no thread of this process can hold it" + (f"; its parent has {counted(count, 'thread')}" if count else "")
 
 
 RULE = Rule(id="lock-copied-by-fork", cls="fork-with-threads", check=check, page=__doc__ or "", order=16)

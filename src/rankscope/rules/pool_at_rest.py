@@ -32,7 +32,7 @@ from ..analysis.pools import at_rest, handlers, owned, renews_workers, replaces
 from ..analysis.standing import Standing
 from ..analysis.threads import views
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
-from ..model.words import span
+from ..model.words import counted, span
 from . import Rule
 from ._say import at, certainty, old_roots, ranks_of, stands, waited_for, who
 
@@ -54,7 +54,7 @@ def check(case: Case) -> Iterator[Finding]:
             title=f"{who(standing.member.process)} waits for a result of its pool in {at(standing.user_frame)}, and all workers "
                   "wait for a task",
             ranks=ranks_of(standing), processes=(standing.member.process, *(one.member.process for one in workers)),
-            because=(*how, Reason(f"its {len(workers)} workers have had no task for {span(idle)}", "python-stack"),
+            because=(*how, Reason(f"no task has come to its {counted(len(workers), 'worker')} for {span(idle)}", "python-stack"),
                      stands(standing), *waited_for(root)),
             next=("dmesg -T | grep -iE 'killed process|segfault' | tail",
                   f"rankscope stacks pid:{standing.member.ref.pid} --children"),

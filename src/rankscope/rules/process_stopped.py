@@ -25,6 +25,7 @@ from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.threads import Threads
 from ..model.process import Role
 from ..model.ranks import RankSet, ranks_phrase
+from ..model.words import counted
 from . import Rule
 from ._say import name, waited_for, who
 
@@ -73,7 +74,7 @@ def _whom(members: list[Member]) -> str:
         return who(members[0].process)
     ranks = RankSet(member.rank for member in members if member.role is Role.RANK and member.rank is not None)
     others = sum(member.role is not Role.RANK or member.rank is None for member in members)
-    rest = f"{others} other process{'es' * (others > 1)} of the job"
+    rest = f"{counted(others, 'other process')} of the job"
     host = f" on {members[0].ref.host}" if members[0].ref.host else ""
     return " and ".join([*([ranks_phrase(ranks)] if ranks else []), *([rest] if others else [])]) + host
 

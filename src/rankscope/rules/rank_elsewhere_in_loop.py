@@ -29,7 +29,7 @@ from ..analysis.sites import Site, by_part
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.process import Role
 from ..model.ranks import RankSet, ranks_phrase
-from ..model.words import span
+from ..model.words import span, verb
 from . import Rule
 
 
@@ -66,7 +66,7 @@ def _parted(case: Case, sites: list[Site]) -> Iterator[Finding]:
         rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE,
         certainty=Certainty.POSSIBLE if tie or age is None else Certainty.LIKELY,
         title=f"{ranks_phrase(odd)} left the common path: in {_there(others[0])}, while {ranks_phrase(common.ranks)} "
-              f"wait{'s' if len(common.ranks) == 1 else ''} in {_there(common)}",
+              f"{verb('wait', len(common.ranks))} in {_there(common)}",
         ranks=odd, processes=tuple(process for rank in odd for process in case.of_rank(rank)),
         because=tuple(_reasons(common, others, age)),
         against=("the groups are equally large: which of them is wrong the stacks cannot say",) if tie else (),

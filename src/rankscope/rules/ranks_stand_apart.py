@@ -30,6 +30,7 @@ from ..analysis.frame_tables import Kind as Wait
 from ..analysis.frames import has
 from ..model.diagnosis import Finding
 from ..model.ranks import ranks_phrase
+from ..model.words import verb
 from . import calls_counted, groups_in_cycle, only_slow
 from ._roll_call import WAITING, blames_another, roll_call
 from ._text import LIKELY, POSSIBLE, make_rule, simple
@@ -61,7 +62,7 @@ def _roll_call(case: Case) -> Finding | None:
     if not placed:
         return None
     odd = min(placed, key=_size)
-    title = f"{_name(odd)} stand{'s' if _size(odd) == 1 else ''} elsewhere than the others"
+    title = f"{_name(odd)} {verb('stand', _size(odd))} elsewhere than the others"
     return simple(RULE, title, LIKELY, [f"{_name(doing)}: {doing.text}" for doing in placed[:3]], _STEPS, odd.ranks)
 
 
@@ -84,7 +85,7 @@ def _two_places(case: Case) -> Finding | None:
         because = [f"{doing.account.label if doing.account else ''}: {doing.site}" for doing in places.values()][:4]
         return simple(
             RULE,
-            f"{_name(odd)} stand{'s' if _size(odd) == 1 else ''} in another collective ({odd.op}) than the others",
+            f"{_name(odd)} {verb('stand', _size(odd))} in another collective ({odd.op}) than the others",
             LIKELY,
             because,
             _STEPS,
@@ -96,9 +97,7 @@ def _two_places(case: Case) -> Finding | None:
         return ways
     idle = [one for one in in_kind(found, *_RESTS) if _SERVES & set(way(one))]
     if waiting and idle:
-        title = (
-            f"{_name(idle[0])} wait{'s' if _size(idle[0]) == 1 else ''} for work, while others are in {waiting[0].op}"
-        )
+        title = f"{_name(idle[0])} {verb('wait', _size(idle[0]))} for work, while others are in {waiting[0].op}"
         return simple(RULE, title, LIKELY, [waiting[0].site, idle[0].site], _STEPS, idle[0].ranks)
     other = in_kind(found, Wait.LIBRARY.value, Wait.DEVICE.value)
     other = [doing for doing in other if doing.account is not None and doing.account.seen]

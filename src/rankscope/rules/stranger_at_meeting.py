@@ -27,6 +27,7 @@ from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.gap import Why
 from ..model.process import Role
 from ..model.ranks import RankSet, ranks_phrase
+from ..model.words import verb
 from . import Rule
 from ._outside import outsiders, process_of, said
 from ._say import stands
@@ -47,7 +48,7 @@ def check(case: Case) -> Iterator[Finding]:
     numbers = RankSet(one.member.rank for one in ranks if one.member.rank is not None)
     yield Finding(
         rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=Certainty.LIKELY,
-        title=f"{ranks_phrase(numbers)} wait{'s' if len(numbers) == 1 else ''} at the meeting point for {said(stranger)} "
+        title=f"{ranks_phrase(numbers)} {verb('wait', len(numbers))} at the meeting point for {said(stranger)} "
               "and does not answer as a store",
         processes=(process_of(first, stranger), *(one.member.process for one in ranks)),
         because=(Reason(silent.detail, "store"), *(stands(one) for one in old[:4])),
