@@ -64,18 +64,29 @@ def _make_ready_to_look() -> None:
     engines.load("memory")
 
 
-def sweep(here: Host, found: Found, plan: Plan, progress: Progress = lambda _: None) -> Snapshot:
-    """Look at one job; an interruption keeps what has been gathered."""
+def _make_ready_to_judge() -> None:
+    """Load what judges while the first sweep is at work in its child, which is most of what a verdict costs."""
+    from .analysis import build, verdict  # noqa: F401
+    from .formats import live_log  # noqa: F401
+    from .report import screen  # noqa: F401
+    from .rules import rules
+
+    rules()
+
+
+def sweep(here: Host, found: Found, plan: Plan, progress: Progress = lambda _: None, judged: bool = False) -> Snapshot:
+    """Look at one job; an interruption keeps what has been gathered. What a verdict needs is made ready meanwhile where the
+    job is to be ``judged``."""
     began = time.monotonic()
     reader: Reader | None = None
-    complete, rehearsal = True, _Rehearsal(plan)
+    complete, rehearsal = True, _Rehearsal(due=judged and plan.sweeps > 1)
 
     def idle() -> None:
         if reader is not None and rehearsal.due:
             rehearsal(reader.snapshot())
 
     try:
-        for lines in run(plan, found.processes, idle=idle):
+        for lines in run(plan, found.processes, idle=idle, meanwhile=_make_ready_to_judge if judged else lambda: None):
             reader = reader or _reader(here, found)
             for line in lines.splitlines(keepends=True):
                 reader.feed(line.encode())
@@ -148,11 +159,10 @@ def _too_far(left_s: float, rest_s: float, deadline_s: float) -> Gap:
 
 
 class _Rehearsal:
-    """Judges a few processes while everybody sleeps between two sweeps: what judges is loaded then, and its patterns are
-    compiled, which is most of what a verdict costs."""
+    """Judges a few processes while everybody sleeps between two sweeps, so that all it needs is loaded and compiled then."""
 
-    def __init__(self, plan: Plan) -> None:
-        self.due = plan.sweeps > 1
+    def __init__(self, due: bool = True) -> None:
+        self.due = due
 
     def __call__(self, seen: Snapshot) -> None:
         from .reach.answers import share
@@ -204,14 +214,14 @@ def gather(look: Look, progress: Progress = lambda _: None, stuck_after_s: float
     if look.remote is not None:
         from .reach.gather import gather as gather_remote  # only where a target names other hosts
 
-        rehearsal = _Rehearsal(look.plan) if look.plan.sweeps > 1 else None
+        rehearsal = _Rehearsal() if stuck_after_s is not None and look.plan.sweeps > 1 else None
         yield from gather_remote(look.remote, look.plan, progress, rehearsal=rehearsal)
         return
     from .reach import learn
 
     here, jobs = find(look)
     for found in jobs:
-        snapshot = sweep(here, found, look.plan, progress)
+        snapshot = sweep(here, found, look.plan, progress, judged=stuck_after_s is not None)
         try:
             if stuck_after_s is not None and look.plan.sweeps > 1 and _may_run_on(found, snapshot):
                 snapshot = _look_on(here, found, look.plan, snapshot, stuck_after_s, progress)

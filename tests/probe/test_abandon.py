@@ -6,6 +6,7 @@ import os
 import pathlib
 import signal
 
+import pytest
 from harness.waiting import wait_until
 from rankscope.probe.abandon import Answer, Blocked, Send, guarded
 
@@ -123,3 +124,24 @@ def test_a_child_keeps_what_it_learned_between_steps() -> None:
 
     assert [answer.said for answer in guarded((1, 2), work, lambda _: 30.0)] == [b"[1]", b"[1, 2]"]
     assert memory == []
+
+
+def test_what_a_child_said_before_an_interruption_is_kept() -> None:
+    """Ctrl-C while its parent does something else: what it has said by then is still told."""
+    told = []
+    heard, say = os.pipe()
+
+    def work(step: int, send: Send) -> None:
+        send(b"%d" % step)
+        if step == 2:
+            os.write(say, b".")
+
+    def interrupted() -> None:
+        os.read(heard, 1)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        told.extend(guarded([0, 1, 2], work, lambda _: 30.0, meanwhile=interrupted))
+    assert [answer.said for answer in told] == [b"0", b"1", b"2"]
+    for end in (heard, say):
+        os.close(end)

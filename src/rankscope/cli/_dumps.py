@@ -158,6 +158,6 @@ def _fits(process: Process, choice: Choice, ranks: bool) -> bool:
 def _who_there_is(snapshot: Snapshot, processes: tuple[Process, ...]) -> str:
     on = f" on {hosts.phrase([host.name for host in snapshot.hosts])}" if snapshot.hosts else ""
     ranks = sum(process.role is Role.RANK for process in processes)
-    return (
-        f"{counted(ranks, 'rank')}{on}" if ranks else f"{counted(len(processes), 'process')}{on}, none known as a rank"
-    )
+    if ranks:
+        return f"{counted(ranks, 'rank')}{on}"
+    return f"{counted(len(processes), 'process')}{on}" + (", none known as a rank" if processes else "")

@@ -16,7 +16,7 @@ import select
 import signal
 import struct
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Callable, Generic, NoReturn, TypeVar
 
@@ -68,6 +68,9 @@ def guarded(
                 if not at:
                     meanwhile()
                 yield from child.answers(deadline_s, idle)
+            except KeyboardInterrupt:
+                yield from child.said()
+                raise
             finally:
                 child.leave()
             at = child.next_step
@@ -89,7 +92,7 @@ class _Child(Generic[T]):
     """One forked child that works from step ``first`` on."""
 
     def __init__(self, steps: Sequence[T], first: int, work: Callable[[T, Send], None], mark: mmap.mmap) -> None:
-        self.steps, self.next_step, self._mark = steps, first, mark
+        self.steps, self.next_step, self._mark, self._buffer = steps, first, mark, bytearray()
         self._pipe, write_end = os.pipe()
         with contextlib.suppress(OSError):  # so that the child need not wait while its parent does something else
             fcntl.fcntl(write_end, _F_SETPIPE_SZ, 1 << 20)
@@ -102,14 +105,12 @@ class _Child(Generic[T]):
 
     def answers(self, deadline_s: Callable[[T], float], idle: Callable[[], None]) -> Iterator[Answer[T]]:
         """What the child says until it ends, is stuck, or dies."""
-        buffer = b""
         while True:
             ready, _, _ = select.select([self._pipe], [], [], _POLL_S)
             if ready:
-                chunk = os.read(self._pipe, 1 << 20)
-                if not chunk:
+                if not self._read():
                     break
-                buffer = yield from self._split(buffer + chunk)
+                yield from self._whole()
                 continue
             idle()
             step, since = self._progress()
@@ -140,17 +141,27 @@ class _Child(Generic[T]):
         step, since = _MARK.unpack_from(self._mark, 0)
         return int(step), float(since)
 
-    def _split(self, buffer: bytes) -> Generator[Answer[T], None, bytes]:
-        """Yield the whole frames of a buffer and return what is left of it."""
-        at = 0
-        while len(buffer) - at >= _FRAME.size:
-            step, size = _FRAME.unpack_from(buffer, at)
-            if len(buffer) - at - _FRAME.size < size:
-                break
-            at += _FRAME.size
-            yield Answer(self.steps[step], buffer[at : at + size])
-            at += size
-        return buffer[at:]
+    def said(self) -> Iterator[Answer[T]]:
+        """What it has said so far and was not taken."""
+        while select.select([self._pipe], [], [], 0)[0] and self._read():
+            pass
+        yield from self._whole()
+
+    def _read(self) -> bool:
+        chunk = os.read(self._pipe, 1 << 20)
+        self._buffer += chunk
+        return bool(chunk)
+
+    def _whole(self) -> Iterator[Answer[T]]:
+        """The answers that are there as a whole; what is left of them stays."""
+        while len(self._buffer) >= _FRAME.size:
+            step, size = _FRAME.unpack_from(self._buffer)
+            end = _FRAME.size + size
+            if len(self._buffer) < end:
+                return
+            said = bytes(self._buffer[_FRAME.size : end])
+            del self._buffer[:end]
+            yield Answer(self.steps[step], said)
 
 
 def _work(steps: Sequence[T], first: int, work: Callable[[T, Send], None], mark: mmap.mmap, pipe: int) -> NoReturn:

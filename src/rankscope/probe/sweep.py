@@ -67,12 +67,18 @@ def steps(plan: Plan, processes: tuple[Process, ...]) -> tuple[Step, ...]:
     return tuple(out)
 
 
-def run(plan: Plan, processes: tuple[Process, ...], idle: Callable[[], None] = lambda: None) -> Iterator[str]:
-    """Lines of the wire as they come, until the plan is done or its deadline has passed; ``idle`` is called in between."""
+def run(
+    plan: Plan,
+    processes: tuple[Process, ...],
+    idle: Callable[[], None] = lambda: None,
+    meanwhile: Callable[[], object] = lambda: None,
+) -> Iterator[str]:
+    """Lines of the wire as they come, until the plan is done or its deadline has passed; ``idle`` is called in between, and
+    ``meanwhile`` once, when the looking has begun."""
     todo = steps(plan, processes)
     end = time.monotonic() + plan.deadline_s
     worker = _Worker(plan, processes, end)
-    for answer in guarded(todo, worker.work, worker.deadline_s, idle):
+    for answer in guarded(todo, worker.work, worker.deadline_s, idle, meanwhile):
         if isinstance(answer.said, Blocked):
             yield _as_line(_gap(answer.step, answer.said))
             yield from map(_as_line, worker.stood_still(answer.step))
