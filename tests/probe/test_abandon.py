@@ -7,6 +7,7 @@ import pathlib
 import signal
 
 import pytest
+
 from harness.waiting import wait_until
 from rankscope.probe.abandon import Answer, Blocked, Send, guarded
 
