@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from rankscope.analysis.account import Account
-from rankscope.analysis.labels import Who
 from rankscope.analysis.meant import Meant, asks, meant
 from rankscope.analysis.needles import compiled
 from rankscope.model.evidence.events import Event
+from rankscope.model.labels import Who
 
 HANGS = r"\bnvidia-smi\b[^\n]{0,30}\b(?:hangs?|never returns?|does not return)\b"
 FULL = r"/home\b[^\n]{0,24}\bfull\b"

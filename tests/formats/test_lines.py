@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rankscope.analysis.labels import who
 from rankscope.formats.lines import clean, seconds
+from rankscope.model.labels import who
 
 LINES = [
     ("[rank3]: boom", {"text": "boom", "rank": 3}),

@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rankscope.analysis.frames import plain_name, wait_of
-from rankscope.analysis.labels import who
 from rankscope.formats import (
     error_json,
     faulthandler,
@@ -31,6 +30,7 @@ from rankscope.formats.gather import events, gather
 from rankscope.formats.lines import clean, seconds
 from rankscope.formats.records import Dump, read_all
 from rankscope.model.evidence.stacks import Frame, Stack
+from rankscope.model.labels import who
 from rankscope.pipeline import judge
 
 READERS = [

@@ -26,12 +26,6 @@ MAY_USE = {
     "demo": set(),
     "prepare": {"model"},  # lives inside the job
 }
-# What a room needs beyond its direction, file by file, each with its reason.
-EXCEPTIONS = {
-    # The words in which people name ranks are read alike in file names and in sentences; pure functions over text.
-    ("formats", "analysis.labels"),
-    ("formats", "analysis.accounts"),
-}
 # Rooms that no other room may use: they stand at the top.
 TOP = {"cli", "pipeline", "demo"}
 # Rooms that are sent to a bare node, or that only think, stand on the standard library alone.
@@ -92,15 +86,9 @@ def test_a_room_uses_only_what_lies_towards_the_model(name: str) -> None:
         for path in FILES
         if room(path) == name
         for used, target in ours(path)
-        if used not in MAY_USE[name] | {name} and (name, target) not in EXCEPTIONS
+        if used not in MAY_USE[name] | {name}
     ]
     assert not wrong
-
-
-def test_no_exception_outlives_its_need() -> None:
-    """An exception that nobody needs any more is taken off the list."""
-    used = {(room(path), target) for path in FILES for _, target in ours(path)}
-    assert used >= EXCEPTIONS
 
 
 def test_nothing_uses_the_command_line() -> None:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 from ..model.evidence.events import Event
 from ..model.evidence.stacks import Frame, PythonThread, Stack
+from ..model.labels import Who
 from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
-from .labels import Who
 from .listed import stacks_listed
 from .meant import Meant, meant
 from .needles import Haystack

@@ -8,18 +8,18 @@ from dataclasses import dataclass, field, replace
 
 from ..model.evidence.events import Event, Events
 from ..model.evidence.stacks import NativeStacks, PythonStacks
+from ..model.labels import STEP, Who, stem, who
 from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
 from .account import PROSE_LINES, Account, Mention, Seen, evidence_of, line_at, written
 from .case import Case, Member
-from .labels import Who, who
 from .needles import compiled
 from .papers import without_comment
 from .progress import advances
 from .remembered import remembered
 
 __all__ = [
-    "PROSE_LINES", "STEP", "Account", "Mention", "Seen", "accounts", "compiled", "evidence_of", "line_at", "outlived", "stem",
+    "PROSE_LINES", "Account", "Mention", "Seen", "accounts", "compiled", "evidence_of", "line_at", "outlived",
     "steps_at_end", "written",
 ]  # fmt: skip
 
@@ -121,12 +121,6 @@ def _alike(members: Iterable[Member]) -> bool:
     return len({tuple(seen.stack for seen in _seen(member)) for member in members}) == 1
 
 
-STEP = re.compile(
-    r"\b(?:global[_ ]?step|step|iteration|iter|it|batch)(?:\W{0,3}| {4,12})(\d{1,9})\b|\b(\d{1,3})%\|"
-    r"|^(?:\[[^\]\n]{1,20}\](?:<std(?:out|err)>)?: ?)?\s*(\d{1,6})/\d{1,6} \[[=>.]"
-    r"|\bepoch:? ?\[?\d+\]? ?\[ *(\d{1,9})/\d+[\] ]",
-    re.IGNORECASE,
-)
 # Where no step is told, epochs are.
 _EPOCH = re.compile(r"\bepoch(?:\W{0,3}| {4,12})(\d{1,6})\b", re.IGNORECASE)
 _LOOKED_AT = 24  # of the steps that come after, the last ones tell
@@ -210,14 +204,6 @@ def _marked(case: Case, mark: re.Pattern[str]) -> dict[str, list[_Step]]:
                 said.at_s,
             )
     return {file: [steps[line] for line in sorted(steps)] for file, steps in found.items()}
-
-
-def stem(name: str) -> str:
-    """A file's name without folders and endings, as a label; the order number in front stays off."""
-    base = name.rsplit("/", 1)[-1]
-    for ending in (".gz", ".txt", ".log", ".json", ".out", ".err", ".dump"):
-        base = base.removesuffix(ending)
-    return re.sub(r"^\d{2}_(?=\D)", "", base)
 
 
 def _seen(member: Member) -> Iterator[Seen]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from statistics import median
 
 from ..model.evidence.events import Event
-from .accounts import STEP
+from ..model.labels import STEP
 
 # Fewer common moments prove nothing.
 LEAST = 3

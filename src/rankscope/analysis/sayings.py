@@ -10,8 +10,8 @@ import functools
 import re
 from collections.abc import Iterator
 
+from ..model.labels import Who, who
 from ..model.ranks import RankSet
-from .labels import Who, who
 
 _NUMBERS = {
     "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,

@@ -11,6 +11,7 @@ from ..model.diagnosis import Certainty, Diagnosis, Finding, Kind, State, Verdic
 from ..model.evidence.events import Event
 from ..model.evidence.stacks import NativeStacks, PythonStacks
 from ..model.gap import Why
+from ..model.labels import who
 from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
 from .at_work import Well, well
@@ -21,7 +22,6 @@ from .collectives.paths import diverge
 from .doors import doors
 from .endings import ended_well
 from .in_sight import moves
-from .labels import who
 from .order import GUESS, ORDER, SLOW, in_order
 from .scene import absent
 

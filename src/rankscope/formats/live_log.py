@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..analysis.accounts import STEP
 from ..model.evidence.environ import Environ
 from ..model.evidence.error_files import ErrorFiles
 from ..model.evidence.events import Event, Events
 from ..model.evidence.log import Logs, LogTail
+from ..model.labels import STEP
 from ..model.process import ProcessRef
 from ..model.snapshot import Item, Snapshot
 from . import error_json

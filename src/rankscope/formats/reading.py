@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Union
 
-from ..analysis.accounts import stem
-from ..analysis.labels import Who, who
 from ..model.evidence.events import Event
 from ..model.evidence.ras import RasReport
 from ..model.evidence.recorder import Recorder
@@ -16,6 +14,7 @@ from ..model.evidence.stacks import Stack
 from ..model.evidence.store import StoreKeys
 from ..model.evidence.threads import Threads
 from ..model.gap import Gap, Why
+from ..model.labels import Who, stem, who
 from ..model.snapshot import Snapshot
 from . import dlrover, error_json, files, flight_recorder, process_facts, pyspy_json, ras, store_keys
 from . import snapshot as own

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from ..analysis.labels import who
+from ..model.labels import who
 from ..model.ranks import RankSet
 from .lines import Line
 from .records import Dump, Record

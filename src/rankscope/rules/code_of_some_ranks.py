@@ -25,10 +25,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from ..analysis.accounts import STEP, Account, accounts
+from ..analysis.accounts import Account, accounts
 from ..analysis.case import Case
 from ..analysis.pasted_code import Section, code_in, mostly_code, sections
 from ..model.diagnosis import Certainty, Finding
+from ..model.labels import STEP
 from ._text import HALTS, LIKELY, POSSIBLE, events, make_rule, simple
 
 _STEPS = (

@@ -23,13 +23,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..analysis.accounts import STEP, Account, accounts
+from ..analysis.accounts import Account, accounts
 from ..analysis.case import Case
 from ..analysis.doings import Doing, doings, in_kind, of_ranks
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.main_thread import main_thread
 from ..analysis.sayings import sayings
 from ..model.diagnosis import Finding
+from ..model.labels import STEP
 from ..model.ranks import RankSet
 from . import only_slow
 from ._outcomes import cured_by

@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from ..model.process import Role
-from ..model.ranks import RankSet
+from .process import Role
+from .ranks import RankSet
 
 # A label that names more ranks than this is a mistake of ours.
 _MOST = 1 << 20
@@ -41,6 +41,14 @@ _ROLES = (
     (Role.COMPILE_WORKER, r"compile[ _-]?(?:worker|helper|sidecar)|inductor worker"),
     (Role.CHECKPOINT_WRITER, r"checkpoint (?:writer|process)"),
     (Role.LAUNCHER, r"launcher|torchrun|elastic agent|mpirun|srun"),
+)
+
+# A step or batch that a log counts, with its number.
+STEP = re.compile(
+    r"\b(?:global[_ ]?step|step|iteration|iter|it|batch)(?:\W{0,3}| {4,12})(\d{1,9})\b|\b(\d{1,3})%\|"
+    r"|^(?:\[[^\]\n]{1,20}\](?:<std(?:out|err)>)?: ?)?\s*(\d{1,6})/\d{1,6} \[[=>.]"
+    r"|\bepoch:? ?\[?\d+\]? ?\[ *(\d{1,9})/\d+[\] ]",
+    re.IGNORECASE,
 )
 
 
@@ -109,3 +117,11 @@ def _count(text: str) -> int | None:
         return None
     word = found["count"].lower()
     return int(word) if word.isdigit() else 2 if word in _SEVERAL else _WORDS.get(word)
+
+
+def stem(name: str) -> str:
+    """A file's name without folders and endings, as a label; the order number in front stays off."""
+    base = name.rsplit("/", 1)[-1]
+    for ending in (".gz", ".txt", ".log", ".json", ".out", ".err", ".dump"):
+        base = base.removesuffix(ending)
+    return re.sub(r"^\d{2}_(?=\D)", "", base)
