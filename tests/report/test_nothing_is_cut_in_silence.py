@@ -48,7 +48,7 @@ def test_what_there_is_no_room_for_is_counted() -> None:
 
 def test_waits_for_many_that_no_edge_tells_are_counted() -> None:
     found = dataclasses.replace(diagnosis(9), waits_unwritten=4800)
-    assert "4800 waits more, of those who wait for many, are not told one by one" in screen.render(found, width=100)
+    assert "4800 more waits for members of large groups are not listed" in screen.render(found, width=100)
     assert json_lines.to_dict(found)["waits_left_out"] == 4800
 
 

@@ -93,8 +93,7 @@ class Root:
 class Graph:
     """Who waits for whom; where it ends (roots), and where it bites its own tail (cycles).
 
-    Of those who wait for a crowd (``shares``) only a few edges are among the ``waits``; ``to`` knows them all, and ``unwritten``
-    is how many the others are.
+    A process that waits for a whole crowd (``shares``) has only a few of its edges among the ``waits``; ``to`` knows them all.
     """
 
     waits: tuple[Wait, ...] = ()
@@ -126,6 +125,7 @@ class Graph:
 
     @functools.cached_property
     def unwritten(self) -> int:
+        """How many edges to members of crowds are not among the ``waits``."""
         count = 0
         for waiter, crowds in _grouped((share.wait.waiter, share.crowd) for share in self.shares).items():
             written = (wait.target for wait in self.by_waiter.get(waiter, ()))
@@ -191,7 +191,7 @@ class Case:
 
     @functools.cached_property
     def by_pid(self) -> Mapping[tuple[str, int], Member]:
-        """Members by host and pid, of which hosts and pods count alike."""
+        """Members by host and pid: each host, and each pod, counts its processes from one."""
         return {(member.ref.host, member.ref.pid): member for member in self.members}
 
     def children_of(self, ref: ProcessRef) -> tuple[Member, ...]:

@@ -42,7 +42,7 @@ def advances(standing: Standing) -> bool:
     it has turned. Another line or a changed local of the innermost frame alone is not, since a loop that polls does that
     too; but a whole number that changes there while the CPU is busy is a loop that works through its items, and so is one
     that grows between sleeps, unless it is called like a count of attempts. A program without Python works when it wants
-    the CPU. Who wants it and hardly gets it has not stood still, it was kept waiting.
+    the CPU: one that wants it and hardly gets it has been kept waiting, and has not stood still.
     """
     looks = standing.looks
     if standing.state in ("T", "t", "Z") or (standing.kind is Kind.SLEEP and handled(standing) in FULL):

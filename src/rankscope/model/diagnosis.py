@@ -49,6 +49,21 @@ class Reason:
 
 
 @dataclass(frozen=True)
+class Step:
+    """What to type next: ``command`` as it is typed beside ``about``, a process or a host by its name; ``remark`` says what for.
+
+    Without ``about`` it is typed where its reader sits.
+    """
+
+    command: str
+    about: ProcessRef | str | None = None
+    remark: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.command}   # {self.remark}" if self.remark else self.command
+
+
+@dataclass(frozen=True)
 class CollectiveState:
     """One collective that did not complete (or differs), over the ranks of its group.
 
@@ -80,6 +95,7 @@ class CollectiveState:
 class Finding:
     """What a rule says: one cause, symptom or note, who it concerns, why we think so, and what to do next.
 
+    In ``next`` text is advice, or a command about the finding as a whole.
     ``compared`` is one that rests on what several processes or ranks show, set side by side: no word of theirs tells it.
     """
 
@@ -92,7 +108,7 @@ class Finding:
     processes: tuple[Process, ...] = ()
     because: tuple[Reason, ...] = ()
     against: tuple[str, ...] = ()
-    next: tuple[str, ...] = ()
+    next: tuple[Step | str, ...] = ()
     collective: CollectiveState | None = None
     compared: bool = False
 
@@ -148,13 +164,13 @@ class Diagnosis:
     findings: tuple[Finding, ...] = ()
     collectives: tuple[CollectiveState, ...] = ()
     waits: tuple[Wait, ...] = ()
-    waits_unwritten: int = 0  # of who waits for many, each wait for one of them that is not among ``waits``
+    waits_unwritten: int = 0  # edges to members of crowds that are left out of ``waits``
     cycles: tuple[tuple[ProcessRef, ...], ...] = ()
     gaps: tuple[Gap, ...] = ()
     effort: Effort = field(default_factory=Effort)
     processes: int = 0
     roster: Mapping[ProcessRef, int] = field(default_factory=dict)  # world ranks of the rank processes
-    next: tuple[str, ...] = ()  # what to type next, or what would decide where nothing can be said
+    next: tuple[Step | str, ...] = ()  # what to type next, or what would decide where nothing can be said
     parted: Divergence | None = None  # where recorders tell how the ranks at fault left the path of the others
     deadlines: tuple[tuple[float, RankSet], ...] = ()  # seconds until the watchdogs of ranks give up, the first first
     evidence_weak: bool = False  # not enough evidence to say either way: exit code 3

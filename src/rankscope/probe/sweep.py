@@ -105,9 +105,9 @@ def _as_line(gap: Gap) -> str:
 class _Worker:
     """What the guarded child remembers from step to step: the last records, and each collector's shelf.
 
-    Ours never works; it keeps what the children said, and each new child begins with what the one before it had told. Shelves
-    are not told of: each child begins with empty ones, so that what is to be asked once a host is asked once by each child; a
-    server that does not answer at all is asked twice at most (``Collector.shared``).
+    The one in the parent never works: it keeps what the children said, so that each begins with what the one before it told.
+    Shelves are not told of: each child begins with empty ones, so that what is to be asked once a host is asked once by each
+    child; a server that does not answer at all is asked twice at most (``Collector.shared``).
     """
 
     def __init__(self, plan: Plan, processes: tuple[Process, ...], end: float) -> None:
@@ -123,7 +123,7 @@ class _Worker:
         self._lost = LostSteps()
 
     def deadline_s(self, step: Step) -> float:
-        """Here, not in the child: how long to wait for a step."""
+        """How long to wait for a step; called in the parent."""
         collector, options, left_s = step.collector, self._plan.options, self._end - time.monotonic()
         wanted = collector.deadline_s if collector else self._plan.interval_s + 5.0
         helper_s = options.deadline_s if collector and collector.by_engine else 0.0
@@ -135,14 +135,14 @@ class _Worker:
         return max(0.1, min(wanted + held_s, left_s))
 
     def heard(self, step: Step, said: bytes) -> None:
-        """Here, not in the child: keep what a step said."""
+        """Keep what a step said; called in the parent."""
         self._known.hear(said)
         # A gap alone is no sign that the next one will answer.
         if step.collector and (b'"is":"evidence"' in said or b'"is":"same"' in said):
             self._lost.answered(step.collector)
 
     def stood_still(self, step: Step) -> Iterator[Gap]:
-        """Here, not in the child: let the next one know what this one had told, and say when it is enough of a kind."""
+        """Let the next child know what this one had told, and say when it is enough of a kind; called in the parent."""
         self._take_over()
         if step.collector is not None:
             yield from self._lost.count(step.collector, step.process)

@@ -136,7 +136,7 @@ def _waiting(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
         yield "waiting", f"{_who(diagnosis, waiters)} for {target}: {why}{age}"
     yield from _more(len(folded) - 5, "wait")
     if diagnosis.waits_unwritten:
-        yield "", f"{diagnosis.waits_unwritten} waits more, of those who wait for many, are not told one by one"
+        yield "", f"{diagnosis.waits_unwritten} more waits for members of large groups are not listed"
     yield from _time_left(diagnosis)
     for cycle in diagnosis.cycles[:2]:
         between = [f"… {len(cycle) - 6} more"] if len(cycle) > 6 else []

@@ -1,4 +1,4 @@
-"""A program has stood on one instruction for long: it uses the CPU, keeps the GIL, and nothing it can be asked about changes.
+"""A program has stood on one instruction for long: it uses the CPU, keeps the GIL, and nothing that can be read of it changes.
 
 ## What it means
 A loop whose condition never changes, or one call into C code that does not come back: a regular expression that tries every
