@@ -17,7 +17,7 @@ from rankscope.formats import flight_recorder
 from rankscope.memory import recorder
 from rankscope.memory.buildid import SymbolCache
 from rankscope.memory.recorder_entry import LAYOUTS, Layout, Torn
-from rankscope.memory.recorder_ring import Reading, UnknownLayout
+from rankscope.memory.recorder_ring import Reading, UnknownRing
 from rankscope.memory.runtime import Families
 from rankscope.memory.source import BytesMemory, Unreadable
 from rankscope.model.evidence.recorder import GroupConfig, GroupStatus, Recorder
@@ -205,7 +205,7 @@ def test_foreign_or_damaged_memory_is_never_guessed_at(data):
     memory = BytesMemory({at: bytes(piece) for at, piece in pieces.items()})
     try:
         found = Reading(memory, AT, 8).recorder()
-    except (UnknownLayout, Torn, Unreadable, struct.error):
+    except (UnknownRing, Torn, Unreadable, struct.error):
         return
     assert isinstance(found, Recorder)
 

@@ -14,7 +14,7 @@ from ..model.gap import Gap, Why
 from . import elf, maps
 from .buildid import SymbolCache
 from .recorder_entry import Torn
-from .recorder_ring import Reading, UnknownLayout
+from .recorder_ring import Reading, UnknownRing
 from .runtime import Families
 from .source import ProcessMemory, Unreadable
 from .tracebacks import Tracebacks
@@ -49,7 +49,7 @@ def read_recorder(
         with ProcessMemory(proc, pid) as memory:
             sites = Tracebacks.of(proc, pid, memory, families) if families is not None else None
             return _read(memory, proc, pid, cache or SymbolCache(), tail, sites)
-    except (Unreadable, UnknownLayout, struct.error) as error:
+    except (Unreadable, UnknownRing, struct.error) as error:
         return Gap("recorder", Why.UNKNOWN_LAYOUT, f"the flight recorder does not look as expected: {error}")
     except elf.BadElf as error:
         return Gap("recorder", Why.DAMAGED, f"libtorch cannot be read: {error}")

@@ -23,7 +23,7 @@ SITES = 24  # the newest entries whose call sites are resolved
 MOST_ENTRIES = 1 << 20
 
 
-class UnknownLayout(Exception):
+class UnknownRing(Exception):
     """The ring does not look as in any torch we know."""
 
 
@@ -77,7 +77,7 @@ class Reading:
             if made is not None and Head.read(self._memory, self._at) == head:
                 return made
         if len(heads) == 1 and made is None:
-            raise UnknownLayout("it stands still and yet makes no sense")
+            raise UnknownRing("it stands still and yet makes no sense")
         raise Torn
 
     def _layout(self, head: Head) -> Layout:
@@ -85,7 +85,7 @@ class Reading:
         for layout in LAYOUTS:
             if head.sane(layout) and self._plausible(head, layout):
                 return layout
-        raise UnknownLayout(f"enabled {head.enabled}, {head.end - head.begin} bytes, {head.capacity} entries at most")
+        raise UnknownRing(f"enabled {head.enabled}, {head.end - head.begin} bytes, {head.capacity} entries at most")
 
     def _plausible(self, head: Head, layout: Layout) -> bool:
         try:
