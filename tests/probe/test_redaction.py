@@ -61,7 +61,10 @@ def test_a_value_that_the_cut_left_open_is_hidden_all_the_same() -> None:
     assert "abcd" not in shown
 
 
-@pytest.mark.parametrize("name", ["RANK", "WORLD_SIZE", "MASTER_ADDR", "NCCL_DEBUG", "TORCH_NCCL_TRACE_BUFFER_SIZE"])
+@pytest.mark.parametrize(
+    "name",
+    ["RANK", "WORLD_SIZE", "MASTER_ADDR", "NCCL_DEBUG", "TORCH_NCCL_TRACE_BUFFER_SIZE", "TOKENIZERS_PARALLELISM"],
+)
 def test_variables_that_explain_a_job_are_read(name: str) -> None:
     assert ALLOWED.match(name)
 
@@ -72,3 +75,11 @@ def test_variables_that_explain_a_job_are_read(name: str) -> None:
 )
 def test_all_other_variables_are_not(name: str) -> None:
     assert not ALLOWED.match(name)
+
+
+@pytest.mark.parametrize("family", ["NCCL", "GLOO", "TORCH", "ACCELERATE"])
+@pytest.mark.parametrize("secret", ["TOKEN", "API_TOKEN", "CLIENT_SECRET", "API_KEY", "STORE_PASSWORD", "CREDENTIALS"])
+def test_no_family_of_names_takes_a_secret_along(family: str, secret: str) -> None:
+    """A snapshot is mailed to others."""
+    assert ALLOWED.match(f"{family}_DEBUG")
+    assert not ALLOWED.match(f"{family}_{secret}")
