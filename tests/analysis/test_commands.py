@@ -8,7 +8,7 @@ import pytest
 
 from rankscope.analysis.commands import addressed
 from rankscope.model.address import Address
-from rankscope.model.diagnosis import Certainty, Diagnosis, Finding, Kind, State
+from rankscope.model.diagnosis import Certainty, Diagnosis, Finding, Kind, State, Step
 from rankscope.model.process import Process, ProcessRef, Role
 from rankscope.model.ranks import RankSet
 from rankscope.model.snapshot import Job
@@ -21,15 +21,16 @@ SSH = Address("'ssh:node[1-3]'", "--sudo", "login", "ssh:{host}")
 SLURM = Address("slurm:7", "", "login", "", "srun --jobid=7 -w {host} sh -c {command}")
 BESIDE = Address("", "", "node2", "ssh:{host}")
 FILE = Address("job.snap", live=False)
+FILES = Address("", live=False)
 
 
-def shown(step: str, to: Address, *processes: Process) -> str:
-    finding = Finding("r", "c", Kind.CAUSE, Certainty.LIKELY, "t", RankSet([5]), processes or (RANK,), next=(step,))
-    told = Diagnosis(Job("torchrun"), State.STUCK, 6, RankSet(range(6)), ("node2",), None, (finding,),
+def shown(step: Step | str, to: Address, *processes: Process, hosts: tuple[str, ...] = ("node2",)) -> str:
+    finding = Finding("r", "c", Kind.CAUSE, Certainty.LIKELY, "t", RankSet([5]), processes, next=(step,))
+    told = Diagnosis(Job("torchrun"), State.STUCK, 6, RankSet(range(6)), hosts, None, (finding,),
                      roster={RANK.ref: 5}, next=(step,))  # fmt: skip
     done = addressed(told, to)
     assert done.next == done.findings[0].next
-    return done.next[0]
+    return str(done.next[0])
 
 
 @pytest.mark.parametrize(
@@ -59,11 +60,11 @@ def shown(step: str, to: Address, *processes: Process) -> str:
     ],
 )  # fmt: skip
 def test_a_step_reads_as_its_reader_can_paste_it(step: str, to: Address, pasted: str) -> None:
-    assert shown(step, to) == pasted
+    assert shown(step, to, RANK) == pasted
 
 
 def test_a_placeholder_becomes_the_process_that_the_finding_is_about() -> None:
-    assert shown("rankscope stacks pid:CHILD --native", BESIDE) == "rankscope stacks pid:39 --native"
+    assert shown("rankscope stacks pid:CHILD --native", BESIDE, RANK) == "rankscope stacks pid:39 --native"
 
 
 def test_a_helper_is_found_through_the_rank_that_it_serves() -> None:
@@ -75,9 +76,39 @@ def test_a_helper_is_found_through_the_rank_that_it_serves() -> None:
 
 def test_what_runs_on_another_host_is_one_word_for_ssh() -> None:
     step = "cat /proc/39/wchan; ls -l '/proc/39/fd'"
-    assert shlex.split(shown(step, SSH)) == ["ssh", "node2", step]
+    assert shlex.split(shown(step, SSH, RANK)) == ["ssh", "node2", step]
 
 
-def test_a_host_that_does_not_answer_is_pinged_from_here() -> None:
-    silent = Process(ProcessRef("node3", 0), Role.RANK, rank=5)
-    assert shown("ping -c 3 node3", SSH, silent) == "ping -c 3 node3"
+@pytest.mark.parametrize(
+    ("step", "to", "pasted"),
+    [
+        (Step("ping -c 3 node3"), SSH, "ping -c 3 node3"),
+        (Step("dmesg -T | tail", ProcessRef("node3", 0)), SSH, "ssh node3 'dmesg -T | tail'"),
+        (Step("dmesg -T | tail", ProcessRef("node3", 0)), FILE, "on node3: dmesg -T | tail"),
+        (Step("nsenter -t 39 -m cat /l", RANK.ref, "who"), SLURM,
+         "srun --jobid=7 -w node2 sh -c 'nsenter -t 39 -m cat /l'   # who"),
+        (Step("kill -CONT 39", RANK.ref), BESIDE, "kill -CONT 39"),
+        (Step("kill -CONT 39", RANK.ref), FILE, "on node2, while it runs: kill -CONT 39"),
+        (Step("rankscope stacks pid:39 --source", RANK.ref), SSH, "rankscope stacks ssh:node2 --ranks 5 --sudo --source"),
+        (Step("rankscope diagnose pid:99", RANK.ref), SSH, "ssh node2 'rankscope diagnose pid:99'"),
+        (Step("sudo -E rankscope diagnose pid:39", RANK.ref), SSH,
+         "rankscope diagnose 'ssh:node[1-3]' --sudo"),
+    ],
+)  # fmt: skip
+def test_a_step_runs_where_its_process_does(step: Step, to: Address, pasted: str) -> None:
+    """What is meant for another host than the reader's says so; only what is meant for nobody is typed at once."""
+    assert shown(step, to) == pasted
+
+
+@pytest.mark.parametrize("option", ["--source", "--native"])
+def test_of_a_file_nothing_is_asked_that_it_does_not_hold(option: str) -> None:
+    """A snapshot has neither the program's files nor frames that were not taken."""
+    step = Step(f"rankscope stacks pid:39 {option}", RANK.ref)
+    assert shown(step, FILE) == "rankscope stacks job.snap --ranks 5"
+    assert shown(step, FILES) == f"on node2, while it runs: rankscope stacks pid:39 {option}"
+
+
+def test_a_command_for_no_process_runs_on_the_only_host_or_says_that_it_is_for_the_hosts_of_the_job() -> None:
+    """On a login node the kernel's log is that of the login node."""
+    assert shown("dmesg -T | tail", SSH) == "ssh node2 'dmesg -T | tail'"
+    assert shown("dmesg -T | tail", SSH, hosts=("node1", "node2")) == "dmesg -T | tail   # on the hosts of the job"

@@ -1,11 +1,13 @@
 """The commands of a diagnosis, made ready to paste where it is read: on the right host, of the right process.
 
-A rule writes a step as if it stood beside the process: ``rankscope stacks pid:4711 --raw``, ``kill -CONT 4711``, ``gdb -p
-PID   # who holds it``. Whoever reads it may sit on a login node, or have only a file. So each step is read as words and
+A rule writes a step as if it stood beside the process: ``Step("kill -CONT 4711", ref)``, and where it means the finding as
+a whole, or gives advice, as text: ``rankscope stacks --source``, ``gdb -p PID   # who holds it``. Whoever reads it may sit on a
+login node, or have only a file. So
 
 - a placeholder in capitals (``pid:CHILD``, ``-p PID``, ``--ranks A,B``) becomes the process or the ranks of its finding;
 - a command of ours gets the target that leads there: ``rankscope stacks slurm:7 --ranks 5 --raw``;
 - a command of the system is run on the host of its process: ``ssh node2 'kill -CONT 4711'``;
+- of a file, what only the living process can answer says where to ask: ``on node2, while it runs: kill -CONT 4711``;
 - what is no command at all (code to change, advice) stays as it is.
 """
 
@@ -17,20 +19,22 @@ import shlex
 from collections.abc import Iterator
 
 from ..model.address import Address
-from ..model.diagnosis import Diagnosis, Finding
-from ..model.process import Process
+from ..model.diagnosis import Diagnosis, Finding, Step
+from ..model.process import UNKNOWN_HOST, Process, ProcessRef, Role
 from ..model.ranks import RankSet
 
 # Tools that say something only on the host of the process they are asked about.
 _TOOLS = frozenset(
-    "cat cuda-gdb curl df dmesg echo fuser gdb ip kill ls lslocks lsof nvidia-smi pgrep ping ps py-spy pystack ss strace sudo"
-    .split()
-)  # fmt: skip
+    "cat cuda-gdb curl df dmesg du echo findmnt fuser gdb getent ibstat ip ipcs journalctl kill ls lslocks lsof mount nc nft "
+    "nsenter nvidia-smi pgrep ping prlimit ps py-spy pystack rm ss strace sudo sysctl".split()
+)
+_FROM_HERE = frozenset({"rankscope", "srun", "ssh"})
 _OF_A_HOST = re.compile(r"grep .*/(?:proc|sys|var/log)/")
 _PID = re.compile(r"\bpid:(\d+|[A-Z]+\b)")
 _PLACE = re.compile(r"(?<=--pid |-ABRT )[A-Z]+\b|(?<=-p )[A-Z]+\b|(?<=/proc/)PID\b")
 _RANKS = re.compile(r"(?<=--ranks )[A-Z]+(?:,[A-Z]+)*\b")
 _REMARK = re.compile(r"\s{2,}(?:#\s*|\()(.*?)\)?$")
+_ALIVE = re.compile(r" --(?:source|native)\b")  # what no file has: the program's own files, frames that were not taken
 
 
 def addressed(diagnosis: Diagnosis, to: Address) -> Diagnosis:
@@ -43,9 +47,19 @@ def addressed(diagnosis: Diagnosis, to: Address) -> Diagnosis:
     return dataclasses.replace(diagnosis, findings=findings, next=tuple(steps))
 
 
-def _steps(diagnosis: Diagnosis, findings: tuple[Finding, ...], to: Address) -> Iterator[str]:
+def of_files(diagnosis: Diagnosis, path: str = "") -> Diagnosis:
+    """The diagnosis of saved evidence, with commands that read the same file where it is one."""
+    return addressed(diagnosis, Address(shlex.quote(path) if path else "", live=False))
+
+
+def typed(line: str) -> bool:
+    """Whether a step is a command, which must stay one line to be pasted, and no advice."""
+    return line.split(" ", 1)[0] in _TOOLS | _FROM_HERE or bool(_OF_A_HOST.match(line))
+
+
+def _steps(diagnosis: Diagnosis, findings: tuple[Finding, ...], to: Address) -> Iterator[Step | str]:
     """The steps of the whole diagnosis; one that several findings share is one for each of their processes."""
-    made: dict[str, list[str]] = {}
+    made: dict[Step | str, list[Step | str]] = {}
     for old, new in zip(diagnosis.findings, findings):
         for step, ready in zip(old.next, new.next):
             made.setdefault(step, []).append(ready)
@@ -53,20 +67,54 @@ def _steps(diagnosis: Diagnosis, findings: tuple[Finding, ...], to: Address) -> 
         yield from made.get(step) or [_step(step, None, diagnosis, to)]
 
 
-def _step(step: str, finding: Finding | None, diagnosis: Diagnosis, to: Address) -> str:
+def _step(step: Step | str, finding: Finding | None, diagnosis: Diagnosis, to: Address) -> str:
     """One step: its command for the reader, its remark behind ``#``."""
-    found = _REMARK.search(step)
-    command, remark = (step[: found.start()], found[1]) if found else (step, "")
-    if command.split(" ", 1)[0] not in _TOOLS | {"rankscope"} and not _OF_A_HOST.match(command):
-        return step
-    if command.startswith("sudo -E rankscope ") and to.target and to.live:
-        command = _as_root_there(command, to)
+    meant = step if isinstance(step, Step) else _meant(step, finding, diagnosis)
+    if meant is None:
+        return str(step)
+    command, about = meant.command, _process(meant.about, finding)
     if finding is not None and finding.ranks:
         command = _RANKS.sub(str(finding.ranks), command)
-    about = _about(command, finding)
-    ours = command.startswith("rankscope ")
-    command = _ours(command, about, diagnosis, to) if ours else _theirs(command, about, to)
-    return f"{command}   # {remark}" if remark else command
+    if command.startswith("sudo -E rankscope ") and to.live and (to.target or _elsewhere(about, to)):
+        command = _as_root_there(command, to)
+    if command.startswith("rankscope ") and not _of_a_stranger(command, about):
+        command = _ours(command, about, diagnosis, to)
+    else:
+        command = _theirs(command, about, to)
+    return str(Step(command, remark=meant.remark))
+
+
+def _meant(text: str, finding: Finding | None, diagnosis: Diagnosis) -> Step | None:
+    """A step that a rule wrote as text: a command about the first process of its finding, or else about the job's only host."""
+    found = _REMARK.search(text)
+    command, remark = (text[: found.start()], found[1]) if found else (text, "")
+    if not typed(command):
+        return None
+    known = [one.ref for one in finding.processes if one.ref.pid] if finding is not None else []
+    numbers = set(re.findall(r"\d+", command))
+    about = next((ref for ref in known if str(ref.pid) in numbers), known[0] if known else None)
+    if about is None and diagnosis.hosts and command.split(" ", 1)[0] not in _FROM_HERE:
+        if len(diagnosis.hosts) > 1:
+            return Step(command, None, remark or "on the hosts of the job")
+        about = ProcessRef(diagnosis.hosts[0], 0)
+    return Step(command, about, remark)
+
+
+def _process(about: ProcessRef | None, finding: Finding | None) -> Process | None:
+    """The process that a step is about, as its finding knows it."""
+    known = finding.processes if finding is not None else ()
+    return next((one for one in known if one.ref == about), Process(about, Role.OTHER) if about is not None else None)
+
+
+def _elsewhere(about: Process | None, to: Address) -> bool:
+    """Whether a process runs on another host than the reader's."""
+    return about is not None and about.ref.host != UNKNOWN_HOST and bool(to.here) and about.ref.host != to.here
+
+
+def _of_a_stranger(command: str, about: Process | None) -> bool:
+    """Whether a command names a process of the same host that is no member of the job: no target leads to it from elsewhere."""
+    named = _PID.search(command)
+    return about is not None and named is not None and named[1].isdigit() and int(named[1]) != about.ref.pid
 
 
 def _as_root_there(command: str, to: Address) -> str:
@@ -75,25 +123,22 @@ def _as_root_there(command: str, to: Address) -> str:
     return " ".join([*command.split()[2:], *sudo])
 
 
-def _about(command: str, finding: Finding | None) -> Process | None:
-    """The process that a step is about: the one whose pid it names, else the first of its finding."""
-    known = [one for one in finding.processes if one.ref.pid] if finding is not None else []
-    words = set(re.findall(r"\d+", command))
-    return next((one for one in known if str(one.ref.pid) in words), known[0] if known else None)
-
-
 def _ours(command: str, about: Process | None, diagnosis: Diagnosis, to: Address) -> str:
     """A command of our own: with the target that leads to this process from where the reader is."""
     verb = command.split()[1] if len(command.split()) > 1 else ""
     named = _PID.search(command)
-    elsewhere = about is not None and bool(to.here) and about.ref.host != to.here
-    if not to.target and not elsewhere:
-        return _PID.sub(f"pid:{about.ref.pid}", command) if named and about is not None else command
+    if not to.target and not _elsewhere(about, to):
+        if named is None or about is None:
+            return command
+        return _theirs(_PID.sub(f"pid:{about.ref.pid}", command), about, to)
     if verb not in ("stacks", "diagnose", "doctor") or (not to.live and verb != "stacks"):
         return command
+    if not to.live:
+        command = _ALIVE.sub("", command)
     if verb == "doctor":  # it walks the way to hosts that are named, and to no others
         to = dataclasses.replace(to, options=" ".join(word for word in to.options.split() if word != "--follow-hosts"))
-    target = _target(about if named else None, diagnosis, to)
+    # Only stacks chooses among the processes of a job.
+    target = _narrow(about, diagnosis, to) if about is not None and named and verb == "stacks" else _whole(about, to)
     if named:
         return _PID.sub(lambda _: target, command, count=1)
     rest = command.split()[2:]
@@ -102,13 +147,16 @@ def _ours(command: str, about: Process | None, diagnosis: Diagnosis, to: Address
     return " ".join(["rankscope", verb, target, *rest]).rstrip()
 
 
-def _target(about: Process | None, diagnosis: Diagnosis, to: Address) -> str:
-    """The target of a step, as narrow as can be."""
-    whole = to.target or to.host.format(host=about.ref.host if about else "")
-    if about is None:
-        return f"{whole} {to.options}".strip()
-    narrow = to.host.format(host=about.ref.host) if to.host else whole
-    return f"{narrow}{_who(about, diagnosis)} {to.options}".strip()
+def _whole(about: Process | None, to: Address) -> str:
+    """The target of a step about the whole job, as far as it can be reached."""
+    target = to.target or to.host.format(host=about.ref.host if about else "")
+    return f"{target} {to.options}".strip()
+
+
+def _narrow(about: Process, diagnosis: Diagnosis, to: Address) -> str:
+    """The target of a step about one process, as narrow as can be."""
+    target = to.host.format(host=about.ref.host) if to.host else to.target
+    return f"{target}{_who(about, diagnosis)} {to.options}".strip()
 
 
 def _who(about: Process, diagnosis: Diagnosis) -> str:
@@ -125,11 +173,14 @@ def _theirs(command: str, about: Process | None, to: Address) -> str:
     if about is None:
         return command
     command = _PLACE.sub(str(about.ref.pid), command)
-    if not to.here or about.ref.host == to.here:
-        return command
-    return to.shell.format(host=about.ref.host, command=shlex.quote(command))
+    if not to.live:
+        return f"{_where(command, about)}{command}"
+    return to.shell.format(host=about.ref.host, command=shlex.quote(command)) if _elsewhere(about, to) else command
 
 
-def of_file(diagnosis: Diagnosis, path: str) -> Diagnosis:
-    """The diagnosis of a snapshot file, with commands that read the same file."""
-    return addressed(diagnosis, Address(shlex.quote(path), live=False))
+def _where(command: str, about: Process) -> str:
+    """Where, and in whose lifetime, a command is typed that a file cannot answer."""
+    if about.ref.host == UNKNOWN_HOST:
+        return ""
+    alive = ", while it runs" if str(about.ref.pid) in re.findall(r"\d+", command) else ""
+    return f"on {about.ref.host}{alive}: "

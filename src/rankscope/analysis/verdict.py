@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from ..model.diagnosis import Certainty, Diagnosis, Finding, Kind, State, Verdict
+from ..model.diagnosis import Certainty, Diagnosis, Finding, Kind, State, Step, Verdict
 from ..model.evidence.events import Event
 from ..model.evidence.stacks import NativeStacks, PythonStacks
 from ..model.gap import Why
@@ -87,9 +87,9 @@ def _deadlines(case: Case) -> Iterator[tuple[float, RankSet]]:
         yield float(second), RankSet(ranks)
 
 
-def _next(case: Case, findings: list[Finding], verdict: Verdict | None) -> tuple[str, ...]:
+def _next(case: Case, findings: list[Finding], verdict: Verdict | None) -> tuple[Step | str, ...]:
     """The commands of the findings, each once; without a verdict, those that would bring what is missing."""
-    steps = dict.fromkeys(
+    steps: dict[Step | str, None] = dict.fromkeys(
         step for finding in findings if finding.kind is Kind.CAUSE or verdict for step in finding.next
     )
     guessed = any(finding.rule == GUESS for finding in findings)

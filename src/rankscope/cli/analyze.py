@@ -62,9 +62,8 @@ def command(
         for line in timeline(snapshot, wanted):
             click.echo(line)
         return
-    diagnosis = pipeline.judge(snapshot, stuck_after)
-    if len(files) == 1 and str(files[0]) != "-":
-        diagnosis = commands.of_file(diagnosis, str(files[0]))
+    alone = str(files[0]) if len(files) == 1 and str(files[0]) != "-" else ""
+    diagnosis = commands.of_files(pipeline.judge(snapshot, stuck_after), alone)
     show(diagnosis, as_json, color)
     raise click.exceptions.Exit(_exit.code_of([diagnosis]))
 

@@ -78,7 +78,7 @@ def _saved(path: Path, stuck_after: float, files: _snapshots.Files | None, shown
 
     snapshot = _snapshots.load(path)
     kept = files.add(snapshot) if files is not None else ""
-    diagnosis = commands.of_file(pipeline.judge(snapshot, stuck_after), str(path))
+    diagnosis = commands.of_files(pipeline.judge(snapshot, stuck_after), str(path))
     show(diagnosis, shown.as_json, shown.color)
     _say_kept(kept)
     return _exit.code_of([diagnosis])

@@ -50,13 +50,13 @@ class Reason:
 
 @dataclass(frozen=True)
 class Step:
-    """What to type next: ``command`` as it is typed beside ``about``, a process or a host by its name; ``remark`` says what for.
+    """What to type next: ``command`` as it is typed beside the process ``about``; ``remark`` says what for.
 
-    Without ``about`` it is typed where its reader sits.
+    Pid 0 stands for the host as a whole. Without ``about`` the command is typed where its reader sits.
     """
 
     command: str
-    about: ProcessRef | str | None = None
+    about: ProcessRef | None = None
     remark: str = ""
 
     def __str__(self) -> str:

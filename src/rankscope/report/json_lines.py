@@ -48,7 +48,7 @@ def to_dict(diagnosis: Diagnosis) -> dict[str, Any]:
             "title": verdict.title,
             "certainty": verdict.certainty.value,
         },
-        "next": list(diagnosis.next),
+        "next": list(map(str, diagnosis.next)),
         "findings": [_finding(finding) for finding in diagnosis.findings],
         "collectives": [_collective(state) for state in diagnosis.collectives],
         "waits": [
@@ -96,7 +96,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
             for reason in finding.because
         ],
         "against": list(finding.against),
-        "next": list(finding.next),
+        "next": list(map(str, finding.next)),
         "collective": _collective(finding.collective) if finding.collective else None,
     }
 

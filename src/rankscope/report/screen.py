@@ -10,6 +10,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
+from ..analysis.commands import typed
 from ..analysis.scene import is_absent
 from ..model.diagnosis import Diagnosis, Finding, Kind, State
 from ..model.evidence.source import Place
@@ -25,7 +26,6 @@ FILES = "files"  # the launcher of what was joined from anybody's files
 # Of a line of somebody's log this much is enough to find it again; --json has the whole.
 LONGEST = 300
 _PIDS = re.compile(r"/proc/\d+")
-_COMMANDS = ("rankscope ", "ssh ", "srun ", "sudo ", "py-spy ")
 _COLOURS = {
     "cause": "1;31", "possible": "33", "waiting": "36", "next": "1;32", "unseen": "33", "job": "1", "clean": "1;32",
     "slow": "1;33", "note": "34", "against": "33", "paths": "36",
@@ -70,8 +70,8 @@ def _more(count: int, what: str) -> Iterator[tuple[str, str]]:
 
 def _after(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     yield from (("unseen", text) for text in unseen(diagnosis.gaps))
-    for command in diagnosis.next[:4]:
-        yield "next", command
+    for step in diagnosis.next[:4]:
+        yield "next", str(step)
     yield from _more(len(diagnosis.next) - 4, "step")
     if diagnosis.effort.took_s:
         yield "cost", _cost(diagnosis)
@@ -205,7 +205,7 @@ def _head(word: str, colour: bool) -> str:
 
 
 def _wrap(word: str, text: str, width: int, colour: bool) -> list[str]:
-    if word == "next" and text.startswith(_COMMANDS):
+    if word == "next" and typed(text):
         return [_head(word, colour) + text]  # a command that is broken into lines cannot be pasted
     lines = textwrap.wrap(text, max(20, width - MARGIN), break_long_words=False, break_on_hyphens=False) or [""]
     first = _head(word, colour) + lines[0]
