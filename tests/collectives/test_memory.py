@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.pieces import BytesMemory
 from rankscope.formats import flight_recorder
 from rankscope.memory import recorder
 from rankscope.memory.buildid import SymbolCache
 from rankscope.memory.recorder_entry import LAYOUTS, Layout, Torn
 from rankscope.memory.recorder_ring import Reading, UnknownRing
 from rankscope.memory.runtime import Families
-from rankscope.memory.source import BytesMemory, Unreadable
+from rankscope.memory.source import Unreadable
 from rankscope.model.evidence.recorder import GroupConfig, GroupStatus, Recorder
 from rankscope.model.gap import Gap, Why
 

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from standing import label, pythons
 from test_hostile_memory import BASE, LAYOUTS, PIECES
 
+from harness.pieces import BytesMemory
 from rankscope.memory import callee
 from rankscope.memory.code import Body, Code
 from rankscope.memory.frames import RawFrame
 from rankscope.memory.objects import Objects
-from rankscope.memory.source import BytesMemory
 from rankscope.model.evidence.stacks import MPI, Frame, PythonStacks
 from rankscope.model.process import ProcessRef
 from rankscope.probe.engine import StackOptions

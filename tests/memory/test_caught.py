@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from standing import label, pythons
 from test_hostile_memory import BASE, LAYOUTS, PIECES
 
+from harness.pieces import BytesMemory
 from rankscope.memory import caught, layouts
 from rankscope.memory.objects import Objects
-from rankscope.memory.source import BytesMemory
 from rankscope.model.evidence.stacks import PythonStacks
 from rankscope.model.process import ProcessRef
 from rankscope.probe.engine import StackOptions

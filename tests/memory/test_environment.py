@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import judging
+from harness.pieces import BytesMemory
 from memory.standing import label, pythons
 from rankscope.memory import environment
-from rankscope.memory.source import BytesMemory, Unreadable
+from rankscope.memory.source import Unreadable
 
 BASE = 0x5000_0000
 NAMES = frozenset({"RANK", "WORLD_SIZE"})

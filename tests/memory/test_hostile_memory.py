@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import shutil
 import struct
 import subprocess
@@ -13,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from harness.pieces import BytesMemory
 from rankscope.memory import (
     dicts,
     elf,
@@ -32,7 +35,7 @@ from rankscope.memory.frames import RawFrame
 from rankscope.memory.layouts import Layout, own
 from rankscope.memory.names import Names
 from rankscope.memory.objects import Objects
-from rankscope.memory.source import BytesMemory, Pages, ProcessMemory, Unreadable
+from rankscope.memory.source import Pages, ProcessMemory, Unreadable
 
 BASE = 0x5000_0000
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -192,11 +195,13 @@ def test_an_arbitrary_record_of_offsets_gives_a_layout_or_none(words: list[int],
 def test_reading_stops_at_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     """However much there is to read, a process costs no more than its share."""
     monkeypatch.setattr(source, "READS_LIMIT", 10)
-    memory = BytesMemory({BASE: b"\0" * 64})
-    for _ in range(10):
-        memory.read(BASE, 8)
-    with pytest.raises(Unreadable):
-        memory.read(BASE, 8)
+    here = ctypes.create_string_buffer(8)
+    at = ctypes.addressof(here)
+    with ProcessMemory("/proc", os.getpid()) as memory:
+        for _ in range(10):
+            memory.read_some(at, 1)
+        with pytest.raises(Unreadable, match="budget"):
+            memory.read_some(at, 1)
 
 
 @QUICK
@@ -232,8 +237,6 @@ def test_a_page_is_fetched_once_until_the_look_is_over() -> None:
 
 def test_addresses_beyond_memory_are_refused() -> None:
     """Null, negative and kernel addresses never reach the kernel."""
-    import os
-
     with ProcessMemory("/proc", os.getpid()) as memory:
         for address, size in ((0, 8), (-8, 8), (1 << 60, 8), (BASE, 0), (BASE, 1 << 40)):
             with pytest.raises(Unreadable):

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from standing import label, pythons
 from test_hostile_memory import BASE, LAYOUTS, PIECES
 
+from harness.pieces import BytesMemory
 from rankscope.analysis.frames import at_rest
 from rankscope.memory import coroutines, loops
 from rankscope.memory.code import CodeReader
@@ -22,7 +23,7 @@ from rankscope.memory.frames import RawFrame
 from rankscope.memory.layouts import py310, py311
 from rankscope.memory.objects import Objects
 from rankscope.memory.runtime import Family
-from rankscope.memory.source import BytesMemory, Unreadable
+from rankscope.memory.source import Unreadable
 from rankscope.model.evidence.stacks import UVLOOP, Frame, LoopTask, PythonStacks, Stack
 from rankscope.model.process import ProcessRef
 from rankscope.probe.engine import StackOptions

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from harness.pieces import BytesMemory
 from rankscope.memory import dicts, frames, layouts
 from rankscope.memory.code import Body, Code, frame_of
 from rankscope.memory.layouts import Layout, own
 from rankscope.memory.objects import Objects
-from rankscope.memory.source import BytesMemory, Unreadable
+from rankscope.memory.source import Unreadable
 
 V313, V314 = 0x030D05F0, 0x030E00F0
 MEASURED = layouts.table((3, 13))
