@@ -180,7 +180,7 @@ def test_a_guess_says_what_would_decide(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("rankscope.rules.rules", lambda: (like_known_cases.RULE,))
     diagnosis = judge(gather([tmp_path]))
     assert diagnosis.findings[0].certainty is Certainty.POSSIBLE
-    assert any("rankscope diagnose" in step for step in diagnosis.next)
+    assert any("rankscope diagnose" in str(step) for step in diagnosis.next)
 
 
 @pytest.mark.usefixtures("learned")

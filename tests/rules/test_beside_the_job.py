@@ -64,7 +64,7 @@ def test_one_that_runs_is_mentioned_and_not_accused() -> None:
     assert found.title.startswith("python (pid 70")
     assert any("pid 99 (server)" in reason.text for reason in found.because)
     assert [one.ref.pid for one in found.processes] == [70, 99]
-    assert "rankscope diagnose pid:99" in found.next
+    assert "rankscope diagnose pid:99" in map(str, found.next)
 
 
 JOINS = Stack([Frame("main", "/job/run.py", 9), Frame("join", "/usr/lib/python3.11/threading.py", 1112)])

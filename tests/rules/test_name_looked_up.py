@@ -12,7 +12,7 @@ def waiting_in(function: str) -> tuple[str, tuple[str, ...]]:
     found = said(job(*ranks(Body(72, stack, rank=2, wchan="poll_schedule_timeout"))), "rank-in-user-code")
     assert found is not None
     assert set(found.ranks) == {2}
-    return found.title, found.next
+    return found.title, tuple(map(str, found.next))
 
 
 def test_a_name_that_is_not_resolved_is_called_that() -> None:

@@ -8,7 +8,7 @@ from ..analysis.case import Case
 from ..analysis.collectives.parallel import coordinates
 from ..analysis.collectives.paths import part
 from ..analysis.origin import Origin, origin
-from ..model.diagnosis import Certainty, CollectiveState, Reason
+from ..model.diagnosis import Certainty, CollectiveState, Reason, Step
 from ..model.evidence.calls import Calls, NotedCall
 from ..model.evidence.recorder import Recorder, RecorderEntry
 from ..model.evidence.stacks import Frame, PythonStacks, PythonThread
@@ -228,12 +228,12 @@ def _root(thread: PythonThread, functions: set[str]) -> str | None:
     return next((values[name] for name in _ROOT_NAMES if values.get(name, "None") != "None"), None)
 
 
-def look_next(case: Case, ranks: RankSet) -> tuple[str, ...]:
+def look_next(case: Case, ranks: RankSet) -> tuple[Step | str, ...]:
     """Commands that would tell more."""
     if not case.snapshot.live:
         verb = "does" if len(ranks) == 1 else "do"
         return (
-            (f"rankscope diagnose   (on the running job: what {ranks_phrase(ranks)} {verb} instead)",) if ranks else ()
+            (f"rankscope diagnose   # on the running job: what {ranks_phrase(ranks)} {verb} instead",) if ranks else ()
         )
     refs = [case.by_rank[rank].ref for rank in ranks if rank in case.by_rank]
-    return tuple(f"rankscope stacks pid:{ref.pid} --source" for ref in refs[:3])
+    return tuple(Step(f"rankscope stacks pid:{ref.pid} --source", ref) for ref in refs[:3])

@@ -14,7 +14,7 @@ from ..analysis.progress import works
 from ..analysis.standing import Standing
 from ..analysis.threads import parent_of
 from ..analysis.waits.gloo_threads import in_call
-from ..model.diagnosis import Certainty
+from ..model.diagnosis import Certainty, Step
 from ..model.evidence.may_wait import MayWait
 from ..model.evidence.outsiders import Outsiders
 from ..model.evidence.sockets import Sockets
@@ -173,7 +173,7 @@ def orphaned(case: Case, member: Member) -> bool:
     )
 
 
-def way_in(ref: ProcessRef) -> tuple[str, ...]:
+def way_in(ref: ProcessRef) -> tuple[Step | str, ...]:
     """What would let us read the stack of a process."""
-    return (f"sudo -E rankscope diagnose pid:{ref.pid}   # its stack decides",
+    return (Step(f"sudo -E rankscope diagnose pid:{ref.pid}", ref, "its stack decides"),
             "rankscope explain ptrace   # who may look; py-spy and gdb are refused as well")  # fmt: skip

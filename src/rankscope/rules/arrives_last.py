@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ..analysis.case import Case
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.evidence.recorder import Recorder
 from ..model.ranks import RankSet
 from ..model.ring import Ring
@@ -55,7 +55,7 @@ def check(case: Case) -> Iterator[Finding]:
         title=f"{who(process)} arrives last in {count} of the last {len(calls)} calls, by {span(late)}; the others wait for it",
         ranks=RankSet([rank]), processes=(process,),
         because=(Reason(f"one call every {span(pause)}, of which {span(late)} is waiting for rank {rank}", "recorder"),),
-        next=(f"py-spy record --nonblocking -d 30 -o rank{rank}.svg -p {process.ref.pid}",),
+        next=(Step(f"py-spy record --nonblocking -d 30 -o rank{rank}.svg -p {process.ref.pid}", process.ref),),
     )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case
 from ..analysis.dead_children import polled_for
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from . import Rule
 from ._death import ended
 from ._say import at, old_roots, ranks_of, stands, waited_for, who
@@ -46,7 +46,8 @@ def check(case: Case) -> Iterator[Finding]:
             because=(*(Reason(f"pid {child.ref.pid} {ended(child)}", "kernel", child.ref) for child in killed[:4]),
                      stands(standing), *(waited_for(root) if root is not None else ())),
             against=() if root is not None else ("how long it has asked in vain nothing tells",),
-            next=("dmesg -T | grep -iE 'killed process|segfault' | tail", "rankscope diagnose --sweeps 3 --interval 10"),
+            next=(Step("dmesg -T | grep -iE 'killed process|segfault' | tail", standing.member.ref),
+                  "rankscope diagnose --sweeps 3 --interval 10"),
         )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from ..analysis.case import Case, Root
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.progress import advances
 from ..analysis.standing import Standing
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.evidence.files import OpenFiles
 from . import Rule
 from ._say import old_roots, pointed_at, ranks_of, stands, waited_for, who
@@ -48,7 +48,8 @@ def check(case: Case) -> Iterator[Finding]:
             ranks=ranks_of(standing), processes=(process,),
             because=(Reason(f"{len(files.files)} descriptors are open, the limit is {files.limit}", "kernel", process.ref),
                      stands(standing), *waited_for(root)),
-            next=(f"ls -l /proc/{process.ref.pid}/fd", f"prlimit --pid {process.ref.pid} --nofile=65536"),
+            next=(Step(f"ls -l /proc/{process.ref.pid}/fd", process.ref),
+                  Step(f"prlimit --pid {process.ref.pid} --nofile=65536", process.ref)),
         )  # fmt: skip
 
 

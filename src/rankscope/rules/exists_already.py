@@ -27,7 +27,7 @@ from ..analysis.frame_tables import Kind as Wait
 from ..analysis.handled import handled, in_words
 from ..analysis.progress import advances
 from ..analysis.standing import Standing
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet, ranks_phrase
 from . import Rule
@@ -50,7 +50,8 @@ def check(case: Case) -> Iterator[Finding]:
         because=(*(reason for one in list(tries.values())[:4] for reason in _reasons(one)),
                  *(reason for root in asked[:1] for reason in waited_for(root))),
         against=("another program may hold it and give it back; see whether its maker lives",),
-        next=(f"rankscope stacks pid:{first.member.ref.pid} --source", "rankscope diagnose --sweeps 3 --interval 10"),
+        next=(Step(f"rankscope stacks pid:{first.member.ref.pid} --source", first.member.ref),
+              "rankscope diagnose --sweeps 3 --interval 10"),
     )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case
 from ..analysis.threads import possible_holders, views
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.evidence.blocked import Blocked
 from ..model.process import Process, ProcessRef, Role
 from ..model.ranks import RankSet
@@ -53,7 +53,8 @@ def check(case: Case) -> Iterator[Finding]:
                 ranks=RankSet() if halted else ranks_of(standing), processes=(*([keeper] if halted else []), member.process),
                 because=(Reason(f"/proc/locks names {holder} as the holder{how}", "locks", member.ref),
                          Reason(f"it has waited for {span(standing.still_s)}", "kernel", member.ref)),
-                next=(f"ps -fp {outside[0]}", *([f"kill -CONT {outside[0]}"] if halted == "stopped" else [])),
+                next=(Step(f"ps -fp {outside[0]}", member.ref),
+                      *([Step(f"kill -CONT {outside[0]}", member.ref)] if halted == "stopped" else [])),
             )  # fmt: skip
     yield from _own(case)
     yield from _closed(case)
@@ -73,7 +74,8 @@ def _own(case: Case) -> Iterator[Finding]:
                 title=f"{who(member.process)} waits for the {lock.kind} lock on {lock.path}, which it holds itself by another "
                       "descriptor", ranks=ranks_of(standing), processes=(member.process,),
                 because=(Reason("/proc/locks names the process itself as the holder", "locks", member.ref), stands(standing)),
-                next=(f"rankscope stacks pid:{member.ref.pid} --source", f"ls -l /proc/{member.ref.pid}/fd"),
+                next=(Step(f"rankscope stacks pid:{member.ref.pid} --source", member.ref),
+                      Step(f"ls -l /proc/{member.ref.pid}/fd", member.ref)),
             )  # fmt: skip
 
 
@@ -97,7 +99,8 @@ def _closed(case: Case) -> Iterator[Finding]:
                     because=(Reason(f"/proc/locks names pid {pid} as the holder; its stack could not be read", "locks",
                                     holder.member.ref),
                              Reason(f"it has waited for {span(standing.still_s)}", "kernel", standing.member.ref)),
-                    next=(f"sudo -E rankscope stacks pid:{pid}", f"ps -fp {pid}"),
+                    next=(Step(f"sudo -E rankscope stacks pid:{pid}", holder.member.ref),
+                          Step(f"ps -fp {pid}", holder.member.ref)),
                 )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ from ..analysis.kernel_says import awaits_memory
 from ..analysis.own_age import own_s
 from ..analysis.progress import advances
 from ..analysis.standing import Standing, stand
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.evidence.cgroup import ControlGroup
 from ..model.evidence.space import WaitedMounts
 from ..model.evidence.stacks import PythonStacks
@@ -62,8 +62,9 @@ def check(case: Case) -> Iterator[Finding]:
             ranks=ranks_of(standing), processes=(standing.member.process,),
             because=(_kernel(standing), *_behind(standing), *(waited_for(root) if root else ())),
             against=tuple(_against(case, standing)),
-            next=(f"sudo cat /proc/{standing.member.ref.pid}/stack; ls -l /proc/{standing.member.ref.pid}/fd",
-                  "grep -E 'nfs|fuse|lustre|gpfs|ceph' /proc/mounts"),
+            next=(Step(f"sudo cat /proc/{standing.member.ref.pid}/stack; ls -l /proc/{standing.member.ref.pid}/fd",
+                       standing.member.ref),
+                  Step("grep -E 'nfs|fuse|lustre|gpfs|ceph' /proc/mounts", standing.member.ref)),
         )  # fmt: skip
 
 

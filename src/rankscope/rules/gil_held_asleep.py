@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from ..analysis.case import Case, Member
 from ..analysis.kernel_says import awaits_memory
 from ..analysis.threads import ThreadView, forked, parent_of, views
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.evidence.stacks import PythonStacks, Trust
 from ..model.evidence.threads import Threads
 from ..model.ranks import RankSet
@@ -50,7 +50,7 @@ def check(case: Case) -> Iterator[Finding]:
                                 f"({view.task.wchan if view.task else '?'}) for {span(still)}", "memory", member.ref),
                          Reason(f"{others} other Python threads of this process cannot run", "memory", member.ref),
                          *(waited_for(root) if root else ())),
-                next=(f"rankscope stacks pid:{member.ref.pid} --native",),
+                next=(Step(f"rankscope stacks pid:{member.ref.pid} --native", member.ref),),
             )  # fmt: skip
 
 

@@ -23,10 +23,10 @@ import re
 from collections.abc import Iterator
 
 from ..analysis.case import Case, Member
-from ..model.diagnosis import Certainty, Finding, Kind, Reason, State
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, State, Step
 from ..model.evidence.environ import Environ
 from ..model.evidence.gpus import Gpu, Gpus
-from ..model.process import Role
+from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
 from . import Rule
 from ._death import kernel_lines
@@ -82,7 +82,7 @@ def _xids(case: Case) -> Iterator[Finding]:
                 ranks=RankSet([user.rank] if mine and user is not None and user.rank is not None else []),
                 processes=(user.process,) if user is not None else (),
                 because=(Reason(f"kernel log: {line.text}", "kernel-log", user.ref if user is not None else None),),
-                next=("nvidia-smi -q; dmesg -T | grep -i xid",) if mine else (),
+                next=(Step("nvidia-smi -q; dmesg -T | grep -i xid", ProcessRef(host, 0)),) if mine else (),
             )  # fmt: skip
             return
 
@@ -137,7 +137,7 @@ def _say(
     return Finding(
         rule=RULE.id, cls=RULE.cls, kind=kind, certainty=certainty, title=title, ranks=ranks or RankSet(),
         because=(Reason(f"NVML of {member.ref.host}, GPU {gpu.index} {gpu.name}".strip(), "nvml", member.ref),),
-        next=(f"nvidia-smi -q -i {gpu.index}; dmesg -T | grep -i xid",) if kind is Kind.CAUSE else (),
+        next=(Step(f"nvidia-smi -q -i {gpu.index}; dmesg -T | grep -i xid", member.ref),) if kind is Kind.CAUSE else (),
     )  # fmt: skip
 
 

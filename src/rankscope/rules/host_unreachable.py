@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from ..analysis.away import Away, away
 from ..analysis.case import Case, Root
 from ..analysis.scene import is_absent
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.ranks import RankSet, ranks_phrase
 from . import Rule
 from ._say import waited_for
@@ -93,7 +93,7 @@ def _finding(case: Case, hosts: list[Away], sort: _Sort, roots: list[Root]) -> F
     )  # fmt: skip
 
 
-def _steps(names: list[str], sort: _Sort) -> tuple[str, ...]:
+def _steps(names: list[str], sort: _Sort) -> tuple[Step | str, ...]:
     host, all_ = names[0], ",".join(names[:16])
     if sort is _EMPTY:
         return (f"ssh {host} 'uptime; dmesg -T | tail'",)
@@ -101,7 +101,7 @@ def _steps(names: list[str], sort: _Sort) -> tuple[str, ...]:
         return (
             f"rankscope doctor ssh:{all_}   # at which step the way there ends; or rankscope diagnose on its console",
         )
-    return (f"ping -c 3 {host}", f"rankscope diagnose ssh:{all_} --deadline 60")
+    return (Step(f"ping -c 3 {host}"), f"rankscope diagnose ssh:{all_} --deadline 60")
 
 
 def _certainty(case: Case, roots: list[Root], sort: _Sort) -> Certainty:

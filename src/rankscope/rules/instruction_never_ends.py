@@ -24,7 +24,7 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case
 from ..analysis.progress import spins_s
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.words import span
 from . import Rule
 from ._say import at, pointed_at, ranks_of, stands, who
@@ -43,7 +43,7 @@ def check(case: Case) -> Iterator[Finding]:
             because=(Reason(f"for {span(lasted)} each look found it there, with the same values and the GIL in its hands",
                             "python-stack", ref), stands(standing)),
             against=("it may be long work: look again with --stuck-after and the time that one call may take",),
-            next=(f"rankscope stacks pid:{ref.pid} --native",),
+            next=(Step(f"rankscope stacks pid:{ref.pid} --native", ref),),
         )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ from ..analysis.frame_tables import Kind as Wait
 from ..analysis.handled import handled, in_words
 from ..analysis.progress import advances
 from ..analysis.standing import Standing
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.evidence.task_limit import TaskLimit
 from . import Rule
 from ._say import at, old_roots, pointed_at, ranks_of, stands, waited_for, who
@@ -52,7 +52,8 @@ def check(case: Case) -> Iterator[Finding]:
             ranks=ranks_of(standing), processes=(process,),
             because=(Reason(f"it is handling {in_words(standing)}", "memory", process.ref), *_group(standing, tasks),
                      stands(standing), *waited_for(root)),
-            next=(f"cat /proc/{process.ref.pid}/limits", lifts.replace("PID", str(process.ref.pid))),
+            next=(Step(f"cat /proc/{process.ref.pid}/limits", process.ref),
+                  Step(lifts.replace("PID", str(process.ref.pid)), process.ref)),
         )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ from ..analysis.case import Case, Member
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.identity import module_path_of
 from ..analysis.threads import ThreadView, forked, parent_of, possible_holders, views
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.evidence.threads import Threads
 from ..model.ranks import RankSet
 from ..model.words import counted, span
@@ -65,7 +65,8 @@ def check(case: Case) -> Iterator[Finding]:
                 because=(Reason(f"{view.name} waits in {at(view.wait.user_frame)} for {span(still)}", "python-stack", member.ref),
                          *_library(view, member),
                          Reason(_why(owner, parent), "kernel", member.ref), *(waited_for(root) if root else ())),
-                next=("start the workers with spawn or forkserver", f"rankscope stacks pid:{member.ref.pid} --raw"),
+                next=("start the workers with spawn or forkserver",
+                      Step(f"rankscope stacks pid:{member.ref.pid} --raw", member.ref)),
             )  # fmt: skip
             break
 

@@ -43,7 +43,7 @@ from ..analysis.threads import (
     waits_for_thread,
 )
 from ..analysis.turns import natives_at_work, of_call
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.evidence.threads import KernelThread
 from ..model.process import Role
 from ..model.ranks import RankSet
@@ -79,7 +79,7 @@ def check(case: Case) -> Iterator[Finding]:
             because=(*(_stand(member, view) for view in stuck[:4]), *_waits_below(member, all_views),
                      *(waited_for(root) if root else ())),
             against=tuple(_doubts(member, stuck)) if certainty is Certainty.POSSIBLE else (),
-            next=(f"rankscope stacks pid:{member.ref.pid} --raw --source",),
+            next=(Step(f"rankscope stacks pid:{member.ref.pid} --raw --source", member.ref),),
         )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from ..analysis.case import Case
 from ..analysis.kernel_says import awaits_memory
 from ..analysis.standing import Standing
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.evidence.cgroup import ControlGroup
 from . import Rule
 from ._say import at, ranks_of, waited_for, who
@@ -48,7 +48,8 @@ def check(case: Case) -> Iterator[Finding]:
             ranks=ranks_of(standing), processes=(standing.member.process,),
             because=(Reason(f"the kernel holds its thread in {place}", "kernel", standing.member.ref), *_group(standing),
                      *(waited_for(root) if root else ())),
-            next=(f"cat /proc/{standing.member.ref.pid}/cgroup   # then usage and limit of its memory group",),
+            next=(Step(f"cat /proc/{standing.member.ref.pid}/cgroup", standing.member.ref,
+                       "then usage and limit of its memory group"),),
         )  # fmt: skip
 
 

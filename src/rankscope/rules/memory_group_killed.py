@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case, Member
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.evidence.cgroup import ControlGroup
 from ..model.process import Role
 from ..model.ranks import RankSet
@@ -58,7 +58,7 @@ def _told(case: Case, member: Member, line: str, found: tuple[ControlGroup, int]
         because=(Reason(f"it {ended(member)}", "kernel", member.ref),
                  *((Reason(_says(*found), "cgroup", member.ref),) if found is not None else ()),
                  Reason(f"kernel log: {line}", "kernel-log", member.ref), *(waited_for(root) if root else ())),
-        next=("dmesg -T | grep -i -e oom -e 'killed process' | tail",),
+        next=(_kernel_log(member),),
     )  # fmt: skip
 
 
@@ -77,9 +77,12 @@ def _finding(case: Case, member: Member, group: ControlGroup, grown: int) -> Fin
         because=(Reason(f"it {ended(member)}", "kernel", member.ref), Reason(_says(group, grown), "cgroup", member.ref),
                  *(waited_for(root) if root else ())),
         against=against,
-        next=("dmesg -T | grep -i -e oom -e 'killed process' | tail",
-              f"cat {_file(group)}"),
+        next=(_kernel_log(member), Step(f"cat {_file(group)}", member.ref)),
     )  # fmt: skip
+
+
+def _kernel_log(member: Member) -> Step:
+    return Step("dmesg -T | grep -i -e oom -e 'killed process' | tail", member.ref)
 
 
 def _file(group: ControlGroup) -> str:

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case
 from ..analysis.standing import Standing
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.evidence.outsiders import Outsider
 from ..model.ranks import RankSet, ranks_phrase
 from . import Rule
@@ -48,7 +48,8 @@ def check(case: Case) -> Iterator[Finding]:
             processes=(process_of(first, peer), *(standing.member.process for standing, _ in found)),
             because=(Reason(f"the kernel shows state {peer.state} for pid {peer.pid}, which holds the other end", "kernel"),
                      *(stands(standing) for standing, _ in found[:4])),
-            next=(f"ps -o pid,ppid,user,stat,args -p {peer.pid}", f"kill -CONT {peer.pid}"),
+            next=(Step(f"ps -o pid,ppid,user,stat,args -p {peer.pid}", standing.member.ref),
+                  Step(f"kill -CONT {peer.pid}", standing.member.ref)),
         )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ from ..analysis.case import Case
 from ..analysis.pools import ends_pool
 from ..analysis.remembered import remembered
 from ..analysis.standing import Standing
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.process import ProcessRef
 from ..model.words import span
 from . import Rule
@@ -45,8 +45,8 @@ def check(case: Case) -> Iterator[Finding]:
                 ranks=ranks_of(owner), processes=(owner.member.process, worker.member.process),
                 because=(Reason(f"the pool sent SIGTERM to its workers, and pid {pid} has slept for {span(worker.still_s)}",
                                 "kernel", worker.member.ref), stands(owner), *waited_for(root)),
-                next=(f"grep -E 'Sig(Blk|Ign|Cgt)' /proc/{pid}/status   # bit 15, 0x4000: SIGTERM",
-                      f"rankscope stacks pid:{owner.member.ref.pid} --children"),
+                next=(Step(f"grep -E 'Sig(Blk|Ign|Cgt)' /proc/{pid}/status", owner.member.ref, "bit 15, 0x4000: SIGTERM"),
+                      Step(f"rankscope stacks pid:{owner.member.ref.pid} --children", owner.member.ref)),
             )  # fmt: skip
 
 

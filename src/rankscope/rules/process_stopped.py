@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case, Member, Root
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.evidence.threads import Threads
 from ..model.process import Role
 from ..model.ranks import RankSet, ranks_phrase
@@ -94,12 +94,13 @@ def _states(kernel: Threads | None) -> str:
     return "/".join(sorted({task.state for task in kernel.threads})) if kernel else "?"
 
 
-def _next(members: list[Member], kernel: Threads | None, how: str) -> str:
+def _next(members: list[Member], kernel: Threads | None, how: str) -> Step:
+    first = members[0].ref
     if "cgroup" in how:
-        return f"cat /proc/{members[0].ref.pid}/cgroup        # then write 0 to its cgroup.freeze (v1: THAWED to freezer.state)"
+        return Step(f"cat /proc/{first.pid}/cgroup", first, "then write 0 to its cgroup.freeze (v1: THAWED to freezer.state)")
     if kernel and kernel.tracer:
-        return f"ps -o pid,user,etime,args -p {kernel.tracer}        # then end it or let it detach"
-    return "kill -CONT " + " ".join(str(member.ref.pid) for member in members[:100])
+        return Step(f"ps -o pid,user,etime,args -p {kernel.tracer}", first, "then end it or let it detach")
+    return Step("kill -CONT " + " ".join(str(member.ref.pid) for member in members[:100]), first)
 
 
 RULE = Rule(id="process-stopped", cls="process-stopped", check=check, page=__doc__ or "", order=10)

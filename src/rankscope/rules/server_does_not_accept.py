@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.standing import Standing
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.evidence.outsiders import Outsider
 from ..model.evidence.sockets import Sockets
 from ..model.ranks import RankSet, ranks_phrase
@@ -56,7 +56,7 @@ def check(case: Case) -> Iterator[Finding]:
             because=(Reason(f"the connection stands in the queue of accept; pid {server.pid} listens there", "kernel"),
                      *(stands(standing) for standing, _ in found[:4])),
             against=("the server may be busy with other callers, and come to this one",),
-            next=(f"rankscope diagnose pid:{server.pid}", "ss -tlnp; ss -tnp"),
+            next=(Step(f"rankscope diagnose pid:{server.pid}", first.member.ref), Step("ss -tlnp; ss -tnp", first.member.ref)),
         )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from ..analysis.case import Case, Member
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.standing import Standing
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.evidence.lock_files import LockFile, LockFiles
 from ..model.process import Role
 from ..model.words import span
@@ -57,7 +57,8 @@ def check(case: Case) -> Iterator[Finding]:
             because=(Reason(f"{name(case, standing.member.ref)} polls for the removal of a lock file, in {standing.wait.op}",
                             "python-stack", standing.member.ref),
                      *_about(file), *(waited_for(root) if root else ())),
-            next=(f"rm {file.path}" if file else "rm -r ${TORCH_EXTENSIONS_DIR:-~/.cache/torch_extensions}/*/*/lock",),
+            next=(Step(f"rm {file.path}" if file else "rm -r ${TORCH_EXTENSIONS_DIR:-~/.cache/torch_extensions}/*/*/lock",
+                       standing.member.ref),),
         )  # fmt: skip
 
 

@@ -30,7 +30,7 @@ from ..analysis.awaited import hidden
 from ..analysis.case import Case, Root
 from ..analysis.in_sight import minded, serves_idly, unclear
 from ..analysis.standing import Standing
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.evidence.outsiders import Outsiders
 from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
@@ -133,7 +133,7 @@ def _of_outsider(case: Case, root: Root, standing: Standing) -> Finding:
     return dataclasses.replace(
         whole, cls="process-stopped", title=f"{whole.title}: it is stopped", ranks=RankSet(),
         processes=(process_of(standing, peer), *whole.processes), because=(word, *whole.because),
-        next=(f"kill -CONT {peer.pid}", *whole.next),
+        next=(Step(f"kill -CONT {peer.pid}", standing.member.ref), *whole.next),
     )  # fmt: skip
 
 

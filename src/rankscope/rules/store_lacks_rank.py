@@ -55,7 +55,7 @@ def check(case: Case) -> Iterator[Finding]:
         processes=tuple(process for rank in missing for process in case.of_rank(rank)),
         because=(Reason(f"the store at {looks[-1].address} has keys of {ranks_phrase(come)}, none of {ranks_phrase(keyless)}",
                         "store"), Reason(_waits(RankSet(waiting)), "python-stack")),
-        next=("rankscope diagnose   (on the host of the missing rank)",),
+        next=("rankscope diagnose   # on the host of the missing rank",),
     )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.gap import Why
 from ..model.process import Role
 from ..model.ranks import RankSet, ranks_phrase
@@ -52,7 +52,8 @@ def check(case: Case) -> Iterator[Finding]:
               "and does not answer as a store",
         processes=(process_of(first, stranger), *(one.member.process for one in ranks)),
         because=(Reason(silent.detail, "store"), *(stands(one) for one in old[:4])),
-        next=(f"ps -o pid,ppid,user,stat,args -p {stranger.pid}", "ss -ltnp"),
+        next=(Step(f"ps -o pid,ppid,user,stat,args -p {stranger.pid}", first.member.ref),
+              Step("ss -ltnp", first.member.ref)),
     )  # fmt: skip
 
 

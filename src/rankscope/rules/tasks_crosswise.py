@@ -30,7 +30,7 @@ from ..analysis.case import Case, Member
 from ..analysis.kept_waiting import kept_waiting_s
 from ..analysis.loop_tasks import TaskView, circle, loops, same_circle, takes
 from ..analysis.standing import Standing
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.ranks import RankSet
 from ..model.words import span
 from . import Rule
@@ -57,7 +57,7 @@ def check(case: Case) -> Iterator[Finding]:
             title=f"{who(member.process)}: {_title(caught)}",
             ranks=RankSet([member.rank] if member.rank is not None else []), processes=(member.process,),
             because=(*(_stand(member, one, caught) for one in caught[:6]), *_age(ages), *(waited_for(root) if root else ())),
-            next=(f"rankscope stacks pid:{member.ref.pid} --raw",),
+            next=(Step(f"rankscope stacks pid:{member.ref.pid} --raw", member.ref),),
         )  # fmt: skip
 
 

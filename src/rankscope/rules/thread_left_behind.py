@@ -29,7 +29,7 @@ from ..analysis.case import Case, Member, Root
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.standing import Standing
 from ..analysis.threads import forked, nobody_else, parent_of, views
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from . import Rule
 from ._say import at, ranks_of, stands, waited_for, who
 
@@ -58,7 +58,7 @@ def _finding(standing: Standing, parent: Member, stayed: list[str], root: Root |
         because=(stands(standing), Reason(alone, "kernel", member.ref), Reason(there, "python-stack", parent.ref),
                  *(waited_for(root) if root else ())),
         next=("start the thread after the fork (post_fork, worker_init_fn, os.register_at_fork)",
-              f"rankscope stacks pid:{parent.ref.pid}"),
+              Step(f"rankscope stacks pid:{parent.ref.pid}", parent.ref)),
     )  # fmt: skip
 
 

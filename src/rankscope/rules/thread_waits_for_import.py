@@ -23,7 +23,7 @@ from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.progress import advances
 from ..analysis.threads import imports, views
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.ranks import RankSet
 from . import Rule
 from ._say import at, waited_for, who
@@ -50,7 +50,7 @@ def check(case: Case) -> Iterator[Finding]:
                             member.ref),
                      Reason(f"{importing[0].name} imports and waits in {at(importing[0].wait.user_frame)}", "python-stack",
                             member.ref), *(waited_for(root) if root else ())),
-            next=(f"rankscope stacks pid:{member.ref.pid} --raw",),
+            next=(Step(f"rankscope stacks pid:{member.ref.pid} --raw", member.ref),),
         )  # fmt: skip
 
 
