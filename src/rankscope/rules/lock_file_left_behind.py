@@ -76,5 +76,5 @@ _SIGNS = (
 
 RULE = text_rule(
     __name__, __doc__, "file-lock-stale", 15, "a lock file was left behind and is waited for", _SIGNS,
-    ("find ~/.cache/torch_extensions -name lock -ls", "rm the lock file when no builder runs on any host that shares it"),
+    ("find ~/.cache/torch_extensions -name lock -ls", "remove the lock file when no builder runs on any host that shares it"),
 )  # fmt: skip
