@@ -33,10 +33,12 @@ _SHM = (
     rf"{_KEYS}|/dev/shm|[Ee]mptyDir volume \"[^\"\n]*shm|'/(?:psm|wnsm)_|/sem\.\w|file </?torch_|shared memory|shm_open|shared_memory\.py|_posixshmem|multiprocessing\.SemLock\(|posix_fallocate|insufficient shm|inotify|\b(?:semget|shmget)\b|"
     + NCCL_SAYS
 )
+# Images that are mounted to be read only are always full.
+_WRITTEN = r"/(?!dev|sys|proc|run|snap|boot|var/lib/snapd|cvmfs|(?:media/)?cdrom)\S*$"
 _SIGNS = (
     Sign(r"No space left on device|\bENOSPC\b|\[Errno 28\]", "a write found no space", unless=(_SHM,)),
     Sign(r"Disk quota exceeded|\bEDQUOT\b|\[Errno 122\]|quota (?:is )?(?:exceeded|reached|full)|\b(?:rc = |failed with |error:? )-122\b", "a write went over the quota", unless=(_KEYS,)),
-    Sign(r"\s100% +/(?!dev|sys|proc|run|snap|boot)\S*$|disk (?:is )?full|filesystem (?:is )?full|out of (?:disk )?(?:space|inodes)|no (?:free )?(?:disk )?space (?:left|on|available|remain)\w*",
+    Sign(r"\s100% +" + _WRITTEN + r"|disk (?:is )?full|filesystem (?:is )?full|out of (?:disk )?(?:space|inodes)|no (?:free )?(?:disk )?space (?:left|on|available|remain)\w*",
          "a file system is full", unless=(_SHM,)),
     Sign(r"\bdf\b[^\n]{0,80}\b(?:100 ?%|IUse% 100)|IUse%\W{0,3}(?:is )?100|\b(?:IUse%|inodes?)\b[^\n]{0,24}100 ?%|(?<![\w.])/(?!dev/shm)[\w./-]+ (?:is |at |was )*(?:100 ?%|full\b)", "a file system is full", unless=(_SHM,), prose=True),
     Sign(r"\b(?:free(?:d|ing) (?:up )?(?:disk )?space|delet\w+ (?:old )?(?:checkpoints|files|caches?)|clear\w* (?:the )?cache|(?:TMPDIR|HF_HOME|TRITON_CACHE_DIR|TORCHINDUCTOR_CACHE_DIR|XDG_CACHE_HOME)=)", "space elsewhere cures it", POSSIBLE, cures=True),
@@ -47,7 +49,7 @@ _SIGNS = (
     Sign(r"mkdir failed \[28\]|[Ee]mptyDir volume \"[^\"\n]*\" exceeds the limit|exceed\w* (?:its |the )?(?:total )?(?:local )?(?:ephemeral )?(?:local )?storage (?:limit|usage)|storage usage exceeds", "a volume or a temporary folder is full", unless=(_SHM,)),
     Sign(r"\b[1-9]\d* (?:full osd|pool\(s\) full)|\bpool '?\S+'? is full\b|\bOSD_FULL\b|\bPOOL_FULL\b|\bOST_?\S* [^\n]*\b100% /", "the file system's servers are full"),
     Sign(r"low on resource: ephemeral-storage|ephemeral[- ]storage[^\n]{0,60}exceed\w*|\bDiskPressure\b[^\n]*\bTrue\b|EvictionThresholdMet[^\n]*(?:storage|disk|nodefs|imagefs)", "the node's disk is full for its containers"),
-    Sign(r"is over 9\d% full|\s9[89]% +/(?!dev|sys|proc|run|snap|boot)\S*$", "a file system is nearly full", POSSIBLE, unless=(_SHM,)),
+    Sign(r"is over 9\d% full|\s9[89]% +" + _WRITTEN, "a file system is nearly full", POSSIBLE, unless=(_SHM,)),
     Sign(r"inline_container\S*[^\n]*unexpected pos \d+ vs \d+", "a checkpoint was written shorter than it is", unless=(_SHM,)),
     Sign(r"PytorchStreamWriter failed writing[^\n]*: file write failed", "a checkpoint could not be written to its end", unless=(_SHM,)),
     Sign(r"\blocal disk's utilization is over capacity|\bcurrently (?:not able|unable) to persist (?:on|to) disk|\b507 Insufficient Storage|Delayed block allocation failed[^\n]*error 28\b|\b(?:rc = |failed with |error:? |errno:? )-28\b|\bMPI_ERR_NO_SPACE\b|\bdisk watermark \[|\b(?:image|node)fs\.(?:available|inodesFree) ?<|\bImageFS available below\b|(?<!\[)\bErrno 28\b(?![^\n]*inotify)", "a program says that its disk is full", unless=(_SHM,)),

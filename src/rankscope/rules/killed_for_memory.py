@@ -54,7 +54,7 @@ _SIGNS = (
     Sign(r"Perhaps out of memory", "a server guesses so", unless=(_KEEPER,)),
     Sign(r"\b(?:killed|terminated) (?:\w+ )*due to (?:the )?(?:node |host )?(?:running low on |low |out[- ]of[- ])?memory|memory (?:usage )?(?:above|exceed\w*) the (?:threshold|limit)",
          "a memory monitor killed it"),
-    Sign(r"\b(?:exit ?codes?|exitcode|return ?code|exit status|exited with|status)\b[^\n]{0,24}?(?<![\w.])(?:SIGKILL\()?(?:-9|137)\b",
+    Sign(r"\b(?:exit ?codes?|exitcode|return ?code|exit status|exited with|status)\b(?:[^\w\n]|\b(?:codes?|is|are|was|were|of|with|the|job|process|workers?|container|SIGKILL)\b){0,24}?(?<![\w.])(?:-9|137)\b(?! ?m?s\b)",
          "a process ended with SIGKILL and without a word of its own", unless=(_OTHER, _KEEPER, _BY_HAND)),
     Sign(r"\b(?:died|ended|terminated|killed|exit\w*|fail\w*|crash\w*)\b[^\n]{0,40}\b(?:SIGKILL|signal 9)\b",
          "a process was killed, and nothing says by whom", POSSIBLE, unless=(_OTHER, _KEEPER, _BY_HAND)),

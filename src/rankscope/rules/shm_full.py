@@ -45,7 +45,7 @@ _SIGNS = (
     Sign(r"unable to (?:write to|mmap(?![^\n]*Cannot allocate memory)|resize|allocate)[^\n]*(?:file </?torch|shared memory)|unable to open[^\n]*shared memory[^\n]*(?:No space left|Cannot allocate)", "PyTorch could not get a segment",
          unless=(_FILES,)),
     Sign(r"unable to open[^\n]*(?:file </?torch|shared memory)", "PyTorch could not open a segment", POSSIBLE, unless=(_FILES, r"No such file or directory \(2\)")),
-    Sign(r"/dev/shm\b[^\n]*(?:No space left|\b100%|full\b)|(?:No space left)[^\n]*/dev/shm", "/dev/shm is full"),
+    Sign(r"/dev/shm\b[^\n]*(?:No space left|\b100%(?! (?:faster|slower|more|less|of)\b)|full\b)|(?:No space left)[^\n]*/dev/shm", "/dev/shm is full"),
     Sign(r"\b(?:ncclShmOpen|shmOpen|shm(?:Send|Recv)\w*|THManagedMapAllocator|MapAllocator|_share_filename\w*|_new_shared\w*)\b[^\n]*", "a process dies while it fills a new segment", also=(r"[Bb]us error|SIGBUS",)),
     # Segments of NCCL, PyTorch, Python, Open MPI and PSM that could be made and not be filled; the names as these libraries give them.
     Sign(r"(?:^[-rwxs]{10}[.+@]? +\d+ +\S+ +\S+ +0 [^\n]*[ /](?:nccl-|torch_|psm_|sem\.|vader_segment|sm_segment|cuda\.shm|psm\d_shm|mpich_shm|ucx_shm|nvshmem)\S*(?:\n|\Z)){4}", "segments lie there that could be made and not be filled, of starts that have crashed"),
