@@ -45,7 +45,7 @@ def parse(text: str | None) -> Target:
     raise RankscopeError(
         f"I do not understand the target {text!r}",
         "it is neither pid:N, slurm:JOBID, ssh:HOSTS, hostfile:PATH, mpi:PID nor an existing file or directory",
-        "rankscope diagnose            or   rankscope diagnose 'ssh:node[1-8]'",
+        "rankscope diagnose   # this host; others: rankscope diagnose 'ssh:node[1-8]'",
     )  # fmt: skip
 
 
@@ -53,7 +53,7 @@ def _pid(text: str) -> int:
     if not text.isdecimal() or len(text) > _LONGEST or not os.path.isdir(f"/proc/{int(text)}"):
         raise RankscopeError(
             f"there is no process {text[:20]!r} on this host", "/proc has no such entry",
-            "rankscope diagnose            (finds the jobs by itself)",
+            "rankscope diagnose   # finds the jobs by itself",
         )  # fmt: skip
     return _process_of(int(text))
 

@@ -172,11 +172,11 @@ def no_job(chosen: _target.Target) -> RankscopeError:
         return RankscopeError(
             f"process {chosen.pid} belongs to no distributed Python job",
             "it is no Python program, and below it there is no job, or more than one",
-            "rankscope diagnose            (finds the jobs by itself)",
+            "rankscope diagnose   # finds the jobs by itself",
         )
     return RankscopeError(
         "no distributed Python job found on this host",
         "looked for torchrun, python -m torch.distributed.run, accelerate, RANK/WORLD_SIZE in the environment,\n"
         "           and Python programs with Python children",
-        "rankscope diagnose pid:N      with the pid of one of its processes",
+        "rankscope diagnose pid:N   # N is the pid of one of its processes",
     )

@@ -104,7 +104,7 @@ def _walk(remote: Remote, deadline: float, as_json: bool) -> int:
         told = detail if step is Step.DONE else f"stops at: {step.value}: {detail}"
         for line in _wrapped("ok" if step is Step.DONE else "LIMITED", "", f"{fold(hosts)}: {told}"):
             click.echo(line)
-        for line in _wrapped("", "try", hint) if hint else ():
+        for line in _advice(hint):
             click.echo(line)
     return _exit.NOTHING_FOUND if all(way.step is Step.DONE for way in ways) else _exit.FOUND
 
@@ -129,8 +129,15 @@ def _refusal(gap: Gap) -> str:
 def _lines(checks: list[Check]) -> Iterator[str]:
     for check in checks:
         yield from _wrapped("ok" if check.fine else "LIMITED", check.name, check.text)
-        if check.do:
-            yield from _wrapped("", "try", check.do)
+        yield from _advice(check.do)
+
+
+def _advice(text: str) -> list[str]:
+    """What to do about it; a command stays one line, so that it can be pasted."""
+    from ..analysis.commands import typed
+
+    margin = " " * 9 + f"{'try':<11}"
+    return [margin + clean(text)] if typed(text) else _wrapped("", "try", text) if text else []
 
 
 def _wrapped(word: str, name: str, text: str) -> list[str]:
@@ -156,8 +163,7 @@ def _process_lines(found: list[tuple[Access, Process, str]]) -> Iterator[str]:
         groups.setdefault((told, one.do, not one.refused, process.role), []).append(process)
     for (told, do, fine, _), processes in groups.items():
         yield from _wrapped("ok" if fine else "LIMITED", "", f"{phrase(processes)}: {told}")
-        if do:
-            yield from _wrapped("", "try", do)
+        yield from _advice(do)
 
 
 def _where(one: Access) -> str:

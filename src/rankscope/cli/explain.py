@@ -42,6 +42,6 @@ def command(name: str | None) -> None:
         near = difflib.get_close_matches(name, [*known, *CLASSES], 3, 0.4)
         raise RankscopeError(
             f"there is no page {name[:60]!r}", "it is neither a rule, nor a class, nor a topic",
-            f"rankscope explain {near[0]}" if near else "rankscope explain        (lists all pages)",
+            f"rankscope explain {near[0]}" if near else "rankscope explain   # lists all pages",
         )  # fmt: skip
     raise click.exceptions.Exit(_exit.NOTHING_FOUND)

@@ -15,9 +15,7 @@ from .abandon import Blocked, Send, guarded
 
 _DAC_READ_SEARCH, _SYS_PTRACE, _SYS_ADMIN = 2, 19, 21  # numbers of capabilities(7)
 _PAGE = "rankscope explain ptrace"
-_ATTACH = (
-    f"sudo -E rankscope …, or sudo sysctl kernel.yama.ptrace_scope=0; py-spy and gdb are refused as well ({_PAGE})"
-)
+_ATTACH = f"sudo -E rankscope diagnose   # or sysctl kernel.yama.ptrace_scope=0; py-spy and gdb are refused as well ({_PAGE})"
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ def _user(mine: Rights) -> Check:
     if mine.traces:
         return Check("rights", True, f"uid {mine.uid}{held}: processes of all users can be read")
     return Check("rights", True, f"uid {mine.uid}{held}: only processes of this user can be read",
-                 "sudo -E rankscope … for processes of other users")  # fmt: skip
+                 "sudo -E rankscope diagnose   # processes of other users as well")  # fmt: skip
 
 
 def _yama(mine: Rights) -> Check:
@@ -89,7 +87,7 @@ def _yama(mine: Rights) -> Check:
         3: "3: nobody may read another process until the next boot",
     }
     fine = mine.yama == 0 or (mine.traces and mine.yama < 3)
-    do = "" if fine else f"sudo sysctl kernel.yama.ptrace_scope=0, or run as root ({_PAGE})"
+    do = "" if fine else f"sudo sysctl kernel.yama.ptrace_scope=0   # or run as root ({_PAGE})"
     return Check("yama", fine, f"ptrace_scope {words.get(mine.yama, str(mine.yama))}", do)
 
 
@@ -140,11 +138,11 @@ def _tools() -> Iterator[Check]:
 
     spy = pyspy.executable()
     yield Check(
-        "py-spy", bool(spy), spy or "not found", "" if spy else "pip install py-spy (the second reader of stacks)"
+        "py-spy", bool(spy), spy or "not found", "" if spy else "pip install py-spy   # the second reader of stacks"
     )
     stack = importlib.util.find_spec("pystack") is not None
-    yield Check("pystack", stack, "installed" if stack else "not installed",
-                "" if stack else "pip install 'rankscope[native]' (native stacks, core files)")  # fmt: skip
+    yield Check("pystack", True, "installed" if stack else "not installed (the optional extra native)",
+                "" if stack else "pip install 'rankscope[native]'   # for native stacks and core files")  # fmt: skip
     gdb = shutil.which("gdb")
     yield Check("gdb", True, gdb or "not found; nothing here needs it")
 
@@ -201,7 +199,7 @@ def _reason(proc: str, ref: ProcessRef, mine: Rights) -> tuple[str, str]:
         return "the process ended", ""
     if uids != {str(mine.uid)} and not mine.traces:
         whose = f"it belongs to uid {', '.join(sorted(uids))} and we are {mine.uid}"
-        return whose, f"as its user or as root: sudo -E rankscope … ({_PAGE})"
+        return whose, f"sudo -E rankscope diagnose   # or as its user ({_PAGE})"
     if not dumpable:
         return "it is not dumpable (it changed its user, or asked for it)", f"run as root ({_PAGE})"
     if mine.yama:

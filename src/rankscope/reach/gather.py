@@ -264,5 +264,5 @@ def _nothing(remote: Remote, hosts: Hosts, answers: Answers) -> RankscopeError:
     what = f"found no job on {fold(hosts.all)}" if heard else f"no host of {fold(hosts.all)} answered"
     target = shlex.quote(f"{remote.transport}:{remote.spec}")
     words = replace(remote.options, follow=False).words()  # the way to hosts is walked for those that are named
-    hint = f"rankscope doctor {target}{' ' * bool(words)}{words}        at which step the way to each host ends"
+    hint = f"rankscope doctor {target}{' ' * bool(words)}{words}   # at which step the way to each host ends"
     return RankscopeError(what, "\n           ".join(because), hint)

@@ -39,7 +39,7 @@ def check(names: Iterable[str]) -> tuple[str, ...]:
         if not valid(name):
             raise RankscopeError(
                 f"this is not a host name: {name[:60]!r}", "letters, digits and . _ : - only, and no dash in front",
-                "rankscope hosts TARGET        shows what a target stands for",
+                "rankscope hosts TARGET   # shows what a target stands for",
             )  # fmt: skip
     if len(found) > LIMIT:
         raise RankscopeError(f"{len(found)} hosts are more than I ask at once", f"the limit is {LIMIT}")

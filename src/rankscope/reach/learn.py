@@ -143,7 +143,7 @@ def follow(
     hint = (
         "--follow-hosts asks them through ssh"
         if others and not more
-        else more or "rankscope diagnose ssh:HOSTS, with all hosts of the job"
+        else more or "rankscope diagnose ssh:HOSTS   # with all hosts of the job"
     )
     word = Gap("other hosts", Why.SKIPPED, f"{ranks_phrase(away)} of this job {verb('run', len(away))}{where}", hint)
     if options is None or not others:

@@ -72,7 +72,8 @@ def _of_srun(said: str, hosts: Hosts) -> tuple[Why, str, str]:
     if "ermission denied" not in said:
         return Why.FAILED, said[:200], ""
     nodes = hostnames.fold(hosts.names)
-    hint = f"sudo -u {hosts.slurm_owner or 'OWNER'}, or rankscope diagnose 'ssh:{nodes}' --sudo"
+    owner, job = hosts.slurm_owner or "OWNER", hosts.slurm_job[0]
+    hint = f"sudo -u {owner} -E rankscope diagnose slurm:{job}   # or as root: rankscope diagnose 'ssh:{nodes}' --sudo"
     return Why.DENIED, "Slurm lets nobody but the owner of a job start a step in it", hint
 
 

@@ -60,13 +60,13 @@ def nothing_yet(job: Job) -> RankscopeError | None:
     """Why a job that has nodes has no process to look at, or none that would answer; None where it should have some."""
     if job.state in HALTED:
         because = f"its state is {job.state}: Slurm itself has stopped its processes, and starts nothing beside them"
-        hint = f"scontrol resume {job.shown}     or look all the same:  rankscope diagnose 'ssh:{job.nodes}'"
+        hint = f"scontrol resume {job.shown}   # or look all the same: rankscope diagnose 'ssh:{job.nodes}'"
         return RankscopeError(f"Slurm job {job.shown} is halted", because, hint)
     if job.state not in SET_UP and job.reason != PROLOG:
         return None
     what = "a node of it boots or is made ready" if job.state in SET_UP else "a node of it still runs Slurm's prolog"
     because = f"its state is {job.state} on {job.nodes}: {what}, and none of its processes has started"
-    hint = f"scontrol show node {job.nodes} | grep -E 'NodeName|State|Reason'      which of them is not ready"
+    hint = f"scontrol show node {job.nodes} | grep -E 'NodeName|State|Reason'   # which of them is not ready"
     return RankscopeError(f"Slurm job {job.shown} is still being set up", because, hint)
 
 

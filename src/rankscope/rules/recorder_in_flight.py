@@ -21,7 +21,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case
-from ..model.diagnosis import Certainty, CollectiveState, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, CollectiveState, Finding, Kind, Reason, Step
+from ..model.process import ProcessRef
 from ..model.ranks import RankSet, ranks_phrase
 from . import Rule
 from ._recorder import at_most_likely, call, causes, certainty, look_next, place, roots_noted, roots_passed, waits
@@ -41,8 +42,8 @@ def check(case: Case) -> Iterator[Finding]:
             title=f"{call(state)} was issued by every member and does not end: look below the program", because=reasons,
             against=("recorders hold neither root nor reduction: a call that differs only there looks the same",
                      *_ending(case, state), *case.comparison.weak),
-            next=("all_reduce_perf -b 8 -e 1G -f 2  (nccl-tests, on the hosts of this group)",
-                  "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET  (in the next run)"), collective=state,
+            next=("all_reduce_perf -b 8 -e 1G -f 2   # of nccl-tests, on the hosts of this group",
+                  "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET   # in the next run"), collective=state,
         )  # fmt: skip
 
 
@@ -71,9 +72,20 @@ def _held_by_its_device(case: Case, state: CollectiveState) -> Finding:
         title=f"the device of {who} never began {call(state)}, which all members issued: what came before holds it",
         ranks=state.culprits, processes=tuple(p for rank in state.culprits for p in case.of_rank(rank)), because=reasons,
         against=("work of other streams on that device shows nowhere in recorders", *case.comparison.weak),
-        next=(f"nvidia-smi   (on the host of {who}: is its device at work?)", *look_next(case, state.culprits)),
+        next=(*_device(case, state.culprits), *look_next(case, state.culprits)),
         collective=state,
     )  # fmt: skip
+
+
+def _device(case: Case, ranks: RankSet) -> Iterator[Step]:
+    """On each of their hosts, whether the devices of these ranks are at work."""
+    by_host: dict[str, list[int]] = {}
+    for rank in ranks:
+        if rank in case.by_rank:
+            by_host.setdefault(case.by_rank[rank].ref.host, []).append(rank)
+    for host, theirs in by_host.items():
+        who = ranks_phrase(RankSet(theirs))
+        yield Step("nvidia-smi", ProcessRef(host, 0), f"on the host of {who}: is its device at work?")
 
 
 RULE = Rule(id="recorder-in-flight", cls="stuck-below-program", check=check, page=__doc__ or "", order=60)
