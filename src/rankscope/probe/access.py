@@ -15,7 +15,9 @@ from .abandon import Blocked, Send, guarded
 
 _DAC_READ_SEARCH, _SYS_PTRACE, _SYS_ADMIN = 2, 19, 21  # numbers of capabilities(7)
 _PAGE = "rankscope explain ptrace"
-_ATTACH = f"sudo -E rankscope diagnose   # or sysctl kernel.yama.ptrace_scope=0; py-spy and gdb are refused as well ({_PAGE})"
+_ATTACH = (
+    f"sudo -E rankscope diagnose   # or sysctl kernel.yama.ptrace_scope=0; py-spy and gdb are refused as well ({_PAGE})"
+)
 
 
 @dataclass(frozen=True)
