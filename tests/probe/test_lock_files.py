@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from rankscope.model.evidence.lock_files import LockFile
+from rankscope.model.evidence.space import Mount
 from rankscope.model.evidence.stacks import Local, PythonStacks, PythonThread, Stack
 from rankscope.model.process import Process, ProcessRef, Role
 from rankscope.probe import procfs
@@ -74,3 +75,22 @@ def test_a_process_does_not_get_others_files_looked_at(tmp_path: Path) -> None:
         child.communicate(b"\n")
     assert found is not None
     assert found.files == (LockFile(str(closed / "lock")),)
+
+
+@pytest.mark.parametrize(("kind", "served"), [("nfs4", True), ("fuse.sshfs", True), ("ext4", False), ("", None)])
+def test_whether_hosts_may_share_the_file_is_told_by_its_mount(
+    kind: str, served: bool | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lock").write_text("")
+    mount = Mount("/", kind) if kind else None
+    monkeypatch.setattr(lock_files.mounts, "of_fd", lambda path, fd, known: mount)
+    found = lock_files.collect(target(os.getpid(), tmp_path / "lock"))
+    assert found is not None
+    assert [one.served for one in found.files] == [served]
+
+
+def test_the_mount_of_a_file_is_found(tmp_path: Path) -> None:
+    (tmp_path / "lock").write_text("")
+    found = lock_files.collect(target(os.getpid(), tmp_path / "lock"))
+    assert found is not None
+    assert found.files[0].served is not None

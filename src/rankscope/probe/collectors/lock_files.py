@@ -12,7 +12,7 @@ import time
 
 from ...model.evidence.lock_files import LockFile, LockFiles
 from ...model.evidence.stacks import PythonStacks
-from .. import procfs, source_lines
+from .. import mounts, procfs, source_lines
 from ..collector import Collector, Target, Touch
 
 _MAX_PROCESSES = 4096
@@ -36,6 +36,7 @@ def _look(target: Target, path: str) -> LockFile:
     try:
         with source_lines.opened(target.proc, target.process.ref.pid, path) as handle:
             about = os.fstat(handle)
+            served = _served(target, handle)
             owner = _owner(handle) if stat.S_ISREG(about.st_mode) else 0
             name = _name(f"/proc/self/fd/{handle}")
     except OSError:
@@ -44,7 +45,16 @@ def _look(target: Target, path: str) -> LockFile:
     holders = _holders(target, name, about.st_dev, about.st_ino)
     if owner and os.path.exists(f"{target.proc}/{owner}/stat"):
         holders.append(owner)
-    return LockFile(path, age, tuple(dict.fromkeys(holders)))
+    return LockFile(path, age, tuple(dict.fromkeys(holders)), served)
+
+
+def _served(target: Target, handle: int) -> bool | None:
+    """Whether the file lies on a file system that comes from a server or a program, as one does that several hosts share."""
+    try:
+        mount = mounts.of_fd("/proc/self", handle, mounts.read(target.path))
+    except OSError:
+        return None
+    return None if mount is None else mounts.SERVED.match(mount.kind) is not None
 
 
 def _owner(handle: int) -> int:
