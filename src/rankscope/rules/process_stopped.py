@@ -6,7 +6,8 @@ it, a scheduler that suspended the job, or a frozen cgroup. It will not go on by
 
 ## How it is recognised
 The kernel shows state T (stopped) or t (held by a tracer), or the cgroup is frozen. Being traced alone (strace watching a
-running program) is not this.
+running program) is not this. Certain where somebody waits for it, or where all ranks are halted, so that nobody is left who could
+wait. A halted process below a rank for which nobody waits (a pager, a command in the background) is a note, and accuses nobody.
 
 ## What to do
 `kill -CONT PID` lets a stopped process go on. End or detach the tracer (its pid is in the report). Thaw the cgroup
@@ -23,7 +24,7 @@ from collections.abc import Iterator
 from ..analysis.case import Case, Member, Root
 from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.evidence.threads import Threads
-from ..model.process import Role
+from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet, ranks_phrase
 from ..model.words import counted
 from . import Rule
@@ -31,14 +32,23 @@ from ._say import name, waited_for, who
 
 
 def check(case: Case) -> Iterator[Finding]:
-    roots = {root.ref: root for root in case.graph.roots}
+    awaited = {root.ref: root for root in case.graph.roots if root.waiters}
     groups: dict[tuple[str, str], list[Member]] = {}
     for member in case:
         how = _lasting(case, member)
-        if how is not None and (member.role is not Role.HELPER or member.ref in roots):
+        if how is not None and (member.role is not Role.HELPER or member.ref in awaited):
             groups.setdefault((member.ref.host, how), []).append(member)
+    workers, halted = _workers(case), {one.ref for members in groups.values() for one in members}
     for (_, how), members in groups.items():
-        yield _finding(case, members, how, [roots[one.ref] for one in members if one.ref in roots])
+        roots = [awaited[one.ref] for one in members if one.ref in awaited]
+        missed = [one for one in members if one.ref in awaited or one.ref in workers]
+        yield _finding(case, members, how, missed, roots, sure=bool(roots) or (bool(missed) and workers <= halted))
+
+
+def _workers(case: Case) -> set[ProcessRef]:
+    """The processes that do the job's work: its living ranks, or the program itself where there are none."""
+    ranks = {member.ref for member in case.with_role(Role.RANK) if not member.dead}
+    return ranks or {member.ref for member in case if member.ref == case.snapshot.job.root}
 
 
 def _lasting(case: Case, member: Member) -> str | None:
@@ -49,17 +59,21 @@ def _lasting(case: Case, member: Member) -> str | None:
     return _halted(kernel) if kernel and halted and all(map(_halted, member.over_time(Threads))) else None
 
 
-def _finding(case: Case, members: list[Member], how: str, roots: list[Root]) -> Finding:
-    """One finding for all that the same was done to on one host, ranks first."""
+def _finding(
+    case: Case, members: list[Member], how: str, missed: list[Member], roots: list[Root], sure: bool
+) -> Finding:
+    """One finding for all that the same was done to on one host, ranks first. Those that are not ``missed``, because they neither
+    work nor are waited for, accuse no rank."""
     members = sorted(members, key=lambda member: (member.role is not Role.RANK, member.ref.pid))
     first, kernel = members[0], members[0].latest(Threads)
     return Finding(
-        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=Certainty.CERTAIN if roots else Certainty.LIKELY,
+        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE if missed else Kind.NOTE,
+        certainty=Certainty.CERTAIN if sure else Certainty.LIKELY,
         title=f"{_whom(members)} {'is' if len(members) == 1 else 'are'} {how}",
-        ranks=RankSet(member.rank for member in members if member.rank is not None),
+        ranks=RankSet(member.rank for member in missed if member.rank is not None),
         processes=tuple(member.process for member in members),
         because=(Reason(f"the kernel shows state {_states(kernel)} for {name(case, first.ref)}", "kernel", first.ref),
-                 *(waited_for(_longest(roots)) if roots else ())),
+                 *(waited_for(_longest(roots)) if roots else () if missed else (Reason("nobody of the job waits for it"),))),
         next=(_next(members, kernel, how),),
     )  # fmt: skip
 
@@ -97,7 +111,9 @@ def _states(kernel: Threads | None) -> str:
 def _next(members: list[Member], kernel: Threads | None, how: str) -> Step:
     first = members[0].ref
     if "cgroup" in how:
-        return Step(f"cat /proc/{first.pid}/cgroup", first, "then write 0 to its cgroup.freeze (v1: THAWED to freezer.state)")
+        return Step(
+            f"cat /proc/{first.pid}/cgroup", first, "then write 0 to its cgroup.freeze (v1: THAWED to freezer.state)"
+        )
     if kernel and kernel.tracer:
         return Step(f"ps -o pid,user,etime,args -p {kernel.tracer}", first, "then end it or let it detach")
     return Step("kill -CONT " + " ".join(str(member.ref.pid) for member in members[:100]), first)

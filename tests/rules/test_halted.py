@@ -1,0 +1,45 @@
+"""A halted process is the cause where it is missed; one for which nobody waits is told, and accuses nobody."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import test_live_rules as live
+
+from rankscope.model.diagnosis import Certainty, Diagnosis, Finding, Kind
+from rankscope.model.process import Role
+from rankscope.pipeline import judge
+
+READS = live.Body(72, live.WORKS, rank=2)
+PAGER = live.Body(90, None, Role.OTHER, parent=70, state="T", wchan="do_signal_stop", comm="less")
+
+
+def stopped(one: live.Body) -> live.Body:
+    return dataclasses.replace(one, state="T", wchan="do_signal_stop")
+
+
+def halted(found: Diagnosis) -> tuple[Finding, ...]:
+    return tuple(one for one in found.findings if one.rule == "process-stopped")
+
+
+def test_a_halted_pager_is_not_why_the_ranks_wait() -> None:
+    """It stands below rank 0, and it is rank 2 for which all wait."""
+    found = judge(live.job(*live.ranks(READS), PAGER, world=3))
+    assert found.verdict is not None
+    assert list(found.verdict.ranks) == [2]
+    assert [(one.kind, list(one.ranks)) for one in halted(found)] == [(Kind.NOTE, [])]
+
+
+def test_beside_a_halted_rank_a_halted_pager_accuses_nobody() -> None:
+    (found,) = halted(judge(live.job(*live.ranks(stopped(READS)), PAGER, world=3)))
+    assert (found.kind, found.certainty, list(found.ranks)) == (Kind.CAUSE, Certainty.CERTAIN, [2])
+
+
+@pytest.mark.parametrize(("count", "certainty"), [(3, Certainty.CERTAIN), (1, Certainty.LIKELY)])
+def test_halted_ranks_are_missed_although_nobody_waits(count: int, certainty: Certainty) -> None:
+    """Where all are halted nobody is left to wait; where one is, the others may not have come so far."""
+    works = [live.Body(70 + at, live.WORKS, rank=at, state="R", still_s=0.0, cpu_s=0.9) for at in range(3)]
+    bodies = [stopped(dataclasses.replace(one, cpu_s=0.0)) if at < count else one for at, one in enumerate(works)]
+    (found,) = halted(judge(live.job(*bodies, world=3)))
+    assert (found.kind, found.certainty, list(found.ranks)) == (Kind.CAUSE, certainty, list(range(count)))
