@@ -1,0 +1,56 @@
+"""Who keeps the GIL in a native call: a deadlock where somebody wants it, and work where threads of that call compute."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import test_live_rules as live
+
+from rankscope.model.diagnosis import Certainty, Finding
+from rankscope.model.evidence.stacks import Frame, PythonStacks, PythonThread, Stack, Trust
+from rankscope.model.evidence.threads import KernelThread, Threads
+from rankscope.model.snapshot import Item
+
+TRAINS = Stack([live.MAIN, Frame("train", f"{live.LIB}/site-packages/sentencepiece/__init__.py", 1046)])
+BEATS = PythonThread(99, Stack([Frame("beat", "/job/train.py", 5)]), "Thread-1", Trust.EXACT)
+
+
+def told(stack: Stack = TRAINS, beside: bool = True, asks: bool = False, natives: bool = False) -> Finding | None:
+    """What is said of rank 2 that sleeps with the GIL, with another thread or none, and native threads that compute or none."""
+    holder = live.Body(72, stack, rank=2, holds_gil=True, threads=(BEATS,) if beside else ())
+    job = live.job(*live.ranks(holder), world=3)
+
+    def seen(item: Item, at: int) -> Item:
+        if item.process != holder.ref:
+            return item
+        record = item.record
+        if isinstance(record, PythonStacks):
+            record = dataclasses.replace(record, gil_waiters=(99,) if asks else ())
+        if isinstance(record, Threads) and natives:
+            team = (KernelThread(700 + n, "python", "R", cpu_s=30.0 + at, voluntary=3, still_s=0.0) for n in range(8))
+            record = dataclasses.replace(record, threads=(*record.threads, *team))
+        return dataclasses.replace(item, record=record)
+
+    sweeps = tuple(
+        dataclasses.replace(sweep, items=tuple(seen(item, at) for item in sweep.items))
+        for at, sweep in enumerate(job.sweeps)
+    )
+    return live.said(dataclasses.replace(job, sweeps=sweeps), "gil-held-asleep")
+
+
+@pytest.mark.parametrize(("asks", "certainty"), [(True, Certainty.CERTAIN), (False, Certainty.LIKELY)])
+def test_it_is_certain_where_a_thread_asks_for_the_gil(asks: bool, certainty: Certainty) -> None:
+    found = told(live.WORKS, asks=asks)
+    assert found is not None
+    assert found.certainty is certainty
+    assert found.because[1].text.startswith("1 thread of" if asks else "1 other Python thread of")
+
+
+def test_a_call_whose_native_threads_compute_is_work() -> None:
+    assert told(natives=True) is None
+    assert told() is not None
+
+
+def test_where_nobody_else_is_there_to_want_the_gil_it_is_no_deadlock() -> None:
+    assert told(live.WORKS, beside=False) is None
