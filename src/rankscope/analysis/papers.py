@@ -37,6 +37,11 @@ _RAISED = re.compile(
     r"^(?:Traceback \(most recent call last\):|(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception): \S|\++ \w)"
 )
 _CODE = re.compile(r"^(?:#!|#SBATCH|import |from [\w.]+ import |def |class |export |set -|if |for |>>> )")
+# Behind a line of code, what came of it when it was run; not what might come of it.
+_REMARKED = re.compile(
+    r"^\s*[^#\s][^#]*#+ ?(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception): "
+    r"(?!.*\b(?:if|when|unless|may|might|could|would|should|expected)\b)\S"
+)
 # The questions of a list of them, and the head of a change as git shows it.
 _QUESTION = re.compile(r"^\s*(?:#{1,4} +|\*\*)?Q\d*[:.)] +\S")
 _QUESTIONS = 3
@@ -72,6 +77,8 @@ def papers(case: Case) -> frozenset[str]:
 
 def is_paper(name: str, lines: Sequence[str]) -> bool:
     """Whether a file is a program's source, its settings or a manual, by its name or by how it is written."""
+    if any(map(_REMARKED.match, lines)):
+        return False
     if (_NAMED.search(name) and not _printed_by(name, lines)) or (lines and lines[0].startswith("#!")):
         return True
     if name.lower().endswith((".json", ".env")):

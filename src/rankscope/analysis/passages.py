@@ -13,7 +13,10 @@ from dataclasses import dataclass, field
 from ..model.evidence.events import Event
 from ..model.evidence.stacks import Frame, Stack
 
-_FRAME = re.compile(r'^(?P<indent>[\s|+]*)File "(?P<file>[^"]+)", line (?P<line>\d+|\?+)(?:, in (?P<name>.+?))?\s*$')
+# Dask's dashboard shows the source behind the name, in one line.
+_FRAME = re.compile(
+    r'^(?P<indent>[\s|+]*)File "(?P<file>[^"]+)", line (?P<line>\d+|\?+)(?:, in (?P<name>\S+)(?:\s.*)?)?\s*$'
+)
 _ERROR = re.compile(
     r"^[\s|+]*(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|Expired|Failed)\b(?::|\s*$)"
 )

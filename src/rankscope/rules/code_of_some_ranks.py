@@ -7,7 +7,8 @@ broadcast, its shards are gathered), `state_dict()` of split parameters, `save_c
 
 ## How it is recognised
 From code in the evidence: a block below a condition on the rank (or a function marked `rank_zero_only`) with such a call and no counterpart in the
-other branch; a block that leaves the loop or function on a rank's own data before a call that the others make. The job must be said to hang.
+other branch; a block that leaves the loop or function on a rank's own data before a call that the others make; any call of the program in
+such a block from which the rank is said not to come back while the others are through. The job must be said to hang.
 
 ## What to do
 Take the call out of the branch: every rank calls, one rank writes. Where a rank must skip, let all skip:
@@ -112,6 +113,7 @@ def _found(case: Case, account: Account) -> Iterator[tuple[Certainty, str, str, 
 
 def _alone(case: Case, section: Section, all_: list[Section]) -> Iterator[tuple[Certainty, str, str, str]]:
     """A call in a block of one rank, or of the others, without a counterpart."""
+    yield from _told_to_stand(case, section)
     twins = [line for other in all_ if other.who in ("one", "rest") and _apart(other, section) for line in other.body]
     elsewhere = {name for line in (*section.otherwise, *twins) if (name := _name(_CALL, line))}
     members = re.search(r"\bin [A-Za-z_]", section.head) is not None
@@ -144,6 +146,32 @@ def _alone(case: Case, section: Section, all_: list[Section]) -> Iterator[tuple[
 def _apart(one: Section, other: Section) -> bool:
     """Whether two blocks are those of different ranks: of one and of the rest, or of odd and of even numbers."""
     return one.who != other.who or (one.head != other.head and "%" in one.head and "%" in other.head)
+
+
+# What may take long, or for ever, without meeting anybody: files, networks, programs, people.
+_BY_ITSELF = re.compile(
+    r"(?:\b|_)(?:open|close|print|input|sleep|system|run|call|Popen|communicate|wait|join|get|put|recv|login|init|finish|upload|push|pull|request\w*|urlopen|urlretrieve|makedirs|mkdir|exists|remove|rmtree|copy\w*|"
+    r"listdir|glob|read\w*|write\w*|dump\w*|load\w*|download\w*|extract\w*|unzip|tokeniz\w*|preprocess\w*|prepare\w*|build\w*|compile\w*|from_pretrained|len|range|str|int|float|format|set_trace|breakpoint)$",
+    re.I,
+)
+_CALLED = re.compile(r"(?<!def )\b(?:[A-Za-z_][\w\[\]]*\.)*([A-Za-z_]\w*)\(")
+_ALONE_WORKS = r"\b(?:(?:one|a single|1) (?:process|rank)|serial(?:ly)?|-np? ?1|without mpi\w*)\b"
+_OTHERS_GO_ON = r"\b(?:ranks?[ _#]?[1-9]\d*|(?:the )?(?:other|remaining)s?(?: ranks?| process(?:es)?)?)\b[^\n;]{0,30}\b(?:(?:gets?|comes?|is|are|goes|runs?) (?:\w+ ){0,2}(?:to the end|past|through|done|finished|on)|reach(?:es)? the end|finish(?:es|ed)?|ends?\b|exits?\b|waits? (?:in|at) (?:the )?(?:next|exit|end|finali\w+))"
+
+
+def _told_to_stand(case: Case, section: Section) -> Iterator[tuple[Certainty, str, str, str]]:
+    """A call of the program in a block of one rank, of which somebody says that the rank does not come back from it, although
+    one process alone does, or the others are through: it meets them somewhere inside."""
+    others = (*section.otherwise, *section.after)
+    for line in section.body:
+        for name in _CALLED.findall(line):
+            if _BY_ITSELF.search(name) or any(re.search(rf"\b{name}\(", other) for other in others):
+                continue
+            at = rf"[`'\"]?(?:\w+(?:\([^()\n]*\))?\.)*{name}\b"
+            stands = rf"\b(?:(?:does|did|do)(?: not|n't)|never) (?:come|get|return)\w*(?: back| out)?(?: from| of)? {at}|\b(?:hangs?|hung|stuck|blocks?|blocked|stands?|waits?|freezes) (?:in|at|on|inside) {at}|{at}(?:\([^()\n]*\))?[`'\"]? (?:never returns?|hangs?|blocks?|does(?: not|n't) (?:return|come back))"
+            if _any(case, stands) and (_any(case, _ALONE_WORKS) or _any(case, _OTHERS_GO_ON)):
+                says = "a block of some ranks makes a call from which they do not come back, and which the others do not make"
+                yield LIKELY, says, section.head, line
 
 
 def _unknown(section: Section) -> Iterator[tuple[Certainty, str, str, str]]:

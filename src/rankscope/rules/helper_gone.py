@@ -49,6 +49,8 @@ _SIGNS = (
     Sign(r"^(?:\[\w+/[\w-]+\] )?process exiting with exitcode (?!0\b)-?\d+", "a worker of a pool ended in the middle of its work", anywhere=(r"^(?:get|wait|map|starmap|next|join|result) \((?:[^\n]*/)?(?:multiprocess(?:ing)?/pool|billiard/pool|threading|concurrent/futures/_base)\.py",)),
     # multiprocessing.Process prints its name and a traceback when its target raises; whoever waits for it is told nothing.
     Sign(r"(?:^|[\])|:>] +)Process (?:Spawn|Fork|ForkServer)?(?:Process|PoolWorker)-\d+(?::\d+)*: *\n(?:[^\n]*\n)?[^\n]*Traceback \(most recent", "a helper process of multiprocessing ended with an exception", anywhere=(BAD,), unless=(r"KeyboardInterrupt|Watchdog caught|out of memory|OutOfMemory|No space left|EngineCore|Engine (?:core|process) |Cannot re-initialize CUDA|Address already in use|DistBackendError|CUDA error",)),
+    # Parsl's wrapper of what a process of its own begins with (parsl/process_loggers.py, older: exception wrapper).
+    Sign(r"\b(?:process logger )?exceptional ending for (?:[^\n]* )?(?:on |in )?(?:thread )?MainThread\b|process logger exceptional ending for ", "a helper process says that it ends with an exception", anywhere=(BAD,), unless=(r"KeyboardInterrupt|MainThread[^\n]* in process MainProcess",)),
     Sign(r"\bReceived sigquit from a child process\b|\bIt usually means the child failed\b", "a server says that a child of it failed"),
     Sign(r"^Signal (?:4|6|7|8|11) caught\.?$", "a simulator says that it crashes (Unreal Engine)", anywhere=(r"^\w+ \([^()\n]+\.py:\d+\)$|" + BAD,)),
     # Who collects cores tells of them: systemd-coredump(8), abrt, apport, the kernel's audit (ANOM_ABEND), macOS.

@@ -6,7 +6,7 @@ imports anything of the package; two threads that import two modules in opposite
 
 ## How it is recognised
 `_ModuleLock.acquire`, `_lock_unlock_module` or `acquire (<frozen importlib._bootstrap>)` at the end of a stack, while the main thread is
-inside a package's `<module>` frame and waits for a thread, future or process.
+inside a package's `<module>` frame and waits for a thread, future or process. A file that goes through when it is run and hangs when it is imported.
 
 ## What to do
 Find the `<module>` frame that waits (`rankscope stacks pid:PID`), and move the thread's start or the wait out of the import; import what the thread
@@ -26,7 +26,7 @@ from ..analysis.accounts import accounts
 from ..analysis.case import Case
 from ..analysis.progress import advances
 from ..model.diagnosis import Finding
-from ._outcomes import FORK_THEN_EXEC
+from ._outcomes import FORK_THEN_EXEC, GOOD
 from ._text import POSSIBLE, Hit, Sign, finding, hits, make_rule
 
 _STARTED = r"ProcessPoolExecutor|ThreadPoolExecutor|Thread\(|\bPool\(|\.start\(\)|\.result\(|\.submit\(|\bthreads?\b|\bpool\b|num_proc|n_jobs|Parallel\(|max_workers|asyncio\.run|subprocess\b|multiprocess"
@@ -55,6 +55,7 @@ def check(case: Case) -> Iterator[Finding]:
     found = [
         *(hit for hit in hits(case, _SIGNS, live_stacks=True) if not _gets_on(case, hit)),
         *_program_imported(case),
+        *_as_script_or_module(case),
     ]
     if not case.snapshot.live:
         found.extend(hits(case, _SAVED))
@@ -85,6 +86,27 @@ def _program_imported(case: Case) -> Iterator[Hit]:
             if line := one.find(rf"(?:^|-c ['\"])\W{{0,5}}import {name}\b", prose=True):
                 yield Hit(Sign("", "a program that starts threads or a pool hangs when it is imported"), one, line)
                 return
+
+
+def _as_script_or_module(case: Case) -> Iterator[Hit]:
+    """One file that goes through when it is run, and hangs when it is imported: only then does its body hold a module's lock."""
+    if case.snapshot.live:
+        return
+    told = accounts(case)
+    if any(one.find(_SLOW_FILES) for one in told):
+        return
+    runs = rf"\b(?:python[\d.]*|run\w*|execut\w*|script|start\w*|\./)[^\n]{{0,30}}?\b(\w+)\.py\b[^\n]{{0,60}}(?:{GOOD}|\b(?:done|prints|at once|immediately)\b)"
+    for one in told:
+        for name in re.findall(runs, one.prose, re.I):
+            stops = rf"\bimport(?:s|ed|ing)? [`'\"]?{name}\b[^\n]{{0,60}}{_STOPS}"
+            for other in told:
+                if line := other.find(stops, prose=True):
+                    says = "the same file goes through as a program and hangs as a module: its body waits for a thread that imports"
+                    yield Hit(Sign("", says), other, line)
+                    return
+
+
+_SLOW_FILES = r"\bNFS\b|network file|state:?\s*D\b|\bD state"
 
 
 RULE = make_rule(__name__, __doc__, "import-lock", 33, check)

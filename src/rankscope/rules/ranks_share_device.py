@@ -10,7 +10,8 @@ the first collective hangs because two communicators wait on one device.
 calls `init_process_group` and `barrier` before `set_device`; a barrier that hangs only when it is the first communication; memory on a device that was not chosen.
 The memory of all devices of a job of several workers: one is full, the others are empty. A process table in which one GPU has a big process and
 small ones of the same program, all alike: contexts of those who work elsewhere. NCCL's `Init START` lines in which ranks of one
-communicator have one bus id on one host; a device that admits one process and is asked for by a second.
+communicator have one bus id on one host; a device that admits one process and is asked for by a second. Code that makes NCCL's
+communicators for several ranks (`NcclCommunicator`, `ncclCommInitRank`) and chooses no device before.
 
 ## What to do
 `torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))` before `init_process_group`, and pass `device_id=`. Start as many ranks per node as
@@ -29,7 +30,7 @@ from collections.abc import Iterator
 
 from ..analysis.accounts import accounts
 from ..analysis.case import Case
-from ..analysis.pasted_code import code_in
+from ..analysis.pasted_code import code_in, mostly_code
 from ..model.diagnosis import Certainty, Finding
 from ..model.ranks import RankSet
 from ._text import CERTAIN, HALTS, LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, simple
@@ -77,6 +78,7 @@ def check(case: Case) -> Iterator[Finding]:
     yield from _one_filled(case)
     yield from _contexts(case)
     yield from _unbound(case)
+    yield from _current_device(case)
     found = list(hits(case, _SIGNS))
     if found:
         yield finding(RULE, case, found, "ranks are not bound to a device of their own", _STEPS)
@@ -87,9 +89,21 @@ _BINDS = re.compile(
     r"set_device|device_ids?\b ?=|CUDA_VISIBLE_DEVICES|\.cuda\((?!\))|cuda:\{|[\"']cuda:[\"'] ?\+|torch\.device\([\"']cuda[\"'], ?|\.to\((?:\w+[._])*(?:rank|local_rank|gpu|device|device_id)\b|"
     r"accelerat|Trainer\(|deepspeed|with torch\.cuda\.device|local_device_ids|set_per_process"
 )
+# The library's own communicators, as its bindings call what makes one for a rank: it is bound to the device that is current.
+_COMMUNICATOR = re.compile(
+    r"(?<!def )\b(?:NcclCommunicator|ncclCommInitRank(?:Config)?|nccl\.Communicator\.init)\((?! ?1 ?,)|"
+    r"\bcupyx\.distributed\.init_process_group\("
+)
+_CHOOSES = re.compile(
+    r"\bDevice\([^()]*(?:\([^()]*\))?[^()]*\)(?:\.use\(|\.set_current\(|:|$)|\b(?:cuda|hip)?[sS]etDevice\(|\bset_device\(|"
+    r"(?:CUDA|HIP|ROCR)_VISIBLE_DEVICES|\bjax\.|\bselect_device\("
+)
 _DEFAULT_DEVICE = re.compile(
     r"\.cuda\(\)|device ?= ?[\"']cuda(?::0)?[\"']|\.to\([\"']cuda(?::0)?[\"']\)|cuda\.FloatTensor"
 )
+
+# What the library says to two ranks on one device, also in a remark behind the line that was refused.
+_REFUSED = re.compile(r"NCCL_ERROR_INVALID_USAGE|ncclInvalidUsage|\bnccl\w*\b[^\n]*\binvalid usage", re.I)
 
 
 def _unbound(case: Case) -> Iterator[Finding]:
@@ -109,6 +123,21 @@ def _unbound(case: Case) -> Iterator[Finding]:
         title = "the program meets its peers before it chooses a device" if binds else "the program chooses no device"
         yield simple(RULE, title, LIKELY, [f"the first meeting: {lines[meets]}"], _STEPS)
         return
+
+
+def _current_device(case: Case) -> Iterator[Finding]:
+    """Code that makes communicators of the library for several ranks, none of which chooses a device before."""
+    if not any(one.find(HALTS) for one in accounts(case)) and not any(_REFUSED.search(one.text) for one in case.events):
+        return
+    made: list[str] = []
+    for account in accounts(case):
+        lines = [line.text for line in code_in([event.text for event in account.events])]
+        if any(map(_CHOOSES.search, lines)) or not mostly_code(lines):
+            continue
+        made += [line for line in lines if _COMMUNICATOR.search(line)][:1]
+    if made and not any(one.find(r"_VISIBLE_DEVICES ?=") for one in accounts(case)):
+        title = "the program makes a communicator on the device that happens to be current"
+        yield simple(RULE, title, LIKELY, [f"no device is chosen before: {line}" for line in made[:2]], _STEPS)
 
 
 def _one_bus_id(case: Case) -> Iterator[Finding]:

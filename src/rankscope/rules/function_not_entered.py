@@ -1,0 +1,94 @@
+"""Of a named function of the program it is said that some ranks are in it, and another one never calls it.
+
+## What it means
+Not only `all_reduce` is a meeting: a function of the program that exchanges something is one as well. Some ranks have entered it and wait there, another
+one has taken a different way and gets on with something else. It will never come.
+
+## How it is recognised
+Two sentences about one function: ranks that are in it, and ranks that never call, enter or reach it. Nobody has failed.
+
+## What to do
+Look at the condition above the call on the rank that does not make it: most often a message, flag or counter that it has read earlier or later than the others.
+`rankscope diagnose` shows both ways side by side.
+
+## How to prevent it
+Decide together: reduce or broadcast the condition, then let all ranks take the branch or none.
+Mechanism: https://github.com/CobayaSampler/cobaya/pull/317
+"""
+
+# ruff: noqa: E501  (a pattern is one line)
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..analysis.accounts import accounts
+from ..analysis.case import Case
+from ..analysis.sayings import sayings
+from ..model.diagnosis import Finding
+from ..model.labels import Who
+from ..model.ranks import RankSet, ranks_phrase
+from ._text import LIKELY, OVER, events, make_rule, simple
+
+_STEPS = ("rankscope diagnose   # shows the last common call and the first different line",)
+# A name that only a program has: with an underscore, a dot or brackets.
+_NAME = r"[`'\"]?(?P<name>(?:[A-Za-z_]\w*\.)*(?:[A-Za-z]\w*_\w+|[A-Za-z_]\w*(?=\(\))|(?<=\.)[A-Za-z_]\w*))"
+_IN = re.compile(
+    r"^(?:(?:is|are|then|now|all|both|already|still|wait(?:s|ing)?|stand(?:s|ing)?|sit(?:s|ting)?|hangs?|block(?:s|ed)?|stuck|stopped|remain(?:s|ing)?|stays?) )*"
+    rf"(?:in|inside(?: of)?|at|enter(?:s|ed)?|reach(?:es|ed)?|call(?:s|ed)?|have (?:entered|called|reached)) {_NAME}",
+    re.I,
+)
+_NEVER = re.compile(
+    r"\b(?:never|(?:does|did|do|has|have|is|are|was|were)(?: not|n't)|fails? to)\b(?: (?:even|ever|yet|been))? ?"
+    r"(?P<verb>call\w*|enter\w*|reach\w*|get\w*(?: (?:to|into))?|join\w*|arriv\w*|come\w*(?: to)?|inside|in|there)\b(?: (?:in|at|to))?(?P<what>[^\n;.,]{0,60})",
+    re.I,
+)
+_IT = re.compile(r"^\W*(?:it|this|that|there)?\b\W*(?:$|and\b|but\b|,|;|\.|\(|:)", re.I)
+_FAILED = re.compile(r"\b(?:[A-Z]\w*(?:Error|Exception)\b|exception|traceback|killed|crash\w*|died|exit(?:s|ed) with)")
+
+
+@dataclass(frozen=True)
+class _There:
+    """Ranks that are in a function."""
+
+    who: Who
+    name: str
+    line: str
+
+
+def check(case: Case) -> Iterator[Finding]:
+    if case.snapshot.live or case.collectives or events(case, "python.exception"):
+        return
+    for account in accounts(case):
+        there: list[_There] = []
+        for line in account.said.splitlines():
+            for who, words in sayings(line):
+                if (found := _IN.match(words)) and not OVER.search(words):
+                    there.append(_There(who, found["name"], line))
+                elif (others := _whom(who, words, there)) is not None and not _FAILED.search(line):
+                    yield _finding(who, words, others)
+                    return
+
+
+def _whom(who: Who, words: str, there: list[_There]) -> _There | None:
+    """Those who are in the function that a subject, another one, is said never to enter."""
+    found = _NEVER.search(words)
+    if found is None or OVER.search(words):
+        return None
+    for one in reversed(there):
+        names = one.name.rsplit(".", 1)[-1]
+        meant = _IT.match(found["what"]) or re.search(rf"\b{re.escape(names)}\b", found["what"])
+        if meant and one.who != who and not (one.who.ranks & who.ranks):
+            return one
+    return None
+
+
+def _finding(who: Who, words: str, others: _There) -> Finding:
+    name = ranks_phrase(who.ranks) if who.ranks else who.text
+    ranks = who.ranks or RankSet()
+    because = [others.line, f"{name}: {words}"]
+    return simple(RULE, f"{name} never came to {others.name}, in which the others are", LIKELY, because, _STEPS, ranks)
+
+
+RULE = make_rule(__name__, __doc__, "collective-missed-by-rank", 43, check)

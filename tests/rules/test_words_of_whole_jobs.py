@@ -1,0 +1,141 @@
+"""Rules that compare what is told of several processes keep silent where the same words tell of another thing."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from rankscope.formats.gather import gather
+from rankscope.pipeline import judge
+
+# The rule, why it has nothing to say, and the files.
+OTHERWISE: dict[str, tuple[str, dict[str, str]]] = {
+    "the input of one process ends with its epoch": (
+        "input-ended-early",
+        {"train.log": "it hangs\nBaseCollectiveExecutor::StartAbort Out of range: End of sequence\n"},
+    ),
+    "a single process ran out of data": (
+        "input-ended-early",
+        {"train.log": "Your input ran out of data; interrupting training.\nit hangs at the end\n"},
+    ),
+    "all come to the function": (
+        "function-not-entered",
+        {"prints": "ranks 0-2 have entered swap_chains()\nrank 3 enters it later\nit hangs after that\n"},
+    ),
+    "another function is not entered": (
+        "function-not-entered",
+        {"prints": "ranks 0-2 are in swap_chains()\nrank 3 never calls write_chains, which is right\nit hangs\n"},
+    ),
+    "the one that did not come has failed": (
+        "function-not-entered",
+        {"prints": "ranks 0-2 are in swap_chains()\nrank 3 never calls it, killed for its memory\nit hangs\n"},
+    ),
+    "counts change for all": (
+        "counts-apart-at-once",
+        {
+            "prints of 3 workers": (
+                "[10:01:07] Allreduce count=4096\n" * 3 + "[10:01:09] Allreduce count=512\n" * 3 + "it hangs\n"
+            )
+        },
+    ),
+    "one worker prints calls of several sizes": (
+        "counts-apart-at-once",
+        {
+            "prints of one of 3 workers": (
+                "[10:01:07] Allreduce count=4096\n" * 2 + "[10:01:07] Allreduce count=512\n" * 2 + "it hangs\n"
+            )
+        },
+    ),
+    "parts of different size are gathered": (
+        "counts-apart-at-once",
+        {"3 workers": "[10:01:07] allgather count=4\n" * 2 + "[10:01:07] allgather count=5\n" + "it hangs\n"},
+    ),
+    "a worker without rows is warned of": (
+        "worker-without-rows",
+        {"log": "dispatched_train: worker has an empty DMatrix\n[0] train-rmse:0.4\n[1] train-rmse:0.3\n"},
+    ),
+    "no other worker is there": (
+        "worker-without-rows",
+        {"log": "Check failed: 0 feature is supplied. Are you using raw Booster interface?\nit hangs\n"},
+    ),
+    "steps follow on the reduction": (
+        "replicas-of-one-process",
+        {
+            "notebook": "batch_all_reduce: 6 all-reduces with algorithm = nccl, num_packs = 1\n"
+            "  1/100 [......] - ETA: 9:31 - loss: 2.3\nit hangs at the end of the epoch\n"
+        },
+    ),
+    "several processes reduce": (
+        "replicas-of-one-process",
+        {"worker": "TF_CONFIG\nbatch_all_reduce: 6 all-reduces with algorithm = nccl, num_packs = 1\nit hangs\n"},
+    ),
+    "a device is waited for on that line": (
+        "computes-on-one-line",
+        {"rank 3": "10/10 dumps at train.py:118, loss.item(), state R, 99 % CPU\n", "ranks 0-2": "wait in all_reduce\n"},
+    ),
+    "the line was seen once": (
+        "computes-on-one-line",
+        {"rank 3": "py-spy: match.py:118 in pair_up, state R, 99 % CPU\n", "ranks 0-2": "wait in all_reduce\n"},
+    ),
+    "nobody waits for the one that computes": (
+        "computes-on-one-line",
+        {"rank 3": "10/10 dumps at match.py:118 in pair_up, state R, 99 % CPU\n", "rank 2": "computes as well\n"},
+    ),
+    "it works as a program and as a module": (
+        "import-waited-for",
+        {"tried": "running fetch.py prints the page\nimporting fetch works as well\nthe test suite hangs elsewhere\n"},
+    ),
+    "the module lies on a file system that does not answer": (
+        "import-waited-for",
+        {"tried": "running fetch.py prints the page\nimporting fetch hangs: it lies on NFS\n"},
+    ),
+    "the helper of the workflow ended as it should": (
+        "helper-gone",
+        {"interchange.log": "Normal ending for starter on thread MainThread\n", "flow": "it hangs at the end\n"},
+    ),
+    "a thread of the helper ended, the helper lives": (
+        "helper-gone",
+        {"interchange.log": "Exceptional ending for loop on thread Task-Puller\n", "flow": "it hangs\n"},
+    ),
+    "a release without the defect": (
+        "known-defect",
+        {"script": 'write_dataset("s3://b/o", existing_data_behavior="delete_matching")\n', "told": "pyarrow 14.0.1 hangs\n"},
+    ),
+    "the call of one rank reads a file": (
+        "code-of-some-ranks",
+        {
+            "solve.py": 'import app\nA = app.assemble()\nif comm.rank == 0:\n    B = app.load_mesh("m")\nuse(A)\n',
+            "told": "rank 0 is stuck in app.load_mesh, the others are past it\n",
+        },
+    ),
+    "all ranks make the call": (
+        "code-of-some-ranks",
+        {
+            "solve.py": "import app\nif comm.rank == 0:\n    A.info_total()\nelse:\n    A.info_total()\nuse(A)\n",
+            "told": "rank 0 is stuck in A.info_total(), with -n 1 it works\n",
+        },
+    ),
+    "each communicator has its device": (
+        "ranks-share-device",
+        {
+            "node.py": "import cupy\ncupy.cuda.Device(rank).use()\ncomm = nccl.NcclCommunicator(4, key, rank)\n",
+            "told": "NCCL_ERROR_INVALID_USAGE\n",
+        },
+    ),
+    "the shell chooses the devices": (
+        "ranks-share-device",
+        {
+            "node.py": "import cupy\nkey = fetch()\ncomm = nccl.NcclCommunicator(4, key, rank)\n",
+            "told": "CUDA_VISIBLE_DEVICES=1 python node.py 1\nit hangs\n",
+        },
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("why", OTHERWISE)
+def test_the_rule_keeps_silent(why: str, tmp_path: pathlib.Path) -> None:
+    rule, files = OTHERWISE[why]
+    for name, text in files.items():
+        (tmp_path / f"{name.replace(' ', '_')}.txt").write_text(text)
+    assert rule not in {finding.rule for finding in judge(gather([tmp_path])).findings}
