@@ -96,3 +96,16 @@ def test_a_condition_over_several_lines_is_one() -> None:
 def test_brackets_that_never_close_lose_no_line(lines: list[str]) -> None:
     text = " ".join(line.text for line in code_in(lines))
     assert text.split() == " ".join(lines).split()
+
+
+def test_where_grep_found_a_line_is_no_part_of_it() -> None:
+    lines = code_in(
+        ["src/heads/base.py:88:    for name in losses.keys():", "src/heads/base.py:89:        dist.all_reduce(x)"]
+    )
+    assert [(line.depth, line.text[:3]) for line in lines] == [(4, "for"), (8, "dis")]
+
+
+def test_a_head_and_its_block_on_one_line_are_two() -> None:
+    """What somebody left out stands between them as three dots."""
+    (section,) = read("for name in losses.keys(): ... dist.all_reduce(x)")
+    assert (section.who, section.body) == ("own", ("dist.all_reduce(x)",))

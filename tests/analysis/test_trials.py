@@ -42,6 +42,14 @@ def test_a_change_that_ends_the_trouble_is_a_cure(line: str) -> None:
     assert any(trial.cures for trial in told(line))
 
 
+def test_a_library_built_from_newer_sources_is_another_release() -> None:
+    """And an image that a pod pulled is none."""
+    (trial, *_) = told("reduce hangs, but after pulling the latest public source and rebuilding it works")
+    assert trial.good
+    assert any(trial.change for trial in told("rebuilt from the current sources: no hang"))
+    assert not any(trial.change for trial in told('kubelet  Successfully pulled image "alpine:3" in 1 s'))
+
+
 @pytest.mark.parametrize(
     "line",
     [

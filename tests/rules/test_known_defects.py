@@ -63,6 +63,13 @@ def test_the_surest_of_several_rows_is_told(tmp_path: pathlib.Path) -> None:
         ("wandb==0.22.3\n  write (wandb/sdk/lib/console_capture.py:140)\n", False),
         ("pyarrow 24.0.0\n  ensure_s3_finalized (pyarrow/fs.py:50)\n", True),
         ("pyarrow 23.0.0\n  ensure_s3_finalized (pyarrow/fs.py:50)\n", False),
+        ("Driver Version: 465.19.01\ntorch.profiler.profile() hangs at the first step\n", True),
+        (
+            "Driver Version: 465.19.01\n#1 __pthread_rwlock_wrlock\n#2 _nv0313cupti () from libcupti.so.11\n",
+            True,
+        ),
+        ("Driver Version: 465.19.01\nprofiler: 100 steps written\n", False),
+        ("Driver Version: 470.57.02\ntorch.profiler.profile() hangs at the first step\n", False),
     ],
 )
 def test_a_library_is_blamed_with_its_release(text: str, known: bool, tmp_path: pathlib.Path) -> None:

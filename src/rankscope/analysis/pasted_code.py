@@ -42,6 +42,9 @@ class Section:
 
 _LEAVES = re.compile(r"(?:return|continue|break|raise StopIteration|sys\.exit|exit\(|os\._exit)\b")
 _MARKS = re.compile(r"^(?:[+>|](?: |$)|-(?: {2,}|\t)|\s*\d{1,4}(?: {2,}|\t|: ))")
+# Where a line is from, as ``grep`` writes it; and a head with its block on one line, what is between left out.
+_PLACE = re.compile(r"^(?:[\w.-]+/)*[\w-]+\.pyx?[:-](?:\d+[:-])?(?= *\S)")
+_SHORTENED = re.compile(r"^(?P<head>\s*(?:(?:for\b.+?\bin\b|while\b|(?:el)?if\b).+?|else):)\s*\.\.\.\s+(?P<body>\w.*)$")
 _HEAD = re.compile(
     r"(?:el)?if\b(?P<condition>.+?)(?<!lambda):(?P<tail>[^\]\"']*)$|else ?:\s*$|except\b[^:]*:(?P<handled>.*)$|(?:for\b.+?\bin\b|while\b)(?P<over>.+):\s*$|@(?P<mark>[\w.]+)"
 )
@@ -97,9 +100,18 @@ def code_in(texts: Sequence[str]) -> tuple[Line, ...]:
     """The lines of a text as code: marks of a diff or a listing stay off, blank lines and remarks too."""
     if len(texts) > LONGEST:
         return ()
-    bare = [_MARKS.sub(lambda found: " " * len(found[0]), text[:_WIDEST].rstrip().expandtabs(4)) for text in texts]
+    told = [part for text in texts for part in _parts(_PLACE.sub("", text[:_WIDEST].rstrip().expandtabs(4)))]
+    bare = [_MARKS.sub(lambda found: " " * len(found[0]), text) for text in told]
     lines = [Line(len(text) - len(text.lstrip()), text.strip()) for text in bare if text.strip()[:1] not in ("", "#")]
     return tuple(_joined(lines))
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    """A line as it was written, or the two of which somebody made it."""
+    found = _SHORTENED.match(text)
+    if found is None:
+        return (text,)
+    return found["head"], " " * (len(text) - len(text.lstrip()) + 4) + found["body"]
 
 
 _OPENS = re.compile(r"(?:el)?if\b|while\b|for\b")

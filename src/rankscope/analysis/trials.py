@@ -15,7 +15,7 @@ from .meant import asks
 
 _GOOD_WORDS = (
     r"works?|worked|makes? (?:it|them|this|everything|\w+) (?:train|run|start|work|pass|stable|return|finish|complete|succeed|go on|connect)|lets? (?:it|them|all \w+|the \w+|every\w*|\w+ ranks) (?:go on|run|continue|proceed|start|finish|pass)|(?:it|they|everything|training|all|then|now) (?:trains?|starts|connects|returns)|serves|(?:ran|serve[sd]?|train(?:s|ed)?|held|lasts?|stays? up) (?:[\w']+ ){0,4}?(?:for )?(?:days|weeks|months)|is good|(?:hangs?|problems?|crash\w*|errors?|freez\w+|stalls?|failures?) (?:have |has |then )?(?:stopped|ceased|ended)|working|fine|ok|okay|pass(?:es|ed)?|succe(?:ed\w*|ss\w*)|runs|ran|run (?:through|fine|clean\w*|ok|to the end)|complete[sd]?|finish(?:es|ed)?|clean(?:ly)?|stable|survive[sd]?|"
-    r"fix(?:es|ed)|solve[sd]?|resolve[sd]?|cure[sd]?|help(?:s|ed)?|avoid(?:s|ed)?|eliminate[sd]?|gone|goes away|went away|disappear(?:s|ed)?|vanish(?:es|ed)?|not reproducible|unaffected|(?:starts?|ends?|returns?|exits?|boots?|comes? up|done|loads?) (?:up )?(?:in|within) (?:\d+|one|two|three|four|five|ten|half) ?(?:s|secs?|seconds?|min\w*)\b|(?:starts?|profiles?|behaves?|trains?|serves?|exits?|ends?|continues?|boots?|comes? up|goes? on) (?:normally|fine|as well|too|cleanly|as expected|without (?:any )?(?:problems?|issues?|trouble))"
+    r"fix(?:es|ed)|solve[sd]?|resolve[sd]?|cure[sd]?|help(?:s|ed)?|avoid(?:s|ed)?|eliminate[sd]?|gone|goes away|went away|disappear(?:s|ed)?|vanish(?:es|ed)?|not reproducible|unaffected|(?:starts?|ends?|returns?|exits?|boots?|comes? up|done|loads?|imports?|answers?) (?:up )?(?:in|within) (?:(?:\d+|one|two|three|four|five|ten|half|a few|some) ?)?(?:s|secs?|seconds?|min\w*)\b|(?:starts?|profiles?|behaves?|trains?|serves?|exits?|ends?|continues?|boots?|comes? up|goes? on) (?:normally|fine|as well|too|cleanly|as expected|without (?:any )?(?:problems?|issues?|trouble))"
 )
 _BAD_WORDS = (
     r"hangs?|hung|hanging|is bad|aborts?|aborted|dies|deadlock\w*|freez\w+|froze\w*|stuck|stall\w*|wedge[sd]?|crash\w*|fail\w*|broken?|breaks?|killed|time[sd]? ?-?out|timeouts?|stops?|stopped|segfault\w*|"
@@ -53,11 +53,11 @@ _NAME = re.compile(
 _OTHER = (
     rf"(?:newer|older|latest|newest|previous|earlier|prior|next|last|another|other|system|distribution's|current|recent) (?:[\w.-]+ ){{0,2}}?(?:lib)?{_LIBRARY}s?\b|"
     r"\b(?:images?|builds?|versions?|releases?|wheels?|commits?|containers?) (?:from )?(?:before|prior to|older than)\b|"
-    r"\bnightl(?:y|ies)\b|\b(?:on|with|from|in) (?:master|main|trunk|HEAD|the (?:main|master|dev\w*) branch)\b|^\W*(?:main|master) and (?:the )?v?\d[\w.]*|"
+    r"\b(?:latest|newest|newer|current|upstream|public|recent) (?:\w+ ){0,2}?(?:sources?|checkout|tree)\b(?! (?:file|line|rank|code of))|\bnightl(?:y|ies)\b|\b(?:on|with|from|in) (?:master|main|trunk|HEAD|the (?:main|master|dev\w*) branch)\b|^\W*(?:main|master) and (?:the )?v?\d[\w.]*|"
     r"\b(?:driver|cuda|ubuntu|rhel|branch) (?:version )?v?\d{2,3}\b(?![.\d])"
 )
 _CHANGE = re.compile(
-    rf"\b(?:upgrad\w+|downgrad\w+|updat(?:e[ds]?|ing)|bump\w*|roll(?:ed|ing)? back|revert\w*|pinn?(?:ed|ing)?|(?:re)?install(?:ed|ing)?|switch(?:ed|ing)?(?! o(?:ff|n)\b)|mov(?:ed|ing)|went back|swap\w*|replac\w+|chang(?:ed|ing))\b(?<!same switch)(?<!pcie switch)(?<!a switch)(?<!the switch)(?=[^\n]{{0,60}}(?:\b(?:lib)?{_LIBRARY}s?\b|{_NUMBER}|[=<>]=|\bcommit\b|nightl|\b(?:main|master)\b|libnccl))|\bbisect\w*|\bfirst bad\b",
+    rf"\b(?:upgrad\w+|downgrad\w+|updat(?:e[ds]?|ing)|bump\w*|roll(?:ed|ing)? back|revert\w*|pinn?(?:ed|ing)?|(?:re)?install(?:ed|ing)?|switch(?:ed|ing)?(?! o(?:ff|n)\b)|mov(?:ed|ing)|went back|swap\w*|replac\w+|chang(?:ed|ing)|rebuil(?:t|ding))\b(?<!same switch)(?<!pcie switch)(?<!a switch)(?<!the switch)(?=[^\n]{{0,60}}(?:\b(?:lib)?{_LIBRARY}s?\b|{_NUMBER}|[=<>]=|\bcommit\b|nightl|\b(?:main|master)\b|libnccl))|\b(?:pull|rebuil|buil|compil)\w*\b(?=[^\n]{{0,30}}\b(?:latest|newest|current|upstream|public) (?:\w+ )?(?:sources?|checkout|tree)\b)|\bbisect\w*|\bfirst bad\b",
     re.I,
 )
 _RELEASE = re.compile(rf"(?P<number>{_NUMBER})|{_OTHER}", re.I)

@@ -8,7 +8,7 @@ destructor, a back end written in Python), it never ends.
 ## How it is recognised
 py-spy marks a thread `+gil` and its innermost native frame is a wait (`futex`, `pthread_cond_wait`, `park`, `block_on`,
 `join`, `recv`). Or a debugger shows all threads: one wants the GIL, none runs, and one waits in an extension. Or the pasted source of an extension blocks (`block_on`, `join`, `recv`) in a function that has the GIL,
-while its own tasks acquire the GIL.
+while its own tasks acquire the GIL; or runs PyTorch's backward pass there, whose threads do (later releases refuse to).
 
 ## What to do
 Release the GIL around the blocking call: `py.detach(…)`/`py.allow_threads(…)` (PyO3), `py::gil_scoped_release` (pybind11),
@@ -42,6 +42,9 @@ _SIGNS = (
     Sign(r"Python::(?:acquire_gil|with_gil|attach)\b", "a task of an extension takes the GIL while the function that waits for it has it", also=(_BLOCKS, r"#\[py(?:function|methods)\]|\bpy: Python"), unless=(r"allow_threads|\.detach\(|release_gil",)),
     # ctypes: functions of a PyDLL are called with the GIL, those of a CDLL without.
     Sign(r"\bctypes\.PyDLL\(|(?<![\w.])PyDLL\([\"'\w]|\bpydll\.LoadLibrary\(", "functions of a library are called with the GIL (PyDLL)", anywhere=(HALTS + r"|\+gil\b|unfinished",)),
+    # The engine's threads take the GIL when they start, and for nodes and hooks in Python; since 1.5 it refuses: pytorch/pytorch#32295.
+    Sign(r"\.backward\(|\b(?:torch::)?autograd::(?:backward|grad)\(", "an extension runs the backward pass while the function that Python called has the GIL", also=(r"PYBIND11_MODULE|\bm\.def\(|TORCH_EXTENSION_NAME",), anywhere=(HALTS,), unless=(r"gil_scoped_release|Py_BEGIN_ALLOW_THREADS|PyEval_SaveThread|AutoNoGIL|without_gil", r"^#\d+ ", r"TORCH_LIBRARY")),
+    Sign(r"The autograd engine (?:was|is) called while holding the GIL", "the engine refuses to run the backward pass for a caller that has the GIL"),
     Sign(r"gil_scoped_acquire|PyGILState_Ensure\(", "a thread of an extension takes the GIL while the function that joins it has it", also=(_BLOCKS, r"std::thread|pthread_create|PYBIND11_MODULE|m\.def\("), unless=(r"gil_scoped_release|Py_BEGIN_ALLOW_THREADS|PyEval_SaveThread", r"^#\d+ ")),
 )  # fmt: skip
 _STEPS = (

@@ -8,7 +8,7 @@ returns. Small calls, done without threads, may.
 ## How it is recognised
 In the code a line of the parent (module level, or the function that starts the workers) calls the library, a later line
 starts workers by fork (`DataLoader(num_workers=…)`, `Pool`, `ProcessPoolExecutor`, `Process`, `os.fork`,
-`map(num_proc=…)`), and a function that runs in the worker calls the same library. No start method other than fork is set.
+`map(num_proc=…)`), and a function that runs in the worker calls the same library, or is one of it (`pool.map(np.linalg.inv, …)`). No start method other than fork is set.
 It needs a report that something hangs.
 
 ## What to do
@@ -59,6 +59,10 @@ _FAMILIES = tuple(
 )  # fmt: skip
 _STARTS = re.compile(
     r"\b(?:ProcessPoolExecutor|(?:mp|multiprocess(?:ing)?|torch\.multiprocessing|ctx|billiard)\.(?:Pool|Process)|Pool|Process)\(|\bos\.fork\(\)|\bDataLoader\(.*num_workers ?= ?[1-9]|num_workers ?= ?[1-9]|num_proc ?= ?(?:[2-9]|1\d)|\b(?:SubprocVecEnv|SubprocVectorEnv|AsyncVectorEnv|AsyncVecEnv|ProcessPool)\(|Parallel\([^)]*(?:multiprocessing|n_jobs)"
+)
+# What workers are given to run; a function of a library is used by them although no function of the program calls it.
+_HANDED = re.compile(
+    r"\b(?:apply|apply_async|map|map_async|imap|imap_unordered|starmap|starmap_async|submit|Process)\(\s*(?:(?:None, ?)?target ?= ?)?(?P<what>\w+(?:\.\w+)+)(?=[,)])"
 )
 # Loader workers do operators of PyTorch all the time; it makes them use one thread itself.
 _LOADER = re.compile(r"num_workers|DataLoader")
@@ -111,12 +115,19 @@ def used_before_fork(lines: Sequence[Line]) -> Used | None:
             continue
         calls = [at for at, line in enumerate(lines) if pattern.search(line.text) and not _NO_CALL.match(line.text)]
         parent = [at for at in calls if at < start and owners[at] in ("", owners[start])]
+        if parent and any(_hands_over(line.text, pattern) for line in lines[start:]):
+            return Used(library, lines[parent[0]].text, lines[start].text)
         worker = [at for at in calls if owners[at] and owners[at] != owners[start]]
         if worker and not parent:
             parent = [at for at in range(start) if _runs(lines[at].text, {owners[one] for one in worker}, owners[at])]
         if parent and worker:
             return Used(library, lines[parent[0]].text, lines[start].text)
     return None
+
+
+def _hands_over(text: str, library: re.Pattern[str]) -> bool:
+    """Whether a line gives workers a function of the library itself to run."""
+    return any(library.match(f"{found['what']}(") for found in _HANDED.finditer(text))
 
 
 def _runs(text: str, functions: set[str], owner: str) -> bool:

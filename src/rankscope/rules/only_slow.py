@@ -5,7 +5,8 @@ Nothing is stuck. A compiler, a cold cache, an autotuner or a slow file system m
 
 ## How it is recognised
 Two samples of the same thread stand in different frames, above all inside a compiler (Triton, LLVM, ptxas, Inductor, cutlass); CPU time grows; a progress bar moves.
-A compiler that runs as a process of its own; a test that passed, after minutes. Where somebody tells that nothing changed between two looks, or a compiler crashed,
+A compiler that runs as a process of its own; a test that passed, after minutes; a bar of mmcv over an evaluation that took long and is full:
+the metrics come after it without a word. Where somebody tells that nothing changed between two looks, or a compiler crashed,
 words of slowness count for nothing; and who loads what was compiled (Triton's `_init_handles`) waits for the device.
 
 ## What to do
@@ -68,9 +69,11 @@ _SIGNS = (
     Sign(r"\bafter (?:about |some |roughly )?\d+ ?(?:min\w*|hours?|h|s|sec\w*)\b[^\n]{0,40}\b(?:is|was|are|were|it|got)?\s?(?:up|ready|served|serves|continue[ds]|started|starts|done|through)\b", "it gets there when one waits", unless=(_OVER,), prose=True),
     Sign(r"\d+%\|[^\n]*\[(?:\d+:)?\d+:\d\d<[^\n?]*/s", "a progress bar has a rate", POSSIBLE, anywhere=(r"\b(?:stuck|hang\w*|slow|normal|frozen)\b[^\n]{0,24}\?",), unless=(_OVER, r"all_?reduce|barrier|timed? ?out|Timeout")),
     Sign(_FIRST, "the first time takes long, later ones do not", prose=True),
-    Sign(r"\b(?:bar|counter|percentage|queue|memory|loss|index)\b (?:still )?(?:advance[ds]|moved?s? on|went on|goes on|grew|kept (?:growing|moving|advancing))\b|\bCPU time (?:grows|increases|keeps growing)|\b(?:finishes|completes|returns|starts|continues) after (?:about |some )?\d+ (?:min|hour|s\b)", "it gets on while one waits", unless=(_OVER,), prose=True),
+    Sign(r"\b(?:bar|counter|percentage|queue|memory|loss|index)\b (?:still )?(?:advance[ds]|moved?s? on|went on|goes on(?! (?:to )?(?:serv|answer|accept|tak|poll|wait|listen)\w*)|grew|kept (?:growing|moving|advancing))\b|\bCPU time (?:grows|increases|keeps growing)|\b(?:finishes|completes|returns|starts|continues) after (?:about |some )?\d+ (?:min|hour|s\b)", "it gets on while one waits", unless=(_OVER,), prose=True),
     Sign(rf"(?<![\w/.-]){_PROGRAMS}(?:(?:,| and| or|,? &) {_PROGRAMS})*(?: processes)? (?:is|are|was|were) (?:still )?(?:running|at work|busy|active|seen|there)\b|\b(?:ps|p?s?top|htop|process(?:es)?(?: list| table)?)\b[^\n]{{0,24}}\b(?:shows?|lists?|has|have|with)\b[^\n]{{0,24}}(?<![\w/.-]){_PROGRAMS}(?![\w/.-])", "compilers run as processes of their own", unless=(_OVER,), prose=True),
     Sign(rf"^(?=[^\n]*\s(?-i:R)[lsN<+]*\s)[^\n]*[\s/]{_PROGRAMS}(?:\s|$)", "compilers run as processes of their own", unless=(_OVER,)),
+    # mmcv's bar is over the pictures; what is computed of all their results comes after it and says nothing.
+    Sign(r"\[>+\s*\] (?P<all>\d+)/(?P=all), [\d.]+ task/s, elapsed: \d{4,}s, ETA: +0s\s*\Z|\[>+\s*\] (?P<n>\d+)/(?P=n), [\d.]+ task/s, elapsed: \d{4,}s, ETA: +0s\s*\n(?:\s*\n)*\^C", "the pictures of an evaluation took long, and its metrics come after them without a word", POSSIBLE, unless=(_OVER, r"collect_results|Timeout\(ms\)|all_?(?:reduce|gather)|barrier")),
     Sign(_LONG_TEST, "a test passed, after minutes", POSSIBLE, unless=(_OVER, r"\*\*\*(?:Timeout|Failed)|\[  FAILED  \]|\bFAILED\b|\bTIMEOUT\b")),
     Sign(_COMPILER, "a compiler is at work", LIKELY, anywhere=(r"slow|minutes|warm-?up|first (?:step|batch|request|iteration|call)|pause\w*|\bactive\b|CPU",), unless=(_OVER, _EXCHANGED), prose=True),
     Sign(_COMPILER, "a compiler is at work", POSSIBLE, unless=(_OVER, _EXCHANGED), prose=True),

@@ -9,7 +9,8 @@ The kernel says `nfs: server … not responding`, `blocked for more than 120 sec
 state D whose wait channel or kernel stack belongs to a file system (rpc_wait_bit_killable, fuse_, nfs, ll_, cl_, ceph, xfs, jbd2);
 `Stale file handle`, `Transport endpoint is not connected`; strace shows a call on a path that does not return. Disks and paths to them
 that are gone (NVMe, SCSI, iSCSI, multipath, ZFS), HDFS without its data nodes, a pod's volume that is not mounted (not one that
-another node has: `Multi-Attach error`; then the storage answers, and the pod does not start).
+another node has: `Multi-Attach error`; then the storage answers, and the pod does not start). Data on a share with which it hangs, and
+on a local disk with which it does not.
 
 ## What to do
 `cat /proc/PID/stack /proc/PID/wchan`, `timeout 5 stat PATH`, `dmesg -T | tail -50`, `mount | grep PATH`. Bring the server back, or
@@ -24,7 +25,7 @@ Cases: https://github.com/nfs-ganesha/nfs-ganesha/issues/1327 and https://github
 from __future__ import annotations
 
 from ._kernel import DRIVER
-from ._text import LIKELY, POSSIBLE, Sign, text_rule
+from ._text import HALTS, LIKELY, POSSIBLE, Sign, text_rule
 
 _KERNEL = (
     r"(?<!\w)(?:rpc_wait_bit_killable|nfs\w*_\w+|nfs4?_\w+|__fuse_\w+|fuse_\w+|request_wait_answer|ll_\w+|cl_(?:sync|lock|io)\w*|ldlm_\w+|osc_\w+|ptlrpc_\w+|"
@@ -36,6 +37,8 @@ _KERNEL = (
 _BACK = r"Connection restored|\bserver \S+ OK\b|\bis responding\b|\bback online\b|\brecovered\b|\brejoined\b|\b(?:osd|mds|mon)\d*\b[^\n]*\b(?:up|session established|reconnect success)\b"
 # A frozen control group of the first version shows its processes in state D.
 _FROZEN = r"(?-i:\bFROZEN\b)|freezer\.state|cgroup\.freeze"
+# Storage behind a network, as people call it.
+_REMOTE = r"\b(?:NFS|CIFS|SMB|Samba|NAS|SSHFS|EFS|FSx|Lustre|GPFS|Ceph\w*|BeeGFS|GlusterFS|JuiceFS|gcsfuse|s3fs|goofys|blobfuse\d?|rclone|Google Drive|Azure Files)\b|\b(?:network(?:ed)?|remote|shared|mounted|cloud|external) (?:network )?(?:drives?|shares?|mounts?|storage|disks?|volumes?|file ?systems?|buckets?|folders?)\b"
 _SIGNS = (
     Sign(r"network (?:drive|share|mount|storage)[^\n]{0,80}(?:lost|down|unstable|gone|disconnect\w*|unavailable)|(?:lost|losing) (?:its |the )?connection to (?:the )?(?:nfs|storage|file server|mount|share)", "a network drive was lost", prose=True),
     Sign(r"\b(?:df|ls|stat|lsof|du|find(?! (?:that|out|it|this|a|the|no)\b)|cat|cd|mount|touch)\b (?:[^\s,;]+ ){0,4}?(?:on (?:it|that node|the mount) )?(?:hangs?|blocks?|never returns?|does not return|stands? still)|\b(?:hangs?|blocks?)\b[^\n,;]{0,20}\b(?:df|ls)\b", "plain commands on files hang", prose=True),
@@ -71,6 +74,7 @@ _SIGNS = (
     Sign(r"\bUnable to attach or mount volumes\b|\b(?:Mount|Attach)Volume\.\w+ failed\b|\bFailedAttachVolume\b", "a volume of a pod is not mounted", unless=(r"\bMulti-Attach error\b",), until=r"\bStarted container\b|\bSuccessful(?:ly )?(?:Attach\w*|mounted)\b|\b[1-9]\d*/[1-9]\d* +Running\b"),
     Sign(r"^[^\S\n]*State:\s*(?-i:D) \(disk sleep\)", "a process is in uninterruptible sleep", unless=(_FROZEN, DRIVER)),
     Sign(r"\btask:\S+\s+state:D\b", "the kernel shows a task in uninterruptible sleep", unless=(_FROZEN, DRIVER)),
+    Sign(r"\blocal (?:disks?|SSDs?|drives?|NVMe|storage|scratch|volumes?|cop(?:y|ies)|paths?|fold\w+|director\w+|file ?systems?)\b|\b(?:cop(?:y|ied|ying)|mov(?:ed?|ing)|stag(?:ed?|ing))\b[^\n]{0,40}\b(?:to|on|onto)\b[^\n]{0,16}(?:/tmp\b|/scratch\b|\bNVMe\b|\bSSD\b|\blocal\w*)", "it works with the data on a local disk", cures=True, anywhere=(HALTS, _REMOTE), unless=(r"\bf?lock(?:s|ed|f|ing|file)?\b|sqlite|No space left|quota|/dev/shm|shared memory|Permission denied|out of memory|\bmmap|(?:triton|inductor|jit|compil\w+|extensions?|kernel|autotune)\W(?:\w+\W)?(?:cache|dir)",)),
     Sign(r"metadata I/O error|EXT4-fs error|XFS[^\n]*(?:shut ?down|log I/O error)|Remounting filesystem read-only|Read-only file system", "a file system failed", POSSIBLE),
     Sign(r"Input/output error|\[Errno 5\]|I/O error, dev", "storage answers with errors", POSSIBLE),
     Sign(r"load average: *\d{3,}|load (?:average )?(?:of|is|at) \d{3,}", "the load is high", POSSIBLE, also=(r"idle|wa\b|iowait|0\.\d+ us",)),

@@ -7,7 +7,8 @@ large work hangs; and all goes well as long as the parent has not used the libra
 
 ## How it is recognised
 The hang is in the child and depends on what its parent did before: it vanishes without the call in the parent, with `spawn`, with one thread
-(`OMP_NUM_THREADS=1`), with a thread backend, or when the library is opened in the worker (`worker_init_fn`, `post_fork`). macOS says
+(`OMP_NUM_THREADS=1`), with a thread backend, or when the library is opened in the worker (`worker_init_fn`, `post_fork`); with
+PyTorch it begins with 32769 elements. macOS says
 `may have been in progress in another thread when fork() was called`.
 
 ## What to do
@@ -33,7 +34,7 @@ _FORKS = (
 _HANG = r"\b(?:hangs?|hung|stuck|never|block(?:s|ed)|freezes|frozen|stands? still|does not (?:return|finish|end|come back)|no progress|no \w+ (?:completes|finishes|returns|arrives)|[01]0{0,2} ?% (?:of )?(?:one |a |its )?CPU|burns?|spins?|deadlock\w*)\b"
 _RUNS = r"\b(?:runs?|works?|fine|finish(?:es)?|pass(?:es)?|returns?|ok|completes?|succeeds?|goes (?:away|through|on)|no hang|disappears?|vanishes|helps?|fixe[sd])\b"
 _THREADED = (
-    r"\b(?:jax|jnp|jaxlib|xla|tensorflow|tf\.|keras|torch|polars|pl\.|pyarrow|duckdb|tokenizers?|numpy|np\.|scipy|sklearn|xgboost|lightgbm|catboost|faiss|"
+    r"\b(?:jax|jnp|jaxlib|xla|tensorflow|tf\.|keras|torch|nn\.\w|polars|pl\.|pyarrow|duckdb|tokenizers?|numpy|np\.|scipy|sklearn|xgboost|lightgbm|catboost|faiss|"
     r"numba|numexpr|cv2|opencv|openblas|mkl|blas|lapack|openmp|omp|libgomp|libiomp|grpc|pymongo|kafka|boto3?|s3fs|gcsfs|fsspec|aiohttp|sentry|"
     r"opentelemetry|prometheus|ddtrace|newrelic|h5py|zarr|decord|vips|rayon|tbb|ffmpeg|av\.open)"
 )
@@ -57,6 +58,11 @@ _SIGNS = (
     Sign(rf"\b(?:when|if|without|once|unless|as soon as)\b[^\n]{{0,80}}\b(?:removed|commented(?: out)?|left out|deleted|skipped|not called|not imported|is gone|taken (?:out|away))\b[^\n]{{0,40}}(?:{_RUNS}|\b(?:all|every)\b[^\n]{{0,20}}\b(?:come|pass|run|work|return|finish))", "it works when a call before the workers is taken away", anywhere=(_FORKS, _THREADED), unless=(_OTHER, r"\bimport\b[^\n]{{0,20}}removed"), prose=True),
     Sign(rf"{_RUNS}[^\n]{{0,40}}\b(?:when|if|without|once|unless)\b[^\n]{{0,80}}\b(?:removed|commented(?: out)?|left out|deleted|skipped|not called|is gone|taken (?:out|away))\b", "it works when a call before the workers is taken away", anywhere=(_FORKS, _THREADED, _HANG), unless=(_OTHER,), prose=True),
     Sign(rf"\b(?:start|run|keep|launch|create|open)\w*\b[^\n]{{0,50}}\bthreads?\b[^\n]{{0,60}}\b(?:then|before|prior to|and only then|and afterwards)\b[^\n]{{0,60}}(?:{_FORKS})", "a thread is started before the processes are made", anywhere=(_HANG,), unless=(_OTHER + r"|\bspawn\b",), prose=True),
+    Sign(rf"\b(?:without|no|omitting|(?:not|n't|never) (?:to )?call(?:ed|ing)?)\b[^\n]{{0,50}}\b(?:in|from|inside) the (?:{_PARENT}|main block|main module)\b[^\n]{{0,40}}(?<!no ){_RUNS}|(?:{_RUNS}|\b(?:not|n't) reproduc\w+)[^\n]{{0,40}}\b(?:without|(?:not|n't|never) (?:to )?call(?:ed|ing|s)?)\b[^\n]{{0,50}}\b(?:in|from|inside) the (?:{_PARENT}|main block|main module)\b", "it works when its parent has not used the library", anywhere=(_FORKS, _THREADED), unless=(_OTHER,), prose=True),
+    Sign(rf"\bwithout (?:the|that|this)\b[^\n]{{0,30}}\b(?:line|call|statement)\b[^\n]{{0,30}}(?:{_RUNS}|\b(?:it|they|the \w+) (?:does|do)\b(?! not|n't))|\b(?:does not|doesn't|did not|never) (?:hang|freeze|block|dead-?lock)\w*[^\n]{{0,12}}\bwithout (?:the|that|this)\b[^\n]{{0,30}}\b(?:line|call|statement)\b", "it works when a call before the workers is taken away", anywhere=(_FORKS, _THREADED, _HANG), unless=(_OTHER,), prose=True),
+    Sign(rf"{_HANG}[^\n]{{0,60}}\bonly (?:if|when|after|once)\b[^\n]{{0,60}}\b(?:called|run|used|executed|done|made)\b[^\n]{{0,20}}\b(?:in|by|from|inside) the (?:{_PARENT}|main block|main module)\b", "it hangs only when its parent has used the library", anywhere=(_FORKS, _THREADED), unless=(_OTHER,), prose=True),
+    # at::internal::GRAIN_SIZE: from 32768 elements on PyTorch's operators use its threads.
+    Sign(r"(?<![\w.,])32769(?![\w.,]\d|\w)|\b2 ?(?:\*\*|\^) ?15 ?\+ ?1\b|\b(?:more|larger|longer|greater|bigger|above|over|beyond|exceed\w*) (?:than )?(?:2 ?(?:\*\*|\^) ?15|3276[78])\b", "what hangs in a child is larger than what PyTorch does without threads (32768 elements)", anywhere=(r"\btorch\b|\btensors?\b|randperm", r"\b(?:child|forked|sub-?process\w*|worker process\w*|mp\.Process|multiprocessing|DataLoader workers?)\b", _HANG), unless=(_OTHER, r"\btokens?\b|context length|max_model_len|\bspawn\b[^\n]{0,20}(?:too|as well|also)")),
     Sign(r"\b(?:handler|logger|client|tracker|monitor|agent|profiler|tracer|exporter|reporter|hook|listener|recorder|sdk|watchdog|sampler)\b[^\n]{0,40}\b(?:with|has|starts|uses|runs|keeps|owns|and its)\b[^\n]{0,12}\bthreads?\b", "something that keeps a thread is in use where processes are made", anywhere=(r"process(?:es)?\b|" + _FORKS, _HANG + r"|\bstops?\b"), unless=(_OTHER + r"|\bGIL\b|\bspawn\b",), prose=True),
     Sign(rf"^[^\w\n]*(?:the |a |each |every |all |one )?(?:fork\w* )?(?:child(?:ren)?|worker|sub-?process)\w*\b[^\n]{{0,60}}{_HANG}", "a child that was forked hangs where a library with threads is used", anywhere=(_FORKS, _THREADED), unless=(_OTHER,), prose=True),
     Sign(rf"^[^\w\n]*(?:the |a |each |every |all |one )?(?:fork\w* )?(?:child(?:ren)?|sub-?process)\w*\b[^\n]{{0,60}}{_HANG}", "a child hangs", POSSIBLE, anywhere=(_FORKS,), unless=(_OTHER,), prose=True),
