@@ -23,7 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..analysis.accounts import accounts, compiled, outlived
+from ..analysis.accounts import OF_LOGS, accounts, compiled, outlived
 from ..analysis.case import Case
 from ..analysis.clocks import offsets, source_of
 from ..analysis.doings import doings, in_kind
@@ -39,7 +39,9 @@ _STEPS = ("read that rank's own log above this error, and above the first messag
 _CASCADE = re.compile(
     r"Connection (?:closed|reset|refused)|closed by peer|Broken pipe|ChildFailedError|DistBackendError|DistStoreError|DistNetworkError|NCCL (?:error|communicator)|ncclRemoteError|ncclSystemError|"
     r"Timed out|timed? ?out|Timeout|Watchdog|gloo|SIGTERM|SignalException|KeyboardInterrupt|ProcessExitedException|ProcessRaisedException|CalledProcessError|Engine core|EngineDead|ActorDied|ActorUnavailable|"
-    r"ActorHandleNotFound|RayActorError|RayTaskError|WorkerCrashed|EOFError|Rendezvous|wait timeout|Exception ignored|monitoredBarrier|collective|shutdown|\bpeer|remote", re.I
+    r"ActorHandleNotFound|RayActorError|RayTaskError|WorkerCrashed|EOFError|Rendezvous|wait timeout|Exception ignored|monitoredBarrier|collective|shutdown|\bpeer|remote|"
+    r"error code(?: is|:) ?(?:107019|107020|507046|507047|507048)\b",  # CANN's rt_error_codes.h: a wait, task, stream, event, FFTS+ timed out
+    re.I,
 )  # fmt: skip
 _SIGNS = (
     Sign(r"\bNodes? \S+ not responding, setting DOWN|\bon failed node \S+|^\S+ +(?:\S+ +){0,6}?NODE_FAIL\b|\bJobState=NODE_FAIL\b|\bSISTER_EOF\b|\bnode \d+ \(\S+\) requested job (?:die|terminate)", "the scheduler lost a node"),
@@ -63,7 +65,7 @@ _SIGNS = (
     Sign(r"DeadlockDetectedException|Deadlock detected from rank", "a trainer saw that one of its ranks had failed"),
     Sign(r"\b(?:node|host|worker|actor|raylet|pod|instance)\b[^\n]{0,80}(?:marked (?:as )?dead|missed too many heartbeats|preempted|evicted|NotReady|lost contact|node failure|NODE_FAIL|(?<!queue )drained|rebooted)", "a node or worker was declared dead"),
     Sign(r"got signal: (?!2\b)\d+|Received (?!2 )\d+ death signal|SignalException(?!\()(?![^\n]* got signal: 2\b)", "the launcher got a signal and ended its ranks"),
-    Sign(r"\b(?:CUDA|HIP|NPU) out of memory|OutOfMemoryError|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|CUDA error: out of memory|Cuda failure '?out of memory", "a rank ran out of device memory"),
+    Sign(r"(?:\b(?:CUDA|HIP|NPU) out of memory|OutOfMemoryError|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|CUDA error: out of memory|Cuda failure '?out of memory)(?![^\n]*\n?[^\n]*\bskipp(?:ing|ed) (?:this |the )?(?:batch|update|step|sample)\b)", "a rank ran out of device memory"),
     Sign(r"(?<!onnecting to )(?<!onnect to )(?<!onnection to )(?<!onnection from )\b(?:rank|worker|node|gpu|process|stage|replica|pod|actor)s?\b ?#?\d*[^\n]{0,60}\b(?:crash\w*|died|dead|killed|exited|terminated|failed|raised|gone|(?<!requests )(?<!request )(?<!tokens )(?<!tasks )(?<!task )(?<!data )(?<!batch )(?<!batches )(?<!samples )(?<!nothing )(?<!work )left|disappeared|lost|evicted|preempted|restarted|aborted|segfault\w*)\b", "a rank is gone",
          anywhere=(r"(?:others?|rest|remaining|peers?|ranks?|stage|workers?)\b[^\n]{0,80}(?:wait|hang|hung|stuck|block|time-?out|timed out|continue)",), prose=True),
     Sign(r"\b(?:exit ?code|exitcode|returncode)\W{0,4}(?:-11|139|-6|134|-7|135|-4|-8|1\b|2\b)|Segmentation fault|SIGSEGV|SIGABRT|exited on signal|core dumped", "a process ended with an error", POSSIBLE),
@@ -126,7 +128,8 @@ def _failed(case: Case, first: Event) -> Finding:
     title = f"{who} {how}: {first.fields.get('type')}: {str(first.fields.get('message'))[:80]}"
     told = ranks or events(case, "elastic.root_cause", "elastic.worker_failed") or _waited_for(case, first)
     reasons = [first.text, *_place(first), *followers, *_clocks(case)]
-    return simple(RULE, title, LIKELY if told else POSSIBLE, reasons, _STEPS, ranks)
+    source = OF_LOGS if case.snapshot.live else "text"
+    return simple(RULE, title, LIKELY if told else POSSIBLE, reasons, _STEPS, ranks, source=source)
 
 
 def _waited_for(case: Case, first: Event) -> bool:
