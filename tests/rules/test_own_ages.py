@@ -107,7 +107,7 @@ def test_those_behind_a_message_under_way_wait_for_its_sender() -> None:
     """A pipeline of three, of which the first has begun to send: its age counts for all who wait behind it."""
     behind = ("recv", {"src": 1, "tag": 0}, 40.0)
     found = messages(("send", {"dst": 1, "tag": 0}, 2.0), ("recv", {"src": 0, "tag": 0}, 40.0), behind)
-    assert (found.findings, found.state.value) == ((), "unknown")
+    assert (found.verdict, found.state.value) == (None, "unknown")
 
 
 @pytest.mark.parametrize(("still_s", "told"), [(40.0, True), (2.0, False)])

@@ -27,12 +27,14 @@ from .frame_tables import Kind
 from .helping import helped
 from .identity import resolve
 from .in_sight import serves_idly, unclear
+from .orders import may_await_orders
 from .own_age import circle_s
 from .progress import works
 from .rhythm import rhythm
 from .scene import Scene
 from .spinning import aged
 from .standing import Standing, align, stand
+from .stillness import gets_on, held_together
 
 T = TypeVar("T")
 
@@ -179,15 +181,15 @@ def _state(case: Case) -> State:
     for root in case.graph.roots:
         if root.waiters and case.stuck(root.age_s):
             standing = case.standings.get(root.ref)
-            if serves_idly(case, root) or (standing is not None and unclear(standing)):
+            if serves_idly(case, root) or may_await_orders(case, root) or (standing is not None and unclear(standing)):
                 open_ends = True
                 continue
             return State.SLOW if standing is not None and works(standing) else State.STUCK
-    if any(_closed_long(case, cycle) for cycle in case.graph.cycles):
+    if any(_closed_long(case, cycle) for cycle in case.graph.cycles) or held_together(case):
         return State.STUCK
     if open_ends:
         return State.UNKNOWN
-    if any(standing.moved or standing.ran or standing.helped for standing in workers):
+    if any(map(gets_on, workers)):
         return State.MOVING
     beat = rhythm(case.members)
     if beat is not None and not case.stuck(beat.silent_s):

@@ -8,7 +8,9 @@ others entered the next collective and wait for it.
 The rank's thread ends in a frame of the job itself (or in a sleep, input or poll called from there), it has not arrived where
 its peers wait, and this has lasted longer than `--stuck-after`. A rank whose outer loops advance between the two looks is
 slow, not stuck, and is reported as a straggler. That it is stuck is certain where it has itself slept, or waited at a prompt,
-for that long; one that sleeps a little again and again may see to something that gets on, which speaks against it.
+for that long; one that sleeps a little again and again may see to something that gets on, which speaks against it. At most
+possibly stuck is one that waits for a queue, a socket or in its event loop while its peers all stand in one broadcast, as a
+server does that has no request.
 
 Of a program of no job: all its threads sleep without a time limit in locks, queues and conditions of its own process, so that
 nobody is left who could end the wait; or its event loop has nothing left to wait for.
@@ -26,13 +28,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..analysis.case import Case
+from ..analysis.case import Case, Root
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.handled import in_words
 from ..analysis.helping import thread_at_work
 from ..analysis.identity import module_path_of
 from ..analysis.load import RUNS
 from ..analysis.loop_tasks import TaskView, awaited, last_awaited, loops
+from ..analysis.orders import may_await_orders
 from ..analysis.own_age import own_s
 from ..analysis.progress import advances
 from ..analysis.standing import Standing
@@ -73,13 +76,13 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         peers = "; its peers wait for it" if root.waiters else ""
         yield Finding(
-            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, _best(case, standing)),
+            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, _best(case, root, standing)),
             title=f"{who(standing.member.process)} {_doing(standing)} in {at(_place(standing))}{peers}",
             ranks=ranks_of(standing),
             processes=(standing.member.process, *(process_of(standing, one) for one in _peers(case, standing))),
             because=(stands(standing), *_handles(standing), *_tasks(standing), *_alone(case, standing), *_threads(standing),
                      *_beside(case, standing), *waited_for(root)),
-            against=tuple(_against(case, standing)),
+            against=tuple(_against(case, root, standing)),
             next=(f"rankscope stacks pid:{standing.member.ref.pid} --source", *_look_up(standing),
                   *(f"rankscope diagnose pid:{one.pid}" for one in _peers(case, standing))),
         )  # fmt: skip
@@ -182,9 +185,11 @@ def _beside(case: Case, standing: Standing) -> Iterator[Reason]:
         yield Reason(f"the other end of what it waits on is held by {said(one)}", "kernel", standing.member.ref)
 
 
-def _best(case: Case, standing: Standing) -> Certainty:
+def _best(case: Case, root: Root, standing: Standing) -> Certainty:
     """Standing still in one's own code for long is seen, not inferred; running could be long work, and who sleeps a little,
-    again and again, may see to something that gets on."""
+    again and again, may see to something that gets on. A server waits for its next request as long as none comes."""
+    if may_await_orders(case, root):
+        return Certainty.POSSIBLE
     if standing.kind not in _RESTS:
         return Certainty.LIKELY
     busy = standing.kind is Wait.SLEEP and thread_at_work(standing) is not None
@@ -225,7 +230,9 @@ def _prompt(standing: Standing) -> str:
     return f"stands at the prompt of a debugger ({name})" if found else "waits for input"
 
 
-def _against(case: Case, standing: Standing) -> Iterator[str]:
+def _against(case: Case, root: Root, standing: Standing) -> Iterator[str]:
+    if may_await_orders(case, root):
+        yield "the others wait in the broadcast with which a server hands on its requests: there may be none at the moment"
     if standing.kind in (Wait.USER, Wait.LIBRARY) and standing.busy > RUNS:
         yield f"it uses {standing.busy:.0%} of a CPU: it may be long work; look again with --sweeps 3 --interval 10"
     if standing.kind in _RESTS and not case.stuck(own_s(standing)) and (standing.ran or standing.still_s is not None):
