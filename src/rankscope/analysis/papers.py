@@ -98,10 +98,13 @@ _STARTED = re.compile(
     r"^(?:\d+_)?(?:\$[ _]*)?(?:mpirun|mpiexec|srun|torchrun|python\d?|horovodrun|deepspeed|accelerate)[ _]",
     re.IGNORECASE,
 )
+# A heading of several parts tells of a script: "the prints, in train.py".
+_DESCRIBED = re.compile(r",[ _]")
 
 
 def _printed_by(name: str, lines: Sequence[str]) -> bool:
-    """Whether a file that is named like a script is what it printed: an error or a trace stands in it, or the name is
-    that of the command; and no code."""
-    raised = _STARTED.match(name) is not None or any(_RAISED.match(line) for line in lines)
+    """Whether a file that is named like a script is what it printed, or is about it: an error or a trace stands in it, or the
+    name is that of the command or a heading; and no code."""
+    told = _STARTED.match(name) is not None or _DESCRIBED.search(name) is not None
+    raised = told or any(_RAISED.match(line) for line in lines)
     return raised and _SCRIPT.search(name) is not None and not any(_CODE.match(line) for line in lines)

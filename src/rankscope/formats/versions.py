@@ -21,7 +21,7 @@ _NAMES = {
     "dask": r"dask|distributed", "celery": r"celery", "kombu": r"kombu", "flashinfer": r"flashinfer(?:[ _-]python)?", "joblib": r"joblib", "loky": r"loky", "peft": r"peft", "trl": r"trl",
     "ucx": r"uc[xt]", "gunicorn": r"gunicorn", "pyarrow": r"pyarrow", "tokenizers": r"tokenizers", "numba": r"numba", "mkl": r"mkl", "pmix": r"pmix", "mpich": r"mpich", "cann": r"cann", "torch_npu": r"torch[_-]npu", "mindspore": r"mindspore", "rocprofiler": r"rocprof(?:iler)?(?:-sdk|v\d)?", "nvshmem": r"nvshmem", "cupy": r"cupy(?:-cuda\d+x)?", "lightgbm": r"lightgbm", "xgboost": r"xgboost", "hdf5": r"(?:lib)?hdf5", "fsspec": r"fsspec", "s3fs": r"s3fs", "flash_attn": r"flash[_-]attn", "xformers": r"xformers", "bitsandbytes": r"bitsandbytes", "uvicorn": r"uvicorn", "optree": r"optree", "paddle": r"paddle(?:paddle)?(?:-gpu)?", "mxnet": r"mxnet", "gevent": r"gevent", "libgomp": r"libgomp",
 }  # fmt: skip
-_VERSION = r"\d+\.\d+(?:\.\d+)*(?:[+.-](?:cu|cuda|hip|rocm|post|rc|dev|a|b)[\w.]*)?(?![\w/])"
+_VERSION = r"\d+\.\d+(?:\.\d+)*(?:(?:a|b|rc)\d+)?(?:[+.-](?:cu|cuda|hip|rocm|post|rc|dev|a|b)[\w.]*)?(?![\w/])"
 _NO_UNIT = r"(?! ?(?:%|(?:s|ms|secs?|seconds?|min|minutes?|h|hours?|[KMGT]i?B|x|it/s)\b))"
 # Between a name and its version: the word version, a sign, dots that lead to a column, quotes.
 _BETWEEN = (

@@ -3,6 +3,7 @@
 # ruff: noqa: E501  (a table is as wide as it is)
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from ..analysis.case import Case
@@ -46,6 +47,7 @@ def in_range(version: str, first: str, fixed: str) -> bool:
 def _key(version: str) -> tuple[int, ...]:
     numbers = []
     for part in version.split("+")[0].split("-")[0].split("."):
-        digits = "".join(char for char in part if char.isdigit())
+        # A candidate has what its release has: 1.52.0rc1 is read as 1.52.0.
+        digits = "".join(char for char in re.sub(r"(?<=\d)(?:a|b|rc)\d+$", "", part) if char.isdigit())
         numbers.append(int(digits) if digits else 0)
     return tuple(numbers)

@@ -7,7 +7,7 @@ closing barrier, an uneven number of batches. The ranks that call wait for those
 ## How it is recognised
 Code that calls a collective under a condition of one rank (also `state_dict()` of split parameters, `save_checkpoint`, `self.log(sync_dist=True)`); DETAIL mode with a call of
 its own on one rank; ranks that left a routine by an error before its closing barrier; a stall report; a one-element all-reduce (a barrier or flag) that times out.
-A rank that saves after the last step waits alone, and its output holds only the configuration.
+Some ranks are in a call that the others have left. A rank that saves after the last step waits alone, and its output holds only the configuration.
 
 ## What to do
 Look at the branch between the last common call and the first different line (`rankscope diagnose` shows both). No collective behind a rank-local condition: reduce or

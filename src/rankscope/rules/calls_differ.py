@@ -7,7 +7,7 @@ The ranks meet in one call and bring different things. NCCL then waits for ever 
 `Detected mismatch between collectives` or `inconsistent collective` with two fingerprints; gloo's `op.preamble.length <= op.nbytes. A vs B`; time-outs at one
 sequence number with different operations or sizes; `message truncated`, `Mismatched collective detected`; recorders that differ at one number; two ranks that print
 other shapes, block sizes or numbers of parameters; one `opCount` with different counts in NCCL's log; different types or roots.
-All wait in an exchange of what a compiler has tuned. The same frames on two ranks with another count, root or tag; it works with `gc.disable()` where an object's end is a call of all ranks.
+All wait in an exchange of what a compiler has tuned, or in a meeting whose name each rank drew for itself. The same frames on two ranks with another count, root or tag; it works with `gc.disable()` where an object's end is a call of all ranks.
 
 ## What to do
 `TORCH_DISTRIBUTED_DEBUG=DETAIL` names both sides. Find what makes the sequence of calls depend on local data: a modality that a batch lacks, dropped samples,
@@ -59,6 +59,7 @@ _SIGNS = (
     Sign(r"^(?![^\n]*bootstrap\.cc)[^\n]*?(?:message truncated|receiv\w+ \d+ bytes instead of \d+)|\btruncated; \d+ bytes received but buffer size is \d+|MPI_ERR_TRUNCATE|buffer sizes? (?:do(?:es)? not|don't) match|size mismatch[^\n]{0,40}(?:collective|all_?gather|all_?reduce|rank|recv)", "a rank received more or less than it expected"),
     Sign(r"\b(?:ranks?|workers?|processes)\b[^\n]{0,80}\b(?:different|differing|unequal|mismatch\w*)\b[^\n]{0,40}\b(?:shapes?|sizes?|dtypes?|numel|splits?|lengths?|roots?|buckets?|tensors?|number of (?:tensors|buckets|params|parameters|experts|gradients|elements))", "ranks bring different shapes", prose=True),
     Sign(r"\b(?:shapes?|sizes?|dtypes?|numel|input[_ ]split\w*|tensor counts?|roots?|src|order of [^\n,;]{0,40}|sequence of (?:the )?collectives?)\b[^\n]{0,50}\b(?:differ(?:s|ed|ent)?|mismatch\w*|not (?:the same|equal|identical)|inconsistent|disagrees?|diverge[sd]?)\b", "ranks bring different shapes or orders", prose=True),
+    Sign(r"\b(?:prefix|suffix|key|name|tag|file ?name|uuid|hash|token)(?:_\w+)?\b[^\n]{0,16}\b(?:differs?|is (?:different|another|not the same|random)|is drawn)\b[^\n]{0,24}\b(?:from rank to rank|(?:between|across|among) (?:the |all )?(?:ranks|processes|gpus)|(?:on|for|in|per|by) (?:each|every) (?:rank|process|gpu))", "the ranks wait for each other under names that differ: each stands in a meeting of its own", anywhere=(r"\b(?:all|every|each|both) (?:\w+ )?(?:ranks?|processes|gpus?|workers?)\b[^\n]{0,40}(?:barrier|gather|broadcast|rendezvous|reduce|\bwait)",), prose=True),
     Sign(r"\b(?:unused|missing|no) (?:parameters?|gradients?|grads?|tokens?|images?|modalit\w+)[^\n]{0,60}(?:on|for|in) (?:one|some|a|rank|this) ?(?:rank|ranks|batch|gpu|worker)?", "a rank lacks what others have", POSSIBLE, prose=True),
     Sign(r"Expected to have finished reduction in the prior iteration|Parameter indices which did not receive grad", "gradients of some parameters are missing", POSSIBLE),
 )  # fmt: skip

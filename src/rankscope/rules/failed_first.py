@@ -6,7 +6,7 @@ One rank raised an exception, ran out of device memory, crashed or ended early. 
 ## How it is recognised
 The first error in time is an exception that is not a consequence (not a closed connection, not a time-out); a launcher that names a process with an exit code; ranks that clean up while their
 peers wait in a send, receive or collective; a process that is simply not there any more.
-Open MPI names a peer whose process disconnected (`An MPI communication peer process has unexpectedly disconnected`).
+CANN's codes for a wait that timed out (507046 and its neighbours) are a consequence, too. Open MPI names a peer whose process disconnected (`An MPI communication peer process has unexpectedly disconnected`).
 
 ## What to do
 Read the first exception (`rankscope analyze LOGS` names it) and fix that. Let failure end the job: `torchrun` with `--max-restarts=0`, `TORCH_NCCL_ASYNC_ERROR_HANDLING=1`, abort the

@@ -9,7 +9,7 @@ The child (a loader worker, pool worker, pre-forked web worker) ends in a lock b
 (`heap_lock`, `freelist_lock`, `arena_get2`), of OpenMP (`__kmp_*`), of the dynamic linker, of the log (`logging`), of an output buffer
 (`_flush_std_streams`, `_enter_buffered_busy`); or in an operation of a library that keeps threads (Polars, OpenMP kernels of a CPU tensor,
 gRPC, an asyncio loop that runs in the parent). Python 3.12 warns: "use of fork() may lead to deadlocks in the child".
-`_PyImport_AcquireLock` in a worker that a server forked anew.
+`_PyImport_AcquireLock` in a worker that a server forked anew. gRPC says again and again "Waiting for thread pool to idle before forking".
 
 ## What to do
 `multiprocessing_context="spawn"` or `"forkserver"` (DataLoader, ProcessPoolExecutor, Pool), or fork before the first thread and before the first
@@ -62,7 +62,7 @@ _OWN_THREADS = r"^(?:gomp_thread_start|blas_thread_server|__kmp_launch_worker|__
 # It is the parent that hangs, later: then it is no copy of a lock.
 _IN_PARENT = r"\b(?:hangs?|hung|stuck|blocks?|freezes)\b[^\n]{0,30}\bin the parent\b[^\n]{0,20}\b(?:after|once|when)\b"
 # The warning alone is in many healthy logs.
-_STANDS = r"futex|hang|hung|stuck|wait(?:s|ing)? (?:for|in|on)\b(?![^\n]*(?:finish|success))|sleep(?:s|ing)?\b|never|is ever (?:printed|reached|written|returned)|frozen|freez|mutex|_lock\b|idle\)|Timeout \(|\+{5,} Timeout \+{5,}|Failed: Timeout|timed out|times out|no progress|no (?:further|more) output|nothing (?:more|further|follows|else)|still running|silent|does not (?:start|finish|return)"
+_STANDS = r"\b(?:map\w*|process(?:es|ing)?|call|worker|child(?:ren)?|script|program|run|loop|training|it) blocks\b|\b(?:stands|sits) still\b|futex|hang|hung|stuck|wait(?:s|ing)? (?:for|in|on)\b(?![^\n]*(?:finish|success))|sleep(?:s|ing)?\b|never|is ever (?:printed|reached|written|returned)|frozen|freez|mutex|_lock\b|idle\)|Timeout \(|\+{5,} Timeout \+{5,}|Failed: Timeout|timed out|times out|no progress|no (?:further|more) output|nothing (?:more|further|follows|else)|still running|silent|does not (?:start|finish|return)"
 # A finalizer that runs in a child, what it asks another thread for, and that the process was forked: a server's "worker" alone is none.
 _FINALIZES = r"\b(?:weakref\w*|finaliz\w+|__del__|gc|garbage)\b"
 _OF_A_THREAD = r"(?:\bfutures?\b(?!/)|\b_?result(?:_or_cancel)? \((?:[^\n]*/)?concurrent/futures/_base\.py|result\(\)|run_coroutine_threadsafe|\basyncer\b|\bevent loop\b)"
@@ -73,6 +73,8 @@ _SIGNS = (
     Sign(r"futex\(0x\w+, FUTEX_WAIT(?:_PRIVATE)?, 2, NULL", "a child waits for a mutex", anywhere=(r"\b(?:os\.)?fork\(|\bforked\b|popen_fork|prefork|--preload",)),
     Sign(r"\bfork (?:start method|context|mode)\b[^\n]{0,60}(?:hang|never|stuck|block|deadlock|freez)|(?:hang|never|stuck|block|deadlock|freez)\w*[^\n]{0,60}\bfork (?:start method|context|mode)", "it stands still with fork", prose=True),
     Sign(r"fork\(\) called from a process already using (?:GNU )?OpenMP|Other threads are currently calling into gRPC, skipping fork\(\) handlers|gRPC[^\n]{0,60}fork\(\)|fork_posix\.cc|OMP: (?:Error|Info) #\d+[^\n]*fork|prefork_posix", "a library complains of the fork"),
+    # gRPC's handler of fork says so each three seconds.
+    Sign(r"(?:^[^\n]*Waiting for thread pool to idle before forking[^\n]*\n?){2}", "the fork itself stands: gRPC waits for its own threads to be idle", POSSIBLE),
     Sign(r"\((?:[^\n]*/)?(?:grpc|polars|pyarrow|pymongo|tensorflow|jax|jaxlib|numexpr|tokenizers|duckdb|lance|rasterio|confluent_kafka|prometheus_client|opentelemetry|ddtrace|sentry_sdk|newrelic)/", "a child is inside a library that keeps threads", also=(r"worker|child|fork",), anywhere=(r"\bfork\w*\b|prefork|popen_fork|_launch \(|_worker_loop|--preload\b|\bpreload_app\b",)),
     Sign(r"^(?![^\n]*(?:[:,;] (?:all )?the same\b|no (?:effect|change|difference)|not help|still (?:hang|stuck)))[^\n]*(?:cv2\.setNumThreads\(0\)[^\n]{0,60}(?:(?<!_)work|fix|solv|help|resolv)|(?:(?<!_)work|fix|solv|help|resolv)\w*[^\n]{0,60}(?:cv2\.setNumThreads|set_num_threads\(1\)|TOKENIZERS_PARALLELISM|POLARS_\w+|OPENBLAS_NUM_THREADS|MKL_NUM_THREADS))", "it works when a library has no threads", prose=True),
     Sign(r"^(?:__enter__|acquire|lock|_lock) \([^\n]*(?:_objects|lock\w*|mutex\w*)\.pyx", "a child waits for a lock of an extension module", also=(CHILD_FRAMES,)),

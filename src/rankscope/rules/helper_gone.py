@@ -7,7 +7,7 @@ never finishes the task it had; a manager or server process that died leaves its
 ## How it is recognised
 The parent waits in `join`, `recv`, `get` of a pool's result or `waitpid`; the child is a zombie (`<defunct>`), has ended by a signal, or no longer exists.
 The system tells of its core (`systemd-coredump`, abrt, apport, audit); a container of the pod is `Terminated` while another runs; the workers of a
-pool fail in `initializer(*initargs)` again and again; `Process SpawnProcess-2:` and a traceback; a supervisor killed a worker that took too long.
+pool fail in `initializer(*initargs)` again and again; `Process SpawnProcess-2:` and a traceback, while a service asks in vain (503); a supervisor killed a worker that took too long.
 
 ## What to do
 Find why it died: `dmesg -T | grep -i -e segfault -e oom`, its own log, the exit code (`-11` crash, `-9` killed). Use
@@ -32,6 +32,8 @@ _WAIT = r"(?:join|wait|recv|get|waitpid|wait4|poll|select|hang|stuck|block)\w*"
 _STILL = r"hang|never|stuck|wait|not (?:executed|run|returned)|remain|get\(\)|for ?ever|locks? up|no (?:new )?(?:task|line|output|progress)|idle"
 _POOL = r"\bPool\b|\bpool\b|ProcessPool|\bprocesses\b|n_jobs|num_proc|max_workers"
 _STILL_WAITS = r"^(?:recv\w*|_recv\w*|join|get|wait|poll|_poll|result|map) \((?:[^\n]*/)?(?:multiprocessing/\w+|threading|subprocess|selectors|concurrent/futures/\w+|queue)\.py|\b(?:recv|join|get|result|waitpid|wait4)\("
+# Somebody asked a service again and again whether it was ready.
+_IN_VAIN = r"\b503 Service Unavailable|\bfailed to (?:start|come up|become (?:ready|healthy)) (?:with)?in\b|\b[Tt]imed out (?:while )?waiting for\b|\b(?:server|service|worker|engine)\b[^\n]{0,30}\b(?:not (?:ready|healthy)|did not (?:start|come up|become))"
 _OVERDUE = r"\b(?:worker|child|process|task|helper|actor)\b[^\n]{0,60}\b(?:exceeded|timed out|overdue|too long|over its (?:time )?limit|did not (?:answer|respond|finish))\b[^\n]{0,60}\b(?:SIGKILL|kill(?:ed|ing)?\b|kill -9)"
 _SIGNS = (
     Sign(r"\b(?:worker|child|process|helper|sub-?process)\w*\b[^\n]{0,40}\b(?:missing (?:from|in) (?:ps|the process|the list)|(?:is|was) not (?:in|listed in) (?:ps|the process)|no longer (?:in|shows))|segfault[^\n]{0,40}(?:for|of|in) (?:its|the|that|a) (?:pid|child|worker|process)", "a child is not there any more", prose=True),
@@ -48,7 +50,7 @@ _SIGNS = (
     Sign(r"\w[\w.-]*\[\d+\]: segfault at |traps: \S+\[\d+\] (?:trap|general protection)|general protection fault", "the kernel tells of a crash of a helper", anywhere=(_STILL_WAITS,)),
     Sign(r"^(?:\[\w+/[\w-]+\] )?process exiting with exitcode (?!0\b)-?\d+", "a worker of a pool ended in the middle of its work", anywhere=(r"^(?:get|wait|map|starmap|next|join|result) \((?:[^\n]*/)?(?:multiprocess(?:ing)?/pool|billiard/pool|threading|concurrent/futures/_base)\.py",)),
     # multiprocessing.Process prints its name and a traceback when its target raises; whoever waits for it is told nothing.
-    Sign(r"(?:^|[\])|:>] +)Process (?:Spawn|Fork|ForkServer)?(?:Process|PoolWorker)-\d+(?::\d+)*: *\n(?:[^\n]*\n)?[^\n]*Traceback \(most recent", "a helper process of multiprocessing ended with an exception", anywhere=(BAD,), unless=(r"KeyboardInterrupt|Watchdog caught|out of memory|OutOfMemory|No space left|EngineCore|Engine (?:core|process) |Cannot re-initialize CUDA|Address already in use|DistBackendError|CUDA error",)),
+    Sign(r"(?:^|[\])|:>] +)Process (?:Spawn|Fork|ForkServer)?(?:Process|PoolWorker)-\d+(?::\d+)*: *\n(?:[^\n]*\n)?[^\n]*Traceback \(most recent", "a helper process of multiprocessing ended with an exception", anywhere=(BAD + "|" + _IN_VAIN,), unless=(r"KeyboardInterrupt|Watchdog caught|out of memory|OutOfMemory|No space left|EngineCore|Engine (?:core|process) |Cannot re-initialize CUDA|Address already in use|DistBackendError|CUDA error",)),
     # Parsl's wrapper of what a process of its own begins with (parsl/process_loggers.py, older: exception wrapper).
     Sign(r"\b(?:process logger )?exceptional ending for (?:[^\n]* )?(?:on |in )?(?:thread )?MainThread\b|process logger exceptional ending for ", "a helper process says that it ends with an exception", anywhere=(BAD,), unless=(r"KeyboardInterrupt|MainThread[^\n]* in process MainProcess",)),
     Sign(r"\bReceived sigquit from a child process\b|\bIt usually means the child failed\b", "a server says that a child of it failed"),

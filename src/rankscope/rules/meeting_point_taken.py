@@ -6,7 +6,7 @@ meet a stranger, count too many workers, or cannot listen at all.
 
 ## How it is recognised
 `Address already in use` (98) on the master port, `File already exists` with a count of workers above the world size, a rendezvous that
-is closed already. `wrong magic` whose digits are text: a scraper or scanner knocked. `has already checked in`: one rank came twice.
+is closed already; HCCL's `listen on ip[…] and specific port[…] fail`, unless the link of that port is down. `wrong magic` whose digits are text: a scraper or scanner knocked. `has already checked in`: one rank came twice.
 All ranks stand in `_store_based_barrier`: they are there, and the store has counted others.
 
 ## What to do
@@ -43,13 +43,15 @@ _SIGNS = (
     Sign(r"\b(?:zombie|orphan\w*|left-?over|stale|yesterday'?s?|killed|dead|previous|old)\b[^\n]{0,40}\b(?:still )?(?:listen\w*|holds?|holding|owns|occup\w+|bound|binds?|keeps?)\b", "a process of another run holds the meeting point", anywhere=(r"\bports?\b|_PORT\b|:\d{4,5}\b|\bsockets?\b|rendezvous|rdzv|\bstore\b|TCPStore",), prose=True),
     Sign(r"\b(?:two|both|second|several|another|other) (?:\w+ )?(?:jobs?|runs?|sweeps?|experiments?|trainings?|services?|launch\w*)\b[^\n]{0,80}\b(?:MASTER_PORT|master[-_ ]port|port 29500|:29500|same port|one port)", "two runs share a meeting point", prose=True),
     Sign(r"(?:--?master[-_]port|--rdzv[-_]endpoint|--standalone|\bMASTER_PORT|\b(?:free port|other port|random port|rdzv[-_]id))\b", "another port or identity cures it", cures=True),
-    Sign(r"\b(?:same|identical|duplicate)[^\n]{0,20}(?:rdzv[-_ ]?id|job[-_ ]?id|master[-_ ]?port|MASTER_PORT|ports?\b)", "two runs share a meeting point", prose=True),
+    Sign(r"\b(?:same|identical|duplicate)[^\n]{0,20}(?:rdzv[-_ ]?id|job[-_ ]?id|master[-_ ]?port|MASTER_PORT|\bports?\b)", "two runs share a meeting point", prose=True),
     Sign(r"added itself to the wait list of round|joined the wait list of round", "more nodes came to the rendezvous than it takes: its places belong to another run, or to an earlier start of this one", anywhere=(HALTS + r"|\b(?:next_rendezvous|_rendezvous) \(",)),
     Sign(r"--rdzv[-_]endpoint[= ](\S+) (?:(?!--rdzv)[^\n])*?\b(\w+\.py)\b[^\n]*\n(?:[^\n]*\n){0,6}?[^\n]*--rdzv[-_]endpoint[= ]\1 (?:(?!--rdzv)[^\n])*?\b(?!\2)\w+\.py\b", "launchers of two programs name the same rendezvous"),
     Sign(r"File already exists", "a file of an earlier run is used again", LIKELY, also=(r"\binit_?method|init_process_group|\branks?\b|rendezvous|FileStore",), passing=True),
     Sign(r"wrong (?:magic|type|version) (?:[2-7][0-9a-f]){6,8}\b", "what knocked there is no rank of the job: its first bytes are text, as a scraper, a scanner or a browser sends"),
     Sign(r"rank \d+ of \d+ ranks has already checked in|mismatch in rank count from procs|duplicate (?:global )?rank\b|rank \d+ (?:is )?already (?:registered|joined|connected)", "ranks of two runs, or one rank twice, come to the same meeting point"),
     Sign(r"Binding port \d+ failed|\bEJ0001\b|\bEI0019\b|another process is utilizing it|Failed to initialize the HCCP process|last training process is running|[Pp]ort \d+ (?:was|is|has been) (?:already )?(?:bound|used|allocated)", "the port is taken"),
+    # HCCL, which says the same of a port whose link is down.
+    Sign(r"\blisten on ip\[[^\]\n]*\] and (?:specific )?port\[\d+\] fail|[Pp]lease check the port status and whether the port is be\w+ us\w+ by other", "the port is taken", unless=(r"[Nn]etwork port is down|\bEJ0002\b|\brdma init fail|ra_?rdev[^\n]{0,40}fail",)),
     Sign(r"\b(?:two|both|second|several|another|other|concurrent)\b[^\n]{0,40}\b(?:jobs?|runs?|trainings?|experiments?|instances?|launch\w*)\b[^\n]{0,80}\b(?:default|same|one|equal) ports?\b", "two runs share a meeting point", prose=True),
     Sign(r"\b(?:rdzv|rendezvous|run|job)[-_ ]?id\b[^\n]{0,30}\b(?:re-?used|used again|(?:shared|identical|the same)\b[^\n]{0,20}\b(?:two|both|another|other|earlier|previous|second|several) (?:jobs?|runs?|trainings?|experiments?))\b", "two runs share a meeting point", prose=True),
     Sign(r"\bports?\b[^\n]{0,24}\b(?:still|was|were|is|are|already)\b(?:(?!\bnot\b|\bnever\b|n.t\b|\bno longer\b)[^\n]){0,12}\b(?:held|taken|occupied|bound|owned|busy|in use)\b", "the port is taken", prose=True),
