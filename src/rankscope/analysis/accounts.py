@@ -24,6 +24,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+# The subject that the logs of a live job are about.
+OF_LOGS = "job"
+
+
 @remembered
 def accounts(case: Case) -> tuple[Account, ...]:
     """All subjects of a case: one per label of files, one per process of a live job."""
@@ -56,7 +60,7 @@ def _live(case: Case) -> Iterator[Account]:
         )
     # A log remembers troubles that are over: of a job that moves it proves nothing.
     if case.events and (stuck or RankSet(case.ranks) - RankSet(case.by_rank)):
-        yield Account("job", Who(), (), (), case.events)
+        yield Account(OF_LOGS, Who(), (), (), case.events)
 
 
 @dataclass

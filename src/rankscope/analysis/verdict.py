@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..model.diagnosis import Certainty, Diagnosis, Finding, Kind, State, Step, Verdict
 from ..model.evidence.events import Event
@@ -21,10 +21,10 @@ from .case import Case
 from .collectives.paths import diverge
 from .doors import doors
 from .endings import ended_well
+from .heard import awaited_ends, heard, weighed
 from .in_sight import moves
 from .order import GUESS, ORDER, SLOW, in_order
 from .scene import absent
-from .stillness import stand_long
 
 # A finding that names who is absent from a collective is explained by any finding that says why that rank is absent.
 _EXPLAINABLE = {
@@ -49,24 +49,27 @@ def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
     """The diagnosis of a case from everything its rules said (in the order in which rules speak)."""
     explainable = _EXPLAINABLE_LIVE if case.snapshot.live else _EXPLAINABLE
     findings = [one for one in findings if one.kind is not Kind.CAUSE or not _past(case, one)]
-    findings = [humbly(case, finding) for finding in findings]
+    findings = [weighed(case, humbly(case, finding)) for finding in findings]
     ordered = _fold(in_order(case, findings), explainable)
     causes = [finding for finding in ordered if finding.kind is Kind.CAUSE]
     awaited = _awaited(case, causes) if case.snapshot.live else set()
     if awaited:
-        causes.sort(key=lambda cause: (ORDER[cause.certainty], bool(cause.ranks) and id(cause) not in awaited))
+        causes.sort(
+            key=lambda cause: (ORDER[cause.certainty], (bool(cause.ranks) or heard(cause)) and id(cause) not in awaited)
+        )
     notes = [finding for finding in ordered if finding.kind is Kind.NOTE and finding.cls in SLOW]
     state = _state(case, causes, notes)
-    verdict = _verdict(case, causes, awaited) or (_of_note(notes[0]) if notes and state is State.SLOW else None)
+    verdict = _verdict(causes) or (_of_note(notes[0]) if notes and state is State.SLOW else None)
     snapshot = case.snapshot
+    told = (*causes, *(f for f in ordered if f.kind is Kind.SYMPTOM), *(f for f in ordered if f.kind is Kind.NOTE))
     return Diagnosis(
         job=snapshot.job, state=state, world_size=case.world_size, ranks=case.ranks,
         hosts=tuple(host.name for host in snapshot.hosts), verdict=verdict,
-        findings=(*causes, *(f for f in ordered if f.kind is Kind.SYMPTOM), *(f for f in ordered if f.kind is Kind.NOTE)),
+        findings=told,
         collectives=case.collectives, waits=case.graph.waits, waits_unwritten=case.graph.unwritten, cycles=case.graph.cycles,
         gaps=snapshot.gaps, effort=snapshot.effort, processes=len(snapshot.processes),
         roster={member.ref: rank for rank, member in case.by_rank.items()}, evidence_weak=verdict is None and _weak(case),
-        deadlines=tuple(_deadlines(case)), next=_next(case, ordered, verdict),
+        deadlines=tuple(_deadlines(case)), next=_next(case, told, verdict),
         parted=diverge(case, RankSet(rank for one in causes for rank in one.ranks)),
     )  # fmt: skip
 
@@ -88,10 +91,10 @@ def _deadlines(case: Case) -> Iterator[tuple[float, RankSet]]:
         yield float(second), RankSet(ranks)
 
 
-def _next(case: Case, findings: list[Finding], verdict: Verdict | None) -> tuple[Step | str, ...]:
+def _next(case: Case, findings: Sequence[Finding], verdict: Verdict | None) -> tuple[Step | str, ...]:
     """The commands of the findings, each once; without a verdict, those that would bring what is missing."""
     steps: dict[Step | str, None] = dict.fromkeys(
-        step for finding in findings if finding.kind is Kind.CAUSE or verdict or _halts(case) for step in finding.next
+        step for finding in findings if finding.kind is Kind.CAUSE or verdict for step in finding.next
     )
     guessed = any(finding.rule == GUESS for finding in findings)
     if guessed or (verdict is None and _weak(case)):
@@ -99,11 +102,6 @@ def _next(case: Case, findings: list[Finding], verdict: Verdict | None) -> tuple
     if (verdict is None and _weak(case)) or any(finding.collective for finding in findings):
         steps.update(dict.fromkeys(doors(case)))
     return tuple(steps)
-
-
-def _halts(case: Case) -> bool:
-    """Whether nothing of a running job was seen to move: then a note, too, tells where to look next."""
-    return case.snapshot.live and case.state in (State.STUCK, State.UNKNOWN)
 
 
 def _would_decide(case: Case) -> Iterator[str]:
@@ -208,7 +206,7 @@ def _awaited(case: Case, causes: list[Finding]) -> set[int]:
     """Those of the causes (by ``id``) that accuse somebody for whom others wait; that a launcher minds its ranks is no such
     wait."""
     minding = {member.ref for member in case.with_role(Role.LAUNCHER)}
-    roots = {root.ref for root in case.graph.roots if any(one not in minding for one in root.waiters)}
+    roots = set(awaited_ends(case))
 
     def waited_for(ref: ProcessRef) -> bool:
         return ref in roots or any(wait.waiter not in minding for wait in case.graph.to(ref))
@@ -223,18 +221,15 @@ def _accused(case: Case, cause: Finding) -> Iterator[ProcessRef]:
         yield from (process.ref for process in case.of_rank(rank))
 
 
-def _verdict(case: Case, causes: list[Finding], awaited: set[int]) -> Verdict | None:
+def _verdict(causes: list[Finding]) -> Verdict | None:
     if not causes:
         return None
     first = causes[0]
     ranks = RankSet()
     for cause in causes:
-        # Of what people saved, several causes are rather several explanations; only those of one kind belong together.
+        # Several causes are rather several explanations; only those of one kind belong together.
         # What recorders show was told apart from what follows from it: their causes are independent.
-        if not case.snapshot.live and cause.cls != first.cls and not (_of_recorders(cause) and _of_recorders(first)):
-            continue
-        # Whoever keeps nobody waiting is not why the others stand, whatever ails it.
-        if cause.cls != first.cls and id(first) in awaited and id(cause) not in awaited:
+        if cause.cls != first.cls and not (_of_recorders(cause) and _of_recorders(first)):
             continue
         if cause.certainty is first.certainty and (cause.certainty is not Certainty.POSSIBLE or cause is first):
             ranks = ranks | cause.ranks
@@ -276,9 +271,7 @@ def told(event: Event) -> bool:
 
 
 def _weak(case: Case) -> bool:
-    """Whether "nothing found" only means that nothing could be seen, or that what was seen does not say why nothing moves."""
-    if case.snapshot.live and (case.state is State.STUCK or (case.state is State.UNKNOWN and stand_long(case))):
-        return True
+    """Whether "nothing found" only means that nothing could be seen."""
     if ended_well(case):
         return False
     if not case.snapshot.live:

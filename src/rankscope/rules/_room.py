@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ..analysis.case import Case, Root
 from ..analysis.frame_tables import Kind as Wait
@@ -13,7 +14,7 @@ from ..model.diagnosis import Certainty, Finding, Kind, Reason, State
 from ..model.evidence.space import Room, Space
 from . import Rule
 from ._say import at, old_roots, pointed_at, ranks_of, stands, waited_for, who
-from ._text import Sign, finding, hits, make_rule
+from ._text import Sign, finding, hits, make_rule, reasons
 
 # NCCL that found no space: it writes no files but segments of shared memory.
 NCCL_SAYS = r"\b(?:NCCL|RCCL|HCCL|ncclComm\w*)\b[^\n]{0,60}No space left on device"
@@ -27,10 +28,13 @@ def room_rule(
 
     def check(case: Case) -> Iterator[Finding]:
         told = list(hits(case, signs))
-        if told:
-            yield finding(rule, case, told, title, steps)
-        if case.snapshot.live:
-            yield from _seen(case, rule, shm, bool(told), steps)
+        seen = list(_seen(case, rule, shm, bool(told), steps)) if case.snapshot.live else []
+        blamed = [one for one in seen if one.kind is Kind.CAUSE]
+        if told and not blamed:
+            said = finding(rule, case, told, title, steps)
+            yield replace(said, because=(*said.because, *_agrees(case, shm)))
+        for one in seen:
+            yield replace(one, because=(*one.because, *reasons(told))) if blamed else one
 
     rule = make_rule(module, page, cls, order, check)
     return rule
@@ -100,6 +104,23 @@ def _suspects(case: Case, shm: bool) -> Iterator[tuple[Root, Standing]]:
     for standing in case.standings.values() if not shm else ():
         if pointed_at(case, standing) and standing.ran and standing.kind is Wait.SLEEP and not advances(standing):
             yield Root(standing.member.ref), standing
+
+
+def _agrees(case: Case, shm: bool) -> Iterator[Reason]:
+    """What the processes of a live job show of a file system without room."""
+    for standing in case.standings.values() if case.snapshot.live else ():
+        room = _full(standing, shm)
+        if room is not None:
+            yield Reason(says(room), "file system", standing.member.ref)
+            return
+        if handled(standing) in FULL and (_full(standing, shm=True) is not None) is shm:
+            yield handles(standing)
+            return
+
+
+def handles(standing: Standing) -> Reason:
+    """The error whose handler a process stands in, as a reason."""
+    return Reason(f"{who(standing.member.process)} is handling {in_words(standing)}", "memory", standing.member.ref)
 
 
 def _note(case: Case, rule: Rule, shm: bool, steps: tuple[str, ...]) -> Iterator[Finding]:

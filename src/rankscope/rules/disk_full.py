@@ -7,7 +7,7 @@ barrier behind the write.
 ## How it is recognised
 `No space left on device` or `Disk quota exceeded` about a file that is not shared memory; a table of file systems at 100 %.
 Of a running job: the file system itself, where the process that others wait for has a file open to write, has nothing left.
-Or its thread stands in the handler of that error, as the interpreter tells.
+Or its thread stands in the handler of that error, as the interpreter tells. A line of its log alone is a possibility.
 
 ## What to do
     df -h PATH; df -i PATH; quota -s; lfs quota -hu $USER PATH    # space, file numbers, quota

@@ -8,6 +8,7 @@ The kernel's log names the victim (`Out of memory: Killed process`, `oom-kill:co
 `oom-kill` or `OOMKilled`, a launcher reports exit code -9 or 137, or a loader worker was `killed by signal: Killed`. Exit
 code -9 alone can also be the launcher's own clean-up, so it counts only where no earlier error is seen.
 A pool that misses a worker while `free` shows no memory available and no swap.
+Of a running job such a line of its log is *possible*, unless somebody of the job has ended.
 The kernel's report of its memory in which a zone has less free than its `min:` and there is no swap.
 
 ## What to do
@@ -25,10 +26,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 
 from ..analysis.accounts import accounts
 from ..analysis.case import Case
-from ..model.diagnosis import Finding
+from ..model.diagnosis import Finding, Reason
+from ._death import ended, killed, oom_kills
+from ._say import who
 from ._text import POSSIBLE, Hit, Sign, finding, hits, make_rule
 
 _OTHER = r"^(?!.*(?:ChildFailedError|exitcode|worker|Killed|SIGKILL|signal 9|BrokenProcessPool|ProcessExited|Terminated|EOFError|[Cc]onnection|BrokenPipe|CalledProcessError|returned non-zero|Actor|Engine)).*\b(?!Warning)\w+(?:Error|Exception): |Watchdog caught|Xid|segfault|CUDA error"
@@ -87,7 +91,15 @@ def check(case: Case) -> Iterator[Finding]:
     found = [*hits(case, _SIGNS), *_no_page(case), *compared]
     if found:
         made = finding(RULE, case, found, "a process was killed because memory ran out", _STEPS)
-        yield replace(made, compared=made.compared or bool(compared))
+        because = (*made.because, *islice(_agrees(case), 1))
+        yield replace(made, because=because, compared=made.compared or bool(compared))
+
+
+def _agrees(case: Case) -> Iterator[Reason]:
+    """Who of a live job got SIGKILL, or ended in a group of which the kernel counts such deaths."""
+    for member in case.members if case.snapshot.live else ():
+        if member.dead and (killed(member) or (killed(member) is None and oom_kills(case, member))):
+            yield Reason(f"{who(member.process)} {ended(member)}", "kernel", member.ref)
 
 
 def _no_page(case: Case) -> Iterator[Hit]:

@@ -9,6 +9,7 @@ one descriptor each; InfiniBand needs locked memory; thread pools of many worker
 temporarily unavailable`, `ibv_reg_mr … Cannot allocate memory`, `Call to ibv_create_cq failed`, `Failed to create a completion queue` with `Cannot allocate memory`; `unable to open shared memory object … in read-write mode` of an older PyTorch;
 pools of threads that cannot be made (`ThreadPoolBuildError`, `OMP: System error #11`, `failed to create new OS thread`);
 no port left to connect from, no context of the network card, no key of the kernel, no connection to a database.
+Of a running job a line of its log alone is *possible*; *likely* where a process handles such an error or is at its limit.
 
 ## What to do
 `cat /proc/PID/limits`, `ls /proc/PID/fd | wc -l`. `ulimit -n 65536`; `torch.multiprocessing.set_sharing_strategy("file_system")`;
@@ -21,7 +22,19 @@ Do not keep batches that came from workers; check limits before the run. See htt
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
-from ._text import LIKELY, POSSIBLE, Sign, text_rule
+import errno
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+
+from ..analysis.case import Case
+from ..analysis.handled import handled
+from ..model.diagnosis import Finding, Reason
+from ..model.evidence.files import OpenFiles
+from ..model.evidence.task_limit import TaskLimit
+from ._room import handles
+from ._say import who
+from ._text import LIKELY, POSSIBLE, Sign, finding, hits, make_rule
 
 # A filter of system calls that refuses to make threads is no limit.
 _REFUSED = r"(?:pthread_create|clone3?|thread)[^\n]*Operation not permitted"
@@ -63,7 +76,31 @@ _SIGNS = (
     Sign(r"\bulimit\b[^\n]*(?:1024|exceed|reached|too (?:low|small))", "a ulimit is named", POSSIBLE, prose=True),
 )  # fmt: skip
 
-RULE = text_rule(
-    __name__, __doc__, "resource-limit", 11, "a limit (open files, threads or locked memory) is reached", _SIGNS,
-    ("cat /proc/PID/limits; ls /proc/PID/fd | wc -l", "ulimit -n 65536; ulimit -l unlimited"),
-)  # fmt: skip
+_STEPS = ("cat /proc/PID/limits; ls /proc/PID/fd | wc -l", "ulimit -n 65536; ulimit -l unlimited")
+# What the kernel answers at a limit of open files, of the size of a file, and of buffers (errno(3)).
+_REFUSES = (errno.EMFILE, errno.ENFILE, errno.EFBIG, errno.ENOBUFS)
+
+
+def check(case: Case) -> Iterator[Finding]:
+    found = list(hits(case, _SIGNS))
+    if found:
+        said = finding(RULE, case, found, "a limit (open files, threads or locked memory) is reached", _STEPS)
+        yield replace(said, because=(*said.because, *islice(_agrees(case), 1)))
+
+
+def _agrees(case: Case) -> Iterator[Reason]:
+    """What the processes of a live job show of a limit: an error that one is handling, or what it has and may have."""
+    for standing in case.standings.values() if case.snapshot.live else ():
+        member = standing.member
+        files, tasks = member.latest(OpenFiles), member.latest(TaskLimit)
+        if handled(standing) in _REFUSES:
+            yield handles(standing)
+        if files is not None and 0 < files.limit <= len(files.files):
+            yield Reason(
+                f"{who(member.process)} has {len(files.files)} of {files.limit} descriptors", "kernel", member.ref
+            )
+        if tasks is not None and tasks.full:
+            yield Reason(f"control group {tasks.path} has {tasks.count} of {tasks.limit} tasks", "cgroup", member.ref)
+
+
+RULE = make_rule(__name__, __doc__, "resource-limit", 11, check)
