@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pathlib
 
+import pytest
+
 from rankscope import pipeline
 from rankscope.formats.gather import gather
 from rankscope.model.diagnosis import Diagnosis
@@ -27,6 +29,16 @@ def test_whose_errors_follow_is_said(tmp_path: pathlib.Path) -> None:
     reasons = [reason.text for reason in diagnosis.findings[0].because]
     assert "it was raised in /app/train.py:71 step" in reasons
     assert "the errors of ranks 0-4,6-31 (DistBackendError) follow from it" in reasons
+
+
+@pytest.mark.parametrize(("code", "own"), [(507046, False), (107020, False), (507048, False), (507015, True)])
+def test_a_wait_for_a_device_that_timed_out_is_no_reason_of_its_own(
+    tmp_path: pathlib.Path, code: int, own: bool
+) -> None:
+    """CANN tells in a code whether a wait had an end set to it or a kernel failed."""
+    said = f"RuntimeError: NPUStream.cpp:390 NPU function error: aclrtSynchronizeDevice, error code is {code}"
+    rules = {finding.rule for finding in judged(tmp_path, {2: said}).findings}
+    assert ("failed-first" in rules) is own
 
 
 def test_one_error_of_all_ranks_is_one_finding(tmp_path: pathlib.Path) -> None:

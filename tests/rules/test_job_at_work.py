@@ -77,6 +77,13 @@ def test_what_a_script_printed_is_no_paper(lines: list[str], paper: bool) -> Non
     assert is_paper("bash train.sh", lines) is paper
 
 
+def test_a_heading_that_ends_in_a_script_is_no_paper() -> None:
+    """``the prints, in train.py`` tells of a script, ``02_train.py`` is one."""
+    assert not is_paper("00_notes,_prints_in_train.py", ["it stops here"])
+    assert is_paper("00_notes,_train.py", ["import torch"])
+    assert is_paper("02_train.py", ["loss = 0"])
+
+
 def test_a_log_whose_steps_grow_is_well(tmp_path: pathlib.Path) -> None:
     assert health(tmp_path, console=STEPS) is Well.IS
 

@@ -74,3 +74,10 @@ def test_the_surest_of_several_rows_is_told(tmp_path: pathlib.Path) -> None:
 )
 def test_a_library_is_blamed_with_its_release(text: str, known: bool, tmp_path: pathlib.Path) -> None:
     assert bool(found(text, tmp_path)) is known
+
+
+@pytest.mark.parametrize(
+    ("version", "there"), [("1.52.0rc1", True), ("1.52.0", True), ("1.51.3", False), ("1.52.1", False)]
+)
+def test_a_candidate_has_what_its_release_has(version: str, there: bool) -> None:
+    assert in_range(version, "1.52.0", "1.52.1") is there

@@ -95,8 +95,11 @@ wrong-interface | None of the TCP networks specified to be included for out-of-b
 wrong-interface | WARNING: An invalid value was given for btl_tcp_if_include.  This
 wrong-interface | Connect to 10.0.2.15<41111> failed : Connection refused
 meeting-point-taken | EI0019: The IP address 10.1.1.2 and port 16666 have been bound.
+meeting-point-taken | [ERROR] HCCL(1009464,all_reduce_test):2025-03-15-00:41:48.470.172 [hccl_socket.cc:110] [1009464][InitGroupStage][RanktableDetect] socket type[0], listen on ip[192.168.2.199] and specific port[16666] fail.
+meeting-point-taken | Please check the port status and whether the port is been using by other process.
 meeting-point-taken | Tried to launch distributed communication on port `29500`, but another process is utilizing it.
 rank-not-at-meeting | Warning  Failed  kubelet  Error: ErrImagePull
+rank-not-at-meeting | Warning  BackOff  2m  kubelet  Back-off restarting failed container init-pytorch in pod job-worker-0_ml
 rank-not-at-meeting | pod group is not ready, 3 Running, 1 Pending, 4 minAvailable
 rank-not-at-meeting | srun: error: Unable to create step for job 77: Requested node configuration is not available
 rank-not-at-meeting | All nodes which are allocated for this job are already filled.
@@ -175,6 +178,10 @@ OTHERWISE = {
     "limit-reached": "RuntimeError: can't start new thread: failed to create thread\npthread_create: Operation not permitted",
     "shm-full": "RuntimeError: unable to open shared memory object </torch_7> in read-write mode: Too many open files (24)",
     "lock-file-left-behind": "Detected CUDA files, compiling and loading fused kernels\nTime to load fused_adam op: 2.1 seconds",
+    "meeting-point-taken": (
+        "RuntimeError: EJ0002: The network port is down.\n"
+        "[hccl_socket.cc:100] listen on ip[192.168.20.148] and specific port[16666] fail."
+    ),
     "ib-transport": "NCCL WARN Call to ibv_reg_mr failed\nNCCL WARN Call to ibv_reg_mr failed with error Cannot allocate memory",
     "peer-to-peer-broken": (
         'NCCL WARN Missing "iommu=pt" from kernel command line\nRCCL version 2.18\nsomebody asked why it hangs\n'

@@ -25,6 +25,7 @@ from .heard import awaited_ends, heard, weighed
 from .in_sight import moves
 from .order import GUESS, ORDER, SLOW, in_order
 from .scene import absent
+from .stillness import stand_long
 
 # A finding that names who is absent from a collective is explained by any finding that says why that rank is absent.
 _EXPLAINABLE = {
@@ -94,7 +95,7 @@ def _deadlines(case: Case) -> Iterator[tuple[float, RankSet]]:
 def _next(case: Case, findings: Sequence[Finding], verdict: Verdict | None) -> tuple[Step | str, ...]:
     """The commands of the findings, each once; without a verdict, those that would bring what is missing."""
     steps: dict[Step | str, None] = dict.fromkeys(
-        step for finding in findings if finding.kind is Kind.CAUSE or verdict for step in finding.next
+        step for finding in findings if finding.kind is Kind.CAUSE or verdict or _halts(case) for step in finding.next
     )
     guessed = any(finding.rule == GUESS for finding in findings)
     if guessed or (verdict is None and _weak(case)):
@@ -102,6 +103,11 @@ def _next(case: Case, findings: Sequence[Finding], verdict: Verdict | None) -> t
     if (verdict is None and _weak(case)) or any(finding.collective for finding in findings):
         steps.update(dict.fromkeys(doors(case)))
     return tuple(steps)
+
+
+def _halts(case: Case) -> bool:
+    """Whether nothing of a running job was seen to move: then a note, too, tells where to look next."""
+    return case.snapshot.live and case.state in (State.STUCK, State.UNKNOWN)
 
 
 def _would_decide(case: Case) -> Iterator[str]:
@@ -271,7 +277,9 @@ def told(event: Event) -> bool:
 
 
 def _weak(case: Case) -> bool:
-    """Whether "nothing found" only means that nothing could be seen."""
+    """Whether "nothing found" only means that nothing could be seen, or that what was seen does not say why nothing moves."""
+    if case.snapshot.live and (case.state is State.STUCK or (case.state is State.UNKNOWN and stand_long(case))):
+        return True
     if ended_well(case):
         return False
     if not case.snapshot.live:

@@ -5,7 +5,7 @@ One rank left the common path and does not come back by itself. The others enter
 
 ## How it is recognised
 A debugger's prompt or `input()` in the log or at the end of a stack; one rank ends in a frame of the job (a `while` loop, `sleep`, a request without
-a time-out) while its peers are in a collective. A shell's trace (`set -x`) whose last command lacks its file: it reads its standard input.
+a time-out) while its peers are in a collective; a loop polls for an entry that stays "running". A shell's trace (`set -x`) whose last command lacks its file: it reads its standard input.
 
 ## What to do
 Answer the prompt or take `breakpoint()` out; give the loop a limit, the request a time-out. `rankscope stacks --ranks N` shows the line.

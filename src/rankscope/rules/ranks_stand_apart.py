@@ -173,13 +173,18 @@ def _not_there(found: list[Doing], waiting: list[Doing]) -> Finding | None:
     others = [doing for doing in found if doing not in away and doing not in there]
     if not away or not there or blames_another(found) or others or not _told_of_each(found):
         return None
-    if any(_ALIKE.search(doing.text) for doing in away):
+    if any(_ALIKE.search(doing.text) or (_everyone(doing) and _alike(doing)) for doing in away):
         return None
     odd = min(away, key=_size)
     through = odd.kind == "done" or _THROUGH.search(odd.account.said if odd.account else odd.text) is not None
     title = f"not in the {there[0].op} in which the others wait: {_name(odd)}"
     because = [f"{_name(doing)}: {doing.text}" for doing in (odd, there[0])]
     return simple(RULE, title, LIKELY if through else POSSIBLE, because, _STEPS, odd.ranks)
+
+
+def _alike(doing: Doing) -> bool:
+    """Whether what a subject is called says that it is the same of them all."""
+    return doing.account is not None and _ALIKE.search(doing.account.label) is not None
 
 
 def _told_of_each(found: list[Doing]) -> bool:
