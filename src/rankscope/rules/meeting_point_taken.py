@@ -20,21 +20,26 @@ Free ports (`--standalone`), a fresh file per run. Case: https://github.com/epfm
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from dataclasses import replace
 
 from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
+from ..analysis.handled import handled
 from ..model.diagnosis import Finding, Reason
 from ..model.ranks import RankSet
 from ._outside import outsiders
 from ._outside import said as words
+from ._room import handles
 from ._say import who
 from ._text import HALTS, LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, simple
 
 _STEPS = ("ss -ltnp | grep :29500", "torchrun --rdzv-backend=c10d --rdzv-endpoint=$HOST:0 --rdzv-id=$RANDOM …")
+# A line of a program that takes another port by itself.
+_NO_OTHER = r"^(?![^\n]*\b(?:using|trying|taking|mov(?:es|ing) to|switch(?:es|ing) to|fall(?:s|ing) back to) (?:the |a |port )*(?:\d{4,5}\b[^\n]{0,12}\binstead\b|(?:next|another|different|other|free)(?: free)?(?: port| one)?\b))[^\n]*?"
 _SIGNS = (
-    Sign(r"EADDRINUSE|[Aa]ddress already in use|errno[ :=]+98\b|address and port have been bound|\[Errno 98\]|port[^\n]{0,30}(?:already|is) (?:in use|taken|occupied)|failed to bind|bind\(\) failed|Address in use",
+    Sign(_NO_OTHER + r"(?:EADDRINUSE|[Aa]ddress already in use|errno[ :=]+98\b|address and port have been bound|\[Errno 98\]|port[^\n]{0,30}(?:already|is) (?:in use|taken|occupied)|failed to bind|bind\(\) failed|Address in use)",
          "the port is taken"),
     # The barrier of the store is over when as many have counted themselves under its key as the world has ranks (torch's _store_based_barrier).
     Sign(r"\b(?:all|every|each|both) (?:\w+ ){0,2}(?:ranks?|gpus?|processes|workers)\b[^\n]{0,40}\b(?:same|identical|equal)\b[^\n]{0,30}\b(?:stacks?|place|call|line|function)\b", "all have counted themselves at the meeting, and it does not end: the key has been used before (by a group that was made earlier and dropped), or they count in different stores", anywhere=(r"^_store_based_barrier \(",), unless=(r"worker_count=|\b(?:missing|absent|never (?:came|comes|joined|started)|not (?:there|started|joined|come))\b",), prose=True),
@@ -54,7 +59,7 @@ _SIGNS = (
     Sign(r"\blisten on ip\[[^\]\n]*\] and (?:specific )?port\[\d+\] fail|[Pp]lease check the port status and whether the port is be\w+ us\w+ by other", "the port is taken", unless=(r"[Nn]etwork port is down|\bEJ0002\b|\brdma init fail|ra_?rdev[^\n]{0,40}fail",)),
     Sign(r"\b(?:two|both|second|several|another|other|concurrent)\b[^\n]{0,40}\b(?:jobs?|runs?|trainings?|experiments?|instances?|launch\w*)\b[^\n]{0,80}\b(?:default|same|one|equal) ports?\b", "two runs share a meeting point", prose=True),
     Sign(r"\b(?:rdzv|rendezvous|run|job)[-_ ]?id\b[^\n]{0,30}\b(?:re-?used|used again|(?:shared|identical|the same)\b[^\n]{0,20}\b(?:two|both|another|other|earlier|previous|second|several) (?:jobs?|runs?|trainings?|experiments?))\b", "two runs share a meeting point", prose=True),
-    Sign(r"\bports?\b[^\n]{0,24}\b(?:still|was|were|is|are|already)\b(?:(?!\bnot\b|\bnever\b|n.t\b|\bno longer\b)[^\n]){0,12}\b(?:held|taken|occupied|bound|owned|busy|in use)\b", "the port is taken", prose=True),
+    Sign(_NO_OTHER + r"\bports?\b[^\n]{0,24}\b(?:still|was|were|is|are|already)\b(?:(?!\bnot\b|\bnever\b|n.t\b|\bno longer\b)[^\n]){0,12}\b(?:held|taken|occupied|bound|owned|busy|in use)\b", "the port is taken", prose=True),
     Sign(r"\bbind failed\b|my_node_\.port|[Cc]ould not bind (?:to )?(?:port|socket|\S+:\d+)", "the port is taken"),
     Sign(r"Ping failed, invalid (?:value|nonce)|port must be 0-65535|server socket[^\n]*(?:errno: 13\b|Permission denied)", "something else answers at the meeting point, or nobody may listen there"),
     Sign(r"magic number|unexpected (?:message|handshake|token)|wrong cookie|invalid cookie", "a stranger answers at the meeting point", POSSIBLE, also=(r"store|rendezvous|bootstrap|connect",)),
@@ -73,11 +78,11 @@ def check(case: Case) -> Iterator[Finding]:
         said = finding(RULE, case, found, "the meeting point is taken or left over from another run", _STEPS)
         # In a running job the one who holds the port is to blame, not the rank whose log says so.
         ranks = RankSet() if case.snapshot.live else said.ranks
-        yield replace(said, ranks=ranks, because=(*said.because, *_stranger(case)))
+        yield replace(said, ranks=ranks, because=(*said.because, *_seen(case)))
 
 
-def _stranger(case: Case) -> Iterator[Reason]:
-    """Who answers at the meeting point, where ranks wait for a program that is no part of the job."""
+def _seen(case: Case) -> Iterator[Reason]:
+    """What processes show: who answers at the meeting point, where it is no part of the job, and who finds the port taken."""
     for standing in case.standings.values():
         if standing.kind in (Wait.RENDEZVOUS, Wait.STORE):
             for one in outsiders(case, standing):
@@ -85,6 +90,9 @@ def _stranger(case: Case) -> Iterator[Reason]:
                     f"{who(standing.member.process)} is connected to {words(one)}", "sockets", standing.member.ref
                 )
                 return
+        if handled(standing) == errno.EADDRINUSE:
+            yield handles(standing)
+            return
 
 
 RULE = make_rule(__name__, __doc__, "rendezvous-port", 24, check)
