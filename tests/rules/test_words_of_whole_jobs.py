@@ -9,6 +9,51 @@ import pytest
 from rankscope.formats.gather import gather
 from rankscope.pipeline import judge
 
+# The same told in other words.
+TOLD: tuple[tuple[str, dict[str, str]], ...] = (
+    ("function-not-entered", {"x": "Ranks 0, 1 and 2 wait in sync_weights(); rank 3 never reaches it.\nit hangs"}),
+    ("function-not-entered", {"x": "rank 0 is blocked inside exchange_halo, rank 1 does not call exchange_halo"}),
+    ("function-not-entered", {"rank 0": "stands in comm.merge_tables", "rank 1": "has not entered merge_tables, it loops"}),
+    ("function-not-entered", {"x": "process 0 enters `write_restart()`, the other processes never do; stuck"}),
+    ("function-not-entered", {"x": "three of four workers are in model.update_master, the fourth never gets there"}),
+    ("function-not-entered", {"x": "all ranks except 5 are in flush_buffers(); rank 5 never calls it. It hangs"}),
+    ("computes-on-one-line", {"rank 2": "each time at build.py:77 (scan), CPU 100 %", "other ranks": "all in barrier"}),
+    ("computes-on-one-line", {"rank 2": "R 99.8 % CPU\nbuild.py:77 in every dump", "ranks 0,1": "wait in all_gather"}),
+    (
+        "counts-apart-at-once",
+        {"mpirun -n 4": "[10:00:00] MPI_Bcast len: 9\n" * 3 + "[10:00:00] MPI_Bcast len: 8\nit hangs"},
+    ),
+    (
+        "counts-apart-at-once",
+        {"4 ranks": "2024-01-01 10:00:00,123 allreduce n=9\n" * 3 + "2024-01-01 10:00:00,123 allreduce n=8\nit hangs"},
+    ),
+    ("import-waited-for", {"x": "`python worker.py` works fine, but `import worker` hangs forever"}),
+    ("import-waited-for", {"x": "started as python main_app.py it runs\n>>> import main_app\nimport main_app never returns"}),
+    (
+        "code-of-some-ranks",
+        {
+            "a.py": "V = space(mesh)\nif MPI.COMM_WORLD.Get_rank() == 0:\n    out.store(V.coordinates())\nsolve()",
+            "x": "rank 0 never returns from V.coordinates(), serially it works",
+        },
+    ),
+    (
+        "ranks-share-device",
+        {
+            "main.cu": "ncclUniqueId id;\nMPI_Bcast(&id, sizeof id, MPI_BYTE, 0, world);\n"
+            "ncclCommInitRank(&comm, size, id, rank);\ncudaStreamCreate(&s);",
+            "x": "NCCL failure 'invalid usage'",
+        },
+    ),
+    ("helper-gone", {"log": "process logger exceptional ending for interchange", "flow": "it hangs"}),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "files"), TOLD)
+def test_a_mechanism_is_known_by_other_words(rule: str, files: dict[str, str], tmp_path: pathlib.Path) -> None:
+    _lay_out(files, tmp_path)
+    assert rule in {finding.rule for finding in judge(gather([tmp_path])).findings}
+
+
 # The rule, why it has nothing to say, and the files.
 OTHERWISE: dict[str, tuple[str, dict[str, str]]] = {
     "the input of one process ends with its epoch": (
@@ -136,6 +181,10 @@ OTHERWISE: dict[str, tuple[str, dict[str, str]]] = {
 @pytest.mark.parametrize("why", OTHERWISE)
 def test_the_rule_keeps_silent(why: str, tmp_path: pathlib.Path) -> None:
     rule, files = OTHERWISE[why]
-    for name, text in files.items():
-        (tmp_path / f"{name.replace(' ', '_')}.txt").write_text(text)
+    _lay_out(files, tmp_path)
     assert rule not in {finding.rule for finding in judge(gather([tmp_path])).findings}
+
+
+def _lay_out(files: dict[str, str], folder: pathlib.Path) -> None:
+    for name, text in files.items():
+        (folder / f"{name.replace(' ', '_')}.txt").write_text(text)

@@ -35,12 +35,12 @@ _STEPS = (
 )
 # Calls in which all bring the same, and how programs name the number.
 _PRINTED = re.compile(
-    r"^\W{0,3}(?P<at>(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?)\]?\W{0,4}(?P<words>[^\n]{0,80}?\b\w*(?:all_?reduce|broadcast|bcast)\w*\b[^\n]{0,60}?\b(?:count|numel|elements?|size|len(?:gth)?|n) ?[=:] ?)(?P<count>\d+)\b",
+    r"^\W{0,3}(?:(?P<at>(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?)\]?\W{0,4})?(?P<words>[^\n]{0,80}?\b\w*(?:all_?reduce|broadcast|bcast)\w*\b[^\n]{0,60}?\b(?:count|numel|elements?|size|len(?:gth)?|n) ?[=:] ?)(?P<count>\d+)\b",
     re.I,
 )
 _NUMBER = re.compile(r"\d+")
 _WORKERS = re.compile(
-    r"\b(\d{1,5}) (?:\w+ )?(?:workers|ranks|processes|gpus|nodes|tasks)\b|\b(?:-np?|--nproc[_-]per[_-]node|world_?size|num_?workers)[ =:]+(\d{1,5})\b",
+    r"\b(\d{1,5}) (?:\w+ )?(?:workers|ranks|processes|gpus|nodes|tasks)\b|(?<!\w)(?:-np?|--nproc[_-]per[_-]node|world_?size|num_?workers)[ =:]+(\d{1,5})\b",
     re.I,
 )
 _FEWEST = 3  # workers; of two, none is the odd one
@@ -51,12 +51,12 @@ def check(case: Case) -> Iterator[Finding]:
         return
     for account in accounts(case):
         many = _how_many(account)
-        for (at, _), lines in _moments(account).items():
+        for lines in _moments(account).values():
             counts = Counter(count for count, _ in lines)
             (usual, most), *others = counts.most_common()
             if len(lines) == many and others and 2 * most > many:
                 odd = [line for count, line in lines if count != usual]
-                title = f"{len(odd)} of {many} workers call with another count than the others at {at}"
+                title = f"{len(odd)} of {many} workers call with another count than the others in one moment"
                 same = next(line for count, line in lines if count == usual)
                 yield replace(simple(RULE, title, LIKELY, [*odd[:2], same], _STEPS), compared=True)
                 return
@@ -74,8 +74,10 @@ def _moments(account: Account) -> dict[tuple[str, str], list[tuple[str, str]]]:
     out: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for event in account.events:
         if event.event == "text.line" and (found := _PRINTED.match(event.text)):
-            key = found["at"], _NUMBER.sub("#", found["words"])
-            out.setdefault(key, []).append((found["count"], event.text))
+            at = found["at"] or ("" if event.at_s is None else f"{event.at_s:.1f} s")
+            if at:
+                key = at, _NUMBER.sub("#", found["words"])
+                out.setdefault(key, []).append((found["count"], event.text))
     return out
 
 
