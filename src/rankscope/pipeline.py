@@ -53,9 +53,14 @@ def find(look: Look) -> tuple[Host, tuple[Found, ...]]:
     here = host.describe(look.proc)
     table = read_table(here.name, look.proc, meanwhile=_make_ready_to_look)
     if look.pid is None:
-        return here, discover.jobs(table)
+        return here, discover.with_gaps(table, discover.jobs(table))
     found = discover.job_of(table, look.pid)
-    return here, (found,) if found else ()
+    return here, discover.with_gaps(table, (found,) if found else ())
+
+
+def closed(proc: str = "/proc") -> tuple[Gap, ...]:
+    """What on this host may be a job, and did not let itself be looked at."""
+    return discover.closed(read_table(host.describe(proc).name, proc))
 
 
 def _make_ready_to_look() -> None:

@@ -64,9 +64,9 @@ class Patient:
 
     def end(self) -> set[int]:
         """Undo what it did to the machine, kill everything it started; give the pids that would not go."""
-        known = reaping.marked(self.mark) | {self.process.pid}
-        for command in self.message.get("undo", ()):
+        for command in self.message.get("undo", ()):  # first, since what it did may hold up who looks for its processes
             subprocess.run(command, check=False, capture_output=True, timeout=10)
+        known = reaping.marked(self.mark) | {self.process.pid}
         left = reaping.end(self.mark, known)
         self.process.poll()
         shutil.rmtree(self.place, ignore_errors=True)

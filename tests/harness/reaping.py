@@ -57,8 +57,8 @@ def _parents() -> Iterator[tuple[int, int]]:
 
 
 def _environ(pid: int) -> bytes:
-    # The environment of a process that stands in the kernel with its memory lock held cannot be read; nobody here
-    # does that, and the harness has the test's own time limit.
+    # The environment of a process that stands in the kernel with its memory lock held cannot be read; who does that here
+    # undoes it before it is ended, and the harness has the test's own time limit.
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             return file.read()

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from rankscope.model.process import Role
-from rankscope.probe.discover import Found, job_of, jobs
+from rankscope.model.gap import Gap, Why
+from rankscope.model.process import ProcessRef, Role
+from rankscope.probe.discover import Found, closed, job_of, jobs, with_gaps
 from rankscope.probe.table import Seen, Table
 
 PYTHON = "/usr/bin/python3.11"
@@ -202,8 +203,54 @@ def test_a_start_script_whose_programs_are_closed_to_us_is_looked_at_with_all_of
     """Who may not read their environment still learns what the kernel says of them."""
     shell = seen(800, 1, "bash", "start.sh", executable="/bin/bash", comm="bash")
     closed = [
-        dataclasses.replace(seen(801 + n, 800, PYTHON, "train.py"), environ=None, unreadable="denied") for n in (0, 1)
+        dataclasses.replace(seen(801 + n, 800, PYTHON, "train.py"), environ=None, missing=Why.DENIED) for n in (0, 1)
     ]
     found = job_of(table(shell, *closed), 800)
     assert found is not None
     assert {process.ref.pid for process in found.processes} == {800, 801, 802}
+
+
+def silent(pid: int, parent: int, executable: str = PYTHON, uid: int = 1000) -> Seen:
+    """One whose memory is locked: it tells neither its command line nor its environment."""
+    one = seen(pid, parent, executable=executable)
+    return dataclasses.replace(one, environ=None, uid=uid, unreadable="stood still", missing=Why.BLOCKED)
+
+
+def blocked(whole: Table, *pids: int) -> Table:
+    gaps = tuple(Gap("process", Why.BLOCKED, process=ProcessRef("node1", pid)) for pid in pids)
+    return dataclasses.replace(whole, gaps=gaps)
+
+
+@pytest.mark.parametrize("shell", [PYTHON, "/bin/bash"])
+def test_one_that_does_not_answer_beside_the_ranks_belongs_to_them(shell: str) -> None:
+    """Whatever started the ranks: nothing but its parent tells what it is."""
+    given = [{"RANK": str(n), "WORLD_SIZE": "3", "MASTER_ADDR": "localhost", "MASTER_PORT": "7"} for n in range(2)]
+    ranks = [seen(101 + n, 100, PYTHON, "train.py", environ=environ) for n, environ in enumerate(given)]
+    others = [silent(104, 100, "/bin/sleep"), silent(105, 100, uid=7), silent(106, 99)]
+    whole = table(seen(100, 1, shell, executable=shell), *ranks, silent(103, 100), seen(110, 103, "cat"), *others)
+    found = with_gaps(blocked(whole, 103, 104, 105, 106), jobs(blocked(whole, 103, 104, 105, 106)))
+    (one,) = found
+    assert {pid for pid in roles(one) if pid > 100} == {101, 102, 103, 110}
+    assert roles(one)[103] == (Role.OTHER, None)
+    told = [(gap.what, gap.why, gap.hint, gap.process.pid) for gap in one.gaps if gap.process]
+    assert told == [
+        ("environ", Why.BLOCKED, "", 103), *(("process", Why.BLOCKED, "", pid) for pid in (105, 106)),
+    ]  # fmt: skip
+
+
+def test_orphans_belong_together_by_their_session() -> None:
+    given = [{"RANK": str(n), "WORLD_SIZE": "3", "MASTER_ADDR": "localhost", "MASTER_PORT": "7"} for n in range(2)]
+    ranks = [seen(101 + n, 1, PYTHON, "train.py", environ=environ) for n, environ in enumerate(given)]
+    stranger = dataclasses.replace(silent(104, 1), session=9)
+    (found,) = jobs(table(seen(1, 0, "bash", executable="/bin/bash"), *ranks, silent(103, 1), stranger))
+    assert set(roles(found)) == {101, 102, 103}
+
+
+def test_what_may_be_a_job_and_cannot_be_known_for_one_is_told() -> None:
+    hidden = [dataclasses.replace(silent(70 + n, 1), missing=Why.DENIED) for n in range(2)]
+    whole = table(*hidden, silent(80, 1), silent(81, 1, "/bin/sleep"))
+    assert [(gap.why, gap.detail) for gap in closed(whole)] == [
+        (Why.DENIED, "2 Python processes of other users could not be looked at"),
+        (Why.BLOCKED, "1 Python process did not answer"),
+    ]
+    assert closed(table(seen(90, 1, PYTHON, "x.py"))) == ()

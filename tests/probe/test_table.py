@@ -33,8 +33,8 @@ def test_many_processes_that_stand_still_cost_a_few_seconds_together(
     assert time.monotonic() - began < 9
     blocked = [gap for gap in table.gaps if gap.why is Why.BLOCKED]
     (rest,) = (gap for gap in table.gaps if gap.why is Why.SKIPPED)
-    assert len(table.seen) == 64 - len(blocked)
-    assert rest.detail.startswith(f"{len(table.seen)} more processes")
+    assert len(table.seen) == 64
+    assert rest.detail.startswith(f"{64 - len(blocked)} more processes")
     assert {one.comm for one in table.seen.values()} == {"python"}
 
 
@@ -54,4 +54,8 @@ def test_few_processes_that_stand_still_cost_no_other_what_is_known_of_it(
     monkeypatch.setattr(procfs, "command", stands_still)
     table = read_table("node1", str(tmp_path), deadline_s=0.4)
     assert [gap.why for gap in table.gaps] == [Why.BLOCKED] * 3
-    assert all(one.environ == {"RANK": str(one.pid)} for one in table.seen.values())
+    silent = {pid: one for pid, one in table.seen.items() if one.silent}
+    assert set(silent) == {102, 105, 108}
+    assert {(one.comm, one.parent, one.started) for one in silent.values()} == {("python", 1, 100)}
+    assert {one.missing for one in silent.values()} == {Why.BLOCKED}
+    assert all(one.environ == {"RANK": str(pid)} for pid, one in table.seen.items() if pid not in silent)

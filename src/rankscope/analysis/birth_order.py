@@ -15,6 +15,7 @@ from ..model.evidence.sockets import Socket, Sockets
 from ..model.evidence.stacks import PythonStacks
 from ..model.evidence.threads import Threads
 from ..model.process import Role
+from ..model.ranks import RankSet, ranks_phrase
 from .awaited import hidden, is_python
 from .case import Case, Member
 from .remembered import remembered
@@ -22,6 +23,7 @@ from .remembered import remembered
 _GUESSED = (
     "nothing that may be read here numbers the ranks: they are counted in the order in which their parent started them"
 )
+_LEFT = "the number of {} could not be read: it is what was left among the processes started beside"
 _GROUP_THREADS = ("pt_gloo_runloop", "pt_nccl_watchdg")
 
 
@@ -43,19 +45,30 @@ def numbered(members: tuple[Member, ...]) -> tuple[Member, ...]:
 
 
 @remembered
-def by_birth(case: Case) -> bool:
-    """Whether the ranks of a case have their numbers from their births alone."""
+def by_birth(case: Case) -> RankSet:
+    """The ranks of a case that have their numbers from their births alone, where some of them live."""
     given = {process.ref for process in case.snapshot.processes if process.rank is not None}
-    living = [member for member in case.with_role(Role.RANK) if not member.dead and member.ref not in given]
-    return any(member.latest(PythonStacks) is None and member.latest(EnvironNow) is None for member in living)
+    unread = [member for member in case.with_role(Role.RANK) if member.ref not in given and not _told(member)]
+    return (
+        RankSet(one.rank for one in unread if one.rank is not None)
+        if any(not one.dead for one in unread)
+        else RankSet()
+    )
+
+
+def _told(member: Member) -> bool:
+    """Whether its stack or its environment may have told its number."""
+    return member.latest(PythonStacks) is not None or member.latest(EnvironNow) is not None
 
 
 def humbly(case: Case, finding: Finding) -> Finding:
     """A finding about ranks whose numbers are a guess: likely at most, and it says so."""
-    if not finding.ranks or not case.snapshot.live or not by_birth(case):
+    guessed = by_birth(case) if case.snapshot.live else RankSet()
+    if not finding.ranks & guessed:
         return finding
     sure = Certainty.LIKELY if finding.certainty is Certainty.CERTAIN else finding.certainty
-    return dataclasses.replace(finding, certainty=sure, against=(*finding.against, _GUESSED))
+    why = _GUESSED if guessed == RankSet(case.by_rank) else _LEFT.format(ranks_phrase(guessed))
+    return dataclasses.replace(finding, certainty=sure, against=(*finding.against, why))
 
 
 def _ranks(family: list[Member]) -> bool:

@@ -20,6 +20,7 @@ from ..model.snapshot import Snapshot
 from . import asking, graph
 from .away import away
 from .birth_order import numbered
+from .by_elimination import renumbered
 from .case import Case, Member
 from .collectives.of_case import account, rank_edges
 from .collectives.prepared import join
@@ -98,7 +99,8 @@ def _members(snapshot: Snapshot) -> tuple[Member, ...]:
         )
         for process in resolve(snapshot.processes, stacks, environs, saved=not snapshot.live)
     )
-    return tuple(_completed(member) for member in _with_bodies(numbered(members) if snapshot.live else members))
+    members = renumbered(numbered(members) if snapshot.live else members, snapshot.job.expected_ranks)
+    return tuple(map(_completed, members))
 
 
 def _latest(looks: Mapping[ProcessRef, Sequence[Mapping[type[Any], Any]]], kind: type[T]) -> dict[ProcessRef, T]:
@@ -118,23 +120,6 @@ def _completed(member: Member) -> Member:
         joined = join(look.get(Recorder), noted, rank) if noted is not None else None
         looks.append({**look, Recorder: joined} if joined is not None else look)
     return dataclasses.replace(member, looks=tuple(looks))
-
-
-def _with_bodies(members: tuple[Member, ...]) -> tuple[Member, ...]:
-    """A dead sibling of the ranks, whose environment and stack are gone, bears the one number missing among them."""
-    ranks = [member for member in members if member.role is Role.RANK and member.rank is not None]
-    parents = {(member.ref.host, member.process.parent) for member in ranks}
-    others = (member for member in members if member.role is Role.OTHER and member.rank is None and member.dead)
-    bodies = [member for member in others if (member.ref.host, member.process.parent) in parents]
-    numbers = RankSet(member.rank for member in ranks if member.rank is not None)
-    holes = RankSet(range(max(numbers, default=-1) + 1)) - numbers
-    if not holes and bodies and len(numbers) != max((m.process.world_size or 0 for m in ranks), default=0):
-        holes = RankSet([len(numbers)])  # the last one is gone
-    if len(bodies) != 1 or len(holes) != 1:
-        return members
-    body, hole = bodies[0], next(iter(holes))
-    named = dataclasses.replace(body, process=dataclasses.replace(body.process, role=Role.RANK, rank=hole))
-    return tuple(named if member is body else member for member in members)
 
 
 def _expected(snapshot: Snapshot, members: tuple[Member, ...]) -> RankSet:

@@ -138,16 +138,14 @@ def _without_us(table: Table) -> Table:
 def _introduce(post: Post, here: Host, table: Table, found: tuple[Found, ...]) -> None:
     """One header for each job, its processes and gaps behind it; a host without a job says so."""
     writer = wire.Writer(post.text)
-    for one in found or (Found(Job("none"), ()),):
+    for one in discover.with_gaps(table, found or (Found(Job("none"), ()),)):
         writer.header("rankscope-agent", one.job, (here,))
         for process in one.processes:
             writer.process(process)
-        for gap in (*one.gaps, *(table.gaps if one is (found or (one,))[0] else ())):
+        for gap in one.gaps:
             writer.gap(gap)
-    closed = [seen for seen in table.seen.values() if seen.python and seen.environ is None and seen.state not in "ZX"]
-    if closed and not found:
-        detail = f"{len(closed)} Python processes of other users could not be looked at"
-        writer.gap(Gap("environ", Why.DENIED, detail, "as the job's user, or --sudo"))
+    for gap in discover.closed(table) if not found else ():
+        writer.gap(gap)
 
 
 def bound(alarm_s: int) -> None:

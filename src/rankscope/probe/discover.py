@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 
 from ..model.gap import Gap, Why
 from ..model.process import Process, ProcessRef, Role
 from ..model.snapshot import Job
+from ..model.words import counted
 from .launcher import Claim, launchers, with_descendants
 from .meeting import meeting
 from .redact import redact
 from .table import Seen, Table
 
 ALONE = "none"  # the launcher of a program that belongs to no job
+_HINTS = {Why.DENIED: "run as the job's user or root"}
 _FORK_SERVER = "multiprocessing.forkserver"
 _HELPERS = (
     "multiprocessing.resource_tracker",
@@ -36,6 +38,34 @@ class Found:
 def jobs(table: Table) -> tuple[Found, ...]:
     """Every distributed Python job among the processes of a host."""
     return tuple(_found(table, claim) for claim in _claims(table))
+
+
+def with_gaps(table: Table, found: tuple[Found, ...]) -> tuple[Found, ...]:
+    """The jobs, each with what the list of processes did not tell and may be about it: not about members of any job, who are
+    known as such, and not about programs that are no Python."""
+    told = {gap: gap.process.pid for gap in table.gaps if gap.process is not None}
+    members = {pid for claim in _claims(table) for pid in claim.members} if told else set()
+    gaps = [gap for gap in table.gaps if gap not in told or _may_be_a_rank(table, told[gap], members)]
+    return tuple(replace(one, gaps=(*one.gaps, *gaps)) for one in found)
+
+
+def closed(table: Table) -> tuple[Gap, ...]:
+    """What may be a job, and cannot be known for one: Python programs of other users, and those that did not answer."""
+    refused = sum(seen.python and seen.environ is None and seen.missing is Why.DENIED for seen in table.seen.values())
+    silent = sum(seen.python and seen.silent for seen in table.seen.values())
+    found = []
+    if refused:
+        detail = f"{counted(refused, 'Python process')} of other users could not be looked at"
+        found.append(Gap("environ", Why.DENIED, detail, "as the job's user, or --sudo"))
+    if silent:
+        found.append(Gap("environ", Why.BLOCKED, f"{counted(silent, 'Python process')} did not answer"))
+    return tuple(found)
+
+
+def _may_be_a_rank(table: Table, pid: int, members: Collection[int]) -> bool:
+    """Whether a process that did not answer may belong to a job without anybody knowing."""
+    seen = table.seen.get(pid)
+    return pid not in members and (seen is None or seen.executable is None or seen.python)
 
 
 def job_of(table: Table, pid: int) -> Found | None:
@@ -78,8 +108,23 @@ def _claims(table: Table) -> Iterable[Claim]:
     free = frozenset(table.seen)
     for launcher in launchers():
         for claim in list(launcher.find(table, free)):
-            free -= {*claim.members, claim.root}
-            yield claim
+            whole = _with_silent(table, claim, free)
+            free -= {*whole.members, whole.root}
+            yield whole
+
+
+def _with_silent(table: Table, claim: Claim, free: frozenset[int]) -> Claim:
+    """The claim with the Python programs that were started beside its ranks and did not answer: each may be a rank."""
+    families = {_family(table.seen[pid]) for pid in claim.ranks}
+    silent = [pid for pid in free.difference(claim.members) if table.seen[pid].silent and table.seen[pid].python]
+    beside = tuple(pid for pid in silent if _family(table.seen[pid]) in families)
+    members = {*claim.members, *(free.intersection(with_descendants(table, beside)))}
+    return replace(claim, members=tuple(sorted(members))) if beside else claim
+
+
+def _family(seen: Seen) -> tuple[int, ...]:
+    """What the ranks that one program started have in common; orphans of all kinds have one parent, but a session each."""
+    return (seen.parent, seen.uid, seen.session if seen.parent == 1 else 0)
 
 
 def _found(table: Table, claim: Claim) -> Found:
@@ -91,9 +136,9 @@ def _found(table: Table, claim: Claim) -> Found:
         meeting(environs, root.command if root else ()),
     )  # fmt: skip
     gaps = tuple(
-        Gap("environ", Why.DENIED, seen.unreadable, "run as the job's user or root", process=_ref(table, seen))
+        Gap("environ", seen.missing, seen.unreadable, _HINTS.get(seen.missing, ""), process=_ref(table, seen))
         for seen in (table.seen[pid] for pid in claim.members if pid in table.seen)
-        if seen.unreadable and seen.state not in "ZX"
+        if seen.missing and seen.state not in "ZX"
     )
     return Found(job, processes, gaps)
 

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Callable
+from typing import Any, Callable
 
 from ..model.gap import Gap, Why
 from ..model.process import ProcessRef
@@ -31,6 +31,7 @@ _KERNEL_THREAD = 0x00200000  # PF_KTHREAD in the flags of proc(5)
 # What processes that stand still may cost together; of those behind them only what never blocks is read (their stat).
 _LOST_S = 5.0
 _PATIENT = 2  # where so many stood still, a shorter wait tells as much
+_STANDS_STILL = "its command line and its environment stood still"
 _LEFT_OUT = "not read: too many processes before it stood still"
 
 
@@ -49,8 +50,14 @@ class Seen:
     command: tuple[str, ...] = ()
     executable: str | None = None
     environ: Mapping[str, str] | None = None
-    unreadable: str = ""  # why something is missing
+    unreadable: str = ""  # why something is missing, in words
+    missing: Why | None = None  # and of which kind that reason is
     exit_status: int = 0  # of a zombie, as wait(2) gives it, where we may know
+
+    @property
+    def silent(self) -> bool:
+        """Whether it lives and was not asked to the end, for want of an answer or of time: nobody refused us."""
+        return self.missing in (Why.BLOCKED, Why.SKIPPED) and self.state not in "ZX"
 
     @property
     def python(self) -> bool:
@@ -104,16 +111,20 @@ def read_table(
     for answer in looks:
         if isinstance(answer.said, Blocked):
             lost.append(answer.said.after_s)
+            known = _known(proc, answer.step)
+            if known is not None:
+                seen[answer.step] = Seen(**known, unreadable=_STANDS_STILL, missing=Why.BLOCKED)
             gaps.append(Gap("process", Why.BLOCKED, f"/proc/{answer.step}: {answer.said.reason}",
-                            process=ProcessRef(host, answer.step)))  # fmt: skip
+                            process=ProcessRef(host, answer.step, known["started"] if known else 0)))  # fmt: skip
         else:
             body = json.loads(answer.said)
             body["command"] = tuple(body["command"])
+            body["missing"] = Why(body["missing"]) if body["missing"] else None
             seen[answer.step] = Seen(**body)
-    left_out = sum(one.unreadable == _LEFT_OUT for one in seen.values())
+    left_out = sum(one.missing is Why.SKIPPED for one in seen.values())
     if left_out:
         gaps.append(Gap("process", Why.SKIPPED, f"{left_out} more processes are known by name only: reading {len(lost)} "
-                        f"others stood still for {sum(lost):.0f} s"))  # fmt: skip
+                        f"others stood still for {sum(lost):.0f} s", host=host))  # fmt: skip
     children: dict[int, list[int]] = {}
     for one in seen.values():
         children.setdefault(one.parent, []).append(one.pid)
@@ -125,25 +136,40 @@ def _look(proc: str, pid: int, send: Send, whole: bool = True) -> None:
 
     The command and the environment lie in the memory of the process, and wait for its lock; without ``whole`` they are left out.
     """
-    try:
-        stat = procfs.stat(proc, pid)
-        uid = os.stat(f"{proc}/{pid}").st_uid
-    except (OSError, ValueError, IndexError):
-        return
-    if stat.flags & _KERNEL_THREAD:
+    known = _known(proc, pid)
+    if known is None:
         return
     command: tuple[str, ...] = ()
     environ: dict[str, str] | None = None
-    unreadable = "" if whole else _LEFT_OUT
+    unreadable, missing = ("", None) if whole else (_LEFT_OUT, Why.SKIPPED)
     try:
         if whole:
             command = procfs.command(proc, pid)
             environ = {name: value for name, value in procfs.environ(proc, pid).items() if ALLOWED.match(name)}
     except OSError as error:
-        unreadable = error.strerror or str(error)
-    send(json.dumps({
+        unreadable, missing = error.strerror or str(error), _why(error)
+    known.update(command=command, environ=environ, unreadable=unreadable, missing=missing)
+    send(json.dumps(known).encode())
+
+
+def _known(proc: str, pid: int) -> dict[str, Any] | None:
+    """What the kernel itself tells of a process, whatever that does: it never blocks. None of one that is gone, and of threads of
+    the kernel."""
+    try:
+        stat = procfs.stat(proc, pid)
+        uid = os.stat(f"{proc}/{pid}").st_uid
+    except (OSError, ValueError, IndexError):
+        return None
+    if stat.flags & _KERNEL_THREAD:
+        return None
+    return {
         "pid": pid, "parent": stat.parent, "group": stat.group, "session": stat.session, "started": stat.started,
-        "comm": stat.comm, "state": stat.state, "uid": uid, "command": command,
-        "executable": procfs.executable(proc, pid), "environ": environ, "unreadable": unreadable,
+        "comm": stat.comm, "state": stat.state, "uid": uid, "executable": procfs.executable(proc, pid),
         "exit_status": stat.exit_status if stat.state in "ZX" else 0,
-    }).encode())  # fmt: skip
+    }  # fmt: skip
+
+
+def _why(error: OSError) -> Why:
+    if isinstance(error, PermissionError):
+        return Why.DENIED
+    return Why.GONE if isinstance(error, (FileNotFoundError, ProcessLookupError)) else Why.FAILED
