@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+import test_live_rules as live
 
 from harness.hidden import CHILD, FUTEX, NAP, READ, TCP, Body, Task, job, link, star, tcp
 from rankscope.model.diagnosis import Diagnosis, Kind
 from rankscope.model.evidence.outsiders import Outsider, Outsiders
+from rankscope.model.gap import Gap, Why
 from rankscope.model.process import Role
 from rankscope.pipeline import judge
 
@@ -174,7 +176,7 @@ def test_a_circle_that_rests_on_one_of_several_connections_is_possible() -> None
 
 def test_data_that_does_not_arrive_is_seen_in_the_queues() -> None:
     """Both ends sleep in a read, and what one has sent is nowhere."""
-    two = [Body(70, (Task(TCP),), 0, fds=link(1), sockets=(tcp(1, 2, sent=8),)),
+    two = [Body(70, (Task(TCP),), 0, fds=link(1), sockets=(tcp(1, 2, sent=8, resent=4),)),
            Body(80, (Task(TCP),), 1, fds=link(2), sockets=(tcp(2, 1),))]  # fmt: skip
     assert (verdict(*two) or ("",))[0] == "network-blackhole"
 
@@ -217,3 +219,18 @@ def test_a_job_that_is_seen_to_work_is_clean_unless_its_ranks_may_spin(
     ranks = [Body(70 + 10 * at, (Task("", woke=9, cpu_s=0.3, state="R"),), at, fds=device) for at in range(3)]
     found = said(*ranks)
     assert (found.state.value, found.verdict, found.evidence_weak) == ("moving", None, weak)
+
+
+def test_a_stack_of_unknown_layout_is_one_for_another_reader() -> None:
+    """Nothing was refused, and a rank in the same call sleeps in a lock as well: nothing is said of rights or of lock orders."""
+    seen = live.job(*live.ranks(live.Body(72, None, rank=2)))
+    ref = next(one.ref for one in seen.processes if one.rank == 2)
+    gap = Gap("python-stacks", Why.UNKNOWN_LAYOUT, "its frames cannot be followed", process=ref)
+    found = judge(dataclasses.replace(seen, gaps=(gap,)))
+    cause = next(one for one in found.findings if one.rule == "stands-unseen")
+    assert (cause.cls, cause.certainty.value) == ("rank-stuck-in-user-code", "possible")
+    assert "in the same call as its peers" in cause.title
+    assert "its frames cannot be followed" in cause.against[0]
+    assert [str(step).split("   #")[0] for step in cause.next] == [
+        "rankscope stacks pid:72 --engine py-spy", "rankscope stacks pid:72 --native"
+    ]  # fmt: skip

@@ -19,6 +19,7 @@ from ..model.evidence.may_wait import MayWait
 from ..model.evidence.outsiders import Outsiders
 from ..model.evidence.sockets import Sockets
 from ..model.evidence.threads import KernelThread, Threads
+from ..model.gap import Gap, Why
 from ..model.process import Process, ProcessRef, Role
 from ..model.ranks import RankSet, ranks_phrase
 from ..model.words import span
@@ -125,10 +126,20 @@ def _locked(case: Case, member: Member) -> Reading:
         text = f"it is a copy of its parent, which has {_count(parent)} threads, has a single one, and that sleeps in a lock"
         return Reading.possible("fork-with-threads", "waits for a lock that nobody in it can hold", text)
     text = "all its threads sleep in locks" if len(tasks) > 1 else "its only thread sleeps in a lock"
+    if _awaited_in_a_call(case, member):
+        return Reading.possible(
+            _STUCK, "sleeps in a lock: in the same call as its peers, or in one of its own that nobody gives", text
+        )
     return Reading.possible(
         "lock-order-deadlock", "waits for a lock or condition inside itself that nobody is left to give", text,
         "it shares no semaphore with other processes",
     )  # fmt: skip
+
+
+def _awaited_in_a_call(case: Case, member: Member) -> bool:
+    """Whether those who wait for it were seen in a call of all ranks, in which each of them sleeps in a lock as well."""
+    waiters = (case.standings.get(wait.waiter) for wait in case.graph.to(member.ref))
+    return any(one is not None and one.thread is not None and one.kind is Wait.COLLECTIVE for one in waiters)
 
 
 def _count(member: Member) -> int:
@@ -173,7 +184,22 @@ def orphaned(case: Case, member: Member) -> bool:
     )
 
 
-def way_in(ref: ProcessRef) -> tuple[Step | str, ...]:
-    """What would let us read the stack of a process."""
+def unread(case: Case, ref: ProcessRef) -> Gap | None:
+    """Why its stack is missing, where it was not refused but could not be made out."""
+    return next(
+        (
+            gap
+            for gap in case.snapshot.gaps
+            if gap.what == "python-stacks" and gap.process == ref and gap.why is not Why.DENIED
+        ),
+        None,
+    )
+
+
+def way_in(case: Case, ref: ProcessRef) -> tuple[Step | str, ...]:
+    """What would show the stack of a process: the right to look, or where we may look, a reader that knows what we do not."""
+    if unread(case, ref) is not None:
+        return (Step(f"rankscope stacks pid:{ref.pid} --engine py-spy", ref, "another reader, which may know its Python"),
+                Step(f"rankscope stacks pid:{ref.pid} --native", ref))  # fmt: skip
     return (Step(f"sudo -E rankscope diagnose pid:{ref.pid}", ref, "its stack decides"),
             "rankscope explain ptrace   # who may look; py-spy and gdb are refused as well")  # fmt: skip

@@ -14,7 +14,8 @@ locks and it shares none with others, nobody outside can wake it. A thread that 
 ## What to do
 Look again with the right to read its stack: `sudo -E rankscope diagnose`, as the job's user, from a shell that is an ancestor
 of the job, or with `kernel.yama.ptrace_scope=0`. py-spy, gdb and strace ask the kernel the same question and are refused as well.
-`rankscope explain ptrace` has each case.
+`rankscope explain ptrace` has each case. A stack that may be read but has an unknown layout is one for another reader: `rankscope
+stacks --engine py-spy`, or `--native`.
 
 ## How to prevent it
 `prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY)` in the job lets the same user look; `faulthandler.register(SIGUSR1)` lets it print
@@ -39,7 +40,7 @@ from . import Rule
 from ._death import ended
 from ._outside import process_of
 from ._say import name, old_roots, ranks_of, waited_for, who
-from ._unseen import Reading, fallen, last_left, lost_child, pauses, read, way_in
+from ._unseen import Reading, fallen, last_left, lost_child, pauses, read, unread, way_in
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -65,8 +66,8 @@ def _finding(case: Case, root: Root, standing: Standing, reading: Reading) -> Fi
         ranks=ranks_of(standing), processes=(standing.member.process, *reading.others),
         because=(Reason(f"its main thread has slept in {_channel(standing)} for {span(standing.still_s)}", "kernel", ref),
                  *(Reason(text, "kernel", ref) for text in reading.because), *_edges(case, root), *waited_for(root)),
-        against=("its stack was not to be read: the kind of wait is the kernel's word, the place in the program is not known",),
-        next=way_in(ref),
+        against=(_why_unseen(case, ref),),
+        next=way_in(case, ref),
     )  # fmt: skip
 
 
@@ -77,8 +78,14 @@ def _note(case: Case, root: Root, standing: Standing) -> Finding:
         title=f"others wait for {who(standing.member.process)}, which sleeps, wakes and sleeps again: whether it gets on or asks "
               "in vain only its stack could tell",
         ranks=ranks_of(standing), processes=(standing.member.process,), because=tuple(waited_for(root)),
-        next=way_in(standing.member.ref),
+        next=way_in(case, standing.member.ref),
     )  # fmt: skip
+
+
+def _why_unseen(case: Case, ref: ProcessRef) -> str:
+    gap = unread(case, ref)
+    why = f"could not be read ({gap.detail or gap.why.value})" if gap is not None else "may not be read here"
+    return f"its stack {why}: the kind of wait is the kernel's word, the place in the program is not known"
 
 
 def _channel(standing: Standing) -> str:
