@@ -43,3 +43,10 @@ def test_halted_ranks_are_missed_although_nobody_waits(count: int, certainty: Ce
     bodies = [stopped(dataclasses.replace(one, cpu_s=0.0)) if at < count else one for at, one in enumerate(works)]
     (found,) = halted(judge(live.job(*bodies, world=3)))
     assert (found.kind, found.certainty, list(found.ranks)) == (Kind.CAUSE, certainty, list(range(count)))
+
+
+def test_a_halted_launcher_is_missed() -> None:
+    """The ranks ask the store that it serves in native code, and no wait for it shows."""
+    launcher = live.Body(60, live.WORKS, Role.LAUNCHER)
+    (found,) = halted(judge(live.job(*live.ranks(READS), stopped(launcher), world=3)))
+    assert (found.kind, found.certainty, list(found.ranks)) == (Kind.CAUSE, Certainty.LIKELY, [])

@@ -7,7 +7,8 @@ it, a scheduler that suspended the job, or a frozen cgroup. It will not go on by
 ## How it is recognised
 The kernel shows state T (stopped) or t (held by a tracer), or the cgroup is frozen. Being traced alone (strace watching a
 running program) is not this. Certain where somebody waits for it, or where all ranks are halted, so that nobody is left who could
-wait. A halted process below a rank for which nobody waits (a pager, a command in the background) is a note, and accuses nobody.
+wait. A halted process below a rank for which nobody waits (a pager, a command in the background) is a note, and accuses nobody. A
+launcher is missed without a wait that shows: its ranks may need the store that it serves.
 
 ## What to do
 `kill -CONT PID` lets a stopped process go on. End or detach the tracer (its pid is in the report). Thaw the cgroup
@@ -41,7 +42,7 @@ def check(case: Case) -> Iterator[Finding]:
     workers, halted = _workers(case), {one.ref for members in groups.values() for one in members}
     for (_, how), members in groups.items():
         roots = [awaited[one.ref] for one in members if one.ref in awaited]
-        missed = [one for one in members if one.ref in awaited or one.ref in workers]
+        missed = [one for one in members if one.ref in awaited or one.ref in workers or one.role is Role.LAUNCHER]
         yield _finding(case, members, how, missed, roots, sure=bool(roots) or (bool(missed) and workers <= halted))
 
 
