@@ -10,6 +10,7 @@ from test_live_rules import LIB, MAIN, REDUCES, WORKS, Body, job, ranks, said
 from rankscope.model.diagnosis import Certainty
 from rankscope.model.evidence.stacks import Frame, Local, Stack
 from rankscope.model.evidence.threads import KernelThread, Threads
+from rankscope.model.gap import Gap, Why
 from rankscope.model.process import ProcessRef, Role
 from rankscope.model.snapshot import Snapshot
 from rankscope.pipeline import case_of, judge
@@ -129,3 +130,65 @@ def test_the_dead_forerunner_of_a_living_rank_is_no_cause(newest_last: bool) -> 
 def test_the_process_of_a_rank_is_its_living_one() -> None:
     case = case_of(job(*ranks(world=2), Body(82, REDUCES, rank=2), zombie(72, 2)))
     assert case.by_rank[2].ref == ProcessRef("n1", 82, 1)
+
+
+def lacking(*more: Body, expected: str = "0-2", gaps: tuple[Gap, ...] = ()) -> Snapshot:
+    """Ranks 0 and 1 wait, and those behind them are not among the processes that said who they are."""
+    snapshot = job(*(Body(70 + rank, rank=rank, parent=60) for rank in (0, 1)), *more)
+    hidden = tuple(
+        dataclasses.replace(one, command=(), executable="/usr/bin/python3.11") if one.role is Role.OTHER else one
+        for one in snapshot.processes
+    )
+    promised = dataclasses.replace(snapshot.job, expected=expected)
+    return dataclasses.replace(snapshot, processes=hidden, job=promised, gaps=gaps)
+
+
+def mute(pid: int, parent: int = 60) -> Body:
+    return Body(pid, None, Role.OTHER, parent=parent, state="D", wchan="folio_wait_bit")
+
+
+def test_a_rank_that_no_process_has_is_gone() -> None:
+    found = said(lacking(), "rank-gone")
+    assert found is not None
+    assert found.certainty is Certainty.CERTAIN
+
+
+def test_a_sibling_that_did_not_answer_is_the_rank_that_is_missing() -> None:
+    """It holds the lock of its own memory; the others wait for it, and it lives."""
+    snapshot = lacking(mute(72))
+    assert case_of(snapshot).by_rank[2].ref.pid == 72
+    assert said(snapshot, "rank-gone") is None
+    verdict = judge(snapshot).verdict
+    assert verdict is not None
+    assert list(verdict.ranks) == [2]
+    assert verdict.certainty is not Certainty.CERTAIN
+    assert "the number of rank 2 could not be read" in " ".join(judge(snapshot).findings[0].against)
+
+
+def test_siblings_that_did_not_answer_are_numbered_as_they_were_started() -> None:
+    by_rank = case_of(lacking(mute(73), mute(72), expected="0-3")).by_rank
+    assert {rank: member.ref.pid for rank, member in by_rank.items()} == {0: 70, 1: 71, 2: 72, 3: 73}
+
+
+@pytest.mark.parametrize(
+    "mutes",
+    [pytest.param([mute(72)], id="fewer than are missed"), pytest.param([mute(69), mute(72)], id="out of order")],
+)
+def test_where_nobody_can_tell_which_rank_did_not_answer_none_is_surely_gone(mutes: list[Body]) -> None:
+    found = said(lacking(*mutes, expected="0-3"), "rank-gone")
+    assert found is not None
+    assert (list(found.ranks), found.certainty) == ([2, 3], Certainty.POSSIBLE)
+    assert "or among the processes that did not answer" in found.title
+    assert "pid" in " ".join(found.against)
+
+
+def test_a_stranger_that_did_not_answer_may_be_the_rank() -> None:
+    """Nobody knows whose process that is."""
+    gap = Gap("process", Why.BLOCKED, process=ProcessRef("n1", 90))
+    found = said(lacking(gaps=(gap,)), "rank-gone")
+    assert found is not None
+    assert found.certainty is Certainty.LIKELY
+    assert "(pid 90)" in found.against[0]
+    dead = said(lacking(zombie(72, 2), gaps=(gap,)), "rank-gone")
+    assert dead is not None
+    assert dead.certainty is Certainty.CERTAIN

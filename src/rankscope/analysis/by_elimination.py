@@ -27,10 +27,14 @@ def renumbered(members: tuple[Member, ...], expected: RankSet) -> tuple[Member, 
     return named if len(given) == 1 or _in_order(named, _family(nameless[0])) else members
 
 
+def unread(member: Member) -> bool:
+    """Whether it lives, and has not even told its command line."""
+    return bool(member.present) and not member.dead and is_python(member.process) and not member.process.command
+
+
 def _may_be_rank(member: Member) -> bool:
-    """Whether it is dead, or lives and has not even told its command line."""
-    unread = bool(member.present) and is_python(member.process) and not member.process.command
-    return member.role is Role.OTHER and member.rank is None and (member.dead or unread)
+    """Whether it has no number, and cannot tell it any more."""
+    return member.role is Role.OTHER and member.rank is None and (member.dead or unread(member))
 
 
 def _missing(ranks: Sequence[Member], wanted: int, expected: RankSet) -> RankSet:

@@ -8,7 +8,8 @@ closed connection and fail; with NCCL, or when nobody ends them, they wait until
 The launcher's numbers say which ranks should run here; one has no living process (none at all, or a zombie), or it
 disappeared between the two looks, while other ranks stand in a collective or wait for its key in the store. Where they all
 still stand in the first meeting and nobody saw it die, it may as well never have been started: *rank-never-joined*. One that
-ended well, or just left, is a cause only where the others have waited for it for long: a rank may have done its part.
+ended well, or just left, is a cause only where the others have waited for it for long: a rank may have done its part. Where a
+process did not answer when it was asked who it is, that may be the rank, and the finding is no longer certain.
 
 ## What to do
 Look for its end: the first exception in its log, `dmesg` for "Out of memory" or "segfault", the exit code in the launcher's
@@ -22,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from ..analysis.by_elimination import unread
 from ..analysis.case import Case, Member, Root
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.scene import absent, is_absent
@@ -29,11 +31,14 @@ from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.environ import Environ
 from ..model.evidence.sockets import Sockets
 from ..model.evidence.threads import Threads
+from ..model.gap import Why
 from ..model.process import Process, ProcessRef, Role
 from ..model.ranks import RankSet, ranks_phrase
 from . import Rule
 from ._death import ended, status
 from ._say import waited_for
+
+_NO_ANSWER = (Why.BLOCKED, Why.SKIPPED)
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -54,14 +59,37 @@ def check(case: Case) -> Iterator[Finding]:
     if not begun and _stranger_answers(case):
         return  # who should have opened the meeting point could not: it belongs to another program
     best = Certainty.CERTAIN if roots and begun else Certainty.LIKELY
+    silent = _silent(case) if len(bodies) < len(gone) else ""
+    if silent:
+        best = Certainty.POSSIBLE if _own_silent(case) else Certainty.LIKELY
     unsure = unsure and bool(bodies)
     yield Finding(
         rule=RULE.id, cls=RULE.cls if begun else "rank-never-joined", kind=Kind.CAUSE,
-        certainty=Certainty.POSSIBLE if unsure else best, title=_title(gone, begun),
+        certainty=Certainty.POSSIBLE if unsure else best, title=_title(gone, begun, bool(silent)),
         ranks=gone, processes=bodies, because=(*_seen(case, bodies), *(waited_for(roots[0]) if roots else ())),
-        against=("it may have ended as it should: nobody is seen to wait for it for long",) if unsure else (),
+        against=(*(["it may have ended as it should: nobody is seen to wait for it for long"] if unsure else []),
+                 *([silent] if silent else [])),
         next=("dmesg -T | grep -iE 'out of memory|oom|segfault' | tail", "look for the first exception in this rank's log"),
     )  # fmt: skip
+
+
+def _silent(case: Case) -> str:
+    """What speaks for ranks whose end nobody saw: processes that did not answer, of the job or of nobody known."""
+    own, gaps = (
+        _own_silent(case),
+        [gap for gap in case.snapshot.gaps if gap.what == "process" and gap.why in _NO_ANSWER],
+    )
+    if not own and not gaps:
+        return ""
+    pids = RankSet([member.ref.pid for member in own] or [gap.process.pid for gap in gaps if gap.process])
+    return "processes did not answer when asked who they are" + (
+        f" (pid{'s' if len(pids) > 1 else ''} {pids})" if pids else ""
+    )
+
+
+def _own_silent(case: Case) -> list[Member]:
+    """Members of the job that may be any rank."""
+    return [member for member in case.with_role(Role.OTHER) if member.rank is None and unread(member)]
 
 
 def _dead(case: Case) -> Iterator[Member]:
@@ -101,8 +129,10 @@ def _all_wait_for_others(case: Case) -> bool:
     )
 
 
-def _title(gone: RankSet, begun: bool) -> str:
+def _title(gone: RankSet, begun: bool, silent: bool) -> str:
     one = len(gone) == 1
+    if silent:
+        return f"{ranks_phrase(gone)} {'is' if one else 'are'} gone, or among the processes that did not answer"
     if begun:
         return f"{ranks_phrase(gone)} {'is' if one else 'are'} gone: no living process"
     has = "has" if one else "have"
