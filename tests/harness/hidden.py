@@ -96,9 +96,10 @@ def job(*bodies: Body, launcher: str = "torchrun", world: int | None = None) -> 
     )
 
 
-def tcp(inode: int, peer: int, received: int = 0, sent: int = 0) -> Socket:
+def tcp(inode: int, peer: int, received: int = 0, sent: int = 0, resent: int = 0) -> Socket:
     """One end of a connection within the host."""
-    return Socket(inode, "tcp", f"10.0.0.1:{inode}", f"10.0.0.1:{peer}", "established", received, sent, peer)
+    mine, other = f"10.0.0.1:{inode}", f"10.0.0.1:{peer}"
+    return Socket(inode, "tcp", mine, other, "established", received, sent, peer, resent=resent)
 
 
 def link(*inodes: int) -> tuple[tuple[str, str], ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from rankscope.analysis.build import build
 from rankscope.model.diagnosis import Finding
 from rankscope.model.evidence.blocked import Blocked, BlockedCall
@@ -24,8 +26,9 @@ def worker(of: Process) -> Process:
                    owner=of.ref.pid, comm="pt_data_worker")  # fmt: skip
 
 
-def end(port: int, there: int, here: int, unsent: int, unread: int = 0) -> Socket:
-    return Socket(port, "tcp", f"10.0.0.{here}:{port}", f"10.0.0.{there}:{port}", "established", unread, unsent)
+def end(port: int, there: int, here: int, unsent: int, unread: int = 0, resent: int = 5) -> Socket:
+    mine, other = f"10.0.0.{here}:{port}", f"10.0.0.{there}:{port}"
+    return Socket(port, "tcp", mine, other, "established", unread, unsent, resent=resent if unsent else 0)
 
 
 def holds(process: Process, *sockets: Socket, reads: bool = True, still_s: float = 60.0) -> list[Item]:
@@ -79,3 +82,10 @@ def test_what_arrived_and_was_not_read_or_is_young_is_no_fault_of_the_network() 
     assert found((ONE, OTHER), holds(ONE, end(7, 2, 1, 96)), holds(OTHER, end(7, 1, 2, 0), reads=False)) == []
     young = holds(OTHER, end(7, 1, 2, 0), still_s=2.0)
     assert found((ONE, OTHER), holds(ONE, end(7, 2, 1, 96)), young) == []
+
+
+@pytest.mark.parametrize("resent", [0, 2])
+def test_a_transfer_under_way_is_no_fault_of_the_network(resent: int) -> None:
+    """A large tensor over a slow link: at any moment megabytes are on their way, and the reader has read all that came."""
+    sends = holds(ONE, end(7, 2, 1, 2_800_000, resent=resent))
+    assert found((ONE, OTHER), sends, holds(OTHER, end(7, 1, 2, 0))) == []

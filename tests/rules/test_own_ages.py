@@ -281,3 +281,40 @@ def test_a_connection_that_a_command_inherited_says_nothing() -> None:
     stands = of_rule(found, "command-runs-on")
     assert stands is not None
     assert stands.certainty is Certainty.LIKELY
+
+
+READS = BlockedCall(0, "recvfrom", (3,))
+POLLS = BlockedCall(0, "poll", (3,), timed=True)
+
+
+@pytest.mark.parametrize(
+    ("call", "still_s", "turns", "certainty"),
+    [
+        pytest.param(READS, 99.0, 0, Certainty.LIKELY, id="has read for long"),
+        pytest.param(None, 2.0, 0, Certainty.POSSIBLE, id="one request of sixty"),
+        pytest.param(READS, 0.2, 3, Certainty.POSSIBLE, id="something came meanwhile"),
+        pytest.param(POLLS, 2.0, 0, Certainty.POSSIBLE, id="one request with a time limit"),
+        pytest.param(POLLS, 0.2, 3, Certainty.LIKELY, id="asks again and again"),
+    ],
+)
+def test_who_has_just_asked_is_at_most_possibly_stuck(
+    call: BlockedCall | None, still_s: float, turns: int, certainty: Certainty
+) -> None:
+    """A rank may make many short requests, and each look meets one of them, while its peers have waited for all of them."""
+    fetches = Frame("fetch", "/job/data.py", 8), Frame("recv_into", f"{LIB}/socket.py", 717)
+    asks = rank(0, One((MAIN, *fetches), call, wchan="sk_wait_data", still_s=still_s, turns=turns))
+    own = of_rule(told(asks, rank(1, REDUCES), rank(2, REDUCES), launcher="torchrun"), "rank-in-user-code")
+    assert own is not None
+    assert (own.certainty, bool(own.against)) == (certainty, certainty is Certainty.POSSIBLE)
+
+
+@pytest.mark.parametrize(("still_s", "certainty"), [(99.0, Certainty.LIKELY), (0.6, Certainty.POSSIBLE)])
+def test_a_loader_worker_that_has_just_begun_to_read(still_s: float, certainty: Certainty) -> None:
+    loads = (MAIN, Frame("_try_get_data", f"{LIB}/site-packages/torch/utils/data/dataloader.py", 1100))
+    fetch = Frame("fetch", f"{LIB}/site-packages/torch/utils/data/_utils/fetch.py", 52)
+    reads = One((fetch, Frame("decode", "/job/data.py", 9)), wchan="sk_wait_data", still_s=still_s)
+    worker = body(90, reads, role=Role.DATALOADER_WORKER, parent=70, rank=0)
+    found = told(rank(0, One(loads)), rank(1, REDUCES), worker, launcher="torchrun")
+    stands = of_rule(found, "loader-worker-stuck")
+    assert stands is not None
+    assert (stands.certainty, bool(stands.against)) == (certainty, certainty is Certainty.POSSIBLE)

@@ -39,6 +39,11 @@ def asks_again(standing: Standing) -> bool:
     return standing.kind in _NAPS or (call.timed if call is not None else bool(standing.ran))
 
 
+def seen_asking_again(standing: Standing) -> bool:
+    """Whether it was met at asking anew: a wait with a time limit that has not run out may be its first."""
+    return asks_again(standing) and (standing.kind in _NAPS or bool(standing.ran))
+
+
 def youngest_s(standings: Iterable[Standing]) -> float | None:
     """How long none of them has moved: the own age of the youngest. Those that ask again and again tell nothing; where all
     do, the oldest tells."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ..analysis.case import Case, Root
 from ..analysis.frame_tables import Kind
 from ..analysis.load import RUNS
+from ..analysis.own_age import own_s, seen_asking_again
 from ..analysis.scene import is_absent
 from ..analysis.standing import Standing
 from ..model.diagnosis import Certainty, Reason
@@ -36,9 +37,19 @@ def pointed_at(case: Case, standing: Standing) -> bool:
     return case.snapshot.job.launcher == "none" and standing.member.ref == case.snapshot.job.root
 
 
-def certainty(case: Case, root: Root, best: Certainty = Certainty.LIKELY) -> Certainty:
-    """The best a rule can say, or *possible* when nothing tells how long this has lasted."""
-    return best if case.stuck(root.age_s) else Certainty.POSSIBLE
+def certainty(case: Case, root: Root, standing: Standing, best: Certainty = Certainty.LIKELY) -> Certainty:
+    """The best a rule can say, or *possible* when nothing tells how long this has lasted or who is accused has just come."""
+    return best if case.stuck(root.age_s) and not any(just_come(case, standing)) else Certainty.POSSIBLE
+
+
+def just_come(case: Case, standing: Standing) -> Iterator[str]:
+    """What speaks against one that has stood like this for less than ``--stuck-after``: those who wait for it may have come long
+    before it. One that asks again and again may have done so for as long as they wait."""
+    own = own_s(standing)
+    if own is None or case.stuck(own) or seen_asking_again(standing):
+        return
+    since = "moved between the looks" if standing.moved else f"has been there for {span(own)} only"
+    yield f"its thread {since}: what it waits for may be on its way"
 
 
 def who(process: Process) -> str:

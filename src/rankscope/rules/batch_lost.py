@@ -31,7 +31,7 @@ from ..model.diagnosis import Finding, Kind, Reason
 from ..model.process import Role
 from ..model.words import counted, verb
 from . import Rule
-from ._say import at, certainty, old_roots, pointed_at, ranks_of, stands, waited_for, who
+from ._say import at, certainty, just_come, old_roots, pointed_at, ranks_of, stands, waited_for, who
 
 _PINS = "torch/utils/data/_utils/pin_memory.py"
 
@@ -54,9 +54,10 @@ def check(case: Case) -> Iterator[Finding]:
         )
         idle = f"{counted(len(workers), 'loader worker')} {verb('wait', len(workers))}"
         yield Finding(
-            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root),
+            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, standing),
             title=f"{who(process)} waits for its next batch: {what}", ranks=ranks_of(standing), processes=(process,),
             because=(stands(standing), Reason(f"its {idle} for work", "python-stack", process.ref), *waited_for(root)),
+            against=tuple(just_come(case, standing)),
             next=(f"rankscope stacks pid:{process.ref.pid} --children", "DataLoader(…, pin_memory=False) to confirm"),
         )  # fmt: skip
 

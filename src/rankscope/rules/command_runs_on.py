@@ -36,7 +36,7 @@ from ..model.process import Process, Role
 from ..model.ranks import RankSet
 from ..model.words import span
 from . import Rule
-from ._say import certainty, name, old_roots, waited_for, who
+from ._say import certainty, just_come, name, old_roots, waited_for, who
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -51,14 +51,14 @@ def check(case: Case) -> Iterator[Finding]:
         against = tuple(_against(case, standing, parent))
         yield Finding(
             rule=RULE.id, cls=_class(case, root), kind=Kind.CAUSE,
-            certainty=certainty(case, root, Certainty.POSSIBLE if against else Certainty.LIKELY),
+            certainty=certainty(case, root, standing, Certainty.POSSIBLE if against else Certainty.LIKELY),
             title=f"{who(parent.process)} waits for the command {_command(member.process)} (pid {member.ref.pid})",
             ranks=RankSet([rank] if rank is not None else []), processes=(parent.process, member.process),
             because=(Reason(f"{name(case, parent.ref)} waits for the end of pid {member.ref.pid}", "kernel", parent.ref),
                      Reason(f"that process is in state {standing.state}, wait channel "
                             f"{standing.kernel.wchan if standing.kernel else '?'}, and has not moved", "kernel", member.ref),
                      *waited_for(root)),
-            against=against,
+            against=(*against, *just_come(case, standing)),
             next=(f"cat /proc/{member.ref.pid}/wchan; ls -l /proc/{member.ref.pid}/fd", f"kill {member.ref.pid}"),
         )  # fmt: skip
 

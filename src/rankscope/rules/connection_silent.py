@@ -5,8 +5,9 @@ A connection looks established at both ends, yet packets are lost on the way: a 
 wrong MTU, a dead link that nobody reset. TCP keeps trying for many minutes without telling the program.
 
 ## How it is recognised
-One end's send queue holds bytes that are not acknowledged, the other end's receive queue is empty, and its process waits to
-read from exactly this connection, for longer than `--stuck-after`.
+One end's send queue holds bytes that the kernel has sent several times in a row without an acknowledgement (`retrnsmt` in
+`/proc/net/tcp`), the other end's receive queue is empty, and its process, which reads from exactly this connection, has stood
+for longer than `--stuck-after`. A large transfer over a slow link has bytes in its queue too, and they are acknowledged.
 
 ## What to do
 Test the path between the two addresses in both directions and with large packets (`ping -M do -s 8972`), look at firewall
@@ -32,10 +33,13 @@ from ..model.words import span
 from . import Rule
 from ._say import name
 
+# A lost packet is no hang: the first three come within a second and a half (RFC 6298; Linux: at least 0.2 s, doubled each time).
+OFTEN = 3
+
 
 @dataclass(frozen=True)
 class Pair:
-    """A connection whose data is under way and does not arrive."""
+    """A connection whose data is under way to a process that reads from it; ``still_s`` is how long that one has stood."""
 
     sender: ProcessRef
     receiver: ProcessRef
@@ -50,9 +54,10 @@ def check(case: Case) -> Iterator[Finding]:
         yield Finding(
             rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=Certainty.LIKELY, title=_title(case, pairs),
             processes=tuple(case.by_ref[ref].process for ref in refs),
-            because=(Reason(f"{first.sending.send_queue} bytes stand unacknowledged in the send queue; the receive queue of the "
-                            "other end is empty", "sockets", first.sender),
-                     Reason(f"the other end has waited to read from it for {span(first.still_s)}", "kernel", first.receiver)),
+            because=(Reason(f"{first.sending.send_queue} bytes stand unacknowledged in the send queue, sent again "
+                            f"{first.sending.resent} times in a row; the receive queue of the other end is empty", "sockets",
+                            first.sender),
+                     Reason(f"the other end reads from it, and has stood for {span(first.still_s)}", "kernel", first.receiver)),
             next=("ss -tinp | grep -A1 " + first.sending.peer, f"ping -c3 -M do -s 8972 {first.sending.peer.rpartition(':')[0]}"),
         )  # fmt: skip
 
@@ -79,6 +84,11 @@ def _title(case: Case, pairs: list[Pair]) -> str:
 
 
 def stalled_pairs(case: Case) -> Iterator[Pair]:
+    """Those of which the kernel has sent the same bytes again and again."""
+    return (pair for pair in under_way(case) if pair.sending.resent >= OFTEN)
+
+
+def under_way(case: Case) -> Iterator[Pair]:
     """Connections with bytes in the sender's queue, none in the receiver's, and a reader that waits for them."""
     ends = _ends(case)
     for (local, peer), holders in ends.items():

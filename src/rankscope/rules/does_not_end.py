@@ -28,13 +28,13 @@ from ..analysis.frames import has
 from ..analysis.identity import birth
 from ..analysis.standing import Standing
 from ..analysis.threads import views
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Finding, Kind, Reason
 from ..model.evidence.stacks import PythonStacks, Trust
 from ..model.process import Role
 from ..model.ranks import RankSet
 from ..model.words import span
 from . import Rule
-from ._say import at, certainty, old_roots, waited_for, who
+from ._say import at, certainty, just_come, old_roots, waited_for, who
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -45,11 +45,12 @@ def check(case: Case) -> Iterator[Finding]:
         if answers(member):
             continue  # its peers still call it: a server stands there for as long as they do
         yield Finding(
-            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, Certainty.LIKELY),
+            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, standing),
             title=f"{who(member.process)} has finished but does not end: it waits in {_where(standing)}",
             ranks=RankSet([member.rank] if member.rank is not None else []), processes=(member.process,),
             because=(Reason(f"its main thread has not run for {span(standing.still_s)}", "kernel", member.ref),
                      *_others(member), *waited_for(root)),
+            against=tuple(just_come(case, standing)),
             next=(f"rankscope stacks pid:{member.ref.pid} {'--native' if _taken_down(member) else '--raw'}",),
         )  # fmt: skip
 

@@ -27,7 +27,7 @@ from ..analysis.standing import idle_worker
 from ..model.diagnosis import Finding, Kind
 from ..model.process import Role
 from . import Rule
-from ._say import at, certainty, old_roots, ranks_of, stands, waited_for, who
+from ._say import at, certainty, just_come, old_roots, ranks_of, stands, waited_for, who
 
 _ELSEWHERE = {Wait.STORAGE, Wait.FILE_LOCK, Wait.FILE_BATON}
 
@@ -42,10 +42,11 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         process = standing.member.process
         yield Finding(
-            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root),
+            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, standing),
             title=f"{who(process)} does not deliver: it stands in {at(standing.user_frame)}",
             ranks=ranks_of(standing), processes=(process, *(case.of_rank(process.rank) if process.rank is not None else ())),
             because=(stands(standing), *waited_for(root)),
+            against=tuple(just_come(case, standing)),
             next=(f"rankscope stacks pid:{process.ref.pid} --children --source", "DataLoader(…, num_workers=0) to confirm"),
         )  # fmt: skip
 

@@ -28,7 +28,7 @@ from ..analysis.threads import views
 from ..model.diagnosis import Finding, Kind, Reason
 from ..model.evidence.files import OpenFiles
 from . import Rule
-from ._say import at, certainty, old_roots, pointed_at, ranks_of, stands, waited_for, who
+from ._say import at, certainty, just_come, old_roots, pointed_at, ranks_of, stands, waited_for, who
 
 _SENDS = ("mq_timedsend", "msgsnd")
 _AT_WORK = (Wait.USER, Wait.LIBRARY, Wait.SLEEP, Wait.UNKNOWN)
@@ -45,10 +45,11 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         process = standing.member.process
         yield Finding(
-            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root),
+            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, standing),
             title=f"{who(process)} waits for room in a message queue that nobody empties, in {at(standing.user_frame)}",
             ranks=ranks_of(standing), processes=(process,),
             because=(stands(standing), *_told(standing, call.call, name, sharers), *waited_for(root)),
+            against=tuple(just_come(case, standing)),
             next=("ipcs -q" if not name else f"cat /dev/mqueue{name}", f"rankscope stacks pid:{process.ref.pid} --source"),
         )  # fmt: skip
 

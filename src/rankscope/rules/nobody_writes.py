@@ -35,7 +35,7 @@ from ..model.evidence.files import OpenFiles
 from ..model.evidence.outsiders import Outsiders
 from ..model.evidence.sockets import Sockets
 from . import Rule
-from ._say import at, certainty, old_roots, ranks_of, stands, waited_for, who
+from ._say import at, certainty, just_come, old_roots, ranks_of, stands, waited_for, who
 
 _READS = ("read", "recv", "poll", "ppoll")
 _PACKAGES = ("multiprocessing/queues.py", "multiprocessing/connection.py")
@@ -50,11 +50,12 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         ended = tuple(_at_end(case, standing.member))
         yield Finding(
-            rule=RULE.id, cls="exit-hang" if ended else RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root),
+            rule=RULE.id, cls="exit-hang" if ended else RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, standing),
             title=f"{who(standing.member.process)} waits for items that nobody is left to send, in {at(standing.user_frame)}",
             ranks=ranks_of(standing), processes=(standing.member.process, *(one.process for one in ended)),
             because=(stands(standing), Reason(f"nobody but itself has the other end of descriptor {fd} open ({end})",
                                               "files", standing.member.ref), *_told(ended), *waited_for(root)),
+            against=tuple(just_come(case, standing)),
             next=("dmesg -T | grep -iE 'killed process|segfault' | tail", f"ls -l /proc/{standing.member.ref.pid}/fd"),
         )  # fmt: skip
 

@@ -31,12 +31,10 @@ from ..model.evidence.blocked import Blocked
 from ..model.evidence.files import OpenFiles
 from ..model.evidence.sockets import Socket, Sockets, inode_of
 from . import Rule
-from ._say import certainty, old_roots, stands, waited_for, who
-from .connection_silent import stalled_pairs
+from ._say import certainty, just_come, old_roots, stands, waited_for, who
+from .connection_silent import OFTEN, stalled_pairs
 
 _ON_PEERS = (Wait.SOCKET, Wait.STORE, Wait.USER, Wait.LIBRARY)
-# A lost packet is no hang: the first three come within a second and a half (RFC 6298; Linux: at least 0.2 s, doubled each time).
-_OFTEN = 3
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -48,9 +46,10 @@ def check(case: Case) -> Iterator[Finding]:
             continue  # both ends were seen: connection-silent tells of them
         process, host = standing.member.process, one.peer.rpartition(":")[0]
         yield Finding(
-            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root),
+            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, standing),
             title=f"{who(process)} waits for {one.peer}, which acknowledges nothing", processes=(process,),
             because=(Reason(_how(one), "sockets", process.ref), stands(standing), *waited_for(root)),
+            against=tuple(just_come(case, standing)),
             next=(f"ss -tino dst {one.peer}", f"ip route get {host}; ip -s link; nft list ruleset"),
         )  # fmt: skip
 
@@ -69,7 +68,7 @@ def _connection(standing: Standing) -> Socket | None:
 def _lost(one: Socket) -> bool:
     if one.peer_inode or one.unaccepted:
         return False  # the peer's end is on this host and was seen: other rules say what it does
-    return one.state == "syn-sent" or (one.state == "established" and one.send_queue > 0 and one.resent >= _OFTEN)
+    return one.state == "syn-sent" or (one.state == "established" and one.send_queue > 0 and one.resent >= OFTEN)
 
 
 def _listens(case: Case, one: Socket) -> bool:

@@ -27,7 +27,7 @@ from ..analysis.threads import views
 from ..model.diagnosis import Finding, Kind, Reason
 from . import Rule
 from ._outside import outsiders
-from ._say import at, certainty, old_roots, pointed_at, ranks_of, stands, waited_for, who
+from ._say import at, certainty, just_come, old_roots, pointed_at, ranks_of, stands, waited_for, who
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -37,11 +37,12 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         process = standing.member.process
         yield Finding(
-            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root),
+            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, standing),
             title=f"{who(process)} writes into a full pipe that only it reads, in {at(standing.user_frame)}",
             ranks=ranks_of(standing), processes=(process,),
             because=(stands(standing), Reason(f"no other process has the reading end of {pipe}", "kernel", process.ref),
                      *waited_for(root)),
+            against=tuple(just_come(case, standing)),
             next=(f"rankscope stacks pid:{process.ref.pid} --source",),
         )  # fmt: skip
 

@@ -34,7 +34,7 @@ from ..analysis.threads import views
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.words import counted, span
 from . import Rule
-from ._say import at, certainty, old_roots, ranks_of, stands, waited_for, who
+from ._say import at, certainty, just_come, old_roots, ranks_of, stands, waited_for, who
 
 _TICKS_PER_S = 100  # of a process's start (proc(5), starttime): USER_HZ, the same on every Linux that torch runs on
 _LATER_S = 1.0  # a pool starts its first workers one after the other, without waiting for any of them
@@ -50,12 +50,13 @@ def check(case: Case) -> Iterator[Finding]:
         cls, how, best = _why(standing, workers)
         idle = min(one.still_s or 0.0 for one in workers)
         yield Finding(
-            rule=RULE.id, cls=cls, kind=Kind.CAUSE, certainty=certainty(case, root, best),
+            rule=RULE.id, cls=cls, kind=Kind.CAUSE, certainty=certainty(case, root, standing, best),
             title=f"{who(standing.member.process)} waits for a result of its pool in {at(standing.user_frame)}, and all workers "
                   "wait for a task",
             ranks=ranks_of(standing), processes=(standing.member.process, *(one.member.process for one in workers)),
             because=(*how, Reason(f"no task has come to its {counted(len(workers), 'worker')} for {span(idle)}", "python-stack"),
                      stands(standing), *waited_for(root)),
+            against=tuple(just_come(case, standing)),
             next=("dmesg -T | grep -iE 'killed process|segfault' | tail",
                   f"rankscope stacks pid:{standing.member.ref.pid} --children"),
         )  # fmt: skip

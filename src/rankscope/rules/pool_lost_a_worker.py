@@ -5,11 +5,12 @@ A worker process was killed or crashed in the middle of its task. `multiprocessi
 task is lost and `get()` or `map()` waits for ever; a hand-made protocol over queues or pipes does not notice at all.
 
 ## How it is recognised
-A process waits for a result, and one of its children is a zombie that ended badly, or disappeared between the looks, or still
-bears the frames in which a pool makes up for a worker that ended; or it waits for a pool of processes of which none lives,
-because each new one fails before its first task. Or it waits in a lock, condition or barrier of multiprocessing or for
-room in a queue, and another child of its parent is such a zombie; a lock of a manager is waited for by the thread that serves
-the one who asks.
+A process waits for a result, and one of its children is a zombie that ended badly, or still bears the frames in which a pool
+makes up for a worker that ended; or it waits for a pool of processes of which none lives, because each new one fails before its
+first task. A child that disappeared between the looks may have ended well; it counts where the process has waited in
+multiprocessing since before that, and has not run. Or it waits in a lock, condition or barrier of multiprocessing or for room
+in a queue, and another child of its parent is such a zombie; a lock of a manager is waited for by the thread that serves the
+one who asks.
 
 ## What to do
 Find why the child died (`dmesg` for the OOM killer, its core file, its last output). Use `concurrent.futures`, which raises
@@ -29,8 +30,9 @@ from collections.abc import Iterator
 from ..analysis.case import Case, Member, Root
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.identity import module_path_of, name_of
+from ..analysis.own_age import own_s
 from ..analysis.pools import awaits_pool, below, handlers, renews_workers, replaces
-from ..analysis.standing import Standing
+from ..analysis.standing import Standing, stand
 from ..analysis.threads import ThreadView, views
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.blocked import Blocked
@@ -40,7 +42,7 @@ from ..model.ranks import RankSet
 from ..model.words import span
 from . import Rule
 from ._death import ended
-from ._say import at, certainty, old_roots, stands, waited_for, who
+from ._say import at, certainty, just_come, old_roots, stands, waited_for, who
 
 _AWAITS_RESULT = {Wait.CONDITION, Wait.QUEUE, Wait.PIPE, Wait.SOCKET, Wait.CHILD, Wait.LOCK}
 
@@ -50,7 +52,7 @@ def check(case: Case) -> Iterator[Finding]:
         if standing.kind not in _AWAITS_RESULT or standing.member.role is Role.DATALOADER_WORKER:
             continue
         children = [one for one in case.children_of(root.ref) if one.role not in (Role.HELPER, Role.RANK)]
-        lost = _lost(standing, children)
+        lost = _lost(case, standing, children)
         if lost is not None:
             yield _finding(case, root, standing, *lost)
         elif _pool_is_empty(case, standing):
@@ -92,7 +94,8 @@ def _managed(case: Case) -> Iterator[Finding]:
         lost = next((one for one in case.siblings_of(member) if one.dead and _badly(one)), None)
         root = next((root for root in case.graph.roots if root.ref == member.ref), None)
         if lost is None and root is not None and _all_wait(case, member, root):
-            yield _kept_by_nobody(case, member, root, f"{served.name} has waited for a client's lock for {span(still)}")
+            seen = f"{served.name} has waited for a client's lock for {span(still)}"
+            yield _kept_by_nobody(case, stand(member, served.python), root, seen)
         elif lost is not None:
             asks = (case.by_ref[wait.waiter].process for wait in case.graph.to(member.ref))
             yield Finding(
@@ -114,9 +117,10 @@ def _all_wait(case: Case, manager: Member, root: Root) -> bool:
     return bool(root.waiters) and able <= {*root.waiters, manager.ref}
 
 
-def _kept_by_nobody(case: Case, manager: Member, root: Root, seen: str) -> Finding:
+def _kept_by_nobody(case: Case, serving: Standing, root: Root, seen: str) -> Finding:
+    manager = serving.member
     return Finding(
-        rule=RULE.id, cls="lock-order-deadlock", kind=Kind.CAUSE, certainty=certainty(case, root, Certainty.LIKELY),
+        rule=RULE.id, cls="lock-order-deadlock", kind=Kind.CAUSE, certainty=certainty(case, root, serving),
         title=f"{who(manager.process)} manages a lock for which all wait who could give it back",
         ranks=RankSet([manager.rank] if manager.rank is not None else []),
         processes=(manager.process, *(case.by_ref[ref].process for ref in root.waiters if ref in case.by_ref)),
@@ -141,11 +145,10 @@ def _between_processes(standing: Standing) -> bool:
     )
 
 
-def _lost(standing: Standing, children: list[Member]) -> tuple[tuple[Member, ...], str] | None:
+def _lost(case: Case, standing: Standing, children: list[Member]) -> tuple[tuple[Member, ...], str] | None:
     if _named_child(standing):
         return None  # wait4 returns at once for a dead child: this one is waited for because it lives
-    dead = tuple(one for one in children
-                 if one.dead and _badly(one) and not (one.gone and _reaped_rightly(standing.member)))  # fmt: skip
+    dead = tuple(one for one in children if (_missed(case, standing) if one.gone else one.dead and _badly(one)))
     if dead:
         state = "gone" if dead[0].gone else "a zombie that nobody has reaped"
         return dead, f"its child pid {dead[0].ref.pid} is {state}" + _so_are(dead[1:])
@@ -174,6 +177,15 @@ def _pool_is_empty(case: Case, standing: Standing) -> bool:
     return not any(one.role is Role.OTHER and not one.dead for one in below(case.by_host[member.ref.host], member))
 
 
+def _missed(case: Case, standing: Standing) -> bool:
+    """Whether a child that went away between the looks may be missed: its parent has waited in multiprocessing since before that,
+    and nobody who looks after its children has seen to it."""
+    inside = standing.own_stack[standing.wait.user + 1 :]
+    waits = awaits_pool(standing) or any(module_path_of(frame).startswith("multiprocessing/") for frame in inside)
+    since_before = not standing.ran and case.stuck(own_s(standing))
+    return waits and since_before and not _reaped_rightly(standing.member)
+
+
 def _reaped_rightly(member: Member) -> bool:
     """Whether a child that went away may have ended well: another thread of the process looks after its children, and is no
     pool that makes up for one that it lost."""
@@ -200,12 +212,12 @@ def _finding(case: Case, root: Root, standing: Standing, lost: tuple[Member, ...
     member, compiles = standing.member, bool(lost) and lost[0].role is Role.COMPILE_WORKER
     return Finding(
         rule=RULE.id, cls="compile-worker" if compiles else RULE.cls, kind=Kind.CAUSE,
-        certainty=certainty(case, root, Certainty.LIKELY),
+        certainty=certainty(case, root, standing),
         title=f"{who(member.process)} waits for a result of a child that died, in {at(standing.user_frame)}",
         ranks=RankSet([member.rank] if member.rank is not None else []),
         processes=(member.process, *(child.process for child in lost)),
         because=(Reason(text, "kernel", lost[0].ref if lost else member.ref), *waited_for(root)),
-        next=("dmesg -T | grep -iE 'killed process|segfault' | tail",),
+        against=tuple(just_come(case, standing)), next=("dmesg -T | grep -iE 'killed process|segfault' | tail",),
     )  # fmt: skip
 
 

@@ -32,7 +32,7 @@ from ..model.diagnosis import Finding, Kind, Reason
 from ..model.evidence.stacks import Stack
 from ..model.process import Role
 from . import Rule
-from ._say import at, certainty, old_roots, pointed_at, ranks_of, stands, waited_for, who
+from ._say import at, certainty, just_come, old_roots, pointed_at, ranks_of, stands, waited_for, who
 
 _FILES = ("queue.py", "multiprocessing/queues.py")
 
@@ -48,10 +48,10 @@ def check(case: Case) -> Iterator[Finding]:
 def _finding(case: Case, root: Root, standing: Standing) -> Finding:
     process = standing.member.process
     return Finding(
-        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root),
+        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, standing),
         title=f"{who(process)} waits for room in a queue that nobody empties, in {at(standing.user_frame)}",
         ranks=ranks_of(standing), processes=(process,), because=(stands(standing), *_others(standing), *waited_for(root)),
-        next=(f"rankscope stacks pid:{process.ref.pid}",),
+        against=tuple(just_come(case, standing)), next=(f"rankscope stacks pid:{process.ref.pid}",),
     )  # fmt: skip
 
 

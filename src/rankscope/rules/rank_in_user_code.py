@@ -8,9 +8,10 @@ others entered the next collective and wait for it.
 The rank's thread ends in a frame of the job itself (or in a sleep, input or poll called from there), it has not arrived where
 its peers wait, and this has lasted longer than `--stuck-after`. A rank whose outer loops advance between the two looks is
 slow, not stuck, and is reported as a straggler. That it is stuck is certain where it has itself slept, or waited at a prompt,
-for that long; one that sleeps a little again and again may see to something that gets on, which speaks against it. At most
-possibly stuck is one that waits for a queue, a socket or in its event loop while its peers all stand in one broadcast, as a
-server does that has no request.
+for that long; one that sleeps a little again and again may see to something that gets on, which speaks against it. One that
+has just come to where it stands, however long the others have waited, is at most possibly stuck. So is one
+that waits for a queue, a socket or in its event loop while its peers all stand in one broadcast, as a server does that has no
+request.
 
 Of a program of no job: all its threads sleep without a time limit in locks, queues and conditions of its own process, so that
 nobody is left who could end the wait; or its event loop has nothing left to wait for.
@@ -51,7 +52,7 @@ from ..model.process import Role
 from ..model.words import span
 from . import Rule
 from ._outside import outsiders, process_of, said
-from ._say import at, certainty, old_roots, pointed_at, ranks_of, stands, waited_for, who
+from ._say import at, certainty, just_come, old_roots, pointed_at, ranks_of, stands, waited_for, who
 
 _OWN = {Wait.USER, Wait.SLEEP, Wait.INPUT, Wait.SOCKET, Wait.LIBRARY, Wait.PIPE}
 # In these it does nothing at all until it is woken.
@@ -76,7 +77,7 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         peers = "; its peers wait for it" if root.waiters else ""
         yield Finding(
-            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, _best(case, root, standing)),
+            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, standing, _best(case, root, standing)),
             title=f"{who(standing.member.process)} {_doing(standing)} in {at(_place(standing))}{peers}",
             ranks=ranks_of(standing),
             processes=(standing.member.process, *(process_of(standing, one) for one in _peers(case, standing))),
@@ -235,7 +236,9 @@ def _against(case: Case, root: Root, standing: Standing) -> Iterator[str]:
         yield "the others wait in the broadcast with which a server hands on its requests: there may be none at the moment"
     if standing.kind in (Wait.USER, Wait.LIBRARY) and standing.busy > RUNS:
         yield f"it uses {standing.busy:.0%} of a CPU: it may be long work; look again with --sweeps 3 --interval 10"
-    if standing.kind in _RESTS and not case.stuck(own_s(standing)) and (standing.ran or standing.still_s is not None):
+    yield from just_come(case, standing)
+    naps = standing.kind is Wait.SLEEP and not case.stuck(own_s(standing))
+    if naps and (standing.ran or standing.still_s is not None):
         how = "sleeps a little, again and again" if standing.ran else f"has rested for {span(standing.still_s)} only"
         yield f"its thread {how}: what it asks for between its naps may be on its way"
     other = thread_at_work(standing) if standing.kind is Wait.SLEEP else None

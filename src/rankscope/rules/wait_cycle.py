@@ -109,10 +109,10 @@ def _writes(case: Case, ref: ProcessRef) -> bool:
 
 
 def _silent(case: Case, cycle: tuple[ProcessRef, ...]) -> bool:
-    """Whether data is under way between the members but does not arrive: then the network is to blame, not the order."""
-    from .connection_silent import stalled_pairs
+    """Whether data is under way between the members: then no order is to blame."""
+    from .connection_silent import under_way
 
-    return any(pair.sender in cycle and pair.receiver in cycle for pair in stalled_pairs(case))
+    return any(pair.sender in cycle and pair.receiver in cycle for pair in under_way(case))
 
 
 def _steps(case: Case, cycle: tuple[ProcessRef, ...]) -> Iterator[Reason]:
