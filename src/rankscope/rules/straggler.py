@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from ..analysis.awaited import is_python
 from ..analysis.case import Case
 from ..analysis.progress import works
+from ..analysis.waits.collective import arrived
 from ..model.diagnosis import Certainty, Finding, Kind
 from ..model.process import Role
 from . import Rule
@@ -33,8 +34,8 @@ def check(case: Case) -> Iterator[Finding]:
     for root, standing in roots(case):
         if standing.member.role not in (Role.RANK, Role.DATALOADER_WORKER) or not case.stuck(root.age_s):
             continue
-        if not works(standing):
-            continue
+        if not works(standing) or (not root.waiters and arrived(standing)):
+            continue  # who is in a call that lasts, and misses nobody there, is not behind
         unseen = standing.thread is None and is_python(standing.member.process)
         place = f", in {at(standing.user_frame)}" if not unseen else "; whether it gets on only its stacks could tell"
         yield Finding(
