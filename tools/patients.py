@@ -7,6 +7,7 @@ import json
 import pathlib
 import sys
 import time
+import warnings
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests"))
 
@@ -16,7 +17,8 @@ from harness import able, judging, patient
 def main() -> int:
     options = _options()
     rows = [(card, launcher) for card in _chosen(options) for launcher in _launchers(card, options)]
-    wrong = skipped = 0
+    warnings.simplefilter("ignore", judging.SecondLook)  # the rows say it
+    wrong = skipped = late = 0
     for _ in range(options.runs):
         for card, launcher in rows:
             missing = able.missing(card, launcher, options.python)
@@ -24,9 +26,11 @@ def main() -> int:
                 skipped += 1
                 print(f"skip   {card.name:28} {launcher:9} needs {', '.join(missing)}", flush=True)
             else:
-                wrong += not _examine(card, launcher, options)
+                right, second = _examine(card, launcher, options)
+                wrong += not right
+                late += second
     total = len(rows) * options.runs
-    print(f"{total - wrong - skipped} right, {wrong} wrong, {skipped} skipped of {total}")
+    print(f"{total - wrong - skipped} right, {wrong} wrong, {skipped} skipped of {total}; {late} looked at twice")
     return 1 if wrong else 0
 
 
@@ -67,14 +71,14 @@ def _launchers(card: patient.Card, options: argparse.Namespace) -> tuple[str, ..
     return card.launchers[:1] if options.first else card.launchers
 
 
-def _examine(card: patient.Card, launcher: str, options: argparse.Namespace) -> bool:
-    """Start, look, compare, end; print one line."""
+def _examine(card: patient.Card, launcher: str, options: argparse.Namespace) -> tuple[bool, bool]:
+    """Start, look, compare, end; print one line. Whether it was right, and whether that took a second look."""
     begin = time.monotonic()
     try:
         running = patient.start(card.path, launcher, options.python)
     except patient.NotReady as error:
         print(f"WRONG  {card.name:28} {launcher:9} {error}", flush=True)
-        return False
+        return False, False
     try:
         look = judging.diagnose(running, before=judging.SCOPE_1 if options.scope_1 else ())
         errors = judging.mistakes(look, running.truth)
@@ -84,7 +88,7 @@ def _examine(card: patient.Card, launcher: str, options: argparse.Namespace) -> 
         errors.append(f"left behind: {sorted(left)}")
     _print(card.name, launcher, running.truth, look, errors, time.monotonic() - begin)
     _keep(options.keep, card.name, launcher, running.truth, look, errors)
-    return not errors
+    return not errors, look.first is not None
 
 
 def _print(name: str, launcher: str, truth: dict, look: judging.Look, errors: list[str], took_s: float) -> None:
@@ -92,7 +96,8 @@ def _print(name: str, launcher: str, truth: dict, look: judging.Look, errors: li
     said = f"{verdict['class']} {verdict['ranks']} {verdict['certainty']}" if verdict else "nothing"
     true = f"{truth['class']} {truth['ranks']}" if truth["class"] else truth["state"]
     word = "WRONG" if errors else "right"
-    print(f"{word}  {name:28} {launcher:9} {said} | {true} | {look.took_s:.1f} of {took_s:.1f} s", flush=True)
+    twice = ", at the second look" if look.first is not None else ""
+    print(f"{word}  {name:28} {launcher:9} {said}{twice} | {true} | {look.took_s:.1f} of {took_s:.1f} s", flush=True)
     for error in errors:
         print(f"         {error}", flush=True)
 

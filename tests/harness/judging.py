@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pathlib
 import subprocess
 import sys
 import time
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,19 +26,25 @@ TOOL = (sys.executable, "-c", "import sys; from rankscope.cli.main import main; 
 
 @dataclass(frozen=True)
 class Look:
-    """One run of ``rankscope diagnose``: its exit code, what it said, and how long it took."""
+    """One run of ``rankscope diagnose``: its exit code, what it said, and how long it took; ``first`` is the one before it,
+    which came too early."""
 
     code: int
     diagnosis: dict[str, Any] | None
     took_s: float
     errors: str
+    first: Look | None = None
+
+
+class SecondLook(UserWarning):
+    """A sick job was given no verdict at the first look: whoever had looked only once would have been sent away."""
 
 
 def diagnose(patient: Patient, *more: str, within: float = 60.0, before: tuple[str, ...] = ()) -> Look:
     """Let the sickness reach the age that counts as stuck, then look; ``before`` goes in front of the command.
 
-    What counts is at least ten times the job's own rhythm. On a busy machine that may be later: where the answer is "nobody
-    has been stuck for long enough", it is asked for once more.
+    What counts is at least ten times the job's own rhythm. On a busy machine that may be later: where the answer is "nothing
+    moved, and that may be right", it is asked for once more, and the reader of the outcome is told (``SecondLook``).
     """
     stuck_after = float(patient.message.get("stuck_after", STUCK_AFTER_S))
     if patient.truth["class"] is not None:
@@ -54,8 +62,9 @@ def diagnose(patient: Patient, *more: str, within: float = 60.0, before: tuple[s
     look = run(*args, within=within, before=before)
     young = look.code == 0 and look.diagnosis is not None and look.diagnosis["job"]["state"] == "unknown"
     if young and patient.truth["state"] == "stuck":
+        warnings.warn(SecondLook(f"{patient.truth['class']} came to light at the second look"), stacklevel=2)
         time.sleep(AGAIN_S)
-        look = run(*args, within=within, before=before)
+        return dataclasses.replace(run(*args, within=within, before=before), first=look)
     return look
 
 
