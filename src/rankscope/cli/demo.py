@@ -17,6 +17,7 @@ import click
 
 from .. import demo
 from ..errors import RankscopeError
+from ..model.ranks import RankSet, ranks_phrase
 from . import _exit, _options
 from .diagnose import show
 
@@ -64,9 +65,9 @@ def command(torch: bool | None, color: str) -> None:
         for _, diagnosis in pipeline.diagnose(look, STUCK_AFTER_S):
             show(diagnosis, as_json=False, color=color, look=look)
     verdict = diagnosis.verdict
-    found = f"{verdict.cls} of ranks {verdict.ranks}" if verdict else "nothing"
+    found = f"{verdict.cls} of {ranks_phrase(verdict.ranks)}" if verdict else "nothing"
     right = verdict is not None and verdict.cls == chosen.cls and tuple(verdict.ranks) == chosen.ranks
-    wanted = f"{chosen.cls} of ranks {','.join(map(str, chosen.ranks))}"
+    wanted = f"{chosen.cls} of {ranks_phrase(RankSet(chosen.ranks))}"
     click.echo(f"expected {wanted}\nfound    {found}: {'right' if right else 'WRONG'}")
     raise click.exceptions.Exit(_exit.NOTHING_FOUND if right else _exit.FOUND)
 

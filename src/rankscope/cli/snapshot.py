@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from ..model.words import counted
 from ..report.plain import clean
 from . import _exit, _options, _snapshots, _stop, _target
 from .diagnose import no_job
@@ -48,7 +49,7 @@ def command(target: str | None, output: Path, **look: Any) -> None:
             kept = stop.surely(functools.partial(files.add, snapshot))
             count += 1
             name = clean(snapshot.job.name or "a job", 60)
-            click.echo(f"{len(snapshot.processes)} processes of {name} kept in {kept}", err=True)
+            click.echo(f"{counted(len(snapshot.processes), 'process')} of {name} kept in {kept}", err=True)
             if stop.pressed:
                 break
     progress.done()

@@ -27,6 +27,7 @@ from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.evidence.cgroup import ControlGroup
 from ..model.process import Role
 from ..model.ranks import RankSet
+from ..model.words import counted
 from . import Rule
 from ._death import ended, kill_line, killed, oom_kills
 from ._say import waited_for, who
@@ -101,9 +102,9 @@ def _owner(case: Case, member: Member) -> Member:
 
 def _says(group: ControlGroup, grown: int) -> str:
     limit = f", limit {group.limit_bytes >> 20} MiB" if group.limit_bytes is not None else ""
-    reached = f" reached {group.reached} times" if limit and group.reached > 0 else ""
+    reached = f" reached {counted(group.reached, 'time')}" if limit and group.reached > 0 else ""
     more = f", {grown} of them while we looked" if grown > 0 else ""
-    return f"control group {group.path} counts {group.oom_kills} processes killed for memory{more}{limit}{reached}"
+    return f"control group {group.path} counts {counted(group.oom_kills, 'process')} killed for memory{more}{limit}{reached}"
 
 
 RULE = Rule(id="memory-group-killed", cls="oom-kill", check=check, page=__doc__ or "", order=9)

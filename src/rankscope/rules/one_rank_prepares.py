@@ -31,7 +31,7 @@ from ..analysis.main_thread import main_thread
 from ..analysis.sayings import sayings
 from ..model.diagnosis import Finding
 from ..model.labels import STEP
-from ..model.ranks import RankSet
+from ..model.ranks import RankSet, ranks_phrase
 from . import only_slow
 from ._outcomes import cured_by
 from ._paces import uneven
@@ -96,14 +96,14 @@ def check(case: Case) -> Iterator[Finding]:
     missing = RankSet(rank for event in named for rank in (event.fields.get("missing") or ()) if isinstance(rank, int))  # type: ignore[union-attr]
     if busy and (waited or _others_wait(case)):
         ranks = missing or RankSet([0])
-        title = f"rank {ranks} is still at work ({busy[0]}) while the others wait"
+        title = f"{ranks_phrase(ranks)} {'is' if len(ranks) == 1 else 'are'} still at work ({busy[0]}) while the others wait"
         yield simple(RULE, title, LIKELY, [*busy[:2], *(event.text for event in named[:1])], _STEPS, ranks)
         return
     elsewhere = [doing for doing in in_kind(doings(case), Wait.COLLECTIVE.value) if doing.ranks & missing]
     if named and not elsewhere:
         yield simple(
             RULE,
-            f"ranks {missing} did not reach a monitored barrier in time",
+            f"{ranks_phrase(missing)} did not reach a monitored barrier in time",
             LIKELY,
             [named[0].text],
             _STEPS,

@@ -20,7 +20,8 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case
 from ..model.diagnosis import Finding, Kind
-from ..model.ranks import ranks_phrase
+from ..model.ranks import RankSet, ranks_phrase
+from ..model.words import verb
 from . import Rule
 from ._recorder import call, certainty, waits
 
@@ -30,10 +31,15 @@ def check(case: Case) -> Iterator[Finding]:
         if state.kind == "straggler" and not state.consequence:
             yield Finding(
                 rule=RULE.id, cls=RULE.cls, kind=Kind.NOTE, certainty=certainty(case),
-                title=f"{ranks_phrase(state.culprits)} is late for {call(state)}, but moves", ranks=state.culprits,
+                title=f"{_late(state.culprits)} late for {call(state)}, but {verb('move', len(state.culprits))}",
+                ranks=state.culprits,
                 processes=tuple(process for rank in state.culprits for process in case.of_rank(rank)),
                 because=tuple(waits(case, state)), next=("rankscope diagnose --sweeps 3 --interval 10",), collective=state,
             )  # fmt: skip
+
+
+def _late(ranks: RankSet) -> str:
+    return f"{ranks_phrase(ranks)} {'is' if len(ranks) == 1 else 'are'}"
 
 
 RULE = Rule(id="recorder-behind", cls="straggler-slow-rank", check=check, page=__doc__ or "", order=90)

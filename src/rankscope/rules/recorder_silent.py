@@ -21,7 +21,7 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case
 from ..model.diagnosis import Certainty, CollectiveState, Finding, Kind
-from ..model.ranks import ranks_phrase
+from ..model.ranks import RankSet, ranks_phrase
 from . import Rule
 from ._recorder import call, causes, certainty, waits
 
@@ -34,11 +34,17 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         yield Finding(
             rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case),
-            title=f"{ranks_phrase(state.culprits)} left no record, and {call(state)} waits for it", ranks=state.culprits,
+            title=f"{ranks_phrase(state.culprits)} left no record, and {call(state)} waits for {_them(state.culprits)}",
+            ranks=state.culprits,
             processes=tuple(process for rank in state.culprits for process in case.of_rank(rank)),
-            because=tuple(waits(case, state)), against=("its dump may only be lost", *case.comparison.weak),
-            next=("look for its process, its host and the end of its log",), collective=state,
+            because=tuple(waits(case, state)),
+            against=(f"the dump of {ranks_phrase(state.culprits)} may only be lost", *case.comparison.weak),
+            next=(f"look for the process, the host and the end of the log of {ranks_phrase(state.culprits)}",), collective=state,
         )  # fmt: skip
+
+
+def _them(ranks: RankSet) -> str:
+    return "it" if len(ranks) == 1 else "them"
 
 
 def _undecided(case: Case, state: CollectiveState) -> Finding:
