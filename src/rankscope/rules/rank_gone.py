@@ -75,16 +75,13 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _silent(case: Case) -> str:
     """What speaks for ranks whose end nobody saw: processes that did not answer, of the job or of nobody known."""
-    own, gaps = (
-        _own_silent(case),
-        [gap for gap in case.snapshot.gaps if gap.what == "process" and gap.why in _NO_ANSWER],
-    )
-    if not own and not gaps:
+    own = [member.ref for member in _own_silent(case)]
+    others = [gap.process for gap in case.snapshot.gaps if gap.what == "process" and gap.why in _NO_ANSWER]
+    if not own and not others:
         return ""
-    pids = RankSet([member.ref.pid for member in own] or [gap.process.pid for gap in gaps if gap.process])
-    return "processes did not answer when asked who they are" + (
-        f" (pid{'s' if len(pids) > 1 else ''} {pids})" if pids else ""
-    )
+    pids = RankSet(ref.pid for ref in own or others if ref is not None)
+    told = f" (pid{'s' if len(pids) > 1 else ''} {pids})" if pids else ""
+    return f"processes did not answer when asked who they are{told}"
 
 
 def _own_silent(case: Case) -> list[Member]:
