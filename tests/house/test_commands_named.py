@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import pathlib
 import re
 
@@ -32,3 +33,14 @@ def test_commands_in_pages_and_next_steps_exist(where: str, name: str, options: 
     assert command is not None, f"{where} names rankscope {name}"
     known = {option for one in command.params for option in (*one.opts, *one.secondary_opts)} | {"--help"}
     assert set(options.split()) <= known, f"{where} names rankscope {name} {options}"
+
+
+def test_what_pages_say_of_the_package_exists() -> None:
+    """``rankscope.NAME`` in the text of a page is a module or a name of the package."""
+    named = {
+        (path.name, found[1])
+        for path in (SOURCE / "rules").glob("*.py")
+        for found in re.finditer(r"`rankscope\.([a-z_]+)", path.read_text())
+    }
+    missing = [(where, name) for where, name in named if importlib.util.find_spec(f"rankscope.{name}") is None]
+    assert not missing

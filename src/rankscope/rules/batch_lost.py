@@ -27,7 +27,7 @@ from ..analysis.identity import module_path_of
 from ..analysis.progress import advances
 from ..analysis.standing import Standing, idle_worker
 from ..analysis.threads import ThreadView, views
-from ..model.diagnosis import Finding, Kind, Reason
+from ..model.diagnosis import Finding, Kind, Reason, Step
 from ..model.process import Role
 from ..model.words import counted, verb
 from . import Rule
@@ -58,7 +58,8 @@ def check(case: Case) -> Iterator[Finding]:
             title=f"{who(process)} waits for its next batch: {what}", ranks=ranks_of(standing), processes=(process,),
             because=(stands(standing), Reason(f"its {idle} for work", "python-stack", process.ref), *waited_for(root)),
             against=tuple(just_come(case, standing)),
-            next=(f"rankscope stacks pid:{process.ref.pid} --children", "DataLoader(…, pin_memory=False) to confirm"),
+            next=(Step(f"rankscope stacks pid:{process.ref.pid} --children", process.ref),
+                  "DataLoader(…, pin_memory=False) to confirm"),
         )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ from ..analysis.frame_tables import Kind as Wait
 from ..analysis.load import transferred, works_unseen
 from ..analysis.standing import Standing
 from ..analysis.threads import parent_of
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.evidence.sockets import Sockets
 from ..model.evidence.stacks import PythonStacks
 from ..model.evidence.threads import Threads
@@ -59,7 +59,8 @@ def check(case: Case) -> Iterator[Finding]:
                             f"{standing.kernel.wchan if standing.kernel else '?'}, and has not moved", "kernel", member.ref),
                      *waited_for(root)),
             against=(*against, *just_come(case, standing)),
-            next=(f"cat /proc/{member.ref.pid}/wchan; ls -l /proc/{member.ref.pid}/fd", f"kill {member.ref.pid}"),
+            next=(Step(f"cat /proc/{member.ref.pid}/wchan; ls -l /proc/{member.ref.pid}/fd", member.ref),
+                  Step(f"kill {member.ref.pid}", member.ref)),
         )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 from ..analysis.awaited import open_waits
 from ..analysis.case import Case, Member
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.evidence.blocked import Blocked
 from ..model.evidence.files import OpenFiles
 from ..model.evidence.sockets import Socket, Sockets
@@ -58,7 +58,8 @@ def check(case: Case) -> Iterator[Finding]:
                             f"{first.sending.resent} times in a row; the receive queue of the other end is empty", "sockets",
                             first.sender),
                      Reason(f"the other end reads from it, and has stood for {span(first.still_s)}", "kernel", first.receiver)),
-            next=("ss -tinp | grep -A1 " + first.sending.peer, f"ping -c3 -M do -s 8972 {first.sending.peer.rpartition(':')[0]}"),
+            next=(Step(f"ss -tinp | grep -A1 {first.sending.peer}", first.sender),
+                  Step(f"ping -c3 -M do -s 8972 {first.sending.peer.rpartition(':')[0]}", first.sender)),
         )  # fmt: skip
 
 

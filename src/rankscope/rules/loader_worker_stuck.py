@@ -24,7 +24,7 @@ from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.progress import advances
 from ..analysis.standing import idle_worker
-from ..model.diagnosis import Finding, Kind
+from ..model.diagnosis import Finding, Kind, Step
 from ..model.process import Role
 from . import Rule
 from ._say import at, certainty, just_come, old_roots, ranks_of, stands, waited_for, who
@@ -47,7 +47,8 @@ def check(case: Case) -> Iterator[Finding]:
             ranks=ranks_of(standing), processes=(process, *(case.of_rank(process.rank) if process.rank is not None else ())),
             because=(stands(standing), *waited_for(root)),
             against=tuple(just_come(case, standing)),
-            next=(f"rankscope stacks pid:{process.ref.pid} --children --source", "DataLoader(…, num_workers=0) to confirm"),
+            next=(Step(f"rankscope stacks pid:{process.ref.pid} --children --source", process.ref),
+                  "DataLoader(…, num_workers=0) to confirm"),
         )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from ..analysis.case import Case, Member
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.standing import Standing
 from ..analysis.threads import views
-from ..model.diagnosis import Finding, Kind, Reason
+from ..model.diagnosis import Finding, Kind, Reason, Step
 from ..model.evidence.files import OpenFiles
 from . import Rule
 from ._say import at, certainty, just_come, old_roots, pointed_at, ranks_of, stands, waited_for, who
@@ -50,7 +50,8 @@ def check(case: Case) -> Iterator[Finding]:
             ranks=ranks_of(standing), processes=(process,),
             because=(stands(standing), *_told(standing, call.call, name, sharers), *waited_for(root)),
             against=tuple(just_come(case, standing)),
-            next=("ipcs -q" if not name else f"cat /dev/mqueue{name}", f"rankscope stacks pid:{process.ref.pid} --source"),
+            next=(Step("ipcs -q" if not name else f"cat /dev/mqueue{name}", process.ref),
+                  Step(f"rankscope stacks pid:{process.ref.pid} --source", process.ref)),
         )  # fmt: skip
 
 

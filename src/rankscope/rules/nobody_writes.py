@@ -29,7 +29,7 @@ from ..analysis.frame_tables import Kind as Wait
 from ..analysis.identity import module_path_of
 from ..analysis.standing import Standing
 from ..analysis.threads import parent_of, possible_holders, views
-from ..model.diagnosis import Finding, Kind, Reason
+from ..model.diagnosis import Finding, Kind, Reason, Step
 from ..model.evidence.blocked import Blocked
 from ..model.evidence.files import OpenFiles
 from ..model.evidence.outsiders import Outsiders
@@ -56,7 +56,8 @@ def check(case: Case) -> Iterator[Finding]:
             because=(stands(standing), Reason(f"nobody but itself has the other end of descriptor {fd} open ({end})",
                                               "files", standing.member.ref), *_told(ended), *waited_for(root)),
             against=tuple(just_come(case, standing)),
-            next=("dmesg -T | grep -iE 'killed process|segfault' | tail", f"ls -l /proc/{standing.member.ref.pid}/fd"),
+            next=(Step("dmesg -T | grep -iE 'killed process|segfault' | tail", standing.member.ref),
+                  Step(f"ls -l /proc/{standing.member.ref.pid}/fd", standing.member.ref)),
         )  # fmt: skip
 
 

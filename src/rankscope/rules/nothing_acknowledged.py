@@ -26,7 +26,7 @@ from ..analysis.case import Case
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.progress import advances
 from ..analysis.standing import Standing
-from ..model.diagnosis import Finding, Kind, Reason
+from ..model.diagnosis import Finding, Kind, Reason, Step
 from ..model.evidence.blocked import Blocked
 from ..model.evidence.files import OpenFiles
 from ..model.evidence.sockets import Socket, Sockets, inode_of
@@ -50,7 +50,8 @@ def check(case: Case) -> Iterator[Finding]:
             title=f"{who(process)} waits for {one.peer}, which acknowledges nothing", processes=(process,),
             because=(Reason(_how(one), "sockets", process.ref), stands(standing), *waited_for(root)),
             against=tuple(just_come(case, standing)),
-            next=(f"ss -tino dst {one.peer}", f"ip route get {host}; ip -s link; nft list ruleset"),
+            next=(Step(f"ss -tino dst {one.peer}", process.ref),
+                  Step(f"ip route get {host}; ip -s link; nft list ruleset", process.ref)),
         )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from ..analysis.case import Case
 from ..analysis.ends import holds, written
 from ..analysis.standing import Standing
 from ..analysis.threads import views
-from ..model.diagnosis import Finding, Kind, Reason
+from ..model.diagnosis import Finding, Kind, Reason, Step
 from . import Rule
 from ._outside import outsiders
 from ._say import at, certainty, just_come, old_roots, pointed_at, ranks_of, stands, waited_for, who
@@ -43,7 +43,7 @@ def check(case: Case) -> Iterator[Finding]:
             because=(stands(standing), Reason(f"no other process has the reading end of {pipe}", "kernel", process.ref),
                      *waited_for(root)),
             against=tuple(just_come(case, standing)),
-            next=(f"rankscope stacks pid:{process.ref.pid} --source",),
+            next=(Step(f"rankscope stacks pid:{process.ref.pid} --source", process.ref),),
         )  # fmt: skip
 
 

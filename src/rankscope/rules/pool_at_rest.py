@@ -31,7 +31,7 @@ from ..analysis.case import Case
 from ..analysis.pools import at_rest, handlers, owned, renews_workers, replaces
 from ..analysis.standing import Standing
 from ..analysis.threads import views
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.words import counted, span
 from . import Rule
 from ._say import at, certainty, just_come, old_roots, ranks_of, stands, waited_for, who
@@ -57,8 +57,8 @@ def check(case: Case) -> Iterator[Finding]:
             because=(*how, Reason(f"no task has come to its {counted(len(workers), 'worker')} for {span(idle)}", "python-stack"),
                      stands(standing), *waited_for(root)),
             against=tuple(just_come(case, standing)),
-            next=("dmesg -T | grep -iE 'killed process|segfault' | tail",
-                  f"rankscope stacks pid:{standing.member.ref.pid} --children"),
+            next=(Step("dmesg -T | grep -iE 'killed process|segfault' | tail", standing.member.ref),
+                  Step(f"rankscope stacks pid:{standing.member.ref.pid} --children", standing.member.ref)),
         )  # fmt: skip
 
 

@@ -34,7 +34,7 @@ from ..analysis.own_age import own_s
 from ..analysis.pools import awaits_pool, below, handlers, renews_workers, replaces
 from ..analysis.standing import Standing, stand
 from ..analysis.threads import ThreadView, views
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.evidence.blocked import Blocked
 from ..model.evidence.threads import Threads
 from ..model.process import ProcessRef, Role
@@ -80,7 +80,7 @@ def _siblings(case: Case) -> Iterator[Finding]:
                       "should have done",
                 processes=(other.process, member.process),
                 because=(Reason(f"pid {other.ref.pid} {ended(other)}", "kernel", other.ref), stands(standing)),
-                next=("dmesg -T | grep -iE 'killed process|segfault' | tail",),
+                next=(_kernel_log(member),),
             )  # fmt: skip
 
 
@@ -105,7 +105,7 @@ def _managed(case: Case) -> Iterator[Finding]:
                 because=(Reason(f"pid {lost.ref.pid} {ended(lost)}", "kernel", lost.ref),
                          Reason(f"{served.name} has waited for {span(still)} for a lock that somebody asked for", "python-stack",
                                 member.ref), *(waited_for(root) if root else ())),
-                next=("dmesg -T | grep -iE 'killed process|segfault' | tail",),
+                next=(_kernel_log(member),),
             )  # fmt: skip
 
 
@@ -126,7 +126,7 @@ def _kept_by_nobody(case: Case, serving: Standing, root: Root, seen: str) -> Fin
         processes=(manager.process, *(case.by_ref[ref].process for ref in root.waiters if ref in case.by_ref)),
         because=(Reason(seen, "python-stack", manager.ref), *waited_for(root)),
         against=("a process may have died with it, and have been collected since",),
-        next=(f"rankscope stacks pid:{manager.ref.pid}",),
+        next=(Step(f"rankscope stacks pid:{manager.ref.pid}", manager.ref),),
     )  # fmt: skip
 
 
@@ -208,6 +208,10 @@ def _badly(child: Member) -> bool:
     return kernel is None or kernel.exit_status != 0 or child.gone
 
 
+def _kernel_log(member: Member) -> Step:
+    return Step("dmesg -T | grep -iE 'killed process|segfault' | tail", member.ref)
+
+
 def _finding(case: Case, root: Root, standing: Standing, lost: tuple[Member, ...], text: str) -> Finding:
     member, compiles = standing.member, bool(lost) and lost[0].role is Role.COMPILE_WORKER
     return Finding(
@@ -217,7 +221,7 @@ def _finding(case: Case, root: Root, standing: Standing, lost: tuple[Member, ...
         ranks=RankSet([member.rank] if member.rank is not None else []),
         processes=(member.process, *(child.process for child in lost)),
         because=(Reason(text, "kernel", lost[0].ref if lost else member.ref), *waited_for(root)),
-        against=tuple(just_come(case, standing)), next=("dmesg -T | grep -iE 'killed process|segfault' | tail",),
+        against=tuple(just_come(case, standing)), next=(_kernel_log(member),),
     )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ from ..analysis.identity import name_of
 from ..analysis.progress import advances
 from ..analysis.standing import Standing, idle_worker
 from ..analysis.threads import ThreadView, asleep_alone, views
-from ..model.diagnosis import Finding, Kind, Reason
+from ..model.diagnosis import Finding, Kind, Reason, Step
 from ..model.evidence.stacks import Stack
 from ..model.process import Role
 from . import Rule
@@ -51,7 +51,7 @@ def _finding(case: Case, root: Root, standing: Standing) -> Finding:
         rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, standing),
         title=f"{who(process)} waits for room in a queue that nobody empties, in {at(standing.user_frame)}",
         ranks=ranks_of(standing), processes=(process,), because=(stands(standing), *_others(standing), *waited_for(root)),
-        against=tuple(just_come(case, standing)), next=(f"rankscope stacks pid:{process.ref.pid}",),
+        against=tuple(just_come(case, standing)), next=(Step(f"rankscope stacks pid:{process.ref.pid}", process.ref),),
     )  # fmt: skip
 
 

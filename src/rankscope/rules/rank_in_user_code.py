@@ -21,8 +21,7 @@ Read the line that is shown. A loop that polls needs a limit; a remote call need
 belongs before the collective, with the others told how long it may take.
 
 ## How to prevent it
-Time-outs on everything outside the job; no `input()` or `breakpoint()` in code that runs under a launcher; `rankscope.step`
-marks in the loop.
+Time-outs on everything outside the job; no `input()` or `breakpoint()` in code that runs under a launcher.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ from ..analysis.progress import advances
 from ..analysis.standing import Standing
 from ..analysis.threads import nobody_acts, nobody_else, views
 from ..analysis.waits.store import asks_store
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.evidence.blocked import Blocked
 from ..model.evidence.files import OpenFiles
 from ..model.evidence.outsiders import Outsider
@@ -84,8 +83,8 @@ def check(case: Case) -> Iterator[Finding]:
             because=(stands(standing), *_handles(standing), *_tasks(standing), *_alone(case, standing), *_threads(standing),
                      *_beside(case, standing), *waited_for(root)),
             against=tuple(_against(case, root, standing)),
-            next=(f"rankscope stacks pid:{standing.member.ref.pid} --source", *_look_up(standing),
-                  *(f"rankscope diagnose pid:{one.pid}" for one in _peers(case, standing))),
+            next=(Step(f"rankscope stacks pid:{standing.member.ref.pid} --source", standing.member.ref), *_look_up(standing),
+                  *(Step(f"rankscope diagnose pid:{one.pid}", standing.member.ref) for one in _peers(case, standing))),
         )  # fmt: skip
 
 
@@ -215,9 +214,9 @@ def _resolves(standing: Standing) -> bool:
     return standing.wait.op == "getaddrinfo"
 
 
-def _look_up(standing: Standing) -> Iterator[str]:
+def _look_up(standing: Standing) -> Iterator[Step]:
     if _resolves(standing):
-        yield f"nsenter -t {standing.member.ref.pid} -m cat /etc/resolv.conf"
+        yield Step(f"nsenter -t {standing.member.ref.pid} -m cat /etc/resolv.conf", standing.member.ref)
 
 
 _DEBUGGERS = ("pdb.py", "bdb.py", "ipdb/", "IPython/terminal/debugger.py", "pudb/", "pydevd", "debugpy/")
