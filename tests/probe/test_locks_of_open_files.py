@@ -30,10 +30,10 @@ sys.stdin.read()
 """
 
 
-def seen(pid: int, parent: int = 0) -> Blocked | None:
+def seen(pid: int, parent: int = 0, proc: str = "/proc") -> Blocked | None:
     """What the collectors say of the calls and locks of a process."""
     process = Process(ProcessRef("here", pid, 0), Role.RANK, parent=parent)
-    return blocked.collect(Target(process, seen={"threads": threads.collect(Target(process))}))
+    return blocked.collect(Target(process, proc, seen={"threads": threads.collect(Target(process, proc))}))
 
 
 def test_the_holder_of_a_lock_of_an_open_file_is_told(tmp_path: pathlib.Path) -> None:
@@ -54,6 +54,29 @@ def test_the_holder_of_a_lock_of_an_open_file_is_told(tmp_path: pathlib.Path) ->
         for process in (asker, holder):
             process.kill()
             process.wait()
+
+
+IN_A_CONTAINER = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
+TAKES = "import fcntl, sys; fcntl.flock(open(sys.argv[1], 'a'), fcntl.LOCK_EX)"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a pid namespace needs root")
+def test_a_lock_that_somebody_outside_the_container_holds_is_told_without_a_holder(tmp_path: pathlib.Path) -> None:
+    """The list of locks that such a process sees has neither the holder nor who waits for it."""
+    with open(tmp_path / "index", "a") as index:
+        fcntl.flock(index, fcntl.LOCK_EX)
+        outer = subprocess.Popen([*IN_A_CONTAINER, sys.executable, "-c", TAKES, str(tmp_path / "index")])
+        children = pathlib.Path(f"/proc/{outer.pid}/task/{outer.pid}/children")
+        try:
+            wait_until(lambda: children.read_text().split(), what="it is started")
+            inner = pathlib.Path("/proc") / children.read_text().split()[0]
+            wait_until(lambda: "lock" in (inner / "wchan").read_text(), what="it waits for the lock")
+            found = seen(1, proc=f"{inner}/root/proc")
+            assert found is not None
+            assert [(lock.kind, lock.path, lock.holders) for lock in found.locks] == [("FLOCK", index.name, ())]
+        finally:
+            outer.kill()
+            outer.wait()
 
 
 @pytest.mark.parametrize(("owner", "told"), [("self", True), ("init", False)])

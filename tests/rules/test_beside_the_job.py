@@ -12,7 +12,7 @@ import pytest
 from test_one_machine import MAIN, STEP, One, body, causes, told
 
 from harness.waiting import wait_until
-from rankscope.model.diagnosis import Finding, Kind
+from rankscope.model.diagnosis import Certainty, Diagnosis, Finding, Kind
 from rankscope.model.evidence.blocked import Blocked, BlockedCall, HeldLock
 from rankscope.model.evidence.files import OpenFile, OpenFiles
 from rankscope.model.evidence.outsiders import Outsider, Outsiders
@@ -172,14 +172,29 @@ def test_a_member_that_holds_a_file_lock_is_named_where_its_stack_is_closed_to_u
 
 def locked(*more: One, holder: int = 99, halted: str = "", kind: str = "FLOCK") -> set[tuple[str, str]]:
     """What is said of a lone program that waits for a file lock; ``more`` are its other threads."""
-    lock = HeldLock(70, kind, "/job/lock", (holder,), "python", holder_halted=halted)
+    return causes(holds(HeldLock(70, kind, "/job/lock", (holder,), "python", holder_halted=halted), *more))
+
+
+def holds(lock: HeldLock, *more: One) -> Diagnosis:
+    """What is said of a lone program that waits for this lock."""
     waits = One((MAIN, STEP), wchan="locks_lock_inode_wait")
     process, looks = body(70, waits, *more)
     told_locks = tuple(
         tuple(dataclasses.replace(one, locks=(lock,)) if isinstance(one, Blocked) else one for one in look)
         for look in looks
     )
-    return causes(told((process, told_locks), launcher="none"))
+    return told((process, told_locks), launcher="none")
+
+
+def test_a_holder_in_another_container_is_nobody_that_can_be_named() -> None:
+    """Its pid is not known here, and ``ps`` would show another process or none."""
+    diagnosis = holds(HeldLock(70, "FLOCK", "/job/lock", ()))
+    found = diagnosis.findings[0]
+    assert (found.rule, found.certainty) == ("file-lock-held", Certainty.LIKELY)
+    assert "another container or host" in found.title
+    assert not any("ps -fp" in str(step) for step in found.next)
+    (wait,) = diagnosis.waits
+    assert (wait.target, wait.why) == (None, "the FLOCK lock on /job/lock")
 
 
 @pytest.mark.parametrize(("halted", "cls"), [("", "rank-stuck-in-user-code"), ("frozen", "process-stopped")])

@@ -8,11 +8,13 @@ takes its `flock` by both descriptors waits for itself, as two libraries do that
 ## How it is recognised
 The kernel's list of locks (/proc/locks) shows the waiter under the line of the holder, and the holder's state is what the
 kernel says. A holder inside the job is named here only where its stack could not be read; else what it does itself is the
-answer. A process that waits for itself has no other thread at work that could let go.
+answer. A process that waits for itself has no other thread at work that could let go. Holders in another container or on
+another host are not in that list, or bear no number there: then only the waiting is seen.
 
 ## What to do
-Look at the holder (`ps -fp PID`); wait for it, let it go on (`kill -CONT PID`, `echo 0 > cgroup.freeze`), or end it if it was
-left behind. For a lock of its own: the stack shows the inner place that takes it, and the outer one that has it.
+Look at the holder (`ps -fp PID`; one that cannot be seen here shows `sudo cat /proc/locks` on the host itself, outside all
+containers); wait for it, let it go on (`kill -CONT PID`, `echo 0 > cgroup.freeze`), or end it if it was left behind. For a lock
+of its own: the stack shows the inner place that takes it, and the outer one that has it.
 
 ## How to prevent it
 A cache directory per job; locks with a time-out; no lock held over long work; one library and one object per lock file.
@@ -21,6 +23,7 @@ flock(2): locks by two descriptors of one file conflict, whoever has them open.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 from ..analysis.case import Case
@@ -56,8 +59,27 @@ def check(case: Case) -> Iterator[Finding]:
                 next=(Step(f"ps -fp {outside[0]}", member.ref),
                       *([Step(f"kill -CONT {outside[0]}", member.ref)] if halted == "stopped" else [])),
             )  # fmt: skip
+    yield from _out_of_sight(case)
     yield from _own(case)
     yield from _closed(case)
+
+
+def _out_of_sight(case: Case) -> Iterator[Finding]:
+    """Who waits for a lock whose holder cannot be seen from where we look."""
+    for standing in case.standings.values():
+        member = standing.member
+        blocked = member.latest(Blocked)
+        for lock in blocked.locks if blocked and not member.gone and case.stuck(standing.still_s) else ():
+            if lock.asked or lock.holders:
+                continue
+            yield Finding(
+                rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=Certainty.LIKELY,
+                title=f"{who(member.process)} waits for the {lock.kind} lock on {lock.path}, held by somebody who cannot be seen "
+                      "from here (another container or host)", ranks=ranks_of(standing), processes=(member.process,),
+                because=(Reason("/proc/locks names no process as the holder", "locks", member.ref), stands(standing)),
+                next=(Step("sudo cat /proc/locks", ProcessRef(member.ref.host, 0), "on the host itself, outside all containers"),
+                      Step(f"df -T {shlex.quote(lock.path)}", member.ref, "nfs and the like: look on the other hosts as well")),
+            )  # fmt: skip
 
 
 def _own(case: Case) -> Iterator[Finding]:

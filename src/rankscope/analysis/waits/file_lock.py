@@ -25,6 +25,8 @@ def find(scene: Scene) -> Iterator[Wait]:
         for lock in blocked.locks if blocked else ():
             if lock.asked and not _polls(standing):
                 continue
+            if not lock.holders:
+                yield Wait(standing.member.ref, None, f"the {lock.kind} lock on {lock.path}", standing.still_s)
             for pid in lock.holders:
                 holder = scene.by_pid.get((standing.member.ref.host, pid), ProcessRef(standing.member.ref.host, pid))
                 if holder != standing.member.ref and (holder in scene.members or not lock.asked):

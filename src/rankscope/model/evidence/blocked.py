@@ -27,7 +27,7 @@ class BlockedCall:
 
 @dataclass(frozen=True)
 class HeldLock:
-    """A file lock somebody waits for (/proc/locks): its kind, the file, and who holds it.
+    """A file lock somebody waits for (/proc/locks): its kind, the file, and who holds it, nobody where that cannot be seen here.
 
     ``asked`` says that nobody waits for it in the kernel: the process has the file open and pauses, as one that polls.
     """

@@ -5,6 +5,7 @@ The arguments of poll lie in the process's memory and are read from there; those
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
@@ -24,6 +25,8 @@ _MAX_FDS = 64
 _MAX_FILES = 1024
 _MAX_PROCESSES = 4096
 _MAX_CALLERS = 64
+_SET_AND_WAIT = (7, 38)  # F_SETLKW, F_OFD_SETLKW (linux/fcntl.h)
+_KINDS = {"flock": "FLOCK", "fcntl": "POSIX"}
 _FUTEX_PRIVATE = 0x80  # glibc sets it but for objects that processes share, as multiprocessing's locks are
 _FUTEX_COMMAND = 0x7F  # without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME (futex(2))
 
@@ -169,9 +172,22 @@ def _file_locks(target: Target, kernel: Threads) -> tuple[HeldLock, ...]:
         elif number in holders and (int(owner) in mine or (int(owner) == -1 and _inode(inode) in asked)):
             held, taker, _ = holders[number]
             keepers = _keepers(target, held, taker, inode)
-            found.append(HeldLock(pid, kind, _path(target, inode), keepers, _comm(target, keepers[0]),
-                                  holder_halted=_halted(target, keepers[0])))  # fmt: skip
-    return tuple(dict.fromkeys(found))
+            first = next(iter(keepers), 0)
+            found.append(HeldLock(pid, kind, _path(target, inode), keepers, _comm(target, first),
+                                  holder_halted=_halted(target, first)))  # fmt: skip
+    return tuple(dict.fromkeys(found)) or tuple(_unlisted(target, kernel))
+
+
+def _unlisted(target: Target, kernel: Threads) -> Iterator[HeldLock]:
+    """Locks that threads wait for and the kernel does not list here: it leaves out those whose holder is in another pid
+    namespace (locks_show in fs/locks.c), and knows none that a file server keeps for another host."""
+    for task in kernel.threads:
+        name = NAMES.get(task.syscall[0], "") if task.syscall else ""
+        asks = name == "flock" or (name == "fcntl" and task.syscall[2] in _SET_AND_WAIT)
+        if asks and "lock" in task.wchan:
+            with contextlib.suppress(OSError):
+                path = procfs.link(f"{target.path}/fd/{task.syscall[1]}")
+                yield HeldLock(target.process.ref.pid, _KINDS[name], path, ())
 
 
 def _asked_for(target: Target, kernel: Threads) -> set[int]:
@@ -200,7 +216,7 @@ def _keepers(target: Target, kind: str, taker: int, device_inode: str) -> tuple[
     if lives and (kind == "POSIX" or _has(f"{target.proc}/{taker}/fdinfo", mark)):
         return (taker,)
     found = [pid for pid in procfs.pids(target.proc)[:_MAX_PROCESSES] if _bears(f"{target.proc}/{pid}/fdinfo", mark)]
-    return tuple(found) or (taker,)
+    return tuple(found) or ((taker,) if taker > 0 else ())  # 0 is a process of another pid namespace, -1 an open file
 
 
 def _has(folder: str, mark: re.Pattern[bytes]) -> bool:
