@@ -24,7 +24,7 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case, Member
 from ..analysis.frame_tables import Kind as Wait
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.evidence.environ import Environ
 from ..model.evidence.sockets import Socket, Sockets
 from ..model.evidence.threads import Threads
@@ -42,7 +42,8 @@ def check(case: Case) -> Iterator[Finding]:
         knocking = {rank: one for rank, member in meeting.items() if (one := _refused(case, member)) is not None}
     if not case.snapshot.live or not knocking:
         return
-    first = next(iter(knocking.values()))
+    rank, first = next(iter(knocking.items()))
+    there = meeting[rank].ref
     host = _listener(case, first.peer)
     meant = host is not None or first.peer.rpartition(":")[2] in _ports(case)
     lost = RankSet(knocking) | RankSet(rank for rank, member in meeting.items() if not _tcp(member))
@@ -52,8 +53,8 @@ def check(case: Case) -> Iterator[Finding]:
         title=f"{ranks_phrase(lost)} {_verb(lost)} to reach the meeting point at {first.peer}, where nobody answers",
         ranks=lost, processes=tuple(process for rank in lost for process in case.of_rank(rank)),
         because=tuple(_reasons(case, knocking, host)),
-        next=(f"ip route get {first.peer.rpartition(':')[0]}   # on the host of {ranks_phrase(lost)}",
-              "getent hosts $MASTER_ADDR; ip -br addr   # on all hosts"),
+        next=(Step(f"ip route get {first.peer.rpartition(':')[0]}", there, f"on the host of {ranks_phrase(lost)}"),
+              Step("ip -br addr", there, "there and on the master: which addresses does each have?")),
     )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from ..analysis.by_elimination import unread
 from ..analysis.case import Case, Member, Root
 from ..analysis.frame_tables import Kind as Wait
 from ..analysis.scene import absent, is_absent
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.evidence.environ import Environ
 from ..model.evidence.sockets import Sockets
 from ..model.evidence.threads import Threads
@@ -69,8 +69,20 @@ def check(case: Case) -> Iterator[Finding]:
         ranks=gone, processes=bodies, because=(*_seen(case, bodies), *(waited_for(roots[0]) if roots else ())),
         against=(*(["it may have ended as it should: nobody is seen to wait for it for long"] if unsure else []),
                  *([silent] if silent else [])),
-        next=("dmesg -T | grep -iE 'out of memory|oom|segfault' | tail", "look for the first exception in this rank's log"),
+        next=(_kernel_log(case, gone, bodies), "look for the first exception in this rank's log"),
     )  # fmt: skip
+
+
+def _kernel_log(case: Case, gone: RankSet, bodies: tuple[Process, ...]) -> Step | str:
+    """On the host of a body; of a rank without one, where the ranks next to it run, if those run on one host."""
+    ask = "dmesg -T | grep -iE 'out of memory|oom|segfault' | tail"
+    if bodies:
+        return Step(ask, bodies[0].ref)
+    first = next(iter(gone))
+    below = max((rank for rank in case.by_rank if rank < first), default=None)
+    above = min((rank for rank in case.by_rank if rank > first), default=None)
+    hosts = {case.by_rank[rank].ref.host for rank in (below, above) if rank is not None}
+    return Step(ask, ProcessRef(hosts.pop(), 0)) if len(hosts) == 1 else ask
 
 
 def _silent(case: Case) -> str:

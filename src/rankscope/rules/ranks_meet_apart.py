@@ -25,7 +25,7 @@ from collections.abc import Iterator, Mapping
 from ..analysis.case import Case
 from ..analysis.meeting_points import all_meet_in_files, meeting_point
 from ..analysis.standing import Standing
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.ranks import RankSet, ranks_phrase
 from ..model.words import span
 from . import Rule
@@ -43,12 +43,13 @@ def check(case: Case) -> Iterator[Finding]:
     if len(set(map(_place, waiting.values()))) > 1:
         yield _apart(case, waiting, since)
     elif len(all_meet_in_files(case.standings.values())) == case.world_size and len(ages) == len(waiting):
-        address = meeting_point(next(iter(waiting.values())))
+        first = next(iter(waiting.values()))
+        address = meeting_point(first)
         yield Finding(
             rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=Certainty.POSSIBLE,
             title=f"all ranks wait for each other in {address}: an earlier run may have left it, or each host has its own",
             ranks=RankSet(), processes=tuple(one.member.process for one in waiting.values())[:16], because=(since,),
-            next=(f"rm {address.removeprefix('file://')}   # and start again", *_STEPS),
+            next=(Step(f"rm {address.removeprefix('file://')}", first.member.ref, "and start again"), *_STEPS),
         )  # fmt: skip
 
 
