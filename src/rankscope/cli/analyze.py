@@ -62,10 +62,20 @@ def command(
         for line in timeline(snapshot, wanted):
             click.echo(line)
         return
-    alone = str(files[0]) if len(files) == 1 and str(files[0]) != "-" else ""
-    diagnosis = commands.of_files(pipeline.judge(snapshot, stuck_after), alone)
+    diagnosis = commands.of_files(pipeline.judge(snapshot, stuck_after), _again(files))
     show(diagnosis, as_json, color)
     raise click.exceptions.Exit(_exit.code_of([diagnosis]))
+
+
+def _again(files: tuple[Path, ...]) -> str:
+    """What later commands read: the one file, or of several the one that is a snapshot; empty where there is no such."""
+    from ..formats.gather import is_snapshot
+
+    named = [path for path in files if str(path) != "-"]
+    if len(files) == 1:
+        return str(named[0]) if named else ""
+    saved = [path for path in named if path.is_file() and is_snapshot(path)]
+    return str(saved[0]) if len(saved) == 1 else ""
 
 
 def ranks_of(text: str) -> RankSet:

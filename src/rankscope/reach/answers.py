@@ -13,15 +13,14 @@ import json
 import math
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import RankscopeError
 from ..formats.snapshot import Reader
 from ..model.gap import Gap, Why
-from ..model.process import ProcessRef
-from ..model.snapshot import Effort, Host, Job, Snapshot
+from ..model.snapshot import Host, Job, Snapshot
 from ..probe.post import MARK, PROTOCOL
 
 # A node's unpacked answer: far above a node's share (tens of megabytes with large recorders), far below our memory.
@@ -225,20 +224,3 @@ def _refused(name: str, detail: str) -> Gap:
     if "Python" in detail:
         return Gap("host", Why.MISSING, detail, "--remote-python PATH, or --env-setup 'conda activate NAME'", host=name)
     return Gap("host", Why.FAILED, detail, host=name)
-
-
-def total(efforts: Iterable[Effort]) -> Effort:
-    """The cost of a look on several hosts at once: the longest of each."""
-    efforts = list(efforts)
-    if not efforts:
-        return Effort()
-    return Effort(
-        max(one.took_s for one in efforts),
-        max(one.slept_s for one in efforts),
-        max(one.paused_ms_max for one in efforts),
-    )
-
-
-def refs_of(parts: Iterable[Part]) -> frozenset[ProcessRef]:
-    """Every process that these parts know."""
-    return frozenset(process.ref for part in parts for process in part.snapshot.processes)

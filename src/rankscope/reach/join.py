@@ -9,12 +9,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator
 
+from ..formats import together
 from ..model.gap import Gap, Why
-from ..model.process import ProcessRef, Role
-from ..model.ranks import RankSet
-from ..model.snapshot import Host, Item, Job, Snapshot, Sweep
+from ..model.process import ProcessRef
+from ..model.snapshot import Host, Item, Snapshot
 from ..probe.slurm_job import SLURMD
-from .answers import Answers, Part, refs_of, total
+from .answers import Answers, Part
 
 # Below this an offset may as well be the time that the first line took to reach us.
 _CLOCK_S = 2.0
@@ -67,35 +67,12 @@ def renamed(part: Part, name: str) -> Part:
 
 def jobs(parts: list[Part]) -> list[list[Part]]:
     """Parts that belong together: those that share a word of a meeting point, else those that complete each other."""
-    groups: list[tuple[set[str], list[Part]]] = []
-    for part in parts:
-        words = set(part.job.meeting)
-        mine = [
-            group for group in groups if (words & group[0]) or (not words and not group[0] and _fits(part, group[1]))
-        ]
-        rest = [group for group in groups if group not in mine]
-        joined = [one for _, group in mine for one in group]
-        groups = [*rest, (words.union(*(known for known, _ in mine)), [*joined, part])]
-    return [group for _, group in groups]
+    return [[parts[number] for number in group] for group in together.jobs([_of_host(part) for part in parts])]
 
 
-def _fits(part: Part, others: list[Part]) -> bool:
-    """Without a meeting point: another host, the same size and name, and no rank twice."""
-    taken, mine = _ranks(others), _ranks([part])
-    return (
-        bool(mine) and bool(taken) and not (taken & mine)
-        and all(other.host.name != part.host.name and other.job.world_size == part.job.world_size is not None
-                and other.job.name == part.job.name for other in others)
-    )  # fmt: skip
-
-
-def _ranks(parts: Iterable[Part]) -> RankSet:
-    return RankSet(
-        process.rank
-        for part in parts
-        for process in part.snapshot.processes
-        if process.role is Role.RANK and process.rank is not None
-    )
+def _of_host(part: Part) -> Snapshot:
+    """What one host told, as a snapshot of its own."""
+    return dataclasses.replace(part.snapshot, job=part.job, hosts=(part.host,))
 
 
 def _joined(group: list[Part], idle: tuple[Part, ...], answers: Answers, whole: bool) -> Snapshot:
@@ -105,13 +82,9 @@ def _joined(group: list[Part], idle: tuple[Part, ...], answers: Answers, whole: 
     gaps += [Gap("host", Why.GONE, "no process of this job runs there", host=part.host.name) for part in idle]
     if whole:
         gaps += list(answers.gaps.values())
-    return Snapshot(
-        job=_job(group), hosts=hosts,
-        processes=tuple(process for part in group for process in part.snapshot.processes),
-        sweeps=_sweeps(group), gaps=tuple(gaps),
-        effort=dataclasses.replace(total(part.snapshot.effort for part in group), paused_ms_max=_paused(group)),
-        complete=answers.complete,
-    )  # fmt: skip
+    found = together.joined([_of_host(part) for part in group], [part.host.clock_offset_s or 0.0 for part in group])
+    effort = dataclasses.replace(found.effort, paused_ms_max=_paused(group))
+    return dataclasses.replace(found, hosts=hosts, gaps=tuple(gaps), effort=effort, complete=answers.complete)
 
 
 def _paused(group: list[Part]) -> float:
@@ -135,37 +108,6 @@ def skewed(offset_s: float | None) -> bool:
 def ahead(offset_s: float) -> str:
     """How far a clock is from ours, in words."""
     return f"{abs(offset_s):.1f} s {'ahead of' if offset_s > 0 else 'behind'} ours"
-
-
-def _job(group: list[Part]) -> Job:
-    """The job as the hosts together know it: the largest promise of its size, the expected ranks of all."""
-    first = max(group, key=lambda part: (part.job.world_size or 0, len(part.snapshot.processes)))
-    expected = RankSet()
-    for part in group:
-        expected = expected | (part.job.expected_ranks or _ranks([part]))
-    meeting = sorted({word for part in group for word in part.job.meeting})
-    return dataclasses.replace(first.job, expected=str(expected), meeting=tuple(meeting))
-
-
-def _sweeps(group: list[Part]) -> tuple[Sweep, ...]:
-    """Sweeps by number; a host that has no sweep of a number keeps who was there before."""
-    count = max((len(part.snapshot.sweeps) for part in group), default=0)
-    out = []
-    for number in range(count):
-        there = [part.snapshot.sweeps[number] for part in group if number < len(part.snapshot.sweeps)]
-        away = [part for part in group if number >= len(part.snapshot.sweeps)]
-        present = [ref for sweep in there for ref in sweep.present]
-        for part in away:
-            last = part.snapshot.sweeps[-1].present if part.snapshot.sweeps else sorted(refs_of([part]), key=str)
-            present.extend(last)
-        at_s = min(_at(part, number) for part in group if number < len(part.snapshot.sweeps))
-        out.append(Sweep(number, at_s, tuple(present), tuple(item for sweep in there for item in sweep.items)))
-    return tuple(out)
-
-
-def _at(part: Part, number: int) -> float:
-    """When a host began a sweep, by our clock."""
-    return part.snapshot.sweeps[number].at_s - (part.host.clock_offset_s or 0.0)
 
 
 def nobody(answers: Answers) -> tuple[Host, ...]:
