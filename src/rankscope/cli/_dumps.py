@@ -128,11 +128,12 @@ def title(snapshot: Snapshot, processes: tuple[Process, ...], choice: Choice, fi
 
 def foot(snapshot: Snapshot) -> Iterator[str]:
     """What could not be had, and what the look cost the job."""
-    gaps = tuple(gap for gap in snapshot.gaps if gap.what != "environ")
-    if gaps:
-        from ..report import screen
+    missing = tuple(gap for gap in snapshot.gaps if gap.what != "environ")
+    if missing:
+        from ..report import gaps
 
-        yield from (f"unseen   {clean(text)}" for text in screen.unseen(gaps))
+        roster = {one.ref: one.rank for one in snapshot.processes if one.role is Role.RANK and one.rank is not None}
+        yield from (f"unseen   {clean(text)}" for text in gaps.unseen(missing, roster))
     if snapshot.effort.paused_ms_max:
         yield f"cost     longest pause {snapshot.effort.paused_ms_max:.0f} ms"
 

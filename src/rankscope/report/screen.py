@@ -5,27 +5,23 @@ Plain lines with a word in the left margin; colour only repeats that word.
 
 from __future__ import annotations
 
-import re
 import textwrap
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from ..analysis.commands import typed
 from ..analysis.scene import is_absent
 from ..model.diagnosis import Diagnosis, Finding, Kind, State
 from ..model.evidence.source import Place
-from ..model.gap import Gap
 from ..model.process import ProcessRef
 from ..model.ranks import RankSet, ranks_phrase
 from ..model.words import counted, span
-from . import hosts, paths
+from . import gaps, hosts, paths
 from .plain import clean
 
 MARGIN = 9
 FILES = "files"  # the launcher of what was joined from anybody's files
 # Of a line of somebody's log this much is enough to find it again; --json has the whole.
 LONGEST = 300
-_PIDS = re.compile(r"/proc/\d+")
 _COLOURS = {
     "cause": "1;31", "possible": "33", "waiting": "36", "next": "1;32", "unseen": "33", "job": "1", "clean": "1;32",
     "slow": "1;33", "note": "34", "against": "33", "paths": "36",
@@ -69,7 +65,7 @@ def _more(count: int, what: str) -> Iterator[tuple[str, str]]:
 
 
 def _after(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
-    yield from (("unseen", text) for text in unseen(diagnosis.gaps))
+    yield from (("unseen", text) for text in gaps.unseen(diagnosis.gaps, diagnosis.roster))
     for step in diagnosis.next[:4]:
         yield "next", str(step)
     yield from _more(len(diagnosis.next) - 4, "step")
@@ -165,25 +161,6 @@ def _who(diagnosis: Diagnosis, waiters: list[ProcessRef]) -> str:
     if len(ranks) == len(waiters):
         return ranks_phrase(ranks)
     return ", ".join(map(str, waiters[:3])) + (f" and {len(waiters) - 3} more" if len(waiters) > 3 else "")
-
-
-def unseen(gaps: tuple[Gap, ...]) -> Iterator[str]:
-    """Silent hosts first, by reason; then gaps folded by kind and reason."""
-    silent: dict[tuple[str, str, str], list[str]] = {}
-    for gap in gaps:
-        if gap.what == "host" and gap.host:
-            silent.setdefault((gap.why.value, gap.detail, gap.hint), []).append(gap.host)
-    for (why, detail, hint), names in silent.items():
-        yield f"{hosts.phrase(names)}: {detail or why}{f'; {hint}' if hint else ''}"
-    # What was asked in every sweep was refused in every sweep: a process counts once.
-    told = {(gap.what, gap.why.value, _PIDS.sub("/proc/PID", gap.detail), gap.hint, gap.process or number)
-            for number, gap in enumerate(gaps) if gap.what != "host" or not gap.host}  # fmt: skip
-    counted = Counter(sorted(kind[:4] for kind in told))
-    for (what, why, detail, hint), count in counted.most_common(5):
-        times = f" of {count} processes" if count > 1 else ""
-        yield f"{what}{times}: {why}{f' ({detail})' if detail else ''}{f'; {hint}' if hint else ''}"
-    if len(counted) > 5:
-        yield f"… and {len(counted) - 5} more kinds of gaps: --json shows all"
 
 
 def _cost(diagnosis: Diagnosis) -> str:
