@@ -9,6 +9,20 @@ import pytest
 from rankscope.formats.gather import gather
 from rankscope.pipeline import judge
 
+_WAITS = (
+    "wait (threading.py:320)\n    result (concurrent/futures/_base.py:441)\n    handle (app.py:20)\n"
+    "    _worker (concurrent/futures/thread.py:83)"
+)
+_FREE = "_worker (concurrent/futures/thread.py:81)\n    run (threading.py:953)"
+_MAIN = "wait (threading.py:320)\n    result (concurrent/futures/_base.py:441)\n    <module> (app.py:40)"
+
+
+def _thread(number: int, name: str, stack: str) -> str:
+    """A thread as py-spy shows it."""
+    head = "Process 4711: python app.py\nPython v3.10.4\n\n" if number == 1 else ""
+    return f'{head}Thread {number} (idle): "{name}"\n    {stack}\n'
+
+
 # The same told in other words.
 TOLD: tuple[tuple[str, dict[str, str]], ...] = (
     ("function-not-entered", {"x": "Ranks 0, 1 and 2 wait in sync_weights(); rank 3 never reaches it.\nit hangs"}),
@@ -43,6 +57,17 @@ TOLD: tuple[tuple[str, dict[str, str]], ...] = (
             "ncclCommInitRank(&comm, size, id, rank);\ncudaStreamCreate(&s);",
             "x": "NCCL failure 'invalid usage'",
         },
+    ),
+    (
+        "pool-waits-for-itself",
+        {"x": "The task submits more tasks to the same ThreadPoolExecutor and waits for their results. It hangs"},
+    ),
+    ("pool-waits-for-itself", {"x": "works with 7 files, hangs with 8 or more\nmax_workers is 8"}),
+    ("pool-waits-for-itself", {"x": "Never call result.get() within a task!\nwith allow_join_result it hangs"}),
+    ("pool-waits-for-itself", {"x": "the thread pool is exhausted by outer tasks, which wait for inner tasks; stuck"}),
+    (
+        "pool-waits-for-itself",
+        {"dump": _thread(1, "MainThread", _MAIN) + _thread(2, "P-0_0", _WAITS) + _thread(3, "P-0_1", _WAITS)},
     ),
     ("helper-gone", {"log": "process logger exceptional ending for interchange", "flow": "it hangs"}),
 )  # fmt: skip
@@ -99,6 +124,35 @@ OTHERWISE: dict[str, tuple[str, dict[str, str]]] = {
     "a worker without rows is warned of": (
         "worker-without-rows",
         {"log": "dispatched_train: worker has an empty DMatrix\n[0] train-rmse:0.4\n[1] train-rmse:0.3\n"},
+    ),
+    "a thread of the pool is free": (
+        "pool-waits-for-itself",
+        {"dump": _thread(1, "MainThread", _MAIN) + _thread(2, "P-0_0", _WAITS) + _thread(3, "P-0_1", _FREE)},
+    ),
+    "processes bring the results": (
+        "pool-waits-for-itself",
+        {
+            "dump": _thread(1, "MainThread", _MAIN)
+            + _thread(2, "P-0_0", _WAITS)
+            + _thread(3, "P-0_1", _WAITS)
+            + _thread(4, "Q", "run (concurrent/futures/process.py:320)")
+        },
+    ),
+    "an event loop brings the results": (
+        "pool-waits-for-itself",
+        {
+            "dump": _thread(1, "MainThread", "select (selectors.py:469)\n    _run_once (asyncio/base_events.py:1871)")
+            + _thread(2, "P-0_0", _WAITS)
+            + _thread(3, "P-0_1", _WAITS)
+        },
+    ),
+    "so many ranks hang": (
+        "pool-waits-for-itself",
+        {"x": "works with 7 ranks, hangs with 8 or more ranks\nmax_workers is 8"},
+    ),
+    "the pool has more threads than tasks": (
+        "pool-waits-for-itself",
+        {"x": "works with 7 files, hangs with 8 or more\nmax_workers is 32"},
     ),
     "no other worker is there": (
         "worker-without-rows",
