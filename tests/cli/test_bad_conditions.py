@@ -33,6 +33,25 @@ def test_no_job_says_what_was_looked_for() -> None:
     assert "try" in said.err
 
 
+# A program of another user that calls itself Python, beside a tool that has no right to look into it.
+BESIDE_A_STRANGER = (
+    "setpriv --reuid=65534 --clear-groups bash -c 'exec -a python3 sleep 60' & sleep 1; "
+    'exec setpriv --bounding-set=-all --inh-caps=-all "$@"'
+)
+
+
+@pytest.mark.skipif(not ROOT, reason="needs a second user")
+def test_where_no_job_is_found_what_could_not_be_looked_at_is_told() -> None:
+    """Ranks that srun or a script started are known by their environment alone, which another user may not read."""
+    alone = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
+    if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no right to make a pid namespace")
+    said = rankscope("diagnose", before=(*alone, "bash", "-c", BESIDE_A_STRANGER, "bash"))
+    assert said.code == 2
+    assert "1 Python process of other users could not be looked at" in said.err
+    assert "sudo -E rankscope diagnose" in said.err
+
+
 @pytest.mark.parametrize("command", ["diagnose", "stacks"])
 def test_a_pid_that_is_not_there_says_so(command: str) -> None:
     said = rankscope(command, "pid:4194399")

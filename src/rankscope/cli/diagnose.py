@@ -12,6 +12,7 @@ import click
 
 from ..errors import RankscopeError
 from ..model.diagnosis import Diagnosis, Divergence
+from ..model.gap import Why
 from ..model.snapshot import Snapshot
 from . import _exit, _options, _snapshots, _stop, _target
 
@@ -167,16 +168,23 @@ def _source(parted: Divergence, look: pipeline.Look) -> dict[Place, str]:
 
 
 def no_job(chosen: _target.Target) -> RankscopeError:
-    """What was looked for when nothing was found."""
+    """What was looked for when nothing was found, and what could not be looked at."""
+    from .. import pipeline
+
+    hidden = pipeline.closed()
+    beside = "".join(f";\n{gap.detail}" for gap in hidden)
+    sudo = any(gap.why is Why.DENIED for gap in hidden)
     if chosen.pid is not None:
         return RankscopeError(
             f"process {chosen.pid} belongs to no distributed Python job",
-            "it is no Python program, and below it there is no job, or more than one",
-            "rankscope diagnose   # finds the jobs by itself",
+            f"it is no Python program, and below it there is no job, or more than one{beside}",
+            f"sudo -E rankscope diagnose pid:{chosen.pid}"
+            if sudo
+            else "rankscope diagnose   # finds the jobs by itself",
         )
     return RankscopeError(
         "no distributed Python job found on this host",
         "looked for torchrun, python -m torch.distributed.run, accelerate, RANK/WORLD_SIZE in the environment,\n"
-        "           and Python programs with Python children",
-        "rankscope diagnose pid:N   # N is the pid of one of its processes",
+        f"and Python programs with Python children{beside}",
+        "sudo -E rankscope diagnose" if sudo else "rankscope diagnose pid:N   # N is the pid of one of its processes",
     )
