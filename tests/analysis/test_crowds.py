@@ -35,7 +35,7 @@ def test_edges_that_are_not_written_are_counted() -> None:
     said = json_lines.to_dict(diagnosis)
     assert len(said["waits"]) == MANY // 2 * MOST_TARGETS
     assert len(said["waits"]) + said["waits_left_out"] == (MANY // 2) ** 2
-    assert f"{said['waits_left_out']} waits more" in screen.render(diagnosis)
+    assert f"{said['waits_left_out']} more waits" in screen.render(diagnosis)
     for few in (job("", None, None), job("1: 0,1", "2: 1,2", None)):
         assert json_lines.to_dict(judge(few))["waits_left_out"] == 0
         assert "waits more" not in screen.render(judge(few))
