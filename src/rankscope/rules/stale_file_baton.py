@@ -82,14 +82,14 @@ def _finding(case: Case, standings: list[Standing], file: LockFile | None, roots
     )  # fmt: skip
 
 
-_ELSEWHERE = "hosts that share the file were not looked at for who has it open: it may be in use there"
+_ELSEWHERE = "other hosts that share the file were not looked at: it may be in use there"
 
 
-def _steps(file: LockFile | None, ref: ProcessRef) -> Iterator[Step]:
+def _steps(file: LockFile | None, ref: ProcessRef) -> Iterator[Step | str]:
     if file is not None and _shared(file):
-        yield Step(f"fuser -v {file.path}", remark="on each host that shares it, first: whoever has it open is at work")
+        yield f"on each other host that shares it, first: fuser -v {file.path}"
     path = file.path if file else "-r ${TORCH_EXTENSIONS_DIR:-~/.cache/torch_extensions}/*/*/lock"
-    yield Step(f"rm {path}", ref, "once nobody builds, on no host" if file is None or _shared(file) else "")
+    yield Step(f"rm {path}", ref, "once nobody builds on any host" if file is None or _shared(file) else "")
 
 
 def _shared(file: LockFile | None) -> bool:
