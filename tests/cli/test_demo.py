@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import pytest
 from conftest_cli import begin, rankscope
 
 from harness.waiting import wait_until
+
+TRANSCRIPT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "commands" / "_transcripts" / "demo.txt"
 
 
 @pytest.fixture
@@ -34,11 +37,24 @@ def running(mark: bytes) -> set[int]:
     return found
 
 
+def shown(command: str) -> str:
+    """What the page of the demo shows of a command."""
+    runs = TRANSCRIPT.read_text().split(f"$ {command}\n")
+    assert len(runs) == 2
+    return runs[1].split("\n$ rankscope demo")[0]
+
+
+def verdicts(screen: str) -> list[tuple[str, ...]]:
+    """Class and certainty of each cause."""
+    return re.findall(r"\[([a-z0-9-]+),\s+(certain|likely|possible)\]", screen)
+
+
 def test_the_demo_without_pytorch_names_the_rank(mark: bytes) -> None:
     """Expected and found are the same, and the exit code says so."""
     said = rankscope("demo", "--no-torch")
     assert said.code == 0, said.out + said.err
-    assert "expected rank-stuck-in-user-code of ranks 3" in said.out
+    assert "expected rank-stuck-in-user-code of rank 3" in said.out
+    assert verdicts(said.out) == verdicts(shown("rankscope demo --no-torch"))
     assert "right" in said.out
     assert not running(mark)
 
@@ -49,6 +65,7 @@ def test_the_demo_with_pytorch_names_the_rank(mark: bytes) -> None:
     pytest.importorskip("torch")
     said = rankscope("demo", "--torch", within=150)
     assert said.code == 0, said.out + said.err
+    assert verdicts(said.out) == verdicts(shown("rankscope demo"))
     assert "right" in said.out
     assert not running(mark)
 
