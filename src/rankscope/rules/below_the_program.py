@@ -5,6 +5,7 @@ The program is in order: all ranks stand in the same collective. What does not w
 
 ## How it is recognised
 Equal stacks on all ranks in one collective, not in the meeting before it (or equal time-outs with the same sequence number, operation and size from every rank), and nobody elsewhere.
+Of a running job: every rank of it was seen, all have stood in one collective at one place for longer than `--stuck-after`, and no thread below them is at work. Without a recorder that is *possible* at most.
 A container that denies a system call by which processes share buffers; a launch that does not return. The library's own benchmark (`all_reduce_perf`) that prints its head and no row.
 
 ## What to do
@@ -24,7 +25,11 @@ from ..analysis.accounts import compiled
 from ..analysis.case import Case
 from ..analysis.doings import Doing, doings, in_kind, of_ranks, way
 from ..analysis.frame_tables import Kind as Wait
-from ..model.diagnosis import Finding
+from ..analysis.own_age import youngest_s
+from ..analysis.stillness import held_together, in_one_call
+from ..model.diagnosis import Finding, Kind, Reason
+from ..model.words import span
+from ._say import at, stands
 from ._text import HALTS, LIKELY, POSSIBLE, Sign, events, finding, halted, hits, make_rule, simple
 from .calls_counted import in_several_groups
 
@@ -53,7 +58,8 @@ _SIGNS = (
 
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live:
-        return  # who stands where is known there, and other rules ask the graph
+        yield from _held(case)
+        return
     if in_several_groups(case):
         return
     if not halted(case):
@@ -84,6 +90,26 @@ def check(case: Case) -> Iterator[Finding]:
     signs = list(hits(case, _TOLD if _at_the_meeting(case) else (*_TOLD, *_SIGNS)))
     if signs:
         yield finding(RULE, case, signs, _TITLE, _STEPS)
+
+
+def _held(case: Case) -> Iterator[Finding]:
+    """All ranks of a running job in one call: who is to blame, if anybody, is not among them as far as stacks can tell."""
+    ranks = in_one_call(case) if held_together(case) else ()
+    if not ranks:
+        return
+    age, first = span(youngest_s(ranks)), ranks[0]
+    yield Finding(
+        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=POSSIBLE,
+        title=f"all {len(ranks)} ranks stand in {first.wait.op} at {at(first.user_frame)} for {age}: look below the program",
+        processes=tuple(one.member.process for one in ranks[:_NAMED]),
+        because=(Reason(f"nobody has moved for {age}, and no rank is missing from the call", "python-stack"),
+                 *map(stands, ranks[:_NAMED])),
+        against=("without a recorder nothing tells that it is the same call for all: one rank may be a call ahead of the others",),
+        next=("rankscope stacks --native", *reversed(_STEPS)),
+    )  # fmt: skip
+
+
+_NAMED = 3
 
 
 def standing_together(case: Case) -> list[Doing]:

@@ -1,0 +1,27 @@
+"""Who may rightly keep its peers waiting: the rank of a server that takes the requests, and hands each one on to the others."""
+
+from __future__ import annotations
+
+from .case import Case, Root
+from .frame_tables import Kind
+
+# Where a server waits for its next request.
+_TAKES = (Kind.QUEUE, Kind.SOCKET, Kind.PIPE, Kind.IDLE, Kind.CONDITION)
+# Calls in which one rank has something for all others.
+_HANDS_ON = ("broadcast", "bcast")
+
+
+def may_await_orders(case: Case, root: Root) -> bool:
+    """Whether a rank waits for something from outside, and all ranks that it keeps waiting stand in one broadcast, as those
+    of an idle tensor-parallel server do: the next request brings them on."""
+    standing = case.standings.get(root.ref)
+    takes = standing is not None and (standing.kind in _TAKES or (standing.kind is Kind.LIBRARY and standing.ran is False))
+    if not takes or not root.ranks:
+        return False
+    peers = [case.standings[member.ref] for rank in root.ranks if (member := case.by_rank.get(rank)) is not None]
+    calls = {(one.kind, one.wait.op) for one in peers}
+    return len(calls) == 1 and all(kind is Kind.COLLECTIVE and _hands_on(op) for kind, op in calls)
+
+
+def _hands_on(call: str) -> bool:
+    return any(name in call.lower() for name in _HANDS_ON)
