@@ -22,9 +22,13 @@ MARGIN = 9
 FILES = "files"  # the launcher of what was joined from anybody's files
 # Of a line of somebody's log this much is enough to find it again; --json has the whole.
 LONGEST = 300
+_STILL = (
+    "nothing wrong found, but nothing moved while we looked: so it is with a program without work, and with a wait that has "
+    "just begun"
+)
 _COLOURS = {
     "cause": "1;31", "possible": "33", "waiting": "36", "next": "1;32", "unseen": "33", "job": "1", "clean": "1;32",
-    "slow": "1;33", "note": "34", "against": "33", "paths": "36",
+    "slow": "1;33", "unknown": "1;33", "note": "34", "against": "33", "paths": "36",
 }  # fmt: skip
 
 
@@ -92,18 +96,23 @@ def _no_cause(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     if diagnosis.verdict is not None:
         yield "slow", f"{diagnosis.verdict.title}  [{diagnosis.verdict.cls}]"
     elif diagnosis.evidence_weak:
-        yield "unknown", "not enough evidence to say anything; see what was not seen, and why"
+        yield "unknown", _not_enough(diagnosis)
     elif diagnosis.job.launcher == FILES:
         yield "clean", "nothing wrong found in it"
     elif diagnosis.state is State.MOVING:
         yield "clean", "nothing wrong found: the job moves"
     elif diagnosis.state is State.UNKNOWN:
-        yield (
-            "clean",
-            "nothing wrong found: nothing moved while we looked, but nobody has been stuck for long enough to say so",
-        )
+        yield "unknown", _STILL
     else:
         yield "clean", "nothing wrong found"
+
+
+def _not_enough(diagnosis: Diagnosis) -> str:
+    if diagnosis.state is State.STUCK:
+        return "the job is stuck, and nothing that was seen says why"
+    if diagnosis.findings:
+        return "nothing moves, and nothing that was seen says why"
+    return "not enough evidence to say anything; see what was not seen, and why"
 
 
 def _cause(finding: Finding) -> Iterator[tuple[str, str]]:
