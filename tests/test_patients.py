@@ -120,6 +120,17 @@ def test_nobody_is_accused_without_evidence(admit):
     assert (look.code, look.diagnosis["verdict"]) == (3, None), look.diagnosis
 
 
+@pytest.mark.slow
+def test_a_rank_of_which_every_read_stands_still_is_found_and_not_told_as_dead(admit):
+    """It holds the lock of its own memory: no command line, no environment, no stack; its number is what is left."""
+    patient = admit("holds_its_own_memory")
+    look = judging.diagnose(patient)
+    assert judging.mistakes(look, patient.truth) == [], look.diagnosis
+    assert look.diagnosis["job"]["ranks"] == [0, 1, 2]
+    assert "dead-rank" not in {finding["class"] for finding in look.diagnosis["findings"]}
+    assert ("environ", "blocked") in {(gap["what"], gap["reason"]) for gap in look.diagnosis["gaps"]}
+
+
 def _examine(patient):
     look = judging.diagnose(patient)
     assert judging.mistakes(look, patient.truth) == [], look.diagnosis
