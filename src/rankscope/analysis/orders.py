@@ -15,7 +15,9 @@ def may_await_orders(case: Case, root: Root) -> bool:
     """Whether a rank waits for something from outside, and all ranks that it keeps waiting stand in one broadcast, as those
     of an idle tensor-parallel server do: the next request brings them on."""
     standing = case.standings.get(root.ref)
-    takes = standing is not None and (standing.kind in _TAKES or (standing.kind is Kind.LIBRARY and standing.ran is False))
+    takes = standing is not None and (
+        standing.kind in _TAKES or (standing.kind is Kind.LIBRARY and standing.ran is False)
+    )
     if not takes or not root.ranks:
         return False
     peers = [case.standings[member.ref] for rank in root.ranks if (member := case.by_rank.get(rank)) is not None]

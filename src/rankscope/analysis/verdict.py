@@ -46,6 +46,10 @@ _VAGUE = {
 }  # fmt: skip
 
 
+# Their notes say that nothing tells why, which is untrue beside a cause.
+_AT_A_LOSS = frozenset({"everybody-stands"})
+
+
 def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
     """The diagnosis of a case from everything its rules said (in the order in which rules speak)."""
     explainable = _EXPLAINABLE_LIVE if case.snapshot.live else _EXPLAINABLE
@@ -58,11 +62,12 @@ def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
         causes.sort(
             key=lambda cause: (ORDER[cause.certainty], (bool(cause.ranks) or heard(cause)) and id(cause) not in awaited)
         )
-    notes = [finding for finding in ordered if finding.kind is Kind.NOTE and finding.cls in SLOW]
-    state = _state(case, causes, notes)
-    verdict = _verdict(causes) or (_of_note(notes[0]) if notes and state is State.SLOW else None)
+    notes = [one for one in ordered if one.kind is Kind.NOTE and not (causes and one.rule in _AT_A_LOSS)]
+    slow = [note for note in notes if note.cls in SLOW]
+    state = _state(case, causes, slow)
+    verdict = _verdict(causes) or (_of_note(slow[0]) if slow and state is State.SLOW else None)
     snapshot = case.snapshot
-    told = (*causes, *(f for f in ordered if f.kind is Kind.SYMPTOM), *(f for f in ordered if f.kind is Kind.NOTE))
+    told = (*causes, *(one for one in ordered if one.kind is Kind.SYMPTOM), *notes)
     return Diagnosis(
         job=snapshot.job, state=state, world_size=case.world_size, ranks=case.ranks,
         hosts=tuple(host.name for host in snapshot.hosts), verdict=verdict,

@@ -47,9 +47,12 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _workers(case: Case) -> set[ProcessRef]:
-    """The processes that do the job's work: its living ranks, or the program itself where there are none."""
+    """The processes that do the job's work: its living ranks; where nothing tells who they are, all but its helpers, and of no
+    job the program itself."""
     ranks = {member.ref for member in case.with_role(Role.RANK) if not member.dead}
-    return ranks or {member.ref for member in case if member.ref == case.snapshot.job.root}
+    if ranks or case.snapshot.job.launcher == "none":
+        return ranks or {member.ref for member in case if member.ref == case.snapshot.job.root}
+    return {member.ref for member in case.with_role(Role.OTHER) if not member.dead}
 
 
 def _lasting(case: Case, member: Member) -> str | None:
