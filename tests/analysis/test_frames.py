@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rankscope.analysis.frames import Kind, plain_name, wait_of
+from rankscope.analysis.frames import WaitKind, plain_name, wait_of
 from rankscope.analysis.origin import Origin, origin_of_file
 from rankscope.model.evidence.stacks import Frame, Stack
 
@@ -25,27 +25,39 @@ def native(*names: str) -> Stack:
 C10D = "torch/distributed/distributed_c10d.py"
 LOADER = "torch/utils/data/dataloader.py"
 PYTHON = [
-    (Kind.COLLECTIVE, "all_reduce", f"train.py main | @torch/distributed/c10d_logger.py wrapper | @{C10D} all_reduce"),
-    (Kind.COLLECTIVE, "barrier", f"@lightning/pytorch/trainer/trainer.py save | @{C10D} barrier"),
-    (Kind.COLLECTIVE, "_pre_forward", "train.py main | @torch/nn/parallel/distributed.py _pre_forward"),
-    (Kind.DATA, "_get_data", f"/home/u/train.py main | {LOADER} __next__ | {LOADER} _get_data | queue.py get"),
-    (Kind.RENDEZVOUS, "_store_based_barrier", f"x.py main | {C10D} init_process_group | {C10D} _store_based_barrier"),
-    (Kind.FILE_BATON, "wait", "a.py <module> | @torch/utils/cpp_extension.py load | @torch/utils/file_baton.py wait"),
-    (Kind.EXIT, "_exit_function", "^multiprocessing/util.py _exit_function | ^multiprocessing/process.py join"),
-    (Kind.IMPORT_LOCK, "acquire", "x.py f | <frozen importlib._bootstrap> acquire"),
-    (Kind.USER, "spin", "/job/train.py main | /job/train.py spin"),
-    (Kind.LIBRARY, "forward", "/job/train.py main | @torch/nn/modules/linear.py forward"),
-    (Kind.INPUT, "cmdloop", "/job/train.py main | ^pdb.py interaction | ^cmd.py cmdloop"),
-    (Kind.COLLECTIVE, "barrier", f"/job/train.py main | /src/pytorch/{C10D} barrier"),
-    (Kind.IDLE, "_worker", "^threading.py run | ^concurrent/futures/thread.py _worker"),
     (
-        Kind.CONDITION,
+        WaitKind.COLLECTIVE,
+        "all_reduce",
+        f"train.py main | @torch/distributed/c10d_logger.py wrapper | @{C10D} all_reduce",
+    ),
+    (WaitKind.COLLECTIVE, "barrier", f"@lightning/pytorch/trainer/trainer.py save | @{C10D} barrier"),
+    (WaitKind.COLLECTIVE, "_pre_forward", "train.py main | @torch/nn/parallel/distributed.py _pre_forward"),
+    (WaitKind.DATA, "_get_data", f"/home/u/train.py main | {LOADER} __next__ | {LOADER} _get_data | queue.py get"),
+    (
+        WaitKind.RENDEZVOUS,
+        "_store_based_barrier",
+        f"x.py main | {C10D} init_process_group | {C10D} _store_based_barrier",
+    ),
+    (
+        WaitKind.FILE_BATON,
+        "wait",
+        "a.py <module> | @torch/utils/cpp_extension.py load | @torch/utils/file_baton.py wait",
+    ),
+    (WaitKind.EXIT, "_exit_function", "^multiprocessing/util.py _exit_function | ^multiprocessing/process.py join"),
+    (WaitKind.IMPORT_LOCK, "acquire", "x.py f | <frozen importlib._bootstrap> acquire"),
+    (WaitKind.USER, "spin", "/job/train.py main | /job/train.py spin"),
+    (WaitKind.LIBRARY, "forward", "/job/train.py main | @torch/nn/modules/linear.py forward"),
+    (WaitKind.INPUT, "cmdloop", "/job/train.py main | ^pdb.py interaction | ^cmd.py cmdloop"),
+    (WaitKind.COLLECTIVE, "barrier", f"/job/train.py main | /src/pytorch/{C10D} barrier"),
+    (WaitKind.IDLE, "_worker", "^threading.py run | ^concurrent/futures/thread.py _worker"),
+    (
+        WaitKind.CONDITION,
         "barrier",
         "train.py main | ^threading.py Barrier.wait | ^threading.py Barrier._wait | "
         "^threading.py Condition.wait_for | ^threading.py Condition.wait",
     ),
     (
-        Kind.COLLECTIVE,
+        WaitKind.COLLECTIVE,
         "barrier",
         "train.py main | ^threading.py Barrier.wait | ^threading.py Barrier._wait | "
         "^multiprocessing/synchronize.py Condition.wait_for | ^multiprocessing/synchronize.py Condition.wait",
@@ -54,40 +66,46 @@ PYTHON = [
 
 
 @pytest.mark.parametrize(("kind", "op", "frames"), PYTHON)
-def test_python_frames(kind: Kind, op: str, frames: str) -> None:
+def test_python_frames(kind: WaitKind, op: str, frames: str) -> None:
     """The library frame that says most decides."""
     found = wait_of(stack(frames))
     assert found.kind is kind
-    assert found.op == op or kind is Kind.INPUT
+    assert found.op == op or kind is WaitKind.INPUT
 
 
 NATIVE = [
     (
-        Kind.GIL,
+        WaitKind.GIL,
         ["cuOccupancyMaxPotentialBlockSize", "PyEval_RestoreThread", "take_gil", "pthread_cond_timedwait@@GLIBC"],
     ),
-    (Kind.LOCK, ["at::set_num_threads(int)", "__kmp_lock_suspend_mx", "__GI___pthread_mutex_lock", "__lll_lock_wait"]),
-    (Kind.DEVICE, ["cudaStreamSynchronize", "cuStreamSynchronize", "poll"]),
     (
-        Kind.COLLECTIVE,
+        WaitKind.LOCK,
+        ["at::set_num_threads(int)", "__kmp_lock_suspend_mx", "__GI___pthread_mutex_lock", "__lll_lock_wait"],
+    ),
+    (WaitKind.DEVICE, ["cudaStreamSynchronize", "cuStreamSynchronize", "poll"]),
+    (
+        WaitKind.COLLECTIVE,
         ["gloo::transport::tcp::UnboundBuffer::waitRecv(int*, std::ratio<1l, 1000l> >)", "pthread_cond_wait"],
     ),
-    (Kind.EXIT, ["exit", "__run_exit_handlers", "pthread_join"]),
-    (Kind.GIL, ["pybind11::gil_scoped_acquire::gil_scoped_acquire()", "_PyThreadState_Attach", "tstate_wait_attach"]),
-    (Kind.LOCK, ["QMutex::lock()", "__lll_lock_wait"]),
-    (Kind.CONDITION, ["cblas_dgemm", "exec_blas", "GOMP_parallel_end", "do_spin"]),
-    (Kind.DEVICE, ["aclrtSynchronizeEvent", "poll"]),
+    (WaitKind.EXIT, ["exit", "__run_exit_handlers", "pthread_join"]),
+    (
+        WaitKind.GIL,
+        ["pybind11::gil_scoped_acquire::gil_scoped_acquire()", "_PyThreadState_Attach", "tstate_wait_attach"],
+    ),
+    (WaitKind.LOCK, ["QMutex::lock()", "__lll_lock_wait"]),
+    (WaitKind.CONDITION, ["cblas_dgemm", "exec_blas", "GOMP_parallel_end", "do_spin"]),
+    (WaitKind.DEVICE, ["aclrtSynchronizeEvent", "poll"]),
 ]
 
 
 def test_copies_of_multiprocessing_are_known() -> None:
     """The packages multiprocess and billiard have the same files and functions."""
     for package in ("multiprocessing", "multiprocess", "billiard"):
-        assert wait_of(stack(f"a/b.py main|{package}/connection.py recv")).kind is Kind.PIPE
+        assert wait_of(stack(f"a/b.py main|{package}/connection.py recv")).kind is WaitKind.PIPE
 
 
 @pytest.mark.parametrize(("kind", "names"), NATIVE)
-def test_native_frames(kind: Kind, names: list[str]) -> None:
+def test_native_frames(kind: WaitKind, names: list[str]) -> None:
     """Native functions are known by name, whatever their arguments and symbol versions."""
     assert wait_of(native(*names)).kind is kind
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rankscope.analysis.frame_tables import Kind
+from rankscope.analysis.frame_tables import WaitKind
 from rankscope.analysis.frames import wait_of
 from rankscope.analysis.threads import ThreadView
 from rankscope.model.evidence.blocked import BlockedCall
@@ -20,7 +20,7 @@ def view(file: str, owner: int = 0) -> ThreadView:
     """A thread asleep on a futex whose last frame is in this file."""
     stack = Stack((Frame("main", "/home/u/train.py", 5), Frame("step", file, 10)))
     task = KernelThread(7, "python", "S", "futex_wait_queue", voluntary=9, involuntary=1, still_s=60.0)
-    waits = replace(wait_of(stack), kind=Kind.LOCK)
+    waits = replace(wait_of(stack), kind=WaitKind.LOCK)
     call = BlockedCall(7, "futex", address=1 << 40, owner=owner)
     return ThreadView(PythonThread(7, stack, "MainThread", Trust.EXACT), task, waits, call)
 

@@ -1,4 +1,4 @@
-"""All ranks stand in one all_reduce, and no recorder is on: the library of rank 2 is not woken any more for what arrives there."""
+"""All ranks stand in one all_reduce without a recorder: the library of rank 2 is not woken for what arrives there any more."""
 
 import contextlib
 import os

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ..model.evidence.stacks import Frame, PythonStacks, PythonThread
 from ..model.process import ProcessRef, Role
 from .dead_children import often, polled_for
-from .frame_tables import Kind
+from .frame_tables import WaitKind
 from .identity import birth, name_of
 from .load import WORKS, watched_s
 from .meeting_points import LOCAL, all_meet_in_files, meets_in_file
@@ -73,7 +73,7 @@ def tasks_in_wait(standings: Iterable[Standing]) -> tuple[Standing, ...]:
     waiting = tuple(_aged(one) for one in alive if awaits_result(one) and not _limited(one) and _no_other_at_work(one))
     places = {(one.member.ref, one.thread.tid) for one in waiting if one.thread}
     others = [one for one in alive if one.thread is None or (one.member.ref, one.thread.tid) not in places]
-    if any(map(awaits_lock, waiting)) and any(one.kind is Kind.SLEEP for one in others):
+    if any(map(awaits_lock, waiting)) and any(one.kind is WaitKind.SLEEP for one in others):
         return ()  # who sleeps may have the lock meanwhile
     return waiting if any(map(in_task, waiting)) and all(map(_idle, others)) else ()
 
@@ -100,7 +100,7 @@ def _in_place_s(standing: Standing) -> float | None:
 
 def _asks(standing: Standing) -> bool:
     """Whether it stands where a library asks again and again."""
-    return standing.kind is Kind.INPUT or any(one(standing) for one in (awaits_result, polls_pool, meets_in_file))
+    return standing.kind is WaitKind.INPUT or any(one(standing) for one in (awaits_result, polls_pool, meets_in_file))
 
 
 def aged(standings: Mapping[ProcessRef, Standing]) -> dict[ProcessRef, Standing]:
@@ -130,7 +130,7 @@ def left_s(standings: Iterable[Standing], enough_s: float) -> float | None:
     """How much longer to look until those who ask count as stuck; None where nobody asks whom nobody answers."""
     every = tuple(standings)
     pools = (one for one in every if polls_pool(one) and at_rest(one, every))
-    typed = (one for one in every if one.kind is Kind.INPUT)
+    typed = (one for one in every if one.kind is WaitKind.INPUT)
     return _left_s((*typed, *tasks_in_wait(every), *pools, *_in_vain(every)), enough_s)
 
 
@@ -170,7 +170,12 @@ def _idle(standing: Standing) -> bool:
         return True
     if standing.thread is None or standing.busy > WORKS:
         return False
-    if standing.member.role is Role.LAUNCHER and standing.kind in (Kind.SLEEP, Kind.CHILD, Kind.SOCKET, Kind.IDLE):
+    if standing.member.role is Role.LAUNCHER and standing.kind in (
+        WaitKind.SLEEP,
+        WaitKind.CHILD,
+        WaitKind.SOCKET,
+        WaitKind.IDLE,
+    ):
         return True
     return standing.wait.user < 0 and not _FREE & _names(standing.own_stack) and _no_other_at_work(standing)
 

@@ -24,7 +24,7 @@ from .by_elimination import renumbered
 from .case import Case, Member
 from .collectives.of_case import account, rank_edges
 from .collectives.prepared import join
-from .frame_tables import Kind
+from .frame_tables import WaitKind
 from .helping import helped
 from .identity import resolve
 from .in_sight import serves_idly, unclear
@@ -184,7 +184,12 @@ def _state(case: Case) -> State:
 
 def _at_work(standing: Standing) -> bool:
     """Whether a parent runs code of the job itself or wants a result, in place of waiting for its children alone."""
-    return standing.wait.user >= 0 and standing.kind in (Kind.SLEEP, Kind.USER, Kind.CONDITION, Kind.QUEUE)
+    return standing.wait.user >= 0 and standing.kind in (
+        WaitKind.SLEEP,
+        WaitKind.USER,
+        WaitKind.CONDITION,
+        WaitKind.QUEUE,
+    )
 
 
 def _closed_long(case: Case, cycle: tuple[ProcessRef, ...]) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ..model.evidence.blocked import Blocked, BlockedCall
 from ..model.process import Role
-from .frame_tables import Kind
+from .frame_tables import WaitKind
 from .standing import Standing
 
 _ACCEPT = {"accept", "accept4"}
-_FOR_OTHERS = {Kind.CONDITION, Kind.QUEUE, Kind.LOCK, Kind.CHILD, Kind.SOCKET, Kind.PIPE}
+_FOR_OTHERS = {WaitKind.CONDITION, WaitKind.QUEUE, WaitKind.LOCK, WaitKind.CHILD, WaitKind.SOCKET, WaitKind.PIPE}
 
 
 def awaits_callers(standing: Standing) -> bool:
@@ -28,7 +28,7 @@ def began_s(standing: Standing) -> float | None:
     """
     call = call_of(standing)
     endless = call is not None and not call.timed and standing.kind in _FOR_OTHERS
-    endless = endless or standing.kind is Kind.P2P
+    endless = endless or standing.kind is WaitKind.P2P
     return standing.still_s if endless and standing.state == "S" and standing.ran is False else None
 
 

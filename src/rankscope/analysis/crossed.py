@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 from ..model.evidence.stacks import Frame, Stack
 from .account import Seen
-from .frame_tables import Kind
+from .frame_tables import WaitKind
 from .frames import kind_of, plain_name, wait_of
 from .origin import Origin, module_path, origin
 
 # Parts through which everything goes.
 _COMMON = set("std boost absl pybind11 nanobind pyo3 core tokio __gnu_cxx torch c10 at cv".split())
-_SHOWS_NO_WAIT = (Kind.USER, Kind.LIBRARY, Kind.LOCK, Kind.UNKNOWN)
+_SHOWS_NO_WAIT = (WaitKind.USER, WaitKind.LIBRARY, WaitKind.LOCK, WaitKind.UNKNOWN)
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def crossing(seen: Iterable[Seen]) -> Crossing | None:
 
 def _asleep(one: Seen) -> bool:
     """Whether somebody says that a thread does not run, or its frames do."""
-    return one.thread.active is False or kind_of(one.stack[-1]) in (Kind.LOCK, Kind.CONDITION) or one.native
+    return one.thread.active is False or kind_of(one.stack[-1]) in (WaitKind.LOCK, WaitKind.CONDITION) or one.native
 
 
 def _waits(one: Seen) -> bool:
@@ -52,7 +52,7 @@ def _waits(one: Seen) -> bool:
         return False
     leaf = one.stack[-1]
     if leaf.library is not None or not leaf.file or origin(leaf) is Origin.NATIVE:
-        return any(kind_of(frame) is Kind.LOCK for frame in one.stack[-6:])
+        return any(kind_of(frame) is WaitKind.LOCK for frame in one.stack[-6:])
     return one.thread.active is not True and wait_of(one.stack).kind in _SHOWS_NO_WAIT
 
 
@@ -64,7 +64,7 @@ def _parts(stack: Stack) -> list[str]:
 
 def _part(frame: Frame) -> str:
     """The class of a native function, the package of a library's, the file of one's own code."""
-    if kind_of(frame) in (Kind.LOCK, Kind.CONDITION):
+    if kind_of(frame) in (WaitKind.LOCK, WaitKind.CONDITION):
         return ""
     where = origin(frame)
     if where is Origin.NATIVE or frame.library is not None or not frame.file or frame.file.endswith(_SOURCES):

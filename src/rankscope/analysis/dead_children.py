@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from ..model.evidence.threads import Threads
 from ..model.process import Role
 from .case import Member
-from .frame_tables import Kind
+from .frame_tables import WaitKind
 from .load import watched_s
 from .progress import advances
 from .standing import Standing
@@ -44,5 +44,5 @@ def _killed(child: Member) -> bool:
 
 def _polls(standing: Standing) -> bool:
     """Whether it wakes now and then in the job's own code and gets no further."""
-    inside = standing.kind in (Kind.SLEEP, Kind.USER) and standing.wait.user >= 0
+    inside = standing.kind in (WaitKind.SLEEP, WaitKind.USER) and standing.wait.user >= 0
     return inside and bool(standing.ran) and not advances(standing)

@@ -12,7 +12,7 @@ from ..model.process import Role
 from ..model.ranks import RankSet
 from .accounts import Account, Seen, accounts, compiled, line_at, outlived
 from .case import Case
-from .frame_tables import STRENGTH, Kind
+from .frame_tables import STRENGTH, WaitKind
 from .frames import kind_of, wait_of
 from .main_thread import main_thread
 from .pasted_code import mostly_code
@@ -49,35 +49,35 @@ _SENTENCES: tuple[tuple[str, str], ...] = (
         r"\b(?:silent|no (?:output|log|pending|stack|answer|response|process)|says nothing|nothing (?:printed|logged|in the log)|not responding)\b",
     ),
     (
-        Kind.DEVICE.value,
+        WaitKind.DEVICE.value,
         r"(?:(?:cuda|cu|hip)\w*Synchronize|synchronize\(\)|memcpy_and_sync|\.item\(\)|\.tolist\(\)|\.cpu\(\)|(?:cuda|cu|hip)(?:Mem)?(?:Host)?(?:Malloc|Alloc|Free)\w*|cuModuleLoad\w*|cuLibraryLoad\w*|torch\.cuda\.synchronize|device[- ]?(?:wide )?sync)",
     ),
     (
-        Kind.P2P.value,
+        WaitKind.P2P.value,
         r"(?:send/rec\w*|\b(?:batch_)?i?(?:send|recv)(?:_forward|_backward|_object_list)?\b|receive from|send to|point[- ]to[- ]point|(?<!via )\bp2p\b(?! (?:channels?|level|chunk))|ncclSend|ncclRecv)",
     ),
-    (Kind.COLLECTIVE.value, _COLLECTIVE),
+    (WaitKind.COLLECTIVE.value, _COLLECTIVE),
     (
-        Kind.RENDEZVOUS.value,
+        WaitKind.RENDEZVOUS.value,
         r"(?:init_process_group|new_group|rendezvous|store[ _]based[ _]barrier|ncclCommInitRank(?![^\n]*\bCOMPLETE\b)|init_distributed)",
     ),
-    (Kind.STORE.value, r"(?:store[.-]>?get|TCPStore|key[- ]value store)"),
+    (WaitKind.STORE.value, r"(?:store[.-]>?get|TCPStore|key[- ]value store)"),
     (
-        Kind.DATA.value,
+        WaitKind.DATA.value,
         r"(?:data ?loader|next batch|_next_data|data iterator|loading data|fetching batch|tokeniz\w+ (?:the )?data)",
     ),
     (
-        Kind.COMPILE.value,
+        WaitKind.COMPILE.value,
         r"(?:compil(?:e|ing|ation)|triton|inductor|ptxas|nvcc|autotun\w+|warm-?up|cuda graph capture)",
     ),
-    (Kind.CHECKPOINT.value, r"(?:saving|save_checkpoint|torch\.save|uploading|writing (?:the )?checkpoint)"),
-    (Kind.INPUT.value, r"(?:\bpdb\b|breakpoint|input\(|\(Pdb\)|ipdb)"),
-    (Kind.EXIT.value, r"(?:destroy_process_group|atexit|at exit|shutting down|finaliz\w+)"),
+    (WaitKind.CHECKPOINT.value, r"(?:saving|save_checkpoint|torch\.save|uploading|writing (?:the )?checkpoint)"),
+    (WaitKind.INPUT.value, r"(?:\bpdb\b|breakpoint|input\(|\(Pdb\)|ipdb)"),
+    (WaitKind.EXIT.value, r"(?:destroy_process_group|atexit|at exit|shutting down|finaliz\w+)"),
     (
         "done",
         r"\b(?:finished|(?<!last )(?<!last enqueued and )(?<!\d% )completed|done|already left|left the loop|100%)\b",
     ),
-    (Kind.LOCK.value, r"(?:\block\b|mutex|futex|acquire)"),
+    (WaitKind.LOCK.value, r"(?:\block\b|mutex|futex|acquire)"),
 )
 
 
@@ -143,9 +143,9 @@ def of_stack(account: Account, seen: Seen) -> Doing:
     wait = wait_of(seen.stack)
     deciding = seen.stack[: wait.index + 1] if wait.index >= 0 else seen.stack
     site = " < ".join(frame.function for frame in reversed(deciding[-6:]))
-    kind = Kind.P2P if wait.op in _WAITS_FOR and _sends(deciding) else wait.kind
+    kind = WaitKind.P2P if wait.op in _WAITS_FOR and _sends(deciding) else wait.kind
     if _computes(account, seen):
-        kind = Kind.UNKNOWN  # it computes, and waits for nobody
+        kind = WaitKind.UNKNOWN  # it computes, and waits for nobody
     return Doing(kind.value, wait.op, site, account.ranks, account.who.count, account.label, account)
 
 

@@ -7,26 +7,26 @@ import re
 from dataclasses import dataclass
 
 from ..model.evidence.stacks import Frame, Stack
-from .frame_tables import BUILTINS, NATIVE, PYTHON, STRENGTH, Kind
+from .frame_tables import BUILTINS, NATIVE, PYTHON, STRENGTH, WaitKind
 from .origin import Origin, is_user, module_path, origin
 
-__all__ = ["Kind", "WaitState", "at_rest", "deepest_user", "has", "kind_of", "plain_name", "wait_of"]
+__all__ = ["WaitKind", "WaitState", "at_rest", "deepest_user", "has", "kind_of", "plain_name", "wait_of"]
 
 
 @dataclass(frozen=True)
 class WaitState:
     """What a thread does: ``index`` is the frame that decided, ``user`` the deepest one of the job's own code (or -1)."""
 
-    kind: Kind
+    kind: WaitKind
     op: str = ""
     index: int = -1
     user: int = -1
     user_frame: Frame | None = None
 
 
-def _by_file() -> dict[str, list[tuple[str, dict[str, Kind]]]]:
+def _by_file() -> dict[str, list[tuple[str, dict[str, WaitKind]]]]:
     """The Python table by last path component, so that one lookup finds the few candidates."""
-    table: dict[str, list[tuple[str, dict[str, Kind]]]] = {}
+    table: dict[str, list[tuple[str, dict[str, WaitKind]]]] = {}
     for suffix, kinds in PYTHON.items():
         functions = {name: kind for kind, names in kinds.items() for name in names}
         table.setdefault(suffix.rsplit("/", 1)[-1], []).append((suffix, functions))
@@ -64,7 +64,7 @@ def plain_name(function: str) -> str:
 
 
 @functools.lru_cache(maxsize=65536)
-def _native_kind(function: str) -> Kind | None:
+def _native_kind(function: str) -> WaitKind | None:
     name = plain_name(function)
     found = _EXACT.get(name)
     if found is not None:
@@ -76,7 +76,7 @@ def _native_kind(function: str) -> Kind | None:
 
 
 @functools.lru_cache(maxsize=65536)
-def _python_kind(function: str, file: str) -> Kind | None:
+def _python_kind(function: str, file: str) -> WaitKind | None:
     path = module_path(file)
     name = function.rsplit(".", 1)[-1]
     for suffix, functions in _PYTHON.get(path.rsplit("/", 1)[-1], ()):
@@ -92,7 +92,7 @@ def _ends_with(path: str, suffix: str) -> bool:
     return "/" in suffix and path.endswith("/" + suffix)
 
 
-def kind_of(frame: Frame) -> Kind | None:
+def kind_of(frame: Frame) -> WaitKind | None:
     """What this frame alone says its thread waits for; None when it says nothing."""
     if frame.library is not None or (not frame.file and not frame.line):
         module = _EXTENSION.sub(".pyx", frame.library or "")
@@ -101,7 +101,7 @@ def kind_of(frame: Frame) -> Kind | None:
     return _python_kind(frame.function, frame.file)
 
 
-def has(stack: Stack, kind: Kind) -> int | None:
+def has(stack: Stack, kind: WaitKind) -> int | None:
     """The index of the deepest frame of one kind, None where there is none."""
     for index in range(len(stack) - 1, -1, -1):
         if kind_of(stack[index]) is kind:
@@ -124,22 +124,22 @@ _TASKS = "concurrent/futures/thread.py"
 def wait_of(stack: Stack) -> WaitState:
     """What a thread waits for: the frame between its end and the job's own code that says most, deeper ones first."""
     if not stack:
-        return WaitState(Kind.UNKNOWN)
+        return WaitState(WaitKind.UNKNOWN)
     user = deepest_user(stack)
     frame = stack[user] if user >= 0 else None
-    best: tuple[int, Kind, int] | None = None
+    best: tuple[int, WaitKind, int] | None = None
     for index in range(len(stack) - 1, max(user, _task(stack)), -1):
         kind = kind_of(stack[index])
         weight = _weight(stack[index], kind) if kind is not None else 0
         if kind is not None and (best is None or weight > best[0]):
             best = (weight, kind, index)
     if best is not None:
-        kind = Kind.CONDITION if _of_threads(stack, best[2]) else best[1]
+        kind = WaitKind.CONDITION if _of_threads(stack, best[2]) else best[1]
         return WaitState(kind, _op(stack[best[2]]), best[2], user, frame)
     last = stack[-1]
-    kind = Kind.USER if user == len(stack) - 1 else Kind.LIBRARY
+    kind = WaitKind.USER if user == len(stack) - 1 else WaitKind.LIBRARY
     if origin(last) is Origin.NATIVE and user < 0:
-        kind = Kind.UNKNOWN
+        kind = WaitKind.UNKNOWN
     return WaitState(kind, last.function, len(stack) - 1, user, frame)
 
 
@@ -154,8 +154,8 @@ def _task(stack: Stack) -> int:
 def at_rest(stack: Stack) -> bool:
     """Whether a thread waits for work where such threads do: in a server's own loop, as a pool's worker; not in a lock."""
     python = Stack(frame for frame in stack if frame.library is None)
-    loop = has(python, Kind.IDLE)
-    if loop is None or kind_of(python[-1]) is Kind.LOCK or has(python, Kind.EXIT) is not None:
+    loop = has(python, WaitKind.IDLE)
+    if loop is None or kind_of(python[-1]) is WaitKind.LOCK or has(python, WaitKind.EXIT) is not None:
         return False
     return not any(map(is_user, python[loop + 1 :]))
 
@@ -165,12 +165,12 @@ def _of_threads(stack: Stack, index: int) -> bool:
     if stack[index].library is not None or module_path(stack[index].file) != "threading.py":
         return False
     inner = stack[index + 1 :]
-    return kind_of(stack[index]) is Kind.COLLECTIVE and any(
+    return kind_of(stack[index]) is WaitKind.COLLECTIVE and any(
         module_path(frame.file) == "threading.py" and frame.function.rsplit(".", 1)[-1] == "wait_for" for frame in inner
     )
 
 
-def _weight(frame: Frame, kind: Kind) -> int:
+def _weight(frame: Frame, kind: WaitKind) -> int:
     """How much a frame says; gloo's transport serves collectives and sends alike, so that its caller says more."""
     return min(STRENGTH[kind], 4) if frame.function.startswith("gloo::transport::") else STRENGTH[kind]
 

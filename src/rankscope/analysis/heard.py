@@ -15,15 +15,23 @@ from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
 from .accounts import OF_LOGS
 from .case import Case
-from .frame_tables import Kind as Wait
+from .frame_tables import WaitKind
 from .scene import is_absent
 
 # What a process that suffers from it shows.
 _SHOWN = {"storage-full", "shm-exhausted", "resource-limit", "oom-kill"}
 # Of these waits only messages tell why they do not end.
 _UNTOLD = {
-    Wait.COLLECTIVE, Wait.P2P, Wait.BACKWARD, Wait.DEVICE, Wait.STORE, Wait.RENDEZVOUS, Wait.STORAGE, Wait.LIBRARY, Wait.UNKNOWN,
-}  # fmt: skip
+    WaitKind.COLLECTIVE,
+    WaitKind.P2P,
+    WaitKind.BACKWARD,
+    WaitKind.DEVICE,
+    WaitKind.STORE,
+    WaitKind.RENDEZVOUS,
+    WaitKind.STORAGE,
+    WaitKind.LIBRARY,
+    WaitKind.UNKNOWN,
+}
 _AGAINST = "only a line of a log says so, which may be over, and nothing that is seen of the processes shows it"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from ..model.evidence.stacks import PythonStacks
 from ..model.process import ProcessRef, Role
-from .frame_tables import Kind
+from .frame_tables import WaitKind
 from .frames import at_rest
 from .identity import name_of
 from .load import WORKS
@@ -64,19 +64,19 @@ def thread_at_work(standing: Standing) -> Standing | None:
 
 def _awaited(standing: Standing, other: Standing) -> bool:
     """Whether it may wait for this thread: one that sleeps waits for nobody, unless it asks again and again how far a task is."""
-    return standing.kind is not Kind.SLEEP or (bool(standing.ran) and _has_tasks(other))
+    return standing.kind is not WaitKind.SLEEP or (bool(standing.ran) and _has_tasks(other))
 
 
 def _imported(standing: Standing, other: Standing) -> bool:
     """Whether a thread is in the middle of an import for which this one may wait."""
-    return standing.kind is Kind.IMPORT_LOCK and imports(other.own_stack)
+    return standing.kind is WaitKind.IMPORT_LOCK and imports(other.own_stack)
 
 
 def _joined_get_on(standing: Standing) -> bool:
     """Whether it waits for the end of a thread, and each one of those that do not wait for work themselves gets on."""
     joins = any(module_path(frame.file) == "threading.py" and frame.function.rsplit(".", 1)[-1] == "join"
                 for frame in standing.own_stack)  # fmt: skip
-    stacks = standing.member.latest(PythonStacks) if joins and standing.kind is Kind.CHILD else None
+    stacks = standing.member.latest(PythonStacks) if joins and standing.kind is WaitKind.CHILD else None
     others = [stand(standing.member, one) for one in (stacks.threads if stacks else ()) if one is not standing.thread]
     working = [one for one in others if not at_rest(one.own_stack)]
     return bool(working) and all(one.ran and one.wait.user >= 0 and advances(one) for one in working)

@@ -14,12 +14,12 @@ from ..model.evidence.environ_now import EnvironNow
 from ..model.evidence.stacks import Frame, PythonStacks, PythonThread, Stack
 from ..model.process import Process, ProcessRef, Role
 from ..model.ranks import number_of
-from .frame_tables import Kind
+from .frame_tables import WaitKind
 from .frames import wait_of
 from .origin import is_user, module_path
 
 # What ranks do together, or each for itself all the time.
-_TOGETHER = frozenset({Kind.COLLECTIVE, Kind.P2P, Kind.BACKWARD})
+_TOGETHER = frozenset({WaitKind.COLLECTIVE, WaitKind.P2P, WaitKind.BACKWARD})
 
 # Where a process begins a life of its own; frames further out belong to the parent it was forked from.
 _BIRTH = {

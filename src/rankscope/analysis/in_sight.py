@@ -8,15 +8,15 @@ from ..model.process import Role
 from .awaited import hidden
 from .case import Case, Member, Root
 from .devices import has_device
-from .frame_tables import Kind
+from .frame_tables import WaitKind
 from .load import WORKS, transferred, used
 from .progress import works
 from .scene import is_absent
 from .standing import Standing
 
 _SOME_BYTES = 1 << 10
-_WOKEN = (Kind.SOCKET, Kind.LOCK, Kind.PIPE)
-_IDLE = (Kind.SOCKET, Kind.PIPE, Kind.SLEEP, Kind.INPUT)
+_WOKEN = (WaitKind.SOCKET, WaitKind.LOCK, WaitKind.PIPE)
+_IDLE = (WaitKind.SOCKET, WaitKind.PIPE, WaitKind.SLEEP, WaitKind.INPUT)
 # The threads of an idle pool wake ten times a second (multiprocessing/pool.py).
 _OFTEN_PER_S = 20.0
 # CPython asks for the GIL with a time limit of 5 ms (sys.getswitchinterval), so one that never gets it wakes 200 times a second.
@@ -60,7 +60,7 @@ def serves_idly(case: Case, root: Root) -> bool:
 def minded(case: Case, root: Root) -> bool:
     """Whether nobody waits for it but parents for its end, none of which is a rank."""
     waiters = [case.standings[ref] for ref in root.waiters if ref in case.standings]
-    return not root.ranks and all(one.kind is Kind.CHILD for one in waiters)
+    return not root.ranks and all(one.kind is WaitKind.CHILD for one in waiters)
 
 
 def unclear(standing: Standing) -> bool:

@@ -9,28 +9,28 @@ from ..model.evidence.files import OpenFiles
 from ..model.evidence.may_wait import TERMINALS
 from ..model.evidence.threads import KernelThread
 from .case import Member
-from .frame_tables import Kind
+from .frame_tables import WaitKind
 from .frames import WaitState
 
 # Wait channels of C calls of unknown purpose (Linux 5.x–6.x).
 _WCHAN = (
-    (("futex", ), Kind.LOCK),
-    (("hrtimer_nanosleep", "do_nanosleep"), Kind.SLEEP),
-    (("pipe_read", "anon_pipe_read", "pipe_wait", "pipe_write", "anon_pipe_write", "wait_for_partner"), Kind.PIPE),
-    (("locks_lock_inode_wait", "fcntl_setlk", "flock_lock", "posix_lock"), Kind.FILE_LOCK),
-    (("do_wait", "kernel_wait4"), Kind.CHILD),
-    (("wait_woken", "sk_wait_data", "inet_csk_accept", "unix_stream", "tcp_", "sk_stream_wait", "__skb_wait"), Kind.SOCKET),
+    (("futex", ), WaitKind.LOCK),
+    (("hrtimer_nanosleep", "do_nanosleep"), WaitKind.SLEEP),
+    (("pipe_read", "anon_pipe_read", "pipe_wait", "pipe_write", "anon_pipe_write", "wait_for_partner"), WaitKind.PIPE),
+    (("locks_lock_inode_wait", "fcntl_setlk", "flock_lock", "posix_lock"), WaitKind.FILE_LOCK),
+    (("do_wait", "kernel_wait4"), WaitKind.CHILD),
+    (("wait_woken", "sk_wait_data", "inet_csk_accept", "unix_stream", "tcp_", "sk_stream_wait", "__skb_wait"), WaitKind.SOCKET),
     (("request_wait_answer", "fuse_", "nfs", "rpc_wait", "percpu_rwsem_wait", "io_schedule", "folio_wait", "lustre", "cl_sync"),
-     Kind.STORAGE),
-    (("n_tty_read", "tty_read"), Kind.INPUT),
-    (("wq_sleep", "do_msgsnd", "do_msgrcv"), Kind.QUEUE),
-    (("ep_poll", "do_epoll_wait", "poll_schedule_timeout", "do_select", "do_sys_poll"), Kind.SOCKET),
+     WaitKind.STORAGE),
+    (("n_tty_read", "tty_read"), WaitKind.INPUT),
+    (("wq_sleep", "do_msgsnd", "do_msgrcv"), WaitKind.QUEUE),
+    (("ep_poll", "do_epoll_wait", "poll_schedule_timeout", "do_select", "do_sys_poll"), WaitKind.SOCKET),
 )  # fmt: skip
 # What a descriptor points to says more than the wait channel: terminals, pipes and sockets share some of those.
-_TARGETS: tuple[tuple[tuple[str, ...], Kind], ...] = (
-    (TERMINALS, Kind.INPUT),
-    (("pipe:",), Kind.PIPE),
-    (("socket:",), Kind.SOCKET),
+_TARGETS: tuple[tuple[tuple[str, ...], WaitKind], ...] = (
+    (TERMINALS, WaitKind.INPUT),
+    (("pipe:",), WaitKind.PIPE),
+    (("socket:",), WaitKind.SOCKET),
 )
 # Where the memory controller holds a thread: no page is left and nobody is killed; or the group is over what it should use.
 _OF_MEMORY = ("mem_cgroup_oom_synchronize", "mem_cgroup_handle_over_high")
@@ -49,14 +49,20 @@ def awaited_target(member: Member, task: KernelThread | None) -> str:
 
 def refine(wait: WaitState, task: KernelThread | None, target: str = "") -> WaitState:
     """Add what the kernel knows where the frames end in the job's own code or in a library."""
-    if wait.kind is Kind.CHILD and wait.op == "communicate" and target.startswith("pipe:"):
+    if wait.kind is WaitKind.CHILD and wait.op == "communicate" and target.startswith("pipe:"):
         # It reads a child's output, which others may hold open after its end.
-        return dataclasses.replace(wait, kind=Kind.PIPE)
-    if task is None or wait.kind not in (Kind.USER, Kind.LIBRARY, Kind.UNKNOWN, Kind.STORAGE, Kind.CHECKPOINT):
+        return dataclasses.replace(wait, kind=WaitKind.PIPE)
+    if task is None or wait.kind not in (
+        WaitKind.USER,
+        WaitKind.LIBRARY,
+        WaitKind.UNKNOWN,
+        WaitKind.STORAGE,
+        WaitKind.CHECKPOINT,
+    ):
         return wait
     if task.state == "D" or awaits_memory(task):
-        return dataclasses.replace(wait, kind=Kind.STORAGE, op=awaits_memory(task) or task.wchan)
-    if task.state != "S" or wait.kind in (Kind.STORAGE, Kind.CHECKPOINT):
+        return dataclasses.replace(wait, kind=WaitKind.STORAGE, op=awaits_memory(task) or task.wchan)
+    if task.state != "S" or wait.kind in (WaitKind.STORAGE, WaitKind.CHECKPOINT):
         return wait
     for starts, kind in _TARGETS:
         if target.startswith(starts):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ..model.evidence.stacks import Frame, Stack
-from .frame_tables import Kind
+from .frame_tables import WaitKind
 from .frames import kind_of, plain_name
 
 _PYTHON = re.compile(
@@ -30,9 +30,21 @@ _ROOTS = re.compile(
     r"^(?:<module>|_?main|__libc_start_main\w*|_start|start_thread|clone3?|_bootstrap(?:_inner)?|thread_start|run_forever|Py_RunMain|Py_BytesMain)$"
 )
 _WAITS = {
-    Kind.LOCK, Kind.CONDITION, Kind.GIL, Kind.PIPE, Kind.SOCKET, Kind.CHILD, Kind.SLEEP, Kind.DEVICE, Kind.QUEUE, Kind.COLLECTIVE,
-    Kind.P2P, Kind.IMPORT_LOCK, Kind.FILE_LOCK, Kind.INPUT,
-}  # fmt: skip
+    WaitKind.LOCK,
+    WaitKind.CONDITION,
+    WaitKind.GIL,
+    WaitKind.PIPE,
+    WaitKind.SOCKET,
+    WaitKind.CHILD,
+    WaitKind.SLEEP,
+    WaitKind.DEVICE,
+    WaitKind.QUEUE,
+    WaitKind.COLLECTIVE,
+    WaitKind.P2P,
+    WaitKind.IMPORT_LOCK,
+    WaitKind.FILE_LOCK,
+    WaitKind.INPUT,
+}
 _FEWEST, _MOST = 2, 512
 
 

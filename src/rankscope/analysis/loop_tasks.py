@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ..model.evidence.stacks import Frame, LoopTask, PythonStacks
 from .case import Member
-from .frame_tables import Kind
+from .frame_tables import WaitKind
 from .frames import WaitState, wait_of
 from .identity import name_of
 from .origin import module_path
@@ -29,7 +29,7 @@ class TaskView:
     @property
     def wanted(self) -> bool:
         """Whether it waits to enter something that other tasks are inside of."""
-        return self.wait.kind is Kind.LOCK
+        return self.wait.kind is WaitKind.LOCK
 
     @property
     def place(self) -> Frame:
@@ -126,14 +126,17 @@ def same_circle(member: Member) -> bool:
 def last_awaited(tasks: Sequence[TaskView]) -> tuple[TaskView, ...]:
     """The tasks that others wait for and that wait for none of them: what they wait for must come from elsewhere."""
     awaited = {place for one in tasks for place in one.task.on}
-    ends = [(place, one) for place, one in enumerate(tasks) if not one.task.on and one.wait.kind is not Kind.SLEEP]
+    ends = [(place, one) for place, one in enumerate(tasks) if not one.task.on and one.wait.kind is not WaitKind.SLEEP]
     return tuple(one for place, one in ends if place in awaited) or tuple(one for _, one in ends)
 
 
 _BRINGS = {
-    Kind.LOCK: "a lock", Kind.CONDITION: "an event or condition", Kind.QUEUE: "a queue", Kind.SLEEP: "the end of a sleep",
-    Kind.SOCKET: "a connection",
-}  # fmt: skip
+    WaitKind.LOCK: "a lock",
+    WaitKind.CONDITION: "an event or condition",
+    WaitKind.QUEUE: "a queue",
+    WaitKind.SLEEP: "the end of a sleep",
+    WaitKind.SOCKET: "a connection",
+}
 
 
 def awaited(view: TaskView) -> str:

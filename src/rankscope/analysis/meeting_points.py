@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..model.process import Role
-from .frame_tables import Kind
+from .frame_tables import WaitKind
 from .standing import Standing
 
 LOCAL = "meeting point"
@@ -17,7 +17,7 @@ LOCAL = "meeting point"
 
 def meeting_point(standing: Standing) -> str:
     """The address at which a rank in the meeting was told to meet, without its options; empty where nothing tells."""
-    found = standing.thread.locals if standing.thread is not None and standing.kind is Kind.RENDEZVOUS else ()
+    found = standing.thread.locals if standing.thread is not None and standing.kind is WaitKind.RENDEZVOUS else ()
     return next((one.value.partition("?")[0] for one in found if one.name == LOCAL), "")
 
 

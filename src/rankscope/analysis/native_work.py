@@ -11,11 +11,11 @@ from __future__ import annotations
 from ..model.evidence.stacks import Stack
 from ..model.evidence.threads import Threads
 from .devices import has_device
-from .frame_tables import Kind
+from .frame_tables import WaitKind
 from .origin import module_path
 from .standing import Standing
 
-_OWN = (Kind.USER, Kind.LIBRARY, Kind.CHECKPOINT)
+_OWN = (WaitKind.USER, WaitKind.LIBRARY, WaitKind.CHECKPOINT)
 # Packages whose compiled code computes on the CPU alone, and modules of others that only call such packages.
 _ON_CPU = (
     "numpy/", "scipy/", "pandas/", "polars/", "pyarrow/", "sklearn/", "tokenizers/", "sentencepiece/", "tiktoken/", "PIL/",

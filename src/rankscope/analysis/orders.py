@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from .case import Case, Root
-from .frame_tables import Kind
+from .frame_tables import WaitKind
 
 # Where a server waits for its next request.
-_TAKES = (Kind.QUEUE, Kind.SOCKET, Kind.PIPE, Kind.IDLE, Kind.CONDITION)
+_TAKES = (WaitKind.QUEUE, WaitKind.SOCKET, WaitKind.PIPE, WaitKind.IDLE, WaitKind.CONDITION)
 # Calls in which one rank has something for all others.
 _HANDS_ON = ("broadcast", "bcast")
 
@@ -16,13 +16,13 @@ def may_await_orders(case: Case, root: Root) -> bool:
     of an idle tensor-parallel server do: the next request brings them on."""
     standing = case.standings.get(root.ref)
     takes = standing is not None and (
-        standing.kind in _TAKES or (standing.kind is Kind.LIBRARY and standing.ran is False)
+        standing.kind in _TAKES or (standing.kind is WaitKind.LIBRARY and standing.ran is False)
     )
     if not takes or not root.ranks:
         return False
     peers = [case.standings[member.ref] for rank in root.ranks if (member := case.by_rank.get(rank)) is not None]
     calls = {(one.kind, one.wait.op) for one in peers}
-    return len(calls) == 1 and all(kind is Kind.COLLECTIVE and _hands_on(op) for kind, op in calls)
+    return len(calls) == 1 and all(kind is WaitKind.COLLECTIVE and _hands_on(op) for kind, op in calls)
 
 
 def _hands_on(call: str) -> bool:

@@ -12,16 +12,16 @@ from collections.abc import Iterable
 from ..model.process import ProcessRef
 from .callers import call_of
 from .case import Case
-from .frame_tables import Kind
+from .frame_tables import WaitKind
 from .progress import advances
 from .spinning import spun_s
 from .standing import Standing
 
 # In these calls who wakes was woken by its peers. Not so in a meeting: torch's ``_store_based_barrier`` waits for the store ten
 # seconds at a time.
-_MEETS = (Kind.COLLECTIVE, Kind.P2P, Kind.BACKWARD)
+_MEETS = (WaitKind.COLLECTIVE, WaitKind.P2P, WaitKind.BACKWARD)
 # Naps between two questions.
-_NAPS = (Kind.SLEEP, Kind.FILE_LOCK, Kind.FILE_BATON)
+_NAPS = (WaitKind.SLEEP, WaitKind.FILE_LOCK, WaitKind.FILE_BATON)
 
 
 def own_s(standing: Standing) -> float | None:

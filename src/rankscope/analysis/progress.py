@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 
 from ..model.evidence.threads import KernelThread, Threads
-from .frame_tables import Kind
+from .frame_tables import WaitKind
 from .handled import FULL, handled
 from .load import (
     FRESH_WORK_BELOW,
@@ -30,7 +30,7 @@ from .turns import takes_turns
 
 def works(standing: Standing) -> bool:
     """Whether a process that is waited for is at work: it advances, or it runs now and then in a compiler or checkpoint."""
-    patient = standing.kind in (Kind.COMPILE, Kind.CHECKPOINT) and standing.state != "D" and bool(standing.ran)
+    patient = standing.kind in (WaitKind.COMPILE, WaitKind.CHECKPOINT) and standing.state != "D" and bool(standing.ran)
     return patient or advances(standing)
 
 
@@ -45,7 +45,7 @@ def advances(standing: Standing) -> bool:
     the CPU: one that wants it and hardly gets it has been kept waiting, and has not stood still.
     """
     looks = standing.looks
-    if standing.state in ("T", "t", "Z") or (standing.kind is Kind.SLEEP and handled(standing) in FULL):
+    if standing.state in ("T", "t", "Z") or (standing.kind is WaitKind.SLEEP and handled(standing) in FULL):
         return False  # what it writes again and again finds no room
     if standing.state == "D":  # also who reads or writes much is mostly met there
         return bool(standing.ran) and (transferred(standing.member) >= MUCH_BYTES or turned(looks))
@@ -56,7 +56,7 @@ def advances(standing: Standing) -> bool:
     first, last = looks[0], looks[-1]
     if transferred(standing.member) >= MUCH_BYTES or _works_below(standing) or _loop_turns(standing):
         return True
-    if standing.helped and standing.kind in {*AWAIT_WORK, Kind.LOCK}:
+    if standing.helped and standing.kind in {*AWAIT_WORK, WaitKind.LOCK}:
         return True
     if computes_natively(standing) or takes_turns(standing) or _fills_memory(standing):
         return True
@@ -67,15 +67,23 @@ def advances(standing: Standing) -> bool:
 
 # Waits in which the work is done by other threads or by processes below.
 AWAIT_WORK = {
-    Kind.COMPILE, Kind.CHILD, Kind.CONDITION, Kind.PIPE, Kind.CHECKPOINT, Kind.QUEUE, Kind.SLEEP, Kind.IDLE, Kind.SOCKET,
-    Kind.IMPORT_LOCK,
-}  # fmt: skip
+    WaitKind.COMPILE,
+    WaitKind.CHILD,
+    WaitKind.CONDITION,
+    WaitKind.PIPE,
+    WaitKind.CHECKPOINT,
+    WaitKind.QUEUE,
+    WaitKind.SLEEP,
+    WaitKind.IDLE,
+    WaitKind.SOCKET,
+    WaitKind.IMPORT_LOCK,
+}
 
 
 def _loop_turns(standing: Standing) -> bool:
     """Whether it is an event loop that wakes: what its tasks do is not on its stack."""
     loop = any(module_path(frame.file).startswith(("asyncio/", "uvloop/")) for frame in standing.own_stack)
-    return standing.kind is Kind.IDLE and bool(standing.ran) and loop
+    return standing.kind is WaitKind.IDLE and bool(standing.ran) and loop
 
 
 def _works_below(standing: Standing) -> bool:

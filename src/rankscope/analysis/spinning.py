@@ -12,14 +12,14 @@ from collections.abc import Iterable, Mapping
 from ..model.evidence.stacks import PythonStacks
 from ..model.evidence.threads import Threads
 from ..model.process import ProcessRef, Role
-from .frame_tables import Kind
+from .frame_tables import WaitKind
 from .load import watched_s
 from .progress import advances
 from .standing import Standing
 
 # A loop that meets often is found in the same call by chance; not as often as this.
 LOOKS = 4
-_MEETS = (Kind.COLLECTIVE, Kind.P2P, Kind.RENDEZVOUS, Kind.LOCK)
+_MEETS = (WaitKind.COLLECTIVE, WaitKind.P2P, WaitKind.RENDEZVOUS, WaitKind.LOCK)
 
 
 def spun_s(standing: Standing) -> float | None:
@@ -62,4 +62,6 @@ def left_s(standings: Iterable[Standing], enough_s: float) -> float | None:
 
 def _pass_by(ranks: list[Standing]) -> bool:
     """Whether ranks that are all in a call cannot meet there: in different collectives, or in messages alone."""
-    return all(one.kind is Kind.P2P for one in ranks) or len({(one.kind, one.wait.op, one.site) for one in ranks}) > 1
+    return (
+        all(one.kind is WaitKind.P2P for one in ranks) or len({(one.kind, one.wait.op, one.site) for one in ranks}) > 1
+    )

@@ -9,7 +9,7 @@ from ..model.evidence.stacks import Frame, PythonStacks, PythonThread, Stack
 from ..model.evidence.threads import KernelThread, Threads
 from ..model.process import ProcessRef, Role
 from .case import Member
-from .frame_tables import Kind
+from .frame_tables import WaitKind
 from .frames import WaitState, wait_of
 from .identity import again, main_thread, own
 from .kernel_says import awaited_target, refine
@@ -18,10 +18,17 @@ from .origin import is_user
 
 # Kinds that say a thread is part of the work of the job, strongest first; a main thread that only minds others yields.
 _WORK = (
-    Kind.COLLECTIVE, Kind.P2P, Kind.BACKWARD, Kind.RENDEZVOUS, Kind.STORE, Kind.FILE_BATON, Kind.DATA, Kind.CHECKPOINT,
-)  # fmt: skip
-_TOGETHER = (Kind.COLLECTIVE, Kind.P2P, Kind.BACKWARD)
-_MINDING = {Kind.IDLE, Kind.CONDITION, Kind.CHILD, Kind.QUEUE, Kind.SOCKET, Kind.UNKNOWN}
+    WaitKind.COLLECTIVE,
+    WaitKind.P2P,
+    WaitKind.BACKWARD,
+    WaitKind.RENDEZVOUS,
+    WaitKind.STORE,
+    WaitKind.FILE_BATON,
+    WaitKind.DATA,
+    WaitKind.CHECKPOINT,
+)
+_TOGETHER = (WaitKind.COLLECTIVE, WaitKind.P2P, WaitKind.BACKWARD)
+_MINDING = {WaitKind.IDLE, WaitKind.CONDITION, WaitKind.CHILD, WaitKind.QUEUE, WaitKind.SOCKET, WaitKind.UNKNOWN}
 
 
 @dataclass(frozen=True)
@@ -42,7 +49,7 @@ class Standing:
     helped: bool = False
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> WaitKind:
         return self.wait.kind
 
     @property
@@ -78,7 +85,7 @@ def stand(member: Member, thread: PythonThread | None = None) -> Standing:
     if thread is None and stacks is not None:
         thread = deciding_thread(stacks, member.ref.pid)
     task = _task(kernel, thread.tid if thread and thread.tid else member.ref.pid)
-    wait = wait_of(own(thread.stack)) if thread else WaitState(Kind.UNKNOWN)
+    wait = wait_of(own(thread.stack)) if thread else WaitState(WaitKind.UNKNOWN)
     wait = refine(wait, task, awaited_target(member, task))
     before = _first_task(member, task)
     ran = _ran(before, task)
@@ -101,7 +108,11 @@ def align(standings: dict[ProcessRef, Standing]) -> dict[ProcessRef, Standing]:
     out = dict(standings)
     for one in ranks:
         stacks = one.member.latest(PythonStacks)
-        if _on_main(one) and one.kind in _MINDING | {Kind.SLEEP, Kind.LOCK, Kind.USER} and stacks is not None:
+        if (
+            _on_main(one)
+            and one.kind in _MINDING | {WaitKind.SLEEP, WaitKind.LOCK, WaitKind.USER}
+            and stacks is not None
+        ):
             worker = next((thread for thread in stacks.threads if _beginning(thread) in begun), None)
             if worker is not None and worker is not one.thread:
                 out[one.member.ref] = stand(one.member, worker)
@@ -128,7 +139,7 @@ def deciding_thread(stacks: PythonStacks, pid: int) -> PythonThread | None:
     minding = wait_of(own(main.stack)).kind in _MINDING
     kinds = {id(thread): wait_of(own(thread.stack)).kind for thread in stacks.threads}
     # A main thread that does something of its own yields only to one that stands in a collective itself.
-    for kind in _WORK if minding else _TOGETHER if kinds[id(main)] in (Kind.USER, Kind.SLEEP) else ():
+    for kind in _WORK if minding else _TOGETHER if kinds[id(main)] in (WaitKind.USER, WaitKind.SLEEP) else ():
         for thread in stacks.threads:
             if thread is not main and kinds[id(thread)] is kind:
                 return thread
@@ -142,7 +153,7 @@ def idle_worker(standing: Standing) -> bool:
     if standing.member.role is not Role.DATALOADER_WORKER:
         return False
     if standing.thread is None and standing.kernel is not None:  # it waits for an index in a poll of its queue's pipe
-        return standing.state == "S" and ("poll" in standing.kernel.wchan or standing.kind is Kind.PIPE)
+        return standing.state == "S" and ("poll" in standing.kernel.wchan or standing.kind is WaitKind.PIPE)
     functions = [frame.function.rsplit(".", 1)[-1] for frame in standing.own_stack]
     if standing.wait.user >= 0 or "fetch" in functions:
         return False

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from .case import Case
 from .devices import has_device
-from .frame_tables import Kind
+from .frame_tables import WaitKind
 from .load import transferred
 from .own_age import own_s, youngest_s
 from .progress import advances
@@ -16,10 +16,10 @@ from .waits.collective import arrived
 
 # Who runs in these, and shows the same values at all looks, only asks its peers or its device again; with a device open so may
 # any line that reads a number from it.
-_ASKS = (Kind.COLLECTIVE, Kind.DEVICE, Kind.BACKWARD)
-_READS = (Kind.USER, Kind.LIBRARY)
+_ASKS = (WaitKind.COLLECTIVE, WaitKind.DEVICE, WaitKind.BACKWARD)
+_READS = (WaitKind.USER, WaitKind.LIBRARY)
 _SOME_BYTES = 1 << 10  # what an idle thread of a library reads or logs meanwhile is less
-_TOGETHER = (Kind.COLLECTIVE, Kind.BACKWARD)
+_TOGETHER = (WaitKind.COLLECTIVE, WaitKind.BACKWARD)
 
 
 def gets_on(standing: Standing) -> bool:
@@ -73,4 +73,4 @@ def longest(standings: Iterable[Standing]) -> Standing | None:
 def stand_long(case: Case) -> bool:
     """Whether all ranks that are seen stand, each for long enough to count as stuck, and not as servers without work do."""
     ranks = still_ranks(case)
-    return bool(ranks) and case.stuck(youngest_s(ranks)) and not all(one.kind is Kind.IDLE for one in ranks)
+    return bool(ranks) and case.stuck(youngest_s(ranks)) and not all(one.kind is WaitKind.IDLE for one in ranks)

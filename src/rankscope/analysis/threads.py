@@ -9,7 +9,7 @@ from ..model.evidence.blocked import Blocked, BlockedCall
 from ..model.evidence.stacks import PythonStacks, PythonThread, Stack
 from ..model.evidence.threads import KernelThread, Threads
 from .case import Case, Member
-from .frame_tables import Kind
+from .frame_tables import WaitKind
 from .frames import WaitState, wait_of
 from .identity import module_path_of, name_of, own
 from .kernel_says import refine
@@ -66,13 +66,13 @@ class ThreadView:
             return bool(self.lock_word)
         if self.stack and module_path_of(self.stack[-1]).startswith(_NATIVE_WAITS):
             return False
-        return (self.wait.kind is Kind.LOCK or self._enters_queue) and (self.call is None or bool(self.lock_word))
+        return (self.wait.kind is WaitKind.LOCK or self._enters_queue) and (self.call is None or bool(self.lock_word))
 
     @property
     def of_python(self) -> bool | None:
         """Whether it is a lock of the interpreter that it waits for, which native threads do not take: its frames or the caller
         of the kernel say so. None where nothing tells; a frame that ends in the job's own code may be at either."""
-        if self.wait.kind is Kind.QUEUE or wait_of(self.stack).kind is Kind.LOCK:
+        if self.wait.kind is WaitKind.QUEUE or wait_of(self.stack).kind is WaitKind.LOCK:
             return True
         library = self.call.library if self.call is not None else ""
         return library.startswith(_INTERPRETER) if library else None
@@ -89,7 +89,9 @@ class ThreadView:
     def _enters_queue(self) -> bool:
         """Whether it wants the mutex of a ``queue.Queue``: who waits for an item stands in its condition's wait."""
         last = self.stack[-1] if self.stack else None
-        return self.wait.kind is Kind.QUEUE and last is not None and (name_of(last) == ("threading.py", "__enter__"))
+        return (
+            self.wait.kind is WaitKind.QUEUE and last is not None and (name_of(last) == ("threading.py", "__enter__"))
+        )
 
 
 @remembered
@@ -123,7 +125,7 @@ def nobody_acts(member: Member, but: PythonThread | None = None) -> bool:
 
 
 # Waits that only another thread of the process can end.
-_ENDED_BY_THREADS = (Kind.QUEUE, Kind.LOCK, Kind.CONDITION, Kind.CHILD)
+_ENDED_BY_THREADS = (WaitKind.QUEUE, WaitKind.LOCK, WaitKind.CONDITION, WaitKind.CHILD)
 
 
 def nobody_else(standing: Standing) -> bool:
@@ -132,7 +134,7 @@ def nobody_else(standing: Standing) -> bool:
     A lone thread in an event or condition is left out: programs that work in signal handlers alone stand like that.
     """
     alone = len(views(standing.member)) == 1
-    kinds = (Kind.QUEUE, Kind.LOCK) if alone and not _awaits_result(standing) else _ENDED_BY_THREADS
+    kinds = (WaitKind.QUEUE, WaitKind.LOCK) if alone and not _awaits_result(standing) else _ENDED_BY_THREADS
     return standing.kind in kinds and nobody_acts(standing.member)
 
 
@@ -154,7 +156,7 @@ def waits_for_thread(view: ThreadView) -> bool:
     """Whether it waits for a result, an event, a queue or the end of another thread, without a limit."""
     inside = view.stack[view.wait.user + 1 :]
     of_threads = bool(inside) and all(module_path_of(frame) in _OF_THREADS for frame in inside)
-    return of_threads and view.wait.kind in (Kind.CONDITION, Kind.QUEUE, Kind.CHILD) and asleep_alone(view)
+    return of_threads and view.wait.kind in (WaitKind.CONDITION, WaitKind.QUEUE, WaitKind.CHILD) and asleep_alone(view)
 
 
 def _asleep_alone(call: BlockedCall | None) -> bool:
@@ -162,7 +164,7 @@ def _asleep_alone(call: BlockedCall | None) -> bool:
 
 
 # Waits of helper threads that hold nothing anybody needs.
-_HARMLESS = {Kind.IDLE, Kind.LOCK, Kind.CHILD, Kind.UNKNOWN}
+_HARMLESS = {WaitKind.IDLE, WaitKind.LOCK, WaitKind.CHILD, WaitKind.UNKNOWN}
 
 
 def possible_holders(all_views: tuple[ThreadView, ...]) -> tuple[ThreadView, ...]:
@@ -175,8 +177,8 @@ def possible_holders(all_views: tuple[ThreadView, ...]) -> tuple[ThreadView, ...
 def _idle_feeder(view: ThreadView) -> bool:
     """A queue's feeder thread that has nothing to write: it waits for an item and holds nothing meanwhile."""
     return any(frame.function.rsplit(".", 1)[-1] == "_feed" for frame in view.stack) and view.wait.kind in (
-        Kind.CONDITION,
-        Kind.QUEUE,
+        WaitKind.CONDITION,
+        WaitKind.QUEUE,
     )
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ..model.evidence.stacks import PythonThread, Stack
-from .frame_tables import Kind
+from .frame_tables import WaitKind
 from .frames import kind_of, wait_of
 from .identity import birth, own
 from .origin import module_path
@@ -67,9 +67,9 @@ def _asked_from(stack: Stack) -> int:
     """The innermost frame; of who waits for a loader, where the loader's own loop begins: it asks its queue again and again
     with a limit, and keeps in its locals that it did so in vain (torch/utils/data/dataloader.py, ``_try_get_data``)."""
     wait, last = wait_of(stack), Stack(frame for frame in stack if frame.library is None)[-1:]
-    if wait.kind is not Kind.DATA or not any(module_path(frame.file) in _RESTS for frame in last):
+    if wait.kind is not WaitKind.DATA or not any(module_path(frame.file) in _RESTS for frame in last):
         return len(stack) - 1
     at = wait.index
-    while at > 0 and kind_of(stack[at - 1]) is Kind.DATA:
+    while at > 0 and kind_of(stack[at - 1]) is WaitKind.DATA:
         at -= 1
     return at

@@ -14,14 +14,14 @@ from ..model.evidence.stacks import PythonStacks
 from ..model.evidence.threads import KernelThread, Threads
 from .case import Member
 from .devices import has_device
-from .frame_tables import Kind
+from .frame_tables import WaitKind
 from .frames import deepest_user
 from .identity import own
 from .load import TICKS, used
 from .native_work import called_package
 from .standing import Standing
 
-_NATIVE = (Kind.LOCK, Kind.SLEEP)
+_NATIVE = (WaitKind.LOCK, WaitKind.SLEEP)
 
 
 def takes_turns(standing: Standing) -> bool:
@@ -45,7 +45,7 @@ def team_at_work(standing: Standing) -> bool:
     either; where one is open, only a call of a package counts that knows no device."""
     package = called_package(standing)
     inside = bool(package) or (_in_native_call(standing) and has_device(standing.member) is False)
-    if standing.kind is not Kind.LOCK or not inside:
+    if standing.kind is not WaitKind.LOCK or not inside:
         return False
     return any(of_call(one, standing.kernel, package) for one in natives_at_work(standing.member))
 

@@ -7,10 +7,10 @@ import re
 from ..analysis.accounts import accounts
 from ..analysis.case import Case
 from ..analysis.doings import Doing, doings, in_kind
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ._text import OVER
 
-WAITING = (Wait.COLLECTIVE.value, Wait.BACKWARD.value)
+WAITING = (WaitKind.COLLECTIVE.value, WaitKind.BACKWARD.value)
 
 
 def roll_call(case: Case) -> list[Doing]:
@@ -58,7 +58,9 @@ def _place(doing: Doing) -> str:
 
 
 def blames_another(found: list[Doing]) -> bool:
-    return bool(in_kind(found, "exception", "dead", Wait.DATA.value, "silent", Wait.DEVICE.value, Wait.P2P.value))
+    return bool(
+        in_kind(found, "exception", "dead", WaitKind.DATA.value, "silent", WaitKind.DEVICE.value, WaitKind.P2P.value)
+    )
 
 
 def _by_account(case: Case) -> dict[str, list[Doing]]:

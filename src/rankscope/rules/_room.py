@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..analysis.case import Case, Root
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.handled import FULL, handled, in_words
 from ..analysis.progress import advances
 from ..analysis.standing import Standing
@@ -59,7 +59,7 @@ def _seen(case: Case, rule: Rule, shm: bool, told: bool, steps: tuple[str, ...])
 
 def _refused(standing: Standing, shm: bool) -> bool:
     """Whether it stands in the handler of a write that found no room; in shared memory, where that is what is full."""
-    tries = standing.kind in (Wait.SLEEP, Wait.USER, Wait.STORAGE) and not advances(standing)
+    tries = standing.kind in (WaitKind.SLEEP, WaitKind.USER, WaitKind.STORAGE) and not advances(standing)
     return tries and handled(standing) in FULL and (_full(standing, shm=True) is not None) is shm
 
 
@@ -90,7 +90,7 @@ def _end_of(path: str) -> str:
 
 def _sure(standing: Standing, shm: bool) -> Certainty:
     """Shared memory may rightly be used up to its end; one that pauses or stands in a write there tries in vain."""
-    tries = standing.kind in (Wait.SLEEP, Wait.STORAGE, Wait.USER) and not advances(standing)
+    tries = standing.kind in (WaitKind.SLEEP, WaitKind.STORAGE, WaitKind.USER) and not advances(standing)
     return Certainty.LIKELY if tries or not shm else Certainty.POSSIBLE
 
 
@@ -102,7 +102,7 @@ def _suspects(case: Case, shm: bool) -> Iterator[tuple[Root, Standing]]:
     if case.state is not State.MOVING:
         yield from old_roots(case)
     for standing in case.standings.values() if not shm else ():
-        if pointed_at(case, standing) and standing.ran and standing.kind is Wait.SLEEP and not advances(standing):
+        if pointed_at(case, standing) and standing.ran and standing.kind is WaitKind.SLEEP and not advances(standing):
             yield Root(standing.member.ref), standing
 
 

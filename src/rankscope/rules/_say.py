@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case, Root
-from ..analysis.frame_tables import Kind
+from ..analysis.frame_tables import WaitKind
 from ..analysis.load import RUNS
 from ..analysis.own_age import own_s, seen_asking_again
 from ..analysis.scene import is_absent
@@ -83,9 +83,9 @@ def stands(standing: Standing) -> Reason:
     """Where a process stands and since when, as a reason."""
     age = _age(standing)
     doing = {
-        Kind.SLEEP: "sleeps", Kind.USER: "runs", Kind.LIBRARY: "is", Kind.LOCK: "waits for a lock or condition",
-        Kind.INPUT: "waits for input", Kind.SOCKET: "waits on a socket or poll", Kind.PIPE: "waits on a pipe",
-        Kind.STORAGE: "waits for a file system",
+        WaitKind.SLEEP: "sleeps", WaitKind.USER: "runs", WaitKind.LIBRARY: "is", WaitKind.LOCK: "waits for a lock or condition",
+        WaitKind.INPUT: "waits for input", WaitKind.SOCKET: "waits on a socket or poll", WaitKind.PIPE: "waits on a pipe",
+        WaitKind.STORAGE: "waits for a file system",
     }.get(standing.kind, f"is in {standing.wait.op or standing.kind.value}")  # fmt: skip
     return Reason(f"{who(standing.member.process)} {doing} in {at(standing.user_frame)}; its thread {age}",
                   "python-stack", standing.member.ref)  # fmt: skip

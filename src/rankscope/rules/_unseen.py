@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..analysis.awaited import open_waits, slept, terminal
 from ..analysis.case import Case, Member
 from ..analysis.ends import holds, targets
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.in_sight import seeks_gil, stirs, unclear
 from ..analysis.progress import works
 from ..analysis.standing import Standing
@@ -59,23 +59,27 @@ def read(case: Case, standing: Standing) -> Reading | None:
         return Reading.possible(
             "collective-missed-by-rank", "stands in another call of its process group, as it seems", text
         )
-    held = _in_storage(case, standing.member) if standing.kind is Wait.LOCK else None
+    held = _in_storage(case, standing.member) if standing.kind is WaitKind.LOCK else None
     if held is not None:
         text = f"thread {held.tid} of it has stood in state D ({held.wchan}) for {span(held.still_s)}"
         return Reading(
             "filesystem-stall", Certainty.LIKELY, "waits for a thread of its own that a file system holds", (text,)
         )
-    if standing.kind is Wait.LOCK:
+    if standing.kind is WaitKind.LOCK:
         return _locked(case, standing.member)
-    if standing.kind is Wait.PIPE and orphaned(case, standing.member):
+    if standing.kind is WaitKind.PIPE and orphaned(case, standing.member):
         text = "of the pipes it may read from only it can write to one; nobody is left at the other end of the rest"
         return Reading.possible("child-dead", "reads from a pipe into which nobody else can write", text)
-    if standing.kind is Wait.SLEEP:
+    if standing.kind is WaitKind.SLEEP:
         return Reading(_STUCK, Certainty.LIKELY, "sleeps on the clock")
-    if standing.kind is Wait.INPUT or terminal(standing.member):
+    if standing.kind is WaitKind.INPUT or terminal(standing.member):
         return Reading(_STUCK, Certainty.POSSIBLE, f"waits for input at {terminal(standing.member) or 'a terminal'}")
-    doing = {Wait.PIPE: "waits on a pipe", Wait.SOCKET: "waits on connections, for none of the ranks that wait for it",
-             Wait.CHILD: "waits for a child process", Wait.FILE_LOCK: "waits for a file lock"}.get(standing.kind)  # fmt: skip
+    doing = {
+        WaitKind.PIPE: "waits on a pipe",
+        WaitKind.SOCKET: "waits on connections, for none of the ranks that wait for it",
+        WaitKind.CHILD: "waits for a child process",
+        WaitKind.FILE_LOCK: "waits for a file lock",
+    }.get(standing.kind)
     return Reading.possible(_STUCK, doing) if doing else None
 
 
@@ -91,7 +95,7 @@ def _in_storage(case: Case, member: Member) -> KernelThread | None:
 
 def pauses(standing: Standing) -> bool:
     """Whether it sleeps on the clock again and again, or its threads wake all the time, without computing in between."""
-    return unclear(standing) and (standing.kind is Wait.SLEEP or stirs(standing.member))
+    return unclear(standing) and (standing.kind is WaitKind.SLEEP or stirs(standing.member))
 
 
 def last_left(case: Case, standing: Standing) -> Reading | None:
@@ -101,7 +105,7 @@ def last_left(case: Case, standing: Standing) -> Reading | None:
     found = member.latest(Sockets)
     if member.role is not Role.RANK or len(case.by_rank) > 1 or not gone or (found is not None and found.sockets):
         return None
-    if standing.state != "S" or standing.kind is not Wait.LOCK or not slept(member, standing.kernel):
+    if standing.state != "S" or standing.kind is not WaitKind.LOCK or not slept(member, standing.kernel):
         return None
     text = f"{ranks_phrase(RankSet(gone))} {'has' if len(gone) == 1 else 'have'} ended, and it holds no connection to anybody"
     return Reading.possible("exit-hang", "is the last one left and does not end", text)
@@ -139,7 +143,7 @@ def _locked(case: Case, member: Member) -> Reading:
 def _awaited_in_a_call(case: Case, member: Member) -> bool:
     """Whether those who wait for it were seen in a call of all ranks, in which each of them sleeps in a lock as well."""
     waiters = (case.standings.get(wait.waiter) for wait in case.graph.to(member.ref))
-    return any(one is not None and one.thread is not None and one.kind is Wait.COLLECTIVE for one in waiters)
+    return any(one is not None and one.thread is not None and one.kind is WaitKind.COLLECTIVE for one in waiters)
 
 
 def _count(member: Member) -> int:

@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from ..analysis.accounts import Account, written
 from ..analysis.case import Case
 from ..analysis.doings import doings
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.frames import has, wait_of
 from ..model.diagnosis import Finding
 from ..model.evidence.stacks import Stack
@@ -96,8 +96,20 @@ def check(case: Case) -> Iterator[Finding]:
         yield finding(RULE, case, found, "the program waits for the answer of a service outside the job", _STEPS)
 
 
-_JOINS = (Wait.CHILD.value, Wait.CONDITION.value, Wait.QUEUE.value, Wait.LOCK.value, Wait.IDLE.value)
-_ITSELF = (Wait.SOCKET.value, Wait.LIBRARY.value, Wait.UNKNOWN.value, Wait.CONDITION.value, Wait.FILE_LOCK.value)
+_JOINS = (
+    WaitKind.CHILD.value,
+    WaitKind.CONDITION.value,
+    WaitKind.QUEUE.value,
+    WaitKind.LOCK.value,
+    WaitKind.IDLE.value,
+)
+_ITSELF = (
+    WaitKind.SOCKET.value,
+    WaitKind.LIBRARY.value,
+    WaitKind.UNKNOWN.value,
+    WaitKind.CONDITION.value,
+    WaitKind.FILE_LOCK.value,
+)
 
 
 def _asking(account: Account, kind: str) -> Stack | None:
@@ -122,7 +134,7 @@ def _asks(stack: Stack) -> bool:
     text = written(stack)
     ends = (
         any(_READS.match(frame.function.rsplit(".", 1)[-1]) for frame in stack[-2:])
-        or has(stack, Wait.SOCKET) is not None
+        or has(stack, WaitKind.SOCKET) is not None
         or _CLIENT.search(text.split("\n", 1)[0]) is not None
     )
     return ends and _CLIENT.search(text) is not None and _OWN.search(text) is None

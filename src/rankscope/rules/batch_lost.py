@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.identity import module_path_of
 from ..analysis.progress import advances
 from ..analysis.standing import Standing, idle_worker
@@ -38,7 +38,7 @@ _PINS = "torch/utils/data/_utils/pin_memory.py"
 
 def check(case: Case) -> Iterator[Finding]:
     for root, standing in old_roots(case) if case.snapshot.live else ():
-        if standing.kind is not Wait.DATA or standing.member.role is Role.DATALOADER_WORKER:
+        if standing.kind is not WaitKind.DATA or standing.member.role is Role.DATALOADER_WORKER:
             continue
         asked = root.waiters or pointed_at(case, standing)
         workers = _workers(case, standing) if asked else []

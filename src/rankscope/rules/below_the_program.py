@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from ..analysis.accounts import compiled
 from ..analysis.case import Case
 from ..analysis.doings import Doing, doings, in_kind, of_ranks, way
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.own_age import youngest_s
 from ..analysis.stillness import held_together, in_one_call
 from ..model.diagnosis import Finding, Kind, Reason
@@ -114,8 +114,8 @@ _NAMED = 3
 
 def standing_together(case: Case) -> list[Doing]:
     """What all ranks that were seen do, where all of them wait in one call to which all came by one way; else nothing."""
-    found = [doing for doing in doings(case) if of_ranks(doing) and doing.kind not in ("unknown", Wait.IDLE.value)]
-    waiting = in_kind(found, Wait.COLLECTIVE.value, Wait.DEVICE.value)
+    found = [doing for doing in doings(case) if of_ranks(doing) and doing.kind not in ("unknown", WaitKind.IDLE.value)]
+    waiting = in_kind(found, WaitKind.COLLECTIVE.value, WaitKind.DEVICE.value)
     size = sum(len(doing.ranks) or doing.count or 1 for doing in waiting)
     alike = len({doing.site for doing in waiting}) == len({way(doing) for doing in waiting}) == 1
     return waiting if alike and size > 1 and len(waiting) == len(found) and _shown(waiting) else []
@@ -126,9 +126,9 @@ def _at_the_meeting(case: Case) -> bool:
     seen = [
         doing
         for doing in doings(case)
-        if doing.account and doing.account.seen and doing.kind not in ("unknown", Wait.IDLE.value)
+        if doing.account and doing.account.seen and doing.kind not in ("unknown", WaitKind.IDLE.value)
     ]
-    return bool(seen) and all(doing.kind == Wait.RENDEZVOUS.value for doing in seen)
+    return bool(seen) and all(doing.kind == WaitKind.RENDEZVOUS.value for doing in seen)
 
 
 def _shown(waiting: list[Doing]) -> bool:

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from ..analysis.accounts import accounts, compiled
 from ..analysis.case import Case
 from ..analysis.doings import Doing, doings, in_kind, of_ranks
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..model.diagnosis import Finding
 from ..model.ranks import RankSet
 from . import below_the_program, calls_counted, groups_in_cycle, ranks_stand_apart
@@ -53,7 +53,7 @@ _STEPS = (
 _CALLS = (
     r"barrier|all_?reduce|all_?gather|broadcast|all_?to_?all|reduce_?scatter|gather|scatter|reduce|wait_for_everyone"
 )
-_WAITING = (Wait.COLLECTIVE.value, Wait.BACKWARD.value)
+_WAITING = (WaitKind.COLLECTIVE.value, WaitKind.BACKWARD.value)
 _SIGNS = (
     Sign(r"out of memory, skipping (?:the )?batch|skipp?(?:ing|ed) (?:the )?(?:batch|step|update|backward)[^\n]{0,40}(?:on|in|at)? ?(?:this |one |rank)?", "a rank skips a step that the others make", anywhere=(r"all_?reduce|all_?gather|reduce_?scatter|broadcast|barrier|hang|stuck|timeout|timed out|collective|wait",), prose=True),
     # The coordination service of jax and tensorflow: all but those of the start are barriers of the program.
@@ -130,7 +130,7 @@ def _left_by_exception(case: Case) -> Finding | None:
     found = [doing for doing in doings(case) if of_ranks(doing)]
     waiting = [
         doing
-        for doing in in_kind(found, *_WAITING, Wait.CHECKPOINT.value)
+        for doing in in_kind(found, *_WAITING, WaitKind.CHECKPOINT.value)
         if "barrier" in doing.text.lower() or "barrier" in doing.op
     ]
     failed = [
@@ -185,7 +185,7 @@ def _only_waiting(case: Case) -> Finding | None:
     timeouts = events(case, "torch.watchdog_timeout", "gloo.op_timeout")
     if not timeouts and not (found and halted(case)):
         return None
-    if not timeouts and all(doing.kind == Wait.BACKWARD.value for doing in found) and not _of_many(case):
+    if not timeouts and all(doing.kind == WaitKind.BACKWARD.value for doing in found) and not _of_many(case):
         return None
     because = [doing.site or doing.text for doing in found[:2]] + [event.text for event in timeouts[:2]]
     steps = ("rankscope analyze with the stacks or logs of all ranks, also of those that say nothing", *_STEPS)

@@ -28,7 +28,7 @@ from collections.abc import Iterator
 
 from ..analysis.accounts import Account, accounts, written
 from ..analysis.case import Case
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.frames import has, kind_of
 from ..model.diagnosis import Finding
 from ..model.evidence.events import Event
@@ -80,7 +80,15 @@ _ASLEEP = re.compile(
     r"^(?:.*(?:futex|lll_lock|mutex|cond_\w*wait|sem_\w*wait|Semaphore\w*|sched_yield|nanosleep|psynch|ulock|semaphore|rwlock|once_slow|guard_acquire|spin|Spin|barrier|Barrier|_wait\b|Wait\w*|park|Park|Notification|Block\w*|latch|usleep|thr_yield).*|syscall|do_wait|do_spin|__lock|__timedwait\w*|wait\w*|__internal_atexit|__new_exitfn|__cxa_atexit|arena_get2\S*|_dl_add_to_namespace_list|__tz_convert|ptmalloc_lock_all|tcache_init\S*|_IO_(?:lock|flock)\w*|runtime\.(?:futex|gopark|notesleep).*)$",
     re.IGNORECASE,
 )
-_RANK_WAITS = (Wait.COLLECTIVE, Wait.P2P, Wait.DEVICE, Wait.RENDEZVOUS, Wait.STORE, Wait.GIL, Wait.CHILD)
+_RANK_WAITS = (
+    WaitKind.COLLECTIVE,
+    WaitKind.P2P,
+    WaitKind.DEVICE,
+    WaitKind.RENDEZVOUS,
+    WaitKind.STORE,
+    WaitKind.GIL,
+    WaitKind.CHILD,
+)
 # A new program: it has no copies of its parent's locks.
 _FRESH = r"spawn_main|multiprocessing/spawn\.py|popen_spawn|forkserver|popen_loky|\bspawned\b|\bspawn\b[^\n]{0,20}(?:context|method|process|worker)"
 _FORKED = r"\bos\.fork\b|\bfork\(\)|\bfork(?:ed|s)\b"
@@ -130,7 +138,9 @@ def library_waited_in(stack: Stack) -> str:
     inner = _of_the_library(stack)
     if not inner or any(has(stack, kind) is not None for kind in _RANK_WAITS):
         return ""
-    if not any(_ASLEEP.match(frame.function) for frame in inner[:5]) or any(kind_of(one) is Wait.IDLE for one in inner):
+    if not any(_ASLEEP.match(frame.function) for frame in inner[:5]) or any(
+        kind_of(one) is WaitKind.IDLE for one in inner
+    ):
         return ""
     bare = [frame.function.removeprefix("__GI_") for frame in inner]
     names = [f"{name} ({frame.library})" if frame.library else name for name, frame in zip(bare, inner)]
@@ -159,7 +169,7 @@ def _python(frame: Frame) -> bool:
 
 def _has_helpers(account: Account) -> bool:
     """Whether the child has threads of its own that may do the work: then they did not stay behind."""
-    return any(has(stack, Wait.IDLE) is not None and not any(map(_python, stack)) for stack in account.stacks)
+    return any(has(stack, WaitKind.IDLE) is not None and not any(map(_python, stack)) for stack in account.stacks)
 
 
 def _copies_asleep(case: Case) -> Iterator[Hit]:

@@ -27,7 +27,7 @@ from collections.abc import Iterator
 
 from ..analysis.accounts import accounts
 from ..analysis.case import Case
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.frames import kind_of, wait_of
 from ..analysis.origin import module_path
 from ..model.diagnosis import Finding
@@ -72,7 +72,11 @@ def _asleep(case: Case) -> Iterator[Hit]:
 
 def sleeps_in(stack: Stack) -> str:
     """The innermost frame when it is a library's and says nothing of data, network or files; else ""."""
-    if not stack or kind_of(stack[-1]) not in (None, Wait.UNKNOWN, Wait.LIBRARY) or wait_of(stack).kind is Wait.IDLE:
+    if (
+        not stack
+        or kind_of(stack[-1]) not in (None, WaitKind.UNKNOWN, WaitKind.LIBRARY)
+        or wait_of(stack).kind is WaitKind.IDLE
+    ):
         return ""
     leaf = stack[-1]
     path = module_path(leaf.file)

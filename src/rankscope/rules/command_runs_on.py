@@ -24,7 +24,7 @@ from collections.abc import Iterator
 
 from ..analysis.awaited import is_python
 from ..analysis.case import Case, Member, Root
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.load import transferred, works_unseen
 from ..analysis.standing import Standing
 from ..analysis.threads import parent_of
@@ -66,7 +66,7 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _class(case: Case, root: Root) -> str:
     """A command that a build started is a compiler, whatever it is called."""
-    builds = any(case.standings[ref].kind is Wait.COMPILE for ref in root.waiters if ref in case.standings)
+    builds = any(case.standings[ref].kind is WaitKind.COMPILE for ref in root.waiters if ref in case.standings)
     return "compile-worker" if builds else RULE.cls
 
 
@@ -95,7 +95,7 @@ def _elsewhere(standing: Standing, parent: Member) -> str | None:
     it has one."""
     sockets, inherited = standing.member.latest(Sockets), parent.latest(Sockets)
     if sockets is None:
-        return "" if standing.kind is Wait.SOCKET else None
+        return "" if standing.kind is WaitKind.SOCKET else None
     known = {one.inode for one in inherited.sockets} if inherited else set()
     made = (
         one for one in sockets.sockets if one.kind == "tcp" and one.state == "established" and one.inode not in known

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from ..analysis.accounts import Account, accounts
 from ..analysis.case import Case
 from ..analysis.doings import doings, in_kind
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..model.diagnosis import Finding
 from ._text import LIKELY, make_rule, simple
 
@@ -48,7 +48,7 @@ _WAITS = re.compile(
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live or case.collectives:
         return
-    waiting = in_kind(doings(case), Wait.COLLECTIVE.value, Wait.RENDEZVOUS.value, Wait.BACKWARD.value)
+    waiting = in_kind(doings(case), WaitKind.COLLECTIVE.value, WaitKind.RENDEZVOUS.value, WaitKind.BACKWARD.value)
     for account in accounts(case):
         line = _one_line(account)
         others = [one for one in waiting if one.account is not account]

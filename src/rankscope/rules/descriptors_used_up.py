@@ -24,7 +24,7 @@ import re
 from collections.abc import Iterator
 
 from ..analysis.case import Case, Root
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.progress import advances
 from ..analysis.standing import Standing
 from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
@@ -67,7 +67,7 @@ def _suspects(case: Case) -> Iterator[tuple[Root, Standing]]:
     """Those that others wait for; and the one program that somebody pointed at, where it pauses and tries again."""
     yield from ((root, standing) for root, standing in old_roots(case) if root.waiters)
     for standing in case.standings.values():
-        if pointed_at(case, standing) and standing.ran and standing.kind is Wait.SLEEP:
+        if pointed_at(case, standing) and standing.ran and standing.kind is WaitKind.SLEEP:
             yield Root(standing.member.ref), standing
 
 

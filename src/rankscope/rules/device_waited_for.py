@@ -28,7 +28,7 @@ from dataclasses import replace
 from ..analysis.accounts import accounts, compiled
 from ..analysis.case import Case
 from ..analysis.doings import Doing, doings, in_kind, of_ranks
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.pasted_code import is_code
 from ..model.diagnosis import Finding
 from ..model.ranks import RankSet
@@ -77,8 +77,8 @@ def check(case: Case) -> Iterator[Finding]:
 def _apart(case: Case) -> Iterator[Finding]:
     """One subject allocates, frees or loads while others are in a collective or wait for their device."""
     known = [doing for doing in doings(case) if doing.account is not None]
-    here = [doing for doing in in_kind(known, Wait.DEVICE.value) if _for_all(doing)]
-    there = [doing for doing in in_kind(known, Wait.COLLECTIVE.value, Wait.DEVICE.value) if doing not in here]
+    here = [doing for doing in in_kind(known, WaitKind.DEVICE.value) if _for_all(doing)]
+    there = [doing for doing in in_kind(known, WaitKind.COLLECTIVE.value, WaitKind.DEVICE.value) if doing not in here]
     if here and there:
         because = [f"{doing.text}: {doing.op}" for doing in (*here[:2], *there[:2])]
         yield simple(RULE, _TITLE, LIKELY, because, _STEPS, here[0].ranks)
@@ -99,8 +99,8 @@ _QUEUED = re.compile(
 def _behind_others(case: Case) -> Iterator[Finding]:
     """Ranks wait for their devices, and different collectives are told to run or to be queued on the devices."""
     seen = [one for one in doings(case) if one.account is not None and one.account.seen and of_ranks(one)]
-    waiting = in_kind(seen, Wait.DEVICE.value)
-    others = in_kind(seen, Wait.DEVICE.value, Wait.COLLECTIVE.value, Wait.P2P.value)
+    waiting = in_kind(seen, WaitKind.DEVICE.value)
+    others = in_kind(seen, WaitKind.DEVICE.value, WaitKind.COLLECTIVE.value, WaitKind.P2P.value)
     if not waiting or len(others) < len(seen) or len({one.site for one in seen}) < 2:
         return
     lines = [line for one in accounts(case) if not one.seen for line in one.said.splitlines() if _QUEUED.search(line)]

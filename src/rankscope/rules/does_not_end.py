@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from ..analysis.answering import answers
 from ..analysis.awaited import is_python
 from ..analysis.case import Case, Member
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.frames import has
 from ..analysis.identity import birth
 from ..analysis.standing import Standing
@@ -63,8 +63,8 @@ def _ending(case: Case, standing: Standing) -> bool:
     if _called_at_exit(standing) and _runs_a_module(case, standing.member):
         return True
     return (
-        standing.kind is Wait.EXIT
-        or has(standing.own_stack, Wait.EXIT) is not None
+        standing.kind is WaitKind.EXIT
+        or has(standing.own_stack, WaitKind.EXIT) is not None
         or bool(stacks and stacks.finalizing)
     )
 

@@ -30,7 +30,7 @@ from dataclasses import replace
 from ..analysis.accounts import accounts
 from ..analysis.case import Case
 from ..analysis.endings import TO_BE_ENDED
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.frames import has
 from ..model.diagnosis import Finding
 from ._outcomes import BAD, cured_by
@@ -134,7 +134,7 @@ def _still_there(case: Case) -> bool:
     if case.snapshot.live:
         return False
     return any(
-        _LATER.search(one.label) and any(has(stack, Wait.EXIT) is not None for stack in one.stacks)
+        _LATER.search(one.label) and any(has(stack, WaitKind.EXIT) is not None for stack in one.stacks)
         for one in accounts(case)
     )
 

@@ -28,7 +28,7 @@ from collections.abc import Iterator
 
 from ..analysis.accounts import accounts
 from ..analysis.case import Case
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.frames import kind_of
 from ..analysis.origin import Origin, origin
 from ..model.diagnosis import Finding
@@ -107,7 +107,7 @@ def _innermost(stack: Stack) -> int:
     for at in range(len(stack) - 1, -1, -1):
         if _plain(stack[at]):
             return at
-        if kind_of(stack[at]) not in (Wait.LOCK, Wait.CONDITION, None):
+        if kind_of(stack[at]) not in (WaitKind.LOCK, WaitKind.CONDITION, None):
             return -1
     return -1
 

@@ -23,7 +23,7 @@ import errno
 from collections.abc import Iterator
 
 from ..analysis.case import Case
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.handled import handled, in_words
 from ..analysis.progress import advances
 from ..analysis.standing import Standing
@@ -69,7 +69,7 @@ def _reasons(standing: Standing) -> tuple[Reason, ...]:
 
 def _tries(case: Case, standing: Standing) -> bool:
     worker = standing.member.role is Role.RANK or pointed_at(case, standing)
-    pauses = standing.kind is Wait.SLEEP and standing.wait.user >= 0 and not advances(standing)
+    pauses = standing.kind is WaitKind.SLEEP and standing.wait.user >= 0 and not advances(standing)
     return worker and pauses and handled(standing) == errno.EEXIST
 
 

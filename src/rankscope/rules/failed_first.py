@@ -28,7 +28,7 @@ from ..analysis.case import Case
 from ..analysis.clocks import offsets, source_of
 from ..analysis.doings import doings, in_kind
 from ..analysis.endings import went_on
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..model.diagnosis import Finding
 from ..model.evidence.events import Event
 from ..model.ranks import RankSet, ranks_phrase
@@ -93,7 +93,7 @@ def _left(case: Case) -> Finding | None:
     """Somebody who is said to be gone, while somebody else is in a call that needs them."""
     told = [doing for doing in doings(case) if doing.account is not None]
     gone = in_kind(told, "dead")
-    waiting = in_kind(told, Wait.COLLECTIVE.value, Wait.BACKWARD.value, Wait.P2P.value)
+    waiting = in_kind(told, WaitKind.COLLECTIVE.value, WaitKind.BACKWARD.value, WaitKind.P2P.value)
     if not gone or not waiting:
         return None
     ranks = RankSet(rank for doing in gone for rank in doing.ranks)
@@ -135,7 +135,9 @@ def _failed(case: Case, first: Event) -> Finding:
 def _waited_for(case: Case, first: Event) -> bool:
     """Whether somebody else stands in a call with others, or waits for a device: an error of one then tells of all."""
     found = [doing for doing in doings(case) if doing.account is not None and doing.account.stacks]
-    waiting = in_kind(found, Wait.COLLECTIVE.value, Wait.BACKWARD.value, Wait.P2P.value, Wait.DEVICE.value)
+    waiting = in_kind(
+        found, WaitKind.COLLECTIVE.value, WaitKind.BACKWARD.value, WaitKind.P2P.value, WaitKind.DEVICE.value
+    )
     return any(first not in doing.account.events for doing in waiting if doing.account is not None)
 
 

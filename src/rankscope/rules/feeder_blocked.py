@@ -26,7 +26,7 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case, Member, Root
 from ..analysis.ends import holds
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.identity import name_of
 from ..analysis.threads import ThreadView, views
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
@@ -112,7 +112,7 @@ def _joiner(case: Case, member: Member, pipe: str) -> Member | None:
         if other is member or files is None or not any(f.target == pipe for f in files.files):
             continue
         if _reaches(case, other.ref, member.ref) or (
-            member.process.parent == other.ref.pid and case.standings[other.ref].kind is Wait.CHILD
+            member.process.parent == other.ref.pid and case.standings[other.ref].kind is WaitKind.CHILD
         ):
             return other
     return None

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case, Root
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.kernel_says import awaits_memory
 from ..analysis.own_age import own_s
 from ..analysis.progress import advances
@@ -41,7 +41,7 @@ from ._say import at, ranks_of, roots, waited_for, who
 # vfork shows state D too while the child has not yet called exec; freezing shows D with the old wait channel.
 _NOT_STORAGE = ("kernel_clone", "futex", "do_signal_stop", "refrigerator", "__refrigerator", "hrtimer")
 # Waits of a main thread for another one of its process.
-_MINDING = {Wait.CONDITION, Wait.QUEUE, Wait.LOCK, Wait.CHILD, Wait.EXIT}
+_MINDING = {WaitKind.CONDITION, WaitKind.QUEUE, WaitKind.LOCK, WaitKind.CHILD, WaitKind.EXIT}
 _FUSE = ("request_wait_answer", "fuse_")
 
 
@@ -94,7 +94,7 @@ def _thread_below(case: Case, deciding: Standing) -> Standing:
 def _stalled(standing: Standing) -> bool:
     kernel = standing.member.latest(Threads)
     task = standing.kernel
-    if kernel is None or task is None or kernel.frozen or standing.kind not in (Wait.STORAGE, Wait.CHECKPOINT):
+    if kernel is None or task is None or kernel.frozen or standing.kind not in (WaitKind.STORAGE, WaitKind.CHECKPOINT):
         return False
     group = standing.member.latest(ControlGroup)
     if awaits_memory(task) or (not task.wchan and group is not None and group.waits):

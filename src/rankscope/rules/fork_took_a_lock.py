@@ -30,7 +30,7 @@ from dataclasses import replace
 
 from ..analysis.accounts import Account, Seen, accounts
 from ..analysis.case import Case, Member
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.frames import at_rest, kind_of, wait_of
 from ..analysis.origin import module_path
 from ..analysis.threads import forked, parent_of, possible_holders, views
@@ -176,10 +176,10 @@ def _of_a_device(seen: Seen) -> bool:
 
 def _next_in_line(case: Case, seen: Seen) -> bool:
     """Whether a worker waits its turn to read from the queue of its pool, and another is seen to read: both are idle."""
-    if wait_of(seen.stack).kind is not Wait.IDLE or "synchronize.py" not in (seen.stack[-1].file or ""):
+    if wait_of(seen.stack).kind is not WaitKind.IDLE or "synchronize.py" not in (seen.stack[-1].file or ""):
         return False
     others = (one for account in accounts(case) for one in account.seen if one is not seen)
-    return any(wait_of(one.stack).kind is Wait.IDLE and _READS.search(one.stack[-1].function) for one in others)
+    return any(wait_of(one.stack).kind is WaitKind.IDLE and _READS.search(one.stack[-1].function) for one in others)
 
 
 _READS = re.compile(r"(?:^|[._])(?:recv(?:_bytes)?|read|poll)$")
@@ -206,7 +206,7 @@ def _waiting_children(case: Case) -> Iterator[Hit]:
             task = [
                 frame for frame in stack[loop + 1 :] if frame.file and not _POOLS_OWN.search(module_path(frame.file))
             ]
-            if loop >= 0 and task and wait_of(stack).kind is Wait.CONDITION and _threads_told(account):
+            if loop >= 0 and task and wait_of(stack).kind is WaitKind.CONDITION and _threads_told(account):
                 says = "a child waits, in the middle of its task, for a thread of its own process"
                 yield Hit(Sign("", says, POSSIBLE), account, f"{task[-1].function} ({task[-1].file})")
                 return
@@ -236,9 +236,9 @@ def _lock_depth(seen: Seen) -> int:
     depth = 0
     for frame in reversed(seen.stack[-4:]):
         kind = kind_of(frame)
-        if kind in (Wait.CONDITION, Wait.QUEUE, Wait.PIPE, Wait.SOCKET, Wait.IDLE):
+        if kind in (WaitKind.CONDITION, WaitKind.QUEUE, WaitKind.PIPE, WaitKind.SOCKET, WaitKind.IDLE):
             return 0
-        depth += kind in (Wait.LOCK, Wait.IMPORT_LOCK)
+        depth += kind in (WaitKind.LOCK, WaitKind.IMPORT_LOCK)
     return depth
 
 

@@ -27,7 +27,7 @@ from collections.abc import Iterator, Sequence
 
 from ..analysis.accounts import accounts
 from ..analysis.case import Case
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.frames import has, kind_of
 from ..model.diagnosis import Finding
 from ..model.evidence.stacks import Frame, Stack
@@ -36,7 +36,7 @@ from ._text import HALTS, LIKELY, Hit, Sign, finding, hits, make_rule
 _WAITS = re.compile(
     r"futex|cond_(?:timed|clock)?wait|mutex_lock|lll_lock|sem_(?:timed|clock)?wait|^park|::park|Parker|block_on|\bjoin\b|clockjoin|^recv|^poll$|^epoll_wait|^read$|^syscall$|ParkingLot|condition_variable|WaitFor\w+Object|psynch|ulock_wait",
 )
-_DEVICE = (Wait.DEVICE, Wait.COLLECTIVE, Wait.P2P, Wait.GIL, Wait.STORE, Wait.INPUT)
+_DEVICE = (WaitKind.DEVICE, WaitKind.COLLECTIVE, WaitKind.P2P, WaitKind.GIL, WaitKind.STORE, WaitKind.INPUT)
 _BLOCKS = r"\bblock_on\(|\.join\(\)|\bjoin_all\b|\.recv\(\)|\bwait\(|blocking_recv"
 _SIGNS = (
     Sign(r"Python::(?:acquire_gil|with_gil|attach)\b", "a task of an extension takes the GIL while the function that waits for it has it", also=(_BLOCKS, r"#\[py(?:function|methods)\]|\bpy: Python"), unless=(r"allow_threads|\.detach\(|release_gil",)),
@@ -72,7 +72,7 @@ def _unmarked(case: Case) -> Iterator[Hit]:
     for account in accounts(case):
         for moment in {seen.moment for seen in account.seen}:
             stacks = [seen.stack for seen in account.seen if seen.native and seen.moment == moment and seen.stack]
-            wanting = [stack for stack in stacks if any(kind_of(frame) is Wait.GIL for frame in stack[-7:])]
+            wanting = [stack for stack in stacks if any(kind_of(frame) is WaitKind.GIL for frame in stack[-7:])]
             others = [stack for stack in stacks if stack not in wanting]
             where = [_extension(stack) for stack in others]
             if wanting and any(where) and not any(map(_runs, others)):
@@ -88,7 +88,16 @@ _INTERPRETER = re.compile(
 _LETS_GO = re.compile(
     r"^(?:lock_PyThread|acquire_timed|rlock_|time_sleep|pysleep|select_|sock_|os_|posix_|_io_|fileio|_Py_(?:read|write)|socket_|faulthandler|_queue_|semlock|thread_PyThread|PyThread_acquire)"
 )
-_ASLEEP = (Wait.CONDITION, Wait.LOCK, Wait.CHILD, Wait.SOCKET, Wait.DEVICE, Wait.PIPE, Wait.COLLECTIVE, Wait.P2P)
+_ASLEEP = (
+    WaitKind.CONDITION,
+    WaitKind.LOCK,
+    WaitKind.CHILD,
+    WaitKind.SOCKET,
+    WaitKind.DEVICE,
+    WaitKind.PIPE,
+    WaitKind.COLLECTIVE,
+    WaitKind.P2P,
+)
 
 
 def _inner(stack: Stack) -> Sequence[Frame] | None:
@@ -102,7 +111,7 @@ def _inner(stack: Stack) -> Sequence[Frame] | None:
 def _extension(stack: Stack) -> str:
     """Where an extension waits below the interpreter, "" where it does not, or the interpreter has let the GIL go."""
     inner = _inner(stack)
-    if not inner or any(_LETS_GO.search(frame.function) or kind_of(frame) is Wait.GIL for frame in inner):
+    if not inner or any(_LETS_GO.search(frame.function) or kind_of(frame) is WaitKind.GIL for frame in inner):
         return ""
     asleep = next((frame for frame in reversed(inner) if kind_of(frame) in _ASLEEP), None)
     own = next((frame for frame in inner if kind_of(frame) is None), None)

@@ -27,7 +27,7 @@ from dataclasses import replace
 from ..analysis.accounts import accounts
 from ..analysis.case import Case
 from ..analysis.doings import Doing, doings, of_ranks
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.frames import wait_of
 from ..analysis.remembered import remembered
 from ..model.diagnosis import Finding
@@ -136,7 +136,7 @@ def _exchanged(text: str, first: str, second: str) -> str:
     )
 
 
-_WAITING = (Wait.COLLECTIVE.value, Wait.BACKWARD.value, Wait.P2P.value, Wait.DEVICE.value)
+_WAITING = (WaitKind.COLLECTIVE.value, WaitKind.BACKWARD.value, WaitKind.P2P.value, WaitKind.DEVICE.value)
 _LIST = r"[\[({]\s*\d{1,6}(?:\s*[,;]\s*\d{1,6})+\s*[\])}]"
 _LISTS = re.compile(rf"{_LIST}(?:\s*(?:,|;|and|\||/)?\s*{_LIST})+")
 

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 
 from ..analysis.accounts import Account, accounts
 from ..analysis.case import Case
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.frames import kind_of, wait_of
 from ..analysis.origin import Origin, module_path, origin
 from ..model.diagnosis import Finding
@@ -63,12 +63,12 @@ def _only_joins(case: Case) -> Iterator[Hit]:
 
 def joins_alone(stack: Stack) -> bool:
     """Whether a main thread does nothing but join, called by the interpreter itself."""
-    if not stack or stack[0].function in _THREAD_ROOTS or wait_of(stack).kind not in (Wait.CHILD, Wait.EXIT):
+    if not stack or stack[0].function in _THREAD_ROOTS or wait_of(stack).kind not in (WaitKind.CHILD, WaitKind.EXIT):
         return False
     if any(frame.library is not None or not frame.file for frame in stack):
         return False  # of native frames other rules know more
     own = all(origin(frame) is Origin.STDLIB for frame in stack)
-    joins = any(kind_of(frame) is Wait.CHILD and module_path(frame.file) == "threading.py" for frame in stack)
+    joins = any(kind_of(frame) is WaitKind.CHILD and module_path(frame.file) == "threading.py" for frame in stack)
     return own and joins
 
 
@@ -76,11 +76,11 @@ def _idle_helper(account: Account, main: Stack) -> str:
     """The function of the program in which another thread waits, "" where none is shown."""
     for stack in account.stacks:
         if stack is not main and wait_of(stack).kind in (
-            Wait.CONDITION,
-            Wait.QUEUE,
-            Wait.SLEEP,
-            Wait.SOCKET,
-            Wait.LOCK,
+            WaitKind.CONDITION,
+            WaitKind.QUEUE,
+            WaitKind.SLEEP,
+            WaitKind.SOCKET,
+            WaitKind.LOCK,
         ):
             frame = wait_of(stack).user_frame or next(
                 (one for one in reversed(stack) if origin(one) is Origin.LIBRARY), None

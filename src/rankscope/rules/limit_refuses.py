@@ -25,7 +25,7 @@ import errno
 from collections.abc import Iterator
 
 from ..analysis.case import Case, Root
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.handled import handled, in_words
 from ..analysis.progress import advances
 from ..analysis.standing import Standing
@@ -34,7 +34,7 @@ from ..model.evidence.task_limit import TaskLimit
 from . import Rule
 from ._say import at, old_roots, pointed_at, ranks_of, stands, waited_for, who
 
-_PAUSES = (Wait.SLEEP, Wait.USER)
+_PAUSES = (WaitKind.SLEEP, WaitKind.USER)
 _LIFTS = {errno.EFBIG: "prlimit --pid PID --fsize=unlimited", errno.ENFILE: "sysctl fs.file-max fs.file-nr"}
 
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.progress import advances
 from ..analysis.standing import idle_worker
 from ..model.diagnosis import Finding, Kind, Step
@@ -29,7 +29,7 @@ from ..model.process import Role
 from . import Rule
 from ._say import at, certainty, just_come, old_roots, ranks_of, stands, waited_for, who
 
-_ELSEWHERE = {Wait.STORAGE, Wait.FILE_LOCK, Wait.FILE_BATON}
+_ELSEWHERE = {WaitKind.STORAGE, WaitKind.FILE_LOCK, WaitKind.FILE_BATON}
 
 
 def check(case: Case) -> Iterator[Finding]:

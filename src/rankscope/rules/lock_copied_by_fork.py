@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case, Member
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.identity import module_path_of
 from ..analysis.threads import ThreadView, forked, parent_of, possible_holders, views
 from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
@@ -36,7 +36,7 @@ from ..model.words import counted, span
 from . import Rule
 from ._say import at, waited_for, who
 
-_BLOCKED = {Wait.LOCK, Wait.IMPORT_LOCK}
+_BLOCKED = {WaitKind.LOCK, WaitKind.IMPORT_LOCK}
 _LOOP = ("torch/utils/data/_utils/worker.py", "_worker_loop")
 
 

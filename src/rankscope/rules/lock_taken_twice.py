@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from ..analysis.accounts import accounts, written
 from ..analysis.case import Case
 from ..analysis.crossed import crossing
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.frames import kind_of, wait_of
 from ..analysis.origin import Origin, origin
 from ..model.diagnosis import Finding
@@ -114,7 +114,7 @@ def _locked(case: Case) -> Iterator[Hit]:
     """Threads that end in a lock although nobody says who holds it."""
     for account in accounts(case):
         for stack in account.stacks:
-            locked = wait_of(stack).kind is Wait.LOCK and not _in_condition(stack)
+            locked = wait_of(stack).kind is WaitKind.LOCK and not _in_condition(stack)
             if locked or _lock_of_an_extension(stack) or any(_RWLOCK.search(frame.function) for frame in stack[-4:]):
                 says = "a thread stands in a lock whose holder is not shown"
                 yield Hit(Sign("", says, POSSIBLE), account, written(stack).split("\n", 1)[0])
@@ -142,13 +142,13 @@ _LOCK_NAMES = re.compile(r"\b((?:\w+\.)?_?\w+_(?:lock|mutex)|(?:\w+\.)_lock)\b",
 
 
 def _shows_no_wait(stack: Stack) -> bool:
-    return bool(stack) and stack[-1].library is None and wait_of(stack).kind in (Wait.USER, Wait.LIBRARY)
+    return bool(stack) and stack[-1].library is None and wait_of(stack).kind in (WaitKind.USER, WaitKind.LIBRARY)
 
 
 def _in_condition(stack: Stack) -> bool:
     """Whether the lock below is the one in which a condition or event of the interpreter lets its waiters sleep."""
     python = Stack(frame for frame in stack if frame.library is None and frame.file)
-    return bool(python) and kind_of(python[-1]) is Wait.CONDITION
+    return bool(python) and kind_of(python[-1]) is WaitKind.CONDITION
 
 
 def _lock_of_an_extension(stack: Stack) -> bool:
@@ -233,9 +233,18 @@ def reentered(stack: Stack) -> str | None:
         if _interrupts(frame) and at < len(stack) - 1:
             finalizer = at
         key = (frame.function, frame.file)
-        if finalizer > 0 and at == len(stack) - 1 and wait_of(stack).kind is Wait.LOCK and _same_file(stack, finalizer):
+        if (
+            finalizer > 0
+            and at == len(stack) - 1
+            and wait_of(stack).kind is WaitKind.LOCK
+            and _same_file(stack, finalizer)
+        ):
             return str(stack[finalizer + 1].function)
-        if key in first and first[key] < finalizer < at and (at >= len(stack) - 3 or wait_of(stack).kind is Wait.LOCK):
+        if (
+            key in first
+            and first[key] < finalizer < at
+            and (at >= len(stack) - 3 or wait_of(stack).kind is WaitKind.LOCK)
+        ):
             return str(frame.function)
         first.setdefault(key, at)
     return None

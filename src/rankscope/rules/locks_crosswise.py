@@ -29,7 +29,7 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case, Member
 from ..analysis.devices import has_device
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.native_work import package_of
 from ..analysis.progress import advances
 from ..analysis.threads import (
@@ -198,7 +198,13 @@ def _owner_cycle(stuck: list[ThreadView]) -> list[ThreadView]:
 def _reentered(view: ThreadView) -> bool:
     """Whether the code that waits is further out in the same stack: a finalizer or handler came back into it."""
     own = view.stack
-    inner = view.wait.user if view.wait.kind is Wait.LOCK else view.wait.index if view.wait.kind is Wait.QUEUE else -1
+    inner = (
+        view.wait.user
+        if view.wait.kind is WaitKind.LOCK
+        else view.wait.index
+        if view.wait.kind is WaitKind.QUEUE
+        else -1
+    )
     return inner >= 0 and any(
         (frame.file, frame.function) == (own[inner].file, own[inner].function) for frame in own[:inner]
     )

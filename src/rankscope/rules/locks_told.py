@@ -26,7 +26,7 @@ from collections.abc import Iterator
 
 from ..analysis.accounts import PROSE_LINES, Account, accounts
 from ..analysis.case import Case
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.frames import kind_of
 from ..model.diagnosis import Finding
 from ._text import Hit, Sign, finding, make_rule
@@ -124,7 +124,8 @@ def _both_hold(case: Case) -> Iterator[Hit]:
     found = [
         one
         for one in accounts(case)
-        if _OWNS.search(one.said) and any(kind_of(frame) is Wait.LOCK for stack in one.stacks for frame in stack[-3:])
+        if _OWNS.search(one.said)
+        and any(kind_of(frame) is WaitKind.LOCK for stack in one.stacks for frame in stack[-3:])
     ]
     if len(found) > 1:
         yield Hit(Sign("", "two threads each hold a lock and wait for one"), found[0], "")

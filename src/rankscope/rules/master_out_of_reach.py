@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case, Member
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.evidence.environ import Environ
 from ..model.evidence.sockets import Socket, Sockets
@@ -35,7 +35,7 @@ from ._say import at, name
 
 def check(case: Case) -> Iterator[Finding]:
     meeting = {
-        rank: member for rank, member in case.by_rank.items() if case.standings[member.ref].kind is Wait.RENDEZVOUS
+        rank: member for rank, member in case.by_rank.items() if case.standings[member.ref].kind is WaitKind.RENDEZVOUS
     }
     knocking = {rank: one for rank, member in meeting.items() if (one := _half_open(member)) is not None}
     if not knocking:

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..analysis.case import Case
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.handled import handled
 from ..model.diagnosis import Finding, Reason
 from ..model.ranks import RankSet
@@ -84,7 +84,7 @@ def check(case: Case) -> Iterator[Finding]:
 def _seen(case: Case) -> Iterator[Reason]:
     """What processes show: who answers at the meeting point, where it is no part of the job, and who finds the port taken."""
     for standing in case.standings.values():
-        if standing.kind in (Wait.RENDEZVOUS, Wait.STORE):
+        if standing.kind in (WaitKind.RENDEZVOUS, WaitKind.STORE):
             for one in outsiders(case, standing):
                 yield Reason(
                     f"{who(standing.member.process)} is connected to {words(one)}", "sockets", standing.member.ref

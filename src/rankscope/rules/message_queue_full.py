@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 from ..analysis.callers import call_of
 from ..analysis.case import Case, Member
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.standing import Standing
 from ..analysis.threads import views
 from ..model.diagnosis import Finding, Kind, Reason, Step
@@ -31,7 +31,7 @@ from . import Rule
 from ._say import at, certainty, just_come, old_roots, pointed_at, ranks_of, stands, waited_for, who
 
 _SENDS = ("mq_timedsend", "msgsnd")
-_AT_WORK = (Wait.USER, Wait.LIBRARY, Wait.SLEEP, Wait.UNKNOWN)
+_AT_WORK = (WaitKind.USER, WaitKind.LIBRARY, WaitKind.SLEEP, WaitKind.UNKNOWN)
 
 
 def check(case: Case) -> Iterator[Finding]:

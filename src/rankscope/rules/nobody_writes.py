@@ -25,7 +25,7 @@ from collections.abc import Iterator
 
 from ..analysis.callers import call_of
 from ..analysis.case import Case, Member
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.identity import module_path_of
 from ..analysis.standing import Standing
 from ..analysis.threads import parent_of, possible_holders, views
@@ -43,7 +43,7 @@ _PACKAGES = ("multiprocessing/queues.py", "multiprocessing/connection.py")
 
 def check(case: Case) -> Iterator[Finding]:
     for root, standing in old_roots(case):
-        if standing.kind not in (Wait.QUEUE, Wait.PIPE) or not _multiprocessing(standing):
+        if standing.kind not in (WaitKind.QUEUE, WaitKind.PIPE) or not _multiprocessing(standing):
             continue
         fd, end = _awaited(standing)
         if not end or not _alone(case, standing, fd, end):
@@ -65,7 +65,7 @@ def _at_end(case: Case, member: Member) -> Iterator[Member]:
     """The parent, where its program is over and it waits for this process, which it gave no word that there are no more items."""
     parent = parent_of(case, member)
     standing = case.standings.get(parent.ref) if parent is not None else None
-    call = call_of(standing) if standing is not None and standing.kind is Wait.EXIT else None
+    call = call_of(standing) if standing is not None and standing.kind is WaitKind.EXIT else None
     if parent is not None and call is not None and call.child == member.ref.pid:
         yield parent
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.progress import advances
 from ..analysis.standing import Standing
 from ..model.diagnosis import Finding, Kind, Reason, Step
@@ -34,7 +34,7 @@ from . import Rule
 from ._say import certainty, just_come, old_roots, stands, waited_for, who
 from .connection_silent import OFTEN, stalled_pairs
 
-_ON_PEERS = (Wait.SOCKET, Wait.STORE, Wait.USER, Wait.LIBRARY)
+_ON_PEERS = (WaitKind.SOCKET, WaitKind.STORE, WaitKind.USER, WaitKind.LIBRARY)
 
 
 def check(case: Case) -> Iterator[Finding]:

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from ..analysis.accounts import Account, accounts
 from ..analysis.case import Case
 from ..analysis.doings import Doing, doings, in_kind, of_ranks
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.main_thread import main_thread
 from ..analysis.sayings import sayings
 from ..model.diagnosis import Finding
@@ -99,7 +99,7 @@ def check(case: Case) -> Iterator[Finding]:
         title = f"{ranks_phrase(ranks)} {'is' if len(ranks) == 1 else 'are'} still at work ({busy[0]}) while the others wait"
         yield simple(RULE, title, LIKELY, [*busy[:2], *(event.text for event in named[:1])], _STEPS, ranks)
         return
-    elsewhere = [doing for doing in in_kind(doings(case), Wait.COLLECTIVE.value) if doing.ranks & missing]
+    elsewhere = [doing for doing in in_kind(doings(case), WaitKind.COLLECTIVE.value) if doing.ranks & missing]
     if named and not elsewhere:
         yield simple(
             RULE,
@@ -118,7 +118,7 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _others_wait(case: Case) -> bool:
     """Whether the stack of somebody was seen in a call that needs the others."""
-    waiting = in_kind(doings(case), Wait.COLLECTIVE.value)
+    waiting = in_kind(doings(case), WaitKind.COLLECTIVE.value)
     return not case.snapshot.live and any(one.account is not None and one.account.seen for one in waiting)
 
 
@@ -155,7 +155,7 @@ def _paces(case: Case) -> Iterator[Hit]:
     mover = None if case.snapshot.live else only_slow.mover(case)
     waiting = [
         doing
-        for doing in in_kind(doings(case), Wait.COLLECTIVE.value)
+        for doing in in_kind(doings(case), WaitKind.COLLECTIVE.value)
         if doing.account is not None and doing.account.seen and of_ranks(doing)
     ]
     if mover is not None and any(doing.account.ranks != mover.ranks for doing in waiting if doing.account):
@@ -212,7 +212,9 @@ def _compiling(case: Case) -> Iterator[Hit]:
     if case.snapshot.live:
         return
     known = [doing for doing in doings(case) if doing.account is not None and of_ranks(doing)]
-    waiting = in_kind(known, Wait.COLLECTIVE.value, Wait.P2P.value, Wait.STORE.value, Wait.RENDEZVOUS.value)
+    waiting = in_kind(
+        known, WaitKind.COLLECTIVE.value, WaitKind.P2P.value, WaitKind.STORE.value, WaitKind.RENDEZVOUS.value
+    )
     inside = set(map(id, waiting))
     waits = bool(waiting) or bool(events(case, "torch.watchdog_timeout", "gloo.op_timeout"))
     at_work = [
@@ -220,7 +222,7 @@ def _compiling(case: Case) -> Iterator[Hit]:
         for doing in known
         if id(doing) not in inside and not _imports(doing) and _WORK_FRAMES.search(" ".join(_paths(doing)))
     ]
-    for doing in (*in_kind(known, Wait.COMPILE.value, Wait.CHECKPOINT.value), *at_work):
+    for doing in (*in_kind(known, WaitKind.COMPILE.value, WaitKind.CHECKPOINT.value), *at_work):
         told = any(one.account is doing.account and one.ranks != doing.ranks for one in waiting)
         if (
             waits

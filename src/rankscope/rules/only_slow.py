@@ -24,7 +24,7 @@ from collections.abc import Iterator
 
 from ..analysis.accounts import Account, accounts
 from ..analysis.case import Case
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.frames import wait_of
 from ..analysis.main_thread import main_thread
 from ..model.diagnosis import Finding
@@ -161,7 +161,7 @@ def _by_clock(found: list[Account]) -> Account | None:
 
 
 # Work that is done in many pieces: of it also two looks that end in different functions show that it gets on.
-_LONG_WORK = (Wait.CHECKPOINT, Wait.COMPILE)
+_LONG_WORK = (WaitKind.CHECKPOINT, WaitKind.COMPILE)
 # Counters of /proc/PID/io; a process that only polls reads and writes nothing.
 _MOVED_BYTES = re.compile(r"^\s*(?P<name>rchar|wchar|read_bytes|write_bytes): *(?P<count>\d+)\s*$", re.M)
 _SOME = 1 << 20

@@ -23,7 +23,7 @@ from dataclasses import replace
 
 from ..analysis.case import Case
 from ..analysis.doings import Doing, doings, in_kind, of_ranks, seen_apart
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.main_thread import main_thread
 from ..model.diagnosis import Finding
 from ..model.process import Role
@@ -72,9 +72,18 @@ def _alone(case: Case) -> Iterator[Finding]:
     """One subject in its own code, a request or a sleep, while others are in a collective."""
     found = [doing for doing in doings(case) if doing.account is not None]
     waiting = [
-        doing for doing in in_kind(found, Wait.COLLECTIVE.value, Wait.BACKWARD.value, Wait.P2P.value) if of_ranks(doing)
+        doing
+        for doing in in_kind(found, WaitKind.COLLECTIVE.value, WaitKind.BACKWARD.value, WaitKind.P2P.value)
+        if of_ranks(doing)
     ]
-    odd = in_kind(found, Wait.USER.value, Wait.SOCKET.value, Wait.SLEEP.value, Wait.INPUT.value, Wait.PIPE.value)
+    odd = in_kind(
+        found,
+        WaitKind.USER.value,
+        WaitKind.SOCKET.value,
+        WaitKind.SLEEP.value,
+        WaitKind.INPUT.value,
+        WaitKind.PIPE.value,
+    )
     odd = [
         doing
         for doing in odd
@@ -84,7 +93,11 @@ def _alone(case: Case) -> Iterator[Finding]:
         and not _OF_LIBRARIES.search(doing.site)
     ]
     odd += [doing for doing in found if computing(doing) or _runs_command(doing)]
-    if odd and all(doing.kind == Wait.SOCKET.value for doing in odd) and any(hits(case, packets_vanish.OF_THE_KERNEL)):
+    if (
+        odd
+        and all(doing.kind == WaitKind.SOCKET.value for doing in odd)
+        and any(hits(case, packets_vanish.OF_THE_KERNEL))
+    ):
         return  # its host says why nobody answers
     if waiting and odd and _number(odd) <= _number(waiting) and not scattered(found, waiting):
         ranks = RankSet(rank for doing in odd for rank in doing.ranks)
@@ -106,13 +119,13 @@ _COMPUTING = re.compile(
 
 def computing(doing: Doing) -> bool:
     """Whether a stack ends in a computation that the job's own code gave to the standard library, a regular expression say."""
-    main = main_thread(doing.account) if doing.account is not None and doing.kind == Wait.LIBRARY.value else None
+    main = main_thread(doing.account) if doing.account is not None and doing.kind == WaitKind.LIBRARY.value else None
     return main is not None and bool(main.stack) and _COMPUTING.search(main.stack[-1].file) is not None
 
 
 def _runs_command(doing: Doing) -> bool:
     """Whether the job's own code waits, without a limit that anybody sees, for the end of a command."""
-    main = main_thread(doing.account) if doing.account is not None and doing.kind == Wait.CHILD.value else None
+    main = main_thread(doing.account) if doing.account is not None and doing.kind == WaitKind.CHILD.value else None
     return main is not None and any(_RUN.search(f"{frame.function} {frame.file}") for frame in main.stack)
 
 

@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case, Member, Root
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.identity import module_path_of, name_of
 from ..analysis.own_age import own_s
 from ..analysis.pools import awaits_pool, below, handlers, renews_workers, replaces
@@ -44,7 +44,7 @@ from . import Rule
 from ._death import ended
 from ._say import at, certainty, just_come, old_roots, stands, waited_for, who
 
-_AWAITS_RESULT = {Wait.CONDITION, Wait.QUEUE, Wait.PIPE, Wait.SOCKET, Wait.CHILD, Wait.LOCK}
+_AWAITS_RESULT = {WaitKind.CONDITION, WaitKind.QUEUE, WaitKind.PIPE, WaitKind.SOCKET, WaitKind.CHILD, WaitKind.LOCK}
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -137,7 +137,7 @@ def _serves(view: ThreadView) -> bool:
 
 def _between_processes(standing: Standing) -> bool:
     """Whether it waits in one of multiprocessing's locks, conditions or barriers, or for room in a queue, and not for work."""
-    if standing.kind is Wait.IDLE:
+    if standing.kind is WaitKind.IDLE:
         return False
     frames = [name_of(one) for one in standing.own_stack[standing.wait.user + 1 :]]
     return any(file == "multiprocessing/synchronize.py" for file, _ in frames) or (

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case, Root
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.identity import name_of
 from ..analysis.progress import advances
 from ..analysis.standing import Standing, idle_worker
@@ -65,11 +65,11 @@ def _others(standing: Standing) -> Iterator[Reason]:
 
 
 def _wants_room(standing: Standing) -> bool:
-    return standing.kind is Wait.QUEUE and _in_put(standing.own_stack)
+    return standing.kind is WaitKind.QUEUE and _in_put(standing.own_stack)
 
 
 def _puts(view: ThreadView) -> bool:
-    return view.wait.kind is Wait.QUEUE and _in_put(view.stack) and asleep_alone(view)
+    return view.wait.kind is WaitKind.QUEUE and _in_put(view.stack) and asleep_alone(view)
 
 
 def _in_put(stack: Stack) -> bool:

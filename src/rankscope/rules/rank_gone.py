@@ -25,7 +25,7 @@ from collections.abc import Collection, Iterator
 
 from ..analysis.by_elimination import unread
 from ..analysis.case import Case, Member, Root
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.scene import absent, is_absent
 from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.evidence.environ import Environ
@@ -121,9 +121,17 @@ def _names(case: Case, body: Member, missed: Collection[ProcessRef]) -> Iterator
 
 # Where ranks stand that may wait for each other, although nothing tells for whom.
 _FOR_OTHERS = {
-    Wait.COLLECTIVE, Wait.P2P, Wait.RENDEZVOUS, Wait.STORE, Wait.BACKWARD, Wait.LOCK, Wait.CONDITION, Wait.QUEUE, Wait.PIPE,
-    Wait.UNKNOWN,
-}  # fmt: skip
+    WaitKind.COLLECTIVE,
+    WaitKind.P2P,
+    WaitKind.RENDEZVOUS,
+    WaitKind.STORE,
+    WaitKind.BACKWARD,
+    WaitKind.LOCK,
+    WaitKind.CONDITION,
+    WaitKind.QUEUE,
+    WaitKind.PIPE,
+    WaitKind.UNKNOWN,
+}
 
 
 def _all_wait_for_others(case: Case) -> bool:
@@ -170,7 +178,7 @@ def _stranger_answers(case: Case) -> bool:
 def _meets(case: Case, root: Root) -> bool:
     """Whether all who wait for it stand in the first meeting of the job: it never came, or came and went."""
     waiters = [case.standings[ref] for ref in root.waiters if ref in case.standings]
-    return bool(waiters) and all(one.kind is Wait.RENDEZVOUS for one in waiters)
+    return bool(waiters) and all(one.kind is WaitKind.RENDEZVOUS for one in waiters)
 
 
 def _old(case: Case, member: Member) -> bool:

@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case, Root
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.handled import in_words
 from ..analysis.helping import thread_at_work
 from ..analysis.identity import module_path_of
@@ -53,13 +53,29 @@ from . import Rule
 from ._outside import outsiders, process_of, said
 from ._say import at, certainty, just_come, old_roots, pointed_at, ranks_of, stands, waited_for, who
 
-_OWN = {Wait.USER, Wait.SLEEP, Wait.INPUT, Wait.SOCKET, Wait.LIBRARY, Wait.PIPE}
+_OWN = {WaitKind.USER, WaitKind.SLEEP, WaitKind.INPUT, WaitKind.SOCKET, WaitKind.LIBRARY, WaitKind.PIPE}
 # In these it does nothing at all until it is woken.
-_RESTS = {Wait.SLEEP, Wait.INPUT}
+_RESTS = {WaitKind.SLEEP, WaitKind.INPUT}
 # Waits for another thread or program; a rule that knows whom it waits for explains this one away.
-_SECOND_PARTY = {Wait.QUEUE, Wait.CONDITION, Wait.LOCK, Wait.CHILD, Wait.FILE_LOCK, Wait.IDLE, Wait.STORE}
+_SECOND_PARTY = {
+    WaitKind.QUEUE,
+    WaitKind.CONDITION,
+    WaitKind.LOCK,
+    WaitKind.CHILD,
+    WaitKind.FILE_LOCK,
+    WaitKind.IDLE,
+    WaitKind.STORE,
+}
 # In these a program may rightly stand for as long as it likes when nobody waits for it.
-_PATIENT = {Wait.SLEEP, Wait.IDLE, Wait.CONDITION, Wait.QUEUE, Wait.CHILD, Wait.LIBRARY, Wait.STORE}
+_PATIENT = {
+    WaitKind.SLEEP,
+    WaitKind.IDLE,
+    WaitKind.CONDITION,
+    WaitKind.QUEUE,
+    WaitKind.CHILD,
+    WaitKind.LIBRARY,
+    WaitKind.STORE,
+}
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -69,7 +85,7 @@ def check(case: Case) -> Iterator[Finding]:
         if case.collectives and asks_store(case.members, standing):
             continue  # it waits for a key of its peers: which call it missed says more
         if standing.state in ("T", "t", "D", "Z") or (
-            standing.user_frame is None and standing.kind is not Wait.LIBRARY
+            standing.user_frame is None and standing.kind is not WaitKind.LIBRARY
         ):
             continue
         if advances(standing) or not (root.waiters or _sick_alone(case, standing)):
@@ -97,7 +113,7 @@ def _works(case: Case, standing: Standing) -> bool:
 def _sick_alone(case: Case, standing: Standing) -> bool:
     """Whether standing still is wrong although nobody waits for it: at a prompt, or in an endless wait of a program that
     somebody pointed at."""
-    if standing.kind is Wait.INPUT:
+    if standing.kind is WaitKind.INPUT:
         return True
     if not pointed_at(case, standing):
         return False
@@ -115,7 +131,7 @@ def _loop_of_nothing(case: Case, standing: Standing) -> bool:
     work, no other process."""
     member = standing.member
     blocked, files, sockets = member.latest(Blocked), member.latest(OpenFiles), member.latest(Sockets)
-    if standing.kind is not Wait.IDLE or len(case.members) > 1 or not (blocked and files and sockets):
+    if standing.kind is not WaitKind.IDLE or len(case.members) > 1 or not (blocked and files and sockets):
         return False
     call = next((one for one in blocked.calls if standing.kernel and one.tid == standing.kernel.tid), None)
     if call is None or call.timed or not call.call.startswith("epoll") or not call.fds:
@@ -135,7 +151,7 @@ def _handles(standing: Standing) -> Iterator[Reason]:
 
 def _ends(standing: Standing) -> tuple[TaskView, ...]:
     """The tasks of its event loop that wait for what no other task brings."""
-    every = loops(standing.member) if standing.kind is Wait.IDLE and standing.kernel is not None else ()
+    every = loops(standing.member) if standing.kind is WaitKind.IDLE and standing.kernel is not None else ()
     mine = next((one for one in every if standing.kernel and one[0].task.tid == standing.kernel.tid), ())
     return last_awaited(mine)
 
@@ -192,7 +208,7 @@ def _best(case: Case, root: Root, standing: Standing) -> Certainty:
         return Certainty.POSSIBLE
     if standing.kind not in _RESTS:
         return Certainty.LIKELY
-    busy = standing.kind is Wait.SLEEP and thread_at_work(standing) is not None
+    busy = standing.kind is WaitKind.SLEEP and thread_at_work(standing) is not None
     if not case.stuck(own_s(standing)):
         return Certainty.POSSIBLE if busy else Certainty.LIKELY
     return Certainty.LIKELY if busy else Certainty.CERTAIN
@@ -200,12 +216,12 @@ def _best(case: Case, root: Root, standing: Standing) -> Certainty:
 
 def _doing(standing: Standing) -> str:
     return {
-        Wait.SLEEP: "sleeps", Wait.INPUT: _prompt(standing),
-        Wait.SOCKET: "looks up the address of a host" if _resolves(standing) else "waits on a socket or poll",
-        Wait.PIPE: "waits on a pipe", Wait.QUEUE: "waits for a queue", Wait.CONDITION: "waits for a condition",
-        Wait.LOCK: "waits for a lock", Wait.CHILD: "waits for a thread or process to end",
-        Wait.STORE: "waits for a key in the job's store", Wait.FILE_LOCK: "waits for a file lock",
-        Wait.IDLE: "waits in its event loop", Wait.LIBRARY: f"is in {standing.wait.op}, called",
+        WaitKind.SLEEP: "sleeps", WaitKind.INPUT: _prompt(standing),
+        WaitKind.SOCKET: "looks up the address of a host" if _resolves(standing) else "waits on a socket or poll",
+        WaitKind.PIPE: "waits on a pipe", WaitKind.QUEUE: "waits for a queue", WaitKind.CONDITION: "waits for a condition",
+        WaitKind.LOCK: "waits for a lock", WaitKind.CHILD: "waits for a thread or process to end",
+        WaitKind.STORE: "waits for a key in the job's store", WaitKind.FILE_LOCK: "waits for a file lock",
+        WaitKind.IDLE: "waits in its event loop", WaitKind.LIBRARY: f"is in {standing.wait.op}, called",
     }.get(standing.kind, "spins" if standing.busy > RUNS else "stands")  # fmt: skip
 
 
@@ -233,14 +249,14 @@ def _prompt(standing: Standing) -> str:
 def _against(case: Case, root: Root, standing: Standing) -> Iterator[str]:
     if may_await_orders(case, root):
         yield "the others wait in the broadcast with which a server hands on its requests: there may be none at the moment"
-    if standing.kind in (Wait.USER, Wait.LIBRARY) and standing.busy > RUNS:
+    if standing.kind in (WaitKind.USER, WaitKind.LIBRARY) and standing.busy > RUNS:
         yield f"it uses {standing.busy:.0%} of a CPU: it may be long work; look again with --sweeps 3 --interval 10"
     yield from just_come(case, standing)
-    naps = standing.kind is Wait.SLEEP and not case.stuck(own_s(standing))
+    naps = standing.kind is WaitKind.SLEEP and not case.stuck(own_s(standing))
     if naps and (standing.ran or standing.still_s is not None):
         how = "sleeps a little, again and again" if standing.ran else f"has rested for {span(standing.still_s)} only"
         yield f"its thread {how}: what it asks for between its naps may be on its way"
-    other = thread_at_work(standing) if standing.kind is Wait.SLEEP else None
+    other = thread_at_work(standing) if standing.kind is WaitKind.SLEEP else None
     if other is not None:
         yield f"another thread of it works, in {at(other.user_frame)}: it may wait for that one"
 

@@ -27,7 +27,7 @@ from dataclasses import replace
 from ..analysis.accounts import accounts, line_at
 from ..analysis.case import Case
 from ..analysis.doings import Doing, doings, in_kind, seen_apart
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.pasted_code import code_in, sections
 from ..model.diagnosis import Finding
 from ..model.ranks import RankSet, ranks_phrase
@@ -169,7 +169,7 @@ def _initialising(case: Case) -> Finding | None:
 
 def _standing(case: Case) -> Finding | None:
     found = [doing for doing in doings(case) if doing.kind != "unknown" and _is_rank(doing)]
-    meeting = in_kind(found, Wait.RENDEZVOUS.value)
+    meeting = in_kind(found, WaitKind.RENDEZVOUS.value)
     others = [doing for doing in found if doing not in meeting and not _left_by_error(doing)]
     if not meeting or case.snapshot.live:
         return None

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..analysis.case import Case, Member
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..model.diagnosis import Certainty, Finding, Kind, Reason, State
 from ..model.evidence.environ import Environ
 from ..model.evidence.versions import Versions
@@ -41,7 +41,7 @@ _HARMLESS = re.compile(r"DEBUG|_FILE$|_LOG|DUMP|TRACE|PROFILE|_HCA$|TOPO")
 _SHARED = re.compile(
     r"NCCL_(?:PROTO|ALGO|NET|COLLNET|NVLS|BUFFSIZE|NCHANNELS|MIN|MAX|IB_DISABLE|P2P|SHM|COMM_ID|SOCKET_FAMILY)"
 )
-_MEETING = (Wait.RENDEZVOUS, Wait.STORE)
+_MEETING = (WaitKind.RENDEZVOUS, WaitKind.STORE)
 _UNSET = "unset"
 
 
@@ -97,7 +97,7 @@ def _all_meet(case: Case) -> bool:
     ranks = [case.standings[member.ref] for member in case.with_role(Role.RANK)]
     first = any(one.seq is not None and one.seq <= 1 and not one.missing for one in case.collectives)
     meets = bool(ranks) and all(
-        one.kind in _MEETING or (first and one.kind in (Wait.COLLECTIVE, Wait.BACKWARD)) for one in ranks
+        one.kind in _MEETING or (first and one.kind in (WaitKind.COLLECTIVE, WaitKind.BACKWARD)) for one in ranks
     )
     old = all(case.stuck(one.still_s) or one.still_s is None for one in ranks)
     return meets and old and case.state in (State.STUCK, State.UNKNOWN)

@@ -26,7 +26,7 @@ from dataclasses import replace
 
 from ..analysis.case import Case
 from ..analysis.doings import Doing, doings, gathered, in_kind, of_ranks, seen_apart, way
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.frames import has
 from ..model.diagnosis import Finding
 from ..model.ranks import ranks_phrase
@@ -99,7 +99,7 @@ def _two_places(case: Case) -> Finding | None:
     if waiting and idle:
         title = f"{_name(idle[0])} {verb('wait', _size(idle[0]))} for work, while others are in {waiting[0].op}"
         return simple(RULE, title, LIKELY, [waiting[0].site, idle[0].site], _STEPS, idle[0].ranks)
-    other = in_kind(found, Wait.LIBRARY.value, Wait.DEVICE.value)
+    other = in_kind(found, WaitKind.LIBRARY.value, WaitKind.DEVICE.value)
     other = [doing for doing in other if doing.account is not None and doing.account.seen]
     if waiting and other and _shares_a_caller(waiting, other) and not scattered(found, waiting):
         odd = min(other, key=_size)
@@ -128,11 +128,17 @@ def scattered(found: Iterable[Doing], waiting: list[Doing]) -> bool:
     elsewhere = [
         doing for doing in found if of_ranks(doing) and doing not in waiting and doing.account and doing.account.seen
     ]
-    passes = all(doing.kind == Wait.BACKWARD.value for doing in waiting)
+    passes = all(doing.kind == WaitKind.BACKWARD.value for doing in waiting)
     return passes and len({doing.site for doing in elsewhere}) > 1 and len(elsewhere) > len(waiting)
 
 
-_RESTS = (Wait.QUEUE.value, Wait.IDLE.value, Wait.SOCKET.value, Wait.CONDITION.value, Wait.PIPE.value)
+_RESTS = (
+    WaitKind.QUEUE.value,
+    WaitKind.IDLE.value,
+    WaitKind.SOCKET.value,
+    WaitKind.CONDITION.value,
+    WaitKind.PIPE.value,
+)
 # Loops of servers in which a rank waits for its next piece of work.
 _SERVES = {
     "worker_busy_loop", "run_busy_loop", "_process_input_queue", "recv_requests", "recv_reqs", "_execute_model_loop", "start_worker_execution_loop",
@@ -142,7 +148,7 @@ _SERVES = {
 
 def _two_ways(found: list[Doing]) -> Finding | None:
     """Subjects in one and the same wait, to which different functions of the program led them."""
-    standing = [one for one in in_kind(found, *WAITING, Wait.DEVICE.value) if one.ranks and way(one)]
+    standing = [one for one in in_kind(found, *WAITING, WaitKind.DEVICE.value) if one.ranks and way(one)]
     ways = {way(one): one for one in standing}
     if len(ways) < 2 or len(standing) < len(found) or any(one in two or two in one for one, two in _pairs(ways)):
         return None
@@ -168,7 +174,7 @@ def _own_part(path: tuple[str, ...], ways: Iterable[tuple[str, ...]]) -> list[st
 
 def _not_there(found: list[Doing], waiting: list[Doing]) -> Finding | None:
     """Ranks of whom is told what they did instead of the call in which the others wait: they are through, or had nothing to do."""
-    away = [doing for doing in in_kind(found, "unknown", "done", Wait.EXIT.value) if _tells_of(doing)]
+    away = [doing for doing in in_kind(found, "unknown", "done", WaitKind.EXIT.value) if _tells_of(doing)]
     there = [doing for doing in waiting if doing not in away]
     others = [doing for doing in found if doing not in away and doing not in there]
     if not away or not there or blames_another(found) or others or not _told_of_each(found):
@@ -226,8 +232,8 @@ def _signature(doing: Doing) -> str:
     """Where a subject waits; what the backward pass starts by itself is one place, however deep one could look."""
     if doing.account is None or not doing.account.seen:
         return doing.op
-    in_backward = any(has(seen.stack, Wait.BACKWARD) is not None for seen in doing.account.seen)
-    return Wait.BACKWARD.value if in_backward and not _USERS_HOOK.search(doing.site) else doing.site
+    in_backward = any(has(seen.stack, WaitKind.BACKWARD) is not None for seen in doing.account.seen)
+    return WaitKind.BACKWARD.value if in_backward and not _USERS_HOOK.search(doing.site) else doing.site
 
 
 # Collectives that Python code calls during the backward pass stand where it wrote them.

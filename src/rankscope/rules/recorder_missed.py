@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..analysis.case import Case
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.load import STIRS, used_by_all
 from ..analysis.progress import advances
 from ..analysis.standing import Standing
@@ -66,13 +66,13 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _meet(standings: Sequence[Standing | None]) -> bool:
     """Whether all who did not come stand at one place of the job, where a group is made."""
-    sites = {one.site if one is not None and one.kind is Wait.RENDEZVOUS else None for one in standings}
+    sites = {one.site if one is not None and one.kind is WaitKind.RENDEZVOUS else None for one in standings}
     return len(sites) == 1 and None not in sites
 
 
 def _await_messages(standings: Sequence[Standing | None]) -> bool:
     """Whether all who did not come wait for messages: none of them is left to send one that another awaits."""
-    return bool(standings) and all(one is not None and one.kind is Wait.P2P for one in standings)
+    return bool(standings) and all(one is not None and one.kind is WaitKind.P2P for one in standings)
 
 
 def _watched(standings: Sequence[Standing | None]) -> bool:

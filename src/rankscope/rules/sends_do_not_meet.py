@@ -23,7 +23,7 @@ from dataclasses import replace
 
 from ..analysis.case import Case
 from ..analysis.doings import doings, in_kind, seen_apart
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..model.diagnosis import Finding
 from ._text import HALTS, LIKELY, POSSIBLE, Sign, events, finding, hits, make_rule, simple
 from .failed_first import first_error
@@ -50,7 +50,7 @@ def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live:
         return  # who stands where is known there, and other rules ask the graph
     found = [doing for doing in doings(case) if doing.account is not None and doing.kind not in ("unknown", "silent")]
-    p2p = in_kind(found, Wait.P2P.value)
+    p2p = in_kind(found, WaitKind.P2P.value)
     if sum(len(doing.ranks) or doing.count or 1 for doing in p2p) > 1 and len(p2p) == len(found):
         ops = sorted({doing.op for doing in p2p})
         title = "every rank that was seen stands in a send or receive (" + ", ".join(ops[:4]) + ")"

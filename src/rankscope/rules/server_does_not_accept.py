@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.standing import Standing
 from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.evidence.outsiders import Outsider
@@ -46,7 +46,7 @@ def check(case: Case) -> Iterator[Finding]:
         ranks = RankSet(standing.member.rank for standing, _ in found if standing.member.rank is not None)
         whom = ranks_phrase(ranks) if ranks else who(first.member.process)
         # At the meeting point a stranger is the smaller wonder: why it is there is told by who wanted the port.
-        meets = all(standing.kind in (Wait.RENDEZVOUS, Wait.STORE) for standing, _ in found)
+        meets = all(standing.kind in (WaitKind.RENDEZVOUS, WaitKind.STORE) for standing, _ in found)
         certainty = Certainty.POSSIBLE if meets else Certainty.LIKELY
         yield Finding(
             rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty,

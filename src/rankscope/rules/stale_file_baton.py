@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ..analysis.case import Case, Member, Root
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.standing import Standing
 from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.evidence.lock_files import LockFile, LockFiles
@@ -36,7 +36,7 @@ from ..model.words import span, verb
 from . import Rule
 from ._say import name, ranks_of, waited_for, who
 
-_POLLS = {Wait.FILE_BATON, Wait.FILE_LOCK}
+_POLLS = {WaitKind.FILE_BATON, WaitKind.FILE_LOCK}
 _BUILDERS = ("ninja", "cc1plus", "cc1", "nvcc", "cicc", "ptxas", "g++", "gcc", "c++", "clang", "ld", "hipcc")
 
 
@@ -100,7 +100,7 @@ def _shared(file: LockFile | None) -> bool:
 def _soft(standing: Standing) -> bool:
     """Whether the lock is the existence of a file: torch's baton, or a lock file that is there and that nobody holds."""
     file = _file(standing)
-    return standing.kind is Wait.FILE_BATON or (file is not None and file.age_s is not None and not file.holders)
+    return standing.kind is WaitKind.FILE_BATON or (file is not None and file.age_s is not None and not file.holders)
 
 
 def _builds(member: Member) -> bool:

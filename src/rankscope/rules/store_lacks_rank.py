@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case
 from ..analysis.collectives.meeting import arrivals
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.progress import works
 from ..model.diagnosis import Certainty, Finding, Kind, Reason
 from ..model.evidence.store import StoreKeys
@@ -35,7 +35,7 @@ def check(case: Case) -> Iterator[Finding]:
         item.record for sweep in case.snapshot.sweeps for item in sweep.items if isinstance(item.record, StoreKeys)
     ]
     waiting = {rank: standing for rank, member in case.by_rank.items()
-               if (standing := case.standings.get(member.ref)) is not None and standing.kind is Wait.RENDEZVOUS}  # fmt: skip
+               if (standing := case.standings.get(member.ref)) is not None and standing.kind is WaitKind.RENDEZVOUS}  # fmt: skip
     keyless = arrivals(looks).missing(case.world_size or 0) if looks else RankSet()
     at_work = RankSet(
         rank for rank in keyless if _works(case, rank)

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.gap import Why
 from ..model.process import Role
@@ -36,7 +36,7 @@ from ._say import stands
 def check(case: Case) -> Iterator[Finding]:
     silent = next((gap for gap in case.snapshot.gaps if gap.what == "store" and gap.why is Why.TIMEOUT), None)
     ranks = [one for one in case.standings.values() if one.member.role is Role.RANK and not one.member.gone]
-    if silent is None or not ranks or not all(one.kind in (Wait.RENDEZVOUS, Wait.STORE) for one in ranks):
+    if silent is None or not ranks or not all(one.kind in (WaitKind.RENDEZVOUS, WaitKind.STORE) for one in ranks):
         return
     found = [(one, other) for one in ranks for other in outsiders(case, one) if other.state in ("S", "R")]
     reached = {one.member.ref for one, _ in found}

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case, Member, Root
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.standing import Standing
 from ..analysis.threads import forked, nobody_else, parent_of, views
 from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
@@ -41,7 +41,7 @@ def check(case: Case) -> Iterator[Finding]:
         if member.gone or parent is None or not forked(member, parent) or standing.wait.user < 0:
             continue
         stayed = _threads_of(parent)
-        alone = len(views(member)) == 1 and standing.kind is not Wait.LOCK and nobody_else(standing)
+        alone = len(views(member)) == 1 and standing.kind is not WaitKind.LOCK and nobody_else(standing)
         if not stayed or not alone or not case.stuck(standing.still_s):
             continue
         yield _finding(standing, parent, stayed, roots.get(member.ref))

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.progress import advances
 from ..analysis.threads import imports, views
 from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
@@ -28,7 +28,7 @@ from ..model.ranks import RankSet
 from . import Rule
 from ._say import at, waited_for, who
 
-_WAITS = {Wait.CHILD, Wait.CONDITION, Wait.LOCK, Wait.QUEUE, Wait.IMPORT_LOCK}
+_WAITS = {WaitKind.CHILD, WaitKind.CONDITION, WaitKind.LOCK, WaitKind.QUEUE, WaitKind.IMPORT_LOCK}
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -36,7 +36,9 @@ def check(case: Case) -> Iterator[Finding]:
     for member in case:
         everybody = views(member) if not member.gone else ()
         waiting = [
-            v for v in everybody if v.wait.kind is Wait.IMPORT_LOCK and case.stuck(v.task.still_s if v.task else None)
+            v
+            for v in everybody
+            if v.wait.kind is WaitKind.IMPORT_LOCK and case.stuck(v.task.still_s if v.task else None)
         ]
         importing = [v for v in everybody if imports(v.stack) and v.wait.kind in _WAITS and v not in waiting[:1]]
         if not waiting or not importing or advances(case.standings[member.ref]):

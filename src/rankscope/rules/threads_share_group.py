@@ -25,7 +25,7 @@ from collections.abc import Iterator
 
 from ..analysis.accounts import Account, Seen, accounts
 from ..analysis.case import Case
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.frames import wait_of
 from ..model.diagnosis import Finding
 from ._text import LIKELY, make_rule, members, simple
@@ -64,7 +64,7 @@ def _thread(seen: Seen) -> str:
 def _calls(seen: Seen) -> bool:
     """Whether a Python thread made a call that others must make too."""
     wait = wait_of(seen.stack)
-    return wait.kind is Wait.COLLECTIVE and not seen.native and any(frame.file for frame in seen.stack)
+    return wait.kind is WaitKind.COLLECTIVE and not seen.native and any(frame.file for frame in seen.stack)
 
 
 RULE = make_rule(__name__, __doc__, "collective-mismatch", 43, check)

@@ -26,11 +26,10 @@ from collections.abc import Iterator
 
 from ..analysis.awaited import unsure, writes
 from ..analysis.case import Case
-from ..analysis.frame_tables import Kind as Wait
+from ..analysis.frame_tables import WaitKind
 from ..analysis.own_age import circle_s
 from ..analysis.standing import Standing
-from ..model.diagnosis import Certainty, Finding, Kind, Reason
-from ..model.diagnosis import Wait as Edge
+from ..model.diagnosis import Certainty, Finding, Kind, Reason, Wait
 from ..model.evidence.blocked import Blocked
 from ..model.process import ProcessRef
 from ..model.ranks import RankSet
@@ -38,10 +37,10 @@ from ..model.words import span
 from . import Rule
 from ._say import name
 
-_LOCKS = {Wait.FILE_LOCK, Wait.FILE_BATON, Wait.LOCK}
+_LOCKS = {WaitKind.FILE_LOCK, WaitKind.FILE_BATON, WaitKind.LOCK}
 _WRITE = ("write", "writev", "pwrite64")
 _MOST_STEPS = 64  # of a circle of a thousand ranks nobody reads each
-_TALK = {Wait.P2P, Wait.SOCKET, Wait.PIPE}
+_TALK = {WaitKind.P2P, WaitKind.SOCKET, WaitKind.PIPE}
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -75,27 +74,27 @@ def _ranks(case: Case, cycle: tuple[ProcessRef, ...]) -> RankSet:
 
 def _class(case: Case, cycle: tuple[ProcessRef, ...]) -> str | None:
     standings = [case.standings[ref] for ref in cycle if ref in case.standings]
-    kinds = {Wait.PIPE if _fills(case, standing) else standing.kind for standing in standings}
+    kinds = {WaitKind.PIPE if _fills(case, standing) else standing.kind for standing in standings}
     if kinds & _LOCKS:
         return "lock-order-deadlock"
-    if kinds == {Wait.PIPE} and any(_writes(case, ref) for ref in cycle):
+    if kinds == {WaitKind.PIPE} and any(_writes(case, ref) for ref in cycle):
         return "queue-pipe-full"  # each writes until the other one reads
-    if kinds == {Wait.IDLE, Wait.PIPE}:
+    if kinds == {WaitKind.IDLE, WaitKind.PIPE}:
         return "queue-pipe-full"  # an event loop awaits the end of a command, whose output it does not read
     if kinds <= _TALK:
         return None if _silent(case, cycle) else "p2p-order-deadlock"
-    if Wait.CHILD in kinds and kinds <= {Wait.CHILD, Wait.PIPE}:
+    if WaitKind.CHILD in kinds and kinds <= {WaitKind.CHILD, WaitKind.PIPE}:
         return "queue-pipe-full"  # who reads from its parent is waited for; in a circle it writes
-    if Wait.P2P in kinds and kinds <= {*_TALK, Wait.COLLECTIVE} and not case.comparison.cycles:
+    if WaitKind.P2P in kinds and kinds <= {*_TALK, WaitKind.COLLECTIVE} and not case.comparison.cycles:
         return "p2p-order-deadlock"  # a message and a collective: recorders of gloo hold only one of them
-    if kinds & {Wait.COLLECTIVE, Wait.BACKWARD}:
+    if kinds & {WaitKind.COLLECTIVE, WaitKind.BACKWARD}:
         return None if case.collectives else "collective-cycle"  # recorders name the groups
     return None
 
 
 def _fills(case: Case, standing: Standing) -> bool:
     """Whether it waits for room in a pipe, also below a queue of multiprocessing."""
-    return writes(standing.member) or (standing.kind is Wait.QUEUE and _writes(case, standing.member.ref))
+    return writes(standing.member) or (standing.kind is WaitKind.QUEUE and _writes(case, standing.member.ref))
 
 
 def _writes(case: Case, ref: ProcessRef) -> bool:
@@ -129,7 +128,7 @@ def _steps(case: Case, cycle: tuple[ProcessRef, ...]) -> Iterator[Reason]:
             yield _step(case, share.wait, whom)
 
 
-def _step(case: Case, wait: Edge, whom: str) -> Reason:
+def _step(case: Case, wait: Wait, whom: str) -> Reason:
     blocked = case.by_ref[wait.waiter].latest(Blocked)
     call = f" (in {blocked.calls[0].call})" if blocked and blocked.calls else ""
     return Reason(f"{name(case, wait.waiter)} waits for {whom}: {wait.why}{call}", "wait-for graph", wait.waiter)

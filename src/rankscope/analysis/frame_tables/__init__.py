@@ -7,10 +7,10 @@ of frames; ``grammar`` says how they are written.
 from __future__ import annotations
 
 from . import frameworks, grammar, libraries, meetings, native_job, native_system, standard_library, torch
-from .kinds import STRENGTH, Kind
+from .kinds import STRENGTH, WaitKind
 from .standard_library import BUILTINS
 
-__all__ = ["BUILTINS", "NATIVE", "PYTHON", "STRENGTH", "Kind"]
+__all__ = ["BUILTINS", "NATIVE", "PYTHON", "STRENGTH", "WaitKind"]
 
 PYTHON = grammar.by_file(torch.TABLE + frameworks.TABLE + meetings.TABLE + libraries.TABLE + standard_library.TABLE)
 # Native functions are given without arguments, template parameters and symbol versions.

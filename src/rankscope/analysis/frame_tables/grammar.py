@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from .kinds import Kind
+from .kinds import WaitKind
 
 _COLLECTIVES = """
     all_reduce all_reduce_coalesced all_gather all_gather_into_tensor all_gather_object all_gather_coalesced
@@ -22,13 +22,13 @@ _P2P = "send recv isend irecv batch_isend_irecv send_object_list recv_object_lis
 _FAMILIES = {"@collectives": _COLLECTIVES.split(), "@p2p": _P2P.split()}
 
 
-def by_kind(text: str) -> dict[Kind, list[str]]:
+def by_kind(text: str) -> dict[WaitKind, list[str]]:
     """Lines of ``kind: name name …``; a line without a kind goes on with the names of the one before."""
-    table: dict[Kind, list[str]] = {}
+    table: dict[WaitKind, list[str]] = {}
     for line in text.splitlines():
         head, colon, rest = line.strip().partition(": ")
         if colon and " " not in head:
-            names = table.setdefault(Kind(head), [])
+            names = table.setdefault(WaitKind(head), [])
         else:
             rest = line
         for name in rest.split():
@@ -36,14 +36,14 @@ def by_kind(text: str) -> dict[Kind, list[str]]:
     return table
 
 
-def by_file(text: str) -> dict[str, dict[Kind, list[str]]]:
+def by_file(text: str) -> dict[str, dict[WaitKind, list[str]]]:
     """Blocks that begin with a file at the margin, also for the copies that other packages keep of those files."""
     blocks = re.findall(r"^(\S+)\n((?:[ ]+.*\n)+)", text, re.MULTILINE)
     table = {file: by_kind(body) for file, body in blocks}
     return {**_copies(table), **table}
 
 
-def _copies(table: dict[str, dict[Kind, list[str]]]) -> dict[str, dict[Kind, list[str]]]:
+def _copies(table: dict[str, dict[WaitKind, list[str]]]) -> dict[str, dict[WaitKind, list[str]]]:
     """The files of multiprocessing under the packages that copy it: multiprocess (dill's) and billiard (Celery's)."""
     return {
         file.replace("multiprocessing/", f"{name}/", 1): kinds

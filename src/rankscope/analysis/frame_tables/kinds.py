@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 
 
-class Kind(str, enum.Enum):
+class WaitKind(str, enum.Enum):
     """What a thread is waiting for or busy with."""
 
     COLLECTIVE = "collective"  # a collective of a process group
@@ -39,9 +39,28 @@ class Kind(str, enum.Enum):
 
 # The more a kind says, the higher; an outer library frame outranks an inner one that says less.
 STRENGTH = {
-    Kind.SLEEP: 1, Kind.LOCK: 1, Kind.CONDITION: 1, Kind.SOCKET: 1, Kind.PIPE: 1, Kind.STORAGE: 1,
-    Kind.QUEUE: 2, Kind.CHILD: 3, Kind.STORE: 3, Kind.BACKWARD: 3, Kind.CHECKPOINT: 2, Kind.IDLE: 3,
-    Kind.DATA: 4, Kind.RENDEZVOUS: 4, Kind.COMPILE: 4, Kind.DEVICE: 4,
-    Kind.COLLECTIVE: 5, Kind.P2P: 5, Kind.FILE_BATON: 5, Kind.FILE_LOCK: 5, Kind.IMPORT_LOCK: 5, Kind.INPUT: 5,
-    Kind.EXIT: 5, Kind.GIL: 6,
-}  # fmt: skip
+    WaitKind.SLEEP: 1,
+    WaitKind.LOCK: 1,
+    WaitKind.CONDITION: 1,
+    WaitKind.SOCKET: 1,
+    WaitKind.PIPE: 1,
+    WaitKind.STORAGE: 1,
+    WaitKind.QUEUE: 2,
+    WaitKind.CHILD: 3,
+    WaitKind.STORE: 3,
+    WaitKind.BACKWARD: 3,
+    WaitKind.CHECKPOINT: 2,
+    WaitKind.IDLE: 3,
+    WaitKind.DATA: 4,
+    WaitKind.RENDEZVOUS: 4,
+    WaitKind.COMPILE: 4,
+    WaitKind.DEVICE: 4,
+    WaitKind.COLLECTIVE: 5,
+    WaitKind.P2P: 5,
+    WaitKind.FILE_BATON: 5,
+    WaitKind.FILE_LOCK: 5,
+    WaitKind.IMPORT_LOCK: 5,
+    WaitKind.INPUT: 5,
+    WaitKind.EXIT: 5,
+    WaitKind.GIL: 6,
+}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .kinds import Kind
+from .kinds import WaitKind
 
 TABLE = """
 threading.py
@@ -102,8 +102,8 @@ getpass.py
 """
 
 # Builtins that some readers show as a frame of their own, whatever the file.
-BUILTINS: dict[str, Kind] = {
-    "time.sleep": Kind.SLEEP, "sleep": Kind.SLEEP, "builtins.input": Kind.INPUT, "input": Kind.INPUT,
-    "Waiting for the GIL": Kind.GIL,
-    "builtin_input": Kind.INPUT, "select.poll": Kind.SOCKET, "select.select": Kind.SOCKET,
+BUILTINS: dict[str, WaitKind] = {
+    "time.sleep": WaitKind.SLEEP, "sleep": WaitKind.SLEEP, "builtins.input": WaitKind.INPUT, "input": WaitKind.INPUT,
+    "Waiting for the GIL": WaitKind.GIL,
+    "builtin_input": WaitKind.INPUT, "select.poll": WaitKind.SOCKET, "select.select": WaitKind.SOCKET,
 }  # fmt: skip

@@ -14,13 +14,13 @@ from ...model.diagnosis import Wait
 from ...model.process import Role
 from ..awaited import hidden, slept
 from ..crowd import Crowd, Share, for_all
-from ..frame_tables import Kind
+from ..frame_tables import WaitKind
 from ..in_sight import unclear
 from ..scene import Scene
 from ..standing import Standing
 
 _FEWEST = 3
-_TOGETHER = (Kind.LOCK, Kind.SOCKET, Kind.SLEEP)
+_TOGETHER = (WaitKind.LOCK, WaitKind.SOCKET, WaitKind.SLEEP)
 _LOOPS = ("ep_poll", "do_epoll_wait")
 
 
@@ -34,7 +34,7 @@ def find(scene: Scene) -> Iterator[Wait | Share]:
         return
     alike = [one for one in ranks if ways[one.member.ref] == usual]
     others = [one for one in ranks if ways[one.member.ref] != usual and not _serves(one)]
-    if usual[0] is Kind.SLEEP:
+    if usual[0] is WaitKind.SLEEP:
         # Who naps again and again asks for something: of those that have not moved at all.
         if not all(map(unclear, alike)) or not all(map(_sleeps, others)):
             return
@@ -49,10 +49,10 @@ def _sleeps(standing: Standing) -> bool:
     return slept(standing.member, standing.kernel)
 
 
-def _way(standing: Standing) -> tuple[Kind, bool]:
+def _way(standing: Standing) -> tuple[WaitKind, bool]:
     """What its main thread sleeps in; reading one connection and looking at many are two ways."""
     channel = standing.kernel.wchan if standing.kernel else ""
-    return standing.kind, standing.kind is Kind.SOCKET and "poll" in channel
+    return standing.kind, standing.kind is WaitKind.SOCKET and "poll" in channel
 
 
 def _serves(standing: Standing) -> bool:

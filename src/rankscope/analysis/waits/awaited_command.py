@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ...model.diagnosis import Wait
 from ..callers import call_of
 from ..ends import ends, other_end, targets, written
-from ..frame_tables import Kind
+from ..frame_tables import WaitKind
 from ..identity import name_of
 from ..loop_tasks import last_awaited, loops
 from ..scene import Scene
@@ -21,7 +21,7 @@ _ENDS = (("asyncio/base_subprocess.py", "_wait"), ("asyncio/subprocess.py", "wai
 
 
 def find(scene: Scene) -> Iterator[Wait]:
-    awaiting = [one for one in scene.standings.values() if one.kind is Kind.IDLE and _awaits_an_end(one)]
+    awaiting = [one for one in scene.standings.values() if one.kind is WaitKind.IDLE and _awaits_an_end(one)]
     held = ends(scene) if awaiting else None
     for standing in awaiting:
         ref = standing.member.ref

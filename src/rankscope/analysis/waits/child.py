@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ...model.diagnosis import Wait
 from ...model.evidence.blocked import Blocked
 from ...model.process import Role
-from ..frame_tables import Kind
+from ..frame_tables import WaitKind
 from ..identity import module_path_of
 from ..progress import works
 from ..scene import Scene
@@ -22,11 +22,11 @@ _BY_SERVER, _SERVER = "multiprocessing/popen_forkserver.py", "multiprocessing.fo
 
 def find(scene: Scene) -> Iterator[Wait]:
     for standing in scene.standings.values():
-        if standing.kind is Kind.COMPILE and not works(standing):
+        if standing.kind is WaitKind.COMPILE and not works(standing):
             yield from _commands(scene, standing)
         if _starts_by_server(standing):
             yield from _stopped_server(scene, standing)
-        if standing.kind is not Kind.CHILD:
+        if standing.kind is not WaitKind.CHILD:
             continue
         minds = standing.member.role is Role.LAUNCHER  # watching its ranks is its work, not a wait
         children = [child for child in scene.children_of(standing.member.ref.pid, standing.member.ref.host)

@@ -13,12 +13,12 @@ from ...model.diagnosis import Wait
 from ...model.process import ProcessRef, Role
 from ...model.ranks import RankSet
 from ..crowd import Crowd, Share, for_all
-from ..frame_tables import Kind
+from ..frame_tables import WaitKind
 from ..load import RUNS
 from ..scene import Scene
 from ..standing import Standing
 
-WAITING = (Kind.COLLECTIVE, Kind.BACKWARD, Kind.RENDEZVOUS)
+WAITING = (WaitKind.COLLECTIVE, WaitKind.BACKWARD, WaitKind.RENDEZVOUS)
 
 
 def find(scene: Scene) -> Iterator[Wait | Share]:
@@ -65,7 +65,7 @@ class _Awaited:
 
 def group_of(standing: Standing) -> tuple[str, RankSet]:
     """The name and the ranks of the group in whose call it stands, as its innermost frame tells; empty where none does."""
-    known = standing.thread.locals if standing.thread and standing.kind is Kind.COLLECTIVE else ()
+    known = standing.thread.locals if standing.thread and standing.kind is WaitKind.COLLECTIVE else ()
     told = next((local.value for local in reversed(known) if local.name == "group ranks"), "")
     name, _, ranks = told.rpartition(": ")
     try:
@@ -78,12 +78,12 @@ def arrived(standing: Standing) -> bool:
     """Whether this process waits inside a collective (or in autograd, where gradient collectives run) and is not at work."""
     if standing.kind not in WAITING or standing.state in ("T", "t", "D", "Z", "X"):
         return False
-    return not (standing.kind is Kind.BACKWARD and standing.busy > RUNS)
+    return not (standing.kind is WaitKind.BACKWARD and standing.busy > RUNS)
 
 
 def what(standing: Standing) -> str:
     """The collective in words, as far as the stack tells."""
-    if standing.kind is Kind.BACKWARD:
+    if standing.kind is WaitKind.BACKWARD:
         return "gradient all_reduce in backward"
     where = standing.user_frame
     place = f" at {where.file.rsplit('/', 1)[-1]}:{where.line}" if where is not None else ""

@@ -13,12 +13,20 @@ from ...model.evidence.files import OpenFiles
 from ...model.evidence.sockets import Socket
 from ...model.process import ProcessRef, Role
 from ..ends import ancestors, eldest, ends, other_end, targets
-from ..frame_tables import Kind
+from ..frame_tables import WaitKind
 from ..scene import Scene
 from ..standing import Standing, idle_worker
 
 # Where the frames already say whom a process waits for, its descriptors only blur it.
-_SAID = {Kind.COLLECTIVE, Kind.BACKWARD, Kind.DATA, Kind.IDLE, Kind.STORE, Kind.RENDEZVOUS, Kind.COMPILE}
+_SAID = {
+    WaitKind.COLLECTIVE,
+    WaitKind.BACKWARD,
+    WaitKind.DATA,
+    WaitKind.IDLE,
+    WaitKind.STORE,
+    WaitKind.RENDEZVOUS,
+    WaitKind.COMPILE,
+}
 # Waiting on many descriptors at once is what servers and agents do all day.
 _MAX_FDS = 8
 _READS = ("read", "recv", "poll", "ppoll", "epoll", "select", "pselect")
@@ -71,14 +79,18 @@ def _shared(scene: Scene, standing: Standing, other: ProcessRef, target: Socket 
     if isinstance(target, str):
         parent = scene.members[other].process.parent == standing.member.ref.pid
         inherited = standing.member.process.parent == other.pid
-        return (parent or inherited) and scene.standings[other].kind in (Kind.COLLECTIVE, Kind.BACKWARD, Kind.IDLE)
+        return (parent or inherited) and scene.standings[other].kind in (
+            WaitKind.COLLECTIVE,
+            WaitKind.BACKWARD,
+            WaitKind.IDLE,
+        )
     return False
 
 
 def _serves(scene: Scene, other: ProcessRef) -> bool:
     """Whether the other end is a launcher that minds its ranks: its store answers, so nobody waits for it but for a key."""
     standing = scene.standings.get(other)
-    minds = standing is not None and standing.member.role is Role.LAUNCHER and standing.kind is Kind.CHILD
+    minds = standing is not None and standing.member.role is Role.LAUNCHER and standing.kind is WaitKind.CHILD
     return minds and standing is not None and bool(standing.ran) and standing.state not in ("T", "t", "D")
 
 

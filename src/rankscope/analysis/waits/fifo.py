@@ -12,11 +12,18 @@ from ...model.diagnosis import Wait
 from ...model.evidence.blocked import Blocked
 from ...model.process import Role
 from ..crowd import Crowd, Share, for_all
-from ..frame_tables import Kind
+from ..frame_tables import WaitKind
 from ..scene import Scene
 from ..standing import Standing
 
-_FOR_OTHERS = (Kind.COLLECTIVE, Kind.P2P, Kind.BACKWARD, Kind.SOCKET, Kind.STORE, Kind.RENDEZVOUS)
+_FOR_OTHERS = (
+    WaitKind.COLLECTIVE,
+    WaitKind.P2P,
+    WaitKind.BACKWARD,
+    WaitKind.SOCKET,
+    WaitKind.STORE,
+    WaitKind.RENDEZVOUS,
+)
 _BYSTANDERS = (Role.RANK, Role.LAUNCHER, Role.HELPER)
 
 
@@ -40,7 +47,7 @@ def _opens(standing: Standing) -> bool:
     if (
         blocked is None
         or task is None
-        or standing.kind is not Kind.PIPE
+        or standing.kind is not WaitKind.PIPE
         or not task.wchan.startswith("wait_for_partner")
     ):
         return False

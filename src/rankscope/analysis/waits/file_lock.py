@@ -10,12 +10,12 @@ from ...model.diagnosis import Wait
 from ...model.evidence.blocked import Blocked
 from ...model.evidence.lock_files import LockFiles
 from ...model.process import ProcessRef
-from ..frame_tables import Kind
+from ..frame_tables import WaitKind
 from ..progress import advances
 from ..scene import Scene
 from ..standing import Standing
 
-POLLS = (Kind.FILE_LOCK, Kind.FILE_BATON)
+POLLS = (WaitKind.FILE_LOCK, WaitKind.FILE_BATON)
 
 
 def find(scene: Scene) -> Iterator[Wait]:
@@ -53,4 +53,4 @@ def _asks_for(standing: Standing, path: str) -> bool:
 
 def _polls(standing: Standing) -> bool:
     """Whether it wakes now and then in the job's own code and gets no further."""
-    return standing.kind is Kind.SLEEP and bool(standing.ran) and not advances(standing)
+    return standing.kind is WaitKind.SLEEP and bool(standing.ran) and not advances(standing)

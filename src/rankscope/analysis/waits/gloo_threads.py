@@ -15,7 +15,7 @@ from ...model.evidence.threads import Threads
 from ...model.process import Role
 from ..awaited import hidden, slept
 from ..crowd import Crowd, Share, for_all
-from ..frame_tables import Kind
+from ..frame_tables import WaitKind
 from ..scene import Scene
 from ..standing import Standing
 
@@ -52,7 +52,7 @@ def _in_another_call(inside: list[Standing]) -> list[Standing]:
 
 
 def _waits(standing: Standing) -> bool:
-    return standing.kind is Kind.LOCK and slept(standing.member, standing.kernel)
+    return standing.kind is WaitKind.LOCK and slept(standing.member, standing.kernel)
 
 
 def gloo_later_s(standing: Standing) -> float | None:

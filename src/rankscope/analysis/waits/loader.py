@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from ...model.diagnosis import Wait
 from ...model.process import Role
-from ..frame_tables import Kind
+from ..frame_tables import WaitKind
 from ..scene import Scene
 from ..standing import Standing, idle_worker
 
 
 def find(scene: Scene) -> Iterator[Wait]:
     for standing in scene.standings.values():
-        if standing.kind is not Kind.DATA or standing.member.role is Role.DATALOADER_WORKER:
+        if standing.kind is not WaitKind.DATA or standing.member.role is Role.DATALOADER_WORKER:
             continue
         for worker in scene.children_of(standing.member.ref.pid, standing.member.ref.host):
             if worker.member.role is Role.DATALOADER_WORKER and not idle_worker(worker):

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from ...model.diagnosis import Wait
 from ...model.process import Role
 from ..crowd import Crowd, Share, for_all
-from ..frame_tables import Kind
+from ..frame_tables import WaitKind
 from ..identity import birth
 from ..own_age import own_s
 from ..scene import Scene
@@ -32,7 +32,7 @@ def find(scene: Scene) -> Iterator[Wait | Share]:
     everybody = _Everybody(scene)
     for standing in scene.of_role(Role.RANK):
         rank = standing.member.rank
-        if standing.kind is not Kind.P2P or rank is None:
+        if standing.kind is not WaitKind.P2P or rank is None:
             continue
         if rank in scene.rank_edges:
             for target, why in scene.rank_edges[rank]:
@@ -75,7 +75,7 @@ class _Everybody:
     def _free(self) -> Crowd:
         """Ranks that wait for something themselves send nothing."""
         others = [one for one in self._scene.of_role(Role.RANK) if one.member.rank is not None]
-        free = [one.member.ref for one in others if not arrived(one) and one.kind is not Kind.P2P]
+        free = [one.member.ref for one in others if not arrived(one) and one.kind is not WaitKind.P2P]
         return Crowd((*free, *map(self._scene.rank_ref, self._scene.missing)))
 
     @functools.cached_property
@@ -96,7 +96,9 @@ _POSTED = {"wait", "waitall", "waitany", "_wait_batch_p2p"}
 def _nobody_answers(scene: Scene) -> bool:
     """Whether every rank of the job stands in a send, or every one in a receive, so that none of them has a partner; or all in
     messages, some of them posted before."""
-    ops = {one.wait.op.rsplit(".", 1)[-1].lower() if one.kind is Kind.P2P else "" for one in scene.of_role(Role.RANK)}
+    ops = {
+        one.wait.op.rsplit(".", 1)[-1].lower() if one.kind is WaitKind.P2P else "" for one in scene.of_role(Role.RANK)
+    }
     return not scene.missing and (ops <= _SENDS or ops <= _RECEIVES or ("" not in ops and not ops.isdisjoint(_POSTED)))
 
 

@@ -11,24 +11,24 @@ from collections.abc import Iterator
 from ...model.diagnosis import Wait
 from ...model.process import Role
 from ..crowd import Crowd, Share, for_all
-from ..frame_tables import Kind
+from ..frame_tables import WaitKind
 from ..load import RUNS
 from ..progress import advances
 from ..scene import Scene
 from ..standing import Standing
 
-_ASKS = {Kind.SLEEP, Kind.USER, Kind.LIBRARY, Kind.STORE, Kind.SOCKET}
+_ASKS = {WaitKind.SLEEP, WaitKind.USER, WaitKind.LIBRARY, WaitKind.STORE, WaitKind.SOCKET}
 # Where somebody stands who waits for no rank that polls.
 _STANDS = {
-    Kind.CONDITION,
-    Kind.LOCK,
-    Kind.QUEUE,
-    Kind.CHILD,
-    Kind.SLEEP,
-    Kind.INPUT,
-    Kind.USER,
-    Kind.LIBRARY,
-    Kind.PIPE,
+    WaitKind.CONDITION,
+    WaitKind.LOCK,
+    WaitKind.QUEUE,
+    WaitKind.CHILD,
+    WaitKind.SLEEP,
+    WaitKind.INPUT,
+    WaitKind.USER,
+    WaitKind.LIBRARY,
+    WaitKind.PIPE,
 }
 
 

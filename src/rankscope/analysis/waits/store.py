@@ -13,7 +13,7 @@ from ...model.evidence.store import StoreKeys
 from ...model.process import Role
 from ..case import Member
 from ..crowd import Crowd, Share, for_all
-from ..frame_tables import Kind
+from ..frame_tables import WaitKind
 from ..scene import Scene
 from ..standing import Standing
 
@@ -28,11 +28,11 @@ def find(scene: Scene) -> Iterator[Wait | Share]:
 def asks_store(members: Iterable[Member], standing: Standing) -> bool:
     """Whether a thread waits for an answer of the job's store, as its frames say, or the one connection it waits on, which
     leads to the port at which the store spoke to us."""
-    if standing.kind is Kind.STORE:
+    if standing.kind is WaitKind.STORE:
         return True
     member = standing.member
     blocked, files, sockets = member.latest(Blocked), member.latest(OpenFiles), member.latest(Sockets)
-    if standing.kind is not Kind.SOCKET or not (blocked and files and sockets and standing.kernel):
+    if standing.kind is not WaitKind.SOCKET or not (blocked and files and sockets and standing.kernel):
         return False
     fds = next((call.fds for call in blocked.calls if call.tid == standing.kernel.tid), ())
     targets = {one.target for one in files.files if (one.fd,) == fds}

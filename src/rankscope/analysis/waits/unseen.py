@@ -16,7 +16,7 @@ from ...model.evidence.threads import Threads
 from ...model.process import ProcessRef, Role
 from ..awaited import open_waits, slept, terminal
 from ..ends import Ends, ancestors, eldest, ends, holds, other_end, targets
-from ..frame_tables import Kind
+from ..frame_tables import WaitKind
 from ..scene import Scene
 from ..standing import Standing, idle_worker
 
@@ -34,7 +34,7 @@ def find(scene: Scene) -> Iterator[Wait]:
 
 def _halted_children(scene: Scene, standing: Standing) -> Iterator[Wait]:
     """Who sleeps in a lock, as a pool's parent does, waits for its child that a file system or a stop holds, as it seems."""
-    if standing.kind is not Kind.LOCK or not slept(standing.member, standing.kernel):
+    if standing.kind is not WaitKind.LOCK or not slept(standing.member, standing.kernel):
         return
     for child in scene.children_of(standing.member.ref.pid, standing.member.ref.host):
         if child.member.role is Role.OTHER and child.state in ("D", "T", "t") and not child.ran:

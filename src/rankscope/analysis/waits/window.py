@@ -12,7 +12,7 @@ from ...model.diagnosis import Wait
 from ...model.evidence.stacks import MPI
 from ...model.process import Role
 from ..crowd import Crowd, Share, for_all
-from ..frame_tables import Kind
+from ..frame_tables import WaitKind
 from ..scene import Scene
 from ..standing import Standing
 
@@ -28,4 +28,4 @@ def find(scene: Scene) -> Iterator[Wait | Share]:
 
 def _wants(standing: Standing) -> bool:
     stack = standing.own_stack
-    return standing.kind is Kind.LOCK and bool(stack) and stack[-1].file == MPI
+    return standing.kind is WaitKind.LOCK and bool(stack) and stack[-1].file == MPI
