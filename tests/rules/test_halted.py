@@ -50,3 +50,11 @@ def test_a_halted_launcher_is_missed() -> None:
     launcher = live.Body(60, live.WORKS, Role.LAUNCHER)
     (found,) = halted(judge(live.job(*live.ranks(READS), stopped(launcher), world=3)))
     assert (found.kind, found.certainty, list(found.ranks)) == (Kind.CAUSE, Certainty.LIKELY, [])
+
+
+@pytest.mark.parametrize(("stack", "kind"), [(None, Kind.CAUSE), (live.WORKS, Kind.NOTE)])
+def test_the_child_of_a_rank_that_stands_unseen_may_be_what_it_waits_for(stack: live.Stack | None, kind: Kind) -> None:
+    """Without the right to look nobody knows for what the rank stands; with it, it stands in its own code."""
+    ranks = [live.Body(70 + at, stack, rank=at) for at in range(3)]
+    (found,) = halted(judge(live.job(*ranks, PAGER, world=3)))
+    assert found.kind is kind

@@ -14,9 +14,9 @@ from .standing import Standing
 from .turns import natives_at_work
 from .waits.collective import arrived
 
-# Who runs in these, and shows the same values at all looks, only asks its peers or its device again; with a device open so may
-# any line that reads a number from it.
-_ASKS = (WaitKind.COLLECTIVE, WaitKind.DEVICE, WaitKind.BACKWARD)
+# Who runs in these, and shows the same values at all looks, only asks its peers, the store or its device again; with a device
+# open so may any line that reads a number from it.
+_ASKS = (WaitKind.COLLECTIVE, WaitKind.DEVICE, WaitKind.BACKWARD, WaitKind.RENDEZVOUS, WaitKind.STORE)
 _READS = (WaitKind.USER, WaitKind.LIBRARY)
 _SOME_BYTES = 1 << 10  # what an idle thread of a library reads or logs meanwhile is less
 _TOGETHER = (WaitKind.COLLECTIVE, WaitKind.BACKWARD)

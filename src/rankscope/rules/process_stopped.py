@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analysis.case import Case, Member, Root
+from ..analysis.threads import parent_of
 from ..model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ..model.evidence.threads import Threads
 from ..model.process import ProcessRef, Role
@@ -42,8 +43,19 @@ def check(case: Case) -> Iterator[Finding]:
     workers, halted = _workers(case), {one.ref for members in groups.values() for one in members}
     for (_, how), members in groups.items():
         roots = [awaited[one.ref] for one in members if one.ref in awaited]
-        missed = [one for one in members if one.ref in awaited or one.ref in workers or one.role is Role.LAUNCHER]
+        missed = [one for one in members if one.ref in awaited or one.ref in workers or _may_be_missed(case, one)]
         yield _finding(case, members, how, missed, roots, sure=bool(roots) or (bool(missed) and workers <= halted))
+
+
+def _may_be_missed(case: Case, member: Member) -> bool:
+    """Whether it is a launcher, for which no wait shows; or the child of one that stands, and nobody can see for what."""
+    if member.role is Role.LAUNCHER:
+        return True
+    parent = parent_of(case, member)
+    standing = case.standings.get(parent.ref) if parent is not None else None
+    if standing is None or standing.ran is not False or standing.thread is not None:
+        return False
+    return standing.kernel is None or not standing.kernel.syscall
 
 
 def _workers(case: Case) -> set[ProcessRef]:
