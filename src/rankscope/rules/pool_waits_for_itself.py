@@ -5,8 +5,8 @@ A task hands more work to the pool that it runs in and waits for the result. Tha
 the pool has threads, all of them wait, and what they wait for stays in the queue.
 
 ## How it is recognised
-Stacks in which every thread of a pool runs a task that waits for a result, and none is free or at work. It works with a few tasks and stands from that number on
-which the pool has threads. Words for it: tasks that wait for the same pool, a pool that is exhausted by tasks that wait; Celery's `Never call
+Stacks in which every thread of a pool runs a task that waits for a result, and none is free or at work. It works with fewer tasks than the pool has
+threads, and stands from that number on. Words for it: tasks that wait for the same pool, a pool that is exhausted by tasks that wait; Celery's `Never call
 result.get() within a task`.
 
 ## What to do
