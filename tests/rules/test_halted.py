@@ -8,6 +8,7 @@ import pytest
 import test_live_rules as live
 
 from rankscope.model.diagnosis import Certainty, Diagnosis, Finding, Kind
+from rankscope.model.evidence.sockets import Socket, Sockets
 from rankscope.model.process import Role
 from rankscope.pipeline import judge
 
@@ -58,3 +59,22 @@ def test_the_child_of_a_rank_that_stands_unseen_may_be_what_it_waits_for(stack: 
     ranks = [live.Body(70 + at, stack, rank=at) for at in range(3)]
     (found,) = halted(judge(live.job(*ranks, PAGER, world=3)))
     assert found.kind is kind
+
+
+@pytest.mark.parametrize(("fds", "accused"), [((9,), [2]), ((3,), [1])])
+def test_the_peer_of_a_librarys_own_thread_is_missed_where_it_is_halted(
+    fds: tuple[int, ...], accused: list[int]
+) -> None:
+    """Rank 1 waits on a descriptor without a peer, and the collector of rank 2, with which it is connected, is halted; or it
+    waits on another connection."""
+    asks = live.BlockedCall(71, "poll", fds)
+    near = (live.OpenFile(3, "socket:[31]", "rw"), live.OpenFile(4, "socket:[41]", "rw"),
+            live.OpenFile(9, "anon_inode:[eventfd]", "rw"))  # fmt: skip
+    mine = (Socket(31, "unix", peer_inode=32), Socket(41, "unix", peer_inode=42))
+    pushes = live.Body(71, live.WORKS, rank=1, wchan="poll_schedule_timeout",
+                       more=(live.Blocked((asks,)), live.OpenFiles(near), Sockets(mine)))  # fmt: skip
+    theirs = (live.OpenFiles((live.OpenFile(5, "socket:[42]", "rw"),)), Sockets((Socket(42, "unix", peer_inode=41),)))
+    collects = live.Body(90, None, Role.OTHER, rank=2, parent=72, state="T", wchan="do_signal_stop", more=theirs)
+    found = judge(live.job(*live.ranks(pushes), collects, world=3))
+    assert found.verdict is not None
+    assert list(found.verdict.ranks) == accused
