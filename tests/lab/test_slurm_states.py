@@ -105,7 +105,7 @@ def test_the_job_of_another_user_is_refused_by_slurm_and_seen_by_root_through_ss
     cancel(cluster, number)
     assert mine["job"]["ranks"] == [0, 1]
     assert theirs.returncode == 2
-    assert "of other users could not be looked at" in theirs.stderr
+    assert "1 Python process of other users could not be looked at" in theirs.stderr
 
 
 def test_a_node_whose_slurmd_died_is_looked_at_by_ssh_and_one_that_lost_the_network_named(cluster: Lab) -> None:

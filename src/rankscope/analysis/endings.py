@@ -37,6 +37,7 @@ _GOOD = re.compile(
     r"|\bfinal (?:test |validation |eval\w* |train\w* )?(?:metrics?|accuracy|loss|results?|score)\b|^(?:test|validation) (?:accuracy|acc|loss|score)\b"
     r"|\bshut ?down (?:cleanly|gracefully|complete[d]?|successful(?:ly)?)|\bclean(?:ly)? (?:shut ?down|exit)\b|^Finished server process\b|\bDone waiting for other agents\b|^wandb: Synced\b"
     r"|\bfalse alarm\b|\bnever ?mind\b|\bmy mistake\b|\bnot a (?:deadlock|hang) after all\b|^#\d+ DONE \d"
+    r"|^\s*Normal +Started +\S+ +kubelet +Started container (?!init)"
     r"|\bpass rate 100 ?%|\bkept \d+, (?:skipped|dropped) \d+\b|\bRestoring model weights from the end of the best epoch|\b(?:training|train|test(?:s|ing)?) (?:is )?(?:done|over)\b",
     re.IGNORECASE,
 )  # fmt: skip
