@@ -7,7 +7,7 @@ import threading
 from _common import await_still, start
 from _ring import Ring
 
-TRUTH = {"class": "lock-order-deadlock", "ranks": [2], "state": "stuck"}
+TRUTH = {"class": "lock-order-deadlock", "ranks": [2], "state": "stuck", "cycle": True}
 LAUNCHERS = ("shell", "alone")
 
 

@@ -257,6 +257,19 @@ def test_a_log_with_a_server_is_not_asked_for_while_its_process_waits(monkeypatc
     assert not any(isinstance(one, Gap) for one in log.collect(Target(process, seen={"threads": asleep})))
 
 
+def test_two_looks_at_a_process_are_apart_though_the_first_sweep_was_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last process of a slow first sweep is not looked at a second time at once: nothing moves so soon."""
+
+    def slow_at_first(target: Target) -> Threads:
+        if target.before is None and target.process.rank == 0:
+            time.sleep(0.25)
+        return dataclasses.replace(THREADS, uptime_s=time.monotonic())
+
+    snapshot = look(monkeypatch, Plan(2, 0.3, deadline_s=20.0), threads=slow_at_first)
+    first, second = (records(snapshot, number, Threads)[-1].uptime_s for number in (0, 1))
+    assert second - first >= 0.75 * 0.3
+
+
 def strategy(cls: type) -> st.SearchStrategy[Any]:
     """Records of a class, field by field as they are annotated; numbers of JSON only."""
     return st.builds(cls, **{name: _values(kind) for name, kind in get_type_hints(cls).items()})

@@ -97,6 +97,7 @@ class Finding:
 
     In ``next`` text is advice, or a command about the finding as a whole.
     ``compared`` is one that rests on what several processes or ranks show, set side by side: no word of theirs tells it.
+    ``circle`` is one inside a single process, whose threads or tasks wait for each other, or for themselves.
     """
 
     rule: str
@@ -111,6 +112,7 @@ class Finding:
     next: tuple[Step | str, ...] = ()
     collective: CollectiveState | None = None
     compared: bool = False
+    circle: bool = False
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,7 @@ class Diagnosis:
     collectives: tuple[CollectiveState, ...] = ()
     waits: tuple[Wait, ...] = ()
     waits_unwritten: int = 0  # edges to members of crowds that are left out of ``waits``
-    cycles: tuple[tuple[ProcessRef, ...], ...] = ()
+    cycles: tuple[tuple[ProcessRef, ...], ...] = ()  # one member: the circle is inside this process
     gaps: tuple[Gap, ...] = ()
     effort: Effort = field(default_factory=Effort)
     processes: int = 0

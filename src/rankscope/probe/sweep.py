@@ -24,6 +24,9 @@ from .recall import Recall
 
 # What a tool that holds a process needs to let go of it and end (child.run asks twice), before our own time is over.
 _LET_GO_S = 1.5
+# Two looks at one process are at least this part of the interval apart: less than the pauses that a program makes tells
+# nothing, and a first sweep on a busy host may take as long as the whole interval.
+_APART = 0.75
 _LEAST_S = 0.5  # in less than this no tool stops a process, reads it and lets it go
 
 
@@ -118,6 +121,9 @@ class _Worker:
         self._seen: dict[ProcessRef, dict[str, Any]] = {}
         self._shelves: dict[str, dict[str, Any]] = {}
         self._began = 0.0
+        self._looked: dict[
+            tuple[ProcessRef, str], float
+        ] = {}  # when each repeated look ended last, in monotonic seconds
         self._present: frozenset[ProcessRef] = frozenset(process.ref for process in processes)
         self._known = Recall()
         self._lost = LostSteps()
@@ -131,12 +137,13 @@ class _Worker:
         held_s = helper_s if options.pause or options.native else 0.0
         wanted += helper_s - held_s
         if collector:
-            wanted = self._lost.shortened(wanted, collector, step.process)
+            wanted = self._lost.shortened(wanted, collector, step.process) + self._too_soon_s(step)
         return max(0.1, min(wanted + held_s, left_s))
 
     def heard(self, step: Step, said: bytes) -> None:
         """Keep what a step said; called in the parent."""
         self._known.hear(said)
+        self._note_look(step)
         # A gap alone is no sign that the next one will answer.
         if step.collector and (b'"is":"evidence"' in said or b'"is":"same"' in said):
             self._lost.answered(step.collector)
@@ -151,11 +158,26 @@ class _Worker:
         if step.process is None or step.collector is None:
             self._begin(step.sweep)
         elif step.process.ref in self._present and not self._lost.exhausted(step.collector):
+            if (rest_s := self._too_soon_s(step)) > 0:
+                time.sleep(rest_s)
             self._collect(step.process, step.collector)
+            self._note_look(step)
         if self._lines:
             # What no text can hold is lost, not the answer.
             send("".join(self._lines).encode("utf-8", "replace"))
             self._lines.clear()
+
+    def _note_look(self, step: Step) -> None:
+        """Remember when this look was over; in the parent for the next child, in the child for itself."""
+        if step.process is not None and step.collector is not None and step.collector.every_sweep:
+            self._looked[step.process.ref, step.collector.kind] = time.monotonic()
+
+    def _too_soon_s(self, step: Step) -> float:
+        """How long to rest before a look: sweeps begin an interval apart, the looks of a slow first one may be much nearer."""
+        if step.process is None or step.collector is None:
+            return 0.0
+        last = self._looked.get((step.process.ref, step.collector.kind))
+        return max(0.0, last + _APART * self._plan.interval_s - time.monotonic()) if last is not None else 0.0
 
     def _take_over(self) -> None:
         self._known.understand()

@@ -80,6 +80,7 @@ def check(case: Case) -> Iterator[Finding]:
                      *(waited_for(root) if root else ())),
             against=tuple(_doubts(member, stuck)) if certainty is Certainty.POSSIBLE else (),
             next=(Step(f"rankscope stacks pid:{member.ref.pid} --raw --source", member.ref),),
+            circle=certainty is not Certainty.POSSIBLE,
         )  # fmt: skip
 
 

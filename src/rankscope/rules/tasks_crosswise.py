@@ -57,7 +57,7 @@ def check(case: Case) -> Iterator[Finding]:
             title=f"{who(member.process)}: {_title(caught)}",
             ranks=RankSet([member.rank] if member.rank is not None else []), processes=(member.process,),
             because=(*(_stand(member, one, caught) for one in caught[:6]), *_age(ages), *(waited_for(root) if root else ())),
-            next=(Step(f"rankscope stacks pid:{member.ref.pid} --raw", member.ref),),
+            next=(Step(f"rankscope stacks pid:{member.ref.pid} --raw", member.ref),), circle=True,
         )  # fmt: skip
 
 
