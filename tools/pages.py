@@ -22,11 +22,16 @@ TRANSCRIPTS = DOCS / "commands" / "_transcripts"
 _MADE = "<!-- made by tools/pages.py; edit {source} -->\n\n"
 
 
+def _file_of_rule(name: str) -> Path:
+    """Where a rule lies, from the root of the project."""
+    return next(DOCS.parent.glob(f"src/rankscope/rules/*/{name.replace('-', '_')}.py")).relative_to(DOCS.parent)
+
+
 def wanted() -> Iterator[tuple[Path, str]]:
     """Every generated page and its text."""
     ruled = [pages.page(rule.id, rule.page, rule.cls) for rule in rules()]
     for one in ruled:
-        source = f"the docstring of src/rankscope/rules/{one.name.replace('-', '_')}.py"
+        source = f"the docstring of {_file_of_rule(one.name)}"
         yield DOCS / "rules" / f"{one.name}.md", _MADE.format(source=source) + pages.markdown(one)
     for one in pages.topics():
         source = f"the docstring of src/rankscope/report/topics/{one.name.replace('-', '_')}.py"

@@ -13,7 +13,8 @@ from rankscope.formats.gather import gather
 from rankscope.model.classes import CLASSES
 from rankscope.model.diagnosis import Certainty, Finding, Kind
 from rankscope.pipeline import case_of, judge
-from rankscope.rules import Rule, like_known_cases
+from rankscope.rules import Rule
+from rankscope.rules.told import like_known_cases
 
 CALM = [f"calm{letter}" for letter in "abcdefghijklmnopqrst"]
 SPEAK = [f"speak{letter}" for letter in "abcdefghijklmnopqrst"]

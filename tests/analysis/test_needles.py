@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rankscope.analysis.needles import FLAGS, Haystack, compiled, fold, needed, spelt, stays_in_line
 from rankscope.rules import rules
-from rankscope.rules._text import Sign
+from rankscope.rules.told._signs import Sign
 
 
 def signs() -> tuple[str, ...]:

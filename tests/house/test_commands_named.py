@@ -39,7 +39,7 @@ def test_what_pages_say_of_the_package_exists() -> None:
     """``rankscope.NAME`` in the text of a page is a module or a name of the package."""
     named = {
         (path.name, found[1])
-        for path in (SOURCE / "rules").glob("*.py")
+        for path in (SOURCE / "rules").rglob("*.py")
         for found in re.finditer(r"`rankscope\.([a-z_]+)", path.read_text())
     }
     missing = [(where, name) for where, name in named if importlib.util.find_spec(f"rankscope.{name}") is None]

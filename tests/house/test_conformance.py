@@ -12,7 +12,6 @@ import pytest
 
 import rankscope.probe.collectors
 import rankscope.probe.launchers
-import rankscope.rules
 from rankscope.cli._group import cli
 from rankscope.model.classes import CLASSES
 from rankscope.model.evidence import kinds
@@ -20,7 +19,7 @@ from rankscope.probe.collector import Collector, collectors
 from rankscope.probe.engines import NAMES
 from rankscope.probe.launcher import Launcher, launchers
 from rankscope.report import pages
-from rankscope.rules import Rule, rules
+from rankscope.rules import Rule, rules, seen, told
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 HEADINGS = ("## What it means", "## How it is recognised", "## What to do", "## How to prevent it")
@@ -35,13 +34,13 @@ def dashes(name: str) -> str:
     return name.replace("_", "-")
 
 
-@pytest.mark.parametrize("name", files(rankscope.rules))
+@pytest.mark.parametrize("name", [f"{kind.__name__}.{name}" for kind in (seen, told) for name in files(kind)])
 def test_a_rule_is_named_after_its_file_and_explains_itself(name: str) -> None:
     """Its docstring is the user's page, with the same four headings everywhere, in this order."""
-    module = importlib.import_module(f"rankscope.rules.{name}")
+    module = importlib.import_module(name)
     rule = module.RULE
     assert isinstance(rule, Rule)
-    assert rule.id == dashes(name)
+    assert rule.id == dashes(name.rpartition(".")[2])
     assert rule.cls in {"", *CLASSES}
     assert rule.page == module.__doc__
     found = re.findall(r"(?m)^## .*$", rule.page)

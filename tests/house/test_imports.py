@@ -91,6 +91,18 @@ def test_a_room_uses_only_what_lies_towards_the_model(name: str) -> None:
     assert not wrong
 
 
+@pytest.mark.parametrize(("name", "other"), [("seen", "told"), ("told", "seen")])
+def test_rules_about_what_is_seen_and_what_is_told_do_not_know_each_other(name: str, other: str) -> None:
+    """What they share lies above them."""
+    wrong = [
+        f"{path.relative_to(HOME)} imports {target}"
+        for path in sorted((HOME / "rules" / name).glob("*.py"))
+        for target in imports(path)
+        if target.startswith(f"rankscope.rules.{other}")
+    ]
+    assert not wrong
+
+
 def test_nothing_uses_the_command_line() -> None:
     """Only the entry point of the package starts the command line."""
     wrong = [

@@ -19,7 +19,7 @@ import pytest
 from rankscope import analysis, formats, rules
 from rankscope.analysis.accounts import compiled
 from rankscope.formats.events._table import Pattern
-from rankscope.rules._text import Sign
+from rankscope.rules.told._signs import Sign
 
 ROOMS = (analysis, formats, rules)
 LONG_S = 10.0  # of CPU for one pattern over all lines; those that are well take a thousandth

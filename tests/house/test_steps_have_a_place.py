@@ -10,7 +10,7 @@ import pytest
 
 from rankscope.analysis.commands import typed
 
-RULES = pathlib.Path(__file__).resolve().parents[2] / "src" / "rankscope" / "rules"
+RULES = pathlib.Path(__file__).resolve().parents[2] / "src" / "rankscope" / "rules" / "seen"
 
 
 def bare() -> Iterator[tuple[str, str]]:

@@ -12,7 +12,7 @@ from rankscope.model.evidence.sockets import Socket, Sockets
 from rankscope.model.evidence.threads import KernelThread, Threads
 from rankscope.model.process import Process, ProcessRef, Role
 from rankscope.model.snapshot import Host, Item, Job, Snapshot, Sweep
-from rankscope.rules.connection_silent import check
+from rankscope.rules.seen.connection_silent import check
 
 HOSTS = ("node1", "node2")
 

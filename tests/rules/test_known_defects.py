@@ -9,9 +9,9 @@ import pytest
 from rankscope.formats.gather import gather
 from rankscope.model.diagnosis import Certainty, Finding
 from rankscope.pipeline import judge
-from rankscope.rules._defects import Defect
-from rankscope.rules._versions import brought, in_range
-from rankscope.rules.known_defect import DEFECTS
+from rankscope.rules.told._defects import Defect
+from rankscope.rules.told._versions import brought, in_range
+from rankscope.rules.told.known_defect import DEFECTS
 
 
 def found(text: str, folder: pathlib.Path) -> list[Finding]:

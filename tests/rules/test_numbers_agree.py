@@ -6,7 +6,7 @@ import pytest
 
 from rankscope.model.evidence.cgroup import ControlGroup
 from rankscope.model.ranks import RankSet
-from rankscope.rules import memory_group_killed, recorder_behind, recorder_silent
+from rankscope.rules.seen import memory_group_killed, recorder_behind, recorder_silent
 
 
 @pytest.mark.parametrize(("ranks", "late", "them"), [("3", "rank 3 is", "it"), ("3-4", "ranks 3-4 are", "them")])

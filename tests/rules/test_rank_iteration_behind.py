@@ -7,7 +7,7 @@ from test_live_rules import Body, job, ranks, said
 
 from rankscope.model.diagnosis import Certainty, Finding
 from rankscope.model.evidence.stacks import Local
-from rankscope.rules.rank_iteration_behind import counts_turns
+from rankscope.rules.seen.rank_iteration_behind import counts_turns
 
 
 def told(odd: dict[str, int], usual: dict[str, int]) -> Finding | None:

@@ -8,7 +8,7 @@ import pytest
 
 from rankscope.formats.gather import gather
 from rankscope.pipeline import case_of
-from rankscope.rules import ranks_announced_twice
+from rankscope.rules.told import ranks_announced_twice
 
 TWICE = "GLOBAL_RANK: 0, MEMBER: 1/4\nGLOBAL_RANK: 1, MEMBER: 2/4\nGLOBAL_RANK: 0, MEMBER: 1/4\nGLOBAL_RANK: 1, MEMBER: 2/4\n"
 TIMED_OUT = (

@@ -16,7 +16,7 @@ from rankscope.formats.gather import gather
 from rankscope.model.classes import CLASSES
 from rankscope.model.diagnosis import Certainty, Diagnosis
 from rankscope.pipeline import judge
-from rankscope.rules import like_known_cases
+from rankscope.rules.told import like_known_cases
 
 CASES = pathlib.Path(__file__).parent / "text"
 SICK = sorted(path for path in CASES.glob("*/*.txt") if path.parent.name != "healthy")

@@ -111,6 +111,14 @@ class Graph:
         """The edges by whom they lead to."""
         return _grouped((wait.target, wait) for wait in self.waits if wait.target is not None)
 
+    @functools.cached_property
+    def _roots(self) -> Mapping[ProcessRef, Root]:
+        return {root.ref: root for root in self.roots}
+
+    def root(self, ref: ProcessRef) -> Root | None:
+        """The root that a process is, if chains end there."""
+        return self._roots.get(ref)
+
     def to(self, ref: ProcessRef) -> tuple[Wait, ...]:
         """Everybody who waits for one process, with a crowd or not."""
         direct, crowds = self.by_target.get(ref, ()), self._crowds.get(ref, ())

@@ -1,6 +1,8 @@
 """case → findings: one file per diagnosis, named after what is found. The module's docstring is the user's page.
 
-A rule module has ``RULE``; every module in this folder that has one is a rule, no list names it.
+``seen`` holds the rules about what was read from processes and recorders, live or in a file; ``told`` those about what texts
+tell: logs, pasted stacks, words of people. Neither knows the other. Every module there without an underscore is a rule and has
+``RULE``; no list names it.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from dataclasses import dataclass
 
 from ..analysis.case import Case
 from ..model.diagnosis import Finding
+from . import seen, told
 
 Check = Callable[[Case], Iterator[Finding]]
 
@@ -31,13 +34,18 @@ class Rule:
     order: int = 100  # rules with a lower number speak first; ties by id
 
 
+def make_rule(module: str, page: str | None, cls: str, order: int, check: Check) -> Rule:
+    """A rule that is called as its file is: ``make_rule(__name__, __doc__, …)``."""
+    return Rule(module.rpartition(".")[2].replace("_", "-"), cls, check, page or "", order)
+
+
 @functools.cache
 def rules() -> tuple[Rule, ...]:
-    """All rules of this folder, in the order in which they speak."""
-    found = []
-    for info in pkgutil.iter_modules(__path__):
-        if info.name.startswith("_"):
-            continue
-        module = importlib.import_module(f"{__name__}.{info.name}")
-        found.append(module.RULE)
+    """All rules, in the order in which they speak."""
+    found = (
+        importlib.import_module(f"{kind.__name__}.{info.name}").RULE
+        for kind in (seen, told)
+        for info in pkgutil.iter_modules(kind.__path__)
+        if not info.name.startswith("_")
+    )
     return tuple(sorted(found, key=lambda rule: (rule.order, rule.id)))

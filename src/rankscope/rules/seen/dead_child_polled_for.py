@@ -1,0 +1,54 @@
+"""A program asks again and again for what its children should bring, and they are dead.
+
+## What it means
+The program polls: a counter in shared memory, a file, a flag. The process that should set it was killed or crashed, nobody has
+collected it, and no other child is left that could do its part. Nothing tells the one that polls.
+
+## How it is recognised
+The process wakes now and then at one place of the job's code and gets no further between two looks. Its children are all dead,
+and at least one of them was ended by a signal; it is still a zombie. How long this has lasted the kernel does not know, unless
+others wait for the program as well: a lone program is looked at until look after look has found it at the same place, with the
+same values, for longer than `--stuck-after`.
+
+## What to do
+Find why the child died (`dmesg -T | grep -iE 'killed process|segfault'`, its own log). In the loop that polls, look whether the
+child lives (`Process.is_alive()`, `Popen.poll()`).
+
+## How to prevent it
+A time limit on every loop that polls; `multiprocessing.connection.wait` on the child's `sentinel` beside the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...analysis.case import Case
+from ...analysis.dead_children import polled_for
+from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
+from .. import make_rule
+from .._death import ended
+from .._say import at, old_roots, ranks_of, stands, waited_for, who
+
+
+def check(case: Case) -> Iterator[Finding]:
+    old = {root.ref: root for root, _ in old_roots(case)} if case.snapshot.live else {}
+    for standing in case.standings.values() if case.snapshot.live else ():
+        killed = polled_for(standing, case.children_of(standing.member.ref))
+        if not killed:
+            continue
+        root = old.get(standing.member.ref)
+        yield Finding(
+            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE,
+            certainty=Certainty.LIKELY if root is not None and case.stuck(root.age_s) else Certainty.POSSIBLE,
+            title=f"{who(standing.member.process)} asks again and again in {at(standing.user_frame)}, and its child pid "
+                  f"{killed[0].ref.pid} is dead",
+            ranks=ranks_of(standing), processes=(standing.member.process, *(child.process for child in killed)),
+            because=(*(Reason(f"pid {child.ref.pid} {ended(child)}", "kernel", child.ref) for child in killed[:4]),
+                     stands(standing), *(waited_for(root) if root is not None else ())),
+            against=() if root is not None else ("how long it has asked in vain nothing tells",),
+            next=(Step("dmesg -T | grep -iE 'killed process|segfault' | tail", standing.member.ref),
+                  "rankscope diagnose --sweeps 3 --interval 10"),
+        )  # fmt: skip
+
+
+RULE = make_rule(__name__, __doc__, "child-dead", 24, check)

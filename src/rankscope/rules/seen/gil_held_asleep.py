@@ -1,0 +1,95 @@
+"""A thread holds the GIL while it sleeps in native code, so no other Python thread of its process can run.
+
+## What it means
+A C extension blocks without releasing the interpreter lock: a driver call, a mutex, a sleep, a communication call. Watchdog
+and heartbeat threads that need Python stand still as well; if the blocked call waits for one of them, it never ends.
+
+## How it is recognised
+The interpreter's memory names the thread that holds the GIL; the kernel shows it asleep, and it did not run between two looks.
+It is certain where another thread was seen to wait for the GIL, and no deadlock where nobody else is there to want it. One that
+waits for threads of native code which compute is at work.
+
+## What to do
+Look at the native frames of that thread (`rankscope stacks pid:PID --native`, which pauses it). The binding has to release the
+GIL around the blocking call (`Py_BEGIN_ALLOW_THREADS`, `py::call_guard<py::gil_scoped_release>`); update the library.
+
+## How to prevent it
+No blocking native calls under the GIL; `ctypes.CDLL` instead of `ctypes.PyDLL`; no Python callbacks from native threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...analysis.case import Case, Member
+from ...analysis.kernel_says import awaits_memory
+from ...analysis.progress import advances
+from ...analysis.standing import Standing, stand
+from ...analysis.threads import ThreadView, forked, parent_of, views
+from ...analysis.turns import team_at_work
+from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
+from ...model.evidence.stacks import PythonStacks, Trust
+from ...model.evidence.threads import Threads
+from ...model.ranks import RankSet
+from ...model.words import counted, span, verb
+from .. import make_rule
+from .._say import at, waited_for, who
+
+
+def check(case: Case) -> Iterator[Finding]:
+    for member in case:
+        looks = member.over_time(PythonStacks)
+        for view in views(member) if not _lone_copy(case, member) else ():
+            still = view.task.still_s if view.task else None
+            if not _holds_throughout(view, looks) or not _sleeps(view) or not case.stuck(still):
+                continue
+            asking = len(set(looks[-1].gil_waiters) - {view.python.tid})
+            others = sum(1 for other in looks[-1].threads if other.tid != view.python.tid)
+            if not (asking or others) or _at_work(stand(member, view.python)):
+                continue
+            root = case.graph.root(member.ref)
+            yield Finding(
+                rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=_sure(view, asking),
+                title=f"{who(member.process)}: {view.name} holds the GIL and sleeps in native code, called in "
+                      f"{at(view.wait.user_frame)}",
+                ranks=RankSet([member.rank] if member.rank is not None else []), processes=(member.process,),
+                because=(Reason(f"the interpreter names {view.name} as the holder; the kernel shows it asleep "
+                                f"({view.task.wchan if view.task else '?'}) for {span(still)}", "memory", member.ref),
+                         Reason(_kept_out(asking, others), "memory", member.ref),
+                         *(waited_for(root) if root else ())),
+                next=(Step(f"rankscope stacks pid:{member.ref.pid} --native", member.ref),),
+            )  # fmt: skip
+
+
+def _lone_copy(case: Case, member: Member) -> bool:
+    """Whether it is the only thread of a forked child: nobody wants its GIL, and what it waits for was left in the parent."""
+    kernel = member.latest(Threads)
+    return kernel is not None and len(kernel.threads) == 1 and forked(member, parent_of(case, member))
+
+
+def _holds_throughout(view: ThreadView, looks: tuple[PythonStacks, ...]) -> bool:
+    held = [thread.holds_gil for look in looks for thread in look.threads if thread.tid == view.python.tid]
+    return len(held) == len(looks) and all(held) and bool(held)
+
+
+def _sleeps(view: ThreadView) -> bool:
+    """Whether it waits by its own will: in state D it faulted in the middle of something, for storage or memory."""
+    return view.task is None or (view.task.state == "S" and not awaits_memory(view.task))
+
+
+def _at_work(holder: Standing) -> bool:
+    """Whether the call in which it sleeps gets on: it waits for native threads of that call, which compute."""
+    return team_at_work(holder) or advances(holder)
+
+
+def _kept_out(asking: int, others: int) -> str:
+    if asking:
+        return f"{counted(asking, 'thread')} of this process {verb('wait', asking)} for the GIL"
+    return f"{counted(others, 'other Python thread')} of this process cannot run"
+
+
+def _sure(view: ThreadView, asking: int) -> Certainty:
+    return Certainty.CERTAIN if asking and view.python.trust is Trust.EXACT else Certainty.LIKELY
+
+
+RULE = make_rule(__name__, __doc__, "gil-deadlock", 14, check)

@@ -1,0 +1,109 @@
+"""The launchers of some hosts run, and wait for those of others; no rank has been started yet.
+
+## What it means
+torchrun starts ranks only when as many hosts have come to its meeting point as `--nnodes` says. Until then, or until its limit
+expires, every host that came stands there without a word in its log.
+
+## How it is recognised
+Launchers stand in the rendezvous in every look, none of them has a rank, and they have run for longer than `--stuck-after`. The
+number of hosts comes from their own command line; hosts that were asked and have no launcher are named. A meeting point at
+`localhost` is one that no other host can reach.
+
+## What to do
+Start the launcher on the hosts that are missing, or find out why it ended there. Where all of them run, compare the meeting point
+(`--rdzv-endpoint`, `--master-addr`) on every host, and try it: `nc -vz HOST PORT` from each.
+
+## How to prevent it
+One command that starts all hosts (`srun torchrun …`); a limit for the meeting (`--rdzv-conf join_timeout=…`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...analysis.case import Case, Member
+from ...model.diagnosis import Certainty, Finding, Kind, Reason
+from ...model.evidence.stacks import PythonStacks
+from ...model.evidence.threads import Threads
+from ...model.process import Role
+from ...model.words import counted, span
+from .. import make_rule
+
+
+def check(case: Case) -> Iterator[Finding]:
+    waiting = [member for member in case.with_role(Role.LAUNCHER) if _meets(member)]
+    wanted = max((_hosts_wanted(member.process.command) for member in waiting), default=0)
+    if not case.snapshot.live or case.by_rank or wanted < 2:
+        return
+    ages = [known.uptime_s for member in waiting if (known := member.latest(Threads)) and known.uptime_s is not None]
+    if len(ages) < len(waiting) or not case.stuck(min(ages)):
+        return  # hosts that start take their time
+    yield _finding(case, waiting, wanted, min(ages))
+
+
+def _finding(case: Case, waiting: list[Member], wanted: int, age_s: float) -> Finding:
+    came = sorted({member.ref.host for member in waiting})
+    absent = [gap for gap in case.snapshot.gaps if gap.what == "host" and gap.host and gap.host not in came]
+    short = len(came) < wanted
+    title = (
+        f"{len(came)} of {wanted} hosts wait at the meeting point of torchrun; "
+        + (f"{', '.join(gap.host or '' for gap in absent[:8])} did not come" if absent else "the others did not come")
+        if short
+        else f"the launchers of all {wanted} hosts run, and do not meet"
+    )
+    reasons = [
+        Reason(
+            f"{', '.join(came[:8])}: in next_rendezvous, without ranks, for {span(age_s)}",
+            "python-stack",
+            waiting[0].ref,
+        )
+    ]
+    reasons += [Reason(f"{gap.host}: {gap.detail}", "host") for gap in absent[:8]]
+    here = _own_address(waiting[0].process.command)
+    if here:
+        reasons.append(Reason(f"they should meet at {here}: no other host can come there", "command", waiting[0].ref))
+    return Finding(
+        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE,
+        certainty=Certainty.LIKELY if short and (absent or here) else Certainty.POSSIBLE, title=title,
+        processes=tuple(member.process for member in waiting), because=tuple(reasons),
+        against=() if absent or here or not short else (f"the look reached {counted(len(came), 'host')} only",),
+        next=tuple(f"ssh {gap.host} pgrep -af 'torchrun|torch.distributed.run'" for gap in absent[:2])
+        or ("nc -vz MASTER_ADDR MASTER_PORT   # on every host",),
+    )  # fmt: skip
+
+
+def _meets(member: Member) -> bool:
+    """Whether a launcher stands in the rendezvous of torch's elastic agent in every look."""
+    looks = member.over_time(PythonStacks)
+    return bool(looks) and all(
+        any(
+            frame.function.rsplit(".", 1)[-1] == "next_rendezvous" and "torch/distributed/elastic/" in frame.file
+            for thread in look.threads
+            for frame in thread.stack
+        )
+        for look in looks
+    )
+
+
+def _hosts_wanted(command: tuple[str, ...]) -> int:
+    """The least number of hosts that ``--nnodes N`` or ``--nnodes MIN:MAX`` asks for; 1 where it is not given."""
+    least = _option(command, "--nnodes").partition(":")[0]
+    return int(least) if least.isascii() and least.isdigit() else 1
+
+
+def _own_address(command: tuple[str, ...]) -> str:
+    """The meeting point, where it is one that means another place on each host."""
+    place = _option(command, "--rdzv-endpoint") or _option(command, "--master-addr")
+    return place if place.startswith(("localhost", "127.", "[::1]")) else ""
+
+
+def _option(command: tuple[str, ...], wanted: str) -> str:
+    """The value of an option, in either of its spellings; empty where it is not given."""
+    for i, part in enumerate(command):
+        name, equals, value = part.partition("=")
+        if name.replace("_", "-") == wanted:
+            return value if equals else "".join(command[i + 1 : i + 2])
+    return ""
+
+
+RULE = make_rule(__name__, __doc__, "rank-never-joined", 40, check)

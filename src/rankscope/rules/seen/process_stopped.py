@@ -1,0 +1,138 @@
+"""A process of the job is stopped, traced or frozen.
+
+## What it means
+Somebody or something outside the program has halted one of its processes: SIGSTOP or Ctrl-Z, a debugger or tracer that holds
+it, a scheduler that suspended the job, or a frozen cgroup. It will not go on by itself, and everybody who needs it waits.
+
+## How it is recognised
+The kernel shows state T (stopped) or t (held by a tracer), or the cgroup is frozen. Being traced alone (strace watching a
+running program) is not this. Certain where somebody waits for it, or where all ranks are halted, so that nobody is left who could
+wait. A halted process below a rank for which nobody waits (a pager, a command in the background) is a note, and accuses nobody. A
+launcher is missed without a wait that shows: its ranks may need the store that it serves.
+
+## What to do
+`kill -CONT PID` lets a stopped process go on. End or detach the tracer (its pid is in the report). Thaw the cgroup
+(`echo 0 > cgroup.freeze`, or `scontrol resume JOBID`). A SIGSTOP that a killed debugger left behind is ended by SIGCONT too.
+
+## How to prevent it
+Use tools that do not stop a process in state D and that detach when they are killed; do not suspend single ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...analysis.case import Case, Member, Root
+from ...analysis.threads import parent_of
+from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
+from ...model.evidence.threads import Threads
+from ...model.process import ProcessRef, Role
+from ...model.ranks import RankSet, ranks_phrase
+from ...model.words import counted
+from .. import make_rule
+from .._say import name, waited_for, who
+
+
+def check(case: Case) -> Iterator[Finding]:
+    awaited = {root.ref: root for root in case.graph.roots if root.waiters}
+    groups: dict[tuple[str, str], list[Member]] = {}
+    for member in case:
+        how = _lasting(case, member)
+        if how is not None and (member.role is not Role.HELPER or member.ref in awaited):
+            groups.setdefault((member.ref.host, how), []).append(member)
+    workers, halted = _workers(case), {one.ref for members in groups.values() for one in members}
+    for (_, how), members in groups.items():
+        roots = [awaited[one.ref] for one in members if one.ref in awaited]
+        missed = [one for one in members if one.ref in awaited or one.ref in workers or _may_be_missed(case, one)]
+        yield _finding(case, members, how, missed, roots, sure=bool(roots) or (bool(missed) and workers <= halted))
+
+
+def _may_be_missed(case: Case, member: Member) -> bool:
+    """Whether it is a launcher, for which no wait shows; or the child of one that stands, and nobody can see for what."""
+    if member.role is Role.LAUNCHER:
+        return True
+    parent = parent_of(case, member)
+    standing = case.standings.get(parent.ref) if parent is not None else None
+    if standing is None or standing.ran is not False or standing.thread is not None:
+        return False
+    return standing.kernel is None or not standing.kernel.syscall
+
+
+def _workers(case: Case) -> set[ProcessRef]:
+    """The processes that do the job's work: its living ranks; where nothing tells who they are, all but its helpers, and of no
+    job the program itself."""
+    ranks = {member.ref for member in case.with_role(Role.RANK) if not member.dead}
+    if ranks or case.snapshot.job.launcher == "none":
+        return ranks or {member.ref for member in case if member.ref == case.snapshot.job.root}
+    return {member.ref for member in case.with_role(Role.OTHER) if not member.dead}
+
+
+def _lasting(case: Case, member: Member) -> str | None:
+    """How a process is halted. A running program under strace is held for an instant at each call: only one that never
+    ran is stopped."""
+    kernel = member.latest(Threads)
+    halted = kernel is not None and not member.gone and not case.standings[member.ref].ran
+    return _halted(kernel) if kernel and halted and all(map(_halted, member.over_time(Threads))) else None
+
+
+def _finding(
+    case: Case, members: list[Member], how: str, missed: list[Member], roots: list[Root], sure: bool
+) -> Finding:
+    """One finding for all that the same was done to on one host, ranks first. Those that are not ``missed``, because they neither
+    work nor are waited for, accuse no rank."""
+    members = sorted(members, key=lambda member: (member.role is not Role.RANK, member.ref.pid))
+    first, kernel = members[0], members[0].latest(Threads)
+    return Finding(
+        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE if missed else Kind.NOTE,
+        certainty=Certainty.CERTAIN if sure else Certainty.LIKELY,
+        title=f"{_whom(members)} {'is' if len(members) == 1 else 'are'} {how}",
+        ranks=RankSet(member.rank for member in missed if member.rank is not None),
+        processes=tuple(member.process for member in members),
+        because=(Reason(f"the kernel shows state {_states(kernel)} for {name(case, first.ref)}", "kernel", first.ref),
+                 *(waited_for(_longest(roots)) if roots else () if missed else (Reason("nobody of the job waits for it"),))),
+        next=(_next(members, kernel, how),),
+    )  # fmt: skip
+
+
+def _longest(roots: list[Root]) -> Root:
+    return max(roots, key=lambda root: (len(root.ranks), root.age_s or 0.0))
+
+
+def _whom(members: list[Member]) -> str:
+    """One process by its name; several as the ranks they are, and how many others."""
+    if len(members) == 1:
+        return who(members[0].process)
+    ranks = RankSet(member.rank for member in members if member.role is Role.RANK and member.rank is not None)
+    others = sum(member.role is not Role.RANK or member.rank is None for member in members)
+    rest = f"{counted(others, 'other process')} of the job"
+    host = f" on {members[0].ref.host}" if members[0].ref.host else ""
+    return " and ".join([*([ranks_phrase(ranks)] if ranks else []), *([rest] if others else [])]) + host
+
+
+def _halted(kernel: Threads) -> str | None:
+    states = {task.state for task in kernel.threads if task.state not in "ZX"}
+    if kernel.frozen:
+        return "frozen by its cgroup"
+    if states and states <= {"T", "t"}:
+        if kernel.tracer:
+            return f"stopped and held by tracer pid {kernel.tracer}"
+        return "stopped"
+    return None
+
+
+def _states(kernel: Threads | None) -> str:
+    return "/".join(sorted({task.state for task in kernel.threads})) if kernel else "?"
+
+
+def _next(members: list[Member], kernel: Threads | None, how: str) -> Step:
+    first = members[0].ref
+    if "cgroup" in how:
+        return Step(
+            f"cat /proc/{first.pid}/cgroup", first, "then write 0 to its cgroup.freeze (v1: THAWED to freezer.state)"
+        )
+    if kernel and kernel.tracer:
+        return Step(f"ps -o pid,user,etime,args -p {kernel.tracer}", first, "then end it or let it detach")
+    return Step("kill -CONT " + " ".join(str(member.ref.pid) for member in members[:100]), first)
+
+
+RULE = make_rule(__name__, __doc__, "process-stopped", 10, check)

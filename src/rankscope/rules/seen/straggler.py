@@ -1,0 +1,49 @@
+"""One rank is behind, works, and the others wait for it: slow, not stuck.
+
+## What it means
+The ranks that wait do so for a rank that gets on with its work: loading data, saving a checkpoint, compiling, evaluating. They
+will go on when it arrives.
+
+## How it is recognised
+The awaited rank's stack or the counters of its outer loops changed between the two looks, or it stands in a compiler or a
+checkpoint with CPU or I/O going on.
+
+## What to do
+Nothing, if the limit of the process group is longer than the work; otherwise move the work before the collective, share it
+among the ranks, or raise the time-out of that one group.
+
+## How to prevent it
+Prepare and cache data before the launch; write checkpoints asynchronously; balance the shards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...analysis.awaited import is_python
+from ...analysis.case import Case
+from ...analysis.progress import works
+from ...analysis.waits.collective import arrived
+from ...model.diagnosis import Certainty, Finding, Kind
+from ...model.process import Role
+from .. import make_rule
+from .._say import at, ranks_of, roots, stands, waited_for, who
+
+
+def check(case: Case) -> Iterator[Finding]:
+    for root, standing in roots(case):
+        if standing.member.role not in (Role.RANK, Role.DATALOADER_WORKER) or not case.stuck(root.age_s):
+            continue
+        if not works(standing) or (not root.waiters and arrived(standing)):
+            continue  # who is in a call that lasts, and misses nobody there, is not behind
+        unseen = standing.thread is None and is_python(standing.member.process)
+        place = f", in {at(standing.user_frame)}" if not unseen else "; whether it gets on only its stacks could tell"
+        yield Finding(
+            rule=RULE.id, cls=RULE.cls, kind=Kind.NOTE, certainty=Certainty.POSSIBLE if unseen else Certainty.LIKELY,
+            title=f"{who(standing.member.process)} is behind but works{place}",
+            ranks=ranks_of(standing), processes=(standing.member.process,), because=(stands(standing), *waited_for(root)),
+            next=("rankscope diagnose --sweeps 3 --interval 10",),
+        )  # fmt: skip
+
+
+RULE = make_rule(__name__, __doc__, "straggler-slow-rank", 90, check)

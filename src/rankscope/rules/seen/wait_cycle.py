@@ -1,0 +1,137 @@
+"""Processes wait for each other in a circle.
+
+## What it means
+Nobody is absent: each member of the circle waits for the next one. Two ranks that both send first (and whose messages are too
+large to be buffered), both receive first, or that took two groups or two file locks in opposite order never get on. Neither
+do a parent that waits for the end of its child and the child that writes into a full pipe that the parent does not read, or two
+programs that both write before they read.
+
+## How it is recognised
+The wait-for graph has a closed circle from which no wait leads out, and each of its members has stood still for longer than
+`--stuck-after`; where all of them poll for lock files, others have waited for them for that long. A sender and the receiver of
+its message are no circle: the message is under way.
+
+## What to do
+Break the circle at its definition: order sends and receives by parity or put both into one `batch_isend_irecv`; use one global
+order of groups and of locks on all ranks; `communicate()` instead of `wait()` where a child's output goes into a pipe.
+
+## How to prevent it
+No choice of order that depends on the rank; non-blocking sends; time-outs.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from ...analysis.awaited import unsure, writes
+from ...analysis.case import Case
+from ...analysis.frame_tables import WaitKind
+from ...analysis.own_age import circle_s
+from ...analysis.standing import Standing
+from ...model.diagnosis import Certainty, Finding, Kind, Reason, Wait
+from ...model.evidence.blocked import Blocked
+from ...model.process import ProcessRef
+from ...model.ranks import RankSet
+from ...model.words import span
+from .. import make_rule
+from .._say import name
+
+_LOCKS = {WaitKind.FILE_LOCK, WaitKind.FILE_BATON, WaitKind.LOCK}
+_WRITE = ("write", "writev", "pwrite64")
+_MOST_STEPS = 64  # of a circle of a thousand ranks nobody reads each
+_TALK = {WaitKind.P2P, WaitKind.SOCKET, WaitKind.PIPE}
+
+
+def check(case: Case) -> Iterator[Finding]:
+    for cycle in case.graph.cycles:
+        age = circle_s(case, cycle)
+        cls = _class(case, cycle)
+        if cls is None or (age is not None and not case.stuck(age)):
+            continue
+        yield Finding(
+            rule=RULE.id, cls=cls, kind=Kind.CAUSE, certainty=_sure(case, cycle, age),
+            title=f"{len(cycle)} processes wait for each other in a circle: " + ", ".join(name(case, ref) for ref in cycle[:4]),
+            ranks=_ranks(case, cycle),
+            processes=tuple(case.by_ref[ref].process for ref in cycle if ref in case.by_ref),
+            because=(*itertools.islice(_steps(case, cycle), _MOST_STEPS),
+                     Reason(f"nobody in the circle has moved for {span(age)}", "kernel")),
+            next=("rankscope stacks --source",),
+        )  # fmt: skip
+
+
+def _sure(case: Case, cycle: tuple[ProcessRef, ...], age: float | None) -> Certainty:
+    """A circle that has an age is likely; one that rests on what somebody may be waiting on, among other things, possible."""
+    open_ones = any(ref in case.by_ref and unsure(case.by_ref[ref]) for ref in cycle)
+    return Certainty.POSSIBLE if age is None or open_ones else Certainty.LIKELY
+
+
+def _ranks(case: Case, cycle: tuple[ProcessRef, ...]) -> RankSet:
+    """The one rank that got into the circle with its own helpers; between ranks nobody is more at fault than another."""
+    ranks = RankSet(member.rank for ref in cycle if (member := case.by_ref.get(ref)) and member.rank is not None)
+    return ranks if len(ranks) == 1 else RankSet()
+
+
+def _class(case: Case, cycle: tuple[ProcessRef, ...]) -> str | None:
+    standings = [case.standings[ref] for ref in cycle if ref in case.standings]
+    kinds = {WaitKind.PIPE if _fills(case, standing) else standing.kind for standing in standings}
+    if kinds & _LOCKS:
+        return "lock-order-deadlock"
+    if kinds == {WaitKind.PIPE} and any(_writes(case, ref) for ref in cycle):
+        return "queue-pipe-full"  # each writes until the other one reads
+    if kinds == {WaitKind.IDLE, WaitKind.PIPE}:
+        return "queue-pipe-full"  # an event loop awaits the end of a command, whose output it does not read
+    if kinds <= _TALK:
+        return None if _silent(case, cycle) else "p2p-order-deadlock"
+    if WaitKind.CHILD in kinds and kinds <= {WaitKind.CHILD, WaitKind.PIPE}:
+        return "queue-pipe-full"  # who reads from its parent is waited for; in a circle it writes
+    if WaitKind.P2P in kinds and kinds <= {*_TALK, WaitKind.COLLECTIVE} and not case.comparison.cycles:
+        return "p2p-order-deadlock"  # a message and a collective: recorders of gloo hold only one of them
+    if kinds & {WaitKind.COLLECTIVE, WaitKind.BACKWARD}:
+        return None if case.collectives else "collective-cycle"  # recorders name the groups
+    return None
+
+
+def _fills(case: Case, standing: Standing) -> bool:
+    """Whether it waits for room in a pipe, also below a queue of multiprocessing."""
+    return writes(standing.member) or (standing.kind is WaitKind.QUEUE and _writes(case, standing.member.ref))
+
+
+def _writes(case: Case, ref: ProcessRef) -> bool:
+    """Whether the deciding thread of a process stands in a write."""
+    standing = case.standings.get(ref)
+    blocked = standing.member.latest(Blocked) if standing and standing.kernel else None
+    calls = blocked.calls if blocked else ()
+    return any(
+        call.tid == standing.kernel.tid and call.call in _WRITE for call in calls if standing and standing.kernel
+    )
+
+
+def _silent(case: Case, cycle: tuple[ProcessRef, ...]) -> bool:
+    """Whether data is under way between the members: then no order is to blame."""
+    from .connection_silent import under_way
+
+    return any(pair.sender in cycle and pair.receiver in cycle for pair in under_way(case))
+
+
+def _steps(case: Case, cycle: tuple[ProcessRef, ...]) -> Iterator[Reason]:
+    inside = set(cycle)
+    shares = [share for share in case.graph.shares if share.wait.waiter in inside]
+    of_crowds = {(share.wait.waiter, share.wait.why) for share in shares}
+    for wait in case.graph.waits:
+        if wait.waiter in inside and wait.target in inside and (wait.waiter, wait.why) not in of_crowds:
+            yield _step(case, wait, name(case, wait.target))
+    for share in shares:  # whoever waits for many is told once
+        others = [ref for ref in share.crowd.refs if ref in inside and ref != share.wait.waiter]
+        if others:
+            whom = f"{len(others)} others of the circle, such as {name(case, others[0])}"
+            yield _step(case, share.wait, whom)
+
+
+def _step(case: Case, wait: Wait, whom: str) -> Reason:
+    blocked = case.by_ref[wait.waiter].latest(Blocked)
+    call = f" (in {blocked.calls[0].call})" if blocked and blocked.calls else ""
+    return Reason(f"{name(case, wait.waiter)} waits for {whom}: {wait.why}{call}", "wait-for graph", wait.waiter)
+
+
+RULE = make_rule(__name__, __doc__, "p2p-order-deadlock", 45, check)

@@ -1,0 +1,1 @@
+"""Rules about what texts tell: logs, dumps of other tools, the words of people."""

@@ -1,0 +1,26 @@
+"""How saved evidence shows that a process was forked: the frames of its loop, the words for it."""
+
+# ruff: noqa: E501  (a list of names is one line)
+from __future__ import annotations
+
+from ...analysis.accounts import Account
+from ...model.process import Role
+
+CHILD_FRAMES = (
+    r"(?:(?<!Thread\.)\b_bootstrap\b(?! \((?:[^\n]*/)?threading\.py)|_launch|_Popen|_worker_loop|_process_worker|os_fork\w*|worker \((?:.*/)?multiprocessing/pool|spawn_worker|init_process|fork_worker|"
+    r"run_subprocess|_main \((?:.*/)?multiprocessing|forked?_child|popen_fork|workloop \((?:.*/)?billiard|\brun \((?:.*/)?(?:multiprocess(?:ing)?|billiard)/process|PyOS_AfterFork_Child|run_at_forkers|os_fork_impl|"
+    r"after_in_child|_after_fork|afterfork|postfork_child|__run_postfork_handlers|__libc_fork|__fork\b|subprocess_fork_exec|_posixsubprocess|do_fork_exec|grpc_postfork)"
+)
+CHILD_WORDS = r"\bfork(?:ed|s|ing)?\b|\bchild(?:ren)?\b|data ?loader[ _-]?worker|pool worker|\bworkers?\b|sub-?process|pre-?fork|gunicorn|uwsgi|celery|--preload|ProcessPool|multiprocessing|PyOS_AfterFork|run_at_forkers|os_fork|__libc_fork|_posixsubprocess|subprocess_fork_exec"
+
+
+def is_child(account: Account, forks: bool) -> bool:
+    """Whether a subject is a forked child, by its role, frames or label; "worker" counts where the case forks."""
+    text = account.label + "\n" + "\n".join(seen.text for seen in account.seen)
+    if account.role is Role.DATALOADER_WORKER or Account(text, account.who).find(CHILD_FRAMES):
+        return True
+    words = (
+        r"fork|child|loader[ _-]?worker|\b(?:train\w*|val\w*|eval\w*|data|dataset|fetch\w*|prefetch\w*|decod\w*|augment\w*|preproc\w*)[ _-]worker|(?<!thread )pool worker"
+        + (r"|\bworker(?!s? thread)" if forks else "")
+    )
+    return bool(Account(account.label, account.who).find(words))

@@ -1,0 +1,117 @@
+"""A table of signs: wordings and frames that give a mechanism away, and who shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from ...analysis.accounts import Account, Mention, accounts, compiled, outlived
+from ...analysis.case import Case
+from ...analysis.needles import possible
+from ...analysis.remembered import remembered
+from ...analysis.trials import cured
+from ...model.diagnosis import Certainty
+from ._wordings import routine, troubled
+
+LIKELY, POSSIBLE, CERTAIN = Certainty.LIKELY, Certainty.POSSIBLE, Certainty.CERTAIN
+
+
+@dataclass(frozen=True)
+class Sign:
+    """One wording or frame that gives a mechanism away.
+
+    ``pattern`` and all of ``also`` must be found in one subject, ``anywhere`` somewhere in the case, ``unless`` nowhere
+    in it. ``speaker`` says that whoever shows the sign is at fault.
+    """
+
+    pattern: str
+    says: str
+    certainty: Certainty = LIKELY
+    also: tuple[str, ...] = ()
+    anywhere: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
+    speaker: bool = True
+    prose: bool = False  # it is understood from stacks and from what people write, not from logs
+    passing: bool = False  # it is over where its log goes on with steps
+    until: str = ""  # what ends it, where the same log tells so later
+    cures: bool = False  # it is a change that somebody made, and counts where it ended the trouble
+
+    @property
+    def passes(self) -> bool:
+        """Whether it is over where its log goes on with steps: also what people write, and what may be a sign.
+
+        A program's own error is not: stdout is buffered and stderr is not, so that steps come out after it which were
+        made before.
+        """
+        return self.passing or self.prose or self.certainty is POSSIBLE
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A sign that is there, in whose account, and the line that shows it."""
+
+    sign: Sign
+    account: Account
+    line: str
+
+
+def hits(case: Case, signs: Iterable[Sign], live_stacks: bool = False) -> Iterator[Hit]:
+    """Every sign that is there, once per subject; of a live job the stacks count only for rules that ask for them."""
+    found = tuple(one for one in accounts(case) if live_stacks or not case.snapshot.live or not one.refs)
+    there = _grams(case, found)
+    for sign in signs if found else ():
+        if not sign.cures and not possible(sign.pattern, there):
+            continue  # of a thousand ranks none need be asked
+        if (sign.cures and not troubled(case)) or all(_mention_of(one, sign) is None for one in found):
+            continue  # first what is rarely there: a long log is searched for each pattern
+        if any(one.find(pattern) for pattern in sign.unless for one in found):
+            continue
+        if not all(any(one.find(pattern) for one in found) for pattern in sign.anywhere):
+            continue
+        for one in found:
+            said = _mention_of(one, sign)
+            if said is None or routine(said.line) or not all(one.find(pattern) for pattern in sign.also):
+                continue
+            if not _over(case, one, sign) and not ended(one, sign):
+                yield Hit(replace(sign, certainty=POSSIBLE) if said.doubted else sign, one, said.line)
+
+
+def _grams(case: Case, asked: tuple[Account, ...]) -> frozenset[str]:
+    """What the texts of some subjects are made of."""
+    known = _known_grams(case)
+    key = tuple(map(id, asked))
+    if key not in known:
+        known[key] = frozenset().union(*(one.grams for one in asked))
+    return known[key]
+
+
+@remembered
+def _known_grams(case: Case) -> dict[tuple[int, ...], frozenset[str]]:
+    """Those that were asked for, by the subjects."""
+    return {}
+
+
+def _mention_of(account: Account, sign: Sign) -> Mention | None:
+    """The line in which one subject shows a sign."""
+    if not sign.cures:
+        return account.mention(sign.pattern, sign.prose)
+    line = cured(account, compiled(sign.pattern))
+    return Mention(line) if line else None
+
+
+def _over(case: Case, account: Account, sign: Sign) -> bool:
+    """Whether every line that shows a sign was followed by more steps, of an error by the clock."""
+    said = [event for event in account.events if compiled(sign.pattern).search(event.text)]
+    return bool(said) and all(outlived(case, event, by_clock=not sign.passes) for event in said)
+
+
+def ended(account: Account, sign: Sign) -> bool:
+    """Whether the same log tells later that what a sign shows has ended."""
+    if not sign.until:
+        return False
+    last = {event.file: event.line for event in account.events if compiled(sign.pattern).search(event.text)}
+    return bool(last) and last == {
+        event.file: last[event.file]
+        for event in account.events
+        if event.line > last.get(event.file, event.line) and compiled(sign.until).search(event.text)
+    }

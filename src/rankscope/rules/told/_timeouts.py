@@ -1,0 +1,42 @@
+"""Time-outs of torch's watchdogs, each with the group in which its rank waited.
+
+The message of the time-out has no group before torch 2.3, and the rank that it has is the one in its group; the line on the
+state of the group that follows (``ProcessGroupNCCL::watchdogHandler``) names both the group and the number of the call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...analysis.accounts import accounts
+from ...analysis.case import Case
+from ...analysis.remembered import remembered
+from ...model.evidence.events import Event
+from ._lines import events
+
+_WORLD = ("default_pg", "", None)
+
+
+@remembered
+def timeouts(case: Case) -> list[Event]:
+    """The time-outs; where several groups are named, with their groups and, of groups that are not the world, world ranks."""
+    said = events(case, "torch.watchdog_timeout")
+    states = [one for one in events(case, "torch.watchdog_status") if one.fields.get("pg") is not None]
+    if len({one.fields.get("pg") for one in states}) < 2:
+        return said
+    alone = {
+        event.file: next(iter(account.ranks))
+        for account in accounts(case)
+        if len(account.ranks) == 1
+        for event in account.events
+    }
+    where = {(one.file, one.rank, one.fields.get("work")): one for one in reversed(states)}
+    return [_told(one, where.get((one.file, one.rank, one.fields.get("seq"))), alone.get(one.file)) for one in said]
+
+
+def _told(event: Event, state: Event | None, rank: int | None) -> Event:
+    if state is None:
+        return event
+    group = {name: state.fields[name] for name in ("pg", "pg_desc") if name in state.fields}
+    world = state.fields.get("pg_desc") in _WORLD
+    return replace(event, rank=event.rank if world or rank is None else rank, fields={**event.fields, **group})

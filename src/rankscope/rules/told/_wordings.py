@@ -1,0 +1,36 @@
+"""Wordings that many rules share: of what does not go on, of trouble, of code for one rank only."""
+
+# ruff: noqa: E501  (a pattern is one line)
+from __future__ import annotations
+
+import re
+
+from ...analysis.accounts import accounts
+from ...analysis.case import Case
+
+# How people say that something does not go on.
+HALTS = r"\b(?:hangs?|hanging|hung|stuck|freez\w+|froze\w*|deadlock\w*|stall\w*|block(?:s|ed|ing)\b|locks? up|lockups?|never (?:returns?|ends?|finish\w*|completes?|comes? back|gets? (?:past|through))|does(?:n't| not) (?:return|continue|go on|finish|complete|proceed|progress|respond|answer)|(?:no|without|nothing|any) (?:\w+ ){0,2}(?:progress|output|response|happens|sign of life)|stands? (?:still|there|at)\b|stays? (?:there|at)\b|times? out|timed out|time-?outs?|Watchdog caught|(?:after that|then|but) nothing\b|nothing (?:more|else|further)\b|unchanged for|waits? (?:for ?ever|indefinitely)|spins?\b|stops? (?:at|there|after|responding|moving|dead)|(?:does(?:n't| not)|no longer|not) mov(?:e|es|ing)\b|nothing (?:is )?(?:printed|logged)|(?:then|but) (?:there is )?silence|goes? silent|unresponsive|is (?:ever|never) (?:printed|reached|written|returned|called|shown))"
+# Code that runs on one rank only: the condition, then the rest of its line or one of the next lines that are set deeper.
+ONE_RANK = r"^(?P<at>[ \t+>|-]*)(?:el)?if (?:not )?[\w.()\[\]'\" ]*(?:(?:(?:world_|global_|local_)?rank|get_rank\(\)|RANK|process_index(?:\(\))?) ?== ?0|is_global_zero|is_(?:local_)?main_process(?:\(\))?|is_world_process_zero(?:\(\))?|is_master(?:\(\))?|is_rank_zero|is_rank_0\(\)|is_main\b|main_process\b|should_save\b)"
+BELOW_IT = r"[^\n]*?:(?:[^\n]*|[^\n]*(?:\n(?P=at)[ \t]+[^\n]*){0,4}?\n(?P=at)[ \t]+[^\n]*)(?<!def )\b"
+_TROUBLE = r"\b(?:crash\w*|abort\w*|unhealthy|fail(?:s|ed|ure)|errors?\b|illegal memory|segfault|killed|refused|timed out|timeouts?|waits?|for ?ever|bus error|problem|issue|trouble)\b"
+# What is told as past.
+OVER = re.compile(r"\b(?:took|waited)\b", re.I)
+_INFO = re.compile(
+    r"(?:\S+ ){0,5}\W?INFO\b(?!: task |.*(?:rror|fail|timed out|existing lock|acquire lock|been waiting))(?<!NCCL INFO)"
+)
+
+
+def halted(case: Case) -> bool:
+    """Whether the evidence is about something that does not go on: in words, or because somebody looked at stacks."""
+    return any(account.stacks or account.find(HALTS + r"|\w \([^()\s]+\.pyx?:\d+\)") for account in accounts(case))
+
+
+def troubled(case: Case) -> bool:
+    """Whether the evidence is about any trouble at all."""
+    return halted(case) or any(account.find(_TROUBLE) for account in accounts(case))
+
+
+def routine(line: str) -> bool:
+    """Whether a line only informs: a logger's INFO, but not NCCL's, which is all that NCCL says of its network."""
+    return bool(_INFO.match(line))

@@ -1,0 +1,145 @@
+"""A process waits for the answer of a service outside the job, without a limit.
+
+## What it means
+The program asked a server (storage, a model hub, a database, a tracker, a reward model, an API) and reads the answer. The connection stands, nothing
+comes, and nobody set a limit for the wait: it lasts as long as the connection seems alive, and the ranks that meet this one wait too.
+
+## How it is recognised
+The main thread ends in a read or connect of a socket (`recv_into`, `readinto`, `do_handshake`, `getaddrinfo`) below a client library: requests, urllib3, httpx,
+aiohttp, boto, azure, google, grpc, a database's or a tracker's client; or a worker thread does, for which the main thread waits. From outside: a
+connection in `CLOSE_WAIT`, or one that stands and brings nothing.
+
+## What to do
+See whom it talks to: `ss -tnp | grep pid=PID`; look at that service. End the connection (`ss -K dst HOST dport = PORT`), and most clients raise or retry.
+Give every call a limit: `requests.get(url, timeout=(5, 60))`, `socket.setdefaulttimeout(60)`, `botocore.config.Config(read_timeout=60)`.
+
+## How to prevent it
+Limits on everything outside the job; fetch before the first collective; trackers in a mode without network (`WANDB_MODE=offline`).
+Case: https://github.com/microsoft/planetary-computer-tasks/pull/183
+"""
+
+# ruff: noqa: E501  (a pattern is one line)
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ...analysis.accounts import Account, written
+from ...analysis.case import Case
+from ...analysis.doings import doings
+from ...analysis.frame_tables import WaitKind
+from ...analysis.frames import has, wait_of
+from ...model.diagnosis import Finding
+from ...model.evidence.stacks import Stack
+from ...model.process import Role
+from ...model.ranks import ranks_phrase
+from .. import make_rule
+from ._findings import finding, members, simple
+from ._signs import LIKELY, POSSIBLE, Sign, hits
+
+_STEPS = (
+    "ss -tnp | grep pid=PID   # whom it talks to",
+    "socket.setdefaulttimeout(60)   # and timeout=… on each request",
+)
+# How deep a client goes when it waits for its server.
+_READS = re.compile(
+    r"^(?:read|readinto|recv|recv_into|recvfrom|do_handshake|connect|create_connection|getaddrinfo|_read_status|readline|begin|_next|_blocking|result|urlopen|send|sendall|poll|epoll|select|SSL_read|SSL_do_handshake|__recv|__libc_recv|recvmsg|wait)\b"
+)
+_CLIENT = re.compile(
+    r"\((?:[\w.+-]+/)*(?:requests|urllib3|urllib/request|http/client|httpx|httpcore|aiohttp|botocore|boto3|s3transfer|s3fs|gcsfs|fsspec|smart_open|azure|azure/storage|core/pipeline/transport|google/(?:api_core|cloud|auth|resumable_media)|grpc|tritonclient|"
+    r"psycopg2?|pymysql|MySQLdb|mysql/connector|asyncpg|redis|pymongo|sqlalchemy|pika|kombu|kafka|confluent_kafka|elasticsearch|cassandra|clickhouse\w*|snowflake|"
+    r"wandb/sdk/(?:lib|interface|internal)|mlflow|comet_ml|neptune|clearml|huggingface_hub|datasets/(?:download|utils/file_utils)|openai|anthropic|smtplib|ftplib|telnetlib|xmlrpc|paramiko|webdataset|streaming/base|zmq)[/.\w]*:\d+"
+)
+# Sockets of the job's own: its store, its servers, its pools.
+_OWN = re.compile(
+    r"torch/distributed|multiprocessing/|concurrent/futures|socketserver|http/server|uvicorn|gunicorn|tornado|ipykernel|selectors\.py[^\n]*\n[^\n]*(?:base_events|serve_forever)|werkzeug|ray/_private|dask|distributed/(?:comm|core|worker)"
+)
+
+
+# Somebody looked at the process from outside, or reads its log.
+_REMOTE = r"\b(?:https?|:443|CDN|S3|bucket|hub|hugging ?face|cloudfront|download\w*|upload\w*|remote|endpoint|proxy|database|redis|server|API)\b"
+_SIGNS = (
+    Sign(r"\bTCP\b[^\n]*\(CLOSE_WAIT\)|^[^\w\n]*CLOSE[_-]WAIT\b[^\n]*:\d+|\btcp\w*\b[^\n]*:\d+[^\n]*\bCLOSE_WAIT\b", "the other end has closed the connection, and the program still reads", POSSIBLE),
+    Sign(r"\b(?:no (?:more )?(?:bytes|data|packets|traffic)|zero bytes|nothing (?:arrives|comes|is received)|0 bytes|do(?:es)? not grow|stops? growing)\b", "connections stand, and nothing comes through them", POSSIBLE, anywhere=(_REMOTE, r"\bESTAB\w*|connections?\b|socket"), unless=(r"all_?reduce|NCCL|gloo",), prose=True),
+    Sign(r"\b(?:download|upload|fetch|snapshot_download|hf_hub_download|from_pretrained|load_dataset|s3|api call)\w*\b[^\n]{0,60}\b(?:hangs?|hung|stuck|stalls?|stalled|never (?:finish\w*|returns?|ends?|completes?)|freezes?|blocks?|for ?ever)\b|\b(?:hangs?|hung|stuck|stalls?|stalled|freezes?|blocks?)\b[^\n]{0,40}\b(?:download|upload|fetch|snapshot_download|hf_hub_download|from_pretrained)\w*\b", "a transfer from outside does not end", POSSIBLE, unless=(r"all_?reduce|Watchdog|num_workers",), prose=True),
+)  # fmt: skip
+# Somebody took many stacks, and all of them read from a connection.
+_SAME = (
+    Sign(r"\b(?:all|each|every|always)\b[^\n]{0,40}\b(?:ends?|stands?|stops?|is|are)\b[^\n]{0,12}\b(?:same|one)\b[^\n]{0,24}\b(?:read|recv|socket|SSL|TLS|connection)\w*|\b(?:reads?|reading|recv\w*) (?:on|from|of|in) an? (?:SSL|TLS|TCP|HTTPS?)[- ]?(?:socket|connection)\b", "all looks end in the read of a connection", prose=True),
+)  # fmt: skip
+
+
+def check(case: Case) -> Iterator[Finding]:
+    if case.snapshot.live:
+        return
+    for doing in doings(case):
+        account = doing.account
+        if account is None or account.role is Role.DATALOADER_WORKER or not account.seen:
+            continue
+        stack = _asking(account, doing.kind)
+        if stack is None:
+            continue
+        who = ranks_phrase(account.ranks) if account.ranks else "a process"
+        client = _CLIENT.search(written(stack))
+        place = client.group().strip("(").rsplit(":", 1)[0] if client else doing.op
+        title = f"{who} waits for the answer of a service outside the job (in {place})"
+        yield simple(
+            RULE,
+            title,
+            LIKELY if any(True for _ in hits(case, _SAME)) else POSSIBLE,
+            [written(stack).split("\n")[0]],
+            _STEPS,
+            account.ranks,
+            processes=members(case, account),
+        )
+        return
+    found = list(hits(case, _SIGNS))
+    if found:
+        yield finding(RULE, case, found, "the program waits for the answer of a service outside the job", _STEPS)
+
+
+_JOINS = (
+    WaitKind.CHILD.value,
+    WaitKind.CONDITION.value,
+    WaitKind.QUEUE.value,
+    WaitKind.LOCK.value,
+    WaitKind.IDLE.value,
+)
+_ITSELF = (
+    WaitKind.SOCKET.value,
+    WaitKind.LIBRARY.value,
+    WaitKind.UNKNOWN.value,
+    WaitKind.CONDITION.value,
+    WaitKind.FILE_LOCK.value,
+)
+
+
+def _asking(account: Account, kind: str) -> Stack | None:
+    """The stack that waits for a service: of the main thread, or of a worker for which the main thread waits."""
+    named = [seen for seen in account.seen if seen.thread.name and "main" in seen.thread.name.lower()]
+    main = (named or list(account.seen))[-1]
+    if kind in _ITSELF and _asks(main.stack):
+        return main.stack
+    others = [seen.stack for seen in account.seen if seen is not main and not _TRACKER.search(written(seen.stack))]
+    joined = kind in _JOINS or wait_of(main.stack).kind.value in _JOINS
+    return next((stack for stack in others if _asks(stack)), None) if joined else None
+
+
+# Threads that read from a service for as long as a program runs.
+_TRACKER = re.compile(
+    r"wandb|mlflow|comet_ml|neptune|clearml|sentry|posthog|opentelemetry|tensorboard|prometheus|datadog|ddtrace|pika|kafka|asyncio/"
+)
+
+
+def _asks(stack: Stack) -> bool:
+    """Whether a stack ends in the reading or opening of a connection below a client."""
+    text = written(stack)
+    ends = (
+        any(_READS.match(frame.function.rsplit(".", 1)[-1]) for frame in stack[-2:])
+        or has(stack, WaitKind.SOCKET) is not None
+        or _CLIENT.search(text.split("\n", 1)[0]) is not None
+    )
+    return ends and _CLIENT.search(text) is not None and _OWN.search(text) is None
+
+
+RULE = make_rule(__name__, __doc__, "rank-stuck-in-user-code", 59, check)

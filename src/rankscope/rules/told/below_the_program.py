@@ -1,0 +1,150 @@
+"""Every member issued the same call and none finished: network, device or library.
+
+## What it means
+The program is in order: all ranks stand in the same collective. What does not work is below it, and the program's stacks cannot say what.
+
+## How it is recognised
+Equal stacks on all ranks in one collective, not in the meeting before it (or equal time-outs with the same sequence number, operation and size from every rank), and nobody elsewhere.
+Of a running job: every rank of it was seen, all have stood in one collective at one place for longer than `--stuck-after`, and no thread below them is at work. Without a recorder that is *possible* at most.
+A container that denies a system call by which processes share buffers; a launch that does not return. The library's own benchmark (`all_reduce_perf`) that prints its head and no row.
+
+## What to do
+Ask below: `ncclras`, `NCCL_DEBUG=INFO`, counters of the cards, `dmesg`, native stacks of one rank. Then halve: one node, two nodes, `NCCL_P2P_DISABLE=1`,
+`NCCL_IB_DISABLE=1`, `NCCL_SHM_DISABLE=1`, `all_reduce_perf` on the same hosts.
+
+## How to prevent it
+A test of all pairs of hosts before the run (`all_reduce_perf` of nccl-tests).
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...analysis.accounts import compiled
+from ...analysis.case import Case
+from ...analysis.doings import Doing, doings, in_kind, of_ranks, way
+from ...analysis.frame_tables import WaitKind
+from ...analysis.own_age import youngest_s
+from ...analysis.stillness import held_together, in_one_call
+from ...model.diagnosis import Finding, Kind, Reason
+from ...model.words import span
+from .. import make_rule
+from .._say import at, stands
+from ._findings import finding, simple
+from ._lines import events
+from ._signs import LIKELY, POSSIBLE, Sign, hits
+from ._wordings import HALTS, halted
+from .calls_counted import in_several_groups
+
+_TITLE = "every rank stands in the same call, and what is wrong lies below it"
+_STEPS = (
+    "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET torchrun …",
+    "all_reduce_perf -b 8 -e 1G -f 2   # on the same hosts",
+    "ncclras   # NCCL 2.24 and later",
+)
+# What tells by itself that something does not go on.
+_TOLD = (
+    # A container's filter of system calls: processes of one host cannot hand each other the handles of their buffers.
+    Sign(r"\bpidfd\b[^\n]{0,24}\b(?:not supported|not permitted|unsupported|denied|failed)\b|\b(?:pidfd_(?:open|getfd)|process_vm_(?:readv|writev))\b[^\n]{0,60}(?:Operation not permitted|\bEPERM\b|Function not implemented|\bENOSYS\b|Permission denied|= -1)", "the container denies a system call with which processes of one host give each other their buffers", anywhere=(HALTS + r"|for ever",)),
+    Sign(r"\b(?:cu|cuda|hip)(?:\w*Launch\w*)\b[^\n]{0,20}\b(?:never|does(?:n't| not)|do(?:n't| not)|did(?:n't| not)|no longer) (?:return|come back|end)\w*", "a launch does not return: the queue of the device is full behind a call that does not end", anywhere=(r"all_?reduce|all_?gather|reduce_?scatter|NCCL|collective",), unless=(r"CUDA_LAUNCH_BLOCKING",), prose=True),
+    # A communicator is set up in part by its first call; what a pause between the two cures is a race of the library's own.
+    Sign(r"\b(?:sleep|pause|delay)\w*\b[^\n]{0,40}\b(?:between|after|before)\b[^\n]{0,40}\b(?:(?:nccl|rccl|hccl)?CommInit\w*|init_process_group|communicators?|new_group)\b", "it works when time passes between the making of a communicator and its first call: its set-up races", cures=True),
+    Sign(r"(?:\B--?np?\b|\bnproc\w*|\bworld[_ -]size|\bone (?:process|rank|GPU|worker)|\ba single (?:process|rank|GPU|worker))[ =]*1?\b[^\n]{0,16}\b(?:trains|works|runs|passes|is fine)\b[^\n]{0,24}\b(?:every|any|all|each|with)\b (?:\w+ )?(?:larger|higher|other|bigger|more|greater)\b[^\n]{0,24}\b(?:stops?|hangs?|stands?|stalls?|blocks?|freez\w+|nothing)\b", "one process gets on, several do not", POSSIBLE, prose=True),
+)  # fmt: skip
+_SIGNS = (
+    # nccl-tests and its like: what all ranks do is the library's own benchmark, and no line of its table came.
+    Sign(r"^#\s+\(B\)\s+\(elements\)[^\n]*(?!\n[^\n]*\n?\s*\d+\s+\d+\s+(?:float|half|bfloat16|int\d|uint\d|double|fp8)\w*)", "the library's own benchmark prints no line of its table", anywhere=(HALTS,), unless=(r"^\s*\d+\s+\d+\s+(?:float|half|bfloat16|int\d|uint\d|double)\w*\s", r"Avg bus bandwidth")),
+    Sign(r"\b(?:all|every|each|both) (?:\d+ )?(?:the )?(?:ranks?|gpus?|processes|workers|nodes)\b[^\n]{0,60}(?:same|identical|equal)[^\n]{0,40}(?:stack|place|collective|call|line|op|all_?reduce|barrier|forward|backward|decode|kernel|step|batch|request|function|SeqNum|sequence (?:number|id)|seq\b|work id)", "all ranks are in the same place", prose=True),
+    Sign(r"\b(?:all|every|both) (?:\d+ )?(?:the )?(?:ranks?|gpus?|processes|workers)\b[^\n]{0,60}(?:stuck|hang|block|wait|spin|stop|in)\w*[^\n]{0,30}(?:all_?reduce|all_?gather|broadcast|barrier|reduce_?scatter|all_?to_?all|ncclAllReduce|first collective)", "all ranks are in the same collective", POSSIBLE, prose=True),
+)  # fmt: skip
+
+
+def check(case: Case) -> Iterator[Finding]:
+    if case.snapshot.live:
+        yield from _held(case)
+        return
+    if in_several_groups(case):
+        return
+    if not halted(case):
+        if told := list(hits(case, _TOLD)):
+            yield finding(RULE, case, told, _TITLE, _STEPS)
+        return
+    together = standing_together(case)
+    if together:
+        size = sum(len(doing.ranks) or doing.count or 1 for doing in together)
+        title = f"all {size} ranks that were seen stand in the same {together[0].op}"
+        yield simple(RULE, title, LIKELY, [together[0].site], _STEPS)
+        return
+    timeouts = {
+        event.rank: (event.fields.get("seq"), event.fields.get("op"), event.fields.get("numel_in"))
+        for event in events(case, "torch.watchdog_timeout")
+        if event.rank is not None
+    }
+    if len(timeouts) > 1 and len(set(timeouts.values())) == 1 and set(timeouts) == set(range(len(timeouts))):
+        seq, op, _ = next(iter(timeouts.values()))
+        yield simple(
+            RULE,
+            f"all {len(timeouts)} ranks timed out in the same {op} #{seq}",
+            LIKELY,
+            ["every rank reports the same operation and number"],
+            _STEPS,
+        )
+        return
+    signs = list(hits(case, _TOLD if _at_the_meeting(case) else (*_TOLD, *_SIGNS)))
+    if signs:
+        yield finding(RULE, case, signs, _TITLE, _STEPS)
+
+
+def _held(case: Case) -> Iterator[Finding]:
+    """All ranks of a running job in one call: who is to blame, if anybody, is not among them as far as stacks can tell."""
+    ranks = in_one_call(case) if held_together(case) else ()
+    if not ranks:
+        return
+    age, first = span(youngest_s(ranks)), ranks[0]
+    yield Finding(
+        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=POSSIBLE,
+        title=f"all {len(ranks)} ranks stand in {first.wait.op} at {at(first.user_frame)} for {age}: look below the program",
+        processes=tuple(one.member.process for one in ranks[:_NAMED]),
+        because=(Reason(f"nobody has moved for {age}, and no rank is missing from the call", "python-stack"),
+                 *map(stands, ranks[:_NAMED])),
+        against=("without a recorder nothing tells that it is the same call for all: one rank may be a call ahead of the others",),
+        next=("rankscope stacks --native", *reversed(_STEPS)),
+    )  # fmt: skip
+
+
+_NAMED = 3
+
+
+def standing_together(case: Case) -> list[Doing]:
+    """What all ranks that were seen do, where all of them wait in one call to which all came by one way; else nothing."""
+    found = [doing for doing in doings(case) if of_ranks(doing) and doing.kind not in ("unknown", WaitKind.IDLE.value)]
+    waiting = in_kind(found, WaitKind.COLLECTIVE.value, WaitKind.DEVICE.value)
+    size = sum(len(doing.ranks) or doing.count or 1 for doing in waiting)
+    alike = len({doing.site for doing in waiting}) == len({way(doing) for doing in waiting}) == 1
+    return waiting if alike and size > 1 and len(waiting) == len(found) and _shown(waiting) else []
+
+
+def _at_the_meeting(case: Case) -> bool:
+    """Whether those whose stacks were seen stand before their first call, in the meeting: there words of one place mean that."""
+    seen = [
+        doing
+        for doing in doings(case)
+        if doing.account and doing.account.seen and doing.kind not in ("unknown", WaitKind.IDLE.value)
+    ]
+    return bool(seen) and all(doing.kind == WaitKind.RENDEZVOUS.value for doing in seen)
+
+
+def _shown(waiting: list[Doing]) -> bool:
+    """Whether it rests on stacks, or on more than one sentence."""
+    if len(waiting) > 1:
+        return True
+    return any(
+        doing.account and (doing.account.seen or compiled(_EACH).search(doing.account.label)) for doing in waiting
+    )
+
+
+_EACH = r"\b(?:all|every|each|both)\b"
+
+
+RULE = make_rule(__name__, __doc__, "stuck-below-program", 90, check)

@@ -1,0 +1,208 @@
+"""The ranks' counts disagree: one made fewer calls, or has fewer batches, than the others.
+
+## What it means
+Every collective of a group has a number. A rank that stands at a lower number than its peers, or that has less to do than they have, did not make a
+call that they made: it skipped a step, left a loop early, or took a branch of its own. The others wait for it in the call it did not make.
+
+## How it is recognised
+A desync report of the watchdog; time-outs of one group at different sequence numbers, or from all ranks but some; `opCount` of `NCCL_DEBUG=INFO
+NCCL_DEBUG_SUBSYS=COLL` that ends lower in one process; ranks that each print another number of batches, steps or samples.
+
+## What to do
+Look at what the rank with the lower number did last, and at the branch before it (`rankscope analyze DUMPS…` names the first call that is missing).
+`TORCH_NCCL_TRACE_BUFFER_SIZE=20000 TORCH_NCCL_DUMP_ON_TIMEOUT=1` writes recorders with the stack of each call at the next time-out.
+
+## How to prevent it
+Equal numbers of steps on all ranks: `drop_last=True`, `DistributedSampler`, `Join`, or an agreed maximum. Count the batches of all ranks before the loop:
+`dist.all_reduce(n, op=dist.ReduceOp.MIN)`. Mechanism: https://github.com/pytorch/pytorch/issues/153779
+"""
+
+# ruff: noqa: E501  (a pattern is one line)
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ...analysis.case import Case
+from ...model.diagnosis import Finding
+from ...model.ranks import RankSet, ranks_phrase
+from ...model.words import verb
+from .. import make_rule
+from ._findings import simple
+from ._lines import events, said_by_ranks
+from ._signs import LIKELY, POSSIBLE
+from ._timeouts import timeouts
+from ._wordings import halted
+
+_STEPS = (
+    "rankscope diagnose   # shows the last common call and the first different line",
+    "TORCH_NCCL_TRACE_BUFFER_SIZE=20000 TORCH_NCCL_DUMP_ON_TIMEOUT=1 torchrun …",
+)
+
+
+def check(case: Case) -> Iterator[Finding]:
+    found = told(case)
+    if found is not None:
+        yield replace(found, compared=True)
+
+
+def told(case: Case) -> Finding | None:
+    """What the counts say, the surest first."""
+    if case.snapshot.live or case.collectives:
+        return None  # who stands where is known there, and other rules ask the graph and the recorders
+    for judge in (_desync, _sequence, _silent, _launched, _lengths):
+        if (made := judge(case)) is not None:
+            return made
+    return None
+
+
+def _desync(case: Case) -> Finding | None:
+    said = events(case, "torch.desync")
+    if not said:
+        return None
+    missing = RankSet(rank for event in said for rank in _ints(event.fields.get("ranks")))
+    number = said[0].fields.get("missing")
+    return simple(
+        RULE,
+        f"{ranks_phrase(missing)} did not join collective #{number}",
+        LIKELY,
+        [event.text for event in said[:2]],
+        _STEPS,
+        missing,
+    )
+
+
+def _ints(value: object) -> tuple[int, ...]:
+    return tuple(item for item in value if isinstance(item, int)) if isinstance(value, tuple) else ()
+
+
+# Sends and receives are counted by pair: their numbers say nothing over ranks.
+_PAIRS = ("SEND", "RECV", "COALESCED")
+
+
+def _sequence(case: Case) -> Finding | None:
+    """Time-outs of one group at different numbers, or from all ranks but some."""
+    if in_several_groups(case):
+        return None
+    groups: dict[object, dict[int, tuple[int, str]]] = {}
+    for event in timeouts(case):
+        number = event.fields.get("seq")
+        if event.fields.get("op") not in _PAIRS and event.rank is not None and isinstance(number, int):
+            group = (event.fields.get("pg"), event.fields.get("pg_desc"))
+            groups.setdefault(group, {}).setdefault(event.rank, (number, event.text))
+    spoke = _spoke(case)
+    for told_ in sorted(groups.values(), key=len, reverse=True):
+        if (made := _one_group(told_, spoke)) is not None:
+            return made
+    return None
+
+
+def in_several_groups(case: Case) -> bool:
+    """Whether several ranks gave up in the same calls, more than one each: those of several groups wait for each other."""
+    said: dict[int, set[tuple[object, object]]] = {}
+    for event in events(case, "torch.watchdog_timeout"):
+        if event.rank is not None:
+            said.setdefault(event.rank, set()).add((event.fields.get("seq"), event.fields.get("op")))
+    calls = list(said.values())
+    return len(calls) > 1 and len(calls[0]) > 1 and all(one == calls[0] for one in calls)
+
+
+def _spoke(case: Case) -> int:
+    """The highest rank of which a line tells: there are that many, also where a copy lacks the lines of some."""
+    return max((event.rank for event in case.events if event.rank is not None), default=0)
+
+
+def _one_group(said: dict[int, tuple[int, str]], spoke: int) -> Finding | None:
+    """What the numbers say at which the ranks of one group gave up."""
+    numbers = {number for number, _ in said.values()}
+    lines = [line for _, line in said.values()][:3]
+    if len(numbers) > 1:
+        behind = RankSet(rank for rank, (number, _) in said.items() if number == min(numbers))
+        stand = f"{ranks_phrase(behind)} {verb('stand', len(behind))}"
+        return simple(RULE, f"{stand} at #{min(numbers)}, others at #{max(numbers)}", LIKELY, lines, _STEPS, behind)
+    missing = RankSet(range(max(spoke, *said) + 1)) - RankSet(said) if len(said) > 2 else RankSet()
+    if missing and len(missing) * 4 <= len(said) + 3:
+        report = f"{ranks_phrase(missing)} {verb('report', len(missing))} nothing"
+        title = f"every rank but {missing} waits at #{min(numbers)}; {report}"
+        return simple(RULE, title, LIKELY, lines, _STEPS, missing)
+    return None
+
+
+def _silent(case: Case) -> Finding | None:
+    """Ranks that report no time-out although the others of the same run do: they were not in the call."""
+    said = [
+        one for one in events(case, "gloo.op_timeout", "torch.watchdog_timeout") if one.fields.get("op") not in _PAIRS
+    ]
+    waited = RankSet(event.rank for event in said if event.rank is not None)
+    known = RankSet(
+        event.rank
+        for event in events(case, "elastic.failure", "elastic.root_cause", "gloo.op_timeout", "torch.watchdog_timeout")
+        if event.rank is not None
+    )
+    missing = (known | RankSet(range(max(_spoke(case), *known, 0) + 1))) - waited
+    failed = RankSet(
+        event.rank for event in events(case, "python.exception") if event.rank is not None and event.rank in missing
+    )
+    if len(waited) < 2 or not missing or failed or len(missing) > len(waited):
+        return None
+    # A report cut by who posted it may lack ranks that were there.
+    sure = LIKELY if 2 * len(missing) <= len(waited) or len(missing) == 1 or set(missing) <= set(known) else POSSIBLE
+    title = f"{ranks_phrase(waited)} timed out in a collective; {ranks_phrase(missing)} {'was' if len(missing) == 1 else 'were'} not in it"
+    return simple(RULE, title, sure, [event.text for event in said[:3]], _STEPS, missing)
+
+
+def _launched(case: Case) -> Finding | None:
+    """NCCL's own count of launched operations, the last one per process of one communicator size."""
+    last: dict[object, dict[tuple[str | None, int | None], tuple[int, str]]] = {}
+    for event in events(case, "nccl.coll"):
+        number = event.fields.get("op_count")
+        if isinstance(number, int):
+            who = (event.host, event.pid)
+            before = last.setdefault(event.fields.get("nranks"), {}).get(who, (-1, ""))
+            last[event.fields.get("nranks")][who] = max(before, (number, event.text))
+    for counts in last.values():
+        low, high = min(value[0] for value in counts.values()), max(value[0] for value in counts.values())
+        behind = [who for who, value in counts.items() if value[0] == low]
+        if low < high and len(counts) > 2 and len(behind) * 2 <= len(counts):
+            names = ", ".join(f"pid {pid} on {host}" for host, pid in behind[:4])
+            return simple(
+                RULE, f"{names} launched up to #{low}, the others up to #{high}", LIKELY, [counts[behind[0]][1]], _STEPS
+            )
+    return None
+
+
+_LENGTH = re.compile(
+    r"\b(?:(?P<count>\d+) (?:\w+ )?(?:batches|micro-?batches|steps|iterations|samples|shards|files)|(?:len\(\w*loader\w*\)|num_(?:batches|samples|steps)|(?:data ?)?(?:loader|set|sampler) (?:length|size)|batches|steps|iterations)\W{1,4}(?P<count_>\d+))\b",
+    re.I,
+)
+
+
+_BARE = re.compile(
+    r"(?:only )?(?:reads?|has|have|gets?|sees|runs?|does|did|makes?|made|got|had|with|processes)? ?(?:only )?(\d+)\W*$",
+    re.I,
+)
+
+
+def _lengths(case: Case) -> Finding | None:
+    """Ranks that each say once how much they have to do, and it is not the same."""
+    if not halted(case):
+        return None
+    said: dict[int, list[tuple[int, str]]] = {}
+    for rank, words, line in said_by_ranks(case):
+        if found := _LENGTH.search(words):
+            said.setdefault(rank, []).append((int(found["count"] or found["count_"]), words))
+        elif _LENGTH.search(line) and (bare := _BARE.match(words)):
+            said.setdefault(rank, []).append((int(bare[1]), words))  # what is counted was said of the rank before
+    once = {rank: told[0] for rank, told in said.items() if len(told) == 1}
+    if len(once) < 2 or len(once) < len(said) or len({number for number, _ in once.values()}) < 2:
+        return None
+    fewest = min(number for number, _ in once.values())
+    short = RankSet(rank for rank, (number, _) in once.items() if number == fewest)
+    because = [f"rank {rank}: {words}" for rank, (_, words) in sorted(once.items())[:4]]
+    return simple(
+        RULE, f"{ranks_phrase(short)} have less to do than the others: {fewest}", LIKELY, because, _STEPS, short
+    )
+
+
+RULE = make_rule(__name__, __doc__, "collective-missed-by-rank", 45, check)

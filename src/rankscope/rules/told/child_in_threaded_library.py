@@ -1,0 +1,199 @@
+"""A forked child stands in a library that works with threads of its own, and those stayed in the parent.
+
+## What it means
+OpenMP, BLAS, TBB, rayon and tokio (Polars, tokenizers, Lance), gRPC, Arrow, OpenCV, TensorFlow, JAX, onnxruntime, Kafka and AWS clients, the JVM
+and Go runtimes hand their work to threads. `fork` copies their books but not their threads: the child puts its work into a queue that nobody
+empties, or waits at a barrier to which nobody comes.
+
+## How it is recognised
+The native stack of a child ends in a wait (futex, condition, semaphore, spin) and a few frames further out stands one of these libraries, and no
+thread of that library is seen in the child. Or `ps` shows a child with the command line of its parent, one thread, asleep on a futex, and the parent
+with many threads waiting for it.
+
+## What to do
+`multiprocessing.set_start_method("spawn")` or `"forkserver"`; open the library in the worker, after the fork; one thread for the library that
+is named: `OMP_NUM_THREADS=1`, `OPENBLAS_NUM_THREADS=1`, `TOKENIZERS_PARALLELISM=false`, `cv2.setNumThreads(0)`, `GRPC_ENABLE_FORK_SUPPORT=1`,
+`torch.set_num_threads(1)`, `MKL_THREADING_LAYER=GNU`.
+
+## How to prevent it
+Nothing that starts threads before the workers are made. Mechanism: https://gcc.gnu.org/bugzilla/show_bug.cgi?id=58378,
+https://github.com/gperftools/gperftools/issues/932, https://github.com/pynbody/tangos/issues/281
+"""
+
+# ruff: noqa: E501  (a list of names is one line)
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ...analysis.accounts import Account, accounts, written
+from ...analysis.case import Case
+from ...analysis.frame_tables import WaitKind
+from ...analysis.frames import has, kind_of
+from ...model.diagnosis import Finding
+from ...model.evidence.events import Event
+from ...model.evidence.stacks import Frame, Stack
+from .. import make_rule
+from ._findings import finding
+from ._forks import CHILD_FRAMES, is_child
+from ._lines import events
+from ._signs import LIKELY, Hit, Sign
+
+# Libraries that keep threads or locks of the whole process, by their functions and files.
+_FAMILIES = (
+    ("OpenMP", r"\b(?:gomp_|GOMP_|omp_|__kmp|kmp_)\w*|lib(?:gomp|iomp5?|omp)\b"),
+    ("BLAS", r"\bexec_blas|\bblas_\w+|\bcblas_\w+|openblas|\bmkl_\w+|libmkl|gemm_(?:thread|driver)|(?:getrf|potrf)_parallel|LAPACKE|APPLE_BLAS|vecLib|libblis"),
+    ("TBB", r"\btbb::|libtbb"),
+    ("rayon", r"\brayon(?:_core)?::|crossbeam|polars|tokenizers::"),
+    ("tokio", r"\btokio::|async_std::|lance::|object_store::|opendal"),
+    ("a Rust library", r"\bparking_lot(?:_core)?::|\bstd::sys::|std::thread::|once_cell::"),
+    ("Eigen or onnxruntime", r"\bEigen::|onnxruntime::|\bMlas"),
+    ("TensorFlow", r"\btensorflow::|\bnsync|\btsl::|_pywrap_tensorflow"),
+    ("JAX", r"\bxla::|\bjaxlib|xla_extension"),
+    ("gRPC", r"\bgpr_\w+|\bgrpc_\w+|\bgrpc(?:_core)?::|grpc/_cython"),
+    ("Abseil or protobuf", r"\babsl::|google::protobuf|AbslInternal\w+"),
+    ("Arrow", r"\barrow::|\bparquet::|libarrow"),
+    ("OpenCV", r"\bcv::|libopencv|cv2\.abi3|cv2\.cpython"),
+    ("PyTorch's threads", r"\bc10::(?:ThreadPool|TaskThreadPool|get_backtrace)|\bat::(?:internal|launch|parallel|native)|\bcaffe2::"),
+    ("LightGBM, XGBoost or faiss", r"\bLightGBM::|\bxgboost::|\bdmlc::|\bfaiss::|catboost"),
+    ("numba", r"\bworkqueue\b|numba|do_scheduling"),
+    ("an AWS client", r"\bAws::|\baws_\w+"),
+    ("Kafka", r"\brd_kafka_\w+|librdkafka"),
+    ("ZeroMQ", r"\bzmq::|\bzmq_\w+"),
+    ("Boost, folly or glog", r"\bboost::|\bfolly::|google::LogMessage|\bspdlog::|\bquill::"),
+    ("a Java machine", r"\bMonitor::|Safepoint|\bJVM_|\bjni_|jpype|libjvm"),
+    ("a Go runtime", r"\bruntime\.(?:futex|notesleep|cgocallback|mcall|gopark)|_cgo_wait_runtime_init_done"),
+    ("a tracer", r"\blttng_\w+|opentelemetry::|sentry_|datadog::|\bdd_\w+|CUPTI|libkineto"),
+    ("Ceph", r"\blibrados|\brados_|libcephfs"),
+    ("HDF5", r"\bH5\w+|\bhdf5|FastRLock|h5py"),
+    ("GDAL", r"\bCPL\w+|\bGDAL\w+|VSI\w+"),
+    ("a data base client", r"\bPQ\w+|\bmysql_\w+|\bmy_thread_init|\bOCI\w+|\bsltsm\w+|sqlite3\w+|mongoc_\w+|duckdb::"),
+    ("curl", r"\bcurl_\w+|\bCurl_\w+"),
+    ("OpenSSL", r"\bCRYPTO_THREAD\w*|\bRAND_\w+|\bEVP_\w+|\bSSL_\w+|libcrypto"),
+    ("V8", r"\bv8::"),
+    ("macOS", r"\b_?dispatch_\w+|\bxpc_\w+|\bnotify_\w+|_os_log\w*|SCDynamicStore\w*|CFPreferences\w*|\bobjc_\w+|NSXPC|get_proxies"),
+    ("the allocator", r"\b(?:je_|mi_|_mi_|tc_)\w*|\btcmalloc::|\barena_get\w*|\b_int_(?:malloc|free)|\bptmalloc\w*|(?:__libc_)?(?:malloc|calloc|realloc|free)\b|mmap_lock"),
+    ("the C library", r"\b(?:__tz_convert|localtime|getaddrinfo|__res_\w+|__nss_\w+|getpw\w+|getgr\w+|setenv|putenv|__add_to_environ|_IO_\w+|__?v?syslog\w*|__dcigettext|setlocale|__new_exitfn|__cxa_atexit|__internal_atexit|__cxa_guard_acquire|__pthread_once\w*|std::call_once|__run_\w*fork_handlers)"),
+    ("the dynamic linker", r"\b_dl_\w+|\bdl_iterate_phdr|\bdlopen\w*|_Unwind_Find_FDE|\b_rtld\w*"),
+    ("the interpreter's own locks", r"\b(?:PyThreadState_New|new_threadstate|_PyThreadState_\w+|PyInterpreterState_\w+|_enter_buffered_busy|_PyMutex_LockTimed|PyMutex_Lock|_PyImport_\w+|tstate_\w+)"),
+)  # fmt: skip
+_LIBRARIES = tuple((name, re.compile(pattern)) for name, pattern in _FAMILIES)
+# Where a thread sleeps or spins, whatever for.
+_ASLEEP = re.compile(
+    r"^(?:.*(?:futex|lll_lock|mutex|cond_\w*wait|sem_\w*wait|Semaphore\w*|sched_yield|nanosleep|psynch|ulock|semaphore|rwlock|once_slow|guard_acquire|spin|Spin|barrier|Barrier|_wait\b|Wait\w*|park|Park|Notification|Block\w*|latch|usleep|thr_yield).*|syscall|do_wait|do_spin|__lock|__timedwait\w*|wait\w*|__internal_atexit|__new_exitfn|__cxa_atexit|arena_get2\S*|_dl_add_to_namespace_list|__tz_convert|ptmalloc_lock_all|tcache_init\S*|_IO_(?:lock|flock)\w*|runtime\.(?:futex|gopark|notesleep).*)$",
+    re.IGNORECASE,
+)
+_RANK_WAITS = (
+    WaitKind.COLLECTIVE,
+    WaitKind.P2P,
+    WaitKind.DEVICE,
+    WaitKind.RENDEZVOUS,
+    WaitKind.STORE,
+    WaitKind.GIL,
+    WaitKind.CHILD,
+)
+# A new program: it has no copies of its parent's locks.
+_FRESH = r"spawn_main|multiprocessing/spawn\.py|popen_spawn|forkserver|popen_loky|\bspawned\b|\bspawn\b[^\n]{0,20}(?:context|method|process|worker)"
+_FORKED = r"\bos\.fork\b|\bfork\(\)|\bfork(?:ed|s)\b"
+_DEPTH = 24
+# Frames of the interpreter: what lies further out called the library, and is not part of it.
+_PYTHON = re.compile(
+    r"^_?Py(?:Eval|Function|Object|CFunction|Vectorcall|Dict|List)_?\w*|^(?:cfunction|method|function)_\w*call\w*|^call_function$|^slot_\w+"
+)
+_THREAD_OF_A_LIBRARY = re.compile(
+    r"^(?:start_thread|clone3?|__clone3?|_pthread_start|thread_start|execute_native_thread_routine)\b"
+)
+_STEPS = (
+    "multiprocessing.set_start_method('spawn')   # or 'forkserver'",
+    "OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false …   # to confirm",
+)
+_TITLE = "a forked child waits in a library whose threads stayed in its parent"
+
+
+def check(case: Case) -> Iterator[Finding]:
+    if case.snapshot.live:
+        return  # there the locks' owners and the threads themselves are known
+    found = [*_in_libraries(case), *_copies_asleep(case)]
+    if found:
+        yield finding(RULE, case, found, _TITLE, _STEPS)
+
+
+def _in_libraries(case: Case) -> Iterator[Hit]:
+    forks = any(one.find(CHILD_FRAMES + r"|\bfork|DataLoader|ProcessPool|multiprocessing") for one in accounts(case))
+    for account in accounts(case):
+        if not (is_child(account, forks) or _lonely(case, account)) or account.find(_FRESH):
+            continue
+        for stack in account.stacks:
+            name = library_waited_in(stack)
+            if name and not _has_helpers(account):
+                yield Hit(Sign("", f"a child waits inside {name}"), account, written(stack).split("\n", 1)[0])
+                break
+
+
+def _lonely(case: Case, account: Account) -> bool:
+    """Whether it has but one thread, and somebody says that a process of the case was forked."""
+    one = account.find(r"\b(?:one|single|1|only one) thread\b|\bThreads:\s*1\b")
+    return bool(one) and any(other.find(_FORKED, prose=True) for other in accounts(case))
+
+
+def library_waited_in(stack: Stack) -> str:
+    """The library with threads in which a native stack sleeps, "" where there is none or the wait is for another rank."""
+    inner = _of_the_library(stack)
+    if not inner or any(has(stack, kind) is not None for kind in _RANK_WAITS):
+        return ""
+    if not any(_ASLEEP.match(frame.function) for frame in inner[:5]) or any(
+        kind_of(one) is WaitKind.IDLE for one in inner
+    ):
+        return ""
+    bare = [frame.function.removeprefix("__GI_") for frame in inner]
+    names = [f"{name} ({frame.library})" if frame.library else name for name, frame in zip(bare, inner)]
+    return next((name for name, pattern in _LIBRARIES if any(pattern.search(one) for one in names)), "")
+
+
+def _of_the_library(stack: Stack) -> list[Frame]:
+    """The innermost frames, up to those of the interpreter that called them; none of a thread that a library started."""
+    inner: list[Frame] = []
+    for frame in reversed(stack):
+        if _python(frame) or len(inner) == _DEPTH:
+            return inner
+        if _THREAD_OF_A_LIBRARY.match(frame.function):
+            return []
+        inner.append(frame)
+    return inner
+
+
+def _python(frame: Frame) -> bool:
+    return (
+        bool(frame.file)
+        and frame.library is None
+        and not frame.file.endswith((".c", ".cc", ".cpp", ".h", ".hpp", ".rs", ".S"))
+    ) or bool(_PYTHON.match(frame.function))
+
+
+def _has_helpers(account: Account) -> bool:
+    """Whether the child has threads of its own that may do the work: then they did not stay behind."""
+    return any(has(stack, WaitKind.IDLE) is not None and not any(map(_python, stack)) for stack in account.stacks)
+
+
+def _copies_asleep(case: Case) -> Iterator[Hit]:
+    """Rows of ``ps``: a child with its parent's command line and one thread, asleep on a futex, waited for by its parent."""
+    rows = {event.pid: event for event in events(case, "proc.row") if event.pid is not None}
+    for row in rows.values():
+        parent = rows.get(int(str(row.fields.get("ppid") or 0)))
+        if parent is None or not _copy_of(row, parent):
+            continue
+        account = next((one for one in accounts(case) if row in one.events), None)
+        if account is not None:
+            yield Hit(Sign("", "a copy of its parent with one thread sleeps on a futex", LIKELY), account, row.text)
+            return
+
+
+def _copy_of(row: Event, parent: Event) -> bool:
+    asleep = str(row.fields.get("wchan", "")).startswith("futex") and str(row.fields.get("state"))[:1] == "S"
+    same = str(row.fields.get("command")) == str(parent.fields.get("command"))
+    # Workers without work sleep so, too: the threads must be told, and that only the parent has several.
+    lonely = row.fields.get("threads") == 1 and parent.fields.get("threads", 1) != 1
+    return asleep and same and lonely
+
+
+RULE = make_rule(__name__, __doc__, "fork-with-threads", 30, check)

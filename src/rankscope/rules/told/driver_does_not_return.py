@@ -1,0 +1,35 @@
+"""A process stands in a device's driver inside the kernel, and nothing in user space can free it.
+
+## What it means
+It asked the GPU's or the network card's driver for something and sleeps there, in state D, behind a lock of the driver or for an answer of the
+device. It cannot be killed, and its ranks wait for it. The program is in order, and so are the file systems.
+
+## How it is recognised
+A kernel stack (`dmesg`, `/proc/PID/stack`, "blocked for more than 120 seconds") of a process in state D whose frames are of a driver: `[nvidia_uvm]`, `[nvidia]`,
+`[amdgpu]`, `[mlx5_core]`, `uvm_ioctl`, `ib_uverbs_…`; no frame of a file system.
+
+## What to do
+`dmesg -T | grep -i -e xid -e nvrm -e 'blocked for more'`: an error of the device, or a second task that holds the driver's lock. Drain the
+node, reset the GPU (`nvidia-smi --gpu-reset`) or reboot; then change the driver's release.
+
+## How to prevent it
+Drivers of one known release on all nodes; a node check that asks the driver with a time limit (`timeout 20 nvidia-smi`).
+Case: https://github.com/NVIDIA/open-gpu-kernel-modules/issues/1333
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from ._findings import text_rule
+from ._kernel import DRIVER
+from ._signs import Sign
+
+_ASLEEP = r"state:D\b|\bstate\b[^\n]{0,10}\b(?-i:D)\b|\b(?-i:D) (?:state|\(disk sleep\))|uninterruptible|blocked for more than \d+ sec|cannot be killed|can'?t be killed|unkillable|kill -9|SIGKILL has no effect|(?-i:\sD[sl<N+]*\s)"
+_SIGNS = (
+    Sign(DRIVER, "a process sleeps in the kernel inside a device's driver", anywhere=(_ASLEEP,), speaker=False),
+)  # fmt: skip
+
+RULE = text_rule(
+    __name__, __doc__, "stuck-below-program", 13, "a process stands in a device's driver inside the kernel", _SIGNS,
+    ("dmesg -T | grep -i -e xid -e nvrm -e 'blocked for more' | tail -50", "cat /proc/PID/stack; timeout 20 nvidia-smi", "drain the node; reset the device or reboot"),
+)  # fmt: skip

@@ -1,0 +1,145 @@
+"""The program is over but does not end.
+
+## What it means
+The work is done; what remains is tear-down: destructors of communicators in an order that differs between ranks, `atexit` handlers, threads and pools that
+are joined, a tracker that uploads. One of them waits for a peer that is already gone, or for a thread that never ends.
+
+## How it is recognised
+Stacks in `Py_FinalizeEx`, `atexit`, `threading._shutdown`, `_python_exit`, `multiprocessing.util._exit_function`, `ncclCommAbort`, `ncclCommDestroy` or
+`destroy_process_group`; the log's last words are that the run finished. Some ranks have ended, others have not.
+A finalizer (`__del__`) at the root of a stack, which only a dying interpreter calls; a Java machine in `Threads::destroy_vm`.
+The last words of a test runner (GoogleTest's tear-down of the environment, `[  PASSED  ]`). A shell's trace (`set -x`) that has passed `exit` and ends in a wait; ranks that disconnect from each other (UCX) while MPI is finalized.
+A service that agreed to end (`shutdown accepted`) and whose container is still up or whose page still answers `SHUTDOWN`.
+`'NoneType' object is not callable` in a listener's or pool's thread, `sys.meta_path is None`: it still runs while the interpreter ends.
+
+## What to do
+`rankscope stacks pid:PID --native` names what is joined. Call `dist.destroy_process_group()` on all ranks at the same point after a barrier; shut
+pools down explicitly; daemon threads; abort, not destroy, after an error. As a last resort `os._exit(0)` after the last barrier.
+
+## How to prevent it
+Explicit tear-down with a time limit. Mechanism: https://github.com/pytorch/pytorch/issues/119215, https://github.com/pytorch/pytorch/issues/75097
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ...analysis.accounts import accounts
+from ...analysis.case import Case
+from ...analysis.endings import TO_BE_ENDED
+from ...analysis.frame_tables import WaitKind
+from ...analysis.frames import has
+from ...model.diagnosis import Finding
+from .. import make_rule
+from ._findings import finding
+from ._outcomes import BAD, cured_by
+from ._signs import POSSIBLE, Sign, hits
+from ._wordings import HALTS
+
+_END = (
+    r"(?:Py_FinalizeEx|Py_Finalize\b|Py_Exit|__run_exit_handlers|_dl_fini|__cxa_finalize|atexit_\w+|_run_exitfuncs|finalize_modules|"
+    r"wait_for_thread_shutdown|_python_exit|_shutdown \((?:[^\n]*/)?threading|_exit_function|_run_finalizers|_terminate_pool|ncclCommAbort|ncclCommDestroy|"
+    r"ncclCommFinalize|~ProcessGroup\w*|ProcessGroupNCCL::(?:shutdown|abort|~)|destroy_process_group|_shutdown_backend|(?<!without calling )(?<!completed )MPI_Finalize|"
+    r"Threads::destroy_vm|jni_DestroyJavaVM|shutdownJVM \(|JPContext::shutdownJVM|cuDevicePrimaryCtxRelease|cudart::\S*~|globalState::~|_PyGC_CollectNoFail|PyImport_Cleanup|rpc\.shutdown|_teardown|_execute_onexit_table|LdrShutdownProcess|RtlExitUserProcess|ExitProcess\w*|__(?:hip|cuda)UnregisterFatBinary|_cancel_all_tasks|shutdown_default_executor|_do_shutdown \(|(?<!__cxa_)(?<!__internal_)(?<!pthread_)(?<!__new_)atexit|_exitfunc \(|(?:_stop_locked|__del__|_stop) \((?:[^\n]*/)?multiprocessing/resource_tracker)"
+)
+_DONE = (
+    r"\b(?:done training|training (?:is )?(?:done|finished|complete\w*)|all (?:tests? )?(?:done|passed|finished)|(?:all|every|the last|its last) (?:tests?|epochs?|steps?|iterations?|jobs?|tasks?|rounds?|episodes?|items?|samples?|results?) (?:(?:is|are|was|were|has|have|been) ){0,2}(?:done|over|finished|complete[d]?|passed|written|printed|reported)|tests? (?:have )?pass(?:ed)?|\d+ passed\b|finished (?:training|successfully)|"
+    r"Program ended successfully|End of program|Program (?:finished|completed)|Normal (?:end|termination)|W&B process to finish|wandb: Synced|Best val\b|(?:prints?|printed) (?:its|the) last|last (?:line|statement|print)\b[^\n]{0,30}\b(?:reached|printed|executed)|job (?:is )?done|work is done|(?:run|main|everything|script|program) (?:is )?(?:done|finished|complete[d]?|over))\b"
+)
+_FINALIZED = r"\bMPI_Finalize(?:d\b| (?:done|complete\w*|returned))|\bcompleted MPI_Finalize"
+# Who may be said to stay; a loss that stays at 2 and a check that found no hang do not count.
+_WHO = r"process(?:es)?|program|script|python|interpreter|job|run|ranks?|rank ?\d+|workers?|it|main|shell|command|launcher|torchrun|memory|gpus?"
+_LASTS = rf"\b(?:no prompt|until (?:its|the) time limit|(?:squeue|qstat|kubectl)\b[^\n]{{0,40}}\b(?:R|Running|running)\b|keeps? (?:its|the|their) (?:nodes?|GPUs?|job|allocation)|prompt (?:does(?:n't| not)|never)|process (?:remains|stays)|stays allocated|(?:hours?|minutes?) old|occupies|does(?:n't| not) quit|needs? (?:an? )?(?:extra )?[`'\"]?(?:Ctrl|\^C|SIG(?:KILL|TERM|INT))|(?:minutes?|hours?|seconds?) later|never (?:exits?|ends?|returns?)|still (?:there|running|alive|in ps)|does(?:n't| not) (?:exit|end|return|quit)|(?:{_WHO})\b[^\n]{{0,40}}\b(?:stays?|remains?|hangs?|hung|stuck)|^[^\w\n]*(?:stays?|remains|hangs|hung|stuck)$|killed by hand|kill -9)\b"
+_STOPPED = r"|Ctrl-?C|KeyboardInterrupt"
+# The innermost frames of what a library keeps beside the program: a listener, a feeder, a pool's manager, a finalizer.
+_LIBRARY_THREAD = r"(?:logging/handlers|multiprocessing/(?:queues|pool|managers|util|connection)|concurrent/futures/(?:thread|process)|threading|queue|weakref|tempfile|asyncio/base_events)\.py|Exception in thread|is likely shutting down|interpreter shutdown|after (?:interpreter )?shutdown"
+_OVERTIME = rf"{_LASTS}|\b(?:hang|hung|stuck|overtime)\b[^\n]{{0,12}}\d+ ?(?:s|seconds|min\w*|h|hours?|days?)\b|force[- ]killed|had to be killed"
+_ASKED = r"\b(?:shut-?down|termination) (?:(?:was|is|has been|request|signal|task) ){0,2}(?:requested|accepted|received|initiated|completed?)\b|\b(?:received|got|handling) (?:a )?(?:shutdown|termination) (?:request|signal)|\blifecycle (?:ending|ended|stopped)\b"
+# `docker ps` of a container that has run for longer than it takes to end, or a page of the service that tells its state.
+_STILL_UP = r"\b(?:docker|podman|nerdctl|crictl) ps\b[^\n]*\n(?:[^\n]*\n){0,6}?[^\n]*\bUp (?:\d+|About an?|an?) (?:minute|hour|day|week|month)s?\b|\b(?:state|status)\b[^\n]*\n?[^\n]*\"(?:SHUTDOWN|SHUTTING_DOWN|STOPPING|TERMINATING|DRAINING)\""
+_SIGNS = (
+    Sign(r"Exception ignored in:? <module 'threading'[^\n]*(?:\n[^\n]*){0,8}(?:_shutdown|KeyboardInterrupt)|Error in atexit\._run_exitfuncs", "the interpreter was interrupted while it ended"),
+    # Python calls a finalizer from no frame of its own only where it takes itself down.
+    Sign(r"^__del__ \([^\n]*\)\n\n", "a finalizer runs below no code of the program: the interpreter takes itself down", unless=(r"Watchdog caught|out of memory|fork\w*_child",)),
+    Sign(_END, "the stack stands in the end of the program", unless=(r"_flush_std_streams|fork\w*_child|Out of memory|out of memory|exitcode: -9|PyGILState_Ensure|interpreter lock|gil_scoped",), prose=True),
+    # While the interpreter ends it sets the names of modules to None: who still runs calls nothing, imports nothing, starts nothing.
+    Sign(r"^(?:\w+\.)?TypeError: 'NoneType' object is not callable|^ImportError: sys\.meta_path is None, Python is likely shutting down|^RuntimeError: can't (?:create|start) new thread at interpreter shutdown|^RuntimeError: cannot schedule new futures after (?:interpreter )?shutdown", "a thread is still at work while the interpreter ends", also=(_LIBRARY_THREAD,), anywhere=(_OVERTIME,), unless=(r"Watchdog caught|out of memory",)),
+    Sign(r"at interpreter shutdown, possibly due to daemon threads|Python runtime state: finalizing", "a thread is still at work while the interpreter ends"),
+    # A job step whose work is done and which its scheduler cannot clean up (slurmctld: CG is completing).
+    Sign(r"^\s*\d+(?:_\d+)?\s+\S+\s+\S+(?:\s+\S+)?\s+CG\s|\bJobState=COMPLETING\b", "the scheduler says that the job is completing", anywhere=(_DONE + r"|^All done|^done\b|(?-i:Kill task failed)|JOB NOT ENDING WITH SIGNALS",), unless=(r"\b(?:nfs|lustre|gpfs)\b|Watchdog caught",)),
+    Sign(r"^\S+ +Z[sN<+]*l[+]? |^\s*\d+ Z[sN<+]*l[+]? ", "the main thread of a process has ended, and others of its threads have not", unless=(r"Watchdog caught|out of memory",)),
+    # Runners of CI jobs: what is left when a step is given up.
+    Sign(r"Terminate orphan process: pid|##\[error\]The operation was canceled|(?:exceeded|reached) (?:the )?(?:maximum execution time|timeout of)|\bNo output has been received in the last\b|Job's log exceeded|execution took longer than", "the tests had passed, and their runner gave the job up", also=(r"={3,} (?:\d+ \w+,? ?)*\d+ passed\b[^\n]*={3,}|^OK(?: \(\w+=\d+\))?$|^\d+ passed\b|100% tests passed|\btest result: ok\b",), unless=(r"\b[1-9]\d* (?:failed|errors?)\b",)),
+    # The last words of GoogleTest before it tells how it went, and of Catch2, doctest, unittest, CTest and cargo when all is well.
+    Sign(r"^(?:\[-{10}\] )?Global test environment tear-?down", "the tests are over, and what they set up is taken down", anywhere=(HALTS,), unless=(r"^\[={10}\] \d+ tests? from [^\n]* ran\b",)),
+    Sign(r"^\[  PASSED  \] \d+ tests?\b|^All tests passed \(|^\[doctest\] Status: SUCCESS|^100% tests passed|^test result: ok\.|^Ran \d+ tests? in [\d.]+s\s+OK\b", "all tests have passed", anywhere=(_LASTS,), unless=(r"Watchdog caught|out of memory",), passing=True),
+    # UCX takes its connections down while MPI is finalized, and needs its peers for it.
+    Sign(r"\bcommon_ucx\.c:\d+ +waiting for \d+ disconnect requests|\b(?:opal|mca)_common_ucx_(?:del_procs\w*|wait_all_requests|mca_pmix_fence\w*)", "ranks wait for each other while they take their connections down", anywhere=(r"\bdel_procs\w*|\bdisconnecting from rank\b",), unless=(_FINALIZED,)),
+    Sign(r"\b(?:remaining|left-?over|surviving|lingering) (?:non-daemon )?threads?\b(?! (?:pool|count|limit))|\bthreads? (?:is|are|was|were) left (?:over|behind|alive|waiting)\b", "threads are left when the program is over", POSSIBLE, unless=(r"Watchdog caught|out of memory|\bfork(?:ed|s|ing)?\b",), prose=True),
+    # Of a shell with -x the last line is what it has begun.
+    Sign(r"^\++ exit \d+ *\n(?:[^\n]*\n){0,6}?\++ (?:sleep|wait)\b[^\n]*\n?\Z", "a script is past its exit and still waits", POSSIBLE),
+    Sign(r"^[^\w\n]*\^C|KeyboardInterrupt|received signal SIGINT", "the work was done, and somebody had to interrupt it", also=(_DONE,), unless=(r"Watchdog caught|out of memory", TO_BE_ENDED.pattern)),
+    Sign(r"\b(?:interpreter|process|script|program|python|shell|command|client|main)\b[^\n]{0,30}\b(?:does(?:n't| not)|never|will not|won't|fails? to|cannot) (?:exits?|terminates?|quits?)\b", "somebody says that it does not exit", unless=(r"\b(?:child|subprocess|worker)\b[^\n]{0,40}\b(?:put|queue|pipe)|Watchdog caught|out of memory",), prose=True),
+    # What its tracker of segments finds left over "to clean up at shutdown" it tells when a program is gone.
+    Sign(r"\b(?:interpreter|python) (?:shutdown|shut-down|finali[sz]ation|exit)\b|\b(?:during|(?<!to clean up )at|on) (?:shutdown|finali[sz]ation|interpreter exit|process exit)\b", "it happens while the interpreter ends", anywhere=(BAD,), unless=(r"Watchdog caught|out of memory",), prose=True),
+    Sign(r"\b(?:worker|child|sub-?process|process|helper|target|function|loop|\w+_(?:fn|func|loop|main|worker))\b[^\n]{0,20}\b(?:has|have) (?:left its loop|returned|come to its end|run to its end|reached its last line)|\bafter its last (?:line|statement|print)\b", "its work is done, and it is waited for", anywhere=(r"\bjoin\(?\)?|waitpid|Waiting (?:on|for)|" + _LASTS,), unless=(r"\b(?:put|queue|pipe)\b[^\n]{0,40}(?:MB|KB|large|full)|Watchdog caught|out of memory",), prose=True),
+    Sign(cured_by(r"\.(?:finish|close|shutdown|stop|cleanup|quit|end|terminate|destroy\w*)\(\)"), "it ends when something is closed by hand", anywhere=(r"\bjoin\b|\bexit|\bend\b|never comes? back|" + _LASTS,), unless=(r"Watchdog caught|out of memory|\block\b",), prose=True),
+    Sign(r"\bno prompt\b|\bprompt (?:does(?:n't| not)|never) (?:come|return|appear)|\bafter (?:its |the )?last (?:line|print|output)\b", "nothing is left to do, and it does not end", anywhere=(_DONE,), unless=(r"Watchdog caught|out of memory",), prose=True),
+    Sign(r"^(?:\S*pthread_\w*join\w*|std::(?:__1::)?thread::join)[^\n]*\n(?:[^\n]+\n){0,8}?[^\n]*(?:[Dd]e[Ii]nit|\b[Qq]uit\b|::quit|[Ss]hut[Dd]own|[Ff]inali[sz]e|[Tt]ear_?[Dd]own|[Cc]leanup|[Uu]ninit|_exit\b)", "threads are joined while a program or library is taken down", unless=(r"take_gil|PyGILState_Ensure|gil_scoped_acquire|\bfork\b|Watchdog caught",)),
+    Sign(_DONE, "the work is done", anywhere=(_LASTS,), unless=(r"Watchdog caught|out of memory",), passing=True),
+    Sign(r"^(?:\[[^\n]*\] |INFO:? +|\d[^\n]*INFO[^\n]{0,20})?(?:Worker exiting|Shutting down|Shutdown complete|Finished server process|Application shutdown complete|Exiting|Bye|Goodbye)\b|\b(?:passed|OK|succeeded)\b[^\n]{0,20} in \d[\d.]*s", "its last words are that it ends", anywhere=(_LASTS,), prose=True),
+    # A service that was asked to end and agreed, and that is still there by what its container or its own page says.
+    Sign(rf"(?:{_ASKED})", "it has been asked to end and has begun to, and is still there", POSSIBLE, anywhere=(_STILL_UP,), until=r"\bstart(?:ing|ed)\b(?! (?:to|the|its) (?:shut|stop|end))|\bstartup\b", unless=(r"Watchdog caught|out of memory|CrashLoopBackOff|Restarting \(\d",)),
+    Sign(r"\b(?:hang|hung|stuck|stall|freez|never (?:exit|end|return|terminat)|does(?:n't| not) (?:exit|end|terminate|return|quit))\w*[^\n.]{0,60}(?:at|on|during|after|in)\b[^\n.]{0,30}(?:exit|shutdown|teardown|tear-down|interpreter (?:exit|shutdown)|finaliz\w+|the (?:very )?end(?! of (?:\w+ ){0,3}(?:epoch|step|batch|iteration|validation|evaluation|round|phase|loop|stage))|clean-?up|(?:training|program|script|test|run|job)\w* (?:finish|complet|end|is done|has finished))",
+         "somebody says that it does not end", prose=True),
+    Sign(r"\b(?:training|job|run|script|program|epochs|tests?|all (?:steps|work))\b[^\n]{0,60}(?:finished|complete[d]?|done|succeeded|passed)[^\n]{0,120}(?:but|then|and|yet|however)[^\n]{0,60}(?:hang|never exit|not exit|stuck|remain|still (?:running|alive)|does not (?:end|exit|return)|keeps? running)",
+         "the work is done and the process stays", prose=True),
+    Sign(r"process group has NOT been destroyed before", "the groups were not destroyed in order", POSSIBLE, anywhere=(_LASTS + _STOPPED,)),
+    Sign(r"Exception ignored in:? <(?:module 'threading'|function _?(?:after|at)|bound method)[^\n]*", "something failed while the interpreter ended", POSSIBLE, also=(r"_shutdown|atexit|exit",)),
+    Sign(r"\b(?:wandb|mlflow|neptune|comet|tensorboard)[^\n]{0,60}(?:finish|waiting for|uploading|sync\w*|shutdown|teardown)", "a tracker is being closed", POSSIBLE, anywhere=(_LASTS + _STOPPED,), prose=True),
+    Sign(r"^(?:finish|_on_finish|teardown|_teardown|_atexit_\w+|close|shutdown|stop|flush|join_\w+|__exit__|_cleanup|remove) \((?:[^\n]*/)?(?:loguru|logging/handlers|wandb|mlflow|neptune|comet_ml|clearml|tensorboard\w*|torch/utils/tensorboard|aim|sentry_sdk|opentelemetry|posthog|ray|dask|distributed|pyspark|vllm|sglang|lightning|pytorch_lightning|tritonclient)/", "a tracker or client is being closed",
+         anywhere=(r"\b(?:done|finished|complete[d]?|final|train_runtime|saved|summary|passed)\b|(?<![\d.])100 ?%|stopped: `|Training (?:is )?(?:over|done)",), unless=(r"Watchdog caught|out of memory|fork\w*_child",)),
+    Sign(r"^(?:_?shutdown\w*|disconnect|_shutdown_\w+) \((?:[^\n]*/)?(?:ray/_private|ray/util|ray/actor|distributed/|vllm/|sglang/|opentelemetry/|grpc/|concurrent/futures/thread|tensorflow/|torch/distributed/rpc|pyspark/|jax/_src/distributed|asyncio/runners|lightning|pytorch_lightning|deepspeed/|horovod/|mpi4py/|wandb/|mlflow/|comet_ml/|neptune/|clearml/|azure/|google/cloud|botocore/|sentry_sdk/|prometheus_client/)", "a library is being taken down",
+         unless=(r"Watchdog caught|out of memory|fork\w*_child|dead-?lock|\b\w*(?:all_?gather|all_?reduce|broadcast|barrier|psum|reduce_scatter)\w* \(",)),
+    Sign(r"\bafter (?:the |its )?(?:very )?(?:last|final) (?:epoch|step|iteration|batch|result|test|round)\b[^\n]{0,60}\b(?:time limit|never (?:exits?|ends?|returns?)|hangs?|stays?|stuck|remains?|does not (?:end|exit|return|finish))\b", "the work is done and the process stays", prose=True),
+    Sign(r"\bos\._exit\b|\bdaemon ?= ?True\b|\b(?:wandb\.finish|destroy_process_group|pool\.close|executor\.shutdown|ray\.shutdown|client\.close)\(\)[^\n]{0,24}\b(?:at the end|before|explicitly|by hand|last)", "it ends when it is made to end", unless=(r"Watchdog caught|out of memory",), cures=True),
+    Sign(r"\b(?:does(?:n't| not)|never|not) (?:come|get|go|return)\w*(?: back)?\b[^\n]{0,12}\b(?:shell|prompt|command line)\b", "the process does not come back to the shell", prose=True),
+    Sign(r"\b(?:final|last|best|total|overall)\b[^\n]{0,30}\b(?:and|but) then\b[^\n]{0,20}\b(?:sits?|stays?|hangs?|stops?|nothing|waits?|stands?)\b", "the work is done and the process stays", unless=(r"Watchdog caught|out of memory",), prose=True),
+    Sign(r"^(?:close|_cleanup|__exit__|_cancel_all_tasks|shutdown_\w+|_do_shutdown) \((?:[^\n]*/)?asyncio/(?:runners|base_events)|^shutdown \((?:[^\n]*/)?logging/__init__|^(?:stop|join|close|__exit__) \((?:[^\n]*/)?(?:tensorflow/python/(?:training|client)|tensorboardX?/|lightning\w*/\w*/?loggers|pytorch_lightning/loggers|joblib/externals/loky/backend/resource_tracker)", "the stack stands in the end of the program",
+         unless=(r"Watchdog caught|out of memory|fork\w*_child|\b\w*(?:all_?gather|all_?reduce|broadcast|barrier|psum|reduce_scatter)\w* \(",)),
+    Sign(r"\b(?:hangs?|stuck|blocks?|waits?|sits)\b[^\n]{0,12}\bin\b[^\n]{0,16}\b\w*(?:[Ss]hutdown|[Ff]inali[sz]e|teardown|destroy\w*|atexit)\b", "somebody says that it does not end", unless=(r"Watchdog caught|out of memory|\bfork\w*",), prose=True),
+    Sign(r"\b(?:had|have|needed?) to\b[^\n]{0,16}\bos\._exit\b", "it ends when it is made to end", prose=True),
+    Sign(r"`?Trainer\.fit`? stopped|Training (?:finished|completed|complete)|train_runtime", "the training is over", POSSIBLE, anywhere=(_LASTS,), unless=(r"Watchdog|timeout|Timed out|Error",)),
+)  # fmt: skip
+
+_STEPS = (
+    "rankscope stacks pid:PID --native   # names what is joined",
+    "dist.barrier(); dist.destroy_process_group()   # on all ranks, at the end of main",
+)
+_LATER = re.compile(
+    r"\b\d+(?:\.\d+)? ?(?:h|hours?|hrs?|min(?:ute)?s?|days?) (?:later|after(?:wards)?\b|on\b)|\bnext (?:morning|day)\b",
+    re.IGNORECASE,
+)
+
+
+def check(case: Case) -> Iterator[Finding]:
+    found = list(hits(case, _SIGNS))
+    if found:
+        made = finding(RULE, case, found, "the program is over but does not end", _STEPS)
+        yield replace(made, compared=made.compared or _still_there(case))
+
+
+def _still_there(case: Case) -> bool:
+    """Whether somebody looked at the end of a program long after, and it still stood there."""
+    if case.snapshot.live:
+        return False
+    return any(
+        _LATER.search(one.label) and any(has(stack, WaitKind.EXIT) is not None for stack in one.stacks)
+        for one in accounts(case)
+    )
+
+
+RULE = make_rule(__name__, __doc__, "exit-hang", 48, check)

@@ -1,0 +1,210 @@
+"""A rank failed or left, and the others wait for it.
+
+## What it means
+One rank raised an exception, ran out of device memory, crashed or ended early. The others notice only when a limit expires, and their messages are what people see.
+
+## How it is recognised
+The first error in time is an exception that is not a consequence (not a closed connection, not a time-out); a launcher that names a process with an exit code; ranks that clean up while their
+peers wait in a send, receive or collective; a process that is simply not there any more.
+CANN's codes for a wait that timed out (507046 and its neighbours) are a consequence, too. Open MPI names a peer whose process disconnected (`An MPI communication peer process has unexpectedly disconnected`).
+
+## What to do
+Read the first exception (`rankscope analyze LOGS` names it) and fix that. Let failure end the job: `torchrun` with `--max-restarts=0`, `TORCH_NCCL_ASYNC_ERROR_HANDLING=1`, abort the
+groups instead of destroying them.
+
+## How to prevent it
+`@record` on `main`, so that the first error is written to a file; no `except: pass` around training steps.
+Case: https://github.com/NVIDIA-NeMo/Megatron-Bridge/pull/5283
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ...analysis.accounts import OF_LOGS, accounts, compiled, outlived
+from ...analysis.case import Case
+from ...analysis.clocks import offsets, source_of
+from ...analysis.doings import doings, in_kind
+from ...analysis.endings import went_on
+from ...analysis.frame_tables import WaitKind
+from ...model.diagnosis import Finding
+from ...model.evidence.events import Event
+from ...model.ranks import RankSet, ranks_phrase
+from .. import make_rule
+from ._findings import finding, simple
+from ._lines import events
+from ._signs import LIKELY, POSSIBLE, Hit, Sign, hits
+from ._wordings import HALTS
+
+_STEPS = ("read that rank's own log above this error, and above the first message of NCCL or gloo",)
+# Exceptions that only pass on what happened elsewhere.
+_CASCADE = re.compile(
+    r"Connection (?:closed|reset|refused)|closed by peer|Broken pipe|ChildFailedError|DistBackendError|DistStoreError|DistNetworkError|NCCL (?:error|communicator)|ncclRemoteError|ncclSystemError|"
+    r"Timed out|timed? ?out|Timeout|Watchdog|gloo|SIGTERM|SignalException|KeyboardInterrupt|ProcessExitedException|ProcessRaisedException|CalledProcessError|Engine core|EngineDead|ActorDied|ActorUnavailable|"
+    r"ActorHandleNotFound|RayActorError|RayTaskError|WorkerCrashed|EOFError|Rendezvous|wait timeout|Exception ignored|monitoredBarrier|collective|shutdown|\bpeer|remote|"
+    r"error code(?: is|:) ?(?:107019|107020|507046|507047|507048)\b",  # CANN's rt_error_codes.h: a wait, task, stream, event, FFTS+ timed out
+    re.I,
+)  # fmt: skip
+_SIGNS = (
+    Sign(r"\bNodes? \S+ not responding, setting DOWN|\bon failed node \S+|^\S+ +(?:\S+ +){0,6}?NODE_FAIL\b|\bJobState=NODE_FAIL\b|\bSISTER_EOF\b|\bnode \d+ \(\S+\) requested job (?:die|terminate)", "the scheduler lost a node"),
+    # NCCL's RAS client, and the heartbeats of jax's and tensorflow's coordination service.
+    Sign(r"considered dead \(unreachable via the RAS network\)", "the other processes of the job do not reach one of them any more", speaker=False),
+    Sign(r"tasks? (?:are|is) unhealthy \(stopped sending heartbeats\)|\bheartbeat timeout\. This indicates that the remote task has failed|/task:\d+ heartbeat timeout", "a task of the job has stopped to send heartbeats", speaker=False),
+    Sign(r"\bTaintManagerEviction\b|^\s*(?:Normal|Warning) +Preempted\b|\bPreempted by (?:a )?(?:pod|job|higher)|\bcompute\.instances\.preempted\b|\b(?:VM|instance|node|spot\w*)\b[^\n]{0,20}\b(?:was|got|been) preempted\b|^\s*Reason: +(?:Preempting|NodeLost|NodeShutdown|Shutdown|Terminated)$", "the scheduler took a worker away"),
+    Sign(r"\bWorker proc \S+ died unexpectedly|\bRank \d+ scheduler (?:is dead|died)|\bworkers? \([^)\n]*\) killed due to worker crash|\bWorkers? \(tasks / actors\) killed due to", "the framework says that a worker died"),
+    Sign(r"\b[Ww]orker failed to heartbeat within \d+|\bRemove worker <\w*Worker\w* [^\n]*heartbeat", "a scheduler hears nothing of a worker any more", POSSIBLE),
+    Sign(r"srun: error: Node failure on|DUE TO NODE FAILURE|^[^\S\n]*(?:Warning|Normal) +(?:\S+ +){0,2}NodeNotReady\b", "the scheduler lost a node"),
+    Sign(r"\b(?:srun|yhrun|jsrun): error: \S+: tasks? [\d,-]+: (?!Killed|Out Of Memory)\w|exited on signal (?!9\b|15\b)\d+|(?:Signal: |Caught signal )(?:Segmentation|Aborted|Bus|Floating)", "the launcher says which task ended with an error"),
+    Sign(r"\b(?:worker|actor|task|raylet)\b[^\n]{0,60}\b(?:died|was killed|exits?|exited|crashed)\b[^\n]{0,60}\bunexpected|unexpectedly exits|ActorDiedError|ActorUnavailableError|WorkerCrashedError", "the framework says that a worker died"),
+    Sign(r"\bno (?:such |living |running )?(?:python )?process (?:with|of|for|named|is)?[^\n]{0,12}\brank[ =:]*\d|\brank[ =:]*\d+\b[^\n]{0,20}\b(?:no (?:such |longer a )?process|is missing from ps|pid (?:is )?gone|not in (?:ps|the process list))", "a rank has no process any more"),
+    Sign(r"(?<!sub-)(?<!child )(?<!helper )\b(?:process|rank|worker|pid|actor)(?:es|s)?\b(?!['’]s )(?! (?:that|which) \w+ fork)(?:(?!\. )[^\n]){0,40}(?:\b(?:is|was|are)\b|:) ?(?:not there|no longer (?:there|running|alive)|not running|gone|not alive)\b|\b(?:sys\.exit|os\._exit)\(\d*\)[^\n]*(?:rank|process|shard|early)|\b(?:rank|worker|process) ?\d*[^\n]{0,30}\bexit(?:s|ed)? (?:cleanly|normally|quietly|silently|early|alone|with (?:code|status) 0)", "a rank has left", anywhere=(HALTS,), prose=True),
+    Sign(r"\b(?:pid|process|rank|worker)\b[^\n]{0,30}\b(?:(?:does not|doesn't) exist any ?more|no longer exists?)\b", "a process does not exist any more", anywhere=(HALTS + r"|(?:[sS]ynchronize|all_?reduce|all_?gather|broadcast|barrier)\w* ?\(",), prose=True),
+    Sign(r"\b[A-Z]\w*(?:Error|Exception)\b (?:of|on|from) (?:rank|process|replica) ?\d", "an exception of one rank is told", anywhere=(r"waiting for all participants to arrive|" + HALTS,), unless=(r"Timed? ?out|out of memory",), prose=True),
+    Sign(r"\b(?:another|one|some other|a different|the other|rank \d+|process \d+|worker \d+)\b(?: (?:rank|process|worker|one))?[^\n]{0,20}\b(?:has|had|raises|raised|hits|hit|shows?|gets|got|fails? with|failed with|ends with|prints) (?:an? |its own )?(?:\w+ ){0,2}(?:exception|error|traceback)\b", "another rank has an error of its own", unless=(r"[Tt]imed? ?out|Watchdog caught|out of memory",), prose=True),
+    # Open MPI's btl/tcp and its daemons, PRRTE: they name the host whose process ended first.
+    Sign(r"An MPI communication peer process has unexpectedly disconnected|(?:ORTE|PRTE|PRRTE|HNP) (?:has )?lost communication with (?:a|its) (?:remote )?daemon|ORTE has lost communication|lost connection to (?:a )?(?:remote )?daemon", "the message layer names a peer whose process ended first", speaker=False),
+    Sign(r"Primary job\s+terminated normally, but \d+ process|(?:mpirun|mpiexec|prterun|orterun)\S* (?:detected|noticed) that (?:one or more )?process|The first process to do so was|MPI_ABORT was invoked on rank|BAD TERMINATION OF ONE OF YOUR APPLICATION|One or more processes \(first noticed rank|Horovod has been shut down\. This (?:was caused by|has)|process \d+ terminated with (?:exit code [1-9]|signal)|Process group watchdog thread terminated with exception: (?!\[Rank|CUDA error)|task \d+: Exited with exit code [1-9]|rank \d+ in job \d+ .{0,40}caused collective abort", "the launcher or a library says that one process ended first", POSSIBLE),
+    Sign(r"DeadlockDetectedException|Deadlock detected from rank", "a trainer saw that one of its ranks had failed"),
+    Sign(r"\b(?:node|host|worker|actor|raylet|pod|instance)\b[^\n]{0,80}(?:marked (?:as )?dead|missed too many heartbeats|preempted|evicted|NotReady|lost contact|node failure|NODE_FAIL|(?<!queue )drained|rebooted)", "a node or worker was declared dead"),
+    Sign(r"got signal: (?!2\b)\d+|Received (?!2 )\d+ death signal|SignalException(?!\()(?![^\n]* got signal: 2\b)", "the launcher got a signal and ended its ranks"),
+    Sign(r"(?:\b(?:CUDA|HIP|NPU) out of memory|OutOfMemoryError|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|CUDA error: out of memory|Cuda failure '?out of memory)(?![^\n]*\n?[^\n]*\bskipp(?:ing|ed) (?:this |the )?(?:batch|update|step|sample)\b)", "a rank ran out of device memory"),
+    Sign(r"(?<!onnecting to )(?<!onnect to )(?<!onnection to )(?<!onnection from )\b(?:rank|worker|node|gpu|process|stage|replica|pod|actor)s?\b ?#?\d*[^\n]{0,60}\b(?:crash\w*|died|dead|killed|exited|terminated|failed|raised|gone|(?<!requests )(?<!request )(?<!tokens )(?<!tasks )(?<!task )(?<!data )(?<!batch )(?<!batches )(?<!samples )(?<!nothing )(?<!work )left|disappeared|lost|evicted|preempted|restarted|aborted|segfault\w*)\b", "a rank is gone",
+         anywhere=(r"(?:others?|rest|remaining|peers?|ranks?|stage|workers?)\b[^\n]{0,80}(?:wait|hang|hung|stuck|block|time-?out|timed out|continue)",), prose=True),
+    Sign(r"\b(?:exit ?code|exitcode|returncode)\W{0,4}(?:-11|139|-6|134|-7|135|-4|-8|1\b|2\b)|Segmentation fault|SIGSEGV|SIGABRT|exited on signal|core dumped", "a process ended with an error", POSSIBLE),
+    Sign(r"reached monitoredBarrier, but received errors while waiting", "a rank broke off a barrier in which others wait", POSSIBLE, speaker=False),
+    Sign(r"^(?![^\n]*\b[Rr]etr(?:y|ies|ying)\b)[^\n]*(?:Connection (?:closed|reset) by (?:remote )?peer)|remote process exited|ncclRemoteError|Connection closed by remote peer", "a peer has gone", POSSIBLE, unless=(r"TCPStore\(|_create_c10d_store|client socket|socket\.cpp",)),
+)  # fmt: skip
+
+
+def check(case: Case) -> Iterator[Finding]:
+    if case.snapshot.live and not accounts(case):
+        return  # nobody stands or is missing: what its log says is over
+    first = first_error(case)
+    if first is not None:
+        yield _failed(case, first)
+        return
+    yield from _signalled(case)
+    found = [hit for hit in hits(case, _SIGNS) if not _over(case, hit)]
+    if not found and not case.snapshot.live and (left := _left(case)) is not None:
+        yield left
+    elif found:
+        yield finding(RULE, case, found, "a rank failed or left, and the others wait for it", _STEPS)
+
+
+def _left(case: Case) -> Finding | None:
+    """Somebody who is said to be gone, while somebody else is in a call that needs them."""
+    told = [doing for doing in doings(case) if doing.account is not None]
+    gone = in_kind(told, "dead")
+    waiting = in_kind(told, WaitKind.COLLECTIVE.value, WaitKind.BACKWARD.value, WaitKind.P2P.value)
+    if not gone or not waiting:
+        return None
+    ranks = RankSet(rank for doing in gone for rank in doing.ranks)
+    title = f"{ranks_phrase(ranks) if ranks else 'a rank'} is gone, and others are in {waiting[0].op}"
+    return simple(RULE, title, POSSIBLE, [gone[0].text, waiting[0].text], _STEPS, ranks)
+
+
+# Signals with which a process ends by a fault of its own; the others are sent by somebody.
+_FAULTS = (-11, -7, -4, -8, 139, 135)
+
+
+def _signalled(case: Case) -> Iterator[Finding]:
+    """A launcher that names a process ended by a fault, while others report that they waited."""
+    waited = events(case, "torch.watchdog_timeout", "torch.watchdog_status", "gloo.op_timeout", "gloo.closed_by_peer")
+    for event in events(case, "elastic.root_cause", "elastic.worker_failed"):
+        code = event.fields.get("exitcode")
+        if code in _FAULTS and waited:
+            ranks = RankSet([event.rank] if event.rank is not None else [])
+            title = (
+                f"{ranks_phrase(ranks) if ranks else 'a rank'} ended by a fault (exit code {code}); the others waited"
+            )
+            yield simple(RULE, title, LIKELY, [event.text], _STEPS, ranks)
+            return
+
+
+def _failed(case: Case, first: Event) -> Finding:
+    alike = [event for event in events(case, "python.exception") if _same(event, first)]
+    ranks = RankSet(event.rank for event in alike if event.rank is not None)
+    who = ranks_phrase(ranks) if ranks else "a process"
+    followers = tuple(_followers(case, ranks))
+    how = "failed first" if followers or len(ranks) < 2 else "failed alike"
+    title = f"{who} {how}: {first.fields.get('type')}: {str(first.fields.get('message'))[:80]}"
+    told = ranks or events(case, "elastic.root_cause", "elastic.worker_failed") or _waited_for(case, first)
+    reasons = [first.text, *_place(first), *followers, *_clocks(case)]
+    source = OF_LOGS if case.snapshot.live else "text"
+    return simple(RULE, title, LIKELY if told else POSSIBLE, reasons, _STEPS, ranks, source=source)
+
+
+def _waited_for(case: Case, first: Event) -> bool:
+    """Whether somebody else stands in a call with others, or waits for a device: an error of one then tells of all."""
+    found = [doing for doing in doings(case) if doing.account is not None and doing.account.stacks]
+    waiting = in_kind(
+        found, WaitKind.COLLECTIVE.value, WaitKind.BACKWARD.value, WaitKind.P2P.value, WaitKind.DEVICE.value
+    )
+    return any(first not in doing.account.events for doing in waiting if doing.account is not None)
+
+
+def _place(first: Event) -> Iterator[str]:
+    frames = first.fields.get("frames")
+    if isinstance(frames, tuple) and frames:
+        yield f"it was raised in {frames[-1]}"
+
+
+def _followers(case: Case, ranks: RankSet) -> Iterator[str]:
+    """Those whose own error only says that somebody else was gone."""
+    late = [event for event in events(case, "python.exception") if event.rank is not None and _consequence(event)]
+    others = RankSet(event.rank for event in late if event.rank is not None) - ranks
+    if others:
+        kinds = dict.fromkeys(str(event.fields.get("type")).rsplit(".", 1)[-1] for event in late)
+        yield f"the errors of {ranks_phrase(others)} ({', '.join(list(kinds)[:3])}) follow from it"
+
+
+def _over(case: Case, hit: Hit) -> bool:
+    """Whether every line that shows a sign was followed by more steps."""
+    look = compiled(hit.sign.pattern)
+    said = [event for event in hit.account.events if look.search(event.text)]
+    return bool(said) and all(outlived(case, event) for event in said)
+
+
+def _same(event: Event, first: Event) -> bool:
+    """Whether two ranks failed with one and the same words."""
+    return all(event.fields.get(name) == first.fields.get(name) for name in ("type", "message"))
+
+
+def first_error(case: Case) -> Event | None:
+    """The earliest exception that is not a consequence of another; by time where lines have one, else by order."""
+    said = [
+        event
+        for event in events(case, "python.exception")
+        if not (_consequence(event) or outlived(case, event) or went_on(case, event))
+    ]
+    timed = [event for event in said if event.at_s is not None]
+    if timed and len(timed) == len(said):
+        ahead = offsets(case.events) if len(timed) > 1 else {}
+        return min(timed, key=lambda event: (event.at_s or 0.0) - ahead.get(source_of(event), 0.0))
+    return said[0] if said else None
+
+
+def _clocks(case: Case) -> Iterator[str]:
+    for source, ahead in sorted(offsets(case.events).items()):
+        word = "ahead" if ahead > 0 else "behind"
+        yield f"the clock of {source} is {abs(ahead):.0f} s {word}, by the steps that the logs have in common"
+
+
+_HANDLED = re.compile(r"\bWARN(?:ING)?\b|\b(?:skipp|ignor|retry|continu)(?:ing|ed)\b|\bretried\b|\bskip\b", re.I)
+
+
+# They end nothing, or are words of the kernel's file systems, which only look like names of errors.
+_NO_ERRORS = ("Exception", "SystemExit", "StopIteration", "LustreError", "LNetError")
+
+
+def _consequence(event: Event) -> bool:
+    text = f"{event.fields.get('type')}: {event.fields.get('message')}"
+    if _HANDLED.search(event.text):
+        return True  # the program said so and went on
+    kind = str(event.fields.get("type", "")).rsplit(".", 1)[-1]
+    return bool(_CASCADE.search(text)) or kind.endswith("Warning") or kind in _NO_ERRORS
+
+
+RULE = make_rule(__name__, __doc__, "dead-rank", 60, check)

@@ -1,0 +1,63 @@
+"""The file system cannot lock, and the program keeps trying.
+
+## What it means
+Download caches, dataset builders and compilers take an advisory lock on a file. Some network, cloud and FUSE mounts do not implement
+`flock` or `fcntl` locks; the call fails every time, and lock classes with a polling loop never give up.
+
+## How it is recognised
+A debug log repeats `Lock … not acquired … waiting 0.05 seconds` for one lock and no other holder is seen; `flock` or `lockf`
+answers `Function not implemented` (38), `No locks available` (37) or `Operation not supported` (95). Or a stack stands in a call
+that locks (filelock, portalocker, h5py, SQLite, lmdb) on a network's file system whose files can be read, and no holder is seen.
+
+## What to do
+`flock -n PATH/test true; echo $?` on that mount. Put the cache on a local disk (`HF_HOME`, `HF_DATASETS_CACHE`, `TORCH_EXTENSIONS_DIR`,
+`TRITON_CACHE_DIR`), or mount with locking (`-o flock`, `local_lock=all`); HDF5: `HDF5_USE_FILE_LOCKING=FALSE`.
+
+## How to prevent it
+Local caches per node by default. Cases: https://github.com/huggingface/datasets/issues/329 and /6744
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from ._findings import text_rule
+from ._signs import LIKELY, POSSIBLE, Sign
+from .lock_file_left_behind import HOLDER_SEEN
+
+# Calls that lock a file, and where the file lies; nobody else is said to hold the lock.
+_LOCKS = r"^(?:_?lock_file|_?acquire|_?lock|flock|lockf|_?try_acquire|__enter__|__init__|open|File|make_fid|open_dataset|_?create_lock|_?connect) \((?:[^\n]*/)?(?:filelock|portalocker|fasteners|zc/lockfile|lockfile|oslo_concurrency/lockutils|h5py|netCDF4|tables/file|diskcache|sqlite3|zarr/sync\w*|flufl/lock|lmdb|shelve|joblib/_store\w*)\b|(?:fcntl\.)?\b(?:flock|lockf)\((?:[^\n)]*LOCK_EX|\d+</)"
+_REMOTE = r"\b(?:NFS(?:v?[34](?:\.\d)?)?|nfs4?|[Ll]ustre|GPFS|BeeGFS|beegfs|CephFS|ceph|[Gg]luster\w*|\w*FUSE|s3fs|gcsfuse|sshfs|SMB|CIFS|cifs|EFS|Azure ?Files|WEKA|wekafs|network (?:drive|share|volume|file ?system|mount)|shared (?:drive|file ?system|volume))\b|/nfs\w*/|/lustre/|/gpfs/|/beegfs/"
+_OTHERS = r"\b(?:stale|left[- ]?over|left behind|orphan\w*|(?:by|from|of) (?:pid|process) \d+|holder|held by|(?:was|were|got|is) (?:killed|crashed|interrupted)|not responding|D state|unreachable|oom)\b|nfs: server|_run_ninja_build|\bls\b[^\n]{0,30}\b(?:hangs|blocks)"
+
+# Who cannot lock and says that it does without, goes on (dask.distributed, huggingface_hub, filelock).
+_GOES_ON = r"[Cc]ontinuing without (?:a )?lock|[Ff]alling back to SoftFileLock"
+
+_SIGNS = (
+    Sign(r"database is locked|disk I/O error[^\n]*sqlite|sqlite3\.OperationalError", "a database file cannot be locked", POSSIBLE, until=r"\b(?:committed|succeeded|written)\b"),
+    Sign(r"lock[^\n]*not acquired[^\n]*waiting|(?:could not|unable to|failed to) (?:acquire|obtain|get) (?:the )?(?:file )?lock[^\n]*(?:retry|again|waiting)",
+         "the same lock is tried again and again", unless=(r"file_baton",)),
+    Sign(r"\b(?:flock|lockf|fcntl|F_SETLK\w*|filelock|file lock|Lock\w*(?:Error|Exception)|lock(?:ing)? (?:a |the )?file|\.lock\b)[^\n]*(?:\bENOSYS\b|\bENOLCK\b|\bENOTSUP\b|EOPNOTSUPP|Errno 3[78]|Errno 95|Errno 524|Function not implemented|No locks available|not (?:supported|implemented))",
+         "locking is refused by the file system", unless=(_GOES_ON,)),
+    Sign(r"\b(?:Function not implemented|No locks available)|\[Errno (?:3[78]|524)\]|Unknown error 524", "the call that failed can be a lock",
+         LIKELY, also=(r"lock",), unless=(_GOES_ON,)),
+    Sign(r"locking protocol\b|HDF5_USE_FILE_LOCKING ?=? ?[\"']?FALSE[^\n]{0,60}(?:work|fix|solv|help|resolv)|(?:work|fix|solv|help|resolv)\w*[^\n]{0,60}(?:HDF5_USE_FILE_LOCKING|use-file-locking|nolock\b|local_lock|localflock|-o flock)", "locks do not work on that file system"),
+    Sign(r"\bwithout (?:the )?(?:-o ?)?[`'\"]?flock\b|\bnoflock\b|\bwithout lockd\b|\bno lockd\b|\bmounted[^\n]{0,30}\bnolock\b|\b(?:does not|doesn't|cannot|no) support (?:\w+ ){0,2}(?:flock|(?:file )?locks?|locking)\b", "the file system is mounted without locks", prose=True),
+    Sign(r"\b(?:fcntl\.)?(?:flock|lockf)\([^\n]*\n(?:[^\n]*\n){0,2}?\s*(?:\w+\.)*\w*Error: \[Errno (?!11\b|35\b|13\b|24\b|28\b)\d+\]", "the call that locks a file fails", unless=(_GOES_ON,)),
+    # To give a lock back waits for nobody: a traceback that ends there tells that the call was refused.
+    Sign(r"(?:❱ *\d+ *[│|][^\n]*|\bin _?(?:release|unlock|__exit__)\w*\n[^\n]*)\b(?:flock|lockf)\([^\n)]*\bLOCK_UN\)", "giving a lock back fails on a network's file system", anywhere=(_REMOTE,), unless=(_GOES_ON,)),
+    Sign(r"\blockd: (?:cannot monitor|server \S+ not responding)|\brpc\.statd is not running but is required|\b(?:rpc\.)?statd\b[^\n]{0,30}\b(?:not running|could not contact|unable to)|\bnlmclnt_\w+", "the server of an NFS mount's locks does not answer", until=r"lockd: server \S+ OK"),
+    Sign(r"\bADIOI_Set_lock\b|File locking failed in|requires fcntl\(2\) to be implemented|\blmdb\.\w*Error\b[^\n]*(?:not implemented|No locks|temporarily|Invalid argument)|does not (?:appear to )?support (?:flock|locking)", "locking is refused by the file system"),
+    Sign(r"\b(?:mov\w+|copy\w+|sett\w+|set|point\w+|put\w*|chang\w+)\b[^\n]{0,30}(?:HF_HOME|HF_DATASETS_CACHE|HF_HUB_CACHE|TRANSFORMERS_CACHE|cache[_ ]dir\w*|datasets? cache|lock dir\w*)[^\n]{0,50}\b(?:to|on|onto|into)\b[^\n]{0,20}(?:/tmp|/scratch|local|SSD|NVMe|home)", "the cache works on another file system", cures=True),
+    Sign(rf"\b(?:file ?lock|flock|lockf|locks?)\b[^\n]{{0,30}}\b(?:never|not|cannot|can't)\b[^\n]{{0,40}}(?:{_REMOTE})", "a lock on a network's file system is never taken", unless=(_OTHERS,), prose=True),
+    Sign(r"database is locked|disk I/O error[^\n]*sqlite|locking protocol", "a database file on a network's file system cannot be locked", anywhere=(_REMOTE,)),
+    Sign(r"\bno (?:flock|locks?|locking|POSIX locks?|lockd)\b[^\n]{0,12}\b(?:support\w*|implement\w*)\b|\bno support for (?:flock|lock\w*)", "the file system is mounted without locks", prose=True),
+    Sign(r"unable to f?lock file[^\n]*errno = (?:37|38|95|524)", "HDF5 could not lock its file"),
+    Sign(r"unable to lock file[^\n]*errno = 11\b", "HDF5 could not lock its file", unless=(HOLDER_SEEN,)),
+    Sign(_LOCKS, "a file of a network's file system is locked, and the call does not come back", LIKELY, anywhere=(_REMOTE,), unless=(_OTHERS,)),
+    Sign(r"\b(?:acquire|_acquire|lock) \((?:[^\n]*/)?(?:filelock|portalocker|fasteners)[^\n]*\)", "a thread waits in a file lock", POSSIBLE, unless=(HOLDER_SEEN,)),
+)  # fmt: skip
+
+RULE = text_rule(
+    __name__, __doc__, "file-lock-unsupported", 14, "the file system does not support locks, and the program keeps trying", _SIGNS,
+    ("flock -n PATH/.probe true; echo $?", "df -T PATH; mount | grep PATH", "export HF_HOME=/local/cache TORCH_EXTENSIONS_DIR=/local/ext"),
+)  # fmt: skip

@@ -1,0 +1,125 @@
+"""A parent waits for a child process that is gone.
+
+## What it means
+A pool worker, helper or simulator process was killed or crashed, and nobody told the parent: `multiprocessing.Pool` replaces a dead worker but
+never finishes the task it had; a manager or server process that died leaves its clients in `recv`.
+
+## How it is recognised
+The parent waits in `join`, `recv`, `get` of a pool's result or `waitpid`; the child is a zombie (`<defunct>`), has ended by a signal, or no longer exists.
+The system tells of its core (`systemd-coredump`, abrt, apport, audit); a container of the pod is `Terminated` while another runs; the workers of a
+pool fail in `initializer(*initargs)` again and again; `Process SpawnProcess-2:` and a traceback, while a service asks in vain (503); a supervisor killed a worker that took too long.
+
+## What to do
+Find why it died: `dmesg -T | grep -i -e segfault -e oom`, its own log, the exit code (`-11` crash, `-9` killed). Use
+`ProcessPoolExecutor` (it raises BrokenProcessPool), time-outs on `get`, and sentinels (`multiprocessing.connection.wait`).
+
+## How to prevent it
+Parents that watch their children; PR_SET_PDEATHSIG for children that must not outlive the parent.
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...analysis.accounts import accounts
+from ...analysis.case import Case
+from ...model.diagnosis import Finding
+from .. import make_rule
+from ._findings import finding
+from ._lines import events
+from ._outcomes import BAD
+from ._signs import POSSIBLE, Hit, Sign, hits
+
+_WAIT = r"(?:join|wait|recv|get|waitpid|wait4|poll|select|hang|stuck|block)\w*"
+_STILL = r"hang|never|stuck|wait|not (?:executed|run|returned)|remain|get\(\)|for ?ever|locks? up|no (?:new )?(?:task|line|output|progress)|idle"
+_POOL = r"\bPool\b|\bpool\b|ProcessPool|\bprocesses\b|n_jobs|num_proc|max_workers"
+_STILL_WAITS = r"^(?:recv\w*|_recv\w*|join|get|wait|poll|_poll|result|map) \((?:[^\n]*/)?(?:multiprocessing/\w+|threading|subprocess|selectors|concurrent/futures/\w+|queue)\.py|\b(?:recv|join|get|result|waitpid|wait4)\("
+# Somebody asked a service again and again whether it was ready.
+_IN_VAIN = r"\b503 Service Unavailable|\bfailed to (?:start|come up|become (?:ready|healthy)) (?:with)?in\b|\b[Tt]imed out (?:while )?waiting for\b|\b(?:server|service|worker|engine)\b[^\n]{0,30}\b(?:not (?:ready|healthy)|did not (?:start|come up|become))"
+_OVERDUE = r"\b(?:worker|child|process|task|helper|actor)\b[^\n]{0,60}\b(?:exceeded|timed out|overdue|too long|over its (?:time )?limit|did not (?:answer|respond|finish))\b[^\n]{0,60}\b(?:SIGKILL|kill(?:ed|ing)?\b|kill -9)"
+_SIGNS = (
+    Sign(r"\b(?:worker|child|process|helper|sub-?process)\w*\b[^\n]{0,40}\b(?:missing (?:from|in) (?:ps|the process|the list)|(?:is|was) not (?:in|listed in) (?:ps|the process)|no longer (?:in|shows))|segfault[^\n]{0,40}(?:for|of|in) (?:its|the|that|a) (?:pid|child|worker|process)", "a child is not there any more", prose=True),
+    Sign(r"subprocesses has abruptly died|\b(?:worker|child|helper|core proc|process|engine\w*|\w+(?-i:Worker|Process|Actor)|pool|simulator|env\w*)\b[^\n]{0,40}\b(?:died|exited|terminated|quit|ended|stopped|disappeared)\b[^\n]{0,16}\b(?:unexpectedly|abruptly|prematurely|silently)|\b(?:unexpected(?:ly)?|abrupt(?:ly)?)\b[^\n]{0,16}\b(?:died|exit|exited|terminated|termination|death)\b[^\n]{0,40}\b(?:worker|child|helper|process|engine)", "a child or helper ended without a word", unless=(r"oom[-_]kill|Out of memory|bus error|Bus error|shared memory|No space left|DataLoader worker|Worker proc \S+ died",)),
+    Sign(r"\bRestarting worker\b|\bworker\b[^\n]{0,40}\b(?:was )?(?:restarted|respawned|replaced)\b", "a worker was replaced", anywhere=(BAD,), unless=(r"exceeded[^\n]{0,20}memory|oom[-_]kill|Out of memory",)),
+    Sign(r"^(?:get|wait|map|starmap|next|_get_result|result|as_completed|retrieve) \((?:[^\n]*/)?(?:multiprocess(?:ing)?/pool|concurrent/futures/_base|joblib/parallel|billiard/pool|pebble/\S+)\.py|^iflatmap_unordered \(", "a parent waits for the result of a pool", POSSIBLE, anywhere=(BAD + r"|\bno change (?:since|for)\b",), unless=(r"_inductor|triton|asyncio|import|fork",)),
+    Sign(r"\b(?:younger|newer|later|recent|fresh)\b[^\n]{0,24}\b(?:start(?:ed)?(?: time)?|pid|process id|age)\b[^\n]{0,40}|\bone (?:of (?:them|the workers)|worker)\b[^\n]{0,40}\b(?:newer|younger|started (?:later|after|minutes|hours))", "a worker is younger than the others: it replaced one", anywhere=(_STILL, _POOL), prose=True),
+    Sign(r"\b(?:little|low (?:on )?|not enough|small|limited|less|out of|memory pressure|under (?:\w+ ){0,2}memory)\b ?(?:RAM|memory|pressure)?\b[^\n]{0,60}", "a pool stands still when memory is short: one of its workers may have been killed", POSSIBLE, anywhere=(_STILL, _POOL, r"\b(?:RAM|memory)\b"), unless=(r"CUDA|GPU memory|/dev/shm|shared memory|\bfork(?:ed|s)?\b|Cannot allocate",), prose=True),
+    Sign(r"\bonly (?:\d+|one|two|three|\w+) of (?:the |its |all )?(?:\d+|\w+) (?:\w+ ){0,2}(?:are|is|were) (?:still )?(?:in ps|left|alive|running|listed|there|present)|\bone (?:of (?:the|its) \w+|\w+)? ?(?:is|was) missing (?:in|from) (?:ps|the process)", "not all of its children are there", anywhere=(_STILL_WAITS + r"|" + BAD,), unless=(r"\branks?\b[^\n]{0,20}(?:joined|arrived)|nodes?\b",), prose=True),
+    Sign(r"\b(?:OOM|out-of-memory)[- ]?killer\b", "the killer of the kernel took a worker, and its parent waits", anywhere=(r"\b(?:worker|child|pool|sub-?process)", rf"{_STILL}|{BAD}|stands there"), unless=(r"Watchdog caught|NCCL|all_?reduce",), prose=True),
+    Sign(r"\[DEBUG/\w+\] cleaning up worker \d+", "a pool replaced a worker that had ended", anywhere=(_STILL,)),
+    Sign(r"\bkill(?:s|ed|ing)?\b(?: -\d+| -KILL)?[^\n]{0,30}\b(?:workers?|child\w*|ForkPoolWorker\S*|SpawnPoolWorker\S*|sub-?process\w*|helper|simulator|actor)\b|\b(?:workers?|child\w*|sub-?process\w*|helper)\b[^\n]{0,20}\b(?:was|were|got|is) (?:kill|OOM-?kill|SIGKILL|terminat)(?!\w+ (?:by hand|manually|by (?:me|us)\b))", "a worker was killed", anywhere=(_STILL,), unless=(r"oom[-_]kill|Out of memory|Memory cgroup|<defunct>",), prose=True),
+    Sign(r"\bno (?:such )?process (?:with|of|for|has) (?:this|that|its|the)\b|\bpid \d+\b[^\n]{0,30}(?:does not|no longer|doesn't) exist|No such process", "a process is not there any more", anywhere=(_STILL_WAITS,), prose=True),
+    Sign(r"\w[\w.-]*\[\d+\]: segfault at |traps: \S+\[\d+\] (?:trap|general protection)|general protection fault", "the kernel tells of a crash of a helper", anywhere=(_STILL_WAITS,)),
+    Sign(r"^(?:\[\w+/[\w-]+\] )?process exiting with exitcode (?!0\b)-?\d+", "a worker of a pool ended in the middle of its work", anywhere=(r"^(?:get|wait|map|starmap|next|join|result) \((?:[^\n]*/)?(?:multiprocess(?:ing)?/pool|billiard/pool|threading|concurrent/futures/_base)\.py",)),
+    # multiprocessing.Process prints its name and a traceback when its target raises; whoever waits for it is told nothing.
+    Sign(r"(?:^|[\])|:>] +)Process (?:Spawn|Fork|ForkServer)?(?:Process|PoolWorker)-\d+(?::\d+)*: *\n(?:[^\n]*\n)?[^\n]*Traceback \(most recent", "a helper process of multiprocessing ended with an exception", anywhere=(BAD + "|" + _IN_VAIN,), unless=(r"KeyboardInterrupt|Watchdog caught|out of memory|OutOfMemory|No space left|EngineCore|Engine (?:core|process) |Cannot re-initialize CUDA|Address already in use|DistBackendError|CUDA error",)),
+    # Parsl's wrapper of what a process of its own begins with (parsl/process_loggers.py, older: exception wrapper).
+    Sign(r"\b(?:process logger )?exceptional ending for (?:[^\n]* )?(?:on |in )?(?:thread )?MainThread\b|process logger exceptional ending for ", "a helper process says that it ends with an exception", anywhere=(BAD,), unless=(r"KeyboardInterrupt|MainThread[^\n]* in process MainProcess",)),
+    Sign(r"\bReceived sigquit from a child process\b|\bIt usually means the child failed\b", "a server says that a child of it failed"),
+    Sign(r"^Signal (?:4|6|7|8|11) caught\.?$", "a simulator says that it crashes (Unreal Engine)", anywhere=(r"^\w+ \([^()\n]+\.py:\d+\)$|" + BAD,)),
+    # Who collects cores tells of them: systemd-coredump(8), abrt, apport, the kernel's audit (ANOM_ABEND), macOS.
+    Sign(r"systemd-coredump\[\d+\]: |\bProcess \d+ \([^)\n]+\) of user \d+ (?:dumped core|terminated abnormally)|\bANOM_ABEND\b|\btype=1701 audit|\babrt\S*: Process \d+ \([^)\n]+\)[^\n]* (?:crashed|killed by SIG(?:SEGV|ABRT|BUS|ILL|FPE|TRAP)\b)|\bCaught signal (?:4|6|7|8|11)\b|^Exception Type: +EXC_|\bapport: (?:called for pid|executable:)|\bSaved crash report for\b", "the system tells of a crash of a helper", anywhere=(_STILL_WAITS,)),
+    Sign(r"\binitializer\(\*initargs\)", "the workers of a pool fail in what they begin with, and the pool makes new ones without end", anywhere=(r"^(?:get|wait|map|starmap|next|join) \((?:[^\n]*/)?(?:multiprocess(?:ing)?|billiard)/pool\.py|^Process \w+PoolWorker-\d{3,}:",), unless=(r"BrokenProcessPool",)),
+    Sign(r"^\s*State:\s+Terminated\b[^\n]*\n\s*Reason:\s+(?:Error|ContainerCannotRun|StartError|DeadlineExceeded)\b", "a container beside the one that waits has ended", also=(r"^\s*State:\s+Running\b",), unless=(r"OOMKilled",)),
+    Sign(_OVERDUE, "a supervisor killed a worker that took too long", anywhere=(_STILL_WAITS + r"|" + BAD + r"|^(?:__enter__|acquire) \((?:[^\n]*/)?multiprocessing/synchronize\.py",), unless=(r"WORKER TIMEOUT|HARAKIRI|Watchdog caught",)),
+    Sign(r"<(?:Fork|Spawn)?(?:Server)?Process[^\n>]*(?:stopped\[|stopped exitcode=-|exitcode=-\d|, stopped)|WorkerLostError|Worker exited prematurely|exited with 'signal \d+|KilledWorker|Worker process \d+ was killed by signal", "a pool says that a worker is gone"),
+    Sign(r"^(?![^\n]*\bZ[sN<+]*l)[^\n]*<defun\w*>?|^\S+\s+\d+\s+(?:[\d.]+\s+){2}0\s+0\s+\S+\s+Z", "a child has ended and was not collected", POSSIBLE),
+    # Zl is a process whose main thread has ended and whose others have not (ps(1)): it ends, and is no dead child.
+    Sign(r"^(?![^\n]*\bZ[sN<+]*l)[^\n]*<defunct>|^(?![^\n]*(?:\bCtrl[-+ ]?C\b|\^C)[^\n]*zombie)[^\n]*(?<!\b0 )\bzombie\b(?![^\n]*(?:listen|port\b))|\bZ[s+<N]{0,3}\b +\S*python|state[: ]+Z\b", "a child has ended and was not collected", anywhere=(_WAIT,), unless=(r"\batexit\.register\b|_run_exitfuncs|_exit_function \(|_shutdown \((?:[^\n]*/)?threading",)),
+    Sign(r"process in the process pool was terminated abruptly|BrokenProcessPool|A worker process (?:was|has been) (?:unexpectedly )?(?:terminated|died)|TerminatedWorkerError|worker process managed by the executor was unexpectedly terminated",
+         "a pool says that a worker is gone"),
+    # nnU-Net and batchgenerators.
+    Sign(r"\b(?:[Oo]ne or more|[Ss]ome|[Oo]ne of your) background (?:workers?|process(?:es)?) (?:is|are) (?:6 feet under|missing|no longer alive)", "a pool says that a worker is gone"),
+    Sign(r"\b(?:child|worker|helper|sub-?process|process|server|manager|actor|simulator|env(?:ironment)?)\b[^\n]{0,60}\b(?:died|dead|is gone|was gone|crashed|segfault\w*|no longer (?:exists|alive|running)|exited (?:with|unexpectedly)|terminated|killed(?! (?:by hand|manually|by (?:me|us)\b))|vanished|disappeared)",
+         "a child or helper is gone", anywhere=(r"(?:parent|main|rank|driver|master|caller|trainer|program|launcher|client|server)\b[^\n]{0,80}" + _WAIT,), prose=True),
+    Sign(r"\b(?:exit ?code|exitcode|returncode)\W{0,4}(?:-11|139|-6|134|-7|135|-4|132|-8)\b|Segmentation fault|SIGSEGV|SIGABRT|core dumped", "a process crashed", POSSIBLE, unless=(r"Watchdog caught|local_rank: \d|first noticed rank|process rank \d|error: \S+: tasks? \d",)),
+    Sign(r"\bsi_signo=SIGCHLD\b|wait4\([^\n]*unfinished|waitid\(", "a parent waits for a child", POSSIBLE),
+    Sign(r"\b(?:EOFError|ConnectionResetError|BrokenPipeError|ConnectionRefusedError)(?:[^\n]*\n)?[^\n]*(?:managers|multiprocessing)|multiprocessing/managers\.py(?:[^\n]*\n){0,8}[^\n]*(?:EOFError|ConnectionResetError|BrokenPipeError|ConnectionRefusedError)", "a manager's process is gone"),
+)  # fmt: skip
+
+_STEPS = ("ps -ef --forest | grep -e defunct -e python", "dmesg -T | grep -i -e segfault -e oom")
+_LOCKED = r"(?:__enter__|acquire) \((?:[^\n]*/)?multiprocessing/synchronize\.py[^\n]*\n(?:[^\n]+\n){0,2}?[^\n]*(?:get|worker|_process_worker|put) \((?:[^\n]*/)?(?:multiprocessing/(?:queues|pool)|concurrent/futures/process)"
+_READING = r"(?:_recv|recv|recv_bytes|_recv_bytes|read|poll) \((?:[^\n]*/)?multiprocessing/connection\.py"
+
+
+def check(case: Case) -> Iterator[Finding]:
+    found = list(hits(case, _SIGNS))
+    if not case.snapshot.live:
+        found.extend(_nobody_reads(case))
+        found.extend(_replaced(case))
+    if found:
+        yield finding(RULE, case, found, "a parent waits for a child process that is gone", _STEPS)
+
+
+def _nobody_reads(case: Case) -> Iterator[Hit]:
+    """Every worker waits for the lock of the queue and none reads from it: its holder died."""
+    locked = [one for one in accounts(case) if one.find(_LOCKED)]
+    reading = [one for one in accounts(case) if one.find(_READING)]
+    if len(locked) > 1 and not reading:
+        yield Hit(Sign("", "all workers wait for the lock of their queue, and nobody reads from it"), locked[0], "")
+
+
+_POOL_WAITS = r"(?:get|wait|map|starmap|next|imap\w*) \((?:[^\n]*/)?(?:multiprocess(?:ing)?|billiard)/pool\.py"
+
+
+def _replaced(case: Case) -> Iterator[Hit]:
+    """A pool whose caller waits, and of whose workers ``ps`` shows one or two that were started long after the others."""
+    waiting = next((one for one in accounts(case) if one.find(_POOL_WAITS)), None)
+    families: dict[tuple[object, object], list[str]] = {}
+    for row in events(case, "proc.row"):
+        if "started" in row.fields:
+            families.setdefault((row.fields.get("ppid"), row.fields.get("command")), []).append(
+                str(row.fields["started"])[:5]
+            )
+    for times in families.values():
+        usual = max(set(times), key=times.count)
+        late = [one for one in times if one > usual]
+        if waiting is not None and len(times) > 2 and late and 3 * len(late) <= len(times):
+            yield Hit(
+                Sign("", f"a worker was started at {late[0]}, the others at {usual}: it replaced one"), waiting, ""
+            )
+            return
+
+
+RULE = make_rule(__name__, __doc__, "child-dead", 38, check)

@@ -1,0 +1,136 @@
+"""The kernel, a container limit or the scheduler killed a process because memory ran out.
+
+## What it means
+A process got SIGKILL. It could not print anything; the others notice that it is gone only when they next talk to it.
+
+## How it is recognised
+The kernel's log names the victim (`Out of memory: Killed process`, `oom-kill:constraint=CONSTRAINT_MEMCG`), the scheduler says
+`oom-kill` or `OOMKilled`, a launcher reports exit code -9 or 137, or a loader worker was `killed by signal: Killed`. Exit
+code -9 alone can also be the launcher's own clean-up, so it counts only where no earlier error is seen.
+A pool that misses a worker while `free` shows no memory available and no swap.
+Of a running job such a line of its log is *possible*, unless somebody of the job has ended.
+The kernel's report of its memory in which a zone has less free than its `min:` and there is no swap.
+
+## What to do
+`dmesg -T | grep -i -e oom -e 'killed process'` on that node, `sacct -j JOB --format=JobID,State,MaxRSS`, or
+`kubectl describe pod`. Fewer loader workers, smaller prefetch, no copy of the data set per rank, more memory for the step.
+
+## How to prevent it
+Watch the resident memory of workers (`memory.current` and `memory.events` of their cgroup, `ps -eo rss,pid,args --sort -rss`), set `--mem` with room to spare, and load checkpoints rank by rank.
+Who waits for one that was killed: https://github.com/noxdafox/pebble/issues/97
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+
+from ...analysis.accounts import accounts
+from ...analysis.case import Case
+from ...model.diagnosis import Finding, Reason
+from .. import make_rule
+from .._death import ended, killed, oom_kills
+from .._say import who
+from ._findings import finding
+from ._signs import POSSIBLE, Hit, Sign, hits
+
+_OTHER = r"^(?!.*(?:ChildFailedError|exitcode|worker|Killed|SIGKILL|signal 9|BrokenProcessPool|ProcessExited|Terminated|EOFError|[Cc]onnection|BrokenPipe|CalledProcessError|returned non-zero|Actor|Engine)).*\b(?!Warning)\w+(?:Error|Exception): |Watchdog caught|Xid|segfault|CUDA error"
+# Servers kill workers that do not answer, and guess at memory themselves.
+_KEEPER = r"WORKER TIMEOUT|stop-\w+' timed out|timed out\. Killing|HARAKIRI|Hard time limit|TimeLimitExceeded|\b(?:exceeded|after|over) \d+(?:\.\d+)? ?(?:s|sec\w*|min\w*|h|hours?)\b[^\n]{0,40}\b(?:SIGKILL|kill)"
+# Somebody who kills what hangs tells of it.
+_BY_HAND = r"\bkill(?:all)? -(?:9|KILL)\b|\b(?:only|needs?|has to|have to|must|had to|until) (?:be )?(?:a )?(?:kill\w* )?(?:by |with |a )?(?:kill -9|SIGKILL)|kill\w* (?:it |them )?(?:by hand|manually)|os\.kill\("
+_SIGNS = (
+    Sign(r"^[^\S\n]*Killed[^\S\n]*$|\b\d+ Killed\s+(?!by\b)\S|line \d+:\s+\d+ Killed\b", "the shell says that a process was killed"),
+    Sign(r"\b(?:Out of memory|Memory cgroup out of memory): Kill(?:ed)? process", "the kernel killed a process for memory"),
+    Sign(r"oom-kill:constraint|invoked oom-killer|oom_reaper: reaped|oom_kill_process", "the kernel's OOM killer ran"),
+    Sign(r"OOMKilled|oom[-_ ]kill event|Detected \d+ oom|OUT_OF_MEMORY\b|systemd-oomd? killed|exceeded (?:job |step |its )?memory limit|cgroup out-of-memory handler|TERM_MEMLIMIT|\boom_kill [1-9]|earlyoom[^\n]*(?:SIGTERM|SIGKILL)|job killed: (?:p?v?mem|ncpus)\b",
+         "the scheduler or container runtime killed it for memory"),
+    Sign(r"\bsystemd-oomd\b[^\n]*[Kk]illed|[Kk]illed \S+(?: \S+)? due to memory (?:pressure|used)|memory\.max[^\n]*(?:exceeded|reached)|Memory cgroup stats|Task in \S+ killed as a result of limit|lowmemorykiller|jetsam", "the system killed it for memory"),
+    Sign(r"tried to allocate more memory than is available|crashed after using all available (?:RAM|memory)|killed by the (?:kernel'?s? |Linux )*(?:OOM|out[- ]of[- ]memory)[- ]?killer|out[- ]of[- ]memory killer (?:killed|ended|hit|took|chose)|\boom[- ]?killer (?:has |had )?(?:killed|kills|hit|ended|terminated|took|takes|struck|got|chose|reaped)|terminated by signal (?:9\b|KILL)|[Kk]illed because (?:it )?(?:ran )?out of (?:host |system )?memory", "it is told that memory ran out", prose=False),
+    Sign(r"\b(?:host |system |CPU |container |node )?(?:RAM|memory|RSS)\b[^\n]{0,60}\b(?:climb|grow|rise|rose|increas|fill|exhaust|reach|goes up|going up|leak)\w*[^\n]{0,100}\b(?:killed|kills|restarted|dies|died|gone|evicted|reboot\w*|vanish\w*|disappear\w*)\b", "host memory grew until something was killed", unless=(r"CUDA out of memory",), prose=True),
+    Sign(r"--mem(?:-per-cpu|ory)?[= ]|\b(?:more (?:host |system )?(?:RAM|memory)|larger (?:instance|node)|(?:bigger|higher) memory (?:limit|request))", "more host memory cures it", unless=(r"CUDA out of memory|shm",), cures=True),
+    # sacct cuts its columns; the kubelet, systemd, HTCondor, PBS, earlyoom, srun, and the kernel's report of a control group.
+    Sign(r"\bOUT_OF_ME\+|\boom[- ]killed \d+ tasks?\b|low on resource: memory\b|\bSystemOOM\b|\bkilled by the (?:operating system|kernel|system)\b[^\n]*(?:\bOOM\b|memory)|Failed with result 'oom-kill'|\bgone over (?:cgroup )?memory limit\b|\bexceeded resource (?:p?v?mem|memory)\b|low memory! at or below|\bsrun: error: \S+: tasks? [\d,-]+: Out Of Memory|\bmemory: usage (\d+kB), limit \1, failcnt", "the system killed it for memory"),
+    Sign(r"killed by signal: Killed", "a loader worker got SIGKILL"),
+    Sign(r"\bfree (?:host |system )?memory\b[^\n]{0,20}\b(?:near zero|close to zero|was zero|exhausted|gone|ran out)|\b(?:host|system|CPU|node) (?:memory|RAM) (?:was|is|were) (?:full|exhausted|used up)", "host memory was used up", POSSIBLE, unless=(r"CUDA out of memory",), prose=True),
+    Sign(r"exceeded \d+% memory budget|[Cc]ontainer[^\n]{0,60}(?:beyond|exceed\w*)[^\n]{0,20}memory limits?|Memory limit exceeded", "a memory monitor says so"),
+    Sign(r"Perhaps out of memory", "a server guesses so", unless=(_KEEPER,)),
+    Sign(r"\b(?:killed|terminated) (?:\w+ )*due to (?:the )?(?:node |host )?(?:running low on |low |out[- ]of[- ])?memory|memory (?:usage )?(?:above|exceed\w*) the (?:threshold|limit)",
+         "a memory monitor killed it"),
+    Sign(r"\b(?:exit ?codes?|exitcode|return ?code|exit status|exited with|status)\b(?:[^\w\n]|\b(?:codes?|is|are|was|were|of|with|the|job|process|workers?|container|SIGKILL)\b){0,24}?(?<![\w.])(?:-9|137)\b(?! ?m?s\b)",
+         "a process ended with SIGKILL and without a word of its own", unless=(_OTHER, _KEEPER, _BY_HAND)),
+    Sign(r"\b(?:died|ended|terminated|killed|exit\w*|fail\w*|crash\w*)\b[^\n]{0,40}\b(?:SIGKILL|signal 9)\b",
+         "a process was killed, and nothing says by whom", POSSIBLE, unless=(_OTHER, _KEEPER, _BY_HAND)),
+    Sign(r"\b(?:SIGKILL|signal 9)\b", "a process got SIGKILL", POSSIBLE, unless=(_OTHER, _KEEPER, _BY_HAND)),
+    Sign(r"\b(?:exit ?code|exitcode|return ?code|exit status)\W{0,4}\s?(?:-9|137)\b", "a process ended with SIGKILL", POSSIBLE),
+    Sign(r"DefaultCPUAllocator: (?:can't|not enough) (?:allocate )?memory|^MemoryError", "host memory ran out", POSSIBLE),
+)  # fmt: skip
+
+_STEPS = (
+    "dmesg -T | grep -i -e oom -e 'killed process'",
+    "sacct -j JOBID --format=JobID,State,ExitCode,MaxRSS,ReqMem",
+    "cat /sys/fs/cgroup/memory.events",
+)
+# The kernel's report of its memory (show_mem): a zone has less than the least that is kept free, and nothing can be swapped out.
+_ZONE = re.compile(r"\bNode \d+ (?:Normal|Movable|DMA32) free:(\d+)kB (?:boost:\d+kB )?min:(\d+)kB")
+_NO_SWAP = r"\bFree swap *[=:] *0 ?kB"
+_ASKED_FOR = r"sysrq\b[^\n]*Show Memory"
+
+
+# free(1): what may still be had, and what is left of swap.
+_FREE = re.compile(
+    r"\btotal +used +free +shared +buff/cache +available\s*\n\s*Mem: +(?P<total>\d+)\S*(?: +[\d.]+\S*){4} +(?P<available>\d+)\S*(?:[^\n]*\n\s*Swap: +\d+\S* +\d+\S* +(?P<swap>\d+))?"
+)
+_SPARE = 50  # a machine with less than this part of its memory left has none
+_LOST = r"\b(?:background|worker|child|sub-?)\w*(?: (?:process(?:es)?|workers?))? (?:is|are|was|were) (?:missing|no longer alive|dead|gone|6 feet under)|BrokenProcessPool|\bterminated abruptly\b|TerminatedWorkerError|died unexpectedly|exited unexpectedly|WorkerLostError"
+
+
+def check(case: Case) -> Iterator[Finding]:
+    compared = list(_lost_on_a_full_machine(case))
+    found = [*hits(case, _SIGNS), *_no_page(case), *compared]
+    if found:
+        made = finding(RULE, case, found, "a process was killed because memory ran out", _STEPS)
+        because = (*made.because, *islice(_agrees(case), 1))
+        yield replace(made, because=because, compared=made.compared or bool(compared))
+
+
+def _agrees(case: Case) -> Iterator[Reason]:
+    """Who of a live job got SIGKILL, or ended in a group of which the kernel counts such deaths."""
+    for member in case.members if case.snapshot.live else ():
+        if member.dead and (killed(member) or (killed(member) is None and oom_kills(case, member))):
+            yield Reason(f"{who(member.process)} {ended(member)}", "kernel", member.ref)
+
+
+def _no_page(case: Case) -> Iterator[Hit]:
+    """The kernel's report of a machine without a free page, which nobody asked for: it ends with somebody's death."""
+    for account in accounts(case):
+        line = account.find(_ZONE.pattern) if not account.find(_ASKED_FOR) else None
+        zone = _ZONE.search(line) if line else None
+        if zone and int(zone[1]) < int(zone[2]) and account.find(_NO_SWAP):
+            yield Hit(
+                Sign("", "the kernel reports that no page is free and none can be swapped out"), account, line or ""
+            )
+            return
+
+
+def _lost_on_a_full_machine(case: Case) -> Iterator[Hit]:
+    """A worker that is gone without a word, and ``free`` shows that the machine has no memory and no swap left."""
+    found = accounts(case)
+    full = next((one for one in found for seen in _FREE.finditer(one.said) if _none_left(seen)), None)
+    lost = next(((one, line) for one in found if (line := one.find(_LOST))), None)
+    if full is not None and lost is not None and not any(one.find(_OTHER_FAULT) for one in found):
+        yield Hit(Sign("", "a worker is gone without a word, and no memory was left on its machine"), *lost)
+
+
+# What tells by itself why a worker ended.
+_OTHER_FAULT = r"[Ss]egmentation fault|SIGSEGV|SIGABRT|illegal memory|terminate called"
+
+
+def _none_left(seen: re.Match[str]) -> bool:
+    return int(seen["available"]) * _SPARE < int(seen["total"]) and not int(seen["swap"] or 0)
+
+
+RULE = make_rule(__name__, __doc__, "oom-kill", 10, check)

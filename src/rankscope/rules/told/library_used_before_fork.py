@@ -1,0 +1,155 @@
+"""The pasted program uses a library with threads, and then forks workers that use it too.
+
+## What it means
+BLAS and OpenMP kernels, tokenizers, JAX, TensorFlow, Polars, Arrow, gRPC, object-store and data-base clients start threads
+at their first use. A worker that is forked afterwards has the library's books but none of its threads: its first call never
+returns. Small calls, done without threads, may.
+
+## How it is recognised
+In the code a line of the parent (module level, or the function that starts the workers) calls the library, a later line
+starts workers by fork (`DataLoader(num_workers=…)`, `Pool`, `ProcessPoolExecutor`, `Process`, `os.fork`,
+`map(num_proc=…)`), and a function that runs in the worker calls the same library, or is one of it (`pool.map(np.linalg.inv, …)`). No start method other than fork is set.
+It needs a report that something hangs.
+
+## What to do
+Make the first use of the library happen in the workers (delete the call in the parent to prove it), or
+`multiprocessing.set_start_method("spawn")`, `mp_context=multiprocessing.get_context("spawn")`,
+`TOKENIZERS_PARALLELISM=false`, `OMP_NUM_THREADS=1`.
+
+## How to prevent it
+Workers first, libraries later; a fork-free start method by default. Mechanism:
+https://github.com/huggingface/tokenizers/issues/187, https://github.com/numpy/numpy/issues/15973,
+https://github.com/OpenMathLib/OpenBLAS/issues/294
+"""
+
+# ruff: noqa: E501  (a pattern is one line)
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ...analysis.accounts import accounts
+from ...analysis.case import Case
+from ...analysis.pasted_code import Line, code_in
+from ...model.diagnosis import Finding
+from .. import make_rule
+from ._findings import finding
+from ._signs import LIKELY, POSSIBLE, Hit, Sign
+from ._wordings import halted
+
+_FAMILIES = tuple(
+    (name, re.compile(pattern))
+    for name, pattern in (
+        ("BLAS", r"\w\)? @ \w|\.dot\(|\bnp\.(?:linalg|matmul|einsum|inner)|\bnumpy\.linalg|\bmatmul\(|scipy\.linalg|\.svd\(|\.cholesky\(|\.eigh?\("),
+        ("tokenizers", r"(?i:tokenizer)\w*(?:\.\w+)?\(|\.encode(?:_batch|_plus)?\("),
+        ("JAX", r"\bjnp\.\w|\bjax\.(?!distributed)\w"),
+        ("TensorFlow", r"\btf\.\w|\bkeras\.\w|\.predict\("),
+        ("Polars", r"\bpl\.\w|\bpolars\.\w"),
+        ("Arrow", r"\bpa\.\w|\bpq\.\w|\bpyarrow\.\w|read_parquet\("),
+        ("DuckDB", r"\bduckdb\.\w"),
+        ("gRPC", r"\bgrpc\.\w|_stub\b|\bstub\."),
+        ("an object store", r"\bs3fs\.|\bgcsfs\.|\bfsspec\.|\bzarr\.open|open_zarr\(|\bfs\.(?:open|ls|cat|get)"),
+        ("a data-base client", r"\bMongoClient\b|\bcreate_engine\(|\bpsycopg2?\.|\bredis\.|\bcollection\.|\bdb\.\w|\bcursor\."),
+        ("Kafka", r"\b(?:Kafka)?(?:Producer|Consumer)\(|\bproducer\.|\bconsumer\."),
+        ("OpenCV", r"\bcv2\.\w"),
+        ("faiss", r"\bfaiss\.\w|\bindex\.(?:search|add)\("),
+        ("gradient boosting", r"\bxgb\.\w|\blgb\.\w|\bXGB\w+\(|\bLGBM\w+\(|\bDMatrix\("),
+        ("scikit-learn", r"\bKMeans\(|\bRandomForest\w+\(|\.fit\(|\.fit_predict\("),
+        ("PyTorch on the CPU", r"\btorch\.(?!utils|multiprocessing|load|save|no_grad|device|manual_seed|distributed|cuda|Size|dtype|float\w*|long|int\w*|from_numpy|backends|set_num)\w+\(|\bmodel\("),
+        ("a Java machine", r"\bjpype\.|\bHanLP\.|\bpyhanlp|\bjnius\."),
+    )
+)  # fmt: skip
+_STARTS = re.compile(
+    r"\b(?:ProcessPoolExecutor|(?:mp|multiprocess(?:ing)?|torch\.multiprocessing|ctx|billiard)\.(?:Pool|Process)|Pool|Process)\(|\bos\.fork\(\)|\bDataLoader\(.*num_workers ?= ?[1-9]|num_workers ?= ?[1-9]|num_proc ?= ?(?:[2-9]|1\d)|\b(?:SubprocVecEnv|SubprocVectorEnv|AsyncVectorEnv|AsyncVecEnv|ProcessPool)\(|Parallel\([^)]*(?:multiprocessing|n_jobs)"
+)
+# What workers are given to run; a function of a library is used by them although no function of the program calls it.
+_HANDED = re.compile(
+    r"\b(?:apply|apply_async|map|map_async|imap|imap_unordered|starmap|starmap_async|submit|Process)\(\s*(?:(?:None, ?)?target ?= ?)?(?P<what>\w+(?:\.\w+)+)(?=[,)])"
+)
+# Loader workers do operators of PyTorch all the time; it makes them use one thread itself.
+_LOADER = re.compile(r"num_workers|DataLoader")
+# These do nothing at all in a child of a process that has used them.
+_NEVER_AFTER_A_FORK = {"JAX", "TensorFlow", "gRPC"}
+_NOT_FORK = re.compile(r"^(?!.*(?:works?|fine|prints?|passes|ok|helps?|finish\w*)).*(?:spawn|forkserver)", re.I)
+_DEF = re.compile(r"(?:async )?def (\w+)\(|class (\w+)")
+_NO_CALL = re.compile(r"(?:from|import|def|class|@|#|return$|print\(['\"])")
+_STEPS = (
+    "multiprocessing.set_start_method('spawn')   # before anything else",
+    "take the library's call in the parent away: if the workers go on, this is it",
+)
+
+
+@dataclass(frozen=True)
+class Used:
+    """A library, the line of the parent that uses it, and the line that forks."""
+
+    library: str
+    call: str
+    start: str
+
+
+def check(case: Case) -> Iterator[Finding]:
+    found = [] if case.snapshot.live else list(_used(case))
+    if found:
+        yield finding(RULE, case, found, "a library was in use when the workers that use it were forked", _STEPS)
+
+
+def _used(case: Case) -> Iterator[Hit]:
+    for account in accounts(case):
+        lines = code_in([event.text for event in account.events if event.event == "text.line"])
+        used = used_before_fork(lines)
+        if used is not None and (halted(case) or used.library in _NEVER_AFTER_A_FORK):
+            sure = LIKELY if halted(case) else POSSIBLE
+            yield Hit(Sign("", f"{used.library} is used before the workers are forked", sure), account, used.call)
+            return
+
+
+def used_before_fork(lines: Sequence[Line]) -> Used | None:
+    """The library that both a parent and its forked workers use, the parent first; None where the code shows none."""
+    start = next(
+        (at for at, line in enumerate(lines) if _STARTS.search(line.text) and not _NO_CALL.match(line.text)), -1
+    )
+    if start < 1 or any(_NOT_FORK.search(line.text) for line in lines):
+        return None
+    owners = _owners(lines)
+    for library, pattern in _FAMILIES:
+        if library == "PyTorch on the CPU" and _LOADER.search(lines[start].text):
+            continue
+        calls = [at for at, line in enumerate(lines) if pattern.search(line.text) and not _NO_CALL.match(line.text)]
+        parent = [at for at in calls if at < start and owners[at] in ("", owners[start])]
+        if parent and any(_hands_over(line.text, pattern) for line in lines[start:]):
+            return Used(library, lines[parent[0]].text, lines[start].text)
+        worker = [at for at in calls if owners[at] and owners[at] != owners[start]]
+        if worker and not parent:
+            parent = [at for at in range(start) if _runs(lines[at].text, {owners[one] for one in worker}, owners[at])]
+        if parent and worker:
+            return Used(library, lines[parent[0]].text, lines[start].text)
+    return None
+
+
+def _hands_over(text: str, library: re.Pattern[str]) -> bool:
+    """Whether a line gives workers a function of the library itself to run."""
+    return any(library.match(f"{found['what']}(") for found in _HANDED.finditer(text))
+
+
+def _runs(text: str, functions: set[str], owner: str) -> bool:
+    """Whether a line of the parent itself calls one of these functions."""
+    called = re.match(r"(?:\w+ ?= ?)?(\w+)\(", text)
+    return not owner and called is not None and called.group(1) in functions
+
+
+def _owners(lines: Sequence[Line]) -> list[str]:
+    """For each line the outermost function or class it stands in, "" at the level of the module."""
+    owners, owner, depth = [], "", -1
+    for line in lines:
+        if line.depth <= depth:
+            owner, depth = "", -1
+        owners.append(owner)
+        if not owner and (named := _DEF.match(line.text)):
+            owner, depth = named.group(1) or named.group(2), line.depth
+            owners[-1] = owner
+    return owners
+
+
+RULE = make_rule(__name__, __doc__, "fork-with-threads", 30, check)

@@ -1,0 +1,49 @@
+"""No mechanism is recognised, but the evidence reads like that of known cases.
+
+## What it means
+None of the other rules found its mechanism in what was saved. Its words – functions on the stacks, messages of programs, what was tried – are still
+those of known public cases of one class, and not those of healthy runs. It is a guess by resemblance: no chain of waiting was seen.
+
+## How it is recognised
+Every word of the evidence adds a little for or against each class; how much was learned from cases whose truth is known (`corpus/`, with the
+threads they are from; `analysis/likeness`). Only where no other rule names a cause that is at least as near, never of a running job, and not
+where the words are rather those of a healthy run. Of public threads that were not learned from, about seven in ten read like their own class.
+
+## What to do
+Take it as the first page to open: `rankscope explain CLASS` says how the class is recognised and what decides. Then gather what would show the
+mechanism: stacks of all ranks and their helpers, twice, while it stands (`rankscope diagnose`, or `py-spy dump` of every process).
+
+## How to prevent it
+Saved stacks of all ranks instead of one error text: `rankscope snapshot -o job.snap` while the job hangs.
+"""
+
+# ruff: noqa: E501  (a page has long lines)
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...analysis.at_work import clear
+from ...analysis.case import Case
+from ...analysis.endings import ended_well
+from ...analysis.likeness import likeness, table, telling, threads
+from ...analysis.order import GUESS
+from ...model.diagnosis import Certainty, Finding, Kind, Reason
+from .. import Rule
+
+
+def check(case: Case) -> Iterator[Finding]:
+    if case.snapshot.live or ended_well(case) or clear(case) or (cls := likeness(case).nearest) is None:
+        return
+    said, weights = likeness(case).words, table.weights()
+    steps = [f"rankscope explain {cls}   # how this class is recognised, and what decides"]
+    if thread := threads.most_alike(threads.threads(), weights, cls, said):
+        steps.append(f"compare with the known case that is most alike: {thread.link}")
+    learned = weights.cases[weights.classes.index(cls)]
+    because = f"the words that say so most: {', '.join(telling(weights, said, cls))} (learned from {learned} cases)"
+    yield Finding(
+        RULE.id, cls, Kind.CAUSE, Certainty.POSSIBLE, f"it reads like known cases of {cls}", because=(Reason(because),),
+        against=("no mechanism was recognised", f"next alike: {likeness(case).next_to(cls)}"), next=tuple(steps),
+    )  # fmt: skip
+
+
+RULE = Rule(GUESS, "", check, __doc__, order=900)

@@ -1,0 +1,224 @@
+"""The job moves, only slowly.
+
+## What it means
+Nothing is stuck. A compiler, a cold cache, an autotuner or a slow file system makes one step take minutes.
+
+## How it is recognised
+Two samples of the same thread stand in different frames, above all inside a compiler (Triton, LLVM, ptxas, Inductor, cutlass); CPU time grows; a progress bar moves.
+A compiler that runs as a process of its own; a test that passed, after minutes; a bar of mmcv over an evaluation that took long and is full:
+the metrics come after it without a word. Where somebody tells that nothing changed between two looks, or a compiler crashed,
+words of slowness count for nothing; and who loads what was compiled (Triton's `_init_handles`) waits for the device.
+
+## What to do
+Wait and look again after a minute. Keep the compilers' caches (`TORCHINDUCTOR_CACHE_DIR`, `TRITON_CACHE_DIR`), compile before serving, limit autotuning.
+
+## How to prevent it
+Warm up with all shapes; share caches between nodes by copying, not over the network file system. Case: https://github.com/vllm-project/vllm/pull/41834
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ...analysis.accounts import Account, accounts
+from ...analysis.case import Case
+from ...analysis.frame_tables import WaitKind
+from ...analysis.frames import wait_of
+from ...analysis.main_thread import main_thread
+from ...model.diagnosis import Finding
+from .. import make_rule
+from ._findings import finding, simple
+from ._signs import LIKELY, POSSIBLE, Sign, hits
+
+_STEPS = (
+    "look again after a minute: rankscope diagnose --sweeps 3 --interval 20",
+    "keep TORCHINDUCTOR_CACHE_DIR and TRITON_CACHE_DIR on a local disk",
+)
+_COMPILER = r"llvm::|mlir::|libtriton|\bLLVM\b|ptxas|cicc|nvrtc|AssemblyWriter|make_(?:llir|ttir|ttgir|ptx|cubin)|compile_and_jit|(?<!_load_cuda_library \(cutlass/)base_dsl|codegen|_inductor|(?<!_init_handles \()triton/compiler|autotun\w+|torch\.compile|lowering(?! kernel\.| requires)|ptxjitcompiler|__cuda_CallJitEntryPoint|nvPTXCompiler|nvJitLink|amd_comgr|hiprtc|GenericSearch|backend_compile|llvmlite|nvcc|JIT (?:compil\w+|cuda)|ninja(?!: no work)|[Cc]apturing CUDA graph|cuda ?graph capture"
+_FIRST = (
+    r"\bfirst (?:step|batch|request|iteration|call|run|epoch|launch|query|start)\b[^\n]{0,60}(?:\d+ ?(?:s|sec\w*|m|min\w*|h|hours?)\b|slow|long|minutes)"
+    r"[^\n]{0,80}\b(?:next|later|second|following|subsequent|other|after(?:wards)?)\b"
+)
+# Compilers that run as processes of their own, as people and process lists name them.
+_PROGRAMS = r"(?:bisheng|ccec|clang(?:\+\+)?(?:-\d+)?|cc1(?:plus)?|[gc]\+\+|gcc|nvcc|cicc|ptxas|fatbinary|hipcc|icpx|ocloc|lld|neuronx?-cc|walrus_driver|rustc|llc)"
+# A test that took five minutes or more, as CTest, GoogleTest, pytest, go and Bazel tell of it.
+_LONG_TEST = (
+    r"^[^\n]*\bTest +#\d+: [^\n]*\bPassed +(?:[3-9]\d\d|\d{4,})\.\d+ sec|^\[ +OK \] \S+ \((?:[3-9]\d{5}|\d{7,}) ms\)|^(?:[3-9]\d\d|\d{4,})\.\d+s (?:call|setup|teardown) +\S+|"
+    r"^ *--- PASS: \S+ \((?:[3-9]\d\d|\d{4,})\.\d+s\)|\bPASSED in (?:[3-9]\d\d|\d{4,})\.\ds"
+)
+# What an error, a dead process or a broken lock says is not slowness; nor what somebody saw that did not move between looks.
+_OVER = r"\bunchanged\b|\b(?:does(?:n't| not)|did(?:n't| not)|never) (?:change|move)s?\b|\bthe (?:very )?same (?:stacks?|frames?|lines?|places?)\b|\bsilence\b|\buntil (?:something|somebody|a time-?out|the watchdog|it) (?:gives? up|ends? it|kills? it|is killed)|Segmentation fault|core dumped|build stopped|errors? detected in the compilation|deadlock|defunct|died|never resolve|broken|watchdog|\w+Error: |exits? with|return code|Killing subprocess|closed pool|did not complete within"
+# What programs themselves say of long work: XLA's alarm, TensorFlow's and the driver's compiler of PTX, DeepGEMM, MIOpen, TensorRT.
+_SAID = (
+    r"Very slow compile\?|slow_operation_alarm\.cc|Constant folding an instruction is taking > ?\d|jit-compiled from PTX|JIT compiled from PTX|DeepGEMM JIT Pre-Compile session|"
+    r"\[SearchImpl\] Searching the best solution among|\[Monitor\] \d+/\d+/\d+ |Autotuning format combination|Timing Runner: |\b[Ii]t (?:may|might|can|could) take (?:a long time|several minutes|\d+)"
+)
+# Who compiles and asks the key-value store for what another has tuned waits for that other.
+_EXCHANGED = r"\b(?:Blocking)?(?:KeyValue(?:Try)?Get|GetKeyValue)\b"
+_SIGNS = (
+    Sign(_SAID, "the program itself says that this takes long", unless=(_OVER,)),
+    Sign(r"\b(?:step|iteration|progress|counter|epoch|log|bar)\w*\b[^\n]{0,40}\b(?:grows?|advances?|increas\w+|moves?|goes on|continues?|keeps? (?:going|moving|growing))\b|\b(?:one|each|every) (?:step|iteration|batch) takes \d+ ?(?:min|s\b|sec|hour)", "the job gets on", LIKELY, unless=(r"others? wait|Watchdog|deadlock|longer (?:there|than)",), prose=True),
+    Sign(r"\b(?:second|next|later|another|following|both|two|repeated|successive|consecutive)[^\n]{0,30}(?:sample|dump|stack|look|snapshot)s?[^\n]{0,60}(?:differ|other|moved|moving|changed|different)", "two samples differ", prose=True),
+    Sign(r"\b(?:(?:is|was|it's)(?: really| actually)? not (?:a )?(?:dead)?(?:lock|hang)|not a (?:dead)?(?:lock|hang)|just slow|only slow|very slow|extremely slow|slow(?:ly)? but|still (?:making )?progress\w*|makes progress|eventually (?:finish|complet|continu|return|start)\w*|after (?:\d+|several|a few|ten|some) minutes (?:it )?(?:continu|finish|complet|start|proceed|works)\w*)", "it moves, only slowly"),
+    Sign(r"\b(?:then|afterwards|after that|finally|eventually|in the end)\b[^\n]{0,40}\b(?:goes on|continues|proceeds|resumes|carries on|finishes|completes|starts|runs)\b", "it went on after all", anywhere=(r"\b(?:look(?:s|ed)|seem(?:s|ed)|appear(?:s|ed)) (?:like|to|as|stuck|hung|frozen)|compil|minutes|warm|cache|\d+ ?%|no output for|for \d+(?:-\d+)? ?(?:s|sec\w*|min\w*)\b|each new|every (?:new|start)",), unless=(_OVER, r"\bthen\b[^\n]{0,60}\b(?:hangs?|stuck|never)"), prose=True),
+    Sign(r"\b(?:left alone|left running|if (?:one|you|they) waits?|after waiting|with (?:enough )?patience|given (?:enough )?time|reach(?:es|ed) 100 ?%|(?:finish\w*|complet\w*|start\w*|done|ready|serves|answers) (?:only )?after (?:about |some |roughly )?\d+ ?(?:min|hour|h\b|s\b|sec))", "it gets there when one waits", unless=(_OVER,), prose=True),
+    Sign(r"\b(?:compiles?|compiling|recompiles?|builds?|JIT)\b[^\n]{0,60}\b(?:every|each|again|first)\b[^\n]{0,60}\b\d+ ?(?:min|hour|s\b|sec)|\d+ ?(?:min|hours?)\b[^\n]{0,30}\bbefore the first (?:step|batch|iteration|token|request)", "long preparation before the first step", unless=(_OVER,), prose=True),
+    Sign(r"\b(?:Loading|Load|Compil|Captur|Graph|Initiali[sz]|Warm)\w*[^\n]{0,40}\b(?:took|finished in|takes|in) \d{3,}(?:\.\d+)? ?s", "a step of the start took minutes and ended", POSSIBLE, unless=(_OVER,)),
+    Sign(r"\bTime[ :=]+(\d{2,})\.\d+[^\n]*\bData[ :=]+\1\.", "the time of a step goes into loading its data"),
+    Sign(r"\bone (?:iteration|step|batch|image|sample|request)\b[^\n]{0,20}\b(?:each|every|per|in)\b \d+ ?(?:s\b|sec|min)|\b(?:GPUs?|device)\b[^\n]{0,30}\b(?:mostly|most of the time|in between|between)\b[^\n]{0,20}\b(?:idle|idling|waits?|0 ?%)|\b(?:idle|idling|0 ?%)\b[^\n]{0,20}\b(?:in between|most of the time)", "the device waits between steps, and steps are made", unless=(_OVER,), prose=True),
+    Sign(r"\bafter (?:about |some |roughly )?\d+ ?(?:min\w*|hours?|h|s|sec\w*)\b[^\n]{0,40}\b(?:is|was|are|were|it|got)?\s?(?:up|ready|served|serves|continue[ds]|started|starts|done|through)\b", "it gets there when one waits", unless=(_OVER,), prose=True),
+    Sign(r"\d+%\|[^\n]*\[(?:\d+:)?\d+:\d\d<[^\n?]*/s", "a progress bar has a rate", POSSIBLE, anywhere=(r"\b(?:stuck|hang\w*|slow|normal|frozen)\b[^\n]{0,24}\?",), unless=(_OVER, r"all_?reduce|barrier|timed? ?out|Timeout")),
+    Sign(_FIRST, "the first time takes long, later ones do not", prose=True),
+    Sign(r"\b(?:bar|counter|percentage|queue|memory|loss|index)\b (?:still )?(?:advance[ds]|moved?s? on|went on|goes on(?! (?:to )?(?:serv|answer|accept|tak|poll|wait|listen)\w*)|grew|kept (?:growing|moving|advancing))\b|\bCPU time (?:grows|increases|keeps growing)|\b(?:finishes|completes|returns|starts|continues) after (?:about |some )?\d+ (?:min|hour|s\b)", "it gets on while one waits", unless=(_OVER,), prose=True),
+    Sign(rf"(?<![\w/.-]){_PROGRAMS}(?:(?:,| and| or|,? &) {_PROGRAMS})*(?: processes)? (?:is|are|was|were) (?:still )?(?:running|at work|busy|active|seen|there)\b|\b(?:ps|p?s?top|htop|process(?:es)?(?: list| table)?)\b[^\n]{{0,24}}\b(?:shows?|lists?|has|have|with)\b[^\n]{{0,24}}(?<![\w/.-]){_PROGRAMS}(?![\w/.-])", "compilers run as processes of their own", unless=(_OVER,), prose=True),
+    Sign(rf"^(?=[^\n]*\s(?-i:R)[lsN<+]*\s)[^\n]*[\s/]{_PROGRAMS}(?:\s|$)", "compilers run as processes of their own", unless=(_OVER,)),
+    # mmcv's bar is over the pictures; what is computed of all their results comes after it and says nothing.
+    Sign(r"\[>+\s*\] (?P<all>\d+)/(?P=all), [\d.]+ task/s, elapsed: \d{4,}s, ETA: +0s\s*\Z|\[>+\s*\] (?P<n>\d+)/(?P=n), [\d.]+ task/s, elapsed: \d{4,}s, ETA: +0s\s*\n(?:\s*\n)*\^C", "the pictures of an evaluation took long, and its metrics come after them without a word", POSSIBLE, unless=(_OVER, r"collect_results|Timeout\(ms\)|all_?(?:reduce|gather)|barrier")),
+    Sign(_LONG_TEST, "a test passed, after minutes", POSSIBLE, unless=(_OVER, r"\*\*\*(?:Timeout|Failed)|\[  FAILED  \]|\bFAILED\b|\bTIMEOUT\b")),
+    Sign(_COMPILER, "a compiler is at work", LIKELY, anywhere=(r"slow|minutes|warm-?up|first (?:step|batch|request|iteration|call)|pause\w*|\bactive\b|CPU",), unless=(_OVER, _EXCHANGED), prose=True),
+    Sign(_COMPILER, "a compiler is at work", POSSIBLE, unless=(_OVER, _EXCHANGED), prose=True),
+)  # fmt: skip
+
+
+def check(case: Case) -> Iterator[Finding]:
+    if case.snapshot.live:
+        return
+    who = moved(case) or _counts_on(case)
+    if who is not None:
+        yield simple(
+            RULE,
+            f"{who} moves: two samples of it stand in different places",
+            LIKELY,
+            ["the stacks of two moments differ"],
+            _STEPS,
+        )
+        return
+    found = list(hits(case, _SIGNS))
+    if found:
+        yield finding(RULE, case, found, "the job moves, only slowly", _STEPS)
+
+
+def moved(case: Case) -> str | None:
+    """The label of a subject whose thread stands in different frames at two moments."""
+    found = mover(case)
+    return found.label if found is not None else None
+
+
+def mover(case: Case) -> Account | None:
+    """A subject whose thread stands in different frames at two moments."""
+    found = [one for one in accounts(case) if one.ranks or one.seen]
+    for one in found:
+        moments = {seen.moment for seen in one.seen}
+        if len(moments) > 1 and _differs(one):
+            return one
+    if (clocked := _by_clock(found)) is not None:
+        return clocked
+    for later in found:
+        if not later.who.later:
+            continue
+        for before in found:
+            same = before is not later and before.ranks == later.ranks and not before.who.later
+            if (
+                same
+                and before.said
+                and later.said
+                and not _TABLE.search(later.said)
+                and _words(before).isdisjoint(_words(later))
+            ):
+                return later
+    return None
+
+
+# Connections, system calls and counters are no places in which somebody stands.
+_TABLE = re.compile(
+    r"^\s*(?:tcp6?|udp6?|ESTAB|LISTEN|SYN-SENT)\s+\d|^(?:\[pid +\d+\] )?\w+\([^\n]*\) += -?\d|^\s*\w+_(?:err|errors?|phy|events|retrans\w*|sequence)\b[\s:]+\d",
+    re.M,
+)
+
+# What tells two dumps of one subject apart in their headings: the time of day, or which one it is.
+_WHEN = re.compile(
+    r"\b\d{1,2}[:_ h]\d\d(?:[:_ ]\d\d)?\b|\b(?:first|second|third|1st|2nd|3rd|next|one more|another|later|again|(?:a|one|two|\d+) (?:min\w*|seconds|s|hours?) later)\b|"
+    r"\b(?:dump|sample|look|snapshot|stack)s?[ _#]?\d\b|\bT\+?\d+\b",
+    re.IGNORECASE,
+)
+
+
+def _by_clock(found: list[Account]) -> Account | None:
+    """A subject that was looked at twice, by its headings, and stood elsewhere the second time."""
+    moments: dict[str, list[Account]] = {}
+    for one in found:
+        if one.stacks and _WHEN.search(one.label):
+            moments.setdefault(" ".join(_WHEN.sub(" ", one.label).split()), []).append(one)
+    for seen in moments.values():
+        last = [{str(frame.function) for frame in stack[-3:]} for one in seen for stack in one.stacks[:1]]
+        if len(last) > 1 and all(before.isdisjoint(after) for before, after in zip(last, last[1:])):
+            return seen[0]
+        stacks = [stack for one in seen for stack in one.stacks[:1]]
+        ends = {stack[-1].function for stack in stacks if stack and wait_of(stack).kind in _LONG_WORK}
+        if len(stacks) > 1 and len(ends) == len(stacks):
+            return seen[0]
+    return None
+
+
+# Work that is done in many pieces: of it also two looks that end in different functions show that it gets on.
+_LONG_WORK = (WaitKind.CHECKPOINT, WaitKind.COMPILE)
+# Counters of /proc/PID/io; a process that only polls reads and writes nothing.
+_MOVED_BYTES = re.compile(r"^\s*(?P<name>rchar|wchar|read_bytes|write_bytes): *(?P<count>\d+)\s*$", re.M)
+_SOME = 1 << 20
+_REPEATED = re.compile(
+    r"\b(?:each|every|per) (?:\d+ ?)?(?:s\b|sec\w*|min\w*|look|hour)|\b(?:looks|samples|times)\b", re.I
+)
+_OF_ALL = re.compile(r"\b(?P<done>\d+) ?(?:of|/) ?(?P<all>\d+)\b")
+
+
+def _counts_on(case: Case) -> str | None:
+    """A subject of which a counter is shown several times, and grows: bytes read or written, pieces that are done."""
+    for one in accounts(case):
+        counters: dict[str, list[int]] = {}
+        for found in _MOVED_BYTES.finditer(one.said):
+            counters.setdefault(found["name"], []).append(int(found["count"]))
+        if any(len(counts) > 1 and counts[-1] - counts[0] > _SOME for counts in counters.values()):
+            return one.label
+        done = [int(found["done"]) for found in _OF_ALL.finditer(one.said)] if _REPEATED.search(one.label) else []
+        if len(done) > 2 and done == sorted(done) and done[0] < done[-1]:
+            return one.label
+    return _bar_moves(case)
+
+
+def _bar_moves(case: Case) -> str | None:
+    """A bar that was looked at again, by the headings, and stood further on."""
+    before: dict[object, int] = {}
+    for one in accounts(case):
+        again = one.who.later or bool(_WHEN.search(one.label))
+        for event in one.events if len(one.said.splitlines()) <= _SHORT else ():
+            bar, percent = (event.fields.get("label"), event.fields.get("total")), event.fields.get("percent")
+            if event.event == "progress.bar" and isinstance(percent, int):
+                if again and bar in before and before[bar] < percent < 100:
+                    return one.label
+                before[bar] = percent
+    return None
+
+
+_SHORT = 6  # lines: what somebody copied at one look is no log
+
+
+def _differs(account: Account) -> bool:
+    """Whether the thread that does the work stands elsewhere at the last moment than at the first; helpers rest all the time."""
+    if (main := main_thread(account)) is None:
+        return False
+    named = any(main.thread.tid is not None and one.thread.tid == main.thread.tid for one in account.seen)
+    by_moment: dict[int, list[str]] = {}
+    for seen in account.seen:
+        if not named or seen.thread.tid == main.thread.tid:
+            by_moment.setdefault(seen.moment, []).append(seen.text)
+    texts = [stacks for _, stacks in sorted(by_moment.items())]
+    return len(texts) > 1 and not set(texts[0]) & set(texts[-1])
+
+
+def _words(account: Account) -> set[str]:
+    return {line.strip() for line in account.said.splitlines() if line.strip()}
+
+
+RULE = make_rule(__name__, __doc__, "not-a-hang-slow", 47, check)

@@ -1,0 +1,144 @@
+"""A rank stands in code of the job itself: at a debugger's prompt, in input(), in a loop or a call without a time-out.
+
+## What it means
+One rank left the common path and does not come back by itself. The others entered the next collective.
+
+## How it is recognised
+A debugger's prompt or `input()` in the log or at the end of a stack; one rank ends in a frame of the job (a `while` loop, `sleep`, a request without
+a time-out) while its peers are in a collective; a loop polls for an entry that stays "running". A shell's trace (`set -x`) whose last command lacks its file: it reads its standard input.
+
+## What to do
+Answer the prompt or take `breakpoint()` out; give the loop a limit, the request a time-out. `rankscope stacks --ranks N` shows the line.
+
+## How to prevent it
+No prompts under a launcher (`PYTHONBREAKPOINT=0`); time-outs on all that is outside the job.
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ...analysis.case import Case
+from ...analysis.doings import Doing, doings, in_kind, of_ranks, seen_apart
+from ...analysis.frame_tables import WaitKind
+from ...analysis.main_thread import main_thread
+from ...model.diagnosis import Finding
+from ...model.process import Role
+from ...model.ranks import RankSet, ranks_phrase
+from .. import make_rule
+from . import packets_vanish
+from ._findings import finding, members, simple
+from ._signs import LIKELY, POSSIBLE, Sign, hits
+from ._wordings import HALTS
+from .ranks_stand_apart import scattered
+
+_PEERS = (
+    r"all_?reduce|all_?gather|reduce_?scatter|broadcast|barrier|all_?to_?all|watchdog|collective|init_process_group"
+)
+_SIGNS = (
+    # Remote debuggers wait for somebody to connect: debugpy, pydevd, remote-pdb, rdb of celery, pudb, ray debug.
+    Sign(r"\b(?:RemotePdb|Rdb|debugpy|pydevd|ptvsd|[Dd]ebugger|pudb:\d+|madbg)\b[^\n]{0,60}\b[Ww]aiting for (?:a )?(?:client|connection|debugger|attach)|\b[Ww]aiting for (?:a |the )?(?:debugger|debug client)(?: to)? (?:attach|connect)|\bRemotePdb session open at |Please (?:start a telnet session|telnet into)|\bbreakpoint open at \S+", "a debugger waits for somebody to connect"),
+    Sign(r"^(?:> )?[\w./~-]+\.py\(\d+\)[\w<>.]+\(\)[^\n]*\n-> |^In \[\d+\]: *$", "a debugger asks somebody", unless=(r"^Out\[\d+\]",)),
+    Sign(r"^[^\w\n]*\(?(?:I?Pdb|ipdb|rpdb|pudb)\)?>? ?$|^\(Pdb\)|^ipdb>|\(Pdb\+*\)|^-> ?\w[^\n]*\n\(Pdb\)|Entering (?:pdb|interactive)|\bbreakpoint\([^)\n]*\)|set_trace|post_mortem", "a debugger asks somebody"),
+    Sign(r"^(?:__call__|embed|mainloop|interact|prompt_for_code|run|prompt) \((?:[^\n]*/)?(?:IPython/(?:terminal|frontend)|ptpython|bpython|prompt_toolkit)/|\binteract \((?:[^\n]*/)?code\.py", "an interactive interpreter asks somebody"),
+    Sign(r"\b(?:interaction|cmdloop|_cmdloop|raw_input|do_wait_suspend|wait_for_client|set_trace) \([^()\n]*\.py\w?:\d", "a debugger asks somebody"),
+    Sign(r"\bbuiltin_input\b|(?<!`)\binput ?\((?=[\"\'\)]|<\w+>:|[^\s()]+\.pyx?:\d)|PyOS_Readline|my_fgets|\bgetpass \(|unix_getpass|\[y/N\]|\(y/n\)|\[Y/n\]|[\[(]\[?[Yy](?:es)?\]?/\[?[Nn](?:o)?\]?[\])] ?\??:? *$|^(?:Username|Password|Passphrase)(?: for '[^'\n]+')?: *$|Press (?:enter|any key)|Enter (?:passphrase|password|your choice)|wandb: Enter your choice", "the program asks somebody"),
+    # Of a shell with -x the last line is what it has begun: a variable was empty, and the command reads the terminal or the job's input.
+    Sign(r"^\++ (?P<command>(?:cat|gzip|gunzip|zcat|bzip2|bunzip2|xz|unxz|pigz|zstd|sort|uniq|wc|md5sum|sha\d+sum|tail|head|cut|tr|awk|sed|grep|jq|python\d?|bash|sh|tee)(?: -\S+)*) [^-\s][^\n]*\n(?:[^\n]*\n)*?\++ (?P=command) *\n?\Z", "a command that was given a file before is given none, and reads its standard input"),
+    Sign(r"\b(?:while True|while not (?!v?\d|\w*context\.join\()|busy[- ]?wait\w*|infinite loop|endless loop|polls? (?:for ever|forever|without)|retry loop|retries? (?:for ever|forever|indefinitely))", "a loop has no end", LIKELY, also=(_PEERS,), prose=True),
+    Sign(r"^[^\n#]*\bwhile (?:not )?[^\n:]*(?:exists|isfile|is_file|isdir|is_dir|getsize|listdir|glob)\w*\([^\n]*:[^\n]*(?:\n[^\n]*){0,2}?(?:sleep\(|pass\b|continue\b)", "a loop waits for a file that does not come", anywhere=(HALTS,)),
+    Sign(r"\b(?:infinite loop|endless loop|retry loop|retries? (?:for ever|forever|indefinitely))", "a loop has no end", POSSIBLE, prose=True),
+    Sign(r"\b(?:uid|key|prompt|request|rollout|sample|trajectory|item|entry|record|row|episode|future|ticket|message)s?\b[^\n]{0,24}\b(?:keeps?|stays?|remains?|never leaves?|is left)\b[^\n]{0,12}(?:\b(?:status|state|tag|flag)\b[^\n]{0,4})?[\"'`]?\b(?:running|pending|processing|in[-_ ]progress|in[-_ ]flight|unfinished|incomplete|queued|claimed)\b", "what a loop without a limit polls for keeps its state", POSSIBLE, anywhere=(r"\b(?:still|stands?|stays?|sits?|hangs?|stuck|waits?|blocks?|blocked|polls?|spins?)\b[^\n]{0,24}(?:\w\(\)|\bloop\b|\bpoll)",), unless=(rf"\b(?:{_PEERS})\b", r"rror\b(?!s? in any)|\bkilled\b|\bdied\b"), prose=True),
+    Sign(r"\b(?:time\.)?sleep\(\d{3,}|\bsleep\b \(|time\.sleep(?!\(monitor_interval\))", "a rank sleeps", POSSIBLE, anywhere=(_PEERS,)),
+    Sign(r"\b(?:request|http|rpc|grpc|remote (?:call|server|api)|api call|reward (?:model|server)|urlopen|socket\.recv)\b[^\n]{0,80}(?:without (?:a )?time-?out|no time-?out|never (?:returns?|answers?)|timeout=None)", "a remote call has no time-out", LIKELY, prose=True),
+)  # fmt: skip
+
+# Sockets and pipes of communication libraries, and of what is taken down, are no code of the job.
+_OF_LIBRARIES = re.compile(
+    r"\b(?:gloo|nccl|uc[pts]_|ompi_|opal_|orte_|prte_|PMIx?_|PMPI_|c10d|tensorpipe|fi_|grpc_core)|[Ff]inali[sz]e|atexit|_exit\b|resource_tracker"
+)
+_STEPS = ("rankscope stacks pid:PID --source", "PYTHONBREAKPOINT=0 torchrun …")
+
+
+def check(case: Case) -> Iterator[Finding]:
+    found = list(hits(case, _SIGNS))
+    if found:
+        yield finding(RULE, case, found, "a rank stands in code of the job itself", _STEPS)
+    elif not case.snapshot.live:
+        yield from _alone(case)
+
+
+def _alone(case: Case) -> Iterator[Finding]:
+    """One subject in its own code, a request or a sleep, while others are in a collective."""
+    found = [doing for doing in doings(case) if doing.account is not None]
+    waiting = [
+        doing
+        for doing in in_kind(found, WaitKind.COLLECTIVE.value, WaitKind.BACKWARD.value, WaitKind.P2P.value)
+        if of_ranks(doing)
+    ]
+    odd = in_kind(
+        found,
+        WaitKind.USER.value,
+        WaitKind.SOCKET.value,
+        WaitKind.SLEEP.value,
+        WaitKind.INPUT.value,
+        WaitKind.PIPE.value,
+    )
+    odd = [
+        doing
+        for doing in odd
+        if doing.account is not None
+        and doing.account.seen
+        and doing.account.role is not Role.DATALOADER_WORKER
+        and not _OF_LIBRARIES.search(doing.site)
+    ]
+    odd += [doing for doing in found if computing(doing) or _runs_command(doing)]
+    if (
+        odd
+        and all(doing.kind == WaitKind.SOCKET.value for doing in odd)
+        and any(hits(case, packets_vanish.OF_THE_KERNEL))
+    ):
+        return  # its host says why nobody answers
+    if waiting and odd and _number(odd) <= _number(waiting) and not scattered(found, waiting):
+        ranks = RankSet(rank for doing in odd for rank in doing.ranks)
+        place = odd[0].site.split(" < ")[0]
+        told = [process for doing in odd if doing.account for process in members(case, doing.account)]
+        name = ranks_phrase(ranks) if ranks else f"process {told[0].ref.pid}" if len(told) == 1 else "a process"
+        title = f"{name} is in {place}, while the others are in {waiting[0].op}"
+        because = [doing.site for doing in (*odd[:2], waiting[0])]
+        found_apart = simple(RULE, title, LIKELY, because, _STEPS, ranks, processes=told)
+        yield replace(found_apart, compared=seen_apart(case))
+
+
+# The standard library's own computing: it does not wait, and works on what the job gave it.
+_COMPUTING = re.compile(
+    r"(?:^|/)(?:re|re/__init__|sre_\w+|copy|json/\w+|ast|difflib|heapq|random|statistics|fractions|decimal|_pydecimal|textwrap|"
+    r"html/parser|xml/\S+|itertools|functools)\.py$"
+)
+
+
+def computing(doing: Doing) -> bool:
+    """Whether a stack ends in a computation that the job's own code gave to the standard library, a regular expression say."""
+    main = main_thread(doing.account) if doing.account is not None and doing.kind == WaitKind.LIBRARY.value else None
+    return main is not None and bool(main.stack) and _COMPUTING.search(main.stack[-1].file) is not None
+
+
+def _runs_command(doing: Doing) -> bool:
+    """Whether the job's own code waits, without a limit that anybody sees, for the end of a command."""
+    main = main_thread(doing.account) if doing.account is not None and doing.kind == WaitKind.CHILD.value else None
+    return main is not None and any(_RUN.search(f"{frame.function} {frame.file}") for frame in main.stack)
+
+
+_RUN = re.compile(r"^(?:run|call|check_call|check_output|communicate) (?:\S*/)?subprocess\.py$")
+
+
+def _number(found: list[Doing]) -> int:
+    """How many subjects: what is shown of one rank twice, in its log and in its stack, counts once."""
+    ranks = RankSet(rank for doing in found for rank in doing.ranks)
+    return len(ranks) + sum(1 for doing in found if not doing.ranks)
+
+
+RULE = make_rule(__name__, __doc__, "rank-stuck-in-user-code", 42, check)

@@ -1,0 +1,256 @@
+"""The ranks stand in different calls: some have gone another way.
+
+## What it means
+One party of ranks waits in one collective, the rest in another one or somewhere in the same loop. Their paths parted before that, at a condition that was
+not the same on all of them. Nobody in the larger party is at fault.
+
+## How it is recognised
+Stacks in two groups (py-spy, pystack, gdb, a traceback of each rank), a roll call of a watchdog or of RAS, or a sentence: "seven ranks in
+all_reduce, one in broadcast". All stand; nobody has failed, and nobody is in a loader or at a prompt.
+
+## What to do
+Compare the two stacks from the outside in: the last common frame holds the branch (`rankscope analyze STACKS…` prints it). Look there for `if rank == 0`, a
+file that exists for some, an empty batch, an exception that was caught. Decide on one rank and broadcast the decision, or reduce the condition first.
+
+## How to prevent it
+No collective below a condition that is local to a rank; idle ranks take part with a dummy. Mechanism: https://github.com/EleutherAI/sparsify/pull/5
+"""
+
+# ruff: noqa: E501  (a pattern is one line)
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from ...analysis.case import Case
+from ...analysis.doings import Doing, doings, gathered, in_kind, of_ranks, seen_apart, way
+from ...analysis.frame_tables import WaitKind
+from ...analysis.frames import has
+from ...model.diagnosis import Finding
+from ...model.ranks import ranks_phrase
+from ...model.words import verb
+from .. import make_rule
+from . import calls_counted, groups_in_cycle, only_slow
+from ._findings import simple
+from ._roll_call import WAITING, blames_another, roll_call
+from ._signs import LIKELY, POSSIBLE
+
+_STEPS = (
+    "rankscope diagnose   # shows the last common call and the first different line",
+    "TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun …",
+)
+
+
+def check(case: Case) -> Iterator[Finding]:
+    found = told(case)
+    if found is not None:
+        # Who moves between two looks was only met in different places of one loop.
+        yield replace(found, compared=seen_apart(case) and only_slow.moved(case) is None)
+
+
+def told(case: Case) -> Finding | None:
+    """Where the ranks stand, if not in one place."""
+    if case.snapshot.live or case.collectives or calls_counted.told(case) is not None:
+        return None  # who stands where is known there, or the counts say it already
+    if groups_in_cycle.compared(case) is not None:
+        return None  # nobody is absent: those that stand elsewhere wait for these
+    return _roll_call(case) or _two_places(case)
+
+
+def _roll_call(case: Case) -> Finding | None:
+    placed = roll_call(case)
+    if not placed:
+        return None
+    odd = min(placed, key=_size)
+    title = f"{_name(odd)} {verb('stand', _size(odd))} elsewhere than the others"
+    return simple(RULE, title, LIKELY, [f"{_name(doing)}: {doing.text}" for doing in placed[:3]], _STEPS, odd.ranks)
+
+
+_EVERYONE = re.compile(r"\b(?:all|every|each|both) (?:\w+ )?(?:ranks?|gpus?|process(?:es)?|nodes?)\b", re.IGNORECASE)
+
+
+def _everyone(doing: Doing) -> bool:
+    """Whether it is told of all ranks alike: two such remarks are of the same ones."""
+    label = doing.account.label if doing.account else ""
+    return bool(_EVERYONE.search(label) or _EVERYONE.search(doing.text))
+
+
+def _two_places(case: Case) -> Finding | None:
+    """Subjects in different collectives, or in a collective and somewhere that is not waiting for anybody."""
+    found = gathered(doing for doing in doings(case) if doing.account is not None and of_ranks(doing))
+    waiting = in_kind(found, *WAITING)
+    places = {doing.site: doing for doing in waiting}
+    if len(places) > 1 and len({_signature(doing) for doing in waiting}) > 1 and not all(map(_everyone, waiting)):
+        odd = min(waiting, key=_size)
+        because = [f"{doing.account.label if doing.account else ''}: {doing.site}" for doing in places.values()][:4]
+        return simple(
+            RULE,
+            f"{_name(odd)} {verb('stand', _size(odd))} in another collective ({odd.op}) than the others",
+            LIKELY,
+            because,
+            _STEPS,
+            odd.ranks,
+        )
+    if (
+        ways := _two_ways([doing for doing in doings(case) if doing.account is not None and of_ranks(doing)])
+    ) is not None:
+        return ways
+    idle = [one for one in in_kind(found, *_RESTS) if _SERVES & set(way(one))]
+    if waiting and idle:
+        title = f"{_name(idle[0])} {verb('wait', _size(idle[0]))} for work, while others are in {waiting[0].op}"
+        return simple(RULE, title, LIKELY, [waiting[0].site, idle[0].site], _STEPS, idle[0].ranks)
+    other = in_kind(found, WaitKind.LIBRARY.value, WaitKind.DEVICE.value)
+    other = [doing for doing in other if doing.account is not None and doing.account.seen]
+    if waiting and other and _shares_a_caller(waiting, other) and not scattered(found, waiting):
+        odd = min(other, key=_size)
+        title = f"{_name(odd)} {'is' if _size(odd) == 1 else 'are'} in {odd.op}, while the others are in {waiting[0].op}: their paths parted"
+        against = ("it may only be slower: look again",)
+        return simple(RULE, title, LIKELY, [waiting[0].site, odd.site], _STEPS, odd.ranks, against=against)
+    stuck = [
+        doing for doing in found if doing.text.lower().startswith(("stuck in", "hangs in", "blocked in", "waiting in"))
+    ]
+    if len(stuck) > 1 and len({doing.text for doing in stuck}) > 1 and not blames_another(stuck):
+        odd = min(stuck, key=_size)
+        return simple(
+            RULE,
+            "groups of ranks stand in two different places",
+            LIKELY,
+            [doing.text for doing in stuck[:4]],
+            _STEPS,
+            odd.ranks,
+        )
+    return _not_there(found, waiting)
+
+
+def scattered(found: Iterable[Doing], waiting: list[Doing]) -> bool:
+    """Whether a backward pass may be at work as well as the others, which are in several places and more: one look at a
+    loop that goes on is like that."""
+    elsewhere = [
+        doing for doing in found if of_ranks(doing) and doing not in waiting and doing.account and doing.account.seen
+    ]
+    passes = all(doing.kind == WaitKind.BACKWARD.value for doing in waiting)
+    return passes and len({doing.site for doing in elsewhere}) > 1 and len(elsewhere) > len(waiting)
+
+
+_RESTS = (
+    WaitKind.QUEUE.value,
+    WaitKind.IDLE.value,
+    WaitKind.SOCKET.value,
+    WaitKind.CONDITION.value,
+    WaitKind.PIPE.value,
+)
+# Loops of servers in which a rank waits for its next piece of work.
+_SERVES = {
+    "worker_busy_loop", "run_busy_loop", "_process_input_queue", "recv_requests", "recv_reqs", "_execute_model_loop", "start_worker_execution_loop",
+    "event_loop_normal", "event_loop_overlap", "remote_worker_loop", "main_loop", "serve_forever",
+}  # fmt: skip
+
+
+def _two_ways(found: list[Doing]) -> Finding | None:
+    """Subjects in one and the same wait, to which different functions of the program led them."""
+    standing = [one for one in in_kind(found, *WAITING, WaitKind.DEVICE.value) if one.ranks and way(one)]
+    ways = {way(one): one for one in standing}
+    if len(ways) < 2 or len(standing) < len(found) or any(one in two or two in one for one, two in _pairs(ways)):
+        return None
+    if len({one.op for one in standing}) > 1:
+        return None
+    odd = min(ways.values(), key=_size)
+    because = [f"{_name(one)}: {' < '.join(_own_part(path, ways))}" for path, one in list(ways.items())[:4]]
+    title = f"{_name(odd)} came to {odd.op} by another way than the others"
+    return simple(RULE, title, LIKELY, because, _STEPS, odd.ranks)
+
+
+def _pairs(ways: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, str]]:
+    """Each two ways as text: of a longer and a shorter excerpt of one stack, one is in the other."""
+    told = [" < ".join(reversed(one)) for one in ways]
+    return itertools.combinations(told, 2)
+
+
+def _own_part(path: tuple[str, ...], ways: Iterable[tuple[str, ...]]) -> list[str]:
+    """The functions of a way that not all ways have, deepest first."""
+    common = set.intersection(*(set(one) for one in ways))
+    return [name for name in reversed(path) if name not in common][:4]
+
+
+def _not_there(found: list[Doing], waiting: list[Doing]) -> Finding | None:
+    """Ranks of whom is told what they did instead of the call in which the others wait: they are through, or had nothing to do."""
+    away = [doing for doing in in_kind(found, "unknown", "done", WaitKind.EXIT.value) if _tells_of(doing)]
+    there = [doing for doing in waiting if doing not in away]
+    others = [doing for doing in found if doing not in away and doing not in there]
+    if not away or not there or blames_another(found) or others or not _told_of_each(found):
+        return None
+    if any(_ALIKE.search(doing.text) or (_everyone(doing) and _alike(doing)) for doing in away):
+        return None
+    odd = min(away, key=_size)
+    through = odd.kind == "done" or _THROUGH.search(odd.account.said if odd.account else odd.text) is not None
+    title = f"not in the {there[0].op} in which the others wait: {_name(odd)}"
+    because = [f"{_name(doing)}: {doing.text}" for doing in (odd, there[0])]
+    return simple(RULE, title, LIKELY if through else POSSIBLE, because, _STEPS, odd.ranks)
+
+
+def _alike(doing: Doing) -> bool:
+    """Whether what a subject is called says that it is the same of them all."""
+    return doing.account is not None and _ALIKE.search(doing.account.label) is not None
+
+
+def _told_of_each(found: list[Doing]) -> bool:
+    """Whether there is one account per group of ranks, and none of them a log that goes on."""
+    labels = [doing.account.label for doing in found if doing.account is not None]
+    return len(set(labels)) > 1 and not any(_STEPS_ON.search(doing.account.said) for doing in found if doing.account)
+
+
+_STEPS_ON = re.compile(r"\b(?:epoch|step|iter\w*) \d+ (?:done|finished|loss|took)\b", re.I)
+
+
+def _tells_of(doing: Doing) -> bool:
+    """Whether somebody wrote down of ranks what they do, rather than a log or a table of theirs."""
+    account = doing.account
+    return account is not None and not account.stacks and bool(account.prose.split("\n\n", 2)[-1].strip())
+
+
+# Somebody says that these are where the others are.
+_ALIKE = re.compile(r"\b(?:same|identical|equal|alike|likewise)\b(?! (?:process|machine|node|host|code|script))", re.I)
+_THROUGH = re.compile(
+    r"\b(?:finished|done|(?<!last )completed|through|not (?:in|inside|at|entered|joined)|no (?:tokens?|gradients?|grads?|data|batch\w*|samples?|requests?|work|inputs?|images?|experts?)|0 (?:tokens?|samples?|requests?|batches)|empty|skip\w*|"
+    r"next (?:step|iteration|batch|epoch|loop)|already|left|returned|idle|went on|goes on|moved on|ahead|earlier|returns? early|alive)\b",
+    re.I,
+)
+
+
+def _shares_a_caller(some: list[Doing], others: list[Doing]) -> bool:
+    """Whether stacks of both groups come from the same function of the program."""
+    return bool(_callers(some) & _callers(others))
+
+
+def _callers(found: list[Doing]) -> set[str]:
+    """The functions of their stacks, without frames that have no name: those are alike everywhere."""
+    names = {frame.function for doing in found if doing.account for seen in doing.account.seen for frame in seen.stack}
+    return names - {"??"}
+
+
+def _signature(doing: Doing) -> str:
+    """Where a subject waits; what the backward pass starts by itself is one place, however deep one could look."""
+    if doing.account is None or not doing.account.seen:
+        return doing.op
+    in_backward = any(has(seen.stack, WaitKind.BACKWARD) is not None for seen in doing.account.seen)
+    return WaitKind.BACKWARD.value if in_backward and not _USERS_HOOK.search(doing.site) else doing.site
+
+
+# Collectives that Python code calls during the backward pass stand where it wrote them.
+_USERS_HOOK = re.compile(r"\b(?:all_reduce|all_gather\w*|reduce_scatter\w*|broadcast|barrier|all_to_all\w*)\b")
+
+
+def _size(doing: Doing) -> int:
+    return len(doing.ranks) or doing.count or 1
+
+
+def _name(doing: Doing) -> str:
+    if doing.ranks or doing.account is None:
+        return ranks_phrase(doing.ranks) if doing.ranks else "a group of ranks"
+    pid = doing.account.refs[0].spoken if len(doing.account.refs) == 1 else ""
+    return pid or doing.account.label
+
+
+RULE = make_rule(__name__, __doc__, "collective-missed-by-rank", 45, check)

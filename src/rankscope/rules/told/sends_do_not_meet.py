@@ -1,0 +1,76 @@
+"""Sends and receives are posted in an order that cannot complete.
+
+## What it means
+NCCL's send may block until the matching receive is posted. If both sides send first (or both receive first), or a middle stage posts them in another order
+than its neighbours, nobody can go on. A send without its receive looks the same from one side.
+
+## How it is recognised
+All ranks that were seen stand in a send or receive, no one in a collective and none failed; two neighbours are both in `send` or both in `recv`; the recorder shows
+P2P entries without their partner. It works up to a size (the eager limit of MPI, the buffers of NCCL) and hangs above it; a pipeline's schedule stands between `SEND` and `RECV` actions.
+
+## What to do
+Order by parity (even ranks send first), or post both in one `batch_isend_irecv` (NCCL: one group call). Check shapes and tags that are exchanged before.
+
+## How to prevent it
+One function for the exchange of two stages, used by both. Explained in https://github.com/NVIDIA/nccl/issues/479 and /584
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ...analysis.case import Case
+from ...analysis.doings import doings, in_kind, seen_apart
+from ...analysis.frame_tables import WaitKind
+from ...model.diagnosis import Finding
+from .. import make_rule
+from ._findings import finding, simple
+from ._lines import events
+from ._signs import LIKELY, POSSIBLE, Sign, hits
+from ._wordings import HALTS
+from .failed_first import first_error
+
+_STEPS = (
+    "dist.batch_isend_irecv([...])   # both directions in one call",
+    "rankscope stacks --ranks A,B --locals   # shows src and dst",
+)
+_SIGNS = (
+    Sign(r"issued a set of MPI calls that can cause a deadlock|GLOBAL:DEADLOCK:(?:HARD|POTENTIAL|NO_PROGRESS)", "a checker of MPI's calls says that they cannot complete", unless=(r"GLOBAL:COLLECTIVE:",)),
+    Sign(r"(?:default_pg|\d+)/\d*//cuda//\d+:\d+\b|getNCCLComm \([^)\n]*opType=(?:c10d::OpType::)?(?:SEND|RECV)\b", "a rank makes the communicator of a pair, which the other end does not make", POSSIBLE),
+    Sign(r"\b(?:sends?|recvs?|receives?)\b[^\n]{0,40}\b(?:then|before|and only then|first)\b[^\n]*[;,\n][^\n]*\b(?:sends?|recvs?|receives?)\b[^\n]{0,40}\b(?:then|before|first)\b", "two sides post in an order that cannot complete", prose=True),
+    Sign(r"\b(?:sends?|recvs?|receives?)\b[^\n]{0,60}\b(?:comes? )?only (?:after|when|once)\b[^\n]{0,60}", "a send or receive is posted only after something that waits for it", anywhere=(HALTS + r"|not (?:yet )?(?:complete|issued|posted)",), prose=True),
+    Sign(r"\beager (?:limit|threshold|size)\b|\b(?:works?|passes|fine)\b[^\n]{0,20}\b(?:small|short) (?:messages?|tensors?|sizes?)\b[^\n]{0,120}(?:hang|stuck|deadlock|block)", "a send waits for its receive from a certain size on", anywhere=(r"send",)),
+    Sign(r"\bi?send\b[^\n;]*[;\n][^\n;]*\.wait\(\)[^\n;]*[;\n][^\n;]*\bi?recv\b", "a send is waited for before the receive is posted", anywhere=(HALTS + r"|\bwait \(",)),
+    Sign(r"\b\d+_?(?:SEND|RECV)_?[FB]\d+\b[^\n]{0,200}\b\d+_?(?:RECV|SEND)_?[FB]\d+", "a pipeline's schedule stands between sends and receives", anywhere=(r"hang|stuck|deadlock|wait|time-?out|timed out|freez",)),
+    Sign(r"both (?:ranks|sides|stages|gpus|processes|peers|of them)?[^\n]{0,40}\b(?:send\w*|recv|receiv\w*)\b|each (?:rank|side|stage|other)?[^\n]{0,40}\b(?:send|recv|receiv)\w*[^\n]{0,40}(?:first|before|other)", "both sides do the same", prose=True),
+    Sign(r"\b(?:send|recv|receive)s?\b[^\n]{0,60}\b(?:order\w*|unmatched|without (?:a )?(?:matching|corresponding)|no matching|deadlock|mismatch\w*|cross(?:ed|ing)?|not paired|tag)", "sends and receives do not meet", prose=True),
+    Sign(r"\b(?:isend|irecv|ncclSend|ncclRecv|batch_isend_irecv|send_forward|recv_forward|send_backward|recv_backward|P2POp|p2p_communication)[^\n]*", "ranks stand in sends and receives", POSSIBLE, anywhere=(r"\bhang|stuck|deadlock|(?<!\.)\bwait|timeout|timed out|not (?:yet )?(?:complete|issued|posted|matched)|incomplete|outstanding",), unless=(r"out of memory|killed|exitcode|illegal memory|Xid|refused",), prose=True),
+)  # fmt: skip
+
+
+def check(case: Case) -> Iterator[Finding]:
+    if case.snapshot.live:
+        return  # who stands where is known there, and other rules ask the graph
+    found = [doing for doing in doings(case) if doing.account is not None and doing.kind not in ("unknown", "silent")]
+    p2p = in_kind(found, WaitKind.P2P.value)
+    if sum(len(doing.ranks) or doing.count or 1 for doing in p2p) > 1 and len(p2p) == len(found):
+        ops = sorted({doing.op for doing in p2p})
+        title = "every rank that was seen stands in a send or receive (" + ", ".join(ops[:4]) + ")"
+        because = [f"{doing.account.label if doing.account else ''}: {doing.op}" for doing in p2p][:5]
+        yield replace(simple(RULE, title, LIKELY, because, _STEPS), compared=seen_apart(case))
+        return
+    timeouts = events(case, "torch.watchdog_timeout")
+    if timeouts and all(event.fields.get("op") in ("SEND", "RECV") for event in timeouts) and not first_error(case):
+        ranks = {event.rank for event in timeouts}
+        certainty = LIKELY if len(ranks) > 1 else POSSIBLE
+        title = "what timed out are sends and receives, which had no partner"
+        yield simple(RULE, title, certainty, [event.text for event in timeouts[:3]], _STEPS)
+        return
+    signs = list(hits(case, _SIGNS))
+    if signs:
+        yield finding(RULE, case, signs, "sends and receives are posted in an order that cannot complete", _STEPS)
+
+
+RULE = make_rule(__name__, __doc__, "p2p-order-deadlock", 46, check)

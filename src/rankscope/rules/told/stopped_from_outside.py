@@ -1,0 +1,92 @@
+"""A process is stopped, traced or frozen from outside.
+
+## What it means
+A signal (SIGSTOP, SIGTSTP), a debugger, another tracer, a frozen control group or the scheduler's suspend holds the process. It does nothing wrong and
+cannot answer; the others wait for it.
+
+## How it is recognised
+State T or t in `ps` or /proc/PID/status, a `TracerPid` that is not 0, wait channels `do_signal_stop` or `ptrace_stop`, a cgroup that says
+`frozen 1` or `FROZEN`, a job that the scheduler suspended, `Stopped` in a shell. A child in a process group of its own (`os.setpgrp`) that has the
+terminal as its standard input. `SSUSP` of LSF, `S` of PBS and Grid Engine, HTCondor's `Job was suspended`; a container, unit or virtual
+machine that is paused or frozen; a machine that went to sleep; a process that `cuda-checkpoint` holds.
+
+## What to do
+`kill -CONT PID`; end the tracer (`ps -p TRACER`), `echo 0 > …/cgroup.freeze`, `scontrol resume JOB`, `docker unpause`.
+
+## How to prevent it
+No background jobs that read the terminal, no py-spy or strace left attached.
+"""
+
+# ruff: noqa: E501  (a sign is one line)
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ...analysis.accounts import accounts
+from ...analysis.case import Case
+from ...model.diagnosis import Finding
+from ...model.ranks import RankSet
+from .. import make_rule
+from ._findings import finding, simple
+from ._lines import events
+from ._signs import LIKELY, POSSIBLE, Sign, hits
+from ._wordings import HALTS
+
+_SIGNS = (
+    Sign(r"\b(?:left|still)\b[^\n]{0,24}\b(?:gdb|strace|debugger|py-spy|pdb)\b[^\n]{0,16}attached|\bstate:? [Tt]\b(?![\w'-])", "a process is stopped or traced", prose=True),
+    Sign(r"\bT \(stopped\)|\bt \(tracing stop\)|\(tracing stop\)|[\"'`]tracing stop[\"'`]|State:\s*[Tt]\b", "a process is stopped or traced"),
+    Sign(r"TracerPid:\s*[1-9]\d*", "a tracer is attached", unless=(r"\bState:\s*[DRS]\b",)),
+    Sign(r"TracerPid:\s*[1-9]\d*", "a tracer is attached", POSSIBLE),
+    Sign(r"\b(?:gdb|lldb|strace|py-spy|cuda-gdb|debugger)\b[^\n]{0,80}\b(?:left|forgotten|still (?:open|running|attached|at)|never (?:quit|detached))|\b(?:left|forgot\w*)\b[^\n]{0,40}\b(?:gdb|lldb|strace|debugger|\(gdb\))|\b(?:resum\w+|went on|continued)\b[^\n]{0,20}\b(?:after|when|with|by)\b[^\n]{0,20}\b(?:quit\w*|detach\w*|SIGCONT|kill -CONT|fg\b|thaw\w*|unpause|scontrol resume)", "a debugger or a signal held the process", prose=True),
+    Sign(r"\b(?:python\d?|process|rank \d+|pid \d+|worker|trainer)(?:'s \w+)?\W{1,3}(?:is |shows |stands )?(?:in )?(?:the )?(?:stat(?:e|us) )?[\"'`]?T\b[\"'`]?(?=[,;.)\s]|$)", "a process is in state T", anywhere=(r"\b(?:top|htop|ps|/proc|state|stat|status)\b",), prose=True),
+    Sign(r"^[^\S\n]*\d+ +[\w.+-]+ +(?:-?\d+|rt) +-?\d+ +[\d.]+[kmgt]? +[\d.]+[kmgt]? +[\d.]+[kmgt]? +[Tt] +[\d.]+ +[\d.]+ ", "top shows a process in state T"),
+    Sign(r"JOBID[^\n]*\bST\b[^\n]*\n(?:[^\n]*\n){0,5}?\s*\d+ +\S+ +\S+ +\S+ +S +[\d:-]+", "the scheduler suspended the job"),
+    # ps without its head, and /proc/PID/stat.
+    Sign(r"^[^\S\n]*\d+ +(?:pts/\d+|tty\w*|\?) +(?-i:[Tt])[sl<N+]* +(?:[\d:-]+ +)?\S*(?:python|torchrun|mpirun)|^\d+ \([^)\n]+\) (?-i:[Tt]) \d+\b", "a process list shows it in state T"),
+    # LSF, PBS, Grid Engine, HTCondor.
+    Sign(r"\b(?-i:[UPS]SUSP)\b|\bSuspended by (?:the )?(?:scheduler|user|administrator|system)|\bJob (?:\d+ )?(?:was |is )?suspended\b|\bjob_state ?= ?(?-i:S)\b|^Job id\b[^\n]* S Queue\b[^\n]*\n(?:[^\n]*\n){0,8}?\S+ +\S+ +\S+ +[\d:]+ +(?-i:S) +\S+[^\S\n]*$|^\d+\.\d+ +\S+ +\d+/\d+ +[\d:]+ +\d+\+[\d:]+ +(?-i:S) |^ *\d+ [\d.]+ +\S+ +\S+ +(?-i:[sST]) +\d\d/\d\d/\d{4}", "the scheduler suspended the job", until=r"\b(?:unsuspended|resumed)\b"),
+    # containerd, podman, docker inspect, libvirt, systemd; a machine that sleeps; cuda-checkpoint.
+    Sign(r"^[^\n]+ (?-i:PAUSED)[^\S\n]*$|\bcontainer(?: \S+)? is paused\b|\bCONTAINER_PAUSED\b|^[0-9a-f]{12} [^\n]*\bPaused\b|\bState:\s*FROZEN\b|\"Paused\": ?true|\"Status\": ?\"paused\"|^[^\S\n]*(?:\d+|-) +\S+ +(?:paused|pmsuspended)[^\S\n]*$|^(?:vm )?status: (?:paused|suspended)\b|\bFreezerState=fr(?:ozen|eezing)|\bFreezer State: frozen|^ *Active: [^\n]*\(frozen\)", "a container, unit or virtual machine is paused"),
+    Sign(r"\bPM: suspend entry|\bFreezing user space processes|systemd-logind\S* Suspending\b|systemd-sleep\S* (?:Suspending|Entering sleep|Performing sleep)", "a machine went to sleep", until=r"PM: suspend exit|Restarting tasks|System returned from sleep|resumed from"),
+    Sign(r"^[^\n]*\bcuda-checkpoint\b[^\n]*\n(?:[^\n]*\n){0,8}?(?:\d+ +)?(?:locked|checkpointed)[^\S\n]*$", "the CUDA calls of a process are held for a checkpoint", unless=(r"\baction unlock\b",)),
+    Sign(r"\bps\b[^\n]{0,40}[\"'`](?-i:T)\+?[\"'`]|\bfg\b(?: %?\d+)?[^\n]{0,40}\b(?:goes? on|went on|continue[sd]?|resume[sd]?|runs? (?:on|again))\b", "a process is in state T, or went on when it was brought to the front", prose=True),
+    Sign(r"do_signal_stop|ptrace_stop|__refrigerator|do_freezer_trap|get_signal[^\n]*freez", "the kernel holds the process"),
+    Sign(r"\bfrozen 1\b|^[^\w\n]*FROZEN[^\w?\n]*$|freezer\.state|cgroup\.freeze|docker pause|\(Paused\)|\bpaused container", "the control group is frozen"),
+    Sign(r"(?<!stop reason = signal )(?<!received signal )SIGSTOP|SIGTSTP|SIGTTIN|SIGTTOU|suspended \((?:tty|signal)|^\[\d+\]\s*[+-]?\s+(?:\d+ +)?(?:Stopped|suspended)\b|^(?:fish: )?Job \d+, .* has stopped|^zsh: suspended\b|\bsuspended (?:by|for|due to) (?:preemption|a higher)|kill -STOP|kill -19", "a stop signal was sent"),
+    # Who is in another group than the terminal's and reads or sets the terminal gets SIGTTIN or SIGTTOU (setpgid(2), termios(3)).
+    Sign(rf"(?:\bpreexec_fn ?= ?os\.setpgrp\b|\bprocess_group ?= ?0\b)[^\n]*(?:{HALTS}|\bno output\b|\bexpires\b)", "a child stands only where it is put into a group behind its terminal", anywhere=(r"\breturns?\b|\bworks?\b|\bfine\b|\bends?\b",), unless=(r"stdin ?= ?(?:subprocess\.)?(?:DEVNULL|PIPE)|start_new_session ?= ?True|\bsetsid\b",), prose=True),
+    Sign(r"\bpreexec_fn ?= ?os\.setpgrp\b|\bprocess_group ?= ?0\b|\bos\.setpgid\(0, ?0\)", "a child is put into a group behind its terminal, where it is stopped as soon as it touches that", POSSIBLE, anywhere=(HALTS + r"|\bno output\b|\bexpires\b",), unless=(r"stdin ?= ?(?:subprocess\.)?(?:DEVNULL|PIPE)|start_new_session ?= ?True|\bsetsid\b",)),
+    Sign(r"\b(?:scontrol suspend|JobState=SUSPENDED|preempt\w*[^\n]{0,30}suspend)|\b(?<!state: )(?-i:SUSPENDED)\b", "the scheduler suspended the job"),
+    Sign(r"\b(?:process|rank|worker)\b[^\n]{0,40}\b(?:is |was |got )?(?:stopped by|suspended|paused|traced by|held by (?:a )?(?:gdb|strace|debugger|py-spy))|(?:gdb|strace|debugger|py-spy)[^\n]{0,30}(?:still|left) (?:attached|running)",
+         "somebody stopped or traces a process", POSSIBLE, prose=True),
+)  # fmt: skip
+
+_STEPS = ("grep -e State -e TracerPid /proc/PID/status", "kill -CONT PID")
+_TITLE = "a process is stopped, traced or frozen from outside"
+# Programs of a job; an editor or pager that somebody put aside with Ctrl-Z is stopped too.
+_OF_A_JOB = re.compile(
+    r"python|torchrun|deepspeed|accelerate|mpirun|horovodrun|orted|prted|\bray\b|nccl|_perf\b|train", re.I
+)
+
+_PUT_ASIDE = re.compile(
+    r"^\W*(?:\S*/)?(?:vim?|nvim|nano|emacs|less|more|man|top|htop|watch|tail|gdb|lldb|ssh|screen|tmux|mc|mutt|git log|journalctl|-?(?:ba|z|da)?sh)\b"
+)
+
+
+def check(case: Case) -> Iterator[Finding]:
+    rows = [event for event in events(case, "proc.row") if str(event.fields.get("state"))[:1] in ("T", "t")]
+    stopped = [event for event in rows if _OF_A_JOB.search(str(event.fields.get("command")))]
+    if not stopped and any(one.find(HALTS, prose=True) for one in accounts(case)):
+        stopped = [event for event in rows if not _PUT_ASIDE.search(str(event.fields.get("command")))]
+    if stopped:
+        ranks = RankSet(event.rank for event in stopped if event.rank is not None)
+        pids = ", ".join(str(event.pid) for event in stopped[:4])
+        yield simple(RULE, f"{_TITLE}: pid {pids}", LIKELY, [event.text for event in stopped[:4]], _STEPS, ranks)
+        return
+    found = list(hits(case, _SIGNS))
+    if found:
+        yield finding(RULE, case, found, _TITLE, _STEPS)
+
+
+RULE = make_rule(__name__, __doc__, "process-stopped", 18, check)
