@@ -5,7 +5,7 @@ import threading
 from _common import await_still, start
 from _ring import Ring
 
-TRUTH = {"class": "lock-order-deadlock", "ranks": [1], "state": "stuck", "cycle": True}
+TRUTH = {"class": "lock-order-deadlock", "ranks": [1], "state": "stuck"}
 LAUNCHERS = ("shell", "alone", "forked", "spawned", "served", "mpirun")
 
 

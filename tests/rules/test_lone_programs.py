@@ -155,6 +155,15 @@ def test_who_wants_the_mutex_of_a_queue_that_it_holds_has_locked_itself_out() ->
     assert "locks-crosswise" in {one.rule for one in sure}
 
 
+def test_a_circle_inside_one_process_is_among_the_cycles_only_where_it_is_likely() -> None:
+    """Two threads that want a lock of each other; a call into a library that may only wait for its work is no circle yet."""
+    interrupted = [Frame("main", "/job/run.py", 9), Frame("put", "/usr/lib/python3.11/queue.py", 150)]
+    handler = [Frame("on_signal", "/job/run.py", 4), Frame("put", "/usr/lib/python3.11/queue.py", 133)]
+    enters = Frame("__enter__", "/usr/lib/python3.11/threading.py", 272)
+    assert judge(lone(Stack([*interrupted, *handler, enters]))).cycles == ((REF,),)
+    assert judge(lone(Stack([*interrupted, *handler]))).cycles == ()
+
+
 @pytest.mark.parametrize(("name", "moves"), [("piece", True), ("attempt", False), ("n_retries", False), ("_", False)])
 def test_a_number_that_grows_between_pauses_is_work_unless_it_counts_attempts(name: str, moves: bool) -> None:
     """A loop that works piece by piece and one that asks in vain look alike but for this."""

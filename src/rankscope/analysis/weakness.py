@@ -1,0 +1,64 @@
+"""Where nothing can be said: whether little was seen, and what would decide it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..model.diagnosis import State
+from ..model.evidence.events import Event
+from ..model.evidence.stacks import NativeStacks, PythonStacks
+from ..model.gap import Why
+from .away import away
+from .case import Case
+from .endings import ended_well
+from .in_sight import moves
+from .stillness import stand_long
+
+# What says that something went wrong without saying what.
+_TROUBLE = {
+    "torch.watchdog_timeout", "torch.heartbeat_timeout", "torch.heartbeat_stuck", "torch.dist_backend_error", "gloo.op_timeout",
+    "gloo.closed_by_peer", "gloo.read_error", "gloo.full_mesh_failed", "gloo.connect_failed", "nccl.socket_error", "nccl.warn",
+    "nccl.last_error", "store.key_wait_timeout", "store.connect_timeout", "elastic.worker_failed",
+    "elastic.root_cause", "python.exception",
+}  # fmt: skip
+
+
+def halts(case: Case) -> bool:
+    """Whether nothing of a running job was seen to move: then a note, too, tells where to look next."""
+    return case.snapshot.live and case.state in (State.STUCK, State.UNKNOWN)
+
+
+def would_decide(case: Case) -> Iterator[str]:
+    """What to gather when the evidence does not decide."""
+    if case.snapshot.live:
+        if any(gap.why is Why.DENIED for gap in case.snapshot.gaps):
+            yield "sudo -E rankscope diagnose        # as the job's user or root"
+        yield "rankscope doctor                  # says what can be seen here, and why not"
+        return
+    if not any(member.latest(PythonStacks) or member.latest(NativeStacks) for member in case):
+        yield "rankscope diagnose pid:N          # while it hangs, on each of its hosts (or slurm:JOBID, ssh:HOSTS)"
+        yield "py-spy dump --nonblocking --pid N # of every rank; then rankscope analyze DIR"
+    else:
+        yield "the same stacks once more, a minute later, of all ranks: what did not move is what hangs"
+        yield "rankscope snapshot -o job.snap    # stacks, recorder, locks and sockets of all ranks in one look"
+
+
+def _told(event: Event) -> bool:
+    """Whether an event is more than a line of text that nobody knows."""
+    return not event.event.startswith("text.")
+
+
+def weak(case: Case) -> bool:
+    """Whether "nothing found" only means that nothing could be seen, or that what was seen does not say why nothing moves."""
+    if case.snapshot.live and (case.state is State.STUCK or (case.state is State.UNKNOWN and stand_long(case))):
+        return True
+    if ended_well(case):
+        return False
+    if not case.snapshot.live:
+        return (not case.snapshot.processes and not any(_told(event) for event in case.events)) or any(
+            event.event in _TROUBLE for event in case.events
+        )
+    if case.state is not State.MOVING and away(case.snapshot, case.world_size):
+        return True  # nothing wrong on the hosts that answered says nothing of those that did not
+    seen = [standing for standing in case.standings.values() if standing.thread is not None]
+    return bool(case.members) and not seen and not moves(case)
