@@ -81,7 +81,7 @@ def ended_well(case: Case) -> bool:
     by_file: dict[str, list[Event]] = {}
     for event in case.events:
         by_file.setdefault(event.file, []).append(event)
-    if any(map(_taken_back, by_file.values())):
+    if any(_taken_back(said) or _succeeded(said) for said in by_file.values()):
         return True
     if any(_looked(member.looks) for member in case.members):
         return False
@@ -157,6 +157,15 @@ def _taken_back(said: Sequence[Event]) -> bool:
     return any(_FALSE_ALARM.search(line) for line in _lines(said)[-_BEHIND // 8 :])
 
 
+def _succeeded(said: Sequence[Event]) -> bool:
+    """Whether the scheduler's own record says that the job as a whole went well: an attempt before that does not count."""
+    lines = _lines(said)
+    return any(map(_SUCCEEDED.search, lines)) and not any(map(_FAILED.search, lines))
+
+
+# What the operators of Kubeflow write on a job when all of it is over; and when it failed for good.
+_SUCCEEDED = re.compile(r"\bReason:\s+(?:MPI|PyTorch|TF|XGBoost|Paddle|JAX|Train)JobSucceeded\b")
+_FAILED = re.compile(r"\bReason:\s+\w+JobFailed\b")
 _FALSE_ALARM = re.compile(
     r"\bfalse alarm\b|\bnever ?mind\b|\bmy mistake\b|\bnot a (?:deadlock|hang) after all\b|\b(?:ignore|disregard) my (?:\w+ )?(?:message|mail|e-mail|post|report|question|note)\b|"
     r"\b(?:run|job|training) (?:ended|finished|completed) (?:ok|fine|well|normally)\b|\ball (?:is )?(?:fine|good|well) (?:now|again)\b(?! (?:with|without|when|if|after|on|since))|\bnot an issue (?:now|any ?more)\b",

@@ -48,14 +48,20 @@ _MANUAL = re.compile(
     re.IGNORECASE,
 )
 _HEADING = re.compile(r"#{1,4} +\S")
+# Rules of Prometheus (prometheus.io/docs, "Alerting rules"): a name, and the expression that is watched.
+_ALERT = re.compile(r"\s*- alert: ?\S")
+_CONDITION = re.compile(r"\s*expr: ?\S")
 
 
 def is_manual(events: Sequence[Event], frames: int = 0) -> bool:
     """Whether a text, however short, is a manual or change log by its headings: no report of somebody, who tells of one case.
 
-    Most of its headings say so, and there is no dump and no line that a program has printed.
+    Most of its headings say so, and there is no dump and no line that a program has printed; or it is a list of alerts, with
+    what is to raise them.
     """
     said = [event.text for event in events if event.event == "text.line"]
+    if sum(_ALERT.match(text) is not None for text in said) > 1 and any(map(_CONDITION.match, said)):
+        return True
     headings = [text for text in said if _HEADING.match(text)]
     manual = sum(_MANUAL.match(text) is not None for text in headings)
     return bool(manual) and 2 * manual > len(headings) and not frames and not any(map(_PRINTED.search, said))

@@ -50,6 +50,10 @@ _CLIENT = re.compile(
     r"psycopg2?|pymysql|MySQLdb|mysql/connector|asyncpg|redis|pymongo|sqlalchemy|pika|kombu|kafka|confluent_kafka|elasticsearch|cassandra|clickhouse\w*|snowflake|"
     r"wandb/sdk/(?:lib|interface|internal)|mlflow|comet_ml|neptune|clearml|huggingface_hub|datasets/(?:download|utils/file_utils)|openai|anthropic|smtplib|ftplib|telnetlib|xmlrpc|paramiko|webdataset|streaming/base|zmq)[/.\w]*:\d+"
 )
+# Who takes messages from a queue or a log of them waits for work, not for an answer.
+_LISTENS = re.compile(
+    r"\((?:[\w.+-]+/)*(?:kafka/consumer/|aiokafka/consumer/|confluent_kafka/\S*consumer|pika/adapters/|kombu/(?:connection|mixins|transport/)|nats/|stomp/|paho/mqtt/)[/.\w]*:\d+"
+)
 # Sockets of the job's own: its store, its servers, its pools.
 _OWN = re.compile(
     r"torch/distributed|multiprocessing/|concurrent/futures|socketserver|http/server|uvicorn|gunicorn|tornado|ipykernel|selectors\.py[^\n]*\n[^\n]*(?:base_events|serve_forever)|werkzeug|ray/_private|dask|distributed/(?:comm|core|worker)"
@@ -139,7 +143,7 @@ def _asks(stack: Stack) -> bool:
         or has(stack, WaitKind.SOCKET) is not None
         or _CLIENT.search(text.split("\n", 1)[0]) is not None
     )
-    return ends and _CLIENT.search(text) is not None and _OWN.search(text) is None
+    return ends and _CLIENT.search(text) is not None and not (_OWN.search(text) or _LISTENS.search(text))
 
 
 RULE = make_rule(__name__, __doc__, "rank-stuck-in-user-code", 59, check)

@@ -42,12 +42,14 @@ _OTHER = r"^(?!.*(?:ChildFailedError|exitcode|worker|Killed|SIGKILL|signal 9|Bro
 _KEEPER = r"WORKER TIMEOUT|stop-\w+' timed out|timed out\. Killing|HARAKIRI|Hard time limit|TimeLimitExceeded|\b(?:exceeded|after|over) \d+(?:\.\d+)? ?(?:s|sec\w*|min\w*|h|hours?)\b[^\n]{0,40}\b(?:SIGKILL|kill)"
 # Somebody who kills what hangs tells of it.
 _BY_HAND = r"\bkill(?:all)? -(?:9|KILL)\b|\b(?:only|needs?|has to|have to|must|had to|until) (?:be )?(?:a )?(?:kill\w* )?(?:by |with |a )?(?:kill -9|SIGKILL)|kill\w* (?:it |them )?(?:by hand|manually)|os\.kill\("
+# kubectl tells of a container's last end for as long as its pod lives: this one has run for days since then.
+_LONG_AGO = r"^\S+ +(\d+)/\1 +Running +\d+ \(\d+d(?:\d+h)? ago\)"
 _SIGNS = (
     Sign(r"^[^\S\n]*Killed[^\S\n]*$|\b\d+ Killed\s+(?!by\b)\S|line \d+:\s+\d+ Killed\b", "the shell says that a process was killed"),
     Sign(r"\b(?:Out of memory|Memory cgroup out of memory): Kill(?:ed)? process", "the kernel killed a process for memory"),
     Sign(r"oom-kill:constraint|invoked oom-killer|oom_reaper: reaped|oom_kill_process", "the kernel's OOM killer ran"),
-    Sign(r"OOMKilled|oom[-_ ]kill event|Detected \d+ oom|OUT_OF_MEMORY\b|systemd-oomd? killed|exceeded (?:job |step |its )?memory limit|cgroup out-of-memory handler|TERM_MEMLIMIT|\boom_kill [1-9]|earlyoom[^\n]*(?:SIGTERM|SIGKILL)|job killed: (?:p?v?mem|ncpus)\b",
-         "the scheduler or container runtime killed it for memory"),
+    Sign(r"\bOOMKilled|oom[-_ ]kill event|Detected \d+ oom|OUT_OF_MEMORY\b|systemd-oomd? killed|exceeded (?:job |step |its )?memory limit|cgroup out-of-memory handler|TERM_MEMLIMIT|\boom_kill [1-9]|earlyoom[^\n]*(?:SIGTERM|SIGKILL)|job killed: (?:p?v?mem|ncpus)\b",
+         "the scheduler or container runtime killed it for memory", unless=(_LONG_AGO,)),
     Sign(r"\bsystemd-oomd\b[^\n]*[Kk]illed|[Kk]illed \S+(?: \S+)? due to memory (?:pressure|used)|memory\.max[^\n]*(?:exceeded|reached)|Memory cgroup stats|Task in \S+ killed as a result of limit|lowmemorykiller|jetsam", "the system killed it for memory"),
     Sign(r"tried to allocate more memory than is available|crashed after using all available (?:RAM|memory)|killed by the (?:kernel'?s? |Linux )*(?:OOM|out[- ]of[- ]memory)[- ]?killer|out[- ]of[- ]memory killer (?:killed|ended|hit|took|chose)|\boom[- ]?killer (?:has |had )?(?:killed|kills|hit|ended|terminated|took|takes|struck|got|chose|reaped)|terminated by signal (?:9\b|KILL)|[Kk]illed because (?:it )?(?:ran )?out of (?:host |system )?memory", "it is told that memory ran out", prose=False),
     Sign(r"\b(?:host |system |CPU |container |node )?(?:RAM|memory|RSS)\b[^\n]{0,60}\b(?:climb|grow|rise|rose|increas|fill|exhaust|reach|goes up|going up|leak)\w*[^\n]{0,100}\b(?:killed|kills|restarted|dies|died|gone|evicted|reboot\w*|vanish\w*|disappear\w*)\b", "host memory grew until something was killed", unless=(r"CUDA out of memory",), prose=True),
@@ -61,11 +63,11 @@ _SIGNS = (
     Sign(r"\b(?:killed|terminated) (?:\w+ )*due to (?:the )?(?:node |host )?(?:running low on |low |out[- ]of[- ])?memory|memory (?:usage )?(?:above|exceed\w*) the (?:threshold|limit)",
          "a memory monitor killed it"),
     Sign(r"\b(?:exit ?codes?|exitcode|return ?code|exit status|exited with|status)\b(?:[^\w\n]|\b(?:codes?|is|are|was|were|of|with|the|job|process|workers?|container|SIGKILL)\b){0,24}?(?<![\w.])(?:-9|137)\b(?! ?m?s\b)",
-         "a process ended with SIGKILL and without a word of its own", unless=(_OTHER, _KEEPER, _BY_HAND)),
+         "a process ended with SIGKILL and without a word of its own", unless=(_OTHER, _KEEPER, _BY_HAND, _LONG_AGO)),
     Sign(r"\b(?:died|ended|terminated|killed|exit\w*|fail\w*|crash\w*)\b[^\n]{0,40}\b(?:SIGKILL|signal 9)\b",
          "a process was killed, and nothing says by whom", POSSIBLE, unless=(_OTHER, _KEEPER, _BY_HAND)),
     Sign(r"\b(?:SIGKILL|signal 9)\b", "a process got SIGKILL", POSSIBLE, unless=(_OTHER, _KEEPER, _BY_HAND)),
-    Sign(r"\b(?:exit ?code|exitcode|return ?code|exit status)\W{0,4}\s?(?:-9|137)\b", "a process ended with SIGKILL", POSSIBLE),
+    Sign(r"\b(?:exit ?code|exitcode|return ?code|exit status)\W{0,4}\s?(?:-9|137)\b", "a process ended with SIGKILL", POSSIBLE, unless=(_LONG_AGO,)),
     Sign(r"DefaultCPUAllocator: (?:can't|not enough) (?:allocate )?memory|^MemoryError", "host memory ran out", POSSIBLE),
 )  # fmt: skip
 

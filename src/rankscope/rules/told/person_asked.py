@@ -38,6 +38,8 @@ from .ranks_stand_apart import scattered
 _PEERS = (
     r"all_?reduce|all_?gather|reduce_?scatter|broadcast|barrier|all_?to_?all|watchdog|collective|init_process_group"
 )
+# An interpreter that was started without a program, or has none left to run, asks for the next line of its own accord.
+_PROMPT = r"\b(?:tok_underflow_interactive|_?PyRun_Interactive(?:Loop|One)\w*|pymain_(?:repl|run_stdin))\b"
 _SIGNS = (
     # Remote debuggers wait for somebody to connect: debugpy, pydevd, remote-pdb, rdb of celery, pudb, ray debug.
     Sign(r"\b(?:RemotePdb|Rdb|debugpy|pydevd|ptvsd|[Dd]ebugger|pudb:\d+|madbg)\b[^\n]{0,60}\b[Ww]aiting for (?:a )?(?:client|connection|debugger|attach)|\b[Ww]aiting for (?:a |the )?(?:debugger|debug client)(?: to)? (?:attach|connect)|\bRemotePdb session open at |Please (?:start a telnet session|telnet into)|\bbreakpoint open at \S+", "a debugger waits for somebody to connect"),
@@ -45,7 +47,7 @@ _SIGNS = (
     Sign(r"^[^\w\n]*\(?(?:I?Pdb|ipdb|rpdb|pudb)\)?>? ?$|^\(Pdb\)|^ipdb>|\(Pdb\+*\)|^-> ?\w[^\n]*\n\(Pdb\)|Entering (?:pdb|interactive)|\bbreakpoint\([^)\n]*\)|set_trace|post_mortem", "a debugger asks somebody"),
     Sign(r"^(?:__call__|embed|mainloop|interact|prompt_for_code|run|prompt) \((?:[^\n]*/)?(?:IPython/(?:terminal|frontend)|ptpython|bpython|prompt_toolkit)/|\binteract \((?:[^\n]*/)?code\.py", "an interactive interpreter asks somebody"),
     Sign(r"\b(?:interaction|cmdloop|_cmdloop|raw_input|do_wait_suspend|wait_for_client|set_trace) \([^()\n]*\.py\w?:\d", "a debugger asks somebody"),
-    Sign(r"\bbuiltin_input\b|(?<!`)\binput ?\((?=[\"\'\)]|<\w+>:|[^\s()]+\.pyx?:\d)|PyOS_Readline|my_fgets|\bgetpass \(|unix_getpass|\[y/N\]|\(y/n\)|\[Y/n\]|[\[(]\[?[Yy](?:es)?\]?/\[?[Nn](?:o)?\]?[\])] ?\??:? *$|^(?:Username|Password|Passphrase)(?: for '[^'\n]+')?: *$|Press (?:enter|any key)|Enter (?:passphrase|password|your choice)|wandb: Enter your choice", "the program asks somebody"),
+    Sign(r"\bbuiltin_input\b|(?<!`)\binput ?\((?=[\"\'\)]|<\w+>:|[^\s()]+\.pyx?:\d)|PyOS_Readline|my_fgets|\bgetpass \(|unix_getpass|\[y/N\]|\(y/n\)|\[Y/n\]|[\[(]\[?[Yy](?:es)?\]?/\[?[Nn](?:o)?\]?[\])] ?\??:? *$|^(?:Username|Password|Passphrase)(?: for '[^'\n]+')?: *$|Press (?:enter|any key)|Enter (?:passphrase|password|your choice)|wandb: Enter your choice", "the program asks somebody", unless=(_PROMPT,)),
     # Of a shell with -x the last line is what it has begun: a variable was empty, and the command reads the terminal or the job's input.
     Sign(r"^\++ (?P<command>(?:cat|gzip|gunzip|zcat|bzip2|bunzip2|xz|unxz|pigz|zstd|sort|uniq|wc|md5sum|sha\d+sum|tail|head|cut|tr|awk|sed|grep|jq|python\d?|bash|sh|tee)(?: -\S+)*) [^-\s][^\n]*\n(?:[^\n]*\n)*?\++ (?P=command) *\n?\Z", "a command that was given a file before is given none, and reads its standard input"),
     Sign(r"\b(?:while True|while not (?!v?\d|\w*context\.join\()|busy[- ]?wait\w*|infinite loop|endless loop|polls? (?:for ever|forever|without)|retry loop|retries? (?:for ever|forever|indefinitely))", "a loop has no end", LIKELY, also=(_PEERS,), prose=True),
