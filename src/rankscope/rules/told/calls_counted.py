@@ -91,9 +91,9 @@ def _sequence(case: Case) -> Finding | None:
         if event.fields.get("op") not in _PAIRS and event.rank is not None and isinstance(number, int):
             group = (event.fields.get("pg"), event.fields.get("pg_desc"))
             groups.setdefault(group, {}).setdefault(event.rank, (number, event.text))
-    spoke = _spoke(case)
+    spoke, came = _spoke(case), _set_up(case)
     for told_ in sorted(groups.values(), key=len, reverse=True):
-        if (made := _one_group(told_, spoke)) is not None:
+        if (made := _one_group(told_, spoke, came)) is not None:
             return made
     return None
 
@@ -113,8 +113,18 @@ def _spoke(case: Case) -> int:
     return max((event.rank for event in case.events if event.rank is not None), default=0)
 
 
-def _one_group(said: dict[int, tuple[int, str]], spoke: int) -> Finding | None:
-    """What the numbers say at which the ranks of one group gave up."""
+_FIRST = {0, 1}  # releases count from either
+
+
+def _set_up(case: Case) -> RankSet:
+    """The ranks that connected their channels: NCCL does so in the first call of a group (ProcessGroupNCCL makes its
+    communicators lazily), so that they have come to it."""
+    ranks = (event.fields.get("from") for event in events(case, "nccl.channel"))
+    return RankSet(rank for rank in ranks if isinstance(rank, int))
+
+
+def _one_group(said: dict[int, tuple[int, str]], spoke: int, came: RankSet) -> Finding | None:
+    """What the numbers say at which the ranks of one group gave up; ``came`` came to the first call."""
     numbers = {number for number, _ in said.values()}
     lines = [line for _, line in said.values()][:3]
     if len(numbers) > 1:
@@ -122,7 +132,7 @@ def _one_group(said: dict[int, tuple[int, str]], spoke: int) -> Finding | None:
         stand = f"{ranks_phrase(behind)} {verb('stand', len(behind))}"
         return simple(RULE, f"{stand} at #{min(numbers)}, others at #{max(numbers)}", LIKELY, lines, _STEPS, behind)
     missing = RankSet(range(max(spoke, *said) + 1)) - RankSet(said) if len(said) > 2 else RankSet()
-    if missing and len(missing) * 4 <= len(said) + 3:
+    if missing and len(missing) * 4 <= len(said) + 3 and not (numbers <= _FIRST and missing & came):
         report = f"{ranks_phrase(missing)} {verb('report', len(missing))} nothing"
         title = f"every rank but {missing} waits at #{min(numbers)}; {report}"
         return simple(RULE, title, LIKELY, lines, _STEPS, missing)
@@ -141,6 +151,8 @@ def _silent(case: Case) -> Finding | None:
         if event.rank is not None
     )
     missing = (known | RankSet(range(max(_spoke(case), *known, 0) + 1))) - waited
+    if missing & _set_up(case) and {one.fields.get("seq") for one in said} <= _FIRST:
+        return None
     failed = RankSet(
         event.rank for event in events(case, "python.exception") if event.rank is not None and event.rank in missing
     )
