@@ -8,6 +8,7 @@ import pytest
 import test_live_rules as live
 
 from rankscope.model.diagnosis import Certainty, Finding
+from rankscope.model.evidence.blocked import Blocked, BlockedCall
 from rankscope.model.evidence.stacks import Frame, PythonStacks, PythonThread, Stack, Trust
 from rankscope.model.evidence.threads import KernelThread, Threads
 from rankscope.model.snapshot import Item
@@ -16,10 +17,16 @@ TRAINS = Stack([live.MAIN, Frame("train", f"{live.LIB}/site-packages/sentencepie
 BEATS = PythonThread(99, Stack([Frame("beat", "/job/train.py", 5)]), "Thread-1", Trust.EXACT)
 
 
-def told(stack: Stack = TRAINS, beside: bool = True, asks: bool = False, natives: bool = False) -> Finding | None:
-    """What is said of rank 2 that sleeps with the GIL, with another thread or none, and native threads that compute or none."""
-    holder = live.Body(72, stack, rank=2, holds_gil=True, threads=(BEATS,) if beside else ())
-    job = live.job(*live.ranks(holder), world=3)
+def told(
+    stack: Stack = TRAINS, beside: bool = True, asks: bool = False, natives: bool = False, naps: bool = False,
+    waited_s: float = 99.0,
+) -> Finding | None:  # fmt: skip
+    """What is said of rank 2 that sleeps with the GIL, or naps, with another thread or none, and native threads that compute
+    or none."""
+    nap = Blocked((BlockedCall(72, "clock_nanosleep", timed=True),))
+    holder = live.Body(72, stack, rank=2, holds_gil=True, threads=(BEATS,) if beside else (), cpu_s=0.01 if naps else 0.0,
+                       wchan="hrtimer_nanosleep" if naps else "futex_wait_queue", more=(nap,) if naps else ())  # fmt: skip
+    job = live.job(*live.ranks(holder, still_s=waited_s), world=3)
 
     def seen(item: Item, at: int) -> Item:
         if item.process != holder.ref:
@@ -45,6 +52,18 @@ def test_it_is_certain_where_a_thread_asks_for_the_gil(asks: bool, certainty: Ce
     assert found is not None
     assert found.certainty is certainty
     assert found.because[1].text.startswith("1 thread of" if asks else "1 other Python thread of")
+
+
+@pytest.mark.parametrize(
+    ("asks", "waited_s", "accused"), [(True, 99.0, True), (False, 99.0, False), (True, 1.0, False)]
+)
+def test_who_naps_with_the_gil_is_told_where_somebody_asks_for_it_and_others_have_waited_long(
+    asks: bool, waited_s: float, accused: bool
+) -> None:
+    """A native loop that polls a device for a moment under the GIL looks the same, but nobody waits for long."""
+    found = told(live.WORKS, asks=asks, naps=True, waited_s=waited_s)
+    assert (found is not None) is accused
+    assert found is None or found.certainty is Certainty.LIKELY
 
 
 def test_a_call_whose_native_threads_compute_is_work() -> None:

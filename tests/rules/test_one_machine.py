@@ -251,6 +251,19 @@ def test_a_program_that_polls_for_its_dead_child(status: int, sibling: bool, acc
     assert found.state.value != "exited"
 
 
+@pytest.mark.parametrize(
+    ("status", "target", "accused"),
+    [(9, "anon_inode:[eventfd]", True), (0, "anon_inode:[eventfd]", False), (9, "socket:[5]", False)],
+)
+def test_a_rank_that_waits_for_an_event_of_its_dead_child(status: int, target: str, accused: bool) -> None:
+    """Of an event descriptor nobody sees who has the other end; a child that ended well may have left it to somebody."""
+    reads = One((MAIN, Frame("batch", "/job/train.py", 33)), BlockedCall(0, "read", (5,)), wchan="eventfd_read")
+    main = body(70, reads, parent=60, more=(OpenFiles((OpenFile(5, target, "rw"),)),))
+    dead = body(71, One((), state="Z", wchan=""), parent=70, exit_status=status)
+    found = told(main, dead, launcher="none")
+    assert (("dead-child-polled-for", "child-dead") in causes(found)) is accused
+
+
 def test_who_reads_the_output_of_a_child_that_ended_waits_for_a_pipe() -> None:
     """The zombie is not to blame: somebody else has the pipe open."""
     reads = One(

@@ -103,6 +103,15 @@ def test_a_rank_that_does_something_else_may_be_the_one_that_holds_it(other: One
     assert ("exists-already", "file-lock-stale") not in causes(found)
 
 
+@pytest.mark.parametrize(("still_s", "accused"), [(99.0, True), (0.4, False)])
+def test_who_has_only_begun_to_wait_for_it_accuses_nobody(still_s: float, accused: bool) -> None:
+    """A lock that is left for a moment, or broken by its age, is asked for like one that stays."""
+    peer = dataclasses.replace(ASKS, still_s=still_s)
+    asks = handling(rank(0, NAPS, 1), "FileExistsError", errno.EEXIST)
+    found = told(asks, rank(1, peer, 0), launcher="environment")
+    assert (("exists-already", "file-lock-stale") in causes(found)) is accused
+
+
 def test_what_is_written_again_and_again_without_room_is_no_progress() -> None:
     """Each try writes until the disk is full."""
     process, looks = handling(rank(0, NAPS, 1), "OSError", errno.ENOSPC)

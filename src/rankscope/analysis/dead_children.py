@@ -1,26 +1,38 @@
-"""Who asks again and again for what only its children could bring, all of which are dead."""
+"""Who asks again and again, or waits for an event, that only its children could bring, all of which are dead."""
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Iterable
 
+from ..model.evidence.files import OpenFiles
 from ..model.evidence.threads import Threads
 from ..model.process import Role
+from .callers import call_of
 from .case import Member
 from .frame_tables import WaitKind
 from .load import watched_s
 from .progress import advances
 from .standing import Standing
+from .threads import possible_holders, views
 
 
 def polled_for(standing: Standing, members: Iterable[Member]) -> tuple[Member, ...]:
     """The children of a process that a signal ended, where all of them are dead and it polls; else none."""
-    me = standing.member
+    return _all_dead(standing.member, members) if _polls(standing) else ()
+
+
+def awaited(standing: Standing, members: Iterable[Member]) -> tuple[Member, ...]:
+    """The same of one that reads an event descriptor, which only who got it at a fork can signal (eventfd(2))."""
+    return _all_dead(standing.member, members) if _reads_event(standing) else ()
+
+
+def _all_dead(me: Member, members: Iterable[Member]) -> tuple[Member, ...]:
+    """Those children that a signal ended, where no other child lives."""
     children = [one for one in members if one.process.parent == me.ref.pid and one.ref.host == me.ref.host
                 and one.role is not Role.HELPER]  # fmt: skip
     killed = tuple(child for child in children if _killed(child))
-    return killed if killed and all(child.dead for child in children) and _polls(standing) else ()
+    return killed if all(child.dead for child in children) else ()
 
 
 def often(standing: Standing) -> bool:
@@ -40,6 +52,17 @@ def killed(kernel: Threads) -> bool:
 def _killed(child: Member) -> bool:
     kernel = child.latest(Threads)
     return kernel is not None and child.dead and not child.gone and killed(kernel)
+
+
+def _reads_event(standing: Standing) -> bool:
+    """Whether its thread is blocked in the read of an event that no other thread of its own can be about to signal."""
+    member, call = standing.member, call_of(standing)
+    files = member.latest(OpenFiles)
+    if call is None or call.timed or call.call != "read" or len(call.fds) != 1 or files is None:
+        return False
+    target = next((one.target for one in files.files if one.fd == call.fds[0]), "")
+    others = tuple(view for view in views(member) if view.python is not standing.thread)
+    return target == "anon_inode:[eventfd]" and not possible_holders(others)
 
 
 def _polls(standing: Standing) -> bool:

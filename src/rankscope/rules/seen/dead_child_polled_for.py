@@ -1,11 +1,13 @@
-"""A program asks again and again for what its children should bring, and they are dead.
+"""A program asks again and again, or waits, for what its children should bring, and they are dead.
 
 ## What it means
 The program polls: a counter in shared memory, a file, a flag. The process that should set it was killed or crashed, nobody has
-collected it, and no other child is left that could do its part. Nothing tells the one that polls.
+collected it, and no other child is left that could do its part. Nothing tells the one that polls. The same holds for one that
+reads an event descriptor (`eventfd`), which only a child to whom it was handed at the fork could signal.
 
 ## How it is recognised
-The process wakes now and then at one place of the job's code and gets no further between two looks. Its children are all dead,
+The process wakes now and then at one place of the job's code and gets no further between two looks, or is blocked in the read
+of an event that no thread of its own can be about to signal. Its children are all dead,
 and at least one of them was ended by a signal; it is still a zombie. How long this has lasted the kernel does not know, unless
 others wait for the program as well: a lone program is looked at until look after look has found it at the same place, with the
 same values, for longer than `--stuck-after`.
@@ -23,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...analysis.case import Case
-from ...analysis.dead_children import polled_for
+from ...analysis.dead_children import awaited, polled_for
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from .. import make_rule
 from .._death import ended
@@ -33,14 +35,17 @@ from .._say import at, old_roots, ranks_of, stands, waited_for, who
 def check(case: Case) -> Iterator[Finding]:
     old = {root.ref: root for root, _ in old_roots(case)} if case.snapshot.live else {}
     for standing in case.standings.values() if case.snapshot.live else ():
-        killed = polled_for(standing, case.children_of(standing.member.ref))
-        if not killed:
+        children = case.children_of(standing.member.ref)
+        polled, killed = polled_for(standing, children), awaited(standing, children)
+        ends = (standing.member.ref, *(child.ref for child in polled or killed))
+        root = next((old[ref] for ref in ends if ref in old), None)
+        if not (polled or (killed and root is not None)):
             continue
-        root = old.get(standing.member.ref)
+        does, killed = ("asks again and again", polled) if polled else ("waits for an event", killed)
         yield Finding(
             rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE,
             certainty=Certainty.LIKELY if root is not None and case.stuck(root.age_s) else Certainty.POSSIBLE,
-            title=f"{who(standing.member.process)} asks again and again in {at(standing.user_frame)}, and its child pid "
+            title=f"{who(standing.member.process)} {does} in {at(standing.user_frame)}, and its child pid "
                   f"{killed[0].ref.pid} is dead",
             ranks=ranks_of(standing), processes=(standing.member.process, *(child.process for child in killed)),
             because=(*(Reason(f"pid {child.ref.pid} {ended(child)}", "kernel", child.ref) for child in killed[:4]),

@@ -31,16 +31,18 @@ from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ...model.process import ProcessRef, Role
 from ...model.ranks import RankSet, ranks_phrase
 from .. import make_rule
-from .._say import at, old_roots, pointed_at, ranks_of, stands, waited_for, who
+from .._say import at, pointed_at, ranks_of, stands, waited_for, who
 
 
 def check(case: Case) -> Iterator[Finding]:
     tries = {ref: one for ref, one in case.standings.items() if _tries(case, one)}
-    old = {root.ref: root for root, _ in old_roots(case)} if tries else {}
+    waited = [root for ref in tries if (root := case.graph.root(ref)) is not None and root.waiters]
     waits = {wait.waiter for wait in case.graph.waits} if tries else set()
     if not tries or any(_may_hold(ref, one, tries, waits) for ref, one in case.standings.items()):
         return
-    asked = [root for ref in tries if (root := old.get(ref)) is not None and root.waiters and case.stuck(root.age_s)]
+    asked = [root for root in waited if case.stuck(root.age_s)]
+    if waited and not asked and all(root.age_s is not None for root in waited):
+        return  # who waits for them has only begun to: another program may give it back in a moment
     first = next(iter(tries.values()))
     yield Finding(
         rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=Certainty.LIKELY if asked else Certainty.POSSIBLE,

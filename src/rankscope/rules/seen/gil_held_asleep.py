@@ -7,7 +7,8 @@ and heartbeat threads that need Python stand still as well; if the blocked call 
 ## How it is recognised
 The interpreter's memory names the thread that holds the GIL; the kernel shows it asleep, and it did not run between two looks.
 It is certain where another thread was seen to wait for the GIL, and no deadlock where nobody else is there to want it. One that
-waits for threads of native code which compute is at work.
+waits for threads of native code which compute is at work. One that naps in native code, again and again at one place, is told
+where another thread waits for the GIL and others have waited for its process for long: code of Python that naps gives it up.
 
 ## What to do
 Look at the native frames of that thread (`rankscope stacks pid:PID --native`, which pauses it). The binding has to release the
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...analysis.callers import call_of
 from ...analysis.case import Case, Member
 from ...analysis.kernel_says import awaits_memory
 from ...analysis.progress import advances
@@ -41,20 +43,24 @@ def check(case: Case) -> Iterator[Finding]:
         looks = member.over_time(PythonStacks)
         for view in views(member) if not _lone_copy(case, member) else ():
             still = view.task.still_s if view.task else None
-            if not _holds_throughout(view, looks) or not _sleeps(view) or not case.stuck(still):
+            if not _holds_throughout(view, looks) or not _sleeps(view):
                 continue
             asking = len(set(looks[-1].gil_waiters) - {view.python.tid})
             others = sum(1 for other in looks[-1].threads if other.tid != view.python.tid)
-            if not (asking or others) or _at_work(stand(member, view.python)):
+            standing, root = stand(member, view.python), case.graph.root(member.ref)
+            naps = not case.stuck(still)
+            if naps and not (asking and _naps(standing) and root is not None and case.stuck(root.age_s)):
                 continue
-            root = case.graph.root(member.ref)
+            if not (asking or others) or _at_work(standing):
+                continue
             yield Finding(
-                rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=_sure(view, asking),
-                title=f"{who(member.process)}: {view.name} holds the GIL and sleeps in native code, called in "
-                      f"{at(view.wait.user_frame)}",
+                rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=_sure(view, bool(asking) and not naps),
+                title=f"{who(member.process)}: {view.name} holds the GIL and {'naps' if naps else 'sleeps'} in native code, "
+                      f"called in {at(view.wait.user_frame)}",
                 ranks=RankSet([member.rank] if member.rank is not None else []), processes=(member.process,),
                 because=(Reason(f"the interpreter names {view.name} as the holder; the kernel shows it asleep "
-                                f"({view.task.wchan if view.task else '?'}) for {span(still)}", "memory", member.ref),
+                                f"({view.task.wchan if view.task else '?'}) {'at each look' if naps else f'for {span(still)}'}",
+                                "memory", member.ref),
                          Reason(_kept_out(asking, others), "memory", member.ref),
                          *(waited_for(root) if root else ())),
                 next=(Step(f"rankscope stacks pid:{member.ref.pid} --native", member.ref),),
@@ -77,6 +83,12 @@ def _sleeps(view: ThreadView) -> bool:
     return view.task is None or (view.task.state == "S" and not awaits_memory(view.task))
 
 
+def _naps(standing: Standing) -> bool:
+    """Whether it was met at one place, in a call that the kernel ends by the clock, with the GIL."""
+    call = call_of(standing)
+    return call is not None and call.timed and standing.moved is False and len(standing.looks) > 1
+
+
 def _at_work(holder: Standing) -> bool:
     """Whether the call in which it sleeps gets on: it waits for native threads of that call, which compute."""
     return team_at_work(holder) or advances(holder)
@@ -88,7 +100,7 @@ def _kept_out(asking: int, others: int) -> str:
     return f"{counted(others, 'other Python thread')} of this process cannot run"
 
 
-def _sure(view: ThreadView, asking: int) -> Certainty:
+def _sure(view: ThreadView, asking: bool) -> Certainty:
     return Certainty.CERTAIN if asking and view.python.trust is Trust.EXACT else Certainty.LIKELY
 
 
