@@ -16,7 +16,7 @@ ORDER = {Certainty.CERTAIN: 0, Certainty.LIKELY: 1, Certainty.POSSIBLE: 2}
 
 # What it is worth, beside likeness, that a rule recognised a mechanism; and what a class counts of which no case is known.
 # These and the next were chosen by cases that rules and words had not been made from (docs/adr/0007).
-_WORTH = {Certainty.LIKELY: 0.9, Certainty.POSSIBLE: 0.3}
+_WORTH = {Certainty.LIKELY: 1.0, Certainty.POSSIBLE: 0.3}
 _MANY = 40  # known words; of fewer, likeness says less, and a rule is worth more
 _FAR = -1.2
 
