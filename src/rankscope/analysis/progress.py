@@ -21,6 +21,7 @@ from .load import (
 from .native_work import computes_natively
 from .origin import module_path
 from .pools import renews_workers
+from .receiving import receives
 from .remembered import remembered
 from .standing import Standing
 from .starved import starved
@@ -58,7 +59,7 @@ def advances(standing: Standing) -> bool:
         return True
     if standing.helped and standing.kind in {*AWAIT_WORK, WaitKind.LOCK}:
         return True
-    if computes_natively(standing) or takes_turns(standing) or _fills_memory(standing):
+    if computes_natively(standing) or takes_turns(standing) or _fills_memory(standing) or receives(standing):
         return True
     if counts(first, last, computing=wants_cpu(standing)) or starved(standing):
         return True

@@ -6,7 +6,8 @@ will go on when it arrives.
 
 ## How it is recognised
 The awaited rank's stack or the counters of its outer loops changed between the two looks, or it stands in a compiler or a
-checkpoint with CPU or I/O going on.
+checkpoint with CPU or I/O going on; or it reads from a TCP connection through which bytes came between the looks while it asked
+for nothing new (`tcp_info` of the kernel).
 
 ## What to do
 Nothing, if the limit of the process group is longer than the work; otherwise move the work before the collective, share it
