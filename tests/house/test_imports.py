@@ -103,6 +103,14 @@ def test_rules_about_what_is_seen_and_what_is_told_do_not_know_each_other(name: 
     assert not wrong
 
 
+def test_no_rule_about_what_is_seen_asks_another_rule() -> None:
+    """What several need is analysis, or a module with an underscore."""
+    found = sorted((HOME / "rules" / "seen").glob("[a-z]*.py"))
+    names = {f"rankscope.rules.seen.{path.stem}" for path in found}
+    asked = {path.name: {part for name in imports(path) for part in (name, name.rpartition(".")[0])} for path in found}
+    assert [name for name, parts in asked.items() if names & parts] == []
+
+
 def test_nothing_uses_the_command_line() -> None:
     """Only the entry point of the package starts the command line."""
     wrong = [

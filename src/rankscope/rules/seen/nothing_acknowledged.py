@@ -26,13 +26,13 @@ from ...analysis.case import Case
 from ...analysis.frame_tables import WaitKind
 from ...analysis.progress import advances
 from ...analysis.standing import Standing
+from ...analysis.under_way import OFTEN, stalled_pairs
 from ...model.diagnosis import Finding, Kind, Reason, Step
 from ...model.evidence.blocked import Blocked
 from ...model.evidence.files import OpenFiles
 from ...model.evidence.sockets import Socket, Sockets, inode_of
 from .. import make_rule
 from .._say import certainty, just_come, old_roots, stands, waited_for, who
-from .connection_silent import OFTEN, stalled_pairs
 
 _ON_PEERS = (WaitKind.SOCKET, WaitKind.STORE, WaitKind.USER, WaitKind.LIBRARY)
 

@@ -29,6 +29,7 @@ from ...analysis.case import Case
 from ...analysis.frame_tables import WaitKind
 from ...analysis.own_age import circle_s
 from ...analysis.standing import Standing
+from ...analysis.under_way import under_way
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Wait
 from ...model.evidence.blocked import Blocked
 from ...model.process import ProcessRef
@@ -109,8 +110,6 @@ def _writes(case: Case, ref: ProcessRef) -> bool:
 
 def _silent(case: Case, cycle: tuple[ProcessRef, ...]) -> bool:
     """Whether data is under way between the members: then no order is to blame."""
-    from .connection_silent import under_way
-
     return any(pair.sender in cycle and pair.receiver in cycle for pair in under_way(case))
 
 
