@@ -51,6 +51,15 @@ def test_a_connection_that_the_kernel_does_not_know_is_left_out() -> None:
     assert netlink.tcp_counts([("127.0.0.1:1", "127.0.0.1:2"), ("[::1]:1", "[::1]:2")]) == {}
 
 
+def test_a_sandbox_that_does_not_tell_is_no_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as one:
+        monkeypatch.setattr(traffic, "tcp_counts", refused)
+        assert looked(one, "poll") is None
+
+
 def looked(one: socket.socket, call: str, before: Traffic | None = None) -> Traffic | None:
     """One look at this process, a thread of which is in a call on a socket; later ones know the first only."""
     files = OpenFiles((OpenFile(one.fileno(), os.readlink(f"/proc/self/fd/{one.fileno()}"), "rw"),))
