@@ -262,6 +262,7 @@ def test_a_rank_that_waits_for_an_event_of_its_dead_child(status: int, target: s
     dead = body(71, One((), state="Z", wchan=""), parent=70, exit_status=status)
     found = told(main, dead, launcher="none")
     assert (("dead-child-polled-for", "child-dead") in causes(found)) is accused
+    assert not accused or found.state.value == "stuck"
 
 
 def test_who_reads_the_output_of_a_child_that_ended_waits_for_a_pipe() -> None:

@@ -26,6 +26,7 @@ from collections.abc import Iterator
 
 from ...analysis.case import Case
 from ...analysis.dead_children import awaited, polled_for
+from ...analysis.own_age import own_s
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from .. import make_rule
 from .._death import ended
@@ -36,21 +37,22 @@ def check(case: Case) -> Iterator[Finding]:
     old = {root.ref: root for root, _ in old_roots(case)} if case.snapshot.live else {}
     for standing in case.standings.values() if case.snapshot.live else ():
         children = case.children_of(standing.member.ref)
-        polled, killed = polled_for(standing, children), awaited(standing, children)
-        ends = (standing.member.ref, *(child.ref for child in polled or killed))
-        root = next((old[ref] for ref in ends if ref in old), None)
-        if not (polled or (killed and root is not None)):
+        waits = awaited(standing, children)
+        killed = waits or polled_for(standing, children)
+        if not killed or (waits and not case.stuck(own_s(standing))):
             continue
-        does, killed = ("asks again and again", polled) if polled else ("waits for an event", killed)
+        root = next((old[ref] for ref in (standing.member.ref, *(child.ref for child in killed)) if ref in old), None)
+        sure = bool(waits) or (root is not None and case.stuck(root.age_s))
+        does = "waits for an event" if waits else "asks again and again"
         yield Finding(
             rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE,
-            certainty=Certainty.LIKELY if root is not None and case.stuck(root.age_s) else Certainty.POSSIBLE,
+            certainty=Certainty.LIKELY if sure else Certainty.POSSIBLE,
             title=f"{who(standing.member.process)} {does} in {at(standing.user_frame)}, and its child pid "
                   f"{killed[0].ref.pid} is dead",
             ranks=ranks_of(standing), processes=(standing.member.process, *(child.process for child in killed)),
             because=(*(Reason(f"pid {child.ref.pid} {ended(child)}", "kernel", child.ref) for child in killed[:4]),
                      stands(standing), *(waited_for(root) if root is not None else ())),
-            against=() if root is not None else ("how long it has asked in vain nothing tells",),
+            against=() if sure or root is not None else ("how long it has asked in vain nothing tells",),
             next=(Step("dmesg -T | grep -iE 'killed process|segfault' | tail", standing.member.ref),
                   "rankscope diagnose --sweeps 3 --interval 10"),
         )  # fmt: skip
