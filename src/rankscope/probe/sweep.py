@@ -121,9 +121,8 @@ class _Worker:
         self._seen: dict[ProcessRef, dict[str, Any]] = {}
         self._shelves: dict[str, dict[str, Any]] = {}
         self._began = 0.0
-        self._looked: dict[
-            tuple[ProcessRef, str], float
-        ] = {}  # when each repeated look ended last, in monotonic seconds
+        # When each look that is repeated ended last, in monotonic seconds.
+        self._looked: dict[tuple[ProcessRef, str], float] = {}
         self._present: frozenset[ProcessRef] = frozenset(process.ref for process in processes)
         self._known = Recall()
         self._lost = LostSteps()
