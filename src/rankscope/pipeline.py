@@ -19,7 +19,7 @@ from .model.snapshot import Effort, Host, Snapshot
 from .probe import discover, engines, host
 from .probe.discover import Found
 from .probe.launcher import launchers
-from .probe.sweep import Plan, run
+from .probe.sweep import MOVES, Plan, run
 from .probe.table import read_table
 
 if TYPE_CHECKING:
@@ -115,8 +115,7 @@ def _reader(here: Host, found: Found) -> Reader:
     return reader
 
 
-# What tells whether a thread moved; and the longest wait between two looks at one that may.
-_MOVES = frozenset({"threads", "python-stacks"})
+# The longest wait between two looks at a thread that may move.
 _PATIENCE_S = 4.0
 _LONGER = 3  # so many times the deadline may pass in all while one looks on, where nothing less tells
 
@@ -150,7 +149,7 @@ def _look_on(
         wait_s = min(_PATIENCE_S, left_s + 0.1)
         progress(f"process {root.pid}, which runs or pauses at one place; {left_s:.0f} s more tell whether for ever")
         again = replace(plan, sweeps=1, interval_s=wait_s, start_s=time.time() + wait_s, deadline_s=wait_s + 10.0,
-                        only=_MOVES)  # fmt: skip
+                        only=MOVES)  # fmt: skip
         snapshot = patience.followed(snapshot, sweep(here, found, again), _PATIENCE_S)
     return snapshot
 

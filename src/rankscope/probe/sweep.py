@@ -24,9 +24,10 @@ from .recall import Recall
 
 # What a tool that holds a process needs to let go of it and end (child.run asks twice), before our own time is over.
 _LET_GO_S = 1.5
-# Two looks at one process are at least this part of the interval apart: less than the pauses that a program makes tells
-# nothing, and a first sweep on a busy host may take as long as the whole interval.
-_APART = 0.75
+# What tells whether a thread moved. Two such looks at one process are at least this part of the interval apart: less than the
+# pauses that a program makes tells nothing, and a first sweep on a busy host may take as long as the whole interval.
+MOVES = frozenset({"threads", "python-stacks"})
+_APART = 0.5
 _LEAST_S = 0.5  # in less than this no tool stops a process, reads it and lets it go
 
 
@@ -121,7 +122,7 @@ class _Worker:
         self._seen: dict[ProcessRef, dict[str, Any]] = {}
         self._shelves: dict[str, dict[str, Any]] = {}
         self._began = 0.0
-        # When each look that is repeated ended last, in monotonic seconds.
+        # When each look that tells of movement ended last, in monotonic seconds.
         self._looked: dict[tuple[ProcessRef, str], float] = {}
         self._present: frozenset[ProcessRef] = frozenset(process.ref for process in processes)
         self._known = Recall()
@@ -168,7 +169,7 @@ class _Worker:
 
     def _note_look(self, step: Step) -> None:
         """Remember when this look was over; in the parent for the next child, in the child for itself."""
-        if step.process is not None and step.collector is not None and step.collector.every_sweep:
+        if step.process is not None and step.collector is not None and step.collector.kind in MOVES:
             self._looked[step.process.ref, step.collector.kind] = time.monotonic()
 
     def _too_soon_s(self, step: Step) -> float:
