@@ -5,12 +5,12 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterable
 
-from ..model.evidence.files import OpenFiles
 from ..model.evidence.threads import Threads
 from ..model.process import Role
 from .callers import call_of
 from .case import Member
 from .frame_tables import WaitKind
+from .kernel_says import awaited_target
 from .load import watched_s
 from .progress import advances
 from .standing import Standing
@@ -57,12 +57,11 @@ def _killed(child: Member) -> bool:
 def _reads_event(standing: Standing) -> bool:
     """Whether its thread is blocked in the read of an event that no other thread of its own can be about to signal."""
     member, call = standing.member, call_of(standing)
-    files = member.latest(OpenFiles)
-    if call is None or call.timed or call.call != "read" or len(call.fds) != 1 or files is None:
+    if call is None or call.timed or call.call != "read":
         return False
-    target = next((one.target for one in files.files if one.fd == call.fds[0]), "")
-    others = tuple(view for view in views(member) if view.python is not standing.thread)
-    return target == "anon_inode:[eventfd]" and not possible_holders(others)
+    if awaited_target(member, standing.kernel) != "anon_inode:[eventfd]":
+        return False
+    return not possible_holders(tuple(view for view in views(member) if view.python is not standing.thread))
 
 
 def _polls(standing: Standing) -> bool:

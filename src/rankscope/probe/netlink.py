@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 _NETLINK_SOCK_DIAG = 4
 _SOCK_DIAG_BY_FAMILY = 20
@@ -62,15 +62,10 @@ def _counts(data: bytes) -> tuple[int, int] | None:
     """The counts in the answer about one connection, None where it is an error or the kernel is too old."""
     if len(data) < _MESSAGE or struct.unpack_from("<H", data, 4)[0] != _SOCK_DIAG_BY_FAMILY:
         return None
-    at = _MESSAGE
-    while at + 4 <= len(data):
-        size, kind = struct.unpack_from("<HH", data, at)
-        if kind == _INFO and size >= 4 + _COUNTS + 16:
-            acknowledged, received = struct.unpack_from("<QQ", data, at + 4 + _COUNTS)
+    for kind, value in _attributes(data[_MESSAGE:]):
+        if kind == _INFO and len(value) >= _COUNTS + 16:
+            acknowledged, received = struct.unpack_from("<QQ", value, _COUNTS)
             return acknowledged, received
-        if size < 4:
-            break
-        at += (size + 3) & ~3
     return None
 
 
@@ -82,21 +77,29 @@ def _take(data: bytes, found: dict[int, tuple[int, str, int, int]]) -> bool:
         if kind in (_DONE, _ERROR) or size < 16:
             return True
         _, _, state, _, inode = struct.unpack_from("<BBBBI", data, at + 16)
-        peer, rx, tx = _attributes(data[at + 32 : at + size])
+        peer, rx, tx = _unix(data[at + 32 : at + size])
         found[inode] = (peer, _STATES.get(state, str(state)), rx, tx)
         at += (size + 3) & ~3
     return not data
 
 
-def _attributes(data: bytes) -> tuple[int, int, int]:
-    peer = rx = tx = at = 0
+def _unix(data: bytes) -> tuple[int, int, int]:
+    """Peer, receive queue and send queue among the attributes of a unix socket."""
+    peer = rx = tx = 0
+    for kind, value in _attributes(data):
+        if kind == _ATTR_PEER and len(value) >= 4:
+            (peer,) = struct.unpack_from("<I", value)
+        elif kind == _ATTR_RQLEN and len(value) >= 8:
+            rx, tx = struct.unpack_from("<II", value)
+    return peer, rx, tx
+
+
+def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Kind and value of each attribute behind a message (rtnetlink(7), struct rtattr)."""
+    at = 0
     while at + 4 <= len(data):
         size, kind = struct.unpack_from("<HH", data, at)
         if size < 4:
-            break
-        if kind == _ATTR_PEER and size >= 8:
-            (peer,) = struct.unpack_from("<I", data, at + 4)
-        elif kind == _ATTR_RQLEN and size >= 12:
-            rx, tx = struct.unpack_from("<II", data, at + 4)
+            return
+        yield kind, data[at + 4 : at + size]
         at += (size + 3) & ~3
-    return peer, rx, tx
