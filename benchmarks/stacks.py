@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import argparse
 import compileall
+import json
 import os
 import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -98,20 +100,21 @@ def job(ranks: int, workers: int, heavy: bool) -> Iterator[list[int]]:
 
 
 def timed(command: list[str] | str) -> tuple[float, float, float]:
-    """Seconds by the clock, seconds of CPU, and peak memory (MiB) of a command; its output is dropped."""
-    began = time.perf_counter()
-    child = subprocess.Popen(
-        command,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        shell=isinstance(command, str),
-        env=ENVIRONMENT,
-    )
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode not in (0, 1, 3):
-        sys.exit(f"{command[:200]} failed: {child.returncode}")
-    return time.perf_counter() - began, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+    """Seconds by the clock, less those that a diagnosis says it slept, seconds of CPU, and peak memory (MiB) of a command."""
+    with tempfile.TemporaryFile() as out:
+        began = time.perf_counter()
+        child = subprocess.Popen(
+            command, stdout=out, stderr=subprocess.DEVNULL, shell=isinstance(command, str), env=ENVIRONMENT
+        )
+        _, status, usage = os.wait4(child.pid, 0)
+        took_s = time.perf_counter() - began
+        child.returncode = os.waitstatus_to_exitcode(status)
+        if child.returncode not in (0, 1, 3):
+            sys.exit(f"{command[:200]} failed: {child.returncode}")
+        if "diagnose" in command:
+            out.seek(0)
+            took_s -= json.load(out)["cost"]["slept_s"]
+    return took_s, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
 def commands(pids: list[int]) -> dict[str, list[str] | str]:
@@ -122,7 +125,7 @@ def commands(pids: list[int]) -> dict[str, list[str] | str]:
         "py-spy dump, one after another": f"echo {listed} | xargs -n1 {spy} dump --pid",
         "py-spy dump --nonblocking, 4 at a time": f"echo {listed} | xargs -n1 -P4 {spy} dump --nonblocking --pid",
         "rankscope stacks --raw": [ours, "stacks", "--raw", "--children", target],
-        "rankscope diagnose, less its interval": [ours, "diagnose", target],
+        "rankscope diagnose, less its sleep": [ours, "diagnose", "--json", target],
         "a bare interpreter reading memory": [sys.executable, "-c", READ, *map(str, pids)],
     }
 
@@ -164,7 +167,7 @@ def report_cost(pids: list[int], rounds: int) -> None:
     for _ in range(rounds):
         for name, command in asked.items():
             clock, cpu, memory = timed(command)
-            runs[name].append((clock - (1.0 if "interval" in name else 0.0), cpu, memory))
+            runs[name].append((clock, cpu, memory))
     peer = next(iter(runs.values()))
     for name, taken in runs.items():
         clock, cpu = (statistics.median(run[which] for run in taken) for which in (0, 1))

@@ -99,9 +99,7 @@ def sweep(here: Host, found: Found, plan: Plan, progress: Progress = lambda _: N
     except KeyboardInterrupt:
         complete = False
     reader = reader or _reader(here, found)
-    took = time.monotonic() - began
-    slept = max(0.0, plan.interval_s * (plan.sweeps - 1))
-    effort = Effort(round(took, 3), round(min(slept, took), 3), _paused(reader.snapshot()))
+    effort = Effort(round(time.monotonic() - began, 3), paused_ms_max=_paused(reader.snapshot()))
     wire.Writer(lambda line: reader.feed(line.encode())).end(effort, complete)
     return reader.snapshot()
 
@@ -150,7 +148,7 @@ def _look_on(
         progress(f"process {root.pid}, which runs or pauses at one place; {left_s:.0f} s more tell whether for ever")
         again = replace(plan, sweeps=1, interval_s=wait_s, start_s=time.time() + wait_s, deadline_s=wait_s + 10.0,
                         only=MOVES)  # fmt: skip
-        snapshot = patience.followed(snapshot, sweep(here, found, again), _PATIENCE_S)
+        snapshot = patience.followed(snapshot, sweep(here, found, again))
     return snapshot
 
 

@@ -86,8 +86,8 @@ def test_who_sleeps_with_a_refusal_in_hand_is_looked_at_until_it_wakes() -> None
 
 def test_later_sweeps_are_numbered_on_and_their_cost_is_added() -> None:
     first = dataclasses.replace(computing(1.0), effort=Effort(2.0, 1.0))
-    later = dataclasses.replace(computing(1.0), effort=Effort(5.0), complete=False)
-    joined = followed(first, later, slept_s=4.0)
+    later = dataclasses.replace(computing(1.0), effort=Effort(5.0, 4.0), complete=False)
+    joined = followed(first, later)
     assert [sweep.index for sweep in joined.sweeps] == [0, 1, 2, 3]
     assert (joined.effort.took_s, joined.effort.slept_s, joined.complete) == (7.0, 5.0, False)
 
@@ -97,7 +97,7 @@ def test_what_later_sweeps_could_not_see_and_whom_they_paused_is_kept() -> None:
     known, new = Gap("environ", Why.DENIED), Gap("threads", Why.BLOCKED)
     first = dataclasses.replace(computing(1.0), effort=Effort(2.0, 1.0, 3.0), gaps=(known,))
     later = dataclasses.replace(computing(1.0), effort=Effort(5.0, 0.0, 40.0), gaps=(known, new))
-    joined = followed(first, later, slept_s=4.0)
+    joined = followed(first, later)
     assert joined.gaps == (known, new)
     assert joined.effort.paused_ms_max == 40.0
 

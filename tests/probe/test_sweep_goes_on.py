@@ -268,6 +268,14 @@ def test_two_looks_at_a_process_are_apart_though_the_first_sweep_was_slow(monkey
     snapshot = look(monkeypatch, Plan(2, 0.3, deadline_s=20.0), threads=slow_at_first)
     first, second = (records(snapshot, number, Threads)[-1].uptime_s for number in (0, 1))
     assert second - first >= 0.5 * 0.3
+    assert 0 < snapshot.effort.slept_s <= (0.3 - 0.25) + 0.5 * 0.3  # before the second sweep, and in it
+
+
+def test_what_a_look_slept_is_told_also_when_it_breaks_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sleep is told of as it comes: nothing but the interval was slept here, and no end says so."""
+    snapshot = look(monkeypatch, Plan(2, 0.2, deadline_s=20.0), threads=lambda _: THREADS)
+    assert not snapshot.complete
+    assert 0 < snapshot.effort.slept_s <= 0.2
 
 
 def strategy(cls: type) -> st.SearchStrategy[Any]:

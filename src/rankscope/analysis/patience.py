@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..model.snapshot import Snapshot
+from ..model.snapshot import Effort, Snapshot
 from . import asking, retrying, spinning
 from .case import Case
 from .progress import spins_s
@@ -32,16 +32,15 @@ def _ranks_left_s(case: Case) -> float | None:
     return spun_s if spun_s is not None else asking.meeting_left_s(standings, case.stuck_after_s)
 
 
-def followed(snapshot: Snapshot, later: Snapshot, slept_s: float) -> Snapshot:
-    """A snapshot and the sweeps that came after it; ``slept_s`` is how long the second look waited."""
+def followed(snapshot: Snapshot, later: Snapshot) -> Snapshot:
+    """A snapshot and the sweeps that came after it."""
     first = len(snapshot.sweeps)
     more = tuple(replace(one, index=first + place) for place, one in enumerate(later.sweeps))
-    took_s = later.effort.took_s
-    effort = replace(
-        snapshot.effort,
-        took_s=snapshot.effort.took_s + took_s,
-        slept_s=snapshot.effort.slept_s + min(took_s, slept_s),
-        paused_ms_max=max(snapshot.effort.paused_ms_max, later.effort.paused_ms_max),
+    before, after = snapshot.effort, later.effort
+    effort = Effort(
+        took_s=before.took_s + after.took_s,
+        slept_s=before.slept_s + after.slept_s,
+        paused_ms_max=max(before.paused_ms_max, after.paused_ms_max),
     )
     gaps = tuple(dict.fromkeys((*snapshot.gaps, *later.gaps)))  # what was known before the looks is in both
     return replace(snapshot, sweeps=(*snapshot.sweeps, *more), gaps=gaps, complete=later.complete, effort=effort)

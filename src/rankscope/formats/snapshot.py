@@ -58,6 +58,10 @@ class _Present(msgspec.Struct):
     processes: tuple[str, ...]
 
 
+class _Slept(msgspec.Struct):
+    seconds: float
+
+
 class _End(msgspec.Struct):
     effort: Effort
     complete: bool = True
@@ -82,11 +86,12 @@ class Reader:
         self._processes: dict[ProcessRef, Process] = {}
         self._sweeps: list[tuple[_Sweep, list[ProcessRef], list[Item]]] = []
         self._gaps: list[Gap] = []
+        self._slept_s = 0.0
         self._end: _End | None = None
         self._takers: dict[str, Callable[[bytes], None]] = {
             "snapshot": self._take_header, "process": self._take_process, "sweep": self._take_sweep,
             "present": self._take_present, "stack": self._take_stack, "evidence": self._take_evidence,
-            "same": self._take_same, "gap": self._take_gap, "end": self._take_end,
+            "same": self._take_same, "gap": self._take_gap, "slept": self._take_slept, "end": self._take_end,
         }  # fmt: skip
 
     def introduce(
@@ -121,7 +126,7 @@ class Reader:
         )
         return Snapshot(
             job=self._job, hosts=self.header.hosts, processes=tuple(self._processes.values()), sweeps=sweeps,
-            gaps=tuple(self._gaps), effort=self._end.effort if self._end else Effort(), live=self.header.live,
+            gaps=tuple(self._gaps), effort=self._effort(), live=self.header.live,
             complete=bool(self._end and self._end.complete),
         )  # fmt: skip
 
@@ -178,8 +183,16 @@ class Reader:
     def _take_gap(self, line: bytes) -> None:
         self._gaps.append(self._decode(line, Gap))
 
+    def _take_slept(self, line: bytes) -> None:
+        self._slept_s += self._decode(line, _Slept).seconds
+
     def _take_end(self, line: bytes) -> None:
         self._end = self._decode(line, _End)
+
+    def _effort(self) -> Effort:
+        """What its end says, and the sleep that was told of as it came."""
+        effort = self._end.effort if self._end else Effort()
+        return replace(effort, slept_s=round(effort.slept_s + self._slept_s, 3))
 
     def _gap(self, what: str, why: Why, detail: str, process: ProcessRef | None = None) -> None:
         if len(self._gaps) < 10_000:

@@ -68,7 +68,7 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Effort:
-    """What the look cost: time taken, time slept between sweeps, and the longest pause of any process."""
+    """What the look cost: time taken, time slept before looks and between them, and the longest pause of any process."""
 
     took_s: float = 0.0
     slept_s: float = 0.0

@@ -54,7 +54,12 @@ class Writer:
     def gap(self, gap: Gap) -> None:
         self._line("gap", self.plain(gap))
 
+    def slept(self, seconds: float) -> None:
+        """How long nobody was looked at, so that looks are as far apart as they should be."""
+        self._line("slept", {"seconds": round(seconds, 3)})
+
     def end(self, effort: Effort, complete: bool = True) -> None:
+        """What the look cost, beside the sleep that lines before this one have told."""
         self._line("end", {"effort": self.plain(effort), "complete": complete})
 
     def _line(self, kind: str, body: dict[str, Any]) -> None:

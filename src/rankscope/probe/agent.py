@@ -58,8 +58,7 @@ def look(errand: Errand, send: Send) -> None:
     if post.full:
         post.full = False
         writer.gap(Gap("sweep", Why.SKIPPED, f"the answer of {here.name} grew beyond {OUTPUT_LIMIT >> 20} MiB"))
-    slept = plan.interval_s * (plan.sweeps - 1) if processes else 0.0
-    writer.end(Effort(round(time.monotonic() - began, 3), slept))
+    writer.end(Effort(round(time.monotonic() - began, 3)))
     post.end()
 
 

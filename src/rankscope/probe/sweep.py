@@ -158,8 +158,7 @@ class _Worker:
         if step.process is None or step.collector is None:
             self._begin(step.sweep)
         elif step.process.ref in self._present and not self._lost.exhausted(step.collector):
-            if (rest_s := self._too_soon_s(step)) > 0:
-                time.sleep(rest_s)
+            self._rest(self._too_soon_s(step))
             self._collect(step.process, step.collector)
             self._note_look(step)
         if self._lines:
@@ -186,15 +185,18 @@ class _Worker:
             self._present = self._known.present
 
     def _begin(self, sweep: int) -> None:
-        wait = (self._began + self._plan.interval_s if sweep else self._plan.start_s) - time.time()
-        if wait > 0:
-            time.sleep(wait)
+        self._rest((self._began + self._plan.interval_s if sweep else self._plan.start_s) - time.time())
         self._began = time.time()
         self._seen.clear()
         self._writer.sweep(sweep, self._began)
         alive = tuple(process.ref for process in self._processes if self._alive(process.ref))
         self._present = frozenset(alive)
         self._writer.present(alive)
+
+    def _rest(self, seconds: float) -> None:
+        if seconds > 0:
+            time.sleep(seconds)
+            self._writer.slept(seconds)
 
     def _alive(self, ref: ProcessRef) -> bool:
         try:
