@@ -34,6 +34,7 @@ from ...model.evidence.stacks import Stack
 from ...model.process import Role
 from ...model.ranks import ranks_phrase
 from .. import make_rule
+from . import only_slow
 from ._findings import finding, members, simple
 from ._signs import LIKELY, POSSIBLE, Sign, hits
 
@@ -52,7 +53,8 @@ _CLIENT = re.compile(
 )
 # Who takes messages from a queue or a log of them waits for work, not for an answer.
 _LISTENS = re.compile(
-    r"\((?:[\w.+-]+/)*(?:kafka/consumer/|aiokafka/consumer/|confluent_kafka/\S*consumer|pika/adapters/|kombu/(?:connection|mixins|transport/)|nats/|stomp/|paho/mqtt/)[/.\w]*:\d+"
+    r"^(?:wait_for_termination|\w+\.wait_for_termination|__next__|_next) \((?:[\w.+-]+/)*grpc/|\((?:[\w.+-]+/)*(?:grpc/_server|grpc/_cython/[\w.]*aio\.pyx|rq/worker|rq/queue|huey/consumer|dramatiq/worker|kafka/consumer/|aiokafka/consumer/|confluent_kafka/\S*consumer|pika/adapters/|kombu/(?:connection|mixins|transport/)|nats/|stomp/|paho/mqtt/)[/.\w]*:\d+",
+    re.MULTILINE,
 )
 # Sockets of the job's own: its store, its servers, its pools.
 _OWN = re.compile(
@@ -74,8 +76,8 @@ _SAME = (
 
 
 def check(case: Case) -> Iterator[Finding]:
-    if case.snapshot.live:
-        return
+    if case.snapshot.live or only_slow.gets_on(case) is not None:
+        return  # of who moves between two looks, one shows a read that goes on
     for doing in doings(case):
         account = doing.account
         if account is None or account.role is Role.DATALOADER_WORKER or not account.seen:

@@ -29,6 +29,8 @@ _SIGNS = (
     Sign(r"SubprocPool|subproc_pool|_recv_msg|compile_worker|AsyncCompile|async_compile|compile (?:worker|helper|sidecar|subprocess|pool)|(?:wait|result|_wait_futures|load_by_key_path|future) \((?:[^\n]*/)?_inductor/codecache|parallel compile",
          "a rank waits for compiled kernels", also=(r"(?:wait|never|hang|stuck|result|blocked|futures?|read|recv|dead|died|gone|idle|select|poll|broken)",),
          unless=(r"llvm::|mlir::|ptxas info|compil\w+ (?:is )?(?:slow|progress|still)|second sample|moving",)),
+    # ps(1) counts minutes of CPU time: this one has used up a thousand and more.
+    Sign(rf"^(?=[^\n]*\s(?-i:R)[lsN<+]*\s+\d{{4,}}:\d\d\s)[^\n]*[\s/]{_COMPILERS}\s", "a compiler has computed for many hours and does not end"),
     Sign(rf"(?<![\w/-]){_COMPILERS}(?![\w+-])[^\n]{{0,60}}<defunct>", "a compiler has ended, and its parent waits", anywhere=(r"compil|inductor|neuron|triton|ninja|\bbuild",)),
     Sign(r"\(?\btorch/_inductor/autotune_process\.py|_inductor\.autotune_process\b|tvm/contrib/popen_pool\.py|\btvm\.exec\.popen_worker\b|te_fusion/\w+\.py|tbe/common/repository_manager", "a rank waits for a helper that compiles and measures kernels",
          also=(r"(?:wait|hang|stuck|result|blocked|futures?|read|recv|dead|died|gone|idle|select|poll|broken|get|<defunct>)",), unless=(r"main process disappeared[^\n]*\n[^\n]*(?:out of memory|OutOfMemory)",)),

@@ -19,9 +19,15 @@ Time-outs on remote reads in the data set; no threads before the workers start. 
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
-from ._findings import text_rule
+from collections.abc import Iterator
+
+from ...analysis.case import Case
+from ...model.diagnosis import Finding
+from .. import make_rule
+from . import only_slow
+from ._findings import finding
 from ._outcomes import cured_by
-from ._signs import Sign
+from ._signs import Sign, hits
 
 _COLLECTIVE = (
     r"all_?reduce|all_?gather|reduce_?scatter|broadcast|barrier|all_?to_?all|backward|watchdog|NCCL|collective"
@@ -56,10 +62,21 @@ _SIGNS = (
     Sign(_DATA_WAIT, "a process waits for its next batch", unless=(_THREAD_OF_PARENT,)),
     Sign(r"DataLoader timed out after|DataLoader worker \(pid\(?s?\)? ?[\d, ]+\) exited unexpectedly|worker_result_queue|Caught \w+ in DataLoader worker", "the loader itself reports its workers"),
     Sign(r"num_workers ?[=:>]+ ?0[^\n]{0,60}(?:work|fix|fine|ok|help|solv|no hang|not hang|disappear|resolv|go)|(?:work|fine|ok|fix|disappear|no hang|not hang|resolv|never happens?)\w*[^\n]{0,60}(?:with|when|if|by|using|setting)[^\n]{0,12}num_workers ?[=:]+ ?0", "it goes away without workers", prose=True),
-    Sign(r"\b(?:data ?loader|loader worker|data worker|prefetch\w*|data iterator|dataset worker)\b[^\n]{0,80}\b(?:hang|hung|stuck|stall|deadlock|freez|frozen|block|never (?!call|us|clos|stopp?)|not deliver|stopped delivering|dead)", "somebody says that the loader does not deliver", prose=True),
+    Sign(r"\b(?:data ?loader|loader worker|data worker|prefetch\w*|data iterator|dataset worker)\b[^\n;]{0,80}\b(?:hang|hung|stuck|stall|deadlock|freez|frozen|block|never (?!call|us|clos|stopp?)|not deliver|stopped delivering|dead)", "somebody says that the loader does not deliver", prose=True),
 )  # fmt: skip
 
-RULE = text_rule(
-    __name__, __doc__, "dataloader-worker-deadlock", 40, "a loader does not deliver, and its rank waits for the next batch", _SIGNS,
-    ("rankscope stacks pid:RANK --children", "DataLoader(…, num_workers=0)   # to confirm", "DataLoader(…, timeout=120)"),
-)  # fmt: skip
+_STEPS = (
+    "rankscope stacks pid:RANK --children",
+    "DataLoader(…, num_workers=0)   # to confirm",
+    "DataLoader(…, timeout=120)",
+)
+
+
+def check(case: Case) -> Iterator[Finding]:
+    found = list(hits(case, _SIGNS))
+    # Every loop waits for its next batch now and then: who stands elsewhere at the next look has got it.
+    if found and (case.snapshot.live or only_slow.gets_on(case) is None):
+        yield finding(RULE, case, found, "a loader does not deliver, and its rank waits for the next batch", _STEPS)
+
+
+RULE = make_rule(__name__, __doc__, "dataloader-worker-deadlock", 40, check)

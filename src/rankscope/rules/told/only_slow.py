@@ -6,7 +6,8 @@ Nothing is stuck. A compiler, a cold cache, an autotuner or a slow file system m
 ## How it is recognised
 Two samples of the same thread stand in different frames, above all inside a compiler (Triton, LLVM, ptxas, Inductor, cutlass); CPU time grows; a progress bar moves.
 A compiler that runs as a process of its own; a test that passed, after minutes; a bar of mmcv over an evaluation that took long and is full:
-the metrics come after it without a word. Where somebody tells that nothing changed between two looks, or a compiler crashed,
+the metrics come after it without a word. Two looks that differ are an answer only where somebody asked: beside no complaint they are a note about a job at work.
+Where somebody tells that nothing changed between two looks, or a compiler crashed,
 words of slowness count for nothing; and who loads what was compiled (Triton's `_init_handles`) waits for the device.
 
 ## What to do
@@ -24,10 +25,11 @@ from collections.abc import Iterator
 
 from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
+from ...analysis.endings import WRONG, printed, says_it_halts
 from ...analysis.frame_tables import WaitKind
 from ...analysis.frames import wait_of
 from ...analysis.main_thread import main_thread
-from ...model.diagnosis import Finding
+from ...model.diagnosis import Finding, Kind
 from .. import make_rule
 from ._findings import finding, simple
 from ._signs import LIKELY, POSSIBLE, Sign, hits
@@ -36,7 +38,7 @@ _STEPS = (
     "look again after a minute: rankscope diagnose --sweeps 3 --interval 20",
     "keep TORCHINDUCTOR_CACHE_DIR and TRITON_CACHE_DIR on a local disk",
 )
-_COMPILER = r"llvm::|mlir::|libtriton|\bLLVM\b|ptxas|cicc|nvrtc|AssemblyWriter|make_(?:llir|ttir|ttgir|ptx|cubin)|compile_and_jit|(?<!_load_cuda_library \(cutlass/)base_dsl|codegen|_inductor|(?<!_init_handles \()triton/compiler|autotun\w+|torch\.compile|lowering(?! kernel\.| requires)|ptxjitcompiler|__cuda_CallJitEntryPoint|nvPTXCompiler|nvJitLink|amd_comgr|hiprtc|GenericSearch|backend_compile|llvmlite|nvcc|JIT (?:compil\w+|cuda)|ninja(?!: no work)|[Cc]apturing CUDA graph|cuda ?graph capture"
+_COMPILER = r"llvm::|mlir::|libtriton\b|\bLLVM\b|ptxas|cicc|nvrtc|AssemblyWriter|make_(?:llir|ttir|ttgir|ptx|cubin)|compile_and_jit|(?<!_load_cuda_library \(cutlass/)base_dsl|codegen|_inductor|(?<!_init_handles \()triton/compiler|autotun\w+|torch\.compile|lowering(?! kernel\.| requires)|ptxjitcompiler|__cuda_CallJitEntryPoint|nvPTXCompiler|nvJitLink|amd_comgr|hiprtc|GenericSearch|backend_compile|llvmlite|nvcc|JIT (?:compil(?!ed ops)\w+|cuda)|(?<!requires )ninja(?!: no work| build file| ?\.{3})|[Cc]apturing CUDA graph|cuda ?graph capture(?!d)"
 _FIRST = (
     r"\bfirst (?:step|batch|request|iteration|call|run|epoch|launch|query|start)\b[^\n]{0,60}(?:\d+ ?(?:s|sec\w*|m|min\w*|h|hours?)\b|slow|long|minutes)"
     r"[^\n]{0,80}\b(?:next|later|second|following|subsequent|other|after(?:wards)?)\b"
@@ -49,7 +51,7 @@ _LONG_TEST = (
     r"^ *--- PASS: \S+ \((?:[3-9]\d\d|\d{4,})\.\d+s\)|\bPASSED in (?:[3-9]\d\d|\d{4,})\.\ds"
 )
 # What an error, a dead process or a broken lock says is not slowness; nor what somebody saw that did not move between looks.
-_OVER = r"\bunchanged\b|\b(?:does(?:n't| not)|did(?:n't| not)|never) (?:change|move)s?\b|\bthe (?:very )?same (?:stacks?|frames?|lines?|places?)\b|\bsilence\b|\buntil (?:something|somebody|a time-?out|the watchdog|it) (?:gives? up|ends? it|kills? it|is killed)|Segmentation fault|core dumped|build stopped|errors? detected in the compilation|deadlock|defunct|died|never resolve|broken|watchdog|\w+Error: |exits? with|return code|Killing subprocess|closed pool|did not complete within"
+_OVER = r"\bunchanged\b|\b(?:does(?:n't| not)|did(?:n't| not)|never) (?:change|move)s?\b|\bthe (?:very )?same (?:stacks?|frames?|lines?|places?)\b|\bsilence\b|\buntil (?:something|somebody|a time-?out|the watchdog|it) (?:gives? up|ends? it|kills? it|is killed)|Segmentation fault|core dumped|build stopped|errors? detected in the compilation|deadlock|defunct|died|never resolve|broken|watchdog|\bno end\b|was interrupted\b|\bflat at\b|\w+Error: |exits? with|return code|Killing subprocess|closed pool|did not complete within"
 # What programs themselves say of long work: XLA's alarm, TensorFlow's and the driver's compiler of PTX, DeepGEMM, MIOpen, TensorRT.
 _SAID = (
     r"Very slow compile\?|slow_operation_alarm\.cc|Constant folding an instruction is taking > ?\d|jit-compiled from PTX|JIT compiled from PTX|DeepGEMM JIT Pre-Compile session|"
@@ -58,22 +60,23 @@ _SAID = (
 # Who compiles and asks the key-value store for what another has tuned waits for that other.
 _EXCHANGED = r"\b(?:Blocking)?(?:KeyValue(?:Try)?Get|GetKeyValue)\b"
 _SIGNS = (
-    Sign(_SAID, "the program itself says that this takes long", unless=(_OVER,)),
-    Sign(r"\b(?:step|iteration|progress|counter|epoch|log|bar)\w*\b[^\n]{0,40}\b(?:grows?|advances?|increas\w+|moves?|goes on|continues?|keeps? (?:going|moving|growing))\b|\b(?:one|each|every) (?:step|iteration|batch) takes \d+ ?(?:min|s\b|sec|hour)", "the job gets on", LIKELY, unless=(r"others? wait|Watchdog|deadlock|longer (?:there|than)",), prose=True),
+    Sign(_SAID, "the program itself says that this takes long", unless=(_OVER,), passing=True),
+    # What goes on somewhere else, or to another thing, is not what stands.
+    Sign(r"(?<![Ll]ong as the )\b(?:step|iteration|progress|counter|epoch|log|bar)\w*\b[^\n;:]{0,40}\b(?:grows?|advances?|increas\w+|moves?|goes on(?! (?:to|with)\b)|continues?|keeps? (?:going|moving|growing))\b|\b(?:one|each|every) (?:step|iteration|batch) takes \d+ ?(?:min|s\b|sec|hour)", "the job gets on", LIKELY, unless=(r"others? wait|Watchdog|deadlock|longer (?:there|than)",), prose=True),
     Sign(r"\b(?:second|next|later|another|following|both|two|repeated|successive|consecutive)[^\n]{0,30}(?:sample|dump|stack|look|snapshot)s?[^\n]{0,60}(?:differ|other|moved|moving|changed|different)", "two samples differ", prose=True),
-    Sign(r"\b(?:(?:is|was|it's)(?: really| actually)? not (?:a )?(?:dead)?(?:lock|hang)|not a (?:dead)?(?:lock|hang)|just slow|only slow|very slow|extremely slow|slow(?:ly)? but|still (?:making )?progress\w*|makes progress|eventually (?:finish|complet|continu|return|start)\w*|after (?:\d+|several|a few|ten|some) minutes (?:it )?(?:continu|finish|complet|start|proceed|works)\w*)", "it moves, only slowly"),
+    Sign(r"\b(?:(?:is|was|it's)(?: really| actually)? not (?:a )?(?:dead)?(?:lock|hang)|not a (?:dead)?(?:lock|hang)|just slow|only slow|very slow|extremely slow|slow(?:ly)? but|still (?:making )?progress\w*|makes progress|eventually (?:finish|complet|continu|return|start)\w*|after (?:\d+|several|a few|ten|some) minutes (?:it )?(?:continu|finish|complet|start|proceed|works)\w*)", "it moves, only slowly", passing=True),
     Sign(r"\b(?:then|afterwards|after that|finally|eventually|in the end)\b[^\n]{0,40}\b(?:goes on|continues|proceeds|resumes|carries on|finishes|completes|starts|runs)\b", "it went on after all", anywhere=(r"\b(?:look(?:s|ed)|seem(?:s|ed)|appear(?:s|ed)) (?:like|to|as|stuck|hung|frozen)|compil|minutes|warm|cache|\d+ ?%|no output for|for \d+(?:-\d+)? ?(?:s|sec\w*|min\w*)\b|each new|every (?:new|start)",), unless=(_OVER, r"\bthen\b[^\n]{0,60}\b(?:hangs?|stuck|never)"), prose=True),
     Sign(r"\b(?:left alone|left running|if (?:one|you|they) waits?|after waiting|with (?:enough )?patience|given (?:enough )?time|reach(?:es|ed) 100 ?%|(?:finish\w*|complet\w*|start\w*|done|ready|serves|answers) (?:only )?after (?:about |some |roughly )?\d+ ?(?:min|hour|h\b|s\b|sec))", "it gets there when one waits", unless=(_OVER,), prose=True),
     Sign(r"\b(?:compiles?|compiling|recompiles?|builds?|JIT)\b[^\n]{0,60}\b(?:every|each|again|first)\b[^\n]{0,60}\b\d+ ?(?:min|hour|s\b|sec)|\d+ ?(?:min|hours?)\b[^\n]{0,30}\bbefore the first (?:step|batch|iteration|token|request)", "long preparation before the first step", unless=(_OVER,), prose=True),
     Sign(r"\b(?:Loading|Load|Compil|Captur|Graph|Initiali[sz]|Warm)\w*[^\n]{0,40}\b(?:took|finished in|takes|in) \d{3,}(?:\.\d+)? ?s", "a step of the start took minutes and ended", POSSIBLE, unless=(_OVER,)),
     Sign(r"\bTime[ :=]+(\d{2,})\.\d+[^\n]*\bData[ :=]+\1\.", "the time of a step goes into loading its data"),
     Sign(r"\bone (?:iteration|step|batch|image|sample|request)\b[^\n]{0,20}\b(?:each|every|per|in)\b \d+ ?(?:s\b|sec|min)|\b(?:GPUs?|device)\b[^\n]{0,30}\b(?:mostly|most of the time|in between|between)\b[^\n]{0,20}\b(?:idle|idling|waits?|0 ?%)|\b(?:idle|idling|0 ?%)\b[^\n]{0,20}\b(?:in between|most of the time)", "the device waits between steps, and steps are made", unless=(_OVER,), prose=True),
-    Sign(r"\bafter (?:about |some |roughly )?\d+ ?(?:min\w*|hours?|h|s|sec\w*)\b[^\n]{0,40}\b(?:is|was|are|were|it|got)?\s?(?:up|ready|served|serves|continue[ds]|started|starts|done|through)\b", "it gets there when one waits", unless=(_OVER,), prose=True),
+    Sign(r"\bafter (?:about |some |roughly )?\d+ ?(?:min\w*|hours?|h|s|sec\w*)\b[^\n.;]{0,40}\b(?:is|was|are|were|it|got)?\s?(?:up|ready|served|serves|continue[ds]|started|starts|done|through)\b", "it gets there when one waits", unless=(_OVER,), prose=True),
     Sign(r"\d+%\|[^\n]*\[(?:\d+:)?\d+:\d\d<[^\n?]*/s", "a progress bar has a rate", POSSIBLE, anywhere=(r"\b(?:stuck|hang\w*|slow|normal|frozen)\b[^\n]{0,24}\?",), unless=(_OVER, r"all_?reduce|barrier|timed? ?out|Timeout")),
     Sign(_FIRST, "the first time takes long, later ones do not", prose=True),
     Sign(r"\b(?:bar|counter|percentage|queue|memory|loss|index)\b (?:still )?(?:advance[ds]|moved?s? on|went on|goes on(?! (?:to )?(?:serv|answer|accept|tak|poll|wait|listen)\w*)|grew|kept (?:growing|moving|advancing))\b|\bCPU time (?:grows|increases|keeps growing)|\b(?:finishes|completes|returns|starts|continues) after (?:about |some )?\d+ (?:min|hour|s\b)", "it gets on while one waits", unless=(_OVER,), prose=True),
     Sign(rf"(?<![\w/.-]){_PROGRAMS}(?:(?:,| and| or|,? &) {_PROGRAMS})*(?: processes)? (?:is|are|was|were) (?:still )?(?:running|at work|busy|active|seen|there)\b|\b(?:ps|p?s?top|htop|process(?:es)?(?: list| table)?)\b[^\n]{{0,24}}\b(?:shows?|lists?|has|have|with)\b[^\n]{{0,24}}(?<![\w/.-]){_PROGRAMS}(?![\w/.-])", "compilers run as processes of their own", unless=(_OVER,), prose=True),
-    Sign(rf"^(?=[^\n]*\s(?-i:R)[lsN<+]*\s)[^\n]*[\s/]{_PROGRAMS}(?:\s|$)", "compilers run as processes of their own", unless=(_OVER,)),
+    Sign(rf"^(?=[^\n]*\s(?-i:R)[lsN<+]*\s)(?![^\n]*\s\d{{4,}}:\d\d\s)[^\n]*[\s/]{_PROGRAMS}(?:\s|$)", "compilers run as processes of their own", unless=(_OVER,)),
     # mmcv's bar is over the pictures; what is computed of all their results comes after it and says nothing.
     Sign(r"\[>+\s*\] (?P<all>\d+)/(?P=all), [\d.]+ task/s, elapsed: \d{4,}s, ETA: +0s\s*\Z|\[>+\s*\] (?P<n>\d+)/(?P=n), [\d.]+ task/s, elapsed: \d{4,}s, ETA: +0s\s*\n(?:\s*\n)*\^C", "the pictures of an evaluation took long, and its metrics come after them without a word", POSSIBLE, unless=(_OVER, r"collect_results|Timeout\(ms\)|all_?(?:reduce|gather)|barrier")),
     Sign(_LONG_TEST, "a test passed, after minutes", POSSIBLE, unless=(_OVER, r"\*\*\*(?:Timeout|Failed)|\[  FAILED  \]|\bFAILED\b|\bTIMEOUT\b")),
@@ -85,19 +88,39 @@ _SIGNS = (
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live:
         return
-    who = moved(case) or _counts_on(case)
+    who = gets_on(case)
     if who is not None:
+        # Two looks that differ answer somebody who says that it hangs; where nobody does, they show a job at work.
+        asked = any(map(_asks, accounts(case)))
         yield simple(
             RULE,
             f"{who} moves: two samples of it stand in different places",
-            LIKELY,
+            LIKELY if asked else POSSIBLE,
             ["the stacks of two moments differ"],
-            _STEPS,
+            _STEPS if asked else (),
+            kind=Kind.CAUSE if asked else Kind.NOTE,
         )
         return
     found = list(hits(case, _SIGNS))
     if found:
         yield finding(RULE, case, found, "the job moves, only slowly", _STEPS)
+
+
+# Who comes back after minutes to look at the same process wonders about it.
+_CAME_BACK = re.compile(r"\b(?:min(?:ute)?s?|hours?|h) (?:later|after)\b", re.IGNORECASE)
+
+
+def _asks(account: Account) -> bool:
+    """Whether somebody says of a subject, in its heading or in its lines, that something is wrong with it, or came back to it."""
+    lines = (account.label, *account.said.splitlines())
+    return _CAME_BACK.search(account.label) is not None or any(
+        WRONG.search(line) or (says_it_halts(line) and not printed(line)) for line in lines
+    )
+
+
+def gets_on(case: Case) -> str | None:
+    """The label of a subject that moves, or counts on, between two looks."""
+    return moved(case) or _counts_on(case)
 
 
 def moved(case: Case) -> str | None:
