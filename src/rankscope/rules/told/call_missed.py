@@ -46,6 +46,8 @@ _CALLS = (
 )
 _WAITING = (WaitKind.COLLECTIVE.value, WaitKind.BACKWARD.value)
 _SIGNS = (
+    Sign(r"OOM: Ran out of memory with exception|attempting to recover from OOM in (?:forward|backward)", "a rank that ran out of memory leaves out a step that the others make", speaker=True),
+    Sign(r"\b(?:some|one|a|two|three|most|half|the other|other|rank \d+|\d+)(?: of the)?(?: other)?(?: ranks?| gpus?| processes| workers?)? (?:has|have|had) left the loop\b", "ranks have left the loop in which others wait", anywhere=(HALTS,), prose=True),
     Sign(r"out of memory, skipping (?:the )?batch|skipp?(?:ing|ed) (?:the )?(?:batch|step|update|backward)[^\n]{0,40}(?:on|in|at)? ?(?:this |one |rank)?", "a rank skips a step that the others make", anywhere=(r"all_?reduce|all_?gather|reduce_?scatter|broadcast|barrier|hang|stuck|timeout|timed out|collective|wait",), prose=True),
     # The coordination service of jax and tensorflow: all but those of the start are barriers of the program.
     Sign(r"Barrier timed out\. Id: (?!\S*(?:[Cc]onnect|[Ii]nit|WaitForAll))\S+", "a barrier of the program was not reached by all tasks", POSSIBLE, speaker=False),
@@ -57,7 +59,7 @@ _SIGNS = (
     Sign(r"if (?:\w+\.)*(?:local_?)?(?:rank == 0|rank==0|is_global_zero|is_main_process|is_master|is_rank_zero|get_rank\(\) == 0|is_local_main_process)", "a section belongs to one rank only", POSSIBLE, anywhere=(HALTS,)),
     Sign(r"\b(?:never|not|did(?:n't| not)|does(?:n't| not)|fails? to|without|skip\w*|miss\w*|left|leave\w*|bypass\w*|exit\w* early|return\w* early|early (?:return|exit)|break\w* out)\b[^\n]{0,40}\b(?:call|enter|reach|join|issue|participat|arriv|post|the (?:barrier|collective|all_?reduce|loop)|before the (?:barrier|collective))\w*[^\n]{0,60}(?:barrier|collective|all_?reduce|all_?gather|broadcast|all_?to_?all|reduce_?scatter|exchange|sync\w*)", "ranks do not reach a collective", prose=True),
     Sign(r"\b(?:skip\w*|miss(?:es|ed|ing)|omit\w*|bypass\w*|lacks?)\b[^\n]{0,50}(?:barrier|collective|all_?reduce|all_?gather|broadcast|all_?to_?all|reduce_?scatter)", "ranks skip a collective", prose=True),
-    Sign(r"\b(?:uneven|unequal|different (?:number|count|amount)s? of|fewer(?! than (?:\d|a\b|an\b|one\b))|(?<!or )(?<!nothing )(?<!no )more(?! than (?:\d|a\b|an\b|one\b))|one (?:more|less|extra|fewer)|extra\b|odd number of|not (?:evenly )?divisible|ran? out of|runs? out of|exhaust\w*)[^\n]{0,40}(?:batch\w*|steps?|iterations?|samples?|data|calls?|micro-?batch\w*|collectives?|barriers?|shards?|epochs?|all_?reduces?|all_?gathers?)[^\n]{0,60}", "ranks make a different number of steps", anywhere=(r"rank|gpu|worker|ddp|hang|stuck|timeout",), prose=True),
+    Sign(r"\b(?:uneven|unequal|different (?:number|count|amount)s? of|fewer(?! than (?:\d|a\b|an\b|one\b))|(?<!or )(?<!and )(?<!nothing )(?<!no )more(?! than (?:\d|a\b|an\b|one\b))|one (?:more|less|extra|fewer)|extra\b|odd number of|not (?:evenly )?divisible|ran? out of|runs? out of|exhaust\w*)[^\n]{0,40}(?:batch\w*|steps?|iterations?|samples?|data|calls?|micro-?batch\w*|collectives?|barriers?|shards?|epochs?|all_?reduces?|all_?gathers?)[^\n]{0,60}", "ranks make a different number of steps", anywhere=(r"rank|gpu|worker|ddp|hang|stuck|timeout",), prose=True),
     Sign(r"\b(?:collective|all_?reduce|barrier|operation|op|launched|seq\w*)[^\n]{0,30}(?:counts?|counters?|numbers?) (?:differ|are different|diverge|do not match)|(?:launched|issued|completed|executed|enqueued)[^\n]{0,20}\d+[^\n]{0,40}(?:others?|rest|peers?|rank \d+)[^\n]{0,20}\d+", "the ranks' counts of calls differ", prose=True),
     Sign(r"\branks? ?\d+\b[^\n]{0,120}\bearly[- ]stop\w*|\bearly[- ]stop\w*[^\n]{0,120}\b(?:on|only|by) (?:one |a |some )?ranks?\b", "a rank stops early", anywhere=(HALTS,), prose=True),
     Sign(r"\b(?:thread|rank|process|stage|worker)s?\b[^\n]{0,20}\b(?:not|nowhere) (?:in|inside|at) (?:the |that )?\w*(?:gather|reduce|barrier|broadcast|scatter|all_?to_?all)\w*\b(?! ?(?:group|list|pg|comm))", "a rank is not in the call in which others stand", anywhere=(HALTS,), prose=True),
@@ -154,9 +156,9 @@ def _barrier(case: Case) -> Finding | None:
     for event in events(case, "torch.watchdog_timeout"):
         if event.fields.get("numel_in") == 1 and event.fields.get("op") in ("ALLREDUCE", "BARRIER", "BROADCAST"):
             title = "a barrier or flag (one element) timed out: only part of the ranks entered it"
-            return simple(
-                RULE, title, LIKELY, [event.text], _STEPS, against=("a rank that is only late looks the same",)
-            )
+            # The very first call stands as well where nothing comes through at all.
+            sure = POSSIBLE if event.fields.get("seq") == 1 else LIKELY
+            return simple(RULE, title, sure, [event.text], _STEPS, against=("a rank that is only late looks the same",))
     maybe = events(case, "nccl.maybe_hanging")
     if maybe:
         return simple(RULE, "NCCL guesses that calls do not match", POSSIBLE, [maybe[0].text], _STEPS)
