@@ -41,7 +41,7 @@ kernel-failed-earlier | RuntimeError: CUDA error: CUBLAS_STATUS_EXECUTION_FAILED
 kernel-failed-earlier | NVRM: Xid (PCI:0000:3b:00): 31, pid=4711, MMU Fault
 meeting-point-taken | torch.distributed.elastic.rendezvous.api.RendezvousClosedError
 meeting-point-unreachable | RuntimeError: Failed to add any wildcard listeners
-meeting-point-unreachable | An ORTE daemon: ORTE was unable to reliably start one or more daemons.
+rank-not-at-meeting | An ORTE daemon: ORTE was unable to reliably start one or more daemons.
 gil-waited-for | Thread 0x7F01 (idle+gil): "MainThread"
 lock-taken-twice | Found one Java-level deadlock:
 lock-taken-twice | WARNING: ThreadSanitizer: lock-order-inversion (potential deadlock) (pid=4711)

@@ -77,7 +77,7 @@ _SIGNS = (
     Sign(rf"^(?![^\n]*(?:[Rr]etr(?:y|ies)|[Aa]ttempt))[^\n]*(?i:\b(?:{_WORK}|read(?:ing|s)?|assembl\w+|collect(?:ing|s)|gathering))\b[^\n]{{0,80}}\b(\d+) ?(?:/|of) ?(?!\1\b)\d{{2,}}\b(?! ?(?:\[|it|s/))", "a rank counts through work of its own while the others wait", POSSIBLE, anywhere=(r"Watchdog caught|Timeout\(ms\)|Timed out waiting \d+ms|Barrier timed out",), unless=(r"SeqNum=[12]\b",)),
     Sign(_SHARES, "each rank works through a share of its own, and the shares do not take equally long", anywhere=(r"Watchdog caught|timed? ?out|Timeout\(ms\)", _LONG), unless=(r"out of memory|Killed|Segmentation|illegal memory",), prose=True),
     Sign(_FIRST, "the others wait while one rank goes first", also=(r"time|\d+%|Timed out|timeout|barrier|__enter__|dataset|map|token",)),
-    Sign(rf"{_WORK}[^\n]{{0,80}}(?:rank ?(?:0|zero)|main process|one rank|master)|(?:rank ?(?:0|zero)|main process|one rank|master|rank \d+)[^\n]{{0,80}}\b(?:still|busy|slow|long|takes?|spends?|alone|needs?)\b[^\n]{{0,60}}(?:{_WORK}|minutes|hours)", "one rank still works while the others wait", anywhere=(r"barrier|wait|time-?out|timed out",), prose=True),
+    Sign(rf"(?<![\w/]){_WORK}[^\n]{{0,80}}(?<!for )(?:rank ?(?:0|zero)|main process|one rank|master)|(?:rank ?(?:0|zero)|main process|one rank|master|rank \d+)[^\n]{{0,80}}\b(?:still|busy|slow|long|takes?|spends?|alone|needs?)\b[^\n]{{0,60}}(?:{_WORK}|minutes|hours)", "one rank still works while the others wait", anywhere=(r"barrier|wait|time-?out|timed out",), prose=True),
     Sign(r"\b(?:straggler|slowest rank|slow rank|slower than (?:the )?(?:others|rest)|much slower|load imbalance|imbalanced?(?!=)|skew\w*)\b", "a rank is slower than the others", unless=(r"power brake|HW (?:Power )?Slowdown",), prose=True),
     Sign(r"^(?![^\n]*Not Active)[^\n]*\b(?:throttl\w+|\w+[_ ]slowdown\W+Active\b|clock(?:s)? (?:dropped|reduced|low)|thermal|power (?:cap|brake)|HW Slowdown|SW Power Cap)[^\n]*", "a device is slowed down", POSSIBLE, prose=True),
 )  # fmt: skip
@@ -294,6 +294,7 @@ def _busy_bars(case: Case) -> Iterator[str]:
     """Progress bars that are not done and have run for minutes: somebody works."""
     last: dict[str, tuple[int, str]] = {}
     limit = _limit(case)
+    over = any(one.find(_LEFT_EARLY) for one in accounts(case))
     for event in events(case, "progress.bar"):
         percent, elapsed = event.fields.get("percent"), _seconds(str(event.fields.get("elapsed", "")))
         label = str(event.fields.get("label", ""))[:60].strip() or "progress"
@@ -304,6 +305,9 @@ def _busy_bars(case: Case) -> Iterator[str]:
             # Items of a data set that is prepared, and long to go: the limit may expire long before.
             ahead = _seconds(_TO_GO.search(event.text)[1]) if _ITEMS.search(event.text) else 0  # type: ignore[index]
             stands = _OF_STEPS.match(label) is not None and elapsed < _NEARLY * limit
+            # Its first step has not been made, or its loop was left before its end: who has the bar waits, too.
+            own = label == "progress" or _OF_STEPS.match(label) is not None
+            stands = stands or (own and (over or _NOTHING_DONE.search(event.text) is not None))
             last[label] = (
                 0 if stands else max(elapsed, ahead),
                 f"{label} {percent}% after {event.fields.get('elapsed')}",
@@ -313,6 +317,10 @@ def _busy_bars(case: Case) -> Iterator[str]:
             yield text
 
 
+_NOTHING_DONE = re.compile(r"\b0/\d+ \[[\d:]+<\?")
+_LEFT_EARLY = (
+    r"^Training completed\. Do not forget to share your model"  # transformers/trainer.py, at the end of its loop
+)
 _OF_STEPS = re.compile(r"(?:train|epoch|step|iter|fit|sft|grpo|ppo|pretrain)\w*\b", re.IGNORECASE)
 _NEARLY = 0.8  # of the limit: a bar of steps that stopped long before it expired is of those who wait
 

@@ -24,6 +24,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...analysis.doings import Doing, doings, gathered, in_kind, of_ranks, seen_apart, way
 from ...analysis.frame_tables import WaitKind
@@ -56,6 +57,8 @@ def told(case: Case) -> Finding | None:
         return None  # who stands where is known there, or the counts say it already
     if groups_in_cycle.compared(case) is not None:
         return None  # nobody is absent: those that stand elsewhere wait for these
+    if any(one.find(_PROMPT) for one in accounts(case)):
+        return None  # who stands elsewhere waits for a person
     return _roll_call(case) or _two_places(case)
 
 
@@ -68,6 +71,8 @@ def _roll_call(case: Case) -> Finding | None:
     return simple(RULE, title, LIKELY, [f"{_name(doing)}: {doing.text}" for doing in placed[:3]], _STEPS, odd.ranks)
 
 
+# A debugger's loop that reads commands (pdb.py).
+_PROMPT = r"\b(?:interaction|cmdloop)\b[^\n]{0,24}\bi?pdb\.py\b"
 _EVERYONE = re.compile(r"\b(?:all|every|each|both) (?:\w+ )?(?:ranks?|gpus?|process(?:es)?|nodes?)\b", re.IGNORECASE)
 
 
@@ -184,6 +189,8 @@ def _not_there(found: list[Doing], waiting: list[Doing]) -> Finding | None:
     if any(_ALIKE.search(doing.text) or (_everyone(doing) and _alike(doing)) for doing in away):
         return None
     odd = min(away, key=_size)
+    if any(odd.ranks & doing.ranks for doing in there):
+        return None  # of one rank two things are told, and of nobody where he is instead
     through = odd.kind == "done" or _THROUGH.search(odd.account.said if odd.account else odd.text) is not None
     title = f"not in the {there[0].op} in which the others wait: {_name(odd)}"
     because = [f"{_name(doing)}: {doing.text}" for doing in (odd, there[0])]
@@ -207,9 +214,13 @@ _STEPS_ON = re.compile(r"\b(?:epoch|step|iter\w*) \d+ (?:done|finished|loss|took
 def _tells_of(doing: Doing) -> bool:
     """Whether somebody wrote down of ranks what they do, rather than a log or a table of theirs."""
     account = doing.account
-    return account is not None and not account.stacks and bool(account.prose.split("\n\n", 2)[-1].strip())
+    if account is None or _TOOLS.search(account.label):
+        return False
+    return not account.stacks and bool(account.prose.split("\n\n", 2)[-1].strip())
 
 
+# What tools show of devices and hosts is told of no rank.
+_TOOLS = re.compile(r"\b(?:nvidia|rocm|amd|npu|xpu)-smi\b|\bgpustat\b|\bnvtop\b|\bdmesg\b|\biostat\b", re.IGNORECASE)
 # Somebody says that these are where the others are.
 _ALIKE = re.compile(r"\b(?:same|identical|equal|alike|likewise)\b(?! (?:process|machine|node|host|code|script))", re.I)
 _THROUGH = re.compile(
