@@ -50,6 +50,8 @@ _CASCADE = re.compile(
     re.I,
 )  # fmt: skip
 _SIGNS = (
+    # Ray's own words; TensorRT-LLM's executor, which ends its peers itself.
+    Sign(r"[Aa]ctor died because of an error raised in its creation task|\bExecutor loop crashed on this rank\b", "the framework says which of its workers failed"),
     Sign(r"\bNodes? \S+ not responding, setting DOWN|\bon failed node \S+|^\S+ +(?:\S+ +){0,6}?NODE_FAIL\b|\bJobState=NODE_FAIL\b|\bSISTER_EOF\b|\bnode \d+ \(\S+\) requested job (?:die|terminate)", "the scheduler lost a node"),
     # NCCL's RAS client, and the heartbeats of jax's and tensorflow's coordination service.
     Sign(r"considered dead \(unreachable via the RAS network\)", "the other processes of the job do not reach one of them any more", speaker=False),

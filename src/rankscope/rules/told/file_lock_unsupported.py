@@ -33,6 +33,8 @@ _OTHERS = r"\b(?:stale|left[- ]?over|left behind|orphan\w*|(?:by|from|of) (?:pid
 _GOES_ON = r"[Cc]ontinuing without (?:a )?lock|[Ff]alling back to SoftFileLock"
 
 _SIGNS = (
+    # flock(2): over NFS an exclusive lock needs a file that is open to write.
+    Sign(r"\bLock\w*(?:Error|Exception)\b[^\n]*(?:\[Errno 9\]|Bad file descriptor)", "a lock over NFS is refused to a file that is open to read", anywhere=(r"\bNFS\b|\bnfs4?\b",)),
     Sign(r"database is locked|disk I/O error[^\n]*sqlite|sqlite3\.OperationalError", "a database file cannot be locked", POSSIBLE, until=r"\b(?:committed|succeeded|written)\b"),
     Sign(r"lock[^\n]*not acquired[^\n]*waiting|(?:could not|unable to|failed to) (?:acquire|obtain|get) (?:the )?(?:file )?lock[^\n]*(?:retry|again|waiting)",
          "the same lock is tried again and again", unless=(r"file_baton",)),

@@ -42,6 +42,8 @@ _COUNTED = (
     r"max_retry_exceeded|symbol_error|link_error_recovery|port_rcv_errors|SymbolErrorCounter|LinkErrorRecoveryCounter|PortRcvErrors|LocalLinkIntegrityErrors"
 )
 _SIGNS = (
+    # CANN's fault code of a port of the device's own network card.
+    Sign(r"\bEJ0002\b[^\n]*|\bThe network port is down\b", "the port of a card is down", speaker=False),
     Sign(r"ibv_open_device failed|Unable to open device (?:mlx|erdma|bnxt|irdma|efa)\w*|libibverbs: (?:Warning|Could)[^\n]*", "the card cannot be opened", POSSIBLE),
     Sign(r"Got completion[^\n]*(?:error |status=)(?!5\b|IBV_WC_WR_FLUSH)\S*", "a transfer failed in the card"),
     Sign(r"IBV_WC_(?!WR_FLUSH|SUCCESS)\w+|transport retry counter exceeded|RNR retry (?:counter )?exceeded|local (?:QP operation|protection|length) error|remote (?:access|operation|invalid request) error|work request flushed error",

@@ -45,6 +45,9 @@ _BY_HAND = r"\bkill(?:all)? -(?:9|KILL)\b|\b(?:only|needs?|has to|have to|must|h
 # kubectl tells of a container's last end for as long as its pod lives: this one has run for days since then.
 _LONG_AGO = r"^\S+ +(\d+)/\1 +Running +\d+ \(\d+d(?:\d+h)? ago\)"
 _SIGNS = (
+    # GCC's driver, when its compiler got SIGKILL.
+    Sign(r"internal compiler error: Killed \(program |Killed signal terminated program cc1", "a compiler was killed, as the system does for memory", unless=(_KEEPER, _BY_HAND)),
+    Sign(r"\b(?:died|ended|exited) \(-9\)", "a process ended with SIGKILL", POSSIBLE, unless=(_KEEPER, _BY_HAND)),
     Sign(r"^[^\S\n]*Killed[^\S\n]*$|\b\d+ Killed\s+(?!by\b)\S|line \d+:\s+\d+ Killed\b", "the shell says that a process was killed"),
     Sign(r"\b(?:Out of memory|Memory cgroup out of memory): Kill(?:ed)? process", "the kernel killed a process for memory"),
     Sign(r"oom-kill:constraint|invoked oom-killer|oom_reaper: reaped|oom_kill_process", "the kernel's OOM killer ran"),

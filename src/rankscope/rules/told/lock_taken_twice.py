@@ -55,6 +55,8 @@ _FINALIZER = (
     r"collect_with_callback|collect_generations|gc_collect_\w+|finalize_garbage|delete_garbage|\b\w*weakref_?(?:cb|callback)\b|\(garbage collect\w*\)|Garbage-collecting|<signal handler called>|local_dealloc|_removeHandlerRef)"
 )
 _SIGNS = (
+    # loguru/_handler.py tells of it by itself, where its lock is taken again below its own sink.
+    Sign(r"Could not acquire internal lock because it was already in use \(deadlock avoided\)", "the library says that its lock is taken again by the thread that holds it"),
     Sign(r"\b(?:each|both|two)\b[^\n]{0,30}\bholds?\b[^\n]{0,30}\b(?:locks?|mutex\w*)\b[^\n]{0,40}\b(?:waits?|wants?|needs?)\b", "each of two threads holds what the other wants", unless=(r"\bGIL\b",), prose=True),
     Sign(r"\bholds?\b[^\n]{0,40}\b\w*(?:lock|mutex)\w*[^\n]{0,30}\b(?:while|and|when)\b[^\n]{0,30}\b(?:joins?|waits? for)\b[^\n]{0,60}\b(?:waits?|blocks?|blocked|wants?|needs?|acquir\w+)\b[^\n]{0,40}\b\w*(?:lock|mutex)", "a thread holds a lock and waits for one that wants it", unless=(r"\bGIL\b",), prose=True),
     # A logger's handle calls its handlers', whose locks may be entered again.

@@ -43,6 +43,7 @@ _STEPS = ("ss -ltnp | grep :29500", "torchrun --rdzv-backend=c10d --rdzv-endpoin
 # A line of a program that takes another port by itself.
 _NO_OTHER = r"^(?![^\n]*\b(?:using|trying|taking|mov(?:es|ing) to|switch(?:es|ing) to|fall(?:s|ing) back to) (?:the |a |port )*(?:\d{4,5}\b[^\n]{0,12}\binstead\b|(?:next|another|different|other|free)(?: free)?(?: port| one)?\b))[^\n]*?"
 _SIGNS = (
+    Sign(r"\bZMQError: Address already in use\b", "a port at which a part of the server publishes is taken"),
     Sign(_NO_OTHER + r"(?:EADDRINUSE|[Aa]ddress already in use|errno[ :=]+98\b|address and port have been bound|\[Errno 98\]|port[^\n]{0,30}(?:already|is) (?:in use|taken|occupied)|failed to bind|bind\(\) failed|Address in use)",
          "the port is taken"),
     # The barrier of the store is over when as many have counted themselves under its key as the world has ranks (torch's _store_based_barrier).
