@@ -29,6 +29,7 @@ from ...analysis.clocks import offsets, source_of
 from ...analysis.doings import doings, in_kind
 from ...analysis.endings import went_on
 from ...analysis.frame_tables import WaitKind
+from ...analysis.papers import papers
 from ...model.diagnosis import Finding
 from ...model.evidence.events import Event
 from ...model.ranks import RankSet, ranks_phrase
@@ -184,7 +185,7 @@ def first_error(case: Case) -> Event | None:
     said = [
         event
         for event in events(case, "python.exception")
-        if not (_consequence(event) or outlived(case, event) or went_on(case, event))
+        if event.file not in papers(case) and not (_consequence(event) or outlived(case, event) or went_on(case, event))
     ]
     timed = [event for event in said if event.at_s is not None]
     if timed and len(timed) == len(said):
