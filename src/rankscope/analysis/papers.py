@@ -11,7 +11,7 @@ from .remembered import remembered
 
 _NAMED = re.compile(
     r"\.(?:pyi?|ipynb|sh|bash|sbatch|slurm|ya?ml|toml|cfg|ini|conf|rst|c|cc|cpp|cxx|cu|cuh|h|hpp|rs|go|js|ts|patch|diff|env)$"
-    r"|(?:^|[/_])(?:README|CONTRIBUTING|CHANGELOG|CHANGES|FAQ|TROUBLESHOOTING|HOWTO|MANUAL)(?![A-Za-z0-9])[^/]*$"
+    r"|(?:^|[/_])(?:README|CONTRIBUTING|CHANGELOG|CHANGES|FAQ|TROUBLESHOOTING|HOWTO|MANUAL|RUNBOOKS?|PLAYBOOKS?|POST-?MORTEMS?|HANDOVERS?)(?![A-Za-z0-9])[^/]*$"
     r"|(?:^|/)(?:requirements|constraints|environment|pyproject|Makefile|Dockerfile|setup)\b[^/]*$",
     re.IGNORECASE,
 )
@@ -28,8 +28,8 @@ _CONDITION = re.compile(
 _SETTING = re.compile(
     r"^\s*(?:export |set |- ?)?[A-Za-z_][\w.-]*\s*[=:]\s*\S.*$|^\s*(?:[#;{}\[\]].*)?$|^\s*\"[\w.-]+\":.*$"
 )
-# A list of environment variables.
-_VARIABLE = re.compile(r"^\s*(?:export )?[A-Z][A-Z0-9_]*=\S*\s*$|^\s*$|^#")
+# A list of environment variables; frames begin with a number behind the same sign.
+_VARIABLE = re.compile(r"^\s*(?:export )?[A-Z][A-Z0-9_]*=\S*\s*$|^\s*$|^#(?!\d+ )")
 _CHAPTERS = 2
 # What a script printed may be saved under the name of the command: errors, a shell's trace (set -x). A source has code instead.
 _SCRIPT = re.compile(r"\.(?:py|sh|bash|sbatch|slurm|js|ts)$", re.IGNORECASE)
@@ -102,9 +102,14 @@ _STARTED = re.compile(
 _DESCRIBED = re.compile(r",[ _]")
 
 
+def output_of_script(name: str, lines: Sequence[str]) -> bool:
+    """Whether a file that is named like a script has no line of code: it is what the script printed, or about it."""
+    return _SCRIPT.search(name) is not None and not any(_CODE.match(line) for line in lines)
+
+
 def _printed_by(name: str, lines: Sequence[str]) -> bool:
     """Whether a file that is named like a script is what it printed, or is about it: an error or a trace stands in it, or the
     name is that of the command or a heading; and no code."""
     told = _STARTED.match(name) is not None or _DESCRIBED.search(name) is not None
     raised = told or any(_RAISED.match(line) for line in lines)
-    return raised and _SCRIPT.search(name) is not None and not any(_CODE.match(line) for line in lines)
+    return raised and output_of_script(name, lines)

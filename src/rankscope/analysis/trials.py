@@ -41,12 +41,12 @@ _LIBRARY = (
 )
 # What stands before a number that is a release: a library, or a word such as since or with; a number of three parts needs nothing.
 _BEFORE = re.compile(
-    rf"(?:^|\b(?:{_LIBRARY}s?|with|the|in|on|since|from|to|at|under|after|before|using|until|than|by|and|or|version)|[=<>~(,])[\s\"'`=<>~(]*$",
+    rf"(?:^|\b(?:{_LIBRARY}s?|with|the|in|on|since|from|to|at|under|after|before|using|until|than|by|and|or|version)|==|[<>~(,])[\s\"'`=<>~(]*$",
     re.I,
 )
 # Any other name will do too, but not what is measured.
 _NAME = re.compile(
-    r"\b(?!(?:loss|lr|rate|acc\w*|ratio|scores?|temperature|top_p|eps\w*|dropout|gamma|beta|momentum|decay|grad\w*|norm|memory|took|about|for|usage|util\w*|load|average|mean|times?|factor|threshold|section|figure|table|chapter|step|epoch|speed\w*|is|was|only|around|of|exactly|over|below|above|up|down|every|each|within|size|p)\b)[A-Za-z][\w+-]{1,24} $",
+    r"\b(?!(?:loss|lr|rate|acc\w*|ratio|scores?|temperature|top_p|eps\w*|dropout|gamma|beta|momentum|decay|grad\w*|norm|memory|took|about|for|usage|util\w*|load|average|mean|times?|factor|threshold|section|figure|table|chapter|step|epoch|speed\w*|is|was|only|around|of|exactly|over|below|above|up|down|every|each|within|size|p|tasks?|stage|partition|executor|temp)\b)[A-Za-z][\w+-]{1,24} $",
     re.I,
 )
 # A release that is named by what it is beside the one in use.
@@ -165,8 +165,15 @@ def _of_part(part: str, outcome: bool, line: str) -> Iterable[Trial]:
         yield Trial(subject, good, line, changed, cures and good)
 
 
+# An address has four numbers, and so have few releases; arguments of a command stand in a row.
+_ADDRESS = re.compile(r"^(?:1\d|[2-9]\d|[12]\d\d)(?:\.\d{1,3}){3}$")
+_IN_A_ROW = re.compile(r"(?:^|\s)-?\d+\.\d+\s$")
+
+
 def _is_release(part: str, found: re.Match[str]) -> bool:
     number = found["number"]
+    if number and (_ADDRESS.match(number) or _IN_A_ROW.search(part[: found.start()])):
+        return False
     return (
         not number
         or number.startswith("v")

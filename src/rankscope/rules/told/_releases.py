@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
+from ...analysis.listings import listings
 from ...analysis.trials import Trial, trials
 from ._lines import events
 from ._signs import LIKELY, POSSIBLE, Hit, Sign
@@ -56,7 +57,8 @@ def _tried(case: Case) -> list[Tried]:
     told = accounts(case)
     if any(one.find(_SETTINGS) for one in told):
         return []
-    return [(one, trial) for one in told for trial in trials(one)]
+    written = [one for one in told if not one.events or any(event.file not in listings(case) for event in one.events)]
+    return [(one, trial) for one in written for trial in trials(one)]
 
 
 def _of_another_release(case: Case, line: str) -> bool:

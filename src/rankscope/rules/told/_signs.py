@@ -7,10 +7,13 @@ from dataclasses import dataclass, replace
 
 from ...analysis.accounts import Account, Mention, accounts, compiled, outlived
 from ...analysis.case import Case
+from ...analysis.listings import listings, pages
+from ...analysis.long_past import long_past
 from ...analysis.needles import possible
 from ...analysis.remembered import remembered
 from ...analysis.trials import cured
 from ...model.diagnosis import Certainty
+from ...model.evidence.events import Event
 from ._wordings import routine, troubled
 
 LIKELY, POSSIBLE, CERTAIN = Certainty.LIKELY, Certainty.POSSIBLE, Certainty.CERTAIN
@@ -72,8 +75,11 @@ def hits(case: Case, signs: Iterable[Sign], live_stacks: bool = False) -> Iterat
             said = _mention_of(one, sign)
             if said is None or routine(said.line) or not all(one.find(pattern) for pattern in sign.also):
                 continue
-            if not _over(case, one, sign) and not ended(one, sign):
-                yield Hit(replace(sign, certainty=POSSIBLE) if said.doubted else sign, one, said.line)
+            lines = _lines_of(one, sign)
+            if _only_listed(case, lines) or _over(case, lines, sign) or ended(one, sign):
+                continue
+            doubted = said.doubted or _may_be(case, lines)
+            yield Hit(replace(sign, certainty=POSSIBLE) if doubted else sign, one, said.line)
 
 
 def _grams(case: Case, asked: tuple[Account, ...]) -> frozenset[str]:
@@ -99,10 +105,24 @@ def _mention_of(account: Account, sign: Sign) -> Mention | None:
     return Mention(line) if line else None
 
 
-def _over(case: Case, account: Account, sign: Sign) -> bool:
+def _lines_of(account: Account, sign: Sign) -> list[Event]:
+    """The single lines that show a sign."""
+    return [event for event in account.events if compiled(sign.pattern).search(event.text)]
+
+
+def _over(case: Case, said: list[Event], sign: Sign) -> bool:
     """Whether every line that shows a sign was followed by more steps, of an error by the clock."""
-    said = [event for event in account.events if compiled(sign.pattern).search(event.text)]
     return bool(said) and all(outlived(case, event, by_clock=not sign.passes) for event in said)
+
+
+def _only_listed(case: Case, said: list[Event]) -> bool:
+    """Whether every line that shows a sign stands in a table of names or a list of changes."""
+    return bool(said) and all(event.file in listings(case) for event in said)
+
+
+def _may_be(case: Case, said: list[Event]) -> bool:
+    """Whether every line that shows a sign tells of what may happen, or of days long before."""
+    return bool(said) and all(event.file in pages(case) or long_past(case, event) for event in said)
 
 
 def ended(account: Account, sign: Sign) -> bool:
@@ -113,5 +133,11 @@ def ended(account: Account, sign: Sign) -> bool:
     return bool(last) and last == {
         event.file: last[event.file]
         for event in account.events
-        if event.line > last.get(event.file, event.line) and compiled(sign.until).search(event.text)
+        if event.line >= last.get(event.file, event.line + 1) and _ends_in(event, sign, last[event.file])
     }
+
+
+def _ends_in(event: Event, sign: Sign, last: int) -> bool:
+    """Whether a line tells of the end: a later one, or the same behind the sign."""
+    behind = max((found.end() for found in compiled(sign.pattern).finditer(event.text)), default=0)
+    return compiled(sign.until).search(event.text, behind if event.line == last else 0) is not None

@@ -1,0 +1,65 @@
+"""Listings: tables of names, lists of changes, notices. What they list may happen; they do not say that it happened here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from .case import Case
+from .papers import output_of_script, papers
+from .remembered import remembered
+
+# A row of a table of error numbers, signals, states or fault codes: a code, then its name or an empty field.
+_ROW = re.compile(r"^\W*((?:[A-Z]{1,5}[,\t ]+)?(?:\d{1,3}|[A-Z]{1,4}))(?:[),:;|\t ]+[A-Z][A-Z0-9_]{2,}\b|,,)")
+# What only an event has: a time of the day, a number of a process, an address, a setting.
+_EVENT = re.compile(r"\d\d:\d\d|\b\d{4,}\b|0x[0-9a-f]{3,}|=")
+_ROWS = 6
+# Entries of a list of changes, subjects of commits, and what a bot that updates libraries writes above them.
+_ENTRY = re.compile(
+    r"^\s*(?:[-*] (?:Fix|Add|Remov|Improv|Support|New\b|Drop|Updat|Bump|Mak|Allow|Avoid|Chang|Deprecat|Enabl|Optimi|Rework)\w*\b"
+    r"|[0-9a-f]{7,12} (?!<)[A-Za-z\[(])"
+)
+_ENTRIES = 4
+_QUOTED = re.compile(
+    r"^(?:Bumps (?:the )?\S+ |Updates `[^`\n]+` from \S+ to |Release notes$|Changelog$|What's Changed)"
+)
+# What a team sends to all its users: work that is planned, an outage that is over.
+_ANNOUNCED = re.compile(r"^Subject: [^\n]*\b(?:maintenance|closed|resolved)\b", re.IGNORECASE)
+
+
+@remembered
+def listings(case: Case) -> frozenset[str]:
+    """The files of a case that are nothing but tables of names, lists of changes, or notices to everybody."""
+    return frozenset(name for name, lines in _lines(case).items() if is_table(lines) or are_notes(lines))
+
+
+@remembered
+def pages(case: Case) -> frozenset[str]:
+    """The files of a case that are written to be read at any time: what they mention may happen."""
+    lines = _lines(case)
+    return frozenset(
+        name for name in papers(case) if not output_of_script(name.removesuffix(".txt"), lines.get(name, ()))
+    )
+
+
+def is_table(lines: Sequence[str]) -> bool:
+    """Whether most lines give a code and its name, each code once, and none of them tells of an event."""
+    codes = [found[1] for line in lines if (found := _ROW.match(line)) and not _EVENT.search(line)]
+    return _ROWS <= len(set(codes)) == len(codes) > 0.7 * len(lines)
+
+
+def are_notes(lines: Sequence[str]) -> bool:
+    """Whether a text is a list of changes, or quotes one, or is sent to all users of a cluster."""
+    quoted = sum(_QUOTED.match(line) is not None for line in lines)
+    entries = sum(_ENTRY.match(line) is not None for line in lines)
+    return any(map(_ANNOUNCED.match, lines)) or quoted > 1 or (entries >= _ENTRIES and 2 * entries > len(lines))
+
+
+@remembered
+def _lines(case: Case) -> dict[str, list[str]]:
+    """The lines of each file that are not empty; several events may stand in one line."""
+    found: dict[str, dict[int, str]] = {}
+    for event in case.events:
+        if event.text.strip():
+            found.setdefault(event.file, {})[event.line] = event.text
+    return {name: list(lines.values()) for name, lines in found.items()}
