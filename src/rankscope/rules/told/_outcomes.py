@@ -15,6 +15,9 @@ BAD = (
     r"for ?ever|deadlock\w*|no progress|stalls?|stalled|sleeps for|idle since|no prompt|still (?:there|running|alive))\b"
 )
 
+# A server that comes up all the same, without the device.
+SERVES = r"\bStarted (?:HTTP|GRPC)\w*Service at\b|\bApplication startup complete\b|\bUvicorn running on\b"
+
 
 def cured_by(what: str, within: int = 60) -> str:
     """A pattern: something is mentioned next to words of success, in either order, in one line or as its heading."""

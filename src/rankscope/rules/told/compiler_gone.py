@@ -7,7 +7,7 @@ futures of the parent never resolve; the other ranks wait in the next collective
 ## How it is recognised
 The rank stands in `async_compile.wait`, `SubprocPool._read_thread → _recv_msg`, a future of the compile pool or of Triton, and the helper
 is gone, defunct or does not use the CPU; also the helpers that measure kernels (Inductor's autotuning, TVM), and compilers that have ended and
-were not collected (`[cicc] <defunct>`); a build that fails while others wait for it. If the compiler works (stacks move), the job is only slow.
+were not collected (`[cicc] <defunct>`); a build that fails while others wait for it. If the compiler works (stacks move), the job is only slow. The reader of such a pool alone is *possible*: it also rests so.
 
 ## What to do
 `ps -ef | grep compile_worker`; `dmesg | grep -i kill`. `TORCHINDUCTOR_COMPILE_THREADS=1`, `TORCHINDUCTOR_WORKER_START=spawn`, clear the cache directory,
@@ -26,17 +26,19 @@ from ._signs import POSSIBLE, Sign
 # Programs that compile, as they stand in ps: NVIDIA's, AMD's, Amazon's (neuronx-cc, walrus_driver), Huawei's (ccec, bisheng), and the host's.
 _COMPILERS = r"(?:ptxas|nvcc|ninja|cicc|cc1(?:plus)?|hipcc|clang(?:\+\+)?(?:-\d+)?|g\+\+|gcc|ccec|bisheng|neuronx-cc|neuronx_cc|walrus_driver|hlo2penguin|triton|inductor)"
 _SIGNS = (
-    Sign(r"SubprocPool|subproc_pool|_recv_msg|compile_worker|AsyncCompile|async_compile|compile (?:worker|helper|sidecar|subprocess|pool)|(?:wait|result|_wait_futures|load_by_key_path|future) \((?:[^\n]*/)?_inductor/codecache|parallel compile",
+    Sign(r"\bAsyncCompile\b|\basync_compile\.wait\b|(?:wait|result|future|get)\w* \((?:[^\n]*/)?_inductor/async_compile|compile_worker(?!/subproc_pool\.py)|compile (?:worker|helper|sidecar|subprocess|pool)|(?:wait|result|_wait_futures|load_by_key_path|future) \((?:[^\n]*/)?_inductor/codecache|parallel compile",
          "a rank waits for compiled kernels", also=(r"(?:wait|never|hang|stuck|result|blocked|futures?|read|recv|dead|died|gone|idle|select|poll|broken)",),
          unless=(r"llvm::|mlir::|ptxas info|compil\w+ (?:is )?(?:slow|progress|still)|second sample|moving",)),
+    # Each process that compiled once has this thread; it rests in its read for as long as nothing is asked.
+    Sign(r"SubprocPool|subproc_pool|\b_recv_msg|async_compile", "the reader of a pool of compilers rests, or waits", POSSIBLE, also=(r"(?:wait|never|hang|stuck|result|blocked|futures?|read|recv|dead|died|gone|idle|select|poll|broken)",), unless=(r"llvm::|mlir::|ptxas info|compil\w+ (?:is )?(?:slow|progress|still)|second sample|moving",)),
     # ps(1) counts minutes of CPU time: this one has used up a thousand and more.
     Sign(rf"^(?=[^\n]*\s(?-i:R)[lsN<+]*\s+\d{{4,}}:\d\d\s)[^\n]*[\s/]{_COMPILERS}\s", "a compiler has computed for many hours and does not end"),
     Sign(rf"(?<![\w/-]){_COMPILERS}(?![\w+-])[^\n]{{0,60}}<defunct>", "a compiler has ended, and its parent waits", anywhere=(r"compil|inductor|neuron|triton|ninja|\bbuild",)),
     Sign(r"\(?\btorch/_inductor/autotune_process\.py|_inductor\.autotune_process\b|tvm/contrib/popen_pool\.py|\btvm\.exec\.popen_worker\b|te_fusion/\w+\.py|tbe/common/repository_manager", "a rank waits for a helper that compiles and measures kernels",
          also=(r"(?:wait|hang|stuck|result|blocked|futures?|read|recv|dead|died|gone|idle|select|poll|broken|get|<defunct>)",), unless=(r"main process disappeared[^\n]*\n[^\n]*(?:out of memory|OutOfMemory)",)),
-    Sign(r"A compilation subprocess exited unexpectedly|Killed signal terminated program cc1|internal compiler error: Killed|'(?:cicc|ptxas|cudafe\+\+|fatbinary|nvlink)' died due to signal|\bneuronx-cc was forcibly killed", "a compiler died"),
+    Sign(r"A compilation subprocess exited unexpectedly|'(?:cicc|ptxas|cudafe\+\+|fatbinary|nvlink)' died due to signal|\bneuronx-cc was forcibly killed", "a compiler died"),
     Sign(rf"Segmentation fault(?: \(core dumped\))?[ \t]+(?:\S*/)?{_COMPILERS}\b(?!/)|\b\d+ errors? detected in the compilation of|^ninja: build stopped: subcommand failed", "a compiler failed, and the others wait for what it builds", anywhere=(r"No available shared memory broadcast block|[Ww]atchdog caught|\b(?:barrier|all_?reduce|broadcast\w*|file_baton|acquire|wait) \([^()\s]+\.pyx?:\d+\)",)),
-    Sign(r"\b(?:ptxas|nvcc|ninja|cicc|triton|inductor)\b[^\n]{0,60}(?:<defunct>|zombie|killed|crash\w*|hang\w*|hung|stuck|died|segfault)", "a compiler died or hangs", prose=True),
+    Sign(r"\b(?:ptxas|nvcc|ninja|cicc|triton|inductor)\b[^\n]{0,60}(?:<defunct>|zombie|killed|crash\w*|hang\w*|hung|stuck|died|segfault)", "a compiler died or hangs", POSSIBLE, prose=True),
     Sign(r"Attempting to use a closed pool|compile-worker future for|shutdown_compile_workers|SubprocPool\w* (?:is )?(?:closed|unclean exit|died)|subproc_pool[^\n]*(?:EOFError|BrokenPipe|closed)|compile_worker[^\n]*timed out|SubprocException|InductorError[^\n]*(?:subprocess|worker)", "the pool of compilers is gone or does not answer"),
     Sign(r"TORCHINDUCTOR_WORKER_START|worker_start_method", "it depends on how the compile helpers are started", prose=True),
     Sign(r"TORCHINDUCTOR_COMPILE_THREADS ?[=:] ?1\b[^\n]{0,40}(?:work|pass|fix|help|fine|ok|no hang|runs?)|(?:work|pass|fix|help|fine|runs?)\w*[^\n]{0,40}(?:COMPILE_THREADS|compile_threads) ?[=:] ?1\b", "it works when nothing is compiled in helpers", prose=True),

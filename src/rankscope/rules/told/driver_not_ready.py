@@ -25,12 +25,13 @@ The error: https://github.com/pytorch/pytorch/issues/35710
 from __future__ import annotations
 
 from ._findings import text_rule
+from ._outcomes import SERVES
 from ._signs import POSSIBLE, Sign
 
 _SIGNS = (
     Sign(r"nvls\.cc[^\n]*Cuda failure|(?:bind|creat\w*|allocat\w*)[^\n]{0,40}(?:NVLink SHARP|NVLS|[Mm]ulticast)[^\n]*(?:fail|error|memory)|(?:NVLS|NVLink SHARP|[Mm]ulticast)[^\n]{0,60}(?:CUDA error|Cuda failure|\b401\b|failed)|system or configuration error in the Fabric Manager",
          "memory of the switches cannot be had: the fabric manager was restarted or is not complete"),
-    Sign(r"Error 803|unsupported display driver / cuda driver combination|API mismatch: the client has the version|kernel module[^\n]{0,40}version[^\n]{0,60}(?:does not match|mismatch|but this)", "kernel module and library of the driver are of two releases"),
+    Sign(r"Error 803|unsupported display driver / cuda driver combination|API mismatch: the client has the version|kernel module[^\n]{0,40}version[^\n]{0,60}(?:does not match|mismatch|but this)", "kernel module and library of the driver are of two releases", until=SERVES),
     Sign(r"Found no NVIDIA driver|no NVIDIA driver on your system|NVIDIA driver is not loaded|driver not loaded|nvidia-container-cli: (?:initialization|detection|mount) error|could not select device driver|Failed to load NVML|libnvidia-ml\.so[^\n]*(?:not found|No such)|libcuda\.so[^\n]*(?:cannot open|not found|No such)",
          "the driver is not there for the program"),
     Sign(r"cuInit\b[^\n]{0,60}(?:fail|error|unknown|returned)|CUDA driver initialization failed|CUDA unknown error|cudaErrorUnknown|CUDA_ERROR_UNKNOWN|Unexpected error from cudaGetDeviceCount|cudaErrorInitializationError", "CUDA cannot start", POSSIBLE, unless=(r"forked subprocess|\bfork\w*\b|multiprocessing|child process|subprocess",)),
@@ -38,14 +39,14 @@ _SIGNS = (
     Sign(r"/dev/kfd[^\n]*(?:Permission denied|No such|unable|fail)|amdgpu(?!: SRAT)[^\n]*not (?:loaded|found)|ROCk module is NOT loaded|dcmi (?:module|model) initialize failed|drvErr=87|TsdOpen failed|/dev/davinci\w*[^\n]*(?:No such|fail)|TPU is already in use by process|/dev/accel\d[^\n]*busy",
          "the device's driver does not let the program in"),
     Sign(r"system not yet initialized|SYSTEM_NOT_READY|cudaErrorSystemNotReady|(?:Error|failure|code|returned|error=) ?[\(\[]?802\b", "CUDA says that the system is not ready"),
-    Sign(r"system (?:has|not|driver)[^\n]{0,30}driver[^\n]{0,20}mismatch|SYSTEM_DRIVER_MISMATCH|(?:Error|failure) 803\b|Driver/library version mismatch", "driver and library do not fit"),
+    Sign(r"system (?:has|not|driver)[^\n]{0,30}driver[^\n]{0,20}mismatch|SYSTEM_DRIVER_MISMATCH|(?:Error|failure) 803\b|Driver/library version mismatch", "driver and library do not fit", until=SERVES),
     Sign(r"fabric ?manager[^\n]{0,80}(?:not (?:running|installed|started|active)|(?:can ?not|could not|unable to) (?:be )?(?:start|run|initiali[sz]e)\w*|inactive|dead|failed|fail|stopped|mismatch|different|older|newer|missing|version(?! is\b| ?:))|(?:not running|failed to start|(?:can ?not|could not|unable to) start|inactive|missing)[^\n]{0,40}fabric ?manager",
          "the fabric manager does not run, or not in the driver's version"),
     Sign(r"Fabric\b[^\n]{0,40}(?:In Progress|Not Started|incomplete|never reported|Failure)|^[^\S\n]*Fabric\s*\n\s*State\s*:\s*In Progress", "the fabric is not set up"),
     Sign(r"NVIDIA-SMI has failed because it couldn't communicate|Failed to initialize NVML|nvidia\.ko|modprobe[^\n]*nvidia|No devices were found|/dev/nvidia[\w-]*[^\n]*(?:No such file|missing|ENOENT|EPERM|Operation not permitted)",
          "the driver is not loaded"),
     # The fabric manager of NVLink 5 speaks to the switches by InfiniBand's management packets, and looks for ib_umad before it starts.
-    Sign(r"\b(?:ib_umad|ib_uverbs|nvidia\w*|amdgpu|habanalabs|gdrdrv)\b[^\n]{0,16}\b(?:has not been|is not|was not|not|could not be|isn't) (?:loaded|inserted|found)\b|\bNo (?:NVSwitch|Infiniband|IB) devices? (?:found|detected)[^\n]{0,60}(?:fabric|NVL)", "a kernel module that the GPUs need is not loaded", unless=(r"(?:successfully|now) loaded|\bnot (?:needed|required)\b",)),
+    Sign(r"\b(?:ib_umad|ib_uverbs|nvidia\w*|amdgpu(?!: SRAT)|habanalabs|gdrdrv)\b[^\n]{0,16}\b(?:has not been|is not|was not|not|could not be|isn't) (?:loaded|inserted|found)\b|\bNo (?:NVSwitch|Infiniband|IB) devices? (?:found|detected)[^\n]{0,60}(?:fabric|NVL)", "a kernel module that the GPUs need is not loaded", unless=(r"(?:successfully|now) loaded|\bnot (?:needed|required)\b",)),
     Sign(r"nvidia-peermem|nv_peer_mem", "GPUDirect's kernel module is named", POSSIBLE, also=(r"not loaded|missing|fail|No such",), prose=True),
     Sign(r"CUDA_ERROR_MPS_\w+|cudaErrorMps\w+|\bMPS (?:client|server|control daemon)\b[^\n]*(?:fail|not ready|not be (?:reached|started)|not running|denied|too many|exhausted)|hardware resources required to create MPS client|nvidia-cuda-mps-\w+[^\n]*(?:not running|defunct|dead|killed)", "the server that shares the GPU does not let the program in"),
     Sign(r"MNNVL[^\n]*(?:not working|fail|error)|imex[-_ ]channels?\b[^\n]*(?:missing|No such|fail|not|denied)|cuMemImportFromShareableHandle[^\n]*(?:fail|error|not permitted)|CU_MEM_HANDLE_TYPE_FABRIC[^\n]*(?:fail|not supported|not permitted|800|801)", "memory of other nodes of the NVLink fabric cannot be had: IMEX is not set up"),

@@ -75,7 +75,9 @@ _SIGNS = (
     # Glibc's mutex has the value 2 while somebody waits for it.
     Sign(r"futex\(0x\w+, FUTEX_WAIT(?:_PRIVATE)?, 2, NULL", "a child waits for a mutex", anywhere=(r"\b(?:os\.)?fork\(|\bforked\b|popen_fork|prefork|--preload",)),
     Sign(r"\bfork (?:start method|context|mode)\b[^\n]{0,60}(?:hang|never|stuck|block|deadlock|freez)|(?:hang|never|stuck|block|deadlock|freez)\w*[^\n]{0,60}\bfork (?:start method|context|mode)", "it stands still with fork", prose=True),
-    Sign(r"fork\(\) called from a process already using (?:GNU )?OpenMP|Other threads are currently calling into gRPC, skipping fork\(\) handlers|gRPC[^\n]{0,60}fork\(\)|fork_posix\.cc|OMP: (?:Error|Info) #\d+[^\n]*fork|prefork_posix", "a library complains of the fork"),
+    # gRPC tells that it left its handlers out, which does no harm to a child that does not use it.
+    Sign(r"Other threads are currently calling into gRPC, skipping fork\(\) handlers|gRPC[^\n]{0,60}fork\(\)|fork_posix\.cc", "a library complains of the fork", POSSIBLE),
+    Sign(r"fork\(\) called from a process already using (?:GNU )?OpenMP|OMP: (?:Error|Info) #\d+[^\n]*fork|prefork_posix", "a library complains of the fork"),
     # gRPC's handler of fork says so each three seconds.
     Sign(r"(?:^[^\n]*Waiting for thread pool to idle before forking[^\n]*\n?){2}", "the fork itself stands: gRPC waits for its own threads to be idle", POSSIBLE),
     Sign(r"\((?:[^\n]*/)?(?:grpc|polars|pyarrow|pymongo|tensorflow|jax|jaxlib|numexpr|tokenizers|duckdb|lance|rasterio|confluent_kafka|prometheus_client|opentelemetry|ddtrace|sentry_sdk|newrelic)/", "a child is inside a library that keeps threads", also=(r"worker|child|fork",), anywhere=(r"\bfork\w*\b|prefork|popen_fork|_launch \(|_worker_loop|--preload\b|\bpreload_app\b",)),

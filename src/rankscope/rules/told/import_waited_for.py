@@ -40,7 +40,7 @@ _SIGNS = (
          "a thread waits for the lock of a module that is being imported", unless=(FORK_THEN_EXEC,)),
     Sign(r"\b(?:import\w*|module)[^\n]{0,60}(?:deadlock|lock)[^\n]{0,60}thread|thread[^\n]{0,80}(?:waits?|blocked)[^\n]{0,40}import", "a thread and an import wait for each other", prose=True),
     Sign(r"\bpython[\d.]* -c ['\"]import \w+|^[^\w\n]*>>> import \w+|(?<=at )import time\b|\bimport-time\b|\bat import\b|\bmodule (?:body|level|scope)\b|\b(?:hangs?|hung|stuck|blocks?|freezes|never returns?)\b[^\n]{0,40}\b(?:when|while|if|on|at|during) (?:it is |being |we )?(?:import(?:ed|ing)?|the import)\b|\bimport\w*\b[^\n]{0,30}\b(?:hangs?|blocks? for ?ever|never returns?)\b",
-         "it hangs when it is imported, and starts a thread or pool there", anywhere=(_STARTED, r"hang|never|stuck|for ?ever|freez|block|nothing more|no prompt|does not return"), unless=(r"CUDA|NFS|nfs|network file|D state|State:\s*D|slow",), prose=True),
+         "it hangs when it is imported, and starts a thread or pool there", POSSIBLE, anywhere=(_STARTED, r"hang|never|stuck|for ?ever|freez|block|nothing more|no prompt|does not return"), unless=(r"CUDA|NFS|nfs|network file|D state|State:\s*D|slow",), prose=True),
     Sign(r"<module> \((?:[^\n]*/)?__init__\.py", "a package waits for something while it is imported", POSSIBLE,
          also=(r"(?:join|wait|result|get|_wait_for_tstate_lock|start) \((?:threading|concurrent/futures/_base|queue|multiprocessing/\w+)\.py",)),
 )  # fmt: skip

@@ -8,7 +8,8 @@ The kernel's log names the victim (`Out of memory: Killed process`, `oom-kill:co
 `oom-kill` or `OOMKilled`, a launcher reports exit code -9 or 137, or a loader worker was `killed by signal: Killed`. Exit
 code -9 alone can also be the launcher's own clean-up, so it counts only where no earlier error is seen.
 A pool that misses a worker while `free` shows no memory available and no swap.
-Of a running job such a line of its log is *possible*, unless somebody of the job has ended.
+Of a running job such a line of its log is *possible*, unless somebody of the job has ended; so is a line of the kernel that is
+days older than the rest of the evidence, and what a runbook names.
 The kernel's report of its memory in which a zone has less free than its `min:` and there is no swap.
 
 ## What to do
@@ -44,6 +45,8 @@ _KEEPER = r"WORKER TIMEOUT|stop-\w+' timed out|timed out\. Killing|HARAKIRI|Hard
 _BY_HAND = r"\bkill(?:all)? -(?:9|KILL)\b|\b(?:only|needs?|has to|have to|must|had to|until) (?:be )?(?:a )?(?:kill\w* )?(?:by |with |a )?(?:kill -9|SIGKILL)|kill\w* (?:it |them )?(?:by hand|manually)|os\.kill\("
 # kubectl tells of a container's last end for as long as its pod lives: this one has run for days since then.
 _LONG_AGO = r"^\S+ +(\d+)/\1 +Running +\d+ \(\d+d(?:\d+h)? ago\)"
+# A workflow tries a step again with more room, and ends well as a whole (argo get).
+_SUCCEEDED = r"^Status: +Succeeded\b"
 _SIGNS = (
     # GCC's driver, when its compiler got SIGKILL.
     Sign(r"internal compiler error: Killed \(program |Killed signal terminated program cc1", "a compiler was killed, as the system does for memory", unless=(_KEEPER, _BY_HAND)),
@@ -51,14 +54,14 @@ _SIGNS = (
     Sign(r"^[^\S\n]*Killed[^\S\n]*$|\b\d+ Killed\s+(?!by\b)\S|line \d+:\s+\d+ Killed\b", "the shell says that a process was killed"),
     Sign(r"\b(?:Out of memory|Memory cgroup out of memory): Kill(?:ed)? process", "the kernel killed a process for memory"),
     Sign(r"oom-kill:constraint|invoked oom-killer|oom_reaper: reaped|oom_kill_process", "the kernel's OOM killer ran"),
-    Sign(r"\bOOMKilled|oom[-_ ]kill event|Detected \d+ oom|OUT_OF_MEMORY\b|systemd-oomd? killed|exceeded (?:job |step |its )?memory limit|cgroup out-of-memory handler|TERM_MEMLIMIT|\boom_kill [1-9]|earlyoom[^\n]*(?:SIGTERM|SIGKILL)|job killed: (?:p?v?mem|ncpus)\b",
-         "the scheduler or container runtime killed it for memory", unless=(_LONG_AGO,)),
-    Sign(r"\bsystemd-oomd\b[^\n]*[Kk]illed|[Kk]illed \S+(?: \S+)? due to memory (?:pressure|used)|memory\.max[^\n]*(?:exceeded|reached)|Memory cgroup stats|Task in \S+ killed as a result of limit|lowmemorykiller|jetsam", "the system killed it for memory"),
-    Sign(r"tried to allocate more memory than is available|crashed after using all available (?:RAM|memory)|killed by the (?:kernel'?s? |Linux )*(?:OOM|out[- ]of[- ]memory)[- ]?killer|out[- ]of[- ]memory killer (?:killed|ended|hit|took|chose)|\boom[- ]?killer (?:has |had )?(?:killed|kills|hit|ended|terminated|took|takes|struck|got|chose|reaped)|terminated by signal (?:9\b|KILL)|[Kk]illed because (?:it )?(?:ran )?out of (?:host |system )?memory", "it is told that memory ran out", prose=False),
+    Sign(r"\bOOMKilled\b(?!\W{1,4}(?:false|0)\b)|oom[-_ ]kill event|Detected \d+ oom|(?<![A-Z_])OUT_OF_MEMORY\b|^(?!app-\S*\.scope: )[^\n]*systemd-oomd? killed|exceeded (?:job |step |its )?memory limit|cgroup out-of-memory handler|TERM_MEMLIMIT|\boom_kill [1-9]|earlyoom[^\n]*(?:SIGTERM|SIGKILL)|job killed: (?:p?v?mem|ncpus)\b",
+         "the scheduler or container runtime killed it for memory", unless=(_LONG_AGO, _SUCCEEDED)),
+    Sign(r"^(?!app-\S*\.scope: )[^\n]*\bsystemd-oomd\b[^\n]*[Kk]illed(?! \S*/app-[^/\s]*\.scope)|[Kk]illed (?!\S*/app-[^/\s]*\.scope)\S+(?: \S+)? due to memory (?:pressure|used)|memory\.max[^\n]*(?:exceeded|reached)|Memory cgroup stats|Task in \S+ killed as a result of limit|lowmemorykiller|jetsam", "the system killed it for memory"),
+    Sign(r"tried to allocate more memory than is available|crashed after using all available (?:RAM|memory)|(?<!\(1\) The process is )killed by the (?:kernel'?s? |Linux )*(?:OOM|out[- ]of[- ]memory)[- ]?killer|out[- ]of[- ]memory killer (?:killed|ended|hit|took|chose)|\boom[- ]?killer (?:has |had )?(?:killed|kills|hit|ended|terminated|took|takes|struck|got|chose|reaped)|terminated by signal (?:9\b|KILL)|[Kk]illed because (?:it )?(?:ran )?out of (?:host |system )?memory", "it is told that memory ran out", prose=False),
     Sign(r"\b(?:host |system |CPU |container |node )?(?:RAM|memory|RSS)\b[^\n]{0,60}\b(?:climb|grow|rise|rose|increas|fill|exhaust|reach|goes up|going up|leak)\w*[^\n]{0,100}\b(?:killed|kills|restarted|dies|died|gone|evicted|reboot\w*|vanish\w*|disappear\w*)\b", "host memory grew until something was killed", unless=(r"CUDA out of memory",), prose=True),
     Sign(r"--mem(?:-per-cpu|ory)?[= ]|\b(?:more (?:host |system )?(?:RAM|memory)|larger (?:instance|node)|(?:bigger|higher) memory (?:limit|request))", "more host memory cures it", unless=(r"CUDA out of memory|shm",), cures=True),
     # sacct cuts its columns; the kubelet, systemd, HTCondor, PBS, earlyoom, srun, and the kernel's report of a control group.
-    Sign(r"\bOUT_OF_ME\+|\boom[- ]killed \d+ tasks?\b|low on resource: memory\b|\bSystemOOM\b|\bkilled by the (?:operating system|kernel|system)\b[^\n]*(?:\bOOM\b|memory)|Failed with result 'oom-kill'|\bgone over (?:cgroup )?memory limit\b|\bexceeded resource (?:p?v?mem|memory)\b|low memory! at or below|\bsrun: error: \S+: tasks? [\d,-]+: Out Of Memory|\bmemory: usage (\d+kB), limit \1, failcnt", "the system killed it for memory"),
+    Sign(r"\bOUT_OF_ME\+|\boom[- ]killed \d+ tasks?\b|low on resource: memory\b|\bSystemOOM\b|\bkilled by the (?:operating system|kernel|system)\b[^\n]*(?:\bOOM\b|memory)|^(?!app-\S*\.scope: )[^\n]*Failed with result 'oom-kill'|\bgone over (?:cgroup )?memory limit\b|\bexceeded resource (?:p?v?mem|memory)\b|low memory! at or below|\bsrun: error: \S+: tasks? [\d,-]+: Out Of Memory|\bmemory: usage (\d+kB), limit \1, failcnt", "the system killed it for memory"),
     Sign(r"killed by signal: Killed", "a loader worker got SIGKILL"),
     Sign(r"\bfree (?:host |system )?memory\b[^\n]{0,20}\b(?:near zero|close to zero|was zero|exhausted|gone|ran out)|\b(?:host|system|CPU|node) (?:memory|RAM) (?:was|is|were) (?:full|exhausted|used up)", "host memory was used up", POSSIBLE, unless=(r"CUDA out of memory",), prose=True),
     Sign(r"exceeded \d+% memory budget|[Cc]ontainer[^\n]{0,60}(?:beyond|exceed\w*)[^\n]{0,20}memory limits?|Memory limit exceeded", "a memory monitor says so"),
@@ -66,7 +69,7 @@ _SIGNS = (
     Sign(r"\b(?:killed|terminated) (?:\w+ )*due to (?:the )?(?:node |host )?(?:running low on |low |out[- ]of[- ])?memory|memory (?:usage )?(?:above|exceed\w*) the (?:threshold|limit)",
          "a memory monitor killed it"),
     Sign(r"\b(?:exit ?codes?|exitcode|return ?code|exit status|exited with|status)\b(?:[^\w\n]|\b(?:codes?|is|are|was|were|of|with|the|job|process|workers?|container|SIGKILL)\b){0,24}?(?<![\w.])(?:-9|137)\b(?! ?m?s\b)",
-         "a process ended with SIGKILL and without a word of its own", unless=(_OTHER, _KEEPER, _BY_HAND, _LONG_AGO)),
+         "a process ended with SIGKILL and without a word of its own", unless=(_OTHER, _KEEPER, _BY_HAND, _LONG_AGO, _SUCCEEDED)),
     Sign(r"\b(?:died|ended|terminated|killed|exit\w*|fail\w*|crash\w*)\b[^\n]{0,40}\b(?:SIGKILL|signal 9)\b",
          "a process was killed, and nothing says by whom", POSSIBLE, unless=(_OTHER, _KEEPER, _BY_HAND)),
     Sign(r"\b(?:SIGKILL|signal 9)\b", "a process got SIGKILL", POSSIBLE, unless=(_OTHER, _KEEPER, _BY_HAND)),

@@ -42,7 +42,7 @@ from ._signs import LIKELY, POSSIBLE, Sign, hits
 _REFUSED = r"(?:pthread_create|clone3?|thread)[^\n]*Operation not permitted"
 _SIGNS = (
     Sign(r"filedescriptor out of range in select|No file descriptors available|FD_SETSIZE", "more files are open than the call can handle"),
-    Sign(r"\b(?:semget|shmget|shmat|semop)\b[^\n]*(?:No space left|Invalid argument|fail)|\b(?:kernel\.(?:sem|shmmni|pid_max|threads-max)|SEMMNI|SHMMNI|TasksMax|nproc)\b[^\n]{0,60}(?:limit|reach|exceed|too (?:low|small)|rais|increas)\w*", "a limit of the kernel or service is reached"),
+    Sign(r"\b(?:sem_?get|msgget|msg_get_queue|shmget|shmat|semop)\b[^\n]*(?:No space left|Invalid argument|fail)|\b(?:kernel\.(?:sem|shmmni|pid_max|threads-max)|SEMMNI|SHMMNI|TasksMax|nproc)\b[^\n]{0,60}(?:limit|reach|exceed|too (?:low|small)|rais|increas)\w*", "a limit of the kernel or service is reached"),
     Sign(r"(?:failed to|cannot|could not|unable to) (?:create|start|spawn|fork) (?:a |new |another |the |any )*(?:native |worker )?threads?\b|pthread_create\b[^\n]{0,60}(?:\b11\b|EAGAIN|fail)|Failed to create thread", "no thread or process could be made", unless=(_REFUSED,)),
     Sign(r"(?:allocate|alloc|reg\w*) (?:pd|mr|memory region)\W{0,2}\[?-12\b|(?:memory registration|register\w* memory|reg_mr)[^\n]{0,80}(?:ENOMEM|Cannot allocate memory|\berrno\W{1,3}12\b)", "memory for the network card cannot be locked"),
     Sign(r"\b(?:fork|os\.fork|Popen|pthread_create|spawn)[^\n]*(?:\n[^\n]*){0,4}(?:\[Errno 1[12]\]|Cannot allocate memory|Resource temporarily unavailable)|BlockingIOError: \[Errno 11\](?![^\n]*lock)", "no process or thread could be made"),
@@ -53,7 +53,7 @@ _SIGNS = (
     Sign(r"(?:fail\w*|could ?n[o']t|unable|cannot|error)\b[^\n]{0,60}(?:spawn|create|start|fork|pool|new)[^\n]{0,60}(?:os error 11\b|code: 11\b|errno[= :]+11\b|System error #11|WouldBlock)|ThreadPoolBuildError[^\n]*(?:code: 11|WouldBlock)|OMP: (?:Error #34|System error #11)|what\(\): +(?:thread: )?Resource temporarily unavailable|thread constructor failed", "no more threads or processes are allowed", unless=(_REFUSED,)),
     Sign(r"\[Errno 27\]|\bEFBIG\b|\bSIGXFSZ\b|File size limit exceeded|\[Errno 7\] Argument list too long|SIGXCPU|CPU time limit exceeded", "a limit of the process (size of a file, time of the processor, arguments) is reached", LIKELY),
     Sign(r"can't start new thread|\bthread: Resource temporarily unavailable|pthread_create(?: failed|[^\n]*(?:Resource temporarily|EAGAIN))|\b(?:fork|clone3?): (?:retry: )?Resource temporarily unavailable|"
-         r"Resource temporarily unavailable[^\n]*(?:thread|fork|process)|libgomp: Thread creation failed|OpenBLAS blas_thread_init[^\n]*failed|RLIMIT_NPROC|pids?\.max\b(?!\W{0,3}(?:\w+ ){0,2}(?:max|unlimited)\b)",
+         r"Resource temporarily unavailable[^\n]*(?:thread|fork|process)|libgomp: Thread creation failed|OpenBLAS blas_thread_init[^\n]*failed|(?<!propagating )RLIMIT_NPROC|pids?\.max\b(?!\W{0,3}(?:\w+ ){0,2}(?:max|unlimited)\b)",
          "no more threads or processes are allowed", unless=(_REFUSED,)),
     Sign(r"\b(?:rdma_create_\w+|[Uu]nable to create (?:AH|QP|CQ|MR)\b|ibv_(?:reg_\w*mr\w*|create_\w+|modify_\w+|alloc_\w+)|fi_mr_reg\w*)[^\n]*(?:Cannot allocate memory|\b12\b|memory|\bENOMEM\b)", "memory for the network card cannot be locked"),
     # Open MPI's own words for ibv_create_cq, and the error below them.
@@ -74,7 +74,7 @@ _SIGNS = (
     Sign(r"vm\.max_map_count|unable to mmap[^\n]*Cannot allocate memory", "the limit of memory maps is reached", LIKELY),
     Sign(r"\bpids?\b[^\n]{0,12}(?:cgroup )?limit\b(?![^\n]{0,12}\bunlimited)[^\n]{0,24}\b\d+|\bpod ?PidsLimit\b", "the number of processes and threads is limited", prose=True),
     Sign(r"inotify[^\n]*(?:limit|No space left)|user\.max_\w+", "a limit of the user is reached"),
-    Sign(r"\bulimit -[nuls]\b|\b(?:nofile|memlock|nproc|pids[-_.]limit|TasksMax|LimitNOFILE|max_map_count)\b|(?:set_)?sharing[_ ]strategy|--ulimit\b", "raising a limit cures it", cures=True),
+    Sign(r"\bulimit -[nuls]\b|\b(?:nofile|memlock|(?<!-)nproc|pids[-_.]limit|TasksMax|LimitNOFILE|max_map_count)\b|(?:set_)?sharing[_ ]strategy|--ulimit\b", "raising a limit cures it", cures=True),
     Sign(r"\bulimit\b[^\n]*(?:1024|exceed|reached|too (?:low|small))", "a ulimit is named", POSSIBLE, prose=True),
 )  # fmt: skip
 

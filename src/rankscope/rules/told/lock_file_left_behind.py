@@ -39,7 +39,8 @@ _HELD = r"\b(?:is|are) (?:still )?(?:running|alive|at work)\b[^\n]{0,40}\b(?:hol
 _SIGNS = (
     Sign(r"compiling and loading fused kernels|Loading extension module \S+\.\.\.\s*\Z|Building extension module \S+\.\.\.\s*\Z", "the log ends where an extension is built or loaded", LIKELY, unless=(r"done with compiling|Time to load|ninja: (?:error|no work)|FAILED:|rror:",)),
     Sign(r"\bwait \(?(?:[^\n]*/)?file_baton|file_baton\.py[^\n]*wait|FileBaton", "a thread polls for the removal of a lock file", unless=(_BUILDING,)),
-    Sign(r"(?<!use )SoftFileLock|soft_?lock|O_EXCL[^\n]*lock", "a lock that is only a file is waited for", LIKELY),
+    Sign(r"\b(?:acquir|wait|poll|hang|hung|stuck|tim(?:ed?|ing) ?out)\w*[^\n]{0,60}(?<!use )(?:SoftFileLock|\bsoft_?lock(?!up))|(?<!use )(?:SoftFileLock|\bsoft_?lock(?!up))[^\n]{0,60}\b(?:acquir|wait|poll|hang|hung|stuck|tim(?:ed?|ing) ?out)|O_EXCL[^\n]*lock", "a lock that is only a file is waited for", LIKELY),
+    Sign(r"(?<!use )SoftFileLock|\bsoft_?lock(?!up)", "a lock that is only a file is named", POSSIBLE),
     Sign(r"Still waiting to acquire lock on|Lock file exists in build directory|Lock acquisition failed[^\n]*\.lock|(?:fuser|lsof)\b[^\n]*\.lock\b[^\n]*(?:\n[^\n]*){0,2}?(?:[Nn]o output|no process|nobody)", "a lock file is waited for, and nobody is seen to work on it", unless=(_BUILDING,)),
     # Named segments are made with O_EXCL (multiprocessing.shared_memory with create=True): of a run that was killed they stay.
     Sign(r"_posixshmem\.shm_open\((?:[^\n]*\n){1,3}?[^\n]*FileExistsError: \[Errno 17\]|^shm_open\([^\n]*O_EXCL[^\n]*\bEEXIST\b", "a segment of shared memory that only one can make is there already: a run that was killed has left it, or another one uses the name", unless=(_HELD,)),

@@ -77,10 +77,10 @@ _SIGNS = (
     # userfaultfd(2): who unmaps or faults sleeps until the reader of the descriptor has taken the event.
     Sign(r"\b(?:userfaultfd_(?:event_wait_completion|unmap_complete)|dup_userfaultfd_complete|handle_userfault)\b", "the kernel holds a thread until the reader of its userfaultfd has taken note, and that reader waits for a lock", anywhere=(r"\bfutex_wait\w*|lll_lock_wait|pthread_mutex_lock",)),
     # POSIX: the wait would close a circle (fcntl(2), pthread_mutex_lock(3), std::errc::resource_deadlock_would_occur).
-    Sign(r"\bResource deadlock (?:avoided|would occur)\b|\bEDEADLK\b", "the system says that a wait for a lock would close a circle"),
+    Sign(r"^(?![^\n]*\bjoin)[^\n]*(?:\bResource deadlock (?:avoided|would occur)\b|\bEDEADLK\b)", "the system says that a wait for a lock would close a circle"),
     Sign(r"Found one Java-level deadlock|waiting to lock monitor [^\n]*\n[^\n]*which is held by", "the Java machine found threads that wait for each other"),
     Sign(cured_by(r"\bgc\.(?:disable|freeze)\(\)|gc\.disable\b"), "it works when the collector does not run", anywhere=(r"\block|acquire|deadlock|mutex",), unless=(r"\bslow(?:er)?\b",), prose=True),
-    Sign(cured_by(r"\bRLock\b"), "it works when the lock may be taken again", prose=True),
+    Sign(cured_by(r"\bRLock\b(?!\(ctx)"), "it works when the lock may be taken again", prose=True),
     Sign(r"\b(?:takes?|acquires?|holds?|grabs?|locks?)\b[^\n]{0,40}\b\w*(?:lock|mutex)\b[^\n]{0,50}\b(?:then|first|before|while holding|and (?:then|in)|in a callback)\b[^\n]{0,60}\b\w*(?:lock|mutex)\b[^\n]*[;,.\n][^\n]*\b(?:takes?|acquires?|holds?|grabs?|locks?)\b[^\n]{0,40}\b\w*(?:lock|mutex)\b[^\n]{0,50}\b(?:then|first|before|while holding|and (?:then|in)|in a callback)\b",
          "two paths take locks one after the other, in opposite orders", unless=(r"\bGIL\b",), prose=True),
     Sign(r"lock-order[- ]inversion|potential deadlock|\bABBA\b|\block (?:order(?:ing)?|inversion|hierarchy)\b|(?:opposite|reverse|inverse) (?:lock )?order[^\n]*(?:lock|mutex)|(?:lock|mutex)[^\n]*(?:opposite|reverse|inverse) order", "locks are taken in opposite orders"),

@@ -29,8 +29,15 @@ A hang by an MTU that did not fit: https://github.com/NVIDIA/nccl/issues/1957
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
-from ._findings import text_rule
-from ._signs import POSSIBLE, Sign
+import re
+from collections.abc import Iterator
+
+from ...analysis.accounts import accounts
+from ...analysis.case import Case
+from ...model.diagnosis import Finding
+from .. import make_rule
+from ._findings import finding
+from ._signs import POSSIBLE, Sign, hits
 from ._wordings import HALTS
 
 _HOSTS = r"--?nnodes[ =:]*(?:[2-9]|\d\d)|--?node[-_]rank\b|\b(?:two|three|four|both|several|other|\d+) (?:\w+ )?(?:machines|nodes|hosts|servers|VMs)\b|\b(?:machine|node|host|server)[ _-]?[12]\b"
@@ -40,9 +47,10 @@ OF_THE_KERNEL = (
     Sign(r"nf_conntrack[^\n]*table full, dropping packet|table full, dropping packet", "the table of connections of a host is full: it drops packets"),
     Sign(r"NETDEV WATCHDOG|transmit queue \d+ timed out|link status definitely down|\b(?:eth\d+|en[ops]\w+|bond\d+|ens\w+)\b[^\n]{0,24}(?:NIC )?Link is Down|Detected (?:Tx|Hardware) Unit Hang|\bTx that wasn't completed on time|TX hasn't completed", "the network card of a host does not send"),
 )  # fmt: skip
+_RESENT = "data waits in a socket and is sent again and again"
 _SIGNS = (
     *OF_THE_KERNEL,
-    Sign(r"\b(?:firewall|iptables|nftables|security group|ufw|network ?policy|conntrack|NAT\b|idle (?:time-?out|connection)|(?<!_)MTU(?!\w|\W{0,3}\d+ *$)|jumbo|packet loss|dropp\w+ packets|packets? (?:are |is )?(?:dropped|lost)|black-?hol\w+|retransmi\w+)", "a path between the hosts drops packets",
+    Sign(r"\b(?:firewall|iptables|nftables|security group|ufw|network ?policy|conntrack|NAT\b|idle (?:time-?out|connection)|(?<!_)MTU(?!\w|\W{0,3}\d+(?: *$| +Metric))|jumbo|packet loss|dropp\w+ packets|packets? (?:are |is )?(?:dropped|lost)|black-?hol\w+|retransmi\w+)", "a path between the hosts drops packets",
          anywhere=(r"hang|stuck|time-?out|timed out|never|block|not arrive|no response|no data|\bdead\b|waits? (?:in|for)",), unless=(r"Got completion with|NCCL_IB_GID",), prose=True),
     Sign(r"\b(?:firewall\w*|iptables|nftables|ufw|security groups?|network ?polic\w+|(?:opening|allowing|open|allow)(?:ed|ing)? (?:all )?(?:tcp |the |high )*(?:ports?|tcp|traffic)|MTU|jumbo frames?|tcp_keepalive\w*|keep-?alives?|(?:https?|no|all)_proxy|sidecar\w*|istio\w*)\b", "a change of the path between the hosts cures it", cures=True),
     Sign(r"unable to complete a TCP connection|usually caused by a firewall|socketStartConnect: exceeded retries|exceeded error retry count", "a rank cannot reach its peer: a firewall or a missing route"),
@@ -52,13 +60,13 @@ _SIGNS = (
          "a try by hand at a port is not answered", passing=True),
     Sign(r"From \S+ icmp_seq=\d+ (?:Frag needed|Packet filtered|Destination)|(?<![\d.])(?:[1-9]\d?(?:\.\d+)?|100)% packet loss|(?:ping|local error|sendmsg)[^\n]{0,16}: [Mm]essage too long", "ping shows that packets are lost or too long", unless=(r"\b(?:powered|switched|turned) (?:off|down)\b|kernel panic|\bre-?boot(?:ed|s|ing)?\b",), anywhere=(HALTS + r"|rank|all_?reduce|nccl|gloo|mpi|" + _HOSTS,)),
     Sign(r"\b(?:istio(?:-proxy|-init)?|envoy|linkerd(?:-proxy)?|service mesh|mesh proxy|sidecars?)\b(?! (?:is|are|was) (?:not|off|disabled)\b)|upstream connect error|RBAC: access denied", "a proxy of a service mesh stands between the pods", anywhere=(HALTS + r"|refused|reset|rank|init_process_group|nccl|gloo|worker", r"\b(?:pods?|kubectl|kube\w*|containers?|READY|namespace|upstream connect)\b"), unless=(r"inject\W{1,4}\W?false",)),
-    Sign(r"\b(?:HTTP|http) proxy\b[^\n]{0,60}(?:fail|403|407|denied|refused|timed out)|grpc_proxy_mapper|\bSquid\b[^\n]{0,40}\b(?:error|denied|403|407|50[23])\b|ERR_ACCESS_DENIED|(?:CONNECT|tunnel) [^\n]{0,40}\b(?:403|407|502|503)\b", "connections between the hosts go to a proxy", anywhere=(HALTS + r"|UNAVAILABLE|fail",)),
+    Sign(r"\b(?:HTTP|http) proxy\b[^\n]{0,60}(?:fail|403|407|denied|refused|timed out)|grpc_proxy_mapper|\bSquid\b[^\n]{0,40}\b(?:error|denied|403|407|50[23])\b|ERR_ACCESS_DENIED|(?:CONNECT|tunnel) [^\n]{0,40}\b(?:403|407|502|503)\b", "connections between the hosts go to a proxy", POSSIBLE, anywhere=(HALTS + r"|UNAVAILABLE|fail",)),
     Sign(r"Destination is unreachable", "a rank cannot reach its peer: a firewall or a missing route"),
     Sign(r"Connecting to rank \d+ failed, waiting for \d{5,} milliseconds", "a rank tries for minutes to reach its peer", POSSIBLE),
     Sign(r"\b(?:packets?|messages?|frames?|pings?|payloads?)\b[^\n]{0,30}\b(?:larger|bigger|longer|over|above|beyond) (?:than )?(?:1[0-9]{3}|[89]\d{3})B?\b(?! ?(?:\w+ ){0,3}(?:pass|work|arriv|fine|ok)\w*)|\bping -s \d{4,}\b[^\n]{0,40}\b(?:no|fails?|lost|100)", "large packets do not pass", prose=True),
     Sign(r"\bSYNs?\b[^\n]{0,40}\b(?:no|without|never)\b[^\n]{0,16}\b(?:answers?|reply|replies|ACK|SYN-?ACK|response)\b|\bSYN[-_]SENT\b", "a connection is asked for, and nobody answers"),
     Sign(r"\b(?:within|inside|in) (?:one|the same|a single|each) (?:zone|availability zone|rack|subnet|region|VLAN|data ?center|cluster|site)\b[^\n]{0,40}\b(?:not|hangs?|fails?|but)\b", "it works within one network, not across", POSSIBLE, prose=True),
-    Sign(r"NCCL WARN[^\n]*[Cc]onnect[^\n]*(?:timed out|No route to host)|\b(?:gloo|ucx|tcp)\b[^\n]*[Cc]onnect[^\n]*(?:No route to host|timed out)[^\n]*", "a rank cannot reach its peer: a firewall or a missing route", unless=(r"Using (?:\[0\])?(?:interface )?(?:lo|docker\d|virbr\d)\b|127\.0\.[01]\.1|169\.254\.|fe80:",)),
+    Sign(r"NCCL WARN(?![^\n]*\bibv_)[^\n]*[Cc]onnect[^\n]*(?:timed out|No route to host)|\b(?:gloo|ucx|tcp)\b[^\n]*[Cc]onnect[^\n]*(?:No route to host|timed out)[^\n]*", "a rank cannot reach its peer: a firewall or a missing route", unless=(r"Using (?:\[0\])?(?:interface )?(?:lo|docker\d|virbr\d)\b|127\.0\.[01]\.1|169\.254\.|fe80:",)),
     Sign(r"(?:socket(?:Start|Poll|Finalize)Connect|ncclSocketConnect)[^\n]*(?:Software caused connection abort|timed out|No route to host|Network is unreachable|Operation now in progress)", "NCCL did not reach a peer", POSSIBLE, unless=(r"127\.0\.[01]\.1|169\.254\.|fe80:|172\.1[78]\.0\.",)),
     Sign(r"Max retries exceeded with url[^\n]*(?:timed out|unreachable|NewConnectionError|ConnectTimeout)|(?:huggingface\.co|hf\.co|pypi\.org|s3\.\S*amazonaws)[^\n]{0,80}(?:timed out|unreachable|No route)", "a server outside does not answer from here", POSSIBLE),
     Sign(r"^tcp6? +0 +[1-9]\d{4,} +\S+:\d+ +\S+:\d+ +ESTABLISHED", "data waits in a socket and is not taken", unless=(r"^(?:tcp6?|ESTAB) +[1-9]\d{4,} +",)),
@@ -76,12 +84,36 @@ _SIGNS = (
     Sign(r"Chain (?:INPUT|FORWARD|OUTPUT) \(policy DROP [1-9]|^ *[1-9][\d.]*[KMG]? +[\d.]+[KMG]? +(?:DROP|REJECT) +(?:tcp|all|6|0) ", "a firewall of a host has dropped packets", POSSIBLE, anywhere=(HALTS + r"|\w \([^()\s]+\.pyx?:\d+\)",)),
     Sign(r"No route to host|errno[:= ]+113|Network is unreachable|errno[:= ]+101|EHOSTUNREACH", "a host cannot be reached", POSSIBLE, unless=(r"Using interface (?:lo|docker)|127\.0\.0\.1",)),
     Sign(r"^(?!.*(?:futex|restart_syscall|sigtimedwait|sem_\w*wait|nanosleep|mq_timed)).*(?:Connection timed out|ETIMEDOUT)|errno[:= ]+110\b|returned 110", "a connection timed out", POSSIBLE),
-    Sign(r"timer:\(on,|Send-Q[^\n]*\n(?:[^\n]*\n)*?[^\n]*ESTAB +\d+ +[1-9]\d{3,}|unacked:\d+|lost:\d+|backoff:\d+", "data waits in a socket and is sent again and again"),
+    Sign(r"timer:\(on,|Send-Q[^\n]*\n(?:[^\n]*\n)*?[^\n]*ESTAB +\d+ +[1-9]\d{3,}|unacked:\d+|lost:\d+|backoff:\d+", _RESENT),
     Sign(r"\b(?:small|tiny|short|<=? ?\d+ ?[KMk]?i?B)\b[^\n]{0,60}(?:work|pass|fine|ok|complet)\w*[^\n]{0,80}(?:large|big|bigger|larger|> ?\d+)[^\n]{0,40}(?:hang|never|stuck|time-?out|block)", "small messages pass and large ones do not", anywhere=(r"node|host|network|inter|socket|tcp|eth|nic",), prose=True),
     Sign(r"\b(?:single|one|each|same)[- ](?:node|host|machine)[^\n]{0,40}(?:work|fine|ok|pass)\w*[^\n]{0,80}(?:two|multi|across|between|2|inter)[- ]?(?:nodes?|hosts?|machines?)?[^\n]{0,40}(?:hang|stuck|time-?out|fail|block)", "it works on one host and not between hosts", POSSIBLE, prose=True),
 )  # fmt: skip
 
-RULE = text_rule(
-    __name__, __doc__, "network-blackhole", 58, "connections stand, but data does not arrive", _SIGNS,
-    ("ping -M do -s 8972 PEER   # MTU", "ss -tin dst PEER; iperf3 -c PEER", "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=NET torchrun …"),
-)  # fmt: skip
+_STEPS = (
+    "ping -M do -s 8972 PEER   # MTU",
+    "ss -tin dst PEER; iperf3 -c PEER",
+    "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=NET torchrun …",
+)
+# A connection of ss -ti, and how much of what was sent on it has arrived.
+_ARRIVED = re.compile(r"^\S+ +\d+ +\d+ +(\S+:\d+ +\S+:\d+)[^\n]*\n[^\n]*\bbytes_acked:(\d+)", re.M)
+
+
+def check(case: Case) -> Iterator[Finding]:
+    found = [hit for hit in hits(case, _SIGNS) if hit.sign.says != _RESENT or not _arrives(case)]
+    if found:
+        yield finding(RULE, case, found, "connections stand, but data does not arrive", _STEPS)
+
+
+def _arrives(case: Case) -> bool:
+    """Whether a connection with data in its queues was looked at twice, and more had arrived the second time."""
+    before: dict[str, int] = {}
+    for one in accounts(case):
+        for ends, arrived in _ARRIVED.findall(one.text):
+            if int(arrived) > before.setdefault(ends, int(arrived)) + _SMALL:
+                return True
+    return False
+
+
+_SMALL = 1 << 16  # bytes of a heartbeat or two
+
+RULE = make_rule(__name__, __doc__, "network-blackhole", 58, check)

@@ -35,6 +35,7 @@ from ...model.ranks import RankSet
 from .. import make_rule
 from ._findings import finding, simple
 from ._lines import events
+from ._outcomes import SERVES
 from ._signs import POSSIBLE, Sign, hits
 from ._wordings import halted
 
@@ -52,7 +53,7 @@ _LIB = r"(?:nccl|torch|pytorch|cuda|driver|python|ray|mpi|openmpi|ucx|libfabric|
 _FORCED = r"NCCL_SOCKET_IFNAME(?: set| ?=)"
 _SIGNS = (
     Sign(rf"\b{_LIB}\b[ =v:]{{1,3}}\d+\.\d+[^\n]{{0,60}}\b(?:others?|rest|while|but|whereas|vs\.?|and (?:the )?(?:node|rank|host|other))\b[^\n]{{0,40}}\d+\.\d+", "one node has another version than the others", also=(r"node|host|rank|machine|pod|container",), unless=(r"\b(?:fixed|works?|fine|passes|downgrad\w+|upgrad\w+)\b",), prose=True),
-    Sign(r"API call is not supported in the installed CUDA driver|CUDA driver version is insufficient|unsupported PTX|NCCL (?:library )?version (?:mismatch|does not match)|compiled with (?:a different|another) (?:version|NCCL|CUDA)", "driver and library are of different age"),
+    Sign(r"API call is not supported in the installed CUDA driver|CUDA driver version is insufficient|unsupported PTX|NCCL (?:library )?version (?:mismatch|does not match)|compiled with (?:a different|another) (?:version|NCCL|CUDA)", "driver and library are of different age", until=SERVES),
     Sign(r"Version mismatch: The cluster was started with|version mismatch|\b(?:PMIX|PRTE|PMI|OPAL|ORTE)_ERR\w*VERSION_MISMATCH|mismatch\w* versions?|versions? (?:do(?:es)? not|don't) match|incompatible (?:protocol|version|peer)|differing versions?", "a version mismatch is reported"),
     Sign(rf"^(?![^\n]*\b(?:did not|didn\'t|does not|doesn\'t|no|neither|tried|trying)\b[^\n]*\b(?:help|change|differ|matter|work|using)\w*)[^\n]*\b(?:different|differing|two|mixed|unequal|inconsistent|mismatch\w*)[^\n]{{0,24}}\b{_LIB}\b[^\n]{{0,20}}\bversions?|versions? of {_LIB}[^\n]{{0,40}}(?:differ|different|not the same)|\b{_LIB}\b[^\n]{{0,30}}versions?[^\n]{{0,30}}(?:differ|different|not (?:the same|equal|identical)|mismatch)", "somebody says that versions differ", prose=True),
     Sign(r"bootstrap\.cc[^\n]*Message truncated", "two ranks introduce themselves with messages of different size", anywhere=(r"NCCL version|torch==|torch\.cuda\.nccl|\bnccl\b",), unless=(r"ncclInvalidUsage|Duplicate GPU",)),
@@ -81,9 +82,9 @@ _SIGNS = (
     Sign(r"No module named 'numpy\._core|Can't get attribute '_(?:function_setstate|make_skeleton_class)'|is required for a normal functioning of this module, but found|CUDA version \([\d.]+\) mismatches the version", "what one side wrote or needs is of another release than what the other side has"),
     Sign(r"^(?![^\n]*mca_base_component_repository_open)[^\n]*?\blib(?:cudart|cublas\w*|cudnn\w*|nccl|nvrtc|hip\w*|rccl|mpi|fabric|uc[pt]|efa|ibverbs)\.so[\d.]*: cannot open shared object file", "a library of another release is not there", also=(r"node|host|machine|rank|worker|pod|container",)),
     Sign(r"does not support the kernel ABI of|kernel ABI version mismatch", "user library and kernel module of the cards are of different age"),
-    Sign(r"\b(?:same|identical|one|equal|uniform)\b (?:\w+ ){0,2}?(?:image|version|release|environment|env|container|build|driver|nccl|torch|pytorch|python)s?\b[^\n]{0,40}\b(?:all|both|every|each|everywhere)\b|\b(?:all|both|every|each)\b[^\n]{0,40}\b(?:the )?(?:same|identical) (?:\w+ ){0,2}?(?:image|version|release|environment|env|container|build|driver|nccl|torch|pytorch|python)s?\b", "one version on all hosts cures it", cures=True),
+    Sign(r"\b(?:same|identical|one|equal|uniform)\b (?:\w+ ){0,2}?(?:image|version|release|environment|env|container|build|driver|nccl|torch|pytorch|python)s?\b[^\n]{0,40}\b(?:(?:all|both|every|each) (?:\w+ ){0,2}?(?:hosts?|nodes?|ranks?|machines?|workers?|pods?|sides?|servers?|containers?|of them)|everywhere)\b|\b(?:all|both|every|each)\b[^\n]{0,40}\b(?:the )?(?:same|identical) (?:\w+ ){0,2}?(?:image|version|release|environment|env|container|build|driver|nccl|torch|pytorch|python)s?\b", "one version on all hosts cures it", cures=True),
     Sign(r"^(?!.*(?:NCCL INFO|dlvsym)).*(?:undefined symbol|symbol lookup error|version `?\w+_[\d.]+' not found)", "libraries of different builds are mixed", POSSIBLE),
-    Sign(r"driver version is insufficient|forward compatibility was attempted|NVIDIA driver on your system is too old|PTX was compiled with an unsupported toolchain|no kernel image is available", "driver, toolkit and GPU do not fit each other"),
+    Sign(r"driver version is insufficient|forward compatibility was attempted|NVIDIA driver on your system is too old|PTX was compiled with an unsupported toolchain|no kernel image is available", "driver, toolkit and GPU do not fit each other", until=SERVES),
 )  # fmt: skip
 
 
