@@ -6,6 +6,8 @@ One rank raised an exception, ran out of device memory, crashed or ended early. 
 ## How it is recognised
 The first error in time is an exception that is not a consequence (not a closed connection, not a time-out); a launcher that names a process with an exit code; ranks that clean up while their
 peers wait in a send, receive or collective; a process that is simply not there any more.
+It is *likely* where the error is one of the program's own data and code, or a launcher or framework names the process. An error that a device, the system or a library below raised (CUDA, an
+errno, a full disk) and a death that is only mentioned are *possible*: they have causes of their own.
 CANN's codes for a wait that timed out (507046 and its neighbours) are a consequence, too. Open MPI names a peer whose process disconnected (`An MPI communication peer process has unexpectedly disconnected`).
 
 ## What to do
@@ -50,21 +52,32 @@ _CASCADE = re.compile(
     r"error code(?: is|:) ?(?:107019|107020|507046|507047|507048)\b",  # CANN's rt_error_codes.h: a wait, task, stream, event, FFTS+ timed out
     re.I,
 )  # fmt: skip
+# What a program was refused by a device, the system or a library below it: every rank may get such an error, and it has a
+# cause of its own. Errors of its own data and code have none but the rank.
+_FROM_BELOW = re.compile(
+    r"\[Errno (?!2\])\d+\]|\berrno[ =:]|\bos error \d|\bOs \{|\b(?:CUDA|CUBLAS\w*|cuDNN|HIP|NPU|HCCL|ECC|GPUs?|firmware|driver)\b|[Dd]evice \w+ failed|[Dd]evice already|DEVICE_LOST|\bcuda[A-Z]\w+|synStatus|[Hh]ealth check|"
+    r"[Aa]ddress already in use|failed to (?:listen|bind|connect)|[Oo]ut of memory|OutOfMemory|Cannot allocate|No space left|\bquota\b|\brequested and \d+ written|inline_container|"
+    r"Too many open files|ancdata|Resource temporarily|unable to (?:mmap|open shared memory|lock)|File exists|"
+    r"\bbackend='\w+' raised|InductorError|DataLoader worker|[Pp]in memory thread|[Dd]ead[Ll]ock|expects same model|Split sizes"
+)  # fmt: skip
 _SIGNS = (
     # Ray's own words; TensorRT-LLM's executor, which ends its peers itself.
     Sign(r"[Aa]ctor died because of an error raised in its creation task|\bExecutor loop crashed on this rank\b", "the framework says which of its workers failed"),
-    Sign(r"\bNodes? \S+ not responding, setting DOWN|\bon failed node \S+|^\S+ +(?:\S+ +){0,6}?NODE_FAIL\b|\bJobState=NODE_FAIL\b|\bSISTER_EOF\b|\bnode \d+ \(\S+\) requested job (?:die|terminate)", "the scheduler lost a node"),
+    # Slurm sets down every node that it does not hear, also where only the network keeps it silent.
+    Sign(r"\bNodes? \S+ not responding, setting DOWN", "the scheduler does not hear a node any more", POSSIBLE),
+    Sign(r"\bon failed node \S+|^\S+ +(?:\S+ +){0,6}?NODE_FAIL\b|\bJobState=NODE_FAIL\b|\bSISTER_EOF\b|\bnode \d+ \(\S+\) requested job (?:die|terminate)", "the scheduler lost a node"),
     # NCCL's RAS client, and the heartbeats of jax's and tensorflow's coordination service.
     Sign(r"considered dead \(unreachable via the RAS network\)", "the other processes of the job do not reach one of them any more", speaker=False),
     Sign(r"tasks? (?:are|is) unhealthy \(stopped sending heartbeats\)|\bheartbeat timeout\. This indicates that the remote task has failed|/task:\d+ heartbeat timeout", "a task of the job has stopped to send heartbeats", speaker=False),
-    Sign(r"\bTaintManagerEviction\b|^\s*(?:Normal|Warning) +Preempted\b|\bPreempted by (?:a )?(?:pod|job|higher)|\bcompute\.instances\.preempted\b|\b(?:VM|instance|node|spot\w*)\b[^\n]{0,20}\b(?:was|got|been) preempted\b|^\s*Reason: +(?:Preempting|NodeLost|NodeShutdown|Shutdown|Terminated)$", "the scheduler took a worker away"),
-    Sign(r"\bWorker proc \S+ died unexpectedly|\bRank \d+ scheduler (?:is dead|died)|\bworkers? \([^)\n]*\) killed due to worker crash|\bWorkers? \(tasks / actors\) killed due to", "the framework says that a worker died"),
+    Sign(r"\bTaintManagerEviction\b|^\s*(?:Normal|Warning) +Preempted\b|\bPreempted by (?:a )?(?:pod|job|higher)|\bcompute\.instances\.preempted\b|\b(?:VM|instance|node|spot\w*)\b[^\n]{0,20}\b(?:was|got|been) preempted\b|^\s*Reason: +(?:Preempting|NodeLost|NodeShutdown|Shutdown|Terminated)$", "the scheduler took a worker away", until=r"\bJob executing on host\b|\bresum(?:ed|ing) (?:from|at)\b|\bNormal termination\b"),
+    Sign(r"\bWorker proc \S+ died unexpectedly|\bRank \d+ scheduler (?:is dead|died)|\bworkers? \([^)\n]*\) killed due to worker crash|\bWorkers? \(tasks / actors\) killed due to(?! memory)", "the framework says that a worker died", POSSIBLE),
     Sign(r"\b[Ww]orker failed to heartbeat within \d+|\bRemove worker <\w*Worker\w* [^\n]*heartbeat", "a scheduler hears nothing of a worker any more", POSSIBLE),
     Sign(r"srun: error: Node failure on|DUE TO NODE FAILURE|^[^\S\n]*(?:Warning|Normal) +(?:\S+ +){0,2}NodeNotReady\b", "the scheduler lost a node"),
-    Sign(r"\b(?:srun|yhrun|jsrun): error: \S+: tasks? [\d,-]+: (?!Killed|Out Of Memory)\w|exited on signal (?!9\b|15\b)\d+|(?:Signal: |Caught signal )(?:Segmentation|Aborted|Bus|Floating)", "the launcher says which task ended with an error"),
-    Sign(r"\b(?:worker|actor|task|raylet)\b[^\n]{0,60}\b(?:died|was killed|exits?|exited|crashed)\b[^\n]{0,60}\bunexpected|unexpectedly exits|ActorDiedError|ActorUnavailableError|WorkerCrashedError", "the framework says that a worker died"),
+    Sign(r"\b(?:srun|yhrun|jsrun): error: \S+: tasks? [\d,-]+: (?!Killed|Out Of Memory)\w|exited on signal (?!9\b|15\b)\d+|(?:Signal: |Caught signal )(?:Segmentation|Aborted|Bus|Floating)", "the launcher says which task ended with an error", POSSIBLE),
+    Sign(r"\b(?:worker|actor|task|raylet)\b[^\n]{0,60}\b(?:died|was killed|exits?|exited|crashed)\b[^\n]{0,60}\bunexpected|unexpectedly exits|ActorDiedError|ActorUnavailableError|WorkerCrashedError", "the framework says that a worker died", POSSIBLE),
     Sign(r"\bno (?:such |living |running )?(?:python )?process (?:with|of|for|named|is)?[^\n]{0,12}\brank[ =:]*\d|\brank[ =:]*\d+\b[^\n]{0,20}\b(?:no (?:such |longer a )?process|is missing from ps|pid (?:is )?gone|not in (?:ps|the process list))", "a rank has no process any more"),
-    Sign(r"(?<!sub-)(?<!child )(?<!helper )\b(?:process|rank|worker|pid|actor)(?:es|s)?\b(?!['’]s )(?! (?:that|which) \w+ fork)(?:(?!\. )[^\n]){0,40}(?:\b(?:is|was|are)\b|:) ?(?:not there|no longer (?:there|running|alive)|not running|gone|not alive)\b|\b(?:sys\.exit|os\._exit)\(\d*\)[^\n]*(?:rank|process|shard|early)|\b(?:rank|worker|process) ?\d*[^\n]{0,30}\bexit(?:s|ed)? (?:cleanly|normally|quietly|silently|early|alone|with (?:code|status) 0)", "a rank has left", anywhere=(HALTS,), prose=True),
+    Sign(r"(?<!sub-)(?<!child )(?<!helper )\b(?:process|rank|worker|pid|actor)(?:es|s)?\b(?!['’]s )(?! (?:that|which) \w+ fork)(?:(?!\. )[^\n]){0,40}(?:\b(?:is|was|are)\b|:) ?(?:not there|no longer (?:there|running|alive)|not running|gone|not alive)\b", "a rank is said not to be there", POSSIBLE, anywhere=(HALTS,), prose=True),
+    Sign(r"\b(?:sys\.exit|os\._exit)\(\d*\)[^\n]*(?:rank|process|shard|early)|\b(?:rank|worker|process) ?\d*[^\n]{0,30}\bexit(?:s|ed)? (?:cleanly|normally|quietly|silently|early|alone|with (?:code|status) 0)", "a rank has left", anywhere=(HALTS,), prose=True),
     Sign(r"\b(?:pid|process|rank|worker)\b[^\n]{0,30}\b(?:(?:does not|doesn't) exist any ?more|no longer exists?)\b", "a process does not exist any more", anywhere=(HALTS + r"|(?:[sS]ynchronize|all_?reduce|all_?gather|broadcast|barrier)\w* ?\(",), prose=True),
     Sign(r"\b[A-Z]\w*(?:Error|Exception)\b (?:of|on|from) (?:rank|process|replica) ?\d", "an exception of one rank is told", anywhere=(r"waiting for all participants to arrive|" + HALTS,), unless=(r"Timed? ?out|out of memory",), prose=True),
     Sign(r"\b(?:another|one|some other|a different|the other|rank \d+|process \d+|worker \d+)\b(?: (?:rank|process|worker|one))?[^\n]{0,20}\b(?:has|had|raises|raised|hits|hit|shows?|gets|got|fails? with|failed with|ends with|prints) (?:an? |its own )?(?:\w+ ){0,2}(?:exception|error|traceback)\b", "another rank has an error of its own", unless=(r"[Tt]imed? ?out|Watchdog caught|out of memory",), prose=True),
@@ -72,11 +85,11 @@ _SIGNS = (
     Sign(r"An MPI communication peer process has unexpectedly disconnected|(?:ORTE|PRTE|PRRTE|HNP) (?:has )?lost communication with (?:a|its) (?:remote )?daemon|ORTE has lost communication|lost connection to (?:a )?(?:remote )?daemon", "the message layer names a peer whose process ended first", speaker=False),
     Sign(r"Primary job\s+terminated normally, but \d+ process|(?:mpirun|mpiexec|prterun|orterun)\S* (?:detected|noticed) that (?:one or more )?process|The first process to do so was|MPI_ABORT was invoked on rank|BAD TERMINATION OF ONE OF YOUR APPLICATION|One or more processes \(first noticed rank|Horovod has been shut down\. This (?:was caused by|has)|process \d+ terminated with (?:exit code [1-9]|signal)|Process group watchdog thread terminated with exception: (?!\[Rank|CUDA error)|task \d+: Exited with exit code [1-9]|rank \d+ in job \d+ .{0,40}caused collective abort", "the launcher or a library says that one process ended first", POSSIBLE),
     Sign(r"DeadlockDetectedException|Deadlock detected from rank", "a trainer saw that one of its ranks had failed"),
-    Sign(r"\b(?:node|host|worker|actor|raylet|pod|instance)\b[^\n]{0,80}(?:marked (?:as )?dead|missed too many heartbeats|preempted|evicted|NotReady|lost contact|node failure|NODE_FAIL|(?<!queue )drained|rebooted)", "a node or worker was declared dead"),
+    Sign(r"\b(?:node|host|worker|actor|raylet|pod|instance)\b[^\n]{0,80}(?:marked (?:as )?dead|missed too many heartbeats|preempted|evicted|NotReady|lost contact|node failure|NODE_FAIL|(?<!queue )drained|(?<!be )rebooted(?! \d+ sec))", "a node or worker was declared dead", POSSIBLE),
     Sign(r"got signal: (?!2\b)\d+|Received (?!2 )\d+ death signal|SignalException(?!\()(?![^\n]* got signal: 2\b)", "the launcher got a signal and ended its ranks"),
-    Sign(r"^(?![^\n]*(?:\bWARNING\b|attempting to recover))[^\n]*?(?:\b(?:CUDA|HIP|NPU) out of memory|OutOfMemoryError|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|CUDA error: out of memory|Cuda failure '?out of memory)(?![^\n]*\n?[^\n]*\bskipp(?:ing|ed) (?:this |the )?(?:batch|update|step|sample)\b)", "a rank ran out of device memory"),
+    Sign(r"^(?![^\n]*(?:\bWARNING\b|attempting to recover))[^\n]*?(?:\b(?:CUDA|HIP|NPU) out of memory|OutOfMemoryError|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|CUDA error: out of memory|Cuda failure '?out of memory)(?![^\n]*\n?[^\n]*\bskipp(?:ing|ed) (?:this |the )?(?:batch|update|step|sample)\b)", "a rank ran out of device memory", POSSIBLE),
     # Who has left a loop or a call is there still; and what the watchdog ends had waited.
-    Sign(r"^(?![^\n]*\b[Ww]atchdog\b)[^\n]*?(?<!onnecting to )(?<!onnect to )(?<!onnection to )(?<!onnection from )\b(?:rank|worker|node|gpu|process|stage|replica|pod|actor)s?\b ?#?\d*[^\n]{0,60}\b(?:crash\w*|died|dead|killed|exited|terminated|failed|raised|gone|(?<!requests )(?<!request )(?<!tokens )(?<!tasks )(?<!task )(?<!data )(?<!batch )(?<!batches )(?<!samples )(?<!nothing )(?<!work )left(?! (?:the|its|their|this|that|it)\b(?! (?:job|run|group|cluster|ring|world|training)\b))|disappeared|lost|evicted|preempted|restarted|(?<!it has been )aborted|segfault\w*)\b", "a rank is gone",
+    Sign(r"^(?![^\n]*\b[Ww]atchdog\b)[^\n]*?(?<!onnecting to )(?<!onnect to )(?<!onnection to )(?<!onnection from )\b(?:rank|worker|node|gpu|process|stage|replica|pod|actor)s?\b ?#?\d*[^\n]{0,60}\b(?:crash\w*|died|dead|killed|exited|terminated|failed|raised|gone|(?<!requests )(?<!request )(?<!tokens )(?<!tasks )(?<!task )(?<!data )(?<!batch )(?<!batches )(?<!samples )(?<!nothing )(?<!work )left(?! (?:the|its|their|this|that|it)\b(?! (?:job|run|group|cluster|ring|world|training)\b))|disappeared|lost|evicted|preempted|restarted|(?<!it has been )aborted|segfault\w*)\b", "a rank is gone", POSSIBLE,
          anywhere=(r"(?:others?|rest|remaining|peers?|ranks?|stage|workers?)\b[^\n]{0,80}(?:wait|hang|hung|stuck|block|time-?out|timed out|continue)",), prose=True),
     # What came of runs as a whole tells of no process in them; and the watchdog aborts its own.
     Sign(r"\b(?:exit ?code|exitcode|returncode)\W{0,4}(?:-11|139|-7|135|-4|-8|[12]\b(?![^\n]*\bruns\b))|Segmentation fault|SIGSEGV|exited on signal|core dumped", "a process ended with an error", POSSIBLE),
@@ -141,7 +154,8 @@ def _failed(case: Case, first: Event) -> Finding:
     told = ranks or events(case, "elastic.root_cause", "elastic.worker_failed") or _waited_for(case, first)
     reasons = [first.text, *_place(first), *followers, *_clocks(case)]
     source = OF_LOGS if case.snapshot.live else "text"
-    return simple(RULE, title, LIKELY if told else POSSIBLE, reasons, _STEPS, ranks, source=source)
+    own = told and not _FROM_BELOW.search(first.text)
+    return simple(RULE, title, LIKELY if own else POSSIBLE, reasons, _STEPS, ranks, source=source)
 
 
 def _waited_for(case: Case, first: Event) -> bool:
