@@ -43,15 +43,17 @@ _STEPS = (
     "echo $MASTER_ADDR $MASTER_PORT $WORLD_SIZE $RANK   # on every node",
 )
 _PLACED = r"Successfully assigned|\bScheduled\b|\bStarted container|placement group (?:is )?(?:created|ready)|\b1/1 +Running\b|\b0/1 +Completed\b"
+# What keeps a node from starting anything.
+_NODE_SHORT = r"Memory cgroup out of memory|eviction manager|(?:Disk|Memory)Pressure|No space left"
 _SIGNS = (
     Sign(r"\b(?:tasks?|workers?|processes) (?:that )?(?:did not|have not|has not|haven't) (?:yet )?(?:reach|reached|connect|connected|join|joined|arrive|arrived)|Barrier timed out(?! ?\. Id: (?!\S*(?:[Cc]onnect|[Ii]nit|WaitForAll)))[^\n]*|Permission denied \(publickey|Are you sure you want to continue connecting|Host key verification failed", "a worker did not come to the meeting"),
-    Sign(r"TPU backend initialization is taking more than|Did you run your code on all TPU hosts|Expected \d+ threads to join the rendezvous, but not all|Barrier timed out\. Id: \S*(?:[Cc]onnect|[Ii]nit|WaitForAll)|tasks? (?:that )?(?:are|is) not at the barrier|[Cc]oordination service[^\n]*(?:not (?:all|yet)|timed out|DEADLINE)|DEADLINE_EXCEEDED:[^\n]*(?:(?<!triggered the )Barrier(?! timed out\. Id: (?!\S*(?:[Cc]onnect|[Ii]nit|WaitForAll)))|GetKeyValue|connect)|Timed out waiting for (?:all )?(?:clients|tasks|workers|processes|replicas)|waiting for all (?:participants|replicas|workers) to (?:join|arrive)", "a host or process of the job was not started, or did not come"),
-    Sign(r"\bnever (?:started|came up|launched|scheduled)|\b(?:still (?:being )?|image is being )(?:pull(?:ing|ed)|starting|queued|waiting for resources)|queued and waiting for resources|waiting for (?:resources|allocation)|Waiting for job \d+ to start|\b(?:ranks?|workers?|pods?|nodes?|replicas?|jobs?|tasks?)\b[^\n]{0,40}\bnot (?:yet )?(?:started|launched|scheduled)\b", "a rank was not started", until=r"has been allocated resources"),
-    Sign(r"not enough slots available|No available node types|cannot be scheduled|insufficient (?:nvidia\.com/gpu|resources|cpu)|placement group[^\n]{0,60}(?:pending|not ready|timed out|infeasible)|\bPending\b[^\n]{0,40}pods?|pods?\b[^\n]{0,60}\b(?:Pending|ImagePullBackOff|ContainerCreating|CrashLoopBackOff|Init:)", "a rank could not be started", until=_PLACED),
-    Sign(r"\b(?:one|some|two|\d+)\b[^\n]{0,30}(?:nodes?|ranks?|workers?|pods?|processes)\b[^\n]{0,40}(?:never|not|did(?:n't| not)|fail\w* to|yet to)[^\n]{0,30}(?:start|launch|join|arriv|connect|register|come up|reach)\w*", "somebody did not arrive", prose=True),
+    Sign(r"TPU backend initialization is taking more than|Did you run your code on all TPU hosts|Expected \d+ threads to join the rendezvous, but not all|Barrier timed out\. Id: \S*(?:[Cc]onnect|[Ii]nit|WaitForAll)|tasks? (?:that )?(?:are|is) not at the barrier|[Cc]oordination service[^\n]*(?:not (?:all|yet)|timed out|DEADLINE)|DEADLINE_EXCEEDED:[^\n]*(?:(?<!triggered the )Barrier(?! timed out\. Id: (?!\S*(?:[Cc]onnect|[Ii]nit|WaitForAll)))|GetKeyValue|connect)|Timed out waiting for (?:all )?(?:clients|tasks|workers|processes|replicas)|waiting for all (?:participants|replicas|workers) to (?:join|arrive)", "a host or process of the job was not started, or did not come", POSSIBLE),
+    Sign(r"\bnever (?:started|came up|launched|scheduled)|\b(?:still (?:being )?|image is being )(?:pull(?:ing|ed)|starting|waiting for resources)|\b(?:jobs?|pods?|workers?|nodes?|ranks?|replicas?)\b[^\n]{0,30}\bstill queued\b|queued and waiting for resources|waiting for (?:resources|allocation)|Waiting for job \d+ to start|\b(?:ranks?|workers?|pods?|nodes?|replicas?|jobs?|tasks?)\b[^\n]{0,40}\bnot (?:yet )?(?:started|launched|scheduled)\b", "a rank was not started", until=r"has been allocated resources"),
+    Sign(r"not enough slots available|No available node types|cannot be scheduled|insufficient (?:nvidia\.com/gpu|resources|cpu)|placement group[^\n]{0,60}(?:pending|not ready|timed out|infeasible)|\bPending\b[^\n]{0,40}pods?|pods?\b[^\n]{0,60}\b(?:Pending|ImagePullBackOff|ContainerCreating|CrashLoopBackOff|Init:)", "a rank could not be started", until=_PLACED, unless=(_NODE_SHORT,)),
+    Sign(r"\b(?:one|some|two|\d+)\b[^\n]{0,30}(?:nodes?|ranks?|workers?|pods?|processes)\b[^\n]{0,40}(?:never|not|did(?:n't| not)|fail\w* to|yet to)[^\n]{0,30}(?:start|launch|join|arriv|connect|register|come up|reach)\w*", "somebody did not arrive", POSSIBLE, prose=True),
     Sign(r"init_process_group\((?:[^()\n]{0,200}\n){0,12}?[^()\n]{0,200}\brank ?= ?(?:[\w.]*\.)?local_rank\b", "the local rank is passed as the rank, so that nodes claim the same ones", anywhere=(r"--?nnodes[= ](?:[2-9]|\d\d)|\b(?:two|2|several|multi\w*)[- ](?:nodes?|machines?|hosts?)\b|node_rank[= ][1-9]",)),
     Sign(r"\bonly (?:\d+|one|two|three|four|half|some)\b[^\n]{0,30}\b(?:processes|workers|ranks|nodes|tasks|of them)\b[^\n]{0,30}\b(?:started|launched|running|exists?|spawned|came)\b|\bwaiting for \d+ more\b", "fewer were started than are waited for", unless=(r"\b(?:persistent|cooperative|mega)[- ]?kernels?\b|\bthread ?blocks?\b|\bCTAs?\b",), prose=True),
-    Sign(r"\b(?:waiting|waits?|blocked|stuck|hang\w*|hung|stands?|stays?|sits?|stops?)\b[^\n]{0,40}(?:init_process_group|new_group|rendezvous|_store_based_barrier|init_device_mesh|ncclCommInitRank|all (?:nodes|ranks|workers|peers) to (?:join|connect|arrive))", "ranks wait in the meeting", prose=True),
+    Sign(r"\b(?:waiting|waits?|blocked|stuck|hang\w*|hung|stands?|stays?|sits?|stops?)\b[^\n]{0,40}(?:init_process_group|new_group|rendezvous|_store_based_barrier|init_device_mesh|ncclCommInitRank|all (?:nodes|ranks|workers|peers) to (?:join|connect|arrive))", "ranks wait in the meeting", POSSIBLE, prose=True),
     Sign(r"\b(?:nnodes|nproc[_-]per[_-]node|world[_ ]size|WORLD_SIZE|node[_ ]rank)\b[^\n]{0,60}(?:wrong|mismatch|differ|expect\w*|but only|instead of|not equal)", "counts do not fit", prose=True),
     Sign(r"CreateSession still waiting for response from worker|Waiting for \d+ local, [1-9]\d* remote core engine proc|barrier stage that requires more slots|step creation (?:temporarily|still) disabled|Only \d+/\d+ workers arrived|ranks? \d[\d, ]* (?:has|have) not (?:joined|connected|registered) (?:yet|so far)", "some of those who are waited for have not come", passing=True, until=r"Start(?:ing)? master session|READY from \w+ core engine|Application startup complete|step created"),
     Sign(r"(?:ORTE|PRTE) was unable to reliably start|\bdaemon has unexpectedly failed after launch|ssh exited with exit code \d+|(?:orted|prted|hydra_pmi_proxy|hydra_bstrap_proxy|pmi_proxy|dask-worker|torchrun|deepspeed)(?:: | - |: orden |: Befehl )?(?:command )?not found", "the processes of a host could not be started", anywhere=(r"\b(?:_store_based_barrier|init_process_group|_create_c10d_store|_rendezvous|init_distributed|PMIx?_Fence|MPI_Init\w*|ompi_mpi_init) \(",)),
@@ -181,7 +183,9 @@ def _standing(case: Case) -> Finding | None:
     late = RankSet(rank for doing in others for rank in doing.ranks)
     if others and (len(others) <= len(meeting) or (late and len(late) < sum(map(_size, meeting)))):
         title = f"{ranks_phrase(late) if late else 'a rank'} stands before the meeting, in which the others wait"
-        found_apart = simple(RULE, title, LIKELY, [doing.text for doing in others[:2]], _STEPS, late)
+        # Who left by an error of its own was kept away by that.
+        sure = POSSIBLE if any(doing.kind == "exception" for doing in others) else LIKELY
+        found_apart = simple(RULE, title, sure, [doing.text for doing in others[:2]], _STEPS, late)
         return replace(found_apart, compared=seen_apart(case) and only_slow.moved(case) is None)
     return None
 
@@ -208,7 +212,7 @@ def _is_rank(doing: Doing) -> bool:
 
 # A scheduler says so also while it makes room; what was scheduled then has its devices.
 _NO_DEVICES = Sign(
-    r"Waiting for creating a placement group|barrier task ?set requires \d+ slots, while the total number of available slots|No available node types can fulfill|current node has no \w+ available|Insufficient (?:nvidia\.com/gpu|cpu|memory)",
+    r"Waiting for creating a placement group|barrier task ?set requires \d+ slots, while the total number of available slots|No available node types can fulfill|current node has no \w+ available|\b\d+ Insufficient (?:nvidia\.com/gpu|cpu|memory)",
     "the workers wait for devices",
     until=_PLACED,
 )
@@ -283,7 +287,7 @@ def _number(pattern: re.Pattern[str], text: str) -> int | None:
 
 
 _ARRIVED = re.compile(
-    r"\b(?P<have>\d{1,6}) ?(?:of|/|out of) ?(?P<want>\d{1,6}) (?:\w+ ){0,2}(?:workers?|ranks?|nodes?|clients?|peers?|processes|members?|hosts?|agents?|pods?|replicas?|tasks?)?"
+    r"(?<!#)(?<!iteration )(?<!step )(?<!epoch )(?<!batch )\b(?P<have>\d{1,6}) ?(?:of|/|out of) ?(?P<want>\d{1,6}) (?:\w+ ){0,2}(?:workers?|ranks?|nodes?|clients?|peers?|processes|members?|hosts?|agents?|pods?|replicas?|tasks?)?"
     r"(?: (?:are|is|have|has))? ?(?:ready|joined|connected|arrived|registered|up|started|running|checked in)\b(?!\W?[=:])(?! (?:and|or) queued| (?:tasks?|jobs?|requests?|slots?)\b)|"
     r"\b(?:ready|joined|connected|arrived|registered|alive)\W{1,3}(?P<have_>\d{1,6}) ?(?:of|/) ?(?P<want_>\d{1,6})\b",
     re.IGNORECASE,
