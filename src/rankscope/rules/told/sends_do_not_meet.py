@@ -21,10 +21,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ...analysis.accounts import accounts
 from ...analysis.case import Case
-from ...analysis.doings import doings, in_kind, seen_apart
+from ...analysis.doings import Doing, doings, in_kind, seen_apart
 from ...analysis.frame_tables import WaitKind
-from ...model.diagnosis import Finding
+from ...model.diagnosis import Certainty, Finding
 from .. import make_rule
 from ._findings import finding, simple
 from ._lines import events
@@ -44,7 +45,7 @@ _SIGNS = (
     Sign(r"\beager (?:limit|threshold|size)\b|\b(?:works?|passes|fine)\b[^\n]{0,20}\b(?:small|short) (?:messages?|tensors?|sizes?)\b[^\n]{0,120}(?:hang|stuck|deadlock|block)", "a send waits for its receive from a certain size on", anywhere=(r"send",)),
     Sign(r"\bi?send\b[^\n;]*[;\n][^\n;]*\.wait\(\)[^\n;]*[;\n][^\n;]*\bi?recv\b", "a send is waited for before the receive is posted", anywhere=(HALTS + r"|\bwait \(",)),
     Sign(r"\b\d+_?(?:SEND|RECV)_?[FB]\d+\b[^\n]{0,200}\b\d+_?(?:RECV|SEND)_?[FB]\d+", "a pipeline's schedule stands between sends and receives", anywhere=(r"hang|stuck|deadlock|wait|time-?out|timed out|freez",)),
-    Sign(r"both (?:ranks|sides|stages|gpus|processes|peers|of them)?[^\n]{0,40}\b(?:send\w*|recv|receiv\w*)\b|each (?:rank|side|stage|other)?[^\n]{0,40}\b(?:send|recv|receiv)\w*[^\n]{0,40}(?:first|before|other)", "both sides do the same", prose=True),
+    Sign(r"both (?:ranks|sides|stages|gpus|processes|peers|of them)?[^\n]{0,40}\b(?:send\w*|recv|receiv\w*)\b|each (?:rank|side|stage|other)?[^\n]{0,40}\b(?:send|recv|receiv)\w*[^\n]{0,40}(?:first|before|other)", "both sides do the same", POSSIBLE, prose=True),
     Sign(r"\b(?:send|recv|receive)s?\b[^\n]{0,60}\b(?:order\w*|unmatched|without (?:a )?(?:matching|corresponding)|no matching|deadlock|mismatch\w*|cross(?:ed|ing)?|not paired|tag)", "sends and receives do not meet", prose=True),
     Sign(r"\b(?:isend|irecv|ncclSend|ncclRecv|batch_isend_irecv|send_forward|recv_forward|send_backward|recv_backward|P2POp|p2p_communication)[^\n]*", "ranks stand in sends and receives", POSSIBLE, anywhere=(r"\bhang|stuck|deadlock|(?<!\.)\bwait|timeout|timed out|not (?:yet )?(?:complete|issued|posted|matched)|incomplete|outstanding",), unless=(r"out of memory|killed|exitcode|illegal memory|Xid|refused",), prose=True),
 )  # fmt: skip
@@ -59,7 +60,7 @@ def check(case: Case) -> Iterator[Finding]:
         ops = sorted({doing.op for doing in p2p})
         title = "every rank that was seen stands in a send or receive (" + ", ".join(ops[:4]) + ")"
         because = [f"{doing.account.label if doing.account else ''}: {doing.op}" for doing in p2p][:5]
-        yield replace(simple(RULE, title, LIKELY, because, _STEPS), compared=seen_apart(case))
+        yield replace(simple(RULE, title, _sure(case, p2p), because, _STEPS), compared=seen_apart(case))
         return
     timeouts = events(case, "torch.watchdog_timeout")
     if timeouts and all(event.fields.get("op") in ("SEND", "RECV") for event in timeouts) and not first_error(case):
@@ -71,6 +72,13 @@ def check(case: Case) -> Iterator[Finding]:
     signs = list(hits(case, _SIGNS))
     if signs:
         yield finding(RULE, case, signs, "sends and receives are posted in an order that cannot complete", _STEPS)
+
+
+def _sure(case: Case, p2p: list[Doing]) -> Certainty:
+    """Words of a call, in a script say, place nobody: stacks do, and what is told rank by rank; who was cut off waits no more."""
+    placed = any(doing.account and doing.account.stacks for doing in p2p) or all(doing.ranks for doing in p2p)
+    cut_off = any(one.find(r"Connection (?:closed|reset) by (?:remote )?peer") for one in accounts(case))
+    return LIKELY if placed and not cut_off else POSSIBLE
 
 
 RULE = make_rule(__name__, __doc__, "p2p-order-deadlock", 46, check)
