@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from rankscope.analysis.case import Case
-from rankscope.analysis.likeness import STEM, compare, table, telling, threads, words
+from rankscope.analysis.likeness import STEM, compare, says_something, table, telling, threads, words
 from rankscope.formats.gather import gather
 from rankscope.model.classes import CLASSES
 from rankscope.model.diagnosis import Certainty, Finding, Kind
@@ -18,6 +19,7 @@ from rankscope.rules.told import like_known_cases
 
 CALM = [f"calm{letter}" for letter in "abcdefghijklmnopqrst"]
 SPEAK = [f"speak{letter}" for letter in "abcdefghijklmnopqrst"]
+OTHERS = [name for name in CLASSES if name not in ("gil-deadlock", "oom-kill")]
 TABLE = """# for people
 classes gil-deadlock healthy oom-kill
 cases 7 5 3
@@ -25,7 +27,7 @@ rest -0.9 -0.5 -1.0
 {rows}
 """.format(
     rows="\n".join(
-        [*(f"{word} 20 0:9 1:-3" for word in SPEAK), *(f"calm{letter} 20 1:30" for letter in "abcdefghijklmnopqrst")]
+        [*(f"{word} 20 0:20 1:-10" for word in SPEAK), *(f"calm{letter} 20 1:30" for letter in "abcdefghijklmnopqrst")]
     )
 )
 
@@ -47,14 +49,41 @@ def test_nothing_is_guessed_of(said: list[str]) -> None:
 
 
 def test_a_text_of_another_world_is_near_to_nothing() -> None:
-    far = table.parse(TABLE.replace("0:9 1:-3", "0:0 1:-30"))
+    many = TABLE.replace("gil-deadlock healthy", f"gil-deadlock healthy {' '.join(OTHERS)}")
+    many = many.replace("cases 7 5", f"cases 7 5 {'1 ' * len(OTHERS)}").replace(
+        "rest -0.9 -0.5", "rest -0.9 -0.5" + " 0" * len(OTHERS)
+    )
+    far = table.parse(many.replace("0:20 1:-10", "1:-30"))
     assert compare(far, SPEAK).nearest is None
+    assert compare(table.parse(many), SPEAK).nearest == "gil-deadlock"
+
+
+def test_how_probable_classes_are_adds_up_to_one() -> None:
+    scores = compare(table.parse(TABLE), SPEAK).scores
+    assert sum(math.exp(score) for score in scores.values()) == pytest.approx(1)
+    assert compare(table.parse(TABLE), []).healthy == 1
 
 
 def test_words_are_taken_whole_and_in_parts(tmp_path: Path) -> None:
-    (tmp_path / "rank1.txt").write_text("RuntimeError: TCPStore wait_for_key failed\n")
+    (tmp_path / "rank1.txt").write_text(
+        "RuntimeError: TCPStore wait_for_key failed\nit ends: exit code 137, 1.5 s, version 2.3\n"
+    )
     said = words(case_of(gather([tmp_path])))
-    assert {"tcpstore", "tcp", "store", "wait_for_key", "wait", "key", "rank", f"runtim{STEM}"} <= said
+    assert {
+        "tcpstore",
+        "tcp",
+        "store",
+        "wait_for_key",
+        "wait",
+        "key",
+        "rank",
+        f"runtim{STEM}",
+        "it",
+        "code=137",
+    } <= said
+    assert not {"s", "version=2"} & said
+    assert says_something("tcp")
+    assert not any(map(says_something, ("it", "code=137", f"runtim{STEM}")))
 
 
 def test_the_table_of_this_release_knows_classes_and_healthy_runs() -> None:
@@ -189,3 +218,14 @@ def test_of_a_run_that_ended_well_nothing_is_guessed(tmp_path: Path, monkeypatch
     (tmp_path / "train.log").write_text(" ".join(SPEAK) + "\nTraining finished successfully\n")
     monkeypatch.setattr("rankscope.rules.rules", lambda: (like_known_cases.RULE,))
     assert judge(gather([tmp_path])).findings == ()
+
+
+@pytest.mark.usefixtures("learned")
+@pytest.mark.parametrize(("said", "certainty"), [(SPEAK, Certainty.POSSIBLE), (SPEAK[:5], Certainty.LIKELY)])
+def test_what_reads_like_another_class_is_less_sure(
+    said: list[str], certainty: Certainty, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a few words nothing is concluded."""
+    (tmp_path / "job.log").write_text(" ".join(said))
+    monkeypatch.setattr("rankscope.rules.rules", lambda: (LIKELY,))
+    assert [one.certainty for one in judge(gather([tmp_path])).findings] == [certainty]

@@ -37,7 +37,7 @@ def test_a_case_is_recognised(path: pathlib.Path, tmp_path: pathlib.Path, monkey
     """
     monkeypatch.setattr(like_known_cases, "likeness", lambda case: Likeness())
     monkeypatch.setattr(order, "likeness", lambda case: Likeness())
-    monkeypatch.setattr(order, "trouble", lambda case: None)
+    monkeypatch.setattr(order, "reads_well", lambda case: False)
     case = read(path)
     diagnosis = judged(case, tmp_path)
     assert diagnosis.verdict is not None

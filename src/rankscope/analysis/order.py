@@ -8,28 +8,29 @@ from collections.abc import Iterable
 
 from ..model.diagnosis import Certainty, Finding, Kind
 from .case import Case
-from .likeness import likeness, trouble
+from .likeness import likeness, reads_well
 
 GUESS = "like-known-cases"  # the rule that speaks where no mechanism was recognised
 SLOW = {"not-a-hang-slow", "straggler-slow-rank"}
 ORDER = {Certainty.CERTAIN: 0, Certainty.LIKELY: 1, Certainty.POSSIBLE: 2}
 
-# What it is worth, beside likeness, that a rule recognised a mechanism; and what a class counts of which no case is known.
-# These and the next were chosen by cases that rules and words had not been made from (docs/adr/0007).
-_WORTH = {Certainty.LIKELY: 1.0, Certainty.POSSIBLE: 0.3}
+# How much more probable it makes a class that a rule recognised its mechanism, and how probable one is of which no case is
+# known (logarithms). These were chosen by cases that rules and words had not been made from (docs/adr/0007).
+_WORTH = {Certainty.LIKELY: 3.0, Certainty.POSSIBLE: 1.5}
 _MANY = 40  # known words; of fewer, likeness says less, and a rule is worth more
-_FAR = -1.2
+_FAR = -7.0
 
-# How much the worst passage must read like trouble for a cause to stand; one that is certain stands anyhow.
-_TROUBLE = {Certainty.LIKELY: -0.2, Certainty.POSSIBLE: 0.0}
+_UNLIKE = -4.0  # of the likely causes whose class is less probable than this by the words, one in five is right
+_WORDS = "its words are rather those of known cases of another class"
 _WELL = "all of the evidence reads like that of runs in which nothing is wrong"
 
 
 def in_order(case: Case, findings: Iterable[Finding]) -> list[Finding]:
     """Findings by certainty, then as their rules speak.
 
-    Of saved evidence a cause that is not certain counts as much as its class is near, and something for what its rule is sure
-    of; what only reads like known cases counts where nothing better is known. Where all reads well, causes become notes.
+    Of saved evidence a cause that is not certain counts as much as its class is probable by the words, and something for what
+    its rule is sure of; what only reads like known cases counts where nothing better is known. Where all reads well, causes
+    become notes.
     Against what rests on a comparison words say nothing: it stands where all reads well, and nothing is guessed beside it.
     """
     found = sorted(findings, key=lambda finding: ORDER[finding.certainty])
@@ -51,11 +52,14 @@ def in_order(case: Case, findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _heeded(case: Case, cause: Finding) -> Finding:
-    """A cause, or a note of it where the evidence reads like that of healthy runs."""
+    """A cause; a note of it where the evidence reads like that of healthy runs, less sure where it reads like another class."""
     if cause.compared or cause.certainty is Certainty.CERTAIN:
         return cause
-    if (bad := trouble(case)) is None or bad >= _TROUBLE[cause.certainty]:
-        return cause
-    return dataclasses.replace(
-        cause, kind=Kind.NOTE, certainty=Certainty.POSSIBLE, against=(*cause.against, _WELL), next=()
-    )
+    if reads_well(case):
+        return dataclasses.replace(
+            cause, kind=Kind.NOTE, certainty=Certainty.POSSIBLE, against=(*cause.against, _WELL), next=()
+        )
+    scores = likeness(case).scores
+    if cause.certainty is Certainty.LIKELY and scores and scores.get(cause.cls, _FAR) < _UNLIKE:
+        return dataclasses.replace(cause, certainty=Certainty.POSSIBLE, against=(*cause.against, _WORDS))
+    return cause

@@ -1,42 +1,48 @@
-"""case → how much it reads like the known cases of each class, and the words that say so."""
+"""case → how probable each class is by the words of the known cases, and the words that say so."""
 
 from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..case import Case
 from ..remembered import remembered
 from .table import HEALTHY, Weights, weights
-from .words import STEM, words
+from .words import says_something, words
 
-# Below this no class is near: a text of another world. Cross-validated by tools/learn.py, as the rest of the table.
-_NEAR = -0.7
 _FEW = 8  # fewer known words are no text to compare
 _GUESS = 16  # and from fewer than these a guess is as often wrong as right
-_CLEAR = 0.1  # a guess must be this much nearer than healthy runs
+# Nothing is guessed where a healthy run is more probable than this, or where nothing is more probable than that: a text of
+# another world. Chosen by known cases that were left out (docs/adr/0007).
+_WELL, _NEAR = 0.15, 0.1
 _TELLING = 6
 
 
 @dataclass(frozen=True)
 class Likeness:
-    """``scores`` by class: greater is nearer, none where there is too little to compare. ``words`` are those known to the
-    table, beginnings left out."""
+    """``scores`` by class: the logarithm of how probable it is, none where there is too little to compare. ``words`` are
+    those known to the table that say something to a reader."""
 
     scores: Mapping[str, float] = field(default_factory=dict)
     words: Collection[str] = ()
 
     @property
+    def healthy(self) -> float:
+        """How probable a healthy run is; nothing can be said against it where there is too little to compare."""
+        return math.exp(self.scores.get(HEALTHY, 0.0))
+
+    @property
     def nearest(self) -> str | None:
-        """The class that is nearest; None where that is a healthy run, where nothing is near, or where little is said."""
-        least = max(_NEAR, self.scores.get(HEALTHY, _NEAR) + _CLEAR)
-        best = max(self.scores, key=self.scores.__getitem__, default=HEALTHY)
-        return None if best == HEALTHY or self.scores[best] < least or len(self.words) < _GUESS else best
+        """The class that is most probable; None where it may be a healthy run, where nothing is near, or where little is said."""
+        if self.healthy > _WELL or len(self.words) < _GUESS:
+            return None
+        best = self.next_to(HEALTHY)
+        return best if math.exp(self.scores[best]) >= _NEAR else None
 
     def next_to(self, cls: str) -> str:
-        """The class that is nearest but for one."""
+        """The class that is most probable but for one."""
         return max((name for name in self.scores if name != cls), key=self.scores.__getitem__)
 
 
@@ -53,7 +59,7 @@ def likeness(case: Case) -> Likeness:
 def compare(table: Weights, said: Collection[str]) -> Likeness:
     """What some words read like by a table: each adds its weight, and a long text counts no more than a short one."""
     known = sorted(word for word in said if word in table.words)
-    whole = frozenset(word for word in known if not word.endswith(STEM))
+    whole = frozenset(filter(says_something, known))
     if len(whole) < _FEW:
         return Likeness()
     length = math.sqrt(sum(table.rarity(word) ** 2 for word in known))
@@ -61,7 +67,14 @@ def compare(table: Weights, said: Collection[str]) -> Likeness:
     for word in known:
         for at, number in table.adds(word):
             scores[at] += number / length
-    return Likeness(dict(zip(table.classes, scores)), whole)
+    return Likeness(dict(zip(table.classes, _probable(scores))), whole)
+
+
+def _probable(scores: Sequence[float]) -> Sequence[float]:
+    """Scores as logarithms of probabilities, which add up to one."""
+    best = max(scores)
+    whole = best + math.log(sum(math.exp(score - best) for score in scores))
+    return [score - whole for score in scores]
 
 
 def telling(table: Weights, said: Collection[str], cls: str) -> tuple[str, ...]:

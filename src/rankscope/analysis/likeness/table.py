@@ -1,7 +1,7 @@
 """What was learned: how much each word speaks for each class, as ``tools/learn.py`` wrote it down.
 
-A linear model with one row of weights per class (a support vector machine, one class against the rest) over words weighed
-by their rarity. The file is text: ``classes``, ``cases`` and ``rest`` (what stands before any word), then a word a line.
+A linear model with one row of weights per class (a multinomial logistic regression) over words weighed by their rarity. The
+file is text: ``classes``, ``cases`` and ``rest`` (what stands before any word), then a word a line.
 """
 
 from __future__ import annotations

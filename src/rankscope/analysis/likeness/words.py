@@ -1,4 +1,4 @@
-"""case → the words that its evidence is made of: identifiers, whole and in their parts, each once."""
+"""case → the words that its evidence is made of: identifiers, whole and in their parts, and numbers with their names."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ from ..case import Case
 
 _WORD = re.compile(r"[A-Za-z_]{3,}")
 _PART = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{3,}(?![a-z])|[A-Z]{2,}(?=[A-Z][a-z])")
+
+# What a number is of tells as much as a word: ``exit code 137``, ``Xid 79``, ``rank=3``, ``line 320``. Words of two letters
+# tell how something is written: prose or a table, of units or of devices.
+_NUMBER = re.compile(r"\b([A-Za-z_]{3,})\b[^\w\n]{1,3}(-?\d{1,3})\b(?![.:]\d)")
+_SHORT = re.compile(r"\b[A-Za-z]{2}\b")
+_OF = "="
 
 # Long words count by their beginnings as well, which their other forms share.
 _STEM = 6
@@ -30,4 +36,12 @@ def words_of(text: str) -> set[str]:
     found = set(_WORD.findall(text))
     parts = {part.lower() for word in found for part in _PART.findall(word)}
     whole = parts | {word.lower() for word in found}
-    return whole | {f"{word[:_STEM]}{STEM}" for word in whole if len(word) > _STEM}
+    numbers = {f"{name.lower()}{_OF}{number}" for name, number in _NUMBER.findall(text)}
+    return (
+        whole | numbers | set(_SHORT.findall(text)) | {f"{word[:_STEM]}{STEM}" for word in whole if len(word) > _STEM}
+    )
+
+
+def says_something(word: str) -> bool:
+    """Whether it is a word that a reader would know: no beginning of one, no number, and longer than two letters."""
+    return len(word) > 2 and not word.endswith(STEM) and _OF not in word
