@@ -226,6 +226,8 @@ def test_what_reads_like_another_class_is_less_sure(
     said: list[str], certainty: Certainty, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a few words nothing is concluded."""
+    far = TABLE.replace("rest -0.9 -0.5 -1.0", "rest -0.9 -0.5 -6.0")
+    monkeypatch.setattr("rankscope.analysis.likeness.nearness.weights", lambda: table.parse(far))
     (tmp_path / "job.log").write_text(" ".join(said))
     monkeypatch.setattr("rankscope.rules.rules", lambda: (LIKELY,))
     assert [one.certainty for one in judge(gather([tmp_path])).findings] == [certainty]

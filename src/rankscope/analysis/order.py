@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from ..model.diagnosis import Certainty, Finding, Kind
 from .case import Case
-from .likeness import likeness, reads_well
+from .likeness import Likeness, likeness, reads_well
 
 GUESS = "like-known-cases"  # the rule that speaks where no mechanism was recognised
 SLOW = {"not-a-hang-slow", "straggler-slow-rank"}
@@ -37,7 +37,7 @@ def in_order(case: Case, findings: Iterable[Finding]) -> list[Finding]:
     if case.snapshot.live:
         return found
     alike = likeness(case)
-    more = max(1.0, _MANY / (len(alike.words) or 1))
+    more = _more(alike)
     found = [_heeded(case, one) if one.kind is Kind.CAUSE else one for one in found]
 
     def place(one: Finding) -> float:
@@ -51,6 +51,11 @@ def in_order(case: Case, findings: Iterable[Finding]) -> list[Finding]:
     return [one for one in found if one.rule != GUESS or (one is best and not known)]
 
 
+def _more(alike: Likeness) -> float:
+    """How much more a rule is worth where few words are known."""
+    return max(1.0, _MANY / (len(alike.words) or 1))
+
+
 def _heeded(case: Case, cause: Finding) -> Finding:
     """A cause; a note of it where the evidence reads like that of healthy runs, less sure where it reads like another class."""
     if cause.compared or cause.certainty is Certainty.CERTAIN:
@@ -59,7 +64,8 @@ def _heeded(case: Case, cause: Finding) -> Finding:
         return dataclasses.replace(
             cause, kind=Kind.NOTE, certainty=Certainty.POSSIBLE, against=(*cause.against, _WELL), next=()
         )
-    scores = likeness(case).scores
-    if cause.certainty is Certainty.LIKELY and scores and scores.get(cause.cls, _FAR) < _UNLIKE:
+    alike = likeness(case)
+    far = bool(alike.scores) and alike.scores.get(cause.cls, _FAR) < _UNLIKE * _more(alike)
+    if far and cause.certainty is Certainty.LIKELY:
         return dataclasses.replace(cause, certainty=Certainty.POSSIBLE, against=(*cause.against, _WORDS))
     return cause

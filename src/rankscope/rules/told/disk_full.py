@@ -36,11 +36,11 @@ _SHM = (
 # Images that are mounted to be read only are always full.
 _WRITTEN = r"/(?!dev|sys|proc|run|snap|boot|var/lib/snapd|cvmfs|(?:media/)?cdrom)\S*$"
 # A source names what it would say.
-_SAID = r"^(?!\s*(?:log(?:ger|ging)?\.\w+|print|raise \w+|throw \w+|assert\w*)[ (]+f?['\"])[^\n]*?"
+_SAID = r"^\s*(?:log(?:ger|ging)?\.\w+|print|raise \w+|throw \w+|assert\w*)[ (]+f?['\"][^\n]*(?:No space left|ENOSPC|disk (?:is )?full|out of (?:disk )?space|no (?:free )?(?:disk )?space)"
 _SIGNS = (
-    Sign(_SAID + r"(?:No space left on device|\bENOSPC\b|\[Errno 28\])", "a write found no space", unless=(_SHM,)),
+    Sign(r"No space left on device|\bENOSPC\b|\[Errno 28\]", "a write found no space", unless=(_SHM, _SAID)),
     Sign(r"Disk quota exceeded|\bEDQUOT\b|\[Errno 122\]|quota (?:is )?(?:exceeded|reached|full)|\b(?:rc = |failed with |error:? )-122\b", "a write went over the quota", unless=(_KEYS,)),
-    Sign(r"\s100% +" + _WRITTEN + r"|" + _SAID + r"(?:disk (?:is )?full|filesystem (?:is )?full|out of (?:disk )?(?:space|inodes)|no (?:free )?(?:disk )?space (?:left|on|available|remain)\w*)",
+    Sign(r"\s100% +" + _WRITTEN + r"|disk (?:is )?full|filesystem (?:is )?full|out of (?:disk )?(?:space|inodes)|no (?:free )?(?:disk )?space (?:left|on|available|remain)\w*",
          "a file system is full", unless=(_SHM,)),
     Sign(r"\bdf\b[^\n]{0,80}\b(?:100 ?%|IUse% 100)|IUse%\W{0,3}(?:is )?100|\b(?:IUse%|inodes?)\b[^\n]{0,24}100 ?%|(?<![\w.])/(?!dev/shm)[\w./-]+ (?:is |at |was )*(?:100 ?%|full\b)", "a file system is full", unless=(_SHM,), prose=True),
     Sign(r"\b(?:free(?:d|ing) (?:up )?(?:disk )?space|delet\w+ (?:old )?(?:checkpoints|files|caches?)|clear\w* (?:the )?cache|(?:TMPDIR|HF_HOME|TRITON_CACHE_DIR|TORCHINDUCTOR_CACHE_DIR|XDG_CACHE_HOME)=)", "space elsewhere cures it", POSSIBLE, cures=True),
