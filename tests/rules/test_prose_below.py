@@ -120,6 +120,8 @@ gpu-failed | if nvidia-smi hangs, reboot the node
 disk-full | make sure that the disk is full of data before the start
 disk-full | check whether the disk is full
 disk-full | last month the disk was full
+storage-silent | check whether some process is in state D
+another-version-cures | check whether there is a known bug in the driver
 """.strip().splitlines()
 
 

@@ -1,5 +1,6 @@
 """Whether words that were found are meant: not where they are denied, asked, advised, supposed or said of another run.
 
+A pattern that begins with a condition on its whole line names what it looks for ``said``: the sense is that of those words.
 A word is part of a pattern where the pattern is not found without it. So ``nvidia-smi never hangs`` denies what
 ``nvidia-smi … hangs`` looks for, while ``never returns`` keeps its sense for a pattern that asks for ``never``.
 """
@@ -20,6 +21,7 @@ class Meant(enum.Enum):
     DENIED = "it is told not to be so"
 
 
+SAID = "said"
 _REACH = 2  # words that a negation denies, from where it stands
 _WORD = re.compile(r"[\w'’][\w'’.-]*")
 _CLAUSE = re.compile(r"[,;:()\n—–]|[.!?](?=\s|$)|\b(?:but|while|whereas|although|though|however|because|since)\b", re.I)
@@ -45,9 +47,9 @@ class _Passage:
 
     def __init__(self, pattern: re.Pattern[str], text: str, found: re.Match[str], first: int, last: int) -> None:
         self.pattern, self.text, self.first, self.last = pattern, text, first, last
-        self.start, self.end = found.start(), found.end()
+        self.start, self.end = found.span(SAID if SAID in pattern.groupindex else 0)
         self.before = _SENTENCE.split(text[first : self.start])[-1]
-        self.match = found.group()
+        self.match = text[self.start : self.end]
         self.after = _SENTENCE.split(text[self.end : last])[0]
 
     def denied(self) -> bool:

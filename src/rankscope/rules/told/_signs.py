@@ -76,7 +76,7 @@ def hits(case: Case, signs: Iterable[Sign], live_stacks: bool = False) -> Iterat
             if said is None or routine(said.line) or not all(one.find(pattern) for pattern in sign.also):
                 continue
             lines = _lines_of(one, sign)
-            if _only_listed(case, lines) or _over(case, lines, sign) or ended(one, sign):
+            if _only_listed(case, lines) or _over(case, lines, sign) or _ended(one, sign, lines):
                 continue
             doubted = said.doubted or _may_be(case, lines)
             yield Hit(replace(sign, certainty=POSSIBLE) if doubted else sign, one, said.line)
@@ -127,9 +127,14 @@ def _may_be(case: Case, said: list[Event]) -> bool:
 
 def ended(account: Account, sign: Sign) -> bool:
     """Whether the same log tells later that what a sign shows has ended."""
+    return _ended(account, sign, _lines_of(account, sign))
+
+
+def _ended(account: Account, sign: Sign, said: list[Event]) -> bool:
+    """The same, of the single lines that show the sign."""
     if not sign.until:
         return False
-    last = {event.file: event.line for event in account.events if compiled(sign.pattern).search(event.text)}
+    last = {event.file: event.line for event in said}
     return bool(last) and last == {
         event.file: last[event.file]
         for event in account.events

@@ -29,12 +29,12 @@ from ...analysis.case import Case
 from ...analysis.doings import doings
 from ...analysis.frame_tables import WaitKind
 from ...analysis.frames import has, wait_of
+from ...analysis.looked_twice import gets_on
 from ...model.diagnosis import Finding
 from ...model.evidence.stacks import Stack
 from ...model.process import Role
 from ...model.ranks import ranks_phrase
 from .. import make_rule
-from . import only_slow
 from ._findings import finding, members, simple
 from ._signs import LIKELY, POSSIBLE, Sign, hits
 
@@ -76,7 +76,7 @@ _SAME = (
 
 
 def check(case: Case) -> Iterator[Finding]:
-    if case.snapshot.live or only_slow.gets_on(case) is not None:
+    if case.snapshot.live or gets_on(case) is not None:
         return  # of who moves between two looks, one shows a read that goes on
     for doing in doings(case):
         account = doing.account

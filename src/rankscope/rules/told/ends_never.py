@@ -49,6 +49,8 @@ _ENDS = (
 # too, wherever the others are: only its frames tell that it was reached.
 _END = rf"(?:{_ENDS})(?!\([^()\n]*\);?[ \t]*$)|(?<= in )[\w.]*(?:{_ENDS})|\b\w*MPI_Finalize\w*(?:\(\))? \([^()\n]*\)$"
 _END_TOLD = rf"(?:{_ENDS}|rpc\.shutdown|(?<!without calling )(?<!completed )MPI_Finalize(?! was invoked))"
+# A child that ends as forks do, a death, and who waits for the GIL stand in such frames too.
+_NO_END = r"_flush_std_streams|fork\w*_child|Out of memory|out of memory|exitcode: -9|PyGILState_Ensure|interpreter lock|gil_scoped"
 _DONE = (
     r"\b(?:done training|training (?:is )?(?:done|finished|complete\w*)|all (?:tests? )?(?:done|passed|finished)|(?:all|every|the last|its last) (?:tests?|epochs?|steps?|iterations?|jobs?|tasks?|rounds?|episodes?|items?|samples?|results?) (?:(?:is|are|was|were|has|have|been) ){0,2}(?:done|over|finished|complete[d]?|passed|written|printed|reported)|tests? (?:have )?pass(?:ed)?|\d+ passed\b|finished (?:training|successfully)|"
     r"Program ended successfully|End of program|Program (?:finished|completed)|Normal (?:end|termination)|W&B process to finish|wandb: Synced|Best val\b|(?:prints?|printed) (?:its|the) last|last (?:line|statement|print)\b[^\n]{0,30}\b(?:reached|printed|executed)|job (?:is )?done|work is done|(?:run|main|everything|script|program) (?:is )?(?:done|finished|complete[d]?|over))\b"
@@ -70,8 +72,8 @@ _SIGNS = (
     Sign(r"Exception ignored in:? <module 'threading'[^\n]*(?:\n[^\n]*){0,8}(?:_shutdown|KeyboardInterrupt)|Error in atexit\._run_exitfuncs", "the interpreter was interrupted while it ended"),
     # Python calls a finalizer from no frame of its own only where it takes itself down.
     Sign(r"^__del__ \([^\n]*\)\n\n", "a finalizer runs below no code of the program: the interpreter takes itself down", unless=(r"Watchdog caught|out of memory|fork\w*_child",)),
-    Sign(_END, "the stack stands in the end of the program", unless=(r"_flush_std_streams|fork\w*_child|Out of memory|out of memory|exitcode: -9|PyGILState_Ensure|interpreter lock|gil_scoped",), prose=True),
-    Sign(_END_TOLD, "what ends the program is told or listed", POSSIBLE, unless=(r"_flush_std_streams|fork\w*_child|Out of memory|out of memory|exitcode: -9|PyGILState_Ensure|interpreter lock|gil_scoped",), prose=True),
+    Sign(_END, "the stack stands in the end of the program", unless=(_NO_END,), prose=True),
+    Sign(_END_TOLD, "what ends the program is told or listed", POSSIBLE, unless=(_NO_END,), prose=True),
     # While the interpreter ends it sets the names of modules to None: who still runs calls nothing, imports nothing, starts nothing.
     Sign(r"^(?:\w+\.)?TypeError: 'NoneType' object is not callable|^ImportError: sys\.meta_path is None, Python is likely shutting down|^RuntimeError: can't (?:create|start) new thread at interpreter shutdown|^RuntimeError: cannot schedule new futures after (?:interpreter )?shutdown", "a thread is still at work while the interpreter ends", also=(_LIBRARY_THREAD,), anywhere=(_OVERTIME,), unless=(r"Watchdog caught|out of memory",)),
     Sign(r"at interpreter shutdown, possibly due to daemon threads|Python runtime state: finalizing", "a thread is still at work while the interpreter ends"),

@@ -22,9 +22,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...analysis.case import Case
+from ...analysis.looked_twice import gets_on
 from ...model.diagnosis import Finding
 from .. import make_rule
-from . import only_slow
 from ._findings import finding
 from ._outcomes import cured_by
 from ._signs import POSSIBLE, Sign, hits
@@ -82,7 +82,7 @@ _STEPS = (
 def check(case: Case) -> Iterator[Finding]:
     found = list(hits(case, _SIGNS))
     # Every loop waits for its next batch now and then: who stands elsewhere at the next look has got it.
-    if found and (case.snapshot.live or only_slow.gets_on(case) is None):
+    if found and (case.snapshot.live or gets_on(case) is None):
         yield finding(RULE, case, found, "a loader does not deliver, and its rank waits for the next batch", _STEPS)
 
 

@@ -27,13 +27,13 @@ from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
 from ...analysis.doings import Doing, doings, in_kind, of_ranks
 from ...analysis.frame_tables import WaitKind
+from ...analysis.looked_twice import mover
 from ...analysis.main_thread import main_thread
 from ...analysis.sayings import sayings
 from ...model.diagnosis import Finding
 from ...model.labels import STEP
 from ...model.ranks import RankSet, ranks_phrase
 from .. import make_rule
-from . import only_slow
 from ._findings import finding, simple
 from ._lines import events
 from ._outcomes import cured_by
@@ -156,14 +156,14 @@ def _paces(case: Case) -> Iterator[Hit]:
     for account in accounts(case):
         if (own := _percent_grows(case, account)) is not None:
             yield Hit(Sign("", "it gets on while the limit of the others expires", LIKELY), account, own)
-    mover = None if case.snapshot.live else only_slow.mover(case)
+    moves = None if case.snapshot.live else mover(case)
     waiting = [
         doing
         for doing in in_kind(doings(case), WaitKind.COLLECTIVE.value)
         if doing.account is not None and doing.account.seen and of_ranks(doing)
     ]
-    if mover is not None and any(doing.account.ranks != mover.ranks for doing in waiting if doing.account):
-        yield Hit(Sign("", "it stands elsewhere at each look, while the others wait", LIKELY), mover, mover.label)
+    if moves is not None and any(doing.account.ranks != moves.ranks for doing in waiting if doing.account):
+        yield Hit(Sign("", "it stands elsewhere at each look, while the others wait", LIKELY), moves, moves.label)
 
 
 _PERCENT = re.compile(r"\b(\d{1,2})(?:\.\d+)? ?%")

@@ -28,11 +28,11 @@ from ...analysis.accounts import accounts, line_at
 from ...analysis.case import Case
 from ...analysis.doings import Doing, doings, in_kind, seen_apart
 from ...analysis.frame_tables import WaitKind
+from ...analysis.looked_twice import moved
 from ...analysis.pasted_code import code_in, sections
 from ...model.diagnosis import Finding
 from ...model.ranks import RankSet, ranks_phrase
 from .. import make_rule
-from . import only_slow
 from ._findings import finding, simple
 from ._lines import events
 from ._signs import LIKELY, POSSIBLE, Sign, ended, hits
@@ -186,7 +186,7 @@ def _standing(case: Case) -> Finding | None:
         # Who left by an error of its own was kept away by that.
         sure = POSSIBLE if any(doing.kind == "exception" for doing in others) else LIKELY
         found_apart = simple(RULE, title, sure, [doing.text for doing in others[:2]], _STEPS, late)
-        return replace(found_apart, compared=seen_apart(case) and only_slow.moved(case) is None)
+        return replace(found_apart, compared=seen_apart(case) and moved(case) is None)
     return None
 
 

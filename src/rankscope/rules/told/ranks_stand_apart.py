@@ -29,11 +29,12 @@ from ...analysis.case import Case
 from ...analysis.doings import Doing, doings, gathered, in_kind, of_ranks, seen_apart, way
 from ...analysis.frame_tables import WaitKind
 from ...analysis.frames import has
+from ...analysis.looked_twice import moved
 from ...model.diagnosis import Finding
 from ...model.ranks import ranks_phrase
 from ...model.words import verb
 from .. import make_rule
-from . import calls_counted, groups_in_cycle, only_slow
+from . import calls_counted, groups_in_cycle
 from ._findings import simple
 from ._roll_call import WAITING, blames_another, roll_call
 from ._signs import LIKELY, POSSIBLE
@@ -48,7 +49,7 @@ def check(case: Case) -> Iterator[Finding]:
     found = told(case)
     if found is not None:
         # Who moves between two looks was only met in different places of one loop.
-        yield replace(found, compared=seen_apart(case) and only_slow.moved(case) is None)
+        yield replace(found, compared=seen_apart(case) and moved(case) is None)
 
 
 def told(case: Case) -> Finding | None:

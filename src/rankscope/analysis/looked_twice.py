@@ -1,0 +1,142 @@
+"""case → who was looked at twice, and stands elsewhere or has got on the second time: by stacks, headings, counters and bars."""
+
+from __future__ import annotations
+
+import re
+
+from .accounts import Account, accounts
+from .case import Case
+from .frame_tables import WaitKind
+from .frames import wait_of
+from .main_thread import main_thread
+from .remembered import remembered
+
+
+@remembered
+def gets_on(case: Case) -> str | None:
+    """The label of a subject that moves, or counts on, between two looks."""
+    return moved(case) or _counts_on(case)
+
+
+def moved(case: Case) -> str | None:
+    """The label of a subject whose thread stands in different frames at two moments."""
+    found = mover(case)
+    return found.label if found is not None else None
+
+
+def mover(case: Case) -> Account | None:
+    """A subject whose thread stands in different frames at two moments."""
+    found = [one for one in accounts(case) if one.ranks or one.seen]
+    for one in found:
+        moments = {seen.moment for seen in one.seen}
+        if len(moments) > 1 and _differs(one):
+            return one
+    if (clocked := _by_clock(found)) is not None:
+        return clocked
+    for later in found:
+        if not later.who.later:
+            continue
+        for before in found:
+            same = before is not later and before.ranks == later.ranks and not before.who.later
+            if (
+                same
+                and before.said
+                and later.said
+                and not _TABLE.search(later.said)
+                and _words(before).isdisjoint(_words(later))
+            ):
+                return later
+    return None
+
+
+# Connections, system calls and counters are no places in which somebody stands.
+_TABLE = re.compile(
+    r"^\s*(?:tcp6?|udp6?|ESTAB|LISTEN|SYN-SENT)\s+\d|^(?:\[pid +\d+\] )?\w+\([^\n]*\) += -?\d|"
+    r"^\s*\w+_(?:err|errors?|phy|events|retrans\w*|sequence)\b[\s:]+\d",
+    re.M,
+)
+
+# What tells two dumps of one subject apart in their headings: the time of day, or which one it is.
+_WHEN = re.compile(
+    r"\b\d{1,2}[:_ h]\d\d(?:[:_ ]\d\d)?\b|"
+    r"\b(?:first|second|third|1st|2nd|3rd|next|one more|another|later|again|"
+    r"(?:a|one|two|\d+) (?:min\w*|seconds|s|hours?) later)\b|"
+    r"\b(?:dump|sample|look|snapshot|stack)s?[ _#]?\d\b|\bT\+?\d+\b",
+    re.IGNORECASE,
+)
+
+
+def _by_clock(found: list[Account]) -> Account | None:
+    """A subject that was looked at twice, by its headings, and stood elsewhere the second time."""
+    moments: dict[str, list[Account]] = {}
+    for one in found:
+        if one.stacks and _WHEN.search(one.label):
+            moments.setdefault(" ".join(_WHEN.sub(" ", one.label).split()), []).append(one)
+    for seen in moments.values():
+        last = [{str(frame.function) for frame in stack[-3:]} for one in seen for stack in one.stacks[:1]]
+        if len(last) > 1 and all(before.isdisjoint(after) for before, after in zip(last, last[1:])):
+            return seen[0]
+        stacks = [stack for one in seen for stack in one.stacks[:1]]
+        ends = {stack[-1].function for stack in stacks if stack and wait_of(stack).kind in _LONG_WORK}
+        if len(stacks) > 1 and len(ends) == len(stacks):
+            return seen[0]
+    return None
+
+
+# Work that is done in many pieces: of it also two looks that end in different functions show that it gets on.
+_LONG_WORK = (WaitKind.CHECKPOINT, WaitKind.COMPILE)
+# Counters of /proc/PID/io; a process that only polls reads and writes nothing.
+_MOVED_BYTES = re.compile(r"^\s*(?P<name>rchar|wchar|read_bytes|write_bytes): *(?P<count>\d+)\s*$", re.M)
+_SOME = 1 << 20
+_REPEATED = re.compile(
+    r"\b(?:each|every|per) (?:\d+ ?)?(?:s\b|sec\w*|min\w*|look|hour)|\b(?:looks|samples|times)\b", re.I
+)
+_OF_ALL = re.compile(r"\b(?P<done>\d+) ?(?:of|/) ?(?P<all>\d+)\b")
+
+
+def _counts_on(case: Case) -> str | None:
+    """A subject of which a counter is shown several times, and grows: bytes read or written, pieces that are done."""
+    for one in accounts(case):
+        counters: dict[str, list[int]] = {}
+        for found in _MOVED_BYTES.finditer(one.said):
+            counters.setdefault(found["name"], []).append(int(found["count"]))
+        if any(len(counts) > 1 and counts[-1] - counts[0] > _SOME for counts in counters.values()):
+            return one.label
+        done = [int(found["done"]) for found in _OF_ALL.finditer(one.said)] if _REPEATED.search(one.label) else []
+        if len(done) > 2 and done == sorted(done) and done[0] < done[-1]:
+            return one.label
+    return _bar_moves(case)
+
+
+def _bar_moves(case: Case) -> str | None:
+    """A bar that was looked at again, by the headings, and stood further on."""
+    before: dict[object, int] = {}
+    for one in accounts(case):
+        again = one.who.later or bool(_WHEN.search(one.label))
+        for event in one.events if len(one.said.splitlines()) <= _SHORT else ():
+            bar, percent = (event.fields.get("label"), event.fields.get("total")), event.fields.get("percent")
+            if event.event == "progress.bar" and isinstance(percent, int):
+                if again and bar in before and before[bar] < percent < 100:
+                    return one.label
+                before[bar] = percent
+    return None
+
+
+_SHORT = 6  # lines: what somebody copied at one look is no log
+
+
+def _differs(account: Account) -> bool:
+    """Whether the thread that does the work stands elsewhere at the last moment than at the first; helpers rest all the time."""
+    if (main := main_thread(account)) is None:
+        return False
+    named = any(main.thread.tid is not None and one.thread.tid == main.thread.tid for one in account.seen)
+    by_moment: dict[int, list[str]] = {}
+    for seen in account.seen:
+        if not named or seen.thread.tid == main.thread.tid:
+            by_moment.setdefault(seen.moment, []).append(seen.text)
+    texts = [stacks for _, stacks in sorted(by_moment.items())]
+    return len(texts) > 1 and not set(texts[0]) & set(texts[-1])
+
+
+def _words(account: Account) -> set[str]:
+    return {line.strip() for line in account.said.splitlines() if line.strip()}
