@@ -16,12 +16,13 @@ from types import FrameType, ModuleType
 
 import pytest
 
-from rankscope import analysis, formats, rules
+from rankscope import analysis, formats, model, rules
 from rankscope.analysis.accounts import compiled
 from rankscope.formats.events._table import Pattern
+from rankscope.model.patterns import Late
 from rankscope.rules.told._signs import Sign
 
-ROOMS = (analysis, formats, rules)
+ROOMS = (analysis, formats, model, rules)
 LONG_S = 10.0  # of CPU for one pattern over all lines; those that are well take a thousandth
 PIECES = (
     "a", "a.", "a b ", "0 ", "1,", "f(x).g(y)", "'", " ", "\n", "\t", "-", "[0]", "a/b.py:1 ", "x=1 ", "rank 0: ", "ranks 0-3,",
@@ -34,7 +35,7 @@ def patterns(value: object) -> Iterator[re.Pattern[str]]:
     """The patterns for text in a value of a module, however deep."""
     if isinstance(value, Sign):
         yield from map(compiled, (value.pattern, *value.also, *value.anywhere, *value.unless))
-    elif isinstance(value, re.Pattern):
+    elif isinstance(value, (re.Pattern, Late)):
         if isinstance(value.pattern, str):
             yield value
     elif isinstance(value, dict):
@@ -77,6 +78,10 @@ def endless(found: Iterable[re.Pattern[str]], within_s: float) -> list[str]:
 @pytest.mark.parametrize("module", tuple(modules()), ids=lambda module: module.__name__.removeprefix("rankscope."))
 def test_every_pattern_gives_up_soon(module: ModuleType) -> None:
     assert endless(patterns([value for name, value in vars(module).items() if not name.startswith("__")]), LONG_S) == []
+
+
+def test_patterns_that_are_compiled_late_are_tried() -> None:
+    assert [pattern.pattern for pattern in patterns([Late("a+", 0), Late(b"a+", 0)])] == ["a+"]
 
 
 def test_a_pattern_that_explodes_is_found_wherever_it_stands() -> None:

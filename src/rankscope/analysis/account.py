@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from ..model.evidence.events import Event
 from ..model.evidence.stacks import Frame, PythonThread, Stack
 from ..model.labels import Who
+from ..model.patterns import regex
 from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
 from .listed import stacks_listed
@@ -24,7 +25,7 @@ from .origin import module_path
 from .passages import stacks_told
 
 # What programs add to their messages for every case alike: advice and guesses, never evidence.
-_ADVICE = re.compile(
+_ADVICE = regex(
     r"This is most likely caused by incorrect usages.*|Additionally, this can be caused by.*|This typically indicates.*|If you suspect the watchdog.*|"
     r"This is typically caused by a remote worker.*|Check the logs of the remote.*|Some NCCL operations have failed or timed out.*|To avoid (?:data )?inconsistency.*|"
     r"To our best knowledge, the lagging.*|\(maybe TCPStore server has shut down too early\)|CUDA kernel errors might be asynchronously.*|"
@@ -38,18 +39,18 @@ _ADVICE = re.compile(
 )
 
 # What no person writes: time stamps, levels, places in the source, rows of tables, package lists, variables.
-_LOGGED = re.compile(
+_LOGGED = regex(
     r"\s*(?=\S)(?:\[?\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d/\d{4}|\d\d/\d\d/\d\d \d\d:|top - \d\d:\d\d|[A-Z][a-z]{2} +\d+ \d\d:\d\d|\[\s*\d+\.\d{3,}\]|\[?(?:INFO|DEBUG|WARN(?:ING)?|ERROR|CRITICAL|NOTICE)\b|"
     r"\[[WEIF]\d*\s|[WEIF]\d{4} |(?:wandb|mlflow|neptune): |\S+:\d+:\d+ \[\d+\] NCCL|\S+ +\d+ +\d+\.\d +\d+\.\d |(?:Selecting|Preparing|Unpacking|Setting up|Install|Commandline|Get:\d)\b|"
     r"(?!(?:[A-Z][A-Z0-9_]*=\S* )+(?:bash|sh|python\S*|torchrun|mpirun|srun|deepspeed|accelerate|vllm|\./)\b)[^\s=]+=\S+ [^\s=]+=\S+|\{['\"]|<\d+>|File \"[^\"]+\", line)"
 )
 # Lines of somebody's dump: heads of processes and threads, frames, and the source below them.
-_DUMPED = re.compile(
+_DUMPED = regex(
     r"\s*(?:Process \d+: |Python v\d|(?:Current )?[Tt]hread (?:0x)?[0-9a-fA-F#]+|Traceback |\((?:C|Python)\) File |\*? ?frame #|#\d+ +\S)"
     r"|\s+\S.* \([^()\s]+(?::\d+)?\)\s*$"
 )
 # A program's own message, wherever somebody quotes it.
-_MESSAGE = re.compile(
+_MESSAGE = regex(
     r"\b[A-Z]\w*(?:Error|Exception|Warning)\b:|^\W*(?:[Ee]rror|ERROR|WARN\w*|[Ww]arning|FATAL|[Ff]atal)\b:|NCCL (?:WARN|INFO|ERROR)|\b[\w/.-]+\.(?:cc|cpp|cxx|cu|c|h|hpp|py|go|rs):\d+|"
     r"\d\d:\d\d:\d\d[.,]\d{3}|^\W*[\w./-]+\[\d+\]:|^\[(?:rank ?)?\d+\]:|\(\w+ pid=\d+|\berrno\b|^\s*what\(\):|terminate called|level=\w+"
 )
@@ -245,4 +246,4 @@ def _joined(lines: list[str]) -> str:
     return "\n".join(lines)[:TEXT_LIMIT]
 
 
-_NUMBER = re.compile(r"\d+(?:\.\d+)?|0x[0-9a-f]+")
+_NUMBER = regex(r"\d+(?:\.\d+)?|0x[0-9a-f]+")

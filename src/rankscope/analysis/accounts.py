@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from ..model.evidence.events import Event, Events
 from ..model.evidence.stacks import NativeStacks, PythonStacks
 from ..model.labels import STEP, Who, stem, who
+from ..model.patterns import regex
 from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
 from .account import PROSE_LINES, Account, Mention, Seen, evidence_of, line_at, written
@@ -126,7 +127,7 @@ def _alike(members: Iterable[Member]) -> bool:
 
 
 # Where no step is told, epochs are.
-_EPOCH = re.compile(r"\bepoch(?:\W{0,3}| {4,12})(\d{1,6})\b", re.IGNORECASE)
+_EPOCH = regex(r"\bepoch(?:\W{0,3}| {4,12})(\d{1,6})\b", re.IGNORECASE)
 _LOOKED_AT = 24  # of the steps that come after, the last ones tell
 
 

@@ -14,6 +14,7 @@ from functools import cache
 
 from ..model.evidence.events import Event
 from ..model.evidence.stacks import NativeStacks, PythonStacks
+from ..model.patterns import regex
 from ..model.process import Role
 from .accounts import Account, accounts, outlived, steps_at_end
 from .case import Case
@@ -74,7 +75,7 @@ def _moves(case: Case, name: str, said: Sequence[Event]) -> bool:
 
 
 # A step that takes minutes.
-_CRAWLS = re.compile(
+_CRAWLS = regex(
     r"(?<![:\d])\b[1-9]\d{2,}(?:\.\d+)? ?(?:s|sec|seconds)(?:/(?:it|step|iter)\w*|\s*$)",
     re.IGNORECASE,
 )
@@ -90,24 +91,24 @@ def _troubled(case: Case, said: Sequence[Event], moving: bool) -> bool:
     )
 
 
-_WARNS = re.compile(
+_WARNS = regex(
     r"\bWARN(?:ING)?\b(?<!NCCL WARN)|^(?:\[rank\d+\]:)?\[?W ?\d{3,4} |\bWarning\b|^(?:\S+:)?Missing ranks:|^(?:\S+:)?Stalled (?:ops|ranks)\b"
 )
 
 
 # What tells of trouble in a text, besides the words of programs for errors; and what may only be a try that failed.
-_GRAVE = re.compile(
+_GRAVE = regex(
     r"\b(?:Xid|fallen off|NCCL WARN|No space left|Bus error|Transport endpoint|blocked for more than|I/O error|Uncorrect\w+|severity=Uncorrected|unhandled|corrupt\w*|WORKER TIMEOUT|defunct|duplicate GPU|FAULT)\b|\b(?i:illegal memory|mismatch\w*|inconsistent)\b|"
     r"(?i:\berror: ?(?![\d.]))"
 )
-_TRIED = re.compile(
+_TRIED = regex(
     r"\b(?:Connection (?:refused|reset|closed)|unreachable|not responding|denied|disconnected|unable to|cannot|could not|can't|[Mm]issing ranks|[Ss]talled|lost)\b|\b(?i:fail(?:s|ed|ure)?)\b(?! (?:\w+ ){0,2}(?:count)?: 0)"
 )
-_NONE = re.compile(
+_NONE = regex(
     r"\b(?:failed|errors?|timeouts?|lost|dropped|killed)(?: \w+){0,3}\W{1,3}0\b|\b(?:no|0|without) (?:errors?|failures?|timeouts?)\b",
     re.IGNORECASE,
 )
-_GENTLE = re.compile(
+_GENTLE = regex(
     r"\b(?:INFO|DEBUG|NOTICE)\b(?! ?:? ?\w*(?:Error|Exception))|\b(?:Future|Deprecation|User|Runtime|Resource|PossibleUser)Warning\b"
 )
 
@@ -128,9 +129,9 @@ def _is_error(text: str) -> bool:
 
 
 # Commands and system calls tell what a program is asked for; counters and checks, that nothing is wrong.
-_CALLED = re.compile(r"Process \d+: |(?:\[pid +\d+\] )?(?:[\d:.]+ )?\w+\(.*\) += |(?:#\d+ +)?0x[0-9a-f]{6,} in ")
-_ALL_CLEAR = re.compile(r"[:|]\s*(?:0|0x0+|No|N/A|None|Not Active|OK|Normal|Pass(?:ed)?\b.*|Skip\b.*)\s*\|?\s*$")
-_FATAL = re.compile(r"NCCL WARN|Xid|Traceback|Watchdog caught")
+_CALLED = regex(r"Process \d+: |(?:\[pid +\d+\] )?(?:[\d:.]+ )?\w+\(.*\) += |(?:#\d+ +)?0x[0-9a-f]{6,} in ")
+_ALL_CLEAR = regex(r"[:|]\s*(?:0|0x0+|No|N/A|None|Not Active|OK|Normal|Pass(?:ed)?\b.*|Skip\b.*)\s*\|?\s*$")
+_FATAL = regex(r"NCCL WARN|Xid|Traceback|Watchdog caught")
 
 
 @cache
@@ -139,7 +140,7 @@ def _complains(text: str) -> bool:
 
 
 # What a server says while it answers.
-_ANSWERS = re.compile(
+_ANSWERS = regex(
     r"\bHTTP/[12](?:\.[01])?\"?\W{1,3}(?:[23]\d\d|4(?:0[0134]|22))\b|\bthroughput(?: \(\w+/s\))?\W{1,3}(?!0\.0+\b)\d[\d.]* ?(?:tokens|tok|infer|req|\(|,|$)|(?<!time )\b\d+(?:\.\d+)?ms$|\b(?:GET|POST) \S+ [23]\d\d\b|"
     r"\bApplication startup complete|\bStarted (?:HTTPService|GRPCInferenceService|Metrics Service)|\bfired up and ready|\bUvicorn running on|\bis ready at http|\bKernel started|\bSaving file at|\bListening at: http",
 )
@@ -147,8 +148,8 @@ _LAST = 8
 
 
 # Its figures while it has requests and makes nothing of them.
-_RATE = re.compile(r"\bthroughput(?: \([\w/]+\))?\W{1,3}(\d[\d.]*)")
-_HAS_REQUESTS = re.compile(r"\b(?:running|waiting|pending|queue)(?:-req)?\W{1,2}[1-9]", re.IGNORECASE)
+_RATE = regex(r"\bthroughput(?: \([\w/]+\))?\W{1,3}(\d[\d.]*)")
+_HAS_REQUESTS = regex(r"\b(?:running|waiting|pending|queue)(?:-req)?\W{1,2}[1-9]", re.IGNORECASE)
 
 
 def _serves(texts: Sequence[str]) -> bool:
@@ -174,4 +175,4 @@ def _moved(account: Account) -> bool:
     )
 
 
-_COMPILES = re.compile(r"_inductor|_dynamo|_functorch|triton/|cutlass|/numba/|compile", re.IGNORECASE)
+_COMPILES = regex(r"_inductor|_dynamo|_functorch|triton/|cutlass|/numba/|compile", re.IGNORECASE)

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 
 from ..model.address import Address
 from ..model.diagnosis import Diagnosis, Finding, Step
+from ..model.patterns import regex
 from ..model.process import UNKNOWN_HOST, Process, ProcessRef, Role
 from ..model.ranks import RankSet
 
@@ -29,12 +30,12 @@ _TOOLS = frozenset(
     "nsenter nvidia-smi pgrep ping prlimit ps py-spy pystack rm ss strace sudo sysctl".split()
 )
 _FROM_HERE = frozenset({"rankscope", "srun", "ssh"})
-_OF_A_HOST = re.compile(r"grep .*/(?:proc|sys|var/log)/")
-_PID = re.compile(r"\bpid:(\d+|[A-Z]+\b)")
-_PLACE = re.compile(r"(?<=--pid |-ABRT )[A-Z]+\b|(?<=-p )[A-Z]+\b|(?<=/proc/)PID\b")
-_RANKS = re.compile(r"(?<=--ranks )[A-Z]+(?:,[A-Z]+)*\b")
-_REMARK = re.compile(r"\s{2,}(?:#\s*|\()(.*?)\)?$")
-_ALIVE = re.compile(r" --(?:source|native)\b")  # what no file has: the program's own files, frames that were not taken
+_OF_A_HOST = regex(r"grep .*/(?:proc|sys|var/log)/")
+_PID = regex(r"\bpid:(\d+|[A-Z]+\b)")
+_PLACE = regex(r"(?<=--pid |-ABRT )[A-Z]+\b|(?<=-p )[A-Z]+\b|(?<=/proc/)PID\b")
+_RANKS = regex(r"(?<=--ranks )[A-Z]+(?:,[A-Z]+)*\b")
+_REMARK = regex(r"\s{2,}(?:#\s*|\()(.*?)\)?$")
+_ALIVE = regex(r" --(?:source|native)\b")  # what no file has: the program's own files, frames that were not taken
 
 
 def addressed(diagnosis: Diagnosis, to: Address) -> Diagnosis:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from ..model.evidence.stacks import Frame, PythonThread
+from ..model.patterns import regex
 from ..model.process import Role
 from ..model.ranks import RankSet
 from .accounts import Account, Seen, accounts, compiled, line_at, outlived
@@ -156,10 +157,10 @@ def _computes(account: Account, seen: Seen) -> bool:
 
 
 # Where processors spend their time: kernels of BLAS, of vector mathematics, of PyTorch's own operators, copies.
-_ARITHMETIC = re.compile(
+_ARITHMETIC = regex(
     r"gemm|mkl_(?:blas|vml|dft|lapack)|vm[sd][A-Z]|cblas|openblas|dnnl::|at::native::|Eigen::|^_*mem(?:cpy|set|move)"
 )
-_QUOTED = re.compile(r"\b(?P<name>[A-Za-z_]\w*) \((?P<file>[\w/.-]+\.pyx?):\d+\)")
+_QUOTED = regex(r"\b(?P<name>[A-Za-z_]\w*) \((?P<file>[\w/.-]+\.pyx?):\d+\)")
 
 
 _WAITS_FOR = ("wait", "synchronize", "wait_stream")
@@ -195,7 +196,7 @@ def of_text(account: Account, text: str) -> Doing:
     )
 
 
-_CALL = re.compile(r"(all_?)?(reduce_?scatter|reduce|gather|to_?all|sum|max|min)|broadcast|bcast|barrier|scatter")
+_CALL = regex(r"(all_?)?(reduce_?scatter|reduce|gather|to_?all|sum|max|min)|broadcast|bcast|barrier|scatter")
 
 
 _ONE_WORD = {"toall": "to_all", "to_all": "to_all"}

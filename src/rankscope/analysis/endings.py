@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from ..model.evidence.events import Event
 from ..model.evidence.stacks import NativeStacks, PythonStacks
+from ..model.patterns import regex
 from .case import Case
 from .papers import papers
 from .remembered import remembered
@@ -24,7 +25,7 @@ _RUN = (
     r"everything|epochs|steps|iterations|jobs|tasks|stages|worker group|conversion|export|download|preprocessing|tokeni[sz]ation))"
 )
 _ENDED = r"(?:done|finished|completed?|ended|successful(?:ly)?|succeeded|over)"
-_GOOD = re.compile(
+_GOOD = regex(
     rf"\b{_RUN}\b(?: \S+){{0,3}}? (?:is |are |was |has |have )?(?:now |been |successfully )?{_ENDED}\b(?! (?:(?:for |of |in )?(?:step|epoch|iter|batch|\d+/)|by (?!itself|now|\d)))"
     rf"|\b(?:end of|finished|completed|done(?: with)?|exit(?:s|ed|ing)|exiting from) (?:the )?{_RUN}\b(?! (?:step|epoch|iter|batch|data|loop|\d+/))|^(?:end of|total) (?:training|run|wall|elapsed|execution)\W(?:time|duration)?"
     r"|^(?:all )?(?:done|finished|completed|success|good ?bye|bye|ok|all good)\b[.! ]*(?:(?:total |wall |elapsed )+time\b.*)?$|^(?:finished|completed|done with|ran) (?:all )?\d+ (?:steps|epochs|iterations|tasks|jobs|samples|files)\b|^done: \w"
@@ -42,27 +43,27 @@ _GOOD = re.compile(
     re.IGNORECASE,
 )  # fmt: skip
 # One rank that is done says nothing of the others, and what is not so is no good end.
-_NOT_ALL = re.compile(
+_NOT_ALL = regex(
     r"\bnot (?:\w+ )?(?:done|finish\w*|complete\w*|succe\w+)|\b(?:un|in)(?:successful|complete|finished)|\b(?:before|until|unless|if|when|while|once|after(?! \d)|would|should|never|waiting|that|which|already|had|not|same|\w+n't)\b|\bexit\w*\b.{0,12}\b[1-9]\d*\b",
     re.IGNORECASE,
 )
-_HEAD = re.compile(
+_HEAD = regex(
     r"^(?:\[\d+,\d+\]<std(?:out|err)>:?|\[?\d{4}[-/]\d\d[-/]\d\d[T ]?[\d:.,+Z]*\]?|\[?\d\d:\d\d(?::\d\d)?[.,\d]*\]?|\[?(?:INFO|NOTICE|DEBUG)\]?:?|\[?rank ?\d+\]?:?|\[?[\w./-]+\.(?:py|cc|cpp|go):\d+(?::\w+)?\]?|\[[\w.:/-]{1,40}\]|\[[^\]\n]{0,40}\d\d:\d\d[^\]\n]{0,30}\]|[-|:>*#, \t]+)+\s*",
     re.IGNORECASE,
 )
 # What tells that something is wrong, in the words of programs.
-WRONG = re.compile(
+WRONG = regex(
     r"\b(?:Traceback|\w*Error|\w*Exception|KeyboardInterrupt|SIG[A-Z]{3,}|FATAL|CRITICAL|segmentation fault|core dumped|killed|aborted|terminated|panic|[Ww]atchdog|timed? ?out|out of memory|cancel+ed|preempt\w*|OOM\w*|[1-9]\d* failed|exit ?code\W{1,3}[1-9-])\b|\^C|\bERROR\b|\bE\d{4} |^(?:\[rank\d+\]:)?\[?E\]? |\[E\d",
 )
 # What people say of a program that does not go on; programs have no such words.
-SAID = re.compile(
+SAID = regex(
     r"\b(?:hangs?|hanging|hung|stuck|takes? (?:ages|for ?ever)|(?:painfully|far too|unbearably) slow|freez(?:es?|ing)\b|froze[ns]?\b(?! (?:param|layer|backbone|encoder|weight|model|module|import|runpy|set\b))|never (?:returns?|ends?|exits?|finish\w*|comes? back|terminates?|quits?|reach\w*)|(?:does|do|did|will|would)(?:n't| not) (?:return|end|exit|finish|terminate|stop|quit|come back|go on|give)|nothing (?:happens|more|further|else)|no (?:further |more )?(?:output|prompt)|still (?:there|running|alive|in ps|holds?)|for ?ever|(?:had|have|need) to (?:kill|press|ctrl)|ctrl-?c|kill -9|idle since|sits? there|locks? up|stalls?|stays?|remains?|deadlock\w*|during (?:the|this|that|each|such a) (?:pause|standstill|lull|gap))\b",
     re.IGNORECASE,
 )
 
 
 # What may happen, by a warning's words, has not happened.
-_SUPPOSED = re.compile(
+_SUPPOSED = regex(
     r"\b(?:may|might|could|can) (?:\w+ )?(?:lead|result|cause|hang|deadlock|stall|freeze|block)\w*\b.*|\bavoid(?:s|ing)? (?:\w+ )?(?:deadlock|hang|stall)\w*",
     re.IGNORECASE,
 )
@@ -110,7 +111,7 @@ def _without_its_end(lines: list[str]) -> list[str]:
 
 
 # A server runs until somebody ends it, and says so.
-TO_BE_ENDED = re.compile(
+TO_BE_ENDED = regex(
     r"\b(?:press|use|hit|with|type) (?:Ctrl|Control)[-+ ]?C\b.{0,20}\b(?:to|for) (?:quit|stop|exit|end|shut|terminate|cancel|halt)|\bquit the server with\b",
     re.IGNORECASE,
 )
@@ -130,7 +131,7 @@ def _ends_well(said: Sequence[Event]) -> bool:
 
 
 # A command that a shell with -x is about to run (bash(1), PS4): what it says is no last word where more commands come.
-_TRACED = re.compile(r"^\++ ")
+_TRACED = regex(r"^\++ ")
 
 
 def _good(line: str) -> bool:
@@ -148,8 +149,8 @@ def _of_all(said: Sequence[Event], last: Sequence[str]) -> bool:
 
 
 # Horovod's list of the tensors that a rank has not submitted.
-_TENSORS = re.compile(r"\[[\w./:, -]+(?: \.\.\.)?\]\s*$")
-_RANK = re.compile(r"\brank\W{0,2}(\d+)", re.IGNORECASE)
+_TENSORS = regex(r"\[[\w./:, -]+(?: \.\.\.)?\]\s*$")
+_RANK = regex(r"\brank\W{0,2}(\d+)", re.IGNORECASE)
 
 
 def _taken_back(said: Sequence[Event]) -> bool:
@@ -164,9 +165,9 @@ def _succeeded(said: Sequence[Event]) -> bool:
 
 
 # What the operators of Kubeflow write on a job when all of it is over; and when it failed for good.
-_SUCCEEDED = re.compile(r"\bReason:\s+(?:MPI|PyTorch|TF|XGBoost|Paddle|JAX|Train)JobSucceeded\b")
-_FAILED = re.compile(r"\bReason:\s+\w+JobFailed\b")
-_FALSE_ALARM = re.compile(
+_SUCCEEDED = regex(r"\bReason:\s+(?:MPI|PyTorch|TF|XGBoost|Paddle|JAX|Train)JobSucceeded\b")
+_FAILED = regex(r"\bReason:\s+\w+JobFailed\b")
+_FALSE_ALARM = regex(
     r"\bfalse alarm\b|\bnever ?mind\b|\bmy mistake\b|\bnot a (?:deadlock|hang) after all\b|\b(?:ignore|disregard) my (?:\w+ )?(?:message|mail|e-mail|post|report|question|note)\b|"
     r"\b(?:run|job|training) (?:ended|finished|completed) (?:ok|fine|well|normally)\b|\ball (?:is )?(?:fine|good|well) (?:now|again)\b(?! (?:with|without|when|if|after|on|since))|\bnot an issue (?:now|any ?more)\b",
     re.IGNORECASE,
@@ -182,7 +183,7 @@ def printed(line: str) -> bool:
     return _PRINTED.search(line) is not None
 
 
-_PRINTED = re.compile(
+_PRINTED = regex(
     r"^(?:#\d+ +)?0x[0-9a-f]{6,} in |^(?:\[pid +\d+\] )?(?:[\d:.]+ )?\w+\(.*\) += |^\s*[\[(]?(?:\d{4}[-/]\d\d|\d\d:\d\d|[WIED]\d{4}|(?:\w+ )?pid=)|\b(?:INFO|DEBUG|WARNING|NOTICE|ERROR)\b|^\S+::\S+|^[-=_]{3,}|\b(?:PASSED|SKIPPED|XFAIL)\b|\w=\S+ \w+="
 )
 
@@ -193,11 +194,11 @@ def _quiet(said: Sequence[Event]) -> bool:
     return bool(lines) and not any(WRONG.search(line) or says_it_halts(line) or _STEPS.search(line) for line in lines)
 
 
-_STEPS = re.compile(r"\b(?:step|iter(?:ation)?|epoch|batch)\W{0,3}\d", re.IGNORECASE)
+_STEPS = regex(r"\b(?:step|iter(?:ation)?|epoch|batch)\W{0,3}\d", re.IGNORECASE)
 
 
-_ORDINARY = re.compile(r"^\W{0,2}(?:I\b|INFO\b)|^.{0,60}\b(?:INFO|I \d{4}-\d\d)\b|\bHTTP/1\.[01]\W+[23]\d\d\b")
-_CLOSING = re.compile(
+_ORDINARY = regex(r"^\W{0,2}(?:I\b|INFO\b)|^.{0,60}\b(?:INFO|I \d{4}-\d\d)\b|\bHTTP/1\.[01]\W+[23]\d\d\b")
+_CLOSING = regex(
     r"\b(?:exit\w*|shut\w*|terminat\w*|stopp\w*|kill\w*|clos\w*|abort\w*|fail\w*|dead|died|lost|sent signal|sending|wait\w*)\b",
     re.IGNORECASE,
 )

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from ..model.diagnosis import Certainty, Finding, Kind
 from ..model.labels import who
+from ..model.patterns import regex
 from ..model.ranks import RankSet
 from .case import Case
 from .order import ORDER
@@ -88,12 +89,12 @@ _WHY |= {
 }  # fmt: skip
 _DEVICES = {"gpu-hardware-fault", "gpu-kernel-hang", "cuda-async-error", "device-mapping", "driver-not-ready"}
 # How runtimes of devices call what they raise; memory that ran out is told in the same form.
-_OF_A_DEVICE = re.compile(
+_OF_A_DEVICE = regex(
     r"\b(?:CUDA|HIP|cuda|hip|cuDNN|NPU|Triton|aclrt|level_zero|Native API|XPU|MUSA)\w*\b[^\n]{0,16}\b(?:[Ee]rror|fail\w*|returns)"
     r"|synStatus|_ERROR_DEVICE_LOST|CU(?:BLAS|DNN|SOLVER|SPARSE|FFT)_STATUS|\bcuda\w+Error\w*|\bDevice acquire failed"
     r"|no NVIDIA driver|GPUs are available|cudaGetDeviceCount|initialize backend",
 )
-_MEMORY = re.compile(r"out of memory|OutOfMemory|ALLOC_FAILED", re.IGNORECASE)
+_MEMORY = regex(r"out of memory|OutOfMemory|ALLOC_FAILED", re.IGNORECASE)
 
 
 def _is_why(reason: Finding, finding: Finding) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-import re
 from dataclasses import dataclass
 
 from ..model.evidence.stacks import Frame, Stack
+from ..model.patterns import regex
 from .frame_tables import BUILTINS, NATIVE, PYTHON, STRENGTH, WaitKind
 from .origin import Origin, is_user, module_path, origin
 
@@ -42,8 +42,8 @@ _PREFIX = sorted(
     key=lambda item: -len(item[0]),
 )
 # A module that Cython made shows its methods by their Python names, and the library in place of the source.
-_EXTENSION = re.compile(r"\.(?:cpython|pypy|abi3)[\w-]*\.so$")
-_TAIL = re.compile(r"@@?[\w.]+$|\.(?:part|isra|constprop|cold|lto_priv)\.?\d*.*$|\s*\[clone [^\]]*\]")
+_EXTENSION = regex(r"\.(?:cpython|pypy|abi3)[\w-]*\.so$")
+_TAIL = regex(r"@@?[\w.]+$|\.(?:part|isra|constprop|cold|lto_priv)\.?\d*.*$|\s*\[clone [^\]]*\]")
 
 
 @functools.lru_cache(maxsize=65536)

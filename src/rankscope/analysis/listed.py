@@ -10,23 +10,24 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ..model.evidence.stacks import Frame, Stack
+from ..model.patterns import regex
 from .frame_tables import WaitKind
 from .frames import kind_of, plain_name
 
-_PYTHON = re.compile(
+_PYTHON = regex(
     r"^\W{0,8}(?P<name><?[A-Za-z_][\w.<>]*>?) "
     r"\((?P<file><?[^()\s]+?(?:\.pyx?|\.pxi|\.pyc|_bootstrap(?:_external)?>))(?::(?P<line>\d+|\?))?\)(?:\s.*)?$"
 )
-_NATIVE = re.compile(
+_NATIVE = regex(
     r"^\W{0,4}(?P<number>#\d+\s+)?(?:0x[0-9a-f]+ in )?(?P<name>[A-Za-z_~][\w:~.@]*(?:<[^()]*>)?[\w:~]*)"
     r"(?P<rest>\s*\(.*\))?(?: const)?(?:\s+(?:from|at|in|\+)\s.*|\s*\[0x\w+\])?\s*$"
 )
-_OF_LIBRARY = re.compile(
+_OF_LIBRARY = regex(
     r"^\W{0,8}(?P<name>[A-Za-z_~][\w:~.@<>, *&]*) \((?P<library>[\w./@+-]*\.so(?:\.[\w.]*)?)(?::\d+)?\)$"
 )
 # Dots and dashes are no letters either.
-_GAP = re.compile(r"^\W*(?:(?:\(garbage collect\w*\)|<signal handler called>)\W*)?$")
-_ROOTS = re.compile(
+_GAP = regex(r"^\W*(?:(?:\(garbage collect\w*\)|<signal handler called>)\W*)?$")
+_ROOTS = regex(
     r"^(?:<module>|_?main|__libc_start_main\w*|_start|start_thread|clone3?|_bootstrap(?:_inner)?|thread_start|run_forever|Py_RunMain|Py_BytesMain)$"
 )
 _WAITS = {
@@ -53,7 +54,7 @@ def stacks_listed(lines: Iterable[str]) -> tuple[Stack, ...]:
     return tuple(_upright(run) for run in _runs(lines) if any(map(_known, run)))
 
 
-_ARROW = re.compile(r"\s(?:->|→|=>|<-|←|<=|<)\s")
+_ARROW = regex(r"\s(?:->|→|=>|<-|←|<=|<)\s")
 
 
 def _arrowed(line: str) -> list[Frame]:

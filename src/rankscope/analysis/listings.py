@@ -5,26 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from ..model.patterns import regex
 from .case import Case
 from .papers import output_of_script, papers
 from .remembered import remembered
 
 # A row of a table of error numbers, signals, states or fault codes: a code, then its name or an empty field.
-_ROW = re.compile(r"^\W*((?:[A-Z]{1,5}[,\t ]+)?(?:\d{1,3}|[A-Z]{1,4}))(?:[),:;|\t ]+[A-Z][A-Z0-9_]{2,}\b|,,)")
+_ROW = regex(r"^\W*((?:[A-Z]{1,5}[,\t ]+)?(?:\d{1,3}|[A-Z]{1,4}))(?:[),:;|\t ]+[A-Z][A-Z0-9_]{2,}\b|,,)")
 # What only an event has: a time of the day, a number of a process, an address, a setting.
-_EVENT = re.compile(r"\d\d:\d\d|\b\d{4,}\b|0x[0-9a-f]{3,}|=")
+_EVENT = regex(r"\d\d:\d\d|\b\d{4,}\b|0x[0-9a-f]{3,}|=")
 _ROWS = 6
 # Entries of a list of changes, subjects of commits, and what a bot that updates libraries writes above them.
-_ENTRY = re.compile(
+_ENTRY = regex(
     r"^\s*(?:[-*] (?:Fix|Add|Remov|Improv|Support|New\b|Drop|Updat|Bump|Mak|Allow|Avoid|Chang|Deprecat|Enabl|Optimi|Rework)\w*\b"
     r"|[0-9a-f]{7,12} (?!<)[A-Za-z\[(])"
 )
 _ENTRIES = 4
-_QUOTED = re.compile(
-    r"^(?:Bumps (?:the )?\S+ |Updates `[^`\n]+` from \S+ to |Release notes$|Changelog$|What's Changed)"
-)
+_QUOTED = regex(r"^(?:Bumps (?:the )?\S+ |Updates `[^`\n]+` from \S+ to |Release notes$|Changelog$|What's Changed)")
 # What a team sends to all its users: work that is planned, an outage that is over.
-_ANNOUNCED = re.compile(r"^Subject: [^\n]*\b(?:maintenance|closed|resolved)\b", re.IGNORECASE)
+_ANNOUNCED = regex(r"^Subject: [^\n]*\b(?:maintenance|closed|resolved)\b", re.IGNORECASE)
 
 
 @remembered

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from datetime import date, datetime, timedelta, timezone
 
 from ..model.evidence.events import Event
+from ..model.patterns import regex
 from .case import Case
 from .remembered import remembered
 
 _MONTHS = {name: number for number, name in enumerate("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
 # A date with its month's name, as dmesg -T writes it and as logs do: Tue Nov 4 03:11:20 2025, Nov 21 2025 10:00.
-_NAMED = re.compile(
+_NAMED = regex(
     rf"^\W*(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? )?(?P<month>{'|'.join(_MONTHS)}) +(?P<day>\d\d?),? "
     r"(?:(?P<before>\d{4}) \d\d:\d\d|\d\d:\d\d:\d\d (?P<after>\d{4})\b)"
 )
 # How the kernel's lines begin: dmesg -T, the journal behind its date, seconds since the machine started.
-_KERNEL = re.compile(r"^\[[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ [\d:]{8} \d{4}\]|^(?:\S+ )?kernel: ")
-_UPTIME = re.compile(r"^\[ *(\d+)\.\d{3,6}\] ")
+_KERNEL = regex(r"^\[[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ [\d:]{8} \d{4}\]|^(?:\S+ )?kernel: ")
+_UPTIME = regex(r"^\[ *(\d+)\.\d{3,6}\] ")
 _LONG = timedelta(days=2)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ..model.patterns import regex
 from .accounts import Account, accounts
 from .case import Case
 from .frame_tables import WaitKind
@@ -50,14 +51,14 @@ def mover(case: Case) -> Account | None:
 
 
 # Connections, system calls and counters are no places in which somebody stands.
-_TABLE = re.compile(
+_TABLE = regex(
     r"^\s*(?:tcp6?|udp6?|ESTAB|LISTEN|SYN-SENT)\s+\d|^(?:\[pid +\d+\] )?\w+\([^\n]*\) += -?\d|"
     r"^\s*\w+_(?:err|errors?|phy|events|retrans\w*|sequence)\b[\s:]+\d",
     re.M,
 )
 
 # What tells two dumps of one subject apart in their headings: the time of day, or which one it is.
-_WHEN = re.compile(
+_WHEN = regex(
     r"\b\d{1,2}[:_ h]\d\d(?:[:_ ]\d\d)?\b|"
     r"\b(?:first|second|third|1st|2nd|3rd|next|one more|another|later|again|"
     r"(?:a|one|two|\d+) (?:min\w*|seconds|s|hours?) later)\b|"
@@ -86,12 +87,10 @@ def _by_clock(found: list[Account]) -> Account | None:
 # Work that is done in many pieces: of it also two looks that end in different functions show that it gets on.
 _LONG_WORK = (WaitKind.CHECKPOINT, WaitKind.COMPILE)
 # Counters of /proc/PID/io; a process that only polls reads and writes nothing.
-_MOVED_BYTES = re.compile(r"^\s*(?P<name>rchar|wchar|read_bytes|write_bytes): *(?P<count>\d+)\s*$", re.M)
+_MOVED_BYTES = regex(r"^\s*(?P<name>rchar|wchar|read_bytes|write_bytes): *(?P<count>\d+)\s*$", re.M)
 _SOME = 1 << 20
-_REPEATED = re.compile(
-    r"\b(?:each|every|per) (?:\d+ ?)?(?:s\b|sec\w*|min\w*|look|hour)|\b(?:looks|samples|times)\b", re.I
-)
-_OF_ALL = re.compile(r"\b(?P<done>\d+) ?(?:of|/) ?(?P<all>\d+)\b")
+_REPEATED = regex(r"\b(?:each|every|per) (?:\d+ ?)?(?:s\b|sec\w*|min\w*|look|hour)|\b(?:looks|samples|times)\b", re.I)
+_OF_ALL = regex(r"\b(?P<done>\d+) ?(?:of|/) ?(?P<all>\d+)\b")
 
 
 def _counts_on(case: Case) -> str | None:

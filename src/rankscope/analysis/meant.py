@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 import re
 
+from ..model.patterns import regex
 from . import phrases
 
 
@@ -23,9 +24,9 @@ class Meant(enum.Enum):
 
 SAID = "said"
 _REACH = 2  # words that a negation denies, from where it stands
-_WORD = re.compile(r"[\w'’][\w'’.-]*")
-_CLAUSE = re.compile(r"[,;:()\n—–]|[.!?](?=\s|$)|\b(?:but|while|whereas|although|though|however|because|since)\b", re.I)
-_SENTENCE = re.compile(r"[;\n]|[.!?](?=\s|$)")
+_WORD = regex(r"[\w'’][\w'’.-]*")
+_CLAUSE = regex(r"[,;:()\n—–]|[.!?](?=\s|$)|\b(?:but|while|whereas|although|though|however|because|since)\b", re.I)
+_SENTENCE = regex(r"[;\n]|[.!?](?=\s|$)")
 
 
 def meant(pattern: re.Pattern[str], text: str, found: re.Match[str]) -> Meant:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ..model.evidence.stacks import NativeStacks, PythonStacks, PythonThread, Stack, Trust
 from ..model.evidence.threads import KernelThread, Threads
+from ..model.patterns import regex
 from ..model.process import Process, Role
 from .case import Case, Member
 from .identity import birth, main_thread
 from .tree import Node, build
 
 MAIN = "main thread"
-_NUMBER = re.compile(r"\d+")
+_NUMBER = regex(r"\d+")
 _ORDER = (Role.RANK, Role.OTHER, Role.LAUNCHER)
 
 

@@ -8,6 +8,7 @@ import re
 import sys
 
 from ..model.evidence.stacks import Frame
+from ..model.patterns import regex
 
 
 class Origin(str, enum.Enum):
@@ -19,9 +20,9 @@ class Origin(str, enum.Enum):
     NATIVE = "native"  # a shared object
 
 
-_INSTALLED = re.compile(r".*(?:site|dist)-packages/+")
+_INSTALLED = regex(r".*(?:site|dist)-packages/+")
 # A torch that was built where it lies, or unpacked beside the program, is known by its own files only.
-_TORCH_TREE = re.compile(
+_TORCH_TREE = regex(
     r".*/(?=torch/(?:distributed/(?:_?\w*c10d\w*\.py|rendezvous\.py|run\.py|launch\.py|device_mesh\.py|utils\.py"
     r"|collective_utils\.py|_functional_collectives\w*\.py|_state_dict_utils\.py|(?:_composable|_shard|_symmetric_memory|_tensor"
     r"|_tools|algorithms|autograd|checkpoint|debug|elastic|fsdp|launcher|nn|optim|pipelining|rpc|tensor)/)"
@@ -31,11 +32,11 @@ _TORCH_TREE = re.compile(
     r"|multiprocessing/(?:__init__|pool|queue|reductions|spawn)\.py|optim/(?:optimizer|lr_scheduler|adamw?|sgd)\.py"
     r"|(?:_compile|_ops|_tensor|_utils|_jit_internal|functional|serialization|storage)\.py))"
 )
-_STDLIB_DIR = re.compile(
+_STDLIB_DIR = regex(
     r".*(?:^|(?<!tensorflow)/)(?:lib(?:64)?/+)?(?:python|pypy)[23]?(?:\.\d+)?t?/+(?:lib-dynload/+)?", re.IGNORECASE
 )
-_OURS = re.compile(r"(?:.*/)?rankscope/prepare/")  # wrappers in a prepared job, wherever they were put
-_FROZEN = re.compile(r"<frozen ([\w.]+)>")
+_OURS = regex(r"(?:.*/)?rankscope/prepare/")  # wrappers in a prepared job, wherever they were put
+_FROZEN = regex(r"<frozen ([\w.]+)>")
 # Deepest directories from which people run code of their own although its path says python.
 _NOT_STDLIB = frozenset({"test", "tests", "this", "idlelib", "antigravity", "__main__", "__hello__"})
 _STDLIB = (frozenset(sys.stdlib_module_names) | {"asyncore", "imp", "distutils", "cgi"}) - _NOT_STDLIB

@@ -6,51 +6,46 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
+from ..model.patterns import regex
 from .case import Case
 from .remembered import remembered
 
-_NAMED = re.compile(
+_NAMED = regex(
     r"\.(?:pyi?|ipynb|sh|bash|sbatch|slurm|ya?ml|toml|cfg|ini|conf|rst|c|cc|cpp|cxx|cu|cuh|h|hpp|rs|go|js|ts|patch|diff|env)$"
     r"|(?:^|[/_])(?:README|CONTRIBUTING|CHANGELOG|CHANGES|FAQ|TROUBLESHOOTING|HOWTO|MANUAL|RUNBOOKS?|PLAYBOOKS?|POST-?MORTEMS?|HANDOVERS?)(?![A-Za-z0-9])[^/]*$"
     r"|(?:^|/)(?:requirements|constraints|environment|pyproject|Makefile|Dockerfile|setup)\b[^/]*$",
     re.IGNORECASE,
 )
 # Headings that a manual has, and a report of trouble has not.
-_CHAPTER = re.compile(
+_CHAPTER = regex(
     r"^\s{0,3}(?:#{1,4} +|=+ )(?:\d+[.)] +)?(?:troubleshoot\w*|faq\b|frequently asked|known issues|"
     r"(?:quick[- ]?)?install(?:ation|ing)?\b|usage\b|getting started|quick ?start|requirements|"
     r"prerequisites|configuration|contributing|licen[cs]e|table of contents|when (?:it|a job|your job) hangs)",
     re.IGNORECASE,
 )
-_CONDITION = re.compile(
-    r"\bif (?:you|your|the|a|it|one)\b|\b(?:usually|typically|often) (?:means|caused)\b", re.IGNORECASE
-)
-_SETTING = re.compile(
-    r"^\s*(?:export |set |- ?)?[A-Za-z_][\w.-]*\s*[=:]\s*\S.*$|^\s*(?:[#;{}\[\]].*)?$|^\s*\"[\w.-]+\":.*$"
-)
+_CONDITION = regex(r"\bif (?:you|your|the|a|it|one)\b|\b(?:usually|typically|often) (?:means|caused)\b", re.IGNORECASE)
+_SETTING = regex(r"^\s*(?:export |set |- ?)?[A-Za-z_][\w.-]*\s*[=:]\s*\S.*$|^\s*(?:[#;{}\[\]].*)?$|^\s*\"[\w.-]+\":.*$")
 # A list of environment variables; frames begin with a number behind the same sign.
-_VARIABLE = re.compile(r"^\s*(?:export )?[A-Z][A-Z0-9_]*=\S*\s*$|^\s*$|^#(?!\d+ )")
+_VARIABLE = regex(r"^\s*(?:export )?[A-Z][A-Z0-9_]*=\S*\s*$|^\s*$|^#(?!\d+ )")
 _CHAPTERS = 2
 # What a script printed may be saved under the name of the command: errors, a shell's trace (set -x). A source has code instead.
-_SCRIPT = re.compile(r"\.(?:py|sh|bash|sbatch|slurm|js|ts)$", re.IGNORECASE)
-_RAISED = re.compile(
-    r"^(?:Traceback \(most recent call last\):|(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception): \S|\++ \w)"
-)
-_CODE = re.compile(r"^(?:#!|#SBATCH|import |from [\w.]+ import |def |class |export |set -|if |for |>>> )")
+_SCRIPT = regex(r"\.(?:py|sh|bash|sbatch|slurm|js|ts)$", re.IGNORECASE)
+_RAISED = regex(r"^(?:Traceback \(most recent call last\):|(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception): \S|\++ \w)")
+_CODE = regex(r"^(?:#!|#SBATCH|import |from [\w.]+ import |def |class |export |set -|if |for |>>> )")
 # Behind a line of code, what came of it when it was run; not what might come of it.
-_REMARKED = re.compile(
+_REMARKED = regex(
     r"^\s*[^#\s][^#]*#+ ?(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception): "
     r"(?!.*\b(?:if|when|unless|may|might|could|would|should|expected)\b)\S"
 )
 # The questions of a list of them, and the head of a change as git shows it.
-_QUESTION = re.compile(r"^\s*(?:#{1,4} +|\*\*)?Q\d*[:.)] +\S")
+_QUESTION = regex(r"^\s*(?:#{1,4} +|\*\*)?Q\d*[:.)] +\S")
 _QUESTIONS = 3
-_CHANGE = re.compile(r"^(?:commit [0-9a-f]{7,40}\b|diff --git |From [0-9a-f]{40} )")
+_CHANGE = regex(r"^(?:commit [0-9a-f]{7,40}\b|diff --git |From [0-9a-f]{40} )")
 
 
 # Settings are read by name; a comment in them tells of other days.
-_SETTINGS = re.compile(r"\.(?:ya?ml|toml|cfg|ini|conf)$", re.IGNORECASE)
-_COMMENT = re.compile(r"(?:^|(?<=\s))[#;].*$")
+_SETTINGS = regex(r"\.(?:ya?ml|toml|cfg|ini|conf)$", re.IGNORECASE)
+_COMMENT = regex(r"(?:^|(?<=\s))[#;].*$")
 
 
 def without_comment(name: str, line: str) -> str:
@@ -94,12 +89,12 @@ def is_paper(name: str, lines: Sequence[str]) -> bool:
 
 
 # A command that starts a script, as the name of what it printed.
-_STARTED = re.compile(
+_STARTED = regex(
     r"^(?:\d+_)?(?:\$[ _]*)?(?:mpirun|mpiexec|srun|torchrun|python\d?|horovodrun|deepspeed|accelerate)[ _]",
     re.IGNORECASE,
 )
 # A heading of several parts tells of a script: "the prints, in train.py".
-_DESCRIBED = re.compile(r",[ _]")
+_DESCRIBED = regex(r",[ _]")
 
 
 def output_of_script(name: str, lines: Sequence[str]) -> bool:

@@ -6,21 +6,21 @@ interrupted: then it is where it waited, as a stack would show it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ..model.evidence.events import Event
 from ..model.evidence.stacks import Frame, Stack
+from ..model.patterns import regex
 
 # Dask's dashboard shows the source behind the name, in one line.
-_FRAME = re.compile(
+_FRAME = regex(
     r'^(?P<indent>[\s|+]*)File "(?P<file>[^"]+)", line (?P<line>\d+|\?+)(?:, in (?P<name>\S+)(?:\s.*)?)?\s*$'
 )
-_ERROR = re.compile(
+_ERROR = regex(
     r"^[\s|+]*(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|Expired|Failed)\b(?::|\s*$)"
 )
-_WAITED = re.compile(
+_WAITED = regex(
     r"[Tt]ime[ds]?[ -]?out|[Tt]imed? out|Timeout|Watchdog|KeyboardInterrupt|SIGINT|SIGTERM|SignalException|DistBackendError|"
     r"DistStoreError|[Cc]onnection (?:closed|reset)|closed by peer|NCCL (?:error|communicator)|ncclRemoteError|aborted"
 )

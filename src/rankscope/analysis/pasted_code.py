@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ..model.patterns import regex
+
 LONGEST = 4000  # lines; a longer text is no pasted code
 _WIDEST = 300  # of a longer line the rest is data
 
@@ -40,34 +42,34 @@ class Section:
         return next((line for line in self.body if _LEAVES.match(line)), None)
 
 
-_LEAVES = re.compile(r"(?:return|continue|break|raise StopIteration|sys\.exit|exit\(|os\._exit)\b")
-_MARKS = re.compile(r"^(?:[+>|](?: |$)|-(?: {2,}|\t)|\s*\d{1,4}(?: {2,}|\t|: ))")
+_LEAVES = regex(r"(?:return|continue|break|raise StopIteration|sys\.exit|exit\(|os\._exit)\b")
+_MARKS = regex(r"^(?:[+>|](?: |$)|-(?: {2,}|\t)|\s*\d{1,4}(?: {2,}|\t|: ))")
 # Where a line is from, as ``grep`` writes it; and a head with its block on one line, what is between left out.
-_PLACE = re.compile(r"^(?:[\w.-]+/)*[\w-]+\.pyx?[:-](?:\d+[:-])?(?= *\S)")
-_SHORTENED = re.compile(r"^(?P<head>\s*(?:(?:for\b.+?\bin\b|while\b|(?:el)?if\b).+?|else):)\s*\.\.\.\s+(?P<body>\w.*)$")
-_HEAD = re.compile(
+_PLACE = regex(r"^(?:[\w.-]+/)*[\w-]+\.pyx?[:-](?:\d+[:-])?(?= *\S)")
+_SHORTENED = regex(r"^(?P<head>\s*(?:(?:for\b.+?\bin\b|while\b|(?:el)?if\b).+?|else):)\s*\.\.\.\s+(?P<body>\w.*)$")
+_HEAD = regex(
     r"(?:el)?if\b(?P<condition>.+?)(?<!lambda):(?P<tail>[^\]\"']*)$|else ?:\s*$|except\b[^:]*:(?P<handled>.*)$|(?:for\b.+?\bin\b|while\b)(?P<over>.+):\s*$|@(?P<mark>[\w.]+)"
 )
 _RANK = r"(?:\b(?:[\w.]+[._])?(?:rank|RANK|gpu|local_gpu|gpu_id|gpu_idx|process_index|process_id|proc_id|ordinal|get_rank|Get_rank|local_rank|LOCAL_RANK|node_rank|replica_id|worker_id|device_id|idr)\b(?:\([^()]*\))?(?:\[[^\]]*\])?|environ\W+(?:get\W+)?['\"](?:LOCAL_|GLOBAL_)?RANK['\"][^=<>!]*)\)?"
 _FLAG = r"\b(?:[\w.]+[._])?(?:is_(?:\w+_)?(?:main|master|chief|root|primary|zero|coordinator|rank_?0|rank_?zero|first)(?:_\w+)?|(?:on_)?main_process|master_process|is_rank_zero_process|global_zero|should_save|should_log|rank_?zero|main_only|is_logger|local_main_process)\b(?:\([^()]*\))?"
 # The rank that is meant; -1 stands for a run without ranks.
-_ONE = re.compile(
+_ONE = regex(
     rf"{_RANK} ?(?:==|is|<) ?[\"']?(?:0|1|\d+|MASTER_RANK|dst|src|root|last_rank|\w*world_size ?- ?1)\b|{_RANK} ?in ?[\[({{](?=[^\])}}]*\b0\b)|\b0 ?== ?{_RANK}|\bnot {_RANK}(?! ?(?:in|is)\b)|(?<!not ){_FLAG}"
 )
-_REST = re.compile(
+_REST = regex(
     rf"{_RANK} (?:not )?in [A-Za-z_][\w.]*|{_RANK} ?(?:!=|>) ?[\"']?\d|{_RANK} ?not in ?[\[({{](?=[^\])}}]*\b0\b)|\bnot \(?{_FLAG}|\bif {_RANK} ?$|{_RANK} ?% ?\d+ ?[!=]= ?\d"
 )
-_RANK_MARKS = re.compile(
+_RANK_MARKS = regex(
     r"(?:\w+\.)*(?:rank_?zero_?only\w*|main_process_only|master_only|on_(?:local_)?main_process|main_only|only_(?:on_)?(?:main|master|rank\w*)|(?:run_)?on_(?:rank_?0|main|master)\w*|is_main\w*)$"
 )
 # Conditions on what a rank has by itself: its data, its clock, its luck; not on numbers that all ranks count alike.
-_OWN = re.compile(
+_OWN = regex(
     r"isnan|isinf|isfinite|\bnan\b|is None|is not None|\blen\(|numel\(|\.any\(|\.all\(|\.sum\(|\.item\(|\bempty\b|time\.\w+\(\)|\brandom\b|rand\(|early_?stop\w*|patience|bad_\w+|overflow|skip\w*|\bnot (?:[\w.]*_)?(?:batch|data|samples?|items?|inputs?|outputs?|mask|tokens?|losses|out|results?|features|images?|labels?|requests?|reqs)\b|\b(?:loss|score|reward|metric|acc\w*|auc|num_\w+|n_\w+|\w*count|seq_?len\w*|\w*length) ?[<>=!]=? ?(?:0\b|1\b|best\w*|self\.best\w*|max_\w+|\w*threshold)|valid\b|has_\w+|found\b|finished|done\b|exhausted|StopIteration|\.size\(0\)|\.shape\[",
     re.I,
 )
 
 
-_CODE = re.compile(
+_CODE = regex(
     r"(?:(?:async )?def |class |for .+ in .+:|if .+:|elif .+:|else ?:|try:|except\b.*:|finally:|while .+:|with .+:|return\b|import |from \S+ import |raise |assert |@\w|#|[\])}]+,?$|[\w.]+(?:\[[^\]]*\])?(?:, ?[\w.]+(?:\[[^\]]*\])?)*,? ?[-+*/]?=(?!=) ?\S|await |yield |"
     r"[\w.\[\]'\"]+\(.*\);?$|[\w.]+\($|\.\.\.$|global |del |pass$|continue$|break$|[\"'].*[\"'],?$)"
 )
@@ -86,11 +88,11 @@ def mostly_code(lines: Sequence[str]) -> bool:
 
 
 # What a rank may have more or less of than its peers; what all have alike.
-_MINE = re.compile(
+_MINE = regex(
     r"pending|local|queue|waiting|finished|done\b|metrics|\.items\(\)|\.keys\(\)|sorted\(|requests?\b|reqs\b|buffers?\b|experts?\b|samples\b|seqs?\b|sequences\b|unfinished|remaining|todo|shards?\b|files\b|glob|listdir",
     re.I,
 )
-_SHARED = re.compile(
+_SHARED = regex(
     r"range\((?!len)|world_size|loader|epochs?\b|named_parameters|parameters\(\)|modules\(\)|layers\b|all_\w+|groups?\b|state_dict",
     re.I,
 )
@@ -114,7 +116,7 @@ def _parts(text: str) -> tuple[str, ...]:
     return found["head"], " " * (len(text) - len(text.lstrip()) + 4) + found["body"]
 
 
-_OPENS = re.compile(r"(?:el)?if\b|while\b|for\b")
+_OPENS = regex(r"(?:el)?if\b|while\b|for\b")
 _PARTS = 12  # lines of one condition
 
 

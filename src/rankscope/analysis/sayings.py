@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 
 from ..model.labels import Who, who
+from ..model.patterns import regex
 from ..model.ranks import RankSet
 
 _NUMBERS = {
@@ -31,13 +32,13 @@ _VERB = (
 )
 _LEAD = r"(?:(?:\w+ ){1,3}(?:of|on|for|from) )??"
 # What is said of whom; "[node7:3967920]" is the host and process that Open MPI puts before a line, "node7:3967:4011" what NCCL does.
-_TELLS = re.compile(
+_TELLS = regex(
     rf"^(?:[\w =./()+-]{{1,60}}: +)??\W*{_LEAD}(?:only |while |whereas |but |and |then )*{_SUBJECT}(?:, (?:all|both|each|every) (?:its |the )?(?:ranks?|processes|workers))?(?:(?:[ ,]+pid[ =:]*\d+)?(?:[ ,]+\"?MainThread\"?)?\s*(?:\([^)]{{0,60}}\))?\s*[:—–](?!\d+[\]:])\s*|\s+(?={_VERB}\b))(?P<said>.+)$",
     re.I | re.S,
 )
 _ANYBODY = re.sub(r"\?P<\w+>", "?:", _SUBJECT)
 # Where one part of a sentence ends and somebody else is spoken of.
-_PARTS = re.compile(
+_PARTS = regex(
     rf"(?:[;,]|\.(?= )|\)|\b(?:while|whereas|but|(?<!\d )and|and(?! \d))\b)\s*(?:(?:while|whereas|but|and|then|only) )*(?={_LEAD}{_ANYBODY}\s*(?::|\(|{_VERB}\b))",
     re.I,
 )
@@ -51,7 +52,7 @@ def sayings(line: str) -> tuple[tuple[Who, str], ...]:
 
 
 # A cheap look before the dear one, and a length beyond which no person writes a line.
-_ANYONE = re.compile(
+_ANYONE = regex(
     r"rank|TP|DP|PP|EP|worker|process|stage|node|gpu|main|master|global|others?\b|remaining|rest\b|peers|else|"
     rf"\b{_COUNTED} (?:{_VERB[3:-1]})\b|\b{_COUNTED} of\b|\b{_COUNTED} {_BEING}",
     re.I,

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from ..model.patterns import regex
 from .accounts import Account
 from .meant import asks
 
@@ -22,17 +23,17 @@ _BAD_WORDS = (
     r"blocks?|blocked|affected|reproduce[sd]?|reproducible|reproduc\w+|never (?:ends?|returns?|finish\w*|completes?|gets past)|stands? still|regress\w*|(?:no|without|little) (?:change|effect|difference|success|luck)|problems?|errors?|issues?|bug|spins?|happens?|occurs?"
 )
 _NOT = r"(?:\b(?:not|never|no|without|nor|neither|cannot|none|don't|doesn't|didn't|isn't|hasn't|haven't|won't|can't|couldn't|wasn't|(?<![\d.])0)\b(?: \w+){0,3}? )"
-_OUTCOME = re.compile(rf"(?P<no>{_NOT})?(?<![\w./=-])(?:(?P<good>{_GOOD_WORDS})|(?P<bad>{_BAD_WORDS}))\b", re.I)
-_CURED = re.compile(
+_OUTCOME = regex(rf"(?P<no>{_NOT})?(?<![\w./=-])(?:(?P<good>{_GOOD_WORDS})|(?P<bad>{_BAD_WORDS}))\b", re.I)
+_CURED = regex(
     r"fix|solv|resolv|cure|help|avoid|eliminat|gone|goes away|went away|disappear|vanish|surviv|unaffected", re.I
 )
-_CURES = re.compile(
+_CURES = regex(
     r"\b(?:fix(?:es|ed)|solve[sd]?|resolve[sd]?|cure[sd]?|help(?:s|ed)|avoids?|eliminate[sd]?) (?:\w+ ){0,2}?(?:it|this|that|everything|all|problems?|issues?|hang\w*|deadlock\w*|freez\w*|stall\w*|crash\w*|wedge)\b|"
     r"\b(?:it|this|that|problems?|issues?|hang\w*|deadlock\w*|freez\w*|stall\w*|crash\w*|wedge)\b (?:\w+ ){0,3}?(?:gone|goes away|went away|disappear\w*|vanish\w*|fixed|solved|resolved|cured)\b|\bnot (?:\w+ )?(?:hang|freeze|stall|deadlock)\w*\b[^\n]{0,12}any ?more",
     re.I,
 )
 # What may be missing where something goes wrong nevertheless: it hangs without an error.
-_NOUN = re.compile(r"problem|error|issue|bug", re.I)
+_NOUN = regex(r"problem|error|issue|bug", re.I)
 _UNIT = r"(?! ?(?:%|(?:s|ms|secs?|seconds?|min|minutes?|h|hours?|days?|[KMGT]i?B|[KMG]bps|GB/s|x|it/s|W)\b))"
 _NUMBER = rf"(?<![\w.:/-])v?\d+\.\d+(?:\.\d+)*(?:\.x|\+|[+-]?(?:rc|post|a|b|dev|cu)\w*)?(?!\w|\.\d|:\d|/){_UNIT}"
 _LIBRARY = (
@@ -40,12 +41,12 @@ _LIBRARY = (
     r"open ?mpi|mpi|ucx|openblas|numpy|scipy|grpc\w*|libfabric|efa|ofed|firmware|image|container|wheel|version|release|branch|library|package|build|dask|megatron|numba|flashinfer|tokenizers|wandb|rocm|os|ubuntu|rhel|centos)"
 )
 # What stands before a number that is a release: a library, or a word such as since or with; a number of three parts needs nothing.
-_BEFORE = re.compile(
+_BEFORE = regex(
     rf"(?:^|\b(?:{_LIBRARY}s?|with|the|in|on|since|from|to|at|under|after|before|using|until|than|by|and|or|version)|==|[<>~(,])[\s\"'`=<>~(]*$",
     re.I,
 )
 # Any other name will do too, but not what is measured.
-_NAME = re.compile(
+_NAME = regex(
     r"\b(?!(?:loss|lr|rate|acc\w*|ratio|scores?|temperature|top_p|eps\w*|dropout|gamma|beta|momentum|decay|grad\w*|norm|memory|took|about|for|usage|util\w*|load|average|mean|times?|factor|threshold|section|figure|table|chapter|step|epoch|speed\w*|is|was|only|around|of|exactly|over|below|above|up|down|every|each|within|size|p|tasks?|stage|partition|executor|temp)\b)[A-Za-z][\w+-]{1,24} $",
     re.I,
 )
@@ -56,25 +57,25 @@ _OTHER = (
     r"\b(?:latest|newest|newer|current|upstream|public|recent) (?:\w+ ){0,2}?(?:sources?|checkout|tree)\b(?! (?:file|line|rank|code of))|\bnightl(?:y|ies)\b|\b(?:on|with|from|in) (?:master|main|trunk|HEAD|the (?:main|master|dev\w*) branch)\b|^\W*(?:main|master) and (?:the )?v?\d[\w.]*|"
     r"\b(?:driver|cuda|ubuntu|rhel|branch) (?:version )?v?\d{2,3}\b(?![.\d])"
 )
-_CHANGE = re.compile(
+_CHANGE = regex(
     rf"\b(?:upgrad\w+|downgrad\w+|updat(?:e[ds]?|ing)|bump\w*|roll(?:ed|ing)? back|revert\w*|pinn?(?:ed|ing)?|(?:re)?install(?:ed|ing)?|switch(?:ed|ing)?(?! o(?:ff|n)\b)|mov(?:ed|ing)|went back|swap\w*|replac\w+|chang(?:ed|ing)|rebuil(?:t|ding))\b(?<!same switch)(?<!pcie switch)(?<!a switch)(?<!the switch)(?=[^\n]{{0,60}}(?:\b(?:lib)?{_LIBRARY}s?\b|{_NUMBER}|[=<>]=|\bcommit\b|nightl|\b(?:main|master)\b|libnccl))|\b(?:pull|rebuil|buil|compil)\w*\b(?=[^\n]{{0,30}}\b(?:latest|newest|current|upstream|public) (?:\w+ )?(?:sources?|checkout|tree)\b)|\bbisect\w*|\bfirst bad\b",
     re.I,
 )
-_RELEASE = re.compile(rf"(?P<number>{_NUMBER})|{_OTHER}", re.I)
-_PARTS = re.compile(
+_RELEASE = regex(rf"(?P<number>{_NUMBER})|{_OTHER}", re.I)
+_PARTS = regex(
     r"[;\n|]|(?<=\w)\.(?= |$)|,? (?:but|while|whereas|though|although|however)\b|, (?=(?:and |it |the |with |on |in |under |no |never |works|hangs|fine|runs|passes|completes|fails|crashes|succeeds|stalls|does|is |was ))|(?<=[a-z\d]), (?=(?:\w+ )?v?\d+\.\d)| and (?=(?:hangs?|works?|fails?|crash\w*|has|have|not|never|passes|is|the same)\b)| → | -> (?=\w+s\b)",
     re.I,
 )
 # One release instead of another: the outcome is that of the first.
-_INSTEAD = re.compile(r"\b(?:instead of|rather than|in place of|unlike)\b[^,;]*$", re.I)
-_OPPOSITE = re.compile(r"^\W*(?:but )?not\b(?! \w+ing)|\b(?:is|are|was|does|did|has)(?:n't| not)\W*$", re.I)
+_INSTEAD = regex(r"\b(?:instead of|rather than|in place of|unlike)\b[^,;]*$", re.I)
+_OPPOSITE = regex(r"^\W*(?:but )?not\b(?! \w+ing)|\b(?:is|are|was|does|did|has)(?:n't| not)\W*$", re.I)
 # What somebody advises has not been tried.
-_ADVISED = re.compile(
+_ADVISED = regex(
     r"^\W*(?:if|set|use|try|run|add|make sure|check|consider|see|note|please)\b(?! (?:\w+ ){0,6}(?:and|then) (?:it|the))|\b(?:please|try (?:to|setting)|consider|you (?:can|may|could|should|need|might)|should|might|may|could (?:you|be)|to (?:avoid|fix|solve|resolve|work around|prevent))\b",
     re.I,
 )
-_UNTIL = re.compile(r"\b(?:until|unless|without|before|if not|no)\b(?: \w+){0,4}[^\w]*$", re.I)
-_SENTENCE = re.compile(r"[\n]|(?<=[a-z\d)])\.(?= [A-Z])")
+_UNTIL = regex(r"\b(?:until|unless|without|before|if not|no)\b(?: \w+){0,4}[^\w]*$", re.I)
+_SENTENCE = regex(r"[\n]|(?<=[a-z\d)])\.(?= [A-Z])")
 
 
 @dataclass(frozen=True)
@@ -166,8 +167,8 @@ def _of_part(part: str, outcome: bool, line: str) -> Iterable[Trial]:
 
 
 # An address has four numbers, and so have few releases; arguments of a command stand in a row.
-_ADDRESS = re.compile(r"^(?:1\d|[2-9]\d|[12]\d\d)(?:\.\d{1,3}){3}$")
-_IN_A_ROW = re.compile(r"(?:^|\s)-?\d+\.\d+\s$")
+_ADDRESS = regex(r"^(?:1\d|[2-9]\d|[12]\d\d)(?:\.\d{1,3}){3}$")
+_IN_A_ROW = regex(r"(?:^|\s)-?\d+\.\d+\s$")
 
 
 def _is_release(part: str, found: re.Match[str]) -> bool:

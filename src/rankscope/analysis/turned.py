@@ -6,13 +6,14 @@ import re
 from collections.abc import Sequence
 
 from ..model.evidence.stacks import PythonThread, Stack
+from ..model.patterns import regex
 from .frame_tables import WaitKind
 from .frames import kind_of, wait_of
 from .identity import birth, own
 from .origin import module_path
 
 # What programs call a number that says how often or how long they have asked in vain.
-_ATTEMPTS = re.compile(
+_ATTEMPTS = regex(
     r"_+$|attempt|retr(?:y|ies)|tr(?:y|ies)(?:_|$)|wait|poll|elapsed|timeout|tick|spin|sleep|(?:^|_)ms$", re.I
 )
 

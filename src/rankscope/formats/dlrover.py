@@ -5,19 +5,19 @@ The message is ``Stacktrace`` of xpu_timer/protos/hosting_service.proto; only th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Union
 
 from ..model.evidence.stacks import Frame, PythonThread, Stack, Trust
 from ..model.gap import Gap, Why
+from ..model.patterns import regex
 from .building import FRAME_LIMIT
 from .records import Dump
 
 NAME = "DLRover stack trace"
 MOST_FIELDS = 1 << 20
 _NATIVE, _PYTHON, _PID, _RANK = 1, 2, 3, 4  # fields of Stacktrace
-_PLACE = re.compile(r"^(.*?)(?::(\d{1,7}))?$")
+_PLACE = regex(r"^(.*?)(?::(\d{1,7}))?$")
 
 Value = Union[int, bytes]
 

@@ -7,17 +7,18 @@ from collections.abc import Iterable, Iterator
 
 from ..model.evidence.events import Event
 from ..model.evidence.stacks import Frame
+from ..model.patterns import regex
 from .building import Building
 from .lines import Line
 from .records import Record, read_all
 
 NAME = "faulthandler"
 
-_HEAD = re.compile(r"^\s*(Current thread|Thread) (0x[0-9a-fA-F]+)(?: \[([^\]]*)\])? \(most recent call first\):")
-_FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+|\?\?\?)(?P<comma>,?) in (?P<name>\S+)\s*$')
-_MARK = re.compile(r"^\s*(Garbage-collecting|<no Python frame>|<invalid frame>|\.\.\.)\s*$")
-_FATAL = re.compile(r"^Fatal Python error: ([\w ]+?)(?:: (.*))?$")
-_TIMEOUT = re.compile(r"^Timeout \((\d+):(\d\d):(\d\d)(?:\.\d+)?\)!")
+_HEAD = regex(r"^\s*(Current thread|Thread) (0x[0-9a-fA-F]+)(?: \[([^\]]*)\])? \(most recent call first\):")
+_FRAME = regex(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+|\?\?\?)(?P<comma>,?) in (?P<name>\S+)\s*$')
+_MARK = regex(r"^\s*(Garbage-collecting|<no Python frame>|<invalid frame>|\.\.\.)\s*$")
+_FATAL = regex(r"^Fatal Python error: ([\w ]+?)(?:: (.*))?$")
+_TIMEOUT = regex(r"^Timeout \((\d+):(\d\d):(\d\d)(?:\.\d+)?\)!")
 
 
 def recognises(text: str) -> bool:

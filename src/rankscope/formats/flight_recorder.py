@@ -13,6 +13,7 @@ from typing import Any
 
 from ..model.evidence.recorder import GroupConfig, GroupStatus, Recorder
 from ..model.gap import Gap, Why
+from ..model.patterns import regex
 from ..model.ring import Ring
 from . import names, plain
 from .recorder_entries import Pool, ring_of
@@ -23,7 +24,7 @@ __all__ = ["MOST_ENTRIES", "Pool", "read", "read_all", "recognises"]
 MOST_ENTRIES = 200_000
 MOST_RANKS = 131_072
 _BOM = b"\xef\xbb\xbf"
-_RANK_KEY = re.compile(r"(?:rank|Rank)?[ _-]?\d{1,7}")
+_RANK_KEY = regex(r"(?:rank|Rank)?[ _-]?\d{1,7}")
 _MARKS = (b"pg_config", b"pg_status", b"entries", b"profiling_name")
 
 

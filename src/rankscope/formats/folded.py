@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ..model.evidence.stacks import Frame, PythonThread, Stack, Trust
+from ..model.patterns import regex
 from ..model.ranks import RankSet
 from .building import FRAME_LIMIT
 from .lines import Line
@@ -17,9 +18,9 @@ from .records import Dump, Record, read_all
 NAME = "DLRover folded stacks"
 MOST_RANKS = 1 << 17
 
-_FRAME = re.compile(r"(?P<function>[^@;]{1,500})@(?P<file>[^@;]{0,500})@(?P<ranks>[\d,-]{1,4000})(?:\|[\d,-]{0,4000})?")
-_PATH = re.compile(r"^[^@;\s][^@;]*@[^@;]*@[\d,-]+(?:\|[\d,-]*)?(?:;|\s+\d+\s*$)")
-_PLACE = re.compile(r"^(.*?)(?::(\d{1,7}))?$")
+_FRAME = regex(r"(?P<function>[^@;]{1,500})@(?P<file>[^@;]{0,500})@(?P<ranks>[\d,-]{1,4000})(?:\|[\d,-]{0,4000})?")
+_PATH = regex(r"^[^@;\s][^@;]*@[^@;]*@[\d,-]+(?:\|[\d,-]*)?(?:;|\s+\d+\s*$)")
+_PLACE = regex(r"^(.*?)(?::(\d{1,7}))?$")
 
 
 def recognises(text: str) -> bool:

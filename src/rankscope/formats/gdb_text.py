@@ -6,31 +6,30 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ..model.evidence.stacks import Frame
+from ..model.patterns import regex
 from .building import Building
 from .lines import Line
 from .records import Record, read_all
 
 NAME = "gdb backtrace"
 
-_LWP = re.compile(r"\bLWP (\d+)")
-_NUMBER = re.compile(r"^Thread (\d+) \(")
-_THREAD_NAME = re.compile(r'"([^"]*)"')
-_TID = re.compile(r"^TID (\d+)(?: \"?(.*?)\"?)?:$")
-_LLDB_THREAD = re.compile(r"^\s*\*? ?thread #(\d+)(?:[:,] tid = (\d+|0x[0-9a-f]+))?(?:.*?name = '([^']*)')?")
-_FRAME = re.compile(r"^\s*(?:\(gdb\) )?#(\d+)\s+(?:0x[0-9a-fA-F]+\s+)?(?:in\s+)?(\S.*)$")
-_BARE = re.compile(r"^[A-Za-z_~][\w:~.@<>,*&$-]*(?: const)?$")
-_LLDB_FRAME = re.compile(r"^\s*\*? ?frame #(\d+): 0x[0-9a-fA-F]+ (\S+?)`(.+?)(?: \+ \d+)?(?: at (\S+?):(\d+).*)?$")
-_INFO = re.compile(
-    r'^\*?\s*(\d+)\s+(?:Thread|LWP|process) .*?(?:\(LWP (\d+)\)|LWP (\d+))?\)?\s*(?:"([^"]*)")\s+(\S.*)$'
-)
-_AT = re.compile(r"^(?P<call>.*?) at (?P<file>[^\s()]+):(?P<line>\d+)(?::\d+)?$")
-_FROM = re.compile(r"^(?P<call>.*?) from (?P<library>\S+)$")
+_LWP = regex(r"\bLWP (\d+)")
+_NUMBER = regex(r"^Thread (\d+) \(")
+_THREAD_NAME = regex(r'"([^"]*)"')
+_TID = regex(r"^TID (\d+)(?: \"?(.*?)\"?)?:$")
+_LLDB_THREAD = regex(r"^\s*\*? ?thread #(\d+)(?:[:,] tid = (\d+|0x[0-9a-f]+))?(?:.*?name = '([^']*)')?")
+_FRAME = regex(r"^\s*(?:\(gdb\) )?#(\d+)\s+(?:0x[0-9a-fA-F]+\s+)?(?:in\s+)?(\S.*)$")
+_BARE = regex(r"^[A-Za-z_~][\w:~.@<>,*&$-]*(?: const)?$")
+_LLDB_FRAME = regex(r"^\s*\*? ?frame #(\d+): 0x[0-9a-fA-F]+ (\S+?)`(.+?)(?: \+ \d+)?(?: at (\S+?):(\d+).*)?$")
+_INFO = regex(r'^\*?\s*(\d+)\s+(?:Thread|LWP|process) .*?(?:\(LWP (\d+)\)|LWP (\d+))?\)?\s*(?:"([^"]*)")\s+(\S.*)$')
+_AT = regex(r"^(?P<call>.*?) at (?P<file>[^\s()]+):(?P<line>\d+)(?::\d+)?$")
+_FROM = regex(r"^(?P<call>.*?) from (?P<library>\S+)$")
 # eu-stack: the library with -m, the source on a line of its own with -s.
-_DASH = re.compile(r"^(?P<call>.*?) - (?P<library>/\S+|\S+\.so\S*)(?: (?P<file>\S+?):(?P<line>\d+)(?::\d+)?)?$")
-_BEHIND = re.compile(r"^(?P<call>.*\S) (?P<file>[^\s()]+\.\w+):(?P<line>\d+):\d+$")
-_LLDB_ARGUMENTS = re.compile(r"\((?:\w+=.*)?\)$")
-_PY_FRAME = re.compile(r"Frame 0x[0-9a-f]+, for file (\S+), line (\d+), in (\S+)")
-_PID = re.compile(r"^(?:Attaching to (?:program: .*, )?process|PID|Process(?= \d+ stopped)) (\d+)\b|^\[New LWP (\d+)\]")
+_DASH = regex(r"^(?P<call>.*?) - (?P<library>/\S+|\S+\.so\S*)(?: (?P<file>\S+?):(?P<line>\d+)(?::\d+)?)?$")
+_BEHIND = regex(r"^(?P<call>.*\S) (?P<file>[^\s()]+\.\w+):(?P<line>\d+):\d+$")
+_LLDB_ARGUMENTS = regex(r"\((?:\w+=.*)?\)$")
+_PY_FRAME = regex(r"Frame 0x[0-9a-f]+, for file (\S+), line (\d+), in (\S+)")
+_PID = regex(r"^(?:Attaching to (?:program: .*, )?process|PID|Process(?= \d+ stopped)) (\d+)\b|^\[New LWP (\d+)\]")
 
 
 def recognises(text: str) -> bool:

@@ -13,11 +13,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
+from ..model.patterns import regex
+
 # A line may not be longer than this; the rest is another program's data.
 LINE_LIMIT = 64 << 10
 
-_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_ANSI = regex(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_CONTROL = regex(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ _DATE = r"(?P<date>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\
 _SYSLOG = r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d (?P<host>[\w.-]+) (?:[\w./-]+(?:\[(?P<pid>\d+)\])?: )"
 # Each takes one prefix off; a group named rank, local, host, pid or date says what it told.
 _PREFIXES = tuple(
-    re.compile(pattern)
+    regex(pattern)
     for pattern in (
         r"\[rank(?P<rank>\d{1,7})\]: ?",
         r"\[(?!rank)[A-Za-z_][\w-]*?(?P<local>\d{1,5})\]: ?",
@@ -55,7 +57,7 @@ _PREFIXES = tuple(
         r"(?:> ?)+",
     )
 )
-_MAYBE_PREFIX = re.compile(
+_MAYBE_PREFIX = regex(
     r"\[(?:rank|[A-Za-z_]+\d|\d+,|pod/|[\w.-]+/[\w.-]+\]|\d{4}-)|\d{1,6}: |\d{4}-\d\d-|\([A-Za-z_]|[A-Z][a-z]{2} [ \d]\d \d\d:|>|[\w.-]+[-_]\d+ +\|"
 )
 

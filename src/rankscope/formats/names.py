@@ -6,9 +6,11 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 
-_WORDED = re.compile(r"(?<![A-Za-z])(global[_-]?rank|rank|TP|trace_|dump_)[_\- =.]?(\d{1,7})(?!\d)", re.IGNORECASE)
-_NUMBER = re.compile(r"\d+")
-_ENDINGS = re.compile(r"(?:\.(?:pickle|pkl|json|txt|log|gz|bin|trace|out|err|dump|locals))+$", re.IGNORECASE)
+from ..model.patterns import regex
+
+_WORDED = regex(r"(?<![A-Za-z])(global[_-]?rank|rank|TP|trace_|dump_)[_\- =.]?(\d{1,7})(?!\d)", re.IGNORECASE)
+_NUMBER = regex(r"\d+")
+_ENDINGS = regex(r"(?:\.(?:pickle|pkl|json|txt|log|gz|bin|trace|out|err|dump|locals))+$", re.IGNORECASE)
 
 
 def rank_from_names(names: Sequence[str]) -> dict[str, int]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ..model.evidence.stacks import Frame
+from ..model.patterns import regex
 from .building import Building
 from .lines import Line
 from .records import Record, read_all
@@ -13,9 +14,9 @@ from .records import Record, read_all
 NAME = "native sample"
 
 # Root first, as ``sample`` and perf's callers print it.
-_SAMPLE = re.compile(r"^[\s+!:|]*(?:\d+ +)?(?P<name>[^\s+!:|].*?)\s{1,20}\(in (?P<library>[\w.+/-]+)\)")
+_SAMPLE = regex(r"^[\s+!:|]*(?:\d+ +)?(?P<name>[^\s+!:|].*?)\s{1,20}\(in (?P<library>[\w.+/-]+)\)")
 # Deepest first; https://github.com/pytorch/pytorch/blob/main/c10/util/Backtrace.cpp writes it.
-_C10 = re.compile(r"^\s*frame #\d+: (?P<name>\S.*?) \+ 0x[0-9a-f]+ \(0x[0-9a-f]+ in (?P<library>[^)]+)\)")
+_C10 = regex(r"^\s*frame #\d+: (?P<name>\S.*?) \+ 0x[0-9a-f]+ \(0x[0-9a-f]+ in (?P<library>[^)]+)\)")
 
 
 def recognises(text: str) -> bool:

@@ -8,15 +8,16 @@ import re
 from collections.abc import Iterator
 
 from ..model.evidence.threads import KernelThread, Threads
+from ..model.patterns import regex
 
 NAME = "process-facts"
 MOST_MOMENTS = 64
 _TICKS_PER_S = 100  # USER_HZ, the same on every Linux that torch runs on
-_PID = re.compile(r"^(?:pid|Pid:)\s+(\d{1,9})\s*$", re.MULTILINE)
-_STATE = re.compile(r"^State:\s+([RSDTtZXI])\b", re.MULTILINE)
-_CPU = re.compile(r"^utime\s+(\d{1,15})\s+stime\s+(\d{1,15})\s*$", re.MULTILINE)
-_SWITCHES = re.compile(r"^(non)?voluntary_ctxt_switches:\s+(\d{1,15})", re.MULTILINE)
-_CHANNEL = re.compile(r"^([a-z_]\w{3,63})$", re.MULTILINE)
+_PID = regex(r"^(?:pid|Pid:)\s+(\d{1,9})\s*$", re.MULTILINE)
+_STATE = regex(r"^State:\s+([RSDTtZXI])\b", re.MULTILINE)
+_CPU = regex(r"^utime\s+(\d{1,15})\s+stime\s+(\d{1,15})\s*$", re.MULTILINE)
+_SWITCHES = regex(r"^(non)?voluntary_ctxt_switches:\s+(\d{1,15})", re.MULTILINE)
+_CHANNEL = regex(r"^([a-z_]\w{3,63})$", re.MULTILINE)
 
 
 def recognises(head: bytes) -> bool:

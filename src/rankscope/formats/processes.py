@@ -6,17 +6,18 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from ..model.evidence.events import Event, Value
+from ..model.patterns import regex
 from .lines import Line
 from .records import Record, read_all
 
 NAME = "process table"
 
 _HEADS = {"STAT", "S", "STATE"}
-_WCHAN = re.compile(r"^(?:\$ ?cat )?/proc/(?P<pid>\d+)/(?:task/\d+/)?wchan:? *(?P<wchan>\w+)")
-_STATUS = re.compile(r"^State:\s+(?P<state>[RSDTtZXI])(?: \((?P<words>[\w -]+)\))?")
-_TRACER = re.compile(r"^TracerPid:\s+(?P<tracer>[1-9]\d*)")
-_KSTACK = re.compile(r"^\[<[0-9a-f]+>\] (?P<function>[\w.]+)")
-_DEFUNCT = re.compile(r"^(?:.*?\s)?(?P<pid>\d+)\s.*<defunct>")
+_WCHAN = regex(r"^(?:\$ ?cat )?/proc/(?P<pid>\d+)/(?:task/\d+/)?wchan:? *(?P<wchan>\w+)")
+_STATUS = regex(r"^State:\s+(?P<state>[RSDTtZXI])(?: \((?P<words>[\w -]+)\))?")
+_TRACER = regex(r"^TracerPid:\s+(?P<tracer>[1-9]\d*)")
+_KSTACK = regex(r"^\[<[0-9a-f]+>\] (?P<function>[\w.]+)")
+_DEFUNCT = regex(r"^(?:.*?\s)?(?P<pid>\d+)\s.*<defunct>")
 
 
 def recognises(text: str) -> bool:

@@ -6,18 +6,19 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ..model.evidence.stacks import Frame
+from ..model.patterns import regex
 from .building import Building
 from .lines import Line
 from .records import Record, read_all
 
 NAME = "gdb py-bt"
 
-_HEAD = re.compile(r"^\s*(?:\(gdb\) )?Traceback \(most recent call first\):")
-_FRAME = re.compile(r'^\s*(?:#\d+ +)?File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<name>\S+)')
-_BUILTIN = re.compile(r"^\s*<built-in method (\w+)(?: of (?P<owner>[\w.]+))?")
+_HEAD = regex(r"^\s*(?:\(gdb\) )?Traceback \(most recent call first\):")
+_FRAME = regex(r'^\s*(?:#\d+ +)?File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<name>\S+)')
+_BUILTIN = regex(r"^\s*<built-in method (\w+)(?: of (?P<owner>[\w.]+))?")
 _OWNERS = {"mpi4py": "mpi4py/MPI.pyx"}  # extension modules whose methods gdb shows by the type of their object
-_GIL = re.compile(r"^\s*Waiting for (?:the GIL|a lock \((.*)\))")
-_GC = re.compile(r"^\s*Garbage-collecting")
+_GIL = regex(r"^\s*Waiting for (?:the GIL|a lock \((.*)\))")
+_GC = regex(r"^\s*Garbage-collecting")
 
 
 def recognises(text: str) -> bool:

@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ..model.evidence.events import Event
+from ..model.patterns import regex
 from .lines import Line
 from .records import Record, read_all
 
 NAME = "gdb py-list"
 
-_LINE = re.compile(r"^(?:\(gdb\) )? {0,6}(?P<here>>)? {0,6}(?P<number>\d{1,6}) {4}(?P<source>.*)$")
+_LINE = regex(r"^(?:\(gdb\) )? {0,6}(?P<here>>)? {0,6}(?P<number>\d{1,6}) {4}(?P<source>.*)$")
 
 
 def recognises(text: str) -> bool:

@@ -6,28 +6,27 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ..model.evidence.stacks import Frame
+from ..model.patterns import regex
 from .building import Building
 from .lines import Line
 from .records import Record, read_all
 
 NAME = "py-spy dump"
 
-_PROCESS = re.compile(r"^Process (\d+): ?(.*)$")
-_RANK = re.compile(r"^This is rank (\d+) on \S+$")  # ``rankscope stacks --raw`` says so below the header
-_PYTHON = re.compile(r"^Python v(\d+\.\d+[\w.+-]*)")
-_THREAD = re.compile(
-    r'^\s*Thread (0x[0-9a-fA-F]+|\d+)(?:/0x[0-9a-fA-F]+)? ?\(([a-z+]+)\)(?:: (?:"(.*)"|(.*?)))?:?\s{0,99}$'
-)
+_PROCESS = regex(r"^Process (\d+): ?(.*)$")
+_RANK = regex(r"^This is rank (\d+) on \S+$")  # ``rankscope stacks --raw`` says so below the header
+_PYTHON = regex(r"^Python v(\d+\.\d+[\w.+-]*)")
+_THREAD = regex(r'^\s*Thread (0x[0-9a-fA-F]+|\d+)(?:/0x[0-9a-fA-F]+)? ?\(([a-z+]+)\)(?:: (?:"(.*)"|(.*?)))?:?\s{0,99}$')
 _NOTE = r"(?:\s+(?:#|//|<-|←).*)?$"  # what somebody wrote behind a frame
-_FRAME = re.compile(r"^\s+(?P<name>\S.*?) \((?P<file>[^()]*?(?:\([^()]*\)[^()]*?)??)(?::(?P<line>\d+))?\)" + _NOTE)
+_FRAME = regex(r"^\s+(?P<name>\S.*?) \((?P<file>[^()]*?(?:\([^()]*\)[^()]*?)??)(?::(?P<line>\d+))?\)" + _NOTE)
 # Without a header only a Python file with a line, or a shared library, is taken for a frame: prose has parentheses too.
-_BARE = re.compile(
+_BARE = regex(
     r"^\s{0,12}(?P<name>[\w<>.:~]+(?: \[[\w.]+\])?) \((?P<file>[\w./<>@+~ -]*(?:\.pyx?|>)(?=:)|[\w./@+-]*\.so(?:\.[\w.]*)?(?=\)))"
     r"(?::(?P<line>\d+))?\)" + _NOTE
 )
-_GAP = re.compile(r"^\s*(?:\.\.\.|…|\[\.\.\.\])\s*$")
-_LOCAL = re.compile(r"^\s{6,}([A-Za-z_]\w*): (.*)$")
-_SHOUT = re.compile(r"^\s+(?:Arguments|Locals):$")
+_GAP = regex(r"^\s*(?:\.\.\.|…|\[\.\.\.\])\s*$")
+_LOCAL = regex(r"^\s{6,}([A-Za-z_]\w*): (.*)$")
+_SHOUT = regex(r"^\s+(?:Arguments|Locals):$")
 
 
 def recognises(text: str) -> bool:

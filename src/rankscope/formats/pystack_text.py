@@ -6,18 +6,19 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ..model.evidence.stacks import Frame
+from ..model.patterns import regex
 from .building import Building
 from .lines import Line
 from .records import Record, read_all
 
 NAME = "pystack"
 
-_HEAD = re.compile(r"^\s*Traceback for thread (\d+)(?: \((.*?)\))? \[(.*?)\] \(most recent call last\):")
-_FRAME = re.compile(
+_HEAD = regex(r"^\s*Traceback for thread (\d+)(?: \((.*?)\))? \[(.*?)\] \(most recent call last\):")
+_FRAME = regex(
     r'^\s*\((?P<kind>C|Python)\) File "(?P<file>.*?)", line (?P<line>\d+|\?+), in (?P<name>.+?)(?: \((?P<library>[^()]*)\))?$'
 )
-_HELD = re.compile(r"^\s+(?:Arguments|Locals):$")
-_LOCAL = re.compile(r"^ {8}([^\W\d]\w*): (.*)$")
+_HELD = regex(r"^\s+(?:Arguments|Locals):$")
+_LOCAL = regex(r"^ {8}([^\W\d]\w*): (.*)$")
 
 
 def recognises(text: str) -> bool:

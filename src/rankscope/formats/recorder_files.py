@@ -7,15 +7,15 @@ Two files of one rank are two moments, unless they are of two runs: then the new
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ..model.evidence.recorder import Recorder
 from ..model.gap import Gap, Why
+from ..model.patterns import regex
 from . import names
 
-_LAST_NUMBER = re.compile(r"\d+(?=\D*$)")
+_LAST_NUMBER = regex(r"\d+(?=\D*$)")
 Ranks = dict[int, list[Recorder]]
 
 

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from typing import IO
 
+from ..model.patterns import regex
 from .events import families
 from .files import text_lines
 
@@ -27,7 +28,7 @@ _STACKS = (
     "most recent call",
     r"^Process [0-9]+: ",
 )
-_LINE = re.compile(r"(\d+)([:-])(.*)", re.DOTALL)
+_LINE = regex(r"(\d+)([:-])(.*)", re.DOTALL)
 
 
 def patterns() -> list[str]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from ..model.evidence.store import StoreKeys
 from ..model.gap import Gap, Why
+from ..model.patterns import regex
 
-_KEY = re.compile(
+_KEY = regex(
     rb"^\s*b?['\"]?/?(?P<key>(?:worker/|none/|default_pg/|torchelastic/|debug_server/|init/)[^\s'\",:\\]{0,512})"
 )
 _LEAST = 2

@@ -7,16 +7,17 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ..model.evidence.events import Event
+from ..model.patterns import regex
 from .lines import Line
 from .records import Record, read_all
 
 NAME = "strace"
 
-_CALL = re.compile(
+_CALL = regex(
     r"^\s*(?:\[pid +(?P<pid>\d+)\] |(?P<pid2>\d+) +)?(?:\d\d:\d\d:\d\d(?:\.\d+)? |\d+\.\d{6} )?(?P<call>[a-z_0-9]{2,30})\((?P<args>.*?)(?P<end>\)\s{1,99}= (?P<result>-?\w+).*|<unfinished \.\.\.>|\)?\s{0,99})$"
 )
-_RESUMED = re.compile(r"^\s*(?:\[pid +(?P<pid>\d+)\] |(?P<pid2>\d+) +)?.*<\.\.\. (?P<call>\w+) resumed>")
-_ATTACH = re.compile(r"^strace: Process (\d+) attached")
+_RESUMED = regex(r"^\s*(?:\[pid +(?P<pid>\d+)\] |(?P<pid2>\d+) +)?.*<\.\.\. (?P<call>\w+) resumed>")
+_ATTACH = regex(r"^strace: Process (\d+) attached")
 _CALL_NAMES = """
     futex read write pread64 pwrite64 readv writev recvfrom recvmsg sendto sendmsg poll ppoll select pselect6 epoll_wait epoll_pwait
     accept accept4 connect wait4 waitid waitpid nanosleep clock_nanosleep flock fcntl openat open close stat fstat newfstatat statx lstat

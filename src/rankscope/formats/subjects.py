@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from ..model.labels import who
+from ..model.patterns import regex
 from ..model.ranks import RankSet
 from .lines import Line
 from .records import Dump, Record
@@ -15,20 +16,20 @@ from .records import Dump, Record
 # A heading that names more ranks than this is a mistake, or not worth a copy of the stack for each.
 MOST_RANKS = 4096
 
-_PROCESS = re.compile(
+_PROCESS = regex(
     r"^(?:Process (?P<pyspy>\d+):(?: |$)|Attaching to (?:program: .*, )?process (?P<gdb>\d+)\b|PID (?P<elf>\d+) - |Attaching to process ID (?P<pystack>\d+)\b"
     r"|\S* ?(?:\$|#) (?:sudo (?:-\w+ )*)?(?:py-spy dump|gdb|pystack remote|gstack|pstack|eu-stack)\b[^|\d]*?(?<= )(?P<typed>\d{2,10})\b|(?P<gstack>\d{2,10}): +/\S+)"
 )
-_OURS = re.compile(r"^This is rank (\d+) on \S+$")
+_OURS = regex(r"^This is rank (\d+) on \S+$")
 _WORDS = (
     r"(?:\([^()]{0,60}\)|stack(?: ?trace)?s?|traceback|dump|backtrace|main(?: ?thread)?|process|py-spy|gdb|log|output)"
 )
-_HEADING = re.compile(
+_HEADING = regex(
     rf"^[\W_]*(?:{_WORDS}\s+)*(?:(?:of|for|from|on)\s+)?(?P<ranks>(?:global |world )?ranks?(?:[ _#=]|: | #)?\d{{1,6}}(?:(?: ?(?:-|–|,|&|to|and) ?)+(?:rank )?\d{{1,6}})*)"
     rf"(?:[\s,(]+(?:pid[ =:]*(?P<pid>\d{{1,10}})\)?|{_WORDS}))*[\s:=*#\])_-]*$",
     re.IGNORECASE,
 )
-_OTHER_HEADING = re.compile(
+_OTHER_HEADING = regex(
     r"^(?:#{1,6} \S|={3,} ?\S.*={3,}$|-{3,} ?[^-\s].*-{3,}$|\W*(?:all |the )?(?:other|remaining) (?:\d+ )?(?:ranks|workers|processes)\W*:?\s*$)",
     re.IGNORECASE,
 )

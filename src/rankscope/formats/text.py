@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any
 
 from ..model.evidence.events import Event
+from ..model.patterns import regex
 from . import faulthandler, folded, gdb_text, native_sample, processes, pybt, pylist, pyspy_text, pystack_text, strace
 from .events import families
 from .lines import Line, clean, may_have_prefix
@@ -22,14 +23,14 @@ DUMPS = (pyspy_text, faulthandler, pybt, pystack_text, gdb_text, native_sample, 
 SMALL_LINES = 3000
 
 # Any line with which a dump may begin or go on; others reach the dump readers only to close an open stack.
-_DUMP_LINE = re.compile(
+_DUMP_LINE = regex(
     r'\s*(?:\(gdb\) |\[Switching )?(?:#\d|Thread |Current thread|thread #|\* thread|TID \d|Process \d|Python v\d|Traceback |File "|'
     r"\((?:C|Python)\) |Timeout \(|Fatal Python|Garbage-|Waiting for |<built-in|frame #|\* frame|\[pid|strace|USER |PID |\d+ +\d|F +S |\[<|[\w-]+ +\d+ )"
     r"|[^@\s]+@[^@]*@\d|.*\)\s*$|.*\(in |\w+\(.*|\d+ +[\w.]+\("
 )
 
 # gdb's pager asks in the middle of a stack, on a line of its own or before the next frame.
-_PAGER = re.compile(r"--+ ?Type <(?:return|RET)> [^\n]*?(?:quit|paging)-{2,3}")
+_PAGER = regex(r"--+ ?Type <(?:return|RET)> [^\n]*?(?:quit|paging)-{2,3}")
 
 # Sources whose lines are told apart; lines of any more are read as one.
 MOST_SOURCES = 2048
@@ -145,7 +146,7 @@ def _all_needles() -> re.Pattern[str]:
 
 @cache
 def _any(words: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(re.escape(word) for word in sorted(words, key=len, reverse=True)))
+    return regex("|".join(re.escape(word) for word in sorted(words, key=len, reverse=True)))
 
 
 def _plain(line: Line) -> Event:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from ..model.evidence.events import Event
+from ..model.patterns import regex
 from .lines import Line
 
 # name as we write it → how people and programs write it before a version
@@ -29,15 +30,15 @@ _BETWEEN = (
     r"(?:[:=@]{1,2}|-|\.{3,}|is|>=|<=|>|<|\()?\s{0,16}[`\"']?v?"
 )
 _NAMED = "|".join(f"(?P<{name}>{words})" for name, words in _NAMES.items())
-_PATTERN = re.compile(
+_PATTERN = regex(
     rf"(?:(?<![\w./-])|(?<=-with-))(?:{_NAMED}){_BETWEEN}(?P<version>{_VERSION}){_NO_UNIT}"
     rf"(?: ?(?:to|->|→|and) v?(?P<other>{_VERSION}){_NO_UNIT})?", re.IGNORECASE,
 )  # fmt: skip
-_CHANGED = re.compile(
+_CHANGED = regex(
     rf"(?<![\w./-])(?:{_NAMED})[^\d\n.;]{{0,30}}\bfrom v?(?P<version>{_VERSION}) ?(?:to|->|→) ?v?(?P<other>{_VERSION})", re.IGNORECASE
 )  # fmt: skip
 # As programs print a release that is a tuple: torch.cuda.nccl.version() and mpi4py's get_vendor().
-_TUPLE = re.compile(
+_TUPLE = regex(
     rf"(?<![\w./-])(?:{_NAMED})(?:\.version\(\)|[ _-]version)?[`\"']?\W{{0,6}}\((?P<version>\d+, \d+(?:, \d+)?)\)",
     re.IGNORECASE,
 )
@@ -48,9 +49,9 @@ _FILES = {
     "cuda": r"/cuda-(\d+\.\d+)/", "rocm": r"/rocm-(\d+\.\d+(?:\.\d+)*)/", "openblas": r"libopenblas\w*\.so\.(\d+\.\d+\.\d+)",
     "libfabric": r"/libfabric-(\d+\.\d+(?:\.\d+)*)/", "rccl": r"librccl\.so\.(\d+\.\d+\.\d+)",
 }  # fmt: skip
-_IN_FILES = tuple((name, re.compile(shape)) for name, shape in _FILES.items())
+_IN_FILES = tuple((name, regex(shape)) for name, shape in _FILES.items())
 # A wheel's own copy of OpenBLAS 0.3.5 is called libopenblasp-r0-HASH.3.5.so: the zero stands before the hash.
-_WHEEL = re.compile(r"libopenblas\w*-r(0)(?:-[0-9a-f]{8})?((?:\.\d+){2})")
+_WHEEL = regex(r"libopenblas\w*-r(0)(?:-[0-9a-f]{8})?((?:\.\d+){2})")
 _LONGEST = 4000
 # A line that has none of these names no version: to look for plain words is much faster than to try all patterns.
 _NEEDLES = (

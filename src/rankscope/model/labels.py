@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from .patterns import regex
 from .process import Role
 from .ranks import RankSet
 
@@ -13,22 +14,22 @@ from .ranks import RankSet
 _MOST = 1 << 20
 
 _NUMBER = r"\d{1,7}"
-_RANKS = re.compile(
+_RANKS = regex(
     rf"(?:world[ _-]?|global[ _-]?)?ranks[ _:=#-]*(?P<list>{_NUMBER}(?:(?: ?(?:-|,|&|/|to|and|–|\.\.+)+ ?)+{_NUMBER}(?![ \d]*(?:minutes?|seconds?|hours?|min|ms|s)\b))*)",
     re.I,
 )
-_RANK = re.compile(
+_RANK = regex(
     rf"(?<![a-z])(?:world[ _-]?|global[ _-]?)?rank[ _:=#-]*(?P<list>{_NUMBER}(?:\.\.+{_NUMBER}|(?:, ?{_NUMBER}(?![\d:.]| ?\d| ?(?:min|sec|hour|of|ms|s\b))){{2,}}(?: ?(?:and|&) ?{_NUMBER})?|(?:, ?{_NUMBER})*,? (?:and|&) {_NUMBER}(?![\d:.]| ?(?:min|sec|hour|of|ms|s\b|other|more))|(?:[/ ]{_NUMBER}(?![\d:.]| ?(?:min|sec|hour|of|ms)))*))(?!\d)",
     re.I,
 )
-_PARALLEL = re.compile(r"(?<![A-Za-z])(?P<kind>TP|DP|PP|EP|CP|SP)[ _-]?(?:rank[ _-]?)?(?P<number>\d{1,5})(?!\d)")
-_SPAN = re.compile(r"(?<![A-Za-z])(?:TP|DP|PP|EP|CP|SP)[ _-]?(\d{1,5})-(?:TP|DP|PP|EP|CP|SP)?(\d{1,5})(?!\d)")
-_COUNT = re.compile(
+_PARALLEL = regex(r"(?<![A-Za-z])(?P<kind>TP|DP|PP|EP|CP|SP)[ _-]?(?:rank[ _-]?)?(?P<number>\d{1,5})(?!\d)")
+_SPAN = regex(r"(?<![A-Za-z])(?:TP|DP|PP|EP|CP|SP)[ _-]?(\d{1,5})-(?:TP|DP|PP|EP|CP|SP)?(\d{1,5})(?!\d)")
+_COUNT = regex(
     r"(?:^|[ _(])(?P<count>\d{1,6}|two|three|four|five|six|seven|eight|all|both|every|each|other|several|some) (?:(?:one )?of (?:the|them) ?)?(?:other |remaining )?(?:(?:TP|DP|PP|EP|local|global) )?(?:ranks?|workers?|processes|gpus)\b",
     re.I,
 )
-_PID = re.compile(r"\bpid[ _=:]*(\d{1,10})", re.I)
-_LATER = re.compile(
+_PID = regex(r"\bpid[ _=:]*(\d{1,10})", re.I)
+_LATER = regex(
     r"\b(?:(?:second|2nd)(?! (?:worker|thread|process|rank|node|child|host|run|job|task|reader|writer|consumer|producer|gpu|machine|server|client|program|script))|later|again|after|another sample|(?<!waits )(?<!waiting )(?<!stuck )(?<!since )\d+ minutes(?! (?:without|of)\b)|(?<!\d )minutes|next sample|t1|sample[ _-]?[2-9])\b",
     re.I,
 )
@@ -44,7 +45,7 @@ _ROLES = (
 )
 
 # A step or batch that a log counts, with its number.
-STEP = re.compile(
+STEP = regex(
     r"\b(?:global[_ ]?step|step|iteration|iter|it|batch)(?:\W{0,3}| {4,12})(\d{1,9})\b|\b(\d{1,3})%\|"
     r"|^(?:\[[^\]\n]{1,20}\](?:<std(?:out|err)>)?: ?)?\s*(\d{1,6})/\d{1,6} \[[=>.]"
     r"|\bepoch:? ?\[?\d+\]? ?\[ *(\d{1,9})/\d+[\] ]",
@@ -108,7 +109,7 @@ def _listed(text: str) -> RankSet:
     return found if len(found) <= _MOST else RankSet()
 
 
-_EACH_OF = re.compile(r"\b(?:all|both) (?P<count>\d{1,6}|two|three|four|five|six|seven|eight)\b", re.I)
+_EACH_OF = regex(r"\b(?:all|both) (?P<count>\d{1,6}|two|three|four|five|six|seven|eight)\b", re.I)
 
 
 def _count(text: str) -> int | None:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from .evidence.ras import Communicator, RasRank, RasReport
+from .patterns import regex
 
-_COMMUNICATOR = re.compile(r"^\s*#\d+-\d+ \((?P<id>[0-9a-fx:]+)\)\s*(?P<errors>[A-Z, ]*)$")
-_KIND = re.compile(r"Communicator ranks have different (?P<op>\w+) operation counts")
-_MANY = re.compile(r"^\s*\d+ ranks have (?:launched up to operation (?P<count>\d+)|not launched any operations)")
-_ONE = re.compile(
+_COMMUNICATOR = regex(r"^\s*#\d+-\d+ \((?P<id>[0-9a-fx:]+)\)\s*(?P<errors>[A-Z, ]*)$")
+_KIND = regex(r"Communicator ranks have different (?P<op>\w+) operation counts")
+_MANY = regex(r"^\s*\d+ ranks have (?:launched up to operation (?P<count>\d+)|not launched any operations)")
+_ONE = regex(
     r"^\s*Rank (?P<rank>\d+)(?: has (?:launched up to operation (?P<count>\d+)|not launched any operations))?"
     r" -- GPU (?P<gpu>\S+) managed by process (?P<pid>\d+) on node (?P<host>\S+)"
 )
-_PROCESS = re.compile(r"^\s*Process (?P<pid>\d+) on node (?P<host>\S+) managing GPUs? (?P<gpu>\S+)")
-_TABLE = re.compile(r"^\s*\d+\s+\d+\s+\d+\s+\d+\s+(?P<size>\d+)\s+\d+\s+[A-Z]+(?:,[A-Z]+)*\s+[A-Z]+")
+_PROCESS = regex(r"^\s*Process (?P<pid>\d+) on node (?P<host>\S+) managing GPUs? (?P<gpu>\S+)")
+_TABLE = regex(r"^\s*\d+\s+\d+\s+\d+\s+\d+\s+(?P<size>\d+)\s+\d+\s+[A-Z]+(?:,[A-Z]+)*\s+[A-Z]+")
 
 
 class _Block:

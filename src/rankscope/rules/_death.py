@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import signal
 from collections.abc import Iterator
 
@@ -10,6 +9,7 @@ from ..analysis.case import Case, Member
 from ..model.evidence.cgroup import ControlGroup
 from ..model.evidence.kernel_log import KernelLine, KernelLog
 from ..model.evidence.threads import Threads
+from ..model.patterns import regex
 
 
 def status(member: Member) -> int | None:
@@ -53,7 +53,7 @@ def kernel_lines(case: Case, host: str) -> Iterator[KernelLine]:
 
 def kill_line(case: Case, member: Member) -> str | None:
     """The kernel's own word that it killed this process for memory, None where there is none."""
-    sign = re.compile(rf"[Kk]ill(?:ed)? process {member.ref.pid} \(")
+    sign = regex(rf"[Kk]ill(?:ed)? process {member.ref.pid} \(")
     return next((line.text for line in kernel_lines(case, member.ref.host) if sign.search(line.text)), None)
 
 

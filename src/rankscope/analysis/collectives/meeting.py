@@ -6,17 +6,15 @@ others' (torch/csrc/distributed/c10d/ProcessGroupGloo); the default group has no
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ...model.evidence.store import StoreKeys
+from ...model.patterns import regex
 from ...model.ranks import RankSet
 
-_ARRIVED = re.compile(
-    r"(?:^|/)default_pg/\d+//(?:(?P<group>[^/]+)//)?(?P<device>[a-z]+)//(?P<n>\d+)/(?P<rank>\d{1,7})$"
-)
+_ARRIVED = regex(r"(?:^|/)default_pg/\d+//(?:(?P<group>[^/]+)//)?(?P<device>[a-z]+)//(?P<n>\d+)/(?P<rank>\d{1,7})$")
 
 
 @dataclass(frozen=True)

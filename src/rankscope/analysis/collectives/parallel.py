@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from ...model.evidence.recorder import Recorder
+from ...model.patterns import regex
 
 # Megatron, DeepSpeed, torch's DeviceMesh and others: the shortest name people use, and what the description says.
 _ROLES = (
@@ -15,7 +14,7 @@ _ROLES = (
     ("SP", r"^(?:sequence_parallel|sp)(?:_group)?$"),
     ("DP", r"^(?:data_parallel(?:_group)?(?:_with_cp)?|dp|dp_shard|dp_replicate|fsdp|ddp)(?:_group)?$"),
 )
-_PATTERNS = tuple((role, re.compile(pattern)) for role, pattern in _ROLES)
+_PATTERNS = tuple((role, regex(pattern)) for role, pattern in _ROLES)
 
 
 def role(desc: str) -> str:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from itertools import islice
 
+from ...model.patterns import regex
 from ..accounts import accounts
 from ..case import Case
 
-_WORD = re.compile(r"[A-Za-z_]{3,}")
-_PART = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{3,}(?![a-z])|[A-Z]{2,}(?=[A-Z][a-z])")
+_WORD = regex(r"[A-Za-z_]{3,}")
+_PART = regex(r"[A-Z]?[a-z]{3,}|[A-Z]{3,}(?![a-z])|[A-Z]{2,}(?=[A-Z][a-z])")
 
 # What a number is of tells as much as a word: ``exit code 137``, ``Xid 79``, ``rank=3``, ``line 320``. Words of two letters
 # tell how something is written: prose or a table, of units or of devices.
-_NUMBER = re.compile(r"\b([A-Za-z_]{3,})\b[^\w\n]{1,3}(-?\d{1,3})\b(?![.:]\d)")
-_SHORT = re.compile(r"\b[A-Za-z]{2}\b")
+_NUMBER = regex(r"\b([A-Za-z_]{3,})\b[^\w\n]{1,3}(-?\d{1,3})\b(?![.:]\d)")
+_SHORT = regex(r"\b[A-Za-z]{2}\b")
 _OF = "="
 
 # Long words count by their beginnings as well, which their other forms share.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ...model.evidence.events import Event, Value
+from ...model.patterns import regex
 from ..lines import Line
 
 # Digits that are a name and no number.
@@ -28,9 +29,9 @@ class Pattern:
     last: bool = True  # no later pattern of the table can say more about the line
 
 
-def pattern(event: str, regex: str, shape: Shape | None = None, last: bool = True, flags: int = 0) -> Pattern:
+def pattern(event: str, written: str, shape: Shape | None = None, last: bool = True, flags: int = 0) -> Pattern:
     """A row of the table."""
-    return Pattern(event, re.compile(regex, flags), shape, last)
+    return Pattern(event, regex(written, flags), shape, last)
 
 
 def fields_of(found: re.Match[str]) -> Fields:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ...model.evidence.events import Event
+from ...model.patterns import regex
 from ..lines import Line
 from ._table import Fields, Pattern, event, pattern
 from ._table import fields_of as _fields
@@ -14,7 +15,7 @@ from ._table import fields_of as _fields
 NAME = "NCCL"
 NEEDLES = ("NCCL", "nccl", "RCCL", "Net : ", "socketProgress", "NET/", "Last error", "Duplicate GPU", "reverse path")
 
-_PREFIX = re.compile(
+_PREFIX = regex(
     r"(?:(?P<host>[\w.-]{1,128}):(?P<pid>\d{1,10}):(?P<tid>\d{1,10}) )?(?:\[(?P<gpu>-?\d+)\] )?(?:(?P<file>[\w./-]{1,128}\.(?:cc|h|cu|hpp|cpp)):(?P<at>\d{1,6}) )?(?:\((?P<function>\w{1,128})\) )?(?:NCCL|RCCL) (?P<level>INFO|WARN|ERROR|TRACE|ABORT) (?P<message>.*)"
 )
 _STATUS = {

@@ -6,10 +6,10 @@ As a table, and as ``--query-gpu=…`` and ``--query-compute-apps=…`` print it
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from ...model.evidence.events import Event
+from ...model.patterns import regex
 from ..lines import Line
 from ._table import event, fields_of
 
@@ -36,27 +36,27 @@ NEEDLES = (
     "-     -",
 )
 
-_NAMED = re.compile(r"^\|\s+(?P<gpu>\d{1,3})\s+\S.*?(?:On|Off|N/A)\s+\|\s+[0-9A-Fa-f]{8}:[0-9A-Fa-f:.]+")
-_LOAD = re.compile(
+_NAMED = regex(r"^\|\s+(?P<gpu>\d{1,3})\s+\S.*?(?:On|Off|N/A)\s+\|\s+[0-9A-Fa-f]{8}:[0-9A-Fa-f:.]+")
+_LOAD = regex(
     r"^\|\s*(?P<first>[^|]*?)\|\s*(?P<used_mib>\d+)MiB\s*/\s*(?P<total_mib>\d+)MiB\s*\|\s*(?P<util>\d+%|N/A|ERR!)"
 )
-_PROCESS = re.compile(
+_PROCESS = regex(
     r"^\|\s+(?P<gpu>\d{1,3})\s+(?:N/A\s+N/A\s+|\d+\s+\d+\s+)?(?P<pid>\d{1,10})\s+(?P<type>C\+G|C|G|M\+C)\s+(?P<name>\S.{0,300}?)\s{1,200}(?:(?P<used_mib>\d+)MiB|N/A)\s*\|$"
 )
-_PMON_HEAD = re.compile(r"^# gpu\s+pid\s+type\b")
+_PMON_HEAD = regex(r"^# gpu\s+pid\s+type\b")
 # ``pmon``: one row per process on a GPU, or one with dashes for a GPU without any.
-_PMON = re.compile(
+_PMON = regex(
     r"^(?P<gpu>\d{1,3})\s+(?P<pid>\d{1,10}|-)\s+(?P<type>C\+G|M\+C|C|G|-)\s+(?:[\d.]+\s+|-\s+){2,10}(?P<name>\S.{0,300}?)$"
 )
-_TOPO = re.compile(
+_TOPO = regex(
     r"^(?P<gpu>GPU\d{1,3}|NIC\d{1,3}|mlx5_\d{1,3})\s+(?P<links>(?:X|SYS|NODE|PHB|PXB|PIX|NV\d+)(?:\s+(?:X|SYS|NODE|PHB|PXB|PIX|NV\d+))*)\b"
 )
 # gpustat: ``[0] NVIDIA A100 | 41°C, 100 % |  9015 / 40536 MB | user:python/9001(3003M) …``; pids with -p.
-_GPUSTAT = re.compile(
+_GPUSTAT = regex(
     r"^\[(?P<gpu>\d{1,3})\] [^|]{1,100}\|[^|]{1,100}?(?P<util>\d{1,3}) %[^|]{0,60}"
     r"\|\s*(?P<used_mib>\d+) / (?P<total_mib>\d+) MB \|(?P<users>.*)$"
 )
-_USER = re.compile(r"\S+:(?P<name>[^\s/]+)/(?P<pid>\d{1,10})\((?P<used_mib>\d+)M\)")
+_USER = regex(r"\S+:(?P<name>[^\s/]+)/(?P<pid>\d{1,10})\((?P<used_mib>\d+)M\)")
 # Columns of --query-compute-apps that say what a row of processes says.
 _APPS = {
     "gpu_uuid": "gpu",

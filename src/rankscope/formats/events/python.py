@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ...model.evidence.events import Event
+from ...model.patterns import regex
 from ..lines import Line
 from ._table import Fields, event
 
@@ -25,18 +26,18 @@ NEEDLES = (
     "Failed",
 )
 
-_HEAD = re.compile(r"(?P<indent>^[\s|+]*)(?![\s|+]).*?Traceback \(most recent call last\):")
-_FRAME = re.compile(r'^[\s|+]*File "(?P<file>[^"]+)", line (?P<line>\d+|\?+)(?:, in (?P<name>.+?))?\s{0,99}$')
-_EXCEPTION = re.compile(
+_HEAD = regex(r"(?P<indent>^[\s|+]*)(?![\s|+]).*?Traceback \(most recent call last\):")
+_FRAME = regex(r'^[\s|+]*File "(?P<file>[^"]+)", line (?P<line>\d+|\?+)(?:, in (?P<name>.+?))?\s{0,99}$')
+_EXCEPTION = regex(
     r"^[\s|+]*(?:what\(\):\s+)?(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w{0,120}(?:Error|Exception|Interrupt|Exit|Timeout|Expired|NotFound|Failure|Failed|Warning|Stop\w{0,40}|Group|Empty|Full|Killed|Died|Closed|Aborted|Unavailable|NotMet))(?:\[[^\]]*\])?(?:: ?(?P<message>.*))?$"
 )
-_ANY = re.compile(r"^(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*)(?:: (?P<message>.*))?$")
-_LOGGED = re.compile(
+_ANY = regex(r"^(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*)(?:: (?P<message>.*))?$")
+_LOGGED = regex(
     r"\b(?P<type>(?:[A-Za-z_]\w{0,80}\.){0,12}[A-Z]\w{0,120}(?:Error|Exception|Interrupt|Timeout))(?:\[[^\]]*\])?: (?P<message>.*)$"
 )
-_WARNING = re.compile(r"(?P<type>[A-Z]\w*Warning): (?P<message>.*)$")
-_IGNORED = re.compile(r"^Exception ignored in:? (?P<where>.*)$")
-_LOGGER_HEAD = re.compile(r"^(?:\w+ )?(?:\[?[A-Z]+\]?|[EWIF]\d{4}) .*?\w\.(?:py|cpp|cc):\d+\] ?")
+_WARNING = regex(r"(?P<type>[A-Z]\w*Warning): (?P<message>.*)$")
+_IGNORED = regex(r"^Exception ignored in:? (?P<where>.*)$")
+_LOGGER_HEAD = regex(r"^(?:\w+ )?(?:\[?[A-Z]+\]?|[EWIF]\d{4}) .*?\w\.(?:py|cpp|cc):\d+\] ?")
 _FRAMES_KEPT = 64
 
 

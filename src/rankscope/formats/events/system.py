@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ...model.evidence.events import Event
+from ...model.patterns import regex
 from ..lines import Line
 from ._table import event, fields_of, pattern
 
@@ -40,8 +41,8 @@ NEEDLES = (
     "RLIMIT",
 )
 
-_ERRNO = re.compile("|".join(map(re.escape, ERRNO)))
-_NUMBER = re.compile(r"\[Errno (\d+)\]")
+_ERRNO = regex("|".join(map(re.escape, ERRNO)))
+_NUMBER = regex(r"\[Errno (\d+)\]")
 _TABLE = (
     pattern("loader.worker_died", r"DataLoader worker \(pid\(?s?\)? ?(?P<pid>\d+)[^)]*\) (?:is killed by signal: (?P<signal>[\w ]+?)\.|exited unexpectedly(?: with exit code (?P<exitcode>-?\d+))?)"),
     pattern("system.bus_error", r"[Uu]nexpected bus error encountered in worker|killed by signal: Bus error|\bBus error\b|SIGBUS"),

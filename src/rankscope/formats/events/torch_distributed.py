@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ...model.evidence.events import Event
+from ...model.patterns import regex
 from ..lines import Line
 from ._table import Fields, TableReader, ints, pattern
 
@@ -37,7 +38,7 @@ def _timeout(found: re.Match[str], fields: Fields) -> Fields:
     return fields
 
 
-_FINGERPRINT = re.compile(
+_FINGERPRINT = regex(
     r"[Rr]ank (?P<rank>\d+) is running (?:inconsistent )?collective: CollectiveFingerPrint\("
     r"(?:SequenceNumber=(?P<seq>\d+), ?)?OpType=(?P<op>\w+)(?:, ?TensorShape=\[(?P<shape>[\d, ]*)\])?(?:, ?TensorDtypes=(?P<dtype>\w+))?"
 )
@@ -130,7 +131,7 @@ _BY_GROUP = {
     "torch.watchdog_timeout", "torch.watchdog_status", "torch.heartbeat_stuck", "torch.heartbeat_timeout", "torch.gil_not_acquired",
     "torch.dump_signal", "torch.dump_signal_received", "torch.fr_dump_start",
 }  # fmt: skip
-_OF_C10 = re.compile(r"\[rank\d+\]:")
+_OF_C10 = regex(r"\[rank\d+\]:")
 
 
 class Reader:

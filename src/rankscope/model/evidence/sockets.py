@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
+from ..patterns import regex
 from . import evidence
 
-_LINK = re.compile(r"socket:\[(\d{1,20})\]")
+_LINK = regex(r"socket:\[(\d{1,20})\]")
 
 
 @dataclass(frozen=True)

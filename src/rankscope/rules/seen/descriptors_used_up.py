@@ -20,7 +20,6 @@ The limit: https://man7.org/linux/man-pages/man2/getrlimit.2.html
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from ...analysis.case import Case, Root
@@ -29,10 +28,11 @@ from ...analysis.progress import advances
 from ...analysis.standing import Standing
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ...model.evidence.files import OpenFiles
+from ...model.patterns import regex
 from .. import make_rule
 from .._say import old_roots, pointed_at, ranks_of, stands, waited_for, who
 
-_REFUSED = re.compile(r"Too many open files|\[Errno 24\]|received 0 items of ancdata")
+_REFUSED = regex(r"Too many open files|\[Errno 24\]|received 0 items of ancdata")
 _FEW = 4  # a descriptor that is handed over costs three for a moment (multiprocessing/reduction.py, resource_sharer.py)
 
 

@@ -19,13 +19,13 @@ Health checks before each job (`dcgmi diag -r 1`).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from ...analysis.case import Case, Member
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, State, Step
 from ...model.evidence.environ import Environ
 from ...model.evidence.gpus import Gpu, Gpus
+from ...model.patterns import regex
 from ...model.process import ProcessRef, Role
 from ...model.ranks import RankSet
 from .. import make_rule
@@ -62,7 +62,7 @@ _HARD = frozenset(
         "48 62 63 64 74 79 92 94 95 109 110 119 120 121 123 136 137 140 143 144 145 149 150 151 154 155 156".split(),
     )
 )
-_XID = re.compile(r"Xid \(PCI:(?P<pci>[0-9a-fA-F:.]+)\): (?P<number>\d+)(?:, pid='?(?P<pid>\d+))?")
+_XID = regex(r"Xid \(PCI:(?P<pci>[0-9a-fA-F:.]+)\): (?P<number>\d+)(?:, pid='?(?P<pid>\d+))?")
 
 
 def _xids(case: Case) -> Iterator[Finding]:

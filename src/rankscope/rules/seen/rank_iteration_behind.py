@@ -28,6 +28,7 @@ from ...analysis.case import Case
 from ...analysis.counters import counters
 from ...analysis.sites import Site, by_site
 from ...model.diagnosis import Certainty, Finding, Kind, Reason
+from ...model.patterns import regex
 from ...model.ranks import RankSet, ranks_phrase
 from ...model.words import span
 from .. import make_rule
@@ -113,7 +114,7 @@ _TURN = {
     "episode", "update", "rollout", "idx",
 }  # fmt: skip
 # Words beside it that make it a setting, a size or an identity.
-_NO_TURN = re.compile(
+_NO_TURN = regex(
     r"^(?:n|nr|num)_|(?:^|_)(?:max|min|total|size|len|length|every|per|interval|freq|frequency|start|begin|first|end|last|stop"
     r"|limit|world|rank|local|node|device|gpu|seed|port|dim|warmup|log|save|offset|stride|accum\w*)(?:_|$)"
 )

@@ -19,7 +19,6 @@ One image for all; one place that sets `NCCL_*` and `GLOO_*`; `rankscope stacks`
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -28,17 +27,18 @@ from ...analysis.frame_tables import WaitKind
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, State
 from ...model.evidence.environ import Environ
 from ...model.evidence.versions import Versions
+from ...model.patterns import regex
 from ...model.process import Role
 from ...model.ranks import RankSet, ranks_phrase
 from .. import make_rule
 
-_COMPARED = re.compile(
+_COMPARED = regex(
     r"(?:NCCL|GLOO|TORCH_NCCL|TORCH_GLOO|TORCH_DISTRIBUTED)_|TP_SOCKET_IFNAME$|CUDA_(?:LAUNCH|MODULE|DEVICE_ORDER)"
 )
 # Where a rank logs to, and how much, changes nothing that peers can see.
-_HARMLESS = re.compile(r"DEBUG|_FILE$|_LOG|DUMP|TRACE|PROFILE|_HCA$|TOPO")
+_HARMLESS = regex(r"DEBUG|_FILE$|_LOG|DUMP|TRACE|PROFILE|_HCA$|TOPO")
 # Both ends of a connection must agree on these.
-_SHARED = re.compile(
+_SHARED = regex(
     r"NCCL_(?:PROTO|ALGO|NET|COLLNET|NVLS|BUFFSIZE|NCHANNELS|MIN|MAX|IB_DISABLE|P2P|SHM|COMM_ID|SOCKET_FAMILY)"
 )
 _MEETING = (WaitKind.RENDEZVOUS, WaitKind.STORE)

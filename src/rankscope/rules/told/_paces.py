@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
+from ...model.patterns import regex
 
 _MUCH = 4.0  # times what the next one takes
 _LONG_MS = 500.0
@@ -22,7 +23,7 @@ def uneven(case: Case) -> Iterator[tuple[Account, str]]:
 
 
 # megatron/core/utils.py, StragglerDetector: the throughput of those that have least, each with its rank.
-_LEAST = re.compile(r"Bottom \d+ Ranks with lowest +Etpt \(TF\): (?P<list>[^\n]+)")
+_LEAST = regex(r"Bottom \d+ Ranks with lowest +Etpt \(TF\): (?P<list>[^\n]+)")
 
 
 def _ranking(one: Account) -> str | None:
@@ -34,7 +35,7 @@ def _ranking(one: Account) -> str | None:
 
 
 # megatron/core/timers.py: "(min, max) time across ranks (ms)".
-_TIMER = re.compile(
+_TIMER = regex(
     r"^\s*(?P<name>[\w-]*(?:compute|batch-generator|data|load)[\w-]*) \.{3,}: \((?P<low>[\d.]+), (?P<high>[\d.]+)\)",
     re.M,
 )
@@ -48,9 +49,9 @@ def _span(one: Account) -> str | None:
 
 
 # deepspeed/utils/timer.py: a line per rank, "[Rank 2] time (ms) | fwd_microstep: 122.1 | …". Who waits, does so in the exchange.
-_RANK_LINE = re.compile(r"\[Rank (?P<rank>\d+)\] time \(ms\) \|(?P<timers>[^\n]+)")
-_ONE_TIMER = re.compile(r"(?P<name>\w+): (?P<value>[\d.]+)")
-_EXCHANGES = re.compile(r"allreduce|reduce|comm|gather|wait", re.I)
+_RANK_LINE = regex(r"\[Rank (?P<rank>\d+)\] time \(ms\) \|(?P<timers>[^\n]+)")
+_ONE_TIMER = regex(r"(?P<name>\w+): (?P<value>[\d.]+)")
+_EXCHANGES = regex(r"allreduce|reduce|comm|gather|wait", re.I)
 
 
 def _timers(one: Account) -> str | None:
@@ -66,10 +67,10 @@ def _timers(one: Account) -> str | None:
     return None
 
 
-_HEAD = re.compile(
+_HEAD = regex(
     r"^\s*rank\b[^\n]*\b(?:ms|s|sec\w*|time\w*|mean|avg|median|p\d\d|step\w*|max|iter\w*)\b[^\n]*$", re.I | re.M
 )
-_RANK_ROW = re.compile(r"^\s*(?P<rank>\d{1,6})[\s|,]+(?P<value>\d+(?:\.\d+)?)\b")
+_RANK_ROW = regex(r"^\s*(?P<rank>\d{1,6})[\s|,]+(?P<value>\d+(?:\.\d+)?)\b")
 
 
 def _table(one: Account) -> str | None:
@@ -82,8 +83,8 @@ def _table(one: Account) -> str | None:
     return None
 
 
-_ROW = re.compile(r"^\s*(?P<index>\d{1,3})(?P<cells>(?:, *[^,\n]+){2,})$", re.M)
-_FIGURE = re.compile(r"\d+(?:\.\d+)?")
+_ROW = regex(r"^\s*(?P<index>\d{1,3})(?P<cells>(?:, *[^,\n]+){2,})$", re.M)
+_FIGURE = regex(r"\d+(?:\.\d+)?")
 
 
 def _devices(one: Account) -> str | None:

@@ -9,6 +9,7 @@ from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
 from ...analysis.listings import listings
 from ...analysis.trials import Trial, trials
+from ...model.patterns import regex
 from ._lines import events
 from ._signs import LIKELY, POSSIBLE, Hit, Sign
 from ._versions import named_versions
@@ -17,7 +18,7 @@ from ._wordings import troubled
 # Where another setting than the release is known to cure it, that setting tells more.
 _SETTINGS = r"NCCL_P2P_DISABLE|NCCL_IB_DISABLE"
 # Who names one release beside the one in use.
-_BESIDE = re.compile(r"\b(?:same|identical|unchanged|everything else|all else|otherwise equal|only that)\b", re.I)
+_BESIDE = regex(r"\b(?:same|identical|unchanged|everything else|all else|otherwise equal|only that)\b", re.I)
 Tried = tuple[Account, Trial]
 
 

@@ -8,6 +8,7 @@ from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...analysis.doings import Doing, doings, in_kind
 from ...analysis.frame_tables import WaitKind
+from ...model.patterns import regex
 from ._wordings import OVER
 
 WAITING = (WaitKind.COLLECTIVE.value, WaitKind.BACKWARD.value)
@@ -32,13 +33,13 @@ def _latest(known: list[Doing]) -> list[Doing]:
 
 
 _EXCHANGES = r"\b(?:P2POp|isend|irecv|Isend|Irecv|ncclSend|ncclRecv)\("
-_HALTED = re.compile(
+_HALTED = regex(
     r"\b(?:stopped|stuck|hangs?|hung|blocked|waits?|waiting|frozen|launched|up to (?:operation|#|seq)|behind)\b", re.I
 )
-_MEASURES = re.compile(r"\b(?:loss|time|memory|mem|tps|speed|lr|CPU)\b|\d ?(?:%|(?:ms|s|GB|GiB|MiB)\b)", re.I)
+_MEASURES = regex(r"\b(?:loss|time|memory|mem|tps|speed|lr|CPU)\b|\d ?(?:%|(?:ms|s|GB|GiB|MiB)\b)", re.I)
 
 
-_CLOCK = re.compile(r"\d\d:\d\d\b")  # what is left of a time at the head of a line
+_CLOCK = regex(r"\d\d:\d\d\b")  # what is left of a time at the head of a line
 
 
 def _says_where(doing: Doing) -> bool:

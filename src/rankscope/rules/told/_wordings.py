@@ -7,6 +7,7 @@ import re
 
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
+from ...model.patterns import regex
 
 # How people say that something does not go on.
 HALTS = r"\b(?:hangs?|hanging|hung|stuck|freez\w+|froze\w*|deadlock\w*|stall\w*|block(?:s|ed|ing)\b|locks? up|lockups?|never (?:returns?|ends?|finish\w*|completes?|comes? back|gets? (?:past|through))|does(?:n't| not) (?:return|continue|go on|finish|complete|proceed|progress|respond|answer)|(?:no|without|nothing|any) (?:\w+ ){0,2}(?:progress|output|response|happens|sign of life)|stands? (?:still|there|at)\b|stays? (?:there|at)\b|times? out|timed out|time-?outs?|Watchdog caught|(?:after that|then|but) nothing\b|nothing (?:more|else|further)\b|unchanged for|waits? (?:for ?ever|indefinitely)|spins?\b|stops? (?:at|there|after|responding|moving|dead)|(?:does(?:n't| not)|no longer|not) mov(?:e|es|ing)\b|nothing (?:is )?(?:printed|logged)|(?:then|but) (?:there is )?silence|goes? silent|unresponsive|is (?:ever|never) (?:printed|reached|written|returned|called|shown))"
@@ -15,8 +16,8 @@ ONE_RANK = r"^(?P<at>[ \t+>|-]*)(?:el)?if (?:not )?[\w.()\[\]'\" ]*(?:(?:(?:worl
 BELOW_IT = r"[^\n]*?:(?:[^\n]*|[^\n]*(?:\n(?P=at)[ \t]+[^\n]*){0,4}?\n(?P=at)[ \t]+[^\n]*)(?<!def )\b"
 _TROUBLE = r"\b(?:crash\w*|abort\w*|unhealthy|fail(?:s|ed|ure)|errors?\b|illegal memory|segfault|killed|refused|timed out|timeouts?|waits?|for ?ever|bus error|problem|issue|trouble)\b"
 # What is told as past.
-OVER = re.compile(r"\b(?:took|waited)\b", re.I)
-_INFO = re.compile(
+OVER = regex(r"\b(?:took|waited)\b", re.I)
+_INFO = regex(
     r"(?:\S+ ){0,5}\W?INFO\b(?!: task |.*(?:rror|fail|timed out|existing lock|acquire lock|been waiting))(?<!NCCL INFO)"
 )
 

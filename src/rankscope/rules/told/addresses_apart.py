@@ -30,17 +30,18 @@ from dataclasses import dataclass
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...model.diagnosis import Finding
+from ...model.patterns import regex
 from .. import make_rule
 from ._findings import simple
 from ._signs import LIKELY, POSSIBLE
 from ._wordings import HALTS, halted
 
-_SAYS = re.compile(
+_SAYS = regex(
     r"(?:^|\s)(?P<host>[A-Za-z][\w.-]*):\d+:\d+ \[-?\d+\] NCCL INFO (?:Bootstrap ?: Using|NET/Socket ?: Using|NET/IB ?: Using[^\n;]*; ?OOB) (?:\[0\])?(?P<ifname>[\w.@-]+):(?P<addr>\d+\.\d+\.\d+\.\d+)(?P<more>[^\n]*)",
     re.M,
 )
 # Where a server announces its message queue between hosts, and who waits for it.
-_QUEUE = re.compile(r"\b(?:remote_)?subscribe_addr\W{1,4}tcp://(?P<addr>\d+\.\d+\.\d+\.\d+)")
+_QUEUE = regex(r"\b(?:remote_)?subscribe_addr\W{1,4}tcp://(?P<addr>\d+\.\d+\.\d+\.\d+)")
 _WAITS = r"\bwait_until_ready\b"
 _FAILS = (
     r"(?:[Cc]onnection|[Cc]onnect\w*|socket)[^\n]{0,80}(?:refused|timed out|No route|unreachable|failed|closed|reset)|"

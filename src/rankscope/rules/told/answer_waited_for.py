@@ -32,6 +32,7 @@ from ...analysis.frames import has, wait_of
 from ...analysis.looked_twice import gets_on
 from ...model.diagnosis import Finding
 from ...model.evidence.stacks import Stack
+from ...model.patterns import regex
 from ...model.process import Role
 from ...model.ranks import ranks_phrase
 from .. import make_rule
@@ -43,21 +44,21 @@ _STEPS = (
     "socket.setdefaulttimeout(60)   # and timeout=… on each request",
 )
 # How deep a client goes when it waits for its server.
-_READS = re.compile(
+_READS = regex(
     r"^(?:read|readinto|recv|recv_into|recvfrom|do_handshake|connect|create_connection|getaddrinfo|_read_status|readline|begin|_next|_blocking|result|urlopen|send|sendall|poll|epoll|select|SSL_read|SSL_do_handshake|__recv|__libc_recv|recvmsg|wait)\b"
 )
-_CLIENT = re.compile(
+_CLIENT = regex(
     r"\((?:[\w.+-]+/)*(?:requests|urllib3|urllib/request|http/client|httpx|httpcore|aiohttp|botocore|boto3|s3transfer|s3fs|gcsfs|fsspec|smart_open|azure|azure/storage|core/pipeline/transport|google/(?:api_core|cloud|auth|resumable_media)|grpc|tritonclient|"
     r"psycopg2?|pymysql|MySQLdb|mysql/connector|asyncpg|redis|pymongo|sqlalchemy|pika|kombu|kafka|confluent_kafka|elasticsearch|cassandra|clickhouse\w*|snowflake|"
     r"wandb/sdk/(?:lib|interface|internal)|mlflow|comet_ml|neptune|clearml|huggingface_hub|datasets/(?:download|utils/file_utils)|openai|anthropic|smtplib|ftplib|telnetlib|xmlrpc|paramiko|webdataset|streaming/base|zmq)[/.\w]*:\d+"
 )
 # Who takes messages from a queue or a log of them waits for work, not for an answer.
-_LISTENS = re.compile(
+_LISTENS = regex(
     r"^(?:wait_for_termination|\w+\.wait_for_termination|__next__|_next) \((?:[\w.+-]+/)*grpc/|\((?:[\w.+-]+/)*(?:grpc/_server|grpc/_cython/[\w.]*aio\.pyx|rq/worker|rq/queue|huey/consumer|dramatiq/worker|kafka/consumer/|aiokafka/consumer/|confluent_kafka/\S*consumer|pika/adapters/|kombu/(?:connection|mixins|transport/)|nats/|stomp/|paho/mqtt/)[/.\w]*:\d+",
     re.MULTILINE,
 )
 # Sockets of the job's own: its store, its servers, its pools.
-_OWN = re.compile(
+_OWN = regex(
     r"torch/distributed|multiprocessing/|concurrent/futures|socketserver|http/server|uvicorn|gunicorn|tornado|ipykernel|selectors\.py[^\n]*\n[^\n]*(?:base_events|serve_forever)|werkzeug|ray/_private|dask|distributed/(?:comm|core|worker)"
 )
 
@@ -132,7 +133,7 @@ def _asking(account: Account, kind: str) -> Stack | None:
 
 
 # Threads that read from a service for as long as a program runs.
-_TRACKER = re.compile(
+_TRACKER = regex(
     r"wandb|mlflow|comet_ml|neptune|clearml|sentry|posthog|opentelemetry|tensorboard|prometheus|datadog|ddtrace|pika|kafka|asyncio/"
 )
 

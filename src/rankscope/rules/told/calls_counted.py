@@ -26,6 +26,7 @@ from dataclasses import replace
 
 from ...analysis.case import Case
 from ...model.diagnosis import Finding
+from ...model.patterns import regex
 from ...model.ranks import RankSet, ranks_phrase
 from ...model.words import verb
 from .. import make_rule
@@ -184,13 +185,13 @@ def _launched(case: Case) -> Finding | None:
     return None
 
 
-_LENGTH = re.compile(
+_LENGTH = regex(
     r"\b(?:(?P<count>\d+) (?:\w+ )?(?:batches|micro-?batches|steps|iterations|samples|shards|files)|(?:len\(\w*loader\w*\)|num_(?:batches|samples|steps)|(?:data ?)?(?:loader|set|sampler) (?:length|size)|batches|steps|iterations)\W{1,4}(?P<count_>\d+))\b",
     re.I,
 )
 
 
-_BARE = re.compile(
+_BARE = regex(
     r"(?:only )?(?:reads?|has|have|gets?|sees|runs?|does|did|makes?|made|got|had|with|processes)? ?(?:only )?(\d+)\W*$",
     re.I,
 )

@@ -26,6 +26,7 @@ from collections.abc import Iterable, Iterator
 
 from ...analysis.case import Case
 from ...model.diagnosis import Certainty, Finding
+from ...model.patterns import regex
 from ...model.ranks import RankSet, ranks_phrase
 from ...model.words import verb
 from .. import make_rule
@@ -208,10 +209,10 @@ def _logged(case: Case) -> Finding | None:
     return None
 
 
-_PROGRESS = re.compile(r"\b(\d+) ?/ ?(?!\1\b)\d+\b|\d%\||Watchdog caught|WorkNCCL\(")
-_NUMBERS = re.compile(r"\d+(?:\.\d+)?")
+_PROGRESS = regex(r"\b(\d+) ?/ ?(?!\1\b)\d+\b|\d%\||Watchdog caught|WorkNCCL\(")
+_NUMBERS = regex(r"\d+(?:\.\d+)?")
 # What must be the same on all ranks, or the calls made of it are not.
-_MADE_OF = re.compile(
+_MADE_OF = regex(
     r"\b(?:\w*shapes?|\w*sizes?|numel|lengths?|len|blocks?|blocksizes|buckets?|operands?|param\w*|experts?|dtypes?|splits?|hash|fingerprint|checksum)\b",
     re.IGNORECASE,
 )

@@ -27,6 +27,7 @@ from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...analysis.pasted_code import Section, code_in, sections
 from ...model.diagnosis import Finding
+from ...model.patterns import regex
 from ...model.ranks import RankSet
 from .. import make_rule
 from ._findings import simple
@@ -34,7 +35,7 @@ from ._lines import said_by_ranks
 from ._signs import LIKELY
 from ._wordings import halted
 
-_CALL = re.compile(
+_CALL = regex(
     r"\b\w*(?:all_?reduce|all_?gather|reduce_?scatter|broadcast|barrier|all_?to_?all|dispatch|combine|rendezvous|new_group|psum)\w*(?=[\s(#,;:.]|$)",
     re.IGNORECASE,
 )
@@ -84,7 +85,7 @@ def _coded(case: Case) -> Finding | None:
     return None
 
 
-_RANK = re.compile(r"\brank\b|process_index|process_id|\bis_main|\bis_master", re.IGNORECASE)
+_RANK = regex(r"\brank\b|process_index|process_id|\bis_main|\bis_master", re.IGNORECASE)
 
 
 def _both(first: Section, second: Section) -> str | None:

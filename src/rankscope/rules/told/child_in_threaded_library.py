@@ -33,6 +33,7 @@ from ...analysis.frames import has, kind_of
 from ...model.diagnosis import Finding
 from ...model.evidence.events import Event
 from ...model.evidence.stacks import Frame, Stack
+from ...model.patterns import regex
 from .. import make_rule
 from ._findings import finding
 from ._forks import CHILD_FRAMES, is_child
@@ -77,9 +78,9 @@ _FAMILIES = (
     ("the dynamic linker", r"\b_dl_\w+|\bdl_iterate_phdr|\bdlopen\w*|_Unwind_Find_FDE|\b_rtld\w*"),
     ("the interpreter's own locks", r"\b(?:PyThreadState_New|new_threadstate|_PyThreadState_\w+|PyInterpreterState_\w+|_enter_buffered_busy|_PyMutex_LockTimed|PyMutex_Lock|_PyImport_\w+|tstate_\w+)"),
 )  # fmt: skip
-_LIBRARIES = tuple((name, re.compile(pattern)) for name, pattern in _FAMILIES)
+_LIBRARIES = tuple((name, regex(pattern)) for name, pattern in _FAMILIES)
 # Where a thread sleeps or spins, whatever for.
-_ASLEEP = re.compile(
+_ASLEEP = regex(
     r"^(?:.*(?:futex|lll_lock|mutex|cond_\w*wait|sem_\w*wait|Semaphore\w*|sched_yield|nanosleep|psynch|ulock|semaphore|rwlock|once_slow|guard_acquire|spin|Spin|barrier|Barrier|_wait\b|Wait\w*|park|Park|Notification|Block\w*|latch|usleep|thr_yield).*|syscall|do_wait|do_spin|__lock|__timedwait\w*|wait\w*|__internal_atexit|__new_exitfn|__cxa_atexit|arena_get2\S*|_dl_add_to_namespace_list|__tz_convert|ptmalloc_lock_all|tcache_init\S*|_IO_(?:lock|flock)\w*|runtime\.(?:futex|gopark|notesleep).*)$",
     re.IGNORECASE,
 )
@@ -97,10 +98,10 @@ _FRESH = r"spawn_main|multiprocessing/spawn\.py|popen_spawn|forkserver|popen_lok
 _FORKED = r"\bos\.fork\b|\bfork\(\)|\bfork(?:ed|s)\b"
 _DEPTH = 24
 # Frames of the interpreter: what lies further out called the library, and is not part of it.
-_PYTHON = re.compile(
+_PYTHON = regex(
     r"^_?Py(?:Eval|Function|Object|CFunction|Vectorcall|Dict|List)_?\w*|^(?:cfunction|method|function)_\w*call\w*|^call_function$|^slot_\w+"
 )
-_THREAD_OF_A_LIBRARY = re.compile(
+_THREAD_OF_A_LIBRARY = regex(
     r"^(?:start_thread|clone3?|__clone3?|_pthread_start|thread_start|execute_native_thread_routine)\b"
 )
 _STEPS = (

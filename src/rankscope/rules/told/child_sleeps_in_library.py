@@ -22,7 +22,6 @@ https://github.com/benoitc/gunicorn/issues/2478
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from ...analysis.accounts import accounts
@@ -32,12 +31,13 @@ from ...analysis.frames import kind_of, wait_of
 from ...analysis.origin import module_path
 from ...model.diagnosis import Finding
 from ...model.evidence.stacks import Stack
+from ...model.patterns import regex
 from .. import make_rule
 from ._findings import finding
 from ._forks import is_child
 from ._signs import POSSIBLE, Hit, Sign
 
-_LIBRARY = re.compile(
+_LIBRARY = regex(
     r"^(?:torch/(?:nn/(?:functional|modules/\w+)|functional|_tensor|_ops|linalg/\w+|fft/\w+|autograd/function|_jit_internal)|torchvision/transforms/\S+|torchaudio/\S+|"
     r"(?:numpy|scipy|sklearn|polars|pyarrow|tokenizers|transformers/tokenization\w*|xgboost|lightgbm|catboost|faiss|numba|numexpr|onnxruntime|tensorflow|keras|jax|jaxlib|"
     r"duckdb|spacy|stanza|ctranslate2|sentence_transformers|skimage|albumentations|kornia|pyvips|dgl|torch_geometric|"

@@ -31,6 +31,7 @@ from ...analysis.case import Case
 from ...analysis.pasted_code import Section, code_in, mostly_code, sections
 from ...model.diagnosis import Certainty, Finding
 from ...model.labels import STEP
+from ...model.patterns import regex
 from .. import make_rule
 from ._findings import simple
 from ._lines import events
@@ -42,7 +43,7 @@ _STEPS = (
     "TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun …",
 )
 # Calls in which every rank must take part, of torch, its trainers and other frameworks.
-_CALL = re.compile(
+_CALL = regex(
     r"(?<!def )\b(?:(?:\w+\.)*(?:barrier|Barrier|all_?reduce\w*|Allreduce|all_?gather\w*|Allgather|all_?to_?all\w*|broadcast\w*|bcast|Bcast|reduce_scatter\w*|monitored_barrier|"
     r"gather_object|gather_for_metrics|pad_across_processes|wait_for_everyone|synchronize_between_processes|synchronize_processes|sync_all|run_on_main|reduce_dict|reduce_value|reduce_tensor|concat_all_gather|"
     r"save_state|consolidate_state_dict|full_optim_state_dict|optim_state_dict|get_model_state_dict|get_optimizer_state_dict|get_fp32_state_dict\w*|summon_full_params|GatheredParameters|new_group|"
@@ -53,16 +54,16 @@ _CALL = re.compile(
     re.IGNORECASE,
 )
 # A pass through the model itself, which is one where the model is wrapped.
-_PASS = re.compile(
+_PASS = regex(
     r"(?<!def )(?<!\.module)(?<!\.)\b(?:self\.)?(?:(?:\w+_)?(?:model|net|network|engine|generator|student|encoder|decoder|policy|unet|transformer|vae|backbone)\w*|netG|netD)(?:\.generate|\.sample|\.forward|\.infer\w*)?\(|"
     r"(?<!def )\b(?:\w+\.)*(?:evaluate|validate|validation|eval|val|test|run_eval\w*|run_validation|eval_\w+|evaluate_\w+|validate_\w+|do_eval\w*|\w+_evaluate|\w+_validate|log_validation|do_test|do_validation|compute_metrics|inference_on_dataset|generate|sample)\((?=\)|.*(?:model|net\b|loader|trainer|engine|generator|\(\)))|"
     r"\bfor\b.*\bin\b.*(?:val|test|eval|dev)\w*(?:loader|_dl|_data\w*|_iter\w*)\b"
 )
-_STATE = re.compile(
+_STATE = regex(
     r"(?:\w+\.)*(?<!module\.)(?<!optimizer\.)(?<!optim\.)(?<!scheduler\.)(?<!scaler\.)state_dict\(|save_pretrained\(|save_model\(|save_checkpoint\("
 )
 # The step of a loop in which a wrapped model meets its peers.
-_STEP = re.compile(
+_STEP = regex(
     r"\bbackward\(|\.step\(\)|" + _CALL.pattern + r"|(?<!def )\b(?:self\.)?(?:model|net|engine|model_engine)\("
 )
 _WRAPPED = r"\b(?:DDP\w*|DistributedDataParallel|distributed data parallel|FSDP\d?|Fully ?Sharded\w*|fully_shard|ZeRO\S*|zero[-_ ]?(?:stage)?[-_ ]?[123]|stage3|deep_?speed\w*|DTensor|SyncBatchNorm|SyncBN|sync_?bn|convert_sync_batchnorm|accelerator|accelerate|Lightning|strategy ?= ?|horovod|hvd)\b"
@@ -73,7 +74,7 @@ _MANY = (
 )
 _GROUPED = r"\b(?:torch\.distributed|dist)\.(?:barrier|get_rank|all_reduce|init_process_group)\b"
 # Work that all ranks do alike although a condition stands above it.
-_PAIRED = re.compile(r"\b(?:isend|irecv|send|recv|Send|Recv)\(")
+_PAIRED = regex(r"\b(?:isend|irecv|send|recv|Send|Recv)\(")
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -153,12 +154,12 @@ def _apart(one: Section, other: Section) -> bool:
 
 
 # What may take long, or for ever, without meeting anybody: files, networks, programs, people.
-_BY_ITSELF = re.compile(
+_BY_ITSELF = regex(
     r"(?:\b|_)(?:open|close|print|input|sleep|system|run|call|Popen|communicate|wait|join|get|put|recv|login|init|finish|upload|push|pull|request\w*|urlopen|urlretrieve|makedirs|mkdir|exists|remove|rmtree|copy\w*|"
     r"listdir|glob|read\w*|write\w*|dump\w*|load\w*|download\w*|extract\w*|unzip|tokeniz\w*|preprocess\w*|prepare\w*|build\w*|compile\w*|from_pretrained|len|range|str|int|float|format|set_trace|breakpoint)$",
     re.I,
 )
-_CALLED = re.compile(r"(?<!def )\b(?:[A-Za-z_][\w\[\]]*\.)*([A-Za-z_]\w*)\(")
+_CALLED = regex(r"(?<!def )\b(?:[A-Za-z_][\w\[\]]*\.)*([A-Za-z_]\w*)\(")
 _ALONE_WORKS = r"\b(?:(?:one|a single|1) (?:process|rank)|serial(?:ly)?|-np? ?1|without mpi\w*)\b"
 _OTHERS_GO_ON = r"\b(?:ranks?[ _#]?[1-9]\d*|(?:the )?(?:other|remaining)s?(?: ranks?| process(?:es)?)?)\b[^\n;]{0,30}\b(?:(?:gets?|comes?|is|are|goes|runs?) (?:\w+ ){0,2}(?:to the end|past|through|done|finished|on)|reach(?:es)? the end|finish(?:es|ed)?|ends?\b|exits?\b|waits? (?:in|at) (?:the )?(?:next|exit|end|finali\w+))"
 
@@ -191,10 +192,8 @@ def _unknown(section: Section) -> Iterator[tuple[Certainty, str, str, str]]:
             return
 
 
-_OWN_CALL = re.compile(
-    r"(?<!def )\b(?:self|trainer|model|engine|accelerator|callback\w*|runner|solver|pl_module)\.[\w.]+\("
-)
-_HARMLESS = re.compile(
+_OWN_CALL = regex(r"(?<!def )\b(?:self|trainer|model|engine|accelerator|callback\w*|runner|solver|pl_module)\.[\w.]+\(")
+_HARMLESS = regex(
     r"^(?:print|log\w*|logger|tqdm|writer|wandb|mlflow|os|shutil|time|json|path|plt)\b|\.(?:info|debug|warning|error|print|write|add_scalar\w*|close|flush|update|append|set_postfix|set_description|item|mkdir|exists|format|join)\(|"
     r"torch\.save\(|(?:optimizer|scheduler|scaler)\.state_dict"
 )
@@ -219,11 +218,11 @@ def _skips(case: Case, section: Section) -> Iterator[tuple[Certainty, str, str, 
 
 
 # A part of a model that only some data need.
-_PART = re.compile(
+_PART = regex(
     r"(?<!def )\b(?:self\.)?(?:\w+\.)*\w*(?:visual|vision|image|audio|video|speech|expert|adapter|tower|encoder|modality|projector|perceiver|resampler)\w*(?:\[[^\]]*\])?\((?!\))"
 )
 # What differs between ranks for certain: clocks and values that were never reduced.
-_APART = re.compile(r"time\.\w+\(\)|time\(\)|\bbest|patience|random|elapsed|early", re.I)
+_APART = regex(r"time\.\w+\(\)|time\(\)|\bbest|patience|random|elapsed|early", re.I)
 
 
 def _decides(case: Case, section: Section) -> Iterator[tuple[Certainty, str, str, str]]:

@@ -27,6 +27,7 @@ from dataclasses import replace
 from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
 from ...model.diagnosis import Finding
+from ...model.patterns import regex
 from .. import make_rule
 from ._findings import simple
 from ._signs import LIKELY
@@ -37,12 +38,12 @@ _STEPS = (
     "TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun …",
 )
 # Calls in which all bring the same, and how programs name the number.
-_PRINTED = re.compile(
+_PRINTED = regex(
     r"^\W{0,3}(?:(?P<at>(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d(?:[.,]\d+)?)\]?\W{0,4})?(?P<words>[^\n]{0,80}?\b\w*(?:all_?reduce|broadcast|bcast)\w*\b[^\n]{0,60}?\b(?:count|numel|elements?|size|len(?:gth)?|n) ?[=:] ?)(?P<count>\d+)\b",
     re.I,
 )
-_NUMBER = re.compile(r"\d+")
-_WORKERS = re.compile(
+_NUMBER = regex(r"\d+")
+_WORKERS = regex(
     r"\b(\d{1,5}) (?:\w+ )?(?:workers|ranks|processes|gpus|nodes|tasks)\b|(?<!\w)(?:-np?|--nproc[_-]per[_-]node|world_?size|num_?workers)[ =:]+(\d{1,5})\b",
     re.I,
 )

@@ -31,6 +31,7 @@ from ...analysis.doings import Doing, doings, in_kind, of_ranks
 from ...analysis.frame_tables import WaitKind
 from ...analysis.pasted_code import is_code
 from ...model.diagnosis import Finding
+from ...model.patterns import regex
 from ...model.ranks import RankSet
 from .. import make_rule
 from ._findings import finding, simple
@@ -88,12 +89,12 @@ def _apart(case: Case) -> Iterator[Finding]:
 
 
 # What is told to be on a device or in its queues: kernels of collectives, and calls that were made and are not done.
-_ON_DEVICE = re.compile(
+_ON_DEVICE = regex(
     r"(?P<kernel>nccl\w*Kernel\w*?_(?:AllReduce|AllGather|ReduceScatter|Broadcast|Reduce|SendRecv)|ncclKernel_\w+?_|cross_device_reduce\w*|nvshmem\w*)"
     r"|\b(?P<call>all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast|send|recv)\w*\b",
     re.IGNORECASE,
 )
-_QUEUED = re.compile(
+_QUEUED = regex(
     r"\b(?:pending|queued|enqueued|outstanding|in flight|not (?:yet )?(?:called|issued|launched|enqueued)|has not called|launched|spin\w*|running|active|resident)\b",
     re.IGNORECASE,
 )

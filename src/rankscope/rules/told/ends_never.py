@@ -33,6 +33,7 @@ from ...analysis.endings import TO_BE_ENDED
 from ...analysis.frame_tables import WaitKind
 from ...analysis.frames import has
 from ...model.diagnosis import Finding
+from ...model.patterns import regex
 from .. import make_rule
 from ._findings import finding
 from ._outcomes import BAD, cured_by
@@ -129,7 +130,7 @@ _STEPS = (
     "rankscope stacks pid:PID --native   # names what is joined",
     "dist.barrier(); dist.destroy_process_group()   # on all ranks, at the end of main",
 )
-_LATER = re.compile(
+_LATER = regex(
     r"\b\d+(?:\.\d+)? ?(?:h|hours?|hrs?|min(?:ute)?s?|days?) (?:later|after(?:wards)?\b|on\b)|\bnext (?:morning|day)\b",
     re.IGNORECASE,
 )

@@ -33,21 +33,22 @@ from ...analysis.frames import kind_of
 from ...analysis.origin import Origin, origin
 from ...model.diagnosis import Finding
 from ...model.evidence.stacks import Frame, Stack
+from ...model.patterns import regex
 from .. import make_rule
 from ._findings import finding
 from ._signs import LIKELY, POSSIBLE, Hit, Sign
 
 # What runs in the middle of other code, by the names people give it.
-_CALLED_BACK = re.compile(
+_CALLED_BACK = regex(
     r"__del__|finali[sz]|weakref|dealloc|<lambda>|callback|_cb$|^on_|hook|handler|signal|sigterm|sigint|notify|observer|listener|"
     r"atexit|collect|garbage|trace|profile|audit|excepthook|emit|evict|__exit__|^release|^close|^remove|^reset|^pop",
     re.IGNORECASE,
 )
-_FINALIZES = re.compile(
+_FINALIZES = regex(
     r"\b__del__\b|weakref\.py|Garbage-collecting|_weakrefset\.py|signal_?handler|<signal handler", re.IGNORECASE
 )
 # Functions that call themselves as their work: trees, nested modules, wrappers, retries.
-_RECURSIVE = re.compile(
+_RECURSIVE = regex(
     r"^(?:_call_impl|_wrapped_call_impl|__call__|forward|wrapper|inner|wrapped|decorate_context|_fn|_apply|apply|walk|_walk|visit\w*|generic_visit|"
     r"tree_\w+|_?map\w*|_?flatten\w*|recurse\w*|\w*recursive\w*|dump\w*|_?iterencode\w*|encode|decode|save\w*|load\w*|copy|deepcopy|_deepcopy\w*|_reconstruct|"
     r"build\w*|from_cfg|<genexpr>|<listcomp>|<dictcomp>|<lambda>|<module>|__getattr__|_call_with_frames_removed|_find_and_load\w*|_handle_fromlist|"

@@ -34,6 +34,7 @@ from ...analysis.frame_tables import WaitKind
 from ...analysis.papers import papers
 from ...model.diagnosis import Finding
 from ...model.evidence.events import Event
+from ...model.patterns import regex
 from ...model.ranks import RankSet, ranks_phrase
 from .. import make_rule
 from ._findings import finding, simple
@@ -43,7 +44,7 @@ from ._wordings import HALTS
 
 _STEPS = ("read that rank's own log above this error, and above the first message of NCCL or gloo",)
 # Exceptions that only pass on what happened elsewhere.
-_CASCADE = re.compile(
+_CASCADE = regex(
     r"Connection (?:closed|reset|refused)|closed by peer|Broken pipe|ChildFailedError|DistBackendError|DistStoreError|DistNetworkError|NCCL (?:error|communicator)|ncclRemoteError|ncclSystemError|"
     r"Timed out|timed? ?out|Timeout|Watchdog|gloo|SIGTERM|SignalException|KeyboardInterrupt|ProcessExitedException|ProcessRaisedException|CalledProcessError|Engine core|EngineDead|ActorDied|ActorUnavailable|"
     r"ActorHandleNotFound|StreamClosed|CommClosed|ChildProcessError|RayActorError|RayTaskError|WorkerCrashed|EOFError|Rendezvous|wait timeout|Exception ignored|monitoredBarrier|collective|shutdown|\bpeer|remote|"
@@ -54,7 +55,7 @@ _CASCADE = re.compile(
 )  # fmt: skip
 # What a program was refused by a device, the system or a library below it: every rank may get such an error, and it has a
 # cause of its own. Errors of its own data and code have none but the rank.
-_FROM_BELOW = re.compile(
+_FROM_BELOW = regex(
     r"\[Errno (?!2\])\d+\]|\berrno[ =:]|\bos error \d|\bOs \{|\b(?:CUDA|CUBLAS\w*|cuDNN|HIP|NPU|HCCL|ECC|GPUs?|firmware|driver)\b|[Dd]evice \w+ failed|[Dd]evice already|DEVICE_LOST|\bcuda[A-Z]\w+|synStatus|[Hh]ealth check|"
     r"[Aa]ddress already in use|failed to (?:listen|bind|connect)|[Oo]ut of memory|OutOfMemory|Cannot allocate|No space left|\bquota\b|\brequested and \d+ written|inline_container|"
     r"Too many open files|ancdata|Resource temporarily|unable to (?:mmap|open shared memory|lock)|File exists|"
@@ -214,7 +215,7 @@ def _clocks(case: Case) -> Iterator[str]:
         yield f"the clock of {source} is {abs(ahead):.0f} s {word}, by the steps that the logs have in common"
 
 
-_HANDLED = re.compile(r"\bWARN(?:ING)?\b|\b(?:skipp|ignor|retry|continu)(?:ing|ed)\b|\bretried\b|\bskip\b", re.I)
+_HANDLED = regex(r"\bWARN(?:ING)?\b|\b(?:skipp|ignor|retry|continu)(?:ing|ed)\b|\bretried\b|\bskip\b", re.I)
 
 
 # They end nothing, or are words of the kernel's file systems, which only look like names of errors.

@@ -24,7 +24,6 @@ https://github.com/wandb/wandb/issues/12079, https://github.com/benoitc/gunicorn
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -36,6 +35,7 @@ from ...analysis.origin import module_path
 from ...analysis.threads import forked, parent_of, possible_holders, views
 from ...model.diagnosis import Finding
 from ...model.evidence.stacks import Frame
+from ...model.patterns import regex
 from ...model.process import Role
 from .. import make_rule
 from ._findings import finding
@@ -166,7 +166,7 @@ def _locked_children(case: Case) -> Iterator[Hit]:
 
 
 # The drivers of devices and network cards: what a fork does to them has a rule of its own.
-_DRIVER = re.compile(
+_DRIVER = regex(
     r"\blib(?:cuda|cudart|amdhip64|hsa-runtime64|ascendcl|ze_\w+|mlx[45]|ibverbs|efa)\b|^(?:cu[A-Z]|cuda[A-Z]|hip[A-Z]|hsa_|ibv_|mlx[45]_|efa_)"
 )
 
@@ -187,16 +187,14 @@ def _next_in_line(case: Case, seen: Seen) -> bool:
     return any(wait_of(one.stack).kind is WaitKind.IDLE and _READS.search(one.stack[-1].function) for one in others)
 
 
-_READS = re.compile(r"(?:^|[._])(?:recv(?:_bytes)?|read|poll)$")
+_READS = regex(r"(?:^|[._])(?:recv(?:_bytes)?|read|poll)$")
 # How CPython takes a lock of threading; its semaphore looks like a condition's.
 _PYTHON_LOCK = {"lock_PyThread_acquire_lock", "acquire_timed", "rlock_acquire"}
 # Whoever waits for a lock below these waits for its own thread.
 _INTERRUPTS = {"<signal handler called>", "__del__", "Garbage-collecting", "_removeHandlerRef"}
 # Where a worker runs what it was given, and where that waits for a thread of its own process.
-_LOOP = re.compile(
-    r"^(?:_worker_loop|_process_worker|worker|workloop|trace_task|_run_process|_worker_process|execute_job)$"
-)
-_POOLS_OWN = re.compile(
+_LOOP = regex(r"^(?:_worker_loop|_process_worker|worker|workloop|trace_task|_run_process|_worker_process|execute_job)$")
+_POOLS_OWN = regex(
     r"(?:^|/)(?:multiprocess(?:ing)?|billiard|concurrent/futures|joblib|loky|threading|queue|torch/utils/data)(?:/|\.py)"
 )
 

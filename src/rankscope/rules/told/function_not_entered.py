@@ -28,6 +28,7 @@ from ...analysis.case import Case
 from ...analysis.sayings import sayings
 from ...model.diagnosis import Finding
 from ...model.labels import Who
+from ...model.patterns import regex
 from ...model.ranks import ranks_phrase
 from .. import make_rule
 from ._findings import simple
@@ -42,20 +43,20 @@ _ARE_IN = (
     r"(?:(?:is|are|then|now|all|both|already|still|wait(?:s|ing)?|stand(?:s|ing)?|sit(?:s|ting)?|hangs?|block(?:s|ed)?|stuck|stopped|remain(?:s|ing)?|stays?) )*"
     rf"(?:in|inside(?: of)?|at|enter(?:s|ed)?|reach(?:es|ed)?|call(?:s|ed)?|have (?:entered|called|reached)) {_NAME}"
 )
-_IN = re.compile(rf"^{_ARE_IN}", re.I)
-_NEVER = re.compile(
+_IN = regex(rf"^{_ARE_IN}", re.I)
+_NEVER = regex(
     r"\b(?:never|(?:does|did|do|has|have|is|are|was|were)(?: not|n't)|fails? to)\b(?: (?:even|ever|yet|been))? ?"
     r"(?P<verb>call\w*|enter\w*|reach\w*|get\w*(?: (?:to|into))?|join\w*|arriv\w*|come\w*(?: to)?|inside|in|there|do(?:es)?(?=\s*(?:$|[;.,])))?\b(?: (?:in|at|to))?(?P<what>[^\n;.,]{0,60})",
     re.I,
 )
-_IT = re.compile(r"^\W*(?:(?:it|this|that|there)\b)?\W*(?:$|(?:and|but)\b)", re.I)
-_FAILED = re.compile(r"\b(?:[A-Z]\w*(?:Error|Exception)\b|exception|traceback|killed|crash\w*|died|exit(?:s|ed) with)")
+_IT = regex(r"^\W*(?:(?:it|this|that|there)\b)?\W*(?:$|(?:and|but)\b)", re.I)
+_FAILED = regex(r"\b(?:[A-Z]\w*(?:Error|Exception)\b|exception|traceback|killed|crash\w*|died|exit(?:s|ed) with)")
 # Who is spoken of with other words than numbers.
-_ALL_BUT = re.compile(
+_ALL_BUT = regex(
     rf"^\W*(?:all|every|each)\b[^\n;]{{0,40}}?\b(?:but|except)\b[^\n;]{{0,20}}? (?={_ARE_IN.replace('?P<name>', '?:')})",
     re.I,
 )
-_NTH = re.compile(
+_NTH = regex(
     r"(?:^|[,;.] |\b(?:while|but|and) )(?:only )?(?P<who>the (?:second|third|fourth|fifth|sixth|seventh|eighth|last|remaining)(?: one| rank| process| worker| chain)?) (?P<said>(?:never|does|did|has|is)\b[^\n]*)",
     re.I,
 )

@@ -22,7 +22,6 @@ https://github.com/pybind/pybind11/issues/1446
 # ruff: noqa: E501  (a pattern is one line)
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from ...analysis.accounts import accounts
@@ -31,12 +30,13 @@ from ...analysis.frame_tables import WaitKind
 from ...analysis.frames import has, kind_of
 from ...model.diagnosis import Finding
 from ...model.evidence.stacks import Frame, Stack
+from ...model.patterns import regex
 from .. import make_rule
 from ._findings import finding
 from ._signs import LIKELY, Hit, Sign, hits
 from ._wordings import HALTS
 
-_WAITS = re.compile(
+_WAITS = regex(
     r"futex|cond_(?:timed|clock)?wait|mutex_lock|lll_lock|sem_(?:timed|clock)?wait|^park|::park|Parker|block_on|\bjoin\b|clockjoin|^recv|^poll$|^epoll_wait|^read$|^syscall$|ParkingLot|condition_variable|WaitFor\w+Object|psynch|ulock_wait",
 )
 _DEVICE = (WaitKind.DEVICE, WaitKind.COLLECTIVE, WaitKind.P2P, WaitKind.GIL, WaitKind.STORE, WaitKind.INPUT)
@@ -85,10 +85,10 @@ def _unmarked(case: Case) -> Iterator[Hit]:
 
 
 # The interpreter's own functions, which call extensions; and those of its modules, which let the GIL go before they wait.
-_INTERPRETER = re.compile(
+_INTERPRETER = regex(
     r"^_?Py(?!Init_)\w*(?:Eval|Object|Function|CFunction|Method|Vectorcall|_Dealloc|Run|Import)\w*|^(?:cfunction_|method_vectorcall|slot_tp_|subtype_dealloc|dict_dealloc|object_vacall|vectorcall_|pybind11_object_dealloc|builtin_)"
 )
-_LETS_GO = re.compile(
+_LETS_GO = regex(
     r"^(?:lock_PyThread|acquire_timed|rlock_|time_sleep|pysleep|select_|sock_|os_|posix_|_io_|fileio|_Py_(?:read|write)|socket_|faulthandler|_queue_|semlock|thread_PyThread|PyThread_acquire)"
 )
 _ASLEEP = (

@@ -32,6 +32,7 @@ from ...analysis.frames import wait_of
 from ...analysis.remembered import remembered
 from ...model.diagnosis import Finding
 from ...model.evidence.events import Event
+from ...model.patterns import regex
 from .. import make_rule
 from ._findings import finding, simple
 from ._signs import LIKELY, POSSIBLE, Sign, hits
@@ -101,7 +102,7 @@ def _threads_of_groups(case: Case) -> list[str] | None:
     return [f"{name}: {wait_of(seen.stack).op}" for name, seen in list(calling.items())[:4]] or None
 
 
-_NAME = re.compile(
+_NAME = regex(
     r"\b[A-Za-z]\w*[_-]\w+\b|\b[A-Za-z]+\d\w*\b|\b(?:group|comm|communicator|pg|mesh|stream) \w+\b|\b[A-Z]\b", re.I
 )
 _SHORT = 400
@@ -128,9 +129,7 @@ def _of_the_same_words(texts: Iterable[str]) -> Iterable[list[str]]:
     return alike.values()
 
 
-_WAITS = re.compile(
-    r"\b(?:waits?|waiting|queued|blocked|pending|behind|needs?|next|then|before|holds?|not yet)\b", re.I
-)
+_WAITS = regex(r"\b(?:waits?|waiting|queued|blocked|pending|behind|needs?|next|then|before|holds?|not yet)\b", re.I)
 
 
 def _exchanged(text: str, first: str, second: str) -> str:
@@ -141,7 +140,7 @@ def _exchanged(text: str, first: str, second: str) -> str:
 
 _WAITING = (WaitKind.COLLECTIVE.value, WaitKind.BACKWARD.value, WaitKind.P2P.value, WaitKind.DEVICE.value)
 _LIST = r"[\[({]\s*\d{1,6}(?:\s*[,;]\s*\d{1,6})+\s*[\])}]"
-_LISTS = re.compile(rf"{_LIST}(?:\s*(?:,|;|and|\||/)?\s*{_LIST})+")
+_LISTS = regex(rf"{_LIST}(?:\s*(?:,|;|and|\||/)?\s*{_LIST})+")
 
 
 def _partitions(case: Case) -> list[frozenset[frozenset[int]]]:
@@ -181,11 +180,11 @@ def _lacks_some(where: dict[int, Doing], place: str, groups: frozenset[frozenset
     return all(group <= set(where) and not group <= here for group in groups if group & here)
 
 
-_OWN_GROUP = re.compile(
+_OWN_GROUP = regex(
     rf"\b(?:group|pg|ranks|members|mesh|comm\w*)\b[^\n\d\[({{]{{0,24}}\d{{0,4}}[^\n\d\[({{]{{0,4}}(?P<list>{_LIST})",
     re.I,
 )
-_OF_RANK = re.compile(r"^(?:\W{0,3}(?:rank)?[ :=]{0,2})(?P<rank>\d{1,6})\b(?P<said>[^\n]*)", re.I | re.M)
+_OF_RANK = regex(r"^(?:\W{0,3}(?:rank)?[ :=]{0,2})(?P<rank>\d{1,6})\b(?P<said>[^\n]*)", re.I | re.M)
 
 
 def _members_elsewhere(case: Case) -> list[str] | None:
@@ -235,8 +234,8 @@ def _gave_up_apart(case: Case) -> list[str] | None:
 
 
 # Frames of libraries that tell for which kind of group a call is made.
-_TENSOR = re.compile(r"tensor_parallel|sequence_parallel|/tensor/parallel/|model_parallel_all_reduce")
-_DATA = re.compile(
+_TENSOR = regex(r"tensor_parallel|sequence_parallel|/tensor/parallel/|model_parallel_all_reduce")
+_DATA = regex(
     r"megatron/core/(?:distributed|optimizer)/|torch/nn/parallel/distributed|/fsdp/|runtime/zero/|_fsdp_|data_parallel"
 )
 
@@ -254,7 +253,7 @@ def _of_other_kinds(case: Case) -> list[str] | None:
     return [f"rank {rank}: {one.site}" for rank, one in sorted(where.items())[:4]]
 
 
-_KIND_OF_GROUP = re.compile(
+_KIND_OF_GROUP = regex(
     r"\b(?P<kind>tensor|data|pipeline|expert|context|sequence|model|TP|DP|PP|EP|CP|FSDP)\b[- ]?(?:model[- ])?(?:parallel\w*)?[- ]?(?:group|communicator|pg|mesh)",
     re.I,
 )

@@ -28,13 +28,14 @@ from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...analysis.pasted_code import Line, code_in, sections
 from ...model.diagnosis import Finding
+from ...model.patterns import regex
 from .. import make_rule
 from ._findings import finding, simple
 from ._signs import LIKELY, Sign, hits
 from ._wordings import HALTS
 
 _STEPS = ("groups = [dist.new_group(members) for members in all_members]   # on every rank, in one order",)
-_MAKES = re.compile(
+_MAKES = regex(
     r"(?<!def )\b(?:new_group|new_process_group|Create_group|Split|create_group|ProcessGroup)\(\s*(?P<members>[^()]*)"
 )
 _GROUP = r"new_group|new_process_group|_new_group_with_tag|create_group|process group|communicator|sub-?group"

@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...model.diagnosis import Finding, Kind
+from ...model.patterns import regex
 from .. import make_rule
 from ._findings import finding, simple
 from ._lines import events
@@ -102,10 +103,10 @@ def check(case: Case) -> Iterator[Finding]:
         )
 
 
-_VALUE = re.compile(rf"\b({_COUNTED}|LinkDownedCounter|link_downed)\b[\s:.=]+(\d+)\b")
+_VALUE = regex(rf"\b({_COUNTED}|LinkDownedCounter|link_downed)\b[\s:.=]+(\d+)\b")
 _GROWN = 5  # errors between two looks
 # A heading under which the same was asked once more.
-_AGAIN = re.compile(r"\b(?:same|again|later|second|after|next)\b", re.I)
+_AGAIN = regex(r"\b(?:same|again|later|second|after|next)\b", re.I)
 
 
 def _growing(case: Case) -> Iterator[Hit]:

@@ -32,6 +32,7 @@ from itertools import islice
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...model.diagnosis import Finding, Reason
+from ...model.patterns import regex
 from .. import make_rule
 from .._death import ended, killed, oom_kills
 from .._say import who
@@ -83,13 +84,13 @@ _STEPS = (
     "cat /sys/fs/cgroup/memory.events",
 )
 # The kernel's report of its memory (show_mem): a zone has less than the least that is kept free, and nothing can be swapped out.
-_ZONE = re.compile(r"\bNode \d+ (?:Normal|Movable|DMA32) free:(\d+)kB (?:boost:\d+kB )?min:(\d+)kB")
+_ZONE = regex(r"\bNode \d+ (?:Normal|Movable|DMA32) free:(\d+)kB (?:boost:\d+kB )?min:(\d+)kB")
 _NO_SWAP = r"\bFree swap *[=:] *0 ?kB"
 _ASKED_FOR = r"sysrq\b[^\n]*Show Memory"
 
 
 # free(1): what may still be had, and what is left of swap.
-_FREE = re.compile(
+_FREE = regex(
     r"\btotal +used +free +shared +buff/cache +available\s*\n\s*Mem: +(?P<total>\d+)\S*(?: +[\d.]+\S*){4} +(?P<available>\d+)\S*(?:[^\n]*\n\s*Swap: +\d+\S* +\d+\S* +(?P<swap>\d+))?"
 )
 _SPARE = 50  # a machine with less than this part of its memory left has none

@@ -33,13 +33,14 @@ from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...analysis.pasted_code import Line, code_in
 from ...model.diagnosis import Finding
+from ...model.patterns import regex
 from .. import make_rule
 from ._findings import finding
 from ._signs import LIKELY, POSSIBLE, Hit, Sign
 from ._wordings import halted
 
 _FAMILIES = tuple(
-    (name, re.compile(pattern))
+    (name, regex(pattern))
     for name, pattern in (
         ("BLAS", r"\w\)? @ \w|\.dot\(|\bnp\.(?:linalg|matmul|einsum|inner)|\bnumpy\.linalg|\bmatmul\(|scipy\.linalg|\.svd\(|\.cholesky\(|\.eigh?\("),
         ("tokenizers", r"(?i:tokenizer)\w*(?:\.\w+)?\(|\.encode(?:_batch|_plus)?\("),
@@ -60,20 +61,20 @@ _FAMILIES = tuple(
         ("a Java machine", r"\bjpype\.|\bHanLP\.|\bpyhanlp|\bjnius\."),
     )
 )  # fmt: skip
-_STARTS = re.compile(
+_STARTS = regex(
     r"\b(?:ProcessPoolExecutor|(?:mp|multiprocess(?:ing)?|torch\.multiprocessing|ctx|billiard)\.(?:Pool|Process)|Pool|Process)\(|\bos\.fork\(\)|\bDataLoader\(.*num_workers ?= ?[1-9]|num_workers ?= ?[1-9]|num_proc ?= ?(?:[2-9]|1\d)|\b(?:SubprocVecEnv|SubprocVectorEnv|AsyncVectorEnv|AsyncVecEnv|ProcessPool)\(|Parallel\([^)]*(?:multiprocessing|n_jobs)"
 )
 # What workers are given to run; a function of a library is used by them although no function of the program calls it.
-_HANDED = re.compile(
+_HANDED = regex(
     r"\b(?:apply|apply_async|map|map_async|imap|imap_unordered|starmap|starmap_async|submit|Process)\(\s*(?:(?:None, ?)?target ?= ?)?(?P<what>\w+(?:\.\w+)+)(?=[,)])"
 )
 # Loader workers do operators of PyTorch all the time; it makes them use one thread itself.
-_LOADER = re.compile(r"num_workers|DataLoader")
+_LOADER = regex(r"num_workers|DataLoader")
 # These do nothing at all in a child of a process that has used them.
 _NEVER_AFTER_A_FORK = {"JAX", "TensorFlow", "gRPC"}
-_NOT_FORK = re.compile(r"^(?!.*(?:works?|fine|prints?|passes|ok|helps?|finish\w*)).*(?:spawn|forkserver)", re.I)
-_DEF = re.compile(r"(?:async )?def (\w+)\(|class (\w+)")
-_NO_CALL = re.compile(r"(?:from|import|def|class|@|#|return$|print\(['\"])")
+_NOT_FORK = regex(r"^(?!.*(?:works?|fine|prints?|passes|ok|helps?|finish\w*)).*(?:spawn|forkserver)", re.I)
+_DEF = regex(r"(?:async )?def (\w+)\(|class (\w+)")
+_NO_CALL = regex(r"(?:from|import|def|class|@|#|return$|print\(['\"])")
 _STEPS = (
     "multiprocessing.set_start_method('spawn')   # before anything else",
     "take the library's call in the parent away: if the workers go on, this is it",

@@ -30,19 +30,20 @@ from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
 from ...model.diagnosis import Finding
 from ...model.evidence.stacks import Frame
+from ...model.patterns import regex
 from .. import make_rule
 from ._findings import finding
 from ._signs import Hit, Sign
 
-_FRAME = re.compile(r'^[\s|+]*File "(?P<file>[^"]+)", line [\d?]+(?:,? in (?P<name>\S+))?')
-_WITH = re.compile(
+_FRAME = regex(r'^[\s|+]*File "(?P<file>[^"]+)", line [\d?]+(?:,? in (?P<name>\S+))?')
+_WITH = regex(
     r"^[^\S\n]*(?:async )?with (?P<name>[\w.]*(?:lock|mutex|_cv|cond|guard|phil)\w*)(?:\(\))?:|^[^\S\n]*(?:if not )?(?P<call>[\w.]*(?:lock|mutex|guard)\w*)\.acquire\(",
     re.I,
 )
 # The queues' own locks: idle workers stand there.
-_IDLE = re.compile(r"_?[rw]lock$|not_empty|_notempty|_tstate_lock|shutdown_lock$|_block$|^lock$|^waiter$", re.I)
+_IDLE = regex(r"_?[rw]lock$|not_empty|_notempty|_tstate_lock|shutdown_lock$|_block$|^lock$|^waiter$", re.I)
 _TAKES = {"acquire", "__enter__", "_acquire", "_acquireLock", "_acquire_restore", "lock"}
-_LISTED = re.compile(r"^[^\S\n]*(?P<number>\d{1,6})[:|]?(?P<indent> {1,}|\t+)(?P<code>\S.*)$")
+_LISTED = regex(r"^[^\S\n]*(?P<number>\d{1,6})[:|]?(?P<indent> {1,}|\t+)(?P<code>\S.*)$")
 _STEPS = (
     "py-spy dump --locals --pid PID   # both stacks and the locks' names",
     "threading.Lock() -> threading.RLock()",

@@ -34,12 +34,13 @@ from ...analysis.frames import kind_of, wait_of
 from ...analysis.origin import Origin, origin
 from ...model.diagnosis import Finding
 from ...model.evidence.stacks import Frame, Stack
+from ...model.patterns import regex
 from .. import make_rule
 from ._findings import finding
 from ._outcomes import cured_by
 from ._signs import LIKELY, POSSIBLE, Hit, Sign, hits
 
-_HANDLER = re.compile(
+_HANDLER = regex(
     r"^_?handler$|^sig(?:term|int|hup|break|chld|usr\d|quit|alrm)\w*$|sig(?:nal)?_?handler|handle_?(?:sig|term|int\b|usr|shutdown|stop|exit|quit|alarm|child|reload)|(?:graceful_|_)?(?:shutdown|stop|exit|quit|terminate)_handler|on_(?:term|int|shutdown|exit|alarm)|on_(?:signal|sig)|_signal$",
     re.IGNORECASE,
 )
@@ -141,8 +142,8 @@ def _at_told_locks(case: Case) -> Iterator[Hit]:
 
 
 # Below it stands the futex of a condition.
-_RWLOCK = re.compile(r"^_*(?:GI_+)?pthread_rwlock_(?:rd|wr)lock|^QReadWriteLock::|RwLock::(?:read|write)_contended")
-_LOCK_NAMES = re.compile(r"\b((?:\w+\.)?_?\w+_(?:lock|mutex)|(?:\w+\.)_lock)\b", re.IGNORECASE)
+_RWLOCK = regex(r"^_*(?:GI_+)?pthread_rwlock_(?:rd|wr)lock|^QReadWriteLock::|RwLock::(?:read|write)_contended")
+_LOCK_NAMES = regex(r"\b((?:\w+\.)?_?\w+_(?:lock|mutex)|(?:\w+\.)_lock)\b", re.IGNORECASE)
 
 
 def _shows_no_wait(stack: Stack) -> bool:
@@ -224,9 +225,7 @@ def _collected(stack: Stack) -> str | None:
     return str(stack[-1].function) if _same_file(stack, len(stack) - 2) else None
 
 
-_OF_THE_COLLECTOR = re.compile(
-    r"(?:^|/)_?gc(?:_\w+)?\.py:_?\w*(?:cb|callback|hook|notify)\w*$|:\w*gc_(?:callback|cb|hook)$"
-)
+_OF_THE_COLLECTOR = regex(r"(?:^|/)_?gc(?:_\w+)?\.py:_?\w*(?:cb|callback|hook|notify)\w*$|:\w*gc_(?:callback|cb|hook)$")
 
 
 def reentered(stack: Stack) -> str | None:

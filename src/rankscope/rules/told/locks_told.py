@@ -29,29 +29,30 @@ from ...analysis.case import Case
 from ...analysis.frame_tables import WaitKind
 from ...analysis.frames import kind_of
 from ...model.diagnosis import Finding
+from ...model.patterns import regex
 from .. import make_rule
 from ._findings import finding
 from ._signs import Hit, Sign
 
 _NAME = r"[`'\"]?(?P<name>[\w.>:-]*(?:lock|mutex|mtx|_cv|cond(?:ition)?|guard|monitor)[\w.]*)[`'\"]?"
-_HELD = re.compile(
+_HELD = regex(
     rf"\b(?:holds?|holding|held|has|owns?|owning|keeps|with|under|inside)\b(?: (?:the|its|a))* {_NAME}",
     re.IGNORECASE,
 )
-_WANTED = re.compile(
+_WANTED = regex(
     rf"\b(?:acquir\w+|wants?|wait(?:s|ing)? (?:for|on|in)|blocked (?:on|in|by)|lock(?:s|ing)?|needs?|takes?|asks for|enters?)\b:?(?: (?:the|its|lock|a))*[ :.]{{1,2}}{_NAME}"
     rf"|(?P<also>\w*(?:lock|mutex)\w*)(?:\.(?:acquire|lock)\b|\s*$)",
     re.IGNORECASE | re.MULTILINE,
 )
-_WAITS = re.compile(
+_WAITS = regex(
     r"\b(?:join\w*|wait\w*|acquire\w*|blocked|wants?|result|recv|synchronize|lock)\b|_wait\b|Mutex::Lock", re.IGNORECASE
 )
-_NO_LOCK = re.compile(
+_NO_LOCK = regex(
     r"^(?:self\.?|the|a|an|lock|locks?|mutex|unlock\w*|block\w*|deadlock\w*|clock|.*\bgil\b.*|condition|.*filelock.*|.*\.lock|flock|spinlock|conditions|guard|monitor)$",
     re.IGNORECASE,
 )
-_OWNS = re.compile(r"\b(?:holds?|holding|held|owns?|owning|has)\b[^\n]{0,30}\b\w*(?:lock|mutex)\w*", re.IGNORECASE)
-_TAKEN = re.compile(
+_OWNS = regex(r"\b(?:holds?|holding|held|owns?|owning|has)\b[^\n]{0,30}\b\w*(?:lock|mutex)\w*", re.IGNORECASE)
+_TAKEN = regex(
     rf"\b(?:with|acquires?|takes?|locks?|holds?|lock_guard|scoped_lock)\b[ (:]{{1,3}}(?:the |its )?{_NAME}",
     re.IGNORECASE,
 )
@@ -103,7 +104,7 @@ def _both_orders(case: Case) -> Iterator[Hit]:
                 orders[first, second] = part
 
 
-_BELOW = re.compile(
+_BELOW = regex(
     r"\b(?:with|in|at|for|on|acquires?|wants?|takes?) [`'\"]?(?:with )?(?P<inner>[\w.]*(?:lock|mutex)\w*)[`'\"]?[^;\n]{0,60}?\b(?:below|inside|under|while (?:holding|inside|in)|within|holding)\b[^;\n]{0,20}?[`'\"]?(?:with )?(?P<outer>[\w.]*(?:lock|mutex)\w*)",
     re.IGNORECASE,
 )
@@ -133,7 +134,7 @@ def _both_hold(case: Case) -> Iterator[Hit]:
         yield Hit(Sign("", "two threads each hold a lock and wait for one"), found[0], "")
 
 
-_HOLDER = re.compile(
+_HOLDER = regex(
     r"\bwait\w*\b[^\n]{0,60}\b(?:hold(?:er|ers|s)?|held by|owner|owned by)\W{1,3}(?P<who>[A-Za-z][\w.-]*)",
     re.IGNORECASE,
 )

@@ -21,23 +21,23 @@ One image for all hosts; no `NCCL_IGNORE_NET_MISMATCH`. Case: https://github.com
 # ruff: noqa: E501  (a pattern is one line)
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from ...analysis.case import Case
 from ...model.diagnosis import Certainty, Finding
 from ...model.evidence.events import Event
+from ...model.patterns import regex
 from ...model.ranks import RankSet
 from .. import make_rule
 from ._findings import simple
 
-_HOST = re.compile(r"(?:^|\s)(?P<host>[\w.-]+):\d+:\d+ \[-?\d+\]")
+_HOST = regex(r"(?:^|\s)(?P<host>[\w.-]+):\d+:\d+ \[-?\d+\]")
 # What a rank chose: (of what, which), by what NCCL says of it.
 _CHOICES = (
-    ("plug-in", "none", re.compile(r"NET/Plugin ?:? ?(?:Could not find:?|No plugin found|Failed to load)|Using internal (?:network|net) plugin|using internal implementation")),
-    ("plug-in", "loaded", re.compile(r"Plugin Path ?:|NET/Plugin ?:? ?(?:Loaded|Plugin name|Using) |Loaded (?:net|coll) ?[Pp]lugin|Using (?:external )?network (?:AWS Libfabric|Libfabric|OFI|IBext\w*|UCX|SHARP)")),
-    ("network", "sockets", re.compile(r"Using network Socket")),
-    ("network", "InfiniBand", re.compile(r"Using network IB\b")),
+    ("plug-in", "none", regex(r"NET/Plugin ?:? ?(?:Could not find:?|No plugin found|Failed to load)|Using internal (?:network|net) plugin|using internal implementation")),
+    ("plug-in", "loaded", regex(r"Plugin Path ?:|NET/Plugin ?:? ?(?:Loaded|Plugin name|Using) |Loaded (?:net|coll) ?[Pp]lugin|Using (?:external )?network (?:AWS Libfabric|Libfabric|OFI|IBext\w*|UCX|SHARP)")),
+    ("network", "sockets", regex(r"Using network Socket")),
+    ("network", "InfiniBand", regex(r"Using network IB\b")),
 )  # fmt: skip
 
 

@@ -32,6 +32,7 @@ from ...analysis.main_thread import main_thread
 from ...analysis.sayings import sayings
 from ...model.diagnosis import Finding
 from ...model.labels import STEP
+from ...model.patterns import regex
 from ...model.ranks import RankSet, ranks_phrase
 from .. import make_rule
 from ._findings import finding, simple
@@ -166,7 +167,7 @@ def _paces(case: Case) -> Iterator[Hit]:
         yield Hit(Sign("", "it stands elsewhere at each look, while the others wait", LIKELY), moves, moves.label)
 
 
-_PERCENT = re.compile(r"\b(\d{1,2})(?:\.\d+)? ?%")
+_PERCENT = regex(r"\b(\d{1,2})(?:\.\d+)? ?%")
 _SOME_OTHERS = 2
 
 
@@ -186,7 +187,7 @@ def _percent_grows(case: Case, account: Account) -> str | None:
     return None
 
 
-_LACKING = re.compile(
+_LACKING = regex(
     r"(?:Missing ranks|Stalled ranks):?\s*\n?(?P<ranks>(?:\d+[ ,:]+)+)|\[missing ranks: (?P<them>[\d, ]+)\]"
 )
 
@@ -238,7 +239,7 @@ def _compiling(case: Case) -> Iterator[Hit]:
 
 
 # Files in which a process works for minutes when there is much to do.
-_WORK_FRAMES = re.compile(
+_WORK_FRAMES = regex(
     r"(?:^| )(?:\S*/)?(?:safetensors/|huggingface_hub/|datasets/(?:arrow_dataset|arrow_writer|builder|fingerprint|iterable_dataset|table|formatting)|tokenizers/|transformers/(?:tokenization|modeling_utils|modeling_tf_utils)|pyarrow/|pandas/(?:io|core)|"
     r"numpy/lib/(?:npyio|_npyio|format)|h5py/|tarfile\.py|zipfile|gzip\.py|bz2\.py|shutil\.py|json/(?:encoder|decoder|__init__)|pickle\.py|_?pickle|dill/|cloudpickle/|torch/serialization\.py|PIL/|matplotlib/|sklearn/|scipy/|pycocotools/|faiss/|nltk/|sacrebleu/|rouge\w*/|"
     r"evaluate/|megatron/\S*(?:indexed_dataset|gpt_dataset|blended\w*dataset|helpers)|hashlib\.py|ijson|orjson|yaml/|sentencepiece/|librosa/|soundfile|cv2/|torchvision/datasets|xxhash|zstandard|lm_eval/|seqeval/|jiwer/|tensorstore|orbax/|zarr/|fsspec/implementations/local|smart_open|csv\.py|linecache)"
@@ -267,7 +268,7 @@ def _paths(doing: Doing) -> list[str]:
     return [frame.file for frame in main.stack[-4:]] if main is not None else []
 
 
-_TIME = re.compile(r"\b(?P<number>\d+(?:\.\d+)?) ?(?P<unit>ms|s|sec|seconds|min|minutes)\b", re.IGNORECASE)
+_TIME = regex(r"\b(?P<number>\d+(?:\.\d+)?) ?(?P<unit>ms|s|sec|seconds|min|minutes)\b", re.IGNORECASE)
 _UNITS = {"ms": 0.001, "s": 1.0, "sec": 1.0, "seconds": 1.0, "min": 60.0, "minutes": 60.0}
 _MUCH = 4  # times the others' time
 
@@ -317,11 +318,11 @@ def _busy_bars(case: Case) -> Iterator[str]:
             yield text
 
 
-_NOTHING_DONE = re.compile(r"\b0/\d+ \[[\d:]+<\?")
+_NOTHING_DONE = regex(r"\b0/\d+ \[[\d:]+<\?")
 _LEFT_EARLY = (
     r"^Training completed\. Do not forget to share your model"  # transformers/trainer.py, at the end of its loop
 )
-_OF_STEPS = re.compile(r"(?:train|epoch|step|iter|fit|sft|grpo|ppo|pretrain)\w*\b", re.IGNORECASE)
+_OF_STEPS = regex(r"(?:train|epoch|step|iter|fit|sft|grpo|ppo|pretrain)\w*\b", re.IGNORECASE)
 _NEARLY = 0.8  # of the limit: a bar of steps that stopped long before it expired is of those who wait
 
 
@@ -331,10 +332,8 @@ def _limit(case: Case) -> float:
     return max((one / 1000 for one in told if isinstance(one, int)), default=0.0)
 
 
-_ITEMS = re.compile(
-    r"\d:\d\d<(?:\d+:)?\d+:\d\d, [^\]]*(?:examples|files|shards|docs|lines|rows|tokens|samples|MB|GB)/s"
-)
-_TO_GO = re.compile(r"<((?:\d+:)?\d+:\d\d)")
+_ITEMS = regex(r"\d:\d\d<(?:\d+:)?\d+:\d\d, [^\]]*(?:examples|files|shards|docs|lines|rows|tokens|samples|MB|GB)/s")
+_TO_GO = regex(r"<((?:\d+:)?\d+:\d\d)")
 
 
 def _seconds(text: str) -> int:

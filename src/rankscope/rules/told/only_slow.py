@@ -28,6 +28,7 @@ from ...analysis.case import Case
 from ...analysis.endings import WRONG, printed, says_it_halts
 from ...analysis.looked_twice import gets_on
 from ...model.diagnosis import Finding, Kind
+from ...model.patterns import regex
 from .. import make_rule
 from ._findings import finding, simple
 from ._signs import LIKELY, POSSIBLE, Sign, hits
@@ -104,7 +105,7 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 # Who comes back after minutes to look at the same process wonders about it.
-_CAME_BACK = re.compile(r"\b(?:min(?:ute)?s?|hours?|h) (?:later|after)\b", re.IGNORECASE)
+_CAME_BACK = regex(r"\b(?:min(?:ute)?s?|hours?|h) (?:later|after)\b", re.IGNORECASE)
 
 
 def _asks(account: Account) -> bool:

@@ -35,6 +35,7 @@ from collections.abc import Iterator
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...model.diagnosis import Finding
+from ...model.patterns import regex
 from .. import make_rule
 from ._findings import finding
 from ._signs import POSSIBLE, Sign, hits
@@ -95,7 +96,7 @@ _STEPS = (
     "NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=NET torchrun …",
 )
 # A connection of ss -ti, and how much of what was sent on it has arrived.
-_ARRIVED = re.compile(r"^\S+ +\d+ +\d+ +(\S+:\d+ +\S+:\d+)[^\n]*\n[^\n]*\bbytes_acked:(\d+)", re.M)
+_ARRIVED = regex(r"^\S+ +\d+ +\d+ +(\S+:\d+ +\S+:\d+)[^\n]*\n[^\n]*\bbytes_acked:(\d+)", re.M)
 
 
 def check(case: Case) -> Iterator[Finding]:

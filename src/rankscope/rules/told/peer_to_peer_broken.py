@@ -19,12 +19,12 @@ Make the bus test part of the machine's acceptance. Case: https://github.com/NVI
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...model.diagnosis import Finding
+from ...model.patterns import regex
 from .. import make_rule
 from ._findings import finding
 from ._signs import LIKELY, POSSIBLE, Hit, Sign, hits
@@ -73,7 +73,7 @@ _STEPS = (
     "p2pBandwidthLatencyTest",
 )
 _TITLE = "direct transfers between the GPUs of this machine do not work"
-_WITHOUT = re.compile(r"\bNCCL[_ ]P2P[_ ](?:DISABLE[ =]1|LEVEL[ =](?:LOC|NVL|0))\b")
+_WITHOUT = regex(r"\bNCCL[_ ]P2P[_ ](?:DISABLE[ =]1|LEVEL[ =](?:LOC|NVL|0))\b")
 # Rows of nccl-tests, and steps.
 _RESULTS = r"^ *\d+ +\d+ +(?:float|half|double|b?float16|u?int\w*) +\w+ +-?\d+ +[\d.]+ |# Avg bus bandwidth|\b(?:step|iter\w*|epoch)\W+\d+\b[^\n]*\bloss\b"
 

@@ -17,7 +17,6 @@ No prompts under a launcher (`PYTHONBREAKPOINT=0`); time-outs on all that is out
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -26,6 +25,7 @@ from ...analysis.doings import Doing, doings, in_kind, of_ranks, seen_apart
 from ...analysis.frame_tables import WaitKind
 from ...analysis.main_thread import main_thread
 from ...model.diagnosis import Finding
+from ...model.patterns import regex
 from ...model.process import Role
 from ...model.ranks import RankSet, ranks_phrase
 from .. import make_rule
@@ -59,7 +59,7 @@ _SIGNS = (
 )  # fmt: skip
 
 # Sockets and pipes of communication libraries, and of what is taken down, are no code of the job.
-_OF_LIBRARIES = re.compile(
+_OF_LIBRARIES = regex(
     r"\b(?:gloo|nccl|uc[pts]_|ompi_|opal_|orte_|prte_|PMIx?_|PMPI_|c10d|tensorpipe|fi_|grpc_core)|[Ff]inali[sz]e|atexit|_exit\b|resource_tracker"
 )
 _STEPS = ("rankscope stacks pid:PID --source", "PYTHONBREAKPOINT=0 torchrun …")
@@ -116,7 +116,7 @@ def _alone(case: Case) -> Iterator[Finding]:
 
 
 # The standard library's own computing: it does not wait, and works on what the job gave it.
-_COMPUTING = re.compile(
+_COMPUTING = regex(
     r"(?:^|/)(?:re|re/__init__|sre_\w+|copy|json/\w+|ast|difflib|heapq|random|statistics|fractions|decimal|_pydecimal|textwrap|"
     r"html/parser|xml/\S+|itertools|functools)\.py$"
 )
@@ -134,7 +134,7 @@ def _runs_command(doing: Doing) -> bool:
     return main is not None and any(_RUN.search(f"{frame.function} {frame.file}") for frame in main.stack)
 
 
-_RUN = re.compile(r"^(?:run|call|check_call|check_output|communicate) (?:\S*/)?subprocess\.py$")
+_RUN = regex(r"^(?:run|call|check_call|check_output|communicate) (?:\S*/)?subprocess\.py$")
 
 
 def _number(found: list[Doing]) -> int:

@@ -27,6 +27,7 @@ from collections.abc import Iterator
 from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
 from ...model.diagnosis import Finding
+from ...model.patterns import regex
 from .. import make_rule
 from ._findings import finding
 from ._outcomes import BAD
@@ -55,17 +56,17 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 # What a thread of a pool begins with, and how it waits for a result.
-_WORKER = re.compile(
+_WORKER = regex(
     r"^_worker \((?:[^\n]*/)?concurrent/futures/thread\.py|^worker \((?:[^\n]*/)?multiprocess(?:ing)?/pool\.py", re.M
 )
-_RESULT = re.compile(
+_RESULT = regex(
     r"^(?:result|wait|result_iterator|_result_or_cancel|as_completed|__next__) \((?:[^\n]*/)?concurrent/futures/_base\.py|^(?:get|wait|map|starmap|join) \((?:[^\n]*/)?multiprocess(?:ing)?/pool\.py",
     re.M,
 )
 # Who else may bring a result: another process, an event loop, a server; and the threads that serve a pool of multiprocessing.
-_BRINGS = re.compile(r"concurrent/futures/process\.py|_run_once \(|run_forever \(|uvloop|grpc|distributed/|tornado/")
-_SERVES = re.compile(r"^_handle_(?:workers|tasks|results) \((?:[^\n]*/)?multiprocess(?:ing)?/pool\.py", re.M)
-_OF_THREADS = re.compile(r"^worker \((?:[^\n]*/)?multiprocess(?:ing)?/pool\.py", re.M)
+_BRINGS = regex(r"concurrent/futures/process\.py|_run_once \(|run_forever \(|uvloop|grpc|distributed/|tornado/")
+_SERVES = regex(r"^_handle_(?:workers|tasks|results) \((?:[^\n]*/)?multiprocess(?:ing)?/pool\.py", re.M)
+_OF_THREADS = regex(r"^worker \((?:[^\n]*/)?multiprocess(?:ing)?/pool\.py", re.M)
 _FEWEST = 2  # threads; a pool of one is as often a helper of something else
 
 
@@ -84,15 +85,15 @@ def _all_wait(case: Case) -> Iterator[Hit]:
         yield Hit(Sign("", says, LIKELY if alone else POSSIBLE), account, pool[0].split("\n", 1)[0])
 
 
-_MANY = re.compile(
+_MANY = regex(
     r"\b(?P<many>\d{1,4})(?: [a-z]+)? (?:or more|and more|upwards?)\b|\b(?:from|starting (?:with|at)|>=|at least) (?P<from>\d{1,4})\b|\bmore than (?P<over>\d{1,4})\b",
     re.I,
 )
 # Numbers of ranks and devices tell another story.
-_OF_RANKS = re.compile(
+_OF_RANKS = regex(
     r"\b(?:ranks?|gpus?|nodes?|hosts?|cards?|devices?|process(?:es)?|seconds?|minutes?|hours?|GB|MB|%)", re.I
 )
-_SIZE = re.compile(
+_SIZE = regex(
     r"\bmax_workers(?: is| was| to| of)?\W{1,4}(?P<workers>\d{1,4})\b|\bpool (?:of|with|has) (?P<of>\d{1,4})\b|\b(?P<threads>\d{1,4}) (?:\w+ )?(?:pool )?threads\b|\"(?P<name>[A-Za-z][A-Za-z_]*(?:Pool\w*|Executor\w*|[Ww]orker|[Ii][Oo])[-_](?:\d+_)?|Io-)(?P<last>\d{1,4})\"",
     re.I,
 )

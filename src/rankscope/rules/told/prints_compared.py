@@ -25,6 +25,7 @@ from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
 from ...analysis.pasted_code import mostly_code
 from ...model.diagnosis import Finding
+from ...model.patterns import regex
 from ...model.ranks import RankSet, ranks_phrase
 from .. import make_rule
 from ._findings import simple
@@ -33,19 +34,19 @@ from ._signs import LIKELY, POSSIBLE
 from ._wordings import HALTS
 
 _STEPS = ("rankscope diagnose   # shows where each rank stands, without prints",)
-_SPEAKS = re.compile(
+_SPEAKS = regex(
     r"^\W{0,3}(?:\[?default\d+\]:)?\W{0,2}(?:\(\w+ pid=\d+\) )?\[?(?:global[ _]?|local[ _]?|world[ _]?)?(?:rank|RANK|Rank|GPU|gpu|proc(?:ess)?|worker|device)[ _:=#]{0,2}(?P<rank>\d{1,5})(?: ?(?:/|of) ?\d+)?\]?\W{0,3}(?P<said>.*)$|"
     r"^(?P<said_>.{2,80}?)[ ,:;(]+(?:(?:on|from|in|for|by) )?(?:rank|gpu|process|worker)[ _:=#]{0,2}(?P<rank_>\d{1,5})\)?\W*$",
     re.I,
 )
-_TRACED = re.compile(r"\s*(?:File \"|Traceback|frame #)")
-_NUMBER = re.compile(r"0x[0-9a-f]+|\d+(?:[.:]\d+)*(?:e-?\d+)?")
-_LOUD = re.compile(
+_TRACED = regex(r"\s*(?:File \"|Traceback|frame #)")
+_NUMBER = regex(r"0x[0-9a-f]+|\d+(?:[.:]\d+)*(?:e-?\d+)?")
+_LOUD = regex(
     r"Watchdog|ProcessGroup|NCCL (?:INFO|WARN)|Traceback|Error|Timeout|File \"|frame #|terminate called|\.cpp:\d|\bstuck|\bwaits?\b|\bhangs?\b|\bin\b \w+\(",
     re.I,
 )
 # Lists of cards are numbered too.
-_CARD = re.compile(
+_CARD = regex(
     r"\b(?:pci|bus[ _-]?id|GeForce|Quadro|Tesla|RTX|NVIDIA|AMD|Instinct|Ascend|compute capability|MiB|Access Peer|UUID)",
     re.I,
 )
@@ -114,7 +115,7 @@ def _shape(line: str) -> str:
     return _NUMBER.sub("0", line).lower()
 
 
-_STEP = re.compile(r"\b(?:batch|step|iter(?:ation)?|sample|epoch|idx|micro\w*)(?: number| index)?\W{0,3}(\d+)", re.I)
+_STEP = regex(r"\b(?:batch|step|iter(?:ation)?|sample|epoch|idx|micro\w*)(?: number| index)?\W{0,3}(\d+)", re.I)
 
 
 def _counted(told: dict[int, list[str]], lasts: dict[int, str]) -> Iterator[Finding]:

@@ -31,6 +31,7 @@ from ...analysis.frame_tables import WaitKind
 from ...analysis.looked_twice import moved
 from ...analysis.pasted_code import code_in, sections
 from ...model.diagnosis import Finding
+from ...model.patterns import regex
 from ...model.ranks import RankSet, ranks_phrase
 from .. import make_rule
 from ._findings import finding, simple
@@ -104,8 +105,8 @@ def _counted(case: Case) -> Finding | None:
 
 
 # kube-batch and Volcano: how many pods of a gang there are, in which states, and how many it needs at least.
-_GANG = re.compile(r"tasks in gang unschedulable: [^\n]*?not ready, (?P<states>[^\n]*?)(?P<least>\d+) minAvailable")
-_IN_STATE = re.compile(r"\b(\d+) [A-Z][A-Za-z]+\b")
+_GANG = regex(r"tasks in gang unschedulable: [^\n]*?not ready, (?P<states>[^\n]*?)(?P<least>\d+) minAvailable")
+_IN_STATE = regex(r"\b(\d+) [A-Z][A-Za-z]+\b")
 
 
 def _gang(case: Case) -> Finding | None:
@@ -195,7 +196,7 @@ def _size(doing: Doing) -> int:
 
 
 # What a rank says that was in the meeting, or past it, when its store went away.
-_OF_STORE = re.compile(
+_OF_STORE = regex(
     r"store->get|\bDist(?:Network|Store)Error|recvValue|sendBytes|recvVector|TCPStore|Socket Timeout|Connection (?:reset|closed)|Broken pipe|connect\(\) timed out|client socket",
     re.I,
 )
@@ -228,7 +229,7 @@ def _resources(case: Case) -> Finding | None:
 
 
 # A port that each process finds for itself.
-_OWN_PORT = re.compile(
+_OWN_PORT = regex(
     r"MASTER_PORT['\"]?\]? ?=.*(?:free_port|find_port|open_port|random|randint|getsockname|unused_port)|tcp://.*(?:free_port|find_port|open_port|randint)",
     re.I,
 )
@@ -245,10 +246,8 @@ def _own_port(case: Case) -> Finding | None:
     return None
 
 
-_BLOCKS = re.compile(r"\.(?:wait|result|get|join|recv|communicate)\(|rpc_sync\(|\binput\(|sleep\(|while .*:$")
-_JOINS = re.compile(
-    r"(?<!def )\b(?:init_process_group|new_group|init_rpc|init_distributed|TCPStore|hvd\.init|barrier)\("
-)
+_BLOCKS = regex(r"\.(?:wait|result|get|join|recv|communicate)\(|rpc_sync\(|\binput\(|sleep\(|while .*:$")
+_JOINS = regex(r"(?<!def )\b(?:init_process_group|new_group|init_rpc|init_distributed|TCPStore|hvd\.init|barrier)\(")
 
 
 def _waits_first(case: Case) -> Finding | None:
@@ -264,11 +263,11 @@ def _waits_first(case: Case) -> Finding | None:
     return None
 
 
-_WORLD = re.compile(r"\b(?:--)?world[-_ ]?size[ =:]{1,3}(\d+)\b|\bworld of (?:size )?(\d+)\b", re.IGNORECASE)
-_PER_NODE = re.compile(
+_WORLD = regex(r"\b(?:--)?world[-_ ]?size[ =:]{1,3}(\d+)\b|\bworld of (?:size )?(\d+)\b", re.IGNORECASE)
+_PER_NODE = regex(
     r"--n(?:um)?_?proc(?:es(?:ses)?)?[-_]?(?:per[-_](?:node|machine))?[ =](\d+)\b|\bnprocs ?= ?(\d+)", re.IGNORECASE
 )
-_NODES = re.compile(r"--n?nodes[ =](\d+)\b|--num_machines[ =](\d+)\b", re.IGNORECASE)
+_NODES = regex(r"--n?nodes[ =](\d+)\b|--num_machines[ =](\d+)\b", re.IGNORECASE)
 
 
 def _started(case: Case) -> Finding | None:
@@ -286,7 +285,7 @@ def _number(pattern: re.Pattern[str], text: str) -> int | None:
     return next((int(one) for one in found.groups() if one), None) if found else None
 
 
-_ARRIVED = re.compile(
+_ARRIVED = regex(
     r"(?<!#)(?<!iteration )(?<!step )(?<!epoch )(?<!batch )\b(?P<have>\d{1,6}) ?(?:of|/|out of) ?(?P<want>\d{1,6}) (?:\w+ ){0,2}(?:workers?|ranks?|nodes?|clients?|peers?|processes|members?|hosts?|agents?|pods?|replicas?|tasks?)?"
     r"(?: (?:are|is|have|has))? ?(?:ready|joined|connected|arrived|registered|up|started|running|checked in)\b(?!\W?[=:])(?! (?:and|or) queued| (?:tasks?|jobs?|requests?|slots?)\b)|"
     r"\b(?:ready|joined|connected|arrived|registered|alive)\W{1,3}(?P<have_>\d{1,6}) ?(?:of|/) ?(?P<want_>\d{1,6})\b",

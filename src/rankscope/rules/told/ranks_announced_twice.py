@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from ...analysis.accounts import accounts, outlived
 from ...analysis.case import Case
 from ...model.diagnosis import Finding
+from ...model.patterns import regex
 from ...model.ranks import RankSet, ranks_phrase
 from .. import make_rule
 from ._findings import simple
@@ -35,13 +36,13 @@ _STEPS = (
     "#SBATCH --ntasks-per-node=GPUS   # as many as the trainer's devices",
     "srun bash -c 'echo $SLURM_PROCID $SLURM_LOCALID $(hostname)'",
 )
-_SAYS = re.compile(
+_SAYS = regex(
     r"\bGLOBAL_RANK: (?P<rank>\d+), MEMBER: \d+/(?P<world>\d+)|\b(?:global[ _]?|world[ _]?)?rank[ =:]{1,2}(?P<rank_>\d+)(?: of | ?/ ?|,? (?:and )?world[ _]size[ =:]{1,2})(?P<world_>\d+)\b|"
     r"\bRANK[=:] ?(?P<rank__>\d+)\b[^\n]{0,80}\bWORLD_SIZE[=:] ?(?P<world__>\d+)|distributed init \(rank (?P<rank___>\d+)\)[^\n]*(?:world_size|gpus?)[ =:]+(?P<world___>\d+)",
     re.I,
 )
 # What a controller lists of those that it started (Ray Train: `world_rank=4, local_rank=0, node_rank=1`); one rank alone may announce the world.
-_LISTED = re.compile(r"\bworld_rank[=:] ?(?P<rank>\d{1,6}), local_rank[=:]")
+_LISTED = regex(r"\bworld_rank[=:] ?(?P<rank>\d{1,6}), local_rank[=:]")
 _MOST = 1 << 16
 
 

@@ -32,6 +32,7 @@ from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...analysis.pasted_code import code_in, mostly_code
 from ...model.diagnosis import Certainty, Finding
+from ...model.patterns import regex
 from ...model.ranks import RankSet
 from .. import make_rule
 from ._findings import finding, simple
@@ -88,26 +89,24 @@ def check(case: Case) -> Iterator[Finding]:
         yield finding(RULE, case, found, "ranks are not bound to a device of their own", _STEPS)
 
 
-_MEETS = re.compile(r"(?<!def )\b(?:barrier|all_?reduce|broadcast|all_?gather\w*|DistributedDataParallel|DDP|FSDP)\(")
-_BINDS = re.compile(
+_MEETS = regex(r"(?<!def )\b(?:barrier|all_?reduce|broadcast|all_?gather\w*|DistributedDataParallel|DDP|FSDP)\(")
+_BINDS = regex(
     r"set_device|device_ids?\b ?=|CUDA_VISIBLE_DEVICES|\.cuda\((?!\))|cuda:\{|[\"']cuda:[\"'] ?\+|torch\.device\([\"']cuda[\"'], ?|\.to\((?:\w+[._])*(?:rank|local_rank|gpu|device|device_id)\b|"
     r"accelerat|Trainer\(|deepspeed|with torch\.cuda\.device|local_device_ids|set_per_process"
 )
 # The library's own communicators, as its bindings call what makes one for a rank: it is bound to the device that is current.
-_COMMUNICATOR = re.compile(
+_COMMUNICATOR = regex(
     r"(?<!def )\b(?:NcclCommunicator|ncclCommInitRank(?:Config)?|nccl\.Communicator\.init)\((?! ?1 ?,)|"
     r"\bcupyx\.distributed\.init_process_group\("
 )
-_CHOOSES = re.compile(
+_CHOOSES = regex(
     r"\bDevice\([^()]*(?:\([^()]*\))?[^()]*\)(?:\.use\(|\.set_current\(|:|$)|\b(?:cuda|hip)?[sS]etDevice\(|\bset_device\(|"
     r"(?:CUDA|HIP|ROCR)_VISIBLE_DEVICES|\bjax\.|\bselect_device\("
 )
-_DEFAULT_DEVICE = re.compile(
-    r"\.cuda\(\)|device ?= ?[\"']cuda(?::0)?[\"']|\.to\([\"']cuda(?::0)?[\"']\)|cuda\.FloatTensor"
-)
+_DEFAULT_DEVICE = regex(r"\.cuda\(\)|device ?= ?[\"']cuda(?::0)?[\"']|\.to\([\"']cuda(?::0)?[\"']\)|cuda\.FloatTensor")
 
 # What the library says to two ranks on one device, also in a remark behind the line that was refused.
-_REFUSED = re.compile(r"NCCL_ERROR_INVALID_USAGE|ncclInvalidUsage|\bnccl\w*\b[^\n]*\binvalid usage", re.I)
+_REFUSED = regex(r"NCCL_ERROR_INVALID_USAGE|ncclInvalidUsage|\bnccl\w*\b[^\n]*\binvalid usage", re.I)
 
 
 def _unbound(case: Case) -> Iterator[Finding]:
@@ -187,7 +186,7 @@ def _crowded(case: Case) -> Iterator[Finding]:
 
 
 # Memory in use, GPU by GPU: how monitors, people and gpustat write it.
-_USED = re.compile(
+_USED = regex(
     r"^\W*(?:gpu|cuda|device|card) ?[#:]? ?(?P<gpu>\d{1,2})\b[^\n]{0,60}?(?P<used>\d{1,7})(?: ?/ ?\d{3,7})? ?(?P<unit>[MG])i?B\b",
     re.I,
 )

@@ -31,6 +31,7 @@ from ...analysis.frame_tables import WaitKind
 from ...analysis.frames import has
 from ...analysis.looked_twice import moved
 from ...model.diagnosis import Finding
+from ...model.patterns import regex
 from ...model.ranks import ranks_phrase
 from ...model.words import verb
 from .. import make_rule
@@ -74,7 +75,7 @@ def _roll_call(case: Case) -> Finding | None:
 
 # A debugger's loop that reads commands (pdb.py).
 _PROMPT = r"\b(?:interaction|cmdloop)\b[^\n]{0,24}\bi?pdb\.py\b"
-_EVERYONE = re.compile(r"\b(?:all|every|each|both) (?:\w+ )?(?:ranks?|gpus?|process(?:es)?|nodes?)\b", re.IGNORECASE)
+_EVERYONE = regex(r"\b(?:all|every|each|both) (?:\w+ )?(?:ranks?|gpus?|process(?:es)?|nodes?)\b", re.IGNORECASE)
 
 
 def _everyone(doing: Doing) -> bool:
@@ -209,7 +210,7 @@ def _told_of_each(found: list[Doing]) -> bool:
     return len(set(labels)) > 1 and not any(_STEPS_ON.search(doing.account.said) for doing in found if doing.account)
 
 
-_STEPS_ON = re.compile(r"\b(?:epoch|step|iter\w*) \d+ (?:done|finished|loss|took)\b", re.I)
+_STEPS_ON = regex(r"\b(?:epoch|step|iter\w*) \d+ (?:done|finished|loss|took)\b", re.I)
 
 
 def _tells_of(doing: Doing) -> bool:
@@ -221,10 +222,10 @@ def _tells_of(doing: Doing) -> bool:
 
 
 # What tools show of devices and hosts is told of no rank.
-_TOOLS = re.compile(r"\b(?:nvidia|rocm|amd|npu|xpu)-smi\b|\bgpustat\b|\bnvtop\b|\bdmesg\b|\biostat\b", re.IGNORECASE)
+_TOOLS = regex(r"\b(?:nvidia|rocm|amd|npu|xpu)-smi\b|\bgpustat\b|\bnvtop\b|\bdmesg\b|\biostat\b", re.IGNORECASE)
 # Somebody says that these are where the others are.
-_ALIKE = re.compile(r"\b(?:same|identical|equal|alike|likewise)\b(?! (?:process|machine|node|host|code|script))", re.I)
-_THROUGH = re.compile(
+_ALIKE = regex(r"\b(?:same|identical|equal|alike|likewise)\b(?! (?:process|machine|node|host|code|script))", re.I)
+_THROUGH = regex(
     r"\b(?:finished|done|(?<!last )completed|through|not (?:in|inside|at|entered|joined)|no (?:tokens?|gradients?|grads?|data|batch\w*|samples?|requests?|work|inputs?|images?|experts?)|0 (?:tokens?|samples?|requests?|batches)|empty|skip\w*|"
     r"next (?:step|iteration|batch|epoch|loop)|already|left|returned|idle|went on|goes on|moved on|ahead|earlier|returns? early|alive)\b",
     re.I,
@@ -251,7 +252,7 @@ def _signature(doing: Doing) -> str:
 
 
 # Collectives that Python code calls during the backward pass stand where it wrote them.
-_USERS_HOOK = re.compile(r"\b(?:all_reduce|all_gather\w*|reduce_scatter\w*|broadcast|barrier|all_to_all\w*)\b")
+_USERS_HOOK = regex(r"\b(?:all_reduce|all_gather\w*|reduce_scatter\w*|broadcast|barrier|all_to_all\w*)\b")
 
 
 def _size(doing: Doing) -> int:

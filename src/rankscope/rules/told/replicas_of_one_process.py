@@ -26,6 +26,7 @@ from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
 from ...model.diagnosis import Finding
 from ...model.labels import STEP
+from ...model.patterns import regex
 from .. import make_rule
 from ._findings import simple
 from ._signs import LIKELY
@@ -39,11 +40,9 @@ _STEPS = (
 _STANDS = HALTS + r"|100 ?%"
 _ELSEWHERE = r"MultiWorker\w*|TF[_ ]CONFIG|num_workers = [2-9]|/task:[1-9]|\bhorovod\b|illegal memory|out of memory|ResourceExhausted|DistributedDataParallel|\bforked?\b"
 # What MirroredStrategy tells when it has set up its reduction (tensorflow/python/distribute/cross_device_ops.py).
-_REDUCES = re.compile(
-    r"(?<!Collective )\bbatch_all_reduce: \d+ all-reduces with algorithm = (?:nccl|hierarchical_copy)"
-)
+_REDUCES = regex(r"(?<!Collective )\bbatch_all_reduce: \d+ all-reduces with algorithm = (?:nccl|hierarchical_copy)")
 # A bar of Keras, and the figures of a step.
-_GETS_ON = re.compile(rf"{STEP.pattern}|\b\d+/(?:\d+|Unknown) .{{0,60}}(?:\[|ETA|loss)|\bloss\W{{1,3}}\d", re.I)
+_GETS_ON = regex(rf"{STEP.pattern}|\b\d+/(?:\d+|Unknown) .{{0,60}}(?:\[|ETA|loss)|\bloss\W{{1,3}}\d", re.I)
 _SENDS = r"^(?:broadcast_coalesced|reduce_add_coalesced|_broadcast_coalesced_reshape|replicate) \((?:[^\n]*/)?torch/(?:nn/parallel|cuda)/[^\n]*\)"
 
 

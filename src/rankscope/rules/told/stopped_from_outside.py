@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...model.diagnosis import Finding
+from ...model.patterns import regex
 from ...model.ranks import RankSet
 from .. import make_rule
 from ._findings import finding, simple
@@ -65,11 +66,11 @@ _SIGNS = (
 _STEPS = ("grep -e State -e TracerPid /proc/PID/status", "kill -CONT PID")
 _TITLE = "a process is stopped, traced or frozen from outside"
 # Programs of a job; an editor or pager that somebody put aside with Ctrl-Z is stopped too.
-_OF_A_JOB = re.compile(
+_OF_A_JOB = regex(
     r"python|torchrun|deepspeed|accelerate|mpirun|horovodrun|orted|prted|\bray\b|nccl|_perf\b|train", re.I
 )
 
-_PUT_ASIDE = re.compile(
+_PUT_ASIDE = regex(
     r"^\W*(?:\S*/)?(?:vim?|nvim|nano|emacs|less|more|man|top|htop|watch|tail|gdb|lldb|ssh|screen|tmux|mc|mutt|git log|journalctl|-?(?:ba|z|da)?sh)\b"
 )
 

@@ -25,16 +25,17 @@ from collections.abc import Iterator
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...model.diagnosis import Finding
+from ...model.patterns import regex
 from .. import make_rule
 from ._findings import simple
 from ._signs import LIKELY
 
 _STEPS = ("grep -A20 'Stalled\\|Missing ranks' LOG   # which names which ranks lack", "rankscope analyze LOGS…")
 # Horovod's list of tensors that wait: a tensor and who has or lacks it, or (from 0.19 on) a rank and the tensors that it lacks.
-_STALLED = re.compile(r"(?P<name>[\w./:]+) \[(?P<how>ready|missing) ranks: ?(?P<ranks>[\d, ]+)\]")
-_LACKS = re.compile(r"^(?P<rank>\d+): \[(?P<names>[^\]\n]+)\]", re.MULTILINE)
+_STALLED = regex(r"(?P<name>[\w./:]+) \[(?P<how>ready|missing) ranks: ?(?P<ranks>[\d, ]+)\]")
+_LACKS = regex(r"^(?P<rank>\d+): \[(?P<names>[^\]\n]+)\]", re.MULTILINE)
 
-_KIND = re.compile(r"all_?reduce|all_?gather|broadcast|all_?to_?all|reduce_?scatter", re.IGNORECASE)
+_KIND = regex(r"all_?reduce|all_?gather|broadcast|all_?to_?all|reduce_?scatter", re.IGNORECASE)
 
 
 def check(case: Case) -> Iterator[Finding]:

@@ -31,6 +31,7 @@ from collections.abc import Iterator
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...model.diagnosis import Certainty, Finding
+from ...model.patterns import regex
 from ...model.ranks import RankSet
 from .. import make_rule
 from ._findings import finding, simple
@@ -44,7 +45,7 @@ _STEPS = (
     "ldd $(python -c 'import torch,os;print(os.path.dirname(torch.__file__))')/lib/libtorch_cuda.so | grep nccl",
 )
 # Labels that stand for one machine or rank, and libraries that must be of one version on all of them.
-_PLACE = re.compile(
+_PLACE = regex(
     r"(?<![a-z])(?:node|host|rank|worker|machine|master|head|driver|pod|vm|server)s?(?![a-z])", re.IGNORECASE
 )
 _MUST_AGREE = {"nccl", "rccl", "torch", "ray", "openmpi", "ucx", "efa", "libfabric", "dask", "horovod"}
@@ -112,11 +113,11 @@ def check(case: Case) -> Iterator[Finding]:
         yield simple(RULE, title, Certainty.LIKELY, because, _STEPS, RankSet(ranks.get(odd, ())))
 
 
-_AT = re.compile(
+_AT = regex(
     r"\b(?:nodes?|hosts?|ranks?|workers?|machines?|head|master|server|client|login|driver node|pods?|containers?)\b[ -]?(?:node|[A-Z]\b|\d[\d,-]*|\w{0,12}\d)?",
     re.I,
 )
-_HAS = re.compile(
+_HAS = regex(
     rf"\b(?P<library>{_LIB})\b[^\d\n;,]{{0,12}}(?P<version>\d+\.\d+[\w.]*|(?<=driver )\d{{3}}\b|(?<=numpy )\d\b|(?<=cuda )\d\d\b)",
     re.I,
 )
@@ -153,7 +154,7 @@ def _of_hosts(case: Case) -> Iterator[Finding]:
 
 
 # Rows of a table of pods: NAME IMAGE.
-_POD = re.compile(r"^(?P<job>[a-z][\w.-]*?)-(?P<pod>\d+)\s+(?P<image>[\w./-]+):(?P<tag>[\w.-]+)\s*$", re.M)
+_POD = regex(r"^(?P<job>[a-z][\w.-]*?)-(?P<pod>\d+)\s+(?P<image>[\w./-]+):(?P<tag>[\w.-]+)\s*$", re.M)
 
 
 def _of_pods(case: Case) -> Iterator[Finding]:

@@ -33,6 +33,7 @@ from collections.abc import Iterator
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...model.diagnosis import Finding
+from ...model.patterns import regex
 from .. import make_rule
 from ._findings import finding
 from ._signs import POSSIBLE, Hit, Sign, hits
@@ -103,7 +104,7 @@ _STEPS = (
 # Ray gives each node a resource named after its address: a request for another address is never met.
 _REQUEST = r"(?:fulfill resource request|creating a placement group)[^\n]*(?:\n[^\n]*)?'node:(\d+\.\d+\.\d+)\.\d+'"
 _MEMBER = r"(?:Local node IP: ?|--node-ip-address[= ]|\b(?:ray|cluster|head|node)\b[^\n]{0,30}\b(?:started|joined|registered|formed|runs)\b[^\n]{0,24}?\b)(\d+\.\d+\.\d+)\.\d+"
-_KNOCKS = re.compile(r"(?:Waiting|Trying) to connect to(?: scheduler)?: +tcp://")
+_KNOCKS = regex(r"(?:Waiting|Trying) to connect to(?: scheduler)?: +tcp://")
 _LEFT = r"\bnode\b[^\n]{0,60}\b(?:died|dead|removed|lost|left)\b"
 
 
