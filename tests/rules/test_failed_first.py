@@ -47,3 +47,18 @@ def test_one_error_of_all_ranks_is_one_finding(tmp_path: pathlib.Path) -> None:
     causes = [finding for finding in diagnosis.findings if finding.cls == "dead-rank"]
     assert len(causes) == 1
     assert causes[0].title.startswith("ranks 0-999 failed alike: ValueError")
+
+
+@pytest.mark.parametrize(
+    ("said", "failed"),
+    [
+        ("CUDA out of memory: 352 MiB requested in backward", True),
+        ("auto batch size: CUDA out of memory at 64, continuing with 32", False),
+    ],
+)
+def test_memory_that_one_of_them_went_on_without_is_no_failure(tmp_path: pathlib.Path, said: str, failed: bool) -> None:
+    """GIVEN a rank that waits for another, WHEN that one lacked memory, THEN it counts unless it took less and went on."""
+    (tmp_path / "rank_0.txt").write_text(f"{said}\n")
+    (tmp_path / "rank_1.txt").write_text("waiting in pipeline recv_forward\n")
+    rules = {finding.rule for finding in pipeline.judge(gather([tmp_path])).findings}
+    assert ("failed-first" in rules) is failed

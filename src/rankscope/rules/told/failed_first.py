@@ -6,7 +6,7 @@ One rank raised an exception, ran out of device memory, crashed or ended early. 
 ## How it is recognised
 The first error in time is an exception that is not a consequence (not a closed connection, not a time-out); a launcher that names a process with an exit code; ranks that clean up while their
 peers wait in a send, receive or collective; a process that is simply not there any more.
-It is *likely* where the error is one of the program's own data and code, or a launcher or framework names the process. An error that a device, the system or a library below raised (CUDA, an
+It is *likely* where the error is one of the program's own data and code, a launcher or framework names the process, or a rank ran out of device memory while others stand in a call with it. An error that a device, the system or a library below raised (CUDA, an
 errno, a full disk) and a death that is only mentioned are *possible*: they have causes of their own.
 CANN's codes for a wait that timed out (507046 and its neighbours) are a consequence, too. Open MPI names a peer whose process disconnected (`An MPI communication peer process has unexpectedly disconnected`).
 
@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...analysis.accounts import OF_LOGS, accounts, compiled, outlived
 from ...analysis.case import Case
@@ -61,6 +62,12 @@ _FROM_BELOW = regex(
     r"Too many open files|ancdata|Resource temporarily|unable to (?:mmap|open shared memory|lock)|File exists|"
     r"\bbackend='\w+' raised|InductorError|DataLoader worker|[Pp]in memory thread|[Dd]ead[Ll]ock|expects same model|Split sizes"
 )  # fmt: skip
+# Who takes less and goes on has not failed.
+_MEMORY = Sign(
+    r"^(?![^\n]*(?:\bWARNING\b|attempting to recover|\b(?:continuing|retrying|trying again) with\b))[^\n]*?(?:\b(?:CUDA|HIP|NPU) out of memory|OutOfMemoryError|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|CUDA error: out of memory|Cuda failure '?out of memory)(?![^\n]*\n?[^\n]*\bskipp(?:ing|ed) (?:this |the )?(?:batch|update|step|sample)\b)",
+    "a rank ran out of device memory",
+    POSSIBLE,
+)
 _SIGNS = (
     # Ray's own words; TensorRT-LLM's executor, which ends its peers itself.
     Sign(r"[Aa]ctor died because of an error raised in its creation task|\bExecutor loop crashed on this rank\b", "the framework says which of its workers failed"),
@@ -88,7 +95,7 @@ _SIGNS = (
     Sign(r"DeadlockDetectedException|Deadlock detected from rank", "a trainer saw that one of its ranks had failed"),
     Sign(r"\b(?:node|host|worker|actor|raylet|pod|instance)\b[^\n]{0,80}(?:marked (?:as )?dead|missed too many heartbeats|preempted|evicted|NotReady|lost contact|node failure|NODE_FAIL|(?<!queue )drained|(?<!be )rebooted(?! \d+ sec))", "a node or worker was declared dead", POSSIBLE),
     Sign(r"got signal: (?!2\b)\d+|Received (?!2 )\d+ death signal|SignalException(?!\()(?![^\n]* got signal: 2\b)", "the launcher got a signal and ended its ranks"),
-    Sign(r"^(?![^\n]*(?:\bWARNING\b|attempting to recover))[^\n]*?(?:\b(?:CUDA|HIP|NPU) out of memory|OutOfMemoryError|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|CUDA error: out of memory|Cuda failure '?out of memory)(?![^\n]*\n?[^\n]*\bskipp(?:ing|ed) (?:this |the )?(?:batch|update|step|sample)\b)", "a rank ran out of device memory", POSSIBLE),
+    _MEMORY,
     # Who has left a loop or a call is there still; and what the watchdog ends had waited.
     Sign(r"^(?![^\n]*\b[Ww]atchdog\b)[^\n]*?(?P<said>(?<!onnecting to )(?<!onnect to )(?<!onnection to )(?<!onnection from )\b(?:rank|worker|node|gpu|process|stage|replica|pod|actor)s?\b ?#?\d*[^\n]{0,60}\b(?:crash\w*|died|dead|killed|exited|terminated|failed|raised|gone|(?<!requests )(?<!request )(?<!tokens )(?<!tasks )(?<!task )(?<!data )(?<!batch )(?<!batches )(?<!samples )(?<!nothing )(?<!work )left(?! (?:the|its|their|this|that|it)\b(?! (?:job|run|group|cluster|ring|world|training)\b))|disappeared|lost|evicted|preempted|restarted|(?<!it has been )aborted|segfault\w*)\b)", "a rank is gone", POSSIBLE,
          anywhere=(r"(?:others?|rest|remaining|peers?|ranks?|stage|workers?)\b[^\n]{0,80}(?:wait|hang|hung|stuck|block|time-?out|timed out|continue)",), prose=True),
@@ -108,7 +115,7 @@ def check(case: Case) -> Iterator[Finding]:
         yield _failed(case, first)
         return
     yield from _signalled(case)
-    found = [hit for hit in hits(case, _SIGNS) if not _over(case, hit)]
+    found = [_alone(case, hit) for hit in hits(case, _SIGNS) if not _over(case, hit)]
     if not found and not case.snapshot.live and (left := _left(case)) is not None:
         yield left
     elif found:
@@ -125,6 +132,15 @@ def _left(case: Case) -> Finding | None:
     ranks = RankSet(rank for doing in gone for rank in doing.ranks)
     title = f"{ranks_phrase(ranks) if ranks else 'a rank'} is gone, and others are in {waiting[0].op}"
     return simple(RULE, title, POSSIBLE, [gone[0].text, waiting[0].text], _STEPS, ranks)
+
+
+def _alone(case: Case, hit: Hit) -> Hit:
+    """A sign, surer where it tells of memory that some ran out of while others stand in a call with them."""
+    if hit.sign is not _MEMORY or case.snapshot.live:
+        return hit
+    others = [doing for doing in doings(case) if doing.account is not None and doing.account is not hit.account]
+    waiting = in_kind(others, WaitKind.COLLECTIVE.value, WaitKind.BACKWARD.value, WaitKind.P2P.value)
+    return replace(hit, sign=replace(hit.sign, certainty=LIKELY)) if waiting else hit
 
 
 # Signals with which a process ends by a fault of its own; the others are sent by somebody.
