@@ -191,6 +191,8 @@ def judge(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Diagnosis:
     findings: list[Finding] = []
     defects = []
     for rule in rules():
+        if any(one.rule in rule.yields_to for one in findings):
+            continue
         try:
             findings.extend(rule.check(case))
         except Exception as error:  # one rule's defect must not cost what the others see

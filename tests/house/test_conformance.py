@@ -50,6 +50,12 @@ def test_a_rule_is_named_after_its_file_and_explains_itself(name: str) -> None:
     assert len(title) < 160
 
 
+def test_rules_that_know_better_speak_earlier() -> None:
+    """A rule yields to those that have been asked before it; nothing else would be heard."""
+    names = [rule.id for rule in rules()]
+    assert [rule.id for rule in rules() if set(rule.yields_to) - set(names[: names.index(rule.id)])] == []
+
+
 def test_rule_names_are_unique() -> None:
     ids = [rule.id for rule in rules()]
     assert len(ids) == len(set(ids))

@@ -103,10 +103,11 @@ def test_rules_about_what_is_seen_and_what_is_told_do_not_know_each_other(name: 
     assert not wrong
 
 
-def test_no_rule_about_what_is_seen_asks_another_rule() -> None:
-    """What several need is analysis, or a module with an underscore."""
-    found = sorted((HOME / "rules" / "seen").glob("[a-z]*.py"))
-    names = {f"rankscope.rules.seen.{path.stem}" for path in found}
+@pytest.mark.parametrize("name", ["seen", "told"])
+def test_no_rule_asks_another_rule(name: str) -> None:
+    """What several need is analysis, or a module with an underscore; who knows better is said by ``yields_to``."""
+    found = sorted((HOME / "rules" / name).glob("[a-z]*.py"))
+    names = {f"rankscope.rules.{name}.{path.stem}" for path in found}
     asked = {path.name: {part for name in imports(path) for part in (name, name.rpartition(".")[0])} for path in found}
     assert [name for name, parts in asked.items() if names & parts] == []
 

@@ -32,11 +32,14 @@ class Rule:
     check: Check
     page: str = ""
     order: int = 100  # rules with a lower number speak first; ties by id
+    yields_to: tuple[str, ...] = ()  # rules that know better: where one of them has spoken, this one is not asked
 
 
-def make_rule(module: str, page: str | None, cls: str, order: int, check: Check) -> Rule:
+def make_rule(
+    module: str, page: str | None, cls: str, order: int, check: Check, yields_to: tuple[str, ...] = ()
+) -> Rule:
     """A rule that is called as its file is: ``make_rule(__name__, __doc__, …)``."""
-    return Rule(module.rpartition(".")[2].replace("_", "-"), cls, check, page or "", order)
+    return Rule(module.rpartition(".")[2].replace("_", "-"), cls, check, page or "", order, yields_to)
 
 
 @functools.cache

@@ -40,3 +40,13 @@ def _told(event: Event, state: Event | None, rank: int | None) -> Event:
     group = {name: state.fields[name] for name in ("pg", "pg_desc") if name in state.fields}
     world = state.fields.get("pg_desc") in _WORLD
     return replace(event, rank=event.rank if world or rank is None else rank, fields={**event.fields, **group})
+
+
+def in_several_groups(case: Case) -> bool:
+    """Whether several ranks gave up in the same calls, more than one each: those of several groups wait for each other."""
+    said: dict[int, set[tuple[object, object]]] = {}
+    for event in events(case, "torch.watchdog_timeout"):
+        if event.rank is not None:
+            said.setdefault(event.rank, set()).add((event.fields.get("seq"), event.fields.get("op")))
+    calls = list(said.values())
+    return len(calls) > 1 and len(calls[0]) > 1 and all(one == calls[0] for one in calls)

@@ -15,6 +15,8 @@ HALTS = r"\b(?:hangs?|hanging|hung|stuck|freez\w+|froze\w*|deadlock\w*|stall\w*|
 ONE_RANK = r"^(?P<at>[ \t+>|-]*)(?:el)?if (?:not )?[\w.()\[\]'\" ]*(?:(?:(?:world_|global_|local_)?rank|get_rank\(\)|RANK|process_index(?:\(\))?) ?== ?0|is_global_zero|is_(?:local_)?main_process(?:\(\))?|is_world_process_zero(?:\(\))?|is_master(?:\(\))?|is_rank_zero|is_rank_0\(\)|is_main\b|main_process\b|should_save\b)"
 BELOW_IT = r"[^\n]*?:(?:[^\n]*|[^\n]*(?:\n(?P=at)[ \t]+[^\n]*){0,4}?\n(?P=at)[ \t]+[^\n]*)(?<!def )\b"
 _TROUBLE = r"\b(?:crash\w*|abort\w*|unhealthy|fail(?:s|ed|ure)|errors?\b|illegal memory|segfault|killed|refused|timed out|timeouts?|waits?|for ?ever|bus error|problem|issue|trouble)\b"
+# A table of who has a file open, or of who holds locks, with a process in it.
+HOLDER_SEEN = r"\b(?:fuser|lsof|lslocks)\b[^\n]*\n(?:[^\n]*\n){0,9}?[^\n]*\b\d{3,}\b"
 # What is told as past.
 OVER = regex(r"\b(?:took|waited)\b", re.I)
 _INFO = regex(

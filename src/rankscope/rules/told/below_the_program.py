@@ -21,9 +21,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...analysis.accounts import compiled
 from ...analysis.case import Case
-from ...analysis.doings import Doing, doings, in_kind, of_ranks, way
+from ...analysis.doings import doings
 from ...analysis.frame_tables import WaitKind
 from ...analysis.own_age import youngest_s
 from ...analysis.stillness import held_together, in_one_call
@@ -34,8 +33,9 @@ from .._say import at, stands
 from ._findings import finding, simple
 from ._lines import events
 from ._signs import LIKELY, POSSIBLE, Sign, hits
+from ._timeouts import in_several_groups
+from ._together import standing_together
 from ._wordings import HALTS, halted
-from .calls_counted import in_several_groups
 
 _TITLE = "every rank stands in the same call, and what is wrong lies below it"
 _STEPS = (
@@ -116,15 +116,6 @@ def _held(case: Case) -> Iterator[Finding]:
 _NAMED = 3
 
 
-def standing_together(case: Case) -> list[Doing]:
-    """What all ranks that were seen do, where all of them wait in one call to which all came by one way; else nothing."""
-    found = [doing for doing in doings(case) if of_ranks(doing) and doing.kind not in ("unknown", WaitKind.IDLE.value)]
-    waiting = in_kind(found, WaitKind.COLLECTIVE.value, WaitKind.DEVICE.value)
-    size = sum(len(doing.ranks) or doing.count or 1 for doing in waiting)
-    alike = len({doing.site for doing in waiting}) == len({way(doing) for doing in waiting}) == 1
-    return waiting if alike and size > 1 and len(waiting) == len(found) and _shown(waiting) else []
-
-
 def _at_the_meeting(case: Case) -> bool:
     """Whether those whose stacks were seen stand before their first call, in the meeting: there words of one place mean that."""
     seen = [
@@ -133,18 +124,6 @@ def _at_the_meeting(case: Case) -> bool:
         if doing.account and doing.account.seen and doing.kind not in ("unknown", WaitKind.IDLE.value)
     ]
     return bool(seen) and all(doing.kind == WaitKind.RENDEZVOUS.value for doing in seen)
-
-
-def _shown(waiting: list[Doing]) -> bool:
-    """Whether it rests on stacks, or on more than one sentence."""
-    if len(waiting) > 1:
-        return True
-    return any(
-        doing.account and (doing.account.seen or compiled(_EACH).search(doing.account.label)) for doing in waiting
-    )
-
-
-_EACH = r"\b(?:all|every|each|both)\b"
 
 
 RULE = make_rule(__name__, __doc__, "stuck-below-program", 90, check)

@@ -30,11 +30,11 @@ from ...analysis.frame_tables import WaitKind
 from ...model.diagnosis import Finding
 from ...model.ranks import RankSet
 from .. import make_rule
-from . import below_the_program, calls_counted, groups_in_cycle, ranks_stand_apart
 from ._findings import finding, simple
 from ._fingerprints import lonely_call
 from ._lines import events
 from ._signs import LIKELY, POSSIBLE, Sign, hits
+from ._together import standing_together
 from ._wordings import HALTS, OVER, halted, routine
 
 _STEPS = (
@@ -76,10 +76,6 @@ ONE_SIDE = "ranks wait in a collective, and what the others do is not shown"
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live or case.collectives:
         return  # who stands where is known there, and other rules ask the graph and the recorders
-    if calls_counted.told(case) is not None or ranks_stand_apart.told(case) is not None:
-        return
-    if groups_in_cycle.compared(case) is not None:
-        return
     for judge in (_fingerprints, _left_by_exception, _barrier):
         made = judge(case)
         if made is not None:
@@ -170,7 +166,7 @@ def _only_waiting(case: Case) -> Finding | None:
 
     Where the ranks that were seen are the first of all, without a gap, and stand in one place, nobody is known to be away.
     """
-    together = below_the_program.standing_together(case)
+    together = standing_together(case)
     seen = sorted(rank for doing in together for rank in doing.ranks)
     if len(seen) > 2 and seen == list(range(len(seen))) and len(seen) == (case.world_size or len(seen)):
         return None
@@ -201,4 +197,6 @@ def _of_many(case: Case) -> bool:
     return any(one.ranks or one.find(_MANY) or one.find(HALTS, prose=True) for one in accounts(case))
 
 
-RULE = make_rule(__name__, __doc__, "collective-missed-by-rank", 45, check)
+# Each of these tells where the ranks are.
+_BETTER = ("calls-counted", "ranks-stand-apart", "groups-in-cycle")
+RULE = make_rule(__name__, __doc__, "collective-missed-by-rank", 46, check, yields_to=_BETTER)

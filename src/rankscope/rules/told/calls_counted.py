@@ -33,7 +33,7 @@ from .. import make_rule
 from ._findings import simple
 from ._lines import events, said_by_ranks
 from ._signs import LIKELY, POSSIBLE
-from ._timeouts import timeouts
+from ._timeouts import in_several_groups, timeouts
 from ._wordings import halted
 
 _STEPS = (
@@ -43,19 +43,12 @@ _STEPS = (
 
 
 def check(case: Case) -> Iterator[Finding]:
-    found = told(case)
+    if case.snapshot.live or case.collectives:
+        return  # who stands where is known there, and other rules ask the graph and the recorders
+    judges = (_desync, _sequence, _silent, _launched, _lengths)  # the surest first
+    found = next((made for judge in judges if (made := judge(case)) is not None), None)
     if found is not None:
         yield replace(found, compared=True)
-
-
-def told(case: Case) -> Finding | None:
-    """What the counts say, the surest first."""
-    if case.snapshot.live or case.collectives:
-        return None  # who stands where is known there, and other rules ask the graph and the recorders
-    for judge in (_desync, _sequence, _silent, _launched, _lengths):
-        if (made := judge(case)) is not None:
-            return made
-    return None
 
 
 def _desync(case: Case) -> Finding | None:
@@ -97,16 +90,6 @@ def _sequence(case: Case) -> Finding | None:
         if (made := _one_group(told_, spoke, came)) is not None:
             return made
     return None
-
-
-def in_several_groups(case: Case) -> bool:
-    """Whether several ranks gave up in the same calls, more than one each: those of several groups wait for each other."""
-    said: dict[int, set[tuple[object, object]]] = {}
-    for event in events(case, "torch.watchdog_timeout"):
-        if event.rank is not None:
-            said.setdefault(event.rank, set()).add((event.fields.get("seq"), event.fields.get("op")))
-    calls = list(said.values())
-    return len(calls) > 1 and len(calls[0]) > 1 and all(one == calls[0] for one in calls)
 
 
 def _spoke(case: Case) -> int:
@@ -218,4 +201,4 @@ def _lengths(case: Case) -> Finding | None:
     )
 
 
-RULE = make_rule(__name__, __doc__, "collective-missed-by-rank", 45, check)
+RULE = make_rule(__name__, __doc__, "collective-missed-by-rank", 44, check)

@@ -22,38 +22,26 @@ Case: https://github.com/NVIDIA-NeMo/Megatron-Bridge/pull/5283
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
 from ...analysis.accounts import OF_LOGS, accounts, compiled, outlived
 from ...analysis.case import Case
-from ...analysis.clocks import offsets, source_of
+from ...analysis.clocks import offsets
 from ...analysis.doings import doings, in_kind
-from ...analysis.endings import went_on
 from ...analysis.frame_tables import WaitKind
-from ...analysis.papers import papers
 from ...model.diagnosis import Finding
 from ...model.evidence.events import Event
 from ...model.patterns import regex
 from ...model.ranks import RankSet, ranks_phrase
 from .. import make_rule
 from ._findings import finding, simple
+from ._first_error import consequence, first_error
 from ._lines import events
 from ._signs import LIKELY, POSSIBLE, Hit, Sign, hits
 from ._wordings import HALTS
 
 _STEPS = ("read that rank's own log above this error, and above the first message of NCCL or gloo",)
-# Exceptions that only pass on what happened elsewhere.
-_CASCADE = regex(
-    r"Connection (?:closed|reset|refused)|closed by peer|Broken pipe|ChildFailedError|DistBackendError|DistStoreError|DistNetworkError|NCCL (?:error|communicator)|ncclRemoteError|ncclSystemError|"
-    r"Timed out|timed? ?out|Timeout|Watchdog|gloo|SIGTERM|SignalException|KeyboardInterrupt|ProcessExitedException|ProcessRaisedException|CalledProcessError|Engine core|EngineDead|ActorDied|ActorUnavailable|"
-    r"ActorHandleNotFound|StreamClosed|CommClosed|ChildProcessError|RayActorError|RayTaskError|WorkerCrashed|EOFError|Rendezvous|wait timeout|Exception ignored|monitoredBarrier|collective|shutdown|\bpeer|remote|"
-    # A check that compares the ranks says that they differ, not that one of them fails.
-    r"\b(?:differ\w*|inconsistent|mismatch\w*|not the same) (?:across|between|among) (?:the |all |different )?(?:GPUs|ranks|processes|workers|devices)\b|"
-    r"error code(?: is|:) ?(?:107019|107020|507046|507047|507048)\b",  # CANN's rt_error_codes.h: a wait, task, stream, event, FFTS+ timed out
-    re.I,
-)  # fmt: skip
 # What a program was refused by a device, the system or a library below it: every rank may get such an error, and it has a
 # cause of its own. Errors of its own data and code have none but the rank.
 _FROM_BELOW = regex(
@@ -192,7 +180,7 @@ def _place(first: Event) -> Iterator[str]:
 
 def _followers(case: Case, ranks: RankSet) -> Iterator[str]:
     """Those whose own error only says that somebody else was gone."""
-    late = [event for event in events(case, "python.exception") if event.rank is not None and _consequence(event)]
+    late = [event for event in events(case, "python.exception") if event.rank is not None and consequence(event)]
     others = RankSet(event.rank for event in late if event.rank is not None) - ranks
     if others:
         kinds = dict.fromkeys(str(event.fields.get("type")).rsplit(".", 1)[-1] for event in late)
@@ -211,39 +199,10 @@ def _same(event: Event, first: Event) -> bool:
     return all(event.fields.get(name) == first.fields.get(name) for name in ("type", "message"))
 
 
-def first_error(case: Case) -> Event | None:
-    """The earliest exception that is not a consequence of another; by time where lines have one, else by order."""
-    said = [
-        event
-        for event in events(case, "python.exception")
-        if event.file not in papers(case) and not (_consequence(event) or outlived(case, event) or went_on(case, event))
-    ]
-    timed = [event for event in said if event.at_s is not None]
-    if timed and len(timed) == len(said):
-        ahead = offsets(case.events) if len(timed) > 1 else {}
-        return min(timed, key=lambda event: (event.at_s or 0.0) - ahead.get(source_of(event), 0.0))
-    return said[0] if said else None
-
-
 def _clocks(case: Case) -> Iterator[str]:
     for source, ahead in sorted(offsets(case.events).items()):
         word = "ahead" if ahead > 0 else "behind"
         yield f"the clock of {source} is {abs(ahead):.0f} s {word}, by the steps that the logs have in common"
-
-
-_HANDLED = regex(r"\bWARN(?:ING)?\b|\b(?:skipp|ignor|retry|continu)(?:ing|ed)\b|\bretried\b|\bskip\b", re.I)
-
-
-# They end nothing, or are words of the kernel's file systems, which only look like names of errors.
-_NO_ERRORS = ("Exception", "SystemExit", "StopIteration", "LustreError", "LNetError")
-
-
-def _consequence(event: Event) -> bool:
-    text = f"{event.fields.get('type')}: {event.fields.get('message')}"
-    if _HANDLED.search(event.text):
-        return True  # the program said so and went on
-    kind = str(event.fields.get("type", "")).rsplit(".", 1)[-1]
-    return bool(_CASCADE.search(text)) or kind.endswith("Warning") or kind in _NO_ERRORS
 
 
 RULE = make_rule(__name__, __doc__, "dead-rank", 60, check)

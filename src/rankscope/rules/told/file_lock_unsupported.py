@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from ._findings import text_rule
 from ._signs import LIKELY, POSSIBLE, Sign
-from .lock_file_left_behind import HOLDER_SEEN
+from ._wordings import HOLDER_SEEN
 
 # Calls that lock a file, and where the file lies; nobody else is said to hold the lock.
 _LOCKS = r"^(?:_?lock_file|_?acquire|_?lock|flock|lockf|_?try_acquire|__enter__|__init__|open|File|make_fid|open_dataset|_?create_lock|_?connect) \((?:[^\n]*/)?(?:filelock|portalocker|fasteners|zc/lockfile|lockfile|oslo_concurrency/lockutils|h5py|netCDF4|tables/file|diskcache|sqlite3|zarr/sync\w*|flufl/lock|lmdb|shelve|joblib/_store\w*)\b|(?:fcntl\.)?\b(?:flock|lockf)\((?:[^\n)]*LOCK_EX|\d+</)"

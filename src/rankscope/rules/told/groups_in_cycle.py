@@ -29,16 +29,15 @@ from ...analysis.case import Case
 from ...analysis.doings import Doing, doings, of_ranks
 from ...analysis.frame_tables import WaitKind
 from ...analysis.frames import wait_of
-from ...analysis.remembered import remembered
 from ...model.diagnosis import Finding
 from ...model.evidence.events import Event
 from ...model.patterns import regex
 from .. import make_rule
 from ._findings import finding, simple
 from ._signs import LIKELY, POSSIBLE, Sign, hits
+from ._threads_calling import APART, calls_at_once
 from ._timeouts import timeouts
 from ._wordings import HALTS
-from .threads_share_group import APART, calls_at_once
 
 _NAMES = r"(?:TP|DP|PP|EP|CP|SP|tensor|data|pipeline|expert|context|mesh_\w+|dp\w*|tp\w*|ep\w*|pp\w*|intra|inter|row|col(?:umn)?|default_pg|replicate|shard)"
 _CALL = r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast|barrier"
@@ -77,7 +76,7 @@ def check(case: Case) -> Iterator[Finding]:
     if not case.snapshot.live and (told := _crosswise(case)) is not None:
         yield simple(RULE, _TITLE, LIKELY, told, _STEPS)
         return
-    if (told := compared(case)) is not None:
+    if (told := _compared(case)) is not None:
         yield replace(simple(RULE, _TITLE, LIKELY, told, _STEPS), compared=True)
         return
     found = list(hits(case, _SIGNS))
@@ -85,8 +84,7 @@ def check(case: Case) -> Iterator[Finding]:
         yield finding(RULE, case, found, _TITLE, _STEPS)
 
 
-@remembered
-def compared(case: Case) -> list[str] | None:
+def _compared(case: Case) -> list[str] | None:
     """Why the places of the ranks, beside the members of their groups, are those of a circle."""
     if case.snapshot.live or case.collectives:
         return None  # there the graph and the recorders tell

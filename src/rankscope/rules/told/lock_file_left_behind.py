@@ -26,13 +26,12 @@ from __future__ import annotations
 
 from ._findings import text_rule
 from ._signs import LIKELY, POSSIBLE, Sign
+from ._wordings import HOLDER_SEEN
 
 _BUILDING = r"^(?:.*/)?(?:ninja|nvcc|c\+\+|g\+\+|cicc|ptxas|cc1plus)\b|\[\d+/\d+\] "
 _EXTENSION = r"cpp_extension|torch_extensions|load_inline|JIT(?:-| )compil|extension module|triton[_ ]cache|\.cache/|ninja|fused[_ ]kernels"
 _REFUSED = r"Function not implemented|No locks available|not (?:appear to )?support (?:flock|lock)"
-# A table of who has a file open, or of who holds locks, with a process in it.
-HOLDER_SEEN = r"\b(?:fuser|lsof|lslocks)\b[^\n]*\n(?:[^\n]*\n){0,9}?[^\n]*\b\d{3,}\b"
-# A row of lsof with a lock (lsof(8): the letter behind the mode), or of lslocks(8).
+
 _ROW = r"^\S+ +\d+ +\S+ +\d+[-ruw][WRwrUuxXN] .*\.lock\b|^\S+ +\d+ +(?:FLOCK|POSIX|OFDLCK) .*\.lock\b"
 # Somebody is said to be at work with it.
 _HELD = r"\b(?:is|are) (?:still )?(?:running|alive|at work)\b[^\n]{0,40}\b(?:holds?|has|owns) (?:it|the lock)|lock (?:was )?(?:acquired|released|obtained)\b"

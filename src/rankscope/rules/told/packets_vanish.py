@@ -37,6 +37,7 @@ from ...analysis.case import Case
 from ...model.diagnosis import Finding
 from ...model.patterns import regex
 from .. import make_rule
+from ._drops import HOST_DROPS
 from ._findings import finding
 from ._signs import POSSIBLE, Sign, hits
 from ._wordings import HALTS
@@ -44,13 +45,9 @@ from ._wordings import HALTS
 _HOSTS = r"--?nnodes[ =:]*(?:[2-9]|\d\d)|--?node[-_]rank\b|\b(?:two|three|four|both|several|other|\d+) (?:\w+ )?(?:machines|nodes|hosts|servers|VMs)\b|\b(?:machine|node|host|server)[ _-]?[12]\b"
 
 # What the kernel of a host says of its own network.
-OF_THE_KERNEL = (
-    Sign(r"nf_conntrack[^\n]*table full, dropping packet|table full, dropping packet", "the table of connections of a host is full: it drops packets"),
-    Sign(r"NETDEV WATCHDOG|transmit queue \d+ timed out|link status definitely down|\b(?:eth\d+|en[ops]\w+|bond\d+|ens\w+)\b[^\n]{0,24}(?:NIC )?Link is Down|Detected (?:Tx|Hardware) Unit Hang|\bTx that wasn't completed on time|TX hasn't completed", "the network card of a host does not send"),
-)  # fmt: skip
 _RESENT = "data waits in a socket and is sent again and again"
 _SIGNS = (
-    *OF_THE_KERNEL,
+    *HOST_DROPS,
     Sign(r"\b(?:firewall|iptables|nftables|security group|ufw|network ?policy|conntrack|NAT\b|idle (?:time-?out|connection)|(?<!_)MTU(?!\w|\W{0,3}\d+(?: *$| +Metric))|jumbo|packet loss|dropp\w+ packets|packets? (?:are |is )?(?:dropped|lost)|black-?hol\w+|retransmi\w+)", "a path between the hosts drops packets",
          anywhere=(r"hang|stuck|time-?out|timed out|never|block|not arrive|no response|no data|\bdead\b|waits? (?:in|for)",), unless=(r"Got completion with|NCCL_IB_GID",), prose=True),
     Sign(r"\b(?:firewall\w*|iptables|nftables|ufw|security groups?|network ?polic\w+|(?:opening|allowing|open|allow)(?:ed|ing)? (?:all )?(?:tcp |the |high )*(?:ports?|tcp|traffic)|MTU|jumbo frames?|tcp_keepalive\w*|keep-?alives?|(?:https?|no|all)_proxy|sidecar\w*|istio\w*)\b", "a change of the path between the hosts cures it", cures=True),

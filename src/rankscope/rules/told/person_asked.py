@@ -29,11 +29,11 @@ from ...model.patterns import regex
 from ...model.process import Role
 from ...model.ranks import RankSet, ranks_phrase
 from .. import make_rule
-from . import packets_vanish
+from ._drops import HOST_DROPS
 from ._findings import finding, members, simple
 from ._signs import LIKELY, POSSIBLE, Sign, hits
+from ._together import scattered
 from ._wordings import HALTS
-from .ranks_stand_apart import scattered
 
 _PEERS = (
     r"all_?reduce|all_?gather|reduce_?scatter|broadcast|barrier|all_?to_?all|watchdog|collective|init_process_group"
@@ -98,11 +98,7 @@ def _alone(case: Case) -> Iterator[Finding]:
         and not _OF_LIBRARIES.search(doing.site)
     ]
     odd += [doing for doing in found if computing(doing) or _runs_command(doing)]
-    if (
-        odd
-        and all(doing.kind == WaitKind.SOCKET.value for doing in odd)
-        and any(hits(case, packets_vanish.OF_THE_KERNEL))
-    ):
+    if odd and all(doing.kind == WaitKind.SOCKET.value for doing in odd) and any(hits(case, HOST_DROPS)):
         return  # its host says why nobody answers
     if waiting and odd and _number(odd) <= _number(waiting) and not scattered(found, waiting):
         ranks = RankSet(rank for doing in odd for rank in doing.ranks)

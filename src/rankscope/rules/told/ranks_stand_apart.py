@@ -35,10 +35,10 @@ from ...model.patterns import regex
 from ...model.ranks import ranks_phrase
 from ...model.words import verb
 from .. import make_rule
-from . import calls_counted, groups_in_cycle
 from ._findings import simple
 from ._roll_call import WAITING, blames_another, roll_call
 from ._signs import LIKELY, POSSIBLE
+from ._together import scattered
 
 _STEPS = (
     "rankscope diagnose   # shows the last common call and the first different line",
@@ -47,21 +47,14 @@ _STEPS = (
 
 
 def check(case: Case) -> Iterator[Finding]:
-    found = told(case)
+    if case.snapshot.live or case.collectives:
+        return  # who stands where is known there
+    if any(one.find(_PROMPT) for one in accounts(case)):
+        return  # who stands elsewhere waits for a person
+    found = _roll_call(case) or _two_places(case)
     if found is not None:
         # Who moves between two looks was only met in different places of one loop.
         yield replace(found, compared=seen_apart(case) and moved(case) is None)
-
-
-def told(case: Case) -> Finding | None:
-    """Where the ranks stand, if not in one place."""
-    if case.snapshot.live or case.collectives or calls_counted.told(case) is not None:
-        return None  # who stands where is known there, or the counts say it already
-    if groups_in_cycle.compared(case) is not None:
-        return None  # nobody is absent: those that stand elsewhere wait for these
-    if any(one.find(_PROMPT) for one in accounts(case)):
-        return None  # who stands elsewhere waits for a person
-    return _roll_call(case) or _two_places(case)
 
 
 def _roll_call(case: Case) -> Finding | None:
@@ -129,16 +122,6 @@ def _two_places(case: Case) -> Finding | None:
             odd.ranks,
         )
     return _not_there(found, waiting)
-
-
-def scattered(found: Iterable[Doing], waiting: list[Doing]) -> bool:
-    """Whether a backward pass may be at work as well as the others, which are in several places and more: one look at a
-    loop that goes on is like that."""
-    elsewhere = [
-        doing for doing in found if of_ranks(doing) and doing not in waiting and doing.account and doing.account.seen
-    ]
-    passes = all(doing.kind == WaitKind.BACKWARD.value for doing in waiting)
-    return passes and len({doing.site for doing in elsewhere}) > 1 and len(elsewhere) > len(waiting)
 
 
 _RESTS = (
@@ -266,4 +249,7 @@ def _name(doing: Doing) -> str:
     return pid or doing.account.label
 
 
-RULE = make_rule(__name__, __doc__, "collective-missed-by-rank", 45, check)
+# The counts say it already, or nobody is absent: those that stand elsewhere wait for these.
+RULE = make_rule(
+    __name__, __doc__, "collective-missed-by-rank", 45, check, yields_to=("calls-counted", "groups-in-cycle")
+)

@@ -28,10 +28,10 @@ from ...analysis.frame_tables import WaitKind
 from ...model.diagnosis import Certainty, Finding
 from .. import make_rule
 from ._findings import finding, simple
+from ._first_error import first_error
 from ._lines import events
 from ._signs import LIKELY, POSSIBLE, Sign, hits
 from ._wordings import HALTS
-from .failed_first import first_error
 
 _STEPS = (
     "dist.batch_isend_irecv([...])   # both directions in one call",

@@ -23,17 +23,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...analysis.accounts import Account, Seen, accounts
+from ...analysis.accounts import accounts
 from ...analysis.case import Case
-from ...analysis.frame_tables import WaitKind
 from ...analysis.frames import wait_of
 from ...model.diagnosis import Finding
 from .. import make_rule
 from ._findings import members, simple
 from ._signs import LIKELY
+from ._threads_calling import APART, calls_at_once
 
-# Each thread has a group of its own.
-APART = r"\b(?:different|separate|own|two|several|distinct|another) (?:\w+ )?(?:comm(?:unicator)?s?|(?:process )?groups?|pgs?)\b"
 _STEPS = (
     'dcp.async_save(…, process_group=dist.new_group(backend="gloo"))   # a group of its own for the other thread',
     "rankscope stacks --ranks 0   # which threads are in collectives",
@@ -51,22 +49,6 @@ def check(case: Case) -> Iterator[Finding]:
         title = "two threads of one rank are in collectives at the same time"
         yield simple(RULE, title, LIKELY, because, _STEPS, account.ranks, processes=members(case, account))
         return
-
-
-def calls_at_once(account: Account) -> dict[str, Seen]:
-    """The threads of a subject that are in collectives, if there are several."""
-    calling = {_thread(seen): seen for seen in account.seen if _calls(seen)}
-    return calling if len(calling) > 1 else {}
-
-
-def _thread(seen: Seen) -> str:
-    return seen.thread.name or f"thread {seen.thread.tid}"
-
-
-def _calls(seen: Seen) -> bool:
-    """Whether a Python thread made a call that others must make too."""
-    wait = wait_of(seen.stack)
-    return wait.kind is WaitKind.COLLECTIVE and not seen.native and any(frame.file for frame in seen.stack)
 
 
 RULE = make_rule(__name__, __doc__, "collective-mismatch", 43, check)

@@ -1,0 +1,55 @@
+"""The earliest exception that is nobody else's: those that only pass on what happened elsewhere come after it."""
+
+# ruff: noqa: E501  (a list of words is one line)
+from __future__ import annotations
+
+import re
+
+from ...analysis.accounts import outlived
+from ...analysis.case import Case
+from ...analysis.clocks import offsets, source_of
+from ...analysis.endings import went_on
+from ...analysis.papers import papers
+from ...model.evidence.events import Event
+from ...model.patterns import regex
+from ._lines import events
+
+# Exceptions that only pass on what happened elsewhere.
+_CASCADE = regex(
+    r"Connection (?:closed|reset|refused)|closed by peer|Broken pipe|ChildFailedError|DistBackendError|DistStoreError|DistNetworkError|NCCL (?:error|communicator)|ncclRemoteError|ncclSystemError|"
+    r"Timed out|timed? ?out|Timeout|Watchdog|gloo|SIGTERM|SignalException|KeyboardInterrupt|ProcessExitedException|ProcessRaisedException|CalledProcessError|Engine core|EngineDead|ActorDied|ActorUnavailable|"
+    r"ActorHandleNotFound|StreamClosed|CommClosed|ChildProcessError|RayActorError|RayTaskError|WorkerCrashed|EOFError|Rendezvous|wait timeout|Exception ignored|monitoredBarrier|collective|shutdown|\bpeer|remote|"
+    # A check that compares the ranks says that they differ, not that one of them fails.
+    r"\b(?:differ\w*|inconsistent|mismatch\w*|not the same) (?:across|between|among) (?:the |all |different )?(?:GPUs|ranks|processes|workers|devices)\b|"
+    r"error code(?: is|:) ?(?:107019|107020|507046|507047|507048)\b",  # CANN's rt_error_codes.h: a wait, task, stream, event, FFTS+ timed out
+    re.I,
+)  # fmt: skip
+
+
+def first_error(case: Case) -> Event | None:
+    """The earliest exception that is not a consequence of another; by time where lines have one, else by order."""
+    said = [
+        event
+        for event in events(case, "python.exception")
+        if event.file not in papers(case) and not (consequence(event) or outlived(case, event) or went_on(case, event))
+    ]
+    timed = [event for event in said if event.at_s is not None]
+    if timed and len(timed) == len(said):
+        ahead = offsets(case.events) if len(timed) > 1 else {}
+        return min(timed, key=lambda event: (event.at_s or 0.0) - ahead.get(source_of(event), 0.0))
+    return said[0] if said else None
+
+
+_HANDLED = regex(r"\bWARN(?:ING)?\b|\b(?:skipp|ignor|retry|continu)(?:ing|ed)\b|\bretried\b|\bskip\b", re.I)
+
+
+# They end nothing, or are words of the kernel's file systems, which only look like names of errors.
+_NO_ERRORS = ("Exception", "SystemExit", "StopIteration", "LustreError", "LNetError")
+
+
+def consequence(event: Event) -> bool:
+    text = f"{event.fields.get('type')}: {event.fields.get('message')}"
+    if _HANDLED.search(event.text):
+        return True  # the program said so and went on
+    kind = str(event.fields.get("type", "")).rsplit(".", 1)[-1]
+    return bool(_CASCADE.search(text)) or kind.endswith("Warning") or kind in _NO_ERRORS

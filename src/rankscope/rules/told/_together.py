@@ -1,0 +1,40 @@
+"""Whether the ranks that were seen stand in one place, or in as many as a loop that goes on shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...analysis.accounts import compiled
+from ...analysis.case import Case
+from ...analysis.doings import Doing, doings, in_kind, of_ranks, way
+from ...analysis.frame_tables import WaitKind
+
+_EACH = r"\b(?:all|every|each|both)\b"
+
+
+def standing_together(case: Case) -> list[Doing]:
+    """What all ranks that were seen do, where all of them wait in one call to which all came by one way; else nothing."""
+    found = [doing for doing in doings(case) if of_ranks(doing) and doing.kind not in ("unknown", WaitKind.IDLE.value)]
+    waiting = in_kind(found, WaitKind.COLLECTIVE.value, WaitKind.DEVICE.value)
+    size = sum(len(doing.ranks) or doing.count or 1 for doing in waiting)
+    alike = len({doing.site for doing in waiting}) == len({way(doing) for doing in waiting}) == 1
+    return waiting if alike and size > 1 and len(waiting) == len(found) and _shown(waiting) else []
+
+
+def _shown(waiting: list[Doing]) -> bool:
+    """Whether it rests on stacks, or on more than one sentence."""
+    if len(waiting) > 1:
+        return True
+    return any(
+        doing.account and (doing.account.seen or compiled(_EACH).search(doing.account.label)) for doing in waiting
+    )
+
+
+def scattered(found: Iterable[Doing], waiting: list[Doing]) -> bool:
+    """Whether a backward pass may be at work as well as the others, which are in several places and more: one look at a
+    loop that goes on is like that."""
+    elsewhere = [
+        doing for doing in found if of_ranks(doing) and doing not in waiting and doing.account and doing.account.seen
+    ]
+    passes = all(doing.kind == WaitKind.BACKWARD.value for doing in waiting)
+    return passes and len({doing.site for doing in elsewhere}) > 1 and len(elsewhere) > len(waiting)
