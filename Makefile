@@ -54,8 +54,9 @@ learn: venv  ## weigh the words of known cases anew (corpus/, tests/rules/text)
 bench: torch  ## figures against the peers, measured in one run
 	$(BIN)/python -m benchmarks
 
-docs: venv  ## pages that are generated from the code
+docs: venv  ## pages, and words of patterns, that follow from the code
 	$(BIN)/python tools/pages.py
+	$(BIN)/python tools/needles.py
 
 clean:  ## forget the environment and caches
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

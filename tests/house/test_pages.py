@@ -1,4 +1,4 @@
-"""The pages in docs/ are what the code says."""
+"""The pages in docs/ and the words of patterns are what the code says."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import pathlib
 import subprocess
 import sys
 
+import pytest
+
 REPO = pathlib.Path(__file__).resolve().parents[2]
 
 
-def test_pages_are_up_to_date() -> None:
+@pytest.mark.parametrize("tool", ["pages", "needles"])
+def test_what_is_made_of_the_code_is_up_to_date(tool: str) -> None:
     """Whoever changes a rule or a command runs ``make docs``."""
     done = subprocess.run(
-        [sys.executable, "tools/pages.py", "--check"], cwd=REPO, capture_output=True, text=True, check=False
+        [sys.executable, f"tools/{tool}.py", "--check"], cwd=REPO, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr

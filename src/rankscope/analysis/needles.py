@@ -1,17 +1,21 @@
 """Searching one text for many hundred patterns: first for the words that a pattern cannot do without.
 
-Python's own parser of patterns tells these words. Where none of them is in a text, the pattern need not even be compiled;
-where they are, a pattern that stays within a line is searched for in their lines alone. The answer is that of ``re`` in all
-cases: a pattern of which nothing is known is searched for as it is.
+Python's own parser of patterns tells these words. Asking it takes as long as all the rest of judging a short text, so that its
+answers for the patterns of this release lie beside this file. Where none of the words is in a text, the pattern need not even
+be compiled; where they are, a pattern that stays within a line is searched for in their lines alone. The answer is that of
+``re`` in all cases: a pattern of which nothing is known is searched for as it is.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
 import importlib
+import json
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 # Python's own parser of patterns; each kind of part has a ``name``.
@@ -22,7 +26,10 @@ _FOLDED = str.maketrans({"\u0130": "i", "\u0131": "i", "\u017f": "s", "\u212a": 
 _MANY = 64  # more words than this to choose from are no help
 _GRAM = 3
 
+FILE = Path(__file__).with_name("needles.json")
+
 Words = tuple[str, ...]
+Known = tuple[bool, tuple[Words, ...]]  # whether it stays within a line, and what it cannot do without
 
 
 def fold(text: str) -> str:
@@ -111,17 +118,40 @@ def spelt(pattern: str) -> str:
     return pattern
 
 
-@functools.lru_cache(maxsize=4096)
 def needed(pattern: str) -> tuple[Words, ...]:
     """What a pattern of rules cannot be found without: one word of each of these."""
-    return tuple(words for words in _words(parser.parse(spelt(pattern), FLAGS)) if min(map(len, words)) > 1)
+    return _known(pattern)[1]
+
+
+def stays_in_line(pattern: str) -> bool:
+    """Whether a pattern takes, and looks at, nothing but what stands in one line."""
+    return _known(pattern)[0]
 
 
 @functools.lru_cache(maxsize=4096)
-def stays_in_line(pattern: str) -> bool:
-    """Whether a pattern takes, and looks at, nothing but what stands in one line."""
+def _known(pattern: str) -> Known:
+    """What is known of a pattern, from the table or, of one that is not there, from the parser."""
+    told = _table().get(key(pattern))
+    return (told[0], tuple(map(tuple, told[1]))) if told else parsed(pattern)
+
+
+@functools.cache
+def _table() -> Mapping[str, Any]:
+    """The patterns of this release by their keys."""
+    found: dict[str, Any] = json.loads(FILE.read_text(encoding="ascii"))
+    return found
+
+
+def key(pattern: str) -> str:
+    """By what the table knows a pattern: one that was changed since is not found there."""
+    return hashlib.blake2b(pattern.encode(), digest_size=8).hexdigest()
+
+
+def parsed(pattern: str) -> Known:
+    """What Python's parser tells of a pattern."""
     tree = parser.parse(spelt(pattern), FLAGS)
-    return not tree.state.flags & re.DOTALL and all(_in_line(*part) for part in tree)
+    in_line = not tree.state.flags & re.DOTALL and all(_in_line(*part) for part in tree)
+    return in_line, tuple(words for words in _words(tree) if min(map(len, words)) > 1)
 
 
 def _words(sequence: Iterable[tuple[Any, Any]]) -> Iterator[Words]:
