@@ -47,7 +47,8 @@ _PLACED = r"Successfully assigned|\bScheduled\b|\bStarted container|placement gr
 # What keeps a node from starting anything.
 _NODE_SHORT = r"Memory cgroup out of memory|eviction manager|(?:Disk|Memory)Pressure|No space left"
 _SIGNS = (
-    Sign(r"\b(?:tasks?|workers?|processes) (?:that )?(?:did not|have not|has not|haven't) (?:yet )?(?:reach|reached|connect|connected|join|joined|arrive|arrived)|Barrier timed out(?! ?\. Id: (?!\S*(?:[Cc]onnect|[Ii]nit|WaitForAll)))[^\n]*|Permission denied \(publickey|Are you sure you want to continue connecting|Host key verification failed", "a worker did not come to the meeting"),
+    Sign(r"\b(?:tasks?|workers?|processes) (?:that )?(?:did not|have not|has not|haven't) (?:yet )?(?:reach|reached|connect|connected|join|joined|arrive|arrived)|Permission denied \(publickey|Are you sure you want to continue connecting|Host key verification failed", "a worker did not come to the meeting"),
+    Sign(r"Barrier timed out(?! ?\. Id: (?!\S*(?:[Cc]onnect|[Ii]nit|WaitForAll)))[^\n]*", "a barrier of the coordination service was not reached by all", POSSIBLE),
     Sign(r"TPU backend initialization is taking more than|Did you run your code on all TPU hosts|Expected \d+ threads to join the rendezvous, but not all|Barrier timed out\. Id: \S*(?:[Cc]onnect|[Ii]nit|WaitForAll)|tasks? (?:that )?(?:are|is) not at the barrier|[Cc]oordination service[^\n]*(?:not (?:all|yet)|timed out|DEADLINE)|DEADLINE_EXCEEDED:[^\n]*(?:(?<!triggered the )Barrier(?! timed out\. Id: (?!\S*(?:[Cc]onnect|[Ii]nit|WaitForAll)))|GetKeyValue|connect)|Timed out waiting for (?:all )?(?:clients|tasks|workers|processes|replicas)|waiting for all (?:participants|replicas|workers) to (?:join|arrive)", "a host or process of the job was not started, or did not come", POSSIBLE),
     Sign(r"\bnever (?:started|came up|launched|scheduled)|\b(?:still (?:being )?|image is being )(?:pull(?:ing|ed)|starting|waiting for resources)|\b(?:jobs?|pods?|workers?|nodes?|ranks?|replicas?)\b[^\n]{0,30}\bstill queued\b|queued and waiting for resources|waiting for (?:resources|allocation)|Waiting for job \d+ to start|\b(?:ranks?|workers?|pods?|nodes?|replicas?|jobs?|tasks?)\b[^\n]{0,40}\bnot (?:yet )?(?:started|launched|scheduled)\b", "a rank was not started", until=r"has been allocated resources"),
     Sign(r"not enough slots available|No available node types|cannot be scheduled|insufficient (?:nvidia\.com/gpu|resources|cpu)|placement group[^\n]{0,60}(?:pending|not ready|timed out|infeasible)|\bPending\b[^\n]{0,40}pods?|pods?\b[^\n]{0,60}\b(?:Pending|ImagePullBackOff|ContainerCreating|CrashLoopBackOff|Init:)", "a rank could not be started", until=_PLACED, unless=(_NODE_SHORT,)),
@@ -286,7 +287,7 @@ def _number(pattern: re.Pattern[str], text: str) -> int | None:
 
 
 _ARRIVED = regex(
-    r"(?<!#)(?<!iteration )(?<!step )(?<!epoch )(?<!batch )\b(?P<have>\d{1,6}) ?(?:of|/|out of) ?(?P<want>\d{1,6}) (?:\w+ ){0,2}(?:workers?|ranks?|nodes?|clients?|peers?|processes|members?|hosts?|agents?|pods?|replicas?|tasks?)?"
+    r"(?<!#)(?<!iteration )(?<!step )(?<!epoch )(?<!batch )(?<!rank )(?<!worker )(?<!process )(?<!task )(?<!node )(?<!host )\b(?P<have>\d{1,6}) ?(?:of|/|out of) ?(?P<want>\d{1,6}) (?:\w+ ){0,2}(?:workers?|ranks?|nodes?|clients?|peers?|processes|members?|hosts?|agents?|pods?|replicas?|tasks?)?"
     r"(?: (?:are|is|have|has))? ?(?:ready|joined|connected|arrived|registered|up|started|running|checked in)\b(?!\W?[=:])(?! (?:and|or) queued| (?:tasks?|jobs?|requests?|slots?)\b)|"
     r"\b(?:ready|joined|connected|arrived|registered|alive)\W{1,3}(?P<have_>\d{1,6}) ?(?:of|/) ?(?P<want_>\d{1,6})\b",
     re.IGNORECASE,
