@@ -68,6 +68,14 @@ disk-full | the disk is not full
 versions-differ | two different libnccl are not loaded in one process
 kernel-spins | nsys shows that no kernel runs for minutes
 meeting-point-unreachable | MASTER_ADDR is set and is not wrong
+only-slow | accelerate 1.6.0, cuda: 12.4, nvcc: 12.2
+only-slow | first run: no point after 80 minutes; second run: none after 6 hours, the processes are there after that
+killed-for-memory | DEBUG - try_to_send_signal: Sent signal 9 to the pid 2085232, SIGKILL
+killed-for-memory | uwsgi: worker 2 is taking too much time to die...NO MERCY, died, killed by signal 9
+helper-gone | the process is <defunct> and cannot be killed
+helper-gone | [node16:mpi_rank_0][error_sighandler] Caught error: Segmentation fault (signal 11)
+rank-not-at-meeting | Hello from rank 3 of 4 running on node9
+call-missed | if rank == 0: store = dist.TCPStore(host, port, -1, True)
 killed-for-memory | sacct never says OUT_OF_MEMORY
 filesystem-stall | the dataset is not on a FUSE mount that hangs
 storage-silent | it hangs for 10 seconds, ls prints nothing

@@ -67,9 +67,9 @@ _SIGNS = (
     Sign(r"^\s*State:\s+Terminated\b[^\n]*\n\s*Reason:\s+(?:Error|ContainerCannotRun|StartError|DeadlineExceeded)\b", "a container beside the one that waits has ended", also=(r"^\s*State:\s+Running\b",), unless=(r"OOMKilled",)),
     Sign(_OVERDUE, "a supervisor killed a worker that took too long", anywhere=(_STILL_WAITS + r"|" + BAD + r"|^(?:__enter__|acquire) \((?:[^\n]*/)?multiprocessing/synchronize\.py",), unless=(r"WORKER TIMEOUT|HARAKIRI|Watchdog caught",)),
     Sign(r"<(?:Fork|Spawn)?(?:Server)?Process[^\n>]*(?:stopped\[|stopped exitcode=-|exitcode=-\d|, stopped)|WorkerLostError|Worker exited prematurely|exited with 'signal \d+|KilledWorker|Worker process \d+ was killed by signal", "a pool says that a worker is gone", unless=(_WHY,)),
-    Sign(r"^(?![^\n]*\bZ[sN<+]*l)[^\n]*<defun\w*>?|^\S+\s+\d+\s+(?:[\d.]+\s+){2}0\s+0\s+\S+\s+Z", "a child has ended and was not collected", POSSIBLE),
+    Sign(r"^(?![^\n]*(?:\bZ[sN<+]*l|cannot be killed))[^\n]*<defun\w*>?|^\S+\s+\d+\s+(?:[\d.]+\s+){2}0\s+0\s+\S+\s+Z", "a child has ended and was not collected", POSSIBLE),
     # Zl is a process whose main thread has ended and whose others have not (ps(1)): it ends, and is no dead child.
-    Sign(r"^(?![^\n]*\bZ[sN<+]*l)[^\n]*<defunct>|^(?![^\n]*(?:\bCtrl[-+ ]?C\b|\^C|\bTasks: )[^\n]*zombie)[^\n]*(?<!\b0 )\bzombie\b(?![^\n]*(?:listen|port\b))|\bZ[s+<N]{0,3}\b +\S*python|state[: ]+Z\b", "a child has ended and was not collected", POSSIBLE, anywhere=(_WAIT,), unless=(r"\batexit\.register\b|_run_exitfuncs|_exit_function \(|_shutdown \((?:[^\n]*/)?threading",)),
+    Sign(r"^(?![^\n]*(?:\bZ[sN<+]*l|cannot be killed))[^\n]*<defunct>|^(?![^\n]*(?:\bCtrl[-+ ]?C\b|\^C|\bTasks: )[^\n]*zombie)[^\n]*(?<!\b0 )\bzombie\b(?![^\n]*(?:listen|port\b))|\bZ[s+<N]{0,3}\b +\S*python|state[: ]+Z\b", "a child has ended and was not collected", POSSIBLE, anywhere=(_WAIT,), unless=(r"\batexit\.register\b|_run_exitfuncs|_exit_function \(|_shutdown \((?:[^\n]*/)?threading",)),
     Sign(r"process in the process pool was terminated abruptly|BrokenProcessPool|A worker process (?:was|has been) (?:unexpectedly )?(?:terminated|died)|TerminatedWorkerError|worker process managed by the executor was unexpectedly terminated",
          "a pool says that a worker is gone", unless=(_WHY,)),
     # nnU-Net and batchgenerators.
@@ -78,7 +78,7 @@ _SIGNS = (
     # A client of PostgreSQL only guesses at its server (libpq).
     Sign(r"^(?![^\n]*This probably means the server terminated)[^\n]*?(?P<said>\b(?:child|worker|helper|sub-?process|process|server|manager|actor|simulator|env(?:ironment)?)\b[^\n]{0,60}\b(?:died\b|dead\b|(?<!hang )(?<!deadlock )(?<!problem )(?<!issue )(?<!error )(?:is|was) gone\b|crashed|segfault\w*|no longer (?:exists|alive|running)|exited (?:with|unexpectedly)|terminated|killed(?! (?:by hand|manually|by (?:me|us)\b))|vanished|disappeared))",
          "a child or helper is gone", anywhere=(r"(?:parent|main|rank|driver|master|caller|trainer|program|launcher|client|server)\b[^\n]{0,80}" + _WAIT,), prose=True),
-    Sign(r"\b(?:exit ?code|exitcode|returncode)\W{0,4}(?:-11|139|-6|134|-7|135|-4|132|-8)\b|Segmentation fault|SIGSEGV|SIGABRT|core dumped", "a process crashed", POSSIBLE, unless=(r"Watchdog caught|local_rank: \d|first noticed rank|process rank \d|error: \S+: tasks? \d",)),
+    Sign(r"\b(?:exit ?code|exitcode|returncode)\W{0,4}(?:-11|139|-6|134|-7|135|-4|132|-8)\b|Segmentation fault|SIGSEGV|SIGABRT|core dumped", "a process crashed", POSSIBLE, unless=(r"Watchdog caught|local_rank: \d|first noticed rank|process rank \d|error: \S+: tasks? \d|\b(?:mpi_)?rank_?\d+\]|\btrainers?\b",)),
     Sign(r"\bsi_signo=SIGCHLD\b|wait4\([^\n]*unfinished|waitid\(", "a parent waits for a child", POSSIBLE),
     Sign(r"\b(?:EOFError|ConnectionResetError|BrokenPipeError|ConnectionRefusedError)(?:[^\n]*\n)?[^\n]*(?:managers|multiprocessing)|multiprocessing/managers\.py(?:[^\n]*\n){0,8}[^\n]*(?:EOFError|ConnectionResetError|BrokenPipeError|ConnectionRefusedError)", "a manager's process is gone"),
 )  # fmt: skip

@@ -41,7 +41,8 @@ from ._signs import POSSIBLE, Hit, Sign, hits
 
 _OTHER = r"^(?!.*(?:ChildFailedError|exitcode|worker|Killed|SIGKILL|signal 9|BrokenProcessPool|ProcessExited|Terminated|EOFError|[Cc]onnection|BrokenPipe|CalledProcessError|returned non-zero|Actor|Engine)).*\b(?!Warning)\w+(?:Error|Exception): |Watchdog caught|Xid|segfault|CUDA error"
 # Servers kill workers that do not answer, and guess at memory themselves.
-_KEEPER = r"WORKER TIMEOUT|stop-\w+' timed out|timed out\. Killing|HARAKIRI|Hard time limit|TimeLimitExceeded|\b(?:exceeded|after|over) \d+(?:\.\d+)? ?(?:s|sec\w*|min\w*|h|hours?)\b[^\n]{0,40}\b(?:SIGKILL|kill)"
+# Whoever ends processes says so: a harness, uWSGI.
+_KEEPER = r"WORKER TIMEOUT|NO MERCY|\b[Ss]ent signal (?:9|SIGKILL)\b|stop-\w+' timed out|timed out\. Killing|HARAKIRI|Hard time limit|TimeLimitExceeded|\b(?:exceeded|after|over) \d+(?:\.\d+)? ?(?:s|sec\w*|min\w*|h|hours?)\b[^\n]{0,40}\b(?:SIGKILL|kill)"
 # Somebody who kills what hangs tells of it.
 _BY_HAND = r"\bkill(?:all)? -(?:9|KILL)\b|\b(?:only|needs?|has to|have to|must|had to|until) (?:be )?(?:a )?(?:kill\w* )?(?:by |with |a )?(?:kill -9|SIGKILL)|kill\w* (?:it |them )?(?:by hand|manually)|os\.kill\("
 # kubectl tells of a container's last end for as long as its pod lives: this one has run for days since then.

@@ -32,20 +32,22 @@ from ._signs import POSSIBLE, Sign
 
 _FAILED_FIRST = r"\b(?:ModuleNotFound|Import|Syntax|Name|Attribute|Key|Type|FileNotFound|Assertion|OutOfMemory)Error\b|out of memory|Traceback[^\n]*\n(?:[^\n]*\n){1,40}?(?:ValueError|IndexError)|Killed process|killed by signal|Address already in use|EADDRINUSE"
 _JOINED = r"\d+/\d+ clients joined|waiting for clients"
+# Whose collective timed out had met the others before.
+_MET = r"Watchdog caught collective|Timed out waiting \d+ms for (?:recv|send) operation"
 _MEETING = r"rendezvous|rdzv|MASTER_ADDR|master_addr|TCPStore|init_process_group|torchrun|c10d|coordinator|gloo"
 # What nc, telnet, curl and the shell say before the reason.
 _PROBE = r"(?:\bnc: connect to \S+ port \d+ \(tcp\) |\bNcat: |telnet: (?:Unable to connect to remote host|connect to address [^\n:]*(?::[\da-f]*)*)|curl: \(7\) Failed to connect to \S+ port \d+[^\n:]*|bash: connect|/dev/tcp/\S+|^\d{4,5}/tcp +)"
 # Somebody stands in the meeting already: then it is known where it is, and who could not be started is missing there.
 _STARTED = r"\b(?:_store_based_barrier|init_process_group|_create_c10d_store|_rendezvous|init_distributed|PMIx?_Fence|MPI_Init\w*|ompi_mpi_init) \("
 _SIGNS = (
-    Sign(r"RendezvousConnectionError|connection to the C10d store has failed", "the rendezvous was not reached", unless=(_FAILED_FIRST, _JOINED, r"\betcd", r"keep-alive heartbeat|failed to shut ?down the rendezvous|num_nodes_waiting")),
+    Sign(r"RendezvousConnectionError|connection to the C10d store has failed", "the rendezvous was not reached", unless=(_FAILED_FIRST, _JOINED, _MET, r"\betcd", r"keep-alive heartbeat|failed to shut ?down the rendezvous|num_nodes_waiting")),
     Sign(r"client socket has timed out after \d+ ?m?s? while trying to connect|TCPStore\([^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*(?:connect\(\) timed out|Connection refused|timed out|failed to connect)|(?:DistNetworkError|DistStoreError|TimeoutError|RuntimeError)[^\n]*(?:failed to connect to(?! the MPS)|while trying to connect to|connect\(\) timed out)",
          "the store was not reached", POSSIBLE, unless=(_FAILED_FIRST, _JOINED, r"Listen(?:Overflows|Drops)\s+[1-9]\d\d|SYN flooding")),
     Sign(r"\bgai error\b|getaddrinfo(?:\(\))?(?: failed|:)|Name or service not known|Temporary failure in name resolution|No address associated with hostname|nodename nor servname|[Cc]ould not resolve host|UnknownHost",
          "the name of a host is not known here", anywhere=(_MEETING,), unless=(_JOINED,), passing=True),
     Sign(r"client socket (?:on )?\[?([\w-]+)[\w.-]*\]?:\d+ has failed to connect to \[?\1[\w.-]*\]?:\d+[^\n]*(?:111|refused)", "the host that all others look for does not know that it is the one: nothing listens at its own name", unless=(_FAILED_FIRST, _JOINED)),
     Sign(r"network addresses of \([^)]*\) cannot be retrieved", "the name of a host is not known here", POSSIBLE, unless=(_JOINED,)),
-    Sign(r"(?:DEADLINE_EXCEEDED|UNAVAILABLE|Deadline Exceeded)[^\n]*(?:\n[^\n]*){0,4}?(?:RegisterTask|CoordinationService|coordination service|failed to connect to all addresses)|(?:RegisterTask|CoordinationService)[^\n]*(?:DEADLINE|timed out|UNAVAILABLE)", "the coordinator was not reached", unless=(_FAILED_FIRST, r"heartbeat", r"BarrierTimeout|barrier", r"PollForError|distributed service detected fatal errors", r"has failed or been preempted", r"coordination_service_agent\.cc:\d+\] *UNAVAILABLE: (?:Connection reset|Socket closed|Broken pipe|recvmsg)")),
+    Sign(r"(?:DEADLINE_EXCEEDED|UNAVAILABLE|Deadline Exceeded)[^\n]*(?:\n[^\n]*){0,4}?(?:RegisterTask|CoordinationService|coordination service|failed to connect to all addresses)|(?:RegisterTask|CoordinationService)[^\n]*(?:DEADLINE|timed out|UNAVAILABLE)", "the coordinator was not reached", unless=(_FAILED_FIRST, r"GetKeyValue\(\) timed out", r"heartbeat", r"BarrierTimeout|barrier", r"PollForError|distributed service detected fatal errors", r"has failed or been preempted", r"coordination_service_agent\.cc:\d+\] *UNAVAILABLE: (?:Connection reset|Socket closed|Broken pipe|recvmsg)")),
     Sign(r"\bTCPStore::\w+|tcputil::recv\w+|recvVector|recvBytes", "a rank waits for an absurd number of bytes: no store answers there", also=(r"\b(?:len|length|n|size|count)=\d{9,}\b|bad_alloc|length_error|larger than max_size|_M_default_append",)),
     Sign(r"unexpected magic|[Mm]agic number (?:mismatch|does not match)|[Vv]alidation magic|received an? (?:invalid|unexpected) (?:query|message|handshake)[^\n]*(?:store|TCPStore)|unknown (?:query|command)[^\n]*TCPStore", "no store of this job answers there"),
     Sign(r"ORTE does not know how to route|unable to contact (?:the )?(?:HNP|head node)|PMIX[^\n]*(?:UNREACH|unreachable)|PRTE[^\n]*unable to (?:reach|start)", "the launcher did not reach its daemons", POSSIBLE, unless=(_STARTED,)),
