@@ -45,7 +45,17 @@ exit code: 1
 ============ 1 failed, 30 passed in 4.11s ============
 all tasks are ended by their supervisors
 + exit 0\n+ kill -CHLD 812\n+ sleep 0.1
-waiting until the job is done""".splitlines()
+waiting until the job is done
+amdgpu 0000:03:00.0: amdgpu: GPU reset succeeded, trying to resume
+[2020-12-14T09:44:58.306] [63532.0] done with job
+INFO: Finished server process [1169]\nINFO: Started server process [2964]\nINFO: Application startup complete.
+!!!!!!!!!!!!!!! KeyboardInterrupt !!!!!!!!!!!!!!!\n===== 372 passed, 81 skipped in 1796.22s (0:29:56) =====
+RuntimeError: CUDA error: device-side assert triggered\n[12/09 17:21:46 d2.engine.hooks]: Total training time: 0:00:01
+EngineDeadError\nFinished server process [1]
+nvidia-cuda-validator-9j7mq   0/1   Completed          0     7d\ndcgm-exporter-cv6rg   0/1   CrashLoopBackOff   495   42h
+one ends gracefully, the others wait for a new node
+training is over, the job still runs
+setup is done\nls does not come back\nafter umount all well again""".splitlines()
 
 
 def _ended(folder: pathlib.Path, text: str, name: str = "run.log") -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pytest
 
 from rankscope.analysis import endings
-from rankscope.analysis.at_work import Well, well
+from rankscope.analysis.at_work import Well, clear, well
 from rankscope.analysis.build import build
 from rankscope.analysis.papers import is_paper
 from rankscope.formats.gather import gather
@@ -182,3 +182,29 @@ def test_a_log_is_gone_through_once(tmp_path: pathlib.Path, monkeypatch: pytest.
     )
     assert health(tmp_path, console=tried, host0=STEPS) is Well.IS
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "INFO: Shutting down",
+        "INFO shm_broadcast.py:681 No available shared memory broadcast block found in 60 seconds.",
+    ],
+)
+def test_a_server_that_goes_down_or_waits_for_its_processes_does_not_answer(last: str, tmp_path: pathlib.Path) -> None:
+    answers = 'INFO: Application startup complete.\nINFO: "POST /v1/completions HTTP/1.1" 200 OK\n'
+    assert health(tmp_path, server=answers) is Well.IS
+    assert health(tmp_path, server=f"{answers}{last}\n") is Well.UNKNOWN
+
+
+def test_the_number_of_a_task_is_no_counter_at_nought(tmp_path: pathlib.Path) -> None:
+    """GIVEN lines that end in ``:0``, WHEN that is a part of a name, THEN nothing is known to be clear."""
+    names = "CreateSession still waiting for response from worker: /job:ps/replica:0/task:0\n" * 3
+    for text, nought in ((names, False), ("errors: 0\ndrops: 0\nretries: 0\n", True), ("errors: 0\n", False)):
+        (tmp_path / "counters.txt").write_text(text)
+        assert clear(build(with_events(gather([tmp_path])), 30.0)) is nought
+
+
+def test_only_stacks_show_no_work(tmp_path: pathlib.Path) -> None:
+    stacks = "thread A: in get_changes, waits in version for the cache\nthread B: holds the cache, waits in version for the pool\n"
+    assert health(tmp_path, gdb_of_the_node=stacks) is Well.UNKNOWN

@@ -45,17 +45,20 @@ def well(case: Case) -> Well:
         return Well.UNKNOWN
     looked = case.collectives or any(_LOOKED & set(look) for one in case.members for look in one.looks)
     if not looked:
-        return Well.IS if moving or set(by_file) <= papers(case) else Well.UNKNOWN
+        return Well.IS if moving or (by_file and set(by_file) <= papers(case)) else Well.UNKNOWN
     if not any(map(_moved, accounts(case))):
         return Well.SEEMS if moving else Well.UNKNOWN
     return Well.IS if moving or all(map(_moved, _mains(case))) else Well.SEEMS
+
+
+_FEW = 2  # so many checks that pass are not all there are
 
 
 def clear(case: Case) -> bool:
     """Whether all that was saved are checks that pass and counters at nought."""
     told = [event.text for event in case.events if event.event == "text.line" and re.search(r"[:|]\s*\S", event.text)]
     passed = sum(_ALL_CLEAR.search(text) is not None for text in told)
-    return passed > len(told) / 2 and not any(map(_wrong, told)) and not case.snapshot.live
+    return passed > max(_FEW, len(told) / 2) and not any(map(_wrong, told)) and not case.snapshot.live
 
 
 _LOOKED = {PythonStacks, NativeStacks}
@@ -130,7 +133,7 @@ def _is_error(text: str) -> bool:
 
 # Commands and system calls tell what a program is asked for; counters and checks, that nothing is wrong.
 _CALLED = regex(r"Process \d+: |(?:\[pid +\d+\] )?(?:[\d:.]+ )?\w+\(.*\) += |(?:#\d+ +)?0x[0-9a-f]{6,} in ")
-_ALL_CLEAR = regex(r"[:|]\s*(?:0|0x0+|No|N/A|None|Not Active|OK|Normal|Pass(?:ed)?\b.*|Skip\b.*)\s*\|?\s*$")
+_ALL_CLEAR = regex(r"(?:\||:(?!\d))\s*(?:0|0x0+|No|N/A|None|Not Active|OK|Normal|Pass(?:ed)?\b.*|Skip\b.*)\s*\|?\s*$")
 _FATAL = regex(r"NCCL WARN|Xid|Traceback|Watchdog caught")
 
 
@@ -154,7 +157,12 @@ _HAS_REQUESTS = regex(r"\b(?:running|waiting|pending|queue)(?:-req)?\W{1,2}[1-9]
 
 def _serves(texts: Sequence[str]) -> bool:
     """Whether the last lines of a log are those of a server that answers."""
-    return any(_ANSWERS.search(text) for text in texts[-_LAST:]) and not _stands(texts)
+    last = max((at for at, text in enumerate(texts) if _ANSWERS.search(text)), default=-_LAST)
+    return last >= len(texts) - _LAST and not _stands(texts) and not any(map(_GOES_DOWN.search, texts[last + 1 :]))
+
+
+# What servers say when they are told to end, and what vLLM's processes say of each other while one does not come.
+_GOES_DOWN = regex(r"\bShutting down\b|\bNo available shared memory broadcast block found\b")
 
 
 def _stands(texts: Sequence[str]) -> bool:

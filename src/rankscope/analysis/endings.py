@@ -31,20 +31,20 @@ _GOOD = regex(
     r"|^(?:all )?(?:done|finished|completed|success|good ?bye|bye|ok|all good)\b[.! ]*(?:(?:total |wall |elapsed )+time\b.*)?$|^(?:finished|completed|done with|ran) (?:all )?\d+ (?:steps|epochs|iterations|tasks|jobs|samples|files)\b|^done: \w"
     r"|\b(?:successfully|is) complete[d]?\W*$|\b(?:finish|complet|exit|end|terminat|shut ?down)(?:e?s|e?d)? (?:successfully|normally|cleanly|gracefully|without errors?)\b|\bsuccessfully (?:finished|completed|exited|built|tagged|ended)\b"
     r"|\b(?:exit(?:ed|s|ing)?|return(?:ed)?|rc)\b(?:[ -](?:with|code|status|value)){0,2}\W{1,3}0\b"
-    r"|\b(?:COMPLETED|CD) +0:0\b|^\d+\S* .*\bCOMPLETED\b|\b0/1 +Completed\b|\bSUCCEEDED\b|\b(?:phase|state|status|finished|result)\W{1,3}(?:succe(?:eded|ss)|completed|ok)\b|\bJob\w*Succeeded\b|\bas success\b"
+    r"|\b(?:COMPLETED|CD) +0:0\b|^\d+\S* .*\bCOMPLETED\b|\b0/1 +Completed\b|(?-i:\bSUCCEEDED\b)|\b(?:phase|state|status|finished|result)\W{1,3}(?:succe(?:eded|ss)|completed|ok)\b|\bJob\w*Succeeded\b|\bas success\b"
     r"|\breached (?:the )?max\w*|`?\.?fit`? stopped: `?max_\w+=\S+ reached|'?\btrain_runtime\b|\bexiting program (?:at|after)\b|\bearly stopp(?:ing|ed)\b.*\bbest\b"
     r"|(?:^|[=, ])\d+ passed\b(?!.*\b(?:failed|errors?)\b)|\b\d+/\d+ tests? passed\b|^100% tests passed|^OK(?: \(\w+=\d+.*\))?$|\btest result: ok\b"
     r"|\b(?:saved|saving|wrote|written|uploaded|exported|pushed)\b.{0,30}\bfinal\b|\bfinal (?:checkpoint|model|weights)\b.{0,40}\b(?:saved|written|uploaded)\b"
     r"|\bfinal (?:test |validation |eval\w* |train\w* )?(?:metrics?|accuracy|loss|results?|score)\b|^(?:test|validation) (?:accuracy|acc|loss|score)\b"
     r"|\bshut ?down (?:cleanly|gracefully|complete[d]?|successful(?:ly)?)|\bclean(?:ly)? (?:shut ?down|exit)\b|^Finished server process\b|\bDone waiting for other agents\b|^wandb: Synced\b"
-    r"|\bfalse alarm\b|\bnever ?mind\b|\bmy mistake\b|\bnot a (?:deadlock|hang) after all\b|^#\d+ DONE \d"
+    r"|\bfalse alarm\b|\bnever ?mind\b|\bmy mistake\b|\bnot a (?:deadlock|hang) after all\b|\ball (?:is )?(?:fine|good|well) again\b(?! (?:with|without|when|if|after|on|since))|^#\d+ DONE \d"
     r"|^\s*Normal +Started +\S+ +kubelet +Started container (?!init)"
     r"|\bpass rate 100 ?%|\bkept \d+, (?:skipped|dropped) \d+\b|\bRestoring model weights from the end of the best epoch|\b(?:training|train|test(?:s|ing)?) (?:is )?(?:done|over)\b",
     re.IGNORECASE,
 )  # fmt: skip
 # One rank that is done says nothing of the others, and what is not so is no good end.
 _NOT_ALL = regex(
-    r"\bnot (?:\w+ )?(?:done|finish\w*|complete\w*|succe\w+)|\b(?:un|in)(?:successful|complete|finished)|\b(?:before|until|unless|if|when|while|once|after(?! \d)|would|should|never|waiting|that|which|already|had|not|same|\w+n't)\b|\bexit\w*\b.{0,12}\b[1-9]\d*\b",
+    r"\bnot (?:\w+ )?(?:done|finish\w*|complete\w*|succe\w+)|\b(?:un|in)(?:successful|complete|finished)|\b(?:before|until|unless|if|when|while|once|one (?:ends|of them)|after(?! \d)|would|should|never|waiting|that|which|already|had|not|same|\w+n't)\b|\bexit\w*\b.{0,12}\b[1-9]\d*\b",
     re.IGNORECASE,
 )
 _HEAD = regex(
@@ -53,11 +53,11 @@ _HEAD = regex(
 )
 # What tells that something is wrong, in the words of programs.
 WRONG = regex(
-    r"\b(?:Traceback|\w*Error|\w*Exception|KeyboardInterrupt|SIG[A-Z]{3,}|FATAL|CRITICAL|segmentation fault|core dumped|killed|aborted|terminated|panic|[Ww]atchdog|timed? ?out|out of memory|cancel+ed|preempt\w*|OOM\w*|[1-9]\d* failed|exit ?code\W{1,3}[1-9-])\b|\^C|\bERROR\b|\bE\d{4} |^(?:\[rank\d+\]:)?\[?E\]? |\[E\d",
+    r"\b(?:Traceback|\w*Error|\w*Exception|KeyboardInterrupt|SIG[A-Z]{3,}|FATAL|CRITICAL|segmentation fault|core dumped|killed|aborted|terminated|panic|[Ww]atchdog|timed? ?out|out of memory|cancel+ed|preempt\w*|OOM\w*|[1-9]\d* failed|exit ?code\W{1,3}[1-9-]|CrashLoopBackOff|(?:Err)?ImagePull(?:BackOff)?|Init:\d+/\d+)\b|\^C|\bERROR\b|\bE\d{4} |^(?:\[rank\d+\]:)?\[?E\]? |\[E\d",
 )
 # What people say of a program that does not go on; programs have no such words.
 SAID = regex(
-    r"\b(?:hangs?|hanging|hung|stuck|takes? (?:ages|for ?ever)|(?:painfully|far too|unbearably) slow|freez(?:es?|ing)\b|froze[ns]?\b(?! (?:param|layer|backbone|encoder|weight|model|module|import|runpy|set\b))|never (?:returns?|ends?|exits?|finish\w*|comes? back|terminates?|quits?|reach\w*)|(?:does|do|did|will|would)(?:n't| not) (?:return|end|exit|finish|terminate|stop|quit|come back|go on|give)|nothing (?:happens|more|further|else)|no (?:further |more )?(?:output|prompt)|still (?:there|running|alive|in ps|holds?)|for ?ever|(?:had|have|need) to (?:kill|press|ctrl)|ctrl-?c|kill -9|idle since|sits? there|locks? up|stalls?|stays?|remains?|deadlock\w*|during (?:the|this|that|each|such a) (?:pause|standstill|lull|gap))\b",
+    r"\b(?:hangs?|hanging|hung|stuck|takes? (?:ages|for ?ever)|(?:painfully|far too|unbearably) slow|freez(?:es?|ing)\b|froze[ns]?\b(?! (?:param|layer|backbone|encoder|weight|model|module|import|runpy|set\b))|never (?:returns?|ends?|exits?|finish\w*|comes?(?: back)?\b|terminates?|quits?|reach\w*)|(?:does|do|did|will|would)(?:n't| not) (?:return|end|exit|finish|terminate|stop|quit|come|go on|give)|nothing (?:happens|more|further|else)|no (?:further |more )?(?:output|prompt|answer)|still (?:there|running|runs|alive|in ps|holds?)|for ?ever|(?:had|have|need) to (?:kill|press|ctrl)|ctrl-?c|kill -9|idle since|sits? there|locks? up|stalls?|stays?|remains?|deadlock\w*|during (?:the|this|that|each|such a) (?:pause|standstill|lull|gap))\b",
     re.IGNORECASE,
 )
 
@@ -125,18 +125,32 @@ def _ends_well(said: Sequence[Event]) -> bool:
     at = next((at for at in range(len(lines) - 1, max(-1, len(lines) - 1 - _BEHIND), -1) if _good(lines[at])), None)
     if at is None or not _of_all(said, lines[-_BEHIND:]) or any(_wrong(line) for line in lines[at + 1 :]):
         return False
+    if any(_BEGINS.search(line) for line in lines[at + 1 :]) or any(map(_BROKEN_OFF.match, lines)):
+        return False
+    if _WHATEVER.search(lines[at]) and any(map(_wrong, lines[-_BEHIND:])):
+        return False
     if any(_TRACED.match(line) for line in lines[at + 1 :]) and _TRACED.match(lines[at]):
         return False
     return _taken_back(said) or not any(says_it_halts(line) for line in lines if not printed(line))
 
 
+# A server that is started again has not come to its end, and pytest tells by this that it was interrupted.
+_BEGINS = regex(r"\bStarted server process\b|\bApplication startup complete\b")
+_BROKEN_OFF = regex(r"!{5,} (?:KeyboardInterrupt|Interrupted)\b")
+# What programs say when they end, also in the midst of an error.
+_WHATEVER = regex(r"\bFinished server process\b|\bTotal training time\b", re.IGNORECASE)
 # A command that a shell with -x is about to run (bash(1), PS4): what it says is no last word where more commands come.
 _TRACED = regex(r"^\++ ")
 
 
 def _good(line: str) -> bool:
     text = _HEAD.sub("", line)
-    return bool(_GOOD.search(text)) and not (_NOT_ALL.search(text) or WRONG.search(text)) and len(line) < 300
+    said = _GOOD.search(text) and not _STEP_DAEMON.search(line)
+    return bool(said) and not (_NOT_ALL.search(text) or WRONG.search(text)) and len(line) < 300
+
+
+# Slurm's daemon is done with a job however it ended (slurmd, _rpc_terminate_job).
+_STEP_DAEMON = regex(r"\[\d+\.\w+\] done with job$")
 
 
 def _of_all(said: Sequence[Event], last: Sequence[str]) -> bool:
@@ -169,7 +183,7 @@ _SUCCEEDED = regex(r"\bReason:\s+(?:MPI|PyTorch|TF|XGBoost|Paddle|JAX|Train)JobS
 _FAILED = regex(r"\bReason:\s+\w+JobFailed\b")
 _FALSE_ALARM = regex(
     r"\bfalse alarm\b|\bnever ?mind\b|\bmy mistake\b|\bnot a (?:deadlock|hang) after all\b|\b(?:ignore|disregard) my (?:\w+ )?(?:message|mail|e-mail|post|report|question|note)\b|"
-    r"\b(?:run|job|training) (?:ended|finished|completed) (?:ok|fine|well|normally)\b|\ball (?:is )?(?:fine|good|well) (?:now|again)\b(?! (?:with|without|when|if|after|on|since))|\bnot an issue (?:now|any ?more)\b",
+    r"\b(?:run|job|training) (?:ended|finished|completed) (?:ok|fine|well|normally)\b|\ball (?:is )?(?:fine|good|well) now\b(?! (?:with|without|when|if|after|on|since))|\bnot an issue (?:now|any ?more)\b",
     re.IGNORECASE,
 )
 
