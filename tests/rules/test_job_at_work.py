@@ -21,6 +21,7 @@ WATCHDOG = 'if err == 28:\n    log.error("No space left on device")\nwhile True:
 
 
 def health(folder: pathlib.Path, **texts: str) -> Well:
+    folder.mkdir(exist_ok=True)
     for name, text in texts.items():
         (folder / f"{name}.txt").write_text(text)
     return well(build(with_events(gather([folder])), 30.0))
@@ -205,6 +206,7 @@ def test_the_number_of_a_task_is_no_counter_at_nought(tmp_path: pathlib.Path) ->
         assert clear(build(with_events(gather([tmp_path])), 30.0)) is nought
 
 
-def test_only_stacks_show_no_work(tmp_path: pathlib.Path) -> None:
-    stacks = "thread A: in get_changes, waits in version for the cache\nthread B: holds the cache, waits in version for the pool\n"
-    assert health(tmp_path, gdb_of_the_node=stacks) is Well.UNKNOWN
+def test_what_changes_is_no_list_of_changes(tmp_path: pathlib.Path) -> None:
+    stacks = "thread A: in get_changes, waits in version for the cache\nthread B: holds it, waits in version for the pool\n"
+    assert health(tmp_path, gdb_while_it_gets_storage_changes=stacks) is Well.UNKNOWN
+    assert health(tmp_path / "papers", CHANGES=stacks) is Well.IS
