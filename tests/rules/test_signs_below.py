@@ -30,6 +30,9 @@ kernel-spins | error code is 507014, aicore timeout
 ib-transport | MPIDI_OFI_handle_cq_error(1042): OFI poll failed (ofi_events.c:1042:Input/output error)
 ib-transport | bnxt_en 0000:5e:00.0: bnxt_re: Failed to modify HW QP
 ib-transport | fi_getinfo error: ret -61, providers 0
+versions-differ | INVALID_ARGUMENT: Mismatched PJRT plugin PJRT API version (0.54) and framework PJRT API version 0.51).
+storage-silent | error: *** STEP 63532.0 STEPD TERMINATED ON cn106 AT 2020-12-14T09:44:56 DUE TO JOB NOT ENDING WITH SIGNALS ***
+storage-silent | the file system became read-only
 packets-vanish | curl master:23456: upstream connect error or disconnect/reset before headers
 packets-vanish | ucp_ep_create: Destination is unreachable
 packets-vanish | the broadcast works after unset http_proxy

@@ -79,7 +79,9 @@ _SIGNS = (
     Sign(r"^[^\S\n]*State:\s*(?-i:D) \(disk sleep\)", "a process is in uninterruptible sleep", unless=(_FROZEN, DRIVER)),
     Sign(r"\btask:\S+\s+state:D\b", "the kernel shows a task in uninterruptible sleep", unless=(_FROZEN, DRIVER)),
     Sign(r"\blocal (?:disks?|SSDs?|drives?|NVMe|storage|scratch|volumes?|cop(?:y|ies)|paths?|fold\w+|director\w+|file ?systems?)\b|\b(?:cop(?:y|ied|ying)|mov(?:ed?|ing)|stag(?:ed?|ing))\b[^\n]{0,40}\b(?:to|on|onto)\b[^\n]{0,16}(?:/tmp\b|/scratch\b|\bNVMe\b|\bSSD\b|\blocal\w*)", "it works with the data on a local disk", cures=True, anywhere=(HALTS, _REMOTE), unless=(r"\bf?lock(?:s|ed|f|ing|file)?\b|sqlite|No space left|quota|/dev/shm|shared memory|Permission denied|out of memory|\bmmap|(?:triton|inductor|jit|compil\w+|extensions?|kernel|autotune)\W(?:\w+\W)?(?:cache|dir)",)),
-    Sign(r"metadata I/O error|EXT4-fs error|XFS[^\n]*(?:shut ?down|log I/O error)|Remounting filesystem read-only|Read-only file system", "a file system failed", POSSIBLE),
+    # slurmd after UnkillableStepTimeout (slurm.conf(5)); a device's driver may hold such a process as well.
+    Sign(r"\bDUE TO JOB NOT ENDING WITH SIGNALS\b", "a process of a step did not end by SIGKILL", POSSIBLE),
+    Sign(r"metadata I/O error|EXT4-fs error|XFS[^\n]*(?:shut ?down|log I/O error)|Remounting filesystem read-only|\bfile ?system (?:became|is now|went|turned) read-only|Read-only file system", "a file system failed", POSSIBLE),
     Sign(r"Input/output error|\[Errno 5\]|I/O error, dev", "storage answers with errors", POSSIBLE),
     Sign(r"load average: *\d{3,}|load (?:average )?(?:of|is|at) \d{3,}", "the load is high", POSSIBLE, also=(r"idle|wa\b|iowait|0\.\d+ us",)),
 )  # fmt: skip
