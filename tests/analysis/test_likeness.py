@@ -41,7 +41,7 @@ def test_words_are_those_of_the_nearest_class() -> None:
 
 @pytest.mark.parametrize(
     "said",
-    [[], SPEAK[:7], SPEAK[:15], CALM, [*SPEAK, *CALM]],
+    [[], SPEAK[:7], SPEAK[:9], CALM, [*SPEAK, *CALM]],
     ids=["nothing", "few words", "too few words to guess", "a healthy run", "rather a healthy run"],
 )
 def test_nothing_is_guessed_of(said: list[str]) -> None:

@@ -207,6 +207,8 @@ def test_the_number_of_a_task_is_no_counter_at_nought(tmp_path: pathlib.Path) ->
 
 
 def test_what_changes_is_no_list_of_changes(tmp_path: pathlib.Path) -> None:
-    stacks = "thread A: in get_changes, waits in version for the cache\nthread B: holds it, waits in version for the pool\n"
+    stacks = (
+        "thread A: in get_changes, waits in version for the cache\nthread B: holds it, waits in version for the pool\n"
+    )
     assert health(tmp_path, gdb_while_it_gets_storage_changes=stacks) is Well.UNKNOWN
     assert health(tmp_path / "papers", CHANGES=stacks) is Well.IS

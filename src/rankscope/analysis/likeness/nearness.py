@@ -13,7 +13,7 @@ from .table import HEALTHY, Weights, weights
 from .words import says_something, words
 
 _FEW = 8  # fewer known words are no text to compare
-_GUESS = 16  # and from fewer than these a guess is as often wrong as right
+_GUESS = 10  # and nothing is guessed from fewer than these (docs/adr/0007)
 # Nothing is guessed where a healthy run is more probable than this, or where nothing is more probable than that: a text of
 # another world. Chosen by known cases that were left out (docs/adr/0007).
 _WELL, _NEAR = 0.14, 0.1
