@@ -41,13 +41,12 @@ def first_error(case: Case) -> Event | None:
 
 
 _HANDLED = regex(r"\bWARN(?:ING)?\b|\b(?:skipp|ignor|retry|continu)(?:ing|ed)\b|\bretried\b|\bskip\b", re.I)
-
-
 # They end nothing, or are words of the kernel's file systems, which only look like names of errors.
 _NO_ERRORS = ("Exception", "SystemExit", "StopIteration", "LustreError", "LNetError")
 
 
 def consequence(event: Event) -> bool:
+    """Whether an exception only passes on what happened elsewhere, ends nothing, or was dealt with."""
     text = f"{event.fields.get('type')}: {event.fields.get('message')}"
     if _HANDLED.search(event.text):
         return True  # the program said so and went on
