@@ -36,7 +36,7 @@ def patterns(value: object) -> Iterator[re.Pattern[str]]:
     if isinstance(value, Sign):
         yield from map(compiled, (value.pattern, *value.also, *value.anywhere, *value.unless))
     elif isinstance(value, (re.Pattern, Late)):
-        if isinstance(value.pattern, str):
+        if value.flags & re.UNICODE:  # those for bytes are only compiled
             yield value
     elif isinstance(value, dict):
         yield from patterns(tuple(value.values()))

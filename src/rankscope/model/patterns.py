@@ -10,14 +10,15 @@ from typing import Any, AnyStr, cast
 
 
 class Late:
-    """What ``re`` makes of a pattern, as soon as anything of it is asked for."""
+    """What ``re`` makes of a pattern, as soon as anything but its text is asked for."""
 
     def __init__(self, pattern: str | bytes, flags: int) -> None:
-        self._written: tuple[Any, int] = pattern, flags
+        self.pattern: Any = pattern
+        self._given = flags
 
     def __getattr__(self, name: str) -> Any:
         # What was asked for once is an attribute, so that a loop over lines pays for this way once.
-        value = getattr(re.compile(*self._written), name)
+        value = getattr(re.compile(self.pattern, self._given), name)
         setattr(self, name, value)
         return value
 
