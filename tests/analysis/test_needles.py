@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from rankscope.analysis import needles
 from rankscope.analysis.needles import FLAGS, Haystack, compiled, fold, needed, spelt, stays_in_line
 from rankscope.rules import rules
 from rankscope.rules.told._signs import Sign
@@ -130,3 +131,17 @@ def test_a_pattern_whose_words_are_missing_is_not_even_compiled():
     compiled.cache_clear()
     assert Haystack("step 1\nstep 2").search("a word that is nowhere") is None
     assert compiled.cache_info().currsize == 0
+
+
+def test_what_rules_look_for_is_not_parsed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """GIVEN the table of this release, WHEN the words of all signs are asked for, THEN the parser is asked for none."""
+    asked: list[str] = []
+    monkeypatch.setattr(needles, "parsed", lambda pattern: asked.append(pattern) or (False, ()))
+    needles._known.cache_clear()
+    try:
+        assert all(needed(pattern) is not None for pattern in SIGNS)
+        assert asked == []
+        needed("no sign of any rule")
+        assert asked == ["no sign of any rule"]
+    finally:
+        needles._known.cache_clear()

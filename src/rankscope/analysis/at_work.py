@@ -157,8 +157,9 @@ _HAS_REQUESTS = regex(r"\b(?:running|waiting|pending|queue)(?:-req)?\W{1,2}[1-9]
 
 def _serves(texts: Sequence[str]) -> bool:
     """Whether the last lines of a log are those of a server that answers."""
-    last = max((at for at, text in enumerate(texts) if _ANSWERS.search(text)), default=-_LAST)
-    return last >= len(texts) - _LAST and not _stands(texts) and not any(map(_GOES_DOWN.search, texts[last + 1 :]))
+    last = texts[-_LAST:]
+    answered = max((at for at, text in enumerate(last) if _ANSWERS.search(text)), default=None)
+    return answered is not None and not any(map(_GOES_DOWN.search, last[answered:])) and not _stands(texts)
 
 
 # What servers say when they are told to end, and what vLLM's processes say of each other while one does not come.
