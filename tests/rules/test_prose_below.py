@@ -35,6 +35,13 @@ the build was compiled against CUDA 12.4
 
 # Sentences with the words of a rule that say something else, beside a job that hangs.
 OTHERWISE = """
+disk-full | pyinotify ERROR] add_watch: cannot watch /srv/app WD=-1, Errno=No space left on device (ENOSPC)
+kernel-spins | the kernel of a notebook: the import of this module never ends
+lock-file-left-behind | Qt: Dead lock detected while activating a BlockingQueuedConnection
+meeting-point-taken | both are endpoints of the same port, one for each PCIe link
+packets-vanish | gke-gcsfuse-sidecar of the pod is PodInitializing, the worker waits
+person-asked | (Pdb++) pp self.pool
+meeting-point-unreachable | The client socket has timed out after 900s while trying to connect to (10.0.0.2, 29500).
 another-version-cures | we run with NCCL_ALGO=Ring
 another-version-cures | NCCL_PROTO and NCCL_NVLS_ENABLE are not set
 another-version-cures | it hangs since 14.30 h

@@ -11,6 +11,8 @@ from rankscope.pipeline import judge
 
 # Wordings of drivers, transports, launchers and meshes, each as its program writes it, next to what the reporter saw.
 MESSAGES = """
+limit-reached | pyinotify ERROR] add_watch: cannot watch /srv/app WD=-1, Errno=No space left on device (ENOSPC)
+store-lost | [E socket.cpp:957] [c10d] The client socket has timed out after 900s while trying to connect to (10.0.0.2, 29500).
 shm-full | [gpu01:2211] Signal code: Non-existant physical address (2)
 shm-full | torchrun: line 1: 4411 Bus error (core dumped) python train.py --workers 8
 shm-full | ValueError: The configured object store size (20.0 GB) exceeds /dev/shm size (0.06 GB).

@@ -6,8 +6,8 @@ a firewall, another release uses another default port, or the process that shoul
 a rank reads garbage as a length and waits for bytes that never come.
 
 ## How it is recognised
-`RendezvousConnectionError`, `The client socket has timed out … while trying to connect to`, `connect() timed out` in `TCPStore(`, `Name or service not known` (or `gai error`)
-of the master, `DEADLINE_EXCEEDED … RegisterTask`, a `recv` of an absurd length below `TCPStore`; a try by hand that is refused
+`RendezvousConnectionError`, `Connection refused` below `TCPStore(`, `Name or service not known` (or `gai error`) of the master (a connection that is neither taken nor
+refused in all its time is `store-timeout`), `DEADLINE_EXCEEDED … RegisterTask`, a `recv` of an absurd length below `TCPStore`; a try by hand that is refused
 (`nc: connect to head port 29500 (tcp) failed: Connection refused`) while ranks want to join.
 
 ## What to do
@@ -41,7 +41,7 @@ _PROBE = r"(?:\bnc: connect to \S+ port \d+ \(tcp\) |\bNcat: |telnet: (?:Unable 
 _STARTED = r"\b(?:_store_based_barrier|init_process_group|_create_c10d_store|_rendezvous|init_distributed|PMIx?_Fence|MPI_Init\w*|ompi_mpi_init) \("
 _SIGNS = (
     Sign(r"RendezvousConnectionError|connection to the C10d store has failed", "the rendezvous was not reached", unless=(_FAILED_FIRST, _JOINED, _MET, r"\betcd", r"keep-alive heartbeat|failed to shut ?down the rendezvous|num_nodes_waiting")),
-    Sign(r"client socket has timed out after \d+ ?m?s? while trying to connect|TCPStore\([^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*(?:connect\(\) timed out|Connection refused|timed out|failed to connect)|(?:DistNetworkError|DistStoreError|TimeoutError|RuntimeError)[^\n]*(?:failed to connect to(?! the MPS)|while trying to connect to|connect\(\) timed out)",
+    Sign(r"TCPStore\([^\n]*\n(?:[^\n]*\n){0,3}?(?![^\n]*timed out)[^\n]*(?:Connection refused|failed to connect)|(?:DistNetworkError|DistStoreError|TimeoutError|RuntimeError)(?![^\n]*timed out)[^\n]*failed to connect to(?! the MPS)",
          "the store was not reached", POSSIBLE, unless=(_FAILED_FIRST, _JOINED, r"Listen(?:Overflows|Drops)\s+[1-9]\d\d|SYN flooding")),
     Sign(r"\bgai error\b|getaddrinfo(?:\(\))?(?: failed|:)|Name or service not known|Temporary failure in name resolution|No address associated with hostname|nodename nor servname|[Cc]ould not resolve host|UnknownHost",
          "the name of a host is not known here", anywhere=(_MEETING,), unless=(_JOINED,), passing=True),
@@ -66,7 +66,7 @@ _SIGNS = (
     Sign(r"\b(?:process|rank|node|worker|task|host) ?0\b[^\n]{0,60}\b(?:listens?|listening|serves|serving|bound)\b[^\n]{0,20}?(?:\bport |:)(\d{4,5})\b[\s\S]{0,400}?\b(?:coordinator|master|rendezvous|store|tracker|head)\b[^\n]{0,60}?(?:\bport |:)(?!\1\b)\d{4,5}\b", "the others are given another port than the one at which rank 0 listens", anywhere=(r"\binitialize\b|init_process_group|rendezvous|\binit\b", ), unless=(_FAILED_FIRST, _JOINED)),
     Sign(r"environment variable (?:MASTER_ADDR|MASTER_PORT|RANK|WORLD_SIZE) expected, but not set", "nobody said where to meet"),
     Sign(r"[Uu]nable to connect to (?:the )?(?:coordinator|coordination service|head|rendezvous|master)\b", "the coordinator was not reached", unless=(_FAILED_FIRST,)),
-    Sign(r"client socket has failed to connect to|\[c10d\][^\n]*(?:errno: 1(?:01|10|11|13)\b|Connection refused|timed out)", "a rank tries in vain to reach the store", POSSIBLE, passing=True),
+    Sign(r"client socket has failed to connect to|\[c10d\](?![^\n]*has timed out after)[^\n]*(?:errno: 1(?:01|10|11|13)\b|Connection refused|timed out)", "a rank tries in vain to reach the store", POSSIBLE, passing=True),
 )  # fmt: skip
 
 RULE = text_rule(

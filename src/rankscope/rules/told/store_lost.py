@@ -6,6 +6,7 @@ else: of a rank 0 that was slow, or that failed first.
 
 ## How it is recognised
 `Socket Timeout`, `Broken pipe`, `Connection reset by peer`, `recvValue failed` or `failed to recv, got 0 bytes` from TCPStore, and no other error before.
+`The client socket has timed out … while trying to connect to` is *possible*: nobody refused, so that the store is not up yet (rank 0 prepares data), or packets are lost.
 
 ## What to do
     pgrep -af torchrun; ss -ltnp | grep :29500          # on the store's host: is it there?
@@ -45,6 +46,9 @@ _SIGNS = (
     Sign(r"\b(?:TCP|key-value |file |hash )?store\b[^\n]{0,30}\b(?:cannot|can't|does not|do not|could not|not) (?:answer|keep up|respond|serve)|\bstore\b[^\n]{0,20}\b(?:overload\w*|too slow|swamped)", "the store does not answer in time", prose=True),
     Sign(r"\b(?:cannot|can't|could not|no longer) (?:reach|connect to|contact)\b[^\n]{0,12}\bstore\b|\bstore\b[^\n]{0,20}\b(?:unreachable|is gone|has gone|was gone)\b", "the store's owner is gone", prose=True),
     Sign(r"Error waiting on exit barrier|\b_exit_barrier\b[^\n]*(?:\n[^\n]*){0,8}?(?:store_util|elastic/utils/store|get_all)", "the launchers' last barrier runs over the store of one of them, which has left with it"),
+    # Nobody refused: what holds the store is not up yet, or packets get lost on the way.
+    Sign(r"client socket has timed out after \d+ ?m?s? while trying to connect|TCPStore\([^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*(?:connect\(\) )?timed out", "a rank tried in vain for all its time to reach the store", POSSIBLE,
+         unless=(r"RendezvousConnectionError|Address already in use|EADDRINUSE|\d+/\d+ clients joined|Listen(?:Overflows|Drops)\s+[1-9]\d\d|SYN flooding",)),
     Sign(r"store->get\(|Socket Timeout|wait timeout after \d+ms, keys|recvValue", "a rank waited in vain for a key", POSSIBLE),
     Sign(r"\b(?:store|master|rank ?0|coordinator|etcd|redis|MASTER_ADDR)\b[^\n]{0,60}\b(?:exited|gone|died|down|closed|killed|lost|unreachable|not reachable|overload\w*|terminated)\b", "the store's owner is gone", LIKELY, anywhere=(r"store|rendezvous|etcd|MASTER_ADDR|TCPStore|coordinator",), prose=True),
     Sign(r"DistStoreError|DistNetworkError", "the store failed", POSSIBLE),
