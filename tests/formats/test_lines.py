@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rankscope.formats.lines import clean, seconds
+from rankscope.formats.collected import lines
+from rankscope.formats.lines import seconds
 from rankscope.model.labels import who
 
 LINES = [
@@ -28,7 +29,7 @@ LINES = [
 @pytest.mark.parametrize(("raw", "expected"), LINES)
 def test_a_line_without_its_prefixes(raw: str, expected: dict[str, object]) -> None:
     """What a prefix says is kept beside the text."""
-    line = clean(1, raw)
+    (line,) = lines(1, raw)
     assert {name: getattr(line, name) for name in expected} == expected
 
 

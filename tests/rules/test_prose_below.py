@@ -35,6 +35,8 @@ the build was compiled against CUDA 12.4
 
 # Sentences with the words of a rule that say something else, beside a job that hangs.
 OTHERWISE = """
+storage-silent | in build_and_load with FileLock: OSError: [Errno 116] Stale file handle
+storage-silent | state D in nfs_flock, nfs3_proc_lock, nlmclnt_lock; reads and writes there work
 disk-full | pyinotify ERROR] add_watch: cannot watch /srv/app WD=-1, Errno=No space left on device (ENOSPC)
 kernel-spins | the kernel of a notebook: the import of this module never ends
 lock-file-left-behind | Qt: Dead lock detected while activating a BlockingQueuedConnection

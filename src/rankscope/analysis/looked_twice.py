@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ..model.patterns import regex
+from .account import Seen
 from .accounts import Account, accounts
 from .case import Case
 from .frame_tables import WaitKind
@@ -129,12 +130,18 @@ def _differs(account: Account) -> bool:
     if (main := main_thread(account)) is None:
         return False
     named = any(main.thread.tid is not None and one.thread.tid == main.thread.tid for one in account.seen)
-    by_moment: dict[int, list[str]] = {}
+    by_moment: dict[int, list[Seen]] = {}
     for seen in account.seen:
         if not named or seen.thread.tid == main.thread.tid:
-            by_moment.setdefault(seen.moment, []).append(seen.text)
-    texts = [stacks for _, stacks in sorted(by_moment.items())]
-    return len(texts) > 1 and not set(texts[0]) & set(texts[-1])
+            by_moment.setdefault(seen.moment, []).append(seen)
+    moments = [stacks for _, stacks in sorted(by_moment.items())]
+    return len(moments) > 1 and not any(_alike(first, last) for first in moments[0] for last in moments[-1])
+
+
+def _alike(one: Seen, other: Seen) -> bool:
+    """Whether two stacks are one place; of a row of gdb's ``info threads`` only the innermost frame is known."""
+    mine, its = one.text.split("\n"), other.text.split("\n")
+    return mine[0] == its[0] if 1 in (len(mine), len(its)) else mine == its
 
 
 def _words(account: Account) -> set[str]:

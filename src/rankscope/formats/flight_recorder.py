@@ -26,14 +26,15 @@ MOST_RANKS = 131_072
 _BOM = b"\xef\xbb\xbf"
 _RANK_KEY = regex(r"(?:rank|Rank)?[ _-]?\d{1,7}")
 _MARKS = (b"pg_config", b"pg_status", b"entries", b"profiling_name")
+_JSON = regex(rb"\s*\[?\s*\{\s*\"")  # a kernel's log begins with a bracket too
 
 
 def recognises(head: bytes) -> bool:
     """Does a file begin like a dump: a pickled or JSON dictionary with the recorder's keys?"""
     pickled = head[:1] == b"\x80" and head[2:3] in (b"}", b"(", b"\x95", b"]")
-    if not pickled and head.removeprefix(_BOM).lstrip()[:1] not in (b"{", b"["):
-        return False
-    return any(mark in head[:8192] for mark in _MARKS)
+    if pickled:
+        return any(mark in head[:8192] for mark in _MARKS)
+    return bool(_JSON.match(head.removeprefix(_BOM))) and any(b'"%b"' % mark in head[:8192] for mark in _MARKS)
 
 
 def read(data: bytes, name: str = "", pool: Pool | None = None) -> Recorder | Gap:

@@ -7,7 +7,6 @@ kubectl ``--prefix``, compose, pdsh, syslog, and the usual time stamps. Markdown
 # ruff: noqa: E501  (a pattern or a row of a table is one line)
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -75,8 +74,6 @@ def clean(number: int, raw: str) -> Line:
     if "\r" in text:
         text = " ".join(part for part in text.split("\r") if part.strip())
     text = _CONTROL.sub("", text[:LINE_LIMIT])
-    if text.startswith('{"'):
-        text = _unwrap_json(text)
     line = Line(number, text)
     for _ in range(6):
         shorter = _strip_one(line)
@@ -110,21 +107,6 @@ def _without(line: Line, found: re.Match[str]) -> Line:
         source=line.source if date else line.source + found.group().strip(),
         at_s=seconds(date) if date else line.at_s,
     )
-
-
-def _unwrap_json(text: str) -> str:
-    """The message of a line of docker's or fluentd's JSON; other JSON stays as it is."""
-    try:
-        body = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-    if not isinstance(body, dict):
-        return text
-    for key in ("log", "MESSAGE", "textPayload"):
-        inner = body.get(key)
-        if isinstance(inner, str) and len(body) <= 12:
-            return inner.rstrip("\r\n")
-    return text
 
 
 def seconds(stamp: str) -> float | None:

@@ -16,7 +16,7 @@ from ..model.evidence.threads import Threads
 from ..model.gap import Gap, Why
 from ..model.labels import Who, stem, who
 from ..model.snapshot import Snapshot
-from . import dlrover, error_json, files, flight_recorder, process_facts, pyspy_json, ras, store_keys
+from . import collected, dlrover, error_json, files, flight_recorder, process_facts, pyspy_json, ras, store_keys
 from . import snapshot as own
 from .documents import DOCUMENT, is_document, is_manual
 from .files import Progress, Source, head_of, is_text, is_utf16, open_source, text_lines
@@ -90,10 +90,24 @@ def _said(stream: io.BufferedReader, name: str, wish: Wish) -> Iterable[Said]:
         return dlrover.read(stream.read(WHOLE_LIMIT), name)
     if not is_text(head):
         return [Gap(name, Why.UNSUPPORTED, "neither text nor a format that is known")]
+    if collected.recognises(head):
+        data = stream.read(WHOLE_LIMIT)
+        return _or_lines(data, _exported(data, wish.keep_lines), wish.keep_lines)
     for recognises, whole in _WHOLE:
         if recognises(head):
-            return whole(stream.read(WHOLE_LIMIT), name)
+            data = stream.read(WHOLE_LIMIT)
+            return _or_lines(data, whole(data, name), wish.keep_lines)
     return _text(stream, wish.keep_lines)
+
+
+def _or_lines(data: bytes, said: Iterable[Said], keep_lines: bool | None) -> Iterator[Said]:
+    """What a format says of a file; where that is nothing, its lines: a log in JSON begins like many another thing."""
+    understood = False
+    for one in said:
+        understood = understood or not isinstance(one, Gap)
+        yield one
+    if not understood:
+        yield from _text(io.BufferedReader(io.BytesIO(data), files.BUFFER), keep_lines)
 
 
 def _decoded(data: bytes) -> str:
@@ -106,6 +120,15 @@ def _ras(data: bytes, name: str) -> Iterator[Said]:
     yield report
     if isinstance(report, Gap) or data.lstrip()[:1] != b"{":
         yield from _lines(_decoded(data).splitlines(), len(data) <= SMALL_BYTES)
+
+
+def _exported(data: bytes, keep_lines: bool | None) -> Iterator[Record]:
+    """The lines of a log that came in one piece of JSON, numbered as they follow each other."""
+    reader = TextReader(len(data) <= SMALL_BYTES if keep_lines is None else keep_lines)
+    for number, one in enumerate(collected.exported(data), 1):
+        for line in one.lines(number):
+            yield from reader.take(line)
+    yield from reader.close()
 
 
 # Formats that are read in one piece, in the order in which they are tried.

@@ -10,9 +10,21 @@ from typing import Any
 
 from ..model.evidence.events import Event
 from ..model.patterns import regex
-from . import faulthandler, folded, gdb_text, native_sample, processes, pybt, pylist, pyspy_text, pystack_text, strace
+from . import (
+    collected,
+    faulthandler,
+    folded,
+    gdb_text,
+    native_sample,
+    processes,
+    pybt,
+    pylist,
+    pyspy_text,
+    pystack_text,
+    strace,
+)
 from .events import families
-from .lines import Line, clean, may_have_prefix
+from .lines import Line, may_have_prefix
 from .records import Record
 from .subjects import Section, per_rank, placed, section_of
 from .versions import versions_of
@@ -82,9 +94,14 @@ class TextReader:
             or self._waiting
             or _DUMP_LINE.match(raw)
             or may_have_prefix(raw)
+            or raw.startswith("{")
         ):
             return
-        line = clean(number, raw)
+        for line in collected.lines(number, raw):
+            yield from self.take(line, interesting)
+
+    def take(self, line: Line, interesting: bool = True) -> Iterator[Record]:
+        """The same of a line that is cleaned already; ``interesting``: whether one of the families may know it."""
         if line.text.startswith(("```", "~~~")):
             return
         voice = self._voice(line.source)

@@ -1,0 +1,157 @@
+"""What a log collector wrote as JSON about a program's line → the line itself, when it was written and where.
+
+Docker's json-file and fluentd (``log``), journald's ``journalctl -o json`` (``MESSAGE``, systemd.journal-fields(7)), Google's
+Cloud Logging (LogEntry: ``textPayload``, ``jsonPayload``), CloudWatch and Logstash (``message``), Loki's ``logcli`` (``line``),
+Splunk (``_raw``); and programs that log in JSON themselves, with the traceback in a field of its own. One object a line, or
+all of an export in one array.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from typing import Any
+
+from ..model.patterns import regex
+from .lines import Line, clean, seconds
+
+_TEXT = ("log", "MESSAGE", "textPayload", "message", "msg", "line", "_raw", "body", "event")
+_TRACE = ("exc_info", "exc_text", "exception", "stack_trace", "stacktrace", "traceback", "stack_info")
+_TIME = ("time", "timestamp", "@timestamp", "ts", "asctime", "_time", "__REALTIME_TIMESTAMP")
+# One of these beside a text says that the object is a line of a log.
+_KIND = (*_TIME, "stream", "level", "levelname", "severity", "PRIORITY", "logStreamName", "logger")
+_HOST = (
+    "_HOSTNAME", "pod_name", "pod", "podName", "instance", "logStreamName", "logStream", "host", "hostname", "host_name",
+    "container_name",
+)  # fmt: skip
+_PID = ("_PID", "pid", "process")
+# Where the next level holds the fields above.
+_WITHIN = ("jsonPayload", "kubernetes", "resource", "labels", "stream", "fields", "_source", "metadata")
+_LISTS = ("events", "entries", "logEvents", "hits", "messages", "results", "value")
+_EXPORT = regex(rb'\s*(?:\[\s*\{|\{\s*"(?:events|entries|logEvents|hits|messages|results)"\s*:)')
+_MOST_TEXTS = 2000
+
+
+@dataclass(frozen=True)
+class Collected:
+    """Lines of one program, as it wrote them; ``host`` is what the collector calls the place, a pod say."""
+
+    texts: tuple[str, ...]
+    host: str | None = None
+    pid: int | None = None
+    at_s: float | None = None
+
+    def lines(self, number: int) -> Iterator[Line]:
+        """Each cleaned, with what is known of its origin."""
+        for line in (clean(number, text) for text in self.texts):
+            source = f"{self.host or ''} {self.pid or ''}".strip() + line.source
+            yield replace(
+                line, host=line.host or self.host, pid=line.pid or self.pid, source=source,
+                at_s=self.at_s if line.at_s is None else line.at_s,
+            )  # fmt: skip
+
+
+def lines(number: int, raw: str) -> Iterator[Line]:
+    """The cleaned lines of a raw one: itself, or those that a collector put into JSON."""
+    held = opened(raw.strip()) if raw.lstrip()[:1] == "{" else None
+    if held is None:
+        yield clean(number, raw)
+    else:
+        yield from held.lines(number)
+
+
+def opened(text: str) -> Collected | None:
+    """What a line of JSON holds of a program's line; None where it is no such line.
+
+    >>> opened('{"log": "step 1\\\\n", "stream": "stderr", "time": "2026-01-01T00:00:00Z"}')
+    Collected(texts=('step 1',), host=None, pid=None, at_s=1767225600.0)
+    """
+    if not text.startswith("{"):
+        return None
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return _of(body) if isinstance(body, dict) else None
+
+
+def recognises(head: bytes) -> bool:
+    """Does a file begin like an export of log lines in one piece of JSON?"""
+    if not _EXPORT.match(head):
+        return False
+    return any(b'"%b"' % key.encode() in head for key in _TEXT) and any(b'"%b"' % key.encode() in head for key in _KIND)
+
+
+def exported(data: bytes) -> list[Collected]:
+    """The lines of such an export in the order of their times, where all have one: some list the newest first."""
+    try:
+        body = json.loads(data)
+    except (ValueError, RecursionError):
+        return []
+    found = [one for item in _items(body) if (one := _of(item)) is not None]
+    times = [one.at_s for one in found if one.at_s is not None]
+    if len(times) == len(found) and times and times[0] > times[-1]:
+        found.reverse()
+    return found
+
+
+def _items(body: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(body, dict):
+        body = next((body[key] for key in _LISTS if isinstance(body.get(key), (list, dict))), [])
+        if isinstance(body, dict):  # Elasticsearch: hits within hits
+            body = next((body[key] for key in _LISTS if isinstance(body.get(key), list)), [])
+    for item in body if isinstance(body, list) else ():
+        if isinstance(item, dict):
+            yield item
+
+
+def _of(body: dict[str, Any]) -> Collected | None:
+    levels = list(_levels(body))
+    text = next((level[key] for level in levels for key in _TEXT if isinstance(level.get(key), str)), None)
+    if text is None or not any(key in level for level in levels for key in _KIND):
+        return None
+    trace = next((level[key] for level in levels for key in _TRACE if isinstance(level.get(key), str)), "")
+    lines = [*text.splitlines(), *trace.splitlines()] or [""]
+    host = _first(levels, _HOST)
+    pid = _first(levels, _PID)
+    return Collected(
+        tuple(lines[:_MOST_TEXTS]), str(host)[:200] if host else None,
+        int(pid) if pid is not None and str(pid).isdecimal() and len(str(pid)) < 10 else None, _time(_first(levels, _TIME)),
+    )  # fmt: skip
+
+
+def _levels(body: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    """The object, and those within it that hold its fields; not what a program lists under other names."""
+    yield body
+    for key in _WITHIN:
+        within = body.get(key)
+        if isinstance(within, dict):
+            yield within
+            yield from (within[name] for name in ("labels", "resource") if isinstance(within.get(name), dict))
+
+
+def _first(levels: Iterable[Mapping[str, Any]], keys: tuple[str, ...]) -> str | int | float | None:
+    return next(
+        (
+            level[key]
+            for level in levels
+            for key in keys
+            if isinstance(level.get(key), (str, int, float)) and not isinstance(level[key], bool) and level[key] != ""
+        ),
+        None,
+    )
+
+
+def _time(stamp: str | float | None) -> float | None:
+    """Seconds since the epoch: of a text, or of a number of seconds, milli-, micro- or nanoseconds."""
+    if stamp is None:
+        return None
+    try:
+        number = float(stamp)
+    except ValueError:
+        return seconds(str(stamp))
+    while number > 1e11:
+        number /= 1000.0
+    return number if datetime(2000, 1, 1, tzinfo=timezone.utc).timestamp() < number else None

@@ -1,0 +1,34 @@
+"""Whether a thread that somebody showed twice stands elsewhere the second time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rankscope.analysis.looked_twice import moved
+from rankscope.formats.gather import gather
+from rankscope.pipeline import case_of
+
+STACK = """\
+Thread 11 (Thread 0x7f2c9044c700 (LWP 47)):
+#0  0x00007f2c9191773d in {inner} () at ../lib/queue.c:35
+#1  0x00007f2c91917740 in take_item () at ../lib/queue.c:388
+#2  0x00007f2c9044b400 in serve () at ../lib/serve.c:12
+"""
+ROW = '  11   Thread 0x7f2c9044c700 (LWP 47) "worker"       0x00007f2c9191773d in {inner} () at ../lib/queue.c:35\n\n'
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "moves"),
+    [
+        (ROW.format(inner="wait_item"), STACK.format(inner="wait_item"), False),
+        (STACK.format(inner="wait_item"), STACK.format(inner="wait_item"), False),
+        (STACK.format(inner="copy_item"), STACK.format(inner="wait_item"), True),
+    ],
+    ids=["a row of info threads and the stack", "the same stack", "another stack"],
+)
+def test_two_looks_at_one_thread(first: str, second: str, moves: bool, tmp_path: Path) -> None:
+    """A table that shows the innermost frame alone is no other place."""
+    (tmp_path / "gdb").write_text(first + second)
+    assert (moved(case_of(gather([str(tmp_path)]))) is not None) is moves

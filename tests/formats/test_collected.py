@@ -1,0 +1,160 @@
+"""Log lines that collectors keep as JSON: one object a line, or an export in one piece."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rankscope.formats import collected
+from rankscope.formats.gather import events, gather
+from rankscope.model.diagnosis import Certainty
+from rankscope.model.evidence.events import Event
+from rankscope.pipeline import judge
+
+TRACEBACK = [
+    "Traceback (most recent call last):",
+    '  File "/app/train.py", line 10, in <module>',
+    "    main()",
+    '  File "/app/train.py", line 7, in main',
+    "    x.cuda()",
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB",
+]
+FRAMES = ("/app/train.py:10 <module>", "/app/train.py:7 main")
+AT = "2026-11-01T10:00:00.500Z"
+# A line of a program as each collector keeps it.
+FORMS: dict[str, dict[str, Any]] = {
+    "docker json-file": {"log": "{}\n", "stream": "stderr", "time": AT},
+    "fluent-bit on kubernetes": {
+        "log": "{}", "stream": "stderr", "time": AT, "kubernetes": {"pod_name": "train-1", "labels": {"app": "x"}},
+    },
+    "journalctl -o json": {
+        "__CURSOR": "s=1", "__REALTIME_TIMESTAMP": "1793527200500000", "_HOSTNAME": "train-1", "_PID": "77", "PRIORITY": "3",
+        "MESSAGE": "{}",
+    },
+    "cloud logging": {
+        "insertId": "1", "textPayload": "{}", "timestamp": AT,
+        "resource": {"type": "k8s_container", "labels": {"pod_name": "train-1"}},
+    },
+    "cloud logging, fields": {
+        "jsonPayload": {"message": "{}"}, "timestamp": AT, "resource": {"labels": {"pod_name": "train-1"}},
+    },
+    "cloudwatch": {"message": "{}", "timestamp": 1793527200500, "logStreamName": "train-1"},
+    "loki": {"labels": {"pod": "train-1"}, "line": "{}", "timestamp": AT},
+    "splunk": {"_raw": "{}", "_time": "1793527200.5", "host": "train-1"},
+}  # fmt: skip
+
+
+def written(form: dict[str, Any], line: str) -> dict[str, Any]:
+    """A form with a line in it."""
+    return {
+        key: written(value, line)
+        if isinstance(value, dict)
+        else value.replace("{}", line)
+        if isinstance(value, str)
+        else value
+        for key, value in form.items()
+    }
+
+
+def exceptions(folder: Path) -> list[Event]:
+    """The Python errors that were read."""
+    return [event for event in events([folder]) if event.event == "python.exception"]
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_traceback_of_many_objects(name: str, tmp_path: Path) -> None:
+    """It is the program's own, with its frames, its time and its place."""
+    lines = [json.dumps(written(FORMS[name], line)) for line in TRACEBACK]
+    (tmp_path / "log").write_text("\n".join(lines) + "\n")
+    (found,) = exceptions(tmp_path)
+    assert found.fields["frames"] == FRAMES
+    assert found.at_s == 1793527200.5
+    assert found.host in (None, "train-1")
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_an_export_in_one_piece_newest_first(name: str, tmp_path: Path) -> None:
+    """An export is read in the order of time, whatever its own."""
+    times = [f"2026-11-01T10:00:0{second}Z" for second in range(len(TRACEBACK))]
+    items = [
+        written(FORMS[name], line)
+        | {key: when for key in ("time", "timestamp", "_time", "__REALTIME_TIMESTAMP") if key in FORMS[name]}
+        for line, when in zip(TRACEBACK, times)
+    ]
+    (tmp_path / "export.json").write_text(json.dumps({"events": items[::-1]}, indent=1))
+    (found,) = exceptions(tmp_path)
+    assert found.fields["frames"] == FRAMES
+
+
+def test_a_program_that_logs_json_with_its_traceback_in_a_field(tmp_path: Path) -> None:
+    """The traceback is read, though it is one line of the file."""
+    said = {"level": "ERROR", "message": "training failed", "exc_info": "\n".join(TRACEBACK), "rank": 3}
+    (tmp_path / "log").write_text(json.dumps(said) + "\n")
+    assert exceptions(tmp_path)[0].fields["frames"] == FRAMES
+
+
+def test_two_pods_in_one_stream_are_told_apart(tmp_path: Path) -> None:
+    """Lines of one pod do not close the stack of the other."""
+    lines = []
+    for line in TRACEBACK:
+        for pod in ("train-0", "train-1"):
+            text = line.replace("line 7", "line 9") if pod == "train-1" else line
+            lines.append(json.dumps({"log": text, "time": AT, "kubernetes": {"pod_name": pod}}))
+    (tmp_path / "log").write_text("\n".join(lines))
+    found = {event.host: event.fields["frames"] for event in exceptions(tmp_path)}
+    assert found == {
+        "train-0": FRAMES,
+        "train-1": ("/app/train.py:10 <module>", "/app/train.py:9 main"),
+    }
+
+
+def test_other_json_stays_what_it_is() -> None:
+    """Settings, results and notes are no lines of a log."""
+    for text in ('{"message": "x"}', '{"log": 3, "time": "y"}', "{broken", '["a"]', '{"loss": 2.5, "step": 1}', "{}"):
+        assert collected.opened(text) is None
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | st.text(),
+        lambda inner: (
+            st.lists(inner)
+            | st.dictionaries(
+                st.sampled_from(["log", "message", "time", "labels", "host", "pid", "events", "x"]), inner
+            )
+        ),
+    )
+)
+def test_any_json_is_survived(body: Any) -> None:
+    """Nothing of what somebody sends raises."""
+    text = json.dumps(body)
+    collected.opened(text)
+    collected.exported(text.encode())
+    collected.recognises(text.encode())
+    list(collected.lines(1, text))
+
+
+def test_a_kernel_log_that_speaks_of_entries_is_no_recorder(tmp_path: Path) -> None:
+    """It begins with a bracket, as JSON may; its lines are read."""
+    (tmp_path / "dmesg.txt").write_text(
+        "[   53.241629] pblk init: luns:4, lines:159, secs:2605056, buf entries:256\n"
+        "[  242.765580] INFO: task python:1140 blocked for more than 120 seconds.\n"
+        "[  242.766014]  nfs_wait_bit_killable+0x25e/0x1710\n"
+        "[  242.766020]  nfs4_proc_lock+0xd2/0x270\n"
+    )
+    verdict = judge(gather([str(tmp_path)])).verdict
+    assert verdict is not None
+    assert (verdict.cls, verdict.certainty) == ("filesystem-stall", Certainty.LIKELY)
+
+
+def test_lines_that_begin_like_an_error_file_are_read_as_lines(tmp_path: Path) -> None:
+    """A log whose objects have a message and a timestamp is not the one object of torchrun's error file."""
+    lines = [json.dumps({"message": line, "timestamp": AT}) for line in TRACEBACK]
+    (tmp_path / "error.json").write_text("\n".join(lines))
+    assert exceptions(tmp_path)[0].fields["type"] == "torch.OutOfMemoryError"
