@@ -40,6 +40,12 @@ def test_a_short_report_is_evidence(tmp_path: Path) -> None:
     assert _verdict(tmp_path, ["It stops when it saves:", FULL]) == "storage-full"
 
 
+@pytest.mark.parametrize("heading", ["# node 0: 10.30.112.212", "# nslookup head.example 100.64.0.10"])
+def test_an_address_in_a_heading_is_no_release(heading: str, tmp_path: Path) -> None:
+    """A note about a host, or what root typed, is no change log."""
+    assert _verdict(tmp_path, [heading, "It stops when it saves:", FULL]) == "storage-full"
+
+
 def test_a_source_with_few_marks_of_running_is_left_out(tmp_path: Path) -> None:
     source = [f"def save_{n}(rank):\n    return {n} if rank else None" for n in range(LONG)]
     assert _verdict(tmp_path, [*source, *CONSOLE[:9], "    # " + FULL]) is None

@@ -45,7 +45,7 @@ def is_document(events: Sequence[Event], frames: int = 0) -> bool:
 _MANUAL = regex(
     r"#{1,4} +(?:\S+ ){0,3}?(?:trouble-?shooting|runbook|play-?book|faq|frequently asked questions|usage|install(?:ation|ing)?|quick ?start|getting started|"
     r"change ?log|release notes|known (?:issues|limitations|problems)|common (?:\w+ )?(?:errors|problems|issues|pitfalls|failures|hangs)|contributing|configuration|"
-    r"requirements|on-?call|when (?:\w+ ){1,3}(?:hangs?|fails?|dies|crashes)|how to\b.*|what to do\b.*|(?:\[?v?\d+\.\d+(?:\.\d+)*\w*\]?)(?: [-–(].*)?)\W*$",
+    r"requirements|on-?call|when (?:\w+ ){1,3}(?:hangs?|fails?|dies|crashes)|how to\b.*|what to do\b.*|(?:\[?v?\d+\.\d+(?:\.\d+)?(?!\.\d)\w*\]?)(?: [-–(].*)?)\W*$",
     re.IGNORECASE,
 )
 _HEADING = regex(r"#{1,4} +\S")
