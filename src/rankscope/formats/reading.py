@@ -20,6 +20,7 @@ from . import collected, dlrover, error_json, files, flight_recorder, process_fa
 from . import snapshot as own
 from .documents import DOCUMENT, is_document, is_manual
 from .files import Progress, Source, head_of, is_text, is_utf16, open_source, text_lines
+from .kept import Between, Ends, joined
 from .records import Dump, Record
 from .sieve import sieve
 from .text import TextReader
@@ -119,7 +120,7 @@ def _ras(data: bytes, name: str) -> Iterator[Said]:
     report = ras.read(data, name)
     yield report
     if isinstance(report, Gap) or data.lstrip()[:1] != b"{":
-        yield from _lines(_decoded(data).splitlines(), len(data) <= SMALL_BYTES)
+        yield from _text(io.BufferedReader(io.BytesIO(data), files.BUFFER), None)
 
 
 def _exported(data: bytes, keep_lines: bool | None) -> Iterator[Record]:
@@ -142,30 +143,42 @@ _WHOLE: tuple[tuple[Callable[[bytes], bool], Callable[[bytes, str], Iterable[Sai
 
 
 def _text(stream: io.BufferedReader, keep_lines: bool | None) -> Iterator[Said]:
-    """A text that fits into the buffer line by line; a bigger one as far as the sieve lets it through."""
+    """A small text line by line; of a bigger one what the sieve lets through, where it fills more than the buffer, and what is
+    kept of long ones."""
     head = stream.peek()
     whole = len(head) < files.BUFFER
-    sieved = None if whole or is_utf16(head) else sieve(stream)
-    if sieved is not None:
-        return _sieved(sieved)
-    return _lines(text_lines(stream), whole and len(head) <= SMALL_BYTES if keep_lines is None else keep_lines)
+    small = whole and len(head) <= SMALL_BYTES if keep_lines is None else keep_lines
+    if small:
+        yield from _lines(text_lines(stream))
+        return
+    ends, between = Ends(), Between()
+    sieved = None if is_utf16(head) or (whole and keep_lines is False) else sieve(stream, ends)
+    if sieved is None:
+        sieved = _seen(text_lines(stream), ends)
+    reader = TextReader(small=False)
+    for numbered in sieved:
+        if numbered is None:
+            yield from reader.gap()
+        else:
+            yield from reader.feed(*numbered)
+            if reader.knows(numbered[1]):
+                between.see(*numbered)
+    yield from reader.close()
+    for number, raw in joined(ends, between) if keep_lines is None else ():
+        yield from reader.keep(number, raw)
 
 
-def _lines(lines: Iterable[str], small: bool) -> Iterator[Record]:
-    reader = TextReader(small)
+def _lines(lines: Iterable[str]) -> Iterator[Record]:
+    reader = TextReader()
     for number, line in enumerate(lines, 1):
         yield from reader.feed(number, line)
     yield from reader.close()
 
 
-def _sieved(lines: Iterable[tuple[int, str] | None]) -> Iterator[Record]:
-    reader = TextReader(small=False)
-    for numbered in lines:
-        if numbered is None:
-            yield from reader.gap()
-        else:
-            yield from reader.feed(*numbered)
-    yield from reader.close()
+def _seen(lines: Iterable[str], ends: Ends) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(lines, 1):
+        ends.see(line.encode())
+        yield number, line
 
 
 def _take(evidence: FileEvidence, said: Iterable[Said]) -> None:

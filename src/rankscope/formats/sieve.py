@@ -16,6 +16,7 @@ from typing import IO
 from ..model.patterns import regex
 from .events import families
 from .files import text_lines
+from .kept import Ends
 
 # Lines after a hit that are kept: the source below a frame, and the exception below that.
 AFTER = 3
@@ -38,13 +39,16 @@ def patterns() -> list[str]:
     return [re.sub(r"([.\[\]{}()*+?^$|\\])", r"\\\1", one) for one in short] + list(_STACKS)
 
 
-def sieve(stream: IO[bytes]) -> Iterator[tuple[int, str] | None] | None:
-    """Numbered lines worth reading, None between runs of them; None in all where there is no grep."""
+def sieve(stream: IO[bytes], ends: Ends) -> Iterator[tuple[int, str] | None] | None:
+    """Numbered lines worth reading, None between runs of them; None in all where there is no grep.
+
+    All that goes by is shown to ``ends``.
+    """
     grep = shutil.which("grep")
-    return None if grep is None else _through(grep, stream)
+    return None if grep is None else _through(grep, stream, ends)
 
 
-def _through(grep: str, stream: IO[bytes]) -> Iterator[tuple[int, str] | None]:
+def _through(grep: str, stream: IO[bytes], ends: Ends) -> Iterator[tuple[int, str] | None]:
     with tempfile.NamedTemporaryFile("w", suffix=".patterns") as held:
         held.write("\n".join(patterns()) + "\n")
         held.flush()
@@ -53,7 +57,7 @@ def _through(grep: str, stream: IO[bytes]) -> Iterator[tuple[int, str] | None]:
         with subprocess.Popen(call, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env={"LC_ALL": "C"}) as child:
             assert child.stdin is not None
             assert child.stdout is not None
-            feeder = threading.Thread(target=_feed, args=(stream, child.stdin), daemon=True)
+            feeder = threading.Thread(target=_feed, args=(stream, child.stdin, ends), daemon=True)
             feeder.start()
             try:
                 for line in text_lines(child.stdout):
@@ -64,10 +68,12 @@ def _through(grep: str, stream: IO[bytes]) -> Iterator[tuple[int, str] | None]:
                 feeder.join()
 
 
-def _feed(stream: IO[bytes], into: IO[bytes]) -> None:
+def _feed(stream: IO[bytes], into: IO[bytes], ends: Ends) -> None:
     """Give grep the whole stream; it closes its end early only when nobody reads on."""
     try:
-        shutil.copyfileobj(stream, into, 1 << 20)
+        while piece := stream.read(1 << 20):
+            ends.see(piece)
+            into.write(piece)
         into.close()
     except BrokenPipeError:
         pass

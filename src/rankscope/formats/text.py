@@ -86,7 +86,7 @@ class TextReader:
             raw = raw[asked.end() :]
             if not raw.strip():
                 return
-        interesting = self._needles.search(raw) is not None
+        interesting = self.knows(raw)
         if not (
             interesting
             or self._small
@@ -115,6 +115,18 @@ class TextReader:
             yield from versions_of(line)
         yield from self._dump(voice, line)
         yield from self._events(line, interesting)
+
+    def knows(self, raw: str) -> bool:
+        """Whether one of the families may know a line."""
+        return self._needles.search(raw) is not None
+
+    @staticmethod
+    def keep(number: int, raw: str) -> Iterator[Record]:
+        """The plain lines of a long text that are kept beside what readers made of it."""
+        for line in collected.lines(number, raw):
+            if line.text.strip():
+                yield _plain(line)
+                yield from versions_of(line)
 
     def _events(self, line: Line, interesting: bool) -> Iterator[Record]:
         concerned = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import islice
 
+from ...model.labels import STEP
 from ...model.patterns import regex
 from ..accounts import accounts
 from ..case import Case
@@ -27,8 +28,20 @@ _MOST_ACCOUNTS, _MOST_TEXT = 200, 128 << 10
 
 def words(case: Case) -> frozenset[str]:
     """Every word of every subject's stacks and lines, in small letters."""
-    texts = (account.text[:_MOST_TEXT] for account in islice(accounts(case), _MOST_ACCOUNTS))
+    texts = (without_steps(account.text)[:_MOST_TEXT] for account in islice(accounts(case), _MOST_ACCOUNTS))
     return frozenset(word for text in texts for word in words_of(text))
+
+
+def without_steps(text: str) -> str:
+    """A text without the steps that a job made before what it says last; all of it where it ends with a step.
+
+    A thousand steps are those of a healthy run, whatever comes behind them.
+    """
+    lines = text.rstrip().split("\n")
+    steps = [STEP.search(line) is not None for line in lines]
+    if not any(steps) or steps[-1]:
+        return text
+    return "\n".join(line for line, is_step in zip(lines, steps) if not is_step)
 
 
 def words_of(text: str) -> set[str]:
