@@ -32,3 +32,21 @@ def test_two_looks_at_one_thread(first: str, second: str, moves: bool, tmp_path:
     """A table that shows the innermost frame alone is no other place."""
     (tmp_path / "gdb").write_text(first + second)
     assert (moved(case_of(gather([str(tmp_path)]))) is not None) is moves
+
+
+SPY = """\
+Process 77: python train.py
+Python v3.11.7 (/usr/bin/python3.11)
+
+Thread 77 (idle): "MainThread"
+    barrier ({0}torch/distributed/distributed_c10d.py:4810)
+    evaluate ({1}train.py:51)
+    <module> ({1}train.py:70)
+
+"""
+
+
+def test_two_spellings_of_one_place_are_no_movement(tmp_path: Path) -> None:
+    """Two tools write the same frozen stack, each with paths of its own length."""
+    (tmp_path / "rank0").write_text(SPY.format("", "") + SPY.format("/opt/venv/lib/python3.11/site-packages/", "/app/"))
+    assert moved(case_of(gather([str(tmp_path)]))) is None

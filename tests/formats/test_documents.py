@@ -46,6 +46,22 @@ def test_an_address_in_a_heading_is_no_release(heading: str, tmp_path: Path) -> 
     assert _verdict(tmp_path, [heading, "It stops when it saves:", FULL]) == "storage-full"
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        "USER       PID %CPU %MEM    VSZ   RSS TTY      STAT START   TIME COMMAND",
+        "UID        PID  PPID  C STIME TTY          TIME CMD",
+        "    PID   TID STAT WCHAN                            COMMAND",
+    ],
+)
+def test_a_long_table_of_processes_is_evidence(head: str, tmp_path: Path) -> None:
+    """It has neither time stamps nor steps, and is none the less what was seen."""
+    (tmp_path / "ps.txt").write_text(
+        "\n".join([head, *(f"root {pid} 1 0 S [kworker/{pid};]" for pid in range(2 * LONG))])
+    )
+    assert not gather([tmp_path]).gaps
+
+
 def test_a_source_with_few_marks_of_running_is_left_out(tmp_path: Path) -> None:
     source = [f"def save_{n}(rank):\n    return {n} if rank else None" for n in range(LONG)]
     assert _verdict(tmp_path, [*source, *CONSOLE[:9], "    # " + FULL]) is None

@@ -35,6 +35,7 @@ the build was compiled against CUDA 12.4
 
 # Sentences with the words of a rule that say something else, beside a job that hangs.
 OTHERWISE = """
+lock-taken-twice | root 8241 0.0 0.0 172912 9120 pts/0 Sl 04:31 0:00 python solo.py abba
 storage-silent | in build_and_load with FileLock: OSError: [Errno 116] Stale file handle
 storage-silent | state D in nfs_flock, nfs3_proc_lock, nlmclnt_lock; reads and writes there work
 disk-full | pyinotify ERROR] add_watch: cannot watch /srv/app WD=-1, Errno=No space left on device (ENOSPC)

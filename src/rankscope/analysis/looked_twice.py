@@ -139,9 +139,18 @@ def _differs(account: Account) -> bool:
 
 
 def _alike(one: Seen, other: Seen) -> bool:
-    """Whether two stacks are one place; of a row of gdb's ``info threads`` only the innermost frame is known."""
+    """Whether two stacks are one place; of a row of gdb's ``info threads`` only the innermost frame is known.
+
+    Two tools shorten paths in their own ways, and not both show native frames: their Python functions and lines tell.
+    """
     mine, its = one.text.split("\n"), other.text.split("\n")
-    return mine[0] == its[0] if 1 in (len(mine), len(its)) else mine == its
+    if 1 in (len(mine), len(its)):
+        return mine[0] == its[0]
+    return mine == its or _python(one) == _python(other) != []
+
+
+def _python(seen: Seen) -> list[tuple[str, int]]:
+    return [(frame.function, frame.line) for frame in seen.stack if frame.file.endswith(".py") and frame.line]
 
 
 def _words(account: Account) -> set[str]:

@@ -22,7 +22,15 @@ _FAR = -7.0
 
 _UNLIKE = -4.0  # of the likely causes whose class is less probable than this by the words, one in five is right
 _WORDS = "its words are rather those of known cases of another class"
-_WELL = "all of the evidence reads like that of runs in which nothing is wrong"
+WELL = "all of the evidence reads like that of runs in which nothing is wrong"
+# Who holds what another one wants was seen in the stacks: plain dumps read like those of runs in which nothing is wrong.
+_HELD = {"lock-order-deadlock", "fork-with-threads", "gil-deadlock", "import-lock"}
+# What the kernel says in one line among hundreds about its start.
+_SAID = {
+    "gpu-hardware-fault": {"kernel.xid", "kernel.sxid", "kernel.pcie_error", "kernel.machine_check"},
+    "oom-kill": {"kernel.oom_kill"},
+    "filesystem-stall": {"kernel.hung_task", "kernel.fs_stalled"},
+}
 
 
 def in_order(case: Case, findings: Iterable[Finding]) -> list[Finding]:
@@ -51,6 +59,17 @@ def in_order(case: Case, findings: Iterable[Finding]) -> list[Finding]:
     return [one for one in found if one.rule != GUESS or (one is best and not known)]
 
 
+def _stands(case: Case, cause: Finding) -> bool:
+    """Whether a likely cause rests on what no number of good lines beside it makes less true."""
+    said = _SAID.get(cause.cls, set())
+    return cause.cls in _HELD or any(event.event in said for event in case.events)
+
+
+def outvoted(finding: Finding) -> bool:
+    """Whether it is a note only because all else reads well, although a rule called it likely: then nothing is decided."""
+    return finding.kind is Kind.NOTE and finding.certainty is Certainty.LIKELY and WELL in finding.against
+
+
 def _more(alike: Likeness) -> float:
     """How much more a rule is worth where few words are known."""
     return max(1.0, _MANY / (len(alike.words) or 1))
@@ -60,12 +79,14 @@ def _heeded(case: Case, cause: Finding) -> Finding:
     """A cause; a note of it where the evidence reads like that of healthy runs, less sure where it reads like another class."""
     if cause.compared or cause.certainty is Certainty.CERTAIN:
         return cause
+    likely = cause.certainty is Certainty.LIKELY
+    if likely and _stands(case, cause):
+        return cause
     if reads_well(case):
-        return dataclasses.replace(
-            cause, kind=Kind.NOTE, certainty=Certainty.POSSIBLE, against=(*cause.against, _WELL), next=()
-        )
+        steps = cause.next if likely else ()
+        return dataclasses.replace(cause, kind=Kind.NOTE, against=(*cause.against, WELL), next=steps)
     alike = likeness(case)
     far = bool(alike.scores) and alike.scores.get(cause.cls, _FAR) < _UNLIKE * _more(alike)
-    if far and cause.certainty is Certainty.LIKELY:
+    if far and likely:
         return dataclasses.replace(cause, certainty=Certainty.POSSIBLE, against=(*cause.against, _WORDS))
     return cause

@@ -16,7 +16,7 @@ from .doors import doors
 from .endings import ended_well
 from .folding import fold
 from .heard import awaited_ends, heard, weighed
-from .order import GUESS, ORDER, SLOW, in_order
+from .order import GUESS, ORDER, SLOW, in_order, outvoted
 from .scene import absent
 from .weakness import halts, weak, would_decide
 
@@ -39,6 +39,7 @@ def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
     slow = [note for note in notes if note.cls in SLOW]
     state = _state(case, causes, slow)
     verdict = _verdict(causes) or (_of_note(slow[0]) if slow and state is State.SLOW else None)
+    undecided = weak(case) or any(map(outvoted, notes))
     snapshot = case.snapshot
     told = (*causes, *(one for one in ordered if one.kind is Kind.SYMPTOM), *notes)
     return Diagnosis(
@@ -48,7 +49,7 @@ def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
         collectives=case.collectives, waits=case.graph.waits, waits_unwritten=case.graph.unwritten,
         cycles=(*case.graph.cycles, *((process.ref,) for cause in causes if cause.circle for process in cause.processes)),
         gaps=snapshot.gaps, effort=snapshot.effort, processes=len(snapshot.processes),
-        roster={member.ref: rank for rank, member in case.by_rank.items()}, evidence_weak=verdict is None and weak(case),
+        roster={member.ref: rank for rank, member in case.by_rank.items()}, evidence_weak=verdict is None and undecided,
         deadlines=tuple(_deadlines(case)), next=_next(case, told, verdict),
         parted=diverge(case, RankSet(rank for one in causes for rank in one.ranks)),
     )  # fmt: skip

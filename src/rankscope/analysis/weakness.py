@@ -8,10 +8,14 @@ from ..model.diagnosis import State
 from ..model.evidence.events import Event
 from ..model.evidence.stacks import NativeStacks, PythonStacks
 from ..model.gap import Why
+from ..model.process import Role
+from .at_work import Well, well
 from .away import away
 from .case import Case
 from .endings import ended_well
+from .frame_tables import WaitKind
 from .in_sight import moves
+from .looked_twice import gets_on
 from .stillness import stand_long
 
 # What says that something went wrong without saying what.
@@ -48,6 +52,26 @@ def _told(event: Event) -> bool:
     return not event.event.startswith("text.")
 
 
+# What may last for ever as well as end in the next moment.
+_MAY_LAST = {
+    WaitKind.COLLECTIVE, WaitKind.P2P, WaitKind.STORE, WaitKind.RENDEZVOUS, WaitKind.LOCK, WaitKind.CHILD, WaitKind.PIPE,
+    WaitKind.DEVICE, WaitKind.STORAGE, WaitKind.GIL, WaitKind.IMPORT_LOCK, WaitKind.FILE_LOCK, WaitKind.FILE_BATON,
+    WaitKind.BACKWARD,
+}  # fmt: skip
+_OWN = {WaitKind.USER, WaitKind.LIBRARY}
+
+
+def _one_picture(case: Case) -> bool:
+    """Whether somebody was seen to wait, or not to run, and nothing tells for how long: a saved picture of one moment."""
+    if well(case) is not Well.UNKNOWN or gets_on(case) is not None:
+        return False
+    return any(
+        one.kind in _MAY_LAST or (one.kind in _OWN and one.thread.active is False)
+        for one in case.standings.values()
+        if one.thread is not None and one.member.role is not Role.LAUNCHER
+    )
+
+
 def weak(case: Case) -> bool:
     """Whether "nothing found" only means that nothing could be seen, or that what was seen does not say why nothing moves."""
     if case.snapshot.live and (case.state is State.STUCK or (case.state is State.UNKNOWN and stand_long(case))):
@@ -55,9 +79,8 @@ def weak(case: Case) -> bool:
     if ended_well(case):
         return False
     if not case.snapshot.live:
-        return (not case.snapshot.processes and not any(_told(event) for event in case.events)) or any(
-            event.event in _TROUBLE for event in case.events
-        )
+        nothing = not case.snapshot.processes and not any(_told(event) for event in case.events)
+        return nothing or any(event.event in _TROUBLE for event in case.events) or _one_picture(case)
     if case.state is not State.MOVING and away(case.snapshot, case.world_size):
         return True  # nothing wrong on the hosts that answered says nothing of those that did not
     seen = [standing for standing in case.standings.values() if standing.thread is not None]

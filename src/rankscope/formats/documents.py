@@ -26,13 +26,16 @@ _RUNNING = regex(
 )  # fmt: skip
 
 
+# The head of a table of processes; its rows have neither time stamps nor steps.
+_PROCESSES = regex(r"^\s*(?:[A-Z%]+ +)*PID +(?:[A-Z%+]+ +)*(?:CMD|COMMAND)\b|^top - \d")
+
 DOCUMENT = "the source of a program or a manual, not what a job said; if it does speak of the job, give that part alone"
 
 
 def is_document(events: Sequence[Event], frames: int = 0) -> bool:
     """Whether the lines of a text, of which some are frames, are a source or manual and not what a job or its user said."""
     said = [event for event in events if event.event == "text.line" and event.text.strip()]
-    if len(said) < LONG:
+    if len(said) < LONG or any(_PROCESSES.match(event.text) for event in said[:LONG]):
         return False
     source = sum(_SOURCE.match(event.text) is not None for event in said)
     running = frames + sum(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ..analysis.commands import typed
 from ..analysis.scene import is_absent
-from ..model.diagnosis import Diagnosis, Finding, Kind, State
+from ..model.diagnosis import Certainty, Diagnosis, Finding, Kind, State
 from ..model.evidence.source import Place
 from ..model.process import ProcessRef
 from ..model.ranks import RankSet, ranks_phrase
@@ -110,7 +110,11 @@ def _no_cause(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
 def _not_enough(diagnosis: Diagnosis) -> str:
     if diagnosis.state is State.STUCK:
         return "the job is stuck, and nothing that was seen says why"
-    if diagnosis.findings:
+    if diagnosis.job.launcher == FILES and any(one.certainty is Certainty.LIKELY for one in diagnosis.findings):
+        return (
+            "it reads like runs in which nothing is wrong, but for what a note below says; a second look would decide"
+        )
+    if diagnosis.findings or (diagnosis.job.launcher == FILES and diagnosis.processes):
         return "nothing moves, and nothing that was seen says why"
     return "not enough evidence to say anything; see what was not seen, and why"
 

@@ -1,0 +1,72 @@
+"""What no number of good lines makes less true; and a picture of one moment, which decides nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rankscope.formats.gather import gather
+from rankscope.model.diagnosis import Certainty, Diagnosis
+from rankscope.pipeline import judge
+
+BOOT = [
+    "[    {0}.100000] pci 0000:{1:02x}:00.0: [8086:2030] type 01 class 0x060400",
+    "[    {0}.200000] usb {1}-1: new high-speed USB device number {1} using xhci_hcd",
+    "[    {0}.300000] systemd[1]: Started Journal Service.",
+    "[    {0}.400000] EXT4-fs (nvme0n1p{1}): mounted filesystem with ordered data mode. Quota mode: none.",
+    "[    {0}.500000] nvidia 0000:3b:00.0: enabling device (0140 -> 0142)",
+    "[    {0}.600000] mlx5_core 0000:5e:00.{1}: firmware version: 16.35.2000",
+    '[    {0}.700000] audit: type=1400 audit({1}): apparmor="STATUS" operation="profile_load" name="docker-default"',
+]
+KERNEL = {
+    "gpu-hardware-fault": "[ 9001.5] NVRM: Xid (PCI:0000:3b:00): 79, pid=4411, name=python3, GPU has fallen off the bus.",
+    "oom-kill": "[ 9001.5] Out of memory: Killed process 25041 (python) total-vm:98234512kB, anon-rss:65011232kB",
+}
+IN_OWN_CODE = """\
+Process 8241: python solo.py
+Python v3.11.7 (/usr/bin/python3.11)
+
+Thread 8241 (idle): "MainThread"
+    hold (solo.py:15)
+    <module> (solo.py:70)
+"""
+SERVER = """\
+Process 8242: python serve.py
+Python v3.11.7 (/usr/bin/python3.11)
+
+Thread 8242 (idle): "MainThread"
+    select (selectors.py:415)
+    serve_forever (socketserver.py:235)
+    <module> (serve.py:9)
+"""
+
+
+def said(folder: Path, text: str) -> Diagnosis:
+    """The diagnosis of one text."""
+    (folder / "evidence.txt").write_text(text)
+    return judge(gather([folder]))
+
+
+@pytest.mark.parametrize("boots", [0, 40])
+@pytest.mark.parametrize("cls", KERNEL)
+def test_a_fatal_line_of_the_kernel_is_not_outvoted_by_its_start(cls: str, boots: int, tmp_path: Path) -> None:
+    """Hundreds of good lines stand before it on every machine."""
+    boot = [line.format(second, second % 8) for second in range(boots) for line in BOOT]
+    verdict = said(tmp_path, "\n".join([*boot, KERNEL[cls]]) + "\n").verdict
+    assert verdict is not None
+    assert (verdict.cls, verdict.certainty) == (cls, Certainty.LIKELY)
+
+
+def test_the_start_of_a_machine_alone_has_no_cause(tmp_path: Path) -> None:
+    """The look-alike."""
+    boot = [line.format(second, second % 8) for second in range(40) for line in BOOT]
+    assert said(tmp_path, "\n".join(boot) + "\n").verdict is None
+
+
+@pytest.mark.parametrize(("text", "weak"), [(IN_OWN_CODE, True), (SERVER, False)], ids=["in its own code", "a server"])
+def test_one_picture_of_who_does_not_run_decides_nothing(text: str, weak: bool, tmp_path: Path) -> None:
+    """Clean is who has nothing to do; who stands in its own code may have been caught in a pause, or hang."""
+    found = said(tmp_path, text)
+    assert (found.verdict, found.evidence_weak) == (None, weak)
+    assert any("a minute later" in str(step) for step in found.next) is weak
