@@ -36,6 +36,9 @@ def heading(rank: str, stack: str) -> str:
 FILES = {
     "our own raw stacks": "".join(process(70 + rank, ASKS if rank == 2 else WAITS, rank) for rank in range(4)),
     "one heading per rank": "".join(heading(f"rank {rank}:", ASKS if rank == 2 else WAITS) for rank in range(4)),
+    "tail of several files": "".join(
+        heading(f"==> /tmp/stacks/rank{rank}.txt <==", ASKS if rank == 2 else WAITS) for rank in range(4)
+    ),
     "Markdown headings": "".join(heading(f"### Rank {rank}", ASKS if rank == 2 else WAITS) for rank in range(4)),
     "rules of equal signs": "".join(heading(f"===== rank {rank} =====", ASKS if rank == 2 else WAITS) for rank in range(4)),
     "a heading for many": heading("Ranks 0-1,3 (main thread):", WAITS) + heading("Rank 2 stack trace:", ASKS),

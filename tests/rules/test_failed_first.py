@@ -62,3 +62,15 @@ def test_memory_that_one_of_them_went_on_without_is_no_failure(tmp_path: pathlib
     (tmp_path / "rank_1.txt").write_text("waiting in pipeline recv_forward\n")
     rules = {finding.rule for finding in pipeline.judge(gather([tmp_path])).findings}
     assert ("failed-first" in rules) is failed
+
+
+@pytest.mark.parametrize(("quiet", "named"), [((1,), [1]), ((1, 2), [])])
+def test_who_saw_its_peer_go_is_not_the_one(quiet: tuple[int, ...], named: list[int], tmp_path: pathlib.Path) -> None:
+    """All others of a console raised the same; the one rank that raised nothing is named, of two nobody."""
+    closed = "[../gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:31903."
+    lines = [f"[rank{rank}]: rank {rank} begins" for rank in range(4)]
+    lines += [f"[rank{rank}]: RuntimeError: {closed}" for rank in range(4) if rank not in quiet]
+    (tmp_path / "console.log").write_text("\n".join(lines) + "\n")
+    diagnosis = pipeline.judge(gather([tmp_path]), 30.0)
+    assert diagnosis.verdict is not None
+    assert (diagnosis.verdict.cls, list(diagnosis.verdict.ranks)) == ("dead-rank", named)

@@ -1,12 +1,15 @@
-"""Archives (tar, also compressed): their regular files, one after the other, within bounds."""
+"""Archives (tar, also compressed, and zip): their regular files, one after the other, within bounds."""
 
 from __future__ import annotations
 
+import contextlib
 import tarfile
+import zipfile
 import zlib
 from collections.abc import Iterator
 
-_ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
+_ZIP = ".zip"
+_ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", _ZIP)
 MOST_FILES = 200_000
 MOST_BYTES = 256 << 20  # of one file
 MOST_IN_ALL = 16 << 30
@@ -21,15 +24,27 @@ def members(path: str) -> Iterator[tuple[str, bytes]]:
     """Names and contents; nothing is written to disk, links and devices are left out, and damage ends the archive."""
     room = MOST_IN_ALL
     try:
-        with tarfile.open(path, "r|*") as archive:
-            for number, member in enumerate(archive):
-                if number >= MOST_FILES or room <= 0:
-                    return
-                room -= member.size
-                if not member.isreg() or member.size > MOST_BYTES:
-                    continue
-                content = archive.extractfile(member)
-                if content is not None:
-                    yield member.name.lstrip("./"), content.read(MOST_BYTES)
-    except (tarfile.TarError, EOFError, zlib.error, OSError, ValueError):
+        for number, (name, content) in enumerate(_zipped(path) if path.lower().endswith(_ZIP) else _tarred(path)):
+            if number >= MOST_FILES or room <= 0:
+                return
+            room -= len(content)
+            yield name.lstrip("./"), content
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, OSError, ValueError):
         return
+
+
+def _tarred(path: str) -> Iterator[tuple[str, bytes]]:
+    with tarfile.open(path, "r|*") as archive:
+        for member in archive:
+            if member.isreg() and member.size <= MOST_BYTES and (content := archive.extractfile(member)) is not None:
+                yield member.name, content.read(MOST_BYTES)
+
+
+def _zipped(path: str) -> Iterator[tuple[str, bytes]]:
+    """Of a zip; what is encrypted, or packed in a way that the library does not know, is left out."""
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            if member.is_dir() or member.file_size > MOST_BYTES or member.flag_bits & 1:
+                continue
+            with contextlib.suppress(NotImplementedError), archive.open(member) as content:
+                yield member.filename, content.read(MOST_BYTES)

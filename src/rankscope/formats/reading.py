@@ -30,6 +30,7 @@ EVENTS_PER_KIND = 5000
 DUMPS_PER_FILE = 200_000
 WHOLE_LIMIT = 256 << 20
 SMALL_BYTES = 1 << 20
+_ZSTD = b"\x28\xb5\x2f\xfd"  # RFC 8878
 
 Said = Union[Record, Recorder, RasReport, StoreKeys, Threads, Gap]
 
@@ -89,6 +90,14 @@ def _said(stream: io.BufferedReader, name: str, wish: Wish) -> Iterable[Said]:
         return flight_recorder.read_all(stream.read(WHOLE_LIMIT), name, wish.pool)
     if dlrover.recognises(head):
         return dlrover.read(stream.read(WHOLE_LIMIT), name)
+    if head.startswith(_ZSTD):
+        return [
+            Gap(
+                name,
+                Why.UNSUPPORTED,
+                "it is packed with zstd; unpack it first: zstd -d FILE, or zstdcat FILE | rankscope analyze -",
+            )
+        ]
     if not is_text(head):
         return [Gap(name, Why.UNSUPPORTED, "neither text nor a format that is known")]
     if collected.recognises(head):

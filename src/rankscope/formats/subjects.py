@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from ..model.labels import who
+from ..model.labels import stem, who
 from ..model.patterns import regex
 from ..model.ranks import RankSet
 from .lines import Line
@@ -34,6 +34,9 @@ _OTHER_HEADING = regex(
     re.IGNORECASE,
 )
 
+# tail(1) and head(1) of several files.
+_FILE = regex(r"^==> (\S.*?) <==$")
+
 
 @dataclass(frozen=True)
 class Section:
@@ -52,6 +55,8 @@ def section_of(line: Line, before: Section) -> Section:
         return Section(pid, before.ranks if before.pid is None else RankSet())
     if found := _OURS.match(text):
         return replace(before, ranks=RankSet([int(found.group(1))]))
+    if found := _FILE.match(text):
+        return Section(ranks=who(stem(found.group(1))).ranks)
     if len(text) < 160 and (found := _HEADING.match(text)):
         return Section(int(found["pid"]) if found["pid"] else None, who(found["ranks"]).ranks)
     if len(text) < 160 and _OTHER_HEADING.match(text):

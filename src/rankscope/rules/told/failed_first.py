@@ -35,7 +35,7 @@ from ...model.evidence.events import Event
 from ...model.patterns import regex
 from ...model.ranks import RankSet, ranks_phrase
 from .. import make_rule
-from ._findings import finding, simple
+from ._findings import finding, ranks_said, simple
 from ._first_error import consequence, first_error
 from ._lines import events
 from ._signs import LIKELY, POSSIBLE, Hit, Sign, hits
@@ -56,6 +56,7 @@ _MEMORY = Sign(
     "a rank ran out of device memory",
     POSSIBLE,
 )
+_PEER_GONE = "a peer has gone"  # who says so has seen it, and is not the one
 _SIGNS = (
     # Ray's own words; TensorRT-LLM's executor, which ends its peers itself.
     Sign(r"[Aa]ctor died because of an error raised in its creation task|\bExecutor loop crashed on this rank\b", "the framework says which of its workers failed"),
@@ -91,7 +92,7 @@ _SIGNS = (
     Sign(r"\b(?:exit ?code|exitcode|returncode)\W{0,4}(?:-11|139|-7|135|-4|-8|[12]\b(?![^\n]*\bruns\b))|Segmentation fault|SIGSEGV|exited on signal|core dumped", "a process ended with an error", POSSIBLE),
     Sign(r"\b(?:exit ?code|exitcode|returncode)\W{0,4}(?:-6|134)\b|\bSIGABRT\b", "a process ended with an error", POSSIBLE, unless=(r"Watchdog caught|[Ww]atchdog thread terminated",)),
     Sign(r"reached monitoredBarrier, but received errors while waiting", "a rank broke off a barrier in which others wait", POSSIBLE, speaker=False),
-    Sign(r"^(?![^\n]*\b[Rr]etr(?:y|ies|ying)\b)[^\n]*(?:Connection (?:closed|reset) by (?:remote )?peer)|remote process exited|ncclRemoteError|Connection closed by remote peer", "a peer has gone", POSSIBLE, unless=(r"TCPStore\(|_create_c10d_store|client socket|socket\.cpp",)),
+    Sign(r"^(?![^\n]*\b[Rr]etr(?:y|ies|ying)\b)[^\n]*(?:Connection (?:closed|reset) by (?:remote )?peer)|remote process exited|ncclRemoteError|Connection closed by remote peer", _PEER_GONE, POSSIBLE, speaker=False, unless=(r"TCPStore\(|_create_c10d_store|client socket|socket\.cpp",)),
 )  # fmt: skip
 
 
@@ -107,7 +108,17 @@ def check(case: Case) -> Iterator[Finding]:
     if not found and not case.snapshot.live and (left := _left(case)) is not None:
         yield left
     elif found:
-        yield finding(RULE, case, found, "a rank failed or left, and the others wait for it", _STEPS)
+        said = finding(RULE, case, found, "a rank failed or left, and the others wait for it", _STEPS)
+        yield replace(said, ranks=said.ranks or _silent(case, found))
+
+
+def _silent(case: Case, found: list[Hit]) -> RankSet:
+    """The one rank of a log that raised nothing, where all others saw their peer go."""
+    told = [hit for hit in found if hit.sign.says == _PEER_GONE]
+    saw = RankSet(rank for hit in told for rank in ranks_said(hit.account, hit.sign.pattern))
+    spoke = RankSet(event.rank for hit in told for event in hit.account.events if event.rank is not None)
+    quiet = spoke - saw - RankSet(event.rank for event in events(case, "python.exception") if event.rank is not None)
+    return quiet if len(quiet) == 1 and len(saw) > 1 else RankSet()
 
 
 def _left(case: Case) -> Finding | None:
