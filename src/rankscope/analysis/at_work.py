@@ -45,7 +45,7 @@ def well(case: Case) -> Well:
         return Well.UNKNOWN
     looked = case.collectives or any(_LOOKED & set(look) for one in case.members for look in one.looks)
     if not looked:
-        # Of a long log no plain lines are kept: then nothing shows that it gets on.
+        # Where no plain line was read nothing shows that it gets on.
         return Well.IS if moving or (by_file and set(by_file) <= papers(case)) else Well.UNKNOWN
     if not any(map(_moved, accounts(case))):
         return Well.SEEMS if moving else Well.UNKNOWN

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Iterable
 
-from ..model.diagnosis import Certainty, Finding, Kind
+from ..model.diagnosis import READS_WELL, Certainty, Finding, Kind
 from .case import Case
 from .likeness import Likeness, likeness, reads_well
 
@@ -22,7 +22,6 @@ _FAR = -7.0
 
 _UNLIKE = -4.0  # of the likely causes whose class is less probable than this by the words, one in five is right
 _WORDS = "its words are rather those of known cases of another class"
-WELL = "all of the evidence reads like that of runs in which nothing is wrong"
 # Who holds what another one wants was seen in the stacks: plain dumps read like those of runs in which nothing is wrong.
 _HELD = {"lock-order-deadlock", "fork-with-threads", "gil-deadlock", "import-lock"}
 # What the kernel says in one line among hundreds about its start.
@@ -66,8 +65,8 @@ def _stands(case: Case, cause: Finding) -> bool:
 
 
 def outvoted(finding: Finding) -> bool:
-    """Whether it is a note only because all else reads well, although a rule called it likely: then nothing is decided."""
-    return finding.kind is Kind.NOTE and finding.certainty is Certainty.LIKELY and WELL in finding.against
+    """Whether it is a note only because all else reads well: then nothing is decided."""
+    return finding.kind is Kind.NOTE and READS_WELL in finding.against
 
 
 def _more(alike: Likeness) -> float:
@@ -83,8 +82,7 @@ def _heeded(case: Case, cause: Finding) -> Finding:
     if likely and _stands(case, cause):
         return cause
     if reads_well(case):
-        steps = cause.next if likely else ()
-        return dataclasses.replace(cause, kind=Kind.NOTE, against=(*cause.against, WELL), next=steps)
+        return dataclasses.replace(cause, kind=Kind.NOTE, against=(*cause.against, READS_WELL))
     alike = likeness(case)
     far = bool(alike.scores) and alike.scores.get(cause.cls, _FAR) < _UNLIKE * _more(alike)
     if far and likely:

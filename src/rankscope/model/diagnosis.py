@@ -91,6 +91,10 @@ class CollectiveState:
     consequence: bool = False  # it only follows from another wait
 
 
+# What speaks against a finding that is only a note because of it.
+READS_WELL = "all of the evidence reads like that of runs in which nothing is wrong"
+
+
 @dataclass(frozen=True)
 class Finding:
     """What a rule says: one cause, symptom or note, who it concerns, why we think so, and what to do next.

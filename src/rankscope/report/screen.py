@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ..analysis.commands import typed
 from ..analysis.scene import is_absent
-from ..model.diagnosis import Certainty, Diagnosis, Finding, Kind, State
+from ..model.diagnosis import READS_WELL, Diagnosis, Finding, Kind, State
 from ..model.evidence.source import Place
 from ..model.process import ProcessRef
 from ..model.ranks import RankSet, ranks_phrase
@@ -110,7 +110,7 @@ def _no_cause(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
 def _not_enough(diagnosis: Diagnosis) -> str:
     if diagnosis.state is State.STUCK:
         return "the job is stuck, and nothing that was seen says why"
-    if diagnosis.job.launcher == FILES and any(one.certainty is Certainty.LIKELY for one in diagnosis.findings):
+    if any(READS_WELL in one.against for one in diagnosis.findings):
         return (
             "it reads like runs in which nothing is wrong, but for what a note below says; a second look would decide"
         )
