@@ -10,6 +10,7 @@ import pytest
 
 from rankscope.analysis.case import Case
 from rankscope.analysis.likeness import STEM, compare, says_something, table, telling, threads, words
+from rankscope.analysis.likeness.words import without_steps
 from rankscope.formats.gather import gather
 from rankscope.model.classes import CLASSES
 from rankscope.model.diagnosis import Certainty, Finding, Kind
@@ -30,6 +31,19 @@ rest -0.9 -0.5 -1.0
         [*(f"{word} 20 0:20 1:-10" for word in SPEAK), *(f"calm{letter} 20 1:30" for letter in "abcdefghijklmnopqrst")]
     )
 )
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("begin\nstep 1 loss 2.5\nstep 2 loss 2.4\nValueError: x\n", "begin\nValueError: x"),
+        ("begin\nValueError: x\nstep 1 loss 2.5\n", "begin\nValueError: x\nstep 1 loss 2.5\n"),
+        ("nothing counts here\n", "nothing counts here\n"),
+    ],
+    ids=["a trouble behind", "steps to the end", "no steps"],
+)
+def test_steps_before_the_last_words_say_nothing(text: str, left: str) -> None:
+    assert without_steps(text) == left
 
 
 def test_words_are_those_of_the_nearest_class() -> None:

@@ -48,5 +48,7 @@ Thread 77 (idle): "MainThread"
 
 def test_two_spellings_of_one_place_are_no_movement(tmp_path: Path) -> None:
     """Two tools write the same frozen stack, each with paths of its own length."""
-    (tmp_path / "rank0").write_text(SPY.format("", "") + SPY.format("/opt/venv/lib/python3.11/site-packages/", "/app/"))
+    (tmp_path / "rank0").write_text(
+        SPY.format("", "/srv/job/") + SPY.format("/opt/venv/lib/python3.11/site-packages/", "/app/")
+    )
     assert moved(case_of(gather([str(tmp_path)]))) is None

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from rankscope.analysis import order
 from rankscope.formats.gather import gather
-from rankscope.model.diagnosis import Certainty, Diagnosis
+from rankscope.model.diagnosis import READS_WELL, Certainty, Diagnosis
 from rankscope.pipeline import judge
+from rankscope.report import screen
 
 BOOT = [
     "[    {0}.100000] pci 0000:{1:02x}:00.0: [8086:2030] type 01 class 0x060400",
@@ -70,3 +72,39 @@ def test_one_picture_of_who_does_not_run_decides_nothing(text: str, weak: bool, 
     found = said(tmp_path, text)
     assert (found.verdict, found.evidence_weak) == (None, weak)
     assert any("a minute later" in str(step) for step in found.next) is weak
+
+
+ENTERED_TWICE = """\
+Process 8243: python solo.py
+Python v3.11.7 (/usr/bin/python3.11)
+
+Thread 8243 (idle): "MainThread"
+    acquire (threading.py:160)
+    flush (logging/__init__.py:1080)
+    handle_signal (solo.py:20)
+    flush (logging/__init__.py:1080)
+    emit (logging/__init__.py:1113)
+    <module> (solo.py:70)
+"""
+# A likely cause each, and whether it stands where all else reads well.
+LIKELY = [
+    (KERNEL["gpu-hardware-fault"], True),
+    ("potential deadlock: lock order inversion\n" + ENTERED_TWICE, True),
+    ("potential deadlock: lock order inversion\n", False),
+    ("NCCL version 2.27.3+cuda12.4\nthe local disk's utilization is over capacity\n", False),
+]
+
+
+@pytest.mark.parametrize(("text", "stands"), LIKELY, ids=["kernel", "stacks", "words", "a write"])
+def test_what_reads_well_turns_into_a_note_and_decides_nothing(
+    text: str, stands: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is only outvoted is neither named nor called clean, and what would decide is said."""
+    assert said(tmp_path, text).verdict is not None
+    monkeypatch.setattr(order, "reads_well", lambda case: True)
+    found = said(tmp_path, text)
+    assert (found.verdict is not None) is stands
+    assert found.evidence_weak is not stands
+    assert stands or any(READS_WELL in one.against for one in found.findings)
+    assert stands or any("rankscope snapshot" in str(step) or "rankscope diagnose" in str(step) for step in found.next)
+    assert ("but for what a note below says" in " ".join(screen.render(found).split())) is not stands

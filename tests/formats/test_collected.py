@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankscope.formats import collected
+from rankscope.formats import collected, error_json, reading
 from rankscope.formats.gather import events, gather
 from rankscope.model.diagnosis import Certainty
 from rankscope.model.evidence.events import Event
@@ -119,6 +119,14 @@ def test_other_json_stays_what_it_is() -> None:
         assert collected.opened(text) is None
 
 
+@pytest.mark.parametrize("time", ["1e999", "-1e999", "NaN", '"inf"', '"nan"', "1" + "0" * 400, "true", "[]", '"soon"'])
+def test_a_time_that_is_none_is_left_out(time: str) -> None:
+    """Numbers without end come from strangers too."""
+    held = collected.opened(f'{{"log": "step 1", "time": {time}}}')
+    assert held is not None
+    assert (held.texts, held.at_s) == (("step 1",), None)
+
+
 @settings(max_examples=200, deadline=None)
 @given(
     st.recursive(
@@ -140,10 +148,21 @@ def test_any_json_is_survived(body: Any) -> None:
     list(collected.lines(1, text))
 
 
-def test_a_kernel_log_that_speaks_of_entries_is_no_recorder(tmp_path: Path) -> None:
+def test_of_an_export_that_was_cut_off_the_whole_lines_are_read(tmp_path: Path) -> None:
+    """It is no JSON any more, and what it says is there none the less."""
+    said = [{"timestamp": AT, "textPayload": line} for line in ("loads shards", "Disk quota exceeded", "goes on")]
+    whole = json.dumps(said, indent=1)
+    (tmp_path / "export.json").write_text(whole[: whole.index("goes on")])
+    verdict = judge(gather([tmp_path])).verdict
+    assert verdict is not None
+    assert verdict.cls == "storage-full"
+
+
+@pytest.mark.parametrize("entries", ["buf entries:256", 'settings {"entries": 256}'])
+def test_a_kernel_log_that_speaks_of_entries_is_no_recorder(entries: str, tmp_path: Path) -> None:
     """It begins with a bracket, as JSON may; its lines are read."""
     (tmp_path / "dmesg.txt").write_text(
-        "[   53.241629] pblk init: luns:4, lines:159, secs:2605056, buf entries:256\n"
+        f"[   53.241629] pblk init: luns:4, lines:159, secs:2605056, {entries}\n"
         "[  242.765580] INFO: task python:1140 blocked for more than 120 seconds.\n"
         "[  242.766014]  nfs_wait_bit_killable+0x25e/0x1710\n"
         "[  242.766020]  nfs4_proc_lock+0xd2/0x270\n"
@@ -153,8 +172,31 @@ def test_a_kernel_log_that_speaks_of_entries_is_no_recorder(tmp_path: Path) -> N
     assert (verdict.cls, verdict.certainty) == ("filesystem-stall", Certainty.LIKELY)
 
 
+@pytest.mark.parametrize("many", [reading.SMALL_BYTES, reading.EXPORT_LIMIT])
+def test_a_long_export_is_read_as_long_logs_are(many: int, tmp_path: Path) -> None:
+    """To its end, or it is said how much of it."""
+    item = {"timestamp": AT, "textPayload": "read shard 000001.tar, 1024 samples in 3 parts"}
+    last = {"timestamp": AT, "textPayload": "the local disk's utilization is over capacity"}  # only rules know it
+    (tmp_path / "export.json").write_text(json.dumps([item] * (many // 60) + [last]))
+    snapshot = gather([tmp_path])
+    verdict = judge(snapshot).verdict
+    whole = many < reading.EXPORT_LIMIT
+    assert (verdict.cls if verdict else None) == ("storage-full" if whole else None)
+    assert ["jq -c" in gap.detail for gap in snapshot.gaps] == ([] if whole else [True])
+
+
+def test_an_error_file_that_was_cut_off_is_read_as_lines(tmp_path: Path) -> None:
+    """The disk was full, and the file ends in the middle."""
+    said = {
+        "message": {"message": "OSError: [Errno 28] No space left on device", "extraInfo": {"timestamp": "1793527200"}}
+    }
+    (tmp_path / "error.json").write_text(json.dumps(said)[:-9])
+    assert [event.event for event in events([tmp_path])] != []
+
+
 def test_lines_that_begin_like_an_error_file_are_read_as_lines(tmp_path: Path) -> None:
     """A log whose objects have a message and a timestamp is not the one object of torchrun's error file."""
     lines = [json.dumps({"message": line, "timestamp": AT}) for line in TRACEBACK]
     (tmp_path / "error.json").write_text("\n".join(lines))
     assert exceptions(tmp_path)[0].fields["type"] == "torch.OutOfMemoryError"
+    assert not error_json.recognises("\n".join(lines))

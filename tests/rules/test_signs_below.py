@@ -11,6 +11,7 @@ from rankscope.pipeline import judge
 
 # Wordings of drivers, transports, launchers and meshes, each as its program writes it, next to what the reporter saw.
 MESSAGES = """
+disk-full | Watching for file changes with StatReloader; OSError: [Errno 28] No space left on device: 'epoch_3.pt'
 storage-silent | [Wed Jun 28 13:19:11 2023] block nvme2n2: no usable path - requeuing I/O
 limit-reached | pyinotify ERROR] add_watch: cannot watch /srv/app WD=-1, Errno=No space left on device (ENOSPC)
 store-lost | [E socket.cpp:957] [c10d] The client socket has timed out after 900s while trying to connect to (10.0.0.2, 29500).

@@ -141,16 +141,18 @@ def _differs(account: Account) -> bool:
 def _alike(one: Seen, other: Seen) -> bool:
     """Whether two stacks are one place; of a row of gdb's ``info threads`` only the innermost frame is known.
 
-    Two tools shorten paths in their own ways, and not both show native frames: their Python functions and lines tell.
+    Two tools shorten paths in their own ways: functions and lines in Python tell. Below them native frames may move; of those
+    that are shown, a look has the Python stack alone as well.
     """
     mine, its = one.text.split("\n"), other.text.split("\n")
     if 1 in (len(mine), len(its)):
         return mine[0] == its[0]
-    return mine == its or _python(one) == _python(other) != []
+    return mine == its or (bool(_python(one)) and _python(one) == _python(other))
 
 
 def _python(seen: Seen) -> list[tuple[str, int]]:
-    return [(frame.function, frame.line) for frame in seen.stack if frame.file.endswith(".py") and frame.line]
+    """The functions and lines of the frames that are Python's."""
+    return [(frame.function, frame.line) for frame in seen.stack if frame.file.endswith(".py")]
 
 
 def _words(account: Account) -> set[str]:

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable
 
 from ..model.diagnosis import READS_WELL, Certainty, Finding, Kind
+from .accounts import accounts
 from .case import Case
 from .likeness import Likeness, likeness, reads_well
 
@@ -60,8 +61,10 @@ def in_order(case: Case, findings: Iterable[Finding]) -> list[Finding]:
 
 def _stands(case: Case, cause: Finding) -> bool:
     """Whether a likely cause rests on what no number of good lines beside it makes less true."""
-    said = _SAID.get(cause.cls, set())
-    return cause.cls in _HELD or any(event.event in said for event in case.events)
+    if cause.cls in _HELD:
+        return any(account.seen for account in accounts(case))
+    said = _SAID.get(cause.cls)
+    return said is not None and any(event.event in said for event in case.events)
 
 
 def outvoted(finding: Finding) -> bool:

@@ -39,7 +39,7 @@ def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
     slow = [note for note in notes if note.cls in SLOW]
     state = _state(case, causes, slow)
     verdict = _verdict(causes) or (_of_note(slow[0]) if slow and state is State.SLOW else None)
-    undecided = weak(case) or any(map(outvoted, notes))
+    undecided = verdict is None and (weak(case) or any(map(outvoted, notes)))
     snapshot = case.snapshot
     told = (*causes, *(one for one in ordered if one.kind is Kind.SYMPTOM), *notes)
     return Diagnosis(
@@ -49,8 +49,8 @@ def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
         collectives=case.collectives, waits=case.graph.waits, waits_unwritten=case.graph.unwritten,
         cycles=(*case.graph.cycles, *((process.ref,) for cause in causes if cause.circle for process in cause.processes)),
         gaps=snapshot.gaps, effort=snapshot.effort, processes=len(snapshot.processes),
-        roster={member.ref: rank for rank, member in case.by_rank.items()}, evidence_weak=verdict is None and undecided,
-        deadlines=tuple(_deadlines(case)), next=_next(case, told, verdict),
+        roster={member.ref: rank for rank, member in case.by_rank.items()}, evidence_weak=undecided,
+        deadlines=tuple(_deadlines(case)), next=_next(case, told, verdict, undecided),
         parted=diverge(case, RankSet(rank for one in causes for rank in one.ranks)),
     )  # fmt: skip
 
@@ -72,15 +72,15 @@ def _deadlines(case: Case) -> Iterator[tuple[float, RankSet]]:
         yield float(second), RankSet(ranks)
 
 
-def _next(case: Case, findings: Sequence[Finding], verdict: Verdict | None) -> tuple[Step | str, ...]:
-    """The commands of the findings, each once; without a verdict, those that would bring what is missing."""
+def _next(case: Case, findings: Sequence[Finding], verdict: Verdict | None, undecided: bool) -> tuple[Step | str, ...]:
+    """The commands of the findings, each once; where nothing is decided, those that would bring what is missing."""
     steps: dict[Step | str, None] = dict.fromkeys(
         step for finding in findings if finding.kind is Kind.CAUSE or verdict or halts(case) for step in finding.next
     )
     guessed = any(finding.rule == GUESS for finding in findings)
-    if guessed or (verdict is None and weak(case)):
+    if guessed or undecided:
         steps.update(dict.fromkeys(would_decide(case)))
-    if (verdict is None and weak(case)) or any(finding.collective for finding in findings):
+    if undecided or any(finding.collective for finding in findings):
         steps.update(dict.fromkeys(doors(case)))
     return tuple(steps)
 

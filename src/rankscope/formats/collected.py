@@ -9,9 +9,9 @@ all of an export in one array.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 from typing import Any
 
 from ..model.patterns import regex
@@ -29,9 +29,11 @@ _HOST = (
 _PID = ("_PID", "pid", "process")
 # Where the next level holds the fields above.
 _WITHIN = ("jsonPayload", "kubernetes", "resource", "labels", "stream", "fields", "_source", "metadata")
-_LISTS = ("events", "entries", "logEvents", "hits", "messages", "results", "value")
+_LISTS = ("events", "entries", "logEvents", "hits", "messages", "results")
 _EXPORT = regex(rb'\s*(?:\[\s*\{|\{\s*"(?:events|entries|logEvents|hits|messages|results)"\s*:)')
 _MOST_TEXTS = 2000
+_MOST_BROKEN = 8  # each is read to the end of the text
+_THIS_CENTURY_S = 946_684_800.0  # what is less is no time of a log
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Collected:
 
 def lines(number: int, raw: str) -> Iterator[Line]:
     """The cleaned lines of a raw one: itself, or those that a collector put into JSON."""
-    held = opened(raw.strip()) if raw.lstrip()[:1] == "{" else None
+    held = opened(raw)
     if held is None:
         yield clean(number, raw)
     else:
@@ -85,16 +87,29 @@ def recognises(head: bytes) -> bool:
 
 
 def exported(data: bytes) -> list[Collected]:
-    """The lines of such an export in the order of their times, where all have one: some list the newest first."""
+    """The lines of such an export, or of what is left of one; one that lists the newest first is turned round."""
     try:
-        body = json.loads(data)
+        items = _items(json.loads(data))
     except (ValueError, RecursionError):
-        return []
-    found = [one for item in _items(body) if (one := _of(item)) is not None]
+        items = _objects(data.decode("utf-8", "replace"))
+    found = [one for item in items if (one := _of(item)) is not None]
     times = [one.at_s for one in found if one.at_s is not None]
     if len(times) == len(found) and times and times[0] > times[-1]:
         found.reverse()
     return found
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """The objects that are whole in a text that is no JSON, or not any more; no longer than a few are broken."""
+    decoder, at, broken = json.JSONDecoder(), text.find("{"), 0
+    while at >= 0 and broken < _MOST_BROKEN:
+        end = at + 1
+        try:
+            item, end = decoder.raw_decode(text, at)
+            yield item
+        except (ValueError, RecursionError):
+            broken += 1
+        at = text.find("{", end)
 
 
 def _items(body: Any) -> Iterator[dict[str, Any]]:
@@ -152,6 +167,10 @@ def _time(stamp: str | float | None) -> float | None:
         number = float(stamp)
     except ValueError:
         return seconds(str(stamp))
+    except OverflowError:
+        return None
+    if not math.isfinite(number):
+        return None
     while number > 1e11:
         number /= 1000.0
-    return number if datetime(2000, 1, 1, tzinfo=timezone.utc).timestamp() < number else None
+    return number if number > _THIS_CENTURY_S else None

@@ -26,7 +26,8 @@ _RUNNING = regex(
 )  # fmt: skip
 
 
-# The head of a table of processes; its rows have neither time stamps nor steps.
+# The head of a table of processes, which stands at its top; its rows have neither time stamps nor steps.
+_TOP = 8
 _PROCESSES = regex(r"^\s*(?:[A-Z%]+ +)*PID +(?:[A-Z%+]+ +)*(?:CMD|COMMAND)\b|^top - \d")
 
 DOCUMENT = "the source of a program or a manual, not what a job said; if it does speak of the job, give that part alone"
@@ -35,7 +36,7 @@ DOCUMENT = "the source of a program or a manual, not what a job said; if it does
 def is_document(events: Sequence[Event], frames: int = 0) -> bool:
     """Whether the lines of a text, of which some are frames, are a source or manual and not what a job or its user said."""
     said = [event for event in events if event.event == "text.line" and event.text.strip()]
-    if len(said) < LONG or any(_PROCESSES.match(event.text) for event in said[:LONG]):
+    if len(said) < LONG or any(_PROCESSES.match(event.text) for event in said[:_TOP]):
         return False
     source = sum(_SOURCE.match(event.text) is not None for event in said)
     running = frames + sum(
@@ -48,7 +49,7 @@ def is_document(events: Sequence[Event], frames: int = 0) -> bool:
 _MANUAL = regex(
     r"#{1,4} +(?:\S+ ){0,3}?(?:trouble-?shooting|runbook|play-?book|faq|frequently asked questions|usage|install(?:ation|ing)?|quick ?start|getting started|"
     r"change ?log|release notes|known (?:issues|limitations|problems)|common (?:\w+ )?(?:errors|problems|issues|pitfalls|failures|hangs)|contributing|configuration|"
-    r"requirements|on-?call|when (?:\w+ ){1,3}(?:hangs?|fails?|dies|crashes)|how to\b.*|what to do\b.*|(?:\[?v?\d+\.\d+(?:\.\d+)?(?!\.\d)\w*\]?)(?: [-–(].*)?)\W*$",
+    r"requirements|on-?call|when (?:\w+ ){1,3}(?:hangs?|fails?|dies|crashes)|how to\b.*|what to do\b.*|(?:\[?v?\d+\.\d+(?:\.\d+)?\w*\]?)(?: [-–(].*)?)\W*$",
     re.IGNORECASE,
 )
 _HEADING = regex(r"#{1,4} +\S")

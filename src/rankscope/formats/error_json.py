@@ -14,7 +14,9 @@ NAME = "torchrun error file"
 
 
 def recognises(text: str) -> bool:
-    """Whether a text is such a file."""
+    """Whether a text is such a file: one object, and not one a line as collectors write them."""
+    if "\n{" in text.lstrip():
+        return False
     return text.lstrip()[:1] == "{" and '"message"' in text[:200] and ("py_callstack" in text or "timestamp" in text)
 
 

@@ -7,7 +7,8 @@ some reader may know a few of each kind.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 from ..model.patterns import regex
 
@@ -16,6 +17,7 @@ _HEAD_LINES, _TAIL_LINES = 150, 1200
 _OF_A_KIND, _BETWEEN = 3, 1000
 _KIND_CHARS = 100
 _NUMBER = regex(r"0x[0-9a-f]+|\d+")
+_Line = TypeVar("_Line")
 
 
 class Ends:
@@ -70,6 +72,11 @@ class Between:
     def lines(self) -> Iterator[tuple[int, str]]:
         """Those that are kept, numbered."""
         yield from self._lines
+
+
+def ends_of(lines: Sequence[_Line]) -> list[_Line]:
+    """Head and tail of lines that are held already, each once."""
+    return [*lines[:_HEAD_LINES], *lines[max(_HEAD_LINES, len(lines) - _TAIL_LINES) :]]
 
 
 def joined(ends: Ends, between: Between) -> list[tuple[int, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import lzma
 import tarfile
 import zipfile
 import zlib
@@ -13,6 +13,10 @@ _ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", _ZIP)
 MOST_FILES = 200_000
 MOST_BYTES = 256 << 20  # of one file
 MOST_IN_ALL = 16 << 30
+# What damage raises; of a zip also one that is packed in a way that the library does not know.
+_BROKEN = (
+    tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, zlib.error, EOFError, OSError, ValueError, NotImplementedError,
+)  # fmt: skip
 
 
 def is_archive(name: str) -> bool:
@@ -29,7 +33,7 @@ def members(path: str) -> Iterator[tuple[str, bytes]]:
                 return
             room -= len(content)
             yield name.lstrip("./"), content
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, OSError, ValueError):
+    except _BROKEN:
         return
 
 
@@ -41,10 +45,9 @@ def _tarred(path: str) -> Iterator[tuple[str, bytes]]:
 
 
 def _zipped(path: str) -> Iterator[tuple[str, bytes]]:
-    """Of a zip; what is encrypted, or packed in a way that the library does not know, is left out."""
+    """Of a zip; what is encrypted is left out."""
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
-            if member.is_dir() or member.file_size > MOST_BYTES or member.flag_bits & 1:
-                continue
-            with contextlib.suppress(NotImplementedError), archive.open(member) as content:
-                yield member.filename, content.read(MOST_BYTES)
+            if not member.is_dir() and member.file_size <= MOST_BYTES and not member.flag_bits & 1:
+                with archive.open(member) as content:
+                    yield member.filename, content.read(MOST_BYTES)

@@ -20,17 +20,21 @@ from . import collected, dlrover, error_json, files, flight_recorder, process_fa
 from . import snapshot as own
 from .documents import DOCUMENT, is_document, is_manual
 from .files import Progress, Source, head_of, is_text, is_utf16, open_source, text_lines
-from .kept import Between, Ends, joined
+from .kept import Between, Ends, ends_of, joined
 from .records import Dump, Record
 from .sieve import sieve
-from .text import TextReader
+from .text import TextReader, plain
 
 # Beyond these a file says the same again and again; what is left out is told as a gap.
 EVENTS_PER_KIND = 5000
 DUMPS_PER_FILE = 200_000
 WHOLE_LIMIT = 256 << 20
 SMALL_BYTES = 1 << 20
+EXPORT_LIMIT = 32 << 20  # JSON in one piece takes some ten times as much memory
 _ZSTD = b"\x28\xb5\x2f\xfd"  # RFC 8878
+_NO_TEXT = "neither text nor a format that is known"
+_UNPACK = "it is packed with zstd; unpack it first: zstd -d FILE, or zstdcat FILE | rankscope analyze -"
+_LONG_EXPORT = "an export in one piece; one object a line (jq -c '.[]' FILE) is read to its end, but only the first"
 
 Said = Union[Record, Recorder, RasReport, StoreKeys, Threads, Gap]
 
@@ -53,9 +57,9 @@ class FileEvidence:
 
 @dataclass(frozen=True)
 class Wish:
-    """How a file is read: every line kept as text too (None: when it is small), calls shared by all recorders, who is told."""
+    """How a file is read: whether lines are kept as text too, calls shared by all recorders, who is told."""
 
-    keep_lines: bool | None = None
+    keep_lines: bool = True
     pool: flight_recorder.Pool | None = None
     progress: Progress | None = None
 
@@ -90,19 +94,10 @@ def _said(stream: io.BufferedReader, name: str, wish: Wish) -> Iterable[Said]:
         return flight_recorder.read_all(stream.read(WHOLE_LIMIT), name, wish.pool)
     if dlrover.recognises(head):
         return dlrover.read(stream.read(WHOLE_LIMIT), name)
-    if head.startswith(_ZSTD):
-        return [
-            Gap(
-                name,
-                Why.UNSUPPORTED,
-                "it is packed with zstd; unpack it first: zstd -d FILE, or zstdcat FILE | rankscope analyze -",
-            )
-        ]
     if not is_text(head):
-        return [Gap(name, Why.UNSUPPORTED, "neither text nor a format that is known")]
+        return [Gap(name, Why.UNSUPPORTED, _UNPACK if head.startswith(_ZSTD) else _NO_TEXT)]
     if collected.recognises(head):
-        data = stream.read(WHOLE_LIMIT)
-        return _or_lines(data, _exported(data, wish.keep_lines), wish.keep_lines)
+        return _exported(stream, name, wish.keep_lines)
     for recognises, whole in _WHOLE:
         if recognises(head):
             data = stream.read(WHOLE_LIMIT)
@@ -110,14 +105,14 @@ def _said(stream: io.BufferedReader, name: str, wish: Wish) -> Iterable[Said]:
     return _text(stream, wish.keep_lines)
 
 
-def _or_lines(data: bytes, said: Iterable[Said], keep_lines: bool | None) -> Iterator[Said]:
+def _or_lines(data: bytes, said: Iterable[Said], keep_lines: bool) -> Iterator[Said]:
     """What a format says of a file; where that is nothing, its lines: a log in JSON begins like many another thing."""
     understood = False
     for one in said:
         understood = understood or not isinstance(one, Gap)
         yield one
     if not understood:
-        yield from _text(io.BufferedReader(io.BytesIO(data), files.BUFFER), keep_lines)
+        yield from _text_of(data, keep_lines)
 
 
 def _decoded(data: bytes) -> str:
@@ -128,17 +123,27 @@ def _ras(data: bytes, name: str) -> Iterator[Said]:
     """A report, and the lines around it; JSON has none, and the names of its fields are no words of anybody."""
     report = ras.read(data, name)
     yield report
-    if isinstance(report, Gap) or data.lstrip()[:1] != b"{":
-        yield from _text(io.BufferedReader(io.BytesIO(data), files.BUFFER), None)
+    if not isinstance(report, Gap) and data.lstrip()[:1] != b"{":
+        yield from _text_of(data, keep_lines=True)
 
 
-def _exported(data: bytes, keep_lines: bool | None) -> Iterator[Record]:
+def _exported(stream: io.BufferedReader, name: str, keep_lines: bool) -> Iterator[Said]:
     """The lines of a log that came in one piece of JSON, numbered as they follow each other."""
-    reader = TextReader(len(data) <= SMALL_BYTES if keep_lines is None else keep_lines)
-    for number, one in enumerate(collected.exported(data), 1):
-        for line in one.lines(number):
-            yield from reader.take(line)
+    data = stream.read(EXPORT_LIMIT)
+    if stream.peek(1):
+        yield Gap(name, Why.SKIPPED, f"{_LONG_EXPORT} {EXPORT_LIMIT >> 20} MB of it were read")
+    yield from _or_lines(data, _lines_of(data, keep_lines), keep_lines)
+
+
+def _lines_of(data: bytes, keep_lines: bool) -> Iterator[Record]:
+    small = len(data) <= SMALL_BYTES
+    reader = TextReader(small and keep_lines)
+    lines = [line for number, one in enumerate(collected.exported(data), 1) for line in one.lines(number)]
+    for line in lines:
+        yield from reader.take(line)
     yield from reader.close()
+    for line in ends_of(lines) if keep_lines and not small else ():
+        yield from plain(line)
 
 
 # Formats that are read in one piece, in the order in which they are tried.
@@ -151,42 +156,33 @@ _WHOLE: tuple[tuple[Callable[[bytes], bool], Callable[[bytes, str], Iterable[Sai
 )
 
 
-def _text(stream: io.BufferedReader, keep_lines: bool | None) -> Iterator[Said]:
-    """A small text line by line; of a bigger one what the sieve lets through, where it fills more than the buffer, and what is
-    kept of long ones."""
+def _text_of(data: bytes, keep_lines: bool) -> Iterator[Said]:
+    return _text(io.BufferedReader(io.BytesIO(data), files.BUFFER), keep_lines)
+
+
+def _text(stream: io.BufferedReader, keep_lines: bool) -> Iterator[Said]:
+    """A small text line by line; of a longer one what readers make of it, and the lines that are kept of such. One that does
+    not fit into the buffer goes through the sieve."""
     head = stream.peek()
     whole = len(head) < files.BUFFER
-    small = whole and len(head) <= SMALL_BYTES if keep_lines is None else keep_lines
-    if small:
-        yield from _lines(text_lines(stream))
-        return
+    small = whole and len(head) <= SMALL_BYTES
     ends, between = Ends(), Between()
-    sieved = None if is_utf16(head) or (whole and keep_lines is False) else sieve(stream, ends)
-    if sieved is None:
-        sieved = _seen(text_lines(stream), ends)
-    reader = TextReader(small=False)
-    for numbered in sieved:
-        if numbered is None:
-            yield from reader.gap()
-        else:
-            yield from reader.feed(*numbered)
-            if reader.knows(numbered[1]):
-                between.see(*numbered)
+    sieved = None if whole or is_utf16(head) else sieve(stream, ends)
+    keeps = keep_lines and not small
+    reader = TextReader(small and keep_lines, between if keeps else None)
+    for numbered in _numbered(stream, ends if keeps else None) if sieved is None else sieved:
+        yield from reader.gap() if numbered is None else reader.feed(*numbered)
     yield from reader.close()
-    for number, raw in joined(ends, between) if keep_lines is None else ():
-        yield from reader.keep(number, raw)
+    for number, raw in joined(ends, between) if keeps else ():
+        for line in collected.lines(number, raw):
+            yield from plain(line)
 
 
-def _lines(lines: Iterable[str]) -> Iterator[Record]:
-    reader = TextReader()
-    for number, line in enumerate(lines, 1):
-        yield from reader.feed(number, line)
-    yield from reader.close()
-
-
-def _seen(lines: Iterable[str], ends: Ends) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(lines, 1):
-        ends.see(line.encode())
+def _numbered(stream: io.BufferedReader, ends: Ends | None) -> Iterator[tuple[int, str]]:
+    """All lines of a text, without the sieve; its ends are shown what goes by."""
+    for number, line in enumerate(text_lines(stream), 1):
+        if ends is not None:
+            ends.see(line.encode())
         yield number, line
 
 

@@ -24,6 +24,7 @@ from . import (
     strace,
 )
 from .events import families
+from .kept import Between
 from .lines import Line, may_have_prefix
 from .records import Record
 from .subjects import Section, per_rank, placed, section_of
@@ -72,11 +73,12 @@ class _Voice:
 class TextReader:
     """All readers at once; what several ranks wrote into one file line by line is told apart by their prefixes."""
 
-    def __init__(self, small: bool = True) -> None:
+    def __init__(self, small: bool = True, kept: Between | None = None) -> None:
         self._voices: dict[str, _Voice] = {}
         self._families = [(_any(module.NEEDLES), module.Reader()) for module in families()]
         self._needles = _all_needles()
         self._small = small
+        self._kept = kept  # of a long text: shown the lines that one of the families may know
         self._dumping: set[_Voice] = set()
         self._waiting: list[Any] = []  # readers that are in the middle of something
 
@@ -86,7 +88,7 @@ class TextReader:
             raw = raw[asked.end() :]
             if not raw.strip():
                 return
-        interesting = self.knows(raw)
+        interesting = self._needles.search(raw) is not None
         if not (
             interesting
             or self._small
@@ -97,6 +99,8 @@ class TextReader:
             or raw.startswith("{")
         ):
             return
+        if interesting and self._kept is not None:
+            self._kept.see(number, raw)
         for line in collected.lines(number, raw):
             yield from self.take(line, interesting)
 
@@ -110,23 +114,10 @@ class TextReader:
             yield from voice.close()
             voice.section = section
         line = placed(line, section)
-        if self._small and line.text.strip():
-            yield _plain(line)
-            yield from versions_of(line)
+        if self._small:
+            yield from plain(line)
         yield from self._dump(voice, line)
         yield from self._events(line, interesting)
-
-    def knows(self, raw: str) -> bool:
-        """Whether one of the families may know a line."""
-        return self._needles.search(raw) is not None
-
-    @staticmethod
-    def keep(number: int, raw: str) -> Iterator[Record]:
-        """The plain lines of a long text that are kept beside what readers made of it."""
-        for line in collected.lines(number, raw):
-            if line.text.strip():
-                yield _plain(line)
-                yield from versions_of(line)
 
     def _events(self, line: Line, interesting: bool) -> Iterator[Record]:
         concerned = [
@@ -178,10 +169,13 @@ def _any(words: tuple[str, ...]) -> re.Pattern[str]:
     return regex("|".join(re.escape(word) for word in sorted(words, key=len, reverse=True)))
 
 
-def _plain(line: Line) -> Event:
-    return Event(
-        "text.line", line=line.number, rank=line.rank, host=line.host, pid=line.pid, at_s=line.at_s, text=line.text
-    )
+def plain(line: Line) -> Iterator[Record]:
+    """A line as it stands, for rules that read what no reader knows, and the versions in it."""
+    if line.text.strip():
+        yield Event(
+            "text.line", line=line.number, rank=line.rank, host=line.host, pid=line.pid, at_s=line.at_s, text=line.text
+        )
+        yield from versions_of(line)
 
 
 def read(text: str) -> Iterator[Record]:

@@ -20,6 +20,12 @@ from ._signs import Sign, hits
 # NCCL that found no space: it writes no files but segments of shared memory.
 NCCL_SAYS = r"\b(?:NCCL|RCCL|HCCL|ncclComm\w*)\b[^\n]{0,60}No space left on device"
 
+# inotify_add_watch(2) says ENOSPC where the user's watches are used up, and no file system is full.
+WATCHES_USED_UP = (
+    r"\badd_watch\b[^\n]*(?:No space left|\bENOSPC\b|os error 28\b)|\bENOSPC\b[^\n]*\bwatch(?:ed|es|ing|ers?)?\b|"
+    r"[Ss]ystem limit for number of file watchers"
+)
+
 
 def room_rule(
     module: str, page: str | None, cls: str, order: int, title: str, signs: tuple[Sign, ...], steps: tuple[str, ...],

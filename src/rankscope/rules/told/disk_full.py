@@ -24,7 +24,7 @@ Case: https://github.com/databrickslabs/dolly/issues/139
 # ruff: noqa: E501  (a sign is one line, and speaks of /dev/shm)
 from __future__ import annotations
 
-from ._room import NCCL_SAYS, room_rule
+from ._room import NCCL_SAYS, WATCHES_USED_UP, room_rule
 from ._signs import LIKELY, POSSIBLE, Sign
 
 # The kernel's keys have a quota of their own (keyrings(7)).
@@ -37,26 +37,24 @@ _SHM = (
 _WRITTEN = r"/(?!dev|sys|proc|run|snap|boot|var/lib/snapd|cvmfs|(?:media/)?cdrom)\S*$"
 # A source names what it would say.
 _SAID = r"^\s*(?:log(?:ger|ging)?\.\w+|print|raise \w+|throw \w+|assert\w*)[ (]+f?['\"][^\n]*(?:No space left|ENOSPC|disk (?:is )?full|out of (?:disk )?space|no (?:free )?(?:disk )?space)"
-# inotify_add_watch(2) says ENOSPC where the user's watches are used up.
-_WATCHED = r"\b(?:inotify_)?add_watch\b|\bENOSPC\b[^\n]*\bwatch(?:es|ed|ing)?\b|System limit for number of file watchers|^watching\b|\bfile watch(?:er|es)\b|\bplenty of (?:free )?(?:disk )?space\b"
 _SIGNS = (
-    Sign(r"No space left on device|\bENOSPC\b|\[Errno 28\]", "a write found no space", unless=(_SHM, _SAID, _WATCHED)),
+    Sign(r"No space left on device|\bENOSPC\b|\[Errno 28\]", "a write found no space", unless=(_SHM, _SAID, WATCHES_USED_UP)),
     Sign(r"Disk quota exceeded|\bEDQUOT\b|\[Errno 122\]|quota (?:is )?(?:exceeded|reached|full)|\b(?:rc = |failed with |error:? )-122\b", "a write went over the quota", unless=(_KEYS,)),
     Sign(r"\s100% +" + _WRITTEN + r"|disk (?:is )?full|filesystem (?:is )?full|out of (?:disk )?(?:space|inodes)|no (?:free )?(?:disk )?space (?:left|on|available|remain)\w*",
-         "a file system is full", unless=(_SHM, _WATCHED)),
+         "a file system is full", unless=(_SHM, WATCHES_USED_UP)),
     Sign(r"\bdf\b[^\n]{0,80}\b(?:100 ?%|IUse% 100)|IUse%\W{0,3}(?:is )?100|\b(?:IUse%|inodes?)\b[^\n]{0,24}100 ?%|(?<![\w.])/(?!dev/shm)[\w./-]+ (?:is |at |was )*(?:100 ?%|full\b)", "a file system is full", unless=(_SHM,), prose=True),
     Sign(r"\b(?:free(?:d|ing) (?:up )?(?:disk )?space|delet\w+ (?:old )?(?:checkpoints|files|caches?)|clear\w* (?:the )?cache|(?:TMPDIR|HF_HOME|TRITON_CACHE_DIR|TORCHINDUCTOR_CACHE_DIR|XDG_CACHE_HOME)=)", "space elsewhere cures it", POSSIBLE, cures=True),
     Sign(r"\b\d+ requested and \d+ written\b|MDB_MAP_FULL|MapFullError|OUT-OF-RESOURCE[^\n]*(?:space|/tmp)|basic_ios::clear: iostream error", "a write found no space", LIKELY),
     Sign(r"database or disk is full|SQLITE_FULL|StorageFull|os error 28|errno ?[=:] ?28\b|Not enough (?:free )?disk space|Insufficient disk space|cannot create temp file for here-document|No usable temporary directory",
-         "a program says that its disk is full", unless=(_SHM, _WATCHED)),
+         "a program says that its disk is full", unless=(_SHM, WATCHES_USED_UP)),
     Sign(r"(?:\b(?:disk|partition|volume|filesystem|file system|drive|scratch|home|SSD|NVMe)|/(?:tmp|var))\b[^\n]{0,40}\b(?:was|is|were|got|became|ran|runs|fills?|filled) (?:completely |almost )?(?:full|up)\b(?! to (?!100)\d)|\bquota\b[^\n]{0,30}\b(?:used up|exhausted|hit|exceed\w*|reached|full)\b", "a file system is full", unless=(_SHM,), prose=True),
-    Sign(r"mkdir failed \[28\]|[Ee]mptyDir volume \"[^\"\n]*\" exceeds the limit|exceed\w* (?:its |the )?(?:total )?(?:local )?(?:ephemeral )?(?:local )?storage (?:limit|usage)|storage usage exceeds", "a volume or a temporary folder is full", unless=(_SHM, _WATCHED)),
+    Sign(r"mkdir failed \[28\]|[Ee]mptyDir volume \"[^\"\n]*\" exceeds the limit|exceed\w* (?:its |the )?(?:total )?(?:local )?(?:ephemeral )?(?:local )?storage (?:limit|usage)|storage usage exceeds", "a volume or a temporary folder is full", unless=(_SHM,)),
     Sign(r"\b[1-9]\d* (?:full osd|pool\(s\) full)|\bpool '?\S+'? is full\b|\bOSD_FULL\b|\bPOOL_FULL\b|\bOST_?\S* [^\n]*\b100% /", "the file system's servers are full"),
     Sign(r"low on resource: ephemeral-storage|ephemeral[- ]storage[^\n]{0,60}exceed\w*|\bDiskPressure\b[^\n]*\bTrue\b|EvictionThresholdMet[^\n]*(?:storage|disk|nodefs|imagefs)", "the node's disk is full for its containers"),
-    Sign(r"is over 9\d% full|\s9[89]% +" + _WRITTEN, "a file system is nearly full", POSSIBLE, unless=(_SHM, _WATCHED)),
-    Sign(r"inline_container\S*[^\n]*unexpected pos \d+ vs \d+", "a checkpoint was written shorter than it is", unless=(_SHM, _WATCHED)),
-    Sign(r"PytorchStreamWriter failed writing[^\n]*: file write failed", "a checkpoint could not be written to its end", unless=(_SHM, _WATCHED)),
-    Sign(r"\blocal disk's utilization is over capacity|\bcurrently (?:not able|unable) to persist (?:on|to) disk|\b507 Insufficient Storage|Delayed block allocation failed[^\n]*error 28\b|\b(?:rc = |failed with |error:? |errno:? )-28\b|\bMPI_ERR_NO_SPACE\b|\bdisk watermark \[|\b(?:image|node)fs\.(?:available|inodesFree) ?<|\bImageFS available below\b|(?<!\[)\bErrno 28\b(?![^\n]*inotify)", "a program says that its disk is full", unless=(_SHM, _WATCHED)),
+    Sign(r"is over 9\d% full|\s9[89]% +" + _WRITTEN, "a file system is nearly full", POSSIBLE, unless=(_SHM,)),
+    Sign(r"inline_container\S*[^\n]*unexpected pos \d+ vs \d+", "a checkpoint was written shorter than it is", unless=(_SHM,)),
+    Sign(r"PytorchStreamWriter failed writing[^\n]*: file write failed", "a checkpoint could not be written to its end", unless=(_SHM,)),
+    Sign(r"\blocal disk's utilization is over capacity|\bcurrently (?:not able|unable) to persist (?:on|to) disk|\b507 Insufficient Storage|Delayed block allocation failed[^\n]*error 28\b|\b(?:rc = |failed with |error:? |errno:? )-28\b|\bMPI_ERR_NO_SPACE\b|\bdisk watermark \[|\b(?:image|node)fs\.(?:available|inodesFree) ?<|\bImageFS available below\b|(?<!\[)\bErrno 28\b(?![^\n]*inotify)", "a program says that its disk is full", unless=(_SHM,)),
     Sign(r"PytorchStreamWriter failed writing|unexpected pos \d+ vs \d+|write failed[^\n]*file too short", "a checkpoint could not be written", POSSIBLE),
 )  # fmt: skip
 

@@ -35,7 +35,7 @@ from ...model.evidence.task_limit import TaskLimit
 from .. import make_rule
 from .._say import who
 from ._findings import finding
-from ._room import handles
+from ._room import WATCHES_USED_UP, handles
 from ._signs import LIKELY, POSSIBLE, Sign, hits
 
 # A filter of system calls that refuses to make threads is no limit.
@@ -73,7 +73,7 @@ _SIGNS = (
     Sign(r"Call to (?:mmap|cudaHostRegister|cuMemHostRegister)\w* failed[^\n]*Cannot allocate memory", "memory cannot be mapped or locked"),
     Sign(r"vm\.max_map_count|unable to mmap[^\n]*Cannot allocate memory", "the limit of memory maps is reached", LIKELY),
     Sign(r"\bpids?\b[^\n]{0,12}(?:cgroup )?limit\b(?![^\n]{0,12}\bunlimited)[^\n]{0,24}\b\d+|\bpod ?PidsLimit\b", "the number of processes and threads is limited", prose=True),
-    Sign(r"inotify[^\n]*(?:limit|No space left)|user\.max_\w+|\b(?:add_watch|watch(?:es|ed|ing|er)?)\b[^\n]*(?:No space left|\bENOSPC\b|os error 28\b)|\bENOSPC\b[^\n]*\bwatch(?:ed|es|ing|ers?)?\b|^watching\b[^\n]*\n[^\n]*\bcode: 28\b", "a limit of the user (watches of files) is reached"),
+    Sign(r"inotify[^\n]*(?:limit|No space left)|user\.max_\w+|" + WATCHES_USED_UP, "a limit of the user is reached"),
     Sign(r"\bulimit -[nuls]\b|\b(?:nofile|memlock|(?<!-)nproc|pids[-_.]limit|TasksMax|LimitNOFILE|max_map_count)\b|(?:set_)?sharing[_ ]strategy|--ulimit\b", "raising a limit cures it", cures=True),
     Sign(r"\bulimit\b[^\n]*(?:1024|exceed|reached|too (?:low|small))", "a ulimit is named", POSSIBLE, prose=True),
 )  # fmt: skip

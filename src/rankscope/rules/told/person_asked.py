@@ -40,11 +40,13 @@ _PEERS = (
 )
 # An interpreter that was started without a program, or has none left to run, asks for the next line of its own accord.
 _PROMPT = r"\b(?:tok_underflow_interactive|_?PyRun_Interactive(?:Loop|One)\w*|pymain_(?:repl|run_stdin))\b"
+# Who types these at a prompt is there, and looks.
+_LOOKS = r"(?! ?(?:pp?|bt|where|ll?|up?|type|len|vars|dir)\b)"
 _SIGNS = (
     # Remote debuggers wait for somebody to connect: debugpy, pydevd, remote-pdb, rdb of celery, pudb, ray debug.
     Sign(r"\b(?:RemotePdb|Rdb|debugpy|pydevd|ptvsd|[Dd]ebugger|pudb:\d+|madbg)\b[^\n]{0,60}\b[Ww]aiting for (?:a )?(?:client|connection|debugger|attach)|\b[Ww]aiting for (?:a |the )?(?:debugger|debug client)(?: to)? (?:attach|connect)|\bRemotePdb session open at |Please (?:start a telnet session|telnet into)|\bbreakpoint open at \S+", "a debugger waits for somebody to connect"),
     Sign(r"^(?:> )?[\w./~-]+\.py\(\d+\)[\w<>.]+\(\)[^\n]*\n-> |^In \[\d+\]: *$", "a debugger asks somebody", unless=(r"^Out\[\d+\]",)),
-    Sign(r"^[^\w\n]*\(?(?:I?Pdb|ipdb|rpdb|pudb)\)?>? ?$|^\(Pdb\)(?! ?(?:pp?|bt|where|ll?|up?|type|len|vars|dir)\b)|^ipdb>(?! ?(?:pp?|bt|where|ll?|up?|type|len|vars|dir)\b)|\(Pdb\+*\)(?! ?(?:pp?|bt|where|ll?|up?|type|len|vars|dir)\b)|^-> ?\w[^\n]*\n\(Pdb\)|Entering (?:pdb|interactive)|\bbreakpoint\([^)\n]*\)|set_trace|post_mortem", "a debugger asks somebody"),
+    Sign(rf"^[^\w\n]*\(?(?:I?Pdb|ipdb|rpdb|pudb)\)?>? ?$|(?:^ipdb>|\(Pdb\+*\)){_LOOKS}|^-> ?\w[^\n]*\n\(Pdb\)|Entering (?:pdb|interactive)|\bbreakpoint\([^)\n]*\)|set_trace|post_mortem", "a debugger asks somebody"),
     Sign(r"^(?:__call__|embed|mainloop|interact|prompt_for_code|run|prompt) \((?:[^\n]*/)?(?:IPython/(?:terminal|frontend)|ptpython|bpython|prompt_toolkit)/|\binteract \((?:[^\n]*/)?code\.py", "an interactive interpreter asks somebody"),
     Sign(r"\b(?:interaction|cmdloop|_cmdloop|raw_input|do_wait_suspend|wait_for_client|set_trace) \([^()\n]*\.py\w?:\d|\b(?:interaction|cmdloop) \((?:\S*/)?i?pdb\.py\)", "a debugger asks somebody"),
     Sign(r"\bbuiltin_input\b|(?<!`)\binput ?\((?=[\"\'\)]|<\w+>:|[^\s()]+\.pyx?:\d)|PyOS_Readline|my_fgets|\bgetpass \(|unix_getpass|(?:\[y/N\]|\(y/n\)|\[Y/n\])(?! ?[:?]? ?[YyNn]\b)|[\[(]\[?[Yy](?:es)?\]?/\[?[Nn](?:o)?\]?[\])] ?\??:? *$|^(?:Username|Password|Passphrase)(?: for '[^'\n]+')?: *$|Press (?:enter|any key)|Enter (?:passphrase|password|your choice)|wandb: Enter your choice", "the program asks somebody", unless=(_PROMPT,)),
