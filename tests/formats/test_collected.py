@@ -200,3 +200,31 @@ def test_lines_that_begin_like_an_error_file_are_read_as_lines(tmp_path: Path) -
     (tmp_path / "error.json").write_text("\n".join(lines))
     assert exceptions(tmp_path)[0].fields["type"] == "torch.OutOfMemoryError"
     assert not error_json.recognises("\n".join(lines))
+
+
+def test_lokis_answer_is_a_log() -> None:
+    """query_range lists streams with their labels, each the newest first; nanoseconds put them in order."""
+    streams = [
+        {"stream": {"pod": "w1"}, "values": [["1770783029000000000", "third"], ["1770783027000000000", "first"]]},
+        {"stream": {"pod": "w0"}, "values": [["1770783028000000000", "second"], ["x", "none"], 7]},
+        {"stream": 1, "values": []},
+    ]
+    body = json.dumps({"status": "success", "data": {"resultType": "streams", "result": [*streams, None]}}).encode()
+    assert collected.recognises(body)
+    assert [(one.texts[0], one.host, one.at_s) for one in collected.exported(body)] == [
+        ("first", "w1", 1770783027.0),
+        ("second", "w0", 1770783028.0),
+        ("third", "w1", 1770783029.0),
+    ]
+
+
+def test_a_log_as_one_string() -> None:
+    """A whole text in one JSON string, as jq without -r prints it, has its lines back."""
+    body = json.dumps('Traceback (most recent call last):\n  File "a.py", line 1, in f\nValueError: "x"\n').encode()
+    assert collected.recognises(body)
+    assert [one.texts for one in collected.exported(body)][1:] == [
+        ('  File "a.py", line 1, in f',),
+        ('ValueError: "x"',),
+    ]
+    assert not collected.recognises(b'"a word" of somebody\nand more\n')
+    assert not collected.recognises(b'"quoted"\n')

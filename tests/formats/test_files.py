@@ -11,8 +11,9 @@ from collections.abc import Callable
 
 import pytest
 
-from rankscope.formats.files import Source, Tap, head_of, open_source, text_lines
+from rankscope.formats.files import Source, Tap, head_of, is_text, open_source, text_lines
 from rankscope.formats.gather import gather
+from rankscope.formats.lines import LINE_LIMIT
 from rankscope.model.gap import Why
 
 TEXT = "".join(f"line {number}\n" for number in range(20_000))
@@ -56,3 +57,37 @@ def test_a_slow_pipe_is_looked_at_whole() -> None:
     assert head_of(stream).count(b"\n") > 1000
     assert stream.read() == TEXT.encode()
     assert told[-1] == len(TEXT)
+
+
+SAID = "".join(f"2026-02-11 04:10:{number:02d} [rank1]: step {number} café\n" for number in range(40))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        SAID.encode("utf-16"),
+        SAID.encode("utf-16-le"),
+        SAID.encode("utf-16-be"),
+        SAID.replace("\n", "\r").encode(),
+        SAID.replace("\n", "\r\n").encode(),
+    ],
+    ids=["utf-16", "le", "be", "returns", "crlf"],
+)
+def test_other_encodings_and_line_ends(data: bytes) -> None:
+    """UTF-16 with its mark and without, lines that end in a return alone."""
+    lines = list(text_lines(io.BufferedReader(io.BytesIO(data))))
+    assert is_text(data)
+    assert [line.rstrip("\r\n") for line in lines] == SAID.splitlines()
+
+
+def test_numbers_are_no_utf16() -> None:
+    """Small integers of two bytes have zeros in every other byte as well, and are no text."""
+    assert not is_text(b"".join(number.to_bytes(2, "little") for number in range(1, 200) for _ in range(4)))
+
+
+def test_a_line_of_returns_is_bounded() -> None:
+    """A progress bar in one line is as many lines as it has states; none is longer than the limit."""
+    data = b"10%|#\r20%|##\r" + b"x" * (3 * LINE_LIMIT) + b"\rend"
+    lines = list(text_lines(io.BufferedReader(io.BytesIO(data))))
+    assert [line.strip()[:5] for line in lines] == ["10%|#", "20%|#", "xxxxx", "end"]
+    assert max(map(len, lines)) <= LINE_LIMIT

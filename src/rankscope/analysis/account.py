@@ -57,6 +57,8 @@ _MESSAGE = regex(
 PROSE_LINES = 80
 LISTED_LINES = 400
 
+_PYTHON = (".py", ".pyx", ">")
+
 # A text longer than this is a log: its events are searched, not all its lines.
 TEXT_LIMIT = 512 << 10
 LINE_LIMIT = 4000  # of a longer line the rest is data
@@ -90,8 +92,11 @@ def written(stack: Stack) -> str:
 
 
 def _frame(frame: Frame) -> str:
+    """One frame; a Python function without the names of what it is defined in, which only new interpreters tell (3.11)."""
+    python = frame.library is None and frame.file.endswith(_PYTHON)
     where = module_path(frame.file) if frame.file and frame.library is None else frame.library or frame.file
-    return f"{frame.function} ({where}:{frame.line})" if where else frame.function
+    name = frame.function.rsplit(".", 1)[-1] if python else frame.function
+    return f"{name} ({where}:{frame.line})" if where else name
 
 
 @dataclass(frozen=True)

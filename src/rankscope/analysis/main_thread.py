@@ -6,7 +6,7 @@ import re
 
 from .accounts import Account, Seen
 from .frame_tables import STRENGTH
-from .frames import wait_of
+from .frames import plain_name, wait_of
 
 
 def main_thread(account: Account) -> Seen | None:
@@ -26,7 +26,19 @@ def _working(account: Account, now: list[Seen]) -> Seen:
     for seen in now:
         if account.refs and seen.thread.tid == account.refs[0].pid:
             return seen
-    return now[0]
+    return next((seen for seen in now if seen.native and _started_first(seen)), now[0])
+
+
+# What the system calls in the first thread of a process (glibc's csu/libc-start.c, musl), and Python's own entry.
+_FIRST = {
+    "_start", "__libc_start_main", "__libc_start_call_main", "__libc_start_main_impl", "libc_start_main", "Py_BytesMain",
+    "Py_Main",
+}  # fmt: skip
+
+
+def _started_first(seen: Seen) -> bool:
+    """Whether a native stack is that of a process's first thread: gdb lists it last, and says of none that it is the main one."""
+    return any(plain_name(frame.function).split("@")[0] in _FIRST for frame in seen.stack[:3])
 
 
 def _below(main: Seen, now: list[Seen]) -> Seen:

@@ -11,7 +11,7 @@ from .case import Case
 from .remembered import remembered
 
 _NAMED = regex(
-    r"\.(?:pyi?|ipynb|sh|bash|sbatch|slurm|ya?ml|toml|cfg|ini|conf|rst|c|cc|cpp|cxx|cu|cuh|h|hpp|rs|go|js|ts|patch|diff|env)$"
+    r"\.(?:pyi?|sh|bash|sbatch|slurm|ya?ml|toml|cfg|ini|conf|rst|c|cc|cpp|cxx|cu|cuh|h|hpp|rs|go|js|ts|patch|diff|env)$"
     r"|(?:^|[/_])(?:README|CONTRIBUTING|CHANGELOG|FAQ|TROUBLESHOOTING|HOWTO|MANUAL|RUNBOOKS?|PLAYBOOKS?|POST-?MORTEMS?|HANDOVERS?)(?![A-Za-z0-9])[^/]*$"
     r"|(?:^|/)(?:\d+_)?CHANGES(?![A-Za-z0-9])[^/]*$"
     r"|(?:^|/)(?:requirements|constraints|environment|pyproject|Makefile|Dockerfile|setup)\b[^/]*$",

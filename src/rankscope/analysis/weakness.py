@@ -9,9 +9,11 @@ from ..model.evidence.events import Event
 from ..model.evidence.stacks import NativeStacks, PythonStacks
 from ..model.gap import Why
 from ..model.process import Role
+from .accounts import accounts
 from .at_work import Well, well
 from .away import away
 from .case import Case
+from .doings import doings
 from .endings import ended_well
 from .frame_tables import WaitKind
 from .in_sight import moves
@@ -65,11 +67,31 @@ def _one_picture(case: Case) -> bool:
     """Whether somebody was seen to wait, or not to run, and nothing tells for how long: a saved picture of one moment."""
     if well(case) is not Well.UNKNOWN or gets_on(case) is not None:
         return False
-    return any(
+    stands = any(
         one.kind in _MAY_LAST or (one.kind in _OWN and one.thread.active is False)
         for one in case.standings.values()
         if one.thread is not None and one.member.role is not Role.LAUNCHER
     )
+    return stands or _native_waits(case) or _tables_only(case)
+
+
+def _native_waits(case: Case) -> bool:
+    """Whether a native stack, of which no Python one was given, shows such a wait."""
+    kinds = {kind.value for kind in _MAY_LAST}
+    return any(
+        one.kind in kinds and one.account is not None and any(seen.native for seen in one.account.seen)
+        for one in doings(case)
+    )
+
+
+# Rows that say of processes and devices that they are there, and which call a thread is in.
+_ROWS = {"proc.row", "gpu.load", "strace.blocked"}
+
+
+def _tables_only(case: Case) -> bool:
+    """Whether nothing but such rows was given: they show no place in a program."""
+    told = {event.event for event in case.events if _told(event)}
+    return bool(told) and told <= _ROWS and not any(account.seen for account in accounts(case))
 
 
 def weak(case: Case) -> bool:

@@ -31,6 +31,10 @@ _PID = ("_PID", "pid", "process")
 _WITHIN = ("jsonPayload", "kubernetes", "resource", "labels", "stream", "fields", "_source", "metadata")
 _LISTS = ("events", "entries", "logEvents", "hits", "messages", "results")
 _EXPORT = regex(rb'\s*(?:\[\s*\{|\{\s*"(?:events|entries|logEvents|hits|messages|results)"\s*:)')
+# Loki's HTTP API, query_range: streams of [nanoseconds, line] under their labels, the newest first.
+_LOKI = regex(rb'\s*\{\s*"status"\s*:\s*"success"\s*,\s*"data"\s*:\s*\{\s*"resultType"\s*:\s*"streams"')
+# A whole log as one JSON string, as jq prints it without -r.
+_ONE_TEXT = regex(rb'\s*"(?:[^"\\\n]|\\[^n])*\\n[^\n]*\s*\Z')
 _MOST_TEXTS = 2000
 _MOST_BROKEN = 8  # each is read to the end of the text
 _THIS_CENTURY_S = 946_684_800.0  # what is less is no time of a log
@@ -81,6 +85,8 @@ def opened(text: str) -> Collected | None:
 
 def recognises(head: bytes) -> bool:
     """Does a file begin like an export of log lines in one piece of JSON?"""
+    if _LOKI.match(head) or _ONE_TEXT.match(head):
+        return True
     if not _EXPORT.match(head):
         return False
     return any(b'"%b"' % key.encode() in head for key in _TEXT) and any(b'"%b"' % key.encode() in head for key in _KIND)
@@ -89,7 +95,10 @@ def recognises(head: bytes) -> bool:
 def exported(data: bytes) -> list[Collected]:
     """The lines of such an export, or of what is left of one; one that lists the newest first is turned round."""
     try:
-        items = _items(json.loads(data))
+        body = json.loads(data)
+        if isinstance(body, str):
+            return each_line(body)
+        items = _items(body)
     except (ValueError, RecursionError):
         items = _objects(data.decode("utf-8", "replace"))
     found = [one for item in items if (one := _of(item)) is not None]
@@ -97,6 +106,11 @@ def exported(data: bytes) -> list[Collected]:
     if len(times) == len(found) and times and times[0] > times[-1]:
         found.reverse()
     return found
+
+
+def each_line(text: str) -> list[Collected]:
+    """The lines of a text of which nothing more is known."""
+    return [Collected((line,)) for line in text.splitlines()]
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
@@ -112,7 +126,22 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
         at = text.find("{", end)
 
 
-def _items(body: Any) -> Iterator[dict[str, Any]]:
+def _items(body: Any) -> Iterable[dict[str, Any]]:
+    data = body.get("data") if isinstance(body, dict) else None
+    if isinstance(data, dict):
+        return sorted(_of_loki(data), key=lambda item: item["timestamp"])
+    return _listed(body)
+
+
+def _of_loki(data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for stream in data.get("result") or ():
+        labels = stream.get("stream") if isinstance(stream, dict) else None
+        for value in (stream.get("values") if isinstance(labels, dict) else None) or ():
+            if isinstance(value, list) and len(value) >= 2 and str(value[0]).isdecimal():
+                yield {"stream": labels, "line": value[1], "timestamp": int(str(value[0])[:20])}
+
+
+def _listed(body: Any) -> Iterator[dict[str, Any]]:
     if isinstance(body, dict):
         body = next((body[key] for key in _LISTS if isinstance(body.get(key), (list, dict))), [])
         if isinstance(body, dict):  # Elasticsearch: hits within hits

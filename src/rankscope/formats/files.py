@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, AnyStr
 
 from . import packed
 from .lines import LINE_LIMIT
@@ -24,6 +24,7 @@ HEAD = 64 << 10
 # No text is full of these; escape, tab and the line ends are not among them.
 _CONTROL = bytes(byte for byte in range(32) if byte not in b"\t\n\v\f\r\x1b")
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_SURE = 64  # bytes; fewer zeros may be chance
 STDIN = "-"
 # What damaged or cut-off compressed data raises.
 BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError)
@@ -146,23 +147,42 @@ def head_of(stream: IO[bytes]) -> bytes:
 
 
 def is_text(head: bytes) -> bool:
-    """Whether bytes look like text of an encoding that has ASCII in it, or UTF-16 with its mark."""
-    return is_utf16(head) or len(head) - len(head.translate(None, _CONTROL)) <= len(head) // 50
+    """Whether bytes look like text of an encoding that has ASCII in it, or UTF-16."""
+    return encoding_of(head) != "utf-8" or len(head) - len(head.translate(None, _CONTROL)) <= len(head) // 50
 
 
-def is_utf16(head: bytes) -> bool:
-    """Whether bytes begin with the mark of UTF-16."""
-    return head[:2] in _UTF16_MARKS
+def encoding_of(head: bytes) -> str:
+    """The encoding of a text: UTF-16 where its mark says so, or where every other byte is zero and the rest is text."""
+    if head[:2] in _UTF16_MARKS:
+        return "utf-16"
+    for name, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
+        if len(head) >= _SURE and zeros.count(0) > len(zeros) * 0.9:
+            other = head[::2] if name.endswith("le") else head[1::2]
+            return name if len(other) - len(other.translate(None, _CONTROL)) <= len(other) // 50 else "utf-8"
+    return "utf-8"
+
+
+def is_by_lines(head: bytes) -> bool:
+    """Whether a text can be cut at its newlines as it is: neither UTF-16, nor one whose lines end in a return alone."""
+    return encoding_of(head) == "utf-8" and (b"\n" in head or b"\r" not in head)
 
 
 def text_lines(stream: IO[bytes]) -> Iterator[str]:
-    """Lines decoded as UTF-8 (or marked UTF-16), what is neither kept as replacement characters; long lines are cut."""
-    if is_utf16(head_of(stream)):
-        yield from io.TextIOWrapper(stream, "utf-16", errors="replace")
+    """Lines decoded as UTF-8 or UTF-16, what is neither kept as replacement characters; long lines are cut."""
+    head = head_of(stream)
+    if not is_by_lines(head):
+        with io.TextIOWrapper(stream, encoding_of(head), errors="replace") as text:  # any line end is one
+            yield from _lines(text.readline, "\n")
         return
-    while line := stream.readline(LINE_LIMIT):
-        while not line.endswith(b"\n") and len(line) >= LINE_LIMIT:
-            rest = stream.readline(LINE_LIMIT)
-            if not rest or rest.endswith(b"\n"):
-                break
+    for line in _lines(stream.readline, b"\n"):
         yield line.decode("utf-8", "replace")
+
+
+def _lines(readline: Callable[[int], AnyStr], newline: AnyStr) -> Iterator[AnyStr]:
+    """Lines of which each is cut at the limit; what is beyond it is left out."""
+    while line := readline(LINE_LIMIT):
+        while not line.endswith(newline) and len(line) >= LINE_LIMIT:
+            rest = readline(LINE_LIMIT)
+            if not rest or rest.endswith(newline):
+                break
+        yield line

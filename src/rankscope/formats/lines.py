@@ -1,7 +1,8 @@
 """One line of somebody's text, without what launchers, log collectors and terminals put around it.
 
 Prefixes known: torchrun ``[default0]:`` and ``[rank0]:``, ``srun -l``, mpirun ``--tag-output``, Ray, vLLM, docker and CRI,
-kubectl ``--prefix``, compose, pdsh, syslog, and the usual time stamps. Markdown quotes and colours fall away.
+kubectl ``--prefix``, compose, syslog, Airflow, GitHub's ``gh run view --log``, and the usual time stamps. Markdown quotes and
+colours fall away, and borders. What only a text as a whole shows to be a prefix is in :mod:`.margin`.
 """
 
 # ruff: noqa: E501  (a pattern or a row of a table is one line)
@@ -41,7 +42,7 @@ _SYSLOG = r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d (?P<host>[\w.-]+) (?:[\w./-]+(?
 _PREFIXES = tuple(
     regex(pattern)
     for pattern in (
-        r"\[rank(?P<rank>\d{1,7})\]: ?",
+        r"\[rank(?P<rank>\d{1,7})\]:? ?",
         r"\[(?!rank)[A-Za-z_][\w-]*?(?P<local>\d{1,5})\]: ?",
         r"\[\d+,(?P<rank>\d{1,7})\](?:<std(?:out|err|diag)>)?: ?",
         r"(?P<rank>\d{1,6}): (?=\S|$| {2,})",
@@ -51,14 +52,29 @@ _PREFIXES = tuple(
         r"(?P<actor>[\w.-]+[-_]\d+) +\| ",
         _DATE + r" (?:stdout|stderr) [FP] ",
         r"\[" + _DATE + r"\][,:]? ?",
+        r"[^\t]{1,120}\t[^\t]{1,120}\t\ufeff?" + _DATE + " ",
         _DATE + r" ?(?:\| )?",
+        r"##\[(?:debug|command|group|section)\]",
+        r"\[(?P<date>\d{4}-\d\d-\d\d, \d\d:\d\d:\d\d) UTC\] (?=\{)",
+        r"\{\w+\.py:\d+\} (?:DEBUG|INFO|WARNING|ERROR|CRITICAL) - (?:\[base\] )?",
         _SYSLOG,
         r"(?:> ?)+",
     )
 )
 _MAYBE_PREFIX = regex(
-    r"\[(?:rank|[A-Za-z_]+\d|\d+,|pod/|[\w.-]+/[\w.-]+\]|\d{4}-)|\d{1,6}: |\d{4}-\d\d-|\([A-Za-z_]|[A-Z][a-z]{2} [ \d]\d \d\d:|>|[\w.-]+[-_]\d+ +\|"
+    r"\[(?:rank|[A-Za-z_]+\d|\d+,|pod/|[\w.-]+/[\w.-]+\]|\d{4}-)|\d{1,6}: |\d{4}-\d\d-|\([A-Za-z_]|[A-Z][a-z]{2} [ \d]\d \d\d:|>|[\w.-]+[-_]\d+ +\||##\[|\{\w+\.py:\d|[^\t\n]{1,120}\t[^\t\n]{1,120}\t\ufeff?\d{4}-"
 )
+
+# So a program says who speaks, within its own message; that torch does so too, readers of its messages know.
+_SPEAKER = regex(r"\[(?:[Rr]ank|RANK)[ =:#]?(?P<rank>\d{1,7})\]")
+
+# A panel that a program drew around its text (rich), or the edge of a terminal's pane that was copied with it (tmux).
+_BORDERS = ("│", "┃")
+
+
+def _border_off(text: str) -> str:
+    inner = text[:-1].rstrip()
+    return inner[1:].removeprefix(" ") if inner.startswith(_BORDERS) else inner
 
 
 def may_have_prefix(raw: str) -> bool:
@@ -74,13 +90,16 @@ def clean(number: int, raw: str) -> Line:
     if "\r" in text:
         text = " ".join(part for part in text.split("\r") if part.strip())
     text = _CONTROL.sub("", text[:LINE_LIMIT])
+    if text.endswith(_BORDERS):
+        text = _border_off(text)
     line = Line(number, text)
     for _ in range(6):
         shorter = _strip_one(line)
         if shorter is None:
             break
         line = shorter
-    return line
+    speaker = _SPEAKER.match(line.text) if line.rank is None else None
+    return line if speaker is None else replace(line, rank=int(speaker["rank"]))
 
 
 def _strip_one(line: Line) -> Line | None:
@@ -111,7 +130,7 @@ def _without(line: Line, found: re.Match[str]) -> Line:
 
 def seconds(stamp: str) -> float | None:
     """A time stamp as seconds since the epoch; without a zone it is taken as UTC. None when it is no time."""
-    text = stamp.replace(",", ".").replace("Z", "+00:00")
+    text = stamp.replace(", ", " ").replace(",", ".").replace("Z", "+00:00")
     text = re.sub(r"(\.\d{6})\d+", r"\1", text)
     text = re.sub(r"\.(\d{1,5})(?=\D|$)", lambda found: "." + found.group(1).ljust(6, "0"), text)
     try:

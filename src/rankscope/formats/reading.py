@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Union
 
@@ -16,11 +16,23 @@ from ..model.evidence.threads import Threads
 from ..model.gap import Gap, Why
 from ..model.labels import Who, stem, who
 from ..model.snapshot import Snapshot
-from . import collected, dlrover, error_json, files, flight_recorder, process_facts, pyspy_json, ras, store_keys
+from . import (
+    collected,
+    dlrover,
+    error_json,
+    files,
+    flight_recorder,
+    notebook,
+    process_facts,
+    pyspy_json,
+    ras,
+    store_keys,
+)
 from . import snapshot as own
 from .documents import DOCUMENT, is_document, is_manual
-from .files import Progress, Source, head_of, is_text, is_utf16, open_source, text_lines
+from .files import Progress, Source, head_of, is_by_lines, is_text, open_source, text_lines
 from .kept import Between, Ends, ends_of, joined
+from .margin import margin_of
 from .records import Dump, Record
 from .sieve import sieve
 from .text import TextReader, plain
@@ -34,6 +46,9 @@ EXPORT_LIMIT = 32 << 20  # JSON in one piece takes some ten times as much memory
 _ZSTD = b"\x28\xb5\x2f\xfd"  # RFC 8878
 _NO_TEXT = "neither text nor a format that is known"
 _UNPACK = "it is packed with zstd; unpack it first: zstd -d FILE, or zstdcat FILE | rankscope analyze -"
+_NOTHING_PRINTED = (
+    f"a notebook in which no cell has printed anything, or a damaged one, or beyond {EXPORT_LIMIT >> 20} MB"
+)
 _LONG_EXPORT = "an export in one piece; one object a line (jq -c '.[]' FILE) is read to its end, but only the first"
 
 Said = Union[Record, Recorder, RasReport, StoreKeys, Threads, Gap]
@@ -98,6 +113,8 @@ def _said(stream: io.BufferedReader, name: str, wish: Wish) -> Iterable[Said]:
         return [Gap(name, Why.UNSUPPORTED, _UNPACK if head.startswith(_ZSTD) else _NO_TEXT)]
     if collected.recognises(head):
         return _exported(stream, name, wish.keep_lines)
+    if notebook.recognises(head):
+        return _notebook(stream.read(EXPORT_LIMIT), name, wish.keep_lines)
     for recognises, whole in _WHOLE:
         if recognises(head):
             data = stream.read(WHOLE_LIMIT)
@@ -132,13 +149,21 @@ def _exported(stream: io.BufferedReader, name: str, keep_lines: bool) -> Iterato
     data = stream.read(EXPORT_LIMIT)
     if stream.peek(1):
         yield Gap(name, Why.SKIPPED, f"{_LONG_EXPORT} {EXPORT_LIMIT >> 20} MB of it were read")
-    yield from _or_lines(data, _lines_of(data, keep_lines), keep_lines)
+    yield from _or_lines(data, _lines_of(data, collected.exported(data), keep_lines), keep_lines)
 
 
-def _lines_of(data: bytes, keep_lines: bool) -> Iterator[Record]:
+def _notebook(data: bytes, name: str, keep_lines: bool) -> Iterator[Said]:
+    """What its cells printed; the rest is the source of a program."""
+    printed = notebook.printed(data)
+    yield from _lines_of(data, printed, keep_lines)
+    if not printed:
+        yield Gap(name, Why.SKIPPED, _NOTHING_PRINTED)
+
+
+def _lines_of(data: bytes, texts: Sequence[collected.Collected], keep_lines: bool) -> Iterator[Record]:
     small = len(data) <= SMALL_BYTES
     reader = TextReader(small and keep_lines)
-    lines = [line for number, one in enumerate(collected.exported(data), 1) for line in one.lines(number)]
+    lines = [line for number, one in enumerate(texts, 1) for line in one.lines(number)]
     for line in lines:
         yield from reader.take(line)
     yield from reader.close()
@@ -167,14 +192,15 @@ def _text(stream: io.BufferedReader, keep_lines: bool) -> Iterator[Said]:
     whole = len(head) < files.BUFFER
     small = whole and len(head) <= SMALL_BYTES
     ends, between = Ends(), Between()
-    sieved = None if whole or is_utf16(head) else sieve(stream, ends)
+    sieved = None if whole or not is_by_lines(head_of(stream)) else sieve(stream, ends)
     keeps = keep_lines and not small
-    reader = TextReader(small and keep_lines, between if keeps else None)
+    margin = margin_of(head[: files.HEAD].decode(files.encoding_of(head), "replace"))
+    reader = TextReader(small and keep_lines, between if keeps else None, margin)
     for numbered in _numbered(stream, ends if keeps else None) if sieved is None else sieved:
         yield from reader.gap() if numbered is None else reader.feed(*numbered)
     yield from reader.close()
     for number, raw in joined(ends, between) if keeps else ():
-        for line in collected.lines(number, raw):
+        for line in margin.lines(number, raw):
             yield from plain(line)
 
 

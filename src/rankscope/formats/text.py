@@ -11,7 +11,6 @@ from typing import Any
 from ..model.evidence.events import Event
 from ..model.patterns import regex
 from . import (
-    collected,
     faulthandler,
     folded,
     gdb_text,
@@ -26,6 +25,7 @@ from . import (
 from .events import families
 from .kept import Between
 from .lines import Line, may_have_prefix
+from .margin import NONE, Margin, margin_of
 from .records import Record
 from .subjects import Section, per_rank, placed, section_of
 from .versions import versions_of
@@ -73,12 +73,13 @@ class _Voice:
 class TextReader:
     """All readers at once; what several ranks wrote into one file line by line is told apart by their prefixes."""
 
-    def __init__(self, small: bool = True, kept: Between | None = None) -> None:
+    def __init__(self, small: bool = True, kept: Between | None = None, margin: Margin = NONE) -> None:
         self._voices: dict[str, _Voice] = {}
         self._families = [(_any(module.NEEDLES), module.Reader()) for module in families()]
         self._needles = _all_needles()
         self._small = small
         self._kept = kept  # of a long text: shown the lines that one of the families may know
+        self._margin = margin
         self._dumping: set[_Voice] = set()
         self._waiting: list[Any] = []  # readers that are in the middle of something
 
@@ -89,19 +90,20 @@ class TextReader:
             if not raw.strip():
                 return
         interesting = self._needles.search(raw) is not None
+        said = self._margin.off(raw)
         if not (
             interesting
             or self._small
             or self._dumping
             or self._waiting
-            or _DUMP_LINE.match(raw)
-            or may_have_prefix(raw)
-            or raw.startswith("{")
+            or _DUMP_LINE.match(said)
+            or may_have_prefix(said)
+            or said.startswith("{")
         ):
             return
         if interesting and self._kept is not None:
             self._kept.see(number, raw)
-        for line in collected.lines(number, raw):
+        for line in self._margin.lines(number, raw):
             yield from self.take(line, interesting)
 
     def take(self, line: Line, interesting: bool = True) -> Iterator[Record]:
@@ -181,7 +183,7 @@ def plain(line: Line) -> Iterator[Record]:
 def read(text: str) -> Iterator[Record]:
     """All records of a text held in memory."""
     raw = text.split("\n")
-    reader = TextReader(small=len(raw) <= SMALL_LINES)
+    reader = TextReader(small=len(raw) <= SMALL_LINES, margin=margin_of(text))
     for number, line in enumerate(raw, 1):
         yield from reader.feed(number, line)
     yield from reader.close()

@@ -1,4 +1,4 @@
-"""Python's tracebacks and exceptions, also chained, grouped, indented or interleaved by source, and its warnings."""
+"""Python's tracebacks and exceptions, also chained, grouped, indented, in rich's panels or interleaved by source, and its warnings."""
 
 # ruff: noqa: E501  (a pattern is one line, so that it can be compared with the format string it was made from)
 from __future__ import annotations
@@ -26,8 +26,12 @@ NEEDLES = (
     "Failed",
 )
 
-_HEAD = regex(r"(?P<indent>^[\s|+]*)(?![\s|+]).*?Traceback \(most recent call last\):")
+_HEAD = regex(r"(?P<indent>^[\s|+]*)(?![\s|+]).*?Traceback \(most recent call last\)(?::|(?P<panel> ─))")
 _FRAME = regex(r'^[\s|+]*File "(?P<file>[^"]+)", line (?P<line>\d+|\?+)(?:, in (?P<name>.+?))?\s{0,99}$')
+# rich.traceback: a panel with frames and the lines around each; a path that is too long for a line goes on in the next.
+_PANEL_FRAME = regex(r"^\s*(?P<file>\S[^:]{0,4000}):(?P<line>\d+) in (?P<name>\S{1,400})\s*$")
+_PANEL_PATH = regex(r"^\s*(?P<part>[/~]\S{0,1000})\s*$")
+_PANEL_END = "╰"
 _EXCEPTION = regex(
     r"^[\s|+]*(?:what\(\):\s+)?(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w{0,120}(?:Error|Exception|Interrupt|Exit|Timeout|Expired|NotFound|Failure|Failed|Warning|Stop\w{0,40}|Group|Empty|Full|Killed|Died|Closed|Aborted|Unavailable|NotMet))(?:\[[^\]]*\])?(?:: ?(?P<message>.*))?$"
 )
@@ -39,6 +43,7 @@ _WARNING = regex(r"(?P<type>[A-Z]\w*Warning): (?P<message>.*)$")
 _IGNORED = regex(r"^Exception ignored in:? (?P<where>.*)$")
 _LOGGER_HEAD = regex(r"^(?:\w+ )?(?:\[?[A-Z]+\]?|[EWIF]\d{4}) .*?\w\.(?:py|cpp|cc):\d+\] ?")
 _FRAMES_KEPT = 64
+_LINES_MOST = 4000
 
 
 @dataclass
@@ -47,8 +52,23 @@ class _Open:
 
     head: Line
     indent: int
+    panel: bool = False  # inside of one
+    part: str = ""  # of a path
     frames: list[str] = field(default_factory=list)
     lines: int = 0
+
+    def add(self, file: str, frame: re.Match[str]) -> None:
+        """One more frame, while there is room."""
+        if len(self.frames) < _FRAMES_KEPT * 2:
+            self.frames.append(f"{file}:{frame['line']} {frame['name'] or ''}".rstrip())
+
+    def in_panel(self, text: str) -> None:
+        """A line of a panel: a frame, a part of one, the end, or code."""
+        if frame := _PANEL_FRAME.match(text):
+            self.add(self.part + frame["file"], frame)
+        path = _PANEL_PATH.match(text)
+        self.part = path["part"] if path else ""
+        self.panel = not text.lstrip().startswith(_PANEL_END)
 
 
 class Reader:
@@ -65,7 +85,7 @@ class Reader:
         if head := _HEAD.match(text):
             yield from self._cut(line.source)
             if len(self._open) < 65536:
-                self._open[line.source] = _Open(line, len(head["indent"]))
+                self._open[line.source] = _Open(line, len(head["indent"]), head["panel"] is not None)
         elif line.source in self._open:
             yield from self._inside(self._open[line.source], line, text)
         else:
@@ -73,9 +93,11 @@ class Reader:
 
     def _inside(self, open_: _Open, line: Line, text: str) -> Iterator[Event]:
         open_.lines += 1
+        if open_.panel and open_.lines <= _LINES_MOST:
+            open_.in_panel(text)
+            return
         if frame := _FRAME.match(text):
-            if len(open_.frames) < _FRAMES_KEPT * 2:
-                open_.frames.append(f"{frame['file']}:{frame['line']} {frame['name'] or ''}".rstrip())
+            open_.add(frame["file"], frame)
             return
         bare = text.strip().strip("|").strip()
         if not bare or set(bare) <= set("^~ -+") or bare.startswith("[Previous line repeated"):
@@ -85,7 +107,7 @@ class Reader:
         if found and (indent <= open_.indent + 1 or not open_.frames) and not _looks_like_code(text):
             del self._open[line.source]
             yield self._exception(line, found["type"], found["message"] or "", open_.frames, open_)
-        elif (indent <= open_.indent and open_.frames) or open_.lines > 4000:
+        elif (indent <= open_.indent and open_.frames) or open_.lines > _LINES_MOST:
             yield from self._cut(line.source)
             yield from self._outside(line, text)
 

@@ -25,7 +25,7 @@ https://github.com/python/cpython/issues/66587
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ...analysis.case import Case, Member, Root
 from ...analysis.frame_tables import WaitKind
@@ -51,16 +51,23 @@ def check(case: Case) -> Iterator[Finding]:
     for root, standing in old_roots(case):
         if standing.kind not in _AWAITS_RESULT or standing.member.role is Role.DATALOADER_WORKER:
             continue
-        children = [one for one in case.children_of(root.ref) if one.role not in (Role.HELPER, Role.RANK)]
+        children = [one for one in _children(case, standing.member) if one.role not in (Role.HELPER, Role.RANK)]
         lost = _lost(case, standing, children)
         if lost is not None:
             yield _finding(case, root, standing, *lost)
-        elif _pool_is_empty(case, standing):
+        elif case.snapshot.live and _pool_is_empty(case, standing):
             yield _finding(
                 case, root, standing, (), "its pool has no worker that lives: each one ends before its first task"
             )
     yield from _siblings(case)
     yield from _managed(case)
+
+
+def _children(case: Case, parent: Member) -> Iterable[Member]:
+    """The children of a process; of dumps, which do not say whose child one is, those that a pool put in the place of others."""
+    if case.snapshot.live:
+        return case.children_of(parent.ref)
+    return [one for one in case if one is not parent and replaces(one)]
 
 
 def _siblings(case: Case) -> Iterator[Finding]:
@@ -222,6 +229,7 @@ def _finding(case: Case, root: Root, standing: Standing, lost: tuple[Member, ...
         processes=(member.process, *(child.process for child in lost)),
         because=(Reason(text, "kernel", lost[0].ref if lost else member.ref), *waited_for(root)),
         against=tuple(just_come(case, standing)), next=(_kernel_log(member),),
+        compared=bool(lost) and replaces(lost[0]),
     )  # fmt: skip
 
 

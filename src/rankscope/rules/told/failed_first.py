@@ -56,6 +56,7 @@ _MEMORY = Sign(
     "a rank ran out of device memory",
     POSSIBLE,
 )
+_WAITED_OUT = r"Timed out waiting \d+ms for (?:recv|send) operation"
 _PEER_GONE = "a peer has gone"  # who says so has seen it, and is not the one
 _SIGNS = (
     # Ray's own words; TensorRT-LLM's executor, which ends its peers itself.
@@ -89,10 +90,12 @@ _SIGNS = (
     Sign(r"^(?![^\n]*\b[Ww]atchdog\b)[^\n]*?(?P<said>(?<!onnecting to )(?<!onnect to )(?<!onnection to )(?<!onnection from )\b(?:rank|worker|node|gpu|process|stage|replica|pod|actor)s?\b ?#?\d*[^\n]{0,60}\b(?:crash\w*|died|dead|killed|exited|terminated|failed|raised|gone|(?<!requests )(?<!request )(?<!tokens )(?<!tasks )(?<!task )(?<!data )(?<!batch )(?<!batches )(?<!samples )(?<!nothing )(?<!work )left(?! (?:the|its|their|this|that|it)\b(?! (?:job|run|group|cluster|ring|world|training)\b))|disappeared|lost|evicted|preempted|restarted|(?<!it has been )aborted|segfault\w*)\b)", "a rank is gone", POSSIBLE,
          anywhere=(r"(?:others?|rest|remaining|peers?|ranks?|stage|workers?)\b[^\n]{0,80}(?:wait|hang|hung|stuck|block|time-?out|timed out|continue)",), prose=True),
     # What came of runs as a whole tells of no process in them; and the watchdog aborts its own.
-    Sign(r"\b(?:exit ?code|exitcode|returncode)\W{0,4}(?:-11|139|-7|135|-4|-8|[12]\b(?![^\n]*\bruns\b))|Segmentation fault|SIGSEGV|exited on signal|core dumped", "a process ended with an error", POSSIBLE),
+    Sign(r"\b(?:exit ?code|exitcode|returncode)\W{0,4}(?:-11|139|-7|135|-4|-8)\b|Segmentation fault|SIGSEGV|exited on signal|core dumped", "a process ended with an error", POSSIBLE),
+    # gloo's own time-out is an error of those that waited.
+    Sign(r"\b(?:exit ?code|exitcode|returncode)\W{0,4}[12]\b(?![^\n]*\bruns\b)", "a process ended with an error", POSSIBLE, unless=(_WAITED_OUT,)),
     Sign(r"\b(?:exit ?code|exitcode|returncode)\W{0,4}(?:-6|134)\b|\bSIGABRT\b", "a process ended with an error", POSSIBLE, unless=(r"Watchdog caught|[Ww]atchdog thread terminated",)),
     Sign(r"reached monitoredBarrier, but received errors while waiting", "a rank broke off a barrier in which others wait", POSSIBLE, speaker=False),
-    Sign(r"^(?![^\n]*\b[Rr]etr(?:y|ies|ying)\b)[^\n]*(?:Connection (?:closed|reset) by (?:remote )?peer)|remote process exited|ncclRemoteError|Connection closed by remote peer", _PEER_GONE, POSSIBLE, speaker=False, unless=(r"TCPStore\(|_create_c10d_store|client socket|socket\.cpp",)),
+    Sign(r"^(?![^\n]*\b[Rr]etr(?:y|ies|ying)\b)[^\n]*(?:Connection (?:closed|reset) by (?:remote )?peer)|remote process exited|ncclRemoteError|Connection closed by remote peer", _PEER_GONE, POSSIBLE, speaker=False, unless=(_WAITED_OUT, r"TCPStore\(|_create_c10d_store|client socket|socket\.cpp",)),
 )  # fmt: skip
 
 

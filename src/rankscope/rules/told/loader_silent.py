@@ -20,13 +20,18 @@ Time-outs on remote reads in the data set; no threads before the workers start. 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...analysis.case import Case
+from ...analysis.doings import doings, in_kind, of_ranks
+from ...analysis.frame_tables import WaitKind
 from ...analysis.looked_twice import gets_on
 from ...model.diagnosis import Finding
+from ...model.ranks import RankSet
 from .. import make_rule
 from ._findings import finding
 from ._outcomes import cured_by
+from ._roll_call import WAITING
 from ._signs import POSSIBLE, Sign, hits
 
 _COLLECTIVE = (
@@ -83,7 +88,19 @@ def check(case: Case) -> Iterator[Finding]:
     found = list(hits(case, _SIGNS))
     # Every loop waits for its next batch now and then: who stands elsewhere at the next look has got it.
     if found and (case.snapshot.live or gets_on(case) is None):
-        yield finding(RULE, case, found, "a loader does not deliver, and its rank waits for the next batch", _STEPS)
+        told = finding(RULE, case, found, "a loader does not deliver, and its rank waits for the next batch", _STEPS)
+        yield _kept_back(case, told)
+
+
+def _kept_back(case: Case, told: Finding) -> Finding:
+    """Where stacks show each rank either in its loader or in a collective: those in the loader are waited for."""
+    placed = [one for one in doings(case) if one.account is not None and one.account.seen and of_ranks(one)]
+    there, waiting = in_kind(placed, WaitKind.DATA.value), in_kind(placed, *WAITING)
+    if not there or not waiting or len(there) + len(waiting) < len(placed):
+        return told
+    ranks = RankSet(rank for one in there for rank in one.ranks)
+    against = (*told.against, "it may only be slower: look again")
+    return replace(told, compared=True, ranks=ranks or told.ranks, against=against)
 
 
 RULE = make_rule(__name__, __doc__, "dataloader-worker-deadlock", 40, check)

@@ -62,7 +62,7 @@ _SIGNS = (
     Sign(r"\b(?:had|have|need(?:ed|s)?) to (?:delete|remove|rm|clean)\b[^\n]{0,60}\block\b", "removing the lock file helped", prose=True),
     Sign(r"\b(?:kill\w*|died|crash\w*|interrupt\w*|preempt\w*)\b[^\n]{0,20}\b(?:during|while|in the middle of)\b[^\n]{0,12}\b(?:build\w*|compil\w+|JIT|download\w*)", "an earlier build was cut off", anywhere=(r"\block\b",), prose=True),
     Sign(r"index\.lock'?: File exists|Another git process seems to be running|(?:pid ?file|lock ?file|\.lock\b|\.pid\b)[^\n]{0,80}(?:already exists|still exists|is present)|(?:already (?:locked|running)|locked by)[^\n]{0,40}\bpid\b[^\n]{0,40}(?:not running|dead|no such|gone)|Could not get lock /var/lib", "a lock file is in the way"),
-    Sign(r"\b(?:stale|left[- ]?over|orphan\w*|left behind|dead(?![- ]?lock)|leftover)[^\n]{0,40}\block\b|\block(?: file)?\b[^\n]{0,40}(?:stale|left[- ]?over|orphan\w*|left behind)",
+    Sign(r"\b(?:stale|left[- ]?over|orphan\w*|left behind|dead(?![- ]?lock)|leftover)[^\n:;]{0,40}\block\b|\block(?: file)?\b[^\n]{0,40}(?:stale|left[- ]?over|orphan\w*|left behind)",
          "a lock file is said to be left over", prose=True),
     Sign(r"\b(?:lock|\.lock|pid) ?(?:file)?\b[^\n]{0,80}\b(?:exists?|present|found)\b[^\n]{0,20}(?:waiting|sleeping|retry)", "a lock file is there and is waited for", unless=(_BUILDING,)),
     Sign(r"\bpid \d+\b[^\n]{0,30}\b(?:does not exist|no longer|is gone|is dead|is not in ps|not in the process list|not running|doesn't exist|ended)|(?:no|nobody|none)\b[^\n]{0,30}\b(?:owns?|owner|holds? (?:it|the lock))", "who took the lock is gone", anywhere=(r"\block\b[^\n]{0,80}\b(?:held|owned|taken|acquired|waiting)|\.lock\b|Another (?:command|process|instance)\b",), unless=(r"\b(?:mutex|threading|RLock)\b",), prose=True),

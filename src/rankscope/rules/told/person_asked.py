@@ -109,21 +109,46 @@ def _alone(case: Case) -> Iterator[Finding]:
         name = ranks_phrase(ranks) if ranks else f"process {told[0].ref.pid}" if len(told) == 1 else "a process"
         title = f"{name} is in {place}, while the others are in {waiting[0].op}"
         because = [doing.site for doing in (*odd[:2], waiting[0])]
-        found_apart = simple(RULE, title, LIKELY, because, _STEPS, ranks, processes=told)
+        unnamed = all(doing.kind == WaitKind.SOCKET.value and _native(doing) for doing in odd)
+        found_apart = simple(
+            RULE, title, POSSIBLE if unnamed else LIKELY, because, _STEPS, ranks, processes=told,
+            against=_UNNAMED if unnamed else (),
+        )  # fmt: skip
         yield replace(found_apart, compared=seen_apart(case))
+
+
+_UNNAMED = (
+    "which Python code waits there is not shown: a loader's queue does so too; py-bt in gdb, or py-spy dump, names it",
+)
+
+
+def _native(doing: Doing) -> bool:
+    main = main_thread(doing.account) if doing.account is not None else None
+    return main is not None and main.native
 
 
 # The standard library's own computing: it does not wait, and works on what the job gave it.
 _COMPUTING = regex(
-    r"(?:^|/)(?:re|re/__init__|sre_\w+|copy|json/\w+|ast|difflib|heapq|random|statistics|fractions|decimal|_pydecimal|textwrap|"
-    r"html/parser|xml/\S+|itertools|functools)\.py$"
+    r"(?:^|/|<frozen )(?:re|re/__init__|sre_\w+|copy|json/\w+|ast|difflib|heapq|random|statistics|fractions|decimal|_pydecimal|textwrap|"
+    r"html/parser|xml/\S+|itertools|functools|collections/__init__|_collections_abc|enum|typing|dataclasses|datetime|bisect|string)(?:\.py|>)$"
+)
+# The interpreter itself at work: it runs Python code, of which a native stack does not tell the names.
+_INTERPRETS = regex(
+    r"^_?Py(?:Eval_EvalFrame|Object_|Number_|Dict_|Unicode_|Long_|Float_|List_|Tuple_|Set_|Bytes_|Function_)"
 )
 
 
+_AT_WORK = {WaitKind.LIBRARY.value, WaitKind.UNKNOWN.value}
+
+
 def computing(doing: Doing) -> bool:
-    """Whether a stack ends in a computation that the job's own code gave to the standard library, a regular expression say."""
-    main = main_thread(doing.account) if doing.account is not None and doing.kind == WaitKind.LIBRARY.value else None
-    return main is not None and bool(main.stack) and _COMPUTING.search(main.stack[-1].file) is not None
+    """Whether a stack ends in a computation that the job's own code gave to the standard library, a regular expression say,
+    or in the interpreter."""
+    main = main_thread(doing.account) if doing.account is not None and doing.kind in _AT_WORK else None
+    if main is None or not main.stack:
+        return False
+    leaf = main.stack[-1]
+    return (_INTERPRETS.match(leaf.function) if main.native else _COMPUTING.search(leaf.file)) is not None
 
 
 def _runs_command(doing: Doing) -> bool:

@@ -67,7 +67,7 @@ _RESULT = regex(
 _BRINGS = regex(r"concurrent/futures/process\.py|_run_once \(|run_forever \(|uvloop|grpc|distributed/|tornado/")
 _SERVES = regex(r"^_handle_(?:workers|tasks|results) \((?:[^\n]*/)?multiprocess(?:ing)?/pool\.py", re.M)
 _OF_THREADS = regex(r"^worker \((?:[^\n]*/)?multiprocess(?:ing)?/pool\.py", re.M)
-_FEWEST = 2  # threads; a pool of one is as often a helper of something else
+_FEWEST = 2  # threads; a pool of one is as often a helper of something else, unless all threads wait for results
 
 
 def _all_wait(case: Case) -> Iterator[Hit]:
@@ -75,14 +75,20 @@ def _all_wait(case: Case) -> Iterator[Hit]:
     for account in accounts(case):
         stacks = {seen.thread.tid or seen.thread.name: seen.text for seen in account.seen if not seen.native}
         pool = [text for text in stacks.values() if _WORKER.search(text)]
-        if len(pool) < _FEWEST or not all(map(_RESULT.search, pool)) or any(map(_BRINGS.search, stacks.values())):
+        if not pool or not all(map(_RESULT.search, pool)) or any(map(_BRINGS.search, stacks.values())):
+            continue
+        if len(pool) < _FEWEST and not (len(stacks) > len(pool) and all(map(_RESULT.search, stacks.values()))):
             continue
         serving = [text for text in stacks.values() if _SERVES.search(text)]
         if serving and not any(map(_OF_THREADS.search, pool)):
             continue  # the pool whose results they wait for is of processes
         alone = len(stacks) <= len(pool) + len(serving) + 1  # the main thread is no helper
-        says = f"all {len(pool)} threads of its pool run tasks that wait for a result"
+        says = f"{_all(len(pool))} of its pool runs a task that waits for a result"
         yield Hit(Sign("", says, LIKELY if alone else POSSIBLE), account, pool[0].split("\n", 1)[0])
+
+
+def _all(threads: int) -> str:
+    return "the only thread" if threads == 1 else f"each of the {threads} threads"
 
 
 _MANY = regex(

@@ -39,6 +39,7 @@ from ._lines import events
 from ._signs import LIKELY, POSSIBLE, Sign, ended, hits
 from ._wordings import HALTS
 
+_LATE, _IN_IT = "a rank did not arrive at the meeting", "a rank stands in the meeting"
 _STEPS = (
     "rankscope diagnose   # on the host of the missing rank",
     "echo $MASTER_ADDR $MASTER_PORT $WORLD_SIZE $RANK   # on every node",
@@ -70,8 +71,8 @@ _SIGNS = (
     Sign(r"Connecting to rank \d+ failed, waiting for (?:[4-9]\d\d|\d{4,}) milliseconds", "a peer does not listen yet", POSSIBLE, until=r"Connected to rank \d"),
     Sign(r"RendezvousTimeoutError|[Rr]endezvous[^\n]{0,30}timed out|Timed out[^\n]{0,40}(?:waiting for|joining)[^\n]{0,40}(?:clients|workers|nodes|peers|rendezvous)", "the meeting timed out"),
     Sign(r"client socket has timed out after|failed to connect to \[?[\w.:-]+\]?:\d+ \(errno", "the meeting point was not reached", POSSIBLE),
-    Sign(r"\b(?:PMIx_Fence\w*|ompi_mpi_init|P?MPI_Init\w*|MPID_Init|PMI2?_KVS_Fence|PMI_Barrier|bootstrapRoot|ncclCommInitRank\w*) ?\(", "a rank stands in the meeting", POSSIBLE),
-    Sign(r"(?:_store_based_barrier|init_process_group|_rendezvous|next_rendezvous|_new_process_group_helper|new_group) \(", "a rank stands in the meeting", POSSIBLE),
+    Sign(r"\b(?:PMIx_Fence\w*|ompi_mpi_init|P?MPI_Init\w*|MPID_Init|PMI2?_KVS_Fence|PMI_Barrier|bootstrapRoot|ncclCommInitRank\w*) ?\(", _IN_IT, POSSIBLE),
+    Sign(r"(?:_store_based_barrier|init_process_group|_rendezvous|next_rendezvous|_new_process_group_helper|new_group) \(", _IN_IT, POSSIBLE),
 )  # fmt: skip
 
 
@@ -94,7 +95,15 @@ def check(case: Case) -> Iterator[Finding]:
             return
     found = list(hits(case, _SIGNS))
     if found:
-        yield finding(RULE, case, found, "a rank did not arrive at the meeting", _STEPS)
+        made = finding(RULE, case, found, _LATE, _STEPS)
+        yield _of_the_missing(case, made) if all(hit.sign.says == _IN_IT for hit in found) else made
+
+
+def _of_the_missing(case: Case, made: Finding) -> Finding:
+    """Who stands in the meeting is not at fault, but a rank that nobody shows may be."""
+    missing = case.ranks - RankSet(case.by_rank) if not case.snapshot.live else RankSet()
+    title = f"{ranks_phrase(missing)}, of which nothing is shown, did not arrive at the meeting" if missing else _LATE
+    return replace(made, ranks=missing, processes=(), title=title)
 
 
 def _counted(case: Case) -> Finding | None:

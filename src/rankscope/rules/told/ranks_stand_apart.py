@@ -54,7 +54,14 @@ def check(case: Case) -> Iterator[Finding]:
     found = _roll_call(case) or _two_places(case)
     if found is not None:
         # Who moves between two looks was only met in different places of one loop.
-        yield replace(found, compared=seen_apart(case) and moved(case) is None)
+        yield replace(found, compared=(seen_apart(case) or _raised_apart(case)) and moved(case) is None)
+
+
+def _raised_apart(case: Case) -> bool:
+    """Whether several ranks left tracebacks in one console: these are compared as well. A person who stops a job meets its
+    ranks anywhere."""
+    raised = (event for event in case.events if event.event == "python.exception" and event.fields.get("frames"))
+    return len({one.rank for one in raised if one.rank is not None and one.fields["type"] != "KeyboardInterrupt"}) > 1
 
 
 def _roll_call(case: Case) -> Finding | None:

@@ -1,0 +1,100 @@
+"""What stands before every line of one text, whatever it is: the number that ``cat -n`` gave it, the name of the host whose line
+``pdsh`` or ``clush`` passed on, the spaces of a quotation. Only the text as a whole tells them from what a program said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ..model.patterns import regex
+from . import collected
+from .lines import Line
+
+# Fewer lines than this may look alike by chance.
+_FEWEST = 4
+_HEAD_CHARS = 32 << 10
+# cat(1) -n and nl(1) put a tab behind the number, ``less -N`` a space, bat a line.
+_NUMBERED = regex(r" *(?P<number>\d{1,9})(?:\t| *│ ?| )")
+_PADDED = regex(r" *\d+(?:\t| *│)|  +\d+ ")
+_HOST = regex(r"(?P<host>[A-Za-z](?:[\w-]*\.)*[\w-]*\d[\w.-]*|[\w-]+(?:\.[\w-]+)+):(?: |$)")
+# One name alone may be that of the program (``mount.nfs``); hosts have numbers.
+_NUMBERED_HOST = regex(r"\d$|(?:\.[\w-]+){2}$")
+_RANK = regex(r"(?:global)?[-_]?rank[-_]?(\d{1,7})$", re.IGNORECASE)
+# Parts of a machine or of a run, and files of sources, that have such a colon behind them in many a text.
+_NO_HOST = regex(
+    r"(?:gpu|cuda|nvidia|mlx\d|ib|eth|en|lo|br|docker|virbr|cpu|core|thread|step|epoch|iter|exp|test|case|layer|block|version|python|torch)"
+    r"\w*$|.*\.(?:py|so|c|cc|cpp|cu|h|hpp|rs|log|txt|json|ya?ml)(?:\.\d+)*$",
+    re.IGNORECASE,
+)  # fmt: skip
+# A stack without its head is written with such a margin by its tool.
+_FRAME = regex(r"File \"|\S.* \(\S+?(?::\d+)?\)$|\S+@0x|#\d")
+
+
+@dataclass(frozen=True)
+class Margin:
+    """The margin of one text; ``pattern`` matches it at the beginning of a line, and may tell a host."""
+
+    pattern: re.Pattern[str] | None = None
+
+    def off(self, raw: str) -> str:
+        """A line without it; one that does not have it stays as it is."""
+        found = self.pattern.match(raw) if self.pattern is not None else None
+        return raw[found.end() :] if found else raw
+
+    def lines(self, number: int, raw: str) -> Iterator[Line]:
+        """The cleaned lines of a raw one, with whom its margin names."""
+        found = self.pattern.match(raw) if self.pattern is not None else None
+        if found is None:
+            yield from collected.lines(number, raw)
+            return
+        name = found.groupdict().get("host")
+        rank = _RANK.match(name) if name else None
+        for line in collected.lines(number, raw[found.end() :]):
+            yield replace(
+                line, source=(name or "") + line.source, host=line.host or (None if rank else name),
+                rank=line.rank if line.rank is not None or rank is None else int(rank.group(1)),
+            )  # fmt: skip
+
+
+NONE = Margin()
+
+
+def margin_of(head: str) -> Margin:
+    """The margin that all lines of a text have, as far as its head shows; where that is cut, its last line is not looked at."""
+    said = [line for line in head[:_HEAD_CHARS].split("\n")[: -1 if len(head) >= _HEAD_CHARS else None] if line.strip()]
+    if len(said) < _FEWEST:
+        return NONE
+    return next((Margin(pattern) for kind in _KINDS if (pattern := kind(said)) is not None), NONE)
+
+
+def _numbers(said: Sequence[str]) -> re.Pattern[str] | None:
+    """Numbers that go up one by one, except over lines that are empty."""
+    if not all(map(_PADDED.match, said)):
+        return None
+    found = [int(match["number"]) for match in map(_NUMBERED.match, said) if match]
+    close = all(0 < later - before < _FEWEST for before, later in zip(found, found[1:], strict=False))
+    return _NUMBERED if len(found) == len(said) and close else None
+
+
+def _hosts(said: Sequence[str]) -> re.Pattern[str] | None:
+    names = Counter(match["host"] for match in map(_HOST.match, said) if match)
+    whole = sum(names.values()) == len(said) >= 2 * len(names)
+    alone = len(names) == 1 and not all(map(_NUMBERED_HOST.search, names))
+    return _HOST if whole and not alone and not any(map(_NO_HOST.match, names)) else None
+
+
+def _spaces(said: Sequence[str]) -> re.Pattern[str] | None:
+    margin = min((line[: len(line) - len(line.lstrip(" \t"))] for line in said), key=len)
+    if (
+        not margin
+        or not all(line.startswith(margin) for line in said)
+        or all(map(_FRAME.match, (line[len(margin) :] for line in said if not line[len(margin)].isspace())))
+    ):
+        return None
+    return regex(re.escape(margin))
+
+
+_KINDS: tuple[Callable[[Sequence[str]], re.Pattern[str] | None], ...] = (_numbers, _hosts, _spaces)

@@ -1,0 +1,77 @@
+"""What stands before every line of a text is taken off where all of it has it, and is left where a program said it."""
+
+# ruff: noqa: E501  (a text is one line)
+from __future__ import annotations
+
+import pytest
+
+from rankscope.formats import text
+from rankscope.formats.margin import NONE, margin_of
+from rankscope.formats.records import Dump
+from rankscope.model.evidence.events import Event
+
+DUMP = """Process 7515: python job.py
+Python v3.11.7 (/usr/bin/python3.11)
+
+Thread 7515 (idle): "MainThread"
+    barrier (torch/distributed/distributed_c10d.py:5356)
+    <module> (job.py:67)
+"""
+
+NUMBERED = "\n".join(f"{number:6d}\t{line}" for number, line in enumerate(DUMP.splitlines(), 1))
+IN_LESS = "\n".join(f"{number:7d} {line}" for number, line in enumerate(DUMP.splitlines(), 1))
+BY_PDSH = "\n".join(f"node{node}: {line}" for line in DUMP.splitlines() for node in (4, 7))
+QUOTED = "\n".join(f"    {line}" for line in DUMP.splitlines())
+
+
+@pytest.mark.parametrize("margined", [NUMBERED, IN_LESS, BY_PDSH, QUOTED], ids=["cat", "less", "pdsh", "markdown"])
+def test_a_dump_is_read_behind_its_margin(margined: str) -> None:
+    """The same stack as without it."""
+    (bare,) = (one for one in text.read(DUMP) if isinstance(one, Dump))
+    dumps = [one for one in text.read(margined) if isinstance(one, Dump)]
+    assert dumps
+    assert {one.thread.stack for one in dumps} == {bare.thread.stack}
+    assert {one.pid for one in dumps} == {7515}
+
+
+def test_hosts_and_ranks_are_told_apart() -> None:
+    """A name before each line is its host, or its rank."""
+    assert {one.host for one in text.read(BY_PDSH) if isinstance(one, Dump)} == {"node4", "node7"}
+    ranks = [one for one in text.read(BY_PDSH.replace("node", "rank")) if isinstance(one, Dump)]
+    assert {(one.rank, one.host) for one in ranks} == {(4, None), (7, None)}
+
+
+def test_only_the_head_decides() -> None:
+    """A line that lacks the margin stays as it is, and one that comes later with it loses it too."""
+    lines = [f"{number:6d}\tstep {number}" for number in range(1, 5000)]
+    read = [
+        one.text for one in text.read("\n".join([*lines, "the end", "  5001\tstep 5001"])) if isinstance(one, Event)
+    ]
+    assert read == []  # of a long text lines are not kept here; but nothing fails either
+    margin = margin_of("\n".join(lines))
+    assert [margin.off("the end"), margin.off("  5001\tstep 5001")] == ["the end", "step 5001"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "0: a\n1: a\n2: a\n3: a\n",  # ranks, as srun -l numbers them
+        "mount.nfs: timeout set for Mon\nmount.nfs: trying vers=4.2\nmount.nfs: mount(2): Connection refused\nmount.nfs: failed\n",
+        "gpu0: 40C\ngpu0: 41C\ngpu1: 39C\ngpu1: 42C\n",
+        "n1:100:120 [0] NCCL INFO a\nn1:100:120 [0] NCCL INFO b\nn2:7:8 [0] NCCL INFO a\nn2:7:8 [0] NCCL INFO b\n",
+        '  File "a.py", line 1, in f\n  File "b.py", line 2, in g\n  File "c.py", line 3, in h\n  File "d.py", line 4, in i\n',
+        "    get (queue.py:171)\n    run (threading.py:982)\n    _bootstrap_inner (threading.py:1045)\n    _bootstrap (threading.py:1002)\n",
+        "PID CMD\n  101 a\n  102 b\n  103 c\n  104 d\n",
+        "1\ta\n7\tb\n900\tc\n12\td\n",
+        "a: 1\nb: 2\n",
+    ],
+)
+def test_what_a_program_said_is_no_margin(said: str) -> None:
+    """Ranks, names of programs and of devices, frames and tables stay."""
+    assert margin_of(said) is NONE
+
+
+def test_a_line_that_is_cut_does_not_count() -> None:
+    """The last line of a head that was cut may lack a part of its margin."""
+    whole = "\n".join(f"node{number % 3}: step {number}" for number in range(6000))
+    assert margin_of(whole[: (32 << 10) + 3]) is not NONE
