@@ -25,6 +25,8 @@ _UNLIKE = -4.0  # of the likely causes whose class is less probable than this by
 _WORDS = "its words are rather those of known cases of another class"
 # Who holds what another one wants was seen in the stacks: plain dumps read like those of runs in which nothing is wrong.
 _HELD = {"lock-order-deadlock", "fork-with-threads", "gil-deadlock", "import-lock"}
+# What no process outlives, however well all of it went before: its context on the device is lost.
+_FATAL = {"cuda-async-error"}
 # What the kernel says in one line among hundreds about its start.
 _SAID = {
     "gpu-hardware-fault": {"kernel.xid", "kernel.sxid", "kernel.pcie_error", "kernel.machine_check"},
@@ -61,6 +63,8 @@ def in_order(case: Case, findings: Iterable[Finding]) -> list[Finding]:
 
 def _stands(case: Case, cause: Finding) -> bool:
     """Whether a likely cause rests on what no number of good lines beside it makes less true."""
+    if cause.cls in _FATAL:
+        return True
     if cause.cls in _HELD:
         return any(account.seen for account in accounts(case))
     said = _SAID.get(cause.cls)

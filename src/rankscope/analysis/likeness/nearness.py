@@ -17,6 +17,7 @@ _GUESS = 10  # and nothing is guessed from fewer than these (docs/adr/0007)
 # Nothing is guessed where a healthy run is more probable than this, or where nothing is more probable than that: a text of
 # another world. Chosen by known cases that were left out (docs/adr/0007).
 _WELL, _NEAR = 0.14, 0.1
+_SHORT, _NEAR_IF_SHORT = 26, 0.2  # words: of what is said in fewer, a class that is less probable was right in one of three
 _TELLING = 6
 
 
@@ -39,7 +40,8 @@ class Likeness:
         if self.healthy > _WELL or len(self.words) < _GUESS:
             return None
         best = self.next_to(HEALTHY)
-        return best if math.exp(self.scores[best]) >= _NEAR else None
+        near = _NEAR if len(self.words) >= _SHORT else _NEAR_IF_SHORT
+        return best if math.exp(self.scores[best]) >= near else None
 
     def next_to(self, cls: str) -> str:
         """The class that is most probable but for one."""
