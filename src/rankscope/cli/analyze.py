@@ -44,7 +44,7 @@ def command(
     """Judge the evidence in FILES as one job.
 
     Snapshots, stacks (py-spy, gdb, pystack, faulthandler), flight recorder dumps, RAS reports, logs of any kind (also
-    the JSON of collectors), directories and archives (tar, zip) of them, in any mix; gzip, bzip2 and xz are unpacked; - is
+    the JSON of collectors, and notebooks), directories and archives (tar, zip) of them, in any mix; gzip, bzip2 and xz are unpacked; - is
     stdin.
     """
     from .. import pipeline
