@@ -208,6 +208,7 @@ def test_lokis_answer_is_a_log() -> None:
         {"stream": {"pod": "w1"}, "values": [["1770783029000000000", "third"], ["1770783027000000000", "first"]]},
         {"stream": {"pod": "w0"}, "values": [["1770783028000000000", "second"], ["x", "none"], 7]},
         {"stream": 1, "values": []},
+        {"stream": {}, "values": 3},
     ]
     body = json.dumps({"status": "success", "data": {"resultType": "streams", "result": [*streams, None]}}).encode()
     assert collected.recognises(body)
@@ -228,3 +229,17 @@ def test_a_log_as_one_string() -> None:
     ]
     assert not collected.recognises(b'"a word" of somebody\nand more\n')
     assert not collected.recognises(b'"quoted"\n')
+
+
+def test_what_begins_like_one_string_is_read_in_no_time() -> None:
+    """A quotation, a line end in it, and nothing but blanks: looked at once, not once a blank."""
+    body = b'"a\\n' + b" " * 60_000 + b"\nmore"
+    assert not collected.recognises(body)
+
+
+@pytest.mark.parametrize("data", [{"result": 3}, {"result": None}, {}, {"result": [[], 1]}])
+def test_other_answers_of_loki(data: dict[str, Any]) -> None:
+    """What is no list of streams has no lines."""
+    assert (
+        collected.exported(json.dumps({"status": "success", "data": {"resultType": "streams", **data}}).encode()) == []
+    )

@@ -22,6 +22,7 @@ LINES = [
     ("\x1b[31mboom\x1b[0m\r\n", {"text": "boom"}),
     ("10%|#\r20%|## boom", {"text": "10%|# 20%|## boom"}),
     ("[rank1] INFO boom", {"text": "INFO boom", "rank": 1}),
+    ("[rank1]", {"text": "[rank1]"}),  # a heading, see subjects
     ("[Rank 3] boom", {"text": "[Rank 3] boom", "rank": 3}),
     ("train\tRun training\t2026-02-11T04:10:27.5Z boom", {"text": "boom", "at_s": 1770783027.5}),
     ("##[group]boom", {"text": "boom"}),

@@ -75,3 +75,9 @@ def test_a_line_that_is_cut_does_not_count() -> None:
     """The last line of a head that was cut may lack a part of its margin."""
     whole = "\n".join(f"node{number % 3}: step {number}" for number in range(6000))
     assert margin_of(whole[: (32 << 10) + 3]) is not NONE
+
+
+def test_a_rank_in_brackets_is_a_heading_where_it_stands_alone() -> None:
+    """What follows is that rank's, although it has no prefix."""
+    body = "".join(f"[rank{rank}]\n{DUMP.replace('7515', str(7515 + rank))}\n" for rank in (0, 1))
+    assert {(one.rank, one.pid) for one in text.read(body) if isinstance(one, Dump)} == {(0, 7515), (1, 7516)}

@@ -44,8 +44,8 @@ def command(
     """Judge the evidence in FILES as one job.
 
     Snapshots, stacks (py-spy, gdb, pystack, faulthandler), flight recorder dumps, RAS reports, logs of any kind (also
-    the JSON of collectors, and notebooks), directories and archives (tar, zip) of them, in any mix; gzip, bzip2 and xz are unpacked; - is
-    stdin.
+    the JSON of collectors, and notebooks), directories and archives (tar, zip) of them, in any mix; gzip, bzip2 and xz
+    are unpacked; - is stdin.
     """
     from .. import pipeline
     from ..analysis import commands

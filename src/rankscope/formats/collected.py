@@ -34,7 +34,7 @@ _EXPORT = regex(rb'\s*(?:\[\s*\{|\{\s*"(?:events|entries|logEvents|hits|messages
 # Loki's HTTP API, query_range: streams of [nanoseconds, line] under their labels, the newest first.
 _LOKI = regex(rb'\s*\{\s*"status"\s*:\s*"success"\s*,\s*"data"\s*:\s*\{\s*"resultType"\s*:\s*"streams"')
 # A whole log as one JSON string, as jq prints it without -r.
-_ONE_TEXT = regex(rb'\s*"(?:[^"\\\n]|\\[^n])*\\n[^\n]*\s*\Z')
+_ONE_TEXT = regex(rb'\s*"(?:[^"\\\n]|\\[^n])*\\n[^\n]*(?:\n\s*)?\Z')
 _MOST_TEXTS = 2000
 _MOST_BROKEN = 8  # each is read to the end of the text
 _THIS_CENTURY_S = 946_684_800.0  # what is less is no time of a log
@@ -128,15 +128,16 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 
 def _items(body: Any) -> Iterable[dict[str, Any]]:
     data = body.get("data") if isinstance(body, dict) else None
-    if isinstance(data, dict):
-        return sorted(_of_loki(data), key=lambda item: item["timestamp"])
+    if isinstance(data, dict) and isinstance(data.get("result"), list):
+        return sorted(_of_loki(data["result"]), key=lambda item: item["timestamp"])
     return _listed(body)
 
 
-def _of_loki(data: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for stream in data.get("result") or ():
+def _of_loki(streams: Iterable[Any]) -> Iterator[dict[str, Any]]:
+    for stream in streams:
         labels = stream.get("stream") if isinstance(stream, dict) else None
-        for value in (stream.get("values") if isinstance(labels, dict) else None) or ():
+        values = stream.get("values") if isinstance(labels, dict) else None
+        for value in values if isinstance(values, list) else ():
             if isinstance(value, list) and len(value) >= 2 and str(value[0]).isdecimal():
                 yield {"stream": labels, "line": value[1], "timestamp": int(str(value[0])[:20])}
 

@@ -42,7 +42,7 @@ _SYSLOG = r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d (?P<host>[\w.-]+) (?:[\w./-]+(?
 _PREFIXES = tuple(
     regex(pattern)
     for pattern in (
-        r"\[rank(?P<rank>\d{1,7})\]:? ?",
+        r"\[rank(?P<rank>\d{1,7})\](?:: ?| (?=\S))",
         r"\[(?!rank)[A-Za-z_][\w-]*?(?P<local>\d{1,5})\]: ?",
         r"\[\d+,(?P<rank>\d{1,7})\](?:<std(?:out|err|diag)>)?: ?",
         r"(?P<rank>\d{1,6}): (?=\S|$| {2,})",

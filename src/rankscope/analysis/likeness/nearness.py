@@ -17,7 +17,10 @@ _GUESS = 10  # and nothing is guessed from fewer than these (docs/adr/0007)
 # Nothing is guessed where a healthy run is more probable than this, or where nothing is more probable than that: a text of
 # another world. Chosen by known cases that were left out (docs/adr/0007).
 _WELL, _NEAR = 0.14, 0.1
-_SHORT, _NEAR_IF_SHORT = 26, 0.2  # words: of what is said in fewer, a class that is less probable was right in one of three
+_SHORT, _NEAR_IF_SHORT = (
+    26,
+    0.2,
+)  # words: of what is said in fewer, a class that is less probable was right in one of three
 _TELLING = 6
 
 

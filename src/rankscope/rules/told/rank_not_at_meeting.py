@@ -100,8 +100,11 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _of_the_missing(case: Case, made: Finding) -> Finding:
-    """Who stands in the meeting is not at fault, but a rank that nobody shows may be."""
-    missing = case.ranks - RankSet(case.by_rank) if not case.snapshot.live else RankSet()
+    """Who stands in the meeting is not at fault, but one of few that nobody shows may be."""
+    shown = RankSet(case.by_rank)
+    missing = RankSet(range(case.world_size or 0)) - shown if not case.snapshot.live else RankSet()
+    if len(missing) >= len(shown):
+        missing = RankSet()  # somebody looked at a few of many
     title = f"{ranks_phrase(missing)}, of which nothing is shown, did not arrive at the meeting" if missing else _LATE
     return replace(made, ranks=missing, processes=(), title=title)
 
