@@ -33,10 +33,12 @@ from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...model.diagnosis import Finding, Reason
 from ...model.patterns import regex
+from ...model.ranks import RankSet
 from .. import make_rule
 from .._death import ended, killed, oom_kills
 from .._say import who
 from ._findings import finding
+from ._lines import events
 from ._signs import POSSIBLE, Hit, Sign, hits
 
 _OTHER = r"^(?!.*(?:ChildFailedError|exitcode|worker|Killed|SIGKILL|signal 9|BrokenProcessPool|ProcessExited|Terminated|EOFError|[Cc]onnection|BrokenPipe|CalledProcessError|returned non-zero|Actor|Engine)).*\b(?!Warning)\w+(?:Error|Exception): |Watchdog caught|Xid|segfault|CUDA error"
@@ -79,6 +81,7 @@ _SIGNS = (
     Sign(r"DefaultCPUAllocator: (?:can't|not enough) (?:allocate )?memory|^MemoryError", "host memory ran out", POSSIBLE),
 )  # fmt: skip
 
+_SIGKILL = -9  # torchrun's exit code of a worker that a signal ended (subprocess.Popen.returncode)
 _STEPS = (
     "dmesg -T | grep -i -e oom -e 'killed process'",
     "sacct -j JOBID --format=JobID,State,ExitCode,MaxRSS,ReqMem",
@@ -104,7 +107,14 @@ def check(case: Case) -> Iterator[Finding]:
     if found:
         made = finding(RULE, case, found, "a process was killed because memory ran out", _STEPS)
         because = (*made.because, *islice(_agrees(case), 1))
-        yield replace(made, because=because, compared=made.compared or bool(compared))
+        ranks = made.ranks or _killed_ranks(case)
+        yield replace(made, ranks=ranks, because=because, compared=made.compared or bool(compared))
+
+
+def _killed_ranks(case: Case) -> RankSet:
+    """The ranks that torchrun's report of the failure says were killed."""
+    failed = events(case, "elastic.root_cause", "elastic.failure")
+    return RankSet(one.rank for one in failed if one.rank is not None and one.fields.get("exitcode") == _SIGKILL)
 
 
 def _agrees(case: Case) -> Iterator[Reason]:
