@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rankscope.analysis.case import Case
-from rankscope.analysis.likeness import STEM, compare, says_something, table, telling, threads, words
+from rankscope.analysis.likeness import STEM, Likeness, compare, says_something, table, telling, threads, words
 from rankscope.analysis.likeness.words import without_steps
 from rankscope.formats.gather import gather
 from rankscope.model.classes import CLASSES
@@ -70,6 +70,14 @@ def test_a_text_of_another_world_is_near_to_nothing() -> None:
     far = table.parse(many.replace("0:20 1:-10", "1:-30"))
     assert compare(far, SPEAK).nearest is None
     assert compare(table.parse(many), SPEAK).nearest == "gil-deadlock"
+
+
+@pytest.mark.parametrize(("known", "probable", "nearest"), [
+    (25, 0.19, None), (25, 0.21, "gil-deadlock"), (26, 0.19, "gil-deadlock"), (26, 0.09, None), (9, 0.9, None),
+])  # fmt: skip
+def test_what_is_said_in_few_words_must_be_nearer(known: int, probable: float, nearest: str | None) -> None:
+    scores = {"gil-deadlock": math.log(probable), "healthy": math.log(0.01), "oom-kill": math.log(0.02)}
+    assert Likeness(scores, [str(number) for number in range(known)]).nearest == nearest
 
 
 def test_how_probable_classes_are_adds_up_to_one() -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from rankscope.analysis import order
+from rankscope.analysis.doings import doings
 from rankscope.formats.gather import gather
 from rankscope.model.diagnosis import READS_WELL, Certainty, Diagnosis
-from rankscope.pipeline import judge
+from rankscope.pipeline import case_of, judge
 from rankscope.report import screen
 
 BOOT = [
@@ -108,3 +109,37 @@ def test_what_reads_well_turns_into_a_note_and_decides_nothing(
     assert stands or any(READS_WELL in one.against for one in found.findings)
     assert stands or any("rankscope snapshot" in str(step) or "rankscope diagnose" in str(step) for step in found.next)
     assert ("but for what a note below says" in " ".join(screen.render(found).split())) is not stands
+
+
+NATIVE = """\
+Thread 2 (Thread 0x7f03 (LWP 7941) "gloo"):
+#0  0x01 in epoll_wait () from /lib/libc.so.6
+#1  0x02 in gloo::transport::tcp::Loop::run() () from /lib/libtorch_cpu.so
+#2  0x03 in start_thread () from /lib/libc.so.6
+
+Thread 1 (Thread 0x7f02 (LWP 7936) "python"):
+#0  0x04 in pthread_cond_wait () from /lib/libc.so.6
+#1  0x05 in c10d::Reducer::finalize_backward() () from /lib/libtorch_cpu.so
+#2  0x06 in _PyEval_EvalFrameDefault () from /lib/libpython3.11.so
+#3  0x07 in Py_BytesMain () from /lib/libpython3.11.so
+#4  0x08 in __libc_start_main () from /lib/libc.so.6
+#5  0x09 in _start ()
+"""
+ROWS = """\
+  PID  PPID STAT     ELAPSED COMMAND
+ 4011  4000 Sl+        56:13 python train.py
+ 4012  4000 Sl+        56:13 python train.py
+"""
+
+
+def test_the_first_thread_of_gdb_is_the_one_that_started(tmp_path: Path) -> None:
+    """It is listed last, and nothing calls it the main one."""
+    (tmp_path / "rank0.txt").write_text(NATIVE)
+    case = case_of(gather([tmp_path]))
+    assert [doing.kind for doing in doings(case)] == ["collective"]
+
+
+def test_a_table_of_processes_is_not_clean(tmp_path: Path) -> None:
+    """It shows no place in a program."""
+    found = said(tmp_path, ROWS)
+    assert (found.verdict, found.evidence_weak) == (None, True)

@@ -13,7 +13,6 @@ from .accounts import accounts
 from .at_work import Well, well
 from .away import away
 from .case import Case
-from .doings import doings
 from .endings import ended_well
 from .frame_tables import WaitKind
 from .in_sight import moves
@@ -72,16 +71,7 @@ def _one_picture(case: Case) -> bool:
         for one in case.standings.values()
         if one.thread is not None and one.member.role is not Role.LAUNCHER
     )
-    return stands or _native_waits(case) or _tables_only(case)
-
-
-def _native_waits(case: Case) -> bool:
-    """Whether a native stack, of which no Python one was given, shows such a wait."""
-    kinds = {kind.value for kind in _MAY_LAST}
-    return any(
-        one.kind in kinds and one.account is not None and any(seen.native for seen in one.account.seen)
-        for one in doings(case)
-    )
+    return stands or _tables_only(case)
 
 
 # Rows that say of processes and devices that they are there, and which call a thread is in.

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -16,9 +17,11 @@ from .lines import Line
 # Fewer lines than this may look alike by chance.
 _FEWEST = 4
 _HEAD_CHARS = 32 << 10
+# nl(1) gives an empty line no number, cat(1) -n does: numbers that are left out are few.
+_CLOSE = 4
 # cat(1) -n and nl(1) put a tab behind the number, ``less -N`` a space, bat a line.
 _NUMBERED = regex(r" *(?P<number>\d{1,9})(?:\t| *│ ?| )")
-_PADDED = regex(r" *\d+(?:\t| *│)|  +\d+ ")
+_PADDED = regex(r" *\d{1,9}(?:\t| *│)|  +\d{1,9} ")
 _HOST = regex(r"(?P<host>[A-Za-z](?:[\w-]*\.)*[\w-]*\d[\w.-]*|[\w-]+(?:\.[\w-]+)+):(?: |$)")
 # One name alone may be that of the program (``mount.nfs``); hosts have numbers.
 _NUMBERED_HOST = regex(r"\d$|(?:\.[\w-]+){2}$")
@@ -41,12 +44,15 @@ class Margin:
 
     def off(self, raw: str) -> str:
         """A line without it; one that does not have it stays as it is."""
-        found = self.pattern.match(raw) if self.pattern is not None else None
+        found = self._at(raw)
         return raw[found.end() :] if found else raw
+
+    def _at(self, raw: str) -> re.Match[str] | None:
+        return self.pattern.match(raw) if self.pattern is not None else None
 
     def lines(self, number: int, raw: str) -> Iterator[Line]:
         """The cleaned lines of a raw one, with whom its margin names."""
-        found = self.pattern.match(raw) if self.pattern is not None else None
+        found = self._at(raw)
         if found is None:
             yield from collected.lines(number, raw)
             return
@@ -75,8 +81,7 @@ def _numbers(said: Sequence[str]) -> re.Pattern[str] | None:
     if not all(map(_PADDED.match, said)):
         return None
     found = [int(match["number"]) for match in map(_NUMBERED.match, said) if match]
-    close = all(0 < later - before < _FEWEST for before, later in zip(found, found[1:], strict=False))
-    return _NUMBERED if len(found) == len(said) and close else None
+    return _NUMBERED if all(0 < later - before < _CLOSE for before, later in itertools.pairwise(found)) else None
 
 
 def _hosts(said: Sequence[str]) -> re.Pattern[str] | None:
