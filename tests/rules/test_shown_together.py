@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from harness.known_cases import KnownCase, read
-from rankscope.analysis.sayings import sayings
 from rankscope.formats.gather import gather
 from rankscope.model.diagnosis import Certainty, Finding, Kind
 from rankscope.pipeline import judge
@@ -141,9 +140,3 @@ def test_who_polls_in_native_frames_alone_is_only_possibly_in_code_of_its_own(tm
 
 def test_a_build_without_nccl_that_takes_gloo_is_well(tmp_path: pathlib.Path) -> None:
     assert "versions-differ" not in found_in(read(TEXTS / "healthy/gloo-where-nccl-is-not-built-in.txt"), tmp_path)
-
-
-def test_a_call_that_nccl_logs_is_no_place_where_a_rank_stands() -> None:
-    called = "AllGather: opCount d sendbuff 0x7fa921200000 recvbuff 0x7fa915800000 count 2097152 [nranks=2]"
-    assert sayings(f"node01: is in {called}")
-    assert not sayings(f"node01:191370:191425 [1] NCCL INFO {called}")

@@ -48,11 +48,7 @@ _MANY = 2  # others of whom nobody says how many are at least so many
 @functools.lru_cache(maxsize=16384)
 def sayings(line: str) -> tuple[tuple[Who, str], ...]:
     """Each subject of a line with what is said of it; nothing where a line speaks of no ranks."""
-    return tuple(_sayings(line[:_LONGEST])) if _ANYONE.search(line) and not _OF_NCCL.search(line) else ()
-
-
-# Each call that a rank makes, as NCCL logs it when it comes (NCCL_DEBUG_SUBSYS=COLL): not where anybody stands.
-_OF_NCCL = regex(r"\b[NR]CCL INFO \w+: opCount \w+ sendbuff\b")
+    return tuple(_sayings(line[:_LONGEST])) if _ANYONE.search(line) else ()
 
 
 # A cheap look before the dear one, and a length beyond which no person writes a line.

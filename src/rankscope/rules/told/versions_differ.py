@@ -55,7 +55,7 @@ _FORCED = r"NCCL_SOCKET_IFNAME(?: set| ?=)"
 _SIGNS = (
     # torch.distributed.launch passes --local-rank since 2.0, --local_rank before (its documentation).
     Sign(r"error: unrecognized arguments: --local[-_]rank\b", "the launcher is of another PyTorch than the script was written for: it passes the rank in another way"),
-    Sign(r"Distributed package doesn't have NCCL built[- ]?in", "this build of PyTorch has no NCCL (that for Windows, or for CPUs)", until=r"[Uu]sing (?:the )?gloo|backend\W{1,4}gloo"),
+    Sign(r"Distributed package doesn't have NCCL built[- ]?in", "this build of PyTorch has no NCCL (that for Windows, or for CPUs)"),
     Sign(rf"\b{_LIB}\b[ =v:]{{1,3}}\d+\.\d+[^\n]{{0,60}}\b(?:others?|rest|while|but|whereas|vs\.?|and (?:the )?(?:node|rank|host|other))\b[^\n]{{0,40}}\d+\.\d+", "one node has another version than the others", also=(r"node|host|rank|machine|pod|container",), unless=(r"\b(?:fixed|works?|fine|passes|downgrad\w+|upgrad\w+)\b",), prose=True),
     Sign(r"API call is not supported in the installed CUDA driver|CUDA driver version is insufficient|unsupported PTX|NCCL (?:library )?version (?:mismatch|does not match)|compiled with (?:a different|another) (?:version|NCCL|CUDA)", "driver and library are of different age", until=SERVES),
     Sign(r"Version mismatch: The cluster was started with|version mismatch|\b(?:PMIX|PRTE|PMI|OPAL|ORTE)_ERR\w*VERSION_MISMATCH|mismatch\w* versions?|versions? (?:do(?:es)? not|don't) match|incompatible (?:protocol|version|peer)|differing versions?", "a version mismatch is reported"),
