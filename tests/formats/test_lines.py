@@ -18,7 +18,12 @@ LINES = [
     ("2026-02-11T04:10:27.5Z stderr F boom", {"text": "boom", "at_s": 1770783027.5}),
     ("[2026-02-11 04:10:27] boom", {"text": "boom", "at_s": 1770783027.0}),
     ('{"log":"[rank1]: boom\\n","stream":"stderr"}', {"text": "boom", "rank": 1}),
-    ("Nov 21 09:00:01 node7 kernel: boom", {"text": "boom", "host": "node7"}),
+    ("Nov 21 09:00:01 node7 kernel: boom", {"text": "boom", "host": "node7", "source": "node7 kernel:"}),
+    (
+        "2026-02-11T04:10:27+0000 node7 python3.11[81]: boom",
+        {"text": "boom", "host": "node7", "pid": 81, "at_s": 1770783027.0, "source": "node7 python3.11[81]:"},
+    ),
+    ("2026-02-11T04:10:27Z ERROR worker[3]: boom", {"text": "ERROR worker[3]: boom", "host": None}),
     ("\x1b[31mboom\x1b[0m\r\n", {"text": "boom"}),
     ("10%|#\r20%|## boom", {"text": "10%|# 20%|## boom"}),
     ("[rank1] INFO boom", {"text": "INFO boom", "rank": 1}),

@@ -20,10 +20,18 @@ Thread 7515 (idle): "MainThread"
 NUMBERED = "\n".join(f"{number:6d}\t{line}" for number, line in enumerate(DUMP.splitlines(), 1))
 IN_LESS = "\n".join(f"{number:7d} {line}" for number, line in enumerate(DUMP.splitlines(), 1))
 BY_PDSH = "\n".join(f"node{node}: {line}" for line in DUMP.splitlines() for node in (4, 7))
+GREPPED = "\n".join(
+    f"{number + 40}{'-' if number == 3 else ':'}{line}" for number, line in enumerate(DUMP.splitlines(), 1)
+)
+GREPPED_IN = "\n".join(f"logs/rank_4.log{line[2]}{line}" for line in GREPPED.splitlines())
 QUOTED = "\n".join(f"    {line}" for line in DUMP.splitlines())
 
 
-@pytest.mark.parametrize("margined", [NUMBERED, IN_LESS, BY_PDSH, QUOTED], ids=["cat", "less", "pdsh", "markdown"])
+@pytest.mark.parametrize(
+    "margined",
+    [NUMBERED, IN_LESS, BY_PDSH, GREPPED, GREPPED_IN, QUOTED],
+    ids=["cat", "less", "pdsh", "grep", "grep of files", "markdown"],
+)
 def test_a_dump_is_read_behind_its_margin(margined: str) -> None:
     """The same stack as without it."""
     (bare,) = (one for one in text.read(DUMP) if isinstance(one, Dump))
@@ -40,6 +48,14 @@ def test_hosts_and_ranks_are_told_apart() -> None:
     assert {(one.rank, one.host) for one in ranks} == {(4, None), (7, None)}
 
 
+def test_files_that_were_searched_are_told_apart() -> None:
+    """The number is one of a line, not of a rank; a file's name may tell the rank."""
+    one, two = (GREPPED_IN.replace("rank_4", f"rank_{rank}").splitlines() for rank in (0, 1))
+    both = "\n".join([*one, "--", *two])
+    assert {each.rank for each in text.read(both) if isinstance(each, Dump)} == {0, 1}
+    assert {each.rank for each in text.read(GREPPED) if isinstance(each, Dump)} == {None}
+
+
 def test_only_the_head_decides() -> None:
     """A line that lacks the margin stays as it is, and one that comes later with it loses it too."""
     lines = [f"{number:6d}\tstep {number}" for number in range(1, 5000)]
@@ -51,6 +67,10 @@ def test_only_the_head_decides() -> None:
     "said",
     [
         "0: a\n1: a\n2: a\n3: a\n",  # ranks, as srun -l numbers them
+        "1: a\n2: b\n7: c\n9: d\n",
+        "1:a\n3:b\n2:c\n4:d\n",
+        "src/a.py:1: x\nsrc/a.py:3: y\nsrc/a.py:5: z\nsrc/b.py:1: x\n",
+        "n1.lan:1:9 [0] NCCL INFO a\nn1.lan:2:8 [1] NCCL INFO b\nn1.lan:3:7 [2] NCCL INFO c\nn1.lan:4:6 [3] NCCL INFO d\n",
         "mount.nfs: timeout set for Mon\nmount.nfs: trying vers=4.2\nmount.nfs: mount(2): Connection refused\nmount.nfs: failed\n",
         "gpu0: 40C\ngpu0: 41C\ngpu1: 39C\ngpu1: 42C\n",
         "n1:100:120 [0] NCCL INFO a\nn1:100:120 [0] NCCL INFO b\nn2:7:8 [0] NCCL INFO a\nn2:7:8 [0] NCCL INFO b\n",

@@ -37,7 +37,9 @@ class Line:
 
 
 _DATE = r"(?P<date>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)"
-_SYSLOG = r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d (?P<host>[\w.-]+) (?:[\w./-]+(?:\[(?P<pid>\d+)\])?: )"
+# syslog(3), and ``journalctl -o short-iso``; who speaks is the source, whenever it was said.
+_SYSLOG = r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{3,6})? (?P<by>(?P<host>[\w.-]+) [\w./-]+(?:\[(?P<pid>\d+)\])?: )"
+_JOURNAL = _DATE + r" (?P<by>(?!(?:DEBUG|INFO|WARN|ERROR|CRIT|FATAL))(?P<host>[\w.-]+) (?:kernel|[\w./@-]+\[(?P<pid>\d+)\]): )"
 # Each takes one prefix off; a group named rank, local, host, pid or date says what it told.
 _PREFIXES = tuple(
     regex(pattern)
@@ -53,6 +55,7 @@ _PREFIXES = tuple(
         _DATE + r" (?:stdout|stderr) [FP] ",
         r"\[" + _DATE + r"\][,:]? ?",
         r"[^\t]{1,120}\t[^\t]{1,120}\t\ufeff?" + _DATE + " ",
+        _JOURNAL,
         _DATE + r" ?(?:\| )?",
         r"##\[(?:debug|command|group|section)\]",
         r"\[(?P<date>\d{4}-\d\d-\d\d, \d\d:\d\d:\d\d) UTC\] (?=\{)",
@@ -123,7 +126,7 @@ def _without(line: Line, found: re.Match[str]) -> Line:
         local_rank=int(local) if local else line.local_rank,
         pid=int(pid) if pid else line.pid,
         host=host.removeprefix("ip=") if host else line.host,
-        source=line.source if date else line.source + found.group().strip(),
+        source=line.source + (told.get("by") or ("" if date else found.group())).strip(),
         at_s=seconds(date) if date else line.at_s,
     )
 

@@ -1,5 +1,6 @@
-"""What stands before every line of one text, whatever it is: the number that ``cat -n`` gave it, the name of the host whose line
-``pdsh`` or ``clush`` passed on, the spaces of a quotation. Only the text as a whole tells them from what a program said.
+"""What stands before every line of one text, whatever it is: the number that ``cat -n`` or ``grep -n`` gave it, the name of the
+host whose line ``pdsh`` or ``clush`` passed on, or of the file that ``grep`` read, the spaces of a quotation. Only the text as a
+whole tells them from what a program said.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, replace
 from ..model.patterns import regex
 from . import collected
 from .lines import Line
+from .names import rank_in
 
 # Fewer lines than this may look alike by chance.
 _FEWEST = 4
@@ -32,13 +34,19 @@ _NO_HOST = regex(
     r"\w*$|.*\.(?:py|so|c|cc|cpp|cu|h|hpp|rs|log|txt|json|ya?ml)(?:\.\d+)*$",
     re.IGNORECASE,
 )  # fmt: skip
+_NO_SOURCE = r"(?<!\.py)(?<!\.c)(?<!\.cc)(?<!\.cpp)(?<!\.cu)(?<!\.h)"  # there such numbers are of a compiler, or of the code itself
+# grep(1) -n: a colon behind what matched, a hyphen behind the lines around it (-A, -B, -C), "--" between such groups.
+_FOUND = regex(
+    rf"(?:(?P<file>[^\s:]*(?:/[^\s:/]+|\.(?:log|txt|out|err|stdout|stderr|jsonl?)(?:\.\d+)?)){_NO_SOURCE}:)?(?P<number>\d{{1,9}}):"
+)
+_BETWEEN = "--"
 # A stack without its head is written with such a margin by its tool.
 _FRAME = regex(r"File \"|\S.* \(\S+?(?::\d+)?\)$|\S+@0x|#\d")
 
 
 @dataclass(frozen=True)
 class Margin:
-    """The margin of one text; ``pattern`` matches it at the beginning of a line, and may tell a host."""
+    """The margin of one text; ``pattern`` matches it at the beginning of a line, and may tell a host or a file."""
 
     pattern: re.Pattern[str] | None = None
 
@@ -56,12 +64,14 @@ class Margin:
         if found is None:
             yield from collected.lines(number, raw)
             return
-        name = found.groupdict().get("host")
-        rank = _RANK.match(name) if name else None
+        told = found.groupdict()
+        host, file = told.get("host"), told.get("file")
+        by_host = _RANK.match(host) if host else None
+        rank = int(by_host.group(1)) if by_host else rank_in(file) if file else None
         for line in collected.lines(number, raw[found.end() :]):
             yield replace(
-                line, source=(name or "") + line.source, host=line.host or (None if rank else name),
-                rank=line.rank if line.rank is not None or rank is None else int(rank.group(1)),
+                line, source=(host or file or "") + line.source, host=line.host or (None if by_host else host),
+                rank=line.rank if line.rank is not None else rank,
             )  # fmt: skip
 
 
@@ -91,6 +101,31 @@ def _hosts(said: Sequence[str]) -> re.Pattern[str] | None:
     return _HOST if whole and not alone and not any(map(_NO_HOST.match, names)) else None
 
 
+def _finds(said: Sequence[str]) -> re.Pattern[str] | None:
+    """Numbers that go up in each file; lines that only stand around a match tell their file by what the matches tell."""
+    matches = [match for match in map(_FOUND.match, said) if match]
+    files = {match["file"] for match in matches}
+    labelled = all(match.string.startswith(" ", match.end()) for match in matches)  # so srun(1) -l writes the rank
+    if not files or labelled or (None in files and len(files) > 1):
+        return None
+    names = "|".join(re.escape(file) for file in files if file)
+    pattern = regex(
+        rf"(?P<file>{names})(?P<by>[:-])(?P<number>\d{{1,9}})(?P=by)" if names else r"(?P<number>\d{1,9})[:-]"
+    )
+    last: dict[str | None, int] = {}
+    for line in said:
+        found = pattern.match(line)
+        if found is None:
+            if line != _BETWEEN:
+                return None
+            continue
+        file, number = found.groupdict().get("file"), int(found["number"])
+        if number <= last.get(file, 0):
+            return None
+        last[file] = number
+    return pattern
+
+
 def _spaces(said: Sequence[str]) -> re.Pattern[str] | None:
     margin = min((line[: len(line) - len(line.lstrip(" \t"))] for line in said), key=len)
     if (
@@ -102,4 +137,4 @@ def _spaces(said: Sequence[str]) -> re.Pattern[str] | None:
     return regex(re.escape(margin))
 
 
-_KINDS: tuple[Callable[[Sequence[str]], re.Pattern[str] | None], ...] = (_numbers, _hosts, _spaces)
+_KINDS: tuple[Callable[[Sequence[str]], re.Pattern[str] | None], ...] = (_numbers, _finds, _hosts, _spaces)
