@@ -38,8 +38,12 @@ class Line:
 
 _DATE = r"(?P<date>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)"
 # syslog(3), and ``journalctl -o short-iso``; who speaks is the source, whenever it was said.
-_SYSLOG = r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{3,6})? (?P<by>(?P<host>[\w.-]+) [\w./-]+(?:\[(?P<pid>\d+)\])?: )"
-_JOURNAL = _DATE + r" (?P<by>(?!(?:DEBUG|INFO|WARN|ERROR|CRIT|FATAL))(?P<host>[\w.-]+) (?:kernel|[\w./@-]+\[(?P<pid>\d+)\]): )"
+_SYSLOG = (
+    r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{3,6})? (?P<by>(?P<host>[\w.-]+) [\w./-]+(?:\[(?P<pid>\d+)\])?: )"
+)
+_JOURNAL = (
+    _DATE + r" (?P<by>(?!(?:DEBUG|INFO|WARN|ERROR|CRIT|FATAL))(?P<host>[\w.-]+) (?:kernel|[\w./@-]+\[(?P<pid>\d+)\]): )"
+)
 # Each takes one prefix off; a group named rank, local, host, pid or date says what it told.
 _PREFIXES = tuple(
     regex(pattern)

@@ -34,7 +34,8 @@ _NO_HOST = regex(
     r"\w*$|.*\.(?:py|so|c|cc|cpp|cu|h|hpp|rs|log|txt|json|ya?ml)(?:\.\d+)*$",
     re.IGNORECASE,
 )  # fmt: skip
-_NO_SOURCE = r"(?<!\.py)(?<!\.c)(?<!\.cc)(?<!\.cpp)(?<!\.cu)(?<!\.h)"  # there such numbers are of a compiler, or of the code itself
+# There such numbers are of a compiler, or of the code itself.
+_NO_SOURCE = r"(?<!\.py)(?<!\.c)(?<!\.cc)(?<!\.cpp)(?<!\.cu)(?<!\.h)"
 # grep(1) -n: a colon behind what matched, a hyphen behind the lines around it (-A, -B, -C), "--" between such groups.
 _FOUND = regex(
     rf"(?:(?P<file>[^\s:]*(?:/[^\s:/]+|\.(?:log|txt|out|err|stdout|stderr|jsonl?)(?:\.\d+)?)){_NO_SOURCE}:)?(?P<number>\d{{1,9}}):"
