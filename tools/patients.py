@@ -6,31 +6,39 @@ import argparse
 import json
 import pathlib
 import sys
+import tempfile
 import time
 import warnings
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "tests"))
 
-from harness import able, judging, patient
+from harness import able, judging, patient, saving
 
 
 def main() -> int:
     options = _options()
     rows = [(card, launcher) for card in _chosen(options) for launcher in _launchers(card, options)]
     warnings.simplefilter("ignore", judging.SecondLook)  # the rows say it
-    wrong = skipped = late = 0
+    wrong = skipped = late = undecided = 0
     for _ in range(options.runs):
         for card, launcher in rows:
             missing = able.missing(card, launcher, options.python)
             if missing:
                 skipped += 1
                 print(f"skip   {card.name:28} {launcher:9} needs {', '.join(missing)}", flush=True)
+            elif options.saved:
+                word = _examine_saved(card, launcher, options)
+                wrong += word == "WRONG"
+                undecided += word == "open"
             else:
                 right, second = _examine(card, launcher, options)
                 wrong += not right
                 late += second
     total = len(rows) * options.runs
-    print(f"{total - wrong - skipped} right, {wrong} wrong, {skipped} skipped of {total}; {late} looked at twice")
+    right_ones = total - wrong - skipped - undecided
+    print(
+        f"{right_ones} right, {wrong} wrong, {undecided} undecided, {skipped} skipped of {total}; {late} looked at twice"
+    )
     return 1 if wrong else 0
 
 
@@ -46,6 +54,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--part", type=_part, default=(1, 1), metavar="I/N", help="only every N-th patient, from the I-th on"
     )
+    parser.add_argument(
+        "--saved", choices=("plain", "native"),
+        help="judge what people save of it, dumps of py-spy with or without native frames, ps and the console, not the job",
+    )  # fmt: skip
     parser.add_argument("--keep", type=pathlib.Path, metavar="DIR", help="keep each diagnosis as JSON in DIR")
     return parser.parse_args()
 
@@ -89,6 +101,30 @@ def _examine(card: patient.Card, launcher: str, options: argparse.Namespace) -> 
     _print(card.name, launcher, running.truth, look, errors, time.monotonic() - begin)
     _keep(options.keep, card.name, launcher, running.truth, look, errors)
     return not errors, look.first is not None
+
+
+def _examine_saved(card: patient.Card, launcher: str, options: argparse.Namespace) -> str:
+    """Start, save, end, then judge the files; print one line and say its first word."""
+    try:
+        running = patient.start(card.path, launcher, options.python)
+    except patient.NotReady as error:
+        print(f"WRONG  {card.name:36} {error}", flush=True)
+        return "WRONG"
+    with tempfile.TemporaryDirectory() as kept:
+        folder = (options.keep or pathlib.Path(kept)) / card.name
+        try:
+            judging.wait_until_stuck(running)
+            saving.save(running, card.name, folder, native=options.saved == "native")
+        finally:
+            running.end()
+        look = judging.run("analyze", "--json", str(folder))
+    truth, verdict = running.truth, (look.diagnosis or {}).get("verdict")
+    true = {truth["class"], *truth.get("accept", ())}
+    sick = truth["class"] not in (None, *judging.SLOW)
+    word = "right" if verdict and verdict["class"] in true else "WRONG" if verdict else "open" if sick else "right"
+    said = f"{verdict['class']} {verdict['ranks']} {verdict['certainty']}" if verdict else f"nothing, exit {look.code}"
+    print(f"{word:6} {card.name:36} {said} | {truth['class'] or 'healthy'} {truth['ranks']}", flush=True)
+    return word if look.diagnosis else "WRONG"
 
 
 def _print(name: str, launcher: str, truth: dict, look: judging.Look, errors: list[str], took_s: float) -> None:

@@ -46,9 +46,7 @@ def diagnose(patient: Patient, *more: str, within: float = 60.0, before: tuple[s
     What counts is at least ten times the job's own rhythm. On a busy machine that may be later: where the answer is "nothing
     moved, and that may be right", it is asked for once more, and the reader of the outcome is told (``SecondLook``).
     """
-    stuck_after = float(patient.message.get("stuck_after", STUCK_AFTER_S))
-    if patient.truth["class"] is not None:
-        time.sleep(max(0.0, stuck_after + 0.5 - patient.age()))
+    stuck_after = wait_until_stuck(patient)
     args = (
         "diagnose",
         "--json",
@@ -66,6 +64,14 @@ def diagnose(patient: Patient, *more: str, within: float = 60.0, before: tuple[s
         time.sleep(AGAIN_S)
         return dataclasses.replace(run(*args, within=within, before=before), first=look)
     return look
+
+
+def wait_until_stuck(patient: Patient) -> float:
+    """Let a sick patient reach the age that counts as stuck; that age (s)."""
+    stuck_after = float(patient.message.get("stuck_after", STUCK_AFTER_S))
+    if patient.truth["class"] is not None:
+        time.sleep(max(0.0, stuck_after + 0.5 - patient.age()))
+    return stuck_after
 
 
 def run(*args: str, within: float = 60.0, before: tuple[str, ...] = ()) -> Look:

@@ -72,7 +72,8 @@ def _part(frame: Frame) -> str:
         scope = name.rpartition("::")[0]
         return scope if scope and scope.split("::")[0] not in _COMMON else ""
     if where is Origin.LIBRARY:
-        return module_path(frame.file).split("/")[0]
+        package = module_path(frame.file).split("/")[0]
+        return package if package not in _COMMON else ""
     return module_path(frame.file) if where is Origin.USER else ""
 
 

@@ -25,6 +25,11 @@ _UNLIKE = -4.0  # of the likely causes whose class is less probable than this by
 _WORDS = "its words are rather those of known cases of another class"
 # Who holds what another one wants was seen in the stacks: plain dumps read like those of runs in which nothing is wrong.
 _HELD = {"lock-order-deadlock", "fork-with-threads", "gil-deadlock", "import-lock"}
+# What a frame or a row of ``ps`` shows at once; of other classes those that are well stand so as well.
+_SHOWN = {
+    "process-stopped", "child-dead", "dead-rank", "queue-pipe-full", "compile-worker", "file-lock-stale", "filesystem-stall",
+    "p2p-order-deadlock", "collective-cycle", "rank-stuck-in-user-code", "resource-limit",
+}  # fmt: skip
 # What no process outlives, however well all of it went before: its context on the device is lost.
 _FATAL = {"cuda-async-error"}
 # What the kernel says in one line among hundreds about its start.
@@ -65,10 +70,21 @@ def _stands(case: Case, cause: Finding) -> bool:
     """Whether a likely cause rests on what no number of good lines beside it makes less true."""
     if cause.cls in _FATAL:
         return True
-    if cause.cls in _HELD:
-        return any(account.seen for account in accounts(case))
+    seen = any(account.seen for account in accounts(case))
+    if seen and (cause.cls in _HELD or (cause.cls in _SHOWN and _quotes(case, cause))):
+        return True
     said = _SAID.get(cause.cls)
     return said is not None and any(event.event in said for event in case.events)
+
+
+def _quotes(case: Case, cause: Finding) -> bool:
+    """Whether one of its reasons is a frame of a stack that was saved, or a row of a process table."""
+    frames = {line for account in accounts(case) for seen in account.seen for line in seen.text.split("\n")}
+    shown = frames | {event.text.strip()[:_ROW] for event in case.events if event.event == "proc.row"}
+    return any(line and line in reason.text for reason in cause.because for line in shown)
+
+
+_ROW = 150  # characters of a row: reasons are cut
 
 
 def outvoted(finding: Finding) -> bool:

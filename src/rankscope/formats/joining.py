@@ -108,6 +108,8 @@ class Joiner:
         role = one.who.role or (Role.RANK if rank is not None else Role.OTHER)
         if role is Role.LAUNCHER and dump is not None and dump.rank is not None:
             role = Role.RANK  # the file is called after the launcher that collected the output of ranks
+        if role is Role.RANK and dump is not None and _loads(dump):
+            role = Role.DATALOADER_WORKER  # it has its rank's environment, by which somebody named its file
         key: Any = (
             ("pid", host, pid)
             if pid is not None
@@ -174,6 +176,11 @@ def _named(one: FileEvidence) -> Iterator[Event]:
     rank = next(iter(one.who.ranks)) if len(one.who.ranks) == 1 else None
     for event in one.events:
         yield event if event.rank is not None or rank is None else replace(event, rank=rank)
+
+
+def _loads(dump: Dump) -> bool:
+    """Whether a stack is that of a loader's worker (torch/utils/data/_utils/worker.py)."""
+    return any(frame.function == "_worker_loop" for frame in dump.thread.stack)
 
 
 def _same_moment(one: Recorder, other: Recorder) -> bool:

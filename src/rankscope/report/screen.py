@@ -114,10 +114,10 @@ def _not_enough(diagnosis: Diagnosis) -> str:
         return (
             "it reads like runs in which nothing is wrong, but for what a note below says; a second look would decide"
         )
-    if diagnosis.findings:
-        return "nothing moves, and nothing that was seen says why"
     if diagnosis.job.launcher == FILES and diagnosis.processes:
         return "somebody waits or does not run, and one picture does not tell for how long"
+    if diagnosis.findings:
+        return "nothing moves, and nothing that was seen says why"
     return "not enough evidence to say anything; see what was not seen, and why"
 
 

@@ -11,7 +11,7 @@ GOOD = (
 # Somebody forks by hand and then runs another program.
 FORK_THEN_EXEC = r"\b(?:os\.)?fork\b[^\n]{0,60}\b(?:os\.)?(?:exec[lv]p?e?\b|exec\b)"
 BAD = (
-    r"\b(?:hangs?|hung|hanging|stuck|never (?!hangs?|happens?)|blocks?|blocked|freezes|frozen|stands? still|stays?|stays there|does(?:n't| not) (?:return|finish|end|exit|come back|answer)|no (?:further|more) output|nothing (?:more|further)|"
+    r"\b(?:hangs?|hung|hanging|stuck|never (?!hangs?|happens?)|blocks?|blocked|freezes|(?<!<)frozen|stands? still|stays?|stays there|does(?:n't| not) (?:return|finish|end|exit|come back|answer)|no (?:further|more) output|nothing (?:more|further)|"
     r"for ?ever|deadlock\w*|no progress|stalls?|stalled|sleeps for|idle since|no prompt|still (?:there|running|alive))\b"
 )
 

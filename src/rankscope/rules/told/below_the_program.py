@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...analysis.doings import doings
 from ...analysis.frame_tables import WaitKind
@@ -74,7 +75,9 @@ def check(case: Case) -> Iterator[Finding]:
     if together:
         size = sum(len(doing.ranks) or doing.count or 1 for doing in together)
         title = f"all {size} ranks that were seen stand in the same {together[0].op}"
-        yield simple(RULE, title, LIKELY, [together[0].site], _STEPS)
+        complains = any(account.find(HALTS, prose=True) for account in accounts(case))
+        against = () if complains else ("one picture does not tell whether they stand there or just come by",)
+        yield simple(RULE, title, LIKELY, [together[0].site], _STEPS, against=against)
         return
     timeouts = {
         event.rank: (event.fields.get("seq"), event.fields.get("op"), event.fields.get("numel_in"))

@@ -142,13 +142,21 @@ def library_waited_in(stack: Stack) -> str:
     inner = _of_the_library(stack)
     if not inner or any(has(stack, kind) is not None for kind in _RANK_WAITS):
         return ""
-    if not any(_ASLEEP.match(frame.function) for frame in inner[:5]) or any(
+    if not any(_ASLEEP.match(frame.function) or _in_openmp(frame) for frame in inner[:5]) or any(
         kind_of(one) is WaitKind.IDLE for one in inner
     ):
         return ""
     bare = [frame.function.removeprefix("__GI_") for frame in inner]
     names = [f"{name} ({frame.library})" if frame.library else name for name, frame in zip(bare, inner)]
     return next((name for name, pattern in _LIBRARIES if any(pattern.search(one) for one in names)), "")
+
+
+# Builds without symbols show addresses; a team of OpenMP that misses a thread waits in them for ever.
+_OPENMP = regex(r"lib(?:gomp|iomp5?|omp)\b")
+
+
+def _in_openmp(frame: Frame) -> bool:
+    return frame.function.startswith("0x") and _OPENMP.search(f"{frame.library} {frame.file}") is not None
 
 
 def _of_the_library(stack: Stack) -> list[Frame]:

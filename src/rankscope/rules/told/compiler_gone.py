@@ -25,10 +25,12 @@ from ._signs import POSSIBLE, Sign
 
 # Programs that compile, as they stand in ps: NVIDIA's, AMD's, Amazon's (neuronx-cc, walrus_driver), Huawei's (ccec, bisheng), and the host's.
 _COMPILERS = r"(?:ptxas|nvcc|ninja|cicc|cc1(?:plus)?|hipcc|clang(?:\+\+)?(?:-\d+)?|g\+\+|gcc|ccec|bisheng|neuronx-cc|neuronx_cc|walrus_driver|hlo2penguin|triton|inductor)"
+# A row of ps or top: it runs at this moment, and does not count as stuck.
+_RUNS = rf"^[^\n]*\s(?-i:R)[lsN<+]*\s(?![^\n]*\s\d{{4,}}:\d\d\s)[^\n]*[\s/]{_COMPILERS}(?:\s|$)"
 _SIGNS = (
     Sign(r"\bAsyncCompile\b|\basync_compile\.wait\b|(?:wait|result|future|get)\w* \((?:[^\n]*/)?_inductor/async_compile|compile_worker(?!/subproc_pool\.py)|compile (?:worker|helper|sidecar|subprocess|pool)|(?:wait|result|_wait_futures|load_by_key_path|future) \((?:[^\n]*/)?_inductor/codecache|parallel compile",
          "a rank waits for compiled kernels", also=(r"(?:wait|never|hang|stuck|result|blocked|futures?|read|recv|dead|died|gone|idle|select|poll|broken)",),
-         unless=(r"llvm::|mlir::|ptxas info|compil\w+ (?:is )?(?:slow|progress|still)|second sample|moving",)),
+         unless=(r"llvm::|mlir::|ptxas info|compil\w+ (?:is )?(?:slow|progress|still)|second sample|moving", _RUNS)),
     # Each process that compiled once has this thread; it rests in its read for as long as nothing is asked.
     Sign(r"SubprocPool|subproc_pool|\b_recv_msg|async_compile", "the reader of a pool of compilers rests, or waits", POSSIBLE, also=(r"(?:wait|never|hang|stuck|result|blocked|futures?|read|recv|dead|died|gone|idle|select|poll|broken)",), unless=(r"llvm::|mlir::|ptxas info|compil\w+ (?:is )?(?:slow|progress|still)|second sample|moving",)),
     # ps(1) counts minutes of CPU time: this one has used up a thousand and more.
@@ -43,8 +45,8 @@ _SIGNS = (
     Sign(r"TORCHINDUCTOR_WORKER_START|worker_start_method", "it depends on how the compile helpers are started", prose=True),
     Sign(r"TORCHINDUCTOR_COMPILE_THREADS ?[=:] ?1\b[^\n]{0,40}(?:work|pass|fix|help|fine|ok|no hang|runs?)|(?:work|pass|fix|help|fine|runs?)\w*[^\n]{0,40}(?:COMPILE_THREADS|compile_threads) ?[=:] ?1\b", "it works when nothing is compiled in helpers", prose=True),
     Sign(r"BrokenProcessPool", "a pool of compilers broke", anywhere=(r"compil|inductor|triton|LLVM ERROR|ptxas",)),
-    Sign(r"\b(?:result|wait|_wait) \((?:[^\n]*/)?concurrent/futures/_base\.py[^\n]*\n(?:[^\n]+\n){0,6}?[^\n]*(?:inductor|triton|dynamo|codecache|compile)", "a rank waits for a future of the compiler"),
-    Sign(r"^(?:wait|_wait|_?communicate|_try_wait|poll|run) \(subprocess\.py[^\n]*\n(?:[^\n]+\n){0,6}?[^\n]*(?:triton|cpp_extension|ninja|nvcc|compile|build)", "a rank waits for a compiler process", POSSIBLE),
+    Sign(r"\b(?:result|wait|_wait) \((?:[^\n]*/)?concurrent/futures/_base\.py[^\n]*\n(?:[^\n]+\n){0,6}?[^\n]*(?:inductor|triton|dynamo|codecache|compile)", "a rank waits for a future of the compiler", unless=(_RUNS,)),
+    Sign(r"^(?:wait|_wait|_?communicate|_try_wait|poll|run) \(subprocess\.py[^\n]*\n(?:[^\n]+\n){0,6}?[^\n]*(?:triton|cpp_extension|ninja|nvcc|compile|build)", "a rank waits for a compiler process", POSSIBLE, unless=(_RUNS,)),
 )  # fmt: skip
 
 RULE = text_rule(

@@ -48,7 +48,8 @@ _SIGNS = (
     Sign(r"\bCUDA context for device \d+ already exists on process ID", "a device was used before the workers were started", POSSIBLE),
     Sign(r"Runtime is already initialized\. Do not use the XLA|Cannot replicate if number of devices \(1\) is different from \d+", "a device was used before the workers were started"),
     # Open MPI warns of every fork below a network that registers memory (mpi_warn_on_fork).
-    Sign(r"has executed an operation involving a call\b", "the network library warns of a fork", passing=True),
+    Sign(r"has executed an operation involving a call\b", "the network library warns of a fork", passing=True, anywhere=(_STANDS,)),
+    Sign(r"has executed an operation involving a call\b", "the network library warns of a fork", POSSIBLE, passing=True),
     # A lock of the device's driver that another thread of the parent held: the driver was in use there before the fork.
     Sign(r"^(?:___?lll_lock_wait\w*|futex\w*|pthread_\w*lock\w*|__GI___pthread_mutex_lock)\b[^\n]*\n(?:[^\n]*\n){0,6}?(?:[^\n]*\b(?:libcuda|libamdhip64|libhsa-runtime64|libascendcl|libze_\w+|libmlx[45]|libibverbs|libefa)\b|(?:cu[A-Z]|cuda[A-Z]|hip[A-Z]|hsa|ibv_|mlx[45]_)\w*\b)", "a forked child waits for a lock of the device's driver, which its parent had in use",
          anywhere=(r"popen_fork|\bos_?fork|_worker_loop|\bfork\(\)|\bforked\b|gunicorn|uwsgi|celery",), unless=(r"take_gil|PyGILState_Ensure|gil_scoped",)),

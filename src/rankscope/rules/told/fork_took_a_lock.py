@@ -34,7 +34,7 @@ from ...analysis.frames import at_rest, kind_of, wait_of
 from ...analysis.origin import module_path
 from ...analysis.threads import forked, parent_of, possible_holders, views
 from ...model.diagnosis import Finding
-from ...model.evidence.stacks import Frame
+from ...model.evidence.stacks import Frame, Stack
 from ...model.patterns import regex
 from ...model.process import Role
 from .. import make_rule
@@ -89,7 +89,8 @@ _SIGNS = (
     Sign(r"\bimport[_-]lock\b|_PyImport_AcquireLock|_ModuleLock\b|_lock_unlock_module", "a child that has not reached its exec waits for the lock of an import that its parent was doing", anywhere=(FORK_THEN_EXEC, r"\bthreads?\b")),
     Sign(r"_PyImport_AcquireLock|\bPyImport_ImportModuleLevel\b[^\n]*\n[^\n]*(?:sem_wait|PyThread_acquire_lock)", "a worker that a server forked anew waits for the lock of an import that its parent was doing", anywhere=(r"\b(?:re-?spawn(?:ed|s)?|re-?fork(?:ed|s)?|after (?:the )?fork|forked|uwsgi|mod_wsgi|gunicorn|pre-?fork)\b",)),
     Sign(r"_flush_std_streams|_enter_buffered_busy", "a child waits for the lock of an output buffer that the parent held", also=(CHILD_FRAMES,)),
-    Sign(r"(?:_acquireLock|acquire|_lock|createLock|emit|flush|handle) \((?:[^\n]*/)?logging/(?:__init__|handlers)\.py", "a child waits for the lock of the log", also=(CHILD_FRAMES,)),
+    # What a handler does below itself it does with its lock taken: where that is the deepest frame, it asks for it (CPython 3.13 on).
+    Sign(r"(?:_acquireLock|acquire|_lock|createLock) \((?:[^\n]*/)?logging/(?:__init__|handlers)\.py|(?:\A|(?<=\n\n)|(?<=\"\n))[^\S\n]*(?:\w+\.)?(?:emit|flush|handle) \((?:[^\n]*/)?logging/(?:__init__|handlers)\.py", "a child waits for the lock of the log", also=(CHILD_FRAMES,)),
     Sign(r"may lead to deadlocks in the child|os\.fork\(\) is incompatible with multithreaded|process just got forked, after parallelism|fork\(\) (?:called )?(?:from|in) (?:a )?multi-?threaded",
          "the interpreter or a library warned of this fork", anywhere=(_STANDS,)),
     Sign(_GLOBAL_LOCKS, "a child waits for a lock that belongs to the whole process", also=(CHILD_WORDS, r"lll_lock|mutex_lock|SpinLock|SlowLock|futex|lock_slow|park|_lock\b|spin"), unless=(_OWN_THREADS, _IN_PARENT, r"take_gil|PyGILState_Ensure|PyEval_AcquireThread|gil_scoped_acquire"), prose=True),
@@ -225,14 +226,23 @@ def _threads_told(account: Account) -> bool:
     return len(account.stacks) <= 2
 
 
-def _shared(seen: Seen) -> bool:
-    """Whether a stack ends in a lock of multiprocessing: a semaphore that processes share, of which a fork makes no copy."""
-    return bool(seen.stack) and module_path(seen.stack[-1].file or "") == "multiprocessing/synchronize.py"
+def _in_python(seen: Seen) -> Stack:
+    """A stack as far as its deepest frame of Python; none where only native ones are shown."""
+    deepest = max((at for at, frame in enumerate(seen.stack) if frame.file.endswith(".py")), default=-1)
+    return Stack(seen.stack[: deepest + 1])
+
+
+def _shared(stack: Stack) -> bool:
+    """Whether it ends in a lock of multiprocessing: a semaphore that processes share, of which a fork makes no copy."""
+    return bool(stack) and module_path(stack[-1].file or "") == "multiprocessing/synchronize.py"
 
 
 def _lock_depth(seen: Seen) -> int:
     """How many of the innermost frames are locks; conditions and queues are where idle workers stand."""
-    if at_rest(seen.stack) or _shared(seen):
+    above = _in_python(seen) or seen.stack
+    waits = above is not seen.stack and kind_of(above[-1]) is WaitKind.CONDITION
+    serves = module_path(above[-1].file or "") == "multiprocessing/managers.py" if above else False
+    if waits or serves or at_rest(seen.stack) or at_rest(above) or _shared(above):
         return 0
     if any(frame.function in _PYTHON_LOCK for frame in seen.stack[-9:]):
         return 1  # an idle worker waits in a semaphore of multiprocessing or a read, never in a lock of threads

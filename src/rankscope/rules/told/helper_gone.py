@@ -85,6 +85,7 @@ _SIGNS = (
 
 _STEPS = ("ps -ef --forest | grep -e defunct -e python", "dmesg -T | grep -i -e segfault -e oom")
 _LOCKED = r"(?:__enter__|acquire) \((?:[^\n]*/)?multiprocessing/synchronize\.py[^\n]*\n(?:[^\n]+\n){0,2}?[^\n]*(?:get|worker|_process_worker|put) \((?:[^\n]*/)?(?:multiprocessing/(?:queues|pool)|concurrent/futures/process)"
+_TERMINATES = r"\b_terminate_pool \("
 _READING = r"(?:_recv|recv|recv_bytes|_recv_bytes|read|poll) \((?:[^\n]*/)?multiprocessing/connection\.py"
 
 
@@ -98,7 +99,9 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _nobody_reads(case: Case) -> Iterator[Hit]:
-    """Every worker waits for the lock of the queue and none reads from it: its holder died."""
+    """Every worker waits for the lock of the queue and none reads from it: its holder died, or the pool itself took it to end."""
+    if any(one.find(_TERMINATES) for one in accounts(case)):
+        return
     locked = [one for one in accounts(case) if one.find(_LOCKED)]
     reading = [one for one in accounts(case) if one.find(_READING)]
     if len(locked) > 1 and not reading:
@@ -127,4 +130,4 @@ def _replaced(case: Case) -> Iterator[Hit]:
             return
 
 
-RULE = make_rule(__name__, __doc__, "child-dead", 38, check)
+RULE = make_rule(__name__, __doc__, "child-dead", 38, check, yields_to=("rank-not-collected", "child-not-collected"))

@@ -41,6 +41,8 @@ from ._signs import LIKELY, POSSIBLE, Sign, hits
 # A filter of system calls that refuses to make threads is no limit.
 _REFUSED = r"(?:pthread_create|clone3?|thread)[^\n]*Operation not permitted"
 _SIGNS = (
+    # Where the kernel lets those wait whose control group has no page left, or is over memory.high (mm/memcontrol.c); ps(1) may cut it.
+    Sign(r"\bmem_cgroup_(?:oom_synchroni|handle_over_h)\w*", "its memory group is full, and who needs a page waits"),
     Sign(r"filedescriptor out of range in select|No file descriptors available|FD_SETSIZE", "more files are open than the call can handle"),
     Sign(r"\b(?:sem_?get|msgget|msg_get_queue|shmget|shmat|semop)\b[^\n]*(?:No space left|Invalid argument|fail)|\b(?:kernel\.(?:sem|shmmni|pid_max|threads-max)|SEMMNI|SHMMNI|TasksMax|nproc)\b[^\n]{0,60}(?:limit|reach|exceed|too (?:low|small)|rais|increas)\w*", "a limit of the kernel or service is reached"),
     Sign(r"(?:failed to|cannot|could not|unable to) (?:create|start|spawn|fork) (?:a |new |another |the |any )*(?:native |worker )?threads?\b|pthread_create\b[^\n]{0,60}(?:\b11\b|EAGAIN|fail)|Failed to create thread", "no thread or process could be made", unless=(_REFUSED,)),

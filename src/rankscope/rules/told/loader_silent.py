@@ -27,6 +27,7 @@ from ...analysis.doings import doings, in_kind, of_ranks
 from ...analysis.frame_tables import WaitKind
 from ...analysis.looked_twice import gets_on
 from ...model.diagnosis import Finding
+from ...model.process import Role
 from ...model.ranks import RankSet
 from .. import make_rule
 from ._findings import finding
@@ -94,7 +95,8 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _kept_back(case: Case, told: Finding) -> Finding:
     """Where stacks show each rank either in its loader or in a collective: those in the loader are waited for."""
-    placed = [one for one in doings(case) if one.account is not None and one.account.seen and of_ranks(one)]
+    seen = [one for one in doings(case) if one.account is not None and one.account.seen and of_ranks(one)]
+    placed = [one for one in seen if one.account is None or one.account.role is not Role.DATALOADER_WORKER]
     there, waiting = in_kind(placed, WaitKind.DATA.value), in_kind(placed, *WAITING)
     if not there or not waiting or len(there) + len(waiting) < len(placed):
         return told
@@ -103,4 +105,12 @@ def _kept_back(case: Case, told: Finding) -> Finding:
     return replace(told, compared=True, ranks=ranks or told.ranks, against=against)
 
 
-RULE = make_rule(__name__, __doc__, "dataloader-worker-deadlock", 40, check)
+# Its class is for workers of which nobody knows why they stand.
+RULE = make_rule(
+    __name__,
+    __doc__,
+    "dataloader-worker-deadlock",
+    40,
+    check,
+    yields_to=("fork-took-a-lock", "child-in-threaded-library"),
+)

@@ -84,7 +84,7 @@ _SIGNS = (
     Sign(cured_by(r"\bRLock\b(?!\(ctx)"), "it works when the lock may be taken again", prose=True),
     Sign(r"\b(?:takes?|acquires?|holds?|grabs?|locks?)\b[^\n]{0,40}\b\w*(?:lock|mutex)\b[^\n]{0,50}\b(?:then|first|before|while holding|and (?:then|in)|in a callback)\b[^\n]{0,60}\b\w*(?:lock|mutex)\b[^\n]*[;,.\n][^\n]*\b(?:takes?|acquires?|holds?|grabs?|locks?)\b[^\n]{0,40}\b\w*(?:lock|mutex)\b[^\n]{0,50}\b(?:then|first|before|while holding|and (?:then|in)|in a callback)\b",
          "two paths take locks one after the other, in opposite orders", unless=(r"\bGIL\b",), prose=True),
-    Sign(r"lock-order[- ]inversion|potential deadlock|(?-i:\bABBA\b)|\block (?:order(?:ing)?|inversion|hierarchy)\b|(?:opposite|reverse|inverse) (?:lock )?order[^\n]*(?:lock|mutex)|(?:lock|mutex)[^\n]*(?:opposite|reverse|inverse) order", "locks are taken in opposite orders"),
+    Sign(r"lock-order[- ]inversion|(?<!Frozen threads found \()potential deadlock|(?-i:\bABBA\b)|\block (?:order(?:ing)?|inversion|hierarchy)\b|(?:opposite|reverse|inverse) (?:lock )?order[^\n]*(?:lock|mutex)|(?:lock|mutex)[^\n]*(?:opposite|reverse|inverse) order", "locks are taken in opposite orders"),
     Sign(r"\b(?:already (?:hold|held|own)\w*|re-?enter\w*|recursiv\w*|same thread|itself|non-?re-?entrant|not re-?entrant|twice)[^\n]{0,60}\b(?:lock|mutex)|\b(?:lock|mutex)\b[^\n]{0,60}(?:already held by (?:this|the same)|held by (?:itself|the same thread)|non-?re-?entrant|recursively)",
          "a lock is taken by a thread that holds it", prose=True),
     Sign(r"thread (?:\w+ )?(?:A|1|one)\b[^\n]*hold\w*[^\n]*(?:wait|want)\w*(?:[^\n]*\n){0,6}?[^\n]*thread (?:\w+ )?(?:B|2|two)\b[^\n]*hold\w*[^\n]*(?:wait|want)", "two threads each hold what the other wants"),

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...analysis.doings import Doing, doings, in_kind, of_ranks, seen_apart
 from ...analysis.frame_tables import WaitKind
@@ -110,11 +111,23 @@ def _alone(case: Case) -> Iterator[Finding]:
         title = f"{name} is in {place}, while the others are in {waiting[0].op}"
         because = [doing.site for doing in (*odd[:2], waiting[0])]
         unnamed = all(doing.kind == WaitKind.SOCKET.value and _native(doing) for doing in odd)
+        against = _UNNAMED if unnamed else _MAY_MOVE if _may_move(case, odd) else ()
         found_apart = simple(
-            RULE, title, POSSIBLE if unnamed else LIKELY, because, _STEPS, ranks, processes=told,
-            against=_UNNAMED if unnamed else (),
-        )  # fmt: skip
+            RULE, title, POSSIBLE if against else LIKELY, because, _STEPS, ranks, processes=told, against=against
+        )
         yield replace(found_apart, compared=seen_apart(case))
+
+
+# What ends by itself as often as not.
+_PASSES = {WaitKind.USER.value, WaitKind.SLEEP.value}
+_MAY_MOVE = ("one picture does not tell whether it stands or is only late: the same stacks a minute later do",)
+
+
+def _may_move(case: Case, odd: list[Doing]) -> bool:
+    """Whether it was seen at one moment, in what may be its work, and nobody says that anything hangs."""
+    once = all(doing.account is None or len({seen.moment for seen in doing.account.seen}) < 2 for doing in odd)
+    working = all(doing.kind in _PASSES for doing in odd)
+    return once and working and not any(account.find(HALTS, prose=True) for account in accounts(case))
 
 
 _UNNAMED = (

@@ -36,7 +36,9 @@ from ._signs import POSSIBLE, Hit, Sign, hits
 _JOIN = r"(?:Process\.join|join \((?:[^\n]*/)?multiprocessing/(?:process|pool)|\bjoin\b|wait \((?:[^\n]*/)?(?:subprocess|popen_\w+)|waitpid|wait4|\.wait\(\))"
 _SIZE = r"\d+(?:\.\d+)? ?(?:k|m|g)i?b\b"
 _STOPS = r"\b(?:hangs?|hung|never|stuck|stays?|blocks?|freezes|does not (?:return|end|finish)|for ?ever)\b"
-_WRITES = r"_(?:Billiard_)?conn_sendall|conn_send_string|^(?:write|__write|_send|_send_bytes|sendall|send) \((?:[^\n]*/)?(?:multiprocessing/connection|libc|libpthread)"
+# A pool hands out its tasks in a thread of its own, and waits for room as long as its workers work.
+_NO_POOL = r"(?!(?:[^\n]*\n){1,5}?[^\n]*\b_handle_tasks \()"
+_WRITES = rf"_(?:Billiard_)?conn_sendall|conn_send_string|^(?:write|__write|_send|_send_bytes|sendall|send) \((?:[^\n]*/)?(?:multiprocessing/connection|libc|libpthread){_NO_POOL}"
 # A queue of processes whose lock is not let go: it waits for no room.
 _PUT_LOCK = r"^__enter__ \((?:[^\n]*/)?multiprocessing/synchronize\.py[^\n]*\nput \("
 _UNREAD = r"(?:does not|do not|doesn't|never|nobody|no one|nothing|not) (?:\w+ ){0,2}?(?:empt(?:y|ies)|drain(?:s|ed)?|reads?|consumes?)\b"
@@ -60,7 +62,7 @@ _SIGNS = (
     Sign(r"^flush \((?:[^\n]*/)?logging/__init__\.py:\d+\)\nemit ", "a rank stands in the writing of its log", POSSIBLE),
     Sign(r"^flush \((?:[^\n]*/)?logging/__init__\.py:\d+\)\nemit ", "a rank stands in the writing of its log, which goes to a pipe", anywhere=(r"(?:stdout|stderr)=(?:subprocess\.|sp\.)?PIPE|^communicate \((?:[^\n]*/)?subprocess\.py",)),
     Sign(r"^[^\n#]*\.stdin\.write(?:lines)?\(", "a parent writes to a child that waits until its own output is read", anywhere=(r"^(?:__GI_+|__libc_|__)?write(?:64)?(?:@\S+)?(?: \([^\n]*\))?\n(?:__GI_+)?(?:_IO_|new_do_write|_Py_write)",)),
-    Sign(r"(?:_send|_send_bytes|send_bytes) \((?:[^\n]*/)?multiprocessing/connection|pipe_write|anon_pipe_write|\b_feed\b[^\n]*(?:send|write|pipe)", "a feeder is blocked writing to a pipe", anywhere=(_JOIN,)),
+    Sign(rf"(?:_send|_send_bytes|send_bytes) \((?:[^\n]*/)?multiprocessing/connection{_NO_POOL}|pipe_write|anon_pipe_write|\b_feed\b[^\n]*(?:send|write|pipe)", "a feeder is blocked writing to a pipe", anywhere=(_JOIN,)),
     Sign(r"\b_feed\b[^\n]*\n?[^\n]*\bsend_bytes\b|\bsend_bytes\b[^\n]*\n?[^\n]*\b_feed\b", "a feeder is blocked writing to workers that are gone, and the pool that broke waits for it", anywhere=(r"\bterminate_broken\b", r"\bjoin_executor_internals\b|\bjoin_thread\b"), prose=True),
     Sign(rf"\b(?:over|above|more than|larger than|bigger than|beyond|exceeds?|exceeding|past|from about)\b[^\n]{{0,16}}\b(?:6[45] ?k(?:i?b)?|65,?5\d\d)\b[^\n]{{0,60}}|\b(?:6[45] ?k(?:i?b)?|65,?5\d\d)\b[^\n]{{0,40}}{_STOPS}", "what is larger than a pipe never arrives", anywhere=(r"\bjoin\b|queue|\bpipe\b|\bPIPE\b|subprocess|multiprocess|stdout", _STOPS), unless=(r"shared memory|/dev/shm|ulimit|nofile|port",), prose=True),
     Sign(rf"\b(?:workers?|process(?:es)?|child(?:ren)?|sub-?process(?:es)?|samplers?|producers?|actors?)\b[^\n]{{0,24}}\b(?:finish\w*|done|complete\w*|(?:at|reached) (?:the|their) end|returned)\b[^\n]{{0,60}}(?:\bjoin\w*\b[^\n]{{0,24}}{_STOPS}|\b(?:not|never|cannot be|can't be)\b (?:\w+ ){{0,2}}?join(?:ed|s|able)?\b)|\bjoin(?:\(\)|ing|s)?[^\n]{{0,24}}{_STOPS}[^\n]{{0,40}}\b(?:although|even though|though|while|but|after)\b[^\n]{{0,30}}\b(?:workers?|process(?:es)?|child(?:ren)?|targets?|functions?)\b[^\n]{{0,24}}\b(?:finish\w*|done|complete\w*|(?:at|reached) (?:the|their) end|returned)\b", "processes that put on a queue are done with their work and cannot be joined", anywhere=(r"(?:\b|_)(?:queues?|SimpleQueue|JoinableQueue)\b",), unless=(r"\bthreads?\b[^\n]{0,20}\b(?:not|never)\b|\bdefunct\b|\bzombies?\b|all_?reduce|killed|cancel_join_thread\(\)[^\n]{0,30}(?:no|does not) (?:help|change)",), prose=True),

@@ -26,7 +26,7 @@ from dataclasses import replace
 
 from ...analysis.accounts import accounts, line_at
 from ...analysis.case import Case
-from ...analysis.doings import Doing, doings, in_kind, seen_apart
+from ...analysis.doings import Doing, doings, in_kind, of_ranks, seen_apart
 from ...analysis.frame_tables import WaitKind
 from ...analysis.looked_twice import moved
 from ...analysis.pasted_code import code_in, sections
@@ -36,6 +36,7 @@ from ...model.ranks import RankSet, ranks_phrase
 from .. import make_rule
 from ._findings import finding, simple
 from ._lines import events
+from ._roll_call import WAITING
 from ._signs import LIKELY, POSSIBLE, Sign, ended, hits
 from ._wordings import HALTS
 
@@ -94,9 +95,16 @@ def check(case: Case) -> Iterator[Finding]:
             yield made
             return
     found = list(hits(case, _SIGNS))
-    if found:
+    if found and not (all(hit.sign.says == _IN_IT for hit in found) and _past_it(case)):
         made = finding(RULE, case, found, _LATE, _STEPS)
         yield _of_the_missing(case, made) if all(hit.sign.says == _IN_IT for hit in found) else made
+
+
+def _past_it(case: Case) -> bool:
+    """Whether most ranks that were seen wait in calls of the job: they have met, and who stands in a meeting is in a later one."""
+    seen = [doing for doing in doings(case) if doing.account and doing.account.seen and of_ranks(doing)]
+    meeting = in_kind(seen, WaitKind.RENDEZVOUS.value)
+    return 0 < len(meeting) < len(in_kind(seen, *WAITING))
 
 
 def _of_the_missing(case: Case, made: Finding) -> Finding:

@@ -6,7 +6,7 @@ cannot answer; the others wait for it.
 
 ## How it is recognised
 State T or t in `ps` or /proc/PID/status, a `TracerPid` that is not 0, wait channels `do_signal_stop` or `ptrace_stop`, a cgroup that says
-`frozen 1` or `FROZEN`, a job that the scheduler suspended, `Stopped` in a shell. A child in a process group of its own (`os.setpgrp`) that has the
+`frozen 1` or `FROZEN`, state D in a sleep (`hrtimer_nanosleep`, `futex_wait`), a job that the scheduler suspended, `Stopped` in a shell. A child in a process group of its own (`os.setpgrp`) that has the
 terminal as its standard input. `SSUSP` of LSF, `S` of PBS and Grid Engine, HTCondor's `Job was suspended`; a container, unit or virtual
 machine that is paused or frozen; a machine that went to sleep; a process that `cuda-checkpoint` holds.
 
@@ -27,10 +27,11 @@ from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...model.diagnosis import Finding
 from ...model.patterns import regex
-from ...model.ranks import RankSet
+from ...model.ranks import RankSet, ranks_phrase
 from .. import make_rule
 from ._findings import finding, simple
-from ._lines import events
+from ._kernel import WOKEN_BY_SIGNALS
+from ._lines import events, rank_of
 from ._signs import LIKELY, POSSIBLE, Sign, hits
 from ._wordings import HALTS
 
@@ -52,6 +53,7 @@ _SIGNS = (
     Sign(r"\bPM: suspend entry|\bFreezing user space processes|systemd-logind\S* Suspending\b|systemd-sleep\S* (?:Suspending|Entering sleep|Performing sleep)", "a machine went to sleep", until=r"PM: suspend exit|Restarting tasks|System returned from sleep|resumed from"),
     Sign(r"^[^\n]*\bcuda-checkpoint\b[^\n]*\n(?:[^\n]*\n){0,8}?(?:\d+ +)?(?:locked|checkpointed)[^\S\n]*$", "the CUDA calls of a process are held for a checkpoint", unless=(r"\baction unlock\b",)),
     Sign(r"\bps\b[^\n]{0,40}[\"'`](?-i:T)\+?[\"'`]|\bfg\b(?: %?\d+)?[^\n]{0,40}\b(?:goes? on|went on|continue[sd]?|resume[sd]?|runs? (?:on|again))\b", "a process is in state T, or went on when it was brought to the front", prose=True),
+    Sign(rf"(?<!\S)(?-i:D[sl<N+]{{0,4}})[ \t]+{WOKEN_BY_SIGNALS}(?!\S)", "a process is in state D in a sleep that signals end: its control group is frozen", also=(r"\bWCHAN\b",)),
     Sign(r"do_signal_stop|ptrace_stop|__refrigerator|do_freezer_trap|get_signal[^\n]*freez", "the kernel holds the process"),
     Sign(r"\bfrozen 1\b|^[^\w\n]*FROZEN[^\w?\n]*$|freezer\.state|cgroup\.freeze|docker pause|\(Paused\)|\bpaused container", "the control group is frozen"),
     Sign(r"(?<!stop reason = signal )(?<!received signal )SIGSTOP|SIGTSTP|SIGTTIN|SIGTTOU|suspended \((?:tty|signal)|^\[\d+\]\s*[+-]?\s+(?:\d+ +)?(?:Stopped|suspended)\b|^(?:fish: )?Job \d+, .* has stopped|^zsh: suspended\b|\bsuspended (?:by|for|due to) (?:preemption|a higher)|kill -STOP|kill -19", "a stop signal was sent"),
@@ -81,9 +83,10 @@ def check(case: Case) -> Iterator[Finding]:
     if not stopped and any(one.find(HALTS, prose=True) for one in accounts(case)):
         stopped = [event for event in rows if not _PUT_ASIDE.search(str(event.fields.get("command")))]
     if stopped:
-        ranks = RankSet(event.rank for event in stopped if event.rank is not None)
+        ranks = RankSet(rank for event in stopped if (rank := rank_of(case, event)) is not None)
         pids = ", ".join(str(event.pid) for event in stopped[:4])
-        yield simple(RULE, f"{_TITLE}: pid {pids}", LIKELY, [event.text for event in stopped[:4]], _STEPS, ranks)
+        whom = f"{ranks_phrase(ranks)}, pid {pids}" if ranks else f"pid {pids}"
+        yield simple(RULE, f"{_TITLE}: {whom}", LIKELY, [event.text for event in stopped[:4]], _STEPS, ranks)
         return
     found = list(hits(case, _SIGNS))
     if found:

@@ -25,7 +25,7 @@ Cases: https://github.com/nfs-ganesha/nfs-ganesha/issues/1327 and https://github
 from __future__ import annotations
 
 from ._findings import text_rule
-from ._kernel import DRIVER
+from ._kernel import DRIVER, WOKEN_BY_SIGNALS
 from ._signs import LIKELY, POSSIBLE, Sign
 from ._wordings import HALTS
 
@@ -58,7 +58,7 @@ _SIGNS = (
     Sign(_KERNEL, "the kernel stands in a file system", unless=(_LOCKS,), also=(r"kill -9|cannot be killed|can(?:not|'t) (?:be )?kill|none can be killed|unkillable|refusing to freeze|kernel stack|uninterruptible|(?-i:(?<![%\w])D[sl<N+]*(?!\w))|state[: ]+D\b|blocked for more|uninterruptible|/proc/\d+/(?:stack|wchan)|\[<0",)),
     Sign(r"\b(?:top|htop|ps|atop)\b[^\n]{0,60}\b(?:with|has|have|had|as|shows|in) (?:an? |the )?(?:red )?(?:(?-i:D)(?=[,.;]|\s*$)|letter (?-i:D)\b)", "a process list shows it in state D, and its files are on a network drive", anywhere=(r"\b(?:network|nfs|remote|shared) (?:drive|share|mount|disk|volume|storage)\b",), prose=True),
     Sign(_OF_FILES + r"(?P<said>\b(?:state|stat)\b[^\n]{0,10}\b(?-i:D)\b|\b(?-i:D) state\b|\bD \(disk sleep\)|uninterruptible sleep|disk sleep)", "a process is in uninterruptible sleep", unless=(_FROZEN, DRIVER, _LOCKS), prose=True),
-    Sign(r"^[ \t]*\S+[ \t]+(?:\d+[ \t]+){1,3}.*[ \t](?-i:D[sl<N+]{0,4})(?!\S)", "ps shows a process in state D", LIKELY, also=(r"\bSTAT\b|\bWCHAN\b|\bS\b +\bPID\b|PID +\w+",), unless=(DRIVER,)),
+    Sign(rf"^[ \t]*(?:\S+[ \t]+)?(?:\d+[ \t]+){{1,3}}(?:.*[ \t])?(?-i:D[sl<N+]{{0,4}})(?!\S|[ \t]+(?:{WOKEN_BY_SIGNALS}(?!\S)|mem_cgroup_))", "ps shows a process in state D", LIKELY, also=(r"\bSTAT\b|\bWCHAN\b|\bS\b +\bPID\b|PID +\w+",), unless=(DRIVER,)),
     Sign(r"\b(?:ps|top|htop|state|STAT|status)\b[^\n]{0,24}\b(?-i:D[sl+]?)\b(?![\w'-])", "a process in state D cannot be killed", also=(r"kill -9|cannot be killed|can't be killed|unkillable|SIGKILL has no effect",), unless=(DRIVER,), prose=True),
     Sign(r"\b(?:storage|file|NFS|metadata|object|Lustre|Ceph|GPFS|BeeGFS)\b ?(?:servers?|nodes?|targets?|system|backend)\b[^\n]{0,30}\b(?:was|were|is|are|went|being) (?:down|offline|rebooted|unreachable|overloaded|unavailable)\b|\b(?:OST|MDS|OSD|NSD)s?\b ?\w{0,6} (?:was|were|is|are|went) (?:down|offline|inactive)\b", "a file server was away", prose=True),
     Sign(r"\b(?:every|any|each|all) (?:access\w*|reads?|writes?|opens?|stats?|I/O)\b[^\n]{0,30}\b(?:blocks?|hangs?|stalls?|times? out)\b", "somebody says that storage does not answer", prose=True),
@@ -79,7 +79,7 @@ _SIGNS = (
     Sign(r"^[^\S\n]*\d+ +[\w.+-]+ +(?:-?\d+|rt) +-?\d+ +[\d.]+[kmgt]? +[\d.]+[kmgt]? +[\d.]+[kmgt]? +(?-i:D) +[0-4]?\d(?:\.\d+)? +[\d.]+ +[\d:.]+ +(?:\S*/)?(?:python|pt_|ray|mpirun|java|\w*train)", "top shows a process of the job in uninterruptible sleep", unless=(_FROZEN, DRIVER, _LOCKS)),
     # HDFS.
     Sign(r"\bDFS\w*\b[^\n]*(?:Failed to connect to|Slow (?:ReadProcessor|waitForAckedSeqno)|add to deadNodes|[Cc]ould not obtain block)|\bAll datanodes [^\n]*are bad\b|\bBlockMissingException\b|\bNameNode\b[^\n]*\bin safe mode\b", "a distributed file system does not answer"),
-    Sign(r"\bUnable to attach or mount volumes\b|\b(?:Mount|Attach)Volume\.\w+ failed\b|\bFailedAttachVolume\b", "a volume of a pod is not mounted", unless=(r"\bMulti-Attach error\b",), until=r"\bStarted container\b|\bSuccessful(?:ly )?(?:Attach\w*|mounted)\b|\b[1-9]\d*/[1-9]\d* +Running\b"),
+    Sign(r"\bUnable to attach or mount volumes\b|\b(?:Mount|Attach)Volume\.\w+ failed\b(?![^\n]*\bsync (?:configmap|secret) cache\b)|\bFailedAttachVolume\b", "a volume of a pod is not mounted", unless=(r"\bMulti-Attach error\b",), until=r"\bStarted container\b|\bSuccessful(?:ly )?(?:Attach\w*|mounted)\b|\b[1-9]\d*/[1-9]\d* +Running\b"),
     Sign(r"^[^\S\n]*State:\s*(?-i:D) \(disk sleep\)", "a process is in uninterruptible sleep", unless=(_FROZEN, DRIVER, _LOCKS)),
     Sign(r"\btask:\S+\s+state:D\b", "the kernel shows a task in uninterruptible sleep", unless=(_FROZEN, DRIVER, _LOCKS)),
     Sign(r"\blocal (?:disks?|SSDs?|drives?|NVMe|storage|scratch|volumes?|cop(?:y|ies)|paths?|fold\w+|director\w+|file ?systems?)\b|\b(?:cop(?:y|ied|ying)|mov(?:ed?|ing)|stag(?:ed?|ing))\b[^\n]{0,40}\b(?:to|on|onto)\b[^\n]{0,16}(?:/tmp\b|/scratch\b|\bNVMe\b|\bSSD\b|\blocal\w*)", "it works with the data on a local disk", cures=True, anywhere=(HALTS, _REMOTE), unless=(r"\bf?lock(?:s|ed|f|ing|file)?\b|sqlite|No space left|quota|/dev/shm|shared memory|Permission denied|out of memory|\bmmap|(?:triton|inductor|jit|compil\w+|extensions?|kernel|autotune)\W(?:\w+\W)?(?:cache|dir)",)),

@@ -52,7 +52,7 @@ _SIGNS = (
          also=(r"refused|timeout|timed out|No route|fail|unreachable|hang|stuck|2 nodes|nodes",)),
     Sign(rf"\b(?:remote|peer|to)[= ]\[?{_LOCAL}\]?[^\n]*(?:local=\[{_LOCAL}|size=)|local=\[{_LOCAL}\]", "ranks announce a loopback address", also=(r"refused|timed out|fail|connect",)),
     Sign(r"\b(?:SO_ERROR: )?Connection refused[^\n]*remote=\[127\.0\.0\.1\]|connectFullMesh[^\n]*127\.0\.0\.1", "a rank connects to itself instead of its peer"),
-    Sign(r"[Nn]o (?:socket )?interface found|No interface found in the same subnet|Unable to find (?:address|interface) for: ?\S+|Unable to (?:resolve|find)[^\n]*interface|no such interface|No usable interface",
+    Sign(r"[Nn]o (?:socket )?interface found|No interface found in the same subnet|Unable to find (?:address|interface) for: ?\S+|Unable to (?:resolve|find)(?! any relevant)[^\n]*interface|no such interface|No usable interface",
          "no interface fits the setting"),
     Sign(r"\b(?:NCCL|GLOO|TP|UCX|OMPI)_?(?:SOCKET_IFNAME|NET_DEVICES|IFNAME)[^\n]{0,120}(?:wrong|did not exist|not exist|mismatch)", "the setting of the interface is wrong", prose=True),
     Sign(r"Couldn't detect a suitable IP address[^\n]*defaulting to|Timed out connecting Nanny|Nanny failed to start|Failed to start nanny", "a worker announces an address of its own, and never reaches its scheduler"),
