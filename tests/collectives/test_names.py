@@ -22,7 +22,9 @@ def test_one_varying_number_over_a_directory_is_the_rank():
     assert list(rank_from_names(names).values()) == [0, 1, 2, 10]
 
 
-@pytest.mark.parametrize("names", [["a_1_1", "a_1_2", "a_2_1"], ["x1.txt"], ["node1.txt", "other2.txt"]])
+@pytest.mark.parametrize(
+    "names", [["a_1_1", "a_1_2", "a_2_1"], ["x1.txt"], ["node1.txt", "other2.txt"], ["x#.pkl", "x1.pkl"]]
+)
 def test_an_unclear_pattern_says_nothing(names):
     assert rank_from_names(names) == {}
 

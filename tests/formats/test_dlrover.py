@@ -56,6 +56,13 @@ def test_threads_of_a_process_with_rank_and_pid(tmp_path: pathlib.Path) -> None:
     assert native.threads[0].stack[0].library == "/usr/lib/libpthread.so.0"
 
 
+def test_a_negative_rank_is_none() -> None:
+    """A negative number is written as one of 64 bits."""
+    (found,) = dlrover.read(field(2, PYTHON) + field(3, 90) + field(4, (1 << 64) - 1))
+    assert isinstance(found, Dump)
+    assert found.rank is None
+
+
 def test_a_file_cut_off_keeps_its_first_threads() -> None:
     said = list(dlrover.read(MESSAGE[: len(field(1, NATIVE)) + 20], "x"))
     assert [type(one) for one in said] == [Dump, Gap]

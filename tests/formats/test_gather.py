@@ -8,9 +8,10 @@ import shutil
 
 import pytest
 
-from rankscope.formats import files
+from rankscope.formats import files, reading
 from rankscope.formats.gather import events, gather
 from rankscope.model.evidence.stacks import NativeStacks, PythonStacks
+from rankscope.model.gap import Why
 from rankscope.model.process import Role
 from rankscope.model.snapshot import Snapshot
 
@@ -67,6 +68,41 @@ def test_what_cannot_be_read_is_a_gap(tmp_path: pathlib.Path) -> None:
     found = gather([tmp_path])
     assert [gap.what for gap in found.gaps] == ["a.png"]
     assert len(found.processes) == 1
+
+
+def test_a_reader_that_fails_costs_its_file_alone(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the other files say stands, and the defect is told."""
+
+    def fails(*_: object) -> None:
+        raise ValueError("odd")
+
+    (tmp_path / "a.txt").write_text("step 1\n")
+    monkeypatch.setattr(reading, "_text", fails)
+    (gap,) = gather([tmp_path]).gaps
+    assert (gap.why, "our reader failed: ValueError: odd" in gap.detail) == (Why.FAILED, True)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "PID STAT CMD\n\u00b2 D x\n",
+        "PID PPID STAT CMD\n7 \u00b2 D x\n",
+        f"Nov 21 09:00:01 node7 python[{'1' * 5000}]: x\n",
+        f"(worker pid={'1' * 5000}) x\n",
+        f"Process {'1' * 5000}: python\n",
+    ],
+)
+def test_numbers_that_are_none_lose_nothing(odd: str, tmp_path: pathlib.Path) -> None:
+    """Digits of other scripts, and more of them than any pid has."""
+    (tmp_path / "a.txt").write_text(odd + "ValueError: bad shard\n")
+    assert not gather([tmp_path]).gaps
+
+
+def test_stacks_beyond_the_limit_are_told(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "DUMPS_PER_FILE", 1)
+    dumps = "".join(f'Thread {number} (idle): "x"\n    f (a.py:{number})\n' for number in (1, 2, 3))
+    (tmp_path / "a.txt").write_text(f"Process 1: python\n\n{dumps}")
+    assert [gap.detail for gap in gather([tmp_path]).gaps] == ["2 more stacks left out"]
 
 
 def test_gzip_is_opened(tmp_path: pathlib.Path) -> None:

@@ -28,7 +28,13 @@ PIECES = (
     "a", "a.", "a b ", "0 ", "1,", "f(x).g(y)", "'", " ", "\n", "\t", "-", "[0]", "a/b.py:1 ", "x=1 ", "rank 0: ", "ranks 0-3,",
     "lock ", "works when ", "if rank == 0:\n", "#1 0x00 in f () from lib\n", "frame (a.py:1)\n", "holds a lock, waits for one ",
 )  # fmt: skip
-LINES = tuple(piece * (length // len(piece) + 1) + "!" for length in (200, 2000) for piece in PIECES)
+# What a pattern must have read before it comes to its loop.
+BEGUN = (("Rank 0 ", "- "), ("ranks 0 ", ", "), ("ranks 0-3 ", "-"), ("ranks 0", "."), ("==> rank 3", " ,"))
+LINES = tuple(
+    begin + piece * (length // len(piece) + 1) + "!"
+    for length in (200, 2000)
+    for begin, piece in (*BEGUN, *(("", piece) for piece in PIECES))
+)
 
 
 def patterns(value: object) -> Iterator[re.Pattern[str]]:

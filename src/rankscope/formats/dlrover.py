@@ -47,6 +47,9 @@ def _is_frame(value: Value) -> bool:
         return False
 
 
+_MOST_RANKS = 1 << 20
+
+
 def read(data: bytes, name: str = "") -> Iterator[Dump | Gap]:
     """All threads; what comes after damage is lost, and that is told."""
     pid = rank = None
@@ -59,7 +62,7 @@ def read(data: bytes, name: str = "") -> Iterator[Dump | Gap]:
             elif number == _PID and isinstance(value, int):
                 pid = value
             elif number == _RANK and isinstance(value, int):
-                rank = value
+                rank = value if value < _MOST_RANKS else None  # a negative one is a number of ten bytes
     except Damaged as error:
         damage = str(error)
     for native, raw in threads:

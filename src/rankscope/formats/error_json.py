@@ -30,7 +30,7 @@ def read(text: str) -> Iterator[Record]:
     extra: Any = message.get("extraInfo") if isinstance(message, dict) else None
     stack = extra.get("py_callstack") if isinstance(extra, dict) else None
     when = str(extra.get("timestamp", "")) if isinstance(extra, dict) else ""
-    at_s = float(when) if when.isdigit() and len(when) < 12 else None
+    at_s = float(when) if when.isascii() and when.isdigit() and len(when) < 12 else None
     said = message.get("message") if isinstance(message, dict) else message
     text = stack if isinstance(stack, str) else said if isinstance(said, str) else ""
     for record in read_all(python.Reader(), text):

@@ -15,10 +15,10 @@ from .records import Record, read_all
 NAME = "faulthandler"
 
 _HEAD = regex(r"^\s*(Current thread|Thread) (0x[0-9a-fA-F]+)(?: \[([^\]]*)\])? \(most recent call first\):")
-_FRAME = regex(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+|\?\?\?)(?P<comma>,?) in (?P<name>\S+)\s*$')
+_FRAME = regex(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d{1,18}|\?\?\?)(?P<comma>,?) in (?P<name>\S+)\s*$')
 _MARK = regex(r"^\s*(Garbage-collecting|<no Python frame>|<invalid frame>|\.\.\.)\s*$")
 _FATAL = regex(r"^Fatal Python error: ([\w ]+?)(?:: (.*))?$")
-_TIMEOUT = regex(r"^Timeout \((\d+):(\d\d):(\d\d)(?:\.\d+)?\)!")
+_TIMEOUT = regex(r"^Timeout \((\d{1,18}):(\d\d):(\d\d)(?:\.\d+)?\)!")
 
 
 def recognises(text: str) -> bool:

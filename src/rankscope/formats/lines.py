@@ -39,10 +39,11 @@ class Line:
 _DATE = r"(?P<date>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?)"
 # syslog(3), and ``journalctl -o short-iso``; who speaks is the source, whenever it was said.
 _SYSLOG = (
-    r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{3,6})? (?P<by>(?P<host>[\w.-]+) [\w./-]+(?:\[(?P<pid>\d+)\])?: )"
+    r"[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d{3,6})? (?P<by>(?P<host>[\w.-]+) [\w./-]+(?:\[(?P<pid>\d{1,10})\])?: )"
 )
 _JOURNAL = (
-    _DATE + r" (?P<by>(?!(?:DEBUG|INFO|WARN|ERROR|CRIT|FATAL))(?P<host>[\w.-]+) (?:kernel|[\w./@-]+\[(?P<pid>\d+)\]): )"
+    _DATE
+    + r" (?P<by>(?!(?:DEBUG|INFO|WARN|ERROR|CRIT|FATAL))(?P<host>[\w.-]+) (?:kernel|[\w./@-]+\[(?P<pid>\d{1,10})\]): )"
 )
 # Each takes one prefix off; a group named rank, local, host, pid or date says what it told.
 _PREFIXES = tuple(
@@ -52,7 +53,7 @@ _PREFIXES = tuple(
         r"\[(?!rank)[A-Za-z_][\w-]*?(?P<local>\d{1,5})\]: ?",
         r"\[\d+,(?P<rank>\d{1,7})\](?:<std(?:out|err|diag)>)?: ?",
         r"(?P<rank>\d{1,6}): (?=\S|$| {2,})",
-        r"\((?P<actor>[A-Za-z_][\w.:<>-]*) (?:rank=(?P<rank>\d+)[ ,]*)?pid=(?P<pid>\d+)(?:, ip=(?P<host>[\w.:-]+))?\) ?",
+        r"\((?P<actor>[A-Za-z_][\w.:<>-]*) (?:rank=(?P<rank>\d{1,7})[ ,]*)?pid=(?P<pid>\d{1,10})(?:, ip=(?P<host>[\w.:-]+))?\) ?",
         r"\((?P<actor>[A-Za-z_][\w.-]*), (?P<host>ip=[\w.:-]+)\) ?",
         r"\[(?:pod/)?(?P<host>[A-Za-z][\w.-]*)/[\w.-]+\] ",
         r"(?P<actor>[\w.-]+[-_]\d+) +\| ",

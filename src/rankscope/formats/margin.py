@@ -24,7 +24,7 @@ _CLOSE = 4
 # cat(1) -n and nl(1) put a tab behind the number, ``less -N`` a space, bat a line.
 _NUMBERED = regex(r" *(?P<number>\d{1,9})(?:\t| *│ ?| )")
 _PADDED = regex(r" *\d{1,9}(?:\t| *│)|  +\d{1,9} ")
-_HOST = regex(r"(?P<host>[A-Za-z](?:[\w-]*\.)*[\w-]*\d[\w.-]*|[\w-]+(?:\.[\w-]+)+):(?: |$)")
+_HOST = regex(r"(?=[\w.-]{2,253}:(?: |$))(?P<host>[A-Za-z](?:[\w-]*\.)*[\w-]*\d[\w.-]*|[\w-]+(?:\.[\w-]+)+):(?: |$)")
 # One name alone may be that of the program (``mount.nfs``); hosts have numbers.
 _NUMBERED_HOST = regex(r"\d$|(?:\.[\w-]+){2}$")
 _RANK = regex(r"(?:global)?[-_]?rank[-_]?(\d{1,7})$", re.IGNORECASE)

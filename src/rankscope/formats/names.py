@@ -47,7 +47,7 @@ def _varying(siblings: Iterable[str]) -> dict[str, int]:
         base = _ENDINGS.sub("", os.path.basename(name))
         numbers[name] = _NUMBER.findall(base)
         shapes.add(_NUMBER.sub("#", base))
-    if len(numbers) < 2 or len(shapes) != 1:
+    if len(numbers) < 2 or len(shapes) != 1 or len(set(map(len, numbers.values()))) != 1:
         return {}
     columns = list(zip(*numbers.values(), strict=True))
     varying = [at for at, column in enumerate(columns) if len(set(column)) > 1]

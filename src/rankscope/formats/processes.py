@@ -13,11 +13,12 @@ from .records import Record, read_all
 NAME = "process table"
 
 _HEADS = {"STAT", "S", "STATE"}
-_WCHAN = regex(r"^(?:\$ ?cat )?/proc/(?P<pid>\d+)/(?:task/\d+/)?wchan:? *(?P<wchan>\w+)")
+_WCHAN = regex(r"^(?:\$ ?cat )?/proc/(?P<pid>\d{1,10})/(?:task/\d+/)?wchan:? *(?P<wchan>\w+)")
 _STATUS = regex(r"^State:\s+(?P<state>[RSDTtZXI])(?: \((?P<words>[\w -]+)\))?")
-_TRACER = regex(r"^TracerPid:\s+(?P<tracer>[1-9]\d*)")
+_TRACER = regex(r"^TracerPid:\s+(?P<tracer>[1-9]\d{0,9})")
 _KSTACK = regex(r"^\[<[0-9a-f]+>\] (?P<function>[\w.]+)")
-_DEFUNCT = regex(r"^(?:.*?\s)?(?P<pid>\d+)\s.*<defunct>")
+_NUMBER = regex(r"[0-9]{1,10}")
+_DEFUNCT = regex(r"^(?:.*?\s)?(?P<pid>\d{1,10})\s.*<defunct>")
 
 
 def recognises(text: str) -> bool:
@@ -70,7 +71,7 @@ class Reader:
         row = dict(zip(columns, words))
         pid = row.get("PID", "")
         state = next((row[name] for name in ("STAT", "S", "STATE") if name in row), "")
-        if not pid.isdigit():
+        if not _NUMBER.fullmatch(pid):
             self._columns = None
             return
         fields: dict[str, Value] = {"state": state, "command": words[-1][:200]}
@@ -79,7 +80,7 @@ class Reader:
         if row.get("WCHAN", "-") not in ("-", "0"):
             fields["wchan"] = row["WCHAN"]
         for column, field in (("PPID", "ppid"), ("NLWP", "threads"), ("THCNT", "threads")):
-            if row.get(column, "").isdigit():
+            if _NUMBER.fullmatch(row.get(column, "")):
                 fields[field] = int(row[column])
         started = next((row[column] for column in ("STARTED", "START", "STIME") if column in row), "")
         if re.fullmatch(r"\d\d:\d\d(?::\d\d)?", started):

@@ -14,7 +14,7 @@ from .records import Record, read_all
 NAME = "gdb py-bt"
 
 _HEAD = regex(r"^\s*(?:\(gdb\) )?Traceback \(most recent call first\):")
-_FRAME = regex(r'^\s*(?:#\d+ +)?File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<name>\S+)')
+_FRAME = regex(r'^\s*(?:#\d+ +)?File "(?P<file>[^"]+)", line (?P<line>\d{1,18}), in (?P<name>\S+)')
 _BUILTIN = regex(r"^\s*<built-in method (\w+)(?: of (?P<owner>[\w.]+))?")
 _OWNERS = {"mpi4py": "mpi4py/MPI.pyx"}  # extension modules whose methods gdb shows by the type of their object
 _GIL = regex(r"^\s*Waiting for (?:the GIL|a lock \((.*)\))")

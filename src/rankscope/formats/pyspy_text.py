@@ -13,16 +13,16 @@ from .records import Record, read_all
 
 NAME = "py-spy dump"
 
-_PROCESS = regex(r"^Process (\d+): ?(.*)$")
-_RANK = regex(r"^This is rank (\d+) on \S+$")  # ``rankscope stacks --raw`` says so below the header
+_PROCESS = regex(r"^Process (\d{1,18}): ?(.*)$")
+_RANK = regex(r"^This is rank (\d{1,18}) on \S+$")  # ``rankscope stacks --raw`` says so below the header
 _PYTHON = regex(r"^Python v(\d+\.\d+[\w.+-]*)")
 _THREAD = regex(r'^\s*Thread (0x[0-9a-fA-F]+|\d+)(?:/0x[0-9a-fA-F]+)? ?\(([a-z+]+)\)(?:: (?:"(.*)"|(.*?)))?:?\s{0,99}$')
 _NOTE = r"(?:\s+(?:#|//|<-|←).*)?$"  # what somebody wrote behind a frame
-_FRAME = regex(r"^\s+(?P<name>\S.*?) \((?P<file>[^()]*?(?:\([^()]*\)[^()]*?)??)(?::(?P<line>\d+))?\)" + _NOTE)
+_FRAME = regex(r"^\s+(?P<name>\S.*?) \((?P<file>[^()]*?(?:\([^()]*\)[^()]*?)??)(?::(?P<line>\d{1,18}))?\)" + _NOTE)
 # Without a header only a Python file with a line, or a shared library, is taken for a frame: prose has parentheses too.
 _BARE = regex(
     r"^\s{0,12}(?P<name>[\w<>.:~]+(?: \[[\w.]+\])?) \((?P<file>[\w./<>@+~ -]*(?:\.pyx?|>)(?=:)|[\w./@+-]*\.so(?:\.[\w.]*)?(?=\)))"
-    r"(?::(?P<line>\d+))?\)" + _NOTE
+    r"(?::(?P<line>\d{1,18}))?\)" + _NOTE
 )
 _GAP = regex(r"^\s*(?:\.\.\.|…|\[\.\.\.\])\s*$")
 _LOCAL = regex(r"^\s{6,}([A-Za-z_]\w*): (.*)$")

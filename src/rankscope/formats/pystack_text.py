@@ -13,9 +13,9 @@ from .records import Record, read_all
 
 NAME = "pystack"
 
-_HEAD = regex(r"^\s*Traceback for thread (\d+)(?: \((.*?)\))? \[(.*?)\] \(most recent call last\):")
+_HEAD = regex(r"^\s*Traceback for thread (\d{1,18})(?: \((.*?)\))? \[(.*?)\] \(most recent call last\):")
 _FRAME = regex(
-    r'^\s*\((?P<kind>C|Python)\) File "(?P<file>.*?)", line (?P<line>\d+|\?+), in (?P<name>.+?)(?: \((?P<library>[^()]*)\))?$'
+    r'^\s*\((?P<kind>C|Python)\) File "(?P<file>.*?)", line (?P<line>\d{1,9}|\?+), in (?P<name>.+?)(?: \((?P<library>[^()]*)\))?$'
 )
 _HELD = regex(r"^\s+(?:Arguments|Locals):$")
 _LOCAL = regex(r"^ {8}([^\W\d]\w*): (.*)$")

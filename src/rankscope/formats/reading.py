@@ -87,7 +87,13 @@ def read(source: Source, wish: Wish) -> FileEvidence | Snapshot:
         with stream:
             if own.recognises(head_of(stream)):
                 return own.read(stream)
-            _take(evidence, _said(stream, source.name, wish))
+            try:
+                _take(evidence, _said(stream, source.name, wish))
+            except Exception as error:  # a reader's defect must not cost what the other files say
+                if isinstance(error, (OSError, MemoryError)):
+                    raise
+                detail = f"our reader failed: {type(error).__name__}: {error}"[:200]
+                evidence.gaps.append(Gap(source.name, Why.FAILED, detail, "please report this"))
             if tap.damage is not None:
                 evidence.gaps.append(Gap(source.name, Why.DAMAGED, f"it ends early: {tap.damage}"))
             frames = sum(len(dump.thread.stack) for dump in evidence.dumps)
@@ -216,13 +222,15 @@ def _take(evidence: FileEvidence, said: Iterable[Said]) -> None:
     """Put everything where it belongs, within bounds; equal stacks are kept once."""
     counts: dict[str, int] = {}
     stacks: dict[Stack, Stack] = {}
+    stacks_seen = 0
     for one in said:
         if isinstance(one, Event):
             counts[one.event] = counts.get(one.event, 0) + 1
             if counts[one.event] <= EVENTS_PER_KIND:
                 evidence.events.append(replace(one, file=evidence.source.name))
         elif isinstance(one, Dump):
-            if len(evidence.dumps) < DUMPS_PER_FILE:
+            stacks_seen += 1
+            if stacks_seen <= DUMPS_PER_FILE:
                 stack = stacks.setdefault(one.thread.stack, one.thread.stack)
                 evidence.dumps.append(replace(one, thread=replace(one.thread, stack=stack)))
         elif isinstance(one, Recorder):
@@ -233,6 +241,9 @@ def _take(evidence: FileEvidence, said: Iterable[Said]) -> None:
             evidence.reports.append(one)
     evidence.events.sort(key=lambda event: event.line)
     evidence.dumps.sort(key=lambda dump: dump.line)
+    if stacks_seen > DUMPS_PER_FILE:
+        detail = f"{stacks_seen - DUMPS_PER_FILE} more stacks left out"
+        evidence.gaps.append(Gap(evidence.source.name, Why.SKIPPED, detail))
     for name, count in counts.items():
         if count > EVENTS_PER_KIND and not name.startswith("text."):
             detail = f"{count - EVENTS_PER_KIND} more {name} left out"

@@ -14,10 +14,10 @@ from .records import Record, read_all
 NAME = "strace"
 
 _CALL = regex(
-    r"^\s*(?:\[pid +(?P<pid>\d+)\] |(?P<pid2>\d+) +)?(?:\d\d:\d\d:\d\d(?:\.\d+)? |\d+\.\d{6} )?(?P<call>[a-z_0-9]{2,30})\((?P<args>.*?)(?P<end>\)\s{1,99}= (?P<result>-?\w+).*|<unfinished \.\.\.>|\)?\s{0,99})$"
+    r"^\s*(?:\[pid +(?P<pid>\d{1,18})\] |(?P<pid2>\d{1,18}) +)?(?:\d\d:\d\d:\d\d(?:\.\d+)? |\d+\.\d{6} )?(?P<call>[a-z_0-9]{2,30})\((?P<args>.*?)(?P<end>\)\s{1,99}= (?P<result>-?\w+).*|<unfinished \.\.\.>|\)?\s{0,99})$"
 )
-_RESUMED = regex(r"^\s*(?:\[pid +(?P<pid>\d+)\] |(?P<pid2>\d+) +)?.*<\.\.\. (?P<call>\w+) resumed>")
-_ATTACH = regex(r"^strace: Process (\d+) attached")
+_RESUMED = regex(r"^\s*(?:\[pid +(?P<pid>\d{1,18})\] |(?P<pid2>\d{1,18}) +)?.*<\.\.\. (?P<call>\w+) resumed>")
+_ATTACH = regex(r"^strace: Process (\d{1,18}) attached")
 _CALL_NAMES = """
     futex read write pread64 pwrite64 readv writev recvfrom recvmsg sendto sendmsg poll ppoll select pselect6 epoll_wait epoll_pwait
     accept accept4 connect wait4 waitid waitpid nanosleep clock_nanosleep flock fcntl openat open close stat fstat newfstatat statx lstat

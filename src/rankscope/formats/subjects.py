@@ -17,15 +17,15 @@ from .records import Dump, Record
 MOST_RANKS = 4096
 
 _PROCESS = regex(
-    r"^(?:Process (?P<pyspy>\d+):(?: |$)|Attaching to (?:program: .*, )?process (?P<gdb>\d+)\b|PID (?P<elf>\d+) - |Attaching to process ID (?P<pystack>\d+)\b"
+    r"^(?:Process (?P<pyspy>\d{1,10}):(?: |$)|Attaching to (?:program: .*, )?process (?P<gdb>\d{1,10})\b|PID (?P<elf>\d{1,10}) - |Attaching to process ID (?P<pystack>\d{1,10})\b"
     r"|\S* ?(?:\$|#) (?:sudo (?:-\w+ )*)?(?:py-spy dump|gdb|pystack remote|gstack|pstack|eu-stack)\b[^|\d]*?(?<= )(?P<typed>\d{2,10})\b|(?P<gstack>\d{2,10}): +/\S+)"
 )
-_OURS = regex(r"^This is rank (\d+) on \S+$")
+_OURS = regex(r"^This is rank (\d{1,7}) on \S+$")
 _WORDS = (
     r"(?:\([^()]{0,60}\)|stack(?: ?trace)?s?|traceback|dump|backtrace|main(?: ?thread)?|process|py-spy|gdb|log|output)"
 )
 _HEADING = regex(
-    rf"^[\W_]*(?:{_WORDS}\s+)*(?:(?:of|for|from|on)\s+)?(?P<ranks>(?:global |world )?ranks?(?:[ _#=]|: | #)?\d{{1,6}}(?:(?: ?(?:-|–|,|&|to|and) ?)+(?:rank )?\d{{1,6}})*)"
+    rf"^[\W_]*(?:{_WORDS}\s+)*(?:(?:of|for|from|on)\s+)?(?P<ranks>(?:global |world )?ranks?(?:[ _#=]|: | #)?\d{{1,6}}(?: ?(?:(?:-|–|,|&|to|and) ?){{1,4}}(?:rank )?\d{{1,6}})*)"
     rf"(?:[\s,(]+(?:pid[ =:]*(?P<pid>\d{{1,10}})\)?|{_WORDS}))*[\s:=*#\])_-]*$",
     re.IGNORECASE,
 )

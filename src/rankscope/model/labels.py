@@ -15,7 +15,7 @@ _MOST = 1 << 20
 
 _NUMBER = r"\d{1,7}"
 _RANKS = regex(
-    rf"(?:world[ _-]?|global[ _-]?)?ranks[ _:=#-]*(?P<list>{_NUMBER}(?:(?: ?(?:-|,|&|/|to|and|–|\.\.+)+ ?)+{_NUMBER}(?![ \d]*(?:minutes?|seconds?|hours?|min|ms|s)\b))*)",
+    rf"(?:world[ _-]?|global[ _-]?)?ranks[ _:=#-]*(?P<list>{_NUMBER}(?: ?(?:(?:-|,|&|/|to|and|–|\.{{2,3}}) ?){{1,4}}{_NUMBER}(?![ \d]*(?:minutes?|seconds?|hours?|min|ms|s)\b))*)",
     re.I,
 )
 _RANK = regex(

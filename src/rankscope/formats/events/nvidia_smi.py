@@ -54,9 +54,9 @@ _TOPO = regex(
 # gpustat: ``[0] NVIDIA A100 | 41°C, 100 % |  9015 / 40536 MB | user:python/9001(3003M) …``; pids with -p.
 _GPUSTAT = regex(
     r"^\[(?P<gpu>\d{1,3})\] [^|]{1,100}\|[^|]{1,100}?(?P<util>\d{1,3}) %[^|]{0,60}"
-    r"\|\s*(?P<used_mib>\d+) / (?P<total_mib>\d+) MB \|(?P<users>.*)$"
+    r"\|\s*(?P<used_mib>\d{1,9}) / (?P<total_mib>\d{1,9}) MB \|(?P<users>.*)$"
 )
-_USER = regex(r"\S+:(?P<name>[^\s/]+)/(?P<pid>\d{1,10})\((?P<used_mib>\d+)M\)")
+_USER = regex(r"(?<!\S)[^\s:]{1,64}:(?P<name>[^\s/]{1,200})/(?P<pid>\d{1,10})\((?P<used_mib>\d{1,9})M\)")
 # Columns of --query-compute-apps that say what a row of processes says.
 _APPS = {
     "gpu_uuid": "gpu",
@@ -134,4 +134,4 @@ class Reader:
 def _number(cell: str) -> int | str:
     """The number before a unit; what is no number (``[N/A]``, ``ERR!``) as it is."""
     word = cell.split(" ")[0]
-    return int(word) if word.isdigit() else word[:40]
+    return int(word) if word.isascii() and word.isdigit() and len(word) < 19 else word[:40]

@@ -57,7 +57,7 @@ _SIGNS = (
     Sign(r"can't start new thread|\bthread: Resource temporarily unavailable|pthread_create(?: failed|[^\n]*(?:Resource temporarily|EAGAIN))|\b(?:fork|clone3?): (?:retry: )?Resource temporarily unavailable|"
          r"Resource temporarily unavailable[^\n]*(?:thread|fork|process)|libgomp: Thread creation failed|OpenBLAS blas_thread_init[^\n]*failed|(?<!propagating )RLIMIT_NPROC|pids?\.max\b(?!\W{0,3}(?:\w+ ){0,2}(?:max|unlimited)\b)",
          "no more threads or processes are allowed", unless=(_REFUSED,)),
-    Sign(r"\b(?:rdma_create_\w+|[Uu]nable to create (?:AH|QP|CQ|MR)\b|ibv_(?:reg_\w*mr\w*|create_\w+|modify_\w+|alloc_\w+)|fi_mr_reg\w*)[^\n]*(?:Cannot allocate memory|\b12\b|memory|\bENOMEM\b)", "memory for the network card cannot be locked"),
+    Sign(r"\b(?:rdma_create_\w+|[Uu]nable to create (?:AH|QP|CQ|MR)\b|ibv_(?:reg_\w{0,20}?mr\w{0,20}|create_\w{1,40}|modify_\w{1,40}|alloc_\w{1,40})|fi_mr_reg\w{0,20})[^\n]{0,400}?(?:Cannot allocate memory|\b12\b|memory|\bENOMEM\b)", "memory for the network card cannot be locked"),
     # Open MPI's own words for ibv_create_cq, and the error below them.
     Sign(r"Failed to create a (?:completion|shared receive|send|receive)? ?queue\b[^\n]*\n(?:[^\n]*\n){0,6}?\s*Error:\s+Cannot allocate memory", "memory for the network card cannot be locked"),
     Sign(r"\b(?:max )?locked memory[^\n]*(?:\blimit\b|\b64\b|\b8192\b|\b65536\b|\blow\b)|memlock[^\n]*(?:\blimit\b|\btoo\b|\blow\b|exceed|\b64\b|\b8192\b|\b65536\b)|RLIMIT_MEMLOCK[^\n]*(?:\blimit\b|\btoo\b|\blow\b|exceed|small|rais|\b(?:64|8192|65536)\b)", "the limit of locked memory is low"),
