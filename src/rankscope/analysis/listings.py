@@ -21,6 +21,8 @@ _ENTRY = regex(
     r"|[0-9a-f]{7,12} (?!<)[A-Za-z\[(])"
 )
 _ENTRIES = 4
+_COMMIT = regex(r"^commit [0-9a-f]{40}\b")
+_OF_COMMIT = regex(r"^(?:commit [0-9a-f]{40}\b|(?:Author|AuthorDate|Commit|CommitDate|Date|Merge): |\$ git |\s)")
 _QUOTED = regex(r"^(?:Bumps (?:the )?\S+ |Updates `[^`\n]+` from \S+ to |Release notes$|Changelog$|What's Changed)")
 # What a team sends to all its users: work that is planned, an outage that is over.
 _ANNOUNCED = regex(r"^Subject: [^\n]*\b(?:maintenance|closed|resolved)\b", re.IGNORECASE)
@@ -51,7 +53,14 @@ def are_notes(lines: Sequence[str]) -> bool:
     """Whether a text is a list of changes, or quotes one, or is sent to all users of a cluster."""
     quoted = sum(_QUOTED.match(line) is not None for line in lines)
     entries = sum(_ENTRY.match(line) is not None for line in lines)
-    return any(map(_ANNOUNCED.match, lines)) or quoted > 1 or (entries >= _ENTRIES and 2 * entries > len(lines))
+    listed = entries >= _ENTRIES and 2 * entries > len(lines)
+    return any(map(_ANNOUNCED.match, lines)) or quoted > 1 or listed or _is_history(lines)
+
+
+def _is_history(lines: Sequence[str]) -> bool:
+    """Whether a text is what ``git log`` prints: each commit by its hash, its author, and a message that is set in."""
+    commits = sum(_COMMIT.match(line) is not None for line in lines)
+    return commits > 0 and all(map(_OF_COMMIT.match, lines))
 
 
 @remembered

@@ -64,6 +64,8 @@ _SIGNS = (
     # Slurm sets down every node that it does not hear, also where only the network keeps it silent.
     Sign(r"\bNodes? \S+ not responding, setting DOWN", "the scheduler does not hear a node any more", POSSIBLE),
     Sign(r"\bon failed node \S+|^\S+ +(?:\S+ +){0,6}?NODE_FAIL\b|\bJobState=NODE_FAIL\b|\bSISTER_EOF\b|\bnode \d+ \(\S+\) requested job (?:die|terminate)", "the scheduler lost a node"),
+    # Scripts of torchvision, DETR and their descendants end a rank whose loss is no number, and tell the others nothing.
+    Sign(r"^[^\n]*?(?P<said>\b[Ll]oss (?:is|was|became) [-\w.()]+[,;]? (?:stopping|quitting|exiting|aborting)\b)", "a rank says that it stops because of its loss", anywhere=(HALTS,)),
     # NCCL's RAS client, and the heartbeats of jax's and tensorflow's coordination service.
     Sign(r"considered dead \(unreachable via the RAS network\)", "the other processes of the job do not reach one of them any more", speaker=False),
     Sign(r"tasks? (?:are|is) unhealthy \(stopped sending heartbeats\)|\bheartbeat timeout\. This indicates that the remote task has failed|/task:\d+ heartbeat timeout", "a task of the job has stopped to send heartbeats", speaker=False),

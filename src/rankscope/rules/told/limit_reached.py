@@ -40,6 +40,8 @@ from ._signs import LIKELY, POSSIBLE, Sign, hits
 
 # A filter of system calls that refuses to make threads is no limit.
 _REFUSED = r"(?:pthread_create|clone3?|thread)[^\n]*Operation not permitted"
+# That something is refused, or that somebody says so.
+_REFUSES_IT = r"errors?\b|\b(?:fail\w*|cannot|can't|could not|unable|refus\w*|ENOMEM|EAGAIN|crash\w*|abort\w*|kill(?:s|ed)|hangs?|hung|stuck|stands|never|stops|reset by peer)\b|Resource temporarily"
 _SIGNS = (
     # Where the kernel lets those wait whose control group has no page left, or is over memory.high (mm/memcontrol.c); ps(1) may cut it.
     Sign(r"\bmem_cgroup_(?:oom_synchroni|handle_over_h)\w*", "its memory group is full, and who needs a page waits"),
@@ -55,12 +57,15 @@ _SIGNS = (
     Sign(r"(?:fail\w*|could ?n[o']t|unable|cannot|error)\b[^\n]{0,60}(?:spawn|create|start|fork|pool|new)[^\n]{0,60}(?:os error 11\b|code: 11\b|errno[= :]+11\b|System error #11|WouldBlock)|ThreadPoolBuildError[^\n]*(?:code: 11|WouldBlock)|OMP: (?:Error #34|System error #11)|what\(\): +(?:thread: )?Resource temporarily unavailable|thread constructor failed", "no more threads or processes are allowed", unless=(_REFUSED,)),
     Sign(r"\[Errno 27\]|\bEFBIG\b|\bSIGXFSZ\b|File size limit exceeded|\[Errno 7\] Argument list too long|SIGXCPU|CPU time limit exceeded", "a limit of the process (size of a file, time of the processor, arguments) is reached", LIKELY),
     Sign(r"can't start new thread|\bthread: Resource temporarily unavailable|pthread_create(?: failed|[^\n]*(?:Resource temporarily|EAGAIN))|\b(?:fork|clone3?): (?:retry: )?Resource temporarily unavailable|"
-         r"Resource temporarily unavailable[^\n]*(?:thread|fork|process)|libgomp: Thread creation failed|OpenBLAS blas_thread_init[^\n]*failed|(?<!propagating )RLIMIT_NPROC|pids?\.max\b(?!\W{0,3}(?:\w+ ){0,2}(?:max|unlimited)\b)",
+         r"Resource temporarily unavailable[^\n]*(?:thread|fork|process)|libgomp: Thread creation failed|OpenBLAS blas_thread_init[^\n]*failed|(?<!propagating )RLIMIT_NPROC",
          "no more threads or processes are allowed", unless=(_REFUSED,)),
     Sign(r"\b(?:rdma_create_\w+|[Uu]nable to create (?:AH|QP|CQ|MR)\b|ibv_(?:reg_\w{0,20}?mr\w{0,20}|create_\w{1,40}|modify_\w{1,40}|alloc_\w{1,40})|fi_mr_reg\w{0,20})[^\n]{0,400}?(?:Cannot allocate memory|\b12\b|memory|\bENOMEM\b)", "memory for the network card cannot be locked"),
     # Open MPI's own words for ibv_create_cq, and the error below them.
     Sign(r"Failed to create a (?:completion|shared receive|send|receive)? ?queue\b[^\n]*\n(?:[^\n]*\n){0,6}?\s*Error:\s+Cannot allocate memory", "memory for the network card cannot be locked"),
-    Sign(r"\b(?:max )?locked memory[^\n]*(?:\blimit\b|\b64\b|\b8192\b|\b65536\b|\blow\b)|memlock[^\n]*(?:\blimit\b|\btoo\b|\blow\b|exceed|\b64\b|\b8192\b|\b65536\b)|RLIMIT_MEMLOCK[^\n]*(?:\blimit\b|\btoo\b|\blow\b|exceed|small|rais|\b(?:64|8192|65536)\b)", "the limit of locked memory is low"),
+    Sign(r"\b(?:max )?locked memory[^\n]*(?:\blimit\b|\b64\b|\blow\b)|memlock[^\n]*(?:\blimit\b|\btoo\b|\blow\b|exceed|\b64\b)|RLIMIT_MEMLOCK[^\n]*(?:\blimit\b|\btoo\b|\blow\b|exceed|small|rais|\b64\b)", "the limit of locked memory is low"),
+    # What a limit is set to says nothing by itself: most machines that run well have these numbers.
+    Sign(r"(?:\blocked memory|memlock|RLIMIT_MEMLOCK)\b[^\n]*\b(?:8192|65536)\b", "the limit of locked memory is low", anywhere=(_REFUSES_IT,)),
+    Sign(r"pids?\.max\b(?!\W{0,3}(?:\w+ ){0,2}(?:max|unlimited)\b)", "the number of processes and threads is limited", anywhere=(_REFUSES_IT,)),
     Sign(r"file-max limit \d+ reached|cgroup: fork rejected by pids controller|neighbou?r(?:: arp_cache:)? (?:neighbor )?table overflow|TCP: out of memory|MDB_READERS_FULL|Failed to allocate some locked memory|trying to allocate some locked memory|(?:raise|increase|set)[^\n]{0,40}(?:max )?locked memory", "the kernel or a library names the limit"),
     Sign(r"\bio_(?:setup|queue_init)\b[^\n]*(?:Resource temporarily unavailable|\bEAGAIN\b|-11\b)|\bfs\.aio-max-nr\b", "no more asynchronous requests are allowed"),
     Sign(r"system limit exceeded on number of|opal_set_max_sys_limits|[Ss]ystem limits? (?:on|for) (?:the )?number of \w+(?: \w+){0,4} (?:was|were|has been|is) (?:reached|exceeded)", "the launcher names the limit"),
@@ -73,7 +78,8 @@ _SIGNS = (
     # PSM and PSM2: a node has a number of contexts, and each process takes one.
     Sign(r"can't open hfi unit: -1 \(err=23\)|assign_context command failed: (?:Device or resource busy|Resource temporarily unavailable)|[Dd]river initialization failure on /dev/(?:hfi1\S*|ipath\S*) \(err=23\)|no free (?:PSM2? |hfi\d? |hardware )?contexts", "no context of the network card is free"),
     Sign(r"Call to (?:mmap|cudaHostRegister|cuMemHostRegister)\w* failed[^\n]*Cannot allocate memory", "memory cannot be mapped or locked"),
-    Sign(r"vm\.max_map_count|unable to mmap[^\n]*Cannot allocate memory", "the limit of memory maps is reached", LIKELY),
+    Sign(r"unable to mmap[^\n]*Cannot allocate memory", "the limit of memory maps is reached"),
+    Sign(r"vm\.max_map_count", "the limit of memory maps is reached", anywhere=(_REFUSES_IT,)),
     Sign(r"\bpids?\b[^\n]{0,12}(?:cgroup )?limit\b(?![^\n]{0,12}\bunlimited)[^\n]{0,24}\b\d+|\bpod ?PidsLimit\b", "the number of processes and threads is limited", prose=True),
     Sign(r"inotify[^\n]*(?:limit|No space left)|user\.max_\w+|" + WATCHES_USED_UP, "a limit of the user is reached"),
     Sign(r"\bulimit -[nuls]\b|\b(?:nofile|memlock|(?<!-)nproc|pids[-_.]limit|TasksMax|LimitNOFILE|max_map_count)\b|(?:set_)?sharing[_ ]strategy|--ulimit\b", "raising a limit cures it", cures=True),

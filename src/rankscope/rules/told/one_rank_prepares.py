@@ -136,7 +136,7 @@ def _at_work(case: Case) -> Iterator[Hit]:
     for one in accounts(case):
         alone = len(one.ranks) == 1 or one.find(r"^(?:rank ?0|main process|master|one rank)")
         line = one.find(
-            rf"\b{_WORK}\b[^\n]{{0,60}}(?:data\w*|shards?|files?|GB|TB|model|index|cache|samples|tokens|minutes|\bmin\b|hours?\b|results|checkpoint)"
+            rf"^(?! *File \")[^\n]*?\b{_WORK}\b[^\n]{{0,60}}(?:data\w*|shards?|files?|GB|TB|model|index|cache|samples|tokens|minutes|\bmin\b|hours?\b|results|checkpoint)"
         )
         if (
             waits

@@ -37,7 +37,7 @@ _STEPS = (
     "look again after a minute: rankscope diagnose --sweeps 3 --interval 20",
     "keep TORCHINDUCTOR_CACHE_DIR and TRITON_CACHE_DIR on a local disk",
 )
-_COMPILER = r"llvm::|mlir::|libtriton\b|\bLLVM\b|ptxas|cicc|nvrtc|AssemblyWriter|make_(?:llir|ttir|ttgir|ptx|cubin)|compile_and_jit|(?<!_load_cuda_library \(cutlass/)base_dsl|codegen|_inductor|(?<!_init_handles \()triton/compiler|autotun\w+|torch\.compile|lowering(?! kernel\.| requires)|ptxjitcompiler|__cuda_CallJitEntryPoint|nvPTXCompiler|nvJitLink|amd_comgr|hiprtc|GenericSearch|backend_compile|llvmlite|nvcc(?!\W{0,3}\d)|JIT (?:compil(?!ed ops)\w+|cuda)|(?<!requires )ninja(?!: no work| build file| ?\.{3})|[Cc]apturing CUDA graph|cuda ?graph capture(?!d)"
+_COMPILER = r"llvm::|mlir::|libtriton\b|\bLLVM\b|ptxas|cicc|nvrtc|AssemblyWriter|make_(?:llir|ttir|ttgir|ptx|cubin)|compile_and_jit|(?<!_load_cuda_library \(cutlass/)base_dsl|codegen|_inductor|(?<!_init_handles \()triton/compiler|autotun\w+|torch\.compile|lowering(?! kernel\.| requires)|ptxjitcompiler|__cuda_CallJitEntryPoint|nvPTXCompiler|nvJitLink|amd_comgr|hiprtc|GenericSearch|backend_compile|llvmlite|nvcc(?!\W{0,3}\d)|JIT (?:compil(?!ed ops)\w+|cuda)|(?<!requires )ninja(?!: no work| build file| to set a| ?\.{3})|[Cc]apturing CUDA graph|cuda ?graph capture(?!d)"
 _FIRST = (
     r"\bfirst (?:step|batch|request|iteration|call|run|epoch|launch|query|start)\b(?![^\n]*\b(?:none|never)\b)[^\n]{0,60}(?:\d+ ?(?:s|sec\w*|m|min\w*|h|hours?)\b|slow|long|minutes)"
     r"[^\n]{0,80}\b(?:next|later|second|following|subsequent|other|after(?:wards)?)\b"

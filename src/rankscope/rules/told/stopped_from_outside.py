@@ -35,27 +35,36 @@ from ._lines import events, rank_of
 from ._signs import LIKELY, POSSIBLE, Sign, hits
 from ._wordings import HALTS
 
+_SUSPENDED_ROW = r"JOBID[^\n]*\bST\b[^\n]*\n(?:[^\n]*\n){0,5}?\s*\d+ +\S+ +\S+ +\S+ +S +[\d:-]+"
+_RUNNING_ROW = r"^\s*\d+ +\S+ +\S+ +\S+ +R +[\d:-]+"
+_PAUSED_ROW = r"\(Paused\)|^[0-9a-f]{12} [^\n]*\bPaused\b|\bpaused container"
+_UP_ROW = r"^[0-9a-f]{12} [^\n]*\bUp [^(\n]*(?:\((?!Paused)|  )"
 _SIGNS = (
     Sign(r"\b(?:left|still)\b[^\n]{0,24}\b(?:gdb|strace|debugger|py-spy|pdb)\b[^\n]{0,16}attached|\bstate:? [Tt]\b(?![\w'-])", "a process is stopped or traced", prose=True),
     Sign(r"\bT \(stopped\)|\bt \(tracing stop\)|\(tracing stop\)|[\"'`]tracing stop[\"'`]|State:\s*[Tt]\b", "a process is stopped or traced"),
     Sign(r"TracerPid:\s*[1-9]\d*", "a tracer is attached", unless=(r"\bState:\s*[DRS]\b",)),
     Sign(r"TracerPid:\s*[1-9]\d*", "a tracer is attached", POSSIBLE),
     Sign(r"\b(?:gdb|lldb|strace|py-spy|cuda-gdb|debugger)\b[^\n]{0,80}\b(?:left(?! (?:out|early)\b)|forgotten|still (?:open|running|attached|at)|never (?:quit|detached))|\b(?:left(?! out\b)|forgot\w*)\b[^\n]{0,40}\b(?:gdb|lldb|strace|debugger|\(gdb\))|\b(?:resum\w+|went on|continued)\b[^\n]{0,20}\b(?:after|when|with|by)\b[^\n]{0,20}\b(?:quit\w*|detach\w*|SIGCONT|kill -CONT|fg\b|thaw\w*|unpause|scontrol resume)", "a debugger or a signal held the process", POSSIBLE, prose=True),
-    Sign(r"\b(?:python\d?|process|rank \d+|pid \d+|worker|trainer)(?:'s \w+)?\W{1,3}(?:is |shows |stands )?(?:in )?(?:the )?(?:stat(?:e|us) )?[\"'`]?T\b[\"'`]?(?=[,;.)\s]|$)", "a process is in state T", anywhere=(r"\b(?:top|htop|ps|/proc|state|stat|status)\b",), prose=True),
+    Sign(r"\b(?:python\d?|process|rank \d+|pid \d+|worker|trainer)(?:'s \w+)?\W{1,3}(?:is |shows |stands )?(?:in )?(?:the )?(?:stat(?:e|us) )?[\"'`]?(?-i:T)\b[\"'`]?(?=[,;.)\s]|$)", "a process is in state T", anywhere=(r"\b(?:top|htop|ps|/proc|state|stat|status)\b",), prose=True),
     Sign(r"^[^\S\n]*\d+ +[\w.+-]+ +(?:-?\d+|rt) +-?\d+ +[\d.]+[kmgt]? +[\d.]+[kmgt]? +[\d.]+[kmgt]? +[Tt] +[\d.]+ +[\d.]+ ", "top shows a process in state T"),
-    Sign(r"JOBID[^\n]*\bST\b[^\n]*\n(?:[^\n]*\n){0,5}?\s*\d+ +\S+ +\S+ +\S+ +S +[\d:-]+", "the scheduler suspended the job"),
+    # Beside jobs that run, one that is suspended is of this evidence only where somebody says that something stands.
+    Sign(_SUSPENDED_ROW, "the scheduler suspended the job", unless=(_RUNNING_ROW,)),
+    Sign(_SUSPENDED_ROW, "the scheduler suspended the job", anywhere=(HALTS,)),
     # ps without its head, and /proc/PID/stat.
     Sign(r"^[^\S\n]*\d+ +(?:pts/\d+|tty\w*|\?) +(?-i:[Tt])[sl<N+]* +(?:[\d:-]+ +)?\S*(?:python|torchrun|mpirun)|^\d+ \([^)\n]+\) (?-i:[Tt]) \d+\b", "a process list shows it in state T"),
     # LSF, PBS, Grid Engine, HTCondor.
     Sign(r"\b(?-i:[UPS]SUSP)\b|\bSuspended by (?:the )?(?:scheduler|user|administrator|system)|\bJob (?:\d+ )?(?:was |is )?suspended\b|\bjob_state ?= ?(?-i:S)\b|^Job id\b[^\n]* S Queue\b[^\n]*\n(?:[^\n]*\n){0,8}?\S+ +\S+ +\S+ +[\d:]+ +(?-i:S) +\S+[^\S\n]*$|^\d+\.\d+ +\S+ +\d+/\d+ +[\d:]+ +\d+\+[\d:]+ +(?-i:S) |^ *\d+ [\d.]+ +\S+ +\S+ +(?-i:[sST]) +\d\d/\d\d/\d{4}", "the scheduler suspended the job", until=r"\b(?:unsuspended|resumed)\b"),
     # containerd, podman, docker inspect, libvirt, systemd; a machine that sleeps; cuda-checkpoint.
-    Sign(r"^[^\n]+ (?-i:PAUSED)[^\S\n]*$|\bcontainer(?: \S+)? is paused\b|\bCONTAINER_PAUSED\b|^[0-9a-f]{12} [^\n]*\bPaused\b|\bState:\s*FROZEN\b|\"Paused\": ?true|\"Status\": ?\"paused\"|^[^\S\n]*(?:\d+|-) +\S+ +(?:paused|pmsuspended)[^\S\n]*$|^(?:vm )?status: (?:paused|suspended)\b|\bFreezerState=fr(?:ozen|eezing)|\bFreezer State: frozen|^ *Active: [^\n]*\(frozen\)", "a container, unit or virtual machine is paused"),
+    Sign(r"^[^\n]+ (?-i:PAUSED)[^\S\n]*$|\bcontainer(?: \S+)? is paused\b|\bCONTAINER_PAUSED\b|\bState:\s*FROZEN\b|\"Paused\": ?true|\"Status\": ?\"paused\"|^[^\S\n]*(?:\d+|-) +\S+ +(?:paused|pmsuspended)[^\S\n]*$|^(?:vm )?status: (?:paused|suspended)\b|\bFreezerState=fr(?:ozen|eezing)|\bFreezer State: frozen|^ *Active: [^\n]*\(frozen\)", "a container, unit or virtual machine is paused"),
     Sign(r"\bPM: suspend entry|\bFreezing user space processes|systemd-logind\S* Suspending\b|systemd-sleep\S* (?:Suspending|Entering sleep|Performing sleep)", "a machine went to sleep", until=r"PM: suspend exit|Restarting tasks|System returned from sleep|resumed from"),
     Sign(r"^[^\n]*\bcuda-checkpoint\b[^\n]*\n(?:[^\n]*\n){0,8}?(?:\d+ +)?(?:locked|checkpointed)[^\S\n]*$", "the CUDA calls of a process are held for a checkpoint", unless=(r"\baction unlock\b",)),
     Sign(r"\bps\b[^\n]{0,40}[\"'`](?-i:T)\+?[\"'`]|\bfg\b(?: %?\d+)?[^\n]{0,40}\b(?:goes? on|went on|continue[sd]?|resume[sd]?|runs? (?:on|again))\b", "a process is in state T, or went on when it was brought to the front", prose=True),
     Sign(rf"(?<!\S)(?-i:D[sl<N+]{{0,4}})[ \t]+{WOKEN_BY_SIGNALS}(?!\S)", "a process is in state D in a sleep that signals end: its control group is frozen", also=(r"\bWCHAN\b",)),
     Sign(r"do_signal_stop|ptrace_stop|__refrigerator|do_freezer_trap|get_signal[^\n]*freez", "the kernel holds the process"),
-    Sign(r"\bfrozen 1\b|^[^\w\n]*FROZEN[^\w?\n]*$|freezer\.state|cgroup\.freeze|docker pause|\(Paused\)|\bpaused container", "the control group is frozen"),
+    Sign(r"^[^\s:]*[: \t]*frozen 1[^\S\n]*$|\bpopulated 1,? frozen 1\b|^[^\w\n]*FROZEN[^\w?\n]*$|\b(?:freezer\.state|cgroup\.freeze)\b(?:[^\w\n]|\b(?:of|it|is|says|holds|shows|contains)\b){0,16}\n?(?:FROZEN|FREEZING|1)\b|\becho (?:1|FROZEN)\b[^\n]*\b(?:freezer\.state|cgroup\.freeze)\b|docker pause", "the control group is frozen"),
+    Sign(r"\b(?:freezer\.state|cgroup\.freeze)\b", "the freezer of a control group is looked at", anywhere=(r"\b(?:hangs?|hung|stuck|blocked|never|does(?:n't| not)|cannot|time[sd]? out|stalls?|unfinished|killed)\b",)),
+    Sign(_PAUSED_ROW, "a container is paused", unless=(_UP_ROW,)),
+    Sign(_PAUSED_ROW, "a container is paused", anywhere=(HALTS,)),
     Sign(r"(?<!stop reason = signal )(?<!received signal )SIGSTOP|SIGTSTP|SIGTTIN|SIGTTOU|suspended \((?:tty|signal)|^\[\d+\]\s*[+-]?\s+(?:\d+ +)?(?:Stopped|suspended)\b|^(?:fish: )?Job \d+, .* has stopped|^zsh: suspended\b|\bsuspended (?:by|for|due to) (?:preemption|a higher)|kill -STOP|kill -19", "a stop signal was sent"),
     # Who is in another group than the terminal's and reads or sets the terminal gets SIGTTIN or SIGTTOU (setpgid(2), termios(3)).
     Sign(rf"(?:\bpreexec_fn ?= ?os\.setpgrp\b|\bprocess_group ?= ?0\b)[^\n]*(?:{HALTS}|\bno output\b|\bexpires\b)", "a child stands only where it is put into a group behind its terminal", anywhere=(r"\breturns?\b|\bworks?\b|\bfine\b|\bends?\b",), unless=(r"stdin ?= ?(?:subprocess\.)?(?:DEVNULL|PIPE)|start_new_session ?= ?True|\bsetsid\b",), prose=True),

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from ._findings import text_rule
 from ._kernel import DRIVER, WOKEN_BY_SIGNALS
-from ._signs import LIKELY, POSSIBLE, Sign
+from ._signs import POSSIBLE, Sign
 from ._wordings import HALTS
 
 _KERNEL = (
@@ -47,6 +47,9 @@ _LOCKS = r"\bnlmclnt_\w+|\bnfs\w*_(?:flock|proc_lock)\b"
 _LOCKING = r"\b(?:FileLock|filelock|flock|lockf|simpleflock|SoftFileLock|portalocker)\b"
 # Storage behind a network, as people call it.
 _REMOTE = r"\b(?:NFS|CIFS|SMB|Samba|NAS|SSHFS|EFS|FSx|Lustre|GPFS|Ceph\w*|BeeGFS|GlusterFS|JuiceFS|gcsfuse|s3fs|goofys|blobfuse\d?|rclone|Google Drive|Azure Files)\b|\b(?:network(?:ed)?|remote|shared|mounted|cloud|external) (?:network )?(?:drives?|shares?|mounts?|storage|disks?|volumes?|file ?systems?|buckets?|folders?)\b"
+_PS = r"\bSTAT\b|\bWCHAN\b|\bS\b +\bPID\b|PID +\w+"
+_ROW_OF_D = rf"^[ \t]*(?:\S+[ \t]+)?(?:\d+[ \t]+){{1,3}}(?:.*[ \t])?(?-i:D[sl<N+]{{0,4}})(?!\S|[ \t]+(?:{WOKEN_BY_SIGNALS}(?!\S)|mem_cgroup_))"
+_ROW_OF_R = r"^(?![^\n]* ps\b)[ \t]*(?:\S+[ \t]+)?(?:\d+[ \t]+){1,3}(?:.*[ \t])?(?-i:R[sl<N+]{0,4})[ \t][^\n]*\bpython"
 _SIGNS = (
     Sign(r"network (?:drive|share|mount|storage)[^\n]{0,80}(?:lost|down|unstable|gone|disconnect\w*|unavailable)|(?:lost|losing) (?:its |the )?connection to (?:the )?(?:nfs|storage|file server|mount|share)", "a network drive was lost", prose=True),
     Sign(r"\b(?:df|ls|stat|lsof|du|find(?! (?:that|out|it|this|a|the|no)\b)|cat|cd|mount|touch)\b (?:[^\s,;]+ ){0,4}?(?:on (?:it|that node|the mount) )?(?:hangs?|blocks?|never returns?|does not return|stands? still)(?![-/.]\w)|\b(?:hangs?|blocks?)\b[^\n,;]{0,20}\b(?:df|ls)\b", "plain commands on files hang", prose=True),
@@ -58,7 +61,9 @@ _SIGNS = (
     Sign(_KERNEL, "the kernel stands in a file system", unless=(_LOCKS,), also=(r"kill -9|cannot be killed|can(?:not|'t) (?:be )?kill|none can be killed|unkillable|refusing to freeze|kernel stack|uninterruptible|(?-i:(?<![%\w])D[sl<N+]*(?!\w))|state[: ]+D\b|blocked for more|uninterruptible|/proc/\d+/(?:stack|wchan)|\[<0",)),
     Sign(r"\b(?:top|htop|ps|atop)\b[^\n]{0,60}\b(?:with|has|have|had|as|shows|in) (?:an? |the )?(?:red )?(?:(?-i:D)(?=[,.;]|\s*$)|letter (?-i:D)\b)", "a process list shows it in state D, and its files are on a network drive", anywhere=(r"\b(?:network|nfs|remote|shared) (?:drive|share|mount|disk|volume|storage)\b",), prose=True),
     Sign(_OF_FILES + r"(?P<said>\b(?:state|stat)\b[^\n]{0,10}\b(?-i:D)\b|\b(?-i:D) state\b|\bD \(disk sleep\)|uninterruptible sleep|disk sleep)", "a process is in uninterruptible sleep", unless=(_FROZEN, DRIVER, _LOCKS), prose=True),
-    Sign(rf"^[ \t]*(?:\S+[ \t]+)?(?:\d+[ \t]+){{1,3}}(?:.*[ \t])?(?-i:D[sl<N+]{{0,4}})(?!\S|[ \t]+(?:{WOKEN_BY_SIGNALS}(?!\S)|mem_cgroup_))", "ps shows a process in state D", LIKELY, also=(r"\bSTAT\b|\bWCHAN\b|\bS\b +\bPID\b|PID +\w+",), unless=(DRIVER,)),
+    # One look catches who reads or writes for a moment: beside others that run it counts where somebody says that something stands.
+    Sign(_ROW_OF_D, "ps shows a process in state D", also=(_PS,), unless=(DRIVER, _ROW_OF_R)),
+    Sign(_ROW_OF_D, "ps shows a process in state D", also=(_PS,), anywhere=(HALTS,), unless=(DRIVER,)),
     Sign(r"\b(?:ps|top|htop|state|STAT|status)\b[^\n]{0,24}\b(?-i:D[sl+]?)\b(?![\w'-])", "a process in state D cannot be killed", also=(r"kill -9|cannot be killed|can't be killed|unkillable|SIGKILL has no effect",), unless=(DRIVER,), prose=True),
     Sign(r"\b(?:storage|file|NFS|metadata|object|Lustre|Ceph|GPFS|BeeGFS)\b ?(?:servers?|nodes?|targets?|system|backend)\b[^\n]{0,30}\b(?:was|were|is|are|went|being) (?:down|offline|rebooted|unreachable|overloaded|unavailable)\b|\b(?:OST|MDS|OSD|NSD)s?\b ?\w{0,6} (?:was|were|is|are|went) (?:down|offline|inactive)\b", "a file server was away", prose=True),
     Sign(r"\b(?:every|any|each|all) (?:access\w*|reads?|writes?|opens?|stats?|I/O)\b[^\n]{0,30}\b(?:blocks?|hangs?|stalls?|times? out)\b", "somebody says that storage does not answer", prose=True),

@@ -93,6 +93,8 @@ _SIGNS = (
     Sign(r"connecting to address [^\n]*with family \d+ is neither", "an interface was forced that a host does not have: its address is empty", anywhere=(r"NCCL_SOCKET_IFNAME(?: set| ?=)",)),
     Sign(r"connecting to address [^\n]* with family \d+ is neither|ncclSocketInit[^\n]*family", "a peer announced no usable address", POSSIBLE),
     Sign(r"connect\(\) to (?:127\.|172\.1[78]\.0\.1\b|169\.254\.)[\d.]* failed|connect \[?127\.0\.1\.1\]?:\d+: Connection refused", "a connection goes to an address of the own host"),
+    # Pairs of gloo connect to what the peer has announced; to loopback only where its host's name leads there.
+    Sign(rf"gloo/transport/\w+/pair\.cc\S* connect \[?{_LOCAL}\]?\S*[^\n]*refused", "a rank connects to itself instead of its peer", also=(_MANY,)),
     Sign(rf"^(?!curl\b)[^\n]*?\b(?:connect|connection)[^\n]{{0,160}}{_LOCAL}[^\n]{{0,160}}(?:refused|timed out|failed)", "a connection goes to a local address", POSSIBLE, also=(_MANY,)),
 )  # fmt: skip
 
