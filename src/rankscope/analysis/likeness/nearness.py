@@ -14,13 +14,11 @@ from .words import says_something, words
 
 _FEW = 8  # fewer known words are no text to compare
 _GUESS = 10  # and nothing is guessed from fewer than these (docs/adr/0007)
-# Nothing is guessed where a healthy run is more probable than this, or where nothing is more probable than that: a text of
-# another world. Chosen by known cases that were left out (docs/adr/0007).
-_WELL, _NEAR = 0.14, 0.1
-_SHORT, _NEAR_IF_SHORT = (
-    26,
-    0.2,
-)  # words: of what is said in fewer, a class that is less probable was right in one of three
+# Nothing is guessed where a healthy run is more probable than this (docs/adr/0007).
+_WELL = 0.14
+# From how many known words on a class must be how probable; a text to which nothing is near is of another world. Of what is
+# said in few words, a class that is less probable was right in one of three. Chosen by known cases that were left out.
+_NEAR = ((26, 0.1), (14, 0.2), (_GUESS, 0.3))
 _TELLING = 6
 
 
@@ -43,7 +41,7 @@ class Likeness:
         if self.healthy > _WELL or len(self.words) < _GUESS:
             return None
         best = self.next_to(HEALTHY)
-        near = _NEAR if len(self.words) >= _SHORT else _NEAR_IF_SHORT
+        near = next(near for known, near in _NEAR if len(self.words) >= known)
         return best if math.exp(self.scores[best]) >= near else None
 
     def next_to(self, cls: str) -> str:
