@@ -17,8 +17,8 @@ ORDER = {Certainty.CERTAIN: 0, Certainty.LIKELY: 1, Certainty.POSSIBLE: 2}
 
 # How much more probable it makes a class that a rule recognised its mechanism, and how probable one is of which no case is
 # known (logarithms). These were chosen by cases that rules and words had not been made from (docs/adr/0007).
-_WORTH = {Certainty.LIKELY: 3.0, Certainty.POSSIBLE: 1.5}
-_MANY = 40  # known words; of fewer, likeness says less, and a rule is worth more
+_WORTH = {Certainty.LIKELY: 2.5, Certainty.POSSIBLE: 1.0}
+_MANY = 40  # known words; of fewer, likeness says less against a rule
 _FAR = -7.0
 
 _UNLIKE = -4.0  # of the likely causes whose class is less probable than this by the words, one in five is right
@@ -52,13 +52,12 @@ def in_order(case: Case, findings: Iterable[Finding]) -> list[Finding]:
     if case.snapshot.live:
         return found
     alike = likeness(case)
-    more = _more(alike)
     found = [_heeded(case, one) if one.kind is Kind.CAUSE else one for one in found]
 
     def place(one: Finding) -> float:
         if one.kind is not Kind.CAUSE or one.certainty is Certainty.CERTAIN:
             return -math.inf
-        return -(alike.scores.get(one.cls, _FAR) + (more * _WORTH[one.certainty] if one.rule != GUESS else 0.0))
+        return -(alike.scores.get(one.cls, _FAR) + (_WORTH[one.certainty] if one.rule != GUESS else 0.0))
 
     found.sort(key=place)
     best = next((one for one in found if one.kind is Kind.CAUSE), None)
@@ -93,7 +92,7 @@ def outvoted(finding: Finding) -> bool:
 
 
 def _more(alike: Likeness) -> float:
-    """How much more a rule is worth where few words are known."""
+    """How much further away a class must be where few words are known."""
     return max(1.0, _MANY / (len(alike.words) or 1))
 
 
