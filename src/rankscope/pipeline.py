@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import math
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -63,12 +65,31 @@ def closed(proc: str = "/proc") -> tuple[Gap, ...]:
     return discover.closed(read_table(host.describe(proc).name, proc))
 
 
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Ctrl-C waits for the end of the block, which does not last: where one comes while modules are loaded, CPython before 3.12
+    makes a RuntimeError of it (``Error calling __set_name__``), which nobody takes for an interruption."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if came:
+            signal.raise_signal(came[0])
+
+
+@undisturbed()
 def _make_ready_to_look() -> None:
     """Load what the next steps need while a child reads the list of processes; its own child will find it loaded."""
     launchers()
     engines.load("memory")
 
 
+@undisturbed()
 def _make_ready_to_judge() -> None:
     """Load what judges while the first sweep is at work in its child, which is most of what a verdict costs."""
     from .analysis import build, verdict  # noqa: F401
@@ -104,6 +125,7 @@ def sweep(here: Host, found: Found, plan: Plan, progress: Progress = lambda _: N
     return reader.snapshot()
 
 
+@undisturbed()
 def _reader(here: Host, found: Found) -> Reader:
     """What takes the lines of a sweep and knows who is there; loaded while the child that sends them is at work."""
     from .formats.snapshot import Reader
@@ -170,7 +192,7 @@ class _Rehearsal:
         from .reach.answers import share
 
         self.due = False
-        with contextlib.suppress(Exception):  # the verdict itself will show what is wrong
+        with undisturbed(), contextlib.suppress(Exception):  # the verdict itself will show what is wrong
             judge(share(seen, seen.job, 0, _FEW))
 
 

@@ -31,6 +31,11 @@ def told(error: Exception) -> str:
     return "\n".join(map(clean, str(error).split("\n")))
 
 
+def interrupted(error: BaseException | None) -> bool:
+    """Whether this is Ctrl-C; where a class is made, CPython before 3.12 makes a RuntimeError of it."""
+    return isinstance(error, KeyboardInterrupt) or isinstance(getattr(error, "__cause__", None), KeyboardInterrupt)
+
+
 def bug(error: Exception) -> str:
     """What a user sees of a defect of ours; the traceback only on request."""
     import traceback

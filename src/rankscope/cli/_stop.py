@@ -9,6 +9,8 @@ from typing import TypeVar
 
 import click
 
+from . import _exit
+
 T = TypeVar("T")
 
 
@@ -26,8 +28,8 @@ class Stop:
     def __enter__(self) -> Stop:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> bool:
-        if kind is not KeyboardInterrupt:
+    def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None) -> bool:
+        if not _exit.interrupted(error):
             return False
         self.press()
         return True

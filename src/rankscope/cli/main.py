@@ -19,8 +19,7 @@ def main() -> None:
         code = _run(sys.argv[1:])
         sys.stdout.flush()
     except KeyboardInterrupt:
-        print("rankscope: interrupted", file=sys.stderr)
-        code = _exit.INTERRUPTED
+        code = _interrupted()
     except RankscopeError as error:
         print(_exit.told(error), file=sys.stderr)
         code = _exit.COULD_NOT
@@ -31,9 +30,17 @@ def main() -> None:
         _exit.close_quietly()
         code = _exit.CLOSED if left.code else _exit.NOTHING_FOUND
     except Exception as error:
-        print(_exit.bug(error), file=sys.stderr)
-        code = _exit.COULD_NOT
+        if _exit.interrupted(error):
+            code = _interrupted()
+        else:
+            print(_exit.bug(error), file=sys.stderr)
+            code = _exit.COULD_NOT
     sys.exit(code)
+
+
+def _interrupted() -> int:
+    print("rankscope: interrupted", file=sys.stderr)
+    return _exit.INTERRUPTED
 
 
 def _run(words: list[str]) -> int:
