@@ -10,7 +10,7 @@ from ._table import Fields, TableReader, pattern
 NAME = "store"
 NEEDLES = (
     "clients joined", "client socket", "wait timeout after", "Socket Timeout", "server socket", "EADDRINUSE", "ddress already in use",
-    "store based barrier", "store_based_barrier", "endezvous", "failed to connect to", "Broken pipe", "TCPStore", "key", "File already exists",
+    "store based barrier", "store-based barrier", "store_based_barrier", "endezvous", "failed to connect to", "Broken pipe", "TCPStore", "key", "File already exists",
 )  # fmt: skip
 
 
@@ -28,6 +28,7 @@ _TABLE = (
     pattern("store.bind_failed", r"EADDRINUSE|errno: 98\b|\[Errno 98\] Address already in use|[Aa]ddress already in use"),
     pattern("store.barrier_timeout", r"Timed out initializing process group in store based barrier on rank:? (?P<rank>\d+), for key: (?P<key>\S+) \(world_size=(?P<world_size>\d+), (?:worker_count|num_workers_joined)=(?P<joined>\d+)"),
     pattern("store.barrier_waiting", r"Waiting in store based barrier to initialize process group for (?:[\d.]+ seconds ?)?rank:? (?P<rank>\d+), key: (?P<key>\S+) \(world_size=(?P<world_size>\d+), (?:worker_count|num_workers_joined)=(?P<joined>\d+)"),
+    pattern("store.barrier_met", r"Rank (?P<rank>\d+): Completed store-based barrier for key: ?(?P<key>\S+) with (?P<world_size>\d+) nodes"),
     pattern("store.key_wait_timeout", r"wait timeout after (?P<timeout_ms>\d+)ms, keys: (?P<key>\S+?)[,.]?(?:\s|$)", _missing),
     pattern("store.file_exists", r"File already exists: (?P<path>\S+)"),
     pattern("store.key_wait_timeout", r"(?:get|wait)\b.*Socket Timeout"),

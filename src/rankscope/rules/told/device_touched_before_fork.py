@@ -28,6 +28,8 @@ _DEVICE = (
     r"make_gpu_client|tf\.config\.list_\w*devices|cupy|cudf|rmm\.|pycuda|hipInit|npu\.\w+|xpu\.\w+|CUDA context|the GPU|GPU context)"
 )
 _CHILD = r"\bfork|multiprocess|ProcessPool|\bPool\b|\bProcess\(|DataLoader|loader|popen_fork|_worker_loop|workers? (?:are|were|is|was) (?:made|started|created)"
+# What Open MPI's warning says itself of what may come is not that it came.
+_STANDS_TOO = r"^(?![^\n]*(?:\bjob may hang, crash|data corruption))[^\n]*?\b(?:hang|hung|stuck|never|initialization error|NOT_INITIALIZED|fail|block|frozen|crash)"
 _STANDS = r"hang|hung|stuck|never|initialization error|NOT_INITIALIZED|fail|block|frozen|crash"
 _SIGNS = (
     Sign(r"should only be initialized inside your training function|notebook_launcher[^\n]*(?:CUDA|already)|CUDA (?:has been|was|is) (?:already )?initialized (?:before|prior)[^\n]{0,40}(?:launch|fork|spawn|subprocess|process|worker|train\w* function)", "a device was used before the workers were started"),
@@ -48,7 +50,7 @@ _SIGNS = (
     Sign(r"\bCUDA context for device \d+ already exists on process ID", "a device was used before the workers were started", POSSIBLE),
     Sign(r"Runtime is already initialized\. Do not use the XLA|Cannot replicate if number of devices \(1\) is different from \d+", "a device was used before the workers were started"),
     # Open MPI warns of every fork below a network that registers memory (mpi_warn_on_fork).
-    Sign(r"has executed an operation involving a call\b", "the network library warns of a fork", passing=True, anywhere=(_STANDS,)),
+    Sign(r"has executed an operation involving a call\b", "the network library warns of a fork", passing=True, anywhere=(_STANDS_TOO,)),
     Sign(r"has executed an operation involving a call\b", "the network library warns of a fork", POSSIBLE, passing=True),
     # A lock of the device's driver that another thread of the parent held: the driver was in use there before the fork.
     Sign(r"^(?:___?lll_lock_wait\w*|futex\w*|pthread_\w*lock\w*|__GI___pthread_mutex_lock)\b[^\n]*\n(?:[^\n]*\n){0,6}?(?:[^\n]*\b(?:libcuda|libamdhip64|libhsa-runtime64|libascendcl|libze_\w+|libmlx[45]|libibverbs|libefa)\b|(?:cu[A-Z]|cuda[A-Z]|hip[A-Z]|hsa|ibv_|mlx[45]_)\w*\b)", "a forked child waits for a lock of the device's driver, which its parent had in use",

@@ -37,7 +37,7 @@ _SIGNS = (
     Sign(r"\bLock\w*(?:Error|Exception)\b[^\n]*(?:\[Errno 9\]|Bad file descriptor)", "a lock over NFS is refused to a file that is open to read", anywhere=(r"\bNFS\b|\bnfs4?\b",)),
     Sign(r"database is locked|disk I/O error[^\n]*sqlite|sqlite3\.OperationalError", "a database file cannot be locked", POSSIBLE, until=r"\b(?:committed|succeeded|written)\b"),
     Sign(r"lock[^\n]*not acquired[^\n]*waiting|(?:could not|unable to|failed to) (?:acquire|obtain|get) (?:the )?(?:file )?lock[^\n]*(?:retry|again|waiting)",
-         "the same lock is tried again and again", unless=(r"file_baton",)),
+         "the same lock is tried again and again", unless=(r"file_baton",), until=r"\block\b[^\n]*(?<!not )\bacquired\b"),
     Sign(r"\b(?:flock|lockf|fcntl|F_SETLK\w*|filelock|file lock|Lock\w*(?:Error|Exception)|lock(?:ing)? (?:a |the )?file|\.lock\b)[^\n]*(?:\bENOSYS\b|\bENOLCK\b|\bENOTSUP\b|EOPNOTSUPP|Errno 3[78]|Errno 95|Errno 524|Function not implemented|No locks available|not (?:supported|implemented))",
          "locking is refused by the file system", unless=(_GOES_ON,)),
     Sign(r"\b(?:Function not implemented|No locks available)|\[Errno (?:3[78]|524)\]|Unknown error 524", "the call that failed can be a lock",

@@ -31,6 +31,7 @@ from ...analysis.frame_tables import WaitKind
 from ...analysis.looked_twice import moved
 from ...analysis.pasted_code import code_in, sections
 from ...model.diagnosis import Finding
+from ...model.evidence.events import Event
 from ...model.patterns import regex
 from ...model.ranks import RankSet, ranks_phrase
 from .. import make_rule
@@ -120,9 +121,17 @@ def _of_the_missing(case: Case, made: Finding) -> Finding:
 def _counted(case: Case) -> Finding | None:
     for event in events(case, "store.clients_missing", "store.barrier_timeout", "store.barrier_waiting"):
         joined, world = event.fields.get("joined"), event.fields.get("expected", event.fields.get("world_size"))
-        if isinstance(joined, int) and isinstance(world, int) and joined < world:
+        if isinstance(joined, int) and isinstance(world, int) and joined < world and not _completed(case, event):
             return simple(RULE, f"only {joined} of {world} arrived", LIKELY, [event.text], _STEPS)
     return None
+
+
+def _completed(case: Case, waiting: Event) -> bool:
+    """Whether some rank told later, or in another file, that all had come to the barrier that a line waits in."""
+    return any(
+        met.fields["key"] == waiting.fields.get("key") and (met.file != waiting.file or met.line > waiting.line)
+        for met in events(case, "store.barrier_met")
+    )
 
 
 # kube-batch and Volcano: how many pods of a gang there are, in which states, and how many it needs at least.
@@ -197,7 +206,8 @@ def _initialising(case: Case) -> Finding | None:
 
 
 def _standing(case: Case) -> Finding | None:
-    found = [doing for doing in doings(case) if doing.kind != "unknown" and _is_rank(doing)]
+    met = {event.text for event in events(case, "store.barrier_waiting") if _completed(case, event)}
+    found = [doing for doing in doings(case) if doing.kind != "unknown" and _is_rank(doing) and doing.text not in met]
     meeting = in_kind(found, WaitKind.RENDEZVOUS.value)
     others = [doing for doing in found if doing not in meeting and not _left_by_error(doing)]
     if not meeting or case.snapshot.live:
