@@ -123,11 +123,11 @@ def _ends_well(said: Sequence[Event]) -> bool:
         return False
     lines = _lines(said)
     at = next((at for at in range(len(lines) - 1, max(-1, len(lines) - 1 - _BEHIND), -1) if _good(lines[at])), None)
-    if at is None or not _of_all(said, lines[-_BEHIND:]) or any(_wrong(line) for line in lines[at + 1 :]):
+    if at is None or not _of_all(said, lines[-_BEHIND:]) or any(wrong(line) for line in lines[at + 1 :]):
         return False
     if any(_BEGINS.search(line) for line in lines[at + 1 :]) or any(map(_BROKEN_OFF.match, lines)):
         return False
-    if _WHATEVER.search(lines[at]) and any(map(_wrong, lines[-_BEHIND:])):
+    if _WHATEVER.search(lines[at]) and any(map(wrong, lines[-_BEHIND:])):
         return False
     if any(_TRACED.match(line) for line in lines[at + 1 :]) and _TRACED.match(lines[at]):
         return False
@@ -188,7 +188,8 @@ _FALSE_ALARM = regex(
 )
 
 
-def _wrong(line: str) -> bool:
+def wrong(line: str) -> bool:
+    """Whether a program reports an error in a line, or somebody says in it that something does not go on."""
     return WRONG.search(line) is not None or (says_it_halts(line) and not printed(line))
 
 

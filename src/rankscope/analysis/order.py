@@ -6,9 +6,10 @@ import dataclasses
 import math
 from collections.abc import Iterable
 
-from ..model.diagnosis import READS_WELL, Certainty, Finding, Kind
+from ..model.diagnosis import ONE_LOOK, READS_WELL, Certainty, Finding, Kind
 from .accounts import accounts
 from .case import Case
+from .dumped import one_look
 from .likeness import Likeness, likeness, reads_well
 
 GUESS = "like-known-cases"  # the rule that speaks where no mechanism was recognised
@@ -30,6 +31,9 @@ _SHOWN = {
     "process-stopped", "child-dead", "dead-rank", "queue-pipe-full", "compile-worker", "file-lock-stale", "filesystem-stall",
     "p2p-order-deadlock", "collective-cycle", "rank-stuck-in-user-code", "resource-limit",
 }  # fmt: skip
+# What one look catches in jobs that run as well: a queue that is full, a lock that another one has, a child at work, an exception
+# that was handled, all ranks in one call.
+_PASSES = {"queue-pipe-full", "file-lock-unsupported", "child-dead", "dead-rank", "stuck-below-program"}
 # What no process outlives, however well all of it went before: its context on the device is lost.
 _FATAL = {"cuda-async-error"}
 # What the kernel says in one line among hundreds about its start.
@@ -87,8 +91,8 @@ _ROW = 150  # characters of a row: reasons are cut
 
 
 def outvoted(finding: Finding) -> bool:
-    """Whether it is a note only because all else reads well: then nothing is decided."""
-    return finding.kind is Kind.NOTE and READS_WELL in finding.against
+    """Whether it is a note only because all else reads well, or is too little: then nothing is decided."""
+    return finding.kind is Kind.NOTE and bool({READS_WELL, ONE_LOOK} & set(finding.against))
 
 
 def _more(alike: Likeness) -> float:
@@ -107,6 +111,8 @@ def _heeded(case: Case, cause: Finding) -> Finding:
         return dataclasses.replace(cause, kind=Kind.NOTE, against=(*cause.against, READS_WELL))
     alike = likeness(case)
     far = bool(alike.scores) and alike.scores.get(cause.cls, _FAR) < _UNLIKE * _more(alike)
+    if (far or not likely) and cause.cls in _PASSES and one_look(case):
+        return dataclasses.replace(cause, kind=Kind.NOTE, against=(*cause.against, ONE_LOOK))
     if far and likely:
         return dataclasses.replace(cause, certainty=Certainty.POSSIBLE, against=(*cause.against, _WORDS))
     return cause

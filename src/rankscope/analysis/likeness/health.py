@@ -10,7 +10,7 @@ from ..case import Case
 from ..remembered import remembered
 from .nearness import compare, likeness
 from .table import weights
-from .words import without_steps, words_of
+from .words import telling_text, words_of
 
 # Passages overlap, so that no trouble is cut in two. Of more than these nobody asks: one would read badly by chance.
 _LINES, _STEP, _MOST = 60, 30, 300
@@ -38,6 +38,6 @@ def reads_well(case: Case) -> bool:
 
 def _passages(case: Case) -> Iterator[str]:
     for account in accounts(case):
-        lines = without_steps(account.text).split("\n")
+        lines = telling_text(account).split("\n")
         for start in range(0, max(1, len(lines) - _STEP // 2), _STEP):
             yield "\n".join(lines[start : start + _LINES])

@@ -6,6 +6,7 @@ from itertools import islice
 
 from ...model.labels import STEP
 from ...model.patterns import regex
+from ..account import Account
 from ..accounts import accounts
 from ..case import Case
 
@@ -28,8 +29,25 @@ _MOST_ACCOUNTS, _MOST_TEXT = 200, 128 << 10
 
 def words(case: Case) -> frozenset[str]:
     """Every word of every subject's stacks and lines, in small letters."""
-    texts = (without_steps(account.text)[:_MOST_TEXT] for account in islice(accounts(case), _MOST_ACCOUNTS))
+    texts = (telling_text(account)[:_MOST_TEXT] for account in islice(accounts(case), _MOST_ACCOUNTS))
     return frozenset(word for text in texts for word in words_of(text))
+
+
+def telling_text(account: Account) -> str:
+    """What a subject shows without the steps that were made before, and without the rows of process tables.
+
+    Whose state a row shows rules read; its words are those of whoever looked, and known cases with such a table are mostly
+    of one class.
+    """
+    rows = {event.text.strip() for event in account.events if event.event == "proc.row"}
+    text = account.text
+    if rows:
+        text = "\n".join(line for line in text.split("\n") if line.strip() not in rows and not _HEAD.match(line))
+    return without_steps(text)
+
+
+# The first line of ps(1) and top(1).
+_HEAD = regex(r"^\s*(?:USER|UID|F|S|[PT]ID|P?PID)\b.*\b(?:COMMAND|CMD)\s*$")
 
 
 def without_steps(text: str) -> str:

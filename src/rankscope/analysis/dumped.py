@@ -1,0 +1,22 @@
+"""case → whether processes were dumped whole, and whether that is all there is: public threads quote only what tells."""
+
+from __future__ import annotations
+
+from .accounts import accounts
+from .case import Case
+from .endings import wrong
+from .remembered import remembered
+
+
+def dumped(case: Case) -> bool:
+    """Whether somebody dumped a process whole, as py-spy does, which writes the interpreter above all threads."""
+    return not case.snapshot.live and any(member.process.python is not None for member in case.members)
+
+
+@remembered
+def one_look(case: Case) -> bool:
+    """Whether all that is known is where whole processes stood at one moment: running jobs stand somewhere, too."""
+    return dumped(case) and not any(
+        any(seen.moment for seen in one.seen) or any(map(wrong, (one.label, *one.said.splitlines())))
+        for one in accounts(case)
+    )

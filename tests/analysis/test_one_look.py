@@ -1,0 +1,57 @@
+"""Whole dumps of one moment: what running jobs show now and then is a note, and nothing is guessed by words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rankscope.formats.gather import gather
+from rankscope.model.diagnosis import ONE_LOOK, Diagnosis, Kind
+from rankscope.pipeline import judge
+
+HEAD = "Process 4101: python worker.py\nPython v3.11.7 (/usr/bin/python3.11)\n\n"
+THREAD = (
+    'Thread 4101 (idle): "MainThread"\n'
+    "    acquire (filelock/_api.py:344)\n"
+    "    __enter__ (filelock/_api.py:376)\n"
+    "    prepare (worker.py:12)\n"
+    "    <module> (worker.py:30)\n"
+)
+SAID = "the job hangs there for an hour\n"
+
+
+def _judged(tmp_path: Path, **files: str) -> Diagnosis:
+    for name, text in files.items():
+        (tmp_path / f"{name}.txt").write_text(text)
+    return judge(gather([tmp_path]))
+
+
+@pytest.mark.parametrize(
+    ("files", "doubted"),
+    [
+        pytest.param({"dump": HEAD + THREAD}, True, id="a whole dump alone"),
+        pytest.param({"dump": HEAD + THREAD, "note": SAID}, False, id="and somebody says that it stands"),
+        pytest.param({"dump": HEAD + THREAD, "again": HEAD + THREAD}, False, id="looked at twice"),
+        pytest.param({"dump": THREAD}, False, id="what somebody quoted"),
+    ],
+)
+def test_a_wait_that_running_jobs_show_needs_a_second_look(
+    files: dict[str, str], doubted: bool, tmp_path: Path
+) -> None:
+    found = _judged(tmp_path, **files)
+    (lock,) = (one for one in found.findings if one.rule == "file-lock-unsupported")
+    assert (lock.kind is Kind.NOTE and ONE_LOOK in lock.against) is doubted
+    assert not doubted or (found.verdict is None and found.evidence_weak)
+
+
+@pytest.mark.parametrize(("head", "guessed"), [(HEAD, False), ("", True)], ids=["a whole dump", "what somebody quoted"])
+def test_nothing_is_guessed_of_whole_dumps(head: str, guessed: bool, tmp_path: Path) -> None:
+    """Their words are those of any program that runs; who quotes a thread quotes what tells."""
+    frames = "    calc (window.py:10)\n    run (window.py:20)\n"
+    said = (
+        "in calc, called from Python, at site->wait(): waits for the calculation thread; interpreter lock held\n"
+        "calculation thread: wants to call back into Python\n"
+    )
+    found = _judged(tmp_path, dump=head + 'Thread 4101 (idle): "MainThread"\n' + frames, console=said)
+    assert any(one.rule == "like-known-cases" for one in found.findings) is guessed
