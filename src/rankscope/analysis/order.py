@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Iterable
 
-from ..model.diagnosis import ONE_LOOK, READS_WELL, Certainty, Finding, Kind
+from ..model.diagnosis import GETS_ON, ONE_LOOK, READS_WELL, Certainty, Finding, Kind
 from .accounts import accounts
 from .case import Case
 from .dumped import one_look
@@ -31,6 +31,8 @@ _SHOWN = {
     "process-stopped", "child-dead", "dead-rank", "queue-pipe-full", "compile-worker", "file-lock-stale", "filesystem-stall",
     "p2p-order-deadlock", "collective-cycle", "rank-stuck-in-user-code", "resource-limit",
 }  # fmt: skip
+# What the row of a process says by itself: a program that is stopped does nothing, however well its log reads up to there.
+BY_ROW = {"process-stopped"}
 # What one look catches in jobs that run as well: a queue that is full, a lock that another one has, a child at work, an exception
 # that was handled, all ranks in one call.
 _PASSES = {"queue-pipe-full", "file-lock-unsupported", "child-dead", "dead-rank", "stuck-below-program"}
@@ -74,13 +76,15 @@ def _stands(case: Case, cause: Finding) -> bool:
     if cause.cls in _FATAL:
         return True
     seen = any(account.seen for account in accounts(case))
-    if seen and (cause.cls in _HELD or (cause.cls in _SHOWN and _quotes(case, cause))):
+    if seen and cause.cls in _HELD:
+        return True
+    if (seen or cause.cls in BY_ROW) and cause.cls in _SHOWN and quotes(case, cause):
         return True
     said = _SAID.get(cause.cls)
     return said is not None and any(event.event in said for event in case.events)
 
 
-def _quotes(case: Case, cause: Finding) -> bool:
+def quotes(case: Case, cause: Finding) -> bool:
     """Whether one of its reasons is a frame of a stack that was saved, or a row of a process table."""
     frames = {line for account in accounts(case) for seen in account.seen for line in seen.text.split("\n")}
     shown = frames | {event.text.strip()[:_ROW] for event in case.events if event.event == "proc.row"}
@@ -92,7 +96,7 @@ _ROW = 150  # characters of a row: reasons are cut
 
 def outvoted(finding: Finding) -> bool:
     """Whether it is a note only because all else reads well, or is too little: then nothing is decided."""
-    return finding.kind is Kind.NOTE and bool({READS_WELL, ONE_LOOK} & set(finding.against))
+    return finding.kind is Kind.NOTE and not {READS_WELL, ONE_LOOK, GETS_ON}.isdisjoint(finding.against)
 
 
 def _more(alike: Likeness) -> float:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
-from ..model.diagnosis import Certainty, Diagnosis, Finding, Kind, State, Step, Verdict
+from ..model.diagnosis import GETS_ON, Certainty, Diagnosis, Finding, Kind, State, Step, Verdict
 from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
 from .at_work import Well, well
@@ -16,7 +17,7 @@ from .doors import doors
 from .endings import ended_well
 from .folding import fold
 from .heard import awaited_ends, heard, weighed
-from .order import GUESS, ORDER, SLOW, in_order, outvoted
+from .order import BY_ROW, GUESS, ORDER, SLOW, in_order, outvoted, quotes
 from .scene import absent
 from .weakness import halts, weak, would_decide
 
@@ -26,7 +27,7 @@ _AT_A_LOSS = frozenset({"everybody-stands"})
 
 def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
     """The diagnosis of a case from everything its rules said (in the order in which rules speak)."""
-    findings = [one for one in findings if one.kind is not Kind.CAUSE or not _past(case, one)]
+    findings = [left for one in findings if (left := _outlived(case, one)) is not None]
     findings = [weighed(case, humbly(case, finding)) for finding in findings]
     ordered = fold(case, in_order(case, findings))
     causes = [finding for finding in ordered if finding.kind is Kind.CAUSE]
@@ -55,12 +56,25 @@ def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
     )  # fmt: skip
 
 
-def _past(case: Case, cause: Finding) -> bool:
-    """Whether what a cause rests on is over, or passes: the run ended well, unless it is its end that hangs, or it gets on."""
+def _outlived(case: Case, finding: Finding) -> Finding | None:
+    """A finding, unless it is a cause that rests on what is over, or passes: the run ended well, or gets on.
+
+    Where a log gets on and stacks were looked at once, what these show stays a note: the log may have ended before. A row of a
+    process table that tells all by itself stays as it is.
+    """
+    if finding.kind is not Kind.CAUSE:
+        return finding
     if ended_well(case):
-        return cause.cls != "exit-hang" or cause.certainty is Certainty.POSSIBLE
+        return finding if finding.cls == "exit-hang" and finding.certainty is not Certainty.POSSIBLE else None
     health = well(case)
-    return health is Well.IS or (health is Well.SEEMS and cause.certainty is Certainty.POSSIBLE)
+    possible = finding.certainty is Certainty.POSSIBLE
+    if health is Well.UNKNOWN or (health is Well.SEEMS and not possible):
+        return finding
+    if not possible and finding.cls in BY_ROW and quotes(case, finding):
+        return finding
+    if health is Well.SEEMS and quotes(case, finding):
+        return replace(finding, kind=Kind.NOTE, against=(*finding.against, GETS_ON))
+    return None
 
 
 def _deadlines(case: Case) -> Iterator[tuple[float, RankSet]]:

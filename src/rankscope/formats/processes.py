@@ -18,6 +18,7 @@ _STATUS = regex(r"^State:\s+(?P<state>[RSDTtZXI])(?: \((?P<words>[\w -]+)\))?")
 _TRACER = regex(r"^TracerPid:\s+(?P<tracer>[1-9]\d{0,9})")
 _KSTACK = regex(r"^\[<[0-9a-f]+>\] (?P<function>[\w.]+)")
 _NUMBER = regex(r"[0-9]{1,10}")
+_CUT = "--"  # what grep(1) puts between lines that are not beside each other
 _DEFUNCT = regex(r"^(?:.*?\s)?(?P<pid>\d{1,10})\s.*<defunct>")
 
 
@@ -64,6 +65,8 @@ class Reader:
 
     def _row(self, line: Line, text: str) -> Iterator[Record]:
         columns = self._columns or []
+        if text == _CUT:
+            return
         words = text.split(None, len(columns) - 1)
         if len(words) < len(columns) - 1:
             self._columns = None

@@ -93,6 +93,7 @@ class CollectiveState:
 
 # What speaks against a finding that is only a note because of it.
 READS_WELL = "all of the evidence reads like that of runs in which nothing is wrong"
+GETS_ON = "a log beside it gets on, and nothing tells which of the two is later"
 ONE_LOOK = "where processes stood at one moment is all that was saved, and those that run stand somewhere, too"
 
 

@@ -108,7 +108,7 @@ def _alone(case: Case) -> Iterator[Finding]:
         place = odd[0].site.split(" < ")[0]
         told = [process for doing in odd if doing.account for process in members(case, doing.account)]
         name = ranks_phrase(ranks) if ranks else f"process {told[0].ref.pid}" if len(told) == 1 else "a process"
-        title = f"{name} is in {place}, while the others are in {waiting[0].op}"
+        title = f"{name} {'is' if _number(odd) == 1 else 'are'} in {place}, while the others are in {waiting[0].op}"
         because = [doing.site for doing in (*odd[:2], waiting[0])]
         unnamed = all(doing.kind == WaitKind.SOCKET.value and _native(doing) for doing in odd)
         against = _UNNAMED if unnamed else _MAY_MOVE if _may_move(case, odd) else ()

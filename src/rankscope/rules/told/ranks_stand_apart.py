@@ -92,6 +92,9 @@ def _two_places(case: Case) -> Finding | None:
     if len(places) > 1 and len({_signature(doing) for doing in waiting}) > 1 and not all(map(_everyone, waiting)):
         odd = min(waiting, key=_size)
         because = [f"{doing.account.label if doing.account else ''}: {doing.site}" for doing in places.values()][:4]
+        if len(waiting) == _PAIR == sum(_size(doing) for doing in waiting):
+            title = " and ".join(f"{_name(doing)} in {doing.op}" for doing in waiting)
+            return simple(RULE, f"two ranks stand in different collectives: {title}", LIKELY, because, _STEPS)
         return simple(
             RULE,
             f"{_name(odd)} {verb('stand', _size(odd))} in another collective ({odd.op}) than the others",
@@ -130,6 +133,8 @@ def _two_places(case: Case) -> Finding | None:
         )
     return _not_there(found, waiting)
 
+
+_PAIR = 2  # ranks: of two nobody can say who stands where both should
 
 _RESTS = (
     WaitKind.QUEUE.value,
