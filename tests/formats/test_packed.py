@@ -13,6 +13,7 @@ import pytest
 
 from rankscope.formats import packed
 from rankscope.formats.gather import gather
+from rankscope.model.evidence.events import Events
 from rankscope.model.gap import Why
 from rankscope.pipeline import judge
 
@@ -41,7 +42,7 @@ def zipped(path: Path) -> None:
 def test_what_is_packed_is_read(name: str, pack: Callable[[Path], None], tmp_path: Path) -> None:
     """With the names it has in there."""
     pack(tmp_path / name)
-    assert list(packed.members(str(tmp_path / name))) == [("logs/rank_3.log", FULL)]
+    assert list(packed.members(str(tmp_path / name))) == [packed.Member("logs/rank_3.log", FULL)]
     verdict = judge(gather([tmp_path / name])).verdict
     assert verdict is not None
     assert verdict.cls == "storage-full"
@@ -70,13 +71,13 @@ def test_any_damage_is_survived(how: int, tmp_path: Path) -> None:
             data[draw.randrange(len(data))] = draw.randrange(256)
         (tmp_path / "a.zip").write_bytes(bytes(data))
         assert all(
-            isinstance(name, str) and len(content) <= packed.MOST_BYTES
-            for name, content in packed.members(str(tmp_path / "a.zip"))
+            isinstance(member.name, str) and len(member.data) <= packed.MOST_BYTES
+            for member in packed.members(str(tmp_path / "a.zip"))
         )
 
 
 def test_an_encrypted_member_is_left_out(tmp_path: Path) -> None:
-    """Nobody is asked for a password."""
+    """Nobody is asked for a password, and it is said."""
     zipped(tmp_path / "a.zip")
     data = bytearray((tmp_path / "a.zip").read_bytes())
     for mark, at in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):  # the flags of APPNOTE.TXT 4.3.7 and 4.3.12
@@ -84,7 +85,110 @@ def test_an_encrypted_member_is_left_out(tmp_path: Path) -> None:
         while (start := data.find(mark, start + 1)) >= 0:
             data[start + at] |= 1
     (tmp_path / "a.zip").write_bytes(bytes(data))
-    assert list(packed.members(str(tmp_path / "a.zip"))) == []
+    (gap,) = gather([tmp_path / "a.zip"]).gaps
+    assert (gap.what.rsplit("/", 1)[-1], gap.why) == ("rank_3.log", Why.SKIPPED)
+    assert "encrypted" in gap.detail
+
+
+NAMES = [f"logs/rank_{rank}.log" for rank in range(4)]
+
+
+def lines_of(rank: int) -> bytes:
+    """A log of two pieces, of which each line tells its number."""
+    return b"".join(b"rank %d, line %d: loss 2.5\n" % (rank, number) for number in range(1000))
+
+
+def several(path: Path) -> None:
+    """Four logs, packed without compression, so that their bytes can be found."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path, "w") as archive:
+            for rank, name in enumerate(NAMES):
+                archive.writestr(name, lines_of(rank))
+        return
+    with tarfile.open(path, "w") as tar:
+        for rank, name in enumerate(NAMES):
+            head = tarfile.TarInfo(name)
+            head.size = len(lines_of(rank))
+            tar.addfile(head, io.BytesIO(lines_of(rank)))
+
+
+def told(path: Path) -> tuple[set[str], dict[str, Why]]:
+    """The members whose last line was read, and what was not."""
+    snapshot = gather([path])
+    events = [
+        event
+        for sweep in snapshot.sweeps
+        for item in sweep.items
+        if isinstance(item.record, Events)
+        for event in item.record.events
+    ]
+    whole = {event.file for event in events if "line 999:" in event.text}
+    short = str(path) + "/"
+    return {one.removeprefix(short) for one in whole}, {gap.what.removeprefix(short): gap.why for gap in snapshot.gaps}
+
+
+def broken(path: Path, mark: bytes, by: bytes, nth: int = 0) -> None:
+    """Overwrite the bytes at a mark."""
+    data, at = bytearray(path.read_bytes()), -1
+    for _ in range(nth + 1):
+        at = data.index(mark, at + 1)
+    data[at : at + len(by)] = by
+    path.write_bytes(bytes(data))
+
+
+def test_a_damaged_member_of_a_zip_costs_only_itself(tmp_path: Path) -> None:
+    """Those behind it are read as before."""
+    several(tmp_path / "a.zip")
+    broken(tmp_path / "a.zip", b"rank 1, line 990", b"\xff")
+    assert told(tmp_path / "a.zip") == ({NAMES[0], NAMES[2], NAMES[3]}, {NAMES[1]: Why.DAMAGED})
+
+
+def test_a_member_whose_own_head_is_damaged_is_said_too(tmp_path: Path) -> None:
+    """The list at the end of a zip still names it."""
+    several(tmp_path / "a.zip")
+    broken(tmp_path / "a.zip", b"PK\x03\x04", b"XXXX", 2)
+    assert told(tmp_path / "a.zip") == ({NAMES[0], NAMES[1], NAMES[3]}, {NAMES[2]: Why.DAMAGED})
+
+
+def test_a_tar_with_a_damaged_head_inside_is_said_to_end_early(tmp_path: Path) -> None:
+    """The library would end there as if nothing followed."""
+    several(tmp_path / "a.tar")
+    broken(tmp_path / "a.tar", NAMES[2].encode(), b"\xff\xff")
+    assert told(tmp_path / "a.tar") == ({NAMES[0], NAMES[1]}, {str(tmp_path / "a.tar"): Why.DAMAGED})
+
+
+def test_a_cut_tar_keeps_what_came_before_within_a_member_too(tmp_path: Path) -> None:
+    """Both the member that was cut and the archive are said to end early."""
+    several(tmp_path / "a.tar")
+    whole = (tmp_path / "a.tar").read_bytes()
+    (tmp_path / "a.tar").write_bytes(whole[: whole.index(b"rank 1, line 998")])
+    (member,) = (one for one in packed.members(str(tmp_path / "a.tar")) if one.name == NAMES[1])
+    assert lines_of(1).startswith(member.data)
+    assert b"line 800:" in member.data
+    assert told(tmp_path / "a.tar") == ({NAMES[0]}, {NAMES[1]: Why.DAMAGED, str(tmp_path / "a.tar"): Why.DAMAGED})
+
+
+@pytest.mark.parametrize("name", ["a.tar", "a.zip"])
+def test_a_member_beyond_the_bound_is_named(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others are read."""
+    several(tmp_path / name)
+    monkeypatch.setattr(packed, "MOST_BYTES", len(lines_of(0)) - 1)
+    assert told(tmp_path / name) == (set(), dict.fromkeys(NAMES, Why.SKIPPED))
+
+
+def test_what_lies_behind_the_last_file_that_is_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An archive of too many files is read as far as the bound."""
+    several(tmp_path / "a.tar")
+    monkeypatch.setattr(packed, "MOST_FILES", 2)
+    assert told(tmp_path / "a.tar") == ({NAMES[0], NAMES[1]}, {str(tmp_path / "a.tar"): Why.SKIPPED})
+
+
+def test_a_log_that_is_only_called_an_archive_is_read(tmp_path: Path) -> None:
+    """Content decides, not the name."""
+    (tmp_path / "a.zip").write_bytes(FULL)
+    verdict = judge(gather([tmp_path / "a.zip"])).verdict
+    assert verdict is not None
+    assert verdict.cls == "storage-full"
 
 
 def test_zstandard_is_named_with_what_unpacks_it(tmp_path: Path) -> None:

@@ -34,6 +34,11 @@ def denied(what: str, pid: int, host: str = "n1") -> Gap:
             id="one rank, asked again and again",
         ),
         pytest.param(
+            [Gap(f"logs.zip/rank_{rank:02}", Why.SKIPPED, "it is encrypted") for rank in range(11)],
+            [", ".join(f"logs.zip/rank_0{rank}" for rank in range(8)) + " and 3 more: skipped (it is encrypted)"],
+            id="many files",
+        ),
+        pytest.param(
             [denied("stacks", 71), denied("stacks", 72), denied("files", 73)],
             [
                 "stacks of ranks 1-2: denied (/proc/PID/mem: not permitted); run as root",

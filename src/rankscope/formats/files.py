@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, AnyStr
 
+from ..model.gap import Gap
 from . import packed
 from .lines import LINE_LIMIT
 
@@ -34,11 +35,13 @@ Progress = Callable[[str, int], None]
 
 @dataclass(frozen=True)
 class Source:
-    """One file: ``name`` is how reports call it, ``path`` where it is (``-`` for stdin), ``data`` what a packed one holds."""
+    """One file: ``name`` is how reports call it, ``path`` where it is (``-`` for stdin), ``data`` what a packed one holds, and
+    ``lost`` why that is not all of it."""
 
     name: str
     path: str
     data: bytes | None = None
+    lost: Gap | None = None
 
 
 def sources(paths: Iterable[str | Path]) -> Iterator[Source]:
@@ -47,15 +50,23 @@ def sources(paths: Iterable[str | Path]) -> Iterator[Source]:
     An archive counts as a directory of what is packed in it.
     """
     for source in _files(paths):
-        if not packed.is_archive(source.name):
+        if packed.is_archive(source.name):
+            yield from _packed(source)
+        else:
             yield source
-            continue
-        empty = True
-        for name, data in packed.members(source.path):
+
+
+def _packed(archive: Source) -> Iterator[Source]:
+    """What an archive holds; where it holds nothing, the file itself: it may be something else, whatever its name says."""
+    lost, empty = None, True
+    for member in packed.members(archive.path):
+        name = f"{archive.name}/{member.name}" if member.name else archive.name
+        lost = Gap(name, member.why, member.detail) if member.why is not None else None
+        if member.name or not empty:
+            yield Source(name, archive.path, member.data, lost)
             empty = False
-            yield Source(f"{source.name}/{name}", source.path, data)
-        if empty:
-            yield source
+    if empty:
+        yield Source(archive.name, archive.path, lost=lost)
 
 
 def _files(paths: Iterable[str | Path]) -> Iterator[Source]:

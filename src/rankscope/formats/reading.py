@@ -82,6 +82,8 @@ class Wish:
 def read(source: Source, wish: Wish) -> FileEvidence | Snapshot:
     """What a file says; a snapshot of ours comes back as one. What cannot be read is a gap."""
     evidence = FileEvidence(replace(source, data=None), who(stem(source.name)))
+    if source.lost is not None:
+        evidence.gaps.append(source.lost)
     try:
         stream, tap = open_source(source, wish.progress)
         with stream:

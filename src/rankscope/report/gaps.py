@@ -13,6 +13,7 @@ from ..model.words import counted
 from . import hosts
 
 _MOST = 5
+_NAMED = 8  # of a folder or an archive many files may be unread for one reason
 _PIDS = re.compile(r"/proc/\d+")
 _SECONDS = re.compile(r" \(\d+\.\d s\)$")  # how long a read was waited for; mostly as long as its deadline
 
@@ -57,7 +58,12 @@ def _folded(
     for refs, whats in same.items():
         whom = _whom([ref for ref in refs if ref is not None], roster)
         of = f" of {whom}" if whom else ""
-        yield f"{', '.join(whats)}{of}: {why}{f' ({detail})' if detail else ''}{_behind(hint)}", len(refs)
+        yield f"{_few(whats)}{of}: {why}{f' ({detail})' if detail else ''}{_behind(hint)}", len(refs)
+
+
+def _few(whats: list[str]) -> str:
+    more = len(whats) - _NAMED
+    return ", ".join(whats) if more <= 1 else f"{', '.join(whats[:_NAMED])} and {more} more"
 
 
 def _whom(refs: Collection[ProcessRef], roster: Mapping[ProcessRef, int]) -> str:
