@@ -34,7 +34,7 @@ from .files import Progress, Source, head_of, is_by_lines, is_text, open_source,
 from .kept import Between, Ends, ends_of, joined
 from .margin import margin_of
 from .records import Dump, Record
-from .sieve import sieve
+from .sieve import Unfinished, sieve
 from .text import TextReader, plain
 
 # Beyond these a file says the same again and again; what is left out is told as a gap.
@@ -204,8 +204,11 @@ def _text(stream: io.BufferedReader, keep_lines: bool) -> Iterator[Said]:
     keeps = keep_lines and not small
     margin = margin_of(head[: files.HEAD].decode(files.encoding_of(head), "replace"))
     reader = TextReader(small and keep_lines, between if keeps else None, margin)
-    for numbered in _numbered(stream, ends if keeps else None) if sieved is None else sieved:
-        yield from reader.gap() if numbered is None else reader.feed(*numbered)
+    try:
+        for numbered in _numbered(stream, ends if keeps else None) if sieved is None else sieved:
+            yield from reader.gap() if numbered is None else reader.feed(*numbered)
+    except Unfinished as error:
+        yield Gap("", Why.FAILED, f"it was not read to its end: {error}")
     yield from reader.close()
     for number, raw in joined(ends, between) if keeps else ():
         for line in margin.lines(number, raw):
@@ -221,7 +224,7 @@ def _numbered(stream: io.BufferedReader, ends: Ends | None) -> Iterator[tuple[in
 
 
 def _take(evidence: FileEvidence, said: Iterable[Said]) -> None:
-    """Put everything where it belongs, within bounds; equal stacks are kept once."""
+    """Put everything where it belongs, within bounds; equal stacks are kept once. A gap that names nothing is of the file."""
     counts: dict[str, int] = {}
     stacks: dict[Stack, Stack] = {}
     stacks_seen = 0
@@ -238,7 +241,7 @@ def _take(evidence: FileEvidence, said: Iterable[Said]) -> None:
         elif isinstance(one, Recorder):
             evidence.recorders.append(one)
         elif isinstance(one, Gap):
-            evidence.gaps.append(one)
+            evidence.gaps.append(replace(one, what=one.what or evidence.source.name))
         else:
             evidence.reports.append(one)
     evidence.events.sort(key=lambda event: event.line)

@@ -1,14 +1,15 @@
 """Big logs are sieved by ``grep`` first: it looks for all that our readers know at some hundred megabytes a second.
 
-Where there is no grep the readers see every line themselves, only slower.
+Where there is no grep, or it cannot be started, the readers see every line themselves, only slower. Nothing is written to disk,
+which may be full: that is why some jobs hang.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 import subprocess
-import tempfile
 import threading
 from collections.abc import Iterator
 from typing import IO
@@ -17,6 +18,7 @@ from ..model.patterns import regex
 from .events import families
 from .files import text_lines
 from .kept import Ends
+from .lines import LINE_LIMIT
 
 # Lines after a hit that are kept: the source below a frame, and the exception below that.
 AFTER = 3
@@ -39,41 +41,62 @@ def patterns() -> list[str]:
     return [re.sub(r"([.\[\]{}()*+?^$|\\])", r"\\\1", one) for one in short] + list(_STACKS)
 
 
+class Unfinished(Exception):
+    """grep ended before the text did."""
+
+
 def sieve(stream: IO[bytes], ends: Ends) -> Iterator[tuple[int, str] | None] | None:
     """Numbered lines worth reading, None between runs of them; None in all where there is no grep.
 
-    All that goes by is shown to ``ends``.
+    All that goes by is shown to ``ends``. Raises Unfinished where grep gives up.
     """
     grep = shutil.which("grep")
-    return None if grep is None else _through(grep, stream, ends)
+    if grep is None:
+        return None
+    # Patterns by lines are one argument (grep(1), -e): some kilobytes, where the kernel takes 128 (execve(2)).
+    call = [grep, "-aEn", f"-A{AFTER}", "-e", "\n".join(patterns())]
+    pipe = subprocess.PIPE
+    try:
+        child = subprocess.Popen(call, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env={"LC_ALL": "C"})
+    except OSError:  # no room for one more process
+        return None
+    return _through(child, stream, ends)
 
 
-def _through(grep: str, stream: IO[bytes], ends: Ends) -> Iterator[tuple[int, str] | None]:
-    with tempfile.NamedTemporaryFile("w", suffix=".patterns") as held:
-        held.write("\n".join(patterns()) + "\n")
-        held.flush()
-        call = [grep, "-aEn", f"-A{AFTER}", "-f", held.name]
-        pipe = subprocess.PIPE
-        with subprocess.Popen(call, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env={"LC_ALL": "C"}) as child:
-            assert child.stdin is not None
-            assert child.stdout is not None
-            feeder = threading.Thread(target=_feed, args=(stream, child.stdin, ends), daemon=True)
-            feeder.start()
-            try:
-                for line in text_lines(child.stdout):
-                    found = _LINE.match(line)
-                    yield (int(found.group(1)), found.group(3)) if found else None
-            finally:
-                child.kill()
-                feeder.join()
+def _through(child: subprocess.Popen[bytes], stream: IO[bytes], ends: Ends) -> Iterator[tuple[int, str] | None]:
+    with child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        feeder = threading.Thread(target=_feed, args=(stream, child.stdin, ends), daemon=True)
+        feeder.start()
+        try:
+            for line in text_lines(child.stdout):
+                found = _LINE.match(line)
+                yield (int(found.group(1)), found.group(3)) if found else None
+            if child.wait() > 1 or child.returncode < 0:  # 1: no line matched (grep(1))
+                raise Unfinished(f"grep, which sieves large texts, ended with status {child.returncode}")
+        finally:
+            child.kill()
+            feeder.join()
 
 
 def _feed(stream: IO[bytes], into: IO[bytes], ends: Ends) -> None:
     """Give grep the whole stream; it closes its end early only when nobody reads on."""
-    try:
-        while piece := stream.read(1 << 20):
-            ends.see(piece)
+    with contextlib.suppress(BrokenPipeError), into:
+        for piece in _shortened(stream, ends):
             into.write(piece)
-        into.close()
-    except BrokenPipeError:
-        pass
+
+
+def _shortened(stream: IO[bytes], ends: Ends) -> Iterator[bytes]:
+    """The stream without most of what is beyond the limit of a line: grep holds a line in memory, however long it is."""
+    length = 0  # of the line that is not at its end yet
+    while piece := stream.read(1 << 20):
+        ends.see(piece)
+        if length > LINE_LIMIT:
+            at = piece.find(b"\n")
+            if at < 0:
+                continue
+            piece = piece[at:]
+        at = piece.rfind(b"\n")
+        length = length + len(piece) if at < 0 else len(piece) - at - 1
+        yield piece
