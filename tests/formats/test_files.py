@@ -14,6 +14,7 @@ import pytest
 from rankscope.formats.files import Source, Tap, head_of, is_text, open_source, text_lines
 from rankscope.formats.gather import gather
 from rankscope.formats.lines import LINE_LIMIT
+from rankscope.model.evidence.events import Events
 from rankscope.model.gap import Why
 
 TEXT = "".join(f"line {number}\n" for number in range(20_000))
@@ -91,3 +92,16 @@ def test_a_line_of_returns_is_bounded() -> None:
     lines = list(text_lines(io.BufferedReader(io.BytesIO(data))))
     assert [line.strip()[:5] for line in lines] == ["10%|#", "20%|#", "xxxxx", "end"]
     assert max(map(len, lines)) <= LINE_LIMIT
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("over", [-1, 0, 1, 2 * LINE_LIMIT])
+def test_lines_behind_a_cut_one_keep_their_numbers(over: int, encoding: str, tmp_path: pathlib.Path) -> None:
+    """Of a text that is kept in part, whether it goes through the sieve or not."""
+    said = ["step 1", "x" * (LINE_LIMIT + over), *(f"step {number}" for number in range(3, 120_000)), "boom"]
+    (tmp_path / "log").write_bytes("\n".join(said).encode(encoding))
+    records = [item.record for sweep in gather([tmp_path]).sweeps for item in sweep.items]
+    kept = [event for one in records if isinstance(one, Events) for event in one.events if event.event == "text.line"]
+    assert len(kept) > 1000
+    assert kept[-1].text == "boom"
+    assert all(said[event.line - 1].startswith(event.text) for event in kept)

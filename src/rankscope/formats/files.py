@@ -190,10 +190,11 @@ def text_lines(stream: IO[bytes]) -> Iterator[str]:
 
 
 def _lines(readline: Callable[[int], AnyStr], newline: AnyStr) -> Iterator[AnyStr]:
-    """Lines of which each is cut at the limit; what is beyond it is left out."""
+    """Lines of which each is cut at the limit; what is beyond it is left out, but for the end, by which lines are counted."""
     while line := readline(LINE_LIMIT):
-        while not line.endswith(newline) and len(line) >= LINE_LIMIT:
+        rest = line
+        while rest and not rest.endswith(newline) and len(line) >= LINE_LIMIT:
             rest = readline(LINE_LIMIT)
-            if not rest or rest.endswith(newline):
-                break
+            if rest.endswith(newline):
+                line = line[:-1] + newline
         yield line
