@@ -67,6 +67,8 @@ LABELS = [
     ("62_ranks", ""),
     ("frank_3", ""),
     ("rank7_stack", "7"),
+    ("ranks_0-99999", "0-99999"),
+    ("ranks_0-999999", ""),
 ]
 
 
@@ -82,3 +84,10 @@ def test_what_else_a_label_says() -> None:
     assert who("rank_0,_DataLoader_worker").role.value == "dataloader-worker"  # type: ignore[union-attr]
     assert who("62_ranks").count == 62
     assert who("rank_0,_about_3_minutes_later").later
+
+
+@pytest.mark.parametrize("label", ["ranks 0-131072", "ranks 0-9999999", "ranks 0-99999999"])
+def test_a_label_of_more_ranks_than_any_job_has_says_so(label: str) -> None:
+    """It is not taken for a label of nobody."""
+    assert (who(label).beyond, str(who(label).ranks)) == (True, "")
+    assert not who("ranks 0-131071").beyond

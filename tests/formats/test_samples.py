@@ -31,8 +31,9 @@ def line_of(record: Record) -> str:
             for frame in record.thread.stack[-4:]
         )
         kind = "native" if record.native else "python"
+        ranks = f" ranks={record.ranks}" if record.ranks else ""
         who = f"pid={record.pid} tid={record.thread.tid} name={record.thread.name}"
-        return f"{kind} {who} depth={len(record.thread.stack)} {frames}"
+        return f"{kind} {who}{ranks} depth={len(record.thread.stack)} {frames}"
     if isinstance(record, Event):
         fields = " ".join(f"{name}={value}" for name, value in record.fields.items() if name != "frames")
         return f"event {record.line} {record.event} rank={record.rank} {fields}"

@@ -50,6 +50,6 @@ class Building:
         )  # fmt: skip
         return Dump(
             thread, self.engine, self.line.number, self.native, self.pid if self.pid is not None else self.line.pid,
-            self.rank if self.rank is not None else self.line.rank, self.line.host, self.python, self.command, self.order,
-            self.first,
+            self.rank if self.rank is not None else self.line.rank, host=self.line.host, python=self.python,
+            command=self.command, order=self.order, first=self.first,
         )  # fmt: skip

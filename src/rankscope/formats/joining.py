@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,7 +11,8 @@ from ..model.evidence.events import Event, Events
 from ..model.evidence.recorder import Recorder
 from ..model.evidence.stacks import NativeStacks, PythonStacks, PythonThread, Stack
 from ..model.evidence.threads import Threads
-from ..model.gap import Gap
+from ..model.gap import Gap, Why
+from ..model.labels import Who
 from ..model.process import UNKNOWN_HOST, UNNUMBERED, Process, ProcessRef, Role
 from ..model.snapshot import Item, Job, Snapshot, Sweep
 from . import recorder_files
@@ -18,6 +20,9 @@ from .reading import FileEvidence
 from .recorder_files import newest
 from .records import Dump
 from .subjects import of_tasks, with_pids
+
+# A few lines may name all ranks of the largest job; what is left out is told as a gap.
+STACKS_PER_FILE = 200_000
 
 
 @dataclass(frozen=True)
@@ -47,33 +52,33 @@ class Joiner:
         self._beings: dict[Any, _Being] = {}
         self._next_pid = 1
         self._items: list[Item] = []
+        self._gaps: list[Gap] = []
 
     def join(self, found: list[FileEvidence], snapshots: list[Snapshot]) -> Snapshot:
-        gaps = [gap for one in found for gap in one.gaps]
+        self._gaps = [gap for one in found for gap in one.gaps]
         for one in found:
             refs = self._file(one)
             self._items.extend(Item(None, report) for report in one.reports if not isinstance(report, Threads))
             if one.events:
                 self._items.append(Item(refs[0] if len(refs) == 1 else None, Events(tuple(_named(one)))))
-        gaps.extend(self._recorders(found))
+        self._gaps.extend(self._recorders(found))
         processes = tuple(being.process for being in self._beings.values())
-        return _with(self._snapshot(processes, gaps), snapshots)
+        return _with(self._snapshot(processes), snapshots)
 
     def _file(self, one: FileEvidence) -> list[ProcessRef]:
         """Place all threads of a file; the processes it is about."""
         refs: dict[ProcessRef, None] = {}
+        room, left_out = STACKS_PER_FILE, 0
         for number, dump in enumerate(of_tasks(with_pids(one.dumps))):
-            ranks = (
-                (dump.rank,)
-                if dump.rank is not None
-                else tuple(one.who.ranks)
-                if dump.pid is None or len(one.who.ranks) == 1
-                else ()
-            )
-            for rank in ranks or (None,):
+            ranks = _ranks(dump, one.who)
+            left_out += max(0, len(ranks) - room)
+            for rank in itertools.islice(ranks, room):
+                room -= 1
                 being = self._being(one, dump.pid if dump.pid is not None else one.who.pid, rank, dump)
                 self._place(being, dump, one, number)
                 refs[being.process.ref] = None
+        if left_out:
+            self._gaps.append(Gap(one.source.name, Why.SKIPPED, f"{left_out} more stacks of ranks left out"))
         for report in one.reports:
             if isinstance(report, Threads):
                 being = self._being(one, report.threads[0].tid, next(iter(one.who.ranks), None), None)
@@ -149,14 +154,14 @@ class Joiner:
         key = identity if identity is not None and not namesakes else ("unnamed", len(moments[-1]))
         moments[-1][key] = seen
 
-    def _snapshot(self, processes: tuple[Process, ...], gaps: list[Gap]) -> Snapshot:
+    def _snapshot(self, processes: tuple[Process, ...]) -> Snapshot:
         present = tuple(process.ref for process in processes)
         depth = max(
             [1, *(max(len(b.python), len(b.native), len(b.recorders), len(b.kernel)) for b in self._beings.values())]
         )
         sweeps = [Sweep(at, float(at), present, tuple(self._look(at))) for at in range(depth)]
         sweeps[0] = replace(sweeps[0], items=sweeps[0].items + tuple(self._items))
-        return Snapshot(Job("files"), processes=processes, sweeps=tuple(sweeps), gaps=tuple(gaps), live=False)
+        return Snapshot(Job("files"), processes=processes, sweeps=tuple(sweeps), gaps=tuple(self._gaps), live=False)
 
     def _look(self, at: int) -> Iterator[Item]:
         for being in self._beings.values():
@@ -169,6 +174,14 @@ class Joiner:
                 yield Item(being.process.ref, being.recorders[at])
             if at < len(being.kernel):
                 yield Item(being.process.ref, being.kernel[at])
+
+
+def _ranks(dump: Dump, who: Who) -> Collection[int | None]:
+    """The ranks that a stack is of, by the dump or by the file's name; the one rank None where nobody names any."""
+    if dump.rank is not None:
+        return (dump.rank,)
+    ranks = dump.ranks or (who.ranks if dump.pid is None or len(who.ranks) == 1 else ())
+    return ranks or (None,)
 
 
 def _named(one: FileEvidence) -> Iterator[Event]:

@@ -15,6 +15,7 @@ from ..model.evidence.store import StoreKeys
 from ..model.evidence.threads import Threads
 from ..model.gap import Gap, Why
 from ..model.labels import Who, stem, who
+from ..model.ranks import MOST_IN_A_JOB
 from ..model.snapshot import Snapshot
 from . import (
     collected,
@@ -45,6 +46,7 @@ SMALL_BYTES = 1 << 20
 EXPORT_LIMIT = 32 << 20  # JSON in one piece takes some ten times as much memory
 _ZSTD = b"\x28\xb5\x2f\xfd"  # RFC 8878
 _NO_TEXT = "neither text nor a format that is known"
+_BEYOND = f"its name lists ranks as no job has them (at most {MOST_IN_A_JOB}); it is taken for nobody's"
 _UNPACK = "it is packed with zstd; unpack it first: zstd -d FILE, or zstdcat FILE | rankscope analyze -"
 _NOTHING_PRINTED = (
     f"a notebook in which no cell has printed anything, or a damaged one, or beyond {EXPORT_LIMIT >> 20} MB"
@@ -84,6 +86,8 @@ def read(source: Source, wish: Wish) -> FileEvidence | Snapshot:
     evidence = FileEvidence(replace(source, data=None), who(stem(source.name)))
     if source.lost is not None:
         evidence.gaps.append(source.lost)
+    if evidence.who.beyond:
+        evidence.gaps.append(Gap(source.name, Why.SKIPPED, _BEYOND))
     try:
         stream, tap = open_source(source, wish.progress)
         with stream:
@@ -241,7 +245,9 @@ def _take(evidence: FileEvidence, said: Iterable[Said]) -> None:
         elif isinstance(one, Recorder):
             evidence.recorders.append(one)
         elif isinstance(one, Gap):
-            evidence.gaps.append(replace(one, what=one.what or evidence.source.name))
+            gap = replace(one, what=one.what or evidence.source.name)
+            if gap not in evidence.gaps:
+                evidence.gaps.append(gap)
         else:
             evidence.reports.append(one)
     evidence.events.sort(key=lambda event: event.line)

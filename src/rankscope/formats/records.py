@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, Union
 
 from ..model.evidence.events import Event
 from ..model.evidence.stacks import PythonThread
+from ..model.gap import Gap
+from ..model.ranks import RankSet
 from .lines import Line, lines_of
 
 
 @dataclass(frozen=True)
 class Dump:
-    """One thread of a dump, and what the dump says of its process. ``native`` marks stacks with C frames."""
+    """One thread of a dump, and what the dump says of its process. ``native`` marks stacks with C frames.
+
+    One that is the same of several ranks is told once, with ``ranks``: a line may name a hundred thousand.
+    """
 
     thread: PythonThread
     engine: str
@@ -21,6 +26,7 @@ class Dump:
     native: bool = False
     pid: int | None = None
     rank: int | None = None
+    ranks: RankSet = field(default_factory=RankSet)
     host: str | None = None
     python: str | None = None
     command: str | None = None
@@ -28,11 +34,11 @@ class Dump:
     first: bool = False  # it is the thread that started its process
 
 
-Record = Union[Dump, Event]
+Record = Union[Dump, Event, Gap]
 
 
 class LineReader(Protocol):
-    """Takes lines one at a time and yields records as soon as they are complete."""
+    """Takes lines one at a time and yields records as soon as they are complete; a gap without a name is of the file."""
 
     def feed(self, line: Line) -> Iterable[Record]: ...
 

@@ -13,9 +13,6 @@ from ..model.ranks import RankSet
 from .lines import Line
 from .records import Dump, Record
 
-# A heading that names more ranks than this is a mistake, or not worth a copy of the stack for each.
-MOST_RANKS = 4096
-
 _PROCESS = regex(
     r"^(?:Process (?P<pyspy>\d{1,10}):(?: |$)|Attaching to (?:program: .*, )?process (?P<gdb>\d{1,10})\b|PID (?P<elf>\d{1,10}) - |Attaching to process ID (?P<pystack>\d{1,10})\b"
     r"|\S* ?(?:\$|#) (?:sudo (?:-\w+ )*)?(?:py-spy dump|gdb|pystack remote|gstack|pstack|eu-stack)\b[^|\d]*?(?<= )(?P<typed>\d{2,10})\b|(?P<gstack>\d{2,10}): +/\S+)"
@@ -44,6 +41,7 @@ class Section:
 
     pid: int | None = None
     ranks: RankSet = field(default_factory=RankSet)
+    beyond: bool = False  # the header lists ranks as no job has them
 
 
 def section_of(line: Line, before: Section) -> Section:
@@ -56,12 +54,17 @@ def section_of(line: Line, before: Section) -> Section:
     if found := _OURS.match(text):
         return replace(before, ranks=RankSet([int(found.group(1))]))
     if found := _FILE.match(text):
-        return Section(ranks=who(stem(found.group(1))).ranks)
+        return _named(stem(found.group(1)))
     if len(text) < 160 and (found := _HEADING.match(text)):
-        return Section(int(found["pid"]) if found["pid"] else None, who(found["ranks"]).ranks)
+        return _named(found["ranks"], int(found["pid"]) if found["pid"] else None)
     if len(text) < 160 and _OTHER_HEADING.match(text):
         return Section()
     return before
+
+
+def _named(label: str, pid: int | None = None) -> Section:
+    meant = who(label)
+    return Section(pid, meant.ranks, meant.beyond)
 
 
 def placed(line: Line, section: Section) -> Line:
@@ -72,13 +75,11 @@ def placed(line: Line, section: Section) -> Line:
     return line
 
 
-def per_rank(record: Record, section: Section) -> Iterator[Record]:
+def of_all(record: Record, section: Section) -> Record:
     """A stack below a heading such as ``ranks 1-7`` is the stack of each."""
-    if isinstance(record, Dump) and 1 < len(section.ranks) <= MOST_RANKS and record.rank is None:
-        for rank in section.ranks:
-            yield replace(record, rank=rank)
-    else:
-        yield record
+    if isinstance(record, Dump) and len(section.ranks) > 1 and record.rank is None and not record.ranks:
+        return replace(record, ranks=section.ranks)
+    return record
 
 
 # Below these a process is a helper of some rank, not a rank.
@@ -113,10 +114,14 @@ def with_pids(dumps: Iterable[Dump]) -> list[Dump]:
     return list(_by_leader(found))
 
 
+def _placed(dump: Dump) -> bool:
+    return dump.rank is not None or bool(dump.ranks)
+
+
 def _leads(dump: Dump) -> bool:
     return (
         dump.pid is None
-        and dump.rank is None
+        and not _placed(dump)
         and dump.thread.tid is not None
         and (dump.thread.name == "MainThread" or dump.first)
     )
@@ -127,7 +132,7 @@ def _by_leader(dumps: list[Dump]) -> Iterator[Dump]:
     of_order = {(one.engine, one.order): one.thread.tid for one in dumps if _leads(one) and one.first}
     last: int | None = None
     for one in dumps:
-        if one.pid is not None or one.rank is not None:
+        if one.pid is not None or _placed(one):
             yield one
             continue
         if _leads(one) and not one.first:

@@ -9,7 +9,9 @@ from functools import cache
 from typing import Any
 
 from ..model.evidence.events import Event
+from ..model.gap import Gap, Why
 from ..model.patterns import regex
+from ..model.ranks import MOST_IN_A_JOB
 from . import (
     faulthandler,
     folded,
@@ -27,7 +29,7 @@ from .kept import Between
 from .lines import Line, may_have_prefix
 from .margin import NONE, Margin, margin_of
 from .records import Record
-from .subjects import Section, per_rank, placed, section_of
+from .subjects import Section, of_all, placed, section_of
 from .versions import versions_of
 
 DUMPS = (pyspy_text, faulthandler, pybt, pystack_text, gdb_text, native_sample, strace, processes, folded, pylist)
@@ -48,6 +50,10 @@ _PAGER = regex(r"--+ ?Type <(?:return|RET)> [^\n]*?(?:quit|paging)-{2,3}")
 # Sources whose lines are told apart; lines of any more are read as one.
 MOST_SOURCES = 2048
 
+_BEYOND = (
+    f"a heading in it lists ranks as no job has them (at most {MOST_IN_A_JOB}); what is below it is taken for nobody's"
+)
+
 
 class _Voice:
     """The lines of one source: what dump it is in the middle of, and whom it speaks about."""
@@ -60,13 +66,13 @@ class _Voice:
     def feed(self, line: Line) -> Iterator[Record]:
         for reader in self._readers:
             for record in reader.feed(line):
-                yield from per_rank(record, self.section)
+                yield of_all(record, self.section)
         self.dumping = any(getattr(reader, "_open", None) is not None for reader in self._readers)
 
     def close(self) -> Iterator[Record]:
         for reader in self._readers:
             for record in reader.close():
-                yield from per_rank(record, self.section)
+                yield of_all(record, self.section)
         self.dumping = False
 
 
@@ -115,6 +121,8 @@ class TextReader:
         if section is not voice.section:
             yield from voice.close()
             voice.section = section
+            if section.beyond:
+                yield Gap("", Why.SKIPPED, _BEYOND)
         line = placed(line, section)
         if self._small:
             yield from plain(line)

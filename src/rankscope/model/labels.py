@@ -3,15 +3,13 @@
 # ruff: noqa: E501  (a pattern or a row of a table is one line)
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass, field
 
 from .patterns import regex
 from .process import Role
-from .ranks import RankSet
-
-# A label that names more ranks than this is a mistake of ours.
-_MOST = 1 << 20
+from .ranks import MOST_IN_A_JOB, RankSet
 
 _NUMBER = r"\d{1,7}"
 _RANKS = regex(
@@ -55,7 +53,10 @@ STEP = regex(
 
 @dataclass(frozen=True)
 class Who:
-    """What a label says; ``count`` is how many ranks it speaks of when it names none."""
+    """What a label says; ``count`` is how many ranks it speaks of when it names none.
+
+    ``beyond`` tells that it lists ranks as no job has them, too many or too large; nobody is meant then.
+    """
 
     ranks: RankSet = field(default_factory=RankSet)
     pid: int | None = None
@@ -64,12 +65,15 @@ class Who:
     later: bool = False
     thread: bool = False  # it speaks of one thread of a process
     text: str = ""
+    beyond: bool = False
 
 
 def who(label: str) -> Who:
     """Read a label; underscores count as blanks, because file names have no others."""
     text = re.sub(r"_+", " ", label).strip()
-    ranks = _ranks(text)
+    listed = [_listed(match["list"]) for pattern in (_RANKS, _RANK) for match in pattern.finditer(text)]
+    ranks = functools.reduce(RankSet.__or__, filter(None, listed), RankSet()) or _places(text)
+    beyond = not ranks and None in listed
     pid, role = _PID.search(text), None
     for candidate, words in _ROLES:
         if re.search(words, text, re.I):
@@ -77,36 +81,30 @@ def who(label: str) -> Who:
             break
     return Who(
         ranks, int(pid.group(1)) if pid else None, role, None if ranks else _count(text), bool(_LATER.search(text)),
-        bool(re.search(r"\bthread\b", text, re.I)), text,
+        bool(re.search(r"\bthread\b", text, re.I)), text, beyond,
     )  # fmt: skip
 
 
-def _ranks(text: str) -> RankSet:
-    found = RankSet()
-    for pattern in (_RANKS, _RANK):
-        for match in pattern.finditer(text):
-            found = found | _listed(match["list"])
-    if found:
-        return found
+def _places(text: str) -> RankSet:
+    """Places in a group, of tensor parallelism say, which are ranks only where no other group is named."""
     kinds: dict[str, set[int]] = {}
     for match in _PARALLEL.finditer(text):
         kinds.setdefault(match["kind"], set()).add(int(match["number"]))
     for span in _SPAN.finditer(text):
         low, high = int(span.group(1)), int(span.group(2))
-        if low <= high < _MOST:
+        if low <= high:
             kinds.setdefault(text[span.start() : span.start() + 2], set()).update(range(low, high + 1))
-    # A place in one group is a rank only where no other group is named.
     return RankSet(next(iter(kinds.values()))) if len(kinds) == 1 else RankSet()
 
 
-def _listed(text: str) -> RankSet:
+def _listed(text: str) -> RankSet | None:
     folded = re.sub(r"\s*(?:to|–|-|\.\.+)\s*", "-", text)
     folded = re.sub(r"\s*(?:,|&|/|and|\s)+\s*", ",", folded)
     try:
         found = RankSet.parse(folded)
     except ValueError:
-        return RankSet()
-    return found if len(found) <= _MOST else RankSet()
+        return None
+    return found if len(found) <= MOST_IN_A_JOB else None
 
 
 _EACH_OF = regex(r"\b(?:all|both) (?P<count>\d{1,6}|two|three|four|five|six|seven|eight)\b", re.I)

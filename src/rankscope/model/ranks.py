@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 
 # Beyond what any machine has: a larger number, in an environment or a file, is no rank and no count of them.
 MOST_RANKS = 1 << 20
+# Beyond what any job has had: a text that names more at once says something else, or is damaged.
+MOST_IN_A_JOB = 1 << 17
 
 
 def number_of(text: str) -> int | None:

@@ -1,0 +1,76 @@
+"""A line, a heading or a file's name that lists all ranks of the largest job is read; one that lists more is said."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from rankscope.formats import folded, joining
+from rankscope.formats.gather import gather
+from rankscope.formats.records import Dump
+from rankscope.model.evidence.stacks import PythonStacks
+from rankscope.model.gap import Gap, Why
+from rankscope.model.ranks import MOST_IN_A_JOB
+from rankscope.model.snapshot import Snapshot
+
+LINE = "main@a.py:1@0-{last};wait@b.py:2@0-{last}|7 1\n"
+STACK = 'Thread 0x7F11 (idle): "MainThread"\n    wait (threading.py:320)\n    train (run.py:41)\n'
+
+
+def ranks(snapshot: Snapshot) -> list[int | None]:
+    return [process.rank for process in snapshot.processes]
+
+
+def test_a_line_is_one_record_however_many_ranks_it_names() -> None:
+    """Nobody copies its stack for each."""
+    (dump,) = folded.read(LINE.format(last=99_999))
+    assert isinstance(dump, Dump)
+    assert str(dump.ranks) == "0-99999"
+
+
+def test_a_long_list_of_ranks_is_read_to_its_end() -> None:
+    """Every other rank of ten thousand takes more than four thousand characters."""
+    listed = ",".join(map(str, range(0, 10_000, 2)))
+    (dump,) = folded.read(f"main@a.py:1@{listed}|1;wait@b.py:2@{listed}|1 1\n")
+    assert isinstance(dump, Dump)
+    assert (len(dump.ranks), [frame.function for frame in dump.thread.stack]) == (5000, ["main", "wait"])
+
+
+@pytest.mark.parametrize("last", [MOST_IN_A_JOB, 99_999_999, "9" * 5000])
+def test_a_line_of_more_ranks_than_any_job_has_is_said(last: int | str, tmp_path: pathlib.Path) -> None:
+    """The others are read."""
+    (tmp_path / "stacks").write_text(LINE.format(last=2) + LINE.format(last=last) * 2)
+    snapshot = gather([tmp_path])
+    assert ranks(snapshot) == [0, 1, 2]
+    (gap,) = snapshot.gaps
+    assert (gap.what, gap.why) == ("stacks", Why.SKIPPED)
+    assert gap.detail.startswith("2 folded stacks of ranks that no job has")
+
+
+def test_many_lines_of_many_ranks_are_read_within_bounds(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was left out is said."""
+    monkeypatch.setattr(joining, "STACKS_PER_FILE", 10)
+    (tmp_path / "stacks").write_text("".join(LINE.format(last=6) for _ in range(3)))
+    snapshot = gather([tmp_path])
+    records = [item.record for sweep in snapshot.sweeps for item in sweep.items]
+    assert sum(len(one.threads) for one in records if isinstance(one, PythonStacks)) == 10
+    assert snapshot.gaps == (Gap("stacks", Why.SKIPPED, "11 more stacks of ranks left out"),)
+
+
+def test_a_heading_and_a_name_of_too_many_ranks_are_said(tmp_path: pathlib.Path) -> None:
+    """Their stacks are nobody's."""
+    (tmp_path / "below").write_text("Ranks 0-999999:\n" + STACK)
+    (tmp_path / "ranks_0-9999999.txt").write_text(STACK)
+    snapshot = gather([tmp_path])
+    assert ranks(snapshot) == [None, None]
+    assert [(gap.what, "as no job has them" in gap.detail) for gap in snapshot.gaps] == [
+        ("below", True), ("ranks_0-9999999.txt", True)]  # fmt: skip
+
+
+def test_a_heading_of_many_ranks_is_of_each(tmp_path: pathlib.Path) -> None:
+    """Also of more than four thousand."""
+    (tmp_path / "below").write_text("Ranks 0-4999:\n" + STACK)
+    assert sorted(rank for rank in ranks(gather([tmp_path])) if rank is not None) == list(range(5000))
