@@ -38,6 +38,55 @@ def test_they_belong_to_the_process_of_that_pid(tmp_path):
         process.ref, process.ref]  # fmt: skip
 
 
+OTHER = (
+    COPIED.replace(b"7103", b"7104").replace(b"R (running)", b"D (disk sleep)").replace(b"futex_do", b"rpc_wait_bit")
+)
+STATUS = (
+    b"Name:\tpython\nUmask:\t0022\nState:\t%s\nTgid:\t%d\nNgid:\t0\nPid:\t%d\nPPid:\t1\n"
+    b"voluntary_ctxt_switches:\t%d\nutime %d stime 1\n"
+)
+
+
+def shown(data: bytes) -> list[tuple[int, str, str, int, float]]:
+    """Who, state, wait channel, voluntary switches and CPU time of every moment."""
+    threads = [look.threads[0] for look in process_facts.read(data)]
+    return [(one.tid, one.state, one.wchan, one.voluntary, one.cpu_s) for one in threads]
+
+
+def test_two_processes_in_one_text_stay_two():
+    """The second had the state, the channel and the times of the first."""
+    assert shown(COPIED + OTHER) == [
+        (7103, "R", "futex_do_wait", 25, 4.7), (7103, "R", "futex_do_wait", 25, 4.77),
+        (7104, "D", "rpc_wait_bit_wait", 25, 4.7), (7104, "D", "rpc_wait_bit_wait", 25, 4.77),
+    ]  # fmt: skip
+
+
+def test_copies_of_status_that_run_together_are_told_apart():
+    """There the state stands above the pid."""
+    body = STATUS % (b"S (sleeping)", 71, 71, 5, 9) + STATUS % (b"R (running)", 72, 72, 6, 99)
+    assert shown(body) == [(71, "S", "", 5, 0.1), (72, "R", "", 6, 1.0)]
+    assert shown(b"pid 71\n" + STATUS % (b"S (sleeping)", 71, 71, 5, 9)) == [(71, "S", "", 5, 0.1)]
+
+
+def test_a_second_look_has_its_own_state():
+    """And one that noted only the times has the state of the look before."""
+    again = b"pid 7104\nutime 500 stime 21\npid 7103\nState:\tS (sleeping)\nutime 456 stime 21\n"
+    assert [one[:2] for one in shown(COPIED + OTHER + again)] == [
+        (7103, "R"), (7103, "R"), (7104, "D"), (7104, "D"), (7104, "D"), (7103, "S")]  # fmt: skip
+
+
+def test_of_many_processes_the_last_is_read_too():
+    """However long the text is."""
+    body = b"".join(STATUS % (b"S (sleeping)", pid, pid, 5, pid) for pid in range(1000, 2000))
+    assert [one[0] for one in shown(body)] == list(range(1000, 2000))
+
+
+def test_two_processes_are_not_one_rank_twice(tmp_path):
+    """A file that is called after a rank and shows two processes does not say which of them it is."""
+    (tmp_path / "rank_2.txt").write_bytes(COPIED + OTHER)
+    assert [(one.ref.pid, one.rank) for one in gather([tmp_path]).processes] == [(7103, None), (7104, None)]
+
+
 @given(st.binary(max_size=300))
 def test_any_bytes_are_read_without_an_error(data):
     process_facts.recognises(data)

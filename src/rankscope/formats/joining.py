@@ -79,11 +79,12 @@ class Joiner:
                 refs[being.process.ref] = None
         if left_out:
             self._gaps.append(Gap(one.source.name, Why.SKIPPED, f"{left_out} more stacks of ranks left out"))
-        for report in one.reports:
-            if isinstance(report, Threads):
-                being = self._being(one, report.threads[0].tid, next(iter(one.who.ranks), None), None)
-                being.kernel.append(report)
-                refs[being.process.ref] = None
+        noted = [report for report in one.reports if isinstance(report, Threads)]
+        alone = len(one.who.ranks) == 1 and len({report.threads[0].tid for report in noted}) == 1
+        for report in noted:
+            being = self._being(one, report.threads[0].tid, next(iter(one.who.ranks)) if alone else None, None)
+            being.kernel.append(report)
+            refs[being.process.ref] = None
         if not one.dumps and not refs:
             for rank in one.who.ranks:
                 refs[self._being(one, one.who.pid, rank, None).process.ref] = None
