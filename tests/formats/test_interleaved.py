@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from rankscope import pipeline
 from rankscope.formats.gather import gather
+from rankscope.formats.margin import margin_of
 from rankscope.formats.records import Dump
 from rankscope.formats.text import TextReader
 
@@ -43,8 +44,8 @@ def mixed(lines: list[list[str]], order: list[int]) -> list[str]:
 @settings(max_examples=60)
 def test_each_rank_keeps_its_own_lines(order: list[int], small: bool) -> None:
     """However the lines are mixed, every rank's stack comes out whole."""
-    reader = TextReader(small)
     lines = mixed([rank_lines(rank) for rank in range(4)], order)
+    reader = TextReader(small, margin=margin_of("\n".join(lines)))
     said = [one for number, line in enumerate(lines, 1) for one in reader.feed(number, line)] + list(reader.close())
     stacks = {one.rank: [frame.function for frame in one.thread.stack] for one in said if isinstance(one, Dump)}
     assert stacks == {

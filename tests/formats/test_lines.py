@@ -11,7 +11,6 @@ from rankscope.model.labels import who
 LINES = [
     ("[rank3]: boom", {"text": "boom", "rank": 3}),
     ("[default2]:[rank10]: boom", {"text": "boom", "rank": 10, "local_rank": 2}),
-    ("17: boom", {"text": "boom", "rank": 17}),
     ("[1,12]<stderr>: boom", {"text": "boom", "rank": 12}),
     ("(RayTrainWorker pid=81, ip=10.0.0.4) boom", {"text": "boom", "pid": 81, "host": "10.0.0.4"}),
     ("(VllmWorkerProcess pid=77) boom", {"text": "boom", "pid": 77}),
@@ -40,6 +39,24 @@ LINES = [
     ("[12/40] Building x", {"text": "[12/40] Building x", "rank": None}),
     ("12:30:01 boom", {"text": "12:30:01 boom", "rank": None}),
 ]
+
+
+LABELLED = [
+    ("17: boom", 1, {"text": "boom", "rank": 17}),
+    ("17: boom", 0, {"text": "17: boom", "rank": None}),
+    ("3: 404: Not Found", 1, {"text": "404: Not Found", "rank": 3}),
+    ("1: 1848: boom", 2, {"text": "boom", "rank": 1848}),
+    ("2026-02-11T04:10:27.5Z stdout F 3: [rank3]: boom", 1, {"text": "boom", "rank": 3, "at_s": 1770783027.5}),
+    ('{"log":"3: boom\\n","stream":"stderr"}', 1, {"text": "boom", "rank": 3}),
+    ("12:30:01 boom", 1, {"text": "12:30:01 boom", "rank": None}),
+]
+
+
+@pytest.mark.parametrize(("raw", "labels", "expected"), LABELLED)
+def test_a_line_without_the_labels_of_tasks(raw: str, labels: int, expected: dict[str, object]) -> None:
+    """As many are taken off as the text has, and no number more."""
+    (line,) = lines(1, raw, labels)
+    assert {name: getattr(line, name) for name in expected} == expected
 
 
 @pytest.mark.parametrize(("raw", "expected"), LINES)

@@ -49,9 +49,9 @@ class Collected:
     pid: int | None = None
     at_s: float | None = None
 
-    def lines(self, number: int) -> Iterator[Line]:
-        """Each cleaned, with what is known of its origin."""
-        for line in (clean(number, text) for text in self.texts):
+    def lines(self, number: int, labels: int = 0) -> Iterator[Line]:
+        """Each cleaned, also of labels of tasks, with what is known of its origin."""
+        for line in (clean(number, text, labels) for text in self.texts):
             source = f"{self.host or ''} {self.pid or ''}".strip() + line.source
             yield replace(
                 line, host=line.host or self.host, pid=line.pid or self.pid, source=source,
@@ -59,13 +59,13 @@ class Collected:
             )  # fmt: skip
 
 
-def lines(number: int, raw: str) -> Iterator[Line]:
+def lines(number: int, raw: str, labels: int = 0) -> Iterator[Line]:
     """The cleaned lines of a raw one: itself, or those that a collector put into JSON."""
     held = opened(raw)
     if held is None:
-        yield clean(number, raw)
+        yield clean(number, raw, labels)
     else:
-        yield from held.lines(number)
+        yield from held.lines(number, labels)
 
 
 def opened(text: str) -> Collected | None:

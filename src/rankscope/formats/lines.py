@@ -1,8 +1,8 @@
 """One line of somebody's text, without what launchers, log collectors and terminals put around it.
 
-Prefixes known: torchrun ``[default0]:`` and ``[rank0]:``, ``srun -l``, mpirun ``--tag-output``, Ray, vLLM, docker and CRI,
+Prefixes known: torchrun ``[default0]:`` and ``[rank0]:``, mpirun ``--tag-output``, Ray, vLLM, docker and CRI,
 kubectl ``--prefix``, compose, syslog, Airflow, GitHub's ``gh run view --log``, and the usual time stamps. Markdown quotes and
-colours fall away, and borders. What only a text as a whole shows to be a prefix is in :mod:`.margin`.
+colours fall away, and borders. What only a text as a whole shows to be a prefix is in :mod:`.margin` and :mod:`.task_labels`.
 """
 
 # ruff: noqa: E501  (a pattern or a row of a table is one line)
@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 from ..model.patterns import regex
+from .task_labels import LABEL
 
 # A line may not be longer than this; the rest is another program's data.
 LINE_LIMIT = 64 << 10
@@ -52,7 +53,6 @@ _PREFIXES = tuple(
         r"\[rank(?P<rank>\d{1,7})\](?:: ?| (?=\S))",
         r"\[(?!rank)[A-Za-z_][\w-]*?(?P<local>\d{1,5})\]: ?",
         r"\[\d+,(?P<rank>\d{1,7})\](?:<std(?:out|err|diag)>)?: ?",
-        r"(?P<rank>\d{1,6}): (?=\S|$| {2,})",
         r"\((?P<actor>[A-Za-z_][\w.:<>-]*) (?:rank=(?P<rank>\d{1,7})[ ,]*)?pid=(?P<pid>\d{1,10})(?:, ip=(?P<host>[\w.:-]+))?\) ?",
         r"\((?P<actor>[A-Za-z_][\w.-]*), (?P<host>ip=[\w.:-]+)\) ?",
         r"\[(?:pod/)?(?P<host>[A-Za-z][\w.-]*)/[\w.-]+\] ",
@@ -90,8 +90,8 @@ def may_have_prefix(raw: str) -> bool:
     return _MAYBE_PREFIX.match(raw) is not None
 
 
-def clean(number: int, raw: str) -> Line:
-    """A line without noise."""
+def clean(number: int, raw: str, labels: int = 0) -> Line:
+    """A line without noise; ``labels``: how many labels of tasks its text has before lines."""
     text = raw.rstrip("\r\n")
     if "\x1b" in text:
         text = _ANSI.sub("", text)
@@ -104,7 +104,10 @@ def clean(number: int, raw: str) -> Line:
     for _ in range(6):
         shorter = _strip_one(line)
         if shorter is None:
-            break
+            found = LABEL.match(line.text) if labels else None
+            if found is None:
+                break
+            shorter, labels = _without(line, found), labels - 1
         line = shorter
     speaker = _SPEAKER.match(line.text) if line.rank is None else None
     return line if speaker is None else replace(line, rank=int(speaker["rank"]))

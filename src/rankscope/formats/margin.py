@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ..model.patterns import regex
-from . import collected
+from . import collected, task_labels
 from .lines import Line
 from .names import rank_in
 
@@ -47,9 +47,11 @@ _FRAME = regex(r"File \"|\S.* \(\S+?(?::\d+)?\)$|\S+@0x|#\d")
 
 @dataclass(frozen=True)
 class Margin:
-    """The margin of one text; ``pattern`` matches it at the beginning of a line, and may tell a host or a file."""
+    """The margin of one text; ``pattern`` matches it at the beginning of a line, and may tell a host or a file. ``labels`` is how
+    many labels of tasks stand behind it and what else collectors write."""
 
     pattern: re.Pattern[str] | None = None
+    labels: int = 0
 
     def off(self, raw: str) -> str:
         """A line without it; one that does not have it stays as it is."""
@@ -63,13 +65,13 @@ class Margin:
         """The cleaned lines of a raw one, with whom its margin names."""
         found = self._at(raw)
         if found is None:
-            yield from collected.lines(number, raw)
+            yield from collected.lines(number, raw, self.labels)
             return
         told = found.groupdict()
         host, file = told.get("host"), told.get("file")
         by_host = _RANK.match(host) if host else None
         rank = int(by_host.group(1)) if by_host else rank_in(file) if file else None
-        for line in collected.lines(number, raw[found.end() :]):
+        for line in collected.lines(number, raw[found.end() :], self.labels):
             yield replace(
                 line, source=(host or file or "") + line.source, host=line.host or (None if by_host else host),
                 rank=line.rank if line.rank is not None else rank,
@@ -82,9 +84,22 @@ NONE = Margin()
 def margin_of(head: str) -> Margin:
     """The margin that all lines of a text have, as far as its head shows; where that is cut, its last line is not looked at."""
     said = [line for line in head[:_HEAD_CHARS].split("\n")[: -1 if len(head) >= _HEAD_CHARS else None] if line.strip()]
-    if len(said) < _FEWEST:
-        return NONE
-    return next((Margin(pattern) for kind in _KINDS if (pattern := kind(said)) is not None), NONE)
+    kinds = _KINDS if len(said) >= _FEWEST else ()
+    margin = next((Margin(pattern) for kind in kinds if (pattern := kind(said)) is not None), NONE)
+    labels = task_labels.depth(_texts(margin, head))
+    return replace(margin, labels=labels) if labels else margin
+
+
+def _texts(margin: Margin, head: str) -> Iterator[str]:
+    """The lines that are not empty as they may begin with a label of a task; of others there is one for all that run together."""
+    between = False
+    for raw in head.split("\n") if task_labels.may_be_labelled(head) else ():
+        if task_labels.may_be_labelled(raw):
+            yield from (line.text for line in margin.lines(0, raw))
+            between = False
+        elif raw.strip() and not between:
+            between = True
+            yield ""
 
 
 def _numbers(said: Sequence[str]) -> re.Pattern[str] | None:

@@ -28,6 +28,7 @@ from . import (
     pyspy_json,
     ras,
     store_keys,
+    task_labels,
 )
 from . import snapshot as own
 from .documents import DOCUMENT, is_document, is_manual
@@ -175,7 +176,8 @@ def _notebook(data: bytes, name: str, keep_lines: bool) -> Iterator[Said]:
 def _lines_of(data: bytes, texts: Sequence[collected.Collected], keep_lines: bool) -> Iterator[Record]:
     small = len(data) <= SMALL_BYTES
     reader = TextReader(small and keep_lines)
-    lines = [line for number, one in enumerate(texts, 1) for line in one.lines(number)]
+    labels = task_labels.depth(line.text for one in texts for line in one.lines(0) if line.text)
+    lines = [line for number, one in enumerate(texts, 1) for line in one.lines(number, labels)]
     for line in lines:
         yield from reader.take(line)
     yield from reader.close()
@@ -206,7 +208,7 @@ def _text(stream: io.BufferedReader, keep_lines: bool) -> Iterator[Said]:
     ends, between = Ends(), Between()
     sieved = None if whole or not is_by_lines(head_of(stream)) else sieve(stream, ends)
     keeps = keep_lines and not small
-    margin = margin_of(head[: files.HEAD].decode(files.encoding_of(head), "replace"))
+    margin = margin_of(head.decode(files.encoding_of(head), "replace"))
     reader = TextReader(small and keep_lines, between if keeps else None, margin)
     try:
         for numbered in _numbered(stream, ends if keeps else None) if sieved is None else sieved:

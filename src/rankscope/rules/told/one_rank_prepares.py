@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
@@ -31,7 +32,7 @@ from ...analysis.looked_twice import mover
 from ...analysis.main_thread import main_thread
 from ...analysis.sayings import sayings
 from ...model.diagnosis import Finding
-from ...model.labels import STEP
+from ...model.labels import STEP, who
 from ...model.patterns import regex
 from ...model.ranks import RankSet, ranks_phrase
 from .. import make_rule
@@ -153,7 +154,8 @@ def _paces(case: Case) -> Iterator[Hit]:
         yield Hit(Sign("", "one rank is far behind the others", LIKELY), account, line)
     for account in accounts(case):
         if (late := _stalls_pass(account)) is not None:
-            yield Hit(Sign("", "the same ranks come late to a call, and then the job goes on", LIKELY), account, late)
+            them = replace(account, who=replace(account.who, ranks=account.ranks | who(late).ranks))
+            yield Hit(Sign("", "the same ranks come late to a call, and then the job goes on", LIKELY), them, late)
     for account in accounts(case):
         if (own := _percent_grows(case, account)) is not None:
             yield Hit(Sign("", "it gets on while the limit of the others expires", LIKELY), account, own)
@@ -195,9 +197,7 @@ _LACKING = regex(
 def _stalls_pass(account: Account) -> str | None:
     """A report of Horovod's about ranks that come late, made anew after steps: they came in the end."""
     last: dict[str, int] = {}
-    # A reader of logs takes the number before a list for the rank that speaks.
-    lines = [f"{said.rank}: {said.text}" if said.text[:1] == "[" else said.text for said in account.events]
-    text, steps = "\n".join(lines), 0
+    text, steps = "\n".join(said.text for said in account.events), 0
     marks = sorted(
         [(found.start(), "step", found.group()) for found in STEP.finditer(text)]
         + [(found.start(), "late", found["ranks"] or found["them"]) for found in _LACKING.finditer(text)]

@@ -40,9 +40,8 @@ _KIND = regex(r"all_?reduce|all_?gather|broadcast|all_?to_?all|reduce_?scatter",
 
 def check(case: Case) -> Iterator[Finding]:
     for account in accounts(case):
-        # A reader of logs takes the number before a list for the rank that speaks.
-        lines = [f"{said.rank}: {said.text}" if said.text[:1] == "[" else said.text for said in account.events]
-        _, *reports = re.split("Stalled (?:ops|ranks)|Missing ranks", "\n".join(lines))
+        lines = "\n".join(said.text for said in account.events)
+        _, *reports = re.split("Stalled (?:ops|ranks)|Missing ranks", lines)
         tensors = _waiting_tensors(reports[-1]) if reports else {}
         if any(how == other and not mine & theirs for how, mine in tensors for other, theirs in tensors):
             title = "ranks wait with tensors that the others do not have: they name theirs differently"
