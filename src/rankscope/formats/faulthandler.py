@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from ..model.evidence.events import Event
@@ -19,13 +18,6 @@ _FRAME = regex(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d{1,18}|\?\?\?)(?P<c
 _MARK = regex(r"^\s*(Garbage-collecting|<no Python frame>|<invalid frame>|\.\.\.)\s*$")
 _FATAL = regex(r"^Fatal Python error: ([\w ]+?)(?:: (.*))?$")
 _TIMEOUT = regex(r"^Timeout \((\d{1,18}):(\d\d):(\d\d)(?:\.\d+)?\)!")
-
-
-def recognises(text: str) -> bool:
-    """Whether a text holds such a dump."""
-    return bool(
-        re.search(r'(?m)^(?:Fatal Python error: |Timeout \(\d+:)|\(most recent call first\):$|", line \d+ in \w', text)
-    )
 
 
 class Reader:

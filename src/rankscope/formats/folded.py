@@ -25,11 +25,6 @@ _PATH = regex(r"^[^@;\s][^@;]*@[^@;]*@[\d,-]+(?:\|[\d,-]*)?(?:;|\s+\d+\s*$)")
 _PLACE = regex(r"^(.*?)(?::(\d{1,7}))?$")
 
 
-def recognises(text: str) -> bool:
-    """Whether a text begins with such a path."""
-    return bool(_PATH.match(text))
-
-
 class Reader:
     """Every line is whole in itself."""
 

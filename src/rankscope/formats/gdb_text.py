@@ -36,11 +36,6 @@ _PID = regex(
 )
 
 
-def recognises(text: str) -> bool:
-    """Whether a text holds a backtrace of native frames."""
-    return bool(re.search(r"(?m)^\s*(?:\(gdb\) )?#\d+\s+(?:0x[0-9a-f]+ |\S+ \()|^\s*\*? ?frame #\d+: 0x", text))
-
-
 class Reader:
     """Takes lines and yields a dump per thread; a frame that wraps goes on in the next line."""
 

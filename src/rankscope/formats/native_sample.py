@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from ..model.evidence.stacks import Frame
@@ -17,11 +16,6 @@ NAME = "native sample"
 _SAMPLE = regex(r"^[\s+!:|]*(?:\d+ +)?(?P<name>[^\s+!:|].*?)\s{1,20}\(in (?P<library>[\w.+/-]+)\)")
 # Deepest first; https://github.com/pytorch/pytorch/blob/main/c10/util/Backtrace.cpp writes it.
 _C10 = regex(r"^\s*frame #\d+: (?P<name>\S.*?) \+ 0x[0-9a-f]+ \(0x[0-9a-f]+ in (?P<library>[^)]+)\)")
-
-
-def recognises(text: str) -> bool:
-    """Whether a text holds such a stack."""
-    return bool(re.search(r"(?m)^[\s+!:|]*(?:\d+ +)?\S.*\s\(in [\w.+/-]+\)|^\s*frame #\d+: .* in ", text))
 
 
 class Reader:

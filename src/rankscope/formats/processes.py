@@ -22,11 +22,6 @@ _CUT = "--"  # what grep(1) puts between lines that are not beside each other
 _DEFUNCT = regex(r"^(?:.*?\s)?(?P<pid>\d{1,10})\s.*<defunct>")
 
 
-def recognises(text: str) -> bool:
-    """Whether a text is such a table."""
-    return any(_header(line) for line in text.splitlines()[:50]) or bool(re.search(r"(?m)^State:\s+[RSDTtZ] \(", text))
-
-
 def _header(text: str) -> list[str] | None:
     words = text.split()
     return words if "PID" in words and (_HEADS & set(words) or "WCHAN" in words) else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from ..model.evidence.stacks import Frame
@@ -19,16 +18,6 @@ _BUILTIN = regex(r"^\s*<built-in method (\w+)(?: of (?P<owner>[\w.]+))?")
 _OWNERS = {"mpi4py": "mpi4py/MPI.pyx"}  # extension modules whose methods gdb shows by the type of their object
 _GIL = regex(r"^\s*Waiting for (?:the GIL|a lock \((.*)\))")
 _GC = regex(r"^\s*Garbage-collecting")
-
-
-def recognises(text: str) -> bool:
-    """Whether a text holds such a backtrace."""
-    return bool(
-        re.search(
-            r"(?m)^\s*(?:\(gdb\) )?Traceback \(most recent call first\)|^\s*Waiting for the GIL|^\s*<built-in method",
-            text,
-        )
-    )
 
 
 class Reader:

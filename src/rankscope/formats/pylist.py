@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from ..model.evidence.events import Event
@@ -13,11 +12,6 @@ from .records import Record, read_all
 NAME = "gdb py-list"
 
 _LINE = regex(r"^(?:\(gdb\) )? {0,6}(?P<here>>)? {0,6}(?P<number>\d{1,6}) {4}(?P<source>.*)$")
-
-
-def recognises(text: str) -> bool:
-    """Whether a text shows source lines with a mark on one of them."""
-    return bool(re.search(r"(?m)^ {0,6}>\d{1,6} {4}\S", text))
 
 
 class Reader:

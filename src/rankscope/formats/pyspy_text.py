@@ -29,11 +29,6 @@ _LOCAL = regex(r"^\s{6,}([A-Za-z_]\w*): (.*)$")
 _SHOUT = regex(r"^\s+(?:Arguments|Locals):$")
 
 
-def recognises(text: str) -> bool:
-    """Whether a text holds a py-spy dump."""
-    return bool(re.search(r"(?m)^\s*Thread (?:0x[0-9a-fA-F]+|\d+)\S* ?\([a-z+]+\)", text)) or bool(_BARE.match(text))
-
-
 class Reader:
     """Takes lines and yields a dump per thread."""
 

@@ -21,11 +21,6 @@ _HELD = regex(r"^\s+(?:Arguments|Locals):$")
 _LOCAL = regex(r"^ {8}([^\W\d]\w*): (.*)$")
 
 
-def recognises(text: str) -> bool:
-    """Whether a text holds such stacks."""
-    return bool(re.search(r"(?m)^\s*Traceback for thread \d+|^\s*\((?:C|Python)\) File \"", text))
-
-
 class Reader:
     """Takes lines and yields a dump per thread."""
 

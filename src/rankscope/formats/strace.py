@@ -27,13 +27,6 @@ _CALL_NAMES = """
 _CALLS = frozenset(_CALL_NAMES.split())
 
 
-def recognises(text: str) -> bool:
-    """Whether a text is strace's."""
-    return bool(re.search(r"(?m)^strace: Process \d+ attached|^\[pid +\d+\] [a-z_0-9]+\(", text)) or any(
-        (found := _CALL.match(line)) and found["call"] in _CALLS for line in text.splitlines()[:20]
-    )
-
-
 class Reader:
     """Keeps the last call per pid; the calls that did not return are told at the end, with how often they were made."""
 
