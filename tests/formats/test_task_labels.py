@@ -10,10 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankscope.formats.gather import gather
+from rankscope.formats.live_log import with_events
 from rankscope.formats.margin import margin_of
 from rankscope.formats.reading import SMALL_BYTES
 from rankscope.formats.task_labels import depth
 from rankscope.model.evidence.events import Events
+from rankscope.model.evidence.log import Logs, LogTail
+from rankscope.model.process import Process, ProcessRef, Role
+from rankscope.model.snapshot import Item, Job, Snapshot, Sweep
 from rankscope.pipeline import judge
 
 ERROR = "Traceback (most recent call last):", '  File "train.py", line 3, in main', "ValueError: shard 7 is empty"
@@ -112,6 +116,18 @@ def test_labels_in_an_export_of_a_collector(tmp_path: pathlib.Path) -> None:
     events = [e for sweep in gather([tmp_path]).sweeps for item in sweep.items if isinstance(item.record, Events)
               for e in item.record.events]  # fmt: skip
     assert {event.rank for event in events if event.event == "text.line"} == {5}
+
+
+def test_labels_in_the_log_of_a_living_job() -> None:
+    """srun writes it; what it shows is who failed."""
+    rank = ProcessRef("n1", 7, 70)
+    tail = tuple(f"{task}: {line}" for task in (3, 5) for line in ERROR)
+    sweep = Sweep(0, 1.0, (rank,), (Item(rank, Logs((LogTail("/job/out.log", 1, 9, 1.0, tail),))),))
+    snapshot = with_events(Snapshot(Job("srun"), processes=(Process(rank, Role.LAUNCHER),), sweeps=(sweep,)))
+    events = [
+        event for item in snapshot.sweeps[0].items if isinstance(item.record, Events) for event in item.record.events
+    ]
+    assert [event.rank for event in events if event.event == "python.exception"] == [3, 5]
 
 
 def test_who_lacks_a_tensor_is_named_though_it_says_nothing(tmp_path: pathlib.Path) -> None:

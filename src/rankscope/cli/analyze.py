@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import click
 
 from ..errors import RankscopeError
 from ..model.evidence.events import Event
+from ..model.gap import Gap, Why
 from ..model.ranks import RankSet
 from ..report import plain
 from ..report.entries import lines as timeline
@@ -45,7 +46,8 @@ def command(
 
     Snapshots, stacks (py-spy, gdb, pystack, faulthandler), flight recorder dumps, RAS reports, logs of any kind (also
     the JSON of collectors, and notebooks), directories and archives (tar, zip) of them, in any mix; gzip, bzip2 and xz
-    are unpacked; - is stdin.
+    are unpacked; - is stdin. Exit code: 0 nothing wrong found, 1 something found, 2 could not do it, 3 not enough
+    evidence; with --events or --entries 0 all was read, 3 not all of it, or nothing: see standard error.
     """
     from .. import pipeline
     from ..analysis import commands
@@ -54,18 +56,29 @@ def command(
     wanted = ranks_of(entries) if entries is not None else None
     _exist(files)
     if as_events:
-        for event in events(files):
-            click.echo(plain.escaped(json.dumps(flat(event), ensure_ascii=False)))
-        return
+        raise click.exceptions.Exit(_printed(events(files)))
     with _reading() as progress:
         snapshot = gather(files, progress)
     if wanted is not None:
-        for line in timeline(snapshot, wanted):
-            click.echo(line)
-        return
+        unread = () if snapshot.live else snapshot.gaps  # what a look did not see is for the verdict to tell
+        raise click.exceptions.Exit(_printed([*timeline(snapshot, wanted), *unread]))
     diagnosis = commands.of_files(pipeline.judge(snapshot, stuck_after), _again(files))
     show(diagnosis, as_json, color)
     raise click.exceptions.Exit(_exit.code_of([diagnosis]))
+
+
+def _printed(read: Iterable[Event | Gap | str]) -> int:
+    """Print what was read, and on standard error what was not; the exit code that follows."""
+    printed = unread = left_out = False
+    for one in read:
+        if isinstance(one, Gap):
+            detail = f" ({one.detail})" if one.detail else ""
+            click.echo(plain.clean(f"rankscope: {one.what}: {one.why.value}{detail}"), err=True)
+            left_out, unread = True, unread or one.why is not Why.SKIPPED
+        else:
+            click.echo(one if isinstance(one, str) else plain.escaped(json.dumps(flat(one), ensure_ascii=False)))
+            printed = True
+    return _exit.NOT_ENOUGH if unread or (left_out and not printed) else _exit.NOTHING_FOUND
 
 
 def _again(files: tuple[Path, ...]) -> str:

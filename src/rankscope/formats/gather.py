@@ -4,15 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from ..model.evidence.events import Event
+from ..model.evidence.events import Event, Events
+from ..model.gap import Gap, Why
 from ..model.snapshot import Snapshot
 from . import flight_recorder, together
 from . import snapshot as own
 from .files import Progress, head_of, open_source, sources
 from .joining import Joiner
+from .live_log import with_events
 from .reading import FileEvidence, Wish, read
+
+_SILENT = "a snapshot in which no program says anything; without --events it is judged"
 
 
 def gather(paths: Iterable[str | Path], progress: Progress | None = None) -> Snapshot:
@@ -35,9 +40,24 @@ def is_snapshot(path: Path) -> bool:
         return own.recognises(head_of(stream))
 
 
-def events(paths: Iterable[str | Path]) -> Iterator[Event]:
-    """Everything the files say in the vocabulary of events, file by file, as it is read."""
+def events(paths: Iterable[str | Path]) -> Iterator[Event | Gap]:
+    """Everything the files say in the vocabulary of events, file by file, as it is read; and what could not be read of them."""
     for source in sources(paths):
         one = read(source, Wish(keep_lines=False))
-        if not isinstance(one, Snapshot):
+        if isinstance(one, Snapshot):
+            yield from _of_snapshot(source.name, one)
+        else:
             yield from one.events
+            yield from one.gaps
+
+
+def _of_snapshot(name: str, one: Snapshot) -> Iterator[Event | Gap]:
+    """What programs said in their logs; what the look itself did not see is for the verdict to tell."""
+    items = [item for sweep in with_events(one).sweeps for item in sweep.items]
+    said = [event for item in items if isinstance(item.record, Events) for event in item.record.events]
+    yield from said
+    if not said:
+        yield Gap(name, Why.SKIPPED, _SILENT)
+    yield from (
+        replace(gap, what=f"{name}: {gap.what}") for gap in one.gaps if gap.why is Why.DAMAGED and gap.process is None
+    )

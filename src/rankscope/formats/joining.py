@@ -62,7 +62,8 @@ class Joiner:
             if one.events:
                 self._items.append(Item(refs[0] if len(refs) == 1 else None, Events(tuple(_named(one)))))
         self._gaps.extend(self._recorders(found))
-        processes = tuple(being.process for being in self._beings.values())
+        # Where nothing was read, names of files alone show nobody.
+        processes = tuple(being.process for being in self._beings.values()) if any(found) else ()
         return _with(self._snapshot(processes), snapshots)
 
     def _file(self, one: FileEvidence) -> list[ProcessRef]:

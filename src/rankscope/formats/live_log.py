@@ -13,6 +13,7 @@ from ..model.labels import STEP
 from ..model.process import ProcessRef
 from ..model.snapshot import Item, Snapshot
 from . import error_json
+from .margin import Margin, margin_of
 from .text import TextReader
 
 
@@ -69,7 +70,7 @@ def _error_files(snapshot: Snapshot) -> Iterator[Item]:
 
 
 def _events(tail: LogTail) -> tuple[Event, ...]:
-    reader = TextReader(small=False)
+    reader = TextReader(small=False, margin=Margin(labels=margin_of("\n".join(tail.tail)).labels))
     records = [record for number, line in enumerate(tail.tail, 1) for record in reader.feed(number, line)]
     records.extend(reader.close())
     # Steps that follow a message tell that it was outlived.
