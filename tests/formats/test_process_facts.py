@@ -61,6 +61,14 @@ def test_two_processes_in_one_text_stay_two():
     ]  # fmt: skip
 
 
+def test_each_has_the_stack_of_its_own():
+    """The kernel's, as /proc/PID/stack shows it, innermost first."""
+    below = b"[<0>] rpc_wait_bit+0x1e/0xa0\n[<0>] nfs4_run_open_task.isra.0+0x1e/0xa0\n"
+    first, _, second, _ = process_facts.read(COPIED + b"[<0>] futex_wait+0x110/0x240\n" + OTHER + below)
+    assert [look.threads[0].kernel_stack for look in (first, second)] == [
+        ("futex_wait",), ("rpc_wait_bit", "nfs4_run_open_task.isra.0")]  # fmt: skip
+
+
 def test_copies_of_status_that_run_together_are_told_apart():
     """There the state stands above the pid."""
     body = STATUS % (b"S (sleeping)", 71, 71, 5, 9) + STATUS % (b"R (running)", 72, 72, 6, 99)

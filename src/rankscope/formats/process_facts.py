@@ -1,5 +1,5 @@
-"""What somebody copied from ``/proc/PID``: the pid, lines of ``status``, the wait channel, and CPU time once or several times
-(proc(5)); each ``utime … stime …`` is a moment. One text may hold several processes.
+"""What somebody copied from ``/proc/PID`` (proc(5)): the pid, lines of ``status``, the wait channel, the kernel's stack, and CPU
+time once or several times; each ``utime … stime …`` is a moment. One text may hold several processes.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from ..model.patterns import regex
 
 NAME = "process-facts"
 MOST_MOMENTS = 64
+MOST_FRAMES = 64
 _TICKS_PER_S = 100  # USER_HZ, the same on every Linux that torch runs on
 _PID = regex(r"^(?:pid|Pid:)\s+(\d{1,9})\s*$", re.MULTILINE)
 _FIELD = regex(r"(?P<key>pid(?=\s+\d)|(?:Name|Pid|State|voluntary_ctxt_switches)(?=:)):?\s*(?P<value>\S*)")
 _STATE = regex(r"^State:\s+([RSDTtZXI])\b", re.MULTILINE)
 _CPU = regex(r"^utime\s+(\d{1,15})\s+stime\s+(\d{1,15})\s*$", re.MULTILINE)
 _SWITCHES = regex(r"^(non)?voluntary_ctxt_switches:\s+(\d{1,15})", re.MULTILINE)
+_STACK = regex(r"^\[<[0-9a-f]+>\] ([\w.]+)", re.MULTILINE)
 _CHANNEL = regex(r"^([a-z_]\w{3,63})$", re.MULTILINE)
 
 
@@ -44,6 +46,7 @@ def read(data: bytes, name: str = "") -> Iterator[Threads]:
             yield Threads((KernelThread(
                 pid, "", states[pid], wchan=channel[1] if channel else "", cpu_s=(int(utime) + int(stime)) / _TICKS_PER_S,
                 voluntary=switches.get("", -1), involuntary=switches.get("non", -1),
+                kernel_stack=tuple(_STACK.findall(text)[:MOST_FRAMES]),
             ),))  # fmt: skip
 
 
