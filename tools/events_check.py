@@ -7,21 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from rankscope.cli.analyze import flat
 from rankscope.formats.gather import events
 from rankscope.model.evidence.events import Event
-
-
-def flat(event: Event) -> dict[str, Any]:
-    """An event as one object, as ``rankscope analyze --events`` prints it."""
-    body: dict[str, Any] = {
-        "line": event.line,
-        "event": event.event,
-        "rank": event.rank,
-        "host": event.host,
-        "pid": event.pid,
-    }
-    body.update(event.fields)
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in body.items()}
 
 
 def missed(expected: dict[str, Any], read: list[dict[str, Any]]) -> str | None:
@@ -37,7 +25,7 @@ def main(folder: Path) -> int:
     wanted = hit = 0
     for manifest in sorted(folder.glob("manifest*.json")):
         for log in json.loads(manifest.read_text())["logs"]:
-            read = [flat(event) for event in events([folder / log["file"]])]
+            read = [flat(one) for one in events([folder / log["file"]]) if isinstance(one, Event)]
             named = {fact["line"] for fact in log["expect"]}
             for fact in log["expect"]:
                 why = missed(fact, read)

@@ -21,7 +21,7 @@ from rankscope.model.evidence.recorder import Recorder
 
 
 def main(arguments: list[str]) -> int:
-    """Print one line a vector; the exit code is the number that is not exact."""
+    """Print one line a vector; the exit code is 1 where one is not exact."""
     verbose = "--verbose" in arguments
     where, *wanted = [word for word in arguments if not word.startswith("--")]
     wrong = total = 0
@@ -36,7 +36,7 @@ def main(arguments: list[str]) -> int:
         if verbose:
             show(analysis)
     print(f"{total - wrong} of {total} exact")
-    return wrong
+    return 1 if wrong else 0
 
 
 def vectors(where: Path) -> Iterator[dict[str, Any]]:

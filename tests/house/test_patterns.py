@@ -40,7 +40,7 @@ LINES = tuple(
 def patterns(value: object) -> Iterator[re.Pattern[str]]:
     """The patterns for text in a value of a module, however deep."""
     if isinstance(value, Sign):
-        yield from map(compiled, (value.pattern, *value.also, *value.anywhere, *value.unless))
+        yield from map(compiled, (value.pattern, *value.also, *value.anywhere, *value.unless, value.until))
     elif isinstance(value, (re.Pattern, Late)):
         if value.flags & re.UNICODE:  # those for bytes are only compiled
             yield value

@@ -105,8 +105,11 @@ def _numbered(doing: Doing) -> bool:
 
 
 def _still(case: Case, account: Account) -> str:
-    """What a subject said, without what its log has gone on from with more steps."""
-    late = () if case.snapshot.live else tuple(one for one in account.events if not outlived(case, one))
+    """What a subject said, without what its log has gone on from with more steps, and without rows of process tables, in which
+    any wait of a thread is one for a futex."""
+    rows = {(one.file, one.line) for one in account.events if one.event == "proc.row"}
+    told = () if case.snapshot.live else (one for one in account.events if (one.file, one.line) not in rows)
+    late = tuple(one for one in told if not outlived(case, one))
     return account.said if len(late) in (0, len(account.events)) else replace(account, events=late).said
 
 

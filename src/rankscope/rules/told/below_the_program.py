@@ -61,6 +61,10 @@ _SIGNS = (
 )  # fmt: skip
 
 
+_ONE_PICTURE = "one picture does not tell whether they stand there or just come by"
+_LOOKS_ALIKE = "in stacks, calls of groups with other members, or of another step, look the same"
+
+
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live:
         yield from _held(case)
@@ -76,7 +80,7 @@ def check(case: Case) -> Iterator[Finding]:
         size = sum(len(doing.ranks) or doing.count or 1 for doing in together)
         title = f"all {size} ranks that were seen stand in the same {together[0].op}"
         complains = any(account.find(HALTS, prose=True) for account in accounts(case))
-        against = () if complains else ("one picture does not tell whether they stand there or just come by",)
+        against = (_LOOKS_ALIKE,) if complains else (_LOOKS_ALIKE, _ONE_PICTURE)
         yield simple(RULE, title, LIKELY, [together[0].site], _STEPS, against=against)
         return
     timeouts = {

@@ -55,6 +55,8 @@ def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live:
         return  # who stands where is known there, and other rules ask the graph
     found = [doing for doing in doings(case) if doing.account is not None and doing.kind not in ("unknown", "silent")]
+    if seen_apart(case):  # what a console says is done nobody does any more
+        found = [doing for doing in found if doing.kind != "done" or doing.ranks]
     p2p = in_kind(found, WaitKind.P2P.value)
     if sum(len(doing.ranks) or doing.count or 1 for doing in p2p) > 1 and len(p2p) == len(found):
         ops = sorted({doing.op for doing in p2p})

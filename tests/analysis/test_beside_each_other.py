@@ -1,0 +1,103 @@
+"""What people save beside each other: two tools of one rank, a log beside stacks, a process table beside a log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rankscope.formats.gather import gather
+from rankscope.model.diagnosis import GETS_ON, Diagnosis, Kind
+from rankscope.pipeline import judge
+
+STEPS = "".join(
+    f"2026-03-02 10:00:{step:02d},100 [rank{rank}] INFO engine: epoch 0 step {step} loss 2.{99 - step}\n"
+    for step in range(5, 25, 5)
+    for rank in range(3)
+)
+ROWS = (
+    "  PID  PPID STAT WCHAN                ELAPSED     TIME COMMAND\n"
+    "--\n"
+    "4101 4100 Ssl  futex_do_wait            01:04 00:00:02 python -u train.py\n"
+    "4102 4100 Tl   do_signal_stop           01:04 00:00:02 python -u train.py\n"
+)
+
+
+def _dump(rank: int, *frames: str) -> str:
+    lines = "".join(f"    {frame}\n" for frame in frames)
+    return f'Process 410{rank}: python -u train.py\nPython v3.11.7 (python)\n\nThread 410{rank} (idle): "MainThread"\n{lines}'
+
+
+def _in_all_reduce(rank: int) -> str:
+    return _dump(
+        rank, "all_reduce (torch/distributed/distributed_c10d.py:3038)", "publish (hook.py:9)", "<module> (train.py:17)"
+    )
+
+
+def _in(rank: int, call: str) -> str:
+    return _dump(
+        rank, f"{call} (torch/distributed/distributed_c10d.py:2300)", "give (stage.py:9)", "<module> (train.py:17)"
+    )
+
+
+def _elsewhere(rank: int) -> str:
+    return _dump(rank, "add (registry.py:18)", "<module> (train.py:17)")
+
+
+def _native(rank: int) -> str:
+    return (
+        f'Thread 1 (Thread 0x7f4550c06b80 (LWP 77{rank}) "python"):\n'
+        "#0  futex_wait (private=0) at futex-internal.c:57\n"
+        "#1  0x00007f453fd12501 in c10d::Work::wait(std::chrono::duration<long>) () from libtorch_cpu.so\n"
+        "#2  0x000055953d163081 in _start ()\n"
+    )
+
+
+def _judged(tmp_path: Path, files: dict[str, str]) -> Diagnosis:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return judge(gather([tmp_path]))
+
+
+def test_a_second_tool_makes_no_second_collective(tmp_path: Path) -> None:
+    """gdb calls every collective a wait; who was seen by both stands where the dump with the pid says."""
+    files = {f"pyspy/rank{rank}.txt": _in_all_reduce(rank) for rank in (0, 1)} | {"pyspy/rank2.txt": _elsewhere(2)}
+    files |= {"gdb/rank0.txt": _native(0)}
+    found = _judged(tmp_path, files)
+    assert found.verdict is not None
+    assert list(found.verdict.ranks) == [2]
+    assert not any("another collective" in one.title for one in found.findings)
+
+
+def test_of_two_ranks_nobody_is_the_other(tmp_path: Path) -> None:
+    found = _judged(tmp_path, {"rank0.txt": _in(0, "barrier"), "rank1.txt": _in(1, "broadcast")})
+    assert found.verdict is not None
+    assert found.verdict.cls == "collective-missed-by-rank"
+    assert list(found.verdict.ranks) == []
+
+
+def test_steps_in_a_log_do_not_clear_what_stacks_show(tmp_path: Path) -> None:
+    """Nothing tells whether the log or the stacks are later: nothing is decided, and what they show is told."""
+    files = {f"pyspy/rank{rank}.txt": _in_all_reduce(rank) for rank in (0, 1)} | {"pyspy/rank2.txt": _elsewhere(2)}
+    found = _judged(tmp_path, files | {"console.log": STEPS})
+    assert found.verdict is None
+    assert found.evidence_weak
+    assert any(one.kind is Kind.NOTE and GETS_ON in one.against for one in found.findings)
+
+
+def test_what_a_console_says_is_done_waits_for_nobody(tmp_path: Path) -> None:
+    """Ranks in sends and receives are all that stand, whatever was done before, and whatever a process table shows of futexes."""
+    files = {f"pyspy/rank{rank}.txt": _in(rank, "recv" if rank else "send") for rank in range(3)}
+    done = "".join(f"2026-03-02 10:00:0{n},100 [rank{n % 3}] INFO train: micro batch {n} done\n" for n in range(9))
+    found = _judged(
+        tmp_path, files | {"console.log": done, "ps.txt": ROWS.replace("Tl   do_signal_stop", "Ssl  futex_do_wait ")}
+    )
+    assert found.verdict is not None
+    assert found.verdict.cls == "p2p-order-deadlock"
+
+
+def test_a_stopped_process_is_stopped_whatever_its_log_said_before(tmp_path: Path) -> None:
+    """The rows stand behind a separator of grep."""
+    found = _judged(tmp_path, {"console.log": STEPS, "ps.txt": ROWS})
+    assert found.verdict is not None
+    assert found.verdict.cls == "process-stopped"
+    assert "4102" in found.verdict.title
