@@ -25,5 +25,11 @@ def may_await_orders(case: Case, root: Root) -> bool:
     return len(calls) == 1 and all(kind is WaitKind.COLLECTIVE and _hands_on(op) for kind, op in calls)
 
 
+def serves(case: Case, root: Root) -> bool:
+    """Whether it does so in the loop of a server, which nothing but the next request ends."""
+    standing = case.standings.get(root.ref)
+    return standing is not None and standing.kind is WaitKind.IDLE and may_await_orders(case, root)
+
+
 def _hands_on(call: str) -> bool:
     return any(name in call.lower() for name in _HANDS_ON)

@@ -48,6 +48,11 @@ def would_decide(case: Case) -> Iterator[str]:
         yield "rankscope snapshot -o job.snap    # stacks, recorder, locks and sockets of all ranks in one look"
 
 
+def _tells(event: Event) -> bool:
+    """Whether it is more than that a process or device is there."""
+    return _told(event) and event.event not in _ROWS
+
+
 def _told(event: Event) -> bool:
     """Whether an event is more than a line of text that nobody knows."""
     return not event.event.startswith("text.")
@@ -91,7 +96,7 @@ def weak(case: Case) -> bool:
     if ended_well(case):
         return False
     if not case.snapshot.live:
-        nothing = not case.snapshot.processes and not any(_told(event) for event in case.events)
+        nothing = not case.snapshot.processes and not any(_tells(event) for event in case.events)
         return nothing or any(event.event in _TROUBLE for event in case.events) or _one_picture(case)
     if case.state is not State.MOVING and away(case.snapshot, case.world_size):
         return True  # nothing wrong on the hosts that answered says nothing of those that did not

@@ -35,7 +35,7 @@ from ...analysis.helping import thread_at_work
 from ...analysis.identity import module_path_of
 from ...analysis.load import RUNS
 from ...analysis.loop_tasks import TaskView, awaited, last_awaited, loops
-from ...analysis.orders import may_await_orders
+from ...analysis.orders import may_await_orders, serves
 from ...analysis.own_age import own_s
 from ...analysis.progress import advances
 from ...analysis.standing import Standing
@@ -92,7 +92,8 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         peers = "; its peers wait for it" if root.waiters else ""
         yield Finding(
-            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, standing, _best(case, root, standing)),
+            rule=RULE.id, cls=RULE.cls, kind=Kind.NOTE if serves(case, root) else Kind.CAUSE,
+            certainty=certainty(case, root, standing, _best(case, root, standing)),
             title=f"{who(standing.member.process)} {_doing(standing)} in {at(_place(standing))}{peers}",
             ranks=ranks_of(standing),
             processes=(standing.member.process, *(process_of(standing, one) for one in _peers(case, standing))),

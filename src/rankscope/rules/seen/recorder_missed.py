@@ -9,7 +9,8 @@ Every rank's recorder is compared, group by group and over all groups at once: o
 that itself waits for nobody is named. Ranks that are late only because they wait elsewhere are not. The first call that
 it would have had to issue is shown, with the last one it did issue. Where those who have not come make a group, the members
 of that group who went on without them are named; and where most ranks wait for messages, or in a monitored barrier (which no
-recorder holds), the few who went on without those.
+recorder holds), the few who went on without those. Nothing is said of who serves in an event loop and keeps the others in a
+broadcast: with the next request it comes, and hands that on.
 
 ## What to do
 Look at the stack of the named rank: what it does instead is the reason. Typical: a collective under a condition that only
@@ -26,6 +27,7 @@ from collections.abc import Iterator, Sequence
 from ...analysis.case import Case
 from ...analysis.frame_tables import WaitKind
 from ...analysis.load import STIRS, used_by_all
+from ...analysis.orders import serves
 from ...analysis.progress import advances
 from ...analysis.standing import Standing
 from ...model.diagnosis import Certainty, CollectiveState, Finding, Kind, Reason
@@ -39,6 +41,8 @@ def check(case: Case) -> Iterator[Finding]:
         culprits = absentees(case, state)
         if not culprits:
             continue  # they wait themselves, in something that recorders do not hold
+        if _serve(case, culprits):
+            continue  # with their next request they will come
         standings = [case.standings.get(process.ref) for rank in culprits for process in case.of_rank(rank)]
         if standings and all(standing is not None and advances(standing) for standing in standings):
             continue  # it is on its way: the rule about stragglers speaks
@@ -62,6 +66,13 @@ def check(case: Case) -> Iterator[Finding]:
             processes=tuple(process for rank in culprits for process in case.of_rank(rank)), because=tuple(reasons),
             against=(*_doubts(state, busy, few=few), *case.comparison.weak), next=look_next(case, culprits), collective=state,
         )  # fmt: skip
+
+
+def _serve(case: Case, culprits: RankSet) -> bool:
+    """Whether all who did not come serve, and hand on what they are asked for."""
+    roots = {root.ref: root for root in case.graph.roots}
+    refs = [process.ref for rank in culprits for process in case.of_rank(rank)]
+    return bool(refs) and all(ref in roots and serves(case, roots[ref]) for ref in refs)
 
 
 def _meet(standings: Sequence[Standing | None]) -> bool:

@@ -28,6 +28,7 @@ from ...analysis.frame_tables import WaitKind
 from ...analysis.own_age import youngest_s
 from ...analysis.stillness import held_together, in_one_call
 from ...model.diagnosis import Finding, Kind, Reason
+from ...model.ranks import RankSet, ranks_phrase
 from ...model.words import span
 from .. import make_rule
 from .._say import at, stands
@@ -81,7 +82,13 @@ def check(case: Case) -> Iterator[Finding]:
         title = f"all {size} ranks that were seen stand in the same {together[0].op}"
         complains = any(account.find(HALTS, prose=True) for account in accounts(case))
         against = (_LOOKS_ALIKE,) if complains else (_LOOKS_ALIKE, _ONE_PICTURE)
-        yield simple(RULE, title, LIKELY, [together[0].site], _STEPS, against=against)
+        ranks = RankSet(rank for doing in together for rank in doing.ranks)
+        unseen = RankSet(range(max(ranks, default=-1) + 1)) - ranks
+        if unseen:
+            title = (
+                f"{ranks_phrase(ranks)} stand in the same {together[0].op}; of {ranks_phrase(unseen)} nothing is shown"
+            )
+        yield simple(RULE, title, POSSIBLE if unseen else LIKELY, [together[0].site], _STEPS, against=against)
         return
     timeouts = {
         event.rank: (event.fields.get("seq"), event.fields.get("op"), event.fields.get("numel_in"))
