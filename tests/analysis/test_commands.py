@@ -71,6 +71,10 @@ def test_a_helper_is_found_through_the_rank_that_it_serves() -> None:
     assert shown("rankscope stacks pid:41 --raw", SSH, RANK, WORKER) == (
         "rankscope stacks ssh:node2 --ranks 5 --children --sudo --raw"
     )
+    assert (
+        shown("rankscope stacks pid:41 --children", FILE, RANK, WORKER)
+        == "rankscope stacks job.snap --ranks 5 --children"
+    )
     assert shown("rankscope stacks pid:30", SSH, LAUNCHER) == "rankscope stacks ssh:node2 --children --sudo"
 
 

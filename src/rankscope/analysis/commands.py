@@ -141,6 +141,8 @@ def _ours(command: str, about: Process | None, diagnosis: Diagnosis, to: Address
     # Only stacks chooses among the processes of a job.
     target = _narrow(about, diagnosis, to) if about is not None and named and verb == "stacks" else _whole(about, to)
     if named:
+        if _CHILDREN in target:
+            command = command.replace(_CHILDREN, "")  # it is asked for once
         return _PID.sub(lambda _: target, command, count=1)
     rest = command.split()[2:]
     if rest and not rest[0].startswith("-") and ":" in rest[0]:
@@ -160,13 +162,16 @@ def _narrow(about: Process, diagnosis: Diagnosis, to: Address) -> str:
     return f"{target}{_who(about, diagnosis)} {to.options}".strip()
 
 
+_CHILDREN = " --children"
+
+
 def _who(about: Process, diagnosis: Diagnosis) -> str:
     """The options that choose a process of a job among the others."""
     rank = diagnosis.roster.get(about.ref)
     if rank is not None:
         return f" --ranks {RankSet([rank])}"
     owner = about.rank
-    return f" --ranks {RankSet([owner])} --children" if owner is not None else " --children"
+    return f" --ranks {RankSet([owner])}{_CHILDREN}" if owner is not None else _CHILDREN
 
 
 def _theirs(command: str, about: Process | None, to: Address) -> str:

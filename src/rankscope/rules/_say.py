@@ -96,6 +96,8 @@ def _age(standing: Standing) -> str:
         return f"uses {standing.busy:.0%} of a CPU"
     if standing.ran:
         return "wakes from time to time but does not leave this place"
+    if standing.still_s is None:
+        return "was looked at once"
     return f"has not run for {span(standing.still_s)}"
 
 
