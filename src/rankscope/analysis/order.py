@@ -31,11 +31,15 @@ _SHOWN = {
     "process-stopped", "child-dead", "dead-rank", "queue-pipe-full", "compile-worker", "file-lock-stale", "filesystem-stall",
     "p2p-order-deadlock", "collective-cycle", "rank-stuck-in-user-code", "resource-limit",
 }  # fmt: skip
+# Where the interpreter is at its end, after the last line of the program (Python/pylifecycle.c, atexit).
+_END = {"Py_FinalizeEx", "Py_Finalize", "atexit_callfuncs", "wait_for_thread_shutdown", "_run_exitfuncs"}
 # What the row of a process says by itself: a program that is stopped does nothing, however well its log reads up to there.
 BY_ROW = {"process-stopped"}
 # What one look catches in jobs that run as well: a queue that is full, a lock that another one has, a child at work, an exception
-# that was handled, all ranks in one call.
-_PASSES = {"queue-pipe-full", "file-lock-unsupported", "child-dead", "dead-rank", "stuck-below-program"}
+# that was handled, all ranks in one call, a worker that waits its turn.
+_PASSES = {
+    "queue-pipe-full", "file-lock-unsupported", "child-dead", "dead-rank", "stuck-below-program", "fork-with-threads",
+}  # fmt: skip
 # What no process outlives, however well all of it went before: its context on the device is lost.
 _FATAL = {"cuda-async-error"}
 # What the kernel says in one line among hundreds about its start.
@@ -75,8 +79,11 @@ def _stands(case: Case, cause: Finding) -> bool:
     """Whether a likely cause rests on what no number of good lines beside it makes less true."""
     if cause.cls in _FATAL:
         return True
-    seen = any(account.seen for account in accounts(case))
+    looks = [seen for account in accounts(case) for seen in account.seen]
+    seen = bool(looks)
     if seen and cause.cls in _HELD:
+        return True
+    if cause.cls == "exit-hang" and any(frame.function in _END for look in looks for frame in look.stack):
         return True
     if (seen or cause.cls in BY_ROW) and cause.cls in _SHOWN and quotes(case, cause):
         return True

@@ -67,7 +67,7 @@ _SIGNS = (
     Sign(rf"^[^\S\n]*(?:#\d+ +)?(?:0x\w+ in )?{_LEAF}[^\n]*\n(?:[^\n]+\n){{0,24}}?[^\n]*{_FINALIZER}", "code that runs in the middle of other code (a finalizer, a weak reference's callback, the collector) waits for a lock", unless=(r"\bfork(?:ed|s|ing)?\b|popen_fork|take_gil|Waiting for the GIL",)),
     Sign(r"_removeHandlerRef(?:[^\n]*\n){0,6}?[^\n]*(?:acquire|lock)|(?:acquire|_acquireLock)[^\n]*\n(?:[^\n]+\n){0,6}?[^\n]*_removeHandlerRef", "a weak-reference callback wants the lock of the log while it is being released"),
     Sign(r"__del__(?:[^\n]*\n){0,14}?[^\n]*" + _LOCK, "a destructor takes a lock", prose=True),
-    Sign(r"(?:__dealloc__|tp_dealloc|finaliz\w+|weakref|_weakref_cb|weakref_cb|remove_callback)(?:[^\n]*\n){0,10}?[^\n]*" + _LOCK, "a finalizer takes a lock", also=(r"hang|stuck|deadlock|wait|idle|block",), prose=True),
+    Sign(r"(?:__dealloc__|tp_dealloc|(?<!\w)finaliz(?!e_backward)\w+|weakref|_weakref_cb|weakref_cb|remove_callback)(?:[^\n]*\n){0,10}?[^\n]*" + _LOCK, "a finalizer takes a lock", also=(r"hang|stuck|deadlock|wait|idle|block",), prose=True),
     Sign(r"Garbage-collecting(?:[^\n]*\n){0,12}?[^\n]*(?:lock|acquire|put|emit|add_)", "the collector runs finalizers inside code that uses a lock", also=(r"__del__|weakref|lock|acquire",)),
     Sign(_LOCK + r"[^\n]*\n(?:[^\n]+\n){0,12}?[^\n]*<signal handler called>|<signal handler called>(?:[^\n]*\n){1,12}[^\n]*(?:lll_lock|mutex_lock|malloc)", "a signal handler interrupted code that held the lock it wants", prose=True),
     Sign(r"reentrant call inside <_io\.", "a signal handler re-entered an output buffer"),
