@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from rankscope.analysis.accounts import accounts
+from rankscope.analysis.looked_twice import gets_on
 from rankscope.formats.gather import gather
 from rankscope.model.diagnosis import GETS_ON, Diagnosis, Kind
-from rankscope.pipeline import judge
+from rankscope.pipeline import case_of, judge
+from rankscope.rules.told import prints_compared
+from rankscope.rules.told._threads_calling import calls_at_once
 
 STEPS = "".join(
     f"2026-03-02 10:00:{step:02d},100 [rank{rank}] INFO engine: epoch 0 step {step} loss 2.{99 - step}\n"
@@ -18,6 +22,12 @@ ROWS = (
     "--\n"
     "4101 4100 Ssl  futex_do_wait            01:04 00:00:02 python -u train.py\n"
     "4102 4100 Tl   do_signal_stop           01:04 00:00:02 python -u train.py\n"
+)
+
+
+FAULT = (
+    "Current thread 0x00007f4550c06b80 (most recent call first):\n"
+    '  File "torch/distributed/distributed_c10d.py", line 3038 in all_reduce\n  File "hook.py", line 9 in publish\n'
 )
 
 
@@ -60,12 +70,14 @@ def _judged(tmp_path: Path, files: dict[str, str]) -> Diagnosis:
 
 def test_a_second_tool_makes_no_second_collective(tmp_path: Path) -> None:
     """gdb calls every collective a wait; who was seen by both stands where the dump with the pid says."""
-    files = {f"pyspy/rank{rank}.txt": _in_all_reduce(rank) for rank in (0, 1)} | {"pyspy/rank2.txt": _elsewhere(2)}
-    files |= {"gdb/rank0.txt": _native(0)}
+    files = {f"pyspy/rank{rank}.txt": _in_all_reduce(rank) for rank in (0, 2)} | {"pyspy/rank1.txt": _in(1, "barrier")}
+    files |= {f"gdb/rank{rank}.txt": _native(rank) for rank in (0, 1)}
     found = _judged(tmp_path, files)
     assert found.verdict is not None
-    assert list(found.verdict.ranks) == [2]
-    assert not any("another collective" in one.title for one in found.findings)
+    assert list(found.verdict.ranks) == [1]
+    assert [one.title for one in found.findings if "another collective" in one.title] == [
+        "rank 1 stands in another collective (barrier) than the others"
+    ]
 
 
 def test_of_two_ranks_nobody_is_the_other(tmp_path: Path) -> None:
@@ -101,3 +113,58 @@ def test_a_stopped_process_is_stopped_whatever_its_log_said_before(tmp_path: Pat
     assert found.verdict is not None
     assert found.verdict.cls == "process-stopped"
     assert "4102" in found.verdict.title
+
+
+def test_that_programs_are_there_is_no_good_news(tmp_path: Path) -> None:
+    """Three steps in a log beside a table in which everybody sleeps do not make "nothing wrong"."""
+    sleeping = ROWS.replace("Tl   do_signal_stop ", "Ssl  futex_do_wait  ")
+    found = _judged(tmp_path, {"console.log": "".join(STEPS.splitlines(True)[::3]), "ps.txt": sleeping})
+    assert found.verdict is None
+    assert found.evidence_weak
+
+
+def test_a_tool_without_pids_shows_the_process_that_is_known(tmp_path: Path) -> None:
+    """faulthandler and gdb beside py-spy: three pictures of one thread are neither three ranks nor three threads in a call."""
+    files = {f"pyspy/rank{rank}.txt": _in_all_reduce(rank) for rank in (0, 1)} | {"pyspy/rank2.txt": _in(2, "barrier")}
+    files["fh/fh_rank0.txt"] = FAULT
+    files["gdb/rank0.txt"] = _native(0).replace("LWP 770", "LWP 4100")
+    found = _judged(tmp_path, files)
+    assert found.verdict is not None
+    assert (found.verdict.cls, list(found.verdict.ranks)) == ("collective-missed-by-rank", [2])
+    assert not any("two threads" in one.title for one in found.findings)
+    files["child/rank0-child4109.txt"] = _dump(0, "get (queues.py:367)", "worker (pool.py:114)").replace("4100", "4109")
+    found = _judged(tmp_path, files)
+    assert found.verdict is not None
+    assert (found.verdict.cls, list(found.verdict.ranks)) == ("collective-missed-by-rank", [2])
+    case = case_of(gather([tmp_path]))
+    assert sorted(member.ref.pid for member in case.members) == [4100, 4101, 4102, 4109]
+    assert sum(0 in one.ranks for one in accounts(case)) == 2  # the rank, and its child that has its name
+
+
+def test_two_tools_are_no_two_moments(tmp_path: Path) -> None:
+    """Native frames that py-spy and gdb name in two ways have not moved in between; the same tool twice tells."""
+    spied = _dump(0, "futex_wait (libc.so.6)", "c10d::Work::wait (libtorch.so)", "forward (model.py:9)")
+    moved = spied.replace("futex_wait", "epoll_wait").replace("forward (model.py:9)", "step (optim.py:4)")
+    debugged = f"Attaching to process 4100\n{_native(0).replace('LWP 770', 'LWP 4100')}"
+    for folder, text in (("two", spied), ("one", f"{spied}\n{moved}")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "rank0.txt").write_text(text)
+        (tmp_path / folder / "gdb_rank0.txt").write_text(debugged)
+    cases = {folder: case_of(gather([tmp_path / folder])) for folder in ("two", "one")}
+    assert [any(one.again for one in accounts(case)) for case in cases.values()] == [False, True]
+    assert {folder: gets_on(case) for folder, case in cases.items()} == {"two": None, "one": "gdb rank0"}
+
+
+def test_a_call_that_two_tools_show_is_no_call_of_two_threads(tmp_path: Path) -> None:
+    (tmp_path / "spied.txt").write_text(_in_all_reduce(0))
+    (tmp_path / "fh_pid4100.txt").write_text(FAULT)
+    (account,) = (one for one in accounts(case_of(gather([tmp_path]))) if one.seen)
+    assert {seen.engine for seen in account.seen} == {"py-spy dump", "faulthandler"}
+    assert not calls_at_once(account)
+
+
+def test_the_heading_of_a_dump_is_no_print_of_a_rank(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Process 3: joined\nProcess 2: joined\n")
+    (tmp_path / "rank1.txt").write_text(_elsewhere(1))
+    case = case_of(gather([tmp_path]))
+    assert set(prints_compared.printed(case)) == {2, 3}

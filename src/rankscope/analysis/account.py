@@ -70,11 +70,12 @@ _ALIKE, _END = 3, 50
 
 @dataclass(frozen=True)
 class Seen:
-    """One thread's stack as somebody saw it."""
+    """One thread's stack as somebody saw it, and the tool that showed it: what two tools call by different names has not moved."""
 
     thread: PythonThread
     native: bool = False
     moment: int = 0
+    engine: str = ""
 
     @property
     def stack(self) -> Stack:
@@ -121,6 +122,12 @@ class Account:
     @functools.cached_property
     def ranks(self) -> RankSet:
         return self.who.ranks
+
+    @functools.cached_property
+    def again(self) -> bool:
+        """Whether one tool looked at it at two moments."""
+        looks = {((seen.engine, seen.native), seen.moment) for seen in self.seen}
+        return len(looks) > len({how for how, _ in looks})
 
     @functools.cached_property
     def text(self) -> str:

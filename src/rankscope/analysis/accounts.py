@@ -88,6 +88,7 @@ def _files(case: Case) -> Iterator[Account]:
         known = {(seen.stack, seen.moment) for seen in one.seen}
         one.seen.extend(seen for seen in _seen(member) if (seen.stack, seen.moment) not in known)
     labels = {file: who(stem(file)).text or file for file in {event.file for event in case.events}}
+    labels |= _second_tools(case)
     for event in case.events:
         label = labels[event.file]
         key = keys.get((label, event.pid)) or keys.get((label, ("rank", event.rank))) or label
@@ -98,6 +99,26 @@ def _files(case: Case) -> Iterator[Account]:
     for label, one in opened.items():
         told = replace(one.who, ranks=RankSet(one.ranks)) if one.ranks else one.who
         yield Account(label, told, tuple(one.refs), tuple(one.seen), tuple(one.events), one.role)
+
+
+def _second_tools(case: Case) -> dict[str, str]:
+    """By file, the label of the rank that it shows again: what another tool wrote of a process is said of the same subject."""
+    labels = {
+        member.ref: member.process.label or ""
+        for member in case.members
+        if member.role is Role.RANK and any(_seen(member))
+    }
+    found: dict[str, str] = {}
+    for item in (item for sweep in case.snapshot.sweeps for item in sweep.items):
+        if not isinstance(item.record, Events) or item.process not in labels:
+            continue
+        label = labels[item.process]
+        mine = who(label)
+        for file in {event.file for event in item.record.events}:
+            its = who(stem(file))
+            if len(its.ranks) == 1 and its.ranks == mine.ranks and not its.later and its.role is mine.role:
+                found[file] = label
+    return found
 
 
 def _keys(case: Case) -> dict[tuple[str, object], str]:
@@ -215,4 +236,4 @@ def _seen(member: Member) -> Iterator[Seen]:
     for moment, look in enumerate(member.looks):
         for record, native in ((PythonStacks, False), (NativeStacks, True)):
             for thread in look[record].threads if record in look else ():
-                yield Seen(thread, native, moment)
+                yield Seen(thread, native, moment, look[record].engine)

@@ -67,9 +67,7 @@ _LOOKED = {PythonStacks, NativeStacks}
 
 def _mains(case: Case) -> Iterator[Account]:
     """The subjects that were looked at twice."""
-    return (
-        one for one in accounts(case) if len({seen.moment for seen in one.seen}) > 1 and one.role in (None, Role.RANK)
-    )
+    return (one for one in accounts(case) if one.again and one.role in (None, Role.RANK))
 
 
 def _moves(case: Case, name: str, said: Sequence[Event]) -> bool:
@@ -179,7 +177,9 @@ def _moved(account: Account) -> bool:
     by_thread: dict[object, dict[int, tuple[str, ...]]] = {}
     for seen in account.seen:
         names = tuple(str(frame.function) for frame in seen.stack)
-        by_thread.setdefault((seen.native, seen.thread.tid or seen.thread.name), {})[seen.moment] = names
+        by_thread.setdefault((seen.engine, seen.native, seen.thread.tid or seen.thread.name), {}).setdefault(
+            seen.moment, names
+        )
     return any(len(set(moments.values())) > 1 for moments in by_thread.values()) and not any(
         _COMPILES.search(seen.text) for seen in account.seen
     )

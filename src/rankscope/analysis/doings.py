@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from ..model.evidence.stacks import Frame, PythonThread
 from ..model.patterns import regex
-from ..model.process import UNNUMBERED, Role
+from ..model.process import Role
 from ..model.ranks import RankSet
 from .accounts import Account, Seen, accounts, compiled, line_at, outlived
 from .case import Case
@@ -85,32 +85,18 @@ _SENTENCES: tuple[tuple[str, str], ...] = (
 @remembered
 def doings(case: Case) -> tuple[Doing, ...]:
     """What each subject was doing, one entry per subject that a file names in its lines."""
-    return tuple(_once([doing for account in accounts(case) for doing in _doing(account, _still(case, account))]))
-
-
-def _once(found: list[Doing]) -> Iterator[Doing]:
-    """All but second pictures of a rank by a tool that writes no pid, beside one of its process: what one tool calls a wait
-    another one calls by the collective's name."""
-    known = RankSet(rank for one in found if _numbered(one) for rank in one.ranks)
-    for one in found:
-        again = one.account is not None and one.account.seen and one.ranks and not one.ranks - known
-        if not again or _numbered(one):
-            yield one
-
-
-def _numbered(doing: Doing) -> bool:
-    """Whether a stack was seen of a process whose pid is known."""
-    account = doing.account
-    return account is not None and bool(account.seen) and any(ref.started != UNNUMBERED for ref in account.refs)
+    return tuple(doing for account in accounts(case) for doing in _doing(account, _still(case, account)))
 
 
 def _still(case: Case, account: Account) -> str:
     """What a subject said, without what its log has gone on from with more steps, and without rows of process tables, in which
     any wait of a thread is one for a futex."""
+    if case.snapshot.live:
+        return account.said
     rows = {(one.file, one.line) for one in account.events if one.event == "proc.row"}
-    told = () if case.snapshot.live else (one for one in account.events if (one.file, one.line) not in rows)
-    late = tuple(one for one in told if not outlived(case, one))
-    return account.said if len(late) in (0, len(account.events)) else replace(account, events=late).said
+    told = tuple(one for one in account.events if (one.file, one.line) not in rows)
+    late = tuple(one for one in told if not outlived(case, one)) or told
+    return account.said if len(late) == len(account.events) else replace(account, events=late).said
 
 
 def _doing(account: Account, said: str) -> Iterator[Doing]:

@@ -17,6 +17,5 @@ def dumped(case: Case) -> bool:
 def one_look(case: Case) -> bool:
     """Whether all that is known is where whole processes stood at one moment: running jobs stand somewhere, too."""
     return dumped(case) and not any(
-        any(seen.moment for seen in one.seen) or any(map(wrong, (one.label, *one.said.splitlines())))
-        for one in accounts(case)
+        one.again or any(map(wrong, (one.label, *one.said.splitlines()))) for one in accounts(case)
     )

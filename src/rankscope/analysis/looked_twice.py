@@ -30,8 +30,7 @@ def mover(case: Case) -> Account | None:
     """A subject whose thread stands in different frames at two moments."""
     found = [one for one in accounts(case) if one.ranks or one.seen]
     for one in found:
-        moments = {seen.moment for seen in one.seen}
-        if len(moments) > 1 and _differs(one):
+        if one.again and _differs(one):
             return one
     if (clocked := _by_clock(found)) is not None:
         return clocked
@@ -130,12 +129,12 @@ def _differs(account: Account) -> bool:
     if (main := main_thread(account)) is None:
         return False
     named = any(main.thread.tid is not None and one.thread.tid == main.thread.tid for one in account.seen)
-    by_moment: dict[int, list[Seen]] = {}
+    by_tool: dict[tuple[str, bool], dict[int, list[Seen]]] = {}
     for seen in account.seen:
         if not named or seen.thread.tid == main.thread.tid:
-            by_moment.setdefault(seen.moment, []).append(seen)
-    moments = [stacks for _, stacks in sorted(by_moment.items())]
-    return len(moments) > 1 and not any(_alike(first, last) for first in moments[0] for last in moments[-1])
+            by_tool.setdefault((seen.engine, seen.native), {}).setdefault(seen.moment, []).append(seen)
+    looks = [[stacks for _, stacks in sorted(by_moment.items())] for by_moment in by_tool.values()]
+    return any(len(its) > 1 and not any(_alike(first, last) for first in its[0] for last in its[-1]) for its in looks)
 
 
 def _alike(one: Seen, other: Seen) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -56,8 +56,10 @@ class Joiner:
 
     def join(self, found: list[FileEvidence], snapshots: list[Snapshot]) -> Snapshot:
         self._gaps = [gap for one in found for gap in one.gaps]
-        for one in found:
-            refs = self._file(one)
+        placed = [(one, self._file(one)) for one in found]
+        same = self._fold()
+        for one, about in placed:
+            refs = list(dict.fromkeys(same.get(ref, ref) for ref in about))
             self._items.extend(Item(None, report) for report in one.reports if not isinstance(report, Threads))
             if one.events:
                 self._items.append(Item(refs[0] if len(refs) == 1 else None, Events(tuple(_named(one)))))
@@ -90,6 +92,34 @@ class Joiner:
             for rank in one.who.ranks:
                 refs[self._being(one, one.who.pid, rank, None).process.ref] = None
         return list(refs)
+
+    def _fold(self) -> dict[ProcessRef, ProcessRef]:
+        """Stacks of a rank by a tool that writes no pid are those of its process, where one is known: which process each became.
+
+        Where both show Python frames those with the pid say more: two tools name one place in two ways. Native frames of a
+        debugger reach further down than those of a Python profiler, and are kept beside them.
+        """
+        known: dict[tuple[str, int], list[_Being]] = {}
+        for being in self._beings.values():
+            if being.process.rank is not None and being.process.ref.started != UNNUMBERED and _of_a_rank(being):
+                known.setdefault((being.process.ref.host, being.process.rank), []).append(being)
+        same: dict[ProcessRef, ProcessRef] = {}
+        for key, being in list(self._beings.items()):
+            process = being.process
+            if process.rank is None or process.ref.started != UNNUMBERED or not _of_a_rank(being):
+                continue
+            its = known.get((process.ref.host, process.rank), [])
+            if (
+                len(its) > 1
+            ):  # some are children that have its name; a debugger numbers threads, the first one as the process
+                its = [one for one in its if one.process.ref.pid in _threads(being)]
+            if len(its) == 1:
+                its[0].python = its[0].python or being.python
+                its[0].native = its[0].native or [{}]
+                its[0].native[0].update({("again", at): seen for at, seen in enumerate(_all(being.native))})
+                same[process.ref] = its[0].process.ref
+                del self._beings[key]
+        return same
 
     def _recorders(self, found: list[FileEvidence]) -> list[Gap]:
         """Give every recorder to its rank; a rank that has two was dumped at two moments."""
@@ -151,7 +181,8 @@ class Joiner:
         before = moments[-1].get(identity) if moments and identity is not None else None
         # Threads that share a name in one dump are several threads, not one thread seen twice.
         namesakes = before is not None and identity == dump.thread.name and before.dump == seen.dump
-        if not moments or (before is not None and not namesakes) or (one.who.later and number == 0):
+        other = bool(moments) and any(there.engine != seen.engine for there in moments[-1].values())
+        if not moments or other or (before is not None and not namesakes) or (one.who.later and number == 0):
             moments.append({})
         key = identity if identity is not None and not namesakes else ("unnamed", len(moments[-1]))
         moments[-1][key] = seen
@@ -176,6 +207,19 @@ class Joiner:
                 yield Item(being.process.ref, being.recorders[at])
             if at < len(being.kernel):
                 yield Item(being.process.ref, being.kernel[at])
+
+
+def _of_a_rank(being: _Being) -> bool:
+    """Whether stacks were seen of a rank itself, and not of a child of it."""
+    return being.process.role is Role.RANK and bool(being.python or being.native)
+
+
+def _threads(being: _Being) -> set[int | None]:
+    return {seen.thread.tid for seen in _all((*being.python, *being.native))}
+
+
+def _all(moments: Iterable[dict[Any, _Seen]]) -> Iterator[_Seen]:
+    return (seen for moment in moments for seen in moment.values())
 
 
 def _ranks(dump: Dump, who: Who) -> Collection[int | None]:

@@ -11,9 +11,11 @@ APART = r"\b(?:different|separate|own|two|several|distinct|another) (?:\w+ )?(?:
 
 
 def calls_at_once(account: Account) -> dict[str, Seen]:
-    """The threads of a subject that are in collectives, if there are several."""
-    calling = {_thread(seen): seen for seen in account.seen if _calls(seen)}
-    return calling if len(calling) > 1 else {}
+    """The threads of a subject that are in collectives, if one tool shows several: each names threads in its own way."""
+    by_tool: dict[str, dict[str, Seen]] = {}
+    for seen in filter(_calls, account.seen):
+        by_tool.setdefault(seen.engine, {})[_thread(seen)] = seen
+    return next((calling for calling in by_tool.values() if len(calling) > 1), {})
 
 
 def _thread(seen: Seen) -> str:

@@ -36,7 +36,7 @@ from ...analysis.threads import forked, parent_of, possible_holders, views
 from ...model.diagnosis import Finding
 from ...model.evidence.stacks import Frame, Stack
 from ...model.patterns import regex
-from ...model.process import UNNUMBERED, Role
+from ...model.process import Role
 from .. import make_rule
 from ._findings import finding
 from ._forks import CHILD_FRAMES, CHILD_WORDS, is_child
@@ -158,8 +158,7 @@ def _locked_children(case: Case) -> Iterator[Hit]:
         if not is_child(account, forks):
             continue
         for seen in account.seen:
-            idle = _next_in_line(case, seen) or _of_a_device(seen) or _may_feed(account, seen)
-            depth = 0 if idle else _lock_depth(seen)
+            depth = 0 if _next_in_line(case, seen) or _of_a_device(seen) else _lock_depth(seen)
             if depth and not any(frame.function in _INTERRUPTS for frame in seen.stack):
                 says = "a worker stands in a lock below a library" if seen.native else "a worker stands in a lock"
                 certainty = LIKELY if seen.native or account.role is Role.DATALOADER_WORKER else POSSIBLE
@@ -187,13 +186,6 @@ def _next_in_line(case: Case, seen: Seen) -> bool:
         return False
     others = (one for account in accounts(case) for one in account.seen if one is not seen)
     return any(wait_of(one.stack).kind is WaitKind.IDLE and _READS.search(one.stack[-1].function) for one in others)
-
-
-def _may_feed(account: Account, seen: Seen) -> bool:
-    """Whether it is another thread than the first, of which no Python frame tells what it waits for: those that feed queues rest
-    in a lock."""
-    pids = {ref.pid for ref in account.refs if ref.started != UNNUMBERED}
-    return bool(pids) and seen.thread.tid is not None and seen.thread.tid not in pids and not _in_python(seen)
 
 
 _READS = regex(r"(?:^|[._])(?:recv(?:_bytes)?|read|poll)$")
@@ -250,10 +242,8 @@ def _lock_depth(seen: Seen) -> int:
     above = _in_python(seen) or seen.stack
     waits = above is not seen.stack and kind_of(above[-1]) is WaitKind.CONDITION
     serves = module_path(above[-1].file or "") == "multiprocessing/managers.py" if above else False
-    waits = waits or (
-        above is not seen.stack and above[-1].function.endswith("_wait_for_tstate_lock")
-    )  # of Thread.join
-    if waits or serves or at_rest(seen.stack) or at_rest(above) or _shared(above):
+    joins = above is not seen.stack and above[-1].function.endswith("_wait_for_tstate_lock")  # a thread of its own
+    if waits or joins or serves or at_rest(seen.stack) or at_rest(above) or _shared(above):
         return 0
     if any(frame.function in _PYTHON_LOCK for frame in seen.stack[-9:]):
         return 1  # an idle worker waits in a semaphore of multiprocessing or a read, never in a lock of threads

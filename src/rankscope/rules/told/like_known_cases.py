@@ -41,7 +41,7 @@ def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live or ended_well(case) or clear(case) or (cls := likeness(case).nearest) is None:
         return
     if (likeness(case).healthy > _WELL_IF_UNTROUBLED and not troubled(case)) or dumped(case):
-        return  # of whole dumps the words are those of any program: 70 of 194 patients were guessed at, and 8 rightly
+        return  # of whole dumps the words are those of any program (docs/adr/0007)
     said, weights = likeness(case).words, table.weights()
     steps = [f"rankscope explain {cls}   # how this class is recognised, and what decides"]
     if thread := threads.most_alike(threads.threads(), weights, cls, said):

@@ -125,7 +125,7 @@ _MAY_MOVE = ("one picture does not tell whether it stands or is only late: the s
 
 def _may_move(case: Case, odd: list[Doing]) -> bool:
     """Whether it was seen at one moment, in what may be its work, and nobody says that anything hangs."""
-    once = all(doing.account is None or len({seen.moment for seen in doing.account.seen}) < 2 for doing in odd)
+    once = all(doing.account is None or not doing.account.again for doing in odd)
     working = all(doing.kind in _PASSES for doing in odd)
     return once and working and not any(account.find(HALTS, prose=True) for account in accounts(case))
 

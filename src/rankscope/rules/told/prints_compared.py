@@ -57,7 +57,7 @@ _LATEST = 400  # lines of a rank
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live or case.collectives or not any(one.find(HALTS) or _with_calls(one) for one in accounts(case)):
         return
-    told = _told(case)
+    told = printed(case)
     lasts = {rank: lines[-1] for rank, lines in told.items() if lines}
     if len(lasts) < _FEWEST or events(case, "python.exception"):
         return
@@ -89,10 +89,13 @@ def _with_calls(account: Account) -> bool:
 _MEETS = r"\b(?:\w+\.)*(?:barrier|all_?reduce\w*|all_?gather\w*|gather\w*|broadcast\w*|reduce\w*|wait_for_everyone)\("
 
 
-def _told(case: Case) -> dict[int, list[str]]:
+def printed(case: Case) -> dict[int, list[str]]:
     """What each rank printed, without what libraries and launchers say of it."""
     out: dict[int, list[str]] = {}
+    dumped = {member.ref for member in case.members if member.process.python is not None}
     for account in accounts(case):
+        if not dumped.isdisjoint(account.refs):
+            continue  # the lines of a dump, whose heading reads like "Process 3: …"
         # Lines of tracebacks and sources come from where they fail, not from prints.
         prefixed = not any(_TRACED.match(event.text) for event in account.events)
         for event in account.events:

@@ -30,6 +30,7 @@ from ...analysis.doings import Doing, doings, in_kind, of_ranks, seen_apart
 from ...analysis.frame_tables import WaitKind
 from ...analysis.looked_twice import moved
 from ...analysis.pasted_code import code_in, sections
+from ...analysis.remembered import remembered
 from ...model.diagnosis import Finding
 from ...model.evidence.events import Event
 from ...model.patterns import regex
@@ -128,10 +129,18 @@ def _counted(case: Case) -> Finding | None:
 
 def _completed(case: Case, waiting: Event) -> bool:
     """Whether some rank told later, or in another file, that all had come to the barrier that a line waits in."""
-    return any(
-        met.fields["key"] == waiting.fields.get("key") and (met.file != waiting.file or met.line > waiting.line)
-        for met in events(case, "store.barrier_met")
-    )
+    last = _met(case).get(waiting.fields.get("key"), {})
+    return bool(last.keys() - {waiting.file}) or last.get(waiting.file, 0) > waiting.line
+
+
+@remembered
+def _met(case: Case) -> dict[object, dict[str, int]]:
+    """Per barrier of the store that all came to, the last line of each file that tells so."""
+    found: dict[object, dict[str, int]] = {}
+    for event in events(case, "store.barrier_met"):
+        lines = found.setdefault(event.fields["key"], {})
+        lines[event.file] = max(event.line, lines.get(event.file, 0))
+    return found
 
 
 # kube-batch and Volcano: how many pods of a gang there are, in which states, and how many it needs at least.
