@@ -19,6 +19,7 @@ ORDER = {Certainty.CERTAIN: 0, Certainty.LIKELY: 1, Certainty.POSSIBLE: 2}
 # How much more probable it makes a class that a rule recognised its mechanism, and how probable one is of which no case is
 # known (logarithms). These were chosen by cases that rules and words had not been made from (docs/adr/0007).
 _WORTH = {Certainty.LIKELY: 3.0, Certainty.POSSIBLE: 0.8}
+_OVERRULES = 0.5  # what only reads like known cases is less than a mechanism that was recognised, unless it is so probable
 _MANY = 40  # known words; of fewer, likeness says less against a rule
 _FAR = -7.0
 
@@ -72,7 +73,13 @@ def in_order(case: Case, findings: Iterable[Finding]) -> list[Finding]:
     found.sort(key=place)
     best = next((one for one in found if one.kind is Kind.CAUSE), None)
     known = any(one.compared if one.kind is Kind.CAUSE else one.kind is Kind.NOTE and one.cls in SLOW for one in found)
-    return [one for one in found if one.rule != GUESS or (one is best and not known)]
+    likely = any(one.kind is Kind.CAUSE and one.certainty is Certainty.LIKELY for one in found)
+    least = _OVERRULES if likely else 0.0
+    return [
+        one
+        for one in found
+        if one.rule != GUESS or (one is best and not known and math.exp(alike.scores[one.cls]) >= least)
+    ]
 
 
 def _stands(case: Case, cause: Finding) -> bool:
