@@ -19,7 +19,7 @@ ORDER = {Certainty.CERTAIN: 0, Certainty.LIKELY: 1, Certainty.POSSIBLE: 2}
 # How much more probable it makes a class that a rule recognised its mechanism, and how probable one is of which no case is
 # known (logarithms). These were chosen by cases that rules and words had not been made from (docs/adr/0007).
 _WORTH = {Certainty.LIKELY: 3.0, Certainty.POSSIBLE: 0.8}
-_OVERRULES = 0.5  # what only reads like known cases is less than a mechanism that was recognised, unless it is so probable
+_OVERRULES = 0.5  # below it, what only reads like known cases is less than a mechanism that was recognised
 _MANY = 40  # known words; of fewer, likeness says less against a rule
 _FAR = -7.0
 

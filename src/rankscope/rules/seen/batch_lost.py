@@ -7,7 +7,8 @@ a batch with a `pin_memory` method of its own), or an index or a batch was lost 
 
 ## How it is recognised
 The rank's main thread is in the loader, its workers live and are idle, and none of them has moved. Where the pinning thread
-stands in the middle of a batch, it is named with its place.
+stands in the middle of a batch, it is named with its place. Both sides ask again every five seconds, so that their own age says
+nothing; how long the threads that feed the queues have had nothing to send does.
 
 ## What to do
 `rankscope stacks pid:PID` shows the pinning thread; `--native` where it is inside the driver. `pin_memory=False` proves it.
@@ -22,28 +23,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...analysis.case import Case
-from ...analysis.frame_tables import WaitKind
 from ...analysis.identity import module_path_of
-from ...analysis.progress import advances
-from ...analysis.standing import Standing, idle_worker
+from ...analysis.standing import Standing
 from ...analysis.threads import ThreadView, views
-from ...model.diagnosis import Finding, Kind, Reason, Step
-from ...model.process import Role
-from ...model.words import counted, verb
+from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
+from ...model.words import counted, span, verb
 from .. import make_rule
-from .._say import at, certainty, just_come, old_roots, pointed_at, ranks_of, stands, waited_for, who
+from .._say import at, certainty, just_come, ranks_of, stands, waited_for, who
+from ._batches import awaiting, silent_s
 
 _PINS = "torch/utils/data/_utils/pin_memory.py"
 
 
 def check(case: Case) -> Iterator[Finding]:
-    for root, standing in old_roots(case) if case.snapshot.live else ():
-        if standing.kind is not WaitKind.DATA or standing.member.role is Role.DATALOADER_WORKER:
-            continue
-        asked = root.waiters or pointed_at(case, standing)
-        workers = _workers(case, standing) if asked else []
-        if not workers or advances(standing) or any(one.member.dead or not idle_worker(one) for one in workers):
-            continue
+    for root, standing, workers in awaiting(case):
         process, pinning = standing.member.process, _pinning(standing)
         what = (
             f"its thread that pins batches stands in {at(pinning.wait.user_frame)}"
@@ -52,20 +45,21 @@ def check(case: Case) -> Iterator[Finding]:
             if pinning is not None
             else "all workers of its loader are idle"
         )
-        idle = f"{counted(len(workers), 'loader worker')} {verb('wait', len(workers))}"
+        idle = f"its {counted(len(workers), 'loader worker')} {verb('wait', len(workers))} for work"
+        silent = silent_s(standing, workers) if pinning is None else None
+        long = silent is not None and case.stuck(silent)
+        because = [stands(standing), Reason(idle, "python-stack", process.ref)]
+        if silent is not None and long:
+            said = f"no index has been sent to a worker and no batch by one for {span(silent)}"
+            because.append(Reason(said, "kernel", process.ref))
+        sure = Certainty.LIKELY if long and case.stuck(root.age_s) else certainty(case, root, standing)
         yield Finding(
-            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, standing),
+            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=sure,
             title=f"{who(process)} waits for its next batch: {what}", ranks=ranks_of(standing), processes=(process,),
-            because=(stands(standing), Reason(f"its {idle} for work", "python-stack", process.ref), *waited_for(root)),
-            against=tuple(just_come(case, standing)),
+            because=(*because, *waited_for(root)), against=() if long else tuple(just_come(case, standing)),
             next=(Step(f"rankscope stacks pid:{process.ref.pid} --children", process.ref),
                   "DataLoader(…, pin_memory=False) to confirm"),
         )  # fmt: skip
-
-
-def _workers(case: Case, standing: Standing) -> list[Standing]:
-    children = case.children_of(standing.member.ref)
-    return [case.standings[one.ref] for one in children if one.role is Role.DATALOADER_WORKER]
 
 
 def _pinning(standing: Standing) -> ThreadView | None:

@@ -29,7 +29,7 @@ WATCHES_USED_UP = (
 
 def room_rule(
     module: str, page: str | None, cls: str, order: int, title: str, signs: tuple[Sign, ...], steps: tuple[str, ...],
-    shm: bool,
+    shm: bool, yields_to: tuple[str, ...] = (),
 ) -> Rule:  # fmt: skip
     """A rule of what texts say of a full file system, and what is seen of one in a live job."""
 
@@ -43,7 +43,7 @@ def room_rule(
         for one in seen:
             yield replace(one, because=(*one.because, *reasons(told))) if blamed else one
 
-    rule = make_rule(module, page, cls, order, check)
+    rule = make_rule(module, page, cls, order, check, yields_to)
     return rule
 
 

@@ -63,5 +63,6 @@ _STEPS = ("df -h /dev/shm; ls -l /dev/shm", "docker run --shm-size=16g …   (or
 
 
 RULE = room_rule(
-    __name__, __doc__, "shm-exhausted", 11, "shared memory (/dev/shm) is full or too small", _SIGNS, _STEPS, shm=True
+    __name__, __doc__, "shm-exhausted", 11, "shared memory (/dev/shm) is full or too small", _SIGNS, _STEPS, shm=True,
+    yields_to=("batch-refused",),
 )  # fmt: skip
