@@ -129,6 +129,9 @@ def _cause(finding: Finding) -> Iterator[tuple[str, str]]:
         yield "against", text
 
 
+_COUNTS = 1.0  # seconds; who asks again and again has waited longer than since it asked last
+
+
 def _waiting(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     """Equal waits folded: who waits for what, and since when."""
     folded: dict[tuple[str, str], list[ProcessRef]] = {}
@@ -140,7 +143,7 @@ def _waiting(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
         who = f"rank {rank}" if rank is not None else str(wait.target or "nobody")
         key = (wait.why, who)
         folded.setdefault(key, []).append(wait.waiter)
-        if wait.since_s is not None:
+        if wait.since_s is not None and wait.since_s >= _COUNTS:
             since[key] = max(since.get(key, 0.0), wait.since_s)
     for (why, target), waiters in sorted(folded.items(), key=lambda item: -len(item[1]))[:5]:
         age = f", for {span(since[why, target])}" if (why, target) in since else ""

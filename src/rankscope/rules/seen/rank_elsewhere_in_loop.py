@@ -24,6 +24,7 @@ from collections.abc import Iterator
 
 from ...analysis.case import Case
 from ...analysis.divergence import part
+from ...analysis.frame_tables import WaitKind
 from ...analysis.own_age import youngest_s
 from ...analysis.sites import Site, by_part
 from ...model.diagnosis import Certainty, Finding, Kind, Reason
@@ -54,7 +55,7 @@ def _size(sites: list[Site]) -> int:
 
 
 def _parted(case: Case, sites: list[Site]) -> Iterator[Finding]:
-    if len(sites) < 2 or any(not site.waiting for site in sites):
+    if len(sites) < 2 or any(not site.waiting for site in sites) or _in_one_meeting(sites):
         return
     age = youngest_s(standing for site in sites for standing in site.standings)
     if not case.stuck(age) if age is not None else _somebody_moves(case):
@@ -72,6 +73,13 @@ def _parted(case: Case, sites: list[Site]) -> Iterator[Finding]:
         against=("the groups are equally large: which of them is wrong the stacks cannot say",) if tie else (),
         next=("rankscope stacks --source",),
     )  # fmt: skip
+
+
+def _in_one_meeting(sites: list[Site]) -> bool:
+    """Whether all set up one group at one line of the job: who opens the store waits elsewhere in it than those who come."""
+    lines = {(site.frame.file, site.frame.line) if site.frame else None for site in sites}
+    kinds = {standing.kind for site in sites for standing in site.standings}
+    return len(lines) == 1 and None not in lines and kinds == {WaitKind.RENDEZVOUS}
 
 
 def _somebody_moves(case: Case) -> bool:

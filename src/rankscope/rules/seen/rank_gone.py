@@ -69,8 +69,19 @@ def check(case: Case) -> Iterator[Finding]:
         ranks=gone, processes=bodies, because=(*_seen(case, bodies), *(waited_for(roots[0]) if roots else ())),
         against=(*(["it may have ended as it should: nobody is seen to wait for it for long"] if unsure else []),
                  *([silent] if silent else [])),
-        next=(_kernel_log(case, gone, bodies), "look for the first exception in this rank's log"),
+        next=_look_next(case, gone, bodies, begun),
     )  # fmt: skip
+
+
+def _look_next(case: Case, gone: RankSet, bodies: tuple[Process, ...], begun: bool) -> tuple[Step | str, ...]:
+    """Where nobody starts ranks for the job, one that never came was perhaps never started."""
+    start = f"start {ranks_phrase(gone)} as well: same MASTER_ADDR, MASTER_PORT and WORLD_SIZE, RANK={next(iter(gone))}"
+    never = not begun and not bodies and not case.with_role(Role.LAUNCHER)
+    return (
+        *([start] if never else []),
+        _kernel_log(case, gone, bodies),
+        "look for the first exception in this rank's log",
+    )
 
 
 def _kernel_log(case: Case, gone: RankSet, bodies: tuple[Process, ...]) -> Step | str:
@@ -194,7 +205,8 @@ def _seen(case: Case, bodies: tuple[Process, ...]) -> Iterator[Reason]:
     if not bodies:
         alive = RankSet(rank for rank, member in case.by_rank.items() if not member.dead)
         are = "is" if len(alive) == 1 else "are"
-        yield Reason(f"the launcher started ranks {case.ranks}; only {ranks_phrase(alive)} {are} alive", "processes")
+        whole = "the launcher started" if case.with_role(Role.LAUNCHER) else "by its environment the job has"
+        yield Reason(f"{whole} ranks {case.ranks}; only {ranks_phrase(alive)} {are} alive", "processes")
 
 
 RULE = make_rule(__name__, __doc__, "dead-rank", 10, check)
