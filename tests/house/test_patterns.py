@@ -3,19 +3,27 @@
 A pattern with two ways to divide the same words (``(?:a+,?)+=``) takes twice as long for every further letter. On lines of two
 hundred it would not end in this lifetime, while any other pattern needs less than a blink. One with three loops over the same
 letters is found out by a long line: there two loops need a tenth of a second, three need minutes.
+
+Some lines are tried on all patterns; more are made from each pattern by itself (``harness.attacks``), so that nobody has to
+think of the line that a new one cannot bear.
 """
 
 from __future__ import annotations
 
+import ast
+import functools
 import importlib
+import inspect
 import pkgutil
 import re
 import signal
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from types import FrameType, ModuleType
 
 import pytest
 
+from harness.attacks import attacks, line
 from rankscope import analysis, formats, model, rules
 from rankscope.analysis.accounts import compiled
 from rankscope.formats.events._table import Pattern
@@ -71,8 +79,8 @@ def endless(found: Iterable[re.Pattern[str]], within_s: float) -> list[str]:
         for pattern in found:
             signal.setitimer(signal.ITIMER_PROF, within_s)
             try:
-                for line in LINES:
-                    pattern.search(line)
+                for text in LINES:
+                    pattern.search(text)
             except TimeoutError:
                 bad.append(pattern.pattern[:200])
     finally:
@@ -84,6 +92,122 @@ def endless(found: Iterable[re.Pattern[str]], within_s: float) -> list[str]:
 @pytest.mark.parametrize("module", tuple(modules()), ids=lambda module: module.__name__.removeprefix("rankscope."))
 def test_every_pattern_gives_up_soon(module: ModuleType) -> None:
     assert endless(patterns([value for name, value in vars(module).items() if not name.startswith("__")]), LONG_S) == []
+
+
+# A line is read by formats up to 64 KiB (``formats.lines``), and searched by rules up to 4000 letters. Work that grows with the
+# square of that is borne where it stays small; with four times the letters it takes sixteen times as long, what is well four.
+LONG = {"formats": 16_000, "model": 16_000, "analysis": 4000, "rules": 4000}
+DEAR_S = 1.0
+GROWTH = 8.0
+# A line so many times shorter tells which to look at: what takes less than a third power's share of what is dear is well.
+PART = 16
+
+Asked = tuple[re.Pattern[str], Callable[[str], object]]
+
+
+def searchers(module: ModuleType) -> Iterator[Asked]:
+    """The patterns of a module, each with the way in which it is asked: one that is only matched reads a line from its start."""
+    asked: dict[str, set[str]] = {}
+    for node in ast.walk(ast.parse(inspect.getsource(module))):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            asked.setdefault(node.value.id, set()).add(node.attr)
+    for name, value in vars(module).items():
+        if not name.startswith("__"):
+            only_matched = name.startswith("_") and bool(asked.get(name)) and asked[name] <= {"match", "fullmatch"}
+            for pattern in patterns(value):
+                yield pattern, pattern.match if only_matched else pattern.search
+
+
+@functools.cache
+def owners() -> dict[tuple[str, bool], str]:
+    """Where each pattern stands first; most modules of a room share some."""
+    found: dict[tuple[str, bool], str] = {}
+    for module in modules():
+        for pattern, ask in searchers(module):
+            found.setdefault((pattern.pattern, ask == pattern.match), module.__name__)
+    return found
+
+
+def first_met(module: ModuleType) -> Iterator[Asked]:
+    """The patterns of a module that no module before it has."""
+    for pattern, ask in searchers(module):
+        if owners()[pattern.pattern, ask == pattern.match] == module.__name__:
+            yield pattern, ask
+
+
+def took_s(ask: Callable[[str], object], text: str, times: int, within_s: float) -> float:
+    """The least time that a question took, ``within_s`` where it did not come to its end."""
+    least = within_s
+    for _ in range(times):
+        signal.setitimer(signal.ITIMER_PROF, within_s)
+        began = time.perf_counter()
+        try:
+            ask(text)
+        except TimeoutError:
+            return within_s
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+        least = min(least, time.perf_counter() - began)
+    return least
+
+
+def grows(ask: Callable[[str], object], begin: str, piece: str, length: int, dear_s: float) -> bool:
+    """Whether a line takes long, and that because it is long; by the least of several times, since others use the machine too."""
+    if took_s(ask, line(begin, piece, length // PART), 1, dear_s) < dear_s / PART**3:
+        return False
+    short_s = took_s(ask, line(begin, piece, length // 4), 1, dear_s)
+    if short_s * 4**3 < dear_s:
+        return False
+    long_s = took_s(ask, line(begin, piece, length), 1, dear_s)
+    if long_s >= dear_s > short_s:
+        long_s = took_s(ask, line(begin, piece, length), 3, 2 * dear_s)
+        short_s = min(short_s, took_s(ask, line(begin, piece, length // 4), 3, dear_s))
+    return short_s >= dear_s or (long_s >= dear_s and long_s > GROWTH * short_s)
+
+
+def dear(asked: Iterable[Asked], length: int, dear_s: float) -> list[str]:
+    """The patterns for which a line can be made that takes long, each with the line."""
+    found = []
+    before = signal.signal(signal.SIGPROF, give_up)
+    try:
+        for pattern, ask in asked:
+            for begin, piece in attacks(pattern.pattern, pattern.flags):
+                if grows(ask, begin, piece, length, dear_s):
+                    found.append(f"{pattern.pattern[:200]} on {begin!r} + {piece!r} * many")
+                    break
+    finally:
+        signal.signal(signal.SIGPROF, before)
+    return found
+
+
+@pytest.mark.parametrize("module", tuple(modules()), ids=lambda module: module.__name__.removeprefix("rankscope."))
+def test_no_line_takes_a_pattern_long(module: ModuleType) -> None:
+    """GIVEN lines made of what a pattern repeats, WHEN they are as long as a line may be, THEN they are read soon."""
+    room = module.__name__.split(".")[1]
+    assert dear(first_met(module), LONG[room], DEAR_S) == []
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"lock\w*[^\n]*held",
+        r"\w*lock\w*[^\n]*held",
+        r"a[^\n]*b[^\n]*c",
+        r"={3,}\S.*={3,}$",
+        r"(?:\n\s*)*\n\s*\(",
+        r"(a+)+$",
+    ],
+)
+def test_a_line_is_made_that_a_pattern_cannot_bear(pattern: str) -> None:
+    """Each of these has more than two ways to read on for every letter; none of the lines is written down anywhere."""
+    found = re.compile(pattern)
+    assert dear([(found, found.search)], 4000, 0.3)
+
+
+@pytest.mark.parametrize("pattern", [r"lock[^\n]*held", r"\w+ held", r"^\s*expr: ?\S", r"(?:[a-z]{1,20} ){0,8}held"])
+def test_a_pattern_that_is_well_is_left_alone(pattern: str) -> None:
+    found = re.compile(pattern)
+    assert dear([(found, found.search)], 4000, 0.3) == []
 
 
 def test_patterns_that_are_compiled_late_are_tried() -> None:

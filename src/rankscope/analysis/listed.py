@@ -19,7 +19,7 @@ _PYTHON = regex(
     r"\((?P<file><?[^()\s]+?(?:\.pyx?|\.pxi|\.pyc|_bootstrap(?:_external)?>))(?::(?P<line>\d+|\?))?\)(?:\s.*)?$"
 )
 _NATIVE = regex(
-    r"^\W{0,4}(?P<number>#\d+\s+)?(?:0x[0-9a-f]+ in )?(?P<name>[A-Za-z_~][\w:~.@]*(?:<[^()]*>)?[\w:~]*)"
+    r"^\W{0,4}(?P<number>#\d+\s+)?(?:0x[0-9a-f]+ in )?(?P<name>[A-Za-z_~][\w:~.@]*(?:<[^()]*>[\w:~]*)?)"
     r"(?P<rest>\s*\(.*\))?(?: const)?(?:\s+(?:from|at|in|\+)\s.*|\s*\[0x\w+\])?\s*$"
 )
 _OF_LIBRARY = regex(

@@ -50,8 +50,8 @@ _SHORTENED = regex(r"^(?P<head>\s*(?:(?:for\b.+?\bin\b|while\b|(?:el)?if\b).+?|e
 _HEAD = regex(
     r"(?:el)?if\b(?P<condition>.+?)(?<!lambda):(?P<tail>[^\]\"']*)$|else ?:\s*$|except\b[^:]*:(?P<handled>.*)$|(?:for\b.+?\bin\b|while\b)(?P<over>.+):\s*$|@(?P<mark>[\w.]+)"
 )
-_RANK = r"(?:\b(?:[\w.]+[._])?(?:rank|RANK|gpu|local_gpu|gpu_id|gpu_idx|process_index|process_id|proc_id|ordinal|get_rank|Get_rank|local_rank|LOCAL_RANK|node_rank|replica_id|worker_id|device_id|idr)\b(?:\([^()]*\))?(?:\[[^\]]*\])?|environ\W+(?:get\W+)?['\"](?:LOCAL_|GLOBAL_)?RANK['\"][^=<>!]*)\)?"
-_FLAG = r"\b(?:[\w.]+[._])?(?:is_(?:\w+_)?(?:main|master|chief|root|primary|zero|coordinator|rank_?0|rank_?zero|first)(?:_\w+)?|(?:on_)?main_process|master_process|is_rank_zero_process|global_zero|should_save|should_log|rank_?zero|main_only|is_logger|local_main_process)\b(?:\([^()]*\))?"
+_RANK = r"(?:\b(?:[\w.]{1,60}[._])?(?:rank|RANK|gpu|local_gpu|gpu_id|gpu_idx|process_index|process_id|proc_id|ordinal|get_rank|Get_rank|local_rank|LOCAL_RANK|node_rank|replica_id|worker_id|device_id|idr)\b(?:\([^()]*\))?(?:\[[^\]]*\])?|environ\W+(?:get\W+)?['\"](?:LOCAL_|GLOBAL_)?RANK['\"][^=<>!]*)\)?"
+_FLAG = r"\b(?:[\w.]{1,60}[._])?(?:is_(?:\w+_)?(?:main|master|chief|root|primary|zero|coordinator|rank_?0|rank_?zero|first)(?:_\w+)?|(?:on_)?main_process|master_process|is_rank_zero_process|global_zero|should_save|should_log|rank_?zero|main_only|is_logger|local_main_process)\b(?:\([^()]*\))?"
 # The rank that is meant; -1 stands for a run without ranks.
 _ONE = regex(
     rf"{_RANK} ?(?:==|is|<) ?[\"']?(?:0|1|\d+|MASTER_RANK|dst|src|root|last_rank|\w*world_size ?- ?1)\b|{_RANK} ?in ?[\[({{](?=[^\])}}]*\b0\b)|\b0 ?== ?{_RANK}|\bnot {_RANK}(?! ?(?:in|is)\b)|(?<!not ){_FLAG}"

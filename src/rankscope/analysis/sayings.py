@@ -21,7 +21,7 @@ _NUMBERS = {
 _COUNTED = rf"(?:{'|'.join(_NUMBERS)}|\d{{1,6}})"
 _BEING = r"(?:ranks?|workers?|process(?:es)?|gpus?|trainers?|actors?|peers?|members?)"
 _SUBJECT = (
-    rf"(?:(?P<list>(?:(?:all|the|global|local|world) )?(?:ranks?|TP|DP|PP|EP|workers?|process(?:es)?|stages?|nodes?|gpus?)[ #:_-]*\[?\d[\d,\s-]*?(?: (?:and|to|&) (?:rank )?\d+)?\]?(?: of \d+)?)"
+    rf"(?:(?P<list>(?:(?:all|the|global|local|world) )?(?:ranks?|TP|DP|PP|EP|workers?|process(?:es)?|stages?|nodes?|gpus?)[ #:_-]*\[?\d(?:[\d,\s-]*?[\d,-])??(?: (?:and|to|&) (?:rank )?\d+)?(?:\s{{0,2}}\])?(?: of \d+)?)"
     rf"|(?P<zero>(?:the )?(?:rank[ -]?zero|main process|master(?: rank| process)?|global zero))"
     rf"|(?P<rest>(?:(?:all|every|the|its) )*(?:other|remaining)(?: (?P<some>{_COUNTED}))?(?:(?: (?:trainer|trainers'|training|worker|data|pipeline|tensor|expert|inference|model|policy|local))? {_BEING}(?: stacks?)?)?|(?:(?:all|the) )*(?:(?P<more>{_COUNTED}) )?others|(?:all )?the rest(?: of the {_BEING})?|(?:its |all |the )*(?:(?P<mates>{_COUNTED}) )?(?:\w+ )?peers|every(?:body|one) else)"
     rf"|(?P<count>(?:(?:the|all) )*{_COUNTED} ?(?:[x×]\b|×)?(?: of (?:the )?{_COUNTED})?(?: {_BEING})?(?: on \w+)?))"
@@ -33,7 +33,7 @@ _VERB = (
 _LEAD = r"(?:(?:\w+ ){1,3}(?:of|on|for|from) )??"
 # What is said of whom; "[node7:3967920]" is the host and process that Open MPI puts before a line, "node7:3967:4011" what NCCL does.
 _TELLS = regex(
-    rf"^(?:[\w =./()+-]{{1,60}}: +)??\W*{_LEAD}(?:only |while |whereas |but |and |then )*{_SUBJECT}(?:, (?:all|both|each|every) (?:its |the )?(?:ranks?|processes|workers))?(?:(?:[ ,]+pid[ =:]*\d+)?(?:[ ,]+\"?MainThread\"?)?\s*(?:\([^)]{{0,60}}\))?\s*[:—–](?!\d+[\]:])\s*|\s+(?={_VERB}\b))(?P<said>.+)$",
+    rf"^(?:[\w =./()+-]{{1,60}}: )??\W*{_LEAD}(?:only |while |whereas |but |and |then )*{_SUBJECT}(?:, (?:all|both|each|every) (?:its |the )?(?:ranks?|processes|workers))?(?:(?:[ ,]+pid[ =:]*\d+)?(?:[ ,]+\"?MainThread\"?)?\s*(?:\([^)]{{0,60}}\)\s*)?[:—–](?!\d+[\]:])\s*|\s+(?={_VERB}\b))(?P<said>.+)$",
     re.I | re.S,
 )
 _ANYBODY = re.sub(r"\?P<\w+>", "?:", _SUBJECT)

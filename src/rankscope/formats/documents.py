@@ -28,7 +28,7 @@ _RUNNING = regex(
 
 # The head of a table of processes, which stands at its top; its rows have neither time stamps nor steps.
 _TOP = 8
-_PROCESSES = regex(r"^\s*(?:[A-Z%]+ +)*PID +(?:[A-Z%+]+ +)*(?:CMD|COMMAND)\b|^top - \d")
+_PROCESSES = regex(r"^\s*(?:[A-Z%]+ +){0,30}PID +(?:[A-Z%+]+ +){0,30}(?:CMD|COMMAND)\b|^top - \d")
 
 DOCUMENT = "the source of a program or a manual, not what a job said; if it does speak of the job, give that part alone"
 

@@ -22,14 +22,14 @@ _FRAME = regex(r"^\s*(?:\(gdb\) )?#(\d{1,18})\s+(?:0x[0-9a-fA-F]+\s+)?(?:in\s+)?
 _BARE = regex(r"^[A-Za-z_~][\w:~.@<>,*&$-]*(?: const)?$")
 _LLDB_FRAME = regex(r"^\s*\*? ?frame #(\d{1,18}): 0x[0-9a-fA-F]+ (\S+?)`(.+?)(?: \+ \d+)?(?: at (\S+?):(\d{1,18}).*)?$")
 _INFO = regex(
-    r'^\*?\s*(\d{1,18})\s+(?:Thread|LWP|process) .*?(?:\(LWP (\d{1,18})\)|LWP (\d{1,18}))?\)?\s*(?:"([^"]*)")\s+(\S.*)$'
+    r'^\*?\s*(\d{1,18})\s+(?:Thread|LWP|process) .*?(?:\(LWP (\d{1,18})\)|LWP (\d{1,18}))?\)?\s{0,8}(?:"([^"]*)")\s+(\S.*)$'
 )
 _AT = regex(r"^(?P<call>.*?) at (?P<file>[^\s()]+):(?P<line>\d{1,18})(?::\d+)?$")
 _FROM = regex(r"^(?P<call>.*?) from (?P<library>\S+)$")
 # eu-stack: the library with -m, the source on a line of its own with -s.
 _DASH = regex(r"^(?P<call>.*?) - (?P<library>/\S+|\S+\.so\S*)(?: (?P<file>\S+?):(?P<line>\d{1,18})(?::\d+)?)?$")
 _BEHIND = regex(r"^(?P<call>.*\S) (?P<file>[^\s()]+\.\w+):(?P<line>\d{1,18}):\d+$")
-_LLDB_ARGUMENTS = regex(r"\((?:\w+=.*)?\)$")
+_LLDB_ARGUMENTS = regex(r"\((?:\w+=.{0,2000})?\)$")
 _PY_FRAME = regex(r"Frame 0x[0-9a-f]+, for file (\S+), line (\d{1,18}), in (\S+)")
 _PID = regex(
     r"^(?:Attaching to (?:program: .*, )?process|PID|Process(?= \d+ stopped)) (\d{1,18})\b|^\[New LWP (\d{1,18})\]"

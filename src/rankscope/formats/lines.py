@@ -18,6 +18,8 @@ from .task_labels import LABEL
 
 # A line may not be longer than this; the rest is another program's data.
 LINE_LIMIT = 64 << 10
+# Nobody's words go on for longer within a line: what is behind them is data, and searched only by readers of formats.
+WORDS_LIMIT = 4000
 
 _ANSI = regex(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _CONTROL = regex(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
@@ -56,7 +58,7 @@ _PREFIXES = tuple(
         r"\((?P<actor>[A-Za-z_][\w.:<>-]*) (?:rank=(?P<rank>\d{1,7})[ ,]*)?pid=(?P<pid>\d{1,10})(?:, ip=(?P<host>[\w.:-]+))?\) ?",
         r"\((?P<actor>[A-Za-z_][\w.-]*), (?P<host>ip=[\w.:-]+)\) ?",
         r"\[(?:pod/)?(?P<host>[A-Za-z][\w.-]*)/[\w.-]+\] ",
-        r"(?P<actor>[\w.-]+[-_]\d+) +\| ",
+        r"(?P<actor>[\w.-]{1,200}[-_]\d{1,10}) +\| ",
         _DATE + r" (?:stdout|stderr) [FP] ",
         r"\[" + _DATE + r"\][,:]? ?",
         r"[^\t]{1,120}\t[^\t]{1,120}\t\ufeff?" + _DATE + " ",

@@ -10,7 +10,7 @@ from ..model.patterns import regex
 
 _WORDED = regex(r"(?<![A-Za-z])(global[_-]?rank|rank|TP|trace_|dump_)[_\- =.]?(\d{1,7})(?!\d)", re.IGNORECASE)
 _NUMBER = regex(r"\d+")
-_ENDINGS = regex(r"(?:\.(?:pickle|pkl|json|txt|log|gz|bin|trace|out|err|dump|locals))+$", re.IGNORECASE)
+_ENDINGS = regex(r"(?:\.(?:pickle|pkl|json|txt|log|gz|bin|trace|out|err|dump|locals)){1,8}$", re.IGNORECASE)
 
 
 def rank_from_names(names: Sequence[str]) -> dict[str, int]:

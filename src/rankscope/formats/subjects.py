@@ -22,12 +22,12 @@ _WORDS = (
     r"(?:\([^()]{0,60}\)|stack(?: ?trace)?s?|traceback|dump|backtrace|main(?: ?thread)?|process|py-spy|gdb|log|output)"
 )
 _HEADING = regex(
-    rf"^[\W_]*(?:{_WORDS}\s+)*(?:(?:of|for|from|on)\s+)?(?P<ranks>(?:global |world )?ranks?(?:[ _#=]|: | #)?\d{{1,6}}(?: ?(?:(?:-|–|,|&|to|and) ?){{1,4}}(?:rank )?\d{{1,6}})*)"
-    rf"(?:[\s,(]+(?:pid[ =:]*(?P<pid>\d{{1,10}})\)?|{_WORDS}))*[\s:=*#\])_-]*$",
+    rf"^[\W_]{{0,200}}(?:{_WORDS}\s+){{0,8}}(?:(?:of|for|from|on)\s+)?(?P<ranks>(?:global |world )?ranks?(?:[ _#=]|: | #)?\d{{1,6}}(?: ?(?:(?:-|–|,|&|to|and) ?){{1,4}}(?:rank )?\d{{1,6}})*)"
+    rf"(?:[\s,(]+(?:pid[ =:]*(?P<pid>\d{{1,10}})\)?|{_WORDS})){{0,8}}[\s:=*#\])_-]*$",
     re.IGNORECASE,
 )
 _OTHER_HEADING = regex(
-    r"^(?:#{1,6} \S|={3,} ?\S.*={3,}$|-{3,} ?[^-\s].*-{3,}$|\W*(?:all |the )?(?:other|remaining) (?:\d+ )?(?:ranks|workers|processes)\W*:?\s*$)",
+    r"^(?:#{1,6} \S|={3} ?\S.*={3}$|-{3,} ?[^-\s].*-{3}$|\W*(?:all |the )?(?:other|remaining) (?:\d+ )?(?:ranks|workers|processes)\W*$)",
     re.IGNORECASE,
 )
 

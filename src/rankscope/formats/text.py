@@ -26,7 +26,7 @@ from . import (
 )
 from .events import families
 from .kept import Between
-from .lines import Line, may_have_prefix
+from .lines import WORDS_LIMIT, Line, may_have_prefix
 from .margin import NONE, Margin, margin_of
 from .records import Record
 from .subjects import Section, of_all, placed, section_of
@@ -183,8 +183,9 @@ def plain(line: Line) -> Iterator[Record]:
     """A line as it stands, for rules that read what no reader knows, and the versions in it."""
     if line.text.strip():
         yield Event(
-            "text.line", line=line.number, rank=line.rank, host=line.host, pid=line.pid, at_s=line.at_s, text=line.text
-        )
+            "text.line", line=line.number, rank=line.rank, host=line.host, pid=line.pid, at_s=line.at_s,
+            text=line.text[:WORDS_LIMIT],
+        )  # fmt: skip
         yield from versions_of(line)
 
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 from ..model.evidence.events import Event
 from ..model.patterns import regex
-from .lines import Line
+from .lines import WORDS_LIMIT, Line
 
 # name as we write it → how people and programs write it before a version
 _NAMES = {
-    "torch": r"(?:py)?torch", "nccl": r"(?:nvidia-)?(?:lib)?nccl2?(?:-cu\d+)?(?: code| runtime)?", "cuda": r"cuda(?:toolkit)?(?:[ _-](?:runtime|toolkit))?",
+    "torch": r"(?:py)?torch", "nccl": r"(?:nvidia-)?(?:lib)?nccl2?(?:-cu\d{1,4})?(?: code| runtime)?", "cuda": r"cuda(?:toolkit)?(?:[ _-](?:runtime|toolkit))?",
     "driver": r"(?:nvidia[ _-])?driver|NVRM[^\n]{0,40}?Kernel Module|NVIDIA-SMI", "python": r"c?python3?", "glibc": r"glibc|ldd \(\w+ libc\)", "kernel": r"(?:linux[ -])?kernel|linux",
     "vllm": r"vllm", "sglang": r"sglang", "ray": r"ray", "deepspeed": r"deepspeed(?: info)?", "megatron": r"megatron(?:[-_ ](?:core|lm))?", "transformers": r"transformers",
     "accelerate": r"accelerate", "lightning": r"(?:pytorch[ _-]?)?lightning", "datasets": r"datasets", "triton": r"(?:pytorch-)?triton", "horovod": r"horovod",
@@ -52,7 +52,6 @@ _FILES = {
 _IN_FILES = tuple((name, regex(shape)) for name, shape in _FILES.items())
 # A wheel's own copy of OpenBLAS 0.3.5 is called libopenblasp-r0-HASH.3.5.so: the zero stands before the hash.
 _WHEEL = regex(r"libopenblas\w*-r(0)(?:-[0-9a-f]{8})?((?:\.\d+){2})")
-_LONGEST = 4000
 # A line that has none of these names no version: to look for plain words is much faster than to try all patterns.
 _NEEDLES = (
     "torch", "nccl", "cuda", "driver", "nvrm", "nvidia", "python", "libc", "kernel", "linux", "vllm", "sglang", "ray", "deepspeed", "megatron", "transformers",
@@ -65,7 +64,7 @@ _NEEDLES = (
 
 def versions_of(line: Line) -> Iterator[Event]:
     """An event per version named in a line."""
-    text = line.text[:_LONGEST]
+    text = line.text[:WORDS_LIMIT]
     lower = text.lower()
     if ("." not in text and ", " not in text) or not any(needle in lower for needle in _NEEDLES):
         return

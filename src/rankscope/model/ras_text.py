@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from .evidence.ras import Communicator, RasRank, RasReport
 from .patterns import regex
 
-_COMMUNICATOR = regex(r"^\s*#\d+-\d+ \((?P<id>[0-9a-fx:]+)\)\s*(?P<errors>[A-Z, ]*)$")
+_COMMUNICATOR = regex(r"^\s*#\d+-\d+ \((?P<id>[0-9a-fx:]+)\)\s*(?P<errors>(?:[A-Z,][A-Z, ]*)?)$")
 _KIND = regex(r"Communicator ranks have different (?P<op>\w+) operation counts")
 _MANY = regex(r"^\s*\d+ ranks have (?:launched up to operation (?P<count>\d+)|not launched any operations)")
 _ONE = regex(

@@ -38,7 +38,7 @@ NEEDLES = (
 
 _NAMED = regex(r"^\|\s+(?P<gpu>\d{1,3})\s+\S.*?(?:On|Off|N/A)\s+\|\s+[0-9A-Fa-f]{8}:[0-9A-Fa-f:.]+")
 _LOAD = regex(
-    r"^\|\s*(?P<first>[^|]*?)\|\s*(?P<used_mib>\d+)MiB\s*/\s*(?P<total_mib>\d+)MiB\s*\|\s*(?P<util>\d+%|N/A|ERR!)"
+    r"^\|\s*(?P<first>(?=[^|\s])[^|]*|)\|\s*(?P<used_mib>\d+)MiB\s*/\s*(?P<total_mib>\d+)MiB\s*\|\s*(?P<util>\d+%|N/A|ERR!)"
 )
 _PROCESS = regex(
     r"^\|\s+(?P<gpu>\d{1,3})\s+(?:N/A\s+N/A\s+|\d+\s+\d+\s+)?(?P<pid>\d{1,10})\s+(?P<type>C\+G|C|G|M\+C)\s+(?P<name>\S.{0,300}?)\s{1,200}(?:(?P<used_mib>\d+)MiB|N/A)\s*\|$"

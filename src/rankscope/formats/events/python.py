@@ -39,7 +39,7 @@ _ANY = regex(r"^(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*)(?:: (?P<message>.*))?$")
 _LOGGED = regex(
     r"\b(?P<type>(?:[A-Za-z_]\w{0,80}\.){0,12}[A-Z]\w{0,120}(?:Error|Exception|Interrupt|Timeout))(?:\[[^\]]*\])?: (?P<message>.*)$"
 )
-_WARNING = regex(r"(?P<type>[A-Z]\w*Warning): (?P<message>.*)$")
+_WARNING = regex(r"(?P<type>[A-Z]\w{0,100}Warning): (?P<message>.*)$")
 _IGNORED = regex(r"^Exception ignored in:? (?P<where>.*)$")
 _LOGGER_HEAD = regex(r"^(?:\w+ )?(?:\[?[A-Z]+\]?|[EWIF]\d{4}) .*?\w\.(?:py|cpp|cc):\d+\] ?")
 _FRAMES_KEPT = 64

@@ -22,7 +22,7 @@ NEEDLES = (
     "DistBackendError", "ProcessGroup", "OpType=",
 )  # fmt: skip
 
-_PG = r"(?:\[PG (?:ID (?P<pg_id>\d+) PG GUID )?(?P<pg>[\w:.-]+?) ?\((?P<pg_desc>[^)\]]*)\) Rank (?P<rank>\d+)\]\s+)?"
+_PG = r"(?:\[PG (?:ID (?P<pg_id>\d+) PG GUID )?(?P<pg>[\w:.-]{1,200}?) ?\((?P<pg_desc>[^)\]]{0,300})\) Rank (?P<rank>\d+)\]\s+)?"
 _UNKNOWN_NUMEL = 18446744073709551615  # the count of coalesced work
 
 
@@ -92,7 +92,7 @@ _TABLE = (
         _PG + r"(?:Exception \(either an error or timeout\) detected by watchdog at work|Timeout at NCCL work|failure detected by watchdog at work sequence id):? (?P<work>-?\d+),?"
         r"(?: PG status:)? last enqueued (?:NCCL )?work: (?P<last_enqueued>-?\d+), last completed (?:NCCL )?work: (?P<last_completed>-?\d+)",
     ),
-    pattern("torch.heartbeat_stuck", _PG + r"ProcessGroup\w*'s watchdog got stuck for (?P<seconds>\d+) ?seconds"),
+    pattern("torch.heartbeat_stuck", _PG + r"ProcessGroup\w{0,40}'s watchdog got stuck for (?P<seconds>\d+) ?seconds"),
     pattern("torch.heartbeat_timeout", _PG + r"[Hh]eartbeat monitor timed out"),
     pattern("torch.gil_not_acquired", _PG + r"Could not acquire GIL within (?P<ms>\d+) ?ms"),
     pattern("torch.dump_signal", _PG + r"Observed flight recorder dump signal from another rank"),
@@ -101,7 +101,7 @@ _TABLE = (
         _PG + r"Received a dump signal due to a collective timeout from\s+(?:this local rank|rank (?P<from_rank>\d+)|.{0,40}?)"
         r"(?: and we.*?Last enqueued NCCL work: (?P<last_enqueued>-?\d+), last completed NCCL work: (?P<last_completed>-?\d+)|\b)",
     ),
-    pattern("torch.fr_dump_start", _PG + r"ProcessGroup\w* preparing to dump debug info"),
+    pattern("torch.fr_dump_start", _PG + r"ProcessGroup\w{0,40} preparing to dump debug info"),
     pattern(
         "torch.desync",
         r"\[(?P<ranks>[\d, ]+)\] (?:finished|joined) (?:but didn't finish )?collective #(?P<finished>\d+), but didn't join collective #(?P<missing>\d+)",

@@ -66,7 +66,7 @@ _OWN = regex(
 # Somebody looked at the process from outside, or reads its log.
 _REMOTE = r"\b(?:https?|:443|CDN|S3|bucket|hub|hugging ?face|cloudfront|download\w*|upload\w*|remote|endpoint|proxy|database|redis|server|API)\b"
 _SIGNS = (
-    Sign(r"\bTCP\b[^\n]*\(CLOSE_WAIT\)|^[^\w\n]*CLOSE[_-]WAIT\b[^\n]*:\d+|\btcp\w*\b[^\n]*:\d+[^\n]*\bCLOSE_WAIT\b", "the other end has closed the connection, and the program still reads", POSSIBLE),
+    Sign(r"\bTCP\b[^\n]*\(CLOSE_WAIT\)|^[^\w\n]*CLOSE[_-]WAIT\b[^\n]*:\d+|\btcp\w*\b(?=[^\n]*\bCLOSE_WAIT\b)[^\n]*:\d+[^\n]*\bCLOSE_WAIT\b", "the other end has closed the connection, and the program still reads", POSSIBLE),
     Sign(r"\b(?:no (?:more )?(?:bytes|data|packets|traffic)|zero bytes|nothing (?:arrives|comes|is received)|0 bytes|do(?:es)? not grow|stops? growing)\b", "connections stand, and nothing comes through them", POSSIBLE, anywhere=(_REMOTE, r"\bESTAB\w*|connections?\b|socket"), unless=(r"all_?reduce|NCCL|gloo",), prose=True),
     Sign(r"\b(?:download|upload|fetch|snapshot_download|hf_hub_download|from_pretrained|load_dataset|s3|api call)\w*\b[^\n]{0,60}\b(?:hangs?|hung|stuck|stalls?|stalled|never (?:finish\w*|returns?|ends?|completes?)|freezes?|blocks?|for ?ever)\b|\b(?:hangs?|hung|stuck|stalls?|stalled|freezes?|blocks?)\b[^\n]{0,40}\b(?:download|upload|fetch|snapshot_download|hf_hub_download|from_pretrained)\w*\b", "a transfer from outside does not end", POSSIBLE, unless=(r"all_?reduce|Watchdog|num_workers",), prose=True),
 )  # fmt: skip

@@ -44,7 +44,7 @@ _STEPS = (
 )
 # Calls in which every rank must take part, of torch, its trainers and other frameworks.
 _CALL = regex(
-    r"(?<!def )\b(?:(?:\w+\.)*(?:barrier|Barrier|all_?reduce\w*|Allreduce|all_?gather\w*|Allgather|all_?to_?all\w*|broadcast\w*|bcast|Bcast|reduce_scatter\w*|monitored_barrier|"
+    r"(?<!def )\b(?:(?:\w+\.){0,8}(?:barrier|Barrier|all_?reduce\w*|Allreduce|all_?gather\w*|Allgather|all_?to_?all\w*|broadcast\w*|bcast|Bcast|reduce_scatter\w*|monitored_barrier|"
     r"gather_object|gather_for_metrics|pad_across_processes|wait_for_everyone|synchronize_between_processes|synchronize_processes|sync_all|run_on_main|reduce_dict|reduce_value|reduce_tensor|concat_all_gather|"
     r"save_state|consolidate_state_dict|full_optim_state_dict|optim_state_dict|get_model_state_dict|get_optimizer_state_dict|get_fp32_state_dict\w*|summon_full_params|GatheredParameters|new_group|"
     r"init_process_group|destroy_process_group|mesh_reduce|sync_global_devices|process_allgather|broadcast_one_to_all|accelerator\.(?:gather|reduce|get_state_dict|prepare|backward)|"

@@ -43,7 +43,7 @@ _SIGNS = (
     Sign(r"\b(?:ptxas|nvcc|ninja|cicc|triton|inductor)\b[^\n]{0,60}(?:<defunct>|zombie|killed|crash\w*|hang\w*|hung|stuck|died|segfault)", "a compiler died or hangs", POSSIBLE, prose=True),
     Sign(r"Attempting to use a closed pool|compile-worker future for|shutdown_compile_workers|SubprocPool\w* (?:is )?(?:closed|unclean exit|died)|subproc_pool[^\n]*(?:EOFError|BrokenPipe|closed)|compile_worker[^\n]*timed out|SubprocException|InductorError[^\n]*(?:subprocess|worker)", "the pool of compilers is gone or does not answer"),
     Sign(r"TORCHINDUCTOR_WORKER_START|worker_start_method", "it depends on how the compile helpers are started", prose=True),
-    Sign(r"TORCHINDUCTOR_COMPILE_THREADS ?[=:] ?1\b[^\n]{0,40}(?:work|pass|fix|help|fine|ok|no hang|runs?)|(?:work|pass|fix|help|fine|runs?)\w*[^\n]{0,40}(?:COMPILE_THREADS|compile_threads) ?[=:] ?1\b", "it works when nothing is compiled in helpers", prose=True),
+    Sign(r"TORCHINDUCTOR_COMPILE_THREADS ?[=:] ?1\b[^\n]{0,40}(?:work|pass|fix|help|fine|ok|no hang|runs?)|(?:work|pass|fix|help|fine|runs?)\w{0,20}[^\n]{0,40}(?:COMPILE_THREADS|compile_threads) ?[=:] ?1\b", "it works when nothing is compiled in helpers", prose=True),
     Sign(r"BrokenProcessPool", "a pool of compilers broke", anywhere=(r"compil|inductor|triton|LLVM ERROR|ptxas",)),
     Sign(r"\b(?:result|wait|_wait) \((?:[^\n]*/)?concurrent/futures/_base\.py[^\n]*\n(?:[^\n]+\n){0,6}?[^\n]*(?:inductor|triton|dynamo|codecache|compile)", "a rank waits for a future of the compiler", unless=(_RUNS,)),
     Sign(r"^(?:wait|_wait|_?communicate|_try_wait|poll|run) \(subprocess\.py[^\n]*\n(?:[^\n]+\n){0,6}?[^\n]*(?:triton|cpp_extension|ninja|nvcc|compile|build)", "a rank waits for a compiler process", POSSIBLE, unless=(_RUNS,)),

@@ -53,7 +53,7 @@ _SIGNS = (
     Sign(r"\b(?:(?:cuda|hip|cu)(?:Host)?(?:Malloc|Free|Alloc)(?:Host|Async|Managed)?|cu(?:da)?Mem(?:Alloc|Free)(?:Host|Async|Managed)?(?:_v\d)?|cudaHostAlloc|(?:cuda|cu)(?:Event|Stream)Destroy|empty_cache|release_cached_blocks|free_blocks|cu(?:da|Mem)HostRegister|cuMemMap|cuMemUnmap|cudaIpc\w+|ncclMemAlloc|ncclCommRegister)\b", "memory is allocated or freed, which waits for the whole device",
          LIKELY, anywhere=(_GROUP, HALTS + r"|waits?\b|in flight|pending|kernel|resident|^nccl\w+ \(|\bin nccl\w+ \("), unless=(r"take_gil|GIL\b|PyGILState|illegal memory|initialization error",), prose=True),
     Sign(r"\b(?:CUDA|HIP|device)(?: memory)? (?:de)?allocation\b[^\n]{0,40}\b(?:does(?:n't| not)|never) returns?\b", "an allocation of device memory does not return while a kernel runs", anywhere=(r"\bkernels?\b[^\n]{0,60}\b(?:runs?|running|spins?|resident|in flight)\b", _GROUP), prose=True),
-    Sign(r"\b(?:implicit|device[- ]wide|hidden) (?:device )?sync\w*|synchroni[sz]\w+[^\n]{0,60}(?:deadlock|circular|cycle)", "a device-wide synchronisation is named", prose=True),
+    Sign(r"\b(?:implicit|device[- ]wide|hidden) (?:device )?sync\w*|synchroni[sz]\w{1,20}[^\n]{0,60}(?:deadlock|circular|cycle)", "a device-wide synchronisation is named", prose=True),
     Sign(r"\b(?:more than |over )?10\d\d\b[^\n]{0,40}\b(?:kernels?|launches|operations)\b[^\n]{0,30}\b(?:queued|pending|in flight|behind|outstanding)|\blaunch queue\b[^\n]{0,20}\bfull\b|\bpending launch (?:count|limit)|cudaLimitDevRuntimePendingLaunchCount", "no more kernels can be launched behind one that waits for a peer", anywhere=(_GROUP, r"\bcu(?:da)?LaunchKernel\w*|hipLaunchKernel\w*|blocked on launch|launch(?:es)? block"), prose=True),
     Sign(_SYNC, "a rank waits for its device", POSSIBLE, anywhere=(r"process group|\bpg\b|different group|two groups|mesh|stream", r"deadlock|not scheduled|blocked|wait"), prose=True),
 )  # fmt: skip
@@ -90,7 +90,7 @@ def _apart(case: Case) -> Iterator[Finding]:
 
 # What is told to be on a device or in its queues: kernels of collectives, and calls that were made and are not done.
 _ON_DEVICE = regex(
-    r"(?P<kernel>nccl\w*Kernel\w*?_(?:AllReduce|AllGather|ReduceScatter|Broadcast|Reduce|SendRecv)|ncclKernel_\w+?_|cross_device_reduce\w*|nvshmem\w*)"
+    r"(?P<kernel>nccl\w{0,40}Kernel\w{0,60}?_(?:AllReduce|AllGather|ReduceScatter|Broadcast|Reduce|SendRecv)|ncclKernel_\w+?_|cross_device_reduce\w*|nvshmem\w*)"
     r"|\b(?P<call>all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast|send|recv)\w*\b",
     re.IGNORECASE,
 )

@@ -52,7 +52,7 @@ _SIGNS = (
     Sign(r"\b[1-9]\d* (?:full osd|pool\(s\) full)|\bpool '?\S+'? is full\b|\bOSD_FULL\b|\bPOOL_FULL\b|\bOST_?\S* [^\n]*\b100% /", "the file system's servers are full"),
     Sign(r"low on resource: ephemeral-storage|ephemeral[- ]storage[^\n]{0,60}exceed\w*|\bDiskPressure\b[^\n]*\bTrue\b|EvictionThresholdMet[^\n]*(?:storage|disk|nodefs|imagefs)", "the node's disk is full for its containers"),
     Sign(r"is over 9\d% full|\s9[89]% +" + _WRITTEN, "a file system is nearly full", POSSIBLE, unless=(_SHM,)),
-    Sign(r"inline_container\S*[^\n]*unexpected pos \d+ vs \d+", "a checkpoint was written shorter than it is", unless=(_SHM,)),
+    Sign(r"inline_container[^\n]*unexpected pos \d+ vs \d+", "a checkpoint was written shorter than it is", unless=(_SHM,)),
     Sign(r"PytorchStreamWriter failed writing[^\n]*: file write failed", "a checkpoint could not be written to its end", unless=(_SHM,)),
     Sign(r"\blocal disk's utilization is over capacity|\bcurrently (?:not able|unable) to persist (?:on|to) disk|\b507 Insufficient Storage|Delayed block allocation failed[^\n]*error 28\b|\b(?:rc = |failed with |error:? |errno:? )-28\b|\bMPI_ERR_NO_SPACE\b|\bdisk watermark \[|\b(?:image|node)fs\.(?:available|inodesFree) ?<|\bImageFS available below\b|(?<!\[)\bErrno 28\b(?![^\n]*inotify)", "a program says that its disk is full", unless=(_SHM,)),
     Sign(r"PytorchStreamWriter failed writing|unexpected pos \d+ vs \d+|write failed[^\n]*file too short", "a checkpoint could not be written", POSSIBLE),

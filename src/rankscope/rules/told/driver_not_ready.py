@@ -29,7 +29,7 @@ from ._outcomes import SERVES
 from ._signs import POSSIBLE, Sign
 
 _SIGNS = (
-    Sign(r"nvls\.cc[^\n]*Cuda failure|(?:bind|creat\w*|allocat\w*)[^\n]{0,40}(?:NVLink SHARP|NVLS|[Mm]ulticast)[^\n]*(?:fail|error|memory)|(?:NVLS|NVLink SHARP|[Mm]ulticast)[^\n]{0,60}(?:CUDA error|Cuda failure|\b401\b|failed)|system or configuration error in the Fabric Manager",
+    Sign(r"nvls\.cc[^\n]*Cuda failure|(?:bind|creat\w{0,20}|allocat\w{0,20})[^\n]{0,40}(?:NVLink SHARP|NVLS|[Mm]ulticast)[^\n]*(?:fail|error|memory)|(?:NVLS|NVLink SHARP|[Mm]ulticast)[^\n]{0,60}(?:CUDA error|Cuda failure|\b401\b|failed)|system or configuration error in the Fabric Manager",
          "memory of the switches cannot be had: the fabric manager was restarted or is not complete"),
     Sign(r"Error 803|unsupported display driver / cuda driver combination|API mismatch: the client has the version|kernel module[^\n]{0,40}version[^\n]{0,60}(?:does not match|mismatch|but this)", "kernel module and library of the driver are of two releases", until=SERVES),
     Sign(r"Found no NVIDIA driver|no NVIDIA driver on your system|NVIDIA driver is not loaded|driver not loaded|nvidia-container-cli: (?:initialization|detection|mount) error|could not select device driver|Failed to load NVML|libnvidia-ml\.so[^\n]*(?:not found|No such)|libcuda\.so[^\n]*(?:cannot open|not found|No such)",
@@ -43,7 +43,7 @@ _SIGNS = (
     Sign(r"fabric ?manager[^\n]{0,80}(?:not (?:running|installed|started|active)|(?:can ?not|could not|unable to) (?:be )?(?:start|run|initiali[sz]e)\w*|inactive|dead|failed|fail|stopped|mismatch|different|older|newer|missing|version(?! is\b| ?:))|(?:not running|failed to start|(?:can ?not|could not|unable to) start|inactive|missing)[^\n]{0,40}fabric ?manager",
          "the fabric manager does not run, or not in the driver's version"),
     Sign(r"Fabric\b[^\n]{0,40}(?:In Progress|Not Started|incomplete|never reported|Failure)|^[^\S\n]*Fabric\s*\n\s*State\s*:\s*In Progress", "the fabric is not set up"),
-    Sign(r"NVIDIA-SMI has failed because it couldn't communicate|Failed to initialize NVML|nvidia\.ko|modprobe[^\n]*nvidia|No devices were found|/dev/nvidia[\w-]*[^\n]*(?:No such file|missing|ENOENT|EPERM|Operation not permitted)",
+    Sign(r"NVIDIA-SMI has failed because it couldn't communicate|Failed to initialize NVML|nvidia\.ko|modprobe[^\n]*nvidia|No devices were found|/dev/nvidia[^\n]*(?:No such file|missing|ENOENT|EPERM|Operation not permitted)",
          "the driver is not loaded"),
     # The fabric manager of NVLink 5 speaks to the switches by InfiniBand's management packets, and looks for ib_umad before it starts.
     Sign(r"\b(?:ib_umad|ib_uverbs|nvidia\w*|amdgpu(?!: SRAT)|habanalabs|gdrdrv)\b[^\n]{0,16}\b(?:has not been|is not|was not|not|could not be|isn't) (?:loaded|inserted|found)\b|\bNo (?:NVSwitch|Infiniband|IB) devices? (?:found|detected)[^\n]{0,60}(?:fabric|NVL)", "a kernel module that the GPUs need is not loaded", unless=(r"(?:successfully|now) loaded|\bnot (?:needed|required)\b",)),

@@ -52,7 +52,7 @@ _FROM_BELOW = regex(
 )  # fmt: skip
 # Who takes less and goes on has not failed.
 _MEMORY = Sign(
-    r"^(?![^\n]*(?:\bWARNING\b|attempting to recover|\b(?:continuing|retrying|trying again) with\b))[^\n]*?(?:\b(?:CUDA|HIP|NPU) out of memory|OutOfMemoryError|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|CUDA error: out of memory|Cuda failure '?out of memory)(?![^\n]*\n?[^\n]*\bskipp(?:ing|ed) (?:this |the )?(?:batch|update|step|sample)\b)",
+    r"^(?![^\n]*(?:\bWARNING\b|attempting to recover|\b(?:continuing|retrying|trying again) with\b))[^\n]*?(?:\b(?:CUDA|HIP|NPU) out of memory|OutOfMemoryError|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|CUDA error: out of memory|Cuda failure '?out of memory)(?![^\n]*(?:\n[^\n]*)?\bskipp(?:ing|ed) (?:this |the )?(?:batch|update|step|sample)\b)",
     "a rank ran out of device memory",
     POSSIBLE,
 )

@@ -26,6 +26,8 @@ from ._signs import POSSIBLE, Sign
 from ._wordings import HALTS
 
 _POLL = r"(?:ld[._]volatile|ld[._]acquire|ld\.global|st_flag|ld_flag|wait_flag|multi_gpu_barrier|waitPeer|block_barrier|grid_sync|grid\.sync|spin\w*|poll\w*|busy[- ]?wait\w*|barrier_at_\w+|flag\b|nanosleep|trap)"
+# The same where anything may follow: a word to its end, and then anything, can be divided in as many ways as it has letters.
+_POLLS = _POLL.replace(r"\w*", "").replace(r"\w+", r"\w")
 # Kernels that wait for other blocks or for copies of their own, as people name them.
 _WRITTEN = r"\b(?:persistent|mega|cooperative|warp[- ]speciali[sz]ed|tile|hand-written)[- ]?kernels?\b|\bTMA\b|\bmbarriers?\b|\(cuda-gdb\)|\bCuTe\b|\bCUTLASS\b|\bThunderKittens\b|\bTileLang\b|@triton\.jit|\b__global__\b|\bsplit-?k\b"
 _SEVERAL = r"all_?reduce|all_?gather|all_?to_?all|Watchdog caught|\bNCCL\b|\branks? ?\d"
@@ -33,9 +35,9 @@ _SEVERAL = r"all_?reduce|all_?gather|all_?to_?all|Watchdog caught|\bNCCL\b|\bran
 _PEERS = r"NCCL_P2P_DISABLE ?= ?1"
 _SIGNS = (
     Sign(r"\b(?:cuda-gdb|\(cuda-gdb\)|\(rocgdb|rocgdb -p|Switching focus to CUDA kernel|info cuda kernels|CUDA kernel \d|block \(\d+,\d+,\d+\), thread|BlockIdx|wave \d+)", "the debugger shows a kernel that still runs", also=(_POLL,)),
-    Sign(r"\b(?:custom|one[- ]?shot|two[- ]?shot|lamport|mnnvl|trtllm|symm(?:etric)?[- _]?mem\w*|quick|fused|multimem|nvls|cross_device|nvshmem|deepep|push)\w*[- _]?(?:all[- _]?reduce|reduce|kernel|barrier|dispatch|combine)\w*[^\n]{0,100}(?:spin|poll|hang|hung|stuck|deadlock|never|100 ?%|flag|wait)",
+    Sign(r"\b(?:custom|one[- ]?shot|two[- ]?shot|lamport|mnnvl|trtllm|symm(?:etric)?[- _]?mem\w*|quick|fused|multimem|nvls|cross_device|nvshmem|deepep|push)\w{0,30}[- _]?(?:all[- _]?reduce|reduce|kernel|barrier|dispatch|combine)\w{0,20}[^\n]{0,100}(?:spin|poll|hang|hung|stuck|deadlock|never|100 ?%|flag|wait)",
          "a hand-written communication kernel does not end", prose=True),
-    Sign(r"\b(?:disable[-_]custom[-_]all[-_]reduce|without (?:the )?custom|custom all-?reduce (?:off|disabled))[^\n]{0,80}(?:work|fix|fine|help|solv|no hang|resolv|disappear|\bstarts?\b|\bruns?\b|\bserves?\b|goes on)|(?:work|fix|fine|no hang|disappear|help)\w*[^\n]{0,60}disable[-_]custom[-_]all[-_]reduce", "it works without the custom kernel", unless=(_PEERS,), prose=True),
+    Sign(r"\b(?:disable[-_]custom[-_]all[-_]reduce|without (?:the )?custom|custom all-?reduce (?:off|disabled))[^\n]{0,80}(?:work|fix|fine|help|solv|no hang|resolv|disappear|\bstarts?\b|\bruns?\b|\bserves?\b|goes on)|(?:work|fix|fine|no hang|disappear|help)\w{0,20}[^\n]{0,60}disable[-_]custom[-_]all[-_]reduce", "it works without the custom kernel", unless=(_PEERS,), prose=True),
     Sign(r"kernel\b(?! of (?:an? |the )?(?:notebook|jupyter|session)\b)(?! (?:command|parameter|version|log|module|panic|driver|stack|thread|boot|message|buffer|\d))[^\n]{0,80}\b(?:never (?:ends?|returns?|finish\w*|completes?|exits?)|spins? (?:for ?ever|indefinitely|in|on)|infinite loop|does not (?:end|terminate|finish)|(?:is )?stuck|resident for)", "a kernel never ends", prose=True),
     Sign(r"\b(?:mbarrier|phase[- ]wait|try_wait|cluster|CTAs?|thread[- ]?blocks?|warps?|waves?|wavefronts?|SMs?|persistent kernel)\b[^\n]{0,80}\b(?:spins?|spinning|polls?|loops?|parked|remains?|left|never|stuck|waits? (?:for|on|in)|resident)\b|\b(?:spins?|spinning|polls?|parked|remains?|stuck)\b[^\n]{0,60}\b(?:mbarrier|phase[- ]wait|CTAs?|thread[- ]?blocks?|warps?|wavefronts?)\b", "part of a kernel's blocks wait for ever", anywhere=(r"\bkernel",), prose=True),
     Sign(r"\b(?:GPUs?|device|card|util\w*)\b[^\n]{0,30}\b100 ?%", "the device works without an end on a kernel that somebody wrote", anywhere=(_WRITTEN, HALTS + r"|no output|never"), unless=(_SEVERAL,), prose=True),
@@ -60,7 +62,7 @@ _SIGNS = (
     # What such kernels print of themselves before they end their own wait (torch's symmetric memory, TransformerEngine's userbuffers).
     Sign(r"SymmetricMemory::\w+: rank \d+ failed to (?:receive|send) signal|\bSM \d+ \[\d+\]: ?expecting \d+,? got \d+", "a kernel waited too long for a flag"),
     Sign(r"\bmake_async_remote_copy\b|\b(?:pl|pltpu)\.semaphore_\w+|\bsemaphore_wait\b", "a kernel that somebody wrote waits for copies and flags of its own", anywhere=(r"block_until_ready|" + HALTS,), unless=(r"[Cc]oordination service|DEADLINE_EXCEEDED",)),
-    Sign(_POLL + r"[^\n]*\w\.cuh?:\d+", "device code polls", POSSIBLE),
+    Sign(_POLLS + r"[^\n]*\w\.cuh?:\d+", "device code polls", POSSIBLE),
 )  # fmt: skip
 
 RULE = text_rule(

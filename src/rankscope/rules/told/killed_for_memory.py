@@ -70,7 +70,7 @@ _SIGNS = (
     Sign(r"\bOUT_OF_ME\+|\boom[- ]killed \d+ tasks?\b|low on resource: memory\b|\bSystemOOM\b|\bkilled by the (?:operating system|kernel|system)\b[^\n]*(?:\bOOM\b|memory)|^(?!app-\S*\.scope: )[^\n]*Failed with result 'oom-kill'|\bgone over (?:cgroup )?memory limit\b|\bexceeded resource (?:p?v?mem|memory)\b|low memory! at or below|\bsrun: error: \S+: tasks? [\d,-]+: Out Of Memory|\bmemory: usage (\d+kB), limit \1, failcnt", "the system killed it for memory"),
     Sign(r"killed by signal: Killed", "a loader worker got SIGKILL"),
     Sign(r"\bfree (?:host |system )?memory\b[^\n]{0,20}\b(?:near zero|close to zero|was zero|exhausted|gone|ran out)|\b(?:host|system|CPU|node) (?:memory|RAM) (?:was|is|were) (?:full|exhausted|used up)", "host memory was used up", POSSIBLE, unless=(r"CUDA out of memory",), prose=True),
-    Sign(r"exceeded \d+% memory budget|[Cc]ontainer[^\n]{0,60}(?:beyond|exceed\w*)[^\n]{0,20}memory limits?|Memory limit exceeded", "a memory monitor says so"),
+    Sign(r"exceeded \d+% memory budget|[Cc]ontainer[^\n]{0,60}(?:beyond|exceed\w{0,20})[^\n]{0,20}memory limits?|Memory limit exceeded", "a memory monitor says so"),
     Sign(r"Perhaps out of memory", "a server guesses so", unless=(_KEEPER,)),
     Sign(r"\b(?:killed|terminated) (?:\w+ )*due to (?:the )?(?:node |host )?(?:running low on |low |out[- ]of[- ])?memory|memory (?:usage )?(?:above|exceed\w*) the (?:threshold|limit)",
          "a memory monitor killed it"),

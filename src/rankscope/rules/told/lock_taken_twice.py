@@ -67,9 +67,9 @@ _SIGNS = (
     Sign(rf"^[^\S\n]*(?:#\d+ +)?(?:0x\w+ in )?{_LEAF}[^\n]*\n(?:[^\n]+\n){{0,24}}?[^\n]*{_FINALIZER}", "code that runs in the middle of other code (a finalizer, a weak reference's callback, the collector) waits for a lock", unless=(r"\bfork(?:ed|s|ing)?\b|popen_fork|take_gil|Waiting for the GIL",)),
     Sign(r"_removeHandlerRef(?:[^\n]*\n){0,6}?[^\n]*(?:acquire|lock)|(?:acquire|_acquireLock)[^\n]*\n(?:[^\n]+\n){0,6}?[^\n]*_removeHandlerRef", "a weak-reference callback wants the lock of the log while it is being released"),
     Sign(r"__del__(?:[^\n]*\n){0,14}?[^\n]*" + _LOCK, "a destructor takes a lock", prose=True),
-    Sign(r"(?:__dealloc__|tp_dealloc|(?<!\w)finaliz(?!e_backward)\w+|weakref|_weakref_cb|weakref_cb|remove_callback)(?:[^\n]*\n){0,10}?[^\n]*" + _LOCK, "a finalizer takes a lock", also=(r"hang|stuck|deadlock|wait|idle|block",), prose=True),
+    Sign(r"(?:__dealloc__|tp_dealloc|(?<!\w)finaliz(?!e_backward)\w|weakref|_weakref_cb|weakref_cb|remove_callback)(?:[^\n]*\n){0,10}?[^\n]*" + _LOCK, "a finalizer takes a lock", also=(r"hang|stuck|deadlock|wait|idle|block",), prose=True),
     Sign(r"Garbage-collecting(?:[^\n]*\n){0,12}?[^\n]*(?:lock|acquire|put|emit|add_)", "the collector runs finalizers inside code that uses a lock", also=(r"__del__|weakref|lock|acquire",)),
-    Sign(_LOCK + r"[^\n]*\n(?:[^\n]+\n){0,12}?[^\n]*<signal handler called>|<signal handler called>(?:[^\n]*\n){1,12}[^\n]*(?:lll_lock|mutex_lock|malloc)", "a signal handler interrupted code that held the lock it wants", prose=True),
+    Sign(_LOCK.replace(r"\w+", r"\w") + r"[^\n]*\n(?:[^\n]+\n){0,12}?[^\n]*<signal handler called>|<signal handler called>(?:[^\n]*\n){1,12}[^\n]*(?:lll_lock|mutex_lock|malloc)", "a signal handler interrupted code that held the lock it wants", prose=True),
     Sign(r"reentrant call inside <_io\.", "a signal handler re-entered an output buffer"),
     Sign(r"^[^\n]*\b(\w*(?:lock|mutex)\w*) locked\b[^\n]*\n(?![\s\S]*\1 (?:un|re)?locked\b)(?:[^\n]*\n){0,3}[^\n]*\Z", "the trace ends where a lock was taken and not let go", also=(r"\b\w*(?:lock|mutex)\w* unlocked\b",)),
     Sign(r"\b(?:callbacks?|handlers?|events?|listeners?|hooks?|observers?|dispatch\w*|(?<!kill )signals?|user code)\b[^\n]{0,60}\b(?:inside|under|within|while (?:holding|inside|it holds)|holding|with)\b[^\n]{0,30}[\"'`]?(?:async )?(?:with )?\b[\w.]*_?(?<!un)lock\b", "what is called back runs inside a lock that it takes too", anywhere=(r"\bnever\b|hang|deadlock|stuck|block",), unless=(r"\bGIL\b|\bfork(?:ed|s)?\b|file ?lock|\.lock\b",), prose=True),
@@ -88,7 +88,7 @@ _SIGNS = (
     Sign(r"\b(?:already (?:hold|held|own)\w*|re-?enter\w*|recursiv\w*|same thread|itself|non-?re-?entrant|not re-?entrant|twice)[^\n]{0,60}\b(?:lock|mutex)|\b(?:lock|mutex)\b[^\n]{0,60}(?:already held by (?:this|the same)|held by (?:itself|the same thread)|non-?re-?entrant|recursively)",
          "a lock is taken by a thread that holds it", prose=True),
     Sign(r"thread (?:\w+ )?(?:A|1|one)\b[^\n]*hold\w*[^\n]*(?:wait|want)\w*(?:[^\n]*\n){0,6}?[^\n]*thread (?:\w+ )?(?:B|2|two)\b[^\n]*hold\w*[^\n]*(?:wait|want)", "two threads each hold what the other wants"),
-    Sign(r"\b(?:hold|own)\w* (?:the )?(?:lock|mutex) ?(?:A|1|\w+)[^\n]{0,60}(?:wait|block)\w* (?:for|on) (?:the )?(?:lock|mutex)", "a thread holds one lock and waits for another", also=(r"(?:hold|own)\w*(?:[^\n]*\n)+[^\n]*(?:hold|own)\w*",), prose=True),
+    Sign(r"\b(?:hold|own)\w* (?:the )?(?:lock|mutex) ?(?:A|1|\w+)[^\n]{0,60}(?:wait|block)\w* (?:for|on) (?:the )?(?:lock|mutex)", "a thread holds one lock and waits for another", also=(r"(?:hold|own)(?:[^\n]*\n)+[^\n]*(?:hold|own)\w*",), prose=True),
 )  # fmt: skip
 
 

@@ -41,7 +41,7 @@ _HELD = regex(
 )
 _WANTED = regex(
     rf"\b(?:acquir\w+|wants?|wait(?:s|ing)? (?:for|on|in)|blocked (?:on|in|by)|lock(?:s|ing)?|needs?|takes?|asks for|enters?)\b:?(?: (?:the|its|lock|a))*[ :.]{{1,2}}{_NAME}"
-    rf"|(?P<also>\w*(?:lock|mutex)\w*)(?:\.(?:acquire|lock)\b|\s*$)",
+    rf"|\b(?P<also>(?=\w*(?:lock|mutex))\w+)(?:\.(?:acquire|lock)\b|\s*$)",
     re.IGNORECASE | re.MULTILINE,
 )
 _WAITS = regex(

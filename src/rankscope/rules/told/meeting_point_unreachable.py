@@ -36,7 +36,7 @@ _JOINED = r"\d+/\d+ clients joined|waiting for clients"
 _MET = r"Watchdog caught collective|Timed out waiting \d+ms for (?:recv|send) operation"
 _MEETING = r"rendezvous|rdzv|MASTER_ADDR|master_addr|TCPStore|init_process_group|torchrun|c10d|coordinator|gloo"
 # What nc, telnet, curl and the shell say before the reason.
-_PROBE = r"(?:\bnc: connect to \S+ port \d+ \(tcp\) |\bNcat: |telnet: (?:Unable to connect to remote host|connect to address [^\n:]*(?::[\da-f]*)*)|curl: \(7\) Failed to connect to \S+ port \d+[^\n:]*|bash: connect|/dev/tcp/\S+|^\d{4,5}/tcp +)"
+_PROBE = r"(?:\bnc: connect to \S+ port \d+ \(tcp\) |\bNcat: |telnet: (?:Unable to connect to remote host|connect to address [^\n:]*(?::[\da-f]*)*)|curl: \(7\) Failed to connect to \S+ port \d[^\n:]*|bash: connect|/dev/tcp/\S+|^\d{4,5}/tcp +)"
 # Somebody stands in the meeting already: then it is known where it is, and who could not be started is missing there.
 _STARTED = r"\b(?:_store_based_barrier|init_process_group|_create_c10d_store|_rendezvous|init_distributed|PMIx?_Fence|MPI_Init\w*|ompi_mpi_init) \("
 _SIGNS = (
