@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import itemgetter
 
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
+from ...analysis.remembered import remembered
 from ...analysis.sayings import sayings
 from ...model.evidence.events import Event
 from ...model.process import UNKNOWN_HOST, Role
@@ -22,7 +24,17 @@ def said_by_ranks(case: Case) -> Iterator[tuple[int, str, str]]:
 
 def events(case: Case, *names: str) -> list[Event]:
     """The events of some names, in order."""
-    return [event for event in case.events if event.event in names]
+    found = [one for name in dict.fromkeys(names) for one in _by_name(case).get(name, ())]
+    return [event for _, event in (sorted(found, key=itemgetter(0)) if len(names) > 1 else found)]
+
+
+@remembered
+def _by_name(case: Case) -> dict[str, list[tuple[int, Event]]]:
+    """All events by their names, each with its place: of thousands of ranks each asks for those of all."""
+    found: dict[str, list[tuple[int, Event]]] = {}
+    for at, event in enumerate(case.events):
+        found.setdefault(event.event, []).append((at, event))
+    return found
 
 
 def rank_of(case: Case, event: Event) -> int | None:

@@ -54,7 +54,7 @@ def check(case: Case) -> Iterator[Finding]:
     waiting = in_kind(doings(case), WaitKind.COLLECTIVE.value, WaitKind.RENDEZVOUS.value, WaitKind.BACKWARD.value)
     for account in accounts(case):
         line = _one_line(account)
-        others = [one for one in waiting if one.account is not account]
+        others = [one for one in waiting if one.account is not account] if line else []
         if line and others:
             because = [line, account.find(_BUSY) or "", f"the others: {others[0].text}"]
             title = f"{account.label} computes on one line of the program in every look"

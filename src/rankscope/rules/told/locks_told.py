@@ -83,10 +83,13 @@ def check(case: Case) -> Iterator[Finding]:
 def _crossed(case: Case) -> Iterator[Hit]:
     """A lock that is held in one passage, whose thread waits, and wanted in another."""
     passages = [(one, part) for one in accounts(case) for part in _passages(one)]
-    for account, part in passages:
+    wanted: dict[str, set[int]] = {}
+    for at, (_, part) in enumerate(passages):
+        for name, _ in _names(_WANTED, part):
+            wanted.setdefault(name, set()).add(at)
+    for at, (account, part) in enumerate(passages):
         for name, line in _names(_HELD, part):
-            elsewhere = [text for _, text in passages if text is not part]
-            if _WAITS.search(_HELD.sub("", part)) and any(name in dict(_names(_WANTED, text)) for text in elsewhere):
+            if len(wanted.get(name, set()) | {at}) > 1 and _WAITS.search(_HELD.sub("", part)):
                 yield Hit(Sign("", f"{name} is held by a thread that waits, and wanted by another"), account, line)
                 return
 
@@ -143,13 +146,13 @@ _HOLDER = regex(
 def _named_as_holders(case: Case) -> Iterator[Hit]:
     """Two logs that wait for a lock, each of which names the other as its holder."""
     named = {
-        one.label: {_bare(found["who"]) for found in _HOLDER.finditer(one.said)}
+        one.label: names
         for one in accounts(case)
-        if len(one.said) < _SHORT
+        if len(one.said) < _SHORT and (names := {_bare(found["who"]) for found in _HOLDER.finditer(one.said)})
     }
-    for account in accounts(case):
-        for other in named:
-            mine = named.get(account.label, set())
+    for account in accounts(case) if len(named) > 1 else ():
+        mine = named.get(account.label, set())
+        for other in named if mine else ():
             if other != account.label and _about(other, mine) and _about(account.label, named[other]):
                 yield Hit(Sign("", f"{account.label} and {other} wait for locks of each other"), account, "")
                 return
