@@ -138,6 +138,7 @@ def _examine(patient):
 
 def test_every_patient_has_a_card():
     """A patient says in its file what it is, how it is started and what it needs, and starts under a neutral name."""
+    assert patients.cards()
     for card in patients.cards():
         assert card.about.endswith("."), card.name
         assert card.launchers, card.name

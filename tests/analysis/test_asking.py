@@ -166,4 +166,5 @@ def test_looks_without_a_clock_tell_no_age() -> None:
         dataclasses.replace(one, items=tuple(item for item in one.items if not isinstance(item.record, Threads)))
         for one in timed.sweeps
     )
-    assert all(one.still_s is None for one in case_of(dataclasses.replace(timed, sweeps=sweeps)).standings.values())
+    standings = case_of(dataclasses.replace(timed, sweeps=sweeps)).standings
+    assert [one.still_s for one in standings.values()] == [None] * len(timed.processes)

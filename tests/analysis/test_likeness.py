@@ -132,6 +132,7 @@ def test_the_thread_of_the_class_with_the_same_rare_words_is_most_alike(said: li
 
 
 def test_every_thread_of_this_release_is_a_link_and_a_class() -> None:
+    assert threads.threads()
     for thread in threads.threads():
         assert thread.link.startswith("https://")
         assert thread.cls in CLASSES

@@ -149,4 +149,4 @@ def test_a_sentence_that_only_supposes_is_no_strong_sign(line: str, tmp_path: pa
     (tmp_path / "00_console.txt").write_text("epoch 0 step 10 loss 2.31\nepoch 0 step 20 loss 2.25\n")
     (tmp_path / "01_observation.txt").write_text(f"the job hangs, nothing more is printed\n{sentence}\n")
     found = judge(gather([tmp_path])).findings
-    assert all(one.certainty is Certainty.POSSIBLE for one in found if one.rule == rule)
+    assert [one for one in found if one.rule == rule and one.certainty is not Certainty.POSSIBLE] == []
