@@ -168,3 +168,16 @@ def test_the_heading_of_a_dump_is_no_print_of_a_rank(tmp_path: Path) -> None:
     (tmp_path / "rank1.txt").write_text(_elsewhere(1))
     case = case_of(gather([tmp_path]))
     assert set(prints_compared.printed(case)) == {2, 3}
+
+
+def test_one_dump_of_who_waits_for_an_empty_queue_is_not_clean(tmp_path: Path) -> None:
+    """Somebody put into it, and nothing tells for how long nobody has taken it; who waits to get something may idle."""
+    frames = ("Condition.wait (threading.py:327)", "Queue.{} (queue.py:90)", "flush (uploads.py:27)")
+    weak = {}
+    for call in ("join", "get"):
+        (tmp_path / call).mkdir()
+        (tmp_path / call / "rank0.txt").write_text(_dump(0, *(frame.format(call) for frame in frames)))
+        found = judge(gather([tmp_path / call]))
+        assert found.verdict is None
+        weak[call] = found.evidence_weak
+    assert weak == {"join": True, "get": False}

@@ -13,6 +13,7 @@ from .accounts import accounts
 from .at_work import Well, well
 from .away import away
 from .case import Case
+from .doings import Doing, doings
 from .endings import ended_well
 from .frame_tables import WaitKind
 from .in_sight import moves
@@ -76,7 +77,18 @@ def _one_picture(case: Case) -> bool:
         for one in case.standings.values()
         if one.thread is not None and one.member.role is not Role.LAUNCHER
     )
-    return stands or _tables_only(case)
+    return stands or any(map(_waits, doings(case))) or _tables_only(case)
+
+
+def _waits(doing: Doing) -> bool:
+    """Whether it was seen, also by native frames alone, in what may last; who waits until a queue is empty has put into it, and
+    that is no idling."""
+    if doing.account is None or not doing.account.seen:
+        return False
+    return doing.kind in _LASTING or (doing.kind == WaitKind.QUEUE.value and doing.op == "join")
+
+
+_LASTING = {kind.value for kind in _MAY_LAST}
 
 
 # Rows that say of processes and devices that they are there, and which call a thread is in.
