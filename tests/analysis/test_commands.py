@@ -24,8 +24,14 @@ FILE = Address("job.snap", live=False)
 FILES = Address("", live=False)
 
 
-def shown(step: Step | str, to: Address, *processes: Process, hosts: tuple[str, ...] = ("node2",)) -> str:
-    finding = Finding("r", "c", Kind.CAUSE, Certainty.LIKELY, "t", RankSet([5]), processes, next=(step,))
+def shown(
+    step: Step | str,
+    to: Address,
+    *processes: Process,
+    hosts: tuple[str, ...] = ("node2",),
+    ranks: tuple[int, ...] = (5,),
+) -> str:
+    finding = Finding("r", "c", Kind.CAUSE, Certainty.LIKELY, "t", RankSet(ranks), processes, next=(step,))
     told = Diagnosis(Job("torchrun"), State.STUCK, 6, RankSet(range(6)), hosts, None, (finding,),
                      roster={RANK.ref: 5}, next=(step,))  # fmt: skip
     done = addressed(told, to)
@@ -61,6 +67,10 @@ def shown(step: Step | str, to: Address, *processes: Process, hosts: tuple[str, 
 )  # fmt: skip
 def test_a_step_reads_as_its_reader_can_paste_it(step: str, to: Address, pasted: str) -> None:
     assert shown(step, to, RANK) == pasted
+
+
+def test_where_no_rank_is_known_all_are_asked_for() -> None:
+    assert shown("rankscope stacks --ranks A,B --locals", BESIDE, ranks=()) == "rankscope stacks --locals"
 
 
 def test_a_placeholder_becomes_the_process_that_the_finding_is_about() -> None:

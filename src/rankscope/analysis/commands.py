@@ -33,7 +33,7 @@ _FROM_HERE = frozenset({"rankscope", "srun", "ssh"})
 _OF_A_HOST = regex(r"grep .*/(?:proc|sys|var/log)/")
 _PID = regex(r"\bpid:(\d+|[A-Z]+\b)")
 _PLACE = regex(r"(?<=--pid |-ABRT )[A-Z]+\b|(?<=-p )[A-Z]+\b|(?<=/proc/)PID\b")
-_RANKS = regex(r"(?<=--ranks )[A-Z]+(?:,[A-Z]+)*\b")
+_RANKS = regex(r" --ranks [A-Z]+(?:,[A-Z]+)*\b")
 _REMARK = regex(r"\s{2,}(?:#\s*|\()(.*?)\)?$")
 _ALIVE = regex(r" --(?:source|native)\b")  # what no file has: the program's own files, frames that were not taken
 
@@ -74,8 +74,8 @@ def _step(step: Step | str, finding: Finding | None, diagnosis: Diagnosis, to: A
     if meant is None:
         return str(step)
     command, about = meant.command, _process(meant.about, finding)
-    if finding is not None and finding.ranks:
-        command = _RANKS.sub(str(finding.ranks), command)
+    # Of all ranks where nobody knows which.
+    command = _RANKS.sub(f" --ranks {finding.ranks}" if finding is not None and finding.ranks else "", command)
     if command.startswith("sudo -E rankscope ") and to.live and (to.target or _elsewhere(about, to)):
         command = _as_root_there(command, to)
     if command.startswith("rankscope ") and not _of_a_stranger(command, about):

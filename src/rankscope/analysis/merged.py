@@ -93,8 +93,8 @@ def _named(stack: Stack) -> Stack:
 
 def _title(thread: PythonThread, task: KernelThread | None) -> str:
     """Numbers differ from process to process; the part that a thread plays does not."""
-    name = thread.name or (task.comm if task else "") or "thread without a name"
-    return f"thread {_NUMBER.sub('*', name)}"
+    name = thread.name or (task.comm if task else "")
+    return f"thread {_NUMBER.sub('*', name)}" if name else "thread without a name"
 
 
 def _section(role: Role, title: str, seen: tuple[Seen, ...]) -> Section:

@@ -14,7 +14,7 @@ from ..model.diagnosis import Certainty, Reason
 from ..model.evidence.stacks import Frame
 from ..model.process import Process, ProcessRef, Role
 from ..model.ranks import RankSet, ranks_phrase
-from ..model.words import span, verb
+from ..model.words import counted, span, verb
 
 
 def roots(case: Case) -> Iterator[tuple[Root, Standing]]:
@@ -108,7 +108,7 @@ def waited_for(root: Root) -> list[Reason]:
     whom = (
         f"{ranks_phrase(root.ranks)} {verb('wait', len(root.ranks))}"
         if root.ranks
-        else f"{len(root.waiters)} processes wait"
+        else f"{counted(len(root.waiters), 'process')} {verb('wait', len(root.waiters))}"
     )
     since = f" (the longest for {span(root.age_s)})" if root.age_s is not None else ""
     return [Reason(f"{whom} for it{since}", "wait-for graph")]
