@@ -181,3 +181,16 @@ def test_one_dump_of_who_waits_for_an_empty_queue_is_not_clean(tmp_path: Path) -
         assert found.verdict is None
         weak[call] = found.evidence_weak
     assert weak == {"join": True, "get": False}
+
+
+def test_who_moved_between_two_looks_of_a_tool_without_pids_has_moved(tmp_path: Path) -> None:
+    """However often another tool has looked."""
+    steps = FAULT.replace("in all_reduce", "in barrier").replace("line 9 in publish", "line 12 in clear")
+    for folder, text in (("stands", FAULT + FAULT), ("moves", f"{FAULT}\n{steps}")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "rank0.txt").write_text(_in_all_reduce(0))
+        (tmp_path / folder / "fh_rank0.txt").write_text(text)
+    assert {name: gets_on(case_of(gather([tmp_path / name]))) is not None for name in ("stands", "moves")} == {
+        "stands": False,
+        "moves": True,
+    }

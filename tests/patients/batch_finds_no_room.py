@@ -1,16 +1,11 @@
 """A DataLoader worker of rank 1 finds no room for a batch in /dev/shm (one MiB, as in a small container) and drops it."""
 
-import ctypes
-import subprocess
-import sys
-
-from _common import join_group, start
+from _common import join_group, start, with_small_shared_memory
 
 TRUTH = {"class": "shm-exhausted", "ranks": [1], "state": "stuck"}
 LAUNCHERS = ("torchrun", "spawn")
 NEEDS = ("torch", "root")
 
-NEWNS = 0x20000  # CLONE_NEWNS of unshare(2): mounts of our own, which end with us
 LARGE = 1 << 20  # numbers, of four bytes each
 
 
@@ -33,14 +28,6 @@ class Clips:
         return torch.full((LARGE if long else 3,), float(index))
 
 
-def confine():
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(NEWNS):
-        sys.exit("patient: no mount namespace")
-    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "shm", "/dev/shm"], check=True)
-
-
 def together(items):
     import torch
 
@@ -53,7 +40,7 @@ def train(rank, world, crew):
     from torch.utils.data import DataLoader
 
     if crew.sick:
-        confine()
+        with_small_shared_memory()
     loader = DataLoader(Clips(crew), batch_size=4, num_workers=1, multiprocessing_context="fork", collate_fn=together)
     for step, batch in enumerate(loader):
         if step == 5:

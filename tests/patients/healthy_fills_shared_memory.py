@@ -1,26 +1,18 @@
 """Healthy: the ranks have taken all of /dev/shm (a small one of their own) for their buffers, as they may, and work."""
 
-import ctypes
 import os
-import subprocess
-import sys
 import time
 
-from _common import start
+from _common import start, with_small_shared_memory
 from _ring import Ring
 
 TRUTH = {"class": None, "ranks": [], "state": "moving"}
 LAUNCHERS = ("shell", "alone")
 NEEDS = ("root",)
 
-NEWNS = 0x20000  # CLONE_NEWNS of unshare(2): mounts of our own, which end with us
-
 
 def reserve():
-    if ctypes.CDLL(None, use_errno=True).unshare(NEWNS):
-        sys.exit("patient: no mount namespace")
-    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "shm", "/dev/shm"], check=True)
+    with_small_shared_memory()
     buffer = open("/dev/shm/buffer", "wb")
     os.posix_fallocate(buffer.fileno(), 0, 1 << 20)
     return buffer

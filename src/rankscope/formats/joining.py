@@ -44,6 +44,17 @@ class _Being:
     recorders: list[Recorder] = field(default_factory=list)
     kernel: list[Threads] = field(default_factory=list)
 
+    def take(self, other: _Being) -> None:
+        """Add what another tool saw of the same process.
+
+        Two tools name one Python frame in two ways, so that one of them is enough: who looked more often, else who knew the pid.
+        Native frames of a debugger reach further down than those of a Python profiler, and are kept beside them.
+        """
+        self.python = max(self.python, other.python, key=len)
+        self.native, more = sorted((self.native, other.native), key=len, reverse=True)
+        for at, seen in enumerate(_all(more)):
+            self.native[0]["again", at] = seen
+
 
 class Joiner:
     """Finds for every thread the process it belongs to, and for every process its moments."""
@@ -94,11 +105,7 @@ class Joiner:
         return list(refs)
 
     def _fold(self) -> dict[ProcessRef, ProcessRef]:
-        """Stacks of a rank by a tool that writes no pid are those of its process, where one is known: which process each became.
-
-        Where both show Python frames those with the pid say more: two tools name one place in two ways. Native frames of a
-        debugger reach further down than those of a Python profiler, and are kept beside them.
-        """
+        """Stacks of a rank by a tool that writes no pid are those of its process, if one is known: which process each became."""
         known: dict[tuple[str, int], list[_Being]] = {}
         for being in self._beings.values():
             if being.process.rank is not None and being.process.ref.started != UNNUMBERED and _of_a_rank(being):
@@ -109,14 +116,12 @@ class Joiner:
             if process.rank is None or process.ref.started != UNNUMBERED or not _of_a_rank(being):
                 continue
             its = known.get((process.ref.host, process.rank), [])
-            if (
-                len(its) > 1
-            ):  # some are children that have its name; a debugger numbers threads, the first one as the process
-                its = [one for one in its if one.process.ref.pid in _threads(being)]
+            if len(its) > 1:
+                # Some are children that have the rank's name. A debugger numbers the first thread as the process.
+                threads = {seen.thread.tid for seen in _all((*being.python, *being.native))}
+                its = [one for one in its if one.process.ref.pid in threads]
             if len(its) == 1:
-                its[0].python = its[0].python or being.python
-                its[0].native = its[0].native or [{}]
-                its[0].native[0].update({("again", at): seen for at, seen in enumerate(_all(being.native))})
+                its[0].take(being)
                 same[process.ref] = its[0].process.ref
                 del self._beings[key]
         return same
@@ -212,10 +217,6 @@ class Joiner:
 def _of_a_rank(being: _Being) -> bool:
     """Whether stacks were seen of a rank itself, and not of a child of it."""
     return being.process.role is Role.RANK and bool(being.python or being.native)
-
-
-def _threads(being: _Being) -> set[int | None]:
-    return {seen.thread.tid for seen in _all((*being.python, *being.native))}
 
 
 def _all(moments: Iterable[dict[Any, _Seen]]) -> Iterator[_Seen]:
