@@ -1,4 +1,4 @@
-"""Whether the ranks that were seen stand in one place, or in as many as a loop that goes on shows."""
+"""Whether the ranks that were seen stand in one place, in as many as a loop that goes on shows, or some at the end."""
 
 from __future__ import annotations
 
@@ -28,6 +28,16 @@ def _shown(waiting: list[Doing]) -> bool:
     return any(
         doing.account and (doing.account.seen or compiled(_EACH).search(doing.account.label)) for doing in waiting
     )
+
+
+def left_early(case: Case) -> tuple[Doing, Doing] | None:
+    """Ranks that were seen at the end of their program, and others that were seen in a collective: it never comes for these."""
+    seen = [doing for doing in doings(case) if of_ranks(doing) and doing.account is not None and doing.account.seen]
+    ending, waiting = (
+        in_kind(seen, WaitKind.EXIT.value),
+        in_kind(seen, WaitKind.COLLECTIVE.value, WaitKind.BACKWARD.value),
+    )
+    return (ending[0], waiting[0]) if ending and waiting else None
 
 
 def scattered(found: Iterable[Doing], waiting: list[Doing]) -> bool:

@@ -37,7 +37,8 @@ from ...model.patterns import regex
 from .. import make_rule
 from ._findings import finding
 from ._outcomes import BAD, cured_by
-from ._signs import POSSIBLE, Sign, hits
+from ._signs import LIKELY, POSSIBLE, Sign, hits
+from ._together import left_early
 from ._wordings import HALTS
 
 _ENDS = (
@@ -131,6 +132,7 @@ _STEPS = (
     "rankscope stacks pid:PID --native   # names what is joined",
     "dist.barrier(); dist.destroy_process_group()   # on all ranks, at the end of main",
 )
+_OTHERS_WAIT = "other ranks wait in a collective: this one may only have left before it"
 _LATER = regex(
     r"\b\d+(?:\.\d+)? ?(?:h|hours?|hrs?|min(?:ute)?s?|days?) (?:later|after(?:wards)?\b|on\b)|\bnext (?:morning|day)\b",
     re.IGNORECASE,
@@ -141,6 +143,8 @@ def check(case: Case) -> Iterator[Finding]:
     found = list(hits(case, _SIGNS))
     if found:
         made = finding(RULE, case, found, "the program is over but does not end", _STEPS)
+        if made.certainty is LIKELY and not case.snapshot.live and left_early(case) is not None:
+            made = replace(made, certainty=POSSIBLE, against=(*made.against, _OTHERS_WAIT))
         yield replace(made, compared=made.compared or _still_there(case))
 
 

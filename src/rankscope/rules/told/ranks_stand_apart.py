@@ -6,7 +6,7 @@ not the same on all of them. Nobody in the larger party is at fault.
 
 ## How it is recognised
 Stacks in two groups (py-spy, pystack, gdb, a traceback of each rank), a roll call of a watchdog or of RAS, or a sentence: "seven ranks in
-all_reduce, one in broadcast". All stand; nobody has failed, and nobody is in a loader or at a prompt.
+all_reduce, one in broadcast". Or some are at the end of their program, in MPI_Finalize or an exit handler, while others wait in a collective. All stand; nobody has failed, and nobody is in a loader or at a prompt.
 
 ## What to do
 Compare the two stacks from the outside in: the last common frame holds the branch (`rankscope analyze STACKS…` prints it). Look there for `if rank == 0`, a
@@ -38,7 +38,7 @@ from .. import make_rule
 from ._findings import simple
 from ._roll_call import WAITING, blames_another, roll_call
 from ._signs import LIKELY, POSSIBLE
-from ._together import scattered
+from ._together import left_early, scattered
 
 _STEPS = (
     "rankscope diagnose   # shows the last common call and the first different line",
@@ -87,6 +87,10 @@ def _everyone(doing: Doing) -> bool:
 def _two_places(case: Case) -> Finding | None:
     """Subjects in different collectives, or in a collective and somewhere that is not waiting for anybody."""
     found = gathered(doing for doing in doings(case) if doing.account is not None and of_ranks(doing))
+    if (left := left_early(case)) is not None:
+        odd, there = left
+        title = f"{_name(odd)} {'is' if _size(odd) == 1 else 'are'} at the end of the program, while others wait in {there.op}"
+        return simple(RULE, title, LIKELY, [odd.site, there.site], _STEPS, odd.ranks)
     waiting = in_kind(found, *WAITING)
     places = {doing.site: doing for doing in waiting}
     if len(places) > 1 and len({_signature(doing) for doing in waiting}) > 1 and not all(map(_everyone, waiting)):
