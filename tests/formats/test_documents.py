@@ -71,3 +71,17 @@ def test_a_source_with_few_marks_of_running_is_left_out(tmp_path: Path) -> None:
 def test_no_source_of_the_standard_library_has_a_cause(path: Path) -> None:
     causes = [finding for finding in judge(gather([path])).findings if finding.kind is Kind.CAUSE]
     assert [(one.rule, one.because) for one in causes if one.certainty is not Certainty.POSSIBLE] == []
+
+
+def test_lines_of_a_program_without_times_or_steps_are_evidence(tmp_path: Path) -> None:
+    """A log needs no time stamps to be one: only sentences and sources are documents."""
+    assert (
+        _verdict(tmp_path, [f"training loss: 0.{number} lr 1e-4" for number in range(2 * LONG)] + [FULL])
+        == "storage-full"
+    )
+    assert not gather([tmp_path]).gaps
+
+
+def test_calls_that_strace_saw_are_evidence(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("futex(0x7f01, FUTEX_WAIT_PRIVATE, 0, NULL) = 0\n" * 2 * LONG)
+    assert not gather([tmp_path]).gaps

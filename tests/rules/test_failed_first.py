@@ -74,3 +74,34 @@ def test_who_saw_its_peer_go_is_not_the_one(quiet: tuple[int, ...], named: list[
     diagnosis = pipeline.judge(gather([tmp_path]), 30.0)
     assert diagnosis.verdict is not None
     assert (diagnosis.verdict.cls, list(diagnosis.verdict.ranks)) == ("dead-rank", named)
+
+
+LOGGED = "2025-05-04 06:30:{:02},000 INFO step {} done\n"
+
+
+@pytest.mark.parametrize(("first", "ranks"), [(5, [5]), (0, [0])])
+def test_the_time_of_a_logged_traceback_is_that_of_its_record(
+    tmp_path: pathlib.Path, first: int, ranks: list[int]
+) -> None:
+    """Who failed first is told, also where the others have one error in common."""
+    for rank in range(7):
+        steps = "".join(LOGGED.format(10 * step, step) for step in range(4))
+        error = f"2025-05-04 06:30:{40 if rank == first else 45},000 ERROR training failed\n"
+        words = "KeyError: 17" if rank == first else "ValueError: loss is nan"
+        (tmp_path / f"rank_{rank}.log").write_text(steps + error + FAILED.format(70, words))
+    verdict = pipeline.judge(gather([tmp_path])).verdict
+    assert verdict is not None
+    assert list(verdict.ranks) == ranks
+
+
+def test_an_error_beside_the_time_outs_of_others_is_likely(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "one.txt").write_text(
+        FAILED.format(9, "FileNotFoundError: [Errno 2] No such file or directory: 'a' -> 'b'")
+    )
+    (tmp_path / "others.txt").write_text(
+        "[E ProcessGroupNCCL.cpp:475] [Rank 13] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=21668, "
+        "OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=1800000) ran for 1800522 milliseconds before timing out.\n"
+    )
+    verdict = pipeline.judge(gather([tmp_path])).verdict
+    assert verdict is not None
+    assert (verdict.cls, verdict.certainty.value) == ("dead-rank", "likely")

@@ -81,3 +81,14 @@ def test_a_library_is_blamed_with_its_release(text: str, known: bool, tmp_path: 
 )
 def test_a_candidate_has_what_its_release_has(version: str, there: bool) -> None:
     assert in_range(version, "1.52.0", "1.52.1") is there
+
+
+@pytest.mark.parametrize(("release", "sure"), [("", Certainty.LIKELY), ("NCCL version 2.27.3", Certainty.POSSIBLE)])
+def test_a_release_without_the_defect_makes_its_signs_only_possible(
+    release: str, sure: Certainty, tmp_path: pathlib.Path
+) -> None:
+    """And says that this release has the mend."""
+    text = f"{release}\nall ranks hang\nNCCL WARN Failed to find reverse path from remNode 3 to GPU/1B000\n"
+    (made,) = found(text, tmp_path)
+    assert made.certainty is sure
+    assert any("no longer has the defect" in one for one in made.against) is bool(release)

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from rankscope.formats.gather import gather
+from rankscope.model.diagnosis import Certainty
 from rankscope.pipeline import case_of
-from rankscope.rules.told import ranks_announced_twice
+from rankscope.rules.told import ranks_announced_twice, ranks_never_announced
 
 TWICE = "GLOBAL_RANK: 0, MEMBER: 1/4\nGLOBAL_RANK: 1, MEMBER: 2/4\nGLOBAL_RANK: 0, MEMBER: 1/4\nGLOBAL_RANK: 1, MEMBER: 2/4\n"
 TIMED_OUT = (
@@ -33,3 +34,29 @@ BARS = "".join(f"epoch 9, rank {rank}, world_size 3: 35 batches" + ("\n" if rank
 def test_ranks_that_come_twice(text: str, ranks: list[str], tmp_path: Path) -> None:
     (tmp_path / "console.txt").write_text(text)
     assert [str(one.ranks) for one in ranks_announced_twice.check(case_of(gather([tmp_path])))] == ranks
+
+
+ONE = "Initializing distributed: GLOBAL_RANK: 0, MEMBER: 1/4\n"
+ALL = "".join(f"Initializing distributed: GLOBAL_RANK: {rank}, MEMBER: {rank + 1}/4\n" for rank in range(4))
+
+
+@pytest.mark.parametrize(
+    ("text", "ranks"),
+    [
+        pytest.param("seed set\n" + ONE, ["1-3"], id="sick"),
+        pytest.param(ONE + TIMED_OUT.format(rank=0), [], id="the log goes on"),
+        pytest.param(ALL, [], id="all have come"),
+        pytest.param(ONE + LISTED, [], id="a controller lists them all"),
+    ],
+)
+def test_a_log_that_ends_with_the_words_of_few(text: str, ranks: list[str], tmp_path: Path) -> None:
+    (tmp_path / "console.txt").write_text(text)
+    assert [str(one.ranks) for one in ranks_never_announced.check(case_of(gather([tmp_path])))] == ranks
+
+
+def test_who_says_that_nothing_follows_makes_it_likely(tmp_path: Path) -> None:
+    """A log of one rank alone ends so as well."""
+    (tmp_path / "console.txt").write_text(ONE)
+    assert [one.certainty for one in ranks_never_announced.check(case_of(gather([tmp_path])))] == [Certainty.POSSIBLE]
+    (tmp_path / "told.txt").write_text("the job hangs there until its limit\n")
+    assert [one.certainty for one in ranks_never_announced.check(case_of(gather([tmp_path])))] == [Certainty.LIKELY]

@@ -159,6 +159,8 @@ person-asked | debugpy: waiting for client on 0.0.0.0:5678
 person-asked | Waiting for debugger attach on port 5678...
 person-asked | Password for 'https://user@huggingface.co':
 person-asked | Proceed ([y]/n)?
+ranks-share-device | XGBoostError: Multiple processes within communication group running on same CUDA device is not supported
+wrong-interface | misc/socket.cc:503 NCCL WARN Net : Call to recv from 172.18.0.1<34483> failed : Broken pipe
 person-asked | pudb:6899: Please start a telnet session using a command like: telnet 127.0.0.1 6899
 person-asked | embed (IPython/terminal/embed.py:406)
 """.strip().splitlines()  # noqa: E501  (a message is one line)

@@ -22,7 +22,7 @@ from .scene import absent
 from .weakness import halts, weak, would_decide
 
 # Their notes say that nothing tells why, which is untrue beside a cause.
-_AT_A_LOSS = frozenset({"everybody-stands"})
+_AT_A_LOSS = frozenset({"everybody-stands", "call-missed"})
 
 
 def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:

@@ -1,8 +1,8 @@
 # ruff: noqa: E501  (a row of a pattern is one line)
 """Documents: texts that lie beside the evidence and say nothing of the job: program sources, change logs, manuals.
 
-They are full of the words that rules look for, in no role. What a program printed shows marks of running: time stamps,
-levels, steps, frames, shares of a bar. A person's report is short.
+They are full of the words that rules look for, in no role. Most of their lines are those of a source or sentences, and next to
+none shows a mark of running: time stamps, levels, steps, frames, shares of a bar. A person's report is short.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ _SOURCE = regex(
     r"\s*(?=\S)(?:def |class |import |from \S+ import|return\b|@\w|#|//|/?\*+(?:\s|/|$)|\.\. |\"\"\"|'''|(?:el)?if .*[:{]$|else\b ?[:{]?$|for .*[:{]$|with .*:$|"
     r"while .*[:{]$|try:|except\b.*:$|[\])}]+[;,:]?$|</?\w|\w[\w.]* ?[-+|]?= |#include|.*[;{]$)"
 )  # fmt: skip
+_SENTENCE = regex(r"(?:[A-Za-z(`\"][A-Za-z’)`\"'-]{0,40}[,;:.]? ){5}|^\s*(?:#{1,6} |[*-] |[|>]|\d{1,3}\. |={3,}|-{3,})")
 _RUNNING = regex(
     r"^\s*\[?\d{4}[-/]\d\d[-/]\d\d[ T]\d|\b\d\d:\d\d:\d\d\b|^\s*\[\s*\d+\.\d{3,}\]|^\[?(?:INFO|DEBUG|WARN(?:ING)?|ERROR|CRITICAL)\b|^[WEIF]\d{4} |"
     r"\d%\||\bit/s\b|^Traceback |^\s+File \"[^\"]+\", line \d|^(?:Process|Thread|Current thread) (?:0x)?\d|\bRank ?\d|\brank\W{0,2}\d|"
@@ -39,10 +40,11 @@ def is_document(events: Sequence[Event], frames: int = 0) -> bool:
     if len(said) < LONG or any(_PROCESSES.match(event.text) for event in said[:_TOP]):
         return False
     source = sum(_SOURCE.match(event.text) is not None for event in said)
+    written = sum((_SOURCE.match(event.text) or _SENTENCE.search(event.text)) is not None for event in said)
     running = frames + sum(
         event.at_s is not None or event.rank is not None or _RUNNING.search(event.text) is not None for event in said
     )
-    return running * 50 < len(said) or (2 * source > len(said) and running * 10 < len(said))
+    return 2 * written > len(said) > 50 * running or 2 * source > len(said) > 10 * running
 
 
 # Under such headings one reads what may happen in general and what to do then, not what happened.

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from ..model.evidence.events import Event, Value
 from ..model.patterns import regex
+from .command_lines import without_code
 from .lines import Line
 from .records import Record, read_all
 
@@ -83,7 +85,7 @@ class Reader:
         started = next((row[column] for column in ("STARTED", "START", "STIME") if column in row), "")
         if re.fullmatch(r"\d\d:\d\d(?::\d\d)?", started):
             fields["started"] = started
-        yield _event(line, "proc.row", fields, int(pid))
+        yield _event(replace(line, text=without_code(line.text, words[-1])), "proc.row", fields, int(pid))
 
     def close(self) -> Iterable[Record]:
         functions, at = self._kernel, self._at

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -124,9 +125,13 @@ class TextReader:
             if section.beyond:
                 yield Gap("", Why.SKIPPED, _BEYOND)
         line = placed(line, section)
+        shown = list(self._dump(voice, line))
+        row = next((one for one in shown if isinstance(one, Event) and one.event == "proc.row"), None)
+        if row is not None:
+            line = replace(line, text=row.text)
         if self._small:
             yield from plain(line)
-        yield from self._dump(voice, line)
+        yield from shown
         yield from self._events(line, interesting)
 
     def _events(self, line: Line, interesting: bool) -> Iterator[Record]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from ...analysis.accounts import outlived
 from ...analysis.case import Case
@@ -33,11 +34,20 @@ def first_error(case: Case) -> Event | None:
         for event in events(case, "python.exception")
         if event.file not in papers(case) and not (consequence(event) or outlived(case, event) or went_on(case, event))
     ]
-    timed = [event for event in said if event.at_s is not None]
-    if timed and len(timed) == len(said):
-        ahead = offsets(case.events) if len(timed) > 1 else {}
-        return min(timed, key=lambda event: (event.at_s or 0.0) - ahead.get(source_of(event), 0.0))
-    return said[0] if said else None
+    if len(said) < 2:
+        return said[0] if said else None
+    logged = {(one.file, one.line): one.at_s for one in case.events if one.at_s is not None}
+    times = [event.at_s or _logged_with(event, logged) for event in said]
+    if None in times:
+        return said[0]
+    ahead = offsets(case.events)
+    return min(zip(said, times), key=lambda pair: (pair[1] or 0.0) - ahead.get(source_of(pair[0]), 0.0))[0]
+
+
+def _logged_with(event: Event, logged: Mapping[tuple[str, int], float | None]) -> float | None:
+    """The time of the line that a traceback follows: ``logging.exception`` writes the two as one record."""
+    began = event.fields.get("began")
+    return logged.get((event.file, began - 1)) if isinstance(began, int) else None
 
 
 _HANDLED = regex(r"\bWARN(?:ING)?\b|\b(?:skipp|ignor|retry|continu)(?:ing|ed)\b|\bretried\b|\bskip\b", re.I)

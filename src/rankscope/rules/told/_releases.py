@@ -50,8 +50,8 @@ def began(case: Case) -> Iterator[Hit]:
 
 def named(case: Case) -> str:
     """The versions that the evidence names, in words."""
-    versions = named_versions(case)
-    return ", ".join(f"{name} {one}" for name, known in versions.items() for one in known[:2]) or "version not shown"
+    short = {name: dict.fromkeys(one.split("+")[0] for one in known) for name, known in named_versions(case).items()}
+    return ", ".join(f"{name} {one}" for name, known in short.items() for one in list(known)[:2]) or "version not shown"
 
 
 def _tried(case: Case) -> list[Tried]:

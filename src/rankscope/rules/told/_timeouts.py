@@ -12,6 +12,7 @@ from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...analysis.remembered import remembered
 from ...model.evidence.events import Event
+from ...model.patterns import regex
 from ._lines import events
 
 _WORLD = ("default_pg", "", None)
@@ -40,6 +41,18 @@ def _told(event: Event, state: Event | None, rank: int | None) -> Event:
     group = {name: state.fields[name] for name in ("pg", "pg_desc") if name in state.fields}
     world = state.fields.get("pg_desc") in _WORLD
     return replace(event, rank=event.rank if world or rank is None else rank, fields={**event.fields, **group})
+
+
+def day(event: Event) -> str:
+    """The day of a line as torch's logger writes it, month and day without a separator (c10/util/Logging.cpp); "" of others.
+
+    Reports of different days are of different runs, whose numbers are not compared.
+    """
+    found = _DAY.search(event.text[:80])
+    return found[1] if found else ""
+
+
+_DAY = regex(r"\[[IWE](\d{2,4}) \d\d:\d\d:\d\d\.")
 
 
 def in_several_groups(case: Case) -> bool:

@@ -41,7 +41,12 @@ def brought(versions: Mapping[str, list[str]]) -> dict[str, list[str]]:
 
 def in_range(version: str, first: str, fixed: str) -> bool:
     """Whether a version is at or after the first and before the fixed one."""
-    return _key(first) <= _key(version) < _key(fixed)
+    return _key(first) <= _key(version) and not has_mend(version, fixed)
+
+
+def has_mend(version: str, fixed: str) -> bool:
+    """Whether a version is the one that was mended, or a later one."""
+    return _key(version) >= _key(fixed)
 
 
 def _key(version: str) -> tuple[int, ...]:

@@ -33,7 +33,7 @@ from .. import make_rule
 from ._findings import simple
 from ._lines import events, said_by_ranks
 from ._signs import LIKELY, POSSIBLE
-from ._timeouts import in_several_groups, timeouts
+from ._timeouts import day, in_several_groups, timeouts
 from ._wordings import halted
 
 _STEPS = (
@@ -83,7 +83,7 @@ def _sequence(case: Case) -> Finding | None:
     for event in timeouts(case):
         number = event.fields.get("seq")
         if event.fields.get("op") not in _PAIRS and event.rank is not None and isinstance(number, int):
-            group = (event.fields.get("pg"), event.fields.get("pg_desc"))
+            group = (event.fields.get("pg"), event.fields.get("pg_desc"), day(event))
             groups.setdefault(group, {}).setdefault(event.rank, (number, event.text))
     spoke, came = _spoke(case), _set_up(case)
     for told_ in sorted(groups.values(), key=len, reverse=True):

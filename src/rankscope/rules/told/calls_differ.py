@@ -35,8 +35,8 @@ from ._fingerprints import lonely_call
 from ._lines import events, said_by_ranks
 from ._outcomes import cured_by
 from ._signs import LIKELY, POSSIBLE, Sign, hits
-from ._timeouts import timeouts
-from ._wordings import halted
+from ._timeouts import day, timeouts
+from ._wordings import HALTS, halted
 
 _STEPS = ("TORCH_DISTRIBUTED_DEBUG=DETAIL torchrun …   # names both sides", "rankscope analyze DUMPS…")
 # Calls in which every rank brings as many elements as the others.
@@ -53,6 +53,8 @@ _SIGNS = (
     Sign(rf"^(?=[^\n]*\branks?\b)(?=[^\n]*(?:{_CALLS}))[^\n]*\b({_TYPES})\b[^\n]*\b(?!\1\b)(?:{_TYPES})\b", "ranks bring different types", prose=True),
     Sign(rf"\branks? ?\d+\b[^\n]{{0,80}}(?:{_CALLS})\([^\n)]{{0,80}}\b(?:src|root|dst) ?= ?(\d+)[^\n]{{0,80}}(?:\n[^\n]{{0,80}})?\branks? ?\d+\b[^\n]{{0,80}}(?:{_CALLS})\([^\n)]{{0,80}}\b(?:src|root|dst) ?= ?(?!\1\b)\d", "ranks name different roots", prose=True),
     Sign(r"\b(?:same|identical|equal)\b[^\n]{0,120}\bbut\b[^\n]{0,60}\b\w*(?:count|size|numel|len|length|shape|type|root|src|tag)\b ?(?:=|is|of) ?\d", "two ranks stand in one call with different arguments", anywhere=(_EXCHANGE,), prose=True),
+    # Metrics of samples as they are: each rank pads to the longest of its own batch.
+    Sign(cured_by(r"\b(?:mean|sum|scalars?|pad\w*|max_length|fixed (?:length|size|shape)|same (?:length|size|shape))\b[^\n]{0,40}\b(?:before|ahead of|instead of) (?:the )?\w*gather\w*"), "it works when what is gathered has one size on all ranks", prose=True),
     # Objects whose end is a call of all ranks (communicators, PETSc's) and which each rank's collector frees when it likes.
     Sign(cured_by(r"\bgc\.(?:disable|freeze)\(\)|\bgc\.disable\b"), "it works when the collector does not run: objects whose end is a call of all ranks are freed by each at another moment", anywhere=(_EXCHANGE + r"|\bmpi(?:exec|run)\b[^\n]* -(?:np?|c) ?[1-9]",), unless=(r"\b(?:mutex|[Rr]?[Ll]ock(?:ed)?|GIL)\b|\bslow(?:er)?\b",), prose=True),
     # XLA's processes share what they have tuned under keys that are made from the program (xla/service/gpu/autotuning).
@@ -66,6 +68,7 @@ _SIGNS = (
     Sign(r"^(?![^\n]*This may indicate that different ranks)[^\n]*?\b(?:ranks?|workers?|processes)\b[^\n]{0,80}\b(?:different|differing|unequal|mismatch\w*)\b[^\n]{0,40}\b(?:shapes?|sizes?|dtypes?|numel|splits?|lengths?|roots?|buckets?|tensors?|number of (?:tensors|buckets|params|parameters|experts|gradients|elements))", "ranks bring different shapes", prose=True),
     Sign(r"\b(?:shapes?|sizes?|dtypes?|numel|input[_ ]split\w*|tensor counts?|roots?|src|order of [^\n,;]{0,40}|sequence of (?:the )?collectives?)\b[^\n]{0,50}\b(?:differ(?:s|ed|ent)?|mismatch\w*|not (?:the same|equal|identical)|inconsistent|disagrees?|diverge[sd]?)\b", "ranks bring different shapes or orders", prose=True),
     Sign(r"\b(?:prefix|suffix|key|name|tag|file ?name|uuid|hash|token)(?:_\w+)?\b[^\n]{0,16}\b(?:differs?|is (?:different|another|not the same|random)|is drawn)\b[^\n]{0,24}\b(?:from rank to rank|(?:between|across|among) (?:the |all )?(?:ranks|processes|gpus)|(?:on|for|in|per|by) (?:each|every) (?:rank|process|gpu))", "the ranks wait for each other under names that differ: each stands in a meeting of its own", anywhere=(r"\b(?:all|every|each|both) (?:\w+ )?(?:ranks?|processes|gpus?|workers?)\b[^\n]{0,40}(?:barrier|gather|broadcast|rendezvous|reduce|\bwait)",), prose=True),
+    Sign(r"(?m:^)(?P<words>[^\n]{0,40}\b(?i:shapes?|sizes?)\b[^\n]{0,12}?torch\.Size\()\[(?P<size>\d+)[^\n]*\n(?:[^\n]*\n){0,4}?(?P=words)\[(?!(?P=size)\b)\d", "one print before a gather shows tensors of two sizes", anywhere=(r"\ball_?gather|\bgather\w*\(", HALTS + r"|\bnever (?:appears|comes)|both (?:ranks|processes|GPUs)")),
     Sign(r"\b(?:unused|missing|no) (?:parameters?|gradients?|grads?|tokens?|images?|modalit\w+)[^\n]{0,60}(?:on|for|in) (?:one|some|a|rank|this) ?(?:rank|ranks|batch|gpu|worker)?", "a rank lacks what others have", POSSIBLE, prose=True),
     Sign(r"Expected to have finished reduction in the prior iteration|Parameter indices which did not receive grad", "gradients of some parameters are missing", POSSIBLE),
 )  # fmt: skip
@@ -137,12 +140,12 @@ def _gloo(case: Case) -> Finding | None:
 
 def _watchdogs(case: Case) -> Finding | None:
     """Time-outs at one number with different operations, or with sizes of which one is odd."""
-    groups: dict[tuple[object, object], dict[int, str]] = {}
+    groups: dict[tuple[object, object, str], dict[int, str]] = {}
     for event in timeouts(case):
         if event.rank is not None and "seq" in event.fields:
-            call = (event.fields.get("pg"), event.fields["seq"])
+            call = (event.fields.get("pg"), event.fields["seq"], day(event))
             groups.setdefault(call, {})[event.rank] = str(event.fields.get("op"))
-    for (_, seq), sides in groups.items():
+    for (_, seq, _), sides in groups.items():
         if len(set(sides.values())) > 1:
             odd = minority(sides)
             ops = ", ".join(sorted(set(sides.values())))

@@ -87,6 +87,7 @@ _SIGNS = (
     Sign(r"DeadlockDetectedException|Deadlock detected from rank", "a trainer saw that one of its ranks had failed"),
     Sign(r"\b(?:node|host|worker|actor|raylet|pod|instance)\b[^\n]{0,80}(?:marked (?:as )?dead|missed too many heartbeats|preempted|evicted|NotReady|lost contact|node failure|NODE_FAIL|(?<!queue )drained|(?<!be )rebooted(?! \d+ sec))", "a node or worker was declared dead", POSSIBLE),
     Sign(r"got signal: (?!2\b)\d+|Received (?!2 )\d+ death signal|SignalException(?!\()(?![^\n]* got signal: 2\b)", "the launcher got a signal and ended its ranks"),
+    Sign(r"\b(?:(?:worker|compute|other) nodes?|one of the (?:\w+ )?(?:nodes|hosts|machines|instances|pods|workers)|(?:node|host|machine|instance|pod) ?\d+)\b[^\n]{0,12}\b(?:was|were|is|got|been) (?:shut ?down|powered (?:off|down)|switched off|terminated|removed|deleted|taken away|scaled (?:down|in)|reclaimed|unplugged|drained|stopped)\b", "a node was taken away", POSSIBLE, anywhere=(HALTS + r"|\b(?:remaining|other|surviving) (?:\w+ )?(?:workers|ranks|nodes)\b|\bno (?:exception|error)\b",), prose=True),
     _MEMORY,
     # Who has left a loop or a call is there still; and what the watchdog ends had waited.
     Sign(r"^(?![^\n]*\b[Ww]atchdog\b)[^\n]*?(?P<said>(?<!onnecting to )(?<!onnect to )(?<!onnection to )(?<!onnection from )\b(?:rank|worker|node|gpu|process|stage|replica|pod|actor)s?\b ?#?\d*[^\n]{0,60}\b(?:crash\w*|died|dead|killed|exited|terminated|failed|raised|gone|(?<!requests )(?<!request )(?<!tokens )(?<!tasks )(?<!task )(?<!data )(?<!batch )(?<!batches )(?<!samples )(?<!nothing )(?<!work )left(?! (?:the|its|their|this|that|it)\b(?! (?:job|run|group|cluster|ring|world|training)\b))|disappeared|lost|evicted|preempted|restarted|(?<!it has been )aborted|segfault\w*)\b)", "a rank is gone", POSSIBLE,
@@ -180,7 +181,10 @@ def _failed(case: Case, first: Event) -> Finding:
 
 
 def _waited_for(case: Case, first: Event) -> bool:
-    """Whether somebody else stands in a call with others, or waits for a device: an error of one then tells of all."""
+    """Whether somebody else stands in a call with others, or waited in one until its limit, or for a device: an error of one then
+    tells of all."""
+    if events(case, "torch.watchdog_timeout", "gloo.op_timeout"):
+        return True
     found = [doing for doing in doings(case) if doing.account is not None and doing.account.stacks]
     waiting = in_kind(
         found, WaitKind.COLLECTIVE.value, WaitKind.BACKWARD.value, WaitKind.P2P.value, WaitKind.DEVICE.value
@@ -195,12 +199,14 @@ def _place(first: Event) -> Iterator[str]:
 
 
 def _followers(case: Case, ranks: RankSet) -> Iterator[str]:
-    """Those whose own error only says that somebody else was gone."""
-    late = [event for event in events(case, "python.exception") if event.rank is not None and consequence(event)]
-    others = RankSet(event.rank for event in late if event.rank is not None) - ranks
-    if others:
-        kinds = dict.fromkeys(str(event.fields.get("type")).rsplit(".", 1)[-1] for event in late)
-        yield f"the errors of {ranks_phrase(others)} ({', '.join(list(kinds)[:3])}) follow from it"
+    """Those whose own error only says that somebody else was gone, or came after the first one."""
+    late = [one for one in events(case, "python.exception") if one.rank is not None and one.rank not in ranks]
+    for said, what in (([one for one in late if consequence(one)], "follow from it"),
+                       ([one for one in late if not consequence(one)], "are other ones")):  # fmt: skip
+        others = RankSet(event.rank for event in said if event.rank is not None)
+        if others:
+            kinds = dict.fromkeys(str(event.fields.get("type")).rsplit(".", 1)[-1] for event in said)
+            yield f"the errors of {ranks_phrase(others)} ({', '.join(list(kinds)[:3])}) {what}"
 
 
 def _over(case: Case, hit: Hit) -> bool:

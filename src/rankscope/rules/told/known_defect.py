@@ -24,8 +24,8 @@ https://github.com/python/cpython/issues/105829 (process pools), https://sourcew
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
@@ -36,8 +36,9 @@ from ._defects_libraries import LIBRARIES
 from ._defects_nccl import NCCL
 from ._defects_system import SYSTEM
 from ._findings import finding, simple
+from ._releases import named
 from ._signs import LIKELY, POSSIBLE, Sign, hits
-from ._versions import brought, in_range, named_versions
+from ._versions import brought, has_mend, in_range, named_versions
 
 DEFECTS = (*NCCL, *LIBRARIES, *SYSTEM)
 
@@ -64,9 +65,18 @@ def check(case: Case) -> Iterator[Finding]:
         return
     found = list(hits(case, _SIGNS))
     if found:
-        names = ", ".join(f"{name} {version}" for name, known_ in versions.items() for version in known_[:2])
         steps = ("run it with another version of this library, and name both",)
-        yield finding(RULE, case, found, f"a release of a library has a defect ({names or 'version not shown'})", steps)
+        made = finding(RULE, case, found, f"a release of a library has a defect ({named(case)})", steps)
+        mended = tuple(_mended(case, versions))
+        yield replace(made, certainty=POSSIBLE, against=(*made.against, *mended)) if mended else made
+
+
+def _mended(case: Case, versions: Mapping[str, list[str]]) -> Iterator[str]:
+    """Defects that show themselves so, of which the evidence names a release that no longer has them."""
+    for defect in DEFECTS:
+        named = versions.get(defect.library, ())
+        if named and all(has_mend(version, defect.fixed) for version in named) and _shown(case, defect):
+            yield f"{defect.library} {named[0]} no longer has the defect that shows itself so: {defect.what}"
 
 
 @dataclass(frozen=True)
@@ -81,8 +91,8 @@ def _versions_with(defect: Defect, versions: dict[str, list[str]]) -> list[_Name
     """The first version that has a defect, as far as the evidence tells."""
     if not defect.library:
         return [_Named()]
-    for named, how in ((versions, False), (brought(versions), True)):
-        for version in named.get(defect.library, ()):
+    for known, how in ((versions, False), (brought(versions), True)):
+        for version in known.get(defect.library, ()):
             if in_range(version, defect.first, defect.fixed):
                 return [_Named(version, how)]
     return [_Named()] if defect.alone and defect.library not in versions else []

@@ -50,7 +50,7 @@ def check(case: Case) -> Iterator[Finding]:
     because = f"the words that say so most: {', '.join(telling(weights, said, cls))} (learned from {learned} cases)"
     yield Finding(
         RULE.id, cls, Kind.CAUSE, Certainty.POSSIBLE, f"it reads like known cases of {cls}", because=(Reason(because),),
-        against=("no mechanism was recognised", f"next alike: {likeness(case).next_to(cls)}"), next=tuple(steps),
+        against=("no mechanism of this class was recognised", f"next alike: {likeness(case).next_to(cls)}"), next=tuple(steps),
     )  # fmt: skip
 
 

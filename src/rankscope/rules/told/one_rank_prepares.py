@@ -292,9 +292,10 @@ def _step_times(case: Case) -> Iterator[Hit]:
 
 
 def _busy_bars(case: Case) -> Iterator[str]:
-    """Progress bars that are not done and have run for minutes: somebody works."""
+    """Progress bars that are not done and have run for minutes, or for as long as a shorter limit allows: somebody works."""
     last: dict[str, tuple[int, str]] = {}
     limit = _limit(case)
+    long = min(_LONG_S, limit or _LONG_S)
     over = any(one.find(_LEFT_EARLY) for one in accounts(case))
     for event in events(case, "progress.bar"):
         percent, elapsed = event.fields.get("percent"), _seconds(str(event.fields.get("elapsed", "")))
@@ -314,10 +315,11 @@ def _busy_bars(case: Case) -> Iterator[str]:
                 f"{label} {percent}% after {event.fields.get('elapsed')}",
             )
     for elapsed, text in last.values():
-        if elapsed >= 240:
+        if elapsed >= long:
             yield text
 
 
+_LONG_S = 240
 _NOTHING_DONE = regex(r"\b0/\d+ \[[\d:]+<\?")
 _LEFT_EARLY = (
     r"^Training completed\. Do not forget to share your model"  # transformers/trainer.py, at the end of its loop

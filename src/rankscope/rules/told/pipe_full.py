@@ -92,9 +92,24 @@ _STEPS = ("read the queue before join()", "cat /proc/CHILD/wchan   # pipe_write"
 
 
 def check(case: Case) -> Iterator[Finding]:
-    found = [*hits(case, _SIGNS), *_both_write(case)]
+    found = [*(_of_row(case, hit) for hit in hits(case, _SIGNS)), *_both_write(case)]
     if found:
         yield replace(finding(RULE, case, found, _TITLE, _STEPS), compared=len(_ways_to_write(case)) > 1)
+
+
+def _of_row(case: Case, hit: Hit) -> Hit:
+    """A sign; only possible where it is a row of ps(1) whose parent runs or sleeps for a while: it may read next."""
+    rows = {row.pid: row for account in accounts(case) for row in account.named("proc.row")}
+    writer = next((row for row in rows.values() if row.text.strip()[: len(hit.line)] == hit.line), None)
+    parent = rows.get(writer.fields.get("ppid")) if writer is not None else None  # type: ignore[arg-type]
+    if parent is not None and (
+        parent.fields.get("wchan") in _FOR_A_WHILE or str(parent.fields.get("state"))[:1] == "R"
+    ):
+        return replace(hit, sign=replace(hit.sign, certainty=POSSIBLE))
+    return hit
+
+
+_FOR_A_WHILE = {"hrtimer_nanosleep", "do_nanosleep", "hrtimer_nanosle"}  # nanosleep(2); old ps(1) cuts the name
 
 
 def _both_write(case: Case) -> Iterator[Hit]:

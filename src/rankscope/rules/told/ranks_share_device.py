@@ -45,6 +45,7 @@ _STEPS = (
     "nvidia-smi --query-compute-apps=pid,gpu_uuid --format=csv",
 )
 _SIGNS = (
+    Sign(r"\b[Mm]ultiple (?:processes|ranks|workers)\b[^\n]{0,60}\b(?:on|us(?:e|ing)|shar(?:e|ing)) (?:the )?(?:same|one) (?:CUDA |GPU )?(?:device|GPU)\b[^\n]{0,20}\b(?:not supported|unsupported|not allowed)", "the library found several ranks on one device"),
     Sign(r"Duplicate GPU detected", "NCCL found two ranks on one GPU", CERTAIN),
     Sign(r"device(?:s)? used by this process (?:is|are) currently unknown|Guessing device ID based on global rank", "a barrier had to guess its device", anywhere=(r"\b(?:hangs?|hung|stuck|frozen|freezes|idle|deadlocked)\b|timed out|Watchdog caught|in barrier\b|processes on (?:one )?GPU|Duplicate GPU|same GPU|barrier \([^\n]*distributed_c10d",)),
     Sign(r"\b(?:no|without|missing|lacks?|forgot\w*|never calls?|not call\w*|does(?:n't| not) call|did(?:n't| not) call|before(?: any)?|omits?)\b[^\n]{0,40}\b(?:torch\.cuda\.|cuda\.|npu\.)?set_device\b|\bset_device(?:\([^\n)]*\))? (?:is |was )?(?:missing|absent|not called|never called|only (?:later|after)|commented out|after)|\bno device_ids?\b", "the program does not bind its device in time",

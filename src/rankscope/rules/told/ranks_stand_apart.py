@@ -27,6 +27,7 @@ from dataclasses import replace
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...analysis.doings import Doing, doings, gathered, in_kind, of_ranks, seen_apart, way
+from ...analysis.dumped import one_look
 from ...analysis.frame_tables import WaitKind
 from ...analysis.frames import has
 from ...analysis.looked_twice import moved
@@ -54,7 +55,8 @@ def check(case: Case) -> Iterator[Finding]:
     found = _roll_call(case) or _two_places(case)
     if found is not None:
         # Who moves between two looks was only met in different places of one loop.
-        yield replace(found, compared=(seen_apart(case) or _raised_apart(case)) and moved(case) is None)
+        apart = (seen_apart(case) or _raised_apart(case)) and moved(case) is None
+        yield replace(found, compared=apart and not (found.certainty is POSSIBLE and one_look(case)))
 
 
 def _raised_apart(case: Case) -> bool:
@@ -121,7 +123,8 @@ def _two_places(case: Case) -> Finding | None:
         odd = min(other, key=_size)
         title = f"{_name(odd)} {'is' if _size(odd) == 1 else 'are'} in {odd.op}, while the others are in {waiting[0].op}: their paths parted"
         against = ("it may only be slower: look again",)
-        return simple(RULE, title, LIKELY, [waiting[0].site, odd.site], _STEPS, odd.ranks, against=against)
+        sure = POSSIBLE if one_look(case) else LIKELY
+        return simple(RULE, title, sure, [waiting[0].site, odd.site], _STEPS, odd.ranks, against=against)
     stuck = [
         doing for doing in found if doing.text.lower().startswith(("stuck in", "hangs in", "blocked in", "waiting in"))
     ]
