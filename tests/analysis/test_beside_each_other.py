@@ -63,7 +63,7 @@ def _native(rank: int) -> str:
 
 def _judged(tmp_path: Path, files: dict[str, str]) -> Diagnosis:
     for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     return judge(gather([tmp_path]))
 
@@ -194,3 +194,91 @@ def test_who_moved_between_two_looks_of_a_tool_without_pids_has_moved(tmp_path: 
         "stands": False,
         "moves": True,
     }
+
+
+def test_a_log_that_gets_on_does_not_clear_who_waits(tmp_path: Path) -> None:
+    """It may have ended before somebody looked: nothing is decided, and that is said."""
+    files = {f"pyspy/rank{rank}.txt": _in_all_reduce(rank) for rank in range(3)}
+    found = _judged(tmp_path, files | {"console.log": STEPS})
+    assert found.verdict is None
+    assert found.evidence_weak
+
+
+def test_calls_that_strace_saw_return_are_no_waits(tmp_path: Path) -> None:
+    """strace -f breaks a call off where another thread's comes between; the rest of it stands below."""
+    call = "[pid 4103] 10:00:0{} futex(0x7f20, FUTEX_WAIT_PRIVATE, 2, NULL <unfinished ...>\n"
+    back = "[pid 4103] 10:00:02 <... futex resumed>) = -1 EAGAIN (Resource temporarily unavailable)\n"
+    forked = {"note.txt": "the workers are forked (popen_fork.py)\n"}
+    assert _judged(tmp_path / "stands", {"trace.txt": call.format(1)} | forked).verdict is not None
+    assert _judged(tmp_path / "returns", {"trace.txt": call.format(1) + back} | forked).verdict is None
+
+
+def test_states_and_calls_alone_are_not_clean(tmp_path: Path) -> None:
+    for name, text in (
+        ("trace.txt", "strace: Process 4101 attached\n"),
+        ("status.txt", "Name:\tpython\nState:\tS (sleeping)\n"),
+    ):
+        found = _judged(tmp_path / name.partition(".")[0], {name: text})
+        assert found.verdict is None
+        assert found.evidence_weak
+
+
+def test_a_log_that_ends_in_an_error_does_not_read_well(tmp_path: Path) -> None:
+    """However many good steps it has before it."""
+    error = "[rank1]: Traceback (most recent call last):\n[rank1]:   File \"/app/v.py\", line 3, in ids\n[rank1]: KeyError: 'a'\n"
+    found = _judged(tmp_path, {"console.log": STEPS + error})
+    assert found.verdict is not None
+    assert (found.verdict.cls, list(found.verdict.ranks)) == ("dead-rank", [1])
+
+
+LOOP = _dump(1, "work (train.py:9)", "main (train.py:30)", "<module> (train.py:40)")
+
+
+def test_who_runs_at_one_place_may_be_at_work(tmp_path: Path) -> None:
+    """Also where it was looked at twice: at how long a step it is, two looks do not tell."""
+    others = {f"pyspy/rank{rank}.txt": _in_all_reduce(rank) for rank in (0, 2)}
+    for state, sure in (("active", "possible"), ("idle", "likely")):
+        look = LOOP.replace("(idle)", f"({state})")
+        found = _judged(tmp_path / state, others | {"pyspy/rank1.txt": look, "pyspy/rank1_again.txt": look})
+        (alone,) = (one for one in found.findings if one.rule == "person-asked")
+        assert (alone.certainty.value, list(alone.ranks)) == (sure, [1])
+
+
+def test_who_left_the_common_way_first_is_the_odd_one(tmp_path: Path) -> None:
+    """Each stands in a place of its own; two of them are in one kind of call, below the same loop."""
+    ways = {
+        0: (
+            "all_reduce (torch/distributed/distributed_c10d.py:3252)",
+            "reduce_tp (p.py:19)",
+            "epoch (t.py:23)",
+            "main (t.py:36)",
+        ),
+        1: ("barrier (torch/distributed/distributed_c10d.py:5356)", "main (t.py:38)"),
+        2: (
+            "all_reduce (torch/distributed/distributed_c10d.py:3252)",
+            "average_dp (p.py:25)",
+            "epoch (t.py:24)",
+            "main (t.py:36)",
+        ),
+    }
+    found = _judged(tmp_path, {f"pyspy/rank{rank}.txt": _dump(rank, *way) for rank, way in ways.items()})
+    assert found.verdict is not None
+    assert (found.verdict.cls, list(found.verdict.ranks)) == ("collective-missed-by-rank", [1])
+
+
+def test_a_call_under_a_lock_that_the_others_wait_for(tmp_path: Path) -> None:
+    inside = _dump(
+        0,
+        "barrier (torch/distributed/distributed_c10d.py:5356)",
+        "after (data.py:15)",
+        "prepare (data.py:12)",
+        "main (t.py:8)",
+    )
+    outside = ("FileLock.__enter__ (locks.py:5)", "prepare (data.py:9)", "main (t.py:8)")
+    files = {"pyspy/rank0.txt": inside, "pyspy/rank1.txt": _dump(1, *outside), "pyspy/rank2.txt": _dump(2, *outside)}
+    found = _judged(tmp_path / "sick", files)
+    assert found.verdict is not None
+    assert (found.verdict.cls, list(found.verdict.ranks)) == ("lock-order-deadlock", [0])
+    elsewhere = inside.replace("prepare (data.py:12)", "tidy (data.py:40)")
+    beside = _judged(tmp_path / "alike", files | {"pyspy/rank0.txt": elsewhere})
+    assert "call-under-a-lock" not in {one.rule for one in beside.findings}

@@ -50,7 +50,7 @@ def test_nothing_is_guessed_of_whole_dumps(head: str, guessed: bool, tmp_path: P
     """Their words are those of any program that runs; who quotes a thread quotes what tells."""
     frames = "    calc (window.py:10)\n    run (window.py:20)\n"
     said = (
-        "in calc, called from Python, at site->wait(): waits for the calculation thread; interpreter lock held\n"
+        "in calc, called from Python, at site->wait(): waits for the calculation thread, with the lock of Python\n"
         "calculation thread: wants to call back into Python\n"
     )
     found = _judged(tmp_path, dump=head + 'Thread 4101 (idle): "MainThread"\n' + frames, console=said)

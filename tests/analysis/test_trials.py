@@ -62,3 +62,8 @@ def test_a_library_built_from_newer_sources_is_another_release() -> None:
 )
 def test_other_numbers_are_no_releases(line: str) -> None:
     assert not outcomes(line)
+
+
+def test_that_it_ends_without_an_error_is_no_success_of_what_hangs() -> None:
+    assert not [one for one in told("My job does not go on, no error. torch 2.13, gloo, Python 3.11.") if one.good]
+    assert [one.good for one in told("with torch 2.13 there is no error")] == [True]

@@ -20,7 +20,7 @@ from .progress import advances
 from .remembered import remembered
 
 __all__ = [
-    "PROSE_LINES", "Account", "Mention", "Seen", "accounts", "compiled", "evidence_of", "line_at", "outlived",
+    "PROSE_LINES", "Account", "Mention", "Seen", "accounts", "compiled", "evidence_of", "last_lines", "line_at", "outlived",
     "steps_at_end", "written",
 ]  # fmt: skip
 
@@ -89,16 +89,23 @@ def _files(case: Case) -> Iterator[Account]:
         one.seen.extend(seen for seen in _seen(member) if (seen.stack, seen.moment) not in known)
     labels = {file: who(stem(file)).text or file for file in {event.file for event in case.events}}
     labels |= _second_tools(case)
+    blocked = {(event.file, event.line) for event in case.events if event.event == "strace.blocked"}
     for event in case.events:
         label = labels[event.file]
         key = keys.get((label, event.pid)) or keys.get((label, ("rank", event.rank))) or label
         if key not in opened:
             opened[key] = _Open(who(label))
         said = without_comment(event.file, event.text)
+        if _UNFINISHED in said and (event.file, event.line) not in blocked:
+            said = said.replace(_UNFINISHED, "<returned later>")
         opened[key].events.append(event if said == event.text else replace(event, text=said))
     for label, one in opened.items():
         told = replace(one.who, ranks=RankSet(one.ranks)) if one.ranks else one.who
         yield Account(label, told, tuple(one.refs), tuple(one.seen), tuple(one.events), one.role)
+
+
+# What strace(1) writes where another thread's call comes between; most of such calls return some lines below.
+_UNFINISHED = "<unfinished ...>"
 
 
 def _second_tools(case: Case) -> dict[str, str]:
@@ -182,7 +189,7 @@ _BEHIND = 12  # lines that may come behind the last step of a log which gets on
 def steps_at_end(case: Case, file: str) -> bool:
     """Whether a log tells of steps that grow, until its last lines."""
     steps = _steps(case).get(file, ())[-_LOOKED_AT:]
-    if not steps or _last_lines(case)[file] - steps[-1][0] > _BEHIND:
+    if not steps or last_lines(case)[file] - steps[-1][0] > _BEHIND:
         return False
     return any(
         _grow([number for _, rank, number, _ in steps if rank == who]) for who in {rank for _, rank, _, _ in steps}
@@ -193,7 +200,7 @@ _Step = tuple[int, "int | None", int, "float | None"]
 
 
 @remembered
-def _last_lines(case: Case) -> dict[str, int]:
+def last_lines(case: Case) -> dict[str, int]:
     """The number of the last line of each file."""
     last: dict[str, int] = {}
     for event in case.events:

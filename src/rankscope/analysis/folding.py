@@ -47,7 +47,20 @@ def _explained(finding: Finding, reasons: Mapping[str, list[tuple[Finding, RankS
     """Whether some cause of another class is behind this one."""
     others = [one for cls, found in reasons.items() if cls != finding.cls for one in found]
     told = finding.cls in explainable and any(_explains(*one, finding, explainable) for one in others)
-    return told or any(_is_why(one, finding) for one, _ in others)
+    return told or any(_is_why(one, finding) or _tells_more(one, finding) for one, _ in others)
+
+
+def _tells_more(reason: Finding, finding: Finding) -> bool:
+    """Whether one cause tells by what a process is held that another one only finds somewhere in its own code."""
+    if (
+        finding.cls != "rank-stuck-in-user-code"
+        or reason.cls in _EXPLAINABLE_LIVE
+        or ORDER[reason.certainty] > ORDER[finding.certainty]
+    ):
+        return False
+    return reason.cls != "not-a-hang-slow" and not {one.ref for one in finding.processes}.isdisjoint(
+        one.ref for one in reason.processes
+    )
 
 
 def _concerned(cause: Finding) -> RankSet:

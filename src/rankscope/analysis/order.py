@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable
 
 from ..model.diagnosis import GETS_ON, ONE_LOOK, READS_WELL, Certainty, Finding, Kind
-from .accounts import accounts
+from .accounts import accounts, last_lines
 from .case import Case
 from .dumped import one_look
 from .likeness import Likeness, likeness, reads_well
@@ -38,7 +38,7 @@ _END = {"Py_FinalizeEx", "Py_Finalize", "atexit_callfuncs", "wait_for_thread_shu
 BY_ROW = {"process-stopped"}
 # What one look catches in jobs that run as well: a queue that is full, a lock that another one has, a child at work, an exception
 # that was handled, all ranks in one call, a worker that waits its turn.
-_PASSES = {
+PASSES = {
     "queue-pipe-full", "file-lock-unsupported", "child-dead", "dead-rank", "stuck-below-program", "fork-with-threads",
 }  # fmt: skip
 # What no process outlives, however well all of it went before: its context on the device is lost.
@@ -84,7 +84,7 @@ def in_order(case: Case, findings: Iterable[Finding]) -> list[Finding]:
 
 def _stands(case: Case, cause: Finding) -> bool:
     """Whether a likely cause rests on what no number of good lines beside it makes less true."""
-    if cause.cls in _FATAL:
+    if cause.cls in _FATAL or (cause.cls == "dead-rank" and _ends_in(case, cause)):
         return True
     looks = [seen for account in accounts(case) for seen in account.seen]
     seen = bool(looks)
@@ -96,6 +96,16 @@ def _stands(case: Case, cause: Finding) -> bool:
         return True
     said = _SAID.get(cause.cls)
     return said is not None and any(event.event in said for event in case.events)
+
+
+def _ends_in(case: Case, cause: Finding) -> bool:
+    """Whether a log ends with the error that a cause rests on: no number of good steps before it makes up for that."""
+    last = last_lines(case)
+    reasons = {reason.text for reason in cause.because}
+    return any(
+        event.event == "python.exception" and event.text in reasons and event.line >= last[event.file]
+        for event in case.events
+    )
 
 
 def quotes(case: Case, cause: Finding) -> bool:
@@ -129,8 +139,9 @@ def _heeded(case: Case, cause: Finding) -> Finding:
         return dataclasses.replace(cause, kind=Kind.NOTE, against=(*cause.against, READS_WELL))
     alike = likeness(case)
     far = bool(alike.scores) and alike.scores.get(cause.cls, _FAR) < _UNLIKE * _more(alike)
-    if (far or not likely) and cause.cls in _PASSES and one_look(case):
+    if (far or not likely) and cause.cls in PASSES and one_look(case):
         return dataclasses.replace(cause, kind=Kind.NOTE, against=(*cause.against, ONE_LOOK))
-    if far and likely:
-        return dataclasses.replace(cause, certainty=Certainty.POSSIBLE, against=(*cause.against, _WORDS))
+    if likely and (far or one_look(case)):
+        why = _WORDS if far else ONE_LOOK
+        return dataclasses.replace(cause, certainty=Certainty.POSSIBLE, against=(*cause.against, why))
     return cause

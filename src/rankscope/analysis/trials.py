@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ..model.patterns import regex
 from .accounts import Account
+from .endings import says_it_halts
 from .meant import asks
 
 _GOOD_WORDS = (
@@ -78,6 +79,10 @@ _UNTIL = regex(r"\b(?:until|unless|without|before|if not|no)\b(?: \w+){0,4}[^\w]
 _SENTENCE = regex(r"[\n]|(?<=[a-z\d)])\.(?= [A-Z])")
 
 
+# Of what does not go on, that it ends without an error is no success.
+_NO_ERROR = regex(rf"\W*(?:there (?:is|are) |with )?{_NOT}(?:problems?|errors?|issues?|exceptions?)\W*$", re.I)
+
+
 @dataclass(frozen=True)
 class Trial:
     """One release that somebody ran, or a change of release, and whether that went well."""
@@ -139,10 +144,10 @@ def told(line: str) -> Iterator[Trial]:
         if _ADVISED.search(sentence) or asks(sentence):
             continue
         parts = [part for part in _PARTS.split(sentence) if part and part.strip()]
-        whole = _outcomes(sentence)
+        whole, halts = _outcomes(sentence), says_it_halts(sentence)
         before: bool | None = None
         for part in parts:
-            outcome = _outcome(part)
+            outcome = _outcome(part) if not (halts and _NO_ERROR.match(part)) else None
             if outcome is None and before is not None:
                 outcome = not before if _OPPOSITE.search(part) else before
             if outcome is None and len(whole) == 1:
@@ -186,7 +191,7 @@ def _is_release(part: str, found: re.Match[str]) -> bool:
 def _outcome(part: str) -> bool | None:
     """Whether a part of a sentence tells of success or of failure; a cure outweighs the trouble that it cures."""
     found = list(_OUTCOME.finditer(part))
-    if len(found) > 1:
+    if len(found) > 1 or says_it_halts(part):
         found = [one for one in found if not (one["no"] and one["bad"] and _NOUN.match(one["bad"]))]
     if not found:
         return None
@@ -198,4 +203,7 @@ def _outcome(part: str) -> bool | None:
 
 
 def _outcomes(sentence: str) -> set[bool]:
-    return {outcome for part in _PARTS.split(sentence) if part and (outcome := _outcome(part)) is not None}
+    parts = [part for part in _PARTS.split(sentence) if part]
+    if says_it_halts(sentence):
+        parts = [part for part in parts if not _NO_ERROR.match(part)]
+    return {outcome for part in parts if (outcome := _outcome(part)) is not None}

@@ -14,10 +14,11 @@ from .birth_order import humbly
 from .case import Case
 from .collectives.paths import diverge
 from .doors import doors
+from .dumped import one_look
 from .endings import ended_well
 from .folding import fold
 from .heard import awaited_ends, heard, weighed
-from .order import BY_ROW, GUESS, ORDER, SLOW, in_order, outvoted, quotes
+from .order import BY_ROW, GUESS, ORDER, PASSES, SLOW, in_order, outvoted, quotes
 from .scene import absent
 from .weakness import halts, weak, would_decide
 
@@ -67,12 +68,13 @@ def _outlived(case: Case, finding: Finding) -> Finding | None:
     if ended_well(case):
         return finding if finding.cls == "exit-hang" and finding.certainty is not Certainty.POSSIBLE else None
     health = well(case)
-    possible = finding.certainty is Certainty.POSSIBLE
+    passes = finding.cls in PASSES and not finding.compared and one_look(case)
+    possible = finding.certainty is Certainty.POSSIBLE or passes
     if health is Well.UNKNOWN or (health is Well.SEEMS and not possible):
         return finding
     if not possible and finding.cls in BY_ROW and quotes(case, finding):
         return finding
-    if health is Well.SEEMS and quotes(case, finding):
+    if health is Well.SEEMS and (finding.compared or passes or quotes(case, finding)):
         return replace(finding, kind=Kind.NOTE, against=(*finding.against, GETS_ON))
     return None
 

@@ -69,8 +69,11 @@ _OWN = {WaitKind.USER, WaitKind.LIBRARY}
 
 
 def _one_picture(case: Case) -> bool:
-    """Whether somebody was seen to wait, or not to run, and nothing tells for how long: a saved picture of one moment."""
-    if well(case) is not Well.UNKNOWN or gets_on(case) is not None:
+    """Whether somebody was seen to wait, or not to run, and nothing tells for how long: a saved picture of one moment.
+
+    That a log beside it gets on tells of the time before: it may have ended then.
+    """
+    if well(case) is Well.IS or gets_on(case) is not None:
         return False
     stands = any(
         one.kind in _MAY_LAST or (one.kind in _OWN and one.thread.active is False)
@@ -91,8 +94,8 @@ def _waits(doing: Doing) -> bool:
 _LASTING = {kind.value for kind in _MAY_LAST}
 
 
-# Rows that say of processes and devices that they are there, and which call a thread is in.
-_ROWS = {"proc.row", "gpu.load", "strace.blocked"}
+# What says of processes and devices that they are there, in which state, and which call a thread is in.
+_ROWS = {"proc.row", "proc.state", "proc.wchan", "proc.kernel_stack", "gpu.load", "strace.attached", "strace.blocked"}
 
 
 def _tables_only(case: Case) -> bool:

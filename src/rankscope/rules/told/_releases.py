@@ -68,4 +68,9 @@ def _of_another_release(case: Case, line: str) -> bool:
     for event in events(case, "text.version"):
         said = here if event.text.strip()[:200] in line else there
         said.setdefault(str(event.fields.get("name")), set()).add(str(event.fields.get("version")))
-    return any(there.get(name) and not known & there[name] for name, known in here.items())
+    return any(there.get(name) and not _share(known, there[name]) for name, known in here.items())
+
+
+def _share(some: set[str], others: set[str]) -> bool:
+    """Whether a release is named in both, be it by fewer of its numbers: 3.11 may be 3.11.7."""
+    return any(f"{one}.".startswith(f"{two}.") or f"{two}.".startswith(f"{one}.") for one in some for two in others)

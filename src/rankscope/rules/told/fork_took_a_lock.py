@@ -73,7 +73,7 @@ _FORKED = r"\bfork(?:ed|s|ing)?\b|\bchild(?:ren)?\b|data ?loader[ _-]?worker|poo
 _SIGNS = (
     Sign(r"\b(?:opened|created|initiali[sz]ed|used|started|imported|loaded|connected|warmed)\b[^\n]{0,40}\b(?:in the parent|before)\b[^\n]{0,40}\bfork\w*", "something of the parent was in use before the fork", unless=(r"\b(?:CUDA|cuda|GPU|ibv|RDMA|EFA)\b",), prose=True),
     # Glibc's mutex has the value 2 while somebody waits for it.
-    Sign(r"futex\(0x\w+, FUTEX_WAIT(?:_PRIVATE)?, 2, NULL", "a child waits for a mutex", anywhere=(r"\b(?:os\.)?fork\(|\bforked\b|popen_fork|prefork|--preload",)),
+    Sign(r"futex\(0x\w+, FUTEX_WAIT(?:_PRIVATE)?, 2, NULL(?: <unfinished[^\n]*|[^)\w]*)$", "a child waits for a mutex", anywhere=(r"\b(?:os\.)?fork\(|\bforked\b|popen_fork|prefork|--preload",)),
     Sign(r"\bfork (?:start method|context|mode)\b[^\n]{0,60}(?:hang|never|stuck|block|deadlock|freez)|(?:hang|never|stuck|block|deadlock|freez)\w{0,20}[^\n]{0,60}\bfork (?:start method|context|mode)", "it stands still with fork", prose=True),
     # gRPC tells that it left its handlers out, which does no harm to a child that does not use it.
     Sign(r"Other threads are currently calling into gRPC, skipping fork\(\) handlers|gRPC[^\n]{0,60}fork\(\)|fork_posix\.cc", "a library complains of the fork", POSSIBLE),
@@ -111,7 +111,7 @@ _SIGNS = (
     Sign(r"^(?![^\n]*Warning: )[^\n]*?\b(?:before|after|across|prior to|at|on|since|through)[^\n]{0,24}\b(?:os\.)?fork\w*\b[^\n]{0,80}(?:thread|lock|mutex|pool|hang|deadlock|stuck)|^(?![^\n]*Warning: )[^\n]*?\b(?:os\.)?fork\w*\b[^\n]{0,60}(?:while|when|with)[^\n]{0,60}(?:thread|lock)",
          "somebody says that threads and fork are mixed", unless=(_IN_PARENT,), prose=True),
     # A pool that idles while its parent waits has lost what it was given; one thread says that it was forked out of a program with more.
-    Sign(r"^(?:get|__enter__|recv) \((?:[^\n]*/)?multiprocessing/(?:queues|synchronize|connection)\.py", "a worker forked out of a running program idles while its parent waits for it", POSSIBLE, also=(r"_process_worker|\bworker \((?:[^\n]*/)?multiprocessing/pool",), anywhere=(r"Threads:\s*1\b", r"futex")),
+    Sign(r"^(?:get|__enter__|recv) \((?:[^\n]*/)?multiprocessing/(?:queues|synchronize|connection)\.py", "a worker forked out of a running program idles while its parent waits for it", POSSIBLE, also=(r"_process_worker|\bworker \((?:[^\n]*/)?multiprocessing/pool",), anywhere=(r"Threads:\s*1\b", r"futex"), unless=(r"\bspawn_main\b|popen_spawn|popen_forkserver|\bforkserver\b",)),
     Sign(r"\b(?:gunicorn|uwsgi|celery)[^\n]{0,60}(?:--preload|preload|prefork|pre-fork)", "a server forks its workers after loading", POSSIBLE, anywhere=(BAD,), prose=True),
     Sign(cured_by(r"(?<!WORKER_START=)(?<!mp\.)\b(?:spawn|forkserver)\b", within=140), "it works with spawn", anywhere=(rf"{HALTS}|{BAD}|no more\b|without end|\bsits? in\b|{_STANDS}",), unless=(r"CUDA|cuda|initialization error",), prose=True),
 )  # fmt: skip

@@ -124,10 +124,16 @@ _MAY_MOVE = ("one picture does not tell whether it stands or is only late: the s
 
 
 def _may_move(case: Case, odd: list[Doing]) -> bool:
-    """Whether it was seen at one moment, in what may be its work, and nobody says that anything hangs."""
-    once = all(doing.account is None or not doing.account.again for doing in odd)
+    """Whether it was seen at one moment, or to run, in what may be its work, and nobody says that anything hangs."""
+    once = all(doing.account is None or not doing.account.again or _runs(doing) for doing in odd)
     working = all(doing.kind in _PASSES for doing in odd)
     return once and working and not any(account.find(HALTS, prose=True) for account in accounts(case))
+
+
+def _runs(doing: Doing) -> bool:
+    """Whether its main thread was at work whenever somebody looked."""
+    main = main_thread(doing.account) if doing.account is not None else None
+    return main is not None and main.thread.active is True
 
 
 _UNNAMED = (

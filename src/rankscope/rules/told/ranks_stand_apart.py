@@ -21,7 +21,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from ...analysis.accounts import accounts
@@ -96,7 +97,7 @@ def _two_places(case: Case) -> Finding | None:
     waiting = in_kind(found, *WAITING)
     places = {doing.site: doing for doing in waiting}
     if len(places) > 1 and len({_signature(doing) for doing in waiting}) > 1 and not all(map(_everyone, waiting)):
-        odd = min(waiting, key=_size)
+        odd = _odd(waiting)
         because = [f"{doing.account.label if doing.account else ''}: {doing.site}" for doing in places.values()][:4]
         if len(waiting) == _PAIR == sum(_size(doing) for doing in waiting):
             title = " and ".join(f"{_name(doing)} in {doing.op}" for doing in waiting)
@@ -243,6 +244,21 @@ def _callers(found: list[Doing]) -> set[str]:
     """The functions of their stacks, without frames that have no name: those are alike everywhere."""
     names = {frame.function for doing in found if doing.account for seen in doing.account.seen for frame in seen.stack}
     return names - {"??"}
+
+
+def _odd(waiting: Sequence[Doing]) -> Doing:
+    """Who differs most: in the call that fewest stand in, then in the smaller group, then who left the common way first."""
+    sizes: Counter[str] = Counter()
+    for doing in waiting:
+        sizes[doing.op] += _size(doing)
+    return min(waiting, key=lambda one: (sizes[one.op], _size(one), _shared(one, waiting)))
+
+
+def _shared(one: Doing, others: Sequence[Doing]) -> int:
+    """How many of its outermost functions it has in common with the others, added up."""
+    mine = way(one)
+    pairs = (zip(mine, way(other)) for other in others if other is not one)
+    return sum(sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], both)) for both in pairs)
 
 
 def _signature(doing: Doing) -> str:

@@ -23,7 +23,7 @@ from dataclasses import replace
 
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
-from ...analysis.doings import Doing, doings, in_kind, seen_apart
+from ...analysis.doings import Doing, doings, in_kind, of_ranks, seen_apart
 from ...analysis.frame_tables import WaitKind
 from ...model.diagnosis import Certainty, Finding
 from .. import make_rule
@@ -57,6 +57,8 @@ def check(case: Case) -> Iterator[Finding]:
     found = [doing for doing in doings(case) if doing.account is not None and doing.kind not in ("unknown", "silent")]
     if seen_apart(case):  # what a console says is done nobody does any more
         found = [doing for doing in found if doing.kind != "done" or doing.ranks]
+    # Who only waits for the ranks that it started stands in no call with them.
+    found = [doing for doing in found if of_ranks(doing) or doing.kind != WaitKind.CHILD.value]
     p2p = in_kind(found, WaitKind.P2P.value)
     if sum(len(doing.ranks) or doing.count or 1 for doing in p2p) > 1 and len(p2p) == len(found):
         ops = sorted({doing.op for doing in p2p})
