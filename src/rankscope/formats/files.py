@@ -183,18 +183,18 @@ def text_lines(stream: IO[bytes]) -> Iterator[str]:
     head = head_of(stream)
     if not is_by_lines(head):
         with io.TextIOWrapper(stream, encoding_of(head), errors="replace") as text:  # any line end is one
-            yield from _lines(text.readline, "\n")
+            yield from cut_lines(text.readline, "\n", LINE_LIMIT)
         return
-    for line in _lines(stream.readline, b"\n"):
+    for line in cut_lines(stream.readline, b"\n", LINE_LIMIT):
         yield line.decode("utf-8", "replace")
 
 
-def _lines(readline: Callable[[int], AnyStr], newline: AnyStr) -> Iterator[AnyStr]:
+def cut_lines(readline: Callable[[int], AnyStr], newline: AnyStr, limit: int) -> Iterator[AnyStr]:
     """Lines of which each is cut at the limit; what is beyond it is left out, but for the end, by which lines are counted."""
-    while line := readline(LINE_LIMIT):
+    while line := readline(limit):
         rest = line
-        while rest and not rest.endswith(newline) and len(line) >= LINE_LIMIT:
-            rest = readline(LINE_LIMIT)
+        while rest and not rest.endswith(newline) and len(line) >= limit:
+            rest = readline(limit)
             if rest.endswith(newline):
                 line = line[:-1] + newline
         yield line

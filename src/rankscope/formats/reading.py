@@ -32,7 +32,7 @@ from . import (
 )
 from . import snapshot as own
 from .documents import DOCUMENT, is_document, is_manual
-from .files import Progress, Source, head_of, is_by_lines, is_text, open_source, text_lines
+from .files import Progress, Source, cut_lines, head_of, is_by_lines, is_text, open_source, text_lines
 from .kept import Between, Ends, ends_of, joined
 from .margin import margin_of
 from .records import Dump, Record
@@ -93,7 +93,7 @@ def read(source: Source, wish: Wish) -> FileEvidence | Snapshot:
         stream, tap = open_source(source, wish.progress)
         with stream:
             if own.recognises(head_of(stream)):
-                return own.read(stream)
+                return own.read(cut_lines(stream.readline, b"\n", own.LINE_LIMIT))
             try:
                 _take(evidence, _said(stream, source.name, wish))
             except Exception as error:  # a reader's defect must not cost what the other files say

@@ -21,7 +21,8 @@ from ..model.snapshot import SCHEMA, VERSION, Effort, Host, Item, Job, Snapshot,
 
 T = TypeVar("T")
 
-# A snapshot line holds one record of one process; a recorder of 2,000 entries is about a megabyte.
+# A snapshot line holds one record of one process; a recorder of 2,000 entries is about a megabyte. A megabyte that was packed
+# may unpack to a line of gigabytes.
 LINE_LIMIT = 64 << 20
 
 
@@ -106,6 +107,9 @@ class Reader:
     def feed(self, line: bytes) -> None:
         """Take one line; what cannot be read becomes a gap."""
         if not line.strip():
+            return
+        if len(line) >= LINE_LIMIT:
+            self._gap("a line of the snapshot", Why.DAMAGED, f"longer than {LINE_LIMIT >> 20} MB; left out")
             return
         try:
             kind = self._decode(line, _Line).is_
@@ -225,7 +229,7 @@ class Reader:
 
 
 def read(lines: Iterable[bytes]) -> Snapshot:
-    """A snapshot from its lines; raise RankscopeError when it is none, or from a newer version."""
+    """A snapshot from its lines, cut at the limit; raise RankscopeError when it is none, or from a newer version."""
     reader = Reader()
     for line in lines:
         reader.feed(line)
