@@ -12,7 +12,7 @@ from ..model.gap import Gap, Why
 from ..model.snapshot import Snapshot
 from . import flight_recorder, together
 from . import snapshot as own
-from .files import Progress, head_of, open_source, sources
+from .files import Progress, Stop, head_of, open_source, sources
 from .joining import Joiner
 from .live_log import with_events
 from .reading import FileEvidence, Wish, read
@@ -20,10 +20,12 @@ from .reading import FileEvidence, Wish, read
 _SILENT = "a snapshot in which no program says anything; without --events it is judged"
 
 
-def gather(paths: Iterable[str | Path], progress: Progress | None = None) -> Snapshot:
-    """One snapshot of everything the files hold; a snapshot of living processes stays one, whatever lies beside it."""
-    wish = Wish(pool=flight_recorder.Pool(), progress=progress)
-    read_ones = [(source.name, read(source, wish)) for source in sources(paths)]
+def gather(paths: Iterable[str | Path], progress: Progress | None = None, stop: Stop | None = None) -> Snapshot:
+    """One snapshot of everything the files hold; a snapshot of living processes stays one, whatever lies beside it.
+
+    With ``stop``, Ctrl-C ends the reading, and what was read until then is the snapshot.
+    """
+    read_ones = list(_read(paths, Wish(pool=flight_recorder.Pool(), progress=progress, stop=stop)))
     found = [one for _, one in read_ones if isinstance(one, FileEvidence)]
     snapshots = together.of_one_job([(name, one) for name, one in read_ones if isinstance(one, Snapshot)])
     if len(snapshots) == 1 and snapshots[0].live:
@@ -31,6 +33,19 @@ def gather(paths: Iterable[str | Path], progress: Progress | None = None) -> Sna
     if len(snapshots) == 1 and not any(found):
         return snapshots[0]
     return Joiner().join(found, snapshots)
+
+
+def _read(paths: Iterable[str | Path], wish: Wish) -> Iterator[tuple[str, FileEvidence | Snapshot]]:
+    """Every file by its name, until there are no more or somebody has had enough."""
+    try:
+        for source in sources(paths):
+            yield source.name, read(source, wish)
+            if wish.stopped:
+                return
+    except KeyboardInterrupt:
+        if wish.stop is None:
+            raise
+        wish.stop.press()
 
 
 def is_snapshot(path: Path) -> bool:

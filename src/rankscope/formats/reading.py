@@ -32,7 +32,7 @@ from . import (
 )
 from . import snapshot as own
 from .documents import DOCUMENT, is_document, is_manual
-from .files import Progress, Source, cut_lines, head_of, is_by_lines, is_text, open_source, text_lines
+from .files import Progress, Source, Stop, closed, cut_lines, head_of, is_by_lines, is_text, open_source, text_lines
 from .kept import Between, Ends, ends_of, joined
 from .margin import margin_of
 from .records import Dump, Record
@@ -45,6 +45,7 @@ DUMPS_PER_FILE = 200_000
 WHOLE_LIMIT = 256 << 20
 SMALL_BYTES = 1 << 20
 EXPORT_LIMIT = 32 << 20  # JSON in one piece takes some ten times as much memory
+_STOPPED = "interrupted: neither it nor what is behind it was read to its end"
 _ZSTD = b"\x28\xb5\x2f\xfd"  # RFC 8878
 _NO_TEXT = "neither text nor a format that is known"
 _BEYOND = f"its name lists ranks as no job has them (at most {MOST_IN_A_JOB}); it is taken for nobody's"
@@ -75,11 +76,18 @@ class FileEvidence:
 
 @dataclass(frozen=True)
 class Wish:
-    """How a file is read: whether lines are kept as text too, calls shared by all recorders, who is told."""
+    """How a file is read: whether lines are kept as text too, calls shared by all recorders, who is told, and who takes note of
+    Ctrl-C (None: it breaks off all)."""
 
     keep_lines: bool = True
     pool: flight_recorder.Pool | None = None
     progress: Progress | None = None
+    stop: Stop | None = None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether nothing more is to be read."""
+        return self.stop is not None and self.stop.pressed
 
 
 def read(source: Source, wish: Wish) -> FileEvidence | Snapshot:
@@ -90,17 +98,25 @@ def read(source: Source, wish: Wish) -> FileEvidence | Snapshot:
     if evidence.who.beyond:
         evidence.gaps.append(Gap(source.name, Why.SKIPPED, _BEYOND))
     try:
-        stream, tap = open_source(source, wish.progress)
-        with stream:
+        stream, tap = open_source(source, wish.progress, wish.stop)
+        with closed(stream, tap):
             if own.recognises(head_of(stream)):
                 return own.read(cut_lines(stream.readline, b"\n", own.LINE_LIMIT))
             try:
                 _take(evidence, _said(stream, source.name, wish))
+            except KeyboardInterrupt:
+                if wish.stop is None:
+                    raise
+                wish.stop.press()
             except Exception as error:  # a reader's defect must not cost what the other files say
                 if isinstance(error, (OSError, MemoryError)):
                     raise
                 detail = f"our reader failed: {type(error).__name__}: {error}"[:200]
                 evidence.gaps.append(Gap(source.name, Why.FAILED, detail, "please report this"))
+            evidence.events.sort(key=lambda event: event.line)
+            evidence.dumps.sort(key=lambda dump: dump.line)
+            if wish.stopped:
+                evidence.gaps.append(Gap(source.name, Why.SKIPPED, _STOPPED))
             if tap.damage is not None:
                 evidence.gaps.append(Gap(source.name, Why.DAMAGED, f"it ends early: {tap.damage}"))
             frames = sum(len(dump.thread.stack) for dump in evidence.dumps)
@@ -132,7 +148,7 @@ def _said(stream: io.BufferedReader, name: str, wish: Wish) -> Iterable[Said]:
         if recognises(head):
             data = stream.read(WHOLE_LIMIT)
             return _or_lines(data, whole(data, name), wish.keep_lines)
-    return _text(stream, wish.keep_lines)
+    return _text(stream, wish.keep_lines, wish.stop)
 
 
 def _or_lines(data: bytes, said: Iterable[Said], keep_lines: bool) -> Iterator[Said]:
@@ -199,14 +215,14 @@ def _text_of(data: bytes, keep_lines: bool) -> Iterator[Said]:
     return _text(io.BufferedReader(io.BytesIO(data), files.BUFFER), keep_lines)
 
 
-def _text(stream: io.BufferedReader, keep_lines: bool) -> Iterator[Said]:
+def _text(stream: io.BufferedReader, keep_lines: bool, stop: Stop | None = None) -> Iterator[Said]:
     """A small text line by line; of a longer one what readers make of it, and the lines that are kept of such. One that does
     not fit into the buffer goes through the sieve."""
     head = stream.peek()
     whole = len(head) < files.BUFFER
     small = whole and len(head) <= SMALL_BYTES
     ends, between = Ends(), Between()
-    sieved = None if whole or not is_by_lines(head_of(stream)) else sieve(stream, ends)
+    sieved = None if whole or not is_by_lines(head_of(stream)) else sieve(stream, ends, stop)
     keeps = keep_lines and not small
     margin = margin_of(head.decode(files.encoding_of(head), "replace"))
     reader = TextReader(small and keep_lines, between if keeps else None, margin)
@@ -252,8 +268,6 @@ def _take(evidence: FileEvidence, said: Iterable[Said]) -> None:
                 evidence.gaps.append(gap)
         else:
             evidence.reports.append(one)
-    evidence.events.sort(key=lambda event: event.line)
-    evidence.dumps.sort(key=lambda dump: dump.line)
     if stacks_seen > DUMPS_PER_FILE:
         detail = f"{stacks_seen - DUMPS_PER_FILE} more stacks left out"
         evidence.gaps.append(Gap(evidence.source.name, Why.SKIPPED, detail))
