@@ -8,10 +8,12 @@ import shutil
 
 import pytest
 
+from rankscope.errors import RankscopeError
 from rankscope.formats import files, reading
 from rankscope.formats.gather import events, gather
+from rankscope.model.evidence.events import Event
 from rankscope.model.evidence.stacks import NativeStacks, PythonStacks
-from rankscope.model.gap import Why
+from rankscope.model.gap import Gap, Why
 from rankscope.model.process import Role
 from rankscope.model.snapshot import Snapshot
 
@@ -137,3 +139,28 @@ def test_a_sieved_log_says_the_same(tmp_path: pathlib.Path, monkeypatch: pytest.
     monkeypatch.setattr(files, "BUFFER", 1 << 24)
     assert sieved == list(events([tmp_path / "big.log"]))
     assert len(sieved) == 3 * 20
+
+
+NEWER = '{"is":"snapshot","schema":"rankscope/snapshot","version":99,"made_by":"rankscope 9"}\n'
+TORN = '{"is":"snapshot","schema":"rankscope/snapshot","vers\n'
+
+
+@pytest.mark.parametrize(("head", "why"), [(NEWER, Why.UNSUPPORTED), (TORN, Why.DAMAGED)], ids=["newer", "torn"])
+def test_a_snapshot_that_cannot_be_read_costs_no_other_file(tmp_path: pathlib.Path, head: str, why: Why) -> None:
+    """It is told as what is missing, and the log beside it is judged."""
+    write(tmp_path, job=head, rank_0="ValueError: bad shard\n")
+    (gap,) = gather([tmp_path]).gaps
+    assert (gap.what, gap.why) == ("job.txt", why)
+    told = list(events([tmp_path]))
+    assert [one.event for one in told if isinstance(one, Event)] == ["python.exception"]
+    assert [one for one in told if isinstance(one, Gap)] == [gap]
+
+
+@pytest.mark.parametrize(("head", "what"), [(NEWER, "has version 99"), (TORN, "is damaged")], ids=["newer", "torn"])
+@pytest.mark.parametrize("beside", ["", "\x00\x01\x02" * 99], ids=["alone", "beside nothing"])
+def test_where_there_is_nothing_else_it_is_an_error(tmp_path: pathlib.Path, head: str, what: str, beside: str) -> None:
+    """Nothing could be done with what was asked for."""
+    write(tmp_path, job=head, **({"other": beside} if beside else {}))
+    for ask in (gather, lambda paths: list(events(paths))):
+        with pytest.raises(RankscopeError, match=what):
+            ask([tmp_path])

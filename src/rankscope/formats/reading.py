@@ -69,6 +69,7 @@ class FileEvidence:
     recorders: list[Recorder] = field(default_factory=list)
     reports: list[RasReport | StoreKeys | Threads] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
+    unreadable: own.Unreadable | None = None  # it is a snapshot, and cannot be read; there is a gap of it as well
 
     def __bool__(self) -> bool:
         return bool(self.dumps or self.events or self.recorders or self.reports)
@@ -91,7 +92,7 @@ class Wish:
 
 
 def read(source: Source, wish: Wish) -> FileEvidence | Snapshot:
-    """What a file says; a snapshot of ours comes back as one. What cannot be read is a gap."""
+    """What a file says; a snapshot of ours comes back as one. What cannot be read is a gap, also a whole snapshot."""
     evidence = FileEvidence(replace(source, data=None), who(stem(source.name)))
     if source.lost is not None:
         evidence.gaps.append(source.lost)
@@ -126,6 +127,9 @@ def read(source: Source, wish: Wish) -> FileEvidence | Snapshot:
                 evidence.events.clear()
                 evidence.dumps.clear()
                 evidence.gaps.append(Gap(source.name, Why.SKIPPED, DOCUMENT))
+    except own.Unreadable as error:
+        evidence.unreadable = error
+        evidence.gaps.append(Gap(source.name, error.why, f"{error.what}; {error.because}", error.hint))
     except OSError as error:
         why = Why.DENIED if isinstance(error, PermissionError) else Why.FAILED
         evidence.gaps.append(Gap(source.name, why, str(error)))

@@ -26,6 +26,14 @@ T = TypeVar("T")
 LINE_LIMIT = 64 << 20
 
 
+class Unreadable(RankscopeError):
+    """Nothing can be read of a snapshot: the whole request where there is nothing else, beside other files a gap."""
+
+    def __init__(self, why: Why, what: str, because: str, hint: str = "") -> None:
+        super().__init__(what, because, hint)
+        self.why = why
+
+
 class _Line(msgspec.Struct):
     is_: str = msgspec.field(name="is")
 
@@ -83,6 +91,7 @@ class Reader:
         self._latest: dict[tuple[ProcessRef, str], Any] = {}
         self._refs: dict[str, ProcessRef] = {}
         self.header: _Header | None = None
+        self._first = b""  # of what came before a header
         self._job = Job(launcher="unknown")
         self._processes: dict[ProcessRef, Process] = {}
         self._sweeps: list[tuple[_Sweep, list[ProcessRef], list[Item]]] = []
@@ -108,6 +117,8 @@ class Reader:
         """Take one line; what cannot be read becomes a gap."""
         if not line.strip():
             return
+        if self.header is None:
+            self._first = self._first or line[:400]
         if len(line) >= LINE_LIMIT:
             self._gap("a line of the snapshot", Why.DAMAGED, f"longer than {LINE_LIMIT >> 20} MB; left out")
             return
@@ -124,7 +135,7 @@ class Reader:
     def snapshot(self) -> Snapshot:
         """All that has been read so far."""
         if self.header is None:
-            raise RankscopeError("this is not a snapshot", "its first line does not say so", "rankscope analyze FILE")
+            raise self._headless()
         sweeps = tuple(
             Sweep(head.index, head.at_s, tuple(present), tuple(items)) for head, present, items in self._sweeps
         )
@@ -134,13 +145,20 @@ class Reader:
             complete=bool(self._end and self._end.complete),
         )  # fmt: skip
 
+    def _headless(self) -> Unreadable:
+        if recognises(self._first):
+            return Unreadable(Why.DAMAGED, "this snapshot is damaged", f"its first line: {self._gaps[0].detail}")
+        return Unreadable(
+            Why.DAMAGED, "this is not a snapshot", "its first line does not say so", "rankscope analyze FILE"
+        )
+
     def _take_header(self, line: bytes) -> None:
         header = self._decode(line, _Header)
         if header.schema != SCHEMA:
             raise ValueError(f"schema {header.schema[:40]!r}")
         if header.version > VERSION:
-            raise RankscopeError(
-                f"this snapshot has version {header.version}; this rankscope reads up to {VERSION}",
+            raise Unreadable(
+                Why.UNSUPPORTED, f"this snapshot has version {header.version}; this rankscope reads up to {VERSION}",
                 f"it was written by {header.made_by[:60]}", "pip install --upgrade rankscope",
             )  # fmt: skip
         self.header = header
@@ -229,7 +247,7 @@ class Reader:
 
 
 def read(lines: Iterable[bytes]) -> Snapshot:
-    """A snapshot from its lines, cut at the limit; raise RankscopeError when it is none, or from a newer version."""
+    """A snapshot from its lines, cut at the limit; raise Unreadable when it is none, or from a newer version."""
     reader = Reader()
     for line in lines:
         reader.feed(line)
