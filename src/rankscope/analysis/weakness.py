@@ -101,6 +101,11 @@ def _tables_only(case: Case) -> bool:
     return bool(told) and told <= _ROWS and not any(account.seen for account in accounts(case))
 
 
+def _in_part(case: Case) -> bool:
+    """Whether a snapshot was read in part: what is missing in it may be what is wrong."""
+    return any(gap.why is Why.DAMAGED and gap.process is None and gap.host is None for gap in case.snapshot.gaps)
+
+
 def weak(case: Case) -> bool:
     """Whether "nothing found" only means that nothing could be seen, or that what was seen does not say why nothing moves."""
     if case.snapshot.live and (case.state is State.STUCK or (case.state is State.UNKNOWN and stand_long(case))):
@@ -110,7 +115,9 @@ def weak(case: Case) -> bool:
     if not case.snapshot.live:
         nothing = not case.snapshot.processes and not any(_tells(event) for event in case.events)
         return nothing or any(event.event in _TROUBLE for event in case.events) or _one_picture(case)
+    if not case.members or _in_part(case):
+        return True
     if case.state is not State.MOVING and away(case.snapshot, case.world_size):
         return True  # nothing wrong on the hosts that answered says nothing of those that did not
     seen = [standing for standing in case.standings.values() if standing.thread is not None]
-    return bool(case.members) and not seen and not moves(case)
+    return not seen and not moves(case)

@@ -26,6 +26,9 @@ T = TypeVar("T")
 LINE_LIMIT = 64 << 20
 
 
+_TORN = Gap("the snapshot", Why.DAMAGED, "it breaks off: its last lines are missing")
+
+
 class Unreadable(RankscopeError):
     """Nothing can be read of a snapshot: the whole request where there is nothing else, beside other files a gap."""
 
@@ -131,6 +134,11 @@ class Reader:
                 taker(line)
         except (msgspec.MsgspecError, ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
             self._gap("a line of the snapshot", Why.DAMAGED, str(error)[:200])
+
+    @property
+    def ended(self) -> bool:
+        """Whether all has come: the last line says so."""
+        return self._end is not None
 
     def snapshot(self) -> Snapshot:
         """All that has been read so far."""
@@ -253,4 +261,5 @@ def read(lines: Iterable[bytes]) -> Snapshot:
         reader.feed(line)
         if reader.header is None:
             break
-    return reader.snapshot()
+    found = reader.snapshot()
+    return found if reader.ended else replace(found, gaps=(*found.gaps, _TORN))
