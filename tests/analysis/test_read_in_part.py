@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import pathlib
 
 import pytest
 
+from rankscope.formats import reading
 from rankscope.formats.gather import gather
 from rankscope.model import wire
 from rankscope.model.diagnosis import Diagnosis
@@ -57,3 +59,31 @@ def test_a_snapshot_of_nobody_is_not(tmp_path: pathlib.Path) -> None:
     """Whatever became of its processes."""
     said = judged(tmp_path, snapshot(processes=()))
     assert (said.verdict, said.evidence_weak) == (None, True)
+
+
+THREAD = 'Thread {} (active): "MainThread"\n    step (train.py:{})\n    main (train.py:9)\n\n'
+STACKS = "Process 41: python train.py\n\n" + "".join(THREAD.format(number, number) for number in range(41, 45))
+
+
+def test_stacks_that_are_all_read_are_enough(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "stacks.txt").write_text(STACKS)
+    said = judge(gather([tmp_path]))
+    assert (said.verdict, said.evidence_weak, said.gaps) == (None, False, ())
+
+
+def test_stacks_beyond_the_bound_are_missed(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one that is stuck may be among them."""
+    monkeypatch.setattr(reading, "DUMPS_PER_FILE", 3)
+    (tmp_path / "stacks.txt").write_text(STACKS)
+    said = judge(gather([tmp_path]))
+    assert (said.verdict, said.evidence_weak) == (None, True)
+    assert [(gap.why.value, gap.detail) for gap in said.gaps] == [("cut", "1 more stacks left out")]
+
+
+def test_what_is_damaged_or_refused_is_missed(tmp_path: pathlib.Path) -> None:
+    """And what is no evidence at all is not."""
+    (tmp_path / "stacks.txt").write_text(STACKS)
+    (tmp_path / "loss.png").write_bytes(b"\x89PNG\r\n" + bytes(range(256)) * 20)
+    assert not judge(gather([tmp_path])).evidence_weak
+    (tmp_path / "train.log.gz").write_bytes(gzip.compress(b"step 1\n" * 999)[:-12])
+    assert judge(gather([tmp_path])).evidence_weak

@@ -57,7 +57,7 @@ def test_many_lines_of_many_ranks_are_read_within_bounds(
     snapshot = gather([tmp_path])
     records = [item.record for sweep in snapshot.sweeps for item in sweep.items]
     assert sum(len(one.threads) for one in records if isinstance(one, PythonStacks)) == 10
-    assert snapshot.gaps == (Gap("stacks", Why.SKIPPED, "11 more stacks of ranks left out"),)
+    assert snapshot.gaps == (Gap("stacks", Why.CUT, "11 more stacks of ranks left out"),)
 
 
 def test_a_heading_and_a_name_of_too_many_ranks_are_said(tmp_path: pathlib.Path) -> None:

@@ -92,7 +92,7 @@ class Joiner:
                 self._place(being, dump, one, number)
                 refs[being.process.ref] = None
         if left_out:
-            self._gaps.append(Gap(one.source.name, Why.SKIPPED, f"{left_out} more stacks of ranks left out"))
+            self._gaps.append(Gap(one.source.name, Why.CUT, f"{left_out} more stacks of ranks left out"))
         noted = [report for report in one.reports if isinstance(report, Threads)]
         alone = len(one.who.ranks) == 1 and len({report.threads[0].tid for report in noted}) == 1
         for report in noted:

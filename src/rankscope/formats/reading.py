@@ -274,7 +274,8 @@ def _take(evidence: FileEvidence, said: Iterable[Said]) -> None:
             evidence.reports.append(one)
     if stacks_seen > DUMPS_PER_FILE:
         detail = f"{stacks_seen - DUMPS_PER_FILE} more stacks left out"
-        evidence.gaps.append(Gap(evidence.source.name, Why.SKIPPED, detail))
+        evidence.gaps.append(Gap(evidence.source.name, Why.CUT, detail))
+    # A kind of line that comes so often is no news in the end.
     for name, count in counts.items():
         if count > EVENTS_PER_KIND and not name.startswith("text."):
             detail = f"{count - EVENTS_PER_KIND} more {name} left out"
