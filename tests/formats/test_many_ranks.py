@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pathlib
+from collections.abc import Callable
 
 import pytest
 
-from rankscope.formats import folded, joining
+from harness.counting import grows_evenly
+from rankscope.formats import folded, joining, reading
+from rankscope.formats.files import Source
 from rankscope.formats.gather import gather
 from rankscope.formats.records import Dump
 from rankscope.model.evidence.stacks import PythonStacks
@@ -74,3 +77,16 @@ def test_a_heading_of_many_ranks_is_of_each(tmp_path: pathlib.Path) -> None:
     """Also of more than four thousand."""
     (tmp_path / "below").write_text("Ranks 0-4999:\n" + STACK)
     assert sorted(rank for rank in ranks(gather([tmp_path])) if rank is not None) == list(range(5000))
+
+
+def test_many_threads_of_one_process_are_not_held_against_each_other(tmp_path: pathlib.Path) -> None:
+    """Which tool showed them is asked once for each."""
+
+    def many(size: int) -> Callable[[], object]:
+        path = tmp_path / str(size)
+        path.write_text("".join(f'Thread {tid} (idle): "pool"\n    wait (a.py:{tid})\n\n' for tid in range(1, size)))
+        read = reading.read(Source(path.name, str(path)), reading.Wish())
+        assert isinstance(read, reading.FileEvidence)
+        return lambda: joining.Joiner().join([read], [])
+
+    assert grows_evenly(many, 200)

@@ -186,7 +186,10 @@ class Joiner:
         before = moments[-1].get(identity) if moments and identity is not None else None
         # Threads that share a name in one dump are several threads, not one thread seen twice.
         namesakes = before is not None and identity == dump.thread.name and before.dump == seen.dump
-        other = bool(moments) and any(there.engine != seen.engine for there in moments[-1].values())
+        # A tool that differs begins another moment, so that the first thread of one speaks for all.
+        other = bool(moments) and any(
+            there.engine != seen.engine for there in itertools.islice(moments[-1].values(), 1)
+        )
         if not moments or other or (before is not None and not namesakes) or (one.who.later and number == 0):
             moments.append({})
         key = identity if identity is not None and not namesakes else ("unnamed", len(moments[-1]))
