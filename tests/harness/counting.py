@@ -9,12 +9,13 @@ from typing import Any
 
 
 def steps(do: Callable[[], object]) -> int:
-    """How many calls and lines of Python a call takes; no clock is asked."""
+    """How many instructions of Python a call takes; no clock is asked."""
     taken = 0
 
-    def count(_: FrameType, event: str, __: Any) -> Any:
+    def count(frame: FrameType, event: str, _: Any) -> Any:
         nonlocal taken
-        taken += event in ("call", "line")
+        frame.f_trace_lines, frame.f_trace_opcodes = False, True  # a comprehension is one line, however long it runs
+        taken += event == "opcode"
         return count
 
     before = sys.gettrace()

@@ -131,19 +131,28 @@ class Joiner:
         files = {one.source.name: one for one in found if one.recorders}
         dumped = recorder_files.ranked([(name, recorder) for name, one in files.items() for recorder in one.recorders])
         kept, gaps = recorder_files.of_one_run(dumped)
+        of_ranks = self._of_ranks()
         for one in kept:
-            being = self._of_rank(one.rank) if one.rank is not None else None
+            being = of_ranks.get(one.rank) if one.rank is not None else None
             being = being or self._being(files[one.name], None, one.rank, None)
+            if being.process.role is Role.RANK and being.process.rank == one.rank is not None:
+                of_ranks[one.rank] = being
             if being.recorders and _same_moment(being.recorders[-1], one.recorder):
                 being.recorders[-1] = max(being.recorders[-1], one.recorder, key=_sited)
             else:
                 being.recorders.append(one.recorder)
         return gaps
 
-    def _of_rank(self, rank: int) -> _Being | None:
-        """The process of a rank: of several, the one with stacks, whose pid is known."""
-        held = [one for one in self._beings.values() if one.process.rank == rank and one.process.role is Role.RANK]
-        return max(held, key=lambda one: bool(one.python or one.native), default=None)
+    def _of_ranks(self) -> dict[int, _Being]:
+        """The process of each rank: of several, the first with stacks, whose pid is known."""
+        found: dict[int, _Being] = {}
+        for one in self._beings.values():
+            rank = one.process.rank
+            if one.process.role is Role.RANK and rank is not None:
+                before = found.setdefault(rank, one)
+                if (one.python or one.native) and not (before.python or before.native):
+                    found[rank] = one
+        return found
 
     def _being(self, one: FileEvidence, pid: int | None, rank: int | None, dump: Dump | None) -> _Being:
         host = (dump.host if dump else None) or UNKNOWN_HOST
