@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Union
@@ -44,7 +45,7 @@ EVENTS_PER_KIND = 5000
 DUMPS_PER_FILE = 200_000
 WHOLE_LIMIT = 256 << 20
 SMALL_BYTES = 1 << 20
-EXPORT_LIMIT = 32 << 20  # JSON in one piece takes some ten times as much memory
+EXPORT_LIMIT = 32 << 20  # of JSON in one piece, which takes some ten times as much memory
 _STOPPED = "interrupted: neither it nor what is behind it was read to its end"
 _ZSTD = b"\x28\xb5\x2f\xfd"  # RFC 8878
 _NO_TEXT = "neither text nor a format that is known"
@@ -53,7 +54,7 @@ _UNPACK = "it is packed with zstd; unpack it first: zstd -d FILE, or zstdcat FIL
 _NOTHING_PRINTED = (
     f"a notebook in which no cell has printed anything, or a damaged one, or beyond {EXPORT_LIMIT >> 20} MB"
 )
-_LONG_EXPORT = "an export in one piece; one object a line (jq -c '.[]' FILE) is read to its end, but only the first"
+_LONG_EXPORT = "an export in one piece; one object a line (jq -c '.[]' FILE) is read to its end, but "
 
 Said = Union[Record, Recorder, RasReport, StoreKeys, Threads, Gap]
 
@@ -139,20 +140,30 @@ def read(source: Source, wish: Wish) -> FileEvidence | Snapshot:
 def _said(stream: io.BufferedReader, name: str, wish: Wish) -> Iterable[Said]:
     head = head_of(stream)
     if flight_recorder.recognises(head):
-        return flight_recorder.read_all(stream.read(WHOLE_LIMIT), name, wish.pool)
+        data, cut = _whole(stream, name, flight_recorder.MOST_BYTES)
+        return cut or flight_recorder.read_all(data, name, wish.pool)  # a part of one cannot be read
     if dlrover.recognises(head):
-        return dlrover.read(stream.read(WHOLE_LIMIT), name)
+        data, cut = _whole(stream, name, WHOLE_LIMIT)
+        return itertools.chain(cut, dlrover.read(data, name))
     if not is_text(head):
         return [Gap(name, Why.UNSUPPORTED, _UNPACK if head.startswith(_ZSTD) else _NO_TEXT)]
     if collected.recognises(head):
         return _exported(stream, name, wish.keep_lines)
     if notebook.recognises(head):
-        return _notebook(stream.read(EXPORT_LIMIT), name, wish.keep_lines)
+        data, cut = _whole(stream, name, EXPORT_LIMIT)
+        return itertools.chain(cut, _notebook(data, name, wish.keep_lines))
     for recognises, whole in _WHOLE:
         if recognises(head):
-            data = stream.read(WHOLE_LIMIT)
-            return _or_lines(data, whole(data, name), wish.keep_lines)
+            data, cut = _whole(stream, name, EXPORT_LIMIT if head.lstrip()[:1] in (b"[", b"{") else WHOLE_LIMIT)
+            return itertools.chain(cut, _or_lines(data, whole(data, name), wish.keep_lines))
     return _text(stream, wish.keep_lines, wish.stop)
+
+
+def _whole(stream: io.BufferedReader, name: str, limit: int, instead: str = "") -> tuple[bytes, list[Gap]]:
+    """A file in one piece, and a gap where it is longer than that, with what would be read ``instead``."""
+    data = stream.read(limit)
+    more = len(data) == limit and stream.peek(1)
+    return data, [Gap(name, Why.CUT, f"{instead}only its first {limit >> 20} MB were read")] if more else []
 
 
 def _or_lines(data: bytes, said: Iterable[Said], keep_lines: bool) -> Iterator[Said]:
@@ -179,9 +190,8 @@ def _ras(data: bytes, name: str) -> Iterator[Said]:
 
 def _exported(stream: io.BufferedReader, name: str, keep_lines: bool) -> Iterator[Said]:
     """The lines of a log that came in one piece of JSON, numbered as they follow each other."""
-    data = stream.read(EXPORT_LIMIT)
-    if stream.peek(1):
-        yield Gap(name, Why.SKIPPED, f"{_LONG_EXPORT} {EXPORT_LIMIT >> 20} MB of it were read")
+    data, cut = _whole(stream, name, EXPORT_LIMIT, _LONG_EXPORT)
+    yield from cut
     yield from _or_lines(data, _lines_of(data, collected.exported(data), keep_lines), keep_lines)
 
 
