@@ -6,6 +6,7 @@ import gzip
 import json
 import pathlib
 import shutil
+from collections.abc import Iterator
 
 import pytest
 from test_dlrover import MESSAGE
@@ -13,7 +14,7 @@ from test_dlrover import MESSAGE
 from rankscope.errors import RankscopeError
 from rankscope.formats import files, flight_recorder, reading
 from rankscope.formats.gather import events, gather
-from rankscope.model.evidence.events import Event
+from rankscope.model.evidence.events import Event, Events
 from rankscope.model.evidence.stacks import NativeStacks, PythonStacks
 from rankscope.model.gap import Gap, Why
 from rankscope.model.process import UNNUMBERED, Role
@@ -206,3 +207,21 @@ def test_json_that_is_cut_keeps_the_threads_before(tmp_path: pathlib.Path) -> No
         (tmp_path / "dump.json").write_text(text[: len(text) - cut])
         found = gather([tmp_path])
         assert sorted(process.ref.pid for process in found.processes if process.ref.started != UNNUMBERED) == pids
+
+
+def test_a_file_too_large_for_memory_costs_no_other(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was read of it before counts as well."""
+
+    def grows(*_: object) -> Iterator[Event]:
+        yield Event("python.exception", line=1, text="ValueError: bad shard")
+        raise MemoryError
+
+    write(tmp_path, a="step 1\n", rank_0=STACK.format(3))
+    text = reading._text
+    monkeypatch.setattr(
+        reading, "_text", lambda stream, *more: (grows if stream.peek()[:4] == b"step" else text)(stream, *more)
+    )
+    found = gather([tmp_path])
+    assert [(gap.what, gap.why, gap.detail) for gap in found.gaps] == [("a.txt", Why.FAILED, "too large for memory")]
+    assert stacks(found) == [(0, 0, 2)]
+    assert any(isinstance(item.record, Events) for sweep in found.sweeps for item in sweep.items)

@@ -55,6 +55,7 @@ _NOTHING_PRINTED = (
     f"a notebook in which no cell has printed anything, or a damaged one, or beyond {EXPORT_LIMIT >> 20} MB"
 )
 _LONG_EXPORT = "an export in one piece; one object a line (jq -c '.[]' FILE) is read to its end, but "
+_TOO_LARGE = "too large for memory"
 
 Said = Union[Record, Recorder, RasReport, StoreKeys, Threads, Gap]
 
@@ -110,8 +111,10 @@ def read(source: Source, wish: Wish) -> FileEvidence | Snapshot:
                 if wish.stop is None:
                     raise
                 wish.stop.press()
+            except MemoryError:
+                evidence.gaps.append(Gap(source.name, Why.FAILED, _TOO_LARGE))
             except Exception as error:  # a reader's defect must not cost what the other files say
-                if isinstance(error, (OSError, MemoryError)):
+                if isinstance(error, OSError):
                     raise
                 detail = f"our reader failed: {type(error).__name__}: {error}"[:200]
                 evidence.gaps.append(Gap(source.name, Why.FAILED, detail, "please report this"))
@@ -131,6 +134,8 @@ def read(source: Source, wish: Wish) -> FileEvidence | Snapshot:
     except own.Unreadable as error:
         evidence.unreadable = error
         evidence.gaps.append(Gap(source.name, error.why, f"{error.what}; {error.because}", error.hint))
+    except MemoryError:
+        evidence.gaps.append(Gap(source.name, Why.FAILED, _TOO_LARGE))
     except OSError as error:
         why = Why.DENIED if isinstance(error, PermissionError) else Why.FAILED
         evidence.gaps.append(Gap(source.name, why, str(error)))
