@@ -150,6 +150,26 @@ def test_a_line_that_is_too_long_is_not_held(
     assert (got.sweeps, got.complete) == (sample().sweeps, True)
 
 
+def test_gaps_are_bounded_whoever_noted_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that were written, those of recorders that cannot be read, and those of damaged lines; that there are more is one."""
+    monkeypatch.setattr(own, "MOST_GAPS", 5)
+    lines = lines_of(sample())
+    written = b'{"is":"gap","what":"stacks","why":"denied"}\n'
+    dump = b'{"is":"evidence","of":"recorder-dump","data":{"source":"dump","place":"x","written_ns":1,"packed":"%"}}\n'
+    for more in (written, dump, b'{"is":"process"}\n'):
+        got = read([*lines[:-1], *[more] * 9, lines[-1]])
+        assert len(got.gaps) == 6
+        assert (got.gaps[-1].what, got.gaps[-1].why) == ("gaps", Why.CUT)
+
+
+def test_lines_that_cannot_be_read_leave_room_for_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that the look itself noted may be what rules go by."""
+    monkeypatch.setattr(own, "MOST_UNREAD", 5)
+    lines = lines_of(sample())
+    got = read([*lines[:-1], *[b"{"] * 9, b'{"is":"gap","what":"stacks","why":"denied"}', lines[-1]])
+    assert [gap.why for gap in got.gaps] == [Why.DAMAGED] * 5 + [Why.DENIED]
+
+
 def test_unknown_lines_and_kinds_of_a_newer_program_become_gaps() -> None:
     """Within one version things are only added: what is new to us is left out, and said."""
     lines = lines_of(sample())

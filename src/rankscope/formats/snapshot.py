@@ -24,6 +24,9 @@ T = TypeVar("T")
 # A snapshot line holds one record of one process; a recorder of 2,000 entries is about a megabyte. A megabyte that was packed
 # may unpack to a line of gigabytes.
 LINE_LIMIT = 64 << 20
+# A few of each rank of the largest job, which rules may need; of lines that cannot be read, some kilobytes are a thousand.
+MOST_GAPS = 1 << 19
+MOST_UNREAD = 10_000
 
 
 _TORN = Gap("the snapshot", Why.DAMAGED, "it breaks off: its last lines are missing")
@@ -99,6 +102,7 @@ class Reader:
         self._processes: dict[ProcessRef, Process] = {}
         self._sweeps: list[tuple[_Sweep, list[ProcessRef], list[Item]]] = []
         self._gaps: list[Gap] = []
+        self._unread = 0  # lines
         self._slept_s = 0.0
         self._end: _End | None = None
         self._takers: dict[str, Callable[[bytes], None]] = {
@@ -199,7 +203,7 @@ class Reader:
 
             record = recorder_told.read(record)
             if isinstance(record, Gap):
-                self._gaps.append(replace(record, process=process))
+                self._note(replace(record, process=process))
                 return
         if process is not None:
             self._latest[process, body.of] = record
@@ -211,7 +215,7 @@ class Reader:
         self._sweeps[-1][2].append(Item(process, self._latest[process, body.of]))
 
     def _take_gap(self, line: bytes) -> None:
-        self._gaps.append(self._decode(line, Gap))
+        self._note(self._decode(line, Gap))
 
     def _take_slept(self, line: bytes) -> None:
         self._slept_s += self._decode(line, _Slept).seconds
@@ -225,8 +229,15 @@ class Reader:
         return replace(effort, slept_s=round(effort.slept_s + self._slept_s, 3))
 
     def _gap(self, what: str, why: Why, detail: str, process: ProcessRef | None = None) -> None:
-        if len(self._gaps) < 10_000:
-            self._gaps.append(Gap(what, why, detail, process=process))
+        self._unread += 1
+        if self._unread <= MOST_UNREAD:
+            self._note(Gap(what, why, detail, process=process))
+
+    def _note(self, gap: Gap) -> None:
+        if len(self._gaps) < MOST_GAPS:
+            self._gaps.append(gap)
+        elif len(self._gaps) == MOST_GAPS:
+            self._gaps.append(Gap("gaps", Why.CUT, f"there are more than {MOST_GAPS}; the rest is left out"))
 
     def _ref(self, key: str) -> ProcessRef:
         found = self._refs.get(key)
