@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.counting import grows_evenly
 from rankscope.analysis.account import Seen
 from rankscope.analysis.crossed import Crossing, crossing
 from rankscope.model.evidence.stacks import Frame, PythonThread, Stack
@@ -43,3 +50,27 @@ def test_a_thread_that_runs_waits_for_nobody() -> None:
 def test_what_everything_goes_through_is_nobodys_part() -> None:
     seen = [native(1, "std::map", "kv::Cache"), native(2, "kv::Cache", "std::map")]
     assert crossing(seen) is None
+
+
+SEEN = st.builds(
+    lambda tid, moment, scopes: Seen(native(tid, *scopes).thread, native=True, moment=moment),
+    st.none() | st.integers(1, 3), st.integers(0, 1),
+    st.lists(st.sampled_from(["kv::Index", "kv::Cache", "kv::Store"]), min_size=1, max_size=3),
+)  # fmt: skip
+
+
+@given(st.lists(SEEN, max_size=8))
+def test_it_is_the_first_pair_of_all(seen: list[Seen]) -> None:
+    """As if every thread were held against every other."""
+    pairs = (crossing(pair) for pair in itertools.combinations(seen, 2))
+    assert crossing(seen) == next(filter(None, pairs), None)
+
+
+def test_many_threads_are_not_held_against_each_other() -> None:
+    """A process may have ten thousand that wait in one pool."""
+
+    def many(size: int) -> Callable[[], object]:
+        seen = [native(tid, f"kv::Index{tid}", "kv::Pool") for tid in range(1, size)]
+        return lambda: crossing(seen)
+
+    assert grows_evenly(many, 200)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import gzip
+import json
 import pathlib
 import shutil
+from collections.abc import Iterator
 
 import pytest
+from test_dlrover import MESSAGE
 
-from rankscope.formats import files, reading
+from rankscope.errors import RankscopeError
+from rankscope.formats import files, flight_recorder, reading
 from rankscope.formats.gather import events, gather
+from rankscope.model.evidence.events import Event, Events
 from rankscope.model.evidence.stacks import NativeStacks, PythonStacks
-from rankscope.model.gap import Why
-from rankscope.model.process import Role
+from rankscope.model.gap import Gap, Why
+from rankscope.model.process import UNNUMBERED, Role
 from rankscope.model.snapshot import Snapshot
 
 STACK = 'Thread 0x7F0 (idle): "MainThread"\n    step (train.py:{})\n    main (train.py:9)\n'
@@ -137,3 +142,86 @@ def test_a_sieved_log_says_the_same(tmp_path: pathlib.Path, monkeypatch: pytest.
     monkeypatch.setattr(files, "BUFFER", 1 << 24)
     assert sieved == list(events([tmp_path / "big.log"]))
     assert len(sieved) == 3 * 20
+
+
+NEWER = '{"is":"snapshot","schema":"rankscope/snapshot","version":99,"made_by":"rankscope 9"}\n'
+TORN = '{"is":"snapshot","schema":"rankscope/snapshot","vers\n'
+
+
+@pytest.mark.parametrize(("head", "why"), [(NEWER, Why.UNSUPPORTED), (TORN, Why.DAMAGED)], ids=["newer", "torn"])
+def test_a_snapshot_that_cannot_be_read_costs_no_other_file(tmp_path: pathlib.Path, head: str, why: Why) -> None:
+    """It is told as what is missing, and the log beside it is judged."""
+    write(tmp_path, job=head, rank_0="ValueError: bad shard\n")
+    (gap,) = gather([tmp_path]).gaps
+    assert (gap.what, gap.why) == ("job.txt", why)
+    told = list(events([tmp_path]))
+    assert [one.event for one in told if isinstance(one, Event)] == ["python.exception"]
+    assert [one for one in told if isinstance(one, Gap)] == [gap]
+
+
+@pytest.mark.parametrize(("head", "what"), [(NEWER, "has version 99"), (TORN, "is damaged")], ids=["newer", "torn"])
+@pytest.mark.parametrize("beside", ["", "\x00\x01\x02" * 99], ids=["alone", "beside nothing"])
+def test_where_there_is_nothing_else_it_is_an_error(tmp_path: pathlib.Path, head: str, what: str, beside: str) -> None:
+    """Nothing could be done with what was asked for."""
+    write(tmp_path, job=head, **({"other": beside} if beside else {}))
+    for ask in (gather, lambda paths: list(events(paths))):
+        with pytest.raises(RankscopeError, match=what):
+            ask([tmp_path])
+
+
+def spied(*pids: int) -> str:
+    """What py-spy writes of processes, one document for each."""
+    frames = [{"name": "step", "filename": "train.py", "line": 5}, {"name": "main", "filename": "train.py", "line": 9}]
+    return "\n".join(
+        json.dumps([{"pid": pid, "thread_id": pid, "os_thread_id": pid, "frames": frames}], indent=1) for pid in pids
+    )
+
+
+PICKLED = b"\x80\x02}q\x00X\x07\x00\x00\x00entriesq\x01]q\x02s." + bytes(4000)
+
+
+@pytest.mark.parametrize(
+    ("data", "bound", "limit", "told"),
+    [
+        (spied(41, 42).encode(), (reading, "EXPORT_LIMIT"), len(spied(41)) + 9, [Why.CUT, Why.DAMAGED]),
+        (PICKLED, (flight_recorder, "MOST_BYTES"), 99, [Why.CUT]),
+        (MESSAGE * 2, (reading, "WHOLE_LIMIT"), len(MESSAGE), [Why.CUT]),
+    ],
+    ids=["json", "recorder", "protobuf"],
+)
+def test_what_is_too_large_for_one_piece_is_said(
+    data: bytes, bound: tuple[object, str], limit: int, told: list[Why], tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """It was cut in silence, or taken as damaged."""
+    (tmp_path / "dump").write_bytes(data)
+    assert gather([tmp_path]).gaps == ()
+    monkeypatch.setattr(*bound, limit)
+    assert [gap.why for gap in gather([tmp_path]).gaps] == told
+
+
+def test_json_that_is_cut_keeps_the_threads_before(tmp_path: pathlib.Path) -> None:
+    """Those of whole documents, and those that are whole in one that breaks off."""
+    text = spied(41) + json.dumps([json.loads(spied(pid))[0] for pid in (42, 43, 44)])
+    for cut, pids in ((0, [41, 42, 43, 44]), (1, [41, 42, 43, 44]), (30, [41, 42, 43]), (len(text) - 9, [])):
+        (tmp_path / "dump.json").write_text(text[: len(text) - cut])
+        found = gather([tmp_path])
+        assert sorted(process.ref.pid for process in found.processes if process.ref.started != UNNUMBERED) == pids
+
+
+def test_a_file_too_large_for_memory_costs_no_other(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was read of it before counts as well."""
+
+    def grows(*_: object) -> Iterator[Event]:
+        yield Event("python.exception", line=1, text="ValueError: bad shard")
+        raise MemoryError
+
+    write(tmp_path, a="step 1\n", rank_0=STACK.format(3))
+    text = reading._text
+    monkeypatch.setattr(
+        reading, "_text", lambda stream, *more: (grows if stream.peek()[:4] == b"step" else text)(stream, *more)
+    )
+    found = gather([tmp_path])
+    assert [(gap.what, gap.why, gap.detail) for gap in found.gaps] == [("a.txt", Why.FAILED, "too large for memory")]
+    assert stacks(found) == [(0, 0, 2)]
+    assert any(isinstance(item.record, Events) for sweep in found.sweeps for item in sweep.items)

@@ -174,14 +174,14 @@ def test_a_member_beyond_the_bound_is_named(name: str, tmp_path: Path, monkeypat
     """The others are read."""
     several(tmp_path / name)
     monkeypatch.setattr(packed, "MOST_BYTES", len(lines_of(0)) - 1)
-    assert told(tmp_path / name) == (set(), dict.fromkeys(NAMES, Why.SKIPPED))
+    assert told(tmp_path / name) == (set(), dict.fromkeys(NAMES, Why.CUT))
 
 
 def test_what_lies_behind_the_last_file_that_is_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An archive of too many files is read as far as the bound."""
     several(tmp_path / "a.tar")
     monkeypatch.setattr(packed, "MOST_FILES", 2)
-    assert told(tmp_path / "a.tar") == ({NAMES[0], NAMES[1]}, {str(tmp_path / "a.tar"): Why.SKIPPED})
+    assert told(tmp_path / "a.tar") == ({NAMES[0], NAMES[1]}, {str(tmp_path / "a.tar"): Why.CUT})
 
 
 def test_a_log_that_is_only_called_an_archive_is_read(tmp_path: Path) -> None:

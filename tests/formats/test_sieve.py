@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import tempfile
+import threading
 
 import pytest
 from hypothesis import given
@@ -29,7 +30,7 @@ class Pieces:
     def __init__(self, pieces: list[bytes]) -> None:
         self._pieces = iter(pieces)
 
-    def read(self, _: int) -> bytes:
+    def read1(self, _: int) -> bytes:
         return next(self._pieces, b"")
 
 
@@ -98,6 +99,6 @@ def test_grep_gets_every_line_up_to_the_limit(lines: list[bytes], cuts: list[int
         at += size
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sieve, "LINE_LIMIT", limit := 5)
-        given = b"".join(sieve._shortened(Pieces(pieces), Ends())).split(b"\n")  # type: ignore[arg-type]
+        given = b"".join(sieve._shortened(Pieces(pieces), Ends(), threading.Event())).split(b"\n")  # type: ignore[arg-type]
     assert [line[:limit] for line in given] == [line[:limit] for line in whole.split(b"\n")]
     assert max(map(len, given)) <= limit + 2 * max(cuts)

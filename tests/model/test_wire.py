@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import pathlib
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankscope.errors import RankscopeError
+from rankscope.formats import snapshot as own
+from rankscope.formats.gather import gather
 from rankscope.formats.snapshot import read, recognises
 from rankscope.model import wire
 from rankscope.model.evidence.environ import Environ
@@ -129,6 +132,42 @@ def test_a_newer_version_is_refused_with_what_to_do() -> None:
     with pytest.raises(RankscopeError, match="version 2") as caught:
         read([json.dumps(header).encode()])
     assert "upgrade" in caught.value.hint
+
+
+@pytest.mark.parametrize("over", [-1, 0, 1, 3 * 1000])
+def test_a_line_that_is_too_long_is_not_held(
+    tmp_path: pathlib.Path, over: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What came packed may unpack to a line without an end; the lines behind it are read, and the line is told."""
+    monkeypatch.setattr(own, "LINE_LIMIT", limit := 1000)
+    long = b'{"is":"gap","what":"%b","why":"denied"}\n' % (b"x" * (limit + over - 38))
+    assert len(long) == limit + over
+    lines = lines_of(sample())
+    (tmp_path / "job.snap").write_bytes(b"".join([*lines[:-1], long, lines[-1]]))
+    got = gather([tmp_path / "job.snap"])
+    told = [(gap.what, gap.why) for gap in got.gaps]
+    assert told == ([("a line of the snapshot", Why.DAMAGED)] if over >= 0 else [("x" * (limit - 39), Why.DENIED)])
+    assert (got.sweeps, got.complete) == (sample().sweeps, True)
+
+
+def test_gaps_are_bounded_whoever_noted_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that were written, those of recorders that cannot be read, and those of damaged lines; that there are more is one."""
+    monkeypatch.setattr(own, "MOST_GAPS", 5)
+    lines = lines_of(sample())
+    written = b'{"is":"gap","what":"stacks","why":"denied"}\n'
+    dump = b'{"is":"evidence","of":"recorder-dump","data":{"source":"dump","place":"x","written_ns":1,"packed":"%"}}\n'
+    for more in (written, dump, b'{"is":"process"}\n'):
+        got = read([*lines[:-1], *[more] * 9, lines[-1]])
+        assert len(got.gaps) == 6
+        assert (got.gaps[-1].what, got.gaps[-1].why) == ("gaps", Why.CUT)
+
+
+def test_lines_that_cannot_be_read_leave_room_for_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that the look itself noted may be what rules go by."""
+    monkeypatch.setattr(own, "MOST_UNREAD", 5)
+    lines = lines_of(sample())
+    got = read([*lines[:-1], *[b"{"] * 9, b'{"is":"gap","what":"stacks","why":"denied"}', lines[-1]])
+    assert [gap.why for gap in got.gaps] == [Why.DAMAGED] * 5 + [Why.DENIED]
 
 
 def test_unknown_lines_and_kinds_of_a_newer_program_become_gaps() -> None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 
 import pytest
 import test_live_rules as live
 
+from harness.counting import grows_evenly
 from rankscope.model.diagnosis import Certainty, Finding
 from rankscope.model.evidence.blocked import Blocked, BlockedCall
 from rankscope.model.evidence.stacks import Frame, PythonStacks, PythonThread, Stack, Trust
 from rankscope.model.evidence.threads import KernelThread, Threads
 from rankscope.model.snapshot import Item
+from rankscope.pipeline import case_of
+from rankscope.rules.seen import gil_held_asleep
 
 TRAINS = Stack([live.MAIN, Frame("train", f"{live.LIB}/site-packages/sentencepiece/__init__.py", 1046)])
 BEATS = PythonThread(99, Stack([Frame("beat", "/job/train.py", 5)]), "Thread-1", Trust.EXACT)
@@ -73,3 +77,16 @@ def test_a_call_whose_native_threads_compute_is_work() -> None:
 
 def test_where_nobody_else_is_there_to_want_the_gil_it_is_no_deadlock() -> None:
     assert told(live.WORKS, beside=False) is None
+
+
+@pytest.mark.parametrize("holds", [True, False], ids=["one holds it", "nobody holds it"])
+def test_many_threads_are_not_held_against_each_other(holds: bool) -> None:
+    """Who held the GIL at each look is asked once for all of them."""
+
+    def many(size: int) -> Callable[[], object]:
+        pool = tuple(dataclasses.replace(BEATS, tid=tid) for tid in range(100, 100 + size))
+        job = live.job(*live.ranks(live.Body(72, TRAINS, rank=2, holds_gil=holds, threads=pool)), world=3)
+        case = case_of(job)
+        return lambda: list(gil_held_asleep.check(case))
+
+    assert grows_evenly(many, 200)

@@ -7,7 +7,7 @@ another goes from B into A and waits there, each is where the other's lock is ta
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..model.evidence.stacks import Frame, Stack
@@ -30,15 +30,47 @@ class Crossing:
     sure: bool = True  # both are seen to wait
 
 
+@dataclass(frozen=True)
+class _Waiting:
+    """A thread that waits, and the parts it came through, innermost first."""
+
+    moment: object
+    tid: int | None
+    parts: list[str]
+    sure: bool
+
+    def is_not(self, other: _Waiting) -> bool:
+        return self.tid is None or self.tid != other.tid
+
+
 def crossing(seen: Iterable[Seen]) -> Crossing | None:
     """The first pair of threads of one moment that wait in each other's parts, None where there is none."""
-    waiting = [(one.moment, one.thread.tid, _parts(one.stack), _asleep(one)) for one in seen if _waits(one)]
-    for (when, who, mine, sure), (then, other, theirs, too) in itertools.combinations(waiting, 2):
-        if when != then or (who is not None and who == other) or not mine or not theirs or mine[0] == theirs[0]:
-            continue
-        if mine[0] in theirs[1:] and theirs[0] in mine[1:]:
-            return Crossing(mine[0], theirs[0], sure and too)
+    found = (_Waiting(one.moment, one.thread.tid, _parts(one.stack), _asleep(one)) for one in seen if _waits(one))
+    waiting = [one for one in found if one.parts]
+    met = _met(waiting)
+    for number, mine in enumerate(waiting):
+        inner = mine.parts[0]
+        others = [
+            at
+            for part in mine.parts[1:]
+            for at in met.get((mine.moment, part, inner), ())
+            if part != inner and at > number and mine.is_not(waiting[at])
+        ]
+        if others:
+            theirs = waiting[min(others)]
+            return Crossing(inner, theirs.parts[0], mine.sure and theirs.sure)
     return None
+
+
+def _met(waiting: Sequence[_Waiting]) -> dict[tuple[object, str, str], list[int]]:
+    """Who stands in a part and came through another: of each pair of parts the first thread, and the first other than that."""
+    met: dict[tuple[object, str, str], list[int]] = {}
+    for number, one in enumerate(waiting):
+        for part in set(one.parts[1:]):
+            there = met.setdefault((one.moment, one.parts[0], part), [])
+            if not there or (len(there) == 1 and one.is_not(waiting[there[0]])):
+                there.append(number)
+    return met
 
 
 def _asleep(one: Seen) -> bool:

@@ -104,6 +104,18 @@ def _tables_only(case: Case) -> bool:
     return bool(told) and told <= _ROWS and not any(account.seen for account in accounts(case))
 
 
+# Of what was given, a part was not read.
+_LIVE_PART = {Why.DAMAGED, Why.CUT}
+_SAVED_PART = {Why.DAMAGED, Why.CUT, Why.FAILED, Why.DENIED}
+
+
+def _in_part(case: Case) -> bool:
+    """Whether not all that was given could be read: what is missing may be what is wrong. What was not seen of one process or
+    host is another thing."""
+    why = _LIVE_PART if case.snapshot.live else _SAVED_PART
+    return any(gap.why in why and gap.process is None and gap.host is None for gap in case.snapshot.gaps)
+
+
 def weak(case: Case) -> bool:
     """Whether "nothing found" only means that nothing could be seen, or that what was seen does not say why nothing moves."""
     if case.snapshot.live and (case.state is State.STUCK or (case.state is State.UNKNOWN and stand_long(case))):
@@ -112,8 +124,10 @@ def weak(case: Case) -> bool:
         return False
     if not case.snapshot.live:
         nothing = not case.snapshot.processes and not any(_tells(event) for event in case.events)
-        return nothing or any(event.event in _TROUBLE for event in case.events) or _one_picture(case)
+        return nothing or _in_part(case) or any(event.event in _TROUBLE for event in case.events) or _one_picture(case)
+    if not case.members or _in_part(case):
+        return True
     if case.state is not State.MOVING and away(case.snapshot, case.world_size):
         return True  # nothing wrong on the hosts that answered says nothing of those that did not
     seen = [standing for standing in case.standings.values() if standing.thread is not None]
-    return bool(case.members) and not seen and not moves(case)
+    return not seen and not moves(case)

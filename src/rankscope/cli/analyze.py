@@ -18,7 +18,7 @@ from ..model.gap import Gap, Why
 from ..model.ranks import RankSet
 from ..report import plain
 from ..report.entries import lines as timeline
-from . import _exit, _options
+from . import _exit, _options, _stop
 from .diagnose import show
 
 
@@ -47,7 +47,8 @@ def command(
     Snapshots, stacks (py-spy, gdb, pystack, faulthandler), flight recorder dumps, RAS reports, logs of any kind (also
     the JSON of collectors, and notebooks), directories and archives (tar, zip) of them, in any mix; gzip, bzip2 and xz
     are unpacked; - is stdin. Exit code: 0 nothing wrong found, 1 something found, 2 could not do it, 3 not enough
-    evidence; with --events or --entries 0 all was read, 3 not all of it, or nothing: see standard error.
+    evidence, 130 interrupted; with --events or --entries 0 all was read, 3 not all of it, or nothing: see standard
+    error. Ctrl-C ends the reading, and what was read is judged; a second one leaves at once.
     """
     from .. import pipeline
     from ..analysis import commands
@@ -57,14 +58,20 @@ def command(
     _exist(files)
     if as_events:
         raise click.exceptions.Exit(_printed(events(files)))
+    stop = _stop.Stop()
     with _reading() as progress:
-        snapshot = gather(files, progress)
+        snapshot = gather(files, progress, stop)
+    in_hand = bool(snapshot.processes) or any(sweep.items for sweep in snapshot.sweeps)
+    stop.say(in_hand)
+    if stop.pressed and not in_hand:
+        raise click.exceptions.Exit(_exit.INTERRUPTED)
     if wanted is not None:
         unread = () if snapshot.live else snapshot.gaps  # what a look did not see is for the verdict to tell
-        raise click.exceptions.Exit(_printed([*timeline(snapshot, wanted), *unread]))
+        code = _printed([*timeline(snapshot, wanted), *unread])
+        raise click.exceptions.Exit(_exit.INTERRUPTED if stop.pressed else code)
     diagnosis = commands.of_files(pipeline.judge(snapshot, stuck_after), _again(files))
     show(diagnosis, as_json, color)
-    raise click.exceptions.Exit(_exit.code_of([diagnosis]))
+    raise click.exceptions.Exit(_exit.code_of([diagnosis], stop.pressed))
 
 
 def _printed(read: Iterable[Event | Gap | str]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
 import gzip
 import io
 import lzma
@@ -13,7 +14,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, AnyStr
+from typing import IO, Any, AnyStr, Protocol
 
 from ..model.gap import Gap
 from . import packed
@@ -31,6 +32,14 @@ STDIN = "-"
 BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError)
 
 Progress = Callable[[str, int], None]
+
+
+class Stop(Protocol):
+    """Takes note of Ctrl-C: the first one ends the reading, and what was read counts."""
+
+    pressed: bool
+
+    def press(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -91,49 +100,86 @@ def _regular(path: str) -> bool:
 
 
 class Tap(io.RawIOBase):
-    """A stream of bytes that tells how far it is, and ends where the data under it is damaged; ``damage`` says how."""
+    """A stream of bytes that tells how far it is, and ends where the data under it is damaged (``damage`` says how) or somebody
+    presses Ctrl-C; ``busy`` while it waits for more."""
 
-    def __init__(self, raw: Any, tell: Callable[[int], None] | None = None) -> None:
-        self._raw, self._tell = raw, tell
+    def __init__(self, raw: Any, tell: Callable[[int], None] | None = None, stop: Stop | None = None) -> None:
+        self._raw, self._tell, self._stop = raw, tell, stop
         self._done = 0
         self.damage: str | None = None
+        self.busy = False
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, into: Any) -> int:
-        """Fill the whole buffer: the first line that a slow pipe brings does not yet say what a text is."""
-        filled, room = 0, memoryview(into)
-        while filled < len(room) and self.damage is None:
-            try:
-                piece = self._raw.read1(len(room) - filled)  # unlike read, it loses nothing before damage
-            except BROKEN as error:
-                self.damage = str(error) or type(error).__name__
-                break
-            if not piece:
-                break
-            room[filled : filled + len(piece)] = piece
-            filled += len(piece)
+        self.busy = True
+        try:
+            filled = self._fill(memoryview(into))
+        finally:
+            self.busy = False
         self._done += filled
         if self._tell is not None:
             self._tell(self._done)
         return filled
 
+    def _fill(self, room: memoryview) -> int:
+        """Fill the whole buffer at first: the first line that a slow pipe brings does not yet say what a text is."""
+        filled = 0
+        while filled < len(room) and self.damage is None and not (self._stop is not None and self._stop.pressed):
+            try:
+                piece = self._raw.read1(len(room) - filled)  # unlike read, it loses nothing before damage
+            except BROKEN as error:
+                self.damage = str(error) or type(error).__name__
+                break
+            except KeyboardInterrupt:
+                if self._stop is None:
+                    raise
+                self._stop.press()
+                break
+            if not piece:
+                break
+            room[filled : filled + len(piece)] = piece
+            filled += len(piece)
+            if self._done:
+                break
+        return filled
+
     def close(self) -> None:
-        if self._raw is not sys.stdin.buffer:
-            self._raw.close()
+        self._raw.close()
         super().close()
 
 
-def open_source(source: Source, progress: Progress | None = None) -> tuple[io.BufferedReader, Tap]:
+class _Kept(io.BufferedReader):
+    """Standard input, which stays open."""
+
+    def close(self) -> None:
+        """Others may read on."""
+
+
+@contextlib.contextmanager
+def closed(stream: io.BufferedReader, tap: Tap) -> Iterator[None]:
+    """Close a stream in the end, but for one that another thread waits for: it would have to be waited for as well."""
+    try:
+        yield
+    finally:
+        if not tap.busy:
+            stream.close()
+
+
+def open_source(
+    source: Source, progress: Progress | None = None, stop: Stop | None = None
+) -> tuple[io.BufferedReader, Tap]:
     """The bytes of a source, decompressed, which can be looked at with ``peek``; and the tap they come through."""
     if source.data is not None:
         raw: Any = io.BytesIO(source.data)
     elif source.path == STDIN:
-        raw = sys.stdin.buffer
+        stdin: Any = sys.stdin.buffer
+        # A thread that waits in the buffer of sys.stdin would abort the interpreter at its end.
+        raw = _Kept(getattr(stdin, "raw", stdin), BUFFER)
     else:
         raw = open(source.path, "rb", buffering=BUFFER)  # noqa: SIM115
-    tap = Tap(_unpacked(raw), None if progress is None else lambda done: progress(source.name, done))
+    tap = Tap(_unpacked(raw), None if progress is None else lambda done: progress(source.name, done), stop)
     return io.BufferedReader(tap, BUFFER), tap
 
 
@@ -183,18 +229,18 @@ def text_lines(stream: IO[bytes]) -> Iterator[str]:
     head = head_of(stream)
     if not is_by_lines(head):
         with io.TextIOWrapper(stream, encoding_of(head), errors="replace") as text:  # any line end is one
-            yield from _lines(text.readline, "\n")
+            yield from cut_lines(text.readline, "\n", LINE_LIMIT)
         return
-    for line in _lines(stream.readline, b"\n"):
+    for line in cut_lines(stream.readline, b"\n", LINE_LIMIT):
         yield line.decode("utf-8", "replace")
 
 
-def _lines(readline: Callable[[int], AnyStr], newline: AnyStr) -> Iterator[AnyStr]:
+def cut_lines(readline: Callable[[int], AnyStr], newline: AnyStr, limit: int) -> Iterator[AnyStr]:
     """Lines of which each is cut at the limit; what is beyond it is left out, but for the end, by which lines are counted."""
-    while line := readline(LINE_LIMIT):
+    while line := readline(limit):
         rest = line
-        while rest and not rest.endswith(newline) and len(line) >= LINE_LIMIT:
-            rest = readline(LINE_LIMIT)
+        while rest and not rest.endswith(newline) and len(line) >= limit:
+            rest = readline(limit)
             if rest.endswith(newline):
                 line = line[:-1] + newline
         yield line

@@ -19,8 +19,9 @@ from . import names, plain
 from .recorder_entries import Pool, ring_of
 from .recorder_eras import number, text
 
-__all__ = ["MOST_ENTRIES", "Pool", "read", "read_all", "recognises"]
+__all__ = ["MOST_BYTES", "MOST_ENTRIES", "Pool", "read", "read_all", "recognises"]
 
+MOST_BYTES = plain.MOST_BYTES
 MOST_ENTRIES = 200_000
 MOST_RANKS = 131_072
 _BOM = b"\xef\xbb\xbf"

@@ -12,7 +12,7 @@ from ..model.gap import Gap, Why
 from ..model.snapshot import Snapshot
 from . import flight_recorder, together
 from . import snapshot as own
-from .files import Progress, head_of, open_source, sources
+from .files import Progress, Stop, head_of, open_source, sources
 from .joining import Joiner
 from .live_log import with_events
 from .reading import FileEvidence, Wish, read
@@ -20,17 +20,41 @@ from .reading import FileEvidence, Wish, read
 _SILENT = "a snapshot in which no program says anything; without --events it is judged"
 
 
-def gather(paths: Iterable[str | Path], progress: Progress | None = None) -> Snapshot:
-    """One snapshot of everything the files hold; a snapshot of living processes stays one, whatever lies beside it."""
-    wish = Wish(pool=flight_recorder.Pool(), progress=progress)
-    read_ones = [(source.name, read(source, wish)) for source in sources(paths)]
+def gather(paths: Iterable[str | Path], progress: Progress | None = None, stop: Stop | None = None) -> Snapshot:
+    """One snapshot of everything the files hold; a snapshot of living processes stays one, whatever lies beside it.
+
+    With ``stop``, Ctrl-C ends the reading, and what was read until then is the snapshot. Raises RankscopeError where there is
+    nothing but a snapshot that cannot be read.
+    """
+    read_ones = list(_read(paths, Wish(pool=flight_recorder.Pool(), progress=progress, stop=stop)))
     found = [one for _, one in read_ones if isinstance(one, FileEvidence)]
+    if not any(one for _, one in read_ones):
+        _refuse(found)
     snapshots = together.of_one_job([(name, one) for name, one in read_ones if isinstance(one, Snapshot)])
     if len(snapshots) == 1 and snapshots[0].live:
         return together.beside(snapshots[0], Joiner().join(found, [])) if found else snapshots[0]
     if len(snapshots) == 1 and not any(found):
         return snapshots[0]
     return Joiner().join(found, snapshots)
+
+
+def _read(paths: Iterable[str | Path], wish: Wish) -> Iterator[tuple[str, FileEvidence | Snapshot]]:
+    """Every file by its name, until there are no more or somebody has had enough."""
+    try:
+        for source in sources(paths):
+            yield source.name, read(source, wish)
+            if wish.stopped:
+                return
+    except KeyboardInterrupt:
+        if wish.stop is None:
+            raise
+        wish.stop.press()
+
+
+def _refuse(found: Iterable[FileEvidence]) -> None:
+    for one in found:
+        if one.unreadable is not None:
+            raise one.unreadable
 
 
 def is_snapshot(path: Path) -> bool:
@@ -42,13 +66,21 @@ def is_snapshot(path: Path) -> bool:
 
 def events(paths: Iterable[str | Path]) -> Iterator[Event | Gap]:
     """Everything the files say in the vocabulary of events, file by file, as it is read; and what could not be read of them."""
+    unreadable: list[FileEvidence] = []
+    others = False
     for source in sources(paths):
         one = read(source, Wish(keep_lines=False))
-        if isinstance(one, Snapshot):
+        others = others or bool(one)
+        if isinstance(one, FileEvidence) and one.unreadable is not None:
+            unreadable.append(one)
+        elif isinstance(one, Snapshot):
             yield from _of_snapshot(source.name, one)
         else:
             yield from one.events
             yield from one.gaps
+    if not others:
+        _refuse(unreadable)
+    yield from (gap for one in unreadable for gap in one.gaps)
 
 
 def _of_snapshot(name: str, one: Snapshot) -> Iterator[Event | Gap]:

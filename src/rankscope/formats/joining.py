@@ -92,7 +92,7 @@ class Joiner:
                 self._place(being, dump, one, number)
                 refs[being.process.ref] = None
         if left_out:
-            self._gaps.append(Gap(one.source.name, Why.SKIPPED, f"{left_out} more stacks of ranks left out"))
+            self._gaps.append(Gap(one.source.name, Why.CUT, f"{left_out} more stacks of ranks left out"))
         noted = [report for report in one.reports if isinstance(report, Threads)]
         alone = len(one.who.ranks) == 1 and len({report.threads[0].tid for report in noted}) == 1
         for report in noted:
@@ -131,19 +131,28 @@ class Joiner:
         files = {one.source.name: one for one in found if one.recorders}
         dumped = recorder_files.ranked([(name, recorder) for name, one in files.items() for recorder in one.recorders])
         kept, gaps = recorder_files.of_one_run(dumped)
+        of_ranks = self._of_ranks()
         for one in kept:
-            being = self._of_rank(one.rank) if one.rank is not None else None
+            being = of_ranks.get(one.rank) if one.rank is not None else None
             being = being or self._being(files[one.name], None, one.rank, None)
+            if being.process.role is Role.RANK and being.process.rank == one.rank is not None:
+                of_ranks[one.rank] = being
             if being.recorders and _same_moment(being.recorders[-1], one.recorder):
                 being.recorders[-1] = max(being.recorders[-1], one.recorder, key=_sited)
             else:
                 being.recorders.append(one.recorder)
         return gaps
 
-    def _of_rank(self, rank: int) -> _Being | None:
-        """The process of a rank: of several, the one with stacks, whose pid is known."""
-        held = [one for one in self._beings.values() if one.process.rank == rank and one.process.role is Role.RANK]
-        return max(held, key=lambda one: bool(one.python or one.native), default=None)
+    def _of_ranks(self) -> dict[int, _Being]:
+        """The process of each rank: of several, the first with stacks, whose pid is known."""
+        found: dict[int, _Being] = {}
+        for one in self._beings.values():
+            rank = one.process.rank
+            if one.process.role is Role.RANK and rank is not None:
+                before = found.setdefault(rank, one)
+                if (one.python or one.native) and not (before.python or before.native):
+                    found[rank] = one
+        return found
 
     def _being(self, one: FileEvidence, pid: int | None, rank: int | None, dump: Dump | None) -> _Being:
         host = (dump.host if dump else None) or UNKNOWN_HOST
@@ -186,7 +195,10 @@ class Joiner:
         before = moments[-1].get(identity) if moments and identity is not None else None
         # Threads that share a name in one dump are several threads, not one thread seen twice.
         namesakes = before is not None and identity == dump.thread.name and before.dump == seen.dump
-        other = bool(moments) and any(there.engine != seen.engine for there in moments[-1].values())
+        # A tool that differs begins another moment, so that the first thread of one speaks for all.
+        other = bool(moments) and any(
+            there.engine != seen.engine for there in itertools.islice(moments[-1].values(), 1)
+        )
         if not moments or other or (before is not None and not namesakes) or (one.who.later and number == 0):
             moments.append({})
         key = identity if identity is not None and not namesakes else ("unnamed", len(moments[-1]))

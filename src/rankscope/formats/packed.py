@@ -58,7 +58,7 @@ def members(path: str) -> Iterator[Member]:
     try:
         for number, member in enumerate(_zipped(path) if is_zip else _tarred(path)):
             if number >= MOST_FILES or room <= 0:
-                yield Member("", b"", Why.SKIPPED, _TOO_MANY)
+                yield Member("", b"", Why.CUT, _TOO_MANY)
                 return
             room -= len(member.data)
             yield member
@@ -86,7 +86,7 @@ def _tarred(path: str) -> Iterator[Member]:
                 continue
             name = _plain(member.name)
             if member.size > MOST_BYTES:
-                yield Member(name, b"", Why.SKIPPED, _TOO_LARGE)
+                yield Member(name, b"", Why.CUT, _TOO_LARGE)
             elif (content := archive.extractfile(member)) is not None:
                 yield _read(name, content)
 
@@ -100,7 +100,7 @@ def _zipped(path: str) -> Iterator[Member]:
             if member.flag_bits & 1:
                 yield Member(name, b"", Why.SKIPPED, _ENCRYPTED)
             elif member.file_size > MOST_BYTES:
-                yield Member(name, b"", Why.SKIPPED, _TOO_LARGE)
+                yield Member(name, b"", Why.CUT, _TOO_LARGE)
             else:
                 yield _opened(archive, member, name)
 

@@ -7,9 +7,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..model.evidence.stacks import Frame, Local, PythonThread, Stack, Trust
+from ..model.gap import Gap, Why
+from ..model.patterns import regex
 from .records import Dump, Record
 
 NAME = "py-spy dump --json"
+
+_BEGIN = regex(r"[\[{]")
+# One that breaks off is a list of processes of threads of frames of locals; what is no JSON is not tried at every bracket.
+_MOST_BROKEN = 16
 
 
 def recognises(text: str) -> bool:
@@ -19,16 +25,21 @@ def recognises(text: str) -> bool:
 
 
 def read(text: str) -> Iterator[Record]:
-    """All threads; several documents may follow each other, what is no thread is left out."""
-    decoder, at = json.JSONDecoder(), 0
-    while at < len(text):
-        while at < len(text) and text[at] not in "[{":
-            at += 1
+    """All threads; several documents may follow each other, what is no thread is left out. Of one that breaks off, what is whole
+    in it counts."""
+    decoder, at, broken, torn = json.JSONDecoder(), 0, 0, False
+    while found := _BEGIN.search(text, at):
         try:
-            body, at = decoder.raw_decode(text, at)
+            body, at = decoder.raw_decode(text, found.start())
+            torn = False
         except (ValueError, RecursionError):
-            return
+            at, broken, torn = found.end(), broken + 1, True
+            if broken == _MOST_BROKEN:
+                break
+            continue
         yield from _threads(body)
+    if torn:
+        yield Gap("", Why.DAMAGED, f"{NAME}: it breaks off")
 
 
 def _threads(body: Any) -> Iterator[Record]:

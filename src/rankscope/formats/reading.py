@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Union
@@ -32,7 +33,7 @@ from . import (
 )
 from . import snapshot as own
 from .documents import DOCUMENT, is_document, is_manual
-from .files import Progress, Source, head_of, is_by_lines, is_text, open_source, text_lines
+from .files import Progress, Source, Stop, closed, cut_lines, head_of, is_by_lines, is_text, open_source, text_lines
 from .kept import Between, Ends, ends_of, joined
 from .margin import margin_of
 from .records import Dump, Record
@@ -44,7 +45,8 @@ EVENTS_PER_KIND = 5000
 DUMPS_PER_FILE = 200_000
 WHOLE_LIMIT = 256 << 20
 SMALL_BYTES = 1 << 20
-EXPORT_LIMIT = 32 << 20  # JSON in one piece takes some ten times as much memory
+EXPORT_LIMIT = 32 << 20  # of JSON in one piece, which takes some ten times as much memory
+_STOPPED = "interrupted: neither it nor what is behind it was read to its end"
 _ZSTD = b"\x28\xb5\x2f\xfd"  # RFC 8878
 _NO_TEXT = "neither text nor a format that is known"
 _BEYOND = f"its name lists ranks as no job has them (at most {MOST_IN_A_JOB}); it is taken for nobody's"
@@ -52,7 +54,8 @@ _UNPACK = "it is packed with zstd; unpack it first: zstd -d FILE, or zstdcat FIL
 _NOTHING_PRINTED = (
     f"a notebook in which no cell has printed anything, or a damaged one, or beyond {EXPORT_LIMIT >> 20} MB"
 )
-_LONG_EXPORT = "an export in one piece; one object a line (jq -c '.[]' FILE) is read to its end, but only the first"
+_LONG_EXPORT = "an export in one piece; one object a line (jq -c '.[]' FILE) is read to its end, but "
+_TOO_LARGE = "too large for memory"
 
 Said = Union[Record, Recorder, RasReport, StoreKeys, Threads, Gap]
 
@@ -68,6 +71,7 @@ class FileEvidence:
     recorders: list[Recorder] = field(default_factory=list)
     reports: list[RasReport | StoreKeys | Threads] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
+    unreadable: own.Unreadable | None = None  # it is a snapshot, and cannot be read; there is a gap of it as well
 
     def __bool__(self) -> bool:
         return bool(self.dumps or self.events or self.recorders or self.reports)
@@ -75,32 +79,49 @@ class FileEvidence:
 
 @dataclass(frozen=True)
 class Wish:
-    """How a file is read: whether lines are kept as text too, calls shared by all recorders, who is told."""
+    """How a file is read: whether lines are kept as text too, calls shared by all recorders, who is told, and who takes note of
+    Ctrl-C (None: it breaks off all)."""
 
     keep_lines: bool = True
     pool: flight_recorder.Pool | None = None
     progress: Progress | None = None
+    stop: Stop | None = None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether nothing more is to be read."""
+        return self.stop is not None and self.stop.pressed
 
 
 def read(source: Source, wish: Wish) -> FileEvidence | Snapshot:
-    """What a file says; a snapshot of ours comes back as one. What cannot be read is a gap."""
+    """What a file says; a snapshot of ours comes back as one. What cannot be read is a gap, also a whole snapshot."""
     evidence = FileEvidence(replace(source, data=None), who(stem(source.name)))
     if source.lost is not None:
         evidence.gaps.append(source.lost)
     if evidence.who.beyond:
         evidence.gaps.append(Gap(source.name, Why.SKIPPED, _BEYOND))
     try:
-        stream, tap = open_source(source, wish.progress)
-        with stream:
+        stream, tap = open_source(source, wish.progress, wish.stop)
+        with closed(stream, tap):
             if own.recognises(head_of(stream)):
-                return own.read(stream)
+                return own.read(cut_lines(stream.readline, b"\n", own.LINE_LIMIT))
             try:
                 _take(evidence, _said(stream, source.name, wish))
+            except KeyboardInterrupt:
+                if wish.stop is None:
+                    raise
+                wish.stop.press()
+            except MemoryError:
+                evidence.gaps.append(Gap(source.name, Why.FAILED, _TOO_LARGE))
             except Exception as error:  # a reader's defect must not cost what the other files say
-                if isinstance(error, (OSError, MemoryError)):
+                if isinstance(error, OSError):
                     raise
                 detail = f"our reader failed: {type(error).__name__}: {error}"[:200]
                 evidence.gaps.append(Gap(source.name, Why.FAILED, detail, "please report this"))
+            evidence.events.sort(key=lambda event: event.line)
+            evidence.dumps.sort(key=lambda dump: dump.line)
+            if wish.stopped:
+                evidence.gaps.append(Gap(source.name, Why.SKIPPED, _STOPPED))
             if tap.damage is not None:
                 evidence.gaps.append(Gap(source.name, Why.DAMAGED, f"it ends early: {tap.damage}"))
             frames = sum(len(dump.thread.stack) for dump in evidence.dumps)
@@ -110,6 +131,11 @@ def read(source: Source, wish: Wish) -> FileEvidence | Snapshot:
                 evidence.events.clear()
                 evidence.dumps.clear()
                 evidence.gaps.append(Gap(source.name, Why.SKIPPED, DOCUMENT))
+    except own.Unreadable as error:
+        evidence.unreadable = error
+        evidence.gaps.append(Gap(source.name, error.why, f"{error.what}; {error.because}", error.hint))
+    except MemoryError:
+        evidence.gaps.append(Gap(source.name, Why.FAILED, _TOO_LARGE))
     except OSError as error:
         why = Why.DENIED if isinstance(error, PermissionError) else Why.FAILED
         evidence.gaps.append(Gap(source.name, why, str(error)))
@@ -119,20 +145,30 @@ def read(source: Source, wish: Wish) -> FileEvidence | Snapshot:
 def _said(stream: io.BufferedReader, name: str, wish: Wish) -> Iterable[Said]:
     head = head_of(stream)
     if flight_recorder.recognises(head):
-        return flight_recorder.read_all(stream.read(WHOLE_LIMIT), name, wish.pool)
+        data, cut = _whole(stream, name, flight_recorder.MOST_BYTES)
+        return cut or flight_recorder.read_all(data, name, wish.pool)  # a part of one cannot be read
     if dlrover.recognises(head):
-        return dlrover.read(stream.read(WHOLE_LIMIT), name)
+        data, cut = _whole(stream, name, WHOLE_LIMIT)
+        return itertools.chain(cut, dlrover.read(data, name))
     if not is_text(head):
         return [Gap(name, Why.UNSUPPORTED, _UNPACK if head.startswith(_ZSTD) else _NO_TEXT)]
     if collected.recognises(head):
         return _exported(stream, name, wish.keep_lines)
     if notebook.recognises(head):
-        return _notebook(stream.read(EXPORT_LIMIT), name, wish.keep_lines)
+        data, cut = _whole(stream, name, EXPORT_LIMIT)
+        return itertools.chain(cut, _notebook(data, name, wish.keep_lines))
     for recognises, whole in _WHOLE:
         if recognises(head):
-            data = stream.read(WHOLE_LIMIT)
-            return _or_lines(data, whole(data, name), wish.keep_lines)
-    return _text(stream, wish.keep_lines)
+            data, cut = _whole(stream, name, EXPORT_LIMIT if head.lstrip()[:1] in (b"[", b"{") else WHOLE_LIMIT)
+            return itertools.chain(cut, _or_lines(data, whole(data, name), wish.keep_lines))
+    return _text(stream, wish.keep_lines, wish.stop)
+
+
+def _whole(stream: io.BufferedReader, name: str, limit: int, instead: str = "") -> tuple[bytes, list[Gap]]:
+    """A file in one piece, and a gap where it is longer than that, with what would be read ``instead``."""
+    data = stream.read(limit)
+    more = len(data) == limit and stream.peek(1)
+    return data, [Gap(name, Why.CUT, f"{instead}only its first {limit >> 20} MB were read")] if more else []
 
 
 def _or_lines(data: bytes, said: Iterable[Said], keep_lines: bool) -> Iterator[Said]:
@@ -159,9 +195,8 @@ def _ras(data: bytes, name: str) -> Iterator[Said]:
 
 def _exported(stream: io.BufferedReader, name: str, keep_lines: bool) -> Iterator[Said]:
     """The lines of a log that came in one piece of JSON, numbered as they follow each other."""
-    data = stream.read(EXPORT_LIMIT)
-    if stream.peek(1):
-        yield Gap(name, Why.SKIPPED, f"{_LONG_EXPORT} {EXPORT_LIMIT >> 20} MB of it were read")
+    data, cut = _whole(stream, name, EXPORT_LIMIT, _LONG_EXPORT)
+    yield from cut
     yield from _or_lines(data, _lines_of(data, collected.exported(data), keep_lines), keep_lines)
 
 
@@ -199,14 +234,14 @@ def _text_of(data: bytes, keep_lines: bool) -> Iterator[Said]:
     return _text(io.BufferedReader(io.BytesIO(data), files.BUFFER), keep_lines)
 
 
-def _text(stream: io.BufferedReader, keep_lines: bool) -> Iterator[Said]:
+def _text(stream: io.BufferedReader, keep_lines: bool, stop: Stop | None = None) -> Iterator[Said]:
     """A small text line by line; of a longer one what readers make of it, and the lines that are kept of such. One that does
     not fit into the buffer goes through the sieve."""
     head = stream.peek()
     whole = len(head) < files.BUFFER
     small = whole and len(head) <= SMALL_BYTES
     ends, between = Ends(), Between()
-    sieved = None if whole or not is_by_lines(head_of(stream)) else sieve(stream, ends)
+    sieved = None if whole or not is_by_lines(head_of(stream)) else sieve(stream, ends, stop)
     keeps = keep_lines and not small
     margin = margin_of(head.decode(files.encoding_of(head), "replace"))
     reader = TextReader(small and keep_lines, between if keeps else None, margin)
@@ -252,11 +287,10 @@ def _take(evidence: FileEvidence, said: Iterable[Said]) -> None:
                 evidence.gaps.append(gap)
         else:
             evidence.reports.append(one)
-    evidence.events.sort(key=lambda event: event.line)
-    evidence.dumps.sort(key=lambda dump: dump.line)
     if stacks_seen > DUMPS_PER_FILE:
         detail = f"{stacks_seen - DUMPS_PER_FILE} more stacks left out"
-        evidence.gaps.append(Gap(evidence.source.name, Why.SKIPPED, detail))
+        evidence.gaps.append(Gap(evidence.source.name, Why.CUT, detail))
+    # A kind of line that comes so often is no news in the end.
     for name, count in counts.items():
         if count > EVENTS_PER_KIND and not name.startswith("text."):
             detail = f"{count - EVENTS_PER_KIND} more {name} left out"

@@ -7,6 +7,8 @@ which may be full: that is why some jobs hang.
 from __future__ import annotations
 
 import contextlib
+import io
+import os
 import re
 import shutil
 import subprocess
@@ -16,7 +18,7 @@ from typing import IO
 
 from ..model.patterns import regex
 from .events import families
-from .files import text_lines
+from .files import Stop, text_lines
 from .kept import Ends
 from .lines import LINE_LIMIT
 
@@ -32,6 +34,8 @@ _STACKS = (
     r"^Process [0-9]+: ",
 )
 _LINE = regex(r"(\d+)([:-])(.*)", re.DOTALL)
+# So long the thread that feeds grep has to end. One that waits for a pipe which stays open ends with us.
+_LEFT_S = 1.0
 
 
 def patterns() -> list[str]:
@@ -45,10 +49,11 @@ class Unfinished(Exception):
     """grep ended before the text did."""
 
 
-def sieve(stream: IO[bytes], ends: Ends) -> Iterator[tuple[int, str] | None] | None:
+def sieve(stream: io.BufferedReader, ends: Ends, stop: Stop | None = None) -> Iterator[tuple[int, str] | None] | None:
     """Numbered lines worth reading, None between runs of them; None in all where there is no grep.
 
-    All that goes by is shown to ``ends``. Raises Unfinished where grep gives up.
+    All that goes by is shown to ``ends``. Raises Unfinished where grep gives up. With ``stop``, Ctrl-C ends the stream
+    where it is.
     """
     grep = shutil.which("grep")
     if grep is None:
@@ -57,40 +62,71 @@ def sieve(stream: IO[bytes], ends: Ends) -> Iterator[tuple[int, str] | None] | N
     call = [grep, "-aEn", f"-A{AFTER}", "-e", "\n".join(patterns())]
     pipe = subprocess.PIPE
     try:
-        child = subprocess.Popen(call, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env={"LC_ALL": "C"})
+        # In a session of its own no Ctrl-C of the terminal ends it, but we do.
+        child = subprocess.Popen(
+            call, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env={"LC_ALL": "C"}, start_new_session=True
+        )
     except OSError:  # no room for one more process
         return None
-    return _through(child, stream, ends)
+    return _through(child, stream, ends, stop)
 
 
-def _through(child: subprocess.Popen[bytes], stream: IO[bytes], ends: Ends) -> Iterator[tuple[int, str] | None]:
-    with child:
-        assert child.stdin is not None
-        assert child.stdout is not None
-        feeder = threading.Thread(target=_feed, args=(stream, child.stdin, ends), daemon=True)
-        feeder.start()
+def _through(
+    child: subprocess.Popen[bytes], stream: io.BufferedReader, ends: Ends, stop: Stop | None
+) -> Iterator[tuple[int, str] | None]:
+    assert child.stdin is not None
+    assert child.stdout is not None
+    enough = threading.Event()
+    feeder = threading.Thread(target=_feed, args=(stream, child.stdin, ends, enough), daemon=True)
+    feeder.start()
+    try:
         try:
-            for line in text_lines(child.stdout):
-                found = _LINE.match(line)
-                yield (int(found.group(1)), found.group(3)) if found else None
-            if child.wait() > 1 or child.returncode < 0:  # 1: no line matched (grep(1))
-                raise Unfinished(f"grep, which sieves large texts, ended with status {child.returncode}")
-        finally:
-            child.kill()
-            feeder.join()
+            yield from _found(child.stdout)
+        except KeyboardInterrupt:
+            if stop is None:
+                raise
+            stop.press()
+            _end_of(child.stdin)
+            next(child.stdout, b"")  # the line in which it came may be torn
+            yield None
+            yield from _found(child.stdout)
+        if child.wait() > 1 or child.returncode < 0:  # 1: no line matched (grep(1))
+            raise Unfinished(f"grep, which sieves large texts, ended with status {child.returncode}")
+    finally:
+        enough.set()
+        child.kill()
+        child.wait()
+        feeder.join(_LEFT_S)
+        child.stdout.close()
 
 
-def _feed(stream: IO[bytes], into: IO[bytes], ends: Ends) -> None:
+def _found(out: IO[bytes]) -> Iterator[tuple[int, str] | None]:
+    for line in text_lines(out):
+        found = _LINE.match(line)
+        yield (int(found.group(1)), found.group(3)) if found else None
+
+
+def _end_of(into: IO[bytes]) -> None:
+    """What grep reads ends here. Another thread may be about to write, so that its descriptor has to stay one."""
+    nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+    os.dup2(nowhere, into.fileno(), inheritable=False)
+    os.close(nowhere)
+
+
+def _feed(stream: io.BufferedReader, into: IO[bytes], ends: Ends, enough: threading.Event) -> None:
     """Give grep the whole stream; it closes its end early only when nobody reads on."""
     with contextlib.suppress(BrokenPipeError), into:
-        for piece in _shortened(stream, ends):
+        for piece in _shortened(stream, ends, enough):
             into.write(piece)
+            into.flush()  # a slow pipe may bring nothing for long
 
 
-def _shortened(stream: IO[bytes], ends: Ends) -> Iterator[bytes]:
+def _shortened(stream: io.BufferedReader, ends: Ends, enough: threading.Event) -> Iterator[bytes]:
     """The stream without most of what is beyond the limit of a line: grep holds a line in memory, however long it is."""
     length = 0  # of the line that is not at its end yet
-    while piece := stream.read(1 << 20):
+    while piece := stream.read1(1 << 20):
+        if enough.is_set():
+            return
         ends.see(piece)
         if length > LINE_LIMIT:
             at = piece.find(b"\n")

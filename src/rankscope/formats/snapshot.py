@@ -21,8 +21,23 @@ from ..model.snapshot import SCHEMA, VERSION, Effort, Host, Item, Job, Snapshot,
 
 T = TypeVar("T")
 
-# A snapshot line holds one record of one process; a recorder of 2,000 entries is about a megabyte.
+# A snapshot line holds one record of one process; a recorder of 2,000 entries is about a megabyte. A megabyte that was packed
+# may unpack to a line of gigabytes.
 LINE_LIMIT = 64 << 20
+# A few of each rank of the largest job, which rules may need; of lines that cannot be read, some kilobytes are a thousand.
+MOST_GAPS = 1 << 19
+MOST_UNREAD = 10_000
+
+
+_TORN = Gap("the snapshot", Why.DAMAGED, "it breaks off: its last lines are missing")
+
+
+class Unreadable(RankscopeError):
+    """Nothing can be read of a snapshot: the whole request where there is nothing else, beside other files a gap."""
+
+    def __init__(self, why: Why, what: str, because: str, hint: str = "") -> None:
+        super().__init__(what, because, hint)
+        self.why = why
 
 
 class _Line(msgspec.Struct):
@@ -82,10 +97,12 @@ class Reader:
         self._latest: dict[tuple[ProcessRef, str], Any] = {}
         self._refs: dict[str, ProcessRef] = {}
         self.header: _Header | None = None
+        self._first = b""  # of what came before a header
         self._job = Job(launcher="unknown")
         self._processes: dict[ProcessRef, Process] = {}
         self._sweeps: list[tuple[_Sweep, list[ProcessRef], list[Item]]] = []
         self._gaps: list[Gap] = []
+        self._unread = 0  # lines
         self._slept_s = 0.0
         self._end: _End | None = None
         self._takers: dict[str, Callable[[bytes], None]] = {
@@ -107,6 +124,11 @@ class Reader:
         """Take one line; what cannot be read becomes a gap."""
         if not line.strip():
             return
+        if self.header is None:
+            self._first = self._first or line[:400]
+        if len(line) >= LINE_LIMIT:
+            self._gap("a line of the snapshot", Why.DAMAGED, f"longer than {LINE_LIMIT >> 20} MB; left out")
+            return
         try:
             kind = self._decode(line, _Line).is_
             taker = self._takers.get(kind)
@@ -117,10 +139,15 @@ class Reader:
         except (msgspec.MsgspecError, ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
             self._gap("a line of the snapshot", Why.DAMAGED, str(error)[:200])
 
+    @property
+    def ended(self) -> bool:
+        """Whether all has come: the last line says so."""
+        return self._end is not None
+
     def snapshot(self) -> Snapshot:
         """All that has been read so far."""
         if self.header is None:
-            raise RankscopeError("this is not a snapshot", "its first line does not say so", "rankscope analyze FILE")
+            raise self._headless()
         sweeps = tuple(
             Sweep(head.index, head.at_s, tuple(present), tuple(items)) for head, present, items in self._sweeps
         )
@@ -130,13 +157,20 @@ class Reader:
             complete=bool(self._end and self._end.complete),
         )  # fmt: skip
 
+    def _headless(self) -> Unreadable:
+        if recognises(self._first):
+            return Unreadable(Why.DAMAGED, "this snapshot is damaged", f"its first line: {self._gaps[0].detail}")
+        return Unreadable(
+            Why.DAMAGED, "this is not a snapshot", "its first line does not say so", "rankscope analyze FILE"
+        )
+
     def _take_header(self, line: bytes) -> None:
         header = self._decode(line, _Header)
         if header.schema != SCHEMA:
             raise ValueError(f"schema {header.schema[:40]!r}")
         if header.version > VERSION:
-            raise RankscopeError(
-                f"this snapshot has version {header.version}; this rankscope reads up to {VERSION}",
+            raise Unreadable(
+                Why.UNSUPPORTED, f"this snapshot has version {header.version}; this rankscope reads up to {VERSION}",
                 f"it was written by {header.made_by[:60]}", "pip install --upgrade rankscope",
             )  # fmt: skip
         self.header = header
@@ -169,7 +203,7 @@ class Reader:
 
             record = recorder_told.read(record)
             if isinstance(record, Gap):
-                self._gaps.append(replace(record, process=process))
+                self._note(replace(record, process=process))
                 return
         if process is not None:
             self._latest[process, body.of] = record
@@ -181,7 +215,7 @@ class Reader:
         self._sweeps[-1][2].append(Item(process, self._latest[process, body.of]))
 
     def _take_gap(self, line: bytes) -> None:
-        self._gaps.append(self._decode(line, Gap))
+        self._note(self._decode(line, Gap))
 
     def _take_slept(self, line: bytes) -> None:
         self._slept_s += self._decode(line, _Slept).seconds
@@ -195,8 +229,15 @@ class Reader:
         return replace(effort, slept_s=round(effort.slept_s + self._slept_s, 3))
 
     def _gap(self, what: str, why: Why, detail: str, process: ProcessRef | None = None) -> None:
-        if len(self._gaps) < 10_000:
-            self._gaps.append(Gap(what, why, detail, process=process))
+        self._unread += 1
+        if self._unread <= MOST_UNREAD:
+            self._note(Gap(what, why, detail, process=process))
+
+    def _note(self, gap: Gap) -> None:
+        if len(self._gaps) < MOST_GAPS:
+            self._gaps.append(gap)
+        elif len(self._gaps) == MOST_GAPS:
+            self._gaps.append(Gap("gaps", Why.CUT, f"there are more than {MOST_GAPS}; the rest is left out"))
 
     def _ref(self, key: str) -> ProcessRef:
         found = self._refs.get(key)
@@ -225,10 +266,11 @@ class Reader:
 
 
 def read(lines: Iterable[bytes]) -> Snapshot:
-    """A snapshot from its lines; raise RankscopeError when it is none, or from a newer version."""
+    """A snapshot from its lines, cut at the limit; raise Unreadable when it is none, or from a newer version."""
     reader = Reader()
     for line in lines:
         reader.feed(line)
         if reader.header is None:
             break
-    return reader.snapshot()
+    found = reader.snapshot()
+    return found if reader.ended else replace(found, gaps=(*found.gaps, _TORN))

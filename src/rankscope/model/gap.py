@@ -20,6 +20,7 @@ class Why(str, enum.Enum):
     UNSUPPORTED = "unsupported"  # we do not know how to read this kind of target
     FAILED = "failed"  # a tool or a parser gave up
     DAMAGED = "damaged"  # the evidence is truncated, foreign or broken
+    CUT = "cut"  # there is more of it than we read
     UNREACHABLE = "unreachable"  # the host did not answer
     SKIPPED = "skipped"  # not looked at, on purpose: see the detail
 

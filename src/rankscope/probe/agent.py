@@ -57,7 +57,7 @@ def look(errand: Errand, send: Send) -> None:
     writer = wire.Writer(post.text)
     if post.full:
         post.full = False
-        writer.gap(Gap("sweep", Why.SKIPPED, f"the answer of {here.name} grew beyond {OUTPUT_LIMIT >> 20} MiB"))
+        writer.gap(Gap("sweep", Why.CUT, f"the answer of {here.name} grew beyond {OUTPUT_LIMIT >> 20} MiB"))
     writer.end(Effort(round(time.monotonic() - began, 3)))
     post.end()
 

@@ -41,9 +41,10 @@ from .._say import at, waited_for, who
 def check(case: Case) -> Iterator[Finding]:
     for member in case:
         looks = member.over_time(PythonStacks)
-        for view in views(member) if not _lone_copy(case, member) else ():
+        holders = _holders(looks)
+        for view in views(member) if holders and not _lone_copy(case, member) else ():
             still = view.task.still_s if view.task else None
-            if not _holds_throughout(view, looks) or not _sleeps(view):
+            if view.python.tid not in holders or not _sleeps(view):
                 continue
             asking = len(set(looks[-1].gil_waiters) - {view.python.tid})
             others = sum(1 for other in looks[-1].threads if other.tid != view.python.tid)
@@ -73,9 +74,13 @@ def _lone_copy(case: Case, member: Member) -> bool:
     return kernel is not None and len(kernel.threads) == 1 and forked(member, parent_of(case, member))
 
 
-def _holds_throughout(view: ThreadView, looks: tuple[PythonStacks, ...]) -> bool:
-    held = [thread.holds_gil for look in looks for thread in look.threads if thread.tid == view.python.tid]
-    return len(held) == len(looks) and all(held) and bool(held)
+def _holders(looks: tuple[PythonStacks, ...]) -> set[int | None]:
+    """The threads that held the GIL whenever somebody looked."""
+    held: dict[int | None, list[bool]] = {}
+    for look in looks:
+        for thread in look.threads:
+            held.setdefault(thread.tid, []).append(thread.holds_gil)
+    return {tid for tid, each in held.items() if len(each) == len(looks) and all(each)}
 
 
 def _sleeps(view: ThreadView) -> bool:
