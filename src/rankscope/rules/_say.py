@@ -27,7 +27,7 @@ def roots(case: Case) -> Iterator[tuple[Root, Standing]]:
 
 
 def old_roots(case: Case) -> Iterator[tuple[Root, Standing]]:
-    """Those that have been waited for long enough to count, or for an unknown time."""
+    """The living ends of chains that have been waited for long enough to count, or for an unknown time."""
     for root, standing in roots(case):
         if root.age_s is None or case.stuck(root.age_s):
             yield root, standing

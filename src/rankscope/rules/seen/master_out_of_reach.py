@@ -94,7 +94,7 @@ def _refused(case: Case, member: Member) -> Socket | None:
     """The connection that a rank still lacks long after it was started, where somebody of the job listens at that port:
     the address has no route, or a machine without this port answers at it."""
     environ = member.latest(Environ)
-    address, port = (environ.values.get(name, "") for name in ("MASTER_ADDR", "MASTER_PORT")) if environ else ("", "")
+    address, port = (environ.values.get(key, "") for key in ("MASTER_ADDR", "MASTER_PORT")) if environ else ("", "")
     if (
         not address
         or not port
