@@ -43,8 +43,10 @@ check: lint types test  ## what CI runs
 patients: torch  ## the matrix patients x launcher: verdict against truth
 	$(BIN)/python tools/patients.py $(ARGS)
 
-CASES ?= ../shared/cases
-accuracy: venv  ## verdicts on a directory of cases (CASES=DIR)
+# Teaching cases are no part of the project; who has them keeps them beside the checkout.
+CASES ?= $(wildcard ../shared/cases)
+accuracy: venv  ## verdicts on a folder of teaching cases (CASES=DIR)
+	@test -n '$(CASES)' || { echo "make: no folder ../shared/cases beside this checkout; make accuracy CASES=DIR (tools/accuracy.py --help says what must be in it)" >&2; exit 2; }
 	$(BIN)/python tools/accuracy.py $(CASES)
 
 learn: venv  ## weigh the words of known cases anew (corpus/, tests/rules/text)

@@ -1,10 +1,14 @@
 """How often the judge is right on a folder of teaching cases: ``python tools/accuracy.py DIR [ID…]``.
 
-Each case is laid out as a directory of files, as somebody would hold them, and analysed as ``rankscope analyze`` does.
+A case is a file ``ID.json``: ``id``, ``evidence`` (a list of ``form``, dump or summary, ``label`` and ``text``), ``truth`` (the
+``class``, and other classes to ``accept``) and perhaps ``env``. Each is laid out as a directory of files, as somebody would
+hold them, and analysed as ``rankscope analyze`` does. The folder is no part of the project: it tells something only while no
+rule was made from it.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import sys
@@ -43,13 +47,31 @@ def mark(case: dict[str, Any], diagnosis: Diagnosis) -> str:
     return "right" if diagnosis.verdict.cls in good else "wrong"
 
 
-def main(folder: Path, only: list[str]) -> int:
+def main(arguments: list[str] | None = None) -> int:
+    """Print one line a case, then the counts; the exit code is 2 where there is no case to judge."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, metavar="DIR", help="the folder of cases")
+    parser.add_argument("ids", nargs="*", metavar="ID", help="only these, with all of their findings")
+    options = parser.parse_args(arguments)
+    paths = chosen(options.folder, options.ids)
+    if not paths:
+        # A check that looked at nothing must not look like one that found nothing wrong.
+        parser.error(f"no case (ID.json) {'of these ' if options.ids else ''}in {options.folder}")
+    tally(paths, bool(options.ids))
+    return 0
+
+
+def chosen(folder: Path, ids: list[str]) -> list[Path]:
+    """The cases of a folder, or those of these names."""
+    return [path for path in sorted(folder.glob("*.json")) if not ids or path.stem in ids]
+
+
+def tally(paths: list[Path], whole: bool) -> None:
+    """Judge the cases and print what came of each, with all findings where ``whole``, and the counts."""
     marks: dict[str, Counter[str]] = {"dump": Counter(), "summary": Counter()}
     confusion: Counter[tuple[str, str]] = Counter()
     wrong_certain = 0
-    for path in sorted(folder.glob("*.json")):
-        if only and path.stem not in only:
-            continue
+    for path in paths:
         case = json.loads(path.read_text())
         diagnosis = judged(case)
         result = mark(case, diagnosis)
@@ -58,17 +80,8 @@ def main(folder: Path, only: list[str]) -> int:
         verdict = diagnosis.verdict
         said = f"{verdict.cls} ({verdict.certainty.value}) {verdict.title[:70]}" if verdict else "-"
         print(f"{case['id']} {form:7} {result:9} {case['truth']['class']:28} {said}")
-        if only:
-            for finding in diagnosis.findings:
-                print(
-                    "    ",
-                    finding.kind.value,
-                    finding.certainty.value,
-                    finding.rule,
-                    finding.cls,
-                    "|",
-                    finding.title[:150],
-                )
+        for one in diagnosis.findings if whole else ():
+            print("     ", one.kind.value, one.certainty.value, one.rule, one.cls, "|", one.title[:150])
         if result == "wrong" and verdict is not None:
             confusion[case["truth"]["class"], verdict.cls] += 1
             wrong_certain += verdict.certainty is Certainty.CERTAIN
@@ -77,11 +90,10 @@ def main(folder: Path, only: list[str]) -> int:
         if total:
             right = f"{count['right']}/{total} right ({count['right'] / total:.0%})"
             print(f"{form}: {right}, {count['wrong']} wrong, {count['undecided']} undecided")
-    for (truth, said), number in sorted(confusion.items()):
-        print(f"confused: {truth} taken for {said}: {number}")
+    for (truth, taken), number in sorted(confusion.items()):
+        print(f"confused: {truth} taken for {taken}: {number}")
     print(f"wrong and certain: {wrong_certain}")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), sys.argv[2:]))
+    sys.exit(main())

@@ -1,12 +1,13 @@
-"""Judge every vector of a directory that has manifests (``manifest*.json``) and say which answers are exact.
+"""Judge every vector of a folder and say which answers are exact: ``python tools/vectors.py DIR [--verbose] [ID…]``.
 
-    $ tools/vectors.py DIR [--verbose] [ID …]
-
-A vector is exact when hang, kind, culprits and the call (group, sequence number, operation, sizes) are right.
+The folder has manifests (``manifest*.json``) whose ``vectors`` each have an ``id``, the ``path`` of a folder of recorder
+dumps, perhaps their ``world_size``, and what to ``expect``. A vector is exact when hang, kind, culprits and the call (group,
+sequence number, operation, sizes) are right. The exit code is 1 where one is not, 2 where there is none to judge.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from collections.abc import Iterator
@@ -20,22 +21,26 @@ from rankscope.formats import flight_recorder, names
 from rankscope.model.evidence.recorder import Recorder
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Print one line a vector; the exit code is 1 where one is not exact."""
-    verbose = "--verbose" in arguments
-    where, *wanted = [word for word in arguments if not word.startswith("--")]
-    wrong = total = 0
-    for vector in vectors(Path(where)):
-        if wanted and vector["id"] not in wanted:
-            continue
-        total += 1
-        analysis = judge(Path(where) / vector["path"], vector.get("world_size"))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, metavar="DIR", help="the folder with manifests")
+    parser.add_argument("ids", nargs="*", metavar="ID", help="only these")
+    parser.add_argument("--verbose", action="store_true", help="print what was found as well")
+    options = parser.parse_args(arguments)
+    wanted = [vector for vector in vectors(options.folder) if not options.ids or vector["id"] in options.ids]
+    if not wanted:
+        # A check that looked at nothing must not look like one in which all is exact.
+        parser.error(f"no vector {'of these ' if options.ids else ''}in {options.folder} (in any manifest*.json)")
+    wrong = 0
+    for vector in wanted:
+        analysis = judge(options.folder / vector["path"], vector.get("world_size"))
         faults = list(compare(vector["expect"], analysis))
         wrong += bool(faults)
         print(f"{'exact    ' if not faults else 'NOT EXACT'}  {vector['id']:36} {'; '.join(faults)}")
-        if verbose:
+        if options.verbose:
             show(analysis)
-    print(f"{total - wrong} of {total} exact")
+    print(f"{len(wanted) - wrong} of {len(wanted)} exact")
     return 1 if wrong else 0
 
 
@@ -112,4 +117,4 @@ def show(got: CollectiveAnalysis) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -1,49 +1,33 @@
-"""The merged tree keeps every stack, and the order of merging does not matter."""
+"""The merged tree keeps every stack, and the order of reading does not matter."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankscope.analysis.tree import EMPTY, Node, build, groups, merge, outliers
+from rankscope.analysis.tree import Node, build, groups
 from rankscope.model.evidence.stacks import Frame
 from rankscope.model.ranks import RankSet
 
 FRAMES = st.sampled_from([Frame(name, "train.py", line) for name in "abc" for line in (1, 2)])
+Pairs = list[tuple[int, tuple[Frame, ...]]]
 PAIRS = st.lists(st.tuples(st.integers(0, 12), st.lists(FRAMES, max_size=4).map(tuple)), max_size=12)
 TREES = PAIRS.map(build)
 
 
-@given(TREES, TREES)
-def test_merging_is_commutative(one: Node, other: Node) -> None:
-    assert merge(one, other) == merge(other, one)
-
-
-@given(TREES, TREES, TREES)
-def test_merging_is_associative(one: Node, other: Node, third: Node) -> None:
-    assert merge(merge(one, other), third) == merge(one, merge(other, third))
-
-
-@given(TREES)
-def test_the_empty_tree_changes_nothing(tree: Node) -> None:
-    assert merge(tree, EMPTY) == tree
-
-
-@given(TREES)
-def test_merging_with_itself_changes_nothing(tree: Node) -> None:
-    assert merge(tree, tree) == tree
-
-
-@given(PAIRS, PAIRS)
-def test_hosts_may_merge_early(
-    one: list[tuple[int, tuple[Frame, ...]]], other: list[tuple[int, tuple[Frame, ...]]]
-) -> None:
-    """Two hosts' trees joined are the tree of all their stacks."""
-    assert merge(build(one), build(other)) == build(one + other)
+@given(PAIRS.flatmap(lambda pairs: st.tuples(st.just(pairs), st.permutations(pairs))))
+def test_the_order_in_which_ranks_are_read_does_not_matter(both: tuple[Pairs, Pairs]) -> None:
+    one, other = both
+    assert build(one) == build(other)
 
 
 @given(PAIRS)
-def test_no_stack_is_lost_and_none_invented(pairs: list[tuple[int, tuple[Frame, ...]]]) -> None:
+def test_who_is_read_twice_counts_once(pairs: Pairs) -> None:
+    assert build([*pairs, *pairs]) == build(pairs)
+
+
+@given(PAIRS)
+def test_no_stack_is_lost_and_none_invented(pairs: Pairs) -> None:
     """A tree gives back the stacks it was built from, with their ranks."""
     back = {(rank, stack) for stack, ranks in groups(build(pairs)) for rank in ranks}
     assert back == set(pairs)
@@ -67,10 +51,3 @@ def test_a_very_deep_stack_is_no_problem() -> None:
     deep = tuple(Frame("again", "train.py", line % 7) for line in range(20_000))
     tree = build([(0, deep), (1, deep[:-1])])
     assert {ranks for _, ranks in groups(tree)} == {RankSet([0]), RankSet([1])}
-
-
-def test_outliers_are_those_outside_the_majority() -> None:
-    """Without a majority nobody is an outlier."""
-    one, other = (Frame("a", "t.py", 1),), (Frame("b", "t.py", 2),)
-    assert outliers({one: RankSet([0, 1, 3]), other: RankSet([2])}) == RankSet([2])
-    assert not outliers({one: RankSet([0, 1]), other: RankSet([2, 3])})

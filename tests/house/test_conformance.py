@@ -137,11 +137,11 @@ def test_a_class_has_a_page(name: str) -> None:
 def test_nothing_speaks_of_where_it_was_made() -> None:
     """The project speaks of itself alone."""
     words = re.compile(r"/work/|/home/\w|/root/|/tmp/briefs|\bissue #?\d+\b", re.IGNORECASE)
+    rooms = ("src", "docs", "changelog.d", "tools")
     suspects = [
         f"{path.relative_to(REPO)}:{number}"
-        for room in ("src", "docs", "changelog.d", "tools")
-        for path in (REPO / room).rglob("*")
-        if path.suffix in (".py", ".md", ".txt") and path.is_file()
+        for path in [*REPO.glob("*"), *(one for room in rooms for one in (REPO / room).rglob("*"))]
+        if (path.suffix in (".py", ".md", ".txt", ".toml") or path.name == "Makefile") and path.is_file()
         for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1)
         if words.search(line)
     ]

@@ -1,4 +1,4 @@
-"""A test that looks only at what it happens to find passes when nothing is found: it says as well that there is something."""
+"""A test can fail: it asserts something, and not only of what it happens to find, which may be nothing."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 TESTS = Path(__file__).parents[1]
 FILES = sorted(TESTS.rglob("test_*.py"))
+WAITS = {"wait_until"}  # of tests/harness/waiting.py: fails where what it waits for does not come
 WRITTEN_OUT = (ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Constant)
 
 
@@ -21,6 +22,24 @@ def vacuous(source: str) -> list[str]:
         for node in functions
         if node.name.startswith("test_") and not _drawn(node) and any(_asserts(node)) and all(_asserts(node))
     ]
+
+
+def silent(source: str) -> list[str]:
+    """Tests that assert nothing, neither themselves nor by a helper of their file; what hypothesis draws is survived at least."""
+    functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
+    helpers = {node.name for node in functions if list(_asserts(node))} | WAITS
+    return [
+        node.name
+        for node in functions
+        if node.name.startswith("test_")
+        and not _drawn(node)
+        and not list(_asserts(node))
+        and not helpers & _called(node)
+    ]
+
+
+def _called(function: ast.FunctionDef) -> set[str]:
+    return {ast.unparse(node.func) for node in ast.walk(function) if isinstance(node, ast.Call)}
 
 
 def _drawn(function: ast.FunctionDef) -> bool:
@@ -59,7 +78,9 @@ def _may_be_empty(over: ast.expr) -> bool:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(TESTS)))
 def test_no_test_is_content_with_nothing(path: Path) -> None:
-    assert vacuous(path.read_text(encoding="utf-8")) == []
+    source = path.read_text(encoding="utf-8")
+    assert vacuous(source) == []
+    assert silent(source) == []
 
 
 @pytest.mark.parametrize(
@@ -73,3 +94,18 @@ def test_no_test_is_content_with_nothing(path: Path) -> None:
 )
 def test_a_test_that_may_say_nothing_is_found(body: str, found: list[str]) -> None:
     assert vacuous(f"def test_it():\n {body}") == found
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("def test_it():\n found()", ["test_it"]),
+        ("def same(one): return one\ndef test_it():\n same(1)", ["test_it"]),
+        ("def same(one): assert one\ndef test_it():\n same(1)", []),
+        ("def test_it():\n with pytest.raises(OSError):\n  found()", []),
+        ("def test_it():\n wait_until(found)", []),
+        ("@given(any)\ndef test_it(one):\n found(one)", []),
+    ],
+)
+def test_a_test_that_asserts_nothing_is_found(source: str, found: list[str]) -> None:
+    assert silent(source) == found

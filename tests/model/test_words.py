@@ -15,9 +15,19 @@ def test_a_count_agrees_with_its_noun(count: int, noun: str, told: str) -> None:
     assert counted(count, noun) == told
 
 
-@pytest.mark.parametrize(("subjects", "told"), [(1, "waits"), (2, "wait"), (0, "wait")])
-def test_a_verb_agrees_with_its_subjects(subjects: int, told: str) -> None:
-    assert verb("wait", subjects) == told
+@pytest.mark.parametrize(
+    ("word", "subjects", "told"),
+    [
+        ("wait", 1, "waits"),
+        ("wait", 2, "wait"),
+        ("wait", 0, "wait"),
+        ("are", 1, "is"),
+        ("are", 2, "are"),
+        ("try", 1, "tries"),
+    ],
+)
+def test_a_verb_agrees_with_its_subjects(word: str, subjects: int, told: str) -> None:
+    assert verb(word, subjects) == told
 
 
 @pytest.mark.parametrize(

@@ -227,7 +227,7 @@ def test_a_process_is_not_paused_by_who_may_be_ended_before_it_lets_go(monkeypat
     told: list[Snapshot] = []
     for deadline_s in (4.0, 1.8):
         made = Collector(
-            "environ", Touch.PAUSES, 3.0, lambda one: Environ({"s": f"{one.options.deadline_s:.0f}"}), by_engine=True
+            "environ", Touch.PASSIVE, 3.0, lambda one: Environ({"s": f"{one.options.deadline_s:.0f}"}), by_engine=True
         )
         monkeypatch.setattr(sweep, "collectors", lambda _, made=made: (made,))
         reader = Reader()

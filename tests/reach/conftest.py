@@ -33,7 +33,7 @@ def answer(
     post.begin(host)
     writer = wire.Writer(post.text)
     job = Job("torchrun", None, world, "train.py", ",".join(map(str, ranks)), meeting)
-    writer.header("test", job, (Host(host, "6.1", boot or f"boot-of-{host}", 8),))
+    writer.header("test", job, (Host(host, "6.1", boot or f"boot-of-{host}"),))
     # Pids are equal on all hosts on purpose: only host and pid together name a process.
     refs = {rank: ProcessRef(host, 100 + i, 5) for i, rank in enumerate(ranks)}
     for rank, ref in refs.items():

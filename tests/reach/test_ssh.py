@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from rankscope.cli import _target, diagnose
 from rankscope.errors import RankscopeError
 from rankscope.model.evidence.source import Place
 from rankscope.model.gap import Why
@@ -98,16 +99,10 @@ def test_ssh_asks_for_no_password_and_accepts_no_unknown_key_on_its_own(site: Si
     assert "-l alice" in given
 
 
-def test_options_of_pdsh_users_are_taken_where_they_give_none_of_ours(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site.host("node1", (0, 1))
+def test_options_of_pdsh_users_are_taken_where_they_give_none_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PDSH_SSH_ARGS_APPEND", "-p 2222")
-    look("node1")
-    look("node1", options=Options(ssh_options="-l alice"))
-    first, second = (site.folder / "node1.options").read_text().split("\n-")[:2]
-    assert "-p 2222" in first
-    assert "-p 2222" not in second
+    for given, taken in (([], "-p 2222"), (["--ssh-options=-l alice"], "-l alice")):
+        assert diagnose.command.make_context("diagnose", ["ssh:node1", *given]).params["ssh_options"] == taken
 
 
 def test_answers_of_nodes_are_kept_when_asked_for(site: Site) -> None:
@@ -156,5 +151,7 @@ def test_pdsh_users_may_name_their_hosts_in_wcoll(site: Site, monkeypatch: pytes
     site.host("node1", (0, 1))
     site.say("hosts", "node1\n")
     monkeypatch.setenv("WCOLL", str(site.folder / "hosts"))
-    assert len(look("")) == 1
+    named = _target.parse("ssh:").remote
+    assert named is not None
+    assert len(list(gather(Remote(*named), Plan()))) == 1
     assert hostfile.read_hosts(str(site.folder / "hosts")) == ("node1",)

@@ -192,7 +192,7 @@ def steps_at_end(case: Case, file: str) -> bool:
     if not steps or last_lines(case)[file] - steps[-1][0] > _BEHIND:
         return False
     return any(
-        _grow([number for _, rank, number, _ in steps if rank == who]) for who in {rank for _, rank, _, _ in steps}
+        _grow([number for _, rank, number, _ in steps if rank == one]) for one in {rank for _, rank, _, _ in steps}
     )
 
 

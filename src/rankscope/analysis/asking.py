@@ -135,7 +135,7 @@ def left_s(standings: Iterable[Standing], enough_s: float) -> float | None:
 
 
 def meeting_left_s(standings: Iterable[Standing], enough_s: float) -> float | None:
-    """The same for ranks that all ask a file for each other."""
+    """How much longer to look until ranks that all ask a file for each other count as stuck; None where they do not."""
     return _left_s(all_meet_in_files(standings), enough_s)
 
 

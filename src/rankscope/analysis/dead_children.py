@@ -23,7 +23,10 @@ def polled_for(standing: Standing, members: Iterable[Member]) -> tuple[Member, .
 
 
 def awaited(standing: Standing, members: Iterable[Member]) -> tuple[Member, ...]:
-    """The same of one that reads an event descriptor, which only who got it at a fork can signal (eventfd(2))."""
+    """The children that a signal ended, where all are dead and their parent reads an event descriptor; else none.
+
+    Only who got such a descriptor at a fork can signal it (eventfd(2)).
+    """
     return _all_dead(standing.member, members) if _reads_event(standing) else ()
 
 

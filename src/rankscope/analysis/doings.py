@@ -243,7 +243,7 @@ def gathered(found: Iterable[Doing]) -> list[Doing]:
 
 
 def in_kind(found: Iterable[Doing], *kinds: str) -> list[Doing]:
-    """Those that do one of some things."""
+    """The doings of some kinds."""
     return [doing for doing in found if doing.kind in kinds]
 
 

@@ -68,7 +68,7 @@ def main_thread(stacks: PythonStacks, pid: int) -> PythonThread | None:
 
 
 def again(look: PythonStacks, thread: PythonThread) -> PythonThread | None:
-    """The same thread at another look: by the kernel's number, else by what its dump calls it, else by a name, or the lack of
+    """A thread at another look: by the kernel's number, else by what its dump calls it, else by a name, or the lack of
     one, that no other thread has at that look. Text may give none of them; then nobody knows which it is."""
     if thread.tid is not None:
         return next((one for one in look.threads if one.tid == thread.tid), None)

@@ -72,7 +72,7 @@ def circle(tasks: Sequence[TaskView]) -> tuple[TaskView, ...]:
 
 
 def _limited(tasks: Sequence[TaskView]) -> set[int]:
-    """Those that end when a time limit is over: their own, or that of a task which awaits them."""
+    """The tasks that end when a time limit is over: their own, or that of a task which awaits them."""
     limited: set[int] = set()
     todo = [place for place, one in enumerate(tasks) if one.task.timed]
     while todo:

@@ -1,12 +1,12 @@
 """The stacks of all ranks as one prefix tree whose nodes carry rank sets.
 
-``merge`` is associative and commutative, so hosts can merge early; children are kept in one order, so equal sets of
-stacks give equal trees. Memory grows with distinct stacks, not with ranks.
+Children are kept in one order, so equal sets of stacks give equal trees, whoever was read first. Memory grows with distinct
+stacks, not with ranks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ..model.evidence.stacks import Frame
@@ -21,9 +21,6 @@ class Node:
     ranks: RankSet
     ends: RankSet
     children: tuple[Node, ...] = ()
-
-
-EMPTY = Node(None, RankSet(), RankSet())
 
 
 def build(stacks: Iterable[tuple[int, tuple[Frame, ...]]]) -> Node:
@@ -57,11 +54,6 @@ def _node(frame: Frame | None, groups: list[tuple[tuple[Frame, ...], RankSet]], 
     return node
 
 
-def merge(one: Node, other: Node) -> Node:
-    """Both trees in one; the order of merging does not matter."""
-    return build_groups([*groups(one), *groups(other)])
-
-
 def groups(node: Node) -> Iterator[tuple[tuple[Frame, ...], RankSet]]:
     """Every distinct stack of a tree with the ranks that stand in it."""
     todo: list[tuple[Node, tuple[Frame, ...]]] = [(node, ())]
@@ -74,14 +66,6 @@ def groups(node: Node) -> Iterator[tuple[tuple[Frame, ...], RankSet]]:
         todo.extend((child, path) for child in at.children)
 
 
-def build_groups(parts: Iterable[tuple[tuple[Frame, ...], RankSet]]) -> Node:
-    """The tree of stacks that are already grouped."""
-    joined: dict[tuple[Frame, ...], RankSet] = {}
-    for frames, ranks in parts:
-        joined[frames] = joined[frames] | ranks if frames in joined else ranks
-    return _node(None, list(joined.items()), 0)
-
-
 def _union(sets: Iterable[RankSet]) -> RankSet:
     out = RankSet()
     for one in sets:
@@ -90,7 +74,7 @@ def _union(sets: Iterable[RankSet]) -> RankSet:
 
 
 def _ordered(nodes: Iterable[Node]) -> tuple[Node, ...]:
-    """Most ranks first, then by name: the order does not depend on who was merged first."""
+    """Most ranks first, then by name: the order does not depend on who was read first."""
 
     def key(node: Node) -> tuple[int, str, str, int, str]:
         frame = node.frame
@@ -98,12 +82,3 @@ def _ordered(nodes: Iterable[Node]) -> tuple[Node, ...]:
         return -len(node.ranks), frame.file, frame.function, frame.line, str(node.ranks)
 
     return tuple(sorted(nodes, key=key))
-
-
-def outliers(counts: Mapping[tuple[Frame, ...], RankSet]) -> RankSet:
-    """The ranks whose stack fewer than half of all share, when one stack is shared by more than half."""
-    total = sum(len(ranks) for ranks in counts.values())
-    big = max(counts.values(), key=len, default=RankSet())
-    if len(big) * 2 <= total:
-        return RankSet()
-    return _union(ranks for ranks in counts.values() if ranks != big)

@@ -27,7 +27,7 @@ class Pair:
 
 
 def stalled_pairs(case: Case) -> Iterator[Pair]:
-    """Those of which the kernel has sent the same bytes again and again."""
+    """Connections on which the kernel has sent the same bytes again and again."""
     return (pair for pair in under_way(case) if pair.sending.resent >= OFTEN)
 
 

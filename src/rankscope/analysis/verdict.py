@@ -102,7 +102,7 @@ def _next(case: Case, findings: Sequence[Finding], verdict: Verdict | None, unde
 
 
 def _awaited(case: Case, causes: list[Finding]) -> set[int]:
-    """Those of the causes (by ``id``) that accuse somebody for whom others wait; that a launcher minds its ranks is no such
+    """The causes (by ``id``) that accuse somebody for whom others wait; that a launcher minds its ranks is no such
     wait."""
     minding = {member.ref for member in case.with_role(Role.LAUNCHER)}
     roots = set(awaited_ends(case))

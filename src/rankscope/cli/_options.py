@@ -71,7 +71,8 @@ def looking(function: F) -> F:
 def reaching(function: F) -> F:
     """How to get to other hosts."""
     for option in reversed((
-        click.option("--ssh-options", default="", metavar="TEXT", help="Further options for ssh, such as '-l USER'."),
+        click.option("--ssh-options", default="", metavar="TEXT", envvar="PDSH_SSH_ARGS_APPEND",
+                     help="Further options for ssh, such as '-l USER'."),
         click.option("--sudo", is_flag=True, help="Look as root on the nodes (sudo -n)."),
         click.option("--remote-python", default="", metavar="PATH", help="The Python 3.9+ to use on the nodes."),
         click.option("--env-setup", default="", metavar="COMMAND", help="Run this first there ('conda activate x')."),

@@ -34,6 +34,8 @@ def parse(text: str | None) -> Target:
     if colon and kind.isidentifier():
         from ..reach.transport import transports
 
+        if (kind, rest) == ("ssh", "") and os.environ.get("WCOLL"):  # as pdsh has it
+            return Target(remote=("hostfile", os.environ["WCOLL"]))
         if kind in transports():
             return Target(remote=(kind, rest))
     if text.isdecimal():

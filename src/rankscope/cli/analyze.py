@@ -35,12 +35,15 @@ Examples:
 )
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--events", "as_events", is_flag=True, help="Only print what was read, as JSON lines.")
-@click.option("--entries", metavar="RANKS", help="Only print the recorder entries of these ranks (0-3,7).")
+@click.option(
+    "--entries", "wanted", type=_options.Ranks(), metavar="RANKS",
+    help="Only print the recorder entries of these ranks (0-3,7).",
+)  # fmt: skip
 @_options.judging
 @_options.json_option
 @_options.color_option
 def command(
-    files: tuple[Path, ...], as_events: bool, entries: str | None, stuck_after: float, as_json: bool, color: str
+    files: tuple[Path, ...], as_events: bool, wanted: RankSet | None, stuck_after: float, as_json: bool, color: str
 ) -> None:
     """Judge the evidence in FILES as one job.
 
@@ -54,7 +57,6 @@ def command(
     from ..analysis import commands
     from ..formats.gather import events, gather
 
-    wanted = ranks_of(entries) if entries is not None else None
     _exist(files)
     if as_events:
         raise click.exceptions.Exit(_printed(events(files)))
@@ -97,16 +99,6 @@ def _again(files: tuple[Path, ...]) -> str:
         return str(named[0]) if named else ""
     saved = [path for path in named if path.is_file() and is_snapshot(path)]
     return str(saved[0]) if len(saved) == 1 else ""
-
-
-def ranks_of(text: str) -> RankSet:
-    """The ranks that somebody asked for."""
-    try:
-        return RankSet.parse(text)
-    except ValueError as error:
-        raise RankscopeError(
-            str(error), "ranks are written 0-3,7", "rankscope analyze --entries 0-3,7 dumps/"
-        ) from None
 
 
 def flat(event: Event) -> dict[str, Any]:

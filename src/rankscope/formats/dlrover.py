@@ -11,6 +11,7 @@ from typing import Union
 from ..model.evidence.stacks import Frame, PythonThread, Stack, Trust
 from ..model.gap import Gap, Why
 from ..model.patterns import regex
+from ..model.ranks import MOST_RANKS
 from .building import FRAME_LIMIT
 from .records import Dump
 
@@ -47,9 +48,6 @@ def _is_frame(value: Value) -> bool:
         return False
 
 
-_MOST_RANKS = 1 << 20
-
-
 def read(data: bytes, name: str = "") -> Iterator[Dump | Gap]:
     """All threads; what comes after damage is lost, and that is told."""
     pid = rank = None
@@ -62,7 +60,7 @@ def read(data: bytes, name: str = "") -> Iterator[Dump | Gap]:
             elif number == _PID and isinstance(value, int):
                 pid = value
             elif number == _RANK and isinstance(value, int):
-                rank = value if value < _MOST_RANKS else None  # a negative one is a number of ten bytes
+                rank = value if value < MOST_RANKS else None  # a negative one is a number of ten bytes
     except Damaged as error:
         damage = str(error)
     for native, raw in threads:

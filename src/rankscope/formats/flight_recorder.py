@@ -14,6 +14,7 @@ from typing import Any
 from ..model.evidence.recorder import GroupConfig, GroupStatus, Recorder
 from ..model.gap import Gap, Why
 from ..model.patterns import regex
+from ..model.ranks import MOST_IN_A_JOB
 from ..model.ring import Ring
 from . import names, plain
 from .recorder_entries import Pool, ring_of
@@ -23,7 +24,6 @@ __all__ = ["MOST_BYTES", "MOST_ENTRIES", "Pool", "read", "read_all", "recognises
 
 MOST_BYTES = plain.MOST_BYTES
 MOST_ENTRIES = 200_000
-MOST_RANKS = 131_072
 _BOM = b"\xef\xbb\xbf"
 _RANK_KEY = regex(r"(?:rank|Rank)?[ _-]?\d{1,7}")
 _MARKS = (b"pg_config", b"pg_status", b"entries", b"profiling_name")
@@ -64,7 +64,7 @@ def read_all(data: bytes, name: str = "", pool: Pool | None = None) -> Iterator[
     if not _by_rank(raw):
         yield _understood(raw, name, pool)
         return
-    for key, one in list(raw.items())[:MOST_RANKS]:
+    for key, one in list(raw.items())[:MOST_IN_A_JOB]:
         found = _understood(one, f"{name} of rank {key}", pool)
         yield replace(found, rank=int(re.findall(r"\d+", key)[-1])) if isinstance(found, Recorder) else found
 

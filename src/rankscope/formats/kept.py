@@ -70,7 +70,7 @@ class Between:
             self._lines.append((number, raw))
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Those that are kept, numbered."""
+        """The lines that are kept, numbered."""
         yield from self._lines
 
 

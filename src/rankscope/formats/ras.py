@@ -9,9 +9,9 @@ from ..model import ras_text
 from ..model.evidence.ras import Communicator, RasRank, RasReport
 from ..model.gap import Gap, Why
 from ..model.patterns import regex
+from ..model.ranks import MOST_RANKS
 from . import plain
 
-MOST_RANKS = 1 << 20
 _TEXT_MARKS = (b"Communicators...", b"ranks have launched up to operation", b"Comms     Nodes", b"Job summary")
 # In valid JSON a value and the key on the next line always have a comma between them.
 _NO_COMMA = regex(rb"([\"\d\]}el])(\s*\n\s*\"[\w ]+\"\s*:)")

@@ -46,7 +46,7 @@ def _from_zero(by_name: Mapping[str, int], held: list[tuple[str, Recorder]]) -> 
 
 
 def of_one_run(dumped: list[Dumped]) -> tuple[list[Dumped], list[Gap]]:
-    """Those of one job and of its last run; the others are gaps."""
+    """The dumps of one job and of its last run; the others are gaps."""
     series: dict[str, list[Dumped]] = {}
     for one in dumped:
         series.setdefault(_stem(one.name), []).append(one)

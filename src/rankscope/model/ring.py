@@ -60,7 +60,7 @@ class Ring(Sequence[RecorderEntry]):
 
     @classmethod
     def of(cls, entries: Sequence[RecorderEntry]) -> Ring:
-        """The same entries in columns."""
+        """Entries of a recorder in columns."""
         if isinstance(entries, Ring):
             return entries
         return cls(

@@ -20,7 +20,6 @@ class Host:
     name: str
     kernel: str = ""
     boot_id: str = ""
-    cpus: int = 0
     clock_offset_s: float | None = None
 
 

@@ -23,6 +23,9 @@ def counted(count: int, noun: str) -> str:
     return f"{count or 'no'} {plural}"
 
 
+_OF_ONE = {"are": "is", "were": "was", "have": "has", "try": "tries"}
+
+
 def verb(word: str, subjects: int) -> str:
-    """A regular verb that agrees with so many subjects: one ``waits``, two ``wait``."""
-    return f"{word}s" if subjects == 1 else word
+    """A verb that agrees with so many subjects: one ``waits``, two ``wait``; one ``is``, two ``are``."""
+    return _OF_ONE.get(word, f"{word}s") if subjects == 1 else word

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ..model.process import ProcessRef
 from . import procfs
 from .abandon import Blocked, Send, guarded
+from .collector import Touch, collectors
 
 _DAC_READ_SEARCH, _SYS_PTRACE, _SYS_ADMIN = 2, 19, 21  # numbers of capabilities(7)
 _PAGE = "rankscope explain ptrace"
@@ -66,6 +67,7 @@ def host(proc: str = "/proc") -> Iterator[Check]:
     yield _hidepid(proc)
     yield _container(proc)
     yield _stillness(proc)
+    yield _requests()
     yield from _tools()
 
 
@@ -133,6 +135,12 @@ def _stillness(proc: str) -> Check:
         return Check("stillness", True, "the kernel tells when a thread last ran: one look gives its age")
     return Check("stillness", False, f"{proc}/PID/sched does not say when a thread last ran",
                  "take several sweeps: --sweeps 3 --interval 15")  # fmt: skip
+
+
+def _requests() -> Check:
+    """What does more than look, though it changes nothing: engines that may pause are named by their own option."""
+    kinds = sorted(one.kind for one in collectors() if one.touch is Touch.ASKS)
+    return Check("requests", True, f"read-only, to servers of the job and the GPU driver: {', '.join(kinds)}")
 
 
 def _tools() -> Iterator[Check]:

@@ -19,7 +19,6 @@ class Touch(str, enum.Enum):
 
     PASSIVE = "looks"  # reads /proc or memory; the job cannot tell
     ASKS = "asks"  # sends a read-only request to a server of the job
-    PAUSES = "pauses"  # stops the process for a moment
 
 
 @dataclass(frozen=True)

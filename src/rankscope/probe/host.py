@@ -11,4 +11,4 @@ from . import procfs
 def describe(proc: str = "/proc") -> Host:
     """This host as the snapshot names it."""
     about = os.uname()
-    return Host(about.nodename, about.release, procfs.boot_id(proc), os.cpu_count() or 0)
+    return Host(about.nodename, about.release, procfs.boot_id(proc))

@@ -37,7 +37,7 @@ class Mounts:
         return best
 
     def served(self) -> tuple[Mount, ...]:
-        """Those that come from a server or a program."""
+        """The mounts that come from a server or a program."""
         return tuple(mount for mount in self.by_id.values() if SERVED.match(mount.kind))
 
 

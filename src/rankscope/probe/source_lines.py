@@ -48,7 +48,7 @@ def read(places: Sequence[Place], around: int = 2, proc: str = "/proc") -> dict[
 def each(
     places: Sequence[Place], around: int = 2, proc: str = "/proc", idle: Callable[[], None] = lambda: None
 ) -> Iterator[tuple[Place, Lines]]:
-    """The same, one by one as they come and never for long: a verdict may wait for them. ``idle`` is called in between."""
+    """The lines around each place as they come, never for long: a verdict may wait for them. ``idle`` is called in between."""
     end = time.monotonic() + TOTAL_S
     blocked: list[Place] = []  # a child that takes over knows on what the one before it was left behind
     todo = dict.fromkeys(places)
@@ -224,7 +224,7 @@ def open_below(root: int, path: str) -> int:
 
 
 def walk_below(root: int, path: str) -> int:
-    """The same, one component at a time; never leaves ``root``."""
+    """Open a path below ``root`` one component at a time, and never leave it: what openat2 does at once."""
     line = [os.dup(root)]
     todo = [part for part in reversed(path.split("/")) if part not in ("", ".")]
     links = 0

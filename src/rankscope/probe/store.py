@@ -19,7 +19,7 @@ _VALIDATE, _CHECK, _COUNT, _LIST = 0, 5, 7, 17
 _MAGIC = 0x3C85F7CE
 _READY = 0
 MOST_KEYS = 200_000
-MOST_RANKS = 4096
+RANKS_ASKED_FOR = 4096
 _TOGETHER = 64  # ranks whose keys are asked for at once; a world of thousands takes some tens of round trips
 MOST_BYTES = 32 << 20
 _GUESSES = ("/default_pg/0//cpu//0/{rank}", "/default_pg/0//cuda//0/{rank}", "/worker/default_pg/0//cpu//0/{rank}")
@@ -49,8 +49,8 @@ def _guessed(client: _Client, address: str, world_size: int) -> StoreKeys:
     count, asked = client.count(), 0
     found: list[str] = []
     with contextlib.suppress(_Silent, OSError):
-        while asked < min(world_size, MOST_RANKS):
-            ranks = range(asked, min(asked + _TOGETHER, world_size, MOST_RANKS))
+        while asked < min(world_size, RANKS_ASKED_FOR):
+            ranks = range(asked, min(asked + _TOGETHER, world_size, RANKS_ASKED_FOR))
             keys = [guess.format(rank=rank) for rank in ranks for guess in _GUESSES]
             found += [key.lstrip("/") for key, there in zip(keys, client.have(keys)) if there]
             asked = ranks.stop

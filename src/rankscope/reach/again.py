@@ -30,7 +30,7 @@ def look(remote: Remote, refs: Sequence[ProcessRef], plan: Plan) -> Snapshot:
 
 
 def _once_more(remote: Remote) -> Remote:
-    """The same hosts; what they said to the look itself was asked to be kept, and stays as it is."""
+    """The hosts of a look, asked anew without keeping what they say: the user asked for what they said to the look itself."""
     return dataclasses.replace(remote, options=dataclasses.replace(remote.options, raw_dir=None))
 
 

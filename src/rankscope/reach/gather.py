@@ -59,7 +59,7 @@ class Wish:
     hosts: frozenset[str] = frozenset()
 
     def narrow(self, hosts: Hosts) -> Hosts:
-        """Those of the hosts that the errand is for; all of them where their names tell nothing."""
+        """The hosts that the errand is for, out of these; all of them where their names tell nothing."""
         names = tuple(name for name in hosts.names if {name, name.split(".")[0], name.rpartition("@")[2]} & self.hosts)
         return replace(hosts, names=names, gaps=()) if names else hosts
 

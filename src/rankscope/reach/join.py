@@ -42,7 +42,7 @@ def _distinct(parts: Iterable[Part]) -> list[Part]:
 
 
 def renamed(part: Part, name: str) -> Part:
-    """The same part under another name of its host."""
+    """A part with its host under another name, in all that it says."""
 
     def of(ref: ProcessRef) -> ProcessRef:
         return dataclasses.replace(ref, host=name)

@@ -106,7 +106,7 @@ def _maker(snapshot: Snapshot) -> str:
 
 
 def by_name(addresses: tuple[str, ...]) -> tuple[str, ...]:
-    """The same hosts by the names that this site gives them, where it does: ssh knows keys and settings by name (getent(1))."""
+    """Hosts by the names that this site gives them, where it does: ssh knows keys and settings by name (getent(1))."""
     if not addresses:
         return ()
     try:

@@ -72,7 +72,7 @@ def _code(name: str, path: Path) -> bytes:
 
 @functools.cache
 def _kept() -> tuple[bytes, ...]:
-    """The same as the installation keeps it; empty where it does not keep all of it, or something out of date."""
+    """The code of all files as the installation keeps it (__pycache__); empty where a file has none, or one out of date."""
     try:
         return tuple(map(_kept_code, _files().values()))
     except (OSError, ValueError, NotImplementedError):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ..errors import RankscopeError
 from ..model.gap import Gap, Why
+from ..model.words import verb
 
 HALTED = ("SUSPENDED", "STOPPED")
 ENDING = ("COMPLETING", "STAGE_OUT", "SIGNALING")
@@ -92,7 +93,7 @@ def _meaning(job: Job) -> str:
 def ending(number: str, names: Iterable[str], given: Iterable[str]) -> Iterator[Gap]:
     """What is missing because Slurm ends the job: steps everywhere, and processes on the nodes that it is done with."""
     names = tuple(names)
-    late = f"{', '.join(names[:16])} {'is' if len(names) == 1 else 'are'} not done with it"
+    late = f"{', '.join(names[:16])} {verb('are', len(names))} not done with it"
     detail = f"{number} is COMPLETING: its processes were told to end, and {late}"
     yield Gap(WHAT, Why.GONE, detail, f"scontrol show job {number}")
     for name in given:

@@ -1,7 +1,7 @@
 """``ssh:node[1-8]``: the hosts of a set, reached by the site's own ssh, many at once (ClusterShell, direct mode).
 
 ssh asks for nothing and accepts nothing on its own: no password (BatchMode), no unknown host key; the user's ssh_config
-holds. Tree mode is off unless it is asked for (``tree.py``). Variables of pdsh: WCOLL, PDSH_SSH_ARGS_APPEND, FANOUT.
+holds. Tree mode is off unless it is asked for (``tree.py``).
 """
 
 from __future__ import annotations
@@ -31,11 +31,7 @@ _PIECES = ("source", "code", "tool")
 
 
 def find(spec: str, options: Options) -> Hosts:
-    """The hosts of a set; without one, those of the file that WCOLL names, as pdsh has it."""
-    if not spec and os.environ.get("WCOLL"):
-        from .hostfile import read_hosts
-
-        return Hosts(read_hosts(os.environ["WCOLL"]))
+    """The hosts of a set."""
     if not spec:
         raise RankscopeError("ssh: needs hosts", "none stand behind the colon, and WCOLL is not set", "ssh:node[1-8]")
     return Hosts(hostnames.expand(spec))
@@ -77,9 +73,6 @@ def ask(call: Call, answers: Answers) -> None:
 
 
 def set_up(task: Any, call: Call) -> None:
-    user = call.options.ssh_options
-    if os.environ.get("PDSH_SSH_ARGS_APPEND") and not user:
-        user = os.environ["PDSH_SSH_ARGS_APPEND"]
     # What the engine would print of a connection that breaks is said by our own report.
     logging.getLogger("ClusterShell").setLevel(logging.CRITICAL)
     task.set_default("auto_tree", False)
@@ -89,7 +82,7 @@ def set_up(task: Any, call: Call) -> None:
     task.set_info("fanout", call.options.fanout)
     task.set_info("connect_timeout", max(1, int(min(_CONNECT_S, call.deadline_s * 0.4))))
     task.set_info("command_timeout", 0)
-    task.set_info("ssh_options", f"{user} {_ALIVE}".strip())
+    task.set_info("ssh_options", f"{call.options.ssh_options} {_ALIVE}".strip())
 
 
 def _asked(line: bytes) -> Iterator[str]:

@@ -19,7 +19,7 @@ def outsiders(case: Case, standing: Standing) -> Iterator[Outsider]:
 
 
 def behind_threads(case: Case, standing: Standing) -> Iterator[Outsider]:
-    """The same of its other threads that have long slept, where the deciding thread waits for one of these."""
+    """Processes beside the job on which another, long sleeping thread waits, for which the deciding thread waits in its turn."""
     every = views(standing.member)
     if any(view.python is standing.thread and waits_for_thread(view) for view in every):
         others = (view.task for view in every if view.python is not standing.thread)

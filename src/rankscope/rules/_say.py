@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..analysis.case import Case, Root
+from ..analysis.case import Case, Member, Root
 from ..analysis.frame_tables import WaitKind
 from ..analysis.load import RUNS
 from ..analysis.own_age import own_s, seen_asking_again
@@ -12,6 +12,7 @@ from ..analysis.scene import is_absent
 from ..analysis.standing import Standing
 from ..model.diagnosis import Certainty, Reason
 from ..model.evidence.stacks import Frame
+from ..model.evidence.threads import Threads
 from ..model.process import Process, ProcessRef, Role
 from ..model.ranks import RankSet, ranks_phrase
 from ..model.words import counted, span, verb
@@ -26,7 +27,7 @@ def roots(case: Case) -> Iterator[tuple[Root, Standing]]:
 
 
 def old_roots(case: Case) -> Iterator[tuple[Root, Standing]]:
-    """Those that have been waited for long enough to count, or for an unknown time."""
+    """The living ends of chains that have been waited for long enough to count, or for an unknown time."""
     for root, standing in roots(case):
         if root.age_s is None or case.stuck(root.age_s):
             yield root, standing
@@ -99,6 +100,13 @@ def _age(standing: Standing) -> str:
     if standing.still_s is None:
         return "was looked at once"
     return f"has not run for {span(standing.still_s)}"
+
+
+def is_old(case: Case, member: Member) -> bool:
+    """Whether a process has run for longer than counts as stuck: one that knocks never stands still, and one that has just begun
+    may find its peer in a moment."""
+    seen = member.latest(Threads)
+    return seen is not None and case.stuck(seen.uptime_s)
 
 
 def waited_for(root: Root) -> list[Reason]:

@@ -47,7 +47,7 @@ class _Awaited:
         self._known: dict[tuple[str, RankSet], Crowd] = {}
 
     def by(self, standing: Standing) -> Crowd:
-        """Those of its group that are in no call of this group; all who are in no call where it names none."""
+        """The members of its group that are in no call of this group; where it names no group, all who are in no call."""
         key = self._groups[standing.member.ref]
         if key not in self._known:
             self._known[key] = Crowd(tuple(self._absent(*key)))

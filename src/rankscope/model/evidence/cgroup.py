@@ -22,5 +22,4 @@ class ControlGroup:
     reached: int = -1
     limit_bytes: int | None = None
     usage_bytes: int | None = None
-    oom_score: int | None = None
     waits: bool = False

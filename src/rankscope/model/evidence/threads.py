@@ -39,7 +39,6 @@ class Threads:
     tracer: int = 0  # pid of the tracer, 0 for none
     frozen: bool = False  # its cgroup is frozen
     ns_pid: int | None = None  # its pid inside its own pid namespace, when that differs
-    pending_stop: bool = False  # a SIGSTOP waits to be delivered
     uptime_s: float | None = None  # since the process started
     rss_bytes: int | None = None
     read_bytes: int = -1  # by read calls of any kind, since it started; -1 where we may not know

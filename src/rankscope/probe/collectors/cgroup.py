@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import replace
 
 from ...model.evidence.cgroup import ControlGroup
 from .. import procfs
@@ -29,9 +28,7 @@ def collect(target: Target) -> ControlGroup | None:
     if known is None or time.monotonic() - at > _FRESH_S:
         known = look(*place)
         target.shelf[key] = (time.monotonic(), known)
-    if not isinstance(known, ControlGroup):
-        return None
-    return replace(known, oom_score=_number(f"{target.path}/oom_score"))
+    return known if isinstance(known, ControlGroup) else None
 
 
 def _ended(target: Target) -> bool:

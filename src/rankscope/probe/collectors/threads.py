@@ -29,7 +29,6 @@ _STATUS = {
         b"nonvoluntary_ctxt_switches",
     )
 }
-_STOP_BIT = 1 << 18  # SIGSTOP is 19; the masks of status count from 1
 MAX_THREADS = 4096
 _PARENTS = frozenset({Role.RANK, Role.LAUNCHER, Role.OTHER})
 _MAX_BELOW = 64
@@ -50,13 +49,12 @@ def collect(target: Target) -> Threads:
         except (FileNotFoundError, ProcessLookupError):
             continue  # it ended while we looked
     ns_pids = _field(status, b"NSpid").split()
-    pending = int(_field(status, b"SigPnd") or "0", 16) | int(_field(status, b"ShdPnd") or "0", 16)
     read, written = _io(path)
     below = _below(target.proc, target.process.ref.pid) if target.process.role in _PARENTS else -1.0
     return Threads(
         tuple(threads), read_bytes=read, written_bytes=written, below_cpu_s=below,
         tracer=int(_field(status, b"TracerPid") or 0), frozen=procfs.frozen(path),
-        ns_pid=int(ns_pids[-1]) if len(ns_pids) > 1 else None, pending_stop=bool(pending & _STOP_BIT),
+        ns_pid=int(ns_pids[-1]) if len(ns_pids) > 1 else None,
         uptime_s=_uptime(target.proc) - stat.started / procfs.TICKS, rss_bytes=stat.rss_pages * 4096,
         exit_status=stat.exit_status if stat.state in "ZX" else None, exact_ages=exact,
         forked=bool(stat.flags & _FORKNOEXEC),

@@ -21,7 +21,7 @@ _MOST = 8  # an event loop over many connections is at work on none of them
 
 
 def collect(target: Target) -> Traffic | None:
-    """Those of the first look, each time anew."""
+    """The bytes of the connections for which it waited at the first look, counted anew at each."""
     before = target.before
     known = before.flows if isinstance(before, Traffic) else _waited_for(target)
     if not known or os.readlink(f"{target.path}/ns/net") != os.readlink(f"{target.proc}/self/ns/net"):

@@ -22,7 +22,7 @@ from ...model.evidence.threads import KernelThread, Threads
 from ...model.gap import Gap, Why
 from ...model.process import Process, ProcessRef, Role
 from ...model.ranks import RankSet, ranks_phrase
-from ...model.words import span
+from ...model.words import span, verb
 from .._death import ended, status
 from .._say import who
 
@@ -107,7 +107,7 @@ def last_left(case: Case, standing: Standing) -> Reading | None:
         return None
     if standing.state != "S" or standing.kind is not WaitKind.LOCK or not slept(member, standing.kernel):
         return None
-    text = f"{ranks_phrase(RankSet(gone))} {'has' if len(gone) == 1 else 'have'} ended, and it holds no connection to anybody"
+    text = f"{ranks_phrase(RankSet(gone))} {verb('have', len(gone))} ended, and it holds no connection to anybody"
     return Reading.possible("exit-hang", "is the last one left and does not end", text)
 
 

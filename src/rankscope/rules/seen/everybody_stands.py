@@ -28,6 +28,7 @@ from ...analysis.standing import Standing
 from ...analysis.stillness import longest, still_ranks
 from ...model.diagnosis import Certainty, Finding, Kind, State
 from ...model.ranks import RankSet, ranks_phrase
+from ...model.words import verb
 from .. import make_rule
 from .._say import stands
 
@@ -39,7 +40,7 @@ def check(case: Case) -> Iterator[Finding]:
         return  # who is waited for is told by who waits
     seen = RankSet(one.member.rank for one in ranks if one.member.rank is not None)
     unseen = RankSet(range(case.world_size or 0)) - case.ranks
-    others = f", and {ranks_phrase(unseen)} {'was' if len(unseen) == 1 else 'were'} not looked at" if unseen else ""
+    others = f", and {ranks_phrase(unseen)} {verb('were', len(unseen))} not looked at" if unseen else ""
     whole = f"{ranks_phrase(seen)} stand still{others}; the longest" if len(ranks) > 1 else f"nothing moves{others}"
     yield Finding(
         rule=RULE.id, cls=RULE.cls, kind=Kind.NOTE, certainty=Certainty.POSSIBLE,

@@ -27,10 +27,10 @@ from ...analysis.frame_tables import WaitKind
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ...model.evidence.environ import Environ
 from ...model.evidence.sockets import Socket, Sockets
-from ...model.evidence.threads import Threads
 from ...model.ranks import RankSet, ranks_phrase
+from ...model.words import verb
 from .. import make_rule
-from .._say import at, name
+from .._say import at, is_old, name
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -49,17 +49,13 @@ def check(case: Case) -> Iterator[Finding]:
     lost = RankSet(knocking) | RankSet(rank for rank, member in meeting.items() if not _tcp(member))
     yield Finding(
         rule=RULE.id, cls="wrong-interface" if host is not None else RULE.cls, kind=Kind.CAUSE,
-        certainty=Certainty.LIKELY if meant and all(_old(case, meeting[rank]) for rank in knocking) else Certainty.POSSIBLE,
-        title=f"{ranks_phrase(lost)} {_verb(lost)} to reach the meeting point at {first.peer}, where nobody answers",
+        certainty=Certainty.LIKELY if meant and all(is_old(case, meeting[rank]) for rank in knocking) else Certainty.POSSIBLE,
+        title=f"{ranks_phrase(lost)} {verb('try', len(lost))} to reach the meeting point at {first.peer}, where nobody answers",
         ranks=lost, processes=tuple(process for rank in lost for process in case.of_rank(rank)),
         because=tuple(_reasons(case, knocking, host)),
         next=(Step(f"ip route get {first.peer.rpartition(':')[0]}", there, f"on the host of {ranks_phrase(lost)}"),
               Step("ip -br addr", there, "there and on the master: which addresses does each have?")),
     )  # fmt: skip
-
-
-def _verb(ranks: RankSet) -> str:
-    return "tries" if len(ranks) == 1 else "try"
 
 
 def _reasons(case: Case, knocking: dict[int, Socket], host: Member | None) -> Iterator[Reason]:
@@ -75,12 +71,6 @@ def _reasons(case: Case, knocking: dict[int, Socket], host: Member | None) -> It
     if host is not None:
         text = f"{name(case, host.ref)} listens at this port, and the address is none of its connections'"
         yield Reason(text, "sockets", host.ref)
-
-
-def _old(case: Case, member: Member) -> bool:
-    """Whether the process has run for longer than counts as stuck: one that has just begun may find its peer in a moment."""
-    seen = member.latest(Threads)
-    return seen is not None and case.stuck(seen.uptime_s)
 
 
 def _ports(case: Case) -> set[str]:
@@ -104,8 +94,13 @@ def _refused(case: Case, member: Member) -> Socket | None:
     """The connection that a rank still lacks long after it was started, where somebody of the job listens at that port:
     the address has no route, or a machine without this port answers at it."""
     environ = member.latest(Environ)
-    address, port = (environ.values.get(name, "") for name in ("MASTER_ADDR", "MASTER_PORT")) if environ else ("", "")
-    if not address or not port or not _old(case, member) or any(one.peer.endswith(f":{port}") for one in _tcp(member)):
+    address, port = (environ.values.get(key, "") for key in ("MASTER_ADDR", "MASTER_PORT")) if environ else ("", "")
+    if (
+        not address
+        or not port
+        or not is_old(case, member)
+        or any(one.peer.endswith(f":{port}") for one in _tcp(member))
+    ):
         return None
     wanted = Socket(0, "tcp", peer=f"{address}:{port}")
     host = _listener(case, wanted.peer)

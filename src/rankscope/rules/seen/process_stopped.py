@@ -28,7 +28,7 @@ from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ...model.evidence.threads import Threads
 from ...model.process import ProcessRef, Role
 from ...model.ranks import RankSet, ranks_phrase
-from ...model.words import counted
+from ...model.words import counted, verb
 from .. import make_rule
 from .._say import name, waited_for, who
 
@@ -85,7 +85,7 @@ def _finding(
     return Finding(
         rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE if missed else Kind.NOTE,
         certainty=Certainty.CERTAIN if sure else Certainty.LIKELY,
-        title=f"{_whom(members)} {'is' if len(members) == 1 else 'are'} {how}",
+        title=f"{_whom(members)} {verb('are', len(members))} {how}",
         ranks=RankSet(member.rank for member in missed if member.rank is not None),
         processes=tuple(member.process for member in members),
         because=(Reason(f"the kernel shows state {_states(kernel)} for {name(case, first.ref)}", "kernel", first.ref),

@@ -30,13 +30,13 @@ from ...analysis.scene import absent, is_absent
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ...model.evidence.environ import Environ
 from ...model.evidence.sockets import Sockets
-from ...model.evidence.threads import Threads
 from ...model.gap import Why
 from ...model.process import Process, ProcessRef, Role
 from ...model.ranks import RankSet, ranks_phrase
+from ...model.words import verb
 from .. import make_rule
 from .._death import ended, status
-from .._say import waited_for
+from .._say import is_old, waited_for
 
 _NO_ANSWER = (Why.BLOCKED, Why.SKIPPED)
 
@@ -158,12 +158,11 @@ def _all_wait_for_others(case: Case) -> bool:
 
 
 def _title(gone: RankSet, begun: bool, silent: bool) -> str:
-    one = len(gone) == 1
+    are, has = verb("are", len(gone)), verb("have", len(gone))
     if silent:
-        return f"{ranks_phrase(gone)} {'is' if one else 'are'} gone, or among the processes that did not answer"
+        return f"{ranks_phrase(gone)} {are} gone, or among the processes that did not answer"
     if begun:
-        return f"{ranks_phrase(gone)} {'is' if one else 'are'} gone: no living process"
-    has = "has" if one else "have"
+        return f"{ranks_phrase(gone)} {are} gone: no living process"
     return f"{ranks_phrase(gone)} {has} not come to the meeting, and {has} no process here"
 
 
@@ -172,7 +171,7 @@ def _missed(case: Case, roots: list[Root]) -> bool:
     if any(case.stuck(root.age_s) for root in roots):
         return True
     living = [case.standings[member.ref] for member in case.by_rank.values() if not member.dead]
-    return any(_meets(case, root) for root in roots) and all(_old(case, one.member) for one in living)
+    return any(_meets(case, root) for root in roots) and all(is_old(case, one.member) for one in living)
 
 
 def _stranger_answers(case: Case) -> bool:
@@ -192,21 +191,16 @@ def _meets(case: Case, root: Root) -> bool:
     return bool(waiters) and all(one.kind is WaitKind.RENDEZVOUS for one in waiters)
 
 
-def _old(case: Case, member: Member) -> bool:
-    """A rank that knocks at the meeting point never stands still, but its process has an age."""
-    seen = member.latest(Threads)
-    return seen is not None and case.stuck(seen.uptime_s)
-
-
 def _seen(case: Case, bodies: tuple[Process, ...]) -> Iterator[Reason]:
     for body in bodies:
         member = case.by_ref[body.ref]
         yield Reason(f"pid {body.ref.pid} on {body.ref.host} {ended(member)}", "kernel", body.ref)
     if not bodies:
         alive = RankSet(rank for rank, member in case.by_rank.items() if not member.dead)
-        are = "is" if len(alive) == 1 else "are"
         whole = "the launcher started" if case.with_role(Role.LAUNCHER) else "by its environment the job has"
-        yield Reason(f"{whole} ranks {case.ranks}; only {ranks_phrase(alive)} {are} alive", "processes")
+        yield Reason(
+            f"{whole} ranks {case.ranks}; only {ranks_phrase(alive)} {verb('are', len(alive))} alive", "processes"
+        )
 
 
 RULE = make_rule(__name__, __doc__, "dead-rank", 10, check)

@@ -39,7 +39,7 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _late(ranks: RankSet) -> str:
-    return f"{ranks_phrase(ranks)} {'is' if len(ranks) == 1 else 'are'}"
+    return f"{ranks_phrase(ranks)} {verb('are', len(ranks))}"
 
 
 RULE = make_rule(__name__, __doc__, "straggler-slow-rank", 90, check)

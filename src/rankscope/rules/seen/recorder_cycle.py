@@ -25,6 +25,7 @@ from ...analysis.case import Case
 from ...model.diagnosis import CollectiveState, Finding, Kind, Reason
 from ...model.evidence.recorder import Recorder
 from ...model.ranks import RankSet, ranks_phrase
+from ...model.words import verb
 from .. import make_rule
 from ._recorder import at_most_likely, call, causes, certainty, look_next, site
 
@@ -107,12 +108,8 @@ def _used_to(case: Case, rank: int, first: CollectiveState, then: CollectiveStat
 
 
 def _leg(state: CollectiveState) -> Reason:
-    missing = (
-        f"; {ranks_phrase(state.missing)} {'has' if len(state.missing) == 1 else 'have'} not come"
-        if state.missing
-        else ""
-    )
-    return Reason(f"{ranks_phrase(state.waiting)} {'is' if len(state.waiting) == 1 else 'are'} in {call(state)}{missing}",
+    missing = f"; {ranks_phrase(state.missing)} {verb('have', len(state.missing))} not come" if state.missing else ""
+    return Reason(f"{ranks_phrase(state.waiting)} {verb('are', len(state.waiting))} in {call(state)}{missing}",
                   "recorder")  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from ...analysis.case import Case
 from ...model.diagnosis import Certainty, CollectiveState, Finding, Kind, Reason, Step
 from ...model.process import ProcessRef
 from ...model.ranks import RankSet, ranks_phrase
+from ...model.words import verb
 from .. import make_rule
 from ._recorder import at_most_likely, call, causes, certainty, look_next, place, roots_noted, roots_passed, waits
 
@@ -51,7 +52,7 @@ def _ending(case: Case, state: CollectiveState) -> tuple[str, ...]:
     """Members of a saved case that are through: a call of which one has its result is rather ending than stuck."""
     through = state.arrived - state.waiting if state.waiting and not case.snapshot.live else RankSet()
     return (
-        (f"{ranks_phrase(through)} {'is' if len(through) == 1 else 'are'} through it: it may only have been ending",)
+        (f"{ranks_phrase(through)} {verb('are', len(through))} through it: it may only have been ending",)
         if through
         else ()
     )
