@@ -15,7 +15,7 @@ from ..model.gap import Gap, Why
 from ..model.labels import Who
 from ..model.process import UNKNOWN_HOST, UNNUMBERED, Process, ProcessRef, Role
 from ..model.snapshot import Item, Job, Snapshot, Sweep
-from . import recorder_files
+from . import recorder_files, siblings
 from .reading import FileEvidence
 from .recorder_files import newest
 from .records import Dump
@@ -67,6 +67,7 @@ class Joiner:
 
     def join(self, found: list[FileEvidence], snapshots: list[Snapshot]) -> Snapshot:
         self._gaps = [gap for one in found for gap in one.gaps]
+        found = siblings.ranked(found)
         placed = [(one, self._file(one)) for one in found]
         same = self._fold()
         for one, about in placed:
