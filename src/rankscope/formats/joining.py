@@ -16,6 +16,7 @@ from ..model.labels import Who
 from ..model.process import UNKNOWN_HOST, UNNUMBERED, Process, ProcessRef, Role
 from ..model.snapshot import Item, Job, Snapshot, Sweep
 from . import recorder_files, siblings
+from .leaders import leader
 from .reading import FileEvidence
 from .recorder_files import newest
 from .records import Dump
@@ -32,6 +33,7 @@ class _Seen:
     thread: PythonThread
     engine: str
     dump: tuple[str, int]
+    first: bool = False  # it is called the first of its process
 
 
 @dataclass
@@ -70,6 +72,7 @@ class Joiner:
         found = siblings.ranked(found)
         placed = [(one, self._file(one)) for one in found]
         same = self._fold()
+        same.update(self._number())
         for one, about in placed:
             refs = list(dict.fromkeys(same.get(ref, ref) for ref in about))
             self._items.extend(Item(None, report) for report in one.reports if not isinstance(report, Threads))
@@ -127,6 +130,22 @@ class Joiner:
                 del self._beings[key]
         return same
 
+    def _number(self) -> dict[ProcessRef, ProcessRef]:
+        """Give processes of dumps without pids the number of their main thread: which process each became."""
+        taken = {(being.process.ref.host, being.process.ref.pid) for being in self._beings.values() if _numbered(being)}
+        asked: dict[tuple[str, int], list[_Being]] = {}
+        for being in self._beings.values():
+            number = leader((seen.thread, seen.first) for seen in _all((*being.python, *being.native)))
+            if number is not None and not _numbered(being):
+                asked.setdefault((being.process.ref.host, number), []).append(being)
+        same: dict[ProcessRef, ProcessRef] = {}
+        for key, beings in asked.items():
+            if len(beings) == 1 and key not in taken:  # hosts without names may each have a process of this number
+                old = beings[0].process
+                beings[0].process = replace(old, ref=ProcessRef(*key))
+                same[old.ref] = beings[0].process.ref
+        return same
+
     def _recorders(self, found: list[FileEvidence]) -> list[Gap]:
         """Give every recorder to its rank; a rank that has two was dumped at two moments."""
         files = {one.source.name: one for one in found if one.recorders}
@@ -182,7 +201,7 @@ class Joiner:
         if dump.native and python and len(python) < len(dump.thread.stack):
             self._place(being, replace(dump, native=False, thread=replace(dump.thread, stack=python)), one, number)
         moments = being.native if dump.native else being.python
-        seen = _Seen(dump.thread, dump.engine, (one.source.name, dump.order))
+        seen = _Seen(dump.thread, dump.engine, (one.source.name, dump.order), dump.first)
         identity = dump.thread.tid or dump.thread.ident or dump.thread.name or None
         before = moments[-1].get(identity) if moments and identity is not None else None
         # Threads that share a name in one dump are several threads, not one thread seen twice.
@@ -213,6 +232,11 @@ class Joiner:
                 yield Item(being.process.ref, being.recorders[at])
             if at < len(being.kernel):
                 yield Item(being.process.ref, being.kernel[at])
+
+
+def _numbered(being: _Being) -> bool:
+    """Whether it is known by a number of its own."""
+    return being.process.ref.started != UNNUMBERED
 
 
 def _of_a_rank(being: _Being) -> bool:
