@@ -15,7 +15,7 @@ from ..model.gap import Gap, Why
 from ..model.labels import Who
 from ..model.process import UNKNOWN_HOST, UNNUMBERED, Process, ProcessRef, Role
 from ..model.snapshot import Item, Job, Snapshot, Sweep
-from . import recorder_files, siblings
+from . import apart, recorder_files, siblings
 from .leaders import leader
 from .reading import FileEvidence
 from .recorder_files import newest
@@ -69,7 +69,7 @@ class Joiner:
 
     def join(self, found: list[FileEvidence], snapshots: list[Snapshot]) -> Snapshot:
         self._gaps = [gap for one in found for gap in one.gaps]
-        found = siblings.ranked(found)
+        found = siblings.ranked(_told_apart(found))
         placed = [(one, self._file(one)) for one in found]
         same = self._fold()
         same.update(self._number())
@@ -167,6 +167,7 @@ class Joiner:
 
     def _being(self, one: FileEvidence, pid: int | None, rank: int | None, dump: Dump | None) -> _Being:
         host = (dump.host if dump else None) or UNKNOWN_HOST
+        main = dump.main if dump and pid is None and rank is None else None
         role = one.who.role or (Role.RANK if rank is not None else Role.OTHER)
         if role is Role.LAUNCHER and dump is not None and dump.rank is not None:
             role = Role.RANK  # the file is called after the launcher that collected the output of ranks
@@ -177,7 +178,7 @@ class Joiner:
             if pid is not None
             else ("rank", host, rank, role)
             if rank is not None
-            else ("file", one.source.name)
+            else ("file", one.source.name, main)
         )
         being = self._beings.get(key)
         if being is not None and rank is not None and being.process.rank not in (None, rank):
@@ -186,7 +187,8 @@ class Joiner:
         if being is None:
             ref = ProcessRef(host, pid) if pid is not None else ProcessRef(host, self._free_pid(), UNNUMBERED)
             process = Process(
-                ref=ref, role=role, rank=rank, label=one.who.text or one.source.name,
+                ref=ref, role=role, rank=rank,
+                label=(one.who.text or one.source.name) + (f", main thread {main}" if main else ""),
                 command=tuple((dump.command or "").split()) if dump else (), python=dump.python if dump else None,
             )  # fmt: skip
             being = self._beings[key] = _Being(process)
@@ -232,6 +234,12 @@ class Joiner:
                 yield Item(being.process.ref, being.recorders[at])
             if at < len(being.kernel):
                 yield Item(being.process.ref, being.kernel[at])
+
+
+def _told_apart(found: list[FileEvidence]) -> list[FileEvidence]:
+    """The same files, where one shows several processes with whatever tells these apart."""
+    ranked = apart.of_local_ranks([one.dumps for one in found])
+    return [replace(one, dumps=apart.of_main_threads(dumps)) for one, dumps in zip(found, ranked)]
 
 
 def _numbered(being: _Being) -> bool:
