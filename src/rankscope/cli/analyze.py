@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import time
@@ -122,6 +123,10 @@ def _exist(files: tuple[Path, ...]) -> None:
                 f"cannot read {path}", "there is no such file or directory", f"ls -l {path.parent}"
             ) from None
         except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise RankscopeError(
+                    f"cannot read {path}", "its symbolic links lead in a circle", f"ls -l {path}"
+                ) from None
             because = (error.strerror or str(error)).lower()
         else:
             because = "permission denied"
