@@ -17,13 +17,28 @@ from .joining import Joiner
 from .live_log import with_events
 from .reading import FileEvidence, Wish, read
 
+_BROKEN_OFF = "reading was interrupted here; of this file and those after it nothing counts"
 _SILENT = "a snapshot in which no program says anything; without --events it is judged"
 
 
 def gather(paths: Iterable[str | Path], progress: Progress | None = None) -> Snapshot:
-    """One snapshot of everything the files hold; a snapshot of living processes stays one, whatever lies beside it."""
+    """One snapshot of everything the files hold; a snapshot of living processes stays one, whatever lies beside it.
+    An interruption keeps what has been read."""
     wish = Wish(pool=flight_recorder.Pool(), progress=progress)
-    read_ones = [(source.name, read(source, wish)) for source in sources(paths)]
+    read_ones: list[tuple[str, FileEvidence | Snapshot]] = []
+    broken_off: Gap | None = None
+    reading = "files"
+    try:
+        for source in sources(paths):
+            reading = source.name
+            read_ones.append((source.name, read(source, wish)))
+    except KeyboardInterrupt:
+        broken_off = Gap(reading, Why.SKIPPED, _BROKEN_OFF)
+    joined = _joined(read_ones)
+    return replace(joined, complete=False, gaps=(*joined.gaps, broken_off)) if broken_off else joined
+
+
+def _joined(read_ones: list[tuple[str, FileEvidence | Snapshot]]) -> Snapshot:
     found = [one for _, one in read_ones if isinstance(one, FileEvidence)]
     snapshots = together.of_one_job([(name, one) for name, one in read_ones if isinstance(one, Snapshot)])
     if len(snapshots) == 1 and snapshots[0].live:
