@@ -186,3 +186,10 @@ def test_a_closed_pipe_is_no_error(job: subprocess.Popen[bytes]) -> None:
     err = tool.stderr.read()
     assert tool.wait(timeout=30) == 141  # never 0, which would say that nothing is wrong
     assert err == ""
+
+
+def test_links_that_lead_in_a_circle_are_called_so(tmp_path: pathlib.Path) -> None:
+    """No right would help to read them."""
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    said = rankscope("analyze", str(tmp_path / "loop"))
+    assert (said.code, "lead in a circle" in said.err, "sudo" in said.err) == (2, True, False)

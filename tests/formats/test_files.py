@@ -81,6 +81,16 @@ def test_other_encodings_and_line_ends(data: bytes) -> None:
     assert [line.rstrip("\r\n") for line in lines] == SAID.splitlines()
 
 
+@pytest.mark.parametrize("data", [b"boom\n" + bytes(4096), b"boom\n" + bytes(500) + b"bang\n"])
+def test_blocks_that_were_never_written_do_not_cost_the_text(data: bytes) -> None:
+    """What a file system leaves after a crash, at the end of a log or within it."""
+    assert is_text(data)
+
+
+def test_nothing_but_zeros_is_no_text() -> None:
+    assert not is_text(bytes(4096))
+
+
 def test_numbers_are_no_utf16() -> None:
     """Small integers of two bytes have zeros in every other byte as well, and are no text."""
     assert not is_text(b"".join(number.to_bytes(2, "little") for number in range(1, 200) for _ in range(4)))

@@ -12,6 +12,12 @@ LINES = [
     ("[rank3]: boom", {"text": "boom", "rank": 3}),
     ("[default2]:[rank10]: boom", {"text": "boom", "rank": 10, "local_rank": 2}),
     ("[1,12]<stderr>: boom", {"text": "boom", "rank": 12}),
+    ("Tue Nov 24 14:11:24 2026[1,2]<stderr>:boom", {"text": "boom", "rank": 2, "at_s": 1795529484.0}),
+    ("Tue Nov  4 14:11:24 2026<stdout>:boom", {"text": "boom", "rank": None, "at_s": 1793801484.0}),
+    ("[prterun-node1-77@1,3]<stdout>: boom", {"text": "boom", "rank": 3}),
+    ('<stderr rank="2">f.&lt;locals&gt;.g (a.py:83)&#010;</stderr>', {"text": "f.<locals>.g (a.py:83)", "rank": 2}),
+    ("2026-02-11T04:10:27.000000+00:00 job/default/abc boom", {"text": "boom", "host": None, "at_s": 1770783027.0}),
+    ("2026-02-11T04:10:27.000000+00:00 job: boom", {"text": "job: boom"}),
     ("(RayTrainWorker pid=81, ip=10.0.0.4) boom", {"text": "boom", "pid": 81, "host": "10.0.0.4"}),
     ("(VllmWorkerProcess pid=77) boom", {"text": "boom", "pid": 77}),
     ("2026-02-11T04:10:27.5Z stderr F boom", {"text": "boom", "at_s": 1770783027.5}),
@@ -48,6 +54,8 @@ LABELLED = [
     ("1: 1848: boom", 2, {"text": "boom", "rank": 1848}),
     ("2026-02-11T04:10:27.5Z stdout F 3: [rank3]: boom", 1, {"text": "boom", "rank": 3, "at_s": 1770783027.5}),
     ('{"log":"3: boom\\n","stream":"stderr"}', 1, {"text": "boom", "rank": 3}),
+    ("[3] boom", 1, {"text": "boom", "rank": 3}),
+    ("[3] boom", 0, {"text": "[3] boom", "rank": None}),
     ("12:30:01 boom", 1, {"text": "12:30:01 boom", "rank": None}),
 ]
 

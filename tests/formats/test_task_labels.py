@@ -45,9 +45,12 @@ LABELLED = {
     "what others write between": ["2: a", "2: b", "slurmstepd: error: n1", "", "0: a", "1: c", "1: d", "1: e"],
     "empty lines of a task": ["3: a", "3: ", "3: b"],
     "time stamps of a collector": [f"2026-02-11T04:10:27.5Z stdout F 4: {line}" for line in ERROR],
+    "tasks of MPICH": [f"[{rank}] step {step}" for step in range(3) for rank in range(8)],
     "a step that starts steps": [f"1: {rank}: {line}" for rank in (1848, 2184) for line in ERROR],
 }
 SAID = {
+    "epochs": [f"[{epoch}] batch {batch}" for epoch in range(5) for batch in range(9)],
+    "footnotes": ["[1] a paper", "[2] a page", "see [1]", "[1] again"],
     "an answer": ["GET /shards/7", "404: Not Found", "again in 5 s"],
     "one answer again and again": ["404: Not Found"] * 5,
     "answers apart": ["GET /a", "404: Not Found", "GET /b", "404: No such shard", "GET /c", "500: Internal error"],

@@ -49,6 +49,15 @@ def test_one_error_of_all_ranks_is_one_finding(tmp_path: pathlib.Path) -> None:
     assert causes[0].title.startswith("ranks 0-999 failed alike: ValueError")
 
 
+def test_an_error_that_differs_in_an_address_alone_is_one(tmp_path: pathlib.Path) -> None:
+    """Each process has the object elsewhere; the same number at another place is another error."""
+    diagnosis = judged(tmp_path, {rank: f"ValueError: bad shard 0x7f{rank:05x}" for rank in (*range(5), 6)})
+    (cause,) = (finding for finding in diagnosis.findings if finding.rule == "failed-first")
+    assert str(cause.ranks) == "0-4,6"
+    diagnosis = judged(tmp_path, {rank: f"ValueError: bad shard {rank}" for rank in (4, 5)})
+    assert "4-5" not in {str(finding.ranks) for finding in diagnosis.findings if finding.rule == "failed-first"}
+
+
 @pytest.mark.parametrize(
     ("said", "failed"),
     [

@@ -142,7 +142,7 @@ def _keys(case: Case) -> dict[tuple[str, object], str]:
         if len(told) < 2 or len(who(label).ranks) == 1 or _alike(members):
             continue
         for member in members:
-            name = f"rank {member.rank}" if member.rank is not None else f"pid {member.ref.pid}"
+            name = f"rank {member.rank}" if member.rank is not None else str(member.ref)
             keys[label, member.ref] = keys[label, member.ref.pid] = f"{label}, {name}"
             if member.rank is not None:
                 keys[label, ("rank", member.rank)] = f"{label}, {name}"

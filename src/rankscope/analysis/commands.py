@@ -131,6 +131,10 @@ def _ours(command: str, about: Process | None, diagnosis: Diagnosis, to: Address
     if not to.target and not _elsewhere(about, to):
         if named is None or about is None:
             return command
+        if not about.ref.numbered:  # nobody but we would know the number
+            return (
+                _PID.sub(f"--ranks {about.rank}" if about.rank is not None else "", command).replace("  ", " ").rstrip()
+            )
         return _theirs(_PID.sub(f"pid:{about.ref.pid}", command), about, to)
     if verb not in ("stacks", "diagnose", "doctor") or (not to.live and verb != "stacks"):
         return command
@@ -178,6 +182,8 @@ def _theirs(command: str, about: Process | None, to: Address) -> str:
     """A command of the system: with the pid, and on the host of the process."""
     if about is None:
         return command
+    if not about.ref.numbered:
+        return re.sub(rf"(?<![\w.]){about.ref.pid}(?![\w.])", "PID", command)
     command = _PLACE.sub(str(about.ref.pid), command)
     if not to.live:
         return f"{_where(command, about)}{command}"

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ..model.diagnosis import GETS_ON, Certainty, Diagnosis, Finding, Kind, State, Step, Verdict
 from ..model.process import ProcessRef, Role
-from ..model.ranks import RankSet
+from ..model.ranks import MOST_RANKS, RankSet
 from .at_work import Well, well
 from .birth_order import humbly
 from .case import Case
@@ -43,9 +43,10 @@ def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
     verdict = _verdict(causes) or (_of_note(slow[0]) if slow and state is State.SLOW else None)
     undecided = verdict is None and (weak(case) or any(map(outvoted, notes)))
     snapshot = case.snapshot
+    ranks, world_size = _who_is_in(case)
     told = (*causes, *(one for one in ordered if one.kind is Kind.SYMPTOM), *notes)
     return Diagnosis(
-        job=snapshot.job, state=state, world_size=case.world_size, ranks=case.ranks,
+        job=snapshot.job, state=state, world_size=world_size, ranks=ranks,
         hosts=tuple(host.name for host in snapshot.hosts), verdict=verdict,
         findings=told,
         collectives=case.collectives, waits=case.graph.waits, waits_unwritten=case.graph.unwritten,
@@ -55,6 +56,19 @@ def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
         deadlines=tuple(_deadlines(case)), next=_next(case, told, verdict, undecided),
         parted=diverge(case, RankSet(rank for one in causes for rank in one.ranks)),
     )  # fmt: skip
+
+
+def _who_is_in(case: Case) -> tuple[RankSet, int | None]:
+    """The ranks of the job and its size; of saved texts also those whose lines bear their rank, though no process is shown."""
+    if case.snapshot.live:
+        return case.ranks, case.world_size
+    spoke = {event.rank for event in case.events if event.rank is not None and event.event in _BY_PREFIX}
+    ranks = case.ranks | RankSet(rank for rank in spoke if rank < MOST_RANKS)
+    return ranks, max(case.world_size or 0, max(ranks) + 1) if ranks else case.world_size
+
+
+# Their rank is that of the line's prefix; what else is read from lines may count within a group.
+_BY_PREFIX = frozenset({"text.line", "python.exception"})
 
 
 def _outlived(case: Case, finding: Finding) -> Finding | None:

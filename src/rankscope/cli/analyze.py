@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -20,6 +22,8 @@ from ..report import plain
 from ..report.entries import lines as timeline
 from . import _exit, _options, _stop
 from .diagnose import show
+
+_PATIENCE_S = 2.0  # so long a pipe may be silent before anybody wonders
 
 
 @click.command(
@@ -61,7 +65,7 @@ def command(
     if as_events:
         raise click.exceptions.Exit(_printed(events(files)))
     stop = _stop.Stop()
-    with _reading() as progress:
+    with _reading(files) as progress:
         snapshot = gather(files, progress, stop)
     in_hand = bool(snapshot.processes) or any(sweep.items for sweep in snapshot.sweeps)
     stop.say(in_hand)
@@ -121,6 +125,10 @@ def _exist(files: tuple[Path, ...]) -> None:
                 f"cannot read {path}", "there is no such file or directory", f"ls -l {path.parent}"
             ) from None
         except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise RankscopeError(
+                    f"cannot read {path}", "its symbolic links lead in a circle", f"ls -l {path}"
+                ) from None
             because = (error.strerror or str(error)).lower()
         else:
             because = "permission denied"
@@ -128,7 +136,7 @@ def _exist(files: tuple[Path, ...]) -> None:
 
 
 @contextmanager
-def _reading() -> Iterator[Callable[[str, int], None]]:
+def _reading(files: tuple[Path, ...]) -> Iterator[Callable[[str, int], None]]:
     """Says on a terminal which file is read and how far, a few times a second."""
     progress, last = _options.Progress(), 0.0
 
@@ -138,7 +146,27 @@ def _reading() -> Iterator[Callable[[str, int], None]]:
             last = time.monotonic()
             progress(f"{plain.clean(name, 60)}, {done >> 20} MB read")
 
+    moved, over = [time.monotonic()], threading.Event()
+    unread = {str(path) for path in files if path.is_fifo()}
+    if unread:
+        threading.Thread(target=_say_what_is_waited_for, args=(unread, moved, over), daemon=True).start()
+
+    def told(name: str, done: int) -> None:
+        moved[0] = time.monotonic()
+        unread.discard(name)
+        tell(name, done)
+
     try:
-        yield tell
+        yield told
     finally:
+        over.set()
         progress.done()
+
+
+def _say_what_is_waited_for(unread: set[str], moved: list[float], over: threading.Event) -> None:
+    """A named pipe opens when somebody writes to it (fifo(7)), which may be never."""
+    while not over.wait(_PATIENCE_S / 4):
+        if unread and time.monotonic() - moved[0] > _PATIENCE_S:
+            pipes = ", ".join(sorted(unread))
+            click.echo(plain.clean(f"rankscope: waits for somebody to write to {pipes}"), err=True)
+            return

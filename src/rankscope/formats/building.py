@@ -51,5 +51,5 @@ class Building:
         return Dump(
             thread, self.engine, self.line.number, self.native, self.pid if self.pid is not None else self.line.pid,
             self.rank if self.rank is not None else self.line.rank, host=self.line.host, python=self.python,
-            command=self.command, order=self.order, first=self.first,
+            command=self.command, order=self.order, first=self.first, local_rank=self.line.local_rank,
         )  # fmt: skip

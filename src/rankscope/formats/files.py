@@ -8,6 +8,7 @@ import gzip
 import io
 import lzma
 import os
+import re
 import stat
 import sys
 import zlib
@@ -27,6 +28,8 @@ HEAD = 64 << 10
 _CONTROL = bytes(byte for byte in range(32) if byte not in b"\t\n\v\f\r\x1b")
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _SURE = 64  # bytes; fewer zeros may be chance
+# What a file system that crashed leaves of blocks that were not written (ext4, XFS: the size is set, the data is not).
+_UNWRITTEN = re.compile(rb"\0{16,}")
 STDIN = "-"
 # What damaged or cut-off compressed data raises.
 BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError)
@@ -205,7 +208,10 @@ def head_of(stream: IO[bytes]) -> bytes:
 
 def is_text(head: bytes) -> bool:
     """Whether bytes look like text of an encoding that has ASCII in it, or UTF-16."""
-    return encoding_of(head) != "utf-8" or len(head) - len(head.translate(None, _CONTROL)) <= len(head) // 50
+    if encoding_of(head) != "utf-8":
+        return True
+    written = _UNWRITTEN.sub(b"", head)
+    return bool(written or not head) and len(written) - len(written.translate(None, _CONTROL)) <= len(written) // 50
 
 
 def encoding_of(head: bytes) -> str:

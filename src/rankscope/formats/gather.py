@@ -12,10 +12,10 @@ from ..model.gap import Gap, Why
 from ..model.snapshot import Snapshot
 from . import flight_recorder, together
 from . import snapshot as own
-from .files import Progress, Stop, head_of, open_source, sources
+from .files import Progress, Source, Stop, head_of, open_source, sources
 from .joining import Joiner
 from .live_log import with_events
-from .reading import FileEvidence, Wish, read
+from .reading import FileEvidence, Wish, interrupted, read
 
 _SILENT = "a snapshot in which no program says anything; without --events it is judged"
 
@@ -40,15 +40,18 @@ def gather(paths: Iterable[str | Path], progress: Progress | None = None, stop: 
 
 def _read(paths: Iterable[str | Path], wish: Wish) -> Iterator[tuple[str, FileEvidence | Snapshot]]:
     """Every file by its name, until there are no more or somebody has had enough."""
+    at: Source | None = None
     try:
-        for source in sources(paths):
-            yield source.name, read(source, wish)
+        for at in sources(paths):
+            yield at.name, read(at, wish)
             if wish.stopped:
                 return
     except KeyboardInterrupt:
         if wish.stop is None:
             raise
         wish.stop.press()
+        if at is not None:
+            yield at.name, interrupted(at)
 
 
 def _refuse(found: Iterable[FileEvidence]) -> None:

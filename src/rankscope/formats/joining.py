@@ -15,7 +15,8 @@ from ..model.gap import Gap, Why
 from ..model.labels import Who
 from ..model.process import UNKNOWN_HOST, UNNUMBERED, Process, ProcessRef, Role
 from ..model.snapshot import Item, Job, Snapshot, Sweep
-from . import recorder_files
+from . import apart, recorder_files, siblings
+from .leaders import leader
 from .reading import FileEvidence
 from .recorder_files import newest
 from .records import Dump
@@ -32,6 +33,7 @@ class _Seen:
     thread: PythonThread
     engine: str
     dump: tuple[str, int]
+    first: bool = False  # it is called the first of its process
 
 
 @dataclass
@@ -67,8 +69,10 @@ class Joiner:
 
     def join(self, found: list[FileEvidence], snapshots: list[Snapshot]) -> Snapshot:
         self._gaps = [gap for one in found for gap in one.gaps]
+        found = siblings.ranked(_told_apart(found))
         placed = [(one, self._file(one)) for one in found]
         same = self._fold()
+        same.update(self._number())
         for one, about in placed:
             refs = list(dict.fromkeys(same.get(ref, ref) for ref in about))
             self._items.extend(Item(None, report) for report in one.reports if not isinstance(report, Threads))
@@ -126,6 +130,22 @@ class Joiner:
                 del self._beings[key]
         return same
 
+    def _number(self) -> dict[ProcessRef, ProcessRef]:
+        """Give processes of dumps without pids the number of their main thread: which process each became."""
+        taken = {(being.process.ref.host, being.process.ref.pid) for being in self._beings.values() if _numbered(being)}
+        asked: dict[tuple[str, int], list[_Being]] = {}
+        for being in self._beings.values():
+            number = leader((seen.thread, seen.first) for seen in _all((*being.python, *being.native)))
+            if number is not None and not _numbered(being):
+                asked.setdefault((being.process.ref.host, number), []).append(being)
+        same: dict[ProcessRef, ProcessRef] = {}
+        for key, beings in asked.items():
+            if len(beings) == 1 and key not in taken:  # hosts without names may each have a process of this number
+                old = beings[0].process
+                beings[0].process = replace(old, ref=ProcessRef(*key))
+                same[old.ref] = beings[0].process.ref
+        return same
+
     def _recorders(self, found: list[FileEvidence]) -> list[Gap]:
         """Give every recorder to its rank; a rank that has two was dumped at two moments."""
         files = {one.source.name: one for one in found if one.recorders}
@@ -156,6 +176,7 @@ class Joiner:
 
     def _being(self, one: FileEvidence, pid: int | None, rank: int | None, dump: Dump | None) -> _Being:
         host = (dump.host if dump else None) or UNKNOWN_HOST
+        main = dump.main if dump and pid is None and rank is None else None
         role = one.who.role or (Role.RANK if rank is not None else Role.OTHER)
         if role is Role.LAUNCHER and dump is not None and dump.rank is not None:
             role = Role.RANK  # the file is called after the launcher that collected the output of ranks
@@ -166,7 +187,7 @@ class Joiner:
             if pid is not None
             else ("rank", host, rank, role)
             if rank is not None
-            else ("file", one.source.name)
+            else ("file", one.source.name, main)
         )
         being = self._beings.get(key)
         if being is not None and rank is not None and being.process.rank not in (None, rank):
@@ -175,7 +196,8 @@ class Joiner:
         if being is None:
             ref = ProcessRef(host, pid) if pid is not None else ProcessRef(host, self._free_pid(), UNNUMBERED)
             process = Process(
-                ref=ref, role=role, rank=rank, label=one.who.text or one.source.name,
+                ref=ref, role=role, rank=rank,
+                label=(one.who.text or one.source.name) + (f", main thread {main}" if main else ""),
                 command=tuple((dump.command or "").split()) if dump else (), python=dump.python if dump else None,
             )  # fmt: skip
             being = self._beings[key] = _Being(process)
@@ -190,7 +212,7 @@ class Joiner:
         if dump.native and python and len(python) < len(dump.thread.stack):
             self._place(being, replace(dump, native=False, thread=replace(dump.thread, stack=python)), one, number)
         moments = being.native if dump.native else being.python
-        seen = _Seen(dump.thread, dump.engine, (one.source.name, dump.order))
+        seen = _Seen(dump.thread, dump.engine, (one.source.name, dump.order), dump.first)
         identity = dump.thread.tid or dump.thread.ident or dump.thread.name or None
         before = moments[-1].get(identity) if moments and identity is not None else None
         # Threads that share a name in one dump are several threads, not one thread seen twice.
@@ -224,6 +246,17 @@ class Joiner:
                 yield Item(being.process.ref, being.recorders[at])
             if at < len(being.kernel):
                 yield Item(being.process.ref, being.kernel[at])
+
+
+def _told_apart(found: list[FileEvidence]) -> list[FileEvidence]:
+    """The same files, where one shows several processes with whatever tells these apart."""
+    ranked = apart.of_local_ranks([one.dumps for one in found])
+    return [replace(one, dumps=apart.of_main_threads(dumps)) for one, dumps in zip(found, ranked)]
+
+
+def _numbered(being: _Being) -> bool:
+    """Whether it is known by a number of its own."""
+    return being.process.ref.started != UNNUMBERED
 
 
 def _of_a_rank(being: _Being) -> bool:

@@ -1,6 +1,6 @@
 """One line of somebody's text, without what launchers, log collectors and terminals put around it.
 
-Prefixes known: torchrun ``[default0]:`` and ``[rank0]:``, mpirun ``--tag-output``, Ray, vLLM, docker and CRI,
+Prefixes known: torchrun ``[default0]:`` and ``[rank0]:``, mpirun ``--tag-output``, ``--timestamp-output`` and ``--xml``, Ray, vLLM, docker and CRI,
 kubectl ``--prefix``, compose, syslog, Airflow, GitHub's ``gh run view --log``, and the usual time stamps. Markdown quotes and
 colours fall away, and borders. What only a text as a whole shows to be a prefix is in :mod:`.margin` and :mod:`.task_labels`.
 """
@@ -48,6 +48,11 @@ _JOURNAL = (
     _DATE
     + r" (?P<by>(?!(?:DEBUG|INFO|WARN|ERROR|CRIT|FATAL))(?P<host>[\w.-]+) (?:kernel|[\w./@-]+\[(?P<pid>\d{1,10})\]): )"
 )
+# mpirun(1) ``--timestamp-output``, alone or before its tag; no zone is told.
+_STAMP = r"(?P<date>[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})"
+_STREAM = r"<std(?:out|err|diag)>: ?"
+# ``aws logs tail``: the time, the name of the stream, the line.
+_AWS = r"(?P<date>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00) (?P<by>\w[\w.#-]*/[\w.#/-]+ )"
 # Each takes one prefix off; a group named rank, local, host, pid or date says what it told.
 _PREFIXES = tuple(
     regex(pattern)
@@ -55,11 +60,14 @@ _PREFIXES = tuple(
         r"\[rank(?P<rank>\d{1,7})\](?:: ?| (?=\S))",
         r"\[(?!rank)[A-Za-z_][\w-]*?(?P<local>\d{1,5})\]: ?",
         r"\[\d+,(?P<rank>\d{1,7})\](?:<std(?:out|err|diag)>)?: ?",
+        rf"\[[\w.@+-]{{1,80}},(?P<rank>\d{{1,7}})\]{_STREAM}",
+        rf"{_STAMP}(?P<by>(?:\[[\w.@+-]{{1,80}},(?P<rank>\d{{1,7}})\])?{_STREAM})",
         r"\((?P<actor>[A-Za-z_][\w.:<>-]*) (?:rank=(?P<rank>\d{1,7})[ ,]*)?pid=(?P<pid>\d{1,10})(?:, ip=(?P<host>[\w.:-]+))?\) ?",
         r"\((?P<actor>[A-Za-z_][\w.-]*), (?P<host>ip=[\w.:-]+)\) ?",
         r"\[(?:pod/)?(?P<host>[A-Za-z][\w.-]*)/[\w.-]+\] ",
         r"(?P<actor>[\w.-]{1,200}[-_]\d{1,10}) +\| ",
         _DATE + r" (?:stdout|stderr) [FP] ",
+        _AWS,
         r"\[" + _DATE + r"\][,:]? ?",
         r"[^\t]{1,120}\t[^\t]{1,120}\t\ufeff?" + _DATE + " ",
         _JOURNAL,
@@ -72,8 +80,14 @@ _PREFIXES = tuple(
     )
 )
 _MAYBE_PREFIX = regex(
-    r"\[(?:rank|[A-Za-z_]+\d|\d+,|pod/|[\w.-]+/[\w.-]+\]|\d{4}-)|\d{1,6}: |\d{4}-\d\d-|\([A-Za-z_]|[A-Z][a-z]{2} [ \d]\d \d\d:|>|[\w.-]+[-_]\d+ +\||##\[|\{\w+\.py:\d|[^\t\n]{1,120}\t[^\t\n]{1,120}\t\ufeff?\d{4}-"
+    r"\[(?:rank|[A-Za-z_]+\d|\d+,|\d{1,6}\] |[\w.@+-]{1,80},\d+\]<std|pod/|[\w.-]+/[\w.-]+\]|\d{4}-)|\d{1,6}: |\d{4}-\d\d-|\([A-Za-z_]|[A-Z][a-z]{2} (?:[A-Z][a-z]{2} )?[ \d]\d \d\d:|<std|>|[\w.-]+[-_]\d+ +\||##\[|\{\w+\.py:\d|[^\t\n]{1,120}\t[^\t\n]{1,120}\t\ufeff?\d{4}-"
 )
+
+# mpirun(1) ``--xml``.
+_XML = regex(
+    r"<(?P<kind>std(?:out|err|diag)) rank=\"(?P<rank>\d{1,7})\">(?P<text>[^\n]*?)(?:&#010;)?(?:</std(?:out|err|diag)>)?$"
+)
+_ENTITIES = (("&#010;", " "), ("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))
 
 # So a program says who speaks, within its own message; that torch does so too, readers of its messages know.
 _SPEAKER = regex(r"\[(?:[Rr]ank|RANK)[ =:#]?(?P<rank>\d{1,7})\]")
@@ -102,7 +116,7 @@ def clean(number: int, raw: str, labels: int = 0) -> Line:
     text = _CONTROL.sub("", text[:LINE_LIMIT])
     if text.endswith(_BORDERS):
         text = _border_off(text)
-    line = Line(number, text)
+    line = _of_xml(number, text) if text.startswith("<std") else Line(number, text)
     for _ in range(6):
         shorter = _strip_one(line)
         if shorter is None:
@@ -113,6 +127,16 @@ def clean(number: int, raw: str, labels: int = 0) -> Line:
         line = shorter
     speaker = _SPEAKER.match(line.text) if line.rank is None else None
     return line if speaker is None else replace(line, rank=int(speaker["rank"]))
+
+
+def _of_xml(number: int, text: str) -> Line:
+    found = _XML.match(text)
+    if found is None:
+        return Line(number, text)
+    said = found["text"]
+    for entity, sign in _ENTITIES:
+        said = said.replace(entity, sign)
+    return Line(number, said, rank=int(found["rank"]), source=f"<{found['rank']}>")
 
 
 def _strip_one(line: Line) -> Line | None:
@@ -143,6 +167,8 @@ def _without(line: Line, found: re.Match[str]) -> Line:
 
 def seconds(stamp: str) -> float | None:
     """A time stamp as seconds since the epoch; without a zone it is taken as UTC. None when it is no time."""
+    if stamp[:1].isalpha():
+        return _of_ctime(stamp)
     text = stamp.replace(", ", " ").replace(",", ".").replace("Z", "+00:00")
     text = re.sub(r"(\.\d{6})\d+", r"\1", text)
     text = re.sub(r"\.(\d{1,5})(?=\D|$)", lambda found: "." + found.group(1).ljust(6, "0"), text)
@@ -151,6 +177,20 @@ def seconds(stamp: str) -> float | None:
     except ValueError:
         return None
     return (when if when.tzinfo else when.replace(tzinfo=timezone.utc)).timestamp()
+
+
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def _of_ctime(stamp: str) -> float | None:
+    """``Tue Nov 24 14:11:24 2026`` (asctime(3), whose months are English everywhere)."""
+    try:
+        _, month, day, clock, year = stamp.split()
+        hour, minute, second = map(int, clock.split(":"))
+        when = datetime(int(year), _MONTHS.index(month) + 1, int(day), hour, minute, second, tzinfo=timezone.utc)
+    except ValueError:
+        return None
+    return when.timestamp()
 
 
 def lines_of(text: str) -> Iterator[Line]:

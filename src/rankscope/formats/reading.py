@@ -93,6 +93,13 @@ class Wish:
         return self.stop is not None and self.stop.pressed
 
 
+def interrupted(source: Source) -> FileEvidence:
+    """A file whose reading was interrupted before anything of it was known."""
+    return FileEvidence(
+        replace(source, data=None), who(stem(source.name)), gaps=[Gap(source.name, Why.SKIPPED, _STOPPED)]
+    )
+
+
 def read(source: Source, wish: Wish) -> FileEvidence | Snapshot:
     """What a file says; a snapshot of ours comes back as one. What cannot be read is a gap, also a whole snapshot."""
     evidence = FileEvidence(replace(source, data=None), who(stem(source.name)))

@@ -32,6 +32,8 @@ class Dump:
     command: str | None = None
     order: int = 0  # which dump of the file it belongs to, when several run together
     first: bool = False  # it is the thread that started its process
+    local_rank: int | None = None  # by its lines' prefix
+    main: str | None = None  # its main thread, where one text shows several processes without numbers
 
 
 Record = Union[Dump, Event, Gap]

@@ -83,14 +83,14 @@ def of_all(record: Record, section: Section) -> Record:
 
 
 # Below these a process is a helper of some rank, not a rank.
-_HELPERS = frozenset({"_worker_loop", "_do_spawn", "fork_helper", "_main_loop"})
+HELPERS = frozenset({"_worker_loop", "_do_spawn", "fork_helper", "_main_loop"})
 
 
 def of_tasks(dumps: Iterable[Dump]) -> list[Dump]:
     """``srun -l`` numbers tasks: a task that shows several processes that may be ranks is a node, and its number no rank."""
     found = list(dumps)
     pids: dict[int, set[int]] = {}
-    helpers = {one.pid for one in found if any(frame.function in _HELPERS for frame in one.thread.stack)}
+    helpers = {one.pid for one in found if any(frame.function in HELPERS for frame in one.thread.stack)}
     for one in found:
         if one.rank is not None and one.pid is not None and one.pid not in helpers:
             pids.setdefault(one.rank, set()).add(one.pid)

@@ -42,6 +42,11 @@ class ProcessRef:
         return f"{self.host}:{self.pid}" if self.pid else self.host
 
     @property
+    def numbered(self) -> bool:
+        """Whether the pid is one of the system, and not only ours."""
+        return self.started != UNNUMBERED
+
+    @property
     def spoken(self) -> str:
         """Number and host, as far as they are known, as sentences need them."""
         number = f"pid {self.pid}" if self.started != UNNUMBERED else ""

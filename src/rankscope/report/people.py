@@ -36,6 +36,8 @@ def phrase(processes: Iterable[Process]) -> str:
 
 def _pids(processes: list[Process]) -> str:
     by_host: dict[str, list[int]] = {}
+    if not all(process.ref.numbered for process in processes):
+        return ", ".join(dict.fromkeys(process.label or str(process.ref) for process in processes))
     for process in processes:
         by_host.setdefault(process.ref.host, []).append(process.ref.pid)
     told = [f"pid{'s' if len(pids) > 1 else ''} {RankSet(pids)}" for pids in by_host.values()]

@@ -43,6 +43,8 @@ NEEDLES = (
 
 _ERRNO = regex("|".join(map(re.escape, ERRNO)))
 _NUMBER = regex(r"\[Errno (\d+)\]")
+# libpython.py in gdb (``py-list``) looks for the source of code that has none: no error of the job.
+_OF_GDB = regex(r"\s*Unable to open <[^<>\n]{1,80}>: ")
 _TABLE = (
     pattern("loader.worker_died", r"DataLoader worker \(pid\(?s?\)? ?(?P<pid>\d+)[^)]*\) (?:is killed by signal: (?P<signal>[\w ]+?)\.|exited unexpectedly(?: with exit code (?P<exitcode>-?\d+))?)"),
     pattern("system.bus_error", r"[Uu]nexpected bus error encountered in worker|killed by signal: Bus error|\bBus error\b|SIGBUS"),
@@ -62,7 +64,7 @@ class Reader:
             for found in row.regex.finditer(line.text):
                 yield event(row.event, line, fields_of(found))
         named = _ERRNO.search(line.text)
-        number = _NUMBER.search(line.text)
+        number = None if _OF_GDB.match(line.text) else _NUMBER.search(line.text)
         if named or number:
             code = ERRNO[named.group()] if named else int(number.group(1)) if number else 0
             yield event("os.error", line, {"errno": code, "text": named.group() if named else ""})

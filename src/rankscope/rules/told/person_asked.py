@@ -27,7 +27,7 @@ from ...analysis.frame_tables import WaitKind
 from ...analysis.main_thread import main_thread
 from ...model.diagnosis import Finding
 from ...model.patterns import regex
-from ...model.process import Role
+from ...model.process import Process, Role
 from ...model.ranks import RankSet, ranks_phrase
 from .. import make_rule
 from ._drops import HOST_DROPS
@@ -107,7 +107,7 @@ def _alone(case: Case) -> Iterator[Finding]:
         ranks = RankSet(rank for doing in odd for rank in doing.ranks)
         place = odd[0].site.split(" < ")[0]
         told = [process for doing in odd if doing.account for process in members(case, doing.account)]
-        name = ranks_phrase(ranks) if ranks else f"process {told[0].ref.pid}" if len(told) == 1 else "a process"
+        name = ranks_phrase(ranks) if ranks else _named(told[0]) if len(told) == 1 else "a process"
         title = f"{name} {'is' if _number(odd) == 1 else 'are'} in {place}, while the others are in {waiting[0].op}"
         because = [doing.site for doing in (*odd[:2], waiting[0])]
         unnamed = all(doing.kind == WaitKind.SOCKET.value and _native(doing) for doing in odd)
@@ -116,6 +116,11 @@ def _alone(case: Case) -> Iterator[Finding]:
             RULE, title, POSSIBLE if against else LIKELY, because, _STEPS, ranks, processes=told, against=against
         )
         yield replace(found_apart, compared=seen_apart(case))
+
+
+def _named(process: Process) -> str:
+    """By its number, else by the file that shows it."""
+    return f"process {process.ref.pid}" if process.ref.numbered else f"the process of {process.label or 'a file'}"
 
 
 # What ends by itself as often as not.

@@ -98,7 +98,7 @@ def _two_places(case: Case) -> Finding | None:
     places = {doing.site: doing for doing in waiting}
     if len(places) > 1 and len({_signature(doing) for doing in waiting}) > 1 and not all(map(_everyone, waiting)):
         odd = _odd(waiting)
-        because = [f"{doing.account.label if doing.account else ''}: {doing.site}" for doing in places.values()][:4]
+        because = [f"{_name(doing)}: {doing.site}" for doing in places.values()][:4]
         if len(waiting) == _PAIR == sum(_size(doing) for doing in waiting):
             title = " and ".join(f"{_name(doing)} in {doing.op}" for doing in waiting)
             return simple(RULE, f"two ranks stand in different collectives: {title}", LIKELY, because, _STEPS)
