@@ -21,6 +21,7 @@ def named(text: str) -> dict[str, str]:
         ("torch                     2.0.1", {"torch": "2.0.1"}),
         ("[conda] nvidia-nccl-cu12          2.26.2    pypi_0    pypi", {"nccl": "2.26.2"}),
         ('{"python": "3.9", "pytorch": "1.13.1"}', {"python": "3.9", "torch": "1.13.1"}),
+        ("CUDA used to build PyTorch: 12.4", {"cuda": "12.4"}),
         ("- `Accelerate` version: 0.20.3", {"accelerate": "0.20.3"}),
         ("- PyTorch version (GPU?): 2.0.1+cu117 (True)", {"torch": "2.0.1+cu117"}),
         ("torch version .................... 1.9.1", {"torch": "1.9.1"}),

@@ -20,6 +20,7 @@ from .folding import fold
 from .heard import awaited_ends, heard, weighed
 from .order import BY_ROW, GUESS, ORDER, PASSES, SLOW, in_order, outvoted, quotes
 from .scene import absent
+from .versions import listed
 from .weakness import halts, weak, would_decide
 
 # Their notes say that nothing tells why, which is untrue beside a cause.
@@ -54,7 +55,7 @@ def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
         gaps=snapshot.gaps, effort=snapshot.effort, processes=len(snapshot.processes),
         roster={member.ref: rank for rank, member in case.by_rank.items()}, evidence_weak=undecided,
         deadlines=tuple(_deadlines(case)), next=_next(case, told, verdict, undecided),
-        parted=diverge(case, RankSet(rank for one in causes for rank in one.ranks)),
+        versions=listed(case), parted=diverge(case, RankSet(rank for one in causes for rank in one.ranks)),
     )  # fmt: skip
 
 

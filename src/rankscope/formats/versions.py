@@ -12,7 +12,7 @@ from .lines import WORDS_LIMIT, Line
 
 # name as we write it → how people and programs write it before a version
 _NAMES = {
-    "torch": r"(?:py)?torch", "nccl": r"(?:nvidia-)?(?:lib)?nccl2?(?:-cu\d{1,4})?(?: code| runtime)?", "cuda": r"cuda(?:toolkit)?(?:[ _-](?:runtime|toolkit))?",
+    "torch": r"(?<!to build )(?:py)?torch", "nccl": r"(?:nvidia-)?(?:lib)?nccl2?(?:-cu\d{1,4})?(?: code| runtime)?", "cuda": r"cuda used to build (?:py)?torch|cuda(?:toolkit)?(?:[ _-](?:runtime|toolkit))?",
     "driver": r"(?:nvidia[ _-])?driver|NVRM[^\n]{0,40}?Kernel Module|NVIDIA-SMI", "python": r"c?python3?", "glibc": r"glibc|ldd \(\w+ libc\)", "kernel": r"(?:linux[ -])?kernel|linux",
     "vllm": r"vllm", "sglang": r"sglang", "ray": r"ray", "deepspeed": r"deepspeed(?: info)?", "megatron": r"megatron(?:[-_ ](?:core|lm))?", "transformers": r"transformers",
     "accelerate": r"accelerate", "lightning": r"(?:pytorch[ _-]?)?lightning", "datasets": r"datasets", "triton": r"(?:pytorch-)?triton", "horovod": r"horovod",

@@ -39,6 +39,7 @@ def to_dict(diagnosis: Diagnosis) -> dict[str, Any]:
             "launcher": diagnosis.job.launcher,
             "name": diagnosis.job.name,
             "state": diagnosis.state.value,
+            "versions": {name: list(known) for name, known in diagnosis.versions},
         },
         "verdict": None
         if verdict is None

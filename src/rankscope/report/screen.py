@@ -48,6 +48,8 @@ def render(
 
 def _lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     yield "job", _job(diagnosis)
+    if diagnosis.job.launcher == FILES and any(name != "python" for name, _ in diagnosis.versions):
+        yield "versions", _versions(diagnosis)
     causes = [finding for finding in diagnosis.findings if finding.kind is Kind.CAUSE]
     if not causes:
         yield from _no_cause(diagnosis)
@@ -83,6 +85,15 @@ def _job(diagnosis: Diagnosis) -> str:
         return "read from files" + (f", {_how_many(diagnosis)}" if diagnosis.processes else "") + ended
     where = f" on {hosts.phrase(diagnosis.hosts)}" if diagnosis.hosts else ""
     return f"{diagnosis.job.name} ({diagnosis.job.launcher}), {_how_many(diagnosis)}{where}: {diagnosis.state.value}"
+
+
+def _versions(diagnosis: Diagnosis) -> str:
+    """What the evidence names; of a list of packages the first ones."""
+    told = [f"{name} {' and '.join(known[:_OF_ONE])}" for name, known in diagnosis.versions]
+    return ", ".join(told[:_LIBRARIES]) + (f" and {len(told) - _LIBRARIES} more" if len(told) > _LIBRARIES else "")
+
+
+_LIBRARIES, _OF_ONE = 8, 3
 
 
 def _how_many(diagnosis: Diagnosis) -> str:

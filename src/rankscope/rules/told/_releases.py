@@ -9,10 +9,10 @@ from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
 from ...analysis.listings import listings
 from ...analysis.trials import Trial, trials
+from ...analysis.versions import named_versions
 from ...model.patterns import regex
 from ._lines import events
 from ._signs import LIKELY, POSSIBLE, Hit, Sign
-from ._versions import named_versions
 from ._wordings import troubled
 
 # Where another setting than the release is known to cure it, that setting tells more.

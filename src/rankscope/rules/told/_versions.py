@@ -6,29 +6,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from ...analysis.case import Case
-
 # The NCCL that a PyTorch for CUDA brings, by PyTorch's minor version (what torch.cuda.nccl.version() answers in its wheels).
 _BROUGHT = {
     "1.7": "2.7.8", "1.8": "2.7.8", "1.9": "2.7.8", "1.10": "2.10.3", "1.11": "2.10.3", "1.12": "2.10.3", "1.13": "2.14.3", "2.0": "2.14.3", "2.1": "2.18.1",
     "2.2": "2.19.3", "2.3": "2.20.5", "2.4": "2.20.5", "2.5": "2.21.5", "2.6": "2.21.5", "2.7": "2.26.2", "2.8": "2.27.3", "2.9": "2.27.5",
 }  # fmt: skip
-
-
-def named_versions(case: Case) -> dict[str, list[str]]:
-    """Versions by library, in the order in which the evidence names them."""
-    found: dict[str, list[str]] = {}
-    for event in case.events:
-        name, version = None, None
-        if event.event == "text.version":
-            name, version = event.fields.get("name"), event.fields.get("version")
-        elif event.event == "nccl.version":
-            name, version = "nccl", event.fields.get("version")
-        elif event.event == "torch.dist_backend_error":
-            name, version = "nccl", event.fields.get("nccl_version")
-        if isinstance(name, str) and isinstance(version, str) and version not in found.setdefault(name, []):
-            found[name].append(version)
-    return found
 
 
 def brought(versions: Mapping[str, list[str]]) -> dict[str, list[str]]:

@@ -29,6 +29,7 @@ from dataclasses import dataclass, replace
 
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
+from ...analysis.versions import named_versions
 from ...model.diagnosis import Certainty, Finding
 from .. import make_rule
 from ._defects import Defect
@@ -38,7 +39,7 @@ from ._defects_system import SYSTEM
 from ._findings import finding, simple
 from ._releases import named
 from ._signs import LIKELY, POSSIBLE, Sign, hits
-from ._versions import brought, has_mend, in_range, named_versions
+from ._versions import brought, has_mend, in_range
 
 DEFECTS = (*NCCL, *LIBRARIES, *SYSTEM)
 
