@@ -194,8 +194,7 @@ def test_nobody_is_paused_who_could_not_be_let_go() -> None:
     """A stopped, traced or frozen process is left alone by engines that attach."""
     with standing("plain") as target:
         os.kill(target.pid, signal.SIGSTOP)
-        while tasks.read("/proc", target.pid)[target.pid].state != "T":
-            time.sleep(0.001)
+        wait_until(lambda: tasks.read("/proc", target.pid)[target.pid].state == "T")
         for engine in (pyspy.make(), pystack.make()):
             for kernel in (None, Threads((), tracer=1), Threads((), frozen=True)):
                 gap = engine.stacks(ProcessRef("here", target.pid), kernel, None, StackOptions(native=True))

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from standing import READY_S, Target, label, pythons, standing
 
+from harness import waiting
 from rankscope.memory import process, tasks
 from rankscope.model.evidence.stacks import PythonStacks, Trust
 from rankscope.model.gap import Gap, Why
@@ -47,12 +48,7 @@ def state(pid: int) -> str:
     return tasks.read("/proc", pid)[pid].state
 
 
-def wait_until(condition: Callable[[], bool], within: float = READY_S) -> None:
-    """Wait for a condition, and fail when it does not come."""
-    deadline = time.monotonic() + within
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+wait_until = functools.partial(waiting.wait_until, within=READY_S)
 
 
 @contextlib.contextmanager

@@ -257,25 +257,43 @@ def test_a_log_with_a_server_is_not_asked_for_while_its_process_waits(monkeypatc
     assert not any(isinstance(one, Gap) for one in log.collect(Target(process, seen={"threads": asleep})))
 
 
+class Clock:
+    """Time that passes only where somebody sleeps, in the child as in the parent."""
+
+    def __init__(self) -> None:
+        self._now_s = 1000.0
+
+    def time(self) -> float:
+        return self._now_s
+
+    monotonic = time
+
+    def sleep(self, seconds: float) -> None:
+        self._now_s += seconds
+
+
 def test_two_looks_at_a_process_are_apart_though_the_first_sweep_was_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """The last process of a slow first sweep is not looked at a second time at once: nothing moves so soon."""
+    clock = Clock()
+    monkeypatch.setattr(sweep, "time", clock)
 
     def slow_at_first(target: Target) -> Threads:
         if target.before is None and target.process.rank == 0:
-            time.sleep(0.25)
-        return dataclasses.replace(THREADS, uptime_s=time.monotonic())
+            clock.sleep(0.25)
+        return dataclasses.replace(THREADS, uptime_s=clock.monotonic())
 
     snapshot = look(monkeypatch, Plan(2, 0.3, deadline_s=20.0), threads=slow_at_first)
     first, second = (records(snapshot, number, Threads)[-1].uptime_s for number in (0, 1))
-    assert second - first >= 0.5 * 0.3
-    assert 0 < snapshot.effort.slept_s <= (0.3 - 0.25) + 0.5 * 0.3  # before the second sweep, and in it
+    assert second - first == pytest.approx(0.5 * 0.3)
+    assert snapshot.effort.slept_s == pytest.approx(0.5 * 0.3)  # before the second sweep, and in it
 
 
 def test_what_a_look_slept_is_told_also_when_it_breaks_off(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sleep is told of as it comes: nothing but the interval was slept here, and no end says so."""
+    monkeypatch.setattr(sweep, "time", Clock())
     snapshot = look(monkeypatch, Plan(2, 0.2, deadline_s=20.0), threads=lambda _: THREADS)
     assert not snapshot.complete
-    assert 0 < snapshot.effort.slept_s <= 0.2
+    assert snapshot.effort.slept_s == pytest.approx(0.2)
 
 
 def strategy(cls: type) -> st.SearchStrategy[Any]:

@@ -61,6 +61,10 @@ class Reader:
             self._open.add(Frame("Garbage-collecting", "<gc>"))
         return True
 
+    @property
+    def busy(self) -> bool:
+        return self._open is not None
+
     def close(self) -> Iterable[Record]:
         done, self._open = self._open, None
         return (done.done(),) if done is not None else ()

@@ -28,6 +28,8 @@ _PLACE = regex(r"^(.*?)(?::(\d{1,7}))?$")
 class Reader:
     """Every line is whole in itself."""
 
+    busy = False
+
     def __init__(self) -> None:
         self._odd = 0
 

@@ -131,6 +131,10 @@ class Reader:
         if call is not None and self._open is not None:
             self._open.add(parse_call(call))
 
+    @property
+    def busy(self) -> bool:
+        return self._open is not None
+
     def close(self) -> Iterable[Record]:
         self._flush()
         done, self._open = self._open, None

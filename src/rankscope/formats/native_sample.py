@@ -36,6 +36,10 @@ class Reader:
         elif line.text.strip() not in ("...", "…"):
             yield from self.close()
 
+    @property
+    def busy(self) -> bool:
+        return self._open is not None
+
     def close(self) -> Iterable[Record]:
         done, self._open = self._open, None
         return (done.done(),) if done is not None else ()

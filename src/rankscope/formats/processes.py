@@ -32,6 +32,8 @@ def _header(text: str) -> list[str] | None:
 class Reader:
     """Rows below a header whose columns are known."""
 
+    busy = False
+
     def __init__(self) -> None:
         self._columns: list[str] | None = None
         self._kernel: list[str] = []

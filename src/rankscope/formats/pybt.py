@@ -54,6 +54,10 @@ class Reader:
             return Frame("Garbage-collecting", "<gc>")
         return None
 
+    @property
+    def busy(self) -> bool:
+        return self._open is not None
+
     def close(self) -> Iterable[Record]:
         done, self._open = self._open, None
         return (done.done(),) if done is not None and done.frames else ()

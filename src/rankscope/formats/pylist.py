@@ -17,6 +17,8 @@ _LINE = regex(r"^(?:\(gdb\) )? {0,6}(?P<here>>)? {0,6}(?P<number>\d{1,6}) {4}(?P
 class Reader:
     """Lines whose numbers follow each other belong to one list; it counts when one of them is marked."""
 
+    busy = False
+
     def __init__(self) -> None:
         self._last = 0
         self._marked: Event | None = None

@@ -83,6 +83,10 @@ class Reader:
             return True
         return bool(_SHOUT.match(line.text) or _GAP.match(line.text))
 
+    @property
+    def busy(self) -> bool:
+        return self._open is not None
+
     def close(self) -> Iterable[Record]:
         done, self._open = self._open, None
         if done is not None and (done.frames or self._headed):

@@ -51,6 +51,10 @@ class Reader:
             one.locals.append((len(one.frames) - 1, local.group(1), local.group(2)[:200]))
         return text.startswith("        ")
 
+    @property
+    def busy(self) -> bool:
+        return self._open is not None
+
     def close(self) -> Iterable[Record]:
         done, self._open = self._open, None
         return (done.done(),) if done is not None else ()

@@ -40,7 +40,14 @@ Record = Union[Dump, Event, Gap]
 
 
 class LineReader(Protocol):
-    """Takes lines one at a time and yields records as soon as they are complete; a gap without a name is of the file."""
+    """Takes lines one at a time and yields records as soon as they are complete; a gap without a name is of the file.
+
+    ``busy`` while the next lines may belong to what it has begun, whatever they say: of a long text it is shown no others, and
+    where lines were left out it is closed.
+    """
+
+    @property
+    def busy(self) -> bool: ...
 
     def feed(self, line: Line) -> Iterable[Record]: ...
 

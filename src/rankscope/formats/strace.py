@@ -30,6 +30,8 @@ _CALLS = frozenset(_CALL_NAMES.split())
 class Reader:
     """Keeps the last call per pid; the calls that did not return are told at the end, with how often they were made."""
 
+    busy = False
+
     def __init__(self) -> None:
         self._last: dict[int, tuple[Line, str, str, str | None]] = {}
         self._failed: dict[tuple[str, str], tuple[Line, int, str]] = {}

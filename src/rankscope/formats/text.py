@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 from ..model.evidence.events import Event
 from ..model.gap import Gap, Why
@@ -29,7 +28,7 @@ from .events import families
 from .kept import Between
 from .lines import WORDS_LIMIT, Line, may_have_prefix
 from .margin import NONE, Margin, margin_of
-from .records import Record
+from .records import LineReader, Record
 from .subjects import Section, of_all, placed, section_of
 from .versions import versions_of
 
@@ -60,7 +59,7 @@ class _Voice:
     """The lines of one source: what dump it is in the middle of, and whom it speaks about."""
 
     def __init__(self) -> None:
-        self._readers = [module.Reader() for module in DUMPS]
+        self._readers: list[LineReader] = [module.Reader() for module in DUMPS]
         self.section = Section()
         self.dumping = False
 
@@ -68,7 +67,7 @@ class _Voice:
         for reader in self._readers:
             for record in reader.feed(line):
                 yield of_all(record, self.section)
-        self.dumping = any(getattr(reader, "_open", None) is not None for reader in self._readers)
+        self.dumping = any(reader.busy for reader in self._readers)
 
     def close(self) -> Iterator[Record]:
         for reader in self._readers:
@@ -82,13 +81,15 @@ class TextReader:
 
     def __init__(self, small: bool = True, kept: Between | None = None, margin: Margin = NONE) -> None:
         self._voices: dict[str, _Voice] = {}
-        self._families = [(_any(module.NEEDLES), module.Reader()) for module in families()]
+        self._families: list[tuple[re.Pattern[str], LineReader]] = [
+            (_any(module.NEEDLES), module.Reader()) for module in families()
+        ]
         self._needles = _all_needles()
         self._small = small
         self._kept = kept  # of a long text: shown the lines that one of the families may know
         self._margin = margin
         self._dumping: set[_Voice] = set()
-        self._waiting: list[Any] = []  # readers that are in the middle of something
+        self._waiting: list[LineReader] = []  # readers that are in the middle of something
 
     def feed(self, number: int, raw: str) -> Iterator[Record]:
         """All records that a line completes."""
@@ -160,9 +161,8 @@ class TextReader:
         if self._dumping or self._waiting:
             yield from self.close()
 
-    def _waits(self) -> list[Any]:
-        names = ("_open", "_held", "_last_error", "_fields")
-        return [reader for _, reader in self._families if any(getattr(reader, name, None) for name in names)]
+    def _waits(self) -> list[LineReader]:
+        return [reader for _, reader in self._families if reader.busy]
 
     def close(self) -> Iterator[Record]:
         """What was still open at the end."""

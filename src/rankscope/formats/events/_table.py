@@ -63,6 +63,8 @@ def _rank(line: Line) -> int | None:
 class TableReader:
     """Looks each line up in a table."""
 
+    busy = False
+
     def __init__(self, table: Iterable[Pattern]) -> None:
         self._table = tuple(table)
 

@@ -67,5 +67,9 @@ class Reader:
         if fields is not None and at is not None:
             yield event("elastic.root_cause" if root else "elastic.failure", at, fields)
 
+    @property
+    def busy(self) -> bool:
+        return self._fields is not None
+
     def close(self) -> Iterable[Event]:
         return tuple(self._flush())

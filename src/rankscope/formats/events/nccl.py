@@ -104,8 +104,9 @@ class Reader:
     def __init__(self) -> None:
         self._last_error: set[str] = set()
 
-    def waits(self, source: str) -> bool:
-        return source in self._last_error
+    @property
+    def busy(self) -> bool:
+        return bool(self._last_error)
 
     def feed(self, line: Line) -> Iterator[Event]:
         if line.source in self._last_error:

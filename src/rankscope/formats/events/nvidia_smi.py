@@ -127,6 +127,10 @@ class Reader:
             fields = {ours: _number(cell) for name, cell in zip(self._fields, cells) if (ours := _COLUMNS.get(name))}
             yield event("gpu.load", line, fields)
 
+    @property
+    def busy(self) -> bool:
+        return bool(self._fields)
+
     def close(self) -> Iterable[Event]:
         return ()
 

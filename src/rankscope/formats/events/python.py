@@ -77,8 +77,9 @@ class Reader:
     def __init__(self) -> None:
         self._open: dict[str, _Open] = {}
 
-    def waits(self, source: str) -> bool:
-        return source in self._open
+    @property
+    def busy(self) -> bool:
+        return bool(self._open)
 
     def feed(self, line: Line) -> Iterator[Event]:
         text = _LOGGER_HEAD.sub("", line.text) if "] " in line.text else line.text

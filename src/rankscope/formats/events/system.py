@@ -59,6 +59,8 @@ _TABLE = (
 class Reader:
     """The table, and errno wherever it is named."""
 
+    busy = False
+
     def feed(self, line: Line) -> Iterator[Event]:
         for row in _TABLE:
             for found in row.regex.finditer(line.text):

@@ -164,9 +164,9 @@ class Reader:
             return True
         return False
 
-    def waits(self, source: str) -> bool:
-        """Whether the next line of a source is wanted whatever it says."""
-        return source in self._held
+    @property
+    def busy(self) -> bool:
+        return bool(self._held)
 
     def close(self) -> Iterable[Event]:
         return ()
