@@ -35,12 +35,12 @@ from .documents import DOCUMENT, is_document, is_manual
 from .files import Progress, Source, head_of, is_by_lines, is_text, open_source, text_lines
 from .kept import Between, Ends, ends_of, joined
 from .margin import margin_of
-from .records import Dump, Record
-from .sieve import Unfinished, sieve
+from .records import Dump, LeftOut, Record
+from .sieve import Numbered, Unfinished, sieve
 from .text import TextReader, plain
+from .thinning import EVENTS_PER_KIND, Thinning
 
-# Beyond these a file says the same again and again; what is left out is told as a gap.
-EVENTS_PER_KIND = 5000
+# Beyond this a file says the same again and again; what is left out is told as a gap.
 DUMPS_PER_FILE = 200_000
 WHOLE_LIMIT = 256 << 20
 SMALL_BYTES = 1 << 20
@@ -54,7 +54,7 @@ _NOTHING_PRINTED = (
 )
 _LONG_EXPORT = "an export in one piece; one object a line (jq -c '.[]' FILE) is read to its end, but only the first"
 
-Said = Union[Record, Recorder, RasReport, StoreKeys, Threads, Gap]
+Said = Union[Record, LeftOut, Recorder, RasReport, StoreKeys, Threads, Gap]
 
 
 @dataclass
@@ -205,28 +205,31 @@ def _text(stream: io.BufferedReader, keep_lines: bool) -> Iterator[Said]:
     head = stream.peek()
     whole = len(head) < files.BUFFER
     small = whole and len(head) <= SMALL_BYTES
-    ends, between = Ends(), Between()
-    sieved = None if whole or not is_by_lines(head_of(stream)) else sieve(stream, ends)
+    ends, between, thinning = Ends(), Between(), Thinning()
+    sieved = None if whole or not is_by_lines(head_of(stream)) else sieve(stream, ends, thinning)
     keeps = keep_lines and not small
     margin = margin_of(head.decode(files.encoding_of(head), "replace"))
     reader = TextReader(small and keep_lines, between if keeps else None, margin)
     try:
         for numbered in _numbered(stream, ends if keeps else None) if sieved is None else sieved:
-            yield from reader.gap() if numbered is None else reader.feed(*numbered)
+            records = list(reader.gap() if numbered is None else reader.feed(*numbered))
+            thinning.learn(records, reader.began, reader.is_open)
+            yield from records
     except Unfinished as error:
         yield Gap("", Why.FAILED, f"it was not read to its end: {error}")
     yield from reader.close()
+    yield from thinning.left_out()
     for number, raw in joined(ends, between) if keeps else ():
         for line in margin.lines(number, raw):
             yield from plain(line)
 
 
-def _numbered(stream: io.BufferedReader, ends: Ends | None) -> Iterator[tuple[int, str]]:
+def _numbered(stream: io.BufferedReader, ends: Ends | None) -> Iterator[Numbered]:
     """All lines of a text, without the sieve; its ends are shown what goes by."""
     for number, line in enumerate(text_lines(stream), 1):
         if ends is not None:
             ends.see(line.encode())
-        yield number, line
+        yield number, line, True
 
 
 def _take(evidence: FileEvidence, said: Iterable[Said]) -> None:
@@ -244,6 +247,8 @@ def _take(evidence: FileEvidence, said: Iterable[Said]) -> None:
             if stacks_seen <= DUMPS_PER_FILE:
                 stack = stacks.setdefault(one.thread.stack, one.thread.stack)
                 evidence.dumps.append(replace(one, thread=replace(one.thread, stack=stack)))
+        elif isinstance(one, LeftOut):
+            counts[one.event] = counts.get(one.event, 0) + one.count
         elif isinstance(one, Recorder):
             evidence.recorders.append(one)
         elif isinstance(one, Gap):

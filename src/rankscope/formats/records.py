@@ -34,6 +34,14 @@ class Dump:
     first: bool = False  # it is the thread that started its process
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """How many events of a name were not made, since so many lines said the same."""
+
+    event: str
+    count: int
+
+
 Record = Union[Dump, Event, Gap]
 
 

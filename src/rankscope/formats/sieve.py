@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from typing import IO
 
 from ..model.patterns import regex
-from .events import families
-from .files import text_lines
 from .kept import Ends
 from .lines import LINE_LIMIT
+from .text import all_needles
+from .thinning import Thinning
 
 # Lines after a hit that are kept: the source below a frame, and the exception below that.
 AFTER = 3
@@ -32,23 +32,24 @@ _STACKS = (
     r"^Process [0-9]+: ",
 )
 _LINE = regex(r"(\d+)([:-])(.*)", re.DOTALL)
+_BLOCK = 64 << 10
+# A line, and whether a word was found in it; if not, it stands below one of those.
+Numbered = tuple[int, str, bool]
 
 
 def patterns() -> list[str]:
     """What to look for: the needles of all families without those that contain another one, and stacks."""
-    needles = {needle for module in families() for needle in module.NEEDLES}
-    short = sorted(one for one in needles if not any(other in one and other != one for other in needles))
-    return [re.sub(r"([.\[\]{}()*+?^$|\\])", r"\\\1", one) for one in short] + list(_STACKS)
+    return [re.sub(r"([.\[\]{}()*+?^$|\\])", r"\\\1", one) for one in all_needles()] + list(_STACKS)
 
 
 class Unfinished(Exception):
     """grep ended before the text did."""
 
 
-def sieve(stream: IO[bytes], ends: Ends) -> Iterator[tuple[int, str] | None] | None:
+def sieve(stream: IO[bytes], ends: Ends, thinning: Thinning) -> Iterator[Numbered | None] | None:
     """Numbered lines worth reading, None between runs of them; None in all where there is no grep.
 
-    All that goes by is shown to ``ends``. Raises Unfinished where grep gives up.
+    All that goes by is shown to ``ends``; ``thinning`` leaves out what it knows. Raises Unfinished where grep gives up.
     """
     grep = shutil.which("grep")
     if grep is None:
@@ -60,24 +61,44 @@ def sieve(stream: IO[bytes], ends: Ends) -> Iterator[tuple[int, str] | None] | N
         child = subprocess.Popen(call, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env={"LC_ALL": "C"})
     except OSError:  # no room for one more process
         return None
-    return _through(child, stream, ends)
+    return _through(child, stream, ends, thinning)
 
 
-def _through(child: subprocess.Popen[bytes], stream: IO[bytes], ends: Ends) -> Iterator[tuple[int, str] | None]:
+def _through(
+    child: subprocess.Popen[bytes], stream: IO[bytes], ends: Ends, thinning: Thinning
+) -> Iterator[Numbered | None]:
     with child:
         assert child.stdin is not None
         assert child.stdout is not None
         feeder = threading.Thread(target=_feed, args=(stream, child.stdin, ends), daemon=True)
         feeder.start()
         try:
-            for line in text_lines(child.stdout):
-                found = _LINE.match(line)
-                yield (int(found.group(1)), found.group(3)) if found else None
+            for line in thinning.lines(_blocks(child.stdout)):
+                yield _numbered(line[:LINE_LIMIT].decode("utf-8", "replace"))
             if child.wait() > 1 or child.returncode < 0:  # 1: no line matched (grep(1))
                 raise Unfinished(f"grep, which sieves large texts, ended with status {child.returncode}")
         finally:
             child.kill()
             feeder.join()
+
+
+def _numbered(line: str) -> Numbered | None:
+    found = _LINE.match(line)
+    return (int(found.group(1)), found.group(3), found.group(2) == ":") if found else None
+
+
+def _blocks(stream: IO[bytes]) -> Iterator[bytes]:
+    """What comes through a pipe, cut where a line ends."""
+    begun = b""
+    while piece := stream.read1(_BLOCK):  # type: ignore[attr-defined]
+        at = piece.rfind(b"\n") + 1
+        if at:
+            yield begun + piece[:at]
+            begun = piece[at:]
+        else:
+            begun += piece
+    if begun:
+        yield begun
 
 
 def _feed(stream: IO[bytes], into: IO[bytes], ends: Ends) -> None:
