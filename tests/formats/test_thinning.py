@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankscope.formats.gather import gather
+from rankscope.formats.reading import LAST_OF_A_KIND
 from rankscope.formats.text import TextReader
 from rankscope.formats.thinning import EVENTS_PER_KIND, TAIL_BYTES, Thinning
 from rankscope.model.evidence.events import Event, Events
@@ -66,7 +67,7 @@ def test_most_of_a_long_log_of_chatter_is_not_read(tmp_path: Path, read: list[in
     """As many lines of NCCL as are kept, some dozen of each other kind, and the end."""
     (tmp_path / "job.log").write_text(chatter(0, ENDLESS))
     (gap,) = gather([tmp_path]).gaps
-    assert gap.detail == f"{ENDLESS // 8 - EVENTS_PER_KIND} more nccl.coll left out"
+    assert gap.detail == f"{ENDLESS // 8 - EVENTS_PER_KIND - LAST_OF_A_KIND} more nccl.coll left out"
     assert EVENTS_PER_KIND < len(read) < EVENTS_PER_KIND + 1000 + TAIL_BYTES // 80
     assert read == sorted(set(read))
     assert max(read) > ENDLESS - 8
@@ -93,6 +94,14 @@ def test_errors_of_many_ranks_that_are_alike_are_all_read(tmp_path: Path) -> Non
     (tmp_path / "job.log").write_text(chatter(0, ENDLESS) + "".join(said) + chatter(ENDLESS, ENDLESS))
     late = [event.rank for event in events(tmp_path) if event.event == "torch.watchdog_timeout"]
     assert late == list(range(1500))
+
+
+def test_the_last_of_very_many_errors_are_kept(tmp_path: Path) -> None:
+    """The first and the last tell more than those between them."""
+    said = [f"[rank{at % 8}]: ValueError: sample {at} is empty\n" for at in range(8000)]
+    (tmp_path / "job.log").write_text("".join(said) + "[rank5]: KeyError: 'lang=zz'\n")
+    found = [event for event in events(tmp_path) if event.event == "python.exception"]
+    assert (found[0].line, found[-1].fields["type"], found[-1].rank) == (1, "KeyError", 5)
 
 
 @given(st.lists(st.text(alphabet="ab1 -:", min_size=1, max_size=9), max_size=30), st.integers(1, 5))

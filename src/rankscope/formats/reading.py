@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Union
 
-from ..model.evidence.events import Event
+from ..model.evidence.events import Event, left_out
 from ..model.evidence.ras import RasReport
 from ..model.evidence.recorder import Recorder
 from ..model.evidence.stacks import Stack
@@ -42,6 +43,7 @@ from .thinning import EVENTS_PER_KIND, Thinning
 
 # Beyond this a file says the same again and again; what is left out is told as a gap.
 DUMPS_PER_FILE = 200_000
+LAST_OF_A_KIND = 1000  # of the events beyond the bound
 WHOLE_LIMIT = 256 << 20
 SMALL_BYTES = 1 << 20
 EXPORT_LIMIT = 32 << 20  # JSON in one piece takes some ten times as much memory
@@ -235,13 +237,15 @@ def _numbered(stream: io.BufferedReader, ends: Ends | None) -> Iterator[Numbered
 def _take(evidence: FileEvidence, said: Iterable[Said]) -> None:
     """Put everything where it belongs, within bounds; equal stacks are kept once. A gap that names nothing is of the file."""
     counts: dict[str, int] = {}
+    last: dict[str, deque[Event]] = {}
     stacks: dict[Stack, Stack] = {}
     stacks_seen = 0
     for one in said:
         if isinstance(one, Event):
             counts[one.event] = counts.get(one.event, 0) + 1
-            if counts[one.event] <= EVENTS_PER_KIND:
-                evidence.events.append(replace(one, file=evidence.source.name))
+            first = counts[one.event] <= EVENTS_PER_KIND
+            kept = evidence.events if first else last.setdefault(one.event, deque(maxlen=LAST_OF_A_KIND))
+            kept.append(replace(one, file=evidence.source.name))
         elif isinstance(one, Dump):
             stacks_seen += 1
             if stacks_seen <= DUMPS_PER_FILE:
@@ -257,12 +261,13 @@ def _take(evidence: FileEvidence, said: Iterable[Said]) -> None:
                 evidence.gaps.append(gap)
         else:
             evidence.reports.append(one)
+    evidence.events.extend(event for events in last.values() for event in events)
     evidence.events.sort(key=lambda event: event.line)
     evidence.dumps.sort(key=lambda dump: dump.line)
     if stacks_seen > DUMPS_PER_FILE:
         detail = f"{stacks_seen - DUMPS_PER_FILE} more stacks left out"
         evidence.gaps.append(Gap(evidence.source.name, Why.SKIPPED, detail))
     for name, count in counts.items():
-        if count > EVENTS_PER_KIND and not name.startswith("text."):
-            detail = f"{count - EVENTS_PER_KIND} more {name} left out"
-            evidence.gaps.append(Gap(evidence.source.name, Why.SKIPPED, detail))
+        more = count - EVENTS_PER_KIND - len(last.get(name, ()))
+        if more > 0 and not name.startswith("text."):
+            evidence.gaps.append(Gap(evidence.source.name, Why.SKIPPED, left_out(name, more)))
