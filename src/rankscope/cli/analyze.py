@@ -129,15 +129,16 @@ def _exist(files: tuple[Path, ...]) -> None:
 
 
 @contextmanager
-def _reading() -> Iterator[Callable[[str, int], None]]:
+def _reading() -> Iterator[Callable[[str, int, int | None], None]]:
     """Says on a terminal which file is read and how far, a few times a second."""
     progress, last = _options.Progress(), 0.0
 
-    def tell(name: str, done: int) -> None:
+    def tell(name: str, done: int, total: int | None) -> None:
         nonlocal last
         if time.monotonic() - last > 0.2:
             last = time.monotonic()
-            progress(f"{plain.clean(name, 60)}, {done >> 20} MB read")
+            share = f"{done >> 20} MB" if total is None else f"{done >> 20} of {total >> 20} MB"
+            progress(f"{plain.clean(name, 60)}, {share} read")
 
     try:
         yield tell
