@@ -1,6 +1,7 @@
 """How fast a big log is judged, and in how much memory: ``python benchmarks/logs.py [MEGABYTES]``.
 
-Then the CPU of one command for a few lines, and for half a megabyte of lines that are all different, the worst for rules.
+Before it the log of a job, most of which readers know, and the CPU of one command for a few lines, and for half a megabyte of
+lines that are all different, the worst for rules.
 """
 
 from __future__ import annotations
@@ -28,6 +29,41 @@ def make(path: pathlib.Path, megabytes: int) -> None:
         while written < megabytes << 20:
             written += file.write(block) + file.write(TROUBLE.format(number % 7))
             number += 1
+
+
+_JOB = (
+    "[default{local}]:2025-05-04T04:{minute:02d}:{second:02d}.123Z INFO train: step={at} loss=0.{part} lr=1e-4 tok/s={part}\n",
+    "node{node}: {rank}: iteration {at}/500000 | consumed samples: {at}00 | elapsed time per iteration (ms): {part}.1\n",
+    "node{node}:{pid}:{pid} [{local}] NCCL INFO AllReduce: opCount {at:x} sendbuff 0x7f{at:08x} recvbuff 0x7f{at:08x} "
+    "count {part} datatype 9 op 0 root 0 comm 0x55d{rank:06x} [nranks=64] stream 0x55d\n",
+    "WARNING:root:gradient norm 1.{part} on rank {rank} exceeded 1.0, clipping\n",
+    *(
+        f"2025-05-04 04:{{minute:02d}}:{{second:02d}},123 - module{number} - DEBUG - rank {{rank}}: batch {{at}} data loading "
+        "took 0.{part}s, forward 0.2s\n"
+        for number in range(7)
+    ),
+)
+_FAILED = (
+    'Traceback (most recent call last):\n[rank13]:   File "/app/train.py", line 88, in <module>\n[rank13]:     main()\n'
+    "[rank13]:   File \"/app/train.py\", line 70, in main\n[rank13]:     x = table[key]\n[rank13]: KeyError: 'lang=zz'\n"
+)
+
+
+def make_job(path: pathlib.Path, megabytes: int) -> None:
+    """What 64 ranks write, every eleventh line about a call of NCCL; at the end one of them fails, and the others time out."""
+    draw, at, written = random.Random(5), 0, 0
+    with path.open("w") as file:
+        while written < megabytes << 20:
+            rank = at % 64
+            written += file.write(
+                _JOB[at % len(_JOB)].format(
+                    at=at, rank=rank, local=rank % 8, node=rank // 8, pid=1000 + rank, minute=at // 60 % 60, second=at % 60,
+                    part=draw.randint(1000, 9999),
+                )
+            )  # fmt: skip
+            at += 1
+        file.write("[rank13]: " + _FAILED)
+        file.writelines(TROUBLE.format(rank) for rank in range(64) if rank != 13)
 
 
 def make_different(path: pathlib.Path, lines: int) -> None:
@@ -64,9 +100,20 @@ def short(folder: pathlib.Path) -> None:
     )
 
 
+def job(folder: pathlib.Path, megabytes: int) -> None:
+    """CPU and memory of a log of a job; that of a short one is what a command takes for anything."""
+    path = folder / "job.log"
+    make_job(path, megabytes)
+    took = cpu_s(path)
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    print(f"{'log of a job':20} {megabytes} MB in {took:.1f} s of CPU: {megabytes / took:.0f} MB/s, peak {peak:.0f} MB")
+    path.unlink()
+
+
 def main(megabytes: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         short(pathlib.Path(folder))
+        job(pathlib.Path(folder), megabytes)
         log = pathlib.Path(folder) / "train.log"
         make(log, megabytes)
         for name, call in (

@@ -60,6 +60,16 @@ def test_a_slow_pipe_is_looked_at_whole() -> None:
     assert told[-1] == len(TEXT)
 
 
+def test_how_far_it_is_is_told_of_how_much(tmp_path: pathlib.Path) -> None:
+    """Of what is packed nobody knows how much it will be."""
+    (tmp_path / "a.log").write_text(TEXT)
+    (tmp_path / "b.log.gz").write_bytes(gzip.compress(TEXT.encode()))
+    told: list[tuple[str, int, int | None]] = []
+    gather([tmp_path], lambda *one: told.append(one))
+    assert ("a.log", len(TEXT), len(TEXT)) in told
+    assert ("b.log.gz", len(TEXT), None) in told
+
+
 SAID = "".join(f"2026-02-11 04:10:{number:02d} [rank1]: step {number} café\n" for number in range(40))
 
 

@@ -121,6 +121,6 @@ def test_a_reader_may_call_what_it_holds_as_it_likes(monkeypatch: pytest.MonkeyP
     """It is shown the next line, in which there is no word that it knows."""
     monkeypatch.setattr(text, "families", lambda: (SimpleNamespace(NEEDLES=("head-of-a-pair",), Reader=_Pair),))
     reader = TextReader(small=False)
-    monkeypatch.setattr(reader, "_needles", text._any(("head-of-a-pair",)))
+    monkeypatch.setattr(reader, "_needles", text.shortest(("head-of-a-pair",)))
     said = [one for number, line in enumerate(["head-of-a-pair", "zzz", "zzz"]) for one in reader.feed(number, line)]
     assert [one.text for one in said if isinstance(one, Event)] == ["zzz"]

@@ -1,5 +1,6 @@
 """The first error over many logs: who, where, and whose errors only follow from it."""
 
+# ruff: noqa: E501  (a line of a log is one line)
 from __future__ import annotations
 
 import pathlib
@@ -8,7 +9,7 @@ import pytest
 
 from rankscope import pipeline
 from rankscope.formats.gather import gather
-from rankscope.model.diagnosis import Diagnosis
+from rankscope.model.diagnosis import Certainty, Diagnosis
 
 FAILED = 'Traceback (most recent call last):\n  File "/app/train.py", line {}, in step\n    run()\n{}\n'
 GONE = "torch.distributed.DistBackendError: NCCL error: remote process exited or there was a network error"
@@ -114,3 +115,49 @@ def test_an_error_beside_the_time_outs_of_others_is_likely(tmp_path: pathlib.Pat
     verdict = pipeline.judge(gather([tmp_path])).verdict
     assert verdict is not None
     assert (verdict.cls, verdict.certainty.value) == ("dead-rank", "likely")
+
+
+def at_work(steps: int) -> str:
+    """The log of a job of eight ranks that trains, with what NCCL says of each call and warnings that nobody minds."""
+    kinds = (
+        "[default{rank}]:2025-05-04T04:10:{second:02d}.123Z INFO train: step={at} loss=2.{part:04d} lr=1e-4 tok/s=9{part:03d}\n",
+        "node0: {rank}: iteration {at}/500000 | consumed samples: {at}00 | elapsed time per iteration (ms): {part}.1 | learning rate: 1.0E-04\n",
+        "node0:100{rank}:200{rank} [{rank}] NCCL INFO AllReduce: opCount {at:x} sendbuff 0x7f{at:08x} recvbuff 0x7f{at:08x} count {part} "
+        "datatype 9 op 0 root 0 comm 0x55d{rank:06x} [nranks=8] stream 0x55d\n",
+        "WARNING:root:gradient norm 1.{part} on rank {rank} exceeded 1.0, clipping\n",
+        "2025-05-04 04:10:{second:02d},123 - module5 - DEBUG - rank {rank}: batch {at} data loading took 0.{part}s, forward 0.2s\n",
+    )
+    return "".join(
+        kinds[at % len(kinds)].format(at=at, rank=at // len(kinds) % 8, second=at % 60, part=at * 7919 % 997)
+        for at in range(steps)
+    )
+
+
+LOST_KEY = "".join(f"[rank5]: {line}\n" for line in FAILED.format(70, "KeyError: 'lang=zz'").rstrip().split("\n"))
+WAITED = (
+    "[rank{0}]:[E504 06:33:29.123456789 ProcessGroupNCCL.cpp:632] [Rank {0}] Watchdog caught collective operation timeout: "
+    "WorkNCCL(SeqNum=2000, OpType=ALLREDUCE, NumelIn=1024, NumelOut=1024, Timeout(ms)=600000) ran for 600012 milliseconds before "
+    "timing out.\n"
+)
+
+
+@pytest.mark.parametrize("lines", [0, 400, 4000, 45_000])
+def test_who_failed_while_all_others_waited_is_found_behind_any_head(lines: int, tmp_path: pathlib.Path) -> None:
+    """What was written while all went well makes neither the rank that raised an error one that only says nothing, nor its
+    error less sure."""
+    (tmp_path / "job.log").write_text(
+        at_work(lines) + LOST_KEY + "".join(WAITED.format(rank) for rank in range(8) if rank != 5)
+    )
+    verdict = pipeline.judge(gather([tmp_path])).verdict
+    assert verdict is not None
+    assert (verdict.cls, list(verdict.ranks), verdict.certainty) == ("dead-rank", [5], Certainty.LIKELY)
+
+
+def test_counts_of_a_log_that_was_cut_are_not_compared(tmp_path: pathlib.Path) -> None:
+    """The last line that is kept of a process is not the last that it wrote."""
+    said = [f"2025-05-04 04:10:27 {line}" for line in at_work(45_000).splitlines(True) if "opCount" in line]
+    found = {}
+    for lines in (800, len(said)):
+        (tmp_path / "job.log").write_text("".join(said[:lines]))
+        found[lines] = [one.title for one in pipeline.judge(gather([tmp_path])).findings if one.rule == "calls-counted"]
+    assert found == {800: ["pid 1000 on node0 launched up to #3962, the others up to #3997"], len(said): []}

@@ -136,25 +136,26 @@ def _exist(files: tuple[Path, ...]) -> None:
 
 
 @contextmanager
-def _reading(files: tuple[Path, ...]) -> Iterator[Callable[[str, int], None]]:
+def _reading(files: tuple[Path, ...]) -> Iterator[Callable[[str, int, int | None], None]]:
     """Says on a terminal which file is read and how far, a few times a second."""
     progress, last = _options.Progress(), 0.0
 
-    def tell(name: str, done: int) -> None:
+    def tell(name: str, done: int, total: int | None) -> None:
         nonlocal last
         if time.monotonic() - last > 0.2:
             last = time.monotonic()
-            progress(f"{plain.clean(name, 60)}, {done >> 20} MB read")
+            share = f"{done >> 20} MB" if total is None else f"{done >> 20} of {total >> 20} MB"
+            progress(f"{plain.clean(name, 60)}, {share} read")
 
     moved, over = [time.monotonic()], threading.Event()
     unread = {str(path) for path in files if path.is_fifo()}
     if unread:
         threading.Thread(target=_say_what_is_waited_for, args=(unread, moved, over), daemon=True).start()
 
-    def told(name: str, done: int) -> None:
+    def told(name: str, done: int, total: int | None) -> None:
         moved[0] = time.monotonic()
         unread.discard(name)
-        tell(name, done)
+        tell(name, done, total)
 
     try:
         yield told

@@ -34,7 +34,8 @@ STDIN = "-"
 # What damaged or cut-off compressed data raises.
 BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError)
 
-Progress = Callable[[str, int], None]
+# The name of a file, how many bytes of it were read, and how many there are, where that is known.
+Progress = Callable[[str, int, "int | None"], None]
 
 
 class Stop(Protocol):
@@ -182,8 +183,20 @@ def open_source(
         raw = _Kept(getattr(stdin, "raw", stdin), BUFFER)
     else:
         raw = open(source.path, "rb", buffering=BUFFER)  # noqa: SIM115
-    tap = Tap(_unpacked(raw), None if progress is None else lambda done: progress(source.name, done), stop)
+    plain = _unpacked(raw)
+    total = None if isinstance(plain, _COMPRESSED) else _size(source)
+    tap = Tap(plain, None if progress is None else lambda done: progress(source.name, done, total), stop)
     return io.BufferedReader(tap, BUFFER), tap
+
+
+_COMPRESSED = (gzip.GzipFile, bz2.BZ2File, lzma.LZMAFile)
+
+
+def _size(source: Source) -> int | None:
+    """How many bytes a source has; None where nobody knows before they are read."""
+    if source.data is not None:
+        return len(source.data)
+    return os.stat(source.path).st_size if source.path != STDIN and _regular(os.path.realpath(source.path)) else None
 
 
 def _unpacked(raw: Any) -> Any:

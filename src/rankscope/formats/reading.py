@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import io
 import itertools
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Union
 
-from ..model.evidence.events import Event
+from ..model.evidence.events import Event, left_out
 from ..model.evidence.ras import RasReport
 from ..model.evidence.recorder import Recorder
 from ..model.evidence.stacks import Stack
@@ -36,13 +37,14 @@ from .documents import DOCUMENT, is_document, is_manual
 from .files import Progress, Source, Stop, closed, cut_lines, head_of, is_by_lines, is_text, open_source, text_lines
 from .kept import Between, Ends, ends_of, joined
 from .margin import margin_of
-from .records import Dump, Record
-from .sieve import Unfinished, sieve
+from .records import Dump, LeftOut, Record
+from .sieve import Numbered, Unfinished, sieve
 from .text import TextReader, plain
+from .thinning import EVENTS_PER_KIND, Thinning
 
-# Beyond these a file says the same again and again; what is left out is told as a gap.
-EVENTS_PER_KIND = 5000
+# Beyond this a file says the same again and again; what is left out is told as a gap.
 DUMPS_PER_FILE = 200_000
+LAST_OF_A_KIND = 1000  # of the events beyond the bound
 WHOLE_LIMIT = 256 << 20
 SMALL_BYTES = 1 << 20
 EXPORT_LIMIT = 32 << 20  # of JSON in one piece, which takes some ten times as much memory
@@ -57,7 +59,7 @@ _NOTHING_PRINTED = (
 _LONG_EXPORT = "an export in one piece; one object a line (jq -c '.[]' FILE) is read to its end, but "
 _TOO_LARGE = "too large for memory"
 
-Said = Union[Record, Recorder, RasReport, StoreKeys, Threads, Gap]
+Said = Union[Record, LeftOut, Recorder, RasReport, StoreKeys, Threads, Gap]
 
 
 @dataclass
@@ -247,45 +249,52 @@ def _text(stream: io.BufferedReader, keep_lines: bool, stop: Stop | None = None)
     head = stream.peek()
     whole = len(head) < files.BUFFER
     small = whole and len(head) <= SMALL_BYTES
-    ends, between = Ends(), Between()
-    sieved = None if whole or not is_by_lines(head_of(stream)) else sieve(stream, ends, stop)
+    ends, between, thinning = Ends(), Between(), Thinning()
+    sieved = None if whole or not is_by_lines(head_of(stream)) else sieve(stream, ends, thinning, stop)
     keeps = keep_lines and not small
     margin = margin_of(head.decode(files.encoding_of(head), "replace"))
     reader = TextReader(small and keep_lines, between if keeps else None, margin)
     try:
         for numbered in _numbered(stream, ends if keeps else None) if sieved is None else sieved:
-            yield from reader.gap() if numbered is None else reader.feed(*numbered)
+            records = list(reader.gap() if numbered is None else reader.feed(*numbered))
+            thinning.learn(records, reader.began, reader.is_open)
+            yield from records
     except Unfinished as error:
         yield Gap("", Why.FAILED, f"it was not read to its end: {error}")
     yield from reader.close()
+    yield from thinning.left_out()
     for number, raw in joined(ends, between) if keeps else ():
         for line in margin.lines(number, raw):
             yield from plain(line)
 
 
-def _numbered(stream: io.BufferedReader, ends: Ends | None) -> Iterator[tuple[int, str]]:
+def _numbered(stream: io.BufferedReader, ends: Ends | None) -> Iterator[Numbered]:
     """All lines of a text, without the sieve; its ends are shown what goes by."""
     for number, line in enumerate(text_lines(stream), 1):
         if ends is not None:
             ends.see(line.encode())
-        yield number, line
+        yield number, line, True
 
 
 def _take(evidence: FileEvidence, said: Iterable[Said]) -> None:
     """Put everything where it belongs, within bounds; equal stacks are kept once. A gap that names nothing is of the file."""
     counts: dict[str, int] = {}
+    last: dict[str, deque[Event]] = {}
     stacks: dict[Stack, Stack] = {}
     stacks_seen = 0
     for one in said:
         if isinstance(one, Event):
             counts[one.event] = counts.get(one.event, 0) + 1
-            if counts[one.event] <= EVENTS_PER_KIND:
-                evidence.events.append(replace(one, file=evidence.source.name))
+            first = counts[one.event] <= EVENTS_PER_KIND
+            kept = evidence.events if first else last.setdefault(one.event, deque(maxlen=LAST_OF_A_KIND))
+            kept.append(replace(one, file=evidence.source.name))
         elif isinstance(one, Dump):
             stacks_seen += 1
             if stacks_seen <= DUMPS_PER_FILE:
                 stack = stacks.setdefault(one.thread.stack, one.thread.stack)
                 evidence.dumps.append(replace(one, thread=replace(one.thread, stack=stack)))
+        elif isinstance(one, LeftOut):
+            counts[one.event] = counts.get(one.event, 0) + one.count
         elif isinstance(one, Recorder):
             evidence.recorders.append(one)
         elif isinstance(one, Gap):
@@ -294,11 +303,12 @@ def _take(evidence: FileEvidence, said: Iterable[Said]) -> None:
                 evidence.gaps.append(gap)
         else:
             evidence.reports.append(one)
+    evidence.events.extend(event for events in last.values() for event in events)
     if stacks_seen > DUMPS_PER_FILE:
         detail = f"{stacks_seen - DUMPS_PER_FILE} more stacks left out"
         evidence.gaps.append(Gap(evidence.source.name, Why.CUT, detail))
     # A kind of line that comes so often is no news in the end.
     for name, count in counts.items():
-        if count > EVENTS_PER_KIND and not name.startswith("text."):
-            detail = f"{count - EVENTS_PER_KIND} more {name} left out"
-            evidence.gaps.append(Gap(evidence.source.name, Why.SKIPPED, detail))
+        more = count - EVENTS_PER_KIND - len(last.get(name, ()))
+        if more > 0 and not name.startswith("text."):
+            evidence.gaps.append(Gap(evidence.source.name, Why.SKIPPED, left_out(name, more)))

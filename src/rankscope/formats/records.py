@@ -36,6 +36,14 @@ class Dump:
     main: str | None = None  # its main thread, where one text shows several processes without numbers
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """How many events of a name were not made, since so many lines said the same."""
+
+    event: str
+    count: int
+
+
 Record = Union[Dump, Event, Gap]
 
 

@@ -17,10 +17,11 @@ from collections.abc import Iterator
 from typing import IO
 
 from ..model.patterns import regex
-from .events import families
-from .files import Stop, text_lines
+from .files import Stop
 from .kept import Ends
 from .lines import LINE_LIMIT
+from .text import all_needles
+from .thinning import Thinning
 
 # Lines after a hit that are kept: the source below a frame, and the exception below that.
 AFTER = 3
@@ -36,24 +37,27 @@ _STACKS = (
 _LINE = regex(r"(\d+)([:-])(.*)", re.DOTALL)
 # So long the thread that feeds grep has to end. One that waits for a pipe which stays open ends with us.
 _LEFT_S = 1.0
+_BLOCK = 64 << 10
+# A line, and whether a word was found in it; if not, it stands below one of those.
+Numbered = tuple[int, str, bool]
 
 
 def patterns() -> list[str]:
     """What to look for: the needles of all families without those that contain another one, and stacks."""
-    needles = {needle for module in families() for needle in module.NEEDLES}
-    short = sorted(one for one in needles if not any(other in one and other != one for other in needles))
-    return [re.sub(r"([.\[\]{}()*+?^$|\\])", r"\\\1", one) for one in short] + list(_STACKS)
+    return [re.sub(r"([.\[\]{}()*+?^$|\\])", r"\\\1", one) for one in all_needles()] + list(_STACKS)
 
 
 class Unfinished(Exception):
     """grep ended before the text did."""
 
 
-def sieve(stream: io.BufferedReader, ends: Ends, stop: Stop | None = None) -> Iterator[tuple[int, str] | None] | None:
+def sieve(
+    stream: io.BufferedReader, ends: Ends, thinning: Thinning, stop: Stop | None = None
+) -> Iterator[Numbered | None] | None:
     """Numbered lines worth reading, None between runs of them; None in all where there is no grep.
 
-    All that goes by is shown to ``ends``. Raises Unfinished where grep gives up. With ``stop``, Ctrl-C ends the stream
-    where it is.
+    All that goes by is shown to ``ends``; ``thinning`` leaves out what it knows. Raises Unfinished where grep gives up. With
+    ``stop``, Ctrl-C ends the stream where it is.
     """
     grep = shutil.which("grep")
     if grep is None:
@@ -68,12 +72,12 @@ def sieve(stream: io.BufferedReader, ends: Ends, stop: Stop | None = None) -> It
         )
     except OSError:  # no room for one more process
         return None
-    return _through(child, stream, ends, stop)
+    return _through(child, stream, ends, thinning, stop)
 
 
 def _through(
-    child: subprocess.Popen[bytes], stream: io.BufferedReader, ends: Ends, stop: Stop | None
-) -> Iterator[tuple[int, str] | None]:
+    child: subprocess.Popen[bytes], stream: io.BufferedReader, ends: Ends, thinning: Thinning, stop: Stop | None
+) -> Iterator[Numbered | None]:
     assert child.stdin is not None
     assert child.stdout is not None
     enough = threading.Event()
@@ -81,7 +85,7 @@ def _through(
     feeder.start()
     try:
         try:
-            yield from _found(child.stdout)
+            yield from _found(child.stdout, thinning)
         except KeyboardInterrupt:
             if stop is None:
                 raise
@@ -89,7 +93,7 @@ def _through(
             _end_of(child.stdin)
             next(child.stdout, b"")  # the line in which it came may be torn
             yield None
-            yield from _found(child.stdout)
+            yield from _found(child.stdout, thinning)
         if child.wait() > 1 or child.returncode < 0:  # 1: no line matched (grep(1))
             raise Unfinished(f"grep, which sieves large texts, ended with status {child.returncode}")
     finally:
@@ -100,10 +104,28 @@ def _through(
         child.stdout.close()
 
 
-def _found(out: IO[bytes]) -> Iterator[tuple[int, str] | None]:
-    for line in text_lines(out):
-        found = _LINE.match(line)
-        yield (int(found.group(1)), found.group(3)) if found else None
+def _found(out: IO[bytes], thinning: Thinning) -> Iterator[Numbered | None]:
+    for line in thinning.lines(_blocks(out)):
+        yield _numbered(line[:LINE_LIMIT].decode("utf-8", "replace"))
+
+
+def _numbered(line: str) -> Numbered | None:
+    found = _LINE.match(line)
+    return (int(found.group(1)), found.group(3), found.group(2) == ":") if found else None
+
+
+def _blocks(stream: IO[bytes]) -> Iterator[bytes]:
+    """What comes through a pipe, cut where a line ends."""
+    begun = b""
+    while piece := stream.read1(_BLOCK):  # type: ignore[attr-defined]
+        at = piece.rfind(b"\n") + 1
+        if at:
+            yield begun + piece[:at]
+            begun = piece[at:]
+        else:
+            begun += piece
+    if begun:
+        yield begun
 
 
 def _end_of(into: IO[bytes]) -> None:

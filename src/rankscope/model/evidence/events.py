@@ -29,6 +29,11 @@ class Event:
     fields: Mapping[str, Value] = field(default_factory=dict)
 
 
+def left_out(event: str, more: int | str = "") -> str:
+    """How a gap says that more events of a name were there than are kept; without a number the end of it."""
+    return f"{more} more {event} left out"
+
+
 @evidence("events")
 @dataclass(frozen=True)
 class Events:

@@ -9,7 +9,8 @@ from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...analysis.remembered import remembered
 from ...analysis.sayings import sayings
-from ...model.evidence.events import Event
+from ...model.evidence.events import Event, left_out
+from ...model.gap import Why
 from ...model.process import UNKNOWN_HOST, Role
 
 
@@ -26,6 +27,11 @@ def events(case: Case, *names: str) -> list[Event]:
     """The events of some names, in order."""
     found = [one for name in dict.fromkeys(names) for one in _by_name(case).get(name, ())]
     return [event for _, event in (sorted(found, key=itemgetter(0)) if len(names) > 1 else found)]
+
+
+def was_cut(case: Case, name: str) -> bool:
+    """Whether there were more events of a name than are kept."""
+    return any(gap.why is Why.SKIPPED and gap.detail.endswith(left_out(name)) for gap in case.snapshot.gaps)
 
 
 @remembered

@@ -31,7 +31,8 @@ from ...model.ranks import RankSet, ranks_phrase
 from ...model.words import verb
 from .. import make_rule
 from ._findings import simple
-from ._lines import events, said_by_ranks
+from ._first_error import first_error
+from ._lines import events, said_by_ranks, was_cut
 from ._signs import LIKELY, POSSIBLE
 from ._timeouts import day, in_several_groups, timeouts
 from ._wordings import halted
@@ -88,7 +89,9 @@ def _sequence(case: Case) -> Finding | None:
     spoke, came = _spoke(case), _set_up(case)
     for told_ in sorted(groups.values(), key=len, reverse=True):
         if (made := _one_group(told_, spoke, came)) is not None:
-            return made
+            first = first_error(case)
+            # Who failed did not only miss a call; failed_first tells of it.
+            return made if first is None or first.rank not in made.ranks else None
     return None
 
 
@@ -149,7 +152,10 @@ def _silent(case: Case) -> Finding | None:
 
 
 def _launched(case: Case) -> Finding | None:
-    """NCCL's own count of launched operations, the last one per process of one communicator size."""
+    """NCCL's own count of launched operations, the last one per process of one communicator size; a count that was cut tells
+    of no last one."""
+    if was_cut(case, "nccl.coll"):
+        return None
     last: dict[object, dict[tuple[str | None, int | None], tuple[int, str]]] = {}
     for event in events(case, "nccl.coll"):
         number = event.fields.get("op_count")

@@ -39,6 +39,7 @@ from ._findings import finding, ranks_said, simple
 from ._first_error import consequence, first_error
 from ._lines import events
 from ._signs import LIKELY, POSSIBLE, Hit, Sign, hits
+from ._timeouts import timeouts
 from ._wordings import HALTS
 
 _STEPS = ("read that rank's own log above this error, and above the first message of NCCL or gloo",)
@@ -177,7 +178,16 @@ def _failed(case: Case, first: Event) -> Finding:
     reasons = [first.text, *_place(first), *followers, *_clocks(case)]
     source = OF_LOGS if case.snapshot.live else "text"
     own = told and not _FROM_BELOW.search(first.text)
-    return simple(RULE, title, LIKELY if own else POSSIBLE, reasons, _STEPS, ranks, source=source)
+    said = simple(RULE, title, LIKELY if own else POSSIBLE, reasons, _STEPS, ranks, source=source)
+    return replace(said, compared=bool(own) and _missed(case, ranks))
+
+
+def _missed(case: Case, ranks: RankSet) -> bool:
+    """Whether every other rank, and none of these, reports that it waited in a collective until its limit."""
+    waited = RankSet(event.rank for event in timeouts(case) if event.rank is not None)
+    if not ranks or len(waited) < 2 or ranks & waited:
+        return False
+    return waited | ranks == RankSet(range(max(*waited, *ranks) + 1))
 
 
 def _waited_for(case: Case, first: Event) -> bool:
