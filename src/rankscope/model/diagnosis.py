@@ -182,3 +182,4 @@ class Diagnosis:
     parted: Divergence | None = None  # where recorders tell how the ranks at fault left the path of the others
     deadlines: tuple[tuple[float, RankSet], ...] = ()  # seconds until the watchdogs of ranks give up, the first first
     evidence_weak: bool = False  # not enough evidence to say either way: exit code 3
+    again_s: float | None = None  # in how many seconds another look would decide, where a wait has only begun
