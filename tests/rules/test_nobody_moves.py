@@ -10,7 +10,9 @@ from test_live_rules import ranks as others_of
 
 from rankscope.cli._exit import FOUND, NOT_ENOUGH, NOTHING_FOUND, code_of
 from rankscope.model.diagnosis import Certainty, Diagnosis, Kind, State
+from rankscope.model.evidence.blocked import Blocked, BlockedCall
 from rankscope.model.evidence.files import OpenFile, OpenFiles
+from rankscope.model.evidence.outsiders import Outsider, Outsiders
 from rankscope.model.evidence.recorder import Recorder, RecorderEntry
 from rankscope.model.evidence.stacks import Frame, Stack
 from rankscope.model.evidence.threads import KernelThread, Threads
@@ -254,3 +256,18 @@ def test_a_job_moves_by_its_recorders_as_long_as_its_rhythm_allows(ago_s: float,
     found = judge(job(*ranks(stack=REDUCES, still_s=min(ago_s, 12.0), more=(recorder,)), world=3))
     assert found.state is state
     assert code_of([found]) == (NOTHING_FOUND if state is State.MOVING else NOT_ENOUGH)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_server_beside_the_job_is_the_next_place_to_look(known: bool) -> None:
+    """Ranks that wait for its answer wait for nobody of the job; it is named, and not accused."""
+    beside = Outsiders((Outsider(40, "python", "S", 3, 88),) if known else ())
+    asks = (beside, OpenFiles((OpenFile(3, "socket:[7]"),)))
+    bodies = tuple(
+        dataclasses.replace(one, more=(*asks, Blocked((BlockedCall(70 + rank, "recvfrom", (3,)),))))
+        for rank, one in enumerate(ranks(stack=READS, still_s=HOUR, wchan="wait_woken"))
+    )
+    found = judge(job(*bodies, world=3))
+    notes = [one.title for one in found.findings if "which is no part of this job" in one.title]
+    assert (found.verdict, len(notes)) == (None, int(known))
+    assert ("rankscope diagnose pid:40" in map(str, found.next)) is known
