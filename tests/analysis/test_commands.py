@@ -126,3 +126,22 @@ def test_a_command_for_no_process_runs_on_the_only_host_or_says_that_it_is_for_t
     """On a login node the kernel's log is that of the login node."""
     assert shown("dmesg -T | tail", SSH) == "ssh node2 'dmesg -T | tail'"
     assert shown("dmesg -T | tail", SSH, hosts=("node1", "node2")) == "dmesg -T | tail   # on the hosts of the job"
+
+
+@pytest.mark.parametrize(
+    ("step", "to", "pasted"),
+    [
+        ("rankscope stacks --source", BESIDE, "rankscope stacks pid:30 --source"),
+        ("rankscope diagnose   # again in 9 s", BESIDE, "rankscope diagnose pid:30   # again in 9 s"),
+        ("rankscope diagnose ssh:HOSTS", BESIDE, "rankscope diagnose ssh:HOSTS"),
+        ("rankscope doctor", BESIDE, "rankscope doctor"),
+        ("rankscope stacks --source", Address("", "", "node1", "ssh:{host}"), "rankscope stacks --source"),
+        ("rankscope stacks --source", SLURM, "rankscope stacks slurm:7 --source"),
+    ],
+)
+def test_a_command_about_the_whole_job_names_it(step: str, to: Address, pasted: str) -> None:
+    """Beside the job, a command without a target is about every job of the host."""
+    told = Diagnosis(
+        Job("torchrun", root=LAUNCHER.ref), State.UNKNOWN, 6, RankSet(range(6)), ("node2",), None, next=(step,)
+    )
+    assert [str(one) for one in addressed(told, to).next] == [pasted]

@@ -51,3 +51,31 @@ def gets_on(stack: Stack, *changes: int) -> bool:
 )
 def test_only_loops_around_the_loader_are_progress(stack: Stack, changes: tuple[int, ...], on: bool) -> None:
     assert gets_on(stack, *changes) is on
+
+
+@pytest.mark.parametrize(("worker_ran", "since_s"), [(False, 41.0), (True, 4.0)])
+def test_a_batch_is_as_late_as_its_worker_has_stood(worker_ran: bool, since_s: float) -> None:
+    """The loader wakes every five seconds to see whether the worker lives; a worker at work tells no age."""
+    worker = ProcessRef("n1", 71, 1)
+    computes = Stack([Frame("_worker_loop", LOADER.replace("dataloader", "_utils/worker"), 349),
+                      Frame("__getitem__", "/job/images.py", 12)])  # fmt: skip
+    sweeps = []
+    for look in (0, 1):
+        asks = KernelThread(70, "python", "S", "futex_wait_queue", voluntary=3, involuntary=0, still_s=3.0 + look)
+        stands = KernelThread(71, "python", "S", "futex_wait_queue", voluntary=3 + look * worker_ran, involuntary=0,
+                              still_s=40.0 + look)  # fmt: skip
+        items = tuple(
+            item
+            for ref, task, stack in ((REF, asks, WAITS), (worker, stands, computes))
+            for item in (
+                Item(ref, Threads((task,), uptime_s=99.0 + look)),
+                Item(ref, PythonStacks((PythonThread(ref.pid, stack, "MainThread"),), engine="test")),
+            )
+        )
+        sweeps.append(Sweep(look, float(look), (REF, worker), items))
+    processes = (
+        Process(REF, Role.RANK, parent=1, comm="python", rank=0),
+        Process(worker, Role.DATALOADER_WORKER, parent=70, comm="python", rank=0, worker=0, owner=70),
+    )
+    case = case_of(Snapshot(Job("torchrun"), processes=processes, sweeps=tuple(sweeps)))
+    assert [wait.since_s for wait in case.graph.waits if wait.target == worker] == [since_s]

@@ -58,7 +58,7 @@ def diagnose(patient: Patient, *more: str, within: float = 60.0, before: tuple[s
         *more,
     )
     look = run(*args, within=within, before=before)
-    young = look.code == 0 and look.diagnosis is not None and look.diagnosis["job"]["state"] == "unknown"
+    young = look.code in (0, 3) and look.diagnosis is not None and look.diagnosis["job"]["state"] == "unknown"
     if young and patient.truth["state"] == "stuck":
         warnings.warn(SecondLook(f"{patient.truth['class']} came to light at the second look"), stacklevel=2)
         time.sleep(AGAIN_S)

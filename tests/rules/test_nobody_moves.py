@@ -10,7 +10,10 @@ from test_live_rules import ranks as others_of
 
 from rankscope.cli._exit import FOUND, NOT_ENOUGH, NOTHING_FOUND, code_of
 from rankscope.model.diagnosis import Certainty, Diagnosis, Kind, State
+from rankscope.model.evidence.blocked import Blocked, BlockedCall
 from rankscope.model.evidence.files import OpenFile, OpenFiles
+from rankscope.model.evidence.outsiders import Outsider, Outsiders
+from rankscope.model.evidence.recorder import Recorder, RecorderEntry
 from rankscope.model.evidence.stacks import Frame, Stack
 from rankscope.model.evidence.threads import KernelThread, Threads
 from rankscope.model.gap import Gap, Why
@@ -226,3 +229,45 @@ def test_a_lone_program_that_waits_for_work_is_told_so() -> None:
     body = Body(70, TAKES, role=Role.OTHER, still_s=HOUR)
     found = judge(dataclasses.replace(job(body), job=Job("none", root=body.ref)))
     assert (found.verdict, code_of([found]), word(found)) == (None, NOTHING_FOUND, "unknown")
+
+
+@pytest.mark.parametrize(
+    ("bodies", "code"),
+    [
+        pytest.param(ranks(still_s=12.0), NOT_ENOUGH, id="all in one call"),
+        pytest.param(ranks(Body(72, READS, rank=2, still_s=12.0), still_s=12.0), NOT_ENOUGH, id="for one that reads"),
+        pytest.param(ranks(stack=READS, still_s=12.0), NOTHING_FOUND, id="each for itself"),
+    ],
+)
+def test_a_wait_of_ranks_that_is_young_is_no_clean_bill(bodies: tuple[Body, ...], code: int) -> None:
+    """Nobody is accused of it, and it is said when another look would tell."""
+    found = judge(job(*bodies, world=3))
+    assert (found.verdict, found.state, code_of([found])) == (None, State.UNKNOWN, code)
+    assert ("look again in 18 s" in " ".join(render(found).split())) == (code == NOT_ENOUGH)
+
+
+@pytest.mark.parametrize(("ago_s", "state"), [(3.0, State.MOVING), (25.0, State.UNKNOWN)])
+def test_a_job_moves_by_its_recorders_as_long_as_its_rhythm_allows(ago_s: float, state: State) -> None:
+    """Not as long as nobody may be accused yet: calls came every second, and the last one long before the looks."""
+    ring = tuple(
+        RecorderEntry(n, "0", "default_pg", n, "all_reduce", done=True, created_ns=n * 10**9) for n in range(1, 9)
+    )
+    recorder = Recorder(ring, source="memory", read_at_ns=int((8 + ago_s) * 1e9))
+    found = judge(job(*ranks(stack=REDUCES, still_s=min(ago_s, 12.0), more=(recorder,)), world=3))
+    assert found.state is state
+    assert code_of([found]) == (NOTHING_FOUND if state is State.MOVING else NOT_ENOUGH)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_server_beside_the_job_is_the_next_place_to_look(known: bool) -> None:
+    """Ranks that wait for its answer wait for nobody of the job; it is named, and not accused."""
+    beside = Outsiders((Outsider(40, "python", "S", 3, 88),) if known else ())
+    asks = (beside, OpenFiles((OpenFile(3, "socket:[7]"),)))
+    bodies = tuple(
+        dataclasses.replace(one, more=(*asks, Blocked((BlockedCall(70 + rank, "recvfrom", (3,)),))))
+        for rank, one in enumerate(ranks(stack=READS, still_s=HOUR, wchan="wait_woken"))
+    )
+    found = judge(job(*bodies, world=3))
+    notes = [one.title for one in found.findings if "which is no part of this job" in one.title]
+    assert (found.verdict, len(notes)) == (None, int(known))
+    assert ("rankscope diagnose pid:40" in map(str, found.next)) is known

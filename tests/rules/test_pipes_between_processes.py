@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 from test_one_machine import JOIN, LIB, MAIN, STEP, One, body, causes, told
 
+from rankscope.model.diagnosis import State
 from rankscope.model.evidence.blocked import BlockedCall
 from rankscope.model.evidence.files import OpenFile, OpenFiles
 from rankscope.model.evidence.stacks import Frame
@@ -95,3 +96,39 @@ def test_ranks_that_each_open_a_fifo_for_which_the_other_should_come(
     found = told(*ranks, *([body(79, One((MAIN, STEP), wchan="hrtimer_nanosleep"), parent=70)] if beside else []),
                  launcher="environment")  # fmt: skip
     assert {one for rule, one in causes(found) if rule == "wait-cycle"} == cls
+
+
+QUEUE_GET = Frame("Queue.get", f"{LIB}/multiprocessing/queues.py", 103)
+RECV = Frame("Connection._recv", f"{LIB}/multiprocessing/connection.py", 395)
+ENTERS_LOCK = Frame("SemLock.__enter__", f"{LIB}/multiprocessing/synchronize.py", 95)
+SELECT = Frame("EpollSelector.select", f"{LIB}/selectors.py", 468)
+LOOP = Frame("BaseEventLoop.run_forever", f"{LIB}/asyncio/base_events.py", 607)
+IN_LOOP = One((MAIN, LOOP, SELECT), BlockedCall(0, "epoll_wait"), wchan="ep_poll")
+JOINS = One((MAIN, JOIN), BlockedCall(0, "wait4"), wchan="do_wait")
+TAKES = One((MAIN, STEP, QUEUE_GET, RECV), BlockedCall(0, "read", (3,)), wchan="pipe_read")
+AWAITS_TURN = One((MAIN, STEP, QUEUE_GET, ENTERS_LOCK), BlockedCall(0, "futex"))
+COMPUTES = One((MAIN, Frame("other", "/job/train.py", 31), QUEUE_GET, ENTERS_LOCK), BlockedCall(0, "futex"))
+
+
+@pytest.mark.parametrize(
+    ("parent", "other", "awaited"),
+    [(IN_LOOP, AWAITS_TURN, False), (JOINS, AWAITS_TURN, False), (JOINS, COMPUTES, True)],
+)
+def test_who_takes_from_the_same_queue_is_not_the_one_who_fills_it(parent: One, other: One, awaited: bool) -> None:
+    """One child reads the pipe and holds the lock for reading, the other waits for that lock; both inherited both ends. One that
+    takes from another queue may be the writer of this one."""
+    top = body(70, parent, more=(ends("r", "w"),))
+    children = [body(71 + at, one, parent=70, more=(ends("r", "w"),)) for at, one in enumerate((TAKES, other))]
+    found = told(top, *children)
+    assert any(wait.waiter.pid == 71 and wait.target and wait.target.pid == 72 for wait in found.waits) == awaited
+
+
+@pytest.mark.parametrize(("parent", "state"), [(IN_LOOP, State.UNKNOWN), (JOINS, State.STUCK)])
+def test_workers_with_a_queue_each_wait_for_the_service_that_has_no_request(parent: One, state: State) -> None:
+    """Where their parent waits for their end instead, they may well be a ring in which each should feed the next."""
+    every = OpenFiles(tuple(OpenFile(3 + at, f"pipe:[{5 + at // 2}]", "rw"[at % 2]) for at in range(4)))
+    second = dataclasses.replace(TAKES, call=BlockedCall(0, "read", (5,)))
+    top = body(70, parent, more=(every,))
+    found = told(top, *(body(71 + at, one, parent=70, more=(every,)) for at, one in enumerate((TAKES, second))))
+    assert found.state is state
+    assert bool(found.cycles) == (state is State.STUCK)

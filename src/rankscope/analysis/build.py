@@ -177,8 +177,8 @@ def _state(case: Case) -> State:
     if any(map(gets_on, workers)):
         return State.MOVING
     beat = rhythm(case.members)
-    if beat is not None and not case.stuck(beat.silent_s):
-        return State.MOVING  # its last collective is younger than its rhythm allows
+    if beat is not None and beat.silent_s < RHYTHMS * beat.beat_s:
+        return State.MOVING  # nobody moved between the looks, and its last collective is as young as its rhythm allows
     return State.UNKNOWN
 
 

@@ -130,7 +130,7 @@ def _ours(command: str, about: Process | None, diagnosis: Diagnosis, to: Address
     named = _PID.search(command)
     if not to.target and not _elsewhere(about, to):
         if named is None or about is None:
-            return command
+            return _of_the_job(command, diagnosis, to)
         if not about.ref.numbered:  # nobody but we would know the number
             return (
                 _PID.sub(f"--ranks {about.rank}" if about.rank is not None else "", command).replace("  ", " ").rstrip()
@@ -152,6 +152,15 @@ def _ours(command: str, about: Process | None, diagnosis: Diagnosis, to: Address
     if rest and not rest[0].startswith("-") and ":" in rest[0]:
         return " ".join(["rankscope", verb, rest[0], *to.options.split(), *rest[1:]])
     return " ".join(["rankscope", verb, target, *rest]).rstrip()
+
+
+def _of_the_job(command: str, diagnosis: Diagnosis, to: Address) -> str:
+    """A command about the whole job of the reader's own host: without a target it would be about every job there."""
+    root, words = diagnosis.job.root, command.split()
+    bare = words[1:2] in (["stacks"], ["diagnose"]) and (len(words) == 2 or words[2].startswith("-"))
+    if not bare or not to.live or root is None or root.host != to.here:
+        return command
+    return " ".join([*words[:2], f"pid:{root.pid}", *words[2:]])
 
 
 def _whole(about: Process | None, to: Address) -> str:

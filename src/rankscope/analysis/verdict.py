@@ -21,7 +21,7 @@ from .heard import awaited_ends, heard, weighed
 from .order import BY_ROW, GUESS, ORDER, PASSES, SLOW, in_order, outvoted, quotes
 from .scene import absent
 from .versions import listed
-from .weakness import halts, weak, would_decide
+from .weakness import again_s, halts, weak, would_decide
 
 # Their notes say that nothing tells why, which is untrue beside a cause.
 _AT_A_LOSS = frozenset({"everybody-stands", "call-missed"})
@@ -54,6 +54,7 @@ def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
         cycles=(*case.graph.cycles, *((process.ref,) for cause in causes if cause.circle for process in cause.processes)),
         gaps=snapshot.gaps, effort=snapshot.effort, processes=len(snapshot.processes),
         roster={member.ref: rank for rank, member in case.by_rank.items()}, evidence_weak=undecided,
+        again_s=again_s(case) if undecided else None,
         deadlines=tuple(_deadlines(case)), next=_next(case, told, verdict, undecided),
         versions=listed(case), parted=diverge(case, RankSet(rank for one in causes for rank in one.ranks)),
     )  # fmt: skip

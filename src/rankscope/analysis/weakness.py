@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from ..model.diagnosis import State
 from ..model.evidence.events import Event
 from ..model.evidence.stacks import NativeStacks, PythonStacks
 from ..model.gap import Why
-from ..model.process import Role
+from ..model.process import ProcessRef, Role
 from .accounts import accounts
 from .at_work import Well, well
 from .away import away
@@ -18,6 +19,8 @@ from .endings import ended_well
 from .frame_tables import WaitKind
 from .in_sight import moves
 from .looked_twice import gets_on
+from .own_age import circle_s, own_s
+from .scene import is_absent
 from .stillness import stand_long
 
 # What says that something went wrong without saying what.
@@ -37,6 +40,8 @@ def halts(case: Case) -> bool:
 def would_decide(case: Case) -> Iterator[str]:
     """What to gather when the evidence does not decide."""
     if case.snapshot.live:
+        if (left_s := again_s(case)) is not None:
+            yield f"rankscope diagnose   # again in {math.ceil(left_s)} s"
         if any(gap.why is Why.DENIED for gap in case.snapshot.gaps):
             yield "sudo -E rankscope diagnose        # as the job's user or root"
         yield "rankscope doctor                  # says what can be seen here, and why not"
@@ -116,9 +121,38 @@ def _in_part(case: Case) -> bool:
     return any(gap.why in why and gap.process is None and gap.host is None for gap in case.snapshot.gaps)
 
 
+_FOR_PEERS = (WaitKind.COLLECTIVE, WaitKind.BACKWARD, WaitKind.P2P, WaitKind.RENDEZVOUS)
+_LEAST_S = 1.0  # whatever is left, a second look comes later than the first
+
+
+def again_s(case: Case) -> float | None:
+    """In how many seconds another look would decide: nothing moved, and somebody waits for others of the job, or a circle is
+    closed, for less than counts as stuck. None where that is not so: a program that just has nothing to do waits for nobody."""
+    if not case.snapshot.live or case.state is not State.UNKNOWN:
+        return None
+    ranks = {member.ref for member in case.by_rank.values()}
+    waiting = {wait.waiter for wait in case.graph.waits if wait.waiter in ranks and _of_ranks(case, wait.target)}
+    waiting |= {ref for ref in ranks if case.standings[ref].kind in _FOR_PEERS}
+    circles = [circle_s(case, cycle) for cycle in case.graph.cycles]
+    if not waiting and not circles:
+        return None
+    ages = [own_s(case.standings[ref]) for ref in waiting if ref in case.standings]
+    known = [age for age in (*ages, *circles) if age is not None]
+    left_s = case.stuck_after_s - max(known, default=0.0)
+    return max(_LEAST_S, left_s) if left_s > 0 or circles else None
+
+
+def _of_ranks(case: Case, target: ProcessRef | None) -> bool:
+    """Whether somebody is a rank or belongs to one: its loader, its helper."""
+    member = case.by_ref.get(target) if target is not None else None
+    return target is not None and (is_absent(target) or (member is not None and member.rank is not None))
+
+
 def weak(case: Case) -> bool:
     """Whether "nothing found" only means that nothing could be seen, or that what was seen does not say why nothing moves."""
     if case.snapshot.live and (case.state is State.STUCK or (case.state is State.UNKNOWN and stand_long(case))):
+        return True
+    if again_s(case) is not None:
         return True
     if ended_well(case):
         return False

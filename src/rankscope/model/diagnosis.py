@@ -183,3 +183,4 @@ class Diagnosis:
     deadlines: tuple[tuple[float, RankSet], ...] = ()  # seconds until the watchdogs of ranks give up, the first first
     evidence_weak: bool = False  # not enough evidence to say either way: exit code 3
     versions: tuple[tuple[str, tuple[str, ...]], ...] = ()  # of libraries, as far as the evidence names them
+    again_s: float | None = None  # in how many seconds another look would decide, where a wait has only begun

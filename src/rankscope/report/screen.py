@@ -121,6 +121,8 @@ def _no_cause(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
 def _not_enough(diagnosis: Diagnosis) -> str:
     if diagnosis.state is State.STUCK:
         return "the job is stuck, and nothing that was seen says why"
+    if diagnosis.again_s is not None:
+        return f"nothing moved while we looked, and who waits has not waited for long; look again in {span(diagnosis.again_s)}"
     if any(READS_WELL in one.against for one in diagnosis.findings):
         return (
             "it reads like runs in which nothing is wrong, but for what a note below says; a second look would decide"

@@ -16,6 +16,7 @@ from ..ends import ancestors, eldest, ends, other_end, targets
 from ..frame_tables import WaitKind
 from ..scene import Scene
 from ..standing import Standing, idle_worker
+from ..takers import takes_beside
 
 # Where the frames already say whom a process waits for, its descriptors only blur it.
 _SAID = {
@@ -50,6 +51,8 @@ def find(scene: Scene) -> Iterator[Wait]:
                     continue
                 if servant and other in ancestors(scene, ref):
                     continue  # a child that reads from its parent waits for work, not for a result
+                if isinstance(target, str) and takes_beside(scene, standing, scene.standings[other], target):
+                    continue  # nor for another one that waits for work
                 if (
                     other != ref
                     and not _answers(scene.standings.get(other))

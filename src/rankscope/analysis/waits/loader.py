@@ -18,7 +18,14 @@ def find(scene: Scene) -> Iterator[Wait]:
         for worker in scene.children_of(standing.member.ref.pid, standing.member.ref.host):
             if worker.member.role is Role.DATALOADER_WORKER and not idle_worker(worker):
                 yield Wait(standing.member.ref, worker.member.ref, f"next batch of loader worker {_name(worker)}",
-                           standing.still_s)  # fmt: skip
+                           _since_s(standing, worker))  # fmt: skip
+
+
+def _since_s(standing: Standing, worker: Standing) -> float | None:
+    """How long the batch has been late: a loader asks every five seconds whether its worker lives (torch/utils/data/_utils,
+    MP_STATUS_CHECK_INTERVAL), so that a worker that has stood still meanwhile tells an older age."""
+    ages = [standing.still_s, None if worker.moved or worker.ran else worker.still_s]
+    return max((age for age in ages if age is not None), default=None)
 
 
 def _name(worker: Standing) -> str:

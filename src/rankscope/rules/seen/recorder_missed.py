@@ -26,6 +26,7 @@ from collections.abc import Iterator, Sequence
 
 from ...analysis.case import Case
 from ...analysis.frame_tables import WaitKind
+from ...analysis.group_makers import members as members_of
 from ...analysis.load import STIRS, used_by_all
 from ...analysis.orders import serves
 from ...analysis.progress import advances
@@ -101,17 +102,10 @@ def _without_them(state: CollectiveState, standings: Sequence[Standing | None]) 
     if not _meet(standings):
         return RankSet()
     everybody = RankSet(state.ranks)
-    members = _members(standings[0]) or everybody
+    members = members_of(standings[0]) or everybody
     left = state.waiting & members
     most = len(standings) if members != everybody else len(standings) - 1
     return left if len(left) <= most else RankSet()
-
-
-def _members(standing: Standing | None) -> RankSet:
-    """The ranks of the group that a rank makes, as the frames of torch have them; empty where they do not tell."""
-    known = standing.thread.locals if standing is not None and standing.thread is not None else ()
-    told = [one.value.strip("[]()").split(",") for one in known if one.name == "global_ranks_in_group"]
-    return RankSet(int(rank) for rank in (told[-1] if told else ()) if rank.strip().isdigit())
 
 
 def _left_behind(
