@@ -56,7 +56,7 @@ def check(case: Case) -> Iterator[Finding]:
                     one.last.text,
                     f"nothing follows, and nobody but {ranks_phrase(RankSet(one.times))} has come",
                 ]
-                sure = LIKELY if any(other.find(_NOTHING_FOLLOWS) for other in accounts(case)) else POSSIBLE
+                sure = LIKELY if any(other.find(_NOTHING_FOLLOWS, prose=True) for other in accounts(case)) else POSSIBLE
                 yield simple(RULE, title, sure, because, _STEPS, one.absent)
                 return
 
