@@ -52,7 +52,7 @@ def shown(
         ("rankscope diagnose ssh:node9 --deadline 60", SSH, "rankscope diagnose ssh:node9 --sudo --deadline 60"),
         ("sudo -E rankscope diagnose    # as root", SLURM, "rankscope diagnose slurm:7 --sudo   # as root"),
         ("sudo -E rankscope diagnose    # as root", BESIDE, "sudo -E rankscope diagnose   # as root"),
-        ("rankscope stacks --ranks A,B --locals   # src, dst", BESIDE, "rankscope stacks --ranks 5 --locals   # src, dst"),
+        ("rankscope stacks --ranks A,B --locals   # src, dst", BESIDE, "rankscope stacks pid:39 --ranks 5 --locals   # src, dst"),
         ("rankscope doctor", Address("ssh:node1", "--sudo --follow-hosts"), "rankscope doctor ssh:node1 --sudo"),
         ("kill -CONT 39", BESIDE, "kill -CONT 39"),
         ("kill -CONT 39", SSH, "ssh node2 'kill -CONT 39'"),
@@ -62,7 +62,7 @@ def shown(
         ("py-spy dump --pid PID", BESIDE, "py-spy dump --pid 39"),
         ("DataLoader(…, num_workers=0)   # to confirm", SSH, "DataLoader(…, num_workers=0)   # to confirm"),
         ("look for the first exception in its log", SSH, "look for the first exception in its log"),
-        ("rankscope diagnose   (on its host)", BESIDE, "rankscope diagnose   # on its host"),
+        ("rankscope diagnose   (on its host)", BESIDE, "rankscope diagnose pid:39   # on its host"),
     ],
 )  # fmt: skip
 def test_a_step_reads_as_its_reader_can_paste_it(step: str, to: Address, pasted: str) -> None:
@@ -70,7 +70,7 @@ def test_a_step_reads_as_its_reader_can_paste_it(step: str, to: Address, pasted:
 
 
 def test_where_no_rank_is_known_all_are_asked_for() -> None:
-    assert shown("rankscope stacks --ranks A,B --locals", BESIDE, ranks=()) == "rankscope stacks --locals"
+    assert shown("rankscope stacks --ranks A,B --locals", BESIDE, ranks=()) == "rankscope stacks pid:39 --locals"
 
 
 def test_a_placeholder_becomes_the_process_that_the_finding_is_about() -> None:
@@ -145,3 +145,9 @@ def test_a_command_about_the_whole_job_names_it(step: str, to: Address, pasted: 
         Job("torchrun", root=LAUNCHER.ref), State.UNKNOWN, 6, RankSet(range(6)), ("node2",), None, next=(step,)
     )
     assert [str(one) for one in addressed(told, to).next] == [pasted]
+
+
+def test_a_job_without_a_launcher_is_named_by_one_of_its_ranks() -> None:
+    told = Diagnosis(Job("environment"), State.UNKNOWN, 6, RankSet(range(6)), ("node2",), None, roster={RANK.ref: 5},
+                     next=("rankscope stacks --source",))  # fmt: skip
+    assert [str(one) for one in addressed(told, BESIDE).next] == ["rankscope stacks pid:39 --source"]

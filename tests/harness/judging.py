@@ -58,12 +58,19 @@ def diagnose(patient: Patient, *more: str, within: float = 60.0, before: tuple[s
         *more,
     )
     look = run(*args, within=within, before=before)
-    young = look.code in (0, 3) and look.diagnosis is not None and look.diagnosis["job"]["state"] == "unknown"
-    if young and patient.truth["state"] == "stuck":
+    if _young(look) and patient.truth["state"] == "stuck":
         warnings.warn(SecondLook(f"{patient.truth['class']} came to light at the second look"), stacklevel=2)
         time.sleep(AGAIN_S)
         return dataclasses.replace(run(*args, within=within, before=before), first=look)
     return look
+
+
+def _young(look: Look) -> bool:
+    """Whether it only says that nothing moved, or also when to look again."""
+    said = look.diagnosis
+    if said is None or said["job"]["state"] != "unknown":
+        return False
+    return look.code == 0 or (look.code == 3 and any("# again in" in step for step in said.get("next", ())))
 
 
 def wait_until_stuck(patient: Patient) -> float:

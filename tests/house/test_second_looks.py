@@ -12,6 +12,7 @@ from harness.judging import Look
 
 YOUNG = Look(0, {"job": {"state": "unknown"}}, 1.0, "")
 TOLD = Look(1, {"job": {"state": "stuck"}}, 1.0, "")
+JUST_BEGUN = Look(3, {"job": {"state": "unknown"}, "next": ["rankscope diagnose pid:7   # again in 4 s"]}, 1.0, "")
 UNCLEAR = Look(3, {"job": {"state": "unknown"}}, 1.0, "")
 
 
@@ -23,10 +24,11 @@ def diagnosed(monkeypatch: pytest.MonkeyPatch, *looks: Look, state: str = "stuck
     return judging.diagnose(patient)
 
 
-def test_a_second_look_is_told_and_keeps_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("first", [YOUNG, JUST_BEGUN])
+def test_a_second_look_is_told_and_keeps_the_first(monkeypatch: pytest.MonkeyPatch, first: Look) -> None:
     with pytest.warns(judging.SecondLook, match="dead-rank"):
-        look = diagnosed(monkeypatch, YOUNG, TOLD)
-    assert (look.code, look.first) == (1, YOUNG)
+        look = diagnosed(monkeypatch, first, TOLD)
+    assert (look.code, look.first) == (1, first)
 
 
 @pytest.mark.parametrize(("first", "state"), [(TOLD, "stuck"), (UNCLEAR, "stuck"), (YOUNG, "unknown")])

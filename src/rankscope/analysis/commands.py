@@ -156,11 +156,14 @@ def _ours(command: str, about: Process | None, diagnosis: Diagnosis, to: Address
 
 def _of_the_job(command: str, diagnosis: Diagnosis, to: Address) -> str:
     """A command about the whole job of the reader's own host: without a target it would be about every job there."""
-    root, words = diagnosis.job.root, command.split()
+    words, root = command.split(), diagnosis.job.root
     bare = words[1:2] in (["stacks"], ["diagnose"]) and (len(words) == 2 or words[2].startswith("-"))
-    if not bare or not to.live or root is None or root.host != to.here:
+    # Each of its processes leads to the job; some launchers have none of their own.
+    known = [root] if root is not None else sorted(diagnosis.roster, key=lambda ref: ref.pid)
+    here = next((ref for ref in known if ref.host == to.here), None)
+    if not bare or not to.live or here is None:
         return command
-    return " ".join([*words[:2], f"pid:{root.pid}", *words[2:]])
+    return " ".join([*words[:2], f"pid:{here.pid}", *words[2:]])
 
 
 def _whole(about: Process | None, to: Address) -> str:
