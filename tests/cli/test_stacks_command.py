@@ -135,14 +135,15 @@ def test_native_frames_pause_one_of_each_group_and_say_so(job: subprocess.Popen[
     assert "├─ ranks 0-2: " in said.out
 
 
-def test_a_file_with_nothing_in_it_says_that_nothing_fits(tmp_path: pathlib.Path) -> None:
+def test_a_file_with_nothing_in_it_says_why_nothing_fits(tmp_path: pathlib.Path) -> None:
     """A snapshot that broke off after its first line."""
     (tmp_path / "short.snap").write_text(
         '{"is":"snapshot","schema":"rankscope/snapshot","version":1,"job":{"launcher":"x"}}\n'
     )
     said = rankscope("stacks", str(tmp_path / "short.snap"))
     assert said.code == 2
-    assert "no processes" in said.err
+    assert "the job has no process that matches" in said.err
+    assert "it breaks off: its last lines are missing" in said.err
     assert "Traceback" not in said.err
 
 

@@ -74,5 +74,5 @@ def test_the_doctors_answer_is_one_object(site: Site) -> None:
 def test_ranks_that_are_none_are_refused_before_files_are_read(tmp_path: pathlib.Path) -> None:
     """A thousand dumps take a while."""
     (tmp_path / "damaged").write_bytes(b"\0")
-    with pytest.raises(RankscopeError, match="0-2x"):
+    with pytest.raises(click.BadParameter, match="0-2x"):
         cli.main(["analyze", "--entries", "0-2x", str(tmp_path / "damaged")], standalone_mode=False)
