@@ -46,9 +46,6 @@ _DUMP_LINE = regex(
 # gdb's pager asks in the middle of a stack, on a line of its own or before the next frame.
 _PAGER = regex(r"--+ ?Type <(?:return|RET)> [^\n]*?(?:quit|paging)-{2,3}")
 
-# What a reader of events calls what it holds while a message is not at its end.
-_IN_THE_MIDDLE = ("_open", "_held", "_last_error", "_fields")
-
 # Sources whose lines are told apart; lines of any more are read as one.
 MOST_SOURCES = 2048
 
