@@ -120,7 +120,8 @@ class _Pair:
 def test_a_reader_may_call_what_it_holds_as_it_likes(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is shown the next line, in which there is no word that it knows."""
     monkeypatch.setattr(text, "families", lambda: (SimpleNamespace(NEEDLES=("head-of-a-pair",), Reader=_Pair),))
+    # What they look for is remembered by the whole process: the real answer is not to be this one.
+    monkeypatch.setattr(text, "all_needles", lambda: ("head-of-a-pair",))
     reader = TextReader(small=False)
-    monkeypatch.setattr(reader, "_needles", text.shortest(("head-of-a-pair",)))
     said = [one for number, line in enumerate(["head-of-a-pair", "zzz", "zzz"]) for one in reader.feed(number, line)]
     assert [one.text for one in said if isinstance(one, Event)] == ["zzz"]
