@@ -1,4 +1,5 @@
-"""How fast the ranks are, as programs print it beside each other: timers, a detector's ranking, clocks and links of devices."""
+"""How fast the ranks are, as programs print it beside each other: timers, a detector's ranking, clocks and links of devices;
+and as somebody tells it of each."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from collections.abc import Iterator
 
 from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
+from ...analysis.sayings import sayings
 from ...model.patterns import regex
 
 _MUCH = 4.0  # times what the next one takes
@@ -102,3 +104,25 @@ def _devices(one: Account) -> str | None:
         if named and usual > 0 and len(low) == 1 and max(figures) < 1.3 * usual:
             return low[0]
     return None
+
+
+_TOLD_TIME = regex(r"\b(?P<number>\d+(?:\.\d+)?) ?(?P<unit>ms|s|sec|seconds|min|minutes)\b", re.IGNORECASE)
+_UNITS = {"ms": 0.001, "s": 1.0, "sec": 1.0, "seconds": 1.0, "min": 60.0, "minutes": 60.0}
+
+
+def told_apart(case: Case) -> Iterator[tuple[Account, str]]:
+    """Times that are told per rank, of which one is a multiple of the others'."""
+    for account in accounts(case):
+        times: dict[int, tuple[float, str]] = {}
+        for line in account.said.splitlines():
+            for subject, said in sayings(line):
+                found = _TOLD_TIME.search(said)
+                if found and len(subject.ranks) == 1:
+                    times[next(iter(subject.ranks))] = (float(found["number"]) * _UNITS[found["unit"].lower()], said)
+        ordered = sorted(times.values(), reverse=True)
+        if (
+            len(ordered) > 2
+            and ordered[0][0] > _MUCH * ordered[1][0] > 0
+            and account.find(r"\bstep|iter|batch|load|took|takes")
+        ):
+            yield account, ordered[0][1]

@@ -20,26 +20,23 @@ Data preparation as a job of its own. Case: https://github.com/hiyouga/LlamaFact
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
-from ...analysis.doings import Doing, doings, in_kind, of_ranks
+from ...analysis.doings import Doing, doings, in_kind
 from ...analysis.frame_tables import WaitKind
-from ...analysis.looked_twice import mover
-from ...analysis.main_thread import main_thread
-from ...analysis.sayings import sayings
 from ...model.diagnosis import Finding
-from ...model.labels import STEP, who
-from ...model.patterns import regex
 from ...model.ranks import RankSet, ranks_phrase
+from ...model.words import verb
 from .. import make_rule
+from ._bars import busy_bars
 from ._findings import finding, simple
+from ._lateness import come_late, count_on, move
 from ._lines import events
 from ._outcomes import cured_by
-from ._paces import uneven
+from ._paces import told_apart, uneven
+from ._preparing import preparing
 from ._signs import LIKELY, POSSIBLE, Hit, Sign, hits
 from ._wordings import BELOW_IT, HALTS, ONE_RANK
 
@@ -85,6 +82,11 @@ _SIGNS = (
 )  # fmt: skip
 
 
+# What an account of one rank says of long work, and what of trouble instead; what somebody says who waits for it.
+_AT_LONG_WORK = rf"^(?! *File \")[^\n]*?\b{_WORK}\b[^\n]{{0,60}}(?:data\w*|shards?|files?|GB|TB|model|index|cache|samples|tokens|minutes|\bmin\b|hours?\b|results|checkpoint)"
+_TROUBLED = r"rror\b|killed|out of memory|all_?reduce|stuck|deadlock|ENOSPC|No space"
+_WAITS = HALTS + r"|times? out|timed out|time-?out|others? wait|wait\w* for rank|main_process_first"
+_MAY_HAVE_FAILED = ("they may have failed: look at their logs",)
 # Rank 0 broke off: it, or a rank that only its own log names, has failed.
 _UNCLEAR = "received errors while waiting"
 # A limit expired, or somebody stands at a meeting; what a log has gone on from is over.
@@ -96,253 +98,49 @@ _WAITED = Sign(
 
 
 def check(case: Case) -> Iterator[Finding]:
-    busy = list(_busy_bars(case))
-    waited = any(True for _ in hits(case, (_WAITED,)))
+    bars = list(busy_bars(case))
     named = [event for event in events(case, "torch.monitored_barrier_failed") if _UNCLEAR not in event.text]
     missing = RankSet(rank for event in named for rank in (event.fields.get("missing") or ()) if isinstance(rank, int))  # type: ignore[union-attr]
-    if busy and (waited or _others_wait(case)):
+    in_calls = in_kind(doings(case), WaitKind.COLLECTIVE.value)
+    if bars and (any(hits(case, (_WAITED,))) or _seen_waiting(case, in_calls)):
         ranks = missing or RankSet([0])
-        title = f"{ranks_phrase(ranks)} {'is' if len(ranks) == 1 else 'are'} still at work ({busy[0]}) while the others wait"
-        yield simple(RULE, title, LIKELY, [*busy[:2], *(event.text for event in named[:1])], _STEPS, ranks)
-        return
-    elsewhere = [doing for doing in in_kind(doings(case), WaitKind.COLLECTIVE.value) if doing.ranks & missing]
-    if named and not elsewhere:
-        yield simple(
-            RULE,
-            f"{ranks_phrase(missing)} did not reach a monitored barrier in time",
-            LIKELY,
-            [named[0].text],
-            _STEPS,
-            missing,
-            against=("they may have failed: look at their logs",),
-        )
-        return
-    found = [*hits(case, _SIGNS), *_at_work(case), *_compiling(case), *_step_times(case), *_paces(case)]
-    if found:
+        title = f"{ranks_phrase(ranks)} {verb('are', len(ranks))} still at work ({bars[0]}) while the others wait"
+        yield simple(RULE, title, LIKELY, [*bars[:2], *(event.text for event in named[:1])], _STEPS, ranks)
+    elif named and not any(doing.ranks & missing for doing in in_calls):
+        title = f"{ranks_phrase(missing)} did not reach a monitored barrier in time"
+        yield simple(RULE, title, LIKELY, [named[0].text], _STEPS, missing, against=_MAY_HAVE_FAILED)
+    elif found := [*hits(case, _SIGNS), *_shown(case)]:
         yield finding(RULE, case, found, "one rank does long work that the others wait for", _STEPS)
 
 
-def _others_wait(case: Case) -> bool:
+def _seen_waiting(case: Case, in_calls: list[Doing]) -> bool:
     """Whether the stack of somebody was seen in a call that needs the others."""
-    waiting = in_kind(doings(case), WaitKind.COLLECTIVE.value)
-    return not case.snapshot.live and any(one.account is not None and one.account.seen for one in waiting)
+    return not case.snapshot.live and any(one.account is not None and one.account.seen for one in in_calls)
 
 
-def _at_work(case: Case) -> Iterator[Hit]:
+def _shown(case: Case) -> Iterator[Hit]:
+    """What no wording gives away: accounts, stacks, times and reports that show somebody behind the others."""
+    for says, found in (
+        ("one rank does long work while the others wait", _at_work(case)),
+        ("ranks compile or save while others wait for them", preparing(case)),
+        ("one rank takes much longer than the others", told_apart(case)),
+        ("one rank is far behind the others", uneven(case)),
+        ("the same ranks come late to a call, and then the job goes on", come_late(case)),
+        ("it gets on while the limit of the others expires", count_on(case)),
+        ("it stands elsewhere at each look, while the others wait", move(case)),
+    ):
+        yield from (Hit(Sign("", says), account, line) for account, line in found)
+
+
+def _at_work(case: Case) -> Iterator[tuple[Account, str]]:
     """One rank whose own account speaks of long work, while somebody waits for it."""
-    waits = any(
-        one.find(HALTS + r"|times? out|timed out|time-?out|others? wait|wait\w* for rank|main_process_first")
-        for one in accounts(case)
-    )
+    if not any(one.find(_WAITS) for one in accounts(case)):
+        return
     for one in accounts(case):
         alone = len(one.ranks) == 1 or one.find(r"^(?:rank ?0|main process|master|one rank)")
-        line = one.find(
-            rf"^(?! *File \")[^\n]*?\b{_WORK}\b[^\n]{{0,60}}(?:data\w*|shards?|files?|GB|TB|model|index|cache|samples|tokens|minutes|\bmin\b|hours?\b|results|checkpoint)"
-        )
-        if (
-            waits
-            and alone
-            and line is not None
-            and not one.find(r"rror\b|killed|out of memory|all_?reduce|stuck|deadlock|ENOSPC|No space")
-        ):
-            yield Hit(Sign("", "one rank does long work while the others wait", LIKELY), one, line)
-
-
-def _paces(case: Case) -> Iterator[Hit]:
-    """Ranks that are behind by what programs print of all of them; and those that move while the others wait for them."""
-    for account, line in uneven(case):
-        yield Hit(Sign("", "one rank is far behind the others", LIKELY), account, line)
-    for account in accounts(case):
-        if (late := _stalls_pass(account)) is not None:
-            them = replace(account, who=replace(account.who, ranks=account.ranks | who(late).ranks))
-            yield Hit(Sign("", "the same ranks come late to a call, and then the job goes on", LIKELY), them, late)
-    for account in accounts(case):
-        if (own := _percent_grows(case, account)) is not None:
-            yield Hit(Sign("", "it gets on while the limit of the others expires", LIKELY), account, own)
-    moves = None if case.snapshot.live else mover(case)
-    waiting = [
-        doing
-        for doing in in_kind(doings(case), WaitKind.COLLECTIVE.value)
-        if doing.account is not None and doing.account.seen and of_ranks(doing)
-    ]
-    if moves is not None and any(doing.account.ranks != moves.ranks for doing in waiting if doing.account):
-        yield Hit(Sign("", "it stands elsewhere at each look, while the others wait", LIKELY), moves, moves.label)
-
-
-_PERCENT = regex(r"\b(\d{1,2})(?:\.\d+)? ?%")
-_SOME_OTHERS = 2
-
-
-def _percent_grows(case: Case, account: Account) -> str | None:
-    """The last line of a rank that counts on, between or behind the time-outs of others, and reports none itself."""
-    late = {event.rank for event in events(case, "torch.watchdog_timeout", "gloo.op_timeout")} - {None}
-    first = {event.file: event.line for event in reversed(events(case, "torch.watchdog_timeout", "gloo.op_timeout"))}
-    counts: dict[int, list[tuple[int, str]]] = {}
-    for event in account.events:
-        found = _PERCENT.search(event.text) if event.line > first.get(event.file, event.line) else None
-        if event.rank is not None and event.rank not in late and found and event.event == "text.line":
-            counts.setdefault(event.rank, []).append((int(found[1]), event.text))
-    for told in counts.values() if len(late) >= _SOME_OTHERS and len(counts) == 1 else ():
-        numbers = [number for number, _ in told]
-        if len(numbers) > 1 and numbers == sorted(numbers) and numbers[0] < numbers[-1]:
-            return told[-1][1]
-    return None
-
-
-_LACKING = regex(
-    r"(?:Missing ranks|Stalled ranks):?\s*\n?(?P<ranks>(?:\d+[ ,:]+)+)|\[missing ranks: (?P<them>[\d, ]+)\]"
-)
-
-
-def _stalls_pass(account: Account) -> str | None:
-    """A report of Horovod's about ranks that come late, made anew after steps: they came in the end."""
-    last: dict[str, int] = {}
-    text, steps = "\n".join(said.text for said in account.events), 0
-    marks = sorted(
-        [(found.start(), "step", found.group()) for found in STEP.finditer(text)]
-        + [(found.start(), "late", found["ranks"] or found["them"]) for found in _LACKING.finditer(text)]
-    )
-    for _, kind, what in marks:
-        if kind == "step":
-            steps += 1
-        elif last.get(what, steps) < steps:
-            return f"ranks {what.strip(' :,')} were missing, and again after more steps"
-        else:
-            last.setdefault(what, steps)
-    return None
-
-
-def _compiling(case: Case) -> Iterator[Hit]:
-    """Ranks that compile or save while others wait for them in a call."""
-    if case.snapshot.live:
-        return
-    known = [doing for doing in doings(case) if doing.account is not None and of_ranks(doing)]
-    waiting = in_kind(
-        known, WaitKind.COLLECTIVE.value, WaitKind.P2P.value, WaitKind.STORE.value, WaitKind.RENDEZVOUS.value
-    )
-    inside = set(map(id, waiting))
-    waits = bool(waiting) or bool(events(case, "torch.watchdog_timeout", "gloo.op_timeout"))
-    at_work = [
-        doing
-        for doing in known
-        if id(doing) not in inside and not _imports(doing) and _WORK_FRAMES.search(" ".join(_paths(doing)))
-    ]
-    for doing in (*in_kind(known, WaitKind.COMPILE.value, WaitKind.CHECKPOINT.value), *at_work):
-        told = any(one.account is doing.account and one.ranks != doing.ranks for one in waiting)
-        if (
-            waits
-            and doing.account is not None
-            and not _loads(doing)
-            and (doing.account.stacks or (told and doing.ranks))
-        ):
-            yield Hit(Sign("", "ranks compile or save while others wait for them", LIKELY), doing.account, doing.site)
-
-
-# Files in which a process works for minutes when there is much to do.
-_WORK_FRAMES = regex(
-    r"(?:^| )(?:\S*/)?(?:safetensors/|huggingface_hub/|datasets/(?:arrow_dataset|arrow_writer|builder|fingerprint|iterable_dataset|table|formatting)|tokenizers/|transformers/(?:tokenization|modeling_utils|modeling_tf_utils)|pyarrow/|pandas/(?:io|core)|"
-    r"numpy/lib/(?:npyio|_npyio|format)|h5py/|tarfile\.py|zipfile|gzip\.py|bz2\.py|shutil\.py|json/(?:encoder|decoder|__init__)|pickle\.py|_?pickle|dill/|cloudpickle/|torch/serialization\.py|PIL/|matplotlib/|sklearn/|scipy/|pycocotools/|faiss/|nltk/|sacrebleu/|rouge\w*/|"
-    r"evaluate/|megatron/\S*(?:indexed_dataset|gpt_dataset|blended\w*dataset|helpers)|hashlib\.py|ijson|orjson|yaml/|sentencepiece/|librosa/|soundfile|cv2/|torchvision/datasets|xxhash|zstandard|lm_eval/|seqeval/|jiwer/|tensorstore|orbax/|zarr/|fsspec/implementations/local|smart_open|csv\.py|linecache)"
-)
-
-
-# Triton's and CUTLASS's calls that load what was compiled: they wait for the device, and are no work of their own.
-_LOADING = {"_init_handles", "_load_cuda_library"}
-
-
-def _loads(doing: Doing) -> bool:
-    """Whether a subject loads onto its device what is compiled already."""
-    main = main_thread(doing.account) if doing.account is not None else None
-    return main is not None and bool(main.stack) and main.stack[-1].function in _LOADING
-
-
-def _imports(doing: Doing) -> bool:
-    """Whether a subject only loads the modules whose files it stands in."""
-    main = main_thread(doing.account) if doing.account is not None else None
-    return main is not None and any(frame.file.startswith("<frozen importlib") for frame in main.stack)
-
-
-def _paths(doing: Doing) -> list[str]:
-    """The files of the deepest frames of a subject."""
-    main = main_thread(doing.account) if doing.account is not None else None
-    return [frame.file for frame in main.stack[-4:]] if main is not None else []
-
-
-_TIME = regex(r"\b(?P<number>\d+(?:\.\d+)?) ?(?P<unit>ms|s|sec|seconds|min|minutes)\b", re.IGNORECASE)
-_UNITS = {"ms": 0.001, "s": 1.0, "sec": 1.0, "seconds": 1.0, "min": 60.0, "minutes": 60.0}
-_MUCH = 4  # times the others' time
-
-
-def _step_times(case: Case) -> Iterator[Hit]:
-    """Times that are told per rank, of which one is a multiple of the others'."""
-    for account in accounts(case):
-        times: dict[int, tuple[float, str]] = {}
-        for line in account.said.splitlines():
-            for subject, said in sayings(line):
-                found = _TIME.search(said)
-                if found and len(subject.ranks) == 1:
-                    times[next(iter(subject.ranks))] = (float(found["number"]) * _UNITS[found["unit"].lower()], said)
-        ordered = sorted(times.values(), reverse=True)
-        if (
-            len(ordered) > 2
-            and ordered[0][0] > _MUCH * ordered[1][0] > 0
-            and account.find(r"\bstep|iter|batch|load|took|takes")
-        ):
-            yield Hit(Sign("", "one rank takes much longer than the others", LIKELY), account, ordered[0][1])
-
-
-def _busy_bars(case: Case) -> Iterator[str]:
-    """Progress bars that are not done and have run for minutes, or for as long as a shorter limit allows: somebody works."""
-    last: dict[str, tuple[int, str]] = {}
-    limit = _limit(case)
-    long = min(_LONG_S, limit or _LONG_S)
-    over = any(one.find(_LEFT_EARLY) for one in accounts(case))
-    for event in events(case, "progress.bar"):
-        percent, elapsed = event.fields.get("percent"), _seconds(str(event.fields.get("elapsed", "")))
-        label = str(event.fields.get("label", ""))[:60].strip() or "progress"
-        if percent == 100:
-            last[label] = (0, "")
-        # A bar of the same name that has run for less is that of another rank.
-        elif isinstance(percent, int) and elapsed >= last.get(label, (0, ""))[0]:
-            # Items of a data set that is prepared, and long to go: the limit may expire long before.
-            ahead = _seconds(_TO_GO.search(event.text)[1]) if _ITEMS.search(event.text) else 0  # type: ignore[index]
-            stands = _OF_STEPS.match(label) is not None and elapsed < _NEARLY * limit
-            # Its first step has not been made, or its loop was left before its end: who has the bar waits, too.
-            own = label == "progress" or _OF_STEPS.match(label) is not None
-            stands = stands or (own and (over or _NOTHING_DONE.search(event.text) is not None))
-            last[label] = (
-                0 if stands else max(elapsed, ahead),
-                f"{label} {percent}% after {event.fields.get('elapsed')}",
-            )
-    for elapsed, text in last.values():
-        if elapsed >= long:
-            yield text
-
-
-_LONG_S = 240
-_NOTHING_DONE = regex(r"\b0/\d+ \[[\d:]+<\?")
-_LEFT_EARLY = (
-    r"^Training completed\. Do not forget to share your model"  # transformers/trainer.py, at the end of its loop
-)
-_OF_STEPS = regex(r"(?:train|epoch|step|iter|fit|sft|grpo|ppo|pretrain)\w*\b", re.IGNORECASE)
-_NEARLY = 0.8  # of the limit: a bar of steps that stopped long before it expired is of those who wait
-
-
-def _limit(case: Case) -> float:
-    """The limit that expired, in seconds; 0 where none is told."""
-    told = [event.fields.get("timeout_ms") for event in events(case, "torch.watchdog_timeout")]
-    return max((one / 1000 for one in told if isinstance(one, int)), default=0.0)
-
-
-_ITEMS = regex(r"\d:\d\d<(?:\d+:)?\d+:\d\d, [^\]]*(?:examples|files|shards|docs|lines|rows|tokens|samples|MB|GB)/s")
-_TO_GO = regex(r"<((?:\d+:)?\d+:\d\d)")
-
-
-def _seconds(text: str) -> int:
-    total = 0
-    for part in text.split(":"):
-        total = total * 60 + (int(part) if part.isdigit() else 0)
-    return total
+        line = one.find(_AT_LONG_WORK) if alone else None
+        if line is not None and not one.find(_TROUBLED):
+            yield one, line
 
 
 RULE = make_rule(__name__, __doc__, "straggler-slow-rank", 41, check)

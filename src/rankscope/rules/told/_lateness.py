@@ -1,0 +1,81 @@
+"""Ranks that come late and do come: they count on, or are missed again and again, or move, while the others wait for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ...analysis.accounts import Account, accounts
+from ...analysis.case import Case
+from ...analysis.doings import doings, in_kind, of_ranks
+from ...analysis.frame_tables import WaitKind
+from ...analysis.looked_twice import mover
+from ...model.labels import STEP, who
+from ...model.patterns import regex
+from ._lines import events
+
+
+def come_late(case: Case) -> Iterator[tuple[Account, str]]:
+    """Ranks that a report says are missing, in the account that goes on with steps behind it."""
+    for account in accounts(case):
+        if (late := _stalls_pass(account)) is not None:
+            yield replace(account, who=replace(account.who, ranks=account.ranks | who(late).ranks)), late
+
+
+def count_on(case: Case) -> Iterator[tuple[Account, str]]:
+    """Ranks whose percentages grow while the limit of the others expires."""
+    for account in accounts(case):
+        if (own := _percent_grows(case, account)) is not None:
+            yield account, own
+
+
+def move(case: Case) -> Iterator[tuple[Account, str]]:
+    """A rank that stands elsewhere at each look, while others wait in one call."""
+    moves = None if case.snapshot.live else mover(case)
+    waiting = (doing for doing in in_kind(doings(case), WaitKind.COLLECTIVE.value) if of_ranks(doing))
+    at = [doing.account for doing in waiting if doing.account is not None and doing.account.seen]
+    if moves is not None and any(account.ranks != moves.ranks for account in at):
+        yield moves, moves.label
+
+
+_PERCENT = regex(r"\b(\d{1,2})(?:\.\d+)? ?%")
+_SOME_OTHERS = 2
+
+
+def _percent_grows(case: Case, account: Account) -> str | None:
+    """The last line of a rank that counts on, between or behind the time-outs of others, and reports none itself."""
+    late = {event.rank for event in events(case, "torch.watchdog_timeout", "gloo.op_timeout")} - {None}
+    first = {event.file: event.line for event in reversed(events(case, "torch.watchdog_timeout", "gloo.op_timeout"))}
+    counts: dict[int, list[tuple[int, str]]] = {}
+    for event in account.events:
+        found = _PERCENT.search(event.text) if event.line > first.get(event.file, event.line) else None
+        if event.rank is not None and event.rank not in late and found and event.event == "text.line":
+            counts.setdefault(event.rank, []).append((int(found[1]), event.text))
+    for told in counts.values() if len(late) >= _SOME_OTHERS and len(counts) == 1 else ():
+        numbers = [number for number, _ in told]
+        if len(numbers) > 1 and numbers == sorted(numbers) and numbers[0] < numbers[-1]:
+            return told[-1][1]
+    return None
+
+
+_LACKING = regex(
+    r"(?:Missing ranks|Stalled ranks):?\s*\n?(?P<ranks>(?:\d+[ ,:]+)+)|\[missing ranks: (?P<them>[\d, ]+)\]"
+)
+
+
+def _stalls_pass(account: Account) -> str | None:
+    """A report of Horovod's about ranks that come late, made anew after steps: they came in the end."""
+    last: dict[str, int] = {}
+    text, steps = "\n".join(said.text for said in account.events), 0
+    marks = sorted(
+        [(found.start(), "step", found.group()) for found in STEP.finditer(text)]
+        + [(found.start(), "late", found["ranks"] or found["them"]) for found in _LACKING.finditer(text)]
+    )
+    for _, kind, what in marks:
+        if kind == "step":
+            steps += 1
+        elif last.get(what, steps) < steps:
+            return f"ranks {what.strip(' :,')} were missing, and again after more steps"
+        else:
+            last.setdefault(what, steps)
+    return None
