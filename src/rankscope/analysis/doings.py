@@ -34,6 +34,11 @@ class Doing:
     account: Account | None = None
 
 
+def size(doing: Doing) -> int:
+    """How many a subject stands for, as far as it is told."""
+    return len(doing.ranks) or doing.count or 1
+
+
 _COLLECTIVE = r"(?:(?<!horovod)all[_-]?reduce(?!/horovod)\w*|all[_-]?gather\w*|all[_-]?to[_-]?all\w*|reduce[_-]?scatter\w*|broadcast(?!ed by subset|/)\w*|(?<!store[ _]based[ _])(?<![a-z])barrier(?! (?:stage|task ?set|tasks?|execution|RDD)\b)|bcast|all_?(?:sum|max|min)\b|psum|\bcollective|\b[\w.]{0,80}_gather\b|\b(?:gather|reduce|scatter)(?:_object)?\b(?! the\b)|wait_for_everyone)"
 # In order: the first pattern found in a sentence says what its subject does.
 _SENTENCES: tuple[tuple[str, str], ...] = (
@@ -237,8 +242,8 @@ def gathered(found: Iterable[Doing]) -> list[Doing]:
             places[key] = doing
         else:
             both = before.ranks | doing.ranks
-            size = (len(before.ranks) or before.count or 1) + (len(doing.ranks) or doing.count or 1)
-            places[key] = replace(before, ranks=both, count=len(both) or size)
+            many = size(before) + size(doing)
+            places[key] = replace(before, ranks=both, count=len(both) or many)
     return list(places.values())
 
 

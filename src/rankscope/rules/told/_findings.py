@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 from ...analysis.accounts import Account, compiled, evidence_of
 from ...analysis.case import Case
@@ -88,3 +89,21 @@ def simple(
         processes=tuple(processes)[:16], because=tuple(Reason(text[:300], source) for text in because), against=against,
         next=steps,
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A sentence that some lines bear out, and whom it blames."""
+
+    title: str
+    because: tuple[str, ...]
+    certainty: Certainty = LIKELY
+    ranks: RankSet = field(default_factory=RankSet)
+    against: tuple[str, ...] = ()
+    compared: bool = False
+
+
+def of_fact(rule: Rule, fact: Fact, steps: tuple[str, ...]) -> Finding:
+    """The finding that a rule makes of a fact."""
+    made = simple(rule, fact.title, fact.certainty, fact.because, steps, fact.ranks, against=fact.against)
+    return replace(made, compared=fact.compared)

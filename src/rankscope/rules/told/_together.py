@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ...analysis.accounts import compiled
 from ...analysis.case import Case
-from ...analysis.doings import Doing, doings, in_kind, of_ranks, way
+from ...analysis.doings import Doing, doings, in_kind, of_ranks, size, way
 from ...analysis.frame_tables import WaitKind
 
 _EACH = r"\b(?:all|every|each|both)\b"
@@ -16,9 +16,9 @@ def standing_together(case: Case) -> list[Doing]:
     """What all ranks that were seen do, where all of them wait in one call to which all came by one way; else nothing."""
     found = [doing for doing in doings(case) if of_ranks(doing) and doing.kind not in ("unknown", WaitKind.IDLE.value)]
     waiting = in_kind(found, WaitKind.COLLECTIVE.value, WaitKind.DEVICE.value)
-    size = sum(len(doing.ranks) or doing.count or 1 for doing in waiting)
+    many = sum(map(size, waiting))
     alike = len({doing.site for doing in waiting}) == len({way(doing) for doing in waiting}) == 1
-    return waiting if alike and size > 1 and len(waiting) == len(found) and _shown(waiting) else []
+    return waiting if alike and many > 1 and len(waiting) == len(found) and _shown(waiting) else []
 
 
 def _shown(waiting: list[Doing]) -> bool:

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
-from ...analysis.doings import doings
+from ...analysis.doings import doings, size
 from ...analysis.frame_tables import WaitKind
 from ...analysis.own_age import youngest_s
 from ...analysis.stillness import held_together, in_one_call
@@ -78,8 +78,7 @@ def check(case: Case) -> Iterator[Finding]:
         return
     together = standing_together(case)
     if together:
-        size = sum(len(doing.ranks) or doing.count or 1 for doing in together)
-        title = f"all {size} ranks that were seen stand in the same {together[0].op}"
+        title = f"all {sum(map(size, together))} ranks that were seen stand in the same {together[0].op}"
         complains = any(account.find(HALTS, prose=True) for account in accounts(case))
         against = (_LOOKS_ALIKE,) if complains else (_LOOKS_ALIKE, _ONE_PICTURE)
         ranks = RankSet(rank for doing in together for rank in doing.ranks)

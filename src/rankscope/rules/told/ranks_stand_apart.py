@@ -27,7 +27,7 @@ from dataclasses import replace
 
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
-from ...analysis.doings import Doing, doings, gathered, in_kind, of_ranks, seen_apart, way
+from ...analysis.doings import Doing, doings, gathered, in_kind, of_ranks, seen_apart, size, way
 from ...analysis.dumped import one_look
 from ...analysis.frame_tables import WaitKind
 from ...analysis.frames import has
@@ -71,8 +71,8 @@ def _roll_call(case: Case) -> Finding | None:
     placed = roll_call(case)
     if not placed:
         return None
-    odd = min(placed, key=_size)
-    title = f"{_name(odd)} {verb('stand', _size(odd))} elsewhere than the others"
+    odd = min(placed, key=size)
+    title = f"{_name(odd)} {verb('stand', size(odd))} elsewhere than the others"
     return simple(RULE, title, LIKELY, [f"{_name(doing)}: {doing.text}" for doing in placed[:3]], _STEPS, odd.ranks)
 
 
@@ -92,19 +92,19 @@ def _two_places(case: Case) -> Finding | None:
     found = gathered(doing for doing in doings(case) if doing.account is not None and of_ranks(doing))
     if (left := left_early(case)) is not None:
         odd, there = left
-        title = f"{_name(odd)} {'is' if _size(odd) == 1 else 'are'} at the end of the program, while others wait in {there.op}"
+        title = f"{_name(odd)} {'is' if size(odd) == 1 else 'are'} at the end of the program, while others wait in {there.op}"
         return simple(RULE, title, LIKELY, [odd.site, there.site], _STEPS, odd.ranks)
     waiting = in_kind(found, *WAITING)
     places = {doing.site: doing for doing in waiting}
     if len(places) > 1 and len({_signature(doing) for doing in waiting}) > 1 and not all(map(_everyone, waiting)):
         odd = _odd(waiting)
         because = [f"{_name(doing)}: {doing.site}" for doing in places.values()][:4]
-        if len(waiting) == _PAIR == sum(_size(doing) for doing in waiting):
+        if len(waiting) == _PAIR == sum(map(size, waiting)):
             title = " and ".join(f"{_name(doing)} in {doing.op}" for doing in waiting)
             return simple(RULE, f"two ranks stand in different collectives: {title}", LIKELY, because, _STEPS)
         return simple(
             RULE,
-            f"{_name(odd)} {verb('stand', _size(odd))} in another collective ({odd.op}) than the others",
+            f"{_name(odd)} {verb('stand', size(odd))} in another collective ({odd.op}) than the others",
             LIKELY,
             because,
             _STEPS,
@@ -116,13 +116,13 @@ def _two_places(case: Case) -> Finding | None:
         return ways
     idle = [one for one in in_kind(found, *_RESTS) if _SERVES & set(way(one))]
     if waiting and idle:
-        title = f"{_name(idle[0])} {verb('wait', _size(idle[0]))} for work, while others are in {waiting[0].op}"
+        title = f"{_name(idle[0])} {verb('wait', size(idle[0]))} for work, while others are in {waiting[0].op}"
         return simple(RULE, title, LIKELY, [waiting[0].site, idle[0].site], _STEPS, idle[0].ranks)
     other = in_kind(found, WaitKind.LIBRARY.value, WaitKind.DEVICE.value)
     other = [doing for doing in other if doing.account is not None and doing.account.seen]
     if waiting and other and _shares_a_caller(waiting, other) and not scattered(found, waiting):
-        odd = min(other, key=_size)
-        title = f"{_name(odd)} {'is' if _size(odd) == 1 else 'are'} in {odd.op}, while the others are in {waiting[0].op}: their paths parted"
+        odd = min(other, key=size)
+        title = f"{_name(odd)} {'is' if size(odd) == 1 else 'are'} in {odd.op}, while the others are in {waiting[0].op}: their paths parted"
         against = ("it may only be slower: look again",)
         sure = POSSIBLE if one_look(case) else LIKELY
         return simple(RULE, title, sure, [waiting[0].site, odd.site], _STEPS, odd.ranks, against=against)
@@ -130,7 +130,7 @@ def _two_places(case: Case) -> Finding | None:
         doing for doing in found if doing.text.lower().startswith(("stuck in", "hangs in", "blocked in", "waiting in"))
     ]
     if len(stuck) > 1 and len({doing.text for doing in stuck}) > 1 and not blames_another(stuck):
-        odd = min(stuck, key=_size)
+        odd = min(stuck, key=size)
         return simple(
             RULE,
             "groups of ranks stand in two different places",
@@ -166,7 +166,7 @@ def _two_ways(found: list[Doing]) -> Finding | None:
         return None
     if len({one.op for one in standing}) > 1:
         return None
-    odd = min(ways.values(), key=_size)
+    odd = min(ways.values(), key=size)
     because = [f"{_name(one)}: {' < '.join(_own_part(path, ways))}" for path, one in list(ways.items())[:4]]
     title = f"{_name(odd)} came to {odd.op} by another way than the others"
     return simple(RULE, title, LIKELY, because, _STEPS, odd.ranks)
@@ -193,7 +193,7 @@ def _not_there(found: list[Doing], waiting: list[Doing]) -> Finding | None:
         return None
     if any(_ALIKE.search(doing.text) or (_everyone(doing) and _alike(doing)) for doing in away):
         return None
-    odd = min(away, key=_size)
+    odd = min(away, key=size)
     if any(odd.ranks & doing.ranks for doing in there):
         return None  # of one rank two things are told, and of nobody where he is instead
     through = odd.kind == "done" or _THROUGH.search(odd.account.said if odd.account else odd.text) is not None
@@ -250,8 +250,8 @@ def _odd(waiting: Sequence[Doing]) -> Doing:
     """Who differs most: in the call that fewest stand in, then in the smaller group, then who left the common way first."""
     sizes: Counter[str] = Counter()
     for doing in waiting:
-        sizes[doing.op] += _size(doing)
-    return min(waiting, key=lambda one: (sizes[one.op], _size(one), _shared(one, waiting)))
+        sizes[doing.op] += size(doing)
+    return min(waiting, key=lambda one: (sizes[one.op], size(one), _shared(one, waiting)))
 
 
 def _shared(one: Doing, others: Sequence[Doing]) -> int:
@@ -271,10 +271,6 @@ def _signature(doing: Doing) -> str:
 
 # Collectives that Python code calls during the backward pass stand where it wrote them.
 _USERS_HOOK = regex(r"\b(?:all_reduce|all_gather\w*|reduce_scatter\w*|broadcast|barrier|all_to_all\w*)\b")
-
-
-def _size(doing: Doing) -> int:
-    return len(doing.ranks) or doing.count or 1
 
 
 def _name(doing: Doing) -> str:

@@ -23,7 +23,7 @@ from dataclasses import replace
 
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
-from ...analysis.doings import Doing, doings, in_kind, of_ranks, seen_apart
+from ...analysis.doings import Doing, doings, in_kind, of_ranks, seen_apart, size
 from ...analysis.frame_tables import WaitKind
 from ...model.diagnosis import Certainty, Finding
 from .. import make_rule
@@ -60,7 +60,7 @@ def check(case: Case) -> Iterator[Finding]:
     # Who only waits for the ranks that it started stands in no call with them.
     found = [doing for doing in found if of_ranks(doing) or doing.kind != WaitKind.CHILD.value]
     p2p = in_kind(found, WaitKind.P2P.value)
-    if sum(len(doing.ranks) or doing.count or 1 for doing in p2p) > 1 and len(p2p) == len(found):
+    if sum(map(size, p2p)) > 1 and len(p2p) == len(found):
         ops = sorted({doing.op for doing in p2p})
         title = "every rank that was seen stands in a send or receive (" + ", ".join(ops[:4]) + ")"
         because = [f"{doing.account.label if doing.account else ''}: {doing.op}" for doing in p2p][:5]

@@ -1,0 +1,69 @@
+"""Code and commands that keep a rank from a meeting: too few are started, each goes to a port of its own, one waits first."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+from ...analysis.accounts import accounts
+from ...analysis.case import Case
+from ...analysis.pasted_code import code_in, sections
+from ...model.patterns import regex
+from ._findings import Fact
+from ._wordings import HALTS
+
+# A port that each process finds for itself.
+_OWN_PORT = regex(
+    r"MASTER_PORT['\"]?\]? ?=.*(?:free_port|find_port|open_port|random|randint|getsockname|unused_port)|tcp://.*(?:free_port|find_port|open_port|randint)",
+    re.I,
+)
+
+
+def own_port(case: Case) -> Fact | None:
+    """Code in which every process chooses the port of the meeting by itself, right before it goes there."""
+    for account in accounts(case):
+        lines = [line.text for line in code_in([event.text for event in account.events])]
+        for at, line in enumerate(lines):
+            near = " ".join(itertools.takewhile(lambda one: not one.startswith("def "), lines[at : at + 8]))
+            if _OWN_PORT.search(line) and re.search(r"init_process_group\(|init_distributed|TCPStore\(", near):
+                return Fact("each process chooses another port to meet at", (line,))
+    return None
+
+
+_BLOCKS = regex(r"\.(?:wait|result|get|join|recv|communicate)\(|rpc_sync\(|\binput\(|sleep\(|while .*:$")
+_JOINS = regex(r"(?<!def )\b(?:init_process_group|new_group|init_rpc|init_distributed|TCPStore|hvd\.init|barrier)\(")
+
+
+def waits_first(case: Case) -> Fact | None:
+    """Code in which one rank waits for something before it goes to the meeting of all."""
+    if not any(one.find(HALTS) for one in accounts(case)):
+        return None
+    for account in accounts(case):
+        for section in sections(code_in([event.text for event in account.events])):
+            waits = next((line for line in section.body if _BLOCKS.search(line)), None)
+            joins = next((line for line in section.after if _JOINS.search(line)), None)
+            if section.who == "one" and waits and joins and "init" in joins:
+                return Fact("one rank waits before it joins", (waits, f"then: {joins}"))
+    return None
+
+
+_WORLD = regex(r"\b(?:--)?world[-_ ]?size[ =:]{1,3}(\d+)\b|\bworld of (?:size )?(\d+)\b", re.IGNORECASE)
+_PER_NODE = regex(
+    r"--n(?:um)?_?proc(?:es(?:ses)?)?[-_]?(?:per[-_](?:node|machine))?[ =](\d+)\b|\bnprocs ?= ?(\d+)", re.IGNORECASE
+)
+_NODES = regex(r"--n?nodes[ =](\d+)\b|--num_machines[ =](\d+)\b", re.IGNORECASE)
+
+
+def few_started(case: Case) -> Fact | None:
+    """A command that starts fewer processes than the size of the world that the program asks for."""
+    text = "\n".join(account.said for account in accounts(case))
+    world, each = _number(_WORLD, text), _number(_PER_NODE, text)
+    if world and each and world > each * (_number(_NODES, text) or 1):
+        title = f"a world of {world} is asked for, and {each} processes are started on a node"
+        return Fact(title, (title,))
+    return None
+
+
+def _number(pattern: re.Pattern[str], text: str) -> int | None:
+    found = pattern.search(text)
+    return next((int(one) for one in found.groups() if one), None) if found else None
