@@ -33,6 +33,11 @@ class Doing:
     text: str = ""
     account: Account | None = None
 
+    @property
+    def main(self) -> Seen | None:
+        """The thread that does its work, where stacks are shown."""
+        return main_thread(self.account) if self.account is not None else None
+
 
 def size(doing: Doing) -> int:
     """How many a subject stands for, as far as it is told."""
@@ -144,7 +149,7 @@ def way(doing: Doing) -> tuple[str, ...]:
 
     What the call that waits does below itself is no way to it.
     """
-    main = main_thread(doing.account) if doing.account is not None else None
+    main = doing.main
     stack = main.stack if main is not None else ()
     return tuple(frame.function for frame in stack[: wait_of(stack).index + 1] or stack)
 

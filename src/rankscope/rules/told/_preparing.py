@@ -9,7 +9,6 @@ from ...analysis.accounts import Account
 from ...analysis.case import Case
 from ...analysis.doings import Doing, doings, in_kind, of_ranks
 from ...analysis.frame_tables import WaitKind
-from ...analysis.main_thread import main_thread
 from ...model.patterns import regex
 from ._lines import events
 
@@ -54,17 +53,17 @@ _LOADING = {"_init_handles", "_load_cuda_library"}
 
 def _loads(doing: Doing) -> bool:
     """Whether a subject loads onto its device what is compiled already."""
-    main = main_thread(doing.account) if doing.account is not None else None
+    main = doing.main
     return main is not None and bool(main.stack) and main.stack[-1].function in _LOADING
 
 
 def _imports(doing: Doing) -> bool:
     """Whether a subject only loads the modules whose files it stands in."""
-    main = main_thread(doing.account) if doing.account is not None else None
+    main = doing.main
     return main is not None and any(frame.file.startswith("<frozen importlib") for frame in main.stack)
 
 
 def _paths(doing: Doing) -> list[str]:
     """The files of the deepest frames of a subject."""
-    main = main_thread(doing.account) if doing.account is not None else None
+    main = doing.main
     return [frame.file for frame in main.stack[-4:]] if main is not None else []

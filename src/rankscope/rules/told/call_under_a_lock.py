@@ -28,7 +28,6 @@ from dataclasses import replace
 from ...analysis.case import Case
 from ...analysis.doings import Doing, doings, in_kind, of_ranks, way
 from ...analysis.dumped import one_look
-from ...analysis.main_thread import main_thread
 from ...model.diagnosis import Finding
 from ...model.patterns import regex
 from ...model.ranks import RankSet, ranks_phrase
@@ -65,7 +64,7 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _functions(doing: Doing) -> tuple[str, ...]:
     """The functions of the main thread down to where it stands, outermost first."""
-    main = main_thread(doing.account) if doing.account is not None else None
+    main = doing.main
     return tuple(frame.function for frame in main.stack) if main is not None else ()
 
 

@@ -24,14 +24,14 @@ from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...analysis.doings import Doing, doings, in_kind, of_ranks, seen_apart
 from ...analysis.frame_tables import WaitKind
-from ...analysis.main_thread import main_thread
 from ...model.diagnosis import Finding
-from ...model.patterns import regex
-from ...model.process import Process, Role
+from ...model.process import Process
 from ...model.ranks import RankSet, ranks_phrase
+from ...model.words import verb
 from .. import make_rule
 from ._drops import HOST_DROPS
 from ._findings import finding, members, simple
+from ._own_code import in_own_code
 from ._signs import LIKELY, POSSIBLE, Sign, hits
 from ._together import scattered
 from ._wordings import HALTS
@@ -61,10 +61,7 @@ _SIGNS = (
     Sign(r"\b(?:request|http|rpc|grpc|remote (?:call|server|api)|api call|reward (?:model|server)|urlopen|socket\.recv)\b[^\n]{0,80}(?:without (?:a )?time-?out|no time-?out|never (?:returns?|answers?)|timeout=None)", "a remote call has no time-out", POSSIBLE, prose=True),
 )  # fmt: skip
 
-# Sockets and pipes of communication libraries, and of what is taken down, are no code of the job.
-_OF_LIBRARIES = regex(
-    r"\b(?:gloo|nccl|uc[pts]_|ompi_|opal_|orte_|prte_|PMIx?_|PMPI_|c10d|tensorpipe|fi_|grpc_core)|[Ff]inali[sz]e|atexit|_exit\b|resource_tracker"
-)
+_CALLS = (WaitKind.COLLECTIVE.value, WaitKind.BACKWARD.value, WaitKind.P2P.value)
 _STEPS = ("rankscope stacks pid:PID --source", "PYTHONBREAKPOINT=0 torchrun …")
 
 
@@ -77,45 +74,30 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _alone(case: Case) -> Iterator[Finding]:
-    """One subject in its own code, a request or a sleep, while others are in a collective."""
+    """One subject in its own code, a request or a sleep, while others are in a call of all."""
     found = [doing for doing in doings(case) if doing.account is not None]
-    waiting = [
-        doing
-        for doing in in_kind(found, WaitKind.COLLECTIVE.value, WaitKind.BACKWARD.value, WaitKind.P2P.value)
-        if of_ranks(doing)
-    ]
-    odd = in_kind(
-        found,
-        WaitKind.USER.value,
-        WaitKind.SOCKET.value,
-        WaitKind.SLEEP.value,
-        WaitKind.INPUT.value,
-        WaitKind.PIPE.value,
-    )
-    odd = [
-        doing
-        for doing in odd
-        if doing.account is not None
-        and doing.account.seen
-        and doing.account.role is not Role.DATALOADER_WORKER
-        and not _OF_LIBRARIES.search(doing.site)
-    ]
-    odd += [doing for doing in found if computing(doing) or _runs_command(doing)]
-    if odd and all(doing.kind == WaitKind.SOCKET.value for doing in odd) and any(hits(case, HOST_DROPS)):
+    waiting = [doing for doing in in_kind(found, *_CALLS) if of_ranks(doing)]
+    odd = in_own_code(found)
+    if not 0 < _number(odd) <= _number(waiting) or scattered(found, waiting):
+        return
+    requests = all(doing.kind == WaitKind.SOCKET.value for doing in odd)
+    if requests and any(hits(case, HOST_DROPS)):
         return  # its host says why nobody answers
-    if waiting and odd and _number(odd) <= _number(waiting) and not scattered(found, waiting):
-        ranks = RankSet(rank for doing in odd for rank in doing.ranks)
-        place = odd[0].site.split(" < ")[0]
-        told = [process for doing in odd if doing.account for process in members(case, doing.account)]
-        name = ranks_phrase(ranks) if ranks else _named(told[0]) if len(told) == 1 else "a process"
-        title = f"{name} {'is' if _number(odd) == 1 else 'are'} in {place}, while the others are in {waiting[0].op}"
-        because = [doing.site for doing in (*odd[:2], waiting[0])]
-        unnamed = all(doing.kind == WaitKind.SOCKET.value and _native(doing) for doing in odd)
-        against = _UNNAMED if unnamed else _MAY_MOVE if _may_move(case, odd) else ()
-        found_apart = simple(
-            RULE, title, POSSIBLE if against else LIKELY, because, _STEPS, ranks, processes=told, against=against
-        )
-        yield replace(found_apart, compared=seen_apart(case))
+    ranks = RankSet(rank for doing in odd for rank in doing.ranks)
+    told = [process for doing in odd if doing.account for process in members(case, doing.account)]
+    name = ranks_phrase(ranks) if ranks else _named(told[0]) if len(told) == 1 else "a process"
+    place = odd[0].site.split(" < ")[0]
+    title = f"{name} {verb('are', _number(odd))} in {place}, while the others are in {waiting[0].op}"
+    against = _UNNAMED if requests and all(map(_native, odd)) else _MAY_MOVE if _may_move(case, odd) else ()
+    because = [doing.site for doing in (*odd[:2], waiting[0])]
+    made = simple(RULE, title, POSSIBLE if against else LIKELY, because, _STEPS, ranks, processes=told, against=against)
+    yield replace(made, compared=seen_apart(case))
+
+
+def _number(found: list[Doing]) -> int:
+    """How many subjects: what is shown of one rank twice, in its log and in its stack, counts once."""
+    ranks = RankSet(rank for doing in found for rank in doing.ranks)
+    return len(ranks) + sum(1 for doing in found if not doing.ranks)
 
 
 def _named(process: Process) -> str:
@@ -137,8 +119,7 @@ def _may_move(case: Case, odd: list[Doing]) -> bool:
 
 def _runs(doing: Doing) -> bool:
     """Whether its main thread was at work whenever somebody looked."""
-    main = main_thread(doing.account) if doing.account is not None else None
-    return main is not None and main.thread.active is True
+    return doing.main is not None and doing.main.thread.active is True
 
 
 _UNNAMED = (
@@ -147,47 +128,7 @@ _UNNAMED = (
 
 
 def _native(doing: Doing) -> bool:
-    main = main_thread(doing.account) if doing.account is not None else None
-    return main is not None and main.native
-
-
-# The standard library's own computing: it does not wait, and works on what the job gave it.
-_COMPUTING = regex(
-    r"(?:^|/|<frozen )(?:re|re/__init__|sre_\w+|copy|json/\w+|ast|difflib|heapq|random|statistics|fractions|decimal|_pydecimal|textwrap|"
-    r"html/parser|xml/\S+|itertools|functools|collections/__init__|_collections_abc|enum|typing|dataclasses|datetime|bisect|string)(?:\.py|>)$"
-)
-# The interpreter itself at work: it runs Python code, of which a native stack does not tell the names.
-_INTERPRETS = regex(
-    r"^_?Py(?:Eval_EvalFrame|Object_|Number_|Dict_|Unicode_|Long_|Float_|List_|Tuple_|Set_|Bytes_|Function_)"
-)
-
-
-_AT_WORK = {WaitKind.LIBRARY.value, WaitKind.UNKNOWN.value}
-
-
-def computing(doing: Doing) -> bool:
-    """Whether a stack ends in a computation that the job's own code gave to the standard library, a regular expression say,
-    or in the interpreter."""
-    main = main_thread(doing.account) if doing.account is not None and doing.kind in _AT_WORK else None
-    if main is None or not main.stack:
-        return False
-    leaf = main.stack[-1]
-    return (_INTERPRETS.match(leaf.function) if main.native else _COMPUTING.search(leaf.file)) is not None
-
-
-def _runs_command(doing: Doing) -> bool:
-    """Whether the job's own code waits, without a limit that anybody sees, for the end of a command."""
-    main = main_thread(doing.account) if doing.account is not None and doing.kind == WaitKind.CHILD.value else None
-    return main is not None and any(_RUN.search(f"{frame.function} {frame.file}") for frame in main.stack)
-
-
-_RUN = regex(r"^(?:run|call|check_call|check_output|communicate) (?:\S*/)?subprocess\.py$")
-
-
-def _number(found: list[Doing]) -> int:
-    """How many subjects: what is shown of one rank twice, in its log and in its stack, counts once."""
-    ranks = RankSet(rank for doing in found for rank in doing.ranks)
-    return len(ranks) + sum(1 for doing in found if not doing.ranks)
+    return doing.main is not None and doing.main.native
 
 
 RULE = make_rule(__name__, __doc__, "rank-stuck-in-user-code", 42, check)
