@@ -89,59 +89,75 @@ def _everyone(doing: Doing) -> bool:
 
 def _two_places(case: Case) -> Finding | None:
     """Subjects in different collectives, or in a collective and somewhere that is not waiting for anybody."""
-    found = gathered(doing for doing in doings(case) if doing.account is not None and of_ranks(doing))
-    if (left := left_early(case)) is not None:
-        odd, there = left
-        title = f"{_name(odd)} {'is' if size(odd) == 1 else 'are'} at the end of the program, while others wait in {there.op}"
-        return simple(RULE, title, LIKELY, [odd.site, there.site], _STEPS, odd.ranks)
+    known = [doing for doing in doings(case) if doing.account is not None and of_ranks(doing)]
+    found = gathered(known)
     waiting = in_kind(found, *WAITING)
+    return (
+        _at_the_end(case)
+        or _other_calls(waiting)
+        or _two_ways(known)
+        or _serving(found, waiting)
+        or _elsewhere(case, found, waiting)
+        or _stuck(found)
+        or _not_there(found, waiting)
+    )
+
+
+def _at_the_end(case: Case) -> Finding | None:
+    """Ranks at the end of their program, while others wait in a call."""
+    if (left := left_early(case)) is None:
+        return None
+    odd, there = left
+    title = f"{_name(odd)} {verb('are', size(odd))} at the end of the program, while others wait in {there.op}"
+    return simple(RULE, title, LIKELY, [odd.site, there.site], _STEPS, odd.ranks)
+
+
+def _other_calls(waiting: list[Doing]) -> Finding | None:
+    """Ranks that wait in different calls."""
     places = {doing.site: doing for doing in waiting}
-    if len(places) > 1 and len({_signature(doing) for doing in waiting}) > 1 and not all(map(_everyone, waiting)):
-        odd = _odd(waiting)
-        because = [f"{_name(doing)}: {doing.site}" for doing in places.values()][:4]
-        if len(waiting) == _PAIR == sum(map(size, waiting)):
-            title = " and ".join(f"{_name(doing)} in {doing.op}" for doing in waiting)
-            return simple(RULE, f"two ranks stand in different collectives: {title}", LIKELY, because, _STEPS)
-        return simple(
-            RULE,
-            f"{_name(odd)} {verb('stand', size(odd))} in another collective ({odd.op}) than the others",
-            LIKELY,
-            because,
-            _STEPS,
-            odd.ranks,
-        )
-    if (
-        ways := _two_ways([doing for doing in doings(case) if doing.account is not None and of_ranks(doing)])
-    ) is not None:
-        return ways
+    if len(places) < 2 or len({_signature(doing) for doing in waiting}) < 2 or all(map(_everyone, waiting)):
+        return None
+    because = [f"{_name(doing)}: {doing.site}" for doing in places.values()][:4]
+    if len(waiting) == _PAIR == sum(map(size, waiting)):
+        title = " and ".join(f"{_name(doing)} in {doing.op}" for doing in waiting)
+        return simple(RULE, f"two ranks stand in different collectives: {title}", LIKELY, because, _STEPS)
+    odd = _odd(waiting)
+    title = f"{_name(odd)} {verb('stand', size(odd))} in another collective ({odd.op}) than the others"
+    return simple(RULE, title, LIKELY, because, _STEPS, odd.ranks)
+
+
+def _serving(found: list[Doing], waiting: list[Doing]) -> Finding | None:
+    """Ranks that wait for their next piece of work, while others wait in a call."""
     idle = [one for one in in_kind(found, *_RESTS) if _SERVES & set(way(one))]
-    if waiting and idle:
-        title = f"{_name(idle[0])} {verb('wait', size(idle[0]))} for work, while others are in {waiting[0].op}"
-        return simple(RULE, title, LIKELY, [waiting[0].site, idle[0].site], _STEPS, idle[0].ranks)
+    if not waiting or not idle:
+        return None
+    title = f"{_name(idle[0])} {verb('wait', size(idle[0]))} for work, while others are in {waiting[0].op}"
+    return simple(RULE, title, LIKELY, [waiting[0].site, idle[0].site], _STEPS, idle[0].ranks)
+
+
+def _elsewhere(case: Case, found: list[Doing], waiting: list[Doing]) -> Finding | None:
+    """Ranks in a library or at their device, which came from where others went to a call."""
     other = in_kind(found, WaitKind.LIBRARY.value, WaitKind.DEVICE.value)
     other = [doing for doing in other if doing.account is not None and doing.account.seen]
-    if waiting and other and _shares_a_caller(waiting, other) and not scattered(found, waiting):
-        odd = min(other, key=size)
-        title = f"{_name(odd)} {'is' if size(odd) == 1 else 'are'} in {odd.op}, while the others are in {waiting[0].op}: their paths parted"
-        against = ("it may only be slower: look again",)
-        sure = POSSIBLE if one_look(case) else LIKELY
-        return simple(RULE, title, sure, [waiting[0].site, odd.site], _STEPS, odd.ranks, against=against)
-    stuck = [
-        doing for doing in found if doing.text.lower().startswith(("stuck in", "hangs in", "blocked in", "waiting in"))
-    ]
-    if len(stuck) > 1 and len({doing.text for doing in stuck}) > 1 and not blames_another(stuck):
-        odd = min(stuck, key=size)
-        return simple(
-            RULE,
-            "groups of ranks stand in two different places",
-            LIKELY,
-            [doing.text for doing in stuck[:4]],
-            _STEPS,
-            odd.ranks,
-        )
-    return _not_there(found, waiting)
+    if not waiting or not other or not _shares_a_caller(waiting, other) or scattered(found, waiting):
+        return None
+    odd = min(other, key=size)
+    title = f"{_name(odd)} {verb('are', size(odd))} in {odd.op}, while the others are in {waiting[0].op}: their paths parted"
+    sure = POSSIBLE if one_look(case) else LIKELY
+    return simple(RULE, title, sure, [waiting[0].site, odd.site], _STEPS, odd.ranks, against=_MAY_BE_SLOWER)
 
 
+def _stuck(found: list[Doing]) -> Finding | None:
+    """Groups of ranks of which somebody says that they are stuck in different places."""
+    stuck = [doing for doing in found if doing.text.lower().startswith(_STUCK)]
+    if len({doing.text for doing in stuck}) < 2 or blames_another(stuck):
+        return None
+    title, odd = "groups of ranks stand in two different places", min(stuck, key=size)
+    return simple(RULE, title, LIKELY, [doing.text for doing in stuck[:4]], _STEPS, odd.ranks)
+
+
+_STUCK = ("stuck in", "hangs in", "blocked in", "waiting in")
+_MAY_BE_SLOWER = ("it may only be slower: look again",)
 _PAIR = 2  # ranks: of two nobody can say who stands where both should
 
 _RESTS = (
