@@ -6,7 +6,6 @@ import dataclasses
 
 import pytest
 
-from rankscope import pipeline
 from rankscope.analysis.patience import followed, left_s
 from rankscope.model.evidence.stacks import Frame, PythonStacks, PythonThread, Stack
 from rankscope.model.evidence.threads import KernelThread, Threads
@@ -16,6 +15,7 @@ from rankscope.model.snapshot import Effort, Host, Item, Job, Snapshot, Sweep
 from rankscope.pipeline import case_of, judge
 from rankscope.probe.discover import Found
 from rankscope.probe.sweep import Plan
+from rankscope.steps import looking_on
 
 REF = ProcessRef("n1", 70, 1)
 
@@ -124,10 +124,10 @@ def looked_on(monkeypatch: pytest.MonkeyPatch, deadline_s: float, stuck_after_s:
         shown_s = 1.0 + 4.0 * round((clock.now_s - 100.0) / look_s)
         return dataclasses.replace(busy, sweeps=computing(shown_s).sweeps[1:])
 
-    monkeypatch.setattr(pipeline, "time", clock)
-    monkeypatch.setattr(pipeline, "sweep", look)
+    monkeypatch.setattr(looking_on, "time", clock)
+    monkeypatch.setattr(looking_on, "sweep", look)
     found, plan = Found(busy.job, busy.processes), Plan(deadline_s=deadline_s)
-    return pipeline._look_on(Host("node1"), found, plan, busy, stuck_after_s, lambda _: None)
+    return looking_on.look_on(Host("node1"), found, plan, busy, stuck_after_s, lambda _: None)
 
 
 def test_nobody_looks_on_for_longer_than_a_few_deadlines(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,8 @@ from types import FrameType
 
 import pytest
 
-from rankscope import pipeline
 from rankscope.cli import main
+from rankscope.steps import loading
 
 
 def test_an_interruption_waits_for_the_end_of_the_block() -> None:
@@ -19,7 +19,7 @@ def test_an_interruption_waits_for_the_end_of_the_block() -> None:
     done = []
 
     def load() -> None:
-        with pipeline.undisturbed():
+        with loading.undisturbed():
             os.kill(os.getpid(), signal.SIGINT)
             done.append("loaded")
 
@@ -33,7 +33,7 @@ def test_nothing_changes_where_nobody_interrupts() -> None:
     """The way of taking Ctrl-C is the one from before, also where it leaves at once."""
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
-        with pipeline.undisturbed():
+        with loading.undisturbed():
             pass
         assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
     finally:
@@ -46,7 +46,7 @@ def test_other_threads_are_left_alone() -> None:
 
     def enter() -> None:
         try:
-            with pipeline.undisturbed():
+            with loading.undisturbed():
                 pass
         except BaseException as error:
             raised.append(error)
@@ -77,7 +77,7 @@ def test_ctrl_c_in_the_making_of_a_class_is_an_interruption(
         sys.setprofile(_interrupt_set_name)
         try:
             if held:
-                with pipeline.undisturbed():
+                with loading.undisturbed():
                     type("Made", (), {"field": Named()})
             else:
                 type("Made", (), {"field": Named()})

@@ -12,7 +12,7 @@ import pytest
 
 HOME = pathlib.Path(__file__).resolve().parents[2] / "src" / "rankscope"
 
-# A room may import itself and these. The two wings, evidence and judgement, meet only in pipeline and above it.
+# A room may import itself and these. The two wings, evidence and judgement, meet only in steps, pipeline and above.
 MAY_USE = {
     "model": set(),
     "errors": set(),
@@ -27,7 +27,7 @@ MAY_USE = {
     "prepare": {"model"},  # lives inside the job
 }
 # Rooms that no other room may use: they stand at the top.
-TOP = {"cli", "pipeline", "demo"}
+TOP = {"cli", "pipeline", "steps", "demo"}
 # Rooms that are sent to a bare node, or that only think, stand on the standard library alone.
 STANDARD_LIBRARY_ONLY = ("model", "memory", "probe", "analysis", "rules", "report", "errors", "prepare")
 OTHERS = {"formats": {"msgspec"}, "reach": {"ClusterShell", "msgspec"}, "cli": {"click", "msgspec", "ClusterShell"}}

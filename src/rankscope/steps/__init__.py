@@ -1,0 +1,1 @@
+"""What ``pipeline`` tells in order, one step per file; here evidence and judgement meet."""
