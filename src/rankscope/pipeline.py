@@ -69,8 +69,9 @@ def gather(look: Look, progress: Progress = lambda _: None, stuck_after_s: float
     if look.remote is not None:
         from .reach.gather import gather as gather_remote  # only where a target names other hosts
 
-        rehearsal = Rehearsal() if stuck_after_s is not None and look.plan.sweeps > 1 else None
-        yield from gather_remote(look.remote, look.plan, progress, rehearsal=rehearsal)
+        rehearsal = Rehearsal(due=stuck_after_s is not None and look.plan.sweeps > 1)
+        idle = rehearsal if rehearsal.due else None
+        yield from map(rehearsal.told, gather_remote(look.remote, look.plan, progress, rehearsal=idle))
         return
     from .reach import learn
 

@@ -1,10 +1,12 @@
-"""One rule's defect never costs the verdict of the others."""
+"""One defect of ours never costs what the rest of the judging brings, and is told."""
 
 from __future__ import annotations
 
 from rankscope import pipeline, rules
+from rankscope.analysis import verdict
 from rankscope.model.gap import Why
 from rankscope.model.snapshot import Job, Snapshot
+from rankscope.steps.sweeping import Rehearsal
 
 
 def test_a_rule_that_fails_becomes_a_gap_and_the_others_speak(monkeypatch):
@@ -24,3 +26,20 @@ def test_a_rule_that_fails_becomes_a_gap_and_the_others_speak(monkeypatch):
     diagnosis = pipeline.judge(Snapshot(Job("none")))
     assert [(gap.what, gap.why) for gap in diagnosis.gaps] == [("rule broken-one", Why.FAILED)]
     assert len(spoken) == 1
+
+
+def test_a_rehearsal_that_fails_costs_nothing_and_is_told(monkeypatch):
+    """GIVEN an error in judging a few processes, WHEN the look is over, THEN its snapshot says so, and is else as it was."""
+
+    def broken(case, findings):
+        raise LookupError("a few are too few")
+
+    seen, rehearsal = Snapshot(Job("none")), Rehearsal()
+    monkeypatch.setattr(verdict, "conclude", broken)
+    rehearsal(seen)
+    told = rehearsal.told(seen)
+    assert [(gap.what, gap.why, gap.detail) for gap in told.gaps] == [
+        ("rehearsal of the verdict", Why.FAILED, "LookupError: a few are too few")
+    ]
+    assert not rehearsal.due
+    assert Rehearsal().told(seen) is seen

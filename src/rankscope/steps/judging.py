@@ -29,11 +29,14 @@ def judge(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Diagnosis:
         try:
             findings.extend(rule.check(case))
         except Exception as error:  # one rule's defect must not cost what the others see
-            defects.append(
-                Gap(f"rule {rule.id}", Why.FAILED, f"{type(error).__name__}: {error}"[:200], "please report this")
-            )
+            defects.append(defect(f"rule {rule.id}", error))
     diagnosis = conclude(case, findings)
     return replace(diagnosis, gaps=(*diagnosis.gaps, *defects)) if defects else diagnosis
+
+
+def defect(what: str, error: Exception) -> Gap:
+    """What is said of an error of ours that costs only a part of what is learned."""
+    return Gap(what, Why.FAILED, f"{type(error).__name__}: {error}"[:200], "please report this")
 
 
 def case_of(snapshot: Snapshot, stuck_after_s: float = 30.0) -> Case:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..model import wire
+from ..model.gap import Gap
 from ..model.snapshot import Effort, Host, Snapshot
 from ..probe.discover import Found
 from ..probe.sweep import Plan, run
-from .judging import judge
+from .judging import defect, judge
 from .loading import make_ready_to_judge, undisturbed
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def sweep(here: Host, found: Found, plan: Plan, progress: Progress = lambda _: N
     reader = reader or _reader(here, found)
     effort = Effort(round(time.monotonic() - began, 3), paused_ms_max=_paused(reader.snapshot()))
     wire.Writer(lambda line: reader.feed(line.encode())).end(effort, complete)
-    return reader.snapshot()
+    return rehearsal.told(reader.snapshot())
 
 
 @undisturbed()
@@ -58,17 +59,28 @@ def _reader(here: Host, found: Found) -> Reader:
 
 
 class Rehearsal:
-    """Judges a few processes while everybody sleeps between two sweeps, so that all it needs is loaded and compiled then."""
+    """Judges a few processes while everybody sleeps between two sweeps, so that all it needs is loaded and compiled then.
+
+    Its defect costs nobody the look: it is a gap of the snapshot, since the verdict on more evidence may not show it.
+    """
 
     def __init__(self, due: bool = True) -> None:
         self.due = due
+        self._defects: tuple[Gap, ...] = ()
 
     def __call__(self, seen: Snapshot) -> None:
-        from ..reach.answers import share
-
         self.due = False
-        with undisturbed(), contextlib.suppress(Exception):  # the verdict itself will show what is wrong
-            judge(share(seen, seen.job, 0, _FEW))
+        with undisturbed():
+            try:
+                from ..reach.answers import share
+
+                judge(share(seen, seen.job, 0, _FEW))
+            except Exception as error:
+                self._defects = (defect("rehearsal of the verdict", error),)
+
+    def told(self, seen: Snapshot) -> Snapshot:
+        """A snapshot, and with it what went wrong here."""
+        return replace(seen, gaps=(*seen.gaps, *self._defects)) if self._defects else seen
 
 
 def _paused(snapshot: Snapshot) -> float:
