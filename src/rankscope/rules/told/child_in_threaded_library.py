@@ -39,46 +39,8 @@ from ._findings import finding
 from ._forks import CHILD_FRAMES, is_child
 from ._lines import events
 from ._signs import LIKELY, Hit, Sign
+from ._threaded_libraries import LIBRARIES
 
-# Libraries that keep threads or locks of the whole process, by their functions and files.
-_FAMILIES = (
-    ("OpenMP", r"\b(?:gomp_|GOMP_|omp_|__kmp|kmp_)\w*|lib(?:gomp|iomp5?|omp)\b"),
-    ("BLAS", r"\bexec_blas|\bblas_\w+|\bcblas_\w+|openblas|\bmkl_\w+|libmkl|gemm_(?:thread|driver)|(?:getrf|potrf)_parallel|LAPACKE|APPLE_BLAS|vecLib|libblis"),
-    ("TBB", r"\btbb::|libtbb"),
-    ("rayon", r"\brayon(?:_core)?::|crossbeam|polars|tokenizers::"),
-    ("tokio", r"\btokio::|async_std::|lance::|object_store::|opendal"),
-    ("a Rust library", r"\bparking_lot(?:_core)?::|\bstd::sys::|std::thread::|once_cell::"),
-    ("Eigen or onnxruntime", r"\bEigen::|onnxruntime::|\bMlas"),
-    ("TensorFlow", r"\btensorflow::|\bnsync|\btsl::|_pywrap_tensorflow"),
-    ("JAX", r"\bxla::|\bjaxlib|xla_extension"),
-    ("gRPC", r"\bgpr_\w+|\bgrpc_\w+|\bgrpc(?:_core)?::|grpc/_cython"),
-    ("Abseil or protobuf", r"\babsl::|google::protobuf|AbslInternal\w+"),
-    ("Arrow", r"\barrow::|\bparquet::|libarrow"),
-    ("OpenCV", r"\bcv::|libopencv|cv2\.abi3|cv2\.cpython"),
-    ("PyTorch's threads", r"\bc10::(?:ThreadPool|TaskThreadPool|get_backtrace)|\bat::(?:internal|launch|parallel|native)|\bcaffe2::"),
-    ("LightGBM, XGBoost or faiss", r"\bLightGBM::|\bxgboost::|\bdmlc::|\bfaiss::|catboost"),
-    ("numba", r"\bworkqueue\b|numba|do_scheduling"),
-    ("an AWS client", r"\bAws::|\baws_\w+"),
-    ("Kafka", r"\brd_kafka_\w+|librdkafka"),
-    ("ZeroMQ", r"\bzmq::|\bzmq_\w+"),
-    ("Boost, folly or glog", r"\bboost::|\bfolly::|google::LogMessage|\bspdlog::|\bquill::"),
-    ("a Java machine", r"\bMonitor::|Safepoint|\bJVM_|\bjni_|jpype|libjvm"),
-    ("a Go runtime", r"\bruntime\.(?:futex|notesleep|cgocallback|mcall|gopark)|_cgo_wait_runtime_init_done"),
-    ("a tracer", r"\blttng_\w+|opentelemetry::|sentry_|datadog::|\bdd_\w+|CUPTI|libkineto"),
-    ("Ceph", r"\blibrados|\brados_|libcephfs"),
-    ("HDF5", r"\bH5\w+|\bhdf5|FastRLock|h5py"),
-    ("GDAL", r"\bCPL\w+|\bGDAL\w+|VSI\w+"),
-    ("a data base client", r"\bPQ\w+|\bmysql_\w+|\bmy_thread_init|\bOCI\w+|\bsltsm\w+|sqlite3\w+|mongoc_\w+|duckdb::"),
-    ("curl", r"\bcurl_\w+|\bCurl_\w+"),
-    ("OpenSSL", r"\bCRYPTO_THREAD\w*|\bRAND_\w+|\bEVP_\w+|\bSSL_\w+|libcrypto"),
-    ("V8", r"\bv8::"),
-    ("macOS", r"\b_?dispatch_\w+|\bxpc_\w+|\bnotify_\w+|_os_log\w*|SCDynamicStore\w*|CFPreferences\w*|\bobjc_\w+|NSXPC|get_proxies"),
-    ("the allocator", r"\b(?:je_|mi_|_mi_|tc_)\w*|\btcmalloc::|\barena_get\w*|\b_int_(?:malloc|free)|\bptmalloc\w*|(?:__libc_)?(?:malloc|calloc|realloc|free)\b|mmap_lock"),
-    ("the C library", r"\b(?:__tz_convert|localtime|getaddrinfo|__res_\w+|__nss_\w+|getpw\w+|getgr\w+|setenv|putenv|__add_to_environ|_IO_\w+|__?v?syslog\w*|__dcigettext|setlocale|__new_exitfn|__cxa_atexit|__internal_atexit|__cxa_guard_acquire|__pthread_once\w*|std::call_once|__run_\w*fork_handlers)"),
-    ("the dynamic linker", r"\b_dl_\w+|\bdl_iterate_phdr|\bdlopen\w*|_Unwind_Find_FDE|\b_rtld\w*"),
-    ("the interpreter's own locks", r"\b(?:PyThreadState_New|new_threadstate|_PyThreadState_\w+|PyInterpreterState_\w+|_enter_buffered_busy|_PyMutex_LockTimed|PyMutex_Lock|_PyImport_\w+|tstate_\w+)"),
-)  # fmt: skip
-_LIBRARIES = tuple((name, regex(pattern)) for name, pattern in _FAMILIES)
 # Where a thread sleeps or spins, whatever for.
 _ASLEEP = regex(
     r"^(?:.*(?:futex|lll_lock|mutex|cond_\w*wait|sem_\w*wait|Semaphore\w*|sched_yield|nanosleep|psynch|ulock|semaphore|rwlock|once_slow|guard_acquire|spin|Spin|barrier|Barrier|_wait\b|Wait\w*|park|Park|Notification|Block\w*|latch|usleep|thr_yield).*|syscall|do_wait|do_spin|__lock|__timedwait\w*|wait\w*|__internal_atexit|__new_exitfn|__cxa_atexit|arena_get2\S*|_dl_add_to_namespace_list|__tz_convert|ptmalloc_lock_all|tcache_init\S*|_IO_(?:lock|flock)\w*|runtime\.(?:futex|gopark|notesleep).*)$",
@@ -148,7 +110,7 @@ def library_waited_in(stack: Stack) -> str:
         return ""
     bare = [frame.function.removeprefix("__GI_") for frame in inner]
     names = [f"{name} ({frame.library})" if frame.library else name for name, frame in zip(bare, inner)]
-    return next((name for name, pattern in _LIBRARIES if any(pattern.search(one) for one in names)), "")
+    return next((name for name, pattern in LIBRARIES if any(pattern.search(one) for one in names)), "")
 
 
 # Builds without symbols show addresses; a team of OpenMP that misses a thread waits in them for ever.

@@ -42,22 +42,12 @@ from ._findings import finding
 from ._forks import CHILD_FRAMES, CHILD_WORDS, is_child
 from ._outcomes import BAD, FORK_THEN_EXEC, cured_by
 from ._signs import LIKELY, POSSIBLE, Hit, Sign, hits
+from ._threaded_libraries import LOCKS, WORDS
 from ._wordings import HALTS
 
 _STEPS = (
     "multiprocessing_context='spawn'   # or 'forkserver', for the loader, pool or executor",
     "rankscope stacks pid:CHILD --native   # names the lock",
-)
-
-_GLOBAL_LOCKS = (
-    r"(?:heap_lock|freelist_lock|extent_mutex|malloc_mutex|arena_get2|ptmalloc\w*|_int_malloc|__libc_malloc|tcache_init|je_\w+|tc_malloc|tcmalloc|CentralFreeList|"
-    r"SpinLock(?:Delay|Holder|::\w*Lock)?|SlowLock|_dl_add_to_namespace_list|_rtld_global|_dl_open|dl_iterate_phdr|__cxa_atexit|__kmp_\w+|gomp_\w+|omp_\w+|"
-    r"__tls_get_addr|getaddrinfo|_IO_lock|_IO_flockfile|__tz_convert|localtime_r|setenv|pthread_atfork|fork_handler|rayon\w*|std::sys::\S*mutex|"
-    r"grpc_\w+|absl::\S*Mutex|tbb::\S+|blas_\w+|mkl_\w+)"
-)
-_POOLS = (
-    r"(?:polars|rayon|pyarrow|tokenizers|numexpr|jax|xla|tensorflow|grpc|opencv|cv2|mkl|openblas|onednn|dnnl|omp|iomp|gomp|tbb|faiss|numba|torch|duckdb|pyvips|lance|"
-    r"s3fs|fsspec|gcsfs|aiohttp|boto|botocore|pymongo|kafka|zarr|h5py|pydicom|decord)"
 )
 
 # Threads of a library that were started in the process itself.
@@ -93,15 +83,15 @@ _SIGNS = (
     Sign(r"(?:_acquireLock|acquire|_lock|createLock) \((?:[^\n]*/)?logging/(?:__init__|handlers)\.py|(?:\A|(?<=\n\n)|(?<=\"\n))[^\S\n]*(?:\w+\.)?(?:emit|flush|handle) \((?:[^\n]*/)?logging/(?:__init__|handlers)\.py", "a child waits for the lock of the log", also=(CHILD_FRAMES,)),
     Sign(r"may lead to deadlocks in the child|os\.fork\(\) is incompatible with multithreaded|process just got forked, after parallelism|fork\(\) (?:called )?(?:from|in) (?:a )?multi-?threaded",
          "the interpreter or a library warned of this fork", anywhere=(_STANDS,)),
-    Sign(_GLOBAL_LOCKS, "a child waits for a lock that belongs to the whole process", also=(CHILD_WORDS, r"lll_lock|mutex_lock|SpinLock|SlowLock|futex|lock_slow|park|_lock\b|spin"), unless=(_OWN_THREADS, _IN_PARENT, r"take_gil|PyGILState_Ensure|PyEval_AcquireThread|gil_scoped_acquire"), prose=True),
+    Sign(rf"(?:{LOCKS})", "a child waits for a lock that belongs to the whole process", also=(CHILD_WORDS, r"lll_lock|mutex_lock|SpinLock|SlowLock|futex|lock_slow|park|_lock\b|spin"), unless=(_OWN_THREADS, _IN_PARENT, r"take_gil|PyGILState_Ensure|PyEval_AcquireThread|gil_scoped_acquire"), prose=True),
     Sign(r"\b(?:inherit\w*|copied|held|taken|owned|locked)[^\n]{0,60}(?:lock|mutex)[^\n]{0,60}(?:fork|parent)|(?:lock|mutex)[^\n]{0,80}(?:held|owned|taken|locked)[^\n]{0,40}(?:at (?:the )?(?:time of )?fork|by (?:a |the )?(?:thread (?:id )?(?:of|in) )?(?:the )?parent|when (?:it|the process) forked|thread that does not exist|does not exist in the child)",
          "a lock was held when the process was forked", prose=True),
     Sign(rf"{_FINALIZES}[^\n]*(?:\n.*){{0,8}}{_OF_A_THREAD}|{_OF_A_THREAD}[^\n]*(?:\n.*){{0,8}}{_FINALIZES}", "a finalizer in a child waits for a thread of its parent", also=(_FORKED,), prose=True),
-    Sign(rf"\b(?:collect|_collect|par_iter|read_parquet|scan|sink|join_context|in_worker_cold|install) \((?:[^\n]*/)?(?:polars|rayon)|\b{_POOLS}\b[^\n]{{0,60}}\bthread ?pool|thread ?pool[^\n]{{0,60}}(?:fork|child|missing|empty|gone|no threads)",
+    Sign(rf"\b(?:collect|_collect|par_iter|read_parquet|scan|sink|join_context|in_worker_cold|install) \((?:[^\n]*/)?(?:polars|rayon)|\b(?:{WORDS})\b[^\n]{{0,60}}\bthread ?pool|thread ?pool[^\n]{{0,60}}(?:fork|child|missing|empty|gone|no threads)",
          "a library with a thread pool of its own is used in a child", also=(CHILD_WORDS,), prose=True),
     Sign(r"at::(?:native|cpu|_ops|parallel_for|internal)[^\n]*|libgomp|libiomp|\bc10::|torch::autograd::THPVariable", "a CPU operator does not return in a worker of a process that forks",
          also=(r"(?:hung|stuck|forked|blocked|hang\w{0,20})[^\n]{0,20}worker|worker[^\n]{0,30}(?:hung|stuck|forked|hang)|gunicorn|uwsgi|pre-?fork|celery|--preload",), prose=True),
-    Sign(rf"\b(?:stuck|hang\w*|hung|never|block\w*|wait\w*|freez\w*|stop\w*|idle)\b(?! \()[^\n]{{0,60}}\b(?:{_POOLS[3:-1]}|parallel_for|svd|matmul|dgetrf|linalg|blas|lapack|scipy|numpy|np\.)|\b(?:{_POOLS[3:-1]}|svd|dgetrf|linalg|blas|lapack|scipy|numpy)\b[^\n]{{0,60}}\b(?:stuck|hang\w*|hung|never (?:return|finish|complete)\w*|block\w*|freez\w*)", "a library with threads of its own does not return in a child",
+    Sign(rf"\b(?:stuck|hang\w*|hung|never|block\w*|wait\w*|freez\w*|stop\w*|idle)\b(?! \()[^\n]{{0,60}}\b(?:{WORDS}|parallel_for|svd|matmul|dgetrf|linalg|blas|lapack|scipy|numpy|np\.)|\b(?:{WORDS}|svd|dgetrf|linalg|blas|lapack|scipy|numpy)\b[^\n]{{0,60}}\b(?:stuck|hang\w*|hung|never (?:return|finish|complete)\w*|block\w*|freez\w*)", "a library with threads of its own does not return in a child",
          also=(CHILD_WORDS, r"parent|before|already|fork|child|spawn|OMP_NUM_THREADS|thread"), unless=(_IN_PARENT, r"out of memory|killed by signal|No space left|all_?reduce|watchdog",), prose=True),
     Sign(r"\b(?:sync|wrapper) \((?:[^\n]*/)?fsspec/asyn\.py|run_coroutine_threadsafe|_blocking \((?:[^\n]*/)?grpc/|(?:result|_result_or_cancel) \((?:[^\n]*/)?concurrent/futures/_base\.py", "a child waits for a thread that would have to run in its parent", also=(r"_worker_loop|popen_fork|_launch \(|os_fork|forked",)),
     # The locks of a queue (_rlock, _wlock) are where idle workers stand.
