@@ -60,41 +60,59 @@ class Hit:
 
 def hits(case: Case, signs: Iterable[Sign], live_stacks: bool = False) -> Iterator[Hit]:
     """Every sign that is there, once per subject; of a live job the stacks count only for rules that ask for them."""
-    found = tuple(one for one in accounts(case) if live_stacks or not case.snapshot.live or not one.refs)
-    there = _grams(case, found)
-    for sign in signs if found else ():
-        if not sign.cures and not possible(sign.pattern, there):
-            continue  # of a thousand ranks none need be asked
-        if (sign.cures and not troubled(case)) or all(_mention_of(one, sign) is None for one in found):
-            continue  # first what is rarely there: a long log is searched for each pattern
-        if any(one.find(pattern) for pattern in sign.unless for one in found):
-            continue
-        if not all(any(one.find(pattern) for one in found) for pattern in sign.anywhere):
-            continue
-        for one in found:
-            said = _mention_of(one, sign)
-            if said is None or routine(said.line) or not all(one.find(pattern) for pattern in sign.also):
-                continue
-            lines = _lines_of(one, sign)
-            if _only_listed(case, lines) or _over(case, lines, sign) or _ended(one, sign, lines):
-                continue
-            doubted = said.doubted or _may_be(case, lines)
-            yield Hit(replace(sign, certainty=POSSIBLE) if doubted else sign, one, said.line)
+    asked = _everybody(case) if live_stacks or not case.snapshot.live else _texts(case)
+    for sign in signs if asked.accounts else ():
+        if _is_there(case, sign, asked):
+            yield from (hit for one in asked.accounts if (hit := _hit(case, sign, one)) is not None)
 
 
-def _grams(case: Case, asked: tuple[Account, ...]) -> frozenset[str]:
-    """What the texts of some subjects are made of."""
-    known = _known_grams(case)
-    key = tuple(map(id, asked))
-    if key not in known:
-        known[key] = frozenset().union(*(one.grams for one in asked))
-    return known[key]
+def _is_there(case: Case, sign: Sign, asked: _Asked) -> bool:
+    """Whether somebody shows a sign, in a case that allows it. First what is rarely there: a long log is searched for each
+    pattern, and of a thousand ranks none need be asked for words that nobody has."""
+    if not (troubled(case) if sign.cures else possible(sign.pattern, asked.grams)):
+        return False
+    found = asked.accounts
+    return (
+        any(_mention_of(one, sign) is not None for one in found)
+        and not any(one.find(pattern) for pattern in sign.unless for one in found)
+        and all(any(one.find(pattern) for one in found) for pattern in sign.anywhere)
+    )
+
+
+def _hit(case: Case, sign: Sign, one: Account) -> Hit | None:
+    """A sign in what one subject shows, unless that is over, a table's or ended."""
+    said = _mention_of(one, sign)
+    if said is None or routine(said.line) or not all(one.find(pattern) for pattern in sign.also):
+        return None
+    lines = _lines_of(one, sign)
+    if _only_listed(case, lines) or _over(case, lines, sign) or _ended(one, sign, lines):
+        return None
+    doubted = said.doubted or _may_be(case, lines)
+    return Hit(replace(sign, certainty=POSSIBLE) if doubted else sign, one, said.line)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Subjects that are asked, and all that their texts are made of."""
+
+    accounts: tuple[Account, ...]
+    grams: frozenset[str]
 
 
 @remembered
-def _known_grams(case: Case) -> dict[tuple[int, ...], frozenset[str]]:
-    """Those that were asked for, by the subjects."""
-    return {}
+def _everybody(case: Case) -> _Asked:
+    return _asked(accounts(case))
+
+
+@remembered
+def _texts(case: Case) -> _Asked:
+    """Those that no process of a live job stands for."""
+    return _asked(one for one in accounts(case) if not one.refs)
+
+
+def _asked(found: Iterable[Account]) -> _Asked:
+    them = tuple(found)
+    return _Asked(them, frozenset().union(*(one.grams for one in them)))
 
 
 def _mention_of(account: Account, sign: Sign) -> Mention | None:
