@@ -130,10 +130,10 @@ class Reader:
             self._gap("a line of the snapshot", Why.DAMAGED, f"longer than {LINE_LIMIT >> 20} MB; left out")
             return
         try:
-            kind = self._decode(line, _Line).is_
-            taker = self._takers.get(kind)
+            name = self._decode(line, _Line).is_
+            taker = self._takers.get(name)
             if taker is None:
-                self._gap(f"line of kind {kind[:40]!r}", Why.UNSUPPORTED, "written by a newer rankscope; left out")
+                self._gap(f"line of kind {name[:40]!r}", Why.UNSUPPORTED, "written by a newer rankscope; left out")
             else:
                 taker(line)
         except (msgspec.MsgspecError, ValueError, TypeError, KeyError, IndexError, RecursionError) as error:
