@@ -21,7 +21,7 @@ from . import asking, graph
 from .away import away
 from .birth_order import numbered
 from .by_elimination import renumbered
-from .case import Case, Member
+from .case import Case, Member, Root
 from .collectives.of_case import account, rank_edges
 from .collectives.prepared import join
 from .frame_tables import WaitKind
@@ -154,32 +154,41 @@ def _state(case: Case) -> State:
     if not case.snapshot.live:
         return State.UNKNOWN
     alive = [standing for standing in case.standings.values() if not standing.member.dead]
-    workers = [standing for standing in alive if standing.member.role in (Role.RANK, Role.OTHER)]
-    if not case.ranks:  # the children of a parent that gets on may come and go
-        workers += [
-            one for one in alive if one.member.role is Role.LAUNCHER and (one.helped or one.moved or _at_work(one))
-        ]
-    bodies = any(member.dead and member.role in (Role.RANK, Role.OTHER) for member in case.members)
+    workers = _workers(case, alive)
+    bodies = any(member.dead and member.role in _WORKERS for member in case.members)
     if case.snapshot.processes and not workers and (not alive or bodies):
         return State.EXITED
-    open_ends = False
-    for root in case.graph.roots:
-        if root.waiters and case.stuck(root.age_s):
-            standing = case.standings.get(root.ref)
-            if serves_idly(case, root) or may_await_orders(case, root) or (standing is not None and unclear(standing)):
-                open_ends = True
-                continue
+    awaited = [root for root in case.graph.roots if root.waiters and case.stuck(root.age_s)]
+    for root in awaited:
+        standing = case.standings.get(root.ref)
+        if not _may_rest(case, root, standing):
             return State.SLOW if standing is not None and works(standing) else State.STUCK
     if any(_closed_long(case, cycle) for cycle in case.graph.cycles) or held_together(case):
         return State.STUCK
-    if open_ends:
-        return State.UNKNOWN
-    if any(map(gets_on, workers)):
+    if not awaited and (any(map(gets_on, workers)) or _in_rhythm(case)):
         return State.MOVING
-    beat = rhythm(case.members)
-    if beat is not None and beat.silent_s < RHYTHMS * beat.beat_s:
-        return State.MOVING  # nobody moved between the looks, and its last collective is as young as its rhythm allows
     return State.UNKNOWN
+
+
+_WORKERS = (Role.RANK, Role.OTHER)
+
+
+def _workers(case: Case, alive: Sequence[Standing]) -> list[Standing]:
+    """Who of the living does the job's work; where there are no ranks, the children of a parent that gets on may come and go."""
+    workers = [one for one in alive if one.member.role in _WORKERS]
+    parents = [one for one in alive if one.member.role is Role.LAUNCHER] if not case.ranks else []
+    return workers + [one for one in parents if one.helped or one.moved or _at_work(one)]
+
+
+def _may_rest(case: Case, root: Root, standing: Standing | None) -> bool:
+    """Whether somebody who is waited for for long may be where he should be."""
+    return serves_idly(case, root) or may_await_orders(case, root) or (standing is not None and unclear(standing))
+
+
+def _in_rhythm(case: Case) -> bool:
+    """Whether nobody need have moved between the looks: the last collective is as young as the job's rhythm allows."""
+    beat = rhythm(case.members)
+    return beat is not None and beat.silent_s < RHYTHMS * beat.beat_s
 
 
 def _at_work(standing: Standing) -> bool:

@@ -22,6 +22,7 @@ A launcher that ends all ranks when one fails; `TORCH_NCCL_ASYNC_ERROR_HANDLING`
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 
 from ...analysis.by_elimination import unread
 from ...analysis.case import Case, Member, Root
@@ -41,36 +42,66 @@ from .._say import is_old, waited_for
 _NO_ANSWER = (Why.BLOCKED, Why.SKIPPED)
 
 
+@dataclass(frozen=True)
+class _Loss:
+    """Ranks that are gone: what is left of them, what waits for them, and whether the job had begun."""
+
+    gone: RankSet
+    bodies: tuple[Process, ...]
+    roots: tuple[Root, ...]
+    begun: bool
+    unsure: bool  # nobody is seen to wait for the bodies for long
+    silent: str
+
+
 def check(case: Case) -> Iterator[Finding]:
-    if not case.snapshot.live or not any(not member.dead for member in case.with_role(Role.RANK)):
+    if not case.snapshot.live or all(member.dead for member in case.with_role(Role.RANK)):
         return
+    if (loss := _loss(case)) is not None:
+        yield Finding(
+            rule=RULE.id, cls=RULE.cls if loss.begun else "rank-never-joined", kind=Kind.CAUSE,
+            certainty=_certainty(case, loss), title=_title(loss.gone, loss.begun, bool(loss.silent)),
+            ranks=loss.gone, processes=loss.bodies,
+            because=(*_seen(case, loss.bodies), *(waited_for(loss.roots[0]) if loss.roots else ())),
+            against=tuple(_doubts(loss)), next=_look_next(case, loss.gone, loss.bodies, loss.begun),
+        )  # fmt: skip
+
+
+def _loss(case: Case) -> _Loss | None:
     dead = tuple(_dead(case))
-    roots = [root for root in case.graph.roots if is_absent(root.ref) or root.ref in {member.ref for member in dead}]
-    missed = {root.ref for root in roots if root.waiters and case.stuck(root.age_s)}
-    blamed = tuple(member for member in dead if status(member) or not missed.isdisjoint(_names(case, member, missed)))
+    refs = {member.ref for member in dead}
+    roots = tuple(root for root in case.graph.roots if is_absent(root.ref) or root.ref in refs)
+    blamed = _blamed(case, dead, roots)
     unsure = not blamed and _all_wait_for_others(case)
     bodies = tuple(member.process for member in (dead if unsure else blamed))
-    gone = RankSet(case.ranks) - RankSet(case.by_rank) | RankSet(
-        body.rank for body in bodies if body.role is Role.RANK and body.rank is not None
-    )
+    left = RankSet(body.rank for body in bodies if body.role is Role.RANK and body.rank is not None)
+    gone = RankSet(case.ranks) - RankSet(case.by_rank) | left
     if not gone or (not bodies and not _missed(case, roots)):
-        return  # it may have done its part, or be about to start
+        return None  # it may have done its part, or be about to start
     begun = bool(bodies) or not roots or not all(_meets(case, root) for root in roots)
     if not begun and _stranger_answers(case):
-        return  # who should have opened the meeting point could not: it belongs to another program
-    best = Certainty.CERTAIN if roots and begun else Certainty.LIKELY
+        return None  # who should have opened the meeting point could not: it belongs to another program
     silent = _silent(case) if len(bodies) < len(gone) else ""
-    if silent:
-        best = Certainty.POSSIBLE if _own_silent(case) else Certainty.LIKELY
-    unsure = unsure and bool(bodies)
-    yield Finding(
-        rule=RULE.id, cls=RULE.cls if begun else "rank-never-joined", kind=Kind.CAUSE,
-        certainty=Certainty.POSSIBLE if unsure else best, title=_title(gone, begun, bool(silent)),
-        ranks=gone, processes=bodies, because=(*_seen(case, bodies), *(waited_for(roots[0]) if roots else ())),
-        against=(*(["it may have ended as it should: nobody is seen to wait for it for long"] if unsure else []),
-                 *([silent] if silent else [])),
-        next=_look_next(case, gone, bodies, begun),
-    )  # fmt: skip
+    return _Loss(gone, bodies, roots, begun, unsure and bool(bodies), silent)
+
+
+def _blamed(case: Case, dead: tuple[Member, ...], roots: tuple[Root, ...]) -> tuple[Member, ...]:
+    """Those of the dead who ended badly, or for whom others have waited for long."""
+    missed = {root.ref for root in roots if root.waiters and case.stuck(root.age_s)}
+    return tuple(member for member in dead if status(member) or not missed.isdisjoint(_names(case, member, missed)))
+
+
+def _certainty(case: Case, loss: _Loss) -> Certainty:
+    if loss.unsure or (loss.silent and _own_silent(case)):
+        return Certainty.POSSIBLE
+    return Certainty.CERTAIN if loss.roots and loss.begun and not loss.silent else Certainty.LIKELY
+
+
+def _doubts(loss: _Loss) -> Iterator[str]:
+    if loss.unsure:
+        yield "it may have ended as it should: nobody is seen to wait for it for long"
+    if loss.silent:
+        yield loss.silent
 
 
 def _look_next(case: Case, gone: RankSet, bodies: tuple[Process, ...], begun: bool) -> tuple[Step | str, ...]:
@@ -166,7 +197,7 @@ def _title(gone: RankSet, begun: bool, silent: bool) -> str:
     return f"{ranks_phrase(gone)} {has} not come to the meeting, and {has} no process here"
 
 
-def _missed(case: Case, roots: list[Root]) -> bool:
+def _missed(case: Case, roots: tuple[Root, ...]) -> bool:
     """Whether somebody has lacked them for long: waits for them, or knocks at the meeting point since it was started."""
     if any(case.stuck(root.age_s) for root in roots):
         return True
