@@ -177,18 +177,12 @@ class Joiner:
     def _being(self, one: FileEvidence, pid: int | None, rank: int | None, dump: Dump | None) -> _Being:
         host = (dump.host if dump else None) or UNKNOWN_HOST
         main = dump.main if dump and pid is None and rank is None else None
-        role = one.who.role or (Role.RANK if rank is not None else Role.OTHER)
-        if role is Role.LAUNCHER and dump is not None and dump.rank is not None:
-            role = Role.RANK  # the file is called after the launcher that collected the output of ranks
-        if role is Role.RANK and dump is not None and _loads(dump):
-            role = Role.DATALOADER_WORKER  # it has its rank's environment, by which somebody named its file
-        key: Any = (
-            ("pid", host, pid)
-            if pid is not None
-            else ("rank", host, rank, role)
-            if rank is not None
-            else ("file", one.source.name, main)
-        )
+        role = _role(one, rank, dump)
+        key: tuple[Any, ...] = ("file", one.source.name, main)
+        if rank is not None:
+            key = ("rank", host, rank, role)
+        if pid is not None:
+            key = ("pid", host, pid)
         being = self._beings.get(key)
         if being is not None and rank is not None and being.process.rank not in (None, rank):
             key = (*key, rank)  # two hosts, of which nobody said the names, have a process of this number each
@@ -281,6 +275,16 @@ def _named(one: FileEvidence) -> Iterator[Event]:
     rank = next(iter(one.who.ranks)) if len(one.who.ranks) == 1 else None
     for event in one.events:
         yield event if event.rank is not None or rank is None else replace(event, rank=rank)
+
+
+def _role(one: FileEvidence, rank: int | None, dump: Dump | None) -> Role:
+    """What a process of a file is: by the file's name, and by what is in the dump."""
+    role = one.who.role or (Role.RANK if rank is not None else Role.OTHER)
+    if role is Role.LAUNCHER and dump is not None and dump.rank is not None:
+        role = Role.RANK  # the file is called after the launcher that collected the output of ranks
+    if role is Role.RANK and dump is not None and _loads(dump):
+        role = Role.DATALOADER_WORKER  # it has its rank's environment, by which somebody named its file
+    return role
 
 
 def _loads(dump: Dump) -> bool:

@@ -34,7 +34,19 @@ from . import (
 )
 from . import snapshot as own
 from .documents import DOCUMENT, is_document, is_manual
-from .files import Progress, Source, Stop, closed, cut_lines, head_of, is_by_lines, is_text, open_source, text_lines
+from .files import (
+    Progress,
+    Source,
+    Stop,
+    Tap,
+    closed,
+    cut_lines,
+    head_of,
+    is_by_lines,
+    is_text,
+    open_source,
+    text_lines,
+)
 from .kept import Between, Ends, ends_of, joined
 from .margin import margin_of
 from .records import Dump, LeftOut, Record
@@ -78,6 +90,10 @@ class FileEvidence:
     def __bool__(self) -> bool:
         return bool(self.dumps or self.events or self.recorders or self.reports)
 
+    def note(self, why: Why, detail: str, hint: str = "") -> None:
+        """Remember something that could not be had of it."""
+        self.gaps.append(Gap(self.source.name, why, detail, hint))
+
 
 @dataclass(frozen=True)
 class Wish:
@@ -97,9 +113,9 @@ class Wish:
 
 def interrupted(source: Source) -> FileEvidence:
     """A file whose reading was interrupted before anything of it was known."""
-    return FileEvidence(
-        replace(source, data=None), who(stem(source.name)), gaps=[Gap(source.name, Why.SKIPPED, _STOPPED)]
-    )
+    evidence = FileEvidence(replace(source, data=None), who(stem(source.name)))
+    evidence.note(Why.SKIPPED, _STOPPED)
+    return evidence
 
 
 def read(source: Source, wish: Wish) -> FileEvidence | Snapshot:
@@ -108,47 +124,60 @@ def read(source: Source, wish: Wish) -> FileEvidence | Snapshot:
     if source.lost is not None:
         evidence.gaps.append(source.lost)
     if evidence.who.beyond:
-        evidence.gaps.append(Gap(source.name, Why.SKIPPED, _BEYOND))
+        evidence.note(Why.SKIPPED, _BEYOND)
     try:
         stream, tap = open_source(source, wish.progress, wish.stop)
         with closed(stream, tap):
             if own.recognises(head_of(stream)):
                 return own.read(cut_lines(stream.readline, b"\n", own.LINE_LIMIT))
-            try:
-                _take(evidence, _said(stream, source.name, wish))
-            except KeyboardInterrupt:
-                if wish.stop is None:
-                    raise
-                wish.stop.press()
-            except MemoryError:
-                evidence.gaps.append(Gap(source.name, Why.FAILED, _TOO_LARGE))
-            except Exception as error:  # a reader's defect must not cost what the other files say
-                if isinstance(error, OSError):
-                    raise
-                detail = f"our reader failed: {type(error).__name__}: {error}"[:200]
-                evidence.gaps.append(Gap(source.name, Why.FAILED, detail, "please report this"))
-            evidence.events.sort(key=lambda event: event.line)
-            evidence.dumps.sort(key=lambda dump: dump.line)
-            if wish.stopped:
-                evidence.gaps.append(Gap(source.name, Why.SKIPPED, _STOPPED))
-            if tap.damage is not None:
-                evidence.gaps.append(Gap(source.name, Why.DAMAGED, f"it ends early: {tap.damage}"))
-            frames = sum(len(dump.thread.stack) for dump in evidence.dumps)
-            if not (evidence.recorders or evidence.reports) and (
-                is_document(evidence.events, frames) or is_manual(evidence.events, frames)
-            ):
-                evidence.events.clear()
-                evidence.dumps.clear()
-                evidence.gaps.append(Gap(source.name, Why.SKIPPED, DOCUMENT))
+            _fill(evidence, stream, wish)
+            _finish(evidence, tap, wish)
     except own.Unreadable as error:
         evidence.unreadable = error
-        evidence.gaps.append(Gap(source.name, error.why, f"{error.what}; {error.because}", error.hint))
+        evidence.note(error.why, f"{error.what}; {error.because}", error.hint)
     except MemoryError:
-        evidence.gaps.append(Gap(source.name, Why.FAILED, _TOO_LARGE))
+        evidence.note(Why.FAILED, _TOO_LARGE)
     except OSError as error:
-        why = Why.DENIED if isinstance(error, PermissionError) else Why.FAILED
-        evidence.gaps.append(Gap(source.name, why, str(error)))
+        evidence.note(Why.DENIED if isinstance(error, PermissionError) else Why.FAILED, str(error))
     return evidence
+
+
+def _fill(evidence: FileEvidence, stream: io.BufferedReader, wish: Wish) -> None:
+    """Take what a file says, until somebody has had enough; a reader's defect must not cost what the other files say."""
+    try:
+        _take(evidence, _said(stream, evidence.source.name, wish))
+    except KeyboardInterrupt:
+        if wish.stop is None:
+            raise
+        wish.stop.press()
+    except MemoryError:
+        evidence.note(Why.FAILED, _TOO_LARGE)
+    except OSError:
+        raise
+    except Exception as error:
+        evidence.note(Why.FAILED, f"our reader failed: {type(error).__name__}: {error}"[:200], "please report this")
+
+
+def _finish(evidence: FileEvidence, tap: Tap, wish: Wish) -> None:
+    """Put what was read in order, and say what is missing; a text about such things is no evidence of them."""
+    evidence.events.sort(key=lambda event: event.line)
+    evidence.dumps.sort(key=lambda dump: dump.line)
+    if wish.stopped:
+        evidence.note(Why.SKIPPED, _STOPPED)
+    if tap.damage is not None:
+        evidence.note(Why.DAMAGED, f"it ends early: {tap.damage}")
+    if _is_about(evidence):
+        evidence.events.clear()
+        evidence.dumps.clear()
+        evidence.note(Why.SKIPPED, DOCUMENT)
+
+
+def _is_about(evidence: FileEvidence) -> bool:
+    """Whether a file is a page or a manual about evidence."""
+    if evidence.recorders or evidence.reports:
+        return False
+    frames = sum(len(dump.thread.stack) for dump in evidence.dumps)
+    return is_document(evidence.events, frames) or is_manual(evidence.events, frames)
 
 
 def _said(stream: io.BufferedReader, name: str, wish: Wish) -> Iterable[Said]:
