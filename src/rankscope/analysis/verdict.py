@@ -32,12 +32,7 @@ def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
     findings = [left for one in findings if (left := _outlived(case, one)) is not None]
     findings = [weighed(case, humbly(case, finding)) for finding in findings]
     ordered = fold(case, in_order(case, findings))
-    causes = [finding for finding in ordered if finding.kind is Kind.CAUSE]
-    awaited = _awaited(case, causes) if case.snapshot.live else set()
-    if awaited:
-        causes.sort(
-            key=lambda cause: (ORDER[cause.certainty], (bool(cause.ranks) or heard(cause)) and id(cause) not in awaited)
-        )
+    causes = _causes(case, ordered)
     notes = [one for one in ordered if one.kind is Kind.NOTE and not (causes and one.rule in _AT_A_LOSS)]
     slow = [note for note in notes if note.cls in SLOW]
     state = _state(case, causes, slow)
@@ -58,6 +53,17 @@ def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
         deadlines=tuple(_deadlines(case)), next=_next(case, told, verdict, undecided),
         versions=listed(case), parted=diverge(case, RankSet(rank for one in causes for rank in one.ranks)),
     )  # fmt: skip
+
+
+def _causes(case: Case, ordered: Iterable[Finding]) -> list[Finding]:
+    """The causes; of equally certain ones of a live job first those that accuse somebody for whom others wait, or nobody."""
+    causes = [finding for finding in ordered if finding.kind is Kind.CAUSE]
+    awaited = _awaited(case, causes) if case.snapshot.live else set()
+    if awaited:
+        causes.sort(
+            key=lambda cause: (ORDER[cause.certainty], (bool(cause.ranks) or heard(cause)) and id(cause) not in awaited)
+        )
+    return causes
 
 
 def _who_is_in(case: Case) -> tuple[RankSet, int | None]:

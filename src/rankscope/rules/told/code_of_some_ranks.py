@@ -119,6 +119,17 @@ def _found(case: Case, account: Account) -> Iterator[tuple[Certainty, str, str, 
 def _alone(case: Case, section: Section, all_: list[Section]) -> Iterator[tuple[Certainty, str, str, str]]:
     """A call in a block of one rank, or of the others, without a counterpart."""
     yield from _told_to_stand(case, section)
+    yield from _calls_alone(section, all_)
+    yield from _leaves_first(section)
+    if any(_PASS.search(line) for line in section.otherwise):
+        return
+    yield from _runs_model(case, section)
+    if section.who == "one" and not section.otherwise and _any(case, _WRAPPED):
+        yield from _unknown(section)
+
+
+def _calls_alone(section: Section, all_: list[Section]) -> Iterator[tuple[Certainty, str, str, str]]:
+    """A call of all that no block of the other ranks makes."""
     twins = [line for other in all_ if other.who in ("one", "rest") and _apart(other, section) for line in other.body]
     elsewhere = {name for line in (*section.otherwise, *twins) if (name := _name(_CALL, line))}
     members = re.search(r"\bin [A-Za-z_]", section.head) is not None
@@ -126,26 +137,24 @@ def _alone(case: Case, section: Section, all_: list[Section]) -> Iterator[tuple[
         name = _name(_CALL, line)
         if name and name not in elsewhere and not (members and "group" in line):
             yield LIKELY, "a block of some ranks calls what all must call", section.head, line
-    left = section.leaves
-    if left is not None and not any(_CALL.search(line) or _PAIRED.search(line) for line in section.body):
-        for line in section.after:
-            if _CALL.search(line):
-                yield LIKELY, f"some ranks leave ({left}) before a call that the others make", section.head, line
-                break
-    if section.otherwise and any(_PASS.search(line) for line in section.otherwise):
+
+
+def _leaves_first(section: Section) -> Iterator[tuple[Certainty, str, str, str]]:
+    """A block that leaves before a call that the others make, without having met them."""
+    if section.leaves is None or any(_CALL.search(line) or _PAIRED.search(line) for line in section.body):
         return
+    if (call := _first(section.after, _CALL)) is not None:
+        yield LIKELY, f"some ranks leave ({section.leaves}) before a call that the others make", section.head, call
+
+
+def _runs_model(case: Case, section: Section) -> Iterator[tuple[Certainty, str, str, str]]:
+    """A model that all ranks hold together, gathered or run by some of them."""
     for line in section.body:
         if _STATE.search(line) and _any(case, _SPLIT) and "torch.save(model.module" not in line:
             yield LIKELY, "a block of some ranks gathers what all ranks hold", section.head, line
         elif _PASS.search(line) and ".module" not in line and _any(case, _WRAPPED + "|" + _GROUPED):
-            yield (
-                LIKELY if _any(case, _WRAPPED) else POSSIBLE,
-                "a block of some ranks runs the wrapped model",
-                section.head,
-                line,
-            )
-    if section.who == "one" and not section.otherwise and _any(case, _WRAPPED):
-        yield from _unknown(section)
+            sure = LIKELY if _any(case, _WRAPPED) else POSSIBLE
+            yield sure, "a block of some ranks runs the wrapped model", section.head, line
 
 
 def _apart(one: Section, other: Section) -> bool:

@@ -108,25 +108,32 @@ def _used(case: Case) -> Iterator[Hit]:
 
 def used_before_fork(lines: Sequence[Line]) -> Used | None:
     """The library that both a parent and its forked workers use, the parent first; None where the code shows none."""
-    start = next(
-        (at for at, line in enumerate(lines) if _STARTS.search(line.text) and not _NO_CALL.match(line.text)), -1
-    )
+    start = next(iter(_calls(lines, _STARTS)), -1)
     if start < 1 or any(_NOT_FORK.search(line.text) for line in lines):
         return None
     owners = _owners(lines)
     for library, pattern in _FAMILIES:
         if library == "PyTorch on the CPU" and _LOADER.search(lines[start].text):
             continue
-        calls = [at for at, line in enumerate(lines) if pattern.search(line.text) and not _NO_CALL.match(line.text)]
-        parent = [at for at in calls if at < start and owners[at] in ("", owners[start])]
-        if parent and any(_hands_over(line.text, pattern) for line in lines[start:]):
-            return Used(library, lines[parent[0]].text, lines[start].text)
-        worker = [at for at in calls if owners[at] and owners[at] != owners[start]]
-        if worker and not parent:
-            parent = [at for at in range(start) if _runs(lines[at].text, {owners[one] for one in worker}, owners[at])]
-        if parent and worker:
-            return Used(library, lines[parent[0]].text, lines[start].text)
+        if (used := _used_by_both(lines, owners, start, pattern)) is not None:
+            return Used(library, used, lines[start].text)
     return None
+
+
+def _calls(lines: Sequence[Line], pattern: re.Pattern[str]) -> list[int]:
+    """The lines that call something."""
+    return [at for at, line in enumerate(lines) if pattern.search(line.text) and not _NO_CALL.match(line.text)]
+
+
+def _used_by_both(lines: Sequence[Line], owners: list[str], start: int, library: re.Pattern[str]) -> str | None:
+    """The line in which a parent uses a library, before it starts workers that use it as well."""
+    calls = _calls(lines, library)
+    parent = [at for at in calls if at < start and owners[at] in ("", owners[start])]
+    handed = parent and any(_hands_over(line.text, library) for line in lines[start:])
+    workers = {owners[at] for at in calls} - {"", owners[start]}
+    if workers and not parent:
+        parent = [at for at in range(start) if _runs(lines[at].text, workers, owners[at])]
+    return lines[parent[0]].text if parent and (handed or workers) else None
 
 
 def _hands_over(text: str, library: re.Pattern[str]) -> bool:

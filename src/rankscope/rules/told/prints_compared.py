@@ -61,24 +61,32 @@ def check(case: Case) -> Iterator[Finding]:
     lasts = {rank: lines[-1] for rank, lines in told.items() if lines}
     if len(lasts) < _FEWEST or events(case, "python.exception"):
         return
+    if (made := _stopped(told, lasts)) is not None:
+        yield made
+    else:
+        yield from _counted(told, lasts)
+
+
+def _stopped(told: dict[int, list[str]], lasts: dict[int, str]) -> Finding | None:
+    """Ranks whose last line others passed; no more than a half of those that speak."""
     shapes = {rank: _shape(line) for rank, line in lasts.items()}
     before = {rank: {_shape(line) for line in lines[-_LATEST:-1]} for rank, lines in told.items()}
-    behind = RankSet(
-        rank
-        for rank, shape in shapes.items()
-        if any(shape in before[other] and shape != shapes[other] for other in shapes)
-        and not any(shapes[other] in before[rank] for other in shapes if other != rank)
-    )
-    if behind and 2 * len(behind) <= len(lasts):
-        ahead = next(rank for rank in lasts if rank not in behind)
-        first = next(iter(behind))
-        because = [f"last of rank {first}: {lasts[first]}", f"last of rank {ahead}: {lasts[ahead]}"]
-        # What only one rank ever prints, as a log of rank 0 alone, does not tell how far the others are.
-        shared = sum(shapes[ahead] in before[rank] or shapes[ahead] == shapes[rank] for rank in shapes) > 1
-        title = f"{ranks_phrase(behind)} stopped at a line that others passed"
-        yield simple(RULE, title, LIKELY if shared else POSSIBLE, because, _STEPS, behind)
-        return
-    yield from _counted(told, lasts)
+    behind = RankSet(rank for rank in shapes if _is_behind(rank, shapes, before))
+    if not behind or 2 * len(behind) > len(lasts):
+        return None
+    ahead = next(rank for rank in lasts if rank not in behind)
+    first = next(iter(behind))
+    because = [f"last of rank {first}: {lasts[first]}", f"last of rank {ahead}: {lasts[ahead]}"]
+    # What only one rank ever prints, as a log of rank 0 alone, does not tell how far the others are.
+    shared = sum(shapes[ahead] in before[rank] or shapes[ahead] == shapes[rank] for rank in shapes) > 1
+    title = f"{ranks_phrase(behind)} stopped at a line that others passed"
+    return simple(RULE, title, LIKELY if shared else POSSIBLE, because, _STEPS, behind)
+
+
+def _is_behind(rank: int, shapes: dict[int, str], before: dict[int, set[str]]) -> bool:
+    """Whether others have passed the line at which a rank stands, and it has passed none of theirs."""
+    passed = any(shapes[rank] in before[other] and shapes[rank] != shape for other, shape in shapes.items())
+    return passed and not any(shape in before[rank] for other, shape in shapes.items() if other != rank)
 
 
 def _with_calls(account: Account) -> bool:

@@ -54,28 +54,36 @@ _SIGNS = (
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live:
         return  # who stands where is known there, and other rules ask the graph
+    if made := _all_in_pairs(case) or _timed_out(case):
+        yield made
+    elif signs := list(hits(case, _SIGNS)):
+        yield finding(RULE, case, signs, "sends and receives are posted in an order that cannot complete", _STEPS)
+
+
+def _all_in_pairs(case: Case) -> Finding | None:
+    """Every rank that was seen stands in a send or receive."""
     found = [doing for doing in doings(case) if doing.account is not None and doing.kind not in ("unknown", "silent")]
     if seen_apart(case):  # what a console says is done nobody does any more
         found = [doing for doing in found if doing.kind != "done" or doing.ranks]
     # Who only waits for the ranks that it started stands in no call with them.
     found = [doing for doing in found if of_ranks(doing) or doing.kind != WaitKind.CHILD.value]
     p2p = in_kind(found, WaitKind.P2P.value)
-    if sum(map(size, p2p)) > 1 and len(p2p) == len(found):
-        ops = sorted({doing.op for doing in p2p})
-        title = "every rank that was seen stands in a send or receive (" + ", ".join(ops[:4]) + ")"
-        because = [f"{doing.account.label if doing.account else ''}: {doing.op}" for doing in p2p][:5]
-        yield replace(simple(RULE, title, _sure(case, p2p), because, _STEPS), compared=seen_apart(case))
-        return
+    if sum(map(size, p2p)) < 2 or len(p2p) < len(found):
+        return None
+    ops = sorted({doing.op for doing in p2p})
+    title = "every rank that was seen stands in a send or receive (" + ", ".join(ops[:4]) + ")"
+    because = [f"{doing.account.label if doing.account else ''}: {doing.op}" for doing in p2p][:5]
+    return replace(simple(RULE, title, _sure(case, p2p), because, _STEPS), compared=seen_apart(case))
+
+
+def _timed_out(case: Case) -> Finding | None:
+    """Nothing but sends and receives timed out."""
     timeouts = events(case, "torch.watchdog_timeout")
-    if timeouts and all(event.fields.get("op") in ("SEND", "RECV") for event in timeouts) and not first_error(case):
-        ranks = {event.rank for event in timeouts}
-        certainty = LIKELY if len(ranks) > 1 else POSSIBLE
-        title = "what timed out are sends and receives, which had no partner"
-        yield simple(RULE, title, certainty, [event.text for event in timeouts[:3]], _STEPS)
-        return
-    signs = list(hits(case, _SIGNS))
-    if signs:
-        yield finding(RULE, case, signs, "sends and receives are posted in an order that cannot complete", _STEPS)
+    if not timeouts or any(event.fields.get("op") not in ("SEND", "RECV") for event in timeouts) or first_error(case):
+        return None
+    certainty = LIKELY if len({event.rank for event in timeouts}) > 1 else POSSIBLE
+    title = "what timed out are sends and receives, which had no partner"
+    return simple(RULE, title, certainty, [event.text for event in timeouts[:3]], _STEPS)
 
 
 def _sure(case: Case, p2p: list[Doing]) -> Certainty:
