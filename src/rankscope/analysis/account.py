@@ -26,33 +26,48 @@ from .passages import stacks_told
 
 # What programs add to their messages for every case alike: advice and guesses, never evidence.
 _ADVICE = regex(
-    r"This is most likely caused by incorrect usages.*|Additionally, this can be caused by.*|This typically indicates.*|If you suspect the watchdog.*|"
-    r"This is typically caused by a remote worker.*|Check the logs of the remote.*|Some NCCL operations have failed or timed out.*|To avoid (?:data )?inconsistency.*|"
-    r"To our best knowledge, the lagging.*|\(maybe TCPStore server has shut down too early\)|CUDA kernel errors might be asynchronously.*|"
-    r"For debugging,? consider passing CUDA_LAUNCH_BLOCKING.*|Compile with `?TORCH_USE_CUDA_DSA.*|\(run with NCCL_DEBUG=\w+ for details\)|run with NCCL_DEBUG=INFO for details|"
-    r"It can be also caused by unexpected exit.*|System call \(e\.g\. socket, malloc\).*|A call failed possibly due to a network error.*|possibly due to a network error.*|"
-    r"Is there a distributed collective mismatch in your code\??|Setting OMP_NUM_THREADS environment variable.*|This can potentially cause a hang if this rank to GPU mapping.*|"
-    r"In rare cases this process can exit before.*|This constraint has always been present.*|This usually reflects invalid usage.*|or other deadlock-prone behaviors.*|"
-    r"Please be aware that excessive worker creation.*|\bthis can cause the process to hang.*|typically caused by .*|Possible causes?:.*|we will try our best to dump.*|remote process exited or there was a network error|mapping is incorrect.*|"
-    r"On normal program exit, the application should call.*|This may indicate a possible application crash.*|which (?:may|might) be due to .*|The above exception was the direct cause.*",
+    r"This is most likely caused by incorrect usages.*|Additionally, this can be caused by.*|"
+    r"This typically indicates.*|If you suspect the watchdog.*|"
+    r"This is typically caused by a remote worker.*|Check the logs of the remote.*|"
+    r"Some NCCL operations have failed or timed out.*|To avoid (?:data )?inconsistency.*|"
+    r"To our best knowledge, the lagging.*|\(maybe TCPStore server has shut down too early\)|"
+    r"CUDA kernel errors might be asynchronously.*|"
+    r"For debugging,? consider passing CUDA_LAUNCH_BLOCKING.*|Compile with `?TORCH_USE_CUDA_DSA.*|"
+    r"\(run with NCCL_DEBUG=\w+ for details\)|run with NCCL_DEBUG=INFO for details|"
+    r"It can be also caused by unexpected exit.*|System call \(e\.g\. socket, malloc\).*|"
+    r"A call failed possibly due to a network error.*|possibly due to a network error.*|"
+    r"Is there a distributed collective mismatch in your code\??|Setting OMP_NUM_THREADS environment variable.*|"
+    r"This can potentially cause a hang if this rank to GPU mapping.*|"
+    r"In rare cases this process can exit before.*|This constraint has always been present.*|"
+    r"This usually reflects invalid usage.*|or other deadlock-prone behaviors.*|"
+    r"Please be aware that excessive worker creation.*|\bthis can cause the process to hang.*|typically caused by .*|"
+    r"Possible causes?:.*|we will try our best to dump.*|remote process exited or there was a network error|"
+    r"mapping is incorrect.*|"
+    r"On normal program exit, the application should call.*|This may indicate a possible application crash.*|"
+    r"which (?:may|might) be due to .*|The above exception was the direct cause.*",
     re.IGNORECASE,
 )
 
 # What no person writes: time stamps, levels, places in the source, rows of tables, package lists, variables.
 _LOGGED = regex(
-    r"\s*(?=\S)(?:\[?\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d/\d{4}|\d\d/\d\d/\d\d \d\d:|top - \d\d:\d\d|[A-Z][a-z]{2} +\d+ \d\d:\d\d|\[\s*\d+\.\d{3,}\]|\[?(?:INFO|DEBUG|WARN(?:ING)?|ERROR|CRITICAL|NOTICE)\b|"
-    r"\[[WEIF]\d*\s|[WEIF]\d{4} |(?:wandb|mlflow|neptune): |\S+:\d+:\d+ \[\d+\] NCCL|\S+ +\d+ +\d+\.\d +\d+\.\d |(?:Selecting|Preparing|Unpacking|Setting up|Install|Commandline|Get:\d)\b|"
+    r"\s*(?=\S)(?:\[?\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d/\d{4}|\d\d/\d\d/\d\d \d\d:|top - \d\d:\d\d|"
+    r"[A-Z][a-z]{2} +\d+ \d\d:\d\d|\[\s*\d+\.\d{3,}\]|\[?(?:INFO|DEBUG|WARN(?:ING)?|ERROR|CRITICAL|NOTICE)\b|"
+    r"\[[WEIF]\d*\s|[WEIF]\d{4} |(?:wandb|mlflow|neptune): |\S+:\d+:\d+ \[\d+\] NCCL|\S+ +\d+ +\d+\.\d +\d+\.\d |"
+    r"(?:Selecting|Preparing|Unpacking|Setting up|Install|Commandline|Get:\d)\b|"
     r"(?!(?:[A-Z][A-Z0-9_]*=\S* )+(?:bash|sh|python\S*|torchrun|mpirun|srun|deepspeed|accelerate|vllm|\./)\b)[^\s=]+=\S+ [^\s=]+=\S+|\{['\"]|<\d+>|File \"[^\"]+\", line)"
 )
 # Lines of somebody's dump: heads of processes and threads, frames, and the source below them.
 _DUMPED = regex(
-    r"\s*(?:Process \d+: |Python v\d|(?:Current )?[Tt]hread (?:0x)?[0-9a-fA-F#]+|Traceback |\((?:C|Python)\) File |\*? ?frame #|#\d+ +\S)"
+    r"\s*(?:Process \d+: |Python v\d|(?:Current )?[Tt]hread (?:0x)?[0-9a-fA-F#]+|Traceback |\((?:C|Python)\) File |"
+    r"\*? ?frame #|#\d+ +\S)"
     r"|\s+\S.* \([^()\s]+(?::\d+)?\)\s*$"
 )
 # A program's own message, wherever somebody quotes it.
 _MESSAGE = regex(
-    r"\b[A-Z]\w*(?:Error|Exception|Warning)\b:|^\W*(?:[Ee]rror|ERROR|WARN\w*|[Ww]arning|FATAL|[Ff]atal)\b:|NCCL (?:WARN|INFO|ERROR)|\b[\w/.-]+\.(?:cc|cpp|cxx|cu|c|h|hpp|py|go|rs):\d+|"
-    r"\d\d:\d\d:\d\d[.,]\d{3}|^\W*[\w./-]+\[\d+\]:|^\[(?:rank ?)?\d+\]:|\(\w+ pid=\d+|\berrno\b|^\s*what\(\):|terminate called|level=\w+"
+    r"\b[A-Z]\w*(?:Error|Exception|Warning)\b:|^\W*(?:[Ee]rror|ERROR|WARN\w*|[Ww]arning|FATAL|[Ff]atal)\b:|"
+    r"NCCL (?:WARN|INFO|ERROR)|\b[\w/.-]+\.(?:cc|cpp|cxx|cu|c|h|hpp|py|go|rs):\d+|"
+    r"\d\d:\d\d:\d\d[.,]\d{3}|^\W*[\w./-]+\[\d+\]:|^\[(?:rank ?)?\d+\]:|\(\w+ pid=\d+|\berrno\b|^\s*what\(\):|"
+    r"terminate called|level=\w+"
 )
 PROSE_LINES = 80
 LISTED_LINES = 400

@@ -1,4 +1,3 @@
-# ruff: noqa: E501  (a row of a pattern is one line)
 """Evidence of a job that gets on: nobody complains of it, and what was saved shows it at work.
 
 People also keep what runs as it should: the log of a server that answers, of a training whose steps grow to the last line,
@@ -94,24 +93,30 @@ def _troubled(case: Case, said: Sequence[Event], moving: bool) -> bool:
 
 
 _WARNS = regex(
-    r"\bWARN(?:ING)?\b(?<!NCCL WARN)|^(?:\[rank\d+\]:)?\[?W ?\d{3,4} |\bWarning\b|^(?:\S+:)?Missing ranks:|^(?:\S+:)?Stalled (?:ops|ranks)\b"
+    r"\bWARN(?:ING)?\b(?<!NCCL WARN)|^(?:\[rank\d+\]:)?\[?W ?\d{3,4} |\bWarning\b|^(?:\S+:)?Missing ranks:|"
+    r"^(?:\S+:)?Stalled (?:ops|ranks)\b"
 )
 
 
 # What tells of trouble in a text, besides the words of programs for errors; and what may only be a try that failed.
 _GRAVE = regex(
-    r"\b(?:Xid|fallen off|NCCL WARN|No space left|Bus error|Transport endpoint|blocked for more than|I/O error|Uncorrect\w+|severity=Uncorrected|unhandled|corrupt\w*|WORKER TIMEOUT|defunct|duplicate GPU|FAULT)\b|\b(?i:illegal memory|mismatch\w*|inconsistent)\b|"
+    r"\b(?:Xid|fallen off|NCCL WARN|No space left|Bus error|Transport endpoint|blocked for more than|I/O error|"
+    r"Uncorrect\w+|severity=Uncorrected|unhandled|corrupt\w*|WORKER TIMEOUT|defunct|duplicate GPU|FAULT)\b|"
+    r"\b(?i:illegal memory|mismatch\w*|inconsistent)\b|"
     r"(?i:\berror: ?(?![\d.]))"
 )
 _TRIED = regex(
-    r"\b(?:Connection (?:refused|reset|closed)|unreachable|not responding|denied|disconnected|unable to|cannot|could not|can't|[Mm]issing ranks|[Ss]talled|lost)\b|\b(?i:fail(?:s|ed|ure)?)\b(?! (?:\w+ ){0,2}(?:count)?: 0)"
+    r"\b(?:Connection (?:refused|reset|closed)|unreachable|not responding|denied|disconnected|unable to|cannot|"
+    r"could not|can't|[Mm]issing ranks|[Ss]talled|lost)\b|\b(?i:fail(?:s|ed|ure)?)\b(?! (?:\w+ ){0,2}(?:count)?: 0)"
 )
 _NONE = regex(
-    r"\b(?:failed|errors?|timeouts?|lost|dropped|killed)(?: \w+){0,3}\W{1,3}0\b|\b(?:no|0|without) (?:errors?|failures?|timeouts?)\b",
+    r"\b(?:failed|errors?|timeouts?|lost|dropped|killed)(?: \w+){0,3}\W{1,3}0\b|"
+    r"\b(?:no|0|without) (?:errors?|failures?|timeouts?)\b",
     re.IGNORECASE,
 )
 _GENTLE = regex(
-    r"\b(?:INFO|DEBUG|NOTICE)\b(?! ?:? ?\w*(?:Error|Exception))|\b(?:Future|Deprecation|User|Runtime|Resource|PossibleUser)Warning\b"
+    r"\b(?:INFO|DEBUG|NOTICE)\b(?! ?:? ?\w*(?:Error|Exception))|"
+    r"\b(?:Future|Deprecation|User|Runtime|Resource|PossibleUser)Warning\b"
 )
 
 
@@ -143,8 +148,12 @@ def _complains(text: str) -> bool:
 
 # What a server says while it answers.
 _ANSWERS = regex(
-    r"\bHTTP/[12](?:\.[01])?\"?\W{1,3}(?:[23]\d\d|4(?:0[0134]|22))\b|\bthroughput(?: \(\w+/s\))?\W{1,3}(?!0\.0+\b)\d[\d.]* ?(?:tokens|tok|infer|req|\(|,|$)|(?<!time )\b\d+(?:\.\d+)?ms$|\b(?:GET|POST) \S+ [23]\d\d\b|"
-    r"\bApplication startup complete|\bStarted (?:HTTPService|GRPCInferenceService|Metrics Service)|\bfired up and ready|\bUvicorn running on|\bis ready at http|\bKernel started|\bSaving file at|\bListening at: http",
+    r"\bHTTP/[12](?:\.[01])?\"?\W{1,3}(?:[23]\d\d|4(?:0[0134]|22))\b|"
+    r"\bthroughput(?: \(\w+/s\))?\W{1,3}(?!0\.0+\b)\d[\d.]* ?(?:tokens|tok|infer|req|\(|,|$)|"
+    r"(?<!time )\b\d+(?:\.\d+)?ms$|\b(?:GET|POST) \S+ [23]\d\d\b|"
+    r"\bApplication startup complete|\bStarted (?:HTTPService|GRPCInferenceService|Metrics Service)|"
+    r"\bfired up and ready|\bUvicorn running on|\bis ready at http|\bKernel started|\bSaving file at|"
+    r"\bListening at: http",
 )
 _LAST = 8
 

@@ -266,5 +266,8 @@ def of_ranks(doing: Doing) -> bool:
 
 
 _NUMBERED = r"(?:TP|PP|DP|EP|stages?|workers?|nodes?|gpus?|process(?:es)?|schedulers?)[ _#]?\d"
-_RANK_LABEL = rf"\b(?:ranks?\b|others?\b(?! (?:observations?|notes?|facts?|findings?|remarks?|symptoms?|details?)\b)|peers?\b|the rest\b|remaining\b|{_NUMBERED})"
+_RANK_LABEL = (
+    rf"\b(?:ranks?\b|others?\b(?! (?:observations?|notes?|facts?|findings?|remarks?|symptoms?|details?)\b)|peers?\b|"
+    rf"the rest\b|remaining\b|{_NUMBERED})"
+)
 _RANK_NAMED = rf"\b(?:ranks?[ _#:=]*\d|{_NUMBERED}|(?:all|every|each|other|some|both) (?:\w+ )?ranks?\b|of the ranks\b)"

@@ -21,7 +21,8 @@ from .remembered import remembered
 # What comes behind the last words of a run: its tables, summaries and the good-byes of its libraries.
 _BEHIND = 40
 _RUN = (
-    r"(?:training|fine-?tuning|pre-?training|evaluation|testing|inference|(?:the |all |this )?(?:job|run|runs|script|program|process|experiment|workflow|pipeline|benchmark|build|sweep|"
+    r"(?:training|fine-?tuning|pre-?training|evaluation|testing|inference|"
+    r"(?:the |all |this )?(?:job|run|runs|script|program|process|experiment|workflow|pipeline|benchmark|build|sweep|"
     r"everything|epochs|steps|iterations|jobs|tasks|stages|worker group|conversion|export|download|preprocessing|tokeni[sz]ation))"
 )
 _ENDED = r"(?:done|finished|completed?|ended|successful(?:ly)?|succeeded|over)"
@@ -31,40 +32,65 @@ _GOOD = regex(
     r"|^(?:all )?(?:done|finished|completed|success|good ?bye|bye|ok|all good)\b[.! ]*(?:(?:total |wall |elapsed )+time\b.*)?$|^(?:finished|completed|done with|ran) (?:all )?\d+ (?:steps|epochs|iterations|tasks|jobs|samples|files)\b|^done: \w"
     r"|\b(?:successfully|is) complete[d]?\W*$|\b(?:finish|complet|exit|end|terminat|shut ?down)(?:e?s|e?d)? (?:successfully|normally|cleanly|gracefully|without errors?)\b|\bsuccessfully (?:finished|completed|exited|built|tagged|ended)\b"
     r"|\b(?:exit(?:ed|s|ing)?|return(?:ed)?|rc)\b(?:[ -](?:with|code|status|value)){0,2}\W{1,3}0\b"
-    r"|\b(?:COMPLETED|CD) +0:0\b|^\d+\S* .*\bCOMPLETED\b|\b0/1 +Completed\b|(?-i:\bSUCCEEDED\b)|\b(?:phase|state|status|finished|result)\W{1,3}(?:succe(?:eded|ss)|completed|ok)\b|\bJob\w*Succeeded\b|\bas success\b"
-    r"|\breached (?:the )?max\w*|`?\.?fit`? stopped: `?max_\w+=\S+ reached|'?\btrain_runtime\b|\bexiting program (?:at|after)\b|\bearly stopp(?:ing|ed)\b.*\bbest\b"
-    r"|(?:^|[=, ])\d+ passed\b(?!.*\b(?:failed|errors?)\b)|\b\d+/\d+ tests? passed\b|^100% tests passed|^OK(?: \(\w+=\d+.*\))?$|\btest result: ok\b"
-    r"|\b(?:saved|saving|wrote|written|uploaded|exported|pushed)\b.{0,30}\bfinal\b|\bfinal (?:checkpoint|model|weights)\b.{0,40}\b(?:saved|written|uploaded)\b"
-    r"|\bfinal (?:test |validation |eval\w* |train\w* )?(?:metrics?|accuracy|loss|results?|score)\b|^(?:test|validation) (?:accuracy|acc|loss|score)\b"
-    r"|\bshut ?down (?:cleanly|gracefully|complete[d]?|successful(?:ly)?)|\bclean(?:ly)? (?:shut ?down|exit)\b|^Finished server process\b|\bDone waiting for other agents\b|^wandb: Synced\b"
-    r"|\bfalse alarm\b|\bnever ?mind\b|\bmy mistake\b|\bnot a (?:deadlock|hang) after all\b|\ball (?:is )?(?:fine|good|well) again\b(?! (?:with|without|when|if|after|on|since))|^#\d+ DONE \d"
+    r"|\b(?:COMPLETED|CD) +0:0\b|^\d+\S* .*\bCOMPLETED\b|\b0/1 +Completed\b|(?-i:\bSUCCEEDED\b)|"
+    r"\b(?:phase|state|status|finished|result)\W{1,3}(?:succe(?:eded|ss)|completed|ok)\b|\bJob\w*Succeeded\b|"
+    r"\bas success\b"
+    r"|\breached (?:the )?max\w*|`?\.?fit`? stopped: `?max_\w+=\S+ reached|'?\btrain_runtime\b|"
+    r"\bexiting program (?:at|after)\b|\bearly stopp(?:ing|ed)\b.*\bbest\b"
+    r"|(?:^|[=, ])\d+ passed\b(?!.*\b(?:failed|errors?)\b)|\b\d+/\d+ tests? passed\b|^100% tests passed|"
+    r"^OK(?: \(\w+=\d+.*\))?$|\btest result: ok\b"
+    r"|\b(?:saved|saving|wrote|written|uploaded|exported|pushed)\b.{0,30}\bfinal\b|"
+    r"\bfinal (?:checkpoint|model|weights)\b.{0,40}\b(?:saved|written|uploaded)\b"
+    r"|\bfinal (?:test |validation |eval\w* |train\w* )?(?:metrics?|accuracy|loss|results?|score)\b|"
+    r"^(?:test|validation) (?:accuracy|acc|loss|score)\b"
+    r"|\bshut ?down (?:cleanly|gracefully|complete[d]?|successful(?:ly)?)|\bclean(?:ly)? (?:shut ?down|exit)\b|"
+    r"^Finished server process\b|\bDone waiting for other agents\b|^wandb: Synced\b"
+    r"|\bfalse alarm\b|\bnever ?mind\b|\bmy mistake\b|\bnot a (?:deadlock|hang) after all\b|"
+    r"\ball (?:is )?(?:fine|good|well) again\b(?! (?:with|without|when|if|after|on|since))|^#\d+ DONE \d"
     r"|^\s*Normal +Started +\S+ +kubelet +Started container (?!init)"
-    r"|\bpass rate 100 ?%|\bkept \d+, (?:skipped|dropped) \d+\b|\bRestoring model weights from the end of the best epoch|\b(?:training|train|test(?:s|ing)?) (?:is )?(?:done|over)\b",
+    r"|\bpass rate 100 ?%|\bkept \d+, (?:skipped|dropped) \d+\b|"
+    r"\bRestoring model weights from the end of the best epoch|"
+    r"\b(?:training|train|test(?:s|ing)?) (?:is )?(?:done|over)\b",
     re.IGNORECASE,
 )  # fmt: skip
 # One rank that is done says nothing of the others, and what is not so is no good end.
 _NOT_ALL = regex(
-    r"\bnot (?:\w+ )?(?:done|finish\w*|complete\w*|succe\w+)|\b(?:un|in)(?:successful|complete|finished)|\b(?:before|until|unless|if|when|while|once|one (?:ends|of them)|after(?! \d)|would|should|never|waiting|that|which|already|had|not|same|\w+n't)\b|\bexit\w*\b.{0,12}\b[1-9]\d*\b",
+    r"\bnot (?:\w+ )?(?:done|finish\w*|complete\w*|succe\w+)|\b(?:un|in)(?:successful|complete|finished)|"
+    r"\b(?:before|until|unless|if|when|while|once|one (?:ends|of them)|after(?! \d)|would|should|never|waiting|that|"
+    r"which|already|had|not|same|\w+n't)\b|\bexit\w*\b.{0,12}\b[1-9]\d*\b",
     re.IGNORECASE,
 )
 _HEAD = regex(
-    r"^(?:\[\d+,\d+\]<std(?:out|err)>:?|\[?\d{4}[-/]\d\d[-/]\d\d[T ]?[\d:.,+Z]*\]?|\[?\d\d:\d\d(?::\d\d)?[.,\d]*\]?|\[?(?:INFO|NOTICE|DEBUG)\]?:?|\[?rank ?\d+\]?:?|\[?[\w./-]+\.(?:py|cc|cpp|go):\d+(?::\w+)?\]?|\[[\w.:/-]{1,40}\]|\[[^\]\n]{0,40}\d\d:\d\d[^\]\n]{0,30}\]|[-|:>*#, \t]+)+\s*",
+    r"^(?:\[\d+,\d+\]<std(?:out|err)>:?|\[?\d{4}[-/]\d\d[-/]\d\d[T ]?[\d:.,+Z]*\]?|\[?\d\d:\d\d(?::\d\d)?[.,\d]*\]?|"
+    r"\[?(?:INFO|NOTICE|DEBUG)\]?:?|\[?rank ?\d+\]?:?|\[?[\w./-]+\.(?:py|cc|cpp|go):\d+(?::\w+)?\]?|"
+    r"\[[\w.:/-]{1,40}\]|\[[^\]\n]{0,40}\d\d:\d\d[^\]\n]{0,30}\]|[-|:>*#, \t]+)+\s*",
     re.IGNORECASE,
 )
 # What tells that something is wrong, in the words of programs.
 WRONG = regex(
-    r"\b(?:Traceback|\w*Error|\w*Exception|KeyboardInterrupt|SIG[A-Z]{3,}|FATAL|CRITICAL|segmentation fault|core dumped|killed|aborted|terminated|panic|[Ww]atchdog|timed? ?out|out of memory|cancel+ed|preempt\w*|OOM\w*|[1-9]\d* failed|exit ?code\W{1,3}[1-9-]|CrashLoopBackOff|(?:Err)?ImagePull(?:BackOff)?|Init:\d+/\d+)\b|\^C|\bERROR\b|\bE\d{4} |^(?:\[rank\d+\]:)?\[?E\]? |\[E\d",
+    r"\b(?:Traceback|\w*Error|\w*Exception|KeyboardInterrupt|SIG[A-Z]{3,}|FATAL|CRITICAL|segmentation fault|"
+    r"core dumped|killed|aborted|terminated|panic|[Ww]atchdog|timed? ?out|out of memory|cancel+ed|preempt\w*|OOM\w*|"
+    r"[1-9]\d* failed|exit ?code\W{1,3}[1-9-]|CrashLoopBackOff|(?:Err)?ImagePull(?:BackOff)?|Init:\d+/\d+)\b|\^C|"
+    r"\bERROR\b|\bE\d{4} |^(?:\[rank\d+\]:)?\[?E\]? |\[E\d",
 )
 # What people say of a program that does not go on; programs have no such words.
 SAID = regex(
-    r"\b(?:hangs?|hanging|hung|stuck|takes? (?:ages|for ?ever)|(?:painfully|far too|unbearably) slow|freez(?:es?|ing)\b|froze[ns]?\b(?! (?:param|layer|backbone|encoder|weight|model|module|import|runpy|set\b))|never (?:returns?|ends?|exits?|finish\w*|comes?(?: back)?\b|terminates?|quits?|reach\w*)|(?:does|do|did|will|would)(?:n't| not) (?:return|end|exit|finish|terminate|stop|quit|come|go on|give)|nothing (?:happens|more|further|else)|no (?:further |more )?(?:output|prompt|answer)|still (?:there|running|runs|alive|in ps|holds?)|for ?ever|(?:had|have|need) to (?:kill|press|ctrl)|ctrl-?c|kill -9|idle since|sits? there|locks? up|stalls?|stays?|remains?|deadlock\w*|during (?:the|this|that|each|such a) (?:pause|standstill|lull|gap))\b",
+    r"\b(?:hangs?|hanging|hung|stuck|takes? (?:ages|for ?ever)|(?:painfully|far too|unbearably) slow|"
+    r"freez(?:es?|ing)\b|froze[ns]?\b(?! (?:param|layer|backbone|encoder|weight|model|module|import|runpy|set\b))|"
+    r"never (?:returns?|ends?|exits?|finish\w*|comes?(?: back)?\b|terminates?|quits?|reach\w*)|"
+    r"(?:does|do|did|will|would)(?:n't| not) (?:return|end|exit|finish|terminate|stop|quit|come|go on|give)|"
+    r"nothing (?:happens|more|further|else)|no (?:further |more )?(?:output|prompt|answer)|"
+    r"still (?:there|running|runs|alive|in ps|holds?)|for ?ever|(?:had|have|need) to (?:kill|press|ctrl)|ctrl-?c|"
+    r"kill -9|idle since|sits? there|locks? up|stalls?|stays?|remains?|deadlock\w*|"
+    r"during (?:the|this|that|each|such a) (?:pause|standstill|lull|gap))\b",
     re.IGNORECASE,
 )
 
 
 # What may happen, by a warning's words, has not happened.
 _SUPPOSED = regex(
-    r"\b(?:may|might|could|can) (?:\w+ )?(?:lead|result|cause|hang|deadlock|stall|freeze|block)\w*\b.*|\bavoid(?:s|ing)? (?:\w+ )?(?:deadlock|hang|stall)\w*",
+    r"\b(?:may|might|could|can) (?:\w+ )?(?:lead|result|cause|hang|deadlock|stall|freeze|block)\w*\b.*|"
+    r"\bavoid(?:s|ing)? (?:\w+ )?(?:deadlock|hang|stall)\w*",
     re.IGNORECASE,
 )
 
@@ -182,8 +208,11 @@ def _succeeded(said: Sequence[Event]) -> bool:
 _SUCCEEDED = regex(r"\bReason:\s+(?:MPI|PyTorch|TF|XGBoost|Paddle|JAX|Train)JobSucceeded\b")
 _FAILED = regex(r"\bReason:\s+\w+JobFailed\b")
 _FALSE_ALARM = regex(
-    r"\bfalse alarm\b|\bnever ?mind\b|\bmy mistake\b|\bnot a (?:deadlock|hang) after all\b|\b(?:ignore|disregard) my (?:\w+ )?(?:message|mail|e-mail|post|report|question|note)\b|"
-    r"\b(?:run|job|training) (?:ended|finished|completed) (?:ok|fine|well|normally)\b|\ball (?:is )?(?:fine|good|well) now\b(?! (?:with|without|when|if|after|on|since))|\bnot an issue (?:now|any ?more)\b",
+    r"\bfalse alarm\b|\bnever ?mind\b|\bmy mistake\b|\bnot a (?:deadlock|hang) after all\b|"
+    r"\b(?:ignore|disregard) my (?:\w+ )?(?:message|mail|e-mail|post|report|question|note)\b|"
+    r"\b(?:run|job|training) (?:ended|finished|completed) (?:ok|fine|well|normally)\b|"
+    r"\ball (?:is )?(?:fine|good|well) now\b(?! (?:with|without|when|if|after|on|since))|"
+    r"\bnot an issue (?:now|any ?more)\b",
     re.IGNORECASE,
 )
 
@@ -199,7 +228,9 @@ def printed(line: str) -> bool:
 
 
 _PRINTED = regex(
-    r"^(?:#\d+ +)?0x[0-9a-f]{6,} in |^(?:\[pid +\d+\] )?(?:[\d:.]+ )?\w+\(.*\) += |^\s*[\[(]?(?:\d{4}[-/]\d\d|\d\d:\d\d|[WIED]\d{4}|(?:\w+ )?pid=)|\b(?:INFO|DEBUG|WARNING|NOTICE|ERROR)\b|^\S+::\S+|^[-=_]{3,}|\b(?:PASSED|SKIPPED|XFAIL)\b|\w=\S+ \w+="
+    r"^(?:#\d+ +)?0x[0-9a-f]{6,} in |^(?:\[pid +\d+\] )?(?:[\d:.]+ )?\w+\(.*\) += |"
+    r"^\s*[\[(]?(?:\d{4}[-/]\d\d|\d\d:\d\d|[WIED]\d{4}|(?:\w+ )?pid=)|\b(?:INFO|DEBUG|WARNING|NOTICE|ERROR)\b|"
+    r"^\S+::\S+|^[-=_]{3,}|\b(?:PASSED|SKIPPED|XFAIL)\b|\w=\S+ \w+="
 )
 
 

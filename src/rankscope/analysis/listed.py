@@ -28,7 +28,8 @@ _OF_LIBRARY = regex(
 # Dots and dashes are no letters either.
 _GAP = regex(r"^\W*(?:(?:\(garbage collect\w*\)|<signal handler called>)\W*)?$")
 _ROOTS = regex(
-    r"^(?:<module>|_?main|__libc_start_main\w*|_start|start_thread|clone3?|_bootstrap(?:_inner)?|thread_start|run_forever|Py_RunMain|Py_BytesMain)$"
+    r"^(?:<module>|_?main|__libc_start_main\w*|_start|start_thread|clone3?|_bootstrap(?:_inner)?|thread_start|"
+    r"run_forever|Py_RunMain|Py_BytesMain)$"
 )
 _WAITS = {
     WaitKind.LOCK,

@@ -48,19 +48,27 @@ _MARKS = regex(r"^(?:[+>|](?: |$)|-(?: {2,}|\t)|\s*\d{1,4}(?: {2,}|\t|: ))")
 _PLACE = regex(r"^(?:[\w.-]+/)*[\w-]+\.pyx?[:-](?:\d+[:-])?(?= *\S)")
 _SHORTENED = regex(r"^(?P<head>\s*(?:(?:for\b.+?\bin\b|while\b|(?:el)?if\b).+?|else):)\s*\.\.\.\s+(?P<body>\w.*)$")
 _HEAD = regex(
-    r"(?:el)?if\b(?P<condition>.+?)(?<!lambda):(?P<tail>[^\]\"']*)$|else ?:\s*$|except\b[^:]*:(?P<handled>.*)$|(?:for\b.+?\bin\b|while\b)(?P<over>.+):\s*$|@(?P<mark>[\w.]+)"
+    r"(?:el)?if\b(?P<condition>.+?)(?<!lambda):(?P<tail>[^\]\"']*)$|else ?:\s*$|except\b[^:]*:(?P<handled>.*)$|"
+    r"(?:for\b.+?\bin\b|while\b)(?P<over>.+):\s*$|@(?P<mark>[\w.]+)"
 )
-_RANK = r"(?:\b(?:[\w.]{1,60}[._])?(?:rank|RANK|gpu|local_gpu|gpu_id|gpu_idx|process_index|process_id|proc_id|ordinal|get_rank|Get_rank|local_rank|LOCAL_RANK|node_rank|replica_id|worker_id|device_id|idr)\b(?:\([^()]*\))?(?:\[[^\]]*\])?|environ\W+(?:get\W+)?['\"](?:LOCAL_|GLOBAL_)?RANK['\"][^=<>!]*)\)?"
+_RANK = (
+    r"(?:\b(?:[\w.]{1,60}[._])?(?:rank|RANK|gpu|local_gpu|gpu_id|gpu_idx|process_index|process_id|proc_id|ordinal|"
+    r"get_rank|Get_rank|local_rank|LOCAL_RANK|node_rank|replica_id|worker_id|device_id|"
+    r"idr)\b(?:\([^()]*\))?(?:\[[^\]]*\])?|environ\W+(?:get\W+)?['\"](?:LOCAL_|GLOBAL_)?RANK['\"][^=<>!]*)\)?"
+)
 _FLAG = r"\b(?:[\w.]{1,60}[._])?(?:is_(?:\w+_)?(?:main|master|chief|root|primary|zero|coordinator|rank_?0|rank_?zero|first)(?:_\w+)?|(?:on_)?main_process|master_process|is_rank_zero_process|global_zero|should_save|should_log|rank_?zero|main_only|is_logger|local_main_process)\b(?:\([^()]*\))?"
 # The rank that is meant; -1 stands for a run without ranks.
 _ONE = regex(
-    rf"{_RANK} ?(?:==|is|<) ?[\"']?(?:0|1|\d+|MASTER_RANK|dst|src|root|last_rank|\w*world_size ?- ?1)\b|{_RANK} ?in ?[\[({{](?=[^\])}}]*\b0\b)|\b0 ?== ?{_RANK}|\bnot {_RANK}(?! ?(?:in|is)\b)|(?<!not ){_FLAG}"
+    rf"{_RANK} ?(?:==|is|<) ?[\"']?(?:0|1|\d+|MASTER_RANK|dst|src|root|last_rank|\w*world_size ?- ?1)\b|"
+    rf"{_RANK} ?in ?[\[({{](?=[^\])}}]*\b0\b)|\b0 ?== ?{_RANK}|\bnot {_RANK}(?! ?(?:in|is)\b)|(?<!not ){_FLAG}"
 )
 _REST = regex(
-    rf"{_RANK} (?:not )?in [A-Za-z_][\w.]*|{_RANK} ?(?:!=|>) ?[\"']?\d|{_RANK} ?not in ?[\[({{](?=[^\])}}]*\b0\b)|\bnot \(?{_FLAG}|\bif {_RANK} ?$|{_RANK} ?% ?\d+ ?[!=]= ?\d"
+    rf"{_RANK} (?:not )?in [A-Za-z_][\w.]*|{_RANK} ?(?:!=|>) ?[\"']?\d|{_RANK} ?not in ?[\[({{](?=[^\])}}]*\b0\b)|"
+    rf"\bnot \(?{_FLAG}|\bif {_RANK} ?$|{_RANK} ?% ?\d+ ?[!=]= ?\d"
 )
 _RANK_MARKS = regex(
-    r"(?:\w+\.)*(?:rank_?zero_?only\w*|main_process_only|master_only|on_(?:local_)?main_process|main_only|only_(?:on_)?(?:main|master|rank\w*)|(?:run_)?on_(?:rank_?0|main|master)\w*|is_main\w*)$"
+    r"(?:\w+\.)*(?:rank_?zero_?only\w*|main_process_only|master_only|on_(?:local_)?main_process|main_only|"
+    r"only_(?:on_)?(?:main|master|rank\w*)|(?:run_)?on_(?:rank_?0|main|master)\w*|is_main\w*)$"
 )
 # Conditions on what a rank has by itself: its data, its clock, its luck; not on numbers that all ranks count alike.
 _OWN = regex(
@@ -70,7 +78,9 @@ _OWN = regex(
 
 
 _CODE = regex(
-    r"(?:(?:async )?def |class |for .+ in .+:|if .+:|elif .+:|else ?:|try:|except\b.*:|finally:|while .+:|with .+:|return\b|import |from \S+ import |raise |assert |@\w|#|[\])}]+,?$|[\w.]+(?:\[[^\]]*\])?(?:, ?[\w.]+(?:\[[^\]]*\])?)*,? ?[-+*/]?=(?!=) ?\S|await |yield |"
+    r"(?:(?:async )?def |class |for .+ in .+:|if .+:|elif .+:|else ?:|try:|except\b.*:|finally:|while .+:|with .+:|"
+    r"return\b|import |from \S+ import |raise |assert |@\w|#|[\])}]+,?$|"
+    r"[\w.]+(?:\[[^\]]*\])?(?:, ?[\w.]+(?:\[[^\]]*\])?)*,? ?[-+*/]?=(?!=) ?\S|await |yield |"
     r"[\w.\[\]'\"]+\(.*\);?$|[\w.]+\($|\.\.\.$|global |del |pass$|continue$|break$|[\"'].*[\"'],?$)"
 )
 _FEWEST = 3  # lines; fewer are a quotation in a sentence
@@ -89,11 +99,13 @@ def mostly_code(lines: Sequence[str]) -> bool:
 
 # What a rank may have more or less of than its peers; what all have alike.
 _MINE = regex(
-    r"pending|local|queue|waiting|finished|done\b|metrics|\.items\(\)|\.keys\(\)|sorted\(|requests?\b|reqs\b|buffers?\b|experts?\b|samples\b|seqs?\b|sequences\b|unfinished|remaining|todo|shards?\b|files\b|glob|listdir",
+    r"pending|local|queue|waiting|finished|done\b|metrics|\.items\(\)|\.keys\(\)|sorted\(|requests?\b|reqs\b|"
+    r"buffers?\b|experts?\b|samples\b|seqs?\b|sequences\b|unfinished|remaining|todo|shards?\b|files\b|glob|listdir",
     re.I,
 )
 _SHARED = regex(
-    r"range\((?!len)|world_size|loader|epochs?\b|named_parameters|parameters\(\)|modules\(\)|layers\b|all_\w+|groups?\b|state_dict",
+    r"range\((?!len)|world_size|loader|epochs?\b|named_parameters|parameters\(\)|modules\(\)|layers\b|all_\w+|"
+    r"groups?\b|state_dict",
     re.I,
 )
 

@@ -9,17 +9,21 @@ from ..model.patterns import regex
 
 # What denies; not in names (``no-op``, ``--no-cache``) and options, and not where it only stresses (``not only``).
 NOT = regex(
-    r"\b(?:not|never|no|without|hardly|nor|neither|nobody|nothing|none of|rul(?:es?|ed|ing) out|exclud(?:es?|ed|ing)|free (?:of|from)|instead of|rather than|absence of|(?!ca|could)\w+n['’]t|(?:cannot|ca(?:n['’]t|n not)|could(?:n['’]t| not))(?= (?:be|have|hang|explain|reproduce|see|find|confirm)\b))\b"
+    r"\b(?:not|never|no|without|hardly|nor|neither|nobody|nothing|none of|rul(?:es?|ed|ing) out|exclud(?:es?|ed|ing)|"
+    r"free (?:of|from)|instead of|rather than|absence of|(?!ca|could)\w+n['’]t|"
+    r"(?:cannot|ca(?:n['’]t|n not)|could(?:n['’]t| not))(?= (?:be|have|hang|explain|reproduce|see|find|confirm)\b))\b"
     r"(?! (?:only|just|even|matter|doubt|sooner|but|until|sure|clear|know\w*|why)\b)(?!\w*[=:])(?<!-no)(?!-\w)",
     re.I,
 )
 _LIGHT = (
-    r"(?:an?|the|any|this|that|there|its?|our|their|of|to|in|on|at|by|be|been|being|is|are|was|were|has|have|had|do|does|did|get|gets|got|longer|ever|yet|also|really|actually|even|further|all|so|one|single|which|who|such|"
+    r"(?:an?|the|any|this|that|there|its?|our|their|of|to|in|on|at|by|be|been|being|is|are|was|were|has|have|had|do|"
+    r"does|did|get|gets|got|longer|ever|yet|also|really|actually|even|further|all|so|one|single|which|who|such|"
     r"seem\w*|appear\w*|look\w*|like|shows?|showed|shown|sees?|seen|saw|finds?|found|says?|said|reports?|reported|mentions?|prints?|printed|logs?|logged|lists?|listed|contains?|signs?|traces?|evidence|indications?|kinds?|sorts?)"
 )
 # What may stand between a negation and what it denies.
 THROUGH = regex(
-    rf"(?:[\s\"'`*(]|\b(?:{_LIGHT}|from|more|caus\w+|because|due|related|case|think|believe|(?:hang|hung|stuck|block|fail|wait|stand|dropp|filter|reject|refus|remov|kill)\w*)\b)*\Z",
+    rf"(?:[\s\"'`*(]|\b(?:{_LIGHT}|from|more|caus\w+|because|due|related|case|think|believe|"
+    rf"(?:hang|hung|stuck|block|fail|wait|stand|dropp|filter|reject|refus|remov|kill)\w*)\b)*\Z",
     re.I,
 )
 # Words that a negation passes over on its way to what it denies.
@@ -31,7 +35,9 @@ ENDS = regex(
 )
 # What is a trouble where it is missing.
 WANTED = regex(
-    r"(?:order\w*|lock(?:s|ing)|synchroni[sz]ation|coordination|agreement|answers?|response|reply|replies|output|progress|room|space|route|access|support|permissions?|return\w*|finish\w*|complet\w+|respond\w*|exits?|ends?|arriv\w+|reach\w*|enter\w*|join\w*)\Z",
+    r"(?:order\w*|lock(?:s|ing)|synchroni[sz]ation|coordination|agreement|answers?|response|reply|replies|output|"
+    r"progress|room|space|route|access|support|permissions?|return\w*|finish\w*|complet\w+|respond\w*|exits?|ends?|"
+    r"arriv\w+|reach\w*|enter\w*|join\w*)\Z",
     re.I,
 )
 # What makes a supposition of what follows.
@@ -50,7 +56,9 @@ FINE = regex(
 )
 # What tells how something went: of it nothing more need be said.
 OUTCOME = regex(
-    r"\b(?:hang\w*|hung|stuck|fail\w*|crash\w*|error\w*|block\w*|dead\w*|wait\w*|stop\w*|stall\w*|slow\w*|kill\w*|works?|fine|cure\w*|helps?|runs?|ok|never|not|no|only|without|unless|until|return\w*|finish\w*|complet\w*|pass(?:es|ed)?|start\w*|train\w*)\b",
+    r"\b(?:hang\w*|hung|stuck|fail\w*|crash\w*|error\w*|block\w*|dead\w*|wait\w*|stop\w*|stall\w*|slow\w*|kill\w*|"
+    r"works?|fine|cure\w*|helps?|runs?|ok|never|not|no|only|without|unless|until|return\w*|finish\w*|complet\w*|"
+    r"pass(?:es|ed)?|start\w*|train\w*)\b",
     re.I,
 )
 # The rest of a question; questions that take for granted what they ask about.
@@ -62,7 +70,10 @@ ASKS_OF_A_FACT = regex(
 # What comes before words that somebody should look for, or only supposes.
 ADVICE = regex(
     r"(?:^|[.;:,(]|\b(?:to|and|or|then|please|must|should|could|can|might|you|we))\s*(?:please )?(?:make sure|ensure|check(?! shows)|verify|confirm|avoid|consider|prevent|beware|look|see|test)\b[^.;:\n]{0,70}$"
-    r"|\b(?:whether|as if|suppos(?:e|ing)|assum(?:e|ing)|imagine|in case(?: of)?|maybe|perhaps|possibly|hypothetically|i wonder(?: if)?|not sure (?:if|that)|(?:don['’]t|do not|cannot|can['’]t) (?:know|tell|say) (?:if|whether|that)|(?:could|might|may) (?:it )?be(?: that)?|would (?:be|have|mean))\b[^.;:\n]{0,70}$",
+    r"|\b(?:whether|as if|suppos(?:e|ing)|assum(?:e|ing)|imagine|in case(?: of)?|maybe|perhaps|possibly|"
+    r"hypothetically|i wonder(?: if)?|not sure (?:if|that)|"
+    r"(?:don['’]t|do not|cannot|can['’]t) (?:know|tell|say) (?:if|whether|that)|"
+    r"(?:could|might|may) (?:it )?be(?: that)?|would (?:be|have|mean))\b[^.;:\n]{0,70}$",
     re.I,
 )
 # Advice under a condition: what to do, if; or if, then what to do.
@@ -71,8 +82,12 @@ IF = regex(rf"^(?P<do>\W*{_DO}\b[^.;\n]*)?(?:^|(?<=\W))(?:if|in case|when|whenev
 THEN = regex(rf"[^.;,\n]{{0,60}}(?:,| then\b)\s*{_DO}\b", re.I)
 # What tells of another machine, job or time; in a heading it holds for the whole sentence.
 ELSEWHERE = regex(
-    r"\b(?:on|in|with|at|for) (?:the|an|my|our|some|his|her|their)? ?other (?:machines?|clusters?|systems?|box(?:es)?|computers?|laptops?|servers?|jobs?|runs?|projects?|packages?|models?|teams?|users?|data ?cent(?:er|re)s?)\b|\b(?:on|in|with|at|for) (?:my|a|the) laptop\b"
-    r"|\banother (?:machine|cluster|system|box|computer|laptop|job|run|project|package|model|team|user|issue|bug)\b|\b(?:last (?:year|month|week|summer|winter)|(?:years?|months?|weeks?) ago|in the past|formerly|previous (?:job|run|cluster|project)|(?:an )?earlier (?:job|run|project|incident))\b"
+    r"\b(?:on|in|with|at|for) (?:the|an|my|our|some|his|her|their)? ?other (?:machines?|clusters?|systems?|box(?:es)?|"
+    r"computers?|laptops?|servers?|jobs?|runs?|projects?|packages?|models?|teams?|users?|data ?cent(?:er|re)s?)\b|"
+    r"\b(?:on|in|with|at|for) (?:my|a|the) laptop\b"
+    r"|\banother (?:machine|cluster|system|box|computer|laptop|job|run|project|package|model|team|user|issue|bug)\b|"
+    r"\b(?:last (?:year|month|week|summer|winter)|(?:years?|months?|weeks?) ago|in the past|formerly|"
+    r"previous (?:job|run|cluster|project)|(?:an )?earlier (?:job|run|project|incident))\b"
     r"|\b(?:was|were|has been|have been|is|are) (?:since |already |now |long )*(?:fixed|repaired|solved|resolved|replaced)(?: (?:since|before|already|now|then|long ago))?\W*$|\bused to\b",
     re.I,
 )

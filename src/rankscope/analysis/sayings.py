@@ -27,7 +27,8 @@ _SUBJECT = (
     rf"|(?P<count>(?:(?:the|all) )*{_COUNTED} ?(?:[x×]\b|×)?(?: of (?:the )?{_COUNTED})?(?: {_BEING})?(?: on \w+)?))"
 )
 _VERB = (
-    r"(?:stopped|stuck|in|is|are|at|waits?|waiting|blocked|hangs?|has|have|stands?|stays?|sits?|enters?|entered|calls?|called|never|finish\w*|left|leaves?|did|does|do|was|were|"
+    r"(?:stopped|stuck|in|is|are|at|waits?|waiting|blocked|hangs?|has|have|stands?|stays?|sits?|enters?|entered|"
+    r"calls?|called|never|finish\w*|left|leaves?|did|does|do|was|were|"
     r"timed|reach\w*|behind|launch\w*|joined|joins?|not|inside|runs?|ran|goes|went|moved|already|still|returns?|returned|skips?|skipped|only|keeps?|spins?|issued?|issues|posts?|posted|makes?|made|execut\w+)"
 )
 _LEAD = r"(?:(?:\w+ ){1,3}(?:of|on|for|from) )??"

@@ -20,10 +20,17 @@ _GOOD_WORDS = (
     r"fix(?:es|ed)|solve[sd]?|resolve[sd]?|cure[sd]?|help(?:s|ed)?|avoid(?:s|ed)?|eliminate[sd]?|gone|goes away|went away|disappear(?:s|ed)?|vanish(?:es|ed)?|not reproducible|unaffected|(?:starts?|ends?|returns?|exits?|boots?|comes? up|done|loads?|imports?|answers?) (?:up )?(?:in|within) (?:(?:\d+|one|two|three|four|five|ten|half|a few|some) ?)?(?:s|secs?|seconds?|min\w*)\b|(?:starts?|profiles?|behaves?|trains?|serves?|exits?|ends?|continues?|boots?|comes? up|goes? on) (?:normally|fine|as well|too|cleanly|as expected|without (?:any )?(?:problems?|issues?|trouble))"
 )
 _BAD_WORDS = (
-    r"hangs?|hung|hanging|is bad|aborts?|aborted|dies|deadlock\w*|freez\w+|froze\w*|stuck|stall\w*|wedge[sd]?|crash\w*|fail\w*|broken?|breaks?|killed|time[sd]? ?-?out|timeouts?|stops?|stopped|segfault\w*|"
-    r"blocks?|blocked|affected|reproduce[sd]?|reproducible|reproduc\w+|never (?:ends?|returns?|finish\w*|completes?|gets past)|stands? still|regress\w*|(?:no|without|little) (?:change|effect|difference|success|luck)|problems?|errors?|issues?|bug|spins?|happens?|occurs?"
+    r"hangs?|hung|hanging|is bad|aborts?|aborted|dies|deadlock\w*|freez\w+|froze\w*|stuck|stall\w*|wedge[sd]?|"
+    r"crash\w*|fail\w*|broken?|breaks?|killed|time[sd]? ?-?out|timeouts?|stops?|stopped|segfault\w*|"
+    r"blocks?|blocked|affected|reproduce[sd]?|reproducible|reproduc\w+|"
+    r"never (?:ends?|returns?|finish\w*|completes?|gets past)|stands? still|regress\w*|"
+    r"(?:no|without|little) (?:change|effect|difference|success|luck)|problems?|errors?|issues?|bug|spins?|happens?|"
+    r"occurs?"
 )
-_NOT = r"(?:\b(?:not|never|no|without|nor|neither|cannot|none|don't|doesn't|didn't|isn't|hasn't|haven't|won't|can't|couldn't|wasn't|(?<![\d.])0)\b(?: \w+){0,3}? )"
+_NOT = (
+    r"(?:\b(?:not|never|no|without|nor|neither|cannot|none|don't|doesn't|didn't|isn't|hasn't|haven't|won't|can't|"
+    r"couldn't|wasn't|(?<![\d.])0)\b(?: \w+){0,3}? )"
+)
 _OUTCOME = regex(rf"(?P<no>{_NOT})?(?<![\w./=-])(?:(?P<good>{_GOOD_WORDS})|(?P<bad>{_BAD_WORDS}))\b", re.I)
 _CURED = regex(
     r"fix|solv|resolv|cure|help|avoid|eliminat|gone|goes away|went away|disappear|vanish|surviv|unaffected", re.I
@@ -38,17 +45,22 @@ _NOUN = regex(r"problem|error|issue|bug", re.I)
 _UNIT = r"(?! ?(?:%|(?:s|ms|secs?|seconds?|min|minutes?|h|hours?|days?|[KMGT]i?B|[KMG]bps|GB/s|x|it/s|W)\b))"
 _NUMBER = rf"(?<![\w.:/-])v?\d+\.\d+(?:\.\d+)*(?:\.x|\+|[+-]?(?:rc|post|a|b|dev|cu)\w*)?(?!\w|\.\d|:\d|/){_UNIT}"
 _LIBRARY = (
-    r"(?:nccl|rccl|hccl|torch|pytorch|cuda|driver|kernel|vllm|sglang|glibc|py|python|triton|ray|jax(?:lib)?|tensorflow|deepspeed|transformers|accelerate|datasets|lightning|horovod|"
+    r"(?:nccl|rccl|hccl|torch|pytorch|cuda|driver|kernel|vllm|sglang|glibc|py|python|triton|ray|jax(?:lib)?|"
+    r"tensorflow|deepspeed|transformers|accelerate|datasets|lightning|horovod|"
     r"open ?mpi|mpi|ucx|openblas|numpy|scipy|grpc\w*|libfabric|efa|ofed|firmware|image|container|wheel|version|release|branch|library|package|build|dask|megatron|numba|flashinfer|tokenizers|wandb|rocm|os|ubuntu|rhel|centos)"
 )
 # What stands before a number that is a release: a library, or a word such as since or with; a number of three parts needs nothing.
 _BEFORE = regex(
-    rf"(?:^|\b(?:{_LIBRARY}s?|with|the|in|on|since|from|to|at|under|after|before|using|until|than|by|and|or|version)|==|[<>~(,])[\s\"'`=<>~(]*$",
+    rf"(?:^|\b(?:{_LIBRARY}s?|with|the|in|on|since|from|to|at|under|after|before|using|until|than|by|and|or|version)|"
+    rf"==|[<>~(,])[\s\"'`=<>~(]*$",
     re.I,
 )
 # Any other name will do too, but not what is measured.
 _NAME = regex(
-    r"\b(?!(?:loss|lr|rate|acc\w*|ratio|scores?|temperature|top_p|eps\w*|dropout|gamma|beta|momentum|decay|grad\w*|norm|memory|took|about|for|usage|util\w*|load|average|mean|times?|factor|threshold|section|figure|table|chapter|step|epoch|speed\w*|is|was|only|around|of|exactly|over|below|above|up|down|every|each|within|size|p|tasks?|stage|partition|executor|temp)\b)[A-Za-z][\w+-]{1,24} $",
+    r"\b(?!(?:loss|lr|rate|acc\w*|ratio|scores?|temperature|top_p|eps\w*|dropout|gamma|beta|momentum|decay|grad\w*|"
+    r"norm|memory|took|about|for|usage|util\w*|load|average|mean|times?|factor|threshold|section|figure|table|chapter|"
+    r"step|epoch|speed\w*|is|was|only|around|of|exactly|over|below|above|up|down|every|each|within|size|p|tasks?|"
+    r"stage|partition|executor|temp)\b)[A-Za-z][\w+-]{1,24} $",
     re.I,
 )
 # A release that is named by what it is beside the one in use.
@@ -64,7 +76,10 @@ _CHANGE = regex(
 )
 _RELEASE = regex(rf"(?P<number>{_NUMBER})|{_OTHER}", re.I)
 _PARTS = regex(
-    r"[;\n|]|(?<=\w)\.(?= |$)|,? (?:but|while|whereas|though|although|however)\b|, (?=(?:and |it |the |with |on |in |under |no |never |works|hangs|fine|runs|passes|completes|fails|crashes|succeeds|stalls|does|is |was ))|(?<=[a-z\d]), (?=(?:\w+ )?v?\d+\.\d)| and (?=(?:hangs?|works?|fails?|crash\w*|has|have|not|never|passes|is|the same)\b)| → | -> (?=\w+s\b)",
+    r"[;\n|]|(?<=\w)\.(?= |$)|,? (?:but|while|whereas|though|although|however)\b|"
+    r", (?=(?:and |it |the |with |on |in |under |no |never |works|hangs|fine|runs|passes|completes|fails|crashes|"
+    r"succeeds|stalls|does|is |was ))|(?<=[a-z\d]), (?=(?:\w+ )?v?\d+\.\d)|"
+    r" and (?=(?:hangs?|works?|fails?|crash\w*|has|have|not|never|passes|is|the same)\b)| → | -> (?=\w+s\b)",
     re.I,
 )
 # One release instead of another: the outcome is that of the first.

@@ -16,13 +16,16 @@ from ..model.patterns import regex
 # A report or a pasted example is shorter; more lines than this are a file of its own.
 LONG = 100
 _SOURCE = regex(
-    r"\s*(?=\S)(?:def |class |import |from \S+ import|return\b|@\w|#|//|/?\*+(?:\s|/|$)|\.\. |\"\"\"|'''|(?:el)?if .*[:{]$|else\b ?[:{]?$|for .*[:{]$|with .*:$|"
+    r"\s*(?=\S)(?:def |class |import |from \S+ import|return\b|@\w|#|//|/?\*+(?:\s|/|$)|\.\. |\"\"\"|'''|"
+    r"(?:el)?if .*[:{]$|else\b ?[:{]?$|for .*[:{]$|with .*:$|"
     r"while .*[:{]$|try:|except\b.*:$|[\])}]+[;,:]?$|</?\w|\w[\w.]* ?[-+|]?= |#include|.*[;{]$)"
 )  # fmt: skip
 _SENTENCE = regex(r"(?:[A-Za-z(`\"][A-Za-z’)`\"'-]{0,40}[,;:.]? ){5}|^\s*(?:#{1,6} |[*-] |[|>]|\d{1,3}\. |={3,}|-{3,})")
 _RUNNING = regex(
-    r"^\s*\[?\d{4}[-/]\d\d[-/]\d\d[ T]\d|\b\d\d:\d\d:\d\d\b|^\s*\[\s*\d+\.\d{3,}\]|^\[?(?:INFO|DEBUG|WARN(?:ING)?|ERROR|CRITICAL)\b|^[WEIF]\d{4} |"
-    r"\d%\||\bit/s\b|^Traceback |^\s+File \"[^\"]+\", line \d|^(?:Process|Thread|Current thread) (?:0x)?\d|\bRank ?\d|\brank\W{0,2}\d|"
+    r"^\s*\[?\d{4}[-/]\d\d[-/]\d\d[ T]\d|\b\d\d:\d\d:\d\d\b|^\s*\[\s*\d+\.\d{3,}\]|"
+    r"^\[?(?:INFO|DEBUG|WARN(?:ING)?|ERROR|CRITICAL)\b|^[WEIF]\d{4} |"
+    r"\d%\||\bit/s\b|^Traceback |^\s+File \"[^\"]+\", line \d|^(?:Process|Thread|Current thread) (?:0x)?\d|\bRank ?\d|"
+    r"\brank\W{0,2}\d|"
     r"\b(?:step|epoch|iter(?:ation)?)\W{0,3}\d"
 )  # fmt: skip
 
@@ -49,8 +52,10 @@ def is_document(events: Sequence[Event], frames: int = 0) -> bool:
 
 # Under such headings one reads what may happen in general and what to do then, not what happened.
 _MANUAL = regex(
-    r"#{1,4} +(?:\S+ ){0,3}?(?:trouble-?shooting|runbook|play-?book|faq|frequently asked questions|usage|install(?:ation|ing)?|quick ?start|getting started|"
-    r"change ?log|release notes|known (?:issues|limitations|problems)|common (?:\w+ )?(?:errors|problems|issues|pitfalls|failures|hangs)|contributing|configuration|"
+    r"#{1,4} +(?:\S+ ){0,3}?(?:trouble-?shooting|runbook|play-?book|faq|frequently asked questions|usage|"
+    r"install(?:ation|ing)?|quick ?start|getting started|"
+    r"change ?log|release notes|known (?:issues|limitations|problems)|"
+    r"common (?:\w+ )?(?:errors|problems|issues|pitfalls|failures|hangs)|contributing|configuration|"
     r"requirements|on-?call|when (?:\w+ ){1,3}(?:hangs?|fails?|dies|crashes)|how to\b.*|what to do\b.*|(?:\[?v?\d+\.\d+(?:\.\d+)?\w*\]?)(?: [-–(].*)?)\W*$",
     re.IGNORECASE,
 )
@@ -75,6 +80,7 @@ def is_manual(events: Sequence[Event], frames: int = 0) -> bool:
 
 
 _PRINTED = regex(
-    r"^\s*\[?\d{4}[-/]\d\d[-/]\d\d[ T]\d|^\s*\[?\d\d:\d\d:\d\d|^\s*\[\s*\d+\.\d{3,}\]|^\[?(?:INFO|DEBUG|WARN(?:ING)?|ERROR|CRITICAL)\b|^[WEIF]\d{4} |^Traceback |^\s+File \"|"
+    r"^\s*\[?\d{4}[-/]\d\d[-/]\d\d[ T]\d|^\s*\[?\d\d:\d\d:\d\d|^\s*\[\s*\d+\.\d{3,}\]|"
+    r"^\[?(?:INFO|DEBUG|WARN(?:ING)?|ERROR|CRITICAL)\b|^[WEIF]\d{4} |^Traceback |^\s+File \"|"
     r"^(?:Process|Thread|Current thread) (?:0x)?\d|\bit/s\b"
 )

@@ -30,7 +30,8 @@ _NUMBERED_HOST = regex(r"\d$|(?:\.[\w-]+){2}$")
 _RANK = regex(r"(?:global)?[-_]?rank[-_]?(\d{1,7})$", re.IGNORECASE)
 # Parts of a machine or of a run, and files of sources, that have such a colon behind them in many a text.
 _NO_HOST = regex(
-    r"(?:gpu|cuda|nvidia|mlx\d|ib|eth|en|lo|br|docker|virbr|cpu|core|thread|step|epoch|iter|exp|test|case|layer|block|version|python|torch)"
+    r"(?:gpu|cuda|nvidia|mlx\d|ib|eth|en|lo|br|docker|virbr|cpu|core|thread|step|epoch|iter|exp|test|case|layer|block|"
+    r"version|python|torch)"
     r"\w*$|.*\.(?:py|so|c|cc|cpp|cu|h|hpp|rs|log|txt|json|ya?ml)(?:\.\d+)*$",
     re.IGNORECASE,
 )  # fmt: skip

@@ -24,8 +24,10 @@ _MEANT = r"(?<![A-Za-z])(?:r|p|gpu|cuda|dev|device|proc|process|task|trainer|wor
 _APART = regex(rf"(?:^|[-_.=# ]|{_MEANT})$", re.IGNORECASE)
 _SURE = regex(rf"{_MEANT}[-_.=# ]?$", re.IGNORECASE)
 _OTHER = regex(
-    r"(?<![A-Za-z])(?:steps?|epochs?|iter(?:ation)?s?|parts?|shards?|chunks?|splits?|pieces?|pages?|vol(?:ume)?s?|files?|seeds?|folds?|layers?|levels?|stages?|phases?|"
-    r"attempts?|restarts?|retry|try|runs?|exp(?:eriment)?s?|trials?|jobs?ids?|versions?|v|rev|t|time|min(?:ute)?s?|sec(?:ond)?s?|hours?|days?|"
+    r"(?<![A-Za-z])(?:steps?|epochs?|iter(?:ation)?s?|parts?|shards?|chunks?|splits?|pieces?|pages?|vol(?:ume)?s?|"
+    r"files?|seeds?|folds?|layers?|levels?|stages?|phases?|"
+    r"attempts?|restarts?|retry|try|runs?|exp(?:eriment)?s?|trials?|jobs?ids?|versions?|v|rev|t|time|min(?:ute)?s?|"
+    r"sec(?:ond)?s?|hours?|days?|"
     r"looks?|samples?|shots?|snap(?:shot)?s?|nodes?|hosts?|machines?|pods?|racks?|threads?|tids?|lwps?|pids?|cores?|cpus?|ckpt|checkpoints?|batch(?:es)?|groups?|pg)[-_.=# ]?$"
     r"|\.(?:log|txt|out|err|json)\.$|[A-Za-z]\d{1,4}\.$",  # a log that was rotated, a version
     re.IGNORECASE,

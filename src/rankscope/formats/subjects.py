@@ -14,7 +14,8 @@ from .lines import Line
 from .records import Dump, Record
 
 _PROCESS = regex(
-    r"^(?:Process (?P<pyspy>\d{1,10}):(?: |$)|Attaching to (?:program: .*, )?process (?P<gdb>\d{1,10})\b|PID (?P<elf>\d{1,10}) - |Attaching to process ID (?P<pystack>\d{1,10})\b"
+    r"^(?:Process (?P<pyspy>\d{1,10}):(?: |$)|Attaching to (?:program: .*, )?process (?P<gdb>\d{1,10})\b|"
+    r"PID (?P<elf>\d{1,10}) - |Attaching to process ID (?P<pystack>\d{1,10})\b"
     r"|\S* ?(?:\$|#) (?:sudo (?:-\w+ )*)?(?:py-spy dump|gdb|pystack remote|gstack|pstack|eu-stack)\b[^|\d]*?(?<= )(?P<typed>\d{2,10})\b|(?P<gstack>\d{2,10}): +/\S+)"
 )
 _OURS = regex(r"^This is rank (\d{1,7}) on \S+$")
@@ -27,7 +28,8 @@ _HEADING = regex(
     re.IGNORECASE,
 )
 _OTHER_HEADING = regex(
-    r"^(?:#{1,6} \S|={3} ?\S.*={3}$|-{3,} ?[^-\s].*-{3}$|\W*(?:all |the )?(?:other|remaining) (?:\d+ )?(?:ranks|workers|processes)\W*$)",
+    r"^(?:#{1,6} \S|={3} ?\S.*={3}$|-{3,} ?[^-\s].*-{3}$|"
+    r"\W*(?:all |the )?(?:other|remaining) (?:\d+ )?(?:ranks|workers|processes)\W*$)",
     re.IGNORECASE,
 )
 

@@ -17,7 +17,10 @@ _RANKS = regex(
     re.I,
 )
 _RANK = regex(
-    rf"(?<![a-z])(?:world[ _-]?|global[ _-]?)?rank[ _:=#-]*(?P<list>{_NUMBER}(?:\.\.+{_NUMBER}|(?:, ?{_NUMBER}(?![\d:.]| ?\d| ?(?:min|sec|hour|of|ms|s\b))){{2,}}(?: ?(?:and|&) ?{_NUMBER})?|(?:, ?{_NUMBER})*,? (?:and|&) {_NUMBER}(?![\d:.]| ?(?:min|sec|hour|of|ms|s\b|other|more))|(?:[/ ]{_NUMBER}(?![\d:.]| ?(?:min|sec|hour|of|ms)))*))(?!\d)",
+    rf"(?<![a-z])(?:world[ _-]?|global[ _-]?)?rank[ _:=#-]*(?P<list>{_NUMBER}(?:\.\.+{_NUMBER}|"
+    rf"(?:, ?{_NUMBER}(?![\d:.]| ?\d| ?(?:min|sec|hour|of|ms|s\b))){{2,}}(?: ?(?:and|&) ?{_NUMBER})?|"
+    rf"(?:, ?{_NUMBER})*,? (?:and|&) {_NUMBER}(?![\d:.]| ?(?:min|sec|hour|of|ms|s\b|other|more))|"
+    rf"(?:[/ ]{_NUMBER}(?![\d:.]| ?(?:min|sec|hour|of|ms)))*))(?!\d)",
     re.I,
 )
 _PARALLEL = regex(r"(?<![A-Za-z])(?P<kind>TP|DP|PP|EP|CP|SP)[ _-]?(?:rank[ _-]?)?(?P<number>\d{1,5})(?!\d)")
@@ -28,7 +31,10 @@ _COUNT = regex(
 )
 _PID = regex(r"\bpid[ _=:]*(\d{1,10})", re.I)
 _LATER = regex(
-    r"\b(?:(?:second|2nd)(?! (?:worker|thread|process|rank|node|child|host|run|job|task|reader|writer|consumer|producer|gpu|machine|server|client|program|script))|later|again|after|another sample|(?<!waits )(?<!waiting )(?<!stuck )(?<!since )\d+ minutes(?! (?:without|of)\b)|(?<!\d )minutes|next sample|t1|sample[ _-]?[2-9])\b",
+    r"\b(?:(?:second|2nd)(?! (?:worker|thread|process|rank|node|child|host|run|job|task|reader|writer|consumer|"
+    r"producer|gpu|machine|server|client|program|script))|later|again|after|another sample|"
+    r"(?<!waits )(?<!waiting )(?<!stuck )(?<!since )\d+ minutes(?! (?:without|of)\b)|(?<!\d )minutes|next sample|t1|"
+    r"sample[ _-]?[2-9])\b",
     re.I,
 )
 _WORDS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "both": 2}

@@ -33,7 +33,9 @@ _PANEL_FRAME = regex(r"^\s*(?P<file>\S[^:]{0,4000}):(?P<line>\d+) in (?P<name>\S
 _PANEL_PATH = regex(r"^\s*(?P<part>[/~]\S{0,1000})\s*$")
 _PANEL_END = "╰"
 _EXCEPTION = regex(
-    r"^[\s|+]*(?:what\(\):\s+)?(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w{0,120}(?:Error|Exception|Interrupt|Exit|Timeout|Expired|NotFound|Failure|Failed|Warning|Stop\w{0,40}|Group|Empty|Full|Killed|Died|Closed|Aborted|Unavailable|NotMet))(?:\[[^\]]*\])?(?:: ?(?P<message>.*))?$"
+    r"^[\s|+]*(?:what\(\):\s+)?(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w{0,120}(?:Error|Exception|Interrupt|Exit|Timeout|"
+    r"Expired|NotFound|Failure|Failed|Warning|Stop\w{0,40}|Group|Empty|Full|Killed|Died|Closed|Aborted|Unavailable|"
+    r"NotMet))(?:\[[^\]]*\])?(?:: ?(?P<message>.*))?$"
 )
 _ANY = regex(r"^(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*)(?:: (?P<message>.*))?$")
 _LOGGED = regex(

@@ -19,7 +19,8 @@ from ...model.ranks import RankSet
 
 _SAYS = regex(
     r"\bGLOBAL_RANK: (?P<rank>\d+), MEMBER: \d+/(?P<world>\d+)|\b(?:global[ _]?|world[ _]?)?rank[ =:]{1,2}(?P<rank_>\d+)(?: of | ?/ ?|,? (?:and )?world[ _]size[ =:]{1,2})(?P<world_>\d+)\b|"
-    r"\bRANK[=:] ?(?P<rank__>\d+)\b[^\n]{0,80}\bWORLD_SIZE[=:] ?(?P<world__>\d+)|distributed init \(rank (?P<rank___>\d+)\)[^\n]*(?:world_size|gpus?)[ =:]+(?P<world___>\d+)",
+    r"\bRANK[=:] ?(?P<rank__>\d+)\b[^\n]{0,80}\bWORLD_SIZE[=:] ?(?P<world__>\d+)|"
+    r"distributed init \(rank (?P<rank___>\d+)\)[^\n]*(?:world_size|gpus?)[ =:]+(?P<world___>\d+)",
     re.I,
 )
 # What a controller lists of those that it started (Ray Train: `world_rank=4, local_rank=0, node_rank=1`); one rank alone may announce the world.

@@ -14,7 +14,8 @@ from ._wordings import HALTS
 
 # A port that each process finds for itself.
 _OWN_PORT = regex(
-    r"MASTER_PORT['\"]?\]? ?=.*(?:free_port|find_port|open_port|random|randint|getsockname|unused_port)|tcp://.*(?:free_port|find_port|open_port|randint)",
+    r"MASTER_PORT['\"]?\]? ?=.*(?:free_port|find_port|open_port|random|randint|getsockname|unused_port)|"
+    r"tcp://.*(?:free_port|find_port|open_port|randint)",
     re.I,
 )
 

@@ -1,6 +1,5 @@
 """What a known defect of a release is, and the tables of those that public threads have established."""
 
-# ruff: noqa: E501  (a list of words is one line)
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -28,4 +27,7 @@ class Defect:
 
 
 # How people say that something does not go on.
-HANGS = r"\b(?:hangs?|hung|hanging|stuck|freez\w+|frozen|stall\w*|wedge[sd]?|dead-?lock\w*|lock(?:s|ed)? up|time[sd]?[- ]?out|never (?:returns?|finish\w*|ends?|complete[sd]?)|no progress|spin(?:s|ning)?)\b"
+HANGS = (
+    r"\b(?:hangs?|hung|hanging|stuck|freez\w+|frozen|stall\w*|wedge[sd]?|dead-?lock\w*|lock(?:s|ed)? up|"
+    r"time[sd]?[- ]?out|never (?:returns?|finish\w*|ends?|complete[sd]?)|no progress|spin(?:s|ning)?)\b"
+)

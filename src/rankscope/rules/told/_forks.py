@@ -7,11 +7,17 @@ from ...analysis.accounts import Account
 from ...model.process import Role
 
 CHILD_FRAMES = (
-    r"(?:(?<!Thread\.)\b_bootstrap\b(?! \((?:[^\n]*/)?threading\.py)|_launch|_Popen|_worker_loop|_process_worker|os_fork\w*|worker \((?:.*/)?multiprocessing/pool|spawn_worker|init_process|fork_worker|"
-    r"run_subprocess|_main \((?:.*/)?multiprocessing|forked?_child|popen_fork|workloop \((?:.*/)?billiard|\brun \((?:.*/)?(?:multiprocess(?:ing)?|billiard)/process|PyOS_AfterFork_Child|run_at_forkers|os_fork_impl|"
+    r"(?:(?<!Thread\.)\b_bootstrap\b(?! \((?:[^\n]*/)?threading\.py)|_launch|_Popen|_worker_loop|_process_worker|"
+    r"os_fork\w*|worker \((?:.*/)?multiprocessing/pool|spawn_worker|init_process|fork_worker|"
+    r"run_subprocess|_main \((?:.*/)?multiprocessing|forked?_child|popen_fork|workloop \((?:.*/)?billiard|"
+    r"\brun \((?:.*/)?(?:multiprocess(?:ing)?|billiard)/process|PyOS_AfterFork_Child|run_at_forkers|os_fork_impl|"
     r"after_in_child|_after_fork|afterfork|postfork_child|__run_postfork_handlers|__libc_fork|__fork\b|subprocess_fork_exec|_posixsubprocess|do_fork_exec|grpc_postfork)"
 )
-CHILD_WORDS = r"\bfork(?:ed|s|ing)?\b|\bchild(?:ren)?\b|data ?loader[ _-]?worker|pool worker|\bworkers?\b|sub-?process|pre-?fork|gunicorn|uwsgi|celery|--preload|ProcessPool|multiprocessing|PyOS_AfterFork|run_at_forkers|os_fork|__libc_fork|_posixsubprocess|subprocess_fork_exec"
+CHILD_WORDS = (
+    r"\bfork(?:ed|s|ing)?\b|\bchild(?:ren)?\b|data ?loader[ _-]?worker|pool worker|\bworkers?\b|sub-?process|"
+    r"pre-?fork|gunicorn|uwsgi|celery|--preload|ProcessPool|multiprocessing|PyOS_AfterFork|run_at_forkers|os_fork|"
+    r"__libc_fork|_posixsubprocess|subprocess_fork_exec"
+)
 
 
 def is_child(account: Account, forks: bool) -> bool:

@@ -16,7 +16,10 @@ from ._lines import events
 from ._signs import POSSIBLE, Sign, ended
 
 # A scheduler has found a place for what it waited with.
-PLACED = r"Successfully assigned|\bScheduled\b|\bStarted container|placement group (?:is )?(?:created|ready)|\b1/1 +Running\b|\b0/1 +Completed\b"
+PLACED = (
+    r"Successfully assigned|\bScheduled\b|\bStarted container|placement group (?:is )?(?:created|ready)|"
+    r"\b1/1 +Running\b|\b0/1 +Completed\b"
+)
 
 
 def few_in_store(case: Case) -> Fact | None:

@@ -1,6 +1,5 @@
 """Subjects alone in code of the job: by their stacks they wait there, compute, or run a command, and call nobody."""
 
-# ruff: noqa: E501  (a list of names is one line)
 from __future__ import annotations
 
 from ...analysis.doings import Doing, in_kind
@@ -21,7 +20,8 @@ def in_own_code(found: list[Doing]) -> list[Doing]:
 
 # Sockets and pipes of communication libraries, and of what is taken down, are no code of the job.
 _OF_LIBRARIES = regex(
-    r"\b(?:gloo|nccl|uc[pts]_|ompi_|opal_|orte_|prte_|PMIx?_|PMPI_|c10d|tensorpipe|fi_|grpc_core)|[Ff]inali[sz]e|atexit|_exit\b|resource_tracker"
+    r"\b(?:gloo|nccl|uc[pts]_|ompi_|opal_|orte_|prte_|PMIx?_|PMPI_|c10d|tensorpipe|fi_|grpc_core)|[Ff]inali[sz]e|"
+    r"atexit|_exit\b|resource_tracker"
 )
 
 
@@ -34,7 +34,8 @@ def _of_the_job(doing: Doing) -> bool:
 
 # The standard library's own computing: it does not wait, and works on what the job gave it.
 _COMPUTING = regex(
-    r"(?:^|/|<frozen )(?:re|re/__init__|sre_\w+|copy|json/\w+|ast|difflib|heapq|random|statistics|fractions|decimal|_pydecimal|textwrap|"
+    r"(?:^|/|<frozen )(?:re|re/__init__|sre_\w+|copy|json/\w+|ast|difflib|heapq|random|statistics|fractions|decimal|"
+    r"_pydecimal|textwrap|"
     r"html/parser|xml/\S+|itertools|functools|collections/__init__|_collections_abc|enum|typing|dataclasses|datetime|bisect|string)(?:\.py|>)$"
 )
 # The interpreter itself at work: it runs Python code, of which a native stack does not tell the names.

@@ -1,6 +1,5 @@
 """Stacks of ranks that compile, save, or work through files while others wait for them in a call."""
 
-# ruff: noqa: E501  (a list of names is one line)
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -41,8 +40,12 @@ def preparing(case: Case) -> Iterator[tuple[Account, str]]:
 
 # Files in which a process works for minutes when there is much to do.
 _WORK_FRAMES = regex(
-    r"(?:^| )(?:\S*/)?(?:safetensors/|huggingface_hub/|datasets/(?:arrow_dataset|arrow_writer|builder|fingerprint|iterable_dataset|table|formatting)|tokenizers/|transformers/(?:tokenization|modeling_utils|modeling_tf_utils)|pyarrow/|pandas/(?:io|core)|"
-    r"numpy/lib/(?:npyio|_npyio|format)|h5py/|tarfile\.py|zipfile|gzip\.py|bz2\.py|shutil\.py|json/(?:encoder|decoder|__init__)|pickle\.py|_?pickle|dill/|cloudpickle/|torch/serialization\.py|PIL/|matplotlib/|sklearn/|scipy/|pycocotools/|faiss/|nltk/|sacrebleu/|rouge\w*/|"
+    r"(?:^| )(?:\S*/)?(?:safetensors/|huggingface_hub/|"
+    r"datasets/(?:arrow_dataset|arrow_writer|builder|fingerprint|iterable_dataset|table|formatting)|tokenizers/|"
+    r"transformers/(?:tokenization|modeling_utils|modeling_tf_utils)|pyarrow/|pandas/(?:io|core)|"
+    r"numpy/lib/(?:npyio|_npyio|format)|h5py/|tarfile\.py|zipfile|gzip\.py|bz2\.py|shutil\.py|"
+    r"json/(?:encoder|decoder|__init__)|pickle\.py|_?pickle|dill/|cloudpickle/|torch/serialization\.py|PIL/|"
+    r"matplotlib/|sklearn/|scipy/|pycocotools/|faiss/|nltk/|sacrebleu/|rouge\w*/|"
     r"evaluate/|megatron/\S*(?:indexed_dataset|gpt_dataset|blended\w*dataset|helpers)|hashlib\.py|ijson|orjson|yaml/|sentencepiece/|librosa/|soundfile|cv2/|torchvision/datasets|xxhash|zstandard|lm_eval/|seqeval/|jiwer/|tensorstore|orbax/|zarr/|fsspec/implementations/local|smart_open|csv\.py|linecache)"
 )
 

@@ -153,7 +153,8 @@ _PROGRESS = regex(r"\b(\d+) ?/ ?(?!\1\b)\d+\b|\d%\||Watchdog caught|WorkNCCL\(")
 _NUMBERS = regex(r"\d+(?:\.\d+)?")
 # What must be the same on all ranks, or the calls made of it are not.
 _MADE_OF = regex(
-    r"\b(?:\w*shapes?|\w*sizes?|numel|lengths?|len|blocks?|blocksizes|buckets?|operands?|param\w*|experts?|dtypes?|splits?|hash|fingerprint|checksum)\b",
+    r"\b(?:\w*shapes?|\w*sizes?|numel|lengths?|len|blocks?|blocksizes|buckets?|operands?|param\w*|experts?|dtypes?|"
+    r"splits?|hash|fingerprint|checksum)\b",
     re.IGNORECASE,
 )
 

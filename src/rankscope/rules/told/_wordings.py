@@ -10,11 +10,25 @@ from ...analysis.case import Case
 from ...model.patterns import regex
 
 # How people say that something does not go on.
-HALTS = r"\b(?:hangs?|hanging|hung|stuck|freez\w+|(?<!<)froze\w*|deadlock\w*|stall\w*|block(?:s|ed|ing)\b|locks? up|lockups?|never (?:returns?|ends?|finish\w*|completes?|comes? back|gets? (?:past|through))|does(?:n't| not) (?:return|continue|go on|finish|complete|proceed|progress|respond|answer)|(?:no|without|nothing|any) (?:\w+ ){0,2}(?:progress|output|response|happens|sign of life)|stands? (?:still|there|at)\b|stays? (?:there|at)\b|times? out|timed out|time-?outs?|Watchdog caught|(?:after that|then|but) nothing\b|nothing (?:more|else|further)\b|unchanged for|waits? (?:for ?ever|indefinitely)|spins?\b|stops? (?:at|there|after|responding|moving|dead)|(?:does(?:n't| not)|no longer|not) mov(?:e|es|ing)\b|nothing (?:is )?(?:printed|logged)|(?:then|but) (?:there is )?silence|goes? silent|unresponsive|is (?:ever|never) (?:printed|reached|written|returned|called|shown))"
+HALTS = (
+    r"\b(?:hangs?|hanging|hung|stuck|freez\w+|(?<!<)froze\w*|deadlock\w*|stall\w*|block(?:s|ed|ing)\b|locks? up|"
+    r"lockups?|never (?:returns?|ends?|finish\w*|completes?|comes? back|gets? (?:past|through))|"
+    r"does(?:n't| not) (?:return|continue|go on|finish|complete|proceed|progress|respond|answer)|"
+    r"(?:no|without|nothing|any) (?:\w+ ){0,2}(?:progress|output|response|happens|sign of life)|"
+    r"stands? (?:still|there|at)\b|stays? (?:there|at)\b|times? out|timed out|time-?outs?|Watchdog caught|"
+    r"(?:after that|then|but) nothing\b|nothing (?:more|else|further)\b|unchanged for|"
+    r"waits? (?:for ?ever|indefinitely)|spins?\b|stops? (?:at|there|after|responding|moving|dead)|"
+    r"(?:does(?:n't| not)|no longer|not) mov(?:e|es|ing)\b|nothing (?:is )?(?:printed|logged)|"
+    r"(?:then|but) (?:there is )?silence|goes? silent|unresponsive|"
+    r"is (?:ever|never) (?:printed|reached|written|returned|called|shown))"
+)
 # Code that runs on one rank only: the condition, then the rest of its line or one of the next lines that are set deeper.
 ONE_RANK = r"^(?P<at>[ \t+>|-]*)(?:el)?if (?:not )?[\w.()\[\]'\" ]*(?:(?:(?:world_|global_|local_)?rank|get_rank\(\)|RANK|process_index(?:\(\))?) ?== ?0|is_global_zero|is_(?:local_)?main_process(?:\(\))?|is_world_process_zero(?:\(\))?|is_master(?:\(\))?|is_rank_zero|is_rank_0\(\)|is_main\b|main_process\b|should_save\b)"
 BELOW_IT = r"[^\n:]*:(?:[^\n]*|[^\n]*(?:\n(?P=at)[ \t][^\n]*){0,4}?\n(?P=at)[ \t][^\n]*)(?<!def )\b"
-_TROUBLE = r"\b(?:crash\w*|abort\w*|unhealthy|fail(?:s|ed|ure)|errors?\b|illegal memory|segfault|killed|refused|timed out|timeouts?|waits?|for ?ever|bus error|problem|issue|trouble)\b"
+_TROUBLE = (
+    r"\b(?:crash\w*|abort\w*|unhealthy|fail(?:s|ed|ure)|errors?\b|illegal memory|segfault|killed|refused|timed out|"
+    r"timeouts?|waits?|for ?ever|bus error|problem|issue|trouble)\b"
+)
 # A table of who has a file open, or of who holds locks, with a process in it.
 HOLDER_SEEN = r"\b(?:fuser|lsof|lslocks)\b[^\n]*\n(?:[^\n]*\n){0,9}?[^\n]*\b\d{3,}\b"
 # What is told as past.

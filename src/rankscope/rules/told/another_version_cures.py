@@ -31,8 +31,17 @@ from ._releases import began, named
 from ._signs import POSSIBLE, Sign, hits
 from ._wordings import HALTS
 
-_GOOD = r"\b(?:pass(?:es|ed)?|works?|worked|working|succeed\w*|fix(?:es|ed)?|fine|ok|resolve[sd]?|gone|go(?:es)? away|disappear\w*|no (?:hang|crash|failure|error)s?|not reproduc\w*|complete[sd]?|runs? through)\b"
-_PATHS = r"(?:NCCL_(?:CUMEM(?:_HOST)?_ENABLE|NVLS_ENABLE|GRAPH_REGISTER|GRAPH_MIXING_SUPPORT|WORK_FIFO_DEPTH|ALGO|PROTO|LL_THRESHOLD|SHM_USE_CUDA_MEMCPY|RUNTIME_CONNECT|NVB_DISABLE|PXN_DISABLE|COLLNET_ENABLE|MNNVL_ENABLE)|\b(?:CCL_(?:ALLREDUCE|ALLGATHERV?|REDUCE_SCATTER|BCAST|SYCL_\w+|ZE_\w+)|HCCL_ALGO|HCCL_OP_EXPANSION_MODE|RCCL_\w+|HSA_NO_SCRATCH_RECLAIM|HSA_ENABLE_INTERRUPT|GPU_MAX_HW_QUEUES|MPICH_\w+|MPIR_CVAR_\w+|I_MPI_\w+|OMPI_MCA_\w+|KMP_\w+|TORCH_NCCL_(?:AVOID_RECORD_STREAMS|USE_COMM_NONBLOCKING|HIGH_PRIORITY)|XLA_FLAGS))"
+_GOOD = (
+    r"\b(?:pass(?:es|ed)?|works?|worked|working|succeed\w*|fix(?:es|ed)?|fine|ok|resolve[sd]?|gone|go(?:es)? away|"
+    r"disappear\w*|no (?:hang|crash|failure|error)s?|not reproduc\w*|complete[sd]?|runs? through)\b"
+)
+_PATHS = (
+    r"(?:NCCL_(?:CUMEM(?:_HOST)?_ENABLE|NVLS_ENABLE|GRAPH_REGISTER|GRAPH_MIXING_SUPPORT|WORK_FIFO_DEPTH|ALGO|PROTO|"
+    r"LL_THRESHOLD|SHM_USE_CUDA_MEMCPY|RUNTIME_CONNECT|NVB_DISABLE|PXN_DISABLE|COLLNET_ENABLE|MNNVL_ENABLE)|"
+    r"\b(?:CCL_(?:ALLREDUCE|ALLGATHERV?|REDUCE_SCATTER|BCAST|SYCL_\w+|ZE_\w+)|HCCL_ALGO|HCCL_OP_EXPANSION_MODE|"
+    r"RCCL_\w+|HSA_NO_SCRATCH_RECLAIM|HSA_ENABLE_INTERRUPT|GPU_MAX_HW_QUEUES|MPICH_\w+|MPIR_CVAR_\w+|I_MPI_\w+|"
+    r"OMPI_MCA_\w+|KMP_\w+|TORCH_NCCL_(?:AVOID_RECORD_STREAMS|USE_COMM_NONBLOCKING|HIGH_PRIORITY)|XLA_FLAGS))"
+)
 _SIGNS = (
     Sign(rf"\b{_PATHS} ?= ?\w+[^\n]{{0,80}}(?:{_GOOD}|\bhelp\w*|\bsolv\w*|\bavoid\w*|goes? through|goes? on|runs?\b|finish)|(?:{_GOOD}|\bhelp\w*|\bsolv\w*|\bavoid\w*)[^\n]{{0,60}}{_PATHS}", "one path of the library is broken: it works when it is switched off", prose=True),
     Sign(r"^(?!\s*[#$])[^\n]*?(?P<said>\b(?:attach\w*|strace|gdb|py-spy|SIGSTOP|SIGCONT|debugger)\b[^\n]{0,60}\b(?:continu\w*|resum\w*|wakes?|woke|unstick\w*|unblock\w*|proceed\w*|moves? on|go(?:es)? on|un-?freez\w*|comes back)\b)", "it goes on as soon as a debugger touches the process: a wake-up got lost below the program", prose=True),

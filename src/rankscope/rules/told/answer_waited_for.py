@@ -45,26 +45,39 @@ _STEPS = (
 )
 # How deep a client goes when it waits for its server.
 _READS = regex(
-    r"^(?:read|readinto|recv|recv_into|recvfrom|do_handshake|connect|create_connection|getaddrinfo|_read_status|readline|begin|_next|_blocking|result|urlopen|send|sendall|poll|epoll|select|SSL_read|SSL_do_handshake|__recv|__libc_recv|recvmsg|wait)\b"
+    r"^(?:read|readinto|recv|recv_into|recvfrom|do_handshake|connect|create_connection|getaddrinfo|_read_status|"
+    r"readline|begin|_next|_blocking|result|urlopen|send|sendall|poll|epoll|select|SSL_read|SSL_do_handshake|__recv|"
+    r"__libc_recv|recvmsg|wait)\b"
 )
 _CLIENT = regex(
-    r"\((?:[\w.+-]+/)*(?:requests|urllib3|urllib/request|http/client|httpx|httpcore|aiohttp|botocore|boto3|s3transfer|s3fs|gcsfs|fsspec|smart_open|azure|azure/storage|core/pipeline/transport|google/(?:api_core|cloud|auth|resumable_media)|grpc|tritonclient|"
-    r"psycopg2?|pymysql|MySQLdb|mysql/connector|asyncpg|redis|pymongo|sqlalchemy|pika|kombu|kafka|confluent_kafka|elasticsearch|cassandra|clickhouse\w*|snowflake|"
+    r"\((?:[\w.+-]+/)*(?:requests|urllib3|urllib/request|http/client|httpx|httpcore|aiohttp|botocore|boto3|s3transfer|"
+    r"s3fs|gcsfs|fsspec|smart_open|azure|azure/storage|core/pipeline/transport|"
+    r"google/(?:api_core|cloud|auth|resumable_media)|grpc|tritonclient|"
+    r"psycopg2?|pymysql|MySQLdb|mysql/connector|asyncpg|redis|pymongo|sqlalchemy|pika|kombu|kafka|confluent_kafka|"
+    r"elasticsearch|cassandra|clickhouse\w*|snowflake|"
     r"wandb/sdk/(?:lib|interface|internal)|mlflow|comet_ml|neptune|clearml|huggingface_hub|datasets/(?:download|utils/file_utils)|openai|anthropic|smtplib|ftplib|telnetlib|xmlrpc|paramiko|webdataset|streaming/base|zmq)[/.\w]*:\d+"
 )
 # Who takes messages from a queue or a log of them waits for work, not for an answer.
 _LISTENS = regex(
-    r"^(?:wait_for_termination|\w+\.wait_for_termination|__next__|_next) \((?:[\w.+-]+/)*grpc/|\((?:[\w.+-]+/)*(?:grpc/_server|grpc/_cython/[\w.]*aio\.pyx|rq/worker|rq/queue|huey/consumer|dramatiq/worker|kafka/consumer/|aiokafka/consumer/|confluent_kafka/\S*consumer|pika/adapters/|kombu/(?:connection|mixins|transport/)|nats/|stomp/|paho/mqtt/)[/.\w]*:\d+",
+    r"^(?:wait_for_termination|\w+\.wait_for_termination|__next__|_next) \((?:[\w.+-]+/)*grpc/|"
+    r"\((?:[\w.+-]+/)*(?:grpc/_server|grpc/_cython/[\w.]*aio\.pyx|rq/worker|rq/queue|huey/consumer|dramatiq/worker|"
+    r"kafka/consumer/|aiokafka/consumer/|confluent_kafka/\S*consumer|pika/adapters/|"
+    r"kombu/(?:connection|mixins|transport/)|nats/|stomp/|paho/mqtt/)[/.\w]*:\d+",
     re.MULTILINE,
 )
 # Sockets of the job's own: its store, its servers, its pools.
 _OWN = regex(
-    r"torch/distributed|multiprocessing/|concurrent/futures|socketserver|http/server|uvicorn|gunicorn|tornado|ipykernel|selectors\.py[^\n]*\n[^\n]*(?:base_events|serve_forever)|werkzeug|ray/_private|dask|distributed/(?:comm|core|worker)"
+    r"torch/distributed|multiprocessing/|concurrent/futures|socketserver|http/server|uvicorn|gunicorn|tornado|"
+    r"ipykernel|selectors\.py[^\n]*\n[^\n]*(?:base_events|serve_forever)|werkzeug|ray/_private|dask|"
+    r"distributed/(?:comm|core|worker)"
 )
 
 
 # Somebody looked at the process from outside, or reads its log.
-_REMOTE = r"\b(?:https?|:443|CDN|S3|bucket|hub|hugging ?face|cloudfront|download\w*|upload\w*|remote|endpoint|proxy|database|redis|server|API)\b"
+_REMOTE = (
+    r"\b(?:https?|:443|CDN|S3|bucket|hub|hugging ?face|cloudfront|download\w*|upload\w*|remote|endpoint|proxy|"
+    r"database|redis|server|API)\b"
+)
 _SIGNS = (
     Sign(r"\bTCP\b[^\n]*\(CLOSE_WAIT\)|^[^\w\n]*CLOSE[_-]WAIT\b[^\n]*:\d+|\btcp\w*\b(?=[^\n]*\bCLOSE_WAIT\b)[^\n]*:\d+[^\n]*\bCLOSE_WAIT\b", "the other end has closed the connection, and the program still reads", POSSIBLE),
     Sign(r"\b(?:no (?:more )?(?:bytes|data|packets|traffic)|zero bytes|nothing (?:arrives|comes|is received)|0 bytes|do(?:es)? not grow|stops? growing)\b", "connections stand, and nothing comes through them", POSSIBLE, anywhere=(_REMOTE, r"\bESTAB\w*|connections?\b|socket"), unless=(r"all_?reduce|NCCL|gloo",), prose=True),
@@ -134,7 +147,8 @@ def _asking(account: Account, kind: str) -> Stack | None:
 
 # Threads that read from a service for as long as a program runs.
 _TRACKER = regex(
-    r"wandb|mlflow|comet_ml|neptune|clearml|sentry|posthog|opentelemetry|tensorboard|prometheus|datadog|ddtrace|pika|kafka|asyncio/"
+    r"wandb|mlflow|comet_ml|neptune|clearml|sentry|posthog|opentelemetry|tensorboard|prometheus|datadog|ddtrace|pika|"
+    r"kafka|asyncio/"
 )
 
 

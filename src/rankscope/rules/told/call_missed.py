@@ -189,7 +189,10 @@ def _only_waiting(case: Case) -> Finding | None:
 
 
 # A backward pass waits for others only where there are others.
-_MANY = r"\branks?\b|\bDDP\b|distributed|nccl|rccl|gloo|torchrun|horovod|deepspeed|fsdp|all_?reduce|world_?size|mpirun|multi-?(?:gpu|node)|\bnodes?\b"
+_MANY = (
+    r"\branks?\b|\bDDP\b|distributed|nccl|rccl|gloo|torchrun|horovod|deepspeed|fsdp|all_?reduce|world_?size|mpirun|"
+    r"multi-?(?:gpu|node)|\bnodes?\b"
+)
 
 
 def _of_many(case: Case) -> bool:

@@ -36,7 +36,8 @@ from ._signs import LIKELY
 from ._wordings import halted
 
 _CALL = regex(
-    r"\b\w*(?:all_?reduce|all_?gather|reduce_?scatter|broadcast|barrier|all_?to_?all|dispatch|combine|rendezvous|new_group|psum)\w*(?=[\s(#,;:.]|$)",
+    r"\b\w*(?:all_?reduce|all_?gather|reduce_?scatter|broadcast|barrier|all_?to_?all|dispatch|combine|rendezvous|"
+    r"new_group|psum)\w*(?=[\s(#,;:.]|$)",
     re.IGNORECASE,
 )
 _STEPS = (

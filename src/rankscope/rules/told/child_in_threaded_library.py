@@ -43,7 +43,11 @@ from ._threaded_libraries import LIBRARIES
 
 # Where a thread sleeps or spins, whatever for.
 _ASLEEP = regex(
-    r"^(?:.*(?:futex|lll_lock|mutex|cond_\w*wait|sem_\w*wait|Semaphore\w*|sched_yield|nanosleep|psynch|ulock|semaphore|rwlock|once_slow|guard_acquire|spin|Spin|barrier|Barrier|_wait\b|Wait\w*|park|Park|Notification|Block\w*|latch|usleep|thr_yield).*|syscall|do_wait|do_spin|__lock|__timedwait\w*|wait\w*|__internal_atexit|__new_exitfn|__cxa_atexit|arena_get2\S*|_dl_add_to_namespace_list|__tz_convert|ptmalloc_lock_all|tcache_init\S*|_IO_(?:lock|flock)\w*|runtime\.(?:futex|gopark|notesleep).*)$",
+    r"^(?:.*(?:futex|lll_lock|mutex|cond_\w*wait|sem_\w*wait|Semaphore\w*|sched_yield|nanosleep|psynch|ulock|"
+    r"semaphore|rwlock|once_slow|guard_acquire|spin|Spin|barrier|Barrier|_wait\b|Wait\w*|park|Park|Notification|"
+    r"Block\w*|latch|usleep|thr_yield).*|syscall|do_wait|do_spin|__lock|__timedwait\w*|wait\w*|__internal_atexit|"
+    r"__new_exitfn|__cxa_atexit|arena_get2\S*|_dl_add_to_namespace_list|__tz_convert|ptmalloc_lock_all|tcache_init\S*|"
+    r"_IO_(?:lock|flock)\w*|runtime\.(?:futex|gopark|notesleep).*)$",
     re.IGNORECASE,
 )
 _RANK_WAITS = (
@@ -56,12 +60,16 @@ _RANK_WAITS = (
     WaitKind.CHILD,
 )
 # A new program: it has no copies of its parent's locks.
-_FRESH = r"spawn_main|multiprocessing/spawn\.py|popen_spawn|forkserver|popen_loky|\bspawned\b|\bspawn\b[^\n]{0,20}(?:context|method|process|worker)"
+_FRESH = (
+    r"spawn_main|multiprocessing/spawn\.py|popen_spawn|forkserver|popen_loky|\bspawned\b|"
+    r"\bspawn\b[^\n]{0,20}(?:context|method|process|worker)"
+)
 _FORKED = r"\bos\.fork\b|\bfork\(\)|\bfork(?:ed|s)\b"
 _DEPTH = 24
 # Frames of the interpreter: what lies further out called the library, and is not part of it.
 _PYTHON = regex(
-    r"^_?Py(?:Eval|Function|Object|CFunction|Vectorcall|Dict|List)_?\w*|^(?:cfunction|method|function)_\w*call\w*|^call_function$|^slot_\w+"
+    r"^_?Py(?:Eval|Function|Object|CFunction|Vectorcall|Dict|List)_?\w*|^(?:cfunction|method|function)_\w*call\w*|"
+    r"^call_function$|^slot_\w+"
 )
 _THREAD_OF_A_LIBRARY = regex(
     r"^(?:start_thread|clone3?|__clone3?|_pthread_start|thread_start|execute_native_thread_routine)\b"

@@ -39,9 +39,11 @@ from ._signs import POSSIBLE, Hit, Sign
 
 _LIBRARY = regex(
     r"^(?:torch/(?:nn/(?:functional|modules/\w+)|functional|_tensor|_ops|linalg/\w+|fft/\w+|autograd/function|_jit_internal)|torchvision/transforms/\S+|torchaudio/\S+|"
-    r"(?:numpy|scipy|sklearn|polars|pyarrow|tokenizers|transformers/tokenization\w*|xgboost|lightgbm|catboost|faiss|numba|numexpr|onnxruntime|tensorflow|keras|jax|jaxlib|"
+    r"(?:numpy|scipy|sklearn|polars|pyarrow|tokenizers|transformers/tokenization\w*|xgboost|lightgbm|catboost|faiss|"
+    r"numba|numexpr|onnxruntime|tensorflow|keras|jax|jaxlib|"
     r"duckdb|spacy|stanza|ctranslate2|sentence_transformers|skimage|albumentations|kornia|pyvips|dgl|torch_geometric|"
-    r"redis|kombu|pymongo|motor|kafka|confluent_kafka|pika|cassandra|couchbase|elasticsearch|grpc|google/(?:cloud|api_core|auth)|azure|botocore|s3fs|gcsfs|fsspec|"
+    r"redis|kombu|pymongo|motor|kafka|confluent_kafka|pika|cassandra|couchbase|elasticsearch|grpc|"
+    r"google/(?:cloud|api_core|auth)|azure|botocore|s3fs|gcsfs|fsspec|"
     r"opentelemetry|ddtrace|datadog|newrelic|sentry_sdk|elasticapm|prometheus_client|statsd|wandb|mlflow|neptune|comet_ml|loguru|structlog|jpype|py4j|pyspark|zmq)/\S*)\.pyx?$"
 )
 _PARENTS_LOOP = ("torch/utils/data", "multiprocessing/", "concurrent/futures")

@@ -44,11 +44,16 @@ _STEPS = (
 )
 # Calls in which every rank must take part, of torch, its trainers and other frameworks.
 _CALL = regex(
-    r"(?<!def )\b(?:(?:\w+\.){0,8}(?:barrier|Barrier|all_?reduce\w*|Allreduce|all_?gather\w*|Allgather|all_?to_?all\w*|broadcast\w*|bcast|Bcast|reduce_scatter\w*|monitored_barrier|"
-    r"gather_object|gather_for_metrics|pad_across_processes|wait_for_everyone|synchronize_between_processes|synchronize_processes|sync_all|run_on_main|reduce_dict|reduce_value|reduce_tensor|concat_all_gather|"
-    r"save_state|consolidate_state_dict|full_optim_state_dict|optim_state_dict|get_model_state_dict|get_optimizer_state_dict|get_fp32_state_dict\w*|summon_full_params|GatheredParameters|new_group|"
-    r"init_process_group|destroy_process_group|mesh_reduce|sync_global_devices|process_allgather|broadcast_one_to_all|accelerator\.(?:gather|reduce|get_state_dict|prepare|backward)|"
-    r"(?:hvd|comm|COMM_WORLD|dist|xm|fabric|strategy|paddle\.distributed)\.(?:gather|reduce|scatter|rendezvous)|trainer\.(?:save_checkpoint|save_model|validate|test|predict|evaluate|train)|"
+    r"(?<!def )\b(?:(?:\w+\.){0,8}(?:barrier|Barrier|all_?reduce\w*|Allreduce|all_?gather\w*|Allgather|"
+    r"all_?to_?all\w*|broadcast\w*|bcast|Bcast|reduce_scatter\w*|monitored_barrier|"
+    r"gather_object|gather_for_metrics|pad_across_processes|wait_for_everyone|synchronize_between_processes|"
+    r"synchronize_processes|sync_all|run_on_main|reduce_dict|reduce_value|reduce_tensor|concat_all_gather|"
+    r"save_state|consolidate_state_dict|full_optim_state_dict|optim_state_dict|get_model_state_dict|"
+    r"get_optimizer_state_dict|get_fp32_state_dict\w*|summon_full_params|GatheredParameters|new_group|"
+    r"init_process_group|destroy_process_group|mesh_reduce|sync_global_devices|process_allgather|broadcast_one_to_all|"
+    r"accelerator\.(?:gather|reduce|get_state_dict|prepare|backward)|"
+    r"(?:hvd|comm|COMM_WORLD|dist|xm|fabric|strategy|paddle\.distributed)\.(?:gather|reduce|scatter|rendezvous)|"
+    r"trainer\.(?:save_checkpoint|save_model|validate|test|predict|evaluate|train)|"
     r"(?:engine|model_engine|ds_engine|model|accelerator)\.save_(?:checkpoint|16bit_model|state)|(?:dcp|dist_cp|checkpoint|DCP)\.(?:save|load|async_save)|DistributedDataParallel|DDP|FullyShardedDataParallel|FSDP|fully_shard|deepspeed\.initialize)\(|"
     r"self\.log(?:_dict)?\(.*sync_dist ?= ?True)|\btrainer\.(?:log_dir|strategy\.barrier)\b|\b(?:self\.)?\w*(?:metric|auroc|accuracy|f1|map)\w*\.compute\(\)",
     re.IGNORECASE,
@@ -56,18 +61,29 @@ _CALL = regex(
 # A pass through the model itself, which is one where the model is wrapped.
 _PASS = regex(
     r"(?<!def )(?<!\.module)(?<!\.)\b(?:self\.)?(?:(?:\w+_)?(?:model|net|network|engine|generator|student|encoder|decoder|policy|unet|transformer|vae|backbone)\w*|netG|netD)(?:\.generate|\.sample|\.forward|\.infer\w*)?\(|"
-    r"(?<!def )\b(?:\w+\.)*(?:evaluate|validate|validation|eval|val|test|run_eval\w*|run_validation|eval_\w+|evaluate_\w+|validate_\w+|do_eval\w*|\w+_evaluate|\w+_validate|log_validation|do_test|do_validation|compute_metrics|inference_on_dataset|generate|sample)\((?=\)|.*(?:model|net\b|loader|trainer|engine|generator|\(\)))|"
+    r"(?<!def )\b(?:\w+\.)*(?:evaluate|validate|validation|eval|val|test|run_eval\w*|run_validation|eval_\w+|"
+    r"evaluate_\w+|validate_\w+|do_eval\w*|\w+_evaluate|\w+_validate|log_validation|do_test|do_validation|"
+    r"compute_metrics|inference_on_dataset|generate|"
+    r"sample)\((?=\)|.*(?:model|net\b|loader|trainer|engine|generator|\(\)))|"
     r"\bfor\b.*\bin\b.*(?:val|test|eval|dev)\w*(?:loader|_dl|_data\w*|_iter\w*)\b"
 )
 _STATE = regex(
-    r"(?:\w+\.)*(?<!module\.)(?<!optimizer\.)(?<!optim\.)(?<!scheduler\.)(?<!scaler\.)state_dict\(|save_pretrained\(|save_model\(|save_checkpoint\("
+    r"(?:\w+\.)*(?<!module\.)(?<!optimizer\.)(?<!optim\.)(?<!scheduler\.)(?<!scaler\.)state_dict\(|save_pretrained\(|"
+    r"save_model\(|save_checkpoint\("
 )
 # The step of a loop in which a wrapped model meets its peers.
 _STEP = regex(
     r"\bbackward\(|\.step\(\)|" + _CALL.pattern + r"|(?<!def )\b(?:self\.)?(?:model|net|engine|model_engine)\("
 )
-_WRAPPED = r"\b(?:DDP\w*|DistributedDataParallel|distributed data parallel|FSDP\d?|Fully ?Sharded\w*|fully_shard|ZeRO\S*|zero[-_ ]?(?:stage)?[-_ ]?[123]|stage3|deep_?speed\w*|DTensor|SyncBatchNorm|SyncBN|sync_?bn|convert_sync_batchnorm|accelerator|accelerate|Lightning|strategy ?= ?|horovod|hvd)\b"
-_SPLIT = r"\b(?:FSDP\d?|Fully ?Sharded\w*|fully_shard|FULL_SHARD|ZeRO-?3|zero[-_ ]?(?:stage)?[-_ ]?3|stage ?3|stage3|deep_?speed\w*|DTensor|DeviceMesh|tensor[- ]parallel|TP ?= ?\d)\b"
+_WRAPPED = (
+    r"\b(?:DDP\w*|DistributedDataParallel|distributed data parallel|FSDP\d?|Fully ?Sharded\w*|fully_shard|ZeRO\S*|"
+    r"zero[-_ ]?(?:stage)?[-_ ]?[123]|stage3|deep_?speed\w*|DTensor|SyncBatchNorm|SyncBN|sync_?bn|"
+    r"convert_sync_batchnorm|accelerator|accelerate|Lightning|strategy ?= ?|horovod|hvd)\b"
+)
+_SPLIT = (
+    r"\b(?:FSDP\d?|Fully ?Sharded\w*|fully_shard|FULL_SHARD|ZeRO-?3|zero[-_ ]?(?:stage)?[-_ ]?3|stage ?3|stage3|"
+    r"deep_?speed\w*|DTensor|DeviceMesh|tensor[- ]parallel|TP ?= ?\d)\b"
+)
 _MANY = (
     r"\b(?:ranks?|world_size|nproc\w*|num_processes|torchrun|init_process_group|GPUs\b|[2-9]\d? ?[x×]? ?\w*gpus?|Watchdog|all_?reduce)\b|"
     + _WRAPPED
@@ -164,7 +180,8 @@ def _apart(one: Section, other: Section) -> bool:
 
 # What may take long, or for ever, without meeting anybody: files, networks, programs, people.
 _BY_ITSELF = regex(
-    r"(?:\b|_)(?:open|close|print|input|sleep|system|run|call|Popen|communicate|wait|join|get|put|recv|login|init|finish|upload|push|pull|request\w*|urlopen|urlretrieve|makedirs|mkdir|exists|remove|rmtree|copy\w*|"
+    r"(?:\b|_)(?:open|close|print|input|sleep|system|run|call|Popen|communicate|wait|join|get|put|recv|login|init|"
+    r"finish|upload|push|pull|request\w*|urlopen|urlretrieve|makedirs|mkdir|exists|remove|rmtree|copy\w*|"
     r"listdir|glob|read\w*|write\w*|dump\w*|load\w*|download\w*|extract\w*|unzip|tokeniz\w*|preprocess\w*|prepare\w*|build\w*|compile\w*|from_pretrained|len|range|str|int|float|format|set_trace|breakpoint)$",
     re.I,
 )
@@ -182,7 +199,11 @@ def _told_to_stand(case: Case, section: Section) -> Iterator[tuple[Certainty, st
             if _BY_ITSELF.search(name) or any(re.search(rf"\b{name}\(", other) for other in others):
                 continue
             at = rf"[`'\"]?(?:\w+(?:\([^()\n]*\))?\.)*{name}\b"
-            stands = rf"\b(?:(?:does|did|do)(?: not|n't)|never) (?:come|get|return)\w*(?: back| out)?(?: from| of)? {at}|\b(?:hangs?|hung|stuck|blocks?|blocked|stands?|waits?|freezes) (?:in|at|on|inside) {at}|{at}(?:\([^()\n]*\))?[`'\"]? (?:never returns?|hangs?|blocks?|does(?: not|n't) (?:return|come back))"
+            stands = (
+                rf"\b(?:(?:does|did|do)(?: not|n't)|never) (?:come|get|return)\w*(?: back| out)?(?: from| of)? {at}|"
+                rf"\b(?:hangs?|hung|stuck|blocks?|blocked|stands?|waits?|freezes) (?:in|at|on|inside) {at}|"
+                rf"{at}(?:\([^()\n]*\))?[`'\"]? (?:never returns?|hangs?|blocks?|does(?: not|n't) (?:return|come back))"
+            )
             if _any(case, stands) and (_any(case, _ALONE_WORKS) or _any(case, _OTHERS_GO_ON)):
                 says = "a block of some ranks makes a call from which they do not come back, and which the others do not make"
                 yield LIKELY, says, section.head, line
@@ -203,7 +224,9 @@ def _unknown(section: Section) -> Iterator[tuple[Certainty, str, str, str]]:
 
 _OWN_CALL = regex(r"(?<!def )\b(?:self|trainer|model|engine|accelerator|callback\w*|runner|solver|pl_module)\.[\w.]+\(")
 _HARMLESS = regex(
-    r"^(?:print|log\w*|logger|tqdm|writer|wandb|mlflow|os|shutil|time|json|path|plt)\b|\.(?:info|debug|warning|error|print|write|add_scalar\w*|close|flush|update|append|set_postfix|set_description|item|mkdir|exists|format|join)\(|"
+    r"^(?:print|log\w*|logger|tqdm|writer|wandb|mlflow|os|shutil|time|json|path|plt)\b|"
+    r"\.(?:info|debug|warning|error|print|write|add_scalar\w*|close|flush|update|append|set_postfix|set_description|"
+    r"item|mkdir|exists|format|join)\(|"
     r"torch\.save\(|(?:optimizer|scheduler|scaler)\.state_dict"
 )
 

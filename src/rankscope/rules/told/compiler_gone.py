@@ -24,7 +24,10 @@ from ._findings import text_rule
 from ._signs import POSSIBLE, Sign
 
 # Programs that compile, as they stand in ps: NVIDIA's, AMD's, Amazon's (neuronx-cc, walrus_driver), Huawei's (ccec, bisheng), and the host's.
-_COMPILERS = r"(?:ptxas|nvcc|ninja|cicc|cc1(?:plus)?|hipcc|clang(?:\+\+)?(?:-\d+)?|g\+\+|gcc|ccec|bisheng|neuronx-cc|neuronx_cc|walrus_driver|hlo2penguin|triton|inductor)"
+_COMPILERS = (
+    r"(?:ptxas|nvcc|ninja|cicc|cc1(?:plus)?|hipcc|clang(?:\+\+)?(?:-\d+)?|g\+\+|gcc|ccec|bisheng|neuronx-cc|"
+    r"neuronx_cc|walrus_driver|hlo2penguin|triton|inductor)"
+)
 # A row of ps or top: it runs at this moment, and does not count as stuck.
 _RUNS = rf"^[^\n]*\s(?-i:R)[lsN<+]*\s(?![^\n]*\s\d{{4,}}:\d\d\s)[^\n]*[\s/]{_COMPILERS}(?:\s|$)"
 _SIGNS = (

@@ -37,13 +37,20 @@ _STEPS = (
 )
 _LOOKS = r"(?:samples?|dumps?|looks?|snapshots?|times|traces?|stacks?|py-spy)"
 # The same in each look: "5 of 5 samples", "10/10 dumps", "in every dump", "the same line each time".
-_EVERY = rf"(?:\b(?P<n>\d+) ?(?:of|/|out of) ?(?P=n) {_LOOKS}|\b(?:in |at )?(?:every|each|all(?: the| \d+)?) (?:py-spy )?(?:{_LOOKS}|time\b)|\bsame line\b)"
+_EVERY = (
+    rf"(?:\b(?P<n>\d+) ?(?:of|/|out of) ?(?P=n) {_LOOKS}|"
+    rf"\b(?:in |at )?(?:every|each|all(?: the| \d+)?) (?:py-spy )?(?:{_LOOKS}|time\b)|\bsame line\b)"
+)
 _PLACE = r"(?P<file>[\w./-]+\.pyx?)(?::|[^\n]{0,6}\bline )\d+"
 _SEEN = regex(rf"^(?=[^\n]*{_PLACE})(?=[^\n]*{_EVERY})[^\n]*$", re.I | re.M)
-_BUSY = r"\bstate:? R\b|\bR \(running\)|\b(?:9\d|1\d\d)(?:\.\d)?(?: ?[-–] ?\d+)? ?% ?(?:of )?(?:a |one )?(?:CPU|core)\b|\bCPU\W{1,3}(?:9\d|1\d\d)(?:\.\d)? ?%|\b(?:busy|spins?|spinning)\b"
+_BUSY = (
+    r"\bstate:? R\b|\bR \(running\)|\b(?:9\d|1\d\d)(?:\.\d)?(?: ?[-–] ?\d+)? ?% ?(?:of )?(?:a |one )?(?:CPU|core)\b|"
+    r"\bCPU\W{1,3}(?:9\d|1\d\d)(?:\.\d)? ?%|\b(?:busy|spins?|spinning)\b"
+)
 # Who waits for a device spins there as well, and who is inside a library is not in the program's own loop.
 _WAITS = regex(
-    r"site-packages|/torch/|\btorch\.|synchronize|\.item\(|\.cpu\(|\.tolist\(|cuda|nccl|backward|all_?reduce|all_?gather|barrier|broadcast|\bMPI_|\bprogress\b",
+    r"site-packages|/torch/|\btorch\.|synchronize|\.item\(|\.cpu\(|\.tolist\(|cuda|nccl|backward|all_?reduce|"
+    r"all_?gather|barrier|broadcast|\bMPI_|\bprogress\b",
     re.I,
 )
 

@@ -25,7 +25,12 @@ from __future__ import annotations
 from ._findings import text_rule
 from ._signs import Sign
 
-_LOST = r"server closed the connection unexpectedly|consuming input failed|SSL SYSCALL error|could not receive data from server|Lost connection to (?:MySQL )?server|server has gone away|Connection timed out|ETIMEDOUT|ReadTimeout|recv\w*\(|in recv\b|hang|hung|stuck|freez|blocked|never returns?|no answer|stop(?:s|ped)? (?:consuming|responding)"
+_LOST = (
+    r"server closed the connection unexpectedly|consuming input failed|SSL SYSCALL error|"
+    r"could not receive data from server|Lost connection to (?:MySQL )?server|server has gone away|"
+    r"Connection timed out|ETIMEDOUT|ReadTimeout|recv\w*\(|in recv\b|hang|hung|stuck|freez|blocked|never returns?|"
+    r"no answer|stop(?:s|ped)? (?:consuming|responding)"
+)
 _SIGNS = (
     Sign(r"tcp_keepalive_time\W{1,4}\d+|keep-?alive[^\n]{0,40}\b(?:7,?200|2 ?h(?:ours?)?|two hours)\b|\b(?:7,?200|two hours|2 ?hours)\b[^\n]{0,40}keep-?alive", "it took as long as the keep-alive of TCP waits", anywhere=(_LOST,)),
     Sign(r"(?:silently|quietly) (?:drop|clos|forg|lost|discard|cut)\w*[^\n]{0,60}connection|connections? (?:\w+ ){0,4}(?:silently|quietly) (?:drop|clos|forg|lost|discard|cut)\w*|half[- ]open connection|dead (?:socket|connection)|stale connection", "a connection was dropped and nobody was told", anywhere=(_LOST,), prose=True),

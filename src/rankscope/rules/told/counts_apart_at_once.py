@@ -44,7 +44,8 @@ _PRINTED = regex(
 )
 _NUMBER = regex(r"\d+")
 _WORKERS = regex(
-    r"\b(\d{1,5}) (?:\w+ )?(?:workers|ranks|processes|gpus|nodes|tasks)\b|(?<!\w)(?:-np?|--nproc[_-]per[_-]node|world_?size|num_?workers)[ =:]+(\d{1,5})\b",
+    r"\b(\d{1,5}) (?:\w+ )?(?:workers|ranks|processes|gpus|nodes|tasks)\b|"
+    r"(?<!\w)(?:-np?|--nproc[_-]per[_-]node|world_?size|num_?workers)[ =:]+(\d{1,5})\b",
     re.I,
 )
 _FEWEST = 3  # workers; of two, none is the odd one

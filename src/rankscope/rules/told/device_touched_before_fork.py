@@ -24,10 +24,14 @@ from ._findings import text_rule
 from ._signs import CERTAIN, POSSIBLE, Sign
 
 _DEVICE = (
-    r"(?:torch\.cuda\.\w{1,40}|\.cuda\(|\.to\(.cuda|cuInit|cudaGetDeviceCount|cuda_?is_?available|get_device_\w{1,40}|device_count\(|jax\.(?:local_)?devices|jax\.device_count|"
+    r"(?:torch\.cuda\.\w{1,40}|\.cuda\(|\.to\(.cuda|cuInit|cudaGetDeviceCount|cuda_?is_?available|get_device_\w{1,40}|"
+    r"device_count\(|jax\.(?:local_)?devices|jax\.device_count|"
     r"make_gpu_client|tf\.config\.list_\w*devices|cupy|cudf|rmm\.|pycuda|hipInit|npu\.\w+|xpu\.\w+|CUDA context|the GPU|GPU context)"
 )
-_CHILD = r"\bfork|multiprocess|ProcessPool|\bPool\b|\bProcess\(|DataLoader|loader|popen_fork|_worker_loop|workers? (?:are|were|is|was) (?:made|started|created)"
+_CHILD = (
+    r"\bfork|multiprocess|ProcessPool|\bPool\b|\bProcess\(|DataLoader|loader|popen_fork|_worker_loop|"
+    r"workers? (?:are|were|is|was) (?:made|started|created)"
+)
 # What Open MPI's warning says itself of what may come is not that it came.
 _STANDS_TOO = r"^(?![^\n]*(?:\bjob may hang, crash|data corruption))[^\n]*?\b(?:hang|hung|stuck|never|initialization error|NOT_INITIALIZED|fail|block|frozen|crash)"
 _STANDS = r"hang|hung|stuck|never|initialization error|NOT_INITIALIZED|fail|block|frozen|crash"

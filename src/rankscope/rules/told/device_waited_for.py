@@ -40,7 +40,11 @@ from ._wordings import HALTS
 
 _GROUP = r"all_?to_?all|all_?reduce|all_?gather|reduce_?scatter|broadcast|nccl|collective|process group|\bpg\b|comm\b"
 # nccl-tests polls for its own collective in testStreamSynchronize, which is no wait for anything else.
-_SYNC = r"(?:(?<!testStream)synchronize(?!\.py)\(?\)?|memcpy_and_sync|\.item\(\)|\.tolist\(\)|\.cpu\(\)|cudaStreamSynchronize|cudaDeviceSynchronize|cuStreamSynchronize|_local_scalar_dense|cudaEventSynchronize|nonzero|cudaMemcpy\b)"
+_SYNC = (
+    r"(?:(?<!testStream)synchronize(?!\.py)\(?\)?|memcpy_and_sync|\.item\(\)|\.tolist\(\)|\.cpu\(\)|"
+    r"cudaStreamSynchronize|cudaDeviceSynchronize|cuStreamSynchronize|_local_scalar_dense|cudaEventSynchronize|"
+    r"nonzero|cudaMemcpy\b)"
+)
 _SIGNS = (
     Sign(r"\b(?:cuModuleLoad\w*|cuLibraryLoad\w*|cuModuleGetFunction|cu(?:da)?FuncGetAttributes?|cu(?:da)?FuncSetAttribute|cuKernel(?:GetFunction|SetAttribute)|lazy[- ](?:loading|module)|CUDA_MODULE_LOADING(?! set to)|cuModuleUnload|cuLibraryUnload|hipModuleLoad\w*)", "a module is loaded, which waits for the whole device",
          LIKELY, anywhere=(_GROUP,), prose=True),
@@ -64,7 +68,10 @@ _STEPS = (
     "rankscope stacks --native   # on one rank of each group of equal stacks",
 )
 # Calls that return only when everything on the device is done, or that hold the context's lock meanwhile.
-_WHOLE = r"malloc|free|alloc|destroy|module|library|func\w*attribute|kernelsetattribute|kernelgetfunction|ipc|register|empty_cache|unmap|cublas\w*create|graphinstantiate|graphexec"
+_WHOLE = (
+    r"malloc|free|alloc|destroy|module|library|func\w*attribute|kernelsetattribute|kernelgetfunction|ipc|register|"
+    r"empty_cache|unmap|cublas\w*create|graphinstantiate|graphexec"
+)
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -90,12 +97,14 @@ def _apart(case: Case) -> Iterator[Finding]:
 
 # What is told to be on a device or in its queues: kernels of collectives, and calls that were made and are not done.
 _ON_DEVICE = regex(
-    r"(?P<kernel>nccl\w{0,40}Kernel\w{0,60}?_(?:AllReduce|AllGather|ReduceScatter|Broadcast|Reduce|SendRecv)|ncclKernel_\w+?_|cross_device_reduce\w*|nvshmem\w*)"
+    r"(?P<kernel>nccl\w{0,40}Kernel\w{0,60}?_(?:AllReduce|AllGather|ReduceScatter|Broadcast|Reduce|SendRecv)|"
+    r"ncclKernel_\w+?_|cross_device_reduce\w*|nvshmem\w*)"
     r"|\b(?P<call>all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast|send|recv)\w*\b",
     re.IGNORECASE,
 )
 _QUEUED = regex(
-    r"\b(?:pending|queued|enqueued|outstanding|in flight|not (?:yet )?(?:called|issued|launched|enqueued)|has not called|launched|spin\w*|running|active|resident)\b",
+    r"\b(?:pending|queued|enqueued|outstanding|in flight|not (?:yet )?(?:called|issued|launched|enqueued)|"
+    r"has not called|launched|spin\w*|running|active|resident)\b",
     re.IGNORECASE,
 )
 

@@ -24,7 +24,11 @@ from ._findings import text_rule
 from ._kernel import DRIVER
 from ._signs import Sign
 
-_ASLEEP = r"state:D\b|\bstate\b[^\n]{0,10}\b(?-i:D)\b|\b(?-i:D) (?:state|\(disk sleep\))|uninterruptible|blocked for more than \d+ sec|cannot be killed|can'?t be killed|unkillable|kill -9|SIGKILL has no effect|(?-i:\sD[sl<N+]*\s)"
+_ASLEEP = (
+    r"state:D\b|\bstate\b[^\n]{0,10}\b(?-i:D)\b|\b(?-i:D) (?:state|\(disk sleep\))|uninterruptible|"
+    r"blocked for more than \d+ sec|cannot be killed|can'?t be killed|unkillable|kill -9|SIGKILL has no effect|"
+    r"(?-i:\sD[sl<N+]*\s)"
+)
 _SIGNS = (
     Sign(DRIVER, "a process sleeps in the kernel inside a device's driver", anywhere=(_ASLEEP,), speaker=False),
 )  # fmt: skip

@@ -42,31 +42,62 @@ from ._together import left_early
 from ._wordings import HALTS
 
 _ENDS = (
-    r"Py_FinalizeEx|Py_Finalize\b|Py_Exit|__run_exit_handlers|_dl_fini|__cxa_finalize|(?<!thread_)atexit_\w+|_run_exitfuncs|finalize_modules|"
-    r"wait_for_thread_shutdown|_python_exit|_shutdown \((?:[^\n]*/)?threading|_exit_function|_run_finalizers|_terminate_pool|ncclCommAbort|ncclCommDestroy|"
+    r"Py_FinalizeEx|Py_Finalize\b|Py_Exit|__run_exit_handlers|_dl_fini|__cxa_finalize|(?<!thread_)atexit_\w+|"
+    r"_run_exitfuncs|finalize_modules|"
+    r"wait_for_thread_shutdown|_python_exit|_shutdown \((?:[^\n]*/)?threading|_exit_function|_run_finalizers|"
+    r"_terminate_pool|ncclCommAbort|ncclCommDestroy|"
     r"ncclCommFinalize|~ProcessGroup\w*|ProcessGroupNCCL::(?:shutdown|abort|~)|destroy_process_group|_shutdown_backend|"
-    r"Threads::destroy_vm|jni_DestroyJavaVM|shutdownJVM \(|JPContext::shutdownJVM|cuDevicePrimaryCtxRelease|cudart::\S*~|globalState::~|_PyGC_CollectNoFail|PyImport_Cleanup|_teardown|_execute_onexit_table|LdrShutdownProcess|RtlExitUserProcess|ExitProcess\w*|__(?:hip|cuda)UnregisterFatBinary|_cancel_all_tasks|shutdown_default_executor|_do_shutdown \(|(?<!__cxa_)(?<!__internal_)(?<!pthread_)(?<!thread_)(?<!__new_)atexit|_exitfunc \(|(?:_stop_locked|__del__|_stop) \((?:[^\n]*/)?multiprocessing/resource_tracker"
+    r"Threads::destroy_vm|jni_DestroyJavaVM|shutdownJVM \(|JPContext::shutdownJVM|cuDevicePrimaryCtxRelease|"
+    r"cudart::\S*~|globalState::~|_PyGC_CollectNoFail|PyImport_Cleanup|_teardown|_execute_onexit_table|"
+    r"LdrShutdownProcess|RtlExitUserProcess|ExitProcess\w*|__(?:hip|cuda)UnregisterFatBinary|_cancel_all_tasks|"
+    r"shutdown_default_executor|_do_shutdown \(|(?<!__cxa_)(?<!__internal_)(?<!pthread_)(?<!thread_)(?<!__new_)atexit|"
+    r"_exitfunc \(|(?:_stop_locked|__del__|_stop) \((?:[^\n]*/)?multiprocessing/resource_tracker"
 )
 # A frame or a sentence: not a line of a listing, which is but the call. Ranks that others do not join in MPI_Finalize wait there,
 # too, wherever the others are: only its frames tell that it was reached.
 _END = rf"(?:{_ENDS})(?!\([^()\n]*\);?[ \t]*$)|(?<= in )[\w.]*(?:{_ENDS})|\b\w*MPI_Finalize\w*(?:\(\))? \([^()\n]*\)$"
 _END_TOLD = rf"(?:{_ENDS}|rpc\.shutdown|(?<!without calling )(?<!completed )MPI_Finalize(?! was invoked))"
 # A child that ends as forks do, a death, and who waits for the GIL stand in such frames too.
-_NO_END = r"_flush_std_streams|fork\w*_child|Out of memory|out of memory|exitcode: -9|PyGILState_Ensure|interpreter lock|gil_scoped"
+_NO_END = (
+    r"_flush_std_streams|fork\w*_child|Out of memory|out of memory|exitcode: -9|PyGILState_Ensure|interpreter lock|"
+    r"gil_scoped"
+)
 _DONE = (
     r"\b(?:done training|training (?:is )?(?:done|finished|complete\w*)|all (?:tests? )?(?:done|passed|finished)|(?:all|every|the last|its last) (?:tests?|epochs?|steps?|iterations?|jobs?|tasks?|rounds?|episodes?|items?|samples?|results?) (?:(?:is|are|was|were|has|have|been) ){0,2}(?:done|over|finished|complete[d]?|passed|written|printed|reported)|tests? (?:have )?pass(?:ed)?|\d+ passed\b|finished (?:training|successfully)|"
     r"Program ended successfully|End of program|Program (?:finished|completed)|Normal (?:end|termination)|W&B process to finish|wandb: Synced|Best val\b|(?:prints?|printed) (?:its|the) last|last (?:line|statement|print)\b[^\n]{0,30}\b(?:reached|printed|executed)|job (?:is )?done|work is done|(?:run|main|everything|script|program) (?:is )?(?:done|finished|complete[d]?|over))\b"
 )
 _FINALIZED = r"\bMPI_Finalize(?:d\b| (?:done|complete\w*|returned))|\bcompleted MPI_Finalize"
 # Who may be said to stay; a loss that stays at 2 and a check that found no hang do not count.
-_WHO = r"process(?:es)?|program|script|python|interpreter|job|run|ranks?|rank ?\d+|workers?|it|main|shell|command|launcher|torchrun|memory|gpus?"
-_LASTS = rf"\b(?:no prompt|until (?:its|the) time limit|(?:squeue|qstat|kubectl)\b[^\n]{{0,40}}\b(?:R|Running|running)\b|keeps? (?:its|the|their) (?:nodes?|GPUs?|job|allocation)|prompt (?:does(?:n't| not)|never)|process (?:remains|stays)|stays allocated|(?:hours?|minutes?) old|occupies|does(?:n't| not) quit|needs? (?:an? )?(?:extra )?[`'\"]?(?:Ctrl|\^C|SIG(?:KILL|TERM|INT))|(?:minutes?|hours?|seconds?) later|never (?:exits?|ends?|returns?)|still (?:there|running|alive|in ps)|does(?:n't| not) (?:exit|end|return|quit)|(?:{_WHO})\b[^\n]{{0,40}}\b(?:stays?|remains?|hangs?|hung|stuck)|^[^\w\n]*(?:stays?|remains|hangs|hung|stuck)$|killed by hand|kill -9)\b"
+_WHO = (
+    r"process(?:es)?|program|script|python|interpreter|job|run|ranks?|rank ?\d+|workers?|it|main|shell|command|"
+    r"launcher|torchrun|memory|gpus?"
+)
+_LASTS = (
+    rf"\b(?:no prompt|until (?:its|the) time limit|(?:squeue|qstat|kubectl)\b[^\n]{{0,40}}\b(?:R|Running|running)\b|"
+    rf"keeps? (?:its|the|their) (?:nodes?|GPUs?|job|allocation)|prompt (?:does(?:n't| not)|never)|"
+    rf"process (?:remains|stays)|stays allocated|(?:hours?|minutes?) old|occupies|does(?:n't| not) quit|"
+    rf"needs? (?:an? )?(?:extra )?[`'\"]?(?:Ctrl|\^C|SIG(?:KILL|TERM|INT))|(?:minutes?|hours?|seconds?) later|"
+    rf"never (?:exits?|ends?|returns?)|still (?:there|running|alive|in ps)|does(?:n't| not) (?:exit|end|return|quit)|"
+    rf"(?:{_WHO})\b[^\n]{{0,40}}\b(?:stays?|remains?|hangs?|hung|stuck)|^[^\w\n]*(?:stays?|remains|hangs|hung|stuck)$|"
+    rf"killed by hand|kill -9)\b"
+)
 # What its scheduler and its shell still hold of it.
-_TAKEN = r"\bno prompt\b|\b(?:squeue|qstat|kubectl)\b[^\n]{0,40}\b(?:R|Running|running)\b|^[^\S\n]*(?:JOBID )?\d+(?:_\d+)? R +\d|keeps? (?:its|the|their) (?:nodes?|GPUs?|job|allocation)|prompt (?:does(?:n't| not)|never)|stays allocated"
+_TAKEN = (
+    r"\bno prompt\b|\b(?:squeue|qstat|kubectl)\b[^\n]{0,40}\b(?:R|Running|running)\b|"
+    r"^[^\S\n]*(?:JOBID )?\d+(?:_\d+)? R +\d|keeps? (?:its|the|their) (?:nodes?|GPUs?|job|allocation)|"
+    r"prompt (?:does(?:n't| not)|never)|stays allocated"
+)
 _STOPPED = r"|Ctrl-?C|KeyboardInterrupt"
 # The innermost frames of what a library keeps beside the program: a listener, a feeder, a pool's manager, a finalizer.
-_LIBRARY_THREAD = r"(?:logging/handlers|multiprocessing/(?:queues|pool|managers|util|connection)|concurrent/futures/(?:thread|process)|threading|queue|weakref|tempfile|asyncio/base_events)\.py|Exception in thread|is likely shutting down|interpreter shutdown|after (?:interpreter )?shutdown"
-_OVERTIME = rf"{_LASTS}|\b(?:hang|hung|stuck|overtime)\b[^\n]{{0,12}}\d+ ?(?:s|seconds|min\w*|h|hours?|days?)\b|force[- ]killed|had to be killed"
+_LIBRARY_THREAD = (
+    r"(?:logging/handlers|multiprocessing/(?:queues|pool|managers|util|connection)|"
+    r"concurrent/futures/(?:thread|process)|threading|queue|weakref|tempfile|asyncio/base_events)\.py|"
+    r"Exception in thread|is likely shutting down|interpreter shutdown|after (?:interpreter )?shutdown"
+)
+_OVERTIME = (
+    rf"{_LASTS}|\b(?:hang|hung|stuck|overtime)\b[^\n]{{0,12}}\d+ ?(?:s|seconds|min\w*|h|hours?|days?)\b|"
+    rf"force[- ]killed|had to be killed"
+)
 _ASKED = r"\b(?:shut-?down|termination) (?:(?:was|is|has been|request|signal|task) ){0,2}(?:requested|accepted|received|initiated|completed?)\b|\b(?:received|got|handling) (?:a )?(?:shutdown|termination) (?:request|signal)|\blifecycle (?:ending|ended|stopped)\b"
 # `docker ps` of a container that has run for longer than it takes to end, or a page of the service that tells its state.
 _STILL_UP = r"\b(?:docker|podman|nerdctl|crictl) ps\b[^\n]*\n(?:[^\n]*\n){0,6}?[^\n]*\bUp (?:\d+|About an?|an?) (?:minute|hour|day|week|month)s?\b|\b(?:state|status)\b[^\n]*(?:\n[^\n]*)?\"(?:SHUTDOWN|SHUTTING_DOWN|STOPPING|TERMINATING|DRAINING)\""

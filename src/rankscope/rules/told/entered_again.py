@@ -49,9 +49,12 @@ _FINALIZES = regex(
 )
 # Functions that call themselves as their work: trees, nested modules, wrappers, retries.
 _RECURSIVE = regex(
-    r"^(?:_call_impl|_wrapped_call_impl|__call__|forward|wrapper|inner|wrapped|decorate_context|_fn|_apply|apply|walk|_walk|visit\w*|generic_visit|"
-    r"tree_\w+|_?map\w*|_?flatten\w*|recurse\w*|\w*recursive\w*|dump\w*|_?iterencode\w*|encode|decode|save\w*|load\w*|copy|deepcopy|_deepcopy\w*|_reconstruct|"
-    r"build\w*|from_cfg|<genexpr>|<listcomp>|<dictcomp>|<lambda>|<module>|__getattr__|_call_with_frames_removed|_find_and_load\w*|_handle_fromlist|"
+    r"^(?:_call_impl|_wrapped_call_impl|__call__|forward|wrapper|inner|wrapped|decorate_context|_fn|_apply|apply|walk|"
+    r"_walk|visit\w*|generic_visit|"
+    r"tree_\w+|_?map\w*|_?flatten\w*|recurse\w*|\w*recursive\w*|dump\w*|_?iterencode\w*|encode|decode|save\w*|load\w*|"
+    r"copy|deepcopy|_deepcopy\w*|_reconstruct|"
+    r"build\w*|from_cfg|<genexpr>|<listcomp>|<dictcomp>|<lambda>|<module>|__getattr__|_call_with_frames_removed|"
+    r"_find_and_load\w*|_handle_fromlist|"
     r"exec_module|_load_unlocked|import_\w+|_gcd_import|run|_run|main|invoke|parse\w*|compile\w*|send|dispatch\w*|handle\w*|retry\w*|solve\w*|fit|step)$"
 )
 _STEPS = (

@@ -46,8 +46,11 @@ _STEPS = ("read that rank's own log above this error, and above the first messag
 # What a program was refused by a device, the system or a library below it: every rank may get such an error, and it has a
 # cause of its own. Errors of its own data and code have none but the rank.
 _FROM_BELOW = regex(
-    r"\[Errno (?!2\])\d+\]|\berrno[ =:]|\bos error \d|\bOs \{|\b(?:CUDA|CUBLAS\w*|cuDNN|HIP|NPU|HCCL|ECC|GPUs?|firmware|driver)\b|[Dd]evice \w+ failed|[Dd]evice already|DEVICE_LOST|\bcuda[A-Z]\w+|synStatus|[Hh]ealth check|"
-    r"[Aa]ddress already in use|failed to (?:listen|bind|connect)|[Oo]ut of memory|OutOfMemory|Cannot allocate|No space left|\bquota\b|\brequested and \d+ written|inline_container|"
+    r"\[Errno (?!2\])\d+\]|\berrno[ =:]|\bos error \d|\bOs \{|"
+    r"\b(?:CUDA|CUBLAS\w*|cuDNN|HIP|NPU|HCCL|ECC|GPUs?|firmware|driver)\b|[Dd]evice \w+ failed|[Dd]evice already|"
+    r"DEVICE_LOST|\bcuda[A-Z]\w+|synStatus|[Hh]ealth check|"
+    r"[Aa]ddress already in use|failed to (?:listen|bind|connect)|[Oo]ut of memory|OutOfMemory|Cannot allocate|"
+    r"No space left|\bquota\b|\brequested and \d+ written|inline_container|"
     r"Too many open files|ancdata|Resource temporarily|unable to (?:mmap|open shared memory|lock)|File exists|"
     r"\bbackend='\w+' raised|InductorError|DataLoader worker|[Pp]in memory thread|[Dd]ead[Ll]ock|expects same model|Split sizes"
 )  # fmt: skip

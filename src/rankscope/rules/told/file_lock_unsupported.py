@@ -25,9 +25,22 @@ from ._signs import LIKELY, POSSIBLE, Sign
 from ._wordings import HOLDER_SEEN
 
 # Calls that lock a file, and where the file lies; nobody else is said to hold the lock.
-_LOCKS = r"^(?:_?lock_file|_?acquire|_?lock|flock|lockf|_?try_acquire|__enter__|__init__|open|File|make_fid|open_dataset|_?create_lock|_?connect) \((?:[^\n]*/)?(?:filelock|portalocker|fasteners|zc/lockfile|lockfile|oslo_concurrency/lockutils|h5py|netCDF4|tables/file|diskcache|sqlite3|zarr/sync\w*|flufl/lock|lmdb|shelve|joblib/_store\w*)\b|(?:fcntl\.)?\b(?:flock|lockf)\((?:[^\n)]*LOCK_EX|\d+</)"
-_REMOTE = r"\b(?:NFS(?:v?[34](?:\.\d)?)?|nfs4?|[Ll]ustre|GPFS|BeeGFS|beegfs|CephFS|ceph|[Gg]luster\w*|\w*FUSE|s3fs|gcsfuse|sshfs|SMB|CIFS|cifs|EFS|Azure ?Files|WEKA|wekafs|network (?:drive|share|volume|file ?system|mount)|shared (?:drive|file ?system|volume))\b|/nfs\w*/|/lustre/|/gpfs/|/beegfs/"
-_OTHERS = r"\b(?:stale|left[- ]?over|left behind|orphan\w*|(?:by|from|of) (?:pid|process) \d+|holder|held by|(?:was|were|got|is) (?:killed|crashed|interrupted)|not responding|D state|unreachable|oom)\b|nfs: server|_run_ninja_build|\bls\b[^\n]{0,30}\b(?:hangs|blocks)"
+_LOCKS = (
+    r"^(?:_?lock_file|_?acquire|_?lock|flock|lockf|_?try_acquire|__enter__|__init__|open|File|make_fid|open_dataset|"
+    r"_?create_lock|_?connect) \((?:[^\n]*/)?(?:filelock|portalocker|fasteners|zc/lockfile|lockfile|"
+    r"oslo_concurrency/lockutils|h5py|netCDF4|tables/file|diskcache|sqlite3|zarr/sync\w*|flufl/lock|lmdb|shelve|"
+    r"joblib/_store\w*)\b|(?:fcntl\.)?\b(?:flock|lockf)\((?:[^\n)]*LOCK_EX|\d+</)"
+)
+_REMOTE = (
+    r"\b(?:NFS(?:v?[34](?:\.\d)?)?|nfs4?|[Ll]ustre|GPFS|BeeGFS|beegfs|CephFS|ceph|[Gg]luster\w*|\w*FUSE|s3fs|gcsfuse|"
+    r"sshfs|SMB|CIFS|cifs|EFS|Azure ?Files|WEKA|wekafs|network (?:drive|share|volume|file ?system|mount)|"
+    r"shared (?:drive|file ?system|volume))\b|/nfs\w*/|/lustre/|/gpfs/|/beegfs/"
+)
+_OTHERS = (
+    r"\b(?:stale|left[- ]?over|left behind|orphan\w*|(?:by|from|of) (?:pid|process) \d+|holder|held by|"
+    r"(?:was|were|got|is) (?:killed|crashed|interrupted)|not responding|D state|unreachable|oom)\b|nfs: server|"
+    r"_run_ninja_build|\bls\b[^\n]{0,30}\b(?:hangs|blocks)"
+)
 
 # Who cannot lock and says that it does without, goes on (dask.distributed, huggingface_hub, filelock).
 _GOES_ON = r"[Cc]ontinuing without (?:a )?lock|[Ff]alling back to SoftFileLock"

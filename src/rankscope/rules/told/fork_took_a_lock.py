@@ -55,11 +55,23 @@ _OWN_THREADS = r"^(?:gomp_thread_start|blas_thread_server|__kmp_launch_worker|__
 # It is the parent that hangs, later: then it is no copy of a lock.
 _IN_PARENT = r"\b(?:hangs?|hung|stuck|blocks?|freezes)\b[^\n]{0,30}\bin the parent\b[^\n]{0,20}\b(?:after|once|when)\b"
 # The warning alone is in many healthy logs.
-_STANDS = r"\b(?:map\w*|process(?:es|ing)?|call|worker|child(?:ren)?|script|program|run|loop|training|it) blocks\b|\b(?:stands|sits) still\b|futex|hang|hung|stuck|wait(?:s|ing)? (?:for|in|on)\b(?![^\n]*(?:finish|success))|sleep(?:s|ing)?\b|never|is ever (?:printed|reached|written|returned)|frozen|freez|mutex|_lock\b|idle\)|Timeout \(|\+{5,} Timeout \+{5,}|Failed: Timeout|timed out|times out|no progress|no (?:further|more) output|nothing (?:more|further|follows|else)|still running|silent|does not (?:start|finish|return)"
+_STANDS = (
+    r"\b(?:map\w*|process(?:es|ing)?|call|worker|child(?:ren)?|script|program|run|loop|training|it) blocks\b|"
+    r"\b(?:stands|sits) still\b|futex|hang|hung|stuck|wait(?:s|ing)? (?:for|in|on)\b(?![^\n]*(?:finish|success))|"
+    r"sleep(?:s|ing)?\b|never|is ever (?:printed|reached|written|returned)|frozen|freez|mutex|_lock\b|idle\)|"
+    r"Timeout \(|\+{5,} Timeout \+{5,}|Failed: Timeout|timed out|times out|no progress|no (?:further|more) output|"
+    r"nothing (?:more|further|follows|else)|still running|silent|does not (?:start|finish|return)"
+)
 # A finalizer that runs in a child, what it asks another thread for, and that the process was forked: a server's "worker" alone is none.
 _FINALIZES = r"\b(?:weakref\w*|finaliz\w+|__del__|gc|garbage)\b"
-_OF_A_THREAD = r"(?:\bfutures?\b(?!/)|\b_?result(?:_or_cancel)? \((?:[^\n]*/)?concurrent/futures/_base\.py|result\(\)|run_coroutine_threadsafe|\basyncer\b|\bevent loop\b)"
-_FORKED = r"\bfork(?:ed|s|ing)?\b|\bchild(?:ren)?\b|data ?loader[ _-]?worker|pool worker|\bsub-?process|pre-?fork|popen_fork|_worker_loop|os_fork|run_at_forkers|multiprocessing/process\.py"
+_OF_A_THREAD = (
+    r"(?:\bfutures?\b(?!/)|\b_?result(?:_or_cancel)? \((?:[^\n]*/)?concurrent/futures/_base\.py|result\(\)|"
+    r"run_coroutine_threadsafe|\basyncer\b|\bevent loop\b)"
+)
+_FORKED = (
+    r"\bfork(?:ed|s|ing)?\b|\bchild(?:ren)?\b|data ?loader[ _-]?worker|pool worker|\bsub-?process|pre-?fork|"
+    r"popen_fork|_worker_loop|os_fork|run_at_forkers|multiprocessing/process\.py"
+)
 _SIGNS = (
     Sign(r"\b(?:opened|created|initiali[sz]ed|used|started|imported|loaded|connected|warmed)\b[^\n]{0,40}\b(?:in the parent|before)\b[^\n]{0,40}\bfork\w*", "something of the parent was in use before the fork", unless=(r"\b(?:CUDA|cuda|GPU|ibv|RDMA|EFA)\b",), prose=True),
     # Glibc's mutex has the value 2 while somebody waits for it.
@@ -158,7 +170,8 @@ def _locked_children(case: Case) -> Iterator[Hit]:
 
 # The drivers of devices and network cards: what a fork does to them has a rule of its own.
 _DRIVER = regex(
-    r"\blib(?:cuda|cudart|amdhip64|hsa-runtime64|ascendcl|ze_\w+|mlx[45]|ibverbs|efa)\b|^(?:cu[A-Z]|cuda[A-Z]|hip[A-Z]|hsa_|ibv_|mlx[45]_|efa_)"
+    r"\blib(?:cuda|cudart|amdhip64|hsa-runtime64|ascendcl|ze_\w+|mlx[45]|ibverbs|efa)\b|"
+    r"^(?:cu[A-Z]|cuda[A-Z]|hip[A-Z]|hsa_|ibv_|mlx[45]_|efa_)"
 )
 
 

@@ -40,13 +40,15 @@ _STEPS = ("rankscope diagnose   # shows the last common call and the first diffe
 # A name that only a program has: with an underscore, a dot or brackets.
 _NAME = r"[`'\"]?(?P<name>(?:[A-Za-z_]\w*\.)*(?:[A-Za-z]\w*_\w+|[A-Za-z_]\w*(?=\(\))|(?<=\.)[A-Za-z_]\w*))"
 _ARE_IN = (
-    r"(?:(?:is|are|then|now|all|both|already|still|wait(?:s|ing)?|stand(?:s|ing)?|sit(?:s|ting)?|hangs?|block(?:s|ed)?|stuck|stopped|remain(?:s|ing)?|stays?) )*"
+    r"(?:(?:is|are|then|now|all|both|already|still|wait(?:s|ing)?|stand(?:s|ing)?|sit(?:s|ting)?|hangs?|"
+    r"block(?:s|ed)?|stuck|stopped|remain(?:s|ing)?|stays?) )*"
     rf"(?:in|inside(?: of)?|at|enter(?:s|ed)?|reach(?:es|ed)?|call(?:s|ed)?|have (?:entered|called|reached)) {_NAME}"
 )
 _IN = regex(rf"^{_ARE_IN}", re.I)
 _NEVER = regex(
     r"\b(?:never|(?:does|did|do|has|have|is|are|was|were)(?: not|n't)|fails? to)\b(?: (?:even|ever|yet|been))? ?"
-    r"(?P<verb>call\w*|enter\w*|reach\w*|get\w*(?: (?:to|into))?|join\w*|arriv\w*|come\w*(?: to)?|inside|in|there|do(?:es)?(?=\s*(?:$|[;.,])))?\b(?: (?:in|at|to))?(?P<what>[^\n;.,]{0,60})",
+    r"(?P<verb>call\w*|enter\w*|reach\w*|get\w*(?: (?:to|into))?|join\w*|arriv\w*|come\w*(?: to)?|inside|in|there|"
+    r"do(?:es)?(?=\s*(?:$|[;.,])))?\b(?: (?:in|at|to))?(?P<what>[^\n;.,]{0,60})",
     re.I,
 )
 _IT = regex(r"^\W*(?:(?:it|this|that|there)\b)?\W*(?:$|(?:and|but)\b)", re.I)

@@ -37,7 +37,9 @@ from ._signs import LIKELY, Hit, Sign, hits
 from ._wordings import HALTS
 
 _WAITS = regex(
-    r"futex|cond_(?:timed|clock)?wait|mutex_lock|lll_lock|sem_(?:timed|clock)?wait|^park|::park|Parker|block_on|\bjoin\b|clockjoin|^recv|^poll$|^epoll_wait|^read$|^syscall$|ParkingLot|condition_variable|WaitFor\w+Object|psynch|ulock_wait",
+    r"futex|cond_(?:timed|clock)?wait|mutex_lock|lll_lock|sem_(?:timed|clock)?wait|^park|::park|Parker|block_on|"
+    r"\bjoin\b|clockjoin|^recv|^poll$|^epoll_wait|^read$|^syscall$|ParkingLot|condition_variable|WaitFor\w+Object|"
+    r"psynch|ulock_wait",
 )
 _DEVICE = (WaitKind.DEVICE, WaitKind.COLLECTIVE, WaitKind.P2P, WaitKind.GIL, WaitKind.STORE, WaitKind.INPUT)
 _BLOCKS = r"\bblock_on\(|\.join\(\)|\bjoin_all\b|\.recv\(\)|\bwait\(|blocking_recv"
@@ -86,10 +88,13 @@ def _unmarked(case: Case) -> Iterator[Hit]:
 
 # The interpreter's own functions, which call extensions; and those of its modules, which let the GIL go before they wait.
 _INTERPRETER = regex(
-    r"^_?Py(?!Init_)\w*(?:Eval|Object|Function|CFunction|Method|Vectorcall|_Dealloc|Run|Import)\w*|^(?:cfunction_|method_vectorcall|slot_tp_|subtype_dealloc|dict_dealloc|object_vacall|vectorcall_|pybind11_object_dealloc|builtin_)"
+    r"^_?Py(?!Init_)\w*(?:Eval|Object|Function|CFunction|Method|Vectorcall|_Dealloc|Run|Import)\w*|"
+    r"^(?:cfunction_|method_vectorcall|slot_tp_|subtype_dealloc|dict_dealloc|object_vacall|vectorcall_|"
+    r"pybind11_object_dealloc|builtin_)"
 )
 _LETS_GO = regex(
-    r"^(?:lock_PyThread|acquire_timed|rlock_|time_sleep|pysleep|select_|sock_|os_|posix_|_io_|fileio|_Py_(?:read|write)|socket_|faulthandler|_queue_|semlock|thread_PyThread|PyThread_acquire)"
+    r"^(?:lock_PyThread|acquire_timed|rlock_|time_sleep|pysleep|select_|sock_|os_|posix_|_io_|fileio|"
+    r"_Py_(?:read|write)|socket_|faulthandler|_queue_|semlock|thread_PyThread|PyThread_acquire)"
 )
 _ASLEEP = (
     WaitKind.CONDITION,

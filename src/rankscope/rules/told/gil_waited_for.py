@@ -29,8 +29,14 @@ from ._outcomes import cured_by
 from ._signs import POSSIBLE, Sign
 from ._wordings import HALTS
 
-_WANT = r"(?:take_gil|PyGILState_Ensure|PyEval_AcquireThread|PyEval_AcquireLock|PyEval_RestoreThread|_PyThreadState_Attach|gil_scoped_acquire|PyThreadState_Acquire|__pyx_gilstate_ensure)"
-_FOREIGN = r"(?:cu[A-Z]\w+|cuda\w+|c10::|c10d::|torch::|at::|std::|ucp_|uct_|grpc|absl::|horovod|ffi_\w+|nccl\w+|MPI_\w+|PMPI|omp_|tbb|boost::|pybind11::|rmm::|arrow::|gloo::|tensorpipe|_M_dispose|ompi_|Napi|jni|PyInit|dlopen|_dl_)"
+_WANT = (
+    r"(?:take_gil|PyGILState_Ensure|PyEval_AcquireThread|PyEval_AcquireLock|PyEval_RestoreThread|"
+    r"_PyThreadState_Attach|gil_scoped_acquire|PyThreadState_Acquire|__pyx_gilstate_ensure)"
+)
+_FOREIGN = (
+    r"(?:cu[A-Z]\w+|cuda\w+|c10::|c10d::|torch::|at::|std::|ucp_|uct_|grpc|absl::|horovod|ffi_\w+|nccl\w+|MPI_\w+|"
+    r"PMPI|omp_|tbb|boost::|pybind11::|rmm::|arrow::|gloo::|tensorpipe|_M_dispose|ompi_|Napi|jni|PyInit|dlopen|_dl_)"
+)
 # Where a server written in another language makes a new worker of itself.
 _REBORN = r"(?:\b\w*(?:respawn|fork_?child|after_?fork|post_?fork|master_fixup|spawn_worker)\w*|__(?:libc_)?fork)\b"
 _SIGNS = (

@@ -39,7 +39,10 @@ from ._threads_calling import APART, calls_at_once
 from ._timeouts import timeouts
 from ._wordings import HALTS
 
-_NAMES = r"(?:TP|DP|PP|EP|CP|SP|tensor|data|pipeline|expert|context|mesh_\w+|dp\w*|tp\w*|ep\w*|pp\w*|intra|inter|row|col(?:umn)?|default_pg|replicate|shard)"
+_NAMES = (
+    r"(?:TP|DP|PP|EP|CP|SP|tensor|data|pipeline|expert|context|mesh_\w+|dp\w*|tp\w*|ep\w*|pp\w*|intra|inter|row|"
+    r"col(?:umn)?|default_pg|replicate|shard)"
+)
 _CALL = r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast|barrier"
 # Two branches of the code: a collective and then a message in one, the other end of the message and then the collective in the other.
 _WHOLE = rf"^[^\n]*\b(?:{_CALL}|reduce|gather|scatter)\w*\([^\n]*\n"

@@ -32,15 +32,29 @@ from ._outcomes import BAD
 from ._signs import POSSIBLE, Hit, Sign, hits
 
 _WAIT = r"(?:join|wait|recv|get|waitpid|wait4|poll|select|hang|stuck|block)\w*"
-_STILL = r"hang|never|stuck|wait|not (?:executed|run|returned)|remain|get\(\)|for ?ever|locks? up|no (?:new )?(?:task|line|output|progress)|idle"
+_STILL = (
+    r"hang|never|stuck|wait|not (?:executed|run|returned)|remain|get\(\)|for ?ever|locks? up|"
+    r"no (?:new )?(?:task|line|output|progress)|idle"
+)
 _POOL = r"\bPool\b|\bpool\b|ProcessPool|\bprocesses\b|n_jobs|num_proc|max_workers"
 _STILL_WAITS = r"^(?:recv\w*|_recv\w*|join|get|wait|poll|_poll|result|map) \((?:[^\n]*/)?(?:multiprocessing/\w+|threading|subprocess|selectors|concurrent/futures/\w+|queue)\.py|\b(?:recv|join|get|result|waitpid|wait4)\("
 # Somebody asked a service again and again whether it was ready.
-_IN_VAIN = r"\b503 Service Unavailable|\bfailed to (?:start|come up|become (?:ready|healthy)) (?:with)?in\b|\b[Tt]imed out (?:while )?waiting for\b|\b(?:server|service|worker|engine)\b[^\n]{0,30}\b(?:not (?:ready|healthy)|did not (?:start|come up|become))"
+_IN_VAIN = (
+    r"\b503 Service Unavailable|\bfailed to (?:start|come up|become (?:ready|healthy)) (?:with)?in\b|"
+    r"\b[Tt]imed out (?:while )?waiting for\b|"
+    r"\b(?:server|service|worker|engine)\b[^\n]{0,30}\b(?:not (?:ready|healthy)|did not (?:start|come up|become))"
+)
 _OVERDUE = r"\b(?:worker|child|process|task|helper|actor)\b[^\n]{0,60}\b(?:exceeded|timed out|overdue|too long|over its (?:time )?limit|did not (?:answer|respond|finish))\b[^\n]{0,60}\b(?:SIGKILL|kill(?:ed|ing)?\b|kill -9)"
 # What ends workers, where it is told: then their end is but what came of it.
-_WHY = r"\bout[- ]of[- ]memory\b|\bOOM\b|oom[-_]kill|excessive memory|No space left|\bshm\b|shared memory|unsupported pickle|_inductor|\btriton\b|\bat ?fork\b|\bforked\b|can't start new thread|Too many open files"
-_POOL_SAYS = r"WorkerLostError|exited with 'signal \d+|KilledWorker|BrokenProcessPool|process in the process pool was terminated|TerminatedWorkerError|worker process managed by the executor was|background (?:workers?|process(?:es)?) (?:is|are) (?:6 feet|missing|no longer)"
+_WHY = (
+    r"\bout[- ]of[- ]memory\b|\bOOM\b|oom[-_]kill|excessive memory|No space left|\bshm\b|shared memory|"
+    r"unsupported pickle|_inductor|\btriton\b|\bat ?fork\b|\bforked\b|can't start new thread|Too many open files"
+)
+_POOL_SAYS = (
+    r"WorkerLostError|exited with 'signal \d+|KilledWorker|BrokenProcessPool|"
+    r"process in the process pool was terminated|TerminatedWorkerError|worker process managed by the executor was|"
+    r"background (?:workers?|process(?:es)?) (?:is|are) (?:6 feet|missing|no longer)"
+)
 # Tools that somebody called beside the job, and that their shell or container has not collected.
 _ASIDE = r"\[(?:nvidia-smi|rocm-smi|amd-smi|npu-smi|sshd?|git|sleep|ps|top|curl|wget|gpustat|nvtop)\] <"
 _SIGNS = (

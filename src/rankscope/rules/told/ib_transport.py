@@ -39,8 +39,10 @@ _STEPS = (
 )
 # Counters of the cards (rdma-statistic(8), perfquery(8)) that stay near 0 where nothing is lost.
 _COUNTED = (
-    r"local_ack_timeout_err|packet_seq_err|rnr_nak_retry_err|implied_nak_seq_err|roce_adp_retrans(?:_to)?|req_cqe_error|resp_cqe_error|req_remote_\w+_errors|to_retransmits|seq_err_naks_rcvd|"
-    r"max_retry_exceeded|symbol_error|link_error_recovery|port_rcv_errors|SymbolErrorCounter|LinkErrorRecoveryCounter|PortRcvErrors|LocalLinkIntegrityErrors"
+    r"local_ack_timeout_err|packet_seq_err|rnr_nak_retry_err|implied_nak_seq_err|roce_adp_retrans(?:_to)?|"
+    r"req_cqe_error|resp_cqe_error|req_remote_\w+_errors|to_retransmits|seq_err_naks_rcvd|"
+    r"max_retry_exceeded|symbol_error|link_error_recovery|port_rcv_errors|SymbolErrorCounter|LinkErrorRecoveryCounter|"
+    r"PortRcvErrors|LocalLinkIntegrityErrors"
 )
 _SIGNS = (
     # CANN's fault code of a port of the device's own network card.

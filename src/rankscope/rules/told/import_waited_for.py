@@ -31,7 +31,10 @@ from ._findings import finding
 from ._outcomes import FORK_THEN_EXEC, GOOD
 from ._signs import POSSIBLE, Hit, Sign, hits
 
-_STARTED = r"ProcessPoolExecutor|ThreadPoolExecutor|Thread\(|\bPool\(|\.start\(\)|\.result\(|\.submit\(|\bthreads?\b|\bpool\b|num_proc|n_jobs|Parallel\(|max_workers|asyncio\.run|subprocess\b|multiprocess"
+_STARTED = (
+    r"ProcessPoolExecutor|ThreadPoolExecutor|Thread\(|\bPool\(|\.start\(\)|\.result\(|\.submit\(|\bthreads?\b|"
+    r"\bpool\b|num_proc|n_jobs|Parallel\(|max_workers|asyncio\.run|subprocess\b|multiprocess"
+)
 _STOPS = r"\b(?:hangs?|hung|never|stuck|for ?ever|freez\w+|blocks?|nothing more|no prompt|does not (?:return|end|come back))\b"
 _SIGNS = (
     # A thread of C imports too: CPython asks for the lock of a module that is not yet initialized (Python/import.c).

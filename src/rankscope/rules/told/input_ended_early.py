@@ -25,7 +25,10 @@ from ._signs import Sign
 from ._wordings import HALTS
 
 _AT_END = r"(?:Out of range|OUT_OF_RANGE)\b[^\n]{0,40}End of sequence"
-_SEVERAL = r"MultiWorkerMirrored\w*|CollectiveAllReduce\w*|TF[_ ]CONFIG|\bnum_workers ?= ?[2-9]|ParameterServerStrategy|/task:[1-9]"
+_SEVERAL = (
+    r"MultiWorkerMirrored\w*|CollectiveAllReduce\w*|TF[_ ]CONFIG|\bnum_workers ?= ?[2-9]|ParameterServerStrategy|"
+    r"/task:[1-9]"
+)
 _SIGNS = (
     Sign(rf"Aborting Ring(?:Reduce|Gather|Alg)\w* with {_AT_END}", "the ring is aborted, since the input of a worker is at its end", passing=True),
     Sign(rf"OP_REQUIRES failed at collective_ops\.cc:\d+ : {_AT_END}", "a collective fails, since the input of a worker is at its end", passing=True),

@@ -25,11 +25,18 @@ from ._findings import text_rule
 from ._signs import POSSIBLE, Sign
 from ._wordings import HALTS
 
-_POLL = r"(?:ld[._]volatile|ld[._]acquire|ld\.global|st_flag|ld_flag|wait_flag|multi_gpu_barrier|waitPeer|block_barrier|grid_sync|grid\.sync|spin\w*|poll\w*|busy[- ]?wait\w*|barrier_at_\w+|flag\b|nanosleep|trap)"
+_POLL = (
+    r"(?:ld[._]volatile|ld[._]acquire|ld\.global|st_flag|ld_flag|wait_flag|multi_gpu_barrier|waitPeer|block_barrier|"
+    r"grid_sync|grid\.sync|spin\w*|poll\w*|busy[- ]?wait\w*|barrier_at_\w+|flag\b|nanosleep|trap)"
+)
 # The same where anything may follow: a word to its end, and then anything, can be divided in as many ways as it has letters.
 _POLLS = _POLL.replace(r"\w*", "").replace(r"\w+", r"\w")
 # Kernels that wait for other blocks or for copies of their own, as people name them.
-_WRITTEN = r"\b(?:persistent|mega|cooperative|warp[- ]speciali[sz]ed|tile|hand-written)[- ]?kernels?\b|\bTMA\b|\bmbarriers?\b|\(cuda-gdb\)|\bCuTe\b|\bCUTLASS\b|\bThunderKittens\b|\bTileLang\b|@triton\.jit|\b__global__\b|\bsplit-?k\b"
+_WRITTEN = (
+    r"\b(?:persistent|mega|cooperative|warp[- ]speciali[sz]ed|tile|hand-written)[- ]?kernels?\b|\bTMA\b|"
+    r"\bmbarriers?\b|\(cuda-gdb\)|\bCuTe\b|\bCUTLASS\b|\bThunderKittens\b|\bTileLang\b|@triton\.jit|\b__global__\b|"
+    r"\bsplit-?k\b"
+)
 _SEVERAL = r"all_?reduce|all_?gather|all_?to_?all|Watchdog caught|\bNCCL\b|\branks? ?\d"
 # Where direct access between the devices was switched off as well, that may be it.
 _PEERS = r"NCCL_P2P_DISABLE ?= ?1"

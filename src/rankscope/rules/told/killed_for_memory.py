@@ -41,7 +41,11 @@ from ._findings import finding
 from ._lines import events
 from ._signs import POSSIBLE, Hit, Sign, hits
 
-_OTHER = r"^(?!.*(?:ChildFailedError|exitcode|worker|Killed|SIGKILL|signal 9|BrokenProcessPool|ProcessExited|Terminated|EOFError|[Cc]onnection|BrokenPipe|CalledProcessError|returned non-zero|Actor|Engine)).*\b(?!Warning)\w+(?:Error|Exception): |Watchdog caught|Xid|segfault|CUDA error"
+_OTHER = (
+    r"^(?!.*(?:ChildFailedError|exitcode|worker|Killed|SIGKILL|signal 9|BrokenProcessPool|ProcessExited|Terminated|"
+    r"EOFError|[Cc]onnection|BrokenPipe|CalledProcessError|returned non-zero|Actor|"
+    r"Engine)).*\b(?!Warning)\w+(?:Error|Exception): |Watchdog caught|Xid|segfault|CUDA error"
+)
 # Servers kill workers that do not answer, and guess at memory themselves.
 # Whoever ends processes says so: a harness, uWSGI.
 _KEEPER = r"WORKER TIMEOUT|NO MERCY|\b[Ss]ent signal (?:9|SIGKILL)\b|stop-\w+' timed out|timed out\. Killing|HARAKIRI|Hard time limit|TimeLimitExceeded|\b(?:exceeded|after|over) \d+(?:\.\d+)? ?(?:s|sec\w*|min\w*|h|hours?)\b[^\n]{0,40}\b(?:SIGKILL|kill)"

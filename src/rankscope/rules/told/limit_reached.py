@@ -41,7 +41,10 @@ from ._signs import LIKELY, POSSIBLE, Sign, hits
 # A filter of system calls that refuses to make threads is no limit.
 _REFUSED = r"(?:pthread_create|clone3?|thread)[^\n]*Operation not permitted"
 # That something is refused, or that somebody says so.
-_REFUSES_IT = r"errors?\b|\b(?:fail\w*|cannot|can't|could not|unable|refus\w*|ENOMEM|EAGAIN|crash\w*|abort\w*|kill(?:s|ed)|hangs?|hung|stuck|stands|never|stops|reset by peer)\b|Resource temporarily"
+_REFUSES_IT = (
+    r"errors?\b|\b(?:fail\w*|cannot|can't|could not|unable|refus\w*|ENOMEM|EAGAIN|crash\w*|abort\w*|kill(?:s|ed)|"
+    r"hangs?|hung|stuck|stands|never|stops|reset by peer)\b|Resource temporarily"
+)
 _SIGNS = (
     # Where the kernel lets those wait whose control group has no page left, or is over memory.high (mm/memcontrol.c); ps(1) may cut it.
     Sign(r"\bmem_cgroup_(?:oom_synchroni|handle_over_h)\w*", "its memory group is full, and who needs a page waits"),

@@ -55,11 +55,15 @@ _THREAD_OF_PARENT = (
 # Python calls a finalizer from no frame of its own only where it takes itself down.
 _AT_THE_END = r"^__del__ \([^\n]*\)\n\n"
 # The work is done: what stays then are the workers of a program that ends.
-_OVER = r"\ball (?:epochs|steps|iterations|batches) (?:(?:are|were|have|been) ){0,2}(?:done|finished|over|complete[d]?)\b|\bdoes(?:n't| not) quit\b"
+_OVER = (
+    r"\ball (?:epochs|steps|iterations|batches) (?:(?:are|were|have|been) ){0,2}(?:done|finished|over|complete[d]?)\b|"
+    r"\bdoes(?:n't| not) quit\b"
+)
 
 # An error that came through the loader, or an end of its workers that is told: the wait is over, and its reason stands there.
 _TOLD_WHY = (
-    r"Caught \w+ in DataLoader worker|[Bb]us error|BUS error|workers? \(?pid[^\n]*is killed by signal|workers? exit(?:ed)? unexpectedly|received \S+ items of ancdata|Too many open files|"
+    r"Caught \w+ in DataLoader worker|[Bb]us error|BUS error|workers? \(?pid[^\n]*is killed by signal|"
+    r"workers? exit(?:ed)? unexpectedly|received \S+ items of ancdata|Too many open files|"
     r"re-?initiali[sz]e CUDA|CUDA error: initialization error|cuda runtime error \(3\)"
 )
 

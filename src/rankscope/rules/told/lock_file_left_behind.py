@@ -29,12 +29,18 @@ from ._signs import LIKELY, POSSIBLE, Sign
 from ._wordings import HOLDER_SEEN
 
 _BUILDING = r"^(?:.*/)?(?:ninja|nvcc|c\+\+|g\+\+|cicc|ptxas|cc1plus)\b|\[\d+/\d+\] "
-_EXTENSION = r"cpp_extension|torch_extensions|load_inline|JIT(?:-| )compil|extension module|triton[_ ]cache|\.cache/|ninja|fused[_ ]kernels"
+_EXTENSION = (
+    r"cpp_extension|torch_extensions|load_inline|JIT(?:-| )compil|extension module|triton[_ ]cache|\.cache/|ninja|"
+    r"fused[_ ]kernels"
+)
 _REFUSED = r"Function not implemented|No locks available|not (?:appear to )?support (?:flock|lock)"
 
 _ROW = r"^\S+ +\d+ +\S+ +\d+[-ruw][WRwrUuxXN] .*\.lock\b|^\S+ +\d+ +(?:FLOCK|POSIX|OFDLCK) .*\.lock\b"
 # Somebody is said to be at work with it.
-_HELD = r"\b(?:is|are) (?:still )?(?:running|alive|at work)\b[^\n]{0,40}\b(?:holds?|has|owns) (?:it|the lock)|lock (?:was )?(?:acquired|released|obtained)\b"
+_HELD = (
+    r"\b(?:is|are) (?:still )?(?:running|alive|at work)\b[^\n]{0,40}\b(?:holds?|has|owns) (?:it|the lock)|"
+    r"lock (?:was )?(?:acquired|released|obtained)\b"
+)
 _SIGNS = (
     Sign(r"compiling and loading fused kernels|Loading extension module \S+\.\.\.\s*\Z|Building extension module \S+\.\.\.\s*\Z", "the log ends where an extension is built or loaded", LIKELY, unless=(r"done with compiling|Time to load|ninja: (?:error|no work)|FAILED:|rror:",)),
     Sign(r"\bwait \(?(?:[^\n]*/)?file_baton|file_baton\.py[^\n]*wait|FileBaton", "a thread polls for the removal of a lock file", unless=(_BUILDING,)),

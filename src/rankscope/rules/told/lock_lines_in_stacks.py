@@ -19,7 +19,6 @@ Short `with` blocks that call nothing foreign. Mechanism:
 https://github.com/snowflakedb/snowflake-connector-python/issues/2213, https://github.com/stampchain-io/btc_stamps/pull/868
 """
 
-# ruff: noqa: E501  (a pattern is one line)
 from __future__ import annotations
 
 import re
@@ -37,7 +36,8 @@ from ._signs import Hit, Sign
 
 _FRAME = regex(r'^[\s|+]*File "(?P<file>[^"]+)", line [\d?]+(?:,? in (?P<name>\S+))?')
 _WITH = regex(
-    r"^[^\S\n]*(?:async )?with (?P<name>[\w.]*(?:lock|mutex|_cv|cond|guard|phil)\w*)(?:\(\))?:|^[^\S\n]*(?:if not )?(?P<call>[\w.]*(?:lock|mutex|guard)\w*)\.acquire\(",
+    r"^[^\S\n]*(?:async )?with (?P<name>[\w.]*(?:lock|mutex|_cv|cond|guard|phil)\w*)(?:\(\))?:|"
+    r"^[^\S\n]*(?:if not )?(?P<call>[\w.]*(?:lock|mutex|guard)\w*)\.acquire\(",
     re.I,
 )
 # The queues' own locks: idle workers stand there.

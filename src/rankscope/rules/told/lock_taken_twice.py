@@ -41,18 +41,24 @@ from ._outcomes import cured_by
 from ._signs import LIKELY, POSSIBLE, Hit, Sign, hits
 
 _HANDLER = regex(
-    r"^_?handler$|^sig(?:term|int|hup|break|chld|usr\d|quit|alrm)\w*$|sig(?:nal)?_?handler|handle_?(?:sig|term|int\b|usr|shutdown|stop|exit|quit|alarm|child|reload)|(?:graceful_|_)?(?:shutdown|stop|exit|quit|terminate)_handler|on_(?:term|int|shutdown|exit|alarm)|on_(?:signal|sig)|_signal$",
+    r"^_?handler$|^sig(?:term|int|hup|break|chld|usr\d|quit|alrm)\w*$|sig(?:nal)?_?handler|"
+    r"handle_?(?:sig|term|int\b|usr|shutdown|stop|exit|quit|alarm|child|reload)|"
+    r"(?:graceful_|_)?(?:shutdown|stop|exit|quit|terminate)_handler|on_(?:term|int|shutdown|exit|alarm)|"
+    r"on_(?:signal|sig)|_signal$",
     re.IGNORECASE,
 )
 _STEPS = ("py-spy dump --locals --native --pid PID", "python -X faulthandler …; kill -ABRT PID")
 _LOCK = r"(?:with (?:self\.)?\w*lock|\.acquire\(|acquire \(|_lock\b|mutex|Lock\b|lock_\w+)"
 # Where a thread waits for a mutex, and the frames in which Python runs code between two steps of other code.
 _LEAF = (
-    r"(?:acquire \((?:threading|logging|_thread|[^\n]*/logging/)|(?:acquire|__enter__) \(|wait for lock|(?:\w+::)*Mutex::Lock|lock_PyThread_acquire_lock|PyThread_acquire_lock\w*|__lll_lock_wait\w*|(?:___?|__GI_+)?pthread_mutex_lock|(?:___?|__GI_+)?pthread_rwlock_(?:wr|rd)lock|\S*Mutex::lock_contended|"
+    r"(?:acquire \((?:threading|logging|_thread|[^\n]*/logging/)|(?:acquire|__enter__) \(|wait for lock|"
+    r"(?:\w+::)*Mutex::Lock|lock_PyThread_acquire_lock|PyThread_acquire_lock\w*|__lll_lock_wait\w*|"
+    r"(?:___?|__GI_+)?pthread_mutex_lock|(?:___?|__GI_+)?pthread_rwlock_(?:wr|rd)lock|\S*Mutex::lock_contended|"
     r"std::mutex::lock|acquire_timed|sem_(?:timed|clock)?wait\w*|absl::\S*Mutex::Lock|parking_lot::\S+|_PyMutex_LockTimed)"
 )
 _FINALIZER = (
-    r"(?:\b__del__\b|\b__dealloc__\b|weakref\.py|_weakref|handle_weakrefs|handle_callback|PyObject_ClearWeakRefs|slot_tp_finalize|PyObject_CallFinalizer\w*|invoke_gc_callback|"
+    r"(?:\b__del__\b|\b__dealloc__\b|weakref\.py|_weakref|handle_weakrefs|handle_callback|PyObject_ClearWeakRefs|"
+    r"slot_tp_finalize|PyObject_CallFinalizer\w*|invoke_gc_callback|"
     r"collect_with_callback|collect_generations|gc_collect_\w+|finalize_garbage|delete_garbage|\b\w*weakref_?(?:cb|callback)\b|\(garbage collect\w*\)|Garbage-collecting|<signal handler called>|local_dealloc|_removeHandlerRef)"
 )
 _SIGNS = (

@@ -40,7 +40,8 @@ _HELD = regex(
     re.IGNORECASE,
 )
 _WANTED = regex(
-    rf"\b(?:acquir\w+|wants?|wait(?:s|ing)? (?:for|on|in)|blocked (?:on|in|by)|lock(?:s|ing)?|needs?|takes?|asks for|enters?)\b:?(?: (?:the|its|lock|a))*[ :.]{{1,2}}{_NAME}"
+    rf"\b(?:acquir\w+|wants?|wait(?:s|ing)? (?:for|on|in)|blocked (?:on|in|by)|lock(?:s|ing)?|needs?|takes?|asks for|"
+    rf"enters?)\b:?(?: (?:the|its|lock|a))*[ :.]{{1,2}}{_NAME}"
     rf"|\b(?P<also>(?=\w*(?:lock|mutex))\w+)(?:\.(?:acquire|lock)\b|\s*$)",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -48,7 +49,8 @@ _WAITS = regex(
     r"\b(?:join\w*|wait\w*|acquire\w*|blocked|wants?|result|recv|synchronize|lock)\b|_wait\b|Mutex::Lock", re.IGNORECASE
 )
 _NO_LOCK = regex(
-    r"^(?:self\.?|the|a|an|lock|locks?|mutex|unlock\w*|block\w*|deadlock\w*|clock|.*\bgil\b.*|condition|.*filelock.*|.*\.lock|flock|spinlock|conditions|guard|monitor)$",
+    r"^(?:self\.?|the|a|an|lock|locks?|mutex|unlock\w*|block\w*|deadlock\w*|clock|.*\bgil\b.*|condition|.*filelock.*|"
+    r".*\.lock|flock|spinlock|conditions|guard|monitor)$",
     re.IGNORECASE,
 )
 _OWNS = regex(r"\b(?:holds?|holding|held|owns?|owning|has)\b[^\n]{0,30}\b\w*(?:lock|mutex)\w*", re.IGNORECASE)

@@ -30,15 +30,26 @@ from __future__ import annotations
 from ._findings import text_rule
 from ._signs import POSSIBLE, Sign
 
-_FAILED_FIRST = r"\b(?:ModuleNotFound|Import|Syntax|Name|Attribute|Key|Type|FileNotFound|Assertion|OutOfMemory)Error\b|out of memory|Traceback[^\n]*\n(?:[^\n]*\n){1,40}?(?:ValueError|IndexError)|Killed process|killed by signal|Address already in use|EADDRINUSE"
+_FAILED_FIRST = (
+    r"\b(?:ModuleNotFound|Import|Syntax|Name|Attribute|Key|Type|FileNotFound|Assertion|OutOfMemory)Error\b|"
+    r"out of memory|Traceback[^\n]*\n(?:[^\n]*\n){1,40}?(?:ValueError|IndexError)|Killed process|killed by signal|"
+    r"Address already in use|EADDRINUSE"
+)
 _JOINED = r"\d+/\d+ clients joined|waiting for clients"
 # Whose collective timed out had met the others before.
 _MET = r"Watchdog caught collective|Timed out waiting \d+ms for (?:recv|send) operation"
 _MEETING = r"rendezvous|rdzv|MASTER_ADDR|master_addr|TCPStore|init_process_group|torchrun|c10d|coordinator|gloo"
 # What nc, telnet, curl and the shell say before the reason.
-_PROBE = r"(?:\bnc: connect to \S+ port \d+ \(tcp\) |\bNcat: |telnet: (?:Unable to connect to remote host|connect to address [^\n:]*(?::[\da-f]*)*)|curl: \(7\) Failed to connect to \S+ port \d[^\n:]*|bash: connect|/dev/tcp/\S+|^\d{4,5}/tcp +)"
+_PROBE = (
+    r"(?:\bnc: connect to \S+ port \d+ \(tcp\) |\bNcat: |"
+    r"telnet: (?:Unable to connect to remote host|connect to address [^\n:]*(?::[\da-f]*)*)|"
+    r"curl: \(7\) Failed to connect to \S+ port \d[^\n:]*|bash: connect|/dev/tcp/\S+|^\d{4,5}/tcp +)"
+)
 # Somebody stands in the meeting already: then it is known where it is, and who could not be started is missing there.
-_STARTED = r"\b(?:_store_based_barrier|init_process_group|_create_c10d_store|_rendezvous|init_distributed|PMIx?_Fence|MPI_Init\w*|ompi_mpi_init) \("
+_STARTED = (
+    r"\b(?:_store_based_barrier|init_process_group|_create_c10d_store|_rendezvous|init_distributed|PMIx?_Fence|"
+    r"MPI_Init\w*|ompi_mpi_init) \("
+)
 _SIGNS = (
     Sign(r"RendezvousConnectionError|connection to the C10d store has failed", "the rendezvous was not reached", unless=(_FAILED_FIRST, _JOINED, _MET, r"\betcd", r"keep-alive heartbeat|failed to shut ?down the rendezvous|num_nodes_waiting")),
     Sign(r"TCPStore\([^\n]*\n(?:[^\n]*\n){0,3}?(?![^\n]*timed out)[^\n]*(?:Connection refused|failed to connect)|(?:DistNetworkError|DistStoreError|TimeoutError|RuntimeError)(?![^\n]*timed out)[^\n]*failed to connect to(?! the MPS)",

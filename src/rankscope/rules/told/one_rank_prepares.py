@@ -44,26 +44,47 @@ _STEPS = (
     "prepare the data before the launch, and cache it",
     "init_process_group(timeout=timedelta(hours=4))   # for that one wait",
 )
-_FIRST = r"main_process_first|local_main_process_first|rank_zero_first|torch_distributed_zero_first|zero_first|main_rank_first|wait_for_everyone|on_main_process|local_zero_first|rank_zero_only_first"
-_WORK = r"(?:tokeniz\w+|map(?:ping)?|preprocess\w*|prepar\w+|download\w*|building|index\w*|pack\w*|convert\w*|load\w* (?:the )?(?:checkpoint|model|data\w*)|generat\w+|evaluat\w+|validat\w+|saving|merg\w+|compil\w+|extract\w*|consolidat\w+|serializ\w+|writ(?:es?|ing|ten)|accumulat\w+|scor\w+|cop(?:y|ies|ying)|upload\w*|unpack\w*|quantiz\w+|shard(?:ing|ed)|filter\w*|sort\w*|hash\w*|cach\w+|calibrat\w+|warm\w* up)"
+_FIRST = (
+    r"main_process_first|local_main_process_first|rank_zero_first|torch_distributed_zero_first|zero_first|"
+    r"main_rank_first|wait_for_everyone|on_main_process|local_zero_first|rank_zero_only_first"
+)
+_WORK = (
+    r"(?:tokeniz\w+|map(?:ping)?|preprocess\w*|prepar\w+|download\w*|building|index\w*|pack\w*|convert\w*|"
+    r"load\w* (?:the )?(?:checkpoint|model|data\w*)|generat\w+|evaluat\w+|validat\w+|saving|merg\w+|compil\w+|"
+    r"extract\w*|consolidat\w+|serializ\w+|writ(?:es?|ing|ten)|accumulat\w+|scor\w+|cop(?:y|ies|ying)|upload\w*|"
+    r"unpack\w*|quantiz\w+|shard(?:ing|ed)|filter\w*|sort\w*|hash\w*|cach\w+|calibrat\w+|warm\w* up)"
+)
 # What programs themselves print while they do something that takes long.
 _LOGGED_WORK = (
-    r"JIT compilation during inference|Compiling (?:a |the )?(?:graph|kernel|model|function|\d+ )|[Aa]utotun(?:e|ing)\b|AUTOTUNE \w+\(|Capturing (?:the )?(?:CUDA|cuda) ?graphs?|torch\.compile takes|Dynamo bytecode transform time|"
-    r"Loading (?:safetensors|pt|model) checkpoint shards|Loading extension module|Building extension module|ninja: (?:no work|build)|\[\d+/\d+\] (?:nvcc|c\+\+|g\+\+)|Downloading (?:data|shards|builder|and preparing)|Generating (?:train|test|validation) split|"
-    r"Running tokenizer on|Tokenizing|Grouping texts|Extracting|Packing|Filter \(num_proc|Map \(num_proc|building (?:train|validation|test|index|sample|doc|shuffle)[^\n]*(?:dataset|idx|index|mapping)|> elapsed time to build|"
-    r"Merging (?:lora|adapter|weights)|converting (?:checkpoint|weights)|Quantizing|calibrat\w+ (?:data|samples)|warm(?:ing)?[ -]?up (?:the )?(?:model|engine|kernels)|DeepGEMM (?:warmup|JIT)"
+    r"JIT compilation during inference|Compiling (?:a |the )?(?:graph|kernel|model|function|\d+ )|"
+    r"[Aa]utotun(?:e|ing)\b|AUTOTUNE \w+\(|Capturing (?:the )?(?:CUDA|cuda) ?graphs?|torch\.compile takes|"
+    r"Dynamo bytecode transform time|"
+    r"Loading (?:safetensors|pt|model) checkpoint shards|Loading extension module|Building extension module|"
+    r"ninja: (?:no work|build)|\[\d+/\d+\] (?:nvcc|c\+\+|g\+\+)|Downloading (?:data|shards|builder|and preparing)|"
+    r"Generating (?:train|test|validation) split|"
+    r"Running tokenizer on|Tokenizing|Grouping texts|Extracting|Packing|Filter \(num_proc|Map \(num_proc|"
+    r"building (?:train|validation|test|index|sample|doc|shuffle)[^\n]*(?:dataset|idx|index|mapping)|"
+    r"> elapsed time to build|"
+    r"Merging (?:lora|adapter|weights)|converting (?:checkpoint|weights)|Quantizing|calibrat\w+ (?:data|samples)|"
+    r"warm(?:ing)?[ -]?up (?:the )?(?:model|engine|kernels)|DeepGEMM (?:warmup|JIT)"
 )
 # What libraries say at the beginning of work of one process over all data: faiss, sentencepiece, tokenizers, XGBoost's sketches, UMAP.
 _OVER_ALL = (
-    r"\bClustering \d{7,} points in \d+D to \d+ clusters|\bTraining (?:IVF|level-1 quantizer|PQ slice|a product quantizer)|\bIndexIVF\w*::(?:train|add)|\badding \d{7,} (?:elements|vectors)|"
-    r"trainer_interface\.cc\(\d+\) LOG\(INFO\)|\bunigram_model_trainer\.cc|\b(?:Tokenize words|Count pairs|Compute merges) |\bpynndescent\b|\bNN descent for\b|\bhnsw_add_vertices"
+    r"\bClustering \d{7,} points in \d+D to \d+ clusters|"
+    r"\bTraining (?:IVF|level-1 quantizer|PQ slice|a product quantizer)|\bIndexIVF\w*::(?:train|add)|"
+    r"\badding \d{7,} (?:elements|vectors)|"
+    r"trainer_interface\.cc\(\d+\) LOG\(INFO\)|\bunigram_model_trainer\.cc|"
+    r"\b(?:Tokenize words|Count pairs|Compute merges) |\bpynndescent\b|\bNN descent for\b|\bhnsw_add_vertices"
 )
 # Work that is dealt out before it is done, and of which the pieces are not equally long.
 _SHARES = (
     r"\b(?:samples?|prompts?|requests?|questions?|files?|images?|documents?|items?|data|work|cases|episodes?|sequences?|videos?|instances?)\b[^\n]{0,30}\b(?:dealt out|split|distributed|divided|partitioned|sharded|spread|shared out|assigned)\b[^\n]{0,16}\b(?:to|over|among|between|across)\b[^\n]{0,12}\b(?:ranks?|GPUs?|workers?|processes|cards?|devices?)\b"
     r"|\b(?:its|their|his) (?:own )?shares?\b(?! (?:of (?:the )?(?:memory|bandwidth)))|\b(?:rank|GPU|worker|process)\b[^\n]{0,20}\b(?:is|are) (?:done|through|finished|ready) (?:with|first|earlier|long before)\b"
 )
-_LONG = r"\b(?:generat(?:ion|es?|ing)|decod\w+|long (?:answers?|outputs?|sequences?|generations?)|evaluat\w+|inference|benchmark\w*|roll-?outs?|simulat\w+)\b"
+_LONG = (
+    r"\b(?:generat(?:ion|es?|ing)|decod\w+|long (?:answers?|outputs?|sequences?|generations?)|evaluat\w+|inference|"
+    r"benchmark\w*|roll-?outs?|simulat\w+)\b"
+)
 _SIGNS = (
     Sign(r"\bslow (?:disk|node|gpu|storage|nic|cpu|rank|host|machine|loader)\b|takes \d+ ?\w+ longer|(?:\d+|several|many|two|three|four|five|ten|twenty) ?(?:times|x|×) slower", "one rank is slower than the others", also=(r"rank|node|gpu|host|worker",), unless=(r"power brake|HW (?:Power )?Slowdown",), prose=True),
     Sign(r"Saving (?:latest |model |full )?checkpoint|Running (?:Evaluation|Prediction|Validation|evaluation|validation)|Getting full model state dict|saving model weights|push(?:ing)? to (?:the )?hub", "a rank saves or evaluates while the others wait", POSSIBLE, anywhere=(r"Watchdog caught|timed out|Timeout\(ms\)",)),

@@ -37,24 +37,44 @@ _STEPS = (
     "look again after a minute: rankscope diagnose --sweeps 3 --interval 20",
     "keep TORCHINDUCTOR_CACHE_DIR and TRITON_CACHE_DIR on a local disk",
 )
-_COMPILER = r"llvm::|mlir::|libtriton\b|\bLLVM\b|ptxas|cicc|nvrtc|AssemblyWriter|make_(?:llir|ttir|ttgir|ptx|cubin)|compile_and_jit|(?<!_load_cuda_library \(cutlass/)base_dsl|codegen|_inductor|(?<!_init_handles \()triton/compiler|autotun\w+|torch\.compile|lowering(?! kernel\.| requires)|ptxjitcompiler|__cuda_CallJitEntryPoint|nvPTXCompiler|nvJitLink|amd_comgr|hiprtc|GenericSearch|backend_compile|llvmlite|nvcc(?!\W{0,3}\d)|JIT (?:compil(?!ed ops)\w+|cuda)|(?<!requires )ninja(?!: no work| build file| to set a| ?\.{3})|[Cc]apturing CUDA graph|cuda ?graph capture(?!d)"
+_COMPILER = (
+    r"llvm::|mlir::|libtriton\b|\bLLVM\b|ptxas|cicc|nvrtc|AssemblyWriter|make_(?:llir|ttir|ttgir|ptx|cubin)|"
+    r"compile_and_jit|(?<!_load_cuda_library \(cutlass/)base_dsl|codegen|_inductor|"
+    r"(?<!_init_handles \()triton/compiler|autotun\w+|torch\.compile|lowering(?! kernel\.| requires)|ptxjitcompiler|"
+    r"__cuda_CallJitEntryPoint|nvPTXCompiler|nvJitLink|amd_comgr|hiprtc|GenericSearch|backend_compile|llvmlite|"
+    r"nvcc(?!\W{0,3}\d)|JIT (?:compil(?!ed ops)\w+|cuda)|"
+    r"(?<!requires )ninja(?!: no work| build file| to set a| ?\.{3})|[Cc]apturing CUDA graph|cuda ?graph capture(?!d)"
+)
 _FIRST = (
     r"\bfirst (?:step|batch|request|iteration|call|run|epoch|launch|query|start)\b(?![^\n]*\b(?:none|never)\b)[^\n]{0,60}(?:\d+ ?(?:s|sec\w*|m|min\w*|h|hours?)\b|slow|long|minutes)"
     r"[^\n]{0,80}\b(?:next|later|second|following|subsequent|other|after(?:wards)?)\b"
 )
 # Compilers that run as processes of their own, as people and process lists name them.
-_PROGRAMS = r"(?:bisheng|ccec|clang(?:\+\+)?(?:-\d+)?|cc1(?:plus)?|[gc]\+\+|gcc|nvcc|cicc|ptxas|fatbinary|hipcc|icpx|ocloc|lld|neuronx?-cc|walrus_driver|rustc|llc)"
+_PROGRAMS = (
+    r"(?:bisheng|ccec|clang(?:\+\+)?(?:-\d+)?|cc1(?:plus)?|[gc]\+\+|gcc|nvcc|cicc|ptxas|fatbinary|hipcc|icpx|ocloc|"
+    r"lld|neuronx?-cc|walrus_driver|rustc|llc)"
+)
 # A test that took five minutes or more, as CTest, GoogleTest, pytest, go and Bazel tell of it.
 _LONG_TEST = (
-    r"^[^\n]*\bTest +#\d+: [^\n]*\bPassed +(?:[3-9]\d\d|\d{4,})\.\d+ sec|^\[ +OK \] \S+ \((?:[3-9]\d{5}|\d{7,}) ms\)|^(?:[3-9]\d\d|\d{4,})\.\d+s (?:call|setup|teardown) +\S+|"
+    r"^[^\n]*\bTest +#\d+: [^\n]*\bPassed +(?:[3-9]\d\d|\d{4,})\.\d+ sec|^\[ +OK \] \S+ \((?:[3-9]\d{5}|\d{7,}) ms\)|"
+    r"^(?:[3-9]\d\d|\d{4,})\.\d+s (?:call|setup|teardown) +\S+|"
     r"^ *--- PASS: \S+ \((?:[3-9]\d\d|\d{4,})\.\d+s\)|\bPASSED in (?:[3-9]\d\d|\d{4,})\.\ds"
 )
 # What an error, a dead process or a broken lock says is not slowness; nor what somebody saw that did not move between looks.
-_OVER = r"\bunchanged\b|\b(?:does(?:n't| not)|did(?:n't| not)|never) (?:change|move)s?\b|\bthe (?:very )?same (?:stacks?|frames?|lines?|places?)\b|\bsilence\b|\buntil (?:something|somebody|a time-?out|the watchdog|it) (?:gives? up|ends? it|kills? it|is killed)|Segmentation fault|core dumped|build stopped|errors? detected in the compilation|deadlock|defunct|died|never resolve|broken|watchdog|\bno end\b|was interrupted\b|\bflat at\b|\w+Error: |exits? with|return code|Killing subprocess|closed pool|did not complete within"
+_OVER = (
+    r"\bunchanged\b|\b(?:does(?:n't| not)|did(?:n't| not)|never) (?:change|move)s?\b|"
+    r"\bthe (?:very )?same (?:stacks?|frames?|lines?|places?)\b|\bsilence\b|"
+    r"\buntil (?:something|somebody|a time-?out|the watchdog|it) (?:gives? up|ends? it|kills? it|is killed)|"
+    r"Segmentation fault|core dumped|build stopped|errors? detected in the compilation|deadlock|defunct|died|"
+    r"never resolve|broken|watchdog|\bno end\b|was interrupted\b|\bflat at\b|\w+Error: |exits? with|return code|"
+    r"Killing subprocess|closed pool|did not complete within"
+)
 # What programs themselves say of long work: XLA's alarm, TensorFlow's and the driver's compiler of PTX, DeepGEMM, MIOpen, TensorRT.
 _SAID = (
-    r"Very slow compile\?|slow_operation_alarm\.cc|Constant folding an instruction is taking > ?\d|jit-compiled from PTX|JIT compiled from PTX|DeepGEMM JIT Pre-Compile session|"
-    r"\[SearchImpl\] Searching the best solution among|\[Monitor\] \d+/\d+/\d+ |Autotuning format combination|Timing Runner: |\b[Ii]t (?:may|might|can|could) take (?:a long time|several minutes|\d+)"
+    r"Very slow compile\?|slow_operation_alarm\.cc|Constant folding an instruction is taking > ?\d|"
+    r"jit-compiled from PTX|JIT compiled from PTX|DeepGEMM JIT Pre-Compile session|"
+    r"\[SearchImpl\] Searching the best solution among|\[Monitor\] \d+/\d+/\d+ |Autotuning format combination|"
+    r"Timing Runner: |\b[Ii]t (?:may|might|can|could) take (?:a long time|several minutes|\d+)"
 )
 # Who compiles and asks the key-value store for what another has tuned waits for that other.
 _EXCHANGED = r"\b(?:Blocking)?(?:KeyValue(?:Try)?Get|GetKeyValue)\b"

@@ -42,7 +42,11 @@ from ._findings import finding
 from ._signs import POSSIBLE, Sign, hits
 from ._wordings import HALTS
 
-_HOSTS = r"--?nnodes[ =:]*(?:[2-9]|\d\d)|--?node[-_]rank\b|\b(?:two|three|four|both|several|other|\d+) (?:\w+ )?(?:machines|nodes|hosts|servers|VMs)\b|\b(?:machine|node|host|server)[ _-]?[12]\b"
+_HOSTS = (
+    r"--?nnodes[ =:]*(?:[2-9]|\d\d)|--?node[-_]rank\b|"
+    r"\b(?:two|three|four|both|several|other|\d+) (?:\w+ )?(?:machines|nodes|hosts|servers|VMs)\b|"
+    r"\b(?:machine|node|host|server)[ _-]?[12]\b"
+)
 
 # What the kernel of a host says of its own network.
 _RESENT = "data waits in a socket and is sent again and again"

@@ -24,8 +24,14 @@ from ._outcomes import cured_by
 from ._signs import LIKELY, POSSIBLE, Sign
 from ._wordings import HALTS
 
-_SPLIT = r"\b(?:FSDP\d?|fully_shard|Fully ?Sharded\w*|ZeRO\S*|zero[-_ ]?(?:stage)?[-_ ]?[23]|stage ?3|deep_?speed\w*|DDP|EP\b|expert[- ]parallel|ranks?|_ALLGATHER_BASE|all_?gather\w*|Watchdog|multi[- ]?gpu|[2-9]\d?x? ?\w*gpus?)\b"
-_KINDS = r"(?:images?|videos?|audios?|speech|pixel_values|vision|visual|modalit\w+|screenshots?|pictures?|tokens?|points?|labels?|boxes|annotations?|positives?)"
+_SPLIT = (
+    r"\b(?:FSDP\d?|fully_shard|Fully ?Sharded\w*|ZeRO\S*|zero[-_ ]?(?:stage)?[-_ ]?[23]|stage ?3|deep_?speed\w*|DDP|"
+    r"EP\b|expert[- ]parallel|ranks?|_ALLGATHER_BASE|all_?gather\w*|Watchdog|multi[- ]?gpu|[2-9]\d?x? ?\w*gpus?)\b"
+)
+_KINDS = (
+    r"(?:images?|videos?|audios?|speech|pixel_values|vision|visual|modalit\w+|screenshots?|pictures?|tokens?|points?|"
+    r"labels?|boxes|annotations?|positives?)"
+)
 _STALL = HALTS + r"|stalls?\b|Watchdog|timed? ?out"
 _SIGNS = (
     Sign(r"\b(?:text|image|video|audio|language)[- ]only\b", "samples of one kind only", LIKELY, anywhere=(_SPLIT, _STALL), unless=(r"out of memory|illegal memory|Xid",), prose=True),

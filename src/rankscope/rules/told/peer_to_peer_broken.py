@@ -75,7 +75,10 @@ _STEPS = (
 _TITLE = "direct transfers between the GPUs of this machine do not work"
 _WITHOUT = regex(r"\bNCCL[_ ]P2P[_ ](?:DISABLE[ =]1|LEVEL[ =](?:LOC|NVL|0))\b")
 # Rows of nccl-tests, and steps.
-_RESULTS = r"^ *\d+ +\d+ +(?:float|half|double|b?float16|u?int\w*) +\w+ +-?\d+ +[\d.]+ |# Avg bus bandwidth|\b(?:step|iter\w*|epoch)\W+\d+\b[^\n]*\bloss\b"
+_RESULTS = (
+    r"^ *\d+ +\d+ +(?:float|half|double|b?float16|u?int\w*) +\w+ +-?\d+ +[\d.]+ |# Avg bus bandwidth|"
+    r"\b(?:step|iter\w*|epoch)\W+\d+\b[^\n]*\bloss\b"
+)
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -85,7 +88,10 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 # An all-reduce of one kernel, which writes into the memory of its peers; the table of nvidia-smi topo -m, without NVLink and with it.
-_ONE_KERNEL = r"\bPCIe (?:one-?shot|two-?shot|custom)[ _]all_?reduce\b|\b(?:one-?shot|custom)[ _]all_?reduce\b[^\n]{0,40}\b(?:over|via|on) PCIe\b"
+_ONE_KERNEL = (
+    r"\bPCIe (?:one-?shot|two-?shot|custom)[ _]all_?reduce\b|"
+    r"\b(?:one-?shot|custom)[ _]all_?reduce\b[^\n]{0,40}\b(?:over|via|on) PCIe\b"
+)
 _OVER_BUS, _OVER_NVLINK = r"^\s*GPU\d\b[^\n]*\b(?:PHB|SYS|NODE|PXB|PIX)\b", r"^\s*GPU\d\b[^\n]*\bNV\d+\b"
 
 

@@ -33,7 +33,10 @@ from .. import make_rule
 from ._findings import finding
 from ._signs import POSSIBLE, Hit, Sign, hits
 
-_JOIN = r"(?:Process\.join|join \((?:[^\n]*/)?multiprocessing/(?:process|pool)|\bjoin\b|wait \((?:[^\n]*/)?(?:subprocess|popen_\w+)|waitpid|wait4|\.wait\(\))"
+_JOIN = (
+    r"(?:Process\.join|join \((?:[^\n]*/)?multiprocessing/(?:process|pool)|\bjoin\b|"
+    r"wait \((?:[^\n]*/)?(?:subprocess|popen_\w+)|waitpid|wait4|\.wait\(\))"
+)
 _SIZE = r"\d+(?:\.\d+)? ?(?:k|m|g)i?b\b"
 _SAME = r"(?:(?!\d ?[kmg]i?b\b)[^\n])*"  # what is still said of that size
 _STOPS = r"\b(?:hangs?|hung|never|stuck|stays?|blocks?|freezes|does not (?:return|end|finish)|for ?ever)\b"

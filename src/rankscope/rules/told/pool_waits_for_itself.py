@@ -92,7 +92,8 @@ def _all(threads: int) -> str:
 
 
 _MANY = regex(
-    r"\b(?P<many>\d{1,4})(?: [a-z]+)? (?:or more|and more|upwards?)\b|\b(?:from|starting (?:with|at)|>=|at least) (?P<from>\d{1,4})\b|\bmore than (?P<over>\d{1,4})\b",
+    r"\b(?P<many>\d{1,4})(?: [a-z]+)? (?:or more|and more|upwards?)\b|"
+    r"\b(?:from|starting (?:with|at)|>=|at least) (?P<from>\d{1,4})\b|\bmore than (?P<over>\d{1,4})\b",
     re.I,
 )
 # Numbers of ranks and devices tell another story.
@@ -100,7 +101,9 @@ _OF_RANKS = regex(
     r"\b(?:ranks?|gpus?|nodes?|hosts?|cards?|devices?|process(?:es)?|seconds?|minutes?|hours?|GB|MB|%)", re.I
 )
 _SIZE = regex(
-    r"\bmax_workers(?: is| was| to| of)?\W{1,4}(?P<workers>\d{1,4})\b|\bpool (?:of|with|has) (?P<of>\d{1,4})\b|\b(?P<threads>\d{1,4}) (?:\w+ )?(?:pool )?threads\b|\"(?P<name>[A-Za-z][A-Za-z_]*(?:Pool\w*|Executor\w*|[Ww]orker|[Ii][Oo])[-_](?:\d+_)?|Io-)(?P<last>\d{1,4})\"",
+    r"\bmax_workers(?: is| was| to| of)?\W{1,4}(?P<workers>\d{1,4})\b|\bpool (?:of|with|has) (?P<of>\d{1,4})\b|"
+    r"\b(?P<threads>\d{1,4}) (?:\w+ )?(?:pool )?threads\b|"
+    r"\"(?P<name>[A-Za-z][A-Za-z_]*(?:Pool\w*|Executor\w*|[Ww]orker|[Ii][Oo])[-_](?:\d+_)?|Io-)(?P<last>\d{1,4})\"",
     re.I,
 )
 

@@ -29,12 +29,24 @@ from ._outcomes import BAD, cured_by
 from ._signs import POSSIBLE, Sign
 from ._wordings import HALTS
 
-_SERVER = r"\b(?:gunicorn|uwsgi|uWSGI|celery|ForkPoolWorker|billiard|prefork|mod_wsgi|passenger|hypercorn|rq worker|dramatiq|unicorn|php-fpm)\b"
-_PRELOADED = r"--preload\b|\bpreload_app\b\W{0,6}(?:True|=)|\bpreload(?:ing)?\b|lazy-?apps\W{0,4}(?:false|0)|loaded (?:by|in) the master|before (?:the )?(?:workers? (?:are|is|were) )?fork"
-_TIME_OVER = r"WORKER TIMEOUT|HARAKIRI|Hard time limit|TimeLimitExceeded|stops? (?:inside|in)\b|no (?:answer|response)|never (?:answers?|responds?)|does(?:n't| not) answer|504 Gateway|upstream timed out"
+_SERVER = (
+    r"\b(?:gunicorn|uwsgi|uWSGI|celery|ForkPoolWorker|billiard|prefork|mod_wsgi|passenger|hypercorn|rq worker|"
+    r"dramatiq|unicorn|php-fpm)\b"
+)
+_PRELOADED = (
+    r"--preload\b|\bpreload_app\b\W{0,6}(?:True|=)|\bpreload(?:ing)?\b|lazy-?apps\W{0,4}(?:false|0)|"
+    r"loaded (?:by|in) the master|before (?:the )?(?:workers? (?:are|is|were) )?fork"
+)
+_TIME_OVER = (
+    r"WORKER TIMEOUT|HARAKIRI|Hard time limit|TimeLimitExceeded|stops? (?:inside|in)\b|no (?:answer|response)|"
+    r"never (?:answers?|responds?)|does(?:n't| not) answer|504 Gateway|upstream timed out"
+)
 # Its main thread turns: a server's loop asks for requests again and again, and its other threads rest meanwhile.
 _TURNS = r"(?:^[^\n]*\b(?:epoll_p?wait|ppoll|poll|select|pselect6)\([^\n]*\) += \d[^\n]*\n(?:[^\n]*\n){0,5}?){3}"
-_OTHER = r"Out of memory: Kill|oom-kill:|No space left|initialization error|CUDA_ERROR|ModuleNotFoundError|SyntaxError|Address already in use"
+_OTHER = (
+    r"Out of memory: Kill|oom-kill:|No space left|initialization error|CUDA_ERROR|ModuleNotFoundError|SyntaxError|"
+    r"Address already in use"
+)
 _SIGNS = (
     Sign(_PRELOADED, "a server forks its workers from a program that is loaded and in use", anywhere=(_SERVER, rf"{_TIME_OVER}|{BAD}"), unless=(_OTHER,), prose=False),
     Sign(cured_by(r"lazy-?apps|without (?:--)?preload|no (?:--)?preload|preload_app ?= ?False|post_?fork|worker_process_init|workers? (?:load|open|create|import)s? (?:the |their )?(?:own )?(?:\w+ )?(?:themselves|itself|own)"),

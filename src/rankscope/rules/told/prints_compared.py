@@ -42,7 +42,8 @@ _SPEAKS = regex(
 _TRACED = regex(r"\s*(?:File \"|Traceback|frame #)")
 _NUMBER = regex(r"0x[0-9a-f]+|\d+(?:[.:]\d+)*(?:e-?\d+)?")
 _LOUD = regex(
-    r"Watchdog|ProcessGroup|NCCL (?:INFO|WARN)|Traceback|Error|Timeout|File \"|frame #|terminate called|\.cpp:\d|\bstuck|\bwaits?\b|\bhangs?\b|\bin\b \w+\(",
+    r"Watchdog|ProcessGroup|NCCL (?:INFO|WARN)|Traceback|Error|Timeout|File \"|frame #|terminate called|\.cpp:\d|"
+    r"\bstuck|\bwaits?\b|\bhangs?\b|\bin\b \w+\(",
     re.I,
 )
 # Lists of cards are numbered too.

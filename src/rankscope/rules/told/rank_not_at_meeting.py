@@ -133,7 +133,8 @@ def _standing(case: Case) -> Fact | None:
 
 # What a rank says that was in the meeting, or past it, when its store went away.
 _OF_STORE = regex(
-    r"store->get|\bDist(?:Network|Store)Error|recvValue|sendBytes|recvVector|TCPStore|Socket Timeout|Connection (?:reset|closed)|Broken pipe|connect\(\) timed out|client socket",
+    r"store->get|\bDist(?:Network|Store)Error|recvValue|sendBytes|recvVector|TCPStore|Socket Timeout|"
+    r"Connection (?:reset|closed)|Broken pipe|connect\(\) timed out|client socket",
     re.I,
 )
 

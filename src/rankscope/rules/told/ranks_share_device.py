@@ -92,7 +92,8 @@ def check(case: Case) -> Iterator[Finding]:
 
 _MEETS = regex(r"(?<!def )\b(?:barrier|all_?reduce|broadcast|all_?gather\w*|DistributedDataParallel|DDP|FSDP)\(")
 _BINDS = regex(
-    r"set_device|device_ids?\b ?=|CUDA_VISIBLE_DEVICES|\.cuda\((?!\))|cuda:\{|[\"']cuda:[\"'] ?\+|torch\.device\([\"']cuda[\"'], ?|\.to\((?:\w+[._])*(?:rank|local_rank|gpu|device|device_id)\b|"
+    r"set_device|device_ids?\b ?=|CUDA_VISIBLE_DEVICES|\.cuda\((?!\))|cuda:\{|[\"']cuda:[\"'] ?\+|"
+    r"torch\.device\([\"']cuda[\"'], ?|\.to\((?:\w+[._])*(?:rank|local_rank|gpu|device|device_id)\b|"
     r"accelerat|Trainer\(|deepspeed|with torch\.cuda\.device|local_device_ids|set_per_process"
 )
 # The library's own communicators, as its bindings call what makes one for a rank: it is bound to the device that is current.

@@ -245,7 +245,9 @@ _TOOLS = regex(r"\b(?:nvidia|rocm|amd|npu|xpu)-smi\b|\bgpustat\b|\bnvtop\b|\bdme
 # Somebody says that these are where the others are.
 _ALIKE = regex(r"\b(?:same|identical|equal|alike|likewise)\b(?! (?:process|machine|node|host|code|script))", re.I)
 _THROUGH = regex(
-    r"\b(?:finished|done|(?<!last )completed|through|not (?:in|inside|at|entered|joined)|no (?:tokens?|gradients?|grads?|data|batch\w*|samples?|requests?|work|inputs?|images?|experts?)|0 (?:tokens?|samples?|requests?|batches)|empty|skip\w*|"
+    r"\b(?:finished|done|(?<!last )completed|through|not (?:in|inside|at|entered|joined)|"
+    r"no (?:tokens?|gradients?|grads?|data|batch\w*|samples?|requests?|work|inputs?|images?|experts?)|"
+    r"0 (?:tokens?|samples?|requests?|batches)|empty|skip\w*|"
     r"next (?:step|iteration|batch|epoch|loop)|already|left|returned|idle|went on|goes on|moved on|ahead|earlier|returns? early|alive)\b",
     re.I,
 )

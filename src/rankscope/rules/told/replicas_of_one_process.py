@@ -38,7 +38,10 @@ _STEPS = (
     "p2pBandwidthLatencyTest",
 )
 _STANDS = HALTS + r"|100 ?%"
-_ELSEWHERE = r"MultiWorker\w*|TF[_ ]CONFIG|num_workers = [2-9]|/task:[1-9]|\bhorovod\b|illegal memory|out of memory|ResourceExhausted|DistributedDataParallel|\bforked?\b"
+_ELSEWHERE = (
+    r"MultiWorker\w*|TF[_ ]CONFIG|num_workers = [2-9]|/task:[1-9]|\bhorovod\b|illegal memory|out of memory|"
+    r"ResourceExhausted|DistributedDataParallel|\bforked?\b"
+)
 # What MirroredStrategy tells when it has set up its reduction (tensorflow/python/distribute/cross_device_ops.py).
 _REDUCES = regex(r"(?<!Collective )\bbatch_all_reduce: \d+ all-reduces with algorithm = (?:nccl|hierarchical_copy)")
 # A bar of Keras, and the figures of a step.

@@ -24,13 +24,23 @@ from ._outcomes import cured_by
 from ._signs import POSSIBLE, Sign
 from ._wordings import HALTS
 
-_MANY = r"\b(?:DDP|ddp\w*|distributed|FSDP|ZeRO\S*|deepspeed|torchrun|nproc\w*|[2-9]\d? ?[x×]? ?(?:\w+ )?(?:gpus?|ranks|processes|nodes)|multi[- ]?(?:gpu|node)|ranks?|accelerate|all_?reduce|NCCL|Watchdog|both GPUs|world_size|horovod)\b"
+_MANY = (
+    r"\b(?:DDP|ddp\w*|distributed|FSDP|ZeRO\S*|deepspeed|torchrun|nproc\w*|"
+    r"[2-9]\d? ?[x×]? ?(?:\w+ )?(?:gpus?|ranks|processes|nodes)|multi[- ]?(?:gpu|node)|ranks?|accelerate|all_?reduce|"
+    r"NCCL|Watchdog|both GPUs|world_size|horovod)\b"
+)
 _PLACE = (
     r"(?:\b(?:end|last (?:\w+ )?(?:step|batch|iteration)|start|beginning|final (?:step|batch|iteration)|completion) (?:of|in) (?:the |an? |each |every |its |one )?(?:\w+ )?(?:epochs?|validation|evaluation|training epoch)\b|"
     r"\b(?:after|before|during|when|while|at|on|in)\b[^\n.]{0,24}\b(?:validat\w+|evaluat\w+|eval\b|sav(?:e|es|ing)\b|checkpoint\w*|sanity check\w*|logging|metrics?|early stopping|(?:next|new|second|first|last) (?:epoch|evaluation|validation|batch)))"
 )
-_STOPS = r"\b(?:hangs?|hung|hanging|stuck|freez\w+|froze\w*|stops?|stalls?|deadlock\w*|stands? still|blocks?|never (?:returns?|continues?|starts?)|nothing\b|does not move|no longer moves)\b"
-_ELSE = r"data ?loader worker|pt_data_worker|out of memory|illegal memory|Xid|No space left|exitcode|SIGKILL|Address already in use|Connection refused|P2P_DISABLE|IB_DISABLE|\bfork(?:s|ed|ing)\b"
+_STOPS = (
+    r"\b(?:hangs?|hung|hanging|stuck|freez\w+|froze\w*|stops?|stalls?|deadlock\w*|stands? still|blocks?|"
+    r"never (?:returns?|continues?|starts?)|nothing\b|does not move|no longer moves)\b"
+)
+_ELSE = (
+    r"data ?loader worker|pt_data_worker|out of memory|illegal memory|Xid|No space left|exitcode|SIGKILL|"
+    r"Address already in use|Connection refused|P2P_DISABLE|IB_DISABLE|\bfork(?:s|ed|ing)\b"
+)
 _SIGNS = (
     Sign(rf"{_STOPS}[^\n]{{0,60}}{_PLACE}|{_PLACE}[^\n]{{0,60}}{_STOPS}|\balways\b[^\n]{{0,20}}{_PLACE}", "it stops where an epoch, an evaluation or a save begins or ends", POSSIBLE, anywhere=(_MANY, HALTS + r"|100 ?%"), unless=(_ELSE,), prose=True),
     Sign(r"^(?=[^\n]*\b(?:Epoch|Training|Train|Iteration)\b)[^\n]*(?:\b(?:[1-9]\d*)\b[^\n|]{0,12}: +0%\|[^\n]*\| 0/\d+ \[|: +100%\|[^\n]*\| (\d+)/\1 \[|:? +99%\|)", "the counter stands between two epochs", POSSIBLE, anywhere=(_MANY, HALTS + r"|\b(?:at|to) 100 ?%"), unless=(_ELSE, r"Traceback")),

@@ -30,13 +30,20 @@ from ._signs import POSSIBLE, Sign
 from ._wordings import HALTS
 
 _KERNEL = (
-    r"(?<!\w)(?:rpc_wait_bit_killable|nfs\w*_\w+|nfs4?_\w+|__fuse_\w+|fuse_\w+|request_wait_answer|ll_\w+|cl_(?:sync|lock|io)\w*|ldlm_\w+|osc_\w+|ptlrpc_\w+|"
-    r"cxiWait\w*|gpfs\w*|mmfs\w*|ceph_\w+|cifs_\w+|SendReceive2|beegfs\w*|wait_on_page_bit\w*|folio_wait_bit\w*|io_schedule|blkdev_\w+|xfs_\w+|jbd2_\w+|"
-    r"autofs4?_\w+|v9fs_\w+|smb2_\w+|compound_send_recv|wait_for_response|balance_dirty_pages\w*|bit_wait_io|(?:__)?wait_on_buffer|rq_qos_wait|wbt_wait|blk_mq_get_tag|ext4_\w+|btrfs_\w+|zio_wait|dmu_\w+|ocfs2_\w+|gfs2_\w+|dlm_\w+|vvp_\w+|obd_\w+|wekafs\w*|lookup_slow|"
+    r"(?<!\w)(?:rpc_wait_bit_killable|nfs\w*_\w+|nfs4?_\w+|__fuse_\w+|fuse_\w+|request_wait_answer|ll_\w+|"
+    r"cl_(?:sync|lock|io)\w*|ldlm_\w+|osc_\w+|ptlrpc_\w+|"
+    r"cxiWait\w*|gpfs\w*|mmfs\w*|ceph_\w+|cifs_\w+|SendReceive2|beegfs\w*|wait_on_page_bit\w*|folio_wait_bit\w*|"
+    r"io_schedule|blkdev_\w+|xfs_\w+|jbd2_\w+|"
+    r"autofs4?_\w+|v9fs_\w+|smb2_\w+|compound_send_recv|wait_for_response|balance_dirty_pages\w*|bit_wait_io|"
+    r"(?:__)?wait_on_buffer|rq_qos_wait|wbt_wait|blk_mq_get_tag|ext4_\w+|btrfs_\w+|zio_wait|dmu_\w+|ocfs2_\w+|"
+    r"gfs2_\w+|dlm_\w+|vvp_\w+|obd_\w+|wekafs\w*|lookup_slow|"
     r"cv_wait_common|txg_wait\w*|zil_commit|p9_client_rpc|virtio_fs\w*|wait_for_common_io|xlog_wait|rwsem_down_(?:read|write)_slowpath(?!(?:[^\n]*\n){1,12}?[^\n]*\[(?:nvidia|amdgpu|mlx5|ib_)))"
 )
 # What the kernel and its file systems say when a server answers again.
-_BACK = r"Connection restored|\bserver \S+ OK\b|\bis responding\b|\bback online\b|\brecovered\b|\brejoined\b|\b(?:osd|mds|mon)\d*\b[^\n]*\b(?:up|session established|reconnect success)\b"
+_BACK = (
+    r"Connection restored|\bserver \S+ OK\b|\bis responding\b|\bback online\b|\brecovered\b|\brejoined\b|"
+    r"\b(?:osd|mds|mon)\d*\b[^\n]*\b(?:up|session established|reconnect success)\b"
+)
 # A frozen control group of the first version shows its processes in state D.
 _FROZEN = r"(?-i:\bFROZEN\b)|freezer\.state|cgroup\.freeze"
 # Who asks a device's driver stands in that, and in no file system.

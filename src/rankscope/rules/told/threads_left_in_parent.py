@@ -29,19 +29,30 @@ from ._signs import POSSIBLE, Sign
 
 _PARENT = r"(?:parent|main process|launcher|master|driver|notebook|server process|caller)"
 _FORKS = (
-    r"(?<![A-Za-z])fork|multiprocess|ProcessPool|\bPool\(|(?<!thread )\bpool (?:workers?|process)|\bProcess\(|start[ _]method|preload|DataLoader|num_workers|num_proc|n_jobs|joblib|loky|celery|"
+    r"(?<![A-Za-z])fork|multiprocess|ProcessPool|\bPool\(|(?<!thread )\bpool (?:workers?|process)|\bProcess\(|"
+    r"start[ _]method|preload|DataLoader|num_workers|num_proc|n_jobs|joblib|loky|celery|"
     r"gunicorn|uwsgi|billiard|concurrent\.futures|\bxdist\b|child process"
 )
-_HANG = r"\b(?:hangs?|hung|stuck|never|block(?:s|ed)|freezes|frozen|stands? still|stalls?|does not (?:return|finish|end|come back)|no progress|no \w+ (?:completes|finishes|returns|arrives)|[01]0{0,2} ?% (?:of )?(?:one |a |its )?CPU|burns?|spins?|deadlock\w*)\b"
-_RUNS = r"\b(?:runs?|works?|fine|finish(?:es)?|pass(?:es)?|returns?|ok|completes?|succeeds?|goes (?:away|through|on)|no hang|disappears?|vanishes|helps?|fixe[sd])\b"
+_HANG = (
+    r"\b(?:hangs?|hung|stuck|never|block(?:s|ed)|freezes|frozen|stands? still|stalls?|"
+    r"does not (?:return|finish|end|come back)|no progress|no \w+ (?:completes|finishes|returns|arrives)|"
+    r"[01]0{0,2} ?% (?:of )?(?:one |a |its )?CPU|burns?|spins?|deadlock\w*)\b"
+)
+_RUNS = (
+    r"\b(?:runs?|works?|fine|finish(?:es)?|pass(?:es)?|returns?|ok|completes?|succeeds?|goes (?:away|through|on)|"
+    r"no hang|disappears?|vanishes|helps?|fixe[sd])\b"
+)
 _THREADED = (
-    r"\b(?:jax|jnp|jaxlib|xla|tensorflow|tf\.|keras|torch|nn\.\w|polars|pl\.|pyarrow|duckdb|tokenizers?|numpy|np\.|scipy|sklearn|xgboost|lightgbm|catboost|faiss|"
-    r"numba|numexpr|cv2|opencv|openblas|mkl|blas|lapack|openmp|omp|libgomp|libiomp|grpc|pymongo|kafka|boto3?|s3fs|gcsfs|fsspec|aiohttp|sentry|"
+    r"\b(?:jax|jnp|jaxlib|xla|tensorflow|tf\.|keras|torch|nn\.\w|polars|pl\.|pyarrow|duckdb|tokenizers?|numpy|np\.|"
+    r"scipy|sklearn|xgboost|lightgbm|catboost|faiss|"
+    r"numba|numexpr|cv2|opencv|openblas|mkl|blas|lapack|openmp|omp|libgomp|libiomp|grpc|pymongo|kafka|boto3?|s3fs|"
+    r"gcsfs|fsspec|aiohttp|sentry|"
     r"opentelemetry|prometheus|ddtrace|newrelic|h5py|zarr|decord|vips|rayon|tbb|ffmpeg|av\.open)"
 )
 # Another reason is told: then it is not the threads.
 _OTHER = (
-    r"killed|exit ?code|signal \d|SIGKILL|segfault|defunct|out of memory|No space left|Too many open|before join|pipe_w|\d+ ?[kKM]i?B\b|TracerPid:\s*[1-9]|"
+    r"killed|exit ?code|signal \d|SIGKILL|segfault|defunct|out of memory|No space left|Too many open|before join|"
+    r"pipe_w|\d+ ?[kKM]i?B\b|TracerPid:\s*[1-9]|"
     r"CUDA|cuda|No module|all_?reduce|nccl"
 )
 _SIGNS = (

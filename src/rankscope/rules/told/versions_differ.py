@@ -49,7 +49,11 @@ _PLACE = regex(
     r"(?<![a-z])(?:node|host|rank|worker|machine|master|head|driver|pod|vm|server)s?(?![a-z])", re.IGNORECASE
 )
 _MUST_AGREE = {"nccl", "rccl", "torch", "ray", "openmpi", "ucx", "efa", "libfabric", "dask", "horovod"}
-_LIB = r"(?:nccl|torch|pytorch|cuda|driver|python|ray|mpi|openmpi|ucx|libfabric|ofed|firmware|gloo|image|container|package|library|protobuf|transformers|vllm|glibc|cudnn|release|build|numpy|pandas|cloudpickle|pyarrow|jax|tensorflow|horovod|deepspeed|open ?mpi|mpich|aws-ofi-nccl|ofi)"
+_LIB = (
+    r"(?:nccl|torch|pytorch|cuda|driver|python|ray|mpi|openmpi|ucx|libfabric|ofed|firmware|gloo|image|container|"
+    r"package|library|protobuf|transformers|vllm|glibc|cudnn|release|build|numpy|pandas|cloudpickle|pyarrow|jax|"
+    r"tensorflow|horovod|deepspeed|open ?mpi|mpich|aws-ofi-nccl|ofi)"
+)
 # Where an interface was forced, an address of no known family is none at all: there is no such interface.
 _FORCED = r"NCCL_SOCKET_IFNAME(?: set| ?=)"
 _SIGNS = (

@@ -41,11 +41,18 @@ from ._wordings import HALTS
 
 _LOCAL = r"(?:127\.0\.[01]\.1|::1|localhost|\blo\b|docker0|virbr\d|172\.1[78]\.0\.\d|169\.254\.)"
 # Addresses of bridges that container runtimes and virtual machines make on each host for itself, and those without a network.
-_BRIDGE = r"(?:172\.1[78]\.0\.\d+|192\.168\.122\.\d+|192\.168\.65\.\d+|10\.0\.2\.15|10\.88\.0\.\d+|169\.254\.\d+\.\d+|fe80:[\w:%]*)"
+_BRIDGE = (
+    r"(?:172\.1[78]\.0\.\d+|192\.168\.122\.\d+|192\.168\.65\.\d+|10\.0\.2\.15|10\.88\.0\.\d+|169\.254\.\d+\.\d+|"
+    r"fe80:[\w:%]*)"
+)
 _LOST = r"(?:refused|timed out|[Tt]imeout|failed|unreachable|No route|can ?not (?:be )?(?:reach|connect)\w*)"
 _MANY = r"(?:nodes?|hosts?|machines?|pods?|instances?)\b|size=(?:[2-9]|\d\d)|nranks|--nnodes|node\d|host\w* \w+:"
 # Interfaces that mean something on their own host only: of container runtimes, virtual machines, tunnels, cables to a neighbour.
-OWN_IF = r"lo|docker\d+|docker_gwbridge|br-[0-9a-f]{6,}|virbr\d+|lxcbr\d+|lxdbr\d+|cni\d+|cni-podman\d+|podman\d+|nerdctl\d+|flannel\S*?|cali\w+|veth\w+|cilium\w+|kube-\w+|vboxnet\d+|vmnet\d+|tun\d+|tap\d+|utun\d+|wg\d+|zt\w+|tailscale\d+|usb\d+|dummy\d+"
+OWN_IF = (
+    r"lo|docker\d+|docker_gwbridge|br-[0-9a-f]{6,}|virbr\d+|lxcbr\d+|lxdbr\d+|cni\d+|cni-podman\d+|podman\d+|"
+    r"nerdctl\d+|flannel\S*?|cali\w+|veth\w+|cilium\w+|kube-\w+|vboxnet\d+|vmnet\d+|tun\d+|tap\d+|utun\d+|wg\d+|zt\w+|"
+    r"tailscale\d+|usb\d+|dummy\d+"
+)
 _SIGNS = (
     Sign(r"\b(?:MASTER_ADDR|host|name|node|address|coordinator|master|server|scheduler|head|pod|worker|leader)\w*\b[^\n]{0,40}\bresolv\w+ to (?:127\.|localhost|::1|169\.254)", "a name leads to loopback", prose=True),
     Sign(rf"Using (?:\w+ )?(?:interface )?(?:\[0\])?(?:{OWN_IF}):|Using interface {_LOCAL}|Bootstrap ?: Using (?:{OWN_IF})\b", "the library took an interface that others cannot reach",
