@@ -55,3 +55,24 @@ def test_nothing_is_guessed_of_whole_dumps(head: str, guessed: bool, tmp_path: P
     )
     found = _judged(tmp_path, dump=head + 'Thread 4101 (idle): "MainThread"\n' + frames, console=said)
     assert any(one.rule == "like-known-cases" for one in found.findings) is guessed
+
+
+_ASKS = "    push (worker.py:12)\n    <module> (worker.py:30)\n"
+
+
+@pytest.mark.parametrize(
+    ("frames", "open_"),
+    [
+        pytest.param("    readinto (socket.py:706)\n" + _ASKS, True, id="for an answer"),
+        pytest.param(
+            "    wait (threading.py:327)\n    next (multiprocessing/pool.py:861)\n" + _ASKS, True, id="for a result"
+        ),
+        pytest.param("    accept (socket.py:295)\n" + _ASKS, False, id="ready for whoever comes"),
+        pytest.param("    wait (threading.py:327)\n" + _ASKS, False, id="for an event"),
+    ],
+)
+def test_who_waits_for_what_it_asked_for_is_not_called_clean(frames: str, open_: bool, tmp_path: Path) -> None:
+    """A server at rest looks like a server that is asked too much; who asks does not look like who is at rest."""
+    found = _judged(tmp_path, dump=HEAD + 'Thread 4101 (idle): "MainThread"\n' + frames)
+    assert found.verdict is None
+    assert found.evidence_weak is open_
