@@ -17,6 +17,7 @@ from .case import Case
 from .doings import Doing, doings
 from .endings import ended_well
 from .frame_tables import WaitKind
+from .identity import name_of
 from .in_sight import moves
 from .looked_twice import gets_on
 from .own_age import circle_s, own_s
@@ -91,17 +92,17 @@ def _one_picture(case: Case) -> bool:
 
 # Where a program waits for what it has asked for: the answer of a server, the result of a pool's worker. Who is ready for
 # whatever comes waits elsewhere, in accept or select or for an item of a queue.
-_READS = {"readinto", "recv", "recv_into", "read", "getresponse", "begin", "_read_status"}
-_RESULTS = ("multiprocessing/pool.py", "concurrent/futures/_base.py")
+_READS = {"readinto", "recv", "recv_into", "read"}
+_RESULTS = {"multiprocessing/pool.py", "concurrent/futures/_base.py"}
 
 
 def _awaits_answer(standing: Standing) -> bool:
     """Whether the program itself waits for an answer or a result that it asked for."""
-    thread, wait = standing.thread, standing.wait
-    if thread is None or wait.user_frame is None or standing.member.role is Role.LAUNCHER:
+    wait = standing.wait
+    if wait.user_frame is None:
         return False
     if wait.kind is WaitKind.CONDITION:
-        return any(str(frame.file).endswith(_RESULTS) for frame in thread.stack[wait.user + 1 :])
+        return any(name_of(frame)[0] in _RESULTS for frame in standing.own_stack[wait.user + 1 :])
     return wait.kind is WaitKind.SOCKET and wait.op in _READS
 
 
