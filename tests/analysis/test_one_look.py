@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from rankscope.analysis.weakness import weak
 from rankscope.formats.gather import gather
 from rankscope.model.diagnosis import ONE_LOOK, Diagnosis, Kind
-from rankscope.pipeline import judge
+from rankscope.pipeline import case_of, judge
 
 HEAD = "Process 4101: python worker.py\nPython v3.11.7 (/usr/bin/python3.11)\n\n"
 THREAD = (
@@ -55,3 +56,44 @@ def test_nothing_is_guessed_of_whole_dumps(head: str, guessed: bool, tmp_path: P
     )
     found = _judged(tmp_path, dump=head + 'Thread 4101 (idle): "MainThread"\n' + frames, console=said)
     assert any(one.rule == "like-known-cases" for one in found.findings) is guessed
+
+
+_ASKS = "    push (worker.py:12)\n    <module> (worker.py:30)\n"
+
+
+@pytest.mark.parametrize(
+    ("frames", "open_"),
+    [
+        pytest.param("    readinto (socket.py:706)\n" + _ASKS, True, id="for an answer"),
+        pytest.param(
+            "    wait (threading.py:327)\n    next (multiprocessing/pool.py:861)\n" + _ASKS, True, id="for a result"
+        ),
+        pytest.param("    read (ssl.py:1130)\n    recv (ssl.py:1263)\n" + _ASKS, True, id="for an answer, encrypted"),
+        pytest.param("    accept (socket.py:295)\n" + _ASKS, False, id="ready for whoever comes"),
+        pytest.param("    wait (threading.py:327)\n" + _ASKS, False, id="for an event"),
+    ],
+)
+def test_who_waits_for_what_it_asked_for_is_not_called_clean(frames: str, open_: bool, tmp_path: Path) -> None:
+    """A server at rest looks like a server that is asked too much; who asks does not look like who is at rest."""
+    found = _judged(tmp_path, dump=HEAD + 'Thread 4101 (idle): "MainThread"\n' + frames)
+    assert found.verdict is None
+    assert found.evidence_weak is open_
+
+
+_IN_POOL = (
+    "    worker (multiprocessing/pool.py:125)\n"
+    "    run (multiprocessing/process.py:108)\n"
+    "    _bootstrap (multiprocessing/process.py:314)\n"
+    "    _launch (multiprocessing/popen_fork.py:71)\n"
+    "    __init__ (multiprocessing/popen_fork.py:19)\n"
+    "    _Popen (multiprocessing/context.py:281)\n"
+    "    start (multiprocessing/process.py:121)\n"
+    "    _repopulate_pool_static (multiprocessing/pool.py:329)\n"
+)
+
+
+def test_a_worker_that_a_pool_forked_does_not_wait_for_the_pool(tmp_path: Path) -> None:
+    """Below its own frames stand those that its parent had at the fork, in which a pool was made."""
+    frames = "    wait (threading.py:327)\n    push (worker.py:12)\n" + _IN_POOL + _ASKS
+    (tmp_path / "dump.txt").write_text(HEAD + 'Thread 4101 (idle): "MainThread"\n' + frames)
+    assert not weak(case_of(gather([tmp_path])))

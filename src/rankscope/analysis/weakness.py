@@ -17,10 +17,12 @@ from .case import Case
 from .doings import Doing, doings
 from .endings import ended_well
 from .frame_tables import WaitKind
+from .identity import name_of
 from .in_sight import moves
 from .looked_twice import gets_on
 from .own_age import circle_s, own_s
 from .scene import is_absent
+from .standing import Standing
 from .stillness import stand_long
 
 # What says that something went wrong without saying what.
@@ -81,11 +83,27 @@ def _one_picture(case: Case) -> bool:
     if well(case) is Well.IS or gets_on(case) is not None:
         return False
     stands = any(
-        one.kind in _MAY_LAST or (one.kind in _OWN and one.thread.active is False)
+        one.kind in _MAY_LAST or (one.kind in _OWN and one.thread.active is False) or _awaits_answer(one)
         for one in case.standings.values()
         if one.thread is not None and one.member.role is not Role.LAUNCHER
     )
     return stands or any(map(_waits, doings(case))) or _tables_only(case)
+
+
+# Where a program waits for what it has asked for: the answer of a server, the result of a pool's worker. Who is ready for
+# whatever comes waits elsewhere, in accept or select or for an item of a queue.
+_READS = {"readinto", "recv", "recv_into", "read"}
+_RESULTS = {"multiprocessing/pool.py", "concurrent/futures/_base.py"}
+
+
+def _awaits_answer(standing: Standing) -> bool:
+    """Whether the program itself waits for an answer or a result that it asked for."""
+    wait = standing.wait
+    if wait.user_frame is None:
+        return False
+    if wait.kind is WaitKind.CONDITION:
+        return any(name_of(frame)[0] in _RESULTS for frame in standing.own_stack[wait.user + 1 :])
+    return wait.kind is WaitKind.SOCKET and wait.op in _READS
 
 
 def _waits(doing: Doing) -> bool:
