@@ -78,7 +78,9 @@ def threads(memory: Memory, layout: Layout, runtime: int) -> tuple[ThreadState, 
         if not interpreter:
             break
         address = int(U64(memory.read(interpreter + layout.interp_threads, 8))[0])
-        while address and address not in found and len(found) < THREADS_LIMIT:
+        while address and len(found) < THREADS_LIMIT:
+            if address in found:
+                raise Unreadable("the list of threads was relinked while it was read: it leads back into itself")
             state, following = thread(memory, layout, address)
             if state.interpreter != interpreter:
                 raise Unreadable(f"the thread at {address:#x} belongs to no interpreter")
