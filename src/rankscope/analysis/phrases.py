@@ -91,4 +91,4 @@ ELSEWHERE = regex(
     r"|\b(?:was|were|has been|have been|is|are) (?:since |already |now |long )*(?:fixed|repaired|solved|resolved|replaced)(?: (?:since|before|already|now|then|long ago))?\W*$|\bused to\b",
     re.I,
 )
-HEADING = regex(rf"\W*(?:\w+ ){{0,3}}(?:{ELSEWHERE.pattern})", re.I)
+HEADING = regex(rf"(?<!\W)\W*(?:\w+ ){{0,3}}(?:{ELSEWHERE.pattern})", re.I)
