@@ -62,6 +62,7 @@ def test_what_is_missing_and_what_would_show_it_is_said() -> None:
     [
         rank(Task("", woke=3, cpu_s=0.6, state="R")),
         rank(Task(FUTEX), Task("", woke=9, cpu_s=0.4, state="R")),
+        rank(Task(FUTEX), Task(FUTEX, woke=135), Task("", woke=1, cpu_s=0.01, state="R")),
         rank(Task(NAP, woke=7), sent_bytes=1 << 20),
         rank(Task(NAP, woke=7)),
         rank(Task(FUTEX), Task(FUTEX, woke=20), Task(READ, woke=17)),

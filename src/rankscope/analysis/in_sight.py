@@ -81,13 +81,22 @@ def stirs(member: Member) -> bool:
 
 
 def seeks_gil(member: Member) -> KernelThread | None:
-    """A thread of the interpreter that wakes as often as one that asks for the GIL in vain, and uses next to no CPU."""
+    """A thread of the interpreter that wakes as often as one that asks for the GIL in vain, and uses next to no CPU.
+
+    Where another one is ready to run, that may have the GIL and get no CPU, as on a crowded machine.
+    """
     name = _main_name(member)
     for one in used(member, _ENOUGH_S):
         asks = "futex" in one.task.wchan and one.task.comm == name and one.share < WORKS
         if asks and _GIL_PER_S[0] <= one.wakes_per_s <= _GIL_PER_S[1]:
-            return one.task
+            return None if _ready_beside(member, one.task) else one.task
     return None
+
+
+def _ready_beside(member: Member, thread: KernelThread) -> bool:
+    """Whether another thread of the interpreter was running, or ready to, at any look."""
+    tasks = (task for look in member.over_time(Threads) for task in look.threads)
+    return any(task.state == "R" and task.comm == thread.comm and task.tid != thread.tid for task in tasks)
 
 
 def _main_name(member: Member) -> str:
