@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import py_compile
 import shutil
 import subprocess
 import sys
@@ -60,6 +61,7 @@ def ask(home: pathlib.Path, tool: bytes = b"", tool_path: str = "") -> tuple[lis
 def copy(tmp_path: pathlib.Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
     """An installation of the same version, in folders that only we may write; with what Python keeps of it, or without."""
     ship._codes()  # writes what is not there yet
+    py_compile.compile(str(HOME / "rankscope" / "__init__.py"))
     ship._kept.cache_clear()
     digests = ship._digests.__wrapped__()
     monkeypatch.setattr(ship, "_digests", lambda: digests if request.param == "code" else {**digests, "code": ""})
