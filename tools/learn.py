@@ -16,7 +16,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rankscope.analysis.likeness import says_something, table, threads, words
 from rankscope.formats.gather import gather
@@ -41,8 +41,17 @@ _MET = {
     "gpu-hardware-fault": 1, "implicit-sync-deadlock": 1, "cuda-async-error": 1,
 }  # fmt: skip
 _OF_MET = 0.4  # fifty are few: so much of what they say is believed
-_WELL = 0.2  # healthy runs are not among them; chosen so that not more of them are accused than without all this
+_WELL = 0.3  # healthy runs are not among them; chosen so that not more of them are accused than without all this
 _RAREST = 30  # words that tell one thread from another
+_ALSO = 0.2  # what another class that would be right counts beside the one that is; chosen by --figures
+
+
+class Lesson(NamedTuple):
+    """Words that stand for a class, and how much they count."""
+
+    cls: str
+    words: Sequence[str]
+    weight: float = 1.0
 
 
 def main() -> int:
@@ -55,11 +64,11 @@ def main() -> int:
         why = stale(cases)
         print(why or "", end="\n" if why else "", file=sys.stderr)
         return bool(why)
+    said, told = [read(case) for case in cases], [mechanism(case) for case in cases]
     if options.figures:
-        figures(cases, [read(case) for case in cases])
+        figures(cases, said, told)
     else:
-        said = [read(case) for case in cases]
-        text = learned(cases, said)
+        text = learned(cases, said, told)
         table.FILE.write_text(text, encoding="ascii")
         threads.FILE.write_text(listed(cases, said, table.parse(text)), encoding="ascii")
         print(f"{len(cases)} cases, {text.count(chr(10)) - 5} words, {len(text) >> 10} KiB")
@@ -74,8 +83,11 @@ def stale(cases: Sequence[KnownCase]) -> str | None:
 
 
 def digest(cases: Sequence[KnownCase]) -> str:
-    """One number for all cases and their classes, whatever their order."""
-    ones = sorted(f"{case.cls} {hashlib.sha256(repr(case.items).encode()).hexdigest()}" for case in cases)
+    """One number for all that is learned from, whatever its order."""
+    ones = sorted(
+        f"{' '.join([case.cls, *case.also])} {hashlib.sha256(repr((case.items, case.mechanism)).encode()).hexdigest()}"
+        for case in cases
+    )
     return hashlib.sha256("\n".join(ones).encode()).hexdigest()
 
 
@@ -86,9 +98,18 @@ def read(case: KnownCase) -> list[str]:
         return sorted(words(case_of(gather([folder]))))
 
 
-def learned(cases: Sequence[KnownCase], said: Sequence[list[str]]) -> str:
+def mechanism(case: KnownCase) -> list[str]:
+    """The words in which a reader of a case told its mechanism, read as if they were evidence."""
+    return read(KnownCase(case.path, case.cls, (), (), (("evidence", case.mechanism),))) if case.mechanism else []
+
+
+def learned(cases: Sequence[KnownCase], said: Sequence[list[str]], told: Sequence[list[str]]) -> str:
     """The table as a text, quantised to tenths, so that it can be read and compared."""
-    rarity, model = _fit([case.cls for case in cases], said)
+    lessons = [Lesson(case.cls, words) for case, its in zip(cases, zip(said, told)) for words in its if words]
+    others = [
+        Lesson(cls, words, _ALSO) for case, words in zip(cases, said) for cls in case.also if cls != table.HEALTHY
+    ]
+    rarity, model = _fit(lessons, others)
     classes = [str(name) for name in model.classes_]
     count = collections.Counter(case.cls for case in cases)
     lines = [
@@ -123,16 +144,19 @@ def listed(cases: Sequence[KnownCase], said: Sequence[list[str]], weights: table
     return "\n".join(lines) + "\n"
 
 
-def _fit(classes: Sequence[str], said: Sequence[list[str]]) -> tuple[Any, Any]:
+def _fit(lessons: Sequence[Lesson], others: Sequence[Lesson]) -> tuple[Any, Any]:
+    """How rare each word is in the lessons, and how much it tells, to which the others add: the same words of other classes."""
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
 
-    rarity = TfidfVectorizer(analyzer=list, min_df=2, binary=True)
+    rarity = TfidfVectorizer(analyzer=list, min_df=2, binary=True).fit([each.words for each in lessons])
     model = LogisticRegression(C=_REGULARITY, class_weight="balanced", max_iter=_MOST_STEPS)
-    return rarity, model.fit(rarity.fit_transform(said), classes)
+    every = (*lessons, *others)
+    seen = rarity.transform([each.words for each in every])
+    return rarity, model.fit(seen, [each.cls for each in every], sample_weight=[each.weight for each in every])
 
 
-def figures(cases: Sequence[KnownCase], said: Sequence[list[str]]) -> None:
+def figures(cases: Sequence[KnownCase], said: Sequence[list[str]], told: Sequence[list[str]]) -> None:
     """How often the class is right on public threads that were left out, and how often a healthy bundle is accused.
 
     All cases of a thread are left out together.
@@ -143,7 +167,7 @@ def figures(cases: Sequence[KnownCase], said: Sequence[list[str]]) -> None:
 
     marks: collections.Counter[tuple[str, str]] = collections.Counter()
     for learn, test in GroupKFold(_FOLDS, shuffle=True, random_state=0).split(said, groups=together(cases)):
-        weights = table.parse(learned([cases[at] for at in learn], [said[at] for at in learn]))
+        weights = table.parse(learned(*([each[at] for at in learn] for each in (cases, said, told))))
         for case, its in ((cases[at], said[at]) for at in test):
             marks[_kind(case), _mark(case, compare(weights, its).nearest)] += 1
     for kind in dict.fromkeys(kind for kind, _ in sorted(marks)):

@@ -57,6 +57,7 @@ def test_a_library_built_from_newer_sources_is_another_release() -> None:
         "took 3.5 s and passed",
         "10.0.0.5:2950 refused",
         "1.5 GB free, ok",
+        "the weight-update request failed with CUDA out of memory",
         "with 12.5% of it, it works",
     ],
 )

@@ -1,7 +1,7 @@
 """Known cases as files: items begin with ``=== label``, the folder is the class that is right (or ``healthy``).
 
-Lines before the first item begin with ``#``: where the case is from, and ``# also right: CLASS …`` where a reader of the evidence
-could not do better.
+Lines before the first item begin with ``#``: where the case is from, ``# also right: CLASS …`` where a reader of the evidence
+could not do better, and ``# mechanism: …`` where one has told by what it is recognised.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ class KnownCase:
     also: tuple[str, ...]
     links: tuple[str, ...]
     items: tuple[tuple[str, str], ...]
+    mechanism: str = ""
 
     def lay_out(self, folder: Path) -> None:
         """The evidence as somebody holds it: a file for each item, named by number and label."""
@@ -37,9 +38,11 @@ def read(path: Path) -> KnownCase:
     text = path.read_text()
     head = re.split(r"(?m)^=== ", text, maxsplit=1)[0]
     also = re.search(r"^# also right: (.*)", head, re.MULTILINE)
+    mechanism = re.search(r"^# mechanism: (.*)", head, re.MULTILINE)
     links = re.findall(r"^# (https://\S+)", head, re.MULTILINE)
     items = re.findall(r"(?ms)^=== (.*?)\n(.*?)(?=^=== |\Z)", text)
-    return KnownCase(path, path.parent.name, tuple(also[1].split()) if also else (), tuple(links), tuple(items))
+    others = tuple(also[1].split()) if also else ()
+    return KnownCase(path, path.parent.name, others, tuple(links), tuple(items), mechanism[1] if mechanism else "")
 
 
 def known() -> Iterator[KnownCase]:

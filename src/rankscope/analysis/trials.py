@@ -70,8 +70,9 @@ _OTHER = (
     r"\b(?:latest|newest|newer|current|upstream|public|recent) (?:\w+ ){0,2}?(?:sources?|checkout|tree)\b(?! (?:file|line|rank|code of))|\bnightl(?:y|ies)\b|\b(?:on|with|from|in) (?:master|main|trunk|HEAD|the (?:main|master|dev\w*) branch)\b|^\W*(?:main|master) and (?:the )?v?\d[\w.]*|"
     r"\b(?:driver|cuda|ubuntu|rhel|branch) (?:version )?v?\d{2,3}\b(?![.\d])"
 )
+# Weights and states are updated as well, which is no change of a release.
 _CHANGE = regex(
-    rf"\b(?:upgrad\w+|downgrad\w+|updat(?:e[ds]?|ing)|bump\w*|roll(?:ed|ing)? back|revert\w*|pinn?(?:ed|ing)?|(?:re)?install(?:ed|ing)?|switch(?:ed|ing)?(?! o(?:ff|n)\b)|mov(?:ed|ing)|went back|swap\w*|replac\w+|chang(?:ed|ing)|rebuil(?:t|ding))\b(?<!same switch)(?<!pcie switch)(?<!a switch)(?<!the switch)(?=[^\n]{{0,60}}(?:\b(?:lib)?{_LIBRARY}s?\b|{_NUMBER}|[=<>]=|\bcommit\b|nightl|\b(?:main|master)\b|libnccl))|\b(?:pull|rebuil|buil|compil)\w*\b(?=[^\n]{{0,30}}\b(?:latest|newest|current|upstream|public) (?:\w+ )?(?:sources?|checkout|tree)\b)|\bbisect\w*|\bfirst bad\b",
+    rf"(?<!-)\b(?<!weight )(?<!weights )(?<!parameter )(?<!gradient )(?<!optimizer )(?<!state )(?:upgrad\w+|downgrad\w+|updat(?:e[ds]?|ing)|bump\w*|roll(?:ed|ing)? back|revert\w*|pinn?(?:ed|ing)?|(?:re)?install(?:ed|ing)?|switch(?:ed|ing)?(?! o(?:ff|n)\b)|mov(?:ed|ing)|went back|swap\w*|replac\w+|chang(?:ed|ing)|rebuil(?:t|ding))\b(?<!same switch)(?<!pcie switch)(?<!a switch)(?<!the switch)(?=[^\n]{{0,60}}(?:\b(?:lib)?{_LIBRARY}s?\b|{_NUMBER}|[=<>]=|\bcommit\b|nightl|\b(?:main|master)\b|libnccl))|\b(?:pull|rebuil|buil|compil)\w*\b(?=[^\n]{{0,30}}\b(?:latest|newest|current|upstream|public) (?:\w+ )?(?:sources?|checkout|tree)\b)|\bbisect\w*|\bfirst bad\b",
     re.I,
 )
 _RELEASE = regex(rf"(?P<number>{_NUMBER})|{_OTHER}", re.I)

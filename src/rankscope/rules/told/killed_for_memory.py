@@ -50,7 +50,13 @@ _OTHER = (
 # Whoever ends processes says so: a harness, uWSGI.
 _KEEPER = r"WORKER TIMEOUT|NO MERCY|\b[Ss]ent signal (?:9|SIGKILL)\b|stop-\w+' timed out|timed out\. Killing|HARAKIRI|Hard time limit|TimeLimitExceeded|\b(?:exceeded|after|over) \d+(?:\.\d+)? ?(?:s|sec\w*|min\w*|h|hours?)\b[^\n]{0,40}\b(?:SIGKILL|kill)"
 # Somebody who kills what hangs tells of it.
-_BY_HAND = r"\bkill(?:all)? -(?:9|KILL)\b|\b(?:only|needs?|has to|have to|must|had to|until) (?:be )?(?:a )?(?:kill\w* )?(?:by |with |a )?(?:kill -9|SIGKILL)|kill\w* (?:it |them )?(?:by hand|manually)|os\.kill\("
+_BY_HAND = (
+    r"\bkill(?:all)? -(?:9|KILL)\b|\b(?:only|needs?|has to|have to|must|had to|until) (?:be )?(?:a )?(?:kill\w* )?(?:by |with |a )?(?:kill -9|SIGKILL)|kill\w* (?:it |them )?(?:by hand|manually)|os\.kill\(|"
+    r"\b(?:then|finally|followed by|before|until) (?:a |the )?SIGKILL\b|"
+    r"\bSIGKILL\w* (?:after\b|to (?:the|all|its|it|them)\b|from another (?:terminal|shell|window)|"
+    r"by (?:hand|me|us|(?:the |its )?(?:supervisor\w*|test|parent|launcher|init|runner|user|operator|watchdog|master|agent)))|"
+    r"\b(?:sends?|sending|gets?) (?:it |them |a |the \w+ )?SIGKILL\b"
+)
 # kubectl tells of a container's last end for as long as its pod lives: this one has run for days since then.
 _LONG_AGO = r"^\S+ +(\d+)/\1 +Running +\d+ \(\d+d(?:\d+h)? ago\)"
 # A workflow tries a step again with more room, and ends well as a whole (argo get).
