@@ -15,6 +15,7 @@ import math
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,7 +101,7 @@ def read(case: KnownCase) -> list[str]:
 
 def mechanism(case: KnownCase) -> list[str]:
     """The words in which a reader of a case told its mechanism, read as if they were evidence."""
-    return read(KnownCase(case.path, case.cls, (), (), (("evidence", case.mechanism),))) if case.mechanism else []
+    return read(replace(case, items=(("evidence", case.mechanism),))) if case.mechanism else []
 
 
 def learned(cases: Sequence[KnownCase], said: Sequence[list[str]], told: Sequence[list[str]]) -> str:

@@ -6,7 +6,8 @@ A process got SIGKILL. It could not print anything; the others notice that it is
 ## How it is recognised
 The kernel's log names the victim (`Out of memory: Killed process`, `oom-kill:constraint=CONSTRAINT_MEMCG`), the scheduler says
 `oom-kill` or `OOMKilled`, a launcher reports exit code -9 or 137, or a loader worker was `killed by signal: Killed`. Exit
-code -9 alone can also be the launcher's own clean-up, so it counts only where no earlier error is seen.
+code -9 alone can also be the launcher's own clean-up, so it counts only where no earlier error is seen, and nobody is said to
+send SIGKILL.
 A pool that misses a worker while `free` shows no memory available and no swap.
 Of a running job such a line of its log is *possible*, unless somebody of the job has ended; so is a line of the kernel that is
 days older than the rest of the evidence, and what a runbook names.
