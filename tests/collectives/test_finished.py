@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from rankscope import pipeline
-from rankscope.analysis.collectives import find
+from rankscope.analysis.collectives import Facts, find
 from rankscope.formats import flight_recorder
 from rankscope.formats.gather import gather
 from rankscope.model.evidence.recorder import Recorder
@@ -53,6 +53,15 @@ def test_a_finished_call_that_differs_is_told_and_nothing_hangs(tmp_path, change
         [2],
         "possible",
     )
+
+
+def test_a_finished_call_that_differs_is_told_of_a_job_that_moves_as_well():
+    """It shows at both of two looks, between which each rank ended one call more; nobody waits for anybody at either."""
+    jobs = [entries() for _ in range(4)]
+    jobs[2][5].update(input_sizes=[[2]], output_sizes=[[2]])
+    earlier = read([dump(rows[:-1]) for rows in jobs])
+    found = find(read([dump(rows) for rows in jobs]), 4, Facts(earlier=earlier))
+    assert (found.moving, found.kind, list(found.culprits)) == (True, "size_mismatch", [2])
 
 
 def test_finished_calls_with_one_root_or_uneven_parts_are_alike():

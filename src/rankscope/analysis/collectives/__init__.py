@@ -63,7 +63,7 @@ def find(
         differ = tuple(finished.differing(views, known))
         found = replace(found, differ=differ, culprits=RankSet(rank for one in differ for rank in one.culprits))
     found = progress.compare(found, everybody, facts.earlier)
-    if found.moving and found.culprits:
+    if found.moving and found.states and found.culprits:
         return progress.late_twice(found, find(facts.earlier, world_size))
     return found
 

@@ -77,8 +77,8 @@ def compare(
 
 def late_twice(found: CollectiveAnalysis, before: CollectiveAnalysis) -> CollectiveAnalysis:
     """The job moves, but at both moments all waited for the same few ranks: those are slow, each time."""
-    same = found.culprits == before.culprits and {found.states[0].kind, before.states[0].kind} == {"missing_rank"}
-    if not same or 2 * len(found.culprits) > len(found.waiting):
+    missing = all(one.states and one.states[0].kind == "missing_rank" for one in (found, before))
+    if not missing or found.culprits != before.culprits or 2 * len(found.culprits) > len(found.waiting):
         return found
     return dataclasses.replace(found, states=tuple(_behind(state, found.culprits) for state in found.states))
 
