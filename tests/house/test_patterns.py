@@ -160,8 +160,9 @@ def grows(ask: Callable[[str], object], begin: str, piece: str, length: int, dea
         return False
     long_s = took_s(ask, line(begin, piece, length), 1, dear_s)
     if long_s >= dear_s > short_s:
-        long_s = took_s(ask, line(begin, piece, length), 3, 2 * dear_s)
         short_s = min(short_s, took_s(ask, line(begin, piece, length // 4), 3, dear_s))
+        # It may take as long as shows its growth, however slow the machine is.
+        long_s = took_s(ask, line(begin, piece, length), 3, max(2 * dear_s, 1.1 * GROWTH * short_s))
     return short_s >= dear_s or (long_s >= dear_s and long_s > GROWTH * short_s)
 
 
