@@ -41,7 +41,7 @@ _ADVICE = regex(
     r"In rare cases this process can exit before.*|This constraint has always been present.*|"
     r"This usually reflects invalid usage.*|or other deadlock-prone behaviors.*|"
     r"Please be aware that excessive worker creation.*|\bthis can cause the process to hang.*|typically caused by .*|"
-    r"Possible causes?:.*|we will try our best to dump.*|remote process exited or there was a network error|"
+    r"Possible causes?:.*|(?:Some common causes include|There are some potential root causes)\b.*|we will try our best to dump.*|remote process exited or there was a network error|"
     r"mapping is incorrect.*|"
     r"On normal program exit, the application should call.*|This may indicate a possible application crash.*|"
     r"which (?:may|might) be due to .*|The above exception was the direct cause.*",

@@ -43,7 +43,7 @@ _CURES = regex(
 # What may be missing where something goes wrong nevertheless: it hangs without an error.
 _NOUN = regex(r"problem|error|issue|bug", re.I)
 _UNIT = r"(?! ?(?:%|(?:s|ms|secs?|seconds?|min|minutes?|h|hours?|days?|[KMGT]i?B|[KMG]bps|GB/s|x|it/s|W)\b))"
-_NUMBER = rf"(?<![\w.:/-])v?\d+\.\d+(?:\.\d+)*(?:\.x|\+|[+-]?(?:rc|post|a|b|dev|cu)\w*)?(?!\w|\.\d|:\d|/){_UNIT}"
+_NUMBER = rf"(?<![\w.:/-])v?\d+\.\d+(?:\.\d+)*(?:\.x|\+|[+-]?(?:rc|post|a|b|dev|cu)\w*)?(?!\w|\.\d|:\d|[/>]){_UNIT}"
 _LIBRARY = (
     r"(?:nccl|rccl|hccl|torch|pytorch|cuda|driver|kernel|vllm|sglang|glibc|py|python|triton|ray|jax(?:lib)?|"
     r"tensorflow|deepspeed|transformers|accelerate|datasets|lightning|horovod|"

@@ -54,9 +54,14 @@ def is_document(events: Sequence[Event], frames: int = 0) -> bool:
 _MANUAL = regex(
     r"#{1,4} +(?:\S+ ){0,3}?(?:trouble-?shooting|runbook|play-?book|faq|frequently asked questions|usage|"
     r"install(?:ation|ing)?|quick ?start|getting started|"
-    r"change ?log|release notes|known (?:issues|limitations|problems)|"
+    r"change ?log|release notes|added|changed|fixed|removed|deprecated|security|bug ?fixes|new features|known (?:issues|limitations|problems)|"
     r"common (?:\w+ )?(?:errors|problems|issues|pitfalls|failures|hangs)|contributing|configuration|"
-    r"requirements|on-?call|when (?:\w+ ){1,3}(?:hangs?|fails?|dies|crashes)|how to\b.*|what to do\b.*|(?:\[?v?\d+\.\d+(?:\.\d+)?\w*\]?)(?: [-–(].*)?)\W*$",
+    r"requirements|on-?call|when (?:\w+ ){1,3}(?:hangs?|fails?|dies|crashes)|how to\b.*|what to do\b.*|(?:\[?v?\d+\.\d+(?:\.\d+)?\w*\]?)(?: [-–(].*)?|what .*\b(?:usually|typically|often) (?:means?|meant)\b.*)(?: \([^)\n]*\))?\W*$",
+    re.IGNORECASE,
+)
+# The head of a table of messages and of what they stand for.
+_MEANINGS = regex(
+    r"\|[^|]*\| *(?:what it )?(?:usually|typically|often|mostly|means?|meaning|(?:usual|likely|typical) (?:cause|reason)s?)[^|]{0,20}\|",
     re.IGNORECASE,
 )
 _HEADING = regex(r"#{1,4} +\S")
@@ -75,6 +80,8 @@ def is_manual(events: Sequence[Event], frames: int = 0) -> bool:
     if sum(_ALERT.match(text) is not None for text in said) > 1 and any(map(_CONDITION.match, said)):
         return True
     headings = [text for text in said if _HEADING.match(text)]
+    if len(headings) > 1 and any(map(_MEANINGS.match, said)):
+        return True
     manual = sum(_MANUAL.match(text) is not None for text in headings)
     return bool(manual) and 2 * manual > len(headings) and not frames and not any(map(_PRINTED.search, said))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ..model.evidence.events import Event, Value
@@ -21,6 +21,11 @@ _TRACER = regex(r"^TracerPid:\s+(?P<tracer>[1-9]\d{0,9})")
 _KSTACK = regex(r"^\[<[0-9a-f]+>\] (?P<function>[\w.]+)")
 _NUMBER = regex(r"[0-9]{1,10}")
 _CUT = "--"  # what grep(1) puts between lines that are not beside each other
+# A row of ``ps aux`` without its head, as ``ps aux | grep python`` leaves it (ps(1), BSD format ``u``).
+_USER_ROW = regex(
+    r"\S+ +\d{1,10} +\d{1,6}\.\d +\d{1,3}\.\d +\d+ +\d+ +(?:\?|pts/\d+|tty\w+) +[RSDTtZXI][lsLN<+]* +\S+ +\d+:\d\d +\S"
+)
+_USER_COLUMNS = ("USER", "PID", "%CPU", "%MEM", "VSZ", "RSS", "TTY", "STAT", "START", "TIME", "COMMAND")
 _DEFUNCT = regex(r"^(?:.*?\s)?(?P<pid>\d{1,10})\s.*<defunct>")
 
 
@@ -58,12 +63,13 @@ class Reader:
         elif found := _TRACER.match(text):
             yield _event(line, "proc.tracer", {"tracer": int(found["tracer"])}, None)
         elif self._columns:
-            yield from self._row(line, text)
+            yield from self._row(line, text, self._columns)
+        elif _USER_ROW.match(text):
+            yield from self._row(line, text, _USER_COLUMNS)
         elif found := _DEFUNCT.match(text):
             yield _event(line, "proc.row", {"state": "Z", "command": text[-200:]}, int(found["pid"]))
 
-    def _row(self, line: Line, text: str) -> Iterator[Record]:
-        columns = self._columns or []
+    def _row(self, line: Line, text: str, columns: Sequence[str]) -> Iterator[Record]:
         if text == _CUT:
             return
         words = text.split(None, len(columns) - 1)

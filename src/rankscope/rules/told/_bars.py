@@ -34,9 +34,26 @@ def busy_bars(case: Case) -> Iterator[str]:
                 0 if stands else max(elapsed, ahead),
                 f"{label} {percent}% after {event.fields.get('elapsed')}",
             )
-    for elapsed, text in last.values():
+    for elapsed, text in (*last.values(), *_without_an_end(case)):
         if elapsed >= long:
             yield text
+
+
+def _without_an_end(case: Case) -> Iterator[tuple[int, str]]:
+    """Bars of a data set that is read or made, of which nobody knows how much is to come."""
+    last: dict[str, tuple[int, str]] = {}
+    for event in events(case, "text.line"):
+        for found in _NO_TOTAL.finditer(event.text[:_LONGEST]):
+            label, elapsed = found["label"].strip(), found["elapsed"]
+            last[label] = (_seconds(elapsed), f"{label}: {found['done']} {found['what']} after {elapsed}")
+    yield from last.values()
+
+
+_LONGEST = 2000  # characters of a line
+# tqdm's form where it has no total.
+_NO_TOTAL = regex(
+    r"(?P<label>\b[A-Za-z][\w .()-]{2,60}): (?P<done>\d+) ?(?P<what>examples|files|shards|docs|lines|rows|samples) \[(?P<elapsed>[\d:]+), "
+)
 
 
 _LONG_S = 240

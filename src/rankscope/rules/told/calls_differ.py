@@ -38,6 +38,7 @@ _TYPES = r"float32|float16|bfloat16|float64|fp32|fp16|bf16|int64|int32|int8|uint
 # Calls of all ranks, as programs and message layers name them.
 _EXCHANGE = rf"\b(?:P?MPI[RCD]?I?_\w+|ncclComm\w*|PetscComm\w*|{_CALLS})\b"
 _SIGNS = (
+    Sign(r"\bsame (?:sequence number|seq\w*)\b[^\n]{0,40}\bone (?:is )?in (?:an? |the )?(\w+)\b[^\n]{0,80}\bothers? (?:are )?in (?:an? |the )?(?!\1\b)\w+", "ranks make different calls under one number"),
     Sign(r"DDP expects same model across all ranks|has inconsistent \d+ params|appears not to match (?:sizes|strides) of the same param|Split sizes doesn't match total dim|Tensors must have (?:same|identical) (?:size|shape|number of elements)|inconsistent tensor size|Tensor list input to scatter/gather must match|All tensor operands to scatter/gather must have the same|invalid tensor size at index|Mismatched (?:all_?reduce|all_?gather|broadcast|data types?|\w+ operations?|\w+ tensor shapes|root rank)|Inconsistent (?:tensor )?(?:shape|size|dtype|type)s?\b[^\n]{0,40}(?:rank|process)", "the library says that the ranks' tensors differ"),
     Sign(r"\b\w+Error: [^\n]*\b(?:differ\w*|inconsistent|mismatch\w*|not the same) (?:across|between|among) (?:the |all |different )?(?:GPUs|ranks|processes|workers|devices)\b", "a check of the program says that the ranks bring different things"),
     Sign(rf"^(?=[^\n]*\branks?\b)(?=[^\n]*(?:{_CALLS}))[^\n]*\b({_TYPES})\b[^\n]*\b(?!\1\b)(?:{_TYPES})\b", "ranks bring different types", prose=True),

@@ -31,11 +31,11 @@ _COMPILERS = (
 # A row of ps or top: it runs at this moment, and does not count as stuck.
 _RUNS = rf"^[^\n]*\s(?-i:R)[lsN<+]*\s(?![^\n]*\s\d{{4,}}:\d\d\s)[^\n]*[\s/]{_COMPILERS}(?:\s|$)"
 _SIGNS = (
-    Sign(r"\bAsyncCompile\b|\basync_compile\.wait\b|(?:wait|result|future|get)\w* \((?:[^\n]*/)?_inductor/async_compile|compile_worker(?!/subproc_pool\.py)|compile (?:worker|helper|sidecar|subprocess|pool)|(?:wait|result|_wait_futures|load_by_key_path|future) \((?:[^\n]*/)?_inductor/codecache|parallel compile",
+    Sign(r"\bAsyncCompile\b|\basync_compile\.wait\b|(?:wait|result|future|get)\w* \((?:[^\n]*/)?_inductor/async_compile|compile_worker(?!/subproc_pool\.py|/__main__\.py)|compile (?:worker|helper|sidecar|subprocess|pool)|(?:wait|result|_wait_futures|load_by_key_path|future) \((?:[^\n]*/)?_inductor/codecache|parallel compile",
          "a rank waits for compiled kernels", also=(r"(?:wait|never|hang|stuck|result|blocked|futures?|read|recv|dead|died|gone|idle|select|poll|broken)",),
          unless=(r"llvm::|mlir::|ptxas info|compil\w+ (?:is )?(?:slow|progress|still)|second sample|moving", _RUNS)),
     # Each process that compiled once has this thread; it rests in its read for as long as nothing is asked.
-    Sign(r"SubprocPool|subproc_pool|\b_recv_msg|async_compile", "the reader of a pool of compilers rests, or waits", POSSIBLE, also=(r"(?:wait|never|hang|stuck|result|blocked|futures?|read|recv|dead|died|gone|idle|select|poll|broken)",), unless=(r"llvm::|mlir::|ptxas info|compil\w+ (?:is )?(?:slow|progress|still)|second sample|moving",)),
+    Sign(r"SubprocPool|(?<!compile_worker\.)subproc_pool|\b_recv_msg|async_compile", "the reader of a pool of compilers rests, or waits", POSSIBLE, also=(r"(?:wait|never|hang|stuck|result|blocked|futures?|read|recv|dead|died|gone|idle|select|poll|broken)",), unless=(r"llvm::|mlir::|ptxas info|compil\w+ (?:is )?(?:slow|progress|still)|second sample|moving",)),
     # ps(1) counts minutes of CPU time: this one has used up a thousand and more.
     Sign(rf"^(?=[^\n]*\s(?-i:R)[lsN<+]*\s+\d{{4,}}:\d\d\s)[^\n]*[\s/]{_COMPILERS}\s", "a compiler has computed for many hours and does not end"),
     Sign(rf"(?<![\w/-]){_COMPILERS}(?![\w+-])[^\n]{{0,60}}<defunct>", "a compiler has ended, and its parent waits", anywhere=(r"compil|inductor|neuron|triton|ninja|\bbuild",)),

@@ -36,6 +36,7 @@ _SIGNS = (
     # Numbers that are read as minutes too count only where the kernel writes them.
     Sign(r"Xid \(PCI[^)\n]*\): (?:38|54|56|57|58|61|158|160|171|172)\b", "the kernel reports an Xid that stands for hardware"),
     Sign(r"\bBus (?:Fatal|Uncorrectable) Error\b[^\n]*\bAssert|\binfo ?ROM is corrupted|\bERREVENT_ATHUB_INTERRUPT\b|\bRAS (?:event of type|poison (?:is )?consum)", "the device reports errors that cannot be corrected"),
+    Sign(r"\bnvidia-smi\b[^\n]{0,60}(?<!NVML: )\bUnknown Error\b", "the driver cannot read a GPU any more", unless=(r"Failed to initialize NVML|initiali[sz]e NVML",)),
     Sign(r"Unable to determine the device handle", "the driver cannot open a GPU any more"),
     Sign(r"uncorrectable (?:volatile )?(?:ECC|NVLink|memory)|double[- ]bit (?:ECC )?error|ECC_UNCORRECTABLE|NvlinkUncorrectable|CUDA_ERROR_CONTAINED|Invalid access of peer GPU memory over nvlink|NETIR_LINK_DOWN|cudaErrorContained",
          "memory or link errors that cannot be corrected"),
@@ -46,7 +47,7 @@ _SIGNS = (
          "the GPU's own processor does not answer"),
     Sign(r"GPU (?:requires|needs|is in need of) (?:a )?reset|Reset Required *: *Yes|RmInitAdapter failed|rm_init_adapter failed|Pending page blacklist\s*:\s*Yes|NVRM:[^\n]*(?:GPU at PCI\S* has fallen|failed to (?:allocate|copy)|Assertion failed: Sysmemdesc)", "the driver cannot bring a GPU up"),
     Sign(r"amdgpu[^\n]{0,200}(?:GPU reset(?:\(\d+\))? (?:begin|failed)|ring \S+ timeout|RAS\b[^\n]*(?:error|fatal)|uncorrectable|device lost|failed to (?:recover|reset))|(?:HBM|device)[^\n]{0,20}(?:multi[- ]bit|uncorrectable)[^\n]{0,10}ECC|\bnpu\b[^\n]{0,40}\b(?:lost|fault|unhealthy|offline)", "an accelerator's driver reports a fault"),
-    Sign(r"mce: \[Hardware Error\](?!: Machine check events logged)|EDAC[^\n]*\bUE\b|Machine check(?! events logged)|Hardware Error[^\n]*[Ff]atal", "the machine reports a hardware error"),
+    Sign(r"mce: \[Hardware Error\](?!: Machine check events logg)|EDAC[^\n]*\bUE\b|Machine check(?! events logg)|Hardware Error[^\n]*[Ff]atal", "the machine reports a hardware error"),
     # The kernel says so of errors that were corrected, too.
     Sign(r"Machine check events logged", "the machine has logged errors, corrected or not", POSSIBLE, unless=(r"\bCE memory|Corrected error",)),
     Sign(r"\b(?:replac|swapp|reseat|exchang)\w{0,20}[^\n]{0,40}\b(?:GPU|card|riser|cable|PSU|power supply|NVLink bridge|board|motherboard)\b[^\n]{0,60}(?:fix|solv|work|cure|resolv|gone|help|stable|fine|never again|no more)|(?:fix|solv|work|cure|resolv|gone)\w{0,20}[^\n]{0,40}\b(?:replac|swapp|reseat)\w{0,20}[^\n]{0,30}\b(?:GPU|card|riser|cable|PSU|power supply|NVLink bridge)", "another part cured it", prose=True),

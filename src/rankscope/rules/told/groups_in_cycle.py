@@ -54,6 +54,7 @@ _BRANCHES = "|".join(
     for first, second in ((_WHOLE + one, other + _WHOLE), (one + _WHOLE, _WHOLE + other))
 )
 _SIGNS = (
+    Sign(r"\bNCCL_LAUNCH_ORDER_IMPLICIT\b", "one order of launches for all communicators cures it", cures=True),
     Sign(r"\bgroup (\w+)\b[^\n]{0,160}\bgroup (?!\1\b)\w+\b[^\n]{0,160}\b(?:needs?|waits? for|requires?)\b|\bgroup (\w+) (?:needs?|waits? for)[^\n]{0,160}\bgroup (?!\2\b)\w+ (?:needs?|waits? for)", "two groups need each other's members"),
     Sign(r"\b(?:communicator|comm|group|pg)s? ?[#:]?((?!is\b|are\b)\w+)\b[^\n]{0,120}\b(?:communicator|comm|group|pg)s? ?[#:]?(?!\1\b)(\w+)\b[^\n]{0,120}(?:\n[^\n]{0,200}){0,4}?\n[^\n]{0,120}\b(?:communicator|comm|group|pg)s? ?[#:]?\2\b[^\n]{0,120}\b(?:communicator|comm|group|pg)s? ?[#:]?\1\b", "the ranks use the groups in opposite orders", prose=True),
     Sign(rf"\b(?:{_CALL}) (?:of|on|over|in) (?:the )?(\w+)\b[^\n]{{0,120}}\b(?:{_CALL}) (?:of|on|over|in) (?:the )?(?!\1\b)(\w+)\b(?:\n[^\n]{{0,200}}){{0,4}}?\n[^\n]{{0,120}}\b(?:{_CALL}) (?:of|on|over|in) (?:the )?\2\b[^\n]{{0,120}}\b(?:{_CALL}) (?:of|on|over|in) (?:the )?\1\b", "the ranks use the groups in opposite orders", prose=True),

@@ -86,7 +86,7 @@ _LONG = (
     r"benchmark\w*|roll-?outs?|simulat\w+)\b"
 )
 _SIGNS = (
-    Sign(r"\bslow (?:disk|node|gpu|storage|nic|cpu|rank|host|machine|loader)\b|takes \d+ ?\w+ longer|(?:\d+|several|many|two|three|four|five|ten|twenty) ?(?:times|x|×) slower", "one rank is slower than the others", also=(r"rank|node|gpu|host|worker",), unless=(r"power brake|HW (?:Power )?Slowdown",), prose=True),
+    Sign(r"\bslow (?:disk|node|gpu|storage|nic|cpu|rank|host|machine|loader)\b|takes \d+ ?\w+ longer|(?:\d+|several|many|two|three|four|five|ten|twenty) ?(?:times|x|×) slower(?! than (?:on|with|in) (?:one|a single|1)\b)", "one rank is slower than the others", also=(r"rank|node|gpu|host|worker",), unless=(r"power brake|HW (?:Power )?Slowdown",), prose=True),
     Sign(r"Saving (?:latest |model |full )?checkpoint|Running (?:Evaluation|Prediction|Validation|evaluation|validation)|Getting full model state dict|saving model weights|push(?:ing)? to (?:the )?hub", "a rank saves or evaluates while the others wait", POSSIBLE, anywhere=(r"Watchdog caught|timed out|Timeout\(ms\)",)),
     Sign(r"\b(?:one|1|a single)\b[^\n]{0,30}\b(?:process|rank)\b[^\n]{0,30}\b(?:100 ?%|busy)[^\n]{0,60}\b(?:others?|rest)\b[^\n]{0,20}\b(?:idle|asleep|0 ?%)", "one process works on its CPU, the others are idle", anywhere=(rf"\b{_WORK}\b", r"Watchdog caught|timed? ?out|Timeout\(ms\)"), unless=(r"stuck|deadlock|spin|out of memory",), prose=True),
     Sign(ONE_RANK + BELOW_IT + rf"\w*{_WORK}\w*\(", "the code works on one rank while the others go on to the next call", anywhere=(HALTS, r"barrier|broadcast|wait_for_everyone|init_process_group|store"), unless=(r"FSDP|ZeRO|stage ?3|state_dict|sync_dist|\b(?:accelerator|fabric)\.save\w*\(|engine\.save_checkpoint\(",)),
@@ -104,8 +104,8 @@ _SIGNS = (
 
 
 # What an account of one rank says of long work, and what of trouble instead; what somebody says who waits for it.
-_AT_LONG_WORK = rf"^(?! *File \")[^\n]*?\b{_WORK}\b[^\n]{{0,60}}(?:data\w*|shards?|files?|GB|TB|model|index|cache|samples|tokens|minutes|\bmin\b|hours?\b|results|checkpoint)"
-_TROUBLED = r"rror\b|killed|out of memory|all_?reduce|stuck|deadlock|ENOSPC|No space"
+_AT_LONG_WORK = rf"^(?! *File \")(?![^\n]*\b(?:python\d?|torchrun|srun|mpirun)\b)[^\n]*?\b{_WORK}\b[^\n]{{0,60}}(?:data\w*|shards?|files?|GB|TB|model|index|cache|samples|tokens|minutes|\bmin\b|hours?\b|results|checkpoint)"
+_TROUBLED = r"do not (?:run|enter|call|take part)|rror\b|killed|out of memory|all_?reduce|stuck|deadlock|ENOSPC|No space"
 _WAITS = HALTS + r"|times? out|timed out|time-?out|others? wait|wait\w* for rank|main_process_first"
 _MAY_HAVE_FAILED = ("they may have failed: look at their logs",)
 # Rank 0 broke off: it, or a rank that only its own log names, has failed.

@@ -71,7 +71,7 @@ _OVER = (
 )
 # What programs themselves say of long work: XLA's alarm, TensorFlow's and the driver's compiler of PTX, DeepGEMM, MIOpen, TensorRT.
 _SAID = (
-    r"Very slow compile\?|slow_operation_alarm\.cc|Constant folding an instruction is taking > ?\d|"
+    r"Very slow compile\?|slow_operation_alarm\.cc(?!(?s:.){0,2000}The operation took \d{1,2}(?:\.\d+)?s)|Constant folding an instruction is taking > ?\d(?!(?s:.){0,2000}The operation took \d{1,2}(?:\.\d+)?s)|"
     r"jit-compiled from PTX|JIT compiled from PTX|DeepGEMM JIT Pre-Compile session|"
     r"\[SearchImpl\] Searching the best solution among|\[Monitor\] \d+/\d+/\d+ |Autotuning format combination|"
     r"Timing Runner: |\b[Ii]t (?:may|might|can|could) take (?:a long time|several minutes|\d+)"

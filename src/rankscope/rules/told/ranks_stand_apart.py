@@ -51,8 +51,8 @@ _STEPS = (
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live or case.collectives:
         return  # who stands where is known there
-    if any(one.find(_PROMPT) for one in accounts(case)):
-        return  # who stands elsewhere waits for a person
+    if any(one.find(_PROMPT) or _OF_THREADS.search(one.label) for one in accounts(case)):
+        return  # who stands elsewhere waits for a person, or is a thread beside others
     found = _roll_call(case) or _two_places(case)
     if found is not None:
         # Who moves between two looks was only met in different places of one loop.
@@ -78,6 +78,8 @@ def _roll_call(case: Case) -> Finding | None:
 
 # A debugger's loop that reads commands (pdb.py).
 _PROMPT = r"\b(?:interaction|cmdloop)\b[^\n]{0,24}\bi?pdb\.py\b"
+# Whose lines tell of threads in one process.
+_OF_THREADS = regex(r"^(?:\w+ )?threads of\b", re.IGNORECASE)
 _EVERYONE = regex(r"\b(?:all|every|each|both) (?:\w+ )?(?:ranks?|gpus?|process(?:es)?|nodes?)\b", re.IGNORECASE)
 
 

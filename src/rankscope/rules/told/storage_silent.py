@@ -47,14 +47,14 @@ _BACK = (
 # A frozen control group of the first version shows its processes in state D.
 _FROZEN = r"(?-i:\bFROZEN\b)|freezer\.state|cgroup\.freeze"
 # Who asks a device's driver stands in that, and in no file system.
-_OF_FILES = r"^(?![^\n]*(?:\b(?:nvidia-smi|NVML|rocm-smi|amd-smi|npu-smi)\b|/dev/nvidia))[^\n]*?"
+_OF_FILES = r"^(?![^\n]*\b(?:none|nothing|nobody|no (?:process|thread|task)\w*) (?:\w+ )?in (?:state )?(?-i:D)\b)(?![^\n]*(?:\b(?:nvidia-smi|NVML|rocm-smi|amd-smi|npu-smi)\b|/dev/nvidia))[^\n]*?"
 # It stands in a lock over NFS: reads and writes of the same mount may do well.
 _LOCKS = r"\bnlmclnt_\w+|\bnfs\w*_(?:flock|proc_lock)\b"
 # An ESTALE below who takes or gives a lock: the file of the lock was removed, and no mount.
 _LOCKING = r"\b(?:FileLock|filelock|flock|lockf|simpleflock|SoftFileLock|portalocker)\b"
 # Storage behind a network, as people call it.
 _REMOTE = r"\b(?:NFS|CIFS|SMB|Samba|NAS|SSHFS|EFS|FSx|Lustre|GPFS|Ceph\w*|BeeGFS|GlusterFS|JuiceFS|gcsfuse|s3fs|goofys|blobfuse\d?|rclone|Google Drive|Azure Files)\b|\b(?:network(?:ed)?|remote|shared|mounted|cloud|external) (?:network )?(?:drives?|shares?|mounts?|storage|disks?|volumes?|file ?systems?|buckets?|folders?)\b"
-_PS = r"\bSTAT\b|\bWCHAN\b|\bS\b +\bPID\b|PID +\w+"
+_PS = r"\bps (?:-?aux\w*|faux\w*)\b|\bSTAT\b|\bWCHAN\b|\bS\b +\bPID\b|PID +\w+"
 _ROW_OF_D = rf"^[ \t]*(?:\S+[ \t]+)?(?:\d+[ \t]+){{1,3}}(?:.*[ \t])?(?-i:D[sl<N+]{{0,4}})(?!\S|[ \t]+(?:{WOKEN_BY_SIGNALS}(?!\S)|mem_cgroup_))"
 _ROW_OF_R = r"^(?![^\n]* ps\b)[ \t]*(?:\S+[ \t]+)?(?:\d+[ \t]+){1,3}(?:.*[ \t])?(?-i:R[sl<N+]{0,4})[ \t][^\n]*\bpython"
 _SIGNS = (
