@@ -31,7 +31,7 @@ _COMPILERS = (
 # A row of ps or top: it runs at this moment, and does not count as stuck.
 _RUNS = rf"^[^\n]*\s(?-i:R)[lsN<+]*\s(?![^\n]*\s\d{{4,}}:\d\d\s)[^\n]*[\s/]{_COMPILERS}(?:\s|$)"
 _SIGNS = (
-    Sign(r"\bAsyncCompile\b|\basync_compile\.wait\b|(?:wait|result|future|get)\w* \((?:[^\n]*/)?_inductor/async_compile|compile_worker(?!/subproc_pool\.py|/__main__\.py)|compile (?:worker|helper|sidecar|subprocess|pool)|(?:wait|result|_wait_futures|load_by_key_path|future) \((?:[^\n]*/)?_inductor/codecache|parallel compile",
+    Sign(r"\bAsyncCompile\b|\basync_compile\.wait\b|(?:wait|result|future|get)\w* \((?:[^\n]*/)?_inductor/async_compile|compile_worker(?![/.]subproc_pool|/__main__\.py)|compile (?:worker|helper|sidecar|subprocess|pool)|(?:wait|result|_wait_futures|load_by_key_path|future) \((?:[^\n]*/)?_inductor/codecache|parallel compile",
          "a rank waits for compiled kernels", also=(r"(?:wait|never|hang|stuck|result|blocked|futures?|read|recv|dead|died|gone|idle|select|poll|broken)",),
          unless=(r"llvm::|mlir::|ptxas info|compil\w+ (?:is )?(?:slow|progress|still)|second sample|moving", _RUNS)),
     # Each process that compiled once has this thread; it rests in its read for as long as nothing is asked.
