@@ -124,7 +124,7 @@ _SIGNS = (
     # Of a shell with -x the last line is what it has begun.
     Sign(r"^\++ exit \d+ *\n(?:[^\n]*\n){0,6}?\++ (?:sleep|wait)\b[^\n]*\n?\Z", "a script is past its exit and still waits", POSSIBLE),
     Sign(r"^[^\w\n]*\^C|KeyboardInterrupt|received signal SIGINT", "the work was done, and somebody had to interrupt it", POSSIBLE, also=(_DONE,), unless=(r"Watchdog caught|out of memory", TO_BE_ENDED.pattern)),
-    Sign(r"\b(?:interpreter|process|script|program|python|shell|command|client|main)\b[^\n]{0,30}\b(?:does(?:n't| not)|never|will not|won't|fails? to|cannot) (?:exits?|terminates?|quits?)\b", "somebody says that it does not exit", unless=(r"\b(?:child|subprocess|worker)\b[^\n]{0,40}\b(?:put|queue|pipe)|Watchdog caught|out of memory",), prose=True),
+    Sign(r"\b(?:interpreter|process|script|program|python|shell|command|client|main)\b[^\n]{0,30}\b(?:does(?:n't| not)|never|will not|won't|fails? to|cannot) (?:exits?|terminates?|quits?)\b", "somebody says that it does not exit", POSSIBLE, unless=(r"\b(?:child|subprocess|worker)\b[^\n]{0,40}\b(?:put|queue|pipe)|Watchdog caught|out of memory",), prose=True),
     # What its tracker of segments finds left over "to clean up at shutdown" it tells when a program is gone.
     # An error that the interpreter reports of itself while it ends, and ignores, is none that stays.
     Sign(r"^(?![^\n]*(?:\braise \w|Error: ))[^\n]*?(?:\b(?:interpreter|python) (?:shutdown|shut-down|finali[sz]ation|exit)\b|\b(?:during|(?<!to clean up )at|on) (?:shutdown|finali[sz]ation|interpreter exit|process exit)\b)", "it happens while the interpreter ends", anywhere=(BAD,), unless=(r"Watchdog caught|out of memory|\bsystemd\b[^\n]*\bshutdown\b",), prose=True),
