@@ -70,8 +70,10 @@ def main() -> int:
         figures(cases, said, told)
     else:
         text = learned(cases, said, told)
-        table.FILE.write_text(text, encoding="ascii")
-        threads.FILE.write_text(listed(cases, said, table.parse(text)), encoding="ascii")
+        both = ((table.FILE, text), (threads.FILE, listed(cases, said, table.parse(text))))
+        # Both or none: a letter that is not ASCII is found before anything is written.
+        for file, content in [(file, content.encode("ascii")) for file, content in both]:
+            file.write_bytes(content)
         print(f"{len(cases)} cases, {text.count(chr(10)) - 5} words, {len(text) >> 10} KiB")
     return 0
 

@@ -48,6 +48,11 @@ class Likeness:
         """The class that is most probable but for one."""
         return max((name for name in self.scores if name != cls), key=self.scores.__getitem__)
 
+    def ranking(self) -> tuple[tuple[str, float], ...]:
+        """Every class with its probability (0…1), the most probable first."""
+        ordered = sorted(self.scores.items(), key=lambda item: -item[1])
+        return tuple((name, math.exp(score)) for name, score in ordered)
+
 
 @remembered
 def likeness(case: Case) -> Likeness:

@@ -35,6 +35,8 @@ from ._wordings import troubled
 # How probable a healthy run may be where nothing tells of trouble. Of what this costs, three in five were right, and two in
 # five of the healthy texts of this kind that were accused no longer are (known cases that were left out).
 _WELL_IF_UNTROUBLED = 0.07
+# So many classes are told with their probability, and one that is at least so probable beside the first is worth its page.
+_SHOWN, _NEARLY = 3, 0.5
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -43,14 +45,19 @@ def check(case: Case) -> Iterator[Finding]:
     if (likeness(case).healthy > _WELL_IF_UNTROUBLED and not troubled(case)) or dumped(case):
         return  # of whole dumps the words are those of any program (docs/adr/0007)
     said, weights = likeness(case).words, table.weights()
+    ranking = likeness(case).ranking()
+    (_, first), (second, chance) = [one for one in ranking if one[0] != table.HEALTHY][:2]
     steps = [f"rankscope explain {cls}   # how this class is recognised, and what decides"]
+    if chance > first * _NEARLY:
+        steps.append(f"rankscope explain {second}   # nearly as probable")
     if thread := threads.most_alike(threads.threads(), weights, cls, said):
         steps.append(f"compare with the known case that is most alike: {thread.link}")
     learned = weights.cases[weights.classes.index(cls)]
     because = f"the words that say so most: {', '.join(telling(weights, said, cls))} (learned from {learned} cases)"
+    probable = ", ".join(f"{name} {share:.0%}" for name, share in ranking[:_SHOWN])
     yield Finding(
         RULE.id, cls, Kind.CAUSE, Certainty.POSSIBLE, f"it reads like known cases of {cls}", because=(Reason(because),),
-        against=("no mechanism of this class was recognised", f"next alike: {likeness(case).next_to(cls)}"), next=tuple(steps),
+        against=("no mechanism of this class was recognised", f"how probable by words alone: {probable}"), next=tuple(steps),
     )  # fmt: skip
 
 
