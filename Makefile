@@ -49,7 +49,7 @@ accuracy: venv  ## verdicts on a folder of teaching cases (CASES=DIR)
 	@test -n '$(CASES)' || { echo "make: no folder ../shared/cases beside this checkout; make accuracy CASES=DIR (tools/accuracy.py --help says what must be in it)" >&2; exit 2; }
 	$(BIN)/python tools/accuracy.py $(CASES)
 
-learn: venv  ## weigh the words of known cases anew (corpus/, tests/rules/text)
+learn: venv  ## weigh the words of known cases anew (corpus/, lessons/, tests/rules/text)
 	$(PIP) install -e '.[learn]'
 	$(BIN)/python tools/learn.py $(ARGS)
 

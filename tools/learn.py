@@ -1,7 +1,7 @@
 """Learn from known cases which words speak for which class: ``python tools/learn.py [--check | --figures]``.
 
-Writes ``weights.tsv`` and ``threads.tsv`` in ``analysis/likeness``, from the corpus and the texts of tests/rules; needs
-scikit-learn (``make learn``).
+Writes ``weights.tsv`` and ``threads.tsv`` in ``analysis/likeness``, from the corpus, the texts of tests/rules and what was
+written from general knowledge (``lessons/``); needs scikit-learn (``make learn``).
 ``--figures`` prints how well it does on cases that it has not learned from; ``--check`` only tells whether the table is of the
 cases as they are, and needs nothing.
 """
@@ -25,7 +25,7 @@ from rankscope.pipeline import case_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from harness.known_cases import KnownCase, known
+from harness.known_cases import KnownCase, known, lessons
 
 _REGULARITY = 30.0  # chosen by --figures, as the next
 _LEAST = 5  # tenths: smaller weights change nothing
@@ -60,21 +60,22 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="fail when the table is not of the cases as they are")
     parser.add_argument("--figures", action="store_true", help="cross-validate; write nothing")
     options = parser.parse_args()
-    cases = tuple(known())
+    cases, written = tuple(known()), tuple(lessons())
     if options.check:
-        why = stale(cases)
+        why = stale((*cases, *written))
         print(why or "", end="\n" if why else "", file=sys.stderr)
         return bool(why)
     said, told = [read(case) for case in cases], [mechanism(case) for case in cases]
+    taught = [Lesson(case.cls, read(case)) for case in written]
     if options.figures:
-        figures(cases, said, told)
+        figures(cases, said, told, taught)
     else:
-        text = learned(cases, said, told)
+        text = learned(cases, said, told, taught, digest((*cases, *written)))
         both = ((table.FILE, text), (threads.FILE, listed(cases, said, table.parse(text))))
         # Both or none: a letter that is not ASCII is found before anything is written.
         for file, content in [(file, content.encode("ascii")) for file, content in both]:
             file.write_bytes(content)
-        print(f"{len(cases)} cases, {text.count(chr(10)) - 5} words, {len(text) >> 10} KiB")
+        print(f"{len(cases)} cases, {len(taught)} lessons, {text.count(chr(10)) - 5} words, {len(text) >> 10} KiB")
     return 0
 
 
@@ -106,18 +107,24 @@ def mechanism(case: KnownCase) -> list[str]:
     return read(replace(case, items=(("evidence", case.mechanism),))) if case.mechanism else []
 
 
-def learned(cases: Sequence[KnownCase], said: Sequence[list[str]], told: Sequence[list[str]]) -> str:
-    """The table as a text, quantised to tenths, so that it can be read and compared."""
-    lessons = [Lesson(case.cls, words) for case, its in zip(cases, zip(said, told)) for words in its if words]
+def learned(
+    cases: Sequence[KnownCase],
+    said: Sequence[list[str]],
+    told: Sequence[list[str]],
+    taught: Sequence[Lesson],
+    made_from: str = "",
+) -> str:
+    """The table as a text, quantised to tenths, so that it can be read and compared; ``made_from`` is the number of it all."""
+    shown = [Lesson(case.cls, words) for case, its in zip(cases, zip(said, told)) for words in its if words]
     others = [
         Lesson(cls, words, _ALSO) for case, words in zip(cases, said) for cls in case.also if cls != table.HEALTHY
     ]
-    rarity, model = _fit(lessons, others)
+    rarity, model = _fit([*shown, *taught], others)
     classes = [str(name) for name in model.classes_]
     count = collections.Counter(case.cls for case in cases)
     lines = [
         "# made by tools/learn.py from known cases; a line is: word, rarity, then class:weight in tenths",
-        f"# cases: {digest(cases)}",
+        f"# cases: {made_from}",
         " ".join(["classes", *classes]),
         " ".join(["cases", *(str(count[name]) for name in classes)]),
         " ".join(["rest", *(f"{bias + usual:.2f}" for bias, usual in zip(model.intercept_, _usual(classes)))]),
@@ -159,7 +166,9 @@ def _fit(lessons: Sequence[Lesson], others: Sequence[Lesson]) -> tuple[Any, Any]
     return rarity, model.fit(seen, [each.cls for each in every], sample_weight=[each.weight for each in every])
 
 
-def figures(cases: Sequence[KnownCase], said: Sequence[list[str]], told: Sequence[list[str]]) -> None:
+def figures(
+    cases: Sequence[KnownCase], said: Sequence[list[str]], told: Sequence[list[str]], taught: Sequence[Lesson]
+) -> None:
     """How often the class is right on public threads that were left out, and how often a healthy bundle is accused.
 
     All cases of a thread are left out together.
@@ -170,7 +179,7 @@ def figures(cases: Sequence[KnownCase], said: Sequence[list[str]], told: Sequenc
 
     marks: collections.Counter[tuple[str, str]] = collections.Counter()
     for learn, test in GroupKFold(_FOLDS, shuffle=True, random_state=0).split(said, groups=together(cases)):
-        weights = table.parse(learned(*([each[at] for at in learn] for each in (cases, said, told))))
+        weights = table.parse(learned(*([each[at] for at in learn] for each in (cases, said, told)), taught))
         for case, its in ((cases[at], said[at]) for at in test):
             marks[_kind(case), _mark(case, compare(weights, its).nearest)] += 1
     for kind in dict.fromkeys(kind for kind, _ in sorted(marks)):

@@ -86,6 +86,31 @@ def test_how_probable_classes_are_adds_up_to_one() -> None:
     assert compare(table.parse(TABLE), []).healthy == 1
 
 
+def test_classes_are_ranked_by_how_probable_they_are() -> None:
+    found = Likeness({"oom-kill": math.log(0.2), "healthy": math.log(0.1), "gil-deadlock": math.log(0.7)})
+    names, shares = zip(*found.ranking())
+    assert names == ("gil-deadlock", "oom-kill", "healthy")
+    assert shares == pytest.approx((0.7, 0.2, 0.1))
+
+
+@pytest.mark.parametrize(
+    ("second", "pages"),
+    [(0.4, ["gil-deadlock", "oom-kill"]), (0.1, ["gil-deadlock"])],
+    ids=["nearly as probable", "far behind"],
+)
+def test_a_guess_tells_how_probable_it_is(
+    second: float, pages: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores = {"gil-deadlock": math.log(0.5), "oom-kill": math.log(second), "healthy": math.log(0.01)}
+    known = [word for word in table.weights().words if says_something(word)]
+    said = Likeness(scores, known[:30])
+    monkeypatch.setattr(like_known_cases, "likeness", lambda case: said)
+    (tmp_path / "log.txt").write_text("RuntimeError: nothing that any rule knows\n")
+    (found,) = like_known_cases.check(case_of(gather([tmp_path])))
+    assert f"gil-deadlock 50%, oom-kill {second:.0%}, healthy 1%" in " ".join(map(str, found.against))
+    assert [step.split()[2] for step in found.next if step.startswith("rankscope explain")] == pages
+
+
 def test_words_are_taken_whole_and_in_parts(tmp_path: Path) -> None:
     (tmp_path / "rank1.txt").write_text(
         "RuntimeError: TCPStore wait_for_key failed\nit ends: exit code 137, 1.5 s, version 2.3\n"

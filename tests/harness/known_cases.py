@@ -13,6 +13,7 @@ from pathlib import Path
 
 HOME = Path(__file__).resolve().parents[2]
 FOLDERS = (HOME / "corpus", HOME / "tests/rules/text")
+LESSONS = HOME / "lessons"
 
 
 @dataclass(frozen=True)
@@ -49,3 +50,10 @@ def known() -> Iterator[KnownCase]:
     """All of them, in the order of their paths."""
     for folder in FOLDERS:
         yield from map(read, sorted(folder.glob("*/*.txt")))
+
+
+def lessons() -> Iterator[KnownCase]:
+    """What was written from general knowledge: each text as a case of its class that is from no thread."""
+    for path in sorted(LESSONS.glob("*.txt")):
+        for text in re.split(r"(?m)^%%\n", path.read_text()):
+            yield KnownCase(path, path.stem, (), (), (("evidence", text),))

@@ -10,7 +10,7 @@ threads they are from; `analysis/likeness`). Only where no other rule names a ca
 where the words are rather those of a healthy run; where no word tells of any trouble, half as near to one is enough. Of public threads that were not learned from, about seven in ten read like their own class.
 
 ## What to do
-Take it as the first page to open: `rankscope explain CLASS` says how the class is recognised and what decides. Then gather what would show the
+See how probable it is (the line "how probable by words alone", with the next classes), and take it as the first page to open: `rankscope explain CLASS` says how the class is recognised and what decides. Then gather what would show the
 mechanism: stacks of all ranks and their helpers, twice, while it stands (`rankscope diagnose`, or `py-spy dump` of every process).
 
 ## How to prevent it

@@ -69,7 +69,7 @@ _SIGNS = (
     Sign(r"connectFullMesh failed[^\n]*no error", "the ranks could not connect to each other", unless=(r"Connection (?:refused|reset|timed out)|No route to host|Killed|out of memory",)),
     # Port 0 is any that is free: only the address can be what is refused.
     Sign(r"\b(?:[Ff]ailed|[Uu]nable|[Cc]annot|[Cc]ould not) (?:to )?bind (?:to )?/?\d{1,3}(?:\.\d{1,3}){3}:0\b", "the address to listen at is none of this host's"),
-    Sign(r"(?:btl|oob|ptl)[_ ]tcp[_ ]if[_ ]\w+[^\n]*\n(?:[^\n]*\n)?\s*at once\b", "named, the other interface answers at once"),
+    Sign(r"(?:btl|oob|ptl)[_ ]tcp[_ ]if[_ ][^\n]{0,200}\n(?:[^\n]{0,200}\n)?\s{0,20}at once\b", "named, the other interface answers at once"),
     Sign(r"(?:bind|listen|server socket)[^\n]*(?:Cannot assign requested address|errno:? ?99\b|EADDRNOTAVAIL)|(?:Cannot assign requested address|\[Errno 99\])[^\n]*(?:bind|listen)", "the address to listen at is none of this host's"),
     Sign(r"Every node should have a unique IP address|This node has an IP address of \S+[^\n]*(?:cannot|can not|could not) find|accepted a TCP connection from what appears to be (?:an?\s+)?(?:another\s+)?Open MPI process|received unexpected process identifier", "a framework says that the addresses of the nodes are not right"),
     Sign(r"\b(?:NCCL|GLOO|TP|HCCL|BKCL|MSCCL|UCCL)_SOCKET_IFNAME\b|\bUCX_NET_DEVICES\b|\b(?:VLLM_HOST|HCCL_IF|SGLANG_HOST|RAY_NODE)_IP\b|\b(?:btl|oob)_tcp_if_\w+|--(?:interface|node-ip-address|network-interface)\b|\binterface=|\bcontact[-_]address\b|(?:--net(?:work)?[= ]host\b)|/etc/hosts\b", "naming the interface or address cures it", cures=True),
