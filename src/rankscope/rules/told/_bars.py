@@ -52,7 +52,8 @@ def _without_an_end(case: Case) -> Iterator[tuple[int, str]]:
 _LONGEST = 2000  # characters of a line
 # tqdm's form where it has no total.
 _NO_TOTAL = regex(
-    r"(?P<label>\b[A-Za-z][\w .()-]{2,60}): (?P<done>\d+) ?(?P<what>examples|files|shards|docs|lines|rows|samples) \[(?P<elapsed>[\d:]+), "
+    r"(?P<label>\b[A-Za-z][\w .()-]{2,60}): (?P<done>\d+) ?(?P<what>examples|files|shards|docs|lines|rows|samples) "
+    r"\[(?P<elapsed>[\d:]+), "
 )
 
 

@@ -23,8 +23,7 @@ NCCL_SAYS = r"\b(?:NCCL|RCCL|HCCL|ncclComm\w*)\b[^\n]{0,60}No space left on devi
 # inotify_add_watch(2) says ENOSPC where the user's watches are used up, and no file system is full.
 WATCHES_USED_UP = (
     r"\badd_watch\b[^\n]*(?:No space left|\bENOSPC\b|os error 28\b)|\bENOSPC\b[^\n]*\bwatch(?:ed|es|ing|ers?)?\b|"
-    r"[Ss]ystem limit for number of file watchers|"
-    r"\b(?i:no space left on device)\b(?=(?s:.){0,2000}\b(?:plenty of|enough|lots of) (?:room|space)\b(?s:.){0,200}\bwatch(?:es|ed|ing)?\b)"
+    r"[Ss]ystem limit for number of file watchers"
 )
 
 

@@ -105,7 +105,9 @@ _SIGNS = (
 
 # What an account of one rank says of long work, and what of trouble instead; what somebody says who waits for it.
 _AT_LONG_WORK = rf"^(?! *File \")(?![^\n]*\b(?:python\d?|torchrun|srun|mpirun)\b)[^\n]*?\b{_WORK}\b[^\n]{{0,60}}(?:data\w*|shards?|files?|GB|TB|model|index|cache|samples|tokens|minutes|\bmin\b|hours?\b|results|checkpoint)"
-_TROUBLED = r"do not (?:run|enter|call|take part)|rror\b|killed|out of memory|all_?reduce|stuck|deadlock|ENOSPC|No space"
+_TROUBLED = (
+    r"do not (?:run|enter|call|take part)|rror\b|killed|out of memory|all_?reduce|stuck|deadlock|ENOSPC|No space"
+)
 _WAITS = HALTS + r"|times? out|timed out|time-?out|others? wait|wait\w* for rank|main_process_first"
 _MAY_HAVE_FAILED = ("they may have failed: look at their logs",)
 # Rank 0 broke off: it, or a rank that only its own log names, has failed.

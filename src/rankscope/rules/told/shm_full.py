@@ -26,7 +26,6 @@ from ._signs import POSSIBLE, Sign
 
 _FILES = r"Errno 24|Too many open files|ancdata"
 _SIGNS = (
-    Sign(r"\b(?:num_)?workers ?[=:] ?0\b", "a write found no space, and without loader workers it passes", cures=True, anywhere=(r"No space left on device|\[Errno 28\]",)),
     # pandarallel puts what its workers get into shared memory, where it has that setting.
     Sign(r"No space left on device", "a library that keeps its files in shared memory found no space", anywhere=(r"\buse[ _]memory[ _]fs[ _]is[ _]on|\buse_memory_fs=True",)),
     Sign(r"multiprocessing\.SemLock\((?:[^\n]*\n){1,3}?[^\n]*(?:\[Errno 28\]|No space left)|(?:_posixshmem|shm_open|ftruncate|shared_memory\.py)[^\n]*(?:\n[^\n]*){0,4}?(?:\[Errno 28\]|No space left|\[Errno 12\]|Cannot allocate)", "semaphores and segments of multiprocessing lie in /dev/shm, and there is no space"),
