@@ -46,7 +46,7 @@ _SIGNS = (
     Sign(r"\bwait \(?(?:[^\n]*/)?file_baton|file_baton\.py[^\n]*wait|FileBaton", "a thread polls for the removal of a lock file", unless=(_BUILDING,)),
     Sign(r"\b(?:acquir|wait|poll|hang|hung|stuck|tim(?:ed?|ing) ?out)\w*[^\n]{0,60}(?<!use )(?:SoftFileLock|\bsoft_?lock(?!up))|(?<!use )(?:SoftFileLock|\bsoft_?lock(?!up))[^\n]{0,60}\b(?:acquir|wait|poll|hang|hung|stuck|tim(?:ed?|ing) ?out)|O_EXCL[^\n]*lock", "a lock that is only a file is waited for", LIKELY),
     Sign(r"(?<!use )SoftFileLock|\bsoft_?lock(?!up)", "a lock that is only a file is named", POSSIBLE),
-    Sign(r"Still waiting to acquire lock on|Lock file exists in build directory|Lock acquisition failed[^\n]*\.lock|(?:fuser|lsof)\b[^\n]{0,160}\.lock\b[^\n]*(?:\n[^\n]*){0,2}?(?:[Nn]o output|no process|nobody)", "a lock file is waited for, and nobody is seen to work on it", unless=(_BUILDING,)),
+    Sign(r"Still waiting to acquire lock on|Lock file exists in build directory|Lock acquisition failed[^\n]*\.lock|(?:fuser|lsof)\b[^\n]{0,160}\.lock\b[^\n]{0,200}(?:\n[^\n]{0,200}){0,2}?(?:[Nn]o output|no process|nobody)", "a lock file is waited for, and nobody is seen to work on it", unless=(_BUILDING,)),
     # Named segments are made with O_EXCL (multiprocessing.shared_memory with create=True): of a run that was killed they stay.
     Sign(r"_posixshmem\.shm_open\((?:[^\n]*\n){1,3}?[^\n]*FileExistsError: \[Errno 17\]|^shm_open\([^\n]*O_EXCL[^\n]*\bEEXIST\b", "a segment of shared memory that only one can make is there already: a run that was killed has left it, or another one uses the name", unless=(_HELD,)),
     # Theano, TensorFlow Hub, Matplotlib, yum, zypper, dpkg, pacman, Mercurial, Cargo, Bazel: they tell whose lock they wait for, or what to delete.
