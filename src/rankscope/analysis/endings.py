@@ -50,8 +50,7 @@ _GOOD = regex(
     r"|^\s*Normal +Started +\S+ +kubelet +Started container (?!init)"
     r"|\bpass rate 100 ?%|\bkept \d+, (?:skipped|dropped) \d+\b|"
     r"\bRestoring model weights from the end of the best epoch|"
-    r"\b(?:training|train|test(?:s|ing)?) (?:is )?(?:done|over)\b|\ball (?:\w+ )?tests pass(?:ed)?\b|"
-    rf"\b{_RUN} (?:then )?(?:runs|goes on|continues) and (?:ends|finishes|completes)\b",
+    r"\b(?:training|train|test(?:s|ing)?) (?:is )?(?:done|over)\b",
     re.IGNORECASE,
 )  # fmt: skip
 # One rank that is done says nothing of the others, and what is not so is no good end.

@@ -73,17 +73,17 @@ _CONDITION = regex(r"\s*expr: ?\S")
 def is_manual(events: Sequence[Event], frames: int = 0) -> bool:
     """Whether a text, however short, is a manual or change log by its headings: no report of somebody, who tells of one case.
 
-    Most of its headings say so, and there is no dump and no line that a program has printed; or it is a list of alerts, with
-    what is to raise them.
+    Most of its headings say so, or a table tells what messages stand for, and there is no dump and no line that a program has
+    printed; or it is a list of alerts, with what is to raise them.
     """
     said = [event.text for event in events if event.event == "text.line"]
     if sum(_ALERT.match(text) is not None for text in said) > 1 and any(map(_CONDITION.match, said)):
         return True
     headings = [text for text in said if _HEADING.match(text)]
-    if len(headings) > 1 and any(map(_MEANINGS.match, said)):
-        return True
     manual = sum(_MANUAL.match(text) is not None for text in headings)
-    return bool(manual) and 2 * manual > len(headings) and not frames and not any(map(_PRINTED.search, said))
+    explains = 2 * manual > len(headings) or (len(headings) > 1 and any(map(_MEANINGS.match, said)))
+    printed = any(event.at_s is not None or _PRINTED.search(event.text) for event in events)
+    return explains and not frames and not printed
 
 
 _PRINTED = regex(

@@ -43,12 +43,15 @@ def _without_an_end(case: Case) -> Iterator[tuple[int, str]]:
     """Bars of a data set that is read or made, of which nobody knows how much is to come."""
     last: dict[str, tuple[int, str]] = {}
     for event in events(case, "text.line"):
+        if _RATE not in event.text:
+            continue  # most lines: the pattern looks behind every word
         for found in _NO_TOTAL.finditer(event.text[:_LONGEST]):
             label, elapsed = found["label"].strip(), found["elapsed"]
             last[label] = (_seconds(elapsed), f"{label}: {found['done']} {found['what']} after {elapsed}")
     yield from last.values()
 
 
+_RATE = "/s]"
 _LONGEST = 2000  # characters of a line
 # tqdm's form where it has no total.
 _NO_TOTAL = regex(

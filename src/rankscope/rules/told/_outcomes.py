@@ -8,7 +8,7 @@ GOOD = (
     r"return(?:s|ed)?|prints? (?:all|every|them|both|each)|all (?:\w+ ){0,2}(?:come|arrive|pass|return|are printed)|"
     r"comes? through|(?:end(?:s|ed)|exits?)(?! (?:\w+ ){0,3}(?:with|in) (?:an? |the )?\w*(?:[Ee]rror|[Ee]xception)\b)|"
     r"succeeds?|go(?:es)? (?:away|through|on)|gone|(?:it|they|all) do(?:es)?(?=[.,;)\n]|$)|disappear(?:s|ed)?|"
-    r"vanish(?:es|ed)?|no (?:hang|deadlock|problem|stop)s?|not (?:hang|show|happen|occur|block|reproduce\w*)\w*|"
+    r"vanish(?:es|ed)?|no (?:hang|deadlock|problem)|not (?:hang|show|happen|occur|block|reproduce\w*)\w*|"
     r"never (?:hangs?|happens?|occurs?|shows?|freezes|blocks|deadlocks|stalls|fails|stops|gets stuck))\b"
 )
 # Somebody forks by hand and then runs another program.
