@@ -49,6 +49,7 @@ NAMED_STDLIB = (
     ("joins_child_in_deadlock", "spawned"),
     ("joins_before_draining_queue", "shell"),
     ("child_stopped", "alone"),
+    ("pool_runs_program_again", "alone"),
     ("lock_file_of_other_rank", "shell"),
     ("both_send_first", "forked"),
     ("healthy_odd_household", "forked"),

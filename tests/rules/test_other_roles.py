@@ -45,6 +45,14 @@ def judged(folder: Path, text: str, name: str = "observations") -> Diagnosis:
         ("one-rank-prepares", "two nodes: 100x slower than on one node"),
         ("ib-transport", "OFI poll failed (ofi_events.c:1077:MPIDI_OFI_handle_cq_error:Input/output error - CANCELED)"),
         ("storage-silent", HANGS + "processes: none in state D"),
+        ("gpu-failed", "NVRM: Xid (PCI:0000:48:00): 13, pid=4123, Graphics SM Warp Exception on (GPC 0, TPC 0)"),
+        ("gpu-failed", "NVRM: Xid (PCI:0000:0b:00): 31, pid=119, name=python, Ch 00000008, MMU Fault"),
+        ("disk-full", "ib_verbs.h:84 UCX ERROR ibv_exp_query_device(mlx5_0) returned 38: No space left on device"),
+        ("peer-to-peer-broken", "DMAR: IOMMU enabled\nDMAR: Intel(R) Virtualization Technology for Directed I/O"),
+        ("peer-to-peer-broken", "n1:12:30 [0] NCCL INFO Could not enable P2P between dev 1(=5e000) and dev 0(=3b000)"),
+        ("ib-transport", "n0:16:37 [4] NCCL WARN NET/IB : mlx5_0:1 Got async event : GID table change"),
+        ("meeting-point-taken", "Port 8787 is already in use.\nHosting the HTTP server on port 41231 instead"),
+        ("ends-never", HANGS + "all samples in one file: hangs; in several files: works"),
         ("releases-compared", HANGS + "(<0.293.0>) returned ok, it works\n(<0.305.0>) fails with an error"),
     ],
 )
@@ -66,6 +74,7 @@ def test_threads_of_one_process_are_no_ranks(tmp_path: Path) -> None:
     [
         ("kernel-spins", "RuntimeError: DeepEP error: timeout (dispatch CPU)"),
         ("ends-never", "a viewer runs on and on, the process does not exit"),
+        ("ends-never", "after this text the script does not return to the prompt"),
     ],
 )
 def test_what_others_may_have_done_is_only_possible(rule: str, text: str, tmp_path: Path) -> None:

@@ -56,6 +56,14 @@ def takes_results(member: Member) -> bool | None:
     return None if thread is None else stand(member, thread).ran is False
 
 
+def silent_s(member: Member) -> float | None:
+    """How long the thread that takes the results has slept: no worker has sent one since. None where it is no more, or
+    nothing tells."""
+    thread = next((one for one in _threads(member) if (_POOL, _TAKES) in map(name_of, own(one.stack))), None)
+    standing = stand(member, thread) if thread is not None else None
+    return None if standing is None or standing.ran is not False else standing.still_s
+
+
 def takes_task(standing: Standing) -> bool:
     """Whether a worker of a pool waits for its next task: what stands below its loop is the ``get`` of a queue."""
     names = [name_of(frame) for frame in standing.own_stack]

@@ -19,7 +19,7 @@ _THREAD_NAME = regex(r'"([^"]*)"')
 _TID = regex(r"^TID (\d{1,18})(?: \"?(.*?)\"?)?:$")
 _LLDB_THREAD = regex(r"^\s*\*? ?thread #(\d{1,18})(?:[:,] tid = (\d+|0x[0-9a-f]+))?(?:.*?name = '([^']*)')?")
 _FRAME = regex(r"^\s*(?:\(gdb\) )?#(\d{1,18})\s+(?:0x[0-9a-fA-F]+\s+)?(?:in\s+)?(\S.*)$")
-_BARE = regex(r"^[A-Za-z_~][\w:~.@<>,*&$-]*(?: const)?$")
+_BARE = regex(r"^(?:[A-Za-z_~][\w:~.@<>,*&$-]*(?: const)?|<signal handler called>|<function called from gdb>)$")
 _LLDB_FRAME = regex(r"^\s*\*? ?frame #(\d{1,18}): 0x[0-9a-fA-F]+ (\S+?)`(.+?)(?: \+ \d+)?(?: at (\S+?):(\d{1,18}).*)?$")
 _INFO = regex(
     r'^\*?\s*(\d{1,18})\s+(?:Thread|LWP|process) .*?(?:\(LWP (\d{1,18})\)|LWP (\d{1,18}))?\)?\s{0,8}(?:"([^"]*)")\s+(\S.*)$'

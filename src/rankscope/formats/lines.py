@@ -53,6 +53,9 @@ _STAMP = r"(?P<date>[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})"
 _STREAM = r"<std(?:out|err|diag)>: ?"
 # ``aws logs tail``: the time, the name of the stream, the line.
 _AWS = r"(?P<date>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00) (?P<by>\w[\w.#-]*/[\w.#/-]+ )"
+# What the formats of loguru, logging (its cookbook's) and Hydra write behind the time, when a program passes on another's lines.
+_LEVEL = r"(?:TRACE|DEBUG|INFO|SUCCESS|WARN(?:ING)?|ERROR|CRITICAL|FATAL)"
+_LOG_HEAD = rf"{_LEVEL} *\| (?:[\w.<>]+:[\w.<>]+:\d+ - )?|- [\w.-]+ - {_LEVEL} - |\[[\w.-]+\]\[{_LEVEL}\] - "
 # Each takes one prefix off; a group named rank, local, host, pid or date says what it told.
 _PREFIXES = tuple(
     regex(pattern)
@@ -75,6 +78,7 @@ _PREFIXES = tuple(
         r"##\[(?:debug|command|group|section)\]",
         r"\[(?P<date>\d{4}-\d\d-\d\d, \d\d:\d\d:\d\d) UTC\] (?=\{)",
         r"\{\w+\.py:\d+\} (?:DEBUG|INFO|WARNING|ERROR|CRITICAL) - (?:\[base\] )?",
+        _LOG_HEAD,
         _SYSLOG,
         r"(?:> ?)+",
     )
@@ -82,7 +86,7 @@ _PREFIXES = tuple(
 _MAYBE_PREFIX = regex(
     r"\[(?:rank|[A-Za-z_]+\d|\d+,|\d{1,6}\] |[\w.@+-]{1,80},\d+\]<std|pod/|[\w.-]+/[\w.-]+\]|\d{4}-)|\d{1,6}: |"
     r"\d{4}-\d\d-|\([A-Za-z_]|[A-Z][a-z]{2} (?:[A-Z][a-z]{2} )?[ \d]\d \d\d:|<std|>|[\w.-]+[-_]\d+ +\||##\[|"
-    r"\{\w+\.py:\d|[^\t\n]{1,120}\t[^\t\n]{1,120}\t\ufeff?\d{4}-"
+    r"\{\w+\.py:\d|[^\t\n]{1,120}\t[^\t\n]{1,120}\t\ufeff?\d{4}-|[TDISWECF][A-Z]{3,7} *\| |- [\w.-]+ - [A-Z]|\[[\w.-]+\]\[[A-Z]"
 )
 
 # mpirun(1) ``--xml``.
@@ -128,7 +132,9 @@ def clean(number: int, raw: str, labels: int = 0) -> Line:
             shorter, labels = _without(line, found), labels - 1
         line = shorter
     speaker = _SPEAKER.match(line.text) if line.rank is None else None
-    return line if speaker is None else replace(line, rank=int(speaker["rank"]))
+    rank = line.rank if speaker is None else int(speaker["rank"])
+    text = line.text if LABEL.fullmatch(line.text) else line.text.rstrip()
+    return line if (text, rank) == (line.text, line.rank) else replace(line, text=text, rank=rank)
 
 
 def _of_xml(number: int, text: str) -> Line:

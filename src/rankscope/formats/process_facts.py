@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 from ..model.evidence.threads import KernelThread, Threads
 from ..model.patterns import regex
+from ..model.process import TICKS_PER_S
 
 NAME = "process-facts"
 MOST_MOMENTS = 64
 MOST_FRAMES = 64
-_TICKS_PER_S = 100  # USER_HZ, the same on every Linux that torch runs on
 _PID = regex(r"^(?:pid|Pid:)\s+(\d{1,9})\s*$", re.MULTILINE)
 _FIELD = regex(r"(?P<key>pid(?=\s+\d)|(?:Name|Pid|State|voluntary_ctxt_switches)(?=:)):?\s*(?P<value>\S*)")
 _STATE = regex(r"^State:\s+([RSDTtZXI])\b", re.MULTILINE)
@@ -44,7 +44,7 @@ def read(data: bytes, name: str = "") -> Iterator[Threads]:
         for utime, stime in _CPU.findall(text)[: MOST_MOMENTS - moments[pid]] if pid in states else ():
             moments[pid] += 1
             yield Threads((KernelThread(
-                pid, "", states[pid], wchan=channel[1] if channel else "", cpu_s=(int(utime) + int(stime)) / _TICKS_PER_S,
+                pid, "", states[pid], wchan=channel[1] if channel else "", cpu_s=(int(utime) + int(stime)) / TICKS_PER_S,
                 voluntary=switches.get("", -1), involuntary=switches.get("non", -1),
                 kernel_stack=tuple(_STACK.findall(text)[:MOST_FRAMES]),
             ),))  # fmt: skip

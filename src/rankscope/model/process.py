@@ -22,6 +22,7 @@ class Role(str, enum.Enum):
 # then the pid is only ours, to tell it from others.
 UNKNOWN_HOST = "file"
 UNNUMBERED = -1
+TICKS_PER_S = 100  # of a process's start and CPU time (proc(5)): USER_HZ, the same on every Linux that torch runs on
 
 
 @dataclass(frozen=True)

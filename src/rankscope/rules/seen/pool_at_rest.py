@@ -32,11 +32,11 @@ from ...analysis.pools import at_rest, handlers, owned, renews_workers, replaces
 from ...analysis.standing import Standing
 from ...analysis.threads import views
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
+from ...model.process import TICKS_PER_S
 from ...model.words import counted, span
 from .. import make_rule
 from .._say import at, certainty, just_come, old_roots, ranks_of, stands, waited_for, who
 
-_TICKS_PER_S = 100  # of a process's start (proc(5), starttime): USER_HZ, the same on every Linux that torch runs on
 _LATER_S = 1.0  # a pool starts its first workers one after the other, without waiting for any of them
 
 
@@ -81,7 +81,7 @@ def _why(standing: Standing, workers: tuple[Standing, ...]) -> tuple[str, tuple[
         return "rank-stuck-in-user-code", (Reason(says, "python-stack", ref),), Certainty.LIKELY
     first = min(one.member.ref.started for one in workers)
     last = max(workers, key=lambda one: one.member.ref.started).member.ref
-    later_s = (last.started - first) / _TICKS_PER_S
+    later_s = (last.started - first) / TICKS_PER_S
     if owned(standing.member) == 1 and later_s >= _LATER_S:
         says = f"pool worker pid {last.pid} was started {span(later_s)} after the first one: it replaces one"
         return RULE.cls, (Reason(says, "kernel", last),), Certainty.LIKELY

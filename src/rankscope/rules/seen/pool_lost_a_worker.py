@@ -233,4 +233,4 @@ def _finding(case: Case, root: Root, standing: Standing, lost: tuple[Member, ...
     )  # fmt: skip
 
 
-RULE = make_rule(__name__, __doc__, "child-dead", 22, check)
+RULE = make_rule(__name__, __doc__, "child-dead", 22, check, yields_to=("workers-renewed-in-vain",))

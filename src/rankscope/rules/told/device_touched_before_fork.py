@@ -61,6 +61,7 @@ _SIGNS = (
          anywhere=(r"popen_fork|\bos_?fork|_worker_loop|\bfork\(\)|\bforked\b|gunicorn|uwsgi|celery",), unless=(r"take_gil|PyGILState_Ensure|gil_scoped",)),
     Sign(r"^(?:hsa\w*|rocr::\S*|hip[A-Z]\w*|cu(?:da)?[A-Z]\w*)\b[^\n]*\n(?:[^\n]*\n){0,60}?_launch \([^\n]*popen_fork", "a forked child waits for its device", anywhere=(r"\.to\(.(?:cuda|hip)|\.cuda\(|\bcuda\b[^\n]*before|set_device\(",), unless=(r"\bspawn\b",)),
     Sign(r"_lazy_init[^\n]*\n(?:.*\n){0,12}.*(?:_worker_loop|popen_fork)", "a forked child initialises a device", POSSIBLE),
+    Sign(r"fork\(\)-safety requested but init failed", "the library of the card cannot be made safe for fork: it was used before", POSSIBLE),
 )  # fmt: skip
 
 RULE = text_rule(

@@ -35,12 +35,14 @@ _SHM = (
 )
 # Images that are mounted to be read only are always full.
 _WRITTEN = r"/(?!dev|sys|proc|run|snap|boot|var/lib/snapd|cvmfs|(?:media/)?cdrom)\S*$"
+# A card of InfiniBand names its own tables so.
+_NO_CARD = r"^(?![^\n]*\b(?:ibv_\w+|mlx\d_\d+|verbs)\b)[^\n]*?"
 # A source names what it would say.
 _SAID = r"^\s*(?:log(?:ger|ging)?\.\w+|print|raise \w+|throw \w+|assert\w*)[ (]+f?['\"][^\n]*(?:No space left|ENOSPC|disk (?:is )?full|out of (?:disk )?space|no (?:free )?(?:disk )?space)"
 _SIGNS = (
-    Sign(r"No space left on device|\bENOSPC\b|\[Errno 28\]", "a write found no space", unless=(_SHM, _SAID, WATCHES_USED_UP)),
+    Sign(_NO_CARD + r"(?P<said>No space left on device|\bENOSPC\b|\[Errno 28\])", "a write found no space", unless=(_SHM, _SAID, WATCHES_USED_UP)),
     Sign(r"Disk quota exceeded|\bEDQUOT\b|\[Errno 122\]|quota (?:is )?(?:exceeded|reached|full)|\b(?:rc = |failed with |error:? )-122\b", "a write went over the quota", unless=(_KEYS,)),
-    Sign(r"\s100% +" + _WRITTEN + r"|disk (?:is )?full|filesystem (?:is )?full|out of (?:disk )?(?:space|inodes)|no (?:free )?(?:disk )?space (?:left|on|available|remain)\w*",
+    Sign(_NO_CARD + r"(?P<said>\s100% +" + _WRITTEN + r"|disk (?:is )?full|filesystem (?:is )?full|out of (?:disk )?(?:space|inodes)|no (?:free )?(?:disk )?space (?:left|on|available|remain)\w*)",
          "a file system is full", unless=(_SHM, WATCHES_USED_UP)),
     Sign(r"\bdf\b[^\n]{0,80}\b(?:100 ?%|IUse% 100)|IUse%\W{0,3}(?:is )?100|\b(?:IUse%|inodes?)\b[^\n]{0,24}100 ?%|(?<![\w.])/(?!dev/shm)[\w./-]+ (?:is |at |was )*(?:100 ?%|full\b)", "a file system is full", unless=(_SHM,), prose=True),
     Sign(r"\b(?:free(?:d|ing) (?:up )?(?:disk )?space|delet\w+ (?:old )?(?:checkpoints|files|caches?)|clear\w* (?:the )?cache|(?:TMPDIR|HF_HOME|TRITON_CACHE_DIR|TORCHINDUCTOR_CACHE_DIR|XDG_CACHE_HOME)=)", "space elsewhere cures it", POSSIBLE, cures=True),
@@ -56,6 +58,7 @@ _SIGNS = (
     Sign(r"PytorchStreamWriter failed writing[^\n]*: file write failed", "a checkpoint could not be written to its end", unless=(_SHM,)),
     Sign(r"\blocal disk's utilization is over capacity|\bcurrently (?:not able|unable) to persist (?:on|to) disk|\b507 Insufficient Storage|Delayed block allocation failed[^\n]*error 28\b|\b(?:rc = |failed with |error:? |errno:? )-28\b|\bMPI_ERR_NO_SPACE\b|\bdisk watermark \[|\b(?:image|node)fs\.(?:available|inodesFree) ?<|\bImageFS available below\b|(?<!\[)\bErrno 28\b(?![^\n]*inotify)", "a program says that its disk is full", unless=(_SHM,)),
     Sign(r"PytorchStreamWriter failed writing|unexpected pos \d+ vs \d+|write failed[^\n]*file too short", "a checkpoint could not be written", POSSIBLE),
+    Sign(r"PMIX ERROR: NO-SPACE in file", "the daemons of MPI have no room for their session directory"),
 )  # fmt: skip
 
 _STEPS = ("df -h . ; df -i . ; quota -s", "du -xsh CHECKPOINT_DIR")

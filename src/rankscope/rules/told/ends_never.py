@@ -150,7 +150,7 @@ _SIGNS = (
          unless=(r"Watchdog caught|out of memory|fork\w*_child|dead-?lock|\b\w*(?:all_?gather|all_?reduce|broadcast|barrier|psum|reduce_scatter)\w* \(",)),
     Sign(r"\bafter (?:the |its )?(?:very )?(?:last|final) (?:epoch|step|iteration|batch|result|test|round)\b[^\n]{0,60}\b(?:time limit|never (?:exits?|ends?|returns?)|hangs?|stays?|stuck|remains?|does not (?:end|exit|return|finish))\b", "the work is done and the process stays", prose=True),
     Sign(r"\bos\._exit\b|\bdaemon ?= ?True\b|\b(?:wandb\.finish|destroy_process_group|pool\.close|executor\.shutdown|ray\.shutdown|client\.close)\(\)[^\n]{0,24}\b(?:at the end|before|explicitly|by hand|last)", "it ends when it is made to end", unless=(r"Watchdog caught|out of memory",), cures=True),
-    Sign(r"\b(?:does(?:n't| not)|never|not) (?:come|get|go|return)\w*(?: back)?\b[^\n]{0,12}\b(?:shell|prompt|command line)\b", "the process does not come back to the shell", prose=True),
+    Sign(r"\b(?:does(?:n't| not)|never|not) (?:come|get|go|return)\w*(?: back)?\b[^\n]{0,12}\b(?:shell|prompt|command line)\b", "the process does not come back to the shell", POSSIBLE, prose=True),
     Sign(r"\b(?:final|last|best|total|overall)\b[^\n]{0,30}\b(?:and|but) then\b[^\n]{0,20}\b(?:sits?|stays?|hangs?|stops?|nothing|waits?|stands?)\b", "the work is done and the process stays", unless=(r"Watchdog caught|out of memory",), prose=True),
     Sign(r"^(?:close|_cleanup|__exit__|_cancel_all_tasks|shutdown_\w+|_do_shutdown) \((?:[^\n]*/)?asyncio/(?:runners|base_events)|^shutdown \((?:[^\n]*/)?logging/__init__|^(?:stop|join|close|__exit__) \((?:[^\n]*/)?(?:tensorflow/python/(?:training(?!/server_lib)|client)|tensorboardX?/|lightning\w*/\w*/?loggers|pytorch_lightning/loggers|joblib/externals/loky/backend/resource_tracker)", "the stack stands in the end of the program",
          unless=(r"Watchdog caught|out of memory|fork\w*_child|\b\w*(?:all_?gather|all_?reduce|broadcast|barrier|psum|reduce_scatter)\w* \(",)),
@@ -189,4 +189,4 @@ def _still_there(case: Case) -> bool:
     )
 
 
-RULE = make_rule(__name__, __doc__, "exit-hang", 48, check)
+RULE = make_rule(__name__, __doc__, "exit-hang", 48, check, yields_to=("entered-again",))

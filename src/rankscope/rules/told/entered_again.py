@@ -8,7 +8,8 @@ call waits for the first, which is further out in the same stack.
 ## How it is recognised
 The innermost frame is a function that stands in the same stack once more, and there at a later line than now: the
 second call is still at the line that takes the lock, the first is already behind it. Python frames do not show the
-lock itself, so this holds without native frames too.
+lock itself, so this holds without native frames too. In native stacks: a function that a signal interrupted (`malloc`, `free`,
+`fprintf`), in which the handler, or the exit handlers that it calls, wait.
 
 ## What to do
 Read what lies between the two frames: that is what must not run under the lock. `threading.RLock()` in place of
@@ -57,6 +58,8 @@ _RECURSIVE = regex(
     r"_find_and_load\w*|_handle_fromlist|"
     r"exec_module|_load_unlocked|import_\w+|_gcd_import|run|_run|main|invoke|parse\w*|compile\w*|send|dispatch\w*|handle\w*|retry\w*|solve\w*|fit|step)$"
 )
+_SIGNALLED = "<signal handler called>"
+_NEAR = 4  # frames of an allocator or of stdio: what the signal interrupted is among the innermost
 _STEPS = (
     "py-spy dump --locals --pid PID   # which lock, and what called back",
     "threading.Lock() -> threading.RLock()",
@@ -73,10 +76,10 @@ def _again(case: Case) -> Iterator[Hit]:
     for account in accounts(case):
         working = {id(seen.stack) for seen in account.seen if seen.thread.active}
         for stack in account.stacks:
-            name = entered_again(stack) or _came_back(stack)
+            name = entered_again(stack) or _came_back(stack) or _interrupted(stack)
             if name and id(stack) not in working:
                 called_back, function = name
-                says = f"{function} is entered below itself, and stands before the line where its first call is"
+                says = f"{function} is entered below itself, while its first call is not over"
                 yield Hit(Sign("", says, LIKELY if called_back else POSSIBLE), account, function)
                 break
 
@@ -106,6 +109,16 @@ def _came_back(stack: Stack) -> tuple[bool, str] | None:
             same = (outer.file, outer.function) != (stack[at].file, stack[at].function) and outer.file == stack[at].file
             return (True, stack[at].function) if same and _plain(outer) else None
     return None
+
+
+def _interrupted(stack: Stack) -> tuple[bool, str] | None:
+    """The function that a signal interrupted, where its handler came back to it and waits in it: gdb writes a frame of its own
+    between the two."""
+    at = max((place for place, frame in enumerate(stack) if _SIGNALLED in frame.function), default=0)
+    before = {frame.function for frame in stack[max(at - _NEAR, 0) : at]}
+    again = next((frame.function for frame in stack[at + 1 :] if frame.function in before), None)
+    waits = kind_of(stack[-1]) in (WaitKind.LOCK, WaitKind.CONDITION, WaitKind.SLEEP) if stack else False
+    return (True, again) if again is not None and waits else None
 
 
 def _innermost(stack: Stack) -> int:

@@ -103,6 +103,7 @@ _SIGNS = (
     Sign(r"\b(?:exit ?code|exitcode|returncode)\W{0,4}(?:-6|134)\b|\bSIGABRT\b", "a process ended with an error", POSSIBLE, unless=(r"Watchdog caught|[Ww]atchdog thread terminated",)),
     Sign(r"reached monitoredBarrier, but received errors while waiting", "a rank broke off a barrier in which others wait", POSSIBLE, speaker=False),
     Sign(r"^(?![^\n]*\b[Rr]etr(?:y|ies|ying)\b)[^\n]*(?:Connection (?:closed|reset) by (?:remote )?peer)|remote process exited|ncclRemoteError|Connection closed by remote peer", _PEER_GONE, POSSIBLE, speaker=False, unless=(_WAITED_OUT, r"TCPStore\(|_create_c10d_store|client socket|socket\.cpp",)),
+    Sign(r"\bLost executor \S+ on \S+: |\bCollective ops is aborted by: ", "the framework lost one of its workers", POSSIBLE, speaker=False),
 )  # fmt: skip
 
 

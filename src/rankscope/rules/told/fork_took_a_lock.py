@@ -115,7 +115,7 @@ _SIGNS = (
     # A pool that idles while its parent waits has lost what it was given; one thread says that it was forked out of a program with more.
     Sign(r"^(?:get|__enter__|recv) \((?:[^\n]*/)?multiprocessing/(?:queues|synchronize|connection)\.py", "a worker forked out of a running program idles while its parent waits for it", POSSIBLE, also=(r"_process_worker|\bworker \((?:[^\n]*/)?multiprocessing/pool",), anywhere=(r"Threads:\s*1\b", r"futex"), unless=(r"\bspawn_main\b|popen_spawn|popen_forkserver|\bforkserver\b",)),
     Sign(r"\b(?:gunicorn|uwsgi|celery)[^\n]{0,60}(?:--preload|preload|prefork|pre-fork)", "a server forks its workers after loading", POSSIBLE, anywhere=(BAD,), prose=True),
-    Sign(cured_by(r"(?<!WORKER_START=)(?<!mp\.)\b(?:spawn|forkserver)\b", within=140), "it works with spawn", anywhere=(rf"{HALTS}|{BAD}|no more\b|without end|\bsits? in\b|{_STANDS}",), unless=(r"CUDA|cuda|initialization error",), prose=True),
+    Sign(cured_by(r"(?<!WORKER_START=)(?<!mp\.)\b(?:spawn|forkserver)\b", within=140), "it works with spawn", anywhere=(rf"{HALTS}|{BAD}|no more\b|without end|\bsits? in\b|{_STANDS}",), unless=(r"CUDA|cuda|initialization error|finished its bootstrapping phase",), prose=True),
 )  # fmt: skip
 
 

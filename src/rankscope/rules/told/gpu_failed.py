@@ -25,11 +25,13 @@ from ._findings import text_rule
 from ._signs import POSSIBLE, Sign
 
 _HARD = "(?:48|62|63|64|74|79|92|94|95|109|110|119|120|121|123|136|137|140|143|144|145|149|150|151|154|155|156)"
+# The number stands behind the address of the device, which has numbers of its own, and before the pid.
+_HARD_XID = rf"\bXids?(?:_ERRORS)?(?: ?\(PCI[^)\n]*\)|\{{[^}}\n]*\}})?(?:[ :=#(,]|errors?\b|codes?\b|numbers?\b)*(?:\d+(?:, ?| and | & |/))*{_HARD}\b"
 # Where several ranks were given one GPU, it is no wonder that it is always the same.
 _SHARED = r"[Dd]uplicate GPU|\bset_device\b|\bLOCAL_RANK\b|\b(?:all|both|two|several) (?:\w+ )?(?:ranks|processes|workers)\b[^\n]{0,30}\b(?:same|one) (?:\w+ )?(?:GPU|card|device)\b"
 _SIGNS = (
     Sign(r"\b(?:gpu|device) (?:has )?fallen off the bus|\bGPU is lost\b|gpu (?:is )?lost\b", "a GPU fell off its bus"),
-    Sign(rf"Xid[^\n]{{0,40}}(?:\): |[ :=#(])\b{_HARD}\b", "the kernel reports an Xid that stands for hardware"),
+    Sign(_HARD_XID, "the kernel reports an Xid that stands for hardware"),
     # nvidia-smi -q: counts since the driver was loaded stand before those of all time, which old errors stay in.
     Sign(r"\bVolatile\b[^\n]*\n(?:[^\n]*\n){0,7}?[^\n]*(?:[SD]RAM Uncorrectable(?: [\w-]+)?|Double Bit[^\n]*\n(?:[^\n]*\n){0,8}?[^\n]*Total)\s*: [1-9]", "memory or link errors that cannot be corrected"),
     Sign(r"\bLink \d{1,2}: (?:Replay|Recovery|CRC(?: \w+)?) Errors?: [1-9]\d{3,}|\bReplays Since Reset\s*: [1-9]\d{3,}", "the link of a GPU repeats what it sends again and again", POSSIBLE),

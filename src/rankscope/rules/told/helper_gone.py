@@ -94,9 +94,10 @@ _SIGNS = (
     # A client of PostgreSQL only guesses at its server (libpq).
     Sign(r"^(?![^\n]*This probably means the server terminated)[^\n]*?(?P<said>\b(?:child|worker|helper|sub-?process|process|server|manager|actor|simulator|env(?:ironment)?)\b[^\n]{0,60}\b(?:died\b|dead\b|(?<!hang )(?<!deadlock )(?<!problem )(?<!issue )(?<!error )(?:is|was) gone\b|crashed|segfault\w*|no longer (?:exists|alive|running)|exited (?:with|unexpectedly)|terminated|killed(?! (?:by hand|manually|by (?:me|us)\b))|vanished|disappeared))",
          "a child or helper is gone", anywhere=(r"(?:parent|main|rank|driver|master|caller|trainer|program|launcher|client|server)\b[^\n]{0,80}" + _WAIT,), prose=True),
-    Sign(r"\b(?:exit ?code|exitcode|returncode)\W{0,4}(?:-11|139|-6|134|-7|135|-4|132|-8)\b|Segmentation fault|SIGSEGV|SIGABRT|core dumped", "a process crashed", POSSIBLE, unless=(r"Watchdog caught|local_rank: \d|first noticed rank|process rank \d|error: \S+: tasks? \d|\b(?:mpi_)?rank_?\d+\]|\btrainers?\b",)),
+    Sign(r"\b(?:exit ?code|exitcode|returncode)\W{0,4}(?:-11|139|-6|134|-7|135|-4|132|-8)\b|Segmentation fault|SIGSEGV|SIGABRT|core dumped", "a process crashed", POSSIBLE, unless=(r"Watchdog caught|local_rank: \d|first noticed rank|BAD TERMINATION OF ONE|ProcessExitedException|process rank \d|error: \S+: tasks? \d|\b(?:mpi_)?rank_?\d+\]|\btrainers?\b",)),
     Sign(r"\bsi_signo=SIGCHLD\b|wait4\([^\n]*unfinished|waitid\(", "a parent waits for a child", POSSIBLE),
     Sign(r"\b(?:EOFError|ConnectionResetError|BrokenPipeError|ConnectionRefusedError)(?:[^\n]*\n)?[^\n]*(?:managers|multiprocessing)|multiprocessing/managers\.py(?:[^\n]*\n){0,8}[^\n]*(?:EOFError|ConnectionResetError|BrokenPipeError|ConnectionRefusedError)", "a manager's process is gone"),
+    Sign(r"\bWorker (?:with pid |\(pid:?)\d+\)? was (?:terminated due to|sent) (?:signal |SIG)(?:4|6|7|8|11|ILL|ABRT|BUS|FPE|SEGV)\b|\bFailed core proc\(s\): \{[^}\n]*: -(?:4|6|7|8|11)\b", "a server says that a worker crashed"),
 )  # fmt: skip
 
 _STEPS = ("ps -ef --forest | grep -e defunct -e python", "dmesg -T | grep -i -e segfault -e oom")

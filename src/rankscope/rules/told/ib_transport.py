@@ -47,11 +47,11 @@ _COUNTED = (
 _SIGNS = (
     # CANN's fault code of a port of the device's own network card.
     Sign(r"\bEJ0002\b[^\n]*|\bThe network port is down\b", "the port of a card is down", speaker=False),
-    Sign(r"ibv_open_device failed|Unable to open device (?:mlx|erdma|bnxt|irdma|efa)\w*|libibverbs: (?:Warning|Could)[^\n]*", "the card cannot be opened", POSSIBLE),
+    Sign(r"ibv_open_device failed|Unable to open device (?:mlx|erdma|bnxt|irdma|efa)\w*|libibverbs: (?:Warning(?!: (?:RLIMIT_MEMLOCK|fork\(\)))|Could)[^\n]*", "the card cannot be opened", POSSIBLE),
     Sign(r"Got completion[^\n]*(?:error |status=)(?!5\b|IBV_WC_WR_FLUSH)\S*", "a transfer failed in the card"),
     Sign(r"IBV_WC_(?!WR_FLUSH|SUCCESS)\w+|transport retry counter exceeded|RNR retry (?:counter )?exceeded|local (?:QP operation|protection|length) error|remote (?:access|operation|invalid request) error|work request flushed error",
          "a transfer failed in the card"),
-    Sign(r"Got async (?:fatal )?event|IBV_EVENT_\w+|\b(?:port|QP) (?:error|fatal)\b|local catastrophic error", "the card reports an event"),
+    Sign(r"Got async (?:fatal )?event(?!\W+(?:GID table change|client reregistration|SM change|LID change|P_Key table change|port active)\b)|IBV_EVENT_\w+|\b(?:port|QP) (?:error|fatal)\b|local catastrophic error", "the card reports an event"),
     Sign(r"\b(?:mlx[45]|bnxt|irdma|roce|rdma|ib)\w*[^\n]{0,80}(?:link (?:is )?down|port (?:is )?down|(?:Port module event[^\n]{0,30}|Cable )(?:unplug\w*|error|fault\w*|missing|stuck|shorted|High temperature)|flapp\w+|symbol error)", "a link of the fabric is down"),
     Sign(r"ibv_(?:modify_qp|create_ah|post_send|poll_cq|query_\w)[^\n]*(?:fail|error|Invalid argument|timed out|No route|110|22\b|61)|Call to ibv_\w+ failed", "the verbs library refuses",
          unless=(r"ibv_(?:reg|create)[^\n]*Cannot allocate memory",)),
@@ -85,6 +85,7 @@ _SIGNS = (
     Sign(rf"\b(?:{_COUNTED})\b[\s:.=]+[1-9]\d\d+\b", "the card counts errors", POSSIBLE, anywhere=(HALTS + r"|\w \([^()\s]+\.pyx?:\d+\)",)),
     Sign(r"failed to create a queue pair|run out of queue pairs", "the card makes no more connections"),
     Sign(r"\bGID\b[^\n]{0,60}(?:index|mismatch|wrong|not found)", "the GID index decides", prose=True),
+    Sign(r"\bmlx\d_\d+:\S+: got completion with error:|_do_madrpc failed|\biberror: failed: ", "the driver of the card, or a tool of the fabric, reports an error"),
 )  # fmt: skip
 
 

@@ -88,6 +88,7 @@ _SIGNS = (
     Sign(r"inotify[^\n]*(?:limit|No space left)|user\.max_\w+|" + WATCHES_USED_UP, "a limit of the user is reached"),
     Sign(r"\bulimit -[nuls]\b|\b(?:nofile|memlock|(?<!-)nproc|pids[-_.]limit|TasksMax|LimitNOFILE|max_map_count)\b|(?:set_)?sharing[_ ]strategy|--ulimit\b", "raising a limit cures it", cures=True),
     Sign(r"\bulimit\b[^\n]*(?:1024|exceed|reached|too (?:low|small))", "a ulimit is named", POSSIBLE, prose=True),
+    Sign(r"configured to only allow registering part of your physical memory|libibverbs: Warning: RLIMIT_MEMLOCK is \d+ bytes", "the library of the card says how little memory may be locked or registered"),
 )  # fmt: skip
 
 _STEPS = ("cat /proc/PID/limits; ls /proc/PID/fd | wc -l", "ulimit -n 65536; ulimit -l unlimited")

@@ -42,10 +42,11 @@ from ._wordings import HALTS
 _STEPS = ("ss -ltnp | grep :29500", "torchrun --rdzv-backend=c10d --rdzv-endpoint=$HOST:0 --rdzv-id=$RANDOM …")
 # A line of a program that takes another port by itself.
 _NO_OTHER = r"^(?![^\n]*\b(?:using|trying|taking|mov(?:es|ing) to|switch(?:es|ing) to|fall(?:s|ing) back to) (?:the |a |port )*(?:\d{4,5}\b[^\n]{0,12}\binstead\b|(?:next|another|different|other|free)(?: free)?(?: port| one)?\b))[^\n]*?"
+_ANOTHER_LATER = r"\bHosting the HTTP server on port \d+ instead\b"  # Dask's dashboard says so two lines below
 _SIGNS = (
     Sign(r"\bZMQError: Address already in use\b", "a port at which a part of the server publishes is taken"),
     Sign(_NO_OTHER + r"(?:EADDRINUSE|[Aa]ddress already in use|errno[ :=]+98\b|address and port have been bound|\[Errno 98\]|port[^\n]{0,30}(?:already|is) (?:in use|taken|occupied)|failed to bind(?! to \S*:0\b)(?! (?:NVLink|NVLS|multicast|(?:to )?(?:GPU|CPU|core|NUMA|memory)))|bind\(\) failed|Address in use)",
-         "the port is taken"),
+         "the port is taken", unless=(_ANOTHER_LATER,)),
     # The barrier of the store is over when as many have counted themselves under its key as the world has ranks (torch's _store_based_barrier).
     Sign(r"\b(?:all|every|each|both) (?:\w+ ){0,2}(?:ranks?|gpus?|processes|workers)\b[^\n]{0,40}\b(?:same|identical|equal)\b[^\n]{0,30}\b(?:stacks?|place|call|line|function)\b", "all have counted themselves at the meeting, and it does not end: the key has been used before (by a group that was made earlier and dropped), or they count in different stores", anywhere=(r"^_store_based_barrier \(",), unless=(r"worker_count=|\b(?:missing|absent|never (?:came|comes|joined|started)|not (?:there|started|joined|come))\b",), prose=True),
     Sign(r"RendezvousClosedError|rendezvous[^\n]{0,40}(?:is |has been |already )closed", "the rendezvous was closed before"),
@@ -64,10 +65,11 @@ _SIGNS = (
     Sign(r"\blisten on ip\[[^\]\n]*\] and (?:specific )?port\[\d+\] fail|[Pp]lease check the port status and whether the port is be\w+ us\w+ by other", "the port is taken", unless=(r"[Nn]etwork port is down|\bEJ0002\b|\brdma init fail|ra_?rdev[^\n]{0,40}fail",)),
     Sign(r"\b(?:two|both|second|several|another|other|concurrent)\b[^\n]{0,40}\b(?:jobs?|runs?|trainings?|experiments?|instances?|launch\w*)\b[^\n]{0,80}\b(?:default|same|one|equal) ports?\b", "two runs share a meeting point", prose=True),
     Sign(r"\b(?:rdzv|rendezvous|run|job)[-_ ]?id\b[^\n]{0,30}\b(?:re-?used|used again|(?:shared|identical|the same)\b[^\n]{0,20}\b(?:two|both|another|other|earlier|previous|second|several) (?:jobs?|runs?|trainings?|experiments?))\b", "two runs share a meeting point", prose=True),
-    Sign(_NO_OTHER + r"\bports?\b[^\n]{0,24}\b(?:still|was|were|is|are|already)\b(?:(?!\bnot\b|\bnever\b|n.t\b|\bno longer\b)[^\n]){0,12}\b(?:held|taken|occupied|owned|busy|in use)\b", "the port is taken", prose=True),
+    Sign(_NO_OTHER + r"\bports?\b[^\n]{0,24}\b(?:still|was|were|is|are|already)\b(?:(?!\bnot\b|\bnever\b|n.t\b|\bno longer\b)[^\n]){0,12}\b(?:held|taken|occupied|owned|busy|in use)\b", "the port is taken", unless=(_ANOTHER_LATER,), prose=True),
     Sign(r"\bbind failed\b(?![^\n]*Cannot assign requested)|my_node_\.port|[Cc]ould not bind (?:to )?(?:port|socket|\S+:\d+)", "the port is taken"),
     Sign(r"Ping failed, invalid (?:value|nonce)|port must be 0-65535|server socket[^\n]*(?:errno: 13\b|Permission denied)", "something else answers at the meeting point, or nobody may listen there"),
     Sign(r"magic number|unexpected (?:message|handshake|token)|wrong cookie|invalid cookie", "a stranger answers at the meeting point", POSSIBLE, also=(r"store|rendezvous|bootstrap|connect",)),
+    Sign(r"\bConnection in use: \('[\w.:]*', \d+\)", "the port of the server is taken"),
 )  # fmt: skip
 
 

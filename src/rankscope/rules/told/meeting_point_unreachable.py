@@ -31,6 +31,7 @@ from ._findings import text_rule
 from ._signs import POSSIBLE, Sign
 
 _FAILED_FIRST = (
+    r"Collective ops is aborted by|"
     r"\b(?:ModuleNotFound|Import|Syntax|Name|Attribute|Key|Type|FileNotFound|Assertion|OutOfMemory)Error\b|"
     r"out of memory|Traceback[^\n]*\n(?:[^\n]*\n){1,40}?(?:ValueError|IndexError)|Killed process|killed by signal|"
     r"Address already in use|EADDRINUSE"

@@ -88,6 +88,7 @@ _SIGNS = (
     Sign(r"put \((?:[^\n]*/)?(?:queue|multiprocessing/queues)\.py", "a thread waits for room in a queue", POSSIBLE, anywhere=(r"get \((?:[^\n]*/)?(?:queue|multiprocessing/queues)\.py|join|put \(",), unless=(_PUT_LOCK,)),
     Sign(r"\bstderr ?= ?(?:subprocess\.|sp\.)?PIPE\b[^\n]*\breads? (?:its )?stdout\b|\bstdout ?= ?(?:subprocess\.|sp\.)?PIPE\b[^\n]*\breads? (?:its )?stderr\b", "one of two pipes of a child is read, and the other fills", anywhere=(rf"{_STOPS}|\bstops?\b",), prose=True),
     Sign(r"\b(?:stdout|stderr)=(?:subprocess\.)?PIPE", "a child's output goes to a pipe", POSSIBLE, anywhere=(r"wait|hang|stuck",), unless=(r"communicate\(",)),
+    Sign(r"BlockingIOError: \[Errno 11\] write could not complete without blocking", "a pipe is full, and its reader does not empty it", POSSIBLE),
 )  # fmt: skip
 
 _TITLE = "a writer is blocked in a full pipe or queue whose reader waits for the writer"

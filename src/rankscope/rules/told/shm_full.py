@@ -53,12 +53,13 @@ _SIGNS = (
     Sign(r"(?:^[-rwxs]{10}[.+@]? +\d+ +\S+ +\S+ +0 [^\n]*[ /](?:nccl-|torch_|psm_|sem\.|vader_segment|sm_segment|cuda\.shm|psm\d_shm|mpich_shm|ucx_shm|nvshmem)\S*(?:\n|\Z)){4}", "segments lie there that could be made and not be filled, of starts that have crashed"),
     Sign(r"(?<!PCIe )\bbus error\b|\bSIGBUS\b|exit(?:ed)?(?: with)?(?: code| status)?\W{1,3}(?:-7|135)\b", "a process died of a bus error, as one does that writes to shared memory without space", POSSIBLE),
     Sign(r"--?shm[-_]size\b|\bshm_size\b|--ipc[= ]?host\b|\bhostIPC\b|\b(?:medium: ?Memory|emptyDir)\b[^\n]*|(?:larger|bigger|more|remount\w{0,20}|mount\w{0,20})[^\n]{0,30}(?:/dev/shm|\bshm\b|shared memory)|NCCL_SHM_DISABLE ?= ?1", "it works with more shared memory", cures=True),
-    Sign(r"Non-exist[ae]nt physical address|\bBUS_ADRERR\b|exceeds /dev/shm size|(?:shmem|shared[- ]memory) backing file|OUT-OF-RESOURCE in file [^\n]*sh(?:m|mem)", "a page of a mapped file could not be had"),
+    Sign(r"Non-exist[ae]nt physical address|\bBUS_ADRERR\b|exceeds /dev/shm size|(?<!will create a )(?:shmem|shared[- ]memory) backing file|OUT-OF-RESOURCE in file [^\n]*sh(?:m|mem)", "a page of a mapped file could not be had"),
     Sign(r"\bBus error\b|\bSIGBUS\b", "a process of a job died of a bus error, as one does that writes to shared memory without space", anywhere=(r"NCCL|DataLoader|multiprocessing|num_workers|--workers|torchrun|mpirun|mpiexec|\branks?\b|\bMPI\b|torch/utils/data|ProcessGroup",), unless=(r"\b(?:np\.)?memmap\b|mmap_mode|IndexedDataset|\.bin\b[^\n]*truncat",)),
     Sign(r"^(?![^\n]*\b[0-4]?\d%)[^\n]*?(?:\b(?:default|only|just|merely)\b[^\n]{0,16}\b64 ?M(?:i?B)?\b[^\n]{0,20}\b(?:shm|shared memory)|\b(?:shm|shared memory)\b[^\n]{0,20}\b64 ?M(?:i?B)?\b)", "shared memory is small", prose=True),
     Sign(r"\b(?:no|without|missing)\b[^\n]{0,8}(?:/dev/shm|\bshm\b|shared memory)[^\n]{0,12}\b(?:volume|mount\w*|size)\b", "shared memory is small", prose=True),
     Sign(r"/dev/shm has only \d+ bytes", "shared memory is small", POSSIBLE),
     Sign(r"shm_open[^\n]*failed|/dev/shm[^\n]*\b64M\b", "shared memory may be too small", POSSIBLE),
+    Sign(r"OMP: Error #179: Function Can't open SHM\d? failed", "the runtime of OpenMP cannot open shared memory"),
 )  # fmt: skip
 
 _STEPS = ("df -h /dev/shm; ls -l /dev/shm", "docker run --shm-size=16g …   (or --ipc=host)")

@@ -100,6 +100,7 @@ _SIGNS = (
     Sign(r"metadata I/O error|EXT4-fs error|XFS[^\n]*(?:shut ?down|log I/O error)|Remounting filesystem read-only|\bfile ?system (?:became|is now|went|turned) read-only|Read-only file system", "a file system failed", POSSIBLE),
     Sign(r"Input/output error|\[Errno 5\]|I/O error, dev", "storage answers with errors", POSSIBLE),
     Sign(r"load average: *\d{3,}|load (?:average )?(?:of|is|at) \d{3,}", "the load is high", POSSIBLE, also=(r"idle|wa\b|iowait|0\.\d+ us",)),
+    Sign(r"\bmmfs\w*: [^\n]*lease renewal is overdue", "the file system hears nothing of a node", POSSIBLE),
 )  # fmt: skip
 
 RULE = text_rule(

@@ -94,6 +94,7 @@ _SIGNS = (
     Sign(r"\b(?:same|identical|one|equal|uniform)\b (?:\w+ ){0,2}?(?:image|version|release|environment|env|container|build|driver|nccl|torch|pytorch|python)s?\b[^\n]{0,40}\b(?:(?:all|both|every|each) (?:\w+ ){0,2}?(?:hosts?|nodes?|ranks?|machines?|workers?|pods?|sides?|servers?|containers?|of them)|everywhere)\b|\b(?:all|both|every|each)\b[^\n]{0,40}\b(?:the )?(?:same|identical) (?:\w+ ){0,2}?(?:image|version|release|environment|env|container|build|driver|nccl|torch|pytorch|python)s?\b", "one version on all hosts cures it", cures=True),
     Sign(r"^(?!.*(?:NCCL INFO|dlvsym)).*(?:undefined symbol|symbol lookup error|version `?\w+_[\d.]+' not found)", "libraries of different builds are mixed", POSSIBLE),
     Sign(r"driver version is insufficient|forward compatibility was attempted|NVIDIA driver on your system is too old|PTX was compiled with an unsupported toolchain|no kernel image is available", "driver, toolkit and GPU do not fit each other", until=SERVES),
+    Sign(r"kernel version [\d.]+ does not match DSO version [\d.]+", "the driver and its library are of different releases"),
 )  # fmt: skip
 
 

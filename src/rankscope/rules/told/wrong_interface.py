@@ -106,6 +106,7 @@ _SIGNS = (
     # Pairs of gloo connect to what the peer has announced; to loopback only where its host's name leads there.
     Sign(rf"gloo/transport/\w+/pair\.cc\S* connect \[?{_LOCAL}\]?\S*[^\n]*refused", "a rank connects to itself instead of its peer", also=(_MANY,)),
     Sign(rf"^(?!curl\b)[^\n]*?\b(?:connect|connection)[^\n]{{0,160}}{_LOCAL}[^\n]{{0,160}}(?:refused|timed out|failed)", "a connection goes to a local address", POSSIBLE, also=(_MANY,)),
+    Sign(r"At least one pair of MPI processes are unable to reach each other for", "MPI finds no way between two of its processes", POSSIBLE),
 )  # fmt: skip
 
 _TITLE = "a rank announces an address that the others cannot reach"
