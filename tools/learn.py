@@ -44,6 +44,7 @@ _MET = {
 _OF_MET = 0.4  # fifty are few: so much of what they say is believed
 _WELL = 0.3  # healthy runs are not among them; chosen so that not more of them are accused than without all this
 _RAREST = 30  # words that tell one thread from another
+_LESSON = 0.5  # what a text of general knowledge counts beside a case; chosen on threads that nothing had learned from
 _ALSO = 0.2  # what another class that would be right counts beside the one that is; chosen by --figures
 
 
@@ -66,7 +67,7 @@ def main() -> int:
         print(why or "", end="\n" if why else "", file=sys.stderr)
         return bool(why)
     said, told = [read(case) for case in cases], [mechanism(case) for case in cases]
-    taught = [Lesson(case.cls, read(case)) for case in written]
+    taught = [Lesson(case.cls, read(case), _LESSON) for case in written]
     if options.figures:
         figures(cases, said, told, taught)
     else:

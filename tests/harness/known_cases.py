@@ -14,6 +14,7 @@ from pathlib import Path
 HOME = Path(__file__).resolve().parents[2]
 FOLDERS = (HOME / "corpus", HOME / "tests/rules/text")
 LESSONS = HOME / "lessons"
+MESSAGES = HOME / "tests/rules/messages"
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,14 @@ def known() -> Iterator[KnownCase]:
 
 def lessons() -> Iterator[KnownCase]:
     """What was written from general knowledge: each text as a case of its class that is from no thread."""
-    for path in sorted(LESSONS.glob("*.txt")):
-        for text in re.split(r"(?m)^%%\n", path.read_text()):
-            yield KnownCase(path, path.stem, (), (), (("evidence", text),))
+    for folder in (LESSONS, MESSAGES):
+        for path in sorted(folder.glob("*.txt")):
+            yield from texts(path)
+
+
+def texts(path: Path) -> Iterator[KnownCase]:
+    """The texts of one file, between which a line ``%%`` stands; one may begin with the other classes that would be right."""
+    for text in re.split(r"(?m)^%%\n", path.read_text()):
+        also = re.match(r"# also right: (.*)\n", text)
+        body = text[also.end() :] if also else text
+        yield KnownCase(path, path.stem, tuple(also[1].split()) if also else (), (), (("evidence", body),))
