@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ..model.evidence.events import Event
@@ -220,14 +220,22 @@ class Account:
 
     def _mention(self, pattern: str, hay: Haystack) -> Mention | None:
         doubted = None
+        for one in self._mentions(pattern, hay):
+            if not one.doubted:
+                return one
+            doubted = doubted or one
+        return doubted
+
+    def mentions(self, pattern: str, prose: bool = False) -> Iterator[Mention]:
+        """All of them, in the order of the text."""
+        return self._mentions(pattern, self._prose_hay if prose else self._hay)
+
+    def _mentions(self, pattern: str, hay: Haystack) -> Iterator[Mention]:
         for found in hay.each(pattern):
             line = line_at(hay.text, found.start())
             sense = meant(found.re, hay.text, found) if line in self._by_people else Meant.SAID
-            if sense is Meant.SAID:
-                return Mention(line)
-            if sense is Meant.DOUBTED and doubted is None:
-                doubted = Mention(line, True)
-        return doubted
+            if sense in (Meant.SAID, Meant.DOUBTED):
+                yield Mention(line, sense is Meant.DOUBTED)
 
     @property
     def grams(self) -> frozenset[str]:

@@ -27,10 +27,11 @@ from .collectives.prepared import join
 from .frame_tables import WaitKind
 from .helping import helped
 from .identity import resolve
-from .in_sight import serves_idly, unclear
+from .in_sight import commands_alone, serves_idly, unclear
 from .orders import may_await_orders
 from .own_age import circle_s
 from .progress import works
+from .restarts import restarts
 from .rhythm import rhythm
 from .scene import Scene
 from .spinning import aged
@@ -156,9 +157,11 @@ def _state(case: Case) -> State:
     alive = [standing for standing in case.standings.values() if not standing.member.dead]
     workers = _workers(case, alive)
     bodies = any(member.dead and member.role in _WORKERS for member in case.members)
-    if case.snapshot.processes and not workers and (not alive or bodies):
+    if case.snapshot.processes and not workers and (not alive or bodies) and restarts(case) is None:
         return State.EXITED
-    awaited = [root for root in case.graph.roots if root.waiters and case.stuck(root.age_s)]
+    awaited = [
+        root for root in case.graph.roots if root.waiters and case.stuck(root.age_s) and not commands_alone(case, root)
+    ]
     for root in awaited:
         standing = case.standings.get(root.ref)
         if not _may_rest(case, root, standing):

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from ..model.evidence.blocked import Blocked, BlockedCall
+from ..model.evidence.files import OpenFiles
+from ..model.evidence.sockets import Sockets, inode_of
 from ..model.process import Role
+from .case import Member
 from .frame_tables import WaitKind
 from .standing import Standing
 
@@ -12,12 +15,24 @@ _FOR_OTHERS = {WaitKind.CONDITION, WaitKind.QUEUE, WaitKind.LOCK, WaitKind.CHILD
 
 
 def awaits_callers(standing: Standing) -> bool:
-    """Whether its deciding thread stands in accept(2), which a server does between its calls for as long as it likes.
+    """Whether its deciding thread stands in accept(2), or polls a socket that listens, which a server does between its calls for
+    as long as it likes.
 
     A rank that does so is in the middle of its work: it waits for one caller that does not come.
     """
     call = call_of(standing)
-    return standing.member.role is not Role.RANK and call is not None and call.call in _ACCEPT
+    if standing.member.role is Role.RANK or call is None:
+        return False
+    return call.call in _ACCEPT or (not call.timed and not call.child and _listens(standing.member, call))
+
+
+def _listens(member: Member, call: BlockedCall) -> bool:
+    """Whether one of the descriptors that a call watches is a socket that listens."""
+    files, sockets = member.latest(OpenFiles), member.latest(Sockets)
+    if files is None or sockets is None:
+        return False
+    listening = {one.inode for one in sockets.sockets if one.state == "listen"}
+    return any(inode_of(one.target) in listening for one in files.files if one.fd in call.fds)
 
 
 def began_s(standing: Standing) -> float | None:

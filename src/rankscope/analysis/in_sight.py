@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ..model.diagnosis import State
+from ..model.evidence.stacks import PythonStacks
 from ..model.evidence.threads import KernelThread, Threads
 from ..model.process import Role
-from .awaited import hidden
+from .awaited import hidden, is_python
 from .case import Case, Member, Root
 from .devices import has_device
 from .frame_tables import WaitKind
@@ -61,6 +62,21 @@ def minded(case: Case, root: Root) -> bool:
     """Whether nobody waits for it but parents for its end, none of which is a rank."""
     waiters = [case.standings[ref] for ref in root.waiters if ref in case.standings]
     return not root.ranks and all(one.kind is WaitKind.CHILD for one in waiters)
+
+
+def foreign(member: Member) -> bool:
+    """Whether it is a living command that the job started: no program of Python, and no rank."""
+    bare = member.latest(PythonStacks) is None and not is_python(member.process)
+    return member.role is Role.OTHER and bare and not member.gone
+
+
+def commands_alone(case: Case, root: Root) -> bool:
+    """Whether only commands wait, for a command: a shell that watches the machine beside the job, and naps in between.
+
+    Who needs its output, or its end, would be among those who wait.
+    """
+    found = [case.by_ref.get(ref) for ref in (root.ref, *root.waiters)]
+    return bool(root.waiters) and all(one is not None and foreign(one) for one in found)
 
 
 def unclear(standing: Standing) -> bool:

@@ -26,6 +26,9 @@ _WCHAN = (
     (("wq_sleep", "do_msgsnd", "do_msgrcv"), WaitKind.QUEUE),
     (("ep_poll", "do_epoll_wait", "poll_schedule_timeout", "do_select", "do_sys_poll"), WaitKind.SOCKET),
 )  # fmt: skip
+# signal.pause() and sigwait(): a main thread that leaves the work to others, and waits to be told to end.
+_FOR_SIGNAL = ("__do_sys_pause", "sys_pause", "do_sigtimedwait", "sigsuspend")
+SIGNAL = "a wait for a signal"
 # What a descriptor points to says more than the wait channel: terminals, pipes and sockets share some of those.
 _TARGETS: tuple[tuple[tuple[str, ...], WaitKind], ...] = (
     (TERMINALS, WaitKind.INPUT),
@@ -67,6 +70,8 @@ def refine(wait: WaitState, task: KernelThread | None, target: str = "") -> Wait
     for starts, kind in _TARGETS:
         if target.startswith(starts):
             return dataclasses.replace(wait, kind=kind)
+    if task.wchan.startswith(_FOR_SIGNAL):
+        return dataclasses.replace(wait, kind=WaitKind.CONDITION, op=SIGNAL)
     for starts, kind in _WCHAN:
         if task.wchan.startswith(starts):
             return dataclasses.replace(wait, kind=kind, op=wait.op)

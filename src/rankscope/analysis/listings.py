@@ -68,6 +68,7 @@ def _lines(case: Case) -> dict[str, list[str]]:
     """The lines of each file that are not empty; several events may stand in one line."""
     found: dict[str, dict[int, str]] = {}
     for event in case.events:
-        if event.text.strip():
-            found.setdefault(event.file, {})[event.line] = event.text
+        kept = found.setdefault(event.file, {}) if event.text.strip() else {}
+        if len(event.text) > len(kept.get(event.line, "")):  # what is read from a line has lost its indent
+            kept[event.line] = event.text
     return {name: list(lines.values()) for name, lines in found.items()}

@@ -12,7 +12,7 @@ from .case import Member
 from .frame_tables import WaitKind
 from .frames import WaitState, wait_of
 from .identity import again, main_thread, own
-from .kernel_says import awaited_target, refine
+from .kernel_says import SIGNAL, awaited_target, refine
 from .load import watched_s
 from .origin import is_user
 
@@ -82,11 +82,14 @@ def stand(member: Member, thread: PythonThread | None = None) -> Standing:
     """How a process stands after the last sweep that saw it, judged by one thread (or the one that decides)."""
     kernel = member.latest(Threads)
     stacks = member.latest(PythonStacks)
+    named = thread is not None
     if thread is None and stacks is not None:
         thread = deciding_thread(stacks, member.ref.pid)
     task = _task(kernel, thread.tid if thread and thread.tid else member.ref.pid)
     wait = wait_of(own(thread.stack)) if thread else WaitState(WaitKind.UNKNOWN)
     wait = refine(wait, task, awaited_target(member, task))
+    if wait.op == SIGNAL and not named and (worker := _only_worker(stacks, thread)) is not None:
+        return stand(member, worker)
     before = _first_task(member, task)
     ran = _ran(before, task)
     return Standing(
@@ -158,6 +161,13 @@ def idle_worker(standing: Standing) -> bool:
     if standing.wait.user >= 0 or "fetch" in functions:
         return False
     return any(name in ("get", "poll", "_poll", "recv", "wait") for name in functions) and standing.state in ("S", "")
+
+
+def _only_worker(stacks: PythonStacks | None, main: PythonThread | None) -> PythonThread | None:
+    """The one other thread that stands in the job's code, for a main thread that waits for a signal while that one works."""
+    others = [one for one in (stacks.threads if stacks else ()) if one is not main]
+    found = [one for one in others if wait_of(own(one.stack)).user >= 0]
+    return found[0] if len(found) == 1 else None
 
 
 def _task(kernel: Threads | None, tid: int) -> KernelThread | None:

@@ -15,8 +15,21 @@ NAME = "gdb py-bt"
 _HEAD = regex(r"^\s*(?:\(gdb\) )?Traceback \(most recent call first\):")
 _FRAME = regex(r'^\s*(?:#\d+ +)?File "(?P<file>[^"]+)", line (?P<line>\d{1,18}), in (?P<name>\S+)')
 _BUILTIN = regex(r"^\s*<built-in method (\w+)(?: of (?P<owner>[\w.]+))?")
-_OWNERS = {"mpi4py": "mpi4py/MPI.pyx"}  # extension modules whose methods gdb shows by the type of their object
+# Extension modules whose methods gdb shows by the type of their object.
+_OWNERS = {
+    "mpi4py": "mpi4py/MPI.pyx", "_thread": "threading.py", "thread": "threading.py", "_queue": "queue.py",
+    "_multiprocessing": "multiprocessing/synchronize.py",
+}  # fmt: skip
+_LOCKS = {"threading.py", "multiprocessing/synchronize.py"}
+_CALLERS = regex(r"(?:^|/)(?:threading\.py|multiprocessing/\w+\.py)$")
 _GIL = regex(r"^\s*Waiting for (?:the GIL|a lock \((.*)\))")
+_THREAD = regex(
+    r"^(?:\(gdb\) )?\[?(?P<head>Thread|Switching to thread) [\d.]+ "
+    r"\(.*?\bLWP (?P<tid>\d{1,18})\)?(?: \"(?P<name>[^\"]*)\")?\)"
+)
+_PROCESS = regex(
+    r"^(?:\(gdb\) )?(?:Attaching to (?:program: .*, )?process (?P<pid>\d{1,18})\b|\[Inferior \d+ \(process \d+\) detached)"
+)
 _GC = regex(r"^\s*Garbage-collecting")
 
 
@@ -25,34 +38,54 @@ class Reader:
 
     def __init__(self) -> None:
         self._open: Building | None = None
+        self._selected: tuple[int | None, str | None] = (None, None)  # the thread that gdb switched to
+        self._applied: tuple[int | None, str | None] | None = None  # the one that ``thread apply`` shows next
+        self._pid: int | None = None
+        self._order = 0
         self._source = False  # the next line may be the source of the frame above
 
     def feed(self, line: Line) -> Iterator[Record]:
         text = line.text
         if _HEAD.match(text):
             yield from self.close()
-            self._open = Building(NAME, line)
+            self._open = self._new(line)
             return
+        self._whose(text)
         mark = self._mark(text)
         if mark is not None:
-            self._open = self._open or Building(NAME, line)
+            self._open = self._open or self._new(line)
             self._open.add(mark)
             self._source = False
         elif self._open and (frame := _FRAME.match(text)):
-            self._open.add(Frame(frame["name"], frame["file"], int(frame["line"])))
+            add(self._open, Frame(frame["name"], frame["file"], int(frame["line"])))
             self._source = True
         elif not (self._open and text[:1].isspace() and text.strip()):
             yield from self.close()
 
+    def _whose(self, text: str) -> None:
+        """Note what a line says of the thread or the process whose stack follows."""
+        self._applied = None
+        if found := _THREAD.match(text):
+            told = int(found["tid"]), found["name"]
+            if found["head"] == "Thread":
+                self._applied = told
+            else:
+                self._selected = told
+        elif process := _PROCESS.match(text):
+            self._pid = int(process["pid"]) if process["pid"] else self._pid
+            self._selected = (None, None)
+            self._order += 1
+
+    def _new(self, line: Line) -> Building:
+        tid, name = self._applied or self._selected
+        self._applied = None
+        return Building(NAME, line, tid=tid, name=name, pid=self._pid, order=self._order)
+
     def _mark(self, text: str) -> Frame | None:
-        if found := _BUILTIN.match(text):
-            owner = (found["owner"] or "").split(".")[0]
-            return Frame(found.group(1), _OWNERS.get(owner, "<built-in>"))
-        if _GIL.match(text):
-            return Frame("Waiting for the GIL", "<gil>")
-        if _GC.match(text) and self._open:
+        mark = mark_of(text)
+        if mark is None and _GC.match(text) and self._open:
             return Frame("Garbage-collecting", "<gc>")
-        return None
+        return mark
 
     @property
     def busy(self) -> bool:
@@ -61,6 +94,23 @@ class Reader:
     def close(self) -> Iterable[Record]:
         done, self._open = self._open, None
         return (done.done(),) if done is not None and done.frames else ()
+
+
+def add(one: Building, frame: Frame) -> None:
+    """Put a frame to a stack. What a lock is taken for inside of the standard library, as in every wait for a condition, its own
+    frames tell."""
+    inner = one.frames[-1:]
+    if inner and not inner[0].line and inner[0].file in _LOCKS and _CALLERS.search(frame.file):
+        one.frames.pop()
+    one.add(frame)
+
+
+def mark_of(text: str) -> Frame | None:
+    """What libpython.py shows of a frame that is not Python's."""
+    if found := _BUILTIN.match(text):
+        owner = (found["owner"] or "").split(".")[0]
+        return Frame(found.group(1), _OWNERS.get(owner, "<built-in>"))
+    return Frame("Waiting for the GIL", "<gil>") if _GIL.match(text) else None
 
 
 def read(text: str) -> Iterator[Record]:

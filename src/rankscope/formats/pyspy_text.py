@@ -25,7 +25,7 @@ _BARE = regex(
     r"(?::(?P<line>\d{1,18}))?\)" + _NOTE
 )
 _GAP = regex(r"^\s*(?:\.\.\.|…|\[\.\.\.\])\s*$")
-_LOCAL = regex(r"^\s{6,}([A-Za-z_]\w*): (.*)$")
+_LOCAL = regex(r"^\s{6,}(\.?\w+): (.*)$")
 _SHOUT = regex(r"^\s+(?:Arguments|Locals):$")
 
 
@@ -35,6 +35,7 @@ class Reader:
     def __init__(self) -> None:
         self._open: Building | None = None
         self._headed = False
+        self._held = False  # what follows are the frame's variables
         self._pid: int | None = None
         self._command: str | None = None
         self._python: str | None = None
@@ -69,6 +70,10 @@ class Reader:
 
     def _take(self, line: Line) -> bool:
         """Whether the line belongs to the open thread, or opens one without a header."""
+        if self._open and self._held and (local := _LOCAL.match(line.text)):
+            self._open.locals.append((len(self._open.frames) - 1, local.group(1), local.group(2)[:200]))
+            return True
+        self._held = bool(self._open and _SHOUT.match(line.text))
         found = (_FRAME if self._open and self._headed else _BARE).match(line.text)
         if found:
             if self._open is None:
@@ -81,7 +86,7 @@ class Reader:
         if local := _LOCAL.match(line.text):
             self._open.locals.append((len(self._open.frames) - 1, local.group(1), local.group(2)[:200]))
             return True
-        return bool(_SHOUT.match(line.text) or _GAP.match(line.text))
+        return self._held or bool(_GAP.match(line.text))
 
     @property
     def busy(self) -> bool:

@@ -19,6 +19,8 @@ _FRAME = regex(
 )
 _HELD = regex(r"^\s+(?:Arguments|Locals):$")
 _LOCAL = regex(r"^ {8}([^\W\d]\w*): (.*)$")
+_BREAKS = regex(r'^"(?:[^"]*$|.*[^"]$)')  # a text that does not end in its line
+MOST_QUOTED = 200
 
 
 class Reader:
@@ -27,6 +29,9 @@ class Reader:
     def __init__(self) -> None:
         self._open: Building | None = None
         self._held = False  # what follows are the frame's variables, not its source
+        self._quoting = (
+            0  # lines that the text of a variable may still go on for: its line breaks are printed as they are
+        )
 
     def feed(self, line: Line) -> Iterator[Record]:
         head, frame = _HEAD.match(line.text), _FRAME.match(line.text)
@@ -38,17 +43,21 @@ class Reader:
         elif frame:
             self._open = self._open or Building(NAME, line, deepest_first=False)
             self._open.add(_frame(frame))
-            self._held = False
+            self._held, self._quoting = False, 0
         elif self._open is None or not self._below_frame(self._open, line.text):
             yield from self.close()
 
     def _below_frame(self, one: Building, text: str) -> bool:
         """The source of a frame, or its variables under a word of their own."""
+        if self._quoting:
+            self._quoting = 0 if text.endswith('"') else self._quoting - 1
+            return True
         if _HELD.match(text):
             self._held = True
             return True
         if self._held and (local := _LOCAL.match(text)):
             one.locals.append((len(one.frames) - 1, local.group(1), local.group(2)[:200]))
+            self._quoting = MOST_QUOTED if _BREAKS.match(local.group(2)) else 0
         return text.startswith("        ")
 
     @property

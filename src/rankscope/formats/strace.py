@@ -14,7 +14,7 @@ from .records import Record, read_all
 NAME = "strace"
 
 _CALL = regex(
-    r"^\s*(?:\[pid +(?P<pid>\d{1,18})\] |(?P<pid2>\d{1,18}) +)?(?:\d\d:\d\d:\d\d(?:\.\d+)? |\d+\.\d{6} )?(?P<call>[a-z_0-9]{2,30})\((?P<args>.*?)(?P<end>\)\s{1,99}= (?P<result>-?\w+).*|<unfinished \.\.\.>|\)?\s{0,99})$"
+    r"^\s*(?:\[pid +(?P<pid>\d{1,18})\] |(?P<pid2>\d{1,18}) +)?(?:\d\d:\d\d:\d\d(?:\.\d+)? | {0,12}\d+\.\d{6} )?(?P<call>[a-z_0-9]{2,30})\((?P<args>.*?)(?P<end>\)\s{1,99}= (?P<result>-?\w+).*|<unfinished \.\.\.>|<detached \.\.\.>|strace: Process \d+ detached|\)?\s{0,99})$"
 )
 _RESUMED = regex(r"^\s*(?:\[pid +(?P<pid>\d{1,18})\] |(?P<pid2>\d{1,18}) +)?.*<\.\.\. (?P<call>\w+) resumed>")
 _ATTACH = regex(r"^strace: Process (\d{1,18}) attached")

@@ -68,11 +68,12 @@ class _Voice:
                 yield of_all(record, self.section)
         self.dumping = any(reader.busy for reader in self._readers)
 
-    def close(self) -> Iterator[Record]:
+    def close(self, gap: bool = False) -> Iterator[Record]:
+        """What is open ends here; where lines were left out, what is numbered may go on."""
         for reader in self._readers:
-            for record in reader.close():
+            for record in () if gap and isinstance(reader, gdb_text.Reader) else reader.close():
                 yield of_all(record, self.section)
-        self.dumping = False
+        self.dumping = any(reader.busy for reader in self._readers)
 
 
 class TextReader:
@@ -173,16 +174,19 @@ class TextReader:
     def gap(self) -> Iterator[Record]:
         """Lines were left out here: what is open does not go on behind them."""
         if self.is_open:
-            yield from self.close()
+            yield from self._close(gap=True)
 
     def _waits(self) -> list[LineReader]:
         return [reader for _, reader in self._families if reader.busy]
 
     def close(self) -> Iterator[Record]:
         """What was still open at the end."""
+        yield from self._close()
+
+    def _close(self, gap: bool = False) -> Iterator[Record]:
         for voice in self._voices.values():
-            yield from voice.close()
-        self._dumping.clear()
+            yield from voice.close(gap)
+        self._dumping = {voice for voice in self._dumping if voice.dumping}
         for _, reader in self._families:
             yield from reader.close()
         self._waiting = self._waits()

@@ -51,6 +51,8 @@ def _call(target: Target, task: KernelThread, callers: _Callers) -> BlockedCall 
         return BlockedCall(task.tid, name, (args[0],), timed=name in QUEUES and bool(args[4]))
     if name in POLL:
         return BlockedCall(task.tid, name, _polled(target, args[0], args[1]), timed=_timed(name, args))
+    if name in ("select", "pselect6"):
+        return BlockedCall(task.tid, name, _selected(target, args), timed=bool(args[4]))
     if name in EPOLL:
         return BlockedCall(task.tid, name, _epolled(target, args[0]), timed=args[3] < 1 << 31)
     if name == "futex":
@@ -74,6 +76,15 @@ def _polled(target: Target, address: int, count: int) -> tuple[int, ...]:
         return ()
     raw = _memory(target, address, 8 * count)
     return tuple(fd for fd, _, _ in struct.iter_unpack("<ihh", raw[: len(raw) // 8 * 8]) if fd >= 0)
+
+
+def _selected(target: Target, args: list[int]) -> tuple[int, ...]:
+    """The descriptors of the sets of select(2), little-endian words of bits; the kernel works on copies of them."""
+    count = args[0]
+    if not 0 < count <= _MAX_FDS:
+        return ()
+    sets = [int.from_bytes(_memory(target, address, (count + 7) // 8), "little") for address in args[1:4] if address]
+    return tuple(fd for fd in range(count) if any(bits >> fd & 1 for bits in sets))
 
 
 def _mutex_owner(target: Target, address: int, shared: bool) -> int:

@@ -22,17 +22,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...analysis.awaited import is_python
 from ...analysis.case import Case, Member, Root
 from ...analysis.frame_tables import WaitKind
+from ...analysis.in_sight import commands_alone, foreign
 from ...analysis.load import transferred, works_unseen
 from ...analysis.standing import Standing
 from ...analysis.threads import parent_of
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ...model.evidence.sockets import Sockets
-from ...model.evidence.stacks import PythonStacks
 from ...model.evidence.threads import Threads
-from ...model.process import Process, Role
+from ...model.process import Process
 from ...model.ranks import RankSet
 from ...model.words import span
 from .. import make_rule
@@ -42,10 +41,10 @@ from .._say import certainty, just_come, name, old_roots, waited_for, who
 def check(case: Case) -> Iterator[Finding]:
     for root, standing in old_roots(case):
         member = standing.member
-        if not _foreign(member) or _works(standing):
+        if not foreign(member) or _works(standing):
             continue
         parent = parent_of(case, member)
-        if parent is None or parent.ref not in root.waiters:
+        if parent is None or parent.ref not in root.waiters or commands_alone(case, root):
             continue
         rank = parent.rank
         against = tuple(_against(case, standing, parent))
@@ -68,11 +67,6 @@ def _class(case: Case, root: Root) -> str:
     """A command that a build started is a compiler, whatever it is called."""
     builds = any(case.standings[ref].kind is WaitKind.COMPILE for ref in root.waiters if ref in case.standings)
     return "compile-worker" if builds else RULE.cls
-
-
-def _foreign(member: Member) -> bool:
-    bare = member.latest(PythonStacks) is None and not is_python(member.process)
-    return member.role is Role.OTHER and bare and not member.gone
 
 
 def _works(standing: Standing) -> bool:

@@ -97,4 +97,4 @@ def _error_file(member: Member) -> str:
     return environ.values.get("TORCHELASTIC_ERROR_FILE", "") if environ else ""
 
 
-RULE = make_rule(__name__, __doc__, "dead-rank", 12, check)
+RULE = make_rule(__name__, __doc__, "dead-rank", 12, check, yields_to=("ranks-started-again",))

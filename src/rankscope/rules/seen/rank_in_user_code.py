@@ -26,13 +26,15 @@ Time-outs on everything outside the job; no `input()` or `breakpoint()` in code 
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 
 from ...analysis.case import Case, Root
 from ...analysis.frame_tables import WaitKind
-from ...analysis.handled import in_words
+from ...analysis.handled import FULL, handled, in_words
 from ...analysis.helping import thread_at_work
 from ...analysis.identity import module_path_of
+from ...analysis.kernel_says import SIGNAL
 from ...analysis.load import RUNS
 from ...analysis.loop_tasks import TaskView, awaited, last_awaited, loops
 from ...analysis.orders import may_await_orders, serves
@@ -79,6 +81,7 @@ _PATIENT = {
 
 
 def check(case: Case) -> Iterator[Finding]:
+    yield from _in_vain(case)
     for root, standing in old_roots(case):
         if not _works(case, standing) or standing.kind not in _OWN | _SECOND_PARTY:
             continue
@@ -102,6 +105,33 @@ def check(case: Case) -> Iterator[Finding]:
             against=tuple(_against(case, root, standing)),
             next=(Step(f"rankscope stacks pid:{standing.member.ref.pid} --source", standing.member.ref), *_look_up(standing),
                   *(Step(f"rankscope diagnose pid:{one.pid}", standing.member.ref) for one in _peers(case, standing))),
+        )  # fmt: skip
+
+
+def _in_vain(case: Case) -> Iterator[Finding]:
+    """A lone program that pauses in the handler of one error at every look, and whose loops do not advance.
+
+    Only a note: so a watcher waits for a file as well.
+    """
+    for standing in case.standings.values() if case.snapshot.live else ():
+        errors = {(one.handles, one.errno) for one in standing.looks}
+        tries = standing.kind is WaitKind.SLEEP and standing.wait.user >= 0 and bool(standing.ran) and len(errors) == 1
+        if (
+            not (tries and pointed_at(case, standing) and in_words(standing))
+            or len(standing.looks) < 2
+            or advances(standing)
+        ):
+            continue
+        if handled(standing) in (*FULL, errno.EAGAIN, errno.EINTR):
+            continue  # a full disk has a rule of its own, and who does not block is told so at each question
+        yield Finding(
+            rule=RULE.id, cls=RULE.cls, kind=Kind.NOTE, certainty=Certainty.POSSIBLE,
+            title=f"{who(standing.member.process)} tries again and again in {at(standing.user_frame)}, each time in vain",
+            ranks=ranks_of(standing), processes=(standing.member.process,),
+            because=(stands(standing), *_handles(standing)),
+            against=("how long it has tried nothing tells, and the next try may succeed",),
+            next=("rankscope diagnose --sweeps 3 --interval 10", Step(f"rankscope stacks pid:{standing.member.ref.pid} --source",
+                                                                      standing.member.ref)),
         )  # fmt: skip
 
 
@@ -216,6 +246,8 @@ def _best(case: Case, root: Root, standing: Standing) -> Certainty:
 
 
 def _doing(standing: Standing) -> str:
+    if standing.wait.op == SIGNAL:
+        return "waits for a signal"
     return {
         WaitKind.SLEEP: "sleeps", WaitKind.INPUT: _prompt(standing),
         WaitKind.SOCKET: "looks up the address of a host" if _resolves(standing) else "waits on a socket or poll",

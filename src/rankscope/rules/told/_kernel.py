@@ -1,5 +1,6 @@
 """Whose code a kernel stack stands in: the drivers of devices, which are no file systems; waits that no storage makes."""
 
+# ruff: noqa: E501  (a pattern is one line)
 from __future__ import annotations
 
 # Modules as the kernel writes them behind a frame, and functions by which their files are opened, asked and closed
@@ -20,3 +21,15 @@ WOKEN_BY_SIGNALS = (
     r"do_epoll_wait|do_select|"
     r"do_wait\w*|wait_woken|sk_wait_data|inet_csk_accept|(?:anon_)?pipe_(?:read|write)|unix_stream_\w+|do_sigtimedwait|sigsuspend)"
 )
+
+
+def xid(numbers: str) -> str:
+    """The driver's code of a fault, one of ``numbers``: not the numbers of the address before it, or of the pid behind it.
+
+    Databases, NFS and DHCP count their own ``xid``, and who watches for some codes or ignores them names them all.
+    """
+    ours = r"(?-i:\bX(?:id|ID)s?)|(?<![(,{])\bxids?(?= ?(?:\d|errors?\b|codes?\b|numbers?\b))"
+    quiet = r"^(?![^\n]*\b(?:ignor\w+|watch\w* for|monitor\w* for|skip\w*|exclud\w+)\b[^\n]*\bXIDs?\b)"
+    others = r"(?![^\n]*\b(?:nfsd?|rpc|dhc\w+|zk|zookeeper|session|transactions?|auto-?vacuum|vacuum|oldest|postgres\w*)\b[^\n]{0,40}\bxid)[^\n]*?"
+    rest = r"(?:_ERRORS)?(?: ?\(PCI[^)\n]*\)|\{[^}\n]*\})?(?:[ :=#(,]|errors?\b|codes?\b|numbers?\b)*(?:\d+(?:, ?| and | & |/))*"
+    return f"{quiet}{others}(?:{ours}){rest}{numbers}\\b"

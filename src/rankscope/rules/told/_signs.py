@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -14,6 +15,7 @@ from ...analysis.remembered import remembered
 from ...analysis.trials import cured
 from ...model.diagnosis import Certainty
 from ...model.evidence.events import Event
+from ...model.patterns import regex
 from ._wordings import routine, troubled
 
 LIKELY, POSSIBLE, CERTAIN = Certainty.LIKELY, Certainty.POSSIBLE, Certainty.CERTAIN
@@ -74,17 +76,37 @@ def _is_there(case: Case, sign: Sign, asked: _Asked) -> bool:
     found = asked.accounts
     return (
         any(_mention_of(one, sign) is not None for one in found)
-        and not any(one.find(pattern) for pattern in sign.unless for one in found)
-        and all(any(one.find(pattern) for one in found) for pattern in sign.anywhere)
+        and not any(_speaks(one, pattern, _AGAINST) for pattern in sign.unless for one in found)
+        and all(any(_speaks(one, pattern, _FOR) for one in found) for pattern in sign.anywhere)
+    )
+
+
+# What is installed everywhere says nothing of what went on: a package, loopback itself. Nor does a file system with room
+# explain anything away; what kind of file system it is may tell something.
+_INSTALLED = (
+    r"[\w.-]+(?:\[[\w,-]+\])? ?==? ?v?\d+\.\S*|[A-Za-z][\w.-]* {2,}v?\d+(?:\.\w+)+(?: {2,}\S+){0,2}|"
+    r"(?:127\.0\.0\.1|::1)\s+(?:localhost|ip6-)\b.*"
+)
+_FOR, _AGAINST = regex(rf"(?:{_INSTALLED})$"), regex(rf"(?:{_INSTALLED}|\S.* [0-8]?\d% +/\S*)$")
+
+
+def _speaks(one: Account, pattern: str, beside: re.Pattern[str]) -> bool:
+    """Whether a subject says something that bears on a sign, in more than lines that only list what is there (``beside``)."""
+    first = one.mention(pattern)
+    return first is not None and (
+        not beside.match(first.line) or any(not beside.match(other.line) for other in one.mentions(pattern))
     )
 
 
 def _hit(case: Case, sign: Sign, one: Account) -> Hit | None:
     """A sign in what one subject shows, unless that is over, a table's or ended."""
     said = _mention_of(one, sign)
+    if said is not None and routine(said.line) and not sign.cures:
+        # What a program announces at its start is not what befell it: that may come later.
+        said = next((other for other in one.mentions(sign.pattern, sign.prose) if not routine(other.line)), None)
     if said is None or routine(said.line) or not all(one.find(pattern) for pattern in sign.also):
         return None
-    lines = _lines_of(one, sign)
+    lines = [event for event in _lines_of(one, sign) if not routine(event.text)] or _lines_of(one, sign)
     if _only_listed(case, lines) or _over(case, lines, sign) or _ended(one, sign, lines):
         return None
     doubted = said.doubted or _may_be(case, lines)

@@ -38,6 +38,13 @@ _INFO = regex(
 )
 
 
+# The subject of a commit, as git prints it where a job notes what it runs: it tells of what was mended.
+_COMMIT = regex(
+    r"\W{0,3}(?:HEAD is now at [0-9a-f]{7,40} |(?:Switched to|Already on) |\[[\w./ -]+ [0-9a-f]{7,12}\] |"
+    r"(?:commit:? )?(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{7,40} (?=[A-Za-z\[(\"']))"
+)
+
+
 def halted(case: Case) -> bool:
     """Whether the evidence is about something that does not go on: in words, or because somebody looked at stacks."""
     return any(account.stacks or account.find(HALTS + r"|\w \([^()\s]+\.pyx?:\d+\)") for account in accounts(case))
@@ -49,5 +56,5 @@ def troubled(case: Case) -> bool:
 
 
 def routine(line: str) -> bool:
-    """Whether a line only informs: a logger's INFO, but not NCCL's, which is all that NCCL says of its network."""
-    return bool(_INFO.match(line))
+    """Whether a line only informs: a logger's INFO, but not NCCL's, which is all that NCCL says of its network; git."""
+    return bool(_INFO.match(line) or _COMMIT.match(line))

@@ -34,15 +34,21 @@ _SHM = (
     + NCCL_SAYS
 )
 # Images that are mounted to be read only are always full.
-_WRITTEN = r"/(?!dev|sys|proc|run|snap|boot|var/lib/snapd|cvmfs|(?:media/)?cdrom)\S*$"
-# A card of InfiniBand names its own tables so.
-_NO_CARD = r"^(?![^\n]*\b(?:ibv_\w+|mlx\d_\d+|verbs)\b)[^\n]*?"
+_WRITTEN = r"/(?!dev|sys|proc|run|snap|boot|var/lib/snapd|cvmfs|usr/lib/wsl|var/lib/(?:apptainer|singularity)/mnt|\S*/mnt/session/|(?:media/)?cdrom)\S*$"
+# In a row of df(1) what is left stands before the share that is used: a copy that is done to 100% has none.
+_USED = r"(?<!\S)(?:-?[\d.,]+(?:[KMGTPE]i?)?B?|-)\s+"
+_FOLDER = r"(?<![\w/])['\"‘]?/(?!dev/shm\b|(?:psm|wnsm|mp|sem|torch|nccl)[-_.])[\w.-]+/"
+# A card of InfiniBand names its own tables so, and an image that is only read is always full.
+_WRITABLE = r"^(?![^\n]*\b(?:ibv_\w+|mlx\d_\d+|verbs|squashfs\w*|squashfuse|iso9660|erofs|cramfs)\b)[^\n]*?"
 # A source names what it would say.
 _SAID = r"^\s*(?:log(?:ger|ging)?\.\w+|print|raise \w+|throw \w+|assert\w*)[ (]+f?['\"][^\n]*(?:No space left|ENOSPC|disk (?:is )?full|out of (?:disk )?space|no (?:free )?(?:disk )?space)"
 _SIGNS = (
-    Sign(_NO_CARD + r"(?P<said>No space left on device|\bENOSPC\b|\[Errno 28\])", "a write found no space", unless=(_SHM, _SAID, WATCHES_USED_UP)),
+    Sign(_WRITABLE + r"(?P<said>No space left on device|\bENOSPC\b|\[Errno 28\])", "a write found no space", unless=(_SHM, _SAID, WATCHES_USED_UP)),
+    # Whatever else of the case speaks of shared memory: here stands which folder is full.
+    Sign(rf"{_FOLDER}[^\s'\"’:]*['\"’]?: No space left on device|No space left on device: ?{_FOLDER}", "a write found no space", unless=(_SAID,)),
+    Sign(_WRITABLE + _USED + r"100% +" + _WRITTEN, "a file system is full"),
     Sign(r"Disk quota exceeded|\bEDQUOT\b|\[Errno 122\]|quota (?:is )?(?:exceeded|reached|full)|\b(?:rc = |failed with |error:? )-122\b", "a write went over the quota", unless=(_KEYS,)),
-    Sign(_NO_CARD + r"(?P<said>\s100% +" + _WRITTEN + r"|disk (?:is )?full|filesystem (?:is )?full|out of (?:disk )?(?:space|inodes)|no (?:free )?(?:disk )?space (?:left|on|available|remain)\w*)",
+    Sign(_WRITABLE + r"(?P<said>disk (?:is )?full|filesystem (?:is )?full|out of (?:disk )?(?:space|inodes)|no (?:free )?(?:disk )?space (?:left|on|available|remain)\w*)",
          "a file system is full", unless=(_SHM, WATCHES_USED_UP)),
     Sign(r"\bdf\b[^\n]{0,80}\b(?:100 ?%|IUse% 100)|IUse%\W{0,3}(?:is )?100|\b(?:IUse%|inodes?)\b[^\n]{0,24}100 ?%|(?<![\w.])/(?!dev/shm)[\w./-]+ (?:is |at |was )*(?:100 ?%|full\b)", "a file system is full", unless=(_SHM,), prose=True),
     Sign(r"\b(?:free(?:d|ing) (?:up )?(?:disk )?space|delet\w+ (?:old )?(?:checkpoints|files|caches?)|clear\w* (?:the )?cache|(?:TMPDIR|HF_HOME|TRITON_CACHE_DIR|TORCHINDUCTOR_CACHE_DIR|XDG_CACHE_HOME)=)", "space elsewhere cures it", POSSIBLE, cures=True),
@@ -53,7 +59,7 @@ _SIGNS = (
     Sign(r"mkdir failed \[28\]|[Ee]mptyDir volume \"[^\"\n]*\" exceeds the limit|exceed\w* (?:its |the )?(?:total )?(?:local )?(?:ephemeral )?(?:local )?storage (?:limit|usage)|storage usage exceeds", "a volume or a temporary folder is full", unless=(_SHM,)),
     Sign(r"\b[1-9]\d* (?:full osd|pool\(s\) full)|\bpool '?\S+'? is full\b|\bOSD_FULL\b|\bPOOL_FULL\b|\bOST_?\S* [^\n]*\b100% /", "the file system's servers are full"),
     Sign(r"low on resource: ephemeral-storage|ephemeral[- ]storage[^\n]{0,60}exceed\w*|\bDiskPressure\b[^\n]*\bTrue\b|EvictionThresholdMet[^\n]*(?:storage|disk|nodefs|imagefs)", "the node's disk is full for its containers"),
-    Sign(r"is over 9\d% full|\s9[89]% +" + _WRITTEN, "a file system is nearly full", POSSIBLE, unless=(_SHM,)),
+    Sign(r"is over 9\d% full|" + _USED + r"9[89]% +" + _WRITTEN, "a file system is nearly full", POSSIBLE, unless=(_SHM,)),
     Sign(r"inline_container[^\n]*unexpected pos \d+ vs \d+", "a checkpoint was written shorter than it is", unless=(_SHM,)),
     Sign(r"PytorchStreamWriter failed writing[^\n]*: file write failed", "a checkpoint could not be written to its end", unless=(_SHM,)),
     Sign(r"\blocal disk's utilization is over capacity|\bcurrently (?:not able|unable) to persist (?:on|to) disk|\b507 Insufficient Storage|Delayed block allocation failed[^\n]*error 28\b|\b(?:rc = |failed with |error:? |errno:? )-28\b|\bMPI_ERR_NO_SPACE\b|\bdisk watermark \[|\b(?:image|node)fs\.(?:available|inodesFree) ?<|\bImageFS available below\b|(?<!\[)\bErrno 28\b(?![^\n]*inotify)", "a program says that its disk is full", unless=(_SHM,)),

@@ -22,13 +22,15 @@ The numbers are explained in https://docs.nvidia.com/deploy/xid-errors/index.htm
 from __future__ import annotations
 
 from ._findings import text_rule
+from ._kernel import xid
 from ._signs import POSSIBLE, Sign
 
 _HARD = "(?:48|62|63|64|74|79|92|94|95|109|110|119|120|121|123|136|137|140|143|144|145|149|150|151|154|155|156)"
-# The number stands behind the address of the device, which has numbers of its own, and before the pid.
-_HARD_XID = rf"\bXids?(?:_ERRORS)?(?: ?\(PCI[^)\n]*\)|\{{[^}}\n]*\}})?(?:[ :=#(,]|errors?\b|codes?\b|numbers?\b)*(?:\d+(?:, ?| and | & |/))*{_HARD}\b"
+_HARD_XID = xid(_HARD)
 # Where several ranks were given one GPU, it is no wonder that it is always the same.
 _SHARED = r"[Dd]uplicate GPU|\bset_device\b|\bLOCAL_RANK\b|\b(?:all|both|two|several) (?:\w+ )?(?:ranks|processes|workers)\b[^\n]{0,30}\b(?:same|one) (?:\w+ )?(?:GPU|card|device)\b"
+# A count of none, and a question that is answered by no.
+_SOME = r"(?!(?:[^\n:=\d]{0,40}[:=]|[a-z ]{0,12}) *(?:0|No|None|False|N/A)\b)"
 _SIGNS = (
     Sign(r"\b(?:gpu|device) (?:has )?fallen off the bus|\bGPU is lost\b|gpu (?:is )?lost\b", "a GPU fell off its bus"),
     Sign(_HARD_XID, "the kernel reports an Xid that stands for hardware"),
@@ -40,9 +42,9 @@ _SIGNS = (
     Sign(r"\bBus (?:Fatal|Uncorrectable) Error\b[^\n]*\bAssert|\binfo ?ROM is corrupted|\bERREVENT_ATHUB_INTERRUPT\b|\bRAS (?:event of type|poison (?:is )?consum)", "the device reports errors that cannot be corrected"),
     Sign(r"\bnvidia-smi\b[^\n]{0,60}(?<!NVML: )\bUnknown Error\b", "the driver cannot read a GPU any more", unless=(r"Failed to initialize NVML|initiali[sz]e NVML",)),
     Sign(r"Unable to determine the device handle", "the driver cannot open a GPU any more"),
-    Sign(r"uncorrectable (?:volatile )?(?:ECC|NVLink|memory)|double[- ]bit (?:ECC )?error|ECC_UNCORRECTABLE|NvlinkUncorrectable|CUDA_ERROR_CONTAINED|Invalid access of peer GPU memory over nvlink|NETIR_LINK_DOWN|cudaErrorContained",
+    Sign(r"uncorrectable (?:volatile )?(?:ECC|NVLink|memory)" + _SOME + r"|double[- ]bit (?:ECC )?error" + _SOME + r"|ECC_UNCORRECTABLE|NvlinkUncorrectable|CUDA_ERROR_CONTAINED|Invalid access of peer GPU memory over nvlink|NETIR_LINK_DOWN|cudaErrorContained",
          "memory or link errors that cannot be corrected"),
-    Sign(r"row[- ]remap\w*[^\n]{0,20}(?:fail|pending)|Remapping Failure Occurred *: *Yes", "memory rows could not be remapped"),
+    Sign(r"row[- ]remap\w*[^\n]{0,20}(?:fail\w*|pending)" + _SOME + r"|Remapping Failure Occurred *: *Yes", "memory rows could not be remapped"),
     Sign(r"nvswitch[^\n]{0,200}SXid[^\n]*(?:fatal|\b(?:1[12]\d{3}|2\d{4})\b)", "an NVSwitch reports an error"),
     Sign(r"\bERR!", "nvidia-smi cannot read a value of a GPU"),
     Sign(r"hardware stack error|CUDA_ERROR_HARDWARE|GSP (?:RPC )?(?:timeout|error)|Timeout after \d+s of waiting for RPC response from GPU",

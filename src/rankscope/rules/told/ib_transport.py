@@ -27,6 +27,7 @@ from ...analysis.case import Case
 from ...model.diagnosis import Finding, Kind
 from ...model.patterns import regex
 from .. import make_rule
+from ._drops import AFTER_BOOT
 from ._findings import finding, simple
 from ._lines import events
 from ._signs import POSSIBLE, Hit, Sign, hits
@@ -52,8 +53,8 @@ _SIGNS = (
     Sign(r"IBV_WC_(?!WR_FLUSH|SUCCESS)\w+|transport retry counter exceeded|RNR retry (?:counter )?exceeded|local (?:QP operation|protection|length) error|remote (?:access|operation|invalid request) error|work request flushed error",
          "a transfer failed in the card"),
     Sign(r"Got async (?:fatal )?event(?!\W+(?:GID table change|client reregistration|SM change|LID change|P_Key table change|port active)\b)|IBV_EVENT_\w+|\b(?:port|QP) (?:error|fatal)\b|local catastrophic error", "the card reports an event"),
-    Sign(r"\b(?:mlx[45]|bnxt|irdma|roce|rdma|ib)\w*[^\n]{0,80}(?:link (?:is )?down|port (?:is )?down|(?:Port module event[^\n]{0,30}|Cable )(?:unplug\w*|error|fault\w*|missing|stuck|shorted|High temperature)|flapp\w+|symbol error)", "a link of the fabric is down"),
-    Sign(r"ibv_(?:modify_qp|create_ah|post_send|poll_cq|query_\w)[^\n]*(?:fail|error|Invalid argument|timed out|No route|110|22\b|61)|Call to ibv_\w+ failed", "the verbs library refuses",
+    Sign(AFTER_BOOT + r"\b(?:mlx[45]|bnxt|irdma|roce|rdma|ib)\w*[^\n]{0,80}(?:link (?:is )?down(?! count)|port (?:is )?down|(?:Port module event[^\n]{0,30}|Cable )(?:unplug\w*|error|fault\w*|missing|stuck|shorted|High temperature)|flapp\w+|symbol error)", "a link of the fabric is down"),
+    Sign(r"ibv_(?:modify_qp|create_ah|post_send|poll_cq|query_\w)[^\n]*(?:fail|error|Invalid argument|timed out|No route|(?:\b(?:errno|rc|ret\w*|status|err|code)\b\W{1,4}|= ?)-?(?:110|22|61)\b(?![,)]))|Call to ibv_\w+ failed", "the verbs library refuses",
          unless=(r"ibv_(?:reg|create)[^\n]*Cannot allocate memory",)),
     Sign(r"[Ff]ailed to modify (?:the |HW )?QP|\bbnxt_(?:re|qplib|en)\b[^\n]*(?:cmdq|fail|error|timed? ?out)|modify[_ ]qp\w{0,20}[^\n]{0,60}(?:fail|errno|error|timed out|unreachable)|\bQP\b[^\n]{0,20}\bto (?:INIT|RTR|RTS)\b[^\n]{0,40}(?:fail|error|timed out)|(?:fail|unable|cannot|could not)\w{0,20}[^\n]{0,30}\bto (?-i:INIT|RTR|RTS)\b", "a queue pair cannot be connected: the peer's address is not reached by the card"),
     Sign(r"RDMA_CM_EVENT_(?:UNREACHABLE|ADDR_ERROR|ROUTE_ERROR|REJECTED|CONNECT_ERROR)|\brdma_(?:resolve_(?:addr|route)|connect|bind_addr)\w*[^\n]{0,40}(?:fail|error|timed out|unreachable|errno)|(?:RDMA|rdma_cm)[^\n]{0,40}(?:address|route) resolution failed", "a connection over the cards cannot be made"),
@@ -62,7 +63,7 @@ _SIGNS = (
          "the transport library reports a failed transfer"),
     Sign(r"Transport retry count exceeded|RNR retry count exceeded|[Ll]ocal (?:access|protection) violation|Remote (?:access|operation|invalid request) (?:error )?on (?:mlx|rocep|bnxt)|NET/OFI[^\n]*completed with error|NET/(?:IB|OFI|UCX)[^\n]{0,200}WARN[^\n]*(?:fail|error)|unresponsive receiver|nvshmem(?![^\n]*building transport map)[^\n]{0,200}(?:ibrc|ibgda|ibdevx|transport)[^\n]*(?:fail|error)",
          "the transport reports a failed transfer", unless=(r"Unable to register memory|ibv_(?:reg|create)[^\n]*Cannot allocate memory",)),
-    Sign(r"\bcqe\b[^\n]*(?:status|syndrome)\W{0,4}(?:0x)?(?:12|15|0?c|81)\b|mlx5_core[^\n]*(?:device's health compromised|firmware internal error|Link down|command failed|timeout)|hfi1[^\n]*(?:link (?:down|width)|error)|roce[^\n]*(?:PFC storm|pause storm)", "the adapter's driver reports an error"),
+    Sign(r"\bcqe\b[^\n]*(?:status|syndrome)\W{0,4}(?:0x)?(?:12|15|0?c|81)\b|" + AFTER_BOOT + r"mlx5_core[^\n]*Link down|mlx5_core[^\n]*(?:device's health compromised|firmware internal error|command failed|timeout)|hfi1[^\n]*(?:link (?:down|width)|error)|roce[^\n]*(?:PFC storm|pause storm)", "the adapter's driver reports an error"),
     Sign(r"\bState:\s*(?:Down|Init(?:ializing)?)\b(?!\s+Physical state:\s*Disabled)|Physical state:\s*(?:Polling|LinkErrorRecovery|Sleep)|\bport state\b[^\n]{0,20}\b(?:DOWN|INIT)\b|PORT_DOWN", "a port of the fabric is down", also=(r"ibstat|\bCA \W|mlx\d|hca_id|link_layer|Link layer|infiniband|rdma|\broce",)),
     Sign(r"\bNCCL_IB_(?:GID_INDEX|HCA|TIMEOUT|RETRY_CNT|TC|SL|DISABLE|QPS_PER_CONNECTION|ADAPTIVE_ROUTING|PCI_RELAXED_ORDERING)\b|\bNCCL_CROSS_NIC\b|\bNCCL_NET(?:_PLUGIN)?=(?:Socket|none)|\bNCCL_NET_GDR_LEVEL\b|\bUCX_TLS=|\bUCX_IB_\w+|\bFI_PROVIDER=tcp|--mca (?:pml ob1|btl \^openib|mtl \^)|\b(?:without|over sockets instead of) (?:InfiniBand|IB|RoCE|RDMA)\b", "a setting of the fabric cures it", cures=True),
     Sign(r"no response from remote LID|\b(?:PSM2?|psm3|opa|hfi\w*)\b[^\n]{0,80}(?:no response|unreachable|link (?:is )?(?:down|not active)|timed out|Endpoint (?:timeout|could not be reached)|context sharing)|rdma_(?:create_ep|accept)[^\n]{0,30}(?:fail|error)|SYNDROME[_ ]\w*RETRY|TRANSPORT_RETRY_EXC", "the fabric's library gets no answer"),

@@ -20,6 +20,7 @@ Check indices and labels on the host in debug runs; update the kernel's library.
 from __future__ import annotations
 
 from ._findings import text_rule
+from ._kernel import xid
 from ._signs import POSSIBLE, Sign
 
 # A kernel that ends its own wait, or that the driver ended for its length, fails in the same words; it is told by its own message before.
@@ -44,9 +45,9 @@ _SIGNS = (
     Sign(r"\b(?:blocking launch(?:es)?|launch(?:es)? (?:are |is )?blocking|synchronous launches|launched one by one)\b[^\n]{0,60}\b(?:assert\w*|errors?|fails?|illegal|points?)\b|\bassert\w*\b[^\n]{0,20}\bin (?:\w+ )?(?:nll_loss|scatter\w*|gather\w*|embedding\w*|index\w*|cross_entropy)", "launched one by one, another call fails: the error came from a kernel", prose=True),
     Sign(r"CU(?:BLAS|DNN)_STATUS_(?:EXECUTION_FAILED|MAPPING_ERROR)|CUFFT_EXEC_FAILED|CU(?:SPARSE|SOLVER)_STATUS_EXECUTION_FAILED|HIPBLAS_STATUS_EXECUTION_FAILED|miopenStatusUnknownError", "a library's kernel failed"),
     Sign(r"CU(?:BLAS|DNN|SPARSE|SOLVER)_STATUS_INTERNAL_ERROR|HIPBLAS_STATUS_INTERNAL_ERROR", "a library's kernel failed", POSSIBLE),
-    Sign(r"Xid[^\n]*(?:\): |[ :])(?:13|31|43)\b", "the kernel's log shows a fault of a program on the GPU"),
+    Sign(xid("(?:13|31|43)"), "the kernel's log shows a fault of a program on the GPU"),
     # 45 follows whatever ended the channel: a kernel's fault, a broken link, a program's end.
-    Sign(r"Xid[^\n]*(?:\): |[ :])45\b", "the kernel's log shows that a channel of a program on the GPU was ended", POSSIBLE),
+    Sign(xid("45"), "the kernel's log shows that a channel of a program on the GPU was ended", POSSIBLE),
     Sign(r"\b(?:watchdogHandler|ncclCommWatchdog|isCompleted|finishedGPUExecutionInternal)", "the watchdog met a CUDA error", POSSIBLE,
          also=(r"CUDA error|CUDA kernel errors|cuda\w+Error",)),
 )  # fmt: skip

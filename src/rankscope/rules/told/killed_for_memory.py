@@ -62,6 +62,8 @@ _BY_HAND = (
 _LONG_AGO = r"^\S+ +(\d+)/\1 +Running +\d+ \(\d+d(?:\d+h)? ago\)"
 # A workflow tries a step again with more room, and ends well as a whole (argo get).
 _SUCCEEDED = r"^Status: +Succeeded\b"
+# The number of a job, process or worker, and what a test compares with.
+_NO_NAME = r"(?<!\bjob )(?<!\bprocess )(?<!\bworker )(?<!\bcontainer )(?<!== )(?<!==)(?<!!= )(?<!!=)"
 _SIGNS = (
     # GCC's driver, when its compiler got SIGKILL.
     Sign(r"internal compiler error: Killed \(program |Killed signal terminated program cc1", "a compiler was killed, as the system does for memory", unless=(_KEEPER, _BY_HAND)),
@@ -71,7 +73,7 @@ _SIGNS = (
     # slurmstepd's words for a limit that was touched, by the page cache as well (failcnt); who was killed is told besides.
     Sign(r"\bexceeded (?:job|step) memory limit at some point\b", "a step came to its limit of memory", POSSIBLE),
     Sign(r"oom-kill:constraint|invoked oom-killer|oom_reaper: reaped|oom_kill_process", "the kernel's OOM killer ran"),
-    Sign(r"\bOOMKilled\b(?!\W{1,4}(?:false|0)\b)|oom[-_ ]kill event|Detected \d+ oom|(?<![A-Z_])OUT_OF_MEMORY\b|^(?!app-\S*\.scope: )[^\n]*systemd-oomd? killed|exceeded (?:job |step |its )?memory limit(?! at some point)|cgroup out-of-memory handler|TERM_MEMLIMIT|\boom_kill [1-9]|earlyoom[^\n]*(?:SIGTERM|SIGKILL)|job killed: (?:p?v?mem|ncpus)\b",
+    Sign(r"(?<![-/\w])OOMKilled\b(?!-)(?!\W{1,4}(?:false|0)\b)|oom[-_ ]kill event|Detected \d+ oom|(?<![A-Z_])OUT_OF_MEMORY\b|^(?!app-\S*\.scope: )[^\n]*systemd-oomd? killed|exceeded (?:job |step |its )?memory limit(?! at some point)|cgroup out-of-memory handler|TERM_MEMLIMIT|\boom_kill [1-9]|earlyoom[^\n]*(?:SIGTERM|SIGKILL)|job killed: (?:p?v?mem|ncpus)\b",
          "the scheduler or container runtime killed it for memory", unless=(_LONG_AGO, _SUCCEEDED)),
     Sign(r"^(?!app-\S*\.scope: )[^\n]*\bsystemd-oomd\b[^\n]*[Kk]illed(?! \S*/app-[^/\s]*\.scope)|[Kk]illed (?!\S*/app-[^/\s]*\.scope)\S+(?: \S+)? due to memory (?:pressure|used)|memory\.max[^\n]*(?:exceeded|reached)|Memory cgroup stats|Task in \S+ killed as a result of limit|lowmemorykiller|jetsam", "the system killed it for memory"),
     Sign(r"tried to allocate more memory than is available|crashed after using all available (?:RAM|memory)|(?<!\(1\) The process is )(?<!\(1\) the process was )(?<!If the process was )killed by the (?:kernel'?s? |Linux )*(?:OOM|out[- ]of[- ]memory)[- ]?killer|out[- ]of[- ]memory killer (?:killed|ended|hit|took|chose)|\boom[- ]?killer (?:has |had )?(?:killed|kills|hit|ended|terminated|took|takes|struck|got|chose|reaped)|terminated by signal (?:9\b|KILL)|[Kk]illed because (?:it )?(?:ran )?out of (?:host |system )?memory", "it is told that memory ran out", prose=False),
@@ -85,12 +87,12 @@ _SIGNS = (
     Sign(r"Perhaps out of memory", "a server guesses so", unless=(_KEEPER,)),
     Sign(r"\b(?:killed|terminated) (?:\w+ )*due to (?:the )?(?:node |host )?(?:running low on |low |out[- ]of[- ])?memory|memory (?:usage )?(?:above|exceed\w*) the (?:threshold|limit)",
          "a memory monitor killed it"),
-    Sign(r"\b(?:exit ?codes?|exitcode|return ?code|exit status|exited with|status)\b(?:[^\w\n]|\b(?:codes?|is|are|was|were|of|with|the|job|process|workers?|container|SIGKILL)\b){0,24}?(?<![\w.])(?:-9|137)\b(?! ?m?s\b)",
+    Sign(r"\b(?:exit ?codes?|exitcode|return ?code|exit status|exited with|status)\b(?:[^\w\n]|\b(?:codes?|is|are|was|were|of|with|the|job|process|workers?|container|SIGKILL)\b){0,24}?(?<![\w.])" + _NO_NAME + r"(?:-9|137)\b(?! ?m?s\b| of \d)",
          "a process ended with SIGKILL and without a word of its own", unless=(_OTHER, _KEEPER, _BY_HAND, _LONG_AGO, _SUCCEEDED)),
     Sign(r"\b(?:died|ended|terminated|killed|exit\w*|fail\w*|crash\w*)\b[^\n]{0,40}\b(?:SIGKILL|signal 9)\b",
          "a process was killed, and nothing says by whom", POSSIBLE, unless=(_OTHER, _KEEPER, _BY_HAND)),
     Sign(r"\b(?:SIGKILL|signal 9)\b", "a process got SIGKILL", POSSIBLE, unless=(_OTHER, _KEEPER, _BY_HAND)),
-    Sign(r"\b(?:exit ?code|exitcode|return ?code|exit status)\W{0,4}\s?(?:-9|137)\b", "a process ended with SIGKILL", POSSIBLE, unless=(_LONG_AGO,)),
+    Sign(r"\b(?:exit ?code|exitcode|return ?code|exit status)\W{0,4}\s?" + _NO_NAME + r"(?:-9|137)\b", "a process ended with SIGKILL", POSSIBLE, unless=(_LONG_AGO,)),
     Sign(r"DefaultCPUAllocator: (?:can't|not enough) (?:allocate )?memory|^MemoryError", "host memory ran out", POSSIBLE),
 )  # fmt: skip
 

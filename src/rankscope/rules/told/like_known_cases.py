@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...analysis.accounts import accounts
 from ...analysis.at_work import clear
 from ...analysis.case import Case
 from ...analysis.dumped import dumped
@@ -29,12 +30,14 @@ from ...analysis.endings import ended_well
 from ...analysis.likeness import likeness, table, telling, threads
 from ...analysis.order import GUESS
 from ...model.diagnosis import Certainty, Finding, Kind, Reason
+from ...model.patterns import regex
 from .. import Rule
 from ._wordings import troubled
 
 # How probable a healthy run may be where nothing tells of trouble. Of what this costs, three in five were right, and two in
 # five of the healthy texts of this kind that were accused no longer are (known cases that were left out).
 _WELL_IF_UNTROUBLED = 0.07
+_RELEASE = regex(r"(?<![\w.])(?:[A-Za-z]+-)?v?\d+\.\d+\w*")
 # So many classes are told with their probability, and one that is at least so probable beside the first is worth its page.
 _SHOWN, _NEARLY = 3, 0.5
 
@@ -42,7 +45,8 @@ _SHOWN, _NEARLY = 3, 0.5
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live or ended_well(case) or clear(case) or (cls := likeness(case).nearest) is None:
         return
-    if (likeness(case).healthy > _WELL_IF_UNTROUBLED and not troubled(case)) or dumped(case):
+    untroubled = not troubled(case) and (likeness(case).healthy > _WELL_IF_UNTROUBLED or _only_lists(case))
+    if untroubled or dumped(case):
         return  # of whole dumps the words are those of any program (docs/adr/0007)
     said, weights = likeness(case).words, table.weights()
     ranking = likeness(case).ranking()
@@ -59,6 +63,12 @@ def check(case: Case) -> Iterator[Finding]:
         RULE.id, cls, Kind.CAUSE, Certainty.POSSIBLE, f"it reads like known cases of {cls}", because=(Reason(because),),
         against=("no mechanism of this class was recognised", f"how probable by words alone: {probable}"), next=tuple(steps),
     )  # fmt: skip
+
+
+def _only_lists(case: Case) -> bool:
+    """Whether all that is told is what is installed: lines with a release in each, and nobody's stack."""
+    said = [event.text for event in case.events if event.event == "text.line" and event.text.strip()]
+    return all(map(_RELEASE.search, said)) and not any(one.stacks for one in accounts(case))
 
 
 RULE = Rule(GUESS, "", check, __doc__, order=900)

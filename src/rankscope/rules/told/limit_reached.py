@@ -62,7 +62,7 @@ _SIGNS = (
     Sign(r"can't (?:start|create) new thread(?! at interpreter shutdown)|\bthread: Resource temporarily unavailable|pthread_create(?: failed|[^\n]*(?:Resource temporarily|EAGAIN))|\b(?:fork|clone3?): (?:retry: )?Resource temporarily unavailable|"
          r"Resource temporarily unavailable[^\n]*(?:thread|fork|process)|libgomp: Thread creation failed|OpenBLAS blas_thread_init[^\n]*failed|(?<!propagating )RLIMIT_NPROC",
          "no more threads or processes are allowed", unless=(_REFUSED,)),
-    Sign(r"\b(?:rdma_create_\w+|[Uu]nable to create (?:AH|QP|CQ|MR)\b|ibv_(?:reg_\w{0,20}?mr\w{0,20}|create_\w{1,40}|modify_\w{1,40}|alloc_\w{1,40})|fi_mr_reg\w{0,20})[^\n]{0,400}?(?:[Cc]annot allocate memory|\b12\b|[Nn]ot enough memory|lock(?:ed)? memory|memlock|\bENOMEM\b)", "memory for the network card cannot be locked"),
+    Sign(r"\b(?:rdma_create_\w+|[Uu]nable to create (?:AH|QP|CQ|MR)\b|ibv_(?:reg_\w{0,20}?mr\w{0,20}|create_\w{1,40}|modify_\w{1,40}|alloc_\w{1,40})|fi_mr_reg\w{0,20})[^\n]{0,400}?(?:[Cc]annot allocate memory|\b(?:errno|error|err|rc|ret\w*|status|code|with)\b\W{1,4}-?12\b|[Nn]ot enough memory|lock(?:ed)? memory|memlock|\bENOMEM\b)", "memory for the network card cannot be locked"),
     # Open MPI's own words for ibv_create_cq, and the error below them.
     Sign(r"Failed to create a (?:completion|shared receive|send|receive)? ?queue\b[^\n]*\n(?:[^\n]*\n){0,6}?\s*Error:\s+Cannot allocate memory", "memory for the network card cannot be locked"),
     Sign(r"\b(?:max )?locked memory[^\n]*(?:\blimit\b|\b64\b|\blow\b)|memlock[^\n]*(?:\blimit\b|\btoo\b|\blow\b|exceed|\b64\b)|RLIMIT_MEMLOCK[^\n]*(?:\blimit\b|\btoo\b|\blow\b|exceed|small|rais|\b64\b)", "the limit of locked memory is low"),
@@ -70,7 +70,8 @@ _SIGNS = (
     Sign(r"(?:\blocked memory|memlock|RLIMIT_MEMLOCK)\b[^\n]*\b(?:8192|65536)\b", "the limit of locked memory is low", anywhere=(_REFUSES_IT,)),
     Sign(r"pids?\.max\b(?!\W{0,3}(?:\w+ ){0,2}(?:max|unlimited)\b)", "the number of processes and threads is limited", anywhere=(_REFUSES_IT,)),
     Sign(r"file-max limit \d+ reached|cgroup: fork rejected by pids controller|neighbou?r(?:: arp_cache:)? (?:neighbor )?table overflow|TCP: out of memory|MDB_READERS_FULL|Failed to allocate some locked memory|trying to allocate some locked memory|(?:raise|increase|set)[^\n]{0,40}(?:max )?locked memory", "the kernel or a library names the limit"),
-    Sign(r"\bio_(?:setup|queue_init)\b[^\n]*(?:Resource temporarily unavailable|\bEAGAIN\b|-11\b)|\bfs\.aio-max-nr\b", "no more asynchronous requests are allowed"),
+    Sign(r"\bio_(?:setup|queue_init)\b[^\n]*(?:Resource temporarily unavailable|\bEAGAIN\b|-11\b)", "no more asynchronous requests are allowed"),
+    Sign(r"\bfs\.aio-max-nr\b", "no more asynchronous requests are allowed", anywhere=(_REFUSES_IT,)),
     Sign(r"system limit exceeded on number of|opal_set_max_sys_limits|[Ss]ystem limits? (?:on|for) (?:the )?number of \w+(?: \w+){0,4} (?:was|were|has been|is) (?:reached|exceeded)", "the launcher names the limit"),
     Sign(r"\bio_uring_\w+[^\n]*(?:ENOMEM|Cannot allocate memory)|\[Errno 105\]|\bENOBUFS\b|No buffer space available", "the kernel has no more buffers for it"),
     # Redis, PostgreSQL, MySQL.
@@ -85,7 +86,8 @@ _SIGNS = (
     Sign(r"vm\.max_map_count", "the limit of memory maps is reached", anywhere=(_REFUSES_IT,)),
     Sign(r"\bpids?\b[^\n]{0,12}(?:cgroup )?limit\b(?![^\n]{0,12}\bunlimited)[^\n]{0,24}\b\d+|\bpod ?PidsLimit\b", "the number of processes and threads is limited", prose=True),
     Sign(r"\bulimit\b[^\n]{0,80}\b(?:another|other|different|larger|higher|smaller|lower) (?:value|limit|number)\b", "where it stops moves with a limit of the user", prose=True),
-    Sign(r"inotify[^\n]*(?:limit|No space left)|user\.max_\w+|" + WATCHES_USED_UP, "a limit of the user is reached"),
+    Sign(r"inotify[^\n]*(?:limit|No space left)|" + WATCHES_USED_UP, "a limit of the user is reached"),
+    Sign(r"\buser\.max_\w+", "a limit of the user is reached", anywhere=(_REFUSES_IT,)),
     Sign(r"\bulimit -[nuls]\b|\b(?:nofile|memlock|(?<!-)nproc|pids[-_.]limit|TasksMax|LimitNOFILE|max_map_count)\b|(?:set_)?sharing[_ ]strategy|--ulimit\b", "raising a limit cures it", cures=True),
     Sign(r"\bulimit\b[^\n]*(?:1024|exceed|reached|too (?:low|small))", "a ulimit is named", POSSIBLE, prose=True),
     Sign(r"configured to only allow registering part of your physical memory|libibverbs: Warning: RLIMIT_MEMLOCK is \d+ bytes", "the library of the card says how little memory may be locked or registered"),

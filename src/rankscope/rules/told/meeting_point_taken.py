@@ -41,7 +41,7 @@ from ._wordings import HALTS
 
 _STEPS = ("ss -ltnp | grep :29500", "torchrun --rdzv-backend=c10d --rdzv-endpoint=$HOST:0 --rdzv-id=$RANDOM …")
 # A line of a program that takes another port by itself.
-_NO_OTHER = r"^(?![^\n]*\b(?:using|trying|taking|mov(?:es|ing) to|switch(?:es|ing) to|fall(?:s|ing) back to) (?:the |a |port )*(?:\d{4,5}\b[^\n]{0,12}\binstead\b|(?:next|another|different|other|free)(?: free)?(?: port| one)?\b))[^\n]*?"
+_NO_OTHER = r"^(?![^\n]*\b(?:in use|taken|occupied|busy)\b\W{1,3}(?:so )?(?:trying|using|taking|mov(?:es|ing) to|switch(?:es|ing) to|fall(?:s|ing) back to) (?:the |a |port )*\d{4,5}\b)(?![^\n]*\busing port \d+ (?:because|since|as)\b)(?![^\n]*\b(?:using|trying|taking|mov(?:es|ing) to|switch(?:es|ing) to|fall(?:s|ing) back to) (?:the |a |port )*(?:\d{4,5}\b[^\n]{0,12}\binstead\b|(?:next|another|different|other|free)(?: free)?(?: port| one)?\b))[^\n]*?"
 _ANOTHER_LATER = r"\bHosting the HTTP server on port \d+ instead\b"  # Dask's dashboard says so two lines below
 _SIGNS = (
     Sign(r"\bZMQError: Address already in use\b", "a port at which a part of the server publishes is taken"),

@@ -46,7 +46,7 @@ _SIGNS = (
     Sign(r"TracerPid:\s*[1-9]\d*", "a tracer is attached", POSSIBLE),
     Sign(r"\b(?:gdb|lldb|strace|py-spy|cuda-gdb|debugger)\b[^\n]{0,80}\b(?:left(?! (?:out|early)\b)|forgotten|still (?:open|running|attached|at)|never (?:quit|detached))|\b(?:left(?! out\b)|forgot\w*)\b[^\n]{0,40}\b(?:gdb|lldb|strace|debugger|\(gdb\))|\b(?:resum\w+|went on|continued)\b[^\n]{0,20}\b(?:after|when|with|by)\b[^\n]{0,20}\b(?:quit\w*|detach\w*|SIGCONT|kill -CONT|fg\b|thaw\w*|unpause|scontrol resume)", "a debugger or a signal held the process", POSSIBLE, prose=True),
     Sign(r"\b(?:python\d?|process|rank \d+|pid \d+|worker|trainer)(?:'s \w+)?\W{1,3}(?:is |shows |stands )?(?:in )?(?:the )?(?:stat(?:e|us) )?[\"'`]?(?-i:T)\b[\"'`]?(?=[,;.)\s]|$)", "a process is in state T", anywhere=(r"\b(?:top|htop|ps|/proc|state|stat|status)\b",), prose=True),
-    Sign(r"^[^\S\n]*\d+ +[\w.+-]+ +(?:-?\d+|rt) +-?\d+ +[\d.]+[kmgt]? +[\d.]+[kmgt]? +[\d.]+[kmgt]? +[Tt] +[\d.]+ +[\d.]+ ", "top shows a process in state T"),
+    Sign(r"^[^\S\n]*\d+ +[\w.+-]+ +(?:-?\d+|rt) +-?\d+ +[\d.]+[kmgt]? +[\d.]+[kmgt]? +[\d.]+[kmgt]? +[Tt] +[\d.]+ +[\d.]+ (?![^\n]* (?:vim?|nvim|nano|emacs|less|more|man|top|htop|watch|tail|gdb|lldb|ssh|screen|tmux|git|journalctl|(?:ba|z|da|fi)?sh) *$)", "top shows a process in state T"),
     # Beside jobs that run, one that is suspended is of this evidence only where somebody says that something stands.
     Sign(_SUSPENDED_ROW, "the scheduler suspended the job", unless=(_RUNNING_ROW,)),
     Sign(_SUSPENDED_ROW, "the scheduler suspended the job", anywhere=(HALTS,)),
@@ -65,7 +65,7 @@ _SIGNS = (
     Sign(r"\b(?:freezer\.state|cgroup\.freeze)\b", "the freezer of a control group is looked at", anywhere=(r"\b(?:hangs?|hung|stuck|blocked|never|does(?:n't| not)|cannot|time[sd]? out|stalls?|unfinished|killed)\b",)),
     Sign(_PAUSED_ROW, "a container is paused", unless=(_UP_ROW,)),
     Sign(_PAUSED_ROW, "a container is paused", anywhere=(HALTS,)),
-    Sign(r"(?<!stop reason = signal )(?<!received signal )SIGSTOP|SIGTSTP|SIGTTIN|SIGTTOU|suspended \((?:tty|signal)|^\[\d+\]\s*[+-]?\s+(?:\d+ +)?(?:Stopped|suspended)\b|^(?:fish: )?Job \d+, .* has stopped|^zsh: suspended\b|\bsuspended (?:by|for|due to) (?:preemption|a higher)|kill -STOP|kill -19", "a stop signal was sent"),
+    Sign(r"(?<!stop reason = signal )(?<!received signal )SIGSTOP|(?<!sigaction\()(?:SIGTSTP|SIGTTIN|SIGTTOU)|suspended \((?:tty|signal)|^\[\d+\]\s*[+-]?\s+(?:\d+ +)?(?:Stopped|suspended)\b|^(?:fish: )?Job \d+, .* has stopped|^zsh: suspended\b|\bsuspended (?:by|for|due to) (?:preemption|a higher)|kill -STOP|kill -19", "a stop signal was sent"),
     # Who is in another group than the terminal's and reads or sets the terminal gets SIGTTIN or SIGTTOU (setpgid(2), termios(3)).
     Sign(rf"(?:\bpreexec_fn ?= ?os\.setpgrp\b|\bprocess_group ?= ?0\b)[^\n]*(?:{HALTS}|\bno output\b|\bexpires\b)", "a child stands only where it is put into a group behind its terminal", anywhere=(r"\breturns?\b|\bworks?\b|\bfine\b|\bends?\b",), unless=(r"stdin ?= ?(?:subprocess\.)?(?:DEVNULL|PIPE)|start_new_session ?= ?True|\bsetsid\b",), prose=True),
     Sign(r"\bpreexec_fn ?= ?os\.setpgrp\b|\bprocess_group ?= ?0\b|\bos\.setpgid\(0, ?0\)", "a child is put into a group behind its terminal, where it is stopped as soon as it touches that", POSSIBLE, anywhere=(HALTS + r"|\bno output\b|\bexpires\b",), unless=(r"stdin ?= ?(?:subprocess\.)?(?:DEVNULL|PIPE)|start_new_session ?= ?True|\bsetsid\b",)),

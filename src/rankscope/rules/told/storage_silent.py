@@ -55,19 +55,21 @@ _LOCKING = r"\b(?:FileLock|filelock|flock|lockf|simpleflock|SoftFileLock|portalo
 # Storage behind a network, as people call it.
 _REMOTE = r"\b(?:NFS|CIFS|SMB|Samba|NAS|SSHFS|EFS|FSx|Lustre|GPFS|Ceph\w*|BeeGFS|GlusterFS|JuiceFS|gcsfuse|s3fs|goofys|blobfuse\d?|rclone|Google Drive|Azure Files)\b|\b(?:network(?:ed)?|remote|shared|mounted|cloud|external) (?:network )?(?:drives?|shares?|mounts?|storage|disks?|volumes?|file ?systems?|buckets?|folders?)\b"
 _PS = r"\bps (?:-?aux\w*|faux\w*)\b|\bSTAT\b|\bWCHAN\b|\bS\b +\bPID\b|PID +\w+"
-_ROW_OF_D = rf"^[ \t]*(?:\S+[ \t]+)?(?:\d+[ \t]+){{1,3}}(?:.*[ \t])?(?-i:D[sl<N+]{{0,4}})(?!\S|[ \t]+(?:{WOKEN_BY_SIGNALS}(?!\S)|mem_cgroup_))"
+# Before the letter stand columns, and no state, options or files of a command.
+_COLUMNS = r"(?:(?:(?![ \t](?-i:[RSTIZt][sl<N+]{0,4})[ \t]|[ \t]--?[a-z]|\.py\b|=)[^\n])*[ \t])?"
+_ROW_OF_D = rf"^[ \t]*(?:\S+[ \t]+)?(?:\d+(?=[ \t]))(?:[ \t]+\d+(?=[ \t])){{0,2}}(?=[ \t]){_COLUMNS}(?-i:D[sl<N+]{{0,4}})(?!\S|[ \t]+(?:{WOKEN_BY_SIGNALS}(?!\S)|mem_cgroup_))"
 _ROW_OF_R = r"^(?![^\n]* ps\b)[ \t]*(?:\S+[ \t]+)?(?:\d+[ \t]+){1,3}(?:.*[ \t])?(?-i:R[sl<N+]{0,4})[ \t][^\n]*\bpython"
 _SIGNS = (
     Sign(r"network (?:drive|share|mount|storage)[^\n]{0,80}(?:lost|down|unstable|gone|disconnect\w*|unavailable)|(?:lost|losing) (?:its |the )?connection to (?:the )?(?:nfs|storage|file server|mount|share)", "a network drive was lost", prose=True),
     Sign(r"\b(?:df|ls|stat|lsof|du|find(?! (?:that|out|it|this|a|the|no)\b)|cat|cd|mount|touch)\b (?:[^\s,;]+ ){0,4}?(?:on (?:it|that node|the mount) )?(?:hangs?|blocks?|never returns?|does not return|stands? still)(?![-/.]\w)|\b(?:hangs?|blocks?)\b[^\n,;]{0,20}\b(?:df|ls)\b", "plain commands on files hang", prose=True),
-    Sign(r"\bwaiting \d+(?:\.\d+)? sec(?:onds)?, \w+: on \w+|\bWaiting \d+(?:\.\d+)? sec since\b[^\n]*\bthread \d+|\bmmdiag\b[^\n]*waiters", "GPFS has long waiters"),
-    Sign(_OF_FILES + r"(?P<said>\b(?:in|state|status) (?-i:D)\b)(?![\w'-])", "a process is in uninterruptible sleep", unless=(_FROZEN, DRIVER, _LOCKS), until=_BACK),
+    Sign(r"\bwaiting \d+(?:\.\d+)? sec(?:onds)?, \w+: on \w+|\bWaiting \d+(?:\.\d+)? sec since\b[^\n]*\bthread \d+|\bmmdiag\b[^\n]*\bwaiters\b(?!\W*$)", "GPFS has long waiters"),
+    Sign(_OF_FILES + r"(?P<said>\b(?:in|state|status) (?-i:D)\b)(?![\w'-]| ?[:=] ?[\d.]| (?:minor|major)\b)", "a process is in uninterruptible sleep", unless=(_FROZEN, DRIVER, _LOCKS), until=_BACK),
     Sign(r"\b(?:nfs: server \S+|(?<!lockd: )server \S+) (?:is )?not responding|\bnfs4?: state manager: check lease failed|\bnfs4_reclaim_open_state: \w+ reclaim failed|\bceph: mds\d+ (?:reconnect denied|hung|caps stale|rejected session)|\bgfs2: fsid=\S+ [^\n]*withdrawn|\bo2net: [^\n]*has been idle for", "a file server does not answer", until=_BACK),
     Sign(r"\b(?:Lustre|LustreError|MDS|OST)[^\n]*(?:Connection[^\n]*lost|not responding|timed out|evicted)|ceph[^\n]*(?:hung|stuck|slow ops)|"
          r"(?:mmfs|GPFS)[^\n]*(?:deadlock|waiter|lost|expel)|beegfs[^\n]*(?:timed? ?out|unreachable)|BeeGFS_\w+\([^\n]*(?:Connect failed|[Rr]etr)|MessagingTk[^\n]*[Rr]etrying communication", "a parallel file system lost its connection", until=_BACK),
     Sign(_KERNEL, "the kernel stands in a file system", unless=(_LOCKS,), also=(r"kill -9|cannot be killed|can(?:not|'t) (?:be )?kill|none can be killed|unkillable|refusing to freeze|kernel stack|uninterruptible|(?-i:(?<![%\w])D[sl<N+]*(?!\w))|state[: ]+D\b|blocked for more|uninterruptible|/proc/\d+/(?:stack|wchan)|\[<0",)),
     Sign(r"\b(?:top|htop|ps|atop)\b[^\n]{0,60}\b(?:with|has|have|had|as|shows|in) (?:an? |the )?(?:red )?(?:(?-i:D)(?=[,.;]|\s*$)|letter (?-i:D)\b)", "a process list shows it in state D, and its files are on a network drive", anywhere=(r"\b(?:network|nfs|remote|shared) (?:drive|share|mount|disk|volume|storage)\b",), prose=True),
-    Sign(_OF_FILES + r"(?P<said>\b(?:state|stat)\b[^\n]{0,10}\b(?-i:D)\b|\b(?-i:D) state\b|\bD \(disk sleep\)|uninterruptible sleep|disk sleep)", "a process is in uninterruptible sleep", unless=(_FROZEN, DRIVER, _LOCKS), prose=True),
+    Sign(_OF_FILES + r"(?P<said>(?<![-\w])(?:state|stat)\b[^\n]{0,10}\b(?-i:D)\b|\b(?-i:D) state\b|\bD \(disk sleep\)|uninterruptible sleep|disk sleep)", "a process is in uninterruptible sleep", unless=(_FROZEN, DRIVER, _LOCKS), prose=True),
     # One look catches who reads or writes for a moment: beside others that run it counts where somebody says that something stands.
     Sign(_ROW_OF_D, "ps shows a process in state D", also=(_PS,), unless=(DRIVER, _ROW_OF_R)),
     Sign(_ROW_OF_D, "ps shows a process in state D", also=(_PS,), anywhere=(HALTS,), unless=(DRIVER,)),

@@ -1,0 +1,121 @@
+"""What runs beside a healthy job accuses nobody; ranks that are started again and again are no job that is over."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from test_lone_programs import lone
+from test_one_machine import MAIN, STEP, Body, One, body, causes, told
+
+from rankscope.model.diagnosis import Certainty, Kind, State
+from rankscope.model.evidence.blocked import Blocked, BlockedCall
+from rankscope.model.evidence.environ import Environ
+from rankscope.model.evidence.files import OpenFile, OpenFiles
+from rankscope.model.evidence.sockets import Socket, Sockets
+from rankscope.model.evidence.stacks import Frame, PythonStacks, PythonThread, Stack
+from rankscope.model.evidence.threads import KernelThread, Threads
+from rankscope.model.process import Process, ProcessRef, Role
+from rankscope.model.snapshot import Host, Item, Job, Snapshot, Sweep
+from rankscope.pipeline import judge
+
+WORKS = One((MAIN, STEP), None, state="R", wchan="", still_s=0.0, turns=9)
+JOINS = One(
+    (MAIN, Frame("Popen.wait", "/usr/lib/python3.11/subprocess.py", 1264)),
+    BlockedCall(0, "wait4", child=71),
+    wchan="do_wait",
+)
+
+
+def command(pid: int, parent: int, call: BlockedCall, wchan: str) -> Body:
+    """A command, of which no stack of Python can be read."""
+    task = KernelThread(pid, "sh", "S", wchan, voluntary=3, involuntary=0, still_s=99.0)
+    calls = Blocked((BlockedCall(pid, call.call, child=call.child, timed=call.timed),))
+    process = Process(ProcessRef("n1", pid, 1), Role.OTHER, parent=parent, comm="sh", command=("sh",))
+    return process, tuple((Threads((task,), uptime_s=120.0 + at), calls) for at in (0, 1))
+
+
+@pytest.mark.parametrize(("main", "accused"), [(WORKS, False), (JOINS, True)])
+def test_a_shell_that_naps_beside_a_program_accuses_nobody(main: One, accused: bool) -> None:
+    """``while true; do nvidia-smi; sleep 60; done``: only who waits for the shell is kept waiting."""
+    shell = command(71, 70, BlockedCall(0, "wait4", child=72), "do_wait")
+    naps = command(72, 71, BlockedCall(0, "clock_nanosleep", timed=True), "hrtimer_nanosleep")
+    found = told(body(70, main), shell, naps)
+    assert (("command-runs-on", "rank-stuck-in-user-code") in causes(found)) is accused
+    assert (found.state is State.STUCK) is accused
+
+
+@pytest.mark.parametrize("wchan", ["__do_sys_pause", "do_sigtimedwait.isra.0"])
+def test_a_main_thread_that_waits_for_a_signal_is_not_sick(wchan: str) -> None:
+    """``signal.pause()`` in the main thread while another one works: so do daemons all their life."""
+    found = told(body(70, One((MAIN,), None, wchan=wchan)), launcher="none")
+    assert causes(found) == set()
+
+
+def test_its_one_worker_is_looked_at_instead() -> None:
+    found = told(body(70, One((MAIN,), None, wchan="__do_sys_pause"), WORKS), launcher="none")
+    assert (causes(found), found.state) == (set(), State.MOVING)
+
+
+@pytest.mark.parametrize(("state", "sick"), [("listen", False), ("established", True)])
+def test_a_server_that_selects_its_listening_socket_has_no_caller(state: str, sick: bool) -> None:
+    held = OpenFiles((OpenFile(3, "socket:[8]", "rw"),))
+    sockets = Sockets((Socket(8, "tcp", "127.0.0.1:80", "", state),))
+    polls = One((MAIN, STEP), BlockedCall(0, "epoll_wait", (3,)), wchan="ep_poll")
+    found = told(body(70, polls, more=(held, sockets)), launcher="none")
+    assert bool(causes(found)) is sick
+
+
+def test_a_program_whose_name_speaks_of_locks_and_threads_does_not_import() -> None:
+    """``<module>`` of a stack is no word about modules."""
+    stack = Stack([Frame("<module>", "/job/deadlock_threads.py", 9), Frame("get", "/usr/lib/python3.11/queue.py", 171)])
+    assert "import-lock" not in {one.cls for one in judge(lone(stack, timed=True)).findings if one.kind is Kind.CAUSE}
+
+
+def attempts(count: str, age_s: float) -> Snapshot:
+    """torchrun, two minutes old, and one rank of this age, which disappears between the looks."""
+    agent = Process(ProcessRef("n1", 70, 1), Role.LAUNCHER, parent=1, comm="torchrun", command=("torchrun",))
+    rank = Process(ProcessRef("n1", 71, 2), Role.RANK, parent=70, comm="python", command=("python",), rank=0)
+    stacks = PythonStacks((PythonThread(71, Stack([MAIN, STEP]), "MainThread"),), engine="test")
+
+    def look(process: Process, age: float, at: int, *more: object) -> tuple[Item, ...]:
+        task = KernelThread(
+            process.ref.pid, process.comm, "S", "hrtimer_nanosleep", voluntary=3 + at, involuntary=0, still_s=0.1
+        )
+        return tuple(Item(process.ref, one) for one in (Threads((task,), uptime_s=age + at), *more))
+
+    environ = Environ({"TORCHELASTIC_RESTART_COUNT": count})
+    first = Sweep(0, 0.0, (agent.ref, rank.ref), (*look(agent, 120.0, 0), *look(rank, age_s, 0, environ, stacks)))
+    last = Sweep(1, 1.0, (agent.ref,), look(agent, 120.0, 1))
+    return Snapshot(Job("torchrun", root=agent.ref, world_size=1), (Host("n1"),), (agent, rank), (first, last))
+
+
+@pytest.mark.parametrize(
+    ("count", "age_s", "again"),
+    [("11", 8.0, True), ("11", 50.0, False), ("1", 8.0, False), ("0", 8.0, False)],
+    ids=["a loop", "got over it", "one lost node", "the first attempt"],
+)
+def test_ranks_that_are_started_again_and_again(count: str, age_s: float, again: bool) -> None:
+    found = judge(attempts(count, age_s))
+    rules = {one.rule for one in found.findings}
+    assert ("ranks-started-again" in rules, "job-ended" in rules) == (again, not again)
+    assert found.state is (State.STUCK if again else State.EXITED)
+
+
+@pytest.mark.parametrize(("name", "said"), [("ConnectionRefusedError", True), ("", False), ("Empty", False)])
+def test_a_lone_program_that_tries_again_in_vain_is_noted_and_not_accused(name: str, said: bool) -> None:
+    """It pauses in the handler of one error at each look; a time limit of a queue is no error."""
+    process, looks = body(70, One((MAIN, STEP), wchan="hrtimer_nanosleep", still_s=0.3, turns=1))
+    handles = tuple(
+        tuple(
+            dataclasses.replace(one, threads=tuple(dataclasses.replace(thread, handles=name) for thread in one.threads))
+            if isinstance(one, PythonStacks)
+            else one
+            for one in look
+        )
+        for look in looks
+    )
+    diagnosis = told((process, handles), launcher="none")
+    found = [one for one in diagnosis.findings if one.rule == "rank-in-user-code"]
+    assert [(one.kind, one.certainty) for one in found] == ([(Kind.NOTE, Certainty.POSSIBLE)] if said else [])
+    assert diagnosis.verdict is None
