@@ -34,6 +34,10 @@ __all__ = [
 ]  # fmt: skip
 
 
+# An elastic agent whose ranks fail at once is often met without any.
+_LOOKS_FOR_RANKS, _APART_S = 4, 0.3
+
+
 @dataclass(frozen=True)
 class Look:
     """What to look at and how; ``pid`` is None for every job of this host, ``remote`` a job on other hosts, ``follow`` how
@@ -53,6 +57,12 @@ def find(look: Look) -> tuple[Host, tuple[Found, ...]]:
     if look.pid is None:
         return here, discover.with_gaps(table, discover.jobs(table))
     found = discover.job_of(table, look.pid)
+    for _ in range(_LOOKS_FOR_RANKS):
+        if found is None or not discover.between_attempts(found):
+            break
+        time.sleep(_APART_S)
+        table = read_table(here.name, look.proc)
+        found = discover.job_of(table, look.pid)
     return here, discover.with_gaps(table, (found,) if found else ())
 
 

@@ -243,3 +243,23 @@ def test_other_answers_of_loki(data: dict[str, Any]) -> None:
     assert (
         collected.exported(json.dumps({"status": "success", "data": {"resultType": "streams", **data}}).encode()) == []
     )
+
+
+@pytest.mark.parametrize(
+    ("between", "header"),
+    [
+        (",", "\ufeff@timestamp,kubernetes.pod_name,host,message"), (";", "Time;Pod;Host;Message"),
+        ("\t", '"timestamp"\t"logStream"\t"x"\t"message"'),
+    ],
+)  # fmt: skip
+def test_a_table_of_log_lines(tmp_path: Path, between: str, header: str) -> None:
+    """What Kibana, CloudWatch or a spreadsheet exports: quotes and what stands before a line are not the program's."""
+    said = ["[rank2]: Traceback (most recent call last):", '[rank2]:   File "/a.py", line 5, in f', "[rank2]:     g(1, 2)",
+            "[rank2]: ValueError: bad, worse"]  # fmt: skip
+    rows = [
+        between.join(("2025-03-14T02:51:00.000Z", "worker-2", "gpu-02", '"' + one.replace('"', '""') + '"'))
+        for one in said
+    ]
+    (tmp_path / "export.csv").write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
+    found = [one for one in events([tmp_path]) if isinstance(one, Event) and one.event == "python.exception"]
+    assert [(one.rank, one.fields["type"], one.fields["message"]) for one in found] == [(2, "ValueError", "bad, worse")]

@@ -125,3 +125,18 @@ def test_lines_behind_a_cut_one_keep_their_numbers(over: int, encoding: str, tmp
     assert len(kept) > 1000
     assert kept[-1].text == "boom"
     assert all(said[event.line - 1].startswith(event.text) for event in kept)
+
+
+def test_a_link_that_is_not_followed_is_told(tmp_path: pathlib.Path) -> None:
+    """/var/log/containers holds nothing else; a link to what lies beside it misses nothing."""
+    (tmp_path / "pods").mkdir()
+    (tmp_path / "pods" / "0.log").write_text("step 1\n")
+    inside = tmp_path / "containers"
+    inside.mkdir()
+    (inside / "a.log").write_text("step 1\n")
+    (inside / "latest.log").symlink_to("a.log")
+    (inside / "pod.log").symlink_to(tmp_path / "pods" / "0.log")
+    (inside / "pods").symlink_to(tmp_path / "pods")
+    (inside / "rank3.log").symlink_to("/nonexistent/rank3.log")
+    told = {gap.what: gap.why for gap in gather([inside]).gaps}
+    assert told == {"pod.log": Why.SKIPPED, "pods": Why.SKIPPED, "rank3.log": Why.MISSING}

@@ -6,6 +6,7 @@ import pathlib
 
 import pytest
 
+from rankscope import pipeline
 from rankscope.formats.gather import gather
 
 STACK = 'Thread 0x7F0 (idle): "MainThread"\n    step{} (train.py:7)\n    main (train.py:9)\n'
@@ -78,3 +79,18 @@ def test_what_files_say_of_ranks_counts_more(tmp_path: pathlib.Path) -> None:
     """Consoles of nodes, in which several ranks speak."""
     body = "[rank5]: Traceback (most recent call last):\n[rank5]: KeyError: {}\n"
     assert 0 not in ranks(tmp_path, [f"task-{node}.log" for node in range(3)], body)
+
+
+def test_what_was_said_before_a_restart_is_over(tmp_path: pathlib.Path) -> None:
+    """Rank 3 ran out of memory in the first attempt; it is rank 6 that failed in the last one."""
+    failed = 'Traceback (most recent call last):\n  File "/app/train.py", line 7, in step\n    run()\n{}\n'
+    for attempt, (rank, error) in enumerate([(3, "KeyError: 'first'"), (6, "ValueError: second")]):
+        for each in range(8):
+            path = tmp_path / f"none_x1/attempt_{attempt}/{each}/stderr.log"
+            path.parent.mkdir(parents=True)
+            path.write_text(failed.format(error) if each == rank else "step 1\n")
+    seen = gather([tmp_path])
+    verdict = pipeline.judge(seen, 30.0).verdict
+    assert verdict is not None
+    assert (verdict.cls, list(verdict.ranks)) == ("dead-rank", [6])
+    assert len([gap for gap in seen.gaps if "attempt_1" in gap.detail]) == 8

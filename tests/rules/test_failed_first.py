@@ -161,3 +161,31 @@ def test_counts_of_a_log_that_was_cut_are_not_compared(tmp_path: pathlib.Path) -
         (tmp_path / "job.log").write_text("".join(said[:lines]))
         found[lines] = [one.title for one in pipeline.judge(gather([tmp_path])).findings if one.rule == "calls-counted"]
     assert found == {800: ["pid 1000 on node0 launched up to #3962, the others up to #3997"], len(said): []}
+
+
+CAUGHT = (
+    "[rank{0}]:[E314 03:03:07.273741123 ProcessGroupNCCL.cpp:616] [Rank {0}] Watchdog caught collective operation timeout: "
+    "WorkNCCL(SeqNum=48211, OpType=ALLREDUCE, NumelIn=26214400, NumelOut=26214400, Timeout(ms)=600000) ran for 600090 "
+    "milliseconds before timing out.\n"
+)
+GUESSED = (
+    "[W314 02:51:01.100000123 ProcessGroupNCCL.cpp:4115] [PG ID 0 PG GUID 0 Rank {0}]  using GPU {0} to perform barrier as devices "
+    "used by this process are currently unknown. This can potentially cause a hang if this rank to GPU mapping is incorrect.\n"
+)
+FULL = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB. GPU 2 has a total capacity of 79.15 GiB of which "
+    "1.94 GiB is free. Process 117733 has 77.20 GiB memory in use. If reserved but unallocated memory is large try setting "
+    "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See documentation for Memory Management"
+)
+
+
+def test_memory_of_one_rank_while_all_others_time_out(tmp_path: pathlib.Path) -> None:
+    """Neither the warning of a barrier that was passed long ago nor torch's own advice is another cause."""
+    for rank in range(4):
+        said = FAILED.format(7, FULL) if rank == 2 else CAUGHT.format(rank)
+        (tmp_path / f"rank_{rank}.log").write_text(GUESSED.format(rank) + said)
+    diagnosis = pipeline.judge(gather([tmp_path]), 30.0)
+    first = diagnosis.verdict
+    assert first is not None
+    assert (first.cls, list(first.ranks), first.certainty) == ("dead-rank", [2], Certainty.LIKELY)
+    assert not {one.cls for one in diagnosis.findings} & {"device-mapping", "version-bug"}

@@ -116,7 +116,9 @@ def _in_vain(standings: Iterable[Standing]) -> tuple[Standing, ...]:
     asking = (
         one for one in standings if (one.member.ref.host, one.member.ref.pid) in orphans and polled_for(one, members)
     )
-    return tuple(one for one in asking if often(one) and _no_other_at_work(one))
+    return tuple(
+        one for one in asking if (often(one) or one.kind in (WaitKind.QUEUE, WaitKind.PIPE)) and _no_other_at_work(one)
+    )
 
 
 def _aged(standing: Standing) -> Standing:

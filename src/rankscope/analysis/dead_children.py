@@ -1,25 +1,47 @@
-"""Who asks again and again, or waits for an event, that only its children could bring, all of which are dead."""
+"""Who asks again and again, or waits for an event, that only its children could bring, all of which are dead.
+
+That a signal ended one of them tells enough. One that gave an exit status other than 0 may have nothing to do with what its
+parent does meanwhile, as a command that found nothing: there a tie between the two is wanted.
+"""
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
+from ..model.evidence.files import OpenFiles
+from ..model.evidence.outsiders import Outsiders
 from ..model.evidence.threads import Threads
 from ..model.process import Role
 from .callers import call_of
 from .case import Member
 from .frame_tables import WaitKind
+from .identity import birth
 from .kernel_says import awaited_target
-from .load import watched_s
+from .load import reads_nothing, watched_s
+from .origin import module_path
 from .progress import advances
 from .standing import Standing
 from .threads import possible_holders, views
 
+_PACKAGES = ("multiprocessing/queues.py", "multiprocessing/connection.py")
+
 
 def polled_for(standing: Standing, members: Iterable[Member]) -> tuple[Member, ...]:
-    """The children of a process that a signal ended, where all of them are dead and it polls; else none."""
-    return _all_dead(standing.member, members) if _polls(standing) else ()
+    """The children of a process that ended badly, where all of them are dead and it polls for what they should bring; else none.
+
+    Who reads on where nothing comes any more misses also a child that ended well.
+    """
+    if not _polls(standing):
+        return ()
+    if reads_nothing(standing.member):
+        family = tuple(members)
+        return _all_dead(standing.member, family, lambda child: True) if _at_end(standing.member, family) else ()
+    if _asks_queue(standing):
+        return _all_dead(standing.member, members, failed) if _nobody_sends(standing) else ()
+    return _all_dead(
+        standing.member, members, lambda child: killed(child) or (failed(child) and _names(standing, child))
+    )
 
 
 def awaited(standing: Standing, members: Iterable[Member]) -> tuple[Member, ...]:
@@ -27,15 +49,16 @@ def awaited(standing: Standing, members: Iterable[Member]) -> tuple[Member, ...]
 
     Only who got such a descriptor at a fork can signal it (eventfd(2)).
     """
-    return _all_dead(standing.member, members) if _reads_event(standing) else ()
+    return _all_dead(standing.member, members, killed) if _reads_event(standing) else ()
 
 
-def _all_dead(me: Member, members: Iterable[Member]) -> tuple[Member, ...]:
-    """Those children that a signal ended, where no other child lives."""
+def _all_dead(me: Member, members: Iterable[Member], badly: Callable[[Threads], bool]) -> tuple[Member, ...]:
+    """Those zombies among its children that ended like this, where no other child lives."""
     children = [one for one in members if one.process.parent == me.ref.pid and one.ref.host == me.ref.host
                 and one.role is not Role.HELPER]  # fmt: skip
-    killed = tuple(child for child in children if _killed(child))
-    return killed if all(child.dead for child in children) else ()
+    zombies = [(child, child.latest(Threads)) for child in children if child.dead and not child.gone]
+    ended = tuple(child for child, kernel in zombies if kernel is not None and badly(kernel))
+    return ended if all(child.dead for child in children) else ()
 
 
 def often(standing: Standing) -> bool:
@@ -52,9 +75,9 @@ def killed(kernel: Threads) -> bool:
     return (kernel.exit_status or 0) & 0x7F not in (0, signal.SIGTERM, signal.SIGINT)
 
 
-def _killed(child: Member) -> bool:
-    kernel = child.latest(Threads)
-    return kernel is not None and child.dead and not child.gone and killed(kernel)
+def failed(kernel: Threads) -> bool:
+    """Whether a process was ended by such a signal, or ended with a status other than 0."""
+    return killed(kernel) or (kernel.exit_status or 0) >> 8 != 0
 
 
 def _reads_event(standing: Standing) -> bool:
@@ -69,5 +92,58 @@ def _reads_event(standing: Standing) -> bool:
 
 def _polls(standing: Standing) -> bool:
     """Whether it wakes now and then in the job's own code and gets no further."""
-    inside = standing.kind in (WaitKind.SLEEP, WaitKind.USER) and standing.wait.user >= 0
-    return inside and bool(standing.ran) and not advances(standing)
+    if standing.wait.user < 0 or not standing.ran:
+        return False
+    if reads_nothing(standing.member):
+        return True  # whatever it counts, nothing comes
+    if _asks_queue(standing):
+        return _stays(standing)  # in its locals the queue keeps until when it waits
+    return standing.kind in (WaitKind.SLEEP, WaitKind.USER) and not advances(standing)
+
+
+def _stays(standing: Standing) -> bool:
+    """Whether each look finds it in the same call of the job's code, with the same values there and above."""
+    last = standing.wait.user + (birth(standing.thread.stack) if standing.thread is not None else 0)
+    seen = {
+        (one.stack[: last + 1], tuple(local for local in one.locals if local.depth <= last)) for one in standing.looks
+    }
+    return len(standing.looks) > 1 and len(seen) == 1
+
+
+def _asks_queue(standing: Standing) -> bool:
+    """Whether it waits, with a limit, for what another process puts into a queue or pipe of multiprocessing."""
+    inside = standing.own_stack[standing.wait.user + 1 :]
+    return standing.kind in (WaitKind.QUEUE, WaitKind.PIPE) and any(
+        module_path(one.file) in _PACKAGES for one in inside
+    )
+
+
+def _at_end(member: Member, members: Iterable[Member]) -> bool:
+    """Whether it has the end of a pipe open to read from into which nobody can write any more."""
+    mine, beside = member.latest(OpenFiles), member.latest(Outsiders)
+    taken = {one.fd for one in beside.found} if beside is not None else set()
+    others = [one for one in members if not one.dead and one.ref.host == member.ref.host]
+    written = {
+        one.target for other in others if (files := other.latest(OpenFiles)) for one in files.files if "w" in one.mode
+    }
+    return mine is not None and any(
+        one.mode == "r" and one.target.startswith("pipe:") and one.fd not in taken and one.target not in written
+        for one in mine.files
+    )
+
+
+def _nobody_sends(standing: Standing) -> bool:
+    """Whether no thread of its own is about to put something in, and no program beside has what it polls open."""
+    member = standing.member
+    beside, call = member.latest(Outsiders), call_of(standing)
+    if call is None or not call.fds or any(one.fd in call.fds for one in (beside.found if beside else ())):
+        return False
+    return not possible_holders(tuple(view for view in views(member) if view.python is not standing.thread))
+
+
+def _names(standing: Standing, kernel: Threads) -> bool:
+    """Whether a number in the function that polls is that of the child."""
+    thread, pid = standing.thread, next((one.tid for one in kernel.threads), 0)
+    depth = standing.wait.user + (birth(thread.stack) if thread is not None else 0)
+    numbers = [one.value for one in thread.locals if one.depth == depth] if thread is not None else []
+    return str(pid) in numbers or str(kernel.ns_pid) in numbers

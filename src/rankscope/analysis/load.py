@@ -19,6 +19,7 @@ RUNS = 0.5  # what runs, or spins, rather than waits
 
 # What a loop that polls reads or logs in a second is less than this; loading data or saving a checkpoint is more.
 MUCH_BYTES = 256 << 10
+MANY_CALLS = 1000  # a second: of one that never rests, on a busy machine as well
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,14 @@ def used_below(member: Member) -> float:
     if first is None or last is None or not passed or first.below_cpu_s < 0 or last.below_cpu_s < 0:
         return 0.0
     return (last.below_cpu_s - first.below_cpu_s) / passed
+
+
+def reads_nothing(member: Member) -> bool:
+    """Whether it read again and again between the looks and got nothing, as one does who reads on at the end of a pipe."""
+    first, last, passed = member.first(Threads), member.latest(Threads), watched_s(member)
+    if first is None or last is None or not passed or min(first.read_calls, first.read_bytes) < 0:
+        return False
+    return last.read_bytes == first.read_bytes and (last.read_calls - first.read_calls) / passed >= MANY_CALLS
 
 
 def transferred(member: Member) -> int:

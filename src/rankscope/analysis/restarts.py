@@ -30,7 +30,8 @@ def restarts(case: Case) -> Restarts | None:
     """The restarts of a live job of torchrun whose ranks never last (``TORCHELASTIC_RESTART_COUNT`` is set anew for each)."""
     counts = {member.ref: _count(member) for member in case.with_role(Role.RANK)}
     for rank in case.with_role(Role.RANK) if case.snapshot.live else ():
-        count, age, agent = counts[rank.ref], _age_s(rank), case.by_pid.get((rank.ref.host, rank.process.parent))
+        count, agent = counts[rank.ref], case.by_pid.get((rank.ref.host, rank.process.parent))
+        age = 0.0 if rank.gone and rank.latest(Threads) is None else _age_s(rank)
         since = _age_s(agent) if agent is not None and agent.role is Role.LAUNCHER else None
         if agent is None or since is None or age is None or count < _OFTEN or count < max(counts.values()):
             continue
@@ -41,6 +42,8 @@ def restarts(case: Case) -> Restarts | None:
 
 
 def _count(rank: Member) -> int:
+    if rank.process.attempt is not None:
+        return rank.process.attempt
     environ = rank.latest(Environ)
     said = environ.values.get("TORCHELASTIC_RESTART_COUNT", "") if environ else ""
     return int(said) if said.isdigit() else 0

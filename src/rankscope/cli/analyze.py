@@ -26,6 +26,15 @@ from .diagnose import show
 _PATIENCE_S = 2.0  # so long a pipe may be silent before anybody wonders
 
 
+class _Named(click.Path):
+    """A path that is not empty: pathlib takes an empty one for the directory one is in."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("an empty name; is a variable of the shell unset? (. is this directory)", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 @click.command(
     "analyze",
     epilog="""\b
@@ -37,7 +46,7 @@ Examples:
   $ rankscope analyze --events train.log
   $ rankscope analyze --entries 0,5 dumps/""",
 )
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, required=True, type=_Named(path_type=Path))
 @click.option("--events", "as_events", is_flag=True, help="Only print what was read, as JSON lines.")
 @click.option(
     "--entries", "wanted", type=_options.Ranks(), metavar="RANKS",

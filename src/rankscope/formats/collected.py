@@ -8,6 +8,8 @@ all of an export in one array.
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,6 +29,7 @@ _HOST = (
     "container_name",
 )  # fmt: skip
 _PID = ("_PID", "pid", "process")
+_FIELDS = {name.lower(): name for name in (*_TEXT, *_KIND, *_HOST, *_PID, *_TRACE)}
 # Where the next level holds the fields above.
 _WITHIN = ("jsonPayload", "kubernetes", "resource", "labels", "stream", "fields", "_source", "metadata")
 _LISTS = ("events", "entries", "logEvents", "hits", "messages", "results")
@@ -83,8 +86,27 @@ def opened(text: str) -> Collected | None:
     return _of(body) if isinstance(body, dict) else None
 
 
+def _columns(text: str) -> tuple[str, list[str]] | None:
+    """What stands between the columns of a table of log lines, and the fields that its first line names."""
+    first = text.lstrip("\ufeff").partition("\n")[0].rstrip("\r")
+    for between in ",;\t":
+        names = [_FIELDS.get(name.strip('" ').rpartition(".")[2].lower(), name) for name in first.split(between)]
+        if len(names) > 1 and set(names) & set(_TEXT) and set(names) & {*_KIND, *_HOST}:
+            return between, names
+    return None
+
+
+def _rows(text: str, between: str, names: list[str]) -> Iterator[dict[str, Any]]:
+    rows = csv.reader(io.StringIO(text.replace("\0", ""), newline=""), delimiter=between)
+    next(rows, None)
+    for row in rows:
+        yield dict(zip(names, row))
+
+
 def recognises(head: bytes) -> bool:
-    """Does a file begin like an export of log lines in one piece of JSON?"""
+    """Does a file begin like an export of log lines in one piece of JSON, or as a table?"""
+    if _columns(head.decode("utf-8", "replace")) is not None:
+        return True
     if _LOKI.match(head) or _ONE_TEXT.match(head):
         return True
     if not _EXPORT.match(head):
@@ -94,11 +116,15 @@ def recognises(head: bytes) -> bool:
 
 def exported(data: bytes) -> list[Collected]:
     """The lines of such an export, or of what is left of one; one that lists the newest first is turned round."""
+    text = data.decode("utf-8", "replace")
+    table = _columns(text)
     try:
-        body = json.loads(data)
+        body = None if table else json.loads(data)
         if isinstance(body, str):
             return each_line(body)
-        items = _items(body)
+        items = _items(body) if table is None else list(_rows(text, *table))
+    except csv.Error:
+        return []
     except (ValueError, RecursionError):
         items = _objects(data.decode("utf-8", "replace"))
     found = [one for item in items if (one := _of(item)) is not None]

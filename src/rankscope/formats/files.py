@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, AnyStr, Protocol
 
-from ..model.gap import Gap
+from ..model.gap import Gap, Why
 from . import packed
 from .lines import LINE_LIMIT
 
@@ -88,12 +88,26 @@ def _files(paths: Iterable[str | Path]) -> Iterator[Source]:
         if path != STDIN and os.path.isdir(path):
             for folder, folders, files in os.walk(path):
                 folders.sort()
-                for file in sorted(files):
+                for file in sorted([*files, *(one for one in folders if os.path.islink(os.path.join(folder, one)))]):
                     full = os.path.join(folder, file)
                     if _regular(full):
                         yield Source(os.path.relpath(full, path), full)
+                    elif (lost := _not_followed(full, path)) is not None:
+                        yield Source(lost.what, full, b"", lost)
         else:
             yield Source(path, path)
+
+
+def _not_followed(path: str, within: str) -> Gap | None:
+    """What is missed of a link in a directory; None where it is none, or leads to what is in that directory anyway."""
+    if not os.path.islink(path):
+        return None
+    name, there = os.path.relpath(path, within), os.path.realpath(path)
+    if not os.path.exists(there):
+        return Gap(name, Why.MISSING, "a link to what is not there")
+    if os.path.commonpath([os.path.realpath(within), there]) == os.path.realpath(within):
+        return None
+    return Gap(name, Why.SKIPPED, "a link out of its directory is not followed", "name what it leads to")
 
 
 def _regular(path: str) -> bool:

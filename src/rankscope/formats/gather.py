@@ -16,6 +16,7 @@ from .files import Progress, Source, Stop, head_of, open_source, sources
 from .joining import Joiner
 from .live_log import with_events
 from .reading import FileEvidence, Wish, interrupted, read
+from .siblings import of_last_attempts
 
 _SILENT = "a snapshot in which no program says anything; without --events it is judged"
 
@@ -27,7 +28,7 @@ def gather(paths: Iterable[str | Path], progress: Progress | None = None, stop: 
     nothing but a snapshot that cannot be read.
     """
     read_ones = list(_read(paths, Wish(pool=flight_recorder.Pool(), progress=progress, stop=stop)))
-    found = [one for _, one in read_ones if isinstance(one, FileEvidence)]
+    found = of_last_attempts([one for _, one in read_ones if isinstance(one, FileEvidence)])
     if not any(one for _, one in read_ones):
         _refuse(found)
     snapshots = together.of_one_job([(name, one) for name, one in read_ones if isinstance(one, Snapshot)])

@@ -14,6 +14,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from ..model.evidence.events import Event
+from ..model.gap import Gap, Why
 from ..model.patterns import regex
 from ..model.ranks import RankSet
 from .reading import FileEvidence
@@ -56,6 +58,35 @@ def ranked(found: Sequence[FileEvidence]) -> list[FileEvidence]:
     for members in _of_ranks(families):
         ranks.update({id(one): rank for rank, ones in members.items() for one in ones})
     return [_as_rank(one, ranks[id(one)]) if id(one) in ranks else one for one in found]
+
+
+def of_last_attempts(found: Sequence[FileEvidence]) -> list[FileEvidence]:
+    """The same files; what ranks said before torchrun started them anew is over with them, where the last attempt tells of an
+    error of its own."""
+    last: dict[str, int] = {}
+    failed: set[tuple[str, int]] = set()
+    of = [_attempt(one) for one in found]
+    for one, at in zip(found, of):
+        if at is not None:
+            last[at[0]] = max(at[1], last.get(at[0], 0))
+            if any(isinstance(event, Event) and event.event == "python.exception" for event in one.events):
+                failed.add(at)
+    over = {place for place, number in last.items() if (place, number) in failed}
+    return [
+        one if at is None or at[0] not in over or at[1] == last[at[0]] else _over(one, last[at[0]])
+        for one, at in zip(found, of)
+    ]
+
+
+def _attempt(one: FileEvidence) -> tuple[str, int] | None:
+    """The folder of a run and the number of the attempt in it that a file is of."""
+    said = _ATTEMPT.search(_path(one))
+    return (_path(one)[: said.start()], int(said.group().rpartition("_")[2])) if said and one else None
+
+
+def _over(one: FileEvidence, last: int) -> FileEvidence:
+    gap = Gap(one.source.name, Why.SKIPPED, f"of an earlier attempt than attempt_{last}", "it can be judged by itself")
+    return replace(one, events=[], dumps=[], recorders=[], reports=[], gaps=[*one.gaps, gap])
 
 
 def _as_rank(one: FileEvidence, rank: int) -> FileEvidence:

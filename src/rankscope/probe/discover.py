@@ -10,7 +10,7 @@ from ..model.gap import Gap, Why
 from ..model.process import Process, ProcessRef, Role
 from ..model.snapshot import Job
 from ..model.words import counted
-from .launcher import Claim, launchers, with_descendants
+from .launcher import Claim, launchers, number, with_descendants
 from .meeting import meeting
 from .redact import redact
 from .table import Seen, Table
@@ -99,6 +99,11 @@ def alone(table: Table, pid: int) -> Found:
     return _found(table, Claim(ALONE, pid, {}, with_descendants(table, (pid,))))
 
 
+def between_attempts(found: Found) -> bool:
+    """Whether it is an elastic agent alone, without ranks: it may be about to start them, once or once more."""
+    return found.job.launcher == "torchrun" and not any(one.role is Role.RANK for one in found.processes)
+
+
 def _was_python(seen: Seen) -> bool:
     """A zombie has neither program nor command line; its name is left."""
     return seen.state in "ZX" and seen.comm.startswith(("python", "pt_"))
@@ -158,6 +163,7 @@ def _process(table: Table, claim: Claim, seen: Seen) -> Process:
         command=redact(seen.command), executable=seen.executable, uid=seen.uid,
         rank=place.rank if place else (served.rank if served else None),
         local_rank=place.local_rank if place else None, world_size=place.world_size if place else None, owner=owner,
+        attempt=number(seen.environ or {}, "TORCHELASTIC_RESTART_COUNT") if place else None,
     )  # fmt: skip
 
 

@@ -23,12 +23,12 @@ def may_run_on(found: Found, snapshot: Snapshot) -> bool:
     """Whether it is a lone program, or somebody stands in a call that waits at full speed, or asks again and again, perhaps for
     what a dead child should have brought."""
     from ..analysis.asking import may_ask
-    from ..analysis.dead_children import killed
+    from ..analysis.dead_children import failed
     from ..model.evidence.stacks import MPI, PythonStacks
     from ..model.evidence.threads import Threads
 
     records = [item.record for sweep in snapshot.sweeps[-1:] for item in sweep.items]
-    if found.job.launcher == discover.ALONE or any(isinstance(one, Threads) and killed(one) for one in records):
+    if found.job.launcher == discover.ALONE or any(isinstance(one, Threads) and failed(one) for one in records):
         return True
     threads = (thread for one in records if isinstance(one, PythonStacks) for thread in one.threads)
     return any(may_ask(one) or any(frame.file.endswith(MPI) for frame in one.stack) for one in threads)

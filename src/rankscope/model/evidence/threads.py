@@ -43,6 +43,7 @@ class Threads:
     rss_bytes: int | None = None
     read_bytes: int = -1  # by read calls of any kind, since it started; -1 where we may not know
     written_bytes: int = -1
+    read_calls: int = -1  # how often it asked for bytes by such calls, whether or not any came
     exit_status: int | None = None  # of a zombie, as wait(2) gives it; 0 also stands for "we may not know"
     exact_ages: bool = False  # each ``still_s`` was told by the clock of the CPU on which the thread last ran
     forked: bool = False  # made by fork alone: it has run no other program since

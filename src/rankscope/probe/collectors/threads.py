@@ -49,10 +49,10 @@ def collect(target: Target) -> Threads:
         except (FileNotFoundError, ProcessLookupError):
             continue  # it ended while we looked
     ns_pids = _field(status, b"NSpid").split()
-    read, written = _io(path)
+    read, written, asked = _io(path)
     below = _below(target.proc, target.process.ref.pid) if target.process.role in _PARENTS else -1.0
     return Threads(
-        tuple(threads), read_bytes=read, written_bytes=written, below_cpu_s=below,
+        tuple(threads), read_bytes=read, written_bytes=written, read_calls=asked, below_cpu_s=below,
         tracer=int(_field(status, b"TracerPid") or 0), frozen=procfs.frozen(path),
         ns_pid=int(ns_pids[-1]) if len(ns_pids) > 1 else None,
         uptime_s=_uptime(target.proc) - stat.started / procfs.TICKS, rss_bytes=stat.rss_pages * 4096,
@@ -173,13 +173,13 @@ def _below(proc: str, pid: int) -> float:
     return ticks / procfs.TICKS
 
 
-def _io(path: str) -> tuple[int, int]:
-    """Bytes read and written by system calls (rchar, wchar), -1 where the kernel refuses."""
+def _io(path: str) -> tuple[int, int, int]:
+    """Bytes read and written by system calls (rchar, wchar), and calls that read (syscr); -1 where the kernel refuses."""
     try:
         fields = procfs.read(f"{path}/io", 1024).split()
-        return int(fields[1]), int(fields[3])
+        return int(fields[1]), int(fields[3]), int(fields[5])
     except (OSError, IndexError, ValueError):
-        return -1, -1
+        return -1, -1, -1
 
 
 COLLECTOR = Collector("threads", Touch.PASSIVE, 2.0, collect, order=10)

@@ -8,7 +8,10 @@ reads an event descriptor (`eventfd`), which only a child to whom it was handed 
 ## How it is recognised
 The process wakes now and then at one place of the job's code and gets no further between two looks, or is blocked in the read
 of an event that no thread of its own can be about to signal. Its children are all dead,
-and at least one of them was ended by a signal; it is still a zombie. How long this has lasted the kernel does not know, unless
+and at least one of them was ended by a signal; it is still a zombie. An exit status other than 0 counts where the process polls
+a queue or pipe of multiprocessing that nobody else can fill, or has the child's number at hand (`os.kill(pid, 0)` finds a zombie
+as well); any status, where it reads thousands of times a second from a pipe
+that nobody else has open, and gets nothing. How long this has lasted the kernel does not know, unless
 others wait for the program as well: a lone program is looked at until look after look has found it at the same place, with the
 same values, for longer than `--stuck-after`.
 
@@ -36,9 +39,9 @@ from .._say import at, old_roots, ranks_of, stands, waited_for, who
 def check(case: Case) -> Iterator[Finding]:
     old = {root.ref: root for root, _ in old_roots(case)} if case.snapshot.live else {}
     for standing in case.standings.values() if case.snapshot.live else ():
-        children = case.children_of(standing.member.ref)
-        waits = awaited(standing, children)
-        killed = waits or polled_for(standing, children)
+        family = case.by_host[standing.member.ref.host]
+        waits = awaited(standing, family)
+        killed = waits or polled_for(standing, family)
         if not killed or (waits and not case.stuck(own_s(standing))):
             continue
         root = next((old[ref] for ref in (standing.member.ref, *(child.ref for child in killed)) if ref in old), None)

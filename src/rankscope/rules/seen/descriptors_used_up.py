@@ -6,8 +6,9 @@ Every open, accept, pipe or received tensor needs a descriptor; the limit of the
 
 ## How it is recognised
 The process has as many descriptors as its soft limit allows (`/proc/PID/limits`), and others wait for it, or somebody pointed
-at it while it pauses and tries again; its loops do not advance. Where the log of the job says "Too many open files", one that
-has all but a few counts as well: an operation that fails gives back those it has opened.
+at it while it pauses and tries again; its loops do not advance. Or it is a server whose callers wait to be accepted. Where
+the log of the job says "Too many open files", one that has all but a few counts as well: an operation that fails gives back
+those it has opened.
 
 ## What to do
 `ls -l /proc/PID/fd` shows what is open: many of one kind are a leak. `prlimit --pid PID --nofile=65536` lifts the limit of a
@@ -28,6 +29,7 @@ from ...analysis.progress import advances
 from ...analysis.standing import Standing
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ...model.evidence.files import OpenFiles
+from ...model.evidence.sockets import Sockets
 from ...model.patterns import regex
 from .. import make_rule
 from .._say import old_roots, pointed_at, ranks_of, stands, waited_for, who
@@ -39,7 +41,12 @@ _FEW = 4  # a descriptor that is handed over costs three for a moment (multiproc
 def check(case: Case) -> Iterator[Finding]:
     for root, standing in _suspects(case):
         files = standing.member.latest(OpenFiles)
-        if files is None or not 0 < files.limit <= len(files.files) + _few(case, files) or advances(standing):
+        few = _few(case, files) if files is not None else 0
+        if (
+            files is None
+            or not 0 < files.limit <= len(files.files) + few
+            or (advances(standing) and not _called(standing))
+        ):
             continue
         process = standing.member.process
         yield Finding(
@@ -63,11 +70,19 @@ def _how_many(files: OpenFiles) -> str:
     return "as many" if len(files.files) >= files.limit else "nearly as many"
 
 
+def _called(standing: Standing) -> bool:
+    """Whether it is an event loop that has a caller whom it does not accept: it tries again every second (asyncio)."""
+    sockets = standing.member.latest(Sockets)
+    queued = any(one.state == "listen" and one.receive_queue for one in (sockets.sockets if sockets else ()))
+    return queued and standing.kind in (WaitKind.IDLE, WaitKind.SOCKET)
+
+
 def _suspects(case: Case) -> Iterator[tuple[Root, Standing]]:
     """Those that others wait for; and the one program that somebody pointed at, where it pauses and tries again."""
     yield from ((root, standing) for root, standing in old_roots(case) if root.waiters)
     for standing in case.standings.values():
-        if pointed_at(case, standing) and standing.ran and standing.kind is WaitKind.SLEEP:
+        tries = standing.kind is WaitKind.SLEEP and bool(standing.ran)
+        if pointed_at(case, standing) and (tries or _called(standing)):
             yield Root(standing.member.ref), standing
 
 

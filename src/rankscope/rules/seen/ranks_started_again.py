@@ -44,7 +44,8 @@ def check(case: Case) -> Iterator[Finding]:
         processes=(found.agent.process, *(member.process for member in failed[:16])),
         because=(
             Reason(f"TORCHELASTIC_RESTART_COUNT of its ranks is {found.count}", "environ", found.agent.ref),
-            Reason(f"the ranks that were seen began {span(found.age_s)} ago", "kernel", found.agent.ref),
+            Reason(f"the ranks that were seen began {span(found.age_s)} ago" if found.age_s else
+                   "the ranks that were found had ended before they could be looked at", "kernel", found.agent.ref),
             *(Reason(f"{who(member.process)} {ended(member)}", "kernel", member.ref) for member in failed[:8]),
         ),
         next=("look for the first exception in a rank's log",),

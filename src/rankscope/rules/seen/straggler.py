@@ -23,6 +23,7 @@ from collections.abc import Iterator
 
 from ...analysis.awaited import is_python
 from ...analysis.case import Case
+from ...analysis.dead_children import polled_for
 from ...analysis.progress import works
 from ...analysis.waits.collective import arrived
 from ...model.diagnosis import Certainty, Finding, Kind
@@ -37,6 +38,8 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         if not works(standing) or (not root.waiters and arrived(standing)):
             continue  # who is in a call that lasts, and misses nobody there, is not behind
+        if case.snapshot.live and polled_for(standing, case.by_host[standing.member.ref.host]):
+            continue  # what it counts is how often it asked in vain
         unseen = standing.thread is None and is_python(standing.member.process)
         place = f", in {at(standing.user_frame)}" if not unseen else "; whether it gets on only its stacks could tell"
         yield Finding(

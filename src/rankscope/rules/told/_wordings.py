@@ -11,11 +11,13 @@ from ...model.patterns import regex
 
 # How people say that something does not go on.
 HALTS = (
-    r"\b(?:hangs?|hanging|hung|stuck|freez\w+|(?<!<)froze\w*|deadlock\w*|stall\w*|block(?:s|ed|ing)\b|locks? up|"
+    r"\b(?:hangs?|hanging|hung|stuck|freez(?!er\b)\w+|(?<!<)froze\w*|deadlock\w*|stall\w*|block(?:s|ed|ing)\b|locks? up|"
     r"lockups?|never (?:returns?|ends?|finish\w*|completes?|comes? back|gets? (?:past|through))|"
     r"does(?:n't| not) (?:return|continue|go on|finish|complete|proceed|progress|respond|answer)|"
     r"(?:no|without|nothing|any) (?:\w+ ){0,2}(?:progress|output|response|happens|sign of life)|"
-    r"stands? (?:still|there|at)\b|stays? (?:there|at)\b|times? out|timed out|time-?outs?|Watchdog caught|"
+    r"stands? (?:still|there|at)\b|stays? (?:there|at)\b|times? out|timed out|"
+    # … but neither an argument nor an option of that name.
+    r"(?<!-)(?<!\w\()(?<!True, )time-?outs?(?!\w*(?:_\w+|[\"']?)(?: ?=|[\"']?: ?(?:\d|None\b)))|Watchdog caught|"
     r"(?:after that|then|but) nothing\b|nothing (?:more|else|further)\b|unchanged for|"
     r"waits? (?:for ?ever|indefinitely)|spins?\b|stops? (?:at|there|after|responding|moving|dead)|"
     r"(?:does(?:n't| not)|no longer|not) mov(?:e|es|ing)\b|nothing (?:is )?(?:printed|logged)|"

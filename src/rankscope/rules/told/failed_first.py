@@ -181,7 +181,8 @@ def _failed(case: Case, first: Event) -> Finding:
     told = ranks or events(case, "elastic.root_cause", "elastic.worker_failed") or _waited_for(case, first)
     reasons = [first.text, *_place(first), *followers, *_clocks(case)]
     source = OF_LOGS if case.snapshot.live else "text"
-    own = told and not _FROM_BELOW.search(first.text)
+    memory = compiled(_MEMORY.pattern).search(first.text) and _missed(case, ranks)
+    own = told and (memory or not _FROM_BELOW.search(first.text))
     said = simple(RULE, title, LIKELY if own else POSSIBLE, reasons, _STEPS, ranks, source=source)
     return replace(said, compared=bool(own) and _missed(case, ranks))
 

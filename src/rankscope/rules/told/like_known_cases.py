@@ -37,7 +37,10 @@ from ._wordings import troubled
 # How probable a healthy run may be where nothing tells of trouble. Of what this costs, three in five were right, and two in
 # five of the healthy texts of this kind that were accused no longer are (known cases that were left out).
 _WELL_IF_UNTROUBLED = 0.07
-_RELEASE = regex(r"(?<![\w.])(?:[A-Za-z]+-)?v?\d+\.\d+\w*")
+# A name and its release, as pip(1), conda and torch.utils.collect_env list them; an address is none.
+_RELEASE = regex(
+    r"(?:\[\w+\] )?[A-Za-z][\w ()/+-]{0,40}?(?:: |==|={1,2} ?| {2,})v?(?:[A-Za-z]+-)?(?!\d+\.\d+\.\d+\.\d+\b)\d+\.\d+[\w.+-]*(?: [(\[].*)?$"
+)
 # So many classes are told with their probability, and one that is at least so probable beside the first is worth its page.
 _SHOWN, _NEARLY = 3, 0.5
 
@@ -66,9 +69,9 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _only_lists(case: Case) -> bool:
-    """Whether all that is told is what is installed: lines with a release in each, and nobody's stack."""
+    """Whether all that is told is what is installed: lines of one release each, and nobody's stack."""
     said = [event.text for event in case.events if event.event == "text.line" and event.text.strip()]
-    return all(map(_RELEASE.search, said)) and not any(one.stacks for one in accounts(case))
+    return all(map(_RELEASE.match, said)) and not any(one.stacks for one in accounts(case))
 
 
 RULE = Rule(GUESS, "", check, __doc__, order=900)

@@ -99,7 +99,7 @@ _SIGNS = (
     Sign(_FIRST, "the others wait while one rank goes first", POSSIBLE, also=(r"time|\d+%|Timed out|timeout|barrier|__enter__|dataset|map|token",)),
     Sign(rf"(?<![\w/]){_WORK}[^\n]{{0,80}}(?<!for )(?:rank ?(?:0|zero)|main process|one rank|master)|(?:rank ?(?:0|zero)|main process|one rank|master|rank \d+)[^\n]{{0,80}}\b(?:still|busy|slow|long|takes?|spends?|alone|needs?)\b[^\n]{{0,60}}(?:{_WORK}|minutes|hours)", "one rank still works while the others wait", POSSIBLE, anywhere=(r"barrier|wait|time-?out|timed out",), prose=True),
     Sign(r"\b(?:straggler|slowest rank|slow rank|slower than (?:the )?(?:others|rest)|much slower|load imbalance|imbalanced?(?!=)|skew\w*)\b", "a rank is slower than the others", POSSIBLE, unless=(r"power brake|HW (?:Power )?Slowdown",), prose=True),
-    Sign(r"^(?![^\n]*Not Active)[^\n]*\b(?:throttl\w+|\w+[_ ]slowdown\W+Active\b|clock(?:s)? (?:dropped|reduced|low)|thermal|power (?:cap|brake)|HW Slowdown|SW Power Cap)[^\n]*", "a device is slowed down", POSSIBLE, prose=True),
+    Sign(r"^(?![^\n]*(?:Not Active|\bThermal event interrupts))[^\n]*\b(?:throttl\w+|\w+[_ ]slowdown\W+Active\b|clock(?:s)? (?:dropped|reduced|low)|thermal|power (?:cap|brake)|HW Slowdown|SW Power Cap)[^\n]*", "a device is slowed down", POSSIBLE, prose=True),
 )  # fmt: skip
 
 

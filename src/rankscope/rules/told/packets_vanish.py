@@ -52,7 +52,7 @@ _HOSTS = (
 _RESENT = "data waits in a socket and is sent again and again"
 _SIGNS = (
     *HOST_DROPS,
-    Sign(r"\b(?:firewall|iptables|nftables|security group|ufw|network ?policy|conntrack|NAT\b|idle (?:time-?out|connection)|(?<!_)MTU(?!\w|\W{0,3}\d+(?: *$| +Metric))|jumbo|packet loss|dropp\w+ packets|packets? (?:are |is )?(?:dropped|lost)|black-?hol\w+|(?<!segments )(?<!fast )retransmi\w+(?! in slow start))", "a path between the hosts drops packets",
+    Sign(r"\b(?:firewall|iptables|nftables|security group|ufw|network ?policy|conntrack|NAT\b|idle (?:time-?out|connection)|(?<!_)MTU(?!\w|\W{0,3}\d+(?: *$| +Metric| +qdisc\b))|jumbo|packet loss|dropp\w+ packets|packets? (?:are |is )?(?:dropped|lost)|black-?hol\w+|(?<!segments )(?<!fast )retransmi\w+(?! in slow start))", "a path between the hosts drops packets",
          anywhere=(r"hang|stuck|time-?out|timed out|never|block|not arrive|no response|no data|\bdead\b|waits? (?:in|for)",), unless=(r"Got completion with|NCCL_IB_GID",), prose=True),
     Sign(r"\b(?:firewall\w*|iptables|nftables|ufw|security groups?|network ?polic\w+|(?:opening|allowing|open|allow)(?:ed|ing)? (?:all )?(?:tcp |the |high )*(?:ports?|tcp|traffic)|MTU|jumbo frames?|tcp_keepalive\w*|keep-?alives?|(?:https?|no|all)_proxy|sidecar\w*|istio\w*)\b", "a change of the path between the hosts cures it", cures=True),
     Sign(r"unable to complete a TCP connection|usually caused by a firewall|socketStartConnect: exceeded retries|exceeded error retry count", "a rank cannot reach its peer: a firewall or a missing route"),

@@ -44,10 +44,12 @@ _STEPS = (
     "torch.cuda.set_device(int(os.environ['LOCAL_RANK']))   # before init_process_group(device_id=…)",
     "nvidia-smi --query-compute-apps=pid,gpu_uuid --format=csv",
 )
+# The barrier came back where a call long after it is waited for; a barrier of NCCL is a sum of one number.
+_LATER_CALL = r"\bSeqNum=\d{3,}, OpType=\w+, NumelIn=(?!1,)"
 _SIGNS = (
     Sign(r"\b[Mm]ultiple (?:processes|ranks|workers)\b[^\n]{0,60}\b(?:on|us(?:e|ing)|shar(?:e|ing)) (?:the )?(?:same|one) (?:CUDA |GPU )?(?:device|GPU)\b[^\n]{0,20}\b(?:not supported|unsupported|not allowed)", "the library found several ranks on one device"),
     Sign(r"Duplicate GPU detected", "NCCL found two ranks on one GPU", CERTAIN),
-    Sign(r"device(?:s)? used by this process (?:is|are) currently unknown|Guessing device ID based on global rank", "a barrier had to guess its device", anywhere=(r"\b(?:hangs?|hung|stuck|frozen|freezes|idle|deadlocked)\b|timed out|Watchdog caught|in barrier\b|processes on (?:one )?GPU|Duplicate GPU|same GPU|barrier \([^\n]*distributed_c10d",)),
+    Sign(r"device(?:s)? used by this process (?:is|are) currently unknown|Guessing device ID based on global rank", "a barrier had to guess its device", unless=(_LATER_CALL,), anywhere=(r"\b(?:hangs?|hung|stuck|frozen|freezes|idle|deadlocked)\b|timed out|Watchdog caught|in barrier\b|processes on (?:one )?GPU|Duplicate GPU|same GPU|barrier \([^\n]*distributed_c10d",)),
     Sign(r"\b(?:no|without|missing|lacks?|forgot\w*|never calls?|not call\w*|does(?:n't| not) call|did(?:n't| not) call|before(?: any)?|omits?)\b[^\n]{0,40}\b(?:torch\.cuda\.|cuda\.|npu\.)?set_device\b|\bset_device(?:\([^\n)]*\))? (?:is |was )?(?:missing|absent|not called|never called|only (?:later|after)|commented out|after)|\bno device_ids?\b", "the program does not bind its device in time",
          anywhere=(HALTS + r"|barrier|SeqNum=1\b|first collective|same GPU|GPU 0",)),
     Sign(r"\bbarrier\b[^\n]{0,60}\b(?:before any (?:other )?|is the first |as the first |first )(?:communication|collective|operation|call)|\b(?:communication|collective|all_?reduce|broadcast)\b[^\n]{0,40}\bbefore the (?:first )?barrier[^\n]{0,40}(?:work|fine|help|no hang|cure|goes away)", "only a barrier that comes first hangs: it had to guess its device", anywhere=(r"init_process_group|nproc|GPUs?\b|set_device",)),

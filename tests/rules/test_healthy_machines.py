@@ -1,0 +1,45 @@
+"""What is saved of a machine that is well accuses nobody of anything."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+
+import pytest
+
+from rankscope.formats.gather import gather
+from rankscope.model.diagnosis import Kind
+from rankscope.model.patterns import regex
+from rankscope.pipeline import judge
+from rankscope.rules.told._wordings import HALTS
+
+IP = "1: lo: <LOOPBACK,UP,LOWER_UP> mtu 65536 qdisc noqueue state UNKNOWN group default qlen 1000\n"
+IRQ = "           CPU0       CPU1\nTRM:          0          0   Thermal event interrupts\n"
+SOCKET = "#7  0x00007fb2a7713133 in acquire_timed (lock=0x7fb278000ba0, timeout=-1000000000) at ./Modules/_threadmodule.c:98\n"
+
+
+def causes(folder: pathlib.Path, **files: str) -> set[str]:
+    for name, text in files.items():
+        (folder / f"{name}.txt").write_text(text)
+    return {one.rule for one in judge(gather([folder])).findings if one.kind is Kind.CAUSE}
+
+
+def test_an_interface_that_is_up_drops_nothing(tmp_path: pathlib.Path) -> None:
+    assert "packets-vanish" not in causes(tmp_path, ip=IP, note="the job timed out\n")
+
+
+def test_a_counter_of_interrupts_is_no_heat(tmp_path: pathlib.Path) -> None:
+    assert not causes(tmp_path, interrupts=IRQ)
+
+
+@pytest.mark.parametrize(
+    ("line", "halts"),
+    [
+        (SOCKET, False), ("        signaled = self._cond.wait(timeout)", False), ("gotit = waiter.acquire(True, timeout)", False),
+        ("run --startup-timeout 60", False), ("timeout: 30", False), ("            timeout: None", False),
+        ("cgroup type cgroup (rw,freezer)", False), ("Watchdog: collective operation timeout: WorkNCCL", True),
+        ("it ends with a timeout", True), ("request failed (timeout)", True), ("it freezes at step 3", True),
+    ],
+)  # fmt: skip
+def test_an_argument_is_no_wait_that_ran_out(line: str, halts: bool) -> None:
+    assert bool(regex(HALTS, re.I).search(line)) is halts
