@@ -35,7 +35,7 @@ __all__ = [
 
 
 # An elastic agent whose ranks fail at once is often met without any.
-_LOOKS_FOR_RANKS, _APART_S = 4, 0.3
+_LOOKS_FOR_RANKS, _APART_S = 5, 0.3
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,11 @@ def find(look: Look) -> tuple[Host, tuple[Found, ...]]:
     if look.pid is None:
         return here, discover.with_gaps(table, discover.jobs(table))
     found = discover.job_of(table, look.pid)
-    for _ in range(_LOOKS_FOR_RANKS):
-        if found is None or not discover.between_attempts(found):
-            break
+    looks = 1
+    while found is not None and discover.between_attempts(found) and looks < _LOOKS_FOR_RANKS:
         time.sleep(_APART_S)
         table = read_table(here.name, look.proc)
-        found = discover.job_of(table, look.pid)
+        found, looks = discover.job_of(table, look.pid), looks + 1
     return here, discover.with_gaps(table, (found,) if found else ())
 
 

@@ -263,3 +263,9 @@ def test_a_table_of_log_lines(tmp_path: Path, between: str, header: str) -> None
     (tmp_path / "export.csv").write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
     found = [one for one in events([tmp_path]) if isinstance(one, Event) and one.event == "python.exception"]
     assert [(one.rank, one.fields["type"], one.fields["message"]) for one in found] == [(2, "ValueError", "bad, worse")]
+
+
+def test_of_a_damaged_table_the_rows_before_are_kept() -> None:
+    """The csv module takes no field of more than 128 KiB."""
+    table = "time,message\n1,one\n2,two\n3," + "x" * (1 << 18) + "\n4,four\n"
+    assert [one.texts for one in collected.exported(table.encode())] == [("one",), ("two",)]

@@ -44,6 +44,8 @@ LINES = [
     ("2026-02-11 04:10:27,500 - run.relay - WARNING - boom", {"text": "boom", "at_s": 1770783027.5}),
     ("[2026-02-11 04:10:27,500][run.relay][INFO] - boom", {"text": "boom", "at_s": 1770783027.5}),
     ("WARNING: boom", {"text": "WARNING: boom"}),
+    ("ERROR | boom", {"text": "ERROR | boom"}),  # a program's own, without a time
+    ("- run.relay - WARNING - boom", {"text": "- run.relay - WARNING - boom"}),
     ("    boom   \t", {"text": "    boom"}),
     ("│ boom                 │", {"text": "boom"}),
     ("    boom               │", {"text": "    boom"}),

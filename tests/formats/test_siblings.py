@@ -82,15 +82,24 @@ def test_what_files_say_of_ranks_counts_more(tmp_path: pathlib.Path) -> None:
 
 
 def test_what_was_said_before_a_restart_is_over(tmp_path: pathlib.Path) -> None:
-    """Rank 3 ran out of memory in the first attempt; it is rank 6 that failed in the last one."""
+    """Rank 3 failed in the first attempt; it is rank 6 that failed in the last one."""
+    assert failed_of(tmp_path, (3, 6)) == ([6], 8)
+
+
+def test_what_was_said_before_a_restart_counts_where_the_last_attempt_says_nothing(tmp_path: pathlib.Path) -> None:
+    assert failed_of(tmp_path, (3, None)) == ([3], 0)
+
+
+def failed_of(folder: pathlib.Path, attempts: tuple[int | None, ...]) -> tuple[list[int], int]:
+    """The culprits where one rank of each attempt failed, and of how many files it is told that they are of an earlier one."""
     failed = 'Traceback (most recent call last):\n  File "/app/train.py", line 7, in step\n    run()\n{}\n'
-    for attempt, (rank, error) in enumerate([(3, "KeyError: 'first'"), (6, "ValueError: second")]):
+    for attempt, rank in enumerate(attempts):
         for each in range(8):
-            path = tmp_path / f"none_x1/attempt_{attempt}/{each}/stderr.log"
+            path = folder / f"none_x1/attempt_{attempt}/{each}/stderr.log"
             path.parent.mkdir(parents=True)
-            path.write_text(failed.format(error) if each == rank else "step 1\n")
-    seen = gather([tmp_path])
+            path.write_text(failed.format("ValueError: bad") if each == rank else "step 1\n")
+    seen = gather([folder])
     verdict = pipeline.judge(seen, 30.0).verdict
     assert verdict is not None
-    assert (verdict.cls, list(verdict.ranks)) == ("dead-rank", [6])
-    assert len([gap for gap in seen.gaps if "attempt_1" in gap.detail]) == 8
+    assert verdict.cls == "dead-rank"
+    return list(verdict.ranks), len([gap for gap in seen.gaps if "attempt_1" in gap.detail])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 
 import pytest
 from test_one_machine import ASKS, LIB, MAIN, STEP, Body, One, body, causes, told
 
+from rankscope import pipeline
 from rankscope.model.diagnosis import Certainty, Diagnosis, Kind, State
 from rankscope.model.evidence.blocked import BlockedCall
 from rankscope.model.evidence.files import OpenFile, OpenFiles
@@ -180,3 +182,21 @@ def test_an_agent_without_ranks_is_met_between_two_attempts() -> None:
     assert discover.between_attempts(Found(Job("torchrun", root=agent.ref), (agent,)))
     assert not discover.between_attempts(Found(Job("torchrun", root=agent.ref), (agent, rank)))
     assert not discover.between_attempts(Found(Job("plain", root=agent.ref), (agent,)))
+
+
+def test_the_ranks_of_the_next_attempt_are_waited_for_and_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent that waits for other hosts has no ranks either: so many looks, and no more."""
+    agent = Process(ProcessRef("n1", 70, 1), Role.LAUNCHER, parent=1)
+    rank = Process(ProcessRef("n1", 71, 2), Role.RANK, parent=70, rank=0)
+    bare, whole = (Found(Job("torchrun", root=agent.ref), found) for found in ((agent,), (agent, rank)))
+    monkeypatch.setattr(pipeline.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(pipeline, "read_table", lambda *name, **more: None)
+    monkeypatch.setattr(discover, "with_gaps", lambda table, found: found)
+    seen: list[Found] = []
+    for answers, looks in ((itertools.repeat(bare), 5), (iter((bare, bare, whole)), 3)):
+        seen.clear()
+        monkeypatch.setattr(
+            discover, "job_of", lambda table, pid, answers=answers: seen.append(next(answers)) or seen[-1]
+        )
+        assert pipeline.find(pipeline.Look(pid=70))[1] == (seen[-1],)
+        assert len(seen) == looks

@@ -10,7 +10,6 @@ from test_one_machine import MAIN, STEP, Body, One, body, causes, told
 
 from rankscope.model.diagnosis import Certainty, Kind, State
 from rankscope.model.evidence.blocked import Blocked, BlockedCall
-from rankscope.model.evidence.environ import Environ
 from rankscope.model.evidence.files import OpenFile, OpenFiles
 from rankscope.model.evidence.sockets import Socket, Sockets
 from rankscope.model.evidence.stacks import Frame, PythonStacks, PythonThread, Stack
@@ -72,10 +71,12 @@ def test_a_program_whose_name_speaks_of_locks_and_threads_does_not_import() -> N
     assert "import-lock" not in {one.cls for one in judge(lone(stack, timed=True)).findings if one.kind is Kind.CAUSE}
 
 
-def attempts(count: str, age_s: float) -> Snapshot:
+def attempts(count: int, age_s: float) -> Snapshot:
     """torchrun, two minutes old, and one rank of this age, which disappears between the looks."""
     agent = Process(ProcessRef("n1", 70, 1), Role.LAUNCHER, parent=1, comm="torchrun", command=("torchrun",))
-    rank = Process(ProcessRef("n1", 71, 2), Role.RANK, parent=70, comm="python", command=("python",), rank=0)
+    rank = Process(
+        ProcessRef("n1", 71, 2), Role.RANK, parent=70, comm="python", command=("python",), rank=0, attempt=count
+    )
     stacks = PythonStacks((PythonThread(71, Stack([MAIN, STEP]), "MainThread"),), engine="test")
 
     def look(process: Process, age: float, at: int, *more: object) -> tuple[Item, ...]:
@@ -84,18 +85,17 @@ def attempts(count: str, age_s: float) -> Snapshot:
         )
         return tuple(Item(process.ref, one) for one in (Threads((task,), uptime_s=age + at), *more))
 
-    environ = Environ({"TORCHELASTIC_RESTART_COUNT": count})
-    first = Sweep(0, 0.0, (agent.ref, rank.ref), (*look(agent, 120.0, 0), *look(rank, age_s, 0, environ, stacks)))
+    first = Sweep(0, 0.0, (agent.ref, rank.ref), (*look(agent, 120.0, 0), *look(rank, age_s, 0, stacks)))
     last = Sweep(1, 1.0, (agent.ref,), look(agent, 120.0, 1))
     return Snapshot(Job("torchrun", root=agent.ref, world_size=1), (Host("n1"),), (agent, rank), (first, last))
 
 
 @pytest.mark.parametrize(
     ("count", "age_s", "again"),
-    [("11", 8.0, True), ("11", 50.0, False), ("1", 8.0, False), ("0", 8.0, False)],
+    [(11, 8.0, True), (11, 50.0, False), (1, 8.0, False), (0, 8.0, False)],
     ids=["a loop", "got over it", "one lost node", "the first attempt"],
 )
-def test_ranks_that_are_started_again_and_again(count: str, age_s: float, again: bool) -> None:
+def test_ranks_that_are_started_again_and_again(count: int, age_s: float, again: bool) -> None:
     found = judge(attempts(count, age_s))
     rules = {one.rule for one in found.findings}
     assert ("ranks-started-again" in rules, "job-ended" in rules) == (again, not again)
@@ -116,6 +116,6 @@ def test_a_lone_program_that_tries_again_in_vain_is_noted_and_not_accused(name: 
         for look in looks
     )
     diagnosis = told((process, handles), launcher="none")
-    found = [one for one in diagnosis.findings if one.rule == "rank-in-user-code"]
+    found = [one for one in diagnosis.findings if one.rule == "tries-in-vain"]
     assert [(one.kind, one.certainty) for one in found] == ([(Kind.NOTE, Certainty.POSSIBLE)] if said else [])
     assert diagnosis.verdict is None

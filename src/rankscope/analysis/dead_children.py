@@ -32,16 +32,17 @@ def polled_for(standing: Standing, members: Iterable[Member]) -> tuple[Member, .
 
     Who reads on where nothing comes any more misses also a child that ended well.
     """
-    if not _polls(standing):
+    me = standing.member
+    if standing.wait.user < 0 or not standing.ran:
         return ()
-    if reads_nothing(standing.member):
+    if reads_nothing(me):  # whatever it counts, nothing comes
         family = tuple(members)
-        return _all_dead(standing.member, family, lambda child: True) if _at_end(standing.member, family) else ()
-    if _asks_queue(standing):
-        return _all_dead(standing.member, members, failed) if _nobody_sends(standing) else ()
-    return _all_dead(
-        standing.member, members, lambda child: killed(child) or (failed(child) and _names(standing, child))
-    )
+        return _all_dead(me, family, lambda child: True) if _at_end(me, family) else ()
+    if _asks_queue(standing):  # in whose locals the queue keeps until when it waits
+        return _all_dead(me, members, failed) if _stays(standing) and _nobody_sends(standing) else ()
+    if standing.kind in (WaitKind.SLEEP, WaitKind.USER) and not advances(standing):
+        return _all_dead(me, members, lambda child: killed(child) or (failed(child) and _names(standing, child)))
+    return ()
 
 
 def awaited(standing: Standing, members: Iterable[Member]) -> tuple[Member, ...]:
@@ -88,17 +89,6 @@ def _reads_event(standing: Standing) -> bool:
     if awaited_target(member, standing.kernel) != "anon_inode:[eventfd]":
         return False
     return not possible_holders(tuple(view for view in views(member) if view.python is not standing.thread))
-
-
-def _polls(standing: Standing) -> bool:
-    """Whether it wakes now and then in the job's own code and gets no further."""
-    if standing.wait.user < 0 or not standing.ran:
-        return False
-    if reads_nothing(standing.member):
-        return True  # whatever it counts, nothing comes
-    if _asks_queue(standing):
-        return _stays(standing)  # in its locals the queue keeps until when it waits
-    return standing.kind in (WaitKind.SLEEP, WaitKind.USER) and not advances(standing)
 
 
 def _stays(standing: Standing) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from ..model.diagnosis import State
 from ..model.evidence.stacks import PythonStacks
 from ..model.evidence.threads import KernelThread, Threads
@@ -75,7 +77,7 @@ def commands_alone(case: Case, root: Root) -> bool:
 
     Who needs its output, or its end, would be among those who wait.
     """
-    found = [case.by_ref.get(ref) for ref in (root.ref, *root.waiters)]
+    found = map(case.by_ref.get, chain((root.ref,), root.waiters))
     return bool(root.waiters) and all(one is not None and foreign(one) for one in found)
 
 

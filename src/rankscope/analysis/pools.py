@@ -52,16 +52,20 @@ def owned(member: Member) -> int:
 
 def takes_results(member: Member) -> bool | None:
     """Whether the thread that takes the results slept through all looks; None where it is no more."""
-    thread = next((one for one in _threads(member) if (_POOL, _TAKES) in map(name_of, own(one.stack))), None)
-    return None if thread is None else stand(member, thread).ran is False
+    taker = _taker(member)
+    return None if taker is None else taker.ran is False
 
 
 def silent_s(member: Member) -> float | None:
     """How long the thread that takes the results has slept: no worker has sent one since. None where it is no more, or
     nothing tells."""
+    taker = _taker(member)
+    return taker.still_s if taker is not None and taker.ran is False else None
+
+
+def _taker(member: Member) -> Standing | None:
     thread = next((one for one in _threads(member) if (_POOL, _TAKES) in map(name_of, own(one.stack))), None)
-    standing = stand(member, thread) if thread is not None else None
-    return None if standing is None or standing.ran is not False else standing.still_s
+    return None if thread is None else stand(member, thread)
 
 
 def takes_task(standing: Standing) -> bool:

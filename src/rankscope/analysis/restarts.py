@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..model.evidence.environ import Environ
 from ..model.evidence.threads import Threads
 from ..model.process import Role
 from .case import Case, Member
@@ -27,26 +26,19 @@ class Restarts:
 
 @remembered
 def restarts(case: Case) -> Restarts | None:
-    """The restarts of a live job of torchrun whose ranks never last (``TORCHELASTIC_RESTART_COUNT`` is set anew for each)."""
-    counts = {member.ref: _count(member) for member in case.with_role(Role.RANK)}
-    for rank in case.with_role(Role.RANK) if case.snapshot.live else ():
-        count, agent = counts[rank.ref], case.by_pid.get((rank.ref.host, rank.process.parent))
-        age = 0.0 if rank.gone and rank.latest(Threads) is None else _age_s(rank)
+    """The restarts of a live job of torchrun whose ranks never last."""
+    ranks = case.with_role(Role.RANK) if case.snapshot.live else ()
+    count = max((rank.process.attempt or 0 for rank in ranks), default=0)
+    for rank in ranks if count >= _OFTEN else ():
+        agent = case.by_pid.get((rank.ref.host, rank.process.parent))
         since = _age_s(agent) if agent is not None and agent.role is Role.LAUNCHER else None
-        if agent is None or since is None or age is None or count < _OFTEN or count < max(counts.values()):
+        age = 0.0 if rank.gone and rank.latest(Threads) is None else _age_s(rank)
+        if rank.process.attempt != count or agent is None or since is None or age is None:
             continue
         each = since / (count + 1)
         if each < _LONG_S and age < _TWICE * each:
             return Restarts(agent, count, since, age)
     return None
-
-
-def _count(rank: Member) -> int:
-    if rank.process.attempt is not None:
-        return rank.process.attempt
-    environ = rank.latest(Environ)
-    said = environ.values.get("TORCHELASTIC_RESTART_COUNT", "") if environ else ""
-    return int(said) if said.isdigit() else 0
 
 
 def _age_s(member: Member) -> float | None:

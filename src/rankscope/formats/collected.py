@@ -3,11 +3,12 @@
 Docker's json-file and fluentd (``log``), journald's ``journalctl -o json`` (``MESSAGE``, systemd.journal-fields(7)), Google's
 Cloud Logging (LogEntry: ``textPayload``, ``jsonPayload``), CloudWatch and Logstash (``message``), Loki's ``logcli`` (``line``),
 Splunk (``_raw``); and programs that log in JSON themselves, with the traceback in a field of its own. One object a line, or
-all of an export in one array.
+all of an export in one array; or as a table whose first line names such fields (Kibana, CloudWatch, spreadsheets).
 """
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -86,9 +87,9 @@ def opened(text: str) -> Collected | None:
     return _of(body) if isinstance(body, dict) else None
 
 
-def _columns(text: str) -> tuple[str, list[str]] | None:
+def _columns(data: bytes) -> tuple[str, list[str]] | None:
     """What stands between the columns of a table of log lines, and the fields that its first line names."""
-    first = text.lstrip("\ufeff").partition("\n")[0].rstrip("\r")
+    first = data.partition(b"\n")[0].decode("utf-8-sig", "replace").rstrip("\r")
     for between in ",;\t":
         names = [_FIELDS.get(name.strip('" ').rpartition(".")[2].lower(), name) for name in first.split(between)]
         if len(names) > 1 and set(names) & set(_TEXT) and set(names) & {*_KIND, *_HOST}:
@@ -97,17 +98,17 @@ def _columns(text: str) -> tuple[str, list[str]] | None:
 
 
 def _rows(text: str, between: str, names: list[str]) -> Iterator[dict[str, Any]]:
+    """The rows of a table, up to one that is damaged."""
     rows = csv.reader(io.StringIO(text.replace("\0", ""), newline=""), delimiter=between)
-    next(rows, None)
-    for row in rows:
-        yield dict(zip(names, row))
+    with contextlib.suppress(csv.Error):
+        next(rows, None)
+        for row in rows:
+            yield dict(zip(names, row))
 
 
 def recognises(head: bytes) -> bool:
     """Does a file begin like an export of log lines in one piece of JSON, or as a table?"""
-    if _columns(head.decode("utf-8", "replace")) is not None:
-        return True
-    if _LOKI.match(head) or _ONE_TEXT.match(head):
+    if _columns(head) or _LOKI.match(head) or _ONE_TEXT.match(head):
         return True
     if not _EXPORT.match(head):
         return False
@@ -116,17 +117,18 @@ def recognises(head: bytes) -> bool:
 
 def exported(data: bytes) -> list[Collected]:
     """The lines of such an export, or of what is left of one; one that lists the newest first is turned round."""
-    text = data.decode("utf-8", "replace")
-    table = _columns(text)
+    table = _columns(data)
+    if table is not None:
+        return _in_order(_rows(data.decode("utf-8", "replace"), *table))
     try:
-        body = None if table else json.loads(data)
-        if isinstance(body, str):
-            return each_line(body)
-        items = _items(body) if table is None else list(_rows(text, *table))
-    except csv.Error:
-        return []
+        body = json.loads(data)
     except (ValueError, RecursionError):
-        items = _objects(data.decode("utf-8", "replace"))
+        return _in_order(_objects(data.decode("utf-8", "replace")))
+    return each_line(body) if isinstance(body, str) else _in_order(_items(body))
+
+
+def _in_order(items: Iterable[Any]) -> list[Collected]:
+    """What objects hold, the oldest first."""
     found = [one for item in items if (one := _of(item)) is not None]
     times = [one.at_s for one in found if one.at_s is not None]
     if len(times) == len(found) and times and times[0] > times[-1]:

@@ -27,7 +27,10 @@ _THREAD_NAME = regex(r'"([^"]*)"')
 _TID = regex(r"^TID (\d{1,18})(?: \"?(.*?)\"?)?:$")
 _LLDB_THREAD = regex(r"^\s*\*? ?thread #(\d{1,18})(?:[:,] tid = (\d+|0x[0-9a-f]+))?(?:.*?name = '([^']*)')?")
 _FRAME = regex(r"^\s*(?:\(gdb\) )?#(\d{1,18})\s+(?:0x[0-9a-fA-F]+\s+)?(?:in\s+)?(\S.*)$")
-_BARE = regex(r"^(?:[A-Za-z_~][\w:~.@<>,*&$-]*(?: const)?|<signal handler called>|<function called from gdb>)$")
+# What gdb writes in place of a function.
+_MARK = r"<signal handler called>|<function called from gdb>"
+_MARKED = regex(rf"^(?:{_MARK})$")
+_BARE = regex(rf"^(?:[A-Za-z_~][\w:~.@<>,*&$-]*(?: const)?|{_MARK})$")
 _LLDB_FRAME = regex(
     r"^\s*\*? ?frame #(\d{1,18}): (?P<address>0x[0-9a-fA-F]+)(?:$| (?P<library>\S+?)"
     r"(?:$|`(?P<name>.+?)(?: \+ \d+)?(?: at (?P<file>[^\s()]+?):(?P<line>\d{1,18})(?::\d+)?(?: \[\w+\])*)?$))"
@@ -79,7 +82,9 @@ class Reader:
         elif _HEAD.match(text) or _INFO.match(text):
             yield from self.close()
             self._head(line)
-        elif not self._wraps(text):
+        elif self._wraps(text):
+            self._frame = f"{self._frame} {text.strip()}"
+        else:
             self._flush()
             self._between += not (text[:1].isspace() and text.strip())
             if self._next == 0 or self._between > MOST_BETWEEN:
@@ -92,16 +97,9 @@ class Reader:
         bare = _QUOTED.sub("", self._frame)
         open_ = bare.count("(") > bare.count(")")
         if text[:1].isspace():
-            wraps = open_ or not _LOCAL.match(text.expandtabs())
-        else:
-            wraps = (
-                (open_ and ("=" in text or ")" in text))
-                or _PLACE.match(text) is not None
-                or bare.endswith((" at", " from"))
-            )
-        if wraps:
-            self._frame += " " + text.strip()
-        return wraps
+            return open_ or not _LOCAL.match(text.expandtabs())
+        more = open_ and ("=" in text or ")" in text)
+        return more or _PLACE.match(text) is not None or bare.endswith((" at", " from"))
 
     def _goes_on(self, frame: re.Match[str]) -> bool:
         """Whether words without arguments are the next frame of the stack that is being read: people cut them off."""
@@ -200,7 +198,7 @@ def parse_call(call: str) -> Frame:
         return mark
     if python := _PY_FRAME.search(call):
         return Frame(python.group(3), python.group(1), int(python.group(2)))
-    if (call.startswith("<") and call.endswith(" called>")) or call == "<function called from gdb>":
+    if _MARKED.match(call):
         return Frame(call, "", 0, "?")
     for pattern in (_AT, _FROM, _DASH, _BEHIND):
         if found := pattern.match(call):

@@ -55,7 +55,7 @@ _STREAM = r"<std(?:out|err|diag)>: ?"
 _AWS = r"(?P<date>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00) (?P<by>\w[\w.#-]*/[\w.#/-]+ )"
 # What the formats of loguru, logging (its cookbook's) and Hydra write behind the time, when a program passes on another's lines.
 _LEVEL = r"(?:TRACE|DEBUG|INFO|SUCCESS|WARN(?:ING)?|ERROR|CRITICAL|FATAL)"
-_LOG_HEAD = rf"{_LEVEL} *\| (?:[\w.<>]+:[\w.<>]+:\d+ - )?|- [\w.-]+ - {_LEVEL} - |\[[\w.-]+\]\[{_LEVEL}\] - "
+_LOG_HEAD = rf"(?:{_LEVEL} *\| (?:[\w.<>]+:[\w.<>]+:\d+ - )?|- [\w.-]+ - {_LEVEL} - |\[[\w.-]+\]\[{_LEVEL}\] - )?"
 # Each takes one prefix off; a group named rank, local, host, pid or date says what it told.
 _PREFIXES = tuple(
     regex(pattern)
@@ -71,14 +71,13 @@ _PREFIXES = tuple(
         r"(?P<actor>[\w.-]{1,200}[-_]\d{1,10}) +\| ",
         _DATE + r" (?:stdout|stderr) [FP] ",
         _AWS,
-        r"\[" + _DATE + r"\][,:]? ?",
+        r"\[" + _DATE + r"\][,:]? ?" + _LOG_HEAD,
         r"[^\t]{1,120}\t[^\t]{1,120}\t\ufeff?" + _DATE + " ",
         _JOURNAL,
-        _DATE + r" ?(?:\| )?",
+        _DATE + r" ?(?:\| )?" + _LOG_HEAD,
         r"##\[(?:debug|command|group|section)\]",
         r"\[(?P<date>\d{4}-\d\d-\d\d, \d\d:\d\d:\d\d) UTC\] (?=\{)",
         r"\{\w+\.py:\d+\} (?:DEBUG|INFO|WARNING|ERROR|CRITICAL) - (?:\[base\] )?",
-        _LOG_HEAD,
         _SYSLOG,
         r"(?:> ?)+",
     )
@@ -86,7 +85,7 @@ _PREFIXES = tuple(
 _MAYBE_PREFIX = regex(
     r"\[(?:rank|[A-Za-z_]+\d|\d+,|\d{1,6}\] |[\w.@+-]{1,80},\d+\]<std|pod/|[\w.-]+/[\w.-]+\]|\d{4}-)|\d{1,6}: |"
     r"\d{4}-\d\d-|\([A-Za-z_]|[A-Z][a-z]{2} (?:[A-Z][a-z]{2} )?[ \d]\d \d\d:|<std|>|[\w.-]+[-_]\d+ +\||##\[|"
-    r"\{\w+\.py:\d|[^\t\n]{1,120}\t[^\t\n]{1,120}\t\ufeff?\d{4}-|[TDISWECF][A-Z]{3,7} *\| |- [\w.-]+ - [A-Z]|\[[\w.-]+\]\[[A-Z]"
+    r"\{\w+\.py:\d|[^\t\n]{1,120}\t[^\t\n]{1,120}\t\ufeff?\d{4}-"
 )
 
 # mpirun(1) ``--xml``.
@@ -133,8 +132,9 @@ def clean(number: int, raw: str, labels: int = 0) -> Line:
         line = shorter
     speaker = _SPEAKER.match(line.text) if line.rank is None else None
     rank = line.rank if speaker is None else int(speaker["rank"])
-    text = line.text if LABEL.fullmatch(line.text) else line.text.rstrip()
-    return line if (text, rank) == (line.text, line.rank) else replace(line, text=text, rank=rank)
+    blank = line.text[-1:].isspace() and not LABEL.fullmatch(line.text)
+    text = line.text.rstrip() if blank else line.text
+    return replace(line, text=text, rank=rank) if blank or speaker is not None else line
 
 
 def _of_xml(number: int, text: str) -> Line:

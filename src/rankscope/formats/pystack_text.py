@@ -30,7 +30,7 @@ class Reader:
         self._open: Building | None = None
         self._held = False  # what follows are the frame's variables, not its source
         self._quoting = (
-            0  # lines that the text of a variable may still go on for: its line breaks are printed as they are
+            0  # for how many lines the text of a variable may go on: its line breaks are printed as they are
         )
 
     def feed(self, line: Line) -> Iterator[Record]:

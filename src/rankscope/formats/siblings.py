@@ -35,7 +35,7 @@ _OTHER = regex(
     re.IGNORECASE,
 )  # fmt: skip
 _RANK_FOLDER = regex(r"(?:global[-_]?|world[-_]?)?rank[-_.= ]?(?P<number>\d{1,6})$", re.IGNORECASE)
-_ATTEMPT = regex(r"(?<=/)attempt_\d+(?=/|$)")  # of one run of torchrun, the same ranks again
+_ATTEMPT = regex(r"(?<=/)attempt_(?P<number>\d{1,9})(?=/|$)")  # of one run of torchrun, the same ranks again
 _DIGITS = 5
 _FEW = 3  # with holes: fewer may be anything
 
@@ -63,25 +63,26 @@ def ranked(found: Sequence[FileEvidence]) -> list[FileEvidence]:
 def of_last_attempts(found: Sequence[FileEvidence]) -> list[FileEvidence]:
     """The same files; what ranks said before torchrun started them anew is over with them, where the last attempt tells of an
     error of its own."""
+    attempts = [_attempt(one) for one in found]
     last: dict[str, int] = {}
-    failed: set[tuple[str, int]] = set()
-    of = [_attempt(one) for one in found]
-    for one, at in zip(found, of):
-        if at is not None:
-            last[at[0]] = max(at[1], last.get(at[0], 0))
-            if any(isinstance(event, Event) and event.event == "python.exception" for event in one.events):
-                failed.add(at)
-    over = {place for place, number in last.items() if (place, number) in failed}
+    for run, number in filter(None, attempts):
+        last[run] = max(number, last.get(run, 0))
+    failed = {at for one, at in zip(found, attempts) if at is not None and _raised(one)}
     return [
-        one if at is None or at[0] not in over or at[1] == last[at[0]] else _over(one, last[at[0]])
-        for one, at in zip(found, of)
+        _over(one, last[at[0]]) if at is not None and at[1] < last[at[0]] and (at[0], last[at[0]]) in failed else one
+        for one, at in zip(found, attempts)
     ]
 
 
 def _attempt(one: FileEvidence) -> tuple[str, int] | None:
-    """The folder of a run and the number of the attempt in it that a file is of."""
-    said = _ATTEMPT.search(_path(one))
-    return (_path(one)[: said.start()], int(said.group().rpartition("_")[2])) if said and one else None
+    """The folder of a run and the number of the attempt in it that a file is of; None where it is of none, or tells nothing."""
+    path = _path(one)
+    said = _ATTEMPT.search(path) if one else None
+    return (path[: said.start()], int(said["number"])) if said else None
+
+
+def _raised(one: FileEvidence) -> bool:
+    return any(isinstance(event, Event) and event.event == "python.exception" for event in one.events)
 
 
 def _over(one: FileEvidence, last: int) -> FileEvidence:

@@ -3,7 +3,7 @@
 # ruff: noqa: E501  (a pattern or a row of a table is one line)
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 
@@ -31,6 +31,7 @@ from .records import LineReader, Record
 from .subjects import Section, of_all, placed, section_of
 from .versions import versions_of
 
+_NUMBERED = gdb_text.Reader
 DUMPS = (pyspy_text, faulthandler, pybt, pystack_text, gdb_text, native_sample, strace, processes, folded, pylist)
 
 # A text up to this size is kept line by line as well, so that rules can read what no reader knows.
@@ -68,10 +69,17 @@ class _Voice:
                 yield of_all(record, self.section)
         self.dumping = any(reader.busy for reader in self._readers)
 
-    def close(self, gap: bool = False) -> Iterator[Record]:
-        """What is open ends here; where lines were left out, what is numbered may go on."""
-        for reader in self._readers:
-            for record in () if gap and isinstance(reader, gdb_text.Reader) else reader.close():
+    def close(self) -> Iterator[Record]:
+        """What is open ends here."""
+        yield from self._end(self._readers)
+
+    def gap(self) -> Iterator[Record]:
+        """Lines were left out here: what is open ends, but for stacks whose frames have numbers."""
+        yield from self._end(reader for reader in self._readers if not isinstance(reader, _NUMBERED))
+
+    def _end(self, readers: Iterable[LineReader]) -> Iterator[Record]:
+        for reader in readers:
+            for record in reader.close():
                 yield of_all(record, self.section)
         self.dumping = any(reader.busy for reader in self._readers)
 
@@ -172,20 +180,20 @@ class TextReader:
             (self._dumping.add if voice.dumping else self._dumping.discard)(voice)
 
     def gap(self) -> Iterator[Record]:
-        """Lines were left out here: what is open does not go on behind them."""
+        """Lines were left out here: what is open does not go on behind them, unless it has numbers."""
         if self.is_open:
-            yield from self._close(gap=True)
+            yield from self._end(_Voice.gap)
 
     def _waits(self) -> list[LineReader]:
         return [reader for _, reader in self._families if reader.busy]
 
     def close(self) -> Iterator[Record]:
         """What was still open at the end."""
-        yield from self._close()
+        yield from self._end(_Voice.close)
 
-    def _close(self, gap: bool = False) -> Iterator[Record]:
+    def _end(self, end: Callable[[_Voice], Iterator[Record]]) -> Iterator[Record]:
         for voice in self._voices.values():
-            yield from voice.close(gap)
+            yield from end(voice)
         self._dumping = {voice for voice in self._dumping if voice.dumping}
         for _, reader in self._families:
             yield from reader.close()

@@ -87,4 +87,4 @@ class Process:
     owner: int | None = None
     worker: int | None = None
     label: str | None = None  # what the source called it, when evidence comes from files
-    attempt: int | None = None  # how often its elastic agent had started its ranks before
+    attempt: int | None = None  # how often its elastic agent had started its ranks before (TORCHELASTIC_RESTART_COUNT)

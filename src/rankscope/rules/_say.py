@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ..analysis.case import Case, Member, Root
 from ..analysis.frame_tables import WaitKind
+from ..analysis.handled import in_words
 from ..analysis.load import RUNS
 from ..analysis.own_age import own_s, seen_asking_again
 from ..analysis.scene import is_absent
@@ -90,6 +91,12 @@ def stands(standing: Standing) -> Reason:
     }.get(standing.kind, f"is in {standing.wait.op or standing.kind.value}")  # fmt: skip
     return Reason(f"{who(standing.member.process)} {doing} in {at(standing.user_frame)}; its thread {age}",
                   "python-stack", standing.member.ref)  # fmt: skip
+
+
+def handling(standing: Standing) -> tuple[Reason, ...]:
+    """The error in whose handler it stands, if it does: why it tries again."""
+    error = in_words(standing)
+    return (Reason(f"it is handling {error}", "memory", standing.member.ref),) if error else ()
 
 
 def _age(standing: Standing) -> str:

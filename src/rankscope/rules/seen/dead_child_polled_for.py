@@ -7,13 +7,12 @@ reads an event descriptor (`eventfd`), which only a child to whom it was handed 
 
 ## How it is recognised
 The process wakes now and then at one place of the job's code and gets no further between two looks, or is blocked in the read
-of an event that no thread of its own can be about to signal. Its children are all dead,
-and at least one of them was ended by a signal; it is still a zombie. An exit status other than 0 counts where the process polls
-a queue or pipe of multiprocessing that nobody else can fill, or has the child's number at hand (`os.kill(pid, 0)` finds a zombie
-as well); any status, where it reads thousands of times a second from a pipe
-that nobody else has open, and gets nothing. How long this has lasted the kernel does not know, unless
-others wait for the program as well: a lone program is looked at until look after look has found it at the same place, with the
-same values, for longer than `--stuck-after`.
+of an event that no thread of its own can be about to signal. Its children are all dead, and at least one of them was ended by
+a signal; it is still a zombie. An exit status other than 0 counts where the process polls a queue or pipe of multiprocessing
+that nobody else can fill, or has the child's number at hand (`os.kill(pid, 0)` finds a zombie as well); any status, where it
+reads a thousand times a second and more from a pipe that nobody else has open, and gets nothing. How long this has lasted the
+kernel does not know, unless others wait for the program as well: a lone program is looked at until look after look has found
+it at the same place, with the same values, for longer than `--stuck-after`.
 
 ## What to do
 Find why the child died (`dmesg -T | grep -iE 'killed process|segfault'`, its own log). In the loop that polls, look whether the

@@ -41,12 +41,9 @@ _FEW = 4  # a descriptor that is handed over costs three for a moment (multiproc
 def check(case: Case) -> Iterator[Finding]:
     for root, standing in _suspects(case):
         files = standing.member.latest(OpenFiles)
-        few = _few(case, files) if files is not None else 0
-        if (
-            files is None
-            or not 0 < files.limit <= len(files.files) + few
-            or (advances(standing) and not _called(standing))
-        ):
+        if files is None or not 0 < files.limit <= len(files.files) + _few(case, files):
+            continue
+        if advances(standing) and not _called(standing):
             continue
         process = standing.member.process
         yield Finding(

@@ -24,14 +24,14 @@ from collections.abc import Iterator
 
 from ...analysis.case import Case
 from ...analysis.frame_tables import WaitKind
-from ...analysis.handled import handled, in_words
+from ...analysis.handled import handled
 from ...analysis.progress import advances
 from ...analysis.standing import Standing
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ...model.process import ProcessRef, Role
 from ...model.ranks import RankSet, ranks_phrase
 from .. import make_rule
-from .._say import at, pointed_at, ranks_of, stands, waited_for, who
+from .._say import at, handling, pointed_at, ranks_of, stands, waited_for, who
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -66,7 +66,7 @@ def _whom(tries: dict[ProcessRef, Standing]) -> str:
 
 
 def _reasons(standing: Standing) -> tuple[Reason, ...]:
-    return Reason(f"it is handling {in_words(standing)}", "memory", standing.member.ref), stands(standing)
+    return *handling(standing), stands(standing)
 
 
 def _tries(case: Case, standing: Standing) -> bool:

@@ -26,13 +26,13 @@ from collections.abc import Iterator
 
 from ...analysis.case import Case, Root
 from ...analysis.frame_tables import WaitKind
-from ...analysis.handled import handled, in_words
+from ...analysis.handled import handled
 from ...analysis.progress import advances
 from ...analysis.standing import Standing
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ...model.evidence.task_limit import TaskLimit
 from .. import make_rule
-from .._say import at, old_roots, pointed_at, ranks_of, stands, waited_for, who
+from .._say import at, handling, old_roots, pointed_at, ranks_of, stands, waited_for, who
 
 _PAUSES = (WaitKind.SLEEP, WaitKind.USER)
 _LIFTS = {errno.EFBIG: "prlimit --pid PID --fsize=unlimited", errno.ENFILE: "sysctl fs.file-max fs.file-nr"}
@@ -50,7 +50,7 @@ def check(case: Case) -> Iterator[Finding]:
             rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=Certainty.LIKELY,
             title=f"{who(process)} tries again and again in {at(standing.user_frame)} what {what} refuses",
             ranks=ranks_of(standing), processes=(process,),
-            because=(Reason(f"it is handling {in_words(standing)}", "memory", process.ref), *_group(standing, tasks),
+            because=(*handling(standing), *_group(standing, tasks),
                      stands(standing), *waited_for(root)),
             next=(Step(f"cat /proc/{process.ref.pid}/limits", process.ref),
                   Step(lifts.replace("PID", str(process.ref.pid)), process.ref)),

@@ -26,12 +26,10 @@ Time-outs on everything outside the job; no `input()` or `breakpoint()` in code 
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Iterator
 
 from ...analysis.case import Case, Root
 from ...analysis.frame_tables import WaitKind
-from ...analysis.handled import FULL, handled, in_words
 from ...analysis.helping import thread_at_work
 from ...analysis.identity import module_path_of
 from ...analysis.kernel_says import SIGNAL
@@ -53,7 +51,7 @@ from ...model.process import Role
 from ...model.words import span
 from .. import make_rule
 from .._outside import outsiders, process_of, said
-from .._say import at, certainty, just_come, old_roots, pointed_at, ranks_of, stands, waited_for, who
+from .._say import at, certainty, handling, just_come, old_roots, pointed_at, ranks_of, stands, waited_for, who
 
 _OWN = {WaitKind.USER, WaitKind.SLEEP, WaitKind.INPUT, WaitKind.SOCKET, WaitKind.LIBRARY, WaitKind.PIPE}
 # In these it does nothing at all until it is woken.
@@ -81,7 +79,6 @@ _PATIENT = {
 
 
 def check(case: Case) -> Iterator[Finding]:
-    yield from _in_vain(case)
     for root, standing in old_roots(case):
         if not _works(case, standing) or standing.kind not in _OWN | _SECOND_PARTY:
             continue
@@ -100,38 +97,11 @@ def check(case: Case) -> Iterator[Finding]:
             title=f"{who(standing.member.process)} {_doing(standing)} in {at(_place(standing))}{peers}",
             ranks=ranks_of(standing),
             processes=(standing.member.process, *(process_of(standing, one) for one in _peers(case, standing))),
-            because=(stands(standing), *_handles(standing), *_tasks(standing), *_alone(case, standing), *_threads(standing),
+            because=(stands(standing), *handling(standing), *_tasks(standing), *_alone(case, standing), *_threads(standing),
                      *_beside(case, standing), *waited_for(root)),
             against=tuple(_against(case, root, standing)),
             next=(Step(f"rankscope stacks pid:{standing.member.ref.pid} --source", standing.member.ref), *_look_up(standing),
                   *(Step(f"rankscope diagnose pid:{one.pid}", standing.member.ref) for one in _peers(case, standing))),
-        )  # fmt: skip
-
-
-def _in_vain(case: Case) -> Iterator[Finding]:
-    """A lone program that pauses in the handler of one error at every look, and whose loops do not advance.
-
-    Only a note: so a watcher waits for a file as well.
-    """
-    for standing in case.standings.values() if case.snapshot.live else ():
-        errors = {(one.handles, one.errno) for one in standing.looks}
-        tries = standing.kind is WaitKind.SLEEP and standing.wait.user >= 0 and bool(standing.ran) and len(errors) == 1
-        if (
-            not (tries and pointed_at(case, standing) and in_words(standing))
-            or len(standing.looks) < 2
-            or advances(standing)
-        ):
-            continue
-        if handled(standing) in (*FULL, errno.EAGAIN, errno.EINTR):
-            continue  # a full disk has a rule of its own, and who does not block is told so at each question
-        yield Finding(
-            rule=RULE.id, cls=RULE.cls, kind=Kind.NOTE, certainty=Certainty.POSSIBLE,
-            title=f"{who(standing.member.process)} tries again and again in {at(standing.user_frame)}, each time in vain",
-            ranks=ranks_of(standing), processes=(standing.member.process,),
-            because=(stands(standing), *_handles(standing)),
-            against=("how long it has tried nothing tells, and the next try may succeed",),
-            next=("rankscope diagnose --sweeps 3 --interval 10", Step(f"rankscope stacks pid:{standing.member.ref.pid} --source",
-                                                                      standing.member.ref)),
         )  # fmt: skip
 
 
@@ -171,13 +141,6 @@ def _loop_of_nothing(case: Case, standing: Standing) -> bool:
     peers = {f"socket:[{one.inode}]": f"socket:[{one.peer_inode}]" for one in sockets.sockets if one.kind == "unix"}
     own = set(inodes.values())
     return all(peers.get(inodes.get(fd, "")) in own for fd in call.fds) and nobody_acts(member, standing.thread)
-
-
-def _handles(standing: Standing) -> Iterator[Reason]:
-    """The error in whose handler it stands: why it tries again."""
-    error = in_words(standing)
-    if error:
-        yield Reason(f"it is handling {error}", "memory", standing.member.ref)
 
 
 def _ends(standing: Standing) -> tuple[TaskView, ...]:

@@ -23,11 +23,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...analysis.case import Case
+from ...analysis.case import Case, Member
 from ...analysis.identity import name_of
 from ...analysis.threads import ThreadView, views
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
-from ...model.evidence.stacks import Frame
 from ...model.ranks import RankSet
 from ...model.words import span
 from .. import make_rule
@@ -39,33 +38,29 @@ _FILE = "socketserver.py"
 def check(case: Case) -> Iterator[Finding]:
     for member in case if case.snapshot.live else ():
         serving = [view for view in views(member) if _place(view, "serve_forever") is not None]
-        still = serving[0].task.still_s if len(serving) == 1 and serving[0].task is not None else None
-        if not case.stuck(still):
-            continue
-        view = serving[0]
-        outer, inner = _place(view, "serve_forever"), _place(view, "shutdown")
-        if outer is None or inner is None or inner < outer or not view.asleep:
-            continue
-        yield Finding(
-            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=Certainty.CERTAIN,
-            title=f"{who(member.process)} shuts its server down from the thread that serves, in {at(_caller(view, inner))}, and "
-                  "waits for itself",
-            ranks=RankSet([member.rank] if member.rank is not None else []), processes=(member.process,),
-            because=(Reason(f"{view.name} stands in shutdown() called from within serve_forever(), for {span(still)}",
-                            "python-stack", member.ref),),
-            next=(Step(f"rankscope stacks pid:{member.ref.pid} --source", member.ref),),
-        )  # fmt: skip
+        if len(serving) == 1 and (finding := _finding(case, member, serving[0])) is not None:
+            yield finding
+
+
+def _finding(case: Case, member: Member, view: ThreadView) -> Finding | None:
+    serves, stops = _place(view, "serve_forever"), _place(view, "shutdown")
+    still = view.task.still_s if view.task is not None else None
+    if serves is None or stops is None or stops < serves or not view.asleep or not case.stuck(still):
+        return None
+    caller = view.stack[stops - 1]
+    return Finding(
+        rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=Certainty.CERTAIN,
+        title=f"{who(member.process)} shuts its server down from the thread that serves, in {at(caller)}, and waits for itself",
+        ranks=RankSet([member.rank] if member.rank is not None else []), processes=(member.process,),
+        because=(Reason(f"{view.name} stands in shutdown() called from within serve_forever(), for {span(still)}",
+                        "python-stack", member.ref),),
+        next=(Step(f"rankscope stacks pid:{member.ref.pid} --source", member.ref),),
+    )  # fmt: skip
 
 
 def _place(view: ThreadView, function: str) -> int | None:
     """How deep a function of socketserver lies on a stack."""
-    return next((depth for depth, frame in enumerate(view.stack)
-                 if name_of(frame) == (_FILE, function)), None)  # fmt: skip
-
-
-def _caller(view: ThreadView, depth: int) -> Frame:
-    found: Frame = view.stack[depth - 1]
-    return found
+    return next((depth for depth, frame in enumerate(view.stack) if name_of(frame) == (_FILE, function)), None)
 
 
 RULE = make_rule(__name__, __doc__, "lock-order-deadlock", 18, check)

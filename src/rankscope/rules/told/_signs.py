@@ -100,13 +100,11 @@ def _speaks(one: Account, pattern: str, beside: re.Pattern[str]) -> bool:
 
 def _hit(case: Case, sign: Sign, one: Account) -> Hit | None:
     """A sign in what one subject shows, unless that is over, a table's or ended."""
-    said = _mention_of(one, sign)
-    if said is not None and routine(said.line) and not sign.cures:
-        # What a program announces at its start is not what befell it: that may come later.
-        said = next((other for other in one.mentions(sign.pattern, sign.prose) if not routine(other.line)), None)
-    if said is None or routine(said.line) or not all(one.find(pattern) for pattern in sign.also):
+    said = _stated(one, sign)
+    if said is None or not all(one.find(pattern) for pattern in sign.also):
         return None
-    lines = [event for event in _lines_of(one, sign) if not routine(event.text)] or _lines_of(one, sign)
+    shown = _lines_of(one, sign)
+    lines = [event for event in shown if not routine(event.text)] or shown
     if _only_listed(case, lines) or _over(case, lines, sign) or _ended(one, sign, lines):
         return None
     doubted = said.doubted or _may_be(case, lines)
@@ -135,6 +133,15 @@ def _texts(case: Case) -> _Asked:
 def _asked(found: Iterable[Account]) -> _Asked:
     them = tuple(found)
     return _Asked(them, frozenset().union(*(one.grams for one in them)))
+
+
+def _stated(account: Account, sign: Sign) -> Mention | None:
+    """Where it shows a sign in more than what a program announces at its start: what befell it may come later."""
+    first = _mention_of(account, sign)
+    if first is None or not routine(first.line):
+        return first
+    others = account.mentions(sign.pattern, sign.prose) if not sign.cures else ()
+    return next((one for one in others if not routine(one.line)), None)
 
 
 def _mention_of(account: Account, sign: Sign) -> Mention | None:
