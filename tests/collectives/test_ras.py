@@ -170,3 +170,27 @@ def test_a_healthy_report_of_the_fields_missing_ranks_is_no_alarm(tmp_path):
     comm = {"hash": "0x7", "size": 3, "ranks_count": 3, "missing_ranks_count": 0, "ranks": ranks, "missing_ranks": []}
     (tmp_path / "ras.json").write_text(json.dumps({"nccl_version": "2.28.7", "communicators": [comm]}, indent=1))
     assert pipeline.judge(gather([tmp_path])).verdict is None
+
+
+MISMATCH = """NCCL version 2.28.9 compiled with CUDA 13.0
+Communicators... (0.00s)
+Group     Comms     Nodes     Ranks     Ranks     Ranks    Status  Errors
+    #  in group  per comm  per node  per comm  in group
+    0         1         1         8         8         8   RUNNING  MISMATCH
+#0-0 (27a079b828ff1a75) MISMATCH
+  Communicator ranks have different collective operation counts
+  7 ranks have launched up to operation 6650
+  Rank 3 has launched up to operation 6649 -- GPU 3 managed by process 6247 on node 10.0.109.86
+"""
+PASSED_ON = [
+    "{}", "2026-11-24 14:11:24 {}", "[pod/train-0/main] {}", "[1,0]<stdout>:{}", "node18: {}", "0: {}", "train-0  | {}",
+    '{{"log":"{}\\n","stream":"stdout","time":"2026-11-24T14:11:24.0Z"}}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", PASSED_ON)
+def test_a_report_is_read_behind_whatever_passed_it_on(form, tmp_path):
+    (tmp_path / "saved.txt").write_text("".join(f"{form.format(line)}\n" for line in MISMATCH.splitlines()))
+    verdict = pipeline.judge(gather([tmp_path])).verdict
+    assert verdict is not None
+    assert (verdict.cls, str(verdict.ranks)) == ("collective-missed-by-rank", "3")

@@ -11,27 +11,43 @@ from ..model.gap import Gap, Why
 from ..model.patterns import regex
 from ..model.ranks import MOST_RANKS
 from . import plain
+from .margin import margin_of
 
 _TEXT_MARKS = (b"Communicators...", b"ranks have launched up to operation", b"Comms     Nodes", b"Job summary")
+_PASSED_ON = 8 << 20  # so much of it is cleaned line by line
 # In valid JSON a value and the key on the next line always have a comma between them.
 _NO_COMMA = regex(rb"([\"\d\]}el])(\s*\n\s*\"[\w ]+\"\s*:)")
 
 
 def recognises(head: bytes) -> bool:
     """Does a file begin like a RAS report?"""
-    if head.lstrip()[:1] == b"{":
-        return b'"communicators"' in head and (b"nccl_version" in head or b"ranks_count" in head)
+    if is_json(head):
+        return b"nccl_version" in head or b"ranks_count" in head
     return any(mark in head for mark in _TEXT_MARKS) and b"process group" not in head.lower()
+
+
+def is_json(data: bytes) -> bool:
+    """Whether it is a report in JSON, and not a log in JSON with a report in its lines."""
+    return data.lstrip()[:1] == b"{" and b'"communicators"' in data
 
 
 def read(data: bytes, name: str = "") -> RasReport | Gap:
     """One report."""
     try:
-        if data.lstrip()[:1] == b"{":
+        if is_json(data):
             return _from_json(_parse(data))
-        return ras_text.parse(data[: 64 << 20].decode(errors="replace").splitlines())
+        report = ras_text.parse(data[: 64 << 20].decode(errors="replace").splitlines())
+        return report if report.communicators else ras_text.parse(_passed_on(data[:_PASSED_ON]))
     except (plain.Refused, TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
         return Gap("ras", Why.DAMAGED, f"{name or 'RAS report'}: {error}"[:300])
+
+
+def _passed_on(data: bytes) -> Iterator[str]:
+    """The lines of a report without what launchers and collectors of logs put before them."""
+    text = data.decode(errors="replace")
+    margin = margin_of(text)
+    for number, raw in enumerate(text.split("\n"), 1):
+        yield from (line.text for line in margin.lines(number, raw))
 
 
 def _parse(data: bytes) -> Any:

@@ -227,7 +227,7 @@ def _ras(data: bytes, name: str) -> Iterator[Said]:
     """A report, and the lines around it; JSON has none, and the names of its fields are no words of anybody."""
     report = ras.read(data, name)
     yield report
-    if not isinstance(report, Gap) and data.lstrip()[:1] != b"{":
+    if not isinstance(report, Gap) and not ras.is_json(data):
         yield from _text_of(data, keep_lines=True)
 
 
