@@ -18,6 +18,7 @@ from .needles import compiled
 from .papers import without_comment
 from .progress import advances
 from .remembered import remembered
+from .strangers import about_strangers
 
 __all__ = [
     "PROSE_LINES", "Account", "Mention", "Seen", "accounts", "compiled", "evidence_of", "last_lines", "line_at", "outlived",
@@ -61,7 +62,9 @@ def _live(case: Case) -> Iterator[Account]:
         )
     # A log remembers troubles that are over: of a job that moves it proves nothing.
     if case.events and (stuck or RankSet(case.ranks) - RankSet(case.by_rank)):
-        yield Account(OF_LOGS, Who(), (), (), case.events)
+        strange = about_strangers(case)
+        told = tuple(event for event in case.events if (event.file, event.line) not in strange)
+        yield Account(OF_LOGS, Who(), (), (), told)
 
 
 @dataclass
@@ -90,7 +93,10 @@ def _files(case: Case) -> Iterator[Account]:
     labels = {file: who(stem(file)).text or file for file in {event.file for event in case.events}}
     labels |= _second_tools(case)
     blocked = {(event.file, event.line) for event in case.events if event.event == "strace.blocked"}
+    strange = about_strangers(case)
     for event in case.events:
+        if (event.file, event.line) in strange:
+            continue
         label = labels[event.file]
         key = keys.get((label, event.pid)) or keys.get((label, ("rank", event.rank))) or label
         if key not in opened:

@@ -41,6 +41,12 @@ _WELL_IF_UNTROUBLED = 0.07
 _RELEASE = regex(
     r"(?:\[\w+\] )?[A-Za-z][\w ()/+-]{0,40}?(?:: |==|={1,2} ?| {2,})v?(?:[A-Za-z]+-)?(?!\d+\.\d+\.\d+\.\d+\b)\d+\.\d+[\w.+-]*(?: [(\[].*)?$"
 )
+# Rows of ss(8) and netstat(8) with their heads, the driver's version by the kernel, modinfo(8) and nvidia-smi, a prompt.
+_STATE = regex(
+    r"(?:(?:(?:tcp|udp|unix|u_\w+)\w* +)?(?:LISTEN|ESTAB|TIME-WAIT|CLOSE-WAIT|FIN-WAIT-\d|SYN-SENT|LAST-ACK|UNCONN)\b|(?:tcp|udp)6? +\d+ +\d+ )|"
+    r"(?:Netid|State|Proto) +(?:State +)?Recv-Q\b|Active (?:Internet|UNIX) |(?:NVRM|GCC) version: |(?:src)?version: +[\dA-F.]+$|"
+    r"[|+][-=+]+[|+]$|\|[ =|]+\|$|\| NVIDIA-SMI [\d.]+ |[$#] \S"
+)
 # So many classes are told with their probability, and one that is at least so probable beside the first is worth its page.
 _SHOWN, _NEARLY = 3, 0.5
 
@@ -69,9 +75,11 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _only_lists(case: Case) -> bool:
-    """Whether all that is told is what is installed: lines of one release each, and nobody's stack."""
+    """Whether all that is told is what is there: a release or a socket a line, and nobody's stack."""
     said = [event.text for event in case.events if event.event == "text.line" and event.text.strip()]
-    return all(map(_RELEASE.match, said)) and not any(one.stacks for one in accounts(case))
+    return all(_RELEASE.match(line) or _STATE.match(line) for line in said) and not any(
+        one.stacks for one in accounts(case)
+    )
 
 
 RULE = Rule(GUESS, "", check, __doc__, order=900)
