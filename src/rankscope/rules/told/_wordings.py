@@ -29,10 +29,12 @@ ONE_RANK = r"^(?P<at>[ \t+>|-]*)(?:el)?if (?:not )?[\w.()\[\]'\" ]*(?:(?:(?:worl
 BELOW_IT = r"[^\n:]*:(?:[^\n]*|[^\n]*(?:\n(?P=at)[ \t][^\n]*){0,4}?\n(?P=at)[ \t][^\n]*)(?<!def )\b"
 _TROUBLE = (
     r"\b(?:crash\w*|abort\w*|unhealthy|fail(?:s|ed|ure)|errors?\b|illegal memory|segfault|killed|refused|timed out|"
-    r"timeouts?|waits?|for ?ever|bus error|problem|issue|trouble)\b"
+    r"timeouts?|(?<!CLOSE-)(?<!TIME-)(?<!FIN-)waits?|for ?ever|bus error|problem|issue|trouble)\b"
 )
 # A table of who has a file open, or of who holds locks, with a process in it.
 HOLDER_SEEN = r"\b(?:fuser|lsof|lslocks)\b[^\n]*\n(?:[^\n]*\n){0,9}?[^\n]*\b\d{3,}\b"
+# How a row of ``coredumpctl list`` begins, until the number or name of the signal.
+CORE = r"^[A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \S+(?: +\d+){3} +"
 # What is told as past.
 OVER = regex(r"\b(?:took|waited)\b", re.I)
 _INFO = regex(

@@ -40,7 +40,7 @@ from ._first_error import consequence, first_error
 from ._lines import events
 from ._signs import LIKELY, POSSIBLE, Hit, Sign, hits
 from ._timeouts import timeouts
-from ._wordings import HALTS
+from ._wordings import CORE, HALTS
 
 _STEPS = ("read that rank's own log above this error, and above the first message of NCCL or gloo",)
 # What a program was refused by a device, the system or a library below it: every rank may get such an error, and it has a
@@ -98,6 +98,7 @@ _SIGNS = (
          anywhere=(r"(?:others?|rest|remaining|peers?|ranks?|stage|workers?)\b[^\n]{0,80}(?:wait|hang|hung|stuck|block|time-?out|timed out|continue)",), prose=True),
     # What came of runs as a whole tells of no process in them; and the watchdog aborts its own.
     Sign(r"\b(?:exit ?code|exitcode|returncode)\W{0,4}(?:-11|139|-7|135|-4|-8)\b|Segmentation fault|SIGSEGV|exited on signal|core dumped", "a process ended with an error", POSSIBLE),
+    Sign(rf"{CORE}(?:SIG(?:SEGV|BUS|ILL|FPE|SYS|ABRT|TRAP)|4|5|6|7|8|11|31) |^\s*Message: Process \d+ \([^)\n]+\) of user \d+ dumped core", "the system keeps the core of a process that crashed", POSSIBLE, unless=(r"Watchdog caught|[Ww]atchdog thread terminated",)),
     # gloo's own time-out is an error of those that waited.
     Sign(r"\b(?:exit ?code|exitcode|returncode)\W{0,4}[12]\b(?![^\n]*\bruns\b)", "a process ended with an error", POSSIBLE, unless=(_WAITED_OUT,)),
     Sign(r"\b(?:exit ?code|exitcode|returncode)\W{0,4}(?:-6|134)\b|\bSIGABRT\b", "a process ended with an error", POSSIBLE, unless=(r"Watchdog caught|[Ww]atchdog thread terminated",)),

@@ -30,6 +30,7 @@ from ._findings import finding
 from ._lines import events
 from ._outcomes import BAD
 from ._signs import POSSIBLE, Hit, Sign, hits
+from ._wordings import CORE
 
 _WAIT = r"(?:join|wait|recv|get|waitpid|wait4|poll|select|hang|stuck|block)\w*"
 _STILL = (
@@ -77,8 +78,8 @@ _SIGNS = (
     Sign(r"\b(?:process logger )?exceptional ending for (?:[^\n]* )?(?:on |in )?(?:thread )?MainThread\b|process logger exceptional ending for ", "a helper process says that it ends with an exception", anywhere=(BAD,), unless=(r"KeyboardInterrupt|MainThread[^\n]* in process MainProcess",)),
     Sign(r"\bReceived sigquit from a child process\b|\bIt usually means the child failed\b", "a server says that a child of it failed"),
     Sign(r"^Signal (?:4|6|7|8|11) caught\.?$", "a simulator says that it crashes (Unreal Engine)", anywhere=(r"^\w+ \([^()\n]+\.py:\d+\)$|" + BAD,)),
-    # Who collects cores tells of them: systemd-coredump(8), abrt, apport, the kernel's audit (ANOM_ABEND), macOS.
-    Sign(r"systemd-coredump\[\d+\]: |\bProcess \d+ \([^)\n]+\) of user \d+ (?:dumped core|terminated abnormally)|\bANOM_ABEND\b|\btype=1701 audit|\babrt\S*: Process \d+ \([^)\n]+\)[^\n]* (?:crashed|killed by SIG(?:SEGV|ABRT|BUS|ILL|FPE|TRAP)\b)|\bCaught signal (?:4|6|7|8|11)\b|^Exception Type: +EXC_|\bapport: (?:called for pid|executable:)|\bSaved crash report for\b", "the system tells of a crash of a helper", anywhere=(_STILL_WAITS,)),
+    # Who collects cores tells of them: systemd-coredump(8), coredumpctl(1), abrt, apport, the kernel's audit (ANOM_ABEND), macOS.
+    Sign(CORE + r"|systemd-coredump\[\d+\]: |\bProcess \d+ \([^)\n]+\) of user \d+ (?:dumped core|terminated abnormally)|\bANOM_ABEND\b|\btype=1701 audit|\babrt\S*: Process \d+ \([^)\n]+\)[^\n]* (?:crashed|killed by SIG(?:SEGV|ABRT|BUS|ILL|FPE|TRAP)\b)|\bCaught signal (?:4|6|7|8|11)\b|^Exception Type: +EXC_|\bapport: (?:called for pid|executable:)|\bSaved crash report for\b", "the system tells of a crash of a helper", anywhere=(_STILL_WAITS,)),
     Sign(r"\binitializer\(\*initargs\)", "the workers of a pool fail in what they begin with, and the pool makes new ones without end", anywhere=(r"^(?:get|wait|map|starmap|next|join) \((?:[^\n]*/)?(?:multiprocess(?:ing)?|billiard)/pool\.py|^Process \w+PoolWorker-\d{3,}:",), unless=(r"BrokenProcessPool",)),
     Sign(r"^\s*State:\s+Terminated\b[^\n]*\n\s*Reason:\s+(?:Error|ContainerCannotRun|StartError|DeadlineExceeded)\b", "a container beside the one that waits has ended", also=(r"^\s*State:\s+Running\b",), unless=(r"OOMKilled",)),
     Sign(_OVERDUE, "a supervisor killed a worker that took too long", anywhere=(_STILL_WAITS + r"|" + BAD + r"|^(?:__enter__|acquire) \((?:[^\n]*/)?multiprocessing/synchronize\.py",), unless=(r"WORKER TIMEOUT|HARAKIRI|Watchdog caught",)),
@@ -94,7 +95,7 @@ _SIGNS = (
     # A client of PostgreSQL only guesses at its server (libpq).
     Sign(r"^(?![^\n]*This probably means the server terminated)[^\n]*?(?P<said>\b(?:child|worker|helper|sub-?process|process|server|manager|actor|simulator|env(?:ironment)?)\b[^\n]{0,60}\b(?:died\b|dead\b|(?<!hang )(?<!deadlock )(?<!problem )(?<!issue )(?<!error )(?:is|was) gone\b|crashed|segfault\w*|no longer (?:exists|alive|running)|exited (?:with|unexpectedly)|terminated|killed(?! (?:by hand|manually|by (?:me|us)\b))|vanished|disappeared))",
          "a child or helper is gone", anywhere=(r"(?:parent|main|rank|driver|master|caller|trainer|program|launcher|client|server)\b[^\n]{0,80}" + _WAIT,), prose=True),
-    Sign(r"\b(?:exit ?code|exitcode|returncode)\W{0,4}(?:-11|139|-6|134|-7|135|-4|132|-8)\b|Segmentation fault|SIGSEGV|SIGABRT|core dumped", "a process crashed", POSSIBLE, unless=(r"Watchdog caught|local_rank: \d|first noticed rank|BAD TERMINATION OF ONE|ProcessExitedException|process rank \d|error: \S+: tasks? \d|\b(?:mpi_)?rank_?\d+\]|\btrainers?\b",)),
+    Sign(rf"^(?!{CORE})[^\n]*?(?P<said>\b(?:exit ?code|exitcode|returncode)\W{{0,4}}(?:-11|139|-6|134|-7|135|-4|132|-8)\b|Segmentation fault|SIGSEGV|SIGABRT|core dumped)", "a process crashed", POSSIBLE, unless=(r"Watchdog caught|local_rank: \d|first noticed rank|BAD TERMINATION OF ONE|ProcessExitedException|process rank \d|error: \S+: tasks? \d|\b(?:mpi_)?rank_?\d+\]|\btrainers?\b",)),
     Sign(r"\bsi_signo=SIGCHLD\b|wait4\([^\n]*unfinished|waitid\(", "a parent waits for a child", POSSIBLE),
     Sign(r"\b(?:EOFError|ConnectionResetError|BrokenPipeError|ConnectionRefusedError)(?:[^\n]*\n)?[^\n]*(?:managers|multiprocessing)|multiprocessing/managers\.py(?:[^\n]*\n){0,8}[^\n]*(?:EOFError|ConnectionResetError|BrokenPipeError|ConnectionRefusedError)", "a manager's process is gone"),
     Sign(r"\bWorker (?:with pid |\(pid:?)\d+\)? was (?:terminated due to|sent) (?:signal |SIG)(?:4|6|7|8|11|ILL|ABRT|BUS|FPE|SEGV)\b|\bFailed core proc\(s\): \{[^}\n]*: -(?:4|6|7|8|11)\b", "a server says that a worker crashed"),
