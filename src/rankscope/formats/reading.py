@@ -53,6 +53,7 @@ from .records import Dump, LeftOut, Record
 from .sieve import Numbered, Unfinished, sieve
 from .text import TextReader, plain
 from .thinning import EVENTS_PER_KIND, Thinning
+from .wrapped import whole_lines, width_of
 
 # Beyond this a file says the same again and again; what is left out is told as a gap.
 DUMPS_PER_FILE = 200_000
@@ -281,10 +282,14 @@ def _text(stream: io.BufferedReader, keep_lines: bool, stop: Stop | None = None)
     ends, between, thinning = Ends(), Between(), Thinning()
     sieved = None if whole or not is_by_lines(head_of(stream)) else sieve(stream, ends, thinning, stop)
     keeps = keep_lines and not small
-    margin = margin_of(head.decode(files.encoding_of(head), "replace"))
+    said = head.decode(files.encoding_of(head), "replace")
+    width = width_of(said) if small else 0
+    margin = margin_of(said)
     reader = TextReader(small and keep_lines, between if keeps else None, margin)
+    each = _numbered(stream, ends if keeps else None)
+    lines: Iterable[Numbered | None] = sieved or (whole_lines(each, width) if width else each)
     try:
-        for numbered in _numbered(stream, ends if keeps else None) if sieved is None else sieved:
+        for numbered in lines:
             records = list(reader.gap() if numbered is None else reader.feed(*numbered))
             thinning.learn(records, reader.began, reader.is_open)
             yield from records
