@@ -2,7 +2,8 @@
 
 Docker's json-file and fluentd (``log``), journald's ``journalctl -o json`` (``MESSAGE``, systemd.journal-fields(7)), Google's
 Cloud Logging (LogEntry: ``textPayload``, ``jsonPayload``), CloudWatch and Logstash (``message``), Loki's ``logcli`` (``line``),
-Splunk (``_raw``); and programs that log in JSON themselves, with the traceback in a field of its own. One object a line, or
+Splunk (``_raw``); the journal's own fields (``journalctl -o export``, ``-o verbose``); and programs that log in JSON
+themselves, with the traceback in a field of its own. One object a line, or
 all of an export in one array; or as a table whose first line names such fields (Kibana, CloudWatch, spreadsheets).
 """
 
@@ -20,14 +21,14 @@ from typing import Any
 from ..model.patterns import regex
 from .lines import Line, clean, seconds
 
-_TEXT = ("log", "MESSAGE", "textPayload", "message", "msg", "line", "_raw", "body", "event")
+_TEXT = ("log", "MESSAGE", "textPayload", "message", "@message", "msg", "line", "_raw", "body", "event")
 _TRACE = ("exc_info", "exc_text", "exception", "stack_trace", "stacktrace", "traceback", "stack_info")
 _TIME = ("time", "timestamp", "@timestamp", "ts", "asctime", "_time", "__REALTIME_TIMESTAMP")
 # One of these beside a text says that the object is a line of a log.
 _KIND = (*_TIME, "stream", "level", "levelname", "severity", "PRIORITY", "logStreamName", "logger")
 _HOST = (
-    "_HOSTNAME", "pod_name", "pod", "podName", "instance", "logStreamName", "logStream", "host", "hostname", "host_name",
-    "container_name",
+    "_HOSTNAME", "pod_name", "pod", "podName", "instance", "logStreamName", "logStream", "@logStream", "host", "hostname",
+    "host_name", "container_name",
 )  # fmt: skip
 _PID = ("_PID", "pid", "process")
 _FIELDS = {name.lower(): name for name in (*_TEXT, *_KIND, *_HOST, *_PID, *_TRACE)}
@@ -39,6 +40,11 @@ _EXPORT = regex(rb'\s*(?:\[\s*\{|\{\s*"(?:events|entries|logEvents|hits|messages
 _LOKI = regex(rb'\s*\{\s*"status"\s*:\s*"success"\s*,\s*"data"\s*:\s*\{\s*"resultType"\s*:\s*"streams"')
 # A whole log as one JSON string, as jq prints it without -r.
 _ONE_TEXT = regex(rb'\s*"(?:[^"\\\n]|\\[^n])*\\n[^\n]*(?:\n\s*)?\Z')
+# The journal's fields, a line each; entries are parted by an empty line, or begin with a time and a cursor.
+_FIELD = regex(r" {0,4}(?P<name>_{0,2}[A-Z][A-Z0-9_]*)=(?P<value>.*)")
+_JOURNAL = regex(
+    rb"(?:__CURSOR=[^\n]*\n|[A-Z][a-z]{2} \d{4}-\d\d-\d\d [\d:.]+ \S+ \[s=[^\n]*\n)(?: {0,4}_{0,2}[A-Z][A-Z0-9_]*=)"
+)
 _MOST_TEXTS = 2000
 _MOST_BROKEN = 8  # each is read to the end of the text
 _THIS_CENTURY_S = 946_684_800.0  # what is less is no time of a log
@@ -106,9 +112,20 @@ def _rows(text: str, between: str, names: list[str]) -> Iterator[dict[str, Any]]
             yield dict(zip(names, row))
 
 
+def _entries(text: str) -> Iterator[dict[str, Any]]:
+    """The entries of the journal, each with its fields; a priority is the least that one has."""
+    fields: dict[str, Any] = {}
+    for line in (*text.splitlines(), ""):
+        if found := _FIELD.match(line):
+            fields[found["name"]] = found["value"]
+        elif fields:
+            yield {"PRIORITY": "6", **fields}
+            fields = {}
+
+
 def recognises(head: bytes) -> bool:
     """Does a file begin like an export of log lines in one piece of JSON, or as a table?"""
-    if _columns(head) or _LOKI.match(head) or _ONE_TEXT.match(head):
+    if _columns(head) or _JOURNAL.match(head) or _LOKI.match(head) or _ONE_TEXT.match(head):
         return True
     if not _EXPORT.match(head):
         return False
@@ -120,6 +137,8 @@ def exported(data: bytes) -> list[Collected]:
     table = _columns(data)
     if table is not None:
         return _in_order(_rows(data.decode("utf-8", "replace"), *table))
+    if _JOURNAL.match(data):
+        return _in_order(_entries(data.decode("utf-8", "replace")))
     try:
         body = json.loads(data)
     except (ValueError, RecursionError):

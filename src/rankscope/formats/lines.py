@@ -1,6 +1,6 @@
 """One line of somebody's text, without what launchers, log collectors and terminals put around it.
 
-Prefixes known: torchrun ``[default0]:`` and ``[rank0]:``, mpirun ``--tag-output``, ``--timestamp-output`` and ``--xml``, Ray, vLLM, docker and CRI,
+Prefixes known: torchrun ``[default0]:`` and ``[rank0]:``, mpirun ``--tag-output``, ``--timestamp-output`` and ``--xml``, SageMaker, Ray, vLLM, docker and CRI,
 kubectl ``--prefix``, compose, syslog, Airflow, GitHub's ``gh run view --log``, and the usual time stamps. Markdown quotes and
 colours fall away, and borders. What only a text as a whole shows to be a prefix is in :mod:`.margin` and :mod:`.task_labels`.
 """
@@ -48,6 +48,10 @@ _JOURNAL = (
     _DATE
     + r" (?P<by>(?!(?:DEBUG|INFO|WARN|ERROR|CRIT|FATAL))(?P<host>[\w.-]+) (?:kernel|[\w./@-]+\[(?P<pid>\d{1,10})\]): )"
 )
+# ``journalctl -o short-full``, ``short-unix`` and ``short-monotonic``.
+_SPOKEN = r"(?P<by>(?P<host>[\w.-]+) (?:kernel|[\w./@-]+\[(?P<pid>\d{1,10})\]): )"
+# Loki's ``logcli query``: the time, the labels of the stream, the line.
+_LOKI = _DATE + r" (?P<by>\{\w+=\"[^{}\n]{0,400}\}) "
 # mpirun(1) ``--timestamp-output``, alone or before its tag; no zone is told.
 _STAMP = r"(?P<date>[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})"
 _STREAM = r"<std(?:out|err|diag)>: ?"
@@ -63,6 +67,8 @@ _PREFIXES = tuple(
         r"\[rank(?P<rank>\d{1,7})\](?:: ?| (?=\S))",
         r"\[(?!rank)[A-Za-z_][\w-]*?(?P<local>\d{1,5})\]: ?",
         r"\[\d+,(?P<rank>\d{1,7})\](?:<std(?:out|err|diag)>)?: ?",
+        r"\[\d+,mpirank:(?P<rank>\d{1,7}),(?P<host>[\w.-]+)\](?:<std(?:out|err|diag)>)?: ?",
+        r"<std(?:out|err|diag),(?P<rank>\d{1,7})>: ?",
         rf"\[[\w.@+-]{{1,80}},(?P<rank>\d{{1,7}})\]{_STREAM}",
         rf"{_STAMP}(?P<by>(?:\[[\w.@+-]{{1,80}},(?P<rank>\d{{1,7}})\])?{_STREAM})",
         r"\((?P<actor>[A-Za-z_][\w.:<>-]*) (?:rank=(?P<rank>\d{1,7})[ ,]*)?pid=(?P<pid>\d{1,10})(?:, ip=(?P<host>[\w.:-]+))?\) ?",
@@ -71,6 +77,9 @@ _PREFIXES = tuple(
         r"(?P<actor>[\w.-]{1,200}[-_]\d{1,10}) +\| ",
         _DATE + r" (?:stdout|stderr) [FP] ",
         _AWS,
+        _LOKI,
+        r"[A-Z][a-z]{2} " + _DATE + r" [A-Z]{2,5} " + _SPOKEN,
+        r"(?:\d{10}\.\d{3,6}|\[ *\d{1,9}\.\d{6}\]) " + _SPOKEN,
         r"\[" + _DATE + r"\][,:]? ?" + _LOG_HEAD,
         r"[^\t]{1,120}\t[^\t]{1,120}\t\ufeff?" + _DATE + " ",
         _JOURNAL,
@@ -83,8 +92,8 @@ _PREFIXES = tuple(
     )
 )
 _MAYBE_PREFIX = regex(
-    r"\[(?:rank|[A-Za-z_]+\d|\d+,|\d{1,6}\] |[\w.@+-]{1,80},\d+\]<std|pod/|[\w.-]+/[\w.-]+\]|\d{4}-)|\d{1,6}: |"
-    r"\d{4}-\d\d-|\([A-Za-z_]|[A-Z][a-z]{2} (?:[A-Z][a-z]{2} )?[ \d]\d \d\d:|<std|>|[\w.-]+[-_]\d+ +\||##\[|"
+    r"\[(?:rank|[A-Za-z_]+\d|\d+,|\d{1,6}\] | *\d{1,9}\.\d{6}\] |[\w.@+-]{1,80},\d+\]<std|pod/|[\w.-]+/[\w.-]+\]|\d{4}-)|\d{1,6}: |"
+    r"\d{4}-\d\d-|\([A-Za-z_]|[A-Z][a-z]{2} (?:(?:[A-Z][a-z]{2} )?[ \d]\d \d\d:|\d{4}-)|\d{10}\.\d{3}|<std|>|[\w.-]+[-_]\d+ +\||##\[|"
     r"\{\w+\.py:\d|[^\t\n]{1,120}\t[^\t\n]{1,120}\t\ufeff?\d{4}-"
 )
 

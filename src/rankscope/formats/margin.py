@@ -154,4 +154,21 @@ def _spaces(said: Sequence[str]) -> re.Pattern[str] | None:
     return regex(re.escape(margin))
 
 
-_KINDS: tuple[Callable[[Sequence[str]], re.Pattern[str] | None], ...] = (_numbers, _finds, _hosts, _spaces)
+# A time of the day (``ts %T``, a terminal's log); a service's name and a line (compose, foreman); Open MPI's host and process.
+_EACH = (
+    regex(r"\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]? "),
+    regex(r"(?P<host>[a-z][\w.-]{0,60}) +\| "),
+    regex(r"\[(?P<host>[A-Za-z][\w.-]{0,80}):\d{2,10}\] "),
+)
+
+
+def _each(said: Sequence[str]) -> re.Pattern[str] | None:
+    """What a program, a launcher or a terminal puts before every line: some of what stands behind it is set in, as stacks are."""
+    return next((one for one in _EACH if all(map(one.match, said)) and _is_set_in(one, said)), None)
+
+
+def _is_set_in(margin: re.Pattern[str], said: Sequence[str]) -> bool:
+    return any(line[found.end() :].startswith((" ", "\t")) for line in said if (found := margin.match(line)))
+
+
+_KINDS: tuple[Callable[[Sequence[str]], re.Pattern[str] | None], ...] = (_numbers, _finds, _hosts, _each, _spaces)
