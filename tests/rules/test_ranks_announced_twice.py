@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from rankscope.analysis.accounts import Account
+from rankscope.analysis.case import Case
 from rankscope.formats.gather import gather
 from rankscope.model.diagnosis import Certainty
+from rankscope.model.evidence.events import Event
+from rankscope.model.labels import Who
 from rankscope.pipeline import case_of
 from rankscope.rules.told import ranks_announced_twice, ranks_never_announced
+from rankscope.rules.told._announced import announced
 
 TWICE = "GLOBAL_RANK: 0, MEMBER: 1/4\nGLOBAL_RANK: 1, MEMBER: 2/4\nGLOBAL_RANK: 0, MEMBER: 1/4\nGLOBAL_RANK: 1, MEMBER: 2/4\n"
 TIMED_OUT = (
@@ -60,3 +66,9 @@ def test_who_says_that_nothing_follows_makes_it_likely(tmp_path: Path) -> None:
     assert [one.certainty for one in ranks_never_announced.check(case_of(gather([tmp_path])))] == [Certainty.POSSIBLE]
     (tmp_path / "told.txt").write_text("the job hangs there until its limit\n")
     assert [one.certainty for one in ranks_never_announced.check(case_of(gather([tmp_path])))] == [Certainty.LIKELY]
+
+
+def test_of_a_subject_that_announces_nobody_the_lines_of_all_others_are_not_read() -> None:
+    """A job has thousands of subjects, and each line of theirs would be read once for each of them."""
+    silent = Account("rank 1", Who(), events=(Event("text.line", text="step 3 loss 2.1"),))
+    assert not list(announced(cast(Case, None), silent))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from ...analysis.accounts import Account, outlived
 from ...analysis.case import Case
+from ...analysis.remembered import remembered
 from ...model.evidence.events import Event
 from ...model.patterns import regex
 from ...model.ranks import RankSet
@@ -40,7 +41,6 @@ class Announced:
 
 def announced(case: Case, account: Account) -> Iterator[Announced]:
     """The worlds that a subject's lines tell of; what came before steps is of a run that got on."""
-    speak = RankSet(event.rank for event in case.events if event.rank is not None)
     said: dict[int, Counter[int]] = {}
     last: dict[int, Event] = {}
     there: set[int] = set()
@@ -56,4 +56,11 @@ def announced(case: Case, account: Account) -> Iterator[Announced]:
             said.setdefault(world, Counter())[rank] += 1
             last[world] = event
     for world, times in said.items():
-        yield Announced(world, times, RankSet(range(world)) - RankSet(times) - speak - RankSet(there), last[world])
+        absent = RankSet(range(world)) - RankSet(times) - _speakers(case) - RankSet(there)
+        yield Announced(world, times, absent, last[world])
+
+
+@remembered
+def _speakers(case: Case) -> RankSet:
+    """Every rank of whom a line is."""
+    return RankSet(event.rank for event in case.events if event.rank is not None)
