@@ -69,3 +69,23 @@ def test_an_error_may_come_out_before_steps_that_were_made_earlier(
     (tmp_path / "train.log").write_text(f"{BEFORE}{line}\n{AFTER}")
     verdict = judge(gather([tmp_path])).verdict
     assert (verdict.cls if verdict else None) == cls or cls is None
+
+
+ATTEMPT = """node1:4587:4587 [0] NCCL INFO Bootstrap : Using lo:127.0.0.1<0>
+node2:4587:4601 [0] misc/socket.cc:483 NCCL WARN socketStartConnect: Connect to 127.0.0.1<44321> failed : Connection refused
+torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/NCCLUtils.hpp:219, internal error
+"""
+NEXT = """$ export NCCL_SOCKET_IFNAME=eth0
+$ torchrun --nnodes 2 train.py
+node1:5587:5587 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.5<0>
+"""
+
+
+@pytest.mark.parametrize("gets_on", [True, False])
+def test_an_address_of_an_attempt_before_the_one_that_makes_steps_is_over(
+    tmp_path: pathlib.Path, gets_on: bool
+) -> None:
+    (tmp_path / "train.log").write_text(ATTEMPT + NEXT + (AFTER if gets_on else ""))
+    verdict = judge(gather([tmp_path])).verdict
+    assert (verdict is None) is gets_on
+    assert verdict is None or verdict.cls == "wrong-interface"

@@ -53,14 +53,15 @@ OWN_IF = (
     r"nerdctl\d+|flannel\S*?|cali\w+|veth\w+|cilium\w+|kube-\w+|vboxnet\d+|vmnet\d+|tun\d+|tap\d+|utun\d+|wg\d+|zt\w+|"
     r"tailscale\d+|usb\d+|dummy\d+"
 )
+# Ranks that make steps have met: what was said of addresses before is of an attempt that is over.
 _SIGNS = (
     Sign(r"\b(?:MASTER_ADDR|host|name|node|address|coordinator|master|server|scheduler|head|pod|worker|leader)\w*\b[^\n]{0,40}\bresolv\w+ to (?:127\.|localhost|::1|169\.254)", "a name leads to loopback", prose=True),
     Sign(rf"Using (?:\w+ )?(?:interface )?(?:\[0\])?(?:{OWN_IF}):|Using interface {_LOCAL}|Bootstrap ?: Using (?:{OWN_IF})\b", "the library took an interface that others cannot reach",
-         also=(r"refused|timeout|timed out|No route|fail|unreachable|hang|stuck|2 nodes|nodes",)),
-    Sign(rf"\b(?:remote|peer|to)[= ]\[?{_LOCAL}\]?[^\n]*(?:local=\[{_LOCAL}|size=)|local=\[{_LOCAL}\]", "ranks announce a loopback address", also=(r"refused|timed out|fail|connect",)),
-    Sign(r"\b(?:SO_ERROR: )?Connection refused[^\n]*remote=\[127\.0\.0\.1\]|connectFullMesh[^\n]*127\.0\.0\.1", "a rank connects to itself instead of its peer"),
+         also=(r"refused|timeout|timed out|No route|fail|unreachable|hang|stuck|2 nodes|nodes",), passing=True),
+    Sign(rf"\b(?:remote|peer|to)[= ]\[?{_LOCAL}\]?[^\n]*(?:local=\[{_LOCAL}|size=)|local=\[{_LOCAL}\]", "ranks announce a loopback address", also=(r"refused|timed out|fail|connect",), passing=True),
+    Sign(r"\b(?:SO_ERROR: )?Connection refused[^\n]*remote=\[127\.0\.0\.1\]|connectFullMesh[^\n]*127\.0\.0\.1", "a rank connects to itself instead of its peer", passing=True),
     Sign(r"[Nn]o (?:socket )?interface found|No interface found in the same subnet|Unable to find (?:address|interface) for: ?\S+|Unable to (?:resolve|find)(?! any relevant)[^\n]*interface|no such interface|No usable interface",
-         "no interface fits the setting"),
+         "no interface fits the setting", passing=True),
     Sign(r"\b(?:NCCL|GLOO|TP|UCX|OMPI)_?(?:SOCKET_IFNAME|NET_DEVICES|IFNAME)[^\n]{0,120}(?:wrong|did not exist|not exist|mismatch)", "the setting of the interface is wrong", prose=True),
     Sign(r"Couldn't detect a suitable IP address[^\n]*defaulting to|Timed out connecting Nanny|Nanny failed to start|Failed to start nanny", "a worker announces an address of its own, and never reaches its scheduler"),
     Sign(r"Match incoming connection from[^\n]*(?:failed|not match)|dropped inbound connection|Unable to find reachable pairing between local and remote interfaces|btl[: ]tcp[^\n]*(?:unreachable proc|no route|invalid interface|does not match any)|HYDU_sock_connect[^\n]*(?:unable to connect|refused)|unable to connect from \S+ to \S+ \((?:Connection refused|No route)",
