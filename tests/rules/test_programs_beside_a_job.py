@@ -95,3 +95,12 @@ def test_a_connection_that_a_daemon_has_not_closed_is_its_own_affair(
 ) -> None:
     verdict = judged(tmp_path, SOCKETS.format(program=program)).verdict
     assert (verdict is not None) is accused
+
+
+@pytest.mark.parametrize(("pod", "accused"), [("grafana-0", False), ("train-1", True)])
+def test_a_pod_of_the_site_that_ran_out_of_memory_is_none_of_the_job(
+    tmp_path: pathlib.Path, pod: str, accused: bool
+) -> None:
+    rows = f"NAME         READY   STATUS      RESTARTS   AGE\ntrain-0      1/1     Running     0          3h\n{pod}    0/1     OOMKilled   3          9d\n"
+    verdict = judged(tmp_path, rows).verdict
+    assert (verdict is not None) is accused

@@ -19,7 +19,7 @@ _NAMES = (
     r"prometheus|grafana\S*|node_exporter|dcgm-exporter|telegraf|collectd|fluent-?bit|fluentd|filebeat|promtail|datadog-agent|falcon-sensor\S*|clamd|"
     r"dockerd|containerd\S*|kubelet|kube-proxy|calico-node|coredns|etcd)"
 )  # fmt: skip
-# Whom the kernel killed, who crashed (kernel, systemd-coredump(8), ``coredumpctl list``), whose socket is listed (ss(8), netstat(8), lsof(8)).
+# Whom the kernel killed, who crashed (kernel, systemd-coredump(8), ``coredumpctl list``), whose socket or pod is listed (ss(8), netstat(8), lsof(8), kubectl).
 _VICTIM = regex(
     r"[Oo]ut of memory: Kill(?:ed)? process \d+(?:, UID \d+,)? \((?P<killed>[^)]+\)?)\)|\boom-kill:constraint[^\n]*\btask=(?P<task>[^,]+),pid="
 )
@@ -27,6 +27,7 @@ _ABOUT = regex(
     rf"\boom_reaper: reaped process \d+ \({_NAMES}\)|(?:^|\s){_NAMES}(?:\[\d+\]:? (?:segfault at|general protection|trap )| invoked oom-killer)|"
     rf"\bProcess \d+ \({_NAMES}\) of user \d+ (?:dumped core|terminated abnormally)|"
     rf"^[A-Z][a-z]{{2}} \d{{4}}-\d\d-\d\d [\d:]{{8}} \S+(?: +\d+){{3}} +\w+ +[\w*-]+ +/\S*/{_NAMES}(?:\s|$)|"
+    rf"^{_NAMES}(?:-[\w-]+)? +\d+/\d+ +OOMKilled |"
     rf"\busers:\(\(\"{_NAMES}\"|\s\d+/{_NAMES}:?\s*$|^{_NAMES} +\d+ +\S+ +\d+\w* +IPv[46] "
 )
 _NAME = regex(_NAMES)
