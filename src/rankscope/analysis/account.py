@@ -148,7 +148,7 @@ class Account:
     def text(self) -> str:
         """What there is to search: the label, the stacks, then what was said, line by line."""
         lines: dict[tuple[str, int, str], None] = {}
-        for event in self.events:
+        for event in self._words:
             lines[event.file, event.line, event.text[:LINE_LIMIT]] = None
         said = _joined([line for _, _, line in lines])
         stacks = "\n\n".join(self._stacks)
@@ -200,7 +200,12 @@ class Account:
     @functools.cached_property
     def said(self) -> str:
         """The text without label and stacks."""
-        return _ADVICE.sub("", _joined(list(dict.fromkeys(event.text[:LINE_LIMIT] for event in self.events))))
+        return _ADVICE.sub("", _joined(list(dict.fromkeys(event.text[:LINE_LIMIT] for event in self._words))))
+
+    @property
+    def _words(self) -> Iterator[Event]:
+        """What somebody or something said: the source below frames says what a program would do, in names of its own."""
+        return (event for event in self.events if event.event != "text.source")
 
     def find(self, pattern: str, prose: bool = False) -> str | None:
         """The line in which a pattern is found first (case does not matter, ^ and $ are lines), None where it is not."""

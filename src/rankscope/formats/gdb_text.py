@@ -10,7 +10,7 @@ from ..model.patterns import regex
 from . import pybt
 from .building import Building
 from .lines import WORDS_LIMIT, Line
-from .records import Record, read_all
+from .records import Quoted, Record, read_all
 
 NAME = "gdb backtrace"
 
@@ -70,9 +70,10 @@ class Reader:
         self._numbers: set[int] = set()
         self._listing = False  # lldb says where it stopped, before anybody asks it for backtraces
         self._between = 0  # lines since the last frame that are none
+        self.quoted: Quoted | None = None
 
     def feed(self, line: Line) -> Iterator[Record]:
-        text = line.text
+        text, self.quoted = line.text, None
         frame = _FRAME.match(text)
         if frame and (not _comment(text) or self._goes_on(frame)):
             yield from self._next_frame(line, int(frame.group(1)), frame.group(2))
@@ -89,6 +90,8 @@ class Reader:
             self._between += not (text[:1].isspace() and text.strip())
             if self._next == 0 or self._between > MOST_BETWEEN:
                 yield from self.close()
+            elif self._between == 0 and _LOCAL.match(text.expandtabs()):
+                self.quoted = Quoted.VARIABLE
 
     def _wraps(self, text: str) -> bool:
         """Whether the frame goes on in this line: its arguments are not at their end, or it is indented and no local variable."""

@@ -8,7 +8,7 @@ from ..model.evidence.stacks import Frame
 from ..model.patterns import regex
 from .building import Building
 from .lines import Line
-from .records import Record, read_all
+from .records import Quoted, Record, read_all
 
 NAME = "gdb py-bt"
 
@@ -43,9 +43,11 @@ class Reader:
         self._pid: int | None = None
         self._order = 0
         self._source = False  # the next line may be the source of the frame above
+        self.quoted: Quoted | None = None
 
     def feed(self, line: Line) -> Iterator[Record]:
-        text = line.text
+        text, source = line.text, self._source
+        self.quoted, self._source = None, False
         if _HEAD.match(text):
             yield from self.close()
             self._open = self._new(line)
@@ -55,12 +57,13 @@ class Reader:
         if mark is not None:
             self._open = self._open or self._new(line)
             self._open.add(mark)
-            self._source = False
         elif self._open and (frame := _FRAME.match(text)):
             add(self._open, Frame(frame["name"], frame["file"], int(frame["line"])))
             self._source = True
         elif not (self._open and text[:1].isspace() and text.strip()):
             yield from self.close()
+        elif source:
+            self.quoted = Quoted.SOURCE
 
     def _whose(self, text: str) -> None:
         """Note what a line says of the thread or the process whose stack follows."""

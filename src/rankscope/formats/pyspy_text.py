@@ -9,7 +9,7 @@ from ..model.evidence.stacks import Frame
 from ..model.patterns import regex
 from .building import Building
 from .lines import Line
-from .records import Record, read_all
+from .records import Quoted, Record, read_all
 
 NAME = "py-spy dump"
 
@@ -41,9 +41,10 @@ class Reader:
         self._python: str | None = None
         self._rank: int | None = None
         self._order = 0
+        self.quoted: Quoted | None = None
 
     def feed(self, line: Line) -> Iterator[Record]:
-        text = line.text
+        text, self.quoted = line.text, None
         process, thread = _PROCESS.match(text), _THREAD.match(text)
         if process:
             yield from self.close()
@@ -70,8 +71,7 @@ class Reader:
 
     def _take(self, line: Line) -> bool:
         """Whether the line belongs to the open thread, or opens one without a header."""
-        if self._open and self._held and (local := _LOCAL.match(line.text)):
-            self._open.locals.append((len(self._open.frames) - 1, local.group(1), local.group(2)[:200]))
+        if self._open and self._held and self._variable(self._open, line.text):
             return True
         self._held = bool(self._open and _SHOUT.match(line.text))
         found = (_FRAME if self._open and self._headed else _BARE).match(line.text)
@@ -83,10 +83,14 @@ class Reader:
             return True
         if self._open is None:
             return False
-        if local := _LOCAL.match(line.text):
-            self._open.locals.append((len(self._open.frames) - 1, local.group(1), local.group(2)[:200]))
-            return True
-        return self._held or bool(_GAP.match(line.text))
+        return self._variable(self._open, line.text) or self._held or bool(_GAP.match(line.text))
+
+    def _variable(self, one: Building, text: str) -> bool:
+        local = _LOCAL.match(text)
+        if local is not None:
+            one.locals.append((len(one.frames) - 1, local.group(1), local.group(2)[:200]))
+            self.quoted = Quoted.VARIABLE
+        return local is not None
 
     @property
     def busy(self) -> bool:

@@ -9,7 +9,7 @@ from ..model.evidence.stacks import Frame
 from ..model.patterns import regex
 from .building import Building
 from .lines import Line
-from .records import Record, read_all
+from .records import Quoted, Record, read_all
 
 NAME = "pystack"
 
@@ -32,9 +32,11 @@ class Reader:
         self._quoting = (
             0  # for how many lines the text of a variable may go on: its line breaks are printed as they are
         )
+        self.quoted: Quoted | None = None
 
     def feed(self, line: Line) -> Iterator[Record]:
         head, frame = _HEAD.match(line.text), _FRAME.match(line.text)
+        self.quoted = None
         if head:
             yield from self.close()
             tid, name, state = head.groups()
@@ -51,6 +53,7 @@ class Reader:
         """The source of a frame, or its variables under a word of their own."""
         if self._quoting:
             self._quoting = 0 if text.endswith('"') else self._quoting - 1
+            self.quoted = Quoted.VARIABLE
             return True
         if _HELD.match(text):
             self._held = True
@@ -58,7 +61,10 @@ class Reader:
         if self._held and (local := _LOCAL.match(text)):
             one.locals.append((len(one.frames) - 1, local.group(1), local.group(2)[:200]))
             self._quoting = MOST_QUOTED if _BREAKS.match(local.group(2)) else 0
-        return text.startswith("        ")
+        if not text.startswith("        "):
+            return False
+        self.quoted = Quoted.VARIABLE if self._held else Quoted.SOURCE
+        return True
 
     @property
     def busy(self) -> bool:

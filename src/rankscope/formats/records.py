@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Protocol, Union
 
 from ..model.evidence.events import Event
@@ -42,6 +43,13 @@ class LeftOut:
 
     event: str
     count: int
+
+
+class Quoted(Enum):
+    """What a dump shows below a frame: words of the program, which nobody said."""
+
+    SOURCE = "source"
+    VARIABLE = "variable"
 
 
 Record = Union[Dump, Event, Gap]

@@ -27,11 +27,12 @@ from .events import families
 from .kept import Between
 from .lines import WORDS_LIMIT, Line, may_have_prefix
 from .margin import NONE, Margin, margin_of
-from .records import LineReader, Record
+from .records import LineReader, Quoted, Record
 from .subjects import Section, of_all, placed, section_of
 from .versions import versions_of
 
 _NUMBERED = gdb_text.Reader
+_QUOTING = (pyspy_text.Reader, pystack_text.Reader, pybt.Reader, gdb_text.Reader)
 DUMPS = (pyspy_text, faulthandler, pybt, pystack_text, gdb_text, native_sample, strace, processes, folded, pylist)
 
 # A text up to this size is kept line by line as well, so that rules can read what no reader knows.
@@ -60,6 +61,7 @@ class _Voice:
 
     def __init__(self) -> None:
         self._readers: list[LineReader] = [module.Reader() for module in DUMPS]
+        self._quoting = [reader for reader in self._readers if isinstance(reader, _QUOTING)]
         self.section = Section()
         self.dumping = False
 
@@ -68,6 +70,11 @@ class _Voice:
             for record in reader.feed(line):
                 yield of_all(record, self.section)
         self.dumping = any(reader.busy for reader in self._readers)
+
+    @property
+    def quoted(self) -> Quoted | None:
+        """What the last line was below a frame."""
+        return next((reader.quoted for reader in self._quoting if reader.quoted), None)
 
     def close(self) -> Iterator[Record]:
         """What is open ends here."""
@@ -142,14 +149,14 @@ class TextReader:
             if section.beyond:
                 yield Gap("", Why.SKIPPED, _BEYOND)
         line = placed(line, section)
-        shown = list(self._dump(voice, line))
+        shown, quoted = self._dump(voice, line)
         row = next((one for one in shown if isinstance(one, Event) and one.event == "proc.row"), None)
         if row is not None:
             line = replace(line, text=row.text)
         if self._small:
-            yield from plain(line)
+            yield from plain(line, quoted)
         yield from shown
-        yield from self._events(line, interesting)
+        yield from self._events(line, interesting and quoted is None)
 
     def _events(self, line: Line, interesting: bool) -> Iterator[Record]:
         concerned = [
@@ -172,12 +179,14 @@ class TextReader:
             voice = self._voices[source] = _Voice()
         return voice
 
-    def _dump(self, voice: _Voice, line: Line) -> Iterator[Record]:
+    def _dump(self, voice: _Voice, line: Line) -> tuple[list[Record], Quoted | None]:
         begins = _DUMP_LINE.match(line.text) is not None
-        if begins or voice.dumping or self._small or _ends_like_a_frame(line.text):
-            yield from voice.feed(line)
-            self.began = self.began or begins
-            (self._dumping.add if voice.dumping else self._dumping.discard)(voice)
+        if not (begins or voice.dumping or self._small or _ends_like_a_frame(line.text)):
+            return [], None
+        shown = list(voice.feed(line))
+        self.began = self.began or begins
+        (self._dumping.add if voice.dumping else self._dumping.discard)(voice)
+        return shown, voice.quoted
 
     def gap(self) -> Iterator[Record]:
         """Lines were left out here: what is open does not go on behind them, unless it has numbers."""
@@ -225,14 +234,15 @@ def _has(text: str, needles: tuple[str, ...]) -> bool:
     return False
 
 
-def plain(line: Line) -> Iterator[Record]:
-    """A line as it stands, for rules that read what no reader knows, and the versions in it."""
-    if line.text.strip():
+def plain(line: Line, quoted: Quoted | None = None) -> Iterator[Record]:
+    """A line as it stands, for rules that read what no reader knows, and the versions in it; of source only that it is there."""
+    if line.text.strip() and quoted is not Quoted.VARIABLE:
         yield Event(
-            "text.line", line=line.number, rank=line.rank, host=line.host, pid=line.pid, at_s=line.at_s,
+            "text.source" if quoted else "text.line", line=line.number, rank=line.rank, host=line.host, pid=line.pid, at_s=line.at_s,
             text=line.text[:WORDS_LIMIT],
         )  # fmt: skip
-        yield from versions_of(line)
+        if quoted is None:
+            yield from versions_of(line)
 
 
 def read(text: str) -> Iterator[Record]:

@@ -49,6 +49,7 @@ _STEPS = (
     "threading.Lock() -> threading.RLock()",
 )
 _LINES = 400
+_SHOWN = {"text.line", "text.source"}
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ def _crossed(case: Case) -> Iterator[Hit]:
 
 def _stands(account: Account) -> Iterator[Stand]:
     """The stacks of one subject with their source lines, innermost first."""
-    lines = [event.text for event in account.events if event.event == "text.line"][:_LINES]
+    lines = [event.text for event in account.events if event.event in _SHOWN][:_LINES]
     run: list[tuple[str, str, str]] = []
     first = any("most recent call first" in line for line in lines)
     for line in [*lines, "Thread end"]:
