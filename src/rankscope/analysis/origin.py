@@ -36,6 +36,7 @@ _STDLIB_DIR = regex(
     r".*(?:^|(?<!tensorflow)/)(?:lib(?:64)?/+)?(?:python|pypy)[23]?(?:\.\d+)?t?/+(?:lib-dynload/+)?", re.IGNORECASE
 )
 _OURS = regex(r"(?:.*/)?rankscope/prepare/")  # wrappers in a prepared job, wherever they were put
+BUILT_IN = "<built-in>"  # the place of functions that are written in C, where a tool shows them among Python's frames
 _FROZEN = regex(r"<frozen ([\w.]+)>")
 # Deepest directories from which people run code of their own although its path says python.
 _NOT_STDLIB = frozenset({"test", "tests", "this", "idlelib", "antigravity", "__main__", "__hello__"})
@@ -81,7 +82,7 @@ def module_path(file: str) -> str:
 @functools.lru_cache(maxsize=65536)
 def origin_of_file(file: str) -> Origin:
     """Who wrote a Python file, judged from its path alone."""
-    if _FROZEN.match(file):
+    if _FROZEN.match(file) or file == BUILT_IN:
         return Origin.STDLIB
     path = file.replace("\\", "/")
     if _INSTALLED.match(path) or _TORCH_TREE.match(path) or _OURS.match(path):

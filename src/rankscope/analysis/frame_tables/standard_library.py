@@ -106,4 +106,5 @@ BUILTINS: dict[str, WaitKind] = {
     "time.sleep": WaitKind.SLEEP, "sleep": WaitKind.SLEEP, "builtins.input": WaitKind.INPUT, "input": WaitKind.INPUT,
     "Waiting for the GIL": WaitKind.GIL,
     "builtin_input": WaitKind.INPUT, "select.poll": WaitKind.SOCKET, "select.select": WaitKind.SOCKET,
+    "waitpid": WaitKind.CHILD, "flock": WaitKind.FILE_LOCK,
 }  # fmt: skip

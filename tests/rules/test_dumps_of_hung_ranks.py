@@ -1,0 +1,57 @@
+"""Ranks that hang, as each tool shows them: gdb's py-bt, faulthandler, pystack, py-spy."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+
+from rankscope.formats.gather import gather
+from rankscope.model.diagnosis import Diagnosis
+from rankscope.pipeline import judge
+
+SITE = "/opt/venv/lib/python3.11/site-packages/torch/distributed"
+# gdb shows the built-in function in which a thread waits, as a frame of its own.
+PY_BT = """\
+Thread 1 (Thread 0x7f850c22cb80 (LWP {pid}) "python"):
+Traceback (most recent call first):
+{frames}
+"""
+REDUCES = f"""\
+  <built-in method wait of pybind11_builtins.pybind11_detail_function_record_v1_system object at remote 0x7f84ef5e0950>
+  File "{SITE}/distributed_c10d.py", line 3252, in all_reduce
+    work.wait()
+  File "{SITE}/c10d_logger.py", line 83, in wrapper
+    return func(*args, **kwargs)
+  File "/job/job.py", line 10, in train_step
+    dist.all_reduce(x)
+  File "/job/job.py", line 26, in <module>
+    train_step(i)"""
+BARRIER = REDUCES.replace("all_reduce", "barrier").replace("train_step", "save")
+CRUNCHES = """\
+  File "/job/job.py", line 15, in crunch
+    while True: s+=1
+  File "/job/job.py", line 27, in <module>
+    if i==3 and R==1: crunch()"""
+
+
+def _judged(tmp_path: pathlib.Path, texts: list[str]) -> Diagnosis:
+    for rank, text in enumerate(texts):
+        (tmp_path / f"rank{rank}.txt").write_text(text)
+    return judge(gather([tmp_path]))
+
+
+@pytest.mark.parametrize(
+    ("stacks", "odd"),
+    [
+        pytest.param([REDUCES, REDUCES, BARRIER], [2], id="two reduce, one is in a barrier"),
+        pytest.param([REDUCES, BARRIER, BARRIER], [0], id="one reduces, two are in a barrier"),
+        pytest.param([REDUCES, CRUNCHES, REDUCES], [1], id="two reduce, one computes"),
+    ],
+)
+def test_py_bt_shows_who_waits_in_a_built_in_function(
+    tmp_path: pathlib.Path, stacks: list[str], odd: list[int]
+) -> None:
+    found = _judged(tmp_path, [PY_BT.format(pid=4100 + at, frames=stack) for at, stack in enumerate(stacks)])
+    assert found.verdict is not None
+    assert list(found.verdict.ranks) == odd
