@@ -97,3 +97,27 @@ def test_a_worker_that_a_pool_forked_does_not_wait_for_the_pool(tmp_path: Path) 
     frames = "    wait (threading.py:327)\n    push (worker.py:12)\n" + _IN_POOL + _ASKS
     (tmp_path / "dump.txt").write_text(HEAD + 'Thread 4101 (idle): "MainThread"\n' + frames)
     assert not weak(case_of(gather([tmp_path])))
+
+
+SLEEPS = {
+    "faulthandler": 'Current thread 0x00007f32be1f5b80 (most recent call first):\n  File "/job/work.py", line 9 in poll\n'
+    '  File "/job/work.py", line 12 in <module>\n',
+    "pystack": 'Traceback for thread 4101 (python) [] (most recent call last):\n    (Python) File "/job/work.py", line 12, '
+    'in <module>\n        poll()\n    (Python) File "/job/work.py", line 9, in poll\n        wait_for(event)\n',
+}
+
+
+@pytest.mark.parametrize("tool", SLEEPS)
+def test_one_picture_of_a_thread_that_may_stand_is_not_called_clean(tmp_path: Path, tool: str) -> None:
+    (tmp_path / "dump.txt").write_text(SLEEPS[tool])
+    case = case_of(gather([tmp_path]))
+    assert judge(gather([tmp_path])).verdict is None
+    assert weak(case)
+
+
+def test_a_thread_that_a_tool_saw_run_is(tmp_path: Path) -> None:
+    text = (
+        'Process 4101: python work.py\nPython v3.11.7 (/usr/bin/python3.11)\n\nThread 4101 (active+gil): "MainThread"\n'
+    )
+    (tmp_path / "dump.txt").write_text(text + "    poll (work.py:9)\n    <module> (work.py:12)\n")
+    assert not weak(case_of(gather([tmp_path])))

@@ -76,14 +76,15 @@ _OWN = {WaitKind.USER, WaitKind.LIBRARY}
 
 
 def _one_picture(case: Case) -> bool:
-    """Whether somebody was seen to wait, or not to run, and nothing tells for how long: a saved picture of one moment.
+    """Whether somebody was seen to wait, or was not seen to run, and nothing tells for how long: a saved picture of one moment.
+    In the program's own code only some tools tell a loop from a call into C that waits.
 
     That a log beside it gets on tells of the time before: it may have ended then.
     """
     if well(case) is Well.IS or gets_on(case) is not None:
         return False
     stands = any(
-        one.kind in _MAY_LAST or (one.kind in _OWN and one.thread.active is False) or _awaits_answer(one)
+        one.kind in _MAY_LAST or (one.kind in _OWN and one.thread.active is not True) or _awaits_answer(one)
         for one in case.standings.values()
         if one.thread is not None and one.member.role is not Role.LAUNCHER
     )

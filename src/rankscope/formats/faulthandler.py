@@ -26,13 +26,15 @@ class Reader:
     def __init__(self) -> None:
         self._open: Building | None = None
         self._order = 0
+        self._fatal = False  # what follows shows where it failed
 
     def feed(self, line: Line) -> Iterator[Record]:
         text = line.text
         if head := _HEAD.match(text):
             yield from self.close()
             self._open = Building(NAME, line, name=head.group(3), order=self._order, ident=head.group(2))
-            self._open.active = True if head.group(1) == "Current thread" else None
+            # Of a dump on demand it is the one that the signal came to, which waits like others (signal(7)).
+            self._open.active = True if self._fatal and head.group(1) == "Current thread" else None
         elif fatal := _FATAL.match(text):
             yield from self._trigger(line, "python.fatal", {"error": fatal.group(1), "message": fatal.group(2) or ""})
         elif timeout := _TIMEOUT.match(text):
@@ -43,6 +45,7 @@ class Reader:
 
     def _trigger(self, line: Line, name: str, fields: dict[str, str | int]) -> Iterator[Record]:
         yield from self.close()
+        self._fatal = name == "python.fatal"
         self._order += 1
         yield Event(name, line=line.number, rank=line.rank, pid=line.pid, host=line.host, text=line.text, fields=fields)
 
