@@ -7,7 +7,7 @@ import pathlib
 import pytest
 
 from rankscope.formats.gather import gather
-from rankscope.model.diagnosis import Diagnosis
+from rankscope.model.diagnosis import Certainty, Diagnosis, Kind
 from rankscope.pipeline import judge
 
 SITE = "/opt/venv/lib/python3.11/site-packages/torch/distributed"
@@ -55,3 +55,46 @@ def test_py_bt_shows_who_waits_in_a_built_in_function(
     found = _judged(tmp_path, [PY_BT.format(pid=4100 + at, frames=stack) for at, stack in enumerate(stacks)])
     assert found.verdict is not None
     assert list(found.verdict.ranks) == odd
+
+
+def _dumped(way: str, pid: int) -> str:
+    """A rank as py-spy shows it, on its way from the outermost function to the call."""
+    frames = "\n".join(f"    {name} (/job/job.py:{10 + at})" for at, name in enumerate(way.split(" > ")[::-1]))
+    call = "    all_reduce (torch/distributed/distributed_c10d.py:3252)"
+    head = f'Process {pid}: python job.py\nPython v3.11.7 (/usr/bin/python3.11)\n\nThread {pid} (idle): "MainThread"'
+    return "\n".join((head, *((call,) if "reduce" in way else ()), frames, ""))
+
+
+ROW, COLUMN = "step > reduce_row", "step > reduce_column"
+
+
+def test_of_two_equal_halves_nobody_is_named(tmp_path: pathlib.Path) -> None:
+    parted = _judged(tmp_path, [PY_BT.format(pid=4100 + at, frames=(REDUCES, BARRIER)[at % 2]) for at in range(4)])
+    assert parted.verdict is not None
+    assert (parted.verdict.cls, list(parted.verdict.ranks)) == ("collective-missed-by-rank", [])
+    assert "half of the ranks" in parted.verdict.title
+
+
+@pytest.mark.parametrize(
+    ("ways", "cls"),
+    [
+        pytest.param([ROW, COLUMN, COLUMN, ROW], "collective-cycle", id="a mesh entered in opposite orders"),
+        pytest.param([ROW, COLUMN, COLUMN, ROW] * 2, "collective-cycle", id="two meshes"),
+        pytest.param([ROW, COLUMN, ROW, COLUMN], "collective-missed-by-rank", id="a column is whole"),
+        pytest.param([ROW, ROW, COLUMN, COLUMN], "collective-missed-by-rank", id="a row is whole"),
+    ],
+)
+def test_halves_across_the_rows_and_columns_of_a_mesh_may_be_a_cycle(
+    tmp_path: pathlib.Path, ways: list[str], cls: str
+) -> None:
+    found = _judged(tmp_path, [_dumped(way, 4100 + at) for at, way in enumerate(ways)])
+    assert found.verdict is not None
+    assert (found.verdict.cls, list(found.verdict.ranks)) == (cls, [])
+    assert cls != "collective-cycle" or found.verdict.certainty is Certainty.POSSIBLE
+
+
+def test_two_ranks_that_are_awaited_are_both_named(tmp_path: pathlib.Path) -> None:
+    found = _judged(tmp_path, [_dumped(way, 4100 + at) for at, way in enumerate(("step > count", "step > count", ROW))])
+    assert found.verdict is not None
+    assert list(found.verdict.ranks) == [0, 1]
+    assert [list(one.ranks) for one in found.findings if one.kind is Kind.CAUSE] == [[0], [1]]

@@ -148,11 +148,13 @@ def _verdict(causes: list[Finding]) -> Verdict | None:
     first = causes[0]
     ranks = RankSet()
     for cause in causes:
-        # Several causes are rather several explanations; only those of one kind belong together.
+        # Several causes are rather several explanations; only those of one kind belong together, and possible ones of one rule.
         # What recorders show was told apart from what follows from it: their causes are independent.
         if cause.cls != first.cls and not (_of_recorders(cause) and _of_recorders(first)):
             continue
-        if cause.certainty is first.certainty and (cause.certainty is not Certainty.POSSIBLE or cause is first):
+        if cause.certainty is first.certainty and (
+            cause.certainty is not Certainty.POSSIBLE or cause.rule == first.rule
+        ):
             ranks = ranks | cause.ranks
     return Verdict(first.cls, ranks, first.title, first.certainty)
 

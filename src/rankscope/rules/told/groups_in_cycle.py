@@ -7,6 +7,7 @@ Some ranks entered group A first and then B, others B first and then A. Each gro
 Ranks stand in collectives of different groups; the recorder shows (A, n) joined by one side and (B, m) by the other; a report says that each waits for the
 other. The members of the groups are told (`TP groups: [0,1] [2,3]`), and in each group the ranks of one place lack those of the other; or every rank's watchdog
 gave up, one part of them in one group and the rest in another. Or several threads or streams of a process use several communicators at once, and the devices run kernels of different ones.
+At most possible: the ranks stand in one call under two functions, like the squares of a chessboard on a mesh, so that no row and no column is whole.
 
 ## What to do
 One global order of groups (`rankscope analyze DUMPS…` prints the cycle); no rank-local choice of which group goes first; groups with own streams only
@@ -83,9 +84,45 @@ def check(case: Case) -> Iterator[Finding]:
     if (told := _compared(case)) is not None:
         yield replace(simple(RULE, _TITLE, LIKELY, told, _STEPS), compared=True)
         return
+    if (told := _across_a_mesh(case)) is not None:
+        yield replace(simple(RULE, _TITLE, POSSIBLE, told, _STEPS, against=_MAY_BE_MISSED), compared=True)
+        return
     found = list(hits(case, _SIGNS))
     if found:
         yield finding(RULE, case, found, _TITLE, _STEPS)
+
+
+_MAY_BE_MISSED = ("their groups are not shown: if all call in one group, one half has gone another way",)
+
+
+def _across_a_mesh(case: Case) -> list[str] | None:
+    """The ranks stand in two places of one call, like the squares of a chessboard: so do those of a mesh that enter its rows and
+    columns in opposite orders, and every group lacks somebody.
+
+    A condition on a rank's number or its node parts them along rows or columns, and one of these would get on.
+    """
+    where = {} if case.snapshot.live or case.collectives else _stood(case)
+    places = {one.site for one in where.values()}
+    calls = {(one.kind, one.op) for one in where.values()}
+    if len(places) != 2 or len(calls) != 1 or sorted(where) != list(range(len(where))):
+        return None
+    if not any(kind == WaitKind.COLLECTIVE.value for kind, _ in calls):
+        return None
+    if not any(_chequered(where, width) for width in _widths(len(where))):
+        return None
+    return [f"rank {rank}: {one.site}" for rank, one in sorted(where.items())[:4]]
+
+
+def _widths(count: int) -> Iterator[int]:
+    """The even widths of meshes of so many ranks, with two rows or more: along odd ones a chessboard is but odd and even ranks."""
+    return (width for width in range(2, count // 2 + 1, 2) if count % width == 0)
+
+
+def _chequered(where: dict[int, Doing], width: int) -> bool:
+    """Whether the ranks of a mesh stand where all others of the same colour stand."""
+    black = {one.site for rank, one in where.items() if (rank // width + rank) % 2 == 0}
+    white = {one.site for rank, one in where.items() if (rank // width + rank) % 2}
+    return len(black) == len(white) == 1
 
 
 def _compared(case: Case) -> list[str] | None:

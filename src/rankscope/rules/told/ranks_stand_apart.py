@@ -2,7 +2,8 @@
 
 ## What it means
 One party of ranks waits in one collective, the rest in another one or somewhere in the same loop. Their paths parted before that, at a condition that was
-not the same on all of them. Nobody in the larger party is at fault.
+not the same on all of them. Nobody in the larger party is at fault;
+of two parties as large as each other nobody is named.
 
 ## How it is recognised
 Stacks in two groups (py-spy, pystack, gdb, a traceback of each rank), a roll call of a watchdog or of RAS, or a sentence: "seven ranks in
@@ -120,12 +121,24 @@ def _other_calls(waiting: list[Doing]) -> Finding | None:
     if len(places) < 2 or len({_signature(doing) for doing in waiting}) < 2 or all(map(_everyone, waiting)):
         return None
     because = [f"{_name(doing)}: {doing.site}" for doing in places.values()][:4]
-    if len(waiting) == _PAIR == sum(map(size, waiting)):
-        title = " and ".join(f"{_name(doing)} in {doing.op}" for doing in waiting)
-        return simple(RULE, f"two ranks stand in different collectives: {title}", LIKELY, because, _STEPS)
+    if _evenly(waiting):
+        who = "two ranks stand in different collectives" if sum(map(size, waiting)) == _PAIR else _HALVES
+        title = " and ".join(f"{_name(doing)} in {_call_of(doing, waiting)}" for doing in waiting)
+        return simple(RULE, f"{who}: {title}", LIKELY, because, _STEPS)
     odd = _odd(waiting)
     title = f"{_name(odd)} {verb('stand', size(odd))} in another collective ({odd.op}) than the others"
     return simple(RULE, title, LIKELY, because, _STEPS, odd.ranks)
+
+
+def _call_of(doing: Doing, waiting: Sequence[Doing]) -> str:
+    """The call in which it waits, and by which function of its own it came there where others are in such a call too."""
+    own = _own_part(way(doing), [way(one) for one in waiting]) if len({one.op for one in waiting}) == 1 else []
+    return f"{doing.op} of {own[0]}" if own else doing.op
+
+
+def _evenly(waiting: Sequence[Doing]) -> bool:
+    """Whether there are two parties, as large as each other."""
+    return len(waiting) == _PAIR and size(waiting[0]) == size(waiting[1])
 
 
 def _serving(found: list[Doing], waiting: list[Doing]) -> Finding | None:
@@ -160,7 +173,8 @@ def _stuck(found: list[Doing]) -> Finding | None:
 
 _STUCK = ("stuck in", "hangs in", "blocked in", "waiting in")
 _MAY_BE_SLOWER = ("it may only be slower: look again",)
-_PAIR = 2  # ranks: of two nobody can say who stands where both should
+_PAIR = 2  # ranks or parties: of two equal ones nobody can say who stands where all should
+_HALVES = "half of the ranks stand in one call and half in another"
 
 _RESTS = (
     WaitKind.QUEUE.value,
@@ -186,6 +200,10 @@ def _two_ways(found: list[Doing]) -> Finding | None:
         return None
     odd = min(ways.values(), key=size)
     because = [f"{_name(one)}: {' < '.join(_own_part(path, ways))}" for path, one in list(ways.items())[:4]]
+    parties = gathered(standing)
+    if _evenly(parties):
+        title = f"{_HALVES}: {' and '.join(f'{_name(one)} came to {one.op} by its own way' for one in parties)}"
+        return simple(RULE, title, LIKELY, because, _STEPS)
     title = f"{_name(odd)} came to {odd.op} by another way than the others"
     return simple(RULE, title, LIKELY, because, _STEPS, odd.ranks)
 
