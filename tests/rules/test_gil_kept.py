@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import pathlib
 from collections.abc import Callable
 
 import pytest
 import test_live_rules as live
 
 from harness.counting import grows_evenly
+from rankscope.formats.gather import gather
 from rankscope.model.diagnosis import Certainty, Finding
 from rankscope.model.evidence.blocked import Blocked, BlockedCall
 from rankscope.model.evidence.stacks import Frame, PythonStacks, PythonThread, Stack, Trust
 from rankscope.model.evidence.threads import KernelThread, Threads
 from rankscope.model.snapshot import Item
-from rankscope.pipeline import case_of
+from rankscope.pipeline import case_of, judge
 from rankscope.rules.seen import gil_held_asleep
 
 TRAINS = Stack([live.MAIN, Frame("train", f"{live.LIB}/site-packages/sentencepiece/__init__.py", 1046)])
@@ -90,3 +92,25 @@ def test_many_threads_are_not_held_against_each_other(holds: bool) -> None:
         return lambda: list(gil_held_asleep.check(case))
 
     assert grows_evenly(many, 200)
+
+
+WANTS_AND_HAS = """\
+Traceback for thread 73 (python) [Waiting for the GIL] (most recent call last):
+    (Python) File "/job/work.py", line 4, in consume
+        while True: q.get()
+    (C) File "./Modules/_threadmodule.c", line 99, in acquire_timed (/usr/lib/libpython3.11.so.1.0)
+    (C) File "Python/ceval_gil.h", line 231, in take_gil (/usr/lib/libpython3.11.so.1.0)
+Traceback for thread 72 (python) [Has the GIL] (most recent call last):
+    (C) File "Modules/main.c", line 734, in Py_BytesMain (/usr/lib/libpython3.11.so.1.0)
+    (Python) File "/job/work.py", line 8, in <module>
+        n = sum(i * i for i in range(10000))
+"""
+IN_A_CALL = '    (C) File "spin.c", line 8, in wait_for_callback (/job/spin.so)\n'
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["its holder evaluates Python", "its holder is in a native call"])
+def test_a_thread_that_waits_for_the_gil_is_told_where_its_holder_does_not_run_python(
+    tmp_path: pathlib.Path, kept: bool
+) -> None:
+    (tmp_path / "dump.txt").write_text(WANTS_AND_HAS + IN_A_CALL * kept)
+    assert ("gil-waited-for" in {one.rule for one in judge(gather([tmp_path])).findings}) is kept

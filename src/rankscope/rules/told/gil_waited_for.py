@@ -9,6 +9,7 @@ and the background thread that would finish the work cannot run.
 `take_gil`, `PyGILState_Ensure`, `PyEval_AcquireThread` or `gil_scoped_acquire` above (inside) a native frame of another library; `Waiting for
 the GIL` in `py-bt`; another thread in a native lock or with the GIL inside a native call. In logs: `Could not acquire GIL within 300 ms on
 exit`, or a watchdog that got stuck.
+Where the dump shows the holder, with its native frames, at a line of Python, it runs, and lets go when another asks.
 A worker that was just forked or respawned takes the GIL that none of its threads can let go.
 
 ## What to do
@@ -24,9 +25,15 @@ Cases: https://github.com/pytorch/pytorch/issues/97833, https://github.com/rapid
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
-from ._findings import text_rule
+from collections.abc import Iterator
+
+from ...analysis.accounts import accounts
+from ...analysis.case import Case
+from ...model.diagnosis import Finding
+from .. import make_rule
+from ._findings import finding
 from ._outcomes import cured_by
-from ._signs import POSSIBLE, Sign
+from ._signs import POSSIBLE, Sign, hits
 from ._wordings import HALTS
 
 _WANT = (
@@ -69,7 +76,22 @@ _SIGNS = (
     Sign(rf"{_WANT}", "a thread waits for the GIL", POSSIBLE, also=(r"hang|stuck|deadlock|mutex|freez",)),
 )  # fmt: skip
 
-RULE = text_rule(
-    __name__, __doc__, "gil-deadlock", 31, "a thread waits for the GIL, and its holder waits for that thread", _SIGNS,
-    ("rankscope stacks pid:PID --native", "py-spy dump --native --pid PID   # the thread marked +gil is the holder"), live_stacks=True,
-)  # fmt: skip
+_STEPS = (
+    "rankscope stacks pid:PID --native",
+    "py-spy dump --native --pid PID   # the thread marked +gil is the holder",
+)
+
+
+def check(case: Case) -> Iterator[Finding]:
+    found = list(hits(case, _SIGNS, live_stacks=True))
+    if found and not _holders_run(case):
+        yield finding(RULE, case, found, "a thread waits for the GIL, and its holder waits for that thread", _STEPS)
+
+
+def _holders_run(case: Case) -> bool:
+    """Whether every thread that is shown to have the GIL is at a line of Python: who evaluates lets it go when another asks."""
+    holders = [seen for one in accounts(case) for seen in one.seen if seen.native and seen.thread.holds_gil]
+    return bool(holders) and all(seen.stack and seen.stack[-1].library is None for seen in holders)
+
+
+RULE = make_rule(__name__, __doc__, "gil-deadlock", 31, check)
