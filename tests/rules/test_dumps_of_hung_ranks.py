@@ -98,3 +98,53 @@ def test_two_ranks_that_are_awaited_are_both_named(tmp_path: pathlib.Path) -> No
     assert found.verdict is not None
     assert list(found.verdict.ranks) == [0, 1]
     assert [list(one.ranks) for one in found.findings if one.kind is Kind.CAUSE] == [[0], [1]]
+
+
+THREAD = """\
+Thread 0x00007f9fd42f86c0 (most recent call first):
+{frames}
+  File "/usr/lib/python3.11/threading.py", line 982 in run
+  File "/usr/lib/python3.11/threading.py", line 1045 in _bootstrap_inner
+  File "/usr/lib/python3.11/threading.py", line 1002 in _bootstrap
+
+Current thread 0x00007f9fd4e35b80 (most recent call first):
+  File "/usr/lib/python3.11/threading.py", line 1590 in _shutdown
+"""
+WAITS = '  File "/usr/lib/python3.11/threading.py", line 327 in wait\n  File "/usr/lib/python3.11/queue.py", line 171 in get\n'
+LAST_WORDS = "the script prints its last line and then never exits\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "certainty"),
+    [
+        pytest.param(
+            THREAD.format(frames='  File "/job/work.py", line 4 in crunch'), Kind.NOTE, Certainty.POSSIBLE, id="at work"
+        ),
+        pytest.param(
+            THREAD.format(frames=WAITS + '  File "/job/work.py", line 5 in worker'),
+            Kind.CAUSE,
+            Certainty.POSSIBLE,
+            id="waits",
+        ),
+        pytest.param(
+            LAST_WORDS + THREAD.format(frames='  File "/job/work.py", line 4 in crunch'),
+            Kind.CAUSE,
+            Certainty.LIKELY,
+            id="told",
+        ),
+    ],
+)
+def test_a_program_that_waits_for_its_threads_at_its_end_may_be_well(
+    tmp_path: pathlib.Path, text: str, kind: Kind, certainty: Certainty
+) -> None:
+    told = [one for one in _judged(tmp_path, [text]).findings if one.rule == "ends-never"]
+    assert [(one.kind, one.certainty) for one in told] == [(kind, certainty)]
+
+
+def test_a_thread_that_py_spy_saw_run_keeps_its_program_rightly(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "dump.txt").write_text(
+        'Process 41: python work.py\nPython v3.11.7 (/usr/bin/python3.11)\n\nThread 41 (idle): "MainThread"\n'
+        '    _shutdown (threading.py:1590)\nThread 42 (active+gil): "Thread-1 (crunch)"\n    crunch (work.py:4)\n'
+        "    run (threading.py:982)\n    _bootstrap_inner (threading.py:1045)\n    _bootstrap (threading.py:1002)\n"
+    )
+    assert judge(gather([tmp_path])).verdict is None

@@ -45,6 +45,8 @@ def check(case: Case) -> Iterator[Finding]:
         member = standing.member
         if member.role not in (Role.RANK, Role.OTHER, Role.LAUNCHER) or not _ending(case, standing):
             continue
+        if not case.snapshot.live and _at_work(standing):
+            continue  # it waits for a thread that was seen to run
         if answers(member):
             continue  # its peers still call it: a server stands there for as long as they do
         yield Finding(
@@ -56,6 +58,12 @@ def check(case: Case) -> Iterator[Finding]:
             against=tuple(just_come(case, standing)),
             next=(Step(f"rankscope stacks pid:{member.ref.pid} {'--native' if _taken_down(member) else '--raw'}", member.ref),),
         )  # fmt: skip
+
+
+def _at_work(standing: Standing) -> bool:
+    """Whether another thread of the program runs, as far as a tool tells."""
+    stacks = standing.member.latest(PythonStacks)
+    return any(one.active or one.holds_gil for one in (stacks.threads if stacks else ()) if one is not standing.thread)
 
 
 def _ending(case: Case, standing: Standing) -> bool:
