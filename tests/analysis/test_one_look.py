@@ -121,3 +121,10 @@ def test_a_thread_that_a_tool_saw_run_is(tmp_path: Path) -> None:
     )
     (tmp_path / "dump.txt").write_text(text + "    poll (work.py:9)\n    <module> (work.py:12)\n")
     assert not weak(case_of(gather([tmp_path])))
+
+
+def test_nothing_is_guessed_by_the_words_of_one_pystack_dump(tmp_path: Path) -> None:
+    head = "Traceback for thread 41 (python) [Has the GIL] (most recent call last):\n"
+    frames = ((16, "<module>", "main()"), (15, "main", "cache.get(1)"), (12, "get", "t += sum(range(1000))"))
+    lines = (f'    (Python) File "/job/work.py", line {at}, in {name}\n        {code}\n' for at, name, code in frames)
+    assert _judged(tmp_path, dump=head + "".join(lines)).verdict is None

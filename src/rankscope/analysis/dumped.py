@@ -9,8 +9,15 @@ from .remembered import remembered
 
 
 def dumped(case: Case) -> bool:
-    """Whether somebody dumped a process whole, as py-spy does, which writes the interpreter above all threads."""
-    return not case.snapshot.live and any(member.process.python is not None for member in case.members)
+    """Whether somebody dumped a process whole: py-spy writes the interpreter above all threads, pystack numbers them."""
+    if case.snapshot.live:
+        return False
+    return any(member.process.python is not None for member in case.members) or any(
+        seen.engine == _NUMBERS and seen.thread.tid is not None for one in accounts(case) for seen in one.seen
+    )
+
+
+_NUMBERS = "pystack"
 
 
 @remembered
