@@ -138,3 +138,21 @@ def test_plain_names() -> None:
 def test_origin(file: str, who: Origin) -> None:
     """A path alone tells whose code it is."""
     assert origin_of_file(file) is who
+
+
+def test_sqlite_that_sleeps_until_a_database_is_free_waits_for_a_file_lock() -> None:
+    waits = native(
+        "sqlite3_step",
+        "sqlite3VdbeExec",
+        "sqlite3BtreeBeginTrans",
+        "sqlite3InvokeBusyHandler",
+        "??",
+        "usleep",
+        "nanosleep",
+    )
+    assert wait_of(waits).kind is WaitKind.FILE_LOCK
+    assert wait_of(native("sqlite3_step", "sqlite3VdbeExec", "usleep")).kind is not WaitKind.FILE_LOCK
+
+
+def test_what_is_written_in_c_is_no_code_of_the_job() -> None:
+    assert origin_of_file("<built-in>") is Origin.STDLIB

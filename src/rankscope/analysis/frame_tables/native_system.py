@@ -57,6 +57,7 @@ storage: fsync __fsync fdatasync openat __openat open64 __open64 pread64 __pread
     __xstat64 getdents64 io_getevents syncfs rename unlink
 pipe: read __read __GI___read __libc_read write __write __GI___write __libc_write os_read os_write _Py_read
     _Py_write
-file-lock: flock __flock fcntl_flock fcntl_lockf lockf
+file-lock: flock __flock fcntl_flock fcntl_lockf lockf sqlite3InvokeBusyHandler btreeInvokeBusyHandler
+    sqliteDefaultBusyCallback
 input: builtin_input PyOS_Readline readline_until_enter_or_signal call_readline my_fgets
 """
