@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 
+import pytest
+
 from rankscope import pipeline
 from rankscope.formats import flight_recorder
 from rankscope.formats.gather import gather
@@ -91,3 +93,105 @@ def test_two_moments_of_one_run_stay_two_moments():
     assert not another_run(early, read(recorder(0, 4, first=20)))
     dumped = ranked([("a/rank_0", early), ("b/rank_0", late)])
     assert of_one_run(dumped) == (dumped, [])
+
+
+EMPTIED = {"without entries": {"entries": []}, "without a word": {"entries": [], "pg_status": {}}}
+
+
+@pytest.mark.parametrize("emptied", EMPTIED.values(), ids=EMPTIED)
+def test_rings_without_a_call_tell_nothing(tmp_path, emptied):
+    """Whether the job hung nobody knows: its recorders were off, or had been emptied."""
+    said = told(tmp_path, {f"rank_{rank}": {**made, **emptied} for rank, made in hang(1).items()})
+    assert (said.verdict, said.evidence_weak) == (None, True)
+    assert [gap.what for gap in said.gaps] == ["recorder"]
+
+
+def test_an_empty_ring_beside_full_ones_is_as_good_as_any(tmp_path):
+    files = {f"rank_{rank}": recorder(rank) for rank in range(4)}
+    files["rank_2"] = {**files["rank_2"], "entries": [], "pg_status": {"0": {"last_enqueued_collective": 7}}}
+    said = told(tmp_path, files)
+    assert (said.verdict, said.evidence_weak) == (None, False)
+
+
+def spoilt(change):
+    """A dump of which one thing is damaged."""
+    return lambda made: pickle.dumps({**made, "entries": [*made["entries"][:-1], change(made["entries"][-1])]})
+
+
+def with_field(name, value):
+    return spoilt(lambda entry: {**entry, name: value})
+
+
+DAMAGE = {
+    "cut off": lambda made: pickle.dumps(made)[:-200],
+    "another file": lambda made: bytes(range(256)) * 9,
+    "a class": lambda made: b"\x80\x04cos\nsystem\n(S'echo pg_config entries'\ntR.",
+    "no list": lambda made: pickle.dumps({**made, "entries": "abc"}),
+    "numbers": lambda made: pickle.dumps({**made, "entries": [1, 2, 3]}),
+    "nothing": lambda made: pickle.dumps({**made, "entries": [None] * 5}),
+    "empty": lambda made: pickle.dumps({**made, "entries": [{}] * 7}),
+    "no number": with_field("collective_seq_id", "many"),
+    "nan": with_field("collective_seq_id", float("nan")),
+    "negative": with_field("collective_seq_id", -5),
+    "beyond all": with_field("collective_seq_id", 1 << 62),
+    "no state": with_field("state", 3),
+    "no name": with_field("profiling_name", None),
+    "endless name": with_field("profiling_name", "nccl:" + "A" * 1_000_000),
+    "no shape": with_field("input_sizes", "hello"),
+    "negative shape": with_field("input_sizes", [[-4]]),
+    "no type": with_field("input_dtypes", [4]),
+    "no group": with_field("process_group", (b"0", b"default_pg")),
+    "no truth": with_field("retired", "maybe"),
+}
+
+
+def damaged(tmp_path, files: dict[int, dict], rank: int, damage):
+    for one, made in files.items():
+        (tmp_path / f"rank_{one}").write_bytes(damage(made) if one == rank else pickle.dumps(made, protocol=2))
+    return pipeline.judge(gather([tmp_path]))
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_rank_whose_dump_cannot_be_read_is_not_accused(tmp_path, damage):
+    """It lived long enough to write one; what it did nobody knows."""
+    said = damaged(tmp_path, hang(1), 1, damage)
+    assert said.gaps
+    assert (said.verdict.certainty.value, said.verdict.cls, list(said.verdict.ranks)) == (
+        "possible", "collective-missed-by-rank", [],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_damage_of_one_dump_accuses_nobody_else(tmp_path, damage):
+    said = damaged(tmp_path, hang(1), 2, damage)
+    assert (said.verdict.cls, list(said.verdict.ranks)) == ("collective-missed-by-rank", [1])
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_damage_of_a_dump_of_a_healthy_job_accuses_nobody(tmp_path, damage):
+    said = damaged(tmp_path, {rank: recorder(rank) for rank in range(4)}, 2, damage)
+    assert (said.verdict, said.evidence_weak) == (None, True)
+
+
+def test_a_dump_that_calls_itself_after_no_member_is_called_after_its_file(tmp_path):
+    files = hang(1)
+    said = told(
+        tmp_path, {f"rank_{rank}": {**made, "rank": 999_999 if rank == 1 else rank} for rank, made in files.items()}
+    )
+    assert list(said.verdict.ranks) == [1]
+
+
+@pytest.mark.parametrize("given", [(0,), (0, 2), (2, 3)])
+def test_whose_dump_was_not_given_is_not_accused_where_few_were(tmp_path, given):
+    """Gloo's list of members has no name, and tells all the same how many ranks there are."""
+    nameless = {"pg_config": {"": {"name": "", "desc": "", "ranks": "[0, 1, 2, 3]"}}}
+    for config in ({}, nameless):
+        folder = tmp_path / str(len(config))
+        folder.mkdir()
+        said = told(folder, {f"rank_{rank}": {**hang(1)[rank], **config} for rank in given})
+        assert (said.verdict.certainty.value, list(said.verdict.ranks)) == ("possible", [])
+
+
+def test_the_one_whose_dump_is_missing_beside_those_of_all_others_is_named(tmp_path):
+    said = told(tmp_path, {f"rank_{rank}": made for rank, made in hang(1).items() if rank != 1})
+    assert (said.verdict.cls, list(said.verdict.ranks)) == ("dead-rank", [1])

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ..model.diagnosis import State
 from ..model.evidence.events import Event
+from ..model.evidence.recorder import Recorder
 from ..model.evidence.stacks import NativeStacks, PythonStacks
 from ..model.gap import Why
 from ..model.process import ProcessRef, Role
@@ -140,6 +141,12 @@ def _in_part(case: Case) -> bool:
     return any(gap.why in why and gap.process is None and gap.host is None for gap in case.snapshot.gaps)
 
 
+def _empty_recorders_only(case: Case) -> bool:
+    """Whether all that was seen of processes are recorders without a call: switched off, too small, or emptied."""
+    seen = [record for member in case for look in member.looks for record in look.values()]
+    return bool(seen) and not any(not isinstance(one, Recorder) or len(one.entries) for one in seen)
+
+
 _FOR_PEERS = (WaitKind.COLLECTIVE, WaitKind.BACKWARD, WaitKind.P2P, WaitKind.RENDEZVOUS)
 _LEAST_S = 1.0  # whatever is left, a second look comes later than the first
 
@@ -176,7 +183,8 @@ def weak(case: Case) -> bool:
     if ended_well(case):
         return False
     if not case.snapshot.live:
-        nothing = not case.snapshot.processes and not any(_tells(event) for event in case.events)
+        shown = bool(case.snapshot.processes) and not _empty_recorders_only(case)
+        nothing = not shown and not any(_tells(event) for event in case.events)
         return nothing or _in_part(case) or any(event.event in _TROUBLE for event in case.events) or _one_picture(case)
     if not case.members or _in_part(case):
         return True

@@ -14,11 +14,11 @@ from typing import Any
 from ..model.evidence.recorder import GroupConfig, GroupStatus, Recorder
 from ..model.gap import Gap, Why
 from ..model.patterns import regex
-from ..model.ranks import MOST_IN_A_JOB
+from ..model.ranks import MOST_IN_A_JOB, MOST_RANKS
 from ..model.ring import Ring
 from . import names, plain
 from .recorder_entries import Pool, ring_of
-from .recorder_eras import number, text
+from .recorder_eras import counted, number, text
 
 __all__ = ["MOST_BYTES", "MOST_ENTRIES", "Pool", "read", "read_all", "recognises"]
 
@@ -123,12 +123,15 @@ def _status(raw: Any) -> list[tuple[str, GroupStatus]]:
     out = []
     for pg_id, values in list(raw.items())[:65536]:
         if isinstance(values, Mapping):
-            numbers = [
-                number(values.get(f"last_{what}_collective", -1)) if f"last_{what}_collective" in values else -1
-                for what in ("enqueued", "started", "completed")
-            ]
-            out.append((text(pg_id), GroupStatus(*numbers)))
+            numbers = [values.get(f"last_{what}_collective") for what in ("enqueued", "started", "completed")]
+            out.append((text(pg_id), GroupStatus(*map(_counter, numbers))))
     return out
+
+
+def _counter(value: Any) -> int:
+    """A counter, which JSON has as text; -1 where it counts nothing."""
+    found = number(value) if isinstance(value, (int, str)) and str(value)[:20].isdecimal() else -1
+    return found if counted(found) else -1
 
 
 def _groups(raw: Any, pool: Pool) -> list[GroupConfig]:
@@ -148,13 +151,13 @@ def _groups(raw: Any, pool: Pool) -> list[GroupConfig]:
 
 
 def _ranks(raw: Any, pool: Pool) -> tuple[int, ...]:
-    """``"[0, 1, 2]"`` or a list of numbers; equal lists become one object."""
+    """``"[0, 1, 2]"`` or a list of numbers; equal lists become one object, and of what is no list of ranks nothing is known."""
     if isinstance(raw, str):
         known = pool.members.get(raw)
         if known is None:
             known = pool.members[raw] = tuple(map(int, re.findall(r"\d{1,9}", raw)))
         return known
-    return tuple(number(rank) for rank in raw) if isinstance(raw, (list, tuple)) else ()
+    return tuple(raw) if isinstance(raw, (list, tuple)) and all(map(counted, raw)) else ()
 
 
 def _only_active(ring: Ring, status: Mapping[str, GroupStatus]) -> bool:
@@ -170,10 +173,14 @@ def _only_active(ring: Ring, status: Mapping[str, GroupStatus]) -> bool:
 
 def _rank(raw: Mapping[Any, Any], ring: Ring, groups: Sequence[GroupConfig], name: str) -> int | None:
     """The rank that the content says: a key of its own, the near end of its sends and receives, else its groups."""
-    for key in ("rank", "global_rank"):
-        if isinstance(raw.get(key), int) and not isinstance(raw[key], bool) and 0 <= raw[key] < 1 << 24:
-            return int(raw[key])
     members = {config.name: config.ranks for config in groups}
+    listed = set().union(*members.values())
+    for key in ("rank", "global_rank"):
+        rank = raw.get(key)
+        if (
+            isinstance(rank, int) and counted(rank) and rank < MOST_RANKS and (rank in listed or not listed)
+        ):  # it is in its own groups
+            return rank
     near = set()
     for call in set(ring.calls):
         ranks = members.get(call.group, ())

@@ -25,6 +25,9 @@ from .subjects import of_tasks, with_pids
 # A few lines may name all ranks of the largest job; what is left out is told as a gap.
 STACKS_PER_FILE = 200_000
 
+# Why a file that holds something is not read.
+_UNREAD = (Why.DAMAGED, Why.UNSUPPORTED, Why.FAILED, Why.DENIED, Why.CUT)
+
 
 @dataclass(frozen=True)
 class _Seen:
@@ -148,9 +151,12 @@ class Joiner:
 
     def _recorders(self, found: list[FileEvidence]) -> list[Gap]:
         """Give every recorder to its rank; a rank that has two was dumped at two moments."""
-        files = {one.source.name: one for one in found if one.recorders}
-        dumped = recorder_files.ranked([(name, recorder) for name, one in files.items() for recorder in one.recorders])
-        kept, gaps = recorder_files.of_one_run(dumped)
+        files = {one.source.name: one for one in found}
+        read = [(one.source.name, recorder) for one in found for recorder in one.recorders]
+        damaged = [one.source.name for one in found if not one and any(gap.why in _UNREAD for gap in one.gaps)]
+        unread = recorder_files.unread([name for name, _ in read], damaged)
+        dumped = recorder_files.ranked([*read, *unread])
+        kept, gaps = recorder_files.of_one_run(recorder_files.without_what_was_read(dumped))
         of_ranks = self._of_ranks()
         for one in kept:
             being = of_ranks.get(one.rank) if one.rank is not None else None
@@ -161,6 +167,18 @@ class Joiner:
                 being.recorders[-1] = max(being.recorders[-1], one.recorder, key=_sited)
             else:
                 being.recorders.append(one.recorder)
+        if read and not any(len(recorder.entries) for _, recorder in read):
+            gaps.append(
+                Gap(
+                    "recorder",
+                    Why.MISSING,
+                    "the ring of every dump is empty: it was switched off, or nothing was called",
+                )
+            )
+        unlike = {gap.what for one in found for gap in one.gaps if gap.why is Why.UNSUPPORTED}
+        gaps.extend(
+            Gap(name, Why.DAMAGED, "named like the dumps beside it, and none") for name, _ in unread if name in unlike
+        )
         return gaps
 
     def _of_ranks(self) -> dict[int, _Being]:

@@ -26,11 +26,11 @@ class Pool:
 
 
 def ring_of(entries: Sequence[Any], pool: Pool) -> Ring:
-    """Entries in columns."""
+    """Entries in columns; raise Refused where they are none of a recorder."""
     try:
-        ring = _columns(entries, pool)
+        ring = _sane(_columns(entries, pool))
     except (TypeError, ValueError, KeyError, AttributeError, OverflowError):
-        ring = _columns([recorder_eras.normal(entry) for entry in entries if isinstance(entry, Mapping)], pool)
+        ring = _columns([recorder_eras.normal(entry) for entry in entries], pool)
     return _with_batches(ring)
 
 
@@ -48,6 +48,14 @@ def _columns(entries: Sequence[Mapping[str, Any]], pool: Pool) -> Ring:
         states=bytes([state[e["state"]] for e in entries]),
         done=bytes([e["retired"] or e["state"] == "completed" for e in entries]),
     )
+
+
+def _sane(ring: Ring) -> Ring:
+    """The ring, if its numbers may have been counted."""
+    for column in (ring.ids, ring.seqs) if len(ring) else ():
+        if min(column) < 0 or max(column) >= recorder_eras.MOST_COUNTED:
+            raise ValueError("numbers that nobody counted")
+    return ring
 
 
 def _calls(entries: Sequence[Mapping[str, Any]], pool: Pool) -> list[Call]:
@@ -81,7 +89,9 @@ def _call(key: tuple[Any, ...]) -> Call:
     label, group, desc, pg_id, inputs, outputs, input_dtypes, output_dtypes, timeout, is_p2p, thread, frames = key
     if not (isinstance(label, str) and isinstance(group, str) and isinstance(desc, str)):
         raise TypeError("names are not text")
-    if not all(type(number) is int for sizes in (*inputs, *outputs) for number in sizes):
+    if not 0 < len(label) <= recorder_eras.LONGEST_NAME:
+        raise ValueError("no name of an operation")
+    if not all(recorder_eras.counted(number) for sizes in (*inputs, *outputs) for number in sizes):
         raise TypeError("sizes are not numbers")
     if not all(type(name) is str for name in (*input_dtypes, *output_dtypes)):
         raise TypeError("types are not text")

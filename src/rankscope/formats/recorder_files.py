@@ -45,6 +45,19 @@ def _from_zero(by_name: Mapping[str, int], held: list[tuple[str, Recorder]]) -> 
     return {name: rank - 1 for name, rank in by_name.items()} if strangers and fits else by_name
 
 
+def unread(read: list[str], others: list[str]) -> list[tuple[str, Recorder]]:
+    """Of files of which nothing could be read those that are named like dumps beside them: their ranks left a record, and what
+    it held nobody knows."""
+    stems = {_stem(name) for name in read}
+    return [(name, Recorder((), enabled=False)) for name in others if _stem(name) in stems]
+
+
+def without_what_was_read(dumped: list[Dumped]) -> list[Dumped]:
+    """The dumps, but for unread ones of ranks of which another was read."""
+    known = {one.rank for one in dumped if one.recorder.enabled}
+    return [one for one in dumped if one.recorder.enabled or one.rank not in (None, *known)]
+
+
 def of_one_run(dumped: list[Dumped]) -> tuple[list[Dumped], list[Gap]]:
     """The dumps of one job and of its last run; the others are gaps."""
     series: dict[str, list[Dumped]] = {}

@@ -12,6 +12,7 @@ from ..analysis.commands import typed
 from ..analysis.scene import is_absent
 from ..model.diagnosis import READS_WELL, Diagnosis, Finding, Kind, State
 from ..model.evidence.source import Place
+from ..model.gap import Why
 from ..model.process import ProcessRef
 from ..model.ranks import RankSet, ranks_phrase
 from ..model.words import counted, span
@@ -118,6 +119,10 @@ def _no_cause(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
         yield "clean", "nothing wrong found"
 
 
+# Why files tell less than they were given for.
+_IN_PART = (Why.DAMAGED, Why.CUT, Why.FAILED, Why.DENIED, Why.MISSING)
+
+
 def _not_enough(diagnosis: Diagnosis) -> str:
     if diagnosis.state is State.STUCK:
         return "the job is stuck, and nothing that was seen says why"
@@ -127,6 +132,8 @@ def _not_enough(diagnosis: Diagnosis) -> str:
         return (
             "it reads like runs in which nothing is wrong, but for what a note below says; a second look would decide"
         )
+    if diagnosis.job.launcher == FILES and any(gap.why in _IN_PART and gap.process is None for gap in diagnosis.gaps):
+        return "a part of what was given could not be read or holds nothing, and the rest shows no cause"
     if diagnosis.job.launcher == FILES and diagnosis.processes:
         return "somebody waits or does not run, and one picture does not tell for how long"
     if diagnosis.findings:

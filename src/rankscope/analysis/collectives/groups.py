@@ -89,7 +89,7 @@ def resolve(recorders: Mapping[int, Recorder], world_size: int | None, facts: Fa
     lists = _Lists()
     for rank, recorder in recorders.items():
         _collect(used, lists, rank, recorder)
-    world = world_size or _world(used, recorders)
+    world = max(world_size or 0, _world(used, recorders))  # of files, nobody may have seen the last ranks
     made: list[Group] = []
     of: dict[tuple[int, str], int] = {}
     doubts: list[str] = []
@@ -122,12 +122,13 @@ def _collect(used: dict[str, _Name], lists: _Lists, rank: int, recorder: Recorde
 
 
 def _world(used: Mapping[str, _Name], recorders: Mapping[int, Recorder]) -> int:
-    """The world size that the dumps imply: no rank of any of them is left out."""
-    named = [max(one.ranks) for name in used.values() for one in name.declared]
+    """The world size that the dumps imply: no rank of any of them is left out, as most of those tell that name a group."""
+    named = [max(most.ranks) for name in used.values()
+             for most in sorted(name.declared, key=lambda one: -len(name.declared[one]))[:1]]  # fmt: skip
     # Gloo's only list has no name: its members mean nothing, but none of them can be beyond the world.
-    nameless = [max(config.ranks) for recorder in recorders.values() for config in recorder.groups
-                if config.ranks and not config.name]  # fmt: skip
-    return min(max([*named, *nameless, *recorders, -1]) + 1, MOST_RANKS)
+    nameless = Counter(max(config.ranks) for recorder in recorders.values() for config in recorder.groups
+                       if config.ranks and not config.name)  # fmt: skip
+    return min(max([*named, *(last for last, _ in nameless.most_common(1)), *recorders, -1]) + 1, MOST_RANKS)
 
 
 def _split(name: str, what: _Name, world: int, doubts: list[str]) -> Iterable[tuple[Group, list[int]]]:

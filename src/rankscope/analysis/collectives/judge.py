@@ -140,17 +140,15 @@ class Judge:
         if at is None:
             return
         if rank not in self._views and rank in self._facts.unseen:
-            yield _Cause("no_evidence_rank", at, (), 2, "the ranks it waits for were not looked at")
+            yield _Cause("no_evidence_rank", at, (), 2, "what the ranks it waits for recorded was not read")
             return
         silent = [other for other in self._graph.calls[at].members if other not in self._views]
         if (
             rank not in self._views
             and rank not in self._facts.gone
-            and 2 * len(silent) > len(self._graph.calls[at].members)
+            and (2 * len(silent) > len(self._graph.calls[at].members) or 2 * len(self._views) <= self._groups.world)
         ):
-            yield _Cause(
-                "no_evidence_rank", at, (), 2, "most of its members left no record: too few to tell who is missing"
-            )
+            yield _Cause("no_evidence_rank", at, (), 2, "too few left a record to tell who is missing")
             return
         if rank not in self._views or rank in self._facts.gone:
             detail = "it left no record of this moment: its process may be dead or unreachable"

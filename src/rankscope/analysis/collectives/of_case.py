@@ -32,7 +32,8 @@ def account(
 ) -> CollectiveAnalysis:
     """Compare the recorders of all ranks; ``gone`` are ranks without a living process, ``reports`` what RAS answered.
 
-    Of a running job, a rank that left no recorder may be alive on a host that nobody looked at: it is not suspected.
+    Of a running job, a rank that left no recorder may be alive on a host that nobody looked at: it is not suspected. Nor is one
+    whose recorder is off, or a file that could not be read.
     """
     latest: dict[int, Recorder] = {}
     earlier: dict[int, Recorder] = {}
@@ -44,7 +45,8 @@ def account(
             if len(seen) > 1:
                 earlier[member.rank] = seen[0]
     gone = gone or RankSet()
-    unseen = RankSet(range(world_size or 0)) - RankSet(latest) - gone if live else RankSet()
+    unseen = RankSet(range(world_size or 0)) - RankSet(latest) if live else RankSet()
+    unseen = (unseen | RankSet(rank for rank, recorder in latest.items() if not recorder.enabled)) - gone
     found = find(latest, world_size, Facts(earlier, gone, unseen, sizes=arrivals(stores).sizes))
     found = replace(found, weak=(*found.weak, *_filed(latest))) if live else found
     return _with_ras(found, members, reports) if reports else found

@@ -6,7 +6,8 @@ rank has probably died, or its host cannot be reached.
 
 ## How it is recognised
 Recorders name the members of a group. The call that did not end was issued by all members with a recorder, nothing else
-explains the wait, and for the remaining members there is no dump at all. Where that is most of them, nobody is named.
+explains the wait, and for the remaining members there is no dump at all. Where that is most of them, or half of the job, or where
+their dump is there and cannot be read, nobody is named.
 
 ## What to do
 Find out why it is silent: does its process exist, does its host answer, what is the last line of its log?
@@ -47,12 +48,17 @@ def _them(ranks: RankSet) -> str:
     return "it" if len(ranks) == 1 else "them"
 
 
+def _somebody(ranks: RankSet) -> str:
+    return ranks_phrase(ranks) if len(ranks) == 1 else f"somebody of {ranks_phrase(ranks)}"
+
+
 def _undecided(case: Case, state: CollectiveState) -> Finding:
-    """Of most members nothing was gathered: whoever is missing is among them, and more than that cannot be said."""
+    """Of some members nothing was gathered or read: whoever is missing is among them, and more than that cannot be said."""
     return Finding(
         rule=RULE.id, cls="collective-missed-by-rank", kind=Kind.CAUSE, certainty=Certainty.POSSIBLE,
-        title=f"{call(state)} waits for somebody of {ranks_phrase(state.missing)}, of whom there is no record",
-        because=tuple(waits(case, state)), against=("records of too few members to tell who is missing", *case.comparison.weak),
+        title=f"{call(state)} seems to wait for {_somebody(state.missing)}, of whom no record was read",
+        because=tuple(waits(case, state)),
+        against=("who left no record that can be read may have come as well", *case.comparison.weak),
         next=(f"gather the recorders of {ranks_phrase(state.missing)}",), collective=state,
     )  # fmt: skip
 
