@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import pathlib
 from collections.abc import Callable
 
@@ -140,3 +141,32 @@ def test_a_link_that_is_not_followed_is_told(tmp_path: pathlib.Path) -> None:
     (inside / "rank3.log").symlink_to("/nonexistent/rank3.log")
     told = {gap.what: gap.why for gap in gather([inside]).gaps}
     assert told == {"pod.log": Why.SKIPPED, "pods": Why.SKIPPED, "rank3.log": Why.MISSING}
+
+
+@pytest.mark.parametrize("zeros", [64, 70_000, 5 << 20])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_log_that_was_cut_under_its_writer_is_read(
+    zeros: int, pack: Callable[[bytes], bytes], tmp_path: pathlib.Path
+) -> None:
+    """Where its copy has zeros before what was written since (copytruncate of logrotate)."""
+    (tmp_path / "train.log").write_bytes(pack(bytes(zeros) + b"RuntimeError: boom\n" * 9))
+    verdicts = [one for item in gather([tmp_path]).sweeps[0].items for one in item.record.events]
+    assert "text.line" in {one.event for one in verdicts}
+    assert not gather([tmp_path]).gaps
+
+
+def test_a_hole_before_the_text_is_not_read(tmp_path: pathlib.Path) -> None:
+    """It may have the size of a disk."""
+    with open(tmp_path / "train.log", "wb") as log:
+        log.truncate(1 << 42)
+        log.seek(0, os.SEEK_END)
+        log.write(b"RuntimeError: boom\n")
+    assert gather([tmp_path]).sweeps[0].items
+
+
+def test_nothing_but_zeros_is_no_evidence(tmp_path: pathlib.Path) -> None:
+    """A hole to its end, and written zeros."""
+    with open(tmp_path / "hole", "wb") as log:
+        log.truncate(1 << 42)
+    (tmp_path / "zeros").write_bytes(bytes(1 << 20))
+    assert not gather([tmp_path]).sweeps[0].items

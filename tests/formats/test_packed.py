@@ -198,3 +198,35 @@ def test_zstandard_is_named_with_what_unpacks_it(tmp_path: Path) -> None:
     (gap,) = gather([tmp_path]).gaps
     assert gap.why is Why.UNSUPPORTED
     assert "zstd -d" in gap.detail
+
+
+@pytest.mark.parametrize("name", ["bundle", "bundle.2026", "bundle.bak", "bundle.log"])
+@pytest.mark.parametrize("how", ["w", "w:gz", "w:bz2", "w:xz"])
+def test_a_tar_is_known_whatever_its_name(name: str, how: str, tmp_path: Path) -> None:
+    """It was called no text, and nothing in it was read."""
+    (tmp_path / "rank_3.log").write_bytes(FULL)
+    with tarfile.open(tmp_path / name, how) as archive:
+        archive.add(tmp_path / "rank_3.log", "rank_3.log")
+    (tmp_path / "rank_3.log").unlink()
+    for given in (tmp_path, tmp_path / name):
+        verdict = judge(gather([given])).verdict
+        assert verdict is not None
+        assert verdict.cls == "storage-full"
+
+
+@pytest.mark.parametrize(
+    ("name", "read"), [("bundle", True), ("bundle.1", True), ("weights.pt", False), ("some.whl", False)]
+)
+def test_a_zip_is_known_where_its_name_says_nothing_else(name: str, read: bool, tmp_path: Path) -> None:
+    """Weights are zips of gigabytes in which nothing is evidence."""
+    zipped(tmp_path / name)
+    assert (judge(gather([tmp_path])).verdict is not None) is read
+
+
+def test_an_archive_that_is_not_opened_is_called_one(tmp_path: Path) -> None:
+    """It is packed in another one."""
+    zipped(tmp_path / "inner")
+    with tarfile.open(tmp_path / "outer.tar", "w") as archive:
+        archive.add(tmp_path / "inner", "inner")
+    (gap,) = gather([tmp_path / "outer.tar"]).gaps
+    assert "archive within an archive" in gap.detail

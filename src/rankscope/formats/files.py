@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import contextlib
+import errno
 import gzip
 import io
 import lzma
@@ -63,7 +64,7 @@ def sources(paths: Iterable[str | Path]) -> Iterator[Source]:
     An archive counts as a directory of what is packed in it.
     """
     for source in _files(paths):
-        if packed.is_archive(source.name):
+        if packed.is_archive(source.name) or packed.holds_archive(source.path):
             yield from _packed(source)
         else:
             yield source
@@ -196,11 +197,33 @@ def open_source(
         # A thread that waits in the buffer of sys.stdin would abort the interpreter at its end.
         raw = _Kept(getattr(stdin, "raw", stdin), BUFFER)
     else:
-        raw = open(source.path, "rb", buffering=BUFFER)  # noqa: SIM115
+        raw = _opened(source.path)
     plain = _unpacked(raw)
     total = None if isinstance(plain, _COMPRESSED) else _size(source)
     tap = Tap(plain, None if progress is None else lambda done: progress(source.name, done, total), stop)
-    return io.BufferedReader(tap, BUFFER), tap
+    stream: io.BufferedReader = io.BufferedReader(tap, BUFFER)
+    _pass_zeros(stream)
+    return stream, tap
+
+
+def _opened(path: str) -> io.BufferedReader:
+    """A file from its first written byte on: a log that was cut to nothing while its writer went on begins with a hole
+    (copytruncate of logrotate(8))."""
+    raw = open(path, "rb", buffering=0)  # noqa: SIM115
+    try:
+        os.lseek(raw.fileno(), 0, os.SEEK_DATA)
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # nothing was ever written (lseek(2)); a pipe has no places at all
+            os.lseek(raw.fileno(), 0, os.SEEK_END)
+    return io.BufferedReader(raw, BUFFER)
+
+
+def _pass_zeros(stream: io.BufferedReader) -> None:
+    """Go past the zeros that such a hole becomes where its file is copied."""
+    least = _SURE
+    while (head := stream.peek()).startswith(bytes(least)):
+        stream.read(len(head) - len(head.lstrip(b"\0")))
+        least = 1
 
 
 _COMPRESSED = (gzip.GzipFile, bz2.BZ2File, lzma.LZMAFile)

@@ -5,12 +5,17 @@ What damage, a password or a bound keeps from us is told with the member it is a
 
 from __future__ import annotations
 
+import bz2
+import contextlib
+import gzip
 import io
 import lzma
+import os
+import stat
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO
 
@@ -23,6 +28,11 @@ MOST_BYTES = 256 << 20  # of one file
 MOST_IN_ALL = 16 << 30
 # What comes before damage is kept, all but the last piece.
 _PIECE = 4 << 10
+_ZIPPED = (b"PK\x03\x04", b"PK\x05\x06")
+_MAGIC: tuple[tuple[bytes, Callable[[str], gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile]], ...] = (
+    (b"\x1f\x8b", gzip.GzipFile), (b"BZh", bz2.BZ2File), (b"\xfd7zXZ\x00", lzma.LZMAFile),
+)  # fmt: skip
+_SAY_NOTHING = (".gz", ".bin", ".dat", ".bak", ".old", ".orig", ".tmp", ".part", ".download")
 # What damage raises; of a zip also one that is packed in a way that the library does not know.
 _BROKEN = (
     tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, zlib.error, EOFError, OSError, ValueError, NotImplementedError,
@@ -52,9 +62,49 @@ def is_archive(name: str) -> bool:
     return name.lower().endswith(_ENDINGS)
 
 
+def holds_archive(path: str) -> bool:
+    """Is a file an archive by what is in it, where its name does not say so? Other things are zips too (weights, wheels,
+    documents), but those have names."""
+    return _is_tar(path) or (not _says_what(path) and _is_zip(path))
+
+
+def _says_what(path: str) -> bool:
+    ending = os.path.splitext(path)[1].lower()
+    return bool(ending) and not ending[1:].isdecimal() and ending not in _SAY_NOTHING
+
+
+def begins_like_one(head: bytes) -> bool:
+    """Do these first bytes belong to an archive that is not compressed itself (tar(5), APPNOTE.TXT of zip)?"""
+    return head[:4] in _ZIPPED or head[257:262] == b"ustar"
+
+
+def _is_zip(path: str) -> bool:
+    return _begin(path, 4) in _ZIPPED
+
+
+def _is_tar(path: str) -> bool:
+    head = _begin(path, 512)
+    kind = next((kind for magic, kind in _MAGIC if head.startswith(magic)), None)
+    if kind is not None:
+        with contextlib.suppress(*_BROKEN), kind(path) as unpacked:
+            head = unpacked.read(512)
+    return head[257:262] == b"ustar"
+
+
+def _begin(path: str, size: int) -> bytes:
+    """The first bytes of a regular file; of anything else they would be lost for who reads it."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return b""
+        with open(path, "rb", buffering=0) as file:
+            return file.read(size)
+    except OSError:
+        return b""
+
+
 def members(path: str) -> Iterator[Member]:
     """What is packed, in order; nothing is written to disk, and links and devices are left out."""
-    is_zip, room = path.lower().endswith(_ZIP), MOST_IN_ALL
+    is_zip, room = path.lower().endswith(_ZIP) or _is_zip(path), MOST_IN_ALL
     try:
         for number, member in enumerate(_zipped(path) if is_zip else _tarred(path)):
             if number >= MOST_FILES or room <= 0:

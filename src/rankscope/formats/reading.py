@@ -26,6 +26,7 @@ from . import (
     files,
     flight_recorder,
     notebook,
+    packed,
     process_facts,
     pyspy_json,
     ras,
@@ -66,6 +67,7 @@ _ZSTD = b"\x28\xb5\x2f\xfd"  # RFC 8878
 _NO_TEXT = "neither text nor a format that is known"
 _BEYOND = f"its name lists ranks as no job has them (at most {MOST_IN_A_JOB}); it is taken for nobody's"
 _UNPACK = "it is packed with zstd; unpack it first: zstd -d FILE, or zstdcat FILE | rankscope analyze -"
+_ARCHIVE = "an archive within an archive, or from a pipe; unpack it first, or name it as a file"
 _NOTHING_PRINTED = (
     f"a notebook in which no cell has printed anything, or a damaged one, or beyond {EXPORT_LIMIT >> 20} MB"
 )
@@ -190,7 +192,8 @@ def _said(stream: io.BufferedReader, name: str, wish: Wish) -> Iterable[Said]:
         data, cut = _whole(stream, name, WHOLE_LIMIT)
         return itertools.chain(cut, dlrover.read(data, name))
     if not is_text(head):
-        return [Gap(name, Why.UNSUPPORTED, _UNPACK if head.startswith(_ZSTD) else _NO_TEXT)]
+        archive = packed.begins_like_one(head)
+        return [Gap(name, Why.UNSUPPORTED, _ARCHIVE if archive else _UNPACK if head.startswith(_ZSTD) else _NO_TEXT)]
     if collected.recognises(head):
         return _exported(stream, name, wish.keep_lines)
     if notebook.recognises(head):
