@@ -14,6 +14,7 @@ import threading
 import pytest
 from conftest_cli import begin, rankscope, sleeps_between_sweeps
 
+from harness.judging import TOOL
 from harness.waiting import wait_until
 from rankscope.cli import _snapshots, _target, analyze
 from rankscope.errors import RankscopeError
@@ -193,3 +194,33 @@ def test_links_that_lead_in_a_circle_are_called_so(tmp_path: pathlib.Path) -> No
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     said = rankscope("analyze", str(tmp_path / "loop"))
     assert (said.code, "lead in a circle" in said.err, "sudo" in said.err) == (2, True, False)
+
+
+ERROR = 'Traceback (most recent call last):\n  File "train.py", line 3, in main\nValueError: shard 7 is empty\n'
+
+
+@pytest.mark.parametrize(
+    "words", [["analyze", "-"], ["analyze", "--json", "-"], ["analyze", "--events", "-"], ["explain"]]
+)
+def test_output_that_finds_no_room_is_no_defect(words: list[str]) -> None:
+    """Of rankscope; of the disk it may be one."""
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*TOOL, *words], input=ERROR, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "rankscope: cannot write the output: no space left on device\n")
+
+
+def test_a_closed_standard_output_is_no_defect() -> None:
+    """The exit code tells what was found all the same."""
+    done = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *TOOL, "analyze", "-"], input="killed\n", stderr=subprocess.PIPE,
+                          text=True, check=False)  # fmt: skip
+    assert (done.returncode in (0, 1, 3), done.stderr) == (True, "")
+
+
+@pytest.mark.parametrize(
+    "words", [["analyze", "--stuck-after"], ["diagnose", "--interval"], ["diagnose", "--deadline"]]
+)
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
+def test_what_is_no_time_is_refused(words: list[str], value: str) -> None:
+    """NaN is in no range, and outside of none."""
+    said = rankscope(*words, value, "-" if words[0] == "analyze" else "pid:1")
+    assert (said.code, "Invalid value" in said.err) == (2, True)

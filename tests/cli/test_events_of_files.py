@@ -87,3 +87,22 @@ def test_a_damaged_line_of_a_snapshot_is_said(tmp_path: pathlib.Path) -> None:
     assert said.code == 3
     assert "job.snap: a line of the snapshot: damaged" in said.err
     assert len(read(said.out)) == 1
+
+
+@pytest.mark.parametrize("option", [["--events"], ["--entries", "3"]])
+def test_nothing_to_print_is_said(option: list[str], tmp_path: pathlib.Path) -> None:
+    """Of an empty file as of a log in which nothing happens."""
+    (tmp_path / "a.log").write_text("hello\n")
+    (tmp_path / "b.log").write_text("")
+    for given in ("a.log", "b.log"):
+        said = rankscope("analyze", *option, str(tmp_path / given))
+        assert (said.code, said.out, said.err) == (3, "", "rankscope: there was nothing to print\n")
+
+
+def test_a_file_that_is_named_twice_is_read_once(tmp_path: pathlib.Path) -> None:
+    """By itself, by the directory it is in, and by a link to it."""
+    log, link = tmp_path / "train.log", tmp_path / "latest.log"
+    log.write_text(ERROR)
+    link.symlink_to(log)
+    said = rankscope("analyze", "--events", str(log), str(link), str(tmp_path), f"{tmp_path}/./train.log")
+    assert [event for _, _, event in read(said.out)] == ["python.exception"]

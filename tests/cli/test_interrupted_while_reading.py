@@ -108,3 +108,14 @@ def test_the_second_one_leaves_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         assert tool.stderr.readline() == "ready\n"
         said = interrupted(tool)
     assert (said.code, said.out) == (-signal.SIGINT, "")
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=["buffered", "sieved"])
+def test_sigterm_is_heeded_as_ctrl_c_is(text: str) -> None:
+    """A scheduler sends it some seconds before it kills: what was read until then is judged."""
+    with reading(text, "-") as tool:
+        tool.send_signal(signal.SIGTERM)
+        out, err = tool.communicate(timeout=60)
+    assert tool.returncode == 143
+    assert "failed first" in out or "OutOfMemoryError" in out
+    assert "interrupted; this is what was in hand" in err

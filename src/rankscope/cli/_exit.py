@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from ..model.diagnosis import Diagnosis
 
 NOTHING_FOUND, FOUND, COULD_NOT, NOT_ENOUGH, INTERRUPTED = 0, 1, 2, 3, 130
+TERMINATED = 143  # by SIGTERM: as a shell reports it
 CLOSED = 141  # nobody reads on, and nothing was found yet: as a shell reports SIGPIPE (signal(7))
 
 
@@ -34,6 +36,26 @@ def told(error: Exception) -> str:
 def interrupted(error: BaseException | None) -> bool:
     """Whether this is Ctrl-C; where a class is made, CPython before 3.12 makes a RuntimeError of it."""
     return isinstance(error, KeyboardInterrupt) or isinstance(getattr(error, "__cause__", None), KeyboardInterrupt)
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, of a scheduler or of timeout(1): as good a reason to end as Ctrl-C."""
+
+
+def again(error: BaseException | None) -> KeyboardInterrupt:
+    """The interruption that click made an error of its own of."""
+    return Terminated() if isinstance(error, Terminated) else KeyboardInterrupt()
+
+
+# What the system says where output does not fit or cannot be kept (write(2)).
+_UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
+def unwritten(error: Exception) -> str:
+    """What a user is told where our output found no room; empty where the error is another one."""
+    if not isinstance(error, OSError) or error.errno not in _UNWRITTEN or error.filename is not None:
+        return ""
+    return f"rankscope: cannot write the output: {(error.strerror or '').lower()}"
 
 
 def bug(error: Exception) -> str:

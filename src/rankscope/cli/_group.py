@@ -50,8 +50,8 @@ def run() -> int:
         code = cli.main(standalone_mode=False)
     except click.exceptions.Exit as done:
         code = done.exit_code
-    except click.Abort:
-        raise KeyboardInterrupt from None
+    except click.Abort as abort:
+        raise _exit.again(abort.__cause__) from None
     except click.ClickException as error:
         error.show()
         code = _exit.COULD_NOT

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Callable
@@ -38,6 +39,16 @@ class Ranks(click.ParamType):  # type: ignore[type-arg,unused-ignore]
             self.fail(str(error), param, ctx)
 
 
+class Seconds(click.FloatRange):
+    """A time within bounds: not NaN, which no comparison finds outside of them."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found: float = super().convert(value, param, ctx)
+        if math.isnan(found):
+            self.fail(f"{value!r} is no time.", param, ctx)
+        return found
+
+
 engine_option = click.option(
     "--engine", type=click.Choice(["auto", *NAMES]), default="auto", show_default=True,
     help="What reads the Python stacks.",
@@ -46,7 +57,7 @@ engine_option = click.option(
 
 def _deadline(more: str = "") -> Callable[[F], F]:
     return click.option(
-        "--deadline", type=click.FloatRange(1, 3600), default=DEADLINE_S, show_default=True, metavar="SECONDS",
+        "--deadline", type=Seconds(1, 3600), default=DEADLINE_S, show_default=True, metavar="SECONDS",
         help=f"Give up waiting after this long and report what has come.{more}",
     )  # fmt: skip
 
@@ -58,7 +69,7 @@ def looking(function: F) -> F:
     """How to look at a live job."""
     for option in reversed((
         click.option("--sweeps", type=click.IntRange(1, 20), default=2, show_default=True, help="How often to look."),
-        click.option("--interval", type=click.FloatRange(0.0, 600), default=1.0, show_default=True, metavar="SECONDS",
+        click.option("--interval", type=Seconds(0.0, 600), default=1.0, show_default=True, metavar="SECONDS",
                      help="Time between two looks."),
         engine_option,
         click.option("--allow-pause", is_flag=True, help="Allow pausing a process briefly for a consistent stack."),
@@ -120,7 +131,7 @@ def where(target: Target, given: dict[str, Any]) -> dict[str, Any]:
 def judging(function: F) -> F:
     """How to judge."""
     return click.option(
-        "--stuck-after", type=click.FloatRange(0.1, 86400), default=30.0, show_default=True, metavar="SECONDS",
+        "--stuck-after", type=Seconds(0.1, 86400), default=30.0, show_default=True, metavar="SECONDS",
         help="Stillness that counts as stuck.",
     )(function)  # fmt: skip
 

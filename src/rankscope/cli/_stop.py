@@ -1,4 +1,4 @@
-"""Ctrl-C: the first one ends the looking, and what is in hand is still told; the second one leaves at once."""
+"""Ctrl-C, or SIGTERM: the first ends the looking, and what is in hand is still told; the second leaves at once."""
 
 from __future__ import annotations
 
@@ -19,11 +19,22 @@ class Stop:
 
     def __init__(self) -> None:
         self.pressed = False
+        self.code = _exit.INTERRUPTED
+
+    def heed_sigterm(self) -> Stop:
+        """Take SIGTERM, which a scheduler sends before it kills, as Ctrl-C."""
+        signal.signal(signal.SIGTERM, self._terminated)
+        return self
+
+    def _terminated(self, *_: object) -> None:
+        self.code = _exit.TERMINATED
+        raise _exit.Terminated
 
     def press(self) -> None:
         """Take note of the first Ctrl-C: from now on the kernel's own way of taking it holds."""
         self.pressed = True
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     def __enter__(self) -> Stop:
         return self

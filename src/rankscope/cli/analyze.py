@@ -63,30 +63,30 @@ def command(
     Snapshots, stacks (py-spy, gdb, pystack, faulthandler), flight recorder dumps, RAS reports, logs of any kind (also
     the JSON of collectors, and notebooks), directories and archives (tar, zip) of them, in any mix; gzip, bzip2 and xz
     are unpacked; - is stdin. Exit code: 0 nothing wrong found, 1 something found, 2 could not do it, 3 not enough
-    evidence, 130 interrupted; with --events or --entries 0 all was read, 3 not all of it, or nothing: see standard
-    error. Ctrl-C ends the reading, and what was read is judged; a second one leaves at once.
+    evidence, 130 interrupted, 143 terminated; with --events or --entries 0 all was read, 3 not all of it, or nothing was
+    there to print: see standard error. Ctrl-C ends the reading, and what was read is judged; a second one leaves at once.
     """
     from .. import pipeline
     from ..analysis import commands
     from ..formats.gather import events, gather
 
     _exist(files)
+    stop = _stop.Stop().heed_sigterm()
     if as_events:
         raise click.exceptions.Exit(_printed(events(files)))
-    stop = _stop.Stop()
     with _reading(files) as progress:
         snapshot = gather(files, progress, stop)
     in_hand = bool(snapshot.processes) or any(sweep.items for sweep in snapshot.sweeps)
     stop.say(in_hand)
     if stop.pressed and not in_hand:
-        raise click.exceptions.Exit(_exit.INTERRUPTED)
+        raise click.exceptions.Exit(stop.code)
     if wanted is not None:
         unread = () if snapshot.live else snapshot.gaps  # what a look did not see is for the verdict to tell
         code = _printed([*timeline(snapshot, wanted), *unread])
-        raise click.exceptions.Exit(_exit.INTERRUPTED if stop.pressed else code)
+        raise click.exceptions.Exit(stop.code if stop.pressed else code)
     diagnosis = commands.of_files(pipeline.judge(snapshot, stuck_after), _again(files))
     show(diagnosis, as_json, color)
-    raise click.exceptions.Exit(_exit.code_of([diagnosis], stop.pressed))
+    raise click.exceptions.Exit(stop.code if stop.pressed else _exit.code_of([diagnosis]))
 
 
 def _printed(read: Iterable[Event | Gap | str]) -> int:
@@ -100,7 +100,9 @@ def _printed(read: Iterable[Event | Gap | str]) -> int:
         else:
             click.echo(one if isinstance(one, str) else plain.escaped(json.dumps(flat(one), ensure_ascii=False)))
             printed = True
-    return _exit.NOT_ENOUGH if unread or (left_out and not printed) else _exit.NOTHING_FOUND
+    if not printed and not left_out:
+        click.echo("rankscope: there was nothing to print", err=True)
+    return _exit.NOT_ENOUGH if unread or not printed else _exit.NOTHING_FOUND
 
 
 def _again(files: tuple[Path, ...]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 
 from ..errors import RankscopeError
@@ -11,15 +12,16 @@ from . import _exit
 
 def main() -> None:
     """Run the command line and exit: 0 nothing found, 1 something found, 2 could not, 3 not enough evidence, 130 stopped,
-    141 nobody read on, and nothing had been found yet."""
+    143 terminated, 141 nobody read on, and nothing had been found yet."""
+    _open_what_is_closed()
     code = _exit.CLOSED
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # the kernel's names of files need not be text
     try:
         code = _run(sys.argv[1:])
         sys.stdout.flush()
-    except KeyboardInterrupt:
-        code = _interrupted()
+    except KeyboardInterrupt as error:
+        code = _interrupted(error)
     except RankscopeError as error:
         print(_exit.told(error), file=sys.stderr)
         code = _exit.COULD_NOT
@@ -31,16 +33,27 @@ def main() -> None:
         code = _exit.CLOSED if left.code else _exit.NOTHING_FOUND
     except Exception as error:
         if _exit.interrupted(error):
-            code = _interrupted()
+            code = _interrupted(error.__cause__)
+        elif unwritten := _exit.unwritten(error):
+            _exit.close_quietly()
+            print(unwritten, file=sys.stderr)
+            code = _exit.COULD_NOT
         else:
             print(_exit.bug(error), file=sys.stderr)
             code = _exit.COULD_NOT
     sys.exit(code)
 
 
-def _interrupted() -> int:
+def _open_what_is_closed() -> None:
+    """Standard streams that whoever started us closed, as of /dev/null: else the first files opened would take their places."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
+
+
+def _interrupted(error: BaseException | None) -> int:
     print("rankscope: interrupted", file=sys.stderr)
-    return _exit.INTERRUPTED
+    return _exit.TERMINATED if isinstance(error, _exit.Terminated) else _exit.INTERRUPTED
 
 
 def _run(words: list[str]) -> int:

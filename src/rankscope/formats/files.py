@@ -84,6 +84,16 @@ def _packed(archive: Source) -> Iterator[Source]:
 
 
 def _files(paths: Iterable[str | Path]) -> Iterator[Source]:
+    """Every file once, by whatever ways the paths lead to it."""
+    seen: set[str] = set()
+    for source in _named(paths):
+        real = os.path.realpath(source.path) if source.path != STDIN and source.lost is None else ""
+        if not real or real not in seen:
+            yield source
+        seen.add(real)
+
+
+def _named(paths: Iterable[str | Path]) -> Iterator[Source]:
     for given in paths:
         path = str(given)
         if path != STDIN and os.path.isdir(path):
