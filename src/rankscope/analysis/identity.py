@@ -17,6 +17,7 @@ from ..model.ranks import number_of
 from .frame_tables import WaitKind
 from .frames import wait_of
 from .origin import is_user, module_path
+from .remembered import remembered
 
 # What ranks do together, or each for itself all the time.
 _TOGETHER = frozenset({WaitKind.COLLECTIVE, WaitKind.P2P, WaitKind.BACKWARD})
@@ -70,12 +71,27 @@ def main_thread(stacks: PythonStacks, pid: int) -> PythonThread | None:
 def again(look: PythonStacks, thread: PythonThread) -> PythonThread | None:
     """A thread at another look: by the kernel's number, else by what its dump calls it, else by a name, or the lack of
     one, that no other thread has at that look. Text may give none of them; then nobody knows which it is."""
+    known = _identified(look)
     if thread.tid is not None:
-        return next((one for one in look.threads if one.tid == thread.tid), None)
+        return known.get(("tid", thread.tid))
     if thread.ident is not None:
-        return next((one for one in look.threads if one.ident == thread.ident), None)
-    alike = [one for one in look.threads if one.tid is None and one.ident is None and one.name == thread.name]
-    return alike[0] if len(alike) == 1 else None
+        return known.get(("ident", thread.ident))
+    return known.get(("name", thread.name))
+
+
+@remembered
+def _identified(look: PythonStacks) -> Mapping[tuple[str, object], PythonThread | None]:
+    """The threads of a look, of which there may be a hundred thousand, by whatever tells which they are; None where several
+    are called the same, and nothing else tells them apart."""
+    found: dict[tuple[str, object], PythonThread | None] = {}
+    for thread in look.threads:
+        if thread.tid is not None:
+            found.setdefault(("tid", thread.tid), thread)
+        if thread.ident is not None:
+            found.setdefault(("ident", thread.ident), thread)
+        if thread.tid is None and thread.ident is None:
+            found["name", thread.name] = None if ("name", thread.name) in found else thread
+    return found
 
 
 def local_of(thread: PythonThread, file: str, function: str, *names: str) -> int | None:
