@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 from collections.abc import Iterator
 
 import pytest
@@ -28,7 +29,7 @@ class _Once:
 @pytest.mark.parametrize(
     ("line", "asked"), [("step 1", False), ("Initializing distributed: GLOBAL_RANK: 0, MEMBER: 1/4", True)]
 )
-def test_a_thousand_subjects_do_not_each_go_through_all_lines(line: str, asked: bool, tmp_path) -> None:
+def test_a_thousand_subjects_do_not_each_go_through_all_lines(line: str, asked: bool, tmp_path: pathlib.Path) -> None:
     """Twenty thousand small logs took minutes."""
     (tmp_path / "a.log").write_text(f"{line}\n")
     case = build(gather([tmp_path]))

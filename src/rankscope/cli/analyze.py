@@ -61,7 +61,7 @@ def command(
     """Judge the evidence in FILES as one job.
 
     Snapshots, stacks (py-spy, gdb, pystack, faulthandler), flight recorder dumps, RAS reports, logs of any kind (also
-    the JSON of collectors, and notebooks), directories and archives (tar, zip) of them, in any mix; gzip, bzip2 and xz
+    the JSON of collectors, notebooks, e-mails), directories and archives (tar, zip) of them, in any mix; gzip, bzip2 and xz
     are unpacked; - is stdin. Exit code: 0 nothing wrong found, 1 something found, 2 could not do it, 3 not enough
     evidence, 130 interrupted, 143 terminated; with --events or --entries 0 all was read, 3 not all of it, or nothing was
     there to print: see standard error. Ctrl-C ends the reading, and what was read is judged; a second one leaves at once.

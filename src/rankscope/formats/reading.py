@@ -25,6 +25,7 @@ from . import (
     error_json,
     files,
     flight_recorder,
+    letters,
     notebook,
     packed,
     process_facts,
@@ -72,6 +73,7 @@ _NOTHING_PRINTED = (
     f"a notebook in which no cell has printed anything, or a damaged one, or beyond {EXPORT_LIMIT >> 20} MB"
 )
 _LONG_EXPORT = "an export in one piece; one object a line (jq -c '.[]' FILE) is read to its end, but "
+_PARTS_NAMED = 8
 _TOO_LARGE = "too large for memory"
 
 Said = Union[Record, LeftOut, Recorder, RasReport, StoreKeys, Threads, Gap]
@@ -199,6 +201,9 @@ def _said(stream: io.BufferedReader, name: str, wish: Wish) -> Iterable[Said]:
     if notebook.recognises(head):
         data, cut = _whole(stream, name, EXPORT_LIMIT)
         return itertools.chain(cut, _notebook(data, name, wish.keep_lines))
+    if letters.recognises(head):
+        data, cut = _whole(stream, name, EXPORT_LIMIT)
+        return itertools.chain(cut, _letters(data, name, wish.keep_lines))
     for recognises, whole in _WHOLE:
         if recognises(head):
             data, cut = _whole(stream, name, EXPORT_LIMIT if head.lstrip()[:1] in (b"[", b"{") else WHOLE_LIMIT)
@@ -248,6 +253,15 @@ def _notebook(data: bytes, name: str, keep_lines: bool) -> Iterator[Said]:
     yield from _lines_of(data, printed, keep_lines)
     if not printed:
         yield Gap(name, Why.SKIPPED, _NOTHING_PRINTED)
+
+
+def _letters(data: bytes, name: str, keep_lines: bool) -> Iterator[Said]:
+    """The text of letters, and which of their parts are none."""
+    said, left = letters.written(data)
+    yield from _or_lines(data, _lines_of(data, said, keep_lines), keep_lines)
+    if left:
+        parts = ", ".join(left[:_PARTS_NAMED]) + (" and others" if len(left) > _PARTS_NAMED else "")
+        yield Gap(name, Why.SKIPPED, f"parts of the e-mail that are no text were not read: {parts[:200]}")
 
 
 def _lines_of(data: bytes, texts: Sequence[collected.Collected], keep_lines: bool) -> Iterator[Record]:
