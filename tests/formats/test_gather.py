@@ -225,3 +225,15 @@ def test_a_file_too_large_for_memory_costs_no_other(tmp_path: pathlib.Path, monk
     assert [(gap.what, gap.why, gap.detail) for gap in found.gaps] == [("a.txt", Why.FAILED, "too large for memory")]
     assert stacks(found) == [(0, 0, 2)]
     assert any(isinstance(item.record, Events) for sweep in found.sweeps for item in sweep.items)
+
+
+def test_what_is_empty_is_called_so(tmp_path: pathlib.Path) -> None:
+    """A directory without a file, files without a word; beside others an empty one is nothing to tell."""
+    assert [(gap.what, gap.detail) for gap in gather([tmp_path]).gaps] == [(str(tmp_path), "no file is in it")]
+    (tmp_path / "a.log").touch()
+    (tmp_path / "b.log").write_text("\n\n")
+    assert [(gap.what, gap.detail) for gap in gather([tmp_path]).gaps] == [
+        ("a.log", "it is empty"), ("b.log", "it is empty"),
+    ]  # fmt: skip
+    (tmp_path / "c.log").write_text("hello\n")
+    assert gather([tmp_path]).gaps == ()

@@ -18,6 +18,7 @@ from .live_log import with_events
 from .reading import FileEvidence, Wish, interrupted, read
 from .siblings import of_last_attempts
 
+_NAMED = 8
 _SILENT = "a snapshot in which no program says anything; without --events it is judged"
 
 
@@ -27,6 +28,7 @@ def gather(paths: Iterable[str | Path], progress: Progress | None = None, stop: 
     With ``stop``, Ctrl-C ends the reading, and what was read until then is the snapshot. Raises RankscopeError where there is
     nothing but a snapshot that cannot be read.
     """
+    paths = list(paths)
     read_ones = list(_read(paths, Wish(pool=flight_recorder.Pool(), progress=progress, stop=stop)))
     found = of_last_attempts([one for _, one in read_ones if isinstance(one, FileEvidence)])
     if not any(one for _, one in read_ones):
@@ -36,7 +38,18 @@ def gather(paths: Iterable[str | Path], progress: Progress | None = None, stop: 
         return together.beside(snapshots[0], Joiner().join(found, [])) if found else snapshots[0]
     if len(snapshots) == 1 and not any(found):
         return snapshots[0]
-    return Joiner().join(found, snapshots)
+    joined = Joiner().join(found, snapshots)
+    return joined if snapshots or any(found) or joined.gaps else replace(joined, gaps=tuple(_nothing_in(paths, found)))
+
+
+def _nothing_in(paths: list[str | Path], found: list[FileEvidence]) -> Iterator[Gap]:
+    """What is said where no file holds anything, and nothing kept us from reading them."""
+    for one in found[:_NAMED]:
+        yield Gap(one.source.name, Why.MISSING, "it is empty")
+    if len(found) > _NAMED:
+        yield Gap(f"{len(found) - _NAMED} more files", Why.MISSING, "they are empty as well")
+    for path in paths if not found else ():
+        yield Gap(str(path), Why.MISSING, "no file is in it")
 
 
 def _read(paths: Iterable[str | Path], wish: Wish) -> Iterator[tuple[str, FileEvidence | Snapshot]]:

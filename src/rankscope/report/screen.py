@@ -132,9 +132,9 @@ def _not_enough(diagnosis: Diagnosis) -> str:
         return (
             "it reads like runs in which nothing is wrong, but for what a note below says; a second look would decide"
         )
-    if diagnosis.job.launcher == FILES and any(gap.why in _IN_PART and gap.process is None for gap in diagnosis.gaps):
-        return "a part of what was given could not be read or holds nothing, and the rest shows no cause"
     if diagnosis.job.launcher == FILES and diagnosis.processes:
+        if any(gap.why in _IN_PART and gap.process is None for gap in diagnosis.gaps):
+            return "a part of what was given could not be read or holds nothing, and the rest shows no cause"
         return "somebody waits or does not run, and one picture does not tell for how long"
     if diagnosis.findings:
         return "nothing moves, and nothing that was seen says why"
