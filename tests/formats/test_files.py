@@ -170,3 +170,14 @@ def test_nothing_but_zeros_is_no_evidence(tmp_path: pathlib.Path) -> None:
         log.truncate(1 << 42)
     (tmp_path / "zeros").write_bytes(bytes(1 << 20))
     assert not gather([tmp_path]).sweeps[0].items
+
+
+def test_what_is_compressed_twice_is_read(tmp_path: pathlib.Path) -> None:
+    """And where the inner one breaks off, that is told."""
+    whole = gzip.compress(TEXT.encode())
+    (tmp_path / "log").write_bytes(bz2.compress(whole))
+    stream, tap = open_source(Source("log", str(tmp_path / "log")))
+    assert ("".join(text_lines(stream)), tap.damage) == (TEXT, None)
+    for cut in (3, 12, len(whole) // 2):
+        (tmp_path / "log").write_bytes(bz2.compress(whole[:cut]))
+        assert [gap.why for gap in gather([tmp_path]).gaps] == [Why.DAMAGED]

@@ -231,7 +231,7 @@ def test_what_is_empty_is_called_so(tmp_path: pathlib.Path) -> None:
     """A directory without a file, files without a word; beside others an empty one is nothing to tell."""
     assert [(gap.what, gap.detail) for gap in gather([tmp_path]).gaps] == [(str(tmp_path), "no file is in it")]
     (tmp_path / "a.log").touch()
-    (tmp_path / "b.log").write_text("\n\n")
+    (tmp_path / "b.log").write_bytes(bytes(4096))
     assert [(gap.what, gap.detail) for gap in gather([tmp_path]).gaps] == [
         ("a.log", "it is empty"), ("b.log", "it is empty"),
     ]  # fmt: skip

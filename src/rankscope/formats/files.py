@@ -28,6 +28,7 @@ HEAD = 64 << 10
 # No text is full of these; escape, tab and the line ends are not among them.
 _CONTROL = bytes(byte for byte in range(32) if byte not in b"\t\n\v\f\r\x1b")
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_LAYERS = 2  # more than once compressed is a log that was collected compressed, and compressed with all others
 _SURE = 64  # bytes; fewer zeros may be chance
 # What a file system that crashed leaves of blocks that were not written (ext4, XFS: the size is set, the data is not).
 _UNWRITTEN = re.compile(rb"\0{16,}")
@@ -209,8 +210,15 @@ def open_source(
     else:
         raw = _opened(source.path)
     plain = _unpacked(raw)
+    damage = None
+    try:
+        for _ in range(_LAYERS):
+            plain = _unpacked(plain) if isinstance(plain, _COMPRESSED) else plain
+    except BROKEN as error:  # before its first byte; asked once more, it would call that its end
+        damage = str(error) or type(error).__name__
     total = None if isinstance(plain, _COMPRESSED) else _size(source)
     tap = Tap(plain, None if progress is None else lambda done: progress(source.name, done, total), stop)
+    tap.damage = damage
     stream: io.BufferedReader = io.BufferedReader(tap, BUFFER)
     _pass_zeros(stream)
     return stream, tap
@@ -250,7 +258,7 @@ def _unpacked(raw: Any) -> Any:
     buffered: Any = raw if hasattr(raw, "peek") else io.BufferedReader(raw, BUFFER)
     magic = buffered.peek(6)[:6]
     if magic.startswith(b"\x1f\x8b"):
-        return gzip.GzipFile(fileobj=buffered)
+        return gzip.GzipFile(fileobj=buffered, mode="rb")
     if magic.startswith(b"BZh"):
         return bz2.BZ2File(buffered)
     if magic == b"\xfd7zXZ\x00":

@@ -44,10 +44,11 @@ def gather(paths: Iterable[str | Path], progress: Progress | None = None, stop: 
 
 def _nothing_in(paths: list[str | Path], found: list[FileEvidence]) -> Iterator[Gap]:
     """What is said where no file holds anything, and nothing kept us from reading them."""
-    for one in found[:_NAMED]:
-        yield Gap(one.source.name, Why.MISSING, "it is empty")
-    if len(found) > _NAMED:
-        yield Gap(f"{len(found) - _NAMED} more files", Why.MISSING, "they are empty as well")
+    empty = [one.source.name for one in found if one.empty]
+    for name in empty[:_NAMED]:
+        yield Gap(name, Why.MISSING, "it is empty")
+    if len(empty) > _NAMED:
+        yield Gap(f"{len(empty) - _NAMED} more files", Why.MISSING, "they are empty as well")
     for path in paths if not found else ():
         yield Gap(str(path), Why.MISSING, "no file is in it")
 

@@ -90,6 +90,7 @@ class FileEvidence:
     recorders: list[Recorder] = field(default_factory=list)
     reports: list[RasReport | StoreKeys | Threads] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
+    empty: bool = False  # nothing is in it, or zeros that nobody wrote
     unreadable: own.Unreadable | None = None  # it is a snapshot, and cannot be read; there is a gap of it as well
 
     def __bool__(self) -> bool:
@@ -135,6 +136,7 @@ def read(source: Source, wish: Wish) -> FileEvidence | Snapshot:
         with closed(stream, tap):
             if own.recognises(head_of(stream)):
                 return own.read(cut_lines(stream.readline, b"\n", own.LINE_LIMIT))
+            evidence.empty = not head_of(stream)
             _fill(evidence, stream, wish)
             _finish(evidence, tap, wish)
     except own.Unreadable as error:
