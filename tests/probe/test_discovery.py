@@ -9,6 +9,7 @@ import pytest
 
 from rankscope.model.gap import Gap, Why
 from rankscope.model.process import ProcessRef, Role
+from rankscope.probe import procfs
 from rankscope.probe.discover import Found, closed, job_of, jobs, with_gaps
 from rankscope.probe.table import Seen, Table
 
@@ -74,6 +75,50 @@ def test_ranks_that_outlived_their_agent_are_one_job() -> None:
     (found,) = jobs(table(seen(1, 0, "init", executable="/sbin/init"), *orphans))
     assert found.job.root is None
     assert {number for _, number in roles(found).values()} == {0, 1, 2, 3}
+
+
+def left(first: int, since_s: float, *numbers: int, **more: str) -> list[Seen]:
+    """Ranks whose agent was killed, of a run that began so many seconds after boot."""
+    there = (seen(first + n, 1, PYTHON, "train.py", environ=rank(n, 2, **more)) for n in numbers)
+    return [dataclasses.replace(one, started=round(since_s * procfs.TICKS) + one.pid % 10) for one in there]
+
+
+def folder(name: str) -> dict[str, str]:
+    return {
+        "MASTER_PORT": "29500",
+        "TORCHELASTIC_ERROR_FILE": f"/tmp/torchelastic_{name}/none_{name}/attempt_0/0/error.json",
+    }
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        (left(210, 100, 0, MASTER_PORT="29511"), left(220, 101, 1, MASTER_PORT="29512")),
+        (left(210, 100, 0, 1, **folder("a")), left(220, 130, 0, 1, **folder("b"))),
+        (left(210, 100, 1, **folder("a")), left(220, 130, 0, **folder("b"))),
+        (left(210, 100, 0, TORCHELASTIC_RESTART_COUNT="0"), left(220, 101, 1, TORCHELASTIC_RESTART_COUNT="1")),
+    ],
+)
+def test_ranks_that_two_runs_left_behind_are_two_jobs(earlier: list[Seen], later: list[Seen]) -> None:
+    """Nobody gave the runs an id: they differ in where they meet, in the folder of their agent, or in the attempt."""
+    found = jobs(table(seen(1, 0, "init", executable="/sbin/init"), *earlier, *later))
+    assert [set(roles(one)) for one in found] == [{one.pid for one in part} for part in (earlier, later)]
+
+
+@pytest.mark.parametrize("apart_s", [0.5, 60])
+def test_a_number_that_is_there_twice_is_of_an_earlier_run_unless_both_began_together(apart_s: float) -> None:
+    """Started by hand: the run that was left behind met at the same place."""
+    given = {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}
+    ranks = [
+        dataclasses.replace(
+            seen(201 + i, 90 + i, PYTHON, "train.py", environ={**given, "RANK": str(number)}),
+            started=round((100 + i // 2 * apart_s) * procfs.TICKS) + i,
+        )
+        for i, number in enumerate((0, 1, 0, 1))
+    ]
+    shells = [seen(90 + i, 1, "bash", executable="/bin/bash") for i in range(4)]
+    found = jobs(table(*shells, *ranks))
+    assert [len(one.processes) for one in found] == ([4] if apart_s < 1 else [2, 2])
 
 
 @pytest.mark.parametrize(("parent", "restarts", "is_rank"), [(1, "0", False), (100, "0", False), (100, "1", True)])

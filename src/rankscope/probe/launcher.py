@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Callable
 
 from ..model.ranks import number_of
+from . import procfs
 from .table import Seen, Table
 
 
@@ -74,6 +75,28 @@ def ranks_by_environ(
     return found
 
 
+# A number that one start of a job gave twice by mistake it gave twice within this time.
+_APART_S = 10.0
+
+
+def runs(table: Table, places: Mapping[int, Place]) -> list[dict[int, Place]]:
+    """Ranks of one meeting point, one part for each start of the job: a number that is there twice was left behind by an earlier
+    run, so they are cut where most time lies between two starts."""
+    pids = sorted(places, key=lambda pid: table.seen[pid].started)
+    starts = [table.seen[pid].started for pid in pids]
+    widest, at = max(((starts[i] - starts[i - 1], i) for i in range(1, len(starts))), default=(0, 0))
+    if len({place.rank for place in places.values()}) == len(places) or widest < _APART_S * procfs.TICKS:
+        return [dict(places)]
+    parts = (pids[:at], pids[at:])
+    return [run for part in parts for run in runs(table, {pid: places[pid] for pid in part})]
+
+
+def run_folder(environ: Mapping[str, str]) -> str:
+    """The folder that one elastic agent made for its ranks (``…/attempt_N/LOCAL_RANK/error.json``): each run has its own, also
+    where nobody gave it an id."""
+    return environ.get("TORCHELASTIC_ERROR_FILE", "").partition("/attempt_")[0]
+
+
 # What ranks of one job and one start of it have in common.
 _RUN = ("MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "SLURM_JOB_ID", "SLURM_STEP_ID",
         "PMIX_NAMESPACE")  # fmt: skip
@@ -105,7 +128,8 @@ def _adopted(table: Table, seen: Seen, first: Seen) -> bool:
 
 
 def _run(seen: Seen) -> tuple[str | None, ...]:
-    return tuple((seen.environ or {}).get(name) for name in _RUN)
+    environ = seen.environ or {}
+    return (*(environ.get(name) for name in _RUN), run_folder(environ) or None)
 
 
 def torch_place(environ: Mapping[str, str]) -> Place | None:

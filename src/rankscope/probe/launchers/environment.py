@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from ..launcher import Claim, Launcher, Place, ranks_by_environ, torch_place, with_descendants
+from ..launcher import Claim, Launcher, Place, ranks_by_environ, runs, torch_place, with_descendants
 from ..table import Table
 
 
@@ -40,7 +40,7 @@ def _together(
         else:
             part.update(places)
     for (_, world, _), parts in whole.items():
-        yield from ((world, part) for part in parts)
+        yield from ((world, run) for part in parts for run in runs(table, part))
 
 
 def _bodies(table: Table, root: int, free: frozenset[int]) -> Iterator[int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from ..launcher import Claim, Launcher, Place, number, ranks_by_environ, with_descendants
+from ..launcher import Claim, Launcher, Place, number, ranks_by_environ, runs, with_descendants
 from ..mpi_family import daemon
 from ..table import Table
 
@@ -28,11 +28,12 @@ def find(table: Table, free: frozenset[int]) -> Iterator[Claim]:
     for pid, place in ranks_by_environ(table, free, _place).items():
         environ = table.seen[pid].environ or {}
         jobs[environ.get("PMIX_NAMESPACE", ""), daemon(table, pid) or 0][pid] = place
-    for (_, root), places in jobs.items():
-        world = max((place.world_size or 0 for place in places.values()), default=0) or None
-        members = {pid for pid in with_descendants(table, tuple(places)) if pid in free}
+    starts = [(root, run) for (_, root), places in jobs.items() for run in ([places] if root else runs(table, places))]
+    for root, ranks in starts:
+        world = max((place.world_size or 0 for place in ranks.values()), default=0) or None
+        members = {pid for pid in with_descendants(table, tuple(ranks)) if pid in free}
         ours = {root} & free
-        yield Claim("mpi", root if ours else None, places, tuple(sorted(members | ours)), world_size=world)
+        yield Claim("mpi", root if ours else None, ranks, tuple(sorted(members | ours)), world_size=world)
 
 
 LAUNCHER = Launcher("mpi", 55, find)
