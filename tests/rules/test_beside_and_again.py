@@ -119,3 +119,29 @@ def test_a_lone_program_that_tries_again_in_vain_is_noted_and_not_accused(name: 
     found = [one for one in diagnosis.findings if one.rule == "tries-in-vain"]
     assert [(one.kind, one.certainty) for one in found] == ([(Kind.NOTE, Certainty.POSSIBLE)] if said else [])
     assert diagnosis.verdict is None
+
+
+ANY = One(
+    (MAIN, Frame("main", "/job/start.py", 9)),
+    BlockedCall(0, "wait4"),
+    wchan="do_wait",
+)
+TAIL = BlockedCall(0, "poll", (4,))
+FIFO = BlockedCall(0, "openat")
+
+
+def test_a_tool_that_was_started_beside_the_program_is_not_waited_for() -> None:
+    """``os.wait()`` of a start script ends with whoever ends first; it is not ``tail -f`` that it means."""
+    tail, asleep = command(71, 70, TAIL, "poll_schedule_timeout"), body(72, One((MAIN, STEP)), parent=70)
+    for main, sick in ((WORKS, False), (One((MAIN, STEP), None, wchan="hrtimer_nanosleep"), True)):
+        found = told(body(70, ANY), tail, body(72, main, parent=70))
+        assert bool(causes(found)) is sick
+        assert all(one.processes[0].ref.pid == 72 for one in found.findings if one.kind is Kind.CAUSE)
+    assert {wait.target.pid for wait in told(body(70, ANY), tail, asleep).waits if wait.target} == {72}
+
+
+def test_of_commands_of_a_shell_the_one_in_front_was_started_last() -> None:
+    shell = command(71, 70, BlockedCall(0, "wait4"), "do_wait")
+    beside, front = command(72, 71, TAIL, "poll_schedule_timeout"), command(73, 71, FIFO, "wait_for_partner")
+    found = told(body(70, JOINS), shell, beside, front)
+    assert [one.processes[1].ref.pid for one in found.findings if one.kind is Kind.CAUSE] == [73]
