@@ -145,3 +145,23 @@ def test_of_commands_of_a_shell_the_one_in_front_was_started_last() -> None:
     beside, front = command(72, 71, TAIL, "poll_schedule_timeout"), command(73, 71, FIFO, "wait_for_partner")
     found = told(body(70, JOINS), shell, beside, front)
     assert [one.processes[1].ref.pid for one in found.findings if one.kind is Kind.CAUSE] == [73]
+
+
+@pytest.mark.parametrize(
+    ("waiter", "beside", "wait", "sure"),
+    [
+        (JOINS, False, FIFO, Certainty.LIKELY),
+        (ANY, False, FIFO, Certainty.LIKELY),
+        (ANY, True, FIFO, Certainty.POSSIBLE),
+        (JOINS, True, FIFO, Certainty.LIKELY),
+        (JOINS, False, TAIL, Certainty.POSSIBLE),
+    ],
+)
+def test_a_command_is_surely_waited_for_only_where_it_is_meant(
+    waiter: One, beside: bool, wait: BlockedCall, sure: Certainty
+) -> None:
+    """Who waits for any of two commands may mean the other one, and one that polls may do so all its life."""
+    channel = "wait_for_partner" if wait is FIFO else "poll_schedule_timeout"
+    others = [command(72, 70, FIFO, "wait_for_partner")] if beside else []
+    found = told(body(70, waiter), command(71, 70, wait, channel), *others)
+    assert {one.certainty for one in found.findings if one.kind is Kind.CAUSE} == {sure}

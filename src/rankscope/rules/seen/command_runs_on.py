@@ -7,8 +7,9 @@ without a time limit. That program waits in turn: for input, for the network, fo
 ## How it is recognised
 A process of the job waits for the end of a child that is no Python program, which has not ended and has neither used the CPU nor
 moved data between the two looks, nor has any program that it started. Below a build (a PyTorch extension, ninja) it is a
-compiler that stands. One that is connected to another host (`ssh`, `srun`, `kubectl`) may wait for work that goes on there, and
-one that began a moment ago may be one of many: of both it is only possible.
+compiler that stands. It is only possible of one that is connected to another host (`ssh`, `srun`, `kubectl`), where its work may
+go on; of one that polls (`tail -f`) while no rank needs its end; of one that began a moment ago, and may be one of many; and
+where the wait is for any of several children.
 
 ## What to do
 See what the command waits for: `cat /proc/PID/wchan`, `ls -l /proc/PID/fd`, `strace -p PID`. End it with `kill PID`; the job
@@ -24,11 +25,13 @@ from collections.abc import Iterator
 
 from ...analysis.case import Case, Member, Root
 from ...analysis.frame_tables import WaitKind
-from ...analysis.in_sight import commands_alone, foreign
+from ...analysis.in_sight import commands_alone, foreign, minded
 from ...analysis.load import transferred, works_unseen
 from ...analysis.standing import Standing
 from ...analysis.threads import parent_of
+from ...analysis.waits.child import named
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
+from ...model.evidence.files import OpenFiles
 from ...model.evidence.sockets import Sockets
 from ...model.evidence.threads import Threads
 from ...model.process import Process
@@ -36,6 +39,8 @@ from ...model.ranks import RankSet
 from ...model.words import span
 from .. import make_rule
 from .._say import certainty, just_come, name, old_roots, waited_for, who
+
+_POLLS = ("poll_schedule_timeout", "do_poll", "do_sys_poll", "do_select", "ep_poll", "do_epoll_wait")
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -47,7 +52,7 @@ def check(case: Case) -> Iterator[Finding]:
         if parent is None or parent.ref not in root.waiters or commands_alone(case, root):
             continue
         rank = parent.rank
-        against = tuple(_against(case, standing, parent))
+        against = tuple(_against(case, root, standing, parent))
         yield Finding(
             rule=RULE.id, cls=_class(case, root), kind=Kind.CAUSE,
             certainty=certainty(case, root, standing, Certainty.POSSIBLE if against else Certainty.LIKELY),
@@ -75,13 +80,20 @@ def _works(standing: Standing) -> bool:
     return moves or works_unseen(standing.member) or standing.state in ("R", "D", "T", "t", "Z")
 
 
-def _against(case: Case, standing: Standing, parent: Member) -> Iterator[str]:
+def _against(case: Case, root: Root, standing: Standing, parent: Member) -> Iterator[str]:
     kernel = standing.member.latest(Threads)
     age = kernel.uptime_s if kernel is not None else None
     if age is not None and not case.stuck(age):
         yield f"the command began {span(age)} ago: it may be one of many"
     if (peer := _elsewhere(standing, parent)) is not None:
         yield f"it is connected to {peer or 'somebody'}: what it waits for may be at work there"
+    elif minded(case, root) and kernel is not None and (standing.kernel or kernel.threads[0]).wchan.startswith(_POLLS):
+        yield "it polls: a program that watches or serves does so for as long as nothing comes"
+    waiter = case.standings.get(parent.ref)
+    if waiter is not None and waiter.kind is WaitKind.CHILD and named(waiter) is None:
+        others = len(case.graph.by_waiter.get(parent.ref, ())) - 1
+        if others > 0:
+            yield f"the wait is for any child, and {others} more may be meant"
 
 
 def _elsewhere(standing: Standing, parent: Member) -> str | None:
@@ -89,7 +101,8 @@ def _elsewhere(standing: Standing, parent: Member) -> str | None:
     it has one."""
     sockets, inherited = standing.member.latest(Sockets), parent.latest(Sockets)
     if sockets is None:
-        return "" if standing.kind is WaitKind.SOCKET else None
+        hidden = standing.member.latest(OpenFiles) is None
+        return "" if standing.kind is WaitKind.SOCKET and hidden else None
     known = {one.inode for one in inherited.sockets} if inherited else set()
     made = (
         one for one in sockets.sockets if one.kind == "tcp" and one.state == "established" and one.inode not in known
