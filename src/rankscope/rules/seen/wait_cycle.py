@@ -26,6 +26,7 @@ from collections.abc import Iterator
 
 from ...analysis.awaited import unsure, writes
 from ...analysis.case import Case
+from ...analysis.file_locks import wants_lock_of
 from ...analysis.frame_tables import WaitKind
 from ...analysis.own_age import circle_s
 from ...analysis.standing import Standing
@@ -76,7 +77,7 @@ def _ranks(case: Case, cycle: tuple[ProcessRef, ...]) -> RankSet:
 def _class(case: Case, cycle: tuple[ProcessRef, ...]) -> str | None:
     standings = [case.standings[ref] for ref in cycle if ref in case.standings]
     kinds = {WaitKind.PIPE if _fills(case, standing) else standing.kind for standing in standings}
-    if kinds & _LOCKS:
+    if kinds & _LOCKS or _of_locks(case, cycle):
         return "lock-order-deadlock"
     if kinds == {WaitKind.PIPE} and any(_writes(case, ref) for ref in cycle):
         return "queue-pipe-full"  # each writes until the other one reads
@@ -91,6 +92,11 @@ def _class(case: Case, cycle: tuple[ProcessRef, ...]) -> str | None:
     if kinds & {WaitKind.COLLECTIVE, WaitKind.BACKWARD}:
         return None if case.collectives else "collective-cycle"  # recorders name the groups
     return None
+
+
+def _of_locks(case: Case, cycle: tuple[ProcessRef, ...]) -> bool:
+    """Whether each of them asks for a file lock of another one: who never waits in the kernel (SQLite) naps in between."""
+    return all(any(wants_lock_of(case, ref, other) for other in cycle if other != ref) for ref in cycle)
 
 
 def _fills(case: Case, standing: Standing) -> bool:

@@ -1,0 +1,37 @@
+"""File locks of processes that are no ranks: a circle of them, and a leader with those who stand by."""
+
+from __future__ import annotations
+
+from test_one_machine import MAIN, STEP, Body, One, body, causes, told
+
+from rankscope.model.evidence.blocked import Blocked, BlockedCall, HeldLock
+
+NAPS = One((MAIN, STEP), BlockedCall(0, "clock_nanosleep", timed=True), wchan="hrtimer_nanosleep")
+
+JOINS = One((MAIN,), BlockedCall(0, "wait4", child=71), wchan="do_wait")
+
+
+def wants(pid: int, holder: int, one: One, asked: bool, path: str = "/run/job.lock") -> Body:
+    """A process that wants a lock of another one, in the kernel or by asking again and again."""
+    process, looks = body(pid, one, parent=70)
+    lock = HeldLock(pid, "POSIX" if asked else "FLOCK", path, (holder,), "python", asked)
+    return process, tuple(
+        tuple(Blocked(record.calls, (lock,)) if isinstance(record, Blocked) else record for record in look)
+        for look in looks
+    )
+
+
+def asks(pid: int, holder: int, path: str) -> Body:
+    naps = One(NAPS.frames, NAPS.call, wchan=NAPS.wchan, still_s=0.1, turns=9)
+    return wants(pid, holder, naps, True, path)
+
+
+def test_two_writers_of_two_databases_that_ask_crosswise_are_a_circle() -> None:
+    """SQLite never waits in the kernel: it naps and asks again."""
+    found = told(body(70, JOINS), asks(71, 72, "/data/a.db"), asks(72, 71, "/data/b.db"))
+    assert ("wait-cycle", "lock-order-deadlock") in causes(found)
+
+
+def test_a_writer_that_waits_for_one_that_works_is_no_circle() -> None:
+    works = One((MAIN, STEP), None, state="R", wchan="", still_s=0.0, turns=9)
+    assert causes(told(body(70, JOINS), body(71, works, parent=70), asks(72, 71, "/data/b.db"))) == set()
