@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from test_one_machine import MAIN, STEP, Body, One, body, causes, told
 
+from rankscope.model.diagnosis import Certainty, Kind
 from rankscope.model.evidence.blocked import Blocked, BlockedCall, HeldLock
 
 NAPS = One((MAIN, STEP), BlockedCall(0, "clock_nanosleep", timed=True), wchan="hrtimer_nanosleep")
-
+QUEUES = One((MAIN, STEP), BlockedCall(0, "flock", (3,)), wchan="flock_lock_inode_wait")
 JOINS = One((MAIN,), BlockedCall(0, "wait4", child=71), wchan="do_wait")
 
 
@@ -35,3 +37,12 @@ def test_two_writers_of_two_databases_that_ask_crosswise_are_a_circle() -> None:
 def test_a_writer_that_waits_for_one_that_works_is_no_circle() -> None:
     works = One((MAIN, STEP), None, state="R", wchan="", still_s=0.0, turns=9)
     assert causes(told(body(70, JOINS), body(71, works, parent=70), asks(72, 71, "/data/b.db"))) == set()
+
+
+@pytest.mark.parametrize(("asked", "sure"), [(False, Certainty.POSSIBLE), (True, Certainty.CERTAIN)])
+def test_a_leader_sleeps_with_its_lock_and_others_stand_by(asked: bool, sure: Certainty) -> None:
+    """That is how it is meant, perhaps; who naps in a transaction of a database keeps the others from their work."""
+    waits = [asks(pid, 71, "/data/a.db") if asked else wants(pid, 71, QUEUES, False) for pid in (72, 73)]
+    found = told(body(70, JOINS), body(71, NAPS, parent=70), *waits)
+    (cause,) = [one for one in found.findings if one.kind is Kind.CAUSE]
+    assert (cause.processes[0].ref.pid, cause.certainty, bool(cause.against)) == (71, sure, not asked)

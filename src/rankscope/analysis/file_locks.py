@@ -13,3 +13,14 @@ def wants_lock_of(case: Case, waiter: ProcessRef, holder: ProcessRef, asks: bool
     blocked = member.latest(Blocked) if member is not None and waiter.host == holder.host else None
     locks = [lock for lock in (blocked.locks if blocked else ()) if asks or not lock.asked]
     return any(holder.pid in lock.holders for lock in locks)
+
+
+def keeps_others_out(case: Case, holder: ProcessRef) -> bool:
+    """Whether all that its peers want of it is a file lock, in whose queue they stand, and no rank is among those who are kept
+    waiting: so it is with a leader and those who stand by to take its place. A lock of a database is no place to keep."""
+    root = case.graph.root(holder)
+    direct = [wait.waiter for wait in case.graph.to(holder)]
+    queue = [ref for ref in direct if wants_lock_of(case, ref, holder, asks=False)]
+    minds = {member.process.parent for member in map(case.by_ref.get, (holder, *queue)) if member is not None}
+    waiters = root.waiters if root is not None and not root.ranks else ()
+    return bool(queue) and all(ref in queue or ref.pid in minds for ref in waiters) and bool(waiters)

@@ -9,7 +9,8 @@ The rank's thread ends in a frame of the job itself (or in a sleep, input or pol
 its peers wait, and this has lasted longer than `--stuck-after`. A rank whose outer loops advance between the two looks is
 slow, not stuck, and is reported as a straggler. That it is stuck is certain where it has itself slept, or waited at a prompt,
 for that long; one that sleeps a little again and again may see to something that gets on, which speaks against it. One that
-has just come to where it stands, however long the others have waited, is at most possibly stuck. So is one
+has just come to where it stands, however long the others have waited, is at most possibly stuck. So is one that sleeps while
+it has a file lock that programs of no ranks wait for, as a leader does for as long as it lives; and one
 that waits for a queue, a socket or in its event loop while its peers all stand in one broadcast, as a server does that has no
 request.
 
@@ -29,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...analysis.case import Case, Root
+from ...analysis.file_locks import keeps_others_out
 from ...analysis.frame_tables import WaitKind
 from ...analysis.helping import thread_at_work
 from ...analysis.identity import module_path_of
@@ -198,7 +200,7 @@ def _beside(case: Case, standing: Standing) -> Iterator[Reason]:
 def _best(case: Case, root: Root, standing: Standing) -> Certainty:
     """Standing still in one's own code for long is seen, not inferred; running could be long work, and who sleeps a little,
     again and again, may see to something that gets on. A server waits for its next request as long as none comes."""
-    if may_await_orders(case, root):
+    if may_await_orders(case, root) or _leads(case, standing):
         return Certainty.POSSIBLE
     if standing.kind not in _RESTS:
         return Certainty.LIKELY
@@ -206,6 +208,11 @@ def _best(case: Case, root: Root, standing: Standing) -> Certainty:
     if not case.stuck(own_s(standing)):
         return Certainty.POSSIBLE if busy else Certainty.LIKELY
     return Certainty.LIKELY if busy else Certainty.CERTAIN
+
+
+def _leads(case: Case, standing: Standing) -> bool:
+    """Whether it sleeps by itself, and nothing tells that those who want its lock should ever get it."""
+    return standing.kind is WaitKind.SLEEP and keeps_others_out(case, standing.member.ref)
 
 
 def _doing(standing: Standing) -> str:
@@ -245,6 +252,8 @@ def _prompt(standing: Standing) -> str:
 def _against(case: Case, root: Root, standing: Standing) -> Iterator[str]:
     if may_await_orders(case, root):
         yield "the others wait in the broadcast with which a server hands on its requests: there may be none at the moment"
+    if _leads(case, standing):
+        yield "all that others want of it is a file lock: a leader keeps that on purpose, and they stand by to take its place"
     if standing.kind in (WaitKind.USER, WaitKind.LIBRARY) and standing.busy > RUNS:
         yield f"it uses {standing.busy:.0%} of a CPU: it may be long work; look again with --sweeps 3 --interval 10"
     yield from just_come(case, standing)
