@@ -11,8 +11,10 @@ from ...model.diagnosis import Wait
 from ...model.evidence.blocked import Blocked
 from ...model.evidence.files import OpenFiles
 from ...model.evidence.sockets import Socket
+from ...model.evidence.threads import Threads
 from ...model.process import ProcessRef, Role
-from ..ends import ancestors, eldest, ends, other_end, targets
+from ..callers import call_of
+from ..ends import Ends, ancestors, eldest, ends, other_end, targets
 from ..frame_tables import WaitKind
 from ..scene import Scene
 from ..standing import Standing, idle_worker
@@ -49,7 +51,7 @@ def find(scene: Scene) -> Iterator[Wait]:
             for other in others:
                 if _serves(scene, other) or _both_mind(scene, standing, other):
                     continue
-                if servant and other in ancestors(scene, ref):
+                if servant and other in ancestors(scene, ref) and not _reads_back(scene, held, other, standing):
                     continue  # a child that reads from its parent waits for work, not for a result
                 if isinstance(target, str) and takes_beside(scene, standing, scene.standings[other], target):
                     continue  # nor for another one that waits for work
@@ -59,6 +61,22 @@ def find(scene: Scene) -> Iterator[Wait]:
                     and not _shared(scene, standing, other, target)
                 ):
                     yield Wait(ref, other, other_end(target), standing.still_s)
+
+
+def _reads_back(scene: Scene, held: Ends, other: ProcessRef, standing: Standing) -> bool:
+    """Whether the parent itself waits for what only this child of it could write, and neither has a thread that could."""
+    parent = scene.standings[other]
+    for one in (parent, standing):
+        call, kernel = call_of(one), one.member.latest(Threads)
+        alone = kernel is not None and len(kernel.threads) == 1
+        if call is None or call.timed or len(call.fds) != 1 or not call.call.startswith(_READS) or not alone:
+            return False
+    ref = standing.member.ref
+    found = (
+        held.of_peer(ref.host, one) if isinstance(one, Socket) else held.pipes.get((ref.host, one, "w"), ())
+        for one in _blocked_on(parent)
+    )
+    return any(ref in holders for holders in found)
 
 
 def _peers(scene: Scene, ref: ProcessRef, holders: Sequence[ProcessRef]) -> list[ProcessRef]:
