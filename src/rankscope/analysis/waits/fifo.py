@@ -1,7 +1,8 @@
-"""Ranks that stand in the opening of FIFOs wait for each other where nobody else is left to open the other sides.
+"""Ranks, or the children of a program without any, that stand in the opening of FIFOs wait for each other where nobody else is
+left to open the other sides.
 
 An open of one side lasts until somebody opens the other one (fifo(7)); whom the program means for that nothing tells. Where
-all other ranks wait for messages or for these, and the job has no process besides, it can only be one of themselves.
+all others wait for messages or for these, and the job has no process besides, it can only be one of themselves.
 """
 
 from __future__ import annotations
@@ -30,10 +31,12 @@ _BYSTANDERS = (Role.RANK, Role.LAUNCHER, Role.HELPER)
 def find(scene: Scene) -> Iterator[Wait | Share]:
     living = [one for one in scene.standings.values() if not one.member.gone and one.state not in ("Z", "X")]
     ranks = [one for one in living if one.member.role is Role.RANK]
-    openers = [one for one in ranks if _opens(one)]
-    if len(openers) < 2 or scene.missing or any(one.member.role not in _BYSTANDERS for one in living):
+    work = ranks or [one for one in living if one.member.role is not Role.HELPER]
+    openers = [one for one in work if opens_fifo(one) and (ranks or one.thread is not None)]
+    if len(openers) < 2 or scene.missing or (ranks and any(one.member.role not in _BYSTANDERS for one in living)):
         return
-    if not all(one in openers or (one.kind in _FOR_OTHERS and one.ran is False) for one in ranks):
+    meanwhile = _FOR_OTHERS if ranks else (WaitKind.CHILD,)
+    if not all(one in openers or (one.kind in meanwhile and one.ran is False) for one in work):
         return
     crowd = Crowd(tuple(one.member.ref for one in openers))
     for one in openers:
@@ -41,7 +44,7 @@ def find(scene: Scene) -> Iterator[Wait | Share]:
         yield from for_all(one.member.ref, crowd, why, one.still_s)
 
 
-def _opens(standing: Standing) -> bool:
+def opens_fifo(standing: Standing) -> bool:
     """Whether its thread sleeps in the opening of a FIFO, as the call and the place in the kernel tell."""
     blocked, task = standing.member.latest(Blocked), standing.kernel
     if (
