@@ -41,7 +41,7 @@ def test_a_shell_that_naps_beside_a_program_accuses_nobody(main: One, accused: b
     naps = command(72, 71, BlockedCall(0, "clock_nanosleep", timed=True), "hrtimer_nanosleep")
     found = told(body(70, main), shell, naps)
     assert (("command-runs-on", "rank-stuck-in-user-code") in causes(found)) is accused
-    assert (found.state is State.STUCK) is accused
+    assert (found.state is State.MOVING) is not accused
 
 
 @pytest.mark.parametrize("wchan", ["__do_sys_pause", "do_sigtimedwait.isra.0"])
@@ -165,3 +165,36 @@ def test_a_command_is_surely_waited_for_only_where_it_is_meant(
     others = [command(72, 70, FIFO, "wait_for_partner")] if beside else []
     found = told(body(70, waiter), command(71, 70, wait, channel), *others)
     assert {one.certainty for one in found.findings if one.kind is Kind.CAUSE} == {sure}
+
+
+SLEEPS = One((MAIN, STEP), BlockedCall(0, "clock_nanosleep", timed=True), wchan="hrtimer_nanosleep")
+
+
+@pytest.mark.parametrize(
+    ("role", "number", "sure"), [(Role.OTHER, None, Certainty.POSSIBLE), (Role.RANK, 0, Certainty.CERTAIN)]
+)
+def test_a_program_that_sleeps_while_only_its_parent_minds_it_may_work_by_the_clock(
+    role: Role, number: int | None, sure: Certainty
+) -> None:
+    """A scheduler below its supervisor; of a rank nobody expects that."""
+    (cause,) = [
+        one for one in told(body(70, JOINS), body(71, SLEEPS, parent=70, role=role, rank=number)).findings
+        if one.kind is Kind.CAUSE
+    ]  # fmt: skip
+    assert (cause.processes[0].ref.pid, cause.certainty, bool(cause.against)) == (71, sure, role is Role.OTHER)
+
+
+def test_a_filter_of_its_output_is_not_kept_waiting_by_a_program_that_sleeps() -> None:
+    process, looks = body(71, SLEEPS, parent=70, more=(OpenFiles((OpenFile(1, "pipe:[5]", "w"),)),))
+    tee, seen = command(72, 70, BlockedCall(0, "read", (0,)), "pipe_read")
+    calls = Blocked((BlockedCall(72, "read", (0,)),))
+    reads = tuple((look[0], calls, OpenFiles((OpenFile(0, "pipe:[5]", "r"),))) for look in seen)
+    found = told(body(70, JOINS), (process, looks), (tee, reads))
+    assert [one.certainty for one in found.findings if one.kind is Kind.CAUSE] == [Certainty.POSSIBLE]
+    assert {wait.waiter.pid for wait in found.waits} == {70, 72}
+
+
+def test_who_opens_a_fifo_may_wait_for_orders() -> None:
+    opens = One((MAIN, STEP), BlockedCall(0, "openat"), wchan="wait_for_partner")
+    (cause,) = [one for one in told(body(70, opens), launcher="none").findings if one.kind is Kind.CAUSE]
+    assert (cause.certainty, "opens a FIFO" in cause.title) == (Certainty.POSSIBLE, True)

@@ -61,9 +61,9 @@ def serves_idly(case: Case, root: Root) -> bool:
 
 
 def minded(case: Case, root: Root) -> bool:
-    """Whether nobody waits for it but parents for its end, none of which is a rank."""
+    """Whether no rank waits for it, and nobody but parents for its end and commands, such as a filter of its output."""
     waiters = [case.standings[ref] for ref in root.waiters if ref in case.standings]
-    return not root.ranks and all(one.kind is WaitKind.CHILD for one in waiters)
+    return not root.ranks and all(one.kind is WaitKind.CHILD or foreign(one.member) for one in waiters)
 
 
 def foreign(member: Member) -> bool:

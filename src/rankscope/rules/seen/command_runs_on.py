@@ -8,8 +8,8 @@ without a time limit. That program waits in turn: for input, for the network, fo
 A process of the job waits for the end of a child that is no Python program, which has not ended and has neither used the CPU nor
 moved data between the two looks, nor has any program that it started. Below a build (a PyTorch extension, ninja) it is a
 compiler that stands. It is only possible of one that is connected to another host (`ssh`, `srun`, `kubectl`), where its work may
-go on; of one that polls (`tail -f`) while no rank needs its end; of one that began a moment ago, and may be one of many; and
-where the wait is for any of several children.
+go on; of one that polls (`tail -f`) or sleeps by the clock while no rank needs its end; of one that began a moment ago, and may
+be one of many; and where the wait is for any of several children.
 
 ## What to do
 See what the command waits for: `cat /proc/PID/wchan`, `ls -l /proc/PID/fd`, `strace -p PID`. End it with `kill PID`; the job
@@ -41,6 +41,7 @@ from .. import make_rule
 from .._say import certainty, just_come, name, old_roots, waited_for, who
 
 _POLLS = ("poll_schedule_timeout", "do_poll", "do_sys_poll", "do_select", "ep_poll", "do_epoll_wait")
+_NAPS = ("hrtimer_nanosleep", "do_nanosleep")
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -87,8 +88,12 @@ def _against(case: Case, root: Root, standing: Standing, parent: Member) -> Iter
         yield f"the command began {span(age)} ago: it may be one of many"
     if (peer := _elsewhere(standing, parent)) is not None:
         yield f"it is connected to {peer or 'somebody'}: what it waits for may be at work there"
-    elif minded(case, root) and kernel is not None and (standing.kernel or kernel.threads[0]).wchan.startswith(_POLLS):
-        yield "it polls: a program that watches or serves does so for as long as nothing comes"
+    elif minded(case, root) and kernel is not None:
+        channel = (standing.kernel or kernel.threads[0]).wchan
+        if channel.startswith(_POLLS):
+            yield "it polls: a program that watches or serves does so for as long as nothing comes"
+        elif channel.startswith(_NAPS):
+            yield "it sleeps by the clock, as a loop that watches does between two looks"
     waiter = case.standings.get(parent.ref)
     if waiter is not None and waiter.kind is WaitKind.CHILD and named(waiter) is None:
         others = len(case.graph.by_waiter.get(parent.ref, ())) - 1

@@ -9,10 +9,10 @@ The rank's thread ends in a frame of the job itself (or in a sleep, input or pol
 its peers wait, and this has lasted longer than `--stuck-after`. A rank whose outer loops advance between the two looks is
 slow, not stuck, and is reported as a straggler. That it is stuck is certain where it has itself slept, or waited at a prompt,
 for that long; one that sleeps a little again and again may see to something that gets on, which speaks against it. One that
-has just come to where it stands, however long the others have waited, is at most possibly stuck. So is one that sleeps while
-it has a file lock that programs of no ranks wait for, as a leader does for as long as it lives; and one
-that waits for a queue, a socket or in its event loop while its peers all stand in one broadcast, as a server does that has no
-request.
+has just come to where it stands, however long the others have waited, is at most possibly stuck. So is one of no ranks that
+sleeps while only its parents mind its end, as a scheduler does, or while others queue for its file lock, as for a leader's, or
+that opens a FIFO; and one that waits for a queue, a socket or in its event loop while its peers all stand in one broadcast, as a
+server does that has no request.
 
 Of a program of no job: all its threads sleep without a time limit in locks, queues and conditions of its own process, so that
 nobody is left who could end the wait; or its event loop has nothing left to wait for.
@@ -34,6 +34,7 @@ from ...analysis.file_locks import keeps_others_out
 from ...analysis.frame_tables import WaitKind
 from ...analysis.helping import thread_at_work
 from ...analysis.identity import module_path_of
+from ...analysis.in_sight import minded
 from ...analysis.kernel_says import SIGNAL
 from ...analysis.load import RUNS
 from ...analysis.loop_tasks import TaskView, awaited, last_awaited, loops
@@ -42,6 +43,7 @@ from ...analysis.own_age import own_s
 from ...analysis.progress import advances
 from ...analysis.standing import Standing
 from ...analysis.threads import nobody_acts, nobody_else, views
+from ...analysis.waits.fifo import opens_fifo
 from ...analysis.waits.store import asks_store
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ...model.evidence.blocked import Blocked
@@ -200,7 +202,12 @@ def _beside(case: Case, standing: Standing) -> Iterator[Reason]:
 def _best(case: Case, root: Root, standing: Standing) -> Certainty:
     """Standing still in one's own code for long is seen, not inferred; running could be long work, and who sleeps a little,
     again and again, may see to something that gets on. A server waits for its next request as long as none comes."""
-    if may_await_orders(case, root) or _leads(case, standing):
+    if (
+        may_await_orders(case, root)
+        or _leads(case, standing)
+        or _scheduled(case, root, standing)
+        or _takes_orders(standing)
+    ):
         return Certainty.POSSIBLE
     if standing.kind not in _RESTS:
         return Certainty.LIKELY
@@ -215,13 +222,24 @@ def _leads(case: Case, standing: Standing) -> bool:
     return standing.kind is WaitKind.SLEEP and keeps_others_out(case, standing.member.ref)
 
 
+def _scheduled(case: Case, root: Root, standing: Standing) -> bool:
+    """Whether it sleeps, is no rank, and nobody is kept waiting by that."""
+    sleeps = standing.kind is WaitKind.SLEEP and standing.member.role is not Role.RANK
+    return sleeps and bool(root.waiters) and minded(case, root)
+
+
+def _takes_orders(standing: Standing) -> bool:
+    return standing.member.role is not Role.RANK and opens_fifo(standing)
+
+
 def _doing(standing: Standing) -> str:
     if standing.wait.op == SIGNAL:
         return "waits for a signal"
     return {
         WaitKind.SLEEP: "sleeps", WaitKind.INPUT: _prompt(standing),
         WaitKind.SOCKET: "looks up the address of a host" if _resolves(standing) else "waits on a socket or poll",
-        WaitKind.PIPE: "waits on a pipe", WaitKind.QUEUE: "waits for a queue", WaitKind.CONDITION: "waits for a condition",
+        WaitKind.PIPE: "opens a FIFO" if opens_fifo(standing) else "waits on a pipe",
+        WaitKind.QUEUE: "waits for a queue", WaitKind.CONDITION: "waits for a condition",
         WaitKind.LOCK: "waits for a lock", WaitKind.CHILD: "waits for a thread or process to end",
         WaitKind.STORE: "waits for a key in the job's store", WaitKind.FILE_LOCK: "waits for a file lock",
         WaitKind.IDLE: "waits in its event loop", WaitKind.LIBRARY: f"is in {standing.wait.op}, called",
@@ -254,6 +272,10 @@ def _against(case: Case, root: Root, standing: Standing) -> Iterator[str]:
         yield "the others wait in the broadcast with which a server hands on its requests: there may be none at the moment"
     if _leads(case, standing):
         yield "all that others want of it is a file lock: a leader keeps that on purpose, and they stand by to take its place"
+    if _scheduled(case, root, standing):
+        yield "nobody lacks it but who minds its end: a program that works by the clock sleeps like this between its hours"
+    if _takes_orders(standing):
+        yield "it opens a FIFO: whoever gives it orders may open the other side at any time"
     if standing.kind in (WaitKind.USER, WaitKind.LIBRARY) and standing.busy > RUNS:
         yield f"it uses {standing.busy:.0%} of a CPU: it may be long work; look again with --sweeps 3 --interval 10"
     yield from just_come(case, standing)
