@@ -170,17 +170,23 @@ def test_a_command_is_surely_waited_for_only_where_it_is_meant(
 SLEEPS = One((MAIN, STEP), BlockedCall(0, "clock_nanosleep", timed=True), wchan="hrtimer_nanosleep")
 
 
+EVENT = One((MAIN, STEP, Frame("Event.wait", "/usr/lib/python3.11/threading.py", 629)))
+
+
 @pytest.mark.parametrize(
-    ("role", "number", "sure"), [(Role.OTHER, None, Certainty.POSSIBLE), (Role.RANK, 0, Certainty.CERTAIN)]
+    ("rests", "role", "number", "sure"),
+    [
+        (SLEEPS, Role.OTHER, None, Certainty.POSSIBLE),
+        (EVENT, Role.OTHER, None, Certainty.POSSIBLE),
+        (SLEEPS, Role.RANK, 0, Certainty.CERTAIN),
+    ],
 )
-def test_a_program_that_sleeps_while_only_its_parent_minds_it_may_work_by_the_clock(
-    role: Role, number: int | None, sure: Certainty
+def test_a_program_that_rests_while_only_its_parent_minds_it_may_serve_or_work_by_the_clock(
+    rests: One, role: Role, number: int | None, sure: Certainty
 ) -> None:
     """A scheduler below its supervisor; of a rank nobody expects that."""
-    (cause,) = [
-        one for one in told(body(70, JOINS), body(71, SLEEPS, parent=70, role=role, rank=number)).findings
-        if one.kind is Kind.CAUSE
-    ]  # fmt: skip
+    found = told(body(70, JOINS), body(71, rests, parent=70, role=role, rank=number))
+    (cause,) = [one for one in found.findings if one.kind is Kind.CAUSE]
     assert (cause.processes[0].ref.pid, cause.certainty, bool(cause.against)) == (71, sure, role is Role.OTHER)
 
 
@@ -198,3 +204,13 @@ def test_who_opens_a_fifo_may_wait_for_orders() -> None:
     opens = One((MAIN, STEP), BlockedCall(0, "openat"), wchan="wait_for_partner")
     (cause,) = [one for one in told(body(70, opens), launcher="none").findings if one.kind is Kind.CAUSE]
     assert (cause.certainty, "opens a FIFO" in cause.title) == (Certainty.POSSIBLE, True)
+
+
+def test_who_reads_from_a_command_waits_for_its_output_and_perhaps_follows_a_log() -> None:
+    reader = One((MAIN, STEP), BlockedCall(0, "read", (3,)), wchan="pipe_read")
+    tail, seen = command(71, 70, TAIL, "poll_schedule_timeout")
+    writes = tuple((*look, OpenFiles((OpenFile(1, "pipe:[5]", "w"),))) for look in seen)
+    found = told(body(70, reader, more=(OpenFiles((OpenFile(3, "pipe:[5]", "r"),)),)), (tail, writes))
+    (cause,) = [one for one in found.findings if one.rule == "command-runs-on"]
+    assert cause.certainty is Certainty.POSSIBLE
+    assert "waits for the other end of pipe:[5], held by pid 71" in cause.because[0].text

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 
 from ...analysis.case import Case, Member, Root
 from ...analysis.frame_tables import WaitKind
-from ...analysis.in_sight import commands_alone, foreign, minded
+from ...analysis.in_sight import commands_alone, foreign
 from ...analysis.load import transferred, works_unseen
 from ...analysis.standing import Standing
 from ...analysis.threads import parent_of
@@ -59,7 +59,7 @@ def check(case: Case) -> Iterator[Finding]:
             certainty=certainty(case, root, standing, Certainty.POSSIBLE if against else Certainty.LIKELY),
             title=f"{who(parent.process)} waits for the command {_command(member.process)} (pid {member.ref.pid})",
             ranks=RankSet([rank] if rank is not None else []), processes=(parent.process, member.process),
-            because=(Reason(f"{name(case, parent.ref)} waits for the end of pid {member.ref.pid}", "kernel", parent.ref),
+            because=(_waits(case, standing, parent),
                      Reason(f"that process is in state {standing.state}, wait channel "
                             f"{standing.kernel.wchan if standing.kernel else '?'}, and has not moved", "kernel", member.ref),
                      *waited_for(root)),
@@ -67,6 +67,14 @@ def check(case: Case) -> Iterator[Finding]:
             next=(Step(f"cat /proc/{member.ref.pid}/wchan; ls -l /proc/{member.ref.pid}/fd", member.ref),
                   Step(f"kill {member.ref.pid}", member.ref)),
         )  # fmt: skip
+
+
+def _waits(case: Case, standing: Standing, parent: Member) -> Reason:
+    """Who waits for it, and for what: the parent, or who reads what it writes."""
+    direct = case.graph.to(standing.member.ref)
+    wait = next((one for one in direct if one.waiter == parent.ref), direct[0])
+    what = "the end of" if wait.why.startswith("the end of") else f"{wait.why}, held by"
+    return Reason(f"{name(case, wait.waiter)} waits for {what} pid {standing.member.ref.pid}", "kernel", wait.waiter)
 
 
 def _class(case: Case, root: Root) -> str:
@@ -88,7 +96,7 @@ def _against(case: Case, root: Root, standing: Standing, parent: Member) -> Iter
         yield f"the command began {span(age)} ago: it may be one of many"
     if (peer := _elsewhere(standing, parent)) is not None:
         yield f"it is connected to {peer or 'somebody'}: what it waits for may be at work there"
-    elif minded(case, root) and kernel is not None:
+    elif not root.ranks and kernel is not None:
         channel = (standing.kernel or kernel.threads[0]).wchan
         if channel.startswith(_POLLS):
             yield "it polls: a program that watches or serves does so for as long as nothing comes"

@@ -10,9 +10,9 @@ its peers wait, and this has lasted longer than `--stuck-after`. A rank whose ou
 slow, not stuck, and is reported as a straggler. That it is stuck is certain where it has itself slept, or waited at a prompt,
 for that long; one that sleeps a little again and again may see to something that gets on, which speaks against it. One that
 has just come to where it stands, however long the others have waited, is at most possibly stuck. So is one of no ranks that
-sleeps while only its parents mind its end, as a scheduler does, or while others queue for its file lock, as for a leader's, or
-that opens a FIFO; and one that waits for a queue, a socket or in its event loop while its peers all stand in one broadcast, as a
-server does that has no request.
+sleeps, or waits for an event, while only its parents mind its end, as of a server or scheduler; one that sleeps while others
+queue for its file lock, as for a leader's; one that opens a FIFO; and one that waits for a queue, a socket or in its event loop
+while its peers all stand in one broadcast, as a server does that has no request.
 
 Of a program of no job: all its threads sleep without a time limit in locks, queues and conditions of its own process, so that
 nobody is left who could end the wait; or its event loop has nothing left to wait for.
@@ -80,6 +80,8 @@ _PATIENT = {
     WaitKind.LIBRARY,
     WaitKind.STORE,
 }
+# Who stands in these is told when to go on: by the clock, by a request, by a word to end.
+_RESTING = (WaitKind.SLEEP, WaitKind.CONDITION, WaitKind.IDLE)
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -94,11 +96,11 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         if advances(standing) or not (root.waiters or _sick_alone(case, standing)):
             continue
-        peers = "; its peers wait for it" if root.waiters else ""
+        peers = "; its parent waits for its end" if _rests(case, root, standing) else "; its peers wait for it"
         yield Finding(
             rule=RULE.id, cls=RULE.cls, kind=Kind.NOTE if serves(case, root) else Kind.CAUSE,
             certainty=certainty(case, root, standing, _best(case, root, standing)),
-            title=f"{who(standing.member.process)} {_doing(standing)} in {at(_place(standing))}{peers}",
+            title=f"{who(standing.member.process)} {_doing(standing)} in {at(_place(standing))}{peers if root.waiters else ''}",
             ranks=ranks_of(standing),
             processes=(standing.member.process, *(process_of(standing, one) for one in _peers(case, standing))),
             because=(stands(standing), *handling(standing), *_tasks(standing), *_alone(case, standing), *_threads(standing),
@@ -205,7 +207,7 @@ def _best(case: Case, root: Root, standing: Standing) -> Certainty:
     if (
         may_await_orders(case, root)
         or _leads(case, standing)
-        or _scheduled(case, root, standing)
+        or _rests(case, root, standing)
         or _takes_orders(standing)
     ):
         return Certainty.POSSIBLE
@@ -222,10 +224,10 @@ def _leads(case: Case, standing: Standing) -> bool:
     return standing.kind is WaitKind.SLEEP and keeps_others_out(case, standing.member.ref)
 
 
-def _scheduled(case: Case, root: Root, standing: Standing) -> bool:
-    """Whether it sleeps, is no rank, and nobody is kept waiting by that."""
-    sleeps = standing.kind is WaitKind.SLEEP and standing.member.role is not Role.RANK
-    return sleeps and bool(root.waiters) and minded(case, root)
+def _rests(case: Case, root: Root, standing: Standing) -> bool:
+    """Whether it is no rank, and rests as servers and schedulers do, by which nobody is kept waiting."""
+    rests = standing.kind in _RESTING and standing.member.role is not Role.RANK
+    return rests and bool(root.waiters) and minded(case, root)
 
 
 def _takes_orders(standing: Standing) -> bool:
@@ -272,8 +274,8 @@ def _against(case: Case, root: Root, standing: Standing) -> Iterator[str]:
         yield "the others wait in the broadcast with which a server hands on its requests: there may be none at the moment"
     if _leads(case, standing):
         yield "all that others want of it is a file lock: a leader keeps that on purpose, and they stand by to take its place"
-    if _scheduled(case, root, standing):
-        yield "nobody lacks it but who minds its end: a program that works by the clock sleeps like this between its hours"
+    if _rests(case, root, standing):
+        yield "nobody lacks it but who minds its end: a server, or a program that works by the clock, rests like this"
     if _takes_orders(standing):
         yield "it opens a FIFO: whoever gives it orders may open the other side at any time"
     if standing.kind in (WaitKind.USER, WaitKind.LIBRARY) and standing.busy > RUNS:
