@@ -235,3 +235,31 @@ def test_who_holds_the_other_end_is_found_among_all_processes() -> None:
 def _state(pid: int) -> str:
     with open(f"/proc/{pid}/stat") as file:
         return file.read().rpartition(")")[2].split()[0]
+
+
+def test_who_has_kept_the_output_of_a_command_is_found_on_both_of_its_pipes() -> None:
+    """``subprocess.run("service & …", shell=True, capture_output=True)``: the shell has ended, and what it left has its pipes."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as child:  # fmt: skip
+        assert child.stdout is not None
+        assert child.stderr is not None
+        fds = (child.stdout.fileno(), child.stderr.fileno())
+        files = OpenFiles(tuple(OpenFile(fd, os.readlink(f"/proc/self/fd/{fd}"), "r") for fd in fds))
+        process = Process(ProcessRef("n1", os.getpid(), 1), Role.OTHER)
+        seen = {"blocked": Blocked((BlockedCall(os.getpid(), "poll", fds),)), "files": files}
+        found = collect(Target(process, seen=seen))
+        child.kill()
+    assert found is not None
+    assert {(one.pid, one.fd) for one in found.found} == {(child.pid, fd) for fd in fds}
+    kept = Outsiders(tuple(Outsider(99, "service", "S", fd, fd) for fd in (5, 6)))
+    pipes = OpenFiles((OpenFile(5, "pipe:[5]", "r"), OpenFile(6, "pipe:[6]", "r")))
+    reads = One(
+        (MAIN, Frame("Popen._communicate", "/usr/lib/python3.11/subprocess.py", 2021)),
+        BlockedCall(0, "poll", (5, 6)),
+        wchan="poll_schedule_timeout",
+    )
+    (cause,) = [
+        one for one in told(body(70, reads, more=(pipes, kept)), launcher="none").findings if one.kind is Kind.CAUSE
+    ]
+    assert "waits on a pipe" in cause.title
+    assert [one.ref.pid for one in cause.processes] == [70, 99]

@@ -40,19 +40,20 @@ _OF_MEMORY = ("mem_cgroup_oom_synchronize", "mem_cgroup_handle_over_high")
 
 
 def awaited_target(member: Member, task: KernelThread | None) -> str:
-    """What the one descriptor points to that a thread's system call waits on, empty when it is none or several."""
+    """What the one descriptor points to that a thread's system call waits on, empty when it is none or several; of several pipes,
+    such as a child's output and errors, the first."""
     blocked, files = member.latest(Blocked), member.latest(OpenFiles)
     if blocked is None or files is None or task is None:
         return ""
     call = next((call for call in blocked.calls if call.tid == task.tid), None)
-    if call is None or len(call.fds) != 1:
-        return ""
-    return next((one.target for one in files.files if one.fd == call.fds[0]), "")
+    found = [one.target for one in files.files if call is not None and one.fd in call.fds]
+    alike = len(found) == 1 or all(one.startswith("pipe:") for one in found)
+    return found[0] if call is not None and found and len(found) == len(call.fds) and alike else ""
 
 
 def refine(wait: WaitState, task: KernelThread | None, target: str = "") -> WaitState:
     """Add what the kernel knows where the frames end in the job's own code or in a library."""
-    if wait.kind is WaitKind.CHILD and wait.op == "communicate" and target.startswith("pipe:"):
+    if wait.kind is WaitKind.CHILD and wait.op in ("communicate", "_communicate") and target.startswith("pipe:"):
         # It reads a child's output, which others may hold open after its end.
         return dataclasses.replace(wait, kind=WaitKind.PIPE)
     if task is None or wait.kind not in (

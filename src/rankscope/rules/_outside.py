@@ -13,7 +13,7 @@ from ..model.process import Process, ProcessRef, Role
 
 
 def outsiders(case: Case, standing: Standing) -> Iterator[Outsider]:
-    """Processes beside the job at the other end of the one descriptor on which the deciding thread waits."""
+    """Processes beside the job at the other end of the descriptor, or the two pipes, on which the deciding thread waits."""
     if standing.kernel is not None:
         yield from _at_ends(case, standing.member, {standing.kernel.tid})
 
@@ -31,10 +31,11 @@ def _at_ends(case: Case, member: Member, tids: Collection[int]) -> Iterator[Outs
     found, blocked = member.latest(Outsiders), member.latest(Blocked)
     if found is None or blocked is None:
         return
-    fds = {call.fds for call in blocked.calls if call.tid in tids}
+    fds = {fd for call in blocked.calls if call.tid in tids and len(call.fds) <= 2 for fd in call.fds}
     ours = {ref.pid for ref in case.by_ref if ref.host == member.ref.host}
     ends = {one.inode for one in found.found if one.pid in ours}  # an end that a member holds leads to that member
-    yield from (one for one in found.found if (one.fd,) in fds and one.inode not in ends)
+    beside = (one for one in found.found if one.fd in fds and one.inode not in ends)
+    yield from {one.pid: one for one in beside}.values()
 
 
 def process_of(standing: Standing, outsider: Outsider) -> Process:
