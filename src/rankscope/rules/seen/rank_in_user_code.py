@@ -290,4 +290,4 @@ def _against(case: Case, root: Root, standing: Standing) -> Iterator[str]:
         yield f"another thread of it works, in {at(other.user_frame)}: it may wait for that one"
 
 
-RULE = make_rule(__name__, __doc__, "rank-stuck-in-user-code", 30, check)
+RULE = make_rule(__name__, __doc__, "rank-stuck-in-user-code", 30, check, yields_to=("nobody-left-to-wake",))

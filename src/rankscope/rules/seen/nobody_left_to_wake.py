@@ -1,0 +1,112 @@
+"""All processes of a program sleep in locks, barriers or events that they share, and nobody is left who could wake one.
+
+## What it means
+The objects of `multiprocessing` know no owner. A barrier that one process too few comes to, an event that nobody will set, and a
+lock whose holder was killed, or has ended without giving it back, keep everybody for ever.
+
+## How it is recognised
+Every process of a program of no ranks has one thread. Each sleeps, without a time limit and for longer than `--stuck-after`, in a
+lock, semaphore, condition or barrier that processes share (the system call is a shared futex), or waits for the end of a child
+that does. One that waits in a queue, a pool or on a connection may get an item from elsewhere: then nothing is said. Of a lock
+nobody can tell whether its holder is gone, or one of those who wait has it.
+
+## What to do
+Compare the number of parties of a barrier with the processes that came; look for one that ended early (`dmesg`, the exit codes,
+the job's output); read the places that are shown.
+
+## How to prevent it
+`with lock:` around as little as possible; a time limit for `Barrier.wait` and `Event.wait`; look at `exitcode` of each process.
+
+## Links
+https://docs.python.org/3/library/multiprocessing.html#synchronization-primitives
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...analysis.callers import call_of
+from ...analysis.case import Case
+from ...analysis.frame_tables import WaitKind
+from ...analysis.identity import name_of
+from ...analysis.own_age import youngest_s
+from ...analysis.standing import Standing
+from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
+from ...model.evidence.threads import Threads
+from ...model.process import Role
+from ...model.words import counted, span, verb
+from .. import make_rule
+from .._say import at, who
+
+# What lies between the job's code and a shared lock where somebody waits for an item, which may come from elsewhere.
+_FOR_ITEMS = ("queues.py", "pool.py", "connection.py", "managers.py")
+_SEVERAL = 4  # as many are named
+
+
+def check(case: Case) -> Iterator[Finding]:
+    if not case.snapshot.live or case.ranks:
+        return
+    living = [one for one in case.standings.values() if one.member.role is not Role.HELPER and not one.member.gone]
+    living = [one for one in living if one.state not in ("Z", "X")]
+    asleep = [one for one in living if _sleeps(one)]
+    age = youngest_s(living)
+    if not asleep or len(living) < 2 or not case.stuck(age) or not all(one in asleep or _minds(one) for one in living):
+        return
+    what, cls, against = _what(asleep)
+    count = len(asleep)
+    yield Finding(
+        rule=RULE.id, cls=cls, kind=Kind.CAUSE, certainty=Certainty.LIKELY,
+        title=f"{counted(count, 'process')} {verb('wait', count)} for {what} in {at(asleep[0].user_frame)}",
+        processes=tuple(one.member.process for one in asleep),
+        because=(*(Reason(f"{who(one.member.process)} sleeps in {at(one.user_frame)}, on a lock that processes share", "kernel",
+                          one.member.ref) for one in asleep[:_SEVERAL]),
+                 Reason(f"nobody of the program has run for {span(age)}, and each has one thread only", "kernel")),
+        against=against, next=(Step(f"rankscope stacks pid:{asleep[0].member.ref.pid} --source", asleep[0].member.ref),),
+    )  # fmt: skip
+
+
+def _what(asleep: list[Standing]) -> tuple[str, str, tuple[str, ...]]:
+    """What they wait for, in words, with its class, and what speaks against that."""
+    ways = {_way(one) for one in asleep}
+    if ways == {"barrier"}:
+        return "a barrier to which nobody is left who could come", RULE.cls, ()
+    if ways == {"lock"}:
+        doubt = "one of those who wait may have it itself, or a lock that another one wants"
+        return "a lock that nobody is left to give back", "child-dead", (doubt,)
+    return "what nobody is left to tell them (a lock, a condition, an event)", RULE.cls, ()
+
+
+def _way(standing: Standing) -> str:
+    names = [name_of(frame) for frame in standing.own_stack[standing.wait.user + 1 :]]
+    if ("threading.py", "wait") in names:
+        return "barrier"
+    return (
+        "event" if any(file == "multiprocessing/synchronize.py" and name == "wait" for file, name in names) else "lock"
+    )
+
+
+def _alone(standing: Standing) -> bool:
+    kernel = standing.member.latest(Threads)
+    return kernel is not None and len(kernel.threads) == 1 and standing.ran is False
+
+
+def _sleeps(standing: Standing) -> bool:
+    """Whether its only thread sleeps without a time limit on a word of memory that processes share, and not for an item."""
+    call = call_of(standing)
+    inner = [name_of(frame)[0] for frame in standing.own_stack[standing.wait.user + 1 :]]
+    items = any(file.startswith("multiprocessing/") and file.endswith(_FOR_ITEMS) for file in inner)
+    shared = call is not None and call.call == "futex" and call.shared and not call.timed
+    return shared and _alone(standing) and not items
+
+
+def _minds(standing: Standing) -> bool:
+    """Whether its only thread waits for the end of a child."""
+    call = call_of(standing)
+    ends = call is not None and call.call in ("wait4", "waitid")
+    return standing.kind is WaitKind.CHILD and ends and _alone(standing)
+
+
+RULE = make_rule(
+    __name__, __doc__, "rank-stuck-in-user-code", 26, check,
+    yields_to=("locks-crosswise", "pool-lost-a-worker", "lock-copied-by-fork", "process-stopped"),
+)  # fmt: skip
