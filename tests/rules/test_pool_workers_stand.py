@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from test_one_machine import LIB, MAIN, STEP, Body, One, body, causes, told
 
-from rankscope.model.diagnosis import Diagnosis, Kind
+from rankscope.model.diagnosis import Certainty, Diagnosis, Kind
 from rankscope.model.evidence.blocked import BlockedCall
 from rankscope.model.evidence.stacks import Frame
 
@@ -43,6 +43,7 @@ def test_a_worker_that_stands_in_its_task_is_named_and_one_without_a_task_is_not
     assert waits(found) == {(70, 71)}
     (cause,) = [one for one in found.findings if one.kind is Kind.CAUSE]
     assert (cause.rule, cause.processes[0].ref.pid) == ("rank-in-user-code", 71)
+    assert cause.certainty is Certainty.POSSIBLE  # its task may be to do something by the clock
 
 
 @pytest.mark.parametrize(
@@ -59,3 +60,14 @@ def test_while_another_worker_gets_on_results_come_in(other: Body) -> None:
 def test_a_program_that_wants_no_result_waits_for_no_worker() -> None:
     computes = body(70, One((MAIN, STEP), None, "R", "", 0.0, turns=9))
     assert waits(told(computes, sleeps(71))) == set()
+
+
+def test_a_task_may_be_a_server_without_a_caller() -> None:
+    serves = body(71, One((*BORN, LOOP, STEP), BlockedCall(0, "accept4", (3,)), wchan="inet_csk_accept"), parent=70)
+    assert causes(told(owner(*OF_POOL), serves)) == set()
+
+
+def test_a_task_that_waits_for_a_message_is_likely_what_keeps_the_result_away() -> None:
+    reads = body(71, One((*BORN, LOOP, STEP), BlockedCall(0, "recvfrom", (3,)), wchan="wait_woken"), parent=70)
+    (cause,) = [one for one in told(owner(*OF_POOL), reads, idle(72)).findings if one.kind is Kind.CAUSE]
+    assert (cause.processes[0].ref.pid, cause.certainty) == (71, Certainty.LIKELY)

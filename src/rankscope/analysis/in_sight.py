@@ -13,6 +13,7 @@ from .case import Case, Member, Root
 from .devices import has_device
 from .frame_tables import WaitKind
 from .load import WORKS, transferred, used
+from .pools import awaits_result
 from .progress import works
 from .scene import is_absent
 from .standing import Standing
@@ -61,9 +62,14 @@ def serves_idly(case: Case, root: Root) -> bool:
 
 
 def minded(case: Case, root: Root) -> bool:
-    """Whether no rank waits for it, and nobody but parents for its end and commands, such as a filter of its output."""
+    """Whether no rank waits for it, and nobody but parents, for its end or its result, and commands, such as a filter of its
+    output."""
     waiters = [case.standings[ref] for ref in root.waiters if ref in case.standings]
-    return not root.ranks and all(one.kind is WaitKind.CHILD or foreign(one.member) for one in waiters)
+    return not root.ranks and all(map(_minds, waiters))
+
+
+def _minds(waiter: Standing) -> bool:
+    return waiter.kind is WaitKind.CHILD or foreign(waiter.member) or awaits_result(waiter)
 
 
 def foreign(member: Member) -> bool:

@@ -19,6 +19,7 @@ _RESULTS = {"get", "wait", "next", "__next__", "join"}  # a pool ends when its l
 # Asks every hundredth of a second whether the next result is there (joblib/parallel.py).
 _POLLS = ("joblib/parallel.py", "_retrieve")
 _TAKES = "_handle_results"
+_FUTURES = ("concurrent/futures/_base.py", "concurrent/futures/process.py")
 
 
 def polls_pool(standing: Standing) -> bool:
@@ -30,6 +31,11 @@ def awaits_pool(standing: Standing) -> bool:
     """Whether the job's code waits for a result of a pool."""
     found = set(map(name_of, _waits_in(standing)))
     return _POLLS in found or any((_POOL, name) in found for name in _RESULTS)
+
+
+def awaits_result(standing: Standing) -> bool:
+    """Whether the job's code waits for a result of a pool, or for a future, which may be one of a pool of processes."""
+    return awaits_pool(standing) or any(name_of(frame)[0] in _FUTURES for frame in _waits_in(standing))
 
 
 def ends_pool(standing: Standing) -> bool:

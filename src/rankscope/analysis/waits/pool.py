@@ -11,13 +11,13 @@ from collections.abc import Iterator
 
 from ...model.diagnosis import Wait
 from ...model.process import Role
+from ..callers import awaits_callers
 from ..identity import name_of
 from ..own_age import own_s
-from ..pools import awaits_pool, below
+from ..pools import awaits_result, below
 from ..scene import Scene
 from ..standing import Standing
 
-_FUTURES = ("concurrent/futures/_base.py", "concurrent/futures/process.py")
 # The loops of workers: of multiprocessing's pool, of concurrent.futures, and of loky, which came from there.
 _LOOPS = (
     ("multiprocessing/pool.py", "worker"),
@@ -30,7 +30,7 @@ _LATER = 0.5  # of the time that another one has stood
 
 def find(scene: Scene) -> Iterator[Wait]:
     for standing in scene.standings.values():
-        if standing.helped or not _awaits_result(standing):
+        if standing.helped or not awaits_result(standing):
             continue
         members = [one for one in scene.members.values() if one.ref.host == standing.member.ref.host and not one.gone]
         found = [scene.standings[one.ref] for one in below(members, standing.member) if one.ref in scene.standings]
@@ -43,14 +43,9 @@ def find(scene: Scene) -> Iterator[Wait]:
             )
 
 
-def _awaits_result(standing: Standing) -> bool:
-    inner = standing.own_stack[standing.wait.user + 1 :] if standing.wait.user >= 0 else ()
-    return awaits_pool(standing) or any(name_of(frame)[0] in _FUTURES for frame in inner)
-
-
 def _has_work(worker: Standing) -> bool:
-    """Whether it stands in the job's code below the loop of a pool's worker."""
-    if worker.wait.user < 0 or worker.state in ("Z", "X"):
+    """Whether it stands in the job's code below the loop of a pool's worker, and is no server between two calls."""
+    if worker.wait.user < 0 or worker.state in ("Z", "X") or awaits_callers(worker):
         return False
     names = list(map(name_of, worker.own_stack[: worker.wait.user]))
     return any(loop in names for loop in _LOOPS)

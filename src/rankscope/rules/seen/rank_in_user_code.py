@@ -10,9 +10,9 @@ its peers wait, and this has lasted longer than `--stuck-after`. A rank whose ou
 slow, not stuck, and is reported as a straggler. That it is stuck is certain where it has itself slept, or waited at a prompt,
 for that long; one that sleeps a little again and again may see to something that gets on, which speaks against it. One that
 has just come to where it stands, however long the others have waited, is at most possibly stuck. So is one of no ranks that
-sleeps, or waits for an event, while only its parents mind its end, as of a server or scheduler; one that sleeps while others
-queue for its file lock, as for a leader's; one that opens a FIFO; and one that waits for a queue, a socket or in its event loop
-while its peers all stand in one broadcast, as a server does that has no request.
+sleeps, or waits for an event, while only its parents wait for its end or result, as of a server or scheduler; one that sleeps
+while others queue for its file lock, as for a leader's; one that opens a FIFO; and one that waits for a queue, a socket or in its
+event loop while its peers all stand in one broadcast, as a server does that has no request.
 
 Of a program of no job: all its threads sleep without a time limit in locks, queues and conditions of its own process, so that
 nobody is left who could end the wait; or its event loop has nothing left to wait for.
@@ -96,7 +96,7 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         if advances(standing) or not (root.waiters or _sick_alone(case, standing)):
             continue
-        peers = "; its parent waits for its end" if _rests(case, root, standing) else "; its peers wait for it"
+        peers = "; its parent waits for it" if _rests(case, root, standing) else "; its peers wait for it"
         yield Finding(
             rule=RULE.id, cls=RULE.cls, kind=Kind.NOTE if serves(case, root) else Kind.CAUSE,
             certainty=certainty(case, root, standing, _best(case, root, standing)),
@@ -275,7 +275,7 @@ def _against(case: Case, root: Root, standing: Standing) -> Iterator[str]:
     if _leads(case, standing):
         yield "all that others want of it is a file lock: a leader keeps that on purpose, and they stand by to take its place"
     if _rests(case, root, standing):
-        yield "nobody lacks it but who minds its end: a server, or a program that works by the clock, rests like this"
+        yield "nobody lacks it but who waits for its end or result: a server, or one that works by the clock, rests like this"
     if _takes_orders(standing):
         yield "it opens a FIFO: whoever gives it orders may open the other side at any time"
     if standing.kind in (WaitKind.USER, WaitKind.LIBRARY) and standing.busy > RUNS:
