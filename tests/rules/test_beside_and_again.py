@@ -214,3 +214,12 @@ def test_who_reads_from_a_command_waits_for_its_output_and_perhaps_follows_a_log
     (cause,) = [one for one in found.findings if one.rule == "command-runs-on"]
     assert cause.certainty is Certainty.POSSIBLE
     assert "waits for the other end of pipe:[5], held by pid 71" in cause.because[0].text
+
+
+def test_a_command_that_is_told_of_the_end_of_its_child_waits_for_it() -> None:
+    """``timeout 1h python train.py`` sleeps in sigsuspend."""
+    guard = command(71, 70, BlockedCall(0, "rt_sigsuspend"), "sigsuspend.isra.0")
+    reads = body(72, One((MAIN, STEP), BlockedCall(0, "recvfrom", (3,)), wchan="wait_woken"), parent=71)
+    found = told(body(70, JOINS), guard, reads)
+    assert [one.processes[0].ref.pid for one in found.findings if one.kind is Kind.CAUSE] == [72]
+    assert causes(told(body(70, JOINS), guard, body(72, WORKS, parent=71))) == set()

@@ -13,10 +13,10 @@ from .callers import awaits_callers, began_s
 from .case import Graph, Root
 from .components import components
 from .crowd import Crowd, Share
-from .frame_tables import WaitKind
 from .scene import Scene, is_absent
 from .standing import Standing, idle_worker
 from .waits import find, with_some
+from .waits.child import awaits_end
 
 _Node = Union[ProcessRef, Crowd]
 
@@ -89,7 +89,8 @@ def _waiters(scene: Scene, refs: tuple[ProcessRef, ...]) -> _Waiters:
         if scene.members[one].role is Role.RANK and scene.members[one].process.rank is not None
     )
     # A parent joins its child for as long as the child works: that alone makes nobody late.
-    impatient = [one for one in refs if one in scene.standings and scene.standings[one].kind is not WaitKind.CHILD]
+    known = [one for one in refs if one in scene.standings]
+    impatient = [one for one in known if not awaits_end(scene.standings[one])]
     return _Waiters(refs, ranks, bool(impatient), oldest(scene.standings, impatient))
 
 

@@ -16,6 +16,7 @@ from ...model.process import Role
 from ..frame_tables import WaitKind
 from ..identity import module_path_of
 from ..in_sight import foreign
+from ..kernel_says import SIGNAL
 from ..progress import works
 from ..scene import Scene
 from ..standing import Standing, idle_worker
@@ -30,7 +31,7 @@ def find(scene: Scene) -> Iterator[Wait]:
             yield from _commands(scene, standing)
         if _starts_by_server(standing):
             yield from _stopped_server(scene, standing)
-        if standing.kind is not WaitKind.CHILD:
+        if not awaits_end(standing):
             continue
         minds = standing.member.role is Role.LAUNCHER  # watching its ranks is its work, not a wait
         children = [child for child in scene.children_of(standing.member.ref.pid, standing.member.ref.host)
@@ -41,6 +42,12 @@ def find(scene: Scene) -> Iterator[Wait]:
                 if (only is None and idle_worker(child)) or (minds and child.member.role is Role.RANK):
                     continue
                 yield Wait(standing.member.ref, child.member.ref, "the end of this child process", standing.still_s)
+
+
+def awaits_end(standing: Standing) -> bool:
+    """Whether it waits for the end of a child; so does a command that sleeps until a signal comes, as `timeout` and the first
+    processes of containers do: that of a child's end is what they run for."""
+    return standing.kind is WaitKind.CHILD or (standing.wait.op == SIGNAL and foreign(standing.member))
 
 
 def _meant(scene: Scene, standing: Standing, children: Sequence[Standing]) -> Sequence[Standing]:
