@@ -224,6 +224,27 @@ def test_where_all_reads_well_a_cause_is_a_note(
     assert [one.kind for one in judge(gather([tmp_path])).findings] == [kind]
 
 
+@pytest.mark.parametrize(
+    ("beside", "told"),
+    [
+        pytest.param(SPEAK, (Kind.CAUSE, Certainty.LIKELY), id="a file of trouble"),
+        pytest.param(SPEAK[:12], (Kind.CAUSE, Certainty.POSSIBLE), id="too little to be a text by itself"),
+        pytest.param(CALM, (Kind.NOTE, Certainty.LIKELY), id="another good one"),
+    ],
+)
+def test_a_file_that_reads_well_says_nothing_against_the_trouble_of_which_another_one_tells(
+    beside: list[str], told: tuple[Kind, Certainty], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calm = TABLE.replace(" 1:30", " 1:60")
+    for module in ("health", "nearness", "table"):
+        monkeypatch.setattr(f"rankscope.analysis.likeness.{module}.weights", lambda: table.parse(calm))
+    (tmp_path / "good.log").write_text("\n".join(CALM))
+    (tmp_path / "other.log").write_text("\n".join(beside))
+    rule = _rule("gil-waited-for", "gil-deadlock", Certainty.LIKELY)
+    monkeypatch.setattr("rankscope.rules.rules", lambda: (rule,))
+    assert [(one.kind, one.certainty) for one in judge(gather([tmp_path])).findings] == [told]
+
+
 @pytest.mark.usefixtures("learned")
 def test_a_bundle_of_very_many_passages_is_not_called_healthy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for rank in range(301):

@@ -35,11 +35,7 @@ def well(case: Case) -> Well:
     """Whether the evidence is of a job at work, about which nobody complains."""
     if case.snapshot.live or not case.events or any(_complains(one.label) for one in accounts(case)):
         return Well.UNKNOWN
-    by_file: dict[str, list[Event]] = {}
-    for event in case.events:
-        if event.event == "text.line":
-            by_file.setdefault(event.file, []).append(event)
-    moving = {name for name, said in by_file.items() if _moves(case, name, said)}
+    by_file, moving = _lines(case), moving_files(case)
     if any(_troubled(case, said, bool(moving)) for name, said in by_file.items() if name not in papers(case)):
         return Well.UNKNOWN
     looked = case.collectives or any(_LOOKED & set(look) for one in case.members for look in one.looks)
@@ -49,6 +45,21 @@ def well(case: Case) -> Well:
     if not any(map(_moved, accounts(case))):
         return Well.SEEMS if moving else Well.UNKNOWN
     return Well.IS if moving or all(map(_moved, _mains(case))) else Well.SEEMS
+
+
+@remembered
+def _lines(case: Case) -> dict[str, list[Event]]:
+    by_file: dict[str, list[Event]] = {}
+    for event in case.events:
+        if event.event == "text.line":
+            by_file.setdefault(event.file, []).append(event)
+    return by_file
+
+
+@remembered
+def moving_files(case: Case) -> frozenset[str]:
+    """The logs that get on."""
+    return frozenset(name for name, said in _lines(case).items() if _moves(case, name, said))
 
 
 _FEW = 2  # so many checks that pass are not all there are

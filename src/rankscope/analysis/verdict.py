@@ -9,7 +9,7 @@ from dataclasses import replace
 from ..model.diagnosis import GETS_ON, Certainty, Diagnosis, Finding, Kind, State, Step, Verdict
 from ..model.process import ProcessRef, Role
 from ..model.ranks import MOST_RANKS, RankSet
-from .at_work import Well, well
+from .at_work import Well, moving_files, well
 from .birth_order import humbly
 from .case import Case
 from .collectives.paths import diverge
@@ -19,6 +19,7 @@ from .endings import ended_well
 from .folding import fold
 from .heard import awaited_ends, heard, weighed
 from .order import BY_ROW, GUESS, ORDER, PASSES, SLOW, in_order, outvoted, quotes
+from .papers import papers
 from .scene import absent
 from .versions import listed
 from .weakness import again_s, halts, weak, would_decide
@@ -98,7 +99,24 @@ def _outlived(case: Case, finding: Finding) -> Finding | None:
         return finding
     if health is Well.SEEMS and (finding.compared or passes or quotes(case, finding)):
         return replace(finding, kind=Kind.NOTE, against=(*finding.against, GETS_ON))
+    if health is Well.IS and not possible and finding.cls not in SLOW and _told_elsewhere(case, finding):
+        return replace(finding, certainty=Certainty.POSSIBLE, against=(*finding.against, GETS_ON))
     return None
+
+
+def _told_elsewhere(case: Case, finding: Finding) -> bool:
+    """Whether what it rests on stands in files alone that do not get on."""
+    moving, papery = moving_files(case), papers(case)
+    reasons = [reason.text for reason in finding.because]
+    files = {
+        event.file
+        for event in case.events
+        if len(line := event.text.strip()[:_QUOTED]) > _LEAST_QUOTED and any(line in text for text in reasons)
+    }
+    return bool(files) and files.isdisjoint(moving | papery)
+
+
+_QUOTED, _LEAST_QUOTED = 150, 8  # characters of a line: reasons are cut
 
 
 def _deadlines(case: Case) -> Iterator[tuple[float, RankSet]]:

@@ -10,8 +10,12 @@ from dataclasses import dataclass, field
 from ..case import Case
 from ..remembered import remembered
 from .table import HEALTHY, Weights, weights
-from .words import says_something, words
+from .words import by_account, says_something
 
+ENOUGH = 20  # known words that a text must have: less is none that could be called healthy, or sick
+# How probable a healthy run must be by what one subject says, and how improbable by all that the others say. Chosen by known
+# sick cases beside healthy ones, and by healthy ones of several files.
+_WELL_ALONE, _OUT_OF_QUESTION = 0.4, 0.03
 _FEW = 8  # fewer known words are no text to compare
 _GUESS = 10  # and nothing is guessed from fewer than these (docs/adr/0007)
 # Nothing is guessed where a healthy run is more probable than this (docs/adr/0007).
@@ -61,7 +65,28 @@ def likeness(case: Case) -> Likeness:
     >>> likeness(case).nearest              # doctest: +SKIP
     'gil-deadlock'
     """
-    return compare(weights(), words(case))
+    return compare(weights(), _words_but(case, set_aside(case)))
+
+
+@remembered
+def set_aside(case: Case) -> frozenset[str]:
+    """The labels of subjects that read well by themselves, which says nothing against what another one tells.
+
+    None of them, unless the others together are a text that no healthy run would write: what is a little odd in one file is
+    explained by the rest of a healthy run.
+    """
+    good = frozenset(one.label for one, said in by_account(case) if _reads_so(said, _WELL_ALONE, 1.0))
+    return good if _reads_so(_words_but(case, good), 0.0, _OUT_OF_QUESTION) else frozenset()
+
+
+def _words_but(case: Case, aside: Collection[str]) -> frozenset[str]:
+    return frozenset().union(*(said for one, said in by_account(case) if one.label not in aside))
+
+
+def _reads_so(said: Collection[str], least: float, most: float) -> bool:
+    """Whether it is a text, and so probably that of a healthy run."""
+    alone = compare(weights(), said)
+    return len(alone.words) >= ENOUGH and least <= alone.healthy <= most
 
 
 def compare(table: Weights, said: Collection[str]) -> Likeness:

@@ -9,6 +9,7 @@ from ...model.patterns import regex
 from ..account import Account
 from ..accounts import accounts
 from ..case import Case
+from ..remembered import remembered
 
 _WORD = regex(r"[A-Za-z_]{3,}")
 _PART = regex(r"[A-Z]?[a-z]{3,}|[A-Z]{3,}(?![a-z])|[A-Z]{2,}(?=[A-Z][a-z])")
@@ -29,8 +30,14 @@ _MOST_ACCOUNTS, _MOST_TEXT = 200, 128 << 10
 
 def words(case: Case) -> frozenset[str]:
     """Every word of every subject's stacks and lines, in small letters."""
-    texts = (telling_text(account)[:_MOST_TEXT] for account in islice(accounts(case), _MOST_ACCOUNTS))
-    return frozenset(word for text in texts for word in words_of(text))
+    return frozenset().union(*(said for _, said in by_account(case)))
+
+
+@remembered
+def by_account(case: Case) -> tuple[tuple[Account, frozenset[str]], ...]:
+    """The subjects that are compared, each with its words."""
+    first = islice(accounts(case), _MOST_ACCOUNTS)
+    return tuple((account, frozenset(words_of(telling_text(account)[:_MOST_TEXT]))) for account in first)
 
 
 def telling_text(account: Account) -> str:
