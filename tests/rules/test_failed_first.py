@@ -189,3 +189,42 @@ def test_memory_of_one_rank_while_all_others_time_out(tmp_path: pathlib.Path) ->
     assert first is not None
     assert (first.cls, list(first.ranks), first.certainty) == ("dead-rank", [2], Certainty.LIKELY)
     assert not {one.cls for one in diagnosis.findings} & {"device-mapping", "version-bug"}
+
+
+FINALIZER = "ValueError: vocabulary of 7"
+RAISED = (
+    'Traceback (most recent call last):\n  File "/app/train.py", line 40, in __del__\n    self.close()\n'
+    + FINALIZER
+    + "\n"
+)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "Exception ignored in: <function Reader.__del__ at 0x7fe863d1d620>\n",  # 3.8 to 3.12
+        "Exception ignored while calling deallocator <function Reader.__del__ at 0x7fe863d1d620>:\n",  # 3.14
+        "Exception ignored in: <generator object batches at 0x7f10a3c5d2e0>\n",
+    ],
+)
+def test_what_nobody_caught_and_nothing_ended_is_no_failure_of_a_rank(head: str, tmp_path: pathlib.Path) -> None:
+    """The interpreter writes such errors down and goes on."""
+    for rank in range(2):
+        (tmp_path / f"rank_{rank}.log").write_text(f"epoch 0 begins\n{head}{RAISED}compiling\n")
+    assert pipeline.judge(gather([tmp_path]), 30.0).verdict is None
+
+
+def test_what_a_handler_of_logging_raises_is_no_failure_of_a_rank(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "train.log").write_text(f"epoch 0 begins\n--- Logging error ---\n{RAISED}compiling\n")
+    assert "failed-first" not in {one.rule for one in pipeline.judge(gather([tmp_path]), 30.0).findings}
+
+
+def test_an_error_behind_one_that_was_ignored_is_a_failure(tmp_path: pathlib.Path) -> None:
+    ignored = f"Exception ignored in: <function Reader.__del__ at 0x7fe863d1d620>\n{RAISED}"
+    said = ignored + FAILED.format(70, "KeyError: 'labels'")
+    for rank in range(2):
+        (tmp_path / f"rank_{rank}.log").write_text(said if rank else ignored)
+    verdict = pipeline.judge(gather([tmp_path]), 30.0).verdict
+    assert verdict is not None
+    assert (verdict.cls, list(verdict.ranks)) == ("dead-rank", [1])
+    assert "labels" in verdict.title

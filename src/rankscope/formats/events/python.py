@@ -24,6 +24,7 @@ NEEDLES = (
     "Warning",
     "NotFound",
     "Failed",
+    "Logging error",
 )
 
 _HEAD = regex(r"(?P<indent>^[\s|+]*)(?![\s|+]).*?Traceback \(most recent call last\)(?::|(?P<panel> ─))")
@@ -42,7 +43,10 @@ _LOGGED = regex(
     r"\b(?P<type>(?:[A-Za-z_]\w{0,80}\.){0,12}[A-Z]\w{0,120}(?:Error|Exception|Interrupt|Timeout))(?:\[[^\]]*\])?: (?P<message>.*)$"
 )
 _WARNING = regex(r"(?P<type>[A-Z]\w{0,100}Warning): (?P<message>.*)$")
-_IGNORED = regex(r"^Exception ignored in:? (?P<where>.*)$")
+# What a finalizer, a generator that is closed or a hook raises reaches nobody: the interpreter writes it down and goes on
+# (sys.unraisablehook; "while" and "on" since 3.13). So does logging with an error of its own handlers.
+_IGNORED = regex(r"^(?:Exception ignored (?:in|while|on)\b:? ?(?P<where>.*)|--- Logging error ---\s*)$")
+_NEXT = 4  # lines below it its traceback begins at the latest
 _LOGGER_HEAD = regex(r"^(?:\w+ )?(?:\[?[A-Z]+\]?|[EWIF]\d{4}) .*?\w\.(?:py|cpp|cc):\d+\] ?")
 _FRAMES_KEPT = 64
 _LINES_MOST = 4000
@@ -56,6 +60,7 @@ class _Open:
     indent: int
     panel: bool = False  # inside of one
     part: str = ""  # of a path
+    ignored: bool = False  # by the interpreter
     frames: list[str] = field(default_factory=list)
     lines: int = 0
 
@@ -78,6 +83,7 @@ class Reader:
 
     def __init__(self) -> None:
         self._open: dict[str, _Open] = {}
+        self._ignored: dict[str, int] = {}  # by source, the line that says so
 
     @property
     def busy(self) -> bool:
@@ -87,8 +93,10 @@ class Reader:
         text = _LOGGER_HEAD.sub("", line.text) if "] " in line.text else line.text
         if head := _HEAD.match(text):
             yield from self._cut(line.source)
+            ignored = line.number - self._ignored.pop(line.source, -_NEXT) < _NEXT
             if len(self._open) < 65536:
-                self._open[line.source] = _Open(line, len(head["indent"]), head["panel"] is not None)
+                opened = _Open(line, len(head["indent"]), head["panel"] is not None, ignored=ignored)
+                self._open[line.source] = opened
         elif line.source in self._open:
             yield from self._inside(self._open[line.source], line, text)
         else:
@@ -116,7 +124,9 @@ class Reader:
 
     def _outside(self, line: Line, text: str) -> Iterator[Event]:
         if ignored := _IGNORED.match(text):
-            yield event("python.ignored", line, {"where": ignored["where"]})
+            if len(self._ignored) < 65536:
+                self._ignored[line.source] = line.number
+            yield event("python.ignored", line, {"where": ignored["where"] or ""})
         elif found := _EXCEPTION.match(text.strip()) if not text[:1].isspace() else None:
             if found["type"].endswith("Warning"):
                 yield event("python.warning", line, {"type": found["type"], "message": (found["message"] or "")[:2000]})
@@ -133,12 +143,12 @@ class Reader:
             fields["frames"] = tuple(frames[-_FRAMES_KEPT:])
         if open_ is not None:
             fields["began"] = open_.head.number
-        return event("python.exception", line, fields)
+        return event("python.ignored" if open_ is not None and open_.ignored else "python.exception", line, fields)
 
     def _cut(self, source: str) -> Iterator[Event]:
         """A traceback whose exception never came."""
         open_ = self._open.pop(source, None)
-        if open_ is not None and open_.frames:
+        if open_ is not None and open_.frames and not open_.ignored:
             yield event("python.traceback", open_.head, {"frames": tuple(open_.frames[-_FRAMES_KEPT:])})
 
     def close(self) -> Iterable[Event]:

@@ -32,6 +32,7 @@ from ...analysis.order import GUESS
 from ...model.diagnosis import Certainty, Finding, Kind, Reason
 from ...model.patterns import regex
 from .. import Rule
+from ._lines import events
 from ._wordings import troubled
 
 # How probable a healthy run may be where nothing tells of trouble. Of what this costs, three in five were right, and two in
@@ -54,7 +55,9 @@ _SHOWN, _NEARLY = 3, 0.5
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live or ended_well(case) or clear(case) or (cls := likeness(case).nearest) is None:
         return
-    untroubled = not troubled(case) and (likeness(case).healthy > _WELL_IF_UNTROUBLED or _only_lists(case))
+    untroubled = not troubled(case) and (
+        likeness(case).healthy > _WELL_IF_UNTROUBLED or _only_lists(case) or events(case, "python.ignored")
+    )
     if untroubled or dumped(case):
         return  # of whole dumps the words are those of any program (docs/adr/0007)
     said, weights = likeness(case).words, table.weights()
