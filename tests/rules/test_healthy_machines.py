@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from rankscope.analysis.endings import wrong
 from rankscope.formats.gather import gather
 from rankscope.model.diagnosis import Kind
 from rankscope.model.patterns import regex
@@ -37,9 +38,20 @@ def test_a_counter_of_interrupts_is_no_heat(tmp_path: pathlib.Path) -> None:
     [
         (SOCKET, False), ("        signaled = self._cond.wait(timeout)", False), ("gotit = waiter.acquire(True, timeout)", False),
         ("run --startup-timeout 60", False), ("timeout: 30", False), ("            timeout: None", False),
+        ("            timeout=timeout", False), ("    return self.read(path, timeout=timeout)", False),
+        ("    self.timeout = timeout", False), ("    conn.settimeout(self.timeout)", False),
+        ("  timeout: Optional[float] = None", False),
+        ("status=timeout", True), ("socket.timeout: timed out", True), ("store.wait(keys, timeout) failed", True),
         ("cgroup type cgroup (rw,freezer)", False), ("Watchdog: collective operation timeout: WorkNCCL", True),
         ("it ends with a timeout", True), ("request failed (timeout)", True), ("it freezes at step 3", True),
     ],
 )  # fmt: skip
 def test_an_argument_is_no_wait_that_ran_out(line: str, halts: bool) -> None:
     assert bool(regex(HALTS, re.I).search(line)) is halts
+
+
+@pytest.mark.parametrize(
+    ("line", "trouble"), [("        fetch(path, timeout=timeout)", False), ("the fetch had a timeout", True)]
+)
+def test_a_line_of_code_that_hands_a_limit_on_is_no_trouble(line: str, trouble: bool) -> None:
+    assert wrong(line) is trouble

@@ -16,6 +16,7 @@ from ..model.evidence.stacks import NativeStacks, PythonStacks
 from ..model.patterns import regex
 from .case import Case
 from .papers import papers
+from .phrases import NO_ARGUMENT
 from .remembered import remembered
 
 # What comes behind the last words of a run: its tables, summaries and the good-byes of its libraries.
@@ -69,7 +70,7 @@ _HEAD = regex(
 # What tells that something is wrong, in the words of programs.
 WRONG = regex(
     r"\b(?:Traceback|\w*Error|\w*Exception|KeyboardInterrupt|SIG[A-Z]{3,}|FATAL|CRITICAL|segmentation fault|"
-    r"core dumped|killed|aborted|terminated|panic|[Ww]atchdog|timed? ?out|out of memory|cancel+ed|preempt\w*|OOM\w*|"
+    rf"core dumped|killed|aborted|terminated|panic|[Ww]atchdog|{NO_ARGUMENT}timed? ?out|out of memory|cancel+ed|preempt\w*|OOM\w*|"
     r"[1-9]\d* failed|exit ?code\W{1,3}[1-9-]|CrashLoopBackOff|(?:Err)?ImagePull(?:BackOff)?|Init:\d+/\d+)\b|\^C|"
     r"\bERROR\b|\bE\d{4} |^(?:\[rank\d+\]:)?\[?E\]? |\[E\d",
 )

@@ -7,6 +7,12 @@ import re
 
 from ..model.patterns import regex
 
+# Before a word for a time that ran out: it is not the name of an argument or an option, nor the variable that is handed on.
+NO_ARGUMENT = (
+    r"(?<!-)(?<!\w\()(?<!True, )(?<!timeout=)(?<!timeout = )(?<!timeout_s=)(?!(?<=(?:self|args|opts)\.)timeout\s*[),])"
+    r"(?!time-?outs?\w*(?:_\w+|[\"']?)(?: ?=|[\"']?: ?(?:\d|None\b|Optional\b|float\b|int\b)))"
+)
+
 # What denies; not in names (``no-op``, ``--no-cache``) and options, and not where it only stresses (``not only``).
 NOT = regex(
     r"\b(?:not|never|no|without|hardly|nor|neither|nobody|nothing|none of|rul(?:es?|ed|ing) out|exclud(?:es?|ed|ing)|"

@@ -7,6 +7,7 @@ import re
 
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
+from ...analysis.phrases import NO_ARGUMENT
 from ...model.patterns import regex
 
 # How people say that something does not go on.
@@ -17,7 +18,7 @@ HALTS = (
     r"(?:no|without|nothing|any) (?:\w+ ){0,2}(?:progress|output|response|happens|sign of life)|"
     r"stands? (?:still|there|at)\b|stays? (?:there|at)\b|times? out|timed out|"
     # … but neither an argument nor an option of that name.
-    r"(?<!-)(?<!\w\()(?<!True, )time-?outs?(?!\w*(?:_\w+|[\"']?)(?: ?=|[\"']?: ?(?:\d|None\b)))|Watchdog caught|"
+    rf"{NO_ARGUMENT}time-?outs?|Watchdog caught|"
     r"(?:after that|then|but) nothing\b|nothing (?:more|else|further)\b|unchanged for|"
     r"waits? (?:for ?ever|indefinitely)|spins?\b|stops? (?:at|there|after|responding|moving|dead)|"
     r"(?:does(?:n't| not)|no longer|not) mov(?:e|es|ing)\b|nothing (?:is )?(?:printed|logged)|"
@@ -29,7 +30,7 @@ ONE_RANK = r"^(?P<at>[ \t+>|-]*)(?:el)?if (?:not )?[\w.()\[\]'\" ]*(?:(?:(?:worl
 BELOW_IT = r"[^\n:]*:(?:[^\n]*|[^\n]*(?:\n(?P=at)[ \t][^\n]*){0,4}?\n(?P=at)[ \t][^\n]*)(?<!def )\b"
 _TROUBLE = (
     r"\b(?:crash\w*|abort\w*|unhealthy|fail(?:s|ed|ure)|errors?\b|illegal memory|segfault|killed|refused|timed out|"
-    r"timeouts?|(?<!CLOSE-)(?<!TIME-)(?<!FIN-)waits?|for ?ever|bus error|problem|issue|trouble)\b"
+    rf"{NO_ARGUMENT}timeouts?|(?<!CLOSE-)(?<!TIME-)(?<!FIN-)waits?|for ?ever|bus error|problem|issue|trouble)\b"
 )
 # A table of who has a file open, or of who holds locks, with a process in it.
 HOLDER_SEEN = r"\b(?:fuser|lsof|lslocks)\b[^\n]*\n(?:[^\n]*\n){0,9}?[^\n]*\b\d{3,}\b"
@@ -57,6 +58,11 @@ def halted(case: Case) -> bool:
 def troubled(case: Case) -> bool:
     """Whether the evidence is about any trouble at all."""
     return halted(case) or any(account.find(_TROUBLE) for account in accounts(case))
+
+
+def tells_trouble(line: str) -> bool:
+    """Whether a line by itself is about any trouble."""
+    return re.search(rf"{HALTS}|{_TROUBLE}", line, re.IGNORECASE) is not None
 
 
 def routine(line: str) -> bool:
