@@ -8,6 +8,7 @@ import re
 import pytest
 
 from rankscope.analysis.endings import wrong
+from rankscope.analysis.listings import heads_of_inventory
 from rankscope.formats.gather import gather
 from rankscope.model.diagnosis import Kind
 from rankscope.model.patterns import regex
@@ -55,3 +56,62 @@ def test_an_argument_is_no_wait_that_ran_out(line: str, halts: bool) -> None:
 )
 def test_a_line_of_code_that_hands_a_limit_on_is_no_trouble(line: str, trouble: bool) -> None:
     assert wrong(line) is trouble
+
+
+NAMES = (
+    "memory",
+    "thread",
+    "error",
+    "lock",
+    "deadlock-detector",
+    "pytest-timeout",
+    "version",
+    "compiler",
+    "nccl",
+    "kernel",
+    "driver",
+)
+LS = "total 272\n" + "".join(
+    f"drwxr-xr-x  5 root root  4096 May 20  2025 {name}\n"
+    for name in (
+        "apt",
+        "dpkg",
+        "gcc",
+        "git-core",
+        "llvm-14",
+        "python3",
+        "python3.11",
+        "ssl",
+        "systemd",
+        "x86_64-linux-gnu",
+    )
+)
+DPKG = "||/ Name    Version    Architecture Description\n" + "".join(
+    f"ii  lib{name}{at}:amd64   1.{at}-2   amd64   {name} error detector, waits for locks of a driver\n"
+    for at, name in enumerate(NAMES)
+)
+MOUNTS = "".join(
+    f"{kind} on /{where} type {kind} (rw,nosuid,nodev,relatime,size=65536k,inode64)\n"
+    for kind, where in (
+        ("proc", "proc"),
+        ("sysfs", "sys"),
+        ("tmpfs", "dev/shm"),
+        ("devpts", "dev/pts"),
+        ("cgroup2", "sys/fs/cgroup"),
+    )
+)
+SS = (
+    "State  Recv-Q Send-Q Local Address:Port Peer Address:PortProcess\n"
+    "LISTEN 0      128          0.0.0.0:29500      0.0.0.0:*\nESTAB  0      0          10.0.0.1:29500    10.0.0.2:41234\n"
+)
+
+
+@pytest.mark.parametrize("text", [LS, DPKG, MOUNTS, SS], ids=["ls", "dpkg", "mount", "ss"])
+def test_a_list_of_what_is_there_is_no_trouble(text: str, tmp_path: pathlib.Path) -> None:
+    """Names of files and packages are no words of a program that hangs."""
+    assert not causes(tmp_path, listing=text)
+
+
+def test_beside_a_word_about_trouble_a_list_may_be_guessed_at() -> None:
+    assert heads_of_inventory(DPKG.splitlines()) == DPKG.splitlines()[:1]
+    assert heads_of_inventory([*SS.splitlines(), *["it hangs after the first step"] * 4]) is None

@@ -52,7 +52,7 @@ _ADVICE = regex(
 _LOGGED = regex(
     r"\s*(?=\S)(?:\[?\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d/\d{4}|\d\d/\d\d/\d\d \d\d:|top - \d\d:\d\d|"
     r"[A-Z][a-z]{2} +\d+ \d\d:\d\d|\[\s*\d+\.\d{3,}\]|\[?(?:INFO|DEBUG|WARN(?:ING)?|ERROR|CRITICAL|NOTICE)\b|"
-    r"\[[WEIF]\d*\s|[WEIF]\d{4} |(?:wandb|mlflow|neptune): |\S+:\d+:\d+ \[\d+\] NCCL|\S+ +\d+ +\d+\.\d +\d+\.\d |"
+    r"[-dlcbps](?:[r-][w-][xsStT-]){3}[.+@]? +\d+ |\[[WEIF]\d*\s|[WEIF]\d{4} |(?:wandb|mlflow|neptune): |\S+:\d+:\d+ \[\d+\] NCCL|\S+ +\d+ +\d+\.\d +\d+\.\d |"
     r"(?:Selecting|Preparing|Unpacking|Setting up|Install|Commandline|Get:\d)\b|"
     r"(?!(?:[A-Z][A-Z0-9_]*=\S* )+(?:bash|sh|python\S*|torchrun|mpirun|srun|deepspeed|accelerate|vllm|\./)\b)[^\s=]+=\S+ [^\s=]+=\S+|\{['\"]|<\d+>|File \"[^\"]+\", line)"
 )

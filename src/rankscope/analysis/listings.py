@@ -15,6 +15,20 @@ _ROW = regex(r"^\W*((?:[A-Z]{1,5}[,\t ]+)?(?:\d{1,3}|[A-Z]{1,4}))(?:[),:;|\t ]+[
 # What only an event has: a time of the day, a number of a process, an address, a setting.
 _EVENT = regex(r"\d\d:\d\d|\b\d{4,}\b|0x[0-9a-f]{3,}|=")
 _ROWS = 6
+# What ls(1), mount(8), df(1), ss(8) of sockets that are well, dpkg(1), rpm(8) and modinfo(8) print in a row, and the driver.
+_INVENTORY = regex(
+    r"^(?:total \d+\S*$|[./]\S*:$|[-dlcbps](?:[r-][w-][xsStT-]){3}[.+@]? +\d+ \S+ +\S+ |\S+ on /\S* type \w[\w.]* \(|"
+    r"\S+ /\S* \w[\w.]* r[wo]\S* \d \d$|\S+(?: +[\d.]+[KMGTP]?i?){3} +\d\d?% +/|(?:(?:tcp|udp)6? +)?(?:LISTEN|ESTAB|UNCONN) +\d|"
+    r"(?:tcp|udp)6? +\d+ +\d+ \S+ +\S+ +(?:LISTEN|ESTABLISHED)?\b|[ihr][ic] +\S+ +\d|"
+    r"[\w+.-]+-\d[\w.+~]*-\d[\w.]*\.(?:x86_64|noarch|aarch64)$|"
+    r"(?:NVRM|GCC) version: |(?:src)?version: +[\dA-F.]+$|[|+][-=+]+[|+]$|\|[ =|]+\|$|\| NVIDIA-SMI [\d.]+ |[$#] \S)"
+)
+# A name and its release, as pip(1), conda and torch.utils.collect_env list them; an address is none.
+_RELEASE = regex(
+    r"(?:\[\w+\] )?[A-Za-z][\w ()/+-]{0,40}?(?:: |==|={1,2} ?| {2,})v?(?:[A-Za-z]+-)?"
+    r"(?!\d+\.\d+\.\d+\.\d+\b)\d+\.\d+[\w.+-]*(?: [(\[].*)?$"
+)
+_HEADS = 6  # lines at most that may stand above or below the rows of a table
 # Entries of a list of changes, subjects of commits, and what a bot that updates libraries writes above them.
 _ENTRY = regex(
     r"^\s*(?:[-*] (?:Fix|Add|Remov|Improv|Support|New\b|Drop|Updat|Bump|Mak|Allow|Avoid|Chang|Deprecat|Enabl|Optimi|Rework)\w*\b"
@@ -47,6 +61,13 @@ def is_table(lines: Sequence[str]) -> bool:
     """Whether most lines give a code and its name, each code once, and none of them tells of an event."""
     codes = [found[1] for line in lines if (found := _ROW.match(line)) and not _EVENT.search(line)]
     return _ROWS <= len(set(codes)) == len(codes) > 0.7 * len(lines)
+
+
+def heads_of_inventory(lines: Sequence[str]) -> list[str] | None:
+    """Of a list of what is there (files, mounts, sockets, packages, devices) the lines that are no rows of it; None where it is
+    no such list."""
+    heads = [line for line in lines if line.strip() and not (_INVENTORY.match(line) or _RELEASE.match(line))]
+    return heads if len(heads) <= min(_HEADS, len(lines) / 2) else None
 
 
 def are_notes(lines: Sequence[str]) -> bool:

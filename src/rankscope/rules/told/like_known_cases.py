@@ -28,26 +28,16 @@ from ...analysis.case import Case
 from ...analysis.dumped import dumped
 from ...analysis.endings import ended_well
 from ...analysis.likeness import likeness, table, telling, threads
+from ...analysis.listings import heads_of_inventory
 from ...analysis.order import GUESS
 from ...model.diagnosis import Certainty, Finding, Kind, Reason
-from ...model.patterns import regex
 from .. import Rule
 from ._lines import events
-from ._wordings import troubled
+from ._wordings import tells_trouble, troubled
 
 # How probable a healthy run may be where nothing tells of trouble. Of what this costs, three in five were right, and two in
 # five of the healthy texts of this kind that were accused no longer are (known cases that were left out).
 _WELL_IF_UNTROUBLED = 0.07
-# A name and its release, as pip(1), conda and torch.utils.collect_env list them; an address is none.
-_RELEASE = regex(
-    r"(?:\[\w+\] )?[A-Za-z][\w ()/+-]{0,40}?(?:: |==|={1,2} ?| {2,})v?(?:[A-Za-z]+-)?(?!\d+\.\d+\.\d+\.\d+\b)\d+\.\d+[\w.+-]*(?: [(\[].*)?$"
-)
-# Rows of ss(8) and netstat(8) with their heads, the driver's version by the kernel, modinfo(8) and nvidia-smi, a prompt.
-_STATE = regex(
-    r"(?:(?:(?:tcp|udp|unix|u_\w+)\w* +)?(?:LISTEN|ESTAB|TIME-WAIT|CLOSE-WAIT|FIN-WAIT-\d|SYN-SENT|LAST-ACK|UNCONN)\b|(?:tcp|udp)6? +\d+ +\d+ )|"
-    r"(?:Netid|State|Proto) +(?:State +)?Recv-Q\b|Active (?:Internet|UNIX) |(?:NVRM|GCC) version: |(?:src)?version: +[\dA-F.]+$|"
-    r"[|+][-=+]+[|+]$|\|[ =|]+\|$|\| NVIDIA-SMI [\d.]+ |[$#] \S"
-)
 # So many classes are told with their probability, and one that is at least so probable beside the first is worth its page.
 _SHOWN, _NEARLY = 3, 0.5
 
@@ -55,10 +45,8 @@ _SHOWN, _NEARLY = 3, 0.5
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live or ended_well(case) or clear(case) or (cls := likeness(case).nearest) is None:
         return
-    untroubled = not troubled(case) and (
-        likeness(case).healthy > _WELL_IF_UNTROUBLED or _only_lists(case) or events(case, "python.ignored")
-    )
-    if untroubled or dumped(case):
+    untroubled = not troubled(case) and (likeness(case).healthy > _WELL_IF_UNTROUBLED or events(case, "python.ignored"))
+    if untroubled or _only_lists(case) or dumped(case):
         return  # of whole dumps the words are those of any program (docs/adr/0007)
     said, weights = likeness(case).words, table.weights()
     ranking = likeness(case).ranking()
@@ -78,11 +66,14 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _only_lists(case: Case) -> bool:
-    """Whether all that is told is what is there: a release or a socket a line, and nobody's stack."""
-    said = [event.text for event in case.events if event.event == "text.line" and event.text.strip()]
-    return all(_RELEASE.match(line) or _STATE.match(line) for line in said) and not any(
-        one.stacks for one in accounts(case)
-    )
+    """Whether all that is told is what there is (packages, files, mounts, sockets), and neither a stack nor a word about it."""
+    by_file: dict[str, list[str]] = {}
+    for event in case.events:
+        if event.event == "text.line" and event.text.strip():
+            by_file.setdefault(event.file, []).append(event.text)
+    heads = [heads_of_inventory(lines) for lines in by_file.values()]
+    beside = [line for found in heads for line in found or ()] + [one.label for one in accounts(case)]
+    return None not in heads and not any(map(tells_trouble, beside)) and not any(one.stacks for one in accounts(case))
 
 
 RULE = Rule(GUESS, "", check, __doc__, order=900)
