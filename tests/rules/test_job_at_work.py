@@ -212,3 +212,26 @@ def test_what_changes_is_no_list_of_changes(tmp_path: pathlib.Path) -> None:
     )
     assert health(tmp_path, gdb_while_it_gets_storage_changes=stacks) is Well.UNKNOWN
     assert health(tmp_path / "papers", CHANGES=stacks) is Well.IS
+
+
+FAILED_ONCE = """\
+step 4000 loss 2.110
+step 4010 loss 2.101
+[rank3]: Traceback (most recent call last):
+[rank3]:   File "/app/train.py", line 88, in <module>
+[rank3]:     main()
+[rank3]:   File "/app/train.py", line 61, in main
+[rank3]:     loss.backward()
+[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB.
+slurmstepd: error: *** STEP 8812.0 ON node3 CANCELLED AT 2026-11-02T08:01:10 ***
+srun: error: node3: task 3: Exited with exit code 1
+"""
+
+
+@pytest.mark.parametrize("resumed", [True, False])
+def test_of_an_attempt_behind_which_another_one_gets_on_nothing_is_guessed(
+    resumed: bool, tmp_path: pathlib.Path
+) -> None:
+    steps = "".join(f"step {4000 + 10 * n} loss {2 - n / 100:.2f}\n" for n in range(1, 30))
+    (tmp_path / "train.log").write_text(FAILED_ONCE + ("requeued, resumed from step 4000\n" + steps if resumed else ""))
+    assert (judge(gather([tmp_path])).verdict is None) is resumed

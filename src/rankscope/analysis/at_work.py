@@ -62,6 +62,17 @@ def moving_files(case: Case) -> frozenset[str]:
     return frozenset(name for name, said in _lines(case).items() if _moves(case, name, said))
 
 
+def steps_behind_all(case: Case) -> bool:
+    """Whether logs get on, and steps stand behind every trouble that they tell of: an attempt that failed was followed by
+    another one. Which of two streams was earlier only a clock tells, so that this is enough to guess nothing, and no more."""
+    said = _lines(case)
+    return (
+        bool(said)
+        and set(said) == moving_files(case)
+        and not any(_wrong(event.text) and not outlived(case, event) for told in said.values() for event in told)
+    )
+
+
 _FEW = 2  # so many checks that pass are not all there are
 
 

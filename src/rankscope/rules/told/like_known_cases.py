@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...analysis.accounts import accounts
-from ...analysis.at_work import clear
+from ...analysis.at_work import clear, steps_behind_all
 from ...analysis.case import Case
 from ...analysis.dumped import dumped
 from ...analysis.endings import ended_well
@@ -46,7 +46,7 @@ def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live or ended_well(case) or clear(case) or (cls := likeness(case).nearest) is None:
         return
     untroubled = not troubled(case) and (likeness(case).healthy > _WELL_IF_UNTROUBLED or events(case, "python.ignored"))
-    if untroubled or _only_lists(case) or dumped(case):
+    if untroubled or _only_lists(case) or steps_behind_all(case) or dumped(case):
         return  # of whole dumps the words are those of any program (docs/adr/0007)
     said, weights = likeness(case).words, table.weights()
     ranking = likeness(case).ranking()
