@@ -56,6 +56,9 @@ _LIB = (
 )
 # Where an interface was forced, an address of no known family is none at all: there is no such interface.
 _FORCED = r"NCCL_SOCKET_IFNAME(?: set| ?=)"
+# Rank and size of a world of one, bare or as programs greet with them, before or behind the name of the host.
+_ALONE = r"0 ?(?:of|/|,|;|out of)? ?(?:(?:world[ _])?size\W*)?1"
+_OF_ONE = rf"[\w ,:!.-]{{0,80}}\b(?:rank|process|task)\W*{_ALONE}(?: (?:process|rank|proc|task|processor)(?:e?s)?)?\W*(?:(?:on|from|at|in) \S{{1,80}})?\W*"
 _SIGNS = (
     # torch.distributed.launch passes --local-rank since 2.0, --local_rank before (its documentation).
     Sign(r"error: unrecognized arguments: --local[-_]rank\b", "the launcher is of another PyTorch than the script was written for: it passes the rank in another way"),
@@ -67,7 +70,7 @@ _SIGNS = (
     Sign(rf"^(?![^\n]*(?:\b(?:all )?alike|\bthe same (?:everywhere|on all|too|again)|\blikewise)\b)(?![^\n]*\b(?:did not|didn\'t|does not|doesn\'t|no|neither|tried|trying)\b[^\n]*\b(?:help|change|differ|matter|work|using)\w*)[^\n]*\b(?:different|differing|two|mixed|unequal|inconsistent|mismatch\w*)[^\n]{{0,24}}\b{_LIB}\b[^\n]{{0,20}}\bversions?|versions? of {_LIB}[^\n]{{0,40}}(?:differ|different|not the same)|\b{_LIB}\b[^\n]{{0,30}}versions?[^\n]{{0,30}}(?:differ|different|not (?:the same|equal|identical)|mismatch)", "somebody says that versions differ", prose=True),
     Sign(r"bootstrap\.cc[^\n]*Message truncated", "two ranks introduce themselves with messages of different size", anywhere=(r"NCCL version|torch==|torch\.cuda\.nccl|\bnccl\b",), unless=(r"ncclInvalidUsage|Duplicate GPU",)),
     # The library of another MPI than the launcher's finds none of its messages, and begins a world of one.
-    Sign(r"^(?P<alone>(?:[\w ,:!]*\brank\W*)?0 ?(?:of|/|,|;|out of)? ?(?:size\W*|world[ _]size\W*)?1\W*)\n(?P=alone)$", "each process believes that it is alone", anywhere=(r"\b(?:mpirun|mpiexec|srun|mpi4py)\b",)),
+    Sign(rf"^(?P<alone>{_ALONE}\W*)\n(?P=alone)$|^(?P<word>\w+){_OF_ONE}\n(?P=word){_OF_ONE}$", "each process believes that it is alone", anywhere=(r"\b(?:(?:mpi|[apj]s?)run\w*|orterun|mpiexec\S*|srun|flux run|mpi4py)\b",)),
     Sign(r"mismatch in info from procs, nranks (\d+) vs \1, nroots (\d+) vs \2,", "two ranks introduce themselves in different shapes: another release speaks there"),
     Sign(r"API mismatch: the client has the version|Mismatched PJRT plugin PJRT API version|cuDNN version incompatibility|compiled against (?:ABI|API) version|jaxlib (?:is )?version [^\n]*(?:requires|incompatible)|was not built with\s+SLURM'?s?\s+PMI|can ?not load PMIx library|PMI version mismatch|InvalidClassException|serialVersionUID|Protocol version has changed|hipErrorNoBinaryForGpu|Unable to find code object for all current devices|PYTHON_VERSION_MISMATCH|Python in worker has different version|Inconsistent version of", "what one side brings does not fit the other side's release"),
     Sign(r"version [`']GLIBC_[\d.]+' not found|(?:ImportError|OSError|NotFoundError)[^\n]*undefined symbol: _Z", "libraries of different builds are mixed"),
