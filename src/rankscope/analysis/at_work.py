@@ -138,7 +138,8 @@ _NONE = regex(
 )
 _GENTLE = regex(
     r"\b(?:INFO|DEBUG|NOTICE)\b(?! ?:? ?\w*(?:Error|Exception))|"
-    r"\b(?:Future|Deprecation|User|Runtime|Resource|PossibleUser)Warning\b"
+    r"\b(?:Future|Deprecation|User|Runtime|Resource|PossibleUser)Warning\b|"
+    r"\bDisabling parallelism to avoid deadlocks\b"  # of tokenizers, which goes on with one thread
 )
 
 

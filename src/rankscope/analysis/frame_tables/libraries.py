@@ -116,6 +116,10 @@ fasteners/lock.py
     lock: acquire_read_lock acquire_write_lock read_lock write_lock
 readerwriterlock/rwlock.py
     lock: acquire
+tqdm/std.py
+    lock: acquire __enter__
+tqdm/_tqdm.py
+    lock: acquire __enter__
 h5py/_objects.pyx
     lock: __enter__
 grpc/_channel.py

@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ...analysis.case import Case, Member, Root
+from ...analysis.compilers import built
 from ...analysis.frame_tables import WaitKind
 from ...analysis.standing import Standing
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
@@ -42,7 +43,7 @@ _BUILDERS = ("ninja", "cc1plus", "cc1", "nvcc", "cicc", "ptxas", "g++", "gcc", "
 
 def check(case: Case) -> Iterator[Finding]:
     waiting = [s for s in case.standings.values() if s.kind in _POLLS and not s.member.gone and _soft(s)]
-    if not waiting or any(_builds(member) for member in case):
+    if not waiting or any(_builds(member) for member in case) or (not case.snapshot.live and built(case)):
         return
     for standings in _by_file(waiting):
         files = [file for one in standings if (file := _file(one)) is not None]

@@ -52,7 +52,7 @@ _FROM_BELOW = regex(
     r"[Aa]ddress already in use|failed to (?:listen|bind|connect)|[Oo]ut of memory|OutOfMemory|Cannot allocate|"
     r"No space left|\bquota\b|\brequested and \d+ written|inline_container|"
     r"Too many open files|ancdata|Resource temporarily|unable to (?:mmap|open shared memory|lock)|File exists|"
-    r"\bbackend='\w+' raised|InductorError|DataLoader worker|[Pp]in memory thread|[Dd]ead[Ll]ock|expects same model|Split sizes"
+    r"\bbackend='\w+' raised|InductorError|(?<!Error in )DataLoader worker|Caught (?:Runtime|OS|IO|Memory|Accelerator)Error in|[Pp]in memory thread|[Dd]ead[Ll]ock|expects same model|Split sizes"
 )  # fmt: skip
 # Who takes less and goes on has not failed.
 _MEMORY = Sign(

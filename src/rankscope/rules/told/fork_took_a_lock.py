@@ -93,8 +93,10 @@ _SIGNS = (
     Sign(r"_flush_std_streams|_enter_buffered_busy", "a child waits for the lock of an output buffer that the parent held", also=(CHILD_FRAMES,)),
     # What a handler does below itself it does with its lock taken: where that is the deepest frame, it asks for it (CPython 3.13 on).
     Sign(r"(?:_acquireLock|acquire|_lock|createLock) \((?:[^\n]*/)?logging/(?:__init__|handlers)\.py|(?:\A|(?<=\n\n)|(?<=\"\n))[^\S\n]*(?:\w+\.)?(?:emit|flush|handle) \((?:[^\n]*/)?logging/(?:__init__|handlers)\.py", "a child waits for the lock of the log", also=(CHILD_FRAMES,)),
-    Sign(r"may lead to deadlocks in the child|os\.fork\(\) is incompatible with multithreaded|process just got forked, after parallelism|fork\(\) (?:called )?(?:from|in) (?:a )?multi-?threaded",
+    Sign(r"may lead to deadlocks in the child|os\.fork\(\) is incompatible with multithreaded|fork\(\) (?:called )?(?:from|in) (?:a )?multi-?threaded",
          "the interpreter or a library warned of this fork", anywhere=(_STANDS,)),
+    # It goes on with one thread: that alone stops nobody.
+    Sign(r"process just got forked, after parallelism", "tokenizers tells that it was in use before this fork", POSSIBLE, anywhere=(_STANDS,)),
     Sign(rf"(?:{LOCKS})", "a child waits for a lock that belongs to the whole process", also=(CHILD_WORDS, r"lll_lock|mutex_lock|SpinLock|SlowLock|futex|lock_slow|park|_lock\b|spin"), unless=(_OWN_THREADS, _IN_PARENT, r"take_gil|PyGILState_Ensure|PyEval_AcquireThread|gil_scoped_acquire"), prose=True),
     Sign(r"\b(?:inherit\w*|copied|held|taken|owned|locked)[^\n]{0,60}(?:lock|mutex)[^\n]{0,60}(?:fork|parent)|(?:lock|mutex)[^\n]{0,80}(?:held|owned|taken|locked)[^\n]{0,40}(?:at (?:the )?(?:time of )?fork|by (?:a |the )?(?:thread (?:id )?(?:of|in) )?(?:the )?parent|when (?:it|the process) forked|thread that does not exist|does not exist in the child)",
          "a lock was held when the process was forked", prose=True),

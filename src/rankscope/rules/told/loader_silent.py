@@ -77,7 +77,7 @@ _SIGNS = (
     Sign(r"tensorflow::data::\S*(?:Prefetch|ParallelMap|Iterator)|IteratorGetNext|PrefetchDatasetOp", "a process waits for its next batch", unless=(r"End of sequence",)),
     Sign(_DATA_WAIT, "a rank waits for its next batch", anywhere=(_COLLECTIVE,), unless=(_THREAD_OF_PARENT, _TOLD_WHY)),
     Sign(_DATA_WAIT, "a process waits for its next batch", unless=(_THREAD_OF_PARENT, _TOLD_WHY)),
-    Sign(r"DataLoader timed out after|DataLoader worker \(pid\(?s?\)? ?[\d, ]+\) exited unexpectedly|worker_result_queue|Caught \w+ in DataLoader worker", "the loader itself reports its workers", POSSIBLE),
+    Sign(r"DataLoader timed out after|DataLoader worker \(pid\(?s?\)? ?[\d, ]+\) exited unexpectedly|worker_result_queue|Caught (?:Runtime|OS|IO|Memory)Error in DataLoader worker", "the loader itself reports its workers", POSSIBLE),
     Sign(r"num_workers ?[=:>]+ ?0[^\n]{0,60}(?:work|fix|fine|ok|help|solv|no hang|not hang|disappear|resolv|go)|(?:work|fine|ok|fix|disappear|no hang|not hang|resolv|never happens?)\w{0,20}[^\n]{0,60}(?:with|when|if|by|using|setting)[^\n]{0,12}num_workers ?[=:]+ ?0", "it goes away without workers", prose=True),
     Sign(r"\b(?:data ?loader|loader worker|data worker|prefetch\w*|data iterator|dataset worker)\b[^\n;]{0,80}\b(?:hang|hung|stuck|stall|deadlock|freez|frozen|block|never (?!call|us|clos|stopp?)|not deliver|stopped delivering|dead)", "somebody says that the loader does not deliver", POSSIBLE, prose=True),
 )  # fmt: skip

@@ -24,11 +24,12 @@ Case: https://github.com/PASSIONLab/OpenEquivariance/issues/156
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
+from ...analysis.compilers import RUNS
 from ._findings import text_rule
 from ._signs import LIKELY, POSSIBLE, Sign
 from ._wordings import HOLDER_SEEN
 
-_BUILDING = r"^(?:.*/)?(?:ninja|nvcc|c\+\+|g\+\+|cicc|ptxas|cc1plus)\b|\[\d+/\d+\] "
+_BUILDING = rf"^(?:.*/)?(?:ninja|nvcc|c\+\+|g\+\+|cicc|ptxas|cc1plus)\b|\[\d+/\d+\] |{RUNS}|\b_run_ninja_build \("
 _EXTENSION = (
     r"cpp_extension|torch_extensions|load_inline|JIT(?:-| )compil|extension module|triton[_ ]cache|\.cache/|ninja|"
     r"fused[_ ]kernels"
@@ -45,6 +46,8 @@ _SIGNS = (
     Sign(r"compiling and loading fused kernels|Loading extension module \S+\.\.\.\s*\Z|Building extension module \S+\.\.\.\s*\Z", "the log ends where an extension is built or loaded", LIKELY, unless=(r"done with compiling|Time to load|ninja: (?:error|no work)|FAILED:|rror:",)),
     Sign(r"\bwait \(?(?:[^\n]*/)?file_baton|file_baton\.py[^\n]*wait|FileBaton", "a thread polls for the removal of a lock file", unless=(_BUILDING,)),
     Sign(r"\b(?:acquir|wait|poll|hang|hung|stuck|tim(?:ed?|ing) ?out)\w*[^\n]{0,60}(?<!use )(?:SoftFileLock|\bsoft_?lock(?!up))|(?<!use )(?:SoftFileLock|\bsoft_?lock(?!up))[^\n]{0,60}\b(?:acquir|wait|poll|hang|hung|stuck|tim(?:ed?|ing) ?out)|O_EXCL[^\n]*lock", "a lock that is only a file is waited for", LIKELY),
+    # Who creates it has the lock: open(2) with O_EXCL fails while it is there.
+    Sign(r"\bopen(?:at)?\([^\n]*(?P<lock>\"[^\"\n]*lock[^\"\n]*\")[^\n]*\bO_EXCL\b[^\n]*\bEEXIST\b(?:[^\n]*\n){1,8}?[^\n]*\bopen(?:at)?\([^\n]*(?P=lock)[^\n]*\bEEXIST\b", "a program tries again and again to create a lock file that is there already", POSSIBLE, unless=(_BUILDING, _HELD)),
     Sign(r"(?<!use )SoftFileLock|\bsoft_?lock(?!up)", "a lock that is only a file is named", POSSIBLE),
     Sign(r"Still waiting to acquire lock on|Lock file exists in build directory|Lock acquisition failed[^\n]*\.lock|(?:fuser|lsof)\b[^\n]{0,160}\.lock\b[^\n]{0,200}(?:\n[^\n]{0,200}){0,2}?(?:[Nn]o output|no process|nobody)", "a lock file is waited for, and nobody is seen to work on it", unless=(_BUILDING,)),
     # Named segments are made with O_EXCL (multiprocessing.shared_memory with create=True): of a run that was killed they stay.

@@ -80,7 +80,7 @@ _SIGNS = (
     Sign(r"\b(?:NFS|Lustre|GPFS|Ceph\w*|BeeGFS|Weka\w*|GlusterFS|MinIO|EFS|FSx|file ?system|storage|the mount|file share)\b[^\n]{0,16}\b(?:was|were|is|are|went|being) (?:down|offline|unreachable|unavailable|gone|away)\b", "a file server was away", prose=True),
     Sign(r"INFO: task \S+ blocked for more than \d+ seconds", "the kernel reports a task that is blocked", unless=(DRIVER,)),
     Sign(r"Stale (?:NFS )?file handle|\[Errno 116\]|\bESTALE\b|/[^\s:]*['\"]?: Transport endpoint is not connected|Transport endpoint is not connected:? ['\"]/|\b(?:gcsfuse|s3fs|goofys|sshfs|\w*fuse)\b[^\n]*transport endpoint is not connected", "a mount went away", unless=(_LOCKING,)),
-    Sign(r"^[^\S\n]*(?:\[pid +\d+\] |\d+ +)?(?:openat?|stat|lstat|newfstatat|statx|pread64|read|getdents64|unlink|rename|fsync|close|access)\([^\n]*(?:\"/|</)[^\n]*(?:unfinished|$)",
+    Sign(r"^[^\S\n]*(?:\[pid +\d+\] |\d+ +)?(?:openat?|stat|lstat|newfstatat|statx|pread64|read|getdents64|unlink|rename|fsync|close|access)\((?![^\n]*\) += )[^\n]*(?:\"/|</)[^\n]*(?:unfinished|$)",
          "a call on a file does not return", POSSIBLE, also=(r"strace|unfinished",)),
     Sign(r"\b(?:nfs|lustre|gpfs|weka|beegfs|ceph|fuse|s3fs|goofys|gcsfuse|efs|fsx|cifs|smb|glusterfs|juicefs|jfs|mount(?:ed)?(?: point)?|file ?system|filesystem|storage)\b"
          r"[^\n]{0,60}\b(?:hang|hung|hangs|unresponsive|not respond|stall|stuck|frozen|unreachable|(?<!-)blocks|blocked|never returns?)",
