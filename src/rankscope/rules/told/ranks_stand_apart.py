@@ -260,8 +260,12 @@ def _tells_of(doing: Doing) -> bool:
     return not account.stacks and bool(account.prose.split("\n\n", 2)[-1].strip())
 
 
-# What tools show of devices and hosts is told of no rank.
-_TOOLS = regex(r"\b(?:nvidia|rocm|amd|npu|xpu)-smi\b|\bgpustat\b|\bnvtop\b|\bdmesg\b|\biostat\b", re.IGNORECASE)
+# What tools show of devices, connections and hosts is told of no rank; names that are words are a tool's before an option.
+_TOOLS = regex(
+    r"\b(?:nvidia|rocm|amd|npu|xpu)-smi\b|\b(?:gpustat|nvtop|dmesg|iostat|netstat|ifconfig|ethtool|ibstat\w*|ibv_devinfo|lspci|"
+    r"tcpdump|conntrack)\b|^\W*(?:sudo )?(?:ss|ip|lsof|df|free|mount|vmstat|mpstat|sar|top|ping|rdma) -",
+    re.IGNORECASE,
+)
 # Somebody says that these are where the others are.
 _ALIKE = regex(r"\b(?:same|identical|equal|alike|likewise)\b(?! (?:process|machine|node|host|code|script))", re.I)
 _THROUGH = regex(
