@@ -43,3 +43,44 @@ def test_what_a_tool_lists_stands_nowhere(tool: str, tmp_path: Path) -> None:
 def test_of_whom_is_told_where_he_is_stands_there(tmp_path: Path) -> None:
     found = judged(tmp_path, f"=== gdb rank 2\n{REDUCES}=== rank 1\nfinished its last batch, idle\n")
     assert said(found, "ranks-stand-apart") is not None
+
+
+# Ranks 0-3 of a mesh two by two: 0 and 3 have the call of their rows in flight, 1 and 2 that of their columns.
+IN_FLIGHT = """\
+rank 0: reduce_scatter on pg rows [0, 2], work 88, launched; of columns nothing
+rank 1: all_reduce on pg columns [0, 1], work 412, launched; of rows nothing
+rank 2: all_reduce on pg columns [2, 3], work 412, launched; of rows nothing
+rank 3: reduce_scatter on pg rows [1, 3], work 88, launched; of columns nothing
+"""
+BY_NAME = "    synchronize (torch/cuda/streams.py:101)\n"
+COPIES = "    at::native::_local_scalar_dense_cuda (libtorch_cuda.so)\n    item (torch/_tensor.py:40)\n"
+NO_CIRCLE = IN_FLIGHT.replace("columns [2, 3]", "rows [0, 2]").replace("columns [0, 1]", "rows [1, 3]")
+
+
+def of_a_mesh(waits: str, calls: str) -> str:
+    return (
+        f"=== py-spy rank 0, rank 3\n{waits}    finish (overlap/bucket.py:164)\n"
+        f"=== py-spy rank 1, rank 2\n{waits}    flush_norms (overlap/bucket.py:201)\n=== flight recorder, in flight\n{calls}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("waits", "calls", "cls"),
+    [
+        (BY_NAME, IN_FLIGHT, "collective-cycle"),
+        (COPIES, IN_FLIGHT, "implicit-sync-deadlock"),
+        (BY_NAME, "rank 0: reduce_scatter enqueued\nrank 1: all_reduce enqueued\n", "implicit-sync-deadlock"),
+    ],
+    ids=["calls in a circle", "a copy waits unasked", "only two calls are told"],
+)
+def test_a_circle_of_calls_in_flight_is_the_cause_and_their_waits_follow(
+    waits: str, calls: str, cls: str, tmp_path: Path
+) -> None:
+    found = judged(tmp_path, of_a_mesh(waits, calls))
+    assert found.verdict is not None
+    assert found.verdict.cls == cls
+
+
+def test_calls_of_one_group_stand_in_no_circle(tmp_path: Path) -> None:
+    found = judged(tmp_path, of_a_mesh(BY_NAME, NO_CIRCLE))
+    assert said(found, "groups-in-cycle") is None

@@ -8,7 +8,8 @@ issue next.
 ## How it is recognised
 Ranks are blocked in two different device waits behind collectives of different groups; or `cuModuleLoad`, `cuLibraryLoadData`, `cudaMalloc`,
 `cudaFree` or an event's destruction stands at the end of a stack while a collective's kernel spins; so do the calls of Triton, CUTLASS and JAX that load what was compiled. Also in one process with a thread per GPU: the thread that frees
-(`cuFreeHost`, `cuMemFree`) waits for kernels that wait for its part of the call.
+(`cuFreeHost`, `cuMemFree`) waits for kernels that wait for its part of the call. Where ranks wait for their own calls by name (`synchronize`) and
+recorders show these calls in a circle over groups, the circle is the cause.
 
 ## What to do
 Warm up every kernel on all ranks before the first overlap; `CUDA_MODULE_LOADING=EAGER`; no `.item()`/`.tolist()` between collectives of different groups;
@@ -30,10 +31,11 @@ from ...analysis.case import Case
 from ...analysis.doings import Doing, doings, in_kind, of_ranks
 from ...analysis.frame_tables import WaitKind
 from ...analysis.pasted_code import is_code
-from ...model.diagnosis import Finding
+from ...model.diagnosis import Finding, Kind
 from ...model.patterns import regex
 from ...model.ranks import RankSet
 from .. import make_rule
+from ._circles import in_flight_in_circle
 from ._findings import finding, simple
 from ._signs import LIKELY, POSSIBLE, Sign, hits
 from ._wordings import HALTS
@@ -76,13 +78,28 @@ _WHOLE = (
 
 def check(case: Case) -> Iterator[Finding]:
     if not case.snapshot.live:
-        told = list(_apart(case)) or list(_behind_others(case))
+        told = list(_apart(case)) or [_way_to_wait(case, one) for one in _behind_others(case)]
         yield from told[:1]
         if told:
             return
     found = [hit for hit in hits(case, _SIGNS) if not is_code(hit.line)]
     if found:
-        yield finding(RULE, case, found, _TITLE, _STEPS)
+        yield _way_to_wait(case, finding(RULE, case, found, _TITLE, _STEPS))
+
+
+def _way_to_wait(case: Case, made: Finding) -> Finding:
+    """A finding; a symptom where ranks wait for their own calls by name, and these calls are shown to stand in a circle."""
+    seen = [one for one in doings(case) if one.account is not None and one.account.seen and of_ranks(one)]
+    waiting = in_kind(seen, WaitKind.DEVICE.value)
+    by_name = bool(waiting) and all(
+        compiled(_BY_NAME).search(one.op) and not _HIDDEN.search(one.site) for one in waiting
+    )
+    return replace(made, kind=Kind.SYMPTOM) if by_name and in_flight_in_circle(case) else made
+
+
+# What a program calls to wait for what it has started; a copy or an allocation waits without saying so.
+_BY_NAME = r"(?i)(?:synchronize|^wait(?:_stream|_event)?)$"
+_HIDDEN = regex(r"memcpy|_local_scalar_dense|nonzero|\b(?:item|tolist|cpu|to)\b")
 
 
 def _apart(case: Case) -> Iterator[Finding]:

@@ -34,6 +34,7 @@ from ...model.diagnosis import Finding
 from ...model.evidence.events import Event
 from ...model.patterns import regex
 from .. import make_rule
+from ._circles import CALL, LIST, members_elsewhere
 from ._findings import finding, simple
 from ._signs import LIKELY, POSSIBLE, Sign, hits
 from ._threads_calling import APART, calls_at_once
@@ -44,9 +45,8 @@ _NAMES = (
     r"(?:TP|DP|PP|EP|CP|SP|tensor|data|pipeline|expert|context|mesh_\w+|dp\w*|tp\w*|ep\w*|pp\w*|intra|inter|row|"
     r"col(?:umn)?|default_pg|replicate|shard)"
 )
-_CALL = r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast|barrier"
 # Two branches of the code: a collective and then a message in one, the other end of the message and then the collective in the other.
-_WHOLE = rf"^[^\n]*\b(?:{_CALL}|reduce|gather|scatter)\w*\([^\n]*\n"
+_WHOLE = rf"^[^\n]*\b(?:{CALL}|reduce|gather|scatter)\w*\([^\n]*\n"
 _MESSAGE = r"^[^\n]*\bi?%s\([^\n]*\n"
 _ELSE = r"(?:[^\n]*\n){0,3}?^[ \t]*(?:else|elif)\b[^\n]*\n"
 _BRANCHES = "|".join(
@@ -58,7 +58,7 @@ _SIGNS = (
     Sign(r"\bNCCL_LAUNCH_ORDER_IMPLICIT\b", "one order of launches for all communicators cures it", cures=True),
     Sign(r"\bgroup (\w+)\b[^\n]{0,160}\bgroup (?!\1\b)\w+\b[^\n]{0,160}\b(?:needs?|waits? for|requires?)\b|\bgroup (\w+) (?:needs?|waits? for)[^\n]{0,160}\bgroup (?!\2\b)\w+ (?:needs?|waits? for)", "two groups need each other's members"),
     Sign(r"\b(?:communicator|comm|group|pg)s? ?[#:]?((?!is\b|are\b)\w+)\b[^\n]{0,120}\b(?:communicator|comm|group|pg)s? ?[#:]?(?!\1\b)(\w+)\b[^\n]{0,120}(?:\n[^\n]{0,200}){0,4}?\n[^\n]{0,120}\b(?:communicator|comm|group|pg)s? ?[#:]?\2\b[^\n]{0,120}\b(?:communicator|comm|group|pg)s? ?[#:]?\1\b", "the ranks use the groups in opposite orders", prose=True),
-    Sign(rf"\b(?:{_CALL}) (?:of|on|over|in) (?:the )?(\w+)\b[^\n]{{0,120}}\b(?:{_CALL}) (?:of|on|over|in) (?:the )?(?!\1\b)(\w+)\b(?:\n[^\n]{{0,200}}){{0,4}}?\n[^\n]{{0,120}}\b(?:{_CALL}) (?:of|on|over|in) (?:the )?\2\b[^\n]{{0,120}}\b(?:{_CALL}) (?:of|on|over|in) (?:the )?\1\b", "the ranks use the groups in opposite orders", prose=True),
+    Sign(rf"\b(?:{CALL}) (?:of|on|over|in) (?:the )?(\w+)\b[^\n]{{0,120}}\b(?:{CALL}) (?:of|on|over|in) (?:the )?(?!\1\b)(\w+)\b(?:\n[^\n]{{0,200}}){{0,4}}?\n[^\n]{{0,120}}\b(?:{CALL}) (?:of|on|over|in) (?:the )?\2\b[^\n]{{0,120}}\b(?:{CALL}) (?:of|on|over|in) (?:the )?\1\b", "the ranks use the groups in opposite orders", prose=True),
     Sign(r"\b\w+[ _](?:group|pg|comm)\b[^\n]{0,30}\b(?:contains?|includes?|needs?)\b[^\n]{0,20}\branks? ?\d", "each group has members that stand in the other", prose=True),
     Sign(r"\b(\w+) (?:has not|hasn't|did not|didn't|never) (?:called|entered|issued|joined|launched|posted) [^\n;]{0,60}(?:[;,\n]|\band\b)[^\n;]{0,80}?\b(?!\1\b)(\w+\d) (?:has not|hasn't|did not|didn't|never) (?:called|entered|issued|joined|launched|posted)\b", "each side lacks a call that the other has made", anywhere=(r"\b(?:groups?|comm\w*|pgs?)\b",), prose=True),
     Sign(_BRANCHES, "one branch calls a collective before its send, the other receives before the collective", anywhere=(HALTS,)),
@@ -129,7 +129,7 @@ def _compared(case: Case) -> list[str] | None:
     """Why the places of the ranks, beside the members of their groups, are those of a circle."""
     if case.snapshot.live or case.collectives:
         return None  # there the graph and the recorders tell
-    judges = (_half_full, _gave_up_apart, _members_elsewhere, _of_other_kinds, _told_of_kinds, _threads_of_groups)
+    judges = (_half_full, _gave_up_apart, members_elsewhere, _of_other_kinds, _told_of_kinds, _threads_of_groups)
     return next((told for judge in judges if (told := judge(case)) is not None), None)
 
 
@@ -178,8 +178,7 @@ def _exchanged(text: str, first: str, second: str) -> str:
 
 
 _WAITING = (WaitKind.COLLECTIVE.value, WaitKind.BACKWARD.value, WaitKind.P2P.value, WaitKind.DEVICE.value)
-_LIST = r"[\[({]\s*\d{1,6}(?:\s*[,;]\s*\d{1,6})+\s*[\])}]"
-_LISTS = regex(rf"{_LIST}(?:\s*(?:,|;|and|\||/)?\s*{_LIST})+")
+_LISTS = regex(rf"{LIST}(?:\s*(?:,|;|and|\||/)?\s*{LIST})+")
 
 
 def _partitions(case: Case) -> list[frozenset[frozenset[int]]]:
@@ -187,7 +186,7 @@ def _partitions(case: Case) -> list[frozenset[frozenset[int]]]:
     found: dict[frozenset[frozenset[int]], None] = {}
     for one in accounts(case):
         for lists in _LISTS.finditer(one.said):
-            groups = [frozenset(map(int, re.findall(r"\d+", text))) for text in re.findall(_LIST, lists.group())]
+            groups = [frozenset(map(int, re.findall(r"\d+", text))) for text in re.findall(LIST, lists.group())]
             if sum(map(len, groups)) == len(frozenset().union(*groups)):
                 found[frozenset(groups)] = None
     return list(found)
@@ -217,42 +216,6 @@ def _lacks_some(where: dict[int, Doing], place: str, groups: frozenset[frozenset
     """Whether every group with members in a place also has members elsewhere, of whom all are known."""
     here = {rank for rank, one in where.items() if one.site == place}
     return all(group <= set(where) and not group <= here for group in groups if group & here)
-
-
-_OWN_GROUP = regex(
-    rf"\b(?:group|pg|ranks|members|mesh|comm\w*)\b[^\n\d\[({{]{{0,24}}\d{{0,4}}[^\n\d\[({{]{{0,4}}(?P<list>{_LIST})",
-    re.I,
-)
-_OF_RANK = regex(r"^(?:\W{0,3}(?:rank)?[ :=]{0,2})(?P<rank>\d{1,6})\b(?P<said>[^\n]*)", re.I | re.M)
-
-
-def _members_elsewhere(case: Case) -> list[str] | None:
-    """Of each rank the group in which it waits is told with its members, and those wait in other groups: in a circle."""
-    waits: dict[int, tuple[frozenset[int], str]] = {}
-    for one in accounts(case):
-        lines = (
-            [(next(iter(one.ranks)), one.said)]
-            if len(one.ranks) == 1 and one.seen
-            else [(int(found["rank"]), found["said"]) for found in _OF_RANK.finditer(one.said)]
-        )
-        for rank, said in lines:
-            found = _OWN_GROUP.search(said)
-            members = frozenset(map(int, re.findall(r"\d+", found["list"]))) if found else frozenset[int]()
-            if found and rank in members and re.search(_CALL + "|send|recv|gather|reduce|new_group", said):
-                waits[rank] = members, said.strip().splitlines()[0][:160]
-    lacking = {rank: [m for m in group if m in waits and waits[m][0] != group] for rank, (group, _) in waits.items()}
-    if len({group for group, _ in waits.values()}) < 2 or not _circle(lacking):
-        return None
-    return [f"rank {rank}: {said}" for rank, (_, said) in sorted(waits.items())[:4]]
-
-
-def _circle(edges: dict[int, list[int]]) -> bool:
-    """Whether somebody waits, over others, for itself."""
-    left = {node: set(ends) for node, ends in edges.items()}
-    while ends := [node for node, to in left.items() if not to & left.keys()]:
-        for node in ends:
-            del left[node]
-    return bool(left)
 
 
 def _gave_up_apart(case: Case) -> list[str] | None:
