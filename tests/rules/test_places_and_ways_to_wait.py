@@ -9,6 +9,7 @@ import pytest
 from harness.known_cases import read
 from rankscope.formats.gather import gather
 from rankscope.model.diagnosis import Diagnosis, Finding
+from rankscope.model.labels import who
 from rankscope.pipeline import judge
 
 
@@ -84,3 +85,55 @@ def test_a_circle_of_calls_in_flight_is_the_cause_and_their_waits_follow(
 def test_calls_of_one_group_stand_in_no_circle(tmp_path: Path) -> None:
     found = judged(tmp_path, of_a_mesh(BY_NAME, NO_CIRCLE))
     assert said(found, "groups-in-cycle") is None
+
+
+DISPATCHES = """\
+Thread 2211 (active): "MainThread"
+    all_gather_into_tensor (torch/distributed/distributed_c10d.py:3830)
+    dispatch (vllm/distributed/device_communicators/all2all.py:60)
+    execute_dummy_batch (vllm/v1/worker/gpu_worker.py:297)
+    run_busy_loop (vllm/v1/engine/core.py:861)
+"""
+RESTS = """\
+Thread 2214 (idle): "MainThread"
+    wait (threading.py:355)
+    get (queue.py:171)
+    _process_input_queue (vllm/v1/engine/core.py:527)
+    run_busy_loop (vllm/v1/engine/core.py:852)
+Thread 2391 (idle): "Thread-2"
+"""
+TAKES = {
+    "polls": "    poll (zmq/sugar/poll.py:106)\n    process_input_sockets (vllm/v1/engine/core.py:603)\n",
+    "takes requests": "    recv_multipart (zmq/sugar/socket.py:810)\n    recv_requests (serve/inbox.py:60)\n",
+    "listens": "    recv_into (socket.py:720)\n    read_response (redis/connection.py:512)\n    listen (redis/client.py:1006)\n",
+}
+ASKS = "    recv_into (ssl.py:1102)\n    read (http/client.py:466)\n    get_object (boto3/s3.py:40)\n    fetch (shards.py:3)\n"
+
+
+@pytest.mark.parametrize("thread", TAKES)
+def test_who_waits_for_orders_is_not_in_the_call_of_the_others(thread: str, tmp_path: Path) -> None:
+    others = f"=== py-spy dump, EngineCore_0 / EngineCore_1 / EngineCore_2 (same)\n{DISPATCHES}"
+    found = judged(tmp_path, f"{others}=== py-spy dump, EngineCore_3\n{RESTS}{TAKES[thread]}")
+    apart = said(found, "ranks-stand-apart")
+    assert said(found, "answer-waited-for") is None
+    assert apart is not None
+    assert list(apart.ranks) == [3]
+
+
+def test_a_thread_that_asked_waits_for_its_answer(tmp_path: Path) -> None:
+    text = f"=== py-spy dump, EngineCore_3\n{RESTS}{ASKS}=== remarks\nthe job hangs, nothing more is printed\n"
+    assert said(judged(tmp_path, text), "answer-waited-for") is not None
+
+
+@pytest.mark.parametrize(
+    ("label", "ranks"),
+    [
+        ("EngineCore_0 / EngineCore_1 (same)", "0-1"),
+        ("EngineCore_3", "3"),
+        ("EngineCore_0-2", "0-2"),
+        ("EngineCore_0", ""),
+    ],
+)
+def test_engines_are_ranks_where_there_are_several(label: str, ranks: str) -> None:
+    """The only engine of a job drives ranks of its own."""
+    assert str(who(label).ranks) == ranks

@@ -25,6 +25,8 @@ _RANK = regex(
 )
 _PARALLEL = regex(r"(?<![A-Za-z])(?P<kind>TP|DP|PP|EP|CP|SP)[ _-]?(?:rank[ _-]?)?(?P<number>\d{1,5})(?!\d)")
 _SPAN = regex(r"(?<![A-Za-z])(?:TP|DP|PP|EP|CP|SP)[ _-]?(\d{1,5})-(?:TP|DP|PP|EP|CP|SP)?(\d{1,5})(?!\d)")
+# Engines of vLLM, each of which is one rank of data parallelism where there are several; a lone one drives ranks of its own.
+_ENGINE = regex(r"\bEngineCores?[ _-]?(?P<first>\d{1,5})(?:-(?P<last>\d{1,5}))?(?!\d)", re.I)
 _COUNT = regex(
     r"(?:^|[ _(])(?P<count>\d{1,6}|two|three|four|five|six|seven|eight|all|both|every|each|other|several|some) (?:(?:one )?of (?:the|them) ?)?(?:other |remaining )?(?:(?:TP|DP|PP|EP|local|global) )?(?:ranks?|workers?|processes|gpus)\b",
     re.I,
@@ -78,7 +80,7 @@ def who(label: str) -> Who:
     """Read a label; underscores count as blanks, because file names have no others."""
     text = re.sub(r"_+", " ", label).strip()
     listed = [_listed(match["list"]) for pattern in (_RANKS, _RANK) for match in pattern.finditer(text)]
-    ranks = functools.reduce(RankSet.__or__, filter(None, listed), RankSet()) or _places(text)
+    ranks = functools.reduce(RankSet.__or__, filter(None, listed), RankSet()) or _places(text) or _engines(text)
     beyond = not ranks and None in listed
     pid, role = _PID.search(text), None
     for candidate, words in _ROLES:
@@ -101,6 +103,16 @@ def _places(text: str) -> RankSet:
         if low <= high:
             kinds.setdefault(text[span.start() : span.start() + 2], set()).update(range(low, high + 1))
     return RankSet(next(iter(kinds.values()))) if len(kinds) == 1 else RankSet()
+
+
+def _engines(text: str) -> RankSet:
+    """Numbers of engines; where a label names only the first one, nobody knows whether there are more."""
+    found = RankSet()
+    for match in _ENGINE.finditer(text):
+        first, last = int(match["first"]), int(match["last"] or match["first"])
+        if first <= last < first + MOST_IN_A_JOB:
+            found |= RankSet(range(first, last + 1))
+    return found if any(found) else RankSet()
 
 
 def _listed(text: str) -> RankSet | None:

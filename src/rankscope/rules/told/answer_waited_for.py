@@ -7,7 +7,8 @@ comes, and nobody set a limit for the wait: it lasts as long as the connection s
 ## How it is recognised
 The main thread ends in a read or connect of a socket (`recv_into`, `readinto`, `do_handshake`, `getaddrinfo`) below a client library: requests, urllib3, httpx,
 aiohttp, boto, azure, google, grpc, a database's or a tracker's client; or a worker thread does, for which the main thread waits. From outside: a
-connection in `CLOSE_WAIT`, or one that stands and brings nothing.
+connection in `CLOSE_WAIT`, or one that stands and brings nothing. A thread beside the main one that polls message sockets, or takes requests
+or commands, waits for orders, not for an answer.
 
 ## What to do
 See whom it talks to: `ss -tnp | grep pid=PID`; look at that service. End the connection (`ss -K dst HOST dport = PORT`), and most clients raise or retry.
@@ -140,11 +141,28 @@ def _asking(account: Account, kind: str) -> Stack | None:
     main = (named or list(account.seen))[-1]
     if kind in _ITSELF and _asks(main.stack):
         return main.stack
-    others = [seen.stack for seen in account.seen if seen is not main and not _TRACKER.search(written(seen.stack))]
+    others = [
+        seen.stack for seen in account.seen
+        if seen is not main and not _TRACKER.search(written(seen.stack)) and not _takes_orders(seen.stack)
+    ]  # fmt: skip
     joined = kind in _JOINS or wait_of(main.stack).kind.value in _JOINS
     return next((stack for stack in others if _asks(stack)), None) if joined else None
 
 
+def _takes_orders(stack: Stack) -> bool:
+    """Whether a thread beside the main one waits for what is sent to the process: it does so for as long as this runs."""
+    lines = written(stack).split("\n")
+    clients = [at for at, line in enumerate(lines) if _CLIENT.search(line)]
+    inner = lines[: clients[-1] + 2] if clients else []
+    return _POLLS.match(lines[0]) is not None or any(map(_ORDERS.match, inner))
+
+
+# A client asks before it reads; who polls message sockets, or whose code is named for it, takes what comes.
+_POLLS = regex(r"(?:\w+\.)?(?:poll|select) \((?:[\w.+-]+/)*zmq/")
+_ORDERS = regex(
+    r"\w*?(?:(?:recv|receive|read|poll|get|wait_for|pull|process)_(?:inputs?|commands?|orders?|requests?|incoming)|"
+    r"listen|serve_forever|get_message|input_(?:loop|thread))[a-z_]* \("
+)
 # Threads that read from a service for as long as a program runs.
 _TRACKER = regex(
     r"wandb|mlflow|comet_ml|neptune|clearml|sentry|posthog|opentelemetry|tensorboard|prometheus|datadog|ddtrace|pika|"
