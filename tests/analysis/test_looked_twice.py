@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from rankscope.analysis.at_work import Well, well
 from rankscope.analysis.looked_twice import moved
 from rankscope.formats.gather import gather
 from rankscope.pipeline import case_of
@@ -25,8 +26,9 @@ ROW = '  11   Thread 0x7f2c9044c700 (LWP 47) "worker"       0x00007f2c9191773d i
         (ROW.format(inner="wait_item"), STACK.format(inner="wait_item"), False),
         (STACK.format(inner="wait_item"), STACK.format(inner="wait_item"), False),
         (STACK.format(inner="copy_item"), STACK.format(inner="wait_item"), True),
+        (STACK.format(inner="wait_item"), '* 11  Thread 0x7f2c9044c700 (LWP 47) "worker" wait_item\n', False),
     ],
-    ids=["a row of info threads and the stack", "the same stack", "another stack"],
+    ids=["a row of info threads and the stack", "the same stack", "another stack", "a row that tells no source"],
 )
 def test_two_looks_at_one_thread(first: str, second: str, moves: bool, tmp_path: Path) -> None:
     """A table that shows the innermost frame alone is no other place."""
@@ -52,3 +54,11 @@ def test_two_spellings_of_one_place_are_no_movement(tmp_path: Path) -> None:
         SPY.format("", "/srv/job/") + SPY.format("/opt/venv/lib/python3.11/site-packages/", "/app/")
     )
     assert moved(case_of(gather([str(tmp_path)]))) is None
+
+
+def test_a_row_beside_the_stack_of_a_worker_shows_no_job_at_work(tmp_path: Path) -> None:
+    """gdb's table of threads behind the backtraces of a loader worker: one look, however many frames each part has."""
+    row = '* 11  Thread 0x7f2c9044c700 (LWP 47) "worker" wait_item\n'
+    (tmp_path / "dataloader_worker_gdb").write_text(STACK.format(inner="wait_item") + row)
+    case = case_of(gather([str(tmp_path)]))
+    assert well(case) is Well.UNKNOWN

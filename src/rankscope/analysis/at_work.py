@@ -44,7 +44,8 @@ def well(case: Case) -> Well:
         return Well.IS if moving or (by_file and set(by_file) <= papers(case)) else Well.UNKNOWN
     if not any(map(_moved, accounts(case))):
         return Well.SEEMS if moving else Well.UNKNOWN
-    return Well.IS if moving or all(map(_moved, _mains(case))) else Well.SEEMS
+    mains = tuple(_mains(case))
+    return Well.IS if moving or (mains and all(map(_moved, mains))) else Well.SEEMS
 
 
 @remembered
@@ -212,9 +213,16 @@ def _moved(account: Account) -> bool:
         by_thread.setdefault((seen.engine, seen.native, seen.thread.tid or seen.thread.name), {}).setdefault(
             seen.moment, names
         )
-    return any(len(set(moments.values())) > 1 for moments in by_thread.values()) and not any(
+    return any(_elsewhere(set(moments.values())) for moments in by_thread.values()) and not any(
         _COMPILES.search(seen.text) for seen in account.seen
     )
+
+
+def _elsewhere(looks: set[tuple[str, ...]]) -> bool:
+    """Whether looks at one thread show several places; a row of gdb's ``info threads`` is the innermost frame alone."""
+    whole = {names for names in looks if len(names) > 1}
+    inner = {names[-1] for names in looks - whole if names}
+    return len(whole) > 1 or len(inner | {names[-1] for names in whole if inner}) > 1
 
 
 _COMPILES = regex(r"_inductor|_dynamo|_functorch|triton/|cutlass|/numba/|compile", re.IGNORECASE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from ..model.evidence.stacks import Frame
 from ..model.patterns import regex
 from .account import Seen
 from .accounts import Account, accounts
@@ -145,8 +146,14 @@ def _alike(one: Seen, other: Seen) -> bool:
     """
     mine, its = one.text.split("\n"), other.text.split("\n")
     if 1 in (len(mine), len(its)):
-        return mine[0] == its[0]
+        return mine[0] == its[0] or _same_call(one.stack[-1], other.stack[-1])
     return mine == its or (bool(_python(one)) and _python(one) == _python(other))
+
+
+def _same_call(one: Frame, other: Frame) -> bool:
+    """Whether two native frames are one call, of which but one look tells the source or the library."""
+    bare = not (one.file and other.file) and one.library is not None and other.library is not None
+    return bare and one.function == other.function
 
 
 def _python(seen: Seen) -> list[tuple[str, int]]:
