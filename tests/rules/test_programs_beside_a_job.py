@@ -104,3 +104,14 @@ def test_a_pod_of_the_site_that_ran_out_of_memory_is_none_of_the_job(
     rows = f"NAME         READY   STATUS      RESTARTS   AGE\ntrain-0      1/1     Running     0          3h\n{pod}    0/1     OOMKilled   3          9d\n"
     verdict = judged(tmp_path, rows).verdict
     assert (verdict is not None) is accused
+
+
+@pytest.mark.parametrize(
+    ("log", "accused"),
+    [("kombu.redis: connection lost, trying again\n", True), ("step 7 loss 2.1\n", False)],
+    ids=["asked by the job", "of nobody's concern"],
+)
+def test_a_server_that_the_job_asks_is_no_stranger(log: str, accused: bool, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "worker.log").write_text(log)
+    found = judged(tmp_path, OOM.format(asks="redis-server", ends="redis-server"))
+    assert ("killed-for-memory" in {one.rule for one in found.findings}) is accused

@@ -1,7 +1,10 @@
-"""Programs that run beside a job on its machine and are never part of one: what befalls them is no word about the job."""
+"""Programs that run beside a job on its machine and are hardly ever part of one: what befalls them is no word about the job."""
 
 # ruff: noqa: E501  (a pattern is one line)
 from __future__ import annotations
+
+import re
+from collections.abc import Collection
 
 from ..model.patterns import regex
 from .case import Case
@@ -31,6 +34,11 @@ _ABOUT = regex(
     rf"\busers:\(\(\"{_NAMES}\"|\s\d+/{_NAMES}:?\s*$|^{_NAMES} +\d+ +\S+ +\d+\w* +IPv[46] "
 )
 _NAME = regex(_NAMES)
+# Those that a job may ask for something: of what else is told, a word names it then.
+_ASKED_FOR = regex(
+    r"chrom|firefox|mysql|mariadb|postgres|mongo|redis|memcache|influx|clickhouse|nginx|apache|httpd|haproxy|etcd",
+    re.IGNORECASE,
+)
 # The kernel says who asked for the page that was not there, then whom it killed.
 _ASKED = regex(r"\binvoked oom-killer\b")
 
@@ -54,4 +62,13 @@ def about_strangers(case: Case) -> frozenset[tuple[str, int]]:
                 found.add((event.file, asked[event.file]))
         else:
             asked.pop(event.file, None)
-    return frozenset(found)
+    return frozenset(found) - _of_the_job(case, found)
+
+
+def _of_the_job(case: Case, found: Collection[tuple[str, int]]) -> frozenset[tuple[str, int]]:
+    """Those of the lines that tell of a program which another line names."""
+    names: dict[tuple[str, int], set[str]] = {}
+    for event in case.events if found else ():
+        names.setdefault((event.file, event.line), set()).update(map(str.lower, _ASKED_FOR.findall(event.text)))
+    named = set().union(*(said for place, said in names.items() if place not in found))
+    return frozenset(place for place in found if names[place] & named)

@@ -55,8 +55,6 @@ def announced(case: Case, account: Account) -> Iterator[Announced]:
         if rank < world < _MOST:
             said.setdefault(world, Counter())[rank] += 1
             last[world] = event
-    # All events are gone through only where somebody announced a rank: a job may have a subject for each of its files.
-    speak = RankSet(event.rank for event in case.events if event.rank is not None) if said else RankSet()
     for world, times in said.items():
         absent = RankSet(range(world)) - RankSet(times) - _speakers(case) - RankSet(there)
         yield Announced(world, times, absent, last[world])

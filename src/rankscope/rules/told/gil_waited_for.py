@@ -9,6 +9,7 @@ and the background thread that would finish the work cannot run.
 `take_gil`, `PyGILState_Ensure`, `PyEval_AcquireThread` or `gil_scoped_acquire` above (inside) a native frame of another library; `Waiting for
 the GIL` in `py-bt`; another thread in a native lock or with the GIL inside a native call. In logs: `Could not acquire GIL within 300 ms on
 exit`, or a watchdog that got stuck.
+Where gdb shows that nobody has it (`gil.locked` is 0), a wake-up got lost.
 Where the dump shows the holder, with its native frames, at a line of Python, it runs, and lets go when another asks.
 A worker that was just forked or respawned takes the GIL that none of its threads can let go.
 
@@ -82,9 +83,13 @@ _STEPS = (
 )
 
 
+# What gdb prints of the lock itself (Python/ceval_gil.h), and what people say of py-spy's mark.
+_FREE = r"\bgil\.locked\b[^\n]*\n[^\n]*= (?:\{_value = )?0\b|\b(?:no|none of the) threads? (?:is |has |holds )?(?:marked )?\W?\+?gil\b"
+
+
 def check(case: Case) -> Iterator[Finding]:
     found = list(hits(case, _SIGNS, live_stacks=True))
-    if found and not _holders_run(case):
+    if found and not _holders_run(case) and not any(one.find(_FREE) for one in accounts(case)):
         yield finding(RULE, case, found, "a thread waits for the GIL, and its holder waits for that thread", _STEPS)
 
 

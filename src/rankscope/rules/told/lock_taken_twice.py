@@ -74,7 +74,7 @@ _SIGNS = (
     Sign(r"_removeHandlerRef(?:[^\n]*\n){0,6}?[^\n]*(?:acquire|lock)|(?:acquire|_acquireLock)[^\n]*\n(?:[^\n]+\n){0,6}?[^\n]*_removeHandlerRef", "a weak-reference callback wants the lock of the log while it is being released"),
     Sign(r"__del__(?:[^\n]*\n){0,14}?[^\n]*" + _LOCK, "a destructor takes a lock", prose=True),
     Sign(r"(?:__dealloc__|tp_dealloc|(?<!\w)finaliz(?!e_backward)\w|weakref|_weakref_cb|weakref_cb|remove_callback)(?:[^\n]*\n){0,10}?[^\n]*" + _LOCK, "a finalizer takes a lock", also=(r"hang|stuck|deadlock|wait|idle|block",), prose=True),
-    Sign(r"Garbage-collecting(?:[^\n]*\n){0,12}?[^\n]*(?:lock|acquire|put|emit|add_)", "the collector runs finalizers inside code that uses a lock", also=(r"__del__|weakref|lock|acquire",)),
+    Sign(r"Garbage-collecting(?:[^\n]*\n){0,12}?[^\n]*(?:lock|acquire|put|emit|add_)", "the collector runs finalizers inside code that uses a lock", also=(r"__del__|weakref|lock|acquire|synchronize\.py|\bjoin \((?:[^\n]*/)?threading\.py",)),
     Sign(_LOCK.replace(r"\w+", r"\w") + r"[^\n]*\n(?:[^\n]+\n){0,12}?[^\n]*<signal handler called>|<signal handler called>[^\n]*\n(?:[^\n]+\n){0,11}?[^\n]*(?:lll_lock|mutex_lock|malloc)", "a signal handler interrupted code that held the lock it wants", prose=True),
     Sign(r"reentrant call inside <_io\.", "a signal handler re-entered an output buffer"),
     Sign(r"^[^\n]*\b(\w*(?:lock|mutex)\w*) locked\b[^\n]*\n(?![\s\S]*\1 (?:un|re)?locked\b)(?:[^\n]*\n){0,3}[^\n]*\Z", "the trace ends where a lock was taken and not let go", also=(r"\b\w*(?:lock|mutex)\w* unlocked\b",)),
