@@ -7,7 +7,8 @@ those of known public cases of one class, and not those of healthy runs. It is a
 ## How it is recognised
 Every word of the evidence adds a little for or against each class; how much was learned from cases whose truth is known (`corpus/`, with the
 threads they are from; `analysis/likeness`). Only where no other rule names a cause that is at least as near, never of a running job, and not
-where the words are rather those of a healthy run; where no word tells of any trouble, half as near to one is enough. Of public threads that were not learned from, about seven in ten read like their own class.
+where the words are rather those of a healthy run; where no word tells of any trouble, half as near to one is enough. Not of plain lists
+(files, mounts, packages), nor of a log in which steps stand behind every trouble. Of public threads that were not learned from, about seven in ten read like their own class.
 
 ## What to do
 See how probable it is (the line "how probable by words alone", with the next classes), and take it as the first page to open: `rankscope explain CLASS` says how the class is recognised and what decides. Then gather what would show the
