@@ -95,8 +95,10 @@ def _outlived(case: Case, finding: Finding) -> Finding | None:
     possible = finding.certainty is Certainty.POSSIBLE or passes
     if health is Well.UNKNOWN or (health is Well.SEEMS and not possible):
         return finding
-    if not possible and finding.cls in BY_ROW and quotes(case, finding):
-        return finding
+    if not possible and (
+        (finding.cls in BY_ROW and quotes(case, finding)) or (finding.cls in SLOW and finding.compared)
+    ):
+        return finding  # to get on, and far too slowly, is what it says
     if health is Well.SEEMS and (finding.compared or passes or quotes(case, finding)):
         return replace(finding, kind=Kind.NOTE, against=(*finding.against, GETS_ON))
     if health is Well.IS and not possible and finding.cls not in SLOW and _told_elsewhere(case, finding):

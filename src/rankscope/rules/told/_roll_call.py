@@ -33,8 +33,10 @@ def _latest(known: list[Doing]) -> list[Doing]:
 
 
 _EXCHANGES = r"\b(?:P2POp|isend|irecv|Isend|Irecv|ncclSend|ncclRecv)\("
+# Not the name of a function: "wait (threading.py:320)".
 _HALTED = regex(
-    r"\b(?:stopped|stuck|hangs?|hung|blocked|waits?|waiting|frozen|launched|up to (?:operation|#|seq)|behind)\b", re.I
+    r"\b(?:stopped|stuck|hangs?|hung|blocked|waits?|waiting|frozen|launched|up to (?:operation|#|seq)|behind)\b(?! ?\()",
+    re.I,
 )
 _MEASURES = regex(r"\b(?:loss|time|memory|mem|tps|speed|lr|CPU)\b|\d ?(?:%|(?:ms|s|GB|GiB|MiB)\b)", re.I)
 

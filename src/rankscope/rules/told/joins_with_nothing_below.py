@@ -22,6 +22,7 @@ garbage collector. Mechanism: https://github.com/rohanpm/more-executors/issues/1
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
@@ -44,9 +45,9 @@ _STEPS = (
 def check(case: Case) -> Iterator[Finding]:
     found = [] if case.snapshot.live else list(_only_joins(case))
     if found:
-        yield finding(
-            RULE, case, found, "the program is over, and its main thread waits for threads that do not end", _STEPS
-        )
+        title = "the program is over, and its main thread waits for threads that do not end"
+        full = any(_into_a_full_queue(hit.account) for hit in found)
+        yield replace(finding(RULE, case, found, title, _STEPS), compared=full)
 
 
 def _only_joins(case: Case) -> Iterator[Hit]:
@@ -61,6 +62,12 @@ def _only_joins(case: Case) -> Iterator[Hit]:
                     sign, account, f"the thread that is left stands in {helper}" if helper else stack[-1].function
                 )
                 break
+
+
+def _into_a_full_queue(account: Account) -> bool:
+    """Whether a thread waits for room in a queue: from whom the main thread waits for nobody takes anything any more."""
+    ends = (frame for stack in account.stacks for frame in stack[-2:])
+    return any(frame.function == "put" and module_path(frame.file) == "queue.py" for frame in ends)
 
 
 def joins_alone(stack: Stack) -> bool:

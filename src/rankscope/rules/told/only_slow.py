@@ -5,7 +5,8 @@ Nothing is stuck. A compiler, a cold cache, an autotuner or a slow file system m
 
 ## How it is recognised
 Two samples of the same thread stand in different frames, above all inside a compiler (Triton, LLVM, ptxas, Inductor, cutlass); CPU time grows; a progress bar moves.
-A compiler that runs as a process of its own; a test that passed, after minutes; a bar of mmcv over an evaluation that took long and is full:
+A compiler that runs as a process of its own (`ps` shows it at work); a group of processes that its limit keeps from the CPU in most periods
+(`nr_throttled` of `nr_periods` in `cpu.stat`); weights that take half a minute a file; a test that passed, after minutes; a bar of mmcv over an evaluation that took long and is full:
 the metrics come after it without a word. Two looks that differ are an answer only where somebody asked: beside no complaint they are a note about a job at work.
 Where somebody tells that nothing changed between two looks, or a compiler crashed,
 words of slowness count for nothing; and who loads what was compiled (Triton's `_init_handles`) waits for the device.
@@ -22,6 +23,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
@@ -101,6 +103,8 @@ _SIGNS = (
     # mmcv's bar is over the pictures; what is computed of all their results comes after it and says nothing.
     Sign(r"\[>+\s*\] (?P<all>\d+)/(?P=all), [\d.]+ task/s, elapsed: \d{4,}s, ETA: +0s\s*\Z|\[>+\s*\] (?P<n>\d+)/(?P=n), [\d.]+ task/s, elapsed: \d{4,}s, ETA: +0s\s*\n(?:\s*\n)*\^C", "the pictures of an evaluation took long, and its metrics come after them without a word", POSSIBLE, unless=(_OVER, r"collect_results|Timeout\(ms\)|all_?(?:reduce|gather)|barrier")),
     Sign(_LONG_TEST, "a test passed, after minutes", POSSIBLE, unless=(_OVER, r"\*\*\*(?:Timeout|Failed)|\[  FAILED  \]|\bFAILED\b|\bTIMEOUT\b")),
+    # Each file takes minutes (vLLM's and transformers' bars).
+    Sign(r"Loading (?:\w+ )?checkpoint shards: +\d+%[^\n]*\[[^\]\n]*, +(?:[3-9]\d|\d{3,})\.\d+s/it\]", "the weights are read, at half a minute a file or more", POSSIBLE, unless=(_OVER,)),
     Sign(RUNS, "a compiler is at work", unless=(_OVER, _EXCHANGED)),
     Sign(_COMPILER, "a compiler is at work", POSSIBLE, unless=(_OVER, _EXCHANGED), prose=True),
 )  # fmt: skip
@@ -108,6 +112,10 @@ _SIGNS = (
 
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live:
+        return
+    if (starved := _starved(case)) is not None:
+        title = "the job moves, only slowly: its share of the CPU is used up"
+        yield replace(simple(RULE, title, LIKELY, [starved], _STEPS), compared=True)
         return
     who = gets_on(case)
     if who is not None:
@@ -125,6 +133,26 @@ def check(case: Case) -> Iterator[Finding]:
     found = list(hits(case, _SIGNS))
     if found:
         yield finding(RULE, case, found, "the job moves, only slowly", _STEPS)
+
+
+# A group's periods of CPU time, and how many of them it spent in part without any (cgroup-v2, cpu.stat).
+_PERIODS, _THROTTLED = r"^[^\w\n]*nr_periods[^\w\n]{1,3}\d+", r"^[^\w\n]*nr_throttled[^\w\n]{1,3}\d+"
+
+
+def _starved(case: Case) -> str | None:
+    """What tells that a group of processes was kept from the CPU in most of its periods."""
+    for account in accounts(case):
+        had, lacked = account.find(_PERIODS), account.find(_THROTTLED)
+        if had and lacked and 2 * _number(lacked) > _number(had) >= _MANY_PERIODS:
+            return f"{lacked.strip()} of {had.strip()}"
+    return None
+
+
+_MANY_PERIODS = 600  # of 100 ms each: a minute
+
+
+def _number(line: str) -> int:
+    return int(line.split()[-1])
 
 
 # Who comes back after minutes to look at the same process wonders about it.

@@ -1,0 +1,58 @@
+"""Jobs that are only slow, by what their group of processes or their loader tells; and programs that are over and do not end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rankscope.formats.gather import gather
+from rankscope.model.diagnosis import Diagnosis
+from rankscope.pipeline import judge
+
+
+def judged(folder: Path, **texts: str) -> Diagnosis:
+    """What is said of these files."""
+    for name, text in texts.items():
+        (folder / f"{name}.txt").write_text(text)
+    return judge(gather([folder]))
+
+
+@pytest.mark.parametrize(
+    ("periods", "throttled", "slow"),
+    [(912233, 911870, True), (912233, 1870, False), (40, 40, False)],
+    ids=["nearly always", "seldom", "for a moment"],
+)
+def test_a_group_that_is_kept_from_the_cpu(periods: int, throttled: int, slow: bool, tmp_path: Path) -> None:
+    stat = f"nr_periods {periods}\nnr_throttled {throttled}\nthrottled_usec 551092883120\n"
+    found = judged(tmp_path, **{"cpu.stat": stat})
+    assert ("only-slow" in {one.rule for one in found.findings}) is slow
+
+
+@pytest.mark.parametrize(("pace", "slow"), [("74.38s/it", True), ("1.02it/s", False), ("2.31s/it", False)])
+def test_weights_that_are_read_slowly(pace: str, slow: bool, tmp_path: Path) -> None:
+    log = f"Loading safetensors checkpoint shards:  14% Completed | 5/37 [06:11<39:40, {pace}]\n"
+    assert ("only-slow" in {one.rule for one in judged(tmp_path, log=log).findings}) is slow
+
+
+OVER = (
+    'Thread 330 (idle): "MainThread"\n    _wait_for_tstate_lock (threading.py:1116)\n    _shutdown (threading.py:1567)\n'
+    'Thread 399 (idle): "Prefetcher"\n    wait (threading.py:320)\n    {call} (queue.py:140)\n    run (prefetch.py:22)\n'
+)
+LOG = "2024-08-02 18:44:00 | INFO | epoch 90/90 done\n2024-08-02 18:44:07 | INFO | saved /ckpt/final.pt\n"
+
+
+@pytest.mark.parametrize(("call", "compared"), [("put", True), ("get", False)], ids=["wants room", "rests"])
+def test_a_thread_that_wants_room_in_a_queue_when_the_program_is_over(call: str, compared: bool, tmp_path: Path) -> None:
+    """However well its log reads: nobody is left who takes anything. Threads that rest may serve on."""
+    found = judged(tmp_path, stacks=OVER.format(call=call), log=LOG)
+    assert [one.compared for one in found.findings if one.rule == "joins-with-nothing-below"] == [compared]
+
+
+def test_the_name_of_a_function_says_nothing_of_a_halt(tmp_path: Path) -> None:
+    """A pool at work, as it is told in one line for each process."""
+    told = (
+        "Process 1: wait (threading.py:320) <- next (multiprocessing/pool.py:861) <- main (dock.py:77)\n"
+        "Process 2 (active+gil): minimize (score.py:50)\nProcess 3 (active+gil): load (score.py:20)\n"
+    )
+    assert "ranks-stand-apart" not in {one.rule for one in judged(tmp_path, stacks=told).findings}
