@@ -48,11 +48,15 @@ _ADVICE = regex(
     re.IGNORECASE,
 )
 
+# A line of source that takes a lock: no frame shows that, CPython has none for it.
+_TAKES_LOCK = regex(
+    r"\s*(?:async )?with [\w.]*lock\w*(?: as \w+)?:\s*$|\s*[\w.]*lock\w*\.acquire\(\)\s*$", re.IGNORECASE
+)
 # What no person writes: time stamps, levels, places in the source, rows of tables, package lists, variables.
 _LOGGED = regex(
     r"\s*(?=\S)(?:\[?\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d/\d{4}|\d\d/\d\d/\d\d \d\d:|top - \d\d:\d\d|"
     r"[A-Z][a-z]{2} +\d+ \d\d:\d\d|\[\s*\d+\.\d{3,}\]|\[?(?:INFO|DEBUG|WARN(?:ING)?|ERROR|CRITICAL|NOTICE)\b|"
-    r"[-dlcbps](?:[r-][w-][xsStT-]){3}[.+@]? +\d+ |\[[WEIF]\d*\s|[WEIF]\d{4} |(?:wandb|mlflow|neptune): |\S+:\d+:\d+ \[\d+\] NCCL|\S+ +\d+ +\d+\.\d +\d+\.\d |"
+    r"[-dlcbps](?:[r-][w-][xsStT-]){3}[.+@]? +\d+ (?!.*[,;] )|\[[WEIF]\d*\s|[WEIF]\d{4} |(?:wandb|mlflow|neptune): |\S+:\d+:\d+ \[\d+\] NCCL|\S+ +\d+ +\d+\.\d +\d+\.\d |"
     r"(?:Selecting|Preparing|Unpacking|Setting up|Install|Commandline|Get:\d)\b|"
     r"(?!(?:[A-Z][A-Z0-9_]*=\S* )+(?:bash|sh|python\S*|torchrun|mpirun|srun|deepspeed|accelerate|vllm|\./)\b)[^\s=]+=\S+ [^\s=]+=\S+|\{['\"]|<\d+>|File \"[^\"]+\", line)"
 )
@@ -204,8 +208,9 @@ class Account:
 
     @property
     def _words(self) -> Iterator[Event]:
-        """What somebody or something said: the source below frames says what a program would do, in names of its own."""
-        return (event for event in self.events if event.event != "text.source")
+        """What somebody or something said: the source below frames says what a program would do, in names of its own. That it
+        takes a lock there counts."""
+        return (event for event in self.events if event.event != "text.source" or _TAKES_LOCK.match(event.text))
 
     def find(self, pattern: str, prose: bool = False) -> str | None:
         """The line in which a pattern is found first (case does not matter, ^ and $ are lines), None where it is not."""
