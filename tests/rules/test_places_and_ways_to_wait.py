@@ -8,7 +8,7 @@ import pytest
 
 from harness.known_cases import read
 from rankscope.formats.gather import gather
-from rankscope.model.diagnosis import Diagnosis, Finding
+from rankscope.model.diagnosis import Certainty, Diagnosis, Finding, Kind
 from rankscope.model.labels import who
 from rankscope.pipeline import judge
 
@@ -137,3 +137,64 @@ def test_a_thread_that_asked_waits_for_its_answer(tmp_path: Path) -> None:
 def test_engines_are_ranks_where_there_are_several(label: str, ranks: str) -> None:
     """The only engine of a job drives ranks of its own."""
     assert str(who(label).ranks) == ranks
+
+
+# Two threads of a service for which ranks wait, and the part of its source that takes locks.
+STORE = """\
+Thread 41 (idle): "MainThread"
+    put (cache/store.py:31)
+    under_index (cache/store.py:21)
+    add (cache/store.py:40)
+Thread 57 ({}): "evict"
+    index (cache/store.py:12)
+    evict_once (cache/store.py:52)
+    run (threading.py:953)
+"""
+LOCKS = """\
+12:     with self.index_lock:
+13:         return dict(self._index)
+20:     with self.index_lock:
+21:         return then(*args)
+31:     with self.data_lock:
+32:         self._data.append(item)
+51:     with self.data_lock:
+52:         self.index()
+"""
+LEARNER = "=== rank 1\n    all_reduce (torch/distributed/distributed_c10d.py:2050)\n    step (learner.py:90)\n"
+
+
+def of_a_store(state: str = "idle", locks: str = LOCKS, name: str = "cache/store.py") -> str:
+    dump = f"=== py-spy dump --pid 41\n{STORE.format(state)}"
+    return f"{dump}=== {name}\n{locks}{LEARNER}=== remarks\nit hangs, nothing more is printed\n"
+
+
+def test_a_listing_and_two_stacks_show_locks_taken_crosswise(tmp_path: Path) -> None:
+    found = judged(tmp_path, of_a_store())
+    assert found.verdict is not None
+    assert (found.verdict.cls, found.verdict.certainty) == ("lock-order-deadlock", Certainty.LIKELY)
+    assert said(found, "person-asked") is None or said(found, "person-asked").kind is not Kind.CAUSE  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        of_a_store(state="active"),
+        of_a_store(locks=LOCKS.replace("31:     with self.data_lock:", "31:     with self.disk_lock:")),
+        of_a_store(locks=LOCKS.replace("20:     with self.index_lock:", "20:     if self._index:")),
+        of_a_store(name="other/shelf.py"),
+    ],
+    ids=["one runs", "the other holds another lock", "only one is inside a lock", "a listing of another file"],
+)
+def test_locks_that_are_not_crosswise_are_no_such_deadlock(text: str, tmp_path: Path) -> None:
+    assert said(judged(tmp_path, text), "lock-lines-in-stacks") is None
+
+
+@pytest.mark.parametrize(
+    ("threads", "sure"), [(STORE, Certainty.POSSIBLE), (STORE.split("Thread 57")[0], Certainty.LIKELY)]
+)
+def test_several_threads_idle_in_own_code_may_wait_for_locks(threads: str, sure: Certainty, tmp_path: Path) -> None:
+    """At `with lock:` a stack shows no wait."""
+    dump = f"=== py-spy dump --pid 41\n{threads.format('idle')}"
+    alone = said(judged(tmp_path, f"{dump}{LEARNER}=== remarks\nit hangs, nothing more is printed\n"), "person-asked")
+    assert alone is not None
+    assert alone.certainty is sure

@@ -8,7 +8,7 @@ the same thread, nobody goes on.
 ## How it is recognised
 The same lock is the innermost line of one stack and an outer line of another stack that waits, or of the same stack. Or a
 pasted listing shows that the innermost frame stands at `with self._lock:` and an outer frame of the same stack inside a
-block of that lock.
+block of that lock; or two threads of one dump do so crosswise, each at the line of the lock whose block the other is in.
 
 ## What to do
 Let go of the lock before joining, closing, calling back or creating what takes it again; `threading.RLock()` where the same
@@ -21,17 +21,18 @@ https://github.com/snowflakedb/snowflake-connector-python/issues/2213, https://g
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
 from ...model.diagnosis import Finding
-from ...model.evidence.stacks import Frame
+from ...model.evidence.stacks import Frame, Stack
 from ...model.patterns import regex
 from .. import make_rule
-from ._findings import finding
+from ._findings import finding, members
 from ._signs import Hit, Sign
 
 _FRAME = regex(r'^[\s|+]*File "(?P<file>[^"]+)", line [\d?]+(?:,? in (?P<name>\S+))?')
@@ -63,7 +64,15 @@ class Stand:
 
 
 def check(case: Case) -> Iterator[Finding]:
-    found = [] if case.snapshot.live else [*_crossed(case), *_inside_its_own(case)]
+    if case.snapshot.live:
+        return
+    if hit := next(_against_each_other(case), None):
+        made = finding(
+            RULE, case, [hit], "two threads of a process each wait at a lock that the other is inside of", _STEPS
+        )
+        yield replace(made, processes=tuple(members(case, hit.account))[:16], compared=True)
+        return
+    found = [*_crossed(case), *_inside_its_own(case)]
     if found:
         yield finding(
             RULE, case, found, "a thread waits at a lock that it, or a thread that waits for it, is inside of", _STEPS
@@ -114,6 +123,46 @@ def _lock(frame: tuple[str, str, str]) -> tuple[str, str] | None:
     return name, frame[0] if name in ("_lock", "_mutex", "mutex", "_cond") else ""
 
 
+def _against_each_other(case: Case) -> Iterator[Hit]:
+    """A listing with numbers: two threads at ``with`` lines of two locks, each below a line inside the other's lock."""
+    blocks = {account.label: _blocks(account) for account in accounts(case)}
+    listed = {label: found for label, found in blocks.items() if found}
+    for account in accounts(case) if listed else ():
+        waiting = [
+            one for seen in account.seen if seen.thread.active is not True and (one := _at_a_lock(seen.stack, listed))
+        ]
+        for (mine, held), (yours, theirs) in itertools.combinations(waiting, 2):
+            if mine != yours and mine in theirs and yours in held:
+                yield Hit(
+                    Sign("", f"one is inside of {yours} and waits for {mine}, the other the reverse"), account, mine
+                )
+
+
+def _at_a_lock(stack: Stack, listed: Mapping[str, Sequence[tuple[str, int, range]]]) -> tuple[str, set[str]] | None:
+    """The lock at whose line a stack ends, and those inside of whose blocks its outer frames are, where it ends at one."""
+    frames = [frame for frame in reversed(stack) if frame.function not in _TAKES]
+    places = [(label, block, frame) for label, found in listed.items() for block in found for frame in frames
+              if _is_of(label, frame)]  # fmt: skip
+    wanted = next(
+        (_plain(block[0]) for _, block, frame in places if frame is frames[0] and frame.line == block[1]), None
+    )
+    held = {_plain(block[0]) for _, block, frame in places if frame is not frames[0] and frame.line in block[2]}
+    return (wanted, held) if wanted and held else None
+
+
+def _is_of(label: str, frame: Frame) -> bool:
+    """Whether a listing can be of a frame's file: it names that file, or none."""
+    named = _SOURCE.findall(label)
+    return not named or frame.file.rsplit("/", 1)[-1] in named
+
+
+_SOURCE = regex(r"[\w-]+\.pyx?\b")
+
+
+def _plain(name: str) -> str:
+    return name.rsplit(".", 1)[-1]
+
+
 def _inside_its_own(case: Case) -> Iterator[Hit]:
     """A listing with numbers: the innermost frame at a ``with`` line, an outer one inside a block of the same lock."""
     blocks = [block for account in accounts(case) for block in _blocks(account)]
@@ -139,10 +188,11 @@ def _entered_again(frame: Frame, leaf: Frame) -> bool:
     return (frame.function, frame.file) == (leaf.function, leaf.file)
 
 
-def _blocks(account: Account) -> Iterator[tuple[str, int, range]]:
+def _blocks(account: Account) -> list[tuple[str, int, range]]:
     """The locks of a listing: name, the line that takes it, and the lines inside its block."""
     rows = [(int(found["number"]), len(found["indent"].expandtabs(8)), found["code"]) for event in account.events[:_LINES]
             if (found := _LISTED.match(event.text))]  # fmt: skip
+    blocks = []
     for at, (number, depth, code) in enumerate(rows):
         found = _WITH.match(code)
         if found is not None:
@@ -151,7 +201,8 @@ def _blocks(account: Account) -> Iterator[tuple[str, int, range]]:
                 if deep <= depth:
                     break
                 last = later
-            yield found["name"] or found["call"], number, range(number + 1, last + 1)
+            blocks.append((found["name"] or found["call"], number, range(number + 1, last + 1)))
+    return blocks
 
 
 RULE = make_rule(__name__, __doc__, "lock-order-deadlock", 32, check)

@@ -24,6 +24,7 @@ from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...analysis.doings import Doing, doings, in_kind, of_ranks, seen_apart
 from ...analysis.frame_tables import WaitKind
+from ...analysis.frames import wait_of
 from ...model.diagnosis import Finding
 from ...model.process import Process
 from ...model.ranks import RankSet, ranks_phrase
@@ -88,7 +89,8 @@ def _alone(case: Case) -> Iterator[Finding]:
     name = ranks_phrase(ranks) if ranks else _named(told[0]) if len(told) == 1 else "a process"
     place = odd[0].site.split(" < ")[0]
     title = f"{name} {verb('are', _number(odd))} in {place}, while the others are in {waiting[0].op}"
-    against = _UNNAMED if requests and all(map(_native, odd)) else _MAY_MOVE if _may_move(case, odd) else ()
+    unsure = _UNNAMED if requests and all(map(_native, odd)) else _MAY_MOVE if _may_move(case, odd) else ()
+    against = unsure or (_MAY_BE_LOCKS if all(map(_idle_together, odd)) else ())
     because = [doing.site for doing in (*odd[:2], waiting[0])]
     made = simple(RULE, title, POSSIBLE if against else LIKELY, because, _STEPS, ranks, processes=told, against=against)
     yield replace(made, compared=seen_apart(case))
@@ -125,6 +127,23 @@ def _runs(doing: Doing) -> bool:
 _UNNAMED = (
     "which Python code waits there is not shown: a loader's queue does so too; py-bt in gdb, or py-spy dump, names it",
 )
+
+
+_MAY_BE_LOCKS = (
+    "several of its threads are idle at lines that show no wait, as they are at `with lock:`; "
+    "the source at these lines, or py-spy dump --locals, names the locks",
+)
+
+
+def _idle_together(doing: Doing) -> bool:
+    """Whether several threads of a process are idle in its own code, none of them in a call that waits."""
+    seen = doing.account.seen if doing.account else ()
+    idle = {
+        one.thread.tid
+        for one in seen
+        if one.thread.active is False and one.stack and wait_of(one.stack).kind is WaitKind.USER
+    }
+    return doing.kind == WaitKind.USER.value and len(idle) > 1
 
 
 def _native(doing: Doing) -> bool:
