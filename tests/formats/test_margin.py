@@ -97,3 +97,17 @@ def test_a_rank_in_brackets_is_a_heading_where_it_stands_alone() -> None:
     """What follows is that rank's, although it has no prefix."""
     body = "".join(f"[rank{rank}]\n{DUMP.replace('7515', str(7515 + rank))}\n" for rank in (0, 1))
     assert {(one.rank, one.pid) for one in text.read(body) if isinstance(one, Dump)} == {(0, 7515), (1, 7516)}
+
+
+SOURCE = (
+    "def put(self, item):\n    with self.data_lock:\n        self.items.append(item)\n        return len(self.items)\n"
+)
+
+
+@pytest.mark.parametrize("by", ["{:6d}\t{}", "{}:{}"], ids=["cat", "grep"])
+def test_numbers_of_a_source_that_takes_locks_stay(by: str) -> None:
+    """Stacks name its lines by them; those of a log fall away."""
+    listed = "\n".join(by.format(number, line) for number, line in enumerate(SOURCE.splitlines(), 31))
+    assert margin_of(listed).off(listed.splitlines()[0]).lstrip().startswith("31")
+    log = listed.replace("with self.data_lock:", "self.data = self.lock_free")
+    assert margin_of(log).off(log.splitlines()[0]) == "def put(self, item):"

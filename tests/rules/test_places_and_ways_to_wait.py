@@ -160,6 +160,51 @@ LOCKS = """\
 51:     with self.data_lock:
 52:         self.index()
 """
+# The same with all its lines, from 11 on.
+WHOLE = """\
+    def index(self):
+        with self.index_lock:
+            return dict(self._index)
+
+
+
+    def under_index(self, then, *args):
+
+
+        with self.index_lock:
+            return then(*args)
+
+
+
+
+
+
+
+
+    def put(self, item):
+        with self.data_lock:
+            self._data.append(item)
+
+
+
+
+
+
+    def add(self, item):
+        return self.under_index(self.put, item)
+
+
+
+
+
+
+
+
+
+    def evict_once(self):
+        with self.data_lock:
+            self.index()
+"""
 LEARNER = "=== rank 1\n    all_reduce (torch/distributed/distributed_c10d.py:2050)\n    step (learner.py:90)\n"
 
 
@@ -173,6 +218,14 @@ def test_a_listing_and_two_stacks_show_locks_taken_crosswise(tmp_path: Path) -> 
     assert found.verdict is not None
     assert (found.verdict.cls, found.verdict.certainty) == ("lock-order-deadlock", Certainty.LIKELY)
     assert said(found, "person-asked") is None or said(found, "person-asked").kind is not Kind.CAUSE  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("by", ["{:>6}\t{}", "{}:{}"], ids=["cat -n", "grep -n"])
+def test_a_listing_that_a_tool_numbers_is_read_by_its_numbers(by: str, tmp_path: Path) -> None:
+    source = "\n".join(by.format(number, line) for number, line in enumerate(WHOLE.splitlines(), 11))
+    found = said(judged(tmp_path, of_a_store(locks=f"{source}\n")), "lock-lines-in-stacks")
+    assert found is not None
+    assert found.certainty is Certainty.LIKELY
 
 
 @pytest.mark.parametrize(

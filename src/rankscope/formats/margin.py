@@ -42,6 +42,13 @@ _FOUND = regex(
     rf"(?:(?P<file>[^\s:]*(?:/[^\s:/]+|\.(?:log|txt|out|err|stdout|stderr|jsonl?)(?:\.\d+)?)){_NO_SOURCE}:)?(?P<number>\d{{1,9}}):"
 )
 _BETWEEN = "--"
+# Stacks name the lines of a source by these numbers; what tells of a lock there is read with them.
+_TAKES_LOCK = regex(
+    r"\W*\d{1,9}[^\w\n]+(?:async )?with [\w.]*(?:lock|mutex|cond)\w*(?:\(\))?:\s*(?:#|$)|"
+    r"\W*\d{1,9}[^\w\n]+[\w.]*(?:lock|mutex)\w*\.acquire\(",
+    re.IGNORECASE,
+)
+_DEFINES = regex(r"\W*\d{1,9}[^\w\n]+(?:async )?def \w+\(")
 # A stack without its head is written with such a margin by its tool.
 _FRAME = regex(r"File \"|\S.* \(\S+?(?::\d+)?\)$|\S+@0x|#\d")
 
@@ -105,10 +112,15 @@ def _texts(margin: Margin, head: str) -> Iterator[str]:
 
 def _numbers(said: Sequence[str]) -> re.Pattern[str] | None:
     """Numbers that go up one by one, except over lines that are empty."""
-    if not all(map(_PADDED.match, said)):
+    if not all(map(_PADDED.match, said)) or _is_listing(said):
         return None
     found = [int(match["number"]) for match in map(_NUMBERED.match, said) if match]
     return _NUMBERED if all(0 < later - before < _CLOSE for before, later in itertools.pairwise(found)) else None
+
+
+def _is_listing(said: Sequence[str]) -> bool:
+    """Whether numbered lines are of a source that takes locks."""
+    return any(map(_TAKES_LOCK.match, said)) and any(map(_DEFINES.match, said))
 
 
 def _hosts(said: Sequence[str]) -> re.Pattern[str] | None:
@@ -123,7 +135,7 @@ def _finds(said: Sequence[str]) -> re.Pattern[str] | None:
     matches = [match for match in map(_FOUND.match, said) if match]
     files = {match["file"] for match in matches}
     labelled = all(match.string.startswith(" ", match.end()) for match in matches)  # so srun(1) -l writes the rank
-    if not files or labelled or (None in files and len(files) > 1):
+    if not files or labelled or (None in files and len(files) > 1) or _is_listing(said):
         return None
     names = "|".join(re.escape(file) for file in files if file)
     pattern = regex(

@@ -44,7 +44,7 @@ _WITH = regex(
 # The queues' own locks: idle workers stand there.
 _IDLE = regex(r"_?[rw]lock$|not_empty|_notempty|_tstate_lock|shutdown_lock$|_block$|^lock$|^waiter$", re.I)
 _TAKES = {"acquire", "__enter__", "_acquire", "_acquireLock", "_acquire_restore", "lock"}
-_LISTED = regex(r"^[^\S\n]*(?P<number>\d{1,6})[:|]?(?P<indent> {1,}|\t+)(?P<code>\S.*)$")
+_LISTED = regex(r"^[^\S\n]*(?P<number>\d{1,6})[:|]?(?P<indent>[ \t]+)(?P<code>\S.*)$")
 _STEPS = (
     "py-spy dump --locals --pid PID   # both stacks and the locks' names",
     "threading.Lock() -> threading.RLock()",
