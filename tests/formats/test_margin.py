@@ -111,3 +111,15 @@ def test_numbers_of_a_source_that_takes_locks_stay(by: str) -> None:
     assert margin_of(listed).off(listed.splitlines()[0]).lstrip().startswith("31")
     log = listed.replace("with self.data_lock:", "self.data = self.lock_free")
     assert margin_of(log).off(log.splitlines()[0]) == "def put(self, item):"
+
+
+FRAMES = "    synchronize (torch/cuda/streams.py:224)\n    wait (a.py:1)\n    step (a.py:2)\n    main (a.py:3)"
+
+
+def test_a_count_that_all_frames_have_is_of_stacks_that_are_alike() -> None:
+    counted = "\n".join(f"{16:7d} {line}" for line in FRAMES.splitlines())
+    assert [margin_of(counted).off(line).strip() for line in counted.splitlines()] == FRAMES.replace(
+        "    ", ""
+    ).splitlines()
+    mixed = counted.replace("16     main", "15     main")
+    assert margin_of(mixed).off(mixed.splitlines()[-1]).strip().startswith("15")

@@ -251,3 +251,59 @@ def test_several_threads_idle_in_own_code_may_wait_for_locks(threads: str, sure:
     alone = said(judged(tmp_path, f"{dump}{LEARNER}=== remarks\nit hangs, nothing more is printed\n"), "person-asked")
     assert alone is not None
     assert alone.certainty is sure
+
+
+EQUAL = """\
+{0:7d}     synchronize (torch/cuda/streams.py:224)
+{0:7d}     wait_for_unshard (torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py:318)
+{0:7d}     pre_forward (torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py:354)
+{1:7d}     forward (models/block.py:441)
+"""
+GAVE_UP = (
+    "[rank{0}]:[E311 04:27:31 ProcessGroupNCCL.cpp:629] [Rank {0}] Watchdog caught collective operation timeout: "
+    "WorkNCCL(SeqNum={1}, OpType=_ALLGATHER_BASE, NumelIn=13, NumelOut=208, Timeout(ms)=600000) ran for 600029 milliseconds\n"
+)
+OF_ALL = (
+    "=== recorders\nnewest entry on every rank: _all_gather_base, number 88, collective state: started on all 8 ranks\n"
+)
+
+
+def of_eight(stacks: str = "", calls: tuple[int, int] = (88, 88), more: str = "") -> str:
+    dumps = f"=== py-spy of all 8 ranks, sort | uniq -c\n{stacks}" if stacks else ""
+    return f"{dumps}{more}=== log\n{GAVE_UP.format(3, calls[0])}{GAVE_UP.format(5, calls[1])}"
+
+
+@pytest.mark.parametrize(
+    "text", [of_eight(EQUAL.format(8, 8)), of_eight(EQUAL.format(8, 8), more=OF_ALL), of_eight(more=OF_ALL)],
+    ids=["stacks that are counted", "and recorders", "recorders alone"],
+)  # fmt: skip
+def test_where_all_are_in_the_call_nobody_misses_it(text: str, tmp_path: Path) -> None:
+    found = judged(tmp_path, text)
+    assert found.verdict is not None
+    assert (found.verdict.cls, found.verdict.certainty) == ("stuck-below-program", Certainty.LIKELY)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        of_eight(EQUAL.format(7, 8) + "      1     step (train.py:20)\n"),
+        of_eight(EQUAL.format(8, 8), calls=(88, 87)),
+        of_eight(
+            EQUAL.format(8, 8),
+            more="=== rank 6\n    all_reduce (torch/distributed/distributed_c10d.py:2050)\n    log (a.py:1)\n",
+        ),
+        of_eight(more=OF_ALL.replace("all 8 ranks", "all ranks but rank 2").replace("every rank", "the ranks")),
+    ],
+    ids=["one stands elsewhere", "they gave up in two calls", "one is in another call", "one has no such entry"],
+)
+def test_where_one_may_be_elsewhere_it_is_not_below_the_program(text: str, tmp_path: Path) -> None:
+    found = said(judged(tmp_path, text), "below-the-program")
+    assert found is None or found.certainty is Certainty.POSSIBLE
+
+
+def test_equal_stacks_of_a_job_that_gets_on_accuse_nobody(tmp_path: Path) -> None:
+    steps = "".join(
+        f"2025-03-11 04:17:{second:02d} step: {second}  loss: 3.9  tps: 5,912\n" for second in range(10, 50, 2)
+    )
+    stacks = f"=== py-spy of all 8 ranks, sort | uniq -c\n{EQUAL.format(8, 8)}"
+    assert judged(tmp_path, f"{stacks}=== train log\n{steps}").verdict is None

@@ -1,6 +1,6 @@
-"""What stands before every line of one text, whatever it is: the number that ``cat -n`` or ``grep -n`` gave it, the name of the
-host whose line ``pdsh`` or ``clush`` passed on, or of the file that ``grep`` read, the spaces of a quotation. Only the text as a
-whole tells them from what a program said.
+"""What stands before every line of one text, whatever it is: the number that ``cat -n`` or ``grep -n`` gave it, the count of
+``uniq -c``, the name of the host whose line ``pdsh`` or ``clush`` passed on, or of the file that ``grep`` read, the spaces of a
+quotation. Only the text as a whole tells them from what a program said.
 """
 
 from __future__ import annotations
@@ -44,11 +44,12 @@ _FOUND = regex(
 _BETWEEN = "--"
 # Stacks name the lines of a source by these numbers; what tells of a lock there is read with them.
 _TAKES_LOCK = regex(
-    r"\W*\d{1,9}[^\w\n]+(?:async )?with [\w.]*(?:lock|mutex|cond)\w*(?:\(\))?:\s*(?:#|$)|"
-    r"\W*\d{1,9}[^\w\n]+[\w.]*(?:lock|mutex)\w*\.acquire\(",
+    r" {0,20}\d{1,9}[:\s│]{1,80}(?:async )?with [\w.]{0,80}?(?:lock|mutex|cond)\w{0,80}(?:\(\))?:\s*(?:#|$)|"
+    r" {0,20}\d{1,9}[:\s│]{1,80}[\w.]{0,80}?(?:lock|mutex)\w{0,80}\.acquire\(",
     re.IGNORECASE,
 )
-_DEFINES = regex(r"\W*\d{1,9}[^\w\n]+(?:async )?def \w+\(")
+_DEFINES = regex(r" {0,20}\d{1,9}[:\s│]{1,80}(?:async )?def \w+\(")
+_COUNTED = regex(r" *(?P<count>\d{1,6}) (?=\s*[A-Za-z_<])")
 # A stack without its head is written with such a margin by its tool.
 _FRAME = regex(r"File \"|\S.* \(\S+?(?::\d+)?\)$|\S+@0x|#\d")
 
@@ -155,6 +156,15 @@ def _finds(said: Sequence[str]) -> re.Pattern[str] | None:
     return pattern
 
 
+def _counts(said: Sequence[str]) -> re.Pattern[str] | None:
+    """One and the same count before the frames of a stack, as uniq(1) -c writes it of stacks that are alike."""
+    found = [_COUNTED.match(line) for line in said]
+    counts = {match["count"] for match in found if match}
+    alike = len(counts) == 1 and counts != {"1"}
+    framed = all(match and _FRAME.match(match.string[match.end() :].lstrip()) for match in found)
+    return _COUNTED if alike and framed else None
+
+
 def _spaces(said: Sequence[str]) -> re.Pattern[str] | None:
     margin = min((line[: len(line) - len(line.lstrip(" \t"))] for line in said), key=len)
     if (
@@ -183,4 +193,4 @@ def _is_set_in(margin: re.Pattern[str], said: Sequence[str]) -> bool:
     return any(line[found.end() :].startswith((" ", "\t")) for line in said if (found := margin.match(line)))
 
 
-_KINDS: tuple[Callable[[Sequence[str]], re.Pattern[str] | None], ...] = (_numbers, _finds, _hosts, _each, _spaces)
+_KINDS: tuple[Callable[[Sequence[str]], re.Pattern[str] | None], ...] = (_numbers, _finds, _hosts, _counts, _each, _spaces)

@@ -8,6 +8,7 @@ from ...analysis.accounts import compiled
 from ...analysis.case import Case
 from ...analysis.doings import Doing, doings, in_kind, of_ranks, size, way
 from ...analysis.frame_tables import WaitKind
+from ._lines import events
 
 _EACH = r"\b(?:all|every|each|both)\b"
 
@@ -15,10 +16,28 @@ _EACH = r"\b(?:all|every|each|both)\b"
 def standing_together(case: Case) -> list[Doing]:
     """What all ranks that were seen do, where all of them wait in one call to which all came by one way; else nothing."""
     found = [doing for doing in doings(case) if of_ranks(doing) and doing.kind not in ("unknown", WaitKind.IDLE.value)]
-    waiting = in_kind(found, WaitKind.COLLECTIVE.value, WaitKind.DEVICE.value)
+    everybody = [doing for doing in found if of_all(doing)]
+    if everybody and len(told_calls(case)) < 2:  # what else is said of calls is said of the same ranks
+        found = [doing for doing in found if doing in everybody or doing.ranks or doing.kind not in _CALLS]
+    waiting = in_kind(found, *_CALLS)
     many = sum(map(size, waiting))
     alike = len({doing.site for doing in waiting}) == len({way(doing) for doing in waiting}) == 1
     return waiting if alike and many > 1 and len(waiting) == len(found) and _shown(waiting) else []
+
+
+_CALLS = (WaitKind.COLLECTIVE.value, WaitKind.DEVICE.value)
+
+
+def of_all(doing: Doing) -> bool:
+    """Whether a stack is said to be that of all ranks."""
+    account = doing.account
+    told = account is not None and bool(account.seen) and account.who.count is not None
+    return told and account is not None and compiled(_EACH).search(account.label) is not None
+
+
+def told_calls(case: Case) -> set[tuple[object, object]]:
+    """The calls in which ranks gave up, by number and operation."""
+    return {(one.fields.get("seq"), one.fields.get("op")) for one in events(case, "torch.watchdog_timeout")}
 
 
 def _shown(waiting: list[Doing]) -> bool:

@@ -4,7 +4,8 @@
 The program is in order: all ranks stand in the same collective. What does not work is below it, and the program's stacks cannot say what.
 
 ## How it is recognised
-Equal stacks on all ranks in one collective, not in the meeting before it (or equal time-outs with the same sequence number, operation and size from every rank), and nobody elsewhere.
+Equal stacks on all ranks in one collective, not in the meeting before it (or equal time-outs with the same sequence number, operation and size from every rank), and nobody elsewhere; also stacks of all ranks that `uniq -c` counted,
+or recorders of which somebody says that the newest entry of every rank is the same and in flight.
 Of a running job: every rank of it was seen, all have stood in one collective at one place for longer than `--stuck-after`, and no thread below them is at work. Without a recorder that is *possible* at most.
 A container that denies a system call by which processes share buffers; a launch that does not return. The library's own benchmark (`all_reduce_perf`) that prints its head and no row.
 
@@ -57,6 +58,8 @@ _TOLD = (
 _SIGNS = (
     # nccl-tests and its like: what all ranks do is the library's own benchmark, and no line of its table came.
     Sign(r"^#\s+\(B\)\s+\(elements\)[^\n]*(?!\n[^\n]*\n?\s*\d+\s+\d+\s+(?:float|half|bfloat16|int\d|uint\d|double|fp8)\w*)", "the library's own benchmark prints no line of its table", anywhere=(HALTS,), unless=(r"^\s*\d+\s+\d+\s+(?:float|half|bfloat16|int\d|uint\d|double)\w*\s", r"Avg bus bandwidth")),
+    # How people and scripts condense recorders: the entry that is in flight is everybody's.
+    Sign(r"\b(?:state|status)\b\W{0,4}(?:started|scheduled|in[- ]flight)\b[^\n]{0,24}\b(?:on|for|of|by) (?:all|every|each) (?:\d+ )?(?:ranks?|gpus?|processes|workers)\b|\b(?:newest|latest|last|top|head) entry (?:on|of|for) (?:all|every|each) (?:\d+ )?ranks?\b[^\n]*\b(?:state|status)\b\W{0,4}(?:started|scheduled|in[- ]flight)\b", "the recorders of all ranks show the same call in flight", unless=(r"\b(?:except|but|other than|apart from|all (?:ranks )?but) (?:for )?(?:rank|one|on)\b",)),
     Sign(r"\b(?:all|every|each|both) (?:\d+ )?(?:the )?(?:ranks?|gpus?|processes|workers|nodes)\b[^\n]{0,60}(?:same|identical|equal)[^\n]{0,40}(?:stack|place|collective|call|line|op|all_?reduce|barrier|forward|backward|decode|kernel|step|batch|request|function|SeqNum|sequence (?:number|id)|seq\b|work id)", "all ranks are in the same place", prose=True),
     Sign(r"\b(?:all|every|both) (?:\d+ )?(?:the )?(?:ranks?|gpus?|processes|workers)\b[^\n]{0,60}(?:stuck|hang|block|wait|spin|stop|in)\w*[^\n]{0,30}(?:all_?reduce|all_?gather|broadcast|barrier|reduce_?scatter|all_?to_?all|ncclAllReduce|first collective)", "all ranks are in the same collective", POSSIBLE, prose=True),
 )  # fmt: skip

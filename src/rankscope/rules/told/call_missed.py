@@ -34,7 +34,7 @@ from ._findings import finding, simple
 from ._fingerprints import lonely_call
 from ._lines import events
 from ._signs import LIKELY, POSSIBLE, Sign, hits
-from ._together import standing_together
+from ._together import of_all, standing_together
 from ._wordings import HALTS, OVER, halted, routine
 
 _STEPS = (
@@ -169,6 +169,8 @@ def _only_waiting(case: Case) -> Finding | None:
     """
     together = standing_together(case)
     seen = sorted(rank for doing in together for rank in doing.ranks)
+    if together and all(map(of_all, together)):
+        return None
     if len(seen) > 2 and seen == list(range(len(seen))) and len(seen) == (case.world_size or len(seen)):
         return None
     found = [doing for doing in in_kind(doings(case), *_WAITING) if doing.account and _stands(doing)]

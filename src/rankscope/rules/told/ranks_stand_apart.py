@@ -116,7 +116,8 @@ def _at_the_end(case: Case) -> Finding | None:
 
 
 def _other_calls(waiting: list[Doing]) -> Finding | None:
-    """Ranks that wait in different calls."""
+    """Ranks that wait in different calls; who only tells of "a collective" may mean that of the others."""
+    waiting = [doing for doing in waiting if doing.op != "collective" or (doing.account and doing.account.seen)]
     places = {doing.site: doing for doing in waiting}
     if len(places) < 2 or len({_signature(doing) for doing in waiting}) < 2 or all(map(_everyone, waiting)):
         return None
