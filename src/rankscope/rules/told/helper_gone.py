@@ -148,4 +148,11 @@ def _replaced(case: Case) -> Iterator[Hit]:
             return
 
 
-RULE = make_rule(__name__, __doc__, "child-dead", 38, check, yields_to=("rank-not-collected", "child-not-collected"))
+RULE = make_rule(
+    __name__,
+    __doc__,
+    "child-dead",
+    38,
+    check,
+    yields_to=("rank-not-collected", "child-not-collected", "pool-result-lost"),
+)

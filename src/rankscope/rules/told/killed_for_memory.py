@@ -56,7 +56,7 @@ _BY_HAND = (
     r"\b(?:then|finally|followed by|before|until) (?:a |the )?SIGKILL\b|"
     r"\bSIGKILL\w* (?:after\b|to (?:the|all|its|it|them)\b|from another (?:terminal|shell|window)|"
     r"by (?:hand|me|us|(?:the |its )?(?:supervisor\w*|test|parent|launcher|init|runner|user|operator|watchdog|master|agent)))|"
-    r"\b(?:sends?|sending|gets?) (?:it |them |a |the \w+ )?SIGKILL\b"
+    r"\b(?:sends?|sent|sending|gets?) (?:it |them |a |the \w+ )?SIGKILL\b|\bt?kill\((?:\d+, )?\d+, SIGKILL\)"
 )
 # kubectl tells of a container's last end for as long as its pod lives: this one has run for days since then.
 _LONG_AGO = r"^\S+ +(\d+)/\1 +Running +\d+ \(\d+d(?:\d+h)? ago\)"

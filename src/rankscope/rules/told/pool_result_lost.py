@@ -1,0 +1,105 @@
+"""The caller of a pool waits for a result, and the worker that had the task was killed or replaced.
+
+## What it means
+`multiprocessing.Pool` starts a new worker in place of one that ended, and forgets what the old one had in hand. `get()` of that result never returns, and
+all workers that are there are idle and well.
+
+## How it is recognised
+The caller stands in `get` or `wait` of `multiprocessing/pool.py`. Somebody sent a deadly signal to a process that a table or a tree shows as its child, or two lists of the caller's
+children show as many, most of them the same, and one that is new: possible, and likely where somebody says that it hangs. Workers that the program itself renews (`maxtasksperchild`) tell nothing.
+
+## What to do
+Find who killed it: `journalctl --since … | grep -i -e kill -e oom`, limits of CPU time on login nodes, a clean-up of old processes. Start again; give `get()` a time-out.
+
+## How to prevent it
+`concurrent.futures.ProcessPoolExecutor` raises BrokenProcessPool. Mechanism: https://github.com/python/cpython/issues/66587
+"""
+
+# ruff: noqa: E501  (a pattern is one line)
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ...analysis.accounts import Account, accounts
+from ...analysis.case import Case
+from ...model.diagnosis import Finding
+from ...model.evidence.events import Event
+from ...model.patterns import regex
+from .. import make_rule
+from ._findings import finding
+from ._signs import LIKELY, POSSIBLE, Hit, Sign
+from ._wordings import HALTS
+
+_STEPS = ("journalctl --since '2 hours ago' | grep -i -e kill -e oom", "ps -o pid,ppid,lstart,args --ppid PARENT")
+POOL_WAITS = r"(?:get|wait|map|starmap|next|imap\w*) \((?:[^\n]*/)?(?:multiprocess(?:ing)?|billiard)/pool\.py"
+_RENEWED = r"\bmax_?tasks_?per_?child\b"
+_DEADLY = r"SIG(?:KILL|TERM|SEGV|ABRT|BUS|XCPU)"
+# Who sends a signal, or sees its end, and the process that it names.
+_SENT = regex(
+    rf"\b(?:{_DEADLY}|signal (?:9|15|11|6|7)|[Kk]ill(?:ed|ing)?|[Tt]erminat(?:ed|ing))\b[^\n]{{0,24}}?\b(?:pid|process|PID|Process)\W{{0,3}}(?P<to>\d+)\b|"
+    rf"\bt?kill\((?:\d+, )?(?P<asked>\d+), {_DEADLY}\) += 0|\bkill (?:-9|-KILL|-s (?:KILL|9)) (?P<typed>\d+)\b|"
+    r"\b(?:pid|process|PID|Process) (?P<who>\d+)\b[^\n]{0,40}\b(?:dumped core|(?:was|got) killed|killed by|terminated by signal)\b"
+)
+_FOR_MEMORY = regex(r"\boom\b|out of memory|oom[-_ ]?kill|memory pressure|VmRSS|anon-rss", re.IGNORECASE)
+
+
+def check(case: Case) -> Iterator[Finding]:
+    waiting = [one for one in accounts(case) if one.find(POOL_WAITS)]
+    if case.snapshot.live or not waiting or any(one.find(_RENEWED) for one in accounts(case)):
+        return
+    found = [*_killed(case, waiting), *_renewed(case, waiting)]
+    if found:
+        made = finding(RULE, case, found[:1], "a pool's caller waits for the result of a worker that is gone", _STEPS)
+        yield replace(made, compared=made.certainty is LIKELY)
+
+
+def _killed(case: Case, waiting: list[Account]) -> Iterator[Hit]:
+    """A child of the caller that got a deadly signal, and of which no stack is shown."""
+    callers = {ref.pid for one in waiting for ref in one.refs}
+    shown = {ref.pid for one in accounts(case) for ref in one.refs}
+    for account in accounts(case):
+        for event in account.events:
+            sent = _SENT.search(event.text)
+            pid = int(next(filter(None, sent.groups()), 0)) if sent and not _FOR_MEMORY.search(event.text) else 0
+            if pid and pid not in shown and any(_lists(one, pid, callers) for one in case.events):
+                yield Hit(Sign("", "a worker of the pool was killed", speaker=False), account, event.text.strip())
+                return
+
+
+def _lists(event: Event, pid: int, callers: set[int]) -> bool:
+    """Whether a row of ``ps``, or a line of a tree, shows a process as a child of a caller."""
+    if event.event == "proc.row":
+        return event.pid == pid and event.fields.get("ppid") in callers
+    named = [int(number) for number in _NUMBER.findall(event.text)] if str(pid) in event.text else []
+    return event.event == "text.line" and any(
+        one in callers and pid in named[at + 1 :] for at, one in enumerate(named) if _TREE.search(event.text)
+    )
+
+
+_NUMBER = regex(r"\b\d{1,9}\b")
+_TREE = regex(r"-[-+]-|[-+`|]- ?|└|├|\\_")  # pstree, systemctl status, ps --forest
+
+
+def _renewed(case: Case, waiting: list[Account]) -> Iterator[Hit]:
+    """Two lists of the caller's children, as long, in which most are the same: who is gone was replaced."""
+    callers = {ref.pid for one in waiting for ref in one.refs}
+    lists: dict[tuple[object, str], dict[int, Event]] = {}
+    for account in accounts(case):
+        for row in account.events:
+            if row.event == "proc.row" and row.pid is not None and row.fields.get("ppid") in callers:
+                lists.setdefault((row.fields["ppid"], account.label), {})[row.pid] = row
+    for (parent, label), before in lists.items():
+        for (other, again), after in lists.items():
+            gone, new = sorted(before.keys() - after.keys()), sorted(after.keys() - before.keys())
+            few = 0 < len(gone) == len(new) and 2 * len(gone) < len(before)
+            if parent == other and label != again and few and max(gone) < min(new):
+                says = f"of the children of {parent} {gone[0]} is gone, and {new[0]} is there in its place"
+                hangs = any(one.find(HALTS, prose=True) for one in accounts(case))
+                sign = Sign("", says, LIKELY if hangs else POSSIBLE, speaker=False)
+                yield Hit(sign, waiting[0], after[new[0]].text.strip())
+                return
+
+
+RULE = make_rule(__name__, __doc__, "child-dead", 36, check)
