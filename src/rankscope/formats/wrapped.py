@@ -19,8 +19,8 @@ _IN_A_WORD = regex(r"[a-z]{2}|[A-Z][a-zA-Z]|\d\d|_\w|\w_")
 # How lines of logs and stacks begin: a time, a head of a launcher or a library, a frame, an error. Where most lines do not,
 # nothing tells a new one from the rest of the last.
 _HEADS = regex(
-    r"\s*(?:\[? *(?:\d{4}[-/]\d\d[-/]\d\d|\d\d:\d\d:\d\d|\d{1,9}\.\d{6}\]|[A-Z][a-z]{2} (?:[A-Z][a-z]{2} )?[ \d]\d \d\d:)|"
-    r"\[(?:rank|default|[EWIF]\d{4} |\d+,)|\(\w+ (?:rank=\d+ )?pid=|[\w.-]+:\d+:\d+ \[\d+\] |[EWIF]\d{4} |"
+    r"\s{0,8}(?:\[? {0,6}(?:\d{4}[-/]\d\d[-/]\d\d|\d\d:\d\d:\d\d|\d{1,9}\.\d{6}\]|[A-Z][a-z]{2} (?:[A-Z][a-z]{2} )?[ \d]\d \d)|"
+    r"\[(?:rank|default|[EWIF]\d{4} |\d+,)|\(\w+ (?:rank=\d+ )?pid=|[\w.-]{1,80}:\d{1,9}:\d{1,9} \[\d+\] |[EWIF]\d{4} |"
     r"File \"|#\d+ |Traceback |(?:Current )?[Tt]hread |Timeout \(|Fatal Python|(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)\b)"
 )
 _MOST = 0.5
