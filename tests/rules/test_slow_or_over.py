@@ -43,7 +43,9 @@ LOG = "2024-08-02 18:44:00 | INFO | epoch 90/90 done\n2024-08-02 18:44:07 | INFO
 
 
 @pytest.mark.parametrize(("call", "compared"), [("put", True), ("get", False)], ids=["wants room", "rests"])
-def test_a_thread_that_wants_room_in_a_queue_when_the_program_is_over(call: str, compared: bool, tmp_path: Path) -> None:
+def test_a_thread_that_wants_room_in_a_queue_when_the_program_is_over(
+    call: str, compared: bool, tmp_path: Path
+) -> None:
     """However well its log reads: nobody is left who takes anything. Threads that rest may serve on."""
     found = judged(tmp_path, stacks=OVER.format(call=call), log=LOG)
     assert [one.compared for one in found.findings if one.rule == "joins-with-nothing-below"] == [compared]

@@ -193,4 +193,11 @@ def _is_set_in(margin: re.Pattern[str], said: Sequence[str]) -> bool:
     return any(line[found.end() :].startswith((" ", "\t")) for line in said if (found := margin.match(line)))
 
 
-_KINDS: tuple[Callable[[Sequence[str]], re.Pattern[str] | None], ...] = (_numbers, _finds, _hosts, _counts, _each, _spaces)
+_KINDS: tuple[Callable[[Sequence[str]], re.Pattern[str] | None], ...] = (
+    _numbers,
+    _finds,
+    _hosts,
+    _counts,
+    _each,
+    _spaces,
+)
