@@ -44,8 +44,7 @@ def well(case: Case) -> Well:
         return Well.IS if moving or (by_file and set(by_file) <= papers(case)) else Well.UNKNOWN
     if not any(map(_moved, accounts(case))):
         return Well.SEEMS if moving else Well.UNKNOWN
-    mains = tuple(_mains(case))
-    return Well.IS if moving or (mains and all(map(_moved, mains))) else Well.SEEMS
+    return Well.IS if moving or all(map(_moved, _mains(case))) else Well.SEEMS
 
 
 @remembered
