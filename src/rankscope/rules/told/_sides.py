@@ -26,7 +26,7 @@ _EVEN = {
 
 def apart(case: Case) -> Fact | None:
     """The first of these that shows ranks which bring different things."""
-    judges = (_fingerprints, _gloo, _operations, _sizes, _logged, _told_apart)
+    judges = (_fingerprints, _gloo, _operations, _sizes, _logged, _told_apart, _programs)
     return next((fact for judge in judges if (fact := judge(case)) is not None), None)
 
 
@@ -173,4 +173,38 @@ def _told_apart(case: Case) -> Fact | None:
         if len(set(sides.values())) > 1 and words.count("#") < 12:
             lines = tuple(f"rank {rank}: {said}" for rank, said in sorted(sides.items())[:4])
             return Fact("ranks differ in what their calls are made of", lines, ranks=_minority(sides))
+    return None
+
+
+# A program that was compiled or traced, and what was computed of it; who prints it stands before it.
+_PROGRAM = regex(
+    r"^\W{0,2}(?:(?P<who>(?:host|rank|process|proc|worker|node|task)[ _-]?\d{1,5})\b[\]:) |]+)?(?:[^\n]{0,60}[\s(])??"
+    r"(?P<what>(?:pjit|jit|pmap|module|graph|program|hlo)\w*(?:\([\w.]+\))?)\W{1,3}(?:\w+ ){0,2}"
+    r"(?:fingerprint|hash|digest|checksum|cache key)\b\W{1,4}(?P<made>[0-9a-f]{6,64})\b",
+    re.IGNORECASE,
+)
+_RANK = regex(r"rank[ _-]?(\d+)")
+_FEWEST = 3  # of two, none is the odd one
+
+
+def _programs(case: Case) -> Fact | None:
+    """Most of those that print the fingerprint of one program have the same, and few another: its calls are others, too."""
+    made: dict[str, dict[str, dict[str, str]]] = {}
+    for event in case.events if halted(case) else ():
+        found = _PROGRAM.match(event.text) if event.event == "text.line" else None
+        speaker = event.host if event.rank is None else f"rank {event.rank}"
+        if found and (who := found["who"] or speaker):
+            told = made.setdefault(found["what"], {}).setdefault(who.lower(), {})
+            told[found["made"].lower()] = event.text
+    for what, by_who in made.items():
+        usual, many = Counter(frozenset(prints) for prints in by_who.values()).most_common(1)[0]
+        if len(by_who) < _FEWEST or 2 * many <= len(by_who):
+            continue
+        # Who made fewer may be late; who made one that nobody else has is at odds.
+        odd = {who: line for who, prints in by_who.items() for print_, line in prints.items() if print_ not in usual}
+        if odd:
+            first, same = next(iter(odd.values())), next(p for p in by_who.values() if p.keys() == usual)
+            title = f"{', '.join(list(odd)[:4])} made another {what} than the others: its calls need not be theirs"
+            ranks = RankSet(int(found[1]) for who in odd if (found := _RANK.fullmatch(who)))
+            return Fact(title, (first, next(iter(same.values()))), ranks=ranks, compared=True)
     return None

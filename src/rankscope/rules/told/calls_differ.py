@@ -6,7 +6,7 @@ The ranks meet in one call and bring different things. NCCL then waits for ever 
 ## How it is recognised
 `Detected mismatch between collectives` or `inconsistent collective` with two fingerprints; gloo's `op.preamble.length <= op.nbytes. A vs B`; time-outs at one
 sequence number with different operations or sizes; `message truncated`, `Mismatched collective detected`; recorders that differ at one number; two ranks that print
-other shapes, block sizes or numbers of parameters; one `opCount` with different counts in NCCL's log; different types or roots.
+other shapes, block sizes or numbers of parameters; one `opCount` with different counts in NCCL's log; different types or roots; a compiled program of which few hosts print another fingerprint than most.
 All wait in an exchange of what a compiler has tuned, or in a meeting whose name each rank drew for itself. The same frames on two ranks with another count, root or tag; it works with `gc.disable()` where an object's end is a call of all ranks.
 
 ## What to do
