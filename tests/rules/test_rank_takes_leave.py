@@ -62,3 +62,9 @@ def test_who_left_by_its_own_words_is_dead(said: tuple[str, ...], rank: int, tmp
 )
 def test_words_of_leaving_alone_are_no_death(said: tuple[str, ...], tmp_path: Path) -> None:
     assert "rank-takes-leave" not in {one.rule for one in judged(tmp_path, *said).findings}
+
+
+def test_who_is_seen_in_a_stack_has_not_left(tmp_path: Path) -> None:
+    """It said so of a part of its work."""
+    (tmp_path / "-rank3.txt").write_text('Thread 9 (idle): "MainThread"\n    wait (train.py:9)\n')
+    assert "rank-takes-leave" not in {one.rule for one in judged(tmp_path, LOADS + LEAVES, WAITS).findings}

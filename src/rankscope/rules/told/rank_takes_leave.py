@@ -43,7 +43,8 @@ def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live:
         return
     lasts = {event.rank: event for event in case.events if event.rank is not None and event.event == "text.line"}
-    gone = RankSet(rank for rank, event in lasts.items() if _LEAVES.match(event.text))
+    there = {rank for account in accounts(case) if account.seen for rank in account.ranks}
+    gone = RankSet(rank for rank, event in lasts.items() if rank not in there and _LEAVES.match(event.text))
     if not gone or 2 * len(gone) >= len(lasts):
         return
     said: dict[bool, Event] = {event.rank in gone: event for event in lasts.values()}
