@@ -47,7 +47,7 @@ _SIGNS = (
     Sign(r"\bwait \(?(?:[^\n]*/)?file_baton|file_baton\.py[^\n]*wait|FileBaton", "a thread polls for the removal of a lock file", unless=(_BUILDING,)),
     Sign(r"\b(?:acquir|wait|poll|hang|hung|stuck|tim(?:ed?|ing) ?out)\w*[^\n]{0,60}(?<!use )(?:SoftFileLock|\bsoft_?lock(?!up))|(?<!use )(?:SoftFileLock|\bsoft_?lock(?!up))[^\n]{0,60}\b(?:acquir|wait|poll|hang|hung|stuck|tim(?:ed?|ing) ?out)|O_EXCL[^\n]*lock", "a lock that is only a file is waited for", LIKELY),
     # Who creates it has the lock: open(2) with O_EXCL fails while it is there.
-    Sign(r"\bopen(?:at)?\([^\n]*(?P<lock>\"[^\"\n]*lock[^\"\n]*\")[^\n]*\bO_EXCL\b[^\n]*\bEEXIST\b(?:[^\n]*\n){1,8}?[^\n]*\bopen(?:at)?\([^\n]*(?P=lock)[^\n]*\bEEXIST\b", "a program tries again and again to create a lock file that is there already", POSSIBLE, unless=(_BUILDING, _HELD)),
+    Sign(r"\bopen(?:at)?\((?:AT_FDCWD, )?(?P<lock>\"[^\"\n]{0,200}lock[^\"\n]{0,60}\"), [^\n]{0,80}\bO_EXCL\b[^\n]{0,60}\bEEXIST\b[^\n]*\n(?:[^\n]*\n){0,7}?[^\n]{0,40}\bopen(?:at)?\((?:AT_FDCWD, )?(?P=lock), [^\n]{0,140}\bEEXIST\b", "a program tries again and again to create a lock file that is there already", POSSIBLE, unless=(_BUILDING, _HELD)),
     Sign(r"(?<!use )SoftFileLock|\bsoft_?lock(?!up)", "a lock that is only a file is named", POSSIBLE),
     Sign(r"Still waiting to acquire lock on|Lock file exists in build directory|Lock acquisition failed[^\n]*\.lock|(?:fuser|lsof)\b[^\n]{0,160}\.lock\b[^\n]{0,200}(?:\n[^\n]{0,200}){0,2}?(?:[Nn]o output|no process|nobody)", "a lock file is waited for, and nobody is seen to work on it", unless=(_BUILDING,)),
     # Named segments are made with O_EXCL (multiprocessing.shared_memory with create=True): of a run that was killed they stay.
