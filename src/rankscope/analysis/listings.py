@@ -17,8 +17,10 @@ _EVENT = regex(r"\d\d:\d\d|\b\d{4,}\b|0x[0-9a-f]{3,}|=")
 _ROWS = 6
 # What ls(1), mount(8), df(1), ss(8) of sockets that are well, dpkg(1), rpm(8) and modinfo(8) print in a row, and the driver.
 _INVENTORY = regex(
-    r"^(?:total \d+\S*$|[./]\S*:$|[-dlcbps](?:[r-][w-][xsStT-]){3}[.+@]? +\d+ \S+ +\S+ |\S+ on /\S* type \w[\w.]* \(|"
-    r"\S+ /\S* \w[\w.]* r[wo]\S* \d \d$|\S+(?: +[\d.]+[KMGTP]?i?){3} +\d\d?% +/|(?:(?:tcp|udp)6? +)?(?:LISTEN|ESTAB|UNCONN) +\d|"
+    r"^(?:total \d+\S*$|Filesystem .* Mounted on$|"
+    r"[./]\S*:$|[-dlcbps](?:[r-][w-][xsStT-]){3}[.+@]? +\d+ \S+ +\S+ |\S+ on /\S* type \w[\w.]* \(|"
+    r"\S+ /\S* \w[\w.]* r[wo]\S* \d \d$|\S+(?: +[a-z][\w.]{1,20})?(?: +[\d.]+[KMGTP]?i?){3} +\d\d?% +/|"
+    r"(?:(?:tcp|udp)6? +)?(?:LISTEN|ESTAB|UNCONN) +\d|"
     r"(?:tcp|udp)6? +\d+ +\d+ \S+ +\S+ +(?:LISTEN|ESTABLISHED)?\b|[ihr][ic] +\S+ +\d|"
     r"[\w+.-]+-\d[\w.+~]*-\d[\w.]*\.(?:x86_64|noarch|aarch64)$|"
     r"(?:NVRM|GCC) version: |(?:src)?version: +[\dA-F.]+$|[|+][-=+]+[|+]$|\|[ =|]+\|$|\| NVIDIA-SMI [\d.]+ |[$#] \S)"

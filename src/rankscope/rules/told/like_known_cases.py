@@ -27,7 +27,7 @@ from ...analysis.accounts import accounts
 from ...analysis.at_work import clear, steps_behind_all
 from ...analysis.case import Case
 from ...analysis.dumped import dumped
-from ...analysis.endings import ended_well
+from ...analysis.endings import ended_well, says_it_halts
 from ...analysis.likeness import likeness, table, telling, threads
 from ...analysis.listings import heads_of_inventory
 from ...analysis.order import GUESS
@@ -70,11 +70,23 @@ def _only_lists(case: Case) -> bool:
     """Whether all that is told is what there is (packages, files, mounts, sockets), and neither a stack nor a word about it."""
     by_file: dict[str, list[str]] = {}
     for event in case.events:
-        if event.event == "text.line" and event.text.strip():
+        if event.event == "text.line" and event.text.strip() and not _complains_barely(event.text):
             by_file.setdefault(event.file, []).append(event.text)
     heads = [heads_of_inventory(lines) for lines in by_file.values()]
     beside = [line for found in heads for line in found or ()] + [one.label for one in accounts(case)]
-    return None not in heads and not any(map(tells_trouble, beside)) and not any(one.stacks for one in accounts(case))
+    return (
+        bool(heads)
+        and None not in heads
+        and not any(map(tells_trouble, beside))
+        and not any(one.stacks for one in accounts(case))
+    )
 
+
+def _complains_barely(text: str) -> bool:
+    """Whether a line says that something hangs, and no more."""
+    return len(text.split()) <= _BARE and says_it_halts(text)
+
+
+_BARE = 2  # words
 
 RULE = Rule(GUESS, "", check, __doc__, order=900)
