@@ -82,7 +82,7 @@ _OF_A_JOB = regex(
 )
 
 _PUT_ASIDE = regex(
-    r"^\W*(?:\S*/)?(?:vim?|nvim|nano|emacs|less|more|man|top|htop|watch|tail|gdb|lldb|ssh|screen|tmux|mc|mutt|git log|"
+    r"^\W{0,9}(?:\S{0,200}/)?(?:vim?|nvim|nano|emacs|less|more|man|top|htop|watch|tail|gdb|lldb|ssh|screen|tmux|mc|mutt|git log|"
     r"journalctl|-?(?:ba|z|da)?sh)\b"
 )
 
