@@ -209,10 +209,8 @@ def test_calls_that_strace_saw_return_are_no_waits(tmp_path: Path) -> None:
     call = "[pid 4103] 10:00:0{} futex(0x7f20, FUTEX_WAIT_PRIVATE, 2, NULL <unfinished ...>\n"
     back = "[pid 4103] 10:00:02 <... futex resumed>) = -1 EAGAIN (Resource temporarily unavailable)\n"
     forked = {"note.txt": "the workers are forked (popen_fork.py)\n"}
-    stands = _judged(tmp_path / "stands", {"trace.txt": call.format(1)} | forked)
-    returns = _judged(tmp_path / "returns", {"trace.txt": call.format(1) + back} | forked)
-    assert "fork-took-a-lock" in {one.rule for one in stands.findings}
-    assert "fork-took-a-lock" not in {one.rule for one in returns.findings}
+    assert _judged(tmp_path / "stands", {"trace.txt": call.format(1)} | forked).verdict is not None
+    assert _judged(tmp_path / "returns", {"trace.txt": call.format(1) + back} | forked).verdict is None
 
 
 def test_states_and_calls_alone_are_not_clean(tmp_path: Path) -> None:

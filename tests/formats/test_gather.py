@@ -181,21 +181,21 @@ PICKLED = b"\x80\x02}q\x00X\x07\x00\x00\x00entriesq\x01]q\x02s." + bytes(4000)
 
 
 @pytest.mark.parametrize(
-    ("data", "bound", "limit", "told"),
+    ("data", "whole", "bound", "limit", "told"),
     [
-        (spied(41, 42).encode(), (reading, "EXPORT_LIMIT"), len(spied(41)) + 9, [Why.CUT, Why.DAMAGED]),
-        (PICKLED, (flight_recorder, "MOST_BYTES"), 99, [Why.CUT]),
-        (MESSAGE * 2, (reading, "WHOLE_LIMIT"), len(MESSAGE), [Why.CUT]),
+        (spied(41, 42).encode(), [], (reading, "EXPORT_LIMIT"), len(spied(41)) + 9, [Why.CUT, Why.DAMAGED]),
+        (PICKLED, [Why.MISSING], (flight_recorder, "MOST_BYTES"), 99, [Why.CUT]),
+        (MESSAGE * 2, [], (reading, "WHOLE_LIMIT"), len(MESSAGE), [Why.CUT]),
     ],
     ids=["json", "recorder", "protobuf"],
 )
 def test_what_is_too_large_for_one_piece_is_said(
-    data: bytes, bound: tuple[object, str], limit: int, told: list[Why], tmp_path: pathlib.Path,
+    data: bytes, whole: list[Why], bound: tuple[object, str], limit: int, told: list[Why], tmp_path: pathlib.Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    """It was cut in silence, or taken as damaged."""
+    """It was cut in silence, or taken as damaged. Of a whole recorder is told that its ring is empty."""
     (tmp_path / "dump").write_bytes(data)
-    assert all(gap.why is Why.MISSING for gap in gather([tmp_path]).gaps)  # that a ring is empty is told too
+    assert [gap.why for gap in gather([tmp_path]).gaps] == whole
     monkeypatch.setattr(*bound, limit)
     assert [gap.why for gap in gather([tmp_path]).gaps] == told
 

@@ -29,6 +29,22 @@ def test_a_group_that_is_kept_from_the_cpu(periods: int, throttled: int, slow: b
     assert ("only-slow" in {one.rule for one in found.findings}) is slow
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "nr_throttled=911870",
+        "nr_throttled: 911870 (of all)",
+        "nr_throttled 911870 periods",
+        "nr_throttled " + "9" * 5000,
+    ],
+    ids=["equals", "remark", "unit", "no number of anything"],
+)
+def test_counters_as_people_write_them(line: str, tmp_path: Path) -> None:
+    stat = f"nr_periods: 912233 since the start\n{line}\n"
+    found = judged(tmp_path, **{"cpu.stat": stat})
+    assert ("only-slow" in {one.rule for one in found.findings}) is (len(line) < 99)
+
+
 @pytest.mark.parametrize(("pace", "slow"), [("74.38s/it", True), ("1.02it/s", False), ("2.31s/it", False)])
 def test_weights_that_are_read_slowly(pace: str, slow: bool, tmp_path: Path) -> None:
     log = f"Loading safetensors checkpoint shards:  14% Completed | 5/37 [06:11<39:40, {pace}]\n"

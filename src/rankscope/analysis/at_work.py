@@ -18,6 +18,7 @@ from ..model.process import Role
 from .accounts import Account, accounts, outlived, steps_at_end
 from .case import Case
 from .endings import WRONG, printed, says_it_halts, went_on
+from .file_lines import lines_by_file
 from .papers import papers
 from .remembered import remembered
 
@@ -35,7 +36,7 @@ def well(case: Case) -> Well:
     """Whether the evidence is of a job at work, about which nobody complains."""
     if case.snapshot.live or not case.events or any(_complains(one.label) for one in accounts(case)):
         return Well.UNKNOWN
-    by_file, moving = _lines(case), moving_files(case)
+    by_file, moving = lines_by_file(case), moving_files(case)
     if any(_troubled(case, said, bool(moving)) for name, said in by_file.items() if name not in papers(case)):
         return Well.UNKNOWN
     looked = case.collectives or any(_LOOKED & set(look) for one in case.members for look in one.looks)
@@ -48,24 +49,15 @@ def well(case: Case) -> Well:
 
 
 @remembered
-def _lines(case: Case) -> dict[str, list[Event]]:
-    by_file: dict[str, list[Event]] = {}
-    for event in case.events:
-        if event.event == "text.line":
-            by_file.setdefault(event.file, []).append(event)
-    return by_file
-
-
-@remembered
 def moving_files(case: Case) -> frozenset[str]:
     """The logs that get on."""
-    return frozenset(name for name, said in _lines(case).items() if _moves(case, name, said))
+    return frozenset(name for name, said in lines_by_file(case).items() if _moves(case, name, said))
 
 
 def steps_behind_all(case: Case) -> bool:
     """Whether logs get on, and steps stand behind every trouble that they tell of: an attempt that failed was followed by
     another one. Which of two streams was earlier only a clock tells, so that this is enough to guess nothing, and no more."""
-    said = _lines(case)
+    said = lines_by_file(case)
     return (
         bool(said)
         and set(said) == moving_files(case)

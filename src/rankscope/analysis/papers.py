@@ -8,6 +8,7 @@ from functools import cache
 
 from ..model.patterns import regex
 from .case import Case
+from .file_lines import lines_by_file
 from .remembered import remembered
 
 _NAMED = regex(
@@ -62,13 +63,10 @@ def _are_settings(name: str) -> bool:
 @remembered
 def papers(case: Case) -> frozenset[str]:
     """The files of a case that are papers."""
-    lines: dict[str, list[str]] = {}
-    for event in case.events:
-        if event.event == "text.line":
-            lines.setdefault(event.file, []).append(event.text)
     return frozenset(
-        name for name, texts in lines.items() if is_paper(name.rsplit("/", 1)[-1].removesuffix(".txt"), texts)
-    )
+        name for name, said in lines_by_file(case).items()
+        if is_paper(name.rsplit("/", 1)[-1].removesuffix(".txt"), [event.text for event in said])
+    )  # fmt: skip
 
 
 def is_paper(name: str, lines: Sequence[str]) -> bool:

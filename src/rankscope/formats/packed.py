@@ -65,7 +65,8 @@ def is_archive(name: str) -> bool:
 def holds_archive(path: str) -> bool:
     """Is a file an archive by what is in it, where its name does not say so? Other things are zips too (weights, wheels,
     documents), but those have names."""
-    return _is_tar(path) or (not _says_what(path) and _is_zip(path))
+    head = _begin(path)
+    return _is_tar(_unpacked(path, head)) or (head[:4] in _ZIPPED and not _says_what(path))
 
 
 def _says_what(path: str) -> bool:
@@ -75,36 +76,39 @@ def _says_what(path: str) -> bool:
 
 def begins_like_one(head: bytes) -> bool:
     """Do these first bytes belong to an archive that is not compressed itself (tar(5), APPNOTE.TXT of zip)?"""
-    return head[:4] in _ZIPPED or head[257:262] == b"ustar"
+    return head[:4] in _ZIPPED or _is_tar(head)
 
 
-def _is_zip(path: str) -> bool:
-    return _begin(path, 4) in _ZIPPED
-
-
-def _is_tar(path: str) -> bool:
-    head = _begin(path, 512)
-    kind = next((kind for magic, kind in _MAGIC if head.startswith(magic)), None)
-    if kind is not None:
-        with contextlib.suppress(*_BROKEN), kind(path) as unpacked:
-            head = unpacked.read(512)
+def _is_tar(head: bytes) -> bool:
     return head[257:262] == b"ustar"
 
 
-def _begin(path: str, size: int) -> bytes:
+def _unpacked(path: str, head: bytes) -> bytes:
+    """The first bytes of a file without its compression."""
+    kind = next((kind for magic, kind in _MAGIC if head.startswith(magic)), None)
+    if kind is not None:
+        with contextlib.suppress(*_BROKEN), kind(path) as unpacked:
+            return unpacked.read(_BLOCK)
+    return head
+
+
+_BLOCK = 512  # of a tar
+
+
+def _begin(path: str) -> bytes:
     """The first bytes of a regular file; of anything else they would be lost for who reads it."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return b""
         with open(path, "rb", buffering=0) as file:
-            return file.read(size)
+            return file.read(_BLOCK)
     except OSError:
         return b""
 
 
 def members(path: str) -> Iterator[Member]:
     """What is packed, in order; nothing is written to disk, and links and devices are left out."""
-    is_zip, room = path.lower().endswith(_ZIP) or _is_zip(path), MOST_IN_ALL
+    is_zip, room = path.lower().endswith(_ZIP) or _begin(path)[:4] in _ZIPPED, MOST_IN_ALL
     try:
         for number, member in enumerate(_zipped(path) if is_zip else _tarred(path)):
             if number >= MOST_FILES or room <= 0:

@@ -36,9 +36,9 @@ def width_of(text: str) -> int:
     full = [at for at, line in enumerate(said[:-1]) if len(line) == width]
     if not _NARROW <= width <= _WIDE or len(full) < _FEWEST:
         return 0
-    rests = [at + 1 for at in full if _goes_on(said[at], said[at + 1])]
+    rests = {at + 1 for at in full if _goes_on(said[at], said[at + 1])}
     inside = sum(_in_a_word(said[at - 1], said[at]) for at in rests)
-    begun = [line for at, line in enumerate(said) if line.strip() and at not in set(rests)]
+    begun = [line for at, line in enumerate(said) if line.strip() and at not in rests]
     headed = sum(_HEADS.match(line) is not None for line in begun) > _MOST * len(begun)
     return width if headed and inside >= _FEWEST and inside >= _SHARE * len(full) else 0
 

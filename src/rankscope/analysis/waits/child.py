@@ -65,9 +65,13 @@ def _meant(scene: Scene, standing: Standing, children: Sequence[Standing]) -> Se
 
 def _serious(scene: Scene, child: Standing) -> bool:
     """Whether a child, or one below it, is a program of Python or at work."""
-    below = [child]
-    for one in below:
-        below += [other for other in scene.children_of(one.member.ref.pid, one.member.ref.host) if other not in below]
+    below, met = [child], {child.member.ref}
+    for one in below:  # grows meanwhile; a snapshot that was tampered with may have circles
+        found = [
+            other for other in scene.children_of(one.member.ref.pid, one.member.ref.host) if other.member.ref not in met
+        ]
+        met |= {other.member.ref for other in found}
+        below += found
     return any(not foreign(one.member) or works(one) for one in below if not _ended(one))
 
 

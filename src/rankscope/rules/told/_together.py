@@ -31,8 +31,9 @@ _CALLS = (WaitKind.COLLECTIVE.value, WaitKind.DEVICE.value)
 def of_all(doing: Doing) -> bool:
     """Whether a stack is said to be that of all ranks."""
     account = doing.account
-    told = account is not None and bool(account.seen) and account.who.count is not None
-    return told and account is not None and compiled(_EACH).search(account.label) is not None
+    if account is None or not account.seen or account.who.count is None:
+        return False
+    return compiled(_EACH).search(account.label) is not None
 
 
 def told_calls(case: Case) -> set[tuple[object, object]]:

@@ -28,10 +28,12 @@ from ...analysis.at_work import clear, steps_behind_all
 from ...analysis.case import Case
 from ...analysis.dumped import dumped
 from ...analysis.endings import ended_well, says_it_halts
+from ...analysis.file_lines import lines_by_file
 from ...analysis.likeness import likeness, table, telling, threads
 from ...analysis.listings import heads_of_inventory
 from ...analysis.order import GUESS
 from ...model.diagnosis import Certainty, Finding, Kind, Reason
+from ...model.patterns import regex
 from .. import Rule
 from ._lines import events
 from ._wordings import tells_trouble, troubled
@@ -46,7 +48,9 @@ _SHOWN, _NEARLY = 3, 0.5
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live or ended_well(case) or clear(case) or (cls := likeness(case).nearest) is None:
         return
-    untroubled = not troubled(case) and (likeness(case).healthy > _WELL_IF_UNTROUBLED or events(case, "python.ignored"))
+    untroubled = not troubled(case) and (
+        likeness(case).healthy > _WELL_IF_UNTROUBLED or events(case, "python.ignored") or _all_came_back(case)
+    )
     if untroubled or _only_lists(case) or steps_behind_all(case) or dumped(case):
         return  # of whole dumps the words are those of any program (docs/adr/0007)
     said, weights = likeness(case).words, table.weights()
@@ -68,11 +72,9 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _only_lists(case: Case) -> bool:
     """Whether all that is told is what there is (packages, files, mounts, sockets), and neither a stack nor a word about it."""
-    by_file: dict[str, list[str]] = {}
-    for event in case.events:
-        if event.event == "text.line" and event.text.strip() and not _complains_barely(event.text):
-            by_file.setdefault(event.file, []).append(event.text)
-    heads = [heads_of_inventory(lines) for lines in by_file.values()]
+    told = ([event.text for event in said if event.text.strip() and not _complains_barely(event.text)]
+            for said in lines_by_file(case).values())  # fmt: skip
+    heads = [heads_of_inventory(lines) for lines in told if lines]
     beside = [line for found in heads for line in found or ()] + [one.label for one in accounts(case)]
     return (
         bool(heads)
@@ -80,6 +82,15 @@ def _only_lists(case: Case) -> bool:
         and not any(map(tells_trouble, beside))
         and not any(one.stacks for one in accounts(case))
     )
+
+
+def _all_came_back(case: Case) -> bool:
+    """Whether a trace shows that each system call came back: then nobody is seen to wait, and its words are those of strace(1)."""
+    calls = (event for said in lines_by_file(case).values() for event in said if _CAME_BACK.match(event.text))
+    return any(calls) and not events(case, "strace.blocked")
+
+
+_CAME_BACK = regex(r"(?:\[pid +\d+\] |\d+ +)?(?:[\d:.]+ )?(?:\w+\(.*|<\.\.\. \w+ resumed>.*)\) += ")
 
 
 def _complains_barely(text: str) -> bool:

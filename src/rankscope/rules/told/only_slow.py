@@ -135,24 +135,24 @@ def check(case: Case) -> Iterator[Finding]:
         yield finding(RULE, case, found, "the job moves, only slowly", _STEPS)
 
 
-# A group's periods of CPU time, and how many of them it spent in part without any (cgroup-v2, cpu.stat).
-_PERIODS, _THROTTLED = r"^[^\w\n]*nr_periods[^\w\n]{1,3}\d+", r"^[^\w\n]*nr_throttled[^\w\n]{1,3}\d+"
-
-
 def _starved(case: Case) -> str | None:
     """What tells that a group of processes was kept from the CPU in most of its periods."""
     for account in accounts(case):
-        had, lacked = account.find(_PERIODS), account.find(_THROTTLED)
-        if had and lacked and 2 * _number(lacked) > _number(had) >= _MANY_PERIODS:
-            return f"{lacked.strip()} of {had.strip()}"
+        periods, throttled = (_counted(account, name) for name in ("nr_periods", "nr_throttled"))
+        if 2 * throttled > periods >= _MANY_PERIODS:
+            return f"nr_throttled {throttled} of nr_periods {periods}"
     return None
 
 
+def _counted(account: Account, name: str) -> int:
+    """A counter of a group (cgroup-v2, cpu.stat): its periods of CPU time, or those of them that it spent in part without any."""
+    counter = rf"^[^\w\n]*{name}[^\w\n]{{1,3}}(\d{{1,18}})\b"
+    line = account.find(counter)
+    found = re.match(counter, line) if line is not None else None
+    return int(found[1]) if found else 0
+
+
 _MANY_PERIODS = 600  # of 100 ms each: a minute
-
-
-def _number(line: str) -> int:
-    return int(line.split()[-1])
 
 
 # Who comes back after minutes to look at the same process wonders about it.

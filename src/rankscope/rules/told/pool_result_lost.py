@@ -38,9 +38,9 @@ _RENEWED = r"\bmax_?tasks_?per_?child\b"
 _DEADLY = r"SIG(?:KILL|TERM|SEGV|ABRT|BUS|XCPU)"
 # Who sends a signal, or sees its end, and the process that it names.
 _SENT = regex(
-    rf"\b(?:{_DEADLY}|signal (?:9|15|11|6|7)|[Kk]ill(?:ed|ing)?|[Tt]erminat(?:ed|ing))\b[^\n]{{0,24}}?\b(?:pid|process|PID|Process)\W{{0,3}}(?P<to>\d+)\b|"
-    rf"\bt?kill\((?:\d+, )?(?P<asked>\d+), {_DEADLY}\) += 0|\bkill (?:-9|-KILL|-s (?:KILL|9)) (?P<typed>\d+)\b|"
-    r"\b(?:pid|process|PID|Process) (?P<who>\d+)\b[^\n]{0,40}\b(?:dumped core|(?:was|got) killed|killed by|terminated by signal)\b"
+    rf"\b(?:{_DEADLY}|signal (?:9|15|11|6|7)|[Kk]ill(?:ed|ing)?|[Tt]erminat(?:ed|ing))\b[^\n]{{0,24}}?\b(?:pid|process|PID|Process)\W{{0,3}}(?P<to>\d{{1,9}})\b|"
+    rf"\bt?kill\((?:\d+, )?(?P<asked>\d{{1,9}}), {_DEADLY}\) += 0|\bkill (?:-9|-KILL|-s (?:KILL|9)) (?P<typed>\d{{1,9}})\b|"
+    r"\b(?:pid|process|PID|Process) (?P<who>\d{1,9})\b[^\n]{0,40}\b(?:dumped core|(?:was|got) killed|killed by|terminated by signal)\b"
 )
 _FOR_MEMORY = regex(r"\boom\b|out of memory|oom[-_ ]?kill|memory pressure|VmRSS|anon-rss", re.IGNORECASE)
 

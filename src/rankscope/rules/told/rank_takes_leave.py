@@ -23,7 +23,6 @@ from dataclasses import replace
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...model.diagnosis import Finding
-from ...model.evidence.events import Event
 from ...model.patterns import regex
 from ...model.ranks import RankSet, ranks_phrase
 from .. import make_rule
@@ -47,10 +46,9 @@ def check(case: Case) -> Iterator[Finding]:
     gone = RankSet(rank for rank, event in lasts.items() if rank not in there and _LEAVES.match(event.text))
     if not gone or 2 * len(gone) >= len(lasts):
         return
-    said: dict[bool, Event] = {event.rank in gone: event for event in lasts.values()}
     if (waits := _somebody_waits(case, gone)) is not None:
         title = f"{ranks_phrase(gone)} left, and others stand in a call that needs {'it' if len(gone) == 1 else 'them'}"
-        because = [f"last of {ranks_phrase(gone)}: {said[True].text}", waits]
+        because = [f"last of {ranks_phrase(gone)}: {lasts[next(iter(gone))].text}", waits]
         yield replace(simple(RULE, title, LIKELY, because, _STEPS, gone), compared=True)
 
 

@@ -26,7 +26,7 @@ from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
 from ...model.diagnosis import Finding
 from ...model.patterns import regex
-from ...model.ranks import RankSet, ranks_phrase
+from ...model.ranks import RankSet, number_of, ranks_phrase
 from .. import make_rule
 from ._findings import simple
 from ._signs import LIKELY, POSSIBLE
@@ -37,6 +37,7 @@ _COLUMNS = {
     "rank": {"rank"}, "seq": {"seq", "seq_id", "collective_seq_id", "seqnum"}, "op": {"op", "operation", "collective", "profiling_name"},
     "group": {"pg", "group", "pg_id", "pg_name", "process_group"}, "size": {"in_sizes", "input_sizes", "sizes", "size", "numel", "numel_in"},
 }  # fmt: skip
+_COUNTED = regex(r"[0-9]{1,18}")
 # Calls in which all bring as much; a gather may be uneven.
 _EQUAL = regex(r"all_?reduce|broadcast|allgather_base|reduce_scatter_base|into_tensor")
 
@@ -110,11 +111,10 @@ def _rows(account: Account) -> Iterator[_Row]:
             at = {what: names.index(name) for what, known in _COLUMNS.items() for name in names if name in known}
         elif {"rank", "seq", "op"} <= at.keys() and len(cells) > max(at.values()):
             told = {what: cells[column] for what, column in at.items()}
-            if told["rank"].isdecimal() and told["seq"].isdecimal():
+            rank = number_of(told["rank"])
+            if rank is not None and _COUNTED.fullmatch(told["seq"]):
                 op = told["op"].rpartition(":")[2].lower()
-                yield _Row(
-                    int(told["rank"]), told.get("group", ""), int(told["seq"]), op, told.get("size", ""), event.text
-                )
+                yield _Row(rank, told.get("group", ""), int(told["seq"]), op, told.get("size", ""), event.text)
 
 
 RULE = make_rule(__name__, __doc__, "collective-mismatch", 38, check)

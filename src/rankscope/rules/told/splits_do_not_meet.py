@@ -36,9 +36,7 @@ from ._signs import LIKELY
 _STEPS = ("print the counts that were exchanged beside the splits of the call, rank by rank",)
 _TITLE = "rank {} sends {} to rank {}, which expects {}: the shares of an all-to-all do not meet"
 # How programs, torch and MPI name the two lists.
-_LIST = (
-    r"[ _-]?(?:split|count)s?(?:[ _-]?sizes?)?(?: ?[=:])? ?(?:\w+\()?[\[(] *(?P<shares>\d+(?:(?:, *| +)\d+)+),? *[\])]"
-)
+_LIST = r"[ _-]?(?:split|count)s?(?:[ _-]?sizes?)?(?: ?[=:])? ?(?:\w+\()?[\[(] *(?P<shares>\d{1,15}(?:(?:, *| +)\d{1,15})+),? *[\])]"
 _SENT = regex(r"(?<![A-Za-z])(?:input|in|send|sent|s)" + _LIST, re.IGNORECASE)
 _EXPECTED = regex(r"(?<![A-Za-z])(?:output|out|recv|receive|received|r)" + _LIST, re.IGNORECASE)
 _NUMBER = regex(r"\d+")
