@@ -33,6 +33,11 @@ _ABOUT = regex(
     rf"^{_NAMES}(?:-[\w-]+)? +\d+/\d+ +OOMKilled |"
     rf"\busers:\(\(\"{_NAMES}\"|\s\d+/{_NAMES}:?\s*$|^{_NAMES} +\d+ +\S+ +\d+\w* +IPv[46] "
 )
+# What is in each of these: most lines of a log need not be compared with all of the names.
+_TOLD = regex(
+    r"oom|[Oo]ut of memory|OOMKilled|segfault at|general protection|trap |dumped core|terminated abnormally|users:\(\(|IPv[46]|"
+    r"^[A-Z][a-z]{2} \d{4}-|\d/[^\s/]+\s*$"
+)
 _NAME = regex(_NAMES)
 # Those that a job may ask for something: of what else is told, a word names it then.
 _ASKED_FOR = regex(
@@ -49,6 +54,8 @@ def about_strangers(case: Case) -> frozenset[tuple[str, int]]:
     found = set()
     asked: dict[str, int] = {}
     for event in case.events:
+        if _TOLD.search(event.text) is None:
+            continue
         place = (event.file, event.line)
         victim = _VICTIM.search(event.text)
         if victim is None:

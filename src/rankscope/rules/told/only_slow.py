@@ -138,8 +138,8 @@ def check(case: Case) -> Iterator[Finding]:
 def _starved(case: Case) -> str | None:
     """What tells that a group of processes was kept from the CPU in most of its periods."""
     for account in accounts(case):
-        periods, throttled = (_counted(account, name) for name in ("nr_periods", "nr_throttled"))
-        if 2 * throttled > periods >= _MANY_PERIODS:
+        throttled = _counted(account, "nr_throttled")
+        if throttled and 2 * throttled > (periods := _counted(account, "nr_periods")) >= _MANY_PERIODS:
             return f"nr_throttled {throttled} of nr_periods {periods}"
     return None
 
