@@ -121,13 +121,14 @@ def test_a_job_of_another_user_is_seen_from_outside_only(job: subprocess.Popen[b
     assert answer["verdict"] is None
 
 
-def test_an_interruption_reports_what_is_in_hand(job: subprocess.Popen[bytes]) -> None:
-    """Ctrl-C between the sweeps gives the diagnosis of the first one and exit code 130."""
+@pytest.mark.parametrize(("by", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["ctrl-c", "sigterm"])
+def test_an_interruption_reports_what_is_in_hand(by: int, code: int, job: subprocess.Popen[bytes]) -> None:
+    """Ctrl-C or SIGTERM between the sweeps gives the diagnosis of the first one and its own exit code."""
     tool = begin("diagnose", f"pid:{job.pid}", "--json", "--interval", "500")
     wait_until(lambda: sleeps_between_sweeps(tool), within=30)
-    tool.send_signal(signal.SIGINT)
+    tool.send_signal(by)
     out, err = tool.communicate(timeout=30)
-    assert tool.returncode == 130
+    assert tool.returncode == code
     assert "interrupted" in err
     answer = json.loads(out)
     assert answer["job"]["ranks"] == [0, 1, 2, 3]

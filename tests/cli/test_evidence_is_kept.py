@@ -63,14 +63,14 @@ def begin(hold: str, seen: pathlib.Path, *words: str) -> subprocess.Popen[str]:
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
 
 
-def interrupted(hold: str, seen: pathlib.Path, *words: str) -> Said:
-    """The command, with one Ctrl-C where it stands still."""
+def interrupted(hold: str, seen: pathlib.Path, *words: str, by: int = signal.SIGINT) -> Said:
+    """The command, with one Ctrl-C (or another signal) where it stands still."""
     tool = begin(hold, seen, *words)
     assert tool.stderr is not None
     before = ""
     while (line := tool.stderr.readline()) not in ("ready\n", ""):
         before += line
-    tool.send_signal(signal.SIGINT)
+    tool.send_signal(by)
     out, err = tool.communicate(timeout=30)
     return Said(tool.returncode, out, before + err)
 
@@ -93,9 +93,13 @@ def test_ctrl_c_while_source_lines_are_read_tells_the_verdict_without_them(seen:
 
 
 @pytest.mark.parametrize("command", ["diagnose", "snapshot"])
-def test_ctrl_c_before_the_next_job_keeps_the_first(command: str, seen: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    said = interrupted("second", seen, command, "-o", str(tmp_path / "job.snap"))
-    assert said.code == 130
+@pytest.mark.parametrize(("by", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["ctrl-c", "sigterm"])
+def test_ctrl_c_before_the_next_job_keeps_the_first(
+    by: int, code: int, command: str, seen: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    """So does the signal that a scheduler or timeout(1) sends before it kills."""
+    said = interrupted("second", seen, command, "-o", str(tmp_path / "job.snap"), by=by)
+    assert said.code == code
     assert f"kept in {tmp_path / 'job.snap'}\n" in said.err
     assert [one.name for one in tmp_path.iterdir()] == ["job.snap"]
     assert rankscope("analyze", "--stuck-after", "0.2", str(tmp_path / "job.snap")).code == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 import pytest
@@ -53,11 +54,12 @@ def test_ranks_of_mpirun_are_found_from_its_pid(lab: Lab, name: str) -> None:
 def test_of_two_mpiruns_on_the_same_hosts_each_has_its_own_ranks(lab: Lab, name: str) -> None:
     both = standing(lab, name, jobs=2)
     said = [lab.diagnose(f"mpi:{pid}") for pid in both]
-    together = lab.rankscope("diagnose", "ssh:node[1-3]", "--json").stdout.splitlines()
+    done = lab.rankscope("diagnose", "ssh:node[1-3]", "--json")
+    together = [json.loads(line) for line in done.stdout.splitlines()]
     clear(lab, name)
     assert [one["job"]["ranks"] for one in said] == [[0, 1, 2]] * 2
     assert all(one["verdict"] is None for one in said), [one["verdict"] for one in said]
-    assert len(together) == 2
+    assert len(together) == 2, (done.returncode, done.stderr, together)
 
 
 def test_a_rank_on_a_node_leads_to_all_hosts_of_its_mpirun(lab: Lab) -> None:

@@ -15,12 +15,10 @@ TERMINATED = 143  # by SIGTERM: as a shell reports it
 CLOSED = 141  # nobody reads on, and nothing was found yet: as a shell reports SIGPIPE (signal(7))
 
 
-def code_of(diagnoses: list[Diagnosis], interrupted: bool = False) -> int:
+def code_of(diagnoses: list[Diagnosis]) -> int:
     """One code for several jobs: the first of found, not enough evidence, nothing found."""
     from ..model.diagnosis import State  # a thirtieth of a second that most commands need not spend
 
-    if interrupted:
-        return INTERRUPTED
     if any(one.verdict is not None and one.state is not State.SLOW for one in diagnoses):
         return FOUND
     return NOT_ENOUGH if any(one.evidence_weak for one in diagnoses) else NOTHING_FOUND

@@ -49,7 +49,7 @@ def command(
     TARGET is nothing (every distributed Python job on this host), pid:N (the job that process N belongs to),
     slurm:JOBID, ssh:HOSTS, hostfile:PATH or mpi:PID (a job on all of its hosts), or a snapshot file. Looks twice, reads
     only, pauses nobody. Exit code: 0 nothing wrong found, 1 something found, 2 could not do it, 3 not enough evidence,
-    130 interrupted, 141 the reader of the output left, and nothing had been found.
+    130 interrupted, 143 terminated, 141 the reader of the output left, and nothing had been found.
     """
     from .. import pipeline
 
@@ -91,7 +91,7 @@ def _live(
     """Look at one job after another, keep each before it is judged, and show it; the exit code."""
     from .. import pipeline
 
-    stop, progress = _stop.Stop(), _options.Progress()
+    stop, progress = _stop.Stop().heed_sigterm(), _options.Progress()
     told: list[Diagnosis] = []
     unkept = 0
     with stop:
@@ -113,7 +113,9 @@ def _live(
     if not told and not stop.pressed:
         raise no_job(chosen)
     stop.say(bool(told))
-    code = _exit.code_of(told, stop.pressed)
+    if stop.pressed:
+        return stop.code
+    code = _exit.code_of(told)
     return _exit.COULD_NOT if unkept and code in (_exit.NOTHING_FOUND, _exit.NOT_ENOUGH) else code
 
 

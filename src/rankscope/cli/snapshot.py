@@ -40,7 +40,7 @@ def command(target: str | None, output: Path, **look: Any) -> None:
     chosen = _target.parse(target)
     where = _options.where(chosen, look)
     files = _snapshots.Files(output)
-    stop, progress, count = _stop.Stop(), _options.Progress(), 0
+    stop, progress, count = _stop.Stop().heed_sigterm(), _options.Progress(), 0
     with stop:
         for snapshot in pipeline.gather(pipeline.Look(chosen.pid, _options.plan(**look), **where), progress):
             progress.done()
@@ -56,4 +56,4 @@ def command(target: str | None, output: Path, **look: Any) -> None:
     if not count and not stop.pressed:
         raise no_job(chosen)
     stop.say(bool(count))
-    raise click.exceptions.Exit(_exit.INTERRUPTED if stop.pressed else _exit.NOTHING_FOUND)
+    raise click.exceptions.Exit(stop.code if stop.pressed else _exit.NOTHING_FOUND)

@@ -169,6 +169,7 @@ def _work(steps: Sequence[T], first: int, work: Callable[[T, Send], None], mark:
     status = 1
     try:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # not ignored: the tools we start would inherit that
         gc.disable()  # short-lived, and a collection would copy the pages we share with the parent
         for number in range(first, len(steps)):
             mark[: _MARK.size] = _MARK.pack(number, time.monotonic())
