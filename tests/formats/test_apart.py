@@ -70,3 +70,25 @@ def test_two_dumps_of_one_process_are_two_looks(tmp_path: pathlib.Path) -> None:
     (tmp_path / "usr1.log").write_text(faulthandler(0) * 2)
     snapshot = gather([tmp_path])
     assert (len(snapshot.processes), len(snapshot.sweeps)) == (1, 2)
+
+
+CHILD = """Current thread 0x00007f0b80 (most recent call first):
+  File "/x/train.py", line {line} in feed
+  File "/usr/lib/python3.11/multiprocessing/process.py", line 314 in _bootstrap
+  File "/usr/lib/python3.11/multiprocessing/popen_fork.py", line 71 in _launch
+  File "/x/train.py", line 20 in <module>
+"""
+
+
+def test_forked_children_have_the_main_thread_of_their_parent(tmp_path: pathlib.Path) -> None:
+    """``pkill -USR1`` of a program and its children, all with one standard error: nobody has moved."""
+    (tmp_path / "usr1.log").write_text(CHILD.format(line=4) + CHILD.format(line=4) + faulthandler(0))
+    snapshot = gather([tmp_path])
+    assert (len(snapshot.processes), len(snapshot.sweeps)) == (3, 1)
+
+
+def test_a_forked_child_alone_may_have_been_seen_twice(tmp_path: pathlib.Path) -> None:
+    """With a file of its own, as ``dump_traceback_later`` has where each worker opens one."""
+    (tmp_path / "worker.log").write_text(CHILD.format(line=4) + CHILD.format(line=7))
+    snapshot = gather([tmp_path])
+    assert (len(snapshot.processes), len(snapshot.sweeps)) == (1, 2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from . import faulthandler
@@ -10,6 +10,7 @@ from .records import Dump
 from .subjects import HELPERS
 
 _BEGINNINGS = frozenset({"<module>", "_run_module_as_main"})
+_FORKS = frozenset({("popen_fork.py", "_launch"), ("forkserver.py", "_serve_one")})
 
 
 def of_local_ranks(files: Sequence[Sequence[Dump]]) -> list[list[Dump]]:
@@ -32,20 +33,28 @@ def _as_rank(dump: Dump) -> Dump:
 
 def of_main_threads(dumps: Iterable[Dump]) -> list[Dump]:
     """Dumps of faulthandler, which tell no pid: each process has one main thread, and it is written last
-    (``_Py_DumpTracebackThreads`` begins with the newest)."""
+    (``_Py_DumpTracebackThreads`` begins with the newest). Forked children have the main thread of their parent: beside a dump
+    of that each of theirs counts as a process of its own, without one all may be looks at one child."""
     found = list(dumps)
-    mains = {dump.thread.ident for dump in found if _nameless(dump) and _is_main(dump)}
-    return list(_grouped(found)) if len(mains) > 1 else found
+    mains = [dump for dump in found if _nameless(dump) and _is_main(dump)]
+    parents = {dump.thread.ident for dump in mains if not _is_forked(dump)}
+    grouped = list(_grouped(found, parents))
+    return grouped if len({dump.main for dump in grouped if _nameless(dump) and _is_main(dump)}) > 1 else found
 
 
-def _grouped(dumps: Sequence[Dump]) -> Iterator[Dump]:
+def _grouped(dumps: Sequence[Dump], parents: Collection[str | None]) -> Iterator[Dump]:
     main: str | None = None
+    children = 0
     named: list[Dump] = []
     for dump in reversed(dumps):
         if not _nameless(dump):
             named.append(dump)
             continue
-        main = dump.thread.ident if _is_main(dump) or main is None else main
+        if _is_main(dump) or main is None:
+            main = dump.thread.ident
+            if main in parents and _is_forked(dump):
+                children += 1
+                main = f"{main} of forked child {children}"
         named.append(replace(dump, main=main))
     yield from reversed(named)
 
@@ -53,6 +62,10 @@ def _grouped(dumps: Sequence[Dump]) -> Iterator[Dump]:
 def _nameless(dump: Dump) -> bool:
     nobody = dump.pid is None and dump.rank is None and not dump.ranks
     return nobody and dump.engine == faulthandler.NAME and dump.thread.ident is not None
+
+
+def _is_forked(dump: Dump) -> bool:
+    return any((frame.file.rpartition("/")[2], frame.function) in _FORKS for frame in dump.thread.stack)
 
 
 def _is_main(dump: Dump) -> bool:
