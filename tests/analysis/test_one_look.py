@@ -69,6 +69,14 @@ _ASKS = "    push (worker.py:12)\n    <module> (worker.py:30)\n"
             "    wait (threading.py:327)\n    next (multiprocessing/pool.py:861)\n" + _ASKS, True, id="for a result"
         ),
         pytest.param("    read (ssl.py:1130)\n    recv (ssl.py:1263)\n" + _ASKS, True, id="for an answer, encrypted"),
+        pytest.param(
+            "    wait (threading.py:320)\n    acquire (threading.py:467)\n" + _ASKS, True, id="for a semaphore"
+        ),
+        pytest.param(
+            "".join(f"    {name} (threading.py:690)\n" for name in ("wait", "wait_for", "_wait", "wait")) + _ASKS,
+            True,
+            id="for the others at a barrier",
+        ),
         pytest.param("    accept (socket.py:295)\n" + _ASKS, False, id="ready for whoever comes"),
         pytest.param("    wait (threading.py:327)\n" + _ASKS, False, id="for an event"),
     ],

@@ -96,15 +96,18 @@ def _one_picture(case: Case) -> bool:
 # whatever comes waits elsewhere, in accept or select or for an item of a queue.
 _READS = {"readinto", "recv", "recv_into", "read"}
 _RESULTS = {"multiprocessing/pool.py", "concurrent/futures/_base.py"}
+# In Python of threading: a semaphore that nobody releases, a barrier that not all reach.
+_OF_OTHERS = {("threading.py", "acquire"), ("threading.py", "_wait"), ("threading.py", "_enter")}
 
 
 def _awaits_answer(standing: Standing) -> bool:
-    """Whether the program itself waits for an answer or a result that it asked for."""
+    """Whether the program itself waits for an answer or a result that it asked for, or for what other threads must do."""
     wait = standing.wait
     if wait.user_frame is None:
         return False
     if wait.kind is WaitKind.CONDITION:
-        return any(name_of(frame)[0] in _RESULTS for frame in standing.own_stack[wait.user + 1 :])
+        names = [name_of(frame) for frame in standing.own_stack[wait.user + 1 :]]
+        return any(name[0] in _RESULTS or (name[0], name[1].rpartition(".")[2]) in _OF_OTHERS for name in names)
     return wait.kind is WaitKind.SOCKET and wait.op in _READS
 
 
