@@ -9,7 +9,7 @@ import pytest
 from rankscope.analysis import order
 from rankscope.formats.gather import gather
 from rankscope.pipeline import case_of, judge
-from rankscope.rules.told import fork_took_a_lock
+from rankscope.rules.told import child_in_threaded_library, fork_took_a_lock
 
 CHILD = (
     "Process 4101: python run.py\nPython v3.11.7 (python)\n\n"
@@ -51,3 +51,26 @@ def test_who_is_in_the_end_of_its_interpreter_does_not_end(tmp_path: Path, monke
     found = judge(gather([tmp_path]))
     assert found.verdict is not None
     assert found.verdict.cls == "exit-hang"
+
+
+BARRIER = (
+    'Thread 4101 (active): "MainThread"\n'
+    "    gomp_team_barrier_wait_end (libgomp.so.1.0.0)\n"
+    "    GOMP_parallel (libgomp.so.1.0.0)\n"
+    "    fit (forest/grow.py:31)\n"
+)
+FUTURES = "    _process_worker (concurrent/futures/process.py:239)\n    _launch (multiprocessing/popen_fork.py:71)\n"
+LOKY = "    _process_worker (joblib/externals/loky/process_executor.py:428)\n"
+TOP = "    PID USER      PR  NI    VIRT    RES    SHR S  %CPU  %MEM     TIME+ COMMAND\n"
+ROW = "   4101 ada       20   0 4120332 812044  90112 R {cpu}   1.2  88:20.11 python\n"
+
+
+@pytest.mark.parametrize(
+    ("frames", "cpu", "found"),
+    [(FUTURES, " 99.7", 1), (LOKY, " 99.7", 0), (FUTURES, "398.3", 0)],
+    ids=["forked", "a new program", "its threads compute"],
+)
+def test_threads_stay_behind_in_forks_alone(frames: str, cpu: str, found: int, tmp_path: Path) -> None:
+    (tmp_path / "pid 4101.txt").write_text(BARRIER + frames)
+    (tmp_path / "top.txt").write_text(TOP + ROW.format(cpu=cpu))
+    assert len(list(child_in_threaded_library.check(case_of(gather([tmp_path]))))) == found

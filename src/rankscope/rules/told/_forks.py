@@ -19,6 +19,9 @@ CHILD_WORDS = (
     r"__libc_fork|_posixsubprocess|subprocess_fork_exec"
 )
 
+# A new program: it has no copies of its parent's locks. joblib's own workers (loky) are such.
+FRESH_FRAMES = r"spawn_main|multiprocessing/spawn\.py|popen_spawn|forkserver|popen_loky|\bloky/process_executor\.py"
+
 
 def is_child(account: Account, forks: bool) -> bool:
     """Whether a subject is a forked child, by its role, frames or label; "worker" counts where the case forks."""

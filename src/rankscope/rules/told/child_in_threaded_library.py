@@ -36,7 +36,7 @@ from ...model.evidence.stacks import Frame, Stack
 from ...model.patterns import regex
 from .. import make_rule
 from ._findings import finding
-from ._forks import CHILD_FRAMES, is_child
+from ._forks import CHILD_FRAMES, FRESH_FRAMES, is_child
 from ._lines import events
 from ._signs import LIKELY, Hit, Sign
 from ._threaded_libraries import LIBRARIES
@@ -59,11 +59,7 @@ _RANK_WAITS = (
     WaitKind.GIL,
     WaitKind.CHILD,
 )
-# A new program: it has no copies of its parent's locks.
-_FRESH = (
-    r"spawn_main|multiprocessing/spawn\.py|popen_spawn|forkserver|popen_loky|\bspawned\b|"
-    r"\bspawn\b[^\n]{0,20}(?:context|method|process|worker)"
-)
+_FRESH = FRESH_FRAMES + r"|\bspawned\b|\bspawn\b[^\n]{0,20}(?:context|method|process|worker)"
 _FORKED = r"\bos\.fork\b|\bfork\(\)|\bfork(?:ed|s)\b"
 _DEPTH = 24
 # Frames of the interpreter: what lies further out called the library, and is not part of it.
@@ -94,6 +90,8 @@ def _in_libraries(case: Case) -> Iterator[Hit]:
     for account in accounts(case):
         if not (is_child(account, forks) or _lonely(case, account)) or account.find(_FRESH):
             continue
+        if _several_at_work(case, account):
+            continue
         for stack in account.stacks:
             name = library_waited_in(stack)
             if name and not _has_helpers(account):
@@ -105,6 +103,16 @@ def _lonely(case: Case, account: Account) -> bool:
     """Whether it has but one thread, and somebody says that a process of the case was forked."""
     one = account.find(r"\b(?:one|single|1|only one) thread\b|\bThreads:\s*1\b")
     return bool(one) and any(other.find(_FORKED, prose=True) for other in accounts(case))
+
+
+def _several_at_work(case: Case, account: Account) -> bool:
+    """Whether its process uses more than one processor: then the threads of its library are there, and at work."""
+    mine = {ref.pid for ref in account.refs if ref.numbered}
+    used = [event.fields.get("cpu") for event in events(case, "proc.row") if event.pid in mine]
+    return any(isinstance(cpu, float | int) and cpu > _ONE_THREAD for cpu in used)
+
+
+_ONE_THREAD = 130.0  # percent of a processor, as top and ps tell: they round, and look at moments that differ
 
 
 def library_waited_in(stack: Stack) -> str:

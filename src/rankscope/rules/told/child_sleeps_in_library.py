@@ -34,7 +34,7 @@ from ...model.evidence.stacks import Stack
 from ...model.patterns import regex
 from .. import make_rule
 from ._findings import finding
-from ._forks import is_child
+from ._forks import FRESH_FRAMES, is_child
 from ._signs import POSSIBLE, Hit, Sign
 
 _LIBRARY = regex(
@@ -47,7 +47,6 @@ _LIBRARY = regex(
     r"opentelemetry|ddtrace|datadog|newrelic|sentry_sdk|elasticapm|prometheus_client|statsd|wandb|mlflow|neptune|comet_ml|loguru|structlog|jpype|py4j|pyspark|zmq)/\S*)\.pyx?$"
 )
 _PARENTS_LOOP = ("torch/utils/data", "multiprocessing/", "concurrent/futures")
-_FRESH = r"spawn_main|multiprocessing/spawn\.py|popen_spawn|forkserver|popen_loky"
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -61,7 +60,7 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _asleep(case: Case) -> Iterator[Hit]:
     for account in accounts(case):
-        if not is_child(account, False) or account.find(_FRESH):
+        if not is_child(account, False) or account.find(FRESH_FRAMES):
             continue
         for seen in account.seen:
             where = sleeps_in(seen.stack) if seen.thread.active is False else ""
