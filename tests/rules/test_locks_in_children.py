@@ -9,7 +9,7 @@ import pytest
 from rankscope.analysis import order
 from rankscope.formats.gather import gather
 from rankscope.pipeline import case_of, judge
-from rankscope.rules.told import child_in_threaded_library, fork_took_a_lock
+from rankscope.rules.told import answer_waited_for, child_in_threaded_library, fork_took_a_lock
 
 CHILD = (
     "Process 4101: python run.py\nPython v3.11.7 (python)\n\n"
@@ -74,3 +74,42 @@ def test_threads_stay_behind_in_forks_alone(frames: str, cpu: str, found: int, t
     (tmp_path / "pid 4101.txt").write_text(BARRIER + frames)
     (tmp_path / "top.txt").write_text(TOP + ROW.format(cpu=cpu))
     assert len(list(child_in_threaded_library.check(case_of(gather([tmp_path]))))) == found
+
+
+MAIN = (
+    "Process 4100: celery -A shop worker\nPython v3.11.7 (python)\n\n"
+    'Thread 4100 (idle): "MainThread"\n    poll (kombu/utils/eventio.py:84)\n    asynloop (celery/worker/loops.py:97)\n'
+    "    start (celery/bootsteps.py:116)\n"
+)
+OWN = (
+    'Thread 4117 (idle): "a client"\n    wait (threading.py:331)\n    wait (threading.py:629)\n{inside}'
+    "    run (threading.py:982)\n    _bootstrap_inner (threading.py:1045)\n    _bootstrap (threading.py:1002)\n"
+)
+IDLE = (
+    'Process 4101: celery -A shop worker\nThread 4101 (idle): "MainThread"\n    recv (billiard/connection.py:249)\n'
+    "    workloop (billiard/pool.py:351)\n    _bootstrap (billiard/process.py:320)\n    _launch (billiard/popen_fork.py:77)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("inside", "found"),
+    [
+        ("    _flush (sentry_sdk/monitor.py:61)\n", 0),
+        ("    _flush (sentry_sdk/monitor.py:61)\n    report (work.py:8)\n", 1),
+    ],
+    ids=["its own thread", "called by the job"],
+)
+def test_a_library_whose_own_threads_live_left_none_behind(inside: str, found: int, tmp_path: Path) -> None:
+    (tmp_path / "workers.txt").write_text(f"{MAIN}{OWN.format(inside=inside)}\n{IDLE}")
+    said = [one for one in fork_took_a_lock.check(case_of(gather([tmp_path]))) if "keeps threads" in str(one.because)]
+    assert len(said) == found
+
+
+@pytest.mark.parametrize(
+    ("inside", "found"),
+    [("    _renew (redis_lock/__init__.py:244)\n", 0), ("    get (redis/client.py:24)\n    ask (work.py:8)\n", 1)],
+    ids=["its own thread", "called by the job"],
+)
+def test_who_renews_a_lease_now_and_then_waits_for_no_answer(inside: str, found: int, tmp_path: Path) -> None:
+    (tmp_path / "workers.txt").write_text(f"{MAIN}{OWN.format(inside=inside)}")
+    assert len(list(answer_waited_for.check(case_of(gather([tmp_path]))))) == found

@@ -3,8 +3,12 @@
 # ruff: noqa: E501  (a list of names is one line)
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
+from ...analysis.account import written
+from ...analysis.origin import module_path
+from ...model.evidence.stacks import Stack
 from ...model.patterns import regex
 
 
@@ -60,3 +64,11 @@ _FAMILIES = (
 LIBRARIES = tuple((one.name, regex(one.frames)) for one in _FAMILIES if one.frames)
 LOCKS = "|".join(one.locks for one in _FAMILIES if one.locks)
 WORDS = "|".join(one.words for one in _FAMILIES if one.words)
+
+_BEGINS = {"threading.py", "concurrent/futures/thread.py"}
+
+
+def began_in(stack: Stack, library: re.Pattern[str]) -> bool:
+    """Whether a thread is one that a library keeps for itself: the first code below the frames of threading is the library's."""
+    own = next((at for at, frame in enumerate(stack) if module_path(frame.file) not in _BEGINS), 0)
+    return own > 0 and library.search(written(stack[own : own + 1])) is not None

@@ -31,6 +31,7 @@ from ...analysis.doings import doings
 from ...analysis.frame_tables import WaitKind
 from ...analysis.frames import has, wait_of
 from ...analysis.looked_twice import gets_on
+from ...analysis.origin import module_path
 from ...model.diagnosis import Finding
 from ...model.evidence.stacks import Stack
 from ...model.patterns import regex
@@ -39,6 +40,7 @@ from ...model.ranks import ranks_phrase
 from .. import make_rule
 from ._findings import finding, members, simple
 from ._signs import LIKELY, POSSIBLE, Sign, hits
+from ._threaded_libraries import began_in
 
 _STEPS = (
     "ss -tnp | grep pid=PID   # whom it talks to",
@@ -144,6 +146,7 @@ def _asking(account: Account, kind: str) -> Stack | None:
     others = [
         seen.stack for seen in account.seen
         if seen is not main and not _TRACKER.search(written(seen.stack)) and not _takes_orders(seen.stack)
+        and not _bides_its_time(seen.stack)
     ]  # fmt: skip
     joined = kind in _JOINS or wait_of(main.stack).kind.value in _JOINS
     return next((stack for stack in others if _asks(stack)), None) if joined else None
@@ -155,6 +158,12 @@ def _takes_orders(stack: Stack) -> bool:
     clients = [at for at, line in enumerate(lines) if _CLIENT.search(line)]
     inner = lines[: clients[-1] + 2] if clients else []
     return _POLLS.match(lines[0]) is not None or any(map(_ORDERS.match, inner))
+
+
+def _bides_its_time(stack: Stack) -> bool:
+    """Whether a client's own thread waits for its clock, or for others of the process: it renews a lock or a lease, or sends what
+    it is given."""
+    return module_path(stack[-1].file) in ("threading.py", "queue.py") and began_in(stack, _CLIENT)
 
 
 # A client asks before it reads; who polls message sockets, or whose code is named for it, takes what comes.

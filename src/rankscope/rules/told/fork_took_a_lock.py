@@ -42,7 +42,7 @@ from ._findings import finding
 from ._forks import CHILD_FRAMES, CHILD_WORDS, is_child
 from ._outcomes import BAD, FORK_THEN_EXEC, cured_by
 from ._signs import LIKELY, POSSIBLE, Hit, Sign, hits
-from ._threaded_libraries import LOCKS, WORDS
+from ._threaded_libraries import LOCKS, WORDS, began_in
 from ._wordings import HALTS
 
 _STEPS = (
@@ -72,6 +72,11 @@ _FORKED = (
     r"\bfork(?:ed|s|ing)?\b|\bchild(?:ren)?\b|data ?loader[ _-]?worker|pool worker|\bsub-?process|pre-?fork|"
     r"popen_fork|_worker_loop|os_fork|run_at_forkers|multiprocessing/process\.py"
 )
+# Libraries whose threads work for others of the process.
+_THREADED = (
+    r"\((?:[^\n]*/)?(?:grpc|polars|pyarrow|pymongo|tensorflow|jax|jaxlib|numexpr|tokenizers|duckdb|lance|rasterio|"
+    r"confluent_kafka|prometheus_client|opentelemetry|ddtrace|sentry_sdk|newrelic)/"
+)
 _SIGNS = (
     Sign(r"\b(?:opened|created|initiali[sz]ed|used|started|imported|loaded|connected|warmed)\b[^\n]{0,40}\b(?:in the parent|before)\b[^\n]{0,40}\bfork\w*", "something of the parent was in use before the fork", unless=(r"\b(?:CUDA|cuda|GPU|ibv|RDMA|EFA)\b",), prose=True),
     # Glibc's mutex has the value 2 while somebody waits for it.
@@ -82,7 +87,7 @@ _SIGNS = (
     Sign(r"fork\(\) called from a process already using (?:GNU )?OpenMP|OMP: (?:Error|Info) #\d+[^\n]*fork|prefork_posix", "a library complains of the fork"),
     # gRPC's handler of fork says so each three seconds.
     Sign(r"(?:^[^\n]*Waiting for thread pool to idle before forking[^\n]*\n?){2}", "the fork itself stands: gRPC waits for its own threads to be idle", POSSIBLE),
-    Sign(r"\((?:[^\n]*/)?(?:grpc|polars|pyarrow|pymongo|tensorflow|jax|jaxlib|numexpr|tokenizers|duckdb|lance|rasterio|confluent_kafka|prometheus_client|opentelemetry|ddtrace|sentry_sdk|newrelic)/", "a child is inside a library that keeps threads", also=(r"worker|child|fork",), anywhere=(r"\bfork\w*\b|prefork|popen_fork|_launch \(|_worker_loop|--preload\b|\bpreload_app\b",)),
+    Sign(_THREADED, "a child is inside a library that keeps threads", also=(r"worker|child|fork",), anywhere=(r"\bfork\w*\b|prefork|popen_fork|_launch \(|_worker_loop|--preload\b|\bpreload_app\b",)),
     Sign(r"^(?![^\n]*(?:[:,;] (?:all )?the same\b|no (?:effect|change|difference)|not help|still (?:hang|stuck)))[^\n]*(?:cv2\.setNumThreads\(0\)[^\n]{0,60}(?:(?<!_)work|fix|solv|help|resolv)|(?:(?<!_)work|fix|solv|help|resolv)\w{0,20}[^\n]{0,60}(?:cv2\.setNumThreads|set_num_threads\(1\)|TOKENIZERS_PARALLELISM|POLARS_\w+|OPENBLAS_NUM_THREADS|MKL_NUM_THREADS))", "it works when a library has no threads", prose=True),
     Sign(r"^(?:__enter__|acquire|lock|_lock) \([^\n]*(?:_objects|lock\w*|mutex\w*)\.pyx", "a child waits for a lock of an extension module", also=(CHILD_FRAMES,)),
     Sign(r"^_execute_child \((?:[^\n]*/)?subprocess\.py[^\n]*\n|errpipe_read|^subprocess_fork_exec|^_fork_exec\b", "a child that was forked to run a command never reached its exec", unless=(r"No such file|Permission denied|\b(?-i:D) state|State:\s*D",)),
@@ -122,7 +127,11 @@ _SIGNS = (
 
 
 def check(case: Case) -> Iterator[Finding]:
-    said = (hit for hit in hits(case, _SIGNS, live_stacks=True) if _may_be_forked(case, hit.account))
+    said = (
+        hit
+        for hit in hits(case, _SIGNS, live_stacks=True)
+        if _may_be_forked(case, hit.account) and not _runs_its_threads(hit)
+    )
     found = [*said, *_locked_children(case), *_waiting_children(case)]
     if found:
         title = "a forked child waits for a lock or thread that exists only in its parent"
@@ -138,6 +147,17 @@ def _may_be_forked(case: Case, account: Account) -> bool:
         not _locked_at_home(one) and (forked(one) or (one.role is not Role.RANK and _called_as_its_parent(case, one)))
         for one in members
     )
+
+
+def _runs_its_threads(hit: Hit) -> bool:
+    """Whether what shows of a library are only its own threads: where those live, none of them stayed in a parent."""
+    inside = (
+        [seen for seen in hit.account.seen if _IN_THREADED.search(seen.text)] if hit.sign.pattern is _THREADED else []
+    )
+    return bool(inside) and all(began_in(seen.stack, _IN_THREADED) for seen in inside)
+
+
+_IN_THREADED = regex(_THREADED)
 
 
 def _called_as_its_parent(case: Case, member: Member) -> bool:
