@@ -65,7 +65,7 @@ _SENTENCES: tuple[tuple[str, str], ...] = (
     ),
     (
         WaitKind.P2P.value,
-        r"(?:send/rec\w*|\b(?:batch_)?i?(?:send|recv)(?:_forward|_backward|_object_list)?\b|receive from|send to|point[- ]to[- ]point|(?<!via )\bp2p\b(?! (?:channels?|level|chunk))|ncclSend|ncclRecv)",
+        r"(?:send/rec\w*|\b(?:batch_)?i?(?:send|recv)(?:_forward|_backward|_object_list)?\b(?!-Q\b)|receive from|send to|point[- ]to[- ]point|(?<!via )\bp2p\b(?! (?:channels?|level|chunk))|ncclSend|ncclRecv)",
     ),
     (WaitKind.COLLECTIVE.value, _COLLECTIVE),
     (

@@ -31,9 +31,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
-from ...analysis.accounts import accounts
+from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
+from ...analysis.under_way import OFTEN
 from ...model.diagnosis import Finding
 from ...model.patterns import regex
 from .. import make_rule
@@ -52,7 +54,7 @@ _HOSTS = (
 _RESENT = "data waits in a socket and is sent again and again"
 _SIGNS = (
     *HOST_DROPS,
-    Sign(r"\b(?:firewall|iptables|nftables|security group|ufw|network ?policy|conntrack|NAT\b|idle (?:time-?out|connection)|(?<!_)MTU(?!\w|\W{0,3}\d+(?: *$| +Metric| +qdisc\b))|jumbo|packet loss|dropp\w+ packets|packets? (?:are |is )?(?:dropped|lost)|black-?hol\w+|(?<!segments )(?<!fast )retransmi\w+(?! in slow start))", "a path between the hosts drops packets",
+    Sign(r"\b(?:firewall|iptables|nftables|security group|ufw|network ?policy|conntrack|NAT\b|idle (?:time-?out|connection)|(?<!_)MTU(?!\w|\W{0,3}\d+(?: *$| +Metric| +qdisc\b))|jumbo|(?<!\b0% )(?<!\b0\.0% )packet loss|dropp\w+ packets|packets? (?:are |is )?(?:dropped|lost)|black-?hol\w+|(?<!segments )(?<!fast )retransmi\w+(?! in slow start))", "a path between the hosts drops packets",
          anywhere=(r"hang|stuck|time-?out|timed out|never|block|not arrive|no response|no data|\bdead\b|waits? (?:in|for)",), unless=(r"Got completion with|NCCL_IB_GID",), prose=True),
     Sign(r"\b(?:firewall\w*|iptables|nftables|ufw|security groups?|network ?polic\w+|(?:opening|allowing|open|allow)(?:ed|ing)? (?:all )?(?:tcp |the |high )*(?:ports?|tcp|traffic)|MTU|jumbo frames?|tcp_keepalive\w*|keep-?alives?|(?:https?|no|all)_proxy|sidecar\w*|istio\w*)\b", "a change of the path between the hosts cures it", cures=True),
     Sign(r"unable to complete a TCP connection|usually caused by a firewall|socketStartConnect: exceeded retries|exceeded error retry count", "a rank cannot reach its peer: a firewall or a missing route"),
@@ -103,7 +105,23 @@ _ARRIVED = regex(r"^\S+ +\d+ +\d+ +(\S+:\d+ +\S+:\d+)[^\n]*\n[^\n]*\bbytes_acked
 def check(case: Case) -> Iterator[Finding]:
     found = [hit for hit in hits(case, _SIGNS) if hit.sign.says != _RESENT or not _arrives(case)]
     if found:
-        yield finding(RULE, case, found, "connections stand, but data does not arrive", _STEPS)
+        made = finding(RULE, case, found, "connections stand, but data does not arrive", _STEPS)
+        yield replace(made, compared=any(hit.sign.says == _RESENT and _unheard(hit.account) for hit in found))
+
+
+def _unheard(account: Account) -> bool:
+    """Whether the kernel has sent the same bytes again and again on a connection that stands (``ss -o``, ``ss -i``): of a peer that
+    merely does not read it would be told, and then it asks for room (``timer:(persist,…)``)."""
+    return any(int(count) >= OFTEN for row in _UNHEARD.findall(account.text) for count in row if count)
+
+
+# ss: `timer:(on,1min42sec,11)` has the retransmissions of the oldest segment; `backoff:` how often its limit was doubled, which
+# it is as well while a peer has no room: then nothing is out to be sent again (`retrans:`).
+_UNHEARD = regex(
+    r"^ESTAB +\d+ +[1-9]\d{0,9} +\S+:\d+ +\S+:\d+[^\n]{0,200}timer:\(on,[^,)\n]{1,20},(\d{1,3})\)|"
+    r"^ESTAB +\d+ +[1-9]\d{0,9} +\S+:\d+ +\S+:\d+[^\n]{0,200}\n[^\n]{0,400}\bbackoff:(\d{1,3})\b[^\n]{0,400}\bretrans:[1-9]",
+    re.M,
+)
 
 
 def _arrives(case: Case) -> bool:
