@@ -9,7 +9,7 @@ Stacks in `Py_FinalizeEx`, `atexit`, `threading._shutdown`, `_python_exit`, `mul
 `destroy_process_group`; the log's last words are that the run finished. Some ranks have ended, others have not.
 A finalizer (`__del__`) at the root of a stack, which only a dying interpreter calls; a Java machine in `Threads::destroy_vm`.
 The last words of a test runner (GoogleTest's tear-down of the environment, `[  PASSED  ]`). A shell's trace (`set -x`) that has passed `exit` and ends in a wait; ranks that disconnect from each other (UCX) while MPI is finalized.
-Where the main thread only waits for the program's threads, as every program with threads does at its end, it is possible at most; a note, where one may be at work.
+Where the program only waits for its threads, for those of an executor (`asyncio.run()`), or for its children (multiprocessing), as every program does at its end that has some, it is possible at most; a note, where one may be at work. It stands against all that reads well where each of them waits to be given something, by a program that is over.
 A service that agreed to end (`shutdown accepted`) and whose container is still up or whose page still answers `SHUTDOWN`.
 `'NoneType' object is not callable` in a listener's or pool's thread, `sys.meta_path is None`: it still runs while the interpreter ends.
 
@@ -28,18 +28,17 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...analysis.accounts import Seen, accounts
+from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...analysis.endings import TO_BE_ENDED
 from ...analysis.frame_tables import WaitKind
 from ...analysis.frames import WaitState, has, wait_of
-from ...analysis.origin import module_path
 from ...model.diagnosis import Finding, Kind, Reason
-from ...model.evidence.stacks import Stack
 from ...model.patterns import regex
 from .. import make_rule
 from .._say import at
 from ._findings import finding
+from ._kept_alive import kept_by, nobody_feeds
 from ._outcomes import BAD, cured_by
 from ._signs import LIKELY, POSSIBLE, Sign, hits
 from ._together import left_early
@@ -185,58 +184,38 @@ def check(case: Case) -> Iterator[Finding]:
 
 
 def _of_threads(case: Case, made: Finding) -> Finding:
-    """Where a dump shows that the main thread only waits for threads, as it does at the end of each program that has some, what
+    """Where a dump shows that a program only waits for threads or children, as each does at its end that has some, what
     these do tells whether it hangs: of one at work it is a note, and where they wait for something it is possible at most."""
     if case.snapshot.live or _still_there(case) or any(_LASTING.search(one.said) for one in accounts(case)):
         return made
-    doing = [(wait_of(seen.stack), seen.thread.active) for one in accounts(case) for seen in _kept_by(one.seen)]
+    doing = [(wait_of(seen.stack), seen.thread.active) for seen in kept_by(case)]
     if not doing:
         return made
     where = [f"a thread is in {wait.op}{_called_from(wait)}" for wait, _ in doing[:2]]
     works = any(wait.kind in _AT_WORK and active is not False for wait, active in doing)
     return replace(
-        made, kind=Kind.NOTE if works else made.kind, certainty=POSSIBLE, compared=made.compared and not works,
+        made, kind=Kind.NOTE if works else made.kind, certainty=POSSIBLE,
+        compared=not works and (made.compared or nobody_feeds(case) or any(_UP.search(one.said) for one in accounts(case))),
         because=(*made.because, *(Reason(text, "python-stack") for text in where)),
         against=(*made.against, _AT_THEIRS if works else _WAITED_FOR),
     )  # fmt: skip
 
 
 _AT_WORK = (WaitKind.USER, WaitKind.LIBRARY, WaitKind.UNKNOWN)
-_AT_THEIRS = "a thread of the program may be at work: the main thread waits for it, as it should"
+_AT_THEIRS = "a thread or child of the program may be at work: its end waits for it, as it should"
 _WAITED_FOR = (
-    "the main thread only waits for threads of the program: what hangs, if anything does, is what these wait for"
+    "the program only waits for threads or children of its own: what hangs, if anything does, is what these wait for"
+)
+# A unit of systemd that runs one command and should have been over: it has not come to its end for minutes or longer.
+_UP = regex(
+    r"^\s*Active: (?:de)?activating \([^)\n]{1,20}\) since [^\n]{1,80}; [^\n]{0,30}?\d(?:min|h| days?| weeks?)\b[^\n]{0,30}\bago",
+    re.MULTILINE,
 )
 _LASTING = regex(rf"{_LASTS}|{HALTS}", re.IGNORECASE | re.MULTILINE)
 
 
 def _called_from(wait: WaitState) -> str:
     return f", called from {at(wait.user_frame)}" if wait.user_frame is not None else ""
-
-
-def _kept_by(seen: tuple[Seen, ...]) -> list[Seen]:
-    """The threads for which the interpreter waits at its end, where it does nothing else; of two views of them Python's."""
-    for native in (False, True):
-        mine = [one for one in seen if one.native is native and one.stack]
-        threads = [one for one in mine if _began_as_thread(one.stack) and (native or wait_of(one.stack).user >= 0)]
-        if threads and any(_joins_at_exit(one.stack, native) for one in mine):
-            return threads
-    return []
-
-
-def _joins_at_exit(stack: Stack, native: bool) -> bool:
-    """Whether a thread stands in the interpreter's own wait for threads, and in nothing that is called at the end."""
-    if native:
-        names = {frame.function for frame in stack}
-        return "wait_for_thread_shutdown" in names and "atexit_callfuncs" not in names
-    return stack[0].function.endswith("_shutdown") and all(module_path(frame.file) == _THREADING for frame in stack)
-
-
-_THREADING = "threading.py"
-_BEGUN = {"thread_run", "t_bootstrap"}  # Modules/_threadmodule.c
-
-
-def _began_as_thread(stack: Stack) -> bool:
-    return stack[0].function.endswith("_bootstrap") or any(frame.function in _BEGUN for frame in stack)
 
 
 def _still_there(case: Case) -> bool:
