@@ -9,7 +9,7 @@ import pytest
 from rankscope.analysis import order
 from rankscope.formats.gather import gather
 from rankscope.pipeline import case_of, judge
-from rankscope.rules.told import answer_waited_for, child_in_threaded_library, fork_took_a_lock
+from rankscope.rules.told import answer_waited_for, child_in_threaded_library, fork_took_a_lock, pipe_full
 
 CHILD = (
     "Process 4101: python run.py\nPython v3.11.7 (python)\n\n"
@@ -113,3 +113,57 @@ def test_a_library_whose_own_threads_live_left_none_behind(inside: str, found: i
 def test_who_renews_a_lease_now_and_then_waits_for_no_answer(inside: str, found: int, tmp_path: Path) -> None:
     (tmp_path / "workers.txt").write_text(f"{MAIN}{OWN.format(inside=inside)}")
     assert len(list(answer_waited_for.check(case_of(gather([tmp_path]))))) == found
+
+
+CODE = (
+    "_guard = threading.Lock()\n\ndef write(line):\n    path = PATH\n    with _guard_lock:\n        out.write(line)\n"
+)
+CHILD_AT = (
+    'Process 4101: python run.py\nThread 4101 (idle): "MainThread"\n    write (tasks/audit.py:{line})\n    work (work.py:12)\n'
+    "    run (multiprocessing/process.py:108)\n    _bootstrap (multiprocessing/process.py:314)\n{beside}"
+)
+BESIDE = 'Thread 4102 (idle): "writer"\n    write (tasks/audit.py:35)\n    run (threading.py:982)\n'
+
+
+@pytest.mark.parametrize(
+    ("line", "beside", "found"),
+    [(34, "", 1), (35, "", 0), (34, BESIDE, 0)],
+    ids=["at the lock", "inside of it", "held by its other thread"],
+)
+def test_a_child_of_one_thread_stands_at_a_lock_that_a_listing_shows(
+    line: int, beside: str, found: int, tmp_path: Path
+) -> None:
+    (tmp_path / "worker.txt").write_text(CHILD_AT.format(line=line, beside=beside))
+    (tmp_path / "sed -n 30,35p audit.py.txt").write_text(CODE)
+    hits = [
+        one for one in fork_took_a_lock.check(case_of(gather([tmp_path]))) if "takes _guard_lock" in str(one.because)
+    ]
+    assert len(hits) == found
+
+
+BUFFER = (
+    "#0  __futex_abstimed_wait_common64 (private=0) at ./nptl/futex-internal.c:57\n"
+    "#1  0x00007f2e3b49ec78 in __new_sem_wait_slow64 (sem=0x55d0c1a7cc50) at ./nptl/sem_waitcommon.c:183\n"
+    "#2  0x000055d0bf6a9c5e in PyThread_acquire_lock_timed ()\n#3  0x000055d0bf7d2a01 in _enter_buffered_busy ()\n"
+    "#4  0x000055d0bf6b40c2 in _io_BufferedWriter_write ()\n(gdb) info threads\n"
+    "  Id   Target Id                                   Frame\n"
+    '* 1    Thread 0x7f2e3b3e1000 (LWP 4101) "python3" __futex_abstimed_wait_common64 (...)\n'
+)
+SECOND = '  2    Thread 0x7f2e3b3e2000 (LWP 4102) "python3" write (...)\n'
+
+
+@pytest.mark.parametrize(("more", "found"), [("", 1), (SECOND, 0)], ids=["alone", "beside another thread"])
+def test_one_thread_alone_waits_for_a_buffer_only_after_a_fork(more: str, found: int, tmp_path: Path) -> None:
+    (tmp_path / "gdb -p 4101.txt").write_text(BUFFER + more)
+    assert len(list(fork_took_a_lock.check(case_of(gather([tmp_path]))))) == found
+
+
+BLOCKS = "[pid  7719] wait4(7741,  <unfinished ...>\n"
+WRITES = '[pid  7731] write(1, "[hb] 2025-01-22T11:20:07 queue=0"..., 41{end}\n'
+
+
+@pytest.mark.parametrize(("end", "found"), [(" <unfinished ...>", True), (") = 41", False)])
+def test_a_write_that_returned_waits_for_no_reader(end: str, found: bool, tmp_path: Path) -> None:
+    (tmp_path / "strace.txt").write_text(WRITES.format(end=end) + BLOCKS)
+    says = "a write does not return, and its parent"
+    assert any(says in str(one.because) for one in pipe_full.check(case_of(gather([tmp_path])))) == found

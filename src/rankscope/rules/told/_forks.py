@@ -3,7 +3,10 @@
 # ruff: noqa: E501  (a list of names is one line)
 from __future__ import annotations
 
+import re
+
 from ...analysis.accounts import Account
+from ...model.patterns import regex
 from ...model.process import Role
 
 CHILD_FRAMES = (
@@ -33,3 +36,13 @@ def is_child(account: Account, forks: bool) -> bool:
         + (r"|\bworker(?!s? thread)" if forks else "")
     )
     return bool(Account(account.label, account.who).find(words))
+
+
+def threads_listed(account: Account) -> int:
+    """How many threads of a process are listed by gdb's ``info threads`` or counted by the kernel; 0 where none is."""
+    rows = {found["number"] for line in account.said.splitlines() if (found := _THREAD.match(line))}
+    return len(rows) or int(next((found["count"] for found in _COUNT.finditer(account.said)), 0))
+
+
+_THREAD = regex(r"\*?\s*(?P<number>\d{1,6})\s+(?:Thread|LWP|process) \S")
+_COUNT = regex(r"^Threads:\s*(?P<count>\d{1,6})\s*$", re.M)

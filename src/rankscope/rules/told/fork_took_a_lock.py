@@ -9,6 +9,8 @@ The child (a loader worker, pool worker, pre-forked web worker) ends in a lock b
 (`heap_lock`, `freelist_lock`, `arena_get2`), of OpenMP (`__kmp_*`), of the dynamic linker, of the log (`logging`), of an output buffer
 (`_flush_std_streams`, `_enter_buffered_busy`); or in an operation of a library that keeps threads (Polars, OpenMP kernels of a CPU tensor,
 gRPC, an asyncio loop that runs in the parent). Python 3.12 warns: "use of fork() may lead to deadlocks in the child".
+A child of one thread that stands at the line which takes a lock, where a listing of the source shows it; a process of one thread, by gdb's
+`info threads`, in `_enter_buffered_busy`.
 `_PyImport_AcquireLock` in a worker that a server forked anew. gRPC says again and again "Waiting for thread pool to idle before forking".
 
 ## What to do
@@ -39,7 +41,8 @@ from ...model.patterns import regex
 from ...model.process import Role
 from .. import make_rule
 from ._findings import finding
-from ._forks import CHILD_FRAMES, CHILD_WORDS, is_child
+from ._forks import CHILD_FRAMES, CHILD_WORDS, is_child, threads_listed
+from ._listed_locks import blocks_in, is_named, is_of
 from ._outcomes import BAD, FORK_THEN_EXEC, cured_by
 from ._signs import LIKELY, POSSIBLE, Hit, Sign, hits
 from ._threaded_libraries import LOCKS, WORDS, began_in
@@ -132,7 +135,13 @@ def check(case: Case) -> Iterator[Finding]:
         for hit in hits(case, _SIGNS, live_stacks=True)
         if _may_be_forked(case, hit.account) and not _runs_its_threads(hit)
     )
-    found = [*said, *_locked_children(case), *_waiting_children(case)]
+    found = [
+        *said,
+        *_locked_children(case),
+        *_at_listed_locks(case),
+        *_alone_at_a_buffer(case),
+        *_waiting_children(case),
+    ]
     if found:
         title = "a forked child waits for a lock or thread that exists only in its parent"
         made = finding(RULE, case, found, title, _STEPS)
@@ -188,6 +197,34 @@ def _locked_children(case: Case) -> Iterator[Hit]:
                 certainty = LIKELY if seen.native or account.role is Role.DATALOADER_WORKER else POSSIBLE
                 yield Hit(Sign("", says, certainty), account, seen.text.split("\n", 1)[0])
                 break
+
+
+def _at_listed_locks(case: Case) -> Iterator[Hit]:
+    """Children of one thread that stand at the line which takes a lock, by a listing of the source: nobody in them has it."""
+    listed = [] if case.snapshot.live else [(one.label, block) for one in accounts(case) for block in blocks_in(one)]
+    for account in accounts(case) if listed else ():
+        threads = {seen.thread.tid for seen in account.seen}
+        stack = account.seen[-1].stack if account.seen and account.seen[-1].thread.active is not True else ()
+        if len(threads) != 1 or not stack or not is_child(account, False):
+            continue
+        for label, (name, number, inside) in listed:
+            mine = any(frame.line in inside for frame in stack if is_of(label, frame))
+            if stack[-1].line == number and is_of(label, stack[-1]) and is_named(label) and not mine:
+                says = f"a child of one thread stands at the line that takes {name}"
+                yield Hit(Sign("", says), account, f"{stack[-1].function} ({stack[-1].file}:{number})")
+                break
+
+
+def _alone_at_a_buffer(case: Case) -> Iterator[Hit]:
+    """Processes whose one thread waits for the lock of an output buffer: Python has no other way to get there than a fork."""
+    for account in accounts(case) if not case.snapshot.live else ():
+        inside = (seen.text for seen in account.seen if "_enter_buffered_busy" in seen.text)
+        text = next(inside, None)
+        if text is not None and threads_listed(account) == 1:
+            says = (
+                "the one thread of a process waits for the lock of an output buffer, which a thread of its parent held"
+            )
+            yield Hit(Sign("", says), account, text.split("\n", 1)[0])
 
 
 # The drivers of devices and network cards: what a fork does to them has a rule of its own.

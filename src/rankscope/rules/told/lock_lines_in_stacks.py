@@ -33,23 +33,17 @@ from ...model.evidence.stacks import Frame, Stack
 from ...model.patterns import regex
 from .. import make_rule
 from ._findings import finding, members
+from ._listed_locks import LINES, TAKES_LOCK, blocks_in, is_of
 from ._signs import Hit, Sign
 
 _FRAME = regex(r'^[\s|+]*File "(?P<file>[^"]+)", line [\d?]+(?:,? in (?P<name>\S+))?')
-_WITH = regex(
-    r"^[^\S\n]*(?:async )?with (?P<name>[\w.]*(?:lock|mutex|_cv|cond|guard|phil)\w*)(?:\(\))?:|"
-    r"^[^\S\n]*(?:if not )?(?P<call>[\w.]*(?:lock|mutex|guard)\w*)\.acquire\(",
-    re.I,
-)
 # The queues' own locks: idle workers stand there.
 _IDLE = regex(r"_?[rw]lock$|not_empty|_notempty|_tstate_lock|shutdown_lock$|_block$|^lock$|^waiter$", re.I)
 _TAKES = {"acquire", "__enter__", "_acquire", "_acquireLock", "_acquire_restore", "lock"}
-_LISTED = regex(r"^[^\S\n]*(?P<number>\d{1,6})[:|]?(?P<indent>[ \t]+)(?P<code>\S.*)$")
 _STEPS = (
     "py-spy dump --locals --pid PID   # both stacks and the locks' names",
     "threading.Lock() -> threading.RLock()",
 )
-_LINES = 400
 _SHOWN = {"text.line", "text.source"}
 
 
@@ -92,7 +86,7 @@ def _crossed(case: Case) -> Iterator[Hit]:
 
 def _stands(account: Account) -> Iterator[Stand]:
     """The stacks of one subject with their source lines, innermost first."""
-    lines = [event.text for event in account.events if event.event in _SHOWN][:_LINES]
+    lines = [event.text for event in account.events if event.event in _SHOWN][:LINES]
     run: list[tuple[str, str, str]] = []
     first = any("most recent call first" in line for line in lines)
     for line in [*lines, "Thread end"]:
@@ -116,7 +110,7 @@ def _stand(account: Account, frames: Sequence[tuple[str, str, str]]) -> Stand:
 
 def _lock(frame: tuple[str, str, str]) -> tuple[str, str] | None:
     """The lock that a frame's line takes: its name, and the file for names that every class uses."""
-    found = _WITH.match(frame[2])
+    found = TAKES_LOCK.match(frame[2])
     name = (found["name"] or found["call"] or "").rsplit(".", 1)[-1] if found else ""
     if not name or (_IDLE.search(name) and name not in ("_lock",)):
         return None
@@ -125,7 +119,7 @@ def _lock(frame: tuple[str, str, str]) -> tuple[str, str] | None:
 
 def _against_each_other(case: Case) -> Iterator[Hit]:
     """A listing with numbers: two threads at ``with`` lines of two locks, each below a line inside the other's lock."""
-    blocks = {account.label: _blocks(account) for account in accounts(case)}
+    blocks = {account.label: blocks_in(account) for account in accounts(case)}
     listed = {label: found for label, found in blocks.items() if found}
     for account in accounts(case) if listed else ():
         waiting = [
@@ -142,21 +136,12 @@ def _at_a_lock(stack: Stack, listed: Mapping[str, Sequence[tuple[str, int, range
     """The lock at whose line a stack ends, and those inside of whose blocks its outer frames are, where it ends at one."""
     frames = [frame for frame in reversed(stack) if frame.function not in _TAKES]
     places = [(label, block, frame) for label, found in listed.items() for block in found for frame in frames
-              if _is_of(label, frame)]  # fmt: skip
+              if is_of(label, frame)]  # fmt: skip
     wanted = next(
         (_plain(block[0]) for _, block, frame in places if frame is frames[0] and frame.line == block[1]), None
     )
     held = {_plain(block[0]) for _, block, frame in places if frame is not frames[0] and frame.line in block[2]}
     return (wanted, held) if wanted and held else None
-
-
-def _is_of(label: str, frame: Frame) -> bool:
-    """Whether a listing can be of a frame's file: it names that file, or none."""
-    named = _SOURCE.findall(label)
-    return not named or frame.file.rsplit("/", 1)[-1] in named
-
-
-_SOURCE = regex(r"[\w-]+\.pyx?\b")
 
 
 def _plain(name: str) -> str:
@@ -165,7 +150,7 @@ def _plain(name: str) -> str:
 
 def _inside_its_own(case: Case) -> Iterator[Hit]:
     """A listing with numbers: the innermost frame at a ``with`` line, an outer one inside a block of the same lock."""
-    blocks = [block for account in accounts(case) for block in _blocks(account)]
+    blocks = [block for account in accounts(case) for block in blocks_in(account)]
     for account in accounts(case) if blocks else ():
         for stack in account.stacks:
             for name, at, _ in blocks:
@@ -186,23 +171,6 @@ def _inside_its_own(case: Case) -> Iterator[Hit]:
 def _entered_again(frame: Frame, leaf: Frame) -> bool:
     """Whether an outer frame is of the function in which a stack ends."""
     return (frame.function, frame.file) == (leaf.function, leaf.file)
-
-
-def _blocks(account: Account) -> list[tuple[str, int, range]]:
-    """The locks of a listing: name, the line that takes it, and the lines inside its block."""
-    rows = [(int(found["number"]), len(found["indent"].expandtabs(8)), found["code"]) for event in account.events[:_LINES]
-            if (found := _LISTED.match(event.text))]  # fmt: skip
-    blocks = []
-    for at, (number, depth, code) in enumerate(rows):
-        found = _WITH.match(code)
-        if found is not None:
-            last = number
-            for later, deep, _ in rows[at + 1 :]:
-                if deep <= depth:
-                    break
-                last = later
-            blocks.append((found["name"] or found["call"], number, range(number + 1, last + 1)))
-    return blocks
 
 
 RULE = make_rule(__name__, __doc__, "lock-order-deadlock", 32, check)
