@@ -7,7 +7,7 @@ comes, and nobody set a limit for the wait: it lasts as long as the connection s
 ## How it is recognised
 The main thread ends in a read or connect of a socket (`recv_into`, `readinto`, `do_handshake`, `getaddrinfo`) below a client library: requests, urllib3, httpx,
 aiohttp, boto, azure, google, grpc, a database's or a tracker's client; or a worker thread does, for which the main thread waits. From outside: a
-connection in `CLOSE_WAIT`, or one that stands and brings nothing. A thread beside the main one that polls message sockets, or takes requests
+connection in `CLOSE_WAIT`, or one that stands and brings nothing. A step of an event loop that reads so without `await` keeps the loop: where probes of the server time out, it is likely. A thread beside the main one that polls message sockets, or takes requests
 or commands, waits for orders, not for an answer.
 
 ## What to do
@@ -30,6 +30,7 @@ from ...analysis.case import Case
 from ...analysis.doings import doings
 from ...analysis.frame_tables import WaitKind
 from ...analysis.frames import has, wait_of
+from ...analysis.identity import name_of
 from ...analysis.looked_twice import gets_on
 from ...analysis.origin import module_path
 from ...model.diagnosis import Finding
@@ -90,6 +91,14 @@ _SIGNS = (
 _SAME = (
     Sign(r"\b(?:all|each|every|always)\b[^\n]{0,40}\b(?:ends?|stands?|stops?|is|are)\b[^\n]{0,12}\b(?:same|one)\b[^\n]{0,24}\b(?:read|recv|socket|SSL|TLS|connection)\w*|\b(?:reads?|reading|recv\w*) (?:on|from|of|in) an? (?:SSL|TLS|TCP|HTTPS?)[- ]?(?:socket|connection)\b", "all looks end in the read of a connection", prose=True),
 )  # fmt: skip
+# A loop that waits in one of its steps answers nobody: who asks a server whether it lives sees that.
+_UNANSWERED = (
+    Sign(r"\b(?:Readiness|Liveness|Startup) probe failed: [^\n]{0,300}(?:context deadline exceeded|Client\.Timeout|timed? ?out)|\[CRITICAL\] WORKER TIMEOUT \(pid:", "the server does not answer who asks whether it lives"),
+)  # fmt: skip
+
+
+def _signs_that_it_stands(stack: Stack) -> tuple[Sign, ...]:
+    return (*_SAME, *_UNANSWERED) if _on_a_loop(stack) else _SAME
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -109,7 +118,7 @@ def check(case: Case) -> Iterator[Finding]:
         yield simple(
             RULE,
             title,
-            LIKELY if any(True for _ in hits(case, _SAME)) else POSSIBLE,
+            LIKELY if any(True for _ in hits(case, _signs_that_it_stands(stack))) else POSSIBLE,
             [written(stack).split("\n")[0]],
             _STEPS,
             account.ranks,
@@ -187,7 +196,23 @@ def _asks(stack: Stack) -> bool:
         or has(stack, WaitKind.SOCKET) is not None
         or _CLIENT.search(text.split("\n", 1)[0]) is not None
     )
-    return ends and _CLIENT.search(text) is not None and not (_OWN.search(text) or _LISTENS.search(text))
+    around = _inside(text) if _on_a_loop(stack) else text
+    return ends and _CLIENT.search(text) is not None and not (_OWN.search(around) or _LISTENS.search(text))
+
+
+def _inside(text: str) -> str:
+    """A stack as far as its client reaches: a server that answers by asking another one stands further out."""
+    lines = text.split("\n")
+    return "\n".join(lines[: max((at for at, line in enumerate(lines) if _CLIENT.search(line)), default=-1) + 1])
+
+
+_STEP_OF_LOOP = ("asyncio/base_events.py", "_run_once")
+
+
+def _on_a_loop(stack: Stack) -> bool:
+    """Whether a thread that runs an event loop is inside a step of it, and not where the loop itself waits."""
+    names = [name_of(frame) for frame in stack]
+    return _STEP_OF_LOOP in names and ("asyncio/events.py", "_run") in names[names.index(_STEP_OF_LOOP) + 1 :]
 
 
 RULE = make_rule(__name__, __doc__, "rank-stuck-in-user-code", 59, check)
