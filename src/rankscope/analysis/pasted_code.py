@@ -72,7 +72,7 @@ _RANK_MARKS = regex(
 )
 # Conditions on what a rank has by itself: its data, its clock, its luck; not on numbers that all ranks count alike.
 _OWN = regex(
-    r"isnan|isinf|isfinite|\bnan\b|is None|is not None|\blen\(|numel\(|\.any\(|\.all\(|\.sum\(|\.item\(|\bempty\b|time\.\w+\(\)|\brandom\b|rand\(|early_?stop\w*|patience|bad_\w+|overflow|skip\w*|\bnot (?:[\w.]*_)?(?:batch|data|samples?|items?|inputs?|outputs?|mask|tokens?|losses|out|results?|features|images?|labels?|requests?|reqs)\b|\b(?:loss|score|reward|metric|acc\w*|auc|num_\w+|n_\w+|\w*count|seq_?len\w*|\w*length) ?[<>=!]=? ?(?:0\b|1\b|best\w*|self\.best\w*|max_\w+|\w*threshold)|valid\b|has_\w+|found\b|finished|done\b|exhausted|StopIteration|\.size\(0\)|\.shape\[",
+    r"is_?(?:nan|inf|finite)|\bnan\b|is None|is not None|\blen\(|numel\(|\.any\(|\.all\(|\.sum\(|\.item\(|\bempty\b|time\.\w+\(\)|\brandom\b|rand\(|early_?stop\w*|patience|bad_\w+|overflow|skip\w*|\bnot (?:[\w.]*_)?(?:batch|data|samples?|items?|inputs?|outputs?|mask|tokens?|losses|out|results?|features|images?|labels?|requests?|reqs)\b|\b(?:loss|score|reward|metric|acc\w*|auc|num_\w+|n_\w+|\w*count|seq_?len\w*|\w*length) ?[<>=!]=? ?(?:0\b|1\b|best\w*|self\.best\w*|max_\w+|\w*threshold)|valid\b|has_\w+|found\b|finished|done\b|exhausted|StopIteration|\.size\(0\)|\.shape\[",
     re.I,
 )
 

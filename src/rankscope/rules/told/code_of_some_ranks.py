@@ -9,6 +9,7 @@ broadcast, its shards are gathered), `state_dict()` of split parameters, `save_c
 From code in the evidence: a block below a condition on the rank (or a function marked `rank_zero_only`) with such a call and no counterpart in the
 other branch; a block that leaves the loop or function on a rank's own data before a call that the others make; any call of the program in
 such a block from which the rank is said not to come back while the others are through. The job must be said to hang.
+Or the last words of a rank are those that one branch prints, and the stacks of all others stand in a call of the other branch.
 
 ## What to do
 Take the call out of the branch: every rank calls, one rank writes. Where a rank must skip, let all skip:
@@ -25,6 +26,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
@@ -32,7 +34,9 @@ from ...analysis.pasted_code import Section, code_in, mostly_code, sections
 from ...model.diagnosis import Certainty, Finding
 from ...model.labels import STEP
 from ...model.patterns import regex
+from ...model.ranks import ranks_phrase
 from .. import make_rule
+from ._branches_taken import Parted, parted
 from ._findings import simple
 from ._lines import events
 from ._signs import LIKELY, POSSIBLE
@@ -94,6 +98,9 @@ _PAIRED = regex(r"\b(?:isend|irecv|send|recv|Send|Recv)\(")
 
 
 def check(case: Case) -> Iterator[Finding]:
+    if not case.snapshot.live and not case.collectives and (one := parted(case)) is not None:
+        yield replace(_of_parted(one), compared=True)
+        return
     if case.snapshot.live or case.collectives or not (_hangs(case) or _asked(case)):
         return
     found = [one for account in accounts(case) for one in _found(case, account)]
@@ -101,6 +108,14 @@ def check(case: Case) -> Iterator[Finding]:
         title = "the code lets some ranks make a call that the others do not make"
         certainty = certainty if _hangs(case) else POSSIBLE
         yield simple(RULE, title, certainty, [f"{says}: {head}", f"the call: {line}"], _STEPS)
+
+
+def _of_parted(one: Parted) -> Finding:
+    """What two sides of a condition show: the one by its last words, the other by its stacks."""
+    who = ranks_phrase(one.ranks)
+    title = f"{who} did not call {one.call}, in which the others stand: {one.head.rstrip(':')} was not the same on all"
+    because = [f"the last words of {who} are those of the other branch: {one.said}", f"the others stand in {one.call}"]
+    return simple(RULE, title, LIKELY, because, _STEPS, one.ranks)
 
 
 def _hangs(case: Case) -> bool:
