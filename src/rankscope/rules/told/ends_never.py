@@ -191,7 +191,7 @@ def _of_threads(case: Case, made: Finding) -> Finding:
     doing = [(wait_of(seen.stack), seen.thread.active) for seen in kept_by(case)]
     if not doing:
         return made
-    where = [f"a thread is in {wait.op}{_called_from(wait)}" for wait, _ in doing[:2]]
+    where = [f"what it waits for is in {wait.op}{_called_from(wait)}" for wait, _ in doing[:2]]
     works = any(wait.kind in _AT_WORK and active is not False for wait, active in doing)
     return replace(
         made, kind=Kind.NOTE if works else made.kind, certainty=POSSIBLE,

@@ -161,7 +161,7 @@ def _may_be_forked(case: Case, account: Account) -> bool:
 def _runs_its_threads(hit: Hit) -> bool:
     """Whether what shows of a library are only its own threads: where those live, none of them stayed in a parent."""
     inside = (
-        [seen for seen in hit.account.seen if _IN_THREADED.search(seen.text)] if hit.sign.pattern is _THREADED else []
+        [seen for seen in hit.account.seen if _IN_THREADED.search(seen.text)] if hit.sign.pattern == _THREADED else []
     )
     return bool(inside) and all(began_in(seen.stack, _IN_THREADED) for seen in inside)
 
