@@ -235,3 +235,21 @@ def test_of_an_attempt_behind_which_another_one_gets_on_nothing_is_guessed(
     steps = "".join(f"step {4000 + 10 * n} loss {2 - n / 100:.2f}\n" for n in range(1, 30))
     (tmp_path / "train.log").write_text(FAILED_ONCE + ("requeued, resumed from step 4000\n" + steps if resumed else ""))
     assert (judge(gather([tmp_path])).verdict is None) is resumed
+
+
+@pytest.mark.parametrize(
+    ("command", "found"),
+    [("vim pretrain.py", False), ("less train.log", False), ("/usr/bin/python3 -u pretrain.py", True), ("bash train.sh", True)],
+)  # fmt: skip
+def test_an_editor_put_aside_is_no_program_of_the_job(command: str, found: bool, tmp_path: pathlib.Path) -> None:
+    """Whatever file it shows; who runs that file does nothing while it is stopped."""
+    rows = f"   PID   PPID STAT COMMAND\n  4411   4400 Rl   python3 -u serve.py\n  5120   5100 T    {command}\n"
+    (tmp_path / "ps -u me.txt").write_text(rows)
+    verdict = judge(gather([tmp_path])).verdict
+    assert (verdict is not None and verdict.cls == "process-stopped") is found
+
+
+def test_a_child_not_collected_holds_up_nobody_whose_log_gets_on(tmp_path: pathlib.Path) -> None:
+    zombie = "   PID   PPID STAT COMMAND\n  4411   4400 Rl   python3 -u a.py\n  5120   4411 Z    [sh] <defunct>\n"
+    assert health(tmp_path / "gets_on", ps=zombie, log=STEPS) is Well.IS
+    assert health(tmp_path / "stands", ps=zombie, log=STEPS + "nothing more for an hour, it hangs\n") is Well.UNKNOWN

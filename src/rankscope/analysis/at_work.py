@@ -97,7 +97,8 @@ _CRAWLS = regex(
 
 
 def _troubled(case: Case, said: Sequence[Event], moving: bool) -> bool:
-    """Whether a text tells of a trouble that nothing shows to be over; a mere warning is over where the job moves."""
+    """Whether a text tells of a trouble that nothing shows to be over; a mere warning, or a child
+    that was not collected, is nothing where the job moves."""
     return any(
         _wrong(event.text)
         and not (moving and _WARNS.search(event.text) and not _complains(event.text))
@@ -108,7 +109,9 @@ def _troubled(case: Case, said: Sequence[Event], moving: bool) -> bool:
 
 _WARNS = regex(
     r"\bWARN(?:ING)?\b(?<!NCCL WARN)|^(?:\[rank\d+\]:)?\[?W ?\d{3,4} |\bWarning\b|^(?:\S+:)?Missing ranks:|"
-    r"^(?:\S+:)?Stalled (?:ops|ranks)\b"
+    r"^(?:\S+:)?Stalled (?:ops|ranks)\b|"
+    # A child that was not collected holds up nobody whose log gets on.
+    r"<defunct>\s*$"
 )
 
 

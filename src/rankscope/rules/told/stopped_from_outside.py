@@ -76,11 +76,13 @@ _SIGNS = (
 
 _STEPS = ("grep -e State -e TracerPid /proc/PID/status", "kill -CONT PID")
 _TITLE = "a process is stopped, traced or frozen from outside"
-# Programs of a job; an editor or pager that somebody put aside with Ctrl-Z is stopped too.
+# Programs of a job; an editor or pager that somebody put aside with Ctrl-Z is stopped too, whatever file it shows.
 _OF_A_JOB = regex(
     r"python|torchrun|deepspeed|accelerate|mpirun|horovodrun|orted|prted|\bray\b|nccl|_perf\b|train", re.I
 )
-
+_SHOWS_A_FILE = regex(
+    r"^\W{0,9}(?:\S{0,200}/)?(?:g?vim?|view|nvim|nano|pico|micro|emacs|less|more|most|man|top|htop|watch|tail|git (?:log|diff|show))\b"
+)
 _PUT_ASIDE = regex(
     r"^\W{0,9}(?:\S{0,200}/)?(?:vim?|nvim|nano|emacs|less|more|man|top|htop|watch|tail|gdb|lldb|ssh|screen|tmux|mc|mutt|git log|"
     r"journalctl|-?(?:ba|z|da)?sh)\b"
@@ -89,7 +91,7 @@ _PUT_ASIDE = regex(
 
 def check(case: Case) -> Iterator[Finding]:
     rows = [event for event in events(case, "proc.row") if str(event.fields.get("state"))[:1] in ("T", "t")]
-    stopped = [event for event in rows if _OF_A_JOB.search(str(event.fields.get("command")))]
+    stopped = [event for event in rows if _of_a_job(str(event.fields.get("command")))]
     if not stopped and any(one.find(HALTS, prose=True) for one in accounts(case)):
         stopped = [event for event in rows if not _PUT_ASIDE.search(str(event.fields.get("command")))]
     if stopped:
@@ -101,6 +103,11 @@ def check(case: Case) -> Iterator[Finding]:
     found = list(hits(case, _SIGNS))
     if found:
         yield finding(RULE, case, found, _TITLE, _STEPS)
+
+
+def _of_a_job(command: str) -> bool:
+    """Whether a command runs a program of a job, and does not only show or edit one."""
+    return bool(_OF_A_JOB.search(command)) and not _SHOWS_A_FILE.search(command)
 
 
 RULE = make_rule(__name__, __doc__, "process-stopped", 18, check)
