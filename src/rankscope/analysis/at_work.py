@@ -21,6 +21,7 @@ from .endings import WRONG, printed, says_it_halts, went_on
 from .file_lines import lines_by_file
 from .papers import papers
 from .remembered import remembered
+from .slowed import slowed
 
 
 class Well(enum.Enum):
@@ -34,7 +35,7 @@ class Well(enum.Enum):
 @remembered
 def well(case: Case) -> Well:
     """Whether the evidence is of a job at work, about which nobody complains."""
-    if case.snapshot.live or not case.events or any(_complains(one.label) for one in accounts(case)):
+    if case.snapshot.live or not case.events or any(_complains(one.label) for one in accounts(case)) or slowed(case):
         return Well.UNKNOWN
     by_file, moving = lines_by_file(case), moving_files(case)
     if any(_troubled(case, said, bool(moving)) for name, said in by_file.items() if name not in papers(case)):

@@ -15,7 +15,7 @@ from ..model.gap import Gap, Why
 from ..model.labels import Who
 from ..model.process import UNKNOWN_HOST, UNNUMBERED, Process, ProcessRef, Role
 from ..model.snapshot import Item, Job, Snapshot, Sweep
-from . import apart, recorder_files, siblings
+from . import apart, looked_again, recorder_files, siblings
 from .leaders import leader
 from .reading import FileEvidence
 from .recorder_files import newest
@@ -72,7 +72,7 @@ class Joiner:
 
     def join(self, found: list[FileEvidence], snapshots: list[Snapshot]) -> Snapshot:
         self._gaps = [gap for one in found for gap in one.gaps]
-        found = siblings.ranked(_told_apart(found))
+        found = looked_again.numbered(siblings.ranked(_told_apart(found)))
         placed = [(one, self._file(one)) for one in found]
         same = self._fold()
         same.update(self._number())

@@ -31,6 +31,10 @@ _HARD_XID = xid(_HARD)
 _SHARED = r"[Dd]uplicate GPU|\bset_device\b|\bLOCAL_RANK\b|\b(?:all|both|two|several) (?:\w+ )?(?:ranks|processes|workers)\b[^\n]{0,30}\b(?:same|one) (?:\w+ )?(?:GPU|card|device)\b"
 # A count of none, and a question that is answered by no.
 _SOME = r"(?!(?:[^\n:=\d]{0,40}[:=]|[a-z ]{0,12}) *(?:0|No|None|False|N/A)\b)"
+_SLOWED_DOWN = r"\bHW (?:Thermal |Power Brake )?Slowdown\s*: Active"
+_TIMED = (
+    r"\d ?(?:s|sec|seconds?|ms)/(?:it|step|iter|iteration|batch)\b|\b(?:it|step|iter|iteration|batch)e?s?/(?:s|sec)\b"
+)
 _SIGNS = (
     Sign(r"\b(?:gpu|device) (?:has )?fallen off the bus|\bGPU is lost\b|gpu (?:is )?lost\b", "a GPU fell off its bus"),
     Sign(_HARD_XID, "the kernel reports an Xid that stands for hardware"),
@@ -59,7 +63,10 @@ _SIGNS = (
     Sign(r"^(?![^\n]*(?:Audio|USB|UCSI|Mobile|Max-Q))[^\n]*\(rev ff\)|\bdcgmi\b[^\n]*\b[Ff]ail|\|\s*(?:GPU Memory|PCIe|Memory Bandwidth|Diagnostic|Targeted Power|NVBandwidth)\s*\|\s*Fail", "a test of the device or its bus fails"),
     Sign(r"\b(?:one|a|two|the) (?:\w+ )?(?:GPU|card)s?(?: \d+)? (?:is|are|was|were|has|have)? ?(?:missing|gone|disappeared|vanished|not listed|no longer (?:listed|visible|there))\b|\b(?:nvidia-smi|lspci|rocm-smi|npu-smi)\b[^\n]{0,40}\b(?:shows?|lists?|sees?|finds?)\b[^\n]{0,12}\b(?:only )?(?:\d|one|three|five|seven) of (?:the )?(?:\d+|two|four|eight)\b", "a GPU is no longer there", prose=True),
     Sign(r"\b(?:always|only ever)\b[^\n]{0,30}\b(?:same|this|that|one) (?:physical )?(?:GPU|card|bus id|slot)\b|\b(?:without|excluding|leaving out|skipping)\b[^\n]{0,12}\b(?:GPU|card|device) ?#?\d\b[^\n]{0,30}\b(?:works?|runs?|fine|ok|pass\w*|no hang)\b", "it is always the same GPU", POSSIBLE, unless=(_SHARED,), prose=True),
-    Sign(r"\bHW (?:Thermal |Power Brake )?Slowdown\s*: Active|\bdevice (?:is )?wedged\b|\bAER:[^\n]*(?:Uncorrect\w*|Fatal)(?! *: *0)|NPU[^\n]{0,30}\bhealth\b[^\n]{0,12}\b(?:Critical|Alarm)\b", "the device or its link reports that it cannot work as it should", unless=(r"severity=Corrected",)),
+    # A card that is slowed down makes a job slow where its steps are timed, and is no dead one.
+    Sign(_SLOWED_DOWN, "the device reports that it cannot work as it should", unless=(_TIMED,)),
+    Sign(_SLOWED_DOWN, "the device reports that it is slowed down", POSSIBLE),
+    Sign(r"\bdevice (?:is )?wedged\b|\bAER:[^\n]*(?:Uncorrect\w*|Fatal)(?! *: *0)|NPU[^\n]{0,30}\bhealth\b[^\n]{0,12}\b(?:Critical|Alarm)\b", "the device or its link reports that it cannot work as it should", unless=(r"severity=Corrected",)),
     Sign(r"\b(?:PC|machine|computer|desktop|workstation|laptop|box|rig|tower|whole system|entire system|host|instance)\b[^\n]{0,50}\b(?:restarts?|reboots?|restarted|rebooted|powers? (?:itself )?off|powered off|shuts? (?:itself )?(?:down|off)|switch(?:es|ed)? (?:itself )?off|turns? (?:itself )?off|(?:just )?turned (?:itself )?off|shut (?:itself )?(?:down|off)|went (?:off|dark)|powered down)\b|\b(?:server|node)s?\b[^\n]{0,40}\b(?:reboots?|powers? off|powered off|switches off|crash(?:es|ed) and (?:restarts|reboots))\b", "the machine goes off under load: power, heat or a broken part", POSSIBLE, unless=(r"\b(?:needs?|have|had|has|must|until|after|before|requires?|only|please|try) (?:to |a |an |the )?(?:\w+ ){0,2}(?:reboot|restart|power)|\boom\b|out of memory|maintenance|preempt|\brestart\w*(?: of)? (?:the |its |that |a )?(?:\w+ )?(?:service|worker|job|process|server|pod|container|kernel|trainer|run|app|program)\b",), prose=True),
     Sign(r"\b(?:GPU|card|device)s?\b ?#?\d*[^\n]{0,24}\bthrottl(?!e[_ ]reasons|ers?\b)\w+|\bpower brake\b(?!\s*(?:Slowdown)?\s*: *Not)|\bthermal(?:ly)? throttl\w+", "a GPU is throttled", prose=True),
     Sign(r"\bLnkSta:[^\n]*\bWidth x[124]\b[^\n]*downgraded|\bLnkSta:[^\n]*Width x[124] \(downgraded\)|Link Width\s+Max\s*: (?:8|16)x\s+Current\s*: [124]x", "the link of a GPU runs on few lanes: a slot, riser or cable is bad"),

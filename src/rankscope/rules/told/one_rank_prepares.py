@@ -21,11 +21,13 @@ Data preparation as a job of its own. Case: https://github.com/hiyouga/LlamaFact
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
 from ...analysis.doings import Doing, doings, in_kind
 from ...analysis.frame_tables import WaitKind
+from ...analysis.slowed import slowed
 from ...model.diagnosis import Finding
 from ...model.ranks import RankSet, ranks_phrase
 from ...model.words import verb
@@ -133,7 +135,9 @@ def check(case: Case) -> Iterator[Finding]:
         title = f"{ranks_phrase(missing)} did not reach a monitored barrier in time"
         yield simple(RULE, title, LIKELY, [named[0].text], _STEPS, missing, against=_MAY_HAVE_FAILED)
     elif found := [*hits(case, _SIGNS), *_shown(case)]:
-        yield finding(RULE, case, found, "one rank does long work that the others wait for", _STEPS)
+        made = finding(RULE, case, found, "one rank does long work that the others wait for", _STEPS)
+        # Steps that became slow, and a device that is far behind the others, are compared by figures.
+        yield replace(made, compared=slowed(case) is not None and any(uneven(case)))
 
 
 def _seen_waiting(case: Case, in_calls: list[Doing]) -> bool:

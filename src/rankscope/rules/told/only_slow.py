@@ -6,7 +6,7 @@ Nothing is stuck. A compiler, a cold cache, an autotuner or a slow file system m
 ## How it is recognised
 Two samples of the same thread stand in different frames, above all inside a compiler (Triton, LLVM, ptxas, Inductor, cutlass); CPU time grows; a progress bar moves.
 A compiler that runs as a process of its own (`ps` shows it at work); a group of processes that its limit keeps from the CPU in most periods
-(`nr_throttled` of `nr_periods` in `cpu.stat`); weights that take half a minute a file; a test that passed, after minutes; a bar of mmcv over an evaluation that took long and is full:
+(`nr_throttled` of `nr_periods` in `cpu.stat`); steps that take several times as long as before; weights that take half a minute a file; a test that passed, after minutes; a bar of mmcv over an evaluation that took long and is full:
 the metrics come after it without a word. Two looks that differ are an answer only where somebody asked: beside no complaint they are a note about a job at work.
 Where somebody tells that nothing changed between two looks, or a compiler crashed,
 words of slowness count for nothing; and who loads what was compiled (Triton's `_init_handles`) waits for the device.
@@ -30,6 +30,7 @@ from ...analysis.case import Case
 from ...analysis.compilers import RUNS
 from ...analysis.endings import WRONG, printed, says_it_halts
 from ...analysis.looked_twice import gets_on
+from ...analysis.slowed import slowed
 from ...model.diagnosis import Finding, Kind
 from ...model.patterns import regex
 from .. import make_rule
@@ -81,6 +82,13 @@ _SAID = (
 )
 # Who compiles and asks the key-value store for what another has tuned waits for that other.
 _EXCHANGED = r"\b(?:Blocking)?(?:KeyValue(?:Try)?Get|GetKeyValue)\b"
+# Each file takes minutes (vLLM's and transformers' bars).
+_WEIGHTS = Sign(
+    r"Loading (?:\w+ )?checkpoint shards: +\d+%[^\n]*\[[^\]\n]*, +(?:[3-9]\d|\d{3,})\.\d+s/it\]",
+    "the weights are read, at half a minute a file or more",
+    POSSIBLE,
+    unless=(_OVER,),
+)
 _SIGNS = (
     Sign(_SAID, "the program itself says that this takes long", unless=(_OVER,), passing=True),
     # What goes on somewhere else, or to another thing, is not what stands.
@@ -103,8 +111,7 @@ _SIGNS = (
     # mmcv's bar is over the pictures; what is computed of all their results comes after it and says nothing.
     Sign(r"\[>+\s*\] (?P<all>\d+)/(?P=all), [\d.]+ task/s, elapsed: \d{4,}s, ETA: +0s\s*\Z|\[>+\s*\] (?P<n>\d+)/(?P=n), [\d.]+ task/s, elapsed: \d{4,}s, ETA: +0s\s*\n(?:\s*\n)*\^C", "the pictures of an evaluation took long, and its metrics come after them without a word", POSSIBLE, unless=(_OVER, r"collect_results|Timeout\(ms\)|all_?(?:reduce|gather)|barrier")),
     Sign(_LONG_TEST, "a test passed, after minutes", POSSIBLE, unless=(_OVER, r"\*\*\*(?:Timeout|Failed)|\[  FAILED  \]|\bFAILED\b|\bTIMEOUT\b")),
-    # Each file takes minutes (vLLM's and transformers' bars).
-    Sign(r"Loading (?:\w+ )?checkpoint shards: +\d+%[^\n]*\[[^\]\n]*, +(?:[3-9]\d|\d{3,})\.\d+s/it\]", "the weights are read, at half a minute a file or more", POSSIBLE, unless=(_OVER,)),
+    _WEIGHTS,
     Sign(RUNS, "a compiler is at work", unless=(_OVER, _EXCHANGED)),
     Sign(_COMPILER, "a compiler is at work", POSSIBLE, unless=(_OVER, _EXCHANGED), prose=True),
 )  # fmt: skip
@@ -120,19 +127,29 @@ def check(case: Case) -> Iterator[Finding]:
     who = gets_on(case)
     if who is not None:
         # Two looks that differ answer somebody who says that it hangs; where nobody does, they show a job at work.
-        asked = any(map(_asks, accounts(case)))
-        yield simple(
+        crawls = _crawls(case)
+        asked = crawls is not None or any(map(_asks, accounts(case)))
+        made = simple(
             RULE,
             f"{who} moves: two samples of it stand in different places",
             LIKELY if asked else POSSIBLE,
-            ["the stacks of two moments differ"],
+            ["the stacks of two moments differ", *filter(None, [crawls])],
             _STEPS if asked else (),
             kind=Kind.CAUSE if asked else Kind.NOTE,
         )
+        yield replace(made, compared=crawls is not None)
         return
     found = list(hits(case, _SIGNS))
     if found:
         yield finding(RULE, case, found, "the job moves, only slowly", _STEPS)
+    elif (crawls := slowed(case)) is not None:
+        title = "the job moves, only slowly: its steps take several times as long as before"
+        yield simple(RULE, title, POSSIBLE, [crawls], _STEPS)
+
+
+def _crawls(case: Case) -> str | None:
+    """What a log tells of work that gets on far too slowly: nobody need say so, then."""
+    return slowed(case) or next((hit.line for hit in hits(case, (_WEIGHTS,))), None)
 
 
 def _starved(case: Case) -> str | None:

@@ -1,0 +1,45 @@
+"""Logs of which the steps take several times as long as they did before, until the last line: the job gets on, far too slowly."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator
+
+from ..model.labels import STEP
+from ..model.patterns import regex
+from .case import Case
+from .file_lines import lines_by_file
+from .remembered import remembered
+
+_MANY_TIMES = 4.0
+_LAST = 2  # steps: a lone one may have saved a checkpoint
+# How long a step took: s/it wherever it stands, or seconds at the end of the line.
+_TOOK = regex(
+    r"(?<![\d.:])(?P<per>\d{1,7}(?:\.\d{1,9})?) ?(?:s|sec|seconds?)/(?:it|step|iter|iteration|batch)\b|"
+    r"(?<![\d.:])(?P<end>\d{1,7}(?:\.\d{1,9})?) ?(?:s|sec|seconds?)\s*$"
+)
+_MARKS = regex(r"[\d\W]{1,400}")  # what differs between lines of one shape: figures, and how far a bar has come
+
+
+@remembered
+def slowed(case: Case) -> str | None:
+    """What the first such log tells of its last step, beside what was usual before."""
+    return next(_found(case), None)
+
+
+def _found(case: Case) -> Iterator[str]:
+    if case.snapshot.live:
+        return
+    for said in lines_by_file(case).values():
+        by_shape: dict[str, list[tuple[float, str]]] = {}
+        for event in said:
+            took = _TOOK.search(event.text) if STEP.search(event.text) else None
+            if took is not None:
+                by_shape.setdefault(_MARKS.sub("#", event.text), []).append(
+                    (float(took["per"] or took["end"]), event.text.strip())
+                )
+        for steps in by_shape.values():
+            before, last = [took for took, _ in steps[:-_LAST]], steps[-_LAST:]
+            usual = statistics.median_low(sorted(before)[: len(before) // 2 + 1]) if before else 0.0
+            if usual > 0 and min(took for took, _ in last) >= max(_MANY_TIMES * usual, 1.0):
+                yield f"{last[-1][1]} (before: {usual:g} s)"
