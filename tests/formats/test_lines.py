@@ -94,6 +94,8 @@ LABELS = [
     ("rank_8_of_16,_earlier_in_the_log", "8"),
     ("ranks_0,_2_and_3_on_two_hosts", "0,2-3"),
     ("rank_0_1_console", "0-1"),
+    ("rank_0_11_20_", "0"),
+    ("rank_0_11_20", "0,11,20"),
     ("rank_9,_30_minutes_later", "9"),
     ("TP1,_TP2,_TP3", "1-3"),
     ("worker_TP0_EP3", ""),

@@ -20,6 +20,7 @@ from .case import Case
 from .endings import WRONG, printed, says_it_halts, went_on
 from .file_lines import lines_by_file
 from .papers import papers
+from .recovered import recovered
 from .remembered import remembered
 from .slowed import slowed
 
@@ -103,7 +104,9 @@ def _troubled(case: Case, said: Sequence[Event], moving: bool) -> bool:
     return any(
         _wrong(event.text)
         and not (moving and _WARNS.search(event.text) and not _complains(event.text))
-        and not (outlived(case, event, by_clock=_is_error(event.text)) or went_on(case, event))
+        and not (
+            outlived(case, event, by_clock=_is_error(event.text)) or went_on(case, event) or recovered(case, event)
+        )
         for event in said
     )
 

@@ -13,7 +13,7 @@ _MONTHS = {name: number for number, name in enumerate("Jan Feb Mar Apr May Jun J
 # A date with its month's name, as dmesg -T writes it and as logs do: Tue Nov 4 03:11:20 2025, Nov 21 2025 10:00.
 _NAMED = regex(
     rf"^\W*(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? )?(?P<month>{'|'.join(_MONTHS)}) +(?P<day>\d\d?),? "
-    r"(?:(?P<before>\d{4}) \d\d:\d\d|\d\d:\d\d:\d\d (?P<after>\d{4})\b)"
+    r"(?:(?P<before>\d{4}) (?P<time>\d\d:\d\d)|(?P<clock>\d\d:\d\d):\d\d (?P<after>\d{4})\b)"
 )
 # How the kernel's lines begin: dmesg -T, the journal behind its date, seconds since the machine started.
 _KERNEL = regex(r"^\[[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ [\d:]{8} \d{4}\]|^(?:\S+ )?kernel: ")
@@ -44,16 +44,29 @@ def _uptimes(case: Case) -> dict[str, int]:
 @remembered
 def _newest(case: Case) -> date | None:
     """The last day that a line of the evidence begins with."""
-    return max((day for event in case.events if (day := _day(event)) is not None), default=None)
+    return last.date() if (last := newest_moment(case)) is not None else None
+
+
+@remembered
+def newest_moment(case: Case) -> datetime | None:
+    """The last moment that a line of the evidence begins with, by whatever clock."""
+    return max((at for event in case.events if (at := moment(event)) is not None), default=None)
 
 
 def _day(event: Event) -> date | None:
     """The day that a line begins with."""
+    return at.date() if (at := moment(event)) is not None else None
+
+
+def moment(event: Event) -> datetime | None:
+    """The moment that a line begins with, to the minute, by its own clock."""
     if event.at_s is not None:
-        return datetime.fromtimestamp(event.at_s, timezone.utc).date()
+        return datetime.fromtimestamp(event.at_s, timezone.utc).replace(tzinfo=None)
     if not (found := _NAMED.match(event.text)):
         return None
+    hour, minute = (found["time"] or found["clock"]).split(":")
     try:
-        return date(int(found["before"] or found["after"]), _MONTHS[found["month"]], int(found["day"]))
+        day = datetime(int(found["before"] or found["after"]), _MONTHS[found["month"]], int(found["day"]))
+        return day.replace(hour=int(hour), minute=int(minute))
     except ValueError:
         return None

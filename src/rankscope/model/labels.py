@@ -50,6 +50,8 @@ _ROLES = (
     (Role.LAUNCHER, r"launcher|torchrun|elastic agent|mpirun|srun"),
 )
 
+# The time of day in brackets at the end, as a file's name has it: ``rank_0_11_20_``.
+_CLOCK = regex(r"_{1,2}(?=(?:[01]\d|2[0-3])_[0-5]\d(?:_[0-5]\d)?_$)")
 # A step or batch that a log counts, with its number.
 STEP = regex(
     r"\b(?:global[_ ]?step|step|iteration|iter|it|batch)(?:\W{0,3}| {4,12})(\d{1,9})\b|\b(\d{1,3})%\|"
@@ -79,7 +81,8 @@ class Who:
 def who(label: str) -> Who:
     """Read a label; underscores count as blanks, because file names have no others."""
     text = re.sub(r"_+", " ", label).strip()
-    listed = [_listed(match["list"]) for pattern in (_RANKS, _RANK) for match in pattern.finditer(text)]
+    timeless = re.sub(r"_+", " ", _CLOCK.sub(" at ", label))
+    listed = [_listed(match["list"]) for pattern in (_RANKS, _RANK) for match in pattern.finditer(timeless)]
     ranks = functools.reduce(RankSet.__or__, filter(None, listed), RankSet()) or _places(text) or _engines(text)
     beyond = not ranks and None in listed
     pid, role = _PID.search(text), None

@@ -11,6 +11,7 @@ from ...analysis.case import Case
 from ...analysis.listings import listings, pages
 from ...analysis.long_past import long_past
 from ...analysis.needles import possible
+from ...analysis.recovered import recovered
 from ...analysis.remembered import remembered
 from ...analysis.trials import cured
 from ...model.diagnosis import Certainty
@@ -158,8 +159,10 @@ def _lines_of(account: Account, sign: Sign) -> list[Event]:
 
 
 def _over(case: Case, said: list[Event], sign: Sign) -> bool:
-    """Whether every line that shows a sign was followed by more steps, of an error by the clock."""
-    return bool(said) and all(outlived(case, event, by_clock=not sign.passes) for event in said)
+    """Whether every line that shows a sign was followed by more steps, of an error by the clock, or by what ends it."""
+    return bool(said) and all(
+        outlived(case, event, by_clock=not sign.passes) or recovered(case, event) for event in said
+    )
 
 
 def _only_listed(case: Case, said: list[Event]) -> bool:
