@@ -45,6 +45,7 @@ _COUNTED = (
     r"max_retry_exceeded|symbol_error|link_error_recovery|port_rcv_errors|SymbolErrorCounter|LinkErrorRecoveryCounter|"
     r"PortRcvErrors|LocalLinkIntegrityErrors"
 )
+_FEW_LOCKED = r"(?:memlock|locked memory)\b[^\n]{0,60}?[\s=:(](?:64|8192|65536)\b|\bulimit -l\b[^\n]{0,200}\n(?:[^\n]{0,200}\n){0,3}?\s*64\s*\n"
 _SIGNS = (
     # CANN's fault code of a port of the device's own network card.
     Sign(r"\bEJ0002\b[^\n]*|\bThe network port is down\b", "the port of a card is down", speaker=False),
@@ -54,8 +55,10 @@ _SIGNS = (
          "a transfer failed in the card"),
     Sign(r"Got async (?:fatal )?event(?!\W+(?:GID table change|client reregistration|SM change|LID change|P_Key table change|port active)\b)|IBV_EVENT_\w+|\b(?:port|QP) (?:error|fatal)\b|local catastrophic error", "the card reports an event"),
     Sign(AFTER_BOOT + r"\b(?:mlx[45]|bnxt|irdma|roce|rdma|ib)\w*[^\n]{0,80}(?:link (?:is )?down(?! count)|port (?:is )?down|(?:Port module event[^\n]{0,30}|Cable )(?:unplug\w*|error|fault\w*|missing|stuck|shorted|High temperature)|flapp\w+|symbol error)", "a link of the fabric is down"),
-    Sign(r"ibv_(?:modify_qp|create_ah|post_send|poll_cq|query_\w)[^\n]*(?:fail|error|Invalid argument|timed out|No route|(?:\b(?:errno|rc|ret\w*|status|err|code)\b\W{1,4}|= ?)-?(?:110|22|61)\b(?![,)]))|Call to ibv_\w+ failed", "the verbs library refuses",
+    Sign(r"ibv_(?:modify_qp|create_ah|post_send|poll_cq|query_\w)[^\n]*(?:fail|error|Invalid argument|timed out|No route|(?:\b(?:errno|rc|ret\w*|status|err|code)\b\W{1,4}|= ?)-?(?:110|22|61)\b(?![,)]))|Call to ibv_(?!reg_)\w+ failed", "the verbs library refuses",
          unless=(r"ibv_(?:reg|create)[^\n]*Cannot allocate memory",)),
+    # Memory that may not be locked cannot be registered with the card.
+    Sign(r"Call to ibv_reg_\w{1,40} failed", "the verbs library refuses", unless=(r"ibv_(?:reg|create)[^\n]*Cannot allocate memory", _FEW_LOCKED)),
     Sign(r"[Ff]ailed to modify (?:the |HW )?QP|\bbnxt_(?:re|qplib|en)\b[^\n]*(?:cmdq|fail|error|timed? ?out)|modify[_ ]qp\w{0,20}[^\n]{0,60}(?:fail|errno|error|timed out|unreachable)|\bQP\b[^\n]{0,20}\bto (?:INIT|RTR|RTS)\b[^\n]{0,40}(?:fail|error|timed out)|(?:fail|unable|cannot|could not)\w{0,20}[^\n]{0,30}\bto (?-i:INIT|RTR|RTS)\b", "a queue pair cannot be connected: the peer's address is not reached by the card"),
     Sign(r"RDMA_CM_EVENT_(?:UNREACHABLE|ADDR_ERROR|ROUTE_ERROR|REJECTED|CONNECT_ERROR)|\brdma_(?:resolve_(?:addr|route)|connect|bind_addr)\w*[^\n]{0,40}(?:fail|error|timed out|unreachable|errno)|(?:RDMA|rdma_cm)[^\n]{0,40}(?:address|route) resolution failed", "a connection over the cards cannot be made"),
     Sign(r"\b(?:err(?:or)?|bad)[ _]cqe\b|polling (?:\w+ )?CQ with status|InfiniBand retry count|retry count between two MPI processes|\bvendor[ _]?(?:err(?:or)?|code|syndrome)\b\W{0,3}(?:0x)?[1-9a-f]\d*|Process failed for slice|transfer (?:failed|error)[^\n]{0,60}(?:RDMA|rkey|qp)", "a transfer failed in the card"),
