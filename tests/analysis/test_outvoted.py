@@ -87,16 +87,22 @@ Thread 8243 (idle): "MainThread"
     emit (logging/__init__.py:1113)
     <module> (solo.py:70)
 """
+SENT_AGAIN = """\
+State Recv-Q Send-Q Local Address:Port Peer Address:Port
+ESTAB 0 214 10.0.0.4:51144 10.0.0.7:7171 timer:(on,58sec,{times})
+"""
 # A likely cause each, and whether it stands where all else reads well.
 LIKELY = [
     (KERNEL["gpu-hardware-fault"], True),
     ("potential deadlock: lock order inversion\n" + ENTERED_TWICE, True),
     ("potential deadlock: lock order inversion\n", False),
     ("NCCL version 2.27.3+cuda12.4\nthe local disk's utilization is over capacity\n", False),
+    (SENT_AGAIN.format(times=12), True),
+    (SENT_AGAIN.format(times=3), False),
 ]
 
 
-@pytest.mark.parametrize(("text", "stands"), LIKELY, ids=["kernel", "stacks", "words", "a write"])
+@pytest.mark.parametrize(("text", "stands"), LIKELY, ids=["kernel", "stacks", "words", "a write", "minutes", "seconds"])
 def test_what_reads_well_turns_into_a_note_and_decides_nothing(
     text: str, stands: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

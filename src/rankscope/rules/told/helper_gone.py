@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...model.diagnosis import Finding
+from ...model.patterns import regex
 from .. import make_rule
 from ._findings import finding
 from ._lines import events
@@ -112,6 +113,7 @@ def check(case: Case) -> Iterator[Finding]:
     if not case.snapshot.live:
         found.extend(_nobody_reads(case))
         found.extend(_replaced(case))
+        found.extend(_crashed(case))
     if found:
         yield finding(RULE, case, found, "a parent waits for a child process that is gone", _STEPS)
 
@@ -146,6 +148,24 @@ def _replaced(case: Case) -> Iterator[Hit]:
                 Sign("", f"a worker was started at {late[0]}, the others at {usual}: it replaced one"), waiting, ""
             )
             return
+
+
+# The number of the process that crashed, in the words of systemd-coredump(8) and of the kernel.
+_CRASHED = regex(
+    r"\bProcess (?P<core>\d{1,10}) \([^)\n]{1,64}\) of user \d{1,10} (?:dumped core|terminated abnormally)|"
+    r"\w\[(?P<kernel>\d{1,10})\]:? (?:segfault at|general protection)"
+)
+
+
+def _crashed(case: Case) -> Iterator[Hit]:
+    """A crash that the system tells of, and ``ps`` shows this very process, which its parent has not collected."""
+    zombies = {row.pid: row for row in events(case, "proc.row") if str(row.fields.get("state"))[:1] == "Z"}
+    for one in accounts(case) if zombies else ():
+        for found in _CRASHED.finditer(one.text):
+            row = zombies.get(int(found["core"] or found["kernel"]))
+            if row is not None:
+                yield Hit(Sign("", "a child crashed, and was not collected"), one, row.text)
+                return
 
 
 RULE = make_rule(
