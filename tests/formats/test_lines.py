@@ -6,7 +6,7 @@ import pytest
 
 from rankscope.formats.collected import lines
 from rankscope.formats.lines import seconds
-from rankscope.model.labels import who
+from rankscope.model.labels import of_each, who
 
 LINES = [
     ("[rank3]: boom", {"text": "boom", "rank": 3}),
@@ -119,6 +119,20 @@ def test_what_else_a_label_says() -> None:
     assert who("rank_0,_DataLoader_worker").role.value == "dataloader-worker"  # type: ignore[union-attr]
     assert who("62_ranks").count == 62
     assert who("rank_0,_about_3_minutes_later").later
+
+
+@pytest.mark.parametrize(
+    ("label", "count", "each"),
+    [
+        ("stacks,_16_of_16", 16, True),
+        ("8_of_8_ranks", 8, True),
+        ("all_4_ranks", 4, True),
+        ("stacks,_15_of_16", None, False),
+        ("log_of_step_16_of_16", None, False),
+    ],
+)
+def test_as_many_as_there_are_is_all(label: str, count: int | None, each: bool) -> None:
+    assert (who(label).count, of_each(label)) == (count, each)
 
 
 @pytest.mark.parametrize("label", ["ranks 0-131072", "ranks 0-9999999", "ranks 0-99999999"])

@@ -131,7 +131,22 @@ def _listed(text: str) -> RankSet | None:
 _EACH_OF = regex(r"\b(?:all|both) (?P<count>\d{1,6}|two|three|four|five|six|seven|eight)\b", re.I)
 
 
+_THEM = r"(?:stacks?|dumps?|traces?|backtraces?|ranks?|processes|workers|gpus)"
+_N_OF_N = regex(
+    rf"\b{_THEM}\b\W{{1,3}}(?P<count>\d{{1,6}}) (?:out )?of (?P=count)\b|\b(?P<of>\d{{1,6}}) (?:out )?of (?P=of) {_THEM}\b",
+    re.I,
+)
+
+
+def of_each(label: str) -> bool:
+    """Whether a label speaks of all that there are."""
+    text = re.sub(r"_+", " ", label)
+    return re.search(r"\b(?:all|every|each|both)\b", text, re.I) is not None or _N_OF_N.search(text) is not None
+
+
 def _count(text: str) -> int | None:
+    if (whole := _N_OF_N.search(text)) is not None:
+        return int(whole["count"] or whole["of"])
     found = _COUNT.search(text) or _EACH_OF.search(text)
     if found is None:
         return None

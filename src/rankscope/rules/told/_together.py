@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...analysis.accounts import compiled
 from ...analysis.case import Case
 from ...analysis.doings import Doing, doings, in_kind, of_ranks, size, way
 from ...analysis.frame_tables import WaitKind
+from ...model.labels import of_each
 from ._lines import events
-
-_EACH = r"\b(?:all|every|each|both)\b"
 
 
 def standing_together(case: Case) -> list[Doing]:
@@ -33,7 +31,7 @@ def of_all(doing: Doing) -> bool:
     account = doing.account
     if account is None or not account.seen or account.who.count is None:
         return False
-    return compiled(_EACH).search(account.label) is not None
+    return of_each(account.label)
 
 
 def told_calls(case: Case) -> set[tuple[object, object]]:
@@ -45,9 +43,7 @@ def _shown(waiting: list[Doing]) -> bool:
     """Whether it rests on stacks, or on more than one sentence."""
     if len(waiting) > 1:
         return True
-    return any(
-        doing.account and (doing.account.seen or compiled(_EACH).search(doing.account.label)) for doing in waiting
-    )
+    return any(doing.account and (doing.account.seen or of_each(doing.account.label)) for doing in waiting)
 
 
 def left_early(case: Case) -> tuple[Doing, Doing] | None:
