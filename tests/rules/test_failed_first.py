@@ -228,3 +228,25 @@ def test_an_error_behind_one_that_was_ignored_is_a_failure(tmp_path: pathlib.Pat
     assert verdict is not None
     assert (verdict.cls, list(verdict.ranks)) == ("dead-rank", [1])
     assert "labels" in verdict.title
+
+
+@pytest.mark.parametrize(
+    ("said", "cls"),
+    [
+        ("requests.exceptions.ConnectionError: HTTPConnectionPool(host='store.example', port=80): Max retries exceeded with url: /a.tar (Caused by ProtocolError('Connection aborted.', ConnectionResetError(104, 'Connection reset by peer')))", "dead-rank"),
+        ("torch.distributed.DistNetworkError: TCPStore: Connection reset by peer", "store-timeout"),
+    ],
+    ids=["a server of files", "the store of the job"],
+)  # fmt: skip
+def test_who_gave_up_a_server_outside_has_failed(said: str, cls: str, tmp_path: pathlib.Path) -> None:
+    """Its peers are no part of that; who lost the store of the job tells of a peer."""
+    (tmp_path / "task 2.log").write_text(
+        'Traceback (most recent call last):\n  File "/app/train.py", line 9, in main\n    next(it)\n'
+        f'  File "/app/shards.py", line 7, in __iter__\n    get(url)\n{said}\nsrun: error: n4: task 2: Exited with exit code 1\n'
+    )
+    late = "[rank{0}]: [Rank {0}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=77, OpType=ALLREDUCE, NumelIn=8, NumelOut=8, Timeout(ms)=600000) ran for 600011 milliseconds before timing out.\n"
+    for rank in (0, 1, 3):
+        (tmp_path / f"task {rank}.log").write_text(late.format(rank))
+    verdict = pipeline.judge(gather([tmp_path])).verdict
+    assert verdict is not None
+    assert verdict.cls == cls

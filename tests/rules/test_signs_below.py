@@ -111,7 +111,7 @@ def test_a_line_like_it_means_nothing(line: str, tmp_path: pathlib.Path) -> None
 @pytest.mark.parametrize(("label", "below"), [("stacks, 16 of 16", True), ("stacks, 15 of 16", False)])
 def test_one_stack_of_as_many_as_there_are_is_that_of_all(label: str, below: bool, tmp_path: pathlib.Path) -> None:
     """Of all but one it is not: that one may be missing from the call."""
-    stack = 'Thread 2210 (active): "MainThread"\n    all_to_all_single (torch/distributed/distributed_c10d.py:4385)\n    f (a.py:9)\n'
+    stack = 'Thread 1 (idle): "MainThread"\n    all_to_all_single (torch/distributed/distributed_c10d.py:4385)\n    f (a.py:9)\n'
     late = (
         "[rank{0}]: [Rank {0}] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=77, OpType=ALLTOALL_BASE, \
 NumelIn=8, NumelOut=8, Timeout(ms)=600000) ran for 600011 milliseconds before timing out.\n"

@@ -24,6 +24,11 @@ _WAITED = regex(
     r"[Tt]ime[ds]?[ -]?out|[Tt]imed? out|Timeout|Watchdog|KeyboardInterrupt|SIGINT|SIGTERM|SignalException|DistBackendError|"
     r"DistStoreError|[Cc]onnection (?:closed|reset)|closed by peer|NCCL (?:error|communicator)|ncclRemoteError|aborted"
 )
+# … but who asked a server over HTTP, and gave up, has failed.
+GAVE_UP = regex(
+    r"^[\s|+]*(?:requests|urllib3|httpx|aiohttp|botocore|http\.client|huggingface_hub)\.[\w.]{1,80}: .{0,300}?"
+    r"(?:Max retries exceeded|Connection aborted|[Cc]onnection (?:reset|refused|closed|broken)|(?:Remote|Server )[Dd]isconnected)"
+)
 _FEWEST = 2  # frames that make a stack; a single one may belong to a warning
 
 
@@ -59,7 +64,7 @@ def _fed(run: _Run, text: str) -> Iterator[Stack]:
         run.indent = len(frame["indent"])
     elif not run.frames or _goes_on(run, text):
         return
-    elif _ERROR.match(text) and not _WAITED.search(text):
+    elif _ERROR.match(text) and (not _WAITED.search(text) or GAVE_UP.match(text)):
         run.frames = []
     else:
         yield from _ended(run)

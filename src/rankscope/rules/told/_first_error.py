@@ -11,6 +11,7 @@ from ...analysis.case import Case
 from ...analysis.clocks import offsets, source_of
 from ...analysis.endings import went_on
 from ...analysis.papers import papers
+from ...analysis.passages import GAVE_UP
 from ...model.evidence.events import Event
 from ...model.patterns import regex
 from ._lines import events
@@ -65,4 +66,5 @@ def consequence(event: Event) -> bool:
     if _HANDLED.search(event.text):
         return True  # the program said so and went on
     kind = str(event.fields.get("type", "")).rsplit(".", 1)[-1]
-    return bool(_CASCADE.search(text)) or kind.endswith("Warning") or kind in _NO_ERRORS
+    passed_on = _CASCADE.search(text) is not None and GAVE_UP.match(text) is None
+    return passed_on or kind.endswith("Warning") or kind in _NO_ERRORS

@@ -27,7 +27,8 @@ from ._findings import text_rule
 from ._signs import LIKELY, POSSIBLE, Sign
 
 _SIGNS = (
-    Sign(r"\b(?:TCPStore|TCPClient|store|\[c10d\])[^\n]{0,160}(?:Broken pipe|Connection reset|recvValue(?:WithTimeout)? failed|sendBytes failed|[Ff]ailed to recv|got 0 bytes|Connection was likely closed|Socket Timeout|socket is not connected)", "the store does not answer any more"),
+    # A server may be called store, too.
+    Sign(r"\b(?:TCPStore|TCPClient|(?<!host=['\"])(?<!://)store|\[c10d\])[^\n]{0,160}(?:Broken pipe|Connection reset|recvValue(?:WithTimeout)? failed|sendBytes failed|[Ff]ailed to recv|got 0 bytes|Connection was likely closed|Socket Timeout|socket is not connected)", "the store does not answer any more"),
     Sign(r"TCPStore\([^\n]*\n(?:[^\n]*\n){0,3}?[^\n]*(?:Connection reset by peer|Broken pipe|Connection closed)", "the store refused a new connection: more ranks came at once than it takes"),
     Sign(r"failed to (?:send a keep-alive heartbeat to|shut ?down) the rendezvous[^\n]*RendezvousConnectionError|(?:num_nodes_waiting|_keep_alive|should_keep_alive|set_closed)[^\n]*\n(?:[^\n]*\n){0,20}?[^\n]*RendezvousConnectionError", "the store was there and went away: it ends with the agent that holds it"),
     Sign(r"etcdserver:[^\n]*(?:timed out|no leader|too many requests)|Etcd(?:Connection|Watch|Lock)\w*(?:Failed|Error|Expired|TimedOut)|etcd[^\n]{0,60}(?:unhealthy|lost leader|unavailable)|\bGCS\b[^\n]{0,60}(?:is dead|not respond\w*|failed to reconnect|has failed|unavailable)|gcs_(?:rpc_)?client[^\n]*(?:timed out|Failed to connect|disconnected)", "the store outside does not answer"),
