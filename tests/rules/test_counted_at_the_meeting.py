@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rankscope.formats.gather import gather
-from rankscope.pipeline import case_of
+from rankscope.pipeline import case_of, judge
 from rankscope.rules.told import rank_not_at_meeting
 
 KEY = "store_based_barrier_key:{}"
@@ -33,3 +33,44 @@ def test_a_barrier_that_was_met_is_no_wait(logs: list[str], titles: list[str], t
     for rank, text in enumerate(logs):
         (tmp_path / f"rank{rank}.log").write_text(text)
     assert [one.title for one in rank_not_at_meeting.check(case_of(gather([tmp_path])))] == titles
+
+
+NAMED = """\
+jaxlib.xla_extension.XlaRuntimeError: DEADLINE_EXCEEDED: Barrier timed out. Barrier_id: {barrier}. Timed out task names:
+/job:jax_worker/replica:0/task:3
+/job:jax_worker/replica:0/task:6
+"""
+
+
+@pytest.mark.parametrize(("barrier", "named"), [("PjRT_Client_Connect", True), ("checkpoint_sync_40", False)])
+def test_tasks_that_did_not_come_to_the_first_barrier_are_named(barrier: str, named: bool, tmp_path: Path) -> None:
+    """At a later barrier of the program they were there once."""
+    (tmp_path / "worker 0.log").write_text(NAMED.format(barrier=barrier))
+    found = judge(gather([tmp_path])).findings
+    said = {one.title for one in found if one.cls == "rank-never-joined"}
+    assert ("ranks 3,6 did not come to the first barrier of the coordination service" in said) is named
+
+
+FOUND_LATE = """\
+[W1104 14:02:11.331 socket.cpp:697] [c10d] The IPv6 network addresses of (job-master-0, 23456) cannot be retrieved \
+(gai error: -2 - Name or service not known).
+"""
+PENDING = """\
+NAME           READY   STATUS    RESTARTS   AGE
+job-master-0   1/1     Running   0          22m
+job-worker-0   0/1     Pending   0          22m
+  Warning  FailedScheduling  2m   default-scheduler  0/19 nodes are available: 16 Insufficient nvidia.com/gpu.
+"""
+
+
+@pytest.mark.parametrize(
+    ("then", "cls"),
+    [("connected to store\n", "rank-never-joined"),
+     ("not connected to the store\n", "rendezvous-port"), ("", "rendezvous-port")],
+)  # fmt: skip
+def test_a_name_that_came_up_late_is_no_reason(then: str, cls: str, tmp_path: Path) -> None:
+    (tmp_path / "kubectl logs job-worker-1.txt").write_text(FOUND_LATE + then)
+    (tmp_path / "kubectl get pods.txt").write_text(PENDING)
+    verdict = judge(gather([tmp_path])).verdict
+    assert verdict is not None
+    assert verdict.cls == cls

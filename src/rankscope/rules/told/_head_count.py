@@ -78,6 +78,24 @@ def key_missing(case: Case) -> Fact | None:
     return Fact(title, (named[0][1],), ranks=ranks)
 
 
+# The coordination service of jax and tensorflow (PjRT_Client_Connect): later barriers are the program's own.
+_FIRST_BARRIER = regex(
+    r"Barrier timed out\b[^\n]{0,80}\b\w*(?:Connect|connect|Init|init|WaitForAll)\w*[^\n]{0,300}(?:\n[^\n]{0,300}){0,3}?[Tt]imed out task names:"
+    r"(?P<tasks>(?:\s{0,4}/job:\w{1,60}/replica:\d{1,6}/task:\d{1,6},?){1,512})"
+)
+_TASK = regex(r"/task:(\d{1,6})\b")
+
+
+def tasks_missing(case: Case) -> Fact | None:
+    """Tasks that the coordination service names because they did not come to its first barrier."""
+    for account in accounts(case):
+        if (found := _FIRST_BARRIER.search(account.said)) is not None:
+            ranks = RankSet(int(number) for number in _TASK.findall(found["tasks"]))
+            title = f"{ranks_phrase(ranks)} did not come to the first barrier of the coordination service"
+            return Fact(title, (line_at(account.said, found.start()),), ranks=ranks)
+    return None
+
+
 def communicator_incomplete(case: Case) -> Fact | None:
     """A communicator of which some members began or finished the initialisation and others did not."""
     comms: dict[object, tuple[set[int], set[int], int]] = {}

@@ -37,6 +37,8 @@ _FAILED_FIRST = (
     r"Address already in use|EADDRINUSE"
 )
 _JOINED = r"\d+/\d+ clients joined|waiting for clients"
+# The same log tells later that the meeting point was found after all: names come up late where pods are new.
+_REACHED = r"(?<!not )(?<!be )(?<!yet )\b(?:connected to|reached|joined) (?:the )?(?:\w+ )?(?:store|TCPStore|master|rendezvous|coordinator|process group)\b"
 # Whose collective timed out had met the others before.
 _MET = r"Watchdog caught collective|Timed out waiting \d+ms for (?:recv|send) operation"
 _MEETING = r"rendezvous|rdzv|MASTER_ADDR|master_addr|TCPStore|init_process_group|torchrun|c10d|coordinator|gloo"
@@ -56,9 +58,9 @@ _SIGNS = (
     Sign(r"TCPStore\([^\n]*\n(?:[^\n]*\n){0,3}?(?![^\n]*timed out)[^\n]*(?:Connection refused|failed to connect)|(?:DistNetworkError|DistStoreError|TimeoutError|RuntimeError)(?![^\n]*timed out)[^\n]*failed to connect to(?! the MPS)",
          "the store was not reached", POSSIBLE, unless=(_FAILED_FIRST, _JOINED, r"Listen(?:Overflows|Drops)\s+[1-9]\d\d|SYN flooding")),
     Sign(r"\bgai error\b|getaddrinfo(?:\(\))?(?: failed|:)|Name or service not known|Temporary failure in name resolution|No address associated with hostname|nodename nor servname|[Cc]ould not resolve host|UnknownHost",
-         "the name of a host is not known here", anywhere=(_MEETING,), unless=(_JOINED,), passing=True),
+         "the name of a host is not known here", anywhere=(_MEETING,), unless=(_JOINED,), passing=True, until=_REACHED),
     Sign(r"client socket (?:on )?\[?([\w-]+)[\w.-]*\]?:\d+ has failed to connect to \[?\1[\w.-]*\]?:\d+[^\n]*(?:111|refused)", "the host that all others look for does not know that it is the one: nothing listens at its own name", unless=(_FAILED_FIRST, _JOINED)),
-    Sign(r"network addresses of \([^)]*\) cannot be retrieved", "the name of a host is not known here", POSSIBLE, unless=(_JOINED,)),
+    Sign(r"network addresses of \([^)]*\) cannot be retrieved", "the name of a host is not known here", POSSIBLE, unless=(_JOINED,), until=_REACHED),
     Sign(r"(?:DEADLINE_EXCEEDED|UNAVAILABLE|Deadline Exceeded)[^\n]*(?:\n[^\n]*){0,4}?(?:RegisterTask|CoordinationService|coordination service|failed to connect to all addresses)|(?:RegisterTask|CoordinationService)[^\n]*(?:DEADLINE|timed out|UNAVAILABLE)", "the coordinator was not reached", unless=(_FAILED_FIRST, r"GetKeyValue\(\) timed out", r"heartbeat", r"BarrierTimeout|barrier", r"PollForError|distributed service detected fatal errors", r"has failed or been preempted", r"coordination_service_agent\.cc:\d+\] *UNAVAILABLE: (?:Connection reset|Socket closed|Broken pipe|recvmsg)")),
     Sign(r"\bTCPStore::\w+|tcputil::recv\w+|recvVector|recvBytes", "a rank waits for an absurd number of bytes: no store answers there", also=(r"\b(?:len|length|n|size|count)=\d{9,}\b|bad_alloc|length_error|larger than max_size|_M_default_append",)),
     Sign(r"unexpected magic|[Mm]agic number (?:mismatch|does not match)|[Vv]alidation magic|received an? (?:invalid|unexpected) (?:query|message|handshake)[^\n]*(?:store|TCPStore)|unknown (?:query|command)[^\n]*TCPStore", "no store of this job answers there"),
@@ -78,7 +80,7 @@ _SIGNS = (
     Sign(r"\b(?:process|rank|node|worker|task|host) ?0\b[^\n]{0,60}\b(?:listens?|listening|serves|serving|bound)\b[^\n]{0,20}?(?:\bport |:)(\d{4,5})\b[\s\S]{0,400}?\b(?:coordinator|master|rendezvous|store|tracker|head)\b[^\n]{0,60}?(?:\bport |:)(?!\1\b)\d{4,5}\b", "the others are given another port than the one at which rank 0 listens", anywhere=(r"\binitialize\b|init_process_group|rendezvous|\binit\b", ), unless=(_FAILED_FIRST, _JOINED)),
     Sign(r"environment variable (?:MASTER_ADDR|MASTER_PORT|RANK|WORLD_SIZE) expected, but not set", "nobody said where to meet"),
     Sign(r"[Uu]nable to connect to (?:the )?(?:coordinator|coordination service|head|rendezvous|master)\b", "the coordinator was not reached", unless=(_FAILED_FIRST,)),
-    Sign(r"client socket has failed to connect to|\[c10d\](?![^\n]*has timed out after)[^\n]*(?:errno: 1(?:01|10|11|13)\b|Connection refused|timed out)", "a rank tries in vain to reach the store", POSSIBLE, passing=True),
+    Sign(r"client socket has failed to connect to|\[c10d\](?![^\n]*has timed out after)[^\n]*(?:errno: 1(?:01|10|11|13)\b|Connection refused|timed out)", "a rank tries in vain to reach the store", POSSIBLE, passing=True, until=_REACHED),
 )  # fmt: skip
 
 RULE = text_rule(
