@@ -96,3 +96,45 @@ def test_a_manual_beside_a_log_tells_of_what_may_happen(tmp_path: pathlib.Path) 
     assert _ended(tmp_path, "Training complete\n")
     assert _ended(tmp_path, "If a rank hangs at step 0, look at its stacks.\n", "README.md")
     assert not _ended(tmp_path, "a rank hangs at step 0\n", "note.txt")
+
+
+DUMPED = """\
+test_a_child_that_hangs_is_dumped (test_pool.PoolTest) ... Fatal Python error: Aborted
+
+Thread 0x00007f2f5bfff700 (most recent call first):
+  File "/src/tests/test_pool.py", line 88 in hang
+  File "/usr/lib/python3.9/threading.py", line 930 in _bootstrap
+ok
+Ran 4 tests in 11.873s
+
+"""
+
+
+@pytest.mark.parametrize(("last", "over"), [("OK\n", True), ("FAILED (errors=1)\n", False), ("OK\n" + DUMPED, False)])
+def test_what_tests_dumped_on_purpose_came_before_their_end(last: str, over: bool, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "unittest.log").write_text(DUMPED + last)
+    assert ended_well(case_of(gather([tmp_path]))) is over
+
+
+PODS = "NAME           READY   STATUS      RESTARTS      AGE\njob-master-0   0/1     Completed   0             5h12m\n"
+WORKER = "job-worker-0   0/1     {status}   1 (5h9m ago)  5h12m\n"
+EARLIER = "torch.distributed.DistNetworkError: failed to connect: Name or service not known\n"
+
+
+@pytest.mark.parametrize(
+    ("status", "beside", "over"),
+    [
+        ("Completed", "eval_accuracy = 0.92\n", True),
+        ("Running  ", "eval_accuracy = 0.92\n", False),
+        ("Error    ", "eval_accuracy = 0.92\n", False),
+        ("Completed", "the next job hangs since an hour\n", False),
+    ],
+)
+def test_pods_that_all_completed_are_a_run_that_is_over(
+    status: str, beside: str, over: bool, tmp_path: pathlib.Path
+) -> None:
+    """What became of an earlier container of one of them is over as well."""
+    (tmp_path / "kubectl get pods.txt").write_text(PODS + WORKER.format(status=status))
+    (tmp_path / "kubectl logs job-worker-0 --previous.txt").write_text(EARLIER)
+    (tmp_path / "kubectl logs job-worker-0.txt").write_text(beside)
+    assert ended_well(case_of(gather([tmp_path]))) is over

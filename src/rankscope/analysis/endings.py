@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from ..model.evidence.events import Event
 from ..model.evidence.stacks import NativeStacks, PythonStacks
+from ..model.labels import stem, who
 from ..model.patterns import regex
 from .case import Case
 from .papers import papers
@@ -111,10 +112,42 @@ def ended_well(case: Case) -> bool:
         by_file.setdefault(event.file, []).append(event)
     if any(_taken_back(said) or _succeeded(said) for said in by_file.values()):
         return True
-    if any(_looked(member.looks) for member in case.members):
-        return False
     good = {name for name, said in by_file.items() if _ends_well(said)}
+    passed = {who(stem(name)).text for name in good if _tests_passed(by_file[name])}
+    looked = [member for member in case.members if _looked(member.looks)]
+    if any(member.process.label not in passed for member in looked):
+        return False
+    if not looked and any(map(_pods_completed, by_file.values())):
+        return not any(map(_people_say_it_halts, by_file.values()))
     return bool(good) and all(name in good | papers(case) or _quiet(said) for name, said in by_file.items())
+
+
+def _tests_passed(said: Sequence[Event]) -> bool:
+    """Whether a log ends with the last word of a runner of tests: what its tests dumped on purpose came before."""
+    lines = [line for line in _lines(said) if line.strip()]
+    return bool(lines) and _OK.search(lines[-1]) is not None
+
+
+# unittest, pytest, cargo; CTest.
+_OK = regex(
+    r"^OK(?: \(\w+=\d+.*\))?$|^=* ?\d+ passed\b(?!.*\b(?:failed|errors?)\b)|\btest result: ok\b|^100% tests passed"
+)
+# Rows of ``kubectl get pods``.
+_PODS = regex(r"^NAME +READY +STATUS +RESTARTS +AGE\b")
+_POD = regex(r"^\S+ +\d+/\d+ +(?P<status>[A-Z]\w+) +\d+ ")
+
+
+def _pods_completed(said: Sequence[Event]) -> bool:
+    """Whether a table of a job's pods shows each of them completed: what became of earlier containers is over."""
+    lines = _lines(said)
+    rows = [found["status"] for line in lines if (found := _POD.match(line)) is not None]
+    return bool(rows) and set(rows) == {"Completed"} and any(map(_PODS.match, lines)) and len(lines) == len(rows) + 1
+
+
+def _people_say_it_halts(said: Sequence[Event]) -> bool:
+    return SAID.search(said[0].file) is not None or any(
+        says_it_halts(line) and not printed(line) for line in _lines(said)
+    )
 
 
 def _looked(looks: Iterable[dict[type, object]]) -> bool:
@@ -231,7 +264,7 @@ def printed(line: str) -> bool:
 _PRINTED = regex(
     r"^(?:#\d+ +)?0x[0-9a-f]{6,} in |^(?:\[pid +\d+\] )?(?:[\d:.]+ )?\w+\(.*\) += |"
     r"^\s*[\[(]?(?:\d{4}[-/]\d\d|\d\d:\d\d|[WIED]\d{4}|(?:\w+ )?pid=)|\b(?:INFO|DEBUG|WARNING|NOTICE|ERROR)\b|"
-    r"^\S+::\S+|^[-=_]{3,}|\b(?:PASSED|SKIPPED|XFAIL)\b|\w=\S+ \w+="
+    r"^\s+File \"|^\S+::\S+|^[-=_]{3,}|\b(?:PASSED|SKIPPED|XFAIL)\b|\w=\S+ \w+="
 )
 
 
