@@ -112,7 +112,7 @@ def ended_well(case: Case) -> bool:
         by_file.setdefault(event.file, []).append(event)
     if any(_taken_back(said) or _succeeded(said) for said in by_file.values()):
         return True
-    good = {name for name, said in by_file.items() if _ends_well(said)}
+    good = {name for name, said in by_file.items() if ends_well(said)}
     passed = {who(stem(name)).text for name in good if _tests_passed(by_file[name])}
     looked = [member for member in case.members if _looked(member.looks)]
     if any(member.process.label not in passed for member in looked):
@@ -177,7 +177,7 @@ TO_BE_ENDED = regex(
 )
 
 
-def _ends_well(said: Sequence[Event]) -> bool:
+def ends_well(said: Sequence[Event]) -> bool:
     """Whether the last words of a log are good ones, and no trouble comes behind them."""
     if SAID.search(said[0].file):
         return False

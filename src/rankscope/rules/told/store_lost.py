@@ -7,6 +7,7 @@ else: of a rank 0 that was slow, or that failed first.
 ## How it is recognised
 `Socket Timeout`, `Broken pipe`, `Connection reset by peer`, `recvValue failed` or `failed to recv, got 0 bytes` from TCPStore, and no other error before.
 `The client socket has timed out … while trying to connect to` is *possible*: nobody refused, so that the store is not up yet (rank 0 prepares data), or packets are lost.
+A port at which others are refused, and at which the store listened by the log of a process that has come to its end since.
 
 ## What to do
     pgrep -af torchrun; ss -ltnp | grep :29500          # on the store's host: is it there?
@@ -23,8 +24,17 @@ Cases: https://github.com/pytorch/pytorch/issues/76913 (more ranks than the queu
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
-from ._findings import text_rule
-from ._signs import LIKELY, POSSIBLE, Sign
+import re
+from collections.abc import Iterator
+
+from ...analysis.accounts import accounts, line_at
+from ...analysis.case import Case
+from ...analysis.endings import ends_well
+from ...model.diagnosis import Finding
+from ...model.patterns import regex
+from .. import make_rule
+from ._findings import finding
+from ._signs import LIKELY, POSSIBLE, Hit, Sign, hits
 
 _SIGNS = (
     # A server may be called store, too.
@@ -55,7 +65,39 @@ _SIGNS = (
     Sign(r"DistStoreError(?!: Timed out after \d+ seconds waiting for clients\. \d+/\d+)|DistNetworkError", "the store failed", POSSIBLE),
 )  # fmt: skip
 
-RULE = text_rule(
-    __name__, __doc__, "store-timeout", 70, "the key-value store does not answer", _SIGNS,
-    ("read rank 0's log first", "dist.barrier() before rank 0 exits"),
-)  # fmt: skip
+_TITLE = "the key-value store does not answer"
+_STEPS = ("read rank 0's log first", "dist.barrier() before rank 0 exits")
+
+
+def check(case: Case) -> Iterator[Finding]:
+    found = [*hits(case, _SIGNS), *_left_with_its_owner(case)]
+    if found:
+        yield finding(RULE, case, found, _TITLE, _STEPS)
+
+
+# Who holds a store and says at which port; who was refused there.
+_LISTENS = regex(
+    r"\b(?:TCP|key-value |rendezvous )?(?:store|rendezvous|coordinator)\b[^\n]{0,40}\b(?:listens?|listening|serves|serving|bound)\b"
+    r"[^\n]{0,60}?(?:\bport |:)(?P<port>\d{4,5})\b",
+    re.IGNORECASE,
+)
+_REFUSED = regex(
+    r"\bclient socket has failed to connect to \S{1,200}?\]?:(?P<port>\d{4,5})\b[^\n]{0,40}(?:111\b|refused)", re.I
+)
+
+
+def _left_with_its_owner(case: Case) -> Iterator[Hit]:
+    """A store that listened at a port at which others are refused, and the log of who held it ends as of one that is done."""
+    if case.snapshot.live:
+        return
+    refused = {found["port"]: one for one in accounts(case) for found in _REFUSED.finditer(one.said)}
+    for one in accounts(case) if refused else ():
+        for found in _LISTENS.finditer(one.said):
+            other = refused.get(found["port"])
+            if other is not None and other is not one and ends_well(one.events):
+                line = line_at(one.said, found.start())
+                yield Hit(Sign("", "the store was there, and its owner has ended before the others came"), one, line)
+                return
+
+
+RULE = make_rule(__name__, __doc__, "store-timeout", 70, check)
