@@ -62,3 +62,33 @@ def test_a_row_beside_the_stack_of_a_worker_shows_no_job_at_work(tmp_path: Path)
     (tmp_path / "dataloader_worker_gdb").write_text(STACK.format(inner="wait_item") + row)
     case = case_of(gather([str(tmp_path)]))
     assert well(case) is Well.UNKNOWN
+
+
+UNNUMBERED = """\
+Process 80: python prepare.py
+Python v3.11.7 (/usr/bin/python3.11)
+
+Thread 0x7F00BCF5B740 (active): "MainThread"
+    {inner} (prepare.py:51)
+    <module> (prepare.py:70)
+Thread 0x7EFE51FFF640 (idle): "Thread-3"
+    wait (threading.py:324)
+    run (tqdm/_monitor.py:60)
+
+"""
+
+
+@pytest.mark.parametrize(("second", "moves"), [("sort_rows", True), ("read_rows", False)])
+def test_where_no_thread_has_a_number_names_tell_which_is_the_same(second: str, moves: bool, tmp_path: Path) -> None:
+    """The helper rests at both looks, and is not the one that works."""
+    (tmp_path / "rank0").write_text(UNNUMBERED.format(inner="read_rows") + UNNUMBERED.format(inner=second))
+    assert (moved(case_of(gather([str(tmp_path)]))) is not None) is moves
+
+
+@pytest.mark.parametrize(("number", "moves"), [(77, True), (99, False)], ids=["the same thread", "another one"])
+def test_a_second_look_that_was_saved_without_its_head(number: int, moves: bool, tmp_path: Path) -> None:
+    (tmp_path / "rank_0_a.txt").write_text(SPY.format("", ""))
+    (tmp_path / "rank_0_b.txt").write_text(
+        f'Thread {number} (active): "MainThread"\n    forward (model.py:12)\n    <module> (train.py:70)\n'
+    )
+    assert (moved(case_of(gather([str(tmp_path)]))) is not None) is moves

@@ -74,3 +74,67 @@ def test_the_name_of_a_function_says_nothing_of_a_halt(tmp_path: Path) -> None:
         "Process 2 (active+gil): minimize (score.py:50)\nProcess 3 (active+gil): load (score.py:20)\n"
     )
     assert "ranks-stand-apart" not in {one.rule for one in judged(tmp_path, stacks=told).findings}
+
+
+LOOK = """\
+Process {pid}: python -u finetune.py
+Python v3.11.7 (/usr/bin/python3.11)
+
+Thread {pid} (active): "MainThread"
+    {stack}
+    main (finetune.py:188)
+
+"""
+MEETS = "barrier (torch/distributed/distributed_c10d.py:3703)\n    after_write (finetune.py:131)"
+WRITES = "_save (torch/serialization.py:1092)\n    after_write (finetune.py:127)"
+COPIES = "cpu (torch/storage.py:267)\n    _save (torch/serialization.py:1086)\n    after_write (finetune.py:127)"
+POLLS = "recv_pyobj (zmq/sugar/socket.py:989)\n    recv_requests (serve.py:127)"
+
+
+@pytest.mark.parametrize(
+    ("mine", "its", "late"),
+    [
+        ((WRITES, COPIES), (MEETS,), True),
+        ((POLLS, COPIES), (MEETS,), False),
+        ((WRITES, COPIES), (COPIES, MEETS), False),
+    ],
+    ids=["writes on", "polled for requests", "the other one just came"],
+)
+def test_one_rank_that_works_on_while_another_waits(
+    mine: tuple[str, ...], its: tuple[str, ...], late: bool, tmp_path: Path
+) -> None:
+    """Nobody complains, and yet one is waited for: two looks at it differ."""
+    looks = {f"rank_{rank}": "".join(LOOK.format(pid=150 + rank, stack=one) for one in stacks)
+             for rank, stacks in enumerate((mine, its))}  # fmt: skip
+    verdict = judged(tmp_path, **looks).verdict
+    assert (verdict is not None and (verdict.cls, verdict.certainty.value) == ("straggler-slow-rank", "likely")) is late
+
+
+LOWERS = "make_llir (triton/backends/nvidia/compiler.py:331)\n    compile (triton/compiler/compiler.py:284)"
+MEASURES = (
+    "benchmark (torch/_inductor/autotune_process.py:640)\n    compile_fx_inner (torch/_inductor/compile_fx.py:650)"
+)
+
+
+@pytest.mark.parametrize(("second", "cls"), [(LOWERS, "not-a-hang-slow"), (MEASURES, "compile-worker")])
+def test_who_is_elsewhere_in_the_compiler_at_a_second_look_only_compiles(second: str, cls: str, tmp_path: Path) -> None:
+    """Who waits for a helper at both looks may wait for one that is gone."""
+    looks = "".join(LOOK.format(pid=640, stack=one) for one in (MEASURES, second))
+    verdict = judged(tmp_path, rank_0=looks).verdict
+    assert verdict is not None
+    assert verdict.cls == cls
+
+
+READS = "get_tensor (safetensors/torch.py:489)\n    load_weights (loader.py:215)"
+FITS = "_load_w13 (fused_moe/layer.py:931)\n    load_weights (loader.py:215)"
+
+
+@pytest.mark.parametrize(
+    ("event", "slow"),
+    [('Warning  Unhealthy  3m  kubelet  Startup probe failed: Get "http://10.2.3.4:8000/health"', True),
+     ("Normal   Started    38m  kubelet  Started container vllm", False)],
+)  # fmt: skip
+def test_a_probe_that_fails_asks_what_two_looks_answer(event: str, slow: bool, tmp_path: Path) -> None:
+    looks = "".join(LOOK.format(pid=171, stack=one) for one in (READS, FITS))
+    verdict = judged(tmp_path, worker=looks, events=f"  {event}\n").verdict
+    assert (verdict is not None and verdict.cls == "not-a-hang-slow") is slow

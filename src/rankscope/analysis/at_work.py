@@ -15,7 +15,7 @@ from ..model.evidence.events import Event
 from ..model.evidence.stacks import NativeStacks, PythonStacks
 from ..model.patterns import regex
 from ..model.process import Role
-from .accounts import Account, accounts, outlived, steps_at_end
+from .accounts import Account, accounts, evidence_of, outlived, steps_at_end
 from .case import Case
 from .endings import WRONG, printed, says_it_halts, went_on
 from .file_lines import lines_by_file
@@ -36,7 +36,8 @@ class Well(enum.Enum):
 @remembered
 def well(case: Case) -> Well:
     """Whether the evidence is of a job at work, about which nobody complains."""
-    if case.snapshot.live or not case.events or any(_complains(one.label) for one in accounts(case)) or slowed(case):
+    told = accounts(case)
+    if case.snapshot.live or not case.events or any(_complains(one.label) or calls_slow(one) for one in told) or slowed(case):
         return Well.UNKNOWN
     by_file, moving = lines_by_file(case), moving_files(case)
     if any(_troubled(case, said, bool(moving)) for name, said in by_file.items() if name not in papers(case)):
@@ -93,7 +94,7 @@ def _moves(case: Case, name: str, said: Sequence[Event]) -> bool:
 
 # A step that takes minutes.
 _CRAWLS = regex(
-    r"(?<![:\d])\b[1-9]\d{2,}(?:\.\d+)? ?(?:s|sec|seconds)(?:/(?:it|step|iter)\w*|\s*$)",
+    r"(?<![:\d.])\b[1-9]\d{2,}(?:\.\d+)? ?(?:s|sec|seconds)(?:/(?:it|step|iter)\w*|\s*$)",
     re.IGNORECASE,
 )
 
@@ -163,9 +164,20 @@ _ALL_CLEAR = regex(r"(?:\||:(?!\d))\s*(?:0|0x0+|No|N/A|None|Not Active|OK|Normal
 _FATAL = regex(r"NCCL WARN|Xid|Traceback|Watchdog caught")
 
 
+# What somebody calls a run that gets on, and not fast enough.
+_SLOW = regex(r"\bslow(?:er|ly|ness)?\b", re.IGNORECASE)
+
+
+def calls_slow(account: Account) -> bool:
+    """Whether somebody calls a subject a slow one."""
+    return _SLOW.search(account.label) is not None
+
+
 @cache
 def _complains(text: str) -> bool:
-    return says_it_halts(text) and not printed(text)
+    """Whether somebody says that it halts: what a program's warning fears for every case alike is no such word."""
+    said = evidence_of(text)
+    return says_it_halts(said) and not printed(said)
 
 
 # What a server says while it answers.

@@ -44,7 +44,7 @@ def size(doing: Doing) -> int:
     return len(doing.ranks) or doing.count or 1
 
 
-_COLLECTIVE = r"(?:(?<!horovod)all[_-]?reduce(?!/horovod)\w*|all[_-]?gather\w*|all[_-]?to[_-]?all\w*|reduce[_-]?scatter\w*|broadcast(?!ed by subset|/)\w*|(?<!store[ _]based[ _])(?<![a-z])barrier(?! (?:stage|task ?set|tasks?|execution|RDD)\b)|bcast|all_?(?:sum|max|min)\b|psum|\bcollective|\b[\w.]{0,80}_gather\b|\b(?:gather|reduce|scatter)(?:_object)?\b(?! the\b)|wait_for_everyone)"
+_COLLECTIVE = r"(?:(?<!horovod)all[_-]?reduce(?!/horovod)\w*|all[_-]?gather\w*|all[_-]?to[_-]?all\w*|reduce[_-]?scatter\w*|broadcast(?!ed by subset|/)\w*|(?<!store[ _]based[ _])(?<!to perform )(?<![a-z])barrier(?! (?:stage|task ?set|tasks?|execution|RDD)\b)|bcast|all_?(?:sum|max|min)\b|psum|\bcollective|\b[\w.]{0,80}_gather\b|\b(?:gather|reduce|scatter)(?:_object)?\b(?! the\b)|wait_for_everyone)"
 # In order: the first pattern found in a sentence says what its subject does.
 _SENTENCES: tuple[tuple[str, str], ...] = (
     (

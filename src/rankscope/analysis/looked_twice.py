@@ -31,7 +31,7 @@ def mover(case: Case) -> Account | None:
     """A subject whose thread stands in different frames at two moments."""
     found = [one for one in accounts(case) if one.ranks or one.seen]
     for one in found:
-        if one.again and _differs(one):
+        if stands_elsewhere(one):
             return one
     if (clocked := _by_clock(found)) is not None:
         return clocked
@@ -125,17 +125,27 @@ def _bar_moves(case: Case) -> str | None:
 _SHORT = 6  # lines: what somebody copied at one look is no log
 
 
-def _differs(account: Account) -> bool:
+def of_the_worker(account: Account) -> list[Seen]:
+    """All looks at the thread that does the work."""
+    main = main_thread(account)
+    return [seen for seen in account.seen if _one_thread(main, seen)] if main is not None else []
+
+
+def stands_elsewhere(account: Account) -> bool:
     """Whether the thread that does the work stands elsewhere at the last moment than at the first; helpers rest all the time."""
-    if (main := main_thread(account)) is None:
-        return False
-    named = any(main.thread.tid is not None and one.thread.tid == main.thread.tid for one in account.seen)
     by_tool: dict[tuple[str, bool], dict[int, list[Seen]]] = {}
-    for seen in account.seen:
-        if not named or seen.thread.tid == main.thread.tid:
-            by_tool.setdefault((seen.engine, seen.native), {}).setdefault(seen.moment, []).append(seen)
+    for seen in of_the_worker(account) if account.again else ():
+        by_tool.setdefault((seen.engine, seen.native), {}).setdefault(seen.moment, []).append(seen)
     looks = [[stacks for _, stacks in sorted(by_moment.items())] for by_moment in by_tool.values()]
     return any(len(its) > 1 and not any(_alike(first, last) for first in its[0] for last in its[-1]) for its in looks)
+
+
+def _one_thread(main: Seen, other: Seen) -> bool:
+    """Whether another look shows the same thread: by its number, by its name where there is none; of nameless ones any may be."""
+    mine, its = main.thread, other.thread
+    if mine.tid is not None:
+        return its.tid == mine.tid
+    return mine.name is None or its.name in (None, mine.name)
 
 
 def _alike(one: Seen, other: Seen) -> bool:

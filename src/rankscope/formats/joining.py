@@ -53,12 +53,23 @@ class _Being:
         """Add what another tool saw of the same process.
 
         Two tools name one Python frame in two ways, so that one of them is enough: who looked more often, else who knew the pid.
-        Native frames of a debugger reach further down than those of a Python profiler, and are kept beside them.
+        What one tool wrote of the same threads without a head is a further look of it. Native frames of a debugger reach further
+        down than those of a Python profiler, and are kept beside them.
         """
-        self.python = max(self.python, other.python, key=len)
+        if _one_tool(self.python, other.python):
+            self.python = [*self.python, *other.python]
+        else:
+            self.python = max(self.python, other.python, key=len)
         self.native, more = sorted((self.native, other.native), key=len, reverse=True)
         for at, seen in enumerate(_all(more)):
             self.native[0]["again", at] = seen
+
+
+def _one_tool(some: list[dict[Any, _Seen]], others: list[dict[Any, _Seen]]) -> bool:
+    """Whether one tool wrote both down, of threads that have the same numbers."""
+    engines = {seen.engine for seen in (*_all(some), *_all(others))}
+    mine, its = ({seen.thread.tid for seen in _all(moments)} - {None} for moments in (some, others))
+    return len(engines) == 1 and not mine.isdisjoint(its)
 
 
 class Joiner:

@@ -9,7 +9,8 @@ from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
 from ...analysis.doings import doings, in_kind, of_ranks
 from ...analysis.frame_tables import WaitKind
-from ...analysis.looked_twice import mover
+from ...analysis.frames import wait_of
+from ...analysis.looked_twice import mover, of_the_worker, stands_elsewhere
 from ...model.labels import STEP, who
 from ...model.patterns import regex
 from ._lines import events
@@ -30,12 +31,19 @@ def count_on(case: Case) -> Iterator[tuple[Account, str]]:
 
 
 def move(case: Case) -> Iterator[tuple[Account, str]]:
-    """A rank that stands elsewhere at each look, while others wait in one call."""
+    """A rank that stands elsewhere at each look, while others wait in one call; who came there or left it meanwhile does not."""
     moves = None if case.snapshot.live else mover(case)
     waiting = (doing for doing in in_kind(doings(case), WaitKind.COLLECTIVE.value) if of_ranks(doing))
-    at = [doing.account for doing in waiting if doing.account is not None and doing.account.seen]
-    if moves is not None and any(account.ranks != moves.ranks for account in at):
+    seen = (doing.account for doing in waiting if doing.account is not None and doing.account.seen)
+    at = [account for account in seen if not stands_elsewhere(account)]
+    if moves is None or any(wait_of(seen.stack).kind in _AWAITS for seen in of_the_worker(moves)):
+        return
+    if any(account.ranks != moves.ranks for account in at):
         yield moves, moves.label
+
+
+# Who waits for others, or for what comes, at one of the looks is not at work of its own.
+_AWAITS = {WaitKind.COLLECTIVE, WaitKind.P2P, WaitKind.SOCKET, WaitKind.QUEUE, WaitKind.IDLE}
 
 
 _PERCENT = regex(r"\b(\d{1,2})(?:\.\d+)? ?%")

@@ -20,9 +20,15 @@ Compile once on one rank with a shared cache, or warm up before the first collec
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from ...analysis.case import Case
 from ...analysis.compilers import COMPILERS, RUNS
-from ._findings import text_rule
-from ._signs import POSSIBLE, Sign
+from ...analysis.looked_twice import stands_elsewhere
+from ...model.diagnosis import Finding
+from .. import make_rule
+from ._findings import finding
+from ._signs import POSSIBLE, Sign, hits
 
 _SIGNS = (
     Sign(r"\bAsyncCompile\b|\basync_compile\.wait\b|(?:wait|result|future|get)\w* \((?:[^\n]*/)?_inductor/async_compile|compile_worker(?![/.]subproc_pool|/__main__\.py)|compile (?:worker|helper|sidecar|subprocess|pool)|(?:wait|result|_wait_futures|load_by_key_path|future) \((?:[^\n]*/)?_inductor/codecache|parallel compile",
@@ -46,7 +52,14 @@ _SIGNS = (
     Sign(r"^(?:wait|_wait|_?communicate|_try_wait|poll|run) \(subprocess\.py[^\n]*\n(?:[^\n]+\n){0,6}?[^\n]*(?:triton|cpp_extension|ninja|nvcc|compile|build)", "a rank waits for a compiler process", POSSIBLE, unless=(RUNS,)),
 )  # fmt: skip
 
-RULE = text_rule(
-    __name__, __doc__, "compile-worker", 34, "a compiler helper is stuck or gone, and its parent waits", _SIGNS,
-    ("ps -ef | grep -e compile_worker -e ptxas -e ninja", "TORCHINDUCTOR_COMPILE_THREADS=1 torchrun …"), live_stacks=True,
-)  # fmt: skip
+_STEPS = ("ps -ef | grep -e compile_worker -e ptxas -e ninja", "TORCHINDUCTOR_COMPILE_THREADS=1 torchrun …")
+
+
+def check(case: Case) -> Iterator[Finding]:
+    # Who stands elsewhere at a second look compiles on.
+    found = [hit for hit in hits(case, _SIGNS, True) if case.snapshot.live or not stands_elsewhere(hit.account)]
+    if found:
+        yield finding(RULE, case, found, "a compiler helper is stuck or gone, and its parent waits", _STEPS)
+
+
+RULE = make_rule(__name__, __doc__, "compile-worker", 34, check)

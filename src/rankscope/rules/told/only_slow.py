@@ -7,7 +7,8 @@ Nothing is stuck. A compiler, a cold cache, an autotuner or a slow file system m
 Two samples of the same thread stand in different frames, above all inside a compiler (Triton, LLVM, ptxas, Inductor, cutlass); CPU time grows; a progress bar moves.
 A compiler that runs as a process of its own (`ps` shows it at work); a group of processes that its limit keeps from the CPU in most periods
 (`nr_throttled` of `nr_periods` in `cpu.stat`); steps that take several times as long as before; weights that take half a minute a file; a test that passed, after minutes; a bar of mmcv over an evaluation that took long and is full:
-the metrics come after it without a word. Two looks that differ are an answer only where somebody asked: beside no complaint they are a note about a job at work.
+the metrics come after it without a word. Two looks that differ are an answer only where somebody asked, or a probe of Kubernetes that failed, or a compiler was met at
+both: beside no complaint they are a note about a job at work.
 Where somebody tells that nothing changed between two looks, or a compiler crashed,
 words of slowness count for nothing; and who loads what was compiled (Triton's `_init_handles`) waits for the device.
 
@@ -26,10 +27,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...analysis.accounts import Account, accounts
+from ...analysis.at_work import calls_slow, moving_files
 from ...analysis.case import Case
 from ...analysis.compilers import RUNS
 from ...analysis.endings import WRONG, printed, says_it_halts
-from ...analysis.looked_twice import gets_on
+from ...analysis.frame_tables import WaitKind
+from ...analysis.frames import wait_of
+from ...analysis.looked_twice import gets_on, mover, of_the_worker
 from ...analysis.slowed import slowed
 from ...model.diagnosis import Finding, Kind
 from ...model.patterns import regex
@@ -126,30 +130,46 @@ def check(case: Case) -> Iterator[Finding]:
         return
     who = gets_on(case)
     if who is not None:
-        # Two looks that differ answer somebody who says that it hangs; where nobody does, they show a job at work.
+        # Two looks that differ answer somebody who says that it hangs; where nobody does, they show a job at work. Who came back
+        # to a compiler found no step made.
         crawls = _crawls(case)
         asked = crawls is not None or any(map(_asks, accounts(case)))
+        told = asked or _compiles_on(case)
         made = simple(
             RULE,
             f"{who} moves: two samples of it stand in different places",
             LIKELY if asked else POSSIBLE,
             ["the stacks of two moments differ", *filter(None, [crawls])],
-            _STEPS if asked else (),
-            kind=Kind.CAUSE if asked else Kind.NOTE,
+            _STEPS if told else (),
+            kind=Kind.CAUSE if told else Kind.NOTE,
         )
-        yield replace(made, compared=crawls is not None)
+        yield replace(made, compared=crawls is not None or asked)
         return
-    found = list(hits(case, _SIGNS))
-    if found:
-        yield finding(RULE, case, found, "the job moves, only slowly", _STEPS)
-    elif (crawls := slowed(case)) is not None:
+    if signs := list(hits(case, _SIGNS)):
+        yield finding(RULE, case, signs, "the job moves, only slowly", _STEPS)
+    elif (grows := slowed(case)) is not None:
         title = "the job moves, only slowly: its steps take several times as long as before"
-        yield simple(RULE, title, POSSIBLE, [crawls], _STEPS)
+        yield simple(RULE, title, POSSIBLE, [grows], _STEPS)
+    elif (called := next(_called_slow(case), None)) is not None:
+        yield simple(RULE, "the job moves, only slowly", POSSIBLE, [f"its steps grow to the end: {called}"], _STEPS)
 
 
 def _crawls(case: Case) -> str | None:
     """What a log tells of work that gets on far too slowly: nobody need say so, then."""
     return slowed(case) or next((hit.line for hit in hits(case, (_WEIGHTS,))), None)
+
+
+def _called_slow(case: Case) -> Iterator[str]:
+    """The headings that call something slow of which a log gets on."""
+    moving = moving_files(case)
+    return (one.label for one in accounts(case) if calls_slow(one) and any(said.file in moving for said in one.events))
+
+
+def _compiles_on(case: Case) -> bool:
+    """Whether the one who stands elsewhere at two looks is in a compiler at both."""
+    moves = mover(case)
+    looks = [wait_of(seen.stack).kind for seen in of_the_worker(moves)] if moves is not None else []
+    return len(looks) > 1 and all(kind is WaitKind.COMPILE for kind in looks)
 
 
 def _starved(case: Case) -> str | None:
@@ -174,13 +194,15 @@ _MANY_PERIODS = 600  # of 100 ms each: a minute
 
 # Who comes back after minutes to look at the same process wonders about it.
 _CAME_BACK = regex(r"\b(?:min(?:ute)?s?|hours?|h) (?:later|after)\b", re.IGNORECASE)
+# Kubernetes asks each container for its health, and says so where that does not answer.
+_NOT_HEALTHY = regex(r"\b(?:Startup|Readiness|Liveness) probe (?:failed|errored)\b")
 
 
 def _asks(account: Account) -> bool:
     """Whether somebody says of a subject, in its heading or in its lines, that something is wrong with it, or came back to it."""
     lines = (account.label, *account.said.splitlines())
     return _CAME_BACK.search(account.label) is not None or any(
-        WRONG.search(line) or (says_it_halts(line) and not printed(line)) for line in lines
+        WRONG.search(line) or _NOT_HEALTHY.search(line) or (says_it_halts(line) and not printed(line)) for line in lines
     )
 
 
