@@ -148,3 +148,78 @@ def test_a_thread_that_py_spy_saw_run_keeps_its_program_rightly(tmp_path: pathli
         "    run (threading.py:982)\n    _bootstrap_inner (threading.py:1045)\n    _bootstrap (threading.py:1002)\n"
     )
     assert judge(gather([tmp_path])).verdict is None
+
+
+MONITOR = """\
+Thread 0x00007f5e1b7fe640 (most recent call first):
+  File "/opt/lib/python3.10/threading.py", line 324 in wait
+  File "/opt/lib/python3.10/site-packages/tqdm/_monitor.py", line 60 in run
+  File "/opt/lib/python3.10/threading.py", line 973 in _bootstrap
+
+"""
+NAMELESS = MONITOR + (
+    "Current thread 0x00007f62a44f1740 (most recent call first):\n"
+    f'  File "{SITE}/distributed_c10d.py", line 3405 in {{call}}\n'
+    '  File "/job/trainer.py", line {line} in {caller}\n'
+    '  File "/job/trainer.py", line 301 in step\n'
+    '  File "/job/train.py", line 96 in <module>\n'
+)
+BAR = "  9%|▉         | 174/1900 [{elapsed}<26:38:11, 55.56s/it]\n"
+LIMIT = (
+    "[rank0]:[E412 11:52:28.310552163 ProcessGroupNCCL.cpp:629] [Rank 0] Watchdog caught collective operation timeout: "
+    "WorkNCCL(SeqNum=41833, OpType=ALLGATHER, NumelIn=1, NumelOut=4, Timeout(ms)=1800000) ran for 1800018 milliseconds before "
+    "timing out.\n"
+)
+
+
+def test_of_threads_without_names_the_one_of_the_program_tells_where_a_rank_stands(tmp_path: pathlib.Path) -> None:
+    """faulthandler begins with the newest thread, a helper."""
+    gathers, trains = (NAMELESS.format(call="all_gather_object", line=387, caller="flush"),
+                       NAMELESS.format(call="all_reduce", line=262, caller="rollout"))  # fmt: skip
+    verdict = _judged(tmp_path, [gathers, gathers, trains]).verdict
+    assert verdict is not None
+    assert (verdict.cls, list(verdict.ranks)) == ("collective-missed-by-rank", [2])
+
+
+@pytest.mark.parametrize(("elapsed", "prepares"), [("2:41:07", False), ("31:07", True)])
+def test_a_bar_that_ran_long_before_the_wait_began_counts_the_steps_of_all(
+    elapsed: str, prepares: bool, tmp_path: pathlib.Path
+) -> None:
+    diagnosis = _judged(tmp_path, [BAR.format(elapsed=elapsed) + LIMIT])
+    assert ("one-rank-prepares" in {one.rule for one in diagnosis.findings}) is prepares
+
+
+SPY = """\
+Process {pid}: python fit.py
+Python v3.11.7 (python)
+
+Thread {pid} (active): "MainThread"
+{stack}    <module> (fit.py:81)
+"""
+HOOK = """\
+    barrier (torch/distributed/distributed_c10d.py:3685)
+    metrics (result.py:480)
+    on_batch_end (preview.py:52)
+    advance (loop.py:270)
+"""
+NEXT = (
+    "    <genexpr> (torch/amp/grad_scaler.py:350)\n    step (torch/amp/grad_scaler.py:454)\n    advance (loop.py:250)\n"
+)
+SHOWN = "    {mark}\n    def on_batch_end(self, trainer, batch):\n        best = trainer.metrics['dice']\n        self.save(best)\n"
+
+
+@pytest.mark.parametrize(
+    ("mark", "others", "led"),
+    [("@rank_zero_only", NEXT, True), ("@torch.no_grad()", NEXT, False), ("@rank_zero_only", HOOK, False)],
+    ids=["of rank zero alone", "of all", "all are in it"],
+)
+def test_a_function_of_one_rank_that_leads_to_a_call_of_all(
+    mark: str, others: str, led: bool, tmp_path: pathlib.Path
+) -> None:
+    """Its peers wait for the device in their next step."""
+    (tmp_path / "preview.py.txt").write_text(SHOWN.format(mark=mark))
+    stacks = (HOOK, others, others)
+    diagnosis = _judged(tmp_path, [SPY.format(pid=510 + at, stack=one) for at, one in enumerate(stacks)])
+    assert any(one.title.startswith("on_batch_end, which one rank alone runs") for one in diagnosis.findings) is led
+    verdict = diagnosis.verdict
+    assert not led or (verdict is not None and verdict.cls == "collective-missed-by-rank")

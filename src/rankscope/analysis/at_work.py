@@ -37,7 +37,12 @@ class Well(enum.Enum):
 def well(case: Case) -> Well:
     """Whether the evidence is of a job at work, about which nobody complains."""
     told = accounts(case)
-    if case.snapshot.live or not case.events or any(_complains(one.label) or calls_slow(one) for one in told) or slowed(case):
+    if (
+        case.snapshot.live
+        or not case.events
+        or any(_complains(one.label) or calls_slow(one) for one in told)
+        or slowed(case)
+    ):
         return Well.UNKNOWN
     by_file, moving = lines_by_file(case), moving_files(case)
     if any(_troubled(case, said, bool(moving)) for name, said in by_file.items() if name not in papers(case)):

@@ -26,7 +26,8 @@ def _working(account: Account, now: list[Seen]) -> Seen:
     for seen in now:
         if account.refs and seen.thread.tid == account.refs[0].pid:
             return seen
-    return next((seen for seen in now if seen.native and _started_first(seen)), now[0])
+    first = (seen for seen in now if (_started_first(seen) if seen.native else _runs_program(seen)))
+    return next(first, now[0])
 
 
 # What the system calls in the first thread of a process (glibc's csu/libc-start.c, musl), and Python's own entry.
@@ -39,6 +40,14 @@ _FIRST = {
 def _started_first(seen: Seen) -> bool:
     """Whether a native stack is that of a process's first thread: gdb lists it last, and says of none that it is the main one."""
     return any(plain_name(frame.function).split("@")[0] in _FIRST for frame in seen.stack[:3])
+
+
+def _runs_program(seen: Seen) -> bool:
+    """Whether a stack goes out from the program itself; faulthandler names no thread, and tells the newest ones first."""
+    return bool(seen.stack) and seen.stack[0].function in _PROGRAM
+
+
+_PROGRAM = {"<module>", "_run_module_as_main"}
 
 
 def _below(main: Seen, now: list[Seen]) -> Seen:

@@ -35,6 +35,7 @@ class Section:
     before: tuple[str, ...] = ()  # earlier lines of the same block, the block of a ``try``
     after: tuple[str, ...] = ()  # later lines of the same function
     otherwise: tuple[str, ...] = ()  # the block of its ``else``
+    function: str = ""  # of which it is the whole body
 
     @property
     def leaves(self) -> str | None:
@@ -153,7 +154,10 @@ def sections(lines: Sequence[Line]) -> Iterator[Section]:
         if found is None or not (who := _who(line.text, found)):
             continue
         if found["mark"]:
-            yield Section(who, line.text, tuple(_text(_function(lines, at))))
+            below = _defined(lines, at)
+            marked = _block(lines, below) if below is not None else ()
+            name = _DEFINED.match(lines[below].text) if below is not None else None
+            yield Section(who, line.text, tuple(_text(marked)), function=name["name"] if name else "")
             continue
         tail = (found["tail"] or found["handled"] or "").split("#")[0].strip()
         body = (tail, *()) if tail else tuple(_text(_block(lines, at)))
@@ -195,12 +199,12 @@ def _block(lines: Sequence[Line], at: int) -> Sequence[Line]:
     return lines[at + 1 : end]
 
 
-def _function(lines: Sequence[Line], at: int) -> Sequence[Line]:
-    """The body of the function that a decorator stands above."""
-    below = next(
-        (n for n in range(at + 1, min(at + 4, len(lines))) if re.match(r"(?:async )?def ", lines[n].text)), None
-    )
-    return _block(lines, below) if below is not None else ()
+_DEFINED = regex(r"(?:async )?def (?P<name>\w{1,80})")
+
+
+def _defined(lines: Sequence[Line], at: int) -> int | None:
+    """Where the function begins that a decorator stands above."""
+    return next((n for n in range(at + 1, min(at + 4, len(lines))) if _DEFINED.match(lines[n].text)), None)
 
 
 def _rest(lines: Sequence[Line], end: int, depth: int) -> Sequence[Line]:

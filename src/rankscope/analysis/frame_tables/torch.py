@@ -115,6 +115,10 @@ habana_frameworks/torch/hpu/streams.py
     device: synchronize
 torch/cuda/memory.py
     device: empty_cache
+torch/amp/grad_scaler.py
+    device: <genexpr>
+torch/cuda/amp/grad_scaler.py
+    device: <genexpr>
 torch/autograd/__init__.py
     backward: backward grad
 torch/autograd/graph.py

@@ -30,6 +30,8 @@ def busy_bars(case: Case) -> Iterator[str]:
             # Its first step has not been made, or its loop was left before its end: who has the bar waits, too.
             own = label == "progress" or _OF_STEPS.match(label) is not None
             stands = stands or (own and (over or _NOTHING_DONE.search(event.text) is not None))
+            # It ran long before the wait began of which the limit expired: it counts the steps that all make.
+            stands = stands or (own and not ahead and 0 < _LONG_BEFORE * limit < elapsed)
             last[label] = (
                 0 if stands else max(elapsed, ahead),
                 f"{label} {percent}% after {event.fields.get('elapsed')}",
@@ -66,6 +68,7 @@ _LEFT_EARLY = (
     r"^Training completed\. Do not forget to share your model"  # transformers/trainer.py, at the end of its loop
 )
 _OF_STEPS = regex(r"(?:train|epoch|step|iter|fit|sft|grpo|ppo|pretrain)\w*\b", re.IGNORECASE)
+_LONG_BEFORE = 2.0  # limits
 _NEARLY = 0.8  # of the limit: a bar of steps that stopped long before it expired is of those who wait
 
 

@@ -10,6 +10,7 @@ From code in the evidence: a block below a condition on the rank (or a function 
 other branch; a block that leaves the loop or function on a rank's own data before a call that the others make; any call of the program in
 such a block from which the rank is said not to come back while the others are through. The job must be said to hang.
 Or the last words of a rank are those that one branch prints, and the stacks of all others stand in a call of the other branch.
+Or the stack of a rank that waits in a collective comes through a function marked so, and those of the others do not.
 
 ## What to do
 Take the call out of the branch: every rank calls, one rank writes. Where a rank must skip, let all skip:
@@ -30,6 +31,8 @@ from dataclasses import replace
 
 from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
+from ...analysis.doings import doings, way
+from ...analysis.frame_tables import WaitKind
 from ...analysis.pasted_code import Section, code_in, mostly_code, sections
 from ...model.diagnosis import Certainty, Finding
 from ...model.labels import STEP
@@ -103,6 +106,9 @@ def check(case: Case) -> Iterator[Finding]:
         return
     if case.snapshot.live or case.collectives or not (_hangs(case) or _asked(case)):
         return
+    if (led := next(_led_there(case), None)) is not None:
+        yield led
+        return
     found = [one for account in accounts(case) for one in _found(case, account)]
     for certainty, says, head, line in sorted(found, key=lambda one: one[0] is not LIKELY)[:1]:
         title = "the code lets some ranks make a call that the others do not make"
@@ -116,6 +122,20 @@ def _of_parted(one: Parted) -> Finding:
     title = f"{who} did not call {one.call}, in which the others stand: {one.head.rstrip(':')} was not the same on all"
     because = [f"the last words of {who} are those of the other branch: {one.said}", f"the others stand in {one.call}"]
     return simple(RULE, title, LIKELY, because, _STEPS, one.ranks)
+
+
+def _led_there(case: Case) -> Iterator[Finding]:
+    """A function that one rank alone runs, in the stack of a rank that waits in a call, and in no stack of the others."""
+    code = (code_in([event.text for event in account.events]) for account in accounts(case))
+    alone = {one.function: one.head for lines in code for one in sections(lines) if one.who == "one" and one.function}
+    seen = [doing for doing in doings(case) if doing.ranks and way(doing)] if alone else []
+    for function, head in alone.items():
+        inside = [doing for doing in seen if function in way(doing)]
+        waits = inside[0] if len(inside) == 1 and inside[0].kind == WaitKind.COLLECTIVE.value else None
+        if waits is not None and len(seen) > 1:
+            because = [f"{function} is run by one rank alone: {head}", f"{ranks_phrase(waits.ranks)}: {waits.site}"]
+            title = f"{function}, which one rank alone runs, led to {waits.op}"
+            yield replace(simple(RULE, title, LIKELY, because, _STEPS), compared=True)
 
 
 def _hangs(case: Case) -> bool:
