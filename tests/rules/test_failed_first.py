@@ -250,3 +250,28 @@ def test_who_gave_up_a_server_outside_has_failed(said: str, cls: str, tmp_path: 
     verdict = pipeline.judge(gather([tmp_path])).verdict
     assert verdict is not None
     assert verdict.cls == cls
+
+
+TOP = """\
+    PID USER      PR  NI    VIRT    RES    SHR S  %CPU  %MEM     TIME+ COMMAND
+  820 svc       20   0   61.8g   6.1g   1.2g R 100.0   1.2 341:10.12 python
+  823 svc       20   0       0      0      0 Z   0.0   0.0 302:41.98 {ended}
+"""
+FAULT = "[Fri Jul 19 23:40:07 2024] {name}[898]: segfault at 18 ip 00007f0bb1a7e0c4 sp 00007f0a4effc6c0 error 4 in lib.so[7f0bb13c2000+9f1000]\n"
+WAITS = 'Process 820: python pipe.py\nPython v3.10.8 (python)\n\nThread 820 (active): "MainThread"\n    synchronize (torch/cuda/__init__.py:792)\n    step (pipe.py:77)\n    <module> (pipe.py:84)\n'
+
+
+@pytest.mark.parametrize(
+    ("ended", "name", "dead"),
+    [("python", "python", True), ("sh", "sh", False), ("python", "Xorg", False)],
+    ids=["one of the ranks", "another program", "a fault of another program"],
+)
+def test_a_zombie_whose_program_the_kernel_says_to_be_at_fault(
+    ended: str, name: str, dead: bool, tmp_path: pathlib.Path
+) -> None:
+    """The kernel tells the number of the thread, the table that of the process."""
+    (tmp_path / "rank_0.txt").write_text(WAITS)
+    (tmp_path / "top.txt").write_text(TOP.format(ended=ended))
+    (tmp_path / "dmesg.txt").write_text(FAULT.format(name=name))
+    verdict = pipeline.judge(gather([tmp_path])).verdict
+    assert (verdict is not None and (verdict.cls, verdict.certainty) == ("dead-rank", Certainty.LIKELY)) is dead

@@ -55,14 +55,14 @@ class Kin:
 def uncollected(case: Case) -> Iterator[Kin]:
     """Families in which somebody has ended and nobody was seen to run; of saved evidence only, the live one knows more."""
     rows = [] if case.snapshot.live else [row for row in events(case, "proc.row") if "ppid" in row.fields]
-    if not any(map(_ended, rows)):
+    if not any(map(ended, rows)):
         return
     stacks = dict(_stacks(case))
     families: dict[tuple[str | None, object], list[Event]] = {}
     for row in rows:
         families.setdefault((row.host, row.fields["ppid"]), []).append(row)
     for (_, ppid), children in families.items():
-        dead = tuple(filter(_ended, children))
+        dead = tuple(filter(ended, children))
         seen = [stacks[row.pid] for row in children if row.pid in stacks]
         if not dead or any(one.main.thread.active for one in seen):
             continue
@@ -71,7 +71,8 @@ def uncollected(case: Case) -> Iterator[Kin]:
             yield Kin(dead, parent, tuple(seen))
 
 
-def _ended(row: Event) -> bool:
+def ended(row: Event) -> bool:
+    """Whether a row is that of a zombie."""
     return str(row.fields.get("state")).startswith("Z")
 
 

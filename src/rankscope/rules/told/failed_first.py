@@ -5,7 +5,8 @@ One rank raised an exception, ran out of device memory, crashed or ended early. 
 
 ## How it is recognised
 The first error in time is an exception that is not a consequence (not a closed connection, not a time-out); a launcher that names a process with an exit code; ranks that clean up while their
-peers wait in a send, receive or collective; a process that is simply not there any more.
+peers wait in a send, receive or collective; a process that is simply not there any more; a zombie of the program the others run, and a fault of that
+program in the kernel's log.
 It is *likely* where the error is one of the program's own data and code, a launcher or framework names the process, or a rank ran out of device memory while others stand in a call with it. An error that a device, the system or a library below raised (CUDA, an
 errno, a full disk) and a death that is only mentioned are *possible*: they have causes of their own.
 CANN's codes for a wait that timed out (507046 and its neighbours) are a consequence, too. Open MPI names a peer whose process disconnected (`An MPI communication peer process has unexpectedly disconnected`).
@@ -37,6 +38,7 @@ from ...model.ranks import RankSet, ranks_phrase
 from .. import make_rule
 from ._findings import finding, ranks_said, simple
 from ._first_error import consequence, first_error
+from ._kin import ended
 from ._lines import events
 from ._signs import LIKELY, POSSIBLE, Hit, Sign, hits
 from ._timeouts import timeouts
@@ -116,6 +118,7 @@ def check(case: Case) -> Iterator[Finding]:
         yield _failed(case, first)
         return
     yield from _signalled(case)
+    yield from _crashed(case)
     found = [_alone(case, hit) for hit in hits(case, _SIGNS) if not _over(case, hit)]
     if not found and not case.snapshot.live and (left := _left(case)) is not None:
         yield left
@@ -170,6 +173,40 @@ def _signalled(case: Case) -> Iterator[Finding]:
             )
             yield simple(RULE, title, LIKELY, [event.text], _STEPS, ranks)
             return
+
+
+def _crashed(case: Case) -> Iterator[Finding]:
+    """A zombie among processes of one program, of which the kernel tells a fault, while another one of them waits.
+
+    The kernel names the thread that was at fault, which has a number of its own.
+    """
+    at_fault = {str(event.fields.get("name")): event for event in events(case, "kernel.segfault")}
+    rows = [] if case.snapshot.live or not at_fault else events(case, "proc.row")
+    told = [doing for doing in doings(case) if doing.account is not None and doing.account.seen and doing.ranks]
+    if not in_kind(told, *_FOR_OTHERS):
+        return
+    living = {_program(row) for row in rows if not ended(row)}
+    ranks = {ref.pid for doing in told if doing.account is not None for ref in doing.account.refs}
+    for row in filter(ended, rows):
+        name = _program(row)
+        # A child of a rank that has ended is a matter of that rank.
+        if name in living and name in at_fault and row.fields.get("ppid") not in ranks:
+            title = f"pid {row.pid} has ended by a fault, and the others wait"
+            yield simple(RULE, title, LIKELY, [row.text, at_fault[name].text], _STEPS)
+            return
+
+
+_FOR_OTHERS = [
+    kind.value for kind in (WaitKind.COLLECTIVE, WaitKind.BACKWARD, WaitKind.P2P, WaitKind.DEVICE, WaitKind.STORE)
+]
+
+
+def _program(row: Event) -> str:
+    """The name of a program as the kernel knows it: without its folder and arguments; of who has ended it stands in brackets."""
+    return str(row.fields.get("command")).split(" ", 1)[0].rpartition("/")[2].strip("[]")[:_COMM]
+
+
+_COMM = 15  # characters (sched.h, TASK_COMM_LEN)
 
 
 def _failed(case: Case, first: Event) -> Finding:
