@@ -167,3 +167,30 @@ def test_a_write_that_returned_waits_for_no_reader(end: str, found: bool, tmp_pa
     (tmp_path / "strace.txt").write_text(WRITES.format(end=end) + BLOCKS)
     says = "a write does not return, and its parent"
     assert any(says in str(one.because) for one in pipe_full.check(case_of(gather([tmp_path])))) == found
+
+
+TEAM = (
+    "Attaching to process 4102\n"
+    'Thread 1 (Thread 0x7f4ce2a0b740 (LWP 4102) "python"):\n'
+    "#0  0x00007f4c0f91e5a9 in do_wait () from /opt/torch/lib/libgomp.so.1\n"
+    "#1  0x00007f4c0f91e70f in gomp_team_barrier_wait_end () from /opt/torch/lib/libgomp.so.1\n"
+    "#2  0x00007f4c0f91c2d8 in gomp_team_start () from /opt/torch/lib/libgomp.so.1\n"
+    "#3  0x00007f4c9d20f3c1 in at::internal::invoke_parallel(long, long) () from /opt/torch/lib/libtorch_cpu.so\n"
+)
+ROWS = """\
+  PID  PPID NLWP STAT     TIME COMMAND
+ 4100     1 {threads} Sl 00:08:13 python score.py
+ 4102  4100    1 S 00:00:00 {command}
+"""
+
+
+@pytest.mark.parametrize(
+    ("threads", "command", "found"),
+    [(143, "python score.py", True), (1, "python score.py", False), (143, "python other.py", False)],
+    ids=["a copy", "its parent has no threads either", "a program of its own"],
+)
+def test_a_table_of_processes_tells_who_was_forked(threads: int, command: str, found: bool, tmp_path: Path) -> None:
+    (tmp_path / "gdb_-p_4102.txt").write_text(TEAM)
+    (tmp_path / "ps.txt").write_text(ROWS.format(threads=threads, command=command))
+    rules = {one.rule for one in judge(gather([tmp_path])).findings}
+    assert ("child-in-threaded-library" in rules) is found

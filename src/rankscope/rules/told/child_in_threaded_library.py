@@ -7,7 +7,7 @@ empties, or waits at a barrier to which nobody comes.
 
 ## How it is recognised
 The native stack of a child ends in a wait (futex, condition, semaphore, spin) and a few frames further out stands one of these libraries, and no
-thread of that library is seen in the child. Or `ps` shows a child with the command line of its parent, one thread, asleep on a futex, and the parent
+thread of that library is seen in the child; that it is a child its frames tell, its name, or a table of processes. Or `ps` shows a child with the command line of its parent, one thread, asleep on a futex, and the parent
 with many threads waiting for it.
 
 ## What to do
@@ -88,7 +88,8 @@ def check(case: Case) -> Iterator[Finding]:
 def _in_libraries(case: Case) -> Iterator[Hit]:
     forks = any(one.find(CHILD_FRAMES + r"|\bfork|DataLoader|ProcessPool|multiprocessing") for one in accounts(case))
     for account in accounts(case):
-        if not (is_child(account, forks) or _lonely(case, account)) or account.find(_FRESH):
+        forked = is_child(account, forks) or _lonely(case, account) or _is_copy(case, account)
+        if not forked or account.find(_FRESH):
             continue
         if _several_at_work(case, account):
             continue
@@ -162,25 +163,31 @@ def _has_helpers(account: Account) -> bool:
     return any(has(stack, WaitKind.IDLE) is not None and not any(map(_python, stack)) for stack in account.stacks)
 
 
-def _copies_asleep(case: Case) -> Iterator[Hit]:
-    """Rows of ``ps``: a child with its parent's command line and one thread, asleep on a futex, waited for by its parent."""
+def _is_copy(case: Case, account: Account) -> bool:
+    """Whether a table of processes shows that it is a copy of its parent, which has threads that it has not."""
+    pids = {ref.pid for ref in account.refs}
+    return any(row.pid in pids for row, _ in _copies(case))
+
+
+def _copies(case: Case) -> Iterator[tuple[Event, Event]]:
+    """Rows of ``ps``: children with their parent's command line and one thread, and the parents, which have more."""
     rows = {event.pid: event for event in events(case, "proc.row") if event.pid is not None}
     for row in rows.values():
         parent = rows.get(int(str(row.fields.get("ppid") or 0)))
-        if parent is None or not _copy_of(row, parent):
-            continue
-        account = next((one for one in accounts(case) if row in one.events), None)
+        # Workers without work sleep so, too: the threads must be told, and that only the parent has several.
+        lonely = row.fields.get("threads") == 1 and parent is not None and parent.fields.get("threads", 1) != 1
+        if parent is not None and lonely and str(row.fields.get("command")) == str(parent.fields.get("command")):
+            yield row, parent
+
+
+def _copies_asleep(case: Case) -> Iterator[Hit]:
+    """A child with its parent's command line and one thread, asleep on a futex, waited for by its parent."""
+    for row, _ in _copies(case):
+        asleep = str(row.fields.get("wchan", "")).startswith("futex") and str(row.fields.get("state"))[:1] == "S"
+        account = next((one for one in accounts(case) if row in one.events), None) if asleep else None
         if account is not None:
             yield Hit(Sign("", "a copy of its parent with one thread sleeps on a futex", LIKELY), account, row.text)
             return
-
-
-def _copy_of(row: Event, parent: Event) -> bool:
-    asleep = str(row.fields.get("wchan", "")).startswith("futex") and str(row.fields.get("state"))[:1] == "S"
-    same = str(row.fields.get("command")) == str(parent.fields.get("command"))
-    # Workers without work sleep so, too: the threads must be told, and that only the parent has several.
-    lonely = row.fields.get("threads") == 1 and parent.fields.get("threads", 1) != 1
-    return asleep and same and lonely
 
 
 RULE = make_rule(__name__, __doc__, "fork-with-threads", 30, check)
