@@ -138,3 +138,31 @@ def test_a_probe_that_fails_asks_what_two_looks_answer(event: str, slow: bool, t
     looks = "".join(LOOK.format(pid=171, stack=one) for one in (READS, FITS))
     verdict = judged(tmp_path, worker=looks, events=f"  {event}\n").verdict
     assert (verdict is not None and verdict.cls == "not-a-hang-slow") is slow
+
+
+JOINS = """\
+Process 3312: python align.py
+Python v3.10.12 (python)
+
+Thread 3312 (idle): "MainThread"
+    _shutdown (threading.py:1567)
+Thread 3390 (idle): "lease"
+    wait (threading.py:324)
+    renew (lease.py:44)
+    run (threading.py:953)
+    _bootstrap (threading.py:973)
+"""
+ROWS = "  3301 pts/2  Sl+    0:11 torchrun align.py\n  3312 pts/2  Sl+   58:40 python align.py\n"
+SAID = "".join(f"[rank{rank}] part {rank} written, bye\n" for rank in range(4))
+
+
+@pytest.mark.parametrize(
+    ("rows", "said", "alone"),
+    [(ROWS, SAID, True), (ROWS + "  3311 pts/2  Sl+   58:41 python align.py\n", SAID, False),
+     (ROWS, SAID.replace("[rank0] part 0 written, bye", "[rank2] starts") + "[rank2] closes\n", False)],
+    ids=["the others have ended", "another one is there", "it said something else"],
+)  # fmt: skip
+def test_the_last_rank_of_those_that_said_they_are_done(rows: str, said: str, alone: bool, tmp_path: Path) -> None:
+    """Rows of ``ps ax`` without their head count as well."""
+    diagnosis = judged(tmp_path, rank_2=JOINS, ps=rows, output=said)
+    assert any(one.rule == "does-not-end" and one.compared for one in diagnosis.findings) is alone

@@ -26,6 +26,9 @@ _USER_ROW = regex(
     r"\S+ +\d{1,10} +\d{1,6}\.\d +\d{1,3}\.\d +\d+ +\d+ +(?:\?|pts/\d+|tty\w+) +[RSDTtZXI][lsLN<+]* +\S+ +\d+:\d\d +\S"
 )
 _USER_COLUMNS = ("USER", "PID", "%CPU", "%MEM", "VSZ", "RSS", "TTY", "STAT", "START", "TIME", "COMMAND")
+# Nor has ``ps ax | grep python`` one (BSD format without ``u``).
+_TERMINAL_ROW = regex(r"\d{1,10} +(?:\?|pts/\d{1,5}|tty\w{1,8}) +[RSDTtZXI][lsLN<+]* +\d{1,6}:\d\d +\S")
+_TERMINAL_COLUMNS = ("PID", "TTY", "STAT", "TIME", "COMMAND")
 _DEFUNCT = regex(r"^(?:.*?\s)?(?P<pid>\d{1,10})\s.*<defunct>")
 
 
@@ -66,6 +69,8 @@ class Reader:
             yield from self._row(line, text, self._columns)
         elif _USER_ROW.match(text):
             yield from self._row(line, text, _USER_COLUMNS)
+        elif _TERMINAL_ROW.match(text):
+            yield from self._row(line, text, _TERMINAL_COLUMNS)
         elif found := _DEFUNCT.match(text):
             yield _event(line, "proc.row", {"state": "Z", "command": text[-200:]}, int(found["pid"]))
 

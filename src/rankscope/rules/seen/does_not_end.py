@@ -33,6 +33,7 @@ from ...analysis.standing import Standing
 from ...analysis.threads import views
 from ...model.diagnosis import Finding, Kind, Reason, Step
 from ...model.evidence.stacks import Frame, PythonStacks, Trust
+from ...model.patterns import regex
 from ...model.process import Role
 from ...model.ranks import RankSet
 from ...model.words import span
@@ -49,12 +50,13 @@ def check(case: Case) -> Iterator[Finding]:
             continue  # it waits for a thread that was seen to run
         if answers(member):
             continue  # its peers still call it: a server stands there for as long as they do
+        alone = tuple(_last_there(case, member))
         yield Finding(
-            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, standing),
+            rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, standing), compared=bool(alone),
             title=f"{who(member.process)} has finished but does not end: it waits in {_where(standing)}",
             ranks=RankSet([member.rank] if member.rank is not None else []), processes=(member.process,),
             because=(Reason(f"its main thread has not run for {span(standing.still_s)}", "kernel", member.ref),
-                     *_others(member), *waited_for(root)),
+                     *_others(member), *alone, *waited_for(root)),
             against=tuple(just_come(case, standing)),
             next=(Step(f"rankscope stacks pid:{member.ref.pid} {'--native' if _taken_down(member) else '--raw'}", member.ref),),
         )  # fmt: skip
@@ -128,6 +130,26 @@ def _others(member: Member) -> Iterator[Reason]:
     for view in views(member)[1:4]:
         if view.python.tid != member.ref.pid and view.stack:
             yield Reason(f"{view.name} still stands in {at(view.wait.user_frame)}", "python-stack", member.ref)
+
+
+def _last_there(case: Case, member: Member) -> Iterator[Reason]:
+    """That other ranks said the same last words, and are not among the processes any more."""
+    rows = {event.pid: event for event in case.events if event.event == "proc.row"}
+    mine = rows.get(member.ref.pid)
+    if case.snapshot.live or mine is None:
+        return
+    there = [row.pid for row in rows.values() if row.fields.get("command") == mine.fields.get("command")]
+    lines = (event for event in case.events if event.event == "text.line" and event.rank is not None)
+    last = {(event.file, event.rank): _NUMBER.sub("#", event.text.strip()) for event in lines}
+    for (file, rank), words in last.items():
+        others = [one for (name, one), said in last.items() if name == file and one != rank and said == words]
+        if rank == member.rank and others and len(there) == 1:
+            more = "" if len(others) == 1 else f" and {len(others) - 1} more"
+            text = f"rank {others[0]}{more} said the same last words, and no other process of its command is there"
+            yield Reason(text, file, member.ref)
+
+
+_NUMBER = regex(r"\d+")
 
 
 RULE = make_rule(__name__, __doc__, "exit-hang", 29, check)
