@@ -205,7 +205,12 @@ HOOK = """\
 NEXT = (
     "    <genexpr> (torch/amp/grad_scaler.py:350)\n    step (torch/amp/grad_scaler.py:454)\n    advance (loop.py:250)\n"
 )
-SHOWN = "    {mark}\n    def on_batch_end(self, trainer, batch):\n        best = trainer.metrics['dice']\n        self.save(best)\n"
+SHOWN = """\
+    {mark}
+    def on_batch_end(self, trainer, batch):
+        best = trainer.metrics['dice']
+        self.save(best)
+"""
 
 
 @pytest.mark.parametrize(

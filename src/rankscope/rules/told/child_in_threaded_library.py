@@ -7,8 +7,8 @@ empties, or waits at a barrier to which nobody comes.
 
 ## How it is recognised
 The native stack of a child ends in a wait (futex, condition, semaphore, spin) and a few frames further out stands one of these libraries, and no
-thread of that library is seen in the child; that it is a child its frames tell, its name, or a table of processes. Or `ps` shows a child with the command line of its parent, one thread, asleep on a futex, and the parent
-with many threads waiting for it.
+thread of that library is seen in the child; that it is one its frames tell, its name, or a table of processes. Or `ps` shows a child with the
+command line of its parent, one thread, asleep on a futex, and the parent with many threads waiting for it.
 
 ## What to do
 `multiprocessing.set_start_method("spawn")` or `"forkserver"`; open the library in the worker, after the fork; one thread for the library that

@@ -7,6 +7,7 @@ Rank 0 tokenises, downloads, builds an index, evaluates or saves while the other
 A progress bar in the same console stands at about the limit (29:5x, 10:0x) or has hours to go; `main_process_first`, `wait_for_everyone` or a barrier above data preparation
 in a traceback; a monitored barrier that names the rank that is still busy; ranks that compile or save while others stand in a collective; step times of which one is a multiple.
 Work that is dealt out beforehand (prompts, samples) and a limit that expires in the next small call.
+A rank whose two looks differ, and at neither of which it waits for anybody, while others stand in one call, is *likely* although nobody complains.
 A rank that loads what was compiled waits for its device and does no such work; one whose own percentages grow between the time-outs of the others does.
 
 ## What to do

@@ -6,9 +6,15 @@ Nothing is stuck. A compiler, a cold cache, an autotuner or a slow file system m
 ## How it is recognised
 Two samples of the same thread stand in different frames, above all inside a compiler (Triton, LLVM, ptxas, Inductor, cutlass); CPU time grows; a progress bar moves.
 A compiler that runs as a process of its own (`ps` shows it at work); a group of processes that its limit keeps from the CPU in most periods
+<<<<<<< HEAD
 (`nr_throttled` of `nr_periods` in `cpu.stat`); steps that take several times as long as before; weights that take half a minute a file; a test that passed, after minutes; a bar of mmcv over an evaluation that took long and is full:
 the metrics come after it without a word. Two looks that differ are an answer only where somebody asked, or a probe of Kubernetes that failed, or a compiler was met at
 both: beside no complaint they are a note about a job at work.
+=======
+(`nr_throttled` of `nr_periods` in `cpu.stat`); weights that take half a minute a file; a test that passed, after minutes; a bar of mmcv over an evaluation that took long and is full:
+the metrics come after it without a word. Two looks that differ are an answer only where somebody asked, a probe of Kubernetes failed, or a compiler was met at both: else they are a note about a
+job at work.
+>>>>>>> 4c921cd85 (Pages, words to look for and the news say what was mended)
 Where somebody tells that nothing changed between two looks, or a compiler crashed,
 words of slowness count for nothing; and who loads what was compiled (Triton's `_init_handles`) waits for the device.
 
