@@ -9,8 +9,8 @@ The main thread stands in the interpreter's shutdown (`threading._shutdown`, `at
 the tear-down of a process group, and has not run, or the interpreter says that it is finalizing, or has been taken
 down while the process lives on. So does a function that nothing of the program lies below: the interpreter itself called it.
 An interpreter within another program is handed such functions all its life, and is not at its end for that; nor is a server
-of remote calls whose threads still answer its peers. Of saved evidence it counts that other ranks said the same last words and are
-not among the processes any more.
+of remote calls whose threads still answer its peers. Of saved evidence it counts that other ranks said the same last words and
+are not among the processes any more.
 
 ## What to do
 The thread or handler that is waited for is shown; end it with a time limit, make it a daemon, or leave with `os._exit` after
