@@ -166,3 +166,18 @@ def test_the_last_rank_of_those_that_said_they_are_done(rows: str, said: str, al
     """Rows of ``ps ax`` without their head count as well."""
     diagnosis = judged(tmp_path, rank_2=JOINS, ps=rows, output=said)
     assert any(one.rule == "does-not-end" and one.compared for one in diagnosis.findings) is alone
+
+
+@pytest.mark.parametrize(
+    ("row", "stalls"),
+    [
+        (" 3428 ?        D      0:00  \\_ mount -o remount,rw /data", True),
+        (" 3428 ?        S      0:00  \\_ mount -o remount,rw /data", False),
+        (" 3428 ?        D      0:00  \\_ du -s /data", False),
+    ],
+    ids=["in state D", "asleep", "another program"],
+)
+def test_a_mount_that_its_storage_keeps_waiting(row: str, stalls: bool, tmp_path: Path) -> None:
+    """Of other programs a look may catch a read that ends in the next moment."""
+    rows = f"32713 ?        Sl     0:35 kubelet --port=10250\n{row}\n"
+    assert ("storage-silent" in {one.rule for one in judged(tmp_path, ps=rows).findings}) is stalls

@@ -73,6 +73,7 @@ _SIGNS = (
     # One look catches who reads or writes for a moment: beside others that run it counts where somebody says that something stands.
     Sign(_ROW_OF_D, "ps shows a process in state D", also=(_PS,), unless=(DRIVER, _ROW_OF_R)),
     Sign(_ROW_OF_D, "ps shows a process in state D", also=(_PS,), anywhere=(HALTS,), unless=(DRIVER,)),
+    Sign(rf"{_ROW_OF_D}[ \t]+\d+:\d\d[ \t]+(?:\\_ )?(?:\S*/)?u?mount(?:\.\w+)? ", "ps shows a mount in state D", POSSIBLE, unless=(_FROZEN,)),
     Sign(r"\b(?:ps|top|htop|state|STAT|status)\b[^\n]{0,24}\b(?-i:D[sl+]?)\b(?![\w'-])", "a process in state D cannot be killed", also=(r"kill -9|cannot be killed|can't be killed|unkillable|SIGKILL has no effect",), unless=(DRIVER,), prose=True),
     Sign(r"\b(?:storage|file|NFS|metadata|object|Lustre|Ceph|GPFS|BeeGFS)\b ?(?:servers?|nodes?|targets?|system|backend)\b[^\n]{0,30}\b(?:was|were|is|are|went|being) (?:down|offline|rebooted|unreachable|overloaded|unavailable)\b|\b(?:OST|MDS|OSD|NSD)s?\b ?\w{0,6} (?:was|were|is|are|went) (?:down|offline|inactive)\b", "a file server was away", prose=True),
     Sign(r"\b(?:every|any|each|all) (?:access\w*|reads?|writes?|opens?|stats?|I/O)\b[^\n]{0,30}\b(?:blocks?|hangs?|stalls?|times? out)\b", "somebody says that storage does not answer", prose=True),
