@@ -6,15 +6,10 @@ Nothing is stuck. A compiler, a cold cache, an autotuner or a slow file system m
 ## How it is recognised
 Two samples of the same thread stand in different frames, above all inside a compiler (Triton, LLVM, ptxas, Inductor, cutlass); CPU time grows; a progress bar moves.
 A compiler that runs as a process of its own (`ps` shows it at work); a group of processes that its limit keeps from the CPU in most periods
-<<<<<<< HEAD
-(`nr_throttled` of `nr_periods` in `cpu.stat`); steps that take several times as long as before; weights that take half a minute a file; a test that passed, after minutes; a bar of mmcv over an evaluation that took long and is full:
-the metrics come after it without a word. Two looks that differ are an answer only where somebody asked, or a probe of Kubernetes that failed, or a compiler was met at
-both: beside no complaint they are a note about a job at work.
-=======
-(`nr_throttled` of `nr_periods` in `cpu.stat`); weights that take half a minute a file; a test that passed, after minutes; a bar of mmcv over an evaluation that took long and is full:
-the metrics come after it without a word. Two looks that differ are an answer only where somebody asked, a probe of Kubernetes failed, or a compiler was met at both: else they are a note about a
-job at work.
->>>>>>> 4c921cd85 (Pages, words to look for and the news say what was mended)
+(`nr_throttled` of `nr_periods` in `cpu.stat`); steps that take several times as long as before; weights that take half a minute a file;
+a test that passed, after minutes; a bar of mmcv over an evaluation that took long and is full: the metrics come after it without a word.
+Two looks that differ are an answer only where somebody asked, a probe of Kubernetes failed, or a compiler was met at both: else they are
+a note about a job at work.
 Where somebody tells that nothing changed between two looks, or a compiler crashed,
 words of slowness count for nothing; and who loads what was compiled (Triton's `_init_handles`) waits for the device.
 
@@ -149,7 +144,9 @@ def check(case: Case) -> Iterator[Finding]:
             _STEPS if told else (),
             kind=Kind.CAUSE if told else Kind.NOTE,
         )
-        yield replace(made, compared=crawls is not None or asked)
+        # A program's own words may tell of what is over; a probe asks for the program as it is.
+        ill = any(one.find(_NOT_HEALTHY) for one in accounts(case))
+        yield replace(made, compared=crawls is not None or ill)
         return
     if signs := list(hits(case, _SIGNS)):
         yield finding(RULE, case, signs, "the job moves, only slowly", _STEPS)
@@ -201,15 +198,15 @@ _MANY_PERIODS = 600  # of 100 ms each: a minute
 # Who comes back after minutes to look at the same process wonders about it.
 _CAME_BACK = regex(r"\b(?:min(?:ute)?s?|hours?|h) (?:later|after)\b", re.IGNORECASE)
 # Kubernetes asks each container for its health, and says so where that does not answer.
-_NOT_HEALTHY = regex(r"\b(?:Startup|Readiness|Liveness) probe (?:failed|errored)\b")
+_NOT_HEALTHY = r"\b(?:Startup|Readiness|Liveness) probe (?:failed|errored)\b"
 
 
 def _asks(account: Account) -> bool:
     """Whether somebody says of a subject, in its heading or in its lines, that something is wrong with it, or came back to it."""
     lines = (account.label, *account.said.splitlines())
-    return _CAME_BACK.search(account.label) is not None or any(
-        WRONG.search(line) or _NOT_HEALTHY.search(line) or (says_it_halts(line) and not printed(line)) for line in lines
-    )
+    if _CAME_BACK.search(account.label) or account.find(_NOT_HEALTHY):
+        return True
+    return any(WRONG.search(line) or (says_it_halts(line) and not printed(line)) for line in lines)
 
 
 RULE = make_rule(__name__, __doc__, "not-a-hang-slow", 47, check)
