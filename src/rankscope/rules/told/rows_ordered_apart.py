@@ -1,11 +1,12 @@
-"""Rows of recorders, as people print them in one table, show other calls of the ranks under one number.
+"""Recorders, as people print them in one table or line by line, show other calls of the ranks under one number.
 
 ## What it means
 Every rank counts the calls of a group. Where two of them made another call under the same number, the wrong calls meet: two of them were made the other way round, or bring other sizes.
 
 ## How it is recognised
-A table whose head names `rank`, `seq` and `op`. Under one number of one group a rank has the call that the others have under another number, and the others have its call later or
-earlier; or the same call has another size where all must bring the same (possible only, if no group is named). A rank that lacks a call altogether missed it, and tells nothing here.
+A table whose head names `rank`, `seq` and `op`, or a line for each rank with `seq=`, the call and its `sizes=`; of Ascend's HCCL the lines `opData information` of a plog. Under one number of one group a rank has the call that the others have under another number, and the others have its call later or
+earlier; or the same call has another size or type where all must bring the same (possible only, if no group is named, or if
+several of many differ: they may be another group of that name). A rank that lacks a call altogether missed it, and tells nothing here.
 
 ## What to do
 Look who issues the call that comes at another place: a thread of its own (checkpoint, prefetch, logging) makes its calls when it likes. Give it a group of its own.
@@ -21,9 +22,11 @@ import itertools
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from operator import attrgetter
 
 from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
+from ...analysis.pasted_calls import DONE, EQUAL, pasted_calls
 from ...model.diagnosis import Finding
 from ...model.patterns import regex
 from ...model.ranks import RankSet, number_of, ranks_phrase
@@ -38,8 +41,6 @@ _COLUMNS = {
     "group": {"pg", "group", "pg_id", "pg_name", "process_group"}, "size": {"in_sizes", "input_sizes", "sizes", "size", "numel", "numel_in"},
 }  # fmt: skip
 _COUNTED = regex(r"[0-9]{1,18}")
-# Calls in which all bring as much; a gather may be uneven.
-_EQUAL = regex(r"all_?reduce|broadcast|allgather_base|reduce_scatter_base|into_tensor")
 
 
 @dataclass(frozen=True)
@@ -50,26 +51,75 @@ class _Row:
     op: str
     size: str
     text: str
+    done: bool = False
+    even: bool = False  # all bring as much, whatever the name of the call
 
     @property
     def call(self) -> tuple[str, str]:
         """What must be the same on all ranks."""
-        return self.op, self.size if _EQUAL.search(self.op) else ""
+        return self.op, self.size if self.even or EQUAL.search(self.op) else ""
 
 
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live or case.collectives:
         return
-    for account in accounts(case):
-        rows = sorted(_rows(account), key=lambda row: (row.group, row.seq))
+    for told in (*map(_rows, accounts(case)), _lines(case), _plogs(case)):
+        rows = sorted(told, key=lambda row: (row.group, row.seq))
         for _, met in itertools.groupby(rows, key=lambda row: (row.group, row.seq)):
             if (found := _apart(list(met), rows)) is not None:
                 yield found
                 return
 
 
-def _apart(met: list[_Row], rows: list[_Row]) -> Finding | None:
+def _lines(case: Case) -> Iterator[_Row]:
+    """The entries of recorders that are told line by line."""
+    calls = [one for one in pasted_calls(case) if one.rank is not None]
+    unsized, untyped = ({(one.group, one.seq) for one in calls if not told(one)} for told in (_size, _kind))
+    for one in calls:
+        at = one.group, one.seq
+        brought = f"{'' if at in unsized else one.size} {'' if at in untyped else one.kind}".strip()
+        yield _Row(one.rank or 0, one.group, one.seq, one.op, brought, one.text, one.state == DONE)
+
+
+_size, _kind = attrgetter("size"), attrgetter("kind")
+
+
+# What HCCL writes of a task that failed (task_exception_handler.cc): first the tag of the call, then what the rank brought.
+_TAG = regex(
+    r"\bHCCL\((?P<pid>\d{1,10}),[^\n]*\btag\[(?P<tag>(?:Hcom|Hccl)?(?P<op>[A-Z][A-Za-z]{2,20})_[^\]\n]{1,160})\]"
+)
+_OP_DATA = regex(
+    r"\bHCCL\((?P<pid>\d{1,10}),[^\n]{0,300}\bopData information\b[^\n]{0,300}?\bdeviceId\[(?P<device>\d{1,6})\], index\[(?P<index>\d{1,18})\], (?P<brought>count\[\d{1,20}\], reduceType\[\w{1,20}\])[^\n]{0,300}?(?P<type>dataType\[\w{1,20}\])"
+)
+_UNEVEN = regex(r"(?i)all_?to_?all|gatherv|scatterv|send|recv|receive")
+
+
+def _plogs(case: Case) -> Iterator[_Row]:
+    """What the ranks brought to the call in which their tasks failed; who tells no tag was in the only call that has one."""
+    tags: dict[tuple[str, str], tuple[str, str]] = {}
+    for account in accounts(case):
+        for event in account.events:
+            if found := _TAG.search(event.text):
+                tags[account.label, found["pid"]] = found["tag"], found["op"]
+    only = next(iter(set(tags.values()))) if len(set(tags.values())) == 1 else None
+    for account in accounts(case):
+        for event in account.events:
+            told = event.event == "text.line" and "opData" in event.text
+            found = _OP_DATA.search(event.text) if told else None
+            call = tags.get((account.label, found["pid"]), only) if found else None
+            if found and call and not _UNEVEN.search(call[1]):
+                ranks = tuple(account.ranks)
+                rank = event.rank if event.rank is not None else ranks[0] if len(ranks) == 1 else int(found["device"])
+                brought = f"{found['brought']}, {found['type']}"
+                yield _Row(rank, call[0], int(found["index"]), call[1].lower(), brought, event.text[-250:], even=True)
+
+
+def _apart(told: list[_Row], rows: list[_Row]) -> Finding | None:
     """Rows of one number in which a call differs from that of the others, if it is the order or the size that differs."""
+    # Printed twice, a row is one; and what everybody has behind it went well.
+    met = list({(row.rank, row.call): row for row in told}.values())
+    if all(row.done for row in met):
+        return None
     (usual, many), *others = Counter(row.call for row in met).most_common()
     if not others or len({row.rank for row in met}) < len(met):
         return None
@@ -83,13 +133,17 @@ def _apart(met: list[_Row], rows: list[_Row]) -> Finding | None:
     if not crossed and (mine or theirs or one.op != other.op):
         return None
     odd = RankSet(row.rank for row in met if row.call != usual) if 2 * many > len(met) else RankSet()
-    how = "in another order" if crossed else "of another size"
+    how = "in another order" if crossed else "of another size or type"
     who = ranks_phrase(odd) if odd else "ranks"
-    title = f"{who} made calls {how} than the others: {one.op} and {other.op} meet as number {one.seq}"
-    # Rows that name no group may be of several, whose numbers run beside each other.
-    sure = crossed or bool(one.group)
+    meet = f"{one.op} and {other.op} meet" if crossed else f"{one.op} of {one.size} and of {other.size} meet"
+    title = f"{who} made calls {how} than the others: {meet} as number {one.seq}"
+    # Rows that name no group may be of several, whose numbers run beside each other; and groups of one name may be several.
+    sure = crossed or (bool(one.group) and (len(odd) == 1 or len(met) == _PAIR))
     said = simple(RULE, title, LIKELY if sure else POSSIBLE, [one.text, other.text], _STEPS, odd)
     return replace(said, compared=sure)
+
+
+_PAIR = 2
 
 
 def _once(ranks: list[int]) -> bool:

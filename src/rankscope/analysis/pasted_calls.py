@@ -1,0 +1,149 @@
+"""Entries of recorders that people or scripts print as lines: whose call it is, in which group, its number, what it brings, its state.
+
+``[rank3] pg: tp seq=812 profiling_name=nccl:all_reduce state=started``, with its sizes on the same line or on indented ones
+below; also several groups side by side in the line of one process (``tp0  sync(tp0,tp1) seq=9 BROADCAST launched  tp(…) …``).
+"""
+
+# ruff: noqa: E501  (a pattern is one line)
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..model.evidence.events import Event
+from ..model.patterns import regex
+from ..model.ranks import number_of
+from .account import Account
+from .accounts import accounts
+from .case import Case
+from .remembered import remembered
+
+STARTED, QUEUED, DONE, ABSENT = "started", "queued", "done", "absent"
+# Calls in which all bring as much; a gather of lists may be uneven.
+EQUAL = regex(r"all_?reduce|broadcast|all_?gather_?(?:base|into)|reduce_?scatter_?(?:base|tensor)|into_tensor")
+
+
+@dataclass(frozen=True)
+class PastedCall:
+    """One call of one process, as far as its lines tell."""
+
+    who: str
+    rank: int | None
+    group: str
+    members: frozenset[str]
+    seq: int
+    op: str
+    size: str
+    kind: str  # of its elements
+    state: str
+    text: str
+
+
+@remembered
+def pasted_calls(case: Case) -> tuple[PastedCall, ...]:
+    """All such entries of saved evidence, each once."""
+    if case.snapshot.live:
+        return ()
+    return tuple(dict.fromkeys(call for account in accounts(case) for call in _entries(account)))
+
+
+_SEQ = r"\b(?:collective_?)?seq(?:_?(?:id|num|no))?\b ?[=:#]? ?(?P<seq>\d{1,18})\b"
+_NAME = r"[A-Za-z][\w.:-]{0,40}"
+# A group before the number of its call; its members may stand behind its name.
+_OF_GROUP = regex(
+    rf"(?:\b(?:pg|pg_name|pg_id|group|process_group|comm)\b ?[=:]? ?)?(?P<group>{_NAME}|\d{{1,9}}|\('[^)\n]{{1,80}}'\))"
+    rf"(?P<members>\([^()\n]{{1,400}}\))?[,:]? {{1,4}}{_SEQ}",
+    re.IGNORECASE,
+)
+_HAS_SEQ = regex(_SEQ, re.IGNORECASE)
+_GROUP = regex(
+    r"\b(?:pg|pg_name|pg_id|process_group|group)\b ?[=:]? ?(?P<group>\(?['\"]?[\w.-]{1,40}['\"]?(?:, ?'[^'\n]{1,60}'\))?)",
+    re.IGNORECASE,
+)
+_OP = regex(
+    r"(?<![A-Za-z0-9])(?P<op>_?(?:all_?reduce|all_?gather|reduce_?scatter|broadcast|all_?to_?all|barrier|(?:gather|scatter|reduce|send|recv)(?![A-Za-z]))\w{0,30})",
+    re.IGNORECASE,
+)
+_SIZE = regex(
+    r"\b(?:in(?:put)?_)?(?:sizes?|numel(?:_in)?)\b ?[=:]? ?(?P<size>\[\[[\d, \[\]]{0,200}\]|\[[\d, ]{1,80}\]|\d{1,18}\b)",
+    re.IGNORECASE,
+)
+_KIND = regex(
+    r"\b(?:input_)?d(?:ata)?_?types?\b ?[=:]? ?\[?'?(?P<named>\w{1,20})|\b(?P<bare>BFloat16|Float8\w{0,20}|Float|Half|Double|Long|Int|Byte|Char)\b"
+)
+_STATES = (
+    (ABSENT, r"not (?:yet )?(?:enqueued|scheduled|started|launched|issued|called|posted)|never (?:called|issued|launched)"),
+    (DONE, r"completed?|done|finished|retired"),
+    (QUEUED, r"scheduled|enqueued|queued|pending"),
+    (STARTED, r"started|launched|running|in[- ]flight"),
+)  # fmt: skip
+_STATE = regex("|".join(rf"(?P<{name}>\b(?:{words})\b)" for name, words in _STATES), re.IGNORECASE)
+_RANK = regex(r"^\W{0,3}rank[ _:=#-]{0,2}(?P<rank>\d{1,7})\b(?P<rest>.*)", re.IGNORECASE)
+_OTHER = regex(rf"^(?P<who>{_NAME})\W{{1,8}}(?=\S)(?P<rest>.*)")
+# What watchdogs print is read as events of its own.
+_WATCHDOG = regex(r"WorkNCCL|[Ww]atchdog|ProcessGroup\w*\.cpp")
+_LONGEST = 1000
+_BELOW = 6  # indented lines of one entry
+
+
+def _entries(account: Account) -> Iterator[PastedCall]:
+    lines = [event for event in account.events if event.event == "text.line"]
+    for at, event in enumerate(lines):
+        text = event.text.strip()[:_LONGEST]
+        if "seq" not in text.lower() or not _HAS_SEQ.search(text) or _WATCHDOG.search(text):
+            continue  # the first is the quickest, and most lines of a log end there
+        rank, who, rest = _speaker(event, text)
+        if not who:
+            continue
+        heads = list(_OF_GROUP.finditer(rest))
+        if len(heads) < 2:
+            yield from _call(rank, who, rest + _below(lines, at), heads[0] if heads else None, event)
+        else:
+            ends = [*(head.start() for head in heads[1:]), len(rest)]
+            for head, end in zip(heads, ends):
+                yield from _call(rank, who, rest[head.start() : end], head, event)
+
+
+def _speaker(event: Event, text: str) -> tuple[int | None, str, str]:
+    """The rank or the name that a line begins with, and what it says."""
+    if found := _RANK.match(text):
+        rank = number_of(found["rank"])
+        return rank, f"rank {rank}", found["rest"].strip(" :|\t]),")
+    if event.rank is not None:
+        return event.rank, f"rank {event.rank}", text
+    named = _OTHER.match(text)
+    # Whoever bears no rank is known by the groups that follow its name at once.
+    if named and _OF_GROUP.match(named["rest"]):
+        return None, named["who"], named["rest"]
+    return None, "", text
+
+
+def _below(lines: list[Event], at: int) -> str:
+    """The indented lines below an entry, which tell more of it."""
+    told, here = "", lines[at]
+    for event in lines[at + 1 : at + 1 + _BELOW]:
+        indented = event.text[:1].isspace() and event.file == here.file and event.rank in (None, here.rank)
+        if not indented or _HAS_SEQ.search(event.text):
+            break
+        told += " " + event.text.strip()[:_LONGEST]
+    return told
+
+
+def _call(rank: int | None, who: str, said: str, head: re.Match[str] | None, event: Event) -> Iterator[PastedCall]:
+    seq, op, state, size = _HAS_SEQ.search(said), _OP.search(said), _STATE.search(said), _SIZE.search(said)
+    if seq is None or op is None or not (state or size):
+        return
+    group = _GROUP.search(said)
+    kind = _KIND.search(said)
+    named = head["members"] if head is not None else None
+    yield PastedCall(
+        who, rank,
+        (group["group"] if group else head["group"] if head is not None and named else "").strip("('\""),
+        frozenset(re.findall(r"[\w.-]*\d[\w.-]*", named or "")),
+        int(seq["seq"]), op["op"].strip("_").lower(),
+        re.sub(r"\s", "", size["size"]) if size else "",
+        (kind["named"] or kind["bare"]).lower() if kind else "",
+        state.lastgroup or "" if state else "",
+        f"{who}: {said}"[:300],
+    )  # fmt: skip
