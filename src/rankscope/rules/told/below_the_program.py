@@ -5,7 +5,8 @@ The program is in order: all ranks stand in the same collective. What does not w
 
 ## How it is recognised
 Equal stacks on all ranks in one collective, not in the meeting before it (or equal time-outs with the same sequence number, operation and size from every rank), and nobody elsewhere; also stacks of all ranks that `uniq -c` counted,
-or recorders of which somebody says that the newest entry of every rank is the same and in flight.
+or recorders of which somebody says that the newest entry of every rank is the same and in flight, or whose entries, pasted line by line, show one call (number, operation, size) that every rank from 0 on
+has started and none has done.
 Of a running job: every rank of it was seen, all have stood in one collective at one place for longer than `--stuck-after`, and no thread below them is at work. Without a recorder that is *possible* at most.
 A container that denies a system call by which processes share buffers; a launch that does not return. The library's own benchmark (`all_reduce_perf`) that prints its head and no row.
 
@@ -21,12 +22,14 @@ A test of all pairs of hosts before the run (`all_reduce_perf` of nccl-tests).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...analysis.doings import doings, size
 from ...analysis.frame_tables import WaitKind
 from ...analysis.own_age import youngest_s
+from ...analysis.pasted_calls import DONE, STARTED, PastedCall, pasted_calls
 from ...analysis.stillness import held_together, in_one_call
 from ...model.diagnosis import Finding, Kind, Reason
 from ...model.ranks import RankSet, ranks_phrase
@@ -79,6 +82,14 @@ def check(case: Case) -> Iterator[Finding]:
         if told := list(hits(case, _TOLD)):
             yield finding(RULE, case, told, _TITLE, _STEPS)
         return
+    if started := _started_by_all(case):
+        one = started[0]
+        title = f"all {len(started)} ranks have started {one.op} number {one.seq}, and none has done it"
+        complains = any(account.find(HALTS, prose=True) for account in accounts(case))
+        because = [call.text for call in started[:4]]
+        made = simple(RULE, title, LIKELY, because, _STEPS, against=() if complains else (_ONE_PICTURE,))
+        yield replace(made, compared=True)
+        return
     together = standing_together(case)
     if together:
         title = f"all {sum(map(size, together))} ranks that were seen stand in the same {together[0].op}"
@@ -110,6 +121,20 @@ def check(case: Case) -> Iterator[Finding]:
     signs = list(hits(case, _TOLD if _at_the_meeting(case) else (*_TOLD, *_SIGNS)))
     if signs:
         yield finding(RULE, case, signs, _TITLE, _STEPS)
+
+
+def _started_by_all(case: Case) -> list[PastedCall]:
+    """The one call that the recorders of all ranks show as begun on the device and not done, if there is nothing else open."""
+    calls = [one for one in pasted_calls(case) if one.rank is not None and one.state != DONE]
+    ranks = RankSet(one.rank for one in calls if one.rank is not None)
+    whole = len(ranks) > 1 and ranks == RankSet(range(max(ranks) + 1)) and not RankSet(case.ranks) - ranks
+    if not whole or len(calls) > len(ranks) or (case.world_size or 0) > len(ranks):
+        return []
+    alike = {(one.group, one.seq, one.op, one.size, one.kind, one.state) for one in calls}
+    later = any(
+        one.state == DONE and one.seq >= calls[0].seq for one in pasted_calls(case) if one.group == calls[0].group
+    )
+    return calls if len(alike) == 1 and calls[0].state == STARTED and not later else []
 
 
 def _held(case: Case) -> Iterator[Finding]:

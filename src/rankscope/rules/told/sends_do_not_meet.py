@@ -6,7 +6,8 @@ than its neighbours, nobody can go on. A send without its receive looks the same
 
 ## How it is recognised
 All ranks that were seen stand in a send or receive, no one in a collective and none failed; two neighbours are both in `send` or both in `recv`; the recorder shows
-P2P entries without their partner. It works up to a size (the eager limit of MPI, the buffers of NCCL) and hangs above it; a pipeline's schedule stands between `SEND` and `RECV` actions.
+P2P entries without their partner, or (as `torchfrtrace -j` lists them) ranks that have begun a send or receive whose other end waits in its rank's queue behind
+such a one, in a circle. It works up to a size (the eager limit of MPI, the buffers of NCCL) and hangs above it; a pipeline's schedule stands between `SEND` and `RECV` actions.
 
 ## What to do
 Order by parity (even ranks send first), or post both in one `batch_isend_irecv` (NCCL: one group call). Check shapes and tags that are exchanged before.
@@ -26,10 +27,12 @@ from ...analysis.case import Case
 from ...analysis.doings import Doing, doings, in_kind, of_ranks, seen_apart, size
 from ...analysis.frame_tables import WaitKind
 from ...model.diagnosis import Certainty, Finding
+from ...model.ranks import RankSet, ranks_phrase
 from .. import make_rule
 from ._findings import finding, simple
 from ._first_error import first_error
 from ._lines import events
+from ._message_queues import behind, circle
 from ._signs import LIKELY, POSSIBLE, Sign, hits
 from ._wordings import HALTS
 
@@ -54,10 +57,23 @@ _SIGNS = (
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live:
         return  # who stands where is known there, and other rules ask the graph
-    if made := _all_in_pairs(case) or _timed_out(case):
+    if made := _queued(case) or _all_in_pairs(case) or _timed_out(case):
         yield made
     elif signs := list(hits(case, _SIGNS)):
         yield finding(RULE, case, signs, "sends and receives are posted in an order that cannot complete", _STEPS)
+
+
+def _queued(case: Case) -> Finding | None:
+    """Recorders show that ranks have begun sends and receives that wait for each other in a circle."""
+    waits = circle(case)
+    if not waits:
+        return None
+    certainty = LIKELY if behind(case, waits) else POSSIBLE
+    ranks = RankSet(one.owner for one in waits)
+    calls = " and ".join(sorted({"send" if one.sends else "recv" for one in waits}))
+    title = f"{ranks_phrase(ranks)} wait for each other: each has begun a {calls} before what the other needs of it"
+    because = [f"rank {one.owner}: {one.text}" for one in waits[:4]]
+    return replace(simple(RULE, title, certainty, because, _STEPS, ranks), compared=True)
 
 
 def _all_in_pairs(case: Case) -> Finding | None:

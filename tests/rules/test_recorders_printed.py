@@ -1,0 +1,116 @@
+"""Entries of recorders as people print them: who has begun what, and who waits for whom."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rankscope.formats.gather import gather
+from rankscope.model.diagnosis import Finding
+from rankscope.model.ranks import RankSet
+from rankscope.pipeline import case_of
+from rankscope.rules.told import below_the_program, sends_do_not_meet
+
+STACK = """\
+Process 71: python pipe.py
+Python v3.11.4 (/usr/bin/python3.11)
+
+Thread 71 (active): "MainThread"
+    synchronize (torch/cuda/streams.py:105)
+    exchange (pipe.py:40)
+    <module> (pipe.py:90)
+"""
+LINE = "[rank {rank}] seq_id={seq} op=nccl:{op} sizes=[[{size}]] Half state={state} pg=('0', 'default_pg')\n"
+
+
+def case(folder: Path, told: str, rank: int = 1) -> Path:
+    (folder / f"rank_{rank}.txt").write_text(STACK)
+    (folder / "recorders.txt").write_text(told)
+    return folder
+
+
+def lines(*states: str, **changed: object) -> str:
+    usual: dict[str, object] = {"seq": 9, "op": "all_reduce", "size": 4096, **changed}
+    return "".join(LINE.format(rank=rank, state=state, **usual) for rank, state in enumerate(states))
+
+
+def below(folder: Path, told: str, rank: int = 1) -> list[Finding]:
+    found = below_the_program.check(case_of(gather([case(folder, told, rank)])))
+    return [one for one in found if "have started" in one.title]
+
+
+def test_a_call_that_all_have_started_and_none_has_done_is_stuck_below(tmp_path: Path) -> None:
+    (one,) = below(tmp_path, lines("started", "started", "started", "started"))
+    assert (one.cls, one.certainty.value, one.ranks) == ("stuck-below-program", "likely", RankSet())
+
+
+@pytest.mark.parametrize(
+    ("told", "rank"),
+    [
+        (lines("started", "started", "scheduled"), 1),
+        (lines("started", "started", "completed"), 1),
+        (lines("completed", "completed", "completed"), 1),
+        (lines("started", "started", "started"), 3),
+        (lines("started", "started") + LINE.format(rank=2, seq=8, op="all_reduce", size=4096, state="started"), 1),
+        (lines("started", "started") + LINE.format(rank=2, seq=9, op="all_reduce", size=64, state="started"), 1),
+        (lines("started", "started", "started") + lines("started", seq=40, op="broadcast"), 1),
+    ],
+    ids=[
+        "one has something before it",
+        "one has done it",
+        "all have",
+        "one is not told",
+        "another number",
+        "another size",
+        "two calls",
+    ],
+)
+def test_where_not_all_are_in_one_call_it_is_not(told: str, rank: int, tmp_path: Path) -> None:
+    assert not below(tmp_path, told, rank)
+
+
+# As torchfrtrace -j prints them; a row is of several ranks.
+RECV, SEND = "recv(s={} d={}, sz=[[8, 64]], state={})", "send(s={} d={}, sz=[[8, 64]], state={})"
+
+
+def table(*entries: str) -> str:
+    return "| rank 0 | rank 1 | rank 2 |\n" + "".join(f"| {entry} |\n" for entry in entries)
+
+
+def queued(folder: Path, told: str) -> list[Finding]:
+    found = sends_do_not_meet.check(case_of(gather([case(folder, told)])))
+    return [one for one in found if "wait for each other" in one.title]
+
+
+def test_receives_before_the_sends_that_both_need_are_a_circle(tmp_path: Path) -> None:
+    begun = [RECV.format(1, 0, "started"), RECV.format(0, 1, "started"), RECV.format(1, 2, "started")]
+    later = [SEND.format(0, 1, "scheduled"), SEND.format(1, 0, "scheduled"), SEND.format(1, 2, "scheduled")]
+    (one,) = queued(tmp_path, table(*begun, *later))
+    assert (one.cls, one.certainty.value, one.ranks) == ("p2p-order-deadlock", "likely", RankSet([0, 1]))
+    (less,) = queued(tmp_path, table(*begun))  # that the others are to come, nothing tells
+    assert less.certainty.value == "possible"
+
+
+def test_names_of_the_recorder_tell_the_same(tmp_path: Path) -> None:
+    told = "".join(
+        f"rank {one}: nccl:send {one}->{other} state started\nrank {one}: nccl:recv {one}<-{other} state scheduled\n"
+        for one, other in ((0, 1), (1, 0))
+    )
+    (one,) = queued(tmp_path, told)
+    assert (one.certainty.value, one.ranks) == ("likely", RankSet([0, 1]))
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        table(RECV.format(1, 0, "started"), SEND.format(1, 0, "started"), RECV.format(0, 1, "scheduled")),
+        table(RECV.format(1, 0, "started"), RECV.format(2, 1, "started"), SEND.format(1, 0, "scheduled")),
+        table(RECV.format(1, 0, "scheduled"), RECV.format(0, 1, "scheduled"), SEND.format(0, 1, "scheduled")),
+        table(RECV.format(1, 0, "completed"), RECV.format(0, 1, "completed")),
+        table(RECV.format(1, 0, "started"), RECV.format(0, 1, "started"), "coalesced(sz=[[8]], state=started)"),
+    ],
+    ids=["they meet", "a chain to somebody who is late", "none is begun", "it is over", "a group call has no order"],
+)
+def test_messages_that_are_in_no_circle_tell_nothing(told: str, tmp_path: Path) -> None:
+    assert not queued(tmp_path, told)
