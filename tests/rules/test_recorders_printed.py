@@ -10,7 +10,7 @@ from rankscope.formats.gather import gather
 from rankscope.model.diagnosis import Finding
 from rankscope.model.ranks import RankSet
 from rankscope.pipeline import case_of
-from rankscope.rules.told import below_the_program, sends_do_not_meet
+from rankscope.rules.told import below_the_program, groups_in_cycle, sends_do_not_meet
 
 STACK = """\
 Process 71: python pipe.py
@@ -114,3 +114,46 @@ def test_names_of_the_recorder_tell_the_same(tmp_path: Path) -> None:
 )
 def test_messages_that_are_in_no_circle_tell_nothing(told: str, tmp_path: Path) -> None:
     assert not queued(tmp_path, told)
+
+
+# What each process did last in each of its groups.
+ACROSS = """\
+actor   sync(actor,gen0,gen1) seq=31 BROADCAST 4096 B launched
+gen0    sync(actor,gen0,gen1) seq=31 BROADCAST 4096 B launched   tp(gen0,gen1) seq=700 ALLREDUCE done
+gen1    sync(actor,gen0,gen1) seq=30 BROADCAST done   tp(gen0,gen1) seq=701 ALLREDUCE launched
+"""
+QUEUED = """\
+rank0 pg=dp seq=88 all_reduce started | pg=ep seq=410 all_to_all scheduled
+rank1 pg=dp seq=88 all_reduce not enqueued | pg=ep seq=410 all_to_all started
+"""
+
+
+def cycles(folder: Path, told: str) -> list[Finding]:
+    return list(groups_in_cycle.check(case_of(gather([case(folder, told)]))))
+
+
+@pytest.mark.parametrize("told", [ACROSS, QUEUED])
+def test_calls_begun_crosswise_in_two_groups_are_a_cycle(told: str, tmp_path: Path) -> None:
+    (one,) = cycles(tmp_path, told)
+    assert (one.cls, one.certainty.value) == ("collective-cycle", "likely")
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        ACROSS.replace("701 ALLREDUCE launched", "701 ALLREDUCE done"),
+        ACROSS.replace("seq=700 ALLREDUCE done", "seq=701 ALLREDUCE launched"),
+        ACROSS.replace("tp(gen0,gen1) seq=701", "tp(gen1,gen2) seq=701"),
+        QUEUED.replace("seq=88 all_reduce not enqueued", "seq=61 all_reduce done"),
+        QUEUED + "rank 1: cudaFree (libcudart.so.12)\n",
+    ],
+    ids=[
+        "one is behind",
+        "both are in the second group",
+        "a group without the first",
+        "perhaps another group",
+        "held by a call",
+    ],
+)
+def test_calls_that_are_no_circle_are_no_cycle(told: str, tmp_path: Path) -> None:
+    assert not cycles(tmp_path, told)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
+from ...analysis.pasted_calls import DONE, STARTED, PastedCall, pasted_calls
 from ...model.patterns import regex
+
+T = TypeVar("T")
 
 CALL = r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast|barrier"
 LIST = r"[\[({]\s*\d{1,6}(?:\s*[,;]\s*\d{1,6})+\s*[\])}]"
@@ -37,7 +42,7 @@ def members_elsewhere(case: Case) -> list[str] | None:
     return [f"rank {rank}: {said}" for rank, (_, said) in sorted(waits.items())[:4]]
 
 
-def _circle(edges: dict[int, list[int]]) -> bool:
+def _circle(edges: Mapping[T, Iterable[T]]) -> bool:
     """Whether somebody waits, over others, for itself."""
     left = {node: set(ends) for node, ends in edges.items()}
     while ends := [node for node, to in left.items() if not to & left.keys()]:
@@ -57,4 +62,47 @@ def in_flight_in_circle(case: Case) -> bool:
     if case.comparison.cycles:
         return True
     told = members_elsewhere(case)
-    return told is not None and all(map(_IN_FLIGHT.search, told))
+    return (told is not None and all(map(_IN_FLIGHT.search, told))) or begun_crosswise(case) is not None
+
+
+# Calls that wait for all that is on the device, whatever group it is of: then the circle is closed by them, not by an order.
+_HOLDS = (
+    r"\b(?:cuda|cu|hip)\w{0,16}(?:Malloc|Free|Alloc|Load|Unload|Unmap|Destroy|Memcpy)\w{0,16} \(|"
+    r"\b(?:empty_cache|release_cached_blocks|_local_scalar_dense|item|tolist|nonzero) \("
+)
+
+
+def begun_crosswise(case: Case) -> list[str] | None:
+    """Calls of several groups as recorders tell them, process by process: each that is begun lacks somebody who has begun another
+    one, in a circle."""
+    calls = [one for one in pasted_calls(case) if one.group]
+    begun = [one for one in calls if one.state == STARTED]
+    lacking = {one.who: {other.who for mine in begun if mine.who == one.who for other in calls if _lacks(mine, other, calls)}
+               for one in begun}  # fmt: skip
+    edges = {who: list(others) for who, others in lacking.items() if others}
+    if len({one.group for one in begun}) < 2 or not _circle(edges) or any(one.find(_HOLDS) for one in accounts(case)):
+        return None
+    return [one.text for one in begun if one.who in edges][:4]
+
+
+def _lacks(mine: PastedCall, other: PastedCall, calls: list[PastedCall]) -> bool:
+    """Whether a call that one process has begun lacks another process of its group, which is behind or has it in its queue.
+
+    Groups of one name may be several, each with its own numbers: where no members are told, only neighbours are believed.
+    """
+    if other.group != mine.group or other.who == mine.who:
+        return False
+    told = mine.members and _names(other) & mine.members
+    newest = max((one for one in calls if one.who == other.who and one.group == mine.group), key=lambda one: one.seq)
+    if newest is not other or (mine.members and not told):
+        return False
+    if newest.seq == mine.seq:
+        return newest.state not in (STARTED, DONE)
+    return newest.seq < mine.seq and newest.state == DONE and (bool(told) or newest.seq == mine.seq - 1)
+
+
+def _names(call: PastedCall) -> set[str]:
+    """How a list of members may name a process."""
+    return (
+        {call.who} if call.rank is None else {str(call.rank), f"rank{call.rank}", f"rank_{call.rank}", f"r{call.rank}"}
+    )

@@ -5,7 +5,8 @@ Some ranks entered group A first and then B, others B first and then A. Each gro
 
 ## How it is recognised
 Ranks stand in collectives of different groups; the recorder shows (A, n) joined by one side and (B, m) by the other; a report says that each waits for the
-other. The members of the groups are told (`TP groups: [0,1] [2,3]`), and in each group the ranks of one place lack those of the other; or every rank's watchdog
+other. The members of the groups are told (`TP groups: [0,1] [2,3]`), and in each group the ranks of one place lack those of the other; lines or a table of each
+process's last calls in each group (`sync(a0,t0,t1) seq=9 launched  tp(t0,t1) seq=70 done`) show that what one has begun lacks another, which has begun what lacks the first; or every rank's watchdog
 gave up, one part of them in one group and the rest in another. Or several threads or streams of a process use several communicators at once, and the devices run kernels of different ones.
 At most possible: the ranks stand in one call under two functions, like the squares of a chessboard on a mesh, so that no row and no column is whole.
 
@@ -34,7 +35,7 @@ from ...model.diagnosis import Finding
 from ...model.evidence.events import Event
 from ...model.patterns import regex
 from .. import make_rule
-from ._circles import CALL, LIST, members_elsewhere
+from ._circles import CALL, LIST, begun_crosswise, members_elsewhere
 from ._findings import finding, simple
 from ._signs import LIKELY, POSSIBLE, Sign, hits
 from ._threads_calling import APART, calls_at_once
@@ -129,7 +130,9 @@ def _compared(case: Case) -> list[str] | None:
     """Why the places of the ranks, beside the members of their groups, are those of a circle."""
     if case.snapshot.live or case.collectives:
         return None  # there the graph and the recorders tell
-    judges = (_half_full, _gave_up_apart, members_elsewhere, _of_other_kinds, _told_of_kinds, _threads_of_groups)
+    judges = (
+        _half_full, _gave_up_apart, members_elsewhere, begun_crosswise, _of_other_kinds, _told_of_kinds, _threads_of_groups,
+    )  # fmt: skip
     return next((told for judge in judges if (told := judge(case)) is not None), None)
 
 
