@@ -77,3 +77,58 @@ def test_of_two_lists_alone_it_is_but_a_note(tmp_path: Path) -> None:
     """The program may renew its workers itself, and nobody says that it hangs."""
     assert verdict(tmp_path, TABLE, LATER) is None
     assert "pool-result-lost" in {one.rule for one in judge(gather([tmp_path])).findings}
+
+
+def ages(*ages: str, work: str = "00:20:00", least: str = "00:00:00", parent: int = 25179) -> str:
+    rows = "".join(
+        f"{25180 + 40 * at} {parent} S {age} {work if age == ages[0] else least} python prep.py\n"
+        for at, age in enumerate(ages)
+    )
+    return "  PID  PPID STAT     ELAPSED     TIME COMMAND\n" + rows
+
+
+BEGAN = """\
+  PID  PPID STAT                  STARTED CMD
+25180 25179 S    Tue Mar  3 09:00:01 2026 python prep.py
+25181 25179 S    Tue Mar  3 09:00:01 2026 python prep.py
+25183 25179 S    Tue Mar  3 09:00:02 2026 python prep.py
+25230 25179 S    Tue Mar  3 09:07:40 2026 python prep.py
+"""
+CRASH = "[Tue Mar  3 09:07:40 2026] python[{}]: segfault at 18 ip 00007f01 sp 00007ffd error 4 in _core.so[7f00+1000]\n"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        (ages("02:10:00", "02:10:00", "02:10:00", "01:55:12"),),
+        (ages("02:10:00", "02:10:00", "02:10:00", "01:55:12", least="00:15:00"), HANGS),
+        (BEGAN, CRASH.format(25182)),
+    ],
+    ids=["who is younger has not worked", "it hangs", "the kernel tells of a crash among them"],
+)
+def test_a_worker_far_younger_than_the_others_replaced_one(said: tuple[str, ...], tmp_path: Path) -> None:
+    found = verdict(tmp_path, *said)
+    assert found is not None
+    assert (found.cls, found.certainty.value) == ("child-dead", "likely")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        (ages("02:10:00", "02:10:00", "02:10:00", "02:09:58"), HANGS),
+        (ages("02:10:00", "02:10:00", "02:10:00", "01:55:12", parent=811), HANGS),
+        (ages("02:10:00", "02:10:00", "02:10:00", "01:55:12"), "pool = Pool(3, maxtasksperchild=1)\n"),
+        (ages("02:10:00", "01:55:12", "01:32:40", "00:08:00"), HANGS),
+    ],
+    ids=["started together", "children of another", "renewed by the program", "started as they are needed"],
+)
+def test_workers_as_old_as_each_other_or_of_any_age_replaced_nobody(said: tuple[str, ...], tmp_path: Path) -> None:
+    verdict(tmp_path, *said)
+    assert "pool-result-lost" not in {one.rule for one in judge(gather([tmp_path])).findings}
+
+
+def test_a_younger_worker_that_works_is_but_possible(tmp_path: Path) -> None:
+    """The program may have two pools; and a crash of a process far from them in number was none of theirs."""
+    verdict(tmp_path, BEGAN, CRASH.format(31044))
+    (one,) = (one for one in judge(gather([tmp_path])).findings if one.rule == "pool-result-lost")
+    assert one.certainty.value == "possible"

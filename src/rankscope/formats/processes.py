@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime, timezone
 
 from ..model.evidence.events import Event, Value
 from ..model.patterns import regex
@@ -30,6 +31,28 @@ _USER_COLUMNS = ("USER", "PID", "%CPU", "%MEM", "VSZ", "RSS", "TTY", "STAT", "ST
 _TERMINAL_ROW = regex(r"\d{1,10} +(?:\?|pts/\d{1,5}|tty\w{1,8}) +[RSDTtZXI][lsLN<+]* +\d{1,6}:\d\d +\S")
 _TERMINAL_COLUMNS = ("PID", "TTY", "STAT", "TIME", "COMMAND")
 _DEFUNCT = regex(r"^(?:.*?\s)?(?P<pid>\d{1,10})\s.*<defunct>")
+
+
+# What ``lstart`` of ps(1) prints, in five words; ``etime`` and ``time``, which may begin with days.
+_LSTART = regex(r"\b[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}\b")
+_SPAN = regex(r"(?:(?:(?P<days>\d{1,5})-)?(?P<hours>\d{1,3}):)?(?P<minutes>\d{1,4}):(?P<seconds>\d\d)")
+
+
+def _seconds(text: str) -> int | None:
+    """A time of ps(1), ``[[DD-]hh:]mm:ss``."""
+    found = _SPAN.fullmatch(text)
+    days, hours, minutes, seconds = (int(part or 0) for part in found.groups()) if found else (0, 0, 0, 0)
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds if found else None
+
+
+def _epoch(text: str) -> int:
+    """A moment as ``lstart`` writes it, in seconds of a clock of its own."""
+    try:
+        return int(
+            datetime.strptime(" ".join(text.split()), "%a %b %d %H:%M:%S %Y").replace(tzinfo=timezone.utc).timestamp()
+        )
+    except ValueError:
+        return 0
 
 
 def _header(text: str) -> list[str] | None:
@@ -77,7 +100,8 @@ class Reader:
     def _row(self, line: Line, text: str, columns: Sequence[str]) -> Iterator[Record]:
         if text == _CUT:
             return
-        words = text.split(None, len(columns) - 1)
+        whole = _LSTART.search(text) if "STARTED" in columns else None
+        words = (text.replace(whole[0], "_".join(whole[0].split()), 1) if whole else text).split(None, len(columns) - 1)
         if len(words) < len(columns) - 1:
             self._columns = None
             return
@@ -98,6 +122,11 @@ class Reader:
         started = next((row[column] for column in ("STARTED", "START", "STIME") if column in row), "")
         if re.fullmatch(r"\d\d:\d\d(?::\d\d)?", started):
             fields["started"] = started
+        elif whole and started == "_".join(whole[0].split()):
+            fields["began_s"] = _epoch(whole[0])
+        for column, field in (("ELAPSED", "age_s"), ("TIME", "worked_s")):
+            if (seconds := _seconds(row.get(column, ""))) is not None:
+                fields[field] = seconds
         yield _event(replace(line, text=without_code(line.text, words[-1])), "proc.row", fields, int(pid))
 
     def close(self) -> Iterable[Record]:

@@ -5,7 +5,8 @@
 all workers that are there are idle and well.
 
 ## How it is recognised
-The caller stands in `get` or `wait` of `multiprocessing/pool.py`. Somebody sent a deadly signal to a process that a table or a tree shows as its child, or two lists of the caller's
+The caller stands in `get` or `wait` of `multiprocessing/pool.py`. A list of its children (`ps` with `etime` or `lstart`) shows one that is minutes younger than the others, who were
+started together; likely if it has done no work (`time`), if the kernel tells of the crash of a process with a number among theirs, or if somebody says that it hangs. Or somebody sent a deadly signal to a process that a table or a tree shows as its child, or two lists of the caller's
 children show as many, most of them the same, and one that is new: possible, and likely where somebody says that it hangs. Workers that the program itself renews (`maxtasksperchild`) tell nothing.
 
 ## What to do
@@ -27,8 +28,10 @@ from ...analysis.case import Case
 from ...model.diagnosis import Finding
 from ...model.evidence.events import Event
 from ...model.patterns import regex
+from ...model.words import span
 from .. import make_rule
 from ._findings import finding
+from ._lines import events
 from ._signs import LIKELY, POSSIBLE, Hit, Sign
 from ._wordings import HALTS
 
@@ -49,7 +52,7 @@ def check(case: Case) -> Iterator[Finding]:
     waiting = [one for one in accounts(case) if one.find(POOL_WAITS)]
     if case.snapshot.live or not waiting or any(one.find(_RENEWED) for one in accounts(case)):
         return
-    found = [*_killed(case, waiting), *_renewed(case, waiting)]
+    found = [*_killed(case, waiting), *_renewed(case, waiting), *_younger(case, waiting)]
     if found:
         made = finding(RULE, case, found[:1], "a pool's caller waits for the result of a worker that is gone", _STEPS)
         yield replace(made, compared=made.certainty is LIKELY)
@@ -100,6 +103,56 @@ def _renewed(case: Case, waiting: list[Account]) -> Iterator[Hit]:
                 sign = Sign("", says, LIKELY if hangs else POSSIBLE, speaker=False)
                 yield Hit(sign, waiting[0], after[new[0]].text.strip())
                 return
+
+
+def _younger(case: Case, waiting: list[Account]) -> Iterator[Hit]:
+    """One list of the caller's children, most of them started together and a few long after: these replaced others."""
+    callers = {ref.pid for one in waiting for ref in one.refs}
+    families: dict[tuple[object, ...], dict[int, Event]] = {}
+    for row in events(case, "proc.row"):
+        if row.pid is not None and row.fields.get("ppid") in callers and _born(row) is not None:
+            alike = row.host, row.file, row.fields["ppid"], row.fields.get("command"), "age_s" in row.fields
+            families.setdefault(alike, {})[row.pid] = row
+    for rows in families.values():
+        first = min(_born(row) or 0 for row in rows.values())
+        late = [row for row in rows.values() if (_born(row) or 0) - first > _TOGETHER_S]
+        old = [row for row in rows.values() if row not in late]
+        if late and _FEW * len(late) <= len(rows):
+            after = min(_born(row) or 0 for row in late) - first
+            says = f"a worker was started {span(after)} after the others: it replaced one"
+            crash = _crashed_among(case, old)
+            hangs = any(one.find(HALTS, prose=True) for one in accounts(case))
+            sure = hangs or crash is not None or all(_rests(row, old) for row in late)
+            line = crash.text if crash is not None else late[0].text
+            yield Hit(Sign("", says, LIKELY if sure else POSSIBLE, speaker=False), waiting[0], line.strip())
+            return
+
+
+_TOGETHER_S = 60  # a pool starts its workers one after the other
+_FEW = 3
+_RESTS = 100  # so many times less work than the others has who got no task
+
+
+def _born(row: Event) -> int | None:
+    """When a process was started, on a clock that all rows of its table share."""
+    age, began = row.fields.get("age_s"), row.fields.get("began_s")
+    return -age if isinstance(age, int) else began if isinstance(began, int) and began else None
+
+
+def _rests(row: Event, old: list[Event]) -> bool:
+    """Whether a process has done nothing, and those that were there before it have worked."""
+    mine, theirs = row.fields.get("worked_s"), [one.fields.get("worked_s") for one in old]
+    worked = [one for one in theirs if isinstance(one, int)]
+    return isinstance(mine, int) and len(worked) == len(old) and _RESTS * max(mine, 1) <= min(worked)
+
+
+def _crashed_among(case: Case, old: list[Event]) -> Event | None:
+    """What the kernel tells of the crash of a process that was started among others, and is not listed with them."""
+    pids = [row.pid or 0 for row in old]
+    crashes = events(case, "kernel.segfault")
+    return next(
+        (one for one in crashes if min(pids) - 1 <= (one.pid or 0) <= max(pids) + 1 and one.pid not in pids), None
+    )
 
 
 RULE = make_rule(__name__, __doc__, "child-dead", 36, check)
