@@ -123,3 +123,46 @@ def test_a_lock_beats_a_loader_of_which_nobody_knows_why(tmp_path: pathlib.Path)
     rules = found(saved("fork-with-threads/loader-in-a-lock-of-threading"), tmp_path)
     assert "fork-took-a-lock" in rules
     assert "loader-silent" not in rules
+
+
+SPINS = """\
+Process 412: engine
+Python v3.12.4 (/usr/bin/python3.12)
+
+Thread 412 (active): "MainThread"
+    acquire_read (ipc/ring.py:47)
+    run_engine (ipc/engine.py:69)
+"""
+WORKS = (
+    SPINS.replace("412", "415").replace("acquire_read", "synchronize").replace("ipc/ring.py", "torch/cuda/streams.py")
+)
+CHILDREN = """\
+    PID STAT %CPU COMMAND
+    414 Z    88.2 [python3.12] <defunct>
+    415 Rl   99.4 worker 1
+    416 Rl   99.0 worker 2
+"""
+KERNEL = "[4811.5] python3.12[{}]: segfault at 7f00 ip 00007f01 sp 00007ffc error 4 in libfast.so[7f00+4d2000]\n"
+
+
+def crashed(folder: pathlib.Path, pid: int, command: str = "ps --ppid 412 -o pid,stat,pcpu,args") -> Finding | None:
+    told = {"engine": SPINS, "rank 1": WORKS, "dmesg": KERNEL.format(pid), command: CHILDREN}
+    for number, (label, text) in enumerate(told.items()):
+        (folder / f"{number}_{label.replace(' ', '_')}.txt").write_text(text)
+    return next((one for one in judge(gather([folder])).findings if one.rule == "rank-not-collected"), None)
+
+
+def test_of_a_crash_that_the_kernel_tells_the_family_may_spin(tmp_path: pathlib.Path) -> None:
+    """Its table has no column of parents, and the command names the one; who of several unseen ones is gone, nothing tells."""
+    one = crashed(tmp_path, 414)
+    assert one is not None
+    assert (one.certainty, str(one.ranks)) == (Certainty.LIKELY, "")
+
+
+@pytest.mark.parametrize(
+    ("pid", "command"), [(991, "ps --ppid 412 -o pid,stat,pcpu,args"), (414, "ps -o pid,stat,pcpu,args")]
+)
+def test_a_crash_of_another_or_of_nobody_known_is_none_of_theirs(
+    pid: int, command: str, tmp_path: pathlib.Path
+) -> None:
+    assert crashed(tmp_path, pid, command) is None

@@ -11,6 +11,7 @@ from ...analysis.frame_tables import WaitKind
 from ...analysis.frames import wait_of
 from ...analysis.main_thread import main_thread
 from ...model.evidence.events import Event
+from ...model.patterns import regex
 from ._lines import events
 
 # Where only a rank stands.
@@ -34,7 +35,12 @@ class Stands:
     @property
     def leaves(self) -> bool:
         """Whether its program is over: what runs at exit does not stand on the program's own first frame."""
-        return wait_of(self.main.stack).kind is WaitKind.EXIT or self.main.stack[0].function not in _BEGINS
+        return self.ends or self.main.stack[0].function not in _BEGINS
+
+    @property
+    def ends(self) -> bool:
+        """Whether it stands in what Python does at the end; more is not told by a stack whose first frames were left out."""
+        return wait_of(self.main.stack).kind is WaitKind.EXIT
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,8 @@ class Kin:
     dead: tuple[Event, ...]
     parent: Stands | None
     living: tuple[Stands, ...]
+    crashed: bool = False  # the kernel tells so of all that have ended
+    unseen: int = 0  # other children, of which there is no stack
 
     @property
     def of_ranks(self) -> bool:
@@ -53,22 +61,49 @@ class Kin:
 
 
 def uncollected(case: Case) -> Iterator[Kin]:
-    """Families in which somebody has ended and nobody was seen to run; of saved evidence only, the live one knows more."""
-    rows = [] if case.snapshot.live else [row for row in events(case, "proc.row") if "ppid" in row.fields]
+    """Families in which somebody has ended and nobody was seen to run; of saved evidence only, the live one knows more.
+
+    Where the kernel tells of the crash of the one that ended, the others may seem to run: who polls for what it owes does.
+    """
+    rows = [] if case.snapshot.live else events(case, "proc.row")
     if not any(map(ended, rows)):
         return
-    stacks = dict(_stacks(case))
+    stacks, asked = dict(_stacks(case)), _asked_for(case)
+    crashed = {event.pid for event in events(case, "kernel.segfault")}
     families: dict[tuple[str | None, object], list[Event]] = {}
     for row in rows:
-        families.setdefault((row.host, row.fields["ppid"]), []).append(row)
-    for (_, ppid), children in families.items():
+        ppid: object = row.fields.get("ppid", asked.get(row.file))
+        if ppid is not None:
+            families.setdefault((row.host, ppid), []).append(row)
+    for (_, above), children in families.items():
         dead = tuple(filter(ended, children))
         seen = [stacks[row.pid] for row in children if row.pid in stacks]
-        if not dead or any(one.main.thread.active for one in seen):
+        told = all(row.pid in crashed for row in dead)
+        if not dead or (not told and any(one.main.thread.active for one in seen)):
             continue
-        parent = stacks.get(ppid)
-        if parent is None or not parent.main.thread.active:
-            yield Kin(dead, parent, tuple(seen))
+        parent = stacks.get(above)
+        if parent is None or told or not parent.main.thread.active:
+            unseen = sum(
+                not (ended(row) or row.pid in stacks or _TRACKER in str(row.fields["command"])) for row in children
+            )
+            yield Kin(dead, parent, tuple(seen), told, unseen)
+
+
+_TRACKER = "_tracker import main"  # of multiprocessing, for what its processes share
+
+# A table of the children of one process names it in the command alone: ``ps --ppid 812``.
+_CHILDREN_OF = regex(r"\bps\b[^\n|;]{0,80}? --ppid[ =]{1,2}(\d{1,9})(?![,\d])")
+
+
+def _asked_for(case: Case) -> dict[str, int]:
+    """By file, the process whose children are listed in it."""
+    told: dict[str, set[int]] = {}
+    for account in accounts(case):
+        of_label = _CHILDREN_OF.search(account.label)
+        for event in account.events:
+            if found := of_label or (_CHILDREN_OF.search(event.text) if "--ppid" in event.text else None):
+                told.setdefault(event.file, set()).add(int(found[1]))
+    return {file: min(parents) for file, parents in told.items() if len(parents) == 1}
 
 
 def ended(row: Event) -> bool:

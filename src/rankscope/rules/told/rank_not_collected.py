@@ -5,8 +5,9 @@ A rank was killed or crashed. Its launcher waits for another one first (`process
 does not learn of it, and the other ranks wait in a collective, or in the store, for one that is gone.
 
 ## How it is recognised
-A process table with parents shows one child of the launcher in state Z, and its other children, of which stacks were seen, are
-ranks at rest. Where most of the ranks have ended, the one that has not is the odd one: it may not come out of its end.
+A process table with parents (or the table of one parent's children, `ps --ppid`) shows one child of the launcher in state Z, and
+its other children, of which stacks were seen, are ranks at rest; where the kernel tells that the one that has ended crashed,
+they may spin. Where most of the ranks have ended, the one that has not is the odd one: it may not come out of its end.
 
 ## What to do
 Look for the first error in the log of the rank that has ended, and `dmesg -T | grep -i -e segfault -e oom`. End the others: they
@@ -37,7 +38,8 @@ _STEPS = (
 
 def check(case: Case) -> Iterator[Finding]:
     for kin in uncollected(case):
-        if kin.of_ranks and len(kin.living) >= len(kin.dead) and not any(one.leaves for one in kin.living):
+        leaving = any(one.ends if kin.crashed else one.leaves for one in kin.living)
+        if kin.of_ranks and len(kin.living) >= len(kin.dead) and not leaving:
             yield _finding(kin)
 
 
@@ -58,7 +60,7 @@ def _finding(kin: Kin) -> Finding:
 def _left_out(kin: Kin) -> RankSet:
     """The rank of the one that has ended: the only one that is missing among the others."""
     living = RankSet(rank for one in kin.living for rank in one.account.ranks)
-    if len(living) != len(kin.living):
+    if len(living) != len(kin.living) or kin.unseen:
         return RankSet()
     missing = RankSet(range(len(living) + len(kin.dead))) - living
     return missing if len(missing) == len(kin.dead) else RankSet()
