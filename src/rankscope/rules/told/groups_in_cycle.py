@@ -7,7 +7,8 @@ Some ranks entered group A first and then B, others B first and then A. Each gro
 Ranks stand in collectives of different groups; the recorder shows (A, n) joined by one side and (B, m) by the other; a report says that each waits for the
 other. The members of the groups are told (`TP groups: [0,1] [2,3]`), and in each group the ranks of one place lack those of the other; lines or a table of each
 process's last calls in each group (`sync(a0,t0,t1) seq=9 launched  tp(t0,t1) seq=70 done`) show that what one has begun lacks another, which has begun what lacks the first; or every rank's watchdog
-gave up, one part of them in one group and the rest in another. Or several threads or streams of a process use several communicators at once, and the devices run kernels of different ones.
+gave up, one part of them in one group and the rest in another. Or the code of two calls names different groups, a rank is in both in two threads, and each lacks a rank that is in the other and
+whose other thread waits. Or several threads or streams of a process use several communicators at once, and the devices run kernels of different ones.
 At most possible: the ranks stand in one call under two functions, like the squares of a chessboard on a mesh, so that no row and no column is whole.
 
 ## What to do
@@ -38,7 +39,7 @@ from .. import make_rule
 from ._circles import CALL, LIST, begun_crosswise, members_elsewhere
 from ._findings import finding, simple
 from ._signs import LIKELY, POSSIBLE, Sign, hits
-from ._threads_calling import APART, calls_at_once
+from ._threads_calling import calls_at_once, crosswise, said_apart
 from ._timeouts import timeouts
 from ._wordings import HALTS
 
@@ -137,9 +138,9 @@ def _compared(case: Case) -> list[str] | None:
 
 
 def _threads_of_groups(case: Case) -> list[str] | None:
-    """Two threads of a rank are in collectives at once, and their groups are said to be different ones."""
-    if not any(one.find(APART) for one in accounts(case)):
-        return None
+    """Two threads of a rank are in collectives at once, and their groups are said, or shown by code, to be different ones."""
+    if not said_apart(case):
+        return crosswise(case)
     calling = next((found for one in accounts(case) if (found := calls_at_once(one))), {})
     return [f"{name}: {wait_of(seen.stack).op}" for name, seen in list(calling.items())[:4]] or None
 

@@ -8,7 +8,7 @@ device it may still be a cycle.
 
 ## How it is recognised
 In one process two Python threads stand in calls of `torch.distributed` (or of MPI, Horovod, JAX's multihost tools) at
-once. Threads of the library itself (watchdog, autograd) do not count.
+once. Threads of the library itself (watchdog, autograd) do not count, nor calls whose code names different groups.
 
 ## What to do
 Give the background work a group of its own, on the CPU: `dcp.async_save(…, process_group=dist.new_group(backend="gloo"))`.
@@ -30,7 +30,7 @@ from ...model.diagnosis import Finding
 from .. import make_rule
 from ._findings import members, simple
 from ._signs import LIKELY
-from ._threads_calling import APART, calls_at_once
+from ._threads_calling import calls_at_once, coded_apart, said_apart
 
 _STEPS = (
     'dcp.async_save(…, process_group=dist.new_group(backend="gloo"))   # a group of its own for the other thread',
@@ -43,7 +43,8 @@ def check(case: Case) -> Iterator[Finding]:
         return  # there the recorders tell which call belongs to which group
     for account in accounts(case):
         calling = calls_at_once(account)
-        if not calling or any(one.find(APART) for one in accounts(case)):
+        ops = {wait_of(seen.stack).op for seen in calling.values()}
+        if not calling or said_apart(case) or coded_apart(case, ops):
             continue
         because = [f"{name}: {wait_of(seen.stack).op}" for name, seen in list(calling.items())[:4]]
         title = "two threads of one rank are in collectives at the same time"
