@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterable
 
 from ..model.diagnosis import GETS_ON, ONE_LOOK, READS_WELL, Certainty, Finding, Kind
-from ..model.patterns import regex
 from .accounts import accounts, last_lines
 from .case import Case
 from .dumped import one_look
@@ -44,8 +43,6 @@ PASSES = {
 }  # fmt: skip
 # What no process outlives, however well all of it went before: its context on the device is lost.
 _FATAL = {"cuda-async-error"}
-# What ss(8) shows of a connection over which the same was sent in vain, again and again, for minutes.
-_UNANSWERED = regex(r"\btimer:\(on,[\w.]{1,20},(?:[6-9]|\d\d)\)")
 # What the kernel says in one line among hundreds about its start.
 _SAID = {
     "gpu-hardware-fault": {"kernel.xid", "kernel.sxid", "kernel.pcie_error", "kernel.machine_check"},
@@ -96,8 +93,6 @@ def _stands(case: Case, cause: Finding) -> bool:
     if cause.cls == "exit-hang" and any(frame.function in _END for look in looks for frame in look.stack):
         return True
     if (seen or cause.cls in BY_ROW) and cause.cls in _SHOWN and quotes(case, cause):
-        return True
-    if cause.cls == "network-blackhole" and any(_UNANSWERED.search(str(reason.text)) for reason in cause.because):
         return True
     said = _SAID.get(cause.cls)
     return said is not None and any(event.event in said for event in case.events)

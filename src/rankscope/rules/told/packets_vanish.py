@@ -35,7 +35,6 @@ from dataclasses import replace
 
 from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
-from ...analysis.under_way import OFTEN
 from ...model.diagnosis import Finding
 from ...model.patterns import regex
 from .. import make_rule
@@ -112,9 +111,10 @@ def check(case: Case) -> Iterator[Finding]:
 def _unheard(account: Account) -> bool:
     """Whether the kernel has sent the same bytes again and again on a connection that stands (``ss -o``, ``ss -i``): of a peer that
     merely does not read it would be told, and then it asks for room (``timer:(persist,…)``)."""
-    return any(int(count) >= OFTEN for row in _UNHEARD.findall(account.text) for count in row if count)
+    return any(int(count) >= _AGAIN for row in _UNHEARD.findall(account.text) for count in row if count)
 
 
+_AGAIN = 6  # times: the limit is doubled with each, from 0.2 s on (tcp(7)); two or three are a lost packet
 # ss: `timer:(on,1min42sec,11)` has the retransmissions of the oldest segment; `backoff:` how often its limit was doubled, which
 # it is as well while a peer has no room: then nothing is out to be sent again (`retrans:`).
 _UNHEARD = regex(
