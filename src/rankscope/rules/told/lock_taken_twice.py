@@ -8,7 +8,8 @@ Or two threads take two locks in opposite order. Nobody can go on.
 One stack shows the same function twice with the collector, `weakref` or `__del__` in between (`Garbage-collecting` in faulthandler output); a
 `<signal handler called>` above a lock; two threads of a process in a lock, each below a frame that holds the other's.
 A weak reference's callback (`weakref_cb`) that waits for a lock. A callback of the collector (`gc.callbacks`) that calls back into the
-file whose code it interrupted. Two threads of one dump that wait in each other's code: one came from class or file A and
+file whose code it interrupted. A function of the standard library that holds a plain lock (`put` of a queue, `Event.set`, `submit` of an
+executor) twice in one stack, at whose second entry the stack ends, whatever ran in between. Two threads of one dump that wait in each other's code: one came from class or file A and
 waits in B, the other came from B and waits in A. `Resource deadlock avoided` (EDEADLK), by which the system says that a wait would close a circle.
 
 ## What to do
@@ -31,6 +32,7 @@ from ...analysis.case import Case
 from ...analysis.crossed import crossing
 from ...analysis.frame_tables import WaitKind
 from ...analysis.frames import kind_of, wait_of
+from ...analysis.identity import name_of
 from ...analysis.origin import Origin, origin
 from ...model.diagnosis import Finding
 from ...model.evidence.stacks import Frame, Stack
@@ -195,6 +197,11 @@ def _twice(case: Case) -> Iterator[Hit]:
                     Sign("", f"{name} stands twice in one stack, with a finalizer in between", LIKELY), account, name
                 )
                 break
+            name = _entered_twice(seen.stack)
+            if name is not None:
+                says = f"{name}, which holds a lock that may not be taken twice, was entered again below itself"
+                yield Hit(Sign("", says, LIKELY), account, name)
+                break
             name = _came_back(seen.stack)
             if name is not None:
                 says = f"a finalizer that the collector ran in the middle of {name} came back into its file"
@@ -205,6 +212,49 @@ def _twice(case: Case) -> Iterator[Hit]:
                 says = f"the collector called {name} in the middle of code of the same file"
                 yield Hit(Sign("", says, POSSIBLE), account, name)
                 break
+
+
+# Functions of the standard library that do their work with a plain lock taken (queue.Queue.mutex, threading.Event._cond,
+# ThreadPoolExecutor._shutdown_lock, the tracker's and the heap's own): who comes back into one of the same file waits for
+# itself. The locks of logging may be taken again; the put of multiprocessing waits for room before it takes its lock.
+_HOLDS: dict[str, frozenset[str]] = {
+    "queue.py": frozenset(("put", "get", "put_nowait", "get_nowait", "qsize", "empty", "full", "task_done", "join")),
+    "threading.py": frozenset(("set", "clear", "release")),
+    "concurrent/futures/thread.py": frozenset(("submit", "shutdown", "weakref_cb")),
+    "multiprocessing/resource_tracker.py": frozenset(("ensure_running", "register", "unregister", "getfd")),
+    "multiprocessing/heap.py": frozenset(("malloc", "free")),
+}
+# Of a program's own queue these are called by Queue itself, and may use another queue; items may be compared.
+# And in a condition's wait the lock is free.
+_FREE_BELOW = regex(r"^_(?:put|get|qsize|init)$|^__(?:lt|gt|le|ge|eq|bool|len)__$|^wait(?:_for)?$")
+# Waits at the lock itself, which may show above its caller.
+_AT_A_LOCK = frozenset(("__enter__", "acquire"))
+
+
+def _entered_twice(stack: Stack) -> str | None:
+    """The function of the standard library that ends a stack, where one of the same lock stands further out as well.
+
+    Nothing that they call leads back into them: a finalizer, a weak reference's callback (of any name) or a signal's handler
+    ran in between. Who sleeps in a condition has the lock already, and waits for another one.
+    """
+    frames = [frame for frame in stack if frame.function != "Garbage-collecting" and frame.library is None]
+    while len(frames) > 1 and name_of(frames[-1])[0] == "threading.py" and name_of(frames[-1])[1] in _AT_A_LOCK:
+        frames = frames[:-1]
+    held = [_held(frame) for frame in frames]
+    if not held or not held[-1]:
+        return None
+    for at in range(len(frames) - 2, -1, -1):
+        between = frames[at + 1 :]
+        ran = any(origin(one) in (Origin.USER, Origin.LIBRARY) for one in between)
+        if held[at] == held[-1] and ran and not _FREE_BELOW.search(name_of(between[0])[1]):
+            return f"{name_of(frames[-1])[1]} ({held[-1]})"
+    return None
+
+
+def _held(frame: Frame) -> str:
+    """The file of the standard library whose lock a frame takes, "" where it takes none."""
+    file, function = name_of(frame)
+    return file if function in _HOLDS.get(file, ()) else ""
 
 
 def _came_back(stack: Stack) -> str | None:
