@@ -100,6 +100,8 @@ _WHY |= {
         "process-stopped", "oom-kill",
     )
 }  # fmt: skip
+# What /proc/PID/status says of a process that does not go on, whoever it is: a peer of ranks that stand apart is none of these.
+_HELD_NOW = regex(r"State:\s*[Tt]\b|TracerPid:\s*[1-9]|tracing stop")
 _DEVICES = {"gpu-hardware-fault", "gpu-kernel-hang", "cuda-async-error", "device-mapping", "driver-not-ready"}
 # How runtimes of devices call what they raise; memory that ran out is told in the same form.
 _OF_A_DEVICE = regex(
@@ -114,6 +116,8 @@ def _is_why(reason: Finding, finding: Finding) -> bool:
     """Whether one cause is the reason of another: by what they are, or because the error of a rank is one of its device."""
     if ORDER[reason.certainty] > ORDER[finding.certainty]:
         return False
+    if (finding.cls, reason.cls) == ("collective-missed-by-rank", "process-stopped") and not reason.ranks:
+        return any(_HELD_NOW.search(str(one.text)) for one in reason.because)
     if (finding.cls, reason.cls) in _WHY:
         return reason.certainty is not Certainty.POSSIBLE or finding.cls == "child-dead"
     if finding.cls != "dead-rank" or reason.cls not in _DEVICES or reason.certainty is Certainty.POSSIBLE:

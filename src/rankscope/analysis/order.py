@@ -109,12 +109,13 @@ def _ends_in(case: Case, cause: Finding) -> bool:
 
 
 def quotes(case: Case, cause: Finding) -> bool:
-    """Whether one of its reasons is a frame of a stack that was saved, or a row of a process table."""
+    """Whether one of its reasons is a frame of a stack that was saved, a row of a process table, or of /proc/PID/status."""
     frames = {line for account in accounts(case) for seen in account.seen for line in seen.text.split("\n")}
-    shown = frames | {event.text.strip()[:_ROW] for event in case.events if event.event == "proc.row"}
+    shown = frames | {event.text.strip()[:_ROW] for event in case.events if event.event in _OF_A_PROCESS}
     return any(line and line in reason.text for reason in cause.because for line in shown)
 
 
+_OF_A_PROCESS = {"proc.row", "proc.state", "proc.tracer"}
 _ROW = 150  # characters of a row: reasons are cut
 
 

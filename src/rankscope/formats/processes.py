@@ -17,8 +17,9 @@ NAME = "process table"
 
 _HEADS = {"STAT", "S", "STATE"}
 _WCHAN = regex(r"^(?:\$ ?cat )?/proc/(?P<pid>\d{1,10})/(?:task/\d+/)?wchan:? *(?P<wchan>\w+)")
-_STATUS = regex(r"^State:\s+(?P<state>[RSDTtZXI])(?: \((?P<words>[\w -]+)\))?")
-_TRACER = regex(r"^TracerPid:\s+(?P<tracer>[1-9]\d{0,9})")
+_OF = r"^(?:/proc/(?P<pid>\d{1,10})/(?:task/\d{1,10}/)?status:\s*)?"  # as grep(1) puts it before lines of several files
+_STATUS = regex(_OF + r"State:\s+(?P<state>[RSDTtZXI])(?: \((?P<words>[\w -]+)\))?")
+_TRACER = regex(_OF + r"TracerPid:\s+(?P<tracer>[1-9]\d{0,9})")
 _KSTACK = regex(r"^\[<[0-9a-f]+>\] (?P<function>[\w.]+)")
 _NUMBER = regex(r"[0-9]{1,10}")
 _CUT = "--"  # what grep(1) puts between lines that are not beside each other
@@ -55,6 +56,10 @@ def _epoch(text: str) -> int:
         return 0
 
 
+def _pid(found: re.Match[str]) -> int | None:
+    return int(found["pid"]) if found["pid"] else None
+
+
 def _header(text: str) -> list[str] | None:
     words = text.split()
     return words if "PID" in words and (_HEADS & set(words) or "WCHAN" in words) else None
@@ -85,9 +90,9 @@ class Reader:
         elif found := _WCHAN.match(text):
             yield _event(line, "proc.wchan", {"wchan": found["wchan"]}, int(found["pid"]))
         elif found := _STATUS.match(text):
-            yield _event(line, "proc.state", {"state": found["state"]}, None)
+            yield _event(line, "proc.state", {"state": found["state"]}, _pid(found))
         elif found := _TRACER.match(text):
-            yield _event(line, "proc.tracer", {"tracer": int(found["tracer"])}, None)
+            yield _event(line, "proc.tracer", {"tracer": int(found["tracer"])}, _pid(found))
         elif self._columns:
             yield from self._row(line, text, self._columns)
         elif _USER_ROW.match(text):

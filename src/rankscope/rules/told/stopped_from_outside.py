@@ -22,11 +22,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...model.diagnosis import Finding
 from ...model.patterns import regex
+from ...model.process import Role
 from ...model.ranks import RankSet, ranks_phrase
 from .. import make_rule
 from ._findings import finding, simple
@@ -102,7 +104,68 @@ def check(case: Case) -> Iterator[Finding]:
         return
     found = list(hits(case, _SIGNS))
     if found:
-        yield finding(RULE, case, found, _TITLE, _STEPS)
+        yield _named(case, finding(RULE, case, found, _TITLE, _STEPS))
+
+
+def _named(case: Case, told: Finding) -> Finding:
+    """The finding with the processes of which /proc/PID/status says that they are held, where that shows whose it is."""
+    held = sorted({*_held_by_status(case), *_traced(case)})
+    if told.ranks or not held or told.certainty is not LIKELY:
+        return told
+    members = [one for one in case if one.ref.pid in held]
+    ranks = RankSet(one.rank for one in members if one.rank is not None and one.role is Role.RANK)
+    pids = ", ".join(map(str, held[:4]))
+    whom = f"{ranks_phrase(ranks)}, pid {pids}" if ranks else f"pid {pids}"
+    return replace(
+        told, title=f"{told.title}: {whom}", ranks=ranks, processes=tuple(one.process for one in members[:16])
+    )
+
+
+def _held_by_status(case: Case) -> Iterator[int]:
+    """Processes in state T or t, by /proc/PID/status: each says its number, or they were asked for in this order."""
+    for account in accounts(case):
+        asked, states = _pids(account.label), list[str]()
+        own = [ref.pid for ref in account.refs if ref.numbered]
+        for event in account.events if account.named("proc.state") else ():
+            if event.event == "proc.state" and event.pid is not None:
+                yield from _in_turn([event.pid], [str(event.fields.get("state"))])
+            elif event.event == "proc.state":
+                states.append(str(event.fields.get("state")))
+            elif event.event == "text.line" and (said := _BY_NUMBER.match(event.text)):
+                yield from _in_turn([int(said["pid"])], states[-1:])
+            elif event.event == "text.line" and "/proc/" in event.text:
+                yield from _in_turn(asked or own, states)
+                asked, states = _pids(event.text), []
+        yield from _in_turn(asked or own, states)
+
+
+def _in_turn(pids: list[int], states: list[str]) -> Iterator[int]:
+    """Those of some processes that are held, where there is one state for each."""
+    yield from (pid for pid, state in zip(pids, states) if len(pids) == len(states) and state in _HALTED)
+
+
+def _pids(text: str) -> list[int]:
+    return list(dict.fromkeys(map(int, _PID.findall(text))))
+
+
+_HALTED = ("T", "t")
+_BY_NUMBER = regex(r"Pid:\s{1,8}(?P<pid>\d{1,9})")
+
+
+def _traced(case: Case) -> Iterator[int]:
+    """Processes to which the tracers that some ``TracerPid`` names were attached, by the command of these."""
+    tracers = {event.fields.get("tracer") for event in events(case, "proc.tracer")}
+    for event in case.events if tracers else ():
+        found = _ATTACHED.search(event.text)
+        if found and int(found["tracer"]) in tracers:
+            yield int(found["traced"])
+
+
+_PID = regex(r"(?<![\w.:-])\d{2,9}(?![\w.]|:\d)")
+_ATTACHED = regex(
+    r"^\W{0,9}(?:\w{1,40} {1,20})?(?P<tracer>\d{1,9}) [^\n]{0,200}?\b(?:gdb|lldb|strace|ltrace|cuda-gdb|rocgdb|py-spy|pystack|perf|rr|uftrace)\b"
+    r"[^\n]{0,120}?(?: -p ?|--pid[= ]| attach | remote | \S{0,80}python\S{0,20} )(?P<traced>\d{1,9})\b"
+)
 
 
 def _of_a_job(command: str) -> bool:
