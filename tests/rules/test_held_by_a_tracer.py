@@ -37,7 +37,7 @@ def diagnosis(folder: Path, heading: str, *states: tuple[str, int], more: str = 
         ("status of the odd one", (HELD,), "=== pgrep -a strace\n9011 strace -f -p 5101 -o /tmp/out\n", [1]),
         ("status of one of them", (HELD,), "", []),
     ],
-    ids=["by the order of the pids", "behind its path", "by its number", "by its path", "by the tracer's command", "whose it is is not told"],
+    ids=["by their order", "behind its path", "by its number", "by its path", "by its tracer", "nobody tells whose it is"],
 )  # fmt: skip
 def test_a_traced_rank_is_held(
     heading: str, states: tuple[tuple[str, int], ...], more: str, ranks: list[int], tmp_path: Path

@@ -1,4 +1,4 @@
-"""A function of the standard library that holds a plain lock, entered again below itself: no full queue, and no code of its own."""
+"""A function of the standard library that holds a plain lock, entered again below itself: that is no full queue."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from rankscope.formats.gather import gather
 from rankscope.pipeline import case_of, judge
 from rankscope.rules.told import lock_taken_twice
 
-LIB = "/usr/lib/python3.11"
-OUTER = f'  File "{LIB}/queue.py", line 151 in put\n  File "/job/spool.py", line 40 in add\n  File "/job/run.py", line 9 in main\n'
+LIB = "/usr/lib/python3"
+OUTER = f'  File "{LIB}/queue.py", line 151 in put\n  File "/job/spool.py", line 4 in add\n  File "/job/run.py", line 9 in main\n'
 GONE = '  File "/job/spool.py", line 52 in forget\n'
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..model.evidence.stacks import Frame, Local, PythonThread, Stack, Trust
+from . import mangled
 from .lines import Line
 from .records import Dump
 
@@ -36,7 +37,7 @@ class Building:
 
     def add(self, frame: Frame) -> None:
         if len(self.frames) < FRAME_LIMIT:
-            self.frames.append(frame)
+            self.frames.append(mangled.plain(frame))
         self.native = self.native or frame.library is not None
 
     def done(self) -> Dump:
