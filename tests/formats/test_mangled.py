@@ -41,7 +41,9 @@ def test_frames_of_native_code_bear_plain_names() -> None:
     assert [frame.function for frame in dump.thread.stack] == ["zmq::socket_base_t::send", "pthread_cond_wait"]
 
 
-SLEEPS = "PID 812 - process\nTID 812:\n#0  0x00007f10a8c91117 __futex_wait\n{frames}#6  0x000000000051ad15 _PyEval_EvalFrameDefault\n"
+SLEEPS = (
+    "PID 812\nTID 812:\n#0  0x00007f10a8c91117 __futex_wait\n{frames}#6  0x000000000051ad15 _PyEval_EvalFrameDefault\n"
+)
 POOL = "#1  0x00007f0ff1b3e1f3 _ZN2cv10ThreadPool3runERKNS_5RangeERKNS_16ParallelLoopBodyEd\n"
 OTHER = "#1  0x00007f0ff1b3e1f3 _ZN7storage6Reader4nextEv\n"
 

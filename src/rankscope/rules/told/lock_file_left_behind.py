@@ -8,6 +8,7 @@ If the builder is killed, the file stays, and each later process polls for its r
 `wait (torch/utils/file_baton.py)` or a soft lock's polling loop at the end of a stack; the last line of the log says that an extensions
 root is used; nobody builds. The fix in the field is to delete the file.
 A program that refuses to start because of the lock of an earlier run (`Directory cannot be locked`, `Error acquiring the state lock`, `00LOCK-`).
+Who polls in `filelock` for a lock that the program makes as a `SoftFileLock`, whose file is older than the run.
 One that says whose lock it waits for (Theano, TensorFlow Hub, package managers, Bazel), and a table of who has the file open beside the wait.
 
 A named segment of shared memory that exists already (`FileExistsError` from `shm_open`): an interrupted run has left it, with the state of its barriers.
@@ -24,9 +25,18 @@ Case: https://github.com/PASSIONLab/OpenEquivariance/issues/156
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import datetime, timezone
+
+from ...analysis.accounts import accounts
+from ...analysis.case import Case
 from ...analysis.compilers import RUNS
-from ._findings import text_rule
-from ._signs import LIKELY, POSSIBLE, Sign
+from ...analysis.identity import module_path_of
+from ...model.diagnosis import Finding
+from ...model.patterns import regex
+from .. import make_rule
+from ._findings import finding
+from ._signs import LIKELY, POSSIBLE, Hit, Sign, hits
 from ._wordings import HOLDER_SEEN
 
 _BUILDING = rf"^(?:.*/)?(?:ninja|nvcc|c\+\+|g\+\+|cicc|ptxas|cc1plus)\b|\[\d+/\d+\] |{RUNS}|\b_run_ninja_build \("
@@ -61,7 +71,7 @@ _SIGNS = (
     Sign(r"\b_?acquire\w* \((?:[^\n]*/)?(?:filelock|portalocker|fasteners)/", "a file lock is waited for, and who has it is seen beside", anywhere=(_ROW,), unless=(_BUILDING, _REFUSED)),
     Sign(r"unable to lock file[^\n]*errno = 11\b", "HDF5 finds its file locked, and a process that has it open is seen", anywhere=(HOLDER_SEEN,), unless=(_REFUSED,)),
     # Locks that are a file, a link or a folder: Optuna's journal, TensorFlow Hub, Theano and its successors, Matplotlib, soft locks.
-    Sign(r"\b(?:acquire|get_lock_file) \((?:[^\n]*/)?optuna/storages/_?journal/|\b_wait_for_lock_to_disappear\b|\b_?lock\w* \((?:[^\n]*/)?compile(?:/|\.)?\w*lock\.py|\b_lock_path \((?:[^\n]*/)?matplotlib/cbook|\(?(?:[^\s(]*/)?filelock/_soft\.py", "a thread polls for the removal of a lock file", unless=(_BUILDING, _HELD)),
+    Sign(r"\b(?:acquire|get_lock_file) \((?:[^\n]*/)?optuna/storages/_?journal/|\b_wait_for_lock_to_disappear\b|\b_?lock\w* \((?:[^\n]*/)?compile(?:/|\.)?\w*lock\.py|\b_lock_path \((?:[^\n]*/)?matplotlib/cbook|\(?(?:[^\s(]*/)?filelock/_soft\.py|^acquire \((?:[^\n]*/)?lockfile/\w{1,12}lockfile\.py|^_?lock \((?:[^\n]*/)?flufl/lock/", "a thread polls for the removal of a lock file", unless=(_BUILDING, _HELD)),
     Sign(r"Another process must be compiling\b[^\n]*waiting for: *(?:[3-9]\d|\d{3,})", "a process waits for another one's build for longer than any build takes", unless=(_BUILDING,)),
     Sign(r"\b(?:rm|remov\w+|delet\w+|clean\w+|clear\w+)\b[^\n]{0,50}(?:\block(?:s|ed|file)?\b|\.lock\b|torch_extensions|\.triton|triton[/_ ]cache|extension cache)", "removing the lock file helped", cures=True),
     Sign(r"\b(?:nobody|no one|no process|none|no rank)\b[^\n]{0,12}\b(?:builds?|compiles?|is building|is compiling)\b", "an extension is waited for, and nobody builds it", anywhere=(_EXTENSION + r"|\bextension\b",), prose=True),
@@ -85,7 +95,70 @@ _SIGNS = (
     Sign(r"waiting (?:for|on) (?:the )?(?:lock|other process)[^\n]*(?:\.lock|lock file)|Another process is (?:already )?building", "a process waits for another one's build", POSSIBLE),
 )  # fmt: skip
 
-RULE = text_rule(
-    __name__, __doc__, "file-lock-stale", 15, "a lock file was left behind and is waited for", _SIGNS,
-    ("find ~/.cache/torch_extensions -name lock -ls", "remove the lock file when no builder runs on any host that shares it"),
-)  # fmt: skip
+_TITLE = "a lock file was left behind and is waited for"
+_STEPS = (
+    "find ~/.cache/torch_extensions -name lock -ls",
+    "remove the lock file when no builder runs on any host that shares it",
+)
+
+
+def check(case: Case) -> Iterator[Finding]:
+    found = [*hits(case, _SIGNS), *_waited_for(case)]
+    if found:
+        yield finding(RULE, case, found, _TITLE, _STEPS)
+
+
+def _waited_for(case: Case) -> Iterator[Hit]:
+    """Who polls in filelock for a lock that the program makes as a soft one, by its source: that is held as long as its file is
+    there, whoever made it. Likely left behind where a listing shows that it was made long before this run."""
+    soft = any(_SOFT.search(event.text) for one in accounts(case) for event in one.events if event.event in _CODE)
+    if case.snapshot.live or not soft or any(one.find(pattern) for one in accounts(case) for pattern in _IN_USE):
+        return
+    old = _made_before(case)
+    for account in accounts(case):
+        for seen in account.seen:
+            if seen.stack and module_path_of(seen.stack[-1]) in _POLLS:
+                says = "a lock that is only a file is waited for"
+                sure = Sign("", f"{says}, and the file was there long before this run: {old}"[:200]) if old else None
+                yield Hit(sure or Sign("", says, POSSIBLE), account, seen.text.split("\n", 1)[0])
+                return
+
+
+def _made_before(case: Case) -> str:
+    """The row of a listing that shows a lock file from long before the first moment that any log tells; "" for none."""
+    told = [event.at_s for event in case.events if event.at_s is not None and event.event == "text.line"]
+    for event in case.events if told else ():
+        row = _LOCK_ROW.search(event.text) if event.event == "text.line" else None
+        made = _moment(row["when"], min(told)) if row else None
+        if made is not None and min(told) - made > _LONG_BEFORE_S:
+            return event.text.strip()
+    return ""
+
+
+def _moment(text: str, near: float) -> float | None:
+    """What ls(1) writes of a time, in seconds since the epoch on a clock of its own; without a year it is of the last one."""
+    words = " ".join(text.replace("T", " ").split())
+    year = datetime.fromtimestamp(near, timezone.utc).year
+    for form, said in (("%Y-%m-%d %H:%M", words), ("%Y %b %d %H:%M", f"{year} {words}"), ("%b %d %Y", words)):
+        try:
+            made = datetime.strptime(said, form).replace(tzinfo=timezone.utc)
+        except ValueError:
+            continue
+        late = form.startswith("%Y %b") and made.timestamp() > near + _LONG_BEFORE_S
+        return (made.replace(year=year - 1, day=min(made.day, 28)) if late else made).timestamp()
+    return None
+
+
+_CODE = ("text.source", "text.line")
+_SOFT = regex(r"\bSoft(?:File)?Lock\(|\bimport SoftFileLock\b|\bSoftFileLock as\b")
+_POLLS = ("filelock/_api.py", "filelock/_soft.py", "filelock/__init__.py")
+# Rows of fuser(1), with and without -v, and of lsof(8): somebody has the file open.
+_OPEN = r"^\S{0,200}lock: +(?:\S+ +)?\d{2,9}\b|^\S{1,64} +\d{2,9} +[FfrcemM.]{3,6} +\S|^\S{1,64} +\d{2,9} +\S{1,64} +\d{1,5}[-ruw]\w? [^\n]{0,300}lock"
+_IN_USE = (_BUILDING, _HELD, _OPEN, _REFUSED)
+_LONG_BEFORE_S = 12 * 3600  # more than the clocks of two zones may differ
+_LOCK_ROW = regex(
+    r"^[-l][rwxsStT-]{9}[.+@]? +\d{1,9} +\S{1,64} +\S{1,64} +\d{1,18} +"
+    r"(?P<when>\d{4}-\d\d-\d\d[ T]\d\d:\d\d|[A-Z][a-z]{2} +\d{1,2} +(?:\d\d:\d\d|\d{4}))\S{0,20}(?: [+-]\d{4})? +\S{0,300}lock\S{0,80}$",
+)
+
+RULE = make_rule(__name__, __doc__, "file-lock-stale", 15, check)
