@@ -9,6 +9,8 @@ below it.
 The child's stack goes on from that of its parent through multiprocessing's `popen_fork`, it is idle, and its innermost frame is
 the job's own code. The parent waits for it, and has a thread that is none of multiprocessing's. Nothing says that it is a lock
 it waits for: a sleep, or a read in native code, looks the same.
+Or the parent, wherever it stands, has a thread that began in the very file in which the child is idle, and the child has none:
+it sends what a client collects, or empties a buffer. Likely where the function is called as one that takes a lock.
 
 ## What to do
 `py-spy dump --native --pid CHILD` names the wait: `PyThread_acquire_lock` or `sem_wait` is the lock.
@@ -21,6 +23,7 @@ https://docs.python.org/3/library/os.html#os.fork (its warning of 3.12), https:/
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -28,13 +31,14 @@ from ...analysis.accounts import Account, Seen, accounts
 from ...analysis.case import Case
 from ...analysis.frame_tables import WaitKind
 from ...analysis.frames import wait_of
-from ...analysis.identity import module_path_of
+from ...analysis.identity import module_path_of, name_of
 from ...analysis.main_thread import main_thread
-from ...model.diagnosis import Finding
+from ...model.diagnosis import Certainty, Finding
 from ...model.evidence.stacks import Stack
+from ...model.patterns import regex
 from .. import make_rule
 from ._findings import members, simple
-from ._signs import POSSIBLE
+from ._signs import LIKELY, POSSIBLE
 
 _FORKED = "multiprocessing/popen_fork.py"
 # Their threads serve the children, and hold no lock that a child asks for.
@@ -47,16 +51,72 @@ _STEPS = (
 
 
 def check(case: Case) -> Iterator[Finding]:
-    mains = (
-        () if case.snapshot.live else [(one, main) for one in accounts(case) if (main := main_thread(one)) is not None]
-    )
+    if case.snapshot.live:
+        return
+    mains = [(one, main) for one in accounts(case) if (main := main_thread(one)) is not None]
     for child, main in mains:
-        if not _stands(main):
+        beside = next(_beside_its_keeper(case, child, main, mains), None)
+        if beside is not None:
+            yield beside
+        if beside is not None or not _stands(main):
             continue
         for parent, waiting in mains:
             thread = _thread_beside(parent, waiting) if _is_parent(waiting, main) else None
             if thread is not None:
                 yield _finding(case, child, parent, main, thread)
+
+
+def _beside_its_keeper(case: Case, child: Account, main: Seen, mains: list[tuple[Account, Seen]]) -> Iterator[Finding]:
+    """A child of one thread that is idle in a file in which a thread of its parent is at home: what that keeps or lets go of
+    (a buffer's lock, a queue, a connection) is there in the child, and the thread is not. Servers do not wait for their
+    workers, and children that a pool makes anew come from wherever the parent stood."""
+    leaf = main.stack[-1]
+    if not _is_forked(main.stack) or main.thread.active is not False or len({one.thread.tid for one in child.seen}) > 1:
+        return
+    if wait_of(main.stack).kind not in (WaitKind.USER, WaitKind.LIBRARY, WaitKind.LOCK) or leaf.library is not None:
+        return
+    for parent, waiting in mains:
+        if parent is child or not _came_from(main.stack, waiting.stack):
+            continue
+        keeper = next((one for one in parent.seen if one is not waiting and _at_home(one.stack) == leaf.file), None)
+        if keeper is not None:
+            named = _LOCKS.search(leaf.function) is not None
+            yield _finding(case, child, parent, main, keeper, LIKELY if named else POSSIBLE)
+            return
+
+
+_LOCKS = regex(r"acquire|(?:^|_)[rw]?lock(?:ed)?$|mutex|^__enter__$", re.IGNORECASE)
+
+
+def _at_home(stack: Stack) -> str:
+    """The file in which a thread of Python began, "" for the main thread."""
+    began = next((at for at, one in enumerate(stack) if module_path_of(one) not in _BEGINS), 0)
+    return stack[began].file if began else ""
+
+
+_BEGINS = ("threading.py", "concurrent/futures/thread.py")
+
+
+_FORK_FILES = (_FORKED, "billiard/popen_fork.py", "multiprocess/popen_fork.py")
+_FORKS = {
+    ("gunicorn/arbiter.py", "spawn_worker"),
+    ("tornado/process.py", "fork_processes"),
+    ("rq/worker.py", "fork_work_horse"),
+}
+
+
+def _came_from(child: Stack, parent: Stack) -> bool:
+    """Whether a child bears frames of a process further out than its own life begins: it is a copy of it."""
+    begins = next(
+        (at for at, one in enumerate(child) if name_of(one) in _FORKS or module_path_of(one) in _FORK_FILES), 0
+    )
+    mine = {name_of(one) for one in child[:begins] if not module_path_of(one).startswith("multiprocessing/")}
+    theirs = {name_of(one) for one in parent}
+    return not _is_forked(parent) and not mine.isdisjoint(theirs)
+
+
+def _is_forked(stack: Stack) -> bool:
+    return any(module_path_of(one) in _FORK_FILES or name_of(one) in _FORKS for one in stack)
 
 
 def _stands(main: Seen) -> bool:
@@ -88,15 +148,18 @@ def _serves(seen: Seen) -> bool:
     return any(module_path_of(frame).startswith(_SERVES) for frame in seen.stack)
 
 
-def _finding(case: Case, child: Account, parent: Account, main: Seen, thread: Seen) -> Finding:
+def _finding(
+    case: Case, child: Account, parent: Account, main: Seen, thread: Seen, sure: Certainty = POSSIBLE
+) -> Finding:
     leaf = main.stack[-1]
     because = (
         f"{_name(child)} was forked, and is idle at {leaf.function} ({module_path_of(leaf)}:{leaf.line})",
-        f"{_name(parent)}, which waits for it, has a thread of its own: {thread.thread.name or thread.thread.tid}",
+        f"{_name(parent)}, from which it came, has a thread of its own: {thread.thread.name or thread.thread.tid}",
     )
     title = f"{_name(child)} was forked from a process with threads, and does not run"
     processes = (*members(case, child), *members(case, parent))
-    found = simple(RULE, title, POSSIBLE, because, _STEPS, child.ranks, against=_AGAINST, processes=processes)
+    against = _AGAINST if sure is POSSIBLE else ()
+    found = simple(RULE, title, sure, because, _STEPS, child.ranks, against=against, processes=processes)
     return replace(found, compared=True)
 
 
