@@ -132,3 +132,55 @@ def test_a_younger_worker_that_works_is_but_possible(tmp_path: Path) -> None:
     verdict(tmp_path, BEGAN, CRASH.format(31044))
     (one,) = (one for one in judge(gather([tmp_path])).findings if one.rule == "pool-result-lost")
     assert one.certainty.value == "possible"
+
+
+WORKER = """\
+Process {pid}: python prep.py
+Python v3.11.7 (/usr/bin/python3.11)
+
+Thread {pid} (idle): "MainThread"
+{does}    worker (multiprocessing/pool.py:{line})
+    BaseProcess.run (multiprocessing/process.py:108)
+    Popen._launch (multiprocessing/popen_fork.py:71)
+    BaseProcess.start (multiprocessing/process.py:121)
+    Pool._repopulate_pool_static (multiprocessing/pool.py:329)
+{maker}"""
+RESTS = (
+    "    SemLock.__enter__ (multiprocessing/synchronize.py:95)\n    SimpleQueue.get (multiprocessing/queues.py:364)\n"
+)
+COMPUTES = "    clean (prep.py:31)\n"
+FIRST = "    Pool.__init__ (multiprocessing/pool.py:215)\n    <module> (prep.py:6)\n"
+LATE = "    Pool._maintain_pool (multiprocessing/pool.py:340)\n    Pool._handle_workers (multiprocessing/pool.py:516)\n"
+
+
+def worker(pid: int, maker: str, does: str = RESTS) -> str:
+    return WORKER.format(pid=pid, does=does, maker=maker, line=114 if does == RESTS else 125)
+
+
+def test_a_worker_that_the_pool_made_later_replaced_one_whose_task_nobody_has(tmp_path: Path) -> None:
+    found = verdict(tmp_path, worker(25180, FIRST), worker(25204, LATE))
+    assert found is not None
+    assert (found.cls, found.certainty.value) == ("child-dead", "likely")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        (worker(25180, FIRST), worker(25181, FIRST)),
+        (worker(25180, FIRST, COMPUTES), worker(25204, LATE)),
+        (worker(25180, LATE), worker(25204, LATE)),
+        (worker(25180, FIRST), worker(25204, LATE), "pool = Pool(3, maxtasksperchild=1)\n"),
+    ],
+    ids=["all of the beginning", "one has a task", "all were renewed", "renewed by the program"],
+)
+def test_workers_by_whose_stacks_no_task_is_lost(said: tuple[str, ...], tmp_path: Path) -> None:
+    verdict(tmp_path, *said)
+    assert "pool-result-lost" not in {one.rule for one in judge(gather([tmp_path])).findings}
+
+
+def test_a_table_of_the_children_of_one_process_needs_no_column_for_it(tmp_path: Path) -> None:
+    table = ages("02:10:00", "02:10:00", "02:10:00", "01:55:12").replace("  PPID", "").replace(" 25179 ", " ")
+    assert verdict(tmp_path, f"$ ps --ppid 811 -o pid,stat,etime,time,args\n{table}") is None
+    found = verdict(tmp_path, f"$ ps --ppid 25179 -o pid,stat,etime,time,args\n{table}")
+    assert found is not None
+    assert (found.cls, found.certainty.value) == ("child-dead", "likely")

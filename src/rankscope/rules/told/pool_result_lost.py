@@ -7,7 +7,8 @@ all workers that are there are idle and well.
 ## How it is recognised
 The caller stands in `get` or `wait` of `multiprocessing/pool.py`. A list of its children (`ps` with `etime` or `lstart`) shows one that is minutes younger than the others, who were
 started together; likely if it has done no work (`time`), if the kernel tells of the crash of a process with a number among theirs, or if somebody says that it hangs. Or somebody sent a deadly signal to a process that a table or a tree shows as its child, or two lists of the caller's
-children show as many, most of them the same, and one that is new: possible, and likely where somebody says that it hangs. Workers that the program itself renews (`maxtasksperchild`) tell nothing.
+children show as many, most of them the same, and one that is new: possible, and likely where somebody says that it hangs. A worker whose stack goes out from
+`_maintain_pool` was made in place of another: likely, where all workers that are shown are idle, and some of them are of the beginning. Workers that the program itself renews (`maxtasksperchild`) tell nothing.
 
 ## What to do
 Find who killed it: `journalctl --since … | grep -i -e kill -e oom`, limits of CPU time on login nodes, a clean-up of old processes. Start again; give `get()` a time-out.
@@ -23,10 +24,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...analysis.accounts import Account, accounts
+from ...analysis.accounts import Account, accounts, written
 from ...analysis.case import Case
+from ...analysis.frame_tables import WaitKind
+from ...analysis.frames import wait_of
+from ...analysis.identity import name_of
 from ...model.diagnosis import Finding
 from ...model.evidence.events import Event
+from ...model.evidence.stacks import Stack
 from ...model.patterns import regex
 from ...model.words import span
 from .. import make_rule
@@ -49,10 +54,10 @@ _FOR_MEMORY = regex(r"\boom\b|out of memory|oom[-_ ]?kill|memory pressure|VmRSS|
 
 
 def check(case: Case) -> Iterator[Finding]:
-    waiting = [one for one in accounts(case) if one.find(POOL_WAITS)]
+    waiting = [one for one in accounts(case) if one.find(POOL_WAITS) or _awaits(one)]
     if case.snapshot.live or not waiting or any(one.find(_RENEWED) for one in accounts(case)):
         return
-    found = [*_killed(case, waiting), *_renewed(case, waiting), *_younger(case, waiting)]
+    found = [*_killed(case, waiting), *_renewed(case, waiting), *_younger(case, waiting), *_made_up_for(case, waiting)]
     if found:
         made = finding(RULE, case, found[:1], "a pool's caller waits for the result of a worker that is gone", _STEPS)
         yield replace(made, compared=made.certainty is LIKELY)
@@ -109,9 +114,11 @@ def _younger(case: Case, waiting: list[Account]) -> Iterator[Hit]:
     """One list of the caller's children, most of them started together and a few long after: these replaced others."""
     callers = {ref.pid for one in waiting for ref in one.refs}
     families: dict[tuple[object, ...], dict[int, Event]] = {}
+    asked = _asked_for(case)
     for row in events(case, "proc.row"):
-        if row.pid is not None and row.fields.get("ppid") in callers and _born(row) is not None:
-            alike = row.host, row.file, row.fields["ppid"], row.fields.get("command"), "age_s" in row.fields
+        parent = row.fields.get("ppid", asked.get((row.file, row.line)))
+        if row.pid is not None and parent in callers and _born(row) is not None:
+            alike = row.host, row.file, parent, row.fields.get("command"), "age_s" in row.fields
             families.setdefault(alike, {})[row.pid] = row
     for rows in families.values():
         first = min(_born(row) or 0 for row in rows.values())
@@ -127,6 +134,61 @@ def _younger(case: Case, waiting: list[Account]) -> Iterator[Hit]:
             yield Hit(Sign("", says, LIKELY if sure else POSSIBLE, speaker=False), waiting[0], line.strip())
             return
 
+
+def _asked_for(case: Case) -> dict[tuple[str, int], int]:
+    """Rows of tables that show the children of one process alone (``ps --ppid``), by file and line: whose they are."""
+    found = {}
+    for account in accounts(case):
+        parent = _parent_in(account.label)
+        for event in account.events:
+            if event.event == "proc.row" and parent:
+                found[event.file, event.line] = parent
+            elif event.event == "text.line":
+                parent = _parent_in(event.text) or parent
+    return found
+
+
+def _parent_in(command: str) -> int:
+    told = _CHILDREN_OF.search(command)
+    return int(told["parent"]) if told else 0
+
+
+_CHILDREN_OF = regex(r"\bps\b[^\n]{0,80} --ppid[ =]{1,2}(?P<parent>\d{1,9})\b")
+
+
+def _made_up_for(case: Case, waiting: list[Account]) -> Iterator[Hit]:
+    """A worker that its pool has made in place of another, by its own frames: a fork copies those of its maker. Where all that
+    are shown are idle, those of the beginning too, nobody has the task for whose result the caller waits."""
+    workers = [(one, stack) for one in accounts(case) for stack in one.stacks if _WORKER in _own_names(stack)]
+    new = [(one, stack) for one, stack in workers if _MAKES_UP in _own_names(stack)]
+    all_rest = all(wait_of(stack).kind in _RESTING for _, stack in workers)
+    callers = {ref for one in waiting for ref in one.refs}
+    if (
+        new
+        and len(new) < len(workers)
+        and all_rest
+        and callers.isdisjoint(ref for one, _ in workers for ref in one.refs)
+    ):
+        account, stack = new[0]
+        says = "a worker was made in place of another, as its stack tells, and all are idle"
+        yield Hit(Sign("", says, LIKELY, speaker=False), account, written(stack).split("\n", 1)[0])
+
+
+def _awaits(account: Account) -> bool:
+    """Whether a subject has the threads of a pool and waits for a result of it."""
+    names = [_own_names(stack) for stack in account.stacks]
+    keeps = any("_handle_results" in one or "_handle_workers" in one for one in names)
+    return keeps and any({"get", "wait"} <= one and _WORKER not in one for one in names)
+
+
+def _own_names(stack: Stack) -> set[str]:
+    """The functions of multiprocessing in a stack."""
+    return {name for path, name in map(name_of, stack) if path.startswith(_POOLS)}
+
+
+_POOLS = ("multiprocessing/", "multiprocess/", "billiard/")
+_WORKER, _MAKES_UP = "worker", "_maintain_pool"
+_RESTING = (WaitKind.IDLE, WaitKind.QUEUE)
 
 _TOGETHER_S = 60  # a pool starts its workers one after the other
 _FEW = 3
