@@ -52,3 +52,12 @@ def test_who_is_not_held_went_another_way(tmp_path: Path) -> None:
     assert verdict is not None
     assert verdict.cls != "process-stopped"
     assert list(verdict.ranks) == [1]
+
+
+def test_a_status_behind_the_stack_of_another_rank_is_not_of_that_one(tmp_path: Path) -> None:
+    status = "Name:\tpython\nState:\tT (stopped)\nTgid:\t5101\nPid:\t5101\nTracerPid:\t0\n"
+    for at, body in enumerate((WORKS, WAITS.format(line=50) + f"=== cat /proc/5101/status\n{status}")):
+        (tmp_path / f"rank{1 - at}.txt").write_text(STACK.format(pid=5101 - at) + body)
+    verdict = judge(gather([tmp_path])).verdict
+    assert verdict is not None
+    assert (verdict.cls, list(verdict.ranks)) == ("process-stopped", [1])

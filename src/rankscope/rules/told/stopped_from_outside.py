@@ -5,7 +5,7 @@ A signal (SIGSTOP, SIGTSTP), a debugger, another tracer, a frozen control group 
 cannot answer; the others wait for it.
 
 ## How it is recognised
-State T or t in `ps` or /proc/PID/status, a `TracerPid` that is not 0, wait channels `do_signal_stop` or `ptrace_stop`, a cgroup that says
+State T or t in `ps` or /proc/PID/status (whose: its `Pid`, its path, the order in which several were asked for, or the command of its tracer), a `TracerPid` that is not 0, wait channels `do_signal_stop` or `ptrace_stop`, a cgroup that says
 `frozen 1` or `FROZEN`, state D in a sleep (`hrtimer_nanosleep`, `futex_wait`), a job that the scheduler suspended, `Stopped` in a shell. A child in a process group of its own (`os.setpgrp`) that has the
 terminal as its standard input. `SSUSP` of LSF, `S` of PBS and Grid Engine, HTCondor's `Job was suspended`; a container, unit or virtual
 machine that is paused or frozen; a machine that went to sleep; a process that `cuda-checkpoint` holds.
@@ -110,10 +110,10 @@ def check(case: Case) -> Iterator[Finding]:
 def _named(case: Case, told: Finding) -> Finding:
     """The finding with the processes of which /proc/PID/status says that they are held, where that shows whose it is."""
     held = sorted({*_held_by_status(case), *_traced(case)})
-    if told.ranks or not held or told.certainty is not LIKELY:
+    if not held or told.certainty is not LIKELY:
         return told
     members = [one for one in case if one.ref.pid in held]
-    ranks = RankSet(one.rank for one in members if one.rank is not None and one.role is Role.RANK)
+    ranks = RankSet(one.rank for one in members if one.rank is not None and one.role is Role.RANK) or told.ranks
     pids = ", ".join(map(str, held[:4]))
     whom = f"{ranks_phrase(ranks)}, pid {pids}" if ranks else f"pid {pids}"
     return replace(
