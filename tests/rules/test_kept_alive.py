@@ -80,3 +80,18 @@ def test_a_child_that_waits_for_orders_of_a_parent_that_joins_it_at_its_end(
     state: str, inside: str, cls: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert verdict(tmp_path, monkeypatch, CHILDREN, CHILD.format(state=state, inside=inside)) == cls
+
+
+SAYS = "all 40 epochs are done.\n(no prompt since then)\n"
+
+
+@pytest.mark.parametrize(
+    ("state", "inside", "cls"),
+    [("idle", FED, "exit-hang"), ("active", COMPUTES, None)],
+    ids=["waits to be fed", "at work"],
+)
+def test_a_thread_that_waits_for_items_where_somebody_says_that_it_lasts(
+    state: str, inside: str, cls: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That somebody complains makes what the stacks show no weaker."""
+    assert verdict(tmp_path, monkeypatch, SHUTDOWN.format(state=state, inside=inside), SAYS) == cls

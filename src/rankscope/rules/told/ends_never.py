@@ -186,8 +186,10 @@ def check(case: Case) -> Iterator[Finding]:
 def _of_threads(case: Case, made: Finding) -> Finding:
     """Where a dump shows that a program only waits for threads or children, as each does at its end that has some, what
     these do tells whether it hangs: of one at work it is a note, and where they wait for something it is possible at most."""
-    if case.snapshot.live or _still_there(case) or any(_LASTING.search(one.said) for one in accounts(case)):
+    if case.snapshot.live or _still_there(case):
         return made
+    if any(_LASTING.search(one.said) for one in accounts(case)):
+        return replace(made, compared=made.compared or nobody_feeds(case))
     doing = [(wait_of(seen.stack), seen.thread.active) for seen in kept_by(case)]
     if not doing:
         return made
