@@ -275,3 +275,32 @@ def test_a_zombie_whose_program_the_kernel_says_to_be_at_fault(
     (tmp_path / "dmesg.txt").write_text(FAULT.format(name=name))
     verdict = pipeline.judge(gather([tmp_path])).verdict
     assert (verdict is not None and (verdict.cls, verdict.certainty) == ("dead-rank", Certainty.LIKELY)) is dead
+
+
+SERVED = "(Worker_TP{worker} pid={pid}) {said}\n"
+IN_CALL = """\
+Process 310: server
+Python v3.11.4 (/usr/bin/python3.11)
+
+Thread 310 (active): "MainThread"
+    all_reduce (torch/distributed/distributed_c10d.py:2501)
+    forward (serve/layers.py:41)
+    profile (serve/runner.py:95)
+    <module> (serve/worker.py:12)
+"""
+
+
+@pytest.mark.parametrize(("who", "failed"), [(0, True), (3, False)], ids=["another process", "the same"])
+def test_who_writes_behind_an_error_is_told_by_the_number_of_the_process(
+    who: int, failed: bool, tmp_path: pathlib.Path
+) -> None:
+    """Many processes write one log: that others get on shows nothing of the one that raised an error."""
+    raised = FAILED.format(33, "ValueError: shard 4 has no header").splitlines()
+    later = [f"INFO 10-09 12:02:1{at} [loader.py:267] {what}" for at, what in enumerate(("weights read", "cache made"))]
+    (tmp_path / "serve.log").write_text(
+        "".join(SERVED.format(worker=3, pid=313, said=line) for line in raised)
+        + "".join(SERVED.format(worker=who, pid=310 + who, said=line) for line in later)
+    )
+    (tmp_path / "worker 0.txt").write_text(IN_CALL)
+    rules = {one.rule: one for one in pipeline.judge(gather([tmp_path])).findings}
+    assert ("failed-first" in rules) is failed

@@ -173,7 +173,7 @@ def test_a_log_is_gone_through_once(tmp_path: pathlib.Path, monkeypatch: pytest.
     asked: list[object] = []
     real = endings._ordinary_lines
 
-    def counted(events: Iterable[Event]) -> dict[tuple[str, int | None], tuple[int, list[int]]]:
+    def counted(events: Iterable[Event]) -> endings._Ordinary:
         asked.append(events)
         return real(events)
 

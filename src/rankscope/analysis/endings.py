@@ -285,25 +285,33 @@ _CLOSING = regex(
 
 
 def went_on(case: Case, event: Event) -> bool:
-    """Whether a program that told of an error of its own goes on with ordinary lines, and never speaks of trouble again."""
-    trouble, ordinary = _ordinary(case).get((event.file, event.rank), (0, []))
-    return trouble <= event.line and len(ordinary) - bisect.bisect_right(ordinary, event.line) > 1
+    """Whether a program that told of an error of its own goes on with ordinary lines, and never speaks of trouble again.
+
+    In a log that many write, what another process says shows nothing of the one that had the error.
+    """
+    trouble, ordinary = _ordinary(case).get((event.file, event.rank), (0, {}))
+    writers = ordinary if event.pid is None else {None, event.pid}
+    lines = (ordinary.get(pid, []) for pid in writers)
+    return trouble <= event.line and sum(len(one) - bisect.bisect_right(one, event.line) for one in lines) > 1
+
+
+_Ordinary = dict[tuple[str, "int | None"], tuple[int, dict["int | None", list[int]]]]
 
 
 @remembered
-def _ordinary(case: Case) -> dict[tuple[str, int | None], tuple[int, list[int]]]:
+def _ordinary(case: Case) -> _Ordinary:
     return _ordinary_lines(case.events)
 
 
-def _ordinary_lines(events: Iterable[Event]) -> dict[tuple[str, int | None], tuple[int, list[int]]]:
-    """Of each rank in each file: the last line that speaks of trouble or of an end, and all ordinary ones."""
-    lines: dict[tuple[str, int | None], tuple[int, list[int]]] = {}
+def _ordinary_lines(events: Iterable[Event]) -> _Ordinary:
+    """Of each rank in each file: the last line that speaks of trouble or of an end, and all ordinary ones by who wrote them."""
+    lines: _Ordinary = {}
     for one in events:
         if one.event == "text.line":
-            trouble, ordinary = lines.get((one.file, one.rank), (0, []))
+            trouble, ordinary = lines.get((one.file, one.rank), (0, {}))
             if WRONG.search(one.text) or _CLOSING.search(one.text):
                 trouble = max(trouble, one.line)
             if _ORDINARY.search(one.text):
-                bisect.insort(ordinary, one.line)
+                bisect.insort(ordinary.setdefault(one.pid, []), one.line)
             lines[one.file, one.rank] = trouble, ordinary
     return lines
