@@ -304,3 +304,48 @@ def test_who_writes_behind_an_error_is_told_by_the_number_of_the_process(
     (tmp_path / "worker 0.txt").write_text(IN_CALL)
     rules = {one.rule: one for one in pipeline.judge(gather([tmp_path])).findings}
     assert ("failed-first" in rules) is failed
+
+
+ACTOR = """\
+Process {pid}: actor
+Python v3.11.4 (/usr/bin/python3.11)
+
+Thread {pid} (idle): "MainThread"
+    wait (threading.py:327)
+    get (queue.py:180)
+    next_report (lib/session.py:46)
+    serve (lib/actor.py:80)
+Thread {pid}1 (idle): "{name}"
+{inside}"""
+REDUCES = (
+    "    all_reduce (torch/distributed/distributed_c10d.py:2501)\n    sync (job/fit.py:71)\n"
+    "    fit (job/fit.py:60)\n    caught (job/guard.py:12)\n    run (threading.py:982)\n"
+)
+WRITES = "    write (job/out.py:71)\n    fit (job/fit.py:60)\n    caught (job/guard.py:12)\n    run (threading.py:982)\n"
+IDLES = "    wait (threading.py:331)\n    wait (threading.py:629)\n    run (tqdm/_monitor.py:60)\n"
+IN_A_THREAD = """\
+(Actor pid=512) fit failed
+(Actor pid=512) Traceback (most recent call last):
+(Actor pid=512)   File "/srv/job/guard.py", line 12, in caught
+(Actor pid=512)     work()
+(Actor pid=512)   File "/srv/job/fit.py", line 55, in fit
+(Actor pid=512)     rows.append(row["label"])
+(Actor pid=512) KeyError: 'label'
+"""
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "sure"),
+    [(IDLES, REDUCES, True), (REDUCES, REDUCES, False), (IDLES, WRITES, False)],
+    ids=["it is not in it any more", "it has begun again", "nobody waits for others"],
+)
+def test_a_thread_that_an_error_ended_while_its_process_lives(
+    mine: str, theirs: str, sure: bool, tmp_path: pathlib.Path
+) -> None:
+    """Its peers wait in the functions of its traceback, and none of its own threads is there."""
+    (tmp_path / "actors.log").write_text(IN_A_THREAD)
+    for pid, inside in ((512, mine), (510, theirs)):
+        (tmp_path / f"dump_{pid}.txt").write_text(ACTOR.format(pid=pid, name="Thread-7", inside=inside))
+    (found,) = (one for one in pipeline.judge(gather([tmp_path])).findings if one.rule == "failed-first")
+    assert (found.certainty is Certainty.LIKELY) is sure
+    assert [process.ref.pid for process in found.processes] == ([512] if sure else [])

@@ -9,6 +9,7 @@ peers wait in a send, receive or collective; a process that is simply not there 
 program in the kernel's log.
 It is *likely* where the error is one of the program's own data and code, a launcher or framework names the process, or a rank ran out of device memory while others stand in a call with it. An error that a device, the system or a library below raised (CUDA, an
 errno, a full disk) and a death that is only mentioned are *possible*: they have causes of their own.
+The process may live on: where the thread that raised the error is not in it any more, and others still wait in the functions that its traceback tells, it is *likely*, too.
 CANN's codes for a wait that timed out (507046 and its neighbours) are a consequence, too. Open MPI names a peer whose process disconnected (`An MPI communication peer process has unexpectedly disconnected`).
 
 ## What to do
@@ -36,9 +37,10 @@ from ...model.evidence.events import Event
 from ...model.patterns import regex
 from ...model.ranks import RankSet, ranks_phrase
 from .. import make_rule
-from ._findings import finding, ranks_said, simple
+from ._findings import finding, members, ranks_said, simple
 from ._first_error import consequence, first_error
 from ._kin import ended
+from ._left_alone import left_alone
 from ._lines import events
 from ._signs import LIKELY, POSSIBLE, Hit, Sign, hits
 from ._timeouts import timeouts
@@ -216,13 +218,15 @@ def _failed(case: Case, first: Event) -> Finding:
     followers = tuple(_followers(case, ranks))
     how = "failed first" if followers or len(ranks) < 2 else "failed alike"
     title = f"{who} {how}: {first.fields.get('type')}: {str(first.fields.get('message'))[:80]}"
-    told = ranks or events(case, "elastic.root_cause", "elastic.worker_failed") or _waited_for(case, first)
-    reasons = [first.text, *_place(first), *followers, *_clocks(case)]
+    left = left_alone(case, first) if len(alike) == 1 else None
+    told = ranks or left or events(case, "elastic.root_cause", "elastic.worker_failed") or _waited_for(case, first)
+    reasons = [first.text, *_place(first), *((left.says,) if left else ()), *followers, *_clocks(case)]
     source = OF_LOGS if case.snapshot.live else "text"
     memory = compiled(_MEMORY.pattern).search(first.text) and _missed(case, ranks)
     own = told and (memory or not _FROM_BELOW.search(first.text))
-    said = simple(RULE, title, LIKELY if own else POSSIBLE, reasons, _STEPS, ranks, source=source)
-    return replace(said, compared=bool(own) and _missed(case, ranks))
+    who_left = members(case, left.who) if left else ()
+    said = simple(RULE, title, LIKELY if own else POSSIBLE, reasons, _STEPS, ranks, source=source, processes=who_left)
+    return replace(said, compared=bool(own) and (left is not None or _missed(case, ranks)))
 
 
 def _missed(case: Case, ranks: RankSet) -> bool:
