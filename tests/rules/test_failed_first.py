@@ -321,7 +321,9 @@ REDUCES = (
     "    all_reduce (torch/distributed/distributed_c10d.py:2501)\n    sync (job/fit.py:71)\n"
     "    fit (job/fit.py:60)\n    caught (job/guard.py:12)\n    run (threading.py:982)\n"
 )
-WRITES = "    write (job/out.py:71)\n    fit (job/fit.py:60)\n    caught (job/guard.py:12)\n    run (threading.py:982)\n"
+WRITES = (
+    "    write (job/out.py:71)\n    fit (job/fit.py:60)\n    caught (job/guard.py:12)\n    run (threading.py:982)\n"
+)
 IDLES = "    wait (threading.py:331)\n    wait (threading.py:629)\n    run (tqdm/_monitor.py:60)\n"
 IN_A_THREAD = """\
 (Actor pid=512) fit failed

@@ -157,3 +157,79 @@ def test_calls_begun_crosswise_in_two_groups_are_a_cycle(told: str, tmp_path: Pa
 )
 def test_calls_that_are_no_circle_are_no_cycle(told: str, tmp_path: Path) -> None:
     assert not cycles(tmp_path, told)
+
+
+# Entries printed as dictionaries, and the configuration of the groups.
+ENTRY = (
+    "[rank{rank}] {{'record_id': 90, 'process_group': ('{pg}', '{name}'), 'collective_seq_id': {seq}, "
+    "'profiling_name': 'nccl:all_reduce', 'input_sizes': [[{size}]], 'input_dtypes': ['Float'], 'state': '{state}'}}\n"
+)
+CONFIG = (
+    "{{'3': {{'name': '3', 'desc': 'actor_pg', 'ranks': '{actor}'}}, "
+    "'4': {{'name': '4', 'desc': 'critic_pg', 'ranks': '[0, 1]'}}}}\n"
+)
+
+
+def printed(seq: int = 70, state: str = "started", actor: str = "[0, 1]") -> str:
+    first = ENTRY.format(rank=0, pg=3, name="actor_pg", seq=70, size=512, state="started")
+    second = ENTRY.format(rank=1, pg=4, name="critic_pg", seq=70, size=64, state=state)
+    return first + second + CONFIG.format(actor=actor)
+
+
+def test_of_entries_that_are_not_done_each_group_may_have_one_side(tmp_path: Path) -> None:
+    """The list of members tells who has not begun a call."""
+    (one,) = cycles(tmp_path, printed())
+    assert (one.cls, one.certainty.value, one.compared) == ("collective-cycle", "likely", True)
+    as_json = printed().replace("'", '"').replace("(", "[").replace(")", "]")
+    (same,) = cycles(tmp_path, as_json)
+    assert same.cls == one.cls
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        printed(state="completed"),
+        printed(actor="[0, 2]"),
+        printed() + ENTRY.format(rank=1, pg=3, name="actor_pg", seq=70, size=512, state="started"),
+        printed() + "rank 1: cudaFree (libcudart.so.12)\n",
+        printed().split("{'3'")[0],
+    ],
+    ids=[
+        "one has done its call",
+        "the other is no member",
+        "both have the first",
+        "held by a call",
+        "no members are told",
+    ],
+)
+def test_entries_that_are_not_done_of_another_kind_are_no_cycle(told: str, tmp_path: Path) -> None:
+    assert not cycles(tmp_path, told)
+
+
+STATUS = (
+    "[rank{rank}]:[E130 16:44:02.118411201 ProcessGroupNCCL.cpp:2268] [PG ID 1 PG GUID 1({group}) Rank 0]  failure detected by "
+    "watchdog at work sequence id: 60 PG status: last enqueued work: 60, last completed work: 59\n"
+)
+
+
+def gave_up(*groups: str) -> str:
+    return "".join(STATUS.format(rank=rank, group=group) for rank, group in enumerate(groups))
+
+
+@pytest.mark.parametrize(
+    ("told", "cycle"),
+    [
+        (gave_up("tp_0_1", "dp_1_3", "dp_0_2", "tp_2_3"), True),
+        (
+            gave_up("rows", "right", "left", "under") + "rows: [0, 1], under: [2, 3], left: [0, 2], right: [1, 3]\n",
+            True,
+        ),
+        (gave_up("tp_0_1", "dp_1_5", "dp_0_2", "dp_3_7"), False),
+        (gave_up("tp_0_1", "tp_0_1", "dp_0_2", "tp_2_3"), False),
+        (gave_up("tp_0_1", "dp_1_3", "dp_0_2", "tp_2_3") + gave_up("dp_0_2"), False),
+        (gave_up("tp_0_1", "pp_3_1", "dp_0_1", "tp_2_2"), False),
+    ],
+    ids=["by their names", "by a list", "one waits for somebody else", "one group is full", "one in two", "no members"],
+)
+def test_groups_in_which_watchdogs_gave_up_close_a_circle(told: str, cycle: bool, tmp_path: Path) -> None:
+    assert bool(cycles(tmp_path, told)) is cycle

@@ -48,7 +48,9 @@ def pasted_calls(case: Case) -> tuple[PastedCall, ...]:
     return tuple(dict.fromkeys(call for account in accounts(case) for call in _entries(account)))
 
 
-_SEQ = r"\b(?:collective_?)?seq(?:_?(?:id|num|no))?\b ?[=:#]? ?(?P<seq>\d{1,18})\b"
+# Between a name and what it is; as Python and JSON write dictionaries, the name stands in quotes.
+_IS = r"['\"]? ?[=:]? ?"
+_SEQ = r"\b(?:collective_?)?seq(?:_?(?:id|num|no))?\b['\"]? ?[=:#]? ?(?P<seq>\d{1,18})\b"
 _NAME = r"[A-Za-z][\w.:-]{0,40}"
 # A group before the number of its call; its members may stand behind its name.
 _OF_GROUP = regex(
@@ -58,7 +60,7 @@ _OF_GROUP = regex(
 )
 _HAS_SEQ = regex(_SEQ, re.IGNORECASE)
 _GROUP = regex(
-    r"\b(?:pg|pg_name|pg_id|process_group|group)\b ?[=:]? ?(?P<group>\(?['\"]?[\w.-]{1,40}['\"]?(?:, ?'[^'\n]{1,60}'\))?)",
+    rf"\b(?:pg|pg_name|pg_id|process_group|group)\b{_IS}(?P<group>(?:\(|\[(?=['\"]))?['\"]?[\w.-]{{1,40}}['\"]?(?:, ?['\"][^'\"\n]{{1,60}}['\"][)\]])?)",
     re.IGNORECASE,
 )
 _OP = regex(
@@ -66,11 +68,11 @@ _OP = regex(
     re.IGNORECASE,
 )
 _SIZE = regex(
-    r"\b(?:in(?:put)?_)?(?:sizes?|numel(?:_in)?)\b ?[=:]? ?(?P<size>\[\[[\d, \[\]]{0,200}\]|\[[\d, ]{1,80}\]|\d{1,18}\b)",
+    rf"\b(?:in(?:put)?_)?(?:sizes?|numel(?:_in)?)\b{_IS}(?P<size>\[\[[\d, \[\]]{{0,200}}\]|\[[\d, ]{{1,80}}\]|\d{{1,18}}\b)",
     re.IGNORECASE,
 )
 _KIND = regex(
-    r"\b(?:input_)?d(?:ata)?_?types?\b ?[=:]? ?\[?'?(?P<named>\w{1,20})|\b(?P<bare>BFloat16|Float8\w{0,20}|Float|Half|Double|Long|Int|Byte|Char)\b"
+    rf"\b(?:input_)?d(?:ata)?_?types?\b{_IS}\[?['\"]?(?P<named>\w{{1,20}})|\b(?P<bare>BFloat16|Float8\w{{0,20}}|Float|Half|Double|Long|Int|Byte|Char)\b"
 )
 _STATES = (
     (ABSENT, r"not (?:yet )?(?:enqueued|scheduled|started|launched|issued|called|posted)|never (?:called|issued|launched)"),
@@ -139,7 +141,7 @@ def _call(rank: int | None, who: str, said: str, head: re.Match[str] | None, eve
     named = head["members"] if head is not None else None
     yield PastedCall(
         who, rank,
-        (group["group"] if group else head["group"] if head is not None and named else "").strip("('\""),
+        (group["group"] if group else head["group"] if head is not None and named else "").strip("([' \""),
         frozenset(re.findall(r"[\w.-]*\d[\w.-]*", named or "")),
         int(seq["seq"]), op["op"].strip("_").lower(),
         re.sub(r"\s", "", size["size"]) if size else "",

@@ -1,15 +1,18 @@
 """Of each rank the group in which it waits is told with its members: whether these wait for each other in a circle."""
 
+# ruff: noqa: E501  (a pattern is one line)
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...analysis.pasted_calls import DONE, STARTED, PastedCall, pasted_calls
 from ...model.patterns import regex
+from ._lines import events
+from ._timeouts import timeouts
 
 T = TypeVar("T")
 
@@ -40,6 +43,56 @@ def members_elsewhere(case: Case) -> list[str] | None:
     if len({group for group, _ in waits.values()}) < 2 or not _circle(lacking):
         return None
     return [f"rank {rank}: {said}" for rank, (_, said) in sorted(waits.items())[:4]]
+
+
+# A group beside the list of its members, as configurations of recorders and prints of programs tell it.
+_LISTED = regex(
+    rf"(?P<name>\b[A-Za-z][\w.-]{{0,60}})['\"]?[,:=)]{{0,2}} {{0,2}}(?:['\"]?\b(?:world_?)?(?:ranks|members)\b['\"]?[:=]? ?)?['\"]?(?P<list>{LIST})"
+)
+_NO_NAMES = {"ranks", "members", "group", "groups", "pg", "rank"}
+
+
+def listed_groups(case: Case) -> dict[str, frozenset[int]]:
+    """The groups that are told with the lists of their members; of a name that several have, nothing is known."""
+    found: dict[str, set[frozenset[int]]] = {}
+    for one in accounts(case):
+        for listed in _LISTED.finditer(one.said):
+            if listed["name"].lower() not in _NO_NAMES:
+                found.setdefault(listed["name"], set()).add(_numbers(listed["list"]))
+    return {name: next(iter(lists)) for name, lists in found.items() if len(lists) == 1}
+
+
+def _numbers(text: str) -> frozenset[int]:
+    return frozenset(map(int, re.findall(r"\d{1,9}", text)))
+
+
+# A name that is a kind of group and its members: tp_0_1, dp[1,3].
+_NAMES_MEMBERS = regex(r"[A-Za-z]{1,20}(?:[_\W]{1,3}\d{1,6}){2,16}\W{0,2}")
+
+
+def gave_up_in_circle(case: Case) -> list[str] | None:
+    """The watchdogs of ranks gave up, each in one group; that it has members who wait in another one closes a circle.
+
+    The members are told in a list, or by the names of the groups, if in all of these the rank itself is one.
+    """
+    said: dict[int, dict[str, str]] = {}
+    for event in (*timeouts(case), *events(case, "torch.watchdog_status")):
+        done, last = event.fields.get("last_completed"), event.fields.get("last_enqueued")
+        if event.rank is not None and (name := event.fields.get("pg_desc")) and (done is None or done != last):
+            said.setdefault(event.rank, {})[str(name)] = event.text
+    if len(said) < 2 or any(one.find(_HOLDS) for one in accounts(case)):
+        return None
+    alone = {rank: next(iter(told.items())) for rank, told in said.items() if len(told) == 1}
+    listed = listed_groups(case)
+    named = {rank: _numbers(name) for rank, (name, _) in alone.items() if _NAMES_MEMBERS.fullmatch(name)}
+    groups = named | {rank: listed[name] for rank, (name, _) in alone.items() if name in listed}
+    if len(groups) < len(said) or any(rank not in members for rank, members in groups.items()):
+        return None
+    lacking = {
+        rank: [one for one in members if one in alone and alone[one][0] != alone[rank][0]]
+        for rank, members in groups.items()
+    }
+    return [text for _, (_, text) in sorted(alone.items())[:4]] if _circle(lacking) else None
 
 
 def _circle(edges: Mapping[T, Iterable[T]]) -> bool:
@@ -77,12 +130,32 @@ def begun_crosswise(case: Case) -> list[str] | None:
     one, in a circle."""
     calls = [one for one in pasted_calls(case) if one.group]
     begun = [one for one in calls if one.state == STARTED]
+    if len({one.group for one in begun}) < 2:
+        return None
     lacking = {one.who: {other.who for mine in begun if mine.who == one.who for other in calls if _lacks(mine, other, calls)}
                for one in begun}  # fmt: skip
+    for one, others in _not_begun(begun, calls, listed_groups(case)):
+        lacking[one] |= others
     edges = {who: list(others) for who, others in lacking.items() if others}
-    if len({one.group for one in begun}) < 2 or not _circle(edges) or any(one.find(_HOLDS) for one in accounts(case)):
+    if not _circle(edges) or any(one.find(_HOLDS) for one in accounts(case)):
         return None
     return [one.text for one in begun if one.who in edges][:4]
+
+
+def _not_begun(
+    begun: list[PastedCall], calls: list[PastedCall], listed: Mapping[str, frozenset[int]]
+) -> Iterator[tuple[str, set[str]]]:
+    """Of each call that is begun the members of its group that have begun another one, and of which no call in this group is told."""
+    for mine in begun:
+        names = _WORD.findall(mine.group)
+        members = next((listed[name] for name in names if name in listed), frozenset[int]())
+        there = {one.who for one in calls if one.group == mine.group}
+        elsewhere = {one.who for one in begun if one.rank in members and one.who not in there}
+        if mine.rank in members and elsewhere:
+            yield mine.who, elsewhere
+
+
+_WORD = regex(r"[\w.-]{1,80}")
 
 
 def _lacks(mine: PastedCall, other: PastedCall, calls: list[PastedCall]) -> bool:

@@ -38,12 +38,16 @@ def left_alone(case: Case, error: Event) -> LeftAlone | None:
     there = next((frame for frame in others if frame is not None), None)
     if there is None:
         return None
-    return LeftAlone(mine[0], f"another process is still in {there.function} ({there.file}), and the one that raised it is not")
+    return LeftAlone(
+        mine[0], f"another process is still in {there.function} ({there.file}), and the one that raised it is not"
+    )
 
 
 def _raised(account: Account, error: Event) -> bool:
     pid, rank = error.pid, error.rank
-    return any(ref.pid == pid for ref in account.refs) if pid is not None else rank is not None and rank in account.ranks
+    return (
+        any(ref.pid == pid for ref in account.refs) if pid is not None else rank is not None and rank in account.ranks
+    )
 
 
 # As errors keep them: the file, the line, the function.

@@ -36,7 +36,7 @@ from ...model.diagnosis import Finding
 from ...model.evidence.events import Event
 from ...model.patterns import regex
 from .. import make_rule
-from ._circles import CALL, LIST, begun_crosswise, members_elsewhere
+from ._circles import CALL, LIST, begun_crosswise, gave_up_in_circle, members_elsewhere
 from ._findings import finding, simple
 from ._signs import LIKELY, POSSIBLE, Sign, hits
 from ._threads_calling import calls_at_once, crosswise, said_apart
@@ -132,7 +132,7 @@ def _compared(case: Case) -> list[str] | None:
     if case.snapshot.live or case.collectives:
         return None  # there the graph and the recorders tell
     judges = (
-        _half_full, _gave_up_apart, members_elsewhere, begun_crosswise, _of_other_kinds, _told_of_kinds, _threads_of_groups,
+        _half_full, _gave_up_apart, gave_up_in_circle, members_elsewhere, begun_crosswise, _of_other_kinds, _told_of_kinds, _threads_of_groups,
     )  # fmt: skip
     return next((told for judge in judges if (told := judge(case)) is not None), None)
 
