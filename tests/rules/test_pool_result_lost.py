@@ -184,3 +184,19 @@ def test_a_table_of_the_children_of_one_process_needs_no_column_for_it(tmp_path:
     found = verdict(tmp_path, f"$ ps --ppid 25179 -o pid,stat,etime,time,args\n{table}")
     assert found is not None
     assert (found.cls, found.certainty.value) == ("child-dead", "likely")
+
+
+BAR = (
+    "Tokenizing:  81%|########  | 13/16 [04:31<00:51, 17.1s/shard]\n"
+    "[rank4]:[E701 08:40:21.801220104 ProcessGroupNCCL.cpp:632] [Rank 4] Watchdog caught collective operation timeout: "
+    "WorkNCCL(SeqNum=3, OpType=ALLREDUCE, NumelIn=512, NumelOut=512, Timeout(ms)=240000) ran for 240079 milliseconds before "
+    "timing out.\n"
+)
+
+
+@pytest.mark.parametrize(("killed", "cls"), [(25182, "child-dead"), (4711, "straggler-slow-rank")])
+def test_work_whose_result_is_lost_is_not_done_slowly(killed: int, cls: str, tmp_path: Path) -> None:
+    """A bar shows how far it came; that its pool lost a worker, that it comes no further."""
+    found = verdict(tmp_path, TABLE, REAPED.format(killed), BAR)
+    assert found is not None
+    assert found.cls == cls

@@ -102,6 +102,10 @@ _WHY |= {
 }  # fmt: skip
 # What /proc/PID/status says of a process that does not go on, whoever it is: a peer of ranks that stand apart is none of these.
 _HELD_NOW = regex(r"State:\s*[Tt]\b|TracerPid:\s*[1-9]|tracing stop")
+# By what they compare, these show that who had begun long work gets on with it no more; a bar or a word only shows the beginning.
+_HALTS_WORK = {
+    "child-dead", "fork-with-threads", "queue-pipe-full", "filesystem-stall", "file-lock-stale", "process-stopped",
+}  # fmt: skip
 _DEVICES = {"gpu-hardware-fault", "gpu-kernel-hang", "cuda-async-error", "device-mapping", "driver-not-ready"}
 # How runtimes of devices call what they raise; memory that ran out is told in the same form.
 _OF_A_DEVICE = regex(
@@ -120,6 +124,8 @@ def _is_why(reason: Finding, finding: Finding) -> bool:
         return any(_HELD_NOW.search(str(one.text)) for one in reason.because)
     if (finding.cls, reason.cls) in _WHY:
         return reason.certainty is not Certainty.POSSIBLE or finding.cls == "child-dead"
+    if finding.cls == "straggler-slow-rank" and not finding.compared and reason.compared and reason.cls in _HALTS_WORK:
+        return reason.certainty is not Certainty.POSSIBLE
     if finding.cls != "dead-rank" or reason.cls not in _DEVICES or reason.certainty is Certainty.POSSIBLE:
         return False
     said = " ".join((finding.title, *(str(one.text) for one in finding.because[:1])))
