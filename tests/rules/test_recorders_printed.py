@@ -233,3 +233,32 @@ def gave_up(*groups: str) -> str:
 )
 def test_groups_in_which_watchdogs_gave_up_close_a_circle(told: str, cycle: bool, tmp_path: Path) -> None:
     assert bool(cycles(tmp_path, told)) is cycle
+
+
+CAUGHT = (
+    "[E130 16:44:02.118411201 ProcessGroupNCCL.cpp:632] [Rank {at}] Watchdog caught collective operation timeout: "
+    "WorkNCCL(SeqNum=60, OpType=ALLREDUCE, NumelIn=8388608, NumelOut=8388608, Timeout(ms)=600000) ran for 600033 milliseconds "
+    "before timing out.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("groups", "cls"),
+    [
+        (("tp_0_1", "dp_1_3", "dp_0_2", "tp_2_3"), "collective-cycle"),
+        (("tp_0_1", "tp_0_1", "tp_2_3", "tp_2_3"), None),
+    ],
+    ids=["a circle", "full groups"],
+)
+def test_in_files_of_one_rank_the_number_within_its_group_is_not_its_rank(
+    groups: tuple[str, ...], cls: str | None, tmp_path: Path
+) -> None:
+    """Without a prefix watchdogs name ranks as their groups do; calls of different groups are not one call."""
+    for rank, group in enumerate(groups):
+        at = [one for one in range(4) if groups[one].startswith(group[:2])].index(rank) % 2
+        state = STATUS.format(rank=rank, group=group).partition(":")[2].replace("Rank 0", f"Rank {at}")
+        state = state.replace("PG GUID 1", f"PG GUID {groups.index(group)}")
+        (tmp_path / f"rank_{rank}.log").write_text(CAUGHT.format(at=at) + state)
+    found = list(groups_in_cycle.check(case_of(gather([tmp_path]))))
+    assert [one.cls for one in found] == ([cls] if cls else [])
+    assert not any("timed out in the same" in one.title for one in below_the_program.check(case_of(gather([tmp_path]))))

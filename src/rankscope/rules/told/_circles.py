@@ -11,8 +11,7 @@ from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...analysis.pasted_calls import DONE, STARTED, PastedCall, pasted_calls
 from ...model.patterns import regex
-from ._lines import events
-from ._timeouts import timeouts
+from ._timeouts import timeouts, unfinished
 
 T = TypeVar("T")
 
@@ -70,21 +69,25 @@ def _numbers(text: str) -> frozenset[int]:
 _NAMES_MEMBERS = regex(r"[A-Za-z]{1,20}(?:[_\W]{1,3}\d{1,6}){2,16}\W{0,2}")
 
 
+def named_members(group: str) -> frozenset[int]:
+    """The members that the name of a group tells, if it does."""
+    return _numbers(group) if _NAMES_MEMBERS.fullmatch(group) else frozenset()
+
+
 def gave_up_in_circle(case: Case) -> list[str] | None:
     """The watchdogs of ranks gave up, each in one group; that it has members who wait in another one closes a circle.
 
     The members are told in a list, or by the names of the groups, if in all of these the rank itself is one.
     """
     said: dict[int, dict[str, str]] = {}
-    for event in (*timeouts(case), *events(case, "torch.watchdog_status")):
-        done, last = event.fields.get("last_completed"), event.fields.get("last_enqueued")
-        if event.rank is not None and (name := event.fields.get("pg_desc")) and (done is None or done != last):
+    for event in (*timeouts(case), *unfinished(case)):
+        if event.rank is not None and (name := event.fields.get("pg_desc")):
             said.setdefault(event.rank, {})[str(name)] = event.text
     if len(said) < 2 or any(one.find(_HOLDS) for one in accounts(case)):
         return None
     alone = {rank: next(iter(told.items())) for rank, told in said.items() if len(told) == 1}
     listed = listed_groups(case)
-    named = {rank: _numbers(name) for rank, (name, _) in alone.items() if _NAMES_MEMBERS.fullmatch(name)}
+    named = {rank: members for rank, (name, _) in alone.items() if (members := named_members(name))}
     groups = named | {rank: listed[name] for rank, (name, _) in alone.items() if name in listed}
     if len(groups) < len(said) or any(rank not in members for rank, members in groups.items()):
         return None

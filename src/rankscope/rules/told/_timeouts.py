@@ -22,17 +22,33 @@ _WORLD = ("default_pg", "", None)
 def timeouts(case: Case) -> list[Event]:
     """The time-outs; where several groups are named, with their groups and, of groups that are not the world, world ranks."""
     said = events(case, "torch.watchdog_timeout")
-    states = [one for one in events(case, "torch.watchdog_status") if one.fields.get("pg") is not None]
+    states = _states(case)
     if len({one.fields.get("pg") for one in states}) < 2:
         return said
-    alone = {
+    alone = _files_of_one(case)
+    where = {(one.file, one.rank, one.fields.get("work")): one for one in reversed(states)}
+    return [_told(one, where.get((one.file, one.rank, one.fields.get("seq"))), alone.get(one.file)) for one in said]
+
+
+def unfinished(case: Case) -> list[Event]:
+    """The states of groups in which a watchdog gave up, with world ranks; those that have done all they began are left out."""
+    alone = _files_of_one(case)
+    states = [one for one in _states(case) if one.fields.get("last_completed") != one.fields.get("last_enqueued")]
+    return [_told(one, one, alone.get(one.file)) for one in states]
+
+
+def _states(case: Case) -> list[Event]:
+    return [one for one in events(case, "torch.watchdog_status") if one.fields.get("pg") is not None]
+
+
+def _files_of_one(case: Case) -> dict[str, int]:
+    """The rank of each file that is of one rank."""
+    return {
         event.file: next(iter(account.ranks))
         for account in accounts(case)
         if len(account.ranks) == 1
         for event in account.events
     }
-    where = {(one.file, one.rank, one.fields.get("work")): one for one in reversed(states)}
-    return [_told(one, where.get((one.file, one.rank, one.fields.get("seq"))), alone.get(one.file)) for one in said]
 
 
 def _told(event: Event, state: Event | None, rank: int | None) -> Event:

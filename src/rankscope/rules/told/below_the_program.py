@@ -37,9 +37,8 @@ from ...model.words import span
 from .. import make_rule
 from .._say import at, stands
 from ._findings import finding, simple
-from ._lines import events
 from ._signs import LIKELY, POSSIBLE, Sign, hits
-from ._timeouts import in_several_groups
+from ._timeouts import in_several_groups, timeouts
 from ._together import standing_together
 from ._wordings import HALTS, halted
 
@@ -103,16 +102,16 @@ def check(case: Case) -> Iterator[Finding]:
             )
         yield simple(RULE, title, POSSIBLE if unseen else LIKELY, [together[0].site], _STEPS, against=against)
         return
-    timeouts = {
-        event.rank: (event.fields.get("seq"), event.fields.get("op"), event.fields.get("numel_in"))
-        for event in events(case, "torch.watchdog_timeout")
+    gave_up = {
+        event.rank: tuple(event.fields.get(name) for name in ("seq", "op", "numel_in", "pg_desc"))
+        for event in timeouts(case)
         if event.rank is not None
     }
-    if len(timeouts) > 1 and len(set(timeouts.values())) == 1 and set(timeouts) == set(range(len(timeouts))):
-        seq, op, _ = next(iter(timeouts.values()))
+    if len(gave_up) > 1 and len(set(gave_up.values())) == 1 and set(gave_up) == set(range(len(gave_up))):
+        seq, op, *_ = next(iter(gave_up.values()))
         yield simple(
             RULE,
-            f"all {len(timeouts)} ranks timed out in the same {op} #{seq}",
+            f"all {len(gave_up)} ranks timed out in the same {op} #{seq}",
             LIKELY,
             ["every rank reports the same operation and number"],
             _STEPS,

@@ -7,7 +7,7 @@ Some ranks entered group A first and then B, others B first and then A. Each gro
 Ranks stand in collectives of different groups; the recorder shows (A, n) joined by one side and (B, m) by the other; a report says that each waits for the
 other. The members of the groups are told (`TP groups: [0,1] [2,3]`), and in each group the ranks of one place lack those of the other; lines or a table of each
 process's last calls in each group (`sync(a0,t0,t1) seq=9 launched  tp(t0,t1) seq=70 done`) show that what one has begun lacks another, which has begun what lacks the first; or every rank's watchdog
-gave up, one part of them in one group and the rest in another. Or the code of two calls names different groups, a rank is in both in two threads, and each lacks a rank that is in the other and
+gave up, one part of them in one group and the rest in another, or each in a group whose other members (by its name or a list) gave up elsewhere. Or the code of two calls names different groups, a rank is in both in two threads, and each lacks a rank that is in the other and
 whose other thread waits. Or several threads or streams of a process use several communicators at once, and the devices run kernels of different ones.
 At most possible: the ranks stand in one call under two functions, like the squares of a chessboard on a mesh, so that no row and no column is whole.
 
@@ -36,7 +36,7 @@ from ...model.diagnosis import Finding
 from ...model.evidence.events import Event
 from ...model.patterns import regex
 from .. import make_rule
-from ._circles import CALL, LIST, begun_crosswise, gave_up_in_circle, members_elsewhere
+from ._circles import CALL, LIST, begun_crosswise, gave_up_in_circle, members_elsewhere, named_members
 from ._findings import finding, simple
 from ._signs import LIKELY, POSSIBLE, Sign, hits
 from ._threads_calling import calls_at_once, crosswise, said_apart
@@ -236,6 +236,8 @@ def _gave_up_apart(case: Case) -> list[str] | None:
         return None
     if len(where) > 2 and min(map(len, kinds.values())) < 2:
         return None
+    if all(named_members(str(name)) == set(ranks) for name, ranks in kinds.items()):
+        return None  # each group is full
     return [event.text for _, event in sorted(where.items())[:4]]
 
 
