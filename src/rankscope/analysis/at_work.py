@@ -16,6 +16,7 @@ from ..model.evidence.stacks import NativeStacks, PythonStacks
 from ..model.patterns import regex
 from ..model.process import Role
 from .accounts import Account, accounts, evidence_of, outlived, steps_at_end
+from .after_looks import steps_after_looks
 from .case import Case
 from .endings import WRONG, printed, says_it_halts, went_on
 from .file_lines import lines_by_file
@@ -51,6 +52,8 @@ def well(case: Case) -> Well:
     if not looked:
         # Where no plain line was read nothing shows that it gets on.
         return Well.IS if moving or (by_file and set(by_file) <= papers(case)) else Well.UNKNOWN
+    if moving and steps_after_looks(case):
+        return Well.IS
     if not any(map(_moved, accounts(case))):
         return Well.SEEMS if moving else Well.UNKNOWN
     return Well.IS if moving or all(map(_moved, _mains(case))) else Well.SEEMS

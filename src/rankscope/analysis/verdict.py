@@ -9,6 +9,7 @@ from dataclasses import replace
 from ..model.diagnosis import GETS_ON, Certainty, Diagnosis, Finding, Kind, State, Step, Verdict
 from ..model.process import ProcessRef, Role
 from ..model.ranks import MOST_RANKS, RankSet
+from .after_looks import files_of_looks, steps_after_looks
 from .at_work import Well, moving_files, well
 from .birth_order import humbly
 from .case import Case
@@ -108,7 +109,8 @@ def _outlived(case: Case, finding: Finding) -> Finding | None:
 
 def _told_elsewhere(case: Case, finding: Finding) -> bool:
     """Whether what it rests on stands in files alone that do not get on."""
-    moving, papery = moving_files(case), papers(case)
+    over = files_of_looks(case) if steps_after_looks(case) else frozenset()
+    moving, papery = moving_files(case), papers(case) | over
     reasons = [reason.text for reason in finding.because]
     files = {
         event.file

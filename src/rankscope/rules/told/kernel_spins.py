@@ -66,6 +66,7 @@ _SIGNS = (
     Sign(r"\b(?:cudaStreamSynchronize|cudaDeviceSynchronize|cuStreamSynchronize|cudaEventSynchronize|cuCtxSynchronize|hipStreamSynchronize|hipDeviceSynchronize)\b", "a rank waits for its device, and nothing says for what", POSSIBLE, prose=True),
     Sign(r"Xid \(PCI[^)\n]*\): (?:8|46)\b|\bqcm fence wait loop time-?out|\bMES failed to respon\w+ to msg|\bQueue preemption time ?out|\bResetting \w+ for (?:stopped heartbeat|preemption time ?out)", "the driver waited in vain for a kernel"),
     Sign(r"^(?![^\n]*nccl(?:Dev)?Kernel)[^\n]*(?:reduce|barrier|gather|scatter|dispatch|combine|wait|sync|poll|spin|signal|flag)[^\n]*<<<\(\d+,\d+,\d+\),\(\d+,\d+,\d+\)>>>", "the debugger shows a kernel that waits for others", unless=(r"CUDA Exception|CUDA_EXCEPTION|illegal memory",)),
+    Sign(r"^(?![^\n]*nccl)#\d{1,3} +0x[0-9a-f]{4,18} in [^\n]{1,300}?<<<\(\d+,\d+,\d+\),\(\d+,\d+,\d+\)>>>", "the debugger stands in a kernel that has not ended", unless=(r"CUDA Exception|CUDA_EXCEPTION|illegal memory",)),
     # What such kernels print of themselves before they end their own wait (torch's symmetric memory, TransformerEngine's userbuffers).
     Sign(r"SymmetricMemory::\w+: rank \d+ failed to (?:receive|send) signal|\bSM \d+ \[\d+\]: ?expecting \d+,? got \d+", "a kernel waited too long for a flag"),
     Sign(r"\bmake_async_remote_copy\b|\b(?:pl|pltpu)\.semaphore_\w+|\bsemaphore_wait\b", "a kernel that somebody wrote waits for copies and flags of its own", anywhere=(r"block_until_ready|" + HALTS,), unless=(r"[Cc]oordination service|DEADLINE_EXCEEDED",)),
