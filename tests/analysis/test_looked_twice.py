@@ -92,3 +92,43 @@ def test_a_second_look_that_was_saved_without_its_head(number: int, moves: bool,
         f'Thread {number} (active): "MainThread"\n    forward (model.py:12)\n    <module> (train.py:70)\n'
     )
     assert (moved(case_of(gather([str(tmp_path)]))) is not None) is moves
+
+
+ASKS = """\
+Thread 77 ({state}): "MainThread"
+{inner}    await_shard (prepare.py:{line})
+    <module> (prepare.py:70)
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "moves"),
+    [
+        (("active", "    exists (genericpath.py:19)\n", 51), ("active", "", 51), False),
+        (("active", "    stat (pathlib.py:840)\n    is_file (pathlib.py:892)\n", 51), ("idle", "", 53), False),
+        (("idle", "", 51), ("idle", "", 53), False),
+        (("active", "", 51), ("active", "", 53), True),
+        (("active", "    exists (genericpath.py:19)\n", 51), ("active", "", 68), True),
+        (
+            ("active", "    exists (genericpath.py:19)\n", 51),
+            ("active", "    loads (json/__init__.py:346)\n", 52),
+            True,
+        ),
+    ],
+    ids=[
+        "the question alone",
+        "question and sleep",
+        "two lines of sleep",
+        "two lines at work",
+        "far below",
+        "other work",
+    ],
+)
+def test_a_loop_that_asks_in_vain_gets_nowhere(
+    first: tuple[str, str, int], second: tuple[str, str, int], moves: bool, tmp_path: Path
+) -> None:
+    """Whether it is asking or sleeping at the moment of the look is chance."""
+    looks = (ASKS.format(state=state, inner=inner, line=line) for state, inner, line in (first, second))
+    (tmp_path / "rank0").write_text("".join(looks))
+    assert (moved(case_of(gather([str(tmp_path)]))) is not None) is moves

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 
 from ..model.evidence.stacks import Frame
 from ..model.patterns import regex
@@ -155,9 +156,45 @@ def _alike(one: Seen, other: Seen) -> bool:
     that are shown, a look has the Python stack alone as well.
     """
     mine, its = one.text.split("\n"), other.text.split("\n")
+    if _in_one_loop(one, other):
+        return True
     if 1 in (len(mine), len(its)):
         return mine[0] == its[0] or _same_call(one.stack[-1], other.stack[-1])
     return mine == its or (bool(_python(one)) and _python(one) == _python(other))
+
+
+# What a loop asks that waits for something to come about, whoever asks it.
+_ASKED = frozenset(
+    "exists lexists isfile isdir islink is_file is_dir getsize getmtime glob iglob _iglob _glob1 listdir scandir sleep poll "
+    "is_set is_alive ready done empty qsize get_nowait".split()
+)
+_LONGEST_LOOP = 12  # lines: of a longer one two places are two pieces of work
+
+
+def _in_one_loop(one: Seen, other: Seen) -> bool:
+    """Whether a loop asks at both looks for what does not come: one function, and below it nothing but the question.
+
+    Between two questions it stands at a line of its own, in ``sleep`` say, which is no Python function: there it is idle.
+    """
+    mine, its = _shown(one), _shown(other)
+    shared = sum(1 for _ in takewhile(lambda pair: _function(pair[0]) == _function(pair[1]), zip(mine, its)))
+    below = [stack[shared] for stack in (mine, its) if len(stack) > shared]
+    asks = all(frame.function.rsplit(".", 1)[-1] in _ASKED for frame in below)
+    rests = one.thread.active is False and other.thread.active is False
+    if not shared or not asks or not (below or rests):
+        return False
+    callers = zip(mine[: shared - 1], its)
+    near = abs(mine[shared - 1].line - its[shared - 1].line) <= _LONGEST_LOOP
+    return near and all(before.line == after.line for before, after in callers)
+
+
+def _shown(seen: Seen) -> tuple[Frame, ...]:
+    """The frames that are Python's, outermost first."""
+    return tuple(frame for frame in seen.stack if frame.file.endswith((".py", ">")))
+
+
+def _function(frame: Frame) -> tuple[str, str]:
+    return frame.file, frame.function
 
 
 def _same_call(one: Frame, other: Frame) -> bool:
