@@ -45,6 +45,15 @@ def test_counters_as_people_write_them(line: str, tmp_path: Path) -> None:
     assert ("only-slow" in {one.rule for one in found.findings}) is (len(line) < 99)
 
 
+@pytest.mark.parametrize(("throttled", "slow"), [(911870, True), (1870, False)])
+def test_one_of_several_groups_is_kept_from_the_cpu(throttled: int, slow: bool, tmp_path: Path) -> None:
+    """Whoever prints the counters of all pods prints those of the well ones first as often as not."""
+    free = "max 100000\nusage_usec 91102881120\nnr_periods 0\nnr_throttled 0\n"
+    stat = f"200000 100000\nusage_usec 8011288119\nnr_periods 912233\nnr_throttled {throttled}\n"
+    found = judged(tmp_path, **{"cpu.stat": free + stat})
+    assert ("only-slow" in {one.rule for one in found.findings}) is slow
+
+
 @pytest.mark.parametrize(("pace", "slow"), [("74.38s/it", True), ("1.02it/s", False), ("2.31s/it", False)])
 def test_weights_that_are_read_slowly(pace: str, slow: bool, tmp_path: Path) -> None:
     log = f"Loading safetensors checkpoint shards:  14% Completed | 5/37 [06:11<39:40, {pace}]\n"

@@ -176,22 +176,22 @@ def _compiles_on(case: Case) -> bool:
 
 
 def _starved(case: Case) -> str | None:
-    """What tells that a group of processes was kept from the CPU in most of its periods."""
+    """What tells that a group of processes was kept from the CPU in most of its periods; of several that are shown, any."""
     for account in accounts(case):
-        throttled = _counted(account, "nr_throttled")
-        if throttled and 2 * throttled > (periods := _counted(account, "nr_periods")) >= _MANY_PERIODS:
-            return f"nr_throttled {throttled} of nr_periods {periods}"
+        periods = None
+        for found in _PERIODS.finditer(account.said):
+            number = int(found["number"])
+            if found["name"] == "nr_periods":
+                periods = number
+            elif periods is not None and 2 * number > periods >= _MANY_PERIODS:
+                return f"nr_throttled {number} of nr_periods {periods}"
     return None
 
 
-def _counted(account: Account, name: str) -> int:
-    """A counter of a group (cgroup-v2, cpu.stat): its periods of CPU time, or those of them that it spent in part without any."""
-    counter = rf"^[^\w\n]*{name}[^\w\n]{{1,3}}(\d{{1,18}})\b"
-    line = account.find(counter)
-    found = re.match(counter, line) if line is not None else None
-    return int(found[1]) if found else 0
-
-
+# The counters of a group (cgroup-v2, cpu.stat): its periods of CPU time, and those of them that it spent in part without any.
+_PERIODS = regex(
+    r"^[^\w\n]{0,8}(?:\S{1,120}cpu\.stat:)?(?P<name>nr_periods|nr_throttled)[^\w\n]{1,3}(?P<number>\d{1,18})\b", re.M
+)
 _MANY_PERIODS = 600  # of 100 ms each: a minute
 
 
