@@ -66,6 +66,19 @@ def test_weights_read_at_minutes_a_file_need_nobody_who_complains(tmp_path: path
     assert verdict.cls == "not-a-hang-slow"
 
 
+@pytest.mark.parametrize(
+    ("times", "slow"),
+    [([1144.5, 1152.0, 1148.3], True), ([1876.2, 3.9], True), ([44.5, 52.0, 48.3], False), ([76.2, 3.9], False)],
+    ids=["every step", "the first step", "large steps", "a short preparation"],
+)
+def test_steps_of_many_minutes_and_looks_that_differ(times: list[float], slow: bool, tmp_path: pathlib.Path) -> None:
+    for name, text in LOOKS.items():
+        (tmp_path / f"{name}.txt").write_text(text)
+    (tmp_path / "train.log").write_text(log(times, "14:31:00 INFO step {at} loss 11.92 dt {took}s"))
+    verdict = judge(gather([tmp_path])).verdict
+    assert (verdict is not None and verdict.cls == "not-a-hang-slow") is slow
+
+
 CARDS = "index, temperature.gpu, clocks.current.sm [MHz], utilization.gpu [%]\n" + "".join(
     f"{at}, {93 if at == 2 else 64}, {345 if at == 2 else 1755} MHz, 100 %\n" for at in range(6)
 )

@@ -1,4 +1,5 @@
-"""Logs of which the steps take several times as long as they did before, until the last line: the job gets on, far too slowly."""
+"""Logs of which the steps take several times as long as they did before, until the last line, or many minutes from the first one
+on: the job gets on, far too slowly."""
 
 from __future__ import annotations
 
@@ -27,10 +28,36 @@ def slowed(case: Case) -> str | None:
     return next(_found(case), None)
 
 
+@remembered
+def crawls(case: Case) -> str | None:
+    """A step that took many minutes, of a log in which every step does, or of which only the first did."""
+    return next(_crawling(case), None)
+
+
 def _found(case: Case) -> Iterator[str]:
-    if case.snapshot.live:
-        return
-    for said in lines_by_file(case).values():
+    for steps in _timed(case):
+        before, last = [took for took, _ in steps[:-_LAST]], steps[-_LAST:]
+        usual = statistics.median_low(sorted(before)[: len(before) // 2 + 1]) if before else 0.0
+        if usual > 0 and min(took for took, _ in last) >= max(_MANY_TIMES * usual, 1.0):
+            yield f"{last[-1][1]} (before: {usual:g} s)"
+
+
+_MINUTES_S = 300.0  # a step of the largest models takes less
+_FIRST_TIMES = 20.0  # what is made for the first step is not made again
+
+
+def _crawling(case: Case) -> Iterator[str]:
+    for steps in _timed(case):
+        if len(steps) >= _LAST and min(took for took, _ in steps[-_LAST:]) >= _MINUTES_S:
+            yield steps[-1][1]
+        first, later = steps[0], steps[1:]
+        if later and first[0] >= max(_MINUTES_S, _FIRST_TIMES * max(took for took, _ in later)):
+            yield f"{first[1]} (then: {later[0][0]:g} s)"
+
+
+def _timed(case: Case) -> Iterator[list[tuple[float, str]]]:
+    """The steps of each log, with what each took, those of lines of one shape together."""
+    for said in lines_by_file(case).values() if not case.snapshot.live else ():
         by_shape: dict[str, list[tuple[float, str]]] = {}
         for event in said:
             took = _TOOK.search(event.text) if STEP.search(event.text) else None
@@ -38,8 +65,4 @@ def _found(case: Case) -> Iterator[str]:
                 by_shape.setdefault(_MARKS.sub("#", event.text), []).append(
                     (float(took["per"] or took["end"]), event.text.strip())
                 )
-        for steps in by_shape.values():
-            before, last = [took for took, _ in steps[:-_LAST]], steps[-_LAST:]
-            usual = statistics.median_low(sorted(before)[: len(before) // 2 + 1]) if before else 0.0
-            if usual > 0 and min(took for took, _ in last) >= max(_MANY_TIMES * usual, 1.0):
-                yield f"{last[-1][1]} (before: {usual:g} s)"
+        yield from by_shape.values()

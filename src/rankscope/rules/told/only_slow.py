@@ -8,8 +8,8 @@ Two samples of the same thread stand in different frames, above all inside a com
 A compiler that runs as a process of its own (`ps` shows it at work); a group of processes that its limit keeps from the CPU in most periods
 (`nr_throttled` of `nr_periods` in `cpu.stat`); steps that take several times as long as before; weights that take half a minute a file;
 a test that passed, after minutes; a bar of mmcv over an evaluation that took long and is full: the metrics come after it without a word.
-Two looks that differ are an answer only where somebody asked, a probe of Kubernetes failed, or a compiler was met at both: else they are
-a note about a job at work.
+Two looks that differ are an answer only where somebody asked, a probe of Kubernetes failed, steps take many minutes (or the first one did),
+or a compiler was met at both: else they are a note about a job at work.
 Where somebody tells that nothing changed between two looks, or a compiler crashed,
 words of slowness count for nothing; and who loads what was compiled (Triton's `_init_handles`) waits for the device.
 
@@ -35,7 +35,7 @@ from ...analysis.endings import WRONG, printed, says_it_halts
 from ...analysis.frame_tables import WaitKind
 from ...analysis.frames import wait_of
 from ...analysis.looked_twice import gets_on, mover, of_the_worker
-from ...analysis.slowed import slowed
+from ...analysis.slowed import crawls, slowed
 from ...model.diagnosis import Finding, Kind
 from ...model.patterns import regex
 from .. import make_rule
@@ -159,7 +159,7 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _crawls(case: Case) -> str | None:
     """What a log tells of work that gets on far too slowly: nobody need say so, then."""
-    return slowed(case) or next((hit.line for hit in hits(case, (_WEIGHTS,))), None)
+    return slowed(case) or crawls(case) or next((hit.line for hit in hits(case, (_WEIGHTS,))), None)
 
 
 def _called_slow(case: Case) -> Iterator[str]:
