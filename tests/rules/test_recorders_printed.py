@@ -262,3 +262,27 @@ def test_in_files_of_one_rank_the_number_within_its_group_is_not_its_rank(
     found = list(groups_in_cycle.check(case_of(gather([tmp_path]))))
     assert [one.cls for one in found] == ([cls] if cls else [])
     assert not any("timed out in the same" in one.title for one in below_the_program.check(case_of(gather([tmp_path]))))
+
+
+# As scripts print the last entry of each rank, without the recorder's names.
+COLUMNS = """\
+0: default_pg 20177 nccl:all_reduce started    2: default_pg 20177 nccl:all_reduce started
+1: default_pg 20177 nccl:all_reduce started    3: default_pg 20177 nccl:all_reduce {last}
+"""
+BY_ROW = "rank | group | op | seq | state\n" + "".join(f"{rank} | dp | ALLREDUCE | 71 | started\n" for rank in range(4))
+
+
+@pytest.mark.parametrize(
+    ("told", "stuck"),
+    [
+        (COLUMNS.format(last="started"), True),
+        (BY_ROW, True),
+        (COLUMNS.format(last="completed"), False),
+        (COLUMNS.format(last="not started"), False),
+        (COLUMNS.format(last="started").replace("20177", "20176", 1), False),
+        ("0: step 400 broadcast done\n1: step 400 broadcast done\n", False),
+    ],
+    ids=["columns", "rows", "one has done it", "one has not begun", "one is behind", "steps of a log"],
+)
+def test_a_table_of_last_calls_needs_no_names(told: str, stuck: bool, tmp_path: Path) -> None:
+    assert bool(below(tmp_path, told)) is stuck

@@ -1,7 +1,8 @@
 """Entries of recorders that people or scripts print as lines: whose call it is, in which group, its number, what it brings, its state.
 
 ``[rank3] pg: tp seq=812 profiling_name=nccl:all_reduce state=started``, with its sizes on the same line or on indented ones
-below; also several groups side by side in the line of one process (``tp0  sync(tp0,tp1) seq=9 BROADCAST launched  tp(…) …``).
+below; also several groups side by side in the line of one process (``tp0  sync(tp0,tp1) seq=9 BROADCAST launched  tp(…) …``), and
+tables of ranks without such names, in one column or several (``3: tp 812 nccl:all_reduce started   11: tp 812 …``).
 """
 
 # ruff: noqa: E501  (a pattern is one line)
@@ -45,7 +46,8 @@ def pasted_calls(case: Case) -> tuple[PastedCall, ...]:
     """All such entries of saved evidence, each once."""
     if case.snapshot.live:
         return ()
-    return tuple(dict.fromkeys(call for account in accounts(case) for call in _entries(account)))
+    named = [call for account in accounts(case) for call in _entries(account)]
+    return tuple(dict.fromkeys(named or (call for account in accounts(case) for call in _rows(account))))
 
 
 # Between a name and what it is; as Python and JSON write dictionaries, the name stands in quotes.
@@ -81,6 +83,16 @@ _STATES = (
     (STARTED, r"started|launched|running|in[- ]flight"),
 )  # fmt: skip
 _STATE = regex("|".join(rf"(?P<{name}>\b(?:{words})\b)" for name, words in _STATES), re.IGNORECASE)
+# A cell of a table of ranks: which one, its group, and its last call, by number and name or the other way round.
+_CALL = r"(?:nccl:)?_?(?:all_?reduce|all_?gather|reduce_?scatter|broadcast|all_?to_?all|barrier)\w{0,30}"
+_CELL = regex(
+    rf"(?:^|[ \t|]{{2,}}|\|)(?:rank ?)?(?P<rank>\d{{1,7}})(?: ?[:|,]|[ \t])[ \t]{{0,12}}"
+    rf"(?:(?P<group>(?!step\b|epoch\b|it(?:er)?\b){_NAME}|\d{{1,9}})[ \t|,]{{1,12}})?"
+    rf"(?:(?P<seq>\d{{1,18}})[ \t|,]{{1,12}}(?P<op>{_CALL})|(?P<op2>{_CALL})[ \t|,]{{1,12}}(?P<seq2>\d{{1,18}}))"
+    rf"(?:[ \t|,]{{1,12}}(?P<size>\[{{1,2}}[\d, \[\]]{{1,200}}\]))?[ \t|,]{{1,12}}"
+    r"(?P<state>not started|scheduled|enqueued|started|launched|completed)\b",
+    re.IGNORECASE,
+)
 _RANK = regex(r"^\W{0,3}rank[ _:=#-]{0,2}(?P<rank>\d{1,7})\b(?P<rest>.*)", re.IGNORECASE)
 _OTHER = regex(rf"^(?P<who>{_NAME})\W{{1,8}}(?=\S)(?P<rest>.*)")
 # What watchdogs print is read as events of its own.
@@ -105,6 +117,28 @@ def _entries(account: Account) -> Iterator[PastedCall]:
             ends = [*(head.start() for head in heads[1:]), len(rest)]
             for head, end in zip(heads, ends):
                 yield from _call(rank, who, rest[head.start() : end], head, event)
+
+
+def _rows(account: Account) -> Iterator[PastedCall]:
+    """The cells of a table of ranks, if it has several."""
+    cells = [
+        (event, cell)
+        for event in account.events
+        if event.event == "text.line" and event.text.lstrip(" |")[:1].lower() in _DIGITS_OR_RANK
+        for cell in _CELL.finditer(event.text[:_LONGEST].strip())
+    ]
+    if len({cell["rank"] for _, cell in cells}) < 2:
+        return
+    for _, cell in cells:
+        rank, state = number_of(cell["rank"]), _STATE.search(cell["state"])
+        yield PastedCall(
+            f"rank {rank}", rank, cell["group"] or "", frozenset(), int(cell["seq"] or cell["seq2"]),
+            (cell["op"] or cell["op2"]).lower().removeprefix("nccl:").strip("_"), re.sub(r"\s", "", cell["size"] or ""), "",
+            (state.lastgroup or "") if state else "", cell.group().strip(" |\t"),
+        )  # fmt: skip
+
+
+_DIGITS_OR_RANK = frozenset("0123456789r")
 
 
 def _speaker(event: Event, text: str) -> tuple[int | None, str, str]:
