@@ -278,11 +278,25 @@ BY_ROW = "rank | group | op | seq | state\n" + "".join(f"{rank} | dp | ALLREDUCE
         (COLUMNS.format(last="started"), True),
         (BY_ROW, True),
         (COLUMNS.format(last="completed"), False),
+        (
+            COLUMNS.format(last="started").replace(
+                "20177 nccl:all_reduce started\n", "20176 nccl:all_reduce completed\n"
+            ),
+            False,
+        ),
         (COLUMNS.format(last="not started"), False),
         (COLUMNS.format(last="started").replace("20177", "20176", 1), False),
         ("0: step 400 broadcast done\n1: step 400 broadcast done\n", False),
     ],
-    ids=["columns", "rows", "one has done it", "one has not begun", "one is behind", "steps of a log"],
+    ids=[
+        "columns",
+        "rows",
+        "one has done it",
+        "some have not come",
+        "one has not begun",
+        "one is behind",
+        "steps of a log",
+    ],
 )
 def test_a_table_of_last_calls_needs_no_names(told: str, stuck: bool, tmp_path: Path) -> None:
     assert bool(below(tmp_path, told)) is stuck

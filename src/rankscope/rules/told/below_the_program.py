@@ -126,7 +126,8 @@ def _started_by_all(case: Case) -> list[PastedCall]:
     """The one call that the recorders of all ranks show as begun on the device and not done, if there is nothing else open."""
     calls = [one for one in pasted_calls(case) if one.rank is not None and one.state != DONE]
     ranks = RankSet(one.rank for one in calls if one.rank is not None)
-    whole = len(ranks) > 1 and ranks == RankSet(range(max(ranks) + 1)) and not RankSet(case.ranks) - ranks
+    named = RankSet(one.rank for one in pasted_calls(case) if one.rank is not None) | RankSet(case.ranks)
+    whole = len(ranks) > 1 and ranks == RankSet(range(max(ranks) + 1)) and not named - ranks
     if not whole or len(calls) > len(ranks) or (case.world_size or 0) > len(ranks):
         return []
     alike = {(one.group, one.seq, one.op, one.size, one.kind, one.state) for one in calls}
