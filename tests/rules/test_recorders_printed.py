@@ -300,3 +300,31 @@ BY_ROW = "rank | group | op | seq | state\n" + "".join(f"{rank} | dp | ALLREDUCE
 )
 def test_a_table_of_last_calls_needs_no_names(told: str, stuck: bool, tmp_path: Path) -> None:
     assert bool(below(tmp_path, told)) is stuck
+
+
+RAS = """\
+Group     Comms     Nodes     Ranks     Ranks     Ranks    Status  Errors
+    #  in group  per comm  per node  per comm  in group
+    0         1         4         8        {size}        {size}   RUNNING  {errors}
+    1         8         4         1         4        32   RUNNING      OK
+"""
+DEVICE = """\
+Thread 71 (active): "MainThread"
+    cudaEventSynchronize (libcudart.so.12)
+    synchronize (torch/cuda/streams.py:224)
+    finish (loop.py:40)
+"""
+
+
+@pytest.mark.parametrize(
+    ("size", "errors", "below"), [(32, "OK", True), (32, "MISMATCH", False), (8, "OK", False)], ids=str
+)
+def test_what_ras_tells_of_the_ranks_that_nobody_saw(size: int, errors: str, below: bool, tmp_path: Path) -> None:
+    """All have begun as many calls: then no kernel of one rank holds the others up."""
+    (tmp_path / "ras.txt").write_text(RAS.format(size=size, errors=errors))
+    for rank in (0, 17):
+        (tmp_path / f"rank_{rank}.txt").write_text(DEVICE)
+    (tmp_path / "notes.txt").write_text("the job hangs since 10:00\n")
+    (one,) = below_the_program.check(case_of(gather([tmp_path])))
+    assert ("all ranks have begun as many calls" in one.title) is below
+    assert (one.certainty.value == "likely") is below

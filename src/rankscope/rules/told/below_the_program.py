@@ -7,6 +7,7 @@ The program is in order: all ranks stand in the same collective. What does not w
 Equal stacks on all ranks in one collective, not in the meeting before it (or equal time-outs with the same sequence number, operation and size from every rank), and nobody elsewhere; also stacks of all ranks that `uniq -c` counted,
 or recorders of which somebody says that the newest entry of every rank is the same and in flight, or whose entries, pasted line by line, show one call (number, operation, size) that every rank from 0 on
 has started and none has done.
+What is not shown of some ranks, NCCL's RAS tells: a communicator of all of them that is `RUNNING` and `OK` lacks nobody, and all have begun as many calls.
 Of a running job: every rank of it was seen, all have stood in one collective at one place for longer than `--stuck-after`, and no thread below them is at work. Without a recorder that is *possible* at most.
 A container that denies a system call by which processes share buffers; a launch that does not return. The library's own benchmark (`all_reduce_perf`) that prints its head and no row.
 
@@ -21,6 +22,7 @@ A test of all pairs of hosts before the run (`all_reduce_perf` of nccl-tests).
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -32,6 +34,7 @@ from ...analysis.own_age import youngest_s
 from ...analysis.pasted_calls import DONE, STARTED, PastedCall, pasted_calls
 from ...analysis.stillness import held_together, in_one_call
 from ...model.diagnosis import Finding, Kind, Reason
+from ...model.patterns import regex
 from ...model.ranks import RankSet, ranks_phrase
 from ...model.words import span
 from .. import make_rule
@@ -96,11 +99,16 @@ def check(case: Case) -> Iterator[Finding]:
         against = (_LOOKS_ALIKE,) if complains else (_LOOKS_ALIKE, _ONE_PICTURE)
         ranks = RankSet(rank for doing in together for rank in doing.ranks)
         unseen = RankSet(range(max(ranks, default=-1) + 1)) - ranks
-        if unseen:
+        counted = _counted_alike(case, len(unseen | ranks)) if unseen else None
+        if counted is not None:
+            title = f"{ranks_phrase(ranks)} stand in the same {together[0].op}, and all ranks have begun as many calls"
+        elif unseen:
             title = (
                 f"{ranks_phrase(ranks)} stand in the same {together[0].op}; of {ranks_phrase(unseen)} nothing is shown"
             )
-        yield simple(RULE, title, POSSIBLE if unseen else LIKELY, [together[0].site], _STEPS, against=against)
+        sure = complains if counted is not None else not unseen
+        because = [together[0].site, *filter(None, [counted])]
+        yield simple(RULE, title, LIKELY if sure else POSSIBLE, because, _STEPS, against=against)
         return
     gave_up = {
         event.rank: tuple(event.fields.get(name) for name in ("seq", "op", "numel_in", "pg_desc"))
@@ -120,6 +128,20 @@ def check(case: Case) -> Iterator[Finding]:
     signs = list(hits(case, _TOLD if _at_the_meeting(case) else (*_TOLD, *_SIGNS)))
     if signs:
         yield finding(RULE, case, signs, _TITLE, _STEPS)
+
+
+# A row of the table of NCCL's RAS: how many ranks a communicator has, what they do, and what is wrong with them.
+_RAS_ROW = regex(
+    r"^\s*\d{1,9} +\d{1,9} +\d{1,9} +\d{1,9} +(?P<size>\d{1,9}) +\d{1,9} +(?P<status>[A-Z]+(?:,[A-Z]+)*) +(?P<errors>[A-Z]+)",
+    re.M,
+)
+
+
+def _counted_alike(case: Case, ranks: int) -> str | None:
+    """A row of a report of RAS by which a communicator of all ranks lacks none, where no other row tells of any that differ."""
+    rows = [row for account in accounts(case) for row in _RAS_ROW.finditer(account.said)]
+    well = all((row["status"], row["errors"]) == ("RUNNING", "OK") for row in rows)
+    return next((row.group().strip() for row in rows if well and int(row["size"]) >= ranks), None)
 
 
 def _started_by_all(case: Case) -> list[PastedCall]:

@@ -40,6 +40,8 @@ _WRITTEN = (
 _SEVERAL = r"all_?reduce|all_?gather|all_?to_?all|Watchdog caught|\bNCCL\b|\branks? ?\d"
 # Where direct access between the devices was switched off as well, that may be it.
 _PEERS = r"NCCL_P2P_DISABLE ?= ?1"
+# A row of NCCL's RAS by which all ranks of a communicator have begun as many calls: what the device waits for is theirs.
+_IN_ORDER = r"^\s*(?:\d{1,9} +){4}(?!1 )\d{1,9} +\d{1,9} +RUNNING +OK"
 _SIGNS = (
     Sign(r"\b(?:cuda-gdb|\(cuda-gdb\)|\(rocgdb|rocgdb -p|Switching focus to CUDA kernel|info cuda kernels|CUDA kernel \d|block \(\d+,\d+,\d+\), thread|BlockIdx|wave \d+)", "the debugger shows a kernel that still runs", also=(_POLL,)),
     Sign(r"\b(?:custom|one[- ]?shot|two[- ]?shot|lamport|mnnvl|trtllm|symm(?:etric)?[- _]?mem\w*|quick|fused|multimem|nvls|cross_device|nvshmem|deepep|push)\w{0,30}[- _]?(?:all[- _]?reduce|reduce|kernel|barrier|dispatch|combine)\w{0,20}[^\n]{0,100}(?:spin|poll|hang|hung|stuck|deadlock|never|100 ?%|flag|wait)",
@@ -63,7 +65,7 @@ _SIGNS = (
     Sign(r"\bgrid\b[^\n]{0,30}\b(?:larger|bigger|more)\b[^\n]{0,30}\b(?:SMs?|resident|fit|multiprocessors?)\b|\b(?:blocks?|CTAs?)\b[^\n]{0,30}\b(?:not|cannot) (?:all )?(?:be )?(?:fit|resident|co-?resident|scheduled)", "blocks wait for others that do not fit on the device", prose=True),
     Sign(r"\b(?:disabl\w+|without|turning off|no)\b[^\n]{0,14}custom[- _]all[- _]?reduce|--?-?disable[-_]custom[-_]all[-_]reduce|\bdisable_custom_all_reduce\b", "it works without the custom kernel", unless=(_PEERS,), cures=True),
     Sign(r"the launch timed out and was terminated|CUDA_ERROR_LAUNCH_TIMEOUT", "the driver ended a kernel that ran too long"),
-    Sign(r"\b(?:cudaStreamSynchronize|cudaDeviceSynchronize|cuStreamSynchronize|cudaEventSynchronize|cuCtxSynchronize|hipStreamSynchronize|hipDeviceSynchronize)\b", "a rank waits for its device, and nothing says for what", POSSIBLE, prose=True),
+    Sign(r"\b(?:cudaStreamSynchronize|cudaDeviceSynchronize|cuStreamSynchronize|cudaEventSynchronize|cuCtxSynchronize|hipStreamSynchronize|hipDeviceSynchronize)\b", "a rank waits for its device, and nothing says for what", POSSIBLE, unless=(_IN_ORDER,), prose=True),
     Sign(r"Xid \(PCI[^)\n]*\): (?:8|46)\b|\bqcm fence wait loop time-?out|\bMES failed to respon\w+ to msg|\bQueue preemption time ?out|\bResetting \w+ for (?:stopped heartbeat|preemption time ?out)", "the driver waited in vain for a kernel"),
     Sign(r"^(?![^\n]*nccl(?:Dev)?Kernel)[^\n]*(?:reduce|barrier|gather|scatter|dispatch|combine|wait|sync|poll|spin|signal|flag)[^\n]*<<<\(\d+,\d+,\d+\),\(\d+,\d+,\d+\)>>>", "the debugger shows a kernel that waits for others", unless=(r"CUDA Exception|CUDA_EXCEPTION|illegal memory",)),
     Sign(r"^(?![^\n]*nccl)#\d{1,3} +0x[0-9a-f]{4,18} in [^\n]{1,300}?<<<\(\d+,\d+,\d+\),\(\d+,\d+,\d+\)>>>", "the debugger stands in a kernel that has not ended", unless=(r"CUDA Exception|CUDA_EXCEPTION|illegal memory",)),
