@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from ...analysis.doings import doings, in_kind, of_ranks
 from ...analysis.frame_tables import WaitKind
 from ...analysis.frames import wait_of
 from ...analysis.looked_twice import mover, of_the_worker, stands_elsewhere
+from ...model.evidence.events import Event
 from ...model.labels import STEP, who
 from ...model.patterns import regex
 from ._lines import events
@@ -26,7 +28,11 @@ def come_late(case: Case) -> Iterator[tuple[Account, str]]:
 def count_on(case: Case) -> Iterator[tuple[Account, str]]:
     """Ranks whose percentages grow while the limit of the others expires."""
     for account in accounts(case):
-        if (own := _percent_grows(case, account)) is not None:
+        own = _percent_grows(case, account)
+        if own is not None:
+            yield account, own
+    for account in accounts(case):
+        if (own := _counts_past(case, account) or _outlasts(case, account)) is not None:
             yield account, own
 
 
@@ -64,6 +70,61 @@ def _percent_grows(case: Case, account: Account) -> str | None:
         if len(numbers) > 1 and numbers == sorted(numbers) and numbers[0] < numbers[-1]:
             return told[-1][1]
     return None
+
+
+_CLOCK = regex(r"(?<![\d:])(?P<h>[01]\d|2[0-3]):(?P<m>[0-5]\d):(?P<s>[0-5]\d)\b")
+_OF_ALL = regex(r"(?<![\d/.:-])(?P<done>\d{1,9}) ?(?:/|of) ?(?P<all>\d{2,9})\b(?![/\d])")
+_BEFORE_S = 60  # a count that begins with the time-out may follow from it
+
+
+def _counts_past(case: Case, account: Account) -> str | None:
+    """The last line of one rank's own log that counts pieces of its work, from long before the time-out of others to after it."""
+    gave_up = events(case, "torch.watchdog_timeout", "gloo.op_timeout")
+    times = [at for event in gave_up if (at := _time_of(event)) is not None]
+    late = {event.rank for event in gave_up}
+    if len(account.ranks) != 1 or not times or late & set(account.ranks):
+        return None
+    counts: dict[tuple[str, int], list[tuple[int, int, str]]] = {}
+    for event in account.events:
+        found = None if STEP.search(event.text) else _OF_ALL.search(event.text)
+        at = _time_of(event) if found else None
+        if found and at is not None and event.event == "text.line":
+            counts.setdefault((event.file, int(found["all"])), []).append((at, int(found["done"]), event.text.strip()))
+    for told in counts.values():
+        done = [number for _, number, _ in told]
+        if done == sorted(set(done)) and told[0][0] + _BEFORE_S <= min(times) < told[-1][0]:
+            return told[-1][2]
+    return None
+
+
+_TOOK = regex(
+    r"\b(?:took|(?:finished|done|completed|saved|uploaded|written|loaded|built|ready|elapsed)(?: (?:in|after|time))?) ?[:=]? ?"
+    r"(?P<s>\d{1,9}(?:\.\d{1,9})?) ?(?:s|sec|secs|seconds)\b",
+    re.IGNORECASE,
+)
+
+
+def _outlasts(case: Case, account: Account) -> str | None:
+    """The line of one rank's own log that tells of work of its own, done in a time longer than the limit of the others."""
+    gave_up = events(case, "torch.watchdog_timeout", "gloo.op_timeout")
+    limits = [limit for event in gave_up if isinstance(limit := event.fields.get("timeout_ms"), int) and limit > 0]
+    if len(account.ranks) != 1 or not limits or {event.rank for event in gave_up} & set(account.ranks):
+        return None
+    told = (
+        (found, event) for event in account.events if event.event == "text.line" for found in _TOOK.finditer(event.text)
+    )
+    return next((event.text.strip() for found, event in told if float(found["s"]) * 1000 >= min(limits)), None)
+
+
+def _time_of(event: Event) -> int | None:
+    """The time of day of a line, in seconds: as ranks of one job print it, in whatever form."""
+    found = _CLOCK.search(event.text)
+    if found:
+        return (int(found["h"]) * 60 + int(found["m"])) * 60 + int(found["s"])
+    return int(event.at_s) % _DAY_S if event.at_s is not None else None
+
+
+_DAY_S = 24 * 60 * 60
 
 
 _LACKING = regex(

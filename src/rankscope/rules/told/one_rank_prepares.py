@@ -8,7 +8,8 @@ A progress bar in the same console stands at about the limit (29:5x, 10:0x) or h
 in a traceback; a monitored barrier that names the rank that is still busy; ranks that compile or save while others stand in a collective; step times of which one is a multiple.
 Work that is dealt out beforehand (prompts, samples) and a limit that expires in the next small call.
 A rank whose two looks differ, and at neither of which it waits for anybody, while others stand in one call, is *likely* although nobody complains.
-A rank that loads what was compiled waits for its device and does no such work; one whose own percentages grow between the time-outs of the others does.
+A rank that loads what was compiled waits for its device and does no such work; one whose own percentages grow between the time-outs of the others does,
+and one whose log counts pieces from long before these time-outs until after them.
 
 ## What to do
 Do the work before the launch and cache it, or on every rank its share; a longer limit for that one wait (`init_process_group(timeout=…)`, a separate
@@ -129,7 +130,7 @@ def check(case: Case) -> Iterator[Finding]:
     # Whose looks differ while those of others show one call works for them; a log of steps that goes on tells of another time.
     compared = any(move(case)) and (bool(bars) or not moving_files(case))
     for one in _found(case, bars):
-        yield replace(one, compared=compared)
+        yield replace(one, compared=one.compared or compared)
 
 
 def _found(case: Case, bars: list[str]) -> Iterator[Finding]:
@@ -145,8 +146,8 @@ def _found(case: Case, bars: list[str]) -> Iterator[Finding]:
         yield simple(RULE, title, LIKELY, [named[0].text], _STEPS, missing, against=_MAY_HAVE_FAILED)
     elif found := [*hits(case, _SIGNS), *_shown(case)]:
         made = finding(RULE, case, found, "one rank does long work that the others wait for", _STEPS)
-        # Steps that became slow, and a device that is far behind the others, are compared by figures.
-        yield replace(made, compared=slowed(case) is not None and any(uneven(case)))
+        # Steps that became slow, and a device that is far behind the others, are compared by figures; a count by the clock.
+        yield replace(made, compared=any(count_on(case)) or (slowed(case) is not None and any(uneven(case))))
 
 
 def _seen_waiting(case: Case, in_calls: list[Doing]) -> bool:

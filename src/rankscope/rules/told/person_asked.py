@@ -32,6 +32,7 @@ from ...model.words import verb
 from .. import make_rule
 from ._drops import HOST_DROPS
 from ._findings import finding, members, simple
+from ._lateness import count_on
 from ._own_code import in_own_code
 from ._signs import LIKELY, POSSIBLE, Sign, hits
 from ._together import scattered
@@ -79,8 +80,8 @@ def _alone(case: Case) -> Iterator[Finding]:
     found = [doing for doing in doings(case) if doing.account is not None]
     waiting = [doing for doing in in_kind(found, *_CALLS) if of_ranks(doing)]
     odd = in_own_code(found)
-    if not 0 < _number(odd) <= _number(waiting) or scattered(found, waiting):
-        return
+    if not 0 < _number(odd) <= _number(waiting) or scattered(found, waiting) or any(count_on(case)):
+        return  # whose log counts on while the others give up does not stand
     requests = all(doing.kind == WaitKind.SOCKET.value for doing in odd)
     if requests and any(hits(case, HOST_DROPS)):
         return  # its host says why nobody answers
