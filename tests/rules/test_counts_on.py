@@ -55,3 +55,34 @@ def test_whose_log_outlasts_the_limit_of_the_others(log: str, late: bool, tmp_pa
     assert found.verdict is not None
     assert (found.verdict.cls == "straggler-slow-rank") is late
     assert any(one.rule == "person-asked" for one in found.findings) is not late
+
+
+TASK = """\
+Process {pid}: /opt/conda/bin/python -m pyspark.daemon
+Python v3.9.18 (/opt/conda/bin/python3.9)
+
+Thread {pid} ({state}): "MainThread"
+{inner}    train_partition (job.py:{line})
+    process (pyspark/worker.py:819)
+
+"""
+AT_BARRIER = "    readinto (socket.py:704)\n    read_int (pyspark/serializers.py:596)\n    barrier (pyspark/taskcontext.py:443)\n"
+PARSES, HASHES = "    parse (features.py:132)\n", "    hash_token (features.py:98)\n    parse (features.py:128)\n"
+
+
+@pytest.mark.parametrize(
+    ("second", "waits", "late"),
+    [(HASHES, 21877, True), (PARSES, 21877, False), (HASHES, 30214, False)],
+    ids=["it moves", "it stands", "the same process later"],
+)
+def test_a_task_that_moves_while_others_stand_at_the_barrier(
+    second: str, waits: int, late: bool, tmp_path: Path
+) -> None:
+    """Nobody numbers the tasks of a stage as ranks; that they are two processes is enough."""
+    looks = "".join(TASK.format(pid=30214, state="active", inner=inner, line=71) for inner in (PARSES, second))
+    (tmp_path / "py-spy, worker of task 11, twice.txt").write_text(looks)
+    (tmp_path / "py-spy, worker of task 4.txt").write_text(
+        TASK.format(pid=waits, state="idle", inner=AT_BARRIER, line=77)
+    )
+    verdict = judge(gather([tmp_path])).verdict
+    assert (verdict is not None and verdict.cls == "straggler-slow-rank") is late

@@ -89,6 +89,8 @@ vllm/v1/engine/utils.py
     rendezvous: wait_for_engine_startup
 torch/distributed/elastic/rendezvous/etcd_rendezvous.py
     rendezvous: *
+pyspark/taskcontext.py
+    collective: barrier allGather
 xgboost/collective.py
     collective: allreduce broadcast
     rendezvous: init

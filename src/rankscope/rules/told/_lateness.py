@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
-from ...analysis.doings import doings, in_kind, of_ranks
+from ...analysis.doings import doings, in_kind
 from ...analysis.frame_tables import WaitKind
 from ...analysis.frames import wait_of
 from ...analysis.looked_twice import mover, of_the_worker, stands_elsewhere
@@ -39,13 +39,20 @@ def count_on(case: Case) -> Iterator[tuple[Account, str]]:
 def move(case: Case) -> Iterator[tuple[Account, str]]:
     """A rank that stands elsewhere at each look, while others wait in one call; who came there or left it meanwhile does not."""
     moves = None if case.snapshot.live else mover(case)
-    waiting = (doing for doing in in_kind(doings(case), WaitKind.COLLECTIVE.value) if of_ranks(doing))
-    seen = (doing.account for doing in waiting if doing.account is not None and doing.account.seen)
-    at = [account for account in seen if not stands_elsewhere(account)]
+    waiting = (doing.account for doing in in_kind(doings(case), WaitKind.COLLECTIVE.value))
+    at = [account for account in waiting if account is not None and account.seen and not stands_elsewhere(account)]
     if moves is None or any(wait_of(seen.stack).kind in _AWAITS for seen in of_the_worker(moves)):
         return
-    if any(account.ranks != moves.ranks for account in at):
+    if any(_another(account, moves) for account in at):
         yield moves, moves.label
+
+
+def _another(one: Account, other: Account) -> bool:
+    """Whether two subjects are two processes of a job: two ranks, or, where nobody numbers them, two threads by their numbers."""
+    if one.ranks or other.ranks:
+        return one.ranks != other.ranks
+    mine, its = ({seen.thread.tid for seen in account.seen} for account in (one, other))
+    return None not in mine | its and mine.isdisjoint(its)
 
 
 # Who waits for others, or for what comes, at one of the looks is not at work of its own.
