@@ -190,3 +190,16 @@ def test_a_mount_that_its_storage_keeps_waiting(row: str, stalls: bool, tmp_path
     """Of other programs a look may catch a read that ends in the next moment."""
     rows = f"32713 ?        Sl     0:35 kubelet --port=10250\n{row}\n"
     assert ("storage-silent" in {one.rule for one in judged(tmp_path, ps=rows).findings}) is stalls
+
+
+PS = """\
+    406 Rl      0{minute}:01 serve::Worker
+  {pid} S       00:0{age}  \\_ /usr/local/cuda/bin/nvcc /tmp/{pid}.cu -cubin -o kernel.cubin
+"""
+
+
+@pytest.mark.parametrize(("later", "slow"), [(24077, True), (20911, False)], ids=["another one", "the same one"])
+def test_one_compiler_after_the_other(later: int, slow: bool, tmp_path: Path) -> None:
+    looks = PS.format(minute=3, pid=20911, age=2) + "--\n" + PS.format(minute=7, pid=later, age=1)
+    found = judged(tmp_path, **{"ps -o pid,stat,etime,cmd, twice": looks})
+    assert any("one compiler after the other" in one.title for one in found.findings) is slow

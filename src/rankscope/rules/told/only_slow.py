@@ -5,7 +5,7 @@ Nothing is stuck. A compiler, a cold cache, an autotuner or a slow file system m
 
 ## How it is recognised
 Two samples of the same thread stand in different frames, above all inside a compiler (Triton, LLVM, ptxas, Inductor, cutlass); CPU time grows; a progress bar moves.
-A compiler that runs as a process of its own (`ps` shows it at work); a group of processes that its limit keeps from the CPU in most periods
+A compiler that runs as a process of its own (`ps` shows it at work), above all another one at a second look; a group of processes that its limit keeps from the CPU in most periods
 (`nr_throttled` of `nr_periods` in `cpu.stat`); steps that take several times as long as before; weights that take half a minute a file;
 a test that passed, after minutes; a bar of mmcv over an evaluation that took long and is full: the metrics come after it without a word.
 Two looks that differ are an answer only where somebody asked, a probe of Kubernetes failed, steps take many minutes (or the first one did),
@@ -129,6 +129,10 @@ def check(case: Case) -> Iterator[Finding]:
         title = "the job moves, only slowly: its share of the CPU is used up"
         yield replace(simple(RULE, title, LIKELY, [starved], _STEPS), compared=True)
         return
+    if (renewed := _compilers_renewed(case)) is not None:
+        title = "the job moves, only slowly: one compiler after the other runs for it"
+        yield replace(simple(RULE, title, LIKELY, [renewed], _STEPS), compared=True)
+        return
     who = gets_on(case)
     if who is not None:
         # Two looks that differ answer somebody who says that it hangs; where nobody does, they show a job at work. Who came back
@@ -173,6 +177,28 @@ def _compiles_on(case: Case) -> bool:
     moves = mover(case)
     looks = [wait_of(seen.stack).kind for seen in of_the_worker(moves)] if moves is not None else []
     return len(looks) > 1 and all(kind is WaitKind.COMPILE for kind in looks)
+
+
+_ROW = regex(r"^[ \t]{0,40}(?:[\w.+-]{1,32} +)?(?P<pid>\d{2,10})[ \t][^\n]{1,2000}$", re.M)
+_COMPILES = regex(rf"[\s/]{_PROGRAMS}(?:\s|$)")
+
+
+def _compilers_renewed(case: Case) -> str | None:
+    """A row of a compiler at the second of two looks at the processes of a host, of which the compilers at the first have ended."""
+    if any(account.find(_OVER) for account in accounts(case)):
+        return None
+    rows = [row for account in accounts(case) for row in _ROW.finditer(account.said)]
+    at: dict[str, list[int]] = {}
+    for number, row in enumerate(rows):
+        at.setdefault(row["pid"], []).append(number)
+    compilers = [number for number, row in enumerate(rows) if _COMPILES.search(row.group())]
+    for seen in at.values() if compilers else ():
+        before = {rows[number]["pid"] for number in compilers if seen[0] < number < seen[-1]}
+        after = [rows[number] for number in compilers if number > seen[-1]]
+        renewed = before and after and not _COMPILES.search(rows[seen[0]].group())
+        if renewed and before.isdisjoint(row["pid"] for row in after):
+            return after[0].group().strip()
+    return None
 
 
 def _starved(case: Case) -> str | None:
