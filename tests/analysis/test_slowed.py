@@ -67,6 +67,21 @@ def test_weights_read_at_minutes_a_file_need_nobody_who_complains(tmp_path: path
 
 
 @pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        (" iteration {at}/ 500 | elapsed time per iteration (ms): {took} | loss 2.1 |", False),
+        (" iteration {at}/ 500 | elapsed time per iteration (s): {took} | loss 2.1 |", True),
+        ("step {at} loss 2.1 step_time={took}s mem=61G", True),
+        ("step {at} loss 2.1 step time: {took} ms mem 61G", False),
+    ],
+)
+def test_the_time_of_a_step_by_its_name(form: str, expected: bool, tmp_path: pathlib.Path) -> None:
+    """What takes milliseconds is no wait, however many times as long it takes."""
+    (tmp_path / "train.log").write_text(log(SLOWER, form))
+    assert (slowed(case_of(gather([tmp_path]))) is not None) is expected
+
+
+@pytest.mark.parametrize(
     ("times", "slow"),
     [([1144.5, 1152.0, 1148.3], True), ([1876.2, 3.9], True), ([44.5, 52.0, 48.3], False), ([76.2, 3.9], False)],
     ids=["every step", "the first step", "large steps", "a short preparation"],

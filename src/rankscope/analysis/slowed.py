@@ -3,6 +3,7 @@ on: the job gets on, far too slowly."""
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Iterator
 
@@ -14,8 +15,10 @@ from .remembered import remembered
 
 _MANY_TIMES = 4.0
 _LAST = 2  # steps: a lone one may have saved a checkpoint
-# How long a step took: s/it wherever it stands, or seconds at the end of the line.
+# How long a step took: where it is named so (Megatron's in ms), s/it wherever it stands, or seconds at the end of the line.
 _TOOK = regex(
+    r"\b(?:elapsed time per (?:iteration|step)|step[ _]time|time[ _/]per[ _](?:step|iteration))"
+    r" ?(?:\((?P<unit>ms|s)\))?[ :=]{1,3}(?P<named>\d{1,9}(?:\.\d{1,9})?)(?: ?(?P<after>ms|s)\b)?|"
     r"(?<![\d.:])(?P<per>\d{1,7}(?:\.\d{1,9})?) ?(?:s|sec|seconds?)/(?:it|step|iter|iteration|batch)\b|"
     r"(?<![\d.:])(?P<end>\d{1,7}(?:\.\d{1,9})?) ?(?:s|sec|seconds?)\s*$"
 )
@@ -62,7 +65,11 @@ def _timed(case: Case) -> Iterator[list[tuple[float, str]]]:
         for event in said:
             took = _TOOK.search(event.text) if STEP.search(event.text) else None
             if took is not None:
-                by_shape.setdefault(_MARKS.sub("#", event.text), []).append(
-                    (float(took["per"] or took["end"]), event.text.strip())
-                )
+                by_shape.setdefault(_MARKS.sub("#", event.text), []).append((_seconds(took), event.text.strip()))
         yield from by_shape.values()
+
+
+def _seconds(took: re.Match[str]) -> float:
+    """The time of a step; one that is named so, and without a unit, is in seconds."""
+    figure = float(took["named"] or took["per"] or took["end"])
+    return figure / 1000 if "ms" in (took["unit"], took["after"]) else figure
