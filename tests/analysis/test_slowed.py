@@ -83,7 +83,7 @@ def test_the_time_of_a_step_by_its_name(form: str, expected: bool, tmp_path: pat
 
 @pytest.mark.parametrize(
     ("times", "slow"),
-    [([1144.5, 1152.0, 1148.3], True), ([1876.2, 3.9], True), ([44.5, 52.0, 48.3], False), ([76.2, 3.9], False)],
+    [([1144.5, 1152.0, 1148.3], True), ([1876.2, 3.9], True), ([44.5, 52.0, 48.3], False), ([476.2, 3.9], False)],
     ids=["every step", "the first step", "large steps", "a short preparation"],
 )
 def test_steps_of_many_minutes_and_looks_that_differ(times: list[float], slow: bool, tmp_path: pathlib.Path) -> None:
