@@ -351,3 +351,83 @@ def test_a_thread_that_an_error_ended_while_its_process_lives(
     (found,) = (one for one in pipeline.judge(gather([tmp_path])).findings if one.rule == "failed-first")
     assert (found.certainty is Certainty.LIKELY) is sure
     assert [process.ref.pid for process in found.processes] == ([512] if sure else [])
+
+
+STANDS = """\
+Process 71{rank}: python -u fit.py
+Python v3.10.4 (/usr/bin/python3.10)
+
+Thread 71{rank} (active): "MainThread"
+    backward (torch/autograd/__init__.py:{line})
+    step (fit.py:{line})
+    <module> (fit.py:90)
+"""
+FIT = """\
+ 2: iter 880/2500 loss 3.11 time 0.78
+{who}: Traceback (most recent call last):
+{who}:   File "/home/u/fit.py", line 41, in step
+{who}:     x, y = mix(x, y)
+{who}: AssertionError: an even number is needed
+ 0: iter 900/2500 loss 3.30 time 0.78
+{end}
+ 4: UserWarning: this argument is deprecated
+"""
+
+
+@pytest.mark.parametrize(
+    ("seen", "end", "sure"),
+    [
+        (1, "srun: error: n12: task 15: Exited with exit code 1", True),
+        (1, "srun: error: n12: tasks 14-15,9: Exited with exit code 1", True),
+        (1, "srun: error: n12: task 7: Exited with exit code 1", False),
+        (1, "srun: error: n12: task 7-3: Exited with exit code 1", False),
+        (15, "srun: error: n12: task 15: Exited with exit code 1", False),
+        (1, " 3: iter 900/2500 loss 3.30", False),
+    ],
+    ids=["it", "it and more", "another", "nonsense", "itself was seen", "goes on"],
+)
+def test_an_end_that_the_launcher_tells_stands_against_good_lines(
+    tmp_path: pathlib.Path, seen: int, end: str, sure: bool
+) -> None:
+    """The others were seen to wait: what they wrote before does not matter."""
+    (tmp_path / "job.out").write_text(FIT.format(who=15, end=end))
+    (tmp_path / f"rank{seen}.txt").write_text(STANDS.format(rank=seen, line=88))
+    (found,) = (one for one in pipeline.judge(gather([tmp_path]), 30.0).findings if one.rule == "failed-first")
+    assert found.compared is sure
+
+
+CRASHED = """\
+step 700 loss 0.22
+Fatal Python error: {error}
+
+Current thread 0x00007f0fa8ff9700 (most recent call first):
+  File "/app/sampler.py", line 88 in pick
+  File "/app/loader.py", line 140 in {caller}
+"""
+
+
+@pytest.mark.parametrize(
+    ("error", "caller", "sure"),
+    [
+        ("Segmentation fault", "produce", True),
+        ("Floating point exception", "produce", True),
+        ("Aborted", "produce", False),
+        ("Bus error", "produce", False),
+        ("Segmentation fault", "_worker_loop", False),
+    ],
+)
+def test_last_words_are_no_stack_of_one_that_stands(
+    tmp_path: pathlib.Path, error: str, caller: str, sure: bool
+) -> None:
+    """A process that crashed is not somewhere else than the others: it is gone."""
+    (tmp_path / "worker-2_previous.log").write_text(CRASHED.format(error=error, caller=caller))
+    waits = STANDS.format(rank=0, line=91).replace(
+        "backward (torch/autograd/__init__", "barrier (torch/distributed/distributed_c10d"
+    )
+    (tmp_path / "worker-0_stack.txt").write_text(waits)
+    diagnosis = pipeline.judge(gather([tmp_path]), 30.0)
+    said = [one for one in diagnosis.findings if one.rule == "failed-first" and one.compared]
+    assert bool(said) is sure
+    if sure:
+        assert diagnosis.verdict is not None
+        assert diagnosis.verdict.cls == "dead-rank"

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from ..model.evidence.events import Event
 from ..model.evidence.stacks import Frame, PythonThread
 from ..model.patterns import regex
 from ..model.process import Role
@@ -112,7 +113,8 @@ def _still(case: Case, account: Account) -> str:
 def _doing(account: Account, said: str) -> Iterator[Doing]:
     main = main_thread(account)
     if main is not None:
-        yield of_stack(account, main)
+        standing = of_stack(account, main)
+        yield standing if crash(account) is None else replace(standing, kind="dead")
         return
     if account.told:
         yield from _told(account)
@@ -126,6 +128,17 @@ def _doing(account: Account, said: str) -> Iterator[Doing]:
         yield of_stack(replace(account, seen=(seen,)), seen)
     else:
         yield of_text(account, said)
+
+
+def crash(account: Account) -> Event | None:
+    """The fatal error that all stacks of a subject are the last words of: such a process stands nowhere any more.
+
+    Who is aborted may have waited until then: a watchdog ends its own process so.
+    """
+    if {seen.engine for seen in account.seen} != {"faulthandler"}:
+        return None
+    fatal = (event for event in account.events if event.event == "python.fatal")
+    return next((event for event in fatal if event.fields.get("error") != "Aborted"), None)
 
 
 _LINES = 200  # of a longer text the beginning tells what it is

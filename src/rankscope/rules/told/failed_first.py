@@ -6,8 +6,9 @@ One rank raised an exception, ran out of device memory, crashed or ended early. 
 ## How it is recognised
 The first error in time is an exception that is not a consequence (not a closed connection, not a time-out); a launcher that names a process with an exit code; ranks that clean up while their
 peers wait in a send, receive or collective; a process that is simply not there any more; a zombie of the program the others run, and a fault of that
-program in the kernel's log.
-It is *likely* where the error is one of the program's own data and code, a launcher or framework names the process, or a rank ran out of device memory while others stand in a call with it. An error that a device, the system or a library below raised (CUDA, an
+program in the kernel's log; the interpreter's own dump of one that crashed (`Fatal Python error: Segmentation fault`), while another one was seen in a call.
+It is *likely* where the error is one of the program's own data and code, a launcher or framework names the process, or a rank ran out of device memory while others stand in a call with it. Where the launcher
+tells of the rank that raised the error that it has ended, and another one was seen to wait, no good lines outweigh it. An error that a device, the system or a library below raised (CUDA, an
 errno, a full disk) and a death that is only mentioned are *possible*: they have causes of their own.
 The process may live on: where the thread that raised the error is not in it any more, and others still wait in the functions that its traceback tells, it is *likely*, too.
 CANN's codes for a wait that timed out (507046 and its neighbours) are a consequence, too. Open MPI names a peer whose process disconnected (`An MPI communication peer process has unexpectedly disconnected`).
@@ -25,12 +26,13 @@ Case: https://github.com/NVIDIA-NeMo/Megatron-Bridge/pull/5283
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 from ...analysis.accounts import OF_LOGS, accounts, compiled, outlived
 from ...analysis.case import Case
 from ...analysis.clocks import offsets
-from ...analysis.doings import doings, in_kind
+from ...analysis.doings import crash, doings, in_kind, way
 from ...analysis.frame_tables import WaitKind
 from ...model.diagnosis import Finding
 from ...model.evidence.events import Event
@@ -121,6 +123,7 @@ def check(case: Case) -> Iterator[Finding]:
         return
     yield from _signalled(case)
     yield from _crashed(case)
+    yield from _last_words(case)
     found = [_alone(case, hit) for hit in hits(case, _SIGNS) if not _over(case, hit)]
     if not found and not case.snapshot.live and (left := _left(case)) is not None:
         yield left
@@ -198,6 +201,22 @@ def _crashed(case: Case) -> Iterator[Finding]:
             return
 
 
+def _last_words(case: Case) -> Iterator[Finding]:
+    """The interpreter's own dump of one that crashed, while another one was seen to wait in a call with it."""
+    told = [doing for doing in doings(case) if doing.account is not None and doing.account.seen]
+    waiting = in_kind(told, *_FOR_OTHERS)
+    for doing in in_kind(told, "dead"):
+        said = crash(doing.account) if doing.account is not None else None
+        if said is None or not waiting or "_worker_loop" in way(doing) or said.fields.get("error") == _NO_MEMORY:
+            continue
+        who = ranks_phrase(doing.ranks) if doing.ranks else f"the process of {doing.text or 'a file'}"
+        title = f"{who} has crashed, and the others wait in {waiting[0].op}"
+        because = [said.text, doing.site, waiting[0].site]
+        yield replace(simple(RULE, title, LIKELY, because, _STEPS, doing.ranks), compared=True)
+        return
+
+
+_NO_MEMORY = "Bus error"  # a page that could not be had, of shared memory or of a file: that has a cause of its own
 _FOR_OTHERS = [
     kind.value for kind in (WaitKind.COLLECTIVE, WaitKind.BACKWARD, WaitKind.P2P, WaitKind.DEVICE, WaitKind.STORE)
 ]
@@ -226,7 +245,7 @@ def _failed(case: Case, first: Event) -> Finding:
     own = told and (memory or not _FROM_BELOW.search(first.text))
     who_left = members(case, left.who) if left else ()
     said = simple(RULE, title, LIKELY if own else POSSIBLE, reasons, _STEPS, ranks, source=source, processes=who_left)
-    return replace(said, compared=bool(own) and (left is not None or _missed(case, ranks)))
+    return replace(said, compared=bool(own) and (left is not None or _missed(case, ranks) or _ended(case, ranks)))
 
 
 def _missed(case: Case, ranks: RankSet) -> bool:
@@ -235,6 +254,30 @@ def _missed(case: Case, ranks: RankSet) -> bool:
     if not ranks or len(waited) < 2 or ranks & waited:
         return False
     return waited | ranks == RankSet(range(max(*waited, *ranks) + 1))
+
+
+def _ended(case: Case, ranks: RankSet) -> bool:
+    """Whether the launcher tells of the very ranks that their processes have ended, and another one was seen to wait in a call
+    with them: however many good lines the others wrote before, they go no further."""
+    told = RankSet(
+        rank
+        for event in events(case, "slurm.task_failed", "mpi.exited", "elastic.root_cause", "elastic.worker_failed")
+        for rank in _named_by(event)
+    )
+    seen = [doing for doing in doings(case) if doing.account is not None and doing.account.seen]
+    waiting = [doing for doing in in_kind(seen, *_FOR_OTHERS) if doing.ranks and not doing.ranks & ranks]
+    return bool(ranks and waiting) and not ranks - told
+
+
+def _named_by(event: Event) -> RankSet:
+    """The ranks of which a launcher says that they have ended: Slurm's tasks have their numbers."""
+    if event.event == "slurm.task_failed":
+        with suppress(ValueError):
+            return RankSet.parse(str(event.fields.get("tasks"))[:_TASKS_READ])
+    return RankSet([event.rank] if event.rank is not None else [])
+
+
+_TASKS_READ = 400  # characters of a list of tasks
 
 
 def _waited_for(case: Case, first: Event) -> bool:
