@@ -203,3 +203,46 @@ def test_one_compiler_after_the_other(later: int, slow: bool, tmp_path: Path) ->
     looks = PS.format(minute=3, pid=20911, age=2) + "--\n" + PS.format(minute=7, pid=later, age=1)
     found = judged(tmp_path, **{"ps -o pid,stat,etime,cmd, twice": looks})
     assert any("one compiler after the other" in one.title for one in found.findings) is slow
+
+
+ROWS = """\\
+{job}         COMPLETED      0:0   11:20:07
+{job}.batch   COMPLETED      0:0   11:20:07
+{job}.0       {step}   11:19:58
+"""
+SAVES = """\\
+Thread 9101 (active+gil): "MainThread"
+    _save (torch/serialization.py:857)
+    save_last (ckpt.py:31)
+    main (fit.py:150)
+
+Thread 9102 (active): "MainThread"
+    barrier (torch/distributed/distributed_c10d.py:3696)
+    save_last (ckpt.py:34)
+    main (fit.py:150)
+"""
+
+
+@pytest.mark.parametrize(
+    ("job", "step", "head", "over"),
+    [
+        ("801", "COMPLETED      0:0", "", True),
+        ("801", "FAILED         1:0", "", False),
+        ("801", "RUNNING        0:0", "", False),
+        ("802", "COMPLETED      0:0", "", False),
+        ("801", "COMPLETED      0:0", "it hangs at the end of every run\\n", False),
+    ],
+    ids=["over", "a step failed", "a step runs", "another job", "hangs"],
+)
+def test_stacks_of_a_job_that_slurm_shows_completed(job: str, step: str, head: str, over: bool, tmp_path: Path) -> None:
+    """Whoever looked did so before; what the accounts of another job tell is nothing."""
+    (tmp_path / "slurm-801.out").write_text("0: epoch 29 val 0.26\\n0: saving last.pt ... 41 s\\n")
+    (tmp_path / "dump, rank 0 and rank 1.txt").write_text(SAVES)
+    (tmp_path / "sacct.txt").write_text(head + ROWS.format(job=job, step=step))
+    assert (not judge(gather([tmp_path])).findings) is over
+
+
+def test_one_heading_over_the_stacks_of_two_ranks(tmp_path: Path) -> None:
+    """The ranks of both are those of either: half of them against the other half is nowhere seen."""
+    (tmp_path / "dump, rank 0 and rank 1.txt").write_text(SAVES)
+    assert "ranks-stand-apart" not in {one.rule for one in judge(gather([tmp_path])).findings}

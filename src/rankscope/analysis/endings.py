@@ -112,6 +112,8 @@ def ended_well(case: Case) -> bool:
         by_file.setdefault(event.file, []).append(event)
     if any(_taken_back(said) or _succeeded(said) for said in by_file.values()):
         return True
+    if _completed(case) and not any(map(_people_say_it_halts, by_file.values())):
+        return True  # whoever looked did so before
     good = {name for name, said in by_file.items() if ends_well(said)}
     passed = {who(stem(name)).text for name in good if _tests_passed(by_file[name])}
     looked = [member for member in case.members if _looked(member.looks)]
@@ -236,6 +238,24 @@ def _succeeded(said: Sequence[Event]) -> bool:
     """Whether the scheduler's own record says that the job as a whole went well: an attempt before that does not count."""
     lines = _lines(said)
     return any(map(_SUCCEEDED.search, lines)) and not any(map(_FAILED.search, lines))
+
+
+def _completed(case: Case) -> bool:
+    """Whether Slurm's accounts show the job and each of its steps completed (sacct(1)): not another job beside it."""
+    rows = [found for event in case.events if event.event == "text.line" and (found := _ACCOUNT.match(event.text))]
+    jobs = {row["job"] for row in rows if not row["step"]}
+    named = {number for event in case.events for number in _OUTPUT.findall(event.file)}
+    whole = len(jobs) == 1 and named <= jobs
+    return whole and all(row["state"] == "COMPLETED" and _CODE_0.search(row[0]) for row in rows)
+
+
+_ACCOUNT = regex(
+    r"^\s*(?P<job>\d{1,12}(?:_\d{1,9})?)(?P<step>\.\w{1,20})?[ |]\S?[^\n]{0,200}?\b(?P<state>COMPLETED|RUNNING|PENDING|COMPLETING|FAILED|CANCELLED|"
+    r"TIMEOUT|NODE_FAIL|OUT_OF_ME\w{0,6}|PREEMPTED|REQUEUED|SUSPENDED|BOOT_FAIL|DEADLINE)\b[^\n]{0,200}"
+)
+_CODE_0 = regex(r"(?<![\d:])0:0(?![\d:])")
+# Where Slurm writes what a job prints, unless it is told otherwise (sbatch(1), --output).
+_OUTPUT = regex(r"(?<![^\W_])slurm-(\d{1,12}(?:_\d{1,9})?)\b")
 
 
 # What the operators of Kubeflow write on a job when all of it is over; and when it failed for good.

@@ -35,7 +35,7 @@ from ...analysis.frames import has
 from ...analysis.looked_twice import moved
 from ...model.diagnosis import Finding
 from ...model.patterns import regex
-from ...model.ranks import ranks_phrase
+from ...model.ranks import RankSet, ranks_phrase
 from ...model.words import verb
 from .. import make_rule
 from ._findings import simple
@@ -118,6 +118,9 @@ def _at_the_end(case: Case) -> Finding | None:
 def _other_calls(waiting: list[Doing]) -> Finding | None:
     """Ranks that wait in different calls; who only tells of "a collective" may mean that of the others."""
     waiting = [doing for doing in waiting if doing.op != "collective" or (doing.account and doing.account.seen)]
+    looked = RankSet(rank for doing in waiting if doing.account and doing.account.seen for rank in doing.ranks)
+    # What words beside the stacks of some ranks say is said of the same ones.
+    waiting = [one for one in waiting if not one.ranks or one.ranks - looked or (one.account and one.account.seen)]
     places = {doing.site: doing for doing in waiting}
     if len(places) < 2 or len({_signature(doing) for doing in waiting}) < 2 or all(map(_everyone, waiting)):
         return None
