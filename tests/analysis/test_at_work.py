@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rankscope.analysis.at_work import Well, well
+from rankscope.analysis.at_work import Well, moving_files, well
+from rankscope.analysis.doings import doings
 from rankscope.formats.gather import gather
 from rankscope.model.diagnosis import Certainty
 from rankscope.pipeline import case_of, judge
@@ -86,3 +87,54 @@ def test_what_a_warning_fears_is_no_complaint_beside_steps_that_go_on(log: str, 
     assert well(case_of(snapshot)) is health
     if health is Well.SEEMS:
         assert judge(snapshot).verdict is None
+
+
+LLDB = """\
+* thread #1, queue = 'com.apple.main-thread', stop reason = signal {signal}
+  * frame #0: 0x000000018d1a85ec libsystem_kernel.dylib`__psynch_cvwait + 8
+    frame #1: 0x000000018d1e655c libsystem_pthread.dylib`_pthread_cond_wait + 1228
+    frame #2: 0x000000011c4b81b0 libtorch_cpu.dylib`c10d::Work::wait(std::__1::chrono::duration<long long>) + 140
+"""
+PY_BT = """\
+#0  0x00007f2b1d1c1c94 in opal_progress () from /usr/lib/libopen-pal.so.40
+#1  0x00007f2b1d7f7c8b in PMPI_Recv () from /usr/lib/libmpi.so.40
+Traceback (most recent call {way}):
+  File "/home/g/master.py", line 33, in serve
+    res = comm.recv(source=MPI.ANY_SOURCE, status=st)
+"""
+COUNTS = "".join(f"I 17:40:0{at} it {at} 2.1 s\n" for at in range(5))
+
+
+@pytest.mark.parametrize(
+    ("stack", "name", "health"),
+    [
+        (LLDB.format(signal="SIGSTOP"), "lldb (rank 0)", Well.SEEMS),
+        (LLDB.format(signal="SIGSEGV"), "lldb (rank 0)", Well.UNKNOWN),
+        (PY_BT.format(way="first"), "gdb (rank 0)", Well.SEEMS),
+        (PY_BT.format(way="last"), "gdb (rank 0)", Well.UNKNOWN),
+    ],
+    ids=["lldb stops it", "it stopped by a fault", "py-bt", "an error"],
+)
+def test_words_of_debuggers_are_no_trouble(tmp_path: Path, stack: str, name: str, health: Well) -> None:
+    """LLDB names the signal by which it stops what it looks at, and py-bt heads a stack by a word for errors."""
+    (tmp_path / f"{name}.txt").write_text(stack)
+    (tmp_path / "output.txt").write_text(COUNTS)
+    assert well(case_of(gather([tmp_path]))) is health
+
+
+@pytest.mark.parametrize(
+    ("noun", "moves"),
+    [("job", True), ("task", True), ("chunk", True), ("rank", False), ("attempt", False), ("worker", False)],
+)
+def test_pieces_that_are_dealt_out_are_counted(tmp_path: Path, noun: str, moves: bool) -> None:
+    """A master counts what its workers brought; who is up of all workers, or the how manieth try it is, is no work done."""
+    told = "".join(f"[14:02:0{at}] {noun} {at}/2000 by one of them ({at}.1 s)\n" for at in range(1, 6))
+    (tmp_path / "output.txt").write_text(told)
+    assert bool(moving_files(case_of(gather([tmp_path])))) is moves
+
+
+@pytest.mark.parametrize(("code", "dead"), [(0, False), (1, True), (139, True)])
+def test_an_exit_code_of_nought_is_no_death(tmp_path: Path, code: int, dead: bool) -> None:
+    """Programs tell by it that they are done."""
+    (tmp_path / "rank 3.txt").write_text(f"15 iterations; exit code {code}\n")
+    assert ("dead" in {one.kind for one in doings(case_of(gather([tmp_path])))}) is dead

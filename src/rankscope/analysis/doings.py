@@ -54,7 +54,7 @@ _SENTENCES: tuple[tuple[str, str], ...] = (
     ),
     (
         "dead",
-        r"\b(?:(?<!run is )(?<!run was )(?<!job is )(?<!job was )killed|crashed|died|segfault|core dumped|exited|gone|SIGKILL|exit code|terminated|defunct|no longer running|not running any ?more)\b",
+        r"\b(?:(?<!run is )(?<!run was )(?<!job is )(?<!job was )killed|crashed|died|segfault|core dumped|exited|gone|SIGKILL|exit code(?!\W{1,3}0\b)|terminated|defunct|no longer running|not running any ?more)\b",
     ),
     (
         "silent",

@@ -68,9 +68,10 @@ _HEAD = regex(
     r"\[[\w.:/-]{1,40}\]|\[[^\]\n]{0,40}\d\d:\d\d[^\]\n]{0,30}\]|[-|:>*#, \t]+)+\s*",
     re.IGNORECASE,
 )
-# What tells that something is wrong, in the words of programs.
+# What tells that something is wrong, in the words of programs. LLDB stops by SIGSTOP what it looks at,
+# and gdb's py-bt heads the stack of a living thread by a word for errors.
 WRONG = regex(
-    r"\b(?:Traceback|\w*Error|\w*Exception|KeyboardInterrupt|SIG[A-Z]{3,}|FATAL|CRITICAL|segmentation fault|"
+    r"\b(?:Traceback(?! \(most recent call first\))|\w*Error|\w*Exception|KeyboardInterrupt|(?!(?<=stop reason = signal )SIGSTOP\b)SIG[A-Z]{3,}|FATAL|CRITICAL|segmentation fault|"
     rf"core dumped|killed|aborted|terminated|panic|[Ww]atchdog|{NO_ARGUMENT}timed? ?out|out of memory|cancel+ed|preempt\w*|OOM\w*|"
     r"[1-9]\d* failed|exit ?code\W{1,3}[1-9-]|CrashLoopBackOff|(?:Err)?ImagePull(?:BackOff)?|Init:\d+/\d+)\b|\^C|"
     r"\bERROR\b|\bE\d{4} |^(?:\[rank\d+\]:)?\[?E\]? |\[E\d",

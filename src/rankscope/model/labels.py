@@ -56,7 +56,9 @@ _CLOCK = regex(r"_{1,2}(?=(?:[01]\d|2[0-3])_[0-5]\d(?:_[0-5]\d)?_$)")
 STEP = regex(
     r"\b(?:global[_ ]?step|step|iteration|iter|it|batch)(?:\W{0,3}| {4,12})(\d{1,9})\b|\b(\d{1,3})%\|"
     r"|^(?:\[[^\]\n]{1,20}\](?:<std(?:out|err)>)?: ?)?\s*(\d{1,6})/\d{1,6} \[[=>.]"
-    r"|\bepoch:? ?\[?\d+\]? ?\[ *(\d{1,9})/\d+[\] ]",
+    r"|\bepoch:? ?\[?\d+\]? ?\[ *(\d{1,9})/\d+[\] ]"
+    # Work that is dealt out in pieces: what is numbered by ranks, nodes, shards or attempts is no such thing.
+    r"|\b(?:job|task|item|sample|trial|frame|chunk|file|image|document|episode|round|simulation|case)s? (\d{1,9})/\d{1,9}\b",
     re.IGNORECASE,
 )
 
