@@ -12,6 +12,8 @@ LINES = [
     ("[rank3]: boom", {"text": "boom", "rank": 3}),
     ("[default2]:[rank10]: boom", {"text": "boom", "rank": 10, "local_rank": 2}),
     ("[1,12]<stderr>: boom", {"text": "boom", "rank": 12}),
+    ("[12]<stderr>:boom", {"text": "boom", "rank": 12}),
+    ("[12] <stderr> boom", {"text": "[12] <stderr> boom", "rank": None}),
     ("Tue Nov 24 14:11:24 2026[1,2]<stderr>:boom", {"text": "boom", "rank": 2, "at_s": 1795529484.0}),
     ("Tue Nov  4 14:11:24 2026<stdout>:boom", {"text": "boom", "rank": None, "at_s": 1793801484.0}),
     ("[prterun-node1-77@1,3]<stdout>: boom", {"text": "boom", "rank": 3}),

@@ -57,3 +57,25 @@ def test_one_side_that_lacks_them_all_or_a_list_cut_short(tmp_path: pathlib.Path
 def test_the_newest_report_counts(tmp_path: pathlib.Path) -> None:
     first = "Missing ranks:\n0: [tower_1.kernel]\n1: [tower_0.kernel]\n"
     assert "tensors-named-apart" not in rules(judged(tmp_path, first + HEAD + "Missing ranks:\n1: [tower_0.kernel]\n"))
+
+
+@pytest.mark.parametrize(
+    ("report", "odd"),
+    [
+        ("0: [Metric_loss]\n1: [Metric_loss]\n2: [DistributedAdam_Allreduce/HorovodAllreduce_grads_0_0 ...]\n", [2]),
+        ("0: [allreduce.fc.weight ...]\n1: [eval.accuracy]\n2: [eval.accuracy]\n", [0]),
+        ("0: [allreduce.fc.weight ...]\n1: [broadcast.fc.weight]\n2: [broadcast.fc.weight]\n", None),
+        ("1: [allreduce.fc.weight ...]\n2: [allreduce.fc.weight ...]\n", None),
+        ("0: [eval.loss]\n1: [eval.accuracy]\n2: [eval.accuracy]\n", None),
+        ("0: [allreduce.fc.weight ...]\n1: [eval.accuracy]\n", None),
+    ],
+    ids=["at the end of an epoch", "by parameters", "begins anew", "one side", "two metrics", "one each"],
+)
+@pytest.mark.parametrize("tag", ["", "[0]<stderr>:", "[1,0]<stderr>:"], ids=["plain", "horovodrun", "mpirun"])
+def test_who_lacks_the_gradients_has_left_the_steps(
+    tmp_path: pathlib.Path, report: str, odd: list[int] | None, tag: str
+) -> None:
+    lines = (HEAD + "Missing ranks:\n" + report).splitlines(keepends=True)
+    (tmp_path / "train.log").write_text("".join(f"{tag}{line}" for line in lines))
+    found = [one for one in judge(gather([tmp_path])).findings if one.rule == "ranks-stand-apart"]
+    assert [list(one.ranks) for one in found] == ([odd] if odd is not None else [])

@@ -254,3 +254,48 @@ def test_the_rule_keeps_silent(why: str, tmp_path: pathlib.Path) -> None:
 def _lay_out(files: dict[str, str], folder: pathlib.Path) -> None:
     for name, text in files.items():
         (folder / f"{name.replace(' ', '_')}.txt").write_text(text)
+
+
+BACKWARD = """\
+Process 40{rank}: python -u fit.py
+Python v3.10.4 (/usr/bin/python3.10)
+
+Thread 40{rank} (active): "MainThread"
+    {call}
+    epoch (fit.py:118)
+    <module> (fit.py:171)
+"""
+TAILS = """\
+==> logs/rank0.log <==
+10:09:41 INFO step 17 loss 1.87
+{first}
+==> logs/rank2.log <==
+10:09:41 INFO step 17 loss 1.90
+==> logs/rank3.log <==
+10:09:40 INFO step 16 loss 1.85
+10:09:41 WARNING {said}
+{last}
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "said", "last", "call", "odd"),
+    [
+        ("", "loss of batch 88213 is inf, skipping", "", "backward (torch/autograd/__init__.py:266)", True),
+        ("", "skipping an empty batch", "", "all_reduce (torch/distributed/distributed_c10d.py:266)", True),
+        ("", "skipping batch 7: no labels", "10:09:42 INFO step 18 loss 1.8", "backward (torch/autograd/__init__.py:266)", False),
+        ("10:09:41 WARNING skipping batch 7", "skipping batch 7", "", "backward (torch/autograd/__init__.py:266)", False),
+        ("", "number of skipped iterations: 0 of this step", "", "backward (torch/autograd/__init__.py:266)", False),
+        ("", "skipping batch 7: no labels", "", "read (loader.py:33)", False),
+    ],
+    ids=["left out", "empty", "went on", "all of them", "a counter", "nobody waits"],
+)  # fmt: skip
+def test_a_rank_that_leaves_out_a_step_alone(
+    first: str, said: str, last: str, call: str, odd: bool, tmp_path: pathlib.Path
+) -> None:
+    """The others wait in the step for it; where all leave it out, or it went on with them, nothing is wrong."""
+    (tmp_path / "tails.txt").write_text(TAILS.format(first=first, said=said, last=last))
+    for rank in (0, 2):
+        (tmp_path / f"rank{rank}.txt").write_text(BACKWARD.format(rank=rank, call=call))
+    found = [one for one in judge(gather([tmp_path])).findings if one.rule == "ranks-stand-apart"]
+    assert ([list(one.ranks) for one in found] == [[3]]) is odd

@@ -232,10 +232,14 @@ def _through(steps: list[_Step], epochs: Sequence[_Step]) -> list[_Step]:
     return [(line, rank, epoch_of[line] * _IN_EPOCH + number, at_s) for line, rank, number, at_s in steps]
 
 
+# A batch that is left out is no step that was made.
+_PASSED_OVER = regex(r"\bskipping\b", re.IGNORECASE)
+
+
 def _marked(case: Case, mark: re.Pattern[str]) -> dict[str, list[_Step]]:
     found: dict[str, dict[int, _Step]] = {}
     for said in case.events:
-        if step := mark.search(said.text):
+        if (step := mark.search(said.text)) and not _PASSED_OVER.search(said.text):
             found.setdefault(said.file, {})[said.line] = (
                 said.line,
                 said.rank,

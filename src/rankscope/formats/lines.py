@@ -67,6 +67,7 @@ _PREFIXES = tuple(
         r"\[rank(?P<rank>\d{1,7})\](?:: ?| (?=\S))",
         r"\[(?!rank)[A-Za-z_][\w-]*?(?P<local>\d{1,5})\]: ?",
         r"\[\d+,(?P<rank>\d{1,7})\](?:<std(?:out|err|diag)>)?: ?",
+        r"\[(?P<rank>\d{1,7})\]<std(?:out|err)>: ?",
         r"\[\d+,mpirank:(?P<rank>\d{1,7}),(?P<host>[\w.-]+)\](?:<std(?:out|err|diag)>)?: ?",
         r"<std(?:out|err|diag),(?P<rank>\d{1,7})>: ?",
         rf"\[[\w.@+-]{{1,80}},(?P<rank>\d{{1,7}})\]{_STREAM}",
@@ -92,7 +93,7 @@ _PREFIXES = tuple(
     )
 )
 _MAYBE_PREFIX = regex(
-    r"\[(?:rank|[A-Za-z_]+\d|\d+,|\d{1,6}\] | *\d{1,9}\.\d{6}\] |[\w.@+-]{1,80},\d+\]<std|pod/|[\w.-]+/[\w.-]+\]|\d{4}-)|\d{1,6}: |"
+    r"\[(?:rank|[A-Za-z_]+\d|\d+,|\d{1,7}\]<std|\d{1,6}\] | *\d{1,9}\.\d{6}\] |[\w.@+-]{1,80},\d+\]<std|pod/|[\w.-]+/[\w.-]+\]|\d{4}-)|\d{1,6}: |"
     r"\d{4}-\d\d-|\([A-Za-z_]|[A-Z][a-z]{2} (?:(?:[A-Z][a-z]{2} )?[ \d]\d \d\d:|\d{4}-)|\d{10}\.\d{3}|<std|>|[\w.-]+[-_]\d+ +\||##\[|"
     r"\{\w+\.py:\d|[^\t\n]{1,120}\t[^\t\n]{1,120}\t\ufeff?\d{4}-"
 )

@@ -7,7 +7,8 @@ of two parties as large as each other nobody is named.
 
 ## How it is recognised
 Stacks in two groups (py-spy, pystack, gdb, a traceback of each rank), a roll call of a watchdog or of RAS, or a sentence: "seven ranks in
-all_reduce, one in broadcast". Or some are at the end of their program, in MPI_Finalize or an exit handler, while others wait in a collective. All stand; nobody has failed, and nobody is in a loader or at a prompt.
+all_reduce, one in broadcast". Or the last word of a rank is that it leaves out a step, in which others, whose logs say nothing of it, were seen to wait.
+Or Horovod's stall report lists gradients that some ranks lack, and something else that only the others lack. Or some are at the end of their program, in MPI_Finalize or an exit handler, while others wait in a collective. All stand; nobody has failed, and nobody is in a loader or at a prompt.
 
 ## What to do
 Compare the two stacks from the outside in: the last common frame holds the branch (`rankscope analyze STACKS…` prints it). Look there for `if rank == 0`, a
@@ -54,11 +55,13 @@ def check(case: Case) -> Iterator[Finding]:
         return  # who stands where is known there
     if any(one.find(_PROMPT) or _OF_THREADS.search(one.label) for one in accounts(case)):
         return  # who stands elsewhere waits for a person, or is a thread beside others
-    found = _roll_call(case) or _two_places(case)
+    found = _roll_call(case) or _left_out(case) or _out_of_the_step(case) or _two_places(case)
     if found is not None:
         # Who moves between two looks was only met in different places of one loop.
         apart = (seen_apart(case) or _raised_apart(case)) and moved(case) is None
-        yield replace(found, compared=apart and not (found.certainty is POSSIBLE and one_look(case)))
+        yield replace(
+            found, compared=(apart or found.compared) and not (found.certainty is POSSIBLE and one_look(case))
+        )
 
 
 def _raised_apart(case: Case) -> bool:
@@ -77,6 +80,50 @@ def _roll_call(case: Case) -> Finding | None:
     return simple(RULE, title, LIKELY, [f"{_name(doing)}: {doing.text}" for doing in placed[:3]], _STEPS, odd.ranks)
 
 
+def _left_out(case: Case) -> Finding | None:
+    """A rank whose last word is that it leaves out a step, while others, which say nothing of it, were seen to wait in that step."""
+    last = {event.rank: event for event in case.events if event.event == "text.line" and event.rank is not None}
+    told = {rank for event in case.events if (rank := event.rank) is not None and _LEAVES_OUT.search(event.text)}
+    out = RankSet(rank for rank in told if _LEAVES_OUT.search(last[rank].text))
+    seen = [one for one in doings(case) if one.account is not None and one.account.seen and one.ranks]
+    waiting = [one for one in in_kind(seen, *WAITING, WaitKind.DEVICE.value) if not one.ranks & out]
+    others = RankSet(rank for rank in last if rank is not None) - out
+    if not out or len(told) > len(out) or not others or len(others) < len(out) or not waiting:
+        return None
+    title = f"{ranks_phrase(out)} left out a step, while others are in {waiting[0].op} of it"
+    return simple(RULE, title, LIKELY, [*(last[rank].text for rank in out), waiting[0].site][:4], _STEPS, out)
+
+
+def _out_of_the_step(case: Case) -> Finding | None:
+    """Parties in Horovod's newest report: of the gradients that one lacks, and of something else that the other lacks, as the
+    average of a metric at the end of an epoch. Who lacks the gradients has left the steps, or has not begun with them; but one that broadcasts its
+    start has begun anew."""
+    for account in accounts(case):
+        *before, report = _REPORT.split("\n".join(said.text for said in account.events))
+        lacks = [(int(found["rank"]), found["names"]) for found in _LACKS.finditer(report)] if before else []
+        steps = RankSet(rank for rank, names in lacks if _GRADIENT.search(names))
+        other = RankSet(
+            rank for rank, names in lacks if not _GRADIENT.search(names) and "broadcast" not in names.lower()
+        )
+        if not steps or not other or steps & other or {len(steps), len(other)} == {1}:
+            continue
+        odd = min(steps, other, key=len) if len(steps) != len(other) else RankSet()
+        title = f"{ranks_phrase(steps)} {verb('lack', len(steps))} gradients, and {ranks_phrase(other)} what these have called instead"
+        because = [f"rank {rank} lacks {names[:100]}" for rank, names in lacks[:4]]
+        return replace(simple(RULE, title, LIKELY, because, _STEPS, odd), compared=True)
+    return None
+
+
+_REPORT = regex(r"(?:Missing|Stalled) ranks:")
+_LACKS = regex(r"^(?:\[\d{1,6}\]<std(?:err|out)>: ?)?(?P<rank>\d{1,6}): \[(?P<names>[^\]\n]{1,2000})\]", re.MULTILINE)
+# How Horovod's optimizers call what they reduce: of Keras and TensorFlow, and by the names of parameters in PyTorch.
+_GRADIENT = regex(r"Distributed\w{0,40}_Allreduce/|\bgrad(?:ient)?s?_|\ballreduce\.[\w.]{1,200}\.(?:weight|bias)\b")
+# What loops say of a loss that is no number, of a batch that is empty or does not fit, before they go on with the next one.
+_LEAVES_OUT = regex(
+    r"\bskipp(?:ing|ed)\b(?! (?:iterations|steps|batches)\b ?[:=])[^\n]{0,80}\b(?:batch|step|update|backward|sample|iteration|gradients?)\b|"
+    r"\b(?:loss|gradients?|batch|sample|step|iteration)\b[^\n]{0,80}\bskipp(?:ing|ed)\b(?! (?:iterations|steps|batches)\b ?[:=])",
+    re.IGNORECASE,
+)
 # A debugger's loop that reads commands (pdb.py).
 _PROMPT = r"\b(?:interaction|cmdloop)\b[^\n]{0,24}\bi?pdb\.py\b"
 # Whose lines tell of threads in one process.
