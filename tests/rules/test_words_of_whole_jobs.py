@@ -299,3 +299,49 @@ def test_a_rank_that_leaves_out_a_step_alone(
         (tmp_path / f"rank{rank}.txt").write_text(BACKWARD.format(rank=rank, call=call))
     found = [one for one in judge(gather([tmp_path])).findings if one.rule == "ranks-stand-apart"]
     assert ([list(one.ranks) for one in found] == [[3]]) is odd
+
+
+TABLE = "|=============|\n{rows}+-------------+\n"
+ROW = "|    {gpu}   N/A  N/A          61{pid}      C   /opt/env/bin/python3.11                {mib}MiB |\n"
+GUESSED = (
+    "[rank1]:[W302 11:40:09.3 ProcessGroupNCCL.cpp:4115] [PG ID 0 PG GUID 0 Rank 1]  using GPU 1 to perform barrier as devices "
+    "used by this process are currently unknown.\n"
+)
+ASKS = """\
+Thread 614 (idle): "MainThread"
+    poll (libc.so.6)
+    c10d::TCPStore::doWait (libtorch_cpu.so)
+    c10d::ProcessGroupNCCL::{call} (libtorch_cuda.so)
+    __init__ (torch/nn/parallel/distributed.py:825)
+    <module> (fit.py:140)
+"""
+
+
+def _rows(*held: tuple[int, int, int]) -> str:
+    return TABLE.format(rows="".join(ROW.format(gpu=gpu, pid=pid, mib=mib) for gpu, pid, mib in held))
+
+
+@pytest.mark.parametrize(
+    ("table", "shared"),
+    [
+        (_rows((0, 40, 5210), (0, 41, 4912), (0, 42, 4912), (1, 41, 416), (2, 42, 416)), True),
+        (_rows((0, 40, 5210), (1, 41, 4912), (2, 42, 4912), (0, 41, 416), (0, 42, 410)), False),
+        (_rows((0, 40, 5210), (1, 41, 4912), (2, 42, 4912)), False),
+        (_rows((0, 41, 4912), (0, 42, 4912), (1, 41, 4400), (2, 42, 4400)), False),
+        (_rows((0, 41, 4912), (0, 42, 4912), (1, 41, 416), (1, 42, 416)), False),
+    ],
+    ids=["all on one", "contexts on the first", "each on its own", "models in two parts", "contexts on one"],
+)
+def test_data_on_one_gpu_and_contexts_on_the_own_ones(table: str, shared: bool, tmp_path: pathlib.Path) -> None:
+    """Each process touched the GPU that was meant for it, and put its model elsewhere."""
+    (tmp_path / "nvidia-smi.txt").write_text(table)
+    found = [one.title for one in judge(gather([tmp_path])).findings if one.rule == "ranks-share-device"]
+    assert any("keep their data on GPU 0" in title for title in found) is shared
+
+
+@pytest.mark.parametrize(("call", "shared"), [("broadcastUniqueNCCLID", True), ("heartbeatMonitor", False)])
+def test_a_new_communicator_after_a_barrier_guessed_its_device(call: str, shared: bool, tmp_path: pathlib.Path) -> None:
+    """Who asks for the number of a communicator anew has come to a device on which it has none."""
+    (tmp_path / "output.txt").write_text(GUESSED)
+    (tmp_path / "rank1.txt").write_text(ASKS.format(call=call))
+    assert ("ranks-share-device" in {one.rule for one in judge(gather([tmp_path])).findings}) is shared

@@ -6,7 +6,7 @@ the first collective hangs because two communicators wait on one device.
 
 ## How it is recognised
 `Duplicate GPU detected`, the warning that devices used by this process are currently unknown before a hang in the first barrier,
-`invalid device ordinal`, or a process table in which several ranks own memory of GPU 0. A script that
+`invalid device ordinal`, or a process table in which several ranks own memory of GPU 0, or each of them most of its memory there and a mere context on one of its own. A script that
 calls `init_process_group` and `barrier` before `set_device`; a barrier that hangs only when it is the first communication; memory on a device that was not chosen.
 The memory of all devices of a job of several workers: one is full, the others are empty. A process table in which one GPU has a big process and
 small ones of the same program, all alike: contexts of those who work elsewhere. NCCL's `Init START` lines in which ranks of one
@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
@@ -49,7 +50,7 @@ _LATER_CALL = r"\bSeqNum=\d{3,}, OpType=\w+, NumelIn=(?!1,)"
 _SIGNS = (
     Sign(r"\b[Mm]ultiple (?:processes|ranks|workers)\b[^\n]{0,60}\b(?:on|us(?:e|ing)|shar(?:e|ing)) (?:the )?(?:same|one) (?:CUDA |GPU )?(?:device|GPU)\b[^\n]{0,20}\b(?:not supported|unsupported|not allowed)", "the library found several ranks on one device"),
     Sign(r"Duplicate GPU detected", "NCCL found two ranks on one GPU", CERTAIN),
-    Sign(r"device(?:s)? used by this process (?:is|are) currently unknown|Guessing device ID based on global rank", "a barrier had to guess its device", unless=(_LATER_CALL,), anywhere=(r"\b(?:hangs?|hung|stuck|frozen|freezes|(?<!\()idle|deadlocked)\b|timed out|Watchdog caught|in barrier\b|processes on (?:one )?GPU|Duplicate GPU|same GPU|barrier \([^\n]*distributed_c10d",)),
+    Sign(r"device(?:s)? used by this process (?:is|are) currently unknown|Guessing device ID based on global rank", "a barrier had to guess its device", unless=(_LATER_CALL,), anywhere=(r"\b(?:hangs?|hung|stuck|frozen|freezes|(?<!\()idle|deadlocked)\b|timed out|Watchdog caught|in barrier\b|processes on (?:one )?GPU|Duplicate GPU|same GPU|barrier \([^\n]*distributed_c10d|broadcastUniqueNCCLID",)),
     Sign(r"\b(?:no|without|missing|lacks?|forgot\w*|never calls?|not call\w*|does(?:n't| not) call|did(?:n't| not) call|before(?: any)?|omits?)\b[^\n]{0,40}\b(?:torch\.cuda\.|cuda\.|npu\.)?set_device\b|\bset_device(?:\([^\n)]*\))? (?:is |was )?(?:missing|absent|not called|never called|only (?:later|after)|commented out|after)|\bno device_ids?\b", "the program does not bind its device in time",
          anywhere=(HALTS + r"|barrier|SeqNum=1\b|first collective|same GPU|GPU 0",)),
     Sign(r"\bbarrier\b[^\n]{0,60}\b(?:before any (?:other )?|is the first |as the first |first )(?:communication|collective|operation|call)|\b(?:communication|collective|all_?reduce|broadcast)\b[^\n]{0,40}\bbefore the (?:first )?barrier[^\n]{0,40}(?:work|fine|help|no hang|cure|goes away)", "only a barrier that comes first hangs: it had to guess its device", anywhere=(r"init_process_group|nproc|GPUs?\b|set_device",)),
@@ -84,6 +85,7 @@ def check(case: Case) -> Iterator[Finding]:
         return
     yield from _one_bus_id(case)
     yield from _crowded(case)
+    yield from _models_together(case)
     yield from _one_filled(case)
     yield from _contexts(case)
     yield from _unbound(case)
@@ -188,6 +190,35 @@ def _crowded(case: Case) -> Iterator[Finding]:
             [f"GPU {crowded[0]}: pids {', '.join(map(str, sorted(map(str, held[crowded[0]]))[:8]))}"],
             _STEPS,
         )
+
+
+def _models_together(case: Case) -> Iterator[Finding]:
+    """The table of processes of several GPUs: processes of one program, of which each has most of its memory on one and the same
+    GPU, and no more than a context on another one that it was meant to work on."""
+    used: dict[tuple[object, object], dict[object, int]] = {}
+    for event in events(case, "gpu.process"):
+        told, mib = event.fields, event.fields.get("used_mib")
+        if event.pid is not None and isinstance(mib, int) and str(told.get("type", "C")).startswith("C"):
+            used.setdefault((told.get("name"), event.pid), {})[told.get("gpu")] = mib
+    main: dict[tuple[object, object], dict[object, dict[object, int]]] = {}
+    for (name, pid), held in used.items():
+        gpu = max(held, key=lambda one: held[one])
+        if (
+            len(held) > 1
+            and held[gpu] > _CONTEXT_MIB
+            and max(mib for at, mib in held.items() if at != gpu) < _CONTEXT_MIB
+        ):
+            main.setdefault((name, gpu), {})[pid] = held
+    for (_, gpu), by_pid in main.items():
+        own = {other for held in by_pid.values() for other in held if other != gpu}
+        if len(by_pid) > 1 and len(own) >= len(by_pid):  # one of which all have a context is where they began
+            title = f"{len(by_pid)} processes keep their data on GPU {gpu}, and have but a context on one of their own"
+            lines = [
+                f"pid {pid}: " + ", ".join(f"GPU {at} {mib} MiB" for at, mib in held.items())
+                for pid, held in by_pid.items()
+            ]
+            yield replace(simple(RULE, title, LIKELY, lines[:4], _STEPS), compared=True)
+            return
 
 
 # Memory in use, GPU by GPU: how monitors, people and gpustat write it.
