@@ -113,7 +113,7 @@ def ended_well(case: Case) -> bool:
         by_file.setdefault(event.file, []).append(event)
     if any(_taken_back(said) or _succeeded(said) for said in by_file.values()):
         return True
-    if _completed(case) and not any(map(_people_say_it_halts, by_file.values())):
+    if _completed(case) and not any(wrong(event.text) or event.event in _BROKE for event in case.events):
         return True  # whoever looked did so before
     good = {name for name, said in by_file.items() if ends_well(said)}
     passed = {who(stem(name)).text for name in good if _tests_passed(by_file[name])}
@@ -255,6 +255,8 @@ _ACCOUNT = regex(
     r"TIMEOUT|NODE_FAIL|OUT_OF_ME\w{0,6}|PREEMPTED|REQUEUED|SUSPENDED|BOOT_FAIL|DEADLINE)\b[^\n]{0,200}"
 )
 _CODE_0 = regex(r"(?<![\d:])0:0(?![\d:])")
+# A script may end well, though what it ran did not.
+_BROKE = {"slurm.task_failed", "slurm.cancelled", "slurm.oom", "python.exception"}
 # Where Slurm writes what a job prints, unless it is told otherwise (sbatch(1), --output).
 _OUTPUT = regex(r"(?<![^\W_])slurm-(\d{1,12}(?:_\d{1,9})?)\b")
 
