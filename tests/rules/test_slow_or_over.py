@@ -231,8 +231,9 @@ Thread 9102 (active): "MainThread"
         ("801", "RUNNING        0:0", "", False),
         ("802", "COMPLETED      0:0", "", False),
         ("801", "COMPLETED      0:0", "it hangs at the end of every run\\n", False),
+        ("801", "COMPLETED      0:0", "srun: error: n1: tasks 0-5: Terminated\n", False),
     ],
-    ids=["over", "a step failed", "a step runs", "another job", "hangs"],
+    ids=["over", "a step failed", "a step runs", "another job", "hangs", "a task ended"],
 )
 def test_stacks_of_a_job_that_slurm_shows_completed(job: str, step: str, head: str, over: bool, tmp_path: Path) -> None:
     """Whoever looked did so before; what the accounts of another job tell is nothing."""
