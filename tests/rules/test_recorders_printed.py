@@ -132,7 +132,19 @@ def cycles(folder: Path, told: str) -> list[Finding]:
     return list(groups_in_cycle.check(case_of(gather([case(folder, told)]))))
 
 
-@pytest.mark.parametrize("told", [ACROSS, QUEUED])
+# The last entry of each group, as a script prints dictionaries.
+SQUARE = "".join(
+    f"r{rank} {{'pg': ('{pg}', '{name}'), 'seq': {seq}, 'profiling_name': 'nccl:all_reduce', 'state': '{state}'}}\n"
+    for rank, pg, name, seq, state in (
+        (0, 3, "TP [0,1]", 41, "started"), (0, 5, "DP [0,2]", 12, "completed"),
+        (1, 3, "TP [0,1]", 40, "completed"), (1, 6, "DP [1,3]", 13, "started"),
+        (2, 4, "TP [2,3]", 40, "completed"), (2, 5, "DP [0,2]", 13, "started"),
+        (3, 4, "TP [2,3]", 41, "started"), (3, 6, "DP [1,3]", 12, "completed"),
+    )
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("told", [ACROSS, QUEUED, SQUARE])
 def test_calls_begun_crosswise_in_two_groups_are_a_cycle(told: str, tmp_path: Path) -> None:
     (one,) = cycles(tmp_path, told)
     assert (one.cls, one.certainty.value) == ("collective-cycle", "likely")
@@ -146,6 +158,10 @@ def test_calls_begun_crosswise_in_two_groups_are_a_cycle(told: str, tmp_path: Pa
         ACROSS.replace("tp(gen0,gen1) seq=701", "tp(gen1,gen2) seq=701"),
         QUEUED.replace("seq=88 all_reduce not enqueued", "seq=61 all_reduce done"),
         QUEUED + "rank 1: cudaFree (libcudart.so.12)\n",
+        SQUARE.replace(
+            "13, 'profiling_name': 'nccl:all_reduce', 'state': 'started'",
+            "12, 'profiling_name': 'nccl:all_reduce', 'state': 'completed'",
+        ),
     ],
     ids=[
         "one is behind",
@@ -153,6 +169,7 @@ def test_calls_begun_crosswise_in_two_groups_are_a_cycle(told: str, tmp_path: Pa
         "a group without the first",
         "perhaps another group",
         "held by a call",
+        "one side alone has begun",
     ],
 )
 def test_calls_that_are_no_circle_are_no_cycle(told: str, tmp_path: Path) -> None:
@@ -269,6 +286,12 @@ COLUMNS = """\
 0: default_pg 20177 nccl:all_reduce started    2: default_pg 20177 nccl:all_reduce started
 1: default_pg 20177 nccl:all_reduce started    3: default_pg 20177 nccl:all_reduce {last}
 """
+PER_RANK = """\
+pg    seq   rank 0                    rank 1                    rank 2
+dp    80    all_reduce [8] completed  all_reduce [8] completed  all_reduce [8] completed
+dp    81    all_reduce [8] started    all_reduce [8] started    all_reduce [8] {last}
+"""
+RANGE = "ranks 0-3: last enqueued 812 all_reduce [64] torch.float32, state=started\nranks 0-3: last completed 811\n"
 BY_ROW = "rank | group | op | seq | state\n" + "".join(f"{rank} | dp | ALLREDUCE | 71 | started\n" for rank in range(4))
 
 
@@ -277,6 +300,10 @@ BY_ROW = "rank | group | op | seq | state\n" + "".join(f"{rank} | dp | ALLREDUCE
     [
         (COLUMNS.format(last="started"), True),
         (BY_ROW, True),
+        (PER_RANK.format(last="started"), True),
+        (PER_RANK.format(last="scheduled"), False),
+        (RANGE, True),
+        (RANGE.replace("ranks 0-3: last enqueued", "ranks 1-3: last enqueued", 1), False),
         (COLUMNS.format(last="completed"), False),
         (
             COLUMNS.format(last="started").replace(
@@ -291,6 +318,10 @@ BY_ROW = "rank | group | op | seq | state\n" + "".join(f"{rank} | dp | ALLREDUCE
     ids=[
         "columns",
         "rows",
+        "a column for each rank",
+        "a column whose device has not begun",
+        "a line for all",
+        "a line for some",
         "one has done it",
         "some have not come",
         "one has not begun",

@@ -17,6 +17,7 @@ DROPPED = (*SENT[:2], (104, 97, 64, 64), SENT[3])
 ROUTED = (*SENT[:2], (100, 101, 64, 90), SENT[3])  # one rank sends to all others what they do not expect
 PRINTED = "[rank{rank}]: all_to_all input_splits={sent} output_splits={expected}\n"
 TABLE = "rank {rank}: input split {sent}   output split {expected}   state started\n"
+GROUP = "[default{rank}]:[ep {rank}] layer 3 in_splits={sent} out_splits={expected}\n"
 MPI = "[1,{rank}]<stdout>: MPI_Alltoallv sendcounts: {sent}\n[1,{rank}]<stdout>: MPI_Alltoallv recvcounts: {expected}\n"
 
 
@@ -34,7 +35,9 @@ def found(folder: Path, *said: str) -> list[Finding]:
     return list(splits_do_not_meet.check(case_of(gather([folder]))))
 
 
-@pytest.mark.parametrize("form", [PRINTED, TABLE, MPI], ids=["printed", "a table", "MPI"])
+@pytest.mark.parametrize(
+    "form", [PRINTED, TABLE, MPI, GROUP], ids=["printed", "a table", "MPI", "by the rank in the group"]
+)
 def test_a_pair_that_does_not_meet_is_named_and_blames_neither(form: str, tmp_path: Path) -> None:
     (one,) = found(tmp_path, text(form, DROPPED))
     assert one.title.startswith("rank 2 sends 64 to rank 3, which expects 101")

@@ -2,7 +2,8 @@
 
 ``[rank3] pg: tp seq=812 profiling_name=nccl:all_reduce state=started``, with its sizes on the same line or on indented ones
 below; also several groups side by side in the line of one process (``tp0  sync(tp0,tp1) seq=9 BROADCAST launched  tp(…) …``), and
-tables of ranks without such names, in one column or several (``3: tp 812 nccl:all_reduce started   11: tp 812 …``).
+tables of ranks without such names, in one column or several (``3: tp 812 nccl:all_reduce started   11: tp 812 …``), or with a column
+for each rank. A line may speak of many (``ranks 0-15: last enqueued 812 all_reduce, state=started``).
 """
 
 # ruff: noqa: E501  (a pattern is one line)
@@ -46,13 +47,16 @@ def pasted_calls(case: Case) -> tuple[PastedCall, ...]:
     """All such entries of saved evidence, each once."""
     if case.snapshot.live:
         return ()
-    named = [call for account in accounts(case) for call in _entries(account)]
-    return tuple(dict.fromkeys(named or (call for account in accounts(case) for call in _rows(account))))
+    told = accounts(case)
+    for read in (_entries, _columns, _rows):
+        if calls := tuple(dict.fromkeys(call for account in told for call in read(account))):
+            return calls
+    return ()
 
 
 # Between a name and what it is; as Python and JSON write dictionaries, the name stands in quotes.
 _IS = r"['\"]? ?[=:]? ?"
-_SEQ = r"\b(?:collective_?)?seq(?:_?(?:id|num|no))?\b['\"]? ?[=:#]? ?(?P<seq>\d{1,18})\b"
+_SEQ = r"\b(?:(?:collective_?)?seq(?:_?(?:id|num|no))?|last (?:enqueued|started|launched))\b['\"]? ?[=:#]? ?(?P<seq>\d{1,18})\b"
 _NAME = r"[A-Za-z][\w.:-]{0,40}"
 # A group before the number of its call; its members may stand behind its name.
 _OF_GROUP = regex(
@@ -63,6 +67,11 @@ _OF_GROUP = regex(
 _HAS_SEQ = regex(_SEQ, re.IGNORECASE)
 _GROUP = regex(
     rf"\b(?:pg|pg_name|pg_id|process_group|group)\b{_IS}(?P<group>(?:\(|\[(?=['\"]))?['\"]?[\w.-]{{1,40}}['\"]?(?:, ?['\"][^'\"\n]{{1,60}}['\"][)\]])?)",
+    re.IGNORECASE,
+)
+# Behind the rank a name and the number of a call in it.
+_LEADING = regex(
+    rf"(?P<group>(?!(?:nccl:)?_?(?:all|reduce|broadcast|barrier|send|recv)|last\b){_NAME}) {{1,20}}{_SEQ}",
     re.IGNORECASE,
 )
 _OP = regex(
@@ -93,7 +102,11 @@ _CELL = regex(
     r"(?P<state>not started|scheduled|enqueued|started|launched|completed)\b",
     re.IGNORECASE,
 )
-_RANK = regex(r"^\W{0,3}rank[ _:=#-]{0,2}(?P<rank>\d{1,7})\b(?P<rest>.*)", re.IGNORECASE)
+_RANK = regex(
+    r"^\W{0,3}r(?:anks?)?[ _:=#-]{0,2}(?P<rank>\d{1,7})(?:\.\.|-| to )?(?P<to>(?<=[-. o])\d{1,7})?\b(?P<rest>.*)",
+    re.IGNORECASE,
+)
+_MOST_IN_A_LINE = 4096  # ranks of which one line speaks
 _OTHER = regex(rf"^(?P<who>{_NAME})\W{{1,8}}(?=\S)(?P<rest>.*)")
 # What watchdogs print is read as events of its own.
 _WATCHDOG = regex(r"WorkNCCL|[Ww]atchdog|ProcessGroup\w*\.cpp")
@@ -105,18 +118,17 @@ def _entries(account: Account) -> Iterator[PastedCall]:
     lines = [event for event in account.events if event.event == "text.line"]
     for at, event in enumerate(lines):
         text = event.text.strip()[:_LONGEST]
-        if "seq" not in text.lower() or not _HAS_SEQ.search(text) or _WATCHDOG.search(text):
+        said = text.lower()
+        if not ("seq" in said or "last " in said) or not _HAS_SEQ.search(text) or _WATCHDOG.search(text):
             continue  # the first is the quickest, and most lines of a log end there
-        rank, who, rest = _speaker(event, text)
-        if not who:
-            continue
-        heads = list(_OF_GROUP.finditer(rest))
-        if len(heads) < 2:
-            yield from _call(rank, who, rest + _below(lines, at), heads[0] if heads else None, event)
-        else:
-            ends = [*(head.start() for head in heads[1:]), len(rest)]
-            for head, end in zip(heads, ends):
-                yield from _call(rank, who, rest[head.start() : end], head, event)
+        for rank, who, rest in _speakers(event, text):
+            heads = list(_OF_GROUP.finditer(rest))
+            if len(heads) < 2:
+                yield from _call(rank, who, rest + _below(lines, at), heads[0] if heads else None)
+            else:
+                ends = [*(head.start() for head in heads[1:]), len(rest)]
+                for head, end in zip(heads, ends):
+                    yield from _call(rank, who, rest[head.start() : end], head)
 
 
 def _rows(account: Account) -> Iterator[PastedCall]:
@@ -141,18 +153,46 @@ def _rows(account: Account) -> Iterator[PastedCall]:
 _DIGITS_OR_RANK = frozenset("0123456789r")
 
 
-def _speaker(event: Event, text: str) -> tuple[int | None, str, str]:
-    """The rank or the name that a line begins with, and what it says."""
-    if found := _RANK.match(text):
-        rank = number_of(found["rank"])
-        return rank, f"rank {rank}", found["rest"].strip(" :|\t]),")
-    if event.rank is not None:
-        return event.rank, f"rank {event.rank}", text
-    named = _OTHER.match(text)
-    # Whoever bears no rank is known by the groups that follow its name at once.
-    if named and _OF_GROUP.match(named["rest"]):
-        return None, named["who"], named["rest"]
-    return None, "", text
+def _speakers(event: Event, text: str) -> Iterator[tuple[int | None, str, str]]:
+    """The ranks or the name that a line begins with, each with what it says."""
+    if (found := _RANK.match(text)) and (first := number_of(found["rank"])) is not None:
+        last = (number_of(found["to"]) if found["to"] else None) or first
+        for rank in range(first, min(last, first + _MOST_IN_A_LINE) + 1):
+            yield rank, f"rank {rank}", found["rest"].strip(" :|\t]),")
+    elif event.rank is not None:
+        yield event.rank, f"rank {event.rank}", text
+    elif (named := _OTHER.match(text)) and _OF_GROUP.match(named["rest"]):
+        # Whoever bears no rank is known by the groups that follow its name at once.
+        yield None, named["who"], named["rest"]
+
+
+def _columns(account: Account) -> Iterator[PastedCall]:
+    """The cells of tables with a column for each rank."""
+    ranks: dict[int, int] = {}
+    seq = group = -1
+    for event in account.events:
+        if event.event != "text.line" or not (ranks or "rank" in event.text.lower()):
+            continue
+        cells = _GAP.split(event.text[:_LONGEST].strip(" |\t"))
+        heads = {at: int(found[1]) for at, cell in enumerate(cells) if (found := _RANK_HEAD.fullmatch(cell))}
+        if len(heads) > 1:
+            names = [cell.lower() for cell in cells]
+            seq = next((at for at, name in enumerate(names) if name in _SEQ_HEADS), -1)
+            group = next((at for at, name in enumerate(names) if name in _GROUP_HEADS), -1)
+            ranks = heads if seq >= 0 else {}
+        elif ranks and len(cells) > max(ranks) and _COUNTED.fullmatch(cells[seq]):
+            of = f"group={cells[group]} " if group >= 0 else ""
+            for at, rank in ranks.items():
+                sized = _IN_CELL.sub(r" size=\g<0>", cells[at], count=1)
+                yield from _call(rank, f"rank {rank}", f"{of}seq={cells[seq]} {sized}", None)
+
+
+_GAP = regex(r" {2,}|\t|\s*\|\s*")
+_RANK_HEAD = regex(r"rank[ _]?(\d{1,7})", re.IGNORECASE)
+_COUNTED = regex(r"\d{1,18}")
+_SEQ_HEADS = frozenset({"seq", "seq_id", "collective_seq_id", "seqnum", "#"})
+_GROUP_HEADS = frozenset({"pg", "group", "pg_name", "process_group", "comm"})
+_IN_CELL = regex(r"\[\[?[\d, \[\]]{1,200}\]")
 
 
 def _below(lines: list[Event], at: int) -> str:
@@ -166,11 +206,13 @@ def _below(lines: list[Event], at: int) -> str:
     return told
 
 
-def _call(rank: int | None, who: str, said: str, head: re.Match[str] | None, event: Event) -> Iterator[PastedCall]:
-    seq, op, state, size = _HAS_SEQ.search(said), _OP.search(said), _STATE.search(said), _SIZE.search(said)
+def _call(rank: int | None, who: str, said: str, head: re.Match[str] | None) -> Iterator[PastedCall]:
+    seq, op, size = _HAS_SEQ.search(said), _OP.search(said), _SIZE.search(said)
+    # In "last enqueued 812 …, state=started" the number comes first.
+    state = (_STATE.search(said, seq.end()) if seq else None) or _STATE.search(said)
     if seq is None or op is None or not (state or size):
         return
-    group = _GROUP.search(said)
+    group = _GROUP.search(said) or _LEADING.match(said)
     kind = _KIND.search(said)
     named = head["members"] if head is not None else None
     yield PastedCall(

@@ -40,6 +40,7 @@ _LIST = r"[ _-]?(?:split|count)s?(?:[ _-]?sizes?)?(?: ?[=:])? ?(?:\w+\()?[\[(] *
 _SENT = regex(r"(?<![A-Za-z])(?:input|in|send|sent|s)" + _LIST, re.IGNORECASE)
 _EXPECTED = regex(r"(?<![A-Za-z])(?:output|out|recv|receive|received|r)" + _LIST, re.IGNORECASE)
 _NUMBER = regex(r"\d+")
+_IN_GROUP = regex(r"\b(?:ep|moe|expert|tp|cp|sp)(?:_rank)?[ =:_-]{0,2}(\d{1,6})\b", re.IGNORECASE)
 
 Shares = tuple[int, ...]
 
@@ -78,6 +79,8 @@ def _speaker(account: Account, event: Event) -> int | None:
     """The one rank of which a line speaks: by its prefix, by its words, or by whose log it is."""
     if event.rank is not None:
         return event.rank
+    if in_group := _IN_GROUP.search(event.text):
+        return int(in_group[1])  # the shares are those of the members of that group
     named = [subject.ranks for subject, _ in sayings(event.text)] or [account.ranks]
     return next(iter(named[0])) if len(named[0]) == 1 else None
 
