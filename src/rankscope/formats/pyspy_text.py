@@ -24,7 +24,8 @@ _BARE = regex(
     r"^\s{0,12}(?P<name>[\w<>.:~]+(?: \[[\w.]+\])?) \((?P<file>[\w./<>@+~ -]*(?:\.pyx?|>)(?=:)|[\w./@+-]*\.so(?:\.[\w.]*)?(?=\)))"
     r"(?::(?P<line>\d{1,18}))?\)" + _NOTE
 )
-_GAP = regex(r"^\s*(?:\.\.\.|…|\[\.\.\.\])\s*$")
+# What was left out, or a native frame of which nothing but its address is known, as of the kernel's vdso.
+_GAP = regex(r"^\s*(?:\.\.\.|…|\[\.\.\.\])\s*$|^\s+0x[0-9a-fA-F]{1,16}\s{0,9}$")
 _LOCAL = regex(r"^\s{6,}(\.?\w+): (.*)$")
 _SHOUT = regex(r"^\s+(?:Arguments|Locals):$")
 
