@@ -11,6 +11,7 @@ from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...analysis.pasted_calls import DONE, STARTED, PastedCall, pasted_calls
 from ...model.patterns import regex
+from ...model.ranks import RankSet
 from ._timeouts import timeouts, unfinished
 
 T = TypeVar("T")
@@ -175,6 +176,28 @@ def _lacks(mine: PastedCall, other: PastedCall, calls: list[PastedCall]) -> bool
     if newest.seq == mine.seq:
         return newest.state not in (STARTED, DONE)
     return newest.seq < mine.seq and newest.state == DONE and (bool(told) or newest.seq == mine.seq - 1)
+
+
+def awaited_elsewhere(case: Case, ranks: RankSet) -> list[str]:
+    """Of ranks that have begun a call a call that others have begun and these have not come to, while none of those has begun
+    theirs: the rank waits for them, and they for it. What recorders tell of it; empty for none."""
+    calls = [one for one in pasted_calls(case) if one.rank is not None]
+    for mine in calls:
+        if mine.state != STARTED or mine.rank not in ranks:
+            continue
+        there = {one.rank for one in calls if _series(one) == _series(mine) and one.seq >= mine.seq}
+        done = {_series(one): one for one in sorted(calls, key=lambda one: one.seq) if one.rank == mine.rank}
+        for other in calls:
+            before = done.get(_series(other))
+            parted = other.state == STARTED and other.rank not in ranks and other.rank not in there
+            if parted and before and before.seq == other.seq - 1 and before.state == DONE:
+                return [mine.text, before.text, other.text]
+    return []
+
+
+def _series(call: PastedCall) -> tuple[str, str]:
+    """Calls that are counted together; where no groups are told, those of one name."""
+    return call.group, "" if call.group else call.op
 
 
 def _names(call: PastedCall) -> set[str]:

@@ -9,7 +9,8 @@ issue next.
 Ranks are blocked in two different device waits behind collectives of different groups; or `cuModuleLoad`, `cuLibraryLoadData`, `cudaMalloc`,
 `cudaFree` or an event's destruction stands at the end of a stack while a collective's kernel spins; so do the calls of Triton, CUTLASS and JAX that load what was compiled. Also in one process with a thread per GPU: the thread that frees
 (`cuFreeHost`, `cuMemFree`) waits for kernels that wait for its part of the call. Where ranks wait for their own calls by name (`synchronize`) and
-recorders show these calls in a circle over groups, the circle is the cause.
+recorders show these calls in a circle over groups, the circle is the cause. Where they show that the peers of who frees have begun a call to which
+it has not come, one look is enough.
 
 ## What to do
 Warm up every kernel on all ranks before the first overlap; `CUDA_MODULE_LOADING=EAGER`; no `.item()`/`.tolist()` between collectives of different groups;
@@ -35,7 +36,7 @@ from ...model.diagnosis import Finding, Kind
 from ...model.patterns import regex
 from ...model.ranks import RankSet
 from .. import make_rule
-from ._circles import in_flight_in_circle
+from ._circles import awaited_elsewhere, in_flight_in_circle
 from ._findings import finding, simple
 from ._signs import LIKELY, POSSIBLE, Sign, hits
 from ._wordings import HALTS
@@ -103,13 +104,16 @@ _HIDDEN = regex(r"memcpy|_local_scalar_dense|nonzero|\b(?:item|tolist|cpu|to)\b"
 
 
 def _apart(case: Case) -> Iterator[Finding]:
-    """One subject allocates, frees or loads while others are in a collective or wait for their device."""
+    """One subject allocates, frees or loads while others are in a collective or wait for their device. That recorders show whom it
+    waits for, and that these wait for it, no second look can tell better."""
     known = [doing for doing in doings(case) if doing.account is not None]
     here = [doing for doing in in_kind(known, WaitKind.DEVICE.value) if _for_all(doing)]
     there = [doing for doing in in_kind(known, WaitKind.COLLECTIVE.value, WaitKind.DEVICE.value) if doing not in here]
     if here and there:
         because = [f"{doing.text}: {doing.op}" for doing in (*here[:2], *there[:2])]
-        yield simple(RULE, _TITLE, LIKELY, because, _STEPS, here[0].ranks)
+        circle = awaited_elsewhere(case, here[0].ranks)
+        made = simple(RULE, _TITLE, LIKELY, [*circle, *because], _STEPS, here[0].ranks)
+        yield replace(made, compared=bool(circle))
 
 
 # What is told to be on a device or in its queues: kernels of collectives, and calls that were made and are not done.
