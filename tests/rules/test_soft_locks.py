@@ -48,3 +48,29 @@ def test_a_soft_lock_that_is_older_than_the_run_was_left_behind(listing: str, ce
 )
 def test_an_old_file_alone_is_no_lock_left_behind(code: str, more: str, tmp_path: Path) -> None:
     assert not told(tmp_path, code, OLD, more)
+
+
+SHELL = (
+    "$ date; ls -l /data\nSun Mar  9 12:40:11 UTC 2025\ntotal 0\n{listing}$ fuser -v /data/{name}\n{answer}$ uptime\n"
+)
+MINE, HELD = "-rw-r--r-- 1 u u 0 Mar  6 23:10 out.lock\n", "/data/out.lock: u 4411 F.... python\n"
+
+
+def asked(folder: Path, listing: str = MINE, name: str = "out.lock", answer: str = "") -> list[Finding]:
+    (folder / "rank0.txt").write_text(STACK.format(code="prepare()"))
+    (folder / "shell.txt").write_text(SHELL.format(listing=listing, name=name, answer=answer))
+    return list(lock_file_left_behind.check(case_of(gather([folder]))))
+
+
+def test_an_old_lock_file_that_nobody_has_open_was_left_behind(tmp_path: Path) -> None:
+    (found,) = asked(tmp_path)
+    assert (found.cls, found.certainty.name) == ("file-lock-stale", "LIKELY")
+
+
+@pytest.mark.parametrize(
+    "shell",
+    [{"answer": HELD}, {"name": "other.idx"}, {"listing": MINE.replace("Mar  6 23:10", "Mar  9 12:39")}],
+    ids=["somebody has it open", "another file is asked for", "it is touched by who asks the kernel for it"],
+)
+def test_a_lock_file_that_is_new_or_in_use_was_not(shell: dict[str, str], tmp_path: Path) -> None:
+    assert not asked(tmp_path, **shell)

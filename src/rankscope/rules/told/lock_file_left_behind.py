@@ -8,7 +8,8 @@ If the builder is killed, the file stays, and each later process polls for its r
 `wait (torch/utils/file_baton.py)` or a soft lock's polling loop at the end of a stack; the last line of the log says that an extensions
 root is used; nobody builds. The fix in the field is to delete the file.
 A program that refuses to start because of the lock of an earlier run (`Directory cannot be locked`, `Error acquiring the state lock`, `00LOCK-`).
-Who polls in `filelock` for a lock that the program makes as a `SoftFileLock`, whose file is older than the run.
+Who polls in `filelock` for a lock that the program makes as a `SoftFileLock`, whose file is older than the run; or whose file
+is that old, and `fuser`, `lsof` or `lslocks` answer nothing.
 One that says whose lock it waits for (Theano, TensorFlow Hub, package managers, Bazel), and a table of who has the file open beside the wait.
 
 A named segment of shared memory that exists already (`FileExistsError` from `shm_open`): an interrupted run has left it, with the state of its barriers.
@@ -110,11 +111,14 @@ def check(case: Case) -> Iterator[Finding]:
 
 def _waited_for(case: Case) -> Iterator[Hit]:
     """Who polls in filelock for a lock that the program makes as a soft one, by its source: that is held as long as its file is
-    there, whoever made it. Likely left behind where a listing shows that it was made long before this run."""
-    soft = any(_SOFT.search(event.text) for one in accounts(case) for event in one.events if event.event in _CODE)
-    if case.snapshot.live or not soft or any(one.find(pattern) for one in accounts(case) for pattern in _IN_USE):
+    there, whoever made it. Likely left behind where a listing shows that it was made long before this run; whose file is so old
+    and was found to be open nowhere is soft without a source: who asks the kernel for a lock opens the file anew, with O_TRUNC."""
+    if case.snapshot.live or any(one.find(pattern) for one in accounts(case) for pattern in _IN_USE):
         return
+    soft = any(_SOFT.search(event.text) for one in accounts(case) for event in one.events if event.event in _CODE)
     old = _made_before(case)
+    if not soft and not (old and _open_nowhere(case, old.rsplit(None, 1)[-1])):
+        return
     for account in accounts(case):
         for seen in account.seen:
             if seen.stack and module_path_of(seen.stack[-1]) in _POLLS:
@@ -124,15 +128,45 @@ def _waited_for(case: Case) -> Iterator[Hit]:
                 return
 
 
+def _open_nowhere(case: Case, name: str) -> bool:
+    """Whether somebody asked at a prompt who has a file open, or who holds locks, and the next prompt follows at once."""
+    for account in accounts(case):
+        told = [event.text for event in account.events]
+        for text, answer in zip(told, [*told[1:], "$"]):
+            asked = _ASKED.match(text)
+            if asked and (asked["locks"] or name in text) and _PROMPT.match(answer):
+                return True
+    return False
+
+
+_PROMPT = regex(r"^[^\s$#]{0,80}[$#](?: |$)")
+_ASKED = regex(r"^[^\s$#]{0,80}[$#] (?:sudo )?(?:(?:fuser|lsof)\b|(?P<locks>lslocks)\b)[^;&]{0,200}$")
+
+
 def _made_before(case: Case) -> str:
-    """The row of a listing that shows a lock file from long before the first moment that any log tells; "" for none."""
-    told = [event.at_s for event in case.events if event.at_s is not None and event.event == "text.line"]
-    for event in case.events if told else ():
-        row = _LOCK_ROW.search(event.text) if event.event == "text.line" else None
+    """The row of a listing that shows a lock file from long before the first moment that any log or date(1) tells; "" for none."""
+    lines = [event for event in case.events if event.event == "text.line"]
+    told = [event.at_s for event in lines if event.at_s is not None]
+    told += [moment for event in lines if (moment := _shown_by_date(event.text)) is not None]
+    for event in lines if told else ():
+        row = _LOCK_ROW.search(event.text)
         made = _moment(row["when"], min(told)) if row else None
         if made is not None and min(told) - made > _LONG_BEFORE_S:
             return event.text.strip()
     return ""
+
+
+def _shown_by_date(text: str) -> float | None:
+    """The moment that date(1) prints, on a clock of its own."""
+    if (found := _DATE.match(text)) is None:
+        return None
+    try:
+        return datetime.strptime(" ".join(found.groups()), "%b %d %H:%M:%S %Y").replace(tzinfo=timezone.utc).timestamp()
+    except ValueError:
+        return None
+
+
+_DATE = regex(r"^[A-Z][a-z]{2} ([A-Z][a-z]{2}) {1,2}(\d{1,2}) (\d\d:\d\d:\d\d) [A-Z+\d-]{1,6} (\d{4})\s{0,9}$")
 
 
 def _moment(text: str, near: float) -> float | None:
