@@ -71,3 +71,38 @@ def test_a_child_asks_for_what_a_thread_of_its_parent_keeps(
 )
 def test_a_child_at_work_or_elsewhere_is_well(fork: str, leaf: str, file: str, state: str, tmp_path: Path) -> None:
     assert not told(tmp_path, fork, leaf, file, state)
+
+
+LIBRARY = "prometheus_client/registry.py"
+
+
+def beside(folder: Path, leaf: str, at: str, fork: str = GUNICORN) -> list[Finding]:
+    (folder / "child.txt").write_text(CHILD.format(fork=fork, leaf=leaf, state="idle"))
+    (folder / "parent.txt").write_text(PARENT.format(line=61, name="sampler", at=at, file="server/sample.py"))
+    return list(child_stands_beside_threads.check(case_of(gather([folder]))))
+
+
+def test_a_child_is_idle_in_the_file_of_a_library_that_a_thread_of_its_parent_uses(tmp_path: Path) -> None:
+    (found,) = beside(tmp_path, f"register ({LIBRARY}:40)", f"collect ({LIBRARY}:97)")
+    assert (found.cls, found.certainty.name, found.compared) == ("fork-with-threads", "POSSIBLE", True)
+
+
+@pytest.mark.parametrize(
+    ("leaf", "at", "fork"),
+    [
+        (f"register ({LIBRARY}:40)", "collect (prometheus_client/samples.py:97)", GUNICORN),
+        (f"collect ({LIBRARY}:97)", f"collect ({LIBRARY}:97)", GUNICORN),
+        ("read_response (redis/connection.py:40)", "send_command (redis/connection.py:97)", GUNICORN),
+        ("step (server/sample.py:40)", "_other (server/sample.py:97)", "run (server/threads.py:71)"),
+        (f"register ({LIBRARY}:40)", f"collect ({LIBRARY}:97)", "run (server/threads.py:71)"),
+    ],
+    ids=[
+        "another file",
+        "where the thread waits, too",
+        "it waits for a server",
+        "code of its own",
+        "no child of a fork",
+    ],
+)
+def test_who_is_elsewhere_or_waits_for_a_peer_lacks_no_lock(leaf: str, at: str, fork: str, tmp_path: Path) -> None:
+    assert not beside(tmp_path, leaf, at, fork)

@@ -11,6 +11,7 @@ the job's own code. The parent waits for it, and has a thread that is none of mu
 it waits for: a sleep, or a read in native code, looks the same.
 Or the parent, wherever it stands, has a thread that began in the very file in which the child is idle, and the child has none:
 it sends what a client collects, or empties a buffer. Likely where the function is called as one that takes a lock.
+Or that thread came from elsewhere into the very file of a library in which the child is idle: both go by its locks.
 
 ## What to do
 `py-spy dump --native --pid CHILD` names the wait: `PyThread_acquire_lock` or `sem_wait` is the lock.
@@ -78,14 +79,34 @@ def _beside_its_keeper(case: Case, child: Account, main: Seen, mains: list[tuple
     for parent, waiting in mains:
         if parent is child or not _came_from(main.stack, waiting.stack):
             continue
-        keeper = next((one for one in parent.seen if one is not waiting and _at_home(one.stack) == leaf.file), None)
+        others = [one for one in parent.seen if one is not waiting and one.thread is not waiting.thread]
+        keeper = next((one for one in others if _at_home(one.stack) == leaf.file), None)
         if keeper is not None:
             named = _LOCKS.search(leaf.function) is not None
             yield _finding(case, child, parent, main, keeper, LIKELY if named else POSSIBLE)
             return
+        user = next((one for one in others if _goes_by_its_locks(one.stack, main.stack)), None)
+        if user is not None:
+            yield _finding(case, child, parent, main, user)
+            return
 
 
 _LOCKS = regex(r"acquire|(?:^|_)[rw]?lock(?:ed)?$|mutex|^__enter__$", re.IGNORECASE)
+
+
+def _goes_by_its_locks(stack: Stack, child: Stack) -> bool:
+    """Whether a thread is inside the file of a library in which a child is idle, elsewhere in it. Two that are in one function
+    may both wait for a server or a device, and who reads or sends waits for its peer."""
+    leaf = child[-1]
+    if wait_of(child).kind is not WaitKind.LIBRARY and not _LOCKS.search(leaf.function):
+        return False
+    here = {one.function for one in stack if one.file == leaf.file}
+    return bool(here) and not here & {one.function for one in child} and not _EXCHANGES.search(leaf.function)
+
+
+_EXCHANGES = regex(
+    r"read|recv|receive|send|write|flush|poll|wait|select|connect|accept|request|fetch|sleep", re.IGNORECASE
+)
 
 
 def _at_home(stack: Stack) -> str:
