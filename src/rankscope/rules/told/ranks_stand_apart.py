@@ -131,6 +131,18 @@ _OF_THREADS = regex(r"^(?:\w+ )?threads of\b", re.IGNORECASE)
 _EVERYONE = regex(r"\b(?:all|every|each|both) (?:\w+ )?(?:ranks?|gpus?|process(?:es)?|nodes?)\b", re.IGNORECASE)
 
 
+def _table_of_all(doing: Doing) -> bool:
+    """Whether it is what a tool shows of the calls of all ranks: that stands nowhere itself, whatever its first row names."""
+    account = doing.account
+    return account is not None and not account.seen and not doing.ranks and _RECORDERS.search(account.label) is not None
+
+
+_RECORDERS = regex(
+    r"\b(?:torchfrtrace|fr[ _]trace|flight[ _-]?recorders?|ncclras|nccl[ _-]ras)\b|\bnccl[ _]trace[ _]rank",
+    re.IGNORECASE,
+)
+
+
 def _everyone(doing: Doing) -> bool:
     """Whether it is told of all ranks alike: two such remarks are of the same ones."""
     label = doing.account.label if doing.account else ""
@@ -139,7 +151,7 @@ def _everyone(doing: Doing) -> bool:
 
 def _two_places(case: Case) -> Finding | None:
     """Subjects in different collectives, or in a collective and somewhere that is not waiting for anybody."""
-    known = [doing for doing in doings(case) if doing.account is not None and of_ranks(doing)]
+    known = [one for one in doings(case) if one.account is not None and of_ranks(one) and not _table_of_all(one)]
     found = gathered(known)
     waiting = in_kind(found, *WAITING)
     return (
