@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-from rankscope.analysis.at_work import Well, well
+from rankscope.analysis.at_work import Well, nothing_but_recovered, well
 from rankscope.formats.gather import gather
 from rankscope.pipeline import case_of, judge
 
@@ -53,3 +53,24 @@ def test_a_port_that_was_up_again_long_before_broke_nothing_now(
     (tmp_path / "train.log").write_text("2026-06-03 02:00:00 step 7 done, then nothing more, it hangs\n")
     classes = {finding.cls for finding in judge(gather([tmp_path])).findings}
     assert ("ib-transport-error" in classes) is found
+
+
+LUSTRE = (
+    "[ 9240.118243] LustreError: 11-0: work-OST0004-osc: operation ost_statfs: Connection to work-OST0004 was lost\n"
+    "[ 9241.090217] Lustre: work-OST0004-osc: Connection {end} 10.4.0.14@tcp\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "alone"),
+    [
+        (LUSTRE.format(end="restored to"), True),
+        (LUSTRE.format(end="still lost to"), False),
+        (LUSTRE.format(end="restored to") + "[ 9300.1] blk_update_request: I/O error, dev sda\n", False),
+        ("[ 9240.1] eth0: link becomes ready\n", False),
+    ],
+    ids=["restored", "lost", "and an error", "nobody was gone"],
+)
+def test_a_log_of_what_came_back_alone(kernel: str, alone: bool, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "dmesg.txt").write_text(kernel)
+    assert nothing_but_recovered(case_of(gather([tmp_path]))) is alone

@@ -76,6 +76,12 @@ def steps_behind_all(case: Case) -> bool:
     )
 
 
+def nothing_but_recovered(case: Case) -> bool:
+    """Whether trouble is told of, and all of it of somebody who is back."""
+    told = [event for said in lines_by_file(case).values() for event in said if _wrong(event.text)]
+    return bool(told) and all(recovered(case, event) for event in told)
+
+
 _FEW = 2  # so many checks that pass are not all there are
 
 

@@ -12,7 +12,10 @@ from .long_past import moment, newest_moment
 from .remembered import remembered
 
 # Of whom it is said, and how it comes back.
-_SERVER = regex(r"\bnfs: server (?P<who>\S{1,100}) (?:(?P<gone>not responding)|(?P<back>OK)\b)")
+_SERVER = regex(
+    r"(?:\bnfs: server |\bLustre(?:Error)?: (?:\d[\d-]{0,16}: )?)(?P<who>[^\s:]{1,100}):? "
+    r"(?:(?P<gone>not responding|[^\n]{0,80}\bConnection to \S{1,100} was lost)|(?P<back>OK\b|Connection restored\b))"
+)
 _PORT = regex(
     r"(?<![\w:.])(?P<who>[\da-f]{4}:[\da-f]{2}:[\da-f]{2}\.\d)[^\n]{0,80}"
     r"\b[Ll]ink (?:is )?(?:(?P<gone>[Dd]own)|(?P<back>[Uu]p))\b"

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...analysis.accounts import accounts
-from ...analysis.at_work import clear, steps_behind_all
+from ...analysis.at_work import clear, nothing_but_recovered, steps_behind_all
 from ...analysis.case import Case
 from ...analysis.dumped import dumped
 from ...analysis.endings import ended_well, says_it_halts
@@ -49,7 +49,10 @@ def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live or ended_well(case) or clear(case) or (cls := likeness(case).nearest) is None:
         return
     untroubled = not troubled(case) and (
-        likeness(case).healthy > _WELL_IF_UNTROUBLED or events(case, "python.ignored") or _all_came_back(case)
+        likeness(case).healthy > _WELL_IF_UNTROUBLED
+        or events(case, "python.ignored")
+        or _all_came_back(case)
+        or nothing_but_recovered(case)
     )
     if untroubled or _only_lists(case) or steps_behind_all(case) or dumped(case):
         return  # of whole dumps the words are those of any program (docs/adr/0007)
