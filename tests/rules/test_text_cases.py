@@ -1,7 +1,7 @@
 """Every diagnosis is found in the texts that people save, and healthy texts give none.
 
-``harness.known_cases`` tells how a case is written down. Those of ``text`` were made with the rules; those of ``experts`` by
-people who know such jobs and had not seen the rules, and no word was learned from them.
+``harness.known_cases`` tells how a case is written down. Those of ``text`` were made with the rules; those of ``experts`` from
+knowledge of such jobs, without a look at the rules, and no word was learned from them.
 """
 
 from __future__ import annotations

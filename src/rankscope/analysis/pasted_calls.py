@@ -9,9 +9,10 @@ for each rank. A line may speak of many (``ranks 0-15: last enqueued 812 all_red
 # ruff: noqa: E501  (a pattern is one line)
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..model.evidence.events import Event
 from ..model.patterns import regex
@@ -49,7 +50,8 @@ def pasted_calls(case: Case) -> tuple[PastedCall, ...]:
         return ()
     told = accounts(case)
     for read in (_entries, _columns, _rows):
-        if calls := tuple(dict.fromkeys(call for account in told for call in read(account))):
+        found = (call for account in told for call in read(account))
+        if calls := tuple(dict.fromkeys(itertools.islice(found, _MOST))):
             return calls
     return ()
 
@@ -106,7 +108,7 @@ _RANK = regex(
     r"^\W{0,3}r(?:anks?)?[ _:=#-]{0,2}(?P<rank>\d{1,7})(?:\.\.|-| to )?(?P<to>(?<=[-. o])\d{1,7})?\b(?P<rest>.*)",
     re.IGNORECASE,
 )
-_MOST_IN_A_LINE = 4096  # ranks of which one line speaks
+_MOST_IN_A_LINE, _MOST = 4096, 1 << 17  # ranks of which one line speaks; calls
 _OTHER = regex(rf"^(?P<who>{_NAME})\W{{1,8}}(?=\S)(?P<rest>.*)")
 # What watchdogs print is read as events of its own.
 _WATCHDOG = regex(r"WorkNCCL|[Ww]atchdog|ProcessGroup\w*\.cpp")
@@ -121,14 +123,22 @@ def _entries(account: Account) -> Iterator[PastedCall]:
         said = text.lower()
         if not ("seq" in said or "last " in said) or not _HAS_SEQ.search(text) or _WATCHDOG.search(text):
             continue  # the first is the quickest, and most lines of a log end there
-        for rank, who, rest in _speakers(event, text):
-            heads = list(_OF_GROUP.finditer(rest))
-            if len(heads) < 2:
-                yield from _call(rank, who, rest + _below(lines, at), heads[0] if heads else None)
-            else:
-                ends = [*(head.start() for head in heads[1:]), len(rest)]
-                for head, end in zip(heads, ends):
-                    yield from _call(rank, who, rest[head.start() : end], head)
+        first, last, who, rest = _speaker(event, text)
+        for call in _calls(first, who, rest, lines, at) if who else ():
+            yield call
+            for rank in range((first or 0) + 1, min(last, (first or 0) + _MOST_IN_A_LINE) + 1):
+                yield replace(call, rank=rank, who=f"rank {rank}")
+
+
+def _calls(rank: int | None, who: str, rest: str, lines: list[Event], at: int) -> Iterator[PastedCall]:
+    """The calls of one line: one, or one for each group that it names."""
+    heads = list(_OF_GROUP.finditer(rest))
+    if len(heads) < 2:
+        yield from _call(rank, who, rest + _below(lines, at), heads[0] if heads else None)
+        return
+    ends = [*(head.start() for head in heads[1:]), len(rest)]
+    for head, end in zip(heads, ends):
+        yield from _call(rank, who, rest[head.start() : end], head)
 
 
 def _rows(account: Account) -> Iterator[PastedCall]:
@@ -153,17 +163,18 @@ def _rows(account: Account) -> Iterator[PastedCall]:
 _DIGITS_OR_RANK = frozenset("0123456789r")
 
 
-def _speakers(event: Event, text: str) -> Iterator[tuple[int | None, str, str]]:
-    """The ranks or the name that a line begins with, each with what it says."""
+def _speaker(event: Event, text: str) -> tuple[int | None, int, str, str]:
+    """The rank, or the first and the last one of several, or the name that a line begins with, and what it says."""
     if (found := _RANK.match(text)) and (first := number_of(found["rank"])) is not None:
-        last = (number_of(found["to"]) if found["to"] else None) or first
-        for rank in range(first, min(last, first + _MOST_IN_A_LINE) + 1):
-            yield rank, f"rank {rank}", found["rest"].strip(" :|\t]),")
-    elif event.rank is not None:
-        yield event.rank, f"rank {event.rank}", text
-    elif (named := _OTHER.match(text)) and _OF_GROUP.match(named["rest"]):
-        # Whoever bears no rank is known by the groups that follow its name at once.
-        yield None, named["who"], named["rest"]
+        last = number_of(found["to"]) if found["to"] else None
+        return first, last or first, f"rank {first}", found["rest"].strip(" :|\t]),")
+    if event.rank is not None:
+        return event.rank, event.rank, f"rank {event.rank}", text
+    named = _OTHER.match(text)
+    # Whoever bears no rank is known by the groups that follow its name at once.
+    if named and _OF_GROUP.match(named["rest"]):
+        return None, 0, named["who"], named["rest"]
+    return None, 0, "", text
 
 
 def _columns(account: Account) -> Iterator[PastedCall]:

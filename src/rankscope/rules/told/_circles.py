@@ -134,11 +134,14 @@ def begun_crosswise(case: Case) -> list[str] | None:
     one, in a circle."""
     calls = [one for one in pasted_calls(case) if one.group]
     begun = [one for one in calls if one.state == STARTED]
-    if len({one.group for one in begun}) < 2:
+    if len({one.group for one in begun}) < 2 or len(begun) > _MOST_BEGUN:
         return None
-    lacking = {one.who: {other.who for mine in begun if mine.who == one.who for other in calls if _lacks(mine, other, calls)}
-               for one in begun}  # fmt: skip
-    for one, others in _not_begun(begun, calls, listed_groups(case)):
+    newest = _newest(calls)
+    lacking: dict[str, set[str]] = {}
+    for mine in begun:
+        others = {other.who for other in newest[mine.group].values() if _lacks(mine, other)}
+        lacking.setdefault(mine.who, set()).update(others)
+    for one, others in _not_begun(begun, newest, listed_groups(case)):
         lacking[one] |= others
     edges = {who: list(others) for who, others in lacking.items() if others}
     if not _circle(edges) or any(one.find(_HOLDS) for one in accounts(case)):
@@ -146,14 +149,27 @@ def begun_crosswise(case: Case) -> list[str] | None:
     return [one.text for one in begun if one.who in edges][:4]
 
 
+_MOST_BEGUN, _MOST_OF_A_RANK = 2048, 64  # each is compared with all of its group, or with all
+
+
+def _newest(calls: Iterable[PastedCall]) -> dict[str, dict[str, PastedCall]]:
+    """By group and process the call with the highest number."""
+    newest: dict[str, dict[str, PastedCall]] = {}
+    for one in calls:
+        known = newest.setdefault(one.group, {})
+        if one.who not in known or known[one.who].seq < one.seq:
+            known[one.who] = one
+    return newest
+
+
 def _not_begun(
-    begun: list[PastedCall], calls: list[PastedCall], listed: Mapping[str, frozenset[int]]
+    begun: list[PastedCall], newest: Mapping[str, Mapping[str, PastedCall]], listed: Mapping[str, frozenset[int]]
 ) -> Iterator[tuple[str, set[str]]]:
     """Of each call that is begun the members of its group that have begun another one, and of which no call in this group is told."""
     for mine in begun:
         names = _WORD.findall(mine.group)
         members = next((listed[name] for name in names if name in listed), frozenset[int]())
-        there = {one.who for one in calls if one.group == mine.group}
+        there = newest[mine.group]
         elsewhere = {one.who for one in begun if one.rank in members and one.who not in there}
         if mine.rank in members and elsewhere:
             yield mine.who, elsewhere
@@ -162,29 +178,24 @@ def _not_begun(
 _WORD = regex(r"[\w.-]{1,80}")
 
 
-def _lacks(mine: PastedCall, other: PastedCall, calls: list[PastedCall]) -> bool:
+def _lacks(mine: PastedCall, newest: PastedCall) -> bool:
     """Whether a call that one process has begun lacks another process of its group, which is behind or has it in its queue.
 
     Groups of one name may be several, each with its own numbers: where no members are told, only neighbours are believed.
     """
-    if other.group != mine.group or other.who == mine.who:
-        return False
-    told = mine.members and _names(other) & mine.members
-    newest = max((one for one in calls if one.who == other.who and one.group == mine.group), key=lambda one: one.seq)
-    if newest is not other or (mine.members and not told):
+    told = bool(mine.members and _names(newest) & mine.members)
+    if newest.who == mine.who or (mine.members and not told):
         return False
     if newest.seq == mine.seq:
         return newest.state not in (STARTED, DONE)
-    return newest.seq < mine.seq and newest.state == DONE and (bool(told) or newest.seq == mine.seq - 1)
+    return newest.seq < mine.seq and newest.state == DONE and (told or newest.seq == mine.seq - 1)
 
 
 def awaited_elsewhere(case: Case, ranks: RankSet) -> list[str]:
     """Of ranks that have begun a call a call that others have begun and these have not come to, while none of those has begun
     theirs: the rank waits for them, and they for it. What recorders tell of it; empty for none."""
     calls = [one for one in pasted_calls(case) if one.rank is not None]
-    for mine in calls:
-        if mine.state != STARTED or mine.rank not in ranks:
-            continue
+    for mine in [one for one in calls if one.state == STARTED and one.rank in ranks][:_MOST_OF_A_RANK]:
         there = {one.rank for one in calls if _series(one) == _series(mine) and one.seq >= mine.seq}
         done = {_series(one): one for one in sorted(calls, key=lambda one: one.seq) if one.rank == mine.rank}
         for other in calls:
