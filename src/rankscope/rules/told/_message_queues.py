@@ -31,9 +31,14 @@ class Message:
     started: bool
     text: str
 
-    def meets(self, other: Message) -> bool:
-        """Whether two are the ends of one message."""
-        return (self.owner, self.peer) == (other.peer, other.owner) and self.sends is not other.sends
+    @property
+    def end(self) -> tuple[int, int, bool]:
+        """Which end of which messages it is."""
+        return self.owner, self.peer, self.sends
+
+    @property
+    def other_end(self) -> tuple[int, int, bool]:
+        return self.peer, self.owner, not self.sends
 
 
 def circle(case: Case) -> list[Message]:
@@ -41,7 +46,8 @@ def circle(case: Case) -> list[Message]:
     if any(account.find(_GROUPED) for account in accounts(case)):
         return []
     begun = [one for one in _messages(case) if one.started]
-    waits = [one for one in begun if not any(one.meets(other) for other in begun)]
+    ends = {one.end for one in begun}
+    waits = [one for one in begun if one.other_end not in ends]
     while len(left := _pruned(waits)) < len(waits):
         waits = left
     return waits
@@ -49,8 +55,8 @@ def circle(case: Case) -> list[Message]:
 
 def behind(case: Case, waits: list[Message]) -> bool:
     """Whether of every message that is waited for the other end stands in its rank's queue, behind what that rank waits for."""
-    queued = [one for one in _messages(case) if not one.started]
-    return all(any(one.meets(other) for other in queued) for one in waits)
+    queued = {one.end for one in _messages(case) if not one.started}
+    return all(one.other_end in queued for one in waits)
 
 
 def _pruned(waits: list[Message]) -> list[Message]:
