@@ -132,3 +132,15 @@ def test_a_loop_that_asks_in_vain_gets_nowhere(
     looks = (ASKS.format(state=state, inner=inner, line=line) for state, inner, line in (first, second))
     (tmp_path / "rank0").write_text("".join(looks))
     assert (moved(case_of(gather([str(tmp_path)]))) is not None) is moves
+
+
+HEAD = 'Process 77: python train.py\nPython v3.11.7 (/usr/bin/python3.11)\n\nThread 77 (idle): "MainThread"\n'
+
+
+@pytest.mark.parametrize("cut", [0, 1], ids=["the first look", "the second look"])
+def test_a_dump_that_was_cut_off_behind_a_head_shows_no_other_place(cut: int, tmp_path: Path) -> None:
+    """There is no frame to compare."""
+    looks = [HEAD + "    wait (train.py:51)\n\n"] * 2
+    looks[cut] = HEAD
+    (tmp_path / "twice.txt").write_text("".join(looks))
+    assert moved(case_of(gather([str(tmp_path)]))) is None

@@ -127,9 +127,9 @@ _SHORT = 6  # lines: what somebody copied at one look is no log
 
 
 def of_the_worker(account: Account) -> list[Seen]:
-    """All looks at the thread that does the work."""
+    """All looks at the thread that does the work; of a dump that was cut off behind the head of a thread there is none."""
     main = main_thread(account)
-    return [seen for seen in account.seen if _one_thread(main, seen)] if main is not None else []
+    return [seen for seen in account.seen if seen.stack and _one_thread(main, seen)] if main is not None else []
 
 
 def stands_elsewhere(account: Account) -> bool:
