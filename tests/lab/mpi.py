@@ -68,7 +68,8 @@ def launch(lab: Lab, name: str, *command: str, hosts: tuple[str, ...] = NODES, *
     """Start one rank on each of these hosts, from the login node."""
     release = RELEASES[name]
     path = program(lab, release)
-    listed = lab.folder / f"hosts.{release.comm}"
+    # A file for each: an mpirun that finds its hosts half written starts all its ranks where it is itself.
+    listed = lab.folder / f"hosts.{release.comm}.{len(lab.jobs)}"
     listed.write_text("".join(f"{host}{release.slots}\n" for host in hosts))
     handed = ("OMP_NUM_THREADS", "GLOO_SOCKET_IFNAME", "PYTHONUNBUFFERED", *environ)
     passed = [word for one in handed for word in (release.passes, one)] if release.passes else []
