@@ -9,25 +9,27 @@ from ..model.labels import STEP
 from ..model.patterns import regex
 from .accounts import accounts
 from .case import Case
+from .day_times import CLOCK, DAY_S, of_day
 from .file_lines import lines_by_file
+from .remembered import remembered
 
 # In a file's name a blank or an underscore stands for the colon.
-_LOOKED_AT = regex(r"(?<![\d:.])([01]\d|2[0-3])(?P<sign>[: _h])([0-5]\d)(?P=sign)([0-5]\d)(?![\d:])")
-_WRITTEN_AT = regex(r"(?<![\d:.])([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?![\d:])")
+_LOOKED_AT = regex(r"(?<![\d:.])(?P<h>[01]\d|2[0-3])(?P<sign>[: _h])(?P<m>[0-5]\d)(?P=sign)(?P<s>[0-5]\d)(?![\d:])")
 _LEAST = 2  # steps: one may have been under way
 _AT_MOST_S = 600  # clocks of another zone differ by a quarter of an hour at least
-_DAY_S = 24 * 3600
 
 
+@remembered
 def steps_after_looks(case: Case) -> bool:
     """Whether a log counts on, for some minutes at most, after the last look at stacks; every look must name its time of day."""
     looks = [_LOOKED_AT.search(one.label) for one in accounts(case) if one.seen]
-    times = [_of_day(one[1], one[3], one[4]) for one in looks if one is not None]
+    times = [of_day(one) for one in looks if one is not None]
     if not times or len(times) < len(looks):
         return False
     return any(_goes_on(list(_steps(said)), max(times)) for said in lines_by_file(case).values())
 
 
+@remembered
 def files_of_looks(case: Case) -> frozenset[str]:
     """The files in which somebody was looked at."""
     return frozenset(event.file for one in accounts(case) if one.seen for event in one.events)
@@ -44,11 +46,6 @@ def _steps(said: Sequence[Event]) -> Iterator[float]:
         if not STEP.search(event.text):
             continue
         if event.at_s is not None:
-            yield event.at_s % _DAY_S
-        elif found := _WRITTEN_AT.search(event.text):
-            yield _of_day(*found.groups())
-
-
-def _of_day(hour: str, minute: str, second: str) -> float:
-    """Seconds since midnight, by the clock that wrote it."""
-    return (int(hour) * 60 + int(minute)) * 60.0 + int(second)
+            yield event.at_s % DAY_S
+        elif found := CLOCK.search(event.text):
+            yield of_day(found)

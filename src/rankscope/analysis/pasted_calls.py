@@ -26,6 +26,12 @@ STARTED, QUEUED, DONE, ABSENT = "started", "queued", "done", "absent"
 # Calls in which all bring as much; a gather of lists may be uneven.
 EQUAL = regex(r"all_?reduce|broadcast|all_?gather_?(?:base|into)|reduce_?scatter_?(?:base|tensor)|into_tensor")
 
+# Tables of calls: what stands between two cells, how their columns are called, and a number.
+GAP = regex(r" {2,}|\t|\s*\|\s*")
+SEQ_HEADS = frozenset({"seq", "seq_id", "collective_seq_id", "seqnum"})
+GROUP_HEADS = frozenset({"pg", "group", "pg_id", "pg_name", "process_group"})
+COUNTED = regex(r"[0-9]{1,18}")
+
 
 @dataclass(frozen=True)
 class PastedCall:
@@ -184,25 +190,22 @@ def _columns(account: Account) -> Iterator[PastedCall]:
     for event in account.events:
         if event.event != "text.line" or not (ranks or "rank" in event.text.lower()):
             continue
-        cells = _GAP.split(event.text[:_LONGEST].strip(" |\t"))
+        cells = GAP.split(event.text[:_LONGEST].strip(" |\t"))
         heads = {at: int(found[1]) for at, cell in enumerate(cells) if (found := _RANK_HEAD.fullmatch(cell))}
         if len(heads) > 1:
             names = [cell.lower() for cell in cells]
-            seq = next((at for at, name in enumerate(names) if name in _SEQ_HEADS), -1)
-            group = next((at for at, name in enumerate(names) if name in _GROUP_HEADS), -1)
+            seq, group = (
+                next((at for at, name in enumerate(names) if name in known), -1) for known in (SEQ_HEADS, GROUP_HEADS)
+            )
             ranks = heads if seq >= 0 else {}
-        elif ranks and len(cells) > max(ranks) and _COUNTED.fullmatch(cells[seq]):
+        elif ranks and len(cells) > max(ranks) and COUNTED.fullmatch(cells[seq]):
             of = f"group={cells[group]} " if group >= 0 else ""
             for at, rank in ranks.items():
                 sized = _IN_CELL.sub(r" size=\g<0>", cells[at], count=1)
                 yield from _call(rank, f"rank {rank}", f"{of}seq={cells[seq]} {sized}", None)
 
 
-_GAP = regex(r" {2,}|\t|\s*\|\s*")
 _RANK_HEAD = regex(r"rank[ _]?(\d{1,7})", re.IGNORECASE)
-_COUNTED = regex(r"\d{1,18}")
-_SEQ_HEADS = frozenset({"seq", "seq_id", "collective_seq_id", "seqnum", "#"})
-_GROUP_HEADS = frozenset({"pg", "group", "pg_name", "process_group", "comm"})
 _IN_CELL = regex(r"\[\[?[\d, \[\]]{1,200}\]")
 
 

@@ -142,9 +142,12 @@ def _last_there(case: Case, member: Member) -> Iterator[Reason]:
     there = [row.pid for row in rows.values() if row.fields.get("command") == mine.fields.get("command")]
     lines = (event for event in case.events if event.event == "text.line" and event.rank is not None)
     last = {(event.file, event.rank): _NUMBER.sub("#", event.text.strip()) for event in lines}
-    for (file, rank), words in last.items():
-        others = [one for (name, one), said in last.items() if name == file and one != rank and said == words]
-        if rank == member.rank and others and len(there) == 1:
+    mine_last = (
+        [(file, words) for (file, rank), words in last.items() if rank == member.rank] if len(there) == 1 else []
+    )
+    for file, words in mine_last:
+        others = [one for (name, one), said in last.items() if name == file and one != member.rank and said == words]
+        if others:
             more = "" if len(others) == 1 else f" and {len(others) - 1} more"
             text = f"rank {others[0]}{more} said the same last words, and no other process of its command is there"
             yield Reason(text, file, member.ref)

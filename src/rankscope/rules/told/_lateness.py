@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
+from ...analysis.day_times import CLOCK, DAY_S, of_day
 from ...analysis.doings import doings, in_kind
 from ...analysis.frame_tables import WaitKind
 from ...analysis.frames import wait_of
@@ -79,7 +80,6 @@ def _percent_grows(case: Case, account: Account) -> str | None:
     return None
 
 
-_CLOCK = regex(r"(?<![\d:])(?P<h>[01]\d|2[0-3]):(?P<m>[0-5]\d):(?P<s>[0-5]\d)\b")
 _OF_ALL = regex(r"(?<![\d/.:-])(?P<done>\d{1,9}) ?(?:/|of) ?(?P<all>\d{2,9})\b(?![/\d])")
 _BEFORE_S = 60  # a count that begins with the time-out may follow from it
 
@@ -125,13 +125,9 @@ def _outlasts(case: Case, account: Account) -> str | None:
 
 def _time_of(event: Event) -> int | None:
     """The time of day of a line, in seconds: as ranks of one job print it, in whatever form."""
-    found = _CLOCK.search(event.text)
-    if found:
-        return (int(found["h"]) * 60 + int(found["m"])) * 60 + int(found["s"])
-    return int(event.at_s) % _DAY_S if event.at_s is not None else None
-
-
-_DAY_S = 24 * 60 * 60
+    if found := CLOCK.search(event.text):
+        return of_day(found)
+    return int(event.at_s) % DAY_S if event.at_s is not None else None
 
 
 _LACKING = regex(

@@ -26,7 +26,7 @@ from operator import attrgetter
 
 from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
-from ...analysis.pasted_calls import DONE, EQUAL, pasted_calls
+from ...analysis.pasted_calls import COUNTED, DONE, EQUAL, GAP, GROUP_HEADS, SEQ_HEADS, pasted_calls
 from ...model.diagnosis import Finding
 from ...model.patterns import regex
 from ...model.ranks import RankSet, number_of, ranks_phrase
@@ -35,12 +35,10 @@ from ._findings import simple
 from ._signs import LIKELY, POSSIBLE
 
 _STEPS = ("torchfrtrace --prefix DUMP_ …   # the recorders themselves", "rankscope analyze DUMPS…")
-_GAP = regex(r" {2,}|\t|\s*\|\s*")
 _COLUMNS = {
-    "rank": {"rank"}, "seq": {"seq", "seq_id", "collective_seq_id", "seqnum"}, "op": {"op", "operation", "collective", "profiling_name"},
-    "group": {"pg", "group", "pg_id", "pg_name", "process_group"}, "size": {"in_sizes", "input_sizes", "sizes", "size", "numel", "numel_in"},
+    "rank": {"rank"}, "seq": SEQ_HEADS, "op": {"op", "operation", "collective", "profiling_name"},
+    "group": GROUP_HEADS, "size": {"in_sizes", "input_sizes", "sizes", "size", "numel", "numel_in"},
 }  # fmt: skip
-_COUNTED = regex(r"[0-9]{1,18}")
 
 
 @dataclass(frozen=True)
@@ -159,14 +157,14 @@ def _rows(account: Account) -> Iterator[_Row]:
     """The rows of a table whose head names what is needed."""
     at: dict[str, int] = {}
     for event in account.events:
-        cells = [cell.strip() for cell in _GAP.split(event.text.strip().strip("|").strip())]
+        cells = [cell.strip() for cell in GAP.split(event.text.strip().strip("|").strip())]
         names = [cell.lower() for cell in cells]
         if "rank" in names:
             at = {what: names.index(name) for what, known in _COLUMNS.items() for name in names if name in known}
         elif {"rank", "seq", "op"} <= at.keys() and len(cells) > max(at.values()):
             told = {what: cells[column] for what, column in at.items()}
             rank = number_of(told["rank"])
-            if rank is not None and _COUNTED.fullmatch(told["seq"]):
+            if rank is not None and COUNTED.fullmatch(told["seq"]):
                 op = told["op"].rpartition(":")[2].lower()
                 yield _Row(rank, told.get("group", ""), int(told["seq"]), op, told.get("size", ""), event.text)
 
