@@ -7,7 +7,8 @@ login node, or have only a file. So
 - a placeholder in capitals (``pid:CHILD``, ``-p PID``, ``--ranks A,B``) becomes the process or the ranks of its finding;
 - a command of ours gets the target that leads there: ``rankscope stacks slurm:7 --ranks 5 --raw``;
 - a command of the system is run on the host of its process: ``ssh node2 'kill -CONT 4711'``;
-- of a file, what only the living process can answer says where to ask: ``on node2, while it runs: kill -CONT 4711``;
+- of a file, what only the living process can answer says where to ask: ``on node2, while it runs: kill -CONT 4711``; of texts
+  that people saved this is so of stacks as well, since they have no more of them than was judged;
 - what is no command at all (code to change, advice) stays as it is.
 """
 
@@ -22,7 +23,7 @@ from ..model.address import Address
 from ..model.diagnosis import Diagnosis, Finding, Step
 from ..model.patterns import regex
 from ..model.process import UNKNOWN_HOST, Process, ProcessRef, Role
-from ..model.ranks import RankSet
+from ..model.ranks import RankSet, ranks_phrase
 
 # Tools that say something only on the host of the process they are asked about.
 _TOOLS = frozenset(
@@ -35,6 +36,8 @@ _PID = regex(r"\bpid:(\d+|[A-Z]+\b)")
 _PLACE = regex(r"(?<=--pid |-ABRT )[A-Z]+\b|(?<=-p )[A-Z]+\b|(?<=/proc/)PID\b")
 _RANKS = regex(r" --ranks [A-Z]+(?:,[A-Z]+)*\b")
 _REMARK = regex(r"\s{2,}(?:#\s*|\()(.*?)\)?$")
+_FEW = 8  # more ranks are no help to somebody who may look at one of them
+TEXTS = "files"  # the launcher of what was joined from anybody's files
 _ALIVE = regex(r" --(?:source|native)\b")  # what no file has: the program's own files, frames that were not taken
 
 
@@ -78,6 +81,10 @@ def _step(step: Step | str, finding: Finding | None, diagnosis: Diagnosis, to: A
     command = _RANKS.sub(f" --ranks {finding.ranks}" if finding is not None and finding.ranks else "", command)
     if command.startswith("sudo -E rankscope ") and to.live and (to.target or _elsewhere(about, to)):
         command = _as_root_there(command, to)
+    if not to.live and diagnosis.job.launcher == TEXTS and command.startswith("rankscope stacks"):
+        whose = f"of {ranks_phrase(finding.ranks)} " if finding is not None and 0 < len(finding.ranks) <= _FEW else ""
+        remark = "; ".join(filter(None, (f"{whose}while it runs", meant.remark)))
+        return str(Step(_of_the_living(command, about), remark=remark))
     if command.startswith("rankscope ") and not _of_a_stranger(command, about):
         command = _ours(command, about, diagnosis, to)
     else:
@@ -122,6 +129,14 @@ def _as_root_there(command: str, to: Address) -> str:
     """A command as root: root here is not root there, so that ``--sudo`` takes the place of sudo."""
     sudo = [] if "--sudo" in to.options else ["--sudo"]
     return " ".join([*command.split()[2:], *sudo])
+
+
+def _of_the_living(command: str, about: Process | None) -> str:
+    """A look at stacks, of a process whose saved texts have no more of them than was judged."""
+    pid = str(about.ref.pid) if about is not None and about.ref.numbered else "PID"
+    if not _PID.search(command):
+        command = command.replace("rankscope stacks", f"rankscope stacks pid:{pid}", 1)
+    return f"{_where(pid, about) if about is not None else ''}{_PID.sub(f'pid:{pid}', command)}"
 
 
 def _ours(command: str, about: Process | None, diagnosis: Diagnosis, to: Address) -> str:

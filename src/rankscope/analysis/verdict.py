@@ -21,6 +21,7 @@ from .folding import fold
 from .heard import awaited_ends, heard, weighed
 from .order import BY_ROW, GUESS, ORDER, PASSES, SLOW, in_order, outvoted, quotes
 from .papers import papers
+from .places import located
 from .scene import absent
 from .versions import listed
 from .weakness import again_s, halts, weak, would_decide
@@ -43,6 +44,8 @@ def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
     snapshot = case.snapshot
     ranks, world_size = _who_is_in(case)
     told = (*causes, *(one for one in ordered if one.kind is Kind.SYMPTOM), *notes)
+    if not snapshot.live:
+        told = tuple(located(case, one) for one in told)
     return Diagnosis(
         job=snapshot.job, state=state, world_size=world_size, ranks=ranks,
         hosts=tuple(host.name for host in snapshot.hosts), verdict=verdict,
@@ -69,12 +72,19 @@ def _causes(case: Case, ordered: Iterable[Finding]) -> list[Finding]:
 
 
 def _who_is_in(case: Case) -> tuple[RankSet, int | None]:
-    """The ranks of the job and its size; of saved texts also those whose lines bear their rank, though no process is shown."""
+    """The ranks of the job and its size; of saved texts also those whose lines bear their rank, though no process is shown.
+
+    Where nobody tells the size of saved evidence, it is known of ranks that are there from 0 on without a gap, and of no others.
+    """
     if case.snapshot.live:
         return case.ranks, case.world_size
     spoke = {event.rank for event in case.events if event.rank is not None and event.event in _BY_PREFIX}
     ranks = case.ranks | RankSet(rank for rank in spoke if rank < MOST_RANKS)
-    return ranks, max(case.world_size or 0, max(ranks) + 1) if ranks else case.world_size
+    told = case.snapshot.job.world_size or any(member.process.world_size for member in case.members)
+    number = max(ranks, default=-1) + 1
+    if told or 1 < len(ranks) == number:
+        return ranks, max(case.world_size or 0, number) or None
+    return ranks, None
 
 
 # Their rank is that of the line's prefix; what else is read from lines may count within a group.

@@ -41,11 +41,12 @@ class State(str, enum.Enum):
 
 @dataclass(frozen=True)
 class Reason:
-    """One sentence and the evidence it rests on."""
+    """One sentence and the evidence it rests on; ``place`` is where a quoted line stands: ``train.log:4121``."""
 
     text: str
     evidence: str = ""
     process: ProcessRef | None = None
+    place: str = ""
 
 
 @dataclass(frozen=True)

@@ -93,6 +93,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
                 "text": reason.text,
                 "evidence": reason.evidence,
                 "process": str(reason.process) if reason.process else None,
+                "place": reason.place or None,
             }
             for reason in finding.because
         ],

@@ -17,6 +17,7 @@ from ..model.process import ProcessRef
 from ..model.ranks import RankSet, ranks_phrase
 from ..model.words import counted, span
 from . import gaps, hosts, paths
+from .one_trouble import told_once
 from .plain import clean
 
 MARGIN = 9
@@ -52,6 +53,8 @@ def _lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     if diagnosis.job.launcher == FILES and any(name != "python" for name, _ in diagnosis.versions):
         yield "versions", _versions(diagnosis)
     causes = [finding for finding in diagnosis.findings if finding.kind is Kind.CAUSE]
+    if diagnosis.job.launcher == FILES:
+        causes = told_once(causes)
     if not causes:
         yield from _no_cause(diagnosis)
     for finding in causes[:4]:
@@ -101,7 +104,10 @@ def _how_many(diagnosis: Diagnosis) -> str:
     ranks = len(diagnosis.ranks)
     if diagnosis.world_size and ranks != diagnosis.world_size:
         return f"{ranks} of {counted(diagnosis.world_size, 'rank')}"
-    return counted(ranks, "rank") if ranks else counted(diagnosis.processes, "process")
+    if not ranks:
+        return counted(diagnosis.processes, "process")
+    # Without a size a number that is missing between them would not show.
+    return counted(ranks, "rank") if max(diagnosis.ranks) < ranks else ranks_phrase(diagnosis.ranks)
 
 
 def _no_cause(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
@@ -143,8 +149,8 @@ def _not_enough(diagnosis: Diagnosis) -> str:
 
 def _cause(finding: Finding) -> Iterator[tuple[str, str]]:
     yield "cause", f"{finding.title}  [{finding.cls}, {finding.certainty.value}]"
-    for text in dict.fromkeys(reason.text for reason in finding.because):
-        yield "", clean(text, LONGEST)
+    for text, place in {reason.text: reason.place for reason in finding.because}.items():
+        yield "", clean(text, LONGEST) + (f"  ({clean(place, LONGEST)})" if place else "")
     for text in finding.against:
         yield "against", text
 

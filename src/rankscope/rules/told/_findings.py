@@ -25,7 +25,8 @@ def finding(
     rule: Rule, case: Case, found: list[Hit], title: str, next_steps: tuple[str, ...], against: tuple[str, ...] = ()
 ) -> Finding:
     """One cause from all signs of a rule."""
-    best = min((hit.sign.certainty for hit in found), key=_RANKING.__getitem__)
+    found = sorted(found, key=lambda hit: _RANKING[hit.sign.certainty])
+    best = found[0].sign.certainty
     strong = [hit for hit in found if hit.sign.certainty is best]
     ranks, processes = RankSet(), dict[Process, None]()
     for hit in strong:
@@ -54,12 +55,12 @@ def ranks_said(account: Account, pattern: str) -> RankSet:
 
 
 def reasons(found: Iterable[Hit]) -> Iterator[Reason]:
-    """Why, each once, with the line it rests on."""
+    """Why, each once, with the line it rests on; of several signs in one line the first."""
     told: set[str] = set()
     for hit in found:
-        if hit.sign.says in told:
+        if hit.sign.says in told or (hit.line and hit.line in told):
             continue
-        told.add(hit.sign.says)
+        told |= {hit.sign.says, hit.line}
         yield Reason(f"{hit.sign.says}: {hit.line[:200]}" if hit.line else hit.sign.says, hit.account.label[:80])
 
 
