@@ -43,7 +43,7 @@ _MET = {
 }  # fmt: skip
 _OF_MET = 0.4  # fifty are few: so much of what they say is believed
 _WELL = 0.3  # healthy runs are not among them; chosen so that not more of them are accused than without all this
-_RAREST = 30  # words that tell one thread from another
+_RAREST = 60  # words that tell one thread from another
 _LESSON = 0.5  # what a text of general knowledge counts beside a case; chosen on threads that nothing had learned from
 _ALSO = 0.2  # what another class that would be right counts beside the one that is; chosen by --figures
 
@@ -145,14 +145,17 @@ def _usual(classes: Sequence[str]) -> list[float]:
 
 
 def listed(cases: Sequence[KnownCase], said: Sequence[list[str]], weights: table.Weights) -> str:
-    """The public threads: link, class and the rarest words of each that other cases have as well."""
+    """The public threads: link, class and the rarest words of each, first those that no other has."""
     lines = ["# made by tools/learn.py from corpus/; a line is: link, class, then the rarest words of its evidence"]
     for case, its in zip(cases, said):
-        if case.links and case.cls != table.HEALTHY:
-            whole = (word for word in its if word in weights.words and says_something(word))
-            known = sorted(whole, key=lambda word: (-weights.rarity(word), word))
-            lines.append(" ".join([case.links[0], case.cls, *known[:_RAREST]]))
+        if case.links:
+            known = sorted(filter(says_something, its), key=lambda word: (-_how_rare(weights, word), word))
+            lines.append(" ".join([case.links[0], case.cls, *known[:_RAREST], ""]))
     return "\n".join(lines) + "\n"
+
+
+def _how_rare(weights: table.Weights, word: str) -> float:
+    return weights.rarity(word) if word in weights.words else math.inf
 
 
 def _fit(lessons: Sequence[Lesson], others: Sequence[Lesson]) -> tuple[Any, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from rankscope.analysis.case import Case
 from rankscope.analysis.likeness import STEM, Likeness, compare, says_something, table, telling, threads, words
+from rankscope.analysis.likeness.nearness import recognised
 from rankscope.analysis.likeness.words import without_steps
 from rankscope.formats.gather import gather
 from rankscope.model.classes import CLASSES
@@ -156,11 +158,64 @@ def test_the_thread_of_the_class_with_the_same_rare_words_is_most_alike(said: li
     assert (found.link if found else None) == link
 
 
+SAME = "# for people\n" + "".join(
+    f"https://example.org/{line} \n"
+    for line in (
+        "4 gil-deadlock marka markb markc speaka speakb speakc",
+        "5 healthy markd marke calma calmb calmc",
+        f"6 oom-kill {' '.join(f'longer{letter}' for letter in 'abcdefghijklmnop')}",
+    )
+)
+OWN = ["marka", "markb", *SPEAK[:3]]
+
+
+@pytest.mark.parametrize(
+    ("said", "link"),
+    [
+        (OWN, "https://example.org/4"),
+        (["markd", "marke", *CALM[:3]], "https://example.org/5"),
+        (OWN[1:], None),
+        (SPEAK, None),
+        (["longera", "longerb", "longerc"], None),
+        ([*OWN, *map("".join, itertools.permutations("abcdef"))], None),
+    ],
+    ids=["its own words", "of a healthy run", "one word of its own", "common words", "a small part of it", "a long log"],
+)
+def test_a_thread_is_the_same_by_words_that_no_other_has(said: list[str], link: str | None) -> None:
+    found = threads.the_same(SAME, table.parse(TABLE), said)
+    assert (found.link if found else None) == link
+
+
+def test_the_class_of_the_same_thread_is_nearly_sure() -> None:
+    alike = compare(table.parse(TABLE), [*SPEAK, *CALM])
+    found = recognised(alike, threads.Thread("https://example.org/6", "oom-kill", ()))
+    assert (alike.nearest, found.nearest) == (None, "oom-kill")
+    assert sum(map(math.exp, found.scores.values())) == pytest.approx(1)
+    assert recognised(Likeness(), found.thread) == Likeness()
+
+
+def test_what_a_thread_tells_of_is_sick_though_all_of_it_reads_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Told in other words around its own; the link is the first thing to read."""
+    monkeypatch.setattr(table, "weights", lambda: table.parse(TABLE))
+    for module in ("health", "nearness"):
+        monkeypatch.setattr(f"rankscope.analysis.likeness.{module}.weights", lambda: table.parse(TABLE))
+    monkeypatch.setattr(threads, "text", lambda: SAME.replace("speaka", " ".join(CALM)))
+    (tmp_path / "log.txt").write_text(" ".join([*CALM, *SPEAK[1:3]]))
+    assert judge(gather([tmp_path])).verdict is None
+    (tmp_path / "log.txt").write_text(" ".join(["marka markb", *CALM, *SPEAK[1:3]]))
+    found = judge(gather([tmp_path]))
+    assert found.verdict is not None
+    assert (found.verdict.cls, found.verdict.certainty) == ("gil-deadlock", Certainty.POSSIBLE)
+    assert str(found.next[0]) == "read how it went where the same was seen: https://example.org/4"
+
+
 def test_every_thread_of_this_release_is_a_link_and_a_class() -> None:
     assert threads.threads()
     for thread in threads.threads():
         assert thread.link.startswith("https://")
-        assert thread.cls in CLASSES
+        assert thread.cls in {table.HEALTHY, *CLASSES}
 
 
 def _rule(name: str, cls: str, certainty: Certainty) -> Rule:

@@ -9,7 +9,7 @@ from ..accounts import accounts
 from ..case import Case
 from ..remembered import remembered
 from .nearness import ENOUGH, compare, likeness, set_aside
-from .table import weights
+from .table import HEALTHY, weights
 from .words import telling_text, words_of
 
 # Passages overlap, so that no trouble is cut in two. Of more than these nobody asks: one would read badly by chance.
@@ -25,8 +25,10 @@ def reads_well(case: Case) -> bool:
     """Whether nothing in it reads like trouble, or the whole like a healthy run in which some passage is a little odd.
 
     The whole alone would not do: one bad line may stand among thousands of good ones. False where nothing can be
-    compared, or too much.
+    compared, or too much. What a known thread tells of is as well as that.
     """
+    if (thread := likeness(case).thread) is not None:
+        return thread.cls == HEALTHY
     texts = list(islice(_passages(case), _MOST + 1))
     read = [compare(weights(), words_of(text)) for text in texts] if len(texts) <= _MOST else []
     if not any(len(one.words) >= ENOUGH for one in read):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..case import Case
 from ..remembered import remembered
+from . import threads
 from .table import HEALTHY, Weights, weights
 from .words import by_account, says_something
 
@@ -24,15 +25,19 @@ _WELL = 0.14
 # said in few words, a class that is less probable was right in one of three. Chosen by known cases that were left out.
 _NEAR = ((26, 0.1), (14, 0.2), (_GUESS, 0.35))
 _TELLING = 6
+_OF_THREAD = (
+    0.9  # how probable the class of a thread is that tells of the same trouble: of other authors' words all were right
+)
 
 
 @dataclass(frozen=True)
 class Likeness:
     """``scores`` by class: the logarithm of how probable it is, none where there is too little to compare. ``words`` are
-    those known to the table that say something to a reader."""
+    those known to the table that say something to a reader; ``thread`` is a known one that tells of the same trouble."""
 
     scores: Mapping[str, float] = field(default_factory=dict)
     words: Collection[str] = ()
+    thread: threads.Thread | None = None
 
     @property
     def healthy(self) -> float:
@@ -65,7 +70,19 @@ def likeness(case: Case) -> Likeness:
     >>> likeness(case).nearest              # doctest: +SKIP
     'gil-deadlock'
     """
-    return compare(weights(), _words_but(case, set_aside(case)))
+    said = _words_but(case, set_aside(case))
+    return recognised(compare(weights(), said), threads.the_same(threads.text(), weights(), said))
+
+
+def recognised(alike: Likeness, thread: threads.Thread | None) -> Likeness:
+    """A likeness where a known thread tells of the same trouble: its class is nearly sure, and the others share the rest."""
+    if thread is None or thread.cls not in alike.scores:
+        return alike
+    scores = {
+        cls: math.log((1 - _OF_THREAD) * math.exp(score) + (_OF_THREAD if cls == thread.cls else 0.0))
+        for cls, score in alike.scores.items()
+    }
+    return replace(alike, scores=scores, thread=thread)
 
 
 @remembered

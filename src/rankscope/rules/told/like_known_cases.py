@@ -9,6 +9,7 @@ Every word of the evidence adds a little for or against each class; how much was
 threads they are from; `analysis/likeness`). Only where no other rule names a cause that is at least as near, never of a running job, and not
 where the words are rather those of a healthy run; where no word tells of any trouble, half as near to one is enough. Not of plain lists
 (files, mounts, packages), nor of a log in which steps stand behind every trouble. Of public threads that were not learned from, about seven in ten read like their own class.
+Where the evidence has words that only one known thread has, and is much like it, it is taken for the same trouble: the step "read how it went where the same was seen" names that thread.
 
 ## What to do
 See how probable it is (the line "how probable by words alone", with the next classes), and take it as the first page to open: `rankscope explain CLASS` says how the class is recognised and what decides. Then gather what would show the
@@ -54,7 +55,8 @@ def check(case: Case) -> Iterator[Finding]:
         or _all_came_back(case)
         or nothing_but_recovered(case)
     )
-    if untroubled or _only_lists(case) or steps_behind_all(case) or dumped(case):
+    same = likeness(case).thread
+    if same is None and (untroubled or _only_lists(case) or steps_behind_all(case) or dumped(case)):
         return  # of whole dumps the words are those of any program (docs/adr/0007)
     said, weights = likeness(case).words, table.weights()
     ranking = likeness(case).ranking()
@@ -62,7 +64,9 @@ def check(case: Case) -> Iterator[Finding]:
     steps = [f"rankscope explain {cls}   # how this class is recognised, and what decides"]
     if chance > first * _NEARLY:
         steps.append(f"rankscope explain {second}   # nearly as probable")
-    if thread := threads.most_alike(threads.threads(), weights, cls, said):
+    if same is not None:
+        steps.insert(0, f"read how it went where the same was seen: {same.link}")
+    elif thread := threads.most_alike(threads.threads(), weights, cls, said):
         steps.append(f"compare with the known case that is most alike: {thread.link}")
     learned = weights.cases[weights.classes.index(cls)]
     because = f"the words that say so most: {', '.join(telling(weights, said, cls))} (learned from {learned} cases)"
