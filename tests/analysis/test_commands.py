@@ -53,6 +53,8 @@ def shown(
         ("sudo -E rankscope diagnose    # as root", SLURM, "rankscope diagnose slurm:7 --sudo   # as root"),
         ("sudo -E rankscope diagnose    # as root", BESIDE, "sudo -E rankscope diagnose   # as root"),
         ("rankscope stacks --ranks A,B --locals   # src, dst", BESIDE, "rankscope stacks pid:39 --ranks 5 --locals   # src, dst"),
+        ("rankscope diagnose pid:39   # there (or slurm:JOBID)", BESIDE, "rankscope diagnose pid:39   # there (or slurm:JOBID)"),
+        ("kill -CONT 39   (once)", BESIDE, "kill -CONT 39   # once"),
         ("rankscope doctor", Address("ssh:node1", "--sudo --follow-hosts"), "rankscope doctor ssh:node1 --sudo"),
         ("kill -CONT 39", BESIDE, "kill -CONT 39"),
         ("kill -CONT 39", SSH, "ssh node2 'kill -CONT 39'"),

@@ -35,7 +35,7 @@ _OF_A_HOST = regex(r"grep .*/(?:proc|sys|var/log)/")
 _PID = regex(r"\bpid:(\d+|[A-Z]+\b)")
 _PLACE = regex(r"(?<=--pid |-ABRT )[A-Z]+\b|(?<=-p )[A-Z]+\b|(?<=/proc/)PID\b")
 _RANKS = regex(r" --ranks [A-Z]+(?:,[A-Z]+)*\b")
-_REMARK = regex(r"\s{2,}(?:#\s*|\()(.*?)\)?$")
+_REMARK = regex(r"\s{2,}(?:#\s*(?P<told>.*)|\((?P<aside>.*?)\)?)$")
 _FEW = 8  # more ranks are no help to somebody who may look at one of them
 TEXTS = "files"  # the launcher of what was joined from anybody's files
 _ALIVE = regex(r" --(?:source|native)\b")  # what no file has: the program's own files, frames that were not taken
@@ -95,7 +95,7 @@ def _step(step: Step | str, finding: Finding | None, diagnosis: Diagnosis, to: A
 def _meant(text: str, finding: Finding | None, diagnosis: Diagnosis) -> Step | None:
     """A step that a rule wrote as text: a command about the first process of its finding, or else about the job's only host."""
     found = _REMARK.search(text)
-    command, remark = (text[: found.start()], found[1]) if found else (text, "")
+    command, remark = (text[: found.start()], found["told"] or found["aside"] or "") if found else (text, "")
     if not typed(command):
         return None
     known = [one.ref for one in finding.processes if one.ref.pid] if finding is not None else []
