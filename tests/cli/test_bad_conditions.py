@@ -70,6 +70,25 @@ def test_a_target_that_is_none_says_what_would_be(target: str) -> None:
     assert "Traceback" not in said.err
 
 
+@pytest.mark.parametrize(
+    ("target", "because"), [("pid:abc", "a pid is a number"), ("hostfile:", "none stands behind the colon")]
+)
+def test_a_target_that_is_begun_and_not_named_says_what_is_missing(target: str, because: str) -> None:
+    said = rankscope("diagnose", target)
+    assert said.code == 2
+    assert f"  because  {because}\n" in said.err
+
+
+def test_evidence_in_which_nothing_is_known_says_so(tmp_path: pathlib.Path) -> None:
+    """It is not said to be unseen where all of it was read; and who asks for its stacks is sent to what it holds."""
+    (tmp_path / "hello.txt").write_text("hello\n")
+    said = rankscope("analyze", str(tmp_path / "hello.txt"))
+    assert said.code == 3
+    assert "no stack and no message in it tells what a job does" in " ".join(said.out.split())
+    assert "(or slurm:JOBID, ssh:HOSTS)" in said.out
+    assert f"rankscope analyze {tmp_path}/hello.txt\n" in rankscope("stacks", str(tmp_path / "hello.txt")).err
+
+
 def test_a_thread_stands_for_its_process() -> None:
     """``top -H`` shows threads by ids that have a folder in /proc as well."""
     gate = threading.Event()

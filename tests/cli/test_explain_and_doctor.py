@@ -52,6 +52,45 @@ def test_a_mistyped_name_offers_the_nearest() -> None:
     assert "rankscope explain process-stopped" in said.err
 
 
+@pytest.mark.parametrize("name", ["process_stopped", "Process stopped"])
+def test_a_name_may_be_written_as_its_file_or_with_spaces(name: str) -> None:
+    assert rankscope("explain", name).out == rankscope("explain", "process-stopped").out != ""
+
+
+def test_a_word_that_names_no_page_leads_to_those_that_have_it() -> None:
+    """Its own page is named by the mechanism, which who asks does not know yet."""
+    said = rankscope("explain", "SIGSTOP")
+    assert said.code == 2
+    assert "rankscope explain process-stopped   # so do " in said.err
+    assert "rankscope explain   # lists all pages" in rankscope("explain", "xyzzy").err
+
+
+def test_the_list_of_commands_says_each_in_full() -> None:
+    """No sentence is cut off."""
+    assert "..." not in rankscope("--help").out.partition("Commands:")[2]
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("diagnos", "diagnose"),
+        ("pid:7", "diagnose pid:7"),
+        ("4711", "diagnose 4711"),
+        ("/dev/null", "analyze /dev/null"),
+    ],
+)
+def test_what_is_no_command_is_told_what_was_meant(word: str, meant: str) -> None:
+    said = rankscope(word)
+    assert (said.code, said.out) == (2, "")
+    assert said.err.endswith(f"Did you mean this?\n  rankscope {meant}\n")
+
+
+def test_a_word_that_is_like_nothing_is_only_refused() -> None:
+    said = rankscope("xyzzy")
+    assert said.code == 2
+    assert "No such command 'xyzzy'.\n" in said.err
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_each_shell_gets_its_script(shell: str) -> None:
     said = rankscope("completion", shell)

@@ -51,7 +51,7 @@ def would_decide(case: Case) -> Iterator[str]:
         return
     if not any(member.latest(PythonStacks) or member.latest(NativeStacks) for member in case):
         yield "rankscope diagnose pid:N          # while it hangs, on each of its hosts (or slurm:JOBID, ssh:HOSTS)"
-        yield "py-spy dump --nonblocking --pid N # of every rank; then rankscope analyze DIR"
+        yield "py-spy dump --nonblocking --pid N  # of every rank; then rankscope analyze DIR"
     else:
         yield "the same stacks once more, a minute later, of all ranks: what did not move is what hangs"
         yield "rankscope snapshot -o job.snap    # stacks, recorder, locks and sockets of all ranks in one look"

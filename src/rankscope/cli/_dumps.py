@@ -118,12 +118,16 @@ def title(snapshot: Snapshot, processes: tuple[Process, ...], choice: Choice, fi
     if not fits:
         gap = next(iter(snapshot.gaps), None) if not processes else None
         because = f"{gap.what}: {gap.detail}" if gap else f"it has {there}"
-        everybody = ("--ranks", "0-3,7") if choice.children else ("--children",)
-        words = [*([choice.target] if choice.target else []), *everybody]
-        raise Nobody(
-            f"{name or 'the job'} has no process that matches", because, f"rankscope stacks {shlex.join(words)}"
-        )
+        raise Nobody(f"{name or 'the job'} has no process that matches", because, _instead(choice, bool(processes)))
     return clean(f"{name or 'job'} ({snapshot.job.launcher}), {there}") + "\n"
+
+
+def _instead(choice: Choice, anybody: bool) -> str:
+    """The command that shows more: everybody of the job, or what evidence without stacks tells."""
+    target = [choice.target] if choice.target else []
+    if target and not anybody:
+        return shlex.join(["rankscope", "analyze", *target])
+    return shlex.join(["rankscope", "stacks", *target, *(("--ranks", "0-3,7") if choice.children else ("--children",))])
 
 
 def foot(snapshot: Snapshot) -> Iterator[str]:

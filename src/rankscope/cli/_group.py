@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
+import os
 import pkgutil
+import re
+import shlex
 
 import click
 
@@ -11,6 +15,7 @@ from .. import __version__
 from . import _exit
 
 _OWN = {"main"}
+_TARGET = re.compile(r"(?:pid|slurm|ssh|hostfile|mpi):\S")
 
 
 class Commands(click.Group):
@@ -27,6 +32,25 @@ class Commands(click.Group):
             return None
         command: click.Command = importlib.import_module(f"rankscope.cli.{name.replace('-', '_')}").command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is named; a word that is none is refused with what was likely meant."""
+        if meant := self._meant(ctx, args[0]):
+            ctx.fail(f"No such command {args[0][:60]!r}. Did you mean this?\n  rankscope {meant}")
+        return super().resolve_command(ctx, args)
+
+    def _meant(self, ctx: click.Context, word: str) -> str:
+        """What a word that is no command likely stands for: one that is spelt alike, a target, evidence; empty if unknown."""
+        known = self.list_commands(ctx)
+        if word in known or word.startswith("-"):
+            return ""
+        if near := difflib.get_close_matches(word, known, 1):
+            return near[0]
+        if os.path.exists(word):
+            return f"analyze {shlex.quote(word)}"
+        return f"diagnose {shlex.quote(word)}" if word.isdecimal() or _TARGET.match(word) else ""
 
 
 @click.command(

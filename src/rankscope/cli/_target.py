@@ -54,7 +54,8 @@ def parse(text: str | None) -> Target:
 def _pid(text: str) -> int:
     if not text.isdecimal() or len(text) > _LONGEST or not os.path.isdir(f"/proc/{int(text)}"):
         raise RankscopeError(
-            f"there is no process {text[:20]!r} on this host", "/proc has no such entry",
+            f"there is no process {text[:20]!r} on this host",
+            "/proc has no such entry" if text.isdecimal() else "a pid is a number",
             "rankscope diagnose   # finds the jobs by itself",
         )  # fmt: skip
     return _process_of(int(text))

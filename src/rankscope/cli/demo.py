@@ -44,6 +44,7 @@ SHOWS = {
 
 @click.command(
     "demo",
+    short_help="Hang a small real job, and diagnose it.",
     epilog="""\b
 Examples:
   $ rankscope demo             a real torchrun training (needs torch)

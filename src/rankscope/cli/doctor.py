@@ -29,6 +29,7 @@ SCHEMA, VERSION = "rankscope/doctor", 1
 
 @click.command(
     "doctor",
+    short_help="Say what can be seen here, and what to do about the rest.",
     epilog="""\b
 Examples:
   $ rankscope doctor              this host: rights, kernel settings, tools

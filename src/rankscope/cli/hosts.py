@@ -11,6 +11,7 @@ from . import _exit, _target
 
 @click.command(
     "hosts",
+    short_help="Print the hosts that a target stands for.",
     epilog="""\b
 Examples:
   $ rankscope hosts slurm:2180718                     node[18-25]

@@ -29,6 +29,10 @@ def parse(text: str) -> Iterator[str]:
 
 def read_hosts(path: str) -> tuple[str, ...]:
     """The hosts of a file; raise RankscopeError when there are none."""
+    if not path:
+        raise RankscopeError(
+            "hostfile: needs a file", "none stands behind the colon", "hostfile:PATH, or ssh:node[1-8]"
+        )
     try:
         with open(os.path.expanduser(path), encoding="utf-8", errors="replace") as file:
             text = file.read(SIZE_LIMIT)

@@ -144,6 +144,8 @@ def _not_enough(diagnosis: Diagnosis) -> str:
         return "somebody waits or does not run, and one picture does not tell for how long"
     if diagnosis.findings:
         return "nothing moves, and nothing that was seen says why"
+    if not diagnosis.gaps and diagnosis.job.launcher == FILES:
+        return "not enough evidence to say anything: no stack and no message in it tells what a job does"
     return "not enough evidence to say anything; see what was not seen, and why"
 
 
