@@ -71,15 +71,22 @@ def give_up(number: int, frame: FrameType | None) -> None:
     raise TimeoutError
 
 
-def endless(found: Iterable[re.Pattern[str]], within_s: float) -> list[str]:
-    """The patterns that do not get through all lines with so much CPU, however busy the machine is."""
+# Logs in which every line begins what a pattern may look for in the lines behind it.
+LOGS = (
+    "".join(f"shard {at} of 8 MB was read and sorted in 3 s, finished\n" for at in range(3000)),
+    "".join(f"thread {at % 7}: mutex_{at} locked by worker {at}\n" for at in range(9000)),
+)
+
+
+def endless(found: Iterable[re.Pattern[str]], within_s: float, texts: Iterable[str] = LINES) -> list[str]:
+    """The patterns that do not get through all texts with so much CPU, however busy the machine is."""
     bad = []
     before = signal.signal(signal.SIGPROF, give_up)
     try:
         for pattern in found:
             signal.setitimer(signal.ITIMER_PROF, within_s)
             try:
-                for text in LINES:
+                for text in texts:
                     pattern.search(text)
             except TimeoutError:
                 bad.append(pattern.pattern[:200])
@@ -92,6 +99,17 @@ def endless(found: Iterable[re.Pattern[str]], within_s: float) -> list[str]:
 @pytest.mark.parametrize("module", tuple(modules()), ids=lambda module: module.__name__.removeprefix("rankscope."))
 def test_every_pattern_gives_up_soon(module: ModuleType) -> None:
     assert endless(patterns([value for name, value in vars(module).items() if not name.startswith("__")]), LONG_S) == []
+
+
+@pytest.mark.parametrize(
+    "module",
+    tuple(module for module in modules() if module.__name__.startswith("rankscope.rules.told.")),
+    ids=lambda module: module.__name__.rpartition(".")[2],
+)
+def test_a_pattern_of_several_lines_does_not_read_a_log_anew_for_each_line(module: ModuleType) -> None:
+    """What it looks for stands a few lines further on, or nowhere."""
+    several = [one for one, _ in first_met(module) if "\\n" in one.pattern or "\\s\\S" in one.pattern]
+    assert endless(several, LONG_S / 2, LOGS) == []
 
 
 # A line is read by formats up to 64 KiB (``formats.lines``), and searched by rules up to 4000 letters. Work that grows with the

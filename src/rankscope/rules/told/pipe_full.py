@@ -37,7 +37,7 @@ _JOIN = (
     r"(?:Process\.join|join \((?:[^\n]*/)?multiprocessing/(?:process|pool)|\bjoin\b|"
     r"wait \((?:[^\n]*/)?(?:subprocess|popen_\w+)|waitpid|wait4|\.wait\(\))"
 )
-_SIZE = r"\d+(?:\.\d+)? ?(?:k|m|g)i?b\b"
+_SIZE = r"(?<!\d)\d{1,9}(?:\.\d{1,9})? ?(?:k|m|g)i?b\b"
 _SAME = r"(?:(?!\d ?[kmg]i?b\b)[^\n])*"  # what is still said of that size
 _STOPS = r"\b(?:hangs?|hung|never|stuck|stays?|blocks?|freezes|does not (?:return|end|finish)|for ?ever)\b"
 # A pool hands out its tasks in a thread of its own, and waits for room as long as its workers work.
@@ -72,7 +72,7 @@ _SIGNS = (
     Sign(rf"\b(?:workers?|process(?:es)?|child(?:ren)?|sub-?process(?:es)?|samplers?|producers?|actors?)\b[^\n]{{0,24}}\b(?:finish\w*|done|complete\w*|(?:at|reached) (?:the|their) end|returned)\b[^\n]{{0,60}}(?:\bjoin\w*\b[^\n]{{0,24}}{_STOPS}|\b(?:not|never|cannot be|can't be)\b (?:\w+ ){{0,2}}?join(?:ed|s|able)?\b)|\bjoin(?:\(\)|ing|s)?[^\n]{{0,24}}{_STOPS}[^\n]{{0,40}}\b(?:although|even though|though|while|but|after)\b[^\n]{{0,30}}\b(?:workers?|process(?:es)?|child(?:ren)?|targets?|functions?)\b[^\n]{{0,24}}\b(?:finish\w*|done|complete\w*|(?:at|reached) (?:the|their) end|returned)\b", "processes that put on a queue are done with their work and cannot be joined", anywhere=(r"(?:\b|_)(?:queues?|SimpleQueue|JoinableQueue)\b",), unless=(r"\bthreads?\b[^\n]{0,20}\b(?:not|never)\b|\bdefunct\b|\bzombies?\b|all_?reduce|killed|cancel_join_thread\(\)[^\n]{0,30}(?:no|does not) (?:help|change)",), prose=True),
     Sign(r"\bjoin_thread\(\)|\bfeeder(?: thread)?\b[^\n]{0,40}\b(?:alive|blocked|stuck|never|does not|still|in a write|writing)", "a process waits for the feeder of its queue", anywhere=(_STOPS + r"|does not come (?:out|back)|no children left",), unless=(r"cancel_join_thread\(\)[^\n]{0,30}(?:no|does not) (?:help|change)",), prose=True),
     Sign(r"_finalize_join|join_thread \((?:[^\n]*/)?multiprocessing/queues|_finalize_join", "a process waits at its end for its feeder to write all"),
-    Sign(rf"{_SIZE}{_SAME}(?:finish|work|\bok\b|fine|pass|complet|succe\w|return)(?:[^\n]*\n)*?[^\n]*{_SIZE}{_SAME}(?:hang\w*|never|stuck|minutes|hours|block\w*|timeout|0% ?cpu|forever|does not)",
+    Sign(rf"{_SIZE}{_SAME}(?:finish|work|\bok\b|fine|pass|complet|succe\w|return)(?:[^\n]*\n){{0,12}}?[^\n]*{_SIZE}{_SAME}(?:hang\w*|never|stuck|minutes|hours|block\w*|timeout|0% ?cpu|forever|does not)",
          "small results work, large ones do not", anywhere=(_JOIN,)),
     Sign(r"(?<!send )(?<!receive )(?<!recv )\b(?:(?:std\w+|sub\w*)?pipes?|queues?)\b[^\n]{0,60}(?:is |was )?(?:(?<!-)full|fills? up|64 ?k|65536|capacity|buffer limit)|(?:64 ?k|65536)[^\n]{0,60}(?:pipe|buffer|bytes?)", "a pipe or queue is full", POSSIBLE, unless=(r"\bRLIMIT_\w+ is \d+ bytes",), prose=True),
     Sign(r"join(?:s|ed|ing)?\b[^\n]{0,60}before[^\n]{0,40}(?:get|read|drain|consum|empty)|(?:before|without)[^\n]{0,30}(?:draining|reading|emptying|consuming)[^\n]{0,40}(?:queue|pipe)", "the process is joined before its queue is read", prose=True),
