@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 
 import pytest
 
@@ -54,6 +55,14 @@ def test_the_host_that_did_not_come_is_named() -> None:
     assert "2 of 3 hosts" in title
     assert "node3 did not come" in title
     assert certainty is Certainty.LIKELY
+
+
+def test_what_is_asked_on_the_host_that_did_not_come_is_one_word_for_its_shell() -> None:
+    """A pipe sign that only our own shell takes for quoted would start another program there."""
+    absent = Gap("host", Why.GONE, "no process of this job runs there", host="node3")
+    step = next(one for one in judge(job(("node1", "node2"), gaps=(absent,))).next if str(one).startswith("ssh node3 "))
+    _, _, asked = shlex.split(str(step))
+    assert shlex.split(asked) == ["pgrep", "-af", "torchrun|torch.distributed.run"]
 
 
 def test_from_one_host_alone_it_is_only_possible() -> None:

@@ -24,7 +24,7 @@ py-spy, gdb, strace and pystack need the latter as well.
 - `sudo -E rankscope diagnose pid:N`, or as the user who runs the job.
 - Yama: `sudo sysctl kernel.yama.ptrace_scope=0` until the look is over, or start the job from a shell that looks later.
 - Docker: `docker run --cap-add SYS_PTRACE …`. Kubernetes: `securityContext: {capabilities: {add: [SYS_PTRACE]}}` in the pod, or
-  `kubectl debug --profile=sysadmin --target=CONTAINER POD`.
+  `kubectl debug -it POD --image=IMAGE --target=CONTAINER --profile=sysadmin`.
 - Slurm: `srun --jobid=JOBID --overlap` runs as the job's user on its nodes.
 
 ## How to prevent it

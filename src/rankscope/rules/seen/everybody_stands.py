@@ -17,7 +17,8 @@ has, look at all of its hosts at once. A rank that runs, and is found in the sam
 it for longer, with more sweeps further apart.
 
 ## How to prevent it
-A flight recorder that is on (`TORCH_FR_BUFFER_SIZE=2000`) tells a call that does not end from one that nobody has made;
+A flight recorder that is on (`TORCH_FR_BUFFER_SIZE=2000`, before its renaming `TORCH_NCCL_TRACE_BUFFER_SIZE`; on by default
+since torch 2.11) tells a call that does not end from one that nobody has made;
 time-outs on everything outside the job.
 """
 

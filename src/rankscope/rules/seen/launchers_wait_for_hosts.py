@@ -67,7 +67,7 @@ def _finding(case: Case, waiting: list[Member], wanted: int, age_s: float) -> Fi
         certainty=Certainty.LIKELY if short and (absent or here) else Certainty.POSSIBLE, title=title,
         processes=tuple(member.process for member in waiting), because=tuple(reasons),
         against=() if absent or here or not short else (f"the look reached {counted(len(came), 'host')} only",),
-        next=tuple(f"ssh {gap.host} pgrep -af 'torchrun|torch.distributed.run'" for gap in absent[:2])
+        next=tuple(f"ssh {gap.host} \"pgrep -af 'torchrun|torch.distributed.run'\"" for gap in absent[:2])
         or ("nc -vz MASTER_ADDR MASTER_PORT   # on every host",),
     )  # fmt: skip
 

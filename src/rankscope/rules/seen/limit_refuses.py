@@ -11,8 +11,8 @@ process or thread that could not be made (`EAGAIN`, "can't start new thread") wh
 loops do not advance, and others wait for it, or somebody pointed at it.
 
 ## What to do
-`prlimit --pid PID --fsize=unlimited` lifts the limit of one that runs; for tasks, raise `pids.max` of the group that is named,
-or end processes that nobody needs in it (`ps -eLf`). The program goes on by itself.
+`prlimit --pid PID --fsize=unlimited` lifts the limit of one that runs (as root where its hard limit is lower); for tasks, raise
+`pids.max` of the group that is named, or end processes that nobody needs in it (`ps -eLf`). The program goes on by itself.
 
 ## How to prevent it
 `OMP_NUM_THREADS` and fewer workers per rank; limits of the container that fit the number of ranks; a number of tries that ends.

@@ -16,7 +16,7 @@ Look for its end: the first exception in its log, `dmesg` for "Out of memory" or
 report. Then end the rest of the job: it cannot recover.
 
 ## How to prevent it
-A launcher that ends all ranks when one fails; `TORCH_NCCL_ASYNC_ERROR_HANDLING`; shorter time-outs; core files per rank.
+A launcher that ends all ranks when one fails; no `TORCH_NCCL_ASYNC_ERROR_HANDLING=0`; shorter time-outs; core files per rank.
 """
 
 from __future__ import annotations

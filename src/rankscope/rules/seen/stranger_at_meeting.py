@@ -14,7 +14,8 @@ thread of its own, whatever its program does.
 `ss -ltnp | grep :PORT` and `ps -fp PID` show the stranger; end it if it was left behind, or take another `MASTER_PORT`.
 
 ## How to prevent it
-Free ports (`torchrun --standalone`, `--rdzv-endpoint=host:0`); a range of ports that the machine gives to nobody else.
+On one node a free port (`torchrun --standalone`); else a range that the machine gives to nobody else
+(`sysctl net.ipv4.ip_local_reserved_ports=29400-29600`).
 """
 
 from __future__ import annotations

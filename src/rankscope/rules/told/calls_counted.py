@@ -10,7 +10,8 @@ NCCL_DEBUG_SUBSYS=COLL` that ends lower in one process; ranks that each print an
 
 ## What to do
 Look at what the rank with the lower number did last, and at the branch before it (`rankscope analyze DUMPS…` names the first call that is missing).
-`TORCH_NCCL_TRACE_BUFFER_SIZE=20000 TORCH_NCCL_DUMP_ON_TIMEOUT=1` writes recorders with the stack of each call at the next time-out.
+`TORCH_NCCL_TRACE_BUFFER_SIZE=20000 TORCH_NCCL_DUMP_ON_TIMEOUT=1` writes recorders with the stack of each call at the next time-out (newer torch
+also takes `TORCH_FR_BUFFER_SIZE`).
 
 ## How to prevent it
 Equal numbers of steps on all ranks: `drop_last=True`, `DistributedSampler`, `Join`, or an agreed maximum. Count the batches of all ranks before the loop:

@@ -11,7 +11,7 @@ many programs collect their children late. Of several ranks below one launcher, 
 
 ## What to do
 Find why it died: `dmesg -T | grep -i -e segfault -e oom`, its own log. The exit code is the last word of `/proc/PID/stat` of the
-child, times 256 (proc(5); root).
+child, times 256; below 256 it is the signal that killed it (proc(5); root).
 
 ## How to prevent it
 `ProcessPoolExecutor` says that a worker is gone, `multiprocessing.Pool` does not; wait for `process.sentinel` beside the queue

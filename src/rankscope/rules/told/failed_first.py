@@ -14,8 +14,8 @@ The process may live on: where the thread that raised the error is not in it any
 CANN's codes for a wait that timed out (507046 and its neighbours) are a consequence, too. Open MPI names a peer whose process disconnected (`An MPI communication peer process has unexpectedly disconnected`).
 
 ## What to do
-Read the first exception (`rankscope analyze LOGS` names it) and fix that. Let failure end the job: `torchrun` with `--max-restarts=0`, `TORCH_NCCL_ASYNC_ERROR_HANDLING=1`, abort the
-groups instead of destroying them.
+Read the first exception (`rankscope analyze LOGS` names it) and fix that. Let failure end the job: `torchrun` with `--max-restarts=0`, NCCL's error handling left on
+(`TORCH_NCCL_ASYNC_ERROR_HANDLING` is 3 by default; 0 switches it off), abort the groups instead of destroying them.
 
 ## How to prevent it
 `@record` on `main`, so that the first error is written to a file; no `except: pass` around training steps.

@@ -11,7 +11,8 @@ that locks (filelock, portalocker, h5py, SQLite, lmdb) on a network's file syste
 
 ## What to do
 `flock -n PATH/test true; echo $?` on that mount. Put the cache on a local disk (`HF_HOME`, `HF_DATASETS_CACHE`, `TORCH_EXTENSIONS_DIR`,
-`TRITON_CACHE_DIR`), or mount with locking (`-o flock`, `local_lock=all`); HDF5: `HDF5_USE_FILE_LOCKING=FALSE`.
+`TRITON_CACHE_DIR`), or mount with locking (Lustre: `-o flock`; NFS that one host
+alone writes to: `-o local_lock=all`); HDF5: `HDF5_USE_FILE_LOCKING=FALSE`.
 
 ## How to prevent it
 Local caches per node by default. Cases: https://github.com/huggingface/datasets/issues/329 and /6744

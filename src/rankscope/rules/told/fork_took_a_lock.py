@@ -18,7 +18,7 @@ A child of one thread that stands at the line which takes a lock, where a listin
 use of the library; web servers without `--preload`; `torch.set_num_threads(1)` before the fork where only OpenMP is concerned.
 
 ## How to prevent it
-Spawn by default (Python 3.14 does); no clients, loggers with threads or tensors at import time of what is forked.
+No plain fork by default (Python 3.14 takes `forkserver`); no clients, loggers with threads or tensors at import time of what is forked.
 Cases: https://github.com/pytorch/pytorch/issues/75147, https://github.com/Lightning-AI/litData/issues/823,
 https://github.com/wandb/wandb/issues/12079, https://github.com/benoitc/gunicorn/issues/2478
 """

@@ -10,7 +10,7 @@ same kernel, all of them arrived; only part of a kernel's blocks run; a library'
 A device at 100 % under a kernel that somebody wrote (persistent, TMA, cuda-gdb) and no output; `__syncthreads()` below a condition on `threadIdx`.
 
 ## What to do
-`cuda-gdb -p PID`, `info cuda kernels`. Switch the custom kernel off (`--disable-custom-all-reduce`), use one stream per communicator, update the
+`cuda-gdb -p PID`, `info cuda kernels`. Switch the custom kernel off (vLLM, SGLang: `--disable-custom-all-reduce`), use one stream per communicator, update the
 library that owns the kernel.
 
 ## How to prevent it

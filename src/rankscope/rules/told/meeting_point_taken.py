@@ -10,8 +10,8 @@ is closed already; HCCL's `listen on ip[…] and specific port[…] fail`, unles
 All ranks stand in `_store_based_barrier`: they are there, and the store has counted others.
 
 ## What to do
-`ss -ltnp | grep :PORT`; end the other job or take `--rdzv-endpoint=host:0`, `--master-port=RANDOM`. With `file://` delete the file before
-each run. Give each run its own `--rdzv-id`.
+`ss -ltnp | grep :PORT`; end the other job, or take another `--master-port`; on one node `--standalone`, or
+`--rdzv-backend=c10d --rdzv-endpoint=localhost:0`, finds a free one. With `file://` delete the file before each run. Give each run its own `--rdzv-id`.
 
 ## How to prevent it
 Free ports (`--standalone`), a fresh file per run. Case: https://github.com/epfml/powersgd/issues/21
@@ -39,7 +39,7 @@ from ._room import handles
 from ._signs import LIKELY, POSSIBLE, Sign, hits
 from ._wordings import HALTS
 
-_STEPS = ("ss -ltnp | grep :29500", "torchrun --rdzv-backend=c10d --rdzv-endpoint=$HOST:0 --rdzv-id=$RANDOM …")
+_STEPS = ("ss -ltnp | grep :29500", "torchrun --standalone …   # on one node: takes a free port")
 # A line of a program that takes another port by itself.
 _NO_OTHER = r"^(?![^\n]*\b(?:in use|taken|occupied|busy)\b\W{1,3}(?:so )?(?:trying|using|taking|mov(?:es|ing) to|switch(?:es|ing) to|fall(?:s|ing) back to) (?:the |a |port )*\d{4,5}\b)(?![^\n]*\busing port \d+ (?:because|since|as)\b)(?![^\n]*\b(?:using|trying|taking|mov(?:es|ing) to|switch(?:es|ing) to|fall(?:s|ing) back to) (?:the |a |port )*(?:\d{4,5}\b[^\n]{0,12}\binstead\b|(?:next|another|different|other|free)(?: free)?(?: port| one)?\b))[^\n]*?"
 _ANOTHER_LATER = r"\bHosting the HTTP server on port \d+ instead\b"  # Dask's dashboard says so two lines below

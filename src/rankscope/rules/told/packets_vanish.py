@@ -16,7 +16,8 @@ From one host to the other:
     nc -l 41000 & ssh PEER nc -zv $(hostname -I | cut -d' ' -f1) 41000  # do other ports than the master's pass
     ss -tin dst PEER; tcpdump -ni IF host PEER -c 50
 
-    kubectl get pod -o jsonpath='{.items[*].spec.containers[*].name}'   # istio-proxy? annotate sidecar.istio.io/inject: "false"
+    kubectl get pod -o jsonpath='{.items[*].spec.containers[*].name} {.items[*].spec.initContainers[*].name}'
+    # istio-proxy among them? the pods' label sidecar.istio.io/inject: "false" leaves it out
     env | grep -i _proxy; unset http_proxy https_proxy
 
 Open all ports between the nodes (NCCL and gloo take any of `net.ipv4.ip_local_port_range`), equal MTU on all links.

@@ -17,7 +17,7 @@ without `--preload`, clients opened in `post_fork`, celery clients in `worker_pr
 `cv2.setNumThreads(0)`.
 
 ## How to prevent it
-Nothing that keeps threads before the workers are started, or no fork at all (the default since Python 3.14).
+Nothing that keeps threads before the workers are started, or no plain fork (`forkserver` is the default since Python 3.14).
 Mechanism: https://github.com/OpenMathLib/OpenBLAS/issues/240, https://github.com/grpc/grpc/issues/38020, https://github.com/jruere/multiprocessing-logging/issues/49
 """
 
