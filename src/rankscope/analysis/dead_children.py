@@ -24,7 +24,8 @@ from .progress import advances
 from .standing import Standing
 from .threads import possible_holders, views
 
-_PACKAGES = ("multiprocessing/queues.py", "multiprocessing/connection.py")
+# Where a process reads what others of its program put into a queue or pipe.
+QUEUES = ("multiprocessing/queues.py", "multiprocessing/connection.py")
 
 
 def polled_for(standing: Standing, members: Iterable[Member]) -> tuple[Member, ...]:
@@ -103,9 +104,7 @@ def _stays(standing: Standing) -> bool:
 def _asks_queue(standing: Standing) -> bool:
     """Whether it waits, with a limit, for what another process puts into a queue or pipe of multiprocessing."""
     inside = standing.own_stack[standing.wait.user + 1 :]
-    return standing.kind in (WaitKind.QUEUE, WaitKind.PIPE) and any(
-        module_path(one.file) in _PACKAGES for one in inside
-    )
+    return standing.kind in (WaitKind.QUEUE, WaitKind.PIPE) and any(module_path(one.file) in QUEUES for one in inside)
 
 
 def _at_end(member: Member, members: Iterable[Member]) -> bool:

@@ -13,7 +13,6 @@ from .source import Unreadable
 TABLE_LIMIT = 4 << 20
 NAMES_LIMIT = 4096
 COPY_DISTANCE = 1 << 24
-_LINE_OF = {Lines.LNOTAB: lines.lnotab, Lines.RANGES: lines.ranges, Lines.LOCATIONS: lines.locations}
 
 
 class NotCode(Exception):
@@ -141,7 +140,7 @@ def frame_of(layout: Layout, code: Code, instruction: int) -> Frame:
     if frame is None:
         # A free-threaded build runs copies of the instructions, which lie elsewhere; then the line is not known.
         known = not layout.free_threaded or 0 <= at < COPY_DISTANCE
-        line = _LINE_OF[layout.lines](body.table, body.first_line, at) if known else 0
+        line = lines.LINE_OF[layout.lines](body.table, body.first_line, at) if known else 0
         frame = body.frames[at] = Frame(body.name, body.file, max(line, 0))
     return frame
 

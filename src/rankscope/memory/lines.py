@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from .layouts import Lines
+
 
 def lnotab(table: bytes, first: int, at: int) -> int:
     """Up to 3.9: pairs of a step in bytes and a signed step in lines (Objects/lnotab_notes.txt)."""
@@ -77,3 +79,6 @@ def _signed(table: bytes, index: int) -> tuple[int, int]:
         if not byte & 64 or shift > 60:
             break
     return (-(value >> 1) if value & 1 else value >> 1), index
+
+
+LINE_OF = {Lines.LNOTAB: lnotab, Lines.RANGES: ranges, Lines.LOCATIONS: locations}

@@ -11,14 +11,12 @@ import struct
 from ..model.evidence.stacks import Frame
 from . import lines, runtime
 from .code import CodeReader, NotCode
-from .layouts import Lines
 from .objects import Objects
 from .runtime import Families, Family, NoInterpreter, Runtime, UnknownLayout
 from .source import Memory, ProcessMemory, Unreadable
 
 MOST_FRAMES = 256
 _PAIR = struct.Struct("<Qi4x")
-_LINE_OF = {Lines.LNOTAB: lines.lnotab, Lines.RANGES: lines.ranges, Lines.LOCATIONS: lines.locations}
 
 
 class Tracebacks:
@@ -56,5 +54,5 @@ class Tracebacks:
         assert self._codes is not None
         assert self._layout is not None
         code = self._codes.at(address)
-        line = _LINE_OF[self._layout.lines](code.table, code.first_line, max(instruction, 0))
+        line = lines.LINE_OF[self._layout.lines](code.table, code.first_line, max(instruction, 0))
         return Frame(code.name, code.file, max(line, 0))

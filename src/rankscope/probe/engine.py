@@ -7,8 +7,11 @@ from typing import Protocol
 
 from ..model.evidence.stacks import NativeStacks, PythonStacks
 from ..model.evidence.threads import Threads
-from ..model.gap import Gap
+from ..model.gap import Gap, Why
 from ..model.process import ProcessRef
+
+# Why one reader has no stacks of a process of which another may know more; a refusal by the kernel is the same for all.
+ANOTHER_MAY_KNOW = frozenset({Why.UNKNOWN_LAYOUT, Why.UNSUPPORTED, Why.MISSING, Why.FAILED})
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 
 TICKS = os.sysconf("SC_CLK_TCK")
 _CHUNK = 1 << 16
+_EPOLLED = re.compile(rb"^tfd:\s*(\d+)", re.MULTILINE)
 
 
 def read(path: str, limit: int = 1 << 20) -> bytes:
@@ -22,6 +24,15 @@ def read(path: str, limit: int = 1 << 20) -> bytes:
         return b"".join(parts)
     finally:
         os.close(handle)
+
+
+def epolled(path: str, fd: int, most: int) -> tuple[int, ...]:
+    """The descriptors that the epoll instance ``fd`` of the process at ``path`` watches, at most ``most`` (proc(5), fdinfo)."""
+    try:
+        raw = read(f"{path}/fdinfo/{fd}", _CHUNK)
+    except OSError:
+        return ()  # it was closed meanwhile
+    return tuple(map(int, _EPOLLED.findall(raw)))[:most]
 
 
 @dataclass(frozen=True)

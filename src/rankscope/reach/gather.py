@@ -14,8 +14,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..errors import RankscopeError
-from ..model.gap import Gap, Why
+from ..model.gap import Gap
 from ..model.snapshot import Snapshot
+from ..probe.engine import ANOTHER_MAY_KNOW
 from ..probe.sweep import Plan
 from . import learn, slurm_state
 from .answers import Answers
@@ -33,8 +34,6 @@ _PACK_S, _PACK_EACH_S = 1.0, 0.007
 _BYTECODE_HOSTS = 256  # for more hosts the bytes through the login node cost more than the nodes save
 _SECOND_S = 3.0  # what must be left of the deadline for a second errand with py-spy
 _PY_SPY_LIMIT = 64 << 20
-# What our own reader says of a Python that py-spy may know.
-_UNREAD = {Why.UNKNOWN_LAYOUT, Why.UNSUPPORTED, Why.MISSING, Why.FAILED}
 
 
 @dataclass(frozen=True)
@@ -194,7 +193,7 @@ def _needs_py_spy(answers: Answers, name: str) -> bool:
     inbox = answers.inboxes[name]
     same = (inbox.about or {}).get("machine") == platform.machine()
     gaps = (gap for part in inbox.parts() for gap in part.snapshot.gaps)
-    return same and any(gap.what == "python-stacks" and gap.why in _UNREAD for gap in gaps)
+    return same and any(gap.what == "python-stacks" and gap.why in ANOTHER_MAY_KNOW for gap in gaps)
 
 
 def _py_spy_path() -> str:

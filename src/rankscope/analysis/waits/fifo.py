@@ -55,3 +55,8 @@ def opens_fifo(standing: Standing) -> bool:
     ):
         return False
     return any(call.tid == task.tid and call.call == "openat" for call in blocked.calls)
+
+
+def takes_orders(standing: Standing) -> bool:
+    """Whether it is no rank and opens a FIFO: whoever gives it orders may be no part of the job."""
+    return standing.member.role is not Role.RANK and opens_fifo(standing)

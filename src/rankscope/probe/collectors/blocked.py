@@ -19,7 +19,6 @@ from .. import caller, procfs
 from ..collector import Collector, Target, Touch
 from ..syscalls import EPOLL, NAMES, ON_FIRST_FD, POLL, QUEUES
 
-_EPOLL_TARGET = re.compile(rb"^tfd:\s*(\d+)", re.MULTILINE)
 _INODE = re.compile(rb"^ino:\s*(\d+)", re.MULTILINE)
 _MAX_FDS = 64
 _MAX_FILES = 1024
@@ -54,7 +53,7 @@ def _call(target: Target, task: KernelThread, callers: _Callers) -> BlockedCall 
     if name in ("select", "pselect6"):
         return BlockedCall(task.tid, name, _selected(target, args), timed=bool(args[4]))
     if name in EPOLL:
-        return BlockedCall(task.tid, name, _epolled(target, args[0]), timed=args[3] < 1 << 31)
+        return BlockedCall(task.tid, name, procfs.epolled(target.path, args[0], _MAX_FDS), timed=args[3] < 1 << 31)
     if name == "futex":
         timed = bool(args[3]) and args[1] & _FUTEX_COMMAND in (0, 9)
         shared = not args[1] & _FUTEX_PRIVATE
@@ -149,14 +148,6 @@ def _memory(target: Target, address: int, size: int) -> bytes:
         return b""
     finally:
         os.close(handle)
-
-
-def _epolled(target: Target, fd: int) -> tuple[int, ...]:
-    try:
-        raw = procfs.read(f"{target.path}/fdinfo/{fd}", 1 << 16)
-    except OSError:
-        return ()
-    return tuple(map(int, _EPOLL_TARGET.findall(raw)))[:_MAX_FDS]
 
 
 def _may_wait_for_lock(task: KernelThread) -> bool:

@@ -7,7 +7,6 @@ the ends: who reads does not sleep on a connection in which data lies, and what 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from ...model.evidence.files import OpenFile, OpenFiles
@@ -27,7 +26,6 @@ _ACCEPT = ("inet_csk_accept", "unix_accept")
 _POLL = ("poll_schedule_timeout", "do_poll", "do_sys_poll", "do_select", "core_sys_select")
 _EPOLL = ("ep_poll", "do_epoll_wait")
 _TALKS = ("established", "close-wait", "syn-sent")
-_EPOLL_TARGET = re.compile(rb"^tfd:\s*(\d+)", re.MULTILINE)
 _MAX_THREADS = 64
 _MAX_FDS = 64
 
@@ -108,14 +106,7 @@ def _connections(files: tuple[OpenFile, ...], sockets: dict[int, Socket]) -> lis
 def _watched(target: Target, files: tuple[OpenFile, ...]) -> tuple[tuple[int, ...], ...]:
     """The descriptors that each epoll instance of the process watches."""
     instances = [one.fd for one in files if one.target == "anon_inode:[eventpoll]"][:_MAX_FDS]
-    return tuple(_registered(f"{target.path}/fdinfo/{fd}") for fd in instances)
-
-
-def _registered(path: str) -> tuple[int, ...]:
-    try:
-        return tuple(map(int, _EPOLL_TARGET.findall(procfs.read(path, 1 << 16))))[:_MAX_FDS]
-    except OSError:
-        return ()  # it was closed meanwhile
+    return tuple(procfs.epolled(target.path, fd, _MAX_FDS) for fd in instances)
 
 
 def _semaphores(target: Target) -> int:

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from ...model.evidence.stacks import NativeStacks, PythonStacks, Trust
 from ...model.evidence.threads import Threads
-from ...model.gap import Gap, Why
+from ...model.gap import Gap
 from ...model.process import Process
 from .. import engines
 from ..collector import Collector, Target, Touch
-from ..engine import Engine
+from ..engine import ANOTHER_MAY_KNOW, Engine
 
-# In this order; the first that can serve a process does. Only a layout it does not know is worth a second opinion:
-# a refusal by the kernel is the same for all.
+# In this order; the first that can serve a process does.
 _AUTO = ("memory", "py-spy")
-_NEXT_ON = {Why.UNKNOWN_LAYOUT, Why.UNSUPPORTED, Why.MISSING, Why.FAILED}
 
 
 def collect(target: Target) -> PythonStacks | NativeStacks | Gap | None:
@@ -31,7 +29,7 @@ def collect(target: Target) -> PythonStacks | NativeStacks | Gap | None:
         if not isinstance(answer, Gap):
             return _surer(target, answer)
         gap = gap or answer
-        if answer.why not in _NEXT_ON:
+        if answer.why not in ANOTHER_MAY_KNOW:
             break
     return gap
 

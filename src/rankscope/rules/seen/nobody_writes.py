@@ -25,6 +25,7 @@ from collections.abc import Iterator
 
 from ...analysis.callers import call_of
 from ...analysis.case import Case, Member
+from ...analysis.dead_children import QUEUES
 from ...analysis.frame_tables import WaitKind
 from ...analysis.identity import module_path_of
 from ...analysis.standing import Standing
@@ -38,7 +39,6 @@ from .. import make_rule
 from .._say import at, certainty, just_come, old_roots, ranks_of, stands, waited_for, who
 
 _READS = ("read", "recv", "poll", "ppoll")
-_PACKAGES = ("multiprocessing/queues.py", "multiprocessing/connection.py")
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -76,7 +76,7 @@ def _told(ended: tuple[Member, ...]) -> Iterator[Reason]:
 
 
 def _multiprocessing(standing: Standing) -> bool:
-    return any(module_path_of(frame) in _PACKAGES for frame in standing.own_stack[standing.wait.user + 1 :])
+    return any(module_path_of(frame) in QUEUES for frame in standing.own_stack[standing.wait.user + 1 :])
 
 
 def _awaited(standing: Standing) -> tuple[int, str]:

@@ -43,7 +43,7 @@ from ...analysis.own_age import own_s
 from ...analysis.progress import advances
 from ...analysis.standing import Standing
 from ...analysis.threads import nobody_acts, nobody_else, views
-from ...analysis.waits.fifo import opens_fifo
+from ...analysis.waits.fifo import opens_fifo, takes_orders
 from ...analysis.waits.store import asks_store
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ...model.evidence.blocked import Blocked
@@ -204,12 +204,7 @@ def _beside(case: Case, standing: Standing) -> Iterator[Reason]:
 def _best(case: Case, root: Root, standing: Standing) -> Certainty:
     """Standing still in one's own code for long is seen, not inferred; running could be long work, and who sleeps a little,
     again and again, may see to something that gets on. A server waits for its next request as long as none comes."""
-    if (
-        may_await_orders(case, root)
-        or _leads(case, standing)
-        or _rests(case, root, standing)
-        or _takes_orders(standing)
-    ):
+    if may_await_orders(case, root) or _leads(case, standing) or _rests(case, root, standing) or takes_orders(standing):
         return Certainty.POSSIBLE
     if standing.kind not in _RESTS:
         return Certainty.LIKELY
@@ -228,10 +223,6 @@ def _rests(case: Case, root: Root, standing: Standing) -> bool:
     """Whether it is no rank, and rests as servers and schedulers do, by which nobody is kept waiting."""
     rests = standing.kind in _RESTING and standing.member.role is not Role.RANK
     return rests and bool(root.waiters) and minded(case, root)
-
-
-def _takes_orders(standing: Standing) -> bool:
-    return standing.member.role is not Role.RANK and opens_fifo(standing)
 
 
 def _doing(standing: Standing) -> str:
@@ -276,7 +267,7 @@ def _against(case: Case, root: Root, standing: Standing) -> Iterator[str]:
         yield "all that others want of it is a file lock: a leader keeps that on purpose, and they stand by to take its place"
     if _rests(case, root, standing):
         yield "nobody lacks it but who waits for its end or result: a server, or one that works by the clock, rests like this"
-    if _takes_orders(standing):
+    if takes_orders(standing):
         yield "it opens a FIFO: whoever gives it orders may open the other side at any time"
     if standing.kind in (WaitKind.USER, WaitKind.LIBRARY) and standing.busy > RUNS:
         yield f"it uses {standing.busy:.0%} of a CPU: it may be long work; look again with --sweeps 3 --interval 10"

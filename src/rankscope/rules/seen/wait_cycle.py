@@ -31,10 +31,10 @@ from ...analysis.frame_tables import WaitKind
 from ...analysis.own_age import circle_s
 from ...analysis.standing import Standing
 from ...analysis.under_way import under_way
-from ...analysis.waits.fifo import opens_fifo
+from ...analysis.waits.fifo import takes_orders
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Wait
 from ...model.evidence.blocked import Blocked
-from ...model.process import ProcessRef, Role
+from ...model.process import ProcessRef
 from ...model.ranks import RankSet
 from ...model.words import span
 from .. import make_rule
@@ -66,14 +66,9 @@ def check(case: Case) -> Iterator[Finding]:
 def _sure(case: Case, cycle: tuple[ProcessRef, ...], age: float | None) -> Certainty:
     """A circle that has an age is likely; one that rests on what somebody may be waiting on, among other things, possible."""
     open_ones = any(
-        ref in case.by_ref and (unsure(case.by_ref[ref]) or _may_serve(case.standings[ref])) for ref in cycle
+        ref in case.by_ref and (unsure(case.by_ref[ref]) or takes_orders(case.standings[ref])) for ref in cycle
     )
     return Certainty.POSSIBLE if age is None or open_ones else Certainty.LIKELY
-
-
-def _may_serve(standing: Standing) -> bool:
-    """Whether it is no rank and opens a FIFO: whoever gives it orders may be no part of the job."""
-    return standing.member.role is not Role.RANK and opens_fifo(standing)
 
 
 def _ranks(case: Case, cycle: tuple[ProcessRef, ...]) -> RankSet:

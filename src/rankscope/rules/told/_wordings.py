@@ -36,6 +36,8 @@ _TROUBLE = (
 HOLDER_SEEN = r"\b(?:fuser|lsof|lslocks)\b[^\n]*\n(?:[^\n]*\n){0,9}?[^\n]*\b\d{3,}\b"
 # How a row of ``coredumpctl list`` begins, until the number or name of the signal.
 CORE = r"^[A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \S+(?: +\d+){3} +"
+# A frame in which somebody waits for a pool of processes.
+POOL_WAITS = r"(?:get|wait|map|starmap|next|imap\w*) \((?:[^\n]*/)?(?:multiprocess(?:ing)?|billiard)/pool\.py"
 # What is told as past.
 OVER = regex(r"\b(?:took|waited)\b", re.I)
 _INFO = regex(

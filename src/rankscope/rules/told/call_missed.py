@@ -33,6 +33,7 @@ from .. import make_rule
 from ._findings import finding, simple
 from ._fingerprints import lonely_call
 from ._lines import events
+from ._roll_call import WAITING
 from ._signs import LIKELY, POSSIBLE, Sign, hits
 from ._together import of_all, standing_together
 from ._wordings import HALTS, OVER, halted, routine
@@ -44,7 +45,6 @@ _STEPS = (
 _CALLS = (
     r"barrier|all_?reduce|all_?gather|broadcast|all_?to_?all|reduce_?scatter|gather|scatter|reduce|wait_for_everyone"
 )
-_WAITING = (WaitKind.COLLECTIVE.value, WaitKind.BACKWARD.value)
 _SIGNS = (
     Sign(r"OOM: Ran out of memory with exception|attempting to recover from OOM in (?:forward|backward)", "a rank that ran out of memory leaves out a step that the others make", speaker=True),
     Sign(r"\b(?:some|one|a|two|three|most|half|the other|other|rank \d+|\d+)(?: of the)?(?: other)?(?: ranks?| gpus?| processes| workers?)? (?:has|have|had) left the loop\b", "ranks have left the loop in which others wait", anywhere=(HALTS,), prose=True),
@@ -120,7 +120,7 @@ def _left_by_exception(case: Case) -> Finding | None:
     found = [doing for doing in doings(case) if of_ranks(doing)]
     waiting = [
         doing
-        for doing in in_kind(found, *_WAITING, WaitKind.CHECKPOINT.value)
+        for doing in in_kind(found, *WAITING, WaitKind.CHECKPOINT.value)
         if "barrier" in doing.text.lower() or "barrier" in doing.op
     ]
     failed = [
@@ -173,7 +173,7 @@ def _only_waiting(case: Case) -> Finding | None:
         return None
     if len(seen) > 2 and seen == list(range(len(seen))) and len(seen) == (case.world_size or len(seen)):
         return None
-    found = [doing for doing in in_kind(doings(case), *_WAITING) if doing.account and _stands(doing)]
+    found = [doing for doing in in_kind(doings(case), *WAITING) if doing.account and _stands(doing)]
     timeouts = events(case, "torch.watchdog_timeout", "gloo.op_timeout")
     if not timeouts and not (found and halted(case)):
         return None

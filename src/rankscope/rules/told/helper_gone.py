@@ -31,7 +31,7 @@ from ._findings import finding
 from ._lines import events
 from ._outcomes import BAD
 from ._signs import POSSIBLE, Hit, Sign, hits
-from ._wordings import CORE
+from ._wordings import CORE, POOL_WAITS
 
 _WAIT = r"(?:join|wait|recv|get|waitpid|wait4|poll|select|hang|stuck|block)\w*"
 _STILL = (
@@ -128,12 +128,9 @@ def _nobody_reads(case: Case) -> Iterator[Hit]:
         yield Hit(Sign("", "all workers wait for the lock of their queue, and nobody reads from it"), locked[0], "")
 
 
-_POOL_WAITS = r"(?:get|wait|map|starmap|next|imap\w*) \((?:[^\n]*/)?(?:multiprocess(?:ing)?|billiard)/pool\.py"
-
-
 def _replaced(case: Case) -> Iterator[Hit]:
     """A pool whose caller waits, and of whose workers ``ps`` shows one or two that were started long after the others."""
-    waiting = next((one for one in accounts(case) if one.find(_POOL_WAITS)), None)
+    waiting = next((one for one in accounts(case) if one.find(POOL_WAITS)), None)
     families: dict[tuple[object, object], list[str]] = {}
     for row in events(case, "proc.row"):
         if "started" in row.fields:

@@ -38,10 +38,9 @@ from .. import make_rule
 from ._findings import finding
 from ._lines import events
 from ._signs import LIKELY, POSSIBLE, Hit, Sign
-from ._wordings import HALTS
+from ._wordings import HALTS, POOL_WAITS
 
 _STEPS = ("journalctl --since '2 hours ago' | grep -i -e kill -e oom", "ps -o pid,ppid,lstart,args --ppid PARENT")
-POOL_WAITS = r"(?:get|wait|map|starmap|next|imap\w*) \((?:[^\n]*/)?(?:multiprocess(?:ing)?|billiard)/pool\.py"
 _RENEWED = r"\bmax_?tasks_?per_?child\b"
 _DEADLY = r"SIG(?:KILL|TERM|SEGV|ABRT|BUS|XCPU)"
 # Who sends a signal, or sees its end, and the process that it names.
