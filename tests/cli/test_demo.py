@@ -9,11 +9,15 @@ import signal
 import subprocess
 import sys
 import uuid
+from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 from conftest_cli import begin, rankscope
 
 from harness.waiting import wait_until
+from rankscope.cli import demo
+from rankscope.errors import RankscopeError
 
 TRANSCRIPT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "commands" / "_transcripts" / "demo.txt"
 
@@ -47,6 +51,18 @@ def shown(command: str) -> str:
 def verdicts(screen: str) -> list[tuple[str, ...]]:
     """Class and certainty of each cause."""
     return re.findall(r"\[([a-z0-9-]+),\s+(certain|likely|possible)\]", screen)
+
+
+def test_a_demo_job_that_is_gone_before_the_look_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That there is nothing to show is no defect of ours."""
+
+    @contextlib.contextmanager
+    def gone(_: object) -> Iterator[SimpleNamespace]:
+        yield SimpleNamespace(pid=1 << 22)
+
+    monkeypatch.setattr(demo, "_running", gone)
+    with pytest.raises(RankscopeError, match="was not found"):
+        demo.command.main(["--no-torch"], standalone_mode=False)
 
 
 def test_the_demo_without_pytorch_names_the_rank(mark: bytes) -> None:

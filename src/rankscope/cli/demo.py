@@ -63,9 +63,12 @@ def command(torch: bool | None, color: str) -> None:
     with _running(chosen) as job:
         click.echo(f"$ rankscope diagnose pid:{job.pid} --stuck-after {STUCK_AFTER_S:g}\n", err=True)
         look = pipeline.Look(job.pid)
-        for _, diagnosis in pipeline.diagnose(look, STUCK_AFTER_S):
+        told = [diagnosis for _, diagnosis in pipeline.diagnose(look, STUCK_AFTER_S)]
+        for diagnosis in told:
             show(diagnosis, as_json=False, color=color, look=look)
-    verdict = diagnosis.verdict
+    if not told:
+        raise RankscopeError("the demo job was not found", "it ended before it was looked at", "rankscope demo")
+    verdict = told[-1].verdict
     found = f"{verdict.cls} of {ranks_phrase(verdict.ranks)}" if verdict else "nothing"
     right = verdict is not None and verdict.cls == chosen.cls and tuple(verdict.ranks) == chosen.ranks
     wanted = f"{chosen.cls} of {ranks_phrase(RankSet(chosen.ranks))}"
