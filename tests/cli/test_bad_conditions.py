@@ -117,6 +117,18 @@ def test_what_lies_below_a_closed_folder_is_denied(tmp_path: pathlib.Path) -> No
             os.seteuid(0)
 
 
+@pytest.mark.skipif(not ROOT or not shutil.which("setpriv"), reason="needs root and setpriv")
+@pytest.mark.parametrize("command", ["analyze", "stacks", "diagnose"])
+def test_a_file_that_may_not_be_read_is_told_with_what_may_help(command: str, tmp_path: pathlib.Path) -> None:
+    """By every command in our own words: what, why, and something to type."""
+    (tmp_path / "job.log").write_text("x\n")
+    (tmp_path / "job.log").chmod(0)
+    powerless = ("setpriv", "--inh-caps=-all", "--bounding-set=-all")
+    said = rankscope(command, str(tmp_path / "job.log"), before=powerless)
+    assert said.code == 2
+    assert f"cannot read {tmp_path}/job.log\n  because  permission denied\n  try " in said.err
+
+
 def test_a_file_that_is_no_snapshot_is_refused(tmp_path: pathlib.Path) -> None:
     (tmp_path / "photo.snap").write_bytes(bytes(range(256)) * 2)
     said = rankscope("stacks", str(tmp_path / "photo.snap"))

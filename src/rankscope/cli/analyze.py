@@ -46,7 +46,7 @@ Examples:
   $ rankscope analyze --events train.log
   $ rankscope analyze --entries 0,5 dumps/""",
 )
-@click.argument("files", nargs=-1, required=True, type=_Named(path_type=Path))
+@click.argument("files", nargs=-1, required=True, type=_Named(readable=False, path_type=Path))
 @click.option("--events", "as_events", is_flag=True, help="Only print what was read, as JSON lines.")
 @click.option(
     "--entries", "wanted", type=_options.Ranks(), metavar="RANKS",
