@@ -151,7 +151,7 @@ def sections(lines: Sequence[Line]) -> Iterator[Section]:
     """Blocks that part of the ranks run, each with its surroundings."""
     for at, line in enumerate(lines):
         found = _HEAD.match(line.text)
-        if found is None or not (who := _who(line.text, found)):
+        if found is None or not (who := _who(found)):
             continue
         if found["mark"]:
             below = _defined(lines, at)
@@ -172,7 +172,8 @@ def sections(lines: Sequence[Line]) -> Iterator[Section]:
         )
 
 
-def _who(text: str, found: re.Match[str]) -> str:
+def _who(found: re.Match[str]) -> str:
+    """Which ranks run the section below a line: one, some, the rest, each its own; empty where it does not part them."""
     if found["mark"]:
         return "one" if _RANK_MARKS.match(found["mark"]) else ""
     if found["handled"] is not None:

@@ -15,7 +15,7 @@ from .. import __version__
 from . import _exit
 
 _OWN = {"main"}
-_TARGET = re.compile(r"(?:pid|slurm|ssh|hostfile|mpi):\S")
+_TARGET = re.compile(r"[a-z]\w{1,15}:")
 
 
 class Commands(click.Group):

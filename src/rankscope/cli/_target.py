@@ -44,9 +44,16 @@ def parse(text: str | None) -> Target:
         from pathlib import Path
 
         return Target(file=Path(text))
-    raise RankscopeError(
+    raise _no_target(text)
+
+
+def _no_target(text: str) -> RankscopeError:
+    from ..reach.transport import transports
+
+    hosts = ", ".join(one.example for one in transports().values())
+    return RankscopeError(
         f"I do not understand the target {text!r}",
-        "it is neither pid:N, slurm:JOBID, ssh:HOSTS, hostfile:PATH, mpi:PID nor an existing file or directory",
+        f"it is neither pid:N, {hosts} nor an existing file or directory",
         "rankscope diagnose   # this host; others: rankscope diagnose 'ssh:node[1-8]'",
     )  # fmt: skip
 

@@ -13,7 +13,7 @@ DELETED = " (deleted)"
 
 @dataclass(frozen=True)
 class Mapping:
-    """One line of the map. ``path`` is as the process sees it; ``deleted`` when the file has gone or was replaced."""
+    """One line of the map. ``path`` is as the process sees it, also of a file that has gone or was replaced."""
 
     start: int
     end: int
@@ -22,7 +22,6 @@ class Mapping:
     device: str
     inode: int
     path: str
-    deleted: bool = False
 
     @property
     def identity(self) -> tuple[str, int]:
@@ -44,7 +43,6 @@ def parse(raw: bytes) -> Iterator[Mapping]:
         try:
             start, _, end = fields[0].partition(b"-")
             path = os.fsdecode(fields[5]) if len(fields) > 5 else ""
-            deleted = path.endswith(DELETED)
             yield Mapping(
                 int(start, 16),
                 int(end, 16),
@@ -52,8 +50,7 @@ def parse(raw: bytes) -> Iterator[Mapping]:
                 int(fields[2], 16),
                 fields[3].decode("ascii"),
                 int(fields[4]),
-                path[: -len(DELETED)] if deleted else path,
-                deleted,
+                path.removesuffix(DELETED),
             )
         except ValueError:
             continue

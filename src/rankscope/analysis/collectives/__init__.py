@@ -57,7 +57,6 @@ def find(
         deadlines=progress.deadlines(views, facts.now_ns),
         silent=RankSet(range(known.world)) - RankSet(usable),
         weak=(*known.doubts, *_of_skew(skewed)),
-        total=len(calls),
     )
     if not found.states:
         differ = tuple(finished.differing(views, known))

@@ -57,7 +57,6 @@ class CollectiveAnalysis:
     silent: RankSet = field(default_factory=RankSet)
     weak: tuple[str, ...] = ()
     differ: tuple[CollectiveState, ...] = ()  # calls that are over, and yet were not the same: the data is wrong
-    total: int = 0  # unfinished calls in all, of which ``states`` shows the first
 
     @property
     def hang(self) -> bool:
