@@ -258,6 +258,18 @@ def test_a_job_moves_by_its_recorders_as_long_as_its_rhythm_allows(ago_s: float,
     assert code_of([found]) == (NOTHING_FOUND if state is State.MOVING else NOT_ENOUGH)
 
 
+@pytest.mark.parametrize(("parent", "child"), [(9, False), (71, True)])
+def test_a_child_that_began_after_the_job_was_listed_is_no_stranger(parent: int, child: bool) -> None:
+    """A loader's workers may come between the listing of processes and the look at them."""
+    beside = Outsiders((Outsider(40, "pt_data_worker", "S", 3, 88, parent),))
+    more = (beside, OpenFiles((OpenFile(3, "socket:[7]"),)), Blocked((BlockedCall(71, "recvfrom", (3,)),)))
+    first, second, third = ranks(stack=READS, still_s=HOUR, wchan="wait_woken")
+    found = judge(job(first, dataclasses.replace(second, more=more), third, world=3))
+    (said,) = [one.title for one in found.findings if "pid 40 (pt_data_worker)" in one.title]
+    assert ("a child that began after the job was listed" in said) is child
+    assert ("no part of this job" in said) is not child
+
+
 @pytest.mark.parametrize("known", [True, False])
 def test_a_server_beside_the_job_is_the_next_place_to_look(known: bool) -> None:
     """Ranks that wait for its answer wait for nobody of the job; it is named, and not accused."""

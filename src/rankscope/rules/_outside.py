@@ -43,6 +43,9 @@ def process_of(standing: Standing, outsider: Outsider) -> Process:
     return Process(ProcessRef(standing.member.ref.host, outsider.pid), Role.OTHER, comm=outsider.comm)
 
 
-def said(outsider: Outsider) -> str:
-    """The outsider in words."""
-    return f"pid {outsider.pid} ({outsider.comm}), which is no part of this job"
+def said(outsider: Outsider, *askers: Standing) -> str:
+    """The outsider in words; one that a process which waits for it started after the job was listed is no stranger."""
+    who = f"pid {outsider.pid} ({outsider.comm})"
+    if outsider.parent and any(outsider.parent == one.member.ref.pid for one in askers):
+        return f"{who}, a child that began after the job was listed"
+    return f"{who}, which is no part of this job"

@@ -69,7 +69,7 @@ def _served_by(case: Case, ranks: tuple[Standing, ...]) -> Iterator[Finding]:
         verb = "waits" if len(who) == 1 else "wait"
         yield Finding(
             rule=RULE.id, cls=RULE.cls, kind=Kind.NOTE, certainty=Certainty.POSSIBLE,
-            title=f"{ranks_phrase(who)} {verb} on a pipe or connection whose other end has {said(other)}",
+            title=f"{ranks_phrase(who)} {verb} on a pipe or connection whose other end has {said(other, *askers)}",
             processes=(process_of(askers[0], other),), because=tuple(map(stands, askers[:_NAMED])),
             next=(Step(f"rankscope diagnose pid:{other.pid}", askers[0].member.ref),),
         )  # fmt: skip

@@ -198,7 +198,9 @@ def _peers(case: Case, standing: Standing) -> tuple[Outsider, ...]:
 
 def _beside(case: Case, standing: Standing) -> Iterator[Reason]:
     for one in _peers(case, standing):
-        yield Reason(f"the other end of what it waits on is held by {said(one)}", "kernel", standing.member.ref)
+        yield Reason(
+            f"the other end of what it waits on is held by {said(one, standing)}", "kernel", standing.member.ref
+        )
 
 
 def _best(case: Case, root: Root, standing: Standing) -> Certainty:
