@@ -1,6 +1,6 @@
 """Regular expressions that are compiled when they are first used.
 
-There are some 700 in what reads and judges, compiling them takes a fifth of a second, and of one job few are asked for.
+There are some 900 in what reads and judges, compiling them takes a fifth of a second, and of one job few are asked for.
 """
 
 from __future__ import annotations
