@@ -14,6 +14,13 @@ from rankscope.pipeline import case_of
 ACQUIRES = Stack(
     [Frame("prepare", "/job/run.py", 9), Frame("BaseFileLock.acquire", "/x/site-packages/filelock/_api.py", 1037)]
 )
+# Of filelock 4.0 and later.
+POLLS = Stack(
+    [
+        Frame("prepare", "/job/run.py", 9),
+        Frame("LockAcquisition._poll_until_acquired", "/x/site-packages/filelock/_core/_acquire.py", 177),
+    ]
+)
 STANDS = Stack([Frame("prepare", "/job/run.py", 20), Frame("Event.wait", "/usr/lib/python3.11/threading.py", 629)])
 
 
@@ -42,14 +49,15 @@ def job(
     return Snapshot(Job("torchrun"), processes=tuple(processes), sweeps=(Sweep(0, 0.0, tuple(refs), tuple(items)),))
 
 
+@pytest.mark.parametrize("asks", [ACQUIRES, POLLS])
 @pytest.mark.parametrize(
     ("second", "holders", "waits"), [(STANDS, (71,), {(70, 71)}), (ACQUIRES, (71,), set()), (STANDS, (70,), set())]
 )
 def test_a_lock_file_is_waited_for_from_who_has_it_open(
-    second: Stack, holders: tuple[int, ...], waits: set[tuple[int, int]]
+    asks: Stack, second: Stack, holders: tuple[int, ...], waits: set[tuple[int, int]]
 ) -> None:
     """Not from another one that polls, which has it open only for a moment."""
-    found = case_of(job(ACQUIRES, second, holders=holders)).graph.waits
+    found = case_of(job(asks, second, holders=holders)).graph.waits
     assert {(wait.waiter.pid, wait.target.pid) for wait in found if wait.target} == waits
 
 

@@ -41,6 +41,16 @@ def test_a_soft_lock_that_is_older_than_the_run_was_left_behind(listing: str, ce
     assert (found.cls, found.certainty.name) == ("file-lock-stale", certainty)
 
 
+@pytest.mark.parametrize(("code", "count"), [(SOFT, 1), (HARD, 0)])
+def test_the_frames_of_filelock_4_are_known(code: str, count: int, tmp_path: Path) -> None:
+    """It has its files in folders, and polls in a function of its own."""
+    enters, polls = "filelock/_core/_lock.py", "filelock/_core/_acquire.py"
+    dump = STACK.replace("filelock/_api.py", enters, 1).replace("filelock/_api.py", polls)
+    dump = dump.replace("in acquire", "in _poll_until_acquired")
+    (tmp_path / "rank0.txt").write_text(dump.format(code=code))
+    assert len(list(lock_file_left_behind.check(case_of(gather([tmp_path]))))) == count
+
+
 @pytest.mark.parametrize(
     ("code", "more"),
     [(HARD, ""), (SOFT, "out.lock:  u  4411 F.... python\n"), (SOFT, "python 4411 u 5u REG 8,1 0 99 /data/out.lock\n")],

@@ -26,6 +26,8 @@ _TOLD = {
     ("/torch/utils/file_baton.py", "wait"): ("self", "lock_file_path", "lock file", "path"),
     ("/filelock/_api.py", "acquire"): ("lock_filename", "", "lock file", "path"),
     ("/filelock/_api.py", "_poll_until_acquired"): ("lock_filename", "", "lock file", "path"),
+    ("/filelock/_core/_acquire.py", "_poll_until_acquired"): ("lock_filename", "", "lock file", "path"),  # since 4.0
+    ("/filelock/_async_lock/_acquire.py", "_async_poll_until_acquired"): ("lock_filename", "", "lock file", "path"),
     ("/torch/distributed/distributed_c10d.py", "init_process_group"): ("init_method", "", "meeting point", "address"),
 }
 

@@ -17,6 +17,14 @@ filelock/_api.py
     file-lock: acquire
 filelock/_unix.py
     file-lock: *
+filelock/_core/_acquire.py
+    file-lock: acquire _acquire_level _poll_until_acquired
+filelock/_native/_unix.py
+    file-lock: *
+filelock/_native/_descriptor.py
+    file-lock: *
+filelock/_soft/_read_write/_lock.py
+    file-lock: _wait_for
 filelock.py
     file-lock: acquire
 datasets/utils/filelock.py

@@ -72,7 +72,7 @@ _SIGNS = (
     Sign(r"\b_?acquire\w* \((?:[^\n]*/)?(?:filelock|portalocker|fasteners)/", "a file lock is waited for, and who has it is seen beside", anywhere=(_ROW,), unless=(_BUILDING, _REFUSED)),
     Sign(r"unable to lock file[^\n]*errno = 11\b", "HDF5 finds its file locked, and a process that has it open is seen", anywhere=(HOLDER_SEEN,), unless=(_REFUSED,)),
     # Locks that are a file, a link or a folder: Optuna's journal, TensorFlow Hub, Theano and its successors, Matplotlib, soft locks.
-    Sign(r"\b(?:acquire|get_lock_file) \((?:[^\n]*/)?optuna/storages/_?journal/|\b_wait_for_lock_to_disappear\b|\b_?lock\w* \((?:[^\n]*/)?compile(?:/|\.)?\w*lock\.py|\b_lock_path \((?:[^\n]*/)?matplotlib/cbook|\(?(?:[^\s(]*/)?filelock/_soft\.py|^acquire \((?:[^\n]*/)?lockfile/\w{1,12}lockfile\.py|^_?lock \((?:[^\n]*/)?flufl/lock/", "a thread polls for the removal of a lock file", unless=(_BUILDING, _HELD)),
+    Sign(r"\b(?:acquire|get_lock_file) \((?:[^\n]*/)?optuna/storages/_?journal/|\b_wait_for_lock_to_disappear\b|\b_?lock\w* \((?:[^\n]*/)?compile(?:/|\.)?\w*lock\.py|\b_lock_path \((?:[^\n]*/)?matplotlib/cbook|\(?(?:[^\s(]*/)?filelock/_soft(?:\.py|/)|^acquire \((?:[^\n]*/)?lockfile/\w{1,12}lockfile\.py|^_?lock \((?:[^\n]*/)?flufl/lock/", "a thread polls for the removal of a lock file", unless=(_BUILDING, _HELD)),
     Sign(r"Another process must be compiling\b[^\n]*waiting for: *(?:[3-9]\d|\d{3,})", "a process waits for another one's build for longer than any build takes", unless=(_BUILDING,)),
     Sign(r"\b(?:rm|remov\w+|delet\w+|clean\w+|clear\w+)\b[^\n]{0,50}(?:\block(?:s|ed|file)?\b|\.lock\b|torch_extensions|\.triton|triton[/_ ]cache|extension cache)", "removing the lock file helped", cures=True),
     Sign(r"\b(?:nobody|no one|no process|none|no rank)\b[^\n]{0,12}\b(?:builds?|compiles?|is building|is compiling)\b", "an extension is waited for, and nobody builds it", anywhere=(_EXTENSION + r"|\bextension\b",), prose=True),
@@ -185,7 +185,7 @@ def _moment(text: str, near: float) -> float | None:
 
 _CODE = ("text.source", "text.line")
 _SOFT = regex(r"\bSoft(?:File)?Lock\(|\bimport SoftFileLock\b|\bSoftFileLock as\b")
-_POLLS = ("filelock/_api.py", "filelock/_soft.py", "filelock/__init__.py")
+_POLLS = ("filelock/_api.py", "filelock/_soft.py", "filelock/__init__.py", "filelock/_core/_acquire.py")
 # Rows of fuser(1), with and without -v, and of lsof(8): somebody has the file open.
 _OPEN = r"^\S{0,200}lock: +(?:\S+ +)?\d{2,9}\b|^\S{1,64} +\d{2,9} +[FfrcemM.]{3,6} +\S|^\S{1,64} +\d{2,9} +\S{1,64} +\d{1,5}[-ruw]\w? [^\n]{0,300}lock"
 _IN_USE = (_BUILDING, _HELD, _OPEN, _REFUSED)
