@@ -17,6 +17,7 @@ from ..model.process import ProcessRef
 from ..model.ranks import RankSet, ranks_phrase
 from ..model.words import counted, span
 from . import gaps, hosts, paths
+from . import places as places_of
 from .one_trouble import told_once
 from .plain import clean
 
@@ -58,7 +59,7 @@ def _lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
     if not causes:
         yield from _no_cause(diagnosis)
     for finding in causes[:4]:
-        yield from _cause(finding)
+        yield from _cause(diagnosis, finding)
     yield from _more(len(causes) - 4, "cause")
     if diagnosis.verdict is not None or diagnosis.state is not State.MOVING:
         yield from _waiting(diagnosis)
@@ -149,12 +150,26 @@ def _not_enough(diagnosis: Diagnosis) -> str:
     return "not enough evidence to say anything; see what was not seen, and why"
 
 
-def _cause(finding: Finding) -> Iterator[tuple[str, str]]:
+def _cause(diagnosis: Diagnosis, finding: Finding) -> Iterator[tuple[str, str]]:
     yield "cause", f"{finding.title}  [{finding.cls}, {finding.certainty.value}]"
-    for text, place in {reason.text: reason.place for reason in finding.because}.items():
+    reasons = {reason.text: reason.place for reason in finding.because}
+    if where := _where(diagnosis, finding, "\n".join((finding.title, *reasons))):
+        yield "", where
+    for text, place in reasons.items():
         yield "", clean(text, LONGEST) + (f"  ({clean(place, LONGEST)})" if place else "")
     for text in finding.against:
         yield "against", text
+
+
+def _where(diagnosis: Diagnosis, finding: Finding, told: str) -> str:
+    """Where the ranks at fault run, or those of a circle, unless the sentences have told it of one of them."""
+    blamed = {process.ref for process in finding.processes}
+    places = {
+        rank: ref
+        for ref, rank in diagnosis.roster.items()
+        if (rank in finding.ranks if finding.ranks else ref in blamed)
+    }
+    return "" if any(ref.spoken in told for ref in places.values()) else places_of.phrase(places)
 
 
 _COUNTS = 1.0  # seconds; who asks again and again has waited longer than since it asked last
