@@ -153,3 +153,12 @@ def test_a_job_without_a_launcher_is_named_by_one_of_its_ranks() -> None:
     told = Diagnosis(Job("environment"), State.UNKNOWN, 6, RankSet(range(6)), ("node2",), None, roster={RANK.ref: 5},
                      next=("rankscope stacks --source",))  # fmt: skip
     assert [str(one) for one in addressed(told, BESIDE).next] == ["rankscope stacks pid:39 --source"]
+
+
+def test_of_a_tree_and_the_dump_that_it_folds_the_dump_is_shown() -> None:
+    """In a file the lines of the source are not to be had, so that both commands would be one."""
+    told = Diagnosis(Job("torchrun"), State.STUCK, 6, RankSet(range(6)), ("node2",), None, roster={RANK.ref: 5},
+                     next=(Step("rankscope stacks pid:39 --raw", RANK.ref),
+                           Step("rankscope stacks pid:39 --source", RANK.ref)))  # fmt: skip
+    assert [str(one) for one in addressed(told, FILE).next] == ["rankscope stacks job.snap --ranks 5 --raw"]
+    assert len(addressed(told, BESIDE).next) == 2

@@ -43,14 +43,18 @@ def test_where_all_others_wait_nobody_can_send():
 
 def test_a_receive_that_names_its_source_waits_for_that_rank():
     found = [one for one in waits(RECV, BARRIER, WORK, WORK, source="3") if one[0] == 0]
-    assert found == [(0, 3, "recv with rank 3")]
+    assert found == [(0, 3, "recv from rank 3")]
 
 
 POSTED = (("c10d::ProcessGroupGloo::SendWork::wait", ""),)
 
 
 def test_where_all_wait_for_messages_that_were_posted_nobody_posts_another():
-    found = {(waiter, target) for waiter, target, _ in waits(POSTED, POSTED, POSTED)}
+    told = waits(POSTED, POSTED, POSTED)
+    found = {(waiter, target) for waiter, target, _ in told}
+    assert {why for _, _, why in told} == {
+        "a message that was posted before, from or to one of the others, who all wait for messages themselves"
+    }
     assert found == {(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)}
 
 

@@ -190,6 +190,16 @@ def test_a_circle_of_those_who_poll_is_as_old_as_the_wait_of_others_for_them(awa
     assert found is None or (found.cls, list(found.ranks)) == ("lock-order-deadlock", [])
 
 
+def test_a_circle_of_many_tells_of_each_once_and_where_it_stands() -> None:
+    """Not of each pair."""
+    waits = Stack([MAIN, Frame("exchange", "/job/halo.py", 27), Frame("c10d::ProcessGroupGloo::SendWork::wait", "", 0)])
+    found = said(job(*(Body(70 + at, waits, rank=at) for at in range(4))), "wait-cycle")
+    assert found is not None
+    steps = [why.text for why in found.because if " waits for " in why.text]
+    assert len(steps) == 4
+    assert all("waits for ranks " in text and text.endswith(", in exchange (halo.py:27)") for text in steps)
+
+
 def polls_a_baton(sick: bool) -> Snapshot:
     waits = Stack([MAIN, Frame("wait", f"{LIB}/site-packages/torch/utils/file_baton.py", 50)])
     lock = LockFiles((LockFile("/cache/lock", 900.0, () if sick else (7,)),))

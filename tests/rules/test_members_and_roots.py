@@ -64,6 +64,20 @@ def test_members_who_went_on_without_the_group_are_named(places: tuple[Place, ..
     assert (found.rule, list(found.ranks)) == ("recorder-missed", blamed)
 
 
+@pytest.mark.parametrize(
+    ("places", "title", "reason"),
+    [
+        ((ON, ON, making("[2, 3]"), ON), " while rank 2 makes a group with it", "rank 2 makes a group of ranks 2-3 in "),
+        ((ON, making(""), making("")), " while ranks 1-2 make a group with it", "rank 1 makes a group in "),
+    ],
+)
+def test_where_the_others_make_their_group_is_told(places: tuple[Place, ...], title: str, reason: str) -> None:
+    found = cause(*places)
+    assert found is not None
+    assert found.title.endswith(title)
+    assert any(one.text.startswith(reason) for one in found.because)
+
+
 AWAITS: Place = (["send"], {}, DONE)
 MEETS: Place = (["monitored_barrier"], {}, DONE)
 

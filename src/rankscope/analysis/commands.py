@@ -48,7 +48,8 @@ def addressed(diagnosis: Diagnosis, to: Address) -> Diagnosis:
         for one in diagnosis.findings
     )
     steps = dict.fromkeys(_steps(diagnosis, findings, to))
-    return dataclasses.replace(diagnosis, findings=findings, next=tuple(steps))
+    whole = tuple(step for step in steps if f"{step} --raw" not in steps)  # whose dump has all that the tree folds
+    return dataclasses.replace(diagnosis, findings=findings, next=whole)
 
 
 def of_files(diagnosis: Diagnosis, path: str = "") -> Diagnosis:

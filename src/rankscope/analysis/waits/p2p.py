@@ -43,13 +43,22 @@ def find(scene: Scene) -> Iterator[Wait | Share]:
             continue
         if peer is not None and peer != rank and (peer in scene.ranks or peer in scene.missing):
             yield Wait(
-                standing.member.ref, scene.rank_ref(peer), f"{standing.wait.op} with rank {peer}", standing.still_s
+                standing.member.ref, scene.rank_ref(peer), f"{_message(standing)} rank {peer}", standing.still_s
             )
         elif peer is None and from_anybody(standing):
             yield from _from_senders(everybody.senders(standing), standing)
         elif peer is None and everybody.waits:
-            why = f"{standing.wait.op} with one of the others, who all do the same"
+            why = f"{_message(standing)} one of the others, who all wait for messages themselves"
             yield from for_all(standing.member.ref, everybody.ranks, why, standing.still_s)
+
+
+def _message(standing: Standing) -> str:
+    """What kind of message it waits for, as its call has it, before the name of the other rank."""
+    op = standing.wait.op.rsplit(".", 1)[-1].lower()
+    if op in _POSTED:
+        return "a message that was posted before, from or to"
+    way = "with" if "send" in op and "recv" in op else "from" if "recv" in op else "to" if "send" in op else "with"
+    return f"{standing.wait.op} {way}"
 
 
 class _Everybody:

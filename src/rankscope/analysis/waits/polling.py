@@ -42,7 +42,7 @@ def find(scene: Scene) -> Iterator[Wait | Share]:
     for asker in askers if together else ():
         frame = asker.user_frame
         place = f"{frame.function} ({frame.file.rsplit('/', 1)[-1]}:{frame.line})" if frame is not None else "one place"
-        yield from for_all(asker.member.ref, crowd, f"what it asks again and again in {place}", None)
+        yield from for_all(asker.member.ref, crowd, f"what is asked for again and again in {place}", None)
 
 
 def _asks(standing: Standing) -> bool:

@@ -34,6 +34,7 @@ from ...analysis.standing import Standing
 from ...model.diagnosis import Certainty, CollectiveState, Finding, Kind, Reason
 from ...model.ranks import RankSet, ranks_phrase
 from .. import make_rule
+from .._say import at, stands
 from ._recorder import absentees, at_most_likely, call, causes, certainty, last_done, look_next, place, waits
 
 
@@ -112,16 +113,29 @@ def _left_behind(
     case: Case, state: CollectiveState, few: RankSet, reasons: Sequence[Reason], standings: Sequence[Standing | None]
 ) -> Finding:
     """What the others are at takes the few as well, who went on without them."""
-    does, doubt = _instead(state, standings)
+    does, doubt = _instead(state, standings, few)
     return Finding(
         rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=_less_sure(certainty(case)),
         title=f"{ranks_phrase(few)} went on to {call(state)} while {ranks_phrase(state.missing)} {does}",
-        ranks=few, processes=tuple(process for rank in few for process in case.of_rank(rank)), because=tuple(reasons),
-        against=(doubt, *case.comparison.weak), next=look_next(case, few), collective=state,
+        ranks=few, processes=tuple(process for rank in few for process in case.of_rank(rank)),
+        because=(*reasons, *_meanwhile(standings)), against=(doubt, *case.comparison.weak), next=look_next(case, few),
+        collective=state,
     )  # fmt: skip
 
 
-def _instead(state: CollectiveState, standings: Sequence[Standing | None]) -> tuple[str, str]:
+def _meanwhile(standings: Sequence[Standing | None]) -> Iterator[Reason]:
+    """Where the first of those who did not come is: in its call, or where it makes a group, and of whom as far as that is read."""
+    first = standings[0]
+    if first is None or first.user_frame is None:
+        return
+    if not _meet(standings):
+        yield stands(first)
+        return
+    of = f" of {ranks_phrase(members)}" if (members := members_of(first)) else ""
+    yield Reason(f"rank {first.member.rank} makes a group{of} in {at(first.user_frame)}", "python-stack", first.member.ref)
+
+
+def _instead(state: CollectiveState, standings: Sequence[Standing | None], few: RankSet) -> tuple[str, str]:
     """What those who did not come do, and why it may be right."""
     one = len(state.missing) == 1
     if _watched(standings):
@@ -130,7 +144,7 @@ def _instead(state: CollectiveState, standings: Sequence[Standing | None]) -> tu
     if _await_messages(standings):
         return "wait for messages", "those who wait may have been the ones to exchange a message too many"
     doubt = "the group may be one that only those make who wait for it"
-    return f"{'makes' if one else 'make'} a group with them", doubt
+    return f"{'makes' if one else 'make'} a group with {'it' if len(few) == 1 else 'them'}", doubt
 
 
 def _less_sure(found: Certainty) -> Certainty:

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...analysis.awaited import unsure, writes
 from ...analysis.case import Case
@@ -34,14 +35,15 @@ from ...analysis.under_way import under_way
 from ...analysis.waits.fifo import takes_orders
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Wait
 from ...model.evidence.blocked import Blocked
-from ...model.process import ProcessRef
-from ...model.ranks import RankSet
+from ...model.process import ProcessRef, Role
+from ...model.ranks import RankSet, ranks_phrase
 from ...model.words import span
 from .. import make_rule
-from .._say import name
+from .._say import at, name
 
 _LOCKS = {WaitKind.FILE_LOCK, WaitKind.FILE_BATON, WaitKind.LOCK}
 _WRITE = ("write", "writev", "pwrite64")
+_NAMED = 4
 _MOST_STEPS = 64  # of a circle of a thousand ranks nobody reads each
 _TALK = {WaitKind.P2P, WaitKind.SOCKET, WaitKind.PIPE}
 
@@ -126,9 +128,12 @@ def _steps(case: Case, cycle: tuple[ProcessRef, ...]) -> Iterator[Reason]:
     inside = set(cycle)
     shares = [share for share in case.graph.shares if share.wait.waiter in inside]
     of_crowds = {(share.wait.waiter, share.wait.why) for share in shares}
+    whom: dict[Wait, list[ProcessRef]] = {}
     for wait in case.graph.waits:
         if wait.waiter in inside and wait.target in inside and (wait.waiter, wait.why) not in of_crowds:
-            yield _step(case, wait, name(case, wait.target))
+            whom.setdefault(replace(wait, target=None), []).append(wait.target)
+    for wait, targets in whom.items():
+        yield _step(case, wait, _all(case, targets))
     for share in shares:  # whoever waits for many is told once
         others = [ref for ref in share.crowd.refs if ref in inside and ref != share.wait.waiter]
         if others:
@@ -136,10 +141,23 @@ def _steps(case: Case, cycle: tuple[ProcessRef, ...]) -> Iterator[Reason]:
             yield _step(case, share.wait, whom)
 
 
+def _all(case: Case, targets: list[ProcessRef]) -> str:
+    """One by name, many by their ranks where they have some."""
+    ranks = RankSet(
+        one.process.rank
+        for ref in targets
+        if (one := case.by_ref.get(ref)) and one.role is Role.RANK and one.process.rank is not None
+    )
+    told = len(targets) > 1 and len(ranks) == len(targets)
+    return ranks_phrase(ranks) if told else ", ".join(name(case, ref) for ref in targets[:_NAMED])
+
+
 def _step(case: Case, wait: Wait, whom: str) -> Reason:
-    blocked = case.by_ref[wait.waiter].latest(Blocked)
+    """Who waits for whom, and where: in the job's code, or else in which call of the system."""
+    standing, blocked = case.standings.get(wait.waiter), case.by_ref[wait.waiter].latest(Blocked)
     call = f" (in {blocked.calls[0].call})" if blocked and blocked.calls else ""
-    return Reason(f"{name(case, wait.waiter)} waits for {whom}: {wait.why}{call}", "wait-for graph", wait.waiter)
+    place = f", in {at(standing.user_frame)}" if standing is not None and standing.user_frame is not None else call
+    return Reason(f"{name(case, wait.waiter)} waits for {whom}: {wait.why}{place}", "wait-for graph", wait.waiter)
 
 
 RULE = make_rule(__name__, __doc__, "p2p-order-deadlock", 45, check)

@@ -21,11 +21,14 @@ Compile once on one rank with a shared cache, or warm up before the first collec
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...analysis.case import Case
 from ...analysis.compilers import COMPILERS, RUNS
 from ...analysis.looked_twice import stands_elsewhere
 from ...model.diagnosis import Finding
+from ...model.ranks import ranks_phrase
+from ...model.words import verb
 from .. import make_rule
 from ._findings import finding
 from ._signs import POSSIBLE, Sign, hits
@@ -52,6 +55,7 @@ _SIGNS = (
     Sign(r"^(?:wait|_wait|_?communicate|_try_wait|poll|run) \(subprocess\.py[^\n]*\n(?:[^\n]+\n){0,6}?[^\n]*(?:triton|cpp_extension|ninja|nvcc|compile|build)", "a rank waits for a compiler process", POSSIBLE, unless=(RUNS,)),
 )  # fmt: skip
 
+_TITLE = "a compiler helper is stuck or gone, and its parent waits"
 _STEPS = ("ps -ef | grep -e compile_worker -e ptxas -e ninja", "TORCHINDUCTOR_COMPILE_THREADS=1 torchrun …")
 
 
@@ -59,7 +63,9 @@ def check(case: Case) -> Iterator[Finding]:
     # Who stands elsewhere at a second look compiles on.
     found = [hit for hit in hits(case, _SIGNS, True) if case.snapshot.live or not stands_elsewhere(hit.account)]
     if found:
-        yield finding(RULE, case, found, "a compiler helper is stuck or gone, and its parent waits", _STEPS)
+        made = finding(RULE, case, found, _TITLE, _STEPS)
+        wait = f"{ranks_phrase(made.ranks)} {verb('wait', len(made.ranks))} for a compiler helper that is stuck or gone"
+        yield replace(made, title=wait) if made.ranks else made
 
 
 RULE = make_rule(__name__, __doc__, "compile-worker", 34, check)
