@@ -139,6 +139,16 @@ def test_a_command_for_no_process_runs_on_the_only_host_or_says_that_it_is_for_t
         ("rankscope doctor", BESIDE, "rankscope doctor"),
         ("rankscope stacks --source", Address("", "", "node1", "ssh:{host}"), "rankscope stacks --source"),
         ("rankscope stacks --source", SLURM, "rankscope stacks slurm:7 --source"),
+        (
+            "rankscope diagnose   # on the host of the missing rank",
+            BESIDE,
+            "rankscope diagnose   # on the host of the missing rank",
+        ),
+        (
+            "rankscope diagnose   # on the host of the missing rank",
+            SLURM,
+            "rankscope diagnose slurm:7   # on the host of the missing rank",
+        ),
     ],
 )
 def test_a_command_about_the_whole_job_names_it(step: str, to: Address, pasted: str) -> None:

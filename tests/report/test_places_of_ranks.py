@@ -17,7 +17,9 @@ def place(rank: int) -> ProcessRef:
     return ProcessRef(f"node{rank // PER_HOST + 1}", 4000 + rank, 1)
 
 
-def shown(ranks: range | list[int], title: str = "some issued another call than their peers", circle: bool = False) -> str:
+def shown(
+    ranks: range | list[int], title: str = "some issued another call than their peers", circle: bool = False
+) -> str:
     blamed = RankSet(ranks)
     told = Finding(
         rule="recorder-mismatch", cls="collective-mismatch", kind=Kind.CAUSE, certainty=Certainty.CERTAIN, title=title,
@@ -26,7 +28,9 @@ def shown(ranks: range | list[int], title: str = "some issued another call than 
     )  # fmt: skip
     roster = {place(rank): rank for rank in range(512)}
     everybody = RankSet(range(512))
-    return screen.render(Diagnosis(Job("slurm"), State.STUCK, 512, everybody, (), None, (told,), roster=roster), width=400)
+    return screen.render(
+        Diagnosis(Job("slurm"), State.STUCK, 512, everybody, (), None, (told,), roster=roster), width=400
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from rankscope.model.diagnosis import Diagnosis, Kind
 from rankscope.model.evidence.blocked import Blocked, BlockedCall
 from rankscope.model.evidence.environ import Environ
 from rankscope.model.evidence.files import OpenFile, OpenFiles
+from rankscope.model.evidence.log import Logs, LogTail
 from rankscope.model.evidence.sockets import Socket, Sockets
 from rankscope.model.evidence.stacks import Frame, PythonStacks, PythonThread, Stack
 from rankscope.model.evidence.threads import KernelThread, Threads
@@ -53,6 +54,13 @@ def test_an_address_that_nobody_has_is_wrong_where_a_rank_listens_at_the_port() 
     """Rank 2 is between two tries and has no connection at all."""
     snapshot = job([MEETS] * 3, {0: (Sockets((LISTEN,)),), 1: (knocks(),)})
     assert out_of_reach(judge(snapshot)) == [("wrong-interface", "likely", "1-2")]
+
+
+def test_what_the_log_says_of_an_address_that_nobody_has_is_the_same_trouble() -> None:
+    line = "[c10d] The client socket has failed to connect to [::ffff:10.9.9.9]:29500 (errno: 113 - No route to host)."
+    logs = Logs((LogTail("/job/out.log", 1, 200, 9.0, (line,)),))
+    found = judge(job([MEETS] * 3, {0: (Sockets((LISTEN,)),), 1: (knocks(), logs)}))
+    assert [one.cls for one in found.findings if one.kind is Kind.CAUSE] == ["wrong-interface"]
 
 
 def test_where_nobody_was_seen_to_listen_the_host_may_be_down() -> None:

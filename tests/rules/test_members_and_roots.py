@@ -67,7 +67,11 @@ def test_members_who_went_on_without_the_group_are_named(places: tuple[Place, ..
 @pytest.mark.parametrize(
     ("places", "title", "reason"),
     [
-        ((ON, ON, making("[2, 3]"), ON), " while rank 2 makes a group with it", "rank 2 makes a group of ranks 2-3 in "),
+        (
+            (ON, ON, making("[2, 3]"), ON),
+            " while rank 2 makes a group with it",
+            "rank 2 makes a group of ranks 2-3 in ",
+        ),
         ((ON, making(""), making("")), " while ranks 1-2 make a group with it", "rank 1 makes a group in "),
     ],
 )

@@ -75,6 +75,17 @@ def test_everybody_in_one_call_and_no_recorder_is_stuck_below_the_program() -> N
     assert found.next
 
 
+@pytest.mark.parametrize(("file", "asks"), [("/dev/nvidia0", "ncclras"), ("pipe:[7]", "ss -tnpi"), ("", "ncclras")])
+def test_below_the_program_is_asked_with_the_tools_of_what_lies_there(file: str, asks: str) -> None:
+    """Where no device is open there is no NCCL; of descriptors that could not be read nobody knows."""
+    more = (OpenFiles((OpenFile(5, file, "rw"),)),) if file else ()
+    found = said(job(*ranks(still_s=HOUR, more=more), world=3), "below-the-program")
+    assert found is not None
+    assert [name for name in ("ncclras", "ss -tnpi") if any(str(step).startswith(name) for step in found.next)] == [
+        asks
+    ]
+
+
 @pytest.mark.parametrize(
     "snapshot",
     [

@@ -294,6 +294,8 @@ def test_the_one_who_went_on_while_the_others_make_a_group(meets: bool, culprits
     found = told(*bodies, went, launcher="torchrun", world=3)
     assert found.verdict is not None
     assert str(found.verdict.ranks) == culprits
+    where = [one.text for one in found.findings[0].because if " in prepare (train.py:77)" in one.text]
+    assert bool(where) is not meets
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,7 @@ _RANKS = regex(r" --ranks [A-Z]+(?:,[A-Z]+)*\b")
 _REMARK = regex(r"\s{2,}(?:#\s*(?P<told>.*)|\((?P<aside>.*?)\)?)$")
 _FEW = 8  # more ranks are no help to somebody who may look at one of them
 TEXTS = "files"  # the launcher of what was joined from anybody's files
+_NOT_HERE = "on the host of the missing"
 _ALIVE = regex(r" --(?:source|native)\b")  # what no file has: the program's own files, frames that were not taken
 
 
@@ -80,6 +81,8 @@ def _step(step: Step | str, finding: Finding | None, diagnosis: Diagnosis, to: A
     command, about = meant.command, _process(meant.about, finding)
     # Of all ranks where nobody knows which.
     command = _RANKS.sub(f" --ranks {finding.ranks}" if finding is not None and finding.ranks else "", command)
+    if meant.remark.startswith(_NOT_HERE) and not to.target:
+        return str(meant)  # no process of this host leads there
     if command.startswith("sudo -E rankscope ") and to.live and (to.target or _elsewhere(about, to)):
         command = _as_root_there(command, to)
     if not to.live and diagnosis.job.launcher == TEXTS and command.startswith("rankscope stacks"):

@@ -39,8 +39,21 @@ def fold(case: Case, findings: list[Finding]) -> list[Finding]:
     for one in findings:
         if one.kind is Kind.CAUSE:
             reasons.setdefault(one.cls, []).append((one, _concerned(one)))
-    explained = (one.kind is Kind.CAUSE and _explained(one, reasons, explainable) for one in findings)
+    explained = (
+        one.kind is Kind.CAUSE and (_explained(one, reasons, explainable) or _said_before(one, findings))
+        for one in findings
+    )
     return [dataclasses.replace(one, kind=Kind.SYMPTOM) if folds else one for one, folds in zip(findings, explained)]
+
+
+def _said_before(finding: Finding, findings: list[Finding]) -> bool:
+    """Whether a surer cause says of the same ranks too that they never came: the store has no word of them, nor has any host."""
+    return finding.cls == "rank-never-joined" and any(
+        one.kind is Kind.CAUSE
+        and (one.cls, one.ranks) == (finding.cls, finding.ranks)
+        and ORDER[one.certainty] < ORDER[finding.certainty]
+        for one in findings
+    )
 
 
 def _explained(finding: Finding, reasons: Mapping[str, list[tuple[Finding, RankSet]]], explainable: set[str]) -> bool:

@@ -42,9 +42,7 @@ def find(scene: Scene) -> Iterator[Wait | Share]:
         if peer is not None and _came_last(standing, scene.standings.get(scene.rank_ref(peer))):
             continue
         if peer is not None and peer != rank and (peer in scene.ranks or peer in scene.missing):
-            yield Wait(
-                standing.member.ref, scene.rank_ref(peer), f"{_message(standing)} rank {peer}", standing.still_s
-            )
+            yield Wait(standing.member.ref, scene.rank_ref(peer), f"{_message(standing)} rank {peer}", standing.still_s)
         elif peer is None and from_anybody(standing):
             yield from _from_senders(everybody.senders(standing), standing)
         elif peer is None and everybody.waits:

@@ -107,12 +107,17 @@ def _doubts(loss: _Loss) -> Iterator[str]:
 def _look_next(case: Case, gone: RankSet, bodies: tuple[Process, ...], begun: bool) -> tuple[Step | str, ...]:
     """Where nobody starts ranks for the job, one that never came was perhaps never started."""
     start = f"start {ranks_phrase(gone)} as well: same MASTER_ADDR, MASTER_PORT and WORLD_SIZE, RANK={next(iter(gone))}"
-    never = not begun and not bodies and not case.with_role(Role.LAUNCHER)
-    return (
-        *([start] if never else []),
-        _kernel_log(case, gone, bodies),
-        "look for the first exception in this rank's log",
-    )
+    never = not begun and not bodies and not _starts_all(case)
+    log = "look for the first exception in this rank's log" + (", if it was ever started" if never else "")
+    return (*([start] if never else []), _kernel_log(case, gone, bodies), log)
+
+
+def _starts_all(case: Case) -> bool:
+    """Whether a launcher that counts its ranks has started them; a script gives each its number, and may leave one out."""
+    return bool(case.with_role(Role.LAUNCHER)) and case.snapshot.job.launcher not in _SCRIPTS
+
+
+_SCRIPTS = ("environment", "none")
 
 
 def _kernel_log(case: Case, gone: RankSet, bodies: tuple[Process, ...]) -> Step | str:
@@ -228,7 +233,7 @@ def _seen(case: Case, bodies: tuple[Process, ...]) -> Iterator[Reason]:
         yield Reason(f"pid {body.ref.pid} on {body.ref.host} {ended(member)}", "kernel", body.ref)
     if not bodies:
         alive = RankSet(rank for rank, member in case.by_rank.items() if not member.dead)
-        whole = "the launcher started" if case.with_role(Role.LAUNCHER) else "by its environment the job has"
+        whole = "the launcher started" if _starts_all(case) else "by its environment the job has"
         yield Reason(
             f"{whole} ranks {case.ranks}; only {ranks_phrase(alive)} {verb('are', len(alive))} alive", "processes"
         )

@@ -37,6 +37,8 @@ from .. import make_rule
 from .._say import at, stands
 from ._recorder import absentees, at_most_likely, call, causes, certainty, last_done, look_next, place, waits
 
+_NAMED = 4
+
 
 def check(case: Case) -> Iterator[Finding]:
     for state in causes(case, "missing_rank"):
@@ -50,8 +52,9 @@ def check(case: Case) -> Iterator[Finding]:
             continue  # it is on its way: the rule about stragglers speaks
         reasons = [*waits(case, state), *filter(None, (last_done(case, state, rank) for rank in list(culprits)[:4]))]
         reasons.extend(place(case, culprits))
-        reasons.extend(_own_waits(case, culprits))
         busy = RankSet(rank for rank in culprits if _runs(case, rank))
+        reasons.extend(_stand(standings, busy))
+        reasons.extend(_own_waits(case, culprits))
         if state.detail:
             reasons.append(Reason(state.detail, "recorder"))
         few = len(state.waiting) < len(culprits)
@@ -124,7 +127,7 @@ def _left_behind(
 
 
 def _meanwhile(standings: Sequence[Standing | None]) -> Iterator[Reason]:
-    """Where the first of those who did not come is: in its call, or where it makes a group, and of whom as far as that is read."""
+    """Where the first of those who did not come is: in its call, or where it makes a group, and of whom if that is read."""
     first = standings[0]
     if first is None or first.user_frame is None:
         return
@@ -132,7 +135,9 @@ def _meanwhile(standings: Sequence[Standing | None]) -> Iterator[Reason]:
         yield stands(first)
         return
     of = f" of {ranks_phrase(members)}" if (members := members_of(first)) else ""
-    yield Reason(f"rank {first.member.rank} makes a group{of} in {at(first.user_frame)}", "python-stack", first.member.ref)
+    yield Reason(
+        f"rank {first.member.rank} makes a group{of} in {at(first.user_frame)}", "python-stack", first.member.ref
+    )
 
 
 def _instead(state: CollectiveState, standings: Sequence[Standing | None], few: RankSet) -> tuple[str, str]:
@@ -150,6 +155,13 @@ def _instead(state: CollectiveState, standings: Sequence[Standing | None], few: 
 def _less_sure(found: Certainty) -> Certainty:
     """Where fewer came than did not, or those who did not wait for messages, it may be those who came that are wrong."""
     return Certainty.LIKELY if found is Certainty.CERTAIN else Certainty.POSSIBLE
+
+
+def _stand(standings: Sequence[Standing | None], busy: RankSet) -> Iterator[Reason]:
+    """Where the first of those who did not come stand still."""
+    for one in standings[:_NAMED]:
+        if one is not None and one.user_frame is not None and one.member.rank not in busy:
+            yield stands(one)
 
 
 def _own_waits(case: Case, culprits: RankSet) -> Iterator[Reason]:

@@ -128,11 +128,11 @@ def _steps(case: Case, cycle: tuple[ProcessRef, ...]) -> Iterator[Reason]:
     inside = set(cycle)
     shares = [share for share in case.graph.shares if share.wait.waiter in inside]
     of_crowds = {(share.wait.waiter, share.wait.why) for share in shares}
-    whom: dict[Wait, list[ProcessRef]] = {}
+    awaited: dict[Wait, list[ProcessRef]] = {}
     for wait in case.graph.waits:
         if wait.waiter in inside and wait.target in inside and (wait.waiter, wait.why) not in of_crowds:
-            whom.setdefault(replace(wait, target=None), []).append(wait.target)
-    for wait, targets in whom.items():
+            awaited.setdefault(replace(wait, target=None), []).append(wait.target)
+    for wait, targets in awaited.items():
         yield _step(case, wait, _all(case, targets))
     for share in shares:  # whoever waits for many is told once
         others = [ref for ref in share.crowd.refs if ref in inside and ref != share.wait.waiter]
@@ -157,6 +157,7 @@ def _step(case: Case, wait: Wait, whom: str) -> Reason:
     standing, blocked = case.standings.get(wait.waiter), case.by_ref[wait.waiter].latest(Blocked)
     call = f" (in {blocked.calls[0].call})" if blocked and blocked.calls else ""
     place = f", in {at(standing.user_frame)}" if standing is not None and standing.user_frame is not None else call
+    place = "" if place[place.find("(") + 1 : -1] in wait.why else place  # which tells it as well
     return Reason(f"{name(case, wait.waiter)} waits for {whom}: {wait.why}{place}", "wait-for graph", wait.waiter)
 
 

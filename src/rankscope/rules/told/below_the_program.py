@@ -23,15 +23,17 @@ A test of all pairs of hosts before the run (`all_reduce_perf` of nccl-tests).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
+from ...analysis.devices import has_device
 from ...analysis.doings import doings, size
 from ...analysis.frame_tables import WaitKind
 from ...analysis.own_age import youngest_s
 from ...analysis.pasted_calls import DONE, STARTED, PastedCall, pasted_calls
+from ...analysis.standing import Standing
 from ...analysis.stillness import held_together, in_one_call
 from ...model.diagnosis import Finding, Kind, Reason
 from ...model.patterns import regex
@@ -172,11 +174,21 @@ def _held(case: Case) -> Iterator[Finding]:
         because=(Reason(f"nobody has moved for {age}, and no rank is missing from the call", "python-stack"),
                  *map(stands, ranks[:_NAMED])),
         against=("without a recorder nothing tells that it is the same call for all: one rank may be a call ahead of the others",),
-        next=("rankscope stacks --native", *reversed(_STEPS)),
+        next=("rankscope stacks --native", *(_OF_HOSTS if _without_devices(case, ranks) else reversed(_STEPS))),
     )  # fmt: skip
 
 
 _NAMED = 3
+# Where no process has a device open, the collectives go from host to host (gloo, MPI).
+_OF_HOSTS = (
+    "ss -tnpi   # on each host: connections that do not get on",
+    "TORCH_DISTRIBUTED_DEBUG=DETAIL TORCH_CPP_LOG_LEVEL=INFO   # in the next run",
+)
+
+
+def _without_devices(case: Case, ranks: Iterable[Standing]) -> bool:
+    """Whether the descriptors of all of them are known, and none of a device is among them."""
+    return case.snapshot.live and all(has_device(one.member) is False for one in ranks)
 
 
 def _at_the_meeting(case: Case) -> bool:

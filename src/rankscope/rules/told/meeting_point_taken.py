@@ -35,6 +35,7 @@ from .._outside import said as words
 from .._say import who
 from ._findings import finding, simple
 from ._lines import events
+from ._ports import asking
 from ._room import handles
 from ._signs import LIKELY, POSSIBLE, Sign, hits
 from ._wordings import HALTS
@@ -82,7 +83,8 @@ def check(case: Case) -> Iterator[Finding]:
             return
     found = list(hits(case, _SIGNS))
     if found:
-        said = finding(RULE, case, found, "the meeting point is taken or left over from another run", _STEPS)
+        steps = asking(_STEPS, case, (hit.line for hit in found))
+        said = finding(RULE, case, found, "the meeting point is taken or left over from another run", steps)
         # In a running job the one who holds the port is to blame, not the rank whose log says so.
         ranks = RankSet() if case.snapshot.live else said.ranks
         yield replace(said, ranks=ranks, because=(*said.because, *_seen(case)))

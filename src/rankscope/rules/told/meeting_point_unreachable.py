@@ -27,8 +27,14 @@ Case: https://github.com/pytorch/pytorch/issues/67547
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
-from ._findings import text_rule
-from ._signs import POSSIBLE, Sign
+from collections.abc import Iterator
+
+from ...analysis.case import Case
+from ...model.diagnosis import Finding
+from .. import make_rule
+from ._findings import finding
+from ._ports import asking
+from ._signs import POSSIBLE, Sign, hits
 
 _FAILED_FIRST = (
     r"Collective ops is aborted by|"
@@ -83,7 +89,17 @@ _SIGNS = (
     Sign(r"client socket has failed to connect to|\[c10d\](?![^\n]*has timed out after)[^\n]*(?:errno: 1(?:01|10|11|13)\b|Connection refused|timed out)", "a rank tries in vain to reach the store", POSSIBLE, passing=True, until=_REACHED),
 )  # fmt: skip
 
-RULE = text_rule(
-    __name__, __doc__, "rendezvous-port", 26, "the meeting point was not reached", _SIGNS,
-    ("getent hosts $MASTER_ADDR; nc -zv $MASTER_ADDR 29500   # from every host", "ss -ltnp | grep :29500   # on the master"),
-)  # fmt: skip
+_STEPS = (
+    "getent hosts $MASTER_ADDR; nc -zv $MASTER_ADDR 29500   # from every host",
+    "ss -ltnp | grep :29500   # on the master",
+)
+
+
+def check(case: Case) -> Iterator[Finding]:
+    found = list(hits(case, _SIGNS))
+    if found:
+        steps = asking(_STEPS, case, (hit.line for hit in found))
+        yield finding(RULE, case, found, "the meeting point was not reached", steps)
+
+
+RULE = make_rule(__name__, __doc__, "rendezvous-port", 26, check, yields_to=("master-out-of-reach",))

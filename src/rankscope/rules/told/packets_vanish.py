@@ -137,4 +137,4 @@ def _arrives(case: Case) -> bool:
 
 _SMALL = 1 << 16  # bytes of a heartbeat or two
 
-RULE = make_rule(__name__, __doc__, "network-blackhole", 58, check)
+RULE = make_rule(__name__, __doc__, "network-blackhole", 58, check, yields_to=("master-out-of-reach",))

@@ -62,7 +62,7 @@ _SIGNS = (
          unless=(r"RendezvousConnectionError|Address already in use|EADDRINUSE|\d+/\d+ clients joined|Listen(?:Overflows|Drops)\s+[1-9]\d\d|SYN flooding",)),
     Sign(r"store->get\(|Socket Timeout|wait timeout after \d+ms, keys|recvValue", "a rank waited in vain for a key", POSSIBLE),
     Sign(r"\b(?:store|master|rank ?0|coordinator|etcd|redis|MASTER_ADDR)\b[^\n]{0,60}\b(?:exited|gone|died|down|closed|killed|lost|unreachable|not reachable|overload\w*|terminated)\b", "the store's owner is gone", LIKELY, anywhere=(r"store|rendezvous|etcd|MASTER_ADDR|TCPStore|coordinator",), prose=True),
-    Sign(r"DistStoreError(?!: Timed out after \d+ seconds waiting for clients\. \d+/\d+)|DistNetworkError", "the store failed", POSSIBLE),
+    Sign(r"DistStoreError(?!: Timed out after \d+ seconds waiting for clients\. \d+/\d+)|DistNetworkError(?![^\n]*EADDRINUSE)", "the store failed", POSSIBLE),
 )  # fmt: skip
 
 _TITLE = "the key-value store does not answer"
