@@ -54,6 +54,17 @@ def test_what_the_sentences_say_already_is_not_said_twice() -> None:
     assert " is pid " not in shown([9], "rank 9 (pid 4009 on node2) sleeps")
 
 
+def test_where_a_helper_of_the_rank_is_named_its_rank_is_not_told_of() -> None:
+    """Whom to look at is the helper."""
+    helper = Process(ProcessRef("node2", 777, 1), Role.DATALOADER_WORKER, rank=9, owner=4009)
+    told = Finding(
+        "process-stopped", "process-stopped", Kind.CAUSE, Certainty.CERTAIN, "a worker (pid 777 on node2) is stopped",
+        ranks=RankSet([9]), processes=(helper,),
+    )  # fmt: skip
+    made = Diagnosis(Job("slurm"), State.STUCK, 512, RankSet(range(512)), (), None, (told,), roster={place(9): 9})
+    assert " is pid " not in screen.render(made)
+
+
 def test_who_has_neither_a_host_nor_a_number_has_no_place() -> None:
     """Files that name none, as the dump of a recorder."""
     told = Finding(

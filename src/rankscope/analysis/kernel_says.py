@@ -20,12 +20,15 @@ _WCHAN = (
     (("locks_lock_inode_wait", "fcntl_setlk", "flock_lock", "posix_lock"), WaitKind.FILE_LOCK),
     (("do_wait", "kernel_wait4"), WaitKind.CHILD),
     (("wait_woken", "sk_wait_data", "inet_csk_accept", "unix_stream", "tcp_", "sk_stream_wait", "__skb_wait"), WaitKind.SOCKET),
+    (("fuse_dev_",), WaitKind.IDLE),  # the server of such a file system, which waits for a request
     (("request_wait_answer", "fuse_", "nfs", "rpc_wait", "percpu_rwsem_wait", "io_schedule", "folio_wait", "lustre", "cl_sync"),
      WaitKind.STORAGE),
     (("n_tty_read", "tty_read"), WaitKind.INPUT),
     (("wq_sleep", "do_msgsnd", "do_msgrcv"), WaitKind.QUEUE),
     (("ep_poll", "do_epoll_wait", "poll_schedule_timeout", "do_select", "do_sys_poll"), WaitKind.SOCKET),
 )  # fmt: skip
+# Where a thread waits for the server of a file system, whatever its frames say.
+_ASKS_A_SERVER = ("request_wait_answer", "__fuse_request_send", "rpc_wait", "nfs_wait", "nfs4_")
 # signal.pause() and sigwait(): a main thread that leaves the work to others, and waits to be told to end.
 _FOR_SIGNAL = ("__do_sys_pause", "sys_pause", "do_sigtimedwait", "sigsuspend")
 SIGNAL = "a wait for a signal"
@@ -56,6 +59,9 @@ def refine(wait: WaitState, task: KernelThread | None, target: str = "") -> Wait
     if wait.kind is WaitKind.CHILD and wait.op in ("communicate", "_communicate") and target.startswith("pipe:"):
         # It reads a child's output, which others may hold open after its end.
         return dataclasses.replace(wait, kind=WaitKind.PIPE)
+    if wait.kind is WaitKind.CHILD and task is not None and task.wchan.startswith(_ASKS_A_SERVER):
+        # A child that was forked has the frames of its parent until its exec, which reads the program.
+        return dataclasses.replace(wait, kind=WaitKind.STORAGE, op=task.wchan)
     if task is None or wait.kind not in (
         WaitKind.USER,
         WaitKind.LIBRARY,

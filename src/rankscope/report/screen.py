@@ -162,14 +162,15 @@ def _cause(diagnosis: Diagnosis, finding: Finding) -> Iterator[tuple[str, str]]:
 
 
 def _where(diagnosis: Diagnosis, finding: Finding, told: str) -> str:
-    """Where the ranks at fault run, or those of a circle, unless the sentences have told it of one of them."""
+    """Where the ranks at fault run, or those of a circle, unless the sentences name a process of them."""
     blamed = {process.ref for process in finding.processes}
     places = {
         rank: ref
         for ref, rank in diagnosis.roster.items()
         if (rank in finding.ranks if finding.ranks else ref in blamed)
     }
-    return "" if any(ref.spoken in told for ref in places.values()) else places_of.phrase(places)
+    known = any(ref.spoken and ref.spoken in told for ref in {*places.values(), *blamed})
+    return "" if known else places_of.phrase(places)
 
 
 _COUNTS = 1.0  # seconds; who asks again and again has waited longer than since it asked last

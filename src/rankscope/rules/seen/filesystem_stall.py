@@ -42,7 +42,7 @@ from .._say import at, ranks_of, roots, waited_for, who
 _NOT_STORAGE = ("kernel_clone", "futex", "do_signal_stop", "refrigerator", "__refrigerator", "hrtimer")
 # Waits of a main thread for another one of its process.
 _MINDING = {WaitKind.CONDITION, WaitKind.QUEUE, WaitKind.LOCK, WaitKind.CHILD, WaitKind.EXIT}
-_FUSE = ("request_wait_answer", "fuse_")
+_FUSE, _SERVES = ("request_wait_answer", "fuse_"), "fuse_dev_"
 
 
 def check(case: Case) -> Iterator[Finding]:
@@ -101,7 +101,7 @@ def _stalled(standing: Standing) -> bool:
         return False
     if task.state == "D":
         return not task.wchan.startswith(_NOT_STORAGE)
-    return task.state == "S" and task.wchan.startswith(_FUSE)
+    return task.state == "S" and task.wchan.startswith(_FUSE) and not task.wchan.startswith(_SERVES)
 
 
 def _kernel(standing: Standing) -> Reason:
