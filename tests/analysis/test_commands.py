@@ -172,3 +172,12 @@ def test_of_a_tree_and_the_dump_that_it_folds_the_dump_is_shown() -> None:
                            Step("rankscope stacks pid:39 --source", RANK.ref)))  # fmt: skip
     assert [str(one) for one in addressed(told, FILE).next] == ["rankscope stacks job.snap --ranks 5 --raw"]
     assert len(addressed(told, BESIDE).next) == 2
+
+
+def test_a_placeholder_stays_where_no_process_is_meant() -> None:
+    """A step about the only host of a job is about none of its processes."""
+    told = Diagnosis(
+        Job("torchrun"), State.STUCK, 6, RankSet(range(6)), ("node2",), None, next=("cat /proc/PID/limits",)
+    )
+    assert [str(one) for one in addressed(told, BESIDE).next] == ["cat /proc/PID/limits"]
+    assert [str(one) for one in addressed(told, FILE).next] == ["on node2: cat /proc/PID/limits"]

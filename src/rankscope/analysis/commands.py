@@ -215,7 +215,8 @@ def _theirs(command: str, about: Process | None, to: Address) -> str:
         return command
     if not about.ref.numbered:
         return re.sub(rf"(?<![\w.]){about.ref.pid}(?![\w.])", "PID", command)
-    command = _PLACE.sub(str(about.ref.pid), command)
+    if about.ref.pid:  # 0 is the host as a whole
+        command = _PLACE.sub(str(about.ref.pid), command)
     if not to.live:
         return f"{_where(command, about)}{command}"
     return to.shell.format(host=about.ref.host, command=shlex.quote(command)) if _elsewhere(about, to) else command

@@ -5,6 +5,7 @@ Plain lines with a word in the left margin; colour only repeats that word.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -58,8 +59,10 @@ def _lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
         causes = told_once(causes)
     if not causes:
         yield from _no_cause(diagnosis)
+    told: set[tuple[object, ...]] = set()
     for finding in causes[:4]:
-        yield from _cause(diagnosis, finding)
+        yield from _cause(diagnosis, finding, like_one_before=_alike(finding) in told)
+        told.add(_alike(finding))
     yield from _more(len(causes) - 4, "cause")
     if diagnosis.verdict is not None or diagnosis.state is not State.MOVING:
         yield from _waiting(diagnosis)
@@ -150,8 +153,19 @@ def _not_enough(diagnosis: Diagnosis) -> str:
     return "not enough evidence to say anything; see what was not seen, and why"
 
 
-def _cause(diagnosis: Diagnosis, finding: Finding) -> Iterator[tuple[str, str]]:
+_NUMBER = re.compile(r"\d+")
+
+
+def _alike(finding: Finding) -> tuple[object, ...]:
+    """What two causes have in common that differ in numbers alone: in whom they name, and for how long."""
+    texts = (finding.title, *(reason.text for reason in finding.because), *finding.against)
+    return (finding.rule, finding.cls, finding.certainty, *(_NUMBER.sub("#", text) for text in texts))
+
+
+def _cause(diagnosis: Diagnosis, finding: Finding, like_one_before: bool) -> Iterator[tuple[str, str]]:
     yield "cause", f"{finding.title}  [{finding.cls}, {finding.certainty.value}]"
+    if like_one_before:
+        return
     reasons = {reason.text: reason.place for reason in finding.because}
     if where := _where(diagnosis, finding, "\n".join((finding.title, *reasons))):
         yield "", where
@@ -243,8 +257,11 @@ def _head(word: str, colour: bool) -> str:
     return head + " " * (MARGIN - len(word))
 
 
+_ON = re.compile(r"on [\w.-]{1,255}(?:, while it runs)?: ")
+
+
 def _wrap(word: str, text: str, width: int, colour: bool) -> list[str]:
-    if word == "next" and typed(text):
+    if word == "next" and typed(_ON.sub("", text, count=1)):
         return [_head(word, colour) + text]  # a command that is broken into lines cannot be pasted
     lines = textwrap.wrap(text, max(20, width - MARGIN), break_long_words=False, break_on_hyphens=False) or [""]
     first = _head(word, colour) + lines[0]

@@ -89,6 +89,8 @@ def stands(standing: Standing) -> Reason:
         WaitKind.INPUT: "waits for input", WaitKind.SOCKET: "waits on a socket or poll", WaitKind.PIPE: "waits on a pipe",
         WaitKind.STORAGE: "waits for a file system",
     }.get(standing.kind, f"is in {standing.wait.op or standing.kind.value}")  # fmt: skip
+    if standing.user_frame is not None and doing == f"is in {standing.user_frame.function}":
+        doing = "is"
     return Reason(f"{who(standing.member.process)} {doing} in {at(standing.user_frame)}; its thread {age}",
                   "python-stack", standing.member.ref)  # fmt: skip
 
@@ -116,6 +118,9 @@ def is_old(case: Case, member: Member) -> bool:
     return seen is not None and case.stuck(seen.uptime_s)
 
 
+_TOLD_S = 1.0  # who asks again and again has waited for longer than since it asked last
+
+
 def waited_for(root: Root) -> list[Reason]:
     """Who waits for it, and since when."""
     if not root.waiters:
@@ -125,7 +130,7 @@ def waited_for(root: Root) -> list[Reason]:
         if root.ranks
         else f"{counted(len(root.waiters), 'process')} {verb('wait', len(root.waiters))}"
     )
-    since = f" (the longest for {span(root.age_s)})" if root.age_s is not None else ""
+    since = f" (the longest for {span(root.age_s)})" if root.age_s is not None and root.age_s >= _TOLD_S else ""
     return [Reason(f"{whom} for it{since}", "wait-for graph")]
 
 

@@ -80,4 +80,4 @@ def _group(standing: Standing, tasks: TaskLimit | None) -> Iterator[Reason]:
                      standing.member.ref)  # fmt: skip
 
 
-RULE = make_rule(__name__, __doc__, "resource-limit", 11, check)
+RULE = make_rule(__name__, __doc__, "resource-limit", 10, check)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -12,10 +13,11 @@ from ...analysis.progress import advances
 from ...analysis.standing import Standing
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, State
 from ...model.evidence.space import Room, Space
+from ...model.patterns import regex
 from .. import Rule, make_rule
 from .._say import at, old_roots, pointed_at, ranks_of, stands, waited_for, who
 from ._findings import finding, reasons
-from ._signs import Sign, hits
+from ._signs import Hit, Sign, hits
 
 # NCCL that found no space: it writes no files but segments of shared memory.
 NCCL_SAYS = r"\b(?:NCCL|RCCL|HCCL|ncclComm\w*)\b[^\n]{0,60}No space left on device"
@@ -38,13 +40,34 @@ def room_rule(
         seen = list(_seen(case, rule, shm, bool(told), steps)) if case.snapshot.live else []
         blamed = [one for one in seen if one.kind is Kind.CAUSE]
         if told and not blamed:
-            said = finding(rule, case, told, title, steps)
+            said = finding(rule, case, told, title, _there(steps, _folder(told)))
             yield replace(said, because=(*said.because, *_agrees(case, shm)))
         for one in seen:
-            yield replace(one, because=(*one.because, *reasons(told))) if blamed else one
+            where = _there(tuple(map(str, one.next)), _folder(told))
+            yield replace(one, because=(*one.because, *reasons(told)), next=where) if blamed else one
 
     rule = make_rule(module, page, cls, order, check, yields_to)
     return rule
+
+
+# Where a write found no room, as Python's errors name it.
+_FILE = regex(
+    r"No space left on device: ['\"](?P<after>/[^'\"\n]{1,200})['\"]|(?<![\w.])(?P<before>/[\w./@+=,-]{2,200}): {0,2}\[Errno 28\]"
+)
+_HERE = regex(r"(?<= )\.(?= |$)|\bCHECKPOINT_DIR\b")
+
+
+def _folder(told: list[Hit]) -> str:
+    """The folder of the first file that a text names, "" for none."""
+    for hit in told:
+        if found := _FILE.search(hit.line):
+            return (found["after"] or found["before"]).rpartition("/")[0] or "/"
+    return ""
+
+
+def _there(steps: tuple[str, ...], folder: str) -> tuple[str, ...]:
+    """The steps about this folder, instead of the one in which their reader is."""
+    return tuple(_HERE.sub(lambda _: shlex.quote(folder), step) for step in steps) if folder else steps
 
 
 def _seen(case: Case, rule: Rule, shm: bool, told: bool, steps: tuple[str, ...]) -> Iterator[Finding]:
@@ -86,7 +109,7 @@ def _finding(
     return Finding(
         rule=rule.id, cls=rule.cls, kind=Kind.CAUSE, certainty=sure, title=f"{who(standing.member.process)} {does}",
         ranks=ranks_of(standing), processes=(standing.member.process,),
-        because=(*seen, *why, stands(standing), *waited_for(root)), next=steps,
+        because=(*seen, *why, stands(standing), *waited_for(root)), next=_there(steps, room.mount.place if room else ""),
     )  # fmt: skip
 
 

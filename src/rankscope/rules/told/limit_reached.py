@@ -102,7 +102,9 @@ def check(case: Case) -> Iterator[Finding]:
     found = list(hits(case, _SIGNS))
     if found:
         said = finding(RULE, case, found, "a limit (open files, threads or locked memory) is reached", _STEPS)
-        yield replace(said, because=(*said.because, *islice(_agrees(case), 1)))
+        seen = tuple(islice(_agrees(case), 1))
+        shows = tuple(case.by_ref[one.process].process for one in seen if one.process in case.by_ref)
+        yield replace(said, because=(*said.because, *seen), processes=said.processes or shows)
 
 
 def _agrees(case: Case) -> Iterator[Reason]:
@@ -120,4 +122,4 @@ def _agrees(case: Case) -> Iterator[Reason]:
             yield Reason(f"control group {tasks.path} has {tasks.count} of {tasks.limit} tasks", "cgroup", member.ref)
 
 
-RULE = make_rule(__name__, __doc__, "resource-limit", 11, check)
+RULE = make_rule(__name__, __doc__, "resource-limit", 11, check, yields_to=("descriptors-used-up", "limit-refuses"))
