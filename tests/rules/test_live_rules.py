@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from rankscope.model.diagnosis import Finding
+from rankscope.model.diagnosis import Finding, Kind
 from rankscope.model.evidence.blocked import Blocked, BlockedCall
 from rankscope.model.evidence.calls import Calls, NotedCall
 from rankscope.model.evidence.files import OpenFile, OpenFiles
@@ -321,6 +321,13 @@ CASES: dict[str, tuple[Callable[[bool], Snapshot], set[int]]] = {
 
 def said(snapshot: Snapshot, rule: str) -> Finding | None:
     return next((finding for finding in judge(snapshot).findings if finding.rule == rule), None)
+
+
+def test_a_module_that_two_threads_wait_for_is_one_cause() -> None:
+    found = judge(imports(True)).findings
+    assert [one.rule for one in found if one.cls == "import-lock" and one.kind is Kind.CAUSE] == [
+        "thread-waits-for-import"
+    ]
 
 
 @pytest.mark.parametrize("rule", CASES)

@@ -126,6 +126,12 @@ def _deadlock(
     if len(stuck) >= 2 and len(words) >= 2:
         return f"threads {' and '.join(view.name for view in stuck[:3])} wait for locks of each other", sure
     if len(stuck) == 1:
+        waits = " or ".join(view.name for view in others if waits_for_thread(view))
+        if waits:  # for a thread that needs the lock, or for one that took it twice
+            return (
+                f"{stuck[0].name} waits for a lock that only {waits}, or it itself, can hold, and neither goes on",
+                sure,
+            )
         return f"{stuck[0].name} waits for a lock that no other thread can hold: it holds it itself", sure
     return None
 

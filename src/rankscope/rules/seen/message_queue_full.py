@@ -50,9 +50,14 @@ def check(case: Case) -> Iterator[Finding]:
             ranks=ranks_of(standing), processes=(process,),
             because=(stands(standing), *_told(standing, call.call, name, sharers), *waited_for(root)),
             against=tuple(just_come(case, standing)),
-            next=(Step("ipcs -q" if not name else f"cat /dev/mqueue{name}", process.ref),
+            next=(Step(_ask(process.ref.pid, name, call.fds), process.ref),
                   Step(f"rankscope stacks pid:{process.ref.pid} --source", process.ref)),
         )  # fmt: skip
+
+
+def _ask(pid: int, name: str, fds: tuple[int, ...]) -> str:
+    """What shows how full the queue is; by the descriptor one too that has no name any more (mq_overview(7))."""
+    return f"cat /proc/{pid}/fd/{fds[0]}" if name else "ipcs -q"
 
 
 def _told(standing: Standing, call: str, name: str, sharers: list[Member]) -> Iterator[Reason]:

@@ -115,4 +115,4 @@ def _as_script_or_module(case: Case) -> Iterator[Hit]:
 _SLOW_FILES = r"\bNFS\b|network file|state:?\s*D\b|\bD state"
 
 
-RULE = make_rule(__name__, __doc__, "import-lock", 33, check)
+RULE = make_rule(__name__, __doc__, "import-lock", 33, check, yields_to=("thread-waits-for-import",))

@@ -103,7 +103,9 @@ def check(case: Case) -> Iterator[Finding]:
     if found:
         said = finding(RULE, case, found, "a limit (open files, threads or locked memory) is reached", _STEPS)
         seen = tuple(islice(_agrees(case), 1))
-        shows = tuple(case.by_ref[one.process].process for one in seen if one.process in case.by_ref)
+        shows = tuple(
+            case.by_ref[ref].process for one in seen if (ref := one.process) is not None and ref in case.by_ref
+        )
         yield replace(said, because=(*said.because, *seen), processes=said.processes or shows)
 
 
