@@ -99,3 +99,22 @@ def test_what_a_log_says_of_a_rank_that_is_gone_is_likely() -> None:
         judge(dataclasses.replace(snapshot, job=dataclasses.replace(snapshot.job, expected="0-2"))), "killed-for-memory"
     )
     assert found.certainty is Certainty.LIKELY
+
+
+ERROR = (
+    "Exception in thread Thread-1 (fill):",
+    "Traceback (most recent call last):",
+    '  File "/job/train.py", line 17, in fill',
+    "    raise ValueError(record)",
+    "ValueError: bad record 5",
+)
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_an_error_is_no_process_that_failed_where_none_has_ended(gone: bool) -> None:
+    log = Logs((LogTail("/job/out.log", 1, 9, 120.0, ERROR),))
+    rest = (Body(72, None, rank=2, state="Z"),) if gone else (reads(more=(log,)),)
+    bodies = (dataclasses.replace(one, more=(*one.more, log)) for one in ranks(*rest, stack=REDUCES))
+    found = judge(job(*bodies, world=3))
+    title = next(one.title for one in found.findings if "ValueError" in one.title)
+    assert title.startswith("a process failed first" if gone else "an error came up in a thread")

@@ -123,3 +123,11 @@ def test_what_is_written_again_and_again_without_room_is_no_progress() -> None:
 
 def _wrote(record: object, size: int) -> object:
     return dataclasses.replace(record, written_bytes=size, read_bytes=0) if isinstance(record, Threads) else record
+
+
+def test_a_write_without_a_known_file_is_asked_about_where_its_process_is() -> None:
+    """Its reader stands somewhere else."""
+    found = told(handling(rank(0, NAPS, 1), "OSError", errno.ENOSPC), rank(1, ASKS, 0), launcher="environment")
+    steps = [str(one) for one in found.next if str(one).startswith(("df", "du"))]
+    assert all("/proc/70/cwd/" in one for one in steps), steps
+    assert steps

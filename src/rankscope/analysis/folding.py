@@ -47,13 +47,17 @@ def fold(case: Case, findings: list[Finding]) -> list[Finding]:
 
 
 def _said_before(finding: Finding, findings: list[Finding]) -> bool:
-    """Whether a surer cause says of the same ranks too that they never came: the store has no word of them, nor has any host."""
-    return finding.cls == "rank-never-joined" and any(
-        one.kind is Kind.CAUSE
-        and (one.cls, one.ranks) == (finding.cls, finding.ranks)
-        and ORDER[one.certainty] < ORDER[finding.certainty]
+    """Whether another cause of the same class and ranks says it too: of a rank that never came, a surer one (the store has no
+    word of it, nor has any host); of where one stands in its own code, any that is as sure and says what it waits for there."""
+    never, stands = finding.cls == "rank-never-joined", finding.rule == "rank-in-user-code" and bool(finding.ranks)
+    alike = [
+        one
         for one in findings
-    )
+        if (never or stands) and one.kind is Kind.CAUSE and one.rule != finding.rule
+        and (one.cls, one.ranks) == (finding.cls, finding.ranks)
+    ]  # fmt: skip
+    most = ORDER[finding.certainty] - never
+    return any(ORDER[one.certainty] <= most for one in alike)
 
 
 def _explained(finding: Finding, reasons: Mapping[str, list[tuple[Finding, RankSet]]], explainable: set[str]) -> bool:

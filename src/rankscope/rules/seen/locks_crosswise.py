@@ -75,7 +75,7 @@ def check(case: Case) -> Iterator[Finding]:
         yield Finding(
             rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty, title=f"{who(member.process)}: {text}",
             ranks=RankSet([member.rank] if member.rank is not None else []), processes=(member.process,),
-            because=(*(_stand(member, view) for view in stuck[:4]), *_waits_below(member, all_views),
+            because=(*(_stand(member, view) for view in stuck[:4]), *_waits_below(member, all_views, stuck),
                      *(waited_for(root) if root else ())),
             against=tuple(_doubts(member, stuck)) if certainty is Certainty.POSSIBLE else (),
             next=(Step(f"rankscope stacks pid:{member.ref.pid} --raw --source", member.ref),),
@@ -216,10 +216,10 @@ def _reentered(view: ThreadView) -> bool:
     )
 
 
-def _waits_below(member: Member, everybody: tuple[ThreadView, ...]) -> Iterator[Reason]:
+def _waits_below(member: Member, everybody: tuple[ThreadView, ...], stuck: list[ThreadView]) -> Iterator[Reason]:
     """Threads that want no lock but something of another thread, which they may keep from it by what they hold."""
     for view in everybody:
-        if waits_for_thread(view) and view.wait.user >= 0:
+        if view not in stuck and waits_for_thread(view) and view.wait.user >= 0:
             yield Reason(
                 f"{view.name} waits for another thread in {at(view.wait.user_frame)}", "python-stack", member.ref
             )

@@ -37,14 +37,13 @@ def room_rule(
 
     def check(case: Case) -> Iterator[Finding]:
         told = list(hits(case, signs))
-        seen = list(_seen(case, rule, shm, bool(told), steps)) if case.snapshot.live else []
+        seen = list(_seen(case, rule, shm, told, steps)) if case.snapshot.live else []
         blamed = [one for one in seen if one.kind is Kind.CAUSE]
         if told and not blamed:
             said = finding(rule, case, told, title, _there(steps, _folder(told)))
             yield replace(said, because=(*said.because, *_agrees(case, shm)))
         for one in seen:
-            where = _there(tuple(map(str, one.next)), _folder(told))
-            yield replace(one, because=(*one.because, *reasons(told)), next=where) if blamed else one
+            yield replace(one, because=(*one.because, *reasons(told))) if blamed else one
 
     rule = make_rule(module, page, cls, order, check, yields_to)
     return rule
@@ -70,10 +69,10 @@ def _there(steps: tuple[str, ...], folder: str) -> tuple[str, ...]:
     return tuple(_HERE.sub(lambda _: shlex.quote(folder), step) for step in steps) if folder else steps
 
 
-def _seen(case: Case, rule: Rule, shm: bool, told: bool, steps: tuple[str, ...]) -> Iterator[Finding]:
+def _seen(case: Case, rule: Rule, shm: bool, told: list[Hit], steps: tuple[str, ...]) -> Iterator[Finding]:
     """One finding per process that others wait for and that writes where nothing fits; else one note.
 
-    ``told`` says that a text speaks of it already.
+    ``told`` is what texts say of it already.
     """
     blamed = False
     for root, standing in _suspects(case, shm):
@@ -82,7 +81,8 @@ def _seen(case: Case, rule: Rule, shm: bool, told: bool, steps: tuple[str, ...])
         held = room if room is not None and room.used_for.startswith("/") else None
         if held is not None or _refused(standing, shm):
             blamed = True
-            yield _finding(rule, root, standing, held, _sure(standing, shm), steps)
+            folder = held.mount.place if held else _folder(told) or f"/proc/{root.ref.pid}/cwd/"
+            yield _finding(rule, root, standing, held, _sure(standing, shm), _there(steps, folder))
     if not blamed and not told:
         yield from _note(case, rule, shm, steps)
 
@@ -109,7 +109,7 @@ def _finding(
     return Finding(
         rule=rule.id, cls=rule.cls, kind=Kind.CAUSE, certainty=sure, title=f"{who(standing.member.process)} {does}",
         ranks=ranks_of(standing), processes=(standing.member.process,),
-        because=(*seen, *why, stands(standing), *waited_for(root)), next=_there(steps, room.mount.place if room else ""),
+        because=(*seen, *why, stands(standing), *waited_for(root)), next=steps,
     )  # fmt: skip
 
 

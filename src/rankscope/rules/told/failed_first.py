@@ -230,13 +230,21 @@ def _program(row: Event) -> str:
 _COMM = 15  # characters (sched.h, TASK_COMM_LEN)
 
 
+_WITHIN = "an error came up in a thread, or in a process that is gone"
+
+
+def _all_live(case: Case) -> bool:
+    """Whether no process of a running job is seen to have ended, and no rank is missing."""
+    return case.snapshot.live and not any(one.dead for one in case) and not RankSet(case.ranks) - RankSet(case.by_rank)
+
+
 def _failed(case: Case, first: Event) -> Finding:
     alike = [event for event in events(case, "python.exception") if _same(event, first)]
     ranks = RankSet(event.rank for event in alike if event.rank is not None)
     who = ranks_phrase(ranks) if ranks else "a process"
     followers = tuple(_followers(case, ranks))
     how = "failed first" if followers or len(ranks) < 2 else "failed alike"
-    title = f"{who} {how}: {first.fields.get('type')}: {str(first.fields.get('message'))[:80]}"
+    title = f"{f'{who} {how}' if ranks or not _all_live(case) else _WITHIN}: {first.fields.get('type')}: {str(first.fields.get('message'))[:80]}"
     left = left_alone(case, first) if len(alike) == 1 else None
     told = ranks or left or events(case, "elastic.root_cause", "elastic.worker_failed") or _waited_for(case, first)
     reasons = [first.text, *_place(first), *((left.says,) if left else ()), *followers, *_clocks(case)]
