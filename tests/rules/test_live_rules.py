@@ -200,6 +200,18 @@ def test_a_circle_of_many_tells_of_each_once_and_where_it_stands() -> None:
     assert all("waits for ranks " in text and text.endswith(", in exchange (halo.py:27)") for text in steps)
 
 
+def test_what_to_change_is_told_where_the_kind_of_a_circle_tells_it() -> None:
+    """Of messages that were posted before, one is sent to nobody or by nobody: no order is to blame."""
+    posted = Stack(
+        [MAIN, Frame("exchange", "/job/halo.py", 27), Frame("c10d::ProcessGroupGloo::SendWork::wait", "", 0)]
+    )
+    many = job(*(Body(70 + at, posted, rank=at) for at in range(4)))
+    sends, waits = said(talks(True), "wait-cycle"), said(many, "wait-cycle")
+    assert sends is not None
+    assert waits is not None
+    assert (len(sends.next), len(waits.next)) == (2, 1)
+
+
 def polls_a_baton(sick: bool) -> Snapshot:
     waits = Stack([MAIN, Frame("wait", f"{LIB}/site-packages/torch/utils/file_baton.py", 50)])
     lock = LockFiles((LockFile("/cache/lock", 900.0, () if sick else (7,)),))

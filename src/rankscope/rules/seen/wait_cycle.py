@@ -61,8 +61,22 @@ def check(case: Case) -> Iterator[Finding]:
             processes=tuple(case.by_ref[ref].process for ref in cycle if ref in case.by_ref),
             because=(*itertools.islice(_steps(case, cycle), _MOST_STEPS),
                      Reason(f"nobody in the circle has moved for {span(age)}", "kernel")),
-            next=("rankscope stacks --source",),
+            next=("rankscope stacks --source", *_cure(case, cls, cycle)),
         )  # fmt: skip
+
+
+def _cure(case: Case, cls: str, cycle: tuple[ProcessRef, ...]) -> Iterator[str]:
+    """What to change in the program, where the kind of the circle tells."""
+    standings = [case.standings[ref] for ref in cycle if ref in case.standings]
+    kinds = {one.kind for one in standings}
+    if cls == "queue-pipe-full" and WaitKind.CHILD in kinds:
+        yield "communicate(), or read all output before wait(): who writes into a full pipe cannot end"
+    elif cls == "queue-pipe-full":
+        yield "read in a thread of its own, or only after the other side has read all: pipes hold 64 KiB"
+    elif cls == "lock-order-deadlock" and kinds <= _LOCKS:
+        yield "take these locks in one order everywhere"
+    elif kinds == {WaitKind.P2P} and all(one.wait.op in ("send", "recv") for one in standings):
+        yield "even ranks send first and odd ones receive first, or dist.batch_isend_irecv([...]) on all"
 
 
 def _sure(case: Case, cycle: tuple[ProcessRef, ...], age: float | None) -> Certainty:
