@@ -8,6 +8,7 @@ import pytest
 import test_live_rules as live
 
 from rankscope.model.diagnosis import Certainty, Diagnosis, Finding, Kind
+from rankscope.model.evidence.environ import Environ
 from rankscope.model.evidence.sockets import Socket, Sockets
 from rankscope.model.process import Role
 from rankscope.pipeline import judge
@@ -78,3 +79,13 @@ def test_the_peer_of_a_librarys_own_thread_is_missed_where_it_is_halted(
     found = judge(live.job(*live.ranks(pushes), collects, world=3))
     assert found.verdict is not None
     assert list(found.verdict.ranks) == accused
+
+
+@pytest.mark.parametrize(("port", "told"), [("39393", True), ("4711", False)])
+def test_a_halted_launcher_that_keeps_the_store_says_who_waits_for_it(port: str, told: bool) -> None:
+    listens = Sockets((Socket(5, "tcp", f"[::]:{port}", "[::]:0", "listen"),))
+    launcher = stopped(live.Body(60, None, Role.LAUNCHER, more=(listens,)))
+    meets = live.Stack([live.MAIN, live.MEETING])
+    ranks = [live.Body(70 + at, meets, rank=at, more=(Environ({"MASTER_PORT": "39393"}),)) for at in range(3)]
+    (found,) = halted(judge(live.job(*ranks, launcher, world=3)))
+    assert any("port 39393, by which ranks 0-2 wait to meet" in one.text for one in found.because) is told

@@ -23,8 +23,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...analysis.case import Case, Member, Root
+from ...analysis.frame_tables import WaitKind
 from ...analysis.threads import parent_of
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
+from ...model.evidence.environ import Environ
+from ...model.evidence.sockets import Sockets
 from ...model.evidence.threads import Threads
 from ...model.process import ProcessRef, Role
 from ...model.ranks import RankSet, ranks_phrase
@@ -89,9 +92,32 @@ def _finding(
         ranks=RankSet(member.rank for member in missed if member.rank is not None),
         processes=tuple(member.process for member in members),
         because=(Reason(f"the kernel shows state {_states(kernel)} for {name(case, first.ref)}", "kernel", first.ref),
-                 *(waited_for(_longest(roots)) if roots else () if missed else (Reason("nobody of the job waits for it"),))),
+                 *(waited_for(_longest(roots)) if roots else () if missed else (Reason("nobody of the job waits for it"),)),
+                 *(_keeps_the_store(case, members) if not roots else ())),
         next=(_next(members, kernel, how),),
     )  # fmt: skip
+
+
+def _keeps_the_store(case: Case, members: list[Member]) -> Iterator[Reason]:
+    """Which ranks stand in a meeting, or wait for a key, at the port at which one of these listens."""
+    for member in members:
+        sockets = member.latest(Sockets)
+        listens = (
+            {one.local.rpartition(":")[2] for one in sockets.sockets if one.state == "listen"} if sockets else set()
+        )
+        ranks: dict[str, list[int]] = {}
+        for rank, other in case.by_rank.items():
+            environ = other.latest(Environ)
+            port = environ.values.get("MASTER_PORT", "") if environ else ""
+            if port in listens and other is not member and case.standings[other.ref].kind in _ASK_THE_STORE:
+                ranks.setdefault(port, []).append(rank)
+        for port, waiting in ranks.items():
+            whom = f"{ranks_phrase(RankSet(waiting))} {verb('wait', len(waiting))}"
+            text = f"{name(case, member.ref)} keeps the key-value store at port {port}, by which {whom} to meet"
+            yield Reason(text, "sockets", member.ref)
+
+
+_ASK_THE_STORE = (WaitKind.RENDEZVOUS, WaitKind.STORE)
 
 
 def _longest(roots: list[Root]) -> Root:
