@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 
 import pytest
@@ -172,6 +173,10 @@ def test_of_a_tree_and_the_dump_that_it_folds_the_dump_is_shown() -> None:
                            Step("rankscope stacks pid:39 --source", RANK.ref)))  # fmt: skip
     assert [str(one) for one in addressed(told, FILE).next] == ["rankscope stacks job.snap --ranks 5 --raw"]
     assert len(addressed(told, BESIDE).next) == 2
+    more = dataclasses.replace(
+        told, next=tuple(Step(f"rankscope stacks pid:39{one}", RANK.ref) for one in ("", " --children"))
+    )
+    assert [str(one) for one in addressed(more, FILE).next] == ["rankscope stacks job.snap --ranks 5 --children"]
 
 
 def test_a_placeholder_stays_where_no_process_is_meant() -> None:

@@ -79,7 +79,9 @@ def test_where_the_others_make_their_group_is_told(places: tuple[Place, ...], ti
     found = cause(*places)
     assert found is not None
     assert found.title.endswith(title)
-    assert any(one.text.startswith(reason) for one in found.because)
+    assert [one.text for one in found.because if one.text.startswith(reason[:6]) and " in step" in one.text] == [
+        f"{reason}step (train.py:12)"
+    ]
 
 
 AWAITS: Place = (["send"], {}, DONE)

@@ -38,6 +38,7 @@ _RANKS = regex(r" --ranks [A-Z]+(?:,[A-Z]+)*\b")
 _REMARK = regex(r"\s{2,}(?:#\s*(?P<told>.*)|\((?P<aside>.*?)\)?)$")
 _FEW = 8  # more ranks are no help to somebody who may look at one of them
 TEXTS = "files"  # the launcher of what was joined from anybody's files
+_WITH_MORE = (" --raw", " --children", " --children --raw")  # a dump has all that a tree folds
 _NOT_HERE = "on the host of the missing"
 _ALIVE = regex(r" --(?:source|native)\b")  # what no file has: the program's own files, frames that were not taken
 
@@ -49,7 +50,7 @@ def addressed(diagnosis: Diagnosis, to: Address) -> Diagnosis:
         for one in diagnosis.findings
     )
     steps = dict.fromkeys(_steps(diagnosis, findings, to))
-    whole = tuple(step for step in steps if f"{step} --raw" not in steps)  # whose dump has all that the tree folds
+    whole = tuple(step for step in steps if not any(f"{step}{more}" in steps for more in _WITH_MORE))
     return dataclasses.replace(diagnosis, findings=findings, next=whole)
 
 

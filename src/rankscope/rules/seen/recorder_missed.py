@@ -53,12 +53,13 @@ def check(case: Case) -> Iterator[Finding]:
         reasons = [*waits(case, state), *filter(None, (last_done(case, state, rank) for rank in list(culprits)[:4]))]
         reasons.extend(place(case, culprits))
         busy = RankSet(rank for rank in culprits if _runs(case, rank))
-        reasons.extend(_stand(standings, busy))
+        left = _without_them(state, standings)
+        if not left:
+            reasons.extend(_stand(standings, busy))
         reasons.extend(_own_waits(case, culprits))
         if state.detail:
             reasons.append(Reason(state.detail, "recorder"))
         few = len(state.waiting) < len(culprits)
-        left = _without_them(state, standings)
         if left:
             yield _left_behind(case, state, left, reasons, standings)
             continue
