@@ -24,7 +24,8 @@ PAUSES = Stack([Frame("main", "/job/run.py", 9)])
 
 def lone(stack: Stack, *more: object, threads: int = 1, took_s: float = 1.0, busy: bool = False, naps: bool = False,
          holds: bool = True, timed: bool = False, locals: tuple[str, ...] = ("3", "3"), name: str = "n",
-         other: str = "read", library: str = "") -> Snapshot:  # fmt: skip
+         other: str = "read", library: str = "",
+         caught: tuple[int, ...] | None = None) -> Snapshot:  # fmt: skip
     """Two looks at one process, whose main thread stands in this stack; its other threads wait in the system call ``other``."""
 
     def look(place: int) -> tuple[Item, ...]:
@@ -37,7 +38,7 @@ def lone(stack: Stack, *more: object, threads: int = 1, took_s: float = 1.0, bus
                              library=library),
                  *(BlockedCall(one.tid or 0, other, address=0x200) for one in others))  # fmt: skip
         tasks = (task, *(KernelThread(one.tid or 0, "python", "S", still_s=99.0) for one in others))
-        kernel = Threads(tasks, uptime_s=9.0 + place * took_s)
+        kernel = Threads(tasks, uptime_s=9.0 + place * took_s, caught=caught)
         records = [kernel, PythonStacks((main, *others), engine="test"), Blocked(calls), *more]
         return tuple(Item(REF, record) for record in records)
 
@@ -71,6 +72,16 @@ def test_threads_that_all_wait_for_each_other_are_named(stack: Stack, threads: i
 def test_a_lone_thread_that_waits_for_a_signal_is_not_sick() -> None:
     """Programs whose work is done in signal handlers stand in an event for as long as nothing is to do."""
     assert causes(lone(NOTIFIED)) == []
+    assert causes(lone(NOTIFIED, caught=(2, 10, 32, 33))) == []
+
+
+@pytest.mark.parametrize("caught", [(2,), (2, 4, 6, 7, 8, 11, 32, 33)])
+def test_a_lone_thread_in_an_event_that_no_signal_could_bring_is_possibly_sick(caught: tuple[int, ...]) -> None:
+    """Handlers of Ctrl-C, of crashes and of the C library are there in programs that heed no signal."""
+    (cause,) = causes(lone(NOTIFIED, caught=caught))
+    assert (cause.rule, cause.certainty) == ("rank-in-user-code", Certainty.POSSIBLE)
+    assert any("Ctrl-C" in text for text in cause.against)
+    assert causes(lone(NOTIFIED, caught=caught, timed=True)) == []
 
 
 @pytest.mark.parametrize(("library", "other", "sick"), [

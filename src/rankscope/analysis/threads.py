@@ -124,6 +124,18 @@ def nobody_acts(member: Member, but: PythonThread | None = None) -> bool:
     return all(_asleep_alone(calls.get(tid)) for tid in tids) and (bool(tids) or but is not None)
 
 
+# Handlers that are no part of a program: CPython's of Ctrl-C, faulthandler's of crashes, and two of the C library's own.
+_INTERRUPT, _CRASHES, _OF_LIBC = 2, (4, 6, 7, 8, 11), (32, 33)
+
+
+def heeds_signals(member: Member) -> bool:
+    """Whether a signal may make a handler of the program's own run, or nothing tells."""
+    kernel = member.latest(Threads)
+    if kernel is None or kernel.caught is None:
+        return True
+    return bool(set(kernel.caught).difference((_INTERRUPT, *_CRASHES, *_OF_LIBC)))
+
+
 # Waits that only another thread of the process can end.
 _ENDED_BY_THREADS = (WaitKind.QUEUE, WaitKind.LOCK, WaitKind.CONDITION, WaitKind.CHILD)
 
@@ -131,11 +143,16 @@ _ENDED_BY_THREADS = (WaitKind.QUEUE, WaitKind.LOCK, WaitKind.CONDITION, WaitKind
 def nobody_else(standing: Standing) -> bool:
     """Whether all threads of the process wait without limit for what only another of them could bring.
 
-    A lone thread in an event or condition is left out: programs that work in signal handlers alone stand like that.
+    A lone thread in an event or condition is left out where it heeds signals: programs that work in handlers alone stand so.
     """
-    alone = len(views(standing.member)) == 1
-    kinds = (WaitKind.QUEUE, WaitKind.LOCK) if alone and not _awaits_result(standing) else _ENDED_BY_THREADS
-    return standing.kind in kinds and nobody_acts(standing.member)
+    by_signals = rests_alone(standing) and heeds_signals(standing.member)
+    return standing.kind in _ENDED_BY_THREADS and not by_signals and nobody_acts(standing.member)
+
+
+def rests_alone(standing: Standing) -> bool:
+    """Whether the only Python thread of a process waits for an event or condition, which a handler of a signal may bring."""
+    alone = len(views(standing.member)) == 1 and not _awaits_result(standing)
+    return alone and standing.kind in (WaitKind.CONDITION, WaitKind.CHILD)
 
 
 def _awaits_result(standing: Standing) -> bool:

@@ -47,4 +47,5 @@ class Threads:
     exit_status: int | None = None  # of a zombie, as wait(2) gives it; 0 also stands for "we may not know"
     exact_ages: bool = False  # each ``still_s`` was told by the clock of the CPU on which the thread last ran
     forked: bool = False  # made by fork alone: it has run no other program since
+    caught: tuple[int, ...] | None = None  # signals for which it has a handler of any kind; None where unreadable
     below_cpu_s: float = -1.0  # CPU time of its descendants, dead or alive; -1 where not looked at

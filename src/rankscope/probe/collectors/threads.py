@@ -25,6 +25,7 @@ _STATUS = {
         b"NSpid",
         b"SigPnd",
         b"ShdPnd",
+        b"SigCgt",
         b"voluntary_ctxt_switches",
         b"nonvoluntary_ctxt_switches",
     )
@@ -57,7 +58,7 @@ def collect(target: Target) -> Threads:
         ns_pid=int(ns_pids[-1]) if len(ns_pids) > 1 else None,
         uptime_s=_uptime(target.proc) - stat.started / procfs.TICKS, rss_bytes=stat.rss_pages * 4096,
         exit_status=stat.exit_status if stat.state in "ZX" else None, exact_ages=exact,
-        forked=bool(stat.flags & _FORKNOEXEC),
+        forked=bool(stat.flags & _FORKNOEXEC), caught=parse_signals(_field(status, b"SigCgt")),
     )  # fmt: skip
 
 
@@ -92,6 +93,16 @@ def parse_schedstat(raw: bytes) -> tuple[float, float]:
     if len(parts) < 2 or not (parts[0].isdigit() and parts[1].isdigit()) or parts[:2] == [b"0", b"0"]:
         return -1.0, -1.0  # a kernel that does not count shows zeros
     return int(parts[0]) / 1e9, int(parts[1]) / 1e9
+
+
+def parse_signals(mask: str) -> tuple[int, ...] | None:
+    """The numbers of the signals in a set as /proc/PID/status prints it, the lowest bit for signal 1 (proc(5)); None where
+    it is no such set."""
+    try:
+        bits = int(mask, 16)
+    except ValueError:
+        return None
+    return tuple(number + 1 for number in range(64) if bits >> number & 1)
 
 
 def _clocks(target: Target) -> Clocks:

@@ -15,7 +15,8 @@ while others queue for its file lock, as for a leader's; one that opens a FIFO; 
 event loop while its peers all stand in one broadcast, as a server does that has no request.
 
 Of a program of no job: all its threads sleep without a time limit in locks, queues and conditions of its own process, so that
-nobody is left who could end the wait; or its event loop has nothing left to wait for.
+nobody is left who could end the wait (possible only where it is one thread in an event or a condition; nothing is said where it
+has handlers of signals, which may bring that); or its event loop has nothing left to wait for.
 
 ## What to do
 Read the line that is shown. A loop that polls needs a limit; a remote call needs a time-out; work that only one rank does
@@ -42,7 +43,7 @@ from ...analysis.orders import may_await_orders, serves
 from ...analysis.own_age import own_s
 from ...analysis.progress import advances
 from ...analysis.standing import Standing
-from ...analysis.threads import nobody_acts, nobody_else, views
+from ...analysis.threads import nobody_acts, nobody_else, rests_alone, views
 from ...analysis.waits.fifo import opens_fifo, takes_orders
 from ...analysis.waits.store import asks_store
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
@@ -206,7 +207,13 @@ def _beside(case: Case, standing: Standing) -> Iterator[Reason]:
 def _best(case: Case, root: Root, standing: Standing) -> Certainty:
     """Standing still in one's own code for long is seen, not inferred; running could be long work, and who sleeps a little,
     again and again, may see to something that gets on. A server waits for its next request as long as none comes."""
-    if may_await_orders(case, root) or _leads(case, standing) or _rests(case, root, standing) or takes_orders(standing):
+    if (
+        may_await_orders(case, root)
+        or _leads(case, standing)
+        or _rests(case, root, standing)
+        or takes_orders(standing)
+        or rests_alone(standing)
+    ):
         return Certainty.POSSIBLE
     if standing.kind not in _RESTS:
         return Certainty.LIKELY
@@ -271,6 +278,8 @@ def _against(case: Case, root: Root, standing: Standing) -> Iterator[str]:
         yield "nobody lacks it but who waits for its end or result: a server, or one that works by the clock, rests like this"
     if takes_orders(standing):
         yield "it opens a FIFO: whoever gives it orders may open the other side at any time"
+    if not root.waiters and rests_alone(standing):
+        yield "Ctrl-C would end its wait: a program that is only kept alive until then stands like this"
     if standing.kind in (WaitKind.USER, WaitKind.LIBRARY) and standing.busy > RUNS:
         yield f"it uses {standing.busy:.0%} of a CPU: it may be long work; look again with --sweeps 3 --interval 10"
     yield from just_come(case, standing)
