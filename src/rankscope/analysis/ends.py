@@ -34,12 +34,17 @@ def ends(scene: Scene) -> Ends:
     return Ends(_pipes(scene), _sockets(scene), _by_addresses(scene))
 
 
+# What is a pipe by its name, and what may be one: a FIFO is told from other files by the place in which its reader sleeps.
+_PIPES = ("pipe:", "/")
+_IN_PIPE = ("pipe_read", "anon_pipe_read", "pipe_wait", "pipe_write", "anon_pipe_write")  # wait channels, Linux 5.x–6.x
+
+
 def _pipes(scene: Scene) -> dict[tuple[str, str, str], list[ProcessRef]]:
     found: dict[tuple[str, str, str], list[ProcessRef]] = {}
     for ref, member in scene.members.items():
         files = member.latest(OpenFiles)
         held = (
-            {(one.target, end) for one in files.files if one.target.startswith("pipe:") for end in one.mode}
+            {(one.target, end) for one in files.files if one.target.startswith(_PIPES) for end in one.mode}
             if files
             else ()
         )
@@ -82,6 +87,16 @@ def targets(member: Member, fds: Iterable[int]) -> Iterator[tuple[int, Socket | 
             yield fd, known[inode_of(name)]
 
 
+def fifo(standing: Standing) -> str:
+    """The path of the FIFO in which the deciding thread reads or writes, empty where it does not; its name must still be its."""
+    call, files = call_of(standing), standing.member.latest(OpenFiles)
+    if call is None or files is None or len(call.fds) != 1 or standing.kernel is None:
+        return ""
+    name = next((one.target for one in files.files if one.fd == call.fds[0]), "")
+    inside = standing.kernel.wchan.startswith(_IN_PIPE)
+    return name if inside and name.startswith("/") and not name.endswith(" (deleted)") else ""
+
+
 _WRITES = ("write", "writev")
 
 
@@ -96,7 +111,7 @@ def written(standing: Standing) -> str:
 def other_end(target: Socket | str) -> str:
     """Who or what is at the other end, in words."""
     if isinstance(target, str):
-        return f"the other end of {target}"
+        return f"the other end of {'the FIFO ' if target.startswith('/') else ''}{target}"
     return f"its peer on {target.kind} {target.local} → {target.peer}" if target.peer else f"its {target.kind} peer"
 
 

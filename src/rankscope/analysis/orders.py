@@ -1,12 +1,20 @@
-"""Who may rightly keep its peers waiting: the rank of a server that takes the requests, and hands each one on to the others."""
+"""Who may rightly keep its peers waiting: the rank of a server that takes the requests, and hands each one on to the others; a
+child that its parent gives no work."""
 
 from __future__ import annotations
 
+from ..model.evidence.files import OpenFiles
+from ..model.evidence.sockets import Socket
+from ..model.process import Role
+from .callers import call_of
 from .case import Case, Root
+from .ends import targets
 from .frame_tables import WaitKind
+from .threads import may_act_beside
 
 # Where a server waits for its next request.
 _TAKES = (WaitKind.QUEUE, WaitKind.SOCKET, WaitKind.PIPE, WaitKind.IDLE, WaitKind.CONDITION)
+_READS = ("read", "recv", "poll", "ppoll")
 # Calls in which one rank has something for all others.
 _HANDS_ON = ("broadcast", "bcast")
 
@@ -29,6 +37,23 @@ def serves(case: Case, root: Root) -> bool:
     """Whether it does so in the loop of a server, which nothing but the next request ends."""
     standing = case.standings.get(root.ref)
     return standing is not None and standing.kind is WaitKind.IDLE and may_await_orders(case, root)
+
+
+def takes_from_parent(case: Case, root: Root) -> bool:
+    """Whether a process that is no rank reads from the very parent that waits for it, while another thread of that one may
+    bring it work."""
+    standing, parent = case.standings.get(root.ref), case.standings.get(root.waiters[0]) if root.waiters else None
+    call = call_of(standing) if standing is not None else None
+    if standing is None or parent is None or call is None or standing.member.role is Role.RANK or len(root.waiters) > 1:
+        return False
+    files = parent.member.latest(OpenFiles)
+    theirs = {one.target for one in files.files if "w" in one.mode} if files else set()
+    wanted = {
+        f"socket:[{one.peer_inode}]" if isinstance(one, Socket) else one
+        for _, one in targets(standing.member, call.fds)
+    }
+    reads = call.call.startswith(_READS) and bool(wanted) and wanted <= theirs
+    return reads and bool(may_act_beside(parent))
 
 
 def _hands_on(call: str) -> bool:

@@ -165,6 +165,15 @@ def asleep_alone(view: ThreadView) -> bool:
     return _asleep_alone(view.call)
 
 
+def may_act_beside(standing: Standing) -> tuple[ThreadView, ...]:
+    """The threads in the job's own code, beside the deciding one, that run, nap, or wait for what comes from outside the process:
+    each of them may bring at any moment what others wait for."""
+    if standing.member.latest(Blocked) is None:
+        return ()
+    others = (view for view in views(standing.member) if view.python is not standing.thread and view.wait.user >= 0)
+    return tuple(view for view in others if not asleep_alone(view))
+
+
 # Files whose waits only another thread of the process can end; multiprocessing's are ended by other processes.
 _OF_THREADS = ("threading.py", "queue.py", "concurrent/futures/_base.py")
 

@@ -1,6 +1,7 @@
 """A process blocked on a pipe or a socket waits for the process that holds the other end.
 
-Pipe ends share an inode; sockets of one host name each other's; sockets of two hosts are matched by their four addresses.
+Pipe ends share an inode, those of a FIFO a path; sockets of one host name each other's; sockets of two hosts are matched by
+their four addresses.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from ...model.diagnosis import Wait
 from ...model.evidence.blocked import Blocked
 from ...model.evidence.files import OpenFiles
 from ...model.evidence.sockets import Socket
-from ...model.evidence.threads import Threads
 from ...model.process import ProcessRef, Role
 from ..callers import call_of
-from ..ends import Ends, ancestors, eldest, ends, other_end, targets
+from ..ends import Ends, ancestors, eldest, ends, fifo, other_end, targets
 from ..frame_tables import WaitKind
 from ..scene import Scene
 from ..standing import Standing, idle_worker
 from ..takers import takes_beside
+from ..threads import nobody_acts
 
 # Where the frames already say whom a process waits for, its descriptors only blur it.
 _SAID = {
@@ -43,7 +44,7 @@ def find(scene: Scene) -> Iterator[Wait]:
             continue
         for target in _blocked_on(standing):
             if isinstance(target, Socket):
-                peers = _peers(scene, ref, held.of_peer(ref.host, target))
+                peers = _peers(scene, ref, target, held.of_peer(ref.host, target))
                 others = [one for one in peers if not _listens_aside(scene.standings.get(one), target)]
             else:
                 others = held.pipes.get((ref.host, target, _wanted(standing)), [])
@@ -67,8 +68,7 @@ def _reads_back(scene: Scene, held: Ends, other: ProcessRef, standing: Standing)
     """Whether the parent itself waits for what only this child of it could write, and neither has a thread that could."""
     parent = scene.standings[other]
     for one in (parent, standing):
-        call, kernel = call_of(one), one.member.latest(Threads)
-        alone = kernel is not None and len(kernel.threads) == 1
+        call, alone = call_of(one), one.thread is not None and nobody_acts(one.member, one.thread)
         if call is None or call.timed or len(call.fds) != 1 or not call.call.startswith(_READS) or not alone:
             return False
     ref = standing.member.ref
@@ -79,10 +79,19 @@ def _reads_back(scene: Scene, held: Ends, other: ProcessRef, standing: Standing)
     return any(ref in holders for holders in found)
 
 
-def _peers(scene: Scene, ref: ProcessRef, holders: Sequence[ProcessRef]) -> list[ProcessRef]:
-    """Who uses the other end of a socket: of a pair that its maker has kept whole, the one to whom it gave an end."""
+def _peers(scene: Scene, ref: ProcessRef, target: Socket, holders: Sequence[ProcessRef]) -> list[ProcessRef]:
+    """Who uses the other end of a socket: who reads from it; of a pair that its maker has kept whole, the one to whom it gave
+    an end."""
     given = [one for one in holders if one != ref]
+    reading = [one for one in given if _uses(scene.standings[one], target)]
+    if len(reading) == 1:
+        return reading
     return given if len(given) == 1 else eldest(scene, holders)
+
+
+def _uses(other: Standing, target: Socket) -> bool:
+    """Whether its deciding thread waits on the very end that is the other one of this connection."""
+    return any(isinstance(one, Socket) and one.inode == target.peer_inode for one in _blocked_on(other))
 
 
 def _blocked_on(standing: Standing) -> Iterator[Socket | str]:
@@ -93,6 +102,8 @@ def _blocked_on(standing: Standing) -> Iterator[Socket | str]:
     if call is None or not call.fds or len(call.fds) > _MAX_FDS:
         return
     yield from (target for _, target in targets(standing.member, call.fds))
+    if named := fifo(standing):
+        yield named
 
 
 def _shared(scene: Scene, standing: Standing, other: ProcessRef, target: Socket | str) -> bool:

@@ -39,7 +39,7 @@ from ...analysis.in_sight import minded
 from ...analysis.kernel_says import SIGNAL
 from ...analysis.load import RUNS
 from ...analysis.loop_tasks import TaskView, awaited, last_awaited, loops
-from ...analysis.orders import may_await_orders, serves
+from ...analysis.orders import may_await_orders, serves, takes_from_parent
 from ...analysis.own_age import own_s
 from ...analysis.progress import advances
 from ...analysis.standing import Standing
@@ -99,7 +99,7 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         peers = "; its parent waits for it" if _rests(case, root, standing) else "; its peers wait for it"
         yield Finding(
-            rule=RULE.id, cls=RULE.cls, kind=Kind.NOTE if serves(case, root) else Kind.CAUSE,
+            rule=RULE.id, cls=RULE.cls, kind=Kind.NOTE if serves(case, root) or takes_from_parent(case, root) else Kind.CAUSE,
             certainty=certainty(case, root, standing, _best(case, root, standing)),
             title=f"{who(standing.member.process)} {_doing(standing)} in {at(_place(standing))}{peers if root.waiters else ''}",
             ranks=ranks_of(standing),
@@ -213,6 +213,7 @@ def _best(case: Case, root: Root, standing: Standing) -> Certainty:
         or _rests(case, root, standing)
         or takes_orders(standing)
         or rests_alone(standing)
+        or takes_from_parent(case, root)
     ):
         return Certainty.POSSIBLE
     if standing.kind not in _RESTS:
@@ -272,6 +273,8 @@ def _prompt(standing: Standing) -> str:
 def _against(case: Case, root: Root, standing: Standing) -> Iterator[str]:
     if may_await_orders(case, root):
         yield "the others wait in the broadcast with which a server hands on its requests: there may be none at the moment"
+    if takes_from_parent(case, root):
+        yield "it reads from the parent that waits for it, of which another thread may bring it work"
     if _leads(case, standing):
         yield "all that others want of it is a file lock: a leader keeps that on purpose, and they stand by to take its place"
     if _rests(case, root, standing):

@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from ...analysis.case import Case, Member, Root
 from ...analysis.frame_tables import WaitKind
 from ...analysis.standing import Standing
-from ...analysis.threads import forked, nobody_else, parent_of, views
+from ...analysis.threads import forked, nobody_else, parent_of, rests_alone, views
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from .. import make_rule
 from .._say import at, ranks_of, stands, waited_for, who
@@ -41,6 +41,7 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         stayed = _threads_of(parent)
         alone = len(views(member)) == 1 and standing.kind is not WaitKind.LOCK and nobody_else(standing)
+        alone = alone and not rests_alone(standing)  # an event tells of no thread that should bring it
         if not stayed or not alone or not case.stuck(standing.still_s):
             continue
         yield _finding(standing, parent, stayed, case.graph.root(member.ref))

@@ -9,7 +9,8 @@ programs that both write before they read.
 ## How it is recognised
 The wait-for graph has a closed circle from which no wait leads out, and each of its members has stood still for longer than
 `--stuck-after`; where all of them poll for lock files, others have waited for them for that long. A sender and the receiver of
-its message are no circle: the message is under way.
+its message are no circle: the message is under way. Where those who wait for messages have another thread in the job's code that
+is not asleep for good, it may send one: then the circle is possible, and of processes that are no ranks just noted.
 
 ## What to do
 Break the circle at its definition: order sends and receives by parity or put both into one `batch_isend_irecv`; use one global
@@ -27,10 +28,12 @@ from dataclasses import replace
 
 from ...analysis.awaited import unsure, writes
 from ...analysis.case import Case
+from ...analysis.ends import fifo
 from ...analysis.file_locks import wants_lock_of
 from ...analysis.frame_tables import WaitKind
 from ...analysis.own_age import circle_s
 from ...analysis.standing import Standing
+from ...analysis.threads import may_act_beside
 from ...analysis.under_way import under_way
 from ...analysis.waits.fifo import takes_orders
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Wait
@@ -39,12 +42,13 @@ from ...model.process import ProcessRef, Role
 from ...model.ranks import RankSet, ranks_phrase
 from ...model.words import span
 from .. import make_rule
-from .._say import at, name
+from .._say import at, name, who
 
 _LOCKS = {WaitKind.FILE_LOCK, WaitKind.FILE_BATON, WaitKind.LOCK}
 _WRITE = ("write", "writev", "pwrite64")
 _NAMED = 4
 _MOST_STEPS = 64  # of a circle of a thousand ranks nobody reads each
+_MOST_FREE = 4
 _TALK = {WaitKind.P2P, WaitKind.SOCKET, WaitKind.PIPE}
 
 
@@ -54,13 +58,17 @@ def check(case: Case) -> Iterator[Finding]:
         cls = _class(case, cycle)
         if cls is None or (age is not None and not case.stuck(age)):
             continue
+        free = tuple(_free(case, cycle)) if cls == RULE.cls else ()
+        of_ranks = any(case.by_ref[ref].role is Role.RANK for ref in cycle if ref in case.by_ref)
         yield Finding(
-            rule=RULE.id, cls=cls, kind=Kind.CAUSE, certainty=_sure(case, cycle, age),
+            rule=RULE.id, cls=cls, kind=Kind.NOTE if free and not of_ranks else Kind.CAUSE,
+            certainty=Certainty.POSSIBLE if free else _sure(case, cycle, age),
             title=f"{len(cycle)} processes wait for each other in a circle: " + ", ".join(name(case, ref) for ref in cycle[:4]),
             ranks=_ranks(case, cycle),
             processes=tuple(case.by_ref[ref].process for ref in cycle if ref in case.by_ref),
             because=(*itertools.islice(_steps(case, cycle), _MOST_STEPS),
                      Reason(f"nobody in the circle has moved for {span(age)}", "kernel")),
+            against=free[:_MOST_FREE],
             next=("rankscope stacks --source", *_cure(case, cls, cycle)),
         )  # fmt: skip
 
@@ -79,12 +87,25 @@ def _cure(case: Case, cls: str, cycle: tuple[ProcessRef, ...]) -> Iterator[str]:
         yield "even ranks send first and odd ones receive first, or dist.batch_isend_irecv([...]) on all"
 
 
+def _free(case: Case, cycle: tuple[ProcessRef, ...]) -> Iterator[str]:
+    """Threads of the members beside those that wait: one of them may send what the others wait for."""
+    for standing in (case.standings[ref] for ref in cycle if ref in case.standings):
+        for view in may_act_beside(standing)[:1]:
+            whose = who(standing.member.process)
+            yield f"{view.name} of {whose} stands in {at(view.wait.user_frame)}: it may send what the others wait for"
+
+
 def _sure(case: Case, cycle: tuple[ProcessRef, ...], age: float | None) -> Certainty:
     """A circle that has an age is likely; one that rests on what somebody may be waiting on, among other things, possible."""
     open_ones = any(
-        ref in case.by_ref and (unsure(case.by_ref[ref]) or takes_orders(case.standings[ref])) for ref in cycle
+        ref in case.by_ref and (unsure(case.by_ref[ref]) or _may_serve(case.standings[ref])) for ref in cycle
     )
     return Certainty.POSSIBLE if age is None or open_ones else Certainty.LIKELY
+
+
+def _may_serve(standing: Standing) -> bool:
+    """Whether it is no rank and opens a FIFO, or reads one: whoever gives it orders may be no part of the job."""
+    return takes_orders(standing) or (standing.member.role is not Role.RANK and bool(fifo(standing)))
 
 
 def _ranks(case: Case, cycle: tuple[ProcessRef, ...]) -> RankSet:
