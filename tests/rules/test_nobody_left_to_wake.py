@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from test_one_machine import LIB, MAIN, STEP, Body, One, body, causes, told
 
+from rankscope.model.diagnosis import Certainty
 from rankscope.model.evidence.blocked import BlockedCall
+from rankscope.model.evidence.files import OpenFile, OpenFiles
+from rankscope.model.evidence.outsiders import Outsider, Outsiders
 from rankscope.model.evidence.stacks import Frame
 
 RULE = "nobody-left-to-wake"
@@ -43,6 +48,39 @@ def test_everybody_sleeps_and_nobody_is_left(inner: tuple[Frame, ...], cls: str)
 )  # fmt: skip
 def test_somebody_is_left_who_may_wake_the_others(other: Body) -> None:
     assert RULE not in {rule for rule, _ in causes(told(body(70, JOINS), child(71, *BARRIER), other))}
+
+
+TAKES = One((MAIN, STEP, *GET), BlockedCall(0, "read", (3,)), wchan="pipe_read")
+FEEDS = One((Frame("Queue._feed", f"{LIB}/multiprocessing/queues.py", 231),), BlockedCall(0, "futex"))
+INBOX = OpenFiles((OpenFile(3, "pipe:[5]", "r"), OpenFile(4, "pipe:[5]", "w")))
+OTHERS = Outsiders((Outsider(71, "python", "S", 3, 5), Outsider(72, "python", "S", 3, 5)))
+BESIDE = Outsiders((*OTHERS.found, Outsider(90, "feeder", "S", 3, 5)))
+
+
+def member(pid: int, *threads: One, more: tuple[object, ...] = (INBOX,)) -> Body:
+    return body(pid, *threads, parent=1 if pid == 70 else 70, more=more)
+
+
+@pytest.mark.parametrize(("more", "beside", "found"), [
+    ((INBOX,), FEEDS, True), ((INBOX, OTHERS), FEEDS, True), ((INBOX, BESIDE), FEEDS, False), ((), FEEDS, False),
+    ((INBOX,), One((MAIN, STEP), BlockedCall(0, "clock_nanosleep", timed=True)), False),
+])  # fmt: skip
+def test_a_parent_takes_from_a_queue_that_only_those_at_the_barrier_could_fill(
+    more: tuple[object, ...], beside: One, found: bool
+) -> None:
+    """Their feeder threads have nothing to send. Somebody beside the program, and a thread that naps, may bring an item."""
+    at_barrier = [member(pid, One((MAIN, STEP, *BARRIER), SHARED), beside) for pid in (71, 72)]
+    said = causes(told(member(70, TAKES, more=more), *at_barrier))
+    assert ((RULE, "rank-stuck-in-user-code") in said) is found
+
+
+def test_handlers_of_signals_may_wake_somebody() -> None:
+    bodies = [body(70, JOINS), child(71, *BARRIER), child(72, *BARRIER)]
+    heeding = [(process, tuple((dataclasses.replace(kernel, caught=(2, 15)), *rest) for kernel, *rest in looks))
+               for process, looks in bodies]  # fmt: skip
+    (cause,) = [one for one in told(*heeding).findings if one.rule == RULE]
+    assert cause.certainty is Certainty.POSSIBLE
+    assert len(cause.against) == len(bodies)
 
 
 def test_a_parent_that_works_may_come_to_the_barrier_itself() -> None:

@@ -5,9 +5,10 @@ The objects of `multiprocessing` know no owner. A barrier that one process too f
 lock whose holder was killed, or has ended without giving it back, keep everybody for ever.
 
 ## How it is recognised
-Every process of a program of no ranks has one thread. Each sleeps, without a time limit and for longer than `--stuck-after`, in a
-lock, semaphore, condition or barrier that processes share (the system call is a shared futex), or waits for the end of a child
-that does. One that waits in a queue, a pool or on a connection may get an item from elsewhere: then nothing is said. Of a lock
+No thread of any process of a program of no ranks has run for longer than `--stuck-after`, and none has a time limit. Processes
+sleep in a lock, semaphore, condition or barrier that processes share (the system call is a shared futex); the others wait for the
+end of a child, or read from a pipe or connection whose other ends only processes of the program have. Where somebody could get an
+item from elsewhere, or waits for the lock of a queue, nothing is said. Of a lock
 nobody can tell whether its holder is gone, or one of those who wait has it.
 
 ## What to do
@@ -26,11 +27,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...analysis.callers import call_of
-from ...analysis.case import Case
+from ...analysis.case import Case, Member
+from ...analysis.closed import waits_for_members
 from ...analysis.frame_tables import WaitKind
 from ...analysis.identity import name_of
 from ...analysis.own_age import youngest_s
 from ...analysis.standing import Standing
+from ...analysis.threads import heeds_signals
 from ...model.diagnosis import Certainty, Finding, Kind, Reason, Step
 from ...model.evidence.threads import Threads
 from ...model.process import Role
@@ -50,19 +53,33 @@ def check(case: Case) -> Iterator[Finding]:
     living = [one for one in living if one.state not in ("Z", "X")]
     asleep = [one for one in living if _sleeps(one)]
     age = youngest_s(living)
-    if not asleep or len(living) < 2 or not case.stuck(age) or not all(one in asleep or _minds(one) for one in living):
+    if not asleep or len(living) < 2 or not case.stuck(age):
         return
+    if not all(waits_for_members(case, one.member) and (one in asleep or not _in_shared(one)) for one in living):
+        return
+    readers = [one for one in living if one not in asleep and not _minds(one)]
     what, cls, against = _what(asleep)
+    heeding = [one for one in living if _heeds(one.member)]
     count = len(asleep)
     yield Finding(
-        rule=RULE.id, cls=cls, kind=Kind.CAUSE, certainty=Certainty.LIKELY,
+        rule=RULE.id, cls=cls, kind=Kind.CAUSE, certainty=Certainty.POSSIBLE if heeding else Certainty.LIKELY,
         title=f"{counted(count, 'process')} {verb('wait', count)} for {what} in {at(asleep[0].user_frame)}",
         processes=tuple(one.member.process for one in asleep),
         because=(*(Reason(f"{who(one.member.process)} sleeps in {at(one.user_frame)}, on a lock that processes share", "kernel",
                           one.member.ref) for one in asleep[:_SEVERAL]),
-                 Reason(f"nobody of the program has run for {span(age)}, and each has one thread only", "kernel")),
-        against=against, next=(Step(f"rankscope stacks pid:{asleep[0].member.ref.pid} --source", asleep[0].member.ref),),
+                 *(Reason(f"{who(one.member.process)} waits in {at(one.user_frame)} for what only these could bring", "kernel",
+                          one.member.ref) for one in readers[:_SEVERAL]),
+                 Reason(f"no thread of the program has run for {span(age)}, and none has a time limit", "kernel")),
+        against=(*against, *(f"{who(one.member.process)} has handlers of signals, which may wake others"
+                             for one in heeding[:_SEVERAL])),
+        next=(Step(f"rankscope stacks pid:{asleep[0].member.ref.pid} --source", asleep[0].member.ref),),
     )  # fmt: skip
+
+
+def _heeds(member: Member) -> bool:
+    """Whether it is known to have handlers of signals."""
+    kernel = member.latest(Threads)
+    return kernel is not None and kernel.caught is not None and heeds_signals(member)
 
 
 def _what(asleep: list[Standing]) -> tuple[str, str, tuple[str, ...]]:
@@ -85,25 +102,24 @@ def _way(standing: Standing) -> str:
     )
 
 
-def _alone(standing: Standing) -> bool:
-    kernel = standing.member.latest(Threads)
-    return kernel is not None and len(kernel.threads) == 1 and standing.ran is False
+def _in_shared(standing: Standing) -> bool:
+    """Whether its deciding thread sleeps without a time limit on a word of memory that processes share."""
+    call = call_of(standing)
+    return call is not None and call.call == "futex" and call.shared and not call.timed
 
 
 def _sleeps(standing: Standing) -> bool:
-    """Whether its only thread sleeps without a time limit on a word of memory that processes share, and not for an item."""
-    call = call_of(standing)
+    """Whether it sleeps there, and not for an item."""
     inner = [name_of(frame)[0] for frame in standing.own_stack[standing.wait.user + 1 :]]
     items = any(file.startswith("multiprocessing/") and file.endswith(_FOR_ITEMS) for file in inner)
-    shared = call is not None and call.call == "futex" and call.shared and not call.timed
-    return shared and _alone(standing) and not items
+    return _in_shared(standing) and not items
 
 
 def _minds(standing: Standing) -> bool:
-    """Whether its only thread waits for the end of a child."""
+    """Whether it waits for the end of a child."""
     call = call_of(standing)
     ends = call is not None and call.call in ("wait4", "waitid")
-    return standing.kind is WaitKind.CHILD and ends and _alone(standing)
+    return standing.kind is WaitKind.CHILD and ends
 
 
 RULE = make_rule(

@@ -1,0 +1,54 @@
+"""A process that nothing from outside its program brings on: whatever its threads wait for, only members could bring."""
+
+from __future__ import annotations
+
+from ..model.evidence.blocked import Blocked, BlockedCall
+from ..model.evidence.files import OpenFiles
+from ..model.evidence.outsiders import Outsiders
+from ..model.evidence.sockets import Socket
+from ..model.evidence.threads import Threads
+from .case import Case, Member
+from .ends import targets
+
+_READS = ("read", "recv", "poll", "ppoll")
+_ENDS = ("wait4", "waitid")
+# Who beside the program holds other ends is looked for where a thread waits on so few (probe/collectors/outsiders.py).
+_MOST_ENDS = 2
+
+
+def waits_for_members(case: Case, member: Member) -> bool:
+    """Whether every thread of a process, native ones included, has slept through all looks, without a time limit: in memory, for
+    the end of a child, or in reading what only members of the program could write."""
+    looks, blocked = member.over_time(Threads), member.latest(Blocked)
+    calls = {call.tid: call for call in blocked.calls} if blocked else {}
+    seen = [
+        {task.tid: (task.voluntary, task.involuntary) for task in look.threads if task.state == "S"} for look in looks
+    ]
+    still = len(looks) > 1 and all(one == seen[0] for one in seen) and len(seen[-1]) == len(looks[-1].threads)
+    return still and bool(seen[-1]) and all(_of_members(case, member, calls.get(tid)) for tid in seen[-1])
+
+
+def _of_members(case: Case, member: Member, call: BlockedCall | None) -> bool:
+    if call is None or call.timed:
+        return False
+    if call.call == "futex" or call.call in _ENDS:
+        return True
+    return call.call.startswith(_READS) and 0 < len(call.fds) <= _MOST_ENDS and _ends_inside(case, member, call.fds)
+
+
+def _ends_inside(case: Case, member: Member, fds: tuple[int, ...]) -> bool:
+    """Whether these are pipes and connections of which members have the other ends, and nobody else."""
+    found, beside = dict(targets(member, fds)), member.latest(Outsiders)
+    ours = {one.ref.pid for one in case.by_host[member.ref.host]}
+    if len(found) < len(set(fds)) or any(
+        one.fd in fds and one.pid not in ours for one in (beside.found if beside else ())
+    ):
+        return False
+    written = {end for one in case.by_host[member.ref.host] if not one.gone for end in _writes(one)}
+    return all((f"socket:[{one.peer_inode}]" if isinstance(one, Socket) else one) in written for one in found.values())
+
+
+def _writes(member: Member) -> set[str]:
+    """The ends that a process could write to."""
+    files = member.latest(OpenFiles)
+    return {one.target for one in files.files if "w" in one.mode} if files else set()
