@@ -1,7 +1,8 @@
-"""Who holds the other end of the one descriptor that a thread waits on, among all processes of this host (proc(5)).
+"""Who holds the other ends of the few descriptors that a thread waits on, among all processes of this host (proc(5)).
 
 Members of the job are found by their own evidence; this is for servers, readers and writers beside it. All descriptors of
-the host are looked through once, and only where somebody waits on a single pipe or connection, or on a pair of pipes.
+the host are looked through once, and only where somebody waits on a single pipe or connection, or on a few with pipes among
+them.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def _look(target: Target, pid: int, fd: int, inode: int) -> Outsider | None:
 
 
 def _other_ends(target: Target) -> Iterator[tuple[int, int]]:
-    """(inode of the other end, our descriptor) of threads that wait on one descriptor or two pipes, or may wait on a few; both
+    """(inode of the other end, our descriptor) of threads that wait on one descriptor or some pipes, or may wait on a few; both
     ends of a pipe share theirs."""
     files, sockets = target.seen.get("files"), target.seen.get("sockets")
     if not isinstance(files, OpenFiles):
@@ -63,22 +64,17 @@ def _other_ends(target: Target) -> Iterator[tuple[int, int]]:
 
 def _awaited(target: Target) -> set[int]:
     blocked, may_wait = target.seen.get("blocked"), target.seen.get("may-wait")
-    # Of more than one only what ``communicate`` reads, the output and the errors of a command.
+    # Of more than one only pipes: what ``communicate`` or an event loop reads, the output and the errors of a command.
     calls = blocked.calls if isinstance(blocked, Blocked) else ()
-    seen = {
-        fd
-        for call in calls
-        if len(call.fds) == 1 or (len(call.fds) == 2 and _pipes(target, call.fds))
-        for fd in call.fds
-    }
+    pipes = _pipes(target) if any(1 < len(call.fds) <= _MAX_ENDS for call in calls) else set()
+    seen = {fd for call in calls if len(call.fds) <= _MAX_ENDS for fd in call.fds if len(call.fds) == 1 or fd in pipes}
     open_waits = may_wait.waits if isinstance(may_wait, MayWait) else ()
     return seen | {fd for wait in open_waits if len(wait.fds) <= _MAX_ENDS for fd in wait.fds}
 
 
-def _pipes(target: Target, fds: tuple[int, ...]) -> bool:
+def _pipes(target: Target) -> set[int]:
     files = target.seen.get("files")
-    found = [one.target for one in files.files if one.fd in fds] if isinstance(files, OpenFiles) else []
-    return len(found) == len(fds) and all(one.startswith("pipe:") for one in found)
+    return {one.fd for one in files.files if one.target.startswith("pipe:")} if isinstance(files, OpenFiles) else set()
 
 
 def _holders(target: Target) -> dict[int, list[int]]:

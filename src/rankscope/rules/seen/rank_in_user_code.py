@@ -212,7 +212,7 @@ def _best(case: Case, root: Root, standing: Standing) -> Certainty:
         or _leads(case, standing)
         or _rests(case, root, standing)
         or takes_orders(standing)
-        or rests_alone(standing)
+        or (not root.waiters and rests_alone(standing))
         or takes_from_parent(case, root)
     ):
         return Certainty.POSSIBLE
