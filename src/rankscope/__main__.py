@@ -1,5 +1,5 @@
 """``python -m rankscope`` is the command."""
 
-from .cli.main import main
+from .cli._start import main
 
 main()

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
 
 from ..errors import RankscopeError
 from . import _exit
 
 
-def main() -> None:
+def main(heed: bool = False) -> None:
     """Run the command line and exit: 0 nothing found, 1 something found, 2 could not, 3 not enough evidence, 130 stopped,
-    143 terminated, 141 nobody read on, and nothing had been found yet."""
-    _open_what_is_closed()
+    143 terminated, 141 nobody read on, and nothing had been found yet. ``heed`` takes Ctrl-C up, which ``_start`` put off."""
     code = _exit.CLOSED
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # the kernel's names of files need not be text
     try:
+        if heed:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        _open_what_is_closed()
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")  # the kernel's names of files need not be text
         code = _run(sys.argv[1:])
         sys.stdout.flush()
     except KeyboardInterrupt as error:
