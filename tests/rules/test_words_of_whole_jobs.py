@@ -78,6 +78,8 @@ TOLD: tuple[tuple[str, dict[str, str]], ...] = (
         {"dump": _thread(1, "MainThread", _MAIN) + _thread(2, "P-0_0", _WAITS) + _thread(3, "P-0_1", _WAITS)},
     ),
     ("helper-gone", {"log": "process logger exceptional ending for interchange", "flow": "it hangs"}),
+    ("ends-never", {"log": "INFO: Uvicorn running on http://0.0.0.0:80\n^C\nINFO: Shutting down", "x": "the process never exits"}),
+    ("ends-never", {"log": "epoch 3 finished\nall done", "x": "the script does not exit"}),
 )  # fmt: skip
 
 
@@ -240,6 +242,18 @@ OTHERWISE: dict[str, tuple[str, dict[str, str]]] = {
             "node.py": "import cupy\nkey = fetch()\ncomm = nccl.NcclCommunicator(4, key, rank)\n",
             "told": "CUDA_VISIBLE_DEVICES=1 python node.py 1\nit hangs\n",
         },
+    ),
+    "a server runs until somebody ends it": (
+        "ends-never",
+        {"log": "INFO: Started server process [7]\nINFO: Waiting for application startup.\n", "x": "the process does not exit\n"},
+    ),
+    "another server that nobody stopped": (
+        "ends-never",
+        {"log": "[INFO] Starting gunicorn 20.1.0\n[INFO] Listening at: http://127.0.0.1:8000 (9)\n", "x": "the command never exits\n"},
+    ),
+    "a server in the foreground": (
+        "ends-never",
+        {"log": " * Running on http://127.0.0.1:5000\n", "x": "does not come back to the prompt, no page is shown\n"},
     ),
 }  # fmt: skip
 

@@ -104,6 +104,19 @@ _OVERTIME = (
 _ASKED = r"\b(?:shut-?down|termination) (?:(?:was|is|has been|request|signal|task) ){0,2}(?:requested|accepted|received|initiated|completed?)\b|\b(?:received|got|handling) (?:a )?(?:shutdown|termination) (?:request|signal)|\blifecycle (?:ending|ended|stopped)\b"
 # `docker ps` of a container that has run for longer than it takes to end, or a page of the service that tells its state.
 _STILL_UP = r"\b(?:docker|podman|nerdctl|crictl) ps\b[^\n]*\n(?:[^\n]*\n){0,6}?[^\n]*\bUp (?:\d+|About an?|an?) (?:minute|hour|day|week|month)s?\b|\b(?:state|status)\b[^\n]*(?:\n[^\n]*)?\"(?:SHUTDOWN|SHUTTING_DOWN|STOPPING|TERMINATING|DRAINING)\""
+# What is said of a server as well, which is to run until somebody ends it: it has said that it starts or serves.
+_SAID, _NO_PROMPT = "somebody says that it does not exit", "the process does not come back to the shell"
+_SERVER = (
+    r"\bStarted (?:server|reloader|parent) process \[|\b(?:Uvicorn|Hypercorn|Daphne|Tornado|waitress)\b[^\n]{0,20}\b(?:running|serving|listening) (?:on|at)\b|"
+    r"\bWaiting for application startup|\bApplication startup complete|\bStarting gunicorn \d|\bListening at: \w|"
+    r"\* Running on (?:http|all addresses)|\bStarting development server at\b|\bServing (?:HTTP|Flask app)\b|"
+    r"\bserver (?:is )?(?:now )?(?:listening|ready|started|up)\b"
+)
+_TO_END = (
+    r"\bshut(?:s|ting)?[- ]?down\b|\bSIG(?:TERM|INT|QUIT|HUP)\b|Ctrl-?\+?C|\^C|KeyboardInterrupt|"
+    r"\b(?:docker|podman|systemctl|supervisorctl|service|compose)\b[^\n]{0,40}\b(?:stop|down|restart)\b|\bkill(?:ed|ing|s)?\b|"
+    r"\b(?:stopp|reload|restart|terminat)(?:ed|ing|s)?\b|\b(?:graceful|at exit|atexit|on exit)\b"
+)
 _SIGNS = (
     Sign(r"Exception ignored in:? <module 'threading'[^\n]*(?:\n[^\n]*){0,8}(?:_shutdown|KeyboardInterrupt)|Error in atexit\._run_exitfuncs", "the interpreter was interrupted while it ended"),
     # Python calls a finalizer from no frame of its own only where it takes itself down.
@@ -127,7 +140,7 @@ _SIGNS = (
     # Of a shell with -x the last line is what it has begun.
     Sign(r"^\++ exit \d+ *\n(?:[^\n]*\n){0,6}?\++ (?:sleep|wait)\b[^\n]*\n?\Z", "a script is past its exit and still waits", POSSIBLE),
     Sign(r"^[^\w\n]*\^C|KeyboardInterrupt|received signal SIGINT", "the work was done, and somebody had to interrupt it", POSSIBLE, also=(_DONE,), unless=(r"Watchdog caught|out of memory", TO_BE_ENDED.pattern)),
-    Sign(r"\b(?:interpreter|process|script|program|python|shell|command|client|main)\b[^\n]{0,30}\b(?:does(?:n't| not)|never|will not|won't|fails? to|cannot) (?:exits?|terminates?|quits?)\b", "somebody says that it does not exit", POSSIBLE, unless=(r"\b(?:child|subprocess|worker)\b[^\n]{0,40}\b(?:put|queue|pipe)|Watchdog caught|out of memory",), prose=True),
+    Sign(r"\b(?:interpreter|process|script|program|python|shell|command|client|main)\b[^\n]{0,30}\b(?:does(?:n't| not)|never|will not|won't|fails? to|cannot) (?:exits?|terminates?|quits?)\b", _SAID, POSSIBLE, unless=(r"\b(?:child|subprocess|worker)\b[^\n]{0,40}\b(?:put|queue|pipe)|Watchdog caught|out of memory",), prose=True),
     # What its tracker of segments finds left over "to clean up at shutdown" it tells when a program is gone.
     # An error that the interpreter reports of itself while it ends, and ignores, is none that stays.
     Sign(r"^(?![^\n]*(?:\braise \w|Error: ))[^\n]*?(?:\b(?:interpreter|python) (?:shutdown|shut-down|finali[sz]ation|exit)\b|\b(?:during|(?<!to clean up )at|on) (?:shutdown|finali[sz]ation|interpreter exit|process exit)\b)", "it happens while the interpreter ends", anywhere=(BAD,), unless=(r"Watchdog caught|out of memory|\bsystemd\b[^\n]*\bshutdown\b",), prose=True),
@@ -153,7 +166,7 @@ _SIGNS = (
          unless=(r"Watchdog caught|out of memory|fork\w*_child|dead-?lock|\b\w*(?:all_?gather|all_?reduce|broadcast|barrier|psum|reduce_scatter)\w* \(",)),
     Sign(r"\bafter (?:the |its )?(?:very )?(?:last|final) (?:epoch|step|iteration|batch|result|test|round)\b[^\n]{0,60}\b(?:time limit|never (?:exits?|ends?|returns?)|hangs?|stays?|stuck|remains?|does not (?:end|exit|return|finish))\b", "the work is done and the process stays", prose=True),
     Sign(r"\bos\._exit\b|\bdaemon ?= ?True\b|\b(?:wandb\.finish|destroy_process_group|pool\.close|executor\.shutdown|ray\.shutdown|client\.close)\(\)[^\n]{0,24}\b(?:at the end|before|explicitly|by hand|last)", "it ends when it is made to end", unless=(r"Watchdog caught|out of memory",), cures=True),
-    Sign(r"\b(?:does(?:n't| not)|never|not) (?:come|get|go|return)\w*(?: back)?\b[^\n]{0,12}\b(?:shell|prompt|command line)\b", "the process does not come back to the shell", POSSIBLE, prose=True),
+    Sign(r"\b(?:does(?:n't| not)|never|not) (?:come|get|go|return)\w*(?: back)?\b[^\n]{0,12}\b(?:shell|prompt|command line)\b", _NO_PROMPT, POSSIBLE, prose=True),
     Sign(r"\b(?:final|last|best|total|overall)\b[^\n]{0,30}\b(?:and|but) then\b[^\n]{0,20}\b(?:sits?|stays?|hangs?|stops?|nothing|waits?|stands?)\b", "the work is done and the process stays", unless=(r"Watchdog caught|out of memory",), prose=True),
     Sign(r"^(?:close|_cleanup|__exit__|_cancel_all_tasks|shutdown_\w+|_do_shutdown) \((?:[^\n]*/)?asyncio/(?:runners|base_events)|^shutdown \((?:[^\n]*/)?logging/__init__|^(?:stop|join|close|__exit__) \((?:[^\n]*/)?(?:tensorflow/python/(?:training(?!/server_lib)|client)|tensorboardX?/|lightning\w*/\w*/?loggers|pytorch_lightning/loggers|joblib/externals/loky/backend/resource_tracker)", "the stack stands in the end of the program",
          unless=(r"Watchdog caught|out of memory|fork\w*_child|\b\w*(?:all_?gather|all_?reduce|broadcast|barrier|psum|reduce_scatter)\w* \(",)),
@@ -174,13 +187,19 @@ _LATER = regex(
 
 
 def check(case: Case) -> Iterator[Finding]:
-    found = list(hits(case, _SIGNS))
+    found = [hit for hit in hits(case, _SIGNS) if not (hit.sign.says in (_SAID, _NO_PROMPT) and _serves(case))]
     if found:
         made = finding(RULE, case, found, "the program is over but does not end", _STEPS)
         if made.certainty is LIKELY and not case.snapshot.live and left_early(case) is not None:
             made = replace(made, certainty=POSSIBLE, against=(*made.against, _OTHERS_WAIT))
         made = replace(made, compared=made.compared or _still_there(case))
         yield _of_threads(case, made)
+
+
+def _serves(case: Case) -> bool:
+    """Whether a server has said that it starts or serves, and nothing tells that it was to end."""
+    told = accounts(case)
+    return any(one.find(_SERVER) for one in told) and not any(one.find(_TO_END, prose=True) for one in told)
 
 
 def _of_threads(case: Case, made: Finding) -> Finding:
