@@ -80,6 +80,20 @@ TOLD: tuple[tuple[str, dict[str, str]], ...] = (
     ("helper-gone", {"log": "process logger exceptional ending for interchange", "flow": "it hangs"}),
     ("ends-never", {"log": "INFO: Uvicorn running on http://0.0.0.0:80\n^C\nINFO: Shutting down", "x": "the process never exits"}),
     ("ends-never", {"log": "epoch 3 finished\nall done", "x": "the script does not exit"}),
+    (
+        "one-rank-prepares",
+        {
+            "rank 5": "DeepGEMM NVLink barrier timeout (180s): rank=5, counter=31, phase=0\nCUDA_ERROR_LAUNCH_FAILED (719)",
+            "rank 1": "precompiling 40 shapes, JIT cache is empty, 170 s",
+        },
+    ),
+    (
+        "one-rank-prepares",
+        {"rank 3": "DeepEP timeout check: dispatch CPU recv timeout, rank 3", "rank 0": "autotuning 31 kernels: 12/31"},
+    ),
+    ("kernel-spins", {"log": "device barrier timed out (60 s): rank 2, signal 3 of 4\nunspecified launch failure"}),
+    ("kernel-spins", {"log": "aicore timeout in aclnnChunkScan, soc error 507014, shape [1, 4096]"}),
+    ("kernel-failed-earlier", {"log": "CUDA error: unspecified launch failure\nNCCL watchdog: timeout of rank 3"}),
 )  # fmt: skip
 
 
@@ -254,6 +268,18 @@ OTHERWISE: dict[str, tuple[str, dict[str, str]]] = {
     "a server in the foreground": (
         "ends-never",
         {"log": " * Running on http://127.0.0.1:5000\n", "x": "does not come back to the prompt, no page is shown\n"},
+    ),
+    "a kernel ended its own wait for its peers": (
+        "kernel-failed-earlier",
+        {"rank 5": "NVLink barrier timeout (180s): rank=5, counter=31\nCUDA driver error: CUDA_ERROR_LAUNCH_FAILED\n"},
+    ),
+    "a kernel asserts that its peers came": (
+        "kernel-failed-earlier",
+        {"rank 5": "symm_mem barrier timed out, rank: 5\nRuntimeError: CUDA error: device-side assert triggered\n"},
+    ),
+    "a kernel of all waits where some ranks run a dummy": (
+        "kernel-spins",
+        {"ranks with requests": "target model, draft with all_gather; AICore timeout\n", "idle ranks": "dummy_run, no draft\n"},
     ),
 }  # fmt: skip
 

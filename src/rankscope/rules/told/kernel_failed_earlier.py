@@ -22,15 +22,17 @@ from __future__ import annotations
 from ._findings import text_rule
 from ._kernel import xid
 from ._signs import POSSIBLE, Sign
+from ._wordings import DEVICE_BARRIER
 
 # A kernel that ends its own wait, or that the driver ended for its length, fails in the same words; it is told by its own message before.
 _ENDED = (
     r"timeout check failed|(?:receivers?|sender|forwarder)\b[^\n]{0,30}time-?out|SymmetricMemory::\w+: rank \d+ failed|\bSM \d+ \[\d+\]: ?expecting \d+|\bTimedout job\b|\bGPU HANG: ecode|\bEngine reset: engine_class|\bpciehp: Slot|\bDevice heartbeat failed",
+    DEVICE_BARRIER,
 )
 _SIGNS = (
     Sign(r"illegal memory access|cudaErrorIllegalAddress|CUDA_ERROR_ILLEGAL_ADDRESS|Warp Out-of-range|CUDA_EXCEPTION_\d+|Warp Illegal", "a kernel touched memory that is not its own", unless=(r"nvidia-fabricmanager\.service: [Ff]ailed|fabric ?manager[^\n]{0,20}(?:not running|failed to start)",)),
-    Sign(r"device-side assert|cudaErrorAssert\b|indexSelectSmallIndex|Assertion `?(?:srcIndex|t >= 0|idx|index)\b[^\n]*failed", "a kernel's own check failed"),
-    Sign(r"\.(?:cuh?|hip|py):\d+:[^\n]*\bblock: \[\d+, ?\d+, ?\d+\],? thread: \[\d+, ?\d+, ?\d+\][^\n]*[Aa]ssert|\bAssertion\b[^\n]*failed[^\n]*\b(?:on|in) (?:the )?(?:device|GPU|kernel)|_assert_fail[^\n]*\.cuh?:\d+", "a kernel's own check failed"),
+    Sign(r"device-side assert|cudaErrorAssert\b|indexSelectSmallIndex|Assertion `?(?:srcIndex|t >= 0|idx|index)\b[^\n]*failed", "a kernel's own check failed", unless=(DEVICE_BARRIER,)),
+    Sign(r"\.(?:cuh?|hip|py):\d+:[^\n]*\bblock: \[\d+, ?\d+, ?\d+\],? thread: \[\d+, ?\d+, ?\d+\][^\n]*[Aa]ssert|\bAssertion\b[^\n]*failed[^\n]*\b(?:on|in) (?:the )?(?:device|GPU|kernel)|_assert_fail[^\n]*\.cuh?:\d+", "a kernel's own check failed", unless=(DEVICE_BARRIER,)),
     Sign(r"MTE instruction is out of range|HSA_STATUS_ERROR_(?:MEMORY_\w+|EXCEPTION|ILLEGAL_INSTRUCTION)|Queue 0x[0-9a-f]+ abort\w* with error|(?:vec|cube|aiv|aic)\w* (?:error|exception)[^\n]*(?:errcode|core)|\bpage fault\b[^\n]*\b(?:gfxhub|mmhub|amdgpu)|\b(?:gfxhub|mmhub)\b[^\n]*page fault", "a kernel failed"),
     Sign(r"unspecified launch failure|CUDA_ERROR_LAUNCH_FAILED|cudaErrorLaunchFailure|misaligned address|illegal instruction was encountered|invalid program counter|an illegal instruction",
          "a kernel failed", unless=_ENDED),

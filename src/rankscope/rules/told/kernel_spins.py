@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from ._findings import text_rule
 from ._signs import POSSIBLE, Sign
-from ._wordings import HALTS
+from ._wordings import DEVICE_BARRIER, HALTS, MAKES_KERNELS
 
 _POLL = (
     r"(?:ld[._]volatile|ld[._]acquire|ld\.global|st_flag|ld_flag|wait_flag|multi_gpu_barrier|waitPeer|block_barrier|"
@@ -42,6 +42,9 @@ _SEVERAL = r"all_?reduce|all_?gather|all_?to_?all|Watchdog caught|\bNCCL\b|\bran
 _PEERS = r"NCCL_P2P_DISABLE ?= ?1"
 # A row of NCCL's RAS by which all ranks of a communicator have begun as many calls: what the device waits for is theirs.
 _IN_ORDER = r"^\s*(?:\d{1,9} +){4}(?!1 )\d{1,9} +\d{1,9} +RUNNING +OK"
+# Ranks without work of their own take part in the calls of the others by a dummy: what a kernel waits for may be theirs.
+_OF_TWO_KINDS = r"\bdummy[-_ ](?:run|batch|forward|step)\w*\b|\bidle ranks?\b|\branks? with(?:out)? (?:requests|tokens|work|data|batch\w*)\b"
+_IN_VAIN = "the driver or a library waited in vain for a kernel"
 _SIGNS = (
     Sign(r"\b(?:cuda-gdb|\(cuda-gdb\)|\(rocgdb|rocgdb -p|Switching focus to CUDA kernel|info cuda kernels|CUDA kernel \d|block \(\d+,\d+,\d+\), thread|BlockIdx|wave \d+)", "the debugger shows a kernel that still runs", also=(_POLL,)),
     Sign(r"\b(?:custom|one[- ]?shot|two[- ]?shot|lamport|mnnvl|trtllm|symm(?:etric)?[- _]?mem\w*|quick|fused|multimem|nvls|cross_device|nvshmem|deepep|push)\w{0,30}[- _]?(?:all[- _]?reduce|reduce|kernel|barrier|dispatch|combine)\w{0,20}[^\n]{0,100}(?:spin|poll|hang|hung|stuck|deadlock|never|100 ?%|flag|wait)",
@@ -55,9 +58,10 @@ _SIGNS = (
     Sign(r"\b(?:kernel )?launch(?:es|ed)?\b[^\n]{0,16}\bnever (?:completes?|ends?|returns?|finish\w*)\b", "a kernel never ends", unless=(_SEVERAL,), prose=True),
     Sign(r"two (?:cuda )?streams[^\n]{0,60}(?:same|one) (?:communicator|comm\b|buffer)|(?:different|unequal|mismatch\w*) (?:grid|block|launch)(?: size| config\w*|s)?", "the kernel's ranks do not fit each other", prose=True),
     Sign(r"HW Exception by GPU[^\n]*GPU Hang|\bGPU Hang\b|(?:dispatch|combine)[^\n]{0,40}(?:receivers?|NVL|RDMA)[^\n]{0,40}time-?out|timeout check failed[^\n]*(?:kernel|barrier)|nvshmem\w*wait_until|nvshmemi?_\w*(?:spin|poll)", "a kernel waited too long for a flag"),
-    # DeepEP's own limit is shorter than what a peer may take to compile its kernels.
-    Sign(r"DeepEP[^\n]*time-?out", "a kernel waited too long for a flag", POSSIBLE, unless=(r"\b(?:still|while|whereas|is|are) (?:busy )?(?:compil|warming|captur|load|prepar|build|autotun)\w*",)),
-    Sign(r"\b(?:spin\w*|stuck|loop\w*|hang\w*|wait\w*) in (?:nvshmem|rocshmem|ishmem)\w*|\bTimedout job\b|\bguc_id=\d+[^\n]*(?:timed? ?out|hang)|\bGPU HANG: ecode|\bEngine reset: engine_class|\bring \S+ timeout, signaled seq|(?:error|ret|code)(?: is)?\W{0,4}5070(?:14|17|34)\b|\b(?:aicore|aicpu|vector core) time-?out", "the driver or a library waited in vain for a kernel"),
+    # The limits of DeepEP and DeepGEMM are shorter than what a peer may take to compile its kernels.
+    Sign(r"DeepEP[^\n]*time-?out|" + DEVICE_BARRIER, "a kernel waited too long for a flag", POSSIBLE, unless=(r"\b(?:still|while|whereas|is|are) (?:busy )?(?:compil|warming|captur|load|prepar|build|autotun)\w*", MAKES_KERNELS)),
+    Sign(r"\b(?:spin\w*|stuck|loop\w*|hang\w*|wait\w*) in (?:nvshmem|rocshmem|ishmem)\w*|\bTimedout job\b|\bguc_id=\d+[^\n]*(?:timed? ?out|hang)|\bGPU HANG: ecode|\bEngine reset: engine_class|\bring \S+ timeout, signaled seq|(?:error|ret|code)(?: is)?\W{0,4}5070(?:14|17|34)\b", _IN_VAIN),
+    Sign(r"\b(?:aicore|aicpu|vector core) time-?out", _IN_VAIN, unless=(_OF_TWO_KINDS,)),
     Sign(r"\b(?:nsys|nsight|profiler?|trace|rocprof\w*)\b[^\n]{0,30}\bkernel\b[^\n]{0,40}\b(?:runs?|lasts?|takes?|is running)\b[^\n]{0,20}\b(?:minutes|hours|\d{3,} ?s\b|for ?ever)|\bnever changes its (?:PC|program counter)\b|\b(?:PC|program counter)\b[^\n]{0,16}\b(?:never|does not) (?:change|move)", "a kernel never ends", prose=True),
     Sign(r"\b(?:attention|gemm|softmax|layer ?norm|conv\w*|kernel|top-?k|sort|scan|dispatch|combine)\b[^\n]{0,30}\bnever (?:finish|end|return|complete)\w*\b[^\n]{0,20}\b(?:for|with|when|at|if)\b[^\n]{0,30}\b(?:head|dim|shape|batch|seq\w*|size|length|dtype|block|expert|token)", "a kernel never ends for one shape", POSSIBLE, prose=True),
     Sign(r"\bonly (?:\d+|one|some|half|part) of (?:the |its |all )*(?:\d+ )?(?:workers?|schedulers?|blocks?|CTAs?|thread ?blocks?|clusters?|warps?|SMs?|programs?)\b[^\n]{0,24}\b(?:have |has |had |were |was |are |is |ever )*(?:start|launch|resident|schedul|run|begun|arriv|came)\w*", "not all blocks of a kernel run, and those that do wait for the others", anywhere=(_WRITTEN,), unless=(r"init_process_group|rendezvous|Watchdog caught",), prose=True),

@@ -43,7 +43,7 @@ from ._outcomes import cured_by
 from ._paces import told_apart, uneven
 from ._preparing import preparing
 from ._signs import LIKELY, POSSIBLE, Hit, Sign, hits
-from ._wordings import BELOW_IT, HALTS, ONE_RANK
+from ._wordings import BELOW_IT, DEVICE_BARRIER, HALTS, MAKES_KERNELS, ONE_RANK
 
 _STEPS = (
     "prepare the data before the launch, and cache it",
@@ -98,6 +98,7 @@ _SIGNS = (
     Sign(cured_by(r"\b(?:smaller|shorter|fewer|tiny|small|reduced|subset)\b[^\n]{0,30}\b(?:sets?|data\w*|samples?|files?|corpus|validation|split|subset|eval\w*)\b"), "it works when there is less to do", anywhere=(r"Watchdog caught|timed? ?out|Timeout\(ms\)|minute limit",), unless=(r"dev/shm|out of memory|pipe",), prose=True),
     Sign(cured_by(r"\b(?:larger|longer|higher|bigger|increas\w+|rais\w+|ddp_timeout|timeout=)\b[^\n]{0,30}time-?out"), "it works with a longer limit", POSSIBLE, anywhere=(r"Watchdog caught|timed? ?out|Timeout\(ms\)",), prose=True),
     Sign(_LOGGED_WORK, "a rank's log shows long work of its own before the limit of the others", POSSIBLE, anywhere=(r"Watchdog caught|timed? ?out|Timeout\(ms\)",), unless=(r"SeqNum=1\b[^\n]*NumelIn=1\b",)),
+    Sign(MAKES_KERNELS, "a rank makes its kernels, which takes longer than the others wait for it on their devices", anywhere=(DEVICE_BARRIER + r"|\bDeep(?:EP|GEMM)\b[^\n]{0,80}\btime-?out",)),
     Sign(_OVER_ALL, "one process works through all of the data, which takes longer than the others' limit", anywhere=(r"Watchdog caught|timed? ?out|Timeout\(ms\)",), unless=(r"Killed|oom-kill|illegal memory|Segmentation",)),
     Sign(rf"^(?![^\n]*(?:[Rr]etr(?:y|ies)|[Aa]ttempt))[^\n]*(?i:\b(?:{_WORK}|read(?:ing|s)?|assembl\w+|collect(?:ing|s)|gathering))\b[^\n]{{0,80}}\b(\d+) ?(?:/|of) ?(?!\1\b)\d{{2,}}\b(?! ?(?:\[|it|s/))", "a rank counts through work of its own while the others wait", POSSIBLE, anywhere=(r"Watchdog caught|Timeout\(ms\)|Timed out waiting \d+ms|Barrier timed out",), unless=(r"SeqNum=[12]\b",)),
     Sign(_SHARES, "each rank works through a share of its own, and the shares do not take equally long", anywhere=(r"Watchdog caught|timed? ?out|Timeout\(ms\)", _LONG), unless=(r"out of memory|Killed|Segmentation|illegal memory",), prose=True),
