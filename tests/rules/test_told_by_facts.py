@@ -10,6 +10,16 @@ from rankscope.formats.gather import gather
 from rankscope.model.snapshot import Snapshot
 from rankscope.pipeline import judge
 
+ENDED = (
+    'Exception in thread {name}\nTraceback (most recent call last):\n  File "/usr/lib/python3.10/threading.py", line 1016, in '
+    '_bootstrap_inner\n    self.run()\n  File "/srv/app/sink.py", line 40, in run\n    self.file.write(row)\n{error}\n'
+)
+WRITER = "epoch 3: loss 0.61\n" + ENDED.format(name="Thread-7 (drain):", error="ValueError: I/O operation on closed file")
+OLD = ENDED.format(name="Writer-1:", error="KeyError: 'shard'").replace("Exception", "Unhandled exception")
+MONITOR = (
+    "step 40 loss 0.61\n" + ENDED.format(name="TMonitor:", error="RuntimeError: set changed size during iteration")
+    + "".join(f"step {step} loss 0.5{step}\n" for step in range(41, 60))
+)  # fmt: skip
 # The rule whose cause is the verdict, why, and what each file tells.
 TOLD: tuple[tuple[str, str, dict[str, str]], ...] = (
     (
@@ -20,9 +30,14 @@ TOLD: tuple[tuple[str, str, dict[str, str]], ...] = (
             "server of rank 1": "prewarm of 12 buckets took 171 s with a cold JIT cache",
         },
     ),
+    ("helper-gone", "a writer's thread has ended", {"log": WRITER, "then": "close() of the writer never returns"}),
+    ("helper-gone", "a thread that was started below the interpreter", {"log": OLD, "then": "the queue fills and put blocks"}),
+    ("failed-first", "the thread in which a rank trains", {"rank 3": WRITER, "rank 2": "waits in all_reduce, timed out"}),
 )  # fmt: skip
 # Why nothing is wrong, or nothing can be said, and what is told.
-CLEAN: tuple[tuple[str, dict[str, str]], ...] = ()
+CLEAN: tuple[tuple[str, dict[str, str]], ...] = (
+    ("a monitor's thread has ended, and steps go on", {"log": MONITOR}),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(("rule", "why", "files"), TOLD, ids=[why for _, why, _ in TOLD])

@@ -47,6 +47,8 @@ _WARNING = regex(r"(?P<type>[A-Z]\w{0,100}Warning): (?P<message>.*)$")
 # (sys.unraisablehook; "while" and "on" since 3.13). So does logging with an error of its own handlers.
 _IGNORED = regex(r"^(?:Exception ignored (?:in|while|on)\b:? ?(?P<where>.*)|--- Logging error ---\s*)$")
 _NEXT = 4  # lines below it its traceback begins at the latest
+# threading's excepthook, above the traceback of a thread that ends by it while the process goes on.
+_IN_THREAD = regex(r"^(?:\S+ )?(?:Unhandled e|E)xception in (?:background )?thread (?P<thread>(?!MainThread\b)[^\n]{1,200}?):?\s*$")
 _LOGGER_HEAD = regex(r"^(?:\w+ )?(?:\[?[A-Z]+\]?|[EWIF]\d{4}) .*?\w\.(?:py|cpp|cc):\d+\] ?")
 _FRAMES_KEPT = 64
 _LINES_MOST = 4000
@@ -61,6 +63,7 @@ class _Open:
     panel: bool = False  # inside of one
     part: str = ""  # of a path
     ignored: bool = False  # by the interpreter
+    thread: str = ""  # whose end it is, where threading says so
     frames: list[str] = field(default_factory=list)
     lines: int = 0
 
@@ -84,6 +87,7 @@ class Reader:
     def __init__(self) -> None:
         self._open: dict[str, _Open] = {}
         self._ignored: dict[str, int] = {}  # by source, the line that says so
+        self._threads: dict[str, tuple[int, str]] = {}  # by source, the last thread that ended by an exception, and the line
 
     @property
     def busy(self) -> bool:
@@ -94,8 +98,10 @@ class Reader:
         if head := _HEAD.match(text):
             yield from self._cut(line.source)
             ignored = line.number - self._ignored.pop(line.source, -_NEXT) < _NEXT
+            at, thread = self._threads.pop(line.source, (-_NEXT, ""))
             if len(self._open) < 65536:
                 opened = _Open(line, len(head["indent"]), head["panel"] is not None, ignored=ignored)
+                opened.thread = thread if line.number - at < _NEXT else ""
                 self._open[line.source] = opened
         elif line.source in self._open:
             yield from self._inside(self._open[line.source], line, text)
@@ -127,6 +133,8 @@ class Reader:
             if len(self._ignored) < 65536:
                 self._ignored[line.source] = line.number
             yield event("python.ignored", line, {"where": ignored["where"] or ""})
+        elif (thread := _IN_THREAD.match(text)) is not None and len(self._threads) < 65536:
+            self._threads[line.source] = line.number, thread["thread"]
         elif found := _EXCEPTION.match(text.strip()) if not text[:1].isspace() else None:
             if found["type"].endswith("Warning"):
                 yield event("python.warning", line, {"type": found["type"], "message": (found["message"] or "")[:2000]})
@@ -143,6 +151,8 @@ class Reader:
             fields["frames"] = tuple(frames[-_FRAMES_KEPT:])
         if open_ is not None:
             fields["began"] = open_.head.number
+            if open_.thread:
+                fields["thread"] = open_.thread
         return event("python.ignored" if open_ is not None and open_.ignored else "python.exception", line, fields)
 
     def _cut(self, source: str) -> Iterator[Event]:

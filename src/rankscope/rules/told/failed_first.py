@@ -118,7 +118,7 @@ def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live and not accounts(case):
         return  # nobody stands or is missing: what its log says is over
     first = first_error(case)
-    if first is not None:
+    if first is not None and not _of_a_helper(case, first):
         yield _failed(case, first)
         return
     yield from _signalled(case)
@@ -130,6 +130,12 @@ def check(case: Case) -> Iterator[Finding]:
     elif found:
         said = finding(RULE, case, found, "a rank failed or left, and the others wait for it", _STEPS)
         yield replace(said, ranks=said.ranks or _silent(case, found))
+
+
+def _of_a_helper(case: Case, first: Event) -> bool:
+    """Whether an error ended a thread beside the main one of a program of which no ranks are told: the process lives on."""
+    alone = first.rank is None and not any(one.ranks for one in accounts(case)) and not timeouts(case)
+    return alone and "thread" in first.fields and not events(case, "elastic.root_cause", "elastic.worker_failed")
 
 
 def _silent(case: Case, found: list[Hit]) -> RankSet:

@@ -9,6 +9,8 @@ The parent waits in `join`, `recv`, `get` of a pool's result or `waitpid`; the c
 The system tells of its core (`systemd-coredump`, abrt, apport, audit); a container of the pod is `Terminated` while another runs; the workers of a
 pool fail in `initializer(*initargs)` again and again; `Process SpawnProcess-2:` and a traceback, while a service asks in vain (503); a supervisor killed a worker that took too long.
 
+A thread beside the main one that ended with an exception (`Exception in thread Thread-5:`) in a program that goes on and is said to hang.
+
 ## What to do
 Find why it died: `dmesg -T | grep -i -e segfault -e oom`, its own log, the exit code (`-11` crash, `-9` killed). Use
 `ProcessPoolExecutor` (it raises BrokenProcessPool), time-outs on `get`, and sentinels (`multiprocessing.connection.wait`).
@@ -21,6 +23,7 @@ Parents that watch their children; PR_SET_PDEATHSIG for children that must not o
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
@@ -57,8 +60,15 @@ _POOL_SAYS = (
     r"process in the process pool was terminated|TerminatedWorkerError|worker process managed by the executor was|"
     r"background (?:workers?|process(?:es)?) (?:is|are) (?:6 feet|missing|no longer)"
 )
+# Ends that are a matter of another rule, or come after it is over.
+_OTHER_ENDS = (
+    r"KeyboardInterrupt|Watchdog caught|out of memory|OutOfMemory|No space left|EngineCore|Engine (?:core|process) |"
+    r"Cannot re-initialize CUDA|Address already in use|DistBackendError|CUDA error|can't start new thread|Too many open files|"
+    r"is likely shutting down|Exception in threading\.excepthook|interpreter shutdown"
+)
 # Tools that somebody called beside the job, and that their shell or container has not collected.
 _ASIDE = r"\[(?:nvidia-smi|rocm-smi|amd-smi|npu-smi|sshd?|git|sleep|ps|top|curl|wget|gpustat|nvtop)\] <"
+_THREAD_ENDED = "a thread beside the main one ended with an exception, and the process lives on"
 _SIGNS = (
     Sign(r"\b(?:worker|child|process|helper|sub-?process)\w*\b[^\n]{0,40}\b(?:missing (?:from|in) (?:ps|the process|the list)|(?:is|was) not (?:in|listed in) (?:ps|the process)|no longer (?:in|shows))|segfault[^\n]{0,40}(?:for|of|in) (?:its|the|that|a) (?:pid|child|worker|process)", "a child is not there any more", prose=True),
     Sign(r"subprocesses has abruptly died|\b(?:worker|child|helper|core proc|process|engine\w*|\w+(?-i:Worker|Process|Actor)|pool|simulator|env\w*)\b[^\n]{0,40}\b(?:died|exited|terminated|quit|ended|stopped|disappeared)\b[^\n]{0,16}\b(?:unexpectedly|abruptly|prematurely|silently)|\b(?:unexpected(?:ly)?|abrupt(?:ly)?)\b[^\n]{0,16}\b(?:died|exit|exited|terminated|termination|death)\b[^\n]{0,40}\b(?:worker|child|helper|process|engine)", "a child or helper ended without a word", unless=(r"oom[-_]kill|Out of memory|bus error|Bus error|shared memory|No space left|DataLoader worker|Worker proc \S+ died",)),
@@ -74,7 +84,9 @@ _SIGNS = (
     Sign(r"\w[\w.-]*\[\d+\]: segfault at |traps: \S+\[\d+\] (?:trap|general protection)|general protection fault", "the kernel tells of a crash of a helper", anywhere=(_STILL_WAITS,)),
     Sign(r"^(?:\[\w+/[\w-]+\] )?process exiting with exitcode (?!0\b)-?\d+", "a worker of a pool ended in the middle of its work", anywhere=(r"^(?:get|wait|map|starmap|next|join|result) \((?:[^\n]*/)?(?:multiprocess(?:ing)?/pool|billiard/pool|threading|concurrent/futures/_base)\.py",)),
     # multiprocessing.Process prints its name and a traceback when its target raises; whoever waits for it is told nothing.
-    Sign(r"(?:^|[\])|:>] +)Process (?:Spawn|Fork|ForkServer)?(?:Process|PoolWorker)-\d+(?::\d+)*: *\n(?:[^\n]*\n)?[^\n]*Traceback \(most recent", "a helper process of multiprocessing ended with an exception", anywhere=(BAD + "|" + _IN_VAIN,), unless=(r"KeyboardInterrupt|Watchdog caught|out of memory|OutOfMemory|No space left|EngineCore|Engine (?:core|process) |Cannot re-initialize CUDA|Address already in use|DistBackendError|CUDA error|can't start new thread|Too many open files",)),
+    Sign(r"(?:^|[\])|:>] +)Process (?:Spawn|Fork|ForkServer)?(?:Process|PoolWorker)-\d+(?::\d+)*: *\n(?:[^\n]*\n)?[^\n]*Traceback \(most recent", "a helper process of multiprocessing ended with an exception", anywhere=(BAD + "|" + _IN_VAIN,), unless=(_OTHER_ENDS,)),
+    # threading tells of a thread that ended so, and nobody else is told; a queue that it read or filled stays as it is.
+    Sign(r"^(?:\S+ )?(?:Unhandled e|E)xception in (?:background )?thread (?!MainThread)[^\n]{1,200}$", _THREAD_ENDED, also=(r"Traceback \(most recent",), anywhere=(BAD + r"|\b(?:goes on|keeps?|still) waiting\b|" + _STILL_WAITS,), unless=(_OTHER_ENDS,)),
     # Parsl's wrapper of what a process of its own begins with (parsl/process_loggers.py, older: exception wrapper).
     Sign(r"\b(?:process logger )?exceptional ending for (?:[^\n]* )?(?:on |in )?(?:thread )?MainThread\b|process logger exceptional ending for ", "a helper process says that it ends with an exception", anywhere=(BAD,), unless=(r"KeyboardInterrupt|MainThread[^\n]* in process MainProcess",)),
     Sign(r"\bReceived sigquit from a child process\b|\bIt usually means the child failed\b", "a server says that a child of it failed"),
@@ -115,7 +127,9 @@ def check(case: Case) -> Iterator[Finding]:
         found.extend(_replaced(case))
         found.extend(_crashed(case))
     if found:
-        yield finding(RULE, case, found, "a parent waits for a child process that is gone", _STEPS)
+        made = finding(RULE, case, found, "a parent waits for a child process that is gone", _STEPS)
+        # The end of a thread and the wait of its process are two facts: what else reads well does not outweigh them.
+        yield replace(made, compared=any(hit.sign.says == _THREAD_ENDED for hit in found))
 
 
 def _nobody_reads(case: Case) -> Iterator[Hit]:
