@@ -33,10 +33,41 @@ TOLD: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("helper-gone", "a writer's thread has ended", {"log": WRITER, "then": "close() of the writer never returns"}),
     ("helper-gone", "a thread that was started below the interpreter", {"log": OLD, "then": "the queue fills and put blocks"}),
     ("failed-first", "the thread in which a rank trains", {"rank 3": WRITER, "rank 2": "waits in all_reduce, timed out"}),
+    (
+        "lock-before-meeting",
+        "the lock is won by one who waits for all",
+        {
+            "task 3": "claim: got the lock for step-17/train\nbefore jax.distributed.initialize, waiting for 8 processes",
+            "other tasks": "claim: lost the lock for step-17/train, trying again in 5 s\n" * 2,
+        },
+    ),
+    (
+        "lock-before-meeting",
+        "one of each gang is kept from the meeting",
+        {
+            "host 0": "[run] lost the lease of runs/exp4, retrying in 30 s\n" * 3,
+            "host 1": "[run] acquired the lease of runs/exp4",
+            "job": "the same command on each of two hosts; the training never starts",
+        },
+    ),
 )  # fmt: skip
 # Why nothing is wrong, or nothing can be said, and what is told.
 CLEAN: tuple[tuple[str, dict[str, str]], ...] = (
     ("a monitor's thread has ended, and steps go on", {"log": MONITOR}),
+    (
+        "the one that has the lock works",
+        {
+            "worker 0": "acquired lock for cache/a, writing\nstep 3\nstep 4\nstep 5",
+            "worker 1": "could not acquire lock for cache/a, retrying\nstep 3\nstep 4\nstep 5",
+        },
+    ),
+    (
+        "the lock is another one",
+        {
+            "task 3": "got the lock for step-17/train, in jax.distributed.initialize\ndone\nstep 1\nstep 2",
+            "task 4": "lost the lock for step-11/eval, trying again\nstep 1\nstep 2",
+        },
+    ),
 )  # fmt: skip
 
 
