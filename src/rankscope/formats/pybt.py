@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from ..model.evidence.events import Event
 from ..model.evidence.stacks import Frame
 from ..model.patterns import regex
 from .building import Building
@@ -30,6 +31,7 @@ _THREAD = regex(
 _PROCESS = regex(
     r"^(?:\(gdb\) )?(?:Attaching to (?:program: .*, )?process (?P<pid>\d{1,18})\b|\[Inferior \d+ \(process \d+\) detached)"
 )
+_IMPORT = regex(r"^\s{0,200}(?:import \w|from [.\w]{1,200} import\b)")
 _GC = regex(r"^\s*Garbage-collecting")
 
 
@@ -64,6 +66,7 @@ class Reader:
             yield from self.close()
         elif source:
             self.quoted = Quoted.SOURCE
+            yield from self._imports(line, self._open)
 
     def _whose(self, text: str) -> None:
         """Note what a line says of the thread or the process whose stack follows."""
@@ -83,6 +86,17 @@ class Reader:
         tid, name = self._applied or self._selected
         self._applied = None
         return Building(NAME, line, tid=tid, name=name, pid=self._pid, order=self._order)
+
+    def _imports(self, line: Line, stack: Building) -> Iterator[Record]:
+        """The source of the innermost frame, where it is an import: that a thread waits below it for a module, no frame of
+        Python 2 tells."""
+        lines = [frame.line for frame in stack.frames if frame.line]
+        if len(lines) == 1 and _IMPORT.match(line.text):
+            source = line.text.strip()[:500]
+            yield Event(
+                "python.source_line", line=line.number, rank=line.rank, pid=stack.pid or line.pid, text=source,
+                fields={"number": lines[0], "source": source},
+            )  # fmt: skip
 
     def _mark(self, text: str) -> Frame | None:
         mark = mark_of(text)

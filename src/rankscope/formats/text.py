@@ -46,6 +46,7 @@ _DUMP_LINE = regex(
 )
 
 # gdb's pager asks in the middle of a stack, on a line of its own or before the next frame.
+_LISTED = regex(r"^\d{3,6} {4}")
 _PAGER = regex(r"--+ ?Type <(?:return|RET)> [^\n]*?(?:quit|paging)-{2,3}")
 
 # Sources whose lines are told apart; lines of any more are read as one.
@@ -103,6 +104,7 @@ class TextReader:
         self._small = small
         self._kept = kept  # of a long text: shown the lines that one of the families may know
         self._margin = margin
+        self._last_source = ""
         self.began = False  # with the last line the next ones mean something else
         self._dumping: set[_Voice] = set()
         self._waiting: list[LineReader] = []  # readers that are in the middle of something
@@ -140,6 +142,7 @@ class TextReader:
         """The same of a line that is cleaned already; ``interesting``: whether one of the families may know it."""
         if line.text.startswith(("```", "~~~")):
             return
+        line, self._last_source = self._marked(line), line.source
         voice = self._voice(line.source)
         section = section_of(line, voice.section)
         if section is not voice.section:
@@ -157,6 +160,14 @@ class TextReader:
             yield from plain(line, quoted)
         yield from shown
         yield from self._events(line, interesting and quoted is None)
+
+    def _marked(self, line: Line) -> Line:
+        """A line as it was before ``>`` was taken for the prefix of a quotation: gdb's py-list marks with it the current line,
+        which stands at the margin from line 100 on, and the lines around it have no such prefix."""
+        own = line.source[:-1]
+        if line.source.endswith(">") and self._last_source == own and _LISTED.match(line.text):
+            return replace(line, source=own, text=f">{line.text}")
+        return line
 
     def _events(self, line: Line, interesting: bool) -> Iterator[Record]:
         concerned = [

@@ -7,6 +7,7 @@ imports anything of the package; two threads that import two modules in opposite
 ## How it is recognised
 `_ModuleLock.acquire`, `_lock_unlock_module` or `acquire (<frozen importlib._bootstrap>)` at the end of a stack, while the main thread is
 inside a package's `<module>` frame and waits for a thread, future or process. A file that goes through when it is run and hangs when it is imported.
+In Python 2, whose one lock of all imports no frame shows: a thread that waits for a lock, and whose innermost line is an `import` (gdb's `py-bt`, `py-list`).
 
 ## What to do
 Find the `<module>` frame that waits (`rankscope stacks pid:PID`), and move the thread's start or the wait out of the import; import what the thread
@@ -26,8 +27,10 @@ from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...analysis.progress import advances
 from ...model.diagnosis import Finding
+from ...model.patterns import regex
 from .. import make_rule
 from ._findings import finding
+from ._lines import events
 from ._outcomes import FORK_THEN_EXEC, GOOD
 from ._signs import POSSIBLE, Hit, Sign, hits
 
@@ -62,6 +65,7 @@ def check(case: Case) -> Iterator[Finding]:
         *(hit for hit in hits(case, _SIGNS, live_stacks=True) if not _gets_on(case, hit)),
         *_program_imported(case),
         *_as_script_or_module(case),
+        *_at_an_import(case),
     ]
     if not case.snapshot.live:
         found.extend(hits(case, _SAVED))
@@ -112,6 +116,29 @@ def _as_script_or_module(case: Case) -> Iterator[Hit]:
                     return
 
 
+def _at_an_import(case: Case) -> Iterator[Hit]:
+    """A thread of Python 2 that waits for a lock, and whose innermost frame stands at an import: the one lock of all imports.
+
+    Frames of the import itself, written in C there, no tool for Python shows; a later Python has frames of importlib below it.
+    """
+    imports = {
+        event.fields["number"]: event for event in events(case, "python.source_line") if _IMPORT.match(event.text)
+    }
+    for one in accounts(case) if imports and not case.snapshot.live else ():
+        for seen in one.seen:
+            inner = next((frame for frame in reversed(seen.stack) if frame.line), None)
+            waits = bool(seen.stack) and not seen.stack[-1].line and _WAITS_FOR_LOCK.search(seen.stack[-1].function)
+            said = imports.get(inner.line) if inner is not None else None
+            if inner is None or said is None or not waits or not _OF_PYTHON_2.search(f"{inner.file}\n{one.said}"):
+                continue
+            says = "a thread of Python 2 waits for a lock at an import: another thread has the lock of all imports"
+            yield Hit(Sign("", says), one, f"{inner.function} ({inner.file}:{inner.line}): {said.text}")
+            return
+
+
+_IMPORT = regex(r"(?:import \w|from [.\w]{1,200} import\b)")
+_WAITS_FOR_LOCK = regex(r"^(?:Waiting for|acquire\b|(?:lock_)?PyThread_acquire_lock|sem_wait|do_futex_wait|futex)")
+_OF_PYTHON_2 = regex(r"\bpython-?2(?:\.\d)?\b|\bpy27\b", re.IGNORECASE)
 _SLOW_FILES = r"\bNFS\b|network file|state:?\s*D\b|\bD state"
 
 
