@@ -50,6 +50,15 @@ TOLD: tuple[tuple[str, str, dict[str, str]], ...] = (
             "job": "the same command on each of two hosts; the training never starts",
         },
     ),
+    (
+        "code-of-some-ranks",
+        "one rank loads what all must load, and another is at the end",
+        {
+            "load.py": "import store\nfrom mpi4py import MPI\nif MPI.COMM_WORLD.Get_rank() == 0:\n    grid = store.open_mesh('m.h5')",
+            "rank 0": "never returns from open_mesh",
+            "rank 1": "has reached the end of the program",
+        },
+    ),
 )  # fmt: skip
 # Why nothing is wrong, or nothing can be said, and what is told.
 CLEAN: tuple[tuple[str, dict[str, str]], ...] = (
@@ -66,6 +75,14 @@ CLEAN: tuple[tuple[str, dict[str, str]], ...] = (
         {
             "task 3": "got the lock for step-17/train, in jax.distributed.initialize\ndone\nstep 1\nstep 2",
             "task 4": "lost the lock for step-11/eval, trying again\nstep 1\nstep 2",
+        },
+    ),
+    (
+        "one rank works, the others are done",
+        {
+            "load.py": "import store\nfrom mpi4py import MPI\nif MPI.COMM_WORLD.Get_rank() == 0:\n    store.summary('m.h5')",
+            "rank 0": "writes table 3 of 9",
+            "rank 1": "is done",
         },
     ),
 )  # fmt: skip

@@ -239,9 +239,19 @@ def _told_to_stand(case: Case, section: Section) -> Iterator[tuple[Certainty, st
                 rf"\b(?:hangs?|hung|stuck|blocks?|blocked|stands?|waits?|freezes) (?:in|at|on|inside) {at}|"
                 rf"{at}(?:\([^()\n]*\))?[`'\"]? (?:never returns?|hangs?|blocks?|does(?: not|n't) (?:return|come back))"
             )
-            if _any(case, stands) and (_any(case, _ALONE_WORKS) or _any(case, _OTHERS_GO_ON)):
+            if _any(case, stands) and (_any(case, _ALONE_WORKS) or _any(case, _OTHERS_GO_ON) or _through(case)):
                 says = "a block of some ranks makes a call from which they do not come back, and which the others do not make"
                 yield LIKELY, says, section.head, line
+
+
+# What the item of other ranks tells, under their name.
+_OTHERS = regex(r"\b(?:(?:rank|process|task|proc)s?[ _#]?[1-9]\d{0,6}|(?:other|remaining) (?:ranks?|process(?:es)?))\b", re.IGNORECASE)
+_IS_THROUGH = r"^[^\w\n]{0,3}(?:\w+ ){0,3}?(?:at|past|reach(?:es|ed)|(?:has|have) (?:reached|come to)) the (?:very )?end\b|^[^\w\n]{0,3}(?:\w+ ){0,2}?(?:in )?MPI_Finalize\b|^[^\w\n]{0,3}(?:(?:is|are|has|have) ){0,2}(?:finished|ended|done|through|exited)\b"
+
+
+def _through(case: Case) -> bool:
+    """Whether somebody tells, under the name of other ranks, that these are at the end of the program."""
+    return any(_OTHERS.search(one.label) and one.find(_IS_THROUGH) for one in accounts(case))
 
 
 def _unknown(section: Section) -> Iterator[tuple[Certainty, str, str, str]]:
