@@ -26,7 +26,7 @@ Case: https://github.com/Peterande/D-FINE/issues/289
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from ...analysis.accounts import accounts
@@ -89,6 +89,7 @@ def check(case: Case) -> Iterator[Finding]:
     yield from _one_filled(case)
     yield from _contexts(case)
     yield from _unbound(case)
+    yield from _bound_late(case)
     yield from _current_device(case)
     found = list(hits(case, _SIGNS))
     if found:
@@ -114,6 +115,37 @@ _DEFAULT_DEVICE = regex(r"\.cuda\(\)|device ?= ?[\"']cuda(?::0)?[\"']|\.to\([\"'
 
 # What the library says to two ranks on one device, also in a remark behind the line that was refused.
 _REFUSED = regex(r"NCCL_ERROR_INVALID_USAGE|ncclInvalidUsage|\bnccl\w*\b[^\n]*\binvalid usage", re.I)
+
+
+def _bound_late(case: Case) -> Iterator[Finding]:
+    """Code that meets on the device that is current, which is the same for all, and then on one of its own: the group is bound
+    by its first call."""
+    if not any(one.find(HALTS) for one in accounts(case)):
+        return
+    for account in accounts(case):
+        steps = list(_steps(line.text for line in code_in([event.text for event in account.events])))
+        names = "".join(step for step, _ in steps)
+        if not re.fullmatch(r"c+m[cm]*o[com]*m?", names) or not any(step == "m" for step, _ in steps[names.index("o") :]):
+            continue
+        lines = [steps[0][1], steps[names.index("o")][1]]
+        title = "the first call binds the group to the device that is current, and the next brings data of another device"
+        yield simple(RULE, title, LIKELY, lines, _STEPS)
+        return
+
+
+# A device by the number of a rank.
+_OWN_DEVICE = regex(r"cuda:\{|[\"']cuda:[\"'] ?\+|cuda:%[ds]|torch\.device\([\"']cuda[\"'], ?\w*rank")
+
+
+def _steps(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """What code does in turn: data on the current device (c), data on its own one (o), a meeting (m); nothing behind a binding."""
+    for line in lines:
+        if re.search(r"set_device|with torch\.cuda\.device|device_ids?\b ?=", line):
+            return
+        for name, pattern in (("o", _OWN_DEVICE), ("c", _DEFAULT_DEVICE), ("m", _MEETS)):
+            if pattern.search(line):
+                yield name, line
+                break
 
 
 def _unbound(case: Case) -> Iterator[Finding]:
