@@ -53,8 +53,12 @@ _STEPS = (
     "all_reduce_perf -b 8 -e 1G -f 2   # on the same hosts",
     "ncclras   # NCCL 2.24 and later",
 )
+_ALL = r"\b(?:every|each|all)(?: of the)? (?:\d{1,6} )?(?:ranks?|process(?:es)?|workers?|replicas?)\b"
+_PRINTS = r"(?:prints?|printed|logs?|logged|writes?|wrote|shows?|reach(?:es|ed)?|gets? to|comes? to)\b"
+_MEETING = r"\b\w*(?:all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast|barrier|rendezvous|psum|mesh_reduce|collective)\w*"
 # What tells by itself that something does not go on.
 _TOLD = (
+    Sign(rf"{_ALL}[^\n]{{0,16}}\b{_PRINTS}[^\n]{{0,100}}\b(?:no(?: other)? (?:rank|process|worker|replica)|none(?: of (?:them|the \w+))?|not one|nobody)\b[^\n]{{0,24}}\b{_PRINTS}", "all ranks come to a call, and none gets past it", anywhere=(_MEETING,), unless=(r"\b(?:if|elif) [^\n]{0,40}\brank\b[^\n]{0,12}[=!]=|Watchdog caught|out of memory",), prose=True),
     # A container's filter of system calls: processes of one host cannot hand each other the handles of their buffers.
     Sign(r"\bpidfd\b[^\n]{0,24}\b(?:not supported|not permitted|unsupported|denied|failed)\b|\b(?:pidfd_(?:open|getfd)|process_vm_(?:readv|writev))\b[^\n]{0,60}(?:Operation not permitted|\bEPERM\b|Function not implemented|\bENOSYS\b|Permission denied|= -1)", "the container denies a system call with which processes of one host give each other their buffers", anywhere=(HALTS + r"|for ever",)),
     Sign(r"\b(?:cu|cuda|hip)(?:\w*Launch\w*)\b[^\n]{0,20}\b(?:never|does(?:n't| not)|do(?:n't| not)|did(?:n't| not)|no longer) (?:return|come back|end)\w*", "a launch does not return: the queue of the device is full behind a call that does not end", anywhere=(r"all_?reduce|all_?gather|reduce_?scatter|NCCL|collective",), unless=(r"CUDA_LAUNCH_BLOCKING",), prose=True),
