@@ -60,7 +60,7 @@ _SIGNS = (
          also=(r"refused|timeout|timed out|No route|fail|unreachable|hang|stuck|2 nodes|nodes",), passing=True),
     Sign(rf"\b(?:remote|peer|to)[= ]\[?{_LOCAL}\]?[^\n]*(?:local=\[{_LOCAL}|size=)|local=\[{_LOCAL}\]", "ranks announce a loopback address", also=(r"refused|timed out|fail|connect",), passing=True),
     Sign(r"\b(?:SO_ERROR: )?Connection refused[^\n]*remote=\[127\.0\.0\.1\]|connectFullMesh[^\n]*127\.0\.0\.1", "a rank connects to itself instead of its peer", passing=True),
-    Sign(r"[Nn]o (?:socket )?interface found|No interface found in the same subnet|Unable to find (?:address|interface) for: ?\S+|Unable to (?:resolve|find)(?! any relevant)[^\n]*interface|no such interface|No usable interface",
+    Sign(r"[Cc]ould not find (?:an? |any )?(?:local )?(?:address|interface) (?:associated with|matching|that matches|for|in|within) (?:the )?(?:hint |subnet |network )?['\"]?(?:\d{1,3}(?:\.\d{1,3}){3}|[a-z]{2,8}\d{1,3}\b)|[Nn]o (?:socket )?interface found|No interface found in the same subnet|Unable to find (?:address|interface) for: ?\S+|Unable to (?:resolve|find)(?! any relevant)[^\n]*interface|no such interface|No usable interface",
          "no interface fits the setting", passing=True),
     Sign(r"\b(?:NCCL|GLOO|TP|UCX|OMPI)_?(?:SOCKET_IFNAME|NET_DEVICES|IFNAME)[^\n]{0,120}(?:wrong|did not exist|not exist|mismatch)", "the setting of the interface is wrong", prose=True),
     Sign(r"Couldn't detect a suitable IP address[^\n]*defaulting to|Timed out connecting Nanny|Nanny failed to start|Failed to start nanny", "a worker announces an address of its own, and never reaches its scheduler"),
