@@ -59,6 +59,34 @@ TOLD: tuple[tuple[str, str, dict[str, str]], ...] = (
             "rank 1": "has reached the end of the program",
         },
     ),
+    (
+        "ranks-share-device",
+        "the first call is on the device of all",
+        {
+            "script": 'x = torch.ones(1, device="cuda")\ndist.broadcast(x, 0)\ny = torch.ones(1, device=f"cuda:{rank}")\ndist.all_reduce(y)',
+            "output": "the second call never returns",
+        },
+    ),
+    (
+        "below-the-program",
+        "all come to a call, and none gets past it",
+        {"output": "each rank logs 'sum 1', no rank logs 'sum 2' behind all_reduce; it hangs"},
+    ),
+    (
+        "disk-full",
+        "no room for pages of the object store",
+        {"raylet": "task 17 of 40: Bus error", "setting": "object spilling to /tmp/ray is on, df: 100 % of / in use"},
+    ),
+    (
+        "wrong-interface",
+        "a hint that fits no address",
+        {"log": "broker: could not find an address matching 10.9.0.0/16\n", "others": "wait in the barrier of the start, stuck"},
+    ),
+    (
+        "ends-never",
+        "a thread of a client lives on",
+        {"tool": "heartbeat of the session is on", "seen": "any command hangs\nthe session's thread is still running after the command has ended"},
+    ),
 )  # fmt: skip
 # Why nothing is wrong, or nothing can be said, and what is told.
 CLEAN: tuple[tuple[str, dict[str, str]], ...] = (
@@ -84,6 +112,15 @@ CLEAN: tuple[tuple[str, dict[str, str]], ...] = (
             "rank 0": "writes table 3 of 9",
             "rank 1": "is done",
         },
+    ),
+    (
+        "all print, and go on",
+        {"output": "all 4 processes print 'enter gather' and 'left gather', none of them prints an error\nstep 1\nstep 2\nstep 3"},
+    ),
+    ("a thread is there while the program runs", {"seen": "the session's thread is running when the program reads its next query"}),
+    (
+        "each call on the own device",
+        {"script": 'x = torch.ones(1, device=f"cuda:{rank}")\ndist.broadcast(x, 0)\ndist.all_reduce(x)', "output": "returns"},
     ),
 )  # fmt: skip
 
