@@ -75,7 +75,7 @@ TOLD: tuple[tuple[str, str, dict[str, str]], ...] = (
     (
         "disk-full",
         "no room for pages of the object store",
-        {"raylet": "task 17 of 40: Bus error", "setting": "object spilling to /tmp/ray is on, df: 100 % of / in use"},
+        {"raylet": "task 17 of 40: Bus error", "setting": "object spilling is on, files lie below /tmp/ray"},
     ),
     (
         "wrong-interface",
