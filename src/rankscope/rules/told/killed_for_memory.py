@@ -65,6 +65,8 @@ _SUCCEEDED = r"^Status: +Succeeded\b"
 # The number of a job, process or worker, and what a test compares with.
 _NO_NAME = r"(?<!\bjob )(?<!\bprocess )(?<!\bworker )(?<!\bcontainer )(?<!== )(?<!==)(?<!!= )(?<!!=)"
 _SIGNS = (
+    # Of a device that has no memory of its own, what is kept of files lies in the same memory as the weights.
+    Sign(r"\b(?:buff/?cache|page cache|cached files)\b[^\n]{0,24}?\b\d{2,5}(?:\.\d)? ?G", "files that are kept fill the memory that host and device share, while weights are loaded", POSSIBLE, anywhere=(r"\b(?:container|process|worker|engine|server|launch\w*|job)\b[^\n]{0,20}\b(?:died|dies|vanish\w*|disappear\w*|was gone|is gone)\b|\b(?:died|dies) at \d{1,3} ?%", r"\bunified (?:memory|LPDDR\w*)\b|\bGB10\b|\bDGX Spark\b|\bJetson\b|\bStrix\b|\bApple M\d\b", r"\b(?:weights?|shards?|checkpoint|model) (?:\w+ )?load\w*|\bload\w* (?:the )?(?:weights?|shards?|checkpoint|model)\b"), prose=True),
     # GCC's driver, when its compiler got SIGKILL.
     Sign(r"internal compiler error: Killed \(program |Killed signal terminated program cc1", "a compiler was killed, as the system does for memory", unless=(_KEEPER, _BY_HAND)),
     Sign(r"\b(?:died|ended|exited) \(-9\)", "a process ended with SIGKILL", POSSIBLE, unless=(_KEEPER, _BY_HAND)),
