@@ -87,6 +87,34 @@ TOLD: tuple[tuple[str, str, dict[str, str]], ...] = (
         "a thread of a client lives on",
         {"tool": "heartbeat of the session is on", "seen": "any command hangs\nthe session's thread is still running after the command has ended"},
     ),
+    (
+        "loop-held-by-a-step",
+        "a consumer that computes between two polls",
+        {"log": "%4|1619683411.52|MAXPOLL|rdkafka#consumer-1| [thrd:main]: Application maximum poll interval (300000ms) exceeded by 88ms\n", "seen": "it is stuck with one row, which it reads again and again"},
+    ),
+    (
+        "loop-held-by-a-step",
+        "a server that shakes hands in its loop",
+        {
+            "server": 'Thread 7 (idle): "serve"\n    do_handshake (ssl.py:1346)\n    _create (ssl.py:1075)\n    accept (ssl.py:1411)\n'
+            "    get_request (socketserver.py:509)\n    _handle_request_noblock (socketserver.py:311)\n    serve_forever (socketserver.py:240)\n",
+            "clients": "every request times out",
+        },
+    ),
+    (
+        "threads-left-in-parent",
+        "a logger of the parent is used in its children",
+        {"program": "the metrics logger is created in the main process and used in the worker processes", "log": "episode 7 reward 1.2"},
+    ),
+    (
+        "killed-for-memory",
+        "files fill the memory of host and device",
+        {
+            "node": "GB10, unified memory 121 GB; page cache 97 GB after a copy of the checkpoint",
+            "engine": "the engine process died while it loads shard 40 of 44",
+        },
+    ),
+    ("known-defect", "a put without a request", {"log": "NCCL WARN NET/IB : unable to allocate requests\n", "stack": "ncclRmaProxyProgress"}),
 )  # fmt: skip
 # Why nothing is wrong, or nothing can be said, and what is told.
 CLEAN: tuple[tuple[str, dict[str, str]], ...] = (
@@ -121,6 +149,14 @@ CLEAN: tuple[tuple[str, dict[str, str]], ...] = (
     (
         "each call on the own device",
         {"script": 'x = torch.ones(1, device=f"cuda:{rank}")\ndist.broadcast(x, 0)\ndist.all_reduce(x)', "output": "returns"},
+    ),
+    (
+        "a consumer that was late once",
+        {"log": "step 1 loss 2.1\nHeartbeat poll expired, leaving group\nSuccessfully joined group\n" + "step 2 loss 2.0\nstep 3 loss 1.9\n" * 9},
+    ),
+    (
+        "a server that accepts",
+        {"server": 'Thread 7 (idle): "serve"\n    accept (socket.py:293)\n    get_request (socketserver.py:509)\n    serve_forever (socketserver.py:240)\n'},
     ),
 )  # fmt: skip
 

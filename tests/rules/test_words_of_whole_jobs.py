@@ -281,6 +281,18 @@ OTHERWISE: dict[str, tuple[str, dict[str, str]]] = {
         "kernel-spins",
         {"ranks with requests": "target model, draft with all_gather; AICore timeout\n", "idle ranks": "dummy_run, no draft\n"},
     ),
+    "files are kept and nobody died": (
+        "killed-for-memory",
+        {"node": "GB10, unified memory 121 GB; page cache 97 GB\n", "engine": "loading weights: 44 of 44 shards\nserving\n"},
+    ),
+    "its children make their own logger": (
+        "threads-left-in-parent",
+        {"program": "the metrics logger is created in each worker process and used there; it hangs\n"},
+    ),
+    "a port without requests is no put": (
+        "known-defect",
+        {"log": "NCCL WARN NET/IB : unable to allocate requests\n", "stack": "ncclProxyProgress, it hangs\n"},
+    ),
 }  # fmt: skip
 
 
