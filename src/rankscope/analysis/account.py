@@ -24,8 +24,14 @@ from .needles import Haystack
 from .origin import module_path
 from .passages import stacks_told
 
+# Horovod's stall inspector (stall_inspector.cc, operations.cc before), whose sentence older releases break into lines.
+_STALLED = (
+    "This may indicate that different ranks are trying to submit different tensors or that only (?:a )?subset of ranks is "
+    "submitting tensors, which will cause deadlock"
+)
 # What programs add to their messages for every case alike: advice and guesses, never evidence.
 _ADVICE = regex(
+    _STALLED.replace(" ", r"\s{1,8}") + r"\.?|"
     r"This is most likely caused by incorrect usages.*|Additionally, this can be caused by.*|"
     r"This typically indicates.*|If you suspect the watchdog.*|"
     r"This is typically caused by a remote worker.*|Check the logs of the remote.*|"
