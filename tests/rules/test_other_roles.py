@@ -16,6 +16,7 @@ RAY = (
     "If the process was killed by the kernel OOM killer, see dmesg."
 )
 HANGS = "the job hangs, nothing more is printed\n"
+WORKERS = "the seven workers of the pool wait, it hangs\n"
 
 
 def judged(folder: Path, text: str, name: str = "observations") -> Diagnosis:
@@ -53,6 +54,10 @@ def judged(folder: Path, text: str, name: str = "observations") -> Diagnosis:
         ("ib-transport", "n0:16:37 [4] NCCL WARN NET/IB : mlx5_0:1 Got async event : GID table change"),
         ("meeting-point-taken", "Port 8787 is already in use.\nHosting the HTTP server on port 41231 instead"),
         ("ends-never", HANGS + "all samples in one file: hangs; in several files: works"),
+        ("fork-took-a-lock", WORKERS + "OMP_NUM_THREADS=1: score pass 1 246.5s, pass 2 169.9s, all 417.6s"),
+        ("fork-took-a-lock", WORKERS + "MKL_NUM_THREADS=1   pass #2   31 min"),
+        ("rank-not-at-meeting", HANGS + "the tasks are dropped, the training loop has not started"),
+        ("rank-not-at-meeting", HANGS + "all workers are up; the first epoch is not yet started"),
         ("releases-compared", HANGS + "(<0.293.0>) returned ok, it works\n(<0.305.0>) fails with an error"),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 GOOD = (
-    r"\b(?:works?|worked|working|runs?|ran|pass(?:es|ed)?|fine|ok|okay|cure[sd]?|helps?|helped|fix(?:es|ed)|"
+    r"\b(?:works?|worked|working|runs?|ran|pass(?:es|ed)?(?! ?#?\d)|fine|ok|okay|cure[sd]?|helps?|helped|fix(?:es|ed)|"
     r"solve[sd]?|resolve[sd]?|finish(?:es|ed)?|complete[sd]?|"
     r"return(?:s|ed)?|prints? (?:all|every|them|both|each)|all (?:\w+ ){0,2}(?:come|arrive|pass|return|are printed)|"
     r"comes? through|(?:end(?:s|ed)|exits?)(?! (?:\w+ ){0,3}(?:with|in) (?:an? |the )?\w*(?:[Ee]rror|[Ee]xception)\b)|"
