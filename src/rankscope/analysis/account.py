@@ -29,9 +29,15 @@ _STALLED = (
     "This may indicate that different ranks are trying to submit different tensors or that only (?:a )?subset of ranks is "
     "submitting tensors, which will cause deadlock"
 )
+# What the watchdog of a group that takes itself down finds and logs as information (ProcessGroupNCCL.cpp: shutdown, checkForNCCLErrors).
+_TAKES_ITSELF_DOWN = (
+    r"found async exception when checking for NCCL errors: NCCL communicator (?:encountered error set by ProcessGroupNCCL: |"
+    r"was aborted on rank \d{1,9}\.\s{1,4}Original reason for failure was: )Process Group shutdown on rank \d{1,9}\.?"
+    r"(?:\s{1,4}(?:# \d{1,3} |Exception raised from checkForNCCLErrors)[^\n]{0,400})*"
+)
 # What programs add to their messages for every case alike: advice and guesses, never evidence.
 _ADVICE = regex(
-    _STALLED.replace(" ", r"\s{1,8}") + r"\.?|"
+    _STALLED.replace(" ", r"\s{1,8}") + r"\.?|" + _TAKES_ITSELF_DOWN + r"|"
     r"This is most likely caused by incorrect usages.*|Additionally, this can be caused by.*|"
     r"This typically indicates.*|If you suspect the watchdog.*|"
     r"This is typically caused by a remote worker.*|Check the logs of the remote.*|"
