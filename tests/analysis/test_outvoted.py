@@ -91,6 +91,7 @@ SENT_AGAIN = """\
 State Recv-Q Send-Q Local Address:Port Peer Address:Port
 ESTAB 0 214 10.0.0.4:51144 10.0.0.7:7171 timer:(on,58sec,{times})
 """
+READ = "100%|##########| 3000001/3000001 [03:33<00:00, 14061.26it/s]\n"
 # A likely cause each, and whether it stands where all else reads well.
 LIKELY = [
     (KERNEL["gpu-hardware-fault"], True),
@@ -99,10 +100,15 @@ LIKELY = [
     ("NCCL version 2.27.3+cuda12.4\nthe local disk's utilization is over capacity\n", False),
     (SENT_AGAIN.format(times=12), True),
     (SENT_AGAIN.format(times=3), False),
+    (READ + "Killed\n", True),
+    (READ + "epoch 1\nlibgomp: Thread creation failed: Resource temporarily unavailable\n", True),
+    (READ + "libgomp: Thread creation failed: Resource temporarily unavailable\nthe run goes by\n", False),
 ]
 
 
-@pytest.mark.parametrize(("text", "stands"), LIKELY, ids=["kernel", "stacks", "words", "a write", "minutes", "seconds"])
+@pytest.mark.parametrize(("text", "stands"), LIKELY, ids=[
+    "kernel", "stacks", "words", "a write", "minutes", "seconds", "killed", "no threads", "not the last word",
+])  # fmt: skip
 def test_what_reads_well_turns_into_a_note_and_decides_nothing(
     text: str, stands: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -43,6 +43,8 @@ PASSES = {
 }  # fmt: skip
 # What no process outlives, however well all of it went before: its context on the device is lost.
 _FATAL = {"cuda-async-error"}
+# Of these classes a program's last word is why it went: no number of good lines before it makes up for that.
+_LAST_WORDS = {"dead-rank", "oom-kill", "resource-limit"}
 # What the kernel says in one line among hundreds about its start.
 _SAID = {
     "gpu-hardware-fault": {"kernel.xid", "kernel.sxid", "kernel.pcie_error", "kernel.machine_check"},
@@ -84,7 +86,7 @@ def in_order(case: Case, findings: Iterable[Finding]) -> list[Finding]:
 
 def _stands(case: Case, cause: Finding) -> bool:
     """Whether a likely cause rests on what no number of good lines beside it makes less true."""
-    if cause.cls in _FATAL or (cause.cls == "dead-rank" and _ends_in(case, cause)):
+    if cause.cls in _FATAL or (cause.cls in _LAST_WORDS and _ends_in(case, cause)):
         return True
     looks = [seen for account in accounts(case) for seen in account.seen]
     seen = bool(looks)
@@ -99,13 +101,21 @@ def _stands(case: Case, cause: Finding) -> bool:
 
 
 def _ends_in(case: Case, cause: Finding) -> bool:
-    """Whether a log ends with the error that a cause rests on: no number of good steps before it makes up for that."""
+    """Whether a log ends with the error, or but for exceptions the line, that a cause rests on."""
     last = last_lines(case)
-    reasons = {reason.text for reason in cause.because}
+    reasons = tuple(reason.text for reason in cause.because)
+    ends = [event for event in case.events if event.line >= last[event.file]]
     return any(
-        event.event == "python.exception" and event.text in reasons and event.line >= last[event.file]
-        for event in case.events
+        event.text in reasons
+        if event.event == "python.exception"
+        else cause.cls != "dead-rank" and _rests_on(reasons, event.text.strip())
+        for event in ends
     )
+
+
+def _rests_on(reasons: tuple[str, ...], line: str) -> bool:
+    """Whether one of the reasons gives a line, which it may have cut."""
+    return bool(line) and any(reason.endswith(f": {line[:_REASON]}") for reason in reasons)
 
 
 def quotes(case: Case, cause: Finding) -> bool:
@@ -116,7 +126,7 @@ def quotes(case: Case, cause: Finding) -> bool:
 
 
 _OF_A_PROCESS = {"proc.row", "proc.state", "proc.tracer"}
-_ROW = 150  # characters of a row: reasons are cut
+_ROW, _REASON = 150, 200  # characters of a row, and of a line: reasons are cut
 
 
 def outvoted(finding: Finding) -> bool:
