@@ -131,10 +131,14 @@ def cured(account: Account, change: re.Pattern[str]) -> str | None:
     return None
 
 
+# A logger's line, whatever stands before its level: what it updates, moves or switches is the program's own business.
+_LOGGED = regex(r"(?:\S{1,80} ){0,5}\W?(?:INFO|DEBUG)\b(?<!NCCL INFO)\W")
+
+
 def _lines(account: Account, about: re.Pattern[str]) -> list[str]:
     """What people wrote, line by line; where the heading names what was tried, it stands before the text below."""
     head = account.label.replace("_", " ")
-    lines = [line.strip() for line in account.prose.splitlines() if line.strip()]
+    lines = [line.strip() for line in account.prose.splitlines() if line.strip() and not _LOGGED.match(line)]
     if about.search(head) and len(lines) > 1:
         lines.insert(1, f"{head}: {lines[1]}")
     return [line for line in _joined(lines, about) if len(line) < 1000]
