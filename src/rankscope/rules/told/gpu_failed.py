@@ -7,7 +7,7 @@ broken. The process that uses it hangs in the driver, the others wait for that p
 ## How it is recognised
 The kernel's log has an Xid that stands for hardware (48, 62-64, 74, 79, 92, 94, 95, 119, 120, 140, 143, 149, 154 …), a fatal
 SXid of a switch, or PCIe errors on the device's port; `nvidia-smi` cannot open one GPU or shows `ERR!`; a program reports an
-uncorrectable ECC or NVLink error; the drivers of Gaudi, Ascend, Intel, AMD and Trainium have messages of their own. Xids 13, 31, 43 and 45 usually come from the program and do not count.
+uncorrectable ECC or NVLink error; the driver asks for a reset (`GPU Recovery Action`); the drivers of Gaudi, Ascend, Intel, AMD and Trainium have messages of their own. Xids 13, 31, 43 and 45 usually come from the program and do not count.
 
 ## What to do
 Drain the node: `nvidia-smi -q -i BUSID`, `dmesg -T | grep -i -e xid -e nvrm -e aer`, `dcgmi diag -r 3`, then reset or replace the
@@ -38,6 +38,11 @@ _TIMED = (
 _SIGNS = (
     Sign(r"\b(?:gpu|device) (?:has )?fallen off the bus|\bGPU is lost\b|gpu (?:is )?lost\b", "a GPU fell off its bus"),
     Sign(_HARD_XID, "the kernel reports an Xid that stands for hardware"),
+    # What the driver asks for (nvmlDeviceGetGpuRecoveryAction; its plain answer is None), as nvidia-smi -q and its queries show it.
+    Sign(r"\bGPU Recovery Action\s*: *(?:GPU )?(?:Reset|(?:Node )?Reboot|Drain)\b", "the driver asks for a reset of a GPU or its node"),
+    Sign(r"^(?:[\w:.-]{1,40}, *){1,8}(?:GPU )?(?:Reset|(?:Node )?Reboot|Drain(?: P2P| and Reset)?) *(?:,|$)", "the driver asks for a reset of a GPU or its node", also=(r"\bgpu[_ ]recovery[_ ]action\b",)),
+    # dcgmi dmon -e 230: the last Xid of each GPU, alone or in the last column.
+    Sign(rf"^GPU \d{{1,3}}(?: +[\w./-]{{1,20}}){{0,12}} +{_HARD} *$", "the last Xid of a GPU is one that stands for hardware", also=(r"^#? ?Entity\b[^\n]*\bXIDER *$",)),
     # nvidia-smi -q: counts since the driver was loaded stand before those of all time, which old errors stay in.
     Sign(r"\bVolatile\b[^\n]*\n(?:[^\n]*\n){0,7}?[^\n]*(?:[SD]RAM Uncorrectable(?: [\w-]+)?|Double Bit[^\n]*\n(?:[^\n]*\n){0,8}?[^\n]*Total)\s*: [1-9]", "memory or link errors that cannot be corrected"),
     Sign(r"\bLink \d{1,2}: (?:Replay|Recovery|CRC(?: \w+)?) Errors?: [1-9]\d{3,}|\bReplays Since Reset\s*: [1-9]\d{3,}", "the link of a GPU repeats what it sends again and again", POSSIBLE),
