@@ -12,6 +12,7 @@ from rankscope.pipeline import judge
 # Wordings of drivers, kernels, launchers and libraries, each as its program writes it.
 MESSAGES = """
 gpu-failed | Unable to determine the device handle for GPU 0000:3B:00.0: Unknown Error
+gpu-failed | GPU Recovery Action                               : Drain and Reset
 gpu-failed | Remapping Failure Occurred             : Yes
 gpu-failed | nvidia-nvswitch3: SXid (PCI:0000:c4:00.0): 20034, Fatal, Link 30 LTSSM Fault Up
 gpu-failed | amdgpu 0000:c1:00.0: amdgpu: GPU reset begin!
@@ -20,6 +21,9 @@ gpu-failed | pcieport 0000:40:01.1: AER: PCIe Bus Error: severity=Uncorrected (F
 killed-for-memory | run.sh: line 7:  4711 Killed                  python train.py
 killed-for-memory | Worker exceeded 95% memory budget. Restarting
 limit-reached | OSError: unable to mmap 4096 bytes from file: Cannot allocate memory (12)
+limit-reached | mlx5_core 0000:61:00.0: mlx5_cmd_check:795:(pid 71): ALLOC_UAR(0x802) op_mod(0x0) failed, status limits exceeded(0x8)
+limit-reached | mlx5_core 0000:61:00.0: mlx5_cmd_out_err:803:(pid 71): CREATE_QP(0x500) op_mod(0x0) failed, status no resources(0xf)
+limit-reached | ib_md.c:1678 UCX  ERROR ibv_open_device(mlx5_1) failed: Cannot allocate memory
 limit-reached | semget: No space left on device
 limit-reached | max locked memory       (kbytes, -l) 64
 shm-full | RuntimeError: could not unlink: not enough space in /dev/shm

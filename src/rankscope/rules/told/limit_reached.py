@@ -63,6 +63,9 @@ _SIGNS = (
          r"Resource temporarily unavailable[^\n]*(?:thread|fork|process)|libgomp: Thread creation failed|OpenBLAS blas_thread_init[^\n]*failed|(?<!propagating )RLIMIT_NPROC",
          "no more threads or processes are allowed", unless=(_REFUSED,)),
     Sign(r"\b(?:rdma_create_\w+|[Uu]nable to create (?:AH|QP|CQ|MR)\b|ibv_(?:reg_\w{0,20}?mr\w{0,20}|create_\w{1,40}|modify_\w{1,40}|alloc_\w{1,40})|fi_mr_reg\w{0,20})[^\n]{0,400}?(?:[Cc]annot allocate memory|\b(?:errno|error|err|rc|ret\w*|status|code|with)\b\W{1,4}-?12\b|[Nn]ot enough memory|lock(?:ed)? memory|memlock|\bENOMEM\b)", "memory for the network card cannot be locked"),
+    # The card's own table of pages, queues or keys is full (mlx5's cmd.c: status 0x8), and it cannot be opened once more.
+    Sign(r"\bmlx[45]_cmd\w*\b[^\n]*\b(?:ALLOC|CREATE)\w*\([^\n]*\bstatus (?:limits? exceeded|no resources)\b", "the network card has no more of what is asked for"),
+    Sign(r"\bibv_open_device\b[^\n]*(?:Cannot allocate memory|\bENOMEM\b|No space left)", "the network card cannot be opened by one more process"),
     # Open MPI's own words for ibv_create_cq, and the error below them.
     Sign(r"Failed to create a (?:completion|shared receive|send|receive)? ?queue\b[^\n]*\n(?:[^\n]*\n){0,6}?\s*Error:\s+Cannot allocate memory", "memory for the network card cannot be locked"),
     Sign(r"\b(?:max )?locked memory[^\n]*(?:\blimit\b|\b64\b|\blow\b)|memlock[^\n]*(?:\blimit\b|\btoo\b|\blow\b|exceed|\b64\b)|RLIMIT_MEMLOCK[^\n]*(?:\blimit\b|\btoo\b|\blow\b|exceed|small|rais|\b64\b)", "the limit of locked memory is low"),
