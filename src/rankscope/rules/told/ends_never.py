@@ -8,6 +8,7 @@ are joined, a tracker that uploads. One of them waits for a peer that is already
 Stacks in `Py_FinalizeEx`, `atexit`, `threading._shutdown`, `_python_exit`, `multiprocessing.util._exit_function`, `ncclCommAbort`, `ncclCommDestroy` or
 `destroy_process_group`; the log's last words are that the run finished. Some ranks have ended, others have not.
 A finalizer (`__del__`) at the root of a stack, which only a dying interpreter calls; a Java machine in `Threads::destroy_vm`.
+A thread that is no daemon, where a program was told to end and its prompt does not come back; a wait after `main()` has returned.
 The last words of a test runner (GoogleTest's tear-down of the environment, `[  PASSED  ]`). A shell's trace (`set -x`) that has passed `exit` and ends in a wait; ranks that disconnect from each other (UCX) while MPI is finalized.
 Where the program only waits for its threads, for those of an executor (`asyncio.run()`), or for its children (multiprocessing), as every program does at its end that has some, it is possible at most; a note, where one may be at work. It stands against all that reads well where each of them waits to be given something, by a program that is over.
 A service that agreed to end (`shutdown accepted`) and whose container is still up or whose page still answers `SHUTDOWN`.
@@ -69,6 +70,8 @@ _DONE = (
     r"\b(?:done training|training (?:is )?(?:done|finished|complete\w*)|all (?:tests? )?(?:done|passed|finished)|(?:all|every|the last|its last) (?:tests?|epochs?|steps?|iterations?|jobs?|tasks?|rounds?|episodes?|items?|samples?|results?) (?:(?:is|are|was|were|has|have|been) ){0,2}(?:done|over|finished|complete[d]?|passed|written|printed|reported)|tests? (?:have )?pass(?:ed)?|\d+ passed\b|finished (?:training|successfully)|"
     r"Program ended successfully|End of program|Program (?:finished|completed)|Normal (?:end|termination)|W&B process to finish|wandb: Synced|Best val\b|(?:prints?|printed) (?:its|the) last|last (?:line|statement|print)\b[^\n]{0,30}\b(?:reached|printed|executed)|job (?:is )?done|work is done|(?:run|main|everything|script|program) (?:is )?(?:done|finished|complete[d]?|over))\b"
 )
+# The last line of many scripts.
+_DONE_LINE = r"^\W{0,4}(?:all )?(?:done|finished|completed|the end|bye|exiting)\W{0,4}$"
 _FINALIZED = r"\bMPI_Finalize(?:d\b| (?:done|complete\w*|returned))|\bcompleted MPI_Finalize"
 # Who may be said to stay; a loss that stays at 2 and a check that found no hang do not count.
 _WHO = (
@@ -117,6 +120,13 @@ _TO_END = (
     r"\b(?:docker|podman|systemctl|supervisorctl|service|compose)\b[^\n]{0,40}\b(?:stop|down|restart)\b|\bkill(?:ed|ing|s)?\b|"
     r"\b(?:stopp|reload|restart|terminat)(?:ed|ing|s)?\b|\b(?:graceful|at exit|atexit|on exit)\b"
 )
+# threading._shutdown joins each thread that is no daemon, as the interpreter's own end does after a signal.
+_KEPT_BY_A_THREAD = Sign(
+    r"\bdaemon ?= ?False\b|\bnon-?daemon(?:ic)?\b[^\n]{0,12}\bthreads?\b|\bthreads?\b[^\n]{0,24}\bnot (?:a )?daemon(?:ic)?\b",
+    "a thread that is no daemon keeps a program that is told to end",
+    anywhere=(_TAKEN, r"\^C|Ctrl[-+ ]?C|\bSIG(?:INT|TERM)\b|KeyboardInterrupt|\b(?:told|asked) to (?:stop|end|exit|quit)"),
+    unless=(r"Watchdog caught|out of memory",),
+)
 _SIGNS = (
     Sign(r"Exception ignored in:? <module 'threading'[^\n]*(?:\n[^\n]*){0,8}(?:_shutdown|KeyboardInterrupt)|Error in atexit\._run_exitfuncs", "the interpreter was interrupted while it ended"),
     # Python calls a finalizer from no frame of its own only where it takes itself down.
@@ -138,6 +148,8 @@ _SIGNS = (
     Sign(r"\bcommon_ucx\.c:\d+ +waiting for \d+ disconnect requests|\b(?:opal|mca)_common_ucx_(?:del_procs\w*|wait_all_requests|mca_pmix_fence\w*)", "ranks wait for each other while they take their connections down", anywhere=(r"\bdel_procs\w*|\bdisconnecting from rank\b",), unless=(_FINALIZED,)),
     Sign(r"\b(?:remaining|left-?over|surviving|lingering) (?:non-daemon )?threads?\b(?! (?:pool|count|limit))|\bthreads? (?:is|are|was|were) left (?:over|behind|alive|waiting)\b", "threads are left when the program is over", POSSIBLE, unless=(r"Watchdog caught|out of memory|\bfork(?:ed|s|ing)?\b",), prose=True),
     Sign(r"\bthreads?\b[^\n]{0,40}\b(?:is|are|was|were|remains?|stays?|keeps?) (?:still )?(?:alive|running|active|there)\b[^\n]{0,20}\b(?:after|when|once|although|though)\b[^\n]{0,30}\b(?:program|script|command|main|work|run|query|job|everything|test|process|it)\b[^\n]{0,30}\b(?:run|ran|done|over|ended?|ends|finish\w*|return\w*|complet\w*|exit\w*|closed)\b", "a thread lives on when the program is over", anywhere=(rf"{HALTS}|{_LASTS}",), unless=(r"Watchdog caught|out of memory|\bfork(?:ed|s|ing)?\b",), prose=True),
+    Sign(r"\b(?:after|since|when) (?:its )?\W?main\b\W{0,3}(?:has |had |is )?(?:already )?(?:returned|ended|finished|over)\b|\bmain\b(?:\(\))?\W? (?:has|had) (?:already )?(?:returned|ended|come to its end)\b", "what is waited for is waited for after main()", anywhere=(r"join|wait|mutex|futex|\block",), unless=(r"Watchdog caught|out of memory|\bfork(?:ed|s|ing)?\b|\bmain thread (?:has|had)",), prose=True),
+    _KEPT_BY_A_THREAD,
     # Of a shell with -x the last line is what it has begun.
     Sign(r"^\++ exit \d+ *\n(?:[^\n]*\n){0,6}?\++ (?:sleep|wait)\b[^\n]*\n?\Z", "a script is past its exit and still waits", POSSIBLE),
     Sign(r"^[^\w\n]*\^C|KeyboardInterrupt|received signal SIGINT", "the work was done, and somebody had to interrupt it", POSSIBLE, also=(_DONE,), unless=(r"Watchdog caught|out of memory", TO_BE_ENDED.pattern)),
@@ -147,7 +159,7 @@ _SIGNS = (
     Sign(r"^(?![^\n]*(?:\braise \w|Error: ))[^\n]*?(?:\b(?:interpreter|python) (?:shutdown|shut-down|finali[sz]ation|exit)\b|\b(?:during|(?<!to clean up )at|on) (?:shutdown|finali[sz]ation|interpreter exit|process exit)\b)", "it happens while the interpreter ends", anywhere=(BAD,), unless=(r"Watchdog caught|out of memory|\bsystemd\b[^\n]*\bshutdown\b",), prose=True),
     Sign(r"\b(?:worker|child|sub-?process|process|helper|target|function|loop|\w+_(?:fn|func|loop|main|worker))\b[^\n]{0,20}\b(?:has|have) (?:left its loop|returned(?! from\b)|come to its end|run to its end|reached its last line)|\bafter its last (?:line|statement|print)\b", "its work is done, and it is waited for", anywhere=(r"\bjoin\(?\)?|waitpid|Waiting (?:on|for)|" + _LASTS,), unless=(r"\b(?:put|queue|pipe)\b[^\n]{0,40}(?:MB|KB|large|full)|Watchdog caught|out of memory",), prose=True),
     Sign(cured_by(r"\.(?:finish|close|shutdown|stop|cleanup|quit|end|terminate|destroy\w*)\(\)"), "it ends when something is closed by hand", anywhere=(r"\bjoin\b|\bexit|\bend\b|never comes? back|" + _LASTS,), unless=(r"Watchdog caught|out of memory|\block\b",), prose=True),
-    Sign(r"\bno prompt\b|\bprompt (?:does(?:n't| not)|never) (?:come|return|appear)|\bafter (?:its |the )?last (?:line|print|output)\b", "nothing is left to do, and it does not end", anywhere=(_DONE,), unless=(r"Watchdog caught|out of memory",), prose=True),
+    Sign(r"\bno prompt\b|\bprompt (?:does(?:n't| not)|never) (?:come|return|appear)|\bafter (?:its |the )?last (?:line|print|output)\b", "nothing is left to do, and it does not end", anywhere=(rf"{_DONE}|{_DONE_LINE}",), unless=(r"Watchdog caught|out of memory",), prose=True),
     Sign(r"^(?:(?=\S*pthread_\w*join)|std::(?:__1::)?thread::join)[^\n]*\n(?:[^\n]+\n){0,8}?[^\n]*(?:[Dd]e[Ii]nit|\b[Qq]uit\b|::quit|[Ss]hut[Dd]own|[Ff]inali[sz]e|[Tt]ear_?[Dd]own|[Cc]leanup|[Uu]ninit|_exit\b)", "threads are joined while a program or library is taken down", unless=(r"take_gil|PyGILState_Ensure|gil_scoped_acquire|\bfork\b|Watchdog caught",)),
     Sign(_DONE, "the work is done, and the job or its prompt is still taken", anywhere=(_TAKEN,), unless=(r"Watchdog caught|out of memory",), passing=True),
     Sign(_DONE, "the work is done", POSSIBLE, anywhere=(_LASTS,), unless=(r"Watchdog caught|out of memory",), passing=True),
@@ -193,7 +205,8 @@ def check(case: Case) -> Iterator[Finding]:
         made = finding(RULE, case, found, "the program is over but does not end", _STEPS)
         if made.certainty is LIKELY and not case.snapshot.live and left_early(case) is not None:
             made = replace(made, certainty=POSSIBLE, against=(*made.against, _OTHERS_WAIT))
-        made = replace(made, compared=made.compared or _still_there(case))
+        kept = any(hit.sign is _KEPT_BY_A_THREAD for hit in found)
+        made = replace(made, compared=made.compared or kept or _still_there(case))
         yield _of_threads(case, made)
 
 
