@@ -57,6 +57,7 @@ _FAMILIES = tuple(
         ("faiss", r"\bfaiss\.\w|\bindex\.(?:search|add)\("),
         ("gradient boosting", r"\bxgb\.\w|\blgb\.\w|\bXGB\w+\(|\bLGBM\w+\(|\bDMatrix\("),
         ("scikit-learn", r"\bKMeans\(|\bRandomForest\w+\(|\.fit\(|\.fit_predict\("),
+        ("PyTorch's autograd", r"\.backward\(|\bautograd\.(?:grad|backward)\("),
         ("PyTorch on the CPU", r"\btorch\.(?!utils|multiprocessing|load|save|no_grad|device|manual_seed|distributed|cuda|Size|dtype|float\w*|long|int\w*|from_numpy|backends|set_num)\w+\(|\bmodel\("),
         ("a Java machine", r"\bjpype\.|\bHanLP\.|\bpyhanlp|\bjnius\."),
     )
