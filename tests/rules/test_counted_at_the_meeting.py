@@ -74,3 +74,35 @@ def test_a_name_that_came_up_late_is_no_reason(then: str, cls: str, tmp_path: Pa
     verdict = judge(gather([tmp_path])).verdict
     assert verdict is not None
     assert verdict.cls == cls
+
+
+STARTS = "$ python train.py -accum_count 4 -world_size {world} -gpu_ranks {ranks}\n"
+LOOP = "[2024-05-02 14:41:07,665 INFO] Start training loop\n"
+
+
+@pytest.mark.parametrize(
+    ("commands", "missing"),
+    [
+        ([(2, "0")], "1"),
+        ([(4, "0 1 3")], "2"),
+        ([(4, "0,1"), (4, "3")], "2"),
+        ([(4, "0,1"), (4, "2,3")], None),
+        ([(1, "0")], None),
+    ],
+    ids=["one of two", "a gap", "two nodes, one short", "two nodes", "a world of one"],
+)
+def test_who_is_not_among_the_ranks_that_commands_start(
+    commands: list[tuple[int, str]], missing: str | None, tmp_path: Path
+) -> None:
+    text = "".join(STARTS.format(world=world, ranks=ranks) for world, ranks in commands)
+    (tmp_path / "console.log").write_text(text + LOOP)
+    found = list(rank_not_at_meeting.check(case_of(gather([tmp_path]))))
+    assert [str(one.ranks) for one in found] == ([missing] if missing else [])
+
+
+@pytest.mark.parametrize("end", ["", "; {} sec"])
+def test_another_node_that_nobody_shows_does_its_part_of_a_job_that_gets_on(end: str, tmp_path: Path) -> None:
+    step = "[2024-05-02 14:4{at}:07,665 INFO] Step {at}50/200000; ppl: 9.2"
+    steps = "".join(step.format(at=at) + end.format(at * 60) + "\n" for at in range(1, 7))
+    (tmp_path / "console.log").write_text(STARTS.format(world=4, ranks="0 1") + LOOP + steps)
+    assert judge(gather([tmp_path])).verdict is None

@@ -5,10 +5,13 @@ from __future__ import annotations
 import itertools
 import re
 
-from ...analysis.accounts import accounts
+from ...analysis.accounts import accounts, steps_at_end
 from ...analysis.case import Case
+from ...analysis.file_lines import lines_by_file
 from ...analysis.pasted_code import code_in, sections
 from ...model.patterns import regex
+from ...model.ranks import RankSet, ranks_phrase
+from ...model.words import verb
 from ._findings import Fact
 from ._wordings import HALTS
 
@@ -55,14 +58,29 @@ _PER_NODE = regex(
 _NODES = regex(r"--n?nodes[ =](\d+)\b|--num_machines[ =](\d+)\b", re.IGNORECASE)
 
 
+# OpenNMT-py and its kin: the ranks that a command starts, each named by its device (onmt/opts.py); other nodes name theirs.
+_STARTED = regex(r"(?<![\w-])--?gpu[_-]ranks[ =]+(?P<ranks>\d{1,6}(?:[ ,]+\d{1,6}){0,63})(?![\w.])")
+
+
 def few_started(case: Case) -> Fact | None:
-    """A command that starts fewer processes than the size of the world that the program asks for."""
+    """Commands that start fewer processes than the size of the world that the program asks for, and no log that gets on."""
+    if any(steps_at_end(case, name) for name in lines_by_file(case)):
+        return None
     text = "\n".join(account.said for account in accounts(case))
     world, each = _number(_WORLD, text), _number(_PER_NODE, text)
     if world and each and world > each * (_number(_NODES, text) or 1):
         title = f"a world of {world} is asked for, and {each} processes are started on a node"
         return Fact(title, (title,))
+    started = RankSet(int(rank) for found in _STARTED.finditer(text) for rank in re.findall(r"\d+", found["ranks"]))
+    missing = RankSet(range(min(world or 0, _LARGEST))) - started
+    if world and started and missing and len(started) < world:
+        are = verb("are", len(started))
+        title = f"a world of {world} is asked for, and only {ranks_phrase(started)} {are} started"
+        return Fact(title, (title,), ranks=missing, compared=True)
     return None
+
+
+_LARGEST = 1 << 16  # ranks; who asks for more has mistyped
 
 
 def _number(pattern: re.Pattern[str], text: str) -> int | None:
