@@ -106,3 +106,27 @@ def test_another_node_that_nobody_shows_does_its_part_of_a_job_that_gets_on(end:
     steps = "".join(step.format(at=at) + end.format(at * 60) + "\n" for at in range(1, 7))
     (tmp_path / "console.log").write_text(STARTS.format(world=4, ranks="0 1") + LOOP + steps)
     assert judge(gather([tmp_path])).verdict is None
+
+
+ALIKE = [
+    "NNODES=2 RANK={node} MASTER_ADDR=10.0.0.4 MASTER_PORT=29400 llamafactory-cli train sft.yaml",
+    "torchrun --nnodes=3 --nproc-per-node=8 --master-addr 10.0.0.4 train.py --seed {node}",
+    "accelerate launch --num_machines 2 --num_processes 16 --main_process_ip 10.0.0.4 train.py --seed {node}",
+]
+NUMBERED = [
+    "NNODES=2 NODE_RANK={node} MASTER_ADDR=10.0.0.4 llamafactory-cli train sft.yaml",
+    "torchrun --nnodes=3 --node-rank={node} --nproc-per-node=8 --master-addr 10.0.0.4 train.py",
+    "torchrun --nnodes 2 --rdzv-backend c10d --rdzv-endpoint 10.0.0.4:29400 train.py",
+    "accelerate launch --num_machines 2 --machine_rank {node} --main_process_ip 10.0.0.4 train.py",
+    "torchrun --nnodes=1 --nproc-per-node=8 train.py",
+    "NNODES=2 bash run.sh {node}",
+]
+
+
+@pytest.mark.parametrize(("command", "alike"), [(one, True) for one in ALIKE] + [(one, False) for one in NUMBERED])
+def test_nodes_that_are_not_told_which_they_are(command: str, alike: bool, tmp_path: Path) -> None:
+    for node, place in enumerate(("first machine", "second machine")):
+        (tmp_path / f"{place}.txt").write_text(command.format(node=node) + "\n")
+    (tmp_path / "seen.txt").write_text("no step on either machine, then a socket timeout after 15 minutes\n")
+    rules = {one.rule for one in judge(gather([tmp_path])).findings if "which of the nodes" in one.title}
+    assert rules == ({"rank-not-at-meeting"} if alike else set())

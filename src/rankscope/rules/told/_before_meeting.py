@@ -13,6 +13,7 @@ from ...model.patterns import regex
 from ...model.ranks import RankSet, ranks_phrase
 from ...model.words import verb
 from ._findings import Fact
+from ._signs import LIKELY, POSSIBLE
 from ._wordings import HALTS
 
 # A port that each process finds for itself.
@@ -81,6 +82,28 @@ def few_started(case: Case) -> Fact | None:
 
 
 _LARGEST = 1 << 16  # ranks; who asks for more has mistyped
+
+
+# A command for several nodes that meet without a rendezvous: what says which node it is, is 0 where nobody sets it (torchrun's
+# --node-rank, accelerate's --machine_rank, NODE_RANK of LLaMA-Factory and ms-swift).
+_FOR_NODES = regex(
+    r"^(?=[^\n]{0,600}\b(?:torchrun|torch\.distributed\.(?:run|launch)|accelerate launch|llamafactory-cli|swift|xtuner)\b)"
+    r"[^\n]{0,300}?(?<!\S)(?:NNODES=|--nnodes[= ]|--num_machines[= ])(?:[2-9]|[1-9]\d{1,5})(?!\S)[^\n]*",
+    re.MULTILINE,
+)
+_WHICH_NODE = r"\b(?:NODE_RANK|MACHINE_RANK|GROUP_RANK)\b|--(?:node|machine)[-_]rank\b|--rdzv|\brdzv_|\bmachine_rank\b"
+
+
+def nodes_alike(case: Case) -> Fact | None:
+    """Commands for several nodes, none of which says which of them it is: each node is the first."""
+    told = accounts(case)
+    if any(one.find(_WHICH_NODE) for one in told) or any(steps_at_end(case, name) for name in lines_by_file(case)):
+        return None
+    commands = [found.group().strip()[:300] for one in told for found in _FOR_NODES.finditer(one.said)]
+    if not commands:
+        return None
+    title = "no command says which of the nodes it is for, so that each node is the first"
+    return Fact(title, tuple(commands[:2]), LIKELY if len(commands) > 1 else POSSIBLE)  # of a lone one the rest may be cut
 
 
 def _number(pattern: re.Pattern[str], text: str) -> int | None:

@@ -7,7 +7,7 @@ The others meet and count; one is missing. It was never started, is still import
 The store counts fewer clients than the world has (`2/4 clients joined`), or waits for a key that ends in the missing rank; some ranks print `Init START` and never `Init COMPLETE`;
 ranks stand in `init_process_group` or the rendezvous; a counter of those who came stands below the number expected; the coordination service
 names tasks at its first barrier (`Timed out task names`); the launcher starts fewer
-processes than the world has; a gang scheduler, or the init container of the workers, waits for pods that nobody has created; the local rank is passed as the rank on several nodes; a scheduler or Ray still waits for devices.
+processes than the world has, or commands for several nodes do not say which node each is; a gang scheduler, or the init container of the workers, waits for pods that nobody has created; the local rank is passed as the rank on several nodes; a scheduler or Ray still waits for devices.
 
 ## What to do
 Find the process of the rank that is named: does it run, what is its stack? Compare `--nnodes`, `--nproc-per-node`, `WORLD_SIZE` and the node list with what was started; check that
@@ -33,7 +33,7 @@ from ...model.diagnosis import Finding
 from ...model.patterns import regex
 from ...model.ranks import RankSet, ranks_phrase
 from .. import make_rule
-from ._before_meeting import few_started, own_port, waits_first
+from ._before_meeting import few_started, nodes_alike, own_port, waits_first
 from ._findings import Fact, finding, of_fact
 from ._head_count import (
     PLACED,
@@ -170,7 +170,7 @@ def _resources(case: Case) -> Fact | None:
 
 # In this order: whom a count names, before what stacks show, before what the code says.
 _JUDGES = (
-    few_in_store, gang_incomplete, key_missing, tasks_missing, communicator_incomplete, _standing, few_counted, few_started, _resources,
-    own_port, waits_first,
+    few_in_store, gang_incomplete, key_missing, tasks_missing, communicator_incomplete, _standing, few_counted, few_started, nodes_alike,
+    _resources, own_port, waits_first,
 )  # fmt: skip
 RULE = make_rule(__name__, __doc__, "rank-never-joined", 55, check)
