@@ -21,7 +21,9 @@ _GOOD_WORDS = (
 )
 _BAD_WORDS = (
     r"hangs?|hung|hanging|is bad|aborts?|aborted|dies|deadlock\w*|freez\w+|froze\w*|stuck|stall\w*|wedge[sd]?|"
-    r"crash\w*|fail\w*|broken?|breaks?|killed|time[sd]? ?-?out|timeouts?|stops?|stopped|segfault\w*|"
+    r"crash\w*|fail\w*|broken?|breaks?|killed|"
+    # A limit that is set, or longer, is no failure.
+    r"(?<!larger )(?<!longer )(?<!higher )(?<!bigger )time[sd]? ?-?outs?(?! ?[=:] ?\d)|stops?|stopped|segfault\w*|"
     r"blocks?|blocked|affected|reproduce[sd]?|reproducible|reproduc\w+|"
     r"never (?:ends?|returns?|finish\w*|completes?|gets past)|stands? still|regress\w*|"
     r"(?:no|without|little) (?:change|effect|difference|success|luck)|problems?|errors?|issues?|bug|spins?|happens?|"

@@ -7,7 +7,7 @@ Nothing is stuck. A compiler, a cold cache, an autotuner or a slow file system m
 Two samples of the same thread stand in different frames, above all inside a compiler (Triton, LLVM, ptxas, Inductor, cutlass); CPU time grows; a progress bar moves.
 A compiler that runs as a process of its own (`ps` shows it at work), above all another one at a second look; a group of processes that its limit keeps from the CPU in most periods
 (`nr_throttled` of `nr_periods` in `cpu.stat`); steps that take several times as long as before; weights that take half a minute a file;
-a test that passed, after minutes; a bar of mmcv over an evaluation that took long and is full: the metrics come after it without a word.
+a worker that a server or kubelet ends because it is busy for longer than it may, above all where a longer limit helps; a test that passed, after minutes; a bar of mmcv over an evaluation that took long and is full: the metrics come after it without a word.
 Two looks that differ are an answer only where somebody asked, a probe of Kubernetes failed, steps take many minutes (or the first one did),
 or a compiler was met at both: else they are a note about a job at work.
 Where somebody tells that nothing changed between two looks, or a compiler crashed,
@@ -78,6 +78,16 @@ _OVER = (
     r"never resolve|broken|watchdog|\bno end\b|was interrupted\b|\bflat at\b|\w+Error: |exits? with|return code|"
     r"Killing subprocess|closed pool|did not complete within"
 )
+# What servers and kubelets say of a worker that they give up, and what tells of another reason than long work.
+_KEPT_SHORT = (
+    r"\bWORKER TIMEOUT \(pid:\d{1,9}\)|\*{3} HARAKIRI ON WORKER|\bHard time limit \(\d|"
+    r"\b(?:Startup|Liveness) probe failed\b[^\n]*|failed (?:startup|liveness) probe, will be restarted|"
+    r"\b(?:killed|ended|terminated|restarted) before\b[^\n]{0,60}\b(?:loaded|ready|up|started|finished|done)\b"
+)
+_OTHER_THAN_BUSY = (
+    r"--preload\b|\bpreload_app\b|\bfork|(?<!Perhaps )out of memory|oom-?kill|\bOOMKilled\b|dead-?lock|\block\b|mutex|futex|"
+    r"No module named|SyntaxError|Address already in use|\b(?:un)?changed\b|\bnever\b|[Cc]onnection (?:refused|reset)"
+)
 # What programs themselves say of long work: XLA's alarm, TensorFlow's and the driver's compiler of PTX, DeepGEMM, MIOpen, TensorRT.
 _SAID = (
     r"Very slow compile\?|slow_operation_alarm\.cc(?!(?s:.){0,2000}The operation took \d{1,2}(?:\.\d+)?s)|Constant folding an instruction is taking > ?\d(?!(?s:.){0,2000}The operation took \d{1,2}(?:\.\d+)?s)|"
@@ -117,6 +127,9 @@ _SIGNS = (
     Sign(r"\[>+\s*\] (?P<all>\d+)/(?P=all), [\d.]+ task/s, elapsed: \d{4,}s, ETA: +0s\s*\Z|\[>+\s*\] (?P<n>\d+)/(?P=n), [\d.]+ task/s, elapsed: \d{4,}s, ETA: +0s\s*\n(?:\s*\n)*\^C", "the pictures of an evaluation took long, and its metrics come after them without a word", POSSIBLE, unless=(_OVER, r"collect_results|Timeout\(ms\)|all_?(?:reduce|gather)|barrier")),
     Sign(_LONG_TEST, "a test passed, after minutes", POSSIBLE, unless=(_OVER, r"\*\*\*(?:Timeout|Failed)|\[  FAILED  \]|\bFAILED\b|\bTIMEOUT\b")),
     _WEIGHTS,
+    # A server's keeper ends workers that are busy for longer than a request, or a start, may take (gunicorn's arbiter.py, uWSGI, celery).
+    Sign(_KEPT_SHORT, "a worker was busy for longer than its keeper allows, and was ended for that", POSSIBLE, unless=(_OTHER_THAN_BUSY,)),
+    Sign(r"\b(?:larger|longer|higher|bigger|increas\w+|rais\w+|doubl\w+)\b[^\n]{0,24}\b(?:time-?out|limit)\b|(?:--)?\b(?:time-?out|[Tt]imeoutSeconds|failureThreshold|initialDelaySeconds|start_?period)\b ?[=: ] ?\d+", "it gets there with a longer limit", anywhere=(rf"{_KEPT_SHORT}|\b(?:re-?start(?:s|ed)|re-?boots?|kill(?:s|ed)|ended|terminated)\b",), unless=(_OTHER_THAN_BUSY, r"all_?reduce|all_?gather|\bbarrier\b|NCCL|gloo|init_process_group|\bstore\b"), cures=True),
     Sign(RUNS, "a compiler is at work", unless=(_OVER, _EXCHANGED)),
     Sign(_COMPILER, "a compiler is at work", POSSIBLE, unless=(_OVER, _EXCHANGED), prose=True),
 )  # fmt: skip
