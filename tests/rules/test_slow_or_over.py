@@ -247,3 +247,36 @@ def test_one_heading_over_the_stacks_of_two_ranks(tmp_path: Path) -> None:
     """The ranks of both are those of either: half of them against the other half is nowhere seen."""
     (tmp_path / "dump, rank 0 and rank 1.txt").write_text(SAVES)
     assert "ranks-stand-apart" not in {one.rule for one in judge(gather([tmp_path])).findings}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Compiling in progress. Please wait...",
+        "Optimizing the engine for this card, please be patient",
+        "Please wait while the kernels are tuned for the first image",
+        "the kernels are built on one node after the other, 30 mins in all",
+        "loading of the shards goes rank after rank and takes 2 hours",
+    ],
+)
+def test_a_program_that_asks_for_patience_or_a_build_that_goes_round(line: str, tmp_path: Path) -> None:
+    found = judged(tmp_path, console=f"{line}\nno image yet, it seems to hang\n")
+    assert "only-slow" in {one.rule for one in found.findings}
+
+
+@pytest.mark.parametrize("line", ["Please wait for your turn in the queue", "the ranks print one after the other: 0, 1, 2"])
+def test_other_patience_and_other_turns(line: str, tmp_path: Path) -> None:
+    found = judged(tmp_path, console=f"{line}\nno image yet, it seems to hang\n")
+    assert "only-slow" not in {one.rule for one in found.findings}
+
+
+BATON = "[aiter] waiting for baton release at /root/.aiter/jit/build/lock_module_attention\n"
+
+
+@pytest.mark.parametrize(
+    ("behind", "waits"),
+    [("", True), ("nothing more is printed, it hangs\n", True), ("[aiter] finish build [module_attention], cost 61.2s\n", False)],
+)
+def test_who_waits_for_the_baton_of_a_builder(behind: str, waits: bool, tmp_path: Path) -> None:
+    found = judged(tmp_path, console=BATON + behind)
+    assert ("lock-file-left-behind" in {one.rule for one in found.findings}) is waits

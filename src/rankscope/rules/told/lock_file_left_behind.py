@@ -55,6 +55,8 @@ _HELD = (
 )
 _SIGNS = (
     Sign(r"compiling and loading fused kernels|Loading extension module \S+\.\.\.\s*\Z|Building extension module \S+\.\.\.\s*\Z", "the log ends where an extension is built or loaded", LIKELY, unless=(r"done with compiling|Time to load|ninja: (?:error|no work)|FAILED:|rror:",)),
+    # aiter's copy of PyTorch's baton (aiter/jit/utils/file_baton.py); who builds says so as well.
+    Sign(r"\bwaiting for (?:the )?baton\b", "a process waits for the lock file of a builder", POSSIBLE, unless=(_BUILDING,), until=r"\bfinish build\b|\bbaton (?:was )?released\b|\bimport \[\w"),
     Sign(r"\bwait \(?(?:[^\n]*/)?file_baton|file_baton\.py[^\n]*wait|FileBaton", "a thread polls for the removal of a lock file", unless=(_BUILDING,)),
     Sign(r"\b(?:acquir|wait|poll|hang|hung|stuck|tim(?:ed?|ing) ?out)\w*[^\n]{0,60}(?<!use )(?:SoftFileLock|\bsoft_?lock(?!up))|(?<!use )(?:SoftFileLock|\bsoft_?lock(?!up))[^\n]{0,60}\b(?:acquir|wait|poll|hang|hung|stuck|tim(?:ed?|ing) ?out)|O_EXCL[^\n]*lock", "a lock that is only a file is waited for", LIKELY),
     # Who creates it has the lock: open(2) with O_EXCL fails while it is there.

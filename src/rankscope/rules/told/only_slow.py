@@ -88,11 +88,13 @@ _OTHER_THAN_BUSY = (
     r"--preload\b|\bpreload_app\b|\bfork|(?<!Perhaps )out of memory|oom-?kill|\bOOMKilled\b|dead-?lock|\block\b|mutex|futex|"
     r"No module named|SyntaxError|Address already in use|\b(?:un)?changed\b|\bnever\b|[Cc]onnection (?:refused|reset)"
 )
-# What programs themselves say of long work: XLA's alarm, TensorFlow's and the driver's compiler of PTX, DeepGEMM, MIOpen, TensorRT.
+# What programs themselves say of long work: XLA's alarm, TensorFlow's and the driver's compiler of PTX, DeepGEMM, MIOpen, TensorRT, ZLUDA.
 _SAID = (
     r"Very slow compile\?|slow_operation_alarm\.cc(?!(?s:.){0,2000}The operation took \d{1,2}(?:\.\d+)?s)|Constant folding an instruction is taking > ?\d(?!(?s:.){0,2000}The operation took \d{1,2}(?:\.\d+)?s)|"
     r"jit-compiled from PTX|JIT compiled from PTX|DeepGEMM JIT Pre-Compile session|"
     r"\[SearchImpl\] Searching the best solution among|\[Monitor\] \d+/\d+/\d+ |Autotuning format combination|"
+    r"Compiling in progress\. Please wait|\b[Pp]lease (?:wait|be patient)\b[^\n]{0,60}\b(?i:compil|build|optimi[sz]|tun|first|convert|warm)\w*|"
+    r"\b(?i:compil|build|optimi[sz]|autotun|convert|warm)\w*\b[^\n]{0,60}\b[Pp]lease (?:wait|be patient)\b|"
     r"Timing Runner: |\b[Ii]t (?:may|might|can|could) take (?:a long time|several minutes|\d+)"
 )
 # Who compiles and asks the key-value store for what another has tuned waits for that other.
@@ -127,6 +129,7 @@ _SIGNS = (
     Sign(r"\[>+\s*\] (?P<all>\d+)/(?P=all), [\d.]+ task/s, elapsed: \d{4,}s, ETA: +0s\s*\Z|\[>+\s*\] (?P<n>\d+)/(?P=n), [\d.]+ task/s, elapsed: \d{4,}s, ETA: +0s\s*\n(?:\s*\n)*\^C", "the pictures of an evaluation took long, and its metrics come after them without a word", POSSIBLE, unless=(_OVER, r"collect_results|Timeout\(ms\)|all_?(?:reduce|gather)|barrier")),
     Sign(_LONG_TEST, "a test passed, after minutes", POSSIBLE, unless=(_OVER, r"\*\*\*(?:Timeout|Failed)|\[  FAILED  \]|\bFAILED\b|\bTIMEOUT\b")),
     _WEIGHTS,
+    Sign(r"\b(?:builds?|built|compil\w+|loads?|loading|downloads?|conver\w+|tun(?:es?|ing)|prepar\w+)\b[^\n]{0,60}\b(?:one (?:node|rank|host|machine|process|worker|gpu) after (?:the other|another)|(?:node after node|rank after rank|one after the other|one by one|in turn))\b[^\n]{0,40}\b\d+ ?(?:min|h(?:ours?)?\b)", "each does in its turn what all wait for, and gets there", unless=(_OVER,), prose=True),
     # A server's keeper ends workers that are busy for longer than a request, or a start, may take (gunicorn's arbiter.py, uWSGI, celery).
     Sign(_KEPT_SHORT, "a worker was busy for longer than its keeper allows, and was ended for that", POSSIBLE, unless=(_OTHER_THAN_BUSY,)),
     Sign(r"\b(?:larger|longer|higher|bigger|increas\w+|rais\w+|doubl\w+)\b[^\n]{0,24}\b(?:time-?out|limit)\b|(?:--)?\b(?:time-?out|[Tt]imeoutSeconds|failureThreshold|initialDelaySeconds|start_?period)\b ?[=: ] ?\d+", "it gets there with a longer limit", anywhere=(rf"{_KEPT_SHORT}|\b(?:re-?start(?:s|ed)|re-?boots?|kill(?:s|ed)|ended|terminated)\b",), unless=(_OTHER_THAN_BUSY, r"all_?reduce|all_?gather|\bbarrier\b|NCCL|gloo|init_process_group|\bstore\b"), cures=True),
