@@ -115,3 +115,23 @@ def test_a_card_slowed_down_where_the_job_stands_has_failed(tmp_path: pathlib.Pa
     verdict = judge(gather([tmp_path])).verdict
     assert verdict is not None
     assert verdict.cls == "gpu-hardware-fault"
+
+
+@pytest.mark.parametrize(
+    ("told", "slower"),
+    [
+        ("first hours: 2.2 s/it\nnow: 18.5 s/it\n", True),
+        ("it started at 4.1 it/s, after two days it is 3 s/it\n", True),
+        ("in the beginning 40 ms per step\nlater 900 ms per step\n", True),
+        ("first epoch: 200 samples/s -> now 12 samples/s\n", True),
+        ("before: 2 min per batch; today 20 min per batch\n", True),
+        ("first hours: 2.2 s/it\nnow: 2.5 s/it\n", False),
+        ("first 18.5 s/it, now 2.2 s/it\n", False),
+        ("first rank 2.2 s/it\nrank 3 18.5 s/it\n", False),
+        ("before: 2 s\nnow: 20 s\n", False),
+    ],
+)
+def test_a_pace_that_somebody_tells_of_then_and_now(told: str, slower: bool, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "observation.txt").write_text(told)
+    found = [one for one in judge(gather([tmp_path])).findings if "fraction of what it was" in one.title]
+    assert [one.cls for one in found] == (["not-a-hang-slow"] if slower else [])

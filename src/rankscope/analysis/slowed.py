@@ -1,6 +1,7 @@
 """Logs of which the steps take several times as long as they did before, until the last line, or many minutes from the first one
 on: the job gets on, far too slowly."""
 
+# ruff: noqa: E501  (a pattern is one line)
 from __future__ import annotations
 
 import re
@@ -57,6 +58,44 @@ def _crawling(case: Case) -> Iterator[str]:
         first, later = steps[0], steps[1:]
         if later and first[0] >= max(_FIRST_S, _FIRST_TIMES * max(took for took, _ in later)):
             yield f"{first[1]} (then: {later[0][0]:g} s)"
+
+
+# How somebody tells the pace of one work at two times: "first hours: 2.2 s/it", "now: 18.5 s/it".
+_PACE = regex(
+    r"(?<![\d.:])(?P<took>\d{1,7}(?:\.\d{1,9})?) ?(?P<unit>ms|s|sec|seconds?|min|minutes?) ?(?:/|per|an?|each) ?(?:b|it|steps?|iter(?:ation)?s?|batch(?:es)?|images?|samples?)\b|"
+    r"(?<![\d.:])(?P<made>\d{1,7}(?:\.\d{1,9})?) ?(?:b|it|steps?|iter(?:ation)?s?|batch(?:es)?|images?|samples?) ?(?:/|per|an?) ?(?P<per>s|sec|second|min|minute)\b",
+    re.IGNORECASE,
+)
+_BEFORE = regex(
+    r"\b(?:first|initial(?:ly)?|start(?:s|ed)?|begin(?:ning|s)?|began|before|early|earlier|fresh|was|used to be)\b", re.I
+)
+_NOW = regex(r"\b(?:now|later|afterwards|today|currently|by then|at last|in the end|(?:day|week)s? on|after (?:\d+|a|an|one|two|three|some|several|many) \w+)\b", re.I)
+_CLAUSES = regex(r"[,;|]|->|→|\bthen\b|\bbut\b")
+
+
+def paces_apart(case: Case) -> str | None:
+    """What somebody tells of a pace that was several times as good before; None where nobody tells of two."""
+    for said in lines_by_file(case).values() if not case.snapshot.live else ():
+        before: tuple[float, str] | None = None
+        for part in (one.strip() for event in said[:_SHORT] for one in _CLAUSES.split(event.text[:_WIDEST])):
+            if (pace := _PACE.search(part)) is None:
+                continue
+            took = _pace_s(pace)
+            if before and _NOW.search(part) and took >= _MANY_TIMES * before[0] > 0:
+                return f"{part} (before: {before[1]})"
+            if _BEFORE.search(part):
+                before = took, part
+    return None
+
+
+_SHORT, _WIDEST = 400, 300  # lines of what somebody wrote, and characters of a line
+_UNITS_S = {"ms": 0.001, "min": 60.0}
+
+
+def _pace_s(pace: re.Match[str]) -> float:
+    """The seconds that one piece of work takes."""
+    unit = _UNITS_S.get((pace["unit"] or pace["per"]).lower()[:3], 1.0)
+    return float(pace["took"]) * unit if pace["took"] else unit / max(float(pace["made"]), 1e-9)
 
 
 def _timed(case: Case) -> Iterator[list[tuple[float, str]]]:

@@ -6,7 +6,7 @@ Nothing is stuck. A compiler, a cold cache, an autotuner or a slow file system m
 ## How it is recognised
 Two samples of the same thread stand in different frames, above all inside a compiler (Triton, LLVM, ptxas, Inductor, cutlass); CPU time grows; a progress bar moves.
 A compiler that runs as a process of its own (`ps` shows it at work), above all another one at a second look; a group of processes that its limit keeps from the CPU in most periods
-(`nr_throttled` of `nr_periods` in `cpu.stat`); steps that take several times as long as before; weights that take half a minute a file;
+(`nr_throttled` of `nr_periods` in `cpu.stat`); steps that take several times as long as before, by a log or by what somebody tells of the pace then and now; weights that take half a minute a file;
 a worker that a server or kubelet ends because it is busy for longer than it may, above all where a longer limit helps; a test that passed, after minutes; a bar of mmcv over an evaluation that took long and is full: the metrics come after it without a word.
 Two looks that differ are an answer only where somebody asked, a probe of Kubernetes failed, steps take many minutes (or the first one did),
 or a compiler was met at both: else they are a note about a job at work.
@@ -35,7 +35,7 @@ from ...analysis.endings import WRONG, printed, says_it_halts
 from ...analysis.frame_tables import WaitKind
 from ...analysis.frames import wait_of
 from ...analysis.looked_twice import gets_on, mover, of_the_worker
-from ...analysis.slowed import crawls, slowed
+from ...analysis.slowed import crawls, paces_apart, slowed
 from ...model.diagnosis import Finding, Kind
 from ...model.patterns import regex
 from .. import make_rule
@@ -167,6 +167,11 @@ def check(case: Case) -> Iterator[Finding]:
         # A program's own words may tell of what is over; a probe asks for the program as it is.
         ill = any(one.find(_NOT_HEALTHY) for one in accounts(case))
         yield replace(made, compared=crawls is not None or ill)
+        return
+    if (told_of := paces_apart(case)) is not None:
+        title = "the job moves, only slowly: its pace is a fraction of what it was"
+        sure = LIKELY if any(map(_asks, accounts(case))) else POSSIBLE
+        yield replace(simple(RULE, title, sure, [told_of], _STEPS), compared=True)
         return
     if signs := list(hits(case, _SIGNS)):
         yield finding(RULE, case, signs, "the job moves, only slowly", _STEPS)
