@@ -5,7 +5,7 @@ One node has another image, or one library was loaded from another place (`LD_LI
 differ, and ranks hang or fail although each is right by itself.
 
 ## How it is recognised
-Logs of different hosts or ranks name different versions of one library; messages such as `Version mismatch: The cluster was started with`, `Mismatched …
+Logs of different hosts or ranks name different versions of one library, a client and its workers different minor releases of Python; messages such as `Version mismatch: The cluster was started with`, `Mismatched …
 version`, `message truncated : receiving N bytes instead of M`, `undefined symbol`.
 
 ## What to do
@@ -110,7 +110,7 @@ def check(case: Case) -> Iterator[Finding]:
     if told is not None:
         yield simple(RULE, told, Certainty.LIKELY, [told], _STEPS)
         return
-    yield from itertools.islice(itertools.chain(_of_pods(case), _of_hosts(case)), 1)
+    yield from itertools.islice(itertools.chain(_of_pods(case), _of_hosts(case), _of_two_sides(case)), 1)
     by_version: dict[str, list[str]] = {}
     ranks: dict[str, set[int]] = {}
     for event in events(case, "nccl.version"):
@@ -163,6 +163,31 @@ def _of_hosts(case: Case) -> Iterator[Finding]:
                 title = f"{library} is {_list(here)} in {first!r} and {_list(there)} in {place!r}"
                 yield simple(RULE, title, Certainty.LIKELY, [title], _STEPS)
                 return
+
+
+# Who hands out code and data, and who works on them: what one Python pickles another minor release need not understand.
+_HANDS_OUT = regex(r"(?<![a-z])(?:client|driver|notebook|laptop|login|submit\w*|local(?: machine)?|scheduler)(?![a-z])", re.I)
+_WORKS = regex(r"(?<![a-z])(?:workers?|executors?|cluster|remote|engines?|slaves?|servers?|scheduler)(?![a-z])", re.I)
+_MINOR = regex(r"\d{1,3}\.\d{1,3}")
+
+
+def _of_two_sides(case: Case) -> Iterator[Finding]:
+    """A client and the workers of a cluster that run Pythons of different minor releases."""
+    pythons: dict[str, set[str]] = {}
+    for one in accounts(case):
+        for event in one.named("text.version"):
+            if event.fields.get("name") == "python" and (minor := _MINOR.match(str(event.fields.get("version")))):
+                pythons.setdefault(one.label, set()).add(minor.group())
+    for place, here in pythons.items():
+        for other, there in pythons.items():
+            if _HANDS_OUT.search(place) and _WORKS.search(other) and not _WORKS.search(place) and not here & there:
+                title = f"Python is {_list(here)} in {place!r} and {_list(there)} in {other!r}"
+                sure = Certainty.LIKELY if halted(case) or any(one.find(_STOPPED) for one in accounts(case)) else POSSIBLE
+                yield simple(RULE, title, sure, [title], _STEPS)
+                return
+
+
+_STOPPED = r"KeyboardInterrupt|\^C|Ctrl[-+ ]?C|\bError\b"
 
 
 # Rows of a table of pods: NAME IMAGE.
