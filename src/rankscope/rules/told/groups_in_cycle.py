@@ -9,7 +9,7 @@ other. The members of the groups are told (`TP groups: [0,1] [2,3]`), and in eac
 process's last calls in each group (`sync(a0,t0,t1) seq=9 launched  tp(t0,t1) seq=70 done`) show that what one has begun lacks another, which has begun what lacks the first; or every rank's watchdog
 gave up, one part of them in one group and the rest in another, or each in a group whose other members (by its name or a list) gave up elsewhere. Or the code of two calls names different groups, a rank is in both in two threads, and each lacks a rank that is in the other and
 whose other thread waits. Or several threads or streams of a process use several communicators at once, and the devices run kernels of different ones.
-At most possible: the ranks stand in one call under two functions, like the squares of a chessboard on a mesh, so that no row and no column is whole.
+At most possible: some ranks are in an epoch of one-sided access (`MPI_Win_unlock`) and others in a call of all; the ranks stand in one call under two functions, like the squares of a chessboard on a mesh, so that no row and no column is whole.
 
 ## What to do
 One global order of groups (`rankscope analyze DUMPS…` prints the cycle); no rank-local choice of which group goes first; groups with own streams only
@@ -92,6 +92,23 @@ def check(case: Case) -> Iterator[Finding]:
     found = list(hits(case, _SIGNS))
     if found:
         yield finding(RULE, case, found, _TITLE, _STEPS)
+    elif not case.snapshot.live and (told := _epoch_against_call(case)) is not None:
+        title = "one-sided access of some ranks waits for others, which stand in a call that these do not make"
+        yield replace(simple(RULE, title, POSSIBLE, told, _STEPS, against=_MAY_GET_ON), compared=True)
+
+
+# MPI-3.1, section 11.7: an epoch may end only when its target makes progress in MPI, which one in a call of all may not do for it.
+_EPOCH = r"\bP?MPI_Win_(?:un)?(?:lock|flush)\w*(?: ?\(|\b)"
+_CALL_OF_ALL = r"(?<![\w.])(?:P?MPI_I?)?(?:bcast|barrier|all_?reduce|all_?gatherv?|reduce|gatherv?|scatterv?|all_?to_?all\w?)\w? ?\("
+_MAY_GET_ON = ("a library with progress of its own ends the epoch all the same",)
+
+
+def _epoch_against_call(case: Case) -> list[str] | None:
+    """Some ranks in an epoch of one-sided access, and others in a call of all."""
+    told = accounts(case)
+    inside = [line for one in told if (line := one.find(_EPOCH))]
+    beside = [line for one in told if not one.find(_EPOCH) and (line := one.find(_CALL_OF_ALL))]
+    return [inside[0], beside[0]] if inside and beside else None
 
 
 _MAY_BE_MISSED = ("their groups are not shown: if all call in one group, one half has gone another way",)
