@@ -6,7 +6,7 @@ call that they made: it skipped a step, left a loop early, or took a branch of i
 
 ## How it is recognised
 A desync report of the watchdog; time-outs of one group at different sequence numbers, or from all ranks but some; `opCount` of `NCCL_DEBUG=INFO
-NCCL_DEBUG_SUBSYS=COLL` that ends lower in one process; ranks that each print another number of batches, steps or samples.
+NCCL_DEBUG_SUBSYS=COLL` that ends lower in one process; ranks that each print another number of batches, steps or samples; calls that somebody has counted (`the first node one all_reduce more than the second`).
 
 ## What to do
 Look at what the rank with the lower number did last, and at the branch before it (`rankscope analyze DUMPS…` names the first call that is missing).
@@ -25,6 +25,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...model.diagnosis import Finding
 from ...model.patterns import regex
@@ -47,7 +48,7 @@ _STEPS = (
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live or case.collectives:
         return  # who stands where is known there, and other rules ask the graph and the recorders
-    judges = (_desync, _sequence, _silent, _launched, _lengths)  # the surest first
+    judges = (_desync, _sequence, _silent, _launched, _lengths, _told)  # the surest first
     found = next((made for judge in judges if (made := judge(case)) is not None), None)
     if found is not None:
         yield replace(found, compared=True)
@@ -208,6 +209,24 @@ def _lengths(case: Case) -> Finding | None:
     return simple(
         RULE, f"{ranks_phrase(short)} have less to do than the others: {fewest}", LIKELY, because, _STEPS, short
     )
+
+
+# How people tell what they counted: "first node one more than the second".
+_MORE = (
+    r"\b(?:one|two|three|a few|several|some|\d{1,9}) (?:\w+ ){0,2}?(?:more|fewer|less)\b(?: \w+){0,3}? than "
+    r"(?:the |that of (?:the )?|on (?:the )?)?(?:second|first|others?|another|rest|ranks?|nodes?|hosts?|peers?|workers?)\b"
+)
+_CALL = r"(?:barrier|all[ _-]?reduce|all[ _-]?gather|broadcast|all[ _-]?to[ _-]?all|reduce[ _-]?scatter|collective)\w*"
+_COUNTS = regex(rf"\b(?:counts?|counted|numbers?|calls?|messages?)\b[^\n]{{0,40}}\b{_CALL}|\b{_CALL}[^\n]{{0,40}}\b(?:counts?|calls?|messages?|times)\b", re.I)
+
+
+def _told(case: Case) -> Finding | None:
+    """Somebody has counted calls of all ranks, and found more of them on one side."""
+    for one in accounts(case) if halted(case) else ():
+        said = one.mention(_MORE, prose=True)
+        if said is not None and not said.doubted and _COUNTS.search(f"{one.label}\n{one.said}"):
+            return simple(RULE, "one side has made more calls than the other", LIKELY, [said.line], _STEPS)
+    return None
 
 
 RULE = make_rule(__name__, __doc__, "collective-missed-by-rank", 44, check)
