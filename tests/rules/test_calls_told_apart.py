@@ -65,3 +65,29 @@ def test_an_epoch_of_some_against_a_call_of_the_others(call: str, others: str, t
 def test_without_both_there_is_no_circle(call: str, others: str, tmp_path: Path) -> None:
     found = judged(tmp_path, ranks_in_report=EPOCH.format(call=call), the_other_ranks=others + "\n")
     assert "groups-in-cycle" not in {one.rule for one in found.findings}
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "ranks with 1: model.attention_op\nranks with 0: cache.check_transfer\n",
+        "processes whose batch is empty -> engine.idle_step\nprocesses whose batch is not -> engine.execute_model()\n",
+        "the ranks that have images stand in vit.forward\nthe ranks that have none wait in Reducer.finalize\n",
+    ],
+)
+def test_parties_of_ranks_that_somebody_has_sorted(rows: str, tmp_path: Path) -> None:
+    found = judged(tmp_path, stacks_of_all_ranks_after_300_s=rows).findings
+    assert [(one.rule, one.cls) for one in found if one.rule == "ranks-stand-apart"]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "ranks with 1: model.attention_op\nranks with 0: model.attention_op\n",
+        "ranks with errors: none\nranks with warnings: 3\n",
+        "rank 0: model.attention_op\n",
+    ],
+)
+def test_one_place_is_no_party(rows: str, tmp_path: Path) -> None:
+    found = judged(tmp_path, stacks_of_all_ranks_after_300_s=rows).findings
+    assert "ranks-stand-apart" not in {one.rule for one in found}

@@ -7,7 +7,7 @@ of two parties as large as each other nobody is named.
 
 ## How it is recognised
 Stacks in two groups (py-spy, pystack, gdb, a traceback of each rank), a roll call of a watchdog or of RAS, or a sentence: "seven ranks in
-all_reduce, one in broadcast". Or the last word of a rank is that it leaves out a step, in which others, whose logs say nothing of it, were seen to wait.
+all_reduce, one in broadcast". Or somebody has sorted the stacks of all ranks ("ranks with 1: …, ranks with 0: …"), which is possible at most. Or the last word of a rank is that it leaves out a step, in which others, whose logs say nothing of it, were seen to wait.
 Or Horovod's stall report lists gradients that some ranks lack, and something else that only the others lack. Or some are at the end of their program, in MPI_Finalize or an exit handler, while others wait in a collective. All stand; nobody has failed, and nobody is in a loader or at a prompt.
 
 ## What to do
@@ -55,7 +55,7 @@ def check(case: Case) -> Iterator[Finding]:
         return  # who stands where is known there
     if any(one.find(_PROMPT) or _OF_THREADS.search(one.label) for one in accounts(case)):
         return  # who stands elsewhere waits for a person, or is a thread beside others
-    found = _roll_call(case) or _left_out(case) or _out_of_the_step(case) or _two_places(case)
+    found = _roll_call(case) or _left_out(case) or _out_of_the_step(case) or _two_places(case) or _parties(case)
     if found is not None:
         # Who moves between two looks was only met in different places of one loop.
         apart = (seen_apart(case) or _raised_apart(case)) and moved(case) is None
@@ -163,6 +163,26 @@ def _two_places(case: Case) -> Finding | None:
         or _stuck(found)
         or _not_there(found, waiting)
     )
+
+
+# A party of ranks by what they have in common, and the function in which all of it stands.
+_PARTY = regex(
+    r"^\W{0,4}(?:the )?(?:ranks?|gpus?|processes|workers) (?:with|where|in which|for which|of which|whose|that|which) [^:\n]{1,60}"
+    r"(?::|->|=>| (?:stand|stay|wait|are|hang)s? in) ?(?P<place>[A-Za-z_][\w.:]{2,120})(?:\(\))?\s*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_OF_ALL = regex(r"\b(?:stacks?|dumps?|places?|where)\b[^\n]{0,24}\b(?:all|each|every|both|the)\b[^\n]{0,12}\b(?:ranks?|gpus?|processes|workers)\b", re.I)
+
+
+def _parties(case: Case) -> Finding | None:
+    """Somebody has sorted the stacks of all ranks, and has found them in two places, each of ranks with something in common."""
+    for one in accounts(case):
+        rows = list(_PARTY.finditer(one.said))
+        if len({row["place"] for row in rows}) > 1 and _OF_ALL.search(f"{one.label}\n{one.said}"):
+            because = [row.group().strip() for row in rows[:4]]
+            title = "the ranks stand in two places, by something that is not the same on all of them"
+            return simple(RULE, title, POSSIBLE, because, _STEPS)
+    return None
 
 
 def _at_the_end(case: Case) -> Finding | None:
