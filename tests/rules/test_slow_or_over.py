@@ -280,3 +280,22 @@ BATON = "[aiter] waiting for baton release at /root/.aiter/jit/build/lock_module
 def test_who_waits_for_the_baton_of_a_builder(behind: str, waits: bool, tmp_path: Path) -> None:
     found = judged(tmp_path, console=BATON + behind)
     assert ("lock-file-left-behind" in {one.rule for one in found.findings}) is waits
+
+
+WALL = "4 threads: pass 1 250.3s, pass 2 168.9s, all 420.4s\n1 thread: pass 1 246.5s, pass 2 169.9s, all 417.6s\n"
+
+
+@pytest.mark.parametrize(
+    ("beside", "slow"),
+    [
+        ("the same versions on another machine: 44 times faster\n", True),
+        ("on a Mac it is 12x faster\n", True),
+        ("with the old release several times slower\n", True),
+        ("one rank is 44 times slower than the other ranks\n", False),
+        ("the other machine is a Windows one\n", False),
+    ],
+)
+def test_wall_times_beside_a_comparison(beside: str, slow: bool, tmp_path: Path) -> None:
+    """It ends each time; that one rank is slower than others is another class."""
+    found = judged(tmp_path, py_spy_record="7 idle workers in get, the main thread in wait\n", times=WALL, other=beside)
+    assert ("only-slow" in {one.rule for one in found.findings}) is slow

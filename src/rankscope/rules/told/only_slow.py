@@ -129,6 +129,8 @@ _SIGNS = (
     Sign(r"\[>+\s*\] (?P<all>\d+)/(?P=all), [\d.]+ task/s, elapsed: \d{4,}s, ETA: +0s\s*\Z|\[>+\s*\] (?P<n>\d+)/(?P=n), [\d.]+ task/s, elapsed: \d{4,}s, ETA: +0s\s*\n(?:\s*\n)*\^C", "the pictures of an evaluation took long, and its metrics come after them without a word", POSSIBLE, unless=(_OVER, r"collect_results|Timeout\(ms\)|all_?(?:reduce|gather)|barrier")),
     Sign(_LONG_TEST, "a test passed, after minutes", POSSIBLE, unless=(_OVER, r"\*\*\*(?:Timeout|Failed)|\[  FAILED  \]|\bFAILED\b|\bTIMEOUT\b")),
     _WEIGHTS,
+    # Wall times beside a comparison: it ends each time.
+    Sign(r"\b(?:\d{1,6}(?:\.\d+)?|several|many|two|three|four|five|ten|twenty|hundred) ?(?:times|x|×|-?fold) (?:faster|slower|quicker|longer|as long|the time)\b", "it ends, in a multiple of the time that another machine or setting takes", anywhere=(r"\b(?:wall|elapsed|took|takes|total|passe?s?|runs?|round)\b[^\n]{0,80}\b\d{1,9}(?:\.\d+)? ?(?:s|sec|min|h)\b", r"py-spy|\bstacks?\b|\bidle\b|\bhang\w*|\bstuck\b"), unless=(_OVER, r"\b(?:ranks?|nodes?|all_?reduce|barrier|NCCL)\b"), prose=True),
     Sign(r"\b(?:builds?|built|compil\w+|loads?|loading|downloads?|conver\w+|tun(?:es?|ing)|prepar\w+)\b[^\n]{0,60}\b(?:one (?:node|rank|host|machine|process|worker|gpu) after (?:the other|another)|(?:node after node|rank after rank|one after the other|one by one|in turn))\b[^\n]{0,40}\b\d+ ?(?:min|h(?:ours?)?\b)", "each does in its turn what all wait for, and gets there", unless=(_OVER,), prose=True),
     # A server's keeper ends workers that are busy for longer than a request, or a start, may take (gunicorn's arbiter.py, uWSGI, celery).
     Sign(_KEPT_SHORT, "a worker was busy for longer than its keeper allows, and was ended for that", POSSIBLE, unless=(_OTHER_THAN_BUSY,)),
