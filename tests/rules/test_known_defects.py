@@ -92,3 +92,22 @@ def test_a_release_without_the_defect_makes_its_signs_only_possible(
     (made,) = found(text, tmp_path)
     assert made.certainty is sure
     assert any("no longer has the defect" in one for one in made.against) is bool(release)
+
+
+@pytest.mark.parametrize(
+    ("release", "said", "known"),
+    [
+        ("555.42.06", "wait_for_everyone() does not return", True),
+        ("555.42.02", "the first all_reduce hangs", True),
+        ("555.58.02", "the first all_reduce hangs", False),
+        ("555.42.06", "the loader does not return", False),
+        ("555.42.06", "all_reduce took 3 ms", False),
+    ],
+)
+def test_a_driver_with_which_the_first_collective_does_not_end(
+    release: str, said: str, known: bool, tmp_path: pathlib.Path
+) -> None:
+    """Other things show the same signs, so that it is possible at most."""
+    text = f"| NVIDIA-SMI {release}     Driver Version: {release}     CUDA Version: 12.5 |\n{said}\n"
+    told = [one.certainty for one in found(text, tmp_path) if "first collective" in one.title]
+    assert told == ([Certainty.POSSIBLE] if known else [])
