@@ -111,3 +111,21 @@ def test_a_driver_with_which_the_first_collective_does_not_end(
     text = f"| NVIDIA-SMI {release}     Driver Version: {release}     CUDA Version: 12.5 |\n{said}\n"
     told = [one.certainty for one in found(text, tmp_path) if "first collective" in one.title]
     assert told == ([Certainty.POSSIBLE] if known else [])
+
+
+NATIVE = "Thread 2:\n#0  0x01 in {top} ()\n#1  0x02 in dump_traceback ()\n#2  0x03 in faulthandler_thread ()\n#3  0x04 in start_thread ()\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("faulthandler C thread: in dump_traceback in every sample, the import is not advancing\n", True),
+        ("the faulthandler thread is in _Py_DumpTracebackThreads at each look\n", True),
+        (NATIVE.format(top="dump_frame") + "\nit hangs\n", True),
+        ("faulthandler.dump_traceback_later(60) is armed, it hangs\n", False),
+        ("Thread 2:\n#0  0x01 in sem_clockwait ()\n#1  0x02 in faulthandler_thread ()\n\nit hangs\n", False),
+    ],
+)
+def test_a_timer_of_faulthandler_that_never_ends_its_dump(text: str, known: bool, tmp_path: pathlib.Path) -> None:
+    """One that waits for its time is in every program that has armed it."""
+    assert bool(found(text, tmp_path)) is known

@@ -5,7 +5,7 @@ The job's code and the machine are in order; a library of this version stands st
 
 ## How it is recognised
 A table of defects (library, versions, what the evidence must show), compared with the versions that the evidence names. Where the evidence names
-no version, what is named may bring it (a PyTorch its NCCL), and a few signs that only one defect leaves still give *possible*: a search of the topology that fails, a queue of the library that is never emptied.
+no version, what is named may bring it (a PyTorch its NCCL), and a few signs that only one defect leaves still give *possible*: a search of the topology that fails, a queue of the library that is never emptied, a timer of faulthandler that never ends its dump.
 
 ## What to do
 Go from the version that is named to the one that is named (`pip install nvidia-nccl-cu12==…`, `LD_PRELOAD` of a newer libnccl, a newer kernel), or set the
@@ -40,6 +40,7 @@ from ._findings import finding, simple
 from ._releases import named
 from ._signs import LIKELY, POSSIBLE, Sign, hits
 from ._versions import brought, has_mend, in_range
+from ._wordings import HALTS
 
 DEFECTS = (*NCCL, *LIBRARIES, *SYSTEM)
 
@@ -51,6 +52,9 @@ _SIGNS = (
     Sign(r"^(?:__)?(?:sched_yield|sched_yield\(\)|pthread_cond_\w*wait\w*|pthread_mutex_lock|___?lll_lock_wait\w*|futex\w*|nanosleep|clock_nanosleep|usleep)\b[^\n]*\n(?:(?!(?:cu|cuda|hip)\w*Launch)[^\n]*\n){0,3}?(?:ncclLaunch\w*|ncclStrong\w*|waitWorkFifo\w*|uploadWork\w*|doLaunches|SaveProxy|ncclLocalOpAppend|ncclProxySave\w*|hostStreamPlanTask|ncclProxyStart)\b",
          "the collective is not even launched: the library waits for itself in its own launch code", unless=(r"CUDA_LAUNCH_BLOCKING",)),
     Sign(r"\b(?:waitWorkFifoAvailable|ncclLocalOpAppend|SaveProxy|waitQueueSlot|ncclSpaceAlloc|cuMemCreateWithFallback)\b", "the library waits for room in a queue of its own", POSSIBLE),
+    # faulthandler's timer walks the frames of other threads without the GIL, and may never come to the end of those that change
+    # below it (Modules/faulthandler.c, Python/traceback.c).
+    Sign(r"^(?:dump_(?:traceback|frame)|_Py_Dump(?!Hexadecimal\b)\w+)\b[^\n]*\n(?:[^\n]*\n){0,4}?faulthandler_thread\b|\bfaulthandler\b[^\n]{0,30}\bthread\b[^\n]{0,30}\b(?:dump_traceback(?!_later)|_Py_Dump\w+)", "the thread that writes the stacks of all others does not come to their end", POSSIBLE, anywhere=(rf"{HALTS}|\b(?:every|each|all) (?:\w+ )?(?:samples?|looks?|dumps?)\b|\bnot (?:advanc|progress)\w*",)),
     Sign(r"queue_interposition\.cpp|Async signal handler still waiting on signal", "the profiler that intercepts the queues of the GPUs waits for itself", LIKELY),
     Sign(r"INTERNAL ASSERT FAILED at|Please report (?:a bug|this (?:bug|error|issue))|this is (?:most likely |probably |likely )?a bug in\b", "the library says that this must not happen", POSSIBLE),
 )  # fmt: skip
