@@ -17,7 +17,11 @@ GIVEN_UP = [
     "Warning  Unhealthy  2m  kubelet  Startup probe failed: HTTP probe failed with statuscode: 503\n",
     "the worker is killed before the weights are fully loaded, and the service restarts, again and again\n",
 ]
-LONGER = ["with a longer timeout it boots up fine\n", "timeout = 600: works\n", "raising the limit to ten minutes solved it\n"]
+LONGER = [
+    "with a longer timeout it boots up fine\n",
+    "timeout = 600: works\n",
+    "raising the limit to ten minutes solved it\n",
+]
 
 
 def judged(folder: Path, **texts: str) -> Diagnosis:
@@ -44,7 +48,8 @@ def test_a_longer_limit_shows_that_it_gets_there(log: str, cure: str, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    "why", ["gunicorn --preload app:app\n", "it waits in pthread_mutex_lock\n", "oom-kill:constraint=CONSTRAINT_MEMCG\n"]
+    "why",
+    ["gunicorn --preload app:app\n", "it waits in pthread_mutex_lock\n", "oom-kill:constraint=CONSTRAINT_MEMCG\n"],
 )
 def test_another_reason_that_is_shown(why: str, tmp_path: Path) -> None:
     assert slow(judged(tmp_path, console=GIVEN_UP[0], beside=why)) is None

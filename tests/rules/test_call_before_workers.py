@@ -52,7 +52,11 @@ def test_without_processes_it_is_no_fork(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("before", "forked"),
-    [("net(data[0]).sum().backward()", True), ("torch.autograd.grad(net(data[0]).sum(), w)", True), ("print('go')", False)],
+    [
+        ("net(data[0]).sum().backward()", True),
+        ("torch.autograd.grad(net(data[0]).sum(), w)", True),
+        ("print('go')", False),
+    ],
 )
 def test_gradients_in_a_parent_and_in_its_forked_children(before: str, forked: bool, tmp_path: Path) -> None:
     """The engine's threads are started by the first backward pass, and no fork copies them."""

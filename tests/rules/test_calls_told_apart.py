@@ -55,13 +55,17 @@ EPOCH = """\
 
 
 @pytest.mark.parametrize("call", ["PMPI_Win_unlock", "MPI_Win_flush_all", "MPI_Win_lock"])
-@pytest.mark.parametrize("others", ["bcast(nodes ...) in Grid::find()", "MPI_Barrier(comm)", "PMPI_Allreduce (sum.c:40)"])
+@pytest.mark.parametrize(
+    "others", ["bcast(nodes ...) in Grid::find()", "MPI_Barrier(comm)", "PMPI_Allreduce (sum.c:40)"]
+)
 def test_an_epoch_of_some_against_a_call_of_the_others(call: str, others: str, tmp_path: Path) -> None:
     found = judged(tmp_path, ranks_in_report=EPOCH.format(call=call), the_other_ranks=others + "\n")
     assert "groups-in-cycle" in {one.rule for one in found.findings}
 
 
-@pytest.mark.parametrize(("call", "others"), [("MPI_Win_unlock", "MPI_Win_unlock(0, win)"), ("MPI_Recv", "MPI_Barrier(comm)")])
+@pytest.mark.parametrize(
+    ("call", "others"), [("MPI_Win_unlock", "MPI_Win_unlock(0, win)"), ("MPI_Recv", "MPI_Barrier(comm)")]
+)
 def test_without_both_there_is_no_circle(call: str, others: str, tmp_path: Path) -> None:
     found = judged(tmp_path, ranks_in_report=EPOCH.format(call=call), the_other_ranks=others + "\n")
     assert "groups-in-cycle" not in {one.rule for one in found.findings}

@@ -1,4 +1,4 @@
-"""Tables of GPUs in which one needs a reset, or had an Xid that stands for hardware; and the same tables of a node that is well."""
+"""Tables of GPUs in which one needs a reset, or had an Xid that stands for hardware; and those of a node that is well."""
 
 from __future__ import annotations
 

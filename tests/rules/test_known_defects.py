@@ -113,7 +113,7 @@ def test_a_driver_with_which_the_first_collective_does_not_end(
     assert told == ([Certainty.POSSIBLE] if known else [])
 
 
-NATIVE = "Thread 2:\n#0  0x01 in {top} ()\n#1  0x02 in dump_traceback ()\n#2  0x03 in faulthandler_thread ()\n#3  0x04 in start_thread ()\n"
+NATIVE = "Thread 2:\n#0  0x01 in {top} ()\n#1  0x02 in dump_traceback ()\n#2  0x03 in faulthandler_thread ()\n"
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,10 @@ def judged(folder: Path, text: str, name: str = "observations") -> Diagnosis:
         ("fork-took-a-lock", WORKERS + "MKL_NUM_THREADS=1   pass #2   31 min"),
         ("rank-not-at-meeting", HANGS + "the tasks are dropped, the training loop has not started"),
         ("rank-not-at-meeting", HANGS + "all workers are up; the first epoch is not yet started"),
-        ("another-version-cures", HANGS + "84 run.fit INFO Updating rho, bounds (0.002, 0.2)\nlibgomp: Thread creation failed"),
+        (
+            "another-version-cures",
+            HANGS + "84 run.fit INFO Updating rho, bounds (0.002, 0.2)\nlibgomp: Thread creation failed",
+        ),
         ("releases-compared", HANGS + "(<0.293.0>) returned ok, it works\n(<0.305.0>) fails with an error"),
     ],
 )

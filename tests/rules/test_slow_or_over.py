@@ -264,7 +264,9 @@ def test_a_program_that_asks_for_patience_or_a_build_that_goes_round(line: str, 
     assert "only-slow" in {one.rule for one in found.findings}
 
 
-@pytest.mark.parametrize("line", ["Please wait for your turn in the queue", "the ranks print one after the other: 0, 1, 2"])
+@pytest.mark.parametrize(
+    "line", ["Please wait for your turn in the queue", "the ranks print one after the other: 0, 1, 2"]
+)
 def test_other_patience_and_other_turns(line: str, tmp_path: Path) -> None:
     found = judged(tmp_path, console=f"{line}\nno image yet, it seems to hang\n")
     assert "only-slow" not in {one.rule for one in found.findings}
@@ -275,7 +277,11 @@ BATON = "[aiter] waiting for baton release at /root/.aiter/jit/build/lock_module
 
 @pytest.mark.parametrize(
     ("behind", "waits"),
-    [("", True), ("nothing more is printed, it hangs\n", True), ("[aiter] finish build [module_attention], cost 61.2s\n", False)],
+    [
+        ("", True),
+        ("nothing more is printed, it hangs\n", True),
+        ("[aiter] finish build [module_attention], cost 61.2s\n", False),
+    ],
 )
 def test_who_waits_for_the_baton_of_a_builder(behind: str, waits: bool, tmp_path: Path) -> None:
     found = judged(tmp_path, console=BATON + behind)

@@ -12,7 +12,7 @@ from rankscope.pipeline import judge
 
 FOUND = "I0312 09:07:51.402117 88121 ProcessGroupNCCL.cpp:484] [Rank 1] found async exception when checking for NCCL errors: "
 FRAMES = """
-Exception raised from checkForNCCLErrorsInternal at ../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:1729 (most recent call first):
+Exception raised from checkForNCCLErrorsInternal at ../torch/csrc/c10d/ProcessGroupNCCL.cpp:1729 (most recent call first):
 # 0  0x00000000021c7d7b
 # 1  c10d::ProcessGroupNCCL::checkForNCCLErrorsInternal(std::shared_ptr<c10d::NCCLComm>&)
 # 2  c10d::ProcessGroupNCCL::WorkNCCL::checkAndSetException()
@@ -38,7 +38,9 @@ def test_nobody_is_accused_of_taking_a_group_down(message: str, frames: str, tmp
 
 
 def test_another_reason_is_one(tmp_path: Path) -> None:
-    message = "NCCL communicator was aborted on rank 1.  Original reason for failure was: NCCL error: unhandled system error"
+    message = (
+        "NCCL communicator was aborted on rank 1.  Original reason for failure was: NCCL error: unhandled system error"
+    )
     assert judged(tmp_path, f"epoch 3 step 40 loss 0.31\n{FOUND}{message}{FRAMES}").findings
 
 

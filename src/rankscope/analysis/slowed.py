@@ -67,9 +67,13 @@ _PACE = regex(
     re.IGNORECASE,
 )
 _BEFORE = regex(
-    r"\b(?:first|initial(?:ly)?|start(?:s|ed)?|begin(?:ning|s)?|began|before|early|earlier|fresh|was|used to be)\b", re.I
+    r"\b(?:first|initial(?:ly)?|start(?:s|ed)?|begin(?:ning|s)?|began|before|early|earlier|fresh|was|used to be)\b",
+    re.I,
 )
-_NOW = regex(r"\b(?:now|later|afterwards|today|currently|by then|at last|in the end|(?:day|week)s? on|after (?:\d+|a|an|one|two|three|some|several|many) \w+)\b", re.I)
+_NOW = regex(
+    r"\b(?:now|later|afterwards|today|currently|by then|at last|in the end|(?:day|week)s? on|after (?:\d+|a|an|one|two|three|some|several|many) \w+)\b",
+    re.I,
+)
 _CLAUSES = regex(r"[,;|]|->|→|\bthen\b|\bbut\b")
 
 

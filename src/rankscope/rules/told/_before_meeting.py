@@ -103,7 +103,9 @@ def nodes_alike(case: Case) -> Fact | None:
     if not commands:
         return None
     title = "no command says which of the nodes it is for, so that each node is the first"
-    return Fact(title, tuple(commands[:2]), LIKELY if len(commands) > 1 else POSSIBLE)  # of a lone one the rest may be cut
+    return Fact(
+        title, tuple(commands[:2]), LIKELY if len(commands) > 1 else POSSIBLE
+    )  # of a lone one the rest may be cut
 
 
 def _number(pattern: re.Pattern[str], text: str) -> int | None:

@@ -29,5 +29,6 @@ class Defect:
 # How people say that something does not go on.
 HANGS = (
     r"\b(?:hangs?|hung|hanging|stuck|freez\w+|frozen|stall\w*|wedge[sd]?|dead-?lock\w*|lock(?:s|ed)? up|"
-    r"time[sd]?[- ]?out|never (?:returns?|finish\w*|ends?|complete[sd]?)|does(?:n't| not) return|no return(?! (?:value|code|type))|no progress|spin(?:s|ning)?)\b"
+    r"time[sd]?[- ]?out|never (?:returns?|finish\w*|ends?|complete[sd]?)|does(?:n't| not) return|"
+    r"no return(?! (?:value|code|type))|no progress|spin(?:s|ning)?)\b"
 )

@@ -217,7 +217,10 @@ _MORE = (
     r"(?:the |that of (?:the )?|on (?:the )?)?(?:second|first|others?|another|rest|ranks?|nodes?|hosts?|peers?|workers?)\b"
 )
 _CALL = r"(?:barrier|all[ _-]?reduce|all[ _-]?gather|broadcast|all[ _-]?to[ _-]?all|reduce[ _-]?scatter|collective)\w*"
-_COUNTS = regex(rf"\b(?:counts?|counted|numbers?|calls?|messages?)\b[^\n]{{0,40}}\b{_CALL}|\b{_CALL}[^\n]{{0,40}}\b(?:counts?|calls?|messages?|times)\b", re.I)
+_COUNTS = regex(
+    rf"\b(?:counts?|counted|numbers?|calls?|messages?)\b[^\n]{{0,40}}\b{_CALL}|\b{_CALL}[^\n]{{0,40}}\b(?:counts?|calls?|messages?|times)\b",
+    re.I,
+)
 
 
 def _told(case: Case) -> Finding | None:

@@ -124,7 +124,10 @@ _TO_END = (
 _KEPT_BY_A_THREAD = Sign(
     r"\bdaemon ?= ?False\b|\bnon-?daemon(?:ic)?\b[^\n]{0,12}\bthreads?\b|\bthreads?\b[^\n]{0,24}\bnot (?:a )?daemon(?:ic)?\b",
     "a thread that is no daemon keeps a program that is told to end",
-    anywhere=(_TAKEN, r"\^C|Ctrl[-+ ]?C|\bSIG(?:INT|TERM)\b|KeyboardInterrupt|\b(?:told|asked) to (?:stop|end|exit|quit)"),
+    anywhere=(
+        _TAKEN,
+        r"\^C|Ctrl[-+ ]?C|\bSIG(?:INT|TERM)\b|KeyboardInterrupt|\b(?:told|asked) to (?:stop|end|exit|quit)",
+    ),
     unless=(r"Watchdog caught|out of memory",),
 )
 _SIGNS = (

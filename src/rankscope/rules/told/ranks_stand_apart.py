@@ -171,7 +171,10 @@ _PARTY = regex(
     r"(?::|->|=>| (?:stand|stay|wait|are|hang)s? in) ?(?P<place>[A-Za-z_][\w.:]{2,120})(?:\(\))?\s*$",
     re.IGNORECASE | re.MULTILINE,
 )
-_OF_ALL = regex(r"\b(?:stacks?|dumps?|places?|where)\b[^\n]{0,24}\b(?:all|each|every|both|the)\b[^\n]{0,12}\b(?:ranks?|gpus?|processes|workers)\b", re.I)
+_OF_ALL = regex(
+    r"\b(?:stacks?|dumps?|places?|where)\b[^\n]{0,24}\b(?:all|each|every|both|the)\b[^\n]{0,12}\b(?:ranks?|gpus?|processes|workers)\b",
+    re.I,
+)
 
 
 def _parties(case: Case) -> Finding | None:

@@ -166,7 +166,9 @@ def _of_hosts(case: Case) -> Iterator[Finding]:
 
 
 # Who hands out code and data, and who works on them: what one Python pickles another minor release need not understand.
-_HANDS_OUT = regex(r"(?<![a-z])(?:client|driver|notebook|laptop|login|submit\w*|local(?: machine)?|scheduler)(?![a-z])", re.I)
+_HANDS_OUT = regex(
+    r"(?<![a-z])(?:client|driver|notebook|laptop|login|submit\w*|local(?: machine)?|scheduler)(?![a-z])", re.I
+)
 _WORKS = regex(r"(?<![a-z])(?:workers?|executors?|cluster|remote|engines?|slaves?|servers?|scheduler)(?![a-z])", re.I)
 _MINOR = regex(r"\d{1,3}\.\d{1,3}")
 
@@ -182,7 +184,9 @@ def _of_two_sides(case: Case) -> Iterator[Finding]:
         for other, there in pythons.items():
             if _HANDS_OUT.search(place) and _WORKS.search(other) and not _WORKS.search(place) and not here & there:
                 title = f"Python is {_list(here)} in {place!r} and {_list(there)} in {other!r}"
-                sure = Certainty.LIKELY if halted(case) or any(one.find(_STOPPED) for one in accounts(case)) else POSSIBLE
+                sure = (
+                    Certainty.LIKELY if halted(case) or any(one.find(_STOPPED) for one in accounts(case)) else POSSIBLE
+                )
                 yield simple(RULE, title, sure, [title], _STEPS)
                 return
 
