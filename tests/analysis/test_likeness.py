@@ -179,7 +179,14 @@ OWN = ["marka", "markb", *SPEAK[:3]]
         (["longera", "longerb", "longerc"], None),
         ([*OWN, *map("".join, itertools.permutations("abcdef"))], None),
     ],
-    ids=["its own words", "of a healthy run", "one word of its own", "common words", "a small part of it", "a long log"],
+    ids=[
+        "its own words",
+        "of a healthy run",
+        "one word of its own",
+        "common words",
+        "a small part of it",
+        "a long log",
+    ],
 )
 def test_a_thread_is_the_same_by_words_that_no_other_has(said: list[str], link: str | None) -> None:
     found = threads.the_same(SAME, table.parse(TABLE), said)

@@ -14,7 +14,9 @@ ENDED = (
     'Exception in thread {name}\nTraceback (most recent call last):\n  File "/usr/lib/python3.10/threading.py", line 1016, in '
     '_bootstrap_inner\n    self.run()\n  File "/srv/app/sink.py", line 40, in run\n    self.file.write(row)\n{error}\n'
 )
-WRITER = "epoch 3: loss 0.61\n" + ENDED.format(name="Thread-7 (drain):", error="ValueError: I/O operation on closed file")
+WRITER = "epoch 3: loss 0.61\n" + ENDED.format(
+    name="Thread-7 (drain):", error="ValueError: I/O operation on closed file"
+)
 OLD = ENDED.format(name="Writer-1:", error="KeyError: 'shard'").replace("Exception", "Unhandled exception")
 MONITOR = (
     "step 40 loss 0.61\n" + ENDED.format(name="TMonitor:", error="RuntimeError: set changed size during iteration")

@@ -48,7 +48,9 @@ _WARNING = regex(r"(?P<type>[A-Z]\w{0,100}Warning): (?P<message>.*)$")
 _IGNORED = regex(r"^(?:Exception ignored (?:in|while|on)\b:? ?(?P<where>.*)|--- Logging error ---\s*)$")
 _NEXT = 4  # lines below it its traceback begins at the latest
 # threading's excepthook, above the traceback of a thread that ends by it while the process goes on.
-_IN_THREAD = regex(r"^(?:\S+ )?(?:Unhandled e|E)xception in (?:background )?thread (?P<thread>(?!MainThread\b)[^\n]{1,200}?):?\s*$")
+_IN_THREAD = regex(
+    r"^(?:\S+ )?(?:Unhandled e|E)xception in (?:background )?thread (?P<thread>(?!MainThread\b)[^\n]{1,200}?):?\s*$"
+)
 _LOGGER_HEAD = regex(r"^(?:\w+ )?(?:\[?[A-Z]+\]?|[EWIF]\d{4}) .*?\w\.(?:py|cpp|cc):\d+\] ?")
 _FRAMES_KEPT = 64
 _LINES_MOST = 4000
@@ -87,7 +89,9 @@ class Reader:
     def __init__(self) -> None:
         self._open: dict[str, _Open] = {}
         self._ignored: dict[str, int] = {}  # by source, the line that says so
-        self._threads: dict[str, tuple[int, str]] = {}  # by source, the last thread that ended by an exception, and the line
+        self._threads: dict[
+            str, tuple[int, str]
+        ] = {}  # by source, the last thread that ended by an exception, and the line
 
     @property
     def busy(self) -> bool:

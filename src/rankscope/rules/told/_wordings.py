@@ -39,9 +39,7 @@ CORE = r"^[A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \S+(?: +\d+){3} +"
 # A frame in which somebody waits for a pool of processes.
 POOL_WAITS = r"(?:get|wait|map|starmap|next|imap\w*) \((?:[^\n]*/)?(?:multiprocess(?:ing)?|billiard)/pool\.py"
 # A kernel that meets its peers on the device, ends its own wait at a limit, and prints so with its rank (DeepGEMM's barrier).
-DEVICE_BARRIER = (
-    r"\b(?:NVLink|XGMI|cross-rank|inter-rank|peer|grid|device|symm\w{0,12})[ _]?(?:barrier|signal|sync\w{0,16})\b[^\n]{0,16}\btime(?:d[ -]?|-?)out\b[^\n]{0,40}\brank ?[=:]? ?\d"
-)
+DEVICE_BARRIER = r"\b(?:NVLink|XGMI|cross-rank|inter-rank|peer|grid|device|symm\w{0,12})[ _]?(?:barrier|signal|sync\w{0,16})\b[^\n]{0,16}\btime(?:d[ -]?|-?)out\b[^\n]{0,40}\brank ?[=:]? ?\d"
 # A rank makes or tries its kernels before it comes to its first call.
 MAKES_KERNELS = (
     r"\bpre-?(?:warm|compil)\w*|\bwarm(?:s|ed|ing)?[- ]?up (?:of )?(?:the |its )?(?:\w+ )?kernels?\b|"

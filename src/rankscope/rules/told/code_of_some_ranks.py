@@ -245,7 +245,10 @@ def _told_to_stand(case: Case, section: Section) -> Iterator[tuple[Certainty, st
 
 
 # What the item of other ranks tells, under their name.
-_OTHERS = regex(r"\b(?:(?:rank|process|task|proc)s?[ _#]?[1-9]\d{0,6}|(?:other|remaining) (?:ranks?|process(?:es)?))\b", re.IGNORECASE)
+_OTHERS = regex(
+    r"\b(?:(?:rank|process|task|proc)s?[ _#]?[1-9]\d{0,6}|(?:other|remaining) (?:ranks?|process(?:es)?))\b",
+    re.IGNORECASE,
+)
 _IS_THROUGH = r"^[^\w\n]{0,3}(?:\w+ ){0,3}?(?:at|past|reach(?:es|ed)|(?:has|have) (?:reached|come to)) the (?:very )?end\b|^[^\w\n]{0,3}(?:\w+ ){0,2}?(?:in )?MPI_Finalize\b|^[^\w\n]{0,3}(?:(?:is|are|has|have) ){0,2}(?:finished|ended|done|through|exited)\b"
 
 

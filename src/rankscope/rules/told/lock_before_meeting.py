@@ -63,7 +63,9 @@ def check(case: Case) -> Iterator[Finding]:
             if not losers or _HAS_NOT.search(one.said):
                 continue
             meets = one.find(_MEETS)
-            if not meets and not all(any(each.find(words, prose=True) for each in told) for words in (_GANG, _BEGINS_NOT)):
+            if not meets and not all(
+                any(each.find(words, prose=True) for each in told) for words in (_GANG, _BEGINS_NOT)
+            ):
                 continue
             because = [f"{one.label}: {line_at(one.said, found.start())}", f"{losers[0].label}: {_line(losers[0])}"]
             title = "one process has a lock and waits for the others to come, and they wait for the lock"
@@ -75,7 +77,9 @@ def check(case: Case) -> Iterator[Finding]:
 def _lost(other: Account, name: str | None) -> bool:
     """Whether a subject says that it did not get a lock, which may be the one of a name."""
     found = _HAS_NOT.search(other.said)
-    return found is not None and (name is None or found["name"] is None or found["name"].strip(",;.") == name.strip(",;."))
+    return found is not None and (
+        name is None or found["name"] is None or found["name"].strip(",;.") == name.strip(",;.")
+    )
 
 
 def _line(loser: Account) -> str:

@@ -125,10 +125,14 @@ def _bound_late(case: Case) -> Iterator[Finding]:
     for account in accounts(case):
         steps = list(_steps(line.text for line in code_in([event.text for event in account.events])))
         names = "".join(step for step, _ in steps)
-        if not re.fullmatch(r"c+m[cm]*o[com]*m?", names) or not any(step == "m" for step, _ in steps[names.index("o") :]):
+        if not re.fullmatch(r"c+m[cm]*o[com]*m?", names) or not any(
+            step == "m" for step, _ in steps[names.index("o") :]
+        ):
             continue
         lines = [steps[0][1], steps[names.index("o")][1]]
-        title = "the first call binds the group to the device that is current, and the next brings data of another device"
+        title = (
+            "the first call binds the group to the device that is current, and the next brings data of another device"
+        )
         yield simple(RULE, title, LIKELY, lines, _STEPS)
         return
 
