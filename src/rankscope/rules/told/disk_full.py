@@ -44,7 +44,7 @@ _WRITABLE = r"^(?![^\n]*\b(?:ibv_\w+|mlx\d_\d+|verbs|squashfs\w*|squashfuse|iso9
 _SAID = r"^\s*(?:log(?:ger|ging)?\.\w+|print|raise \w+|throw \w+|assert\w*)[ (]+f?['\"][^\n]*(?:No space left|ENOSPC|disk (?:is )?full|out of (?:disk )?space|no (?:free )?(?:disk )?space)"
 _SIGNS = (
     # Where /dev/shm is full Ray's object store maps files below /tmp/ray; a page without room there is a SIGBUS.
-    Sign(r"\bBus error\b|\bSIGBUS\b", "a process died of a bus error, as one does that touches a page of the object store for which there is no room", anywhere=(r"\bplasma\b|\bobject[- _](?:store|spilling)\b|\braylet\b", r"[ /]tmp/ray\b|\bspilling\b|\bfall-?back alloc\w*"), unless=(_SHM,)),
+    Sign(r"\bBus error\b|\bSIGBUS\b", "a process died of a bus error, as one does that touches a page of the object store for which there is no room", anywhere=(r"\bplasma\b|\bobject[- _](?:store|spilling)\b|\braylet\b", r"[ /]tmp/ray\b|\bspilling\b|\bfall-?back alloc\w*"), unless=(r"\bdev/shm\b",)),
     Sign(_WRITABLE + r"(?P<said>No space left on device|\bENOSPC\b|\[Errno 28\])", "a write found no space", unless=(_SHM, _SAID, WATCHES_USED_UP)),
     # Whatever else of the case speaks of shared memory: here stands which folder is full.
     Sign(rf"{_FOLDER}[^\s'\"’:]*['\"’]?: No space left on device|No space left on device: ?{_FOLDER}", "a write found no space", unless=(_SAID,)),
