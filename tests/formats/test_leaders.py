@@ -70,12 +70,13 @@ def test_a_process_without_a_number_is_named_by_its_file(tmp_path: pathlib.Path)
     told = judged(tmp_path, PY_SPY, ("alpha.txt", "beta.txt", "gamma.txt", "delta.txt"))
     assert told.verdict is not None
     assert "gamma" in told.verdict.title
-    assert not any("pid:" in str(step) or "process 3" in str(step) for step in told.next)
+    assert str(told.next[0]) == "rankscope stacks pid:PID --source   # of gamma while it runs"
+    assert not any("pid:3" in str(step) or "process 3" in str(step) for step in told.next)
 
 
 def test_a_command_about_a_rank_without_a_number_asks_for_the_rank(tmp_path: pathlib.Path) -> None:
     told = judged(tmp_path, PY_SPY, ("rank_0.txt", "rank_1.txt", "rank_2.txt", "rank_3.txt"))
-    assert str(told.next[0]) == "rankscope stacks --ranks 2 --source"
+    assert str(told.next[0]) == "rankscope stacks pid:PID --source   # of rank 2 while it runs"
 
 
 def test_ranks_that_only_spoke_are_ranks_of_the_job(tmp_path: pathlib.Path) -> None:

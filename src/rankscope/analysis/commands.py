@@ -87,8 +87,7 @@ def _step(step: Step | str, finding: Finding | None, diagnosis: Diagnosis, to: A
     if command.startswith("sudo -E rankscope ") and to.live and (to.target or _elsewhere(about, to)):
         command = _as_root_there(command, to)
     if not to.live and diagnosis.job.launcher == TEXTS and command.startswith("rankscope stacks"):
-        whose = f"of {ranks_phrase(finding.ranks)} " if finding is not None and 0 < len(finding.ranks) <= _FEW else ""
-        remark = "; ".join(filter(None, (f"{whose}while it runs", meant.remark)))
+        remark = "; ".join(filter(None, (f"{_whose(finding, about)}while it runs", meant.remark)))
         return str(Step(_of_the_living(command, about), remark=remark))
     if command.startswith("rankscope ") and not _of_a_stranger(command, about):
         command = _ours(command, about, diagnosis, to)
@@ -134,6 +133,15 @@ def _as_root_there(command: str, to: Address) -> str:
     """A command as root: root here is not root there, so that ``--sudo`` takes the place of sudo."""
     sudo = [] if "--sudo" in to.options else ["--sudo"]
     return " ".join([*command.split()[2:], *sudo])
+
+
+def _whose(finding: Finding | None, about: Process | None) -> str:
+    """Whose stacks are asked for, where no number tells."""
+    if about is not None and about.ref.numbered:
+        return ""
+    if finding is not None and 0 < len(finding.ranks) <= _FEW:
+        return f"of {ranks_phrase(finding.ranks)} "
+    return f"of {about.label} " if about is not None and about.label else ""
 
 
 def _of_the_living(command: str, about: Process | None) -> str:
