@@ -29,8 +29,11 @@ _ASLEEP = (
     r"blocked for more than \d+ sec|cannot be killed|can'?t be killed|unkillable|kill -9|SIGKILL has no effect|"
     r"(?-i:\sD[sl<N+]*\s)"
 )
+_ON_DEVICE = r"\bCUDA error\b|\bXid\b|\b(?:cuda|hip|nccl|ggml_cuda|ROCm)\w*[^\n]{0,40}\b(?:error|fail\w*)\b|\b(?:nvidia|amdgpu|habanalabs|npu)\b"
 _SIGNS = (
     Sign(DRIVER, "a process sleeps in the kernel inside a device's driver", anywhere=(_ASLEEP,), speaker=False),
+    # systemd gives a unit up whose processes SIGKILL does not end: these sleep in the kernel.
+    Sign(r"\b(?:Processes still around after (?:final )?SIGKILL|still around after (?:final )?SIGKILL|Failed to kill control group|[Uu]nit process \d+ \([^)\n]{1,64}\) remains running after unit stopped)", "not even SIGKILL ends a process that had work on a device", anywhere=(_ON_DEVICE,), unless=(r"\b(?:nfs|lustre|gpfs|cifs)\b",), speaker=False),
 )  # fmt: skip
 
 RULE = text_rule(
