@@ -27,6 +27,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
@@ -38,7 +39,7 @@ from ._findings import finding, simple
 from ._lines import events
 from ._outcomes import SERVES
 from ._signs import POSSIBLE, Sign, hits
-from ._wordings import halted
+from ._wordings import HALTS, halted
 
 _STEPS = (
     'python -c "import torch; print(torch.__version__, torch.cuda.nccl.version())"   # on every node',
@@ -59,7 +60,10 @@ _FORCED = r"NCCL_SOCKET_IFNAME(?: set| ?=)"
 # Rank and size of a world of one, bare or as programs greet with them, before or behind the name of the host.
 _ALONE = r"0 ?(?:of|/|,|;|out of)? ?(?:(?:world[ _])?size\W*)?1"
 _OF_ONE = rf"[\w ,:!.-]{{0,80}}\b(?:rank|process|task)\W*{_ALONE}(?: (?:process|rank|proc|task|processor)(?:e?s)?)?\W*(?:(?:on|from|at|in) \S{{1,80}})?\W*"
+_OF_ANOTHER_CPU = "what was compiled on one kind of processor is loaded on another"
 _SIGNS = (
+    # What is compiled for the processor at hand (-march=native) runs on no other kind.
+    Sign(r"\b(?:compiled|built|made|JIT[- ]?\w*)\b[^\n]{0,40}\b(?:on|for) (?:an? |the )?(?:Intel|AMD|ARM|aarch64|x86\w*|Graviton|Zen ?\d?|EPYC|Xeon|Skylake|Ice ?Lake|Sapphire Rapids)\b", _OF_ANOTHER_CPU, anywhere=(r"\.so\b|\bextensions?\b|\bcpu_adam\b|\bkernels?\b|\bwheel\b|march=native", r"\b(?:one|another|other|only|different|mixed)\b[^\n]{0,40}\b(?:AMD|Intel|ARM|EPYC|Xeon|Zen|CPU type|processors?)\b", r"\b(?:cache|shared|copied|once)\b", HALTS + r"|\bfails?\b|\bdies?\b|\bstops? at\b|Illegal instruction|SIGILL|without any error"), prose=True),
     # torch.distributed.launch passes --local-rank since 2.0, --local_rank before (its documentation).
     Sign(r"error: unrecognized arguments: --local[-_]rank\b", "the launcher is of another PyTorch than the script was written for: it passes the rank in another way"),
     Sign(r"Distributed package doesn't have NCCL built[- ]?in", "this build of PyTorch has no NCCL (that for Windows, or for CPUs)"),
@@ -104,7 +108,8 @@ _SIGNS = (
 def check(case: Case) -> Iterator[Finding]:
     found = list(hits(case, _SIGNS))
     if found:
-        yield finding(RULE, case, found, "versions that must be equal differ", _STEPS)
+        made = finding(RULE, case, found, "versions that must be equal differ", _STEPS)
+        yield replace(made, compared=any(hit.sign.says == _OF_ANOTHER_CPU for hit in found))
         return
     told = next(_of_sentences(case), None)
     if told is not None:
