@@ -117,6 +117,35 @@ TOLD: tuple[tuple[str, str, dict[str, str]], ...] = (
         },
     ),
     ("known-defect", "a put without a request", {"log": "NCCL WARN NET/IB : unable to allocate requests\n", "stack": "ncclRmaProxyProgress"}),
+    (
+        "rank-not-at-meeting",
+        "a barrier of more than the pool runs",
+        {"code": "gate = threading.Barrier(12)\npool = ThreadPoolExecutor(max_workers=5)", "seen": "it hangs at gate.wait()"},
+    ),
+    (
+        "rank-not-at-meeting",
+        "fewer threads than parties are told",
+        {"seen": "deadlock: fewer threads run at one time than the barrier has parties"},
+    ),
+    (
+        "rank-not-at-meeting",
+        "the environment names another node",
+        {"command": "python fit.py --gpus 2\nInitializing distributed: GLOBAL_RANK: 2, MEMBER: 3/2", "environment": "NODE_RANK=1"},
+    ),
+    (
+        "driver-does-not-return",
+        "a unit that outlives SIGKILL",
+        {"journal": "ggml_cuda_compute_forward: CUDA error\nrunner.service: Processes still around after final SIGKILL. Entering failed mode."},
+    ),
+    (
+        "versions-differ",
+        "an extension for another processor",
+        {
+            "jobs": "jobs stop at the first step on node 7, without any error",
+            "nodes": "node 7 is the only one with an AMD CPU",
+            "extension": "fused.so was compiled on an Intel node, once, and lies in the shared cache",
+        },
+    ),
 )  # fmt: skip
 # Why nothing is wrong, or nothing can be said, and what is told.
 CLEAN: tuple[tuple[str, dict[str, str]], ...] = (
@@ -159,6 +188,10 @@ CLEAN: tuple[tuple[str, dict[str, str]], ...] = (
     (
         "a server that accepts",
         {"server": 'Thread 7 (idle): "serve"\n    accept (socket.py:293)\n    get_request (socketserver.py:509)\n    serve_forever (socketserver.py:240)\n'},
+    ),
+    (
+        "the pool runs as many as the barrier has parties",
+        {"code": "gate = threading.Barrier(5)\npool = ThreadPoolExecutor(max_workers=5)", "seen": "all threads pass"},
     ),
 )  # fmt: skip
 

@@ -293,6 +293,22 @@ OTHERWISE: dict[str, tuple[str, dict[str, str]]] = {
         "known-defect",
         {"log": "NCCL WARN NET/IB : unable to allocate requests\n", "stack": "ncclProxyProgress, it hangs\n"},
     ),
+    "a barrier of as many as the pool runs": (
+        "rank-not-at-meeting",
+        {"code": "gate = threading.Barrier(5)\npool = ThreadPoolExecutor(max_workers=8)\n", "seen": "it hangs\n"},
+    ),
+    "a launcher sets the number of the node": (
+        "rank-not-at-meeting",
+        {"command": "torchrun --nnodes=2 fit.py\ninitializing ddp\nit hangs\n", "environment": "NODE_RANK=1\n"},
+    ),
+    "a unit on a dead mount outlives SIGKILL": (
+        "driver-does-not-return",
+        {"journal": "backup.service: Processes still around after SIGKILL. Ignoring.\nnfs: server a1 not responding\n"},
+    ),
+    "each node compiles for itself": (
+        "versions-differ",
+        {"nodes": "one node has an AMD CPU, the others Intel\n", "extension": "fused.so is compiled on each node, the job hangs\n"},
+    ),
 }  # fmt: skip
 
 

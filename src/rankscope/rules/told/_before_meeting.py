@@ -106,6 +106,47 @@ def nodes_alike(case: Case) -> Fact | None:
     return Fact(
         title, tuple(commands[:2]), LIKELY if len(commands) > 1 else POSSIBLE
     )  # of a lone one the rest may be cut
+_PARTIES = regex(r"\bBarrier\( ?(?:parties ?= ?)?(\d{1,6})\b|\bbarrier (?:of|for) (\d{1,6}) (?:parties|threads|workers|members)\b", re.IGNORECASE)
+_AT_ONCE = regex(
+    r"\b(?:max_workers|num_parallel_workers|max_threads|n_jobs|pool_size) ?[=:] ?(\d{1,6})\b|"
+    r"\b(?:ThreadPool(?:Executor)?|ProcessPoolExecutor|Pool)\( ?(\d{1,6})\b",
+    re.IGNORECASE,
+)
+_MORE_TOLD = (
+    r"\bbarrier\b[^\n]{0,60}\b(?:parties|party|members?|count\w*)\b[^\n]{0,80}(?:\b|_)(?:workers?|threads?|tasks?|processes|slots?)\b[^\n]{0,20}\b(?:smaller|fewer|less|lower|below)\b|"
+    r"\b(?:fewer|less) (?:\w+ )?(?:workers?|threads?|processes|slots?)\b[^\n]{0,30}\bthan\b[^\n]{0,40}\b(?:parties|members? of the barrier|the barrier)\b|"
+    r"\bbarrier\b[^\n]{0,40}\b(?:counts?|waits? for|needs?|expects?)\b[^\n]{0,40}\b(?:more|all)\b[^\n]{0,40}\bthan (?:there are |run |the )?(?:\w+ )?(?:workers?|threads?|processes)\b"
+)
+
+
+def more_parties(case: Case) -> Fact | None:
+    """A barrier of more parties than a pool runs at one time: those that wait in it keep the others from their turn."""
+    told = accounts(case)
+    if not any(one.find(HALTS) for one in told):
+        return None
+    text = "\n".join(one.said for one in told)
+    parties, at_once = _number(_PARTIES, text), _number(_AT_ONCE, text)
+    title = "a barrier waits for more than run at one time"
+    if parties and at_once and at_once < parties:
+        return Fact(title, (f"the barrier has {parties} parties, and {at_once} run at one time",), compared=True)
+    line = next((line for one in told if (line := one.find(_MORE_TOLD, prose=True))), None)
+    return Fact(title, (line,), compared=True) if line is not None else None
+
+
+# Lightning's and others' names for the number of a node; a launcher that sets them itself is seen in the command.
+_NODE_OF_OLD = r"^(?:export +)?(?:NODE_RANK|GROUP_RANK|SLURM_NODEID)(?: ?= ?[1-9]\d*\b| (?:is|was) (?:still )?set\b)"
+_LAUNCHED = r"\b(?:torchrun|torch\.distributed\.(?:launch|run)|srun|sbatch|mpirun|mpiexec|deepspeed|accelerate launch)\b|--n?nodes?[ =](?!1\b)\d|\bnum_nodes ?= ?(?!1\b)\d|\b(?:second|other|both|two) nodes?\b"
+_STARTS = r"\binitializing (?:ddp|distributed)\b|\binit_process_group\b|\bstarting with \d{1,6} processes|\bmember: \d{1,6}/\d"
+
+
+def another_node(case: Case) -> Fact | None:
+    """A program of one node that its environment tells to be another one: it waits for a first node that nobody started."""
+    told = accounts(case)
+    if any(one.find(_LAUNCHED) for one in told) or not any(one.find(_STARTS) for one in told):
+        return None
+    line = next((line for one in told if (line := one.find(_NODE_OF_OLD))), None)
+    sure = POSSIBLE if line is None or "set" in line else LIKELY  # the number may be 0
+    return Fact("the environment tells the only node that it is another one", (line,), sure) if line is not None else None
 
 
 def _number(pattern: re.Pattern[str], text: str) -> int | None:

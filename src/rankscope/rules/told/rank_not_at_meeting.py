@@ -33,7 +33,7 @@ from ...model.diagnosis import Finding
 from ...model.patterns import regex
 from ...model.ranks import RankSet, ranks_phrase
 from .. import make_rule
-from ._before_meeting import few_started, nodes_alike, own_port, waits_first
+from ._before_meeting import another_node, few_started, more_parties, nodes_alike, own_port, waits_first
 from ._findings import Fact, finding, of_fact
 from ._head_count import (
     PLACED,
@@ -170,7 +170,7 @@ def _resources(case: Case) -> Fact | None:
 
 # In this order: whom a count names, before what stacks show, before what the code says.
 _JUDGES = (
-    few_in_store, gang_incomplete, key_missing, tasks_missing, communicator_incomplete, _standing, few_counted, few_started, nodes_alike,
-    _resources, own_port, waits_first,
+    few_in_store, gang_incomplete, key_missing, tasks_missing, communicator_incomplete, _standing, few_counted, few_started, _resources,
+    own_port, waits_first, more_parties, nodes_alike, another_node,
 )  # fmt: skip
 RULE = make_rule(__name__, __doc__, "rank-never-joined", 55, check)
