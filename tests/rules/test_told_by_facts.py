@@ -193,6 +193,13 @@ CLEAN: tuple[tuple[str, dict[str, str]], ...] = (
         "the pool runs as many as the barrier has parties",
         {"code": "gate = threading.Barrier(5)\npool = ThreadPoolExecutor(max_workers=5)", "seen": "all threads pass"},
     ),
+    (
+        "a data set without an end is read",
+        {
+            "script": "ds = wds.WebDataset(urls, resampled=True).shuffle(50).batched(16)\nloader = wds.WebLoader(ds, num_workers=4)",
+            "seen": "the loop over the loader never comes to an end; rows keep coming at the usual speed",
+        },
+    ),
 )  # fmt: skip
 
 

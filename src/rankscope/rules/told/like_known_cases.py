@@ -56,7 +56,8 @@ def check(case: Case) -> Iterator[Finding]:
         or nothing_but_recovered(case)
     )
     same = likeness(case).thread
-    if same is None and (untroubled or _only_lists(case) or steps_behind_all(case) or dumped(case)):
+    quiet = untroubled or _keeps_coming(case) or _only_lists(case) or steps_behind_all(case) or dumped(case)
+    if same is None and quiet:
         return  # of whole dumps the words are those of any program (docs/adr/0007)
     said, weights = likeness(case).words, table.weights()
     ranking = likeness(case).ranking()
@@ -75,6 +76,19 @@ def check(case: Case) -> Iterator[Finding]:
         RULE.id, cls, Kind.CAUSE, Certainty.POSSIBLE, f"it reads like known cases of {cls}", because=(Reason(because),),
         against=("no mechanism of this class was recognised", f"how probable by words alone: {probable}"), next=tuple(steps),
     )  # fmt: skip
+
+
+def _keeps_coming(case: Case) -> bool:
+    """Whether somebody tells that what a program delivers comes at its usual rate, and nobody that any of it stands."""
+    told = accounts(case)
+    return any(one.find(_COMES, prose=True) for one in told) and not any(one.ranks or one.stacks or one.find(_STANDS) for one in told)
+
+
+_COMES = (
+    r"\b(?:batch(?:es)?|steps|samples|items|rows|records|results|messages|answers|tokens|frames)\b[^\n]{0,24}\b(?:keeps?|go(?:es)? on|continues?) (?:to )?(?:com(?:e|ing)|arriv(?:e|ing)|flow(?:ing)?)\b|"
+    r"\b(?:batch(?:es)?|steps|samples|items|rows|records|results|messages|answers|tokens|frames)\b[^\n]{0,40}\bat (?:the|its|their|a) (?:normal|usual|full|expected|same) (?:rate|speed|pace)\b"
+)
+_STANDS = r"\b(?:hangs?|hung|stuck|freez\w+|dead-?lock\w*|stall\w*|\w+Error|Traceback|killed|timed? ?out|blocked)\b"
 
 
 def _only_lists(case: Case) -> bool:
