@@ -28,6 +28,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import cast
 
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
@@ -39,9 +40,10 @@ from ...model.patterns import regex
 from .. import make_rule
 from .._say import at
 from ._findings import finding
+from ._lines import events
 from ._kept_alive import kept_by, nobody_feeds
 from ._outcomes import BAD, cured_by
-from ._signs import LIKELY, POSSIBLE, Sign, hits
+from ._signs import LIKELY, POSSIBLE, Hit, Sign, hits
 from ._together import left_early
 from ._wordings import HALTS
 
@@ -204,6 +206,7 @@ _LATER = regex(
 
 def check(case: Case) -> Iterator[Finding]:
     found = [hit for hit in hits(case, _SIGNS) if not (hit.sign.says in (_SAID, _NO_PROMPT) and _serves(case))]
+    found.extend(_child_stays(case))
     if found:
         made = finding(RULE, case, found, "the program is over but does not end", _STEPS)
         if made.certainty is LIKELY and not case.snapshot.live and left_early(case) is not None:
@@ -211,6 +214,22 @@ def check(case: Case) -> Iterator[Finding]:
         kept = any(hit.sign is _KEPT_BY_A_THREAD for hit in found)
         made = replace(made, compared=made.compared or kept or _still_there(case))
         yield _of_threads(case, made)
+
+
+def _child_stays(case: Case) -> Iterator[Hit]:
+    """A program that is to stop and asks again and again whether a child has ended, which is blocked in a call (strace)."""
+    blocked = {event.pid: event for event in events(case, "strace.blocked") if event.fields.get("call") in _BLOCKS}
+    for polls in events(case, "strace.polls_child") if blocked else ():
+        child = blocked.get(cast("int", polls.fields["child"]))
+        asked = any(_TO_STOP.search(f"{one.label}\n{one.said}") for one in accounts(case))
+        if child is not None and child.pid != polls.pid and asked:
+            says = "the parent asks in vain whether a child has ended, which waits in a call that does not return"
+            yield from (Hit(Sign("", says), one, child.text) for one in accounts(case)[:1])
+            return
+
+
+_BLOCKS = {"read", "recvfrom", "recvmsg", "futex", "poll", "select", "flock", "fcntl", "restart_syscall", "write", "semop"}
+_TO_STOP = regex(r"\b(?:re-?start|stop|shut-?down|shutting down|terminat\w*|quit|exit)(?:s|ed|ing|ping|ped)?\b|\bSIGTERM\b", re.IGNORECASE)
 
 
 def _serves(case: Case) -> bool:
