@@ -1,5 +1,6 @@
 """Verdicts of short reports, in which people tell by facts what they saw: the mechanism decides, not single words."""
 
+# ruff: noqa: E501  (what a file tells is one line)
 from __future__ import annotations
 
 import pathlib

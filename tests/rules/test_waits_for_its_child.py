@@ -10,7 +10,10 @@ from rankscope.formats.gather import gather
 from rankscope.pipeline import judge
 
 CHILD = "$ strace -p 512\n{attached}\n{call}\n"
-PARENT = "$ strace -p 400\n{attached}\n" + "wait4({pid}, 0x7ffc10, WNOHANG, NULL) = {result}\nselect(0, NULL, NULL, NULL, {{0, 5000}}) = 0 (Timeout)\n" * 4
+PARENT = (
+    "$ strace -p 400\n{attached}\n"
+    + "wait4({pid}, 0x7ffc10, WNOHANG, NULL) = {result}\nselect(0, NULL, NULL, NULL, NULL) = 0 (Timeout)\n" * 4
+)
 OLD, NEW = "Process {} attached - interrupt to quit", "strace: Process {} attached"
 
 

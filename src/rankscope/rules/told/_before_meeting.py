@@ -1,5 +1,6 @@
 """Code and commands that keep a rank from a meeting: too few are started, each goes to a port of its own, one waits first."""
 
+# ruff: noqa: E501  (a pattern is one line)
 from __future__ import annotations
 
 import itertools
@@ -106,7 +107,12 @@ def nodes_alike(case: Case) -> Fact | None:
     return Fact(
         title, tuple(commands[:2]), LIKELY if len(commands) > 1 else POSSIBLE
     )  # of a lone one the rest may be cut
-_PARTIES = regex(r"\bBarrier\( ?(?:parties ?= ?)?(\d{1,6})\b|\bbarrier (?:of|for) (\d{1,6}) (?:parties|threads|workers|members)\b", re.IGNORECASE)
+
+
+_PARTIES = regex(
+    r"\bBarrier\( ?(?:parties ?= ?)?(\d{1,6})\b|\bbarrier (?:of|for) (\d{1,6}) (?:parties|threads|workers|members)\b",
+    re.IGNORECASE,
+)
 _AT_ONCE = regex(
     r"\b(?:max_workers|num_parallel_workers|max_threads|n_jobs|pool_size) ?[=:] ?(\d{1,6})\b|"
     r"\b(?:ThreadPool(?:Executor)?|ProcessPoolExecutor|Pool)\( ?(\d{1,6})\b",
@@ -146,7 +152,9 @@ def another_node(case: Case) -> Fact | None:
         return None
     line = next((line for one in told if (line := one.find(_NODE_OF_OLD))), None)
     sure = POSSIBLE if line is None or "set" in line else LIKELY  # the number may be 0
-    return Fact("the environment tells the only node that it is another one", (line,), sure) if line is not None else None
+    return (
+        Fact("the environment tells the only node that it is another one", (line,), sure) if line is not None else None
+    )
 
 
 def _number(pattern: re.Pattern[str], text: str) -> int | None:

@@ -8,6 +8,8 @@ device. It cannot be killed, and its ranks wait for it. The program is in order,
 A kernel stack (`dmesg`, `/proc/PID/stack`, "blocked for more than 120 seconds") of a process in state D whose frames are of a driver: `[nvidia_uvm]`, `[nvidia]`,
 `[amdgpu]`, `[mlx5_core]`, `uvm_ioctl`, `ib_uverbs_…`; no frame of a file system.
 
+systemd that finds processes around after SIGKILL, behind an error of their device.
+
 ## What to do
 `dmesg -T | grep -i -e xid -e nvrm -e 'blocked for more'`: an error of the device, or a second task that holds the driver's lock. Drain the
 node, reset the GPU (`nvidia-smi --gpu-reset`) or reboot; then change the driver's release.

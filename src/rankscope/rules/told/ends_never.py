@@ -14,6 +14,9 @@ Where the program only waits for its threads, for those of an executor (`asyncio
 A service that agreed to end (`shutdown accepted`) and whose container is still up or whose page still answers `SHUTDOWN`.
 `'NoneType' object is not callable` in a listener's or pool's thread, `sys.meta_path is None`: it still runs while the interpreter ends.
 
+strace of a program that is to stop: it asks again and again whether a child has ended (`wait4(…, WNOHANG) = 0`), which is blocked in a call.
+Of a server that nobody asked to end, words that it does not exit say nothing.
+
 ## What to do
 `rankscope stacks pid:PID --native` names what is joined. Call `dist.destroy_process_group()` on all ranks at the same point after a barrier; shut
 pools down explicitly; daemon threads; abort, not destroy, after an error. As a last resort `os._exit(0)` after the last barrier.
@@ -40,8 +43,8 @@ from ...model.patterns import regex
 from .. import make_rule
 from .._say import at
 from ._findings import finding
-from ._lines import events
 from ._kept_alive import kept_by, nobody_feeds
+from ._lines import events
 from ._outcomes import BAD, cured_by
 from ._signs import LIKELY, POSSIBLE, Hit, Sign, hits
 from ._together import left_early
@@ -228,8 +231,23 @@ def _child_stays(case: Case) -> Iterator[Hit]:
             return
 
 
-_BLOCKS = {"read", "recvfrom", "recvmsg", "futex", "poll", "select", "flock", "fcntl", "restart_syscall", "write", "semop"}
-_TO_STOP = regex(r"\b(?:re-?start|stop|shut-?down|shutting down|terminat\w*|quit|exit)(?:s|ed|ing|ping|ped)?\b|\bSIGTERM\b", re.IGNORECASE)
+_BLOCKS = {
+    "read",
+    "recvfrom",
+    "recvmsg",
+    "futex",
+    "poll",
+    "select",
+    "flock",
+    "fcntl",
+    "restart_syscall",
+    "write",
+    "semop",
+}
+_TO_STOP = regex(
+    r"\b(?:re-?start|stop|shut-?down|shutting down|terminat\w*|quit|exit)(?:s|ed|ing|ping|ped)?\b|\bSIGTERM\b",
+    re.IGNORECASE,
+)
 
 
 def _serves(case: Case) -> bool:

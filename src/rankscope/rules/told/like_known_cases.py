@@ -81,7 +81,9 @@ def check(case: Case) -> Iterator[Finding]:
 def _keeps_coming(case: Case) -> bool:
     """Whether somebody tells that what a program delivers comes at its usual rate, and nobody that any of it stands."""
     told = accounts(case)
-    return any(one.find(_COMES, prose=True) for one in told) and not any(one.ranks or one.stacks or one.find(_STANDS) for one in told)
+    return any(one.find(_COMES, prose=True) for one in told) and not any(
+        one.ranks or one.stacks or one.find(_STANDS) for one in told
+    )
 
 
 _COMES = (

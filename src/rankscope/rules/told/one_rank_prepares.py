@@ -11,6 +11,8 @@ A rank whose two looks differ, and at neither of which it waits for anybody, whi
 A rank that loads what was compiled waits for its device and does no such work; one whose own percentages grow between the time-outs of the others does,
 and one whose log counts pieces from long before these time-outs until after them.
 
+A rank that makes its kernels (a warm-up, an empty JIT cache) while those of others end their wait for it on the device (`DeepGEMM NVLink barrier timeout`).
+
 ## What to do
 Do the work before the launch and cache it, or on every rank its share; a longer limit for that one wait (`init_process_group(timeout=…)`, a separate
 gloo group for long waits).

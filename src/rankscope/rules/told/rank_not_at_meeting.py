@@ -9,6 +9,8 @@ ranks stand in `init_process_group` or the rendezvous; a counter of those who ca
 names tasks at its first barrier (`Timed out task names`); the launcher starts fewer
 processes than the world has, or commands for several nodes do not say which node each is; a gang scheduler, or the init container of the workers, waits for pods that nobody has created; the local rank is passed as the rank on several nodes; a scheduler or Ray still waits for devices.
 
+A barrier of more parties than the pool runs at one time; a node number left in the environment of a program of one node.
+
 ## What to do
 Find the process of the rank that is named: does it run, what is its stack? Compare `--nnodes`, `--nproc-per-node`, `WORLD_SIZE` and the node list with what was started; check that
 `MASTER_ADDR:MASTER_PORT` is the same everywhere and can be reached.
