@@ -309,6 +309,10 @@ OTHERWISE: dict[str, tuple[str, dict[str, str]]] = {
         "versions-differ",
         {"nodes": "one node has an AMD CPU, the others Intel\n", "extension": "fused.so is compiled on each node, it hangs\n"},
     ),
+    "who writes is named, not what it does": (
+        "one-rank-prepares",
+        {"sst": 'DP Reader 1: received contact info "Writer Rank 0"\nReader 0: waiting for the writer\n', "seen": "it waits, stuck\n"},
+    ),
 }  # fmt: skip
 
 
