@@ -311,7 +311,7 @@ OTHERWISE: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "who writes is named, not what it does": (
         "one-rank-prepares",
-        {"sst": 'DP Reader 1: received contact info "Writer Rank 0"\nReader 0: waiting for the writer\n', "seen": "it waits, stuck\n"},
+        {"sst": 'DP Reader 1: received contact info "Writer Rank 0"\nwaiting for the writer\n', "seen": "it hangs\n"},
     ),
 }  # fmt: skip
 
