@@ -146,6 +146,8 @@ def _not_enough(diagnosis: Diagnosis) -> str:
         if any(gap.why in _IN_PART and gap.process is None for gap in diagnosis.gaps):
             return "a part of what was given could not be read or holds nothing, and the rest shows no cause"
         return "somebody waits or does not run, and one picture does not tell for how long"
+    if diagnosis.job.launcher == FILES and diagnosis.findings:
+        return "nothing that was given says why; a note below says what it tells"
     if diagnosis.findings:
         return "nothing moves, and nothing that was seen says why"
     if not diagnosis.gaps and diagnosis.job.launcher == FILES:

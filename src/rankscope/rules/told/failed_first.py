@@ -11,6 +11,7 @@ It is *likely* where the error is one of the program's own data and code, a laun
 tells of the rank that raised the error that it has ended, and another one was seen to wait, no good lines outweigh it. An error that a device, the system or a library below raised (CUDA, an
 errno, a full disk) and a death that is only mentioned are *possible*: they have causes of their own.
 The process may live on: where the thread that raised the error is not in it any more, and others still wait in the functions that its traceback tells, it is *likely*, too.
+SIGTERM to a launcher is one where others are seen to miss its ranks; else somebody, a time limit or a scheduler has ended the job, which is a note.
 CANN's codes for a wait that timed out (507046 and its neighbours) are a consequence, too. Open MPI names a peer whose process disconnected (`An MPI communication peer process has unexpectedly disconnected`).
 
 ## What to do
@@ -34,11 +35,12 @@ from ...analysis.case import Case
 from ...analysis.clocks import offsets
 from ...analysis.doings import crash, doings, in_kind, way
 from ...analysis.frame_tables import WaitKind
-from ...model.diagnosis import Finding
+from ...model.diagnosis import Certainty, Finding, Kind
 from ...model.evidence.events import Event
 from ...model.patterns import regex
 from ...model.ranks import RankSet, ranks_phrase
 from .. import make_rule
+from ._asked_to_end import ASKED, MISSED, asked_to_end
 from ._findings import finding, members, ranks_said, simple
 from ._first_error import consequence, first_error
 from ._kin import ended
@@ -68,6 +70,9 @@ _MEMORY = Sign(
 )
 _WAITED_OUT = r"Timed out waiting \d+ms for (?:recv|send) operation"
 _PEER_GONE = "a peer has gone"  # who says so has seen it, and is not the one
+_WHO_ENDED_IT = (
+    "sacct -j JOBID -o State,ExitCode,End,Timelimit   # or the events of the pod: a time limit, preemption, a person",
+)
 _SIGNS = (
     # Ray's own words; TensorRT-LLM's executor, which ends its peers itself.
     Sign(r"[Aa]ctor died because of an error raised in its creation task|\bExecutor loop crashed on this rank\b", "the framework says which of its workers failed"),
@@ -96,7 +101,9 @@ _SIGNS = (
     Sign(r"Primary job\s+terminated normally, but \d+ process|(?:mpirun|mpiexec|prterun|orterun)\S* (?:detected|noticed) that (?:one or more )?process|The first process to do so was|MPI_ABORT was invoked on rank|BAD TERMINATION OF ONE OF YOUR APPLICATION|One or more processes \(first noticed rank|Horovod has been shut down\. This (?:was caused by|has)|process \d+ terminated with (?:exit code [1-9]|signal)|Process group watchdog thread terminated with exception: (?!\[Rank|CUDA error)|task \d+: Exited with exit code [1-9]|rank \d+ in job \d+ .{0,40}caused collective abort", "the launcher or a library says that one process ended first", POSSIBLE),
     Sign(r"DeadlockDetectedException|Deadlock detected from rank", "a trainer saw that one of its ranks had failed"),
     Sign(r"\b(?:node|host|worker|actor|raylet|pod|instance)\b[^\n]{0,80}(?:marked (?:as )?dead|missed too many heartbeats|preempted|evicted|NotReady|lost contact|node failure|NODE_FAIL|(?<!queue )drained|(?<!be )rebooted(?! \d+ sec))", "a node or worker was declared dead", POSSIBLE),
-    Sign(r"got signal: (?!2\b)\d+|Received (?!2 )\d+ death signal|SignalException(?!\()(?![^\n]* got signal: 2\b)", "the launcher got a signal and ended its ranks"),
+    Sign(rf"got signal: (?!{ASKED}\b)\d+|Received (?!{ASKED} )\d+ death signal|SignalException(?!\()(?![^\n]* got signal: {ASKED}\b)", "the launcher got a signal and ended its ranks"),
+    # Whoever asks a job to end has a reason that the launcher does not know: others have to miss its ranks.
+    MISSED,
     Sign(r"\b(?:(?:worker|compute|other) nodes?|one of the (?:\w+ )?(?:nodes|hosts|machines|instances|pods|workers)|(?:node|host|machine|instance|pod) ?\d+)\b[^\n]{0,12}\b(?:was|were|is|got|been) (?:shut ?down|powered (?:off|down)|switched off|terminated|removed|deleted|taken away|scaled (?:down|in)|reclaimed|unplugged|drained|stopped)\b", "a node was taken away", POSSIBLE, anywhere=(HALTS + r"|\b(?:remaining|other|surviving) (?:\w+ )?(?:workers|ranks|nodes)\b|\bno (?:exception|error)\b",), prose=True),
     _MEMORY,
     # Who has left a loop or a call is there still; and what the watchdog ends had waited.
@@ -127,6 +134,8 @@ def check(case: Case) -> Iterator[Finding]:
     found = [_alone(case, hit) for hit in hits(case, _SIGNS) if not _over(case, hit)]
     if not found and not case.snapshot.live and (left := _left(case)) is not None:
         yield left
+    elif not found:
+        yield from _told_to_end(case)
     elif found:
         said = finding(RULE, case, found, "a rank failed or left, and the others wait for it", _STEPS)
         yield replace(said, ranks=said.ranks or _silent(case, found))
@@ -136,6 +145,20 @@ def _of_a_helper(case: Case, first: Event) -> bool:
     """Whether an error ended a thread beside the main one of a program of which no ranks are told: the process lives on."""
     alone = first.rank is None and not any(one.ranks for one in accounts(case)) and not timeouts(case)
     return alone and "thread" in first.fields and not events(case, "elastic.root_cause", "elastic.worker_failed")
+
+
+def _told_to_end(case: Case) -> Iterator[Finding]:
+    """That somebody asked the launcher to end: no rank has failed by itself, and why it was asked stands elsewhere."""
+    found = list(asked_to_end(case))
+    if found:
+        told = finding(
+            RULE,
+            case,
+            found,
+            "the launcher was told to end by SIGTERM: somebody, a time limit or a scheduler ended the job, and nothing here says why",
+            _WHO_ENDED_IT,
+        )
+        yield replace(told, kind=Kind.NOTE, certainty=Certainty.POSSIBLE, ranks=RankSet(), processes=())
 
 
 def _silent(case: Case, found: list[Hit]) -> RankSet:

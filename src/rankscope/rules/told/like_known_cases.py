@@ -36,6 +36,7 @@ from ...analysis.order import GUESS
 from ...model.diagnosis import Certainty, Finding, Kind, Reason
 from ...model.patterns import regex
 from .. import Rule
+from ._asked_to_end import asked_to_end
 from ._lines import events
 from ._wordings import tells_trouble, troubled
 
@@ -59,6 +60,8 @@ def check(case: Case) -> Iterator[Finding]:
     quiet = untroubled or _keeps_coming(case) or _only_lists(case) or steps_behind_all(case) or dumped(case)
     if same is None and quiet:
         return  # of whole dumps the words are those of any program (docs/adr/0007)
+    if cls == "dead-rank" and asked_to_end(case):
+        return  # its words are those of an end that somebody asked for
     said, weights = likeness(case).words, table.weights()
     ranking = likeness(case).ranking()
     (_, first), (second, chance) = [one for one in ranking if one[0] != table.HEALTHY][:2]
