@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from _signal import (
-    SIG_DFL,
-    SIGINT,
-    default_int_handler,
-    getsignal,
-    signal,
-)  # ``signal`` itself loads more than it takes
+import _signal as signal  # type: ignore[import-not-found]  # what lies below ``signal``, which loads more than it takes
 
 
 def main() -> None:
     """Load the command and run it. An interruption while modules load would else be shown as a traceback of them; the shell
     reports 130, as for one that comes later."""
-    heeded = getsignal(SIGINT) is default_int_handler  # not so in the background of a shell, which ignores it
+    heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # a shell has its background ignore it
     if heeded:
-        signal(SIGINT, SIG_DFL)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     from .main import main as run
 
     run(heeded)
