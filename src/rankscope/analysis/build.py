@@ -36,6 +36,7 @@ from .rhythm import rhythm
 from .scene import Scene
 from .spinning import aged
 from .standing import Standing, align, stand
+from .starting import starters
 from .stillness import gets_on, held_together
 
 T = TypeVar("T")
@@ -157,7 +158,13 @@ def _state(case: Case) -> State:
     alive = [standing for standing in case.standings.values() if not standing.member.dead]
     workers = _workers(case, alive)
     bodies = any(member.dead and member.role in _WORKERS for member in case.members)
-    if case.snapshot.processes and not workers and (not alive or bodies) and restarts(case) is None:
+    if (
+        case.snapshot.processes
+        and not workers
+        and (not alive or bodies)
+        and restarts(case) is None
+        and not starters(case)
+    ):
         return State.EXITED
     awaited = [
         root for root in case.graph.roots if root.waiters and case.stuck(root.age_s) and not commands_alone(case, root)

@@ -44,6 +44,15 @@ def counts(first: PythonThread, last: PythonThread, computing: bool) -> bool:
     )
 
 
+def goes_round(looks: Sequence[PythonThread], depth: int) -> bool:
+    """Whether it was met at all looks below the same functions down to a depth, with the same values in these, but for what may
+    be a count of attempts."""
+    shown = {tuple((frame.file, frame.function) for frame in one.stack[: depth + 1]) for one in looks}
+    values = {tuple((local.depth, local.name, local.value) for local in one.locals
+                    if local.depth <= depth and not _ATTEMPTS.search(local.name)) for one in looks}  # fmt: skip
+    return len(looks) > 1 and len(shown) == 1 and len(values) == 1
+
+
 def _own_depths(thread: PythonThread) -> range:
     return range(birth(thread.stack), len(thread.stack))
 

@@ -24,6 +24,7 @@ from .looked_twice import gets_on
 from .own_age import circle_s, own_s
 from .scene import is_absent
 from .standing import Standing
+from .starting import starters
 from .stillness import stand_long
 
 # What says that something went wrong without saying what.
@@ -181,7 +182,7 @@ def weak(case: Case) -> bool:
     """Whether "nothing found" only means that nothing could be seen, or that what was seen does not say why nothing moves."""
     if case.snapshot.live and (case.state is State.STUCK or (case.state is State.UNKNOWN and stand_long(case))):
         return True
-    if again_s(case) is not None:
+    if again_s(case) is not None or starters(case):
         return True
     if ended_well(case):
         return False

@@ -51,6 +51,7 @@ class Stat:
     rss_pages: int
     exit_status: int = 0  # as wait(2) gives it, of a zombie; 0 where we may not look into the process
     processor: int = -1  # the CPU it last ran on
+    reaped_faults: int = -1  # minor page faults of the children that it has waited for
 
 
 def parse_stat(raw: bytes) -> Stat:
@@ -61,7 +62,7 @@ def parse_stat(raw: bytes) -> Stat:
     return Stat(
         int(pid), comm.decode("utf-8", "replace"), f[0].decode("ascii", "replace"), int(f[1]), int(f[2]), int(f[3]),
         int(f[6]), int(f[11]) + int(f[12]), int(f[19]), int(f[21]),
-        int(f[49]) if len(f) > 49 else 0, int(f[36]) if len(f) > 36 else -1,
+        int(f[49]) if len(f) > 49 else 0, int(f[36]) if len(f) > 36 else -1, int(f[8]),
     )  # fmt: skip
 
 

@@ -59,6 +59,7 @@ def collect(target: Target) -> Threads:
         uptime_s=_uptime(target.proc) - stat.started / procfs.TICKS, rss_bytes=stat.rss_pages * 4096,
         exit_status=stat.exit_status if stat.state in "ZX" else None, exact_ages=exact,
         forked=bool(stat.flags & _FORKNOEXEC), caught=parse_signals(_field(status, b"SigCgt")),
+        reaped_faults=stat.reaped_faults,
     )  # fmt: skip
 
 
