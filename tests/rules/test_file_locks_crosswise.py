@@ -52,3 +52,11 @@ def test_locks_that_are_held_and_wanted_in_a_circle(tmp_path: pathlib.Path, list
 def test_whoever_waits_for_one_that_waits_for_a_third_makes_no_circle(tmp_path: pathlib.Path, listing: str) -> None:
     """The third one gives its lock back when it likes."""
     assert RULE not in {one.rule for one in judged(tmp_path, listing.format(7001)).findings}
+
+
+def test_lists_of_two_moments_are_read_apart(tmp_path: pathlib.Path) -> None:
+    """What one waits for now the other one may have held before."""
+    first, last = ROWS.format(5108).split("2: FLOCK")
+    other = f"2: FLOCK{last}".replace("2: ", "1: ")
+    assert RULE not in {one.rule for one in judged(tmp_path, first + other).findings}
+    assert RULE in {one.rule for one in judged(tmp_path, first + f"2: FLOCK{last}" + first).findings}

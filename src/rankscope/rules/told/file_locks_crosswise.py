@@ -48,8 +48,7 @@ _SEVERAL = 6  # as many lines are shown
 
 
 def check(case: Case) -> Iterator[Finding]:
-    for lines in lines_by_file(case).values() if not case.snapshot.live else ():
-        rows = [(*found, one) for one in lines if (found := _read(one)) is not None]
+    for rows in _listings(case) if not case.snapshot.live else ():
         after: dict[int, list[int]] = {}
         for lock, waits, pid, _ in rows:
             if waits:
@@ -58,6 +57,22 @@ def check(case: Case) -> Iterator[Finding]:
         for group in components(after):
             if len(group) > 1:
                 yield _finding(case, sorted(group), [one for _, _, pid, one in rows if pid in group])
+
+
+def _listings(case: Case) -> Iterator[list[tuple[str, bool, int, Event]]]:
+    """The rows of each list by itself: another one in the same file is of another moment, and numbers its locks anew."""
+    for lines in lines_by_file(case).values():
+        rows: list[tuple[str, bool, int, Event]] = []
+        for line in lines:
+            row = _read(line)
+            if row is None and not rows:
+                continue
+            if row is None or row[:2] == ("1", False):
+                yield rows
+                rows = []
+            if row is not None:
+                rows.append((*row, line))
+        yield rows
 
 
 def _read(line: Event) -> tuple[str, bool, int] | None:
