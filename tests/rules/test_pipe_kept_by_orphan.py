@@ -32,9 +32,9 @@ def reader(*threads: One, fd: int = 5, parent: int = 1, ends: Sockets = PAIR, ke
     return body(70, *threads, more=(OpenFiles(files), ends, beside))
 
 
-@pytest.mark.parametrize("threads", [(READS,), (JOINS, READS)])
-@pytest.mark.parametrize(("beside", "cls", "certainty"), [
-    ((ENDED,), "child-dead", Certainty.LIKELY), ((), "rank-stuck-in-user-code", Certainty.POSSIBLE),
+@pytest.mark.parametrize(("threads", "beside", "cls", "certainty"), [
+    ((READS,), (ENDED,), "child-dead", Certainty.LIKELY), ((JOINS, READS), (ENDED,), "child-dead", Certainty.LIKELY),
+    ((JOINS, READS), (), "rank-stuck-in-user-code", Certainty.POSSIBLE),
 ])  # fmt: skip
 def test_who_keeps_the_pipe_open_is_named(
     threads: tuple[One, ...], beside: tuple[Body, ...], cls: str, certainty: Certainty
@@ -51,6 +51,13 @@ def test_an_event_loop_that_has_connections_waits_for_more_than_the_pipe(ends: S
     """Its own wake-up pair is no connection."""
     said = told(reader(POLLS, ends=ends), ENDED, launcher="none")
     assert (RULE in {one.rule for one in said.findings}) is found
+
+
+def test_one_cause_is_enough_where_the_program_itself_reads() -> None:
+    """No child has ended: where it stands, and who has the other end, says all there is."""
+    (cause,) = [one for one in told(reader(READS), launcher="none").findings if one.kind is Kind.CAUSE]
+    assert cause.rule == "rank-in-user-code"
+    assert [one.ref.pid for one in cause.processes] == [70, 99]
 
 
 HOLDS = body(72, One(call=BlockedCall(0, "futex")), parent=70, more=(OpenFiles((OpenFile(5, "pipe:[3]", "w"),)),))

@@ -38,7 +38,7 @@ from ...model.process import Role
 from ...model.words import span
 from .. import make_rule
 from .._outside import process_of
-from .._say import at, ranks_of, who
+from .._say import at, pointed_at, ranks_of, who
 
 _READS = ("read", "poll", "ppoll", "select", "pselect", "epoll")
 _STREAMS = (0, 1, 2)  # standard ones, which whoever started the process gave to it
@@ -51,9 +51,16 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         for view in _readers(case, standing):
             keepers = tuple(_keepers(case, standing.member, view))
-            if keepers:
+            if keepers and not _told_elsewhere(case, standing, view):
                 yield _finding(case, standing, view, keepers)
                 break
+
+
+def _told_elsewhere(case: Case, standing: Standing, view: ThreadView) -> bool:
+    """Whether no ended child explains the pipe, and ``rank-in-user-code`` names who has the other end of what it reads."""
+    alone = standing.kind is WaitKind.PIPE and view.python is standing.thread
+    spoken_of = pointed_at(case, standing) or bool(case.graph.to(standing.member.ref))
+    return alone and spoken_of and not any(one.dead for one in case.children_of(standing.member.ref))
 
 
 def _finding(case: Case, standing: Standing, view: ThreadView, keepers: tuple[Outsider, ...]) -> Finding:
