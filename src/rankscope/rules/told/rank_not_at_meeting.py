@@ -34,6 +34,7 @@ from ...analysis.looked_twice import moved
 from ...model.diagnosis import Finding
 from ...model.patterns import regex
 from ...model.ranks import RankSet, ranks_phrase
+from ...model.words import verb
 from .. import make_rule
 from ._before_meeting import another_node, few_started, more_parties, nodes_alike, own_port, waits_first
 from ._findings import Fact, finding, of_fact
@@ -124,16 +125,27 @@ def _standing(case: Case) -> Fact | None:
     met = {event.text for event in events(case, "store.barrier_waiting") if came_later(case, event)}
     found = [doing for doing in doings(case) if doing.kind != "unknown" and _is_rank(doing) and doing.text not in met]
     meeting = in_kind(found, WaitKind.RENDEZVOUS.value)
-    others = [doing for doing in found if doing not in meeting and not _left_by_error(doing)]
+    named = any(
+        doing.ranks for doing in meeting
+    )  # then a dump without a number beside them is no rank's, as the launcher's
+    others = [
+        doing
+        for doing in found
+        if doing not in meeting and not _left_by_error(doing) and not (named and _unnumbered(doing))
+    ]
     late = RankSet(rank for doing in others for rank in doing.ranks)
     fewer = len(others) <= len(meeting) or 0 < len(late) < sum(map(size, meeting))
     if not meeting or not others or not fewer:
         return None
-    title = f"{ranks_phrase(late) if late else 'a rank'} stands before the meeting, in which the others wait"
+    who = ranks_phrase(late) if late else "a rank"
+    title = f"{who} {verb('stand', len(late) or 1)} before the meeting, in which the others wait"
+    if in_kind(others, WaitKind.COLLECTIVE.value) == others:  # of a group that it has
+        title = f"{who} {verb('stand', len(late) or 1)} in {others[0].op}, while the others wait in a meeting"
     # Who left by an error of its own was kept away by that.
     sure = POSSIBLE if any(doing.kind == "exception" for doing in others) else LIKELY
     apart = seen_apart(case) and moved(case) is None
-    return Fact(title, tuple(doing.text for doing in others[:2]), sure, late, compared=apart)
+    where = tuple(f"{doing.text}: {doing.site}" if doing.text and doing.site else doing.text for doing in others[:2])
+    return Fact(title, where, sure, late, compared=apart)
 
 
 # What a rank says that was in the meeting, or past it, when its store went away.
@@ -142,6 +154,11 @@ _OF_STORE = regex(
     r"Connection (?:reset|closed)|Broken pipe|connect\(\) timed out|client socket",
     re.I,
 )
+
+
+def _unnumbered(doing: Doing) -> bool:
+    """Whether it is the stack of one process whose number nobody tells."""
+    return not doing.ranks and not doing.count and doing.account is not None and bool(doing.account.seen)
 
 
 def _left_by_error(doing: Doing) -> bool:
