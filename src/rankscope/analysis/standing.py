@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ..model.evidence.stacks import Frame, PythonStacks, PythonThread, Stack
+from ..model.evidence.stacks import Frame, NativeStacks, PythonStacks, PythonThread, Stack
 from ..model.evidence.threads import KernelThread, Threads
 from ..model.process import ProcessRef, Role
 from .case import Member
@@ -87,6 +87,8 @@ def stand(member: Member, thread: PythonThread | None = None) -> Standing:
         thread = deciding_thread(stacks, member.ref.pid)
     task = _task(kernel, thread.tid if thread and thread.tid else member.ref.pid)
     wait = wait_of(own(thread.stack)) if thread else WaitState(WaitKind.UNKNOWN)
+    if thread is not None and wait.kind in _ENDS_IN_PYTHON:
+        wait = _below(member, thread, wait)
     wait = refine(wait, task, awaited_target(member, task))
     if wait.op == SIGNAL and not named and (worker := _only_worker(stacks, thread)) is not None:
         return stand(member, worker)
@@ -96,6 +98,19 @@ def stand(member: Member, thread: PythonThread | None = None) -> Standing:
         member, wait, thread, task, state=task.state if task else "", still_s=_still(member, task, ran),
         ran=ran, moved=_moved(member, thread), busy=_busy(member, before, task),
     )  # fmt: skip
+
+
+_ENDS_IN_PYTHON = (WaitKind.USER, WaitKind.LIBRARY)
+_BELOW = (WaitKind.P2P, WaitKind.COLLECTIVE)
+
+
+def _below(member: Member, thread: PythonThread, wait: WaitState) -> WaitState:
+    """The wait with what the native stack of the same thread shows below its last frame of Python, where that is a message or a
+    collective: the object that stands for one has no frame of its own."""
+    native = member.latest(NativeStacks)
+    same = next((one for one in native.threads if one.tid == thread.tid), None) if native is not None else None
+    below = wait_of(own(same.stack)) if same is not None else None
+    return replace(wait, kind=below.kind, op=below.op) if below is not None and below.kind in _BELOW else wait
 
 
 def align(standings: dict[ProcessRef, Standing]) -> dict[ProcessRef, Standing]:
