@@ -11,6 +11,7 @@ from _ring import Ring
 TRUTH = {"class": None, "ranks": [], "state": "moving", "accept": ["not-a-hang-slow"]}
 LAUNCHERS = ("shell", "forked")
 NEEDS = ()
+EXPIRES_S = 2.5
 
 
 @contextlib.contextmanager
@@ -35,13 +36,14 @@ def train(rank, world, crew):
     ring = Ring(rank, world)
     for step in range(100_003):
         if rank == step % world:
-            with leased(path, 2.5):
+            with leased(path, EXPIRES_S):
                 (crew.place / "index").write_text(f"{step}")
             if step % 2:
                 path.touch()
         ring.add(step)
         if step == 5 and rank == world - 1:
-            threading.Thread(target=crew.ready, daemon=True).start()
+            # Who waits for what expires counts as stuck later than that.
+            threading.Thread(target=crew.ready, kwargs={"stuck_after": 2 * EXPIRES_S}, daemon=True).start()
         time.sleep(0.05)
 
 
