@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.waiting import wait_until
+from memory.standing import label, pythons
 from rankscope.analysis.collectives import find
 from rankscope.analysis.collectives.prepared import join
 from rankscope.model import calls_file as layout
@@ -82,6 +83,39 @@ def test_an_unfinished_call_is_kept_while_the_ring_turns(ring):
         ring.ends(begin(ring, "all_reduce", n))
     ring.ends(1)  # too late: its place has another call
     assert noted().calls[0].op == "all_reduce"
+
+
+NOTES_A_CALL = """
+import rankscope.prepare, rankscope.prepare.notes, rankscope.prepare.server, rankscope.prepare.wrap
+from rankscope.model.calls_file import OPS
+from rankscope.prepare.ring import Ring
+ring = Ring()
+group = ring.text("group", "0", {"name": "0", "desc": "default_pg", "backend": "gloo", "ranks": [0, 1]})
+ring.begin(OPS.index("send"), n=1, group=group, site=0, peer=1, root=-1, tag=0, numel=4, reduction=0, dtype=0)
+print("begun", flush=True)
+input()
+ring.remove()
+"""
+
+
+@pytest.mark.parametrize("python", pythons(), ids=label)
+def test_the_package_runs_on_each_python_that_a_job_may_have(python, tmp_path):
+    env = {**os.environ, "PYTHONPATH": HOME, "XDG_RUNTIME_DIR": str(tmp_path)}
+    job = subprocess.Popen(
+        [python, "-c", NOTES_A_CALL],
+        env=env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        said = job.stdout.readline()
+        assert said == "begun\n", job.communicate("\n", timeout=20)
+        assert [call.peer for call in noted(job.pid).calls] == [1]
+    finally:
+        job.communicate("\n", timeout=20)
+    assert job.returncode == 0
 
 
 def test_a_forked_child_is_not_taken_for_its_parent(ring):
