@@ -35,6 +35,11 @@ rest_for_ever()
 """
 
 
+def whole(errand: dict[str, object], alarm_s: int, bytecode: bool = False, tool: bytes = b"") -> bytes:
+    """Everything that the loader needs, as it is written to its standard input."""
+    return ship.Parcel(errand, alarm_s, tool, bytecode=bytecode).whole()
+
+
 def pythons(version: str) -> Iterator[str]:
     """Interpreters of one version: on the path, or among those that pyenv installed."""
     found = shutil.which(f"python{version}")
@@ -111,7 +116,7 @@ def test_the_agent_leaves_nothing_on_the_disk_and_tells_no_secret(
     pyz: pathlib.Path, rank: subprocess.Popen[bytes], tmp_path: pathlib.Path
 ) -> None:
     """The loader is given the archive on its standard input, in an empty home that must stay empty."""
-    parcel = ship.parcel({"pid": rank.pid, "sweeps": 1}, 30)
+    parcel = whole({"pid": rank.pid, "sweeps": 1}, 30)
     env = {
         "PATH": f"{pathlib.Path(sys.executable).parent}:/usr/bin:/bin",
         "HOME": str(tmp_path),
@@ -208,8 +213,8 @@ def sent(parcel: bytes, python: str = sys.executable, **environ: str) -> Snapsho
 def test_bytecode_that_travels_along_serves_its_own_python_and_hurts_no_other(
     python: str, rank: subprocess.Popen[bytes]
 ) -> None:
-    plain = sent(ship.parcel({"pid": rank.pid, "sweeps": 1}, 30), python)
-    quick = sent(ship.parcel({"pid": rank.pid, "sweeps": 1}, 30, bytecode=True), python)
+    plain = sent(whole({"pid": rank.pid, "sweeps": 1}, 30), python)
+    quick = sent(whole({"pid": rank.pid, "sweeps": 1}, 30, bytecode=True), python)
     assert find(quick, rank.pid) == find(plain, rank.pid)
 
 
@@ -230,7 +235,7 @@ def test_a_py_spy_that_travels_along_is_used_from_memory_and_leaves_nothing(
         pytest.skip("py-spy is not installed here")
     errand = {"pid": rank.pid, "sweeps": 1, "engine": "py-spy"}
     python = next(path for path in ("/usr/bin/python3", sys.executable) if os.path.exists(path))
-    seen = sent(ship.parcel(errand, 30, tool=tool), python, TMPDIR=str(tmp_path), HOME=str(tmp_path))
+    seen = sent(whole(errand, 30, tool=tool), python, TMPDIR=str(tmp_path), HOME=str(tmp_path))
     engines = {item.record.engine for item in seen.sweeps[0].items if isinstance(item.record, PythonStacks)}
     assert engines == {"py-spy"}
     assert list(tmp_path.iterdir()) == []
@@ -244,10 +249,10 @@ def test_source_lines_are_read_beside_the_process(tmp_path: pathlib.Path) -> Non
         try:
             assert process.stdout is not None
             process.stdout.readline()
-            first = sent(ship.parcel({"pid": process.pid, "sweeps": 1}, 30))
+            first = sent(whole({"pid": process.pid, "sweeps": 1}, 30))
             key = find(first, process.pid).ref.key
             errand = {"pid": process.pid, "refs": [key], "source": [[key, str(program), 3]], "around": 0}
-            seen = sent(ship.parcel(errand, 30))
+            seen = sent(whole(errand, 30))
         finally:
             process.kill()
     (record,) = [item.record for sweep in seen.sweeps for item in sweep.items]
@@ -267,7 +272,7 @@ def test_a_rank_whose_environment_was_wiped_is_found_as_the_nodes_own_slurmd_lis
         f"#!/bin/sh\n[ $1 = listpids ] && [ $2 = 987 ] && echo 'PID JOBID STEPID LOCALID GLOBALID' && echo '{line}'\n"
     )
     tool.chmod(0o755)
-    seen = sent(ship.parcel({"slurm_job": "987", "sweeps": 1}, 30), PATH=f"{tmp_path}:/usr/bin:/bin")
+    seen = sent(whole({"slurm_job": "987", "sweeps": 1}, 30), PATH=f"{tmp_path}:/usr/bin:/bin")
     assert (rank.pid in {process.ref.pid for process in seen.processes}) is listed
 
 
@@ -278,7 +283,7 @@ def test_a_program_of_a_slurm_job_that_is_no_distributed_job_is_looked_at_alone(
         try:
             assert process.stdout is not None
             process.stdout.readline()
-            seen = sent(ship.parcel({"slurm_job": "987", "sweeps": 1}, 30))
+            seen = sent(whole({"slurm_job": "987", "sweeps": 1}, 30))
         finally:
             process.kill()
     assert [one.ref.pid for one in seen.processes] == [process.pid]

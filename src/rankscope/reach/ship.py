@@ -180,11 +180,6 @@ def served() -> bool:
     return mount is not None and mounts.SERVED.match(mount.kind) is not None
 
 
-def parcel(errand: dict[str, object], alarm_s: int, bytecode: bool = False, tool: bytes = b"") -> bytes:
-    """Everything that the loader needs, as it is written to its standard input."""
-    return Parcel(errand, alarm_s, tool, bytecode=bytecode).whole()
-
-
 def as_arguments(data: bytes) -> list[str]:
     """A parcel as arguments of the script; one argument may have 128 KiB (execve(2), MAX_ARG_STRLEN)."""
     text = base64.b64encode(data).decode()

@@ -19,7 +19,7 @@ its own alarm when a connection is cut.
 - **A shared installation** (the same path on the node, every file the same as ours, owned by root or you, writable by
   nobody else) is started from there; anything else is passed over, and the program is sent. Through ssh only what
   a node asks for is sent; a step of Slurm brings everything, unless our installation lies with a file server: then
-  19 kB in place of 183 kB, and nodes that do not see it there are asked once more.
+  19 kB in place of 220 kB, and nodes that do not see it there are asked once more.
 - **pdsh users**: `ssh:` without hosts takes those of `WCOLL`; `FANOUT` and `PDSH_SSH_ARGS_APPEND` hold.
   `PDSH_RCMD_TYPE` does not: it is always ssh. `--tree` goes through ClusterShell's gateways.
 - **Hosts that the job names itself** (MASTER_ADDR, connections, the lists of Slurm and Open MPI) are listed, and
