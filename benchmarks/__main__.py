@@ -13,7 +13,7 @@ RUNS = (
     ("merge.py", "131072"),
     ("judging.py",),
     ("recorder.py",),
-    ("logs.py", "256"),
+    ("logs.py", "128"),
 )
 
 

@@ -6,6 +6,7 @@ lines that are all different, the worst for rules.
 
 from __future__ import annotations
 
+import argparse
 import pathlib
 import random
 import resource
@@ -130,4 +131,6 @@ def main(megabytes: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1024)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("megabytes", nargs="?", type=int, default=1024, help="(%(default)s)")
+    main(parser.parse_args().megabytes)

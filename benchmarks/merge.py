@@ -8,8 +8,8 @@ up; what is timed is what a login node does with the answers of all hosts: the m
 
 from __future__ import annotations
 
+import argparse
 import resource
-import sys
 import time
 
 from rankscope import pipeline
@@ -57,7 +57,9 @@ def snapshot(ranks: int) -> Snapshot:
 
 def main() -> None:
     """Time the three steps."""
-    ranks = int(sys.argv[1]) if len(sys.argv) > 1 else 131_072
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("ranks", nargs="?", type=int, default=131_072, help="(%(default)s)")
+    ranks = parser.parse_args().ranks
     made = snapshot(ranks)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.process_time()

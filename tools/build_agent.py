@@ -5,15 +5,17 @@ Equal sources give equal bytes. rankscope itself builds the same archive in memo
 
 from __future__ import annotations
 
+import argparse
 import hashlib
-import sys
 from pathlib import Path
 
 from rankscope.reach.ship import pyz
 
 
 def main() -> None:
-    target = Path(sys.argv[1] if len(sys.argv) > 1 else "dist/rankscope-agent.pyz")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("target", nargs="?", type=Path, default=Path("dist/rankscope-agent.pyz"), help="(%(default)s)")
+    target = parser.parse_args().target
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(pyz())
     target.chmod(0o755)

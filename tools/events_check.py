@@ -1,7 +1,12 @@
-"""Compare what is read from log samples with what their manifests expect: ``python tools/events_check.py DIR``."""
+"""Compare what is read from log samples with what their manifests expect: ``python tools/events_check.py DIR [-v]``.
+
+A manifest is a file ``manifest*.json`` in DIR: ``logs``, each with ``file`` and ``expect``, a list of facts: ``line``, ``event``
+and fields of it.
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from pathlib import Path
@@ -21,9 +26,19 @@ def missed(expected: dict[str, Any], read: list[dict[str, Any]]) -> str | None:
     return f"{expected} but read {same or [item['event'] for item in read if item['line'] == expected['line']]}"
 
 
-def main(folder: Path) -> int:
-    wanted = hit = 0
-    for manifest in sorted(folder.glob("manifest*.json")):
+def main(arguments: list[str] | None = None) -> int:
+    """Print what was missed, and how much was read; the exit code is 2 where there is no manifest."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, metavar="DIR", help="the folder of samples and manifests")
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="also what is read in lines of which nothing is expected"
+    )
+    options = parser.parse_args(arguments)
+    folder, wanted, hit = options.folder, 0, 0
+    manifests = sorted(folder.glob("manifest*.json"))
+    if not manifests:
+        parser.error(f"no manifest*.json in {folder}")
+    for manifest in manifests:
         for log in json.loads(manifest.read_text())["logs"]:
             read = [flat(one) for one in events([folder / log["file"]]) if isinstance(one, Event)]
             named = {fact["line"] for fact in log["expect"]}
@@ -32,7 +47,7 @@ def main(folder: Path) -> int:
                 wanted, hit = wanted + 1, hit + (why is None)
                 if why is not None:
                     print(f"missed  {log['file']}: {why}")
-            extra = [item for item in read if item["line"] not in named and "-v" in sys.argv]
+            extra = [item for item in read if item["line"] not in named and options.verbose]
             for item in extra:
                 print(f"extra   {log['file']}: {str(item)[:200]}")
     print(f"{hit} of {wanted} facts read")
@@ -40,4 +55,4 @@ def main(folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main())

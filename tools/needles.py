@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import json
 import pkgutil
@@ -38,8 +39,11 @@ def table() -> str:
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail when the table is not of the rules")
+    check = parser.parse_args().check
     text = table()
-    if "--check" in sys.argv[1:]:
+    if check:
         if needles.FILE.read_text(encoding="ascii") != text:
             print("the words of patterns are not those of the rules; run: make docs", file=sys.stderr)
             return 1

@@ -9,6 +9,7 @@ PREFIX is where ``include/python3.N/internal`` lies. A C compiler measures; noth
 
 from __future__ import annotations
 
+import argparse
 import re
 import subprocess
 import sys
@@ -196,19 +197,24 @@ LAYOUT = Layout(
 '''
 
 
-def main(arguments: list[str]) -> int:
+def main() -> int:
     """Print, write or check the tables of the given prefixes."""
-    mode = arguments.pop(0) if arguments and arguments[0].startswith("--") else ""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("prefixes", nargs="+", type=Path, metavar="PREFIX")
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument("--write", action="store_true")
+    mode.add_argument("--check", action="store_true")
+    options = parser.parse_args()
     differing = 0
-    for prefix in arguments:
-        for include in sorted(Path(prefix).glob("include/python3.*")):
+    for prefix in options.prefixes:
+        for include in sorted(prefix.glob("include/python3.*")):
             minor = int(re.sub(r"\D.*", "", include.name.partition(".")[2]))
             if not 8 <= minor <= 13:
                 continue
             text, path = render(minor, measure(include, minor), calls(include)), LAYOUTS / f"py3{minor}.py"
-            if mode == "--write":
+            if options.write:
                 path.write_text(text)
-            elif mode == "--check":
+            elif options.check:
                 differing += _differs(path, text)
             else:
                 print(text)
@@ -222,4 +228,4 @@ def _differs(path: Path, text: str) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

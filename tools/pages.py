@@ -6,6 +6,7 @@ transcript of a real run, kept in docs/commands/_transcripts/NAME.txt; NAME.md b
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 from collections.abc import Iterator
@@ -79,7 +80,9 @@ def strays(expected: set[Path]) -> list[Path]:
 
 def main() -> int:
     """Write all pages, or say which differ."""
-    check = "--check" in sys.argv[1:]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail when a page is not what it should be")
+    check = parser.parse_args().check
     made = dict(wanted())
     stale = [path for path, text in made.items() if not path.exists() or path.read_text() != text]
     stray = strays(set(made))

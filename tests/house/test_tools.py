@@ -10,7 +10,7 @@ import sys
 import pytest
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
-COUNTS = ("accuracy", "vectors")
+COUNTS = ("accuracy", "events_check", "vectors")
 KILLED = "slurmstepd: error: Detected 1 oom_kill event in StepId=7.0. Some of the step tasks have been OOM Killed.\n"
 
 
@@ -33,6 +33,29 @@ def test_what_is_counted_has_to_be_named(name: str) -> None:
     assert done.returncode == 2
     assert "usage:" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("path", sorted((REPO / "tools").glob("*.py")), ids=lambda path: path.stem)
+def test_who_asks_a_tool_for_help_is_told_and_nothing_is_done(path: pathlib.Path) -> None:
+    done = run(path.stem, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "usage:" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["logs", "merge"])
+def test_who_asks_a_benchmark_for_help_is_told(name: str) -> None:
+    command = [sys.executable, f"benchmarks/{name}.py", "--help"]
+    done = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "usage:" in done.stdout
+
+
+def test_a_fact_that_a_log_has_is_read(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "job.log").write_text("first line\nRuntimeError: CUDA out of memory\n")
+    fact = {"line": 2, "event": "cuda.out_of_memory"}
+    (tmp_path / "manifest.json").write_text(json.dumps({"logs": [{"file": "job.log", "expect": [fact]}]}))
+    done = run("events_check", str(tmp_path))
+    assert (done.returncode, done.stdout) == (0, "1 of 1 facts read\n")
 
 
 def test_a_case_that_is_there_is_judged(tmp_path: pathlib.Path) -> None:
