@@ -81,7 +81,9 @@ def _packed(archive: Source) -> Iterator[Source]:
             yield Source(name, archive.path, member.data, lost)
             empty = False
     if empty:
-        yield Source(archive.name, archive.path, lost=lost)
+        # Of one that is an archive indeed, all is told by what was lost.
+        known = lost is not None and packed.begins_like_one(packed.begin(archive.path))
+        yield Source(archive.name, archive.path, b"" if known else None, lost)
 
 
 def _files(paths: Iterable[str | Path]) -> Iterator[Source]:

@@ -65,7 +65,7 @@ def is_archive(name: str) -> bool:
 def holds_archive(path: str) -> bool:
     """Is a file an archive by what is in it, where its name does not say so? Other things are zips too (weights, wheels,
     documents), but those have names."""
-    head = _begin(path)
+    head = begin(path)
     return _is_tar(_unpacked(path, head)) or (head[:4] in _ZIPPED and not _says_what(path))
 
 
@@ -95,7 +95,7 @@ def _unpacked(path: str, head: bytes) -> bytes:
 _BLOCK = 512  # of a tar
 
 
-def _begin(path: str) -> bytes:
+def begin(path: str) -> bytes:
     """The first bytes of a regular file; of anything else they would be lost for who reads it."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
@@ -108,7 +108,7 @@ def _begin(path: str) -> bytes:
 
 def members(path: str) -> Iterator[Member]:
     """What is packed, in order; nothing is written to disk, and links and devices are left out."""
-    is_zip, room = path.lower().endswith(_ZIP) or _begin(path)[:4] in _ZIPPED, MOST_IN_ALL
+    is_zip, room = path.lower().endswith(_ZIP) or begin(path)[:4] in _ZIPPED, MOST_IN_ALL
     try:
         for number, member in enumerate(_zipped(path) if is_zip else _tarred(path)):
             if number >= MOST_FILES or room <= 0:

@@ -171,7 +171,8 @@ class Reader:
         if header.version > VERSION:
             raise Unreadable(
                 Why.UNSUPPORTED, f"this snapshot has version {header.version}; this rankscope reads up to {VERSION}",
-                f"it was written by {header.made_by[:60]}", "pip install --upgrade rankscope",
+                f"it was written by {header.made_by[:60] or 'a newer rankscope'}",
+                "upgrade rankscope here, or let it judge the file where that was made",
             )  # fmt: skip
         self.header = header
         self._job = self._decode(bytes(header.job), Job)

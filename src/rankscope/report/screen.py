@@ -92,7 +92,7 @@ def _job(diagnosis: Diagnosis) -> str:
         ended = f": {diagnosis.state.value}" if diagnosis.state is State.EXITED else ""
         return "read from files" + (f", {_how_many(diagnosis)}" if diagnosis.processes else "") + ended
     where = f" on {hosts.phrase(diagnosis.hosts)}" if diagnosis.hosts else ""
-    return f"{diagnosis.job.name} ({diagnosis.job.launcher}), {_how_many(diagnosis)}{where}: {diagnosis.state.value}"
+    return f"{diagnosis.job.name or 'a job'} ({diagnosis.job.launcher}), {_how_many(diagnosis)}{where}: {diagnosis.state.value}"
 
 
 def _versions(diagnosis: Diagnosis) -> str:
