@@ -129,6 +129,15 @@ def test_a_file_that_may_not_be_read_is_told_with_what_may_help(command: str, tm
     assert f"cannot read {tmp_path}/job.log\n  because  permission denied\n  try " in said.err
 
 
+@pytest.mark.skipif(not ROOT or not shutil.which("setpriv"), reason="needs root and setpriv")
+def test_a_file_of_several_that_may_not_be_read_is_named_once(tmp_path: pathlib.Path) -> None:
+    for name, mode in (("open.log", 0o644), ("shut.log", 0)):
+        (tmp_path / name).write_text("x\n")
+        (tmp_path / name).chmod(mode)
+    said = rankscope("analyze", str(tmp_path), before=("setpriv", "--inh-caps=-all", "--bounding-set=-all"))
+    assert "unseen   shut.log: denied (permission denied)\n" in said.out
+
+
 def test_a_file_that_is_no_snapshot_is_refused(tmp_path: pathlib.Path) -> None:
     (tmp_path / "photo.snap").write_bytes(bytes(range(256)) * 2)
     said = rankscope("stacks", str(tmp_path / "photo.snap"))

@@ -145,7 +145,9 @@ def read(source: Source, wish: Wish) -> FileEvidence | Snapshot:
     except MemoryError:
         evidence.note(Why.FAILED, _TOO_LARGE)
     except OSError as error:
-        evidence.note(Why.DENIED if isinstance(error, PermissionError) else Why.FAILED, str(error))
+        # The name of the file stands before it already.
+        said = (error.strerror or str(error)).lower()
+        evidence.note(Why.DENIED if isinstance(error, PermissionError) else Why.FAILED, said)
     return evidence
 
 
