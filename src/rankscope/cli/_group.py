@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import os
 import pkgutil
 import re
-import shlex
 
 import click
 
@@ -46,6 +44,9 @@ class Commands(click.Group):
         known = self.list_commands(ctx)
         if word in known or word.startswith("-"):
             return ""
+        import difflib
+        import shlex  # what commands that are there need not pay for
+
         if near := difflib.get_close_matches(word, known, 1):
             return near[0]
         if os.path.exists(word):
