@@ -61,7 +61,17 @@ def test_a_pid_that_is_not_there_says_so(command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "target", ["kubernetes-please", "pid:", "pid:x1", f"pid:{'7' * 5000}", "slurm", "/nowhere/job.snap"]
+    "target",
+    [
+        "kubernetes-please",
+        "pid:",
+        "pid:x1",
+        f"pid:{'7' * 5000}",
+        f"mpi:{'7' * 5000}",
+        "mpi:²",
+        "slurm",
+        "/nowhere/job.snap",
+    ],
 )
 def test_a_target_that_is_none_says_what_would_be(target: str) -> None:
     said = rankscope("diagnose", target)

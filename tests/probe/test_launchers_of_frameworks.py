@@ -31,6 +31,16 @@ def test_accelerate_is_torchruns_agent_under_another_command() -> None:
     assert (found.job.launcher, found.job.world_size) == ("accelerate", 2)
 
 
+@pytest.mark.parametrize("count", ["²", "9" * 5000, "-1", "auto", ""])
+def test_an_agent_with_a_number_that_is_none_hides_no_job(count: str) -> None:
+    """Anybody on the host may start a program with such words; all jobs are found all the same."""
+    agent = seen(100, 1, PYTHON, "-m", "torch.distributed.run", "--nproc-per-node", count, "train.py")
+    ranks = [seen(101 + n, 100, PYTHON, "train.py", environ=rank(n, 2)) for n in range(2)]
+    stranger = seen(200, 1, PYTHON, "-m", "torch.distributed.run", f"--nproc-per-node={count}", "other.py")
+    found = jobs(table(agent, *ranks, stranger))
+    assert [len(one.processes) for one in found if one.job.name == "train.py"] == [3]
+
+
 def test_deepspeed_promises_its_ranks_on_its_command_line() -> None:
     """Rank 3 has no process; the table of hosts says that there should be one."""
     info = base64.urlsafe_b64encode(json.dumps({"node0": [0, 1], "node1": [0, 1]}).encode()).decode()
@@ -47,6 +57,16 @@ def test_deepspeed_promises_its_ranks_on_its_command_line() -> None:
 def test_any_table_of_hosts_is_read_or_passed_over(info: str) -> None:
     agent = seen(100, 1, PYTHON, "-m", "deepspeed.launcher.launch", f"--world_info={info}", "train.py")
     assert len(jobs(table(agent))) == 1
+
+
+@pytest.mark.parametrize("node", ["-5", "²", "9" * 5000, "2", ""])
+def test_a_node_that_no_table_of_hosts_has_promises_nothing_here(node: str) -> None:
+    info = base64.urlsafe_b64encode(json.dumps({"node0": [0, 1], "node1": [0, 1]}).encode()).decode()
+    agent = seen(
+        100, 1, PYTHON, "-m", "deepspeed.launcher.launch", f"--world_info={info}", f"--node_rank={node}", "train.py"
+    )
+    (found,) = jobs(table(agent))
+    assert (found.job.launcher, found.job.world_size) == ("deepspeed", 4)
 
 
 def test_lightnings_parent_is_its_local_rank_0() -> None:

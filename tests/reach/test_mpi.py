@@ -66,6 +66,8 @@ def test_a_process_that_is_no_mpirun_is_refused() -> None:
         ("gpu[3:7,9-11].ib,other@0(5)", "5", "gpu007.ib gpu009.ib gpu010.ib gpu011.ib other"),
         ("-oProxyCommand=x,node1@0(2)", "", "node1"),
         ("node[1:1-99999999999]", "", ""),
+        (f"node[1:{'9' * 5000}],login@0(2)", "", "login"),
+        ("node[1:²-³],login@0(2)", "", "login"),
         ("", "", ""),
     ],
 )

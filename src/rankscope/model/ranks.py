@@ -18,6 +18,12 @@ def number_of(text: str) -> int | None:
     return int(text) if int(text) <= MOST_RANKS else None
 
 
+def port_of(text: str) -> int | None:
+    """A port of TCP as a stranger wrote it; None where it can be none."""
+    found = number_of(text)
+    return found if found is not None and 0 < found < 1 << 16 else None
+
+
 class RankSet:
     """An immutable set of ranks, kept as sorted disjoint ranges, so that a million neighbours cost two numbers."""
 

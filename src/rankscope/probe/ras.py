@@ -8,6 +8,7 @@ import time
 from ..model import ras_text
 from ..model.evidence.ras import RasReport
 from ..model.gap import Gap, Why
+from ..model.ranks import port_of
 
 DEFAULT = "localhost:28028"
 _QUESTION = b"CLIENT PROTOCOL 2\nTIMEOUT 3\nVERBOSE STATUS\n"
@@ -17,11 +18,12 @@ MOST_BYTES = 32 << 20
 def ask(address: str = DEFAULT, deadline_s: float = 5.0) -> RasReport | Gap | None:
     """What RAS says of the job; None where nobody listens."""
     end = time.monotonic() + deadline_s
-    host, _, port = address.rpartition(":")
-    if not port.isdigit():
+    host, _, text = address.rpartition(":")
+    port = port_of(text)
+    if port is None:
         return None
     try:
-        with socket.create_connection((host.strip("[]") or "localhost", int(port)), timeout=1.0) as client:
+        with socket.create_connection((host.strip("[]") or "localhost", port), timeout=1.0) as client:
             client.sendall(_QUESTION)
             return ras_text.parse(_answer(client, end).decode("utf-8", "replace").splitlines())
     except ConnectionRefusedError:

@@ -23,18 +23,20 @@ _HOST = {"host", "H", "hosts"}
 # Options of ssh that take a word of their own (ssh(1)).
 _SSH_TAKES = set("BbcDEeFIiJLlmOopQRSWw")
 _REGEX = "orte_node_regex"
+_LONGEST = 10  # digits of a pid, and more
 _EXAMPLE = "mpi:$(pgrep -n 'mpirun|mpiexec|prterun')"
+_TRY = f"rankscope diagnose {_EXAMPLE}"
 
 
 def find(spec: str, options: Options) -> Hosts:
     """The hosts of an mpirun: where its daemons were started, what its command line names, and this host."""
-    if not spec.isdigit():
-        raise RankscopeError(f"this is not a process: {spec[:40]!r}", "mpi: takes the pid of mpirun", _EXAMPLE)
+    if not (spec.isascii() and spec.isdigit() and len(spec) <= _LONGEST):
+        raise RankscopeError(f"this is not a process: {spec[:40]!r}", "mpi: takes the pid of mpirun", _TRY)
     here = host.describe().name
     table = read_table(here)
     pid = _mpirun(table, int(spec))
     if pid is None:
-        raise RankscopeError(f"process {spec} is no mpirun and has none above it", "", _EXAMPLE)
+        raise RankscopeError(f"process {spec} is no mpirun and has none above it", "", _TRY)
     names = [*hosts_of(table, pid)]
     if _has_ranks(table, pid) or not names:
         names.append(here)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 
-from .hostnames import told
+from .hostnames import LIMIT, told
 
 _PARTS = re.compile(r"(?:[^,\[\]]|\[[^\]]*\])+")
 _RANGE = re.compile(r"([^\[\]]*)\[(\d{1,2}):([\d,-]+)\]([^\[\]]*)")
+_ENDS = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 _MOST = 4096
 
 
 def hosts(text: str, nodes: str = "") -> tuple[str, ...]:
     """The hosts; the first is that of mpirun, and is left out when the job itself has one node less than there are names."""
-    names = list(_names(text.partition("@")[0]))
+    names = list(itertools.islice(_names(text.partition("@")[0]), LIMIT))
     return tuple(names[1:] if nodes == str(len(names) - 1) else names)
 
 
@@ -28,7 +30,7 @@ def _names(text: str) -> Iterator[str]:
 def _expanded(prefix: str, width: str, ranges: str, suffix: str) -> Iterator[str]:
     """``node[3:7,9-11]`` has numbers of three digits; no more than any job has."""
     for piece in ranges.split(","):
-        first, dash, last = piece.partition("-")
-        if first.isdigit() and (last.isdigit() or not dash) and int(last or first) - int(first) < _MOST:
-            for number in range(int(first), int(last or first) + 1):
+        if ends := _ENDS.fullmatch(piece):
+            first, last = int(ends[1]), int(ends[2] or ends[1])
+            for number in range(first, last + 1) if last - first < _MOST else ():
                 yield f"{prefix}{number:0{int(width)}d}{suffix}"

@@ -11,6 +11,7 @@ from ...model.evidence.environ import Environ
 from ...model.evidence.store import StoreKeys
 from ...model.gap import Gap
 from ...model.process import Role
+from ...model.ranks import port_of
 from .. import store
 from ..collector import Collector, Target, Touch
 
@@ -18,13 +19,13 @@ from ..collector import Collector, Target, Touch
 def collect(target: Target) -> StoreKeys | Gap | None:
     environ = target.seen.get("environ")
     values = environ.values if isinstance(environ, Environ) else {}
-    host, port = values.get("MASTER_ADDR", ""), values.get("MASTER_PORT", "")
+    host, port = values.get("MASTER_ADDR", ""), port_of(values.get("MASTER_PORT", ""))
     asked = target.shelf.setdefault("asked", set())
-    if not host or not port.isdigit() or (host, port) in asked:
+    if not host or port is None or (host, port) in asked:
         return None
     asked.add((host, port))
     where = _here(host)
-    return store.ask(where, int(port), target.process.world_size or 0) if where else None
+    return store.ask(where, port, target.process.world_size or 0) if where else None
 
 
 def _here(host: str) -> str:

@@ -10,6 +10,7 @@ import binascii
 import json
 from collections.abc import Iterator
 
+from ...model.ranks import number_of
 from ..launcher import Claim, Launcher, ranks_by_environ, torch_place, with_descendants
 from ..table import Seen, Table
 
@@ -41,8 +42,8 @@ def _promised(seen: Seen) -> tuple[int | None, int | None]:
         text = words.get("--world_info", "")[:_LIMIT]
         table = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
         sizes = [len(devices) for devices in table.values()]
-        node = int(words.get("--node_rank", "0"))
-        return (sizes[node] if node < len(sizes) else None), sum(sizes) or None
+        node = number_of(words.get("--node_rank", "0"))
+        return (sizes[node] if node is not None and node < len(sizes) else None), sum(sizes) or None
     except (ValueError, TypeError, AttributeError, binascii.Error, RecursionError):
         return None, None
 

@@ -11,6 +11,7 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
+from ...model.ranks import number_of
 from ..launcher import Claim, Launcher, Place, number, ranks_by_environ, run_folder, runs, with_descendants
 from ..table import Seen, Table
 
@@ -84,7 +85,7 @@ def _asked_for(command: tuple[str, ...]) -> int | None:
         name, _, value = part.partition("=")
         if name.replace("_", "-") in {"--nproc-per-node", "--num-processes"}:
             value = value or "".join(command[i + 1 : i + 2])
-            return int(value) if value.isdigit() else None
+            return number_of(value)
     return None
 
 
