@@ -21,7 +21,7 @@ Keep fewer checkpoints, check the free space before writing, let a failed write 
 Case: https://github.com/databrickslabs/dolly/issues/139
 """
 
-# ruff: noqa: E501, S108  (a sign is one line, and speaks of /dev/shm and /tmp)
+# ruff: noqa: E501  (a sign is one line, and speaks of /dev/shm and /tmp)
 from __future__ import annotations
 
 from ._room import NCCL_SAYS, WATCHES_USED_UP, room_rule
