@@ -93,6 +93,7 @@ def test_launchers_of_all_hosts_that_do_not_meet() -> None:
         job(("node1",), nnodes="1"),
         job(("node1",), nnodes="1:4"),
         job(("node1",), nnodes="x"),
+        job(("node1",), nnodes="9" * 5000),
     ],
 )
 def test_launchers_that_start_or_watch_are_not_accused(healthy: Snapshot) -> None:

@@ -14,7 +14,7 @@ def counters(standing: Standing) -> dict[tuple[str, str, str], int]:
     user = standing.wait.user + birth(thread.stack)
     out = {}
     for local in thread.locals:
-        if birth(thread.stack) <= local.depth <= user and local.value.lstrip("-").isdigit():
+        if birth(thread.stack) <= local.depth <= user and (number := local.number) is not None:
             frame = thread.stack[local.depth]
-            out[frame.file, frame.function, local.name] = int(local.value)
+            out[frame.file, frame.function, local.name] = number
     return out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..model.ranks import RankSet
+from ..model.ranks import RankSet, number_of
 from .case import Case
 from .frame_tables import WaitKind
 from .identity import name_of
@@ -20,7 +20,8 @@ def members(standing: Standing | None) -> RankSet:
     """The ranks of the group that a rank makes; empty where its frames do not tell."""
     known = standing.thread.locals if standing is not None and standing.thread is not None else ()
     told = [one.value.strip("[]()").split(",") for one in known if one.name == "global_ranks_in_group"]
-    return RankSet(int(rank) for rank in (told[-1] if told else ()) if rank.strip().isdigit())
+    ranks = (number_of(rank.strip()) for rank in (told[-1] if told else ()))
+    return RankSet(rank for rank in ranks if rank is not None)
 
 
 def makers(case: Case) -> Mapping[int, Making]:

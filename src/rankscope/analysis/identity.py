@@ -99,8 +99,8 @@ def local_of(thread: PythonThread, file: str, function: str, *names: str) -> int
     for depth in range(len(thread.stack) - 1, -1, -1):
         if name_of(thread.stack[depth]) == (file, function):
             for local in thread.locals:
-                if local.depth == depth and local.name in names and local.value.lstrip("-").isdigit():
-                    return int(local.value)
+                if local.depth == depth and local.name in names and local.number is not None:
+                    return local.number
     return None
 
 

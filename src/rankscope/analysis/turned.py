@@ -33,12 +33,13 @@ def counts(first: PythonThread, last: PythonThread, computing: bool) -> bool:
     with the value of another. What does not change is never made anew.
     """
     innermost = len(last.stack) - 1
-    before = {local.name: local.value for local in first.locals if local.depth == innermost}
+    before = {local.name: local.number for local in first.locals if local.depth == innermost}
     return len(first.stack) == len(last.stack) and any(
         local.depth == innermost
-        and local.value.isdigit()
-        and before.get(local.name, "").isdigit()
-        and (int(local.value) > int(before[local.name]) or (computing and local.value != before[local.name]))
+        and (now := local.number) is not None
+        and (then := before.get(local.name)) is not None
+        and min(now, then) >= 0
+        and (now > then or (computing and now != then))
         and (computing or not _ATTEMPTS.search(local.name))
         for local in last.locals
     )

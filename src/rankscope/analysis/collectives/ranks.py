@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from ...model.evidence.recorder import Recorder
+from ...model.ranks import number_of
 from ...model.ring import STATES, Call, Ring
 from .groups import Groups
 
@@ -178,7 +179,7 @@ def _numbers(rank: int, recorder: Recorder, ring: Ring) -> Mapping[int, str]:
     with all entries; and of a number and a name that are left over, one each, the one is the other's.
     """
     known = {call.pg_id: call.group for call in set(ring.calls) if call.pg_id >= 0}
-    numbers = {int(key) for key in recorder.status if key.isdigit()}
+    numbers = {number for key in recorder.status if (number := number_of(key)) is not None}
     names = {one.name: one.desc for one in recorder.groups if one.name and (rank in one.ranks or not one.ranks)}
     first = next((name for name, desc in names.items() if desc == "default_pg"), None)
     if first is not None and 0 in numbers and first not in known.values():

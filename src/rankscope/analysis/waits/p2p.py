@@ -161,8 +161,8 @@ def _named(standing: Standing, names: tuple[str, ...]) -> int | None:
         return None
     user = standing.wait.user + birth(standing.thread.stack)
     found = {
-        (local.depth, local.name): int(local.value)
+        (local.depth, local.name): number
         for local in standing.thread.locals
-        if local.depth > user and local.name in names and local.value.isdigit()
+        if local.depth > user and local.name in names and (number := local.number) is not None and number >= 0
     }
     return next((found[key] for key in sorted(found, key=lambda key: (key[0], names.index(key[1])))), None)

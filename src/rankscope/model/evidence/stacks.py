@@ -40,6 +40,9 @@ class Stack(tuple):  # type: ignore[type-arg]
     __slots__ = ()
 
 
+_MOST_DIGITS = 100
+
+
 @dataclass(frozen=True)
 class Local:
     """One scalar local variable. ``depth`` counts frames from the root; ``value`` is its repr, cut to a sane length."""
@@ -48,6 +51,12 @@ class Local:
     name: str
     value: str
     type: str = ""
+
+    @property
+    def number(self) -> int | None:
+        """The value where it is a whole number, of no more digits than any counter has; the record may be a stranger's."""
+        digits = self.value[1:] if self.value[:1] == "-" else self.value
+        return int(self.value) if digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS else None
 
 
 @dataclass(frozen=True)

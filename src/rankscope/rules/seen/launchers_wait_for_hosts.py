@@ -26,6 +26,7 @@ from ...model.diagnosis import Certainty, Finding, Kind, Reason
 from ...model.evidence.stacks import PythonStacks
 from ...model.evidence.threads import Threads
 from ...model.process import Role
+from ...model.ranks import number_of
 from ...model.words import counted, span
 from .. import make_rule
 
@@ -88,7 +89,7 @@ def _meets(member: Member) -> bool:
 def _hosts_wanted(command: tuple[str, ...]) -> int:
     """The least number of hosts that ``--nnodes N`` or ``--nnodes MIN:MAX`` asks for; 1 where it is not given."""
     least = _option(command, "--nnodes").partition(":")[0]
-    return int(least) if least.isascii() and least.isdigit() else 1
+    return number_of(least) or 1
 
 
 def _own_address(command: tuple[str, ...]) -> str:
