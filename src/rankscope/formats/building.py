@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..model.evidence.stacks import Frame, Local, PythonThread, Stack, Trust
+from ..model.repeated import one_stack
 from . import mangled
 from .lines import Line
 from .records import Dump
@@ -46,7 +47,7 @@ class Building:
         frames = reversed(self.frames) if self.deepest_first else self.frames
         found = tuple(Local(last - at if self.deepest_first else at, name, value) for at, name, value in self.locals)
         thread = PythonThread(
-            tid=self.tid, stack=Stack(frames), name=self.name, trust=Trust.REPORTED, holds_gil=self.gil,
+            tid=self.tid, stack=one_stack(Stack(frames)), name=self.name, trust=Trust.REPORTED, holds_gil=self.gil,
             active=self.active, locals=found, ident=self.ident,
         )  # fmt: skip
         return Dump(

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from ..model.evidence.events import Event
 from ..model.patterns import regex
+from ..model.repeated import found_in, of_texts
 
 # A report or a pasted example is shorter; more lines than this are a file of its own.
 LONG = 100
@@ -42,12 +43,17 @@ def is_document(events: Sequence[Event], frames: int = 0) -> bool:
     said = [event for event in events if event.event == "text.line" and event.text.strip()]
     if len(said) < LONG or any(_PROCESSES.match(event.text) for event in said[:_TOP]):
         return False
-    source = sum(_SOURCE.match(event.text) is not None for event in said)
-    written = sum((_SOURCE.match(event.text) or _SENTENCE.search(event.text)) is not None for event in said)
+    source = sum(_is_source(event.text) for event in said)
+    written = sum(_is_source(event.text) or found_in(event.text, _SENTENCE) for event in said)
     running = frames + sum(
-        event.at_s is not None or event.rank is not None or _RUNNING.search(event.text) is not None for event in said
+        event.at_s is not None or event.rank is not None or found_in(event.text, _RUNNING) for event in said
     )
     return 2 * written > len(said) > 50 * running or 2 * source > len(said) > 10 * running
+
+
+@of_texts
+def _is_source(line: str) -> bool:
+    return _SOURCE.match(line) is not None
 
 
 # Under such headings one reads what may happen in general and what to do then, not what happened.

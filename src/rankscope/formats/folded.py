@@ -29,6 +29,7 @@ class Reader:
     """Every line is whole in itself."""
 
     busy = False
+    idle = True
 
     def __init__(self) -> None:
         self._odd = 0
@@ -66,6 +67,11 @@ def _frame(found: re.Match[str]) -> Frame:
     file, number = (place.group(1), int(place.group(2) or 0)) if place else (found["file"], 0)
     native = not file.endswith((".py", ".pyx")) and not file.startswith("<")
     return Frame(found["function"], "" if native else file, number, (file or "?") if native else None)
+
+
+def hears(text: str) -> bool:
+    """Whether a line means anything to an idle reader."""
+    return _PATH.match(text) is not None
 
 
 def read(text: str) -> Iterator[Record]:

@@ -182,6 +182,10 @@ class Reader:
     def busy(self) -> bool:
         return self._open is not None
 
+    @property
+    def idle(self) -> bool:
+        return self._open is None and self._frame is None and self._next == 0 and self._between == 0
+
     def close(self) -> Iterable[Record]:
         self._flush()
         done, self._open = self._open, None
@@ -221,6 +225,11 @@ def _name(call: str) -> str:
         cut = _CUT.search(call)
         head = call[: cut.start()] if cut else call
     return head.strip().removeprefix("- 1 ")[:500]
+
+
+def hears(text: str) -> bool:
+    """Whether a line means anything to an idle reader."""
+    return any(pattern.match(text) for pattern in (_FRAME, _LLDB_FRAME, _HEAD, _INFO))
 
 
 def read(text: str) -> Iterator[Record]:

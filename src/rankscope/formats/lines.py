@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 from ..model.patterns import regex
+from ..model.repeated import of_texts
 from .task_labels import LABEL
 
 # A line may not be longer than this; the rest is another program's data.
@@ -123,6 +124,13 @@ def may_have_prefix(raw: str) -> bool:
 
 def clean(number: int, raw: str, labels: int = 0) -> Line:
     """A line without noise; ``labels``: how many labels of tasks its text has before lines."""
+    told = _cleaned(raw, labels)
+    return Line(number, told.text, told.rank, told.local_rank, told.host, told.pid, told.source, told.at_s)
+
+
+@of_texts
+def _cleaned(raw: str, labels: int) -> Line:
+    """The same without its number."""
     text = raw.rstrip("\r\n")
     if "\x1b" in text:
         text = _ANSI.sub("", text)
@@ -131,7 +139,7 @@ def clean(number: int, raw: str, labels: int = 0) -> Line:
     text = _CONTROL.sub("", text[:LINE_LIMIT])
     if text.endswith(_BORDERS):
         text = _border_off(text)
-    line = _of_xml(number, text) if text.startswith("<std") else Line(number, text)
+    line = _of_xml(text) if text.startswith("<std") else Line(0, text)
     for _ in range(6):
         shorter = _strip_one(line)
         if shorter is None:
@@ -147,14 +155,14 @@ def clean(number: int, raw: str, labels: int = 0) -> Line:
     return replace(line, text=text, rank=rank) if blank or speaker is not None else line
 
 
-def _of_xml(number: int, text: str) -> Line:
+def _of_xml(text: str) -> Line:
     found = _XML.match(text)
     if found is None:
-        return Line(number, text)
+        return Line(0, text)
     said = found["text"]
     for entity, sign in _ENTITIES:
         said = said.replace(entity, sign)
-    return Line(number, said, rank=int(found["rank"]), source=f"<{found['rank']}>")
+    return Line(0, said, rank=int(found["rank"]), source=f"<{found['rank']}>")
 
 
 def _strip_one(line: Line) -> Line | None:

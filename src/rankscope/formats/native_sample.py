@@ -40,9 +40,18 @@ class Reader:
     def busy(self) -> bool:
         return self._open is not None
 
+    @property
+    def idle(self) -> bool:
+        return self._open is None
+
     def close(self) -> Iterable[Record]:
         done, self._open = self._open, None
         return (done.done(),) if done is not None else ()
+
+
+def hears(text: str) -> bool:
+    """Whether a line means anything to an idle reader."""
+    return any(pattern.match(text) for pattern in (_C10, _SAMPLE))
 
 
 def read(text: str) -> Iterator[Record]:

@@ -134,6 +134,10 @@ class Reader:
                 fields[field] = seconds
         yield _event(replace(line, text=without_code(line.text, words[-1])), "proc.row", fields, int(pid))
 
+    @property
+    def idle(self) -> bool:
+        return self._columns is None and self._at is None
+
     def close(self) -> Iterable[Record]:
         functions, at = self._kernel, self._at
         self._kernel, self._at = [], None
@@ -142,6 +146,13 @@ class Reader:
 
 def _event(line: Line, name: str, fields: Mapping[str, Value], pid: int | None) -> Event:
     return Event(name, line=line.number, rank=line.rank, host=line.host, pid=pid, text=line.text, fields=fields)
+
+
+def hears(text: str) -> bool:
+    """Whether a line means anything to an idle reader."""
+    text = text.strip()
+    known = (_KSTACK, _WCHAN, _STATUS, _TRACER, _USER_ROW, _TERMINAL_ROW, _DEFUNCT)
+    return bool(_header(text)) or any(pattern.match(text) for pattern in known)
 
 
 def read(text: str) -> Iterator[Record]:

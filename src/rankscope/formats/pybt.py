@@ -108,6 +108,10 @@ class Reader:
     def busy(self) -> bool:
         return self._open is not None
 
+    @property
+    def idle(self) -> bool:
+        return self._open is None and self._applied is None and not self._source
+
     def close(self) -> Iterable[Record]:
         done, self._open = self._open, None
         return (done.done(),) if done is not None and done.frames else ()
@@ -128,6 +132,11 @@ def mark_of(text: str) -> Frame | None:
         owner = (found["owner"] or "").split(".")[0]
         return Frame(found.group(1), _OWNERS.get(owner, "<built-in>"))
     return Frame("Waiting for the GIL", "<gil>") if _GIL.match(text) else None
+
+
+def hears(text: str) -> bool:
+    """Whether a line means anything to an idle reader."""
+    return any(pattern.match(text) for pattern in (_HEAD, _THREAD, _PROCESS, _BUILTIN, _GIL))
 
 
 def read(text: str) -> Iterator[Record]:

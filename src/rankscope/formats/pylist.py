@@ -40,10 +40,19 @@ class Reader:
                 fields={"number": self._last, "source": source},
             )  # fmt: skip
 
+    @property
+    def idle(self) -> bool:
+        return self._last == 0 and self._marked is None and self._length == 0
+
     def close(self) -> Iterable[Record]:
         marked, length = self._marked, self._length
         self._last, self._marked, self._length = 0, None, 0
         return (marked,) if marked is not None and length > 1 else ()
+
+
+def hears(text: str) -> bool:
+    """Whether a line means anything to an idle reader."""
+    return any(_LINE.match(one) for one in (text, f">{text}"))
 
 
 def read(text: str) -> Iterator[Record]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from ..model.evidence.stacks import Frame
 from ..model.patterns import regex
+from ..model.repeated import of_texts
 from .building import Building
 from .lines import Line
 from .records import Quoted, Record, read_all
@@ -46,7 +47,7 @@ class Reader:
 
     def feed(self, line: Line) -> Iterator[Record]:
         text, self.quoted = line.text, None
-        process, thread = _PROCESS.match(text), _THREAD.match(text)
+        process, thread, version, rank = _heading(text)
         if process:
             yield from self.close()
             self._pid, self._command, self._order = int(process.group(1)), process.group(2) or None, self._order + 1
@@ -54,9 +55,9 @@ class Reader:
         elif thread:
             yield from self.close()
             self._start(line, thread)
-        elif version := _PYTHON.match(text):
+        elif version:
             self._python = version.group(1)
-        elif rank := _RANK.match(text):
+        elif rank:
             self._rank = int(rank.group(1))
         elif not self._take(line):
             yield from self.close()
@@ -75,12 +76,12 @@ class Reader:
         if self._open and self._held and self._variable(self._open, line.text):
             return True
         self._held = bool(self._open and _SHOUT.match(line.text))
-        found = (_FRAME if self._open and self._headed else _BARE).match(line.text)
+        found = (_framed if self._open and self._headed else _bare)(line.text)
         if found:
             if self._open is None:
                 self._headed = False
                 self._open = Building(NAME, line, pid=self._pid, order=self._order)
-            self._open.add(_frame(found))
+            self._open.add(found)
             return True
         if self._open is None:
             return False
@@ -97,6 +98,10 @@ class Reader:
     def busy(self) -> bool:
         return self._open is not None
 
+    @property
+    def idle(self) -> bool:
+        return self._open is None and not self._held
+
     def close(self) -> Iterable[Record]:
         done, self._open = self._open, None
         if done is not None and (done.frames or self._headed):
@@ -104,10 +109,35 @@ class Reader:
         return ()
 
 
+@of_texts
+def _heading(text: str) -> tuple[re.Match[str] | None, ...]:
+    """What a line is the head of: a process, a thread, the interpreter, our own word of the rank."""
+    return tuple(pattern.match(text) for pattern in (_PROCESS, _THREAD, _PYTHON, _RANK))
+
+
+@of_texts
+def _framed(text: str) -> Frame | None:
+    """The frame of a line below a header."""
+    found = _FRAME.match(text)
+    return _frame(found) if found else None
+
+
+@of_texts
+def _bare(text: str) -> Frame | None:
+    """The frame of a line without a header."""
+    found = _BARE.match(text)
+    return _frame(found) if found else None
+
+
 def _frame(found: re.Match[str]) -> Frame:
     file, line = found["file"], int(found["line"] or 0)
     python = file.endswith((".py", ".pyx", ".pyc", ".ipynb")) or file.startswith("<") or (line and "." not in file)
     return Frame(found["name"], file if python or line else "", line, None if python else file or "?")
+
+
+def hears(text: str) -> bool:
+    """Whether a line means anything to an idle reader."""
+    return any(pattern.match(text) for pattern in (_PROCESS, _THREAD, _PYTHON, _RANK, _BARE))
 
 
 def read(text: str) -> Iterator[Record]:

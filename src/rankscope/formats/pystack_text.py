@@ -70,6 +70,10 @@ class Reader:
     def busy(self) -> bool:
         return self._open is not None
 
+    @property
+    def idle(self) -> bool:
+        return self._open is None
+
     def close(self) -> Iterable[Record]:
         done, self._open = self._open, None
         return (done.done(),) if done is not None else ()
@@ -80,6 +84,11 @@ def _frame(found: re.Match[str]) -> Frame:
     if found["kind"] == "Python":
         return Frame(found["name"], found["file"], number)
     return Frame(found["name"].removesuffix(" (inlined)"), found["file"].strip("?"), number, found["library"] or "?")
+
+
+def hears(text: str) -> bool:
+    """Whether a line means anything to an idle reader."""
+    return any(pattern.match(text) for pattern in (_HEAD, _FRAME))
 
 
 def read(text: str) -> Iterator[Record]:

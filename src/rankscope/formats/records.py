@@ -70,6 +70,13 @@ class LineReader(Protocol):
     def close(self) -> Iterable[Record]: ...
 
 
+class DumpReader(LineReader, Protocol):
+    """A reader of dumps. While it is ``idle``, a line that its module does not hear (``hears(text)``) leaves it as it is."""
+
+    @property
+    def idle(self) -> bool: ...
+
+
 def read_all(reader: LineReader, text: str) -> Iterator[Record]:
     """All records of one reader over a whole text."""
     for line in lines_of(text):

@@ -35,6 +35,7 @@ class Reader:
     """Keeps the last call per pid; the calls that did not return are told at the end, with how often they were made."""
 
     busy = False
+    idle = True
 
     def __init__(self) -> None:
         self._last: dict[int, tuple[Line, str, str, str | None]] = {}
@@ -86,6 +87,11 @@ class Reader:
             )
         self._last, self._failed, self._polled, self._alone = {}, {}, {}, None
         return out
+
+
+def hears(text: str) -> bool:
+    """Whether a line means anything to an idle reader."""
+    return any(pattern.match(text) for pattern in (_ATTACH, _RESUMED, _CALL))
 
 
 def read(text: str) -> Iterator[Record]:

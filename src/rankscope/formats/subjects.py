@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from ..model.labels import stem, who
 from ..model.patterns import regex
 from ..model.ranks import RankSet
+from ..model.repeated import of_texts
 from .lines import Line
 from .records import Dump, Record
 
@@ -49,6 +50,8 @@ class Section:
 def section_of(line: Line, before: Section) -> Section:
     """The section that a line opens, or the one it stands in."""
     text = line.text
+    if not _may_open(text):
+        return before
     if found := _PROCESS.match(text):
         pid = int(next(value for value in found.groups() if value))
         # Below a heading that names a rank, the first process is that rank's.
@@ -64,6 +67,12 @@ def section_of(line: Line, before: Section) -> Section:
     return before
 
 
+@of_texts
+def _may_open(text: str) -> bool:
+    """Whether a line opens a section."""
+    return any(pattern.match(text) for pattern in (_PROCESS, _OURS, _FILE, _HEADING, _OTHER_HEADING))
+
+
 def _named(label: str, pid: int | None = None) -> Section:
     meant = who(label)
     return Section(pid, meant.ranks, meant.beyond)
@@ -73,7 +82,7 @@ def placed(line: Line, section: Section) -> Line:
     """The line with what its section says of its origin, where its own prefix says nothing."""
     rank = next(iter(section.ranks)) if len(section.ranks) == 1 else None
     if line.pid is None and line.rank is None and (section.pid is not None or rank is not None):
-        return replace(line, pid=section.pid, rank=rank)
+        return Line(line.number, line.text, rank, line.local_rank, line.host, section.pid, line.source, line.at_s)
     return line
 
 

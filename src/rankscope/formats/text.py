@@ -3,6 +3,7 @@
 # ruff: noqa: E501  (a pattern or a row of a table is one line)
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cache
@@ -11,6 +12,7 @@ from ..model.evidence.events import Event
 from ..model.gap import Gap, Why
 from ..model.patterns import regex
 from ..model.ranks import MOST_IN_A_JOB
+from ..model.repeated import of_texts
 from . import (
     faulthandler,
     folded,
@@ -27,7 +29,7 @@ from .events import families
 from .kept import Between
 from .lines import WORDS_LIMIT, Line, may_have_prefix
 from .margin import NONE, Margin, margin_of
-from .records import LineReader, Quoted, Record
+from .records import DumpReader, LineReader, Quoted, Record
 from .subjects import Section, of_all, placed, section_of
 from .versions import versions_of
 
@@ -61,13 +63,15 @@ class _Voice:
     """The lines of one source: what dump it is in the middle of, and whom it speaks about."""
 
     def __init__(self) -> None:
-        self._readers: list[LineReader] = [module.Reader() for module in DUMPS]
-        self._quoting = [reader for reader in self._readers if isinstance(reader, _QUOTING)]
+        self._readers: list[DumpReader] = [module.Reader() for module in DUMPS]
+        self._fed: list[DumpReader] = []  # the last line, of which others heard nothing
         self.section = Section()
         self.dumping = False
 
     def feed(self, line: Line) -> Iterator[Record]:
-        for reader in self._readers:
+        hears = _hears(line.text)
+        self._fed = [reader for reader, heard in zip(self._readers, hears) if heard or not reader.idle]
+        for reader in self._fed:
             for record in reader.feed(line):
                 yield of_all(record, self.section)
         self.dumping = any(reader.busy for reader in self._readers)
@@ -75,7 +79,7 @@ class _Voice:
     @property
     def quoted(self) -> Quoted | None:
         """What the last line was below a frame."""
-        return next((reader.quoted for reader in self._quoting if reader.quoted), None)
+        return next((reader.quoted for reader in self._fed if isinstance(reader, _QUOTING) and reader.quoted), None)
 
     def close(self) -> Iterator[Record]:
         """What is open ends here."""
@@ -97,10 +101,8 @@ class TextReader:
 
     def __init__(self, small: bool = True, kept: Between | None = None, margin: Margin = NONE) -> None:
         self._voices: dict[str, _Voice] = {}
-        self._families: list[tuple[tuple[str, ...], LineReader]] = [
-            (shortest(module.NEEDLES), module.Reader()) for module in families()
-        ]
-        self._needles = all_needles()
+        self._families: list[LineReader] = [module.Reader() for module in families()]
+        self._interests = _any_of(all_needles())
         self._small = small
         self._kept = kept  # of a long text: shown the lines that one of the families may know
         self._margin = margin
@@ -121,7 +123,7 @@ class TextReader:
             raw = raw[asked.end() :]
             if not raw.strip():
                 return
-        interesting = may and _has(raw, self._needles)
+        interesting = may and self._interests(raw)
         said = self._margin.off(raw)
         if not (
             interesting
@@ -170,10 +172,13 @@ class TextReader:
         return line
 
     def _events(self, line: Line, interesting: bool) -> Iterator[Record]:
+        if not (interesting or self._waiting):
+            return
+        concerns = _concerns(line.text) if interesting else ()
         concerned = [
             reader
-            for needles, reader in self._families
-            if (interesting and _has(line.text, needles)) or reader in self._waiting
+            for concerned, reader in itertools.zip_longest(concerns, self._families)
+            if concerned or reader in self._waiting
         ]
         for reader in concerned:
             before = tuple(vars(reader).values())
@@ -205,7 +210,7 @@ class TextReader:
             yield from self._end(_Voice.gap)
 
     def _waits(self) -> list[LineReader]:
-        return [reader for _, reader in self._families if reader.busy]
+        return [reader for reader in self._families if reader.busy]
 
     def close(self) -> Iterator[Record]:
         """What was still open at the end."""
@@ -215,9 +220,15 @@ class TextReader:
         for voice in self._voices.values():
             yield from end(voice)
         self._dumping = {voice for voice in self._dumping if voice.dumping}
-        for _, reader in self._families:
+        for reader in self._families:
             yield from reader.close()
         self._waiting = self._waits()
+
+
+@of_texts
+def _hears(text: str) -> tuple[bool, ...]:
+    """Which of the dump readers hear a line."""
+    return tuple(module.hears(text) for module in DUMPS)
 
 
 def _ends_like_a_frame(text: str) -> bool:
@@ -235,6 +246,18 @@ def shortest(needles: tuple[str, ...]) -> tuple[str, ...]:
     """Words without those that contain another one."""
     each = sorted(set(needles))
     return tuple(one for one in each if not any(other in one and other != one for other in each))
+
+
+@of_texts
+def _concerns(text: str) -> tuple[bool, ...]:
+    """Which of the families a line concerns."""
+    return tuple(_has(text, shortest(module.NEEDLES)) for module in families())
+
+
+@cache
+def _any_of(needles: tuple[str, ...]) -> Callable[[str], bool]:
+    """Whether a text has one of these words."""
+    return of_texts(lambda text: _has(text, needles))
 
 
 def _has(text: str, needles: tuple[str, ...]) -> bool:

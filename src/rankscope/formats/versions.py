@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from ..model.evidence.events import Event
 from ..model.patterns import regex
+from ..model.repeated import of_texts
 from .lines import WORDS_LIMIT, Line
 
 # name as we write it → how people and programs write it before a version
@@ -64,12 +65,17 @@ _NEEDLES = (
 
 def versions_of(line: Line) -> Iterator[Event]:
     """An event per version named in a line."""
-    text = line.text[:WORDS_LIMIT]
+    for name, version in _versions(line.text[:WORDS_LIMIT]):
+        yield Event("text.version", line=line.number, text=line.text, fields={"name": name, "version": version})
+
+
+@of_texts
+def _versions(text: str) -> tuple[tuple[str, str], ...]:
+    """What is named, each with its version, once."""
     lower = text.lower()
     if ("." not in text and ", " not in text) or not any(needle in lower for needle in _NEEDLES):
-        return
-    for name, version in dict.fromkeys((*_named(text), *_of_files(text))):
-        yield Event("text.version", line=line.number, text=line.text, fields={"name": name, "version": version})
+        return ()
+    return tuple(dict.fromkeys((*_named(text), *_of_files(text))))
 
 
 def _named(text: str) -> Iterator[tuple[str, str]]:

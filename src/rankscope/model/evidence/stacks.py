@@ -35,9 +35,17 @@ UVLOOP = "uvloop/loop.pyx"
 
 
 class Stack(tuple):  # type: ignore[type-arg]
-    """Frames, root first. A tuple of its own type, because snapshots write equal ones once."""
+    """Frames, root first. A tuple of its own type, because snapshots write equal ones once, and much is remembered of them: what
+    it is found by is computed once."""
 
-    __slots__ = ()
+    _hash: int
+
+    def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            self._hash = super().__hash__()
+            return self._hash
 
 
 _MOST_DIGITS = 100
