@@ -31,9 +31,11 @@ def patterns(value: object) -> Iterator[str]:
 
 
 def table() -> str:
-    """A line for each pattern: whether it stays in a line, and the words of which one each must be there."""
+    """A line for each pattern, and for that with zeros for its digits: whether it stays in a line, whether it is found in zeros,
+    and the words of which one each must be there."""
     modules = [importlib.import_module(info.name) for info in pkgutil.iter_modules(told.__path__, f"{told.__name__}.")]
     found = {pattern for module in modules for pattern in patterns(list(vars(module).values()))}
+    found |= {needles.zeros_of(pattern) for pattern in found if needles.parsed(pattern).in_zeros}
     rows = sorted((needles.key(pattern), needles.parsed(pattern)) for pattern in found)
     return "{\n" + ",\n".join(f"{json.dumps(key)}: {json.dumps(known)}" for key, known in rows) + "\n}\n"
 

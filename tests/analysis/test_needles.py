@@ -10,7 +10,19 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rankscope.analysis import needles
-from rankscope.analysis.needles import FLAGS, Haystack, compiled, fold, needed, spelt, stays_in_line
+from rankscope.analysis.needles import (
+    FLAGS,
+    Haystack,
+    compiled,
+    fold,
+    found_in_zeros,
+    haystack,
+    needed,
+    spelt,
+    stays_in_line,
+    zeroed,
+    zeros_of,
+)
 from rankscope.rules import rules
 from rankscope.rules.told._signs import Sign
 
@@ -136,7 +148,7 @@ def test_a_pattern_whose_words_are_missing_is_not_even_compiled():
 def test_what_rules_look_for_is_not_parsed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """GIVEN the table of this release, WHEN the words of all signs are asked for, THEN the parser is asked for none."""
     asked: list[str] = []
-    monkeypatch.setattr(needles, "parsed", lambda pattern: asked.append(pattern) or (False, ()))
+    monkeypatch.setattr(needles, "parsed", lambda pattern: asked.append(pattern) or needles.Known(False, False, ()))
     needles._known.cache_clear()
     try:
         assert all(needed(pattern) is not None for pattern in SIGNS)
@@ -145,3 +157,73 @@ def test_what_rules_look_for_is_not_parsed_again(monkeypatch: pytest.MonkeyPatch
         assert asked == ["no sign of any rule"]
     finally:
         needles._known.cache_clear()
+
+
+# ---- texts that differ in nothing but their digits
+
+
+def test_texts_that_differ_in_digits_alone_are_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """GIVEN what a hundred ranks say, WHEN a pattern is looked for that none of them has, THEN one text is searched for it."""
+    needles._alike.cache_clear()
+    said = [haystack(f"rank {rank:03d} waits\nThread {7000 + rank} (idle)") for rank in range(100)]
+    assert not any(one.search(r"waits for\b|rank \d+ stands") for one in said)
+    searched: list[str] = []
+    each = Haystack.each
+    monkeypatch.setattr(Haystack, "each", lambda self, pattern: searched.append(self.text) or each(self, pattern))
+    assert not any(one.search(r"rank \d+ (?:sleeps|waits\b.)") for one in said)
+    assert searched == [zeroed(said[0].text)]
+
+
+def test_a_digit_that_is_meant_is_found_where_it_stands() -> None:
+    said = [haystack(f"rank {rank} waits") for rank in range(10)]
+    assert [one.search("rank 7") is not None for one in said] == [rank == 7 for rank in range(10)]
+    assert [one.search("rank (?!7)") is not None for one in said] == [rank != 7 for rank in range(10)]
+    assert [one.search("rank [2-4]") is not None for one in said] == [rank in (2, 3, 4) for rank in range(10)]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "zeros"),
+    [
+        (r"cc1plus \d{2,7}", r"cc0plus \d{2,7}"),
+        (r"[1-9]\d* of [^0-9]", r"[0-0]\d* of [^0-0]"),
+        (r"(\d+) of (?!\1\b)\d+", r"(\d+) of \d+"),
+        (r"a(?!b(?!5)c)d", "ad"),
+        (r"a(?!b{1,2}(?!c))d", r"a(?!b{1,2}(?!c))d"),
+        (r"\(?!5 [(?!5)] (?<!no )x", r"\(?!0 [(?!0)] (?<!no )x"),
+    ],
+)
+def test_a_pattern_with_zeros_is_looser_than_the_pattern(pattern: str, zeros: str) -> None:
+    """What must not be there is left out where it looks at digits; how often something comes stays."""
+    assert zeros_of(pattern) == zeros
+
+
+@pytest.mark.parametrize("pattern", [r"(a|b)\1", r"a[^5]", r"(?:(?!a)[^1-8])b", r"\x41", r"[{5}]"])
+def test_patterns_that_zeros_could_hide_are_searched_for_as_they_are(pattern: str) -> None:
+    assert not found_in_zeros(pattern)
+
+
+def test_nearly_all_patterns_of_rules_are_found_in_zeros() -> None:
+    """Otherwise the texts of thousands of ranks are each searched for them."""
+    assert sum(map(found_in_zeros, SIGNS)) > 0.97 * len(SIGNS)
+
+
+_DIGITAL = st.text(alphabet="ab1205 \n", max_size=12)
+_PARTS = st.sampled_from(
+    r"a b 1 \d [0-9] [1-4] [^2] [^0-9] (?!1) (?!\d) (?=2) (?<!5) (?<=a) \b 0{1,2} (?:a|12) (?!a(?!5)b) ^ $ . \s".split()
+)
+
+
+@settings(max_examples=300)
+@given(st.lists(_PARTS, min_size=1, max_size=5).map("".join), _DIGITAL)
+@example(r"a(?!b(?!5)c)1", "a1")
+def test_what_is_found_in_a_text_is_found_in_its_zeros(pattern: str, text: str) -> None:
+    if found_in_zeros(pattern) and compiled(pattern).search(text):
+        assert compiled(zeros_of(pattern)).search(zeroed(text))
+
+
+@settings(max_examples=200)
+@given(st.lists(_PARTS, min_size=1, max_size=4).map("".join), _DIGITAL, _DIGITAL)
+def test_what_is_found_in_one_of_many_is_what_re_finds(pattern: str, text: str, other: str) -> None:
+    for said in (text, other, zeroed(text), text.replace("2", "5")):
+        found = [one.span() for one in haystack(said).each(pattern)]
+        assert found == [one.span() for one in compiled(pattern).finditer(said)]

@@ -4,6 +4,9 @@ Python's own parser of patterns tells these words. Asking it takes as long as al
 answers for the patterns of this release lie beside this file. Where none of the words is in a text, the pattern need not even
 be compiled; where they are, a pattern that stays within a line is searched for in their lines alone. The answer is that of
 ``re`` in all cases: a pattern of which nothing is known is searched for as it is.
+
+A thousand ranks say the same but for numbers. With zeros for all digits their texts are one, and what is not found there, with
+zeros for its digits too, is in none of them.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 # Python's own parser of patterns; each kind of part has a ``name``.
 parser: Any = importlib.import_module("re._parser" if sys.version_info >= (3, 11) else "sre_parse")
@@ -29,7 +32,14 @@ _GRAM = 3
 FILE = Path(__file__).with_name("needles.json")
 
 Words = tuple[str, ...]
-Known = tuple[bool, tuple[Words, ...]]  # whether it stays within a line, and what it cannot do without
+
+
+class Known(NamedTuple):
+    """What is known of a pattern: whether it stays within a line, whether it is found in zeros, what it cannot do without."""
+
+    in_line: bool
+    in_zeros: bool
+    words: tuple[Words, ...]
 
 
 def fold(text: str) -> str:
@@ -91,9 +101,94 @@ class Haystack:
 
     @functools.cached_property
     def grams(self) -> frozenset[str]:
-        """All that three letters in a row say here: most words that are not there are known by it at once."""
-        folded = self._folded
+        """All that three letters in a row say here, digits being zeros: most words that are not there are known by it at once."""
+        folded = zeroed(self._folded)
         return frozenset(map("".join, zip(folded, folded[1:], folded[2:])))
+
+
+class Alike:
+    """All texts that differ in digits alone: what none has is looked for once, in the one with ``zeros`` for them."""
+
+    def __init__(self, zeros: str) -> None:
+        self.zeros = Haystack(zeros)
+        self.texts = 0
+        self._may_have: dict[str, bool] = {}
+
+    def may_have(self, pattern: str) -> bool:
+        """Whether one of them may have a pattern; a text that is alone is searched for it itself."""
+        if self.texts < 2 or not found_in_zeros(pattern):
+            return True
+        if pattern not in self._may_have:
+            self._may_have[pattern] = self.zeros.search(zeros_of(pattern)) is not None
+        return self._may_have[pattern]
+
+
+class OneOfMany(Haystack):
+    """A text that others may be like but for their digits."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._alike = _alike(zeroed(text))
+        self._alike.texts += 1
+
+    def each(self, pattern: str) -> Iterator[re.Match[str]]:
+        """What ``re`` finds one after the other."""
+        return super().each(pattern) if self._alike.may_have(pattern) else iter(())
+
+    @functools.cached_property
+    def grams(self) -> frozenset[str]:
+        """The same of all that are alike."""
+        return self._alike.zeros.grams
+
+
+_SHARED = 64 << 10  # letters; a longer text is a log, and like no other
+_REMEMBERED = 256  # texts
+_alike = functools.lru_cache(maxsize=_REMEMBERED)(Alike)
+
+
+def haystack(text: str) -> Haystack:
+    """A text to be searched for many patterns, for once with those that are like it."""
+    return OneOfMany(text) if len(text) <= _SHARED else Haystack(text)
+
+
+def zeroed(text: str) -> str:
+    """A text with zeros for its digits, each letter at its place."""
+    return text.translate(_DIGITS)
+
+
+_DIGITS = str.maketrans("123456789", "000000000")
+
+
+@functools.lru_cache(maxsize=4096)
+def zeros_of(pattern: str) -> str:
+    """A pattern with zeros for its digits, where they do not tell how often something comes."""
+    return _OWN_DIGIT.sub(lambda found: found[0] if len(found[0]) > 1 else "0", _loosened(pattern))
+
+
+_OWN_DIGIT = re.compile(r"\{\d{0,9},?\d{0,9}\}|\d")
+
+
+def _loosened(pattern: str) -> str:
+    """A pattern without what must not be there, where that looks at digits: it is found wherever the whole one is."""
+    parts: list[str] = []
+    opened: list[int] = []
+    for part in _PART.findall(pattern):
+        parts.append(part)
+        if part.startswith("("):
+            opened.append(len(parts) - 1)
+        elif part == ")":
+            at = opened.pop()
+            whole = parts[at] in _NOT and not any(parts[outer] in _NOT for outer in opened)
+            if whole and any(len(found) == 1 for found in _OWN_DIGIT.findall("".join(parts[at:]))):
+                del parts[at:]
+    return "".join(parts)
+
+
+_NOT = ("(?!", "(?<!")
+
+
+# A part of a pattern: what is escaped, a set, a bracket, a letter.
+_PART = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?<?!|[\s\S]")
 
 
 def possible(pattern: str, grams: frozenset[str]) -> bool:
@@ -102,7 +197,8 @@ def possible(pattern: str, grams: frozenset[str]) -> bool:
 
 
 def _spelt_of(word: str, grams: frozenset[str]) -> bool:
-    return all(word[at : at + _GRAM] in grams for at in range(len(word) - _GRAM + 1))
+    zeros = zeroed(word)
+    return all(zeros[at : at + _GRAM] in grams for at in range(len(zeros) - _GRAM + 1))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -120,19 +216,24 @@ def spelt(pattern: str) -> str:
 
 def needed(pattern: str) -> tuple[Words, ...]:
     """What a pattern of rules cannot be found without: one word of each of these."""
-    return _known(pattern)[1]
+    return _known(pattern).words
 
 
 def stays_in_line(pattern: str) -> bool:
     """Whether a pattern takes, and looks at, nothing but what stands in one line."""
-    return _known(pattern)[0]
+    return _known(pattern).in_line
+
+
+def found_in_zeros(pattern: str) -> bool:
+    """Whether a pattern that is found in a text is also found with zeros for all digits, in the text and in the pattern."""
+    return _known(pattern).in_zeros
 
 
 @functools.lru_cache(maxsize=4096)
 def _known(pattern: str) -> Known:
     """What is known of a pattern, from the table or, of one that is not there, from the parser."""
     told = _table().get(key(pattern))
-    return (told[0], tuple(map(tuple, told[1]))) if told else parsed(pattern)
+    return Known(told[0], told[1], tuple(map(tuple, told[2]))) if told else parsed(pattern)
 
 
 @functools.cache
@@ -151,7 +252,10 @@ def parsed(pattern: str) -> Known:
     """What Python's parser tells of a pattern."""
     tree = parser.parse(spelt(pattern), FLAGS)
     in_line = not tree.state.flags & re.DOTALL and all(_in_line(*part) for part in tree)
-    return in_line, tuple(words for words in _words(tree) if min(map(len, words)) > 1)
+    words = tuple(words for words in _words(tree) if min(map(len, words)) > 1)
+    loose = _loosened(pattern)
+    in_zeros = not _ESCAPED_DIGIT.search(loose) and all(_in_zeros(*part) for part in parser.parse(spelt(loose), FLAGS))
+    return Known(in_line, in_zeros, words)
 
 
 def _words(sequence: Iterable[tuple[Any, Any]]) -> Iterator[Words]:
@@ -214,6 +318,33 @@ def _takes_newline(items: list[tuple[Any, Any]]) -> bool:
     return found is not (items[0][0].name == "NEGATE")
 
 
+# A number of a group or of a letter, and sets in which braces would be taken for how often something comes.
+_ESCAPED_DIGIT = re.compile(r"\\[\dxuUN]|\(\?\(|\[[^\]\n]{0,99}\{\d")
+
+
+def _in_zeros(kind: Any, value: Any, strictly: bool = False) -> bool:
+    """Whether a part that takes a text also takes it with zeros for digits in both; ``strictly``: takes it no sooner either, as
+    what must not be there. A part that takes some of the digits takes all of them there."""
+    if kind.name in ("LITERAL", "NOT_LITERAL"):
+        return value not in _DIGITS_ALL or (kind.name == "LITERAL" and not strictly)
+    if kind.name == "IN":
+        named = sum(any(_is_named(digit, kind.name, value) for kind, value in value) for digit in _DIGITS_ALL)
+        return named in (0, len(_DIGITS_ALL)) or not (strictly or value[0][0].name == "NEGATE")
+    if kind.name == "BRANCH":
+        return all(_in_zeros(of, what, strictly) for each in value[1] for of, what in each)
+    if kind.name in _REPEATS or kind.name in ("SUBPATTERN", "ASSERT", "ASSERT_NOT"):
+        return kind.name != "POSSESSIVE_REPEAT" and all(
+            _in_zeros(of, what, strictly or kind.name == "ASSERT_NOT") for of, what in value[-1]
+        )
+    return kind.name in ("ANY", "AT", "FAILURE") or (kind.name == "GROUPREF" and not strictly)
+
+
+def _is_named(digit: int, kind: str, value: Any) -> bool:
+    """Whether one item of a set names a digit; categories name all of them or none."""
+    return (kind == "LITERAL" and value == digit) or (kind == "RANGE" and value[0] <= digit <= value[1])
+
+
+_DIGITS_ALL = range(ord("0"), ord("9") + 1)
 _NEWLINE = ord("\n")
 _NO_WIDTH = ("AT", "ASSERT", "ASSERT_NOT")
 _REPEATS = ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT")
