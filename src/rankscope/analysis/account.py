@@ -18,11 +18,13 @@ from ..model.labels import Who
 from ..model.patterns import regex
 from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
+from ..model.repeated import of_texts
 from .listed import stacks_listed
 from .meant import Meant, meant
-from .needles import Haystack
+from .needles import Haystack, compiled, haystack
 from .origin import module_path
 from .passages import stacks_told
+from .pasted_code import Line, code_in
 
 # Horovod's stall inspector (stall_inspector.cc, operations.cc before), whose sentence older releases break into lines.
 _STALLED = (
@@ -169,7 +171,7 @@ class Account:
         said = _joined([line for _, _, line in lines])
         stacks = "\n\n".join(self._stacks)
         # A file's name has underscores both for blanks and for what no name may hold; settings need them kept.
-        return f"{self.label}\n{self.label.replace(' ', '_')}\n\n{stacks}\n\n{_ADVICE.sub('', said)}"
+        return f"{self.label}\n{self.label.replace(' ', '_')}\n\n{stacks}\n\n{_without_advice(said)}"
 
     @functools.cached_property
     def prose(self) -> str:
@@ -180,7 +182,7 @@ class Account:
     @functools.cached_property
     def _written(self) -> str:
         """The lines of a short text that no program writes."""
-        lines = [line for line in self.said.splitlines() if not (_LOGGED.match(line) or _DUMPED.match(line))]
+        lines = [line for line in self.said.splitlines() if not _by_a_program(line)]
         return "\n".join(lines) if len(lines) <= PROSE_LINES else ""
 
     @functools.cached_property
@@ -213,10 +215,15 @@ class Account:
     def _stacks(self) -> Iterable[str]:
         return dict.fromkeys([*(seen.text for seen in self.seen), *map(written, (*self.told.values(), *self.listed))])
 
+    @property
+    def code(self) -> tuple[Line, ...]:
+        """Its lines as code, if they are such."""
+        return code_in([event.text for event in self.events])
+
     @functools.cached_property
     def said(self) -> str:
         """The text without label and stacks."""
-        return _ADVICE.sub("", _joined(list(dict.fromkeys(event.text[:LINE_LIMIT] for event in self._words))))
+        return _without_advice(_joined(list(dict.fromkeys(event.text[:LINE_LIMIT] for event in self._words))))
 
     @property
     def _words(self) -> Iterator[Event]:
@@ -266,20 +273,32 @@ class Account:
 
     @functools.cached_property
     def _hay(self) -> Haystack:
-        return Haystack(self.text)
+        return haystack(self.text)
 
     @functools.cached_property
     def _prose_hay(self) -> Haystack:
-        return Haystack(self.prose)
+        return haystack(self.prose)
 
     def named(self, *names: str) -> tuple[Event, ...]:
         """Its events of some names."""
         return tuple(event for event in self.events if event.event in names)
 
 
+@of_texts
+def says(pattern: str, text: str) -> bool:
+    """Whether a pattern of rules is found in a line."""
+    return compiled(pattern).search(text) is not None
+
+
+@of_texts
 def evidence_of(text: str) -> str:
     """A message without the advice that its program adds to it."""
     return _ADVICE.sub("", text)
+
+
+def _without_advice(text: str) -> str:
+    """Lines without advice, which none goes beyond."""
+    return "\n".join(map(evidence_of, text.split("\n")))
 
 
 def line_at(text: str, at: int) -> str:
@@ -287,6 +306,12 @@ def line_at(text: str, at: int) -> str:
     start = text.rfind("\n", 0, at) + 1
     end = text.find("\n", at)
     return text[start : end if end >= 0 else len(text)].strip()[:LINE_SHOWN]
+
+
+@of_texts
+def _by_a_program(line: str) -> bool:
+    """Whether no person writes such a line."""
+    return bool(_LOGGED.match(line) or _DUMPED.match(line))
 
 
 def _joined(lines: list[str]) -> str:

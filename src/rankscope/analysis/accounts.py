@@ -12,17 +12,18 @@ from ..model.labels import STEP, Who, stem, who
 from ..model.patterns import regex
 from ..model.process import ProcessRef, Role
 from ..model.ranks import RankSet
-from .account import PROSE_LINES, Account, Mention, Seen, evidence_of, line_at, written
+from .account import PROSE_LINES, Account, Mention, Seen, evidence_of, line_at, says, written
 from .case import Case, Member
 from .needles import compiled
 from .papers import without_comment
 from .progress import advances
 from .remembered import remembered
+from .saying import saying
 from .strangers import about_strangers
 
 __all__ = [
     "PROSE_LINES", "Account", "Mention", "Seen", "accounts", "compiled", "evidence_of", "last_lines", "line_at", "outlived",
-    "steps_at_end", "written",
+    "says", "steps_at_end", "written",
 ]  # fmt: skip
 
 
@@ -238,7 +239,7 @@ _PASSED_OVER = regex(r"\bskipping\b", re.IGNORECASE)
 
 def _marked(case: Case, mark: re.Pattern[str]) -> dict[str, list[_Step]]:
     found: dict[str, dict[int, _Step]] = {}
-    for said in case.events:
+    for said in saying(case, mark):
         if (step := mark.search(said.text)) and not _PASSED_OVER.search(said.text):
             found.setdefault(said.file, {})[said.line] = (
                 said.line,

@@ -15,6 +15,7 @@ from ..model.evidence.events import Event
 from ..model.evidence.stacks import NativeStacks, PythonStacks
 from ..model.patterns import regex
 from ..model.process import Role
+from ..model.repeated import found_in
 from .accounts import Account, accounts, evidence_of, outlived, steps_at_end
 from .after_looks import steps_after_looks
 from .case import Case
@@ -85,10 +86,13 @@ def nothing_but_recovered(case: Case) -> bool:
 _FEW = 2  # so many checks that pass are not all there are
 
 
+_TOLD = regex(r"[:|]\s*\S")
+
+
 def clear(case: Case) -> bool:
     """Whether all that was saved are checks that pass and counters at nought."""
-    told = [event.text for event in case.events if event.event == "text.line" and re.search(r"[:|]\s*\S", event.text)]
-    passed = sum(_ALL_CLEAR.search(text) is not None for text in told)
+    told = [event.text for event in case.events if event.event == "text.line" and found_in(event.text, _TOLD)]
+    passed = sum(found_in(text, _ALL_CLEAR) for text in told)
     return passed > max(_FEW, len(told) / 2) and not any(map(_wrong, told)) and not case.snapshot.live
 
 

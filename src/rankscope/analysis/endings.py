@@ -15,6 +15,7 @@ from ..model.evidence.events import Event
 from ..model.evidence.stacks import NativeStacks, PythonStacks
 from ..model.labels import stem, who
 from ..model.patterns import regex
+from ..model.repeated import found_in, of_texts
 from .case import Case
 from .papers import papers
 from .phrases import NO_ARGUMENT
@@ -98,6 +99,7 @@ _SUPPOSED = regex(
 )
 
 
+@of_texts
 def says_it_halts(line: str) -> bool:
     """Whether a line tells of a program that does not go on, and does not only warn of it."""
     return SAID.search(_SUPPOSED.sub("", line)) is not None
@@ -165,7 +167,7 @@ def _lines(said: Sequence[Event]) -> list[str]:
 
 def _without_its_end(lines: list[str]) -> list[str]:
     """The lines of a program that runs until somebody ends it, without those that tell that somebody did."""
-    invites = next((at for at, line in enumerate(lines) if TO_BE_ENDED.search(line)), None)
+    invites = next((at for at, line in enumerate(lines) if found_in(line, TO_BE_ENDED)), None)
     if invites is None:
         return lines
     began = next((at for at in range(invites + 1, len(lines)) if lines[at].startswith(("Traceback (", "^C"))), None)
@@ -206,6 +208,7 @@ _WHATEVER = regex(r"\bFinished server process\b|\bTotal training time\b", re.IGN
 _TRACED = regex(r"^\++ ")
 
 
+@of_texts
 def _good(line: str) -> bool:
     text = _HEAD.sub("", line)
     said = _GOOD.search(text) and not _STEP_DAEMON.search(line)
@@ -274,6 +277,7 @@ _FALSE_ALARM = regex(
 )
 
 
+@of_texts
 def wrong(line: str) -> bool:
     """Whether a program reports an error in a line, or somebody says in it that something does not go on."""
     return WRONG.search(line) is not None or (says_it_halts(line) and not printed(line))
@@ -326,15 +330,22 @@ def _ordinary(case: Case) -> _Ordinary:
     return _ordinary_lines(case.events)
 
 
+@of_texts
+def _sense_of(line: str) -> tuple[bool, bool]:
+    """Whether a line speaks of trouble or of an end, and whether it is an ordinary one."""
+    return bool(WRONG.search(line) or _CLOSING.search(line)), _ORDINARY.search(line) is not None
+
+
 def _ordinary_lines(events: Iterable[Event]) -> _Ordinary:
     """Of each rank in each file: the last line that speaks of trouble or of an end, and all ordinary ones by who wrote them."""
     lines: _Ordinary = {}
     for one in events:
         if one.event == "text.line":
             trouble, ordinary = lines.get((one.file, one.rank), (0, {}))
-            if WRONG.search(one.text) or _CLOSING.search(one.text):
+            troubled, is_ordinary = _sense_of(one.text)
+            if troubled:
                 trouble = max(trouble, one.line)
-            if _ORDINARY.search(one.text):
+            if is_ordinary:
                 bisect.insort(ordinary.setdefault(one.pid, []), one.line)
             lines[one.file, one.rank] = trouble, ordinary
     return lines

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..model.evidence.stacks import Frame, Stack
 from ..model.patterns import regex
+from ..model.repeated import of_stacks
 from .frame_tables import BUILTINS, NATIVE, PYTHON, STRENGTH, WaitKind
 from .origin import Origin, is_user, module_path, origin
 
@@ -151,6 +152,7 @@ def _task(stack: Stack) -> int:
     return -1
 
 
+@of_stacks
 def at_rest(stack: Stack) -> bool:
     """Whether a thread waits for work where such threads do: in a server's own loop, as a pool's worker; not in a lock."""
     python = Stack(frame for frame in stack if frame.library is None)

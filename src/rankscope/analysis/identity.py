@@ -14,6 +14,7 @@ from ..model.evidence.environ_now import EnvironNow
 from ..model.evidence.stacks import Frame, PythonStacks, PythonThread, Stack
 from ..model.process import Process, ProcessRef, Role
 from ..model.ranks import number_of
+from ..model.repeated import of_stacks
 from .frame_tables import WaitKind
 from .frames import wait_of
 from .origin import is_user, module_path
@@ -43,6 +44,7 @@ def name_of(frame: Frame) -> tuple[str, str]:
     return module_path(frame.file), frame.function.rsplit(".", 1)[-1]
 
 
+@of_stacks
 def birth(stack: Stack) -> int:
     """The index of the frame where this process's own life begins, 0 when it was not forked from Python."""
     return max(
@@ -51,6 +53,7 @@ def birth(stack: Stack) -> int:
     )
 
 
+@of_stacks
 def own(stack: Stack) -> Stack:
     """The stack without the frames inherited from the parent."""
     start = birth(stack)

@@ -7,10 +7,11 @@ is the deepest is told by the frames themselves: a program begins in ``main`` or
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from ..model.evidence.stacks import Frame, Stack
 from ..model.patterns import regex
+from ..model.repeated import of_texts
 from .frame_tables import WaitKind
 from .frames import kind_of, plain_name
 
@@ -58,16 +59,17 @@ def stacks_listed(lines: Iterable[str]) -> tuple[Stack, ...]:
 _ARROW = regex(r"\s(?:->|→|=>|<-|←|<=|<)\s")
 
 
-def _arrowed(line: str) -> list[Frame]:
+@of_texts
+def _arrowed(line: str) -> tuple[Frame, ...]:
     """The frames of a line that shows a stack with arrows, deepest first; none where it is no stack."""
     parts = [part.strip(" .,;`") for part in _ARROW.split(line[:800])]
     frames = [frame for part in parts if (frame := _frame(re.sub(r"^[^:]{0,40}(?<!:): (?!:)", "", part))) is not None]
     if len(parts) < 3 or len(frames) < len(parts) - 1:
-        return []
-    return frames if re.search(r"<-|←|<=|\s<\s", line) else frames[::-1]
+        return ()
+    return tuple(frames if re.search(r"<-|←|<=|\s<\s", line) else frames[::-1])
 
 
-def _runs(lines: Iterable[str]) -> Iterator[list[Frame]]:
+def _runs(lines: Iterable[str]) -> Iterator[Sequence[Frame]]:
     run: list[Frame] = []
     for line in lines:
         if arrowed := _arrowed(line):
@@ -84,6 +86,7 @@ def _runs(lines: Iterable[str]) -> Iterator[list[Frame]]:
         yield run
 
 
+@of_texts
 def _frame(line: str) -> Frame | None:
     """The frame that a line shows, None where it shows none."""
     text = line[:400]
@@ -105,7 +108,7 @@ def _known(frame: Frame) -> bool:
     return bool(frame.file) or kind_of(frame) is not None
 
 
-def _upright(run: list[Frame]) -> Stack:
+def _upright(run: Sequence[Frame]) -> Stack:
     """The frames root first: turned round where the list began with the deepest."""
     first, last = run[0], run[-1]
     if _ROOTS.match(first.function) or (_waits(last) and not _waits(first)):

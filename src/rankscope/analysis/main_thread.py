@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from ..model.patterns import regex
+from ..model.repeated import found_in
 from .accounts import Account, Seen
 from .frame_tables import STRENGTH
 from .frames import plain_name, wait_of
@@ -19,7 +21,7 @@ def main_thread(account: Account) -> Seen | None:
 
 
 def _working(account: Account, now: list[Seen]) -> Seen:
-    named = [seen for seen in now if seen.thread.name and re.search("main", seen.thread.name, re.I)]
+    named = [seen for seen in now if seen.thread.name and found_in(seen.thread.name, _MAIN)]
     if named:  # a thread of which a dump was taken with native frames and another without: the one that says more
         same = [seen for seen in named if named[0].thread.tid in (None, seen.thread.tid) or seen.thread.tid is None]
         return max(same, key=lambda seen: STRENGTH.get(wait_of(seen.stack).kind, 0))
@@ -29,6 +31,8 @@ def _working(account: Account, now: list[Seen]) -> Seen:
     first = (seen for seen in now if (_started_first(seen) if seen.native else _runs_program(seen)))
     return next(first, now[0])
 
+
+_MAIN = regex("main", re.I)
 
 # What the system calls in the first thread of a process (glibc's csu/libc-start.c, musl), and Python's own entry.
 _FIRST = {

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..model.patterns import regex
+from ..model.repeated import of_texts
 
 LONGEST = 4000  # lines; a longer text is no pasted code
 _WIDEST = 300  # of a longer line the rest is data
@@ -115,10 +116,17 @@ def code_in(texts: Sequence[str]) -> tuple[Line, ...]:
     """The lines of a text as code: marks of a diff or a listing stay off, blank lines and remarks too."""
     if len(texts) > LONGEST:
         return ()
-    told = [part for text in texts for part in _parts(_PLACE.sub("", text[:_WIDEST].rstrip().expandtabs(4)))]
-    bare = [_MARKS.sub(lambda found: " " * len(found[0]), text) for text in told]
-    lines = [Line(len(text) - len(text.lstrip()), text.strip()) for text in bare if text.strip()[:1] not in ("", "#")]
-    return tuple(_joined(lines))
+    return tuple(_joined([line for text in texts for line in _lines_of(text[:_WIDEST])]))
+
+
+@of_texts
+def _lines_of(text: str) -> tuple[Line, ...]:
+    """The lines of code in one of a text."""
+    told = _parts(_PLACE.sub("", text.rstrip().expandtabs(4)))
+    bare = [_MARKS.sub(lambda found: " " * len(found[0]), part) for part in told]
+    return tuple(
+        Line(len(part) - len(part.lstrip()), part.strip()) for part in bare if part.strip()[:1] not in ("", "#")
+    )
 
 
 def _parts(text: str) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from ..model.patterns import regex
 from .case import Case
 from .file_lines import lines_by_file
 from .remembered import remembered
+from .saying import saying
 
 _MANY_TIMES = 4.0
 _LAST = 2  # steps: a lone one may have saved a checkpoint
@@ -104,13 +105,13 @@ def _pace_s(pace: re.Match[str]) -> float:
 
 def _timed(case: Case) -> Iterator[list[tuple[float, str]]]:
     """The steps of each log, with what each took, those of lines of one shape together."""
-    for said in lines_by_file(case).values() if not case.snapshot.live else ():
-        by_shape: dict[str, list[tuple[float, str]]] = {}
-        for event in said:
-            took = _TOOK.search(event.text) if STEP.search(event.text) else None
-            if took is not None:
-                by_shape.setdefault(_MARKS.sub("#", event.text), []).append((_seconds(took), event.text.strip()))
-        yield from by_shape.values()
+    timed: dict[str, dict[str, list[tuple[float, str]]]] = {}
+    for event in saying(case, STEP, _TOOK) if not case.snapshot.live else ():
+        if event.event == "text.line" and (took := _TOOK.search(event.text)):
+            steps = timed.setdefault(event.file, {}).setdefault(_MARKS.sub("#", event.text), [])
+            steps.append((_seconds(took), event.text.strip()))
+    for file in lines_by_file(case) if timed else ():
+        yield from timed.get(file, {}).values()
 
 
 def _seconds(took: re.Match[str]) -> float:

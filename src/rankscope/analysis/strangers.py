@@ -9,6 +9,7 @@ from collections.abc import Collection
 from ..model.patterns import regex
 from .case import Case
 from .remembered import remembered
+from .saying import saying
 
 # By the name that the kernel has of them (at most 15 letters): of a desktop, of the system, of the site.
 _NAMES = (
@@ -53,9 +54,7 @@ def about_strangers(case: Case) -> frozenset[tuple[str, int]]:
     """The lines, by file and number, that tell what befell a program beside the job."""
     found = set()
     asked: dict[str, int] = {}
-    for event in case.events:
-        if _TOLD.search(event.text) is None:
-            continue
+    for event in saying(case, _TOLD):
         place = (event.file, event.line)
         victim = _VICTIM.search(event.text)
         if victim is None:

@@ -6,14 +6,17 @@ Each clause of what somebody wrote is read for releases and for an outcome; a re
 # ruff: noqa: E501  (a pattern is one line)
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..model.patterns import regex
+from ..model.repeated import of_texts
 from .accounts import Account
 from .endings import says_it_halts
 from .meant import asks
+from .remembered import remembered
 
 _GOOD_WORDS = (
     r"works?|worked|makes? (?:it|them|this|everything|\w+) (?:train|run|start|work|pass|stable|return|finish|complete|succeed|go on|connect)|lets? (?:it|them|all \w+|the \w+|every\w*|\w+ ranks) (?:go on|run|continue|proceed|start|finish|pass)|(?:it|they|everything|training|all|then|now) (?:trains?|starts|connects|returns)|serves|(?:ran|serve[sd]?|train(?:s|ed)?|held|lasts?|stays? up) (?:[\w']+ ){0,4}?(?:for )?(?:days|weeks|months)|is good|(?:hangs?|problems?|crash\w*|errors?|freez\w+|stalls?|failures?) (?:have |has |then )?(?:stopped|ceased|ended)|working|fine|ok|okay|pass(?:es|ed)?|succe(?:ed\w*|ss\w*)|runs|ran|run (?:through|fine|clean\w*|ok|to the end)|complete[sd]?|finish(?:es|ed)?|clean(?:ly)?|stable|survive[sd]?|"
@@ -112,56 +115,92 @@ class Trial:
     cures: bool = False  # it is said to have ended a trouble
 
 
+@remembered
 def trials(account: Account) -> tuple[Trial, ...]:
     """All that a subject's text reports to have been tried."""
-    return tuple(trial for line in _lines(account, _RELEASE) for trial in told(line))
+    return tuple(trial for line in _lines(account, _change(_RELEASE)) for trial in told(line))
 
 
-def cured(account: Account, change: re.Pattern[str]) -> str | None:
-    """The line that tells that a change ended the trouble: it works with it, it hangs until it is made."""
-    for line in _lines(account, change):
+class _Change:
+    """Something that may have been tried, and what single lines tell of it."""
+
+    def __init__(self, change: re.Pattern[str]) -> None:
+        self._pattern = change
+        self.named_in = of_texts(self._named_in)
+        self.cured_by = of_texts(self._cured_by)
+
+    def _named_in(self, line: str) -> bool:
+        return self._pattern.search(line) is not None
+
+    def _cured_by(self, line: str) -> bool:
+        """Whether a line tells that the change ended a trouble."""
         for sentence in _SENTENCE.split(line):
             for part in filter(None, _PARTS.split(sentence)):
-                found = change.search(part)
+                found = self._pattern.search(part)
                 if found is None or _ADVISED.search(sentence) or asks(sentence):
                     continue
                 outcome = _outcome(part)
                 if outcome is None and len(whole := _outcomes(sentence)) == 1:
                     outcome = next(iter(whole))
                 if outcome is not None and outcome is not bool(_UNTIL.search(part[: found.start()])):
-                    return line[:300]
-    return None
+                    return True
+        return False
 
 
 # A logger's line, whatever stands before its level: what it updates, moves or switches is the program's own business.
 _LOGGED = regex(r"(?:\S{1,80} ){0,5}\W?(?:INFO|DEBUG)\b(?<!NCCL INFO)\W")
 
 
-def _lines(account: Account, about: re.Pattern[str]) -> list[str]:
+_change = functools.lru_cache(maxsize=64)(_Change)
+
+
+def cured(account: Account, change: re.Pattern[str]) -> str | None:
+    """The line that tells that a change ended the trouble: it works with it, it hangs until it is made."""
+    about = _change(change)
+    return next((line[:300] for line in _lines(account, about) if about.cured_by(line)), None)
+
+
+def _lines(account: Account, about: _Change) -> list[str]:
     """What people wrote, line by line; where the heading names what was tried, it stands before the text below."""
     head = account.label.replace("_", " ")
-    lines = [line.strip() for line in account.prose.splitlines() if line.strip() and not _LOGGED.match(line)]
-    if about.search(head) and len(lines) > 1:
-        lines.insert(1, f"{head}: {lines[1]}")
+    lines = _written(account)
+    if about.named_in(head) and len(lines) > 1:
+        lines = (lines[0], f"{head}: {lines[1]}", *lines[1:])
     return [line for line in _joined(lines, about) if len(line) < 1000]
 
 
-def _joined(lines: list[str], about: re.Pattern[str]) -> Iterator[str]:
+@remembered
+def _written(account: Account) -> tuple[str, ...]:
+    """The lines of what people wrote."""
+    return tuple(line.strip() for line in account.prose.splitlines() if line.strip() and not _LOGGED.match(line))
+
+
+def _joined(lines: Sequence[str], about: _Change) -> Iterator[str]:
     """A line that names what was tried and no outcome goes with the outcome on the next line."""
     for line, after in zip(lines, [*lines[1:], ""]):
         if (
             after
-            and about.search(line)
-            and _OUTCOME.search(after)
-            and not (_OUTCOME.search(line) or about.search(after))
+            and about.named_in(line)
+            and _tells_outcome(after)
+            and not (_tells_outcome(line) or about.named_in(after))
         ):
             yield f"{line}: {after}"
         else:
             yield line
 
 
-def told(line: str) -> Iterator[Trial]:
+@of_texts
+def _tells_outcome(line: str) -> bool:
+    return _OUTCOME.search(line) is not None
+
+
+@of_texts
+def told(line: str) -> tuple[Trial, ...]:
     """The trials of one line; a release without an outcome of its own has that of its sentence."""
+    return tuple(_told(line))
+
+
+def _told(line: str) -> Iterator[Trial]:
     for sentence in _SENTENCE.split(line):
         if _ADVISED.search(sentence) or asks(sentence):
             continue
@@ -210,6 +249,7 @@ def _is_release(part: str, found: re.Match[str]) -> bool:
     )
 
 
+@of_texts
 def _outcome(part: str) -> bool | None:
     """Whether a part of a sentence tells of success or of failure; a cure outweighs the trouble that it cures."""
     found = list(_OUTCOME.finditer(part))

@@ -6,6 +6,7 @@ from itertools import islice
 
 from ...model.labels import STEP
 from ...model.patterns import regex
+from ...model.repeated import found_in
 from ..account import Account
 from ..accounts import accounts
 from ..case import Case
@@ -63,7 +64,7 @@ def without_steps(text: str) -> str:
     A thousand steps are those of a healthy run, whatever comes behind them.
     """
     lines = text.rstrip().split("\n")
-    steps = [STEP.search(line) is not None for line in lines]
+    steps = [found_in(line, STEP) for line in lines]
     if not any(steps) or steps[-1]:
         return text
     return "\n".join(line for line, is_step in zip(lines, steps) if not is_step)

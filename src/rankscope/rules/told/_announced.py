@@ -17,6 +17,7 @@ from ...analysis.remembered import remembered
 from ...model.evidence.events import Event
 from ...model.patterns import regex
 from ...model.ranks import RankSet
+from ...model.repeated import found_in
 
 _SAYS = regex(
     r"\bGLOBAL_RANK: (?P<rank>\d+), MEMBER: \d+/(?P<world>\d+)|\b(?:global[ _]?|world[ _]?)?rank[ =:]{1,2}(?P<rank_>\d+)(?: of | ?/ ?|,? (?:and )?world[ _]size[ =:]{1,2})(?P<world_>\d+)\b|"
@@ -45,7 +46,7 @@ def announced(case: Case, account: Account) -> Iterator[Announced]:
     last: dict[int, Event] = {}
     there: set[int] = set()
     for event in {(one.file, one.line): one for one in account.events}.values():
-        if "worker_count" in event.text:
+        if "worker_count" in event.text or not (found_in(event.text, _LISTED) or found_in(event.text, _SAYS)):
             continue  # it counts who came to its meeting point, also of other runs
         if (listed := _LISTED.search(event.text)) is not None:
             there.add(int(listed["rank"]))

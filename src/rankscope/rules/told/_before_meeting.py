@@ -9,9 +9,10 @@ import re
 from ...analysis.accounts import accounts, steps_at_end
 from ...analysis.case import Case
 from ...analysis.file_lines import lines_by_file
-from ...analysis.pasted_code import code_in, sections
+from ...analysis.pasted_code import sections
 from ...model.patterns import regex
 from ...model.ranks import RankSet, ranks_phrase
+from ...model.repeated import found_in
 from ...model.words import verb
 from ._findings import Fact
 from ._signs import LIKELY, POSSIBLE
@@ -28,10 +29,12 @@ _OWN_PORT = regex(
 def own_port(case: Case) -> Fact | None:
     """Code in which every process chooses the port of the meeting by itself, right before it goes there."""
     for account in accounts(case):
-        lines = [line.text for line in code_in([event.text for event in account.events])]
+        lines = [line.text for line in account.code]
         for at, line in enumerate(lines):
+            if not found_in(line, _OWN_PORT):
+                continue
             near = " ".join(itertools.takewhile(lambda one: not one.startswith("def "), lines[at : at + 8]))
-            if _OWN_PORT.search(line) and re.search(r"init_process_group\(|init_distributed|TCPStore\(", near):
+            if re.search(r"init_process_group\(|init_distributed|TCPStore\(", near):
                 return Fact("each process chooses another port to meet at", (line,))
     return None
 
@@ -45,7 +48,7 @@ def waits_first(case: Case) -> Fact | None:
     if not any(one.find(HALTS) for one in accounts(case)):
         return None
     for account in accounts(case):
-        for section in sections(code_in([event.text for event in account.events])):
+        for section in sections(account.code):
             waits = next((line for line in section.body if _BLOCKS.search(line)), None)
             joins = next((line for line in section.after if _JOINS.search(line)), None)
             if section.who == "one" and waits and joins and "init" in joins:

@@ -9,7 +9,7 @@ from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...analysis.looked_twice import moved
 from ...analysis.main_thread import main_thread
-from ...analysis.pasted_code import Section, code_in, sections
+from ...analysis.pasted_code import Section, sections
 from ...model.evidence.events import Event
 from ...model.patterns import regex
 from ...model.ranks import RankSet
@@ -35,7 +35,7 @@ def parted(case: Case) -> Parted | None:
 
 def _sections(case: Case) -> Iterator[Section]:
     for account in accounts(case):
-        found = sections(code_in([event.text for event in account.events]))
+        found = sections(account.code)
         # Of a condition on the rank one side often works for the others, which wait for it rightly.
         yield from (section for section in found if section.who == "some")
 

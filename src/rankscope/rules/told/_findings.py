@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from ...analysis.accounts import Account, compiled, evidence_of
+from ...analysis.accounts import Account, evidence_of, says
 from ...analysis.case import Case
 from ...model.diagnosis import Certainty, Finding, Kind, Reason
 from ...model.process import Process
@@ -48,9 +48,8 @@ def members(case: Case, account: Account) -> list[Process]:
 
 def ranks_said(account: Account, pattern: str) -> RankSet:
     """The ranks whose own lines show a sign, when the subject is a console of many."""
-    look = compiled(pattern)
     return RankSet(
-        event.rank for event in account.events if event.rank is not None and look.search(evidence_of(event.text))
+        event.rank for event in account.events if event.rank is not None and says(pattern, evidence_of(event.text))
     )
 
 

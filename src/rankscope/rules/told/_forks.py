@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 
 from ...analysis.accounts import Account
+from ...analysis.remembered import remembered
 from ...model.patterns import regex
 from ...model.process import Role
 
@@ -28,14 +29,20 @@ FRESH_FRAMES = r"spawn_main|multiprocessing/spawn\.py|popen_spawn|forkserver|pop
 
 def is_child(account: Account, forks: bool) -> bool:
     """Whether a subject is a forked child, by its role, frames or label; "worker" counts where the case forks."""
-    text = account.label + "\n" + "\n".join(seen.text for seen in account.seen)
-    if account.role is Role.DATALOADER_WORKER or Account(text, account.who).find(CHILD_FRAMES):
+    if account.role is Role.DATALOADER_WORKER or _shows_child(account):
         return True
     words = (
         r"fork|child|loader[ _-]?worker|\b(?:train\w*|val\w*|eval\w*|data|dataset|fetch\w*|prefetch\w*|decod\w*|augment\w*|preproc\w*)[ _-]worker|(?<!thread )pool worker"
         + (r"|\bworker(?!s? thread)" if forks else "")
     )
     return bool(Account(account.label, account.who).find(words))
+
+
+@remembered
+def _shows_child(account: Account) -> bool:
+    """Whether a frame of its stacks, or a word of its label, is one of a child; of very many threads most stand alike."""
+    text = "\n".join((account.label, *dict.fromkeys(seen.text for seen in account.seen)))
+    return Account(text, account.who).find(CHILD_FRAMES) is not None
 
 
 def threads_listed(account: Account) -> int:

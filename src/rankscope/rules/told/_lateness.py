@@ -139,10 +139,10 @@ def _stalls_pass(account: Account) -> str | None:
     """A report of Horovod's about ranks that come late, made anew after steps: they came in the end."""
     last: dict[str, int] = {}
     text, steps = "\n".join(said.text for said in account.events), 0
-    marks = sorted(
-        [(found.start(), "step", found.group()) for found in STEP.finditer(text)]
-        + [(found.start(), "late", found["ranks"] or found["them"]) for found in _LACKING.finditer(text)]
-    )
+    late = [(found.start(), "late", found["ranks"] or found["them"]) for found in _LACKING.finditer(text)]
+    if not late:
+        return None
+    marks = sorted([(found.start(), "step", found.group()) for found in STEP.finditer(text)] + late)
     for _, kind, what in marks:
         if kind == "step":
             steps += 1

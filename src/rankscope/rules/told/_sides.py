@@ -10,6 +10,7 @@ from ...analysis.case import Case
 from ...model.evidence.events import Event
 from ...model.patterns import regex
 from ...model.ranks import RankSet, ranks_phrase
+from ...model.repeated import of_texts
 from ...model.words import verb
 from ._findings import Fact
 from ._fingerprints import lonely_call
@@ -159,15 +160,20 @@ _MADE_OF = regex(
 )
 
 
+@of_texts
+def _names_size(said: str, line: str) -> bool:
+    """Whether a line tells of what calls are made of: numbers of lines, of time-outs and of a progress are no sizes."""
+    places = ".py" in line or ".cc" in line or ".cpp" in line or _PROGRESS.search(line)
+    return not places and _MADE_OF.search(re.sub(r"([a-z])([A-Z])|_", r"\1 \2", said)) is not None
+
+
 def _told_apart(case: Case) -> Fact | None:
     """Two ranks that print the same words about what their calls are made of, with other numbers."""
     if not halted(case):
         return None
     by_words: dict[str, dict[int, str]] = {}
     for rank, said, line in said_by_ranks(case):
-        # Numbers of lines, of time-outs and of a progress are no sizes.
-        places = ".py" in line or ".cc" in line or ".cpp" in line or _PROGRESS.search(line)
-        if not places and _MADE_OF.search(re.sub(r"([a-z])([A-Z])|_", r"\1 \2", said)):
+        if _names_size(said, line):
             by_words.setdefault(_NUMBERS.sub("#", said), {})[rank] = said
     for words, sides in by_words.items():
         if len(set(sides.values())) > 1 and words.count("#") < 12:
@@ -187,11 +193,16 @@ _RANK = regex(r"rank[ _-]?(\d+)")
 _FEWEST = 3  # of two, none is the odd one
 
 
+@of_texts
+def _program(line: str) -> re.Match[str] | None:
+    return _PROGRAM.match(line)
+
+
 def _programs(case: Case) -> Fact | None:
     """Most of those that print the fingerprint of one program have the same, and few another: its calls are others, too."""
     made: dict[str, dict[str, dict[str, str]]] = {}
     for event in case.events if halted(case) else ():
-        found = _PROGRAM.match(event.text) if event.event == "text.line" else None
+        found = _program(event.text) if event.event == "text.line" else None
         speaker = event.host if event.rank is None else f"rank {event.rank}"
         if found and (who := found["who"] or speaker):
             told = made.setdefault(found["what"], {}).setdefault(who.lower(), {})

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from ...analysis.accounts import Account, Mention, accounts, compiled, outlived
+from ...analysis.accounts import Account, Mention, accounts, compiled, outlived, says
 from ...analysis.case import Case
 from ...analysis.listings import listings, pages
 from ...analysis.long_past import long_past
@@ -155,7 +155,7 @@ def _mention_of(account: Account, sign: Sign) -> Mention | None:
 
 def _lines_of(account: Account, sign: Sign) -> list[Event]:
     """The single lines that show a sign."""
-    return [event for event in account.events if compiled(sign.pattern).search(event.text)]
+    return [event for event in account.events if says(sign.pattern, event.text)]
 
 
 def _over(case: Case, said: list[Event], sign: Sign) -> bool:

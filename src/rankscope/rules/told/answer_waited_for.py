@@ -38,6 +38,7 @@ from ...model.evidence.stacks import Stack
 from ...model.patterns import regex
 from ...model.process import Role
 from ...model.ranks import ranks_phrase
+from ...model.repeated import of_stacks
 from .. import make_rule
 from ._findings import finding, members, simple
 from ._signs import LIKELY, POSSIBLE, Sign, hits
@@ -161,6 +162,7 @@ def _asking(account: Account, kind: str) -> Stack | None:
     return next((stack for stack in others if _asks(stack)), None) if joined else None
 
 
+@of_stacks
 def _takes_orders(stack: Stack) -> bool:
     """Whether a thread beside the main one waits for what is sent to the process: it does so for as long as this runs."""
     lines = written(stack).split("\n")
@@ -169,6 +171,7 @@ def _takes_orders(stack: Stack) -> bool:
     return _POLLS.match(lines[0]) is not None or any(map(_ORDERS.match, inner))
 
 
+@of_stacks
 def _bides_its_time(stack: Stack) -> bool:
     """Whether a client's own thread waits for its clock, or for others of the process: it renews a lock or a lease, or sends what
     it is given."""

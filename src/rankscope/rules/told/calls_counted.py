@@ -30,6 +30,7 @@ from ...analysis.case import Case
 from ...model.diagnosis import Finding
 from ...model.patterns import regex
 from ...model.ranks import RankSet, ranks_phrase
+from ...model.repeated import found_in
 from ...model.words import verb
 from .. import make_rule
 from ._findings import simple
@@ -196,9 +197,9 @@ def _lengths(case: Case) -> Finding | None:
         return None
     said: dict[int, list[tuple[int, str]]] = {}
     for rank, words, line in said_by_ranks(case):
-        if found := _LENGTH.search(words):
+        if found_in(words, _LENGTH) and (found := _LENGTH.search(words)):
             said.setdefault(rank, []).append((int(found["count"] or found["count_"]), words))
-        elif _LENGTH.search(line) and (bare := _BARE.match(words)):
+        elif found_in(line, _LENGTH) and (bare := _BARE.match(words)):
             said.setdefault(rank, []).append((int(bare[1]), words))  # what is counted was said of the rank before
     once = {rank: told[0] for rank, told in said.items() if len(told) == 1}
     if len(once) < 2 or len(once) < len(said) or len({number for number, _ in once.values()}) < 2:

@@ -25,10 +25,11 @@ from collections.abc import Iterator
 
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
-from ...analysis.pasted_code import Section, code_in, sections
+from ...analysis.pasted_code import Section, sections
 from ...model.diagnosis import Finding
 from ...model.patterns import regex
 from ...model.ranks import RankSet
+from ...model.repeated import of_texts
 from .. import make_rule
 from ._findings import simple
 from ._lines import said_by_ranks
@@ -62,7 +63,7 @@ def _told(case: Case) -> Finding | None:
     first: dict[tuple[str, ...], int] = {}
     lines: dict[int, str] = {}
     for rank, words, _ in said_by_ranks(case):
-        names = tuple(dict.fromkeys(name.lower() for name in _CALL.findall(words)))
+        names = _calls_in(words)
         if len(names) > 1 and ".py" not in words and rank not in orders:
             orders[rank], lines[rank] = names, f"rank {rank}: {words}"
             other = first.setdefault(tuple(sorted(names)), rank)
@@ -71,10 +72,16 @@ def _told(case: Case) -> Finding | None:
     return None
 
 
+@of_texts
+def _calls_in(words: str) -> tuple[str, ...]:
+    """The calls that are named, each once."""
+    return tuple(dict.fromkeys(name.lower() for name in _CALL.findall(words)))
+
+
 def _coded(case: Case) -> Finding | None:
     """A call below a condition on the rank and below another one, with a call of all between them."""
     for account in accounts(case):
-        blocks = [one for one in sections(code_in([event.text for event in account.events])) if _RANK.search(one.head)]
+        blocks = [one for one in sections(account.code) if _RANK.search(one.head)]
         blocks = [one for one in blocks if any(map(_CALL.search, one.body))][:_MOST]
         for first in blocks:
             for second in blocks:

@@ -33,7 +33,7 @@ from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
 from ...analysis.doings import doings, way
 from ...analysis.frame_tables import WaitKind
-from ...analysis.pasted_code import Section, code_in, mostly_code, sections
+from ...analysis.pasted_code import Section, mostly_code, sections
 from ...model.diagnosis import Certainty, Finding
 from ...model.labels import STEP
 from ...model.patterns import regex
@@ -126,7 +126,7 @@ def _of_parted(one: Parted) -> Finding:
 
 def _led_there(case: Case) -> Iterator[Finding]:
     """A function that one rank alone runs, in the stack of a rank that waits in a call, and in no stack of the others."""
-    code = (code_in([event.text for event in account.events]) for account in accounts(case))
+    code = (account.code for account in accounts(case))
     alone = {one.function: one.head for lines in code for one in sections(lines) if one.who == "one" and one.function}
     seen = [doing for doing in doings(case) if doing.ranks and way(doing)] if alone else []
     for function, head in alone.items():
@@ -156,7 +156,7 @@ def _any(case: Case, pattern: str) -> bool:
 
 
 def _found(case: Case, account: Account) -> Iterator[tuple[Certainty, str, str, str]]:
-    found = list(sections(code_in([event.text for event in account.events])))
+    found = list(sections(account.code))
     for section in found:
         if section.who == "own":
             yield from _loops(section)

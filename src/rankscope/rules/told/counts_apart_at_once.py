@@ -28,6 +28,7 @@ from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
 from ...model.diagnosis import Finding
 from ...model.patterns import regex
+from ...model.repeated import of_texts
 from .. import make_rule
 from ._findings import simple
 from ._signs import LIKELY
@@ -74,11 +75,16 @@ def _how_many(account: Account) -> int | None:
     return many if many >= _FEWEST else None
 
 
+@of_texts
+def _printed(line: str) -> re.Match[str] | None:
+    return _PRINTED.match(line)
+
+
 def _moments(account: Account) -> dict[tuple[str, str], list[tuple[str, str]]]:
     """Calls that were printed, by their second and by their words without numbers: each with its count and line."""
     out: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for event in account.events:
-        if event.event == "text.line" and (found := _PRINTED.match(event.text)):
+        if event.event == "text.line" and (found := _printed(event.text)):
             at = found["at"] or ("" if event.at_s is None else f"{event.at_s:.1f} s")
             if at:
                 key = at, _NUMBER.sub("#", found["words"])

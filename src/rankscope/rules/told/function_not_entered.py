@@ -30,6 +30,7 @@ from ...model.diagnosis import Finding
 from ...model.labels import Who
 from ...model.patterns import regex
 from ...model.ranks import ranks_phrase
+from ...model.repeated import found_in
 from .. import make_rule
 from ._findings import simple
 from ._lines import events
@@ -93,7 +94,7 @@ def _told(account: Account) -> Iterator[tuple[Who, str, str]]:
         spoken = list(sayings(line))
         if found := _ALL_BUT.match(line):
             spoken.append((Who(text=line[: found.end()].strip()), line[found.end() :]))
-        if found := _NTH.search(line):
+        if found_in(line, _NTH) and (found := _NTH.search(line)):
             spoken.append((Who(count=1, text=found["who"]), found["said"]))
         if not spoken and (account.ranks or account.who.count):
             spoken.append((account.who, line.strip()))
@@ -102,7 +103,7 @@ def _told(account: Account) -> Iterator[tuple[Who, str, str]]:
 
 def _whom(who: Who, words: str, there: list[_There]) -> _There | None:
     """Those who are in the function that a subject, another one, is said never to enter."""
-    found = _NEVER.search(words)
+    found = _NEVER.search(words) if found_in(words, _NEVER) else None
     if found is None or not found["verb"] or OVER.search(words):
         return None
     for one in reversed(there):

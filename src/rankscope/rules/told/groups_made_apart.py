@@ -26,7 +26,7 @@ from collections.abc import Iterator, Sequence
 
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
-from ...analysis.pasted_code import Line, code_in, sections
+from ...analysis.pasted_code import Line, sections
 from ...model.diagnosis import Finding
 from ...model.patterns import regex
 from .. import make_rule
@@ -50,7 +50,7 @@ def check(case: Case) -> Iterator[Finding]:
         return
     if any(one.find(HALTS + r"|Wait timeout|timed? ?out|new_group \(") for one in accounts(case)):
         for account in accounts(case):
-            lines = code_in([event.text for event in account.events])
+            lines = account.code
             if (line := _below_a_test(lines) or _from_the_rank(lines)) is not None:
                 title = "each rank creates only its own group, which all ranks must create"
                 yield simple(RULE, title, LIKELY, [line], _STEPS)

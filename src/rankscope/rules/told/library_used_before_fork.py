@@ -34,6 +34,7 @@ from ...analysis.case import Case
 from ...analysis.pasted_code import Line, code_in
 from ...model.diagnosis import Finding
 from ...model.patterns import regex
+from ...model.repeated import found_in
 from .. import make_rule
 from ._findings import finding
 from ._signs import LIKELY, POSSIBLE, Hit, Sign
@@ -126,7 +127,7 @@ def used_before_fork(lines: Sequence[Line]) -> Used | None:
 
 def _calls(lines: Sequence[Line], pattern: re.Pattern[str]) -> list[int]:
     """The lines that call something."""
-    return [at for at, line in enumerate(lines) if pattern.search(line.text) and not _NO_CALL.match(line.text)]
+    return [at for at, line in enumerate(lines) if found_in(line.text, pattern) and not _NO_CALL.match(line.text)]
 
 
 def _used_by_both(lines: Sequence[Line], owners: list[str], start: int, library: re.Pattern[str]) -> str | None:

@@ -37,6 +37,7 @@ from ...analysis.origin import Origin, origin
 from ...model.diagnosis import Finding
 from ...model.evidence.stacks import Frame, Stack
 from ...model.patterns import regex
+from ...model.repeated import of_stacks
 from .. import make_rule
 from ._findings import finding
 from ._outcomes import cured_by
@@ -271,6 +272,7 @@ def _came_back(stack: Stack) -> str | None:
     return str(outer.function) if same and origin(outer) in (Origin.USER, Origin.LIBRARY) else None
 
 
+@of_stacks
 def _collected(stack: Stack) -> str | None:
     """The function in which a stack ends that a callback of the collector called, above code of the same file.
 

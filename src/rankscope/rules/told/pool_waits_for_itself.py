@@ -28,6 +28,7 @@ from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
 from ...model.diagnosis import Finding
 from ...model.patterns import regex
+from ...model.repeated import found_in
 from .. import make_rule
 from ._findings import finding
 from ._outcomes import BAD
@@ -108,13 +109,16 @@ _SIZE = regex(
 )
 
 
+_STANDS = regex(f"{BAD}|{HALTS}|\\bnever (?:do|does|did)\\b", re.I)
+
+
 def _from_its_size_on(case: Case) -> Iterator[Hit]:
     """It stands from that number of tasks on which the pool has threads."""
     known = accounts(case)
     sizes = {size for one in known for size in _sizes(one)}
     for one in known if sizes else ():
         for line in one.prose.splitlines():
-            if not re.search(f"{BAD}|{HALTS}|\\bnever (?:do|does|did)\\b", line, re.I):
+            if not found_in(line, _STANDS):
                 continue
             for found in _MANY.finditer(line):
                 first = int(found["many"] or found["from"] or 0) or int(found["over"]) + 1

@@ -31,7 +31,8 @@ from dataclasses import replace
 
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
-from ...analysis.pasted_code import code_in, mostly_code
+from ...analysis.pasted_code import mostly_code
+from ...analysis.saying import saying
 from ...model.diagnosis import Certainty, Finding
 from ...model.patterns import regex
 from ...model.ranks import RankSet
@@ -157,7 +158,7 @@ def _unbound(case: Case) -> Iterator[Finding]:
     if not any(one.find(HALTS) for one in accounts(case)):
         return
     for account in accounts(case):
-        lines = [line.text for line in code_in([event.text for event in account.events])]
+        lines = [line.text for line in account.code]
         starts = [at for at, line in enumerate(lines) if re.search(r"(?<!def )init_process_group\(", line)]
         text = "\n".join(lines)
         if not starts or not re.search("nccl", text, re.I):
@@ -173,11 +174,11 @@ def _unbound(case: Case) -> Iterator[Finding]:
 
 def _current_device(case: Case) -> Iterator[Finding]:
     """Code that makes communicators of the library for several ranks, none of which chooses a device before."""
-    if not any(one.find(HALTS) for one in accounts(case)) and not any(_REFUSED.search(one.text) for one in case.events):
+    if not any(one.find(HALTS) for one in accounts(case)) and not saying(case, _REFUSED):
         return
     made: list[str] = []
     for account in accounts(case):
-        lines = [line.text for line in code_in([event.text for event in account.events])]
+        lines = [line.text for line in account.code]
         if any(map(_CHOOSES.search, lines)) or not mostly_code(lines):
             continue
         made += [line for line in lines if _COMMUNICATOR.search(line)][:1]

@@ -34,6 +34,7 @@ from ...analysis.dumped import one_look
 from ...analysis.frame_tables import WaitKind
 from ...analysis.frames import has
 from ...analysis.looked_twice import moved
+from ...analysis.saying import saying
 from ...model.diagnosis import Finding
 from ...model.patterns import regex
 from ...model.ranks import RankSet, ranks_phrase
@@ -83,7 +84,7 @@ def _roll_call(case: Case) -> Finding | None:
 def _left_out(case: Case) -> Finding | None:
     """A rank whose last word is that it leaves out a step, while others, which say nothing of it, were seen to wait in that step."""
     last = {event.rank: event for event in case.events if event.event == "text.line" and event.rank is not None}
-    told = {rank for event in case.events if (rank := event.rank) is not None and _LEAVES_OUT.search(event.text)}
+    told = {event.rank for event in saying(case, _LEAVES_OUT) if event.rank is not None}
     out = RankSet(rank for rank in told if _LEAVES_OUT.search(last[rank].text))
     seen = [one for one in doings(case) if one.account is not None and one.account.seen and one.ranks]
     waiting = [one for one in in_kind(seen, *WAITING, WaitKind.DEVICE.value) if not one.ranks & out]

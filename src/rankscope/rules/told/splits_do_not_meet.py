@@ -29,6 +29,7 @@ from ...model.diagnosis import Finding
 from ...model.evidence.events import Event
 from ...model.patterns import regex
 from ...model.ranks import RankSet
+from ...model.repeated import found_in
 from .. import make_rule
 from ._findings import simple
 from ._signs import LIKELY
@@ -70,6 +71,8 @@ def _told(case: Case, pattern: re.Pattern[str]) -> dict[int, list[Shares]]:
     out: dict[int, list[Shares]] = {}
     for account in accounts(case):
         for event in account.events:
+            if not found_in(event.text, pattern):
+                continue
             if (found := pattern.search(event.text)) and (rank := _speaker(account, event)) is not None:
                 out.setdefault(rank, []).append(tuple(map(int, _NUMBER.findall(found["shares"]))))
     return out

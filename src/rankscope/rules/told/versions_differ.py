@@ -34,6 +34,7 @@ from ...analysis.case import Case
 from ...model.diagnosis import Certainty, Finding
 from ...model.patterns import regex
 from ...model.ranks import RankSet
+from ...model.repeated import of_texts
 from .. import make_rule
 from ._findings import finding, simple
 from ._lines import events
@@ -143,14 +144,17 @@ _HAS = regex(
 def _of_sentences(case: Case) -> Iterator[str]:
     """Lines that name one library in two versions, each with a place of its own: node A: nccl 2.18, node B: nccl 2.19."""
     for one in accounts(case):
-        for line in one.prose.splitlines():
-            named: dict[str, dict[str, str]] = {}
-            for part in re.split(r"[;,|]|\band\b|\bbut\b|\bwhile\b", line[:1000]):
-                place, has = _AT.search(part), _HAS.search(part)
-                if place and has:
-                    named.setdefault(has["library"].lower(), {})[place.group().strip().lower()] = has["version"]
-            if any(len(set(places.values())) > 1 for places in named.values()):
-                yield line.strip()[:200]
+        yield from (line.strip()[:200] for line in one.prose.splitlines() if _names_two(line[:1000]))
+
+
+@of_texts
+def _names_two(line: str) -> bool:
+    named: dict[str, dict[str, str]] = {}
+    for part in re.split(r"[;,|]|\band\b|\bbut\b|\bwhile\b", line):
+        place, has = _AT.search(part), _HAS.search(part)
+        if place and has:
+            named.setdefault(has["library"].lower(), {})[place.group().strip().lower()] = has["version"]
+    return any(len(set(places.values())) > 1 for places in named.values())
 
 
 def _of_hosts(case: Case) -> Iterator[Finding]:
