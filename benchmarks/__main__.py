@@ -12,6 +12,7 @@ RUNS = (
     ("stacks.py",),
     ("merge.py", "131072"),
     ("judging.py",),
+    ("dumps.py",),
     ("recorder.py",),
     ("logs.py", "128"),
 )
