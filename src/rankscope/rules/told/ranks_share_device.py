@@ -124,7 +124,7 @@ def _bound_late(case: Case) -> Iterator[Finding]:
     if not any(one.find(HALTS) for one in accounts(case)):
         return
     for account in accounts(case):
-        steps = list(_steps(line.text for line in code_in([event.text for event in account.events])))
+        steps = list(_steps(line.text for line in account.code))
         names = "".join(step for step, _ in steps)
         if not re.fullmatch(r"c+m[cm]*o[com]*m?", names) or not any(
             step == "m" for step, _ in steps[names.index("o") :]
