@@ -21,7 +21,7 @@ from .folding import fold
 from .heard import awaited_ends, heard, weighed
 from .order import BY_ROW, GUESS, ORDER, PASSES, SLOW, in_order, outvoted, quotes
 from .papers import papers
-from .places import located
+from .quoted import located
 from .scene import absent
 from .versions import listed
 from .weakness import again_s, halts, weak, would_decide
