@@ -30,16 +30,9 @@ def left(*findings: Finding) -> list[str]:
         (cause("server-does-not-accept", STANDS, LIKELY), ["server-does-not-accept"]),
         (cause("server-does-not-accept", STANDS, POSSIBLE), ["rank-in-user-code", "server-does-not-accept"]),
         (cause("server-does-not-accept", STANDS, LIKELY, 2), ["rank-in-user-code", "server-does-not-accept"]),
-        (cause("does-not-end", "exit-hang", LIKELY), ["does-not-end"]),
         (cause("rank-in-user-code", STANDS, LIKELY), ["rank-in-user-code", "rank-in-user-code"]),
     ],
-    ids=[
-        "it says what is waited for",
-        "it is less sure",
-        "it is of another rank",
-        "its program is over",
-        "it is of another process",
-    ],
+    ids=["it says what is waited for", "it is less sure", "it is of another rank", "it is of another process"],
 )
 def test_where_one_stands_is_told_by_what_it_waits_for(other: Finding, causes: list[str]) -> None:
     assert left(cause("rank-in-user-code", STANDS, LIKELY), other) == causes

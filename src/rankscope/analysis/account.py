@@ -39,7 +39,6 @@ _TAKES_ITSELF_DOWN = (
 )
 # What programs add to their messages for every case alike: advice and guesses, never evidence.
 _ADVICE = regex(
-    _STALLED.replace(" ", r"\s{1,8}") + r"\.?|" + _TAKES_ITSELF_DOWN + r"|"
     r"This is most likely caused by incorrect usages.*|Additionally, this can be caused by.*|"
     r"This typically indicates.*|If you suspect the watchdog.*|"
     r"This is typically caused by a remote worker.*|Check the logs of the remote.*|"
@@ -61,6 +60,8 @@ _ADVICE = regex(
     r"which (?:may|might) be due to .*|The above exception was the direct cause.*",
     re.IGNORECASE,
 )
+
+_IN_LINES = regex(_STALLED.replace(" ", r"\s{1,8}") + r"\.?|" + _TAKES_ITSELF_DOWN, re.IGNORECASE)
 
 # A line of source that takes a lock: no frame shows that, CPython has none for it.
 _TAKES_LOCK = regex(
@@ -297,8 +298,8 @@ def evidence_of(text: str) -> str:
 
 
 def _without_advice(text: str) -> str:
-    """Lines without advice, which none goes beyond."""
-    return "\n".join(map(evidence_of, text.split("\n")))
+    """Lines without advice, which goes beyond one of them only where its program breaks it."""
+    return "\n".join(map(evidence_of, _IN_LINES.sub("", text).split("\n")))
 
 
 def line_at(text: str, at: int) -> str:

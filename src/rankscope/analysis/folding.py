@@ -48,14 +48,13 @@ def fold(case: Case, findings: list[Finding]) -> list[Finding]:
 
 def _said_before(finding: Finding, findings: list[Finding]) -> bool:
     """Whether another cause of the same class and ranks says it too: of a rank that never came, a surer one (the store has no
-    word of it, nor has any host); of where one stands in its own code, any that is as sure and says what it waits for there, or
-    that its program is over."""
+    word of it, nor has any host); of where one stands in its own code, any that is as sure and says what it waits for there."""
     never, stands = finding.cls == "rank-never-joined", finding.rule == "rank-in-user-code" and bool(finding.ranks)
     alike = [
         one
         for one in findings
         if (never or stands) and one.kind is Kind.CAUSE and one.rule != finding.rule
-        and one.ranks == finding.ranks and (one.cls == finding.cls or (stands and one.rule == "does-not-end"))
+        and (one.cls, one.ranks) == (finding.cls, finding.ranks)
     ]  # fmt: skip
     most = ORDER[finding.certainty] - never
     return any(ORDER[one.certainty] <= most for one in alike)

@@ -77,24 +77,10 @@ def in_order(case: Case, findings: Iterable[Finding]) -> list[Finding]:
     known = any(one.compared if one.kind is Kind.CAUSE else one.kind is Kind.NOTE and one.cls in SLOW for one in found)
     likely = any(one.kind is Kind.CAUSE and one.certainty is Certainty.LIKELY for one in found)
     least = _OVERRULES if likely else 0.0
-    return _none_surer(
+    return [
         one
         for one in found
         if one.rule != GUESS or (one is best and not known and math.exp(alike.scores[one.cls]) >= least)
-    )
-
-
-def _none_surer(ordered: Iterable[Finding]) -> list[Finding]:
-    """Findings in their order; where the first cause is only possible, no other is told to be more than that."""
-    found = list(ordered)
-    first = next((one for one in found if one.kind is Kind.CAUSE), None)
-    if first is None or first.certainty is not Certainty.POSSIBLE:
-        return found
-    return [
-        dataclasses.replace(one, certainty=Certainty.POSSIBLE, against=(*one.against, _WORDS))
-        if one.kind is Kind.CAUSE and one.certainty is Certainty.LIKELY
-        else one
-        for one in found
     ]
 
 

@@ -56,15 +56,11 @@ def check(case: Case) -> Iterator[Finding]:
             rule=RULE.id, cls=RULE.cls, kind=Kind.CAUSE, certainty=certainty(case, root, standing), compared=bool(alone),
             title=f"{who(member.process)} has finished but does not end: it waits in {_where(standing)}",
             ranks=RankSet([member.rank] if member.rank is not None else []), processes=(member.process,),
-            because=(Reason(f"its main thread {_since(standing)}", "kernel" if standing.kernel else "python-stack", member.ref),
+            because=(Reason(f"its main thread has not run for {span(standing.still_s)}", "kernel", member.ref),
                      *_others(member), *alone, *waited_for(root)),
             against=tuple(just_come(case, standing)),
             next=(Step(f"rankscope stacks pid:{member.ref.pid} {'--native' if _taken_down(member) else '--raw'}", member.ref),),
         )  # fmt: skip
-
-
-def _since(standing: Standing) -> str:
-    return "was looked at once" if standing.still_s is None else f"has not run for {span(standing.still_s)}"
 
 
 def _at_work(standing: Standing) -> bool:
@@ -87,16 +83,12 @@ def _ending(case: Case, standing: Standing) -> bool:
 def _called_at_exit(standing: Standing) -> bool:
     """Whether the main thread's stack has no program below it: the interpreter itself called this function, as atexit does."""
     thread = standing.thread
-    if thread is None or not thread.stack or thread.tid != standing.member.ref.pid or thread.trust not in _WHOLE:
+    if thread is None or not thread.stack or thread.tid != standing.member.ref.pid or thread.trust is not Trust.EXACT:
         return False
     if birth(thread.stack):
         return False  # what it was forked in the middle of lies below, which may be a thread of its parent
     root = thread.stack[0]
     return not _is_program(root) and not root.file.startswith("<") and "runpy" not in root.file
-
-
-# Read while it did not run, or shown by a tool that reads stacks to their ends.
-_WHOLE = (Trust.EXACT, Trust.REPORTED)
 
 
 def _is_program(root: Frame) -> bool:

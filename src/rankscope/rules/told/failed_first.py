@@ -110,6 +110,8 @@ _SIGNS = (
     Sign(r"^(?![^\n]*\b[Ww]atchdog\b)[^\n]*?(?P<said>(?<!onnecting to )(?<!onnect to )(?<!onnection to )(?<!onnection from )\b(?:rank|worker|node|gpu|process|stage|replica|pod|actor)s?\b ?#?\d*[^\n]{0,60}\b(?:crash\w*|died|dead|killed|exited|terminated|failed|raised|gone|(?<!requests )(?<!request )(?<!tokens )(?<!tasks )(?<!task )(?<!data )(?<!batch )(?<!batches )(?<!samples )(?<!nothing )(?<!work )left(?! (?:the|its|their|this|that|it)\b(?! (?:job|run|group|cluster|ring|world|training)\b))|disappeared|lost(?! (?:the |its |a )?(?:\w+ )?(?:locks?|races?|leases?|lead\w*|election|claim|bid)\b)|evicted|preempted|restarted|(?<!it has been )aborted|segfault\w*)\b)", "a rank is gone", POSSIBLE,
          anywhere=(r"(?:others?|rest|remaining|peers?|ranks?|stage|workers?)\b[^\n]{0,80}(?:wait|hang|hung|stuck|block|time-?out|timed out|continue)",), prose=True),
     # What came of runs as a whole tells of no process in them; and the watchdog aborts its own.
+    # torch.multiprocessing.spawn starts ranks, and says so of the first one that a signal ended (torch/multiprocessing/spawn.py).
+    Sign(r"\bspawn\.ProcessExitedException: process \d{1,6} terminated with signal SIG(?:SEGV|BUS|ABRT|FPE|ILL)\b", "a rank that was spawned crashed"),
     Sign(r"\b(?:exit ?code|exitcode|returncode)\W{0,4}(?:-11|139|-7|135|-4|-8)\b|Segmentation fault|SIGSEGV|exited on signal|core dumped", "a process ended with an error", POSSIBLE),
     Sign(rf"{CORE}(?:SIG(?:SEGV|BUS|ILL|FPE|SYS|ABRT|TRAP)|4|5|6|7|8|11|31) |^\s*Message: Process \d+ \([^)\n]+\) of user \d+ dumped core", "the system keeps the core of a process that crashed", POSSIBLE, unless=(r"Watchdog caught|[Ww]atchdog thread terminated",)),
     # gloo's own time-out is an error of those that waited.

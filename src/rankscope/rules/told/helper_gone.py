@@ -68,6 +68,8 @@ _OTHER_ENDS = (
 )
 # Tools that somebody called beside the job, and that their shell or container has not collected.
 _ASIDE = r"\[(?:nvidia-smi|rocm-smi|amd-smi|npu-smi|sshd?|git|sleep|ps|top|curl|wget|gpustat|nvtop)\] <"
+# What was to be done is done before the thread ends: then the program waits for nothing that it would have brought.
+_OVER = r"^=* ?\d+ passed\b[^\n]{0,60}\bin \d|^\W{0,4}(?:all )?(?:done|finished|completed)\W{0,4}$"
 _THREAD_ENDED = "a thread beside the main one ended with an exception, and the process lives on"
 _SIGNS = (
     Sign(r"\b(?:worker|child|process|helper|sub-?process)\w*\b[^\n]{0,40}\b(?:missing (?:from|in) (?:ps|the process|the list)|(?:is|was) not (?:in|listed in) (?:ps|the process)|no longer (?:in|shows))|segfault[^\n]{0,40}(?:for|of|in) (?:its|the|that|a) (?:pid|child|worker|process)", "a child is not there any more", prose=True),
@@ -86,7 +88,7 @@ _SIGNS = (
     # multiprocessing.Process prints its name and a traceback when its target raises; whoever waits for it is told nothing.
     Sign(r"(?:^|[\])|:>] +)Process (?:Spawn|Fork|ForkServer)?(?:Process|PoolWorker)-\d+(?::\d+)*: *\n(?:[^\n]*\n)?[^\n]*Traceback \(most recent", "a helper process of multiprocessing ended with an exception", anywhere=(BAD + "|" + _IN_VAIN,), unless=(_OTHER_ENDS,)),
     # threading tells of a thread that ended so, and nobody else is told; a queue that it read or filled stays as it is.
-    Sign(r"^(?:\S+ )?(?:Unhandled e|E)xception in (?:background )?thread (?!MainThread)[^\n]{1,200}$", _THREAD_ENDED, also=(r"Traceback \(most recent",), anywhere=(BAD + r"|\b(?:goes on|keeps?|still) waiting\b|" + _STILL_WAITS,), unless=(_OTHER_ENDS,)),
+    Sign(r"^(?:\S+ )?(?:Unhandled e|E)xception in (?:background )?thread (?!MainThread)[^\n]{1,200}$", _THREAD_ENDED, also=(r"Traceback \(most recent",), anywhere=(BAD + r"|\b(?:goes on|keeps?|still) waiting\b|" + _STILL_WAITS,), unless=(_OTHER_ENDS, _OVER)),
     # Parsl's wrapper of what a process of its own begins with (parsl/process_loggers.py, older: exception wrapper).
     Sign(r"\b(?:process logger )?exceptional ending for (?:[^\n]* )?(?:on |in )?(?:thread )?MainThread\b|process logger exceptional ending for ", "a helper process says that it ends with an exception", anywhere=(BAD,), unless=(r"KeyboardInterrupt|MainThread[^\n]* in process MainProcess",)),
     Sign(r"\bReceived sigquit from a child process\b|\bIt usually means the child failed\b", "a server says that a child of it failed"),
