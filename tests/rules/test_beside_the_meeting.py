@@ -1,4 +1,5 @@
-"""Who stands elsewhere while ranks wait in a meeting: a rank that is late or has gone on, and not the process that started them."""
+"""Who stands elsewhere while ranks wait in a meeting: a rank that is late or has gone on, and not the process that
+started them."""
 
 from __future__ import annotations
 
