@@ -145,7 +145,10 @@ def _usual(classes: Sequence[str]) -> list[float]:
 
 
 def listed(cases: Sequence[KnownCase], said: Sequence[list[str]], weights: table.Weights) -> str:
-    """The public threads: link, class and the rarest words of each, first those that no other has."""
+    """The public threads: link, class and the rarest words of each, first those that no other has.
+
+    A blank stands on both sides of each word, also of the last: the text is searched as it is.
+    """
     lines = ["# made by tools/learn.py from corpus/; a line is: link, class, then the rarest words of its evidence"]
     for case, its in zip(cases, said):
         if case.links:

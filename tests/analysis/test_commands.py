@@ -10,8 +10,9 @@ import pytest
 from rankscope.analysis.commands import addressed
 from rankscope.model.address import Address
 from rankscope.model.diagnosis import Certainty, Diagnosis, Finding, Kind, State, Step
-from rankscope.model.process import Process, ProcessRef, Role
+from rankscope.model.process import UNKNOWN_HOST, Process, ProcessRef, Role
 from rankscope.model.ranks import RankSet
+from rankscope.model.snapshot import FILES as SAVED_TEXTS
 from rankscope.model.snapshot import Job
 
 RANK = Process(ProcessRef("node2", 39, 1), Role.RANK, rank=5)
@@ -31,9 +32,10 @@ def shown(
     *processes: Process,
     hosts: tuple[str, ...] = ("node2",),
     ranks: tuple[int, ...] = (5,),
+    launcher: str = "torchrun",
 ) -> str:
     finding = Finding("r", "c", Kind.CAUSE, Certainty.LIKELY, "t", RankSet(ranks), processes, next=(step,))
-    told = Diagnosis(Job("torchrun"), State.STUCK, 6, RankSet(range(6)), hosts, None, (finding,),
+    told = Diagnosis(Job(launcher), State.STUCK, 6, RankSet(range(6)), hosts, None, (finding,),
                      roster={RANK.ref: 5}, next=(step,))  # fmt: skip
     done = addressed(told, to)
     assert done.next == done.findings[0].next
@@ -123,6 +125,22 @@ def test_of_a_file_nothing_is_asked_that_it_does_not_hold(option: str) -> None:
     step = Step(f"rankscope stacks pid:39 {option}", RANK.ref)
     assert shown(step, FILE) == "rankscope stacks job.snap --ranks 5"
     assert shown(step, FILES) == f"on node2, while it runs: rankscope stacks pid:39 {option}"
+
+
+@pytest.mark.parametrize(
+    ("process", "pasted"),
+    [
+        (RANK, "on node2, while it runs: rankscope stacks pid:39 --native   # names the lock"),
+        (
+            dataclasses.replace(RANK, ref=ProcessRef(UNKNOWN_HOST, 39, 1)),
+            "rankscope stacks pid:39 --native   # while it runs; names the lock",
+        ),
+    ],
+    ids=["its host is known", "its host is not known"],
+)
+def test_stacks_of_which_texts_show_no_more_are_asked_of_the_living(process: Process, pasted: str) -> None:
+    step = "rankscope stacks pid:PID --native   # names the lock"
+    assert shown(step, FILES, process, launcher=SAVED_TEXTS) == pasted
 
 
 def test_a_command_for_no_process_runs_on_the_only_host_or_says_that_it_is_for_the_hosts_of_the_job() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from rankscope.formats.gather import gather
 from rankscope.model.diagnosis import Certainty, Diagnosis, Finding, Kind, Reason
+from rankscope.model.process import Process, ProcessRef, Role
 from rankscope.model.ranks import RankSet
 from rankscope.pipeline import judge
 from rankscope.report.json_lines import to_dict
@@ -68,13 +69,18 @@ def test_causes_of_one_class_are_told_once(tmp_path: Path) -> None:
     assert render(found).count("[file-lock-stale") == 1
 
 
-def test_causes_that_accuse_different_ranks_stay_two() -> None:
-    def cause(cls: str, *ranks: int) -> Finding:
-        because = (Reason(f"seen of {ranks}"),)
-        return Finding("a-rule", cls, Kind.CAUSE, Certainty.LIKELY, cls, RankSet(ranks), because=because)
+def test_who_is_accused_is_never_lost() -> None:
+    """A cause of the same class is told by itself where it names a rank or a process that the one before does not."""
+
+    def cause(cls: str, *ranks: int, pid: int = 0) -> Finding:
+        because = (Reason(f"seen of {ranks} and {pid}"),)
+        who = (Process(ProcessRef("node1", pid), Role.OTHER),) if pid else ()
+        return Finding("a-rule", cls, Kind.CAUSE, Certainty.LIKELY, cls, RankSet(ranks), who, because)
 
     one, other, none = cause("dead-rank", 1), cause("dead-rank", 2), cause("dead-rank")
     assert told_once([one, other]) == [one, other]
+    assert told_once([none, one]) == [none, one]
+    assert len(told_once([cause("exit-hang", pid=7), cause("exit-hang", pid=8)])) == 2
     assert [len(kept.because) for kept in told_once([one, none, cause("oom-kill", 1)])] == [2, 1]
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from ..model.evidence.blocked import Blocked, BlockedCall
-from ..model.evidence.files import OpenFiles
 from ..model.evidence.outsiders import Outsiders
-from ..model.evidence.sockets import Socket
 from ..model.evidence.threads import Threads
 from .case import Case, Member
-from .ends import targets
+from .ends import seen_beyond, targets, writable
 
 _READS = ("read", "recv", "poll", "ppoll")
 _ENDS = ("wait4", "waitid")
@@ -44,11 +42,5 @@ def _ends_inside(case: Case, member: Member, fds: tuple[int, ...]) -> bool:
         one.fd in fds and one.pid not in ours for one in (beside.found if beside else ())
     ):
         return False
-    written = {end for one in case.by_host[member.ref.host] if not one.gone for end in _writes(one)}
-    return all((f"socket:[{one.peer_inode}]" if isinstance(one, Socket) else one) in written for one in found.values())
-
-
-def _writes(member: Member) -> set[str]:
-    """The ends that a process could write to."""
-    files = member.latest(OpenFiles)
-    return {one.target for one in files.files if "w" in one.mode} if files else set()
+    written = {end for one in case.by_host[member.ref.host] if not one.gone for end in writable(one)}
+    return all(seen_beyond(one) in written for one in found.values())

@@ -24,6 +24,7 @@ from ..model.diagnosis import Diagnosis, Finding, Step
 from ..model.patterns import regex
 from ..model.process import UNKNOWN_HOST, Process, ProcessRef, Role
 from ..model.ranks import RankSet, ranks_phrase
+from ..model.snapshot import FILES
 
 # Tools that say something only on the host of the process they are asked about.
 _TOOLS = frozenset(
@@ -37,7 +38,6 @@ _PLACE = regex(r"(?<=--pid |-ABRT )[A-Z]+\b|(?<=-p )[A-Z]+\b|(?<=/proc/)PID\b")
 _RANKS = regex(r" --ranks [A-Z]+(?:,[A-Z]+)*\b")
 _REMARK = regex(r"\s{2,}(?:#\s*(?P<told>.*)|\((?P<aside>.*?)\)?)$")
 _FEW = 8  # more ranks are no help to somebody who may look at one of them
-TEXTS = "files"  # the launcher of what was joined from anybody's files
 _WITH_MORE = (" --raw", " --children", " --children --raw")  # a dump has all that a tree folds
 _NOT_HERE = "on the host of the missing"
 _ALIVE = regex(r" --(?:source|native)\b")  # what no file has: the program's own files, frames that were not taken
@@ -86,9 +86,8 @@ def _step(step: Step | str, finding: Finding | None, diagnosis: Diagnosis, to: A
         return str(meant)  # no process of this host leads there
     if command.startswith("sudo -E rankscope ") and to.live and (to.target or _elsewhere(about, to)):
         command = _as_root_there(command, to)
-    if not to.live and diagnosis.job.launcher == TEXTS and command.startswith("rankscope stacks"):
-        remark = "; ".join(filter(None, (f"{_whose(finding, about)}while it runs", meant.remark)))
-        return str(Step(_of_the_living(command, about), remark=remark))
+    if not to.live and diagnosis.job.launcher == FILES and command.startswith("rankscope stacks"):
+        return _of_the_living(Step(command, about.ref if about else None, meant.remark), finding, about)
     if command.startswith("rankscope ") and not _of_a_stranger(command, about):
         command = _ours(command, about, diagnosis, to)
     else:
@@ -144,12 +143,17 @@ def _whose(finding: Finding | None, about: Process | None) -> str:
     return f"of {about.label} " if about is not None and about.label else ""
 
 
-def _of_the_living(command: str, about: Process | None) -> str:
+def _of_the_living(step: Step, finding: Finding | None, about: Process | None) -> str:
     """A look at stacks, of a process whose saved texts have no more of them than was judged."""
     pid = str(about.ref.pid) if about is not None and about.ref.numbered else "PID"
-    if not _PID.search(command):
-        command = command.replace("rankscope stacks", f"rankscope stacks pid:{pid}", 1)
-    return f"{_where(pid, about) if about is not None else ''}{_PID.sub(f'pid:{pid}', command)}"
+    named = (
+        step.command
+        if _PID.search(step.command)
+        else f"rankscope stacks pid:{pid}{step.command[len('rankscope stacks') :]}"
+    )
+    there = _where(pid, about) if about is not None else ""
+    when = "" if there else f"{_whose(finding, about)}while it runs"
+    return str(Step(f"{there}{_PID.sub(f'pid:{pid}', named)}", remark="; ".join(filter(None, (when, step.remark)))))
 
 
 def _ours(command: str, about: Process | None, diagnosis: Diagnosis, to: Address) -> str:

@@ -15,6 +15,7 @@ from ..model.evidence.threads import Threads
 from ..model.process import Role
 from .callers import call_of
 from .case import Member
+from .ends import writable
 from .frame_tables import WaitKind
 from .identity import birth
 from .kernel_says import awaited_target
@@ -112,9 +113,7 @@ def _at_end(member: Member, members: Iterable[Member]) -> bool:
     mine, beside = member.latest(OpenFiles), member.latest(Outsiders)
     taken = {one.fd for one in beside.found} if beside is not None else set()
     others = [one for one in members if not one.dead and one.ref.host == member.ref.host]
-    written = {
-        one.target for other in others if (files := other.latest(OpenFiles)) for one in files.files if "w" in one.mode
-    }
+    written = {target for other in others for target in writable(other)}
     return mine is not None and any(
         one.mode == "r" and one.target.startswith("pipe:") and one.fd not in taken and one.target not in written
         for one in mine.files

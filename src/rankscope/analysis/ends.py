@@ -121,6 +121,17 @@ def holds(member: Member, pipe: str, end: str) -> bool:
     return files is not None and any(one.target == pipe and end in one.mode for one in files.files)
 
 
+def writable(member: Member) -> frozenset[str]:
+    """The names of all that a process could write to; none where its descriptors are unknown."""
+    files = member.latest(OpenFiles)
+    return frozenset(one.target for one in files.files if "w" in one.mode) if files else frozenset()
+
+
+def seen_beyond(target: Socket | str) -> str:
+    """The name that what ``targets`` gives has for whoever has the other end."""
+    return f"socket:[{target.peer_inode}]" if isinstance(target, Socket) else target
+
+
 def eldest(scene: Scene, holders: Sequence[ProcessRef]) -> list[ProcessRef]:
     """Without those that inherited the socket from another holder: a pool's workers have copies of all their parent's."""
     return [ref for ref in holders if parent(scene, ref) not in holders]

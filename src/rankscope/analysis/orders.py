@@ -3,12 +3,10 @@ child that its parent gives no work."""
 
 from __future__ import annotations
 
-from ..model.evidence.files import OpenFiles
-from ..model.evidence.sockets import Socket
 from ..model.process import Role
 from .callers import call_of
 from .case import Case, Root
-from .ends import targets
+from .ends import seen_beyond, targets, writable
 from .frame_tables import WaitKind
 from .threads import may_act_beside
 
@@ -46,13 +44,8 @@ def takes_from_parent(case: Case, root: Root) -> bool:
     call = call_of(standing) if standing is not None else None
     if standing is None or parent is None or call is None or standing.member.role is Role.RANK or len(root.waiters) > 1:
         return False
-    files = parent.member.latest(OpenFiles)
-    theirs = {one.target for one in files.files if "w" in one.mode} if files else set()
-    wanted = {
-        f"socket:[{one.peer_inode}]" if isinstance(one, Socket) else one
-        for _, one in targets(standing.member, call.fds)
-    }
-    reads = call.call.startswith(_READS) and bool(wanted) and wanted <= theirs
+    wanted = {seen_beyond(one) for _, one in targets(standing.member, call.fds)}
+    reads = call.call.startswith(_READS) and bool(wanted) and wanted <= writable(parent.member)
     return reads and bool(may_act_beside(parent))
 
 

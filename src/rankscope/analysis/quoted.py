@@ -30,8 +30,9 @@ def _placed(case: Case, reason: Reason) -> Reason:
     if reason.place or reason.process is not None:
         return reason
     found = next((event for quote in _quotes(reason.text) if (event := _quoted(case, quote)) is not None), None)
-    place = f"{found.file}:{found.line}" if found is not None else reason.evidence
-    return dataclasses.replace(reason, place=place) if found is not None or place in _subjects(case) else reason
+    if found is not None:
+        return dataclasses.replace(reason, place=f"{found.file}:{found.line}")
+    return dataclasses.replace(reason, place=reason.evidence) if reason.evidence in _subjects(case) else reason
 
 
 def _quotes(text: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ from ..model.evidence.threads import Threads
 from ..model.gap import Gap, Why
 from ..model.labels import Who
 from ..model.process import UNKNOWN_HOST, UNNUMBERED, Process, ProcessRef, Role
-from ..model.snapshot import Item, Job, Snapshot, Sweep
+from ..model.snapshot import FILES, Item, Job, Snapshot, Sweep
 from . import apart, looked_again, recorder_files, siblings
 from .leaders import leader
 from .reading import FileEvidence
@@ -256,7 +256,7 @@ class Joiner:
         )
         sweeps = [Sweep(at, float(at), present, tuple(self._look(at))) for at in range(depth)]
         sweeps[0] = replace(sweeps[0], items=sweeps[0].items + tuple(self._items))
-        return Snapshot(Job("files"), processes=processes, sweeps=tuple(sweeps), gaps=tuple(self._gaps), live=False)
+        return Snapshot(Job(FILES), processes=processes, sweeps=tuple(sweeps), gaps=tuple(self._gaps), live=False)
 
     def _look(self, at: int) -> Iterator[Item]:
         for being in self._beings.values():

@@ -47,8 +47,9 @@ _DUMP_LINE = regex(
     r"|[^@\s]+@[^@]*@\d|.*\(in |\w+\(.*|\d+ +[\w.]+\("
 )
 
-# gdb's pager asks in the middle of a stack, on a line of its own or before the next frame.
+# A line of gdb's py-list from 100 on: its number at the margin, then the source.
 _LISTED = regex(r"^\d{3,6} {4}")
+# gdb's pager asks in the middle of a stack, on a line of its own or before the next frame.
 _PAGER = regex(r"--+ ?Type <(?:return|RET)> [^\n]*?(?:quit|paging)-{2,3}")
 
 # Sources whose lines are told apart; lines of any more are read as one.
@@ -174,12 +175,8 @@ class TextReader:
     def _events(self, line: Line, interesting: bool) -> Iterator[Record]:
         if not (interesting or self._waiting):
             return
-        concerns = _concerns(line.text) if interesting else ()
-        concerned = [
-            reader
-            for concerned, reader in itertools.zip_longest(concerns, self._families)
-            if concerned or reader in self._waiting
-        ]
+        concerns = _concerns(line.text) if interesting else itertools.repeat(False)
+        concerned = [reader for its, reader in zip(concerns, self._families) if its or reader in self._waiting]
         for reader in concerned:
             before = tuple(vars(reader).values())
             yield from reader.feed(line)

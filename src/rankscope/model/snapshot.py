@@ -23,6 +23,9 @@ class Host:
     clock_offset_s: float | None = None
 
 
+FILES = "files"  # the launcher of what was joined from anybody's files
+
+
 @dataclass(frozen=True)
 class Job:
     """All processes of one run. ``world_size`` is what the launcher promised, None where nobody says.

@@ -16,14 +16,14 @@ from ..model.evidence.source import Place
 from ..model.gap import Why
 from ..model.process import ProcessRef
 from ..model.ranks import RankSet, ranks_phrase
+from ..model.snapshot import FILES
 from ..model.words import counted, span
 from . import gaps, hosts, paths
 from . import places as places_of
-from .one_trouble import told_once
+from .one_trouble import but_for_numbers, told_once
 from .plain import clean
 
 MARGIN = 9
-FILES = "files"  # the launcher of what was joined from anybody's files
 # Of a line of somebody's log this much is enough to find it again; --json has the whole.
 LONGEST = 300
 _STILL = (
@@ -61,8 +61,10 @@ def _lines(diagnosis: Diagnosis) -> Iterator[tuple[str, str]]:
         yield from _no_cause(diagnosis)
     told: set[tuple[object, ...]] = set()
     for finding in causes[:4]:
-        yield from _cause(diagnosis, finding, like_one_before=_alike(finding) in told)
-        told.add(_alike(finding))
+        yield "cause", f"{finding.title}  [{finding.cls}, {finding.certainty.value}]"
+        if but_for_numbers(finding) not in told:
+            yield from _why(diagnosis, finding)
+        told.add(but_for_numbers(finding))
     yield from _more(len(causes) - 4, "cause")
     if diagnosis.verdict is not None or diagnosis.state is not State.MOVING:
         yield from _waiting(diagnosis)
@@ -155,19 +157,8 @@ def _not_enough(diagnosis: Diagnosis) -> str:
     return "not enough evidence to say anything; see what was not seen, and why"
 
 
-_NUMBER = re.compile(r"\d+")
-
-
-def _alike(finding: Finding) -> tuple[object, ...]:
-    """What two causes have in common that differ in numbers alone: in whom they name, and for how long."""
-    texts = (finding.title, *(reason.text for reason in finding.because), *finding.against)
-    return (finding.rule, finding.cls, finding.certainty, *(_NUMBER.sub("#", text) for text in texts))
-
-
-def _cause(diagnosis: Diagnosis, finding: Finding, like_one_before: bool) -> Iterator[tuple[str, str]]:
-    yield "cause", f"{finding.title}  [{finding.cls}, {finding.certainty.value}]"
-    if like_one_before:
-        return
+def _why(diagnosis: Diagnosis, finding: Finding) -> Iterator[tuple[str, str]]:
+    """Where the accused run, what a cause rests on, and what speaks against it."""
     reasons = {reason.text: reason.place for reason in finding.because}
     if where := _where(diagnosis, finding, "\n".join((finding.title, *reasons))):
         yield "", where

@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from ...analysis.callers import call_of
 from ...analysis.case import Case, Member
 from ...analysis.dead_children import QUEUES
+from ...analysis.ends import writable
 from ...analysis.frame_tables import WaitKind
 from ...analysis.identity import module_path_of
 from ...analysis.standing import Standing
@@ -98,22 +99,16 @@ def _awaited(standing: Standing) -> tuple[int, str]:
 def _alone(case: Case, standing: Standing, fd: int, end: str) -> bool:
     """Whether its own process has the other end, nobody else has, and no other thread of it is at work."""
     member = standing.member
-    if end not in _writable(member.latest(OpenFiles)):
+    if end not in writable(member):
         return False
     others = (one for one in case if one is not member and one.ref.host == member.ref.host)
-    if any(
-        files is None or end in _writable(files) for files in (one.latest(OpenFiles) for one in others if not one.gone)
-    ):
+    if any(one.latest(OpenFiles) is None or end in writable(one) for one in others if not one.gone):
         return False  # somebody else may write, or did not let us see
     beside = member.latest(Outsiders)
     if beside is not None and any(one.fd == fd for one in beside.found):
         return False
     threads = views(member)
     return not possible_holders(tuple(view for view in threads if view.python is not standing.thread))
-
-
-def _writable(files: OpenFiles | None) -> set[str]:
-    return {one.target for one in files.files if "w" in one.mode} if files else set()
 
 
 RULE = make_rule(__name__, __doc__, "child-dead", 23, check)

@@ -56,11 +56,12 @@ def waits_first(case: Case) -> Fact | None:
     return None
 
 
-_WORLD = regex(r"\b(?:--)?world[-_ ]?size[ =:]{1,3}(\d+)\b|\bworld of (?:size )?(\d+)\b", re.IGNORECASE)
+_WORLD = regex(r"\b(?:--)?world[-_ ]?size[ =:]{1,3}(\d{1,9})\b|\bworld of (?:size )?(\d{1,9})\b", re.IGNORECASE)
 _PER_NODE = regex(
-    r"--n(?:um)?_?proc(?:es(?:ses)?)?[-_]?(?:per[-_](?:node|machine))?[ =](\d+)\b|\bnprocs ?= ?(\d+)", re.IGNORECASE
+    r"--n(?:um)?_?proc(?:es(?:ses)?)?[-_]?(?:per[-_](?:node|machine))?[ =](\d{1,9})\b|\bnprocs ?= ?(\d{1,9})\b",
+    re.IGNORECASE,
 )
-_NODES = regex(r"--n?nodes[ =](\d+)\b|--num_machines[ =](\d+)\b", re.IGNORECASE)
+_NODES = regex(r"--n?nodes[ =](\d{1,9})\b|--num_machines[ =](\d{1,9})\b", re.IGNORECASE)
 
 
 # OpenNMT-py and its kin: the ranks that a command starts, each named by its device (onmt/opts.py); other nodes name theirs.
@@ -107,9 +108,8 @@ def nodes_alike(case: Case) -> Fact | None:
     if not commands:
         return None
     title = "no command says which of the nodes it is for, so that each node is the first"
-    return Fact(
-        title, tuple(commands[:2]), LIKELY if len(commands) > 1 else POSSIBLE
-    )  # of a lone one the rest may be cut
+    sure = LIKELY if len(commands) > 1 else POSSIBLE  # of a lone one the rest may be cut
+    return Fact(title, tuple(commands[:2]), sure)
 
 
 _PARTIES = regex(
@@ -154,10 +154,10 @@ def another_node(case: Case) -> Fact | None:
     if any(one.find(_LAUNCHED) for one in told) or not any(one.find(_STARTS) for one in told):
         return None
     line = next((line for one in told if (line := one.find(_NODE_OF_OLD))), None)
-    sure = POSSIBLE if line is None or "set" in line else LIKELY  # the number may be 0
-    return (
-        Fact("the environment tells the only node that it is another one", (line,), sure) if line is not None else None
-    )
+    if line is None:
+        return None
+    sure = POSSIBLE if "set" in line else LIKELY  # that it is set tells no number, which may be 0
+    return Fact("the environment tells the only node that it is another one", (line,), sure)
 
 
 def _number(pattern: re.Pattern[str], text: str) -> int | None:

@@ -70,6 +70,7 @@ _MEMORY = Sign(
 )
 _WAITED_OUT = r"Timed out waiting \d+ms for (?:recv|send) operation"
 _PEER_GONE = "a peer has gone"  # who says so has seen it, and is not the one
+_TOLD_TO_END = "the launcher was told to end by SIGTERM: somebody, a time limit or a scheduler ended the job, and nothing here says why"
 _WHO_ENDED_IT = (
     "sacct -j JOBID -o State,ExitCode,End,Timelimit   # or the events of the pod: a time limit, preemption, a person",
 )
@@ -153,13 +154,7 @@ def _told_to_end(case: Case) -> Iterator[Finding]:
     """That somebody asked the launcher to end: no rank has failed by itself, and why it was asked stands elsewhere."""
     found = list(asked_to_end(case))
     if found:
-        told = finding(
-            RULE,
-            case,
-            found,
-            "the launcher was told to end by SIGTERM: somebody, a time limit or a scheduler ended the job, and nothing here says why",
-            _WHO_ENDED_IT,
-        )
+        told = finding(RULE, case, found, _TOLD_TO_END, _WHO_ENDED_IT)
         yield replace(told, kind=Kind.NOTE, certainty=Certainty.POSSIBLE, ranks=RankSet(), processes=())
 
 
@@ -275,7 +270,8 @@ def _failed(case: Case, first: Event) -> Finding:
     who = ranks_phrase(ranks) if ranks else "a process"
     followers = tuple(_followers(case, ranks))
     how = "failed first" if followers or len(ranks) < 2 else "failed alike"
-    title = f"{f'{who} {how}' if ranks or not _all_live(case) else _WITHIN}: {first.fields.get('type')}: {str(first.fields.get('message'))[:80]}"
+    what = f"{who} {how}" if ranks or not _all_live(case) else _WITHIN
+    title = f"{what}: {first.fields.get('type')}: {str(first.fields.get('message'))[:80]}"
     left = left_alone(case, first) if len(alike) == 1 else None
     told = ranks or left or events(case, "elastic.root_cause", "elastic.worker_failed") or _waited_for(case, first)
     reasons = [first.text, *_place(first), *((left.says,) if left else ()), *followers, *_clocks(case)]

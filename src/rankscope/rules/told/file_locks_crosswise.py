@@ -30,7 +30,6 @@ from ...analysis.file_lines import lines_by_file
 from ...model.diagnosis import Certainty, Finding, Kind, Reason
 from ...model.evidence.events import Event
 from ...model.patterns import regex
-from ...model.ranks import RankSet
 from .. import make_rule
 from .._say import who
 
@@ -90,7 +89,7 @@ def _finding(case: Case, pids: Sequence[int], lines: list[Event]) -> Finding:
               + ", ".join(names.get(pid, f"pid {pid}") for pid in pids[:_SEVERAL]),
         processes=tuple(one.process for one in members),
         because=tuple(Reason(one.text.strip()[:200], "locks") for one in lines[:_SEVERAL]),
-        ranks=RankSet(), next=("lslocks -o PID,TYPE,MODE,PATH,BLOCKER   # names the files",),
+        next=("lslocks -o PID,TYPE,MODE,PATH,BLOCKER   # names the files",),
     )  # fmt: skip
 
 
