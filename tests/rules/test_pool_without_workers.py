@@ -38,12 +38,12 @@ def process(ref: ProcessRef, role: Role = Role.OTHER, parent: int = 70) -> Proce
 
 
 def look(ref: ProcessRef, *stacks: Stack, state: str = "S", exit_status: int | None = None,
-         tasks: str = "None") -> tuple[Item, ...]:  # fmt: skip
+         tasks: str = "None", limit_in: int = 0) -> tuple[Item, ...]:  # fmt: skip
     """What one look says of a process whose threads stand in these stacks."""
     tids = [ref.pid, *(ref.pid * 10 + n for n in range(1, len(stacks)))]
     kernel = Threads(tuple(KernelThread(tid, "python", state, voluntary=3, involuntary=0, still_s=99.0) for tid in tids),
                      exit_status=exit_status)  # fmt: skip
-    named = (Local(0, "maxtasksperchild", tasks, "int"),)
+    named = (Local(limit_in, "maxtasksperchild", tasks, "int"),)
     pythons = tuple(PythonThread(tid, stack, locals=named) for tid, stack in zip(tids, stacks, strict=False))
     calls = Blocked(tuple(BlockedCall(tid, "futex", address=0x100 + tid) for tid in tids))
     return tuple(Item(ref, record) for record in (kernel, PythonStacks(pythons, engine="test"), calls))
@@ -62,6 +62,34 @@ def causes(
 
 def test_a_pool_of_which_no_worker_lives() -> None:
     assert "pool-lost-a-worker" in causes((process(MAIN, parent=1),), look(MAIN, WAITS, MINDS))
+
+
+TAKES = Stack([Frame("Pool._handle_results", POOL, 579), Frame("Connection._recv", STD + "multiprocessing/connection.py", 395)])
+
+
+def woken(items: tuple[Item, ...]) -> tuple[Item, ...]:
+    """The same look, with a main thread that the kernel woke just now."""
+    out = []
+    for one in items:
+        if isinstance(one.record, Threads):
+            first, *others = one.record.threads
+            one = replace(one, record=replace(one.record, threads=(replace(first, still_s=0.6), *others)))
+        out.append(one)
+    return tuple(out)
+
+
+def test_a_pool_that_is_just_without_workers_and_whose_results_never_came() -> None:
+    """What the main thread has slept does not count: now and then the kernel wakes it, and it goes on to wait."""
+    assert causes((process(MAIN, parent=1),), woken(look(MAIN, WAITS, MINDS, TAKES))) == {"workers-renewed-in-vain"}
+    assert causes((process(MAIN, parent=1),), woken(look(MAIN, WAITS, MINDS, TAKES, TASK))) == set()
+    assert causes((process(MAIN, parent=1),), woken(look(MAIN, WAITS, MINDS, TAKES, tasks="2"))) == set()
+
+
+def test_a_limit_of_tasks_that_a_frame_in_passing_shows_is_none() -> None:
+    """A frame that began while it was read shows what another one had left in its place."""
+    starts = Stack([*MINDS, Frame("Pool._repopulate_pool_static", POOL, 325)])
+    seen = woken(look(MAIN, WAITS, starts, TAKES, tasks="2", limit_in=1))
+    assert causes((process(MAIN, parent=1),), seen) == {"workers-renewed-in-vain"}
 
 
 def test_a_pool_of_threads_has_its_workers_inside() -> None:

@@ -18,7 +18,7 @@ _POOL = "multiprocessing/pool.py"
 _RESULTS = {"get", "wait", "next", "__next__", "join"}  # a pool ends when its last result is there
 # Asks every hundredth of a second whether the next result is there (joblib/parallel.py).
 _POLLS = ("joblib/parallel.py", "_retrieve")
-_TAKES = "_handle_results"
+_TAKES, _MINDS = "_handle_results", "_handle_workers"
 _FUTURES = ("concurrent/futures/_base.py", "concurrent/futures/process.py")
 
 
@@ -53,7 +53,7 @@ def handlers(member: Member) -> set[str]:
 
 def owned(member: Member) -> int:
     """How many pools of processes it owns."""
-    return sum((_POOL, "_handle_workers") in map(name_of, own(thread.stack)) for thread in _threads(member))
+    return sum((_POOL, _MINDS) in map(name_of, own(thread.stack)) for thread in _threads(member))
 
 
 def takes_results(member: Member) -> bool | None:
@@ -66,7 +66,7 @@ def silent_s(member: Member) -> float | None:
     """How long the thread that takes the results has slept: no worker has sent one since. None where it is no more, or
     nothing tells."""
     taker = _taker(member)
-    return taker.still_s if taker is not None and taker.ran is False else None
+    return taker.still_s if taker is not None and not taker.ran else None
 
 
 def _taker(member: Member) -> Standing | None:
@@ -86,7 +86,7 @@ def replaces(worker: Member) -> bool:
     tasks per worker explains that."""
     threads = _threads(worker)
     limited = any(local.name == "maxtasks" and local.value != "None" for thread in threads for local in thread.locals)
-    makes_up = {(_POOL, "_maintain_pool"), (_POOL, "_handle_workers")}
+    makes_up = {(_POOL, "_maintain_pool"), (_POOL, _MINDS)}
     return not limited and any(name_of(frame) in makes_up for thread in threads for frame in thread.stack)
 
 
@@ -123,10 +123,18 @@ def _threads(member: Member) -> tuple[PythonThread, ...]:
 
 
 def renews_workers(member: Member) -> bool:
-    """Whether a process has a pool that replaces its workers after a number of tasks."""
+    """Whether a process has a pool that replaces its workers after a number of tasks.
+
+    The thread that minds the workers keeps the limit in its loop. It may run at one of the looks and cannot be read then; and
+    the frames it calls may be over while they are read, and show what was there before.
+    """
     return any(
-        local.name == "maxtasksperchild" and local.value.isdigit()
-        for stacks in member.over_time(PythonStacks)  # its thread may run at one of the looks, and cannot be read then
+        local.name == "maxtasksperchild" and local.value.isdigit() and _minds(thread, local.depth)
+        for stacks in member.over_time(PythonStacks)
         for thread in stacks.threads
         for local in thread.locals
     )
+
+
+def _minds(thread: PythonThread, depth: int) -> bool:
+    return 0 <= depth < len(thread.stack) and name_of(thread.stack[depth]) == (_POOL, _MINDS)

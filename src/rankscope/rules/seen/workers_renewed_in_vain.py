@@ -9,7 +9,7 @@ fails; the function is not found in a notebook's `__main__`) that goes on for ev
 ## How it is recognised
 The process waits for a result of its only pool. The thread of the pool that takes results has slept for longer than
 `--stuck-after`; every worker that was seen began after that, and the pool has no limit of tasks per worker, so those before
-them have ended.
+them have ended. Where none was there, all had just ended.
 
 ## What to do
 Read the first traceback in the program's output: each worker prints why it ends. Guard what the script starts by
@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...analysis.case import Case, Member
-from ...analysis.pools import awaits_pool, below, owned, renews_workers, silent_s
+from ...analysis.pools import awaits_pool, below, handlers, owned, renews_workers, silent_s
 from ...analysis.standing import Standing
 from ...model.diagnosis import Certainty, Finding, Kind, Reason
 from ...model.evidence.threads import Threads
@@ -51,8 +51,9 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         workers = [one for one in below(case.by_host[owner.ref.host], owner) if one.role is Role.OTHER]
         ages = [age for one in workers if (age := _age_s(owner, one)) is not None]
-        if ages and len(ages) == len(workers) and max(ages) < silent - _CLOCKS_S:
-            yield _finding(standing, workers, max(ages), silent)
+        young = len(ages) == len(workers) and max(ages, default=0.0) < silent - _CLOCKS_S
+        if young and (workers or "worker" not in handlers(owner)):  # a pool of threads has its workers inside
+            yield _finding(standing, workers, max(ages, default=0.0), silent)
 
 
 def _age_s(owner: Member, worker: Member) -> float | None:
@@ -72,11 +73,17 @@ def _finding(standing: Standing, workers: list[Member], oldest_s: float, silent_
         processes=(owner.process, *(one.process for one in workers)),
         because=(
             Reason(f"the thread of the pool that takes results has had none for {span(silent_s)}", "kernel", owner.ref),
-            Reason(f"of {counted(len(workers), 'worker')} seen the oldest began {span(oldest_s)} ago: those before have ended",
-                   "kernel", workers[0].ref),
+            _ended(owner, workers, oldest_s),
         ),
         next=_NEXT,
     )  # fmt: skip
+
+
+def _ended(owner: Member, workers: list[Member], oldest_s: float) -> Reason:
+    if not workers:
+        return Reason("no worker was there when it was looked at: all had ended", "kernel", owner.ref)
+    seen = f"of {counted(len(workers), 'worker')} seen the oldest began {span(oldest_s)} ago: those before have ended"
+    return Reason(seen, "kernel", workers[0].ref)
 
 
 RULE = make_rule(__name__, __doc__, "child-dead", 21, check)
