@@ -202,6 +202,30 @@ def test_lines_that_begin_like_an_error_file_are_read_as_lines(tmp_path: Path) -
     assert not error_json.recognises("\n".join(lines))
 
 
+def test_one_line_of_a_log_is_no_error_file(tmp_path: Path) -> None:
+    line = json.dumps({"timestamp": "2026-03-04T05:06:00Z", "level": "ERROR", "message": "RuntimeError: step 7 failed"})
+    assert not error_json.recognises(line)
+    assert error_json.recognises(json.dumps({"message": {"message": "x", "extraInfo": {"timestamp": "1767225600"}}}))
+    (tmp_path / "a.log").write_text(line)
+    assert [one.event for one in events([tmp_path / "a.log"])] == ["python.exception"]
+    two = "Rank 4 is running collective: CollectiveFingerPrint(OpType=ALLREDUCE)"
+    (tmp_path / "a.log").write_text(line.replace("RuntimeError: step 7 failed", two))
+    assert "torch.detail_mismatch" in {one.event for one in events([tmp_path / "a.log"])}
+
+
+def test_an_error_file_says_what_its_message_says() -> None:
+    """Not only that something was raised: both sides of a mismatch, when it happened."""
+    prints = [f"ank {rank} is running collective: CollectiveFingerPrint(OpType=ALLREDUCE, TensorShape=[{size}])"
+              for rank, size in ((4, 96), (7, 24))]  # fmt: skip
+    raised = f"RuntimeError: Detected mismatch between collectives on ranks. R{prints[0]}, but R{prints[1]}."
+    stack = f'Traceback (most recent call last):\n  File "/job/run.py", line 30, in main\n{raised}\n'
+    body = {"message": {"message": raised, "extraInfo": {"py_callstack": stack, "timestamp": "1767225600"}}}
+    events = [one for one in error_json.read(json.dumps(body)) if isinstance(one, Event)]
+    assert {one.at_s for one in events} == {1767225600.0}
+    told = next(one for one in events if one.event == "torch.detail_mismatch")
+    assert (told.rank, told.fields["other"], told.fields["shape"], told.fields["other_shape"]) == (4, 7, (96,), (24,))
+
+
 def test_lokis_answer_is_a_log() -> None:
     """query_range lists streams with their labels, each the newest first; nanoseconds put them in order."""
     streams = [

@@ -18,6 +18,8 @@ LINES = [
     ("Tue Nov  4 14:11:24 2026<stdout>:boom", {"text": "boom", "rank": None, "at_s": 1793801484.0}),
     ("[prterun-node1-77@1,3]<stdout>: boom", {"text": "boom", "rank": 3}),
     ('<stderr rank="2">f.&lt;locals&gt;.g (a.py:83)&#010;</stderr>', {"text": "f.<locals>.g (a.py:83)", "rank": 2}),
+    ("&gt; f.&lt;locals&gt;.g &amp;&amp; can&#x27;t", {"text": "f.<locals>.g && can't"}),
+    ("&amp;lt; a && b &rank;", {"text": "&lt; a && b &rank;"}),
     ("2026-02-11T04:10:27.000000+00:00 job/default/abc boom", {"text": "boom", "host": None, "at_s": 1770783027.0}),
     ("2026-02-11T04:10:27.000000+00:00 job: boom", {"text": "job: boom"}),
     ("(RayTrainWorker pid=81, ip=10.0.0.4) boom", {"text": "boom", "pid": 81, "host": "10.0.0.4"}),

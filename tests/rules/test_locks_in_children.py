@@ -34,6 +34,27 @@ def test_a_join_of_an_own_thread_is_no_lock_of_the_parent(frames: str, found: in
     assert len(list(fork_took_a_lock.check(case_of(gather([tmp_path]))))) == found
 
 
+# The same thread as two tools show it: below a condition stands the lock in which it sleeps.
+RESTS = (
+    'Thread 4102 (idle): "Saver"\n    Condition.wait (threading.py:327)\n    Event.wait (threading.py:629)\n'
+    "    Saver.run (notes/saver.py:12)\n"
+)
+BELOW = (
+    '\nThread 2 (Thread 0x7f4550c06b80 (LWP 4102) "python"):\n'
+    "#0  futex_wait (private=0) at futex-internal.c:57\n"
+    "#1  0x00007f4550000001 in acquire_timed () from libpython3.11.so.1.0\n"
+    "#2  0x00007f4550000002 in lock_PyThread_acquire_lock () from libpython3.11.so.1.0\n"
+)
+
+
+@pytest.mark.parametrize(("rests", "found"), [(RESTS, 0), ("", 1)], ids=["both stacks", "the native one alone"])
+def test_a_thread_that_rests_in_a_condition_wants_no_lock(rests: str, found: int, tmp_path: Path) -> None:
+    child = CHILD.format(frames="    os_read (os.py:1)\n").replace("    PyThread_acquire_lock_timed (libpython3.11.so.1.0)\n", "")
+    said = child.replace("    lock_PyThread_acquire_lock (libpython3.11.so.1.0)\n", "") + rests + BELOW
+    (tmp_path / "worker.txt").write_text("".join(f"[rank3]: {line}\n" for line in said.splitlines()))
+    assert len(list(fork_took_a_lock.check(case_of(gather([tmp_path]))))) == found
+
+
 END = (
     'Thread 1 (Thread 0x7f4550c06b80 (LWP 4101) "python"):\n'
     "#0  futex_wait (private=0) at futex-internal.c:57\n"

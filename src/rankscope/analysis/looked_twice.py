@@ -134,11 +134,30 @@ def of_the_worker(account: Account) -> list[Seen]:
 
 def stands_elsewhere(account: Account) -> bool:
     """Whether the thread that does the work stands elsewhere at the last moment than at the first; helpers rest all the time."""
+    return any(not any(_alike(first, last) for first in its[0] for last in its[-1]) for its in _looks(account))
+
+
+def came_through(case: Case) -> Account | None:
+    """A subject that was met in a call in which ranks wait for each other at one look, and out of it at another: that call was
+    answered, or has just begun."""
+    for account in accounts(case):
+        for looks in _looks(account):
+            within = [all(wait_of(one.stack).kind in _MEETINGS for one in look) for look in looks]
+            if True in within and False in within:
+                return account
+    return None
+
+
+_MEETINGS = (WaitKind.COLLECTIVE, WaitKind.BACKWARD)
+
+
+def _looks(account: Account) -> list[list[list[Seen]]]:
+    """What each tool saw of the thread that does the work, moment by moment, where there are several."""
     by_tool: dict[tuple[str, bool], dict[int, list[Seen]]] = {}
     for seen in of_the_worker(account) if account.again else ():
         by_tool.setdefault((seen.engine, seen.native), {}).setdefault(seen.moment, []).append(seen)
-    looks = [[stacks for _, stacks in sorted(by_moment.items())] for by_moment in by_tool.values()]
-    return any(len(its) > 1 and not any(_alike(first, last) for first in its[0] for last in its[-1]) for its in looks)
+    looks = ([stacks for _, stacks in sorted(by_moment.items())] for by_moment in by_tool.values())
+    return [its for its in looks if len(its) > 1]
 
 
 def _one_thread(main: Seen, other: Seen) -> bool:

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from ..model.evidence.events import Event
-from .events import python
-from .records import Record, read_all
+from ..model.patterns import regex
+from .collected import opened
+from .lines import lines_of
+from .records import Record
+from .text import TextReader
 
 NAME = "torchrun error file"
 
+_BEGINS = regex(r'\s*\{(?:[^{}]{0,200}[{,])?\s*"message"\s*:')
+
 
 def recognises(text: str) -> bool:
-    """Whether a text is such a file: one object, and not one a line as collectors write them."""
-    if "\n{" in text.lstrip():
+    """Whether a text is such a file: one object, and not one a line as collectors and programs write them to a log."""
+    if _BEGINS.match(text) is None or "\n{" in text.lstrip():
         return False
-    return text.lstrip()[:1] == "{" and '"message"' in text[:200] and ("py_callstack" in text or "timestamp" in text)
+    return "py_callstack" in text or ("timestamp" in text and opened(text.strip()) is None)
 
 
 def read(text: str) -> Iterator[Record]:
-    """The exception, with its frames and the time it happened."""
+    """What it tells of the failure, the exception with its frames above all, and the time it happened."""
     try:
         body = json.loads(text)
     except (ValueError, RecursionError):
@@ -33,6 +39,7 @@ def read(text: str) -> Iterator[Record]:
     at_s = float(when) if when.isascii() and when.isdigit() and len(when) < 12 else None
     said = message.get("message") if isinstance(message, dict) else message
     text = stack if isinstance(stack, str) else said if isinstance(said, str) else ""
-    for record in read_all(python.Reader(), text):
+    reader = TextReader(small=False)
+    for record in chain(chain.from_iterable(map(reader.take, lines_of(text))), reader.close()):
         if isinstance(record, Event):
-            yield Event(record.event, line=1, at_s=at_s, text=record.text, fields=record.fields)
+            yield Event(record.event, line=1, rank=record.rank, at_s=at_s, text=record.text, fields=record.fields)

@@ -103,7 +103,9 @@ _MAYBE_PREFIX = regex(
 _XML = regex(
     r"<(?P<kind>std(?:out|err|diag)) rank=\"(?P<rank>\d{1,7})\">(?P<text>[^\n]*?)(?:&#010;)?(?:</std(?:out|err|diag)>)?$"
 )
-_ENTITIES = (("&#010;", " "), ("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))
+# What stands for a sign in XML, and so in a page whose source was copied; html.escape of Python and its like write some as numbers.
+_ENTITY = regex(r"&(lt|gt|amp|quot|apos|nbsp|#39|#x27|#34|#0?10);")
+_SIGNS = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'", "nbsp": " ", "#39": "'", "#x27": "'", "#34": '"'}
 
 # So a program says who speaks, within its own message; that torch does so too, readers of its messages know.
 _SPEAKER = regex(r"\[(?:[Rr]ank|RANK)[ =:#]?(?P<rank>\d{1,7})\]")
@@ -139,7 +141,7 @@ def _cleaned(raw: str, labels: int) -> Line:
     text = _CONTROL.sub("", text[:LINE_LIMIT])
     if text.endswith(_BORDERS):
         text = _border_off(text)
-    line = _of_xml(text) if text.startswith("<std") else Line(0, text)
+    line = _of_xml(text) if text.startswith("<std") else Line(0, _signs(text) if "&" in text else text)
     for _ in range(6):
         shorter = _strip_one(line)
         if shorter is None:
@@ -159,10 +161,11 @@ def _of_xml(text: str) -> Line:
     found = _XML.match(text)
     if found is None:
         return Line(0, text)
-    said = found["text"]
-    for entity, sign in _ENTITIES:
-        said = said.replace(entity, sign)
-    return Line(0, said, rank=int(found["rank"]), source=f"<{found['rank']}>")
+    return Line(0, _signs(found["text"]), rank=int(found["rank"]), source=f"<{found['rank']}>")
+
+
+def _signs(text: str) -> str:
+    return _ENTITY.sub(lambda found: _SIGNS.get(found[1], " "), text)
 
 
 def _strip_one(line: Line) -> Line | None:

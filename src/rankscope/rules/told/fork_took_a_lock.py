@@ -191,12 +191,23 @@ def _locked_children(case: Case) -> Iterator[Hit]:
         if not is_child(account, forks):
             continue
         for seen in account.seen:
-            depth = 0 if _next_in_line(case, seen) or _of_a_device(seen) else _lock_depth(seen)
+            elsewhere = _next_in_line(case, seen) or _of_a_device(seen) or _no_lock_in_python(account, seen)
+            depth = 0 if elsewhere else _lock_depth(seen)
             if depth and not any(frame.function in _INTERRUPTS for frame in seen.stack):
                 says = "a worker stands in a lock below a library" if seen.native else "a worker stands in a lock"
                 certainty = LIKELY if seen.native or account.role is Role.DATALOADER_WORKER else POSSIBLE
                 yield Hit(Sign("", says, certainty), account, seen.text.split("\n", 1)[0])
                 break
+
+
+def _no_lock_in_python(account: Account, native: Seen) -> bool:
+    """Whether the frames of Python of the same thread are shown as well, by another tool, and end in a condition: below that
+    stands the lock in which its owner sleeps."""
+    same = (one for one in account.seen if not one.native and one.thread.tid == native.thread.tid is not None)
+    return native.native and any(wait_of(one.stack).kind in _RESTS for one in same)
+
+
+_RESTS = (WaitKind.CONDITION, WaitKind.QUEUE, WaitKind.IDLE)
 
 
 def _at_listed_locks(case: Case) -> Iterator[Hit]:

@@ -33,7 +33,7 @@ from ...analysis.doings import Doing, doings, gathered, in_kind, of_ranks, seen_
 from ...analysis.dumped import one_look
 from ...analysis.frame_tables import WaitKind
 from ...analysis.frames import has
-from ...analysis.looked_twice import moved
+from ...analysis.looked_twice import came_through, moved
 from ...analysis.saying import saying
 from ...model.diagnosis import Finding
 from ...model.patterns import regex
@@ -54,6 +54,8 @@ _STEPS = (
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live or case.collectives:
         return  # who stands where is known there
+    if came_through(case) is not None:
+        return  # the ranks were met at different places of a loop that goes on
     if any(one.find(_PROMPT) or _OF_THREADS.search(one.label) for one in accounts(case)):
         return  # who stands elsewhere waits for a person, or is a thread beside others
     found = _roll_call(case) or _left_out(case) or _out_of_the_step(case) or _two_places(case) or _parties(case)
