@@ -49,7 +49,9 @@ BELOW = (
 
 @pytest.mark.parametrize(("rests", "found"), [(RESTS, 0), ("", 1)], ids=["both stacks", "the native one alone"])
 def test_a_thread_that_rests_in_a_condition_wants_no_lock(rests: str, found: int, tmp_path: Path) -> None:
-    child = CHILD.format(frames="    os_read (os.py:1)\n").replace("    PyThread_acquire_lock_timed (libpython3.11.so.1.0)\n", "")
+    child = CHILD.format(frames="    os_read (os.py:1)\n").replace(
+        "    PyThread_acquire_lock_timed (libpython3.11.so.1.0)\n", ""
+    )
     said = child.replace("    lock_PyThread_acquire_lock (libpython3.11.so.1.0)\n", "") + rests + BELOW
     (tmp_path / "worker.txt").write_text("".join(f"[rank3]: {line}\n" for line in said.splitlines()))
     assert len(list(fork_took_a_lock.check(case_of(gather([tmp_path]))))) == found

@@ -64,7 +64,9 @@ def test_a_pool_of_which_no_worker_lives() -> None:
     assert "pool-lost-a-worker" in causes((process(MAIN, parent=1),), look(MAIN, WAITS, MINDS))
 
 
-TAKES = Stack([Frame("Pool._handle_results", POOL, 579), Frame("Connection._recv", STD + "multiprocessing/connection.py", 395)])
+TAKES = Stack(
+    [Frame("Pool._handle_results", POOL, 579), Frame("Connection._recv", STD + "multiprocessing/connection.py", 395)]
+)
 
 
 def woken(items: tuple[Item, ...]) -> tuple[Item, ...]:
