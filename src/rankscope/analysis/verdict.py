@@ -17,6 +17,7 @@ from .collectives.paths import diverge
 from .doors import doors
 from .dumped import one_look
 from .endings import ended_well
+from .fitting import fitting
 from .folding import fold
 from .heard import awaited_ends, heard, weighed
 from .order import BY_ROW, GUESS, ORDER, PASSES, SLOW, in_order, outvoted, quotes
@@ -45,7 +46,7 @@ def conclude(case: Case, findings: Iterable[Finding]) -> Diagnosis:
     ranks, world_size = _who_is_in(case)
     told = (*causes, *(one for one in ordered if one.kind is Kind.SYMPTOM), *notes)
     if not snapshot.live:
-        told = tuple(located(case, one) for one in told)
+        told = tuple(located(case, fitting(case, one)) for one in told)
     return Diagnosis(
         job=snapshot.job, state=state, world_size=world_size, ranks=ranks,
         hosts=tuple(host.name for host in snapshot.hosts), verdict=verdict,
