@@ -24,7 +24,7 @@ _RANKS = (
 )
 _OTHERS = (
     r"\bmpi\w*\b|\bpmix|\borte|horovod|tensorflow|\btf\.|\bkeras|\bjax|\bmxnet|paddle|mindspore|\bdask\b|\bspark\b|chainer|"
-    r"lightgbm|xgboost|\bMPI_"
+    r"lightgbm|xgboost"
 )
 
 

@@ -137,15 +137,14 @@ def stands_elsewhere(account: Account) -> bool:
     return any(not any(_alike(first, last) for first in its[0] for last in its[-1]) for its in _looks(account))
 
 
-def came_through(case: Case) -> Account | None:
-    """A subject that was met in a call in which ranks wait for each other at one look, and out of it at another: that call was
+def came_through(case: Case) -> bool:
+    """Whether somebody was met in a call in which ranks wait for each other at one look, and out of it at another: that call was
     answered, or has just begun."""
-    for account in accounts(case):
-        for looks in _looks(account):
-            within = [all(wait_of(one.stack).kind in _MEETINGS for one in look) for look in looks]
-            if True in within and False in within:
-                return account
-    return None
+    for looks in (looks for account in accounts(case) for looks in _looks(account)):
+        within = {all(wait_of(one.stack).kind in _MEETINGS for one in look) for look in looks}
+        if len(within) > 1:
+            return True
+    return False
 
 
 _MEETINGS = (WaitKind.COLLECTIVE, WaitKind.BACKWARD)

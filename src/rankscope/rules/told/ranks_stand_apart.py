@@ -54,7 +54,7 @@ _STEPS = (
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live or case.collectives:
         return  # who stands where is known there
-    if came_through(case) is not None:
+    if came_through(case):
         return  # the ranks were met at different places of a loop that goes on
     if any(one.find(_PROMPT) or _OF_THREADS.search(one.label) for one in accounts(case)):
         return  # who stands elsewhere waits for a person, or is a thread beside others
