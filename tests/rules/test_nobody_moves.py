@@ -14,11 +14,11 @@ from rankscope.model.evidence.blocked import Blocked, BlockedCall
 from rankscope.model.evidence.files import OpenFile, OpenFiles
 from rankscope.model.evidence.outsiders import Outsider, Outsiders
 from rankscope.model.evidence.recorder import Recorder, RecorderEntry
-from rankscope.model.evidence.stacks import Frame, Stack
+from rankscope.model.evidence.stacks import Frame, Local, PythonStacks, PythonThread, Stack, Trust
 from rankscope.model.evidence.threads import KernelThread, Threads
 from rankscope.model.gap import Gap, Why
-from rankscope.model.process import ProcessRef, Role
-from rankscope.model.snapshot import Item, Job, Snapshot
+from rankscope.model.process import Process, ProcessRef, Role
+from rankscope.model.snapshot import Item, Job, Snapshot, Sweep
 from rankscope.pipeline import judge
 from rankscope.report.screen import render
 
@@ -294,3 +294,41 @@ def test_a_server_beside_the_job_is_the_next_place_to_look(known: bool) -> None:
     notes = [one.title for one in found.findings if "which is no part of this job" in one.title]
     assert (found.verdict, len(notes)) == (None, int(known))
     assert ("rankscope diagnose pid:40" in map(str, found.next)) is known
+
+
+def naps(*others: int, role: Role = Role.OTHER, place: int = 0) -> Snapshot:
+    """A program whose main thread was met twice in one sleep, from which it woke meanwhile; ``others`` are how often its other
+    threads woke, ``place`` how far it is in a loop."""
+    ref = ProcessRef("n1", 70, 1)
+    sweeps = []
+    for at in (0, 1):
+        waits = Stack([*stands(Frame("wait", "/job/train.py", 20)), Frame("Event.wait", f"{LIB}/threading.py", 629)])
+        told = PythonThread(70, waits, locals=(Local(2, "seen", str(place * at), "int"),), trust=Trust.EXACT)
+        woken = (
+            KernelThread(70, "python", "S", voluntary=4 + 2 * at, involuntary=0, still_s=0.2),
+            *(
+                KernelThread(71 + n, "python", "S", voluntary=9 + many * at, involuntary=0, still_s=0.1)
+                for n, many in enumerate(others)
+            ),
+        )
+        records = (Threads(woken, uptime_s=50.0 + at), PythonStacks((told,), engine="test"))
+        sweeps.append(Sweep(at, float(at), (ref,), tuple(Item(ref, one) for one in records)))
+    member = Process(ref, role, comm="python", command=("python", "train.py"), rank=0 if role is Role.RANK else None)
+    return Snapshot(Job("none", root=ref), processes=(member,), sweeps=tuple(sweeps))
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "state"),
+    [
+        (naps(), State.UNKNOWN),
+        (naps(0, 0), State.UNKNOWN),
+        (naps(3), State.MOVING),
+        (naps(place=5), State.MOVING),
+        (naps(role=Role.RANK), State.MOVING),
+    ],
+    ids=["alone", "beside threads that sleep", "beside one that works", "in a loop that counts", "a rank"],
+)
+def test_a_program_that_only_wakes_by_the_clock_was_not_seen_to_move(snapshot: Snapshot, state: State) -> None:
+    """What it waits for may never come; that it woke is no news of a job."""
+    found = judge(snapshot)
+    assert (found.state, code_of([found]), found.verdict) == (state, NOTHING_FOUND, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from ..model.diagnosis import State
@@ -37,7 +37,7 @@ from .scene import Scene
 from .spinning import aged
 from .standing import Standing, align, stand
 from .starting import starters
-from .stillness import gets_on, held_together
+from .stillness import gets_on, held_together, naps
 
 T = TypeVar("T")
 
@@ -175,7 +175,7 @@ def _state(case: Case) -> State:
             return State.SLOW if standing is not None and works(standing) else State.STUCK
     if any(_closed_long(case, cycle) for cycle in case.graph.cycles) or held_together(case):
         return State.STUCK
-    if not awaited and (any(map(gets_on, workers)) or _in_rhythm(case)):
+    if not awaited and (_somebody_gets_on(case, workers) or _in_rhythm(case)):
         return State.MOVING
     return State.UNKNOWN
 
@@ -188,6 +188,11 @@ def _workers(case: Case, alive: Sequence[Standing]) -> list[Standing]:
     workers = [one for one in alive if one.member.role in _WORKERS]
     parents = [one for one in alive if one.member.role is Role.LAUNCHER] if not case.ranks else []
     return workers + [one for one in parents if one.helped or one.moved or _at_work(one)]
+
+
+def _somebody_gets_on(case: Case, workers: Iterable[Standing]) -> bool:
+    """Whether a worker was seen to get on. A program without ranks that only wakes by the clock may wait for what never comes."""
+    return any(gets_on(one) and (bool(case.ranks) or not naps(one)) for one in workers)
 
 
 def _may_rest(case: Case, root: Root, standing: Standing | None) -> bool:

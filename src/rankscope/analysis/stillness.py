@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from .case import Case
 from .devices import has_device
 from .frame_tables import WaitKind
-from .load import transferred
+from .load import transferred, used
 from .own_age import own_s, youngest_s
 from .progress import advances
 from .standing import Standing
@@ -28,6 +28,21 @@ def gets_on(standing: Standing) -> bool:
         return True
     asks = standing.kind in _ASKS or (standing.kind in _READS and has_device(standing.member))
     return bool(standing.ran) and not asks
+
+
+# Who wakes in these by the clock, and sleeps on at the same place with the same values, has seen that it is not yet time.
+_NAPS = (WaitKind.SLEEP, WaitKind.CONDITION)
+_LITTLE = 0.02  # of a CPU: what one look after another costs
+
+
+def naps(standing: Standing) -> bool:
+    """Whether all that was seen of a process is that one thread woke, and went to sleep again at the same place with the same
+    values."""
+    still = standing.moved is False and not standing.helped and not advances(standing)
+    if standing.kind not in _NAPS or not still or standing.busy > _LITTLE:
+        return False
+    mine = standing.kernel.tid if standing.kernel is not None else standing.member.ref.pid
+    return not any(one.wakes_per_s or one.share for one in used(standing.member) if one.task.tid != mine)
 
 
 def still_ranks(case: Case) -> tuple[Standing, ...]:
