@@ -85,6 +85,20 @@ def test_a_heading_that_ends_in_a_script_is_no_paper() -> None:
     assert is_paper("02_train.py", ["loss = 0"])
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "00_console_python_tools_train.py_--config-file_configs_rpn.yaml",
+        "01_torchrun_--nproc-per-node_4_-m_train.main_conf_base.toml",
+        "log of bash run.sh base.cfg",
+    ],
+)
+def test_a_command_that_was_given_settings_is_no_paper(name: str) -> None:
+    assert not is_paper(name, ["INFO: start", "RuntimeError: unable to write to file </torch_7_7>"])
+    assert is_paper(name, ["model: base", "lr: 0.1"])
+    assert is_paper("00_as_given_to_train.py_rpn.yaml", ["lr: 0.1  # 0.2 hangs", "text"])
+
+
 def test_a_log_whose_steps_grow_is_well(tmp_path: pathlib.Path) -> None:
     assert health(tmp_path, console=STEPS) is Well.IS
 

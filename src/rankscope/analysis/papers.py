@@ -92,6 +92,12 @@ _STARTED = regex(
     r"^(?:\d+_)?(?:\$[ _]*)?(?:mpirun|mpiexec|srun|torchrun|python\d?|horovodrun|deepspeed|accelerate)[ _]",
     re.IGNORECASE,
 )
+# A command that goes on behind its script: what it was given is no name of a file.
+_GIVEN = regex(
+    r"(?<![A-Za-z])(?:mpirun|mpiexec|srun|torchrun|python\d?|horovodrun|deepspeed|accelerate|bash)[ _]"
+    r"(?:[^\n]{1,200}\.(?:py|sh)|(?:[^\n]{1,100}[ _])?-m[ _]\S{1,100})[ _]+\S|\.(?:py|sh)[ _]+--?[A-Za-z]",
+    re.IGNORECASE,
+)
 # A heading of several parts tells of a script: "the prints, in train.py".
 _DESCRIBED = regex(r",[ _]")
 
@@ -103,7 +109,9 @@ def output_of_script(name: str, lines: Sequence[str]) -> bool:
 
 def _printed_by(name: str, lines: Sequence[str]) -> bool:
     """Whether a file that is named like a script is what it printed, or is about it: an error or a trace stands in it, or the
-    name is that of the command or a heading; and no code."""
+    name is that of the command or a heading; and no code. Of one that is named like settings: a command was given them."""
+    raised = any(_RAISED.match(line) for line in lines)
+    if _GIVEN.search(name):
+        return not any(_CODE.match(line) for line in lines) and (raised or not all(map(_SETTING.match, lines)))
     told = _STARTED.match(name) is not None or _DESCRIBED.search(name) is not None
-    raised = told or any(_RAISED.match(line) for line in lines)
-    return raised and output_of_script(name, lines)
+    return (told or raised) and output_of_script(name, lines)
