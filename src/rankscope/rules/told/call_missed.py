@@ -7,7 +7,7 @@ closing barrier, an uneven number of batches. The ranks that call wait for those
 ## How it is recognised
 Code that calls a collective under a condition of one rank (also `state_dict()` of split parameters, `save_checkpoint`, `self.log(sync_dist=True)`); DETAIL mode with a call of
 its own on one rank; ranks that left a routine by an error before its closing barrier; a stall report; a one-element all-reduce (a barrier or flag) that times out.
-Some ranks are in a call that the others have left. A rank that saves after the last step waits alone, and its output holds only the configuration.
+Some ranks are in a call that the others have left. A stall report is none where somebody tells that the calls came to their end and the job went on. A rank that saves after the last step waits alone, and its output holds only the configuration.
 
 ## What to do
 Look at the branch between the last common call and the first different line (`rankscope diagnose` shows both). No collective behind a rank-local condition: reduce or
@@ -45,13 +45,19 @@ _STEPS = (
 _CALLS = (
     r"barrier|all_?reduce|all_?gather|broadcast|all_?to_?all|reduce_?scatter|gather|scatter|reduce|wait_for_everyone"
 )
+_STALLS = Sign(
+    r"submitted to be reduced, gathered or broadcasted by subset of ranks|Stalled (?:ops|ranks)|\[(?:missing|ready) ranks: ",
+    "a stall report says that only part of the ranks submitted a tensor",
+    speaker=False,
+    passing=True,
+)
 _SIGNS = (
     Sign(r"OOM: Ran out of memory with exception|attempting to recover from OOM in (?:forward|backward)", "a rank that ran out of memory leaves out a step that the others make", speaker=True),
     Sign(r"\b(?:some|one|a|two|three|most|half|the other|other|rank \d+|\d+)(?: of the)?(?: other)?(?: ranks?| gpus?| processes| workers?)? (?:has|have|had) left the loop\b", "ranks have left the loop in which others wait", anywhere=(HALTS,), prose=True),
     Sign(r"out of memory, skipping (?:the )?batch|skipp?(?:ing|ed) (?:the )?(?:batch|step|update|backward)[^\n]{0,40}(?:on|in|at)? ?(?:this |one |rank)?", "a rank skips a step that the others make", anywhere=(r"all_?reduce|all_?gather|reduce_?scatter|broadcast|barrier|hang|stuck|timeout|timed out|collective|wait",), prose=True),
     # The coordination service of jax and tensorflow: all but those of the start are barriers of the program.
     Sign(r"Barrier timed out\. Id: (?!\S*(?:[Cc]onnect|[Ii]nit|WaitForAll))\S+", "a barrier of the program was not reached by all tasks", POSSIBLE, speaker=False),
-    Sign(r"submitted to be reduced, gathered or broadcasted by subset of ranks|Stalled (?:ops|ranks)|\[(?:missing|ready) ranks: ", "a stall report says that only part of the ranks submitted a tensor", speaker=False, passing=True),
+    _STALLS,
     Sign(r"\b(?:only|just) (?:on |by )?(?:the )?(?:rank ?(?:0|zero)|main process|master|global[_ ]zero|one rank|some ranks|part of the ranks|rank \d+)\b[^\n]{0,60}(?:call|enter|reach|issue|execut|run|save|join|broadcast|reduc|gather|barrier|log|valid|eval)", "a collective is called on some ranks only", prose=True),
     Sign(r"\b(?:the )?(?:other|remaining) (?:ranks|processes|GPUs|workers)\b (?:do|does|did)(?: not|n't) (?:run|call|make|execute|take part in|go into|issue) (?:that|this|the|it|any)\b", "one rank makes a call that the others do not make", anywhere=(HALTS,), prose=True),
     Sign(r"\b(?:output|checkpoint|model|save|result)s?[_ ]?(?:dir\w*|folder)\b[^\n]{0,40}\b(?:holds?|contains?|has|shows?)\b[^\n]{0,20}\bonly\b[^\n]{0,40}\b(?:config|json|tokenizer|empty|index|optimizer|one shard)", "a rank saves in a call of all ranks that the others do not make", anywhere=(r"OpType=_?(?:ALLGATHER|ALLREDUCE|BROADCAST|GATHER)\w*", r"\b(?:last|final) (?:training )?(?:step|epoch|batch)|(?:bar|progress) (?:is )?complete|100 ?%|\b(?:training|all steps) (?:is |are )?(?:done|finished|complete)", r"Watchdog caught|Timeout\(ms\)"), unless=(r"No space left|[Dd]isk quota|\bstate D\b|nfs|lustre",), prose=True),
@@ -82,12 +88,32 @@ def check(case: Case) -> Iterator[Finding]:
         if made is not None:
             yield made
             return
-    found = list(hits(case, _SIGNS))
+    found = [hit for hit in hits(case, _SIGNS) if hit.sign.says != _STALLS.says or not _went_through(case)]
     lonely = _only_waiting(case)
     if lonely is not None and all(hit.sign.certainty is POSSIBLE for hit in found):
         yield lonely
     elif found:
         yield finding(RULE, case, found, "some ranks call a collective that the others do not call", _STEPS)
+
+
+# What somebody tells of calls that were only late: they came to their end, and the job went on.
+_WENT_ON = (
+    r"\b(?:pending|stalled|waiting|delayed|outstanding|missing|those|these|all|the) (?:operations?|ops|tensors?|reductions?|"
+    r"calls?|ranks?) (?:(?:are|were|have|had|then|later|all|been|eventually) ){0,3}"
+    r"(?:completed?|finish(?:ed)?|went through|came through|came|arrived?|done|caught up)\b|"
+    r"\b(?:program|training|job|run|it|steps?|everything) (?:(?:then|always|simply|just|still) ){0,2}"
+    r"(?:(?:ran|runs|went|goes|moves|moved|carries|carried) on|continue[sd]|resume[sd]|proceed(?:s|ed))\b(?! (?:to|until|till|for)\b)"
+)
+_STAYS = (
+    r"\b(?:hangs?|hung|stuck|freez\w+|froze\w*|dead-?lock(?:s|ed)?|for ?ever|never|kill(?:s|ed)?|"
+    r"(?:does|do|did)(?:n't| not) (?:go|return|come|end|finish|complete|continue)|no (?:more|further))\b"
+)
+
+
+def _went_through(case: Case) -> bool:
+    """Whether somebody tells that what a stall report spoke of came to its end, and nobody that it stands."""
+    told = accounts(case)
+    return any(one.find(_WENT_ON, prose=True) for one in told) and not any(one.find(_STAYS, prose=True) for one in told)
 
 
 def _fingerprints(case: Case) -> Finding | None:

@@ -58,6 +58,8 @@ _BY_HAND = (
     r"by (?:hand|me|us|(?:the |its )?(?:supervisor\w*|test|parent|launcher|init|runner|user|operator|watchdog|master|agent)))|"
     r"\b(?:sends?|sent|sending|gets?) (?:it |them |a |the \w+ )?SIGKILL\b|\bt?kill\((?:\d+, )?\d+, SIGKILL\)"
 )
+# Who crashes another time, or says that either was seen, was not short of memory each time.
+_OR_CRASHED = r"(?<![\w.])-9\b[^\n]{0,40}?(?<![\w.])-(?:11|6|7|4|8)\b|(?<![\w.])-(?:11|6|7|4|8)\b[^\n]{0,40}?(?<![\w.])-9\b|\b137\b[^\n]{0,40}\b13[2459]\b|\b13[2459]\b[^\n]{0,40}\b137\b"
 # kubectl tells of a container's last end for as long as its pod lives: this one has run for days since then.
 _LONG_AGO = r"^\S+ +(\d+)/\1 +Running +\d+ \(\d+d(?:\d+h)? ago\)"
 # A workflow tries a step again with more room, and ends well as a whole (argo get).
@@ -90,11 +92,11 @@ _SIGNS = (
     Sign(r"\b(?:killed|terminated) (?:\w+ )*due to (?:the )?(?:node |host )?(?:running low on |low |out[- ]of[- ])?memory|memory (?:usage )?(?:above|exceed\w*) the (?:threshold|limit)",
          "a memory monitor killed it"),
     Sign(r"\b(?:exit ?codes?|exitcode|return ?code|exit status|exited with|status)\b(?:[^\w\n]|\b(?:codes?|is|are|was|were|of|with|the|job|process|workers?|container|SIGKILL)\b){0,24}?(?<![\w.])" + _NO_NAME + r"(?:-9|137)\b(?! ?m?s\b| of \d)",
-         "a process ended with SIGKILL and without a word of its own", unless=(_OTHER, _KEEPER, _BY_HAND, _LONG_AGO, _SUCCEEDED)),
+         "a process ended with SIGKILL and without a word of its own", unless=(_OR_CRASHED, _OTHER, _KEEPER, _BY_HAND, _LONG_AGO, _SUCCEEDED)),
     Sign(r"\b(?:died|ended|terminated|killed|exit\w*|fail\w*|crash\w*)\b[^\n]{0,40}\b(?:SIGKILL|signal 9)\b",
          "a process was killed, and nothing says by whom", POSSIBLE, unless=(_OTHER, _KEEPER, _BY_HAND)),
     Sign(r"\b(?:SIGKILL|signal 9)\b", "a process got SIGKILL", POSSIBLE, unless=(_OTHER, _KEEPER, _BY_HAND)),
-    Sign(r"\b(?:exit ?code|exitcode|return ?code|exit status)\W{0,4}\s?" + _NO_NAME + r"(?:-9|137)\b", "a process ended with SIGKILL", POSSIBLE, unless=(_LONG_AGO,)),
+    Sign(r"\b(?:exit ?code|exitcode|return ?code|exit status)\W{0,4}\s?" + _NO_NAME + r"(?:-9|137)\b", "a process ended with SIGKILL", POSSIBLE, unless=(_OR_CRASHED, _LONG_AGO)),
     Sign(r"DefaultCPUAllocator: (?:can't|not enough) (?:allocate )?memory|^MemoryError", "host memory ran out", POSSIBLE),
 )  # fmt: skip
 

@@ -66,19 +66,23 @@ _TOLD_WHY = (
     r"workers? exit(?:ed)? unexpectedly|received \S+ items of ancdata|Too many open files|"
     r"re-?initiali[sz]e CUDA|CUDA error: initialization error|cuda runtime error \(3\)"
 )
+# What is refused to the tensors of workers names its own reason; that nothing is refused without workers says no more.
+_REFUSED = r"\bunable to (?:mmap|open|write to|resize|allocate)\b[^\n]{0,80}(?:file </?torch|shared memory)|Too many open files|received \S+ items of ancdata|can't start new thread"
 
 _SIGNS = (
-    Sign(cured_by(r"\b(?:num_workers|dataloader_num_workers|n_workers|workers)\b\W{0,4}(?:\d+\W{1,8})?(?:to )?0\b"), "it goes away without workers", unless=(r"oom|Killed|No space left|/dev/shm|setNumThreads", _OVER, r"re-?initiali[sz]e CUDA|CUDA error: initialization error"), prose=True),
+    Sign(cured_by(r"\b(?:num_workers|dataloader_num_workers|n_workers|workers)\b\W{0,4}(?:\d+\W{1,8})?(?:to )?0\b"), "it goes away without workers", unless=(r"oom|Killed|No space left|/dev/shm|setNumThreads", _OVER, _REFUSED, r"re-?initiali[sz]e CUDA|CUDA error: initialization error"), prose=True),
     Sign(_OTHER_LOADERS, "a process waits for its next batch", unless=(_TOLD_WHY,)),
     Sign(rf"{_OTHER_LOADERS}|{_DATA_WAIT}", "a process was in its loader when the loader failed", POSSIBLE, anywhere=(_TOLD_WHY,), unless=(_THREAD_OF_PARENT,)),
     Sign(r"use_multiprocessing ?= ?False[^\n]{0,40}(?:go|work|run|fine|ok|help|fix)|(?:go|work|run|fine|fix)\w{0,20}[^\n]{0,40}use_multiprocessing ?= ?False|persistent_workers ?= ?\w{1,20}[^\n]{0,40}(?:run|work|fix|help|solv|go)", "it goes away with other workers", prose=True),
     Sign(r"_shutdown_workers \((?:[^\n]*/)?dataloader\.py", "a rank waits for the workers of a loader to end", unless=(_AT_THE_END, r"Too many open files", r"Py_Finalize|atexit|_run_exitfuncs|_exit_function|threading\.py[^\n]*_shutdown|_shutdown \((?:[^\n]*/)?threading",)),
     Sign(r"Pin memory thread exited unexpectedly", "the loader's own thread is gone"),
+    # What its own lines cannot do with what came; what it meets when its peers have left is a consequence.
+    Sign(r"^(?:\S+ )?Exception in thread [^\n]*\n(?:[^\n]*\n){1,14}?[^\n]*\bin _pin_memory_loop\b[^\n]*\n(?:[^\n]*\n){1,12}?(?:Value|Type|Attribute|Key|Index|Assertion|Unbound\w*|Name|NotImplemented)Error\b", "the loader's own thread is gone: it failed over what it was given", unless=(r"KeyboardInterrupt|interpreter shutdown",)),
     Sign(r"tensorflow::data::\S*(?:Prefetch|ParallelMap|Iterator)|IteratorGetNext|PrefetchDatasetOp", "a process waits for its next batch", unless=(r"End of sequence",)),
     Sign(_DATA_WAIT, "a rank waits for its next batch", anywhere=(_COLLECTIVE,), unless=(_THREAD_OF_PARENT, _TOLD_WHY)),
     Sign(_DATA_WAIT, "a process waits for its next batch", unless=(_THREAD_OF_PARENT, _TOLD_WHY)),
     Sign(r"DataLoader timed out after|DataLoader worker \(pid\(?s?\)? ?[\d, ]+\) exited unexpectedly|worker_result_queue|Caught (?:Runtime|OS|IO|Memory)Error in DataLoader worker", "the loader itself reports its workers", POSSIBLE),
-    Sign(r"num_workers ?[=:>]+ ?0[^\n]{0,60}(?:work|fix|fine|ok|help|solv|no hang|not hang|disappear|resolv|go)|(?:work|fine|ok|fix|disappear|no hang|not hang|resolv|never happens?)\w{0,20}[^\n]{0,60}(?:with|when|if|by|using|setting)[^\n]{0,12}num_workers ?[=:]+ ?0", "it goes away without workers", prose=True),
+    Sign(r"num_workers ?[=:>]+ ?0[^\n]{0,60}(?:work|fix|fine|ok|help|solv|no hang|not hang|disappear|resolv|go)|(?:work|fine|ok|fix|disappear|no hang|not hang|resolv|never happens?)\w{0,20}[^\n]{0,60}(?:with|when|if|by|using|setting)[^\n]{0,12}num_workers ?[=:]+ ?0", "it goes away without workers", unless=(_REFUSED,), prose=True),
     Sign(r"\b(?:data ?loader|loader worker|data worker|prefetch\w*|data iterator|dataset worker)\b[^\n;]{0,80}\b(?:hang|hung|stuck|stall|deadlock|freez|frozen|block|never (?!call|us|clos|stopp?)|not deliver|stopped delivering|dead)", "somebody says that the loader does not deliver", POSSIBLE, prose=True),
 )  # fmt: skip
 

@@ -2,11 +2,12 @@
 
 ## What it means
 One thread takes what comes, and does it before it takes the next: a consumer of a message log that has to ask for more within a limit, or a server that accepts
-one connection after the other. While it sleeps, computes or waits in one of them, nobody else is served; a consumer is put out of its group and gets the same message again.
+one connection after the other, or an event loop. While it sleeps, computes or waits in one of them, nobody else is served; a consumer is put out of its group and gets the same message again.
 
 ## How it is recognised
 The client of Kafka says that its limit between two polls has passed, and somebody tells that it goes on like this, or shows a handler that sleeps. A TLS handshake below the
-`accept` of a server's loop (`do_handshake` under `get_request` under `serve_forever`), where requests are said to get no answer.
+`accept` of a server's loop (`do_handshake` under `get_request` under `serve_forever`), where requests are said to get no answer. What watches an event loop
+says that it was blocked for half a minute or longer (discord.py, Tornado).
 
 ## What to do
 Hand the work to a thread or a pool and go on polling; a longer `max.poll.interval.ms`, or fewer messages a poll (`max.poll.records`). Shake hands in the thread that serves
@@ -37,6 +38,9 @@ _SIGNS = (
     # kafka-python (also with the Java client's words), librdkafka, aiokafka.
     Sign(r"\bHeartbeat poll expired, leaving group|\b[Cc]onsumer poll timeout has expired|\bApplication maximum poll interval \(\d{1,9}ms\) exceeded|\btime between subsequent calls to poll\(\) was longer than|\bmax[._]poll[._]interval(?:[._]ms)?\b[^\n]{0,40}\b(?:exceeded|expired|passed)\b",
          "what a consumer does between two polls takes longer than its group allows", anywhere=(rf"{HALTS}|{_AGAIN}",), passing=True),
+    # discord.py's own thread says it every ten seconds, with the stack of the loop; Tornado says it by a signal (blocking_log_threshold).
+    Sign(r"\bheartbeat blocked for more than (?:[3-9]\d|\d{3,9}) seconds|\bIOLoop blocked for (?:[3-9]\d|\d{3,9})(?:\.\d+)? seconds",
+         "the thread of an event loop says nothing to its own watcher", passing=True, until=r"\bRESUMED\b|\b[Rr]esumed session\b"),
     Sign(r"\bdo_handshake\b[^\n]*(?:\n[^\n]*){0,6}?\b(?:get_request|accept)\b[^\n]*(?:\n[^\n]*){0,6}?\b(?:serve_forever|_handle_request_noblock|handle_request|run_forever|accept_loop)\b",
          "the loop that accepts connections waits for the handshake of one of them", anywhere=(HALTS + r"|\b(?:no|without) (?:answer|response)|\b(?:refused|unanswered)\b",), unless=(r"\b(?:Watchdog caught|all_?reduce|NCCL)\b",), prose=True),
 )  # fmt: skip
