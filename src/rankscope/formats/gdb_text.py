@@ -26,7 +26,7 @@ _OTHER_TID = regex(r"\((?:Thread \d{1,18}\.|process )(\d{1,18})\b")
 _THREAD_NAME = regex(r'"([^"]*)"')
 _TID = regex(r"^TID (\d{1,18})(?: \"?(.*?)\"?)?:$")
 _LLDB_THREAD = regex(r"^\s*\*? ?thread #(\d{1,18})(?:[:,] tid = (\d+|0x[0-9a-f]+))?(?:.*?name = '([^']*)')?")
-_FRAME = regex(r"^\s*(?:\(gdb\) )?#(\d{1,18})\s+(?:0x[0-9a-fA-F]+\s+)?(?:in\s+)?(\S.*)$")
+_FRAME = regex(r"^\s*(?:\(gdb\) )?#(\d{1,18})\s+(?:0x[0-9a-fA-F]+\s+|(?:\.\.\.|…)\s+(?=in ))?(?:in\s+)?(\S.*)$")
 # What gdb writes in place of a function.
 _MARK = r"<signal handler called>|<function called from gdb>"
 _MARKED = regex(rf"^(?:{_MARK})$")
@@ -70,6 +70,7 @@ class Reader:
         self._numbers: set[int] = set()
         self._listing = False  # lldb says where it stopped, before anybody asks it for backtraces
         self._between = 0  # lines since the last frame that are none
+        self._cut = False  # the last line says that frames were left out
         self.quoted: Quoted | None = None
 
     def feed(self, line: Line) -> Iterator[Record]:
@@ -87,7 +88,8 @@ class Reader:
             self._frame = f"{self._frame} {text.strip()}"
         else:
             self._flush()
-            self._between += not (text[:1].isspace() and text.strip())
+            self._cut = self._open is not None and text.strip() in _LEFT_OUT
+            self._between += not (self._cut or (text[:1].isspace() and text.strip()))
             if self._next == 0 or self._between > MOST_BETWEEN:
                 yield from self.close()
             elif self._between == 0 and _LOCAL.match(text.expandtabs()):
@@ -159,7 +161,8 @@ class Reader:
 
     def _next_frame(self, line: Line, number: int, call: str | None) -> Iterator[Record]:
         self._flush()
-        again = number == 0 or (self._between > 0 and number != self._next)
+        again = number == 0 or (self._between > 0 and number != self._next) or (self._cut and number < self._next)
+        self._cut = False
         if again and self._open is not None and self._open.frames:
             yield from self.close()
         if self._open is None:
@@ -190,6 +193,7 @@ class Reader:
         self._flush()
         done, self._open = self._open, None
         self._next = self._between = 0
+        self._cut = False
         return (done.done(),) if done is not None and done.frames and not self._listing else ()
 
 
