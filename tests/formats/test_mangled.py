@@ -59,11 +59,18 @@ def test_a_loader_worker_waits_in_a_library_with_threads_whose_name_is_mangled(
 def test_frames_that_were_left_out_are_a_gap_in_one_stack() -> None:
     """People put dots in place of an address, and of frames that nobody needs."""
     text = (
-        "Thread 35 (Thread 0x7f2a1c7f8700 (LWP 2417)):\n#0  0x00007f2b8a4c3360 in pthread_cond_wait () from /lib/libpthread.so.0\n"
-        "#1  ... in eng::Engine::WaitForVar(eng::Var*) () from libeng.so\n...\n#6  ... in eng::Op<float>::Run(...) () from libeng.so\n"
+        "Thread 35 (Thread 0x7f2a1c7f8700 (LWP 2417)):\n"
+        "#0  0x00007f2b8a4c3360 in pthread_cond_wait () from /lib/libpthread.so.0\n"
+        "#1  ... in eng::Engine::WaitForVar(eng::Var*) () from libeng.so\n...\n"
+        "#6  ... in eng::Op<float>::Run(...) () from libeng.so\n"
         "#9  … in eng::Engine::Worker() () from libeng.so\n...\n#1  ... in other::main () from other.so\n"
     )
     first, second = (one for one in gdb_text.read(text) if isinstance(one, Dump))
     names = [frame.function for frame in first.thread.stack]
-    assert names == ["eng::Engine::Worker()", "eng::Op<float>::Run(...)", "eng::Engine::WaitForVar(eng::Var*)", "pthread_cond_wait"]
+    assert names == [
+        "eng::Engine::Worker()",
+        "eng::Op<float>::Run(...)",
+        "eng::Engine::WaitForVar(eng::Var*)",
+        "pthread_cond_wait",
+    ]
     assert [frame.function for frame in second.thread.stack] == ["other::main"]

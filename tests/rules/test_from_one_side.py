@@ -26,6 +26,50 @@ STALL = (
 )
 MMAP = "RuntimeError: unable to mmap 8192 bytes from file </torch_71_38_40123>: Cannot allocate memory (12)\n"
 
+PUT = (
+    'Thread 0x00007f1aacabb640 (most recent call first):\n  File "/usr/lib/python3.11/threading.py", line 320 in wait\n'
+    '  File "/opt/lib/python3.11/site-packages/wire/inbox.py", line 71 in {name}\n  File "/opt/lib/python3.11/site-packages/wire/link.py", line 88 in receive\n'
+)
+SERVED = (
+    '  File "/usr/lib/python3.11/socketserver.py", line 233, in serve_forever\n    self._handle_request_noblock()\n'
+    '  File "/usr/lib/python3.11/socketserver.py", line 316, in _handle_request_noblock\n    self.process_request(request, client_address)\n'
+    '  File "/usr/lib/python3.11/socketserver.py", line 347, in process_request\n    self.finish_request(request, client_address)\n'
+    '  File "/usr/lib/python3.11/socketserver.py", line 360, in finish_request\n    self.RequestHandlerClass(request, client_address, self)\n'
+    '  File "/srv/stub.py", line 12, in handle\n    self.rfile.readline()\n'
+)
+POLLED = (
+    '  File "/usr/lib/python3.11/socketserver.py", line 232, in serve_forever\n    ready = selector.select(poll_interval)\n'
+    '  File "/usr/lib/python3.11/selectors.py", line 415, in select\n    fd_event_list = self._selector.poll(timeout)\n'
+)
+STOPS = (
+    '  File "/srv/test_stub.py", line 40, in test_all\n    server.shutdown()\n  File "/usr/lib/python3.11/socketserver.py", line 252, in shutdown\n'
+    "    self.__is_shut_down.wait()\n"
+)
+FREED = (
+    "Thread 7 (Thread 0x7f40ed7fa700 (LWP 2218)):\n#0  0x00007f4117996c60 in __lll_lock_wait () from /lib/libpthread.so.0\n"
+    "#1  0x00007f4117996c61 in pthread_mutex_lock () from /lib/libpthread.so.0\n#2  0x00007f4117996c62 in {name} (this=0x7f) at src/link.cpp:61\n"
+    "#3  0x00007f4117996c63 in std::default_delete<Link>::operator() (this=0x7f) at unique_ptr.h:85\n{below}"
+)
+BOUND = (
+    "#4  0x00007f4117996c64 in pybind11::class_<Link>::dealloc (v_h=...) at /opt/include/pybind11/pybind11.h:1601\n"
+    "#5  0x00007f4117996c65 in _Py_Dealloc (op=0x7f) from /usr/lib/libpython3.11.so\n"
+)
+ENGINE = (
+    "Thread 35 (Thread 0x7f2a1c7f8700 (LWP 2417)):\n#0  0x00007f2b8a4c3360 in pthread_cond_wait () from /lib/libpthread.so.0\n"
+    "#1  0x00007f2b8a4c3361 in std::condition_variable::wait () from /usr/lib/libstdc++.so.6\n"
+    "#2  0x00007f2b8a4c3362 in grid::ThreadPool::WaitAll () from /opt/libgrid.so\n#3  0x00007f2b8a4c3363 in grid::Sort::Run () from /opt/libgrid.so\n"
+    "#4  0x00007f2b8a4c3364 in {runs} () from /opt/libgrid.so\n"
+)
+CACHED = (
+    'Thread 0x00007f1aacabb640 (most recent call first):\n{leaf}  File "/usr/lib/python3.9/functools.py", line 969 in __get__\n'
+    '  File "/srv/table.py", line 40 in size\n'
+)
+LISTENER = (
+    "class Listener:\n    def close(self):\n        with self._lock:\n            self._closing = True\n{join}\n"
+    "    def _poll(self):\n        while not self._closing:\n            with self._lock:\n                self._read()\n\n"
+    "    def start(self):\n        self._helper = threading.Thread(target=self._poll)\n"
+)
+
 # What a text shows, the rule that names it, the same with one thing changed: then that rule does not.
 PAIRS: tuple[tuple[str, str, dict[str, str], dict[str, str]], ...] = (
     (
@@ -69,6 +113,73 @@ PAIRS: tuple[tuple[str, str, dict[str, str], dict[str, str]], ...] = (
         "one-rank-prepares",
         {"ranks that came first": "RuntimeError: [RedisStoreHandler.cpp:80] Wait timeout for name(s): 0_1", "the others": "still reading their share of the corpus"},
         {"ranks that came first": "RuntimeError: [RedisStoreHandler.cpp:80] Wait timeout for name(s): 0_1", "the others": "are not there"},
+    ),
+    (
+        "who should take a message joins the thread that waits for room for it",
+        "pipe-full",
+        {"receiver": PUT.format(name="put"), "handler, link.py": "  self.receiver_thread.join()"},
+        {"receiver": PUT.format(name="pause"), "handler, link.py": "  self.receiver_thread.join()"},
+    ),
+    ("a server is told to end in a request", "ends-never", {"main": STOPS, "server": SERVED}, {"main": STOPS, "server": POLLED}),
+    (
+        "a context waits for what was not sent",
+        "ends-never",
+        {"program": "import zmq", "console": "sent 1 message\nterminating the context", "then": "the script does not exit"},
+        {"program": "import zmq", "console": "sent 1 message\nterminating the context\ndone", "then": "exit status 0"},
+    ),
+    (
+        "a destructor below pybind11 waits for a mutex",
+        "gil-held-in-a-wait",
+        {"gdb, it hangs": FREED.format(name="Link::~Link", below=BOUND)},
+        {"gdb, it hangs": FREED.format(name="Link::~Link", below="#4  0x00007f4117996c64 in pump () at src/pump.cpp:9\n")},
+    ),
+    (
+        "a worker of an engine waits for its engine",
+        "pool-waits-for-itself",
+        {"gdb": ENGINE.format(runs="grid::ThreadPool::WorkerLoop")},
+        {"gdb": ENGINE.format(runs="grid::Table::process_all")},
+    ),
+    (
+        "the lock of a cached property, and another one inside of it",
+        "lock-taken-twice",
+        {"stack of a thread that hangs": CACHED.format(leaf=""), "table.py": "@cached_property\n@with_guard\ndef rows(self): ..."},
+        {"stack of a thread that hangs": CACHED.format(leaf='  File "/srv/table.py", line 51 in rows\n'), "table.py": "@cached_property\n@with_guard\ndef rows(self): ..."},
+    ),
+    (
+        "a thread is joined inside the lock that it takes",
+        "joined-under-a-lock",
+        {"listener.py": LISTENER.format(join="            self._helper.join()"), "seen": "close() never returns"},
+        {"listener.py": LISTENER.format(join="        self._helper.join()"), "seen": "close() never returns"},
+    ),
+    (
+        "repetitions inside of repetitions",
+        "pattern-tries-all-ways",
+        {"parse.py": r"WORDS = re.compile(r'^(\w+)+$')", "seen": "WORDS.match(line) never returns"},
+        {"parse.py": r"WORDS = re.compile(r'^(\w+,)+$')", "seen": "fetch(line) never returns"},
+    ),
+    (
+        "the words for it",
+        "pattern-tries-all-ways",
+        {"note": "the tokenizer is stuck at 100 % CPU in a regex with catastrophic backtracking"},
+        {"note": "the tokenizer is stuck at 100 % CPU in a regex"},
+    ),
+    (
+        "the interface of the submit host is none of the workers'",
+        "wrong-interface",
+        {"cluster.py": "SLURMCluster(cores=4, interface='ib0')", "hosts": "login: ib0 has an IP address\nnodes: no IP address on ib0", "then": "no worker registers"},
+        {"cluster.py": "SLURMCluster(cores=4, interface='eth0')", "hosts": "login: ib0 has an IP address\nnodes: no IP address on ib0", "then": "no worker registers"},
+    ),
+    (
+        "a worker's own words for it",
+        "wrong-interface",
+        {"worker": "ValueError: interface 'ib0' doesn't have an IPv4 address"},
+        {"worker": "INFO: interface 'ib0' has the IPv4 address 10.4.0.3"},
+    ),
+    (
+        "it reads its data on",
+        "only-slow",
+        {"console": "Starting training from iteration 0", "host": "no error; the disk I/O continues, the GPUs are at 0 %"},
+        {"console": "Starting training from iteration 0", "host": "no error; no disk I/O, the GPUs are at 0 %"},
     ),
     (
         "a stall that nobody says is over",

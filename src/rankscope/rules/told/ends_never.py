@@ -141,6 +141,10 @@ _SIGNS = (
     Sign(r"^__del__ \([^\n]*\)\n\n", "a finalizer runs below no code of the program: the interpreter takes itself down", unless=(r"Watchdog caught|out of memory|fork\w*_child",)),
     Sign(_END, "the stack stands in the end of the program", unless=(_NO_END,), prose=True),
     Sign(_END_TOLD, "what ends the program is told or listed", POSSIBLE, unless=(_NO_END,), prose=True),
+    # socketserver.BaseServer.shutdown waits until serve_forever comes round; without threads that thread serves its clients itself.
+    Sign(r"^shutdown \((?:[^\n]*/)?socketserver\.py:\d+\)", "a server is told to end while its only thread is in a request", anywhere=(r"^finish_request \((?:[^\n]*/)?socketserver\.py:\d+\)\nprocess_request \((?:[^\n]*/)?socketserver\.py:\d+\)\n(?:[^\n]+\n){1,6}?serve_forever \(",)),
+    # zmq_ctx_term(3) waits until what was sent has left, as long as the linger of its sockets allows: for ever by default.
+    Sign(r"\b(?:destroy|terminat|clos)(?:ing|es|ed) (?:the |its )?(?:zmq |ZeroMQ |zeromq )?context\b|\b(?:zmq_)?(?:context|ctx)(?:\.|_)(?:destroy|term)\b(?! ?\(\w*linger ?= ?0)|\bzmq_term\b", "a context of ZeroMQ is taken down, which waits for messages that are not sent", anywhere=(r"\bzmq\b|\bpyzmq\b|ZeroMQ", r"\bdoes(?:n't| not) (?:end|exit|return|finish|come back)|\bhangs?\b|\bstuck\b|\bnever (?:ends?|exits?|returns?)|\bblocks\b"), unless=(r"\blinger\b\W{1,4}0\b|Watchdog caught|out of memory",)),
     # While the interpreter ends it sets the names of modules to None: who still runs calls nothing, imports nothing, starts nothing.
     Sign(r"^(?:\w+\.)?TypeError: 'NoneType' object is not callable|^ImportError: sys\.meta_path is None, Python is likely shutting down|^RuntimeError: can't (?:create|start) new thread at interpreter shutdown|^RuntimeError: cannot schedule new futures after (?:interpreter )?shutdown", "a thread is still at work while the interpreter ends", also=(_LIBRARY_THREAD,), anywhere=(_OVERTIME,), unless=(r"Watchdog caught|out of memory",)),
     Sign(r"at interpreter shutdown, possibly due to daemon threads|Python runtime state: finalizing", "a thread is still at work while the interpreter ends"),

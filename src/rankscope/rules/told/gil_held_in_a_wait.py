@@ -8,7 +8,7 @@ destructor, a back end written in Python), it never ends.
 ## How it is recognised
 py-spy marks a thread `+gil` and its innermost native frame is a wait (`futex`, `pthread_cond_wait`, `park`, `block_on`,
 `join`, `recv`). Or a debugger shows all threads: one wants the GIL, none runs, and one waits in an extension. Or the pasted source of an extension blocks (`block_on`, `join`, `recv`) in a function that has the GIL,
-while its own tasks acquire the GIL; or runs PyTorch's backward pass there, whose threads do (later releases refuse to).
+while its own tasks acquire the GIL; or a C++ destructor that Python calls, since it lets an object of boost.python or pybind11 go, waits for a lock; or runs PyTorch's backward pass there, whose threads do (later releases refuse to).
 
 ## What to do
 Release the GIL around the blocking call: `py.detach(…)`/`py.allow_threads(…)` (PyO3), `py::gil_scoped_release` (pybind11),
@@ -33,7 +33,7 @@ from ...model.evidence.stacks import Frame, Stack
 from ...model.patterns import regex
 from .. import make_rule
 from ._findings import finding
-from ._signs import LIKELY, Hit, Sign, hits
+from ._signs import LIKELY, POSSIBLE, Hit, Sign, hits
 from ._wordings import HALTS
 
 _WAITS = regex(
@@ -59,7 +59,7 @@ _STEPS = (
 
 
 def check(case: Case) -> Iterator[Finding]:
-    found = [] if case.snapshot.live else [*_holders(case), *_unmarked(case), *hits(case, _SIGNS)]
+    found = [] if case.snapshot.live else [*_holders(case), *_unmarked(case), *_destructors(case), *hits(case, _SIGNS)]
     if found:
         yield finding(RULE, case, found, "the thread that has the GIL waits in native code", _STEPS)
 
@@ -84,6 +84,38 @@ def _unmarked(case: Case) -> Iterator[Hit]:
                 says = "a thread wants the GIL, none runs Python, and one waits in native code of an extension"
                 yield Hit(Sign("", says, LIKELY), account, next(filter(None, where)))
                 return
+
+
+# Who lets go of an object for Python: the interpreter itself, and what holds it for boost.python, pybind11, nanobind, SIP, SWIG.
+_LETS_OBJECT_GO = regex(
+    r"^_?Py_?Dealloc|^subtype_dealloc|\bboost(?:::|/)python\b|pybind11(?:::|_object_dealloc|/)|nanobind|"
+    r"^(?:sip\w*_dealloc|SwigPyObject_dealloc|Shiboken::\w+|SbkDeallocWrapper)"
+)
+_DESTROYS = regex(r"(?:^|::)~\w+(?:\(|<|$)")
+_INNERMOST, _OUTERMOST = 6, 40  # frames: a wait in what a destructor calls, and who called the destructor
+
+
+def _destructors(case: Case) -> Iterator[Hit]:
+    """A destructor that Python calls, since it lets go of an object, waits: nothing on this way has let the GIL go."""
+    for account in accounts(case):
+        halts = account.find(HALTS, prose=True)
+        for seen in account.seen:
+            inner = list(reversed(seen.stack)) if seen.native else []
+            waits = next((frame for frame in inner[:_INNERMOST] if kind_of(frame) in _IN_LOCK), None)
+            at = next((at for at, frame in enumerate(inner) if _DESTROYS.search(frame.function)), None)
+            if waits is None or at is None or at > 2 * _INNERMOST:
+                continue
+            freed = inner[at:_OUTERMOST]
+            if any(_LETS_OBJECT_GO.search(frame.function) or _BINDINGS.search(frame.file) for frame in freed):
+                says = (
+                    f"a destructor ({inner[at].function}) that Python calls waits in {waits.function}, and has the GIL"
+                )
+                yield Hit(Sign("", says, LIKELY if halts else POSSIBLE), account, inner[at].function)
+                return
+
+
+_IN_LOCK = (WaitKind.CONDITION, WaitKind.LOCK)
+_BINDINGS = regex(r"/(?:boost/python|pybind11|nanobind)/")
 
 
 # The interpreter's own functions, which call extensions; and those of its modules, which let the GIL go before they wait.

@@ -10,7 +10,8 @@ One stack shows the same function twice with the collector, `weakref` or `__del_
 A weak reference's callback (`weakref_cb`) that waits for a lock. A callback of the collector (`gc.callbacks`) that calls back into the
 file whose code it interrupted. A function of the standard library that holds a plain lock (`put` of a queue, `Event.set`, `submit` of an
 executor) twice in one stack, at whose second entry the stack ends, whatever ran in between. Two threads of one dump that wait in each other's code: one came from class or file A and
-waits in B, the other came from B and waits in A. `Resource deadlock avoided` (EDEADLK), by which the system says that a wait would close a circle.
+waits in B, the other came from B and waits in A. A stack that ends in `__get__` of `functools.cached_property`, which has a lock of its own
+before Python 3.12. `Resource deadlock avoided` (EDEADLK), by which the system says that a wait would close a circle.
 
 ## What to do
 `py-spy dump --locals --native` shows both. Re-entrant lock (`RLock`), or no lock in finalizers and handlers: put the object on a queue that the
@@ -42,6 +43,7 @@ from .. import make_rule
 from ._findings import finding
 from ._outcomes import cured_by
 from ._signs import LIKELY, POSSIBLE, Hit, Sign, hits
+from ._wordings import HALTS
 
 _HANDLER = regex(
     r"^_?handler$|^sig(?:term|int|hup|break|chld|usr\d|quit|alrm)\w*$|sig(?:nal)?_?handler|"
@@ -65,6 +67,8 @@ _FINALIZER = (
     r"collect_with_callback|collect_generations|gc_collect_\w+|finalize_garbage|delete_garbage|\b\w*weakref_?(?:cb|callback)\b|\(garbage collect\w*\)|Garbage-collecting|<signal handler called>|local_dealloc|_removeHandlerRef)"
 )
 _SIGNS = (
+    # Until Python 3.12 functools.cached_property takes a lock for all instances while it computes (bpo-43468): innermost, it waits for it.
+    Sign(r"(?<=\n\n)__get__ \((?:[^\n]*/)?functools\.py:\d+\)\n", "a thread waits for the lock of a cached_property, inside of which another one takes a lock", anywhere=(HALTS, r"@with_\w*|\bwith [\w.]*lock\b|\w*[Ll]ock\w*\.acquire\(|\bRLock\b|^(?:__enter__|acquire) \("), unless=(r"\bfork(?:ed|s|ing)?\b",)),
     # loguru/_handler.py tells of it by itself, where its lock is taken again below its own sink.
     Sign(r"Could not acquire internal lock because it was already in use \(deadlock avoided\)", "the library says that its lock is taken again by the thread that holds it"),
     Sign(r"\b(?:each|both|two)\b[^\n]{0,30}\bholds?\b[^\n]{0,30}\b(?:locks?|mutex\w*)\b[^\n]{0,40}\b(?:waits?|wants?|needs?)\b", "each of two threads holds what the other wants", unless=(r"\bGIL\b",), prose=True),

@@ -86,6 +86,8 @@ _SIGNS = (
          anywhere=(r"subprocess|Popen|\bPIPE\b|Queue\(|\bjoin\(|waitpid|wait4|subprocess\.py",), unless=(r"out of memory|/dev/shm|No space left|\bfork(?:ed|ing)\b|all_?reduce|NCCL|nodes?\b|GPUs?\b",), prose=True),
     Sign(r"write\(1?\d,(?![^\n]*\) += )[^\n]*", "a write to a pipe does not return", POSSIBLE, also=(r"pipe:\[|wait4|strace",)),
     Sign(r"put \((?:[^\n]*/)?(?:queue|multiprocessing/queues)\.py", "a thread waits for room in a queue", POSSIBLE, anywhere=(r"get \((?:[^\n]*/)?(?:queue|multiprocessing/queues)\.py|join|put \(",), unless=(_PUT_LOCK,)),
+    # A library's own room for messages: who is to take them has left, and waits for the thread that puts them there.
+    Sign(r"^wait \(threading\.py:\d+\)\n(?:wait(?:_for)? \(threading\.py:\d+\)\n)?_?(?:put|push|enqueue)\w* \((?!queue\.py|multiprocessing/)", "a thread waits for room for what it has, and who should take it waits for the end of that thread", anywhere=(r"^[^\n]*thread\w*\.join\(\)|^join \(threading\.py",)),
     Sign(r"\bstderr ?= ?(?:subprocess\.|sp\.)?PIPE\b[^\n]*\breads? (?:its )?stdout\b|\bstdout ?= ?(?:subprocess\.|sp\.)?PIPE\b[^\n]*\breads? (?:its )?stderr\b", "one of two pipes of a child is read, and the other fills", anywhere=(rf"{_STOPS}|\bstops?\b",), prose=True),
     Sign(r"\b(?:stdout|stderr)=(?:subprocess\.)?PIPE", "a child's output goes to a pipe", POSSIBLE, anywhere=(r"wait|hang|stuck",), unless=(r"communicate\(",)),
     Sign(r"BlockingIOError: \[Errno 11\] write could not complete without blocking", "a pipe is full, and its reader does not empty it", POSSIBLE),

@@ -5,7 +5,7 @@ A task hands more work to the pool that it runs in and waits for the result. Tha
 the pool has threads, all of them wait, and what they wait for stays in the queue.
 
 ## How it is recognised
-Stacks in which every thread of a pool runs a task that waits for a result, and none is free or at work. It works with fewer tasks than the pool has
+Stacks in which every thread of a pool runs a task that waits for a result, and none is free or at work; or a native one in which a worker of an engine (`ThreadedEngine::WaitForVar`, `ThreadPool::Wait`) waits for the tasks of the same engine. It works with fewer tasks than the pool has
 threads, and stands from that number on. Words for it: tasks that wait for the same pool, a pool that is exhausted by tasks that wait; Celery's `Never call
 result.get() within a task`.
 
@@ -26,6 +26,8 @@ from collections.abc import Iterator
 
 from ...analysis.accounts import Account, accounts
 from ...analysis.case import Case
+from ...analysis.frame_tables import WaitKind
+from ...analysis.frames import kind_of
 from ...model.diagnosis import Finding
 from ...model.patterns import regex
 from ...model.repeated import found_in
@@ -51,7 +53,7 @@ _STEPS = (
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live:
         return
-    found = [*hits(case, _SIGNS), *_all_wait(case), *_from_its_size_on(case)]
+    found = [*hits(case, _SIGNS), *_all_wait(case), *_engine_in_itself(case), *_from_its_size_on(case)]
     if found:
         yield finding(RULE, case, found, _TITLE, _STEPS)
 
@@ -90,6 +92,38 @@ def _all_wait(case: Case) -> Iterator[Hit]:
 
 def _all(threads: int) -> str:
     return "the only thread" if threads == 1 else f"each of the {threads} threads"
+
+
+# An engine or pool of C++ by the names of its classes: how one waits for its tasks, and where a thread of its own runs them.
+_ENGINE = (
+    r"(?P<class>[\w:]{0,200}?\w{0,60}(?:Engine|ThreadPool|Executor|Scheduler|TaskQueue)\w{0,60})(?:<[^()\n]{0,200}>)?::"
+)
+_ENGINE_WAITS = regex(rf"{_ENGINE}(?:[Ww]ait|[Jj]oin|[Ss]ync|[Ff]lush|[Dd]rain)\w{{0,40}}")
+_ENGINE_WORKS = regex(rf"{_ENGINE}\w{{0,40}}(?:[Ww]orker|[Ee]xecute|[Rr]unTask|[Ll]oop|[Pp]rocess)\w{{0,40}}")
+_ASLEEP = (WaitKind.CONDITION, WaitKind.LOCK)
+
+
+def _engine_in_itself(case: Case) -> Iterator[Hit]:
+    """A thread of an engine that waits, inside of what it runs, for the tasks of the same engine."""
+    for account in accounts(case):
+        for seen in account.seen:
+            names = [frame.function for frame in reversed(seen.stack)] if seen.native else []
+            if not any(kind_of(frame) in _ASLEEP for frame in seen.stack[-_INNERMOST:]):
+                continue
+            waits = next(filter(None, map(_ENGINE_WAITS.search, names[:_INNERMOST])), None)
+            works = [found for found in map(_ENGINE_WORKS.search, names[_INNERMOST // 2 :]) if found] if waits else []
+            if waits and any(_kin(waits["class"], found["class"]) for found in works):
+                says = "a thread of an engine waits, inside of what it runs, for a task of the same engine"
+                yield Hit(Sign("", says, POSSIBLE), account, waits[0])
+                return
+
+
+_INNERMOST = 4
+
+
+def _kin(one: str, other: str) -> bool:
+    """Whether two classes are one, or one is made from the other, as their names tell."""
+    return one.startswith(other) or other.startswith(one)
 
 
 _MANY = regex(

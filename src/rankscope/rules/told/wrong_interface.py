@@ -7,7 +7,7 @@ themselves or to nowhere.
 ## How it is recognised
 A log of several hosts shows `Using interface lo:127.0.0.1`, `remote=[127.0.0.1]` or `172.17.0.1`, then refused or timed-out connections;
 `no socket interface found`; a Ray request for `node:ADDRESS` that no node of the cluster bears; `No interface found in the same subnet`; gloo's `Unable to find address for: ^lo` (gloo knows no
-exclusions); several hosts told to meet at `localhost`; a worker that says again and again that it wants to reach its scheduler; somebody's word that it works once the
+exclusions), or dask's `interface 'ib0' doesn't have an IPv4 address`; an interface that is set and has no address on some of the hosts; several hosts told to meet at `localhost`; a worker that says again and again that it wants to reach its scheduler; somebody's word that it works once the
 interface is named.
 
 ## What to do
@@ -125,9 +125,34 @@ _LEFT = r"\bnode\b[^\n]{0,60}\b(?:died|dead|removed|lost|left)\b"
 
 
 def check(case: Case) -> Iterator[Finding]:
-    found = [*hits(case, _SIGNS), *_asks_for_unknown_node(case), *_knocks(case)]
+    found = [*hits(case, _SIGNS), *_asks_for_unknown_node(case), *_without_address(case), *_knocks(case)]
     if found:
         yield finding(RULE, case, found, _TITLE, _STEPS)
+
+
+# An interface by which hosts reach each other, that it has no address, and the settings that name one.
+_CARD = r"(?:ib|eth|en[ops]|bond|hsn|mlx)\w{0,12}"
+_BARE = regex(
+    rf"\b(?P<card>{_CARD})\b[^\n]{{0,12}}\b(?:has|have|had|with|bears?) no (?:IPv[46] |IP |inet )?address|"
+    rf"\b(?:no|without an?) (?:IPv[46]|IP|inet) address (?:on|for|at) (?:the )?(?:interface )?(?P<named>{_CARD})\b",
+    re.IGNORECASE,
+)
+_SET = regex(
+    rf"(?:\binterface ?[=: ] ?\W?|--interface[= ]|_IFNAME\W{{1,2}}|tcp_if_include\W{{1,2}})(?P<card>{_CARD})",
+    re.IGNORECASE,
+)
+
+
+def _without_address(case: Case) -> Iterator[Hit]:
+    """An interface that is set, and that has no address on some hosts: what one host was told is true of itself only."""
+    told = accounts(case)
+    chosen = {found["card"].lower() for one in told for found in _SET.finditer(one.text)}
+    for one in told if chosen else ():
+        for found in _BARE.finditer(one.prose):
+            if (found["card"] or found["named"]).lower() in chosen:
+                says = "the interface of the setting has no address on some hosts"
+                yield Hit(Sign("", says), one, found[0])
+                return
 
 
 def _knocks(case: Case) -> Iterator[Hit]:
