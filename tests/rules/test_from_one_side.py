@@ -64,6 +64,7 @@ CACHED = (
     'Thread 0x00007f1aacabb640 (most recent call first):\n{leaf}  File "/usr/lib/python3.9/functools.py", line 969 in __get__\n'
     '  File "/srv/table.py", line 40 in size\n'
 )
+TWO = "pool/keeper.py:98 in _beat\n    `with self._pool._lock, self._state_lock:`\n{below}"
 LISTENER = (
     "class Listener:\n    def close(self):\n        with self._lock:\n            self._closing = True\n{join}\n"
     "    def _poll(self):\n        while not self._closing:\n            with self._lock:\n                self._read()\n\n"
@@ -144,6 +145,12 @@ PAIRS: tuple[tuple[str, str, dict[str, str], dict[str, str]], ...] = (
         "lock-taken-twice",
         {"stack of a thread that hangs": CACHED.format(leaf=""), "table.py": "@cached_property\n@with_guard\ndef rows(self): ..."},
         {"stack of a thread that hangs": CACHED.format(leaf='  File "/srv/table.py", line 51 in rows\n'), "table.py": "@cached_property\n@with_guard\ndef rows(self): ..."},
+    ),
+    (
+        "a line that takes two locks, and the wait for one of them",
+        "lock-taken-twice",
+        {"thread of the keeper": TWO.format(below="/usr/lib/python3.8/threading.py:285 in __enter__\n    `return self.__lock.__enter__()`")},
+        {"thread of the keeper": TWO.format(below="pool/keeper.py:120 in _send\n    `self._out.write(beat)`")},
     ),
     (
         "a thread is joined inside the lock that it takes",

@@ -11,7 +11,7 @@ A weak reference's callback (`weakref_cb`) that waits for a lock. A callback of 
 file whose code it interrupted. A function of the standard library that holds a plain lock (`put` of a queue, `Event.set`, `submit` of an
 executor) twice in one stack, at whose second entry the stack ends, whatever ran in between. Two threads of one dump that wait in each other's code: one came from class or file A and
 waits in B, the other came from B and waits in A. A stack that ends in `__get__` of `functools.cached_property`, which has a lock of its own
-before Python 3.12. `Resource deadlock avoided` (EDEADLK), by which the system says that a wait would close a circle.
+before Python 3.12; one that waits below a line which takes two locks. `Resource deadlock avoided` (EDEADLK), by which the system says that a wait would close a circle.
 
 ## What to do
 `py-spy dump --locals --native` shows both. Re-entrant lock (`RLock`), or no lock in finalizers and handlers: put the object on a queue that the
@@ -67,6 +67,8 @@ _FINALIZER = (
     r"collect_with_callback|collect_generations|gc_collect_\w+|finalize_garbage|delete_garbage|\b\w*weakref_?(?:cb|callback)\b|\(garbage collect\w*\)|Garbage-collecting|<signal handler called>|local_dealloc|_removeHandlerRef)"
 )
 _SIGNS = (
+    # Below a line that takes two locks somebody waits for one of them: where that is the second, it has the first.
+    Sign(r"^\W{0,12}(?:async )?with [\w.]{0,80}(?:lock|mutex)\w{0,20}, ?[\w.]{0,80}(?:lock|mutex)\w{0,20} ?:\W{0,3}\n(?:[^\n]*\n){0,2}?[^\n]*(?:\bin (?:__enter__|acquire)\b|\b(?:__enter__|acquire) \()", "a thread waits in a line that takes two locks, of which it may hold the first", POSSIBLE, unless=(r"\bfork(?:ed|s|ing)?\b",)),
     # Until Python 3.12 functools.cached_property takes a lock for all instances while it computes (bpo-43468): innermost, it waits for it.
     Sign(r"(?<=\n\n)__get__ \((?:[^\n]*/)?functools\.py:\d+\)\n", "a thread waits for the lock of a cached_property, inside of which another one takes a lock", anywhere=(HALTS, r"@with_\w*|\bwith [\w.]*lock\b|\w*[Ll]ock\w*\.acquire\(|\bRLock\b|^(?:__enter__|acquire) \("), unless=(r"\bfork(?:ed|s|ing)?\b",)),
     # loguru/_handler.py tells of it by itself, where its lock is taken again below its own sink.
