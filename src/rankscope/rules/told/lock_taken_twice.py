@@ -68,9 +68,9 @@ _FINALIZER = (
 )
 _SIGNS = (
     # Below a line that takes two locks somebody waits for one of them: where that is the second, it has the first.
-    Sign(r"^\W{0,12}(?:async )?with [\w.]{0,80}(?:lock|mutex)\w{0,20}, ?[\w.]{0,80}(?:lock|mutex)\w{0,20} ?:\W{0,3}\n(?:[^\n]*\n){0,2}?[^\n]*(?:\bin (?:__enter__|acquire)\b|\b(?:__enter__|acquire) \()", "a thread waits in a line that takes two locks, of which it may hold the first", POSSIBLE, unless=(r"\bfork(?:ed|s|ing)?\b",)),
+    Sign(r"^\W{0,12}(?:async )?with (?=[\w.]{0,80}(?:lock|mutex))[\w.]{1,80}, ?(?=[\w.]{0,80}(?:lock|mutex))[\w.]{1,80} ?:\W{0,3}\n(?:[^\n]*\n){0,2}?[^\n]*(?:\bin (?:__enter__|acquire)\b|\b(?:__enter__|acquire) \()", "a thread waits in a line that takes two locks, of which it may hold the first", POSSIBLE, unless=(r"\bfork(?:ed|s|ing)?\b",)),
     # Until Python 3.12 functools.cached_property takes a lock for all instances while it computes (bpo-43468): innermost, it waits for it.
-    Sign(r"(?<=\n\n)__get__ \((?:[^\n]*/)?functools\.py:\d+\)\n", "a thread waits for the lock of a cached_property, inside of which another one takes a lock", anywhere=(HALTS, r"@with_\w*|\bwith [\w.]*lock\b|\w*[Ll]ock\w*\.acquire\(|\bRLock\b|^(?:__enter__|acquire) \("), unless=(r"\bfork(?:ed|s|ing)?\b",)),
+    Sign(r"(?<=\n\n)__get__ \((?:[^\n]*/)?functools\.py:\d+\)\n", "a thread waits for the lock of a cached_property, inside of which another one takes a lock", anywhere=(HALTS, r"@with_\w*|\bwith [\w.]{0,80}lock\b|[Ll]ock\.acquire\(|\bRLock\b|^(?:__enter__|acquire) \("), unless=(r"\bfork(?:ed|s|ing)?\b",)),
     # loguru/_handler.py tells of it by itself, where its lock is taken again below its own sink.
     Sign(r"Could not acquire internal lock because it was already in use \(deadlock avoided\)", "the library says that its lock is taken again by the thread that holds it"),
     Sign(r"\b(?:each|both|two)\b[^\n]{0,30}\bholds?\b[^\n]{0,30}\b(?:locks?|mutex\w*)\b[^\n]{0,40}\b(?:waits?|wants?|needs?)\b", "each of two threads holds what the other wants", unless=(r"\bGIL\b",), prose=True),

@@ -95,11 +95,9 @@ def _all(threads: int) -> str:
 
 
 # An engine or pool of C++ by the names of its classes: how one waits for its tasks, and where a thread of its own runs them.
-_ENGINE = (
-    r"(?P<class>[\w:]{0,200}?\w{0,60}(?:Engine|ThreadPool|Executor|Scheduler|TaskQueue)\w{0,60})(?:<[^()\n]{0,200}>)?::"
-)
-_ENGINE_WAITS = regex(rf"{_ENGINE}(?:[Ww]ait|[Jj]oin|[Ss]ync|[Ff]lush|[Dd]rain)\w{{0,40}}")
-_ENGINE_WORKS = regex(rf"{_ENGINE}\w{{0,40}}(?:[Ww]orker|[Ee]xecute|[Rr]unTask|[Ll]oop|[Pp]rocess)\w{{0,40}}")
+_ENGINE = regex(r"Engine|ThreadPool|Executor|Scheduler|TaskQueue")
+_ENGINE_WAITS = regex(r"^(?:[Ww]ait|[Jj]oin|[Ss]ync|[Ff]lush|[Dd]rain)")
+_ENGINE_WORKS = regex(r"[Ww]orker|[Ee]xecute|[Rr]unTask|[Ll]oop|[Pp]rocess")
 _ASLEEP = (WaitKind.CONDITION, WaitKind.LOCK)
 
 
@@ -110,15 +108,22 @@ def _engine_in_itself(case: Case) -> Iterator[Hit]:
             names = [frame.function for frame in reversed(seen.stack)] if seen.native else []
             if not any(kind_of(frame) in _ASLEEP for frame in seen.stack[-_INNERMOST:]):
                 continue
-            waits = next(filter(None, map(_ENGINE_WAITS.search, names[:_INNERMOST])), None)
-            works = [found for found in map(_ENGINE_WORKS.search, names[_INNERMOST // 2 :]) if found] if waits else []
-            if waits and any(_kin(waits["class"], found["class"]) for found in works):
+            waits = next(filter(None, (_of_engine(name, _ENGINE_WAITS) for name in names[:_INNERMOST])), "")
+            works = [engine for name in names[_INNERMOST // 2 :] if (engine := _of_engine(name, _ENGINE_WORKS))]
+            if waits and any(_kin(waits, engine) for engine in works):
                 says = "a thread of an engine waits, inside of what it runs, for a task of the same engine"
-                yield Hit(Sign("", says, POSSIBLE), account, waits[0])
+                yield Hit(Sign("", says, POSSIBLE), account, waits)
                 return
 
 
-_INNERMOST = 4
+def _of_engine(function: str, does: re.Pattern[str]) -> str:
+    """The class of an engine whose method does something, with its namespace; "" for any other function."""
+    owner, _, method = _TEMPLATE.sub("", function.split("(", 1)[0]).rpartition("::")
+    return owner if _ENGINE.search(owner.rpartition("::")[2]) and does.search(method) else ""
+
+
+_TEMPLATE = regex(r"<[^<>]{0,400}>?")
+_INNERMOST = 4  # frames
 
 
 def _kin(one: str, other: str) -> bool:
