@@ -52,7 +52,7 @@ def well(case: Case) -> Well:
     looked = case.collectives or any(_LOOKED & set(look) for one in case.members for look in one.looks)
     if not looked:
         # Where no plain line was read nothing shows that it gets on.
-        return Well.IS if moving or (by_file and set(by_file) <= papers(case)) else Well.UNKNOWN
+        return Well.IS if moving or any(map(_vouched_for, told)) or (by_file and set(by_file) <= papers(case)) else Well.UNKNOWN
     if moving and steps_after_looks(case):
         return Well.IS
     if not any(map(_moved, accounts(case))):
@@ -191,10 +191,30 @@ def calls_slow(account: Account) -> bool:
     return _SLOW.search(account.label) is not None
 
 
+def _vouched_for(account: Account) -> bool:
+    """Whether somebody says of a subject that it does its work, and that nobody has seen it stand."""
+    return _DENIED.search(account.prose) is not None and _DOES.search(account.prose) is not None
+
+
+# That a standstill was seen is denied, of all times and not of one setting; and that what it does is done.
+_STANDSTILL = r"(?:hang(?:s|ing)?|hung|stand(?:s|ing)? still|stood still|standstill|freez(?:es?|ing)|frozen?|deadlock(?:s|ed|ing)?|stall(?:s|ed|ing)?|stuck)"
+_AT_ALL = r"\b(?: (?:so far|yet|until now|at all|once))?(?=[.;,\s]*$)"
+_DENIED = regex(
+    rf"\b(?:nobody|no ?one) (?:has |have |had )?(?:ever |yet )?(?:saw|seen|noticed|observed|reported|met) (?:it |them |any of them |an? |any )?(?:\w+ )?{_STANDSTILL}{_AT_ALL}|"
+    rf"\bno (?:\w+ )?{_STANDSTILL}s? (?:(?:was|were|has been|have been) )?(?:ever |yet )?(?:seen|noticed|observed|reported){_AT_ALL}",
+    re.IGNORECASE | re.MULTILINE,
+)
+_DOES = regex(
+    r"\b(?:does|do|did|doing) (?:its|their|the) (?:work|jobs?)\b|\b(?:works?|runs?|serves?|goes on|go on) (?:normally|fine|well|on|as (?:before|usual|ever|it should)|without (?:a |any )?(?:trouble|problem)s?)\b|"
+    r"\b(?:transfers?|requests?|jobs|tasks|uploads?|downloads?) (?:run|go|come|are (?:done|served|made)|complete|finish|succeed)\w*\b",
+    re.IGNORECASE,
+)
+
+
 @cache
 def _complains(text: str) -> bool:
     """Whether somebody says that it halts: what a program's warning fears for every case alike is no such word."""
-    said = evidence_of(text)
+    said = _DENIED.sub("", evidence_of(text))
     return says_it_halts(said) and not printed(said)
 
 

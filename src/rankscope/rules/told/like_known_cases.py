@@ -22,6 +22,7 @@ Saved stacks of all ranks instead of one error text: `rankscope snapshot -o job.
 # ruff: noqa: E501  (a page has long lines)
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ...analysis.accounts import accounts
@@ -57,7 +58,7 @@ def check(case: Case) -> Iterator[Finding]:
         or nothing_but_recovered(case)
     )
     same = likeness(case).thread
-    quiet = untroubled or _keeps_coming(case) or _only_lists(case) or steps_behind_all(case) or dumped(case)
+    quiet = untroubled or _keeps_coming(case) or _only_lists(case) or steps_behind_all(case) or dumped(case) or _watches_itself(case)
     if same is None and quiet:
         return  # of whole dumps the words are those of any program (docs/adr/0007)
     if cls == "dead-rank" and asked_to_end(case):
@@ -94,6 +95,22 @@ _COMES = (
     r"\b(?:batch(?:es)?|steps|samples|items|rows|records|results|messages|answers|tokens|frames)\b[^\n]{0,40}\bat (?:the|its|their|a) (?:normal|usual|full|expected|same) (?:rate|speed|pace)\b"
 )
 _STANDS = r"\b(?:hangs?|hung|stuck|freez\w+|dead-?lock\w*|stall\w*|\w+Error|Traceback|killed|timed? ?out|blocked)\b"
+
+
+def _watches_itself(case: Case) -> bool:
+    """Whether all that gevent's watch over its greenlets shows as blocked is its own pause between two looks."""
+    told = [(one, len(_BLOCKED.findall(one.said))) for one in accounts(case)]
+    own = all(number == len(_WATCH.findall(one.said)) for one, number in told)
+    halts = any(says_it_halts(line) for one, _ in told for line in (one.label, *one.said.splitlines()))
+    return own and any(number for _, number in told) and not halts
+
+
+_BLOCKED = regex(r"^[^\S\n]{0,8}Blocked Stack \(for thread id [^)\n]{1,40}\):", re.M)
+# What it writes (gevent/_monitor.py, ignore_current_greenlet_blocking): all frames are its own.
+_WATCH = regex(
+    rf"{_BLOCKED.pattern}(?:\n\s{{0,16}}File \"[^\"\n]{{0,400}}?gevent/_monitor\.py\"[^\n]{{0,200}}(?:\n(?!\s{{0,16}}File )[^\S\n]{{1,16}}\S[^\n]{{0,400}})?){{1,8}}(?!\n\s{{0,16}}File )",
+    re.M,
+)
 
 
 def _only_lists(case: Case) -> bool:
