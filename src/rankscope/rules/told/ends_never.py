@@ -135,6 +135,15 @@ _KEPT_BY_A_THREAD = Sign(
     ),
     unless=(r"Watchdog caught|out of memory",),
 )
+# Somebody ended one thread of a program that was told to end, or closed what kept it, and with it the whole was over.
+_ENDS_WITH_A_THREAD = (
+    r"\b(?:after|once|when|as soon as|only if|if)\b[^\n]{0,60}\b(?:threads?|timers?|tid \d{1,9})\b[^\n]{0,24}\b(?:killed|stopped|ended|cancel+ed|closed|terminated|shut down|let go)\b"
+    r"[^\n]{0,40}\b(?:process|program|worker|parent|main|server|service|it|script|interpreter|everything|command)\b[^\n]{0,16}\b(?:end(?:s|ed)?|exit(?:s|ed)?|terminate[sd]?|quit|go(?:es)? away|went away|is gone|stop(?:s|ped)?)\b"
+)
+_TOLD_TO_END = (
+    r"\^C|Ctrl[-+ ]?C|\bSIG(?:INT|TERM|HUP|QUIT)\b|KeyboardInterrupt|\b(?:told|asked|is|supposed) to (?:stop|end|exit|quit|terminate)\b|"
+    r"\b(?:restart|shut-?down|stop|reload)\b"
+)
 _SIGNS = (
     Sign(r"Exception ignored in:? <module 'threading'[^\n]*(?:\n[^\n]*){0,8}(?:_shutdown|KeyboardInterrupt)|Error in atexit\._run_exitfuncs", "the interpreter was interrupted while it ended"),
     # Python calls a finalizer from no frame of its own only where it takes itself down.
@@ -162,6 +171,7 @@ _SIGNS = (
     Sign(r"\bthreads?\b[^\n]{0,40}\b(?:is|are|was|were|remains?|stays?|keeps?) (?:still )?(?:alive|running|active|there)\b[^\n]{0,20}\b(?:after|when|once|although|though)\b[^\n]{0,30}\b(?:program|script|command|main|work|run|query|job|everything|test|process|it)\b[^\n]{0,30}\b(?:run|ran|done|over|ended?|ends|finish\w*|return\w*|complet\w*|exit\w*|closed)\b", "a thread lives on when the program is over", anywhere=(rf"{HALTS}|{_LASTS}",), unless=(r"Watchdog caught|out of memory|\bfork(?:ed|s|ing)?\b",), prose=True),
     Sign(r"\b(?:after|since|when) (?:its )?\W?main\b\W{0,3}(?:has |had |is )?(?:already )?(?:returned|ended|finished|over)\b|\bmain\b(?:\(\))?\W? (?:has|had) (?:already )?(?:returned|ended|come to its end)\b", "what is waited for is waited for after main()", anywhere=(r"join|wait|mutex|futex|\block",), unless=(r"Watchdog caught|out of memory|\bfork(?:ed|s|ing)?\b|\bmain thread (?:has|had)",), prose=True),
     _KEPT_BY_A_THREAD,
+    Sign(_ENDS_WITH_A_THREAD, "it ended as soon as a thread of it was ended", anywhere=(_TOLD_TO_END, _LASTS), unless=(r"Watchdog caught|out of memory|dead-?lock|\bGIL\b",), prose=True),
     # Of a shell with -x the last line is what it has begun.
     Sign(r"^\++ exit \d+ *\n(?:[^\n]*\n){0,6}?\++ (?:sleep|wait)\b[^\n]*\n?\Z", "a script is past its exit and still waits", POSSIBLE),
     Sign(r"^[^\w\n]*\^C|KeyboardInterrupt|received signal SIGINT", "the work was done, and somebody had to interrupt it", POSSIBLE, also=(_DONE,), unless=(r"Watchdog caught|out of memory", TO_BE_ENDED.pattern)),

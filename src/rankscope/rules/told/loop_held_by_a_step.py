@@ -7,7 +7,8 @@ one connection after the other, or an event loop. While it sleeps, computes or w
 ## How it is recognised
 The client of Kafka says that its limit between two polls has passed, and somebody tells that it goes on like this, or shows a handler that sleeps. A TLS handshake below the
 `accept` of a server's loop (`do_handshake` under `get_request` under `serve_forever`), where requests are said to get no answer. What watches an event loop
-says that it was blocked for half a minute or longer (discord.py, Tornado).
+says that it was blocked for half a minute or longer (discord.py, Tornado). A pasted program of gevent, eventlet or asyncio of which a task reads the
+terminal or a pipe by an ordinary call, and whose other tasks do nothing meanwhile.
 
 ## What to do
 Hand the work to a thread or a pool and go on polling; a longer `max.poll.interval.ms`, or fewer messages a poll (`max.poll.records`). Shake hands in the thread that serves
@@ -34,6 +35,13 @@ _AGAIN = (
     r"\b(?:again and again|over and over|for ?ever|re-?joins?|re-?joined|(?:gets?|reads?|receives?|processes) the same \w+ again|every \d+ s)|"
     r"\b(?:time\.|asyncio\.)?sleep\(\d"
 )
+# A read that blocks the whole thread, in a greenlet of a program of gevent or eventlet or in a coroutine: whatever is patched, files
+# are not, since the kernel calls them ready at all times (https://www.gevent.org/api/gevent.fileobject.html).
+_BLOCKING_READ = r"(?:open\(['\"]/dev/(?:stdin|tty)\b|\bsys\.stdin\.(?:buffer\.)?read\w*\(|\bfor \w+ in sys\.stdin\b|\bfdopen\(0\b|(?<![\w.])(?:raw_)?input\()"
+_READS_IN_LOOP = (
+    rf"^[^\n#]*\b(?:import gevent|from gevent|import eventlet|from eventlet|monkey\.patch_all|monkey_patch\()[^\n]*\n(?:[^\n]*\n){{0,60}}?[^\S\n]*def (?P<task>\w{{1,60}})\([^\n]*\n(?:(?!def )[^\n]*\n){{0,12}}?[^\n#]*{_BLOCKING_READ}(?:[^\n]*\n){{0,60}}?[^\n#]*\bspawn\w*\((?P=task)\b|"
+    rf"^[^\S\n]*async def \w{{1,60}}\([^\n]*\n(?:(?![^\S\n]*(?:async )?def )[^\n]*\n){{0,12}}?[^\n#]*{_BLOCKING_READ}"
+)
 _SIGNS = (
     # kafka-python (also with the Java client's words), librdkafka, aiokafka.
     Sign(r"\bHeartbeat poll expired, leaving group|\b[Cc]onsumer poll timeout has expired|\bApplication maximum poll interval \(\d{1,9}ms\) exceeded|\btime between subsequent calls to poll\(\) was longer than|\bmax[._]poll[._]interval(?:[._]ms)?\b[^\n]{0,40}\b(?:exceeded|expired|passed)\b",
@@ -43,6 +51,9 @@ _SIGNS = (
          "the thread of an event loop says nothing to its own watcher", passing=True, until=r"\bRESUMED\b|\b[Rr]esumed session\b"),
     Sign(r"\bdo_handshake\b[^\n]*(?:\n[^\n]*){0,6}?\b(?:get_request|accept)\b[^\n]*(?:\n[^\n]*){0,6}?\b(?:serve_forever|_handle_request_noblock|handle_request|run_forever|accept_loop)\b",
          "the loop that accepts connections waits for the handshake of one of them", anywhere=(HALTS + r"|\b(?:no|without) (?:answer|response)|\b(?:refused|unanswered)\b",), unless=(r"\b(?:Watchdog caught|all_?reduce|NCCL)\b",), prose=True),
+    Sign(_READS_IN_LOOP, "one of the loop's tasks reads from a terminal or pipe by an ordinary call, and meanwhile none of the others gets its turn",
+         anywhere=(rf"{HALTS}|\b(?:prints?|logs?|writes?|does|receives?|gets?|serves?|sends?) nothing\b|\bnothing (?:is|was) (?:received|served|sent)\b|\b(?:only|until|unless)\b[^\n]{{0,40}}\b(?:line|enter|key|typed|input)\b",),
+         unless=(r"\brun_in_executor\b|\bto_thread\b|\bconnect_read_pipe\b|\bFileObject(?:Posix|Thread)?\b|\bthreadpool\b|\btpool\b|\baioconsole\b|\bset_blocking\b|\badd_reader\b",)),
 )  # fmt: skip
 
 _STEPS = (

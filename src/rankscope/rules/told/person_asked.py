@@ -45,6 +45,13 @@ _PEERS = (
 _PROMPT = r"\b(?:tok_underflow_interactive|_?PyRun_Interactive(?:Loop|One)\w*|pymain_(?:repl|run_stdin))\b"
 # Who types these at a prompt is there, and looks.
 _LOOKS = r"(?! ?(?:pp?|bt|where|ll?|up?|type|len|vars|dir)\b)"
+# Somebody started a program as it is, without what it is to read.
+_NOTHING_PIPED = (
+    r"\b(?:without|no)(?: an?| any)? (?:pipe|input|redirect\w*|(?:file|argument)s?(?: or (?:pipe|input|redirect\w*))?)\b|\bnothing (?:is |was )?(?:piped|redirected|typed|written to (?:it|stdin))\b|\bnobody (?:types|writes)\b|"
+    r"\b(?:stdin|standard input) (?:is|was) (?:the|a) (?:terminal|tty|console)\b|\b(?:Ctrl|\^)[-+ ]?D\b[^\n]{0,24}\b(?:ends?|returns?|goes on|finish\w*|helps?)\b"
+)
+# A filter waits at its terminal for what it is to read: nothing was piped into it.
+_UNPIPED = Sign(r"\b(?:reads?|waits? (?:for|on)|expects?|takes?)\b[^\n]{0,40}\b(?:(?:from|on|at|its|the) )?(?:stdin|standard input)\b", "a program reads its standard input, to which nobody writes", anywhere=(rf"{HALTS}|\bno (?:output|prompt)\b|\bdoes(?:n't| not) end\b", _NOTHING_PIPED), unless=(r"\b(?:stdin ?= ?\S*(?:PIPE|DEVNULL)|communicate\(|\.stdin\.(?:write|close))|\bpipe_(?:read|write)\b|\bfull\b|\btail (?:-\w+ )?-[fF]\b",), prose=True)
 _SIGNS = (
     # Remote debuggers wait for somebody to connect: debugpy, pydevd, remote-pdb, rdb of celery, pudb, ray debug.
     Sign(r"\b(?:RemotePdb|Rdb|debugpy|pydevd|ptvsd|[Dd]ebugger|pudb:\d+|madbg)\b[^\n]{0,60}\b[Ww]aiting for (?:a )?(?:client|connection|debugger|attach)|\b[Ww]aiting for (?:a |the )?(?:debugger|debug client)(?: to)? (?:attach|connect)|\bRemotePdb session open at |Please (?:start a telnet session|telnet into)|\bbreakpoint open at \S+", "a debugger waits for somebody to connect"),
@@ -55,6 +62,7 @@ _SIGNS = (
     Sign(r"\bbuiltin_input\b|(?<!`)\binput ?\((?=[\"\'\)]|<\w+>:|[^\s()]+\.pyx?:\d)|PyOS_Readline|my_fgets|\bgetpass \(|unix_getpass|(?:\[y/N\]|\(y/n\)|\[Y/n\])(?! ?[:?]? ?[YyNn]\b)|[\[(]\[?[Yy](?:es)?\]?/\[?[Nn](?:o)?\]?[\])] ?\??:? *$|^(?:Username|Password|Passphrase)(?: for '[^'\n]+')?: *$|Press (?:enter|any key)|Enter (?:passphrase|password|your choice)|wandb: Enter your choice", "the program asks somebody", unless=(_PROMPT,)),
     # Of a shell with -x the last line is what it has begun: a variable was empty, and the command reads the terminal or the job's input.
     Sign(r"^\++ (?P<command>(?:cat|gzip|gunzip|zcat|bzip2|bunzip2|xz|unxz|pigz|zstd|sort|uniq|wc|md5sum|sha\d+sum|tail|head|cut|tr|awk|sed|grep|jq|python\d?|bash|sh|tee)(?: -\S+)*) [^-\s][^\n]*\n(?:[^\n]*\n)*?\++ (?P=command) *\n?\Z", "a command that was given a file before is given none, and reads its standard input"),
+    _UNPIPED,
     Sign(r"\b(?:while True|while not (?!v?\d|\w*context\.join\()|busy[- ]?wait\w*|infinite loop|endless loop|polls? (?:for ever|forever|without)|retry loop|retries? (?:for ever|forever|indefinitely))", "a loop has no end", also=(_PEERS,), prose=True),
     Sign(r"^[^\n#]*\bwhile (?:not )?[^\n:]{0,200}(?:exists|isfile|is_file|isdir|is_dir|getsize|listdir|glob)\w*\([^\n]{0,200}:[^\n]*(?:\n[^\n]*){0,2}?(?:sleep\(|pass\b|continue\b)", "a loop waits for a file that does not come", anywhere=(HALTS,)),
     Sign(r"\b(?:infinite loop|endless loop|retry loop|retries? (?:for ever|forever|indefinitely))", "a loop has no end", POSSIBLE, prose=True),
@@ -70,7 +78,8 @@ _STEPS = ("rankscope stacks pid:PID --source", "PYTHONBREAKPOINT=0 torchrun …"
 def check(case: Case) -> Iterator[Finding]:
     found = list(hits(case, _SIGNS))
     if found:
-        yield finding(RULE, case, found, "a rank stands in code of the job itself", _STEPS)
+        made = finding(RULE, case, found, "a rank stands in code of the job itself", _STEPS)
+        yield replace(made, compared=made.compared or any(hit.sign is _UNPIPED for hit in found))
     elif not case.snapshot.live:
         yield from _alone(case)
 

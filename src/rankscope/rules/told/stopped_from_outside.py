@@ -41,6 +41,8 @@ _SUSPENDED_ROW = r"JOBID[^\n]*\bST\b[^\n]*\n(?:[^\n]*\n){0,5}?\s*\d+ +\S+ +\S+ +
 _RUNNING_ROW = r"^\s*\d+ +\S+ +\S+ +\S+ +R +[\d:-]+"
 _PAUSED_ROW = r"\(Paused\)|^[0-9a-f]{12} [^\n]*\bPaused\b|\bpaused container"
 _UP_ROW = r"^[0-9a-f]{12} [^\n]*\bUp [^(\n]*(?:\((?!Paused)|  )"
+# Clients know such a state of what they are connected by (kazoo's and Curator's SUSPENDED, LOST), databases of a transaction.
+_STATE_OF_ANOTHER = r"[^\n]*\b(?:connections?|sessions?|Kazoo\w*|ZooKeeper|zk|Curator\w*|\w*ConnectionState\w*|channels?|leader\w*|listeners?|watchers?|subscriptions?|transactions?|coroutines?|greenlets?)\b"
 _SIGNS = (
     Sign(r"\b(?:left|still)\b[^\n]{0,24}\b(?:gdb|strace|debugger|py-spy|pdb)\b[^\n]{0,16}attached|\bstate:? [Tt]\b(?![\w'-])", "a process is stopped or traced", prose=True),
     Sign(r"\bT \(stopped\)|\bt \(tracing stop\)|\(tracing stop\)|[\"'`]tracing stop[\"'`]|State:\s*[Tt]\b", "a process is stopped or traced"),
@@ -71,7 +73,7 @@ _SIGNS = (
     # Who is in another group than the terminal's and reads or sets the terminal gets SIGTTIN or SIGTTOU (setpgid(2), termios(3)).
     Sign(rf"(?:\bpreexec_fn ?= ?os\.setpgrp\b|\bprocess_group ?= ?0\b)[^\n]*(?:{HALTS}|\bno output\b|\bexpires\b)", "a child stands only where it is put into a group behind its terminal", anywhere=(r"\breturns?\b|\bworks?\b|\bfine\b|\bends?\b",), unless=(r"stdin ?= ?(?:subprocess\.)?(?:DEVNULL|PIPE)|start_new_session ?= ?True|\bsetsid\b",), prose=True),
     Sign(r"\bpreexec_fn ?= ?os\.setpgrp\b|\bprocess_group ?= ?0\b|\bos\.setpgid\(0, ?0\)", "a child is put into a group behind its terminal, where it is stopped as soon as it touches that", POSSIBLE, anywhere=(HALTS + r"|\bno output\b|\bexpires\b",), unless=(r"stdin ?= ?(?:subprocess\.)?(?:DEVNULL|PIPE)|start_new_session ?= ?True|\bsetsid\b",)),
-    Sign(r"\b(?:scontrol suspend|JobState=SUSPENDED|preempt\w*[^\n]{0,30}suspend)|\b(?<!state: )(?-i:SUSPENDED)\b", "the scheduler suspended the job"),
+    Sign(rf"\b(?:scontrol suspend|JobState=SUSPENDED|preempt\w*[^\n]{{0,30}}suspend)|^(?!{_STATE_OF_ANOTHER})[^\n]*?(?P<said>\b(?<!state: )(?-i:SUSPENDED)\b)", "the scheduler suspended the job"),
     Sign(r"\b(?:process|rank|worker)\b[^\n]{0,40}\b(?:is |was |got )?(?:stopped by|suspended|paused|traced by|held by (?:a )?(?:gdb|strace|debugger|py-spy))|(?:gdb|strace|debugger|py-spy)[^\n]{0,30}(?:still|left) (?:attached|running)",
          "somebody stopped or traces a process", POSSIBLE, prose=True),
 )  # fmt: skip
