@@ -26,7 +26,8 @@ _OTHER_TID = regex(r"\((?:Thread \d{1,18}\.|process )(\d{1,18})\b")
 _THREAD_NAME = regex(r'"([^"]*)"')
 _TID = regex(r"^TID (\d{1,18})(?: \"?(.*?)\"?)?:$")
 _LLDB_THREAD = regex(r"^\s*\*? ?thread #(\d{1,18})(?:[:,] tid = (\d+|0x[0-9a-f]+))?(?:.*?name = '([^']*)')?")
-_FRAME = regex(r"^\s*(?:\(gdb\) )?#(\d{1,18})\s+(?:0x[0-9a-fA-F]+\s+|(?:\.\.\.|…)\s+(?=in ))?(?:in\s+)?(\S.*)$")
+# People who shorten a stack leave the address out by three dots.
+_FRAME = regex(r"^\s*(?:\(gdb\) )?#(\d{1,18})\s+(?:(?:0x[0-9a-fA-F]+|(?:\.{3}|…)(?=\s+in\s))\s+)?(?:in\s+)?(\S.*)$")
 # What gdb writes in place of a function.
 _MARK = r"<signal handler called>|<function called from gdb>"
 _MARKED = regex(rf"^(?:{_MARK})$")

@@ -11,6 +11,8 @@ A finalizer (`__del__`) at the root of a stack, which only a dying interpreter c
 A thread that is no daemon, where a program was told to end and its prompt does not come back; a wait after `main()` has returned.
 The last words of a test runner (GoogleTest's tear-down of the environment, `[  PASSED  ]`). A shell's trace (`set -x`) that has passed `exit` and ends in a wait; ranks that disconnect from each other (UCX) while MPI is finalized.
 Where the program only waits for its threads, for those of an executor (`asyncio.run()`), or for its children (multiprocessing), as every program does at its end that has some, it is possible at most; a note, where one may be at work. It stands against all that reads well where each of them waits to be given something, by a program that is over.
+A program of one line (`python -c`) that has printed what its last statement prints; a destructor that joins threads, below the last line "done";
+the end of a ZeroMQ context, which waits until what was sent is taken; a log that was told to end and whose last words are whom it waits for.
 A service that agreed to end (`shutdown accepted`) and whose container is still up or whose page still answers `SHUTDOWN`.
 `'NoneType' object is not callable` in a listener's or pool's thread, `sys.meta_path is None`: it still runs while the interpreter ends.
 
@@ -144,6 +146,7 @@ _TOLD_TO_END = (
     r"\^C|Ctrl[-+ ]?C|\bSIG(?:INT|TERM|HUP|QUIT)\b|KeyboardInterrupt|\b(?:told|asked|is|supposed) to (?:stop|end|exit|quit|terminate)\b|"
     r"\b(?:restart|shut-?down|stop|reload)\b"
 )
+_ZMQ_END = r"\b(?:\w*(?:ctx|context)\w*\.(?:destroy|term)\(|zmq_(?:ctx_)?(?:term|destroy)\b|zmq::ctx_t::terminate\b)"
 _SIGNS = (
     Sign(r"Exception ignored in:? <module 'threading'[^\n]*(?:\n[^\n]*){0,8}(?:_shutdown|KeyboardInterrupt)|Error in atexit\._run_exitfuncs", "the interpreter was interrupted while it ended"),
     # Python calls a finalizer from no frame of its own only where it takes itself down.
@@ -183,6 +186,14 @@ _SIGNS = (
     Sign(cured_by(r"\.(?:finish|close|shutdown|stop|cleanup|quit|end|terminate|destroy\w*)\(\)"), "it ends when something is closed by hand", anywhere=(r"\bjoin\b|\bexit|\bend\b|never comes? back|" + _LASTS,), unless=(r"Watchdog caught|out of memory|\block\b",), prose=True),
     Sign(r"\bno prompt\b|\bprompt (?:does(?:n't| not)|never) (?:come|return|appear)|\bafter (?:its |the )?last (?:line|print|output)\b", "nothing is left to do, and it does not end", anywhere=(rf"{_DONE}|{_DONE_LINE}",), unless=(r"Watchdog caught|out of memory",), prose=True),
     Sign(r"^(?:(?=\S*pthread_\w*join)|std::(?:__1::)?thread::join)[^\n]*\n(?:[^\n]+\n){0,8}?[^\n]*(?:[Dd]e[Ii]nit|\b[Qq]uit\b|::quit|[Ss]hut[Dd]own|[Ff]inali[sz]e|[Tt]ear_?[Dd]own|[Cc]leanup|[Uu]ninit|_exit\b)", "threads are joined while a program or library is taken down", unless=(r"take_gil|PyGILState_Ensure|gil_scoped_acquire|\bfork\b|Watchdog caught",)),
+    # A destructor that joins threads, in a program that has printed its last line.
+    Sign(r"^(?:(?=\S*pthread_\w*join)|std::(?:__1::)?thread::join)[^\n]*\n(?:[^\n]+\n){0,5}?[^\n]*::~\w+", "a destructor joins threads, and the program has printed its last line", anywhere=(_DONE_LINE,), unless=(r"take_gil|PyGILState_Ensure|gil_scoped_acquire|\bfork\b|Watchdog caught",)),
+    # The last word of what was told to end is whom it waits for: cherrypy's bus, servers, executors.
+    Sign(r"\b(?:[Ww]aiting (?:for|on)|[Jj]oining) (?:[\w'-]+ ){0,3}(?:threads?|workers?|executors?|tasks?|child(?:ren)?|sub-?process(?:es)?)\b(?! (?:to (?:start|connect|register|join|be|come|init\w*|load)|input|output))[^\n]{0,120}\n?\Z", "the last words of what is to end tell whom it waits for", POSSIBLE, also=(r"\^C|\b(?:shut(?:ting)? ?down|STOPP(?:ING|ED)|EXIT(?:ING|ED)|SIG(?:INT|TERM)|Stopping|Exiting|Terminating|KeyboardInterrupt|Keyboard Interrupt)\b",), unless=(r"Watchdog caught|out of memory|all_?reduce|\brank\b", TO_BE_ENDED.pattern)),
+    # ZeroMQ keeps what was sent and not taken, for ever unless LINGER is set (zmq_setsockopt(3), zmq_ctx_term(3)).
+    Sign(rf"\b(?:hangs?|hung|stuck|blocks?|blocked|waits?|sits|stands?(?: still)?)\b[^\n]{{0,16}}\b(?:in|at|on)\b[^\n]{{0,24}}{_ZMQ_END}|{_ZMQ_END}[^\n]{{0,24}}\b(?:hangs?|blocks?|never returns|does(?:n't| not) (?:return|end))\b|^(?:term|destroy|__del__|__exit__) \((?:[^\n]*/)?zmq/(?:sugar|backend)/", "the end of a ZeroMQ context waits until what was sent is taken, or a socket is closed", anywhere=(r"(?i:zmq|zeromq)",), unless=(r"\b(?:linger|LINGER)\b[^\n]{0,8}\b0\b[^\n]{0,40}\b(?:too|no (?:change|difference|help)|also|as well)\b",), prose=True),
+    # A program of one line, which is over when it has printed what its last statement prints.
+    Sign(r"^[$#>% ]{0,4}python[\d.]{0,4} (?:-[\w=:]{1,40} (?:\w{1,40} )?){0,4}?-c ?(?P<quote>['\"])[^\n]{0,400}?\bprint\b ?\(? ?['\"](?P<out>[^'\"\n]{1,80})['\"]\)?;? ?(?P=quote)[^\n]{0,20}\n(?:(?!Traceback)[^\n]*\n){0,4}?(?P=out)[^\S\n]*\n(?:(?!Traceback)[^\n]*\n){0,3}?[^\n]{0,40}(?:\^C|\^\\|\^Z|\bQuit\b|\b[Hh]angs?\b|no prompt|\bKilled\b)", "a program of one line has printed its last word, and had to be interrupted"),
     Sign(_DONE, "the work is done, and the job or its prompt is still taken", anywhere=(_TAKEN,), unless=(r"Watchdog caught|out of memory",), passing=True),
     Sign(_DONE, "the work is done", POSSIBLE, anywhere=(_LASTS,), unless=(r"Watchdog caught|out of memory",), passing=True),
     Sign(r"^(?:\[[^\n]*\] |INFO:? +|\d[^\n]*INFO[^\n]{0,20})?(?:Worker exiting|Shutting down|Shutdown complete|Finished server process|Application shutdown complete|Exiting|Bye|Goodbye)\b|\b(?:passed|OK|succeeded)\b[^\n]{0,20} in \d[\d.]*s", "its last words are that it ends", anywhere=(_LASTS,), prose=True),
