@@ -14,7 +14,7 @@ from .records import Record, read_all
 NAME = "faulthandler"
 
 _HEAD = regex(r"^\s*(Current thread|Thread) (0x[0-9a-fA-F]+)(?: \[([^\]]*)\])? \(most recent call first\):")
-_FRAME = regex(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d{1,18}|\?\?\?)(?P<comma>,?) in (?P<name>\S+)\s*$')
+_FRAME = regex(r'^\s*File "(?P<file>[^"]+)",(?: line (?P<line>\d{1,18}|\?\?\?)(?P<comma>,?))? in (?P<name>\S+)\s*$')
 _MARK = regex(r"^\s*(Garbage-collecting|<no Python frame>|<invalid frame>|\.\.\.)\s*$")
 _FATAL = regex(r"^Fatal Python error: ([\w ]+?)(?:: (.*))?$")
 _TIMEOUT = regex(r"^Timeout \((\d{1,18}):(\d\d):(\d\d)(?:\.\d+)?\)!")
@@ -51,14 +51,14 @@ class Reader:
 
     def _take(self, line: Line) -> bool:
         frame, mark = _FRAME.match(line.text), _MARK.match(line.text)
-        if frame and frame["comma"] and self._open is None:
+        if frame and frame["comma"] != "" and self._open is None:
             frame = None  # a traceback's; below the head of a thread people write it with a comma too
         if not frame and not (mark and (self._open or mark.group(1) == "Garbage-collecting")):
             return False
         if self._open is None:
             self._open = Building(NAME, line, order=self._order)
         if frame:
-            number = frame["line"]
+            number = frame["line"] or ""  # left out by who shortened it
             self._open.add(Frame(frame["name"], frame["file"], int(number) if number.isdigit() else 0))
         elif mark and mark.group(1) == "Garbage-collecting":
             self._open.add(Frame("Garbage-collecting", "<gc>"))

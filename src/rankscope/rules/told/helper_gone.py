@@ -91,6 +91,8 @@ _SIGNS = (
     Sign(r"(?:^|[\])|:>] +)Process (?:Spawn|Fork|ForkServer)?(?:Process|PoolWorker)-\d+(?::\d+)*: *\n(?:[^\n]*\n)?[^\n]*Traceback \(most recent", "a helper process of multiprocessing ended with an exception", anywhere=(BAD + "|" + _IN_VAIN,), unless=(_OTHER_ENDS,)),
     # threading tells of a thread that ended so, and nobody else is told; a queue that it read or filled stays as it is.
     Sign(r"^(?:\S+ )?(?:Unhandled e|E)xception in (?:background )?thread (?!MainThread)[^\n]{1,200}$", _THREAD_ENDED, also=(r"Traceback \(most recent",), anywhere=(BAD + r"|\b(?:goes on|keeps?|still) waiting\b|" + _STILL_WAITS,), unless=(_OTHER_ENDS, _OVER)),
+    # People leave the head of the traceback out, or keep one of several.
+    Sign(r"^(?:\S+ )?(?:Unhandled e|E)xception in (?:background )?thread (?!MainThread)[^\n]{1,200}$", _THREAD_ENDED, anywhere=(BAD + r"|\bdo(?:es)?(?:n't| not) complete\b", r"\bno (?:such )?thread\b[^\n]{0,40}\b(?:alive|left|running|there)\b|\bdo(?:es)?(?:n't| not) complete\b"), unless=(_OTHER_ENDS, _OVER)),
     # Parsl's wrapper of what a process of its own begins with (parsl/process_loggers.py, older: exception wrapper).
     Sign(r"\b(?:process logger )?exceptional ending for (?:[^\n]* )?(?:on |in )?(?:thread )?MainThread\b|process logger exceptional ending for ", "a helper process says that it ends with an exception", anywhere=(BAD,), unless=(r"KeyboardInterrupt|MainThread[^\n]* in process MainProcess",)),
     Sign(r"\bReceived sigquit from a child process\b|\bIt usually means the child failed\b", "a server says that a child of it failed"),

@@ -9,7 +9,7 @@ returns. Small calls, done without threads, may.
 In the code a line of the parent (module level, or the function that starts the workers) calls the library, a later line
 starts workers by fork (`DataLoader(num_workers=…)`, `Pool`, `ProcessPoolExecutor`, `Process`, `os.fork`,
 `map(num_proc=…)`), and a function that runs in the worker calls the same library, or is one of it (`pool.map(np.linalg.inv, …)`). No start method other than fork is set.
-It needs a report that something hangs.
+It needs a report that something hangs. Of GLib the import of Gtk in the parent is enough, which starts its connection to the bus and a thread for it.
 
 ## What to do
 Make the first use of the library happen in the workers (delete the call in the parent to prove it), or
@@ -63,6 +63,10 @@ _FAMILIES = tuple(
         ("a Java machine", r"\bjpype\.|\bHanLP\.|\bpyhanlp|\bjnius\."),
     )
 )  # fmt: skip
+# Libraries that start threads when they are imported, and what a child does that waits for these.
+_IMPORTED = (
+    ("GLib", regex(r"from gi\.repository import\b.*\b(?:Gtk|Gdk|Gst|WebKit2?|Wnck)\b"), regex(r"\b(?:System|Session)Bus\(|\b(?:Gio|Gtk|Gdk|Gst|GLib)\.\w|\bbus_get(?:_sync)?\(|\bdbus\.\w")),
+)  # fmt: skip
 _STARTS = regex(
     r"\b(?:ProcessPoolExecutor|(?:mp|multiprocess(?:ing)?|torch\.multiprocessing|ctx|billiard)\.(?:Pool|Process)|Pool|"
     r"Process)\(|\bos\.fork\(\)|\bDataLoader\(.*num_workers ?= ?[1-9]|num_workers ?= ?[1-9]|"
@@ -76,7 +80,7 @@ _HANDED = regex(
 # Loader workers do operators of PyTorch all the time; it makes them use one thread itself.
 _LOADER = regex(r"num_workers|DataLoader")
 # These do nothing at all in a child of a process that has used them.
-_NEVER_AFTER_A_FORK = {"JAX", "TensorFlow", "gRPC"}
+_NEVER_AFTER_A_FORK = {"JAX", "TensorFlow", "gRPC", "GLib"}
 _NOT_FORK = regex(r"^(?!.*(?:works?|fine|prints?|passes|ok|helps?|finish\w*)).*(?:spawn|forkserver)", re.I)
 _DEF = regex(r"(?:async )?def (\w+)\(|class (\w+)")
 _NO_CALL = regex(r"(?:from|import|def|class|@|#|return$|print\(['\"])")
@@ -122,6 +126,10 @@ def used_before_fork(lines: Sequence[Line]) -> Used | None:
             continue
         if (used := _used_by_both(lines, owners, start, pattern)) is not None:
             return Used(library, used, lines[start].text)
+    for library, imports, uses in _IMPORTED:
+        imported = next((at for at in range(start) if not owners[at] and found_in(lines[at].text, imports)), None)
+        if imported is not None and {owners[at] for at in _calls(lines, uses)} - {"", owners[start]}:
+            return Used(library, lines[imported].text, lines[start].text)
     return None
 
 

@@ -89,6 +89,9 @@ _SIGNS = (
     Sign(r"vm\.max_map_count", "the limit of memory maps is reached", anywhere=(_REFUSES_IT,)),
     Sign(r"\bpids?\b[^\n]{0,12}(?:cgroup )?limit\b(?![^\n]{0,12}\bunlimited)[^\n]{0,24}\b\d+|\bpod ?PidsLimit\b", "the number of processes and threads is limited", prose=True),
     Sign(r"\bulimit\b[^\n]{0,80}\b(?:another|other|different|larger|higher|smaller|lower) (?:value|limit|number)\b", "where it stops moves with a limit of the user", prose=True),
+    # A thread of Windows can wait for 64 handles at most (WaitForMultipleObjects), of which Python's pools use two or three themselves.
+    Sign(r"\bneed at most 6[0-4] handles\b|\bmax_workers must be <= 61\b|\bMAXIMUM_WAIT_OBJECTS\b", "Windows waits for 64 handles at most, and the pool has more workers"),
+    Sign(r"\b(?:6[2-9]|[7-9]\d|[12]\d\d) (?:\w+ )?(?:processors|cores|CPUs|threads|workers|processes|jobs)\b|\b(?:jobs|workers|processes|max_workers|n_jobs|num_workers)\b ?(?:=|of|:)? ?(?:6[2-9]|[7-9]\d|[12]\d\d)\b", "Windows waits for 64 handles at most: fewer workers work", anywhere=(r"\bWindows\b|\bwin32\b", r"\b(?:hangs?|stuck|stands? still|freezes?|never|does(?:n't| not) (?:end|finish|return))\b", r"\b(?:jobs|workers|processes|max_workers|n_jobs|num_workers)\b ?(?:=|of|:|<=?)? ?(?:[1-5]\d|6[01])\b[^\n]{0,24}\b(?:works?|ends?|fine|ok|finish\w*|passes)\b|\b(?:[1-5]\d|6[01])(?: \w+)? (?:and|or) (?:fewer|less|below)\b|\b(?:works?|fine|ok) (?:with|up to|below|under) (?:[1-5]\d|6[01])\b"), prose=True),
     Sign(r"inotify[^\n]*(?:limit|No space left)|" + WATCHES_USED_UP, "a limit of the user is reached"),
     Sign(r"\buser\.max_\w+", "a limit of the user is reached", anywhere=(_REFUSES_IT,)),
     Sign(r"\bulimit -[nuls]\b|\b(?:nofile|memlock|(?<!-)nproc|pids[-_.]limit|TasksMax|LimitNOFILE|max_map_count)\b|(?:set_)?sharing[_ ]strategy|--ulimit\b", "raising a limit cures it", cures=True),

@@ -40,13 +40,14 @@ _HELD = regex(
     re.IGNORECASE,
 )
 _WANTED = regex(
-    rf"\b(?:acquir\w+|wants?|wait(?:s|ing)? (?:for|on|in)|blocked (?:on|in|by)|lock(?:s|ing)?|needs?|takes?|asks for|"
+    rf"\b(?:acquir\w+|wants?|wait(?:s|ing)? (?:for|on|in|at)|(?:block(?:s|ed|ing)|stuck|stands|hangs) (?:on|in|at|by)|lock(?:s|ing)?|needs?|takes?|asks for|"
     rf"enters?)\b:?(?: (?:the|its|lock|a))*[ :.]{{1,2}}{_NAME}"
     rf"|\b(?P<also>(?=\w*(?:lock|mutex))\w+)(?:\.(?:acquire|lock)\b|\s*$)",
     re.IGNORECASE | re.MULTILINE,
 )
 _WAITS = regex(
-    r"\b(?:join\w*|wait\w*|acquire\w*|blocked|wants?|result|recv|synchronize|lock)\b|_wait\b|Mutex::Lock", re.IGNORECASE
+    r"\b(?:join\w*|wait\w*|acquire\w*|block(?:s|ed|ing)|stuck|stands|hangs|wants?|result|recv|synchronize|lock)\b|_wait\b|Mutex::Lock",
+    re.IGNORECASE,
 )
 _NO_LOCK = regex(
     r"^(?:self\.?|the|a|an|lock|locks?|mutex|unlock\w*|block\w*|deadlock\w*|clock|.*\bgil\b.*|condition|.*filelock.*|"

@@ -6,7 +6,7 @@ Nothing is stuck. A compiler, a cold cache, an autotuner or a slow file system m
 ## How it is recognised
 Two samples of the same thread stand in different frames, above all inside a compiler (Triton, LLVM, ptxas, Inductor, cutlass); CPU time grows; a progress bar moves.
 A compiler that runs as a process of its own (`ps` shows it at work), above all another one at a second look; a group of processes that its limit keeps from the CPU in most periods
-(`nr_throttled` of `nr_periods` in `cpu.stat`); steps that take several times as long as before, by a log or by what somebody tells of the pace then and now; weights that take half a minute a file;
+(`nr_throttled` of `nr_periods` in `cpu.stat`); what came in the first minutes and what came afterwards, saved side by side; steps that take several times as long as before, by a log or by what somebody tells of the pace then and now; weights that take half a minute a file;
 a worker that a server or kubelet ends because it is busy for longer than it may, above all where a longer limit helps; a test that passed, after minutes; a bar of mmcv over an evaluation that took long and is full: the metrics come after it without a word.
 Two looks that differ are an answer only where somebody asked, a probe of Kubernetes failed, steps take many minutes (or the first one did),
 or a compiler was met at both: else they are a note about a job at work.
@@ -31,7 +31,7 @@ from ...analysis.accounts import Account, accounts
 from ...analysis.at_work import calls_slow, moving_files
 from ...analysis.case import Case
 from ...analysis.compilers import RUNS
-from ...analysis.endings import WRONG, printed, says_it_halts
+from ...analysis.endings import WRONG, printed, says_it_halts, wrong
 from ...analysis.frame_tables import WaitKind
 from ...analysis.frames import wait_of
 from ...analysis.looked_twice import gets_on, mover, of_the_worker
@@ -171,6 +171,12 @@ def check(case: Case) -> Iterator[Finding]:
         ill = any(one.find(_NOT_HEALTHY) for one in accounts(case))
         yield replace(made, compared=crawls is not None or ill)
         return
+    if (later := _went_on_later(case)) is not None:
+        title = (
+            "the job moves, only slowly: what came in its first minutes and what came later was saved, and it went on"
+        )
+        yield replace(simple(RULE, title, LIKELY, [later], _STEPS), compared=True)
+        return
     if (told_of := paces_apart(case)) is not None:
         title = "the job moves, only slowly: its pace is a fraction of what it was"
         sure = LIKELY if any(map(_asks, accounts(case))) else POSSIBLE
@@ -183,6 +189,27 @@ def check(case: Case) -> Iterator[Finding]:
         yield simple(RULE, title, POSSIBLE, [grows], _STEPS)
     elif (called := next(_called_slow(case), None)) is not None:
         yield simple(RULE, "the job moves, only slowly", POSSIBLE, [f"its steps grow to the end: {called}"], _STEPS)
+
+
+# How people head what a program had printed when it seemed to stand, and what it printed in the end.
+_AT_FIRST = regex(
+    r"\b(?:(?:in |during |for )?the first|first|for|after) (?:about |some )?\d{1,4} ?(?:min(?:ute)?s?|hours?|h)\b",
+    re.IGNORECASE,
+)
+_LATER_ON = regex(r"\b(?:afterwards|after that|later on|then|finally|in the end)\b", re.IGNORECASE)
+_GOES_ON = 3  # lines
+
+
+def _went_on_later(case: Case) -> str | None:
+    """The heading of what one program printed later, where what it had printed in its first minutes is headed so."""
+    told = [one for one in accounts(case) if one.events and not one.stacks]
+    first = [one for one in told if _AT_FIRST.search(one.label) and not _LATER_ON.search(one.label)]
+    for one in told if first else ():
+        lines = [event.text for event in one.events if event.text.strip()]
+        same = any(one.label.split(",")[0] == other.label.split(",")[0] for other in first)
+        if same and _LATER_ON.search(one.label) and len(lines) >= _GOES_ON and not any(map(wrong, lines)):
+            return f"{first[0].label}; {one.label}: {lines[0].strip()[:160]}"
+    return None
 
 
 def _crawls(case: Case) -> str | None:
