@@ -1,4 +1,4 @@
-"""A program that stands alone, by what somebody tried or typed: a thread that was ended, an input that nobody gives, a listener."""
+"""A program that stands alone, by what somebody tried or typed: a thread that ended, an input nobody gives, a listener."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ def test_a_program_that_ends_with_one_thread(tried: str, tmp_path: Path) -> None
 
 
 def test_a_worker_that_was_restarted_as_asked(tmp_path: Path) -> None:
-    found = judged(tmp_path, service="the worker was asked to stop, it ended and the worker was restarted; no progress bar\n")
+    found = judged(
+        tmp_path, service="the worker was asked to stop, it ended and the worker was restarted; no progress bar\n"
+    )
     assert "helper-gone" not in rules(found)
 
 
@@ -52,7 +54,8 @@ def test_a_worker_that_was_restarted_as_asked(tmp_path: Path) -> None:
 )
 def test_a_filter_into_which_nothing_is_piped(said: str, tmp_path: Path) -> None:
     found = judged(tmp_path, command="$ fmtlog\n", observed=said)
-    assert found.verdict is not None and found.verdict.cls == "rank-stuck-in-user-code"
+    assert found.verdict is not None
+    assert found.verdict.cls == "rank-stuck-in-user-code"
     assert rules(found) == {"person-asked"}
 
 
@@ -61,13 +64,19 @@ def test_a_child_that_is_given_its_input(tmp_path: Path) -> None:
     assert "person-asked" not in rules(judged(tmp_path, observed=said))
 
 
-@pytest.mark.parametrize("said", ["no output, does not end", "prints no output and never returns", "without output, it cannot finish"])
+@pytest.mark.parametrize(
+    "said", ["no output, does not end", "prints no output and never returns", "without output, it cannot finish"]
+)
 def test_no_output_is_not_less_output(said: str, tmp_path: Path) -> None:
-    assert "pipe-full" not in rules(judged(tmp_path, command="$ tool | tee log\n", observed=said + "; started by a pipe\n"))
+    assert "pipe-full" not in rules(
+        judged(tmp_path, command="$ tool | tee log\n", observed=said + "; started by a pipe\n")
+    )
 
 
 def test_less_output_that_works(tmp_path: Path) -> None:
-    found = judged(tmp_path, observed="Popen with a PIPE hangs in wait(); without the output of the child it works fine\n")
+    found = judged(
+        tmp_path, observed="Popen with a PIPE hangs in wait(); without the output of the child it works fine\n"
+    )
     assert "pipe-full" in rules(found)
 
 

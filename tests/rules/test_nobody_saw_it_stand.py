@@ -1,4 +1,4 @@
-"""What a program fears of itself is no trouble where somebody says that it does its work, or where its watch shows only itself."""
+"""What a program fears of itself is no trouble where it is said to do its work, or where its watch shows only itself."""
 
 from __future__ import annotations
 

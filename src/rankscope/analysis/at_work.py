@@ -52,7 +52,11 @@ def well(case: Case) -> Well:
     looked = case.collectives or any(_LOOKED & set(look) for one in case.members for look in one.looks)
     if not looked:
         # Where no plain line was read nothing shows that it gets on.
-        return Well.IS if moving or any(map(_vouched_for, told)) or (by_file and set(by_file) <= papers(case)) else Well.UNKNOWN
+        return (
+            Well.IS
+            if moving or any(map(_vouched_for, told)) or (by_file and set(by_file) <= papers(case))
+            else Well.UNKNOWN
+        )
     if moving and steps_after_looks(case):
         return Well.IS
     if not any(map(_moved, accounts(case))):
@@ -197,16 +201,24 @@ def _vouched_for(account: Account) -> bool:
 
 
 # That a standstill was seen is denied, of all times and not of one setting; and that what it does is done.
-_STANDSTILL = r"(?:hang(?:s|ing)?|hung|stand(?:s|ing)? still|stood still|standstill|freez(?:es?|ing)|frozen?|deadlock(?:s|ed|ing)?|stall(?:s|ed|ing)?|stuck)"
+_STANDSTILL = (
+    r"(?:hang(?:s|ing)?|hung|stand(?:s|ing)? still|stood still|standstill|freez(?:es?|ing)|frozen?|"
+    r"deadlock(?:s|ed|ing)?|stall(?:s|ed|ing)?|stuck)"
+)
+_SEEN = r"(?:saw|seen|noticed|observed|reported|met)"
 _AT_ALL = r"\b(?: (?:so far|yet|until now|at all|once))?(?=[.;,\s]*$)"
 _DENIED = regex(
-    rf"\b(?:nobody|no ?one) (?:has |have |had )?(?:ever |yet )?(?:saw|seen|noticed|observed|reported|met) (?:it |them |any of them |an? |any )?(?:\w+ )?{_STANDSTILL}{_AT_ALL}|"
-    rf"\bno (?:\w+ )?{_STANDSTILL}s? (?:(?:was|were|has been|have been) )?(?:ever |yet )?(?:seen|noticed|observed|reported){_AT_ALL}",
+    rf"\b(?:nobody|no ?one) (?:has |have |had )?(?:ever |yet )?{_SEEN} (?:it |them |any of them |an? |any )?"
+    rf"(?:\w+ )?{_STANDSTILL}{_AT_ALL}|"
+    rf"\bno (?:\w+ )?{_STANDSTILL}s? (?:(?:was|were|has been|have been) )?(?:ever |yet )?{_SEEN}{_AT_ALL}",
     re.IGNORECASE | re.MULTILINE,
 )
 _DOES = regex(
-    r"\b(?:does|do|did|doing) (?:its|their|the) (?:work|jobs?)\b|\b(?:works?|runs?|serves?|goes on|go on) (?:normally|fine|well|on|as (?:before|usual|ever|it should)|without (?:a |any )?(?:trouble|problem)s?)\b|"
-    r"\b(?:transfers?|requests?|jobs|tasks|uploads?|downloads?) (?:run|go|come|are (?:done|served|made)|complete|finish|succeed)\w*\b",
+    r"\b(?:does|do|did|doing) (?:its|their|the) (?:work|jobs?)\b|"
+    r"\b(?:works?|runs?|serves?|goes on|go on) "
+    r"(?:normally|fine|well|on|as (?:before|usual|ever|it should)|without (?:a |any )?(?:trouble|problem)s?)\b|"
+    r"\b(?:transfers?|requests?|jobs|tasks|uploads?|downloads?) "
+    r"(?:run|go|come|are (?:done|served|made)|complete|finish|succeed)\w*\b",
     re.IGNORECASE,
 )
 

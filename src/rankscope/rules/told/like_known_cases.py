@@ -58,7 +58,14 @@ def check(case: Case) -> Iterator[Finding]:
         or nothing_but_recovered(case)
     )
     same = likeness(case).thread
-    quiet = untroubled or _keeps_coming(case) or _only_lists(case) or steps_behind_all(case) or dumped(case) or _watches_itself(case)
+    quiet = (
+        untroubled
+        or _keeps_coming(case)
+        or _only_lists(case)
+        or steps_behind_all(case)
+        or dumped(case)
+        or _watches_itself(case)
+    )
     if same is None and quiet:
         return  # of whole dumps the words are those of any program (docs/adr/0007)
     if cls == "dead-rank" and asked_to_end(case):

@@ -51,7 +51,15 @@ _NOTHING_PIPED = (
     r"\b(?:stdin|standard input) (?:is|was) (?:the|a) (?:terminal|tty|console)\b|\b(?:Ctrl|\^)[-+ ]?D\b[^\n]{0,24}\b(?:ends?|returns?|goes on|finish\w*|helps?)\b"
 )
 # A filter waits at its terminal for what it is to read: nothing was piped into it.
-_UNPIPED = Sign(r"\b(?:reads?|waits? (?:for|on)|expects?|takes?)\b[^\n]{0,40}\b(?:(?:from|on|at|its|the) )?(?:stdin|standard input)\b", "a program reads its standard input, to which nobody writes", anywhere=(rf"{HALTS}|\bno (?:output|prompt)\b|\bdoes(?:n't| not) end\b", _NOTHING_PIPED), unless=(r"\b(?:stdin ?= ?\S*(?:PIPE|DEVNULL)|communicate\(|\.stdin\.(?:write|close))|\bpipe_(?:read|write)\b|\bfull\b|\btail (?:-\w+ )?-[fF]\b",), prose=True)
+_UNPIPED = Sign(
+    r"\b(?:reads?|waits? (?:for|on)|expects?|takes?)\b[^\n]{0,40}\b(?:(?:from|on|at|its|the) )?(?:stdin|standard input)\b",
+    "a program reads its standard input, to which nobody writes",
+    anywhere=(rf"{HALTS}|\bno (?:output|prompt)\b|\bdoes(?:n't| not) end\b", _NOTHING_PIPED),
+    unless=(
+        r"\b(?:stdin ?= ?\S*(?:PIPE|DEVNULL)|communicate\(|\.stdin\.(?:write|close))|\bpipe_(?:read|write)\b|\bfull\b|\btail (?:-\w+ )?-[fF]\b",
+    ),
+    prose=True,
+)
 _SIGNS = (
     # Remote debuggers wait for somebody to connect: debugpy, pydevd, remote-pdb, rdb of celery, pudb, ray debug.
     Sign(r"\b(?:RemotePdb|Rdb|debugpy|pydevd|ptvsd|[Dd]ebugger|pudb:\d+|madbg)\b[^\n]{0,60}\b[Ww]aiting for (?:a )?(?:client|connection|debugger|attach)|\b[Ww]aiting for (?:a |the )?(?:debugger|debug client)(?: to)? (?:attach|connect)|\bRemotePdb session open at |Please (?:start a telnet session|telnet into)|\bbreakpoint open at \S+", "a debugger waits for somebody to connect"),
