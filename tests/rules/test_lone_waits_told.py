@@ -152,3 +152,18 @@ def test_a_listener_that_asks_its_own_client(said: str, tmp_path: Path) -> None:
 def test_a_call_that_does_not_return_elsewhere(tmp_path: Path) -> None:
     found = judged(tmp_path, program="client.start()\n", observed="client.get('/leader') never returns\n")
     assert "lock-taken-twice" not in rules(found)
+
+
+@pytest.mark.parametrize(
+    "cure",
+    ["with stdin=subprocess.DEVNULL it works", "stdin given as DEVNULL: 0.8 s", "tool run < /dev/null ends at once"],
+)
+def test_a_child_that_ends_when_its_input_is_empty(cure: str, tmp_path: Path) -> None:
+    found = judged(tmp_path, server_over_stdio=f"a child of sys.executable: no output, does not end\n{cure}\n")
+    assert "person-asked" in rules(found)
+
+
+@pytest.mark.parametrize("cure", ["with stdin=subprocess.DEVNULL it hangs too", "stdin=DEVNULL was set from the start"])
+def test_a_child_that_stands_with_an_empty_input(cure: str, tmp_path: Path) -> None:
+    found = judged(tmp_path, server_over_stdio=f"a child of sys.executable: no output, does not end\n{cure}\n")
+    assert "person-asked" not in rules(found)

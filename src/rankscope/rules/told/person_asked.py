@@ -33,6 +33,7 @@ from .. import make_rule
 from ._drops import HOST_DROPS
 from ._findings import finding, members, simple
 from ._lateness import count_on
+from ._outcomes import cured_by
 from ._own_code import in_own_code
 from ._signs import LIKELY, POSSIBLE, Sign, hits
 from ._together import scattered
@@ -50,6 +51,11 @@ _NOTHING_PIPED = (
     r"\b(?:without|no)(?: an?| any)? (?:pipe|input|redirect\w*|(?:file|argument)s?(?: or (?:pipe|input|redirect\w*))?)\b|\bnothing (?:is |was )?(?:piped|redirected|typed|written to (?:it|stdin))\b|\bnobody (?:types|writes)\b|"
     r"\b(?:stdin|standard input) (?:is|was) (?:the|a) (?:terminal|tty|console)\b|\b(?:Ctrl|\^)[-+ ]?D\b[^\n]{0,24}\b(?:ends?|returns?|goes on|finish\w*|helps?)\b"
 )
+# A child that is given an empty input ends; else it has the terminal, or the pipe through which its parent is spoken to.
+_EMPTY = (
+    r"(?:\bstdin ?= ?[\w.]{0,40}DEVNULL\b|\bstdin\b[^\n]{0,24}\b(?:DEVNULL|/dev/null|closed|empty)\b|< ?/dev/null\b)"
+)
+_WITHOUT_INPUT = rf"{cured_by(_EMPTY)}|{_EMPTY}[^\n]{{0,12}}: (?:\d{{1,6}}(?:\.\d{{1,6}})? ?(?:ms|s|sec\w*)\b)"
 # A filter waits at its terminal for what it is to read: nothing was piped into it.
 _UNPIPED = Sign(
     r"\b(?:reads?|waits? (?:for|on)|expects?|takes?)\b[^\n]{0,40}\b(?:(?:from|on|at|its|the) )?(?:stdin|standard input)\b",
@@ -71,6 +77,7 @@ _SIGNS = (
     # Of a shell with -x the last line is what it has begun: a variable was empty, and the command reads the terminal or the job's input.
     Sign(r"^\++ (?P<command>(?:cat|gzip|gunzip|zcat|bzip2|bunzip2|xz|unxz|pigz|zstd|sort|uniq|wc|md5sum|sha\d+sum|tail|head|cut|tr|awk|sed|grep|jq|python\d?|bash|sh|tee)(?: -\S+)*) [^-\s][^\n]*\n(?:[^\n]*\n)*?\++ (?P=command) *\n?\Z", "a command that was given a file before is given none, and reads its standard input"),
     _UNPIPED,
+    Sign(_WITHOUT_INPUT, "it ends when its standard input is empty: it reads one that it has from its parent", anywhere=(HALTS,), unless=(r"\b(?:SIGTTIN|SIGTTOU|setpgrp|process_group)\b|\bStopped\b|\bstate:? T\b|\(stopped\)|\bssh\b",), prose=True),
     Sign(r"\b(?:while True|while not (?!v?\d|\w*context\.join\()|busy[- ]?wait\w*|infinite loop|endless loop|polls? (?:for ever|forever|without)|retry loop|retries? (?:for ever|forever|indefinitely))", "a loop has no end", also=(_PEERS,), prose=True),
     Sign(r"^[^\n#]*\bwhile (?:not )?[^\n:]{0,200}(?:exists|isfile|is_file|isdir|is_dir|getsize|listdir|glob)\w*\([^\n]{0,200}:[^\n]*(?:\n[^\n]*){0,2}?(?:sleep\(|pass\b|continue\b)", "a loop waits for a file that does not come", anywhere=(HALTS,)),
     Sign(r"\b(?:infinite loop|endless loop|retry loop|retries? (?:for ever|forever|indefinitely))", "a loop has no end", POSSIBLE, prose=True),
