@@ -1,4 +1,4 @@
-"""What the kernel says is gone and later says is back: a file server that answers again, a port of the fabric that is up."""
+"""What a log says is gone, and later that it is back: a file server that answers again, a port that is up, a rank that came."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from .case import Case
 from .file_lines import lines_by_file
 from .long_past import moment, newest_moment
 from .remembered import remembered
+from .stalls_over import stall_over
 
 # Of whom it is said, and how it comes back.
 _SERVER = regex(
@@ -27,9 +28,11 @@ _LONG = timedelta(hours=15)
 def recovered(case: Case, event: Event) -> bool:
     """Whether a line tells of somebody who is gone, and the last line about them in its file that they are back.
 
-    A server's clients wait and go on. What used a port may not: there also hours must have passed until the last moment that the
-    evidence knows.
+    Of ranks that Horovod's stall inspector misses their steps behind its last report say so. A server's clients wait and go on.
+    What used a port may not: there also hours must have passed until the last moment that the evidence knows.
     """
+    if stall_over(case, event):
+        return True
     if (found := _SERVER.search(event.text)) is not None:
         return _last(case).get((event.file, found["who"])) is True
     if (found := _PORT.search(event.text)) is None or _last(case).get((event.file, found["who"])) is not True:

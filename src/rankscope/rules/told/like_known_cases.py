@@ -34,6 +34,7 @@ from ...analysis.file_lines import lines_by_file
 from ...analysis.likeness import likeness, table, telling, threads
 from ...analysis.listings import heads_of_inventory
 from ...analysis.order import GUESS
+from ...analysis.stalls_over import stall_over
 from ...model.diagnosis import Certainty, Finding, Kind, Reason
 from ...model.patterns import regex
 from .. import Rule
@@ -58,14 +59,8 @@ def check(case: Case) -> Iterator[Finding]:
         or nothing_but_recovered(case)
     )
     same = likeness(case).thread
-    quiet = (
-        untroubled
-        or _keeps_coming(case)
-        or _only_lists(case)
-        or steps_behind_all(case)
-        or dumped(case)
-        or _watches_itself(case)
-    )
+    at_work = _keeps_coming(case) or steps_behind_all(case) or _past_a_stall(case) or _watches_itself(case)
+    quiet = untroubled or at_work or _only_lists(case) or dumped(case)
     if same is None and quiet:
         return  # of whole dumps the words are those of any program (docs/adr/0007)
     if cls == "dead-rank" and asked_to_end(case):
@@ -95,6 +90,12 @@ def _keeps_coming(case: Case) -> bool:
     return any(one.find(_COMES, prose=True) for one in told) and not any(
         one.ranks or one.stacks or one.find(_STANDS) for one in told
     )
+
+
+def _past_a_stall(case: Case) -> bool:
+    """Whether all that is told of is a stall that everybody got past, and nobody says that it hangs."""
+    told = any(stall_over(case, event) for event in case.events)
+    return told and nothing_but_recovered(case) and not any(says_it_halts(one.label) for one in accounts(case))
 
 
 _COMES = (

@@ -35,6 +35,7 @@ from ...analysis.frame_tables import WaitKind
 from ...analysis.frames import has
 from ...analysis.looked_twice import came_through, moved
 from ...analysis.saying import saying
+from ...analysis.stalls_over import stall_over
 from ...model.diagnosis import Finding
 from ...model.patterns import regex
 from ...model.ranks import RankSet, ranks_phrase
@@ -102,7 +103,8 @@ def _out_of_the_step(case: Case) -> Finding | None:
     average of a metric at the end of an epoch. Who lacks the gradients has left the steps, or has not begun with them; but one that broadcasts its
     start has begun anew."""
     for account in accounts(case):
-        *before, report = _REPORT.split("\n".join(said.text for said in account.events))
+        told = "\n".join(said.text for said in account.events if not stall_over(case, said))
+        *before, report = _REPORT.split(told)
         lacks = [(int(found["rank"]), found["names"]) for found in _LACKS.finditer(report)] if before else []
         steps = RankSet(rank for rank, names in lacks if _GRADIENT.search(names))
         other = RankSet(

@@ -24,6 +24,7 @@ from collections.abc import Iterator
 
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
+from ...analysis.stalls_over import stall_over
 from ...model.diagnosis import Finding
 from ...model.patterns import regex
 from .. import make_rule
@@ -40,7 +41,7 @@ _KIND = regex(r"all_?reduce|all_?gather|broadcast|all_?to_?all|reduce_?scatter",
 
 def check(case: Case) -> Iterator[Finding]:
     for account in accounts(case):
-        lines = "\n".join(said.text for said in account.events)
+        lines = "\n".join(said.text for said in account.events if not stall_over(case, said))
         _, *reports = re.split("Stalled (?:ops|ranks)|Missing ranks", lines)
         tensors = _waiting_tensors(reports[-1]) if reports else {}
         if any(how == other and not mine & theirs for how, mine in tensors for other, theirs in tensors):
