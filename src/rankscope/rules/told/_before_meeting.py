@@ -57,7 +57,7 @@ def waits_first(case: Case) -> Fact | None:
 
 
 _WORLD = regex(r"\b(?:--)?world[-_ ]?size[ =:]{1,3}(\d{1,9})\b|\bworld of (?:size )?(\d{1,9})\b", re.IGNORECASE)
-_PER_NODE = regex(
+PER_NODE = regex(
     r"--n(?:um)?_?proc(?:es(?:ses)?)?[-_]?(?:per[-_](?:node|machine))?[ =](\d{1,9})\b|\bnprocs ?= ?(\d{1,9})\b",
     re.IGNORECASE,
 )
@@ -73,8 +73,8 @@ def few_started(case: Case) -> Fact | None:
     if any(steps_at_end(case, name) for name in lines_by_file(case)):
         return None
     text = "\n".join(account.said for account in accounts(case))
-    world, each = _number(_WORLD, text), _number(_PER_NODE, text)
-    if world and each and world > each * (_number(_NODES, text) or 1):
+    world, each = number(_WORLD, text), number(PER_NODE, text)
+    if world and each and world > each * (number(_NODES, text) or 1):
         title = f"a world of {world} is asked for, and {each} processes are started on a node"
         return Fact(title, (title,))
     started = RankSet(int(rank) for found in _STARTED.finditer(text) for rank in re.findall(r"\d+", found["ranks"]))
@@ -134,7 +134,7 @@ def more_parties(case: Case) -> Fact | None:
     if not any(one.find(HALTS) for one in told):
         return None
     text = "\n".join(one.said for one in told)
-    parties, at_once = _number(_PARTIES, text), _number(_AT_ONCE, text)
+    parties, at_once = number(_PARTIES, text), number(_AT_ONCE, text)
     title = "a barrier waits for more than run at one time"
     if parties and at_once and at_once < parties:
         return Fact(title, (f"the barrier has {parties} parties, and {at_once} run at one time",), compared=True)
@@ -160,6 +160,6 @@ def another_node(case: Case) -> Fact | None:
     return Fact("the environment tells the only node that it is another one", (line,), sure)
 
 
-def _number(pattern: re.Pattern[str], text: str) -> int | None:
+def number(pattern: re.Pattern[str], text: str) -> int | None:
     found = pattern.search(text)
     return next((int(one) for one in found.groups() if one), None) if found else None

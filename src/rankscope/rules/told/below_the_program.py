@@ -205,4 +205,6 @@ def _at_the_meeting(case: Case) -> bool:
     return bool(seen) and all(doing.kind == WaitKind.RENDEZVOUS.value for doing in seen)
 
 
-RULE = make_rule(__name__, __doc__, "stuck-below-program", 90, check, yields_to=("splits-do-not-meet",))
+RULE = make_rule(
+    __name__, __doc__, "stuck-below-program", 90, check, yields_to=("splits-do-not-meet", "fewer-devices-visible")
+)
