@@ -11,8 +11,8 @@ from rankscope.model.diagnosis import Kind
 from rankscope.pipeline import judge
 
 HEAD = (
-    "[1,0]<stderr>:[2021-06-07 08:09:10.000000: W horovod/common/stall_inspector.cc:107] One or more tensors were submitted to be "
-    "reduced, gathered or broadcasted by subset of ranks and are waiting for remainder of ranks for more than 60 seconds.\n"
+    "[1,0]<stderr>:[2021-06-07 08:09:10.000000: W horovod/common/stall_inspector.cc:107] One or more tensors were submitted to "
+    "be reduced, gathered or broadcasted by subset of ranks and are waiting for remainder of ranks for more than 60 seconds.\n"
 )
 RANKS = HEAD + "[1,0]<stderr>:Missing ranks:\n[1,0]<stderr>:1: [allreduce.conv1.weight, allreduce.fc.bias ...]\n"
 OPS = HEAD + "[1,0]<stderr>:Stalled ops:allreduce.conv1.weight [missing ranks: 1]\n"

@@ -9,7 +9,7 @@ ranks stand in `init_process_group` or the rendezvous; a counter of those who ca
 names tasks at its first barrier (`Timed out task names`); the launcher starts fewer
 processes than the world has, or commands for several nodes do not say which node each is; a gang scheduler, or the init container of the workers, waits for pods that nobody has created; the local rank is passed as the rank on several nodes; a scheduler or Ray still waits for devices.
 
-A barrier of more parties than the pool runs at one time; a node number left in the environment of a program of one node.
+A barrier of more parties than the pool runs at one time; a node number left in the environment of a program of one node. A trainer on Spark that waits for more workers than its cluster runs at one time.
 
 ## What to do
 Find the process of the rank that is named: does it run, what is its stack? Compare `--nnodes`, `--nproc-per-node`, `WORLD_SIZE` and the node list with what was started; check that
@@ -51,6 +51,7 @@ from ._head_count import (
 from ._lines import events
 from ._roll_call import WAITING
 from ._signs import LIKELY, POSSIBLE, Sign, ended, hits
+from ._spark_slots import more_than_slots
 
 _LATE, _IN_IT = "a rank did not arrive at the meeting", "a rank stands in the meeting"
 _STEPS = (
@@ -68,10 +69,12 @@ _SIGNS = (
     Sign(r"\b(?:one|some|two|\d+)\b[^\n]{0,30}(?:nodes?|ranks?|workers?|pods?|processes)\b[^\n]{0,40}(?:never|not|did(?:n't| not)|fail\w* to|yet to)[^\n]{0,30}(?:start|launch|join|arriv|connect|register|come up|reach)\w*", "somebody did not arrive", POSSIBLE, prose=True),
     Sign(r"init_process_group\((?:[^()\n]{0,200}\n){0,12}?[^()\n]{0,200}\brank ?= ?(?:[\w.]*\.)?local_rank\b", "the local rank is passed as the rank, so that nodes claim the same ones", anywhere=(r"--?nnodes[= ](?:[2-9]|\d\d)|\b(?:two|2|several|multi\w*)[- ](?:nodes?|machines?|hosts?)\b|node_rank[= ][1-9]",)),
     Sign(r"\bonly (?:\d+|one|two|three|four|half|some)\b[^\n]{0,30}\b(?:processes|workers|ranks|nodes|tasks|of them)\b[^\n]{0,30}\b(?:started|launched|running|exists?|spawned|came)\b|\bwaiting for \d+ more\b", "fewer were started than are waited for", unless=(r"\b(?:persistent|cooperative|mega)[- ]?kernels?\b|\bthread ?blocks?\b|\bCTAs?\b",), prose=True),
-    Sign(r"\b(?:waiting|waits?|blocked|stuck|hang\w*|hung|stands?|stays?|sits?|stops?)\b[^\n]{0,40}(?:init_process_group|new_group|rendezvous|_store_based_barrier|init_device_mesh|ncclCommInitRank|all (?:nodes|ranks|workers|peers) to (?:join|connect|arrive))", "ranks wait in the meeting", POSSIBLE, prose=True),
+    Sign(r"\b(?:waiting|waits?|blocked|stuck|hang\w*|hung|stands?|stays?|sits?|stops?)\b[^\n]{0,40}(?:init_process_group|new_group|rendezvous|_store_based_barrier|init_device_mesh|ncclCommInitRank|Monitored(?:Training)?Session\b|managed_session|wait_for_session|all (?:nodes|ranks|workers|peers) to (?:join|connect|arrive))", "ranks wait in the meeting", POSSIBLE, prose=True),
     Sign(r"\b(?:no|without|lacks?|missing|neither)\b[^\n]{0,12}--?nnodes\b|--?nnodes\b[^\n]{0,40}\b(?:missing|not (?:given|passed|set)|absent)\b", "the launcher is not told that there are other nodes", anywhere=(r"\b(?:num_nodes|nnodes|nodes?)\b\W{0,3}(?:[2-9]|two|three|four)|\b(?:[2-9]|two|three|four) (?:nodes|pods|machines|hosts)\b",), prose=True),
     Sign(r"\b(?:nnodes|nproc[_-]per[_-]node|world[_ ]size|WORLD_SIZE|node[_ ]rank)\b[^\n]{0,60}(?:wrong|mismatch|differ|expect\w*|but only|instead of|not equal)", "counts do not fit", prose=True),
     Sign(r"CreateSession still waiting for response from worker|Waiting for \d+ local, [1-9]\d* remote core engine proc|barrier stage that requires more slots|step creation (?:temporarily|still) disabled|Only \d+/\d+ workers arrived|ranks? \d[\d, ]* (?:has|have) not (?:joined|connected|registered) (?:yet|so far)", "some of those who are waited for have not come", passing=True, until=r"Start(?:ing)? master session|READY from \w+ core engine|Application startup complete|step created"),
+    # Spark's scheduler of stages, while the cluster has no place for what has to start together.
+    Sign(r"\b[Bb]arrier stage in job \d{1,9} requires (?P<slots>\d{1,9}) slots, but only (?!(?P=slots)\b)\d{1,9} are available", "the cluster has no place for the workers", passing=True, until=r"\bStarting task \d|\bRunning task \d|\bFinished task \d"),
     Sign(r"(?:ORTE|PRTE) was unable to reliably start|\bdaemon has unexpectedly failed after launch|ssh exited with exit code \d+|(?:orted|prted|hydra_pmi_proxy|hydra_bstrap_proxy|pmi_proxy|dask-worker|torchrun|deepspeed)(?:: | - |: orden |: Befehl )?(?:command )?not found", "the processes of a host could not be started", anywhere=(r"\b(?:_store_based_barrier|init_process_group|_create_c10d_store|_rendezvous|init_distributed|PMIx?_Fence|MPI_Init\w*|ompi_mpi_init) \(",)),
     Sign(r"^\S+ +(?:<none> +)?0/\d+ +(?:Pending|ContainerCreating|PodInitializing|ImagePullBackOff|ErrImagePull|Init:\S+|Unschedulable|CreateContainerConfigError) ", "a pod of the job does not run", also=(r"^\S+ +([1-9]\d*)/\1 +Running\b",)),
     # The init container of the training operator's workers looks up the master's name, and fails when that does not come.
@@ -82,7 +85,7 @@ _SIGNS = (
     Sign(r"[Ww]aiting for (?:all )?(\d+) (?:\w+ ){0,2}?(?:workers?|ranks?|nodes?|executors?|slots?|replicas?|peers?|clients?|members?|hosts?)\b[^\n]{0,16}\b(?:got|only|have|but|registered|joined|connected|arrived|so far)\W+(?!\1\b)\d+|[Ww]aiting for \d+ (?:more )?(?:of|/) ?\d+ (?:\w+ )?(?:workers?|ranks?|nodes?|executors?|replicas?|peers?|clients?|members?|hosts?)", "fewer came than are waited for", passing=True),
     Sign(r"(?:ORTE|PRTE) was unable to reliably start|\bdaemon has unexpectedly failed after launch", "the processes of a host could not be started", POSSIBLE, unless=(r"No route to host|[Ff]irewall",), until=r"\bReason:\s+MPIJobSucceeded\b"),
     Sign(r"Connecting to rank \d+ failed, waiting for (?:[4-9]\d\d|\d{4,}) milliseconds", "a peer does not listen yet", POSSIBLE, until=r"Connected to rank \d"),
-    Sign(r"RendezvousTimeoutError|[Rr]endezvous[^\n]{0,30}timed out|Timed out[^\n]{0,40}(?:waiting for|joining)[^\n]{0,40}(?:clients|workers|nodes|peers|rendezvous)", "the meeting timed out"),
+    Sign(r"RendezvousTimeoutError|[Rr]endezvous[^\n]{0,30}(?:timed|times) out|Timed out[^\n]{0,40}(?:waiting for|joining)[^\n]{0,40}(?:clients|workers|nodes|peers|rendezvous)", "the meeting timed out"),
     Sign(r"client socket has timed out after|failed to connect to \[?[\w.:-]+\]?:\d+ \(errno", "the meeting point was not reached", POSSIBLE),
     Sign(r"\b(?:PMIx_Fence\w*|ompi_mpi_init|P?MPI_Init\w*|MPID_Init|PMI2?_KVS_Fence|PMI_Barrier|bootstrapRoot|ncclCommInitRank\w*) ?\(", _IN_IT, POSSIBLE),
     Sign(r"(?:_store_based_barrier|init_process_group|_rendezvous|next_rendezvous|_new_process_group_helper|new_group) \(", _IN_IT, POSSIBLE),
@@ -190,6 +193,6 @@ def _resources(case: Case) -> Fact | None:
 # In this order: whom a count names, before what stacks show, before what the code says.
 _JUDGES = (
     few_in_store, gang_incomplete, key_missing, tasks_missing, communicator_incomplete, _standing, few_counted, few_started, _resources,
-    own_port, waits_first, more_parties, nodes_alike, another_node,
+    own_port, waits_first, more_parties, nodes_alike, another_node, more_than_slots,
 )  # fmt: skip
 RULE = make_rule(__name__, __doc__, "rank-never-joined", 55, check)
