@@ -46,6 +46,17 @@ MAKES_KERNELS = (
     r"\b(?:empty|cold|no) (?:JIT|kernel|compile|compilation|Triton|TileLang|Inductor) cache\b|"
     r"\bJIT(?: cache)? (?:is )?(?:empty|cold)\b|\bJIT[- ]compil\w+|\bautotun\w+"
 )
+_SO_LONG = (
+    r"(?:\d{1,6}(?:\.\d{1,3})?|a few|several|many|an?|two|three|four|five|six|seven|eight|nine|ten|fifteen|twenty|thirty) ?"
+    r"(?:s|sec\w*|min\w*|h|hours?)\b"
+)
+# It began, or went on, so long after what looked like its end; what it says comes at long intervals.
+COMES_LATE = (
+    r"\b(?:training|it|(?:the |first |its )(?:job|run|server|program|step|batch|epoch|loss))\b(?:[^\n,;.:]{0,16}\b)?(?:start(?:s|ed)|begins?|began|goes on|went on|"
+    r"continue[sd]|comes?|came|appear(?:s|ed)|is printed)\b(?: only)?(?: about| some| roughly| around| nearly| almost)? "
+    rf"{_SO_LONG} (?:after|later)\b(?![^\n]*\b(?:hangs?|stuck|stops?|fails?|crash\w*|dies|freez\w+)\b)|"
+    rf"\b{_SO_LONG} between (?:the |two |each of the |every two )?(?:blocks?|lines?|messages?|steps?|batches|epochs?|prints?)\b"
+)
 # What is told as past.
 OVER = regex(r"\b(?:took|waited)\b", re.I)
 _INFO = regex(

@@ -41,6 +41,7 @@ from ...model.patterns import regex
 from .. import make_rule
 from ._findings import finding, simple
 from ._signs import LIKELY, POSSIBLE, Sign, hits
+from ._wordings import COMES_LATE
 
 _STEPS = (
     "look again after a minute: rankscope diagnose --sweeps 3 --interval 20",
@@ -109,7 +110,7 @@ _WEIGHTS = Sign(
 _SIGNS = (
     Sign(_SAID, "the program itself says that this takes long", unless=(_OVER,), passing=True),
     # What goes on somewhere else, or to another thing, is not what stands.
-    Sign(r"(?<![Ll]ong as the )\b(?:step|iteration|progress|counter|epoch|log|bar)\w*\b[^\n;:]{0,40}\b(?:grows?|advances?|increas\w+|moves?|goes on(?! (?:to|with)\b)|continues?|keeps? (?:going|moving|growing))\b|\b(?:one|each|every) (?:step|iteration|batch) takes \d+ ?(?:min|s\b|sec|hour)", "the job gets on", POSSIBLE, unless=(r"others? wait|Watchdog|deadlock|longer (?:there|than)",), prose=True),
+    Sign(r"(?<![Ll]ong as the )\b(?:step|iteration|progress|counter|epoch|log|bar)\w*\b[^\n;:]{0,40}\b(?:grows?|advances?|increas\w+|moves?|goes on(?! (?:to|with)\b)|continues?|keeps? (?:going|moving|growing))\b|\b(?:one|each|every|an?) (?:step|iteration|batch|epoch|sample|image|file|round) (?:takes|lasts|needs) (?:about |some |roughly |around |up to |~ ?)?\d+ ?(?:min|s\b|sec|h\b|hour)", "the job gets on", POSSIBLE, unless=(r"others? wait|Watchdog|deadlock|longer (?:there|than)",), prose=True),
     Sign(r"\b(?:second|next|later|another|following|both|two|repeated|successive|consecutive)[^\n]{0,30}(?:sample|dump|stack|look|snapshot)s?[^\n]{0,60}(?:differ|other|moved|moving|changed|different)", "two samples differ", prose=True),
     Sign(r"^(?![^\n]*\bwith(?:out)? [A-Z][A-Z0-9_]{3,}\b)[^\n]*?(?P<said>\b(?:(?:is|was|it's)(?: really| actually)? not (?:a )?(?:dead)?(?:lock|hang)|not a (?:dead)?(?:lock|hang)|just slow|only slow|very slow|extremely slow|slow(?:ly)? but|still (?:making )?progress\w*|makes progress|eventually (?:finish|complet|continu|return|start)\w*|after (?:\d+|several|a few|ten|some) minutes (?:it )?(?:continu|finish|complet|start|proceed|works)\w*))", "it moves, only slowly", POSSIBLE, passing=True),
     Sign(r"\b(?:then|afterwards|after that|finally|eventually|in the end)\b[^\n]{0,40}\b(?:goes on|continues|proceeds|resumes|carries on|finishes|completes|starts|runs)\b", "it went on after all", anywhere=(r"\b(?:look(?:s|ed)|seem(?:s|ed)|appear(?:s|ed)) (?:like|to|as|stuck|hung|frozen)|compil|minutes|warm|cache|\d+ ?%|no output for|for \d+(?:-\d+)? ?(?:s|sec\w*|min\w*)\b|each new|every (?:new|start)",), unless=(_OVER, r"\bthen\b[^\n]{0,60}\b(?:hangs?|stuck|never)"), prose=True),
@@ -122,6 +123,7 @@ _SIGNS = (
     Sign(r"\d+%\|(?=[^\n]*/s)[^\n]*\[(?:\d+:)?\d+:\d\d<[^\n?]*/s", "a progress bar has a rate", POSSIBLE, anywhere=(r"\b(?:stuck|hang\w*|slow|normal|frozen)\b[^\n]{0,24}\?",), unless=(_OVER, r"all_?reduce|barrier|timed? ?out|Timeout")),
     Sign(r"^\W{0,3}after (?:about |some |roughly )?\d+ ?(?:s|sec\w*|min\w*|hours?)\b(?: (?:to|or|and) \d+ ?\w+)?,? [^\n.;]{0,50}\b(?:appears|is printed|comes(?: up| out)?|is reached|arrives|succeeds|goes on|gets past)\b(?! (?:up )?(?:an? )?(?:\w+ )?(?:error|exception|time-?out|warning|traceback))", "what is awaited comes in the end", unless=(_OVER, r"\bfail(?:s|ed|ure)?\b|timed? ?out"), prose=True),
     Sign(r"\b(?:disk reads?|reads? from (?:the )?disks?|disk (?:I/?O|activity|traffic)|downloads?|page-?ins?|read_bytes)\b[^\n]{0,24}\b(?:go(?:es)? on|continues?|keeps? (?:going|coming|growing)|grows?|increases?|(?:is|are) still going)\b", "it reads on: what it needs is on its way", POSSIBLE, unless=(_OVER, r"\bstate D\b|\bnfs: server|not responding|blocked for more than"), prose=True),
+    Sign(COMES_LATE, "it gets there when one waits", unless=(_OVER,), prose=True),
     Sign(_FIRST, "the first time takes long, later ones do not", prose=True),
     Sign(r"\b(?:bar|counter|percentage|queue|loss|index)\b (?:still )?(?:advance[ds]|moved?s? on|went on|goes on(?! (?:to )?(?:serv|answer|accept|tak|poll|wait|listen)\w*)|grew|kept (?:growing|moving|advancing))\b|\bCPU time (?:grows|increases|keeps growing)|\b(?:finishes|completes|returns|starts|continues) after (?:about |some )?\d+ (?:min|hour|s\b)", "it gets on while one waits", unless=(_OVER,), prose=True),
     Sign(rf"(?<![\w/.-]){_PROGRAMS}(?:(?:,| and| or|,? &) {_PROGRAMS})*(?: processes)? (?:is|are|was|were) (?:still )?(?:running|at work|busy|active|seen|there)\b|\b(?:ps|p?s?top|htop|process(?:es)?(?: list| table)?)\b[^\n]{{0,24}}\b(?:shows?|lists?|has|have|with)\b[^\n]{{0,24}}(?<![\w/.-]){_PROGRAMS}(?![\w/.-])", "compilers run as processes of their own", unless=(_OVER,), prose=True),

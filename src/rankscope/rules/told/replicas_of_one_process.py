@@ -30,7 +30,7 @@ from ...model.patterns import regex
 from .. import make_rule
 from ._findings import simple
 from ._signs import LIKELY
-from ._wordings import HALTS
+from ._wordings import COMES_LATE, HALTS
 
 _STEPS = (
     "NCCL_P2P_DISABLE=1 python train.py   # once, to compare",
@@ -53,7 +53,7 @@ def check(case: Case) -> Iterator[Finding]:
     known = accounts(case)
     if case.snapshot.live or case.collectives or not any(one.find(_STANDS) for one in known):
         return
-    if any(one.find(_ELSEWHERE) for one in known):
+    if any(one.find(_ELSEWHERE) or one.find(COMES_LATE) for one in known):
         return
     for account in known:
         if line := _last_word(account) or account.find(_SENDS):
