@@ -103,11 +103,18 @@ LIKELY = [
     (READ + "Killed\n", True),
     (READ + "epoch 1\nlibgomp: Thread creation failed: Resource temporarily unavailable\n", True),
     (READ + "libgomp: Thread creation failed: Resource temporarily unavailable\nthe run goes by\n", False),
+    (
+        "all epochs are done\nmain thread: _run_exitfuncs -> join of a writer\nit stays until the time limit\n",
+        True,
+    ),
+    ("all results are written\nmain: _exit_function -> waitpid\nGPU memory is held until the wall time ends\n", True),
+    ("all epochs are done\nmain thread: _exit_function -> Process.join of a writer\n", False),
 ]
 
 
 @pytest.mark.parametrize(("text", "stands"), LIKELY, ids=[
     "kernel", "stacks", "words", "a write", "minutes", "seconds", "killed", "no threads", "not the last word",
+    "stays at its end", "held at its end", "met at its end",
 ])  # fmt: skip
 def test_what_reads_well_turns_into_a_note_and_decides_nothing(
     text: str, stands: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

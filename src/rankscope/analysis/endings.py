@@ -85,7 +85,7 @@ SAID = regex(
     r"(?:does|do|did|will|would)(?:n't| not) (?:return|end|exit|finish|terminate|stop|quit|come|go on|give)|"
     r"nothing (?:happens|more|further|else)|no (?:further |more )?(?:output|prompt|answer)|"
     r"still (?:there|running|runs|alive|in ps|holds?)|for ?ever|(?:had|have|need) to (?:kill|press|ctrl)|ctrl-?c|"
-    r"kill -9|idle since|sits? there|locks? up|stalls?|stays?|remains?|deadlock\w*|"
+    r"kill -9|until (?:the|its) (?:wall[ -]?(?:clock )?time|time[ -]limit)\b|idle since|sits? there|locks? up|stalls?|stays?|remains?|deadlock\w*|"
     r"during (?:the|this|that|each|such a) (?:pause|standstill|lull|gap))\b",
     re.IGNORECASE,
 )

@@ -7,9 +7,11 @@ import math
 from collections.abc import Iterable
 
 from ..model.diagnosis import GETS_ON, ONE_LOOK, READS_WELL, Certainty, Finding, Kind
+from ..model.patterns import regex
 from .accounts import accounts, last_lines
 from .case import Case
 from .dumped import one_look
+from .endings import printed, says_it_halts
 from .likeness import Likeness, likeness, reads_well
 
 GUESS = "like-known-cases"  # the rule that speaks where no mechanism was recognised
@@ -34,6 +36,7 @@ _SHOWN = {
 }  # fmt: skip
 # Where the interpreter is at its end, after the last line of the program (Python/pylifecycle.c, atexit).
 _END = {"Py_FinalizeEx", "Py_Finalize", "atexit_callfuncs", "wait_for_thread_shutdown", "_run_exitfuncs"}
+_AT_ITS_END = regex(rf"\b(?:{'|'.join(sorted(_END))}|_exit_function|threading\._shutdown|_python_exit)\b")
 # What the row of a process says by itself: a program that is stopped does nothing, however well its log reads up to there.
 BY_ROW = {"process-stopped"}
 # What one look catches in jobs that run as well: a queue that is full, a lock that another one has, a child at work, an exception
@@ -92,12 +95,22 @@ def _stands(case: Case, cause: Finding) -> bool:
     seen = bool(looks)
     if seen and cause.cls in _HELD:
         return True
-    if cause.cls == "exit-hang" and any(frame.function in _END for look in looks for frame in look.stack):
+    if cause.cls == "exit-hang" and (
+        any(frame.function in _END for look in looks for frame in look.stack) or _told_to_stay(case, cause)
+    ):
         return True
     if (seen or cause.cls in BY_ROW) and cause.cls in _SHOWN and quotes(case, cause):
         return True
     said = _SAID.get(cause.cls)
     return said is not None and any(event.event in said for event in case.events)
+
+
+def _told_to_stay(case: Case, cause: Finding) -> bool:
+    """Whether somebody tells that a program stands in its end, by the name of a frame there, and that it stays."""
+    there = any(_AT_ITS_END.search(reason.text) and not printed(reason.text) for reason in cause.because)
+    return there and any(
+        says_it_halts(line) and not printed(line) for one in accounts(case) for line in one.prose.splitlines()
+    )
 
 
 def _ends_in(case: Case, cause: Finding) -> bool:
