@@ -54,7 +54,7 @@ _SO_LONG = (
 COMES_LATE = (
     r"\b(?:training|it|(?:the |first |its )(?:job|run|server|program|step|batch|epoch|loss))\b(?:[^\n,;.:]{0,16}\b)?(?:start(?:s|ed)|begins?|began|goes on|went on|"
     r"continue[sd]|comes?|came|appear(?:s|ed)|is printed)\b(?: only)?(?: about| some| roughly| around| nearly| almost)? "
-    rf"{_SO_LONG} (?:after|later)\b(?![^\n]*\b(?:hangs?|stuck|stops?|fails?|crash\w*|dies|freez\w+)\b)|"
+    rf"{_SO_LONG} (?:after|later)\b(?![^\n]*\b(?:hangs?|stuck|stops?|fails?|crash\w*|dies|freez\w+|when|once|because|until)\b)|"
     rf"\b{_SO_LONG} between (?:the |two |each of the |every two )?(?:blocks?|lines?|messages?|steps?|batches|epochs?|prints?)\b"
 )
 # What is told as past.

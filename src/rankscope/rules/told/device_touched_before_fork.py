@@ -60,6 +60,9 @@ _SIGNS = (
     Sign(r"^(?:___?lll_lock_wait\w*|futex\w*|pthread_\w*lock\w*|__GI___pthread_mutex_lock)\b[^\n]*\n(?:[^\n]*\n){0,6}?(?:[^\n]*\b(?:libcuda|libamdhip64|libhsa-runtime64|libascendcl|libze_\w+|libmlx[45]|libibverbs|libefa)\b|(?:cu[A-Z]|cuda[A-Z]|hip[A-Z]|hsa|ibv_|mlx[45]_)\w*\b)", "a forked child waits for a lock of the device's driver, which its parent had in use",
          anywhere=(r"popen_fork|\bos_?fork|_worker_loop|\bfork\(\)|\bforked\b|gunicorn|uwsgi|celery",), unless=(r"take_gil|PyGILState_Ensure|gil_scoped",)),
     Sign(r"^(?:hsa\w*|rocr::\S*|hip[A-Z]\w*|cu(?:da)?[A-Z]\w*)\b[^\n]*\n(?:[^\n]*\n){0,60}?_launch \([^\n]*popen_fork", "a forked child waits for its device", anywhere=(r"\.to\(.(?:cuda|hip)|\.cuda\(|\bcuda\b[^\n]*before|set_device\(",), unless=(r"\bspawn\b",)),
+    # Pages that are registered with the card are not the child's (ibv_fork_init(3)): it falls over its parent's memory.
+    Sign(r"\bSegmentation fault\b|\bSIGSEGV\b|\bAddress not mapped\b|\bBus error\b", "a process crashed in a job that forks workers while its network card has registered memory", POSSIBLE,
+         anywhere=(r"\b(?:InfiniBand|ibverbs|openib|mlx[45]\w*|RDMA|RoCE|EFA)\b|\bbtl[_ ]openib", r"\b\w*Multiprocess\w*|\bnum_workers ?[=:] ?[1-9]|\bDataLoader\b|\bos\.fork\b|\bPool\(", r"\b(?:default|fork)\b[^\n]{0,12}\bstart[ _]?method|\bstart[ _]?method\b[^\n]{0,12}\bfork\b|\bos\.fork\b|\bforked\b"), unless=(r"\b(?:spawn|forkserver)\b[^\n]{0,24}\b(?:too|as well|also|same|crash)",)),
     Sign(r"_lazy_init[^\n]*\n(?:.*\n){0,12}.*(?:_worker_loop|popen_fork)", "a forked child initialises a device", POSSIBLE),
     Sign(r"fork\(\)-safety requested but init failed", "the library of the card cannot be made safe for fork: it was used before", POSSIBLE),
 )  # fmt: skip

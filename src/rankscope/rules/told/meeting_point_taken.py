@@ -45,6 +45,8 @@ _STEPS = ("ss -ltnp | grep :29500", "torchrun --standalone …   # on one node: 
 _NO_OTHER = r"^(?![^\n]*\b(?:in use|taken|occupied|busy)\b\W{1,3}(?:so )?(?:trying|using|taking|mov(?:es|ing) to|switch(?:es|ing) to|fall(?:s|ing) back to) (?:the |a |port )*\d{4,5}\b)(?![^\n]*\busing port \d+ (?:because|since|as)\b)(?![^\n]*\b(?:using|trying|taking|mov(?:es|ing) to|switch(?:es|ing) to|fall(?:s|ing) back to) (?:the |a |port )*(?:\d{4,5}\b[^\n]{0,12}\binstead\b|(?:next|another|different|other|free)(?: free)?(?: port| one)?\b))[^\n]*?"
 _ANOTHER_LATER = r"\bHosting the HTTP server on port \d+ instead\b"  # Dask's dashboard says so two lines below
 _SIGNS = (
+    # What UCX makes of EADDRINUSE where it binds a listener (ucs/sys/sock.c, ucs_socket_server_init).
+    Sign(r"\bUCXError: Device is busy|\b(?:ucp_listener_create|uct_listener_create|create_listener)\b[^\n]{0,40}\bDevice is busy", "the port is taken: so UCX calls an address that is in use"),
     Sign(r"\bZMQError: Address already in use\b", "a port at which a part of the server publishes is taken"),
     Sign(_NO_OTHER + r"(?:EADDRINUSE|[Aa]ddress already in use|errno[ :=]+98\b|address and port have been bound|\[Errno 98\]|port[^\n]{0,30}(?:already|is) (?:in use|taken|occupied)|failed to bind(?! to \S*:0\b)(?! (?:NVLink|NVLS|multicast|(?:to )?(?:GPU|CPU|core|NUMA|memory)))|bind\(\) failed|Address in use)",
          "the port is taken", unless=(_ANOTHER_LATER,)),
