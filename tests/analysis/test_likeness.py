@@ -362,3 +362,18 @@ def test_what_reads_like_another_class_is_less_sure(
     (tmp_path / "job.log").write_text(" ".join(said))
     monkeypatch.setattr("rankscope.rules.rules", lambda: (LIKELY,))
     assert [one.certainty for one in judge(gather([tmp_path])).findings] == [certainty]
+
+
+@pytest.mark.usefixtures("learned")
+@pytest.mark.parametrize(
+    ("told", "guessed"),
+    [
+        ("the first call takes 3 s\nlater calls are fast", False),
+        ("only the initial gather is slow to set up\nsubsequent ones take 2.5 ms", False),
+        ("the first call takes 3 s\nlater calls as well", True),
+        ("the first call takes 3 s\nlater calls are fast\nthen it hangs", True),
+    ],
+)
+def test_a_start_behind_which_all_is_fast_is_not_guessed_at(told: str, guessed: bool, tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text(f"{' '.join(SPEAK)}\n{told}\n")
+    assert any(one.rule == "like-known-cases" for one in judge(gather([tmp_path])).findings) is guessed

@@ -33,7 +33,7 @@ from ...analysis.endings import ended_well, says_it_halts
 from ...analysis.file_lines import lines_by_file
 from ...analysis.likeness import likeness, table, telling, threads
 from ...analysis.listings import heads_of_inventory
-from ...analysis.order import GUESS
+from ...analysis.order import GUESS, SLOW
 from ...analysis.stalls_over import stall_over
 from ...model.diagnosis import Certainty, Finding, Kind, Reason
 from ...model.patterns import regex
@@ -57,6 +57,7 @@ def check(case: Case) -> Iterator[Finding]:
         or events(case, "python.ignored")
         or _all_came_back(case)
         or nothing_but_recovered(case)
+        or (cls not in SLOW and _only_the_first(case))
     )
     same = likeness(case).thread
     at_work = _keeps_coming(case) or steps_behind_all(case) or _past_a_stall(case) or _watches_itself(case)
@@ -90,6 +91,19 @@ def _keeps_coming(case: Case) -> bool:
     return any(one.find(_COMES, prose=True) for one in told) and not any(
         one.ranks or one.stacks or one.find(_STANDS) for one in told
     )
+
+
+def _only_the_first(case: Case) -> bool:
+    """Whether somebody tells of the first of several calls or steps, and that the later ones are fast: it was a start."""
+    told = accounts(case)
+    return any(one.find(_FIRST, prose=True) for one in told) and any(one.find(_FAST, prose=True) for one in told)
+
+
+_FIRST = r"\b(?:first|1st|initial)\b"
+_FAST = (
+    r"\b(?:later|subsequent|following|further|next|second|repeated|all other)\b[^\n]{0,60}\b"
+    r"(?:fast|quick(?:ly)?|immediate(?:ly)?|at once|instant(?:ly|aneous)?|as usual|\d{1,3}(?:\.\d{1,6})? ?(?:ms|us|µs))(?!\w)"
+)
 
 
 def _past_a_stall(case: Case) -> bool:
