@@ -8,7 +8,7 @@ a rank reads garbage as a length and waits for bytes that never come.
 ## How it is recognised
 `RendezvousConnectionError`, `Connection refused` below `TCPStore(`, `Name or service not known` (or `gai error`) of the master (a connection that is neither taken nor
 refused in all its time is `store-timeout`), `DEADLINE_EXCEEDED … RegisterTask`, a `recv` of an absurd length below `TCPStore`; a try by hand that is refused
-(`nc: connect to head port 29500 (tcp) failed: Connection refused`) while ranks want to join.
+(`nc: connect to head port 29500 (tcp) failed: Connection refused`) while ranks want to join. An endpoint that is the name of its host and a domain, where the host calls itself by the name alone.
 
 ## What to do
 From every host, with the job's own environment:
@@ -17,7 +17,7 @@ From every host, with the job's own environment:
     ss -ltnp | grep :${MASTER_PORT:-29500}          # on the master: who listens, and at which address
 
 Put the names of all hosts into DNS or `/etc/hosts`, or give an address (`--rdzv-endpoint=10.0.0.1:29500`); open the port between the hosts; start the
-master's launcher first.
+master's launcher first. With `--rdzv-backend=c10d` name the first host as `hostname` does there, or add `--rdzv-conf=is_host=1` on it and `is_host=0` elsewhere.
 
 ## How to prevent it
 A check of the port from all hosts at the beginning of the batch script; endpoints with addresses from the scheduler's list.
@@ -27,14 +27,19 @@ Case: https://github.com/pytorch/pytorch/issues/67547
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 
+from ...analysis.accounts import accounts
 from ...analysis.case import Case
 from ...model.diagnosis import Finding
+from ...model.patterns import regex
 from .. import make_rule
-from ._findings import finding
+from ._findings import finding, simple
 from ._ports import asking
-from ._signs import POSSIBLE, Sign, hits
+from ._signs import LIKELY, POSSIBLE, Sign, hits
+from ._wordings import HALTS
 
 _FAILED_FIRST = (
     r"Collective ops is aborted by|"
@@ -97,9 +102,36 @@ _STEPS = (
 
 def check(case: Case) -> Iterator[Finding]:
     found = list(hits(case, _SIGNS))
-    if found:
+    if (told := _named_otherwise(case)) is not None:
+        title = (
+            "the endpoint names its host otherwise than the host itself: it may not take itself for the one that serves"
+        )
+        yield replace(simple(RULE, title, LIKELY, told, _STEPS), compared=True)
+    elif found:
         steps = asking(_STEPS, case, (hit.line for hit in found))
         yield finding(RULE, case, found, "the meeting point was not reached", steps)
+
+
+# What a shell answers to ``hostname``: the name by which torchrun asks whether an endpoint is its own (elastic/rendezvous/utils.py,
+# _matches_machine_hostname); with a c10d backend each launcher decides by that whether it serves the store.
+_HOSTNAME = regex(
+    r"^(?:[^\n]{0,120}[#$>%] ?)?hostname(?: -s)?[ \t]*\n(?P<host>[A-Za-z0-9][A-Za-z0-9-]{1,62})[ \t]*$", re.M
+)
+_C10D = r"\brdzv[-_ ]backend[=_ ]c10d(?![a-z0-9])|\bc10d (?:rendezvous|rdzv|backend)\b"
+_NOT_MET = r"\btim(?:ed|es) out\b|\btime-?out\b|Rendezvous(?:Timeout|Connection)Error|refused|" + HALTS
+
+
+def _named_otherwise(case: Case) -> tuple[str, str] | None:
+    """The name of a host, and an endpoint that is that name and a domain, where launchers do not meet."""
+    told = accounts(case)
+    if case.snapshot.live or not all(any(one.find(words) for one in told) for words in (_C10D, _NOT_MET)):
+        return None
+    for host in (found["host"] for one in told for found in _HOSTNAME.finditer(one.said)):
+        endpoint = rf"(?:^|rdzv[-_]endpoint[= ][\"']?)(?P<name>{re.escape(host)}\.[A-Za-z][\w.-]{{0,200}})(?::\d{{1,5}})?[\"']?(?=\s|$)"
+        for one in told:
+            if (name := re.search(endpoint, one.said, re.M)) is not None:
+                return f"the host calls itself {host}", f"the endpoint is {name['name']}"
+    return None
 
 
 RULE = make_rule(__name__, __doc__, "rendezvous-port", 26, check, yields_to=("master-out-of-reach",))
