@@ -30,7 +30,7 @@ from ._signs import LIKELY, POSSIBLE, Sign
 # The kernel's keys have a quota of their own (keyrings(7)).
 _KEYS = r"\b(?:session keyring|create session key|add_key|request_key)\b"
 _SHM = (
-    rf"{_KEYS}|/dev/shm|\buse[ _]memory[ _]fs[ _]is[ _]on|[Ee]mptyDir volume \"[^\"\n]*shm|'/(?:psm|wnsm)_|/sem\.\w|file </?torch_|shared memory|shm_open|shared_memory\.py|_posixshmem|\b_?SemLock\(|\bjoblib will operate in serial mode|posix_fallocate|insufficient shm|inotify|\b(?:sem_?get|shmget|msgget|msg_get_queue)\b|"
+    rf"{_KEYS}|/dev/shm|\buse[ _]memory[ _]fs[ _]is[ _]on|[Ee]mptyDir volume \"[^\"\n]*shm|'/(?:psm|wnsm)_|/sem\.\w|file </?torch_|shared memory|shm_open|shared_memory\.py|_posixshmem|\b_?SemLock(?:\.__init__)?\(|\bjoblib will operate in serial mode|posix_fallocate|insufficient shm|inotify|\b(?:sem_?get|shmget|msgget|msg_get_queue)\b|"
     + NCCL_SAYS
 )
 # Images that are mounted to be read only are always full.
