@@ -66,7 +66,6 @@ def test_workers_that_end_before_they_give_a_result() -> None:
         pool(worker_ages_s=(0.3, 80.4)),  # one of the first workers is at a long task
         pool(tasks="1"),  # its workers come and go
         pool(pools=2),  # whose workers they are is not known
-        pool(worker_ages_s=()),
     ],
 )
 def test_a_pool_that_has_results_or_renews_its_workers_on_purpose_is_well(well: Snapshot) -> None:
