@@ -175,7 +175,7 @@ def _takes_orders(stack: Stack) -> bool:
 def _bides_its_time(stack: Stack) -> bool:
     """Whether a client's own thread waits for its clock, or for others of the process: it renews a lock or a lease, or sends what
     it is given."""
-    return module_path(stack[-1].file) in ("threading.py", "queue.py") and began_in(stack, _CLIENT)
+    return bool(stack) and module_path(stack[-1].file) in ("threading.py", "queue.py") and began_in(stack, _CLIENT)
 
 
 # A client asks before it reads; who polls message sockets, or whose code is named for it, takes what comes.

@@ -54,7 +54,8 @@ _STEPS = (
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live:
         return
-    mains = [(one, main) for one in accounts(case) if (main := main_thread(one)) is not None]
+    # A dump that was cut off behind the head of a thread shows where nobody stands.
+    mains = [(one, main) for one in accounts(case) if (main := main_thread(one)) is not None and main.stack]
     for child, main in mains:
         beside = next(_beside_its_keeper(case, child, main, mains), None)
         if beside is not None:
