@@ -43,6 +43,19 @@ def test_a_descriptor_whose_end_is_read_is_well(end: str, tmp_path: Path) -> Non
     assert found(tmp_path, (HUP + end) * 3, TOP) is None
 
 
+@pytest.mark.parametrize(
+    ("said", "sure"),
+    [
+        ("the worker takes 99.8 % CPU", Certainty.LIKELY),
+        ("CPU usage of the worker: 100%", Certainty.LIKELY),
+        ("Downloading: 95%|#########5| 950/1000", None),
+        ("/dev/sda1  98% /var", None),
+    ],
+)
+def test_only_a_cpu_that_is_used_up_makes_one_line_enough(said: str, sure: Certainty | None, tmp_path: Path) -> None:
+    assert found(tmp_path, HUP + ELSE, said + "\n") is sure
+
+
 def test_descriptors_that_are_not_in_the_set(tmp_path: Path) -> None:
     assert found(tmp_path, VAIN * 3, TOP) is Certainty.LIKELY
     assert found(tmp_path, VAIN * 2, TOP) is None

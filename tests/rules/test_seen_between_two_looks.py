@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from rankscope.formats.gather import gather
 from rankscope.pipeline import judge
 
@@ -22,6 +20,10 @@ FILTERS = """    keep (filters.py:{line})
     clean (filters.py:71)
     step (loop.py:44)
     <module> (loop.py:60)"""
+IN_BARRIER = """    barrier (torch/distributed/distributed_c10d.py:4800)
+    wrapper (torch/distributed/c10d_logger.py:81)
+    save (loop.py:{line})
+    <module> (loop.py:61)"""
 
 
 def dump(pid: int, stack: str, state: str = "active") -> str:
@@ -43,7 +45,12 @@ def test_a_rank_that_came_out_of_backward_between_the_looks_is_well(tmp_path: Pa
     assert "only-slow" in said
 
 
-@pytest.mark.parametrize("line", [18, 23])
-def test_a_rank_that_is_elsewhere_at_both_looks_keeps_the_other_waiting(tmp_path: Path, line: int) -> None:
-    looks = [dump(501, IN_BACKWARD) + dump(502, FILTERS.format(line=at)) for at in (18, line)]
-    assert spoken(tmp_path, *looks) & {"ranks-stand-apart", "person-asked"}
+def test_ranks_that_are_in_two_calls_at_both_looks_have_parted(tmp_path: Path) -> None:
+    look = dump(501, IN_BACKWARD, "idle") + dump(502, IN_BARRIER.format(line=23), "idle")
+    assert "ranks-stand-apart" in spoken(tmp_path, look, look)
+
+
+def test_a_rank_that_is_elsewhere_at_both_looks_keeps_the_other_waiting(tmp_path: Path) -> None:
+    """Also where it moves meanwhile: it never came to the call."""
+    looks = [dump(501, IN_BACKWARD, "idle") + dump(502, FILTERS.format(line=line)) for line in (18, 23)]
+    assert "person-asked" in spoken(tmp_path, *looks)

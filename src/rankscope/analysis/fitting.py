@@ -30,10 +30,10 @@ _OTHERS = (
 
 def fitting(case: Case, finding: Finding) -> Finding:
     """A finding with the steps that its reader can take."""
-    if case.snapshot.live or _may_be_torch(case):
-        return finding
     kept = tuple(step for step in finding.next if not _FOR_TORCH.search(_command(step)))
-    return finding if len(kept) == len(finding.next) else replace(finding, next=kept)
+    if len(kept) == len(finding.next) or case.snapshot.live or _may_be_torch(case):
+        return finding
+    return replace(finding, next=kept)
 
 
 def _command(step: Step | str) -> str:

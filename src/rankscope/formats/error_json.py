@@ -9,21 +9,19 @@ from typing import Any
 
 from ..model.evidence.events import Event
 from ..model.patterns import regex
-from .collected import opened
 from .lines import lines_of
 from .records import Record
 from .text import TextReader
 
 NAME = "torchrun error file"
 
-_BEGINS = regex(r'\s*\{(?:[^{}]{0,200}[{,])?\s*"message"\s*:')
+# The message of one is an object too (torch/distributed/elastic/multiprocessing/errors); in a line of a log it is a text.
+_BEGINS = regex(r'\s*\{\s*"message"\s*:\s*\{\s*"(?:message|extraInfo)"')
 
 
 def recognises(text: str) -> bool:
-    """Whether a text is such a file: one object, and not one a line as collectors and programs write them to a log."""
-    if _BEGINS.match(text) is None or "\n{" in text.lstrip():
-        return False
-    return "py_callstack" in text or ("timestamp" in text and opened(text.strip()) is None)
+    """Whether a text, or the head of one, is such a file: one object, and not one a line as collectors write them."""
+    return _BEGINS.match(text) is not None and "\n{" not in text.lstrip()
 
 
 def read(text: str) -> Iterator[Record]:

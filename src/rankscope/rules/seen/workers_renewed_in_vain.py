@@ -51,9 +51,10 @@ def check(case: Case) -> Iterator[Finding]:
             continue
         workers = [one for one in below(case.by_host[owner.ref.host], owner) if one.role is Role.OTHER]
         ages = [age for one in workers if (age := _age_s(owner, one)) is not None]
-        young = len(ages) == len(workers) and max(ages, default=0.0) < silent - _CLOCKS_S
+        oldest = max(ages, default=0.0)
+        young = len(ages) == len(workers) and oldest < silent - _CLOCKS_S
         if young and (workers or "worker" not in handlers(owner)):  # a pool of threads has its workers inside
-            yield _finding(standing, workers, max(ages, default=0.0), silent)
+            yield _finding(standing, workers, oldest, silent)
 
 
 def _age_s(owner: Member, worker: Member) -> float | None:

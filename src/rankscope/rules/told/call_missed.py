@@ -88,7 +88,7 @@ def check(case: Case) -> Iterator[Finding]:
         if made is not None:
             yield made
             return
-    found = [hit for hit in hits(case, _SIGNS) if hit.sign.says != _STALLS.says or not _went_through(case)]
+    found = [hit for hit in hits(case, _SIGNS) if hit.sign is not _STALLS or not _went_through(case)]
     lonely = _only_waiting(case)
     if lonely is not None and all(hit.sign.certainty is POSSIBLE for hit in found):
         yield lonely

@@ -42,8 +42,11 @@ _TAKEN = regex(
 )
 _IN_VAIN = regex(r"\bepoll_ctl\(\d{1,9}, EPOLL_CTL_DEL, \d{1,9}\b[^\n]*= -1 (?:ENOENT|EBADF)\b")
 _SEVERAL = 3
-# A whole CPU, in words or in a row of top (S, %CPU).
-_BUSY = r"\b(?:9\d|1\d\d)(?:\.\d{1,2})?(?: ?%|[ _]{1,3}CPU\b)|\bspin(?:s|ning)?\b|\bR +(?:9\d|1\d\d)(?:\.\d)? "
+# A whole CPU, in words or in a row of top (S, %CPU): disks and bars of progress have percents as well.
+_BUSY = (
+    r"\b(?:9\d|1\d\d)(?:\.\d{1,2})?[ _%]{1,3}(?:of (?:a|one) )?CPU\b|\bCPU\b[^\n\d]{0,24}(?:9\d|1\d\d)(?:\.\d{1,2})? ?%|"
+    r"\bspin(?:s|ning)?\b|\bR +(?:9\d|1\d\d)(?:\.\d)? "
+)
 
 
 def check(case: Case) -> Iterator[Finding]:
