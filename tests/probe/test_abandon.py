@@ -9,7 +9,7 @@ import signal
 import pytest
 
 from harness.waiting import wait_until
-from rankscope.probe.abandon import Answer, Blocked, Send, guarded
+from rankscope.probe.abandon import Answer, Blocked, Send, abreast, guarded
 
 
 def patiently(_: str) -> float:
@@ -144,5 +144,61 @@ def test_what_a_child_said_before_an_interruption_is_kept() -> None:
     with pytest.raises(KeyboardInterrupt):
         told.extend(guarded([0, 1, 2], work, lambda _: 30.0, meanwhile=interrupted))
     assert [answer.said for answer in told] == [b"0", b"1", b"2"]
+    for end in (heard, say):
+        os.close(end)
+
+
+def test_rows_of_steps_are_done_at_the_same_time() -> None:
+    """The first row ends only when the second one has done something, and the other way round."""
+    heard, say = os.pipe()
+    heard_back, say_back = os.pipe()
+
+    def work(step: str, send: Send) -> None:
+        if step == "asks":
+            os.write(say, b"?")
+            send(os.read(heard_back, 1))
+        else:
+            send(os.read(heard, 1))
+            os.write(say_back, b"!")
+
+    said = {answer.step: answer.said for answer in abreast((("asks",), ("answers",)), work, patiently)}
+    assert said == {"asks": b"!", "answers": b"?"}
+    for end in (heard, say, heard_back, say_back):
+        os.close(end)
+
+
+def test_a_step_that_blocks_holds_up_no_other_row() -> None:
+    """Each row has its own child; a blocked one is replaced, the others are not disturbed."""
+
+    def work(step: str, send: Send) -> None:
+        if step == "stuck":
+            signal.pause()
+        send(str(os.getpid()).encode())
+
+    rows = (("a", "stuck", "b"), ("c", "d"))
+    told = {answer.step: answer.said for answer in abreast(rows, work, lambda step: 0.3 if step == "stuck" else 30.0)}
+    assert isinstance(told.pop("stuck"), Blocked)
+    assert told["c"] == told["d"]
+    assert len(set(told.values())) == 3
+
+
+def test_an_interruption_keeps_what_every_row_has_said() -> None:
+    """Nothing that a child has said is lost, whichever it is."""
+    told = []
+    heard, say = os.pipe()
+
+    def work(step: int, send: Send) -> None:
+        send(b"%d" % step)
+        os.write(say, b".")
+        signal.pause()
+
+    def interrupted() -> None:
+        for _ in range(2):
+            os.read(heard, 1)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        told.extend(abreast([[0], [1]], work, lambda _: 30.0, meanwhile=interrupted))
+    assert sorted(answer.step for answer in told) == [0, 1]
     for end in (heard, say):
         os.close(end)

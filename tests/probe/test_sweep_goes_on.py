@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -377,3 +378,70 @@ def test_an_answer_that_holds_no_text_is_sent_all_the_same(monkeypatch: pytest.M
     snapshot = look(monkeypatch, Plan(1, 0.0, deadline_s=20.0), environ=lambda _: Environ({"NAME": "caf\udce9"}))
     assert records(snapshot, 0, Environ) == [Environ({"NAME": "caf?"})] * 2
     assert not snapshot.gaps
+
+
+@pytest.fixture
+def crowd() -> Iterator[tuple[Process, ...]]:
+    """A launcher, two ranks and 45 workers of theirs, all there."""
+    children = [subprocess.Popen(["sleep", "60"]) for _ in range(48)]
+    roles = [Role.LAUNCHER, Role.RANK, Role.RANK, *[Role.DATALOADER_WORKER] * 45]
+    yield tuple(
+        Process(
+            ProcessRef("node1", child.pid, procfs.stat("/proc", child.pid).started), role,
+            owner=children[1 + number % 2].pid if role is Role.DATALOADER_WORKER else None,
+        )
+        for number, (child, role) in enumerate(zip(children, roles))
+    )  # fmt: skip
+    for child in children:
+        child.kill()
+        child.wait()
+
+
+def own_stacks(target: Target) -> PythonStacks:
+    """Stacks that tell whose they are; each child numbers them by itself."""
+    stack = Stack((Frame("main", "train.py", target.process.ref.pid),))
+    return PythonStacks((PythonThread(target.process.ref.pid, stack),), "memory", "3.11")
+
+
+@pytest.mark.parametrize("cpus", [1, 2, 16])
+def test_many_are_looked_at_by_several_children_as_by_one(
+    monkeypatch: pytest.MonkeyPatch, crowd: tuple[Process, ...], cpus: int
+) -> None:
+    """Everybody once in each sweep, with its own evidence, however many children share the work."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cpus)))
+    snapshot = look(
+        monkeypatch, Plan(2, 0.2, deadline_s=30.0), crowd, python_stacks=own_stacks, threads=lambda _: THREADS
+    )
+    assert not snapshot.gaps
+    assert [one.index for one in snapshot.sweeps] == [0, 1]
+    for one in snapshot.sweeps:
+        assert set(one.present) == {process.ref for process in crowd}
+        found = {item.process: item.record for item in one.items if isinstance(item.record, PythonStacks)}
+        assert {ref: record.threads[0].stack[0].line for ref, record in found.items() if ref} == {
+            process.ref: process.ref.pid for process in crowd
+        }
+        assert sum(isinstance(item.record, Threads) for item in one.items) == len(crowd)
+
+
+def test_ranks_are_looked_at_by_one_child_and_told_of_once(
+    monkeypatch: pytest.MonkeyPatch, crowd: tuple[Process, ...]
+) -> None:
+    """What is asked once for a host is asked by one child, beside the launcher; ranks share what another one has learned."""
+    parts = sweep.parts(Plan(), crowd, 16)
+    assert [len(part) for part in parts] == [16, 16, 16]
+    assert [process.role for process in parts[0][:3]] == [Role.LAUNCHER, Role.RANK, Role.RANK]
+    assert sorted(process.ref.pid for part in parts for process in part) == sorted(one.ref.pid for one in crowd)
+    assert [len(part) for part in sweep.parts(Plan(), crowd, 2)] == [24, 24]
+    assert [len(part) for part in sweep.parts(Plan(), tuple(replace(one, role=Role.RANK) for one in crowd), 16)] == [48]
+    once = Collector("gpus", Touch.PASSIVE, 1.0, own_stacks, per_host=True)
+    monkeypatch.setattr(sweep, "collectors", lambda _: (once,))
+    asked = [
+        step.part for number, part in enumerate(parts) for step in sweep.steps(Plan(1), part, number) if step.process
+    ]
+    assert asked == [0]
+
+
+@pytest.mark.parametrize("options", [StackOptions(pause=True), StackOptions(native=True)])
+def test_no_two_are_paused_at_the_same_time(crowd: tuple[Process, ...], options: StackOptions) -> None:
+    """Who pauses processes goes from one to the next."""
+    assert len(sweep.parts(Plan(options=options), crowd, 16)) == 1

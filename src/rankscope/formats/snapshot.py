@@ -144,6 +144,11 @@ class Reader:
         """Whether all has come: the last line says so."""
         return self._end is not None
 
+    @property
+    def sweeps(self) -> int:
+        """How many have begun."""
+        return len(self._sweeps)
+
     def snapshot(self) -> Snapshot:
         """All that has been read so far."""
         if self.header is None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Callable
 
 from .evidence.stacks import Stack
@@ -21,10 +22,11 @@ _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circu
 
 
 class Writer:
-    """Turns records into lines and hands each to ``emit``; remembers the stacks it has written."""
+    """Turns records into lines and hands each to ``emit``; remembers the stacks it has written. Writers of one snapshot
+    number these from ``ids``, which no two of them share."""
 
-    def __init__(self, emit: Callable[[str], object]) -> None:
-        self._emit = emit
+    def __init__(self, emit: Callable[[str], object], ids: Iterable[int] | None = None) -> None:
+        self._emit, self._ids = emit, iter(ids if ids is not None else itertools.count())
         self._stacks: dict[Stack, int] = {}
 
     def header(self, made_by: str, job: Job, hosts: tuple[Host, ...], live: bool = True) -> None:
@@ -85,7 +87,7 @@ class Writer:
     def _stack(self, stack: Stack) -> int:
         known = self._stacks.get(stack)
         if known is None:
-            known = self._stacks[stack] = len(self._stacks)
+            known = self._stacks[stack] = next(self._ids)
             frames = [
                 [frame.function, frame.file, frame.line] if frame.library is None
                 else [frame.function, frame.file, frame.line, frame.library]

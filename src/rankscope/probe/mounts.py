@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -47,6 +48,7 @@ def held_up(kernel: Threads | None) -> frozenset[int]:
     return frozenset(task.tid for task in threads if task.state == "D" or task.wchan.startswith(_FUSE))
 
 
+@functools.lru_cache(maxsize=4)  # the processes of a job mostly share one list, which may be long
 def parse(raw: bytes) -> Mounts:
     """Read a mountinfo file; lines that are none are passed over."""
     found = {}

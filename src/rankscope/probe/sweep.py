@@ -1,11 +1,12 @@
 """Sweeps over the processes of one host: what is asked of whom, and the answers as lines of the wire.
 
-The whole plan runs in a child that can be abandoned (``abandon``): one process that blocks costs its deadline and leaves
-a gap, never the sweep.
+The whole plan runs in children that can be abandoned (``abandon``), each looking at a part of the processes: one process
+that blocks costs its deadline and leaves a gap, never the sweep.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections.abc import Iterator
@@ -14,11 +15,12 @@ from typing import Any, Callable
 
 from ..model import wire
 from ..model.gap import Gap, Why
-from ..model.process import Process, ProcessRef
+from ..model.process import Process, ProcessRef, Role
 from . import procfs
-from .abandon import Blocked, Send, guarded
+from .abandon import Blocked, Send, abreast
 from .collector import Collector, Target, collectors
 from .engine import StackOptions
+from .in_order import InOrder
 from .lost_steps import LostSteps
 from .recall import Recall
 
@@ -28,6 +30,9 @@ _LET_GO_S = 1.5
 # pauses that a program makes tells nothing, and a first sweep on a busy host may take as long as the whole interval.
 MOVES = frozenset({"threads", "python-stacks"})
 _APART = 0.5
+_SHARERS = (Role.RANK, Role.LAUNCHER)
+_MOST_ABREAST = 4  # children that look at the same time: the CPUs of a host are its jobs'
+_FEW = 16  # of fewer processes for each of them another child costs more than it saves
 _LEAST_S = 0.5  # in less than this no tool stops a process, reads it and lets it go
 
 
@@ -47,25 +52,39 @@ class Plan:
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to do: begin a sweep (no process), or let one collector look at one process."""
+    """One thing to do: begin a sweep (no process), or let one collector look at one process; and which child does it."""
 
     sweep: int
     process: Process | None = None
     collector: Collector | None = None
+    part: int = 0
 
 
-def steps(plan: Plan, processes: tuple[Process, ...]) -> tuple[Step, ...]:
-    """The plan spelled out: ranks before their helpers, so that a late abort loses the least."""
-    first = sorted(processes, key=lambda process: (process.owner is not None, process.ref.pid))
+def parts(plan: Plan, processes: tuple[Process, ...], cpus: int) -> tuple[tuple[Process, ...], ...]:
+    """Who is looked at by which child: ranks before their helpers, so that a late abort loses the least.
+
+    The first one has all ranks and launchers, since these share servers and files, which are asked by one child only. No two
+    processes are paused at the same time.
+    """
+    ordered = tuple(sorted(processes, key=lambda one: (one.role not in _SHARERS, one.owner is not None, one.ref.pid)))
+    sharers = sum(process.role in _SHARERS for process in ordered)
+    several = 1 if plan.options.pause or plan.options.native else min(_MOST_ABREAST, cpus, len(ordered) // _FEW)
+    each = max(1, -(-len(ordered) // max(1, several)))
+    at = max(sharers, each)
+    return (ordered[:at], *(ordered[begin : begin + each] for begin in range(at, len(ordered), each)))
+
+
+def steps(plan: Plan, ordered: tuple[Process, ...], part: int = 0) -> tuple[Step, ...]:
+    """What one child does: the plan spelled out for these processes."""
     out = []
     for sweep in range(plan.sweeps):
-        out.append(Step(sweep))
+        out.append(Step(sweep, part=part))
         for collector in collectors(plan.only):
             if sweep and not collector.every_sweep:
                 continue
             out.extend(
-                Step(sweep, process, collector)
-                for process in (first[:1] if collector.per_host else first)
+                Step(sweep, process, collector, part)
+                for process in ((ordered[:1] if part == 0 else ()) if collector.per_host else ordered)
                 if collector.roles is None or process.role in collector.roles
             )
     return tuple(out)
@@ -79,19 +98,35 @@ def run(
 ) -> Iterator[str]:
     """Lines of the wire as they come, until the plan is done or its deadline has passed; ``idle`` is called in between, and
     ``meanwhile`` once, when the looking has begun."""
-    todo = steps(plan, processes)
     end = time.monotonic() + plan.deadline_s
-    worker = _Worker(plan, processes, end)
-    for answer in guarded(todo, worker.work, worker.deadline_s, idle, meanwhile):
-        if isinstance(answer.said, Blocked):
-            yield _as_line(_gap(answer.step, answer.said))
-            yield from map(_as_line, worker.stood_still(answer.step))
-        else:
-            worker.heard(answer.step, answer.said)
-            yield answer.said.decode()
-        if time.monotonic() > end:
-            yield _as_line(Gap("sweep", Why.TIMEOUT, f"stopped after {plan.deadline_s:g} s: --deadline"))
-            return
+    shares = parts(plan, processes, len(os.sched_getaffinity(0)))
+    workers = [_Worker(plan, share, end, number, len(shares)) for number, share in enumerate(shares)]
+    order = InOrder(len(shares))
+
+    def work(step: Step, send: Send) -> None:
+        workers[step.part].work(step, send)
+
+    def deadline_s(step: Step) -> float:
+        return workers[step.part].deadline_s(step)
+
+    try:
+        rows = [steps(plan, share, number) for number, share in enumerate(shares)]
+        for answer in abreast(rows, work, deadline_s, idle, meanwhile):
+            step, worker = answer.step, workers[answer.step.part]
+            if isinstance(answer.said, Blocked):
+                lines = "".join(map(_as_line, (_gap(step, answer.said), *worker.stood_still(step))))
+            else:
+                worker.heard(step, answer.said)
+                lines = answer.said.decode()
+            yield from order.take(step.part, step.sweep, step.process is None, lines)
+            if time.monotonic() > end:
+                break
+    except KeyboardInterrupt:
+        yield from order.rest()
+        raise
+    yield from order.rest()
+    if time.monotonic() > end:
+        yield _as_line(Gap("sweep", Why.TIMEOUT, f"stopped after {plan.deadline_s:g} s: --deadline"))
 
 
 def _gap(step: Step, blocked: Blocked) -> Gap:
@@ -114,10 +149,14 @@ class _Worker:
     child; a server that does not answer at all is asked twice at most (``Collector.shared``).
     """
 
-    def __init__(self, plan: Plan, processes: tuple[Process, ...], end: float) -> None:
+    def __init__(
+        self, plan: Plan, processes: tuple[Process, ...], end: float, number: int = 0, beside: int = 1
+    ) -> None:
+        """``number`` is that of this part of ``beside`` ones which are at work at the same time."""
         self._plan, self._processes, self._end = plan, processes, end
+        self._alone = beside == 1
         self._lines: list[str] = []
-        self._writer = wire.Writer(self._lines.append)
+        self._writer = wire.Writer(self._lines.append, itertools.count(number, beside))
         self._records: dict[tuple[ProcessRef, str], Any] = {}
         self._seen: dict[ProcessRef, dict[str, Any]] = {}
         self._shelves: dict[str, dict[str, Any]] = {}
@@ -158,7 +197,7 @@ class _Worker:
         if step.process is None or step.collector is None:
             self._begin(step.sweep)
         elif step.process.ref in self._present and not self._lost.exhausted(step.collector):
-            self._rest(self._too_soon_s(step))
+            self._rest(self._too_soon_s(step), told=self._alone)  # others may be at work meanwhile
             self._collect(step.process, step.collector)
             self._note_look(step)
         if self._lines:
@@ -193,10 +232,11 @@ class _Worker:
         self._present = frozenset(alive)
         self._writer.present(alive)
 
-    def _rest(self, seconds: float) -> None:
+    def _rest(self, seconds: float, told: bool = True) -> None:
         if seconds > 0:
             time.sleep(seconds)
-            self._writer.slept(seconds)
+            if told:
+                self._writer.slept(seconds)
 
     def _alive(self, ref: ProcessRef) -> bool:
         try:

@@ -37,7 +37,7 @@ def make_ready_to_look() -> None:
 
 @undisturbed()
 def make_ready_to_judge() -> None:
-    """Load what judges while the first sweep is at work in its child, which is most of what a verdict costs."""
+    """Load what judges while children look."""
     from ..analysis import build, verdict  # noqa: F401
     from ..formats import live_log  # noqa: F401
     from ..report import screen  # noqa: F401

@@ -34,11 +34,15 @@ def sweep(here: Host, found: Found, plan: Plan, progress: Progress = lambda _: N
         if reader is not None and rehearsal.due:
             rehearsal(reader.snapshot())
 
+    # Between two looks there is time to load; beside the first one it would take a CPU from the children that look.
+    meanwhile = make_ready_to_judge if judged and not rehearsal.due else lambda: None
     try:
-        for lines in run(plan, found.processes, idle=idle, meanwhile=make_ready_to_judge if judged else lambda: None):
+        for lines in run(plan, found.processes, idle=idle, meanwhile=meanwhile):
             reader = reader or _reader(here, found)
             for line in lines.splitlines(keepends=True):
                 reader.feed(line.encode())
+            if rehearsal.due and reader.sweeps > 1:
+                rehearsal.missed()
             progress(f"{len(found.processes)} processes")
     except KeyboardInterrupt:
         complete = False
@@ -59,7 +63,8 @@ def _reader(here: Host, found: Found) -> Reader:
 
 
 class Rehearsal:
-    """Judges a few processes while everybody sleeps between two sweeps, so that all it needs is loaded and compiled then.
+    """Judges a few processes while everybody sleeps between two sweeps, so that all it needs is loaded and compiled then,
+    which is most of what a verdict costs.
 
     Its defect costs nobody the look: it is a gap of the snapshot, since the verdict on more evidence may not show it.
     """
@@ -77,6 +82,11 @@ class Rehearsal:
                 judge(share(seen, seen.job, 0, _FEW))
             except Exception as error:
                 self._defects = (defect("rehearsal of the verdict", error),)
+
+    def missed(self) -> None:
+        """Nobody slept, so that what judges is loaded beside the second look."""
+        self.due = False
+        make_ready_to_judge()
 
     def told(self, seen: Snapshot) -> Snapshot:
         """A snapshot, and with it what went wrong here."""
