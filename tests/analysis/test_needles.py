@@ -174,6 +174,18 @@ def test_texts_that_differ_in_digits_alone_are_searched_once(monkeypatch: pytest
     assert searched == [zeroed(said[0].text)]
 
 
+def test_of_texts_that_are_alike_one_is_asked_what_any_of_them_may_have() -> None:
+    """GIVEN three that differ in digits and one that says something else, THEN only the three are of one kind, and what may be
+    found in one of them may be found in each."""
+    needles._alike.cache_clear()
+    *alike, other = [haystack(text) for text in ("rank 1 waits", "rank 2 waits", "rank 7 waits", "rank 1 computes")]
+    assert len({id(one.kind) for one in alike}) == 1
+    assert other.kind is not alike[0].kind
+    for pattern, may in ((r"rank 7", True), (r"waits", True), (r"rank (?!7)\d", True), (r"computes", False)):
+        assert {one.may_have(pattern) for one in alike} == {may}
+    assert haystack("x" * (needles._SHARED + 1)).may_have("y")  # a long log is searched itself
+
+
 def test_a_digit_that_is_meant_is_found_where_it_stands() -> None:
     said = [haystack(f"rank {rank} waits") for rank in range(10)]
     assert [one.search("rank 7") is not None for one in said] == [rank == 7 for rank in range(10)]

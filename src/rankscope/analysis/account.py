@@ -267,6 +267,14 @@ class Account:
             if sense in (Meant.SAID, Meant.DOUBTED):
                 yield Mention(line, sense is Meant.DOUBTED)
 
+    def kind(self, prose: bool = False) -> object:
+        """What it shares with all whose text is the same but for numbers."""
+        return self._prose_hay.kind if prose else self._hay.kind
+
+    def may_mention(self, pattern: str, prose: bool = False) -> bool:
+        """Whether a pattern may be found in its text, or in one of the same kind."""
+        return (self._prose_hay if prose else self._hay).may_have(pattern)
+
     @property
     def grams(self) -> frozenset[str]:
         """What its text is made of, by which to tell which patterns it cannot have."""

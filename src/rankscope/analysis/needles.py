@@ -54,6 +54,15 @@ class Haystack:
         self.text = text
         self._known: dict[str, bool] = {}
 
+    @property
+    def kind(self) -> object:
+        """What it shares with all texts that are like it."""
+        return self
+
+    def may_have(self, pattern: str) -> bool:
+        """Whether it, or a text that is like it, may have a pattern, as far as that is known without a search of each."""
+        return True
+
     def search(self, pattern: str) -> re.Match[str] | None:
         """What ``re`` finds first, where case does not matter and ^ and $ are lines."""
         return next(self.each(pattern), None)
@@ -131,9 +140,18 @@ class OneOfMany(Haystack):
         self._alike = _alike(zeroed(text))
         self._alike.texts += 1
 
+    @property
+    def kind(self) -> object:
+        """What it shares with all texts that are like it."""
+        return self._alike
+
+    def may_have(self, pattern: str) -> bool:
+        """Whether it, or a text that is like it, may have a pattern."""
+        return self._alike.may_have(pattern)
+
     def each(self, pattern: str) -> Iterator[re.Match[str]]:
         """What ``re`` finds one after the other."""
-        return super().each(pattern) if self._alike.may_have(pattern) else iter(())
+        return super().each(pattern) if self.may_have(pattern) else iter(())
 
     @functools.cached_property
     def grams(self) -> frozenset[str]:

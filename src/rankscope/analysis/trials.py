@@ -157,16 +157,22 @@ _change = functools.lru_cache(maxsize=64)(_Change)
 def cured(account: Account, change: re.Pattern[str]) -> str | None:
     """The line that tells that a change ended the trouble: it works with it, it hangs until it is made."""
     about = _change(change)
+    if not any(map(about.named_in, (_head(account), *_written(account)))):
+        return None
     return next((line[:300] for line in _lines(account, about) if about.cured_by(line)), None)
 
 
 def _lines(account: Account, about: _Change) -> list[str]:
     """What people wrote, line by line; where the heading names what was tried, it stands before the text below."""
-    head = account.label.replace("_", " ")
-    lines = _written(account)
+    head, lines = _head(account), _written(account)
     if about.named_in(head) and len(lines) > 1:
         lines = (lines[0], f"{head}: {lines[1]}", *lines[1:])
     return [line for line in _joined(lines, about) if len(line) < 1000]
+
+
+def _head(account: Account) -> str:
+    """What stands above a subject's text, as words."""
+    return account.label.replace("_", " ")
 
 
 @remembered

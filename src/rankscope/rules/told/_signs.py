@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -76,7 +77,7 @@ def _is_there(case: Case, sign: Sign, asked: _Asked) -> bool:
         return False
     found = asked.accounts
     return (
-        any(_mention_of(one, sign) is not None for one in found)
+        any(_mention_of(one, sign) is not None for one in asked.who_may_show(sign))
         and not any(_speaks(one, pattern, _AGAINST) for pattern in sign.unless for one in found)
         and all(any(_speaks(one, pattern, _FOR) for one in found) for pattern in sign.anywhere)
     )
@@ -118,6 +119,24 @@ class _Asked:
 
     accounts: tuple[Account, ...]
     grams: frozenset[str]
+
+    def who_may_show(self, sign: Sign) -> Iterator[Account]:
+        """Those whose texts may have a sign: a thousand that say the same are asked as one. What ended a trouble is told by
+        sentences, which are read anyhow."""
+        for one, *others in self._kinds[sign.prose]:
+            if sign.cures or one.may_mention(sign.pattern, sign.prose):
+                yield from (one, *others)
+
+    @functools.cached_property
+    def _kinds(self) -> tuple[list[list[Account]], list[list[Account]]]:
+        """The subjects by kinds: of their texts, and of what people wrote in them."""
+        return self._by_kind(prose=False), self._by_kind(prose=True)
+
+    def _by_kind(self, prose: bool) -> list[list[Account]]:
+        kinds: dict[object, list[Account]] = {}
+        for one in self.accounts:
+            kinds.setdefault(one.kind(prose), []).append(one)
+        return list(kinds.values())
 
 
 @remembered
