@@ -82,6 +82,12 @@ _TABLE = (
         r"(?:\[Rank (?P<rank>\d+)\]:?\s*)?(?:Watchdog c|C)aught collective operation timeout: Work\w+\((?P<body>.*)\)\s*ran for (?P<ran_ms>\d+) milliseconds",
         _timeout,
     ),
+    # The same as people quote it, which ends behind the call.
+    pattern(
+        "torch.watchdog_timeout",
+        r"(?:\[Rank (?P<rank>\d+)\]:?\s*)?(?:Watchdog c|C)aught collective operation timeout: Work\w+\((?P<body>SeqNum=.{1,400}?Timeout\(ms\)=\d{1,12})\)\W{0,8}$",
+        _timeout,
+    ),
     pattern(
         "torch.watchdog_timeout",
         r"(?:\[Rank (?P<rank>\d+)\]:?\s*)?(?:Work )?Work\w+\((?P<body>SeqNum=.*)\)\s*timed out in blocking wait",
@@ -131,6 +137,9 @@ _BY_GROUP = {
     "torch.watchdog_timeout", "torch.watchdog_status", "torch.heartbeat_stuck", "torch.heartbeat_timeout", "torch.gil_not_acquired",
     "torch.dump_signal", "torch.dump_signal_received", "torch.fr_dump_start",
 }  # fmt: skip
+# A call that is told to its end: what may follow in the next line is how long it ran.
+_WHOLE = regex(r"Timeout\(ms\)=\d{1,12}\)\W{0,8}$")
+_GOES_ON = regex(r"\W{0,8}(?:ran\b|for\b|$)")
 _OF_C10 = regex(r"\[rank\d+\]:")
 
 
@@ -144,10 +153,12 @@ class Reader:
     def feed(self, line: Line) -> Iterator[Event]:
         held = self._held.pop(line.source, None)
         if held is not None:
-            joined = replace(held[0], text=held[0].text + " " + line.text.strip())
-            if not self._hold(joined, held[1] + 1):
-                yield from self._told(joined)
-            return
+            if not (_WHOLE.search(held[0].text) and not _GOES_ON.match(line.text)):
+                joined = replace(held[0], text=held[0].text + " " + line.text.strip())
+                if not self._hold(joined, held[1] + 1):
+                    yield from self._told(joined)
+                return
+            yield from self._told(held[0])
         if not self._hold(line, 0):
             yield from self._told(line)
 
@@ -169,4 +180,5 @@ class Reader:
         return bool(self._held)
 
     def close(self) -> Iterable[Event]:
-        return ()
+        held, self._held = self._held, {}
+        return [event for line, _ in held.values() if _WHOLE.search(line.text) for event in self._told(line)]
