@@ -8,6 +8,7 @@ The kernel's log names the victim (`Out of memory: Killed process`, `oom-kill:co
 `oom-kill` or `OOMKilled`, a launcher reports exit code -9 or 137, or a loader worker was `killed by signal: Killed`. Exit
 code -9 alone can also be the launcher's own clean-up, so it counts only where no earlier error is seen, and nobody is said to
 send SIGKILL.
+Slurm's accounting (`seff`) that says `OUT_OF_MEMORY` of a job which had used nearly all that it may have.
 A pool that misses a worker while `free` shows no memory available and no swap.
 Of a running job such a line of its log is *possible*, unless somebody of the job has ended; so is a line of the kernel that is
 days older than the rest of the evidence, and what a runbook names.
@@ -121,8 +122,8 @@ _LOST = r"\b(?:background|worker|child|sub-?)\w*(?: (?:process(?:es)?|workers?))
 
 
 def check(case: Case) -> Iterator[Finding]:
-    compared = list(_lost_on_a_full_machine(case))
-    found = [*hits(case, _SIGNS), *_no_page(case), *compared]
+    compared = [*_lost_on_a_full_machine(case), *_used_all_it_had(case)]
+    found = [*hits(case, _SIGNS), *_no_page(case), *_needs_more(case), *compared]
     if found:
         made = finding(RULE, case, found, "a process was killed because memory ran out", _STEPS)
         because = (*made.because, *islice(_agrees(case), 1))
@@ -162,6 +163,50 @@ def _lost_on_a_full_machine(case: Case) -> Iterator[Hit]:
     lost = next(((one, line) for one in found if (line := one.find(_LOST))), None)
     if full is not None and lost is not None and not any(one.find(_OTHER_FAULT) for one in found):
         yield Hit(Sign("", "a worker is gone without a word, and no memory was left on its machine"), *lost)
+
+
+# Slurm's accounting of one job: how it ended, and how much of the memory that it had it used (seff(1), reportseff).
+_ACCOUNTED = regex(
+    r"^State: OUT_OF_MEMORY\b[^\n]*\n(?:[A-Z][^\n]*\n){0,12}?Memory Efficiency: (?P<used>\d{1,3})(?:\.\d{1,9})?% of|"
+    r"^\s*\d{1,9}\S* +OUT_OF_ME\S* [^\n]*?\s(?P<share>\d{1,3})(?:\.\d{1,9})?%\s*$",
+    re.M,
+)
+_NEARLY_ALL = 90  # per cent: the kernel counts at moments, and what was asked for last was not had
+
+
+def _used_all_it_had(case: Case) -> Iterator[Hit]:
+    """The accounting calls a job out of memory, and by its figures it used what it had: files that are kept count there as well."""
+    for account in accounts(case):
+        for row in _ACCOUNTED.finditer(account.said):
+            if int(row["used"] or row["share"]) >= _NEARLY_ALL:
+                says = "the accounting calls it out of memory, and it had used what it may have"
+                yield Hit(Sign("", says), account, row[0].strip().splitlines()[0])
+                return
+
+
+# What a program says that it needs of memory, and what it finds.
+_AMOUNT = r"~?(?P<{}>\d{{1,6}}(?:\.\d{{1,6}})?) ?(?P<{}_unit>[MGT])i?B\b"
+_NEEDS = regex(
+    rf"\b(?:requires?|needs?|expects?|(?:is|are) (?:required|needed)|wants?)\b[^\n]{{0,40}}?{_AMOUNT.format('all', 'all')}"
+    rf"(?=[^\n]*\b(?:RAM|memory)\b)[^\n]{{0,120}}?\b(?:but|however|only|while|and|;)\b[^\n]{{0,40}}?{_AMOUNT.format('there', 'there')}"
+    r"[^\n]{0,24}\b(?:detected|available|found|free|present|installed|left|remain\w*)\b",
+    re.IGNORECASE,
+)
+_GIGA = {"M": 1e-3, "G": 1.0, "T": 1e3}
+_WENT = r"\b\w+(?:Exception|Error)\b|\bexit(?:ed|s)?\b[^\n]{0,20}\b(?!0\b)-?\d{1,3}\b|\b(?:killed|died|dies|gone|vanish\w*|disappear\w*|stays? at|hangs?|stuck)\b"
+
+
+def _needs_more(case: Case) -> Iterator[Hit]:
+    """A program warned that it needs more memory than there is, and then it ended or did not get on."""
+    told = accounts(case)
+    for one in told if any(one.find(_WENT, prose=True) for one in told) else ():
+        for found in _NEEDS.finditer(one.said):
+            units = (_GIGA[found[name].upper()] for name in ("all_unit", "there_unit"))
+            needed, there = (float(found[name]) * unit for name, unit in zip(("all", "there"), units))
+            if needed > there:
+                says = f"the program needs {needed:g} GB and finds {there:g} GB"
+                yield Hit(Sign("", says, POSSIBLE), one, found[0])
+                return
 
 
 # What tells by itself why a worker ended.
