@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ...analysis.accounts import accounts
 from ...analysis.case import Case
@@ -63,6 +64,10 @@ _SIGNS = (
     Sign(r"[Cc]ould not find (?:an? |any )?(?:local )?(?:address|interface) (?:associated with|matching|that matches|for|in|within) (?:the )?(?:hint |subnet |network )?['\"]?(?:\d{1,3}(?:\.\d{1,3}){3}|[a-z]{2,8}\d{1,3}\b)|[Nn]o (?:socket )?interface found|No interface found in the same subnet|Unable to find (?:address|interface) for: ?\S+|Unable to (?:resolve|find)(?! any relevant)[^\n]*interface|no such interface|No usable interface",
          "no interface fits the setting", passing=True),
     Sign(r"\b(?:NCCL|GLOO|TP|UCX|OMPI)_?(?:SOCKET_IFNAME|NET_DEVICES|IFNAME)[^\n]{0,120}(?:wrong|did not exist|not exist|mismatch)", "the setting of the interface is wrong", prose=True),
+    # Rabit's sockets (dmlc-core): the tracker's address as the workers were told it.
+    Sign(r"\b(?:re)?connect to (?:ip)?\(?(?:retry time \d{1,4}|failed)\)?:? ?\[(?:localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1)\]", "workers seek their tracker at an address that is each host's own", passing=True),
+    # What NVSHMEM's bootstrap and others say of the card that a setting names.
+    Sign(r"\b[A-Z_]{2,40}(?:IFNAME|NET_DEVICES|IF_INCLUDE|INTERFACE)\b[= :'\"]{1,4}[\w.:,^=-]{1,40}['\"]? (?:(?:does(?:n't| not)|did(?:n't| not)) exist|(?:is|was) not (?:found|present|available|there)|not found|no such (?:device|interface))", "the setting names an interface that the host does not have", passing=True),
     Sign(r"Couldn't detect a suitable IP address[^\n]*defaulting to|Timed out connecting Nanny|Nanny failed to start|Failed to start nanny", "a worker announces an address of its own, and never reaches its scheduler"),
     Sign(r"Match incoming connection from[^\n]*(?:failed|not match)|dropped inbound connection|Unable to find reachable pairing between local and remote interfaces|btl[: ]tcp[^\n]*(?:unreachable proc|no route|invalid interface|does not match any)|HYDU_sock_connect[^\n]*(?:unable to connect|refused)|unable to connect from \S+ to \S+ \((?:Connection refused|No route)",
          "MPI advertised an address that its packets do not come from, or that leads nowhere"),
@@ -127,9 +132,28 @@ _LEFT = r"\bnode\b[^\n]{0,60}\b(?:died|dead|removed|lost|left)\b"
 
 
 def check(case: Case) -> Iterator[Finding]:
-    found = [*hits(case, _SIGNS), *_asks_for_unknown_node(case), *_without_address(case), *_knocks(case)]
+    compared = list(_to_the_bridge_of_another(case))
+    found = [*hits(case, _SIGNS), *_asks_for_unknown_node(case), *_without_address(case), *_knocks(case), *compared]
     if found:
-        yield finding(RULE, case, found, _TITLE, _STEPS)
+        made = finding(RULE, case, found, _TITLE, _STEPS)
+        yield replace(made, compared=made.compared or bool(compared))
+
+
+# Docker's default bridge, which each machine has for itself, and whoever could not be reached at an address of it.
+_TO_BRIDGE = regex(
+    rf"{_LOST}[^\n]{{0,80}}\b172\.17\.\d{{1,3}}\.\d{{1,3}}\b|\b172\.17\.\d{{1,3}}\.\d{{1,3}}\b[^\n]{{0,80}}{_LOST}"
+)
+_ELSEWHERE = regex(r"(?!172\.17\.|127\.)\d{1,3}(?:\.\d{1,3}){3}")
+
+
+def _to_the_bridge_of_another(case: Case) -> Iterator[Hit]:
+    """Who stands on a host of another network (Ray tells its address before each line) seeks a peer at such an address."""
+    for one in accounts(case):
+        for event in one.events:
+            if event.host and _ELSEWHERE.fullmatch(event.host) and _TO_BRIDGE.search(event.text):
+                says = f"a process on {event.host} seeks its peer at an address of a container's bridge"
+                yield Hit(Sign(_TO_BRIDGE.pattern, says), one, event.text.strip())
+                return
 
 
 # An interface by which hosts reach each other, that it has no address, and the settings that name one.
