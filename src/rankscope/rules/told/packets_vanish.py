@@ -41,7 +41,7 @@ from ...model.patterns import regex
 from .. import make_rule
 from ._drops import HOST_DROPS
 from ._findings import finding
-from ._signs import POSSIBLE, Sign, hits
+from ._signs import POSSIBLE, Hit, Sign, hits
 from ._wordings import HALTS
 
 _HOSTS = (
@@ -67,7 +67,7 @@ _SIGNS = (
     Sign(r"\bnc: connect to \S+ port \d+ \(tcp\) (?:failed|timed out)[^\n]*(?:timed out|No route|in progress|unreachable)|\bNcat: (?:TIMEOUT|Connection timed out|No route to host|Network is unreachable)|telnet: [^\n]*(?:timed out|No route to host|unreachable)|curl: \((?:7|28)\) Failed to connect to \S+ port (?!443\b|80\b)\d+[^\n]*(?:[Tt]imed? ?out|No route|unreachable)|^\d+/tcp +filtered|(?:bash: connect|/dev/tcp/\S+): (?:Connection timed out|No route)|iperf3?: [^\n]{0,100}unable to connect[^\n]*(?:timed out|No route|unreachable)",
          "a try by hand at a port is not answered", passing=True),
     Sign(r"From \S+ icmp_seq=\d+ (?:Frag needed|Packet filtered|Destination)|(?<![\d.])(?:[1-9]\d?(?:\.\d+)?|100)% packet loss|(?:ping|local error|sendmsg)[^\n]{0,16}: [Mm]essage too long", "ping shows that packets are lost or too long", unless=(r"\b(?:powered|switched|turned) (?:off|down)\b|kernel panic|\bre-?boot(?:ed|s|ing)?\b",), anywhere=(HALTS + r"|rank|all_?reduce|nccl|gloo|mpi|" + _HOSTS,)),
-    Sign(r"\b(?:istio(?:-proxy|-init)?|envoy|linkerd(?:-proxy)?|service mesh|mesh proxy|(?<![\w-])sidecars?)\b(?! (?:is|are|was) (?:not|off|disabled)\b)|upstream connect error|RBAC: access denied", "a proxy of a service mesh stands between the pods", anywhere=(HALTS + r"|refused|reset|rank|init_process_group|nccl|gloo|worker", r"\b(?:pods?|kubectl|kube\w*|containers?|READY|namespace|upstream connect)\b"), unless=(r"inject\W{1,4}\W?false",)),
+    Sign(r"\b(?:istio(?:-proxy|-init)?|envoy|linkerd(?:-proxy)?|service mesh|mesh proxy|(?:proxy|mesh)[ -]sidecars?|sidecars?(?:\.istio\b| (?:prox(?:y|ies)|inject\w*|(?:is|are|was|were|gets?) inject\w*))|inject\w*\b[^\n]{0,20}\bsidecars?)\b(?! (?:is|are|was) (?:not|off|disabled)\b)|upstream connect error|RBAC: access denied", "a proxy of a service mesh stands between the pods", anywhere=(HALTS + r"|refused|reset|rank|init_process_group|nccl|gloo|worker", r"\b(?:pods?|kubectl|kube\w*|containers?|READY|namespace|upstream connect)\b"), unless=(r"inject\W{1,4}\W?false",)),
     Sign(r"\b(?:HTTP|http) proxy\b[^\n]{0,60}(?:fail|403|407|denied|refused|timed out)|grpc_proxy_mapper|\bSquid\b[^\n]{0,40}\b(?:error|denied|403|407|50[23])\b|ERR_ACCESS_DENIED|(?:CONNECT|tunnel) [^\n]{0,40}\b(?:403|407|502|503)\b", "connections between the hosts go to a proxy", POSSIBLE, anywhere=(HALTS + r"|UNAVAILABLE|fail",)),
     Sign(r"^(?![^\n]*no active messages transport)[^\n]*?(?P<said>Destination is unreachable)", "a rank cannot reach its peer: a firewall or a missing route"),
     Sign(r"Connecting to rank \d+ failed, waiting for \d{5,} milliseconds", "a rank tries for minutes to reach its peer", POSSIBLE),
@@ -107,10 +107,36 @@ _ARRIVED = regex(r"^\S+ +\d+ +\d+ +(\S+:\d+ +\S+:\d+)[^\n]*\n[^\n]*\bbytes_acked
 
 
 def check(case: Case) -> Iterator[Finding]:
-    found = [hit for hit in hits(case, _SIGNS) if hit.sign.says != _RESENT or not _arrives(case)]
+    longer = list(_longer_than_the_way(case))
+    found = [hit for hit in hits(case, _SIGNS) if hit.sign.says != _RESENT or not _arrives(case)] + longer
     if found:
         made = finding(RULE, case, found, "connections stand, but data does not arrive", _STEPS)
-        yield replace(made, compared=any(hit.sign.says == _RESENT and _unheard(hit.account) for hit in found))
+        unheard = any(hit.sign.says == _RESENT and _unheard(hit.account) for hit in found)
+        yield replace(made, compared=unheard or bool(longer))
+
+
+# The size of frames that an interface sends (ip-link(8), ifconfig(8)), and what is said of the other end or of the way there.
+_SENDS = regex(
+    r"^\s*(?:\d{1,5}: )?(?P<card>(?!lo\b)[\w@.-]{1,20}):? [^\n]{0,60}<[A-Z0-9_,-]*\bUP\b[^\n]*\bmtu (?P<size>\d{4,5})\b",
+    re.M,
+)
+_PASSES = regex(r"\bMTU\b(?: size)?(?: of| is|:| =|=)? ?(?P<size>\d{3,5})\b")
+_LEAST = 500  # bytes of a frame
+
+
+def _longer_than_the_way(case: Case) -> Iterator[Hit]:
+    """An interface that is up sends larger frames than pass, by what somebody writes of the way or of the other end."""
+    told = accounts(case)
+    passes = [int(found["size"]) for one in told for found in _PASSES.finditer(one.text)]
+    passes = [size for size in passes if size > _LEAST]
+    if not passes or not any(one.find(HALTS + r"|\bstands?\b[^\n]{0,80}\btime out\b", prose=True) for one in told):
+        return
+    for one in told:
+        for row in _SENDS.finditer(one.said):
+            if int(row["size"]) > max(passes):
+                says = f"an interface sends frames of {row['size']} bytes, and {max(passes)} pass"
+                yield Hit(Sign("", says), one, row[0].strip())
+                return
 
 
 def _unheard(account: Account) -> bool:
