@@ -174,6 +174,8 @@ _SIGNS = (
     Sign(r"\bthreads?\b[^\n]{0,40}\b(?:is|are|was|were|remains?|stays?|keeps?) (?:still )?(?:alive|running|active|there)\b[^\n]{0,20}\b(?:after|when|once|although|though)\b[^\n]{0,30}\b(?:program|script|command|main|work|run|query|job|everything|test|process|it)\b[^\n]{0,30}\b(?:run|ran|done|over|ended?|ends|finish\w*|return\w*|complet\w*|exit\w*|closed)\b", "a thread lives on when the program is over", anywhere=(rf"{HALTS}|{_LASTS}",), unless=(r"Watchdog caught|out of memory|\bfork(?:ed|s|ing)?\b",), prose=True),
     Sign(r"\b(?:after|since|when) (?:its )?\W?main\b\W{0,3}(?:has |had |is )?(?:already )?(?:returned|ended|finished|over)\b|\bmain\b(?:\(\))?\W? (?:has|had) (?:already )?(?:returned|ended|come to its end)\b", "what is waited for is waited for after main()", anywhere=(r"join|wait|mutex|futex|\block",), unless=(r"Watchdog caught|out of memory|\bfork(?:ed|s|ing)?\b|\bmain thread (?:has|had)",), prose=True),
     _KEPT_BY_A_THREAD,
+    # The watchdogs of groups that are still there when all is done and saved.
+    Sign(r"\b(?:after|past|behind) (?:the |its )?(?:very )?(?:last|final) (?:training )?(?:step|iteration|epoch|batch|checkpoint|save)\b|\b(?:last|final) checkpoint (?:is |was |has been )?(?:saved|written)\b", "the work is done, and then watchdogs find that they stand", anywhere=(r"watchdog got stuck for \d|[Hh]eartbeat monitor timed out",), unless=(r"Watchdog caught|out of memory",), prose=True),
     Sign(_ENDS_WITH_A_THREAD, "it ended as soon as a thread of it was ended", anywhere=(_TOLD_TO_END, _LASTS), unless=(r"Watchdog caught|out of memory|dead-?lock|\bGIL\b",), prose=True),
     # Of a shell with -x the last line is what it has begun.
     Sign(r"^\++ exit \d+ *\n(?:[^\n]*\n){0,6}?\++ (?:sleep|wait)\b[^\n]*\n?\Z", "a script is past its exit and still waits", POSSIBLE),
@@ -239,7 +241,7 @@ def check(case: Case) -> Iterator[Finding]:
         made = finding(RULE, case, found, "the program is over but does not end", _STEPS)
         if made.certainty is LIKELY and not case.snapshot.live and left_early(case) is not None:
             made = replace(made, certainty=POSSIBLE, against=(*made.against, _OTHERS_WAIT))
-        kept = any(hit.sign is _KEPT_BY_A_THREAD for hit in found)
+        kept = any(hit.sign is _KEPT_BY_A_THREAD for hit in found) or _finalizer_joins(case)
         made = replace(made, compared=made.compared or kept or _still_there(case))
         yield _of_threads(case, made)
 
@@ -273,6 +275,24 @@ _TO_STOP = regex(
     r"\b(?:re-?start|stop|shut-?down|shutting down|terminat\w*|quit|exit)(?:s|ed|ing|ping|ped)?\b|\bSIGTERM\b",
     re.IGNORECASE,
 )
+
+
+# A finalizer that nobody called, and where it waits for a thread or child: the innermost frame is the first.
+_JOINS_ONE = regex(
+    r"^(?:join|_wait_for_tstate_lock|wait) \((?:[^\n]*/)?(?:threading|multiprocess(?:ing)?/(?:process|pool|popen_fork))\.py[^\n]*\n"
+    r"(?:[^\n]+\n){0,12}?__del__ \([^\n]*\)\s*\Z",
+    re.MULTILINE,
+)
+
+
+def _finalizer_joins(case: Case) -> bool:
+    """Whether a finalizer below which no code of the program stands waits for another thread, which a dump shows as well."""
+    return any(
+        len(one.seen) > 1
+        and any(_JOINS_ONE.search(seen.text) for seen in one.seen)
+        and not one.find(r"\bfork\w*_child")
+        for one in accounts(case)
+    )
 
 
 def _serves(case: Case) -> bool:
