@@ -25,6 +25,8 @@ _CASCADE = regex(
     r"ActorHandleNotFound|StreamClosed|CommClosed|ChildProcessError|RayActorError|RayTaskError|WorkerCrashed|EOFError|"
     r"Rendezvous|wait timeout|Exception ignored|monitoredBarrier|collective|shutdown|Event loop is closed|\bpeer|"
     r"remote|"
+    # Who started it tells that it went, and not why.
+    r"\b(?:scheduler|worker|engine|detokenizer|server|child|sub-?process)\w*(?: process)? (?:died|exited|crashed|ended|terminated)\b[^\n]{0,60}\bexit ?code|"
     # A check that compares the ranks says that they differ, not that one of them fails.
     r"\b(?:differ\w*|inconsistent|mismatch\w*|not the same) (?:across|between|among) (?:the |all |different )?(?:GPUs|ranks|processes|workers|devices)\b|"
     r"error code(?: is|:) ?(?:107019|107020|507046|507047|507048)\b",  # CANN's rt_error_codes.h: a wait, task, stream, event, FFTS+ timed out

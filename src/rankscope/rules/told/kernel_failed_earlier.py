@@ -39,6 +39,8 @@ _SIGNS = (
     Sign(r"Memory access fault by GPU|HSA_STATUS_ERROR|hipErrorIllegalAddress|aicore (?:exception|error)|AICPU exception|vector core exception", "a kernel failed"),
     Sign(r"cudaErrorMisalignedAddress|CUDA_ERROR_(?:MISALIGNED_ADDRESS|ILLEGAL_INSTRUCTION|INVALID_PC|INVALID_ADDRESS_SPACE|ASSERT)|hipErrorLaunchFailure|an? illegal instruction|operation not supported on global/shared address space|\b(?:[Cc]uda|CUDA|Triton) (?:[Ee]rror|failure)\b[^\n]{0,20}\b(?:700|710|715|716|717|718|719)\b|(?:error|ret|code)(?: is)?\W{0,4}507(?:011|015|018|035|057)\b", "a kernel failed"),
     Sign(r"(?:UR_RESULT|PI|ZE_RESULT)_ERROR_DEVICE_LOST", "a kernel failed", unless=_ENDED),
+    # Events and calls that a stream whose work is being recorded into a graph does not allow (CUDA and HIP, error codes 900 to 907).
+    Sign(r"operation (?:not permitted|would make the legacy stream depend|failed due to a previous error)\b[^\n]{0,40}\b(?:captur\w+)\b|\b(?:cuda|hip)Error(?:CapturedEvent|StreamCapture\w+)|\bCUDA_ERROR_(?:CAPTURED_EVENT|STREAM_CAPTURE_\w+)", "a call was made that a stream under capture does not allow"),
     Sign(r"\bSegmentation fault from GPU at 0x", "a kernel touched memory that is not its own"),
     Sign(r"=+ Invalid __(?:global|shared|local)__ (?:read|write|atomic)|compute-sanitizer[^\n]*\b[1-9]\d* errors?|ERROR SUMMARY: [1-9]\d* error|CUDA Exception: Warp", "a checker shows a kernel that touches memory that is not its own"),
     Sign(r"\b(?:compute-sanitizer|cuda-memcheck)\b[^\n]{0,60}\b(?:reports?|shows?|finds?|found|names?)\b(?! (?:no|nothing|none|0)\b)|\bout-of-bounds (?:write|read|access|store|load)\b", "a checker shows a kernel that touches memory that is not its own", prose=True),
