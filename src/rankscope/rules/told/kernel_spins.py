@@ -35,7 +35,7 @@ _POLLS = _POLL.replace(r"\w*", "").replace(r"\w+", r"\w")
 _WRITTEN = (
     r"\b(?:persistent|mega|cooperative|warp[- ]speciali[sz]ed|tile|hand-written)[- ]?kernels?\b|\bTMA\b|"
     r"\bmbarriers?\b|\(cuda-gdb\)|\bCuTe\b|\bCUTLASS\b|\bThunderKittens\b|\bTileLang\b|@triton\.jit|\b__global__\b|"
-    r"\bsplit-?k\b"
+    r"\bsplit-?k\b|\bNVSHMEM\w*|\bDeepEP\b|\w{0,24}(?:MegaM[oO][eE]|CuTe ?DSL|Cutedsl)\w*"
 )
 _SEVERAL = r"all_?reduce|all_?gather|all_?to_?all|Watchdog caught|\bNCCL\b|\branks? ?\d"
 # Where direct access between the devices was switched off as well, that may be it.
@@ -49,6 +49,8 @@ _SIGNS = (
     Sign(r"\b(?:cuda-gdb|\(cuda-gdb\)|\(rocgdb|rocgdb -p|Switching focus to CUDA kernel|info cuda kernels|CUDA kernel \d|block \(\d+,\d+,\d+\), thread|BlockIdx|wave \d+)", "the debugger shows a kernel that still runs", also=(_POLL,)),
     Sign(r"\b(?:custom|one[- ]?shot|two[- ]?shot|lamport|mnnvl|trtllm|symm(?:etric)?[- _]?mem\w*|quick|fused|multimem|nvls|cross_device|nvshmem|deepep|push)\w{0,30}[- _]?(?:all[- _]?reduce|reduce|kernel|barrier|dispatch|combine)\w{0,20}[^\n]{0,100}(?:spin|poll|hang|hung|stuck|deadlock|never|100 ?%|flag|wait)",
          "a hand-written communication kernel does not end", prose=True),
+    Sign(r"\bkernels?\b[^\n]{0,24}\b(?:every|each|all)\b[^\n]{0,40}\b(?:custom|one[- ]?shot|two[- ]?shot|lamport|multimem|symm(?:etric)?[- _]?mem\w*)[- _]?all[- _]?reduce\b", "every device is in a hand-written communication kernel", anywhere=(r"\b100 ?%", HALTS), prose=True),
+    Sign(r"\b(?:torch\.(?:cuda|npu|xpu)\.synchronize|(?:cuda|hip|aclrt)\w{0,12}Synchronize\w*)\b[^\n]{0,120}\b(?:no|without an?|outside (?:of )?any|not in any) (?:\w+ ){0,2}collective", "ranks wait for their own devices, outside of any collective", prose=True),
     Sign(r"\b(?:disable[-_]custom[-_]all[-_]reduce|without (?:the )?custom|custom all-?reduce (?:off|disabled))[^\n]{0,80}(?:work|fix|fine|help|solv|no hang|resolv|disappear|\bstarts?\b|\bruns?\b|\bserves?\b|goes on)|(?:work|fix|fine|no hang|disappear|help)\w{0,20}[^\n]{0,60}disable[-_]custom[-_]all[-_]reduce", "it works without the custom kernel", unless=(_PEERS,), prose=True),
     Sign(r"kernel\b(?! of (?:an? |the )?(?:notebook|jupyter|session)\b)(?! (?:command|parameter|version|log|module|panic|driver|stack|thread|boot|message|buffer|\d))[^\n]{0,80}\b(?:never (?:ends?|returns?|finish\w*|completes?|exits?)|spins? (?:for ?ever|indefinitely|in|on)|infinite loop|does not (?:end|terminate|finish)|(?:is )?stuck|resident for)", "a kernel never ends", prose=True),
     Sign(r"\b(?:mbarrier|phase[- ]wait|try_wait|cluster|CTAs?|thread[- ]?blocks?|warps?|waves?|wavefronts?|SMs?|persistent kernel)\b[^\n]{0,80}\b(?:spins?|spinning|polls?|loops?|parked|remains?|left|never|stuck|waits? (?:for|on|in)|resident)\b|\b(?:spins?|spinning|polls?|parked|remains?|stuck)\b[^\n]{0,60}\b(?:mbarrier|phase[- ]wait|CTAs?|thread[- ]?blocks?|warps?|wavefronts?)\b", "part of a kernel's blocks wait for ever", anywhere=(r"\bkernel",), prose=True),
