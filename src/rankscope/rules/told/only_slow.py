@@ -95,7 +95,7 @@ _SAID = (
     r"jit-compiled from PTX|JIT compiled from PTX|DeepGEMM JIT Pre-Compile session|"
     r"\[SearchImpl\] Searching the best solution among|\[Monitor\] \d+/\d+/\d+ |Autotuning format combination|"
     r"Compiling in progress\. Please wait|\b[Pp]lease (?:wait|be patient)\b[^\n]{0,60}\b(?i:compil|build|optimi[sz]|tun|first|convert|warm)\w*|"
-    r"\b(?i:compil|build|optimi[sz]|autotun|convert|warm)\w*\b[^\n]{0,60}\b[Pp]lease (?:wait|be patient)\b|"
+    r"\b(?i:compil|build|optimi[sz]|autotun|convert|warm|JIT (?:code )?generat|code generat)\w*\b[^\n]{0,80}\b[Pp]lease (?:wait|be patient)\b|"
     r"Timing Runner: |\b[Ii]t (?:may|might|can|could) take (?:a long time|several minutes|\d+)"
 )
 # Who compiles and asks the key-value store for what another has tuned waits for that other.
@@ -141,6 +141,7 @@ _SIGNS = (
     # A server's keeper ends workers that are busy for longer than a request, or a start, may take (gunicorn's arbiter.py, uWSGI, celery).
     Sign(_KEPT_SHORT, "a worker was busy for longer than its keeper allows, and was ended for that", POSSIBLE, unless=(_OTHER_THAN_BUSY,)),
     Sign(r"\b(?:larger|longer|higher|bigger|increas\w+|rais\w+|doubl\w+)\b[^\n]{0,24}\b(?:time-?out|limit)\b|(?:--)?\b(?:time-?out|[Tt]imeoutSeconds|failureThreshold|initialDelaySeconds|start_?period)\b ?[=: ] ?\d+", "it gets there with a longer limit", anywhere=(rf"{_KEPT_SHORT}|\b(?:re-?start(?:s|ed)|re-?boots?|kill(?:s|ed)|ended|terminated)\b",), unless=(_OTHER_THAN_BUSY, r"all_?reduce|all_?gather|\bbarrier\b|NCCL|gloo|init_process_group|\bstore\b"), cures=True),
+    Sign(r"\b(?:same|again|re-?run|with)\b[^\n]{0,60}(?<![\w-])(?:-t|--?(?:graceful-?)?time-?out|--?harakiri)[ =]\d{3,6}\b(?:[^\n]{0,12}|[^\n]*\n+[^\n]{0,20})\b(?:starts?|serves?|works?|answers?|is up|runs?|fine|ok|no (?:more |worker )?time-?outs?)\b", "with a longer limit the worker gets there", anywhere=(_KEPT_SHORT,), unless=(_OTHER_THAN_BUSY,), prose=True),
     Sign(RUNS, "a compiler is at work", unless=(_OVER, _EXCHANGED)),
     Sign(_COMPILER, "a compiler is at work", POSSIBLE, unless=(_OVER, _EXCHANGED), prose=True),
 )  # fmt: skip
