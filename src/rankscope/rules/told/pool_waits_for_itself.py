@@ -53,7 +53,13 @@ _STEPS = (
 def check(case: Case) -> Iterator[Finding]:
     if case.snapshot.live:
         return
-    found = [*hits(case, _SIGNS), *_all_wait(case), *_engine_in_itself(case), *_from_its_size_on(case)]
+    found = [
+        *hits(case, _SIGNS),
+        *_all_wait(case),
+        *_task_of_dask(case),
+        *_engine_in_itself(case),
+        *_from_its_size_on(case),
+    ]
     if found:
         yield finding(RULE, case, found, _TITLE, _STEPS)
 
@@ -88,6 +94,32 @@ def _all_wait(case: Case) -> Iterator[Hit]:
         alone = len(stacks) <= len(pool) + len(serving) + 1  # the main thread is no helper
         says = f"{_all(len(pool))} of its pool runs a task that waits for a result"
         yield Hit(Sign("", says, LIKELY if alone else POSSIBLE), account, pool[0].split("\n", 1)[0])
+
+
+# A task that a thread of a worker of dask runs, and where it waits for others (distributed/worker.py, distributed/client.py).
+_TASK = regex(r"^(?:apply_function\w*|execute\w*|_?run_task\w*) \((?:[^\n]*/)?distributed/worker\.py", re.M)
+_ITS_CLIENT = regex(
+    r"^(?:__next__|_?result|gather|wait|_?get|compute|sync|as_completed|_wait) \((?:[^\n]*/)?distributed/(?:client|utils)\.py",
+    re.M,
+)
+_ONE_THREAD = r"\b(?:one|a single|1) thread (?:per|a|for each|in each) worker\b|\b(?:only|single|sole) (?:\w+ )?thread\b|\b(?:n_?threads|threads_per_worker)\b\W{1,3}1\b"
+_LEFT_POOL = r"\b(?:secede|worker_client)\b(?<!not a worker_client)(?<!no worker_client)(?<!without worker_client)"
+
+
+def _task_of_dask(case: Case) -> Iterator[Hit]:
+    """Every thread of a worker of dask on which a task runs waits there for other tasks: those may need the same threads."""
+    told = accounts(case)
+    if any(one.find(_LEFT_POOL) for one in told):
+        return  # who leaves the pool for the time of its wait keeps no thread from the others
+    for account in told:
+        stacks = [seen.text for seen in account.seen] or re.split(r"\n\s*\n", account.said)
+        tasks = [text for text in stacks if _TASK.search(text)]
+        if tasks and all(map(_ITS_CLIENT.search, tasks)):
+            waits = next(filter(None, map(_ITS_CLIENT.search, tasks)))
+            says = f"{_all(len(tasks))} on which a worker runs tasks waits for other tasks"
+            sure = LIKELY if len(tasks) > 1 or any(one.find(_ONE_THREAD, prose=True) for one in told) else POSSIBLE
+            yield Hit(Sign("", says, sure), account, waits[0])
+            return
 
 
 def _all(threads: int) -> str:
