@@ -26,6 +26,7 @@ https://github.com/wandb/wandb/issues/12079, https://github.com/benoitc/gunicorn
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -142,10 +143,36 @@ def check(case: Case) -> Iterator[Finding]:
         *_alone_at_a_buffer(case),
         *_waiting_children(case),
     ]
+    compared = list(_other_start(case))
+    found += compared
     if found:
         title = "a forked child waits for a lock or thread that exists only in its parent"
         made = finding(RULE, case, found, title, _STEPS)
-        yield replace(made, compared=len(made.processes) > 1)  # several stand, and nobody reads what they wait for
+        # Several stand, and nobody reads what they wait for.
+        yield replace(made, compared=len(made.processes) > 1 or bool(compared))
+
+
+# One command twice: as it is, and with another start method in its environment (joblib, multiprocess, programs of one's own).
+_STARTED = regex(
+    r"^[$#>% ]{0,4}(?:[A-Z_]\w{0,40}=\S{0,60} ){0,6}?\w{0,40}(?:START_METHOD|MP_CONTEXT|MULTIPROCESSING_METHOD)=['\"]?(?:spawn|forkserver|loky)['\"]? "
+    r"(?P<command>[^\n]{4,200}?)\s*$",
+    re.M,
+)
+_BROKEN_OFF = r"[^\n]*\n(?:(?![$#>%] )[^\n]*\n){0,30}?[^\n]{0,20}(?:\^C|\^\\|\bKeyboardInterrupt\b|\bTerminated\b)"
+
+
+def _other_start(case: Case) -> Iterator[Hit]:
+    """A command that somebody had to break off, and that came to its end when its workers were not forked."""
+    told = [] if case.snapshot.live else accounts(case)
+    for one in told:
+        for found in _STARTED.finditer(one.said):
+            plain = rf"^[$#>% ]{{0,4}}{re.escape(found['command'])}"
+            again = re.compile(rf"{re.escape(found[0].strip())}{_BROKEN_OFF}")
+            forked = re.compile(plain + _BROKEN_OFF, re.M)
+            if any(forked.search(other.said) for other in told) and not again.search(one.said):
+                says = "the same command ends when its workers are not forked, and had to be broken off when they were"
+                yield Hit(Sign("", says), one, found[0].strip())
+                return
 
 
 def _may_be_forked(case: Case, account: Account) -> bool:

@@ -37,6 +37,7 @@ from ...model.patterns import regex
 from ...model.repeated import found_in
 from .. import make_rule
 from ._findings import finding
+from ._lines import events
 from ._signs import LIKELY, POSSIBLE, Hit, Sign
 from ._wordings import halted
 
@@ -44,6 +45,7 @@ _FAMILIES = tuple(
     (name, regex(pattern))
     for name, pattern in (
         ("BLAS", r"\w\)? @ \w|\.dot\(|\bnp\.(?:linalg|matmul|einsum|inner)|\bnumpy\.linalg|\bmatmul\(|scipy\.linalg|\.svd\(|\.cholesky\(|\.eigh?\("),
+        ("numexpr", r"\bne\.evaluate\(|\bnumexpr\.(?:evaluate|NumExpr|re_evaluate)\b"),
         ("tokenizers", r"(?i:tokenizer)\w*(?:\.\w+)?\(|\.encode(?:_batch|_plus)?\("),
         ("JAX", r"\bjnp\.\w|\bjax\.(?!distributed)\w"),
         ("TensorFlow", r"\btf\.\w|\bkeras\.\w|\.predict\("),
@@ -77,6 +79,8 @@ _STARTS = regex(
 _HANDED = regex(
     r"\b(?:apply|apply_async|map|map_async|imap|imap_unordered|starmap|starmap_async|submit|Process)\(\s*(?:(?:None, ?)?target ?= ?)?(?P<what>\w+(?:\.\w+)+)(?=[,)])"
 )
+# Somebody waited for it and then did not.
+_BROKEN_OFF = r"^\W{0,3}\^C\s*$|^KeyboardInterrupt\b"
 # Loader workers do operators of PyTorch all the time; it makes them use one thread itself.
 _LOADER = regex(r"num_workers|DataLoader")
 # These do nothing at all in a child of a process that has used them.
@@ -109,10 +113,36 @@ def _used(case: Case) -> Iterator[Hit]:
     for account in accounts(case):
         lines = code_in([event.text for event in account.events if event.event == "text.line"])
         used = used_before_fork(lines)
-        if used is not None and (halted(case) or used.library in _NEVER_AFTER_A_FORK):
-            sure = LIKELY if halted(case) else POSSIBLE
+        broken_off = used is not None and any(one.find(_BROKEN_OFF) for one in accounts(case))
+        if used is not None and (halted(case) or broken_off or used.library in _NEVER_AFTER_A_FORK):
+            sure = LIKELY if halted(case) or broken_off else POSSIBLE
             yield Hit(Sign("", f"{used.library} is used before the workers are forked", sure), account, used.call)
             return
+        if used is None and (call := _in_the_child(lines)) and (_spins(case) or halted(case)):
+            says = "BLAS, whose threads began when the parent imported it, is called in a child of os.fork()"
+            yield Hit(Sign("", says, LIKELY if _spins(case) else POSSIBLE), account, call)
+            return
+
+
+_FORKS = regex(r"\bos\.fork\(\)")
+_HAS_BLAS = regex(r"(?:import|from) [^#\n]*\b(?:numpy|scipy)\b")
+_FULL = 90  # per cent of a CPU
+
+
+def _in_the_child(lines: Sequence[Line]) -> str | None:
+    """The line behind a plain fork that calls BLAS, where the module was imported before it."""
+    fork = next((at for at, line in enumerate(lines) if found_in(line.text, _FORKS)), None)
+    if fork is None or not any(_HAS_BLAS.match(line.text) for line in lines[:fork]):
+        return None
+    owners, blas = _owners(lines), dict(_FAMILIES)["BLAS"]
+    return next((lines[at].text for at in _calls(lines, blas) if at > fork and owners[at] == owners[fork]), None)
+
+
+def _spins(case: Case) -> bool:
+    """Whether a table of processes shows one of Python that computes all the time."""
+    rows = [row.fields for row in events(case, "proc.row")]
+    cpu = [row.get("cpu") for row in rows if row.get("state") == "R" and "python" in str(row.get("command"))]
+    return any(isinstance(one, (int, float)) and one >= _FULL for one in cpu)
 
 
 def used_before_fork(lines: Sequence[Line]) -> Used | None:
