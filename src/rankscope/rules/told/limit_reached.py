@@ -54,6 +54,8 @@ _SIGNS = (
     Sign(r"(?:allocate|alloc|reg\w*) (?:pd|mr|memory region)\W{0,2}\[?-12\b|(?:memory registration|register\w* memory|reg_mr)[^\n]{0,80}(?:ENOMEM|Cannot allocate memory|\berrno\W{1,3}12\b)", "memory for the network card cannot be locked"),
     Sign(r"\b(?:fork|os\.fork|Popen|pthread_create|spawn)[^\n]*(?:\n[^\n]*){0,4}(?:\[Errno 1[12]\]|Cannot allocate memory|Resource temporarily unavailable)|BlockingIOError: \[Errno 11\](?![^\n]*lock)", "no process or thread could be made"),
     Sign(r"Too many open files|\[Errno 2[34]\]|\bget errno 24\b|\bEMFILE\b|\bENFILE\b", "the limit of open files is reached"),
+    # Ray's daemon has several descriptors for each of its workers, and ends when it gets no more.
+    Sign(r"\bulimit -n\b[^\n]{0,20}\n?[^\S\n]*(?:1024|256|512|2048|4096)\b", "few files may be open where very many workers are started", POSSIBLE, anywhere=(r"\braylet\b[^\n]{0,60}\b(?:abort\w*|SIGABRT|died|crash\w*|exited|zombie)\b|'raylet', status='zombie'", r"\b(?:[2-9]\d\d|\d,?\d{3}) (?:Ray )?(?:processes|workers|actors)\b|\bnproc\b[^\n]*\n?\s*(?:[2-9]\d\d|1\d\d\d)\b")),
     Sign(r"received 0 items of ancdata|ancdata", "a descriptor could not be passed on: the limit of open files is reached"),
     Sign(r"unable to open shared memory object <\S+> in read-write mode *(?:$| at )", "a segment cannot be opened mostly for want of a descriptor: older releases name no reason"),
     Sign(r"(?:shared memory|shm_open|memory segment|memfd_create|epoll_create\w*|eventfd|inotify_init\w*|socket(?:pair)?|accept4?|pipe2?)\b[^\n]*(?:\bos error 2[34]\b|\(os error 2[34]\)|errno\W{1,3}2[34]\b)|\bos error 24\b|too many files open|out of file descriptors|ran out of (?:file )?descriptors", "the limit of open files is reached"),
