@@ -8,6 +8,7 @@ Download caches, dataset builders and compilers take an advisory lock on a file.
 A debug log repeats `Lock … not acquired … waiting 0.05 seconds` for one lock and no other holder is seen; `flock` or `lockf`
 answers `Function not implemented` (38), `No locks available` (37) or `Operation not supported` (95). Or a stack stands in a call
 that locks (filelock, portalocker, h5py, SQLite, lmdb) on a network's file system whose files can be read, and no holder is seen.
+Or one command was run twice there, and came further when it was told to take no lock.
 
 ## What to do
 `flock -n PATH/test true; echo $?` on that mount. Put the cache on a local disk (`HF_HOME`, `HF_DATASETS_CACHE`, `TORCH_EXTENSIONS_DIR`,
@@ -21,8 +22,18 @@ Local caches per node by default. Cases: https://github.com/huggingface/datasets
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
-from ._findings import text_rule
-from ._signs import LIKELY, POSSIBLE, Sign
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ...analysis.accounts import accounts
+from ...analysis.case import Case
+from ...model.diagnosis import Finding
+from ...model.patterns import regex
+from .. import make_rule
+from ._findings import finding
+from ._runs_twice import Run, runs
+from ._signs import LIKELY, POSSIBLE, Hit, Sign, hits
 from ._wordings import HOLDER_SEEN
 
 # Calls that lock a file, and where the file lies; nobody else is said to hold the lock.
@@ -73,7 +84,47 @@ _SIGNS = (
     Sign(r"\b(?:acquire|_acquire|lock) \((?:[^\n]*/)?(?:filelock|portalocker|fasteners)[^\n]*\)", "a thread waits in a file lock", POSSIBLE, unless=(HOLDER_SEEN,)),
 )  # fmt: skip
 
-RULE = text_rule(
-    __name__, __doc__, "file-lock-unsupported", 14, "the file system does not support locks, and the program keeps trying", _SIGNS,
-    ("flock -n PATH/.probe true; echo $?", "df -T PATH; mount | grep PATH", "export HF_HOME=/local/cache TORCH_EXTENSIONS_DIR=/local/ext"),
-)  # fmt: skip
+_TITLE = "the file system does not support locks, and the program keeps trying"
+_STEPS = (
+    "flock -n PATH/.probe true; echo $?",
+    "df -T PATH; mount | grep PATH",
+    "export HF_HOME=/local/cache TORCH_EXTENSIONS_DIR=/local/ext",
+)
+# How a command is told not to lock files: by an option, or by a variable before it.
+_UNLOCKED = regex(
+    r" --?(?:no-?(?:file-?)?lock(?:s|ing)?|without-lock(?:s|ing)?|lock(?:s|ing)?=(?:no|off|false|none|0))\b", re.I
+)
+_NOT_LOCKING = regex(
+    r"\w{0,40}(?:LOCK(?:S|ING)?=(?:0|no|off|false|none)|(?:NO|DISABLE|SKIP)_\w{0,20}LOCK\w{0,8}=(?:1|yes|on|true))",
+    re.I,
+)
+
+
+def check(case: Case) -> Iterator[Finding]:
+    compared = [] if case.snapshot.live else list(_further_without_locks(case))
+    found = [*hits(case, _SIGNS), *compared]
+    if found:
+        made = finding(RULE, case, found, _TITLE, _STEPS)
+        yield replace(made, compared=made.compared or bool(compared))
+
+
+def _further_without_locks(case: Case) -> Iterator[Hit]:
+    """A command on a network's file system that comes further when it locks nothing."""
+    told = runs(case)
+    if not any(one.find(_REMOTE) for one in accounts(case)):
+        return
+    for run in (run for run in told if _locks_nothing(run)):
+        plain = " ".join(_UNLOCKED.sub(" ", run.command).split())
+        for other in told:
+            same = other.command == plain and not _locks_nothing(other)
+            if same and not run.broken_off and (other.broken_off or run.further_than(other)):
+                says = "the same command comes further when it takes no lock"
+                yield Hit(Sign("", says), run.account, run.text)
+                return
+
+
+def _locks_nothing(run: Run) -> bool:
+    return _UNLOCKED.search(run.command) is not None or any(map(_NOT_LOCKING.fullmatch, run.settings))
+
+
+RULE = make_rule(__name__, __doc__, "file-lock-unsupported", 14, check)

@@ -26,7 +26,6 @@ https://github.com/wandb/wandb/issues/12079, https://github.com/benoitc/gunicorn
 # ruff: noqa: E501  (a sign is one line)
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -45,6 +44,7 @@ from ._findings import finding
 from ._forks import CHILD_FRAMES, CHILD_WORDS, is_child, threads_listed
 from ._listed_locks import blocks_in, is_named, is_of
 from ._outcomes import BAD, FORK_THEN_EXEC, cured_by
+from ._runs_twice import runs
 from ._signs import LIKELY, POSSIBLE, Hit, Sign, hits
 from ._threaded_libraries import LOCKS, WORDS, began_in
 from ._wordings import HALTS
@@ -152,27 +152,19 @@ def check(case: Case) -> Iterator[Finding]:
         yield replace(made, compared=len(made.processes) > 1 or bool(compared))
 
 
-# One command twice: as it is, and with another start method in its environment (joblib, multiprocess, programs of one's own).
-_STARTED = regex(
-    r"^[$#>% ]{0,4}(?:[A-Z_]\w{0,40}=\S{0,60} ){0,6}?\w{0,40}(?:START_METHOD|MP_CONTEXT|MULTIPROCESSING_METHOD)=['\"]?(?:spawn|forkserver|loky)['\"]? "
-    r"(?P<command>[^\n]{4,200}?)\s*$",
-    re.M,
-)
-_BROKEN_OFF = r"[^\n]*\n(?:(?![$#>%] )[^\n]*\n){0,30}?[^\n]{0,20}(?:\^C|\^\\|\bKeyboardInterrupt\b|\bTerminated\b)"
+# Start methods in the environment of a command (joblib, multiprocess, programs of one's own).
+_STARTED = regex(r"\w{0,40}(?:START_METHOD|MP_CONTEXT|MULTIPROCESSING_METHOD)=['\"]?(?:spawn|forkserver|loky)['\"]?")
 
 
 def _other_start(case: Case) -> Iterator[Hit]:
     """A command that somebody had to break off, and that came to its end when its workers were not forked."""
-    told = [] if case.snapshot.live else accounts(case)
-    for one in told:
-        for found in _STARTED.finditer(one.said):
-            plain = rf"^[$#>% ]{{0,4}}{re.escape(found['command'])}"
-            again = re.compile(rf"{re.escape(found[0].strip())}{_BROKEN_OFF}")
-            forked = re.compile(plain + _BROKEN_OFF, re.M)
-            if any(forked.search(other.said) for other in told) and not again.search(one.said):
-                says = "the same command ends when its workers are not forked, and had to be broken off when they were"
-                yield Hit(Sign("", says), one, found[0].strip())
-                return
+    told = [] if case.snapshot.live else runs(case)
+    forked = {run.command for run in told if run.broken_off and not any(map(_STARTED.fullmatch, run.settings))}
+    for run in told if forked else ():
+        if run.command in forked and any(map(_STARTED.fullmatch, run.settings)) and not run.broken_off:
+            says = "the same command ends when its workers are not forked, and had to be broken off when they were"
+            yield Hit(Sign("", says), run.account, run.text)
+            return
 
 
 def _may_be_forked(case: Case, account: Account) -> bool:
