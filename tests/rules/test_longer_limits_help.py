@@ -1,4 +1,3 @@
-
 """A worker that gets there with a longer limit, and programs that say themselves that they make code."""
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from .remembered import remembered
 
 _GOOD_WORDS = (
     r"works?|worked|makes? (?:it|them|this|everything|\w+) (?:train|run|start|work|pass|stable|return|finish|complete|succeed|go on|connect)|lets? (?:it|them|all \w+|the \w+|every\w*|\w+ ranks) (?:go on|run|continue|proceed|start|finish|pass)|(?:it|they|everything|training|all|then|now) (?:trains?|starts|connects|returns)|serves|(?:ran|serve[sd]?|train(?:s|ed)?|held|lasts?|stays? up) (?:[\w']+ ){0,4}?(?:for )?(?:days|weeks|months)|is good|(?:hangs?|problems?|crash\w*|errors?|freez\w+|stalls?|failures?) (?:have |has |then )?(?:stopped|ceased|ended)|working|fine|ok|okay|pass(?:es|ed)?|succe(?:ed\w*|ss\w*)|runs|ran|run (?:through|fine|clean\w*|ok|to the end)|complete[sd]?|finish(?:es|ed)?|clean(?:ly)?|stable|survive[sd]?|"
+    r"all (?:\d{1,9} )?(?:\w+ ){0,2}?(?:every|each) time|"
     r"fix(?:es|ed)|solve[sd]?|resolve[sd]?|cure[sd]?|help(?:s|ed)?|avoid(?:s|ed)?|eliminate[sd]?|gone|goes away|went away|disappear(?:s|ed)?|vanish(?:es|ed)?|not reproducible|unaffected|(?:starts?|ends?|returns?|exits?|boots?|comes? up|done|loads?|imports?|answers?) (?:up )?(?:in|within) (?:(?:\d+|one|two|three|four|five|ten|half|a few|some) ?)?(?:s|secs?|seconds?|min\w*)\b|(?:starts?|profiles?|behaves?|trains?|serves?|exits?|ends?|continues?|boots?|comes? up|goes? on) (?:normally|fine|as well|too|cleanly|as expected|without (?:any )?(?:problems?|issues?|trouble))"
 )
 _BAD_WORDS = (
@@ -30,7 +31,7 @@ _BAD_WORDS = (
     r"blocks?|blocked|affected|reproduce[sd]?|reproducible|reproduc\w+|"
     r"never (?:ends?|returns?|finish\w*|completes?|gets past)|stands? still|regress\w*|"
     r"(?:no|without|little) (?:change|effect|difference|success|luck)|problems?|errors?|issues?|bug|spins?|happens?|"
-    r"occurs?"
+    r"occurs?|(?:does|do|did)(?: not|n't) (?:exit|return|terminate)|(?:stays?|remains?) open"
 )
 _NOT = (
     r"(?:\b(?:not|never|no|without|nor|neither|cannot|none|don't|doesn't|didn't|isn't|hasn't|haven't|won't|can't|"

@@ -26,10 +26,10 @@ def compared(case: Case) -> Iterator[Hit]:
     """Releases that work beside one that does not, where there is trouble at all."""
     tried = _tried(case)
     yield from (Hit(Sign("", "another release cures it"), one, trial.line) for one, trial in tried if trial.cures)
-    if not troubled(case):
-        return
     good = [(one, trial) for one, trial in tried if trial.good]
     bad = [(one, trial) for one, trial in tried if not trial.good]
+    if not troubled(case) and not (good and bad):
+        return
     for one, trial in good:
         if trial.change:
             yield Hit(Sign("", "another release cures it"), one, trial.line)

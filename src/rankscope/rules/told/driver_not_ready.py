@@ -9,7 +9,7 @@ loaded, or the driver was updated under running libraries. Every rank of that no
 `Driver/library version mismatch`, a fabric manager that is inactive or of another version. Also an MPS server or IMEX service that
 does not let the program in, and a container that lost its devices (`Failed to initialize NVML: Unknown Error` after `systemctl daemon-reload`).
 A kernel module that the fabric manager or the device needs (`ib_umad`) is not loaded. Runtimes of Gaudi, TPU, Trainium and Ascend that
-cannot open their device; an IMEX domain that is not up; pods of the GPU operator that still start.
+cannot open their device; a service that counts other devices than the driver does; an IMEX domain that is not up; pods of the GPU operator that still start.
 
 ## What to do
 `systemctl status nvidia-fabricmanager; nvidia-smi -q | grep -A2 Fabric; cat /proc/driver/nvidia/version`. Install

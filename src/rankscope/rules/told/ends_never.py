@@ -18,6 +18,7 @@ A service that agreed to end (`shutdown accepted`) and whose container is still 
 
 strace of a program that is to stop: it asks again and again whether a child has ended (`wait4(…, WNOHANG) = 0`), which is blocked in a call.
 Of a server that nobody asked to end, words that it does not exit say nothing.
+A finalizer (`__del__`) that joins a thread, below which no frame of the program stands.
 
 ## What to do
 `rankscope stacks pid:PID --native` names what is joined. Call `dist.destroy_process_group()` on all ranks at the same point after a barrier; shut

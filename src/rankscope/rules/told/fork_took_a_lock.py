@@ -12,6 +12,7 @@ gRPC, an asyncio loop that runs in the parent). Python 3.12 warns: "use of fork(
 A child of one thread that stands at the line which takes a lock, where a listing of the source shows it; a process of one thread, by gdb's
 `info threads`, in `_enter_buffered_busy`.
 `_PyImport_AcquireLock` in a worker that a server forked anew. gRPC says again and again "Waiting for thread pool to idle before forking".
+Or one command was run twice, and came to its end only with another start method in its environment (`JOBLIB_START_METHOD=forkserver`).
 
 ## What to do
 `multiprocessing_context="spawn"` or `"forkserver"` (DataLoader, ProcessPoolExecutor, Pool), or fork before the first thread and before the first

@@ -6,7 +6,8 @@ distributed jobs that is often the NCCL watchdog, so that a memory bug in a mode
 
 ## How it is recognised
 `an illegal memory access was encountered`, `device-side assert triggered`, `unspecified launch failure` or `misaligned address`, also
-when raised in `watchdogHandler`, `isCompleted`, `cudaEventQuery` or `ncclCommWatchdog`.
+when raised in `watchdogHandler`, `isCompleted`, `cudaEventQuery` or `ncclCommWatchdog`. Also a call that a stream under capture does not
+allow (`hipErrorCapturedEvent`, `operation not permitted when stream is capturing`).
 
 ## What to do
 Run once with `CUDA_LAUNCH_BLOCKING=1` (the stack then points at the kernel), or under `compute-sanitizer --target-processes all`; switch off
@@ -29,8 +30,10 @@ _ENDED = (
     r"timeout check failed|(?:receivers?|sender|forwarder)\b[^\n]{0,30}time-?out|SymmetricMemory::\w+: rank \d+ failed|\bSM \d+ \[\d+\]: ?expecting \d+|\bTimedout job\b|\bGPU HANG: ecode|\bEngine reset: engine_class|\bpciehp: Slot|\bDevice heartbeat failed",
     DEVICE_BARRIER,
 )
+# What a process could not map it reads nevertheless: the lack of memory was first.
+_AFTER_A_LACK = r"\b(?:CUDA|HIP|NPU) (?:driver )?[Ee]rror: out of memory\b[^\n]*\n(?:[^\n]*\n){0,6}?[^\n]*\b(?:later|then|afterwards)\b[^\n]*illegal memory access"
 _SIGNS = (
-    Sign(r"illegal memory access|cudaErrorIllegalAddress|CUDA_ERROR_ILLEGAL_ADDRESS|Warp Out-of-range|CUDA_EXCEPTION_\d+|Warp Illegal", "a kernel touched memory that is not its own", unless=(r"nvidia-fabricmanager\.service: [Ff]ailed|fabric ?manager[^\n]{0,20}(?:not running|failed to start)",)),
+    Sign(r"illegal memory access|cudaErrorIllegalAddress|CUDA_ERROR_ILLEGAL_ADDRESS|Warp Out-of-range|CUDA_EXCEPTION_\d+|Warp Illegal", "a kernel touched memory that is not its own", unless=(_AFTER_A_LACK, r"nvidia-fabricmanager\.service: [Ff]ailed|fabric ?manager[^\n]{0,20}(?:not running|failed to start)",)),
     Sign(r"device-side assert|cudaErrorAssert\b|indexSelectSmallIndex|Assertion `?(?:srcIndex|t >= 0|idx|index)\b[^\n]*failed", "a kernel's own check failed", unless=(DEVICE_BARRIER,)),
     Sign(r"\.(?:cuh?|hip|py):\d+:[^\n]*\bblock: \[\d+, ?\d+, ?\d+\],? thread: \[\d+, ?\d+, ?\d+\][^\n]*[Aa]ssert|\bAssertion\b[^\n]*failed[^\n]*\b(?:on|in) (?:the )?(?:device|GPU|kernel)|_assert_fail[^\n]*\.cuh?:\d+", "a kernel's own check failed", unless=(DEVICE_BARRIER,)),
     Sign(r"MTE instruction is out of range|HSA_STATUS_ERROR_(?:MEMORY_\w+|EXCEPTION|ILLEGAL_INSTRUCTION)|Queue 0x[0-9a-f]+ abort\w* with error|(?:vec|cube|aiv|aic)\w* (?:error|exception)[^\n]*(?:errcode|core)|\bpage fault\b[^\n]*\b(?:gfxhub|mmhub|amdgpu)|\b(?:gfxhub|mmhub)\b[^\n]*page fault", "a kernel failed"),

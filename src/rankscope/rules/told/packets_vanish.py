@@ -8,6 +8,7 @@ Sockets with a full send queue and retransmissions (`ss -ti`), `Connection timed
 one size on between two hosts, while each host alone works; `ping` passes and the ports above the master's do not; a full table of connections (`nf_conntrack: table full`), a card
 that stopped sending (`NETDEV WATCHDOG`); a try by hand that is not answered (`nc … timed out`, `29500/tcp filtered`, `packet loss`, `message too long`). In
 Kubernetes a proxy of a service mesh (`istio-proxy`, Envoy's `upstream connect error`) stands between the pods; elsewhere `http_proxy` does.
+An interface whose frames (`mtu 9001` of `ip addr`) are longer than somebody says that the way or the other end takes.
 
 ## What to do
 From one host to the other:

@@ -6,7 +6,8 @@ the pool has threads, all of them wait, and what they wait for stays in the queu
 
 ## How it is recognised
 Stacks in which every thread of a pool runs a task that waits for a result, and none is free or at work; or a native one in which a worker of an engine (`ThreadedEngine::WaitForVar`, `ThreadPool::Wait`) waits for the tasks of the same engine. It works with fewer tasks than the pool has
-threads, and stands from that number on. Words for it: tasks that wait for the same pool, a pool that is exhausted by tasks that wait; Celery's `Never call
+threads, and stands from that number on. All threads on which a worker of dask runs tasks wait for other tasks there (`as_completed`, `result`,
+`gather`), and none has left the pool (`secede`, `worker_client`). Words for it: tasks that wait for the same pool, a pool that is exhausted by tasks that wait; Celery's `Never call
 result.get() within a task`.
 
 ## What to do

@@ -8,7 +8,8 @@ themselves or to nowhere.
 A log of several hosts shows `Using interface lo:127.0.0.1`, `remote=[127.0.0.1]` or `172.17.0.1`, then refused or timed-out connections;
 `no socket interface found`; a Ray request for `node:ADDRESS` that no node of the cluster bears; `No interface found in the same subnet`; gloo's `Unable to find address for: ^lo` (gloo knows no
 exclusions), or dask's `interface 'ib0' doesn't have an IPv4 address`; an interface that is set and has no address on some of the hosts; several hosts told to meet at `localhost`; a worker that says again and again that it wants to reach its scheduler; somebody's word that it works once the
-interface is named.
+interface is named. A setting that names a card which the host does not have; a process of one network that seeks its peer at the address of a
+container's bridge (172.17.0.0/16).
 
 ## What to do
 `ip -br addr` on each host; `NCCL_SOCKET_IFNAME=eth0`, `GLOO_SOCKET_IFNAME=eth0` with the name of the interface between the hosts; make
