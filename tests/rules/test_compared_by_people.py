@@ -85,3 +85,16 @@ def test_memory_that_was_not_had_is_not_read_by_a_faulty_kernel(tmp_path: pathli
 def test_without_a_lack_of_memory_it_is(tmp_path: pathlib.Path) -> None:
     """A kernel has a bug."""
     assert "cuda-async-error" in causes(tmp_path, worker=f"later in the same process: {READS}")
+
+
+@pytest.mark.parametrize(
+    ("end", "sick"), [("no image, no error", True), ("and no answer came", True), ("no errors", False)]
+)
+def test_steps_that_are_done_without_what_they_were_for(tmp_path: pathlib.Path, end: str, sick: bool) -> None:
+    """A good word about the steps is none about the run."""
+    texts = {
+        "console": f"all steps finished on every rank, {end}\n",
+        "last": "waits in a collective of the decoder\n",
+        "others": "the other ranks did not take the branch at decode.py:382\n",
+    }
+    assert ("collective-missed-by-rank" in causes(tmp_path, **texts)) is sick

@@ -61,6 +61,8 @@ _NOT_ALL = regex(
     r"\bnot (?:\w+ )?(?:done|finish\w*|complete\w*|succe\w+)|\b(?:un|in)(?:successful|complete|finished)|"
     r"\b(?:before|until|unless|if|when|while|once|one (?:ends|of them)|after(?! \d)|would|should|never|waiting|that|"
     r"which|already|had|not|same|\w+n't)\b|\bexit\w*\b.{0,12}\b[1-9]\d*\b|"
+    # What all was for did not come.
+    r"(?:,|;|\b(?:but|and|yet)) (?:there (?:is|was) |still )?no (?:images?|pictures?|results?|answers?|responses?|tokens?|files?) ?(?:[,;.]|and\b|is\b|was\b|comes?\b|came\b|$)|"
     # Slurm names an exit code of a job that it ended as well (sacct(1), JOB STATE CODES).
     r"\bState\W{1,3}(?:OUT_OF_ME\w*|NODE_FAIL|CANCELLED|TIMEOUT|DEADLINE|BOOT_FAIL|PREEMPTED|FAILED)\b",
     re.IGNORECASE,
