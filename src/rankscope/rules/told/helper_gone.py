@@ -11,6 +11,9 @@ pool fail in `initializer(*initargs)` again and again; `Process SpawnProcess-2:`
 
 A thread beside the main one that ended with an exception (`Exception in thread Thread-5:`) in a program that goes on and is said to hang.
 
+A traceback through `_handle_results` of a pool or `_feed` of a queue that ends in what cannot be pickled or unpickled (an exception class whose
+`__init__` wants more arguments than it hands to its base, a lambda, more than 2 GiB before Python 3.8): the task or its result is lost.
+
 ## What to do
 Find why it died: `dmesg -T | grep -i -e segfault -e oom`, its own log, the exit code (`-11` crash, `-9` killed). Use
 `ProcessPoolExecutor` (it raises BrokenProcessPool), time-outs on `get`, and sentinels (`multiprocessing.connection.wait`).
@@ -70,6 +73,19 @@ _OTHER_ENDS = (
 _ASIDE = r"\[(?:nvidia-smi|rocm-smi|amd-smi|npu-smi|sshd?|git|sleep|ps|top|curl|wget|gpustat|nvtop)\] <"
 # What was to be done is done before the thread ends: then the program waits for nothing that it would have brought.
 _OVER = r"^=* ?\d+ passed\b[^\n]{0,60}\bin \d|^\W{0,4}(?:all )?(?:done|finished|completed)\W{0,4}$"
+# The threads by which pools and queues of multiprocessing, billiard, loky and concurrent.futures (its backport spells one otherwise) hand on
+# what was pickled: the taker of results ends with an exception, the feeder loses what it should have sent (Lib/multiprocessing/pool.py, queues.py).
+_OF_POOLS = r'File "[^"\n]{0,300}[\\/](?:pool|process|process_executor|_base|queues)\.py", line \d{1,9}, in '
+_TO_ERROR = r"\n(?:[ \t]+[^\n]*\n){1,24}?"
+_NOT_PICKLED = (
+    r"(?:[A-Za-z_]\w{0,40}\.){0,4}(?:PicklingError|UnpicklingError|(?:AttributeError|TypeError)(?!: 'NoneType' object)|SystemError|OverflowError|"
+    r"ModuleNotFoundError|ImportError|struct\.error|MaybeEncodingError)\b[^\n]*"
+)
+_TAKER_ENDED = "the thread that takes the results of a pool ended with what it could not unpickle: no later result is taken"
+_NOT_REMADE = "an exception of a worker cannot be unpickled: the thread that takes the results of a pool ends with it"
+_FEEDER_LOST = "the thread that sends the tasks of a queue could not pickle one: it reaches nobody, and nobody is told"
+# Newer executors hand such an error to who asked for the result; the interpreter's end takes modules away below these threads.
+_HANDED_ON = r"\b_RemoteTraceback\b|was the direct cause of the following|interpreter shutdown|BrokenProcessPool"
 _THREAD_ENDED = "a thread beside the main one ended with an exception, and the process lives on"
 _SIGNS = (
     Sign(r"\b(?:worker|child|process|helper|sub-?process)\w*\b[^\n]{0,40}\b(?:missing (?:from|in) (?:ps|the process|the list)|(?:is|was) not (?:in|listed in) (?:ps|the process)|no longer (?:in|shows))|segfault[^\n]{0,40}(?:for|of|in) (?:its|the|that|a) (?:pid|child|worker|process)", "a child is not there any more", prose=True),
@@ -93,6 +109,10 @@ _SIGNS = (
     Sign(r"^(?:\S+ )?(?:Unhandled e|E)xception in (?:background )?thread (?!MainThread)[^\n]{1,200}$", _THREAD_ENDED, also=(r"Traceback \(most recent",), anywhere=(BAD + r"|\b(?:goes on|keeps?|still) waiting\b|" + _STILL_WAITS,), unless=(_OTHER_ENDS, _OVER)),
     # People leave the head of the traceback out, or keep one of several.
     Sign(r"^(?:\S+ )?(?:Unhandled e|E)xception in (?:background )?thread (?!MainThread)[^\n]{1,200}$", _THREAD_ENDED, anywhere=(BAD + r"|\bdo(?:es)?(?:n't| not) complete\b", r"\bno (?:such )?thread\b[^\n]{0,40}\b(?:alive|left|running|there)\b|\bdo(?:es)?(?:n't| not) complete\b"), unless=(_OTHER_ENDS, _OVER)),
+    Sign(_OF_POOLS + r"(?:_handle_results|_queue_man\w{0,12}ment_worker)" + _TO_ERROR + _NOT_PICKLED, _TAKER_ENDED, unless=(_HANDED_ON, _OVER), passing=True),
+    Sign(_OF_POOLS + "_feed" + _TO_ERROR + _NOT_PICKLED, _FEEDER_LOST, POSSIBLE, unless=(_HANDED_ON, _OVER, r"\bDataLoader\b"), passing=True),
+    # Tried by hand: what a worker raises can be pickled, and not be made again from it.
+    Sign(r"\b(?:pickle|dill|cloudpickle)\.loads\([^\n]*\n(?:[^\n]*\n){0,12}?[^\n]*\bTypeError: [^\n]*\b__init__\(\) (?:takes|missing)\b", _NOT_REMADE, POSSIBLE, anywhere=(_POOL,), unless=(_HANDED_ON, _OVER)),
     # Parsl's wrapper of what a process of its own begins with (parsl/process_loggers.py, older: exception wrapper).
     Sign(r"\b(?:process logger )?exceptional ending for (?:[^\n]* )?(?:on |in )?(?:thread )?MainThread\b|process logger exceptional ending for ", "a helper process says that it ends with an exception", anywhere=(BAD,), unless=(r"KeyboardInterrupt|MainThread[^\n]* in process MainProcess",)),
     Sign(r"\bReceived sigquit from a child process\b|\bIt usually means the child failed\b", "a server says that a child of it failed"),
@@ -120,6 +140,7 @@ _SIGNS = (
     Sign(r"\bWorker (?:with pid |\(pid:?)\d+\)? was (?:terminated due to|sent) (?:signal |SIG)(?:4|6|7|8|11|ILL|ABRT|BUS|FPE|SEGV)\b|\bFailed core proc\(s\): \{[^}\n]*: -(?:4|6|7|8|11)\b", "a server says that a worker crashed"),
 )  # fmt: skip
 
+_FACTS = {_THREAD_ENDED, _TAKER_ENDED, _FEEDER_LOST, _NOT_REMADE}
 _STEPS = ("ps -ef --forest | grep -e defunct -e python", "dmesg -T | grep -i -e segfault -e oom")
 _LOCKED = r"(?:__enter__|acquire) \((?:[^\n]*/)?multiprocessing/synchronize\.py[^\n]*\n(?:[^\n]+\n){0,2}?[^\n]*(?:get|worker|_process_worker|put) \((?:[^\n]*/)?(?:multiprocessing/(?:queues|pool)|concurrent/futures/process)"
 _TERMINATES = r"\b_terminate_pool \("
@@ -134,8 +155,9 @@ def check(case: Case) -> Iterator[Finding]:
         found.extend(_crashed(case))
     if found:
         made = finding(RULE, case, found, "a parent waits for a child process that is gone", _STEPS)
-        # The end of a thread and the wait of its process are two facts: what else reads well does not outweigh them.
-        yield replace(made, compared=any(hit.sign.says == _THREAD_ENDED for hit in found))
+        # The end of a thread and the wait of its process are two facts: what else reads well does not outweigh them. Nor does
+        # it bring back a task that a pool has lost.
+        yield replace(made, compared=any(hit.sign.says in _FACTS for hit in found))
 
 
 def _nobody_reads(case: Case) -> Iterator[Hit]:
