@@ -64,3 +64,29 @@ def test_an_exception_that_was_tried_by_hand(tmp_path: pathlib.Path) -> None:
     tried = ">>> pickle.loads(pickle.dumps(QuotaError(3, 'x')))\nTraceback (most recent call last):\n"
     pool = "with multiprocessing.Pool(4) as pool: pool.map(ask, pages)   # hangs\n"
     assert said(pool + tried + WANTS_MORE, tmp_path) is Certainty.POSSIBLE
+
+
+WORKERS = """using pin_memory on device 0
+Exception in background worker 3:
+ {why}
+Traceback (most recent call last):
+  File "/env/lib/python3.10/site-packages/batchgenerators/dataloading/multi_threaded_augmenter.py", line 203, in __next__
+RuntimeError: One or more background workers are no longer alive. Exiting. Please check the print statements above for the actual error message
+"""
+
+
+@pytest.mark.parametrize(
+    ("why", "own"),
+    [
+        ("'patch_size_of_level'", True),
+        ("could not broadcast input array from shape (3,64,64) into shape (2,64,64)", True),
+        ("[Errno 28] No space left on device", False),
+        ("Unable to allocate 3.1 GiB for an array with shape (1, 960, 960, 480)", False),
+    ],
+)
+def test_a_background_worker_says_what_it_ended_with(why: str, own: bool, tmp_path: pathlib.Path) -> None:
+    """An error of its own is why it is gone; what it lacked (memory, space) is a matter of another rule."""
+    (tmp_path / "console.txt").write_text(WORKERS.format(why=why))
+    found = judge(gather([tmp_path])).findings
+    said = [one for one in found for reason in one.because if "an exception of its own" in reason.text]
+    assert [(one.cls, one.certainty) for one in said] == ([("child-dead", Certainty.LIKELY)] if own else [])

@@ -82,6 +82,7 @@ _NOT_PICKLED = (
     r"ModuleNotFoundError|ImportError|struct\.error|MaybeEncodingError)\b[^\n]*"
 )
 _TAKER_ENDED = "the thread that takes the results of a pool ended with what it could not unpickle: no later result is taken"
+_WORKER_RAISED = "a background worker ended with an exception of its own, and who waits for it is only told that it is gone"
 _NOT_REMADE = "an exception of a worker cannot be unpickled: the thread that takes the results of a pool ends with it"
 _FEEDER_LOST = "the thread that sends the tasks of a queue could not pickle one: it reaches nobody, and nobody is told"
 # Newer executors hand such an error to who asked for the result; the interpreter's end takes modules away below these threads.
@@ -130,6 +131,7 @@ _SIGNS = (
          "a pool says that a worker is gone", unless=(_WHY,)),
     # nnU-Net and batchgenerators.
     Sign(r"\b(?:[Oo]ne or more|[Ss]ome|[Oo]ne of your) background (?:workers?|process(?:es)?) (?:is|are) (?:6 feet under|missing|no longer alive)", "a pool says that a worker is gone", unless=(_WHY,)),
+    Sign(r"^Exception in background (?:worker|process) \d{1,9}:", _WORKER_RAISED, unless=(_WHY, r"\bMemoryError\b|\bUnable to allocate\b|Cannot allocate|CUDA (?:error|out)|errno (?:12|28)\b"), passing=True),
     Sign(_POOL_SAYS, "a pool lost a worker, and the reason is told", POSSIBLE, anywhere=(_WHY,)),
     # A client of PostgreSQL only guesses at its server (libpq).
     Sign(r"^(?![^\n]*This probably means the server terminated)[^\n]*?(?P<said>\b(?:child|worker|helper|sub-?process|process|server|manager|actor|simulator|env(?:ironment)?)\b[^\n]{0,60}\b(?:died\b|dead\b|(?<!hang )(?<!deadlock )(?<!problem )(?<!issue )(?<!error )(?:is|was) gone\b|crashed|segfault\w*|no longer (?:exists|alive|running)|exited (?:with|unexpectedly)|terminated|killed(?! (?:by hand|manually|by (?:me|us)\b))|vanished|disappeared))",
@@ -140,7 +142,7 @@ _SIGNS = (
     Sign(r"\bWorker (?:with pid |\(pid:?)\d+\)? was (?:terminated due to|sent) (?:signal |SIG)(?:4|6|7|8|11|ILL|ABRT|BUS|FPE|SEGV)\b|\bFailed core proc\(s\): \{[^}\n]*: -(?:4|6|7|8|11)\b", "a server says that a worker crashed"),
 )  # fmt: skip
 
-_FACTS = {_THREAD_ENDED, _TAKER_ENDED, _FEEDER_LOST, _NOT_REMADE}
+_FACTS = {_THREAD_ENDED, _TAKER_ENDED, _FEEDER_LOST, _NOT_REMADE, _WORKER_RAISED}
 _STEPS = ("ps -ef --forest | grep -e defunct -e python", "dmesg -T | grep -i -e segfault -e oom")
 _LOCKED = r"(?:__enter__|acquire) \((?:[^\n]*/)?multiprocessing/synchronize\.py[^\n]*\n(?:[^\n]+\n){0,2}?[^\n]*(?:get|worker|_process_worker|put) \((?:[^\n]*/)?(?:multiprocessing/(?:queues|pool)|concurrent/futures/process)"
 _TERMINATES = r"\b_terminate_pool \("
